@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
@@ -25,17 +26,11 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 
 // callNext wakes the Services for which the end of a pass makes room at the gateway.
 func (k *Kind) callNext(key string, o controller.Outcome) controller.Outcome {
-	now := time.Now()
-	var next []string
-	switch refusal := noRoom(o.Err); {
-	case refusal != nil:
-		k.creations.Refused(key, now, refusal.RetryAfter)
-	case o.Err != nil:
-		next = k.creations.Failed(key, now)
-	default:
-		next = k.creations.Done(key, now)
+	if refusal := noRoom(o.Err); refusal != nil {
+		k.creations.Refused(key, time.Now(), refusal.RetryAfter)
+	} else {
+		o.Wake = append(o.Wake, k.creations.Done(key, time.Now())...)
 	}
-	o.Wake = append(o.Wake, next...)
 	return o
 }
 
@@ -63,7 +58,8 @@ func (k *Kind) putOff(s subject, d decision, wait time.Duration) controller.Outc
 		Message: "it is made when its turn comes, as the rate limit has no room and other Services wait for theirs already",
 	}}
 	return controller.Outcome{
-		Service: s.svc, Err: err, Retry: controller.Retry{Mode: controller.RetryAfter, After: wait},
+		Service: s.svc, Err: err, Retry: controller.Retry{Mode: controller.RetryLook},
+		Looks:  []controller.Look{{After: wait, Priority: reconcile.User}},
 		Events: []controller.Event{controller.Failure(controller.ReasonSyncFailed, err)},
 	}
 }

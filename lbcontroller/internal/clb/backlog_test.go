@@ -1,12 +1,14 @@
 package clb
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,14 +16,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubetesting "k8s.io/client-go/testing"
 
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 )
 
 // limited lets a creation through once in a gap, as the gateway does: a call waits for its turn, unless that comes later than its patience lasts. What
 // follows the creation takes some seconds.
-func (w *world) limited(gap, patience time.Duration) {
+func (w *world) limited(gap, patience time.Duration) { w.cloud.Interpose(w.limit(gap, patience)) }
+
+func (w *world) limit(gap, patience time.Duration) func(int, string, proto.Message) gatewaytest.Fault {
 	var mu sync.Mutex
 	var next time.Time
 	turn := func() time.Duration {
@@ -36,7 +43,7 @@ func (w *world) limited(gap, patience time.Duration) {
 		}
 		return wait
 	}
-	w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+	return func(_ int, method string, _ proto.Message) gatewaytest.Fault {
 		wait := time.Duration(0)
 		switch method {
 		case "CreateLoadBalancer":
@@ -51,7 +58,7 @@ func (w *world) limited(gap, patience time.Duration) {
 		case <-w.t.Context().Done():
 		}
 		return gatewaytest.Fault{}
-	})
+	}
 }
 
 // TestOneRefusalHoldsForAll: while the gateway has no room for the CLBs of many Services, each of them asks it about once, and not again and again, and all
@@ -60,7 +67,7 @@ func TestOneRefusalHoldsForAll(t *testing.T) {
 	t.Parallel()
 	const (
 		services = 400
-		turned   = 60 // so many of them become ClusterIP while they wait
+		turned   = 60 // so many of them cease to ask for a CLB while they wait, or ask for one that can't be
 		gap      = time.Second
 	)
 	inWorld(t, 2, func(w *world) {
@@ -74,6 +81,9 @@ func TestOneRefusalHoldsForAll(t *testing.T) {
 		for i := range turned {
 			svc := numbered(services/2 + i)
 			patch := []byte(`{"spec":{"type":"ClusterIP"}}`)
+			if i%2 == 0 {
+				patch = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"nonsense"}}}`, annotation.Prefix+annotation.AddressType)
+			}
 			if _, err := w.kube.CoreV1().Services(svc.Namespace).Patch(t.Context(), svc.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -137,6 +147,36 @@ func TestRefusedAtOnce(t *testing.T) {
 		w.create(web())
 		if events := strings.Join(w.events.take(), "\n"); !strings.Contains(events, "public CLBs are disabled") {
 			t.Errorf("events: %s", events)
+		}
+	})
+}
+
+// TestHoldingBackKeepsDelays: a Service whose creation goes wrong is tried more and more seldom, also if it is held back in between.
+func TestHoldingBackKeepsDelays(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 2, func(w *world) {
+		limit := w.limit(time.Second, 20*time.Second)
+		var failed atomic.Int64
+		w.cloud.Interpose(func(seq int, method string, request proto.Message) gatewaytest.Fault {
+			if r, ok := request.(*slbv1.CreateLoadBalancerRequest); ok && r.GetName() == ownership.DefaultName(string(numbered(0).UID)) {
+				failed.Add(1)
+				return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Internal, Message: "no"}}
+			}
+			return limit(seq, method, request)
+		})
+		for i := range 200 {
+			svc := numbered(i)
+			if i == 0 {
+				svc.Namespace = "shop"
+			}
+			w.put(svc)
+		}
+		w.after(3 * time.Minute)
+		if served := w.served("default"); served < 160 || served > 190 {
+			t.Fatalf("%d Services are served, the others wait no more", served)
+		}
+		if n := failed.Load(); n < 4 || n > 12 {
+			t.Errorf("the creation that goes wrong was tried %d times in three minutes", n)
 		}
 	})
 }

@@ -113,6 +113,8 @@ const (
 	RetryAfter
 	// RetryNever waits until something is changed, or for one of the looks.
 	RetryNever
+	// RetryLook waits for one of the looks, as if there had been no attempt: delays that have grown stay.
+	RetryLook
 )
 
 // Look is a time at which a Service is looked at, whatever happens.

@@ -232,6 +232,8 @@ func again(o Outcome) error {
 		return reconcile.Terminal(o.Err)
 	case RetryAfter:
 		return reconcile.After(o.Err, o.Retry.After)
+	case RetryLook:
+		return reconcile.ErrNotBegun
 	case RetryBackoff:
 		if o.Retry.After > 0 {
 			return reconcile.Defer(o.Err, o.Retry.After)

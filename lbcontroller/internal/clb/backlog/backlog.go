@@ -21,8 +21,10 @@ type Backlog struct {
 	mu sync.Mutex
 	// waiting are the keys of the Services that have been held back or refused, in this order.
 	waiting []string
-	// called may ask whoever waits; asking were let through, and their pass has not ended.
-	called, asking map[string]bool
+	// called may ask whoever waits.
+	called map[string]bool
+	// asking were let through, and held were held back, and their pass has not ended.
+	asking, held map[string]bool
 	// until is when the last refusal ends.
 	until time.Time
 	// turns counts the calls since the backlog was empty, and turn has that number of the last one of a namespace.
@@ -34,20 +36,30 @@ type Backlog struct {
 func (b *Backlog) Enter(key string, now time.Time) (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.asking == nil {
+		b.called, b.asking, b.held, b.turn = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]int{}
+	}
 	if len(b.waiting) == 0 || b.called[key] || !now.Before(b.until) {
-		if b.asking == nil {
-			b.called, b.asking, b.turn = map[string]bool{}, map[string]bool{}, map[string]int{}
-		}
 		b.drop(key)
+		delete(b.held, key)
 		b.asking[key] = true
 		return 0
 	}
 	delete(b.asking, key) // A pass that panicked has not ended.
-	i := slices.Index(b.waiting, key)
-	if i < 0 {
-		i, b.waiting = len(b.waiting), append(b.waiting, key)
+	b.held[key] = true
+	return b.until.Sub(now) + time.Duration(b.wait(key))*apart
+}
+
+// wait lets a Service wait behind the others, unless it waits already, and returns how many are before it.
+func (b *Backlog) wait(key string) int {
+	if i := slices.Index(b.waiting, key); i >= 0 {
+		return i
 	}
-	return b.until.Sub(now) + time.Duration(i)*apart
+	if _, ok := b.turn[namespace(key)]; !ok {
+		b.turn[namespace(key)] = b.turns // It isn't called before all others.
+	}
+	b.waiting = append(b.waiting, key)
+	return len(b.waiting) - 1
 }
 
 // Refused notes at the end of a pass that the gateway had no room for the call of a Service, which comes back by itself after a time.
@@ -56,29 +68,20 @@ func (b *Backlog) Refused(key string, now time.Time, after time.Duration) {
 	defer b.mu.Unlock()
 	if b.asking[key] {
 		b.drop(key)
-		b.waiting = append(b.waiting, key)
+		b.wait(key)
 		b.until = now.Add(min(after, longest))
 	}
 }
 
-// Failed notes the end of a pass that went wrong for another reason. It returns the Services that are called for that.
-func (b *Backlog) Failed(key string, now time.Time) []string {
+// Done notes the end of any other pass, whatever came of it. It returns the Services that are called for that. One that doesn't need the call, or fails
+// before it, gives up its place.
+func (b *Backlog) Done(key string, now time.Time) (next []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.asking[key] {
-		return nil // It was held back, or didn't come so far, and is called or waits as before.
+	if b.held[key] {
+		delete(b.held, key)
+		return nil // It waits, or has been called meanwhile.
 	}
-	return b.done(key, now)
-}
-
-// Done notes the end of a pass after which the Service doesn't need the call. It returns the Services that are called for that.
-func (b *Backlog) Done(key string, now time.Time) []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.done(key, now)
-}
-
-func (b *Backlog) done(key string, now time.Time) (next []string) {
 	makesRoom := b.asking[key] || b.called[key]
 	b.drop(key)
 	if !makesRoom {
@@ -108,6 +111,7 @@ func (b *Backlog) Forget(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.drop(key)
+	delete(b.held, key)
 }
 
 func (b *Backlog) drop(key string) {
