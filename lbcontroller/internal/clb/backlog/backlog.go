@@ -47,11 +47,11 @@ func (b *Backlog) Enter(key string, now time.Time) (wait time.Duration) {
 	}
 	delete(b.asking, key) // A pass that panicked has not ended.
 	b.held[key] = true
-	return b.until.Sub(now) + time.Duration(b.wait(key))*apart
+	return b.until.Sub(now) + time.Duration(b.join(key))*apart
 }
 
-// wait lets a Service wait behind the others, unless it waits already, and returns how many are before it.
-func (b *Backlog) wait(key string) int {
+// join lets a Service wait behind the others, unless it waits already, and returns how many are before it.
+func (b *Backlog) join(key string) int {
 	if i := slices.Index(b.waiting, key); i >= 0 {
 		return i
 	}
@@ -68,7 +68,7 @@ func (b *Backlog) Refused(key string, now time.Time, after time.Duration) {
 	defer b.mu.Unlock()
 	if b.asking[key] {
 		b.drop(key)
-		b.wait(key)
+		b.join(key)
 		b.until = now.Add(min(after, longest))
 	}
 }
