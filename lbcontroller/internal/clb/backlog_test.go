@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -128,7 +127,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	})
 }
 
-// TestRefusedAtOnce: a Service that may not have its CLB doesn't wait to be told so, however many others wait for theirs.
+// TestRefusedAtOnce: a Service that may not have its CLB is refused at once, however many others wait for theirs.
 func TestRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 2, func(w *world) {
@@ -176,29 +175,6 @@ func TestHoldingBackKeepsDelays(t *testing.T) {
 			t.Errorf("the creation that goes wrong was tried %d times in two minutes", n)
 		}
 	})
-}
-
-// put creates a Service and doesn't wait.
-func (w *world) put(svc *corev1.Service) {
-	w.t.Helper()
-	if _, err := w.kube.CoreV1().Services(svc.Namespace).Create(w.t.Context(), svc, metav1.CreateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// served counts the Services of a namespace that have an address.
-func (w *world) served(namespace string) (n int) {
-	w.t.Helper()
-	list, err := w.kube.CoreV1().Services(namespace).List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, svc := range list.Items {
-		if len(svc.Status.LoadBalancer.Ingress) > 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // countReads returns a function that says how often Services were read at the API server since it was called last.

@@ -40,10 +40,7 @@ func numbered(n int) *corev1.Service { return named(fmt.Sprintf("web-%d", n), n)
 func (w *world) many(n int) {
 	w.t.Helper()
 	for i := range n {
-		svc := numbered(i)
-		if _, err := w.kube.CoreV1().Services(svc.Namespace).Create(w.t.Context(), svc, metav1.CreateOptions{}); err != nil {
-			w.t.Fatal(err)
-		}
+		w.put(numbered(i))
 	}
 	w.after(time.Minute)
 }

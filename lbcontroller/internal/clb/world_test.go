@@ -251,12 +251,33 @@ func annotated(suffix, value string) func(*corev1.Service) {
 	}
 }
 
-func (w *world) create(svc *corev1.Service) {
+// put creates a Service and doesn't wait.
+func (w *world) put(svc *corev1.Service) {
 	w.t.Helper()
 	if _, err := w.kube.CoreV1().Services(svc.Namespace).Create(w.t.Context(), svc, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+func (w *world) create(svc *corev1.Service) {
+	w.t.Helper()
+	w.put(svc)
 	w.settle()
+}
+
+// served counts the Services of a namespace that have an address.
+func (w *world) served(namespace string) (n int) {
+	w.t.Helper()
+	list, err := w.kube.CoreV1().Services(namespace).List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, svc := range list.Items {
+		if len(svc.Status.LoadBalancer.Ingress) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (w *world) service() *corev1.Service {
