@@ -71,6 +71,9 @@ func newNode(dir string, i int) (*node, error) {
 		"echo 1 >/proc/sys/net/ipv4/ip_forward",
 		"echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start", // The simulated cloud listens at port 80 of its load balancers.
 		"iptables -t nat -A POSTROUTING -s "+podRange+" ! -d "+podRange+" -j MASQUERADE",
+		// A connection that kube-proxy refuses, as long as a Service has no endpoints, is tracked until it times out, after two minutes by default.
+		// Whatever comes from the same port meanwhile goes the same way, and kube-proxy has no say in it.
+		"echo 1 >/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_syn_sent",
 	)
 }
 

@@ -52,7 +52,7 @@ func (c *cluster) serve(t *testing.T) (url string) {
 	took = c.wait(t, "both pods answer through the load balancer", func(context.Context) error {
 		stop := c.load(t, url)
 		<-time.After(time.Second)
-		if saw := stop(); len(saw.Hosts) < 2 {
+		if saw := stop(); len(saw.Hosts) < 2 || len(saw.Failed) > 0 {
 			return fmt.Errorf("%d requests were answered by %d pods; failed: %q", saw.Answered, len(saw.Hosts), saw.Failed)
 		}
 		return nil
