@@ -16,7 +16,12 @@ import (
 
 // Ensure implements controller.Kind.
 func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outcome {
-	return k.callNext(r.Key, k.ensure(ctx, r))
+	lists := k.lists.Lend()
+	o := k.ensure(ctx, r, lists)
+	if o.Err == nil { // An error may name servers; nothing else of an outcome has any.
+		lists.Return()
+	}
+	return k.callNext(r.Key, o)
 }
 
 // Release implements controller.Kind: first the Service's own CLB, then what it has on those of users.

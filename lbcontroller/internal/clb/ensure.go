@@ -86,12 +86,12 @@ func (s subject) configured() bool {
 	return s.svc.Labels[LabelHash] == s.hash && s.svc.Labels[LabelLoadBalancerID] != "" && len(s.svc.Status.LoadBalancer.Ingress) > 0
 }
 
-// ensure brings the CLB of a Service to what the Service asks for.
-func (k *Kind) ensure(ctx context.Context, r controller.Request) controller.Outcome {
+// ensure brings the CLB of a Service to what the Service asks for. The servers that it works with are in lists: none may be kept.
+func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Lists) controller.Outcome {
 	s := subject{key: r.Key, writer: r.Writer, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
 	s.policy = k.policyOf(s.view)
-	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now())
-	in := desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.instances.Unknown()}
+	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now(), lists)
+	in := desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.instances.Unknown(), Lists: lists}
 	in.Limit, s.limited = k.memory.Limit(s.key)
 	var err error
 	if s.want, err = desired.Build(k.Desired, in); err == nil {

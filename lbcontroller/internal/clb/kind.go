@@ -21,6 +21,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/clb/backlog"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
@@ -83,6 +84,8 @@ type Kind struct {
 	metrics   metrics
 	// creations holds back Services while the gateway has no room for making CLBs.
 	creations backlog.Backlog
+	// lists are those that passes work with.
+	lists model.Pool
 	// started is when the kind was made: a Service that is older may have a CLB of which nothing is written on it.
 	started time.Time
 }

@@ -47,6 +47,8 @@ type Input struct {
 	Unknown map[string]bool
 	// Limit is how many servers a vServer group takes, if the cloud has refused more; 0 if it hasn't.
 	Limit int
+	// Lists has the servers of the result.
+	Lists *model.Lists
 }
 
 // Result is what the Service asks for.
@@ -105,6 +107,7 @@ type builder struct {
 	keepWeights, keepChoice bool
 	// limit is how many servers a vServer group takes, and left how many are left out of one for that.
 	limit, left int
+	lists       *model.Lists
 }
 
 // Build returns what the Service asks for, or an *InvalidError with every problem.
@@ -113,7 +116,7 @@ func Build(cfg Config, in Input) (Result, error) {
 	values := in.View.values
 	b := &builder{Config: cfg, view: in.View, values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated, Unknown: in.Unknown},
 		owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
-	b.limit = in.Limit
+	b.limit, b.lists = in.Limit, in.Lists
 	b.reuse = b.reused()
 	b.mapped = b.mappedGroups()
 	for _, p := range in.View.problems {

@@ -161,12 +161,12 @@ func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
 // group returns the servers of a port, and how many are left out because the cloud takes no more. The network interfaces of pods are left open.
 func (b *builder) group(description string, port corev1.ServicePort) (g model.Group, left int) {
 	choice := b.source.Choose(b.policy(), port)
-	return model.Group{Servers: serversOf(choice, description), Draining: serverKeys(choice.Draining), Kept: serverKeys(choice.Kept)}, choice.Left
+	return model.Group{Servers: serversOf(choice, description, b.lists), Draining: serverKeys(choice.Draining), Kept: serverKeys(choice.Kept)}, choice.Left
 }
 
 // serversOf returns the servers that take the traffic of a port, in order.
-func serversOf(choice backend.Choice, description string) []model.Server {
-	servers := make([]model.Server, choice.Len())
+func serversOf(choice backend.Choice, description string, lists *model.Lists) []model.Server {
+	servers := lists.Make(choice.Len())
 	if nodes, port, weight, only := choice.Nodes(); only { // All that most Services have, and a thousand of them.
 		for i := range nodes {
 			s := &servers[i]

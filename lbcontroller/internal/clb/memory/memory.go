@@ -70,14 +70,16 @@ type limit struct {
 }
 
 // Get returns the entry of a Service. Its content must not be changed.
-func (m *Memory) Get(key, uid string) (Entry, bool) {
+func (m *Memory) Get(key, uid string) (Entry, bool) { return m.get(key, uid, nil) }
+
+func (m *Memory) get(key, uid string, lists *model.Lists) (Entry, bool) {
 	m.mu.Lock()
 	e, ok := m.entries[key]
 	m.mu.Unlock()
 	if !ok || e.UID != uid {
 		return Entry{}, false
 	}
-	return e.unpack(), true
+	return e.unpack(lists), true
 }
 
 // Digest is a digest of servers but for the port and the description of the first one, and of those that have the same. The digest for Services with
@@ -94,8 +96,8 @@ func (m *Memory) pack(e Entry) Entry {
 }
 
 // unpack returns an entry that was remembered.
-func (e Entry) unpack() Entry {
-	e.Observed.Groups, e.servers = unpack(e.Observed.Groups, e.servers), nil
+func (e Entry) unpack(lists *model.Lists) Entry {
+	e.Observed.Groups, e.servers = unpack(e.Observed.Groups, e.servers, lists), nil
 	return e
 }
 
@@ -112,9 +114,9 @@ const (
 	Known
 )
 
-// Recall returns the entry of a Service as far as it counts at a time; an empty one if it doesn't.
-func (m *Memory) Recall(key, uid string, now time.Time) (Entry, State) {
-	e, state := m.Last(key, uid, now)
+// Recall returns the entry of a Service as far as it counts at a time; an empty one if it doesn't. Its servers are in lists.
+func (m *Memory) Recall(key, uid string, now time.Time, lists *model.Lists) (Entry, State) {
+	e, state := m.last(key, uid, now, lists)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	doubts := m.doubts[key]
@@ -129,7 +131,11 @@ func (m *Memory) Recall(key, uid string, now time.Time) (Entry, State) {
 
 // Last is Recall without regard to doubts.
 func (m *Memory) Last(key, uid string, now time.Time) (Entry, State) {
-	e, ok := m.Get(key, uid)
+	return m.last(key, uid, now, nil)
+}
+
+func (m *Memory) last(key, uid string, now time.Time, lists *model.Lists) (Entry, State) {
+	e, ok := m.get(key, uid, lists)
 	switch {
 	case !ok:
 		return Entry{}, Unknown
@@ -181,7 +187,7 @@ func (m *Memory) Sharing(except, loadBalancer string) map[string]Entry {
 	entries := map[string]Entry{}
 	for key, e := range m.entries {
 		if key != except && e.on(loadBalancer) {
-			entries[key] = e.unpack()
+			entries[key] = e.unpack(nil)
 		}
 	}
 	return entries
@@ -197,7 +203,7 @@ func (m *Memory) Wake(except, loadBalancer string, change func(key string, e Ent
 		if key == except || !e.on(loadBalancer) {
 			continue
 		}
-		changed, concerned := change(key, e.unpack())
+		changed, concerned := change(key, e.unpack(nil))
 		if !concerned {
 			continue
 		}

@@ -33,7 +33,7 @@ func TestDoubt(t *testing.T) {
 	now := time.Now()
 	recall := func(want State) Entry {
 		t.Helper()
-		e, state := m.Recall("default/web", "u-1", now)
+		e, state := m.Recall("default/web", "u-1", now, nil)
 		if state != want {
 			t.Errorf("state %d, want %d", state, want)
 		}

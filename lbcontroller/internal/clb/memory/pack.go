@@ -127,20 +127,20 @@ func (p packed) text(servers []model.Server) string {
 }
 
 // unpack returns the groups with their servers, which are the caller's.
-func unpack(bare []model.Group, servers []packed) []model.Group {
+func unpack(bare []model.Group, servers []packed, lists *model.Lists) []model.Group {
 	groups := slices.Clone(bare)
 	for i := range min(len(groups), len(servers)) {
-		groups[i].Servers = servers[i].unpack()
+		groups[i].Servers = servers[i].unpack(lists)
 	}
 	return groups
 }
 
-func (p packed) unpack() []model.Server {
+func (p packed) unpack(lists *model.Lists) []model.Server {
 	if p == (packed{}) {
 		return nil
 	}
 	rest := reader(p.list.Value())
-	servers := make([]model.Server, rest.length())
+	servers := lists.Make(rest.length())
 	for i := range servers {
 		s := &servers[i]
 		s.ID, s.IP = rest.text(), rest.text()
