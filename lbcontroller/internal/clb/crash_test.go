@@ -139,12 +139,15 @@ type scenario struct {
 	change  func(*world)
 }
 
+// shortScenarios are those that are left with -short, for the inner loop.
+var shortScenarios = []string{"create", "change ports", "add a node", "delete", "reuse", "move to a user's", "readiness gates", "takeover"}
+
 func scenarios() map[string]scenario {
 	twoPorts := func(svc *corev1.Service) {
 		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
 	}
 	mapped := annotated(annotation.VGroupPort, "rsp-of-"+usersLB+":80")
-	return map[string]scenario{
+	all := map[string]scenario{
 		"create": {change: func(w *world) { w.create(web(twoPorts)) }},
 		"create with more nodes than a call takes": {
 			prepare: func(w *world) {
@@ -280,6 +283,10 @@ func scenarios() map[string]scenario {
 			},
 		},
 	}
+	if testing.Short() {
+		maps.DeleteFunc(all, func(name string, _ scenario) bool { return !slices.Contains(shortScenarios, name) })
+	}
+	return all
 }
 
 // samePods lets two Services have the same two pods.
