@@ -103,7 +103,6 @@ func newMonkey(w *world, seed uint64) *monkey {
 		}
 		return false, nil, nil
 	})
-	w.versions()
 	w.lag(func() time.Duration { return time.Duration(m.n(1500)) * time.Millisecond })
 	w.cloud.Interpose(m.fault)
 	m.seedCloud()

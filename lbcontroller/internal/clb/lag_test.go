@@ -82,11 +82,22 @@ func (w *world) patch(name string, body map[string]any, subresources ...string) 
 	}
 }
 
-// versions makes the API server count the versions of Services, and refuse a patch of an older one.
+// versions makes the API server count the versions of Services, and refuse what is written on an older one.
 func (w *world) versions() {
 	tracked := kubetesting.ObjectReaction(w.kube.Tracker())
 	var mu sync.Mutex
-	last := 0
+	next := func(namespace, name string, given any) (string, error) {
+		live, err := w.kube.Tracker().Get(serviceResource(), namespace, name)
+		svc, ok := live.(*corev1.Service)
+		if err != nil || !ok {
+			return "", nil // The tracker says what is not found.
+		}
+		if given != nil && given != svc.ResourceVersion {
+			return "", apierrors.NewConflict(serviceResource().GroupResource(), name, errors.New("the object has been modified"))
+		}
+		n, _ := strconv.Atoi(svc.ResourceVersion) // The first has none.
+		return strconv.Itoa(n + 1), nil
+	}
 	w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -103,17 +114,31 @@ func (w *world) versions() {
 			meta = map[string]any{}
 			body["metadata"] = meta
 		}
-		live, err := w.kube.Tracker().Get(serviceResource(), patch.Namespace, patch.Name)
-		if svc, ok := live.(*corev1.Service); err == nil && ok {
-			if version, given := meta["resourceVersion"]; given && version != svc.ResourceVersion {
-				return true, nil, apierrors.NewConflict(serviceResource().GroupResource(), patch.Name, errors.New("the object has been modified"))
-			}
+		var err error
+		if meta["resourceVersion"], err = next(patch.Namespace, patch.Name, meta["resourceVersion"]); err != nil {
+			return true, nil, err
 		}
-		last++
-		meta["resourceVersion"] = strconv.Itoa(last)
 		if patch.Patch, err = json.Marshal(body); err != nil {
 			return true, nil, err
 		}
 		return tracked(patch)
+	})
+	w.kube.PrependReactor("update", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		update, ok := action.(kubetesting.UpdateActionImpl)
+		if !ok {
+			return false, nil, nil
+		}
+		svc, ok := update.Object.DeepCopyObject().(*corev1.Service)
+		if !ok {
+			return false, nil, nil
+		}
+		var err error
+		if svc.ResourceVersion, err = next(svc.Namespace, svc.Name, svc.ResourceVersion); err != nil {
+			return true, nil, err
+		}
+		update.Object = svc
+		return tracked(update)
 	})
 }

@@ -114,7 +114,6 @@ func TestNoteThatTheCacheDoesNotShow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
-				w.versions()
 				w.usersCLB(usersLB)
 				w.usersCLB("lb-next")
 				w.create(web(naming("lb-missing"), override))
@@ -172,7 +171,6 @@ func TestStaleCacheBuysNothing(t *testing.T) {
 // TestNoteIsNotOverwritten: a note of claims that the cache doesn't show is not replaced by what follows from an older one.
 func TestNoteIsNotOverwritten(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		w.versions()
 		w.create(web(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP }))
 		w.patch("web", annotate(annotation.Claims, "lb-1"))
 		old := w.service()
@@ -195,7 +193,6 @@ func TestNoteIsNotOverwritten(t *testing.T) {
 // the first annotation put on the CLB stays there.
 func TestEditsFasterThanTheCache(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		w.versions()
 		w.create(web())
 		w.lag(func() time.Duration { return time.Second })
 		w.restart()

@@ -233,7 +233,6 @@ func TestConflictWithOwnConditions(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
 		w.create(web())
-		w.versions()
 		w.lag(func() time.Duration { return 1500 * time.Millisecond }) // The first retry comes sooner.
 		w.restart()
 		w.cloud.Fail("GetLoadBalancer", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})

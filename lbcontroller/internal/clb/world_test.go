@@ -76,6 +76,7 @@ func inWorld(t *testing.T, nodes int, test func(w *world)) {
 		for i := range nodes {
 			w.addNode(i + 1)
 		}
+		w.versions() // The last reaction: others let a write fail.
 		w.kube.PrependReactor("*", "*", w.react)
 		w.start()
 		test(w)
