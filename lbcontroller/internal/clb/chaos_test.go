@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,11 +45,21 @@ const (
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	first, runs := seeds(t, "CHAOS_SEED", "CHAOS_RUNS", chaosRuns)
+	var failed atomic.Int64
+	t.Cleanup(func() {
+		if runs >= chaosRuns && failed.Load() == 0 {
+			t.Error("no write to the API server failed: another reaction answers before the one that fails")
+		}
+	})
 	for i := range runs {
 		seed := first + uint64(i)
 		t.Run(fmt.Sprintf("CHAOS_SEED=%d", seed), func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, chaosNodes, func(w *world) { newMonkey(w, seed).play() })
+			inWorld(t, chaosNodes, func(w *world) {
+				m := newMonkey(w, seed)
+				m.play()
+				failed.Add(m.failed.Load())
+			})
 		})
 	}
 }
@@ -92,6 +103,8 @@ type monkey struct {
 	theirs  []string  // the CLB of others
 	foreign []foreign // what others have put into CLBs of ours
 	diary   []string
+
+	failed atomic.Int64 // writes to the API server
 }
 
 func newMonkey(w *world, seed uint64) *monkey {
@@ -99,6 +112,10 @@ func newMonkey(w *world, seed uint64) *monkey {
 	w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		patch, ok := action.(kubetesting.PatchAction)
 		if ok && bytes.Contains(patch.GetPatch(), []byte(`"uid"`)) && m.strikes(apiFaultPercent) { // The controller's, not a user's.
+			m.failed.Add(1)
+			if !m.isDead() && m.n(2) == 0 { // Only the answer is lost.
+				_, _, _ = w.write(action)
+			}
 			return true, nil, errors.New("etcdserver: request timed out")
 		}
 		return false, nil, nil
@@ -123,6 +140,12 @@ func (m *monkey) strikes(percent int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.dead || m.wild && m.random.IntN(100) < percent
+}
+
+func (m *monkey) isDead() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.dead
 }
 
 func (m *monkey) set(change func()) {

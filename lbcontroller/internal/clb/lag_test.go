@@ -82,63 +82,58 @@ func (w *world) patch(name string, body map[string]any, subresources ...string) 
 	}
 }
 
-// versions makes the API server count the versions of Services, and refuse what is written on an older one.
-func (w *world) versions() {
-	tracked := kubetesting.ObjectReaction(w.kube.Tracker())
-	var mu sync.Mutex
-	next := func(namespace, name string, given any) (string, error) {
-		live, err := w.kube.Tracker().Get(serviceResource(), namespace, name)
-		svc, ok := live.(*corev1.Service)
-		if err != nil || !ok {
-			return "", nil // The tracker says what is not found.
+// write carries out a request as the API server does, which counts the versions of Services and refuses what is meant for an older one.
+func (w *world) write(action kubetesting.Action) (bool, runtime.Object, error) {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	if action.GetResource() == serviceResource() {
+		var err error
+		switch a := action.(type) {
+		case kubetesting.PatchActionImpl:
+			a.Patch, err = w.patchOfNext(a)
+			action = a
+		case kubetesting.UpdateActionImpl:
+			if svc, ok := a.Object.DeepCopyObject().(*corev1.Service); ok {
+				svc.ResourceVersion, err = w.next(svc.Namespace, svc.Name, svc.ResourceVersion)
+				a.Object = svc
+			}
+			action = a
 		}
-		if given != nil && given != svc.ResourceVersion {
-			return "", apierrors.NewConflict(serviceResource().GroupResource(), name, errors.New("the object has been modified"))
+		if err != nil {
+			return true, nil, err
 		}
-		n, _ := strconv.Atoi(svc.ResourceVersion) // The first has none.
-		return strconv.Itoa(n + 1), nil
 	}
-	w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		patch, ok := action.(kubetesting.PatchActionImpl)
-		if !ok {
-			return false, nil, nil
-		}
-		body := map[string]any{}
-		if err := json.Unmarshal(patch.Patch, &body); err != nil {
-			return true, nil, err
-		}
-		meta, ok := body["metadata"].(map[string]any)
-		if !ok {
-			meta = map[string]any{}
-			body["metadata"] = meta
-		}
-		var err error
-		if meta["resourceVersion"], err = next(patch.Namespace, patch.Name, meta["resourceVersion"]); err != nil {
-			return true, nil, err
-		}
-		if patch.Patch, err = json.Marshal(body); err != nil {
-			return true, nil, err
-		}
-		return tracked(patch)
-	})
-	w.kube.PrependReactor("update", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		update, ok := action.(kubetesting.UpdateActionImpl)
-		if !ok {
-			return false, nil, nil
-		}
-		svc, ok := update.Object.DeepCopyObject().(*corev1.Service)
-		if !ok {
-			return false, nil, nil
-		}
-		var err error
-		if svc.ResourceVersion, err = next(svc.Namespace, svc.Name, svc.ResourceVersion); err != nil {
-			return true, nil, err
-		}
-		update.Object = svc
-		return tracked(update)
-	})
+	return kubetesting.ObjectReaction(w.kube.Tracker())(action)
+}
+
+// patchOfNext adds the next version to a patch of a Service.
+func (w *world) patchOfNext(action kubetesting.PatchAction) ([]byte, error) {
+	body := map[string]any{}
+	if err := json.Unmarshal(action.GetPatch(), &body); err != nil {
+		return nil, err
+	}
+	meta, ok := body["metadata"].(map[string]any)
+	if !ok {
+		meta = map[string]any{}
+		body["metadata"] = meta
+	}
+	var err error
+	if meta["resourceVersion"], err = w.next(action.GetNamespace(), action.GetName(), meta["resourceVersion"]); err != nil {
+		return nil, err
+	}
+	return json.Marshal(body)
+}
+
+// next is the version of a Service after the one that is written on, which is the latest if none is given.
+func (w *world) next(namespace, name string, given any) (string, error) {
+	live, _ := w.kube.Tracker().Get(serviceResource(), namespace, name) // What isn't found is refused later.
+	svc, ok := live.(*corev1.Service)
+	if !ok {
+		return "", nil
+	}
+	if given != nil && given != svc.ResourceVersion {
+		return "", apierrors.NewConflict(serviceResource().GroupResource(), name, errors.New("the object has been modified"))
+	}
+	n, _ := strconv.Atoi(svc.ResourceVersion) // The first has none.
+	return strconv.Itoa(n + 1), nil
 }

@@ -61,6 +61,8 @@ type world struct {
 	elect func()
 	// failing decides about each write of the controller to the API server; nil lets all pass.
 	failing func() gatewaytest.Fault
+	// writing lets one write on a Service happen at a time.
+	writing sync.Mutex
 }
 
 // inWorld runs the test in a new world with nodes i-1 to i-n.
@@ -76,7 +78,8 @@ func inWorld(t *testing.T, nodes int, test func(w *world)) {
 		for i := range nodes {
 			w.addNode(i + 1)
 		}
-		w.versions() // The last reaction: others let a write fail.
+		w.kube.PrependReactor("patch", "services", w.write) // The last reactions: others let a write fail.
+		w.kube.PrependReactor("update", "services", w.write)
 		w.kube.PrependReactor("*", "*", w.react)
 		w.start()
 		test(w)
@@ -100,7 +103,7 @@ func (w *world) react(action kubetesting.Action) (bool, runtime.Object, error) {
 	}
 	what := w.failing()
 	if what.Before == nil && what.After != nil {
-		if _, _, err := kubetesting.ObjectReaction(w.kube.Tracker())(action); err != nil {
+		if _, _, err := w.write(action); err != nil {
 			return true, nil, err
 		}
 		what.Before = what.After
