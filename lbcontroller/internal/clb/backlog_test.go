@@ -1,6 +1,7 @@
 package clb
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -175,6 +177,87 @@ func TestHoldingBackKeepsDelays(t *testing.T) {
 			t.Errorf("the creation that goes wrong was tried %d times in two minutes", n)
 		}
 	})
+}
+
+// TestRequestsOfACreation: a creation costs the API server three writes, one more if tags have to be noted before. One that waits for room at the gateway
+// costs a write that says so, and a read when its turn comes: what the cache shows is old by then.
+func TestRequestsOfACreation(t *testing.T) {
+	t.Parallel()
+	const finalizer, tags, id, address, conditions = "patch finalizers", "patch annotations", "patch labels", "patch status labels", "patch status"
+	for name, test := range map[string]struct {
+		change func(*corev1.Service)
+		want   []string
+	}{
+		"at once":   {func(*corev1.Service) {}, []string{finalizer, id, address}},
+		"with tags": {annotated(annotation.AdditionalTags, "team=blue"), []string{finalizer, tags, id, address}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 1, func(w *world) {
+				w.create(web(test.change))
+				check(t, "requests", test.want, w.requestsFor("web"))
+			})
+		})
+	}
+	t.Run("in turn", func(t *testing.T) {
+		t.Parallel()
+		inWorld(t, 1, func(w *world) {
+			const services = 100
+			w.limited(time.Second, 20*time.Second)
+			for i := range services - 1 {
+				w.put(numbered(i))
+			}
+			w.after(10 * time.Second) // The gateway has refused some of them.
+			last := numbered(services - 1).Name
+			w.create(numbered(services - 1))
+			check(t, "requests while it waits", []string{finalizer, conditions}, w.requestsFor(last))
+			w.after(5 * time.Minute)
+			check(t, "served", services, w.served("default"))
+			check(t, "requests", []string{finalizer, conditions, "get", id, address}, w.requestsFor(last))
+		})
+	})
+}
+
+// requestsFor lists the requests for a Service that the controller has sent to the API server, patches with the parts that they change.
+func (w *world) requestsFor(name string) (requests []string) {
+	w.t.Helper()
+	for _, action := range w.kube.Actions() {
+		if action.GetResource().Resource != "services" {
+			continue
+		}
+		switch a := action.(type) {
+		case kubetesting.PatchAction:
+			if a.GetName() != name {
+				continue
+			}
+			var body struct {
+				Metadata struct {
+					Finalizers, Annotations, Labels any
+				}
+			}
+			if err := json.Unmarshal(a.GetPatch(), &body); err != nil {
+				w.t.Fatal(err)
+			}
+			words := []string{"patch"}
+			for _, part := range []struct {
+				name string
+				is   bool
+			}{
+				{"status", a.GetSubresource() == "status"}, {"finalizers", body.Metadata.Finalizers != nil},
+				{"annotations", body.Metadata.Annotations != nil}, {"labels", body.Metadata.Labels != nil},
+			} {
+				if part.is {
+					words = append(words, part.name)
+				}
+			}
+			requests = append(requests, strings.Join(words, " "))
+		case kubetesting.GetAction:
+			if a.GetName() == name {
+				requests = append(requests, "get")
+			}
+		}
+	}
+	return requests
 }
 
 // countReads returns a function that says how often Services were read at the API server since it was called last.
