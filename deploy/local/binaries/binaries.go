@@ -222,19 +222,22 @@ func packageOf(name string) string {
 	return "./" + name + "/cmd/" + name
 }
 
-// BuildProcesses builds our own programs into dir. The go command's cache makes it quick when nothing changed.
-func BuildProcesses(ctx context.Context, root, dir string, race bool) error {
+// BuildProcesses builds programs of ours into dir, all if none is named. The go command's cache makes it quick when nothing changed.
+func BuildProcesses(ctx context.Context, root, dir string, race bool, names ...string) error {
+	if len(names) == 0 {
+		names = Processes()
+	}
 	args := []string{"build", "-o", dir + "/"}
 	if race {
 		args = append(args, "-race")
 	}
-	for _, name := range Processes() {
+	for _, name := range names {
 		args = append(args, packageOf(name))
 	}
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
 	cmd.Dir, cmd.Env = root, slices.Concat(os.Environ(), []string{"GOWORK=" + filepath.Join(root, "go.work")}, compilerEnv())
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", strings.Join(Processes(), ", "), err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("build %s: %w\n%s", strings.Join(names, ", "), err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }
