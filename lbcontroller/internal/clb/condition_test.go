@@ -237,6 +237,34 @@ func TestInvalidServiceGoesOn(t *testing.T) {
 	}
 }
 
+// TestConditionsLeftBehind: the same for a Service that ceased to ask while no controller ran. One of another type may have none but those that were
+// written for a load balancer; one with a class may have those of another controller.
+func TestConditionsLeftBehind(t *testing.T) {
+	class := "another.example/controller"
+	for name, test := range map[string]struct {
+		change func(*corev1.Service)
+		left   int
+	}{
+		"another type":  {func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP }, 0},
+		"another class": {func(svc *corev1.Service) { svc.Spec.LoadBalancerClass = &class }, 2},
+		"one of them is not ours": {func(svc *corev1.Service) {
+			svc.Spec.Type, svc.Status.Conditions = corev1.ServiceTypeClusterIP, svc.Status.Conditions[:1]
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.create(web(annotated(annotation.Scheduler, "fastest")))
+				check(t, "conditions", 2, len(w.conditions()))
+				w.stop()
+				w.update(test.change)
+				w.start()
+				check(t, "conditions in the end", test.left, len(w.conditions()))
+				check(t, "calls", []string(nil), w.calls())
+			})
+		})
+	}
+}
+
 // TestConditionNamesThePresentMistake: a user who corrects one annotation reads about the next one, though the reason is the same.
 func TestConditionNamesThePresentMistake(t *testing.T) {
 	inWorld(t, 1, func(w *world) {

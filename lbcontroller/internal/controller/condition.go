@@ -177,6 +177,12 @@ func patchOf(have, put []metav1.Condition, now time.Time) []metav1.Condition {
 	return list
 }
 
+// isLeftBehind reports whether a Service shows the state of a load balancer and can have none: it has ceased to ask for one while no controller ran.
+func isLeftBehind(svc *corev1.Service) bool {
+	return svc.Spec.Type != corev1.ServiceTypeLoadBalancer && find(svc.Status.Conditions, ConditionReady) != nil &&
+		find(svc.Status.Conditions, ConditionSynced) != nil
+}
+
 // removalOf is the part of a strategic merge patch that takes the controller's conditions away; nil if there are none.
 func removalOf(have []metav1.Condition) []map[string]string {
 	var list []map[string]string

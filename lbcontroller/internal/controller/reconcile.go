@@ -86,7 +86,7 @@ func (c *Controller) Reconcile(ctx context.Context, key string) error {
 
 // dismiss takes back what was shown of a Service that asked for a load balancer in vain and doesn't any more. One that had something was released.
 func (c *Controller) dismiss(ctx context.Context, key string, svc *corev1.Service) error {
-	if !c.metrics.states.has(key) {
+	if !c.metrics.states.has(key) && !isLeftBehind(svc) {
 		return nil
 	}
 	err := Writer{Client: c.Client, modes: &c.modes}.Publish(ctx, svc, Publication{KeepIngress: true, dropConditions: true})

@@ -122,7 +122,7 @@ func (c *Controller) queueAll() error {
 		return fmt.Errorf("list the Services in the cache: %w", err)
 	}
 	for _, svc := range services {
-		if c.assign(svc).idle() {
+		if c.assign(svc).idle() && !isLeftBehind(svc) {
 			continue
 		}
 		priority := reconcile.User
