@@ -3,7 +3,7 @@
 
 SHELL       := /bin/sh
 MODULES     := proto services cloudgateway cloudgateway/openapisim cloudgateway/openapisim/thirdparty lbcontroller nodecontroller \
-               routecontroller deploy deploy/alerts
+               routecontroller deploy deploy/test/alerts
 # Those with a workspace of their own, and those that go.work unites, which one go command tests; the longest of these come first.
 APART       := $(patsubst %/go.work,%,$(wildcard $(addsuffix /go.work,$(MODULES))))
 UNITED      := lbcontroller cloudgateway $(filter-out lbcontroller cloudgateway $(APART),$(MODULES))
@@ -72,9 +72,9 @@ test: kubernetes ## Run the tests of all modules with the race detector, end to 
 
 .PHONY: test-e2e test-packages test-apart
 test-e2e:
-	@cd deploy && go test $(RACE) -count=1 -timeout 40m $(TESTFLAGS) ./e2e
+	@cd deploy && go test $(RACE) -count=1 -timeout 40m $(TESTFLAGS) ./test/e2e
 test-packages:
-	@go test $(RACE) -timeout 40m $(TESTFLAGS) $$(go list $(UNITED:%=./%/...) | grep -v '/deploy/e2e$$')
+	@go test $(RACE) -timeout 40m $(TESTFLAGS) $$(go list $(UNITED:%=./%/...) | grep -v '/deploy/test/e2e$$')
 test-apart:
 	$(call each,go test,go test $(RACE) -timeout 40m $(TESTFLAGS) ./...,$(APART))
 
@@ -98,13 +98,13 @@ race: ## Run the tests of all modules but the end-to-end ones ten times with the
 
 .PHONY: e2e
 e2e: kubernetes ## Run the end-to-end tests only: real API server, real processes, simulated cloud
-	cd deploy && go test $(RACE) -count=1 -timeout 20m -v $(TESTFLAGS) ./e2e/...
+	cd deploy && go test $(RACE) -count=1 -timeout 20m -v $(TESTFLAGS) ./test/e2e/...
 
 # Its own programs are built before, too. Without -race: the processes are those of the images.
 .PHONY: e2e-cluster
 e2e-cluster: ## Install the chart on real kubelets, as root: containerd, kube-proxy, CoreDNS, the simulated cloud as a pod
 	@$(WORLD) prepare-node
-	cd deploy && E2E_CLUSTER=true go test -count=1 -timeout 20m -v $(TESTFLAGS) ./cluster/
+	cd deploy && E2E_CLUSTER=true go test -count=1 -timeout 20m -v $(TESTFLAGS) ./test/cluster/
 
 # Each soak has a seed of its own, which its commands show. SEED=n repeats a soak, and what a test prints when it fails repeats one of its runs.
 .PHONY: soak
@@ -114,7 +114,7 @@ soak: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n
 	cd lbcontroller && WALK_SEED=$(SEED) WALK_WORLDS=$(or $(WALK_WORLDS),100) go test $(RACE) -count=1 -timeout 2h -run TestWalk $(TESTFLAGS) ./internal/clb/
 	cd nodecontroller && WALK_SEED=$(SEED) WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
 	cd routecontroller && WALK_SEED=$(SEED) WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
-	cd deploy && CHAOS_SEED=$(SEED) CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./e2e/
+	cd deploy && CHAOS_SEED=$(SEED) CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./test/e2e/
 	cd cloudgateway && CHURN=full go test -count=1 -timeout 2h -run TestChurn -v $(TESTFLAGS) ./bench
 	cd cloudgateway && SIEGE=$(or $(SIEGE),60s) go test -count=1 -timeout 2h -run TestSiege -v $(TESTFLAGS) ./internal/app
 
@@ -125,7 +125,7 @@ SKEW_FROM ?= $(or $(shell git describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/d
 skew: export SKEW_FROM := $(SKEW_FROM)
 skew: kubernetes ## Run an earlier commit's controllers on this gateway and the other way round: SKEW_FROM=commit
 	@if [ -z "$(SKEW_FROM)" ]; then echo "make skew: not run: the clone has no earlier commit; git fetch --unshallow brings them"; exit 0; fi; \
-	git log -1 --format='with %h of %cs, %s' '$(SKEW_FROM)' -- && cd deploy && go test -count=1 -timeout 15m -run '^TestSkew$$' -v $(TESTFLAGS) ./e2e
+	git log -1 --format='with %h of %cs, %s' '$(SKEW_FROM)' -- && cd deploy && go test -count=1 -timeout 15m -run '^TestSkew$$' -v $(TESTFLAGS) ./test/e2e
 
 .PHONY: bench
 bench: ## Run the benchmarks of all modules
@@ -135,7 +135,7 @@ bench: ## Run the benchmarks of all modules
 NODES_AT_SCALE = $(or $(if $(filter-out file,$(origin NODES)),$(NODES)),200)
 .PHONY: scale
 scale: build ## Count calls, time, CPU and memory at scale: NODES=200 SERVICES=300 PODS=300 LIMITS=true JSON=file
-	cd deploy && go build -o ../bin/ ./bench && exec ../bin/bench -nodes=$(NODES_AT_SCALE) -services=$(or $(SERVICES),300) \
+	cd deploy && go build -o ../bin/ ./test/bench && exec ../bin/bench -nodes=$(NODES_AT_SCALE) -services=$(or $(SERVICES),300) \
 		-pods=$(or $(PODS),300) -limits=$(or $(LIMITS),false) -version='$(VERSION)' -json='$(abspath $(or $(JSON),.dev/scale.json))'
 
 .PHONY: mutation

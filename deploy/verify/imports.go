@@ -28,7 +28,7 @@ const prefix = "alicloud-controllers.dev/"
 const (
 	simulator  = "cloudgateway/openapisim"
 	thirdparty = simulator + "/thirdparty"
-	alerts     = "deploy/alerts"
+	alerts     = "deploy/test/alerts"
 )
 
 // siblings returns which of our modules a module may import besides itself. Tests are held to it too.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTop: what is missing is named with the flag that gives it. The command against a gateway is tested in deploy/e2e.
+// TestTop: what is missing is named with the flag that gives it. The command against a gateway is tested in deploy/test/e2e.
 func TestTop(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string

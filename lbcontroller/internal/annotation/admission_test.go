@@ -11,7 +11,7 @@ import (
 )
 
 // TestAdmissionPolicy: the chart has the policy of this table, with one rule for each annotation, and texts that are safe in CEL and YAML.
-// That the API server takes it and judges as Parse does is tested end to end (deploy/e2e).
+// That the API server takes it and judges as Parse does is tested end to end (deploy/test/e2e).
 func TestAdmissionPolicy(t *testing.T) {
 	t.Parallel()
 	shipped, err := os.ReadFile("../../../deploy/chart/files/admission.yaml")

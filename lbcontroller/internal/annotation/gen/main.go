@@ -32,9 +32,9 @@ func run(root string) error {
 		values = append(values, string(line))
 	}
 	for path, text := range map[string]string{
-		"docs/reference/annotations.md":             annotation.Markdown(),
-		"deploy/chart/files/admission.yaml":         annotation.AdmissionPolicy(),
-		"deploy/e2e/testdata/annotationvalues.json": "[\n" + strings.Join(values, ",\n") + "\n]\n",
+		"docs/reference/annotations.md":                  annotation.Markdown(),
+		"deploy/chart/files/admission.yaml":              annotation.AdmissionPolicy(),
+		"deploy/test/e2e/testdata/annotationvalues.json": "[\n" + strings.Join(values, ",\n") + "\n]\n",
 	} {
 		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil { //nolint:gosec // A file of the source tree.
 			return fmt.Errorf("write: %w", err)

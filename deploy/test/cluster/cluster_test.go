@@ -316,7 +316,7 @@ func (c *cluster) simulate(t *testing.T) {
 		t.Fatal(err)
 	}
 	replace := strings.NewReplacer("$NODE", c.nodes[0].name, "$SEED", string(text), "$SECRET", c.secret, "$ID", accessKeyID, "$TAG", c.tag(t))
-	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/cluster/testdata/openapisim.yaml"))
+	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/test/cluster/testdata/openapisim.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-module alicloud-controllers.dev/deploy/alerts
+module alicloud-controllers.dev/deploy/test/alerts
 
 go 1.26.0
 

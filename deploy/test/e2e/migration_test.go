@@ -124,7 +124,7 @@ type book struct {
 
 func (m migration) book() book {
 	m.t.Helper()
-	text, err := os.ReadFile("../../docs/migrate.md")
+	text, err := os.ReadFile("../../../docs/migrate.md")
 	if err != nil {
 		m.t.Fatal(err)
 	}

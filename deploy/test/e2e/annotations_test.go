@@ -96,7 +96,7 @@ func badAnnotations() []badAnnotation {
 
 // TestBadAnnotationsAreAll: the page of all annotations names none that is not tried, but the one that may have any value.
 func TestBadAnnotationsAreAll(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reference/annotations.md")
+	page, err := os.ReadFile("../../../docs/reference/annotations.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -329,7 +329,7 @@ func render(victims []victim, outcomes map[string][]string) string {
 	var b strings.Builder
 	b.WriteString(`# The gateway killed in the middle of writes
 
-<!-- Made by TestKilledGateway of deploy/e2e with -update; do not edit. -->
+<!-- Made by TestKilledGateway of deploy/test/e2e with -update; do not edit. -->
 
 The test runs real processes: an API server, the simulated cloud, and the gateway with leader election. A Go client sends one RPC
 for each row, all at the same time. The simulated cloud holds the named call of each, and when it holds all of them, the gateway's

@@ -21,7 +21,7 @@ func (w testWorld) checkQueries(t *testing.T) {
 	}
 	var queries []string
 	for _, file := range []string{"alerts", "dashboard"} {
-		text, err := os.ReadFile("../chart/files/" + file + ".yaml")
+		text, err := os.ReadFile("../../chart/files/" + file + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}

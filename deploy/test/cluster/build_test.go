@@ -50,7 +50,7 @@ func build(work string) error {
 		return err
 	}
 	for _, args := range [][]string{
-		{"build", "-trimpath", "-ldflags", "-s -w", "-o", b.Echo, "./cluster/echo"},
+		{"build", "-trimpath", "-ldflags", "-s -w", "-o", b.Echo, "./test/cluster/echo"},
 		{"run", "./images", "-out", b.Images, "-platforms", runtime.GOARCH, "-registry", registry},
 	} {
 		cmd := exec.CommandContext(ctx, "go", args...)

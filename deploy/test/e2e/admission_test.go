@@ -182,7 +182,7 @@ func (d door) testMessages(t *testing.T) {
 
 // testExamples: all examples of docs/services.md are admitted.
 func (d door) testExamples(t *testing.T) {
-	page, err := os.ReadFile("../../docs/services.md")
+	page, err := os.ReadFile("../../../docs/services.md")
 	if err != nil {
 		t.Fatal(err)
 	}

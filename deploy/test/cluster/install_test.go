@@ -94,7 +94,7 @@ func (c *cluster) page(t *testing.T, name string) string {
 // fresh has the cluster as it is before the chart: nodes that nobody has initialised, and CoreDNS waiting for them.
 func (c *cluster) fresh(t *testing.T) {
 	t.Helper()
-	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/cluster/testdata/coredns.yaml"))
+	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/test/cluster/testdata/coredns.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

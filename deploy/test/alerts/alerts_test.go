@@ -145,7 +145,7 @@ func TestAlerts(t *testing.T) {
 	t.Parallel()
 	all := map[string]alert{}
 	var file struct{ Alerts []alert }
-	load(t, "../chart/files/alerts.yaml", &file)
+	load(t, "../../chart/files/alerts.yaml", &file)
 	for _, a := range file.Alerts {
 		all[a.Alert] = a
 	}
@@ -186,7 +186,7 @@ func TestDashboard(t *testing.T) {
 			Queries []struct{ Expr string }
 		}
 	}
-	load(t, "../chart/files/dashboard.yaml", &file)
+	load(t, "../../chart/files/dashboard.yaml", &file)
 	if len(file.Panels) == 0 {
 		t.Fatal("there are no panels")
 	}

@@ -20,7 +20,7 @@ import (
 // serve deploys a workload behind a load balancer, and returns where it is reached.
 func (c *cluster) serve(t *testing.T) (url string) {
 	t.Helper()
-	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/cluster/testdata/echo.yaml"))
+	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/test/cluster/testdata/echo.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
