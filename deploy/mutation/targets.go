@@ -19,8 +19,8 @@ func targets(root string) ([]target, error) {
 	list := []target{
 		{module: "lbcontroller", pkg: "internal/clb/desired"},
 		{module: "lbcontroller", pkg: "internal/clb/plan"},
-		{module: "lbcontroller", pkg: "internal/clb/ownership"},
-		{module: "lbcontroller", pkg: "internal/clb/reuse"},
+		{module: "lbcontroller", pkg: "internal/lb/ownership"},
+		{module: "lbcontroller", pkg: "internal/lb/reuse"},
 		{module: "routecontroller", pkg: "internal/plan"},
 		{module: "routecontroller", pkg: "internal/table"},
 		{module: "nodecontroller", pkg: "internal/lifecycle"},

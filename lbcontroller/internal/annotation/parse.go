@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
 // Problem is an annotation that can't be honoured.

@@ -16,12 +16,12 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 

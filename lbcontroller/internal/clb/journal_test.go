@@ -18,7 +18,7 @@ import (
 
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
 // journal takes down what the controller asks of the cloud and writes to the API server for each Service: when, and with which content.

@@ -8,9 +8,9 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
 // retrySubset is when a Service is tried again with as many servers as the cloud takes.

@@ -20,10 +20,10 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/orphan"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/orphan"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
 // recordOrphans is where the state of orphans is in the record of the kind.

@@ -20,9 +20,9 @@ import (
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/orphan"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/orphan"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/record"
 )
 
 // orphanage lets the controller look for orphans every hour, and delete two in a day after a day.

@@ -14,11 +14,11 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
 // retryEIP is when EIPs that could not be read are read again.

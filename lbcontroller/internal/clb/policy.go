@@ -14,10 +14,10 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
 // Policy says which changes are made in the cloud at all; what it doesn't allow is reported and not done. The zero value is PolicySync.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/record"
 )
 
 // slow is an API server that takes its time for each patch of a ConfigMap.

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
 // TestRefusedServiceReadsNothingForEvents: a Service that can't have the CLB that it names, and has none whose servers could be kept right, costs

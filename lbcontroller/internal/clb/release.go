@@ -15,13 +15,13 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
 // release gives up first the Service's own CLB, then what it has on those of users.

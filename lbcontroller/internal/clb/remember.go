@@ -9,9 +9,9 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
 // memo is what is remembered after a pass, and the events that follow from it.

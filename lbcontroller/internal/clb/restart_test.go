@@ -19,7 +19,7 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/record"
 )
 
 // recordName is the ConfigMap of the record.

@@ -15,8 +15,8 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
 // TestReuse is the life of a Service that names a user's CLB and leaves its listeners alone.

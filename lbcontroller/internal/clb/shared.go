@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
 // share is a user's CLB while one of the Services on it changes it.

@@ -12,7 +12,7 @@ import (
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
 const name = "a5e4dbfc9c2ae4642b0335607860aef6"

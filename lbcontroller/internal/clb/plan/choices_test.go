@@ -5,7 +5,7 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
 // TestOrderOfListeners: users' connections hang on what comes first. A new listener waits for no deletion except that of the one whose port

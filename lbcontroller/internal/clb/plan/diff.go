@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
 // Diff returns the way from what is there, which must be known completely, to what is wanted.

@@ -3,7 +3,7 @@ package plan
 import (
 	"iter"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
 // Actions are all actions of the plan, in an order in which each comes after those that it needs.

@@ -9,7 +9,7 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
 // TestServersAtTheEnds: what two lists of servers begin and end with alike doesn't hide what differs, wherever that is.

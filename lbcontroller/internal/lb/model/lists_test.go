@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
 // TestLists: a list is empty whatever it was before, has no room that is another's, and belongs to one pass at a time.

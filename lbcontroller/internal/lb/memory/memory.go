@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
 // Entry is what is known about a Service.

@@ -17,8 +17,8 @@ import (
 	"alicloud-controllers.dev/services/budget"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
 // Orphan is a CLB that was made for a Service of the cluster which no longer exists.

@@ -9,7 +9,7 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
 // packed are the servers of a vServer group as they are remembered. Services with the same nodes have the same servers but for port and description:
