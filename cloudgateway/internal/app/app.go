@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/kubernetes"
 
 	"alicloud-controllers.dev/services/admin"
@@ -24,6 +23,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/authn"
 	"alicloud-controllers.dev/cloudgateway/internal/authz"
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
@@ -116,7 +116,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	guarded := rampolicy.NewGuard(g.openapi)
 	g.services = server.New(server.Config{
 		Shared: cloud.Shared{
-			Locks: &flow.Keyed[string]{Callers: g.cfg.Budget.Callers}, Registerer: registry, Room: semaphore.NewWeighted(remembered), Logger: g.log,
+			Locks: &flow.Keyed[string]{Callers: g.cfg.Budget.Callers}, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
 		},
 		Caller: guarded, Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
 		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall, API: g.cfg.API, Scopes: g.cfg.Scopes,

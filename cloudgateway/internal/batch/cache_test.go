@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 func TestCacheAge(t *testing.T) {
@@ -113,7 +111,7 @@ func TestCacheTimeout(t *testing.T) {
 
 func TestCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(Config[string, int]{Logger: discard, Name: "test", Room: semaphore.NewWeighted(int64(3 * sizeOf(0)))})
+		c := New(Config[string, int]{Logger: discard, Name: "test", Room: NewRoom(int64(3 * sizeOf(0)))})
 		loads := 0
 		get := func(i int) {
 			if _, err := c.Do(t.Context(), fmt.Sprint(i), time.Hour, func(context.Context) (int, error) { loads++; return i, nil }); err != nil {

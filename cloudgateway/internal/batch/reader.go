@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
@@ -53,7 +52,7 @@ type Config[K comparable, V any] struct {
 	// Absent is the error about an item that does not exist. Nil: there is none, and the value is zero.
 	Absent func(K) error
 	// Room bounds the bytes of what is remembered. Nil: 8 MiB of its own.
-	Room       *semaphore.Weighted
+	Room       *Room
 	Registerer prometheus.Registerer
 	// Logger gets the stacks of panics. It is required.
 	Logger *slog.Logger
@@ -68,7 +67,7 @@ func (cfg *Config[K, V]) complete() {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
 	cfg.Parallel = cmp.Or(cfg.Parallel, 4)
 	if cfg.Room == nil {
-		cfg.Room = semaphore.NewWeighted(ownRoom)
+		cfg.Room = NewRoom(ownRoom)
 	}
 }
 
@@ -126,7 +125,7 @@ func New[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
 			Help:        "Reads by where the answer came from: hit (remembered), shared (another caller's read) or load.",
 			ConstLabels: prometheus.Labels{"cache": cfg.Name},
 		}, []string{"result"}),
-		stored:  memo.NewStore[K, V](cfg.Room),
+		stored:  memo.NewStore[K, V](cfg.Room.bytes),
 		flights: make(map[K]map[laneName]*flight[K, V]),
 		lanes:   make(map[laneName]*lane[K, V]),
 		waiting: make(map[string]int),
@@ -139,6 +138,7 @@ func New[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
 			Buckets:     []float64{1, 2, 5, 10, 20, 50, 100},
 		})
 	}
+	cfg.Room.add(r.Clear)
 	return r
 }
 

@@ -55,7 +55,7 @@ func TestNobodyAsked(t *testing.T) {
 		if n := left(); n > 0 || c.sweep != nil {
 			t.Errorf("%d things are left when their time is over", n)
 		}
-		if !c.cfg.Room.TryAcquire(ownRoom) {
+		if !c.cfg.Room.bytes.TryAcquire(ownRoom) {
 			t.Error("not all memory is given back")
 		}
 	})

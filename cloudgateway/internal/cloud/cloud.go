@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
@@ -116,7 +115,7 @@ type Shared struct {
 	Locks      Locker
 	Registerer prometheus.Registerer
 	// Room is for what reads remember; see batch.Config.
-	Room *semaphore.Weighted
+	Room *batch.Room
 	// Logger gets the stacks of panics in reads. It is required.
 	Logger *slog.Logger
 }
