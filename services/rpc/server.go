@@ -4,7 +4,6 @@ package rpc
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -87,18 +86,9 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Authenticator == nil || cfg.Authorizer == nil || cfg.Logger == nil {
 		return nil, errors.New("rpc: Authenticator, Authorizer and Logger are required")
 	}
-	tlsConfig, err := cfg.TLS.reloading(cfg.Logger)
+	tlsConfig, err := cfg.TLS.guarded(cfg.Logger)
 	if err != nil {
 		return nil, err
-	}
-	reload := tlsConfig.GetConfigForClient
-	tlsConfig.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		if n, ok := hello.Conn.(*connection); ok {
-			if err := n.greeted(); err != nil {
-				return nil, err
-			}
-		}
-		return reload(hello)
 	}
 	s := &Server{
 		cfg:      cfg,

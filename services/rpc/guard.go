@@ -1,0 +1,101 @@
+package rpc
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+)
+
+// Guard does for servers of other protocols than gRPC what a Server does for its own: it bounds what clients cost before their identity is
+// proved, and what those of whom it is have under way.
+type Guard struct {
+	net.Listener // of TLS connections
+
+	bounded *connections
+	account *account
+}
+
+// NewGuard guards a listener. The protocols are those that ALPN offers. Closed is called for each connection that is closed for a reason of
+// ours.
+func NewGuard(l net.Listener, files TLSConfig, protocols []string, limits Limits, closed func(reason, peer string), log *slog.Logger) (*Guard, error) {
+	limits = limits.withDefaults()
+	files.ClientCAFile = "" // Identity is the other protocol's business.
+	config, err := files.guarded(log)
+	if err != nil {
+		return nil, err
+	}
+	reload := config.GetConfigForClient
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		loaded, err := reload(hello)
+		if err != nil {
+			return nil, err
+		}
+		loaded = loaded.Clone()
+		loaded.NextProtos = protocols
+		return loaded, nil
+	}
+	active := func() bool { return true } // A standby does not listen.
+	bounded := newConnections(l, limits, active, closed)
+	return &Guard{Listener: tls.NewListener(bounded, config), bounded: bounded, account: newAccount(limits)}, nil
+}
+
+// guarded reads the files when they change, and lets a few handshakes be computed at a time.
+func (c TLSConfig) guarded(log *slog.Logger) (*tls.Config, error) {
+	config, err := c.reloading(log)
+	if err != nil {
+		return nil, err
+	}
+	reload := config.GetConfigForClient
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if n, ok := hello.Conn.(*connection); ok {
+			if err := n.greeted(); err != nil {
+				return nil, err
+			}
+		}
+		return reload(hello)
+	}
+	return config, nil
+}
+
+// of finds what is known of a connection that the listener accepted, nil if it is another.
+func (*Guard) of(c net.Conn) *connection {
+	if over, ok := c.(*tls.Conn); ok {
+		c = over.NetConn()
+	}
+	n, _ := c.(*connection)
+	return n
+}
+
+// Called notes that the headers of a request have come.
+func (g *Guard) Called(c net.Conn) { g.of(c).called() }
+
+// Refused notes that a request was refused. A connection without a permitted one is closed after too many.
+func (g *Guard) Refused(c net.Conn) { g.of(c).refuse() }
+
+// Proved notes that a caller made a permitted request. Its error says that the caller has too many connections.
+func (g *Guard) Proved(c net.Conn, caller string) error { return g.of(c).prove(caller) }
+
+// Count gives the number of connections.
+func (g *Guard) Count() (callers, strangers int) { return g.bounded.count() }
+
+// Work is a request of a caller that is under way.
+type Work struct{ of *entry }
+
+// Begin begins one, unless the caller has too many, or all have. End it.
+func (g *Guard) Begin(caller string) (Work, error) {
+	of, err := g.account.enter(caller)
+	return Work{of}, err
+}
+
+// Hold adds to the bytes that it holds. Its error says that they are too many.
+func (w Work) Hold(bytes int) error { return w.of.hold(bytes) }
+
+// End gives back what it held.
+func (w Work) End() { w.of.end() }
+
+// WithTrail collects under the context what NoteCloudRequest and the like say. The attributes are for the audit line.
+func WithTrail(ctx context.Context) (noted context.Context, attrs func() []any) {
+	t := &trail{}
+	return context.WithValue(ctx, trailKey{}, t), t.attrs
+}
