@@ -339,7 +339,7 @@ func TestTargetsExist(t *testing.T) {
 // TestOnlyOthers: a part of no path is a slip, and not a package without survivors.
 func TestOnlyOthers(t *testing.T) {
 	err := run(t.Context(), []string{"-root", "../..", "-only", "lbcontroler"})
-	if err == nil || !strings.Contains(err.Error(), `"lbcontroler"`) || !strings.Contains(err.Error(), "lbcontroller/internal/clb/plan") {
+	if err == nil || !strings.Contains(err.Error(), `"lbcontroler"`) || !strings.Contains(err.Error(), "lbcontroller/internal/lb/plan") {
 		t.Errorf("error %v, want one with what was asked for and what there is", err)
 	}
 }

@@ -17,8 +17,8 @@ func (t target) path() string { return t.module + "/" + t.pkg }
 // that look at requests beyond what the protocol says of their fields are found by their file.
 func targets(root string) ([]target, error) {
 	list := []target{
-		{module: "lbcontroller", pkg: "internal/clb/desired"},
-		{module: "lbcontroller", pkg: "internal/clb/plan"},
+		{module: "lbcontroller", pkg: "internal/lb/desired"},
+		{module: "lbcontroller", pkg: "internal/lb/plan"},
 		{module: "lbcontroller", pkg: "internal/lb/ownership"},
 		{module: "lbcontroller", pkg: "internal/lb/reuse"},
 		{module: "routecontroller", pkg: "internal/plan"},

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
 // Drift says what happens when a CLB is no longer as its Service asks, though the Service says that it was: a user or another tool has

@@ -12,9 +12,9 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
 // TestPolicies is the table of what each policy lets be done.
