@@ -11,7 +11,7 @@ PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/openapisim/cmd/openapi
                nodecontroller/cmd/nodecontroller routecontroller/cmd/routecontroller
 VERSION     ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev)
 CACHE       := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/alicloud-controllers
-TOOLS       := $(CACHE)/tools-$(shell cat deploy/tools/go.mod deploy/tools/go.sum | cksum | cut -d' ' -f1)
+TOOLS       := $(CACHE)/tools-$(shell cat deploy/tools/thirdparty/go.mod deploy/tools/thirdparty/go.sum | cksum | cut -d' ' -f1)
 # The race detector needs a C compiler; go sets CGO_ENABLED=0 when there is none.
 RACE        := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 LDFLAGS     := -X alicloud-controllers.dev/services/version.version=$(VERSION)
@@ -35,7 +35,7 @@ export GOFLAGS := $(strip -trimpath -gcflags=all=-dwarf=false -ldflags=-s $(GOFL
 COMPILER    := GOGC=400 GOMEMLIMIT=1GiB
 
 # The command that runs worlds. It takes the place of its shell, so that a signal to make reaches it.
-WORLD       := $(COMPILER) go build -o bin/ ./deploy/local/cmd/world && exec bin/world
+WORLD       := $(COMPILER) go build -o bin/ ./deploy/tools/local/cmd/world && exec bin/world
 
 # each runs a command in every module and says where it is, so that no module is skipped without notice. It ends with the modules in which
 # the command failed.
@@ -160,7 +160,7 @@ verify-vet:
 .PHONY: verify-rules
 verify-rules:
 	@echo "== imports and versions"
-	@cd deploy && go run ./verify $(addprefix ../,$(MODULES))
+	@cd deploy && go run ./tools/verify $(addprefix ../,$(MODULES))
 
 # The workspace hides what a module forgot to require, so each is tidied and built by itself.
 .PHONY: verify-modules
@@ -209,7 +209,7 @@ tidy: ## Tidy all modules and align their versions
 tools:
 	@test -e "$(TOOLS)/.complete" || { set -e; mkdir -p "$(TOOLS)"; \
 		echo "building tools into $(TOOLS), once (about 6 minutes on 2 cores)"; \
-		cd deploy/tools; for tool in $$(GOWORK=off go list tool); do \
+		cd deploy/tools/thirdparty; for tool in $$(GOWORK=off go list tool); do \
 			echo "  $${tool##*/}"; GOWORK=off GOBIN="$(TOOLS)" go install $$tool; done; \
 		touch "$(TOOLS)/.complete"; }
 
@@ -243,7 +243,7 @@ images: ## Build the container images into dist/images, without a container engi
 
 .PHONY: release
 release: images ## Collect images, chart package, bills of materials, notes and checksums in dist/release; SOURCE=url of the files of all tags
-	@cd deploy && go run ./release -images ../dist/images -out ../dist/release -version "$(VERSION)" -source "$(SOURCE)"
+	@cd deploy && go run ./tools/release -images ../dist/images -out ../dist/release -version "$(VERSION)" -source "$(SOURCE)"
 
 .PHONY: clean
 clean: ## Remove what was built in the tree; the cache outside stays

@@ -21,7 +21,7 @@ import (
 
 	"alicloud-controllers.dev/deploy/chart"
 	"alicloud-controllers.dev/deploy/images/oci"
-	"alicloud-controllers.dev/deploy/local/binaries"
+	"alicloud-controllers.dev/deploy/tools/local/binaries"
 )
 
 func main() {

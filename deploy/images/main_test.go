@@ -12,7 +12,7 @@ import (
 
 	"alicloud-controllers.dev/deploy/chart"
 	"alicloud-controllers.dev/deploy/images/oci"
-	"alicloud-controllers.dev/deploy/local/binaries"
+	"alicloud-controllers.dev/deploy/tools/local/binaries"
 )
 
 // Every process that gets an image has its command where the build looks for it.

@@ -14,8 +14,8 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
-	"alicloud-controllers.dev/deploy/local/binaries"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/binaries"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 const (

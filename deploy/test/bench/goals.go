@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // Names of situations that have goals.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // TestGoals: each goal can be missed, and a run that says nothing of a goal neither meets nor misses it.

@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"time"
 
-	"alicloud-controllers.dev/deploy/local/binaries"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/binaries"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // options are the flags.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/deploy/images/oci"
-	"alicloud-controllers.dev/deploy/local/binaries"
+	"alicloud-controllers.dev/deploy/tools/local/binaries"
 )
 
 // built is what is made outside of the sandbox, where modules can be downloaded.

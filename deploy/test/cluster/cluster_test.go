@@ -25,9 +25,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
-	"alicloud-controllers.dev/deploy/local/cloud"
-	"alicloud-controllers.dev/deploy/local/pki"
-	"alicloud-controllers.dev/deploy/local/proc"
+	"alicloud-controllers.dev/deploy/tools/local/cloud"
+	"alicloud-controllers.dev/deploy/tools/local/pki"
+	"alicloud-controllers.dev/deploy/tools/local/proc"
 )
 
 // cluster is a Kubernetes with real nodes in a VPC of the simulated cloud.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"alicloud-controllers.dev/deploy/local/proc"
+	"alicloud-controllers.dev/deploy/tools/local/proc"
 )
 
 // node is a machine: a network, mounts and a host name of its own, with containerd, a kubelet and kube-proxy.

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // door is an API server with the policy of the chart in force.

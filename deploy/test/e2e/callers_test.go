@@ -22,7 +22,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/deploy/chart"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // TestCallers calls the gateway as somebody who may not: the answer says so, and the cloud hears nothing of it.

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"alicloud-controllers.dev/deploy/chart"
-	"alicloud-controllers.dev/deploy/local/binaries"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/binaries"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // TestChartIsAccepted renders the chart with the API server to look into, which then checks every object as it does in an installation.

@@ -28,7 +28,7 @@ type command struct {
 // worldCommand builds the command, once for all tests.
 var worldCommand = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(built.bin, "world")
-	if out, err := exec.Command("go", "build", "-o", path, "../../local/cmd/world").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", path, "../../tools/local/cmd/world").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the command: %w\n%s", err, out)
 	}
 	return path, nil

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"alicloud-controllers.dev/deploy/local/cloud"
+	"alicloud-controllers.dev/deploy/tools/local/cloud"
 )
 
 // TestDev has two worlds side by side, as two people do who work on one machine, one without our controllers.

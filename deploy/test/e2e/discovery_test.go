@@ -3,7 +3,7 @@ package e2e
 import (
 	"testing"
 
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // TestGatewayIsFoundThroughTheAPIServer: with the permissions of the chart, and without DNS, the controllers find the gateway by the

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
-	"alicloud-controllers.dev/deploy/local/cloud"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/cloud"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 const legacyPrefix = "service.beta.kubernetes.io/alicloud-loadbalancer-"

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"alicloud-controllers.dev/deploy/local/binaries"
+	"alicloud-controllers.dev/deploy/tools/local/binaries"
 )
 
 // built is what all worlds of this run use.

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // rejects says what the existing controller manager of the cluster's version would change, refuse or not find. Its rules, not ours: it finds a

@@ -22,8 +22,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/deploy/chart"
-	"alicloud-controllers.dev/deploy/local/binaries"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/binaries"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // TestMigration moves a cluster from each version of the existing controller manager, back, and over again, by the commands of

@@ -20,7 +20,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // confirmation is the time that has to pass between two answers without an instance before its node may go. No configuration is below it.

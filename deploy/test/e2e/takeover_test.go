@@ -13,7 +13,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/deploy/chart"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // takeoverLimit is the longest that a standby of the default lease waits: it looks every 2 to 4.4 s, so it may see the last renewal 4.4 s late, and

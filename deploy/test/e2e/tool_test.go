@@ -17,7 +17,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/writetest"
 	"alicloud-controllers.dev/deploy/chart"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // toolAccess lets a tool in, as docs/gateway-for-tools.md says.

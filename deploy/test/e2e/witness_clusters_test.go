@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // neighbour is one of two clusters with the same id and the same pod ranges, and what its controllers have to say about the other's routes.

@@ -17,8 +17,8 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
-	"alicloud-controllers.dev/deploy/local/proc"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/proc"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 	"alicloud-controllers.dev/services/kube"
 )
 

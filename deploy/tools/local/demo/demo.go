@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
-	"alicloud-controllers.dev/deploy/local/examples"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/examples"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // serviceName is that of the example.
@@ -69,7 +69,7 @@ func (s *show) nodes(ctx context.Context) error {
 }
 
 func (s *show) create(ctx context.Context) error {
-	s.title("A Service with two ports: deploy/local/examples/web.yaml")
+	s.title("A Service with two ports: deploy/tools/local/examples/web.yaml")
 	if err := s.world.Apply(ctx, examples.Web()); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // sweep removes what a world has left in dir that could not do it itself. One that runs is not touched.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"alicloud-controllers.dev/deploy/chart"
-	"alicloud-controllers.dev/deploy/local/proc"
+	"alicloud-controllers.dev/deploy/tools/local/proc"
 )
 
 // ClusterID is that of the world's cluster.

@@ -46,7 +46,7 @@ const (
 // kubernetes builds programs with the versions that local/kubernetes/go.mod requires, and keeps them by the digest of what it
 // pins and of the program that is ours.
 func kubernetes(ctx context.Context, root, took string, programs []program) (recipe, error) {
-	dir := filepath.Join(root, "deploy/local/kubernetes")
+	dir := filepath.Join(root, "deploy/tools/local/kubernetes")
 	version, err := required(ctx, dir, "k8s.io/kubernetes")
 	if err != nil {
 		return recipe{}, err

@@ -67,7 +67,7 @@ func EnsureKubernetes(ctx context.Context, cfg Config) (Kubernetes, error) {
 	control, err := kubernetes(ctx, cfg.Root, "2 to 5 minutes", []program{
 		{path: &k.Etcd, name: "etcd", pkg: "go.etcd.io/etcd/server/v3"},
 		{path: &k.APIServer, name: "kube-apiserver", pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
-		{path: &k.Controllers, name: "kube-controllers", pkg: "alicloud-controllers.dev/deploy/local/kubernetes/controllers"},
+		{path: &k.Controllers, name: "kube-controllers", pkg: "alicloud-controllers.dev/deploy/tools/local/kubernetes/controllers"},
 	})
 	if err != nil {
 		return Kubernetes{}, err

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"alicloud-controllers.dev/deploy/local/pki"
-	"alicloud-controllers.dev/deploy/local/proc"
+	"alicloud-controllers.dev/deploy/tools/local/pki"
+	"alicloud-controllers.dev/deploy/tools/local/proc"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const top = "../.."
+const top = "../../.."
 
 // pages are those that people write and read, by their path from the top.
 func pages(t *testing.T) map[string]string {
@@ -101,13 +101,13 @@ func TestNames(t *testing.T) {
 	all := pages(t)
 	metrics := keysOf(t, all["docs/reference/metrics.md"])
 	known := keysOf(t, all["docs/reference/config.md"])
-	text, err := os.ReadFile("../chart/README.md")
+	text, err := os.ReadFile("../../chart/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	values := keysOf(t, string(text))
 	var tops map[string]any
-	if text, err = os.ReadFile("../chart/values.yaml"); err == nil {
+	if text, err = os.ReadFile("../../chart/values.yaml"); err == nil {
 		err = yaml.Unmarshal(text, &tops)
 	}
 	if err != nil {
@@ -198,7 +198,7 @@ func TestEveryRowSaysSomething(t *testing.T) {
 // TestVersionsOfPages: the names of images in the installation are those of this chart, and the tests run what it says that they do.
 func TestVersionsOfPages(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../chart/Chart.yaml")
+	text, err := os.ReadFile("../../chart/Chart.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestVersionsOfPages(t *testing.T) {
 	if len(named) == 0 {
 		t.Error("docs/install.md names no image")
 	}
-	for file, module := range map[string]string{"../go.mod": `helm.sh/helm/v3 v(3\.\d+)`, "../local/kubernetes/go.mod": `k8s.io/kubernetes v(1\.\d+)`} {
+	for file, module := range map[string]string{"../../go.mod": `helm.sh/helm/v3 v(3\.\d+)`, "../local/kubernetes/go.mod": `k8s.io/kubernetes v(1\.\d+)`} {
 		text, err := os.ReadFile(file)
 		version := regexp.MustCompile(module).FindStringSubmatch(string(text))
 		if err != nil || version == nil {

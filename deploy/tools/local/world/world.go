@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
-	"alicloud-controllers.dev/deploy/local/binaries"
-	"alicloud-controllers.dev/deploy/local/cloud"
-	"alicloud-controllers.dev/deploy/local/pki"
-	"alicloud-controllers.dev/deploy/local/proc"
+	"alicloud-controllers.dev/deploy/tools/local/binaries"
+	"alicloud-controllers.dev/deploy/tools/local/cloud"
+	"alicloud-controllers.dev/deploy/tools/local/pki"
+	"alicloud-controllers.dev/deploy/tools/local/proc"
 )
 
 // The controllers that a world can have.

@@ -1,4 +1,6 @@
-module alicloud-controllers.dev/deploy/tools
+// What make builds from modules of others: generators of code, and linters. It is outside of the workspace, so that their requirements choose none
+// of our versions.
+module alicloud-controllers.dev/deploy/tools/thirdparty
 
 go 1.26.0
 

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"alicloud-controllers.dev/deploy/local/pki"
-	"alicloud-controllers.dev/deploy/local/proc"
+	"alicloud-controllers.dev/deploy/tools/local/pki"
+	"alicloud-controllers.dev/deploy/tools/local/proc"
 )
 
 func (w *World) start(ctx context.Context) error {

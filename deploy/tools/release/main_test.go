@@ -15,12 +15,12 @@ import (
 // TestRelease makes one of the real chart and images that are none, twice.
 func TestRelease(t *testing.T) {
 	t.Parallel()
-	c, err := loader.Load("../chart")
+	c, err := loader.Load("../../chart")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir, version := t.TempDir(), c.Metadata.Version
-	o := options{chart: "../chart", changelog: "../../CHANGELOG.md", images: filepath.Join(dir, "images"), out: filepath.Join(dir, "release")}
+	o := options{chart: "../../chart", changelog: "../../../CHANGELOG.md", images: filepath.Join(dir, "images"), out: filepath.Join(dir, "release")}
 	if err := o.run(); err == nil || !strings.Contains(err.Error(), "find images") {
 		t.Errorf("without images: %v", err)
 	}

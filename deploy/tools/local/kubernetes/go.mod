@@ -1,4 +1,4 @@
-module alicloud-controllers.dev/deploy/local/kubernetes
+module alicloud-controllers.dev/deploy/tools/local/kubernetes
 
 go 1.26.0
 

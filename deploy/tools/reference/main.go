@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-//go:generate go run . -root ../..
+//go:generate go run . -root ../../..
 
 // processes in the order of the pages. What is in services belongs to all of them.
 func processes() []string {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"alicloud-controllers.dev/deploy/local/binaries"
-	"alicloud-controllers.dev/deploy/local/demo"
-	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/deploy/tools/local/binaries"
+	"alicloud-controllers.dev/deploy/tools/local/demo"
+	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
 // options are the flags of all commands.

@@ -155,7 +155,7 @@ func (w *watched) Write(p []byte) (int, error) {
 func TestAssetsThatAreNot(t *testing.T) {
 	t.Parallel()
 	for _, assets := range []string{filepath.Join(t.TempDir(), "missing"), "relative"} {
-		_, err := EnsureKubernetes(t.Context(), Config{Root: "../../..", Assets: assets, CacheDir: t.TempDir(), Out: &bytes.Buffer{}})
+		_, err := EnsureKubernetes(t.Context(), Config{Root: "../../../..", Assets: assets, CacheDir: t.TempDir(), Out: &bytes.Buffer{}})
 		if err == nil || !strings.Contains(err.Error(), "KUBEBUILDER_ASSETS is \""+assets) {
 			t.Errorf("error %v does not name KUBEBUILDER_ASSETS and %s", err, assets)
 		}
@@ -168,7 +168,7 @@ func TestRequired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(root, "deploy/local/kubernetes")
+	dir := filepath.Join(root, "deploy/tools/local/kubernetes")
 	for _, module := range []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/v3", "sigs.k8s.io/kwok"} {
 		if version, err := required(t.Context(), dir, module); err != nil || version == "" {
 			t.Errorf("%s: %q, %v", module, version, err)
@@ -187,11 +187,11 @@ func TestSharedModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := requirements(t.Context(), filepath.Join(root, "deploy/local/kubernetes"))
+	theirs, err := requirements(t.Context(), filepath.Join(root, "deploy/tools/local/kubernetes"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Version}}{{end}}", "./deploy/local/cmd/world"}
+	args := []string{"list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Version}}{{end}}", "./deploy/tools/local/cmd/world"}
 	for _, name := range Processes() {
 		args = append(args, packageOf(name))
 	}
