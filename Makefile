@@ -138,10 +138,6 @@ scale: build ## Count calls, time, CPU and memory at scale: NODES=200 SERVICES=3
 	cd deploy && go build -o ../bin/ ./test/bench && exec ../bin/bench -nodes=$(NODES_AT_SCALE) -services=$(or $(SERVICES),300) \
 		-pods=$(or $(PODS),300) -limits=$(or $(LIMITS),false) -version='$(VERSION)' -json='$(abspath $(or $(JSON),.dev/scale.json))'
 
-.PHONY: mutation
-mutation: ## Change the packages that decide and show which changes their tests miss, minutes on 2 cores: ONLY=part-of-a-path
-	cd deploy && go build -o ../bin/ ./mutation && exec ../bin/mutation -root .. -only '$(ONLY)'
-
 ## Check and generate
 
 .PHONY: verify
@@ -156,10 +152,11 @@ verify-format:
 verify-vet:
 	$(call each,go vet,go vet ./...)
 
-# Who may import whom, and the same versions of Go, gRPC and Kubernetes everywhere.
+# The same versions of Go, gRPC and Kubernetes everywhere, and a gateway without the simulated cloud. Who may import whom is enforced by go.mod
+# (verify-modules) and depguard (lint).
 .PHONY: verify-rules
 verify-rules:
-	@echo "== imports and versions"
+	@echo "== versions and what is linked"
 	@cd deploy && go run ./tools/verify $(addprefix ../,$(MODULES))
 
 # The workspace hides what a module forgot to require, so each is tidied and built by itself.
