@@ -12,6 +12,8 @@ PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/openapisim/cmd/openapi
 VERSION     ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev)
 CACHE       := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/alicloud-controllers
 TOOLS       := $(CACHE)/tools-$(shell cat deploy/tools/thirdparty/go.mod deploy/tools/thirdparty/go.sum | cksum | cut -d' ' -f1)
+TOOL         = $(addprefix $(TOOLS)/,$(1))
+GENERATORS  := $(call TOOL,buf protoc-gen-go protoc-gen-go-grpc)
 # The race detector needs a C compiler; go sets CGO_ENABLED=0 when there is none.
 RACE        := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 LDFLAGS     := -X alicloud-controllers.dev/services/version.version=$(VERSION)
@@ -44,9 +46,30 @@ define each
 	test -z "$$failed" || { echo "failed in:$$failed"; exit 1; }
 endef
 
+# Comments with two signs are for everybody, those with three for who maintains or releases.
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.* ## ' '/^[a-z0-9-]+:.* ## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo 'make help-all shows all targets. docs/README.md says what to read.'
+
+.PHONY: help-all
+help-all: ### Show all targets
+	@awk -F ':.* ##+ ' '/^[a-z0-9-]+:.* ##+ / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+## Run
+
+.PHONY: demo
+demo: build ## Show a Service become a load balancer, change and go
+	@$(WORLD) demo
+
+.PHONY: dev
+# NODES=n, CONTROLLERS=none or a list of lb,node,route, TRAFFIC=true: with a data plane.
+dev: build ## Start a local cluster with a simulated cloud, and stay
+	@$(WORLD) up -dir "$(WORLD_DIR)" -nodes "$(NODES)" -controllers "$(CONTROLLERS)" -traffic="$(TRAFFIC)"
+
+.PHONY: dev-down
+dev-down: ## Stop the cluster of make dev
+	@$(WORLD) down -dir "$(WORLD_DIR)"
 
 ## Build and test
 
@@ -55,20 +78,19 @@ build: ## Build the processes into bin/
 	@echo "building $(notdir $(PROCESSES))"
 	@$(COMPILER) go build -ldflags '$(LDFLAGS)' -o bin/ $(PROCESSES:%=./%)
 
+SINCE ?= HEAD
+.PHONY: quick
+quick: ## Vet and test what changed since SINCE=commit, here HEAD
+	@MODULES='$(MODULES)' SINCE='$(SINCE)' RACE='$(RACE)' TESTFLAGS='$(TESTFLAGS)' deploy/tools/quick.sh
+
 # The control plane of the end-to-end tests takes minutes the first time: it is built before their time limit begins.
 .PHONY: kubernetes
-kubernetes: ## Build the local control plane into the cache, once
+kubernetes: ### Build the local control plane into the cache, once
 	@$(WORLD) prepare
 
-# The end-to-end tests wait for most of their time, and the others compute meanwhile. All run to their end, whatever fails, and what failed is
-# said once more at the end. Compilers come first, so that no two commands compile the same.
 .PHONY: test
-test: kubernetes ## Run the tests of all modules with the race detector, end to end included
-	@$(COMPILER) go list -e -export -deps -test $(RACE) $(UNITED:%=./%/...) >/dev/null
-	@log=$$(mktemp); \
-	{ $(MAKE) --no-print-directory --keep-going --jobs=3 test-e2e test-packages test-apart || echo "== failed"; } 2>&1 | tee "$$log"; \
-	failed=$$(grep -E '^(FAIL.*/|--- FAIL|failed in:|== failed)' "$$log"); rm -f "$$log"; \
-	test -z "$$failed" || { printf '\n%s\n' "$$failed"; exit 1; }
+test: kubernetes ## Run all tests with the race detector: 20 minutes on 2 cores
+	@MAKE='$(MAKE)' RACE='$(RACE)' PACKAGES='$(UNITED:%=./%/...)' deploy/tools/test.sh
 
 .PHONY: test-e2e test-packages test-apart
 test-e2e:
@@ -78,38 +100,24 @@ test-packages:
 test-apart:
 	$(call each,go test,go test $(RACE) -timeout 40m $(TESTFLAGS) ./...,$(APART))
 
-# The inner loop: the modules with files that differ from SINCE. Packages that nothing changed for come out of the cache of go test. The modules
-# that need them are compiled with their tests, which go vet does, but not tested: that takes minutes after a change of proto or services.
-SINCE ?= HEAD
-.PHONY: quick
-quick: ## Vet and test the modules that changed since the last commit, or since SINCE=commit, without the end-to-end tests; vet those that need them
-	@set -e; files=$$(git diff --name-only '$(SINCE)' -- && git ls-files --others --exclude-standard); changed=; \
-	for module in $(MODULES); do if printf '%s\n' "$$files" | grep -q "^$$module/"; then changed="$$changed $$module"; fi; done; \
-	test -n "$$changed" || echo "no module has changed since $(SINCE)"; \
-	for module in $$changed; do echo "== $$module: go vet, go test -short"; \
-		(cd $$module && go vet ./... && go test $(RACE) -short -timeout 10m $(TESTFLAGS) ./...); done; \
-	for module in $(MODULES); do case " $$changed " in *" $$module "*) continue;; esac; \
-		for needed in $$changed; do if grep -q "alicloud-controllers.dev/$$needed v" $$module/go.mod; then \
-			echo "== $$module, which needs $$needed: go vet"; (cd $$module && go vet ./...); break; fi; done; done
-
 .PHONY: race
-race: ## Run the tests of all modules but the end-to-end ones ten times with the race detector
+race: ### Run the tests of all modules but the end-to-end ones ten times with the race detector
 	$(call each,go test -race -count=10,go test -race -count=10 -short -timeout 30m $(TESTFLAGS) ./...)
 
 .PHONY: e2e
-e2e: kubernetes ## Run the end-to-end tests only: real API server, real processes, simulated cloud
+e2e: kubernetes ## Run the end-to-end tests, or TESTFLAGS="-run TestX"
 	cd deploy && go test $(RACE) -count=1 -timeout 20m -v $(TESTFLAGS) ./test/e2e/...
 
 # Its own programs are built before, too. Without -race: the processes are those of the images.
 .PHONY: e2e-cluster
-e2e-cluster: ## Install the chart on real kubelets, as root: containerd, kube-proxy, CoreDNS, the simulated cloud as a pod
+e2e-cluster: ## Install the chart on real kubelets, as root
 	@$(WORLD) prepare-node
 	cd deploy && E2E_CLUSTER=true go test -count=1 -timeout 20m -v $(TESTFLAGS) ./test/cluster/
 
 # Each soak has a seed of its own, which its commands show. SEED=n repeats a soak, and what a test prints when it fails repeats one of its runs.
 .PHONY: soak
 soak: SEED := $(or $(SEED),$(shell date +%s))
-soak: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n, WALK_WORLDS=n in lbcontroller, WALKS=n in nodecontroller and routecontroller, CHAOS_FOR=time end to end; SEED=n repeats one
+soak: kubernetes ### Let users, faults and crashes go wild for long: CHAOS_RUNS=n, WALK_WORLDS=n in lbcontroller, WALKS=n in nodecontroller and routecontroller, CHAOS_FOR=time end to end; SEED=n repeats one
 	cd lbcontroller && CHAOS_SEED=$(SEED) CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/clb/
 	cd lbcontroller && WALK_SEED=$(SEED) WALK_WORLDS=$(or $(WALK_WORLDS),100) go test $(RACE) -count=1 -timeout 2h -run TestWalk $(TESTFLAGS) ./internal/clb/
 	cd nodecontroller && WALK_SEED=$(SEED) WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
@@ -123,18 +131,18 @@ SKEW_FROM ?= $(or $(shell git describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/d
                proto services cloudgateway lbcontroller nodecontroller routecontroller 2>/dev/null))
 .PHONY: skew
 skew: export SKEW_FROM := $(SKEW_FROM)
-skew: kubernetes ## Run an earlier commit's controllers on this gateway and the other way round: SKEW_FROM=commit
+skew: kubernetes ### Run an earlier commit's controllers on this gateway and the other way round: SKEW_FROM=commit
 	@if [ -z "$(SKEW_FROM)" ]; then echo "make skew: not run: the clone has no earlier commit; git fetch --unshallow brings them"; exit 0; fi; \
 	git log -1 --format='with %h of %cs, %s' '$(SKEW_FROM)' -- && cd deploy && go test -count=1 -timeout 15m -run '^TestSkew$$' -v $(TESTFLAGS) ./test/e2e
 
 .PHONY: bench
-bench: ## Run the benchmarks of all modules
+bench: ### Run the benchmarks of all modules
 	$(call each,go test -bench,go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...)
 
 # LIMITS=true keeps to the published rate limits: the creation of 300 Services then takes minutes.
 NODES_AT_SCALE = $(or $(if $(filter-out file,$(origin NODES)),$(NODES)),200)
 .PHONY: scale
-scale: build ## Count calls, time, CPU and memory at scale: NODES=200 SERVICES=300 PODS=300 LIMITS=true JSON=file
+scale: build ### Count calls, time, CPU and memory at scale: NODES=200 SERVICES=300 PODS=300 LIMITS=true JSON=file
 	cd deploy && go build -o ../bin/ ./test/bench && exec ../bin/bench -nodes=$(NODES_AT_SCALE) -services=$(or $(SERVICES),300) \
 		-pods=$(or $(PODS),300) -limits=$(or $(LIMITS),false) -version='$(VERSION)' -json='$(abspath $(or $(JSON),.dev/scale.json))'
 
@@ -166,15 +174,12 @@ verify-modules:
 	$(call each,GOWORK=off go build,GOWORK=off go build ./...)
 
 .PHONY: verify-generated
-verify-generated: tools
+verify-generated: $(GENERATORS)
 	@echo "== generated files"
-	@set -e; sums() { git ls-files -co --exclude-standard -z | xargs -0 cksum 2>/dev/null || true; }; \
-	before=$$(sums); $(MAKE) --no-print-directory generate >/dev/null; after=$$(sums); \
-	test "$$before" = "$$after" || { echo "these were stale and are now generated anew; commit them:"; \
-		printf '%s\n' "$$before" "$$after" | sort | uniq -u | cut -d' ' -f3- | sort -u; exit 1; }
+	@MAKE='$(MAKE)' deploy/tools/verify-generated.sh
 
 .PHONY: verify-proto
-verify-proto: tools
+verify-proto: $(call TOOL,buf)
 	@echo "== buf lint"
 	@cd proto && buf lint
 	@echo "== buf breaking"
@@ -185,44 +190,29 @@ verify-proto: tools
 # then can't read the file, and no longer sees that it is generated. So each checkout has a cache of its own.
 .PHONY: lint
 lint: export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint-$(shell echo "$(CURDIR)" | cksum | cut -d' ' -f1)
-lint: tools ## Run golangci-lint on all modules
+lint: $(call TOOL,golangci-lint) ## Run the linters, on all modules or MODULES="a b"
 	$(call each,golangci-lint,golangci-lint run --config "$(CURDIR)/.golangci.yaml" ./...)
 
 .PHONY: generate
-generate: tools ## Write generated code and reference pages
+generate: $(GENERATORS) ## Write generated code and reference pages
 	cd proto && buf generate
 	$(call each,go generate,go generate ./...)
 
 .PHONY: proto-baseline
-proto-baseline: tools ## Make the present gRPC API the one that changes are compared with; part of a release
+proto-baseline: $(call TOOL,buf) ### Make the present gRPC API the one that changes are compared with; part of a release
 	cd proto && buf build --exclude-source-info -o baseline.txtpb
 
 .PHONY: tidy
-tidy: ## Tidy all modules and align their versions
+tidy: ### Tidy all modules and align their versions
 	go work sync
 	$(call each,go mod tidy,GOWORK=off go mod tidy)
 
-.PHONY: tools
-tools:
-	@test -e "$(TOOLS)/.complete" || { set -e; mkdir -p "$(TOOLS)"; \
-		echo "building tools into $(TOOLS), once (about 6 minutes on 2 cores)"; \
-		cd deploy/tools/thirdparty; for tool in $$(GOWORK=off go list tool); do \
-			echo "  $${tool##*/}"; GOWORK=off GOBIN="$(TOOLS)" go install $$tool; done; \
-		touch "$(TOOLS)/.complete"; }
-
-## Run
-
-.PHONY: dev
-dev: build ## Bring up the local world and stay; NODES=n, CONTROLLERS=none or a list of lb,node,route, TRAFFIC=true
-	@$(WORLD) up -dir "$(WORLD_DIR)" -nodes "$(NODES)" -controllers "$(CONTROLLERS)" -traffic="$(TRAFFIC)"
-
-.PHONY: dev-down
-dev-down: ## Stop the local world that make dev started
-	@$(WORLD) down -dir "$(WORLD_DIR)"
-
-.PHONY: demo
-demo: build ## Show a Service become a load balancer, change and go, in a world of its own
-	@$(WORLD) demo
+# What is complete has its name; a build that was interrupted has not.
+$(call TOOL,%):
+	@echo "building $* into $(TOOLS), once (1 to 3 minutes on 2 cores)"
+	@mkdir -p "$(TOOLS)"
+	@cd deploy/tools/thirdparty && new=$$(mktemp -d "$(TOOLS)/.build-XXXXXX") && GOWORK=off GOBIN="$$new" \
+		go install $$(GOWORK=off go list tool | grep '/$*$$') && mv "$$new/$*" "$@" && rmdir "$$new"
 
 ## Ship
 
@@ -230,18 +220,18 @@ demo: build ## Show a Service become a load balancer, change and go, in a world 
 chart: ## Check and render the Helm chart
 	cd deploy && go test $(RACE) -count=1 ./chart/...
 
-# The chart's version is the tag; PLATFORMS=amd64 saves half of the building.
-PLATFORMS   ?= amd64,arm64
+# The chart's version is the tag; one platform saves half of the building.
+PLATFORMS   ?= linux/amd64,linux/arm64
 REGISTRY    ?= docker.io
 
 .PHONY: images
-images: ## Build the container images into dist/images, without a container engine; PLATFORMS, REGISTRY
+images: ## Build the container images: PLATFORMS=linux/amd64, REGISTRY
 	@cd deploy && go run ./images -out ../dist/images -version "$(VERSION)" -platforms "$(PLATFORMS)" -registry "$(REGISTRY)"
 
 .PHONY: release
-release: images ## Collect images, chart package, bills of materials, notes and checksums in dist/release; SOURCE=url of the files of all tags
+release: images ### Collect images, chart package, bills of materials, notes and checksums in dist/release; SOURCE=url of the files of all tags
 	@cd deploy && go run ./tools/release -images ../dist/images -out ../dist/release -version "$(VERSION)" -source "$(SOURCE)"
 
 .PHONY: clean
-clean: ## Remove what was built in the tree; the cache outside stays
+clean: ## Remove what was built in the tree
 	rm -rf bin dist cover.out

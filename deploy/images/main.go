@@ -42,8 +42,12 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 	flags.StringVar(&o.out, "out", "dist/images", "`DIRECTORY` of the tars")
 	flags.StringVar(&o.registry, "registry", "docker.io", "registry in the images' names")
 	flags.StringVar(&o.version, "version", "dev", "what the processes say of their version")
-	flags.StringVar(&o.platforms, "platforms", "amd64,arm64", "architectures of Linux")
+	flags.StringVar(&o.platforms, "platforms", "linux/amd64,linux/arm64", "`LIST` of platforms, with commas between them")
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	archs, err := architectures(o.platforms)
+	if err != nil {
 		return err
 	}
 	root, err := binaries.Root()
@@ -66,7 +70,7 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 				"org.opencontainers.image.version": tag, "org.opencontainers.image.revision": revision,
 			},
 		}
-		for arch := range strings.SplitSeq(o.platforms, ",") {
+		for _, arch := range archs {
 			if image.Binaries[arch], err = build(ctx, root, process, arch, o.version); err != nil {
 				return err
 			}
@@ -84,6 +88,22 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// architectures are those of a list of platforms, each written as container tools write it, such as linux/amd64, or without the system.
+func architectures(platforms string) ([]string, error) {
+	supported := []string{"amd64", "arm64"}
+	var archs []string
+	for platform := range strings.SplitSeq(platforms, ",") {
+		arch := strings.TrimPrefix(strings.TrimSpace(platform), "linux/")
+		if !slices.Contains(supported, arch) {
+			return nil, fmt.Errorf("platform %q: there are images for linux/%s", platform, strings.Join(supported, " and linux/"))
+		}
+		if !slices.Contains(archs, arch) {
+			archs = append(archs, arch)
+		}
+	}
+	return archs, nil
 }
 
 // describe checks that a program needs nothing of its image, and writes what it is made of.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +28,21 @@ func TestModules(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(root, module(process), file)); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// TestArchitectures: platforms are written as every container tool writes them, or in short.
+func TestArchitectures(t *testing.T) {
+	t.Parallel()
+	const all = "there are images for linux/amd64 and linux/arm64"
+	for platforms, want := range map[string]string{
+		"amd64": "amd64", "linux/amd64": "amd64", "linux/amd64, linux/arm64": "amd64 arm64", "arm64,amd64,linux/arm64": "arm64 amd64",
+		"": `platform "": ` + all, "amd64,": `platform "": ` + all, "windows/amd64": `platform "windows/amd64": ` + all, "linux/arm/v7": `platform "linux/arm/v7": ` + all,
+	} {
+		archs, err := architectures(platforms)
+		if got := strings.Join(archs, " "); got != want && (err == nil || err.Error() != want) {
+			t.Errorf("%q: %q, %v, want %q", platforms, got, err, want)
 		}
 	}
 }

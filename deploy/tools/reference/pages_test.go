@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -206,9 +207,9 @@ func TestVersionsOfPages(t *testing.T) {
 	if err := yaml.Unmarshal(text, &about); err != nil || about.Version == "" {
 		t.Fatalf("Chart.yaml: %v", err)
 	}
-	named := regexp.MustCompile(`(?:controllers?|\$name)[-:]([0-9]+\.[0-9]+\.[0-9]+)|VERSION=v([0-9.]+)`).FindAllStringSubmatch(pages(t)["docs/install.md"], -1)
+	named := regexp.MustCompile(`(?:controllers?|\$name)[-:]([0-9]+\.[0-9]+\.[0-9]+(?:-dev)?)`).FindAllStringSubmatch(pages(t)["docs/install.md"], -1)
 	for _, name := range named {
-		if name[1]+name[2] != about.Version {
+		if name[1] != about.Version {
 			t.Errorf("docs/install.md: %s is not of version %s", name[0], about.Version)
 		}
 	}
@@ -223,6 +224,25 @@ func TestVersionsOfPages(t *testing.T) {
 		}
 		if !strings.Contains(pages(t)["docs/install.md"], "tested with "+version[1]+",") {
 			t.Errorf("docs/install.md does not say that it is tested with %s of %s", version[1], module)
+		}
+	}
+}
+
+// TestHelpFits: make help is read on one screen.
+func TestHelpFits(t *testing.T) {
+	t.Parallel()
+	help := exec.CommandContext(t.Context(), "make", "--no-print-directory", "help")
+	help.Dir = top
+	out, err := help.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(out), "\n"); lines > 24 || !strings.Contains(string(out), "make demo ") {
+		t.Errorf("%d lines:\n%s", lines, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if len(line) > 81 {
+			t.Errorf("longer than 80 columns: %s", line)
 		}
 	}
 }
