@@ -144,7 +144,7 @@ func (w testWorld) steps() []step {
 		{
 			name: "deletion",
 			do:   func(t *testing.T) error { w.remove(t, "cost"); return nil },
-			want: map[string]int{"SetLoadBalancerDeleteProtection": 1, "DeleteLoadBalancer": 1},
+			want: map[string]int{"DescribeLoadBalancers": 1, "SetLoadBalancerDeleteProtection": 1, "DeleteLoadBalancer": 1},
 		},
 	}
 }

@@ -32,7 +32,7 @@ func TestB03PreserveOnDelete(t *testing.T) {
 					lb := w.instances()[0]
 					check(t, "protection", false, lb.GetDeleteProtection() || lb.GetModificationProtection().GetEnabled())
 					check(t, "tags", 0, len(lb.GetTags()))
-					check(t, "calls", []string{"UpdateLoadBalancer"}, w.calls())
+					check(t, "calls", []string{"GetLoadBalancer", "UpdateLoadBalancer"}, w.calls())
 				}
 			})
 		})

@@ -51,7 +51,7 @@ func TestCosts(t *testing.T) {
 		},
 		{
 			name: "delete", before: web(), do: func(w *world) { w.remove() }, writes: 2,
-			calls: []string{"UpdateLoadBalancer", "DeleteLoadBalancer"},
+			calls: []string{"GetLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"},
 		},
 		{
 			name: "delete right after a restart", before: web(), writes: 2,
@@ -59,7 +59,7 @@ func TestCosts(t *testing.T) {
 				w.restart()
 				w.remove()
 			},
-			calls: []string{"UpdateLoadBalancer", "DeleteLoadBalancer"},
+			calls: []string{"GetLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"},
 		},
 	}
 	for _, tt := range tests {

@@ -380,7 +380,7 @@ func (k *Kind) releaseOwn(ctx context.Context, s subject, own model.Observed) (s
 	}
 	p := plan.Release(own, s.view.Preserved())
 	k.Logger.Info("releasing the CLB", "service", s.key, "loadBalancer", own.InstanceID, "plan", p.String())
-	if _, err := k.applier.Apply(ctx, apply.Work{Plan: p, Observed: own}); err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
+	if _, err := k.applier.Apply(ctx, apply.Work{Plan: p, Observed: own}); err != nil && !isGone(err) {
 		return s, err
 	}
 	return s.with(svc), nil

@@ -173,12 +173,12 @@ func TestOneAttributeIsOneUpdate(t *testing.T) {
 	})
 }
 
-func TestDeleteIsTwoCalls(t *testing.T) {
+func TestDeleteIsOneReadAndTwoWrites(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.create(web())
 		w.calls()
 		w.remove()
-		check(t, "calls", []string{"UpdateLoadBalancer", "DeleteLoadBalancer"}, w.calls())
+		check(t, "calls", []string{"GetLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"}, w.calls())
 		check(t, "instances", 0, len(w.instances()))
 		svc := w.service()
 		check(t, "finalizers", 0, len(svc.Finalizers))

@@ -155,7 +155,7 @@ func (k *Kind) deleteOrphan(ctx context.Context, o orphan.Orphan, services []*co
 		return "", err
 	}
 	k.Logger.Info("deleting a CLB whose Service is gone", "loadBalancer", o.LoadBalancer, "address", o.Address, "mark", o.Mark)
-	if _, err := k.applier.Apply(ctx, apply.Work{Plan: plan.Release(observed, false), Observed: observed}); err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
+	if _, err := k.applier.Apply(ctx, apply.Work{Plan: plan.Release(observed, false), Observed: observed}); err != nil && !isGone(err) {
 		return "", err
 	}
 	k.Orphans.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone, "CLB %s (%s) is deleted: its Service is gone since %s",

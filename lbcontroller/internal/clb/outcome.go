@@ -298,6 +298,11 @@ func isInvalid(err error) bool {
 	return ok && e.Code == codes.InvalidArgument
 }
 
+// isGone reports that any of the failed calls found that the CLB doesn't exist.
+func isGone(err error) bool {
+	return slices.ContainsFunc(causes(err), func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound })
+}
+
 // halfway is what a Service shows of a CLB on which something failed: its address, as soon as every listener is there. The hash stays away, unless
 // only servers were to change.
 func halfway(s subject, d decision, result done) *controller.Publication {

@@ -63,7 +63,7 @@ func TestPriorities(t *testing.T) {
 		},
 		{
 			name: "deletion", prepare: func(w *world) { w.create(web()) }, do: func(w *world) { w.remove() },
-			want: []string{"UpdateLoadBalancer deletion", "DeleteLoadBalancer deletion"},
+			want: []string{"GetLoadBalancer deletion", "UpdateLoadBalancer deletion", "DeleteLoadBalancer deletion"},
 		},
 		{
 			name: "deletion of what has to be looked at", prepare: func(w *world) {

@@ -74,7 +74,7 @@ func (k *Kind) release(ctx context.Context, r controller.Request) controller.Out
 	if o.Changed = !p.Empty(); o.Changed {
 		k.Logger.Info("releasing the CLB", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", p.String())
 		k.memory.Forget(r.Key) // From here on it is wrong, however this ends.
-		if _, err := k.applier.Apply(ctx, apply.Work{Plan: p, Observed: observed}); err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
+		if _, err := k.applier.Apply(ctx, apply.Work{Plan: p, Observed: observed}); err != nil && !isGone(err) {
 			return fail(o, err)
 		}
 		o.Events = append(o.Events, controller.Normalf(controller.ReasonCleaned, "CLB %s is released", observed.InstanceID))
@@ -141,17 +141,18 @@ func (k *Kind) released(r controller.Request) bool {
 	return ok && entry.None
 }
 
-// releasable finds the instance to give up. What is remembered completely was proven ours. Anything else must prove it: an
-// entry with nothing but the servers doesn't say either what protects a preserved instance. One that wasn't there may have come since.
+// releasable reads the instance to give up. What is remembered only says where to look: its marks may have changed since, and they decide whether
+// the instance is still the Service's.
 func (k *Kind) releasable(ctx context.Context, r controller.Request, view desired.View) (model.Observed, error) {
-	entry, ok := k.memory.Get(r.Key, string(r.Service.UID))
-	if ok && entry.Observed.ConfigKnown && !entry.Observed.Reused && (entry.None || entry.Observed.InstanceID != "") {
-		return entry.Observed, nil
+	if k.released(r) {
+		return model.Nothing(), nil
 	}
-	if recorded, ok := k.recorded(ctx, r); ok && !view.Preserved() && len(view.Claims()) == 0 {
-		return recorded, nil
+	hint := k.hint(r.Service, view.Claims())
+	entry, _ := k.memory.Get(r.Key, string(r.Service.UID))
+	if hint.RecordedID == "" && !entry.Observed.Reused {
+		hint.RecordedID = entry.Observed.InstanceID // The cache doesn't show the label yet.
 	}
-	return k.observer.Find(ctx, k.hint(r.Service, view.Claims()), slbv1.View_VIEW_BASIC)
+	return k.observer.Find(ctx, hint, slbv1.View_VIEW_BASIC)
 }
 
 // leave takes what is the Service's off CLBs of users. What others have bound to it stays: a vServer group that is still used loses only
@@ -179,7 +180,7 @@ func (k *Kind) leave(ctx context.Context, key string, svc *corev1.Service, claim
 			shared := k.shareOf(ctx, key, owner, p, before)
 			k.Records.Change(ctx, shared.losers...)
 			after, err = k.applier.Apply(ctx, apply.Work{Plan: p, Observed: before})
-			if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
+			if isGone(err) {
 				continue
 			}
 			result.wake = append(result.wake, k.wake(shared, after, err)...) // The next try doesn't see what went well.

@@ -99,7 +99,7 @@ func TestRestartFindsWhatChanged(t *testing.T) {
 				w.t.Fatal(err)
 			}
 		}, []string{"ListServerGroups", "GetServerGroup"}},
-		"deleted": {func(w *world) { w.remove() }, []string{"UpdateLoadBalancer", "DeleteLoadBalancer"}},
+		"deleted": {func(w *world) { w.remove() }, []string{"GetLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"}},
 		"deleted and another's record": {func(w *world) {
 			w.update(func(svc *corev1.Service) { svc.UID = "33333333-2222-3333-4444-555555555555" })
 			w.remove()
@@ -148,7 +148,7 @@ func TestManyDeletionsAtARestart(t *testing.T) {
 			for _, method := range w.calls() {
 				calls[method]++
 			}
-			check(t, "calls", map[string]int{"UpdateLoadBalancer": services, "DeleteLoadBalancer": services}, calls)
+			check(t, "calls", map[string]int{"GetLoadBalancer": services, "UpdateLoadBalancer": services, "DeleteLoadBalancer": services}, calls)
 			check(t, "CLBs in the end", 0, len(w.instances()))
 		})
 	}

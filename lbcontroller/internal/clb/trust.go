@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
 
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
@@ -66,9 +65,6 @@ func (s subject) unhurried(ctx context.Context) context.Context {
 // note records what a pass has brought about, if nothing of it is left to do.
 func (k *Kind) note(s subject, d decision, after model.Observed) {
 	e := record.Entry{}
-	if !after.Reused && after.InstanceID != "" {
-		e.Made = k.made(string(s.svc.UID), after.InstanceID)
-	}
 	if d.begun { // Servers are missing. If this leader dies once that is written, the next one must not take the Service for an idle one.
 		e.Applied = record.Outdated
 	} else if d.complete() && len(s.pods.Missing)+len(s.pods.Pending) == 0 && !s.isTransient() {
@@ -83,11 +79,6 @@ func (k *Kind) note(s subject, d decision, after model.Observed) {
 // isTransient reports that servers are there which go without a change of what the Service asks for.
 func (s subject) isTransient() bool {
 	return slices.ContainsFunc(s.want.Desired.Groups, func(g model.Group) bool { return len(g.Draining)+len(g.Kept) > 0 })
-}
-
-// made is what is recorded to prove that an instance was made for a Service of this cluster.
-func (k *Kind) made(uid, instance string) string {
-	return record.Digest(k.Desired.ClusterID, uid, instance)
 }
 
 // appliedDigest is what is recorded of what a Service asks for. Network interfaces of pods aren't part of it: they would have to be read.
@@ -110,14 +101,4 @@ func (k *Kind) appliedDigest(s subject) string {
 
 func appendText(line []byte, t string) []byte {
 	return append(binary.AppendUvarint(line, uint64(len(t))), t...)
-}
-
-// recorded is the instance that is recorded to be made for a Service that is deleted, as far as it must be known for that.
-func (k *Kind) recorded(ctx context.Context, r controller.Request) (model.Observed, bool) {
-	id := r.Service.Labels[LabelLoadBalancerID]
-	if id == "" || r.Service.DeletionTimestamp == nil || k.Records.Get(ctx, r.Key).Made != k.made(string(r.Service.UID), id) {
-		return model.Observed{}, false
-	}
-	// What protects it is not known, so that is lifted in any case.
-	return model.Observed{InstanceID: id, ConfigKnown: true, Instance: &slbv1.LoadBalancer{LoadBalancerId: id, DeleteProtection: true}}, true
 }

@@ -44,18 +44,19 @@ func (h Hint) owns(found model.Observed) bool {
 	if h.belongsElsewhere(tags) {
 		return false
 	}
-	if tag, ok := tags[ownership.TagService]; ok {
-		return tag == h.DefaultName
+	if _, ok := tags[ownership.TagService]; ok {
+		return true
 	}
 	return h.publishes(found) && (found.Instance.GetName() == h.DefaultName || tags[ownership.TagCluster] != "")
 }
 
-// belongsElsewhere reports whether a user made an instance, or another cluster has it: one that was restored from this cluster's
-// backup has Services with the same UIDs. Instances of old versions of the existing CCM name no cluster.
+// belongsElsewhere reports whether a user made an instance, or another Service or cluster has it: a cluster that was restored from this
+// one's backup has Services with the same UIDs. Instances of old versions of the existing CCM name no cluster.
 func (h Hint) belongsElsewhere(tags map[string]string) bool {
 	_, reused := tags[ownership.TagReused]
 	cluster, named := tags[ownership.TagCluster]
-	return reused || named && cluster != h.ClusterID
+	service, made := tags[ownership.TagService]
+	return reused || named && cluster != h.ClusterID || made && service != h.DefaultName
 }
 
 // takesForUsers reports whether a user has made an instance his own, say by taking our tags off: it may still bear the default name.

@@ -1,9 +1,7 @@
 package record
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
 	"strings"
 )
 
@@ -12,18 +10,10 @@ const entryBytes = 10
 
 // Entry is what is recorded of a Service.
 type Entry struct {
-	// Made proves that a CLB was made for the Service; see Digest. Empty for a CLB of a user's.
-	Made string
 	// Applied is a digest of the wanted backends and configuration that the cloud had; see Shorten. Outdated while they are changed.
 	Applied string
 	// On is the user's CLB on which that is; empty for a CLB that was made for the Service.
 	On string
-}
-
-// Digest shortens a text.
-func Digest(parts ...string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
-	return Shorten(sum[:])
 }
 
 // Shorten makes a text of a hash, as short as is safe: there is one for each Service.
@@ -33,7 +23,7 @@ func Shorten(hash []byte) string { return base64.RawURLEncoding.EncodeToString(h
 const Outdated = "-"
 
 // changing is the entry while the Service is changed.
-func (e Entry) changing() Entry { return Entry{Made: e.Made, Applied: Outdated} }
+func (e Entry) changing() Entry { return Entry{Applied: Outdated} }
 
 func saysApplied(value string) bool {
 	applied := parse(value).Applied
@@ -59,11 +49,10 @@ func (e Entry) String() string {
 	if e == (Entry{}) {
 		return ""
 	}
-	return strings.TrimSuffix(e.Made+"."+e.Applied+"."+e.On, ".")
+	return strings.TrimSuffix(e.Applied+"."+e.On, ".")
 }
 
 func parse(value string) Entry {
-	made, rest, _ := strings.Cut(value, ".")
-	applied, on, _ := strings.Cut(rest, ".")
-	return Entry{Made: made, Applied: applied, On: on}
+	applied, on, _ := strings.Cut(value, ".")
+	return Entry{Applied: applied, On: on}
 }

@@ -2,7 +2,7 @@
 // the record instead of every CLB: what is wanted and recorded needs no look before its turn.
 //
 // The record is a ConfigMap in the namespace of the controller, not a mark on the Services: backends change with every node, and a write to a
-// Service is sent to every node of the cluster. Only the controller may write there, so an entry also proves that a CLB was made for a Service.
+// Service is sent to every node of the cluster.
 package record
 
 import (

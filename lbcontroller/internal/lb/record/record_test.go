@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -59,6 +60,12 @@ func inStore(t *testing.T, kube *fake.Clientset, test func(t *testing.T, s *Stor
 	})
 }
 
+// digestOf is as long as every digest.
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return Shorten(sum[:])
+}
+
 func writes(kube *fake.Clientset) (verbs []string) {
 	for _, a := range kube.Actions() {
 		if a.GetVerb() != "get" {
@@ -73,7 +80,7 @@ func writes(kube *fake.Clientset) (verbs []string) {
 func TestStore(t *testing.T) {
 	kube := fake.NewClientset()
 	inStore(t, kube, func(t *testing.T, s *Store) {
-		s.Set("default/a", Entry{Made: "m", Applied: "1"})
+		s.Set("default/a", Entry{Applied: "1"})
 		s.Set("default/b", Entry{Applied: "2"})
 		s.Set("default/b", Entry{Applied: "3"})
 		equal(t, "an entry that isn't written yet", Entry{Applied: "3"}, s.Get(t.Context(), "default/b"))
@@ -84,23 +91,23 @@ func TestStore(t *testing.T) {
 		s.Change(t.Context(), "default/c")
 		equal(t, "writes of a change", []string{"patch"}, writes(kube))
 		other := newStore(kube)
-		equal(t, "the changed one", Entry{Made: "m", Applied: Outdated}, other.Get(t.Context(), "default/a"))
+		equal(t, "the changed one", Entry{Applied: Outdated}, other.Get(t.Context(), "default/a"))
 		equal(t, "the other", Entry{Applied: "3"}, other.Get(t.Context(), "default/b"))
 		s.Drop("default/b")
-		s.Set("default/a", Entry{Made: "m"})
+		s.Set("default/a", Entry{})
 		<-time.After(time.Minute)
-		equal(t, "data", map[string]string{"default.a": "m."}, data(t, kube))
+		equal(t, "data", map[string]string{}, data(t, kube))
 	})
 }
 
 // TestChangeAfterAnEntryThatWaits: what is written says that a Service is changed, also if another entry of it waits to be written.
 func TestChangeAfterAnEntryThatWaits(t *testing.T) {
-	for _, waiting := range []Entry{{Made: "m"}, {Made: "m", Applied: Outdated}, {Made: "m", Applied: "2"}} {
-		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "m.1"}})
+	for _, waiting := range []Entry{{}, {Applied: Outdated}, {Applied: "2"}} {
+		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "1"}})
 		inStore(t, kube, func(t *testing.T, s *Store) {
 			s.Set("default/a", waiting)
 			s.Change(t.Context(), "default/a")
-			equal(t, fmt.Sprintf("data after %+v", waiting), map[string]string{"default.a": "m.-"}, data(t, kube))
+			equal(t, fmt.Sprintf("data after %+v", waiting), map[string]string{"default.a": "-"}, data(t, kube))
 		})
 	}
 }
@@ -108,7 +115,7 @@ func TestChangeAfterAnEntryThatWaits(t *testing.T) {
 // TestChangeDuringARequest: the same, also if a request that says what a Service has is under way, or if its answer was lost.
 func TestChangeDuringARequest(t *testing.T) {
 	for _, lost := range []bool{true, false} {
-		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "m.-"}})
+		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "-"}})
 		var requests atomic.Int32
 		kube.PrependReactor("patch", "configmaps", func(action kubetesting.Action) (bool, runtime.Object, error) {
 			if requests.Add(1) > 1 {
@@ -124,22 +131,22 @@ func TestChangeDuringARequest(t *testing.T) {
 			return true, nil, context.DeadlineExceeded
 		})
 		inStore(t, kube, func(t *testing.T, s *Store) {
-			s.Set("default/a", Entry{Made: "m", Applied: "1"})
+			s.Set("default/a", Entry{Applied: "1"})
 			<-time.After(quiet + 500*time.Millisecond)
-			s.Set("default/a", Entry{Made: "m"})
+			s.Set("default/a", Entry{})
 			if lost {
 				<-time.After(2 * time.Second)
 			}
 			s.Change(t.Context(), "default/a")
 			<-time.After(2 * time.Second) // Less than until what is gathered is written.
-			equal(t, fmt.Sprintf("data, answer lost: %t", lost), map[string]string{"default.a": "m.-"}, data(t, kube))
+			equal(t, fmt.Sprintf("data, answer lost: %t", lost), map[string]string{"default.a": "-"}, data(t, kube))
 		})
 	}
 }
 
 // TestStoreOfAnother: who writes without having seen what another wrote reads it first, and loses nothing.
 func TestStoreOfAnother(t *testing.T) {
-	kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": ".1"}})
+	kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "1"}})
 	var conflicts atomic.Int32
 	kube.PrependReactor("patch", "configmaps", func(kubetesting.Action) (bool, runtime.Object, error) {
 		if conflicts.Add(1) > 1 {
@@ -150,7 +157,7 @@ func TestStoreOfAnother(t *testing.T) {
 	inStore(t, kube, func(t *testing.T, s *Store) {
 		s.Change(t.Context(), "default/a")
 		equal(t, "requests", int32(2), conflicts.Load())
-		equal(t, "entries", map[string]string{"default.a": ".-"}, data(t, kube))
+		equal(t, "entries", map[string]string{"default.a": "-"}, data(t, kube))
 	})
 }
 
@@ -170,7 +177,7 @@ func TestStoreWithoutAnAPIServer(t *testing.T) {
 		<-time.After(time.Minute)
 		down.Store(false)
 		<-time.After(time.Minute)
-		equal(t, "data", map[string]string{"default.a": ".2"}, data(t, kube))
+		equal(t, "data", map[string]string{"default.a": "2"}, data(t, kube))
 	})
 }
 
@@ -205,7 +212,7 @@ func TestStoreIsBounded(t *testing.T) {
 	long := strings.Repeat("lb", 1000) // Few and large entries, as a fake patch takes long.
 	full, size := map[string]string{}, 0
 	for i := 0; ; i++ {
-		name, value := fmt.Sprintf("%063d.%063d", i, i), Entry{Made: Digest("made"), Applied: Digest("applied"), On: long}.String()
+		name, value := fmt.Sprintf("%063d.%063d", i, i), Entry{Applied: digestOf("applied"), On: long}.String()
 		if size += bytesOf(name, value); size > maxBytes {
 			break
 		}
@@ -214,11 +221,11 @@ func TestStoreIsBounded(t *testing.T) {
 	first := fmt.Sprintf("%063d/%063d", 0, 0)
 	kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: full})
 	inStore(t, kube, func(t *testing.T, s *Store) {
-		s.Set("default/one-more", Entry{Made: Digest("made"), Applied: Digest("another"), On: long + long})
+		s.Set("default/one-more", Entry{Applied: digestOf("another"), On: long + long + long})
 		<-time.After(time.Minute)
 		equal(t, "entries", len(full), len(data(t, kube)))
 		equal(t, "entry without a place", Entry{}, s.Get(t.Context(), "default/one-more"))
-		s.Set(first, Entry{Made: Digest("made"), Applied: Digest("another"), On: long + long})
+		s.Set(first, Entry{Applied: digestOf("another"), On: long + long + long})
 		<-time.After(time.Minute)
 		equal(t, "entries when one has grown too large", len(full)-1, len(data(t, kube)))
 		equal(t, "entry that has grown too large", Entry{}, newStore(kube).Get(t.Context(), first))
@@ -242,7 +249,7 @@ func TestSharing(t *testing.T) {
 	inStore(t, kube, func(t *testing.T, s *Store) {
 		s.Set("default/a", Entry{Applied: "1", On: "lb-1"})
 		s.Set("default/b", Entry{Applied: "2", On: "lb-1"})
-		s.Set("default/c", Entry{Made: "m", Applied: "3"})
+		s.Set("default/c", Entry{Applied: "3"})
 		s.Set("default/d", Entry{Applied: "4", On: "lb-2"})
 		equal(t, "before it is written", []string{"default/a", "default/b"}, s.Sharing(t.Context(), "lb-1"))
 		if err := s.Commit(t.Context(), "memo", "x..lb-1"); err != nil {
@@ -255,7 +262,7 @@ func TestSharing(t *testing.T) {
 		next.Change(t.Context(), "default/a", "default/b", "default/c")
 		equal(t, "writes", []string{"patch"}, writes(kube))
 		equal(t, "after a change", []string(nil), next.Sharing(t.Context(), "lb-1"))
-		equal(t, "what is left", map[string]string{"default.a": ".-", "default.b": ".-", "default.c": "m.-", "default.d": ".4.lb-2", "memo": "x..lb-1"}, data(t, kube))
+		equal(t, "what is left", map[string]string{"default.a": "-", "default.b": "-", "default.c": "-", "default.d": "4.lb-2", "memo": "x..lb-1"}, data(t, kube))
 	})
 }
 
@@ -266,21 +273,21 @@ func TestExpect(t *testing.T) {
 		keys := []string{"default/a", "default/b", "default/c"}
 		set := func() {
 			for _, key := range keys {
-				s.Set(key, Entry{Made: "m", Applied: "1"})
+				s.Set(key, Entry{Applied: "1"})
 			}
 			<-time.After(time.Minute)
 		}
 		set()
 		writes(kube)
 		s.Expect(append(keys, "default/unknown")...)
-		equal(t, "entry before a change", Entry{Made: "m", Applied: "1"}, s.Get(t.Context(), "default/a"))
-		s.Set("default/c", Entry{Made: "m", Applied: "1"})
+		equal(t, "entry before a change", Entry{Applied: "1"}, s.Get(t.Context(), "default/a"))
+		s.Set("default/c", Entry{Applied: "1"})
 		for _, key := range keys[:2] {
 			s.Change(t.Context(), key)
 		}
 		equal(t, "writes", []string{"patch"}, writes(kube))
-		equal(t, "data", map[string]string{"default.a": "m.-", "default.b": "m.-", "default.c": "m.1"}, data(t, kube))
+		equal(t, "data", map[string]string{"default.a": "-", "default.b": "-", "default.c": "1"}, data(t, kube))
 		set()
-		equal(t, "data afterwards", map[string]string{"default.a": "m.1", "default.b": "m.1", "default.c": "m.1"}, data(t, kube))
+		equal(t, "data afterwards", map[string]string{"default.a": "1", "default.b": "1", "default.c": "1"}, data(t, kube))
 	})
 }
