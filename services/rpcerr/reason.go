@@ -78,6 +78,18 @@ const (
 	NetworkConflict Reason = "NETWORK_CONFLICT"
 )
 
+// Reasons why it is not certain that an instance is gone.
+const (
+	// RegionMismatch: the gateway works in another region than the caller expects.
+	RegionMismatch Reason = "REGION_MISMATCH"
+	// NothingFound: the answer has none of the instances that are known to be there, as with wrong credentials.
+	NothingFound Reason = "NOTHING_FOUND"
+	// PartialAnswer: the answer lacks too many of the instances that are known to be there.
+	PartialAnswer Reason = "PARTIAL_ANSWER"
+	// AbsenceContradicted: the list of network interfaces has those of the instance, or none of instances that are there.
+	AbsenceContradicted Reason = "ABSENCE_CONTRADICTED"
+)
+
 // Reasons of code NOT_FOUND.
 const (
 	// NotFoundReason: a resource without a more exact reason below.

@@ -16,6 +16,8 @@ func Remedy(err error) string {
 		return "settle the bill of the cloud account"
 	case CloudForbidden, CloudCredentials:
 		return "look what the gateway may do and with which credentials, by cloudgateway doctor"
+	case RegionMismatch, NothingFound, PartialAnswer, AbsenceContradicted:
+		return "check the credentials and the region of the gateway, and what its RAM policy lets it see"
 	case CallerForbidden, CallerUnauthenticated:
 		return "check the ClusterRole of the controller"
 	default:

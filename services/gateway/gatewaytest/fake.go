@@ -220,7 +220,8 @@ func (f *Fake) CallsOf(methods ...string) []Call {
 // Writes lists the calls that are not reads.
 func (f *Fake) Writes() []Call {
 	return slices.DeleteFunc(f.Calls(), func(c Call) bool {
-		return strings.HasPrefix(c.Method, "Get") || strings.HasPrefix(c.Method, "List") || strings.HasPrefix(c.Method, "BatchGet")
+		return strings.HasPrefix(c.Method, "Get") || strings.HasPrefix(c.Method, "List") || strings.HasPrefix(c.Method, "BatchGet") ||
+			strings.HasPrefix(c.Method, "Confirm")
 	})
 }
 

@@ -1,6 +1,7 @@
 package gatewaytest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 
+	"alicloud-controllers.dev/services/absence"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
@@ -54,6 +56,31 @@ func (s *instances) BatchGetInstances(_ context.Context, req *ecsv1.BatchGetInst
 		response.Results = append(response.Results, &ecsv1.InstanceResult{Instance: instance, Error: rpcerr.ToItem(err)})
 	}
 	return response, nil
+}
+
+func (s *instances) ConfirmAbsent(ctx context.Context, req *ecsv1.ConfirmAbsentRequest) (*ecsv1.ConfirmAbsentResponse, error) {
+	s.f.Lock()
+	region := s.f.Capabilities.GetRegionId()
+	s.f.Unlock()
+	cloud := absence.Cloud{
+		Region:     region,
+		Instances:  within(s.f, "BatchGetInstances", s.BatchGetInstances),
+		Interfaces: within(s.f, "ListNetworkInterfaces", (&networkInterfaces{f: s.f}).ListNetworkInterfaces),
+	}
+	return cloud.Confirm(ctx, req), nil
+}
+
+// within is a call that the gateway makes for another: it fails like one of a caller, and is not counted.
+func within[Q proto.Message, A any](f *Fake, method string, call func(context.Context, Q) (A, error)) func(context.Context, Q) (A, error) {
+	return func(ctx context.Context, req Q) (A, error) {
+		what := f.faultOf(method, req)
+		if what.Before != nil {
+			var none A
+			return none, what.Before
+		}
+		response, err := call(ctx, req)
+		return response, cmp.Or(err, what.After)
+	}
 }
 
 func (s *instances) ListInstances(_ context.Context, req *ecsv1.ListInstancesRequest) (*ecsv1.ListInstancesResponse, error) {

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"slices"
 	"testing"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -20,6 +21,10 @@ func TestChecks(t *testing.T) {
 		{Request: &ecsv1.GetInstanceRequest{}, Want: required},
 		{Request: &ecsv1.BatchGetInstancesRequest{InstanceIds: ids}},
 		{Request: &ecsv1.BatchGetInstancesRequest{InstanceIds: []string{id, ""}}, Want: []string{"instance_ids[1]: is required"}},
+		{Request: &ecsv1.ConfirmAbsentRequest{InstanceIds: ids, WitnessIds: ids, RegionId: "cn-hangzhou"}},
+		{Name: "of none", Request: &ecsv1.ConfirmAbsentRequest{}, Want: []string{"instance_ids: at least 1 is required"}},
+		{Name: "of too many", Request: &ecsv1.ConfirmAbsentRequest{InstanceIds: slices.Repeat(ids, 101)},
+			Want: []string{"instance_ids: has 101 items, at most 100 are allowed"}},
 		{Request: &ecsv1.BatchGetInstanceStatusesRequest{InstanceIds: ids}},
 		{Request: &ecsv1.BatchGetInstanceStatusesRequest{InstanceIds: []string{""}}, Want: []string{"instance_ids[0]: is required"}},
 		{Name: "of a VPC", Request: &ecsv1.ListInstancesRequest{VpcId: "vpc-1"}},

@@ -105,7 +105,8 @@ func refusal(call openapi.Call, status int, code string) error {
 
 func newService(t *testing.T, fake *fakeCloud) *Service {
 	t.Helper()
-	return New(ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}, func() {})
+	return New(ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}},
+		"cn-hangzhou", nil, func() {})
 }
 
 func TestLifecycle(t *testing.T) {

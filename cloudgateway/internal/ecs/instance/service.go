@@ -26,12 +26,13 @@ type Service struct {
 	lists     *batch.Reader[string, []*ecsv1.Instance] // by filter
 	statuses  *batch.Reader[string, string]
 	onDelete  func()
+	confirmer confirmer
 }
 
-// New makes a Service. OnDelete is called when an instance is deleted, with all that belongs to it.
-func New(cfg ecs.Config, onDelete func()) *Service {
+// New makes a Service for a region. OnDelete is called when an instance is deleted, with all that belongs to it.
+func New(cfg ecs.Config, region string, interfaces Interfaces, onDelete func()) *Service {
 	s := &Service{
-		api: cfg.API(), writes: write.NewSerial(cfg.Locks), onDelete: onDelete,
+		api: cfg.API(), writes: write.NewSerial(cfg.Locks), onDelete: onDelete, confirmer: confirmer{region, interfaces},
 		lists: cloud.NewCache[[]*ecsv1.Instance](cfg.Shared, "instance_lists"),
 	}
 	s.writes.OnWrite(func(id string) { s.forget(id, false) })

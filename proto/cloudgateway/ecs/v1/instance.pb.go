@@ -80,6 +80,63 @@ func (StoppedMode) EnumDescriptor() ([]byte, []int) {
 	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{0}
 }
 
+// Presence says whether an instance exists.
+type Presence int32
+
+const (
+	// Not set.
+	Presence_PRESENCE_UNSPECIFIED Presence = 0
+	// It exists.
+	Presence_PRESENCE_PRESENT Presence = 1
+	// It is proven to be gone.
+	Presence_PRESENCE_ABSENT Presence = 2
+	// Neither is proven.
+	Presence_PRESENCE_UNCLEAR Presence = 3
+)
+
+// Enum value maps for Presence.
+var (
+	Presence_name = map[int32]string{
+		0: "PRESENCE_UNSPECIFIED",
+		1: "PRESENCE_PRESENT",
+		2: "PRESENCE_ABSENT",
+		3: "PRESENCE_UNCLEAR",
+	}
+	Presence_value = map[string]int32{
+		"PRESENCE_UNSPECIFIED": 0,
+		"PRESENCE_PRESENT":     1,
+		"PRESENCE_ABSENT":      2,
+		"PRESENCE_UNCLEAR":     3,
+	}
+)
+
+func (x Presence) Enum() *Presence {
+	p := new(Presence)
+	*p = x
+	return p
+}
+
+func (x Presence) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Presence) Descriptor() protoreflect.EnumDescriptor {
+	return file_cloudgateway_ecs_v1_instance_proto_enumTypes[1].Descriptor()
+}
+
+func (Presence) Type() protoreflect.EnumType {
+	return &file_cloudgateway_ecs_v1_instance_proto_enumTypes[1]
+}
+
+func (x Presence) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Presence.Descriptor instead.
+func (Presence) EnumDescriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{1}
+}
+
 // Instance is an ECS instance.
 type Instance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -981,6 +1038,184 @@ func (x *ListInstancesResponse) GetNextPageToken() string {
 	return ""
 }
 
+// ConfirmAbsentRequest selects instances.
+type ConfirmAbsentRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ids, at most 100.
+	InstanceIds []string `protobuf:"bytes,1,rep,name=instance_ids,json=instanceIds,proto3" json:"instance_ids,omitempty"`
+	// Instances that are there as far as the caller knows, e.g. because they report to it; at most 1 000, and the more, the better. An answer
+	// that has none of them proves nothing, nor one that lacks more than three and more than a twentieth of them. Without them, those of
+	// instance_ids that are there take their part.
+	WitnessIds []string `protobuf:"bytes,2,rep,name=witness_ids,json=witnessIds,proto3" json:"witness_ids,omitempty"`
+	// Region of the instances, e.g. "cn-hangzhou"; empty: that of the gateway.
+	RegionId      string `protobuf:"bytes,3,opt,name=region_id,json=regionId,proto3" json:"region_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmAbsentRequest) Reset() {
+	*x = ConfirmAbsentRequest{}
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmAbsentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmAbsentRequest) ProtoMessage() {}
+
+func (x *ConfirmAbsentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmAbsentRequest.ProtoReflect.Descriptor instead.
+func (*ConfirmAbsentRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ConfirmAbsentRequest) GetInstanceIds() []string {
+	if x != nil {
+		return x.InstanceIds
+	}
+	return nil
+}
+
+func (x *ConfirmAbsentRequest) GetWitnessIds() []string {
+	if x != nil {
+		return x.WitnessIds
+	}
+	return nil
+}
+
+func (x *ConfirmAbsentRequest) GetRegionId() string {
+	if x != nil {
+		return x.RegionId
+	}
+	return ""
+}
+
+// ConfirmAbsentResult is what is certain of one instance.
+type ConfirmAbsentResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether it exists.
+	Presence Presence `protobuf:"varint,1,opt,name=presence,proto3,enum=cloudgateway.ecs.v1.Presence" json:"presence,omitempty"`
+	// The instance, if it is present.
+	Instance *Instance `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
+	// Why nothing is certain, if that is unclear: the reason of a call that failed, or REGION_MISMATCH, NOTHING_FOUND (no witness is there),
+	// PARTIAL_ANSWER (too many of them are not) or ABSENCE_CONTRADICTED (the list of network interfaces says otherwise, or has none of a
+	// witness).
+	Error         *v1.ItemError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmAbsentResult) Reset() {
+	*x = ConfirmAbsentResult{}
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmAbsentResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmAbsentResult) ProtoMessage() {}
+
+func (x *ConfirmAbsentResult) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmAbsentResult.ProtoReflect.Descriptor instead.
+func (*ConfirmAbsentResult) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ConfirmAbsentResult) GetPresence() Presence {
+	if x != nil {
+		return x.Presence
+	}
+	return Presence_PRESENCE_UNSPECIFIED
+}
+
+func (x *ConfirmAbsentResult) GetInstance() *Instance {
+	if x != nil {
+		return x.Instance
+	}
+	return nil
+}
+
+func (x *ConfirmAbsentResult) GetError() *v1.ItemError {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+// ConfirmAbsentResponse holds one result per id of the request, in its order.
+type ConfirmAbsentResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The results, read now.
+	Results       []*ConfirmAbsentResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmAbsentResponse) Reset() {
+	*x = ConfirmAbsentResponse{}
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmAbsentResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmAbsentResponse) ProtoMessage() {}
+
+func (x *ConfirmAbsentResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmAbsentResponse.ProtoReflect.Descriptor instead.
+func (*ConfirmAbsentResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ConfirmAbsentResponse) GetResults() []*ConfirmAbsentResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
 // BatchGetInstanceStatusesRequest selects instances.
 type BatchGetInstanceStatusesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -994,7 +1229,7 @@ type BatchGetInstanceStatusesRequest struct {
 
 func (x *BatchGetInstanceStatusesRequest) Reset() {
 	*x = BatchGetInstanceStatusesRequest{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[8]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1241,7 @@ func (x *BatchGetInstanceStatusesRequest) String() string {
 func (*BatchGetInstanceStatusesRequest) ProtoMessage() {}
 
 func (x *BatchGetInstanceStatusesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[8]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1254,7 @@ func (x *BatchGetInstanceStatusesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGetInstanceStatusesRequest.ProtoReflect.Descriptor instead.
 func (*BatchGetInstanceStatusesRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{8}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BatchGetInstanceStatusesRequest) GetInstanceIds() []string {
@@ -1049,7 +1284,7 @@ type InstanceStatusResult struct {
 
 func (x *InstanceStatusResult) Reset() {
 	*x = InstanceStatusResult{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[9]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1296,7 @@ func (x *InstanceStatusResult) String() string {
 func (*InstanceStatusResult) ProtoMessage() {}
 
 func (x *InstanceStatusResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[9]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1309,7 @@ func (x *InstanceStatusResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstanceStatusResult.ProtoReflect.Descriptor instead.
 func (*InstanceStatusResult) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{9}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *InstanceStatusResult) GetStatus() string {
@@ -1104,7 +1339,7 @@ type BatchGetInstanceStatusesResponse struct {
 
 func (x *BatchGetInstanceStatusesResponse) Reset() {
 	*x = BatchGetInstanceStatusesResponse{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[10]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +1351,7 @@ func (x *BatchGetInstanceStatusesResponse) String() string {
 func (*BatchGetInstanceStatusesResponse) ProtoMessage() {}
 
 func (x *BatchGetInstanceStatusesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[10]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1364,7 @@ func (x *BatchGetInstanceStatusesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGetInstanceStatusesResponse.ProtoReflect.Descriptor instead.
 func (*BatchGetInstanceStatusesResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{10}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BatchGetInstanceStatusesResponse) GetResults() []*InstanceStatusResult {
@@ -1170,7 +1405,7 @@ type UpdateInstanceRequest struct {
 
 func (x *UpdateInstanceRequest) Reset() {
 	*x = UpdateInstanceRequest{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[11]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1182,7 +1417,7 @@ func (x *UpdateInstanceRequest) String() string {
 func (*UpdateInstanceRequest) ProtoMessage() {}
 
 func (x *UpdateInstanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[11]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1195,7 +1430,7 @@ func (x *UpdateInstanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateInstanceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateInstanceRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{11}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpdateInstanceRequest) GetRequestId() string {
@@ -1256,7 +1491,7 @@ type UpdateInstanceResponse struct {
 
 func (x *UpdateInstanceResponse) Reset() {
 	*x = UpdateInstanceResponse{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[12]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1503,7 @@ func (x *UpdateInstanceResponse) String() string {
 func (*UpdateInstanceResponse) ProtoMessage() {}
 
 func (x *UpdateInstanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[12]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1516,7 @@ func (x *UpdateInstanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateInstanceResponse.ProtoReflect.Descriptor instead.
 func (*UpdateInstanceResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{12}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{15}
 }
 
 // StartInstanceRequest selects an instance.
@@ -1298,7 +1533,7 @@ type StartInstanceRequest struct {
 
 func (x *StartInstanceRequest) Reset() {
 	*x = StartInstanceRequest{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[13]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1310,7 +1545,7 @@ func (x *StartInstanceRequest) String() string {
 func (*StartInstanceRequest) ProtoMessage() {}
 
 func (x *StartInstanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[13]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1323,7 +1558,7 @@ func (x *StartInstanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartInstanceRequest.ProtoReflect.Descriptor instead.
 func (*StartInstanceRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{13}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StartInstanceRequest) GetRequestId() string {
@@ -1349,7 +1584,7 @@ type StartInstanceResponse struct {
 
 func (x *StartInstanceResponse) Reset() {
 	*x = StartInstanceResponse{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[14]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +1596,7 @@ func (x *StartInstanceResponse) String() string {
 func (*StartInstanceResponse) ProtoMessage() {}
 
 func (x *StartInstanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[14]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1609,7 @@ func (x *StartInstanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartInstanceResponse.ProtoReflect.Descriptor instead.
 func (*StartInstanceResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{14}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{17}
 }
 
 // StopInstanceRequest selects an instance.
@@ -1395,7 +1630,7 @@ type StopInstanceRequest struct {
 
 func (x *StopInstanceRequest) Reset() {
 	*x = StopInstanceRequest{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[15]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1642,7 @@ func (x *StopInstanceRequest) String() string {
 func (*StopInstanceRequest) ProtoMessage() {}
 
 func (x *StopInstanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[15]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1655,7 @@ func (x *StopInstanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopInstanceRequest.ProtoReflect.Descriptor instead.
 func (*StopInstanceRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{15}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StopInstanceRequest) GetRequestId() string {
@@ -1460,7 +1695,7 @@ type StopInstanceResponse struct {
 
 func (x *StopInstanceResponse) Reset() {
 	*x = StopInstanceResponse{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[16]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1707,7 @@ func (x *StopInstanceResponse) String() string {
 func (*StopInstanceResponse) ProtoMessage() {}
 
 func (x *StopInstanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[16]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1720,7 @@ func (x *StopInstanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopInstanceResponse.ProtoReflect.Descriptor instead.
 func (*StopInstanceResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{16}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{19}
 }
 
 // DeleteInstanceRequest selects an instance.
@@ -1504,7 +1739,7 @@ type DeleteInstanceRequest struct {
 
 func (x *DeleteInstanceRequest) Reset() {
 	*x = DeleteInstanceRequest{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[17]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1751,7 @@ func (x *DeleteInstanceRequest) String() string {
 func (*DeleteInstanceRequest) ProtoMessage() {}
 
 func (x *DeleteInstanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[17]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1764,7 @@ func (x *DeleteInstanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteInstanceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteInstanceRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{17}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeleteInstanceRequest) GetRequestId() string {
@@ -1562,7 +1797,7 @@ type DeleteInstanceResponse struct {
 
 func (x *DeleteInstanceResponse) Reset() {
 	*x = DeleteInstanceResponse{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[18]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1809,7 @@ func (x *DeleteInstanceResponse) String() string {
 func (*DeleteInstanceResponse) ProtoMessage() {}
 
 func (x *DeleteInstanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[18]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1822,7 @@ func (x *DeleteInstanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteInstanceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteInstanceResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{18}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{21}
 }
 
 var File_cloudgateway_ecs_v1_instance_proto protoreflect.FileDescriptor
@@ -1702,7 +1937,19 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\x15ListInstancesResponse\x12;\n" +
 	"\tinstances\x18\x01 \x03(\v2\x1d.cloudgateway.ecs.v1.InstanceR\tinstances\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x82\x01\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x9e\x01\n" +
+	"\x14ConfirmAbsentRequest\x121\n" +
+	"\finstance_ids\x18\x01 \x03(\tB\x0e\x8a\xce\x18\n" +
+	"\b\x01\x10\x01:\x04\b\x01\x10dR\vinstanceIds\x12.\n" +
+	"\vwitness_ids\x18\x02 \x03(\tB\r\x8a\xce\x18\t\b\x01\x10\x01:\x03\x10\xe8\aR\n" +
+	"witnessIds\x12#\n" +
+	"\tregion_id\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\bregionId\"\xc4\x01\n" +
+	"\x13ConfirmAbsentResult\x129\n" +
+	"\bpresence\x18\x01 \x01(\x0e2\x1d.cloudgateway.ecs.v1.PresenceR\bpresence\x129\n" +
+	"\binstance\x18\x02 \x01(\v2\x1d.cloudgateway.ecs.v1.InstanceR\binstance\x127\n" +
+	"\x05error\x18\x03 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"[\n" +
+	"\x15ConfirmAbsentResponse\x12B\n" +
+	"\aresults\x18\x01 \x03(\v2(.cloudgateway.ecs.v1.ConfirmAbsentResultR\aresults\"\x82\x01\n" +
 	"\x1fBatchGetInstanceStatusesRequest\x12+\n" +
 	"\finstance_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\vinstanceIds\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"g\n" +
@@ -1755,11 +2002,17 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\vStoppedMode\x12\x1c\n" +
 	"\x18STOPPED_MODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aSTOPPED_MODE_KEEP_CHARGING\x10\x01\x12\x1e\n" +
-	"\x1aSTOPPED_MODE_STOP_CHARGING\x10\x022\xef\b\n" +
+	"\x1aSTOPPED_MODE_STOP_CHARGING\x10\x02*e\n" +
+	"\bPresence\x12\x18\n" +
+	"\x14PRESENCE_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10PRESENCE_PRESENT\x10\x01\x12\x13\n" +
+	"\x0fPRESENCE_ABSENT\x10\x02\x12\x14\n" +
+	"\x10PRESENCE_UNCLEAR\x10\x032\xf3\t\n" +
 	"\x0fInstanceService\x12{\n" +
 	"\vGetInstance\x12'.cloudgateway.ecs.v1.GetInstanceRequest\x1a(.cloudgateway.ecs.v1.GetInstanceResponse\"\x19\x8a\xce\x18\x15\b\x01\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x8d\x01\n" +
 	"\x11BatchGetInstances\x12-.cloudgateway.ecs.v1.BatchGetInstancesRequest\x1a..cloudgateway.ecs.v1.BatchGetInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x81\x01\n" +
-	"\rListInstances\x12).cloudgateway.ecs.v1.ListInstancesRequest\x1a*.cloudgateway.ecs.v1.ListInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\xa4\x01\n" +
+	"\rListInstances\x12).cloudgateway.ecs.v1.ListInstancesRequest\x1a*.cloudgateway.ecs.v1.ListInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x81\x01\n" +
+	"\rConfirmAbsent\x12).cloudgateway.ecs.v1.ConfirmAbsentRequest\x1a*.cloudgateway.ecs.v1.ConfirmAbsentResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b< \x03(\x01\x12\xa4\x01\n" +
 	"\x18BatchGetInstanceStatuses\x124.cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest\x1a5.cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse\"\x1b\x8a\xce\x18\x17\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x010\x01\x12\x86\x01\n" +
 	"\x0eUpdateInstance\x12*.cloudgateway.ecs.v1.UpdateInstanceRequest\x1a+.cloudgateway.ecs.v1.UpdateInstanceResponse\"\x1b\x8a\xce\x18\x17\b\x04\x12\tinstances\x1a\x02\b< \x03(\x020\x01\x12\x84\x01\n" +
 	"\rStartInstance\x12).cloudgateway.ecs.v1.StartInstanceRequest\x1a*.cloudgateway.ecs.v1.StartInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x04\x12\tinstances\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x81\x01\n" +
@@ -1778,83 +2031,93 @@ func file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP() []byte {
 	return file_cloudgateway_ecs_v1_instance_proto_rawDescData
 }
 
-var file_cloudgateway_ecs_v1_instance_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cloudgateway_ecs_v1_instance_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_cloudgateway_ecs_v1_instance_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_cloudgateway_ecs_v1_instance_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_cloudgateway_ecs_v1_instance_proto_goTypes = []any{
 	(StoppedMode)(0),                         // 0: cloudgateway.ecs.v1.StoppedMode
-	(*Instance)(nil),                         // 1: cloudgateway.ecs.v1.Instance
-	(*GetInstanceRequest)(nil),               // 2: cloudgateway.ecs.v1.GetInstanceRequest
-	(*GetInstanceResponse)(nil),              // 3: cloudgateway.ecs.v1.GetInstanceResponse
-	(*BatchGetInstancesRequest)(nil),         // 4: cloudgateway.ecs.v1.BatchGetInstancesRequest
-	(*InstanceResult)(nil),                   // 5: cloudgateway.ecs.v1.InstanceResult
-	(*BatchGetInstancesResponse)(nil),        // 6: cloudgateway.ecs.v1.BatchGetInstancesResponse
-	(*ListInstancesRequest)(nil),             // 7: cloudgateway.ecs.v1.ListInstancesRequest
-	(*ListInstancesResponse)(nil),            // 8: cloudgateway.ecs.v1.ListInstancesResponse
-	(*BatchGetInstanceStatusesRequest)(nil),  // 9: cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest
-	(*InstanceStatusResult)(nil),             // 10: cloudgateway.ecs.v1.InstanceStatusResult
-	(*BatchGetInstanceStatusesResponse)(nil), // 11: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse
-	(*UpdateInstanceRequest)(nil),            // 12: cloudgateway.ecs.v1.UpdateInstanceRequest
-	(*UpdateInstanceResponse)(nil),           // 13: cloudgateway.ecs.v1.UpdateInstanceResponse
-	(*StartInstanceRequest)(nil),             // 14: cloudgateway.ecs.v1.StartInstanceRequest
-	(*StartInstanceResponse)(nil),            // 15: cloudgateway.ecs.v1.StartInstanceResponse
-	(*StopInstanceRequest)(nil),              // 16: cloudgateway.ecs.v1.StopInstanceRequest
-	(*StopInstanceResponse)(nil),             // 17: cloudgateway.ecs.v1.StopInstanceResponse
-	(*DeleteInstanceRequest)(nil),            // 18: cloudgateway.ecs.v1.DeleteInstanceRequest
-	(*DeleteInstanceResponse)(nil),           // 19: cloudgateway.ecs.v1.DeleteInstanceResponse
-	(v1.ChargeType)(0),                       // 20: cloudgateway.common.v1.ChargeType
-	(*v1.Tag)(nil),                           // 21: cloudgateway.common.v1.Tag
-	(*timestamppb.Timestamp)(nil),            // 22: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),              // 23: google.protobuf.Duration
-	(*v1.ItemError)(nil),                     // 24: cloudgateway.common.v1.ItemError
+	(Presence)(0),                            // 1: cloudgateway.ecs.v1.Presence
+	(*Instance)(nil),                         // 2: cloudgateway.ecs.v1.Instance
+	(*GetInstanceRequest)(nil),               // 3: cloudgateway.ecs.v1.GetInstanceRequest
+	(*GetInstanceResponse)(nil),              // 4: cloudgateway.ecs.v1.GetInstanceResponse
+	(*BatchGetInstancesRequest)(nil),         // 5: cloudgateway.ecs.v1.BatchGetInstancesRequest
+	(*InstanceResult)(nil),                   // 6: cloudgateway.ecs.v1.InstanceResult
+	(*BatchGetInstancesResponse)(nil),        // 7: cloudgateway.ecs.v1.BatchGetInstancesResponse
+	(*ListInstancesRequest)(nil),             // 8: cloudgateway.ecs.v1.ListInstancesRequest
+	(*ListInstancesResponse)(nil),            // 9: cloudgateway.ecs.v1.ListInstancesResponse
+	(*ConfirmAbsentRequest)(nil),             // 10: cloudgateway.ecs.v1.ConfirmAbsentRequest
+	(*ConfirmAbsentResult)(nil),              // 11: cloudgateway.ecs.v1.ConfirmAbsentResult
+	(*ConfirmAbsentResponse)(nil),            // 12: cloudgateway.ecs.v1.ConfirmAbsentResponse
+	(*BatchGetInstanceStatusesRequest)(nil),  // 13: cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest
+	(*InstanceStatusResult)(nil),             // 14: cloudgateway.ecs.v1.InstanceStatusResult
+	(*BatchGetInstanceStatusesResponse)(nil), // 15: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse
+	(*UpdateInstanceRequest)(nil),            // 16: cloudgateway.ecs.v1.UpdateInstanceRequest
+	(*UpdateInstanceResponse)(nil),           // 17: cloudgateway.ecs.v1.UpdateInstanceResponse
+	(*StartInstanceRequest)(nil),             // 18: cloudgateway.ecs.v1.StartInstanceRequest
+	(*StartInstanceResponse)(nil),            // 19: cloudgateway.ecs.v1.StartInstanceResponse
+	(*StopInstanceRequest)(nil),              // 20: cloudgateway.ecs.v1.StopInstanceRequest
+	(*StopInstanceResponse)(nil),             // 21: cloudgateway.ecs.v1.StopInstanceResponse
+	(*DeleteInstanceRequest)(nil),            // 22: cloudgateway.ecs.v1.DeleteInstanceRequest
+	(*DeleteInstanceResponse)(nil),           // 23: cloudgateway.ecs.v1.DeleteInstanceResponse
+	(v1.ChargeType)(0),                       // 24: cloudgateway.common.v1.ChargeType
+	(*v1.Tag)(nil),                           // 25: cloudgateway.common.v1.Tag
+	(*timestamppb.Timestamp)(nil),            // 26: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),              // 27: google.protobuf.Duration
+	(*v1.ItemError)(nil),                     // 28: cloudgateway.common.v1.ItemError
 }
 var file_cloudgateway_ecs_v1_instance_proto_depIdxs = []int32{
-	20, // 0: cloudgateway.ecs.v1.Instance.charge_type:type_name -> cloudgateway.common.v1.ChargeType
-	21, // 1: cloudgateway.ecs.v1.Instance.tags:type_name -> cloudgateway.common.v1.Tag
-	22, // 2: cloudgateway.ecs.v1.Instance.creation_time:type_name -> google.protobuf.Timestamp
-	22, // 3: cloudgateway.ecs.v1.Instance.start_time:type_name -> google.protobuf.Timestamp
-	22, // 4: cloudgateway.ecs.v1.Instance.expiration_time:type_name -> google.protobuf.Timestamp
-	22, // 5: cloudgateway.ecs.v1.Instance.auto_release_time:type_name -> google.protobuf.Timestamp
+	24, // 0: cloudgateway.ecs.v1.Instance.charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	25, // 1: cloudgateway.ecs.v1.Instance.tags:type_name -> cloudgateway.common.v1.Tag
+	26, // 2: cloudgateway.ecs.v1.Instance.creation_time:type_name -> google.protobuf.Timestamp
+	26, // 3: cloudgateway.ecs.v1.Instance.start_time:type_name -> google.protobuf.Timestamp
+	26, // 4: cloudgateway.ecs.v1.Instance.expiration_time:type_name -> google.protobuf.Timestamp
+	26, // 5: cloudgateway.ecs.v1.Instance.auto_release_time:type_name -> google.protobuf.Timestamp
 	0,  // 6: cloudgateway.ecs.v1.Instance.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
-	23, // 7: cloudgateway.ecs.v1.GetInstanceRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 8: cloudgateway.ecs.v1.GetInstanceResponse.instance:type_name -> cloudgateway.ecs.v1.Instance
-	22, // 9: cloudgateway.ecs.v1.GetInstanceResponse.as_of:type_name -> google.protobuf.Timestamp
-	23, // 10: cloudgateway.ecs.v1.BatchGetInstancesRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 11: cloudgateway.ecs.v1.InstanceResult.instance:type_name -> cloudgateway.ecs.v1.Instance
-	24, // 12: cloudgateway.ecs.v1.InstanceResult.error:type_name -> cloudgateway.common.v1.ItemError
-	5,  // 13: cloudgateway.ecs.v1.BatchGetInstancesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceResult
-	22, // 14: cloudgateway.ecs.v1.BatchGetInstancesResponse.as_of:type_name -> google.protobuf.Timestamp
-	21, // 15: cloudgateway.ecs.v1.ListInstancesRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	23, // 16: cloudgateway.ecs.v1.ListInstancesRequest.max_age:type_name -> google.protobuf.Duration
-	20, // 17: cloudgateway.ecs.v1.ListInstancesRequest.charge_type:type_name -> cloudgateway.common.v1.ChargeType
-	1,  // 18: cloudgateway.ecs.v1.ListInstancesResponse.instances:type_name -> cloudgateway.ecs.v1.Instance
-	22, // 19: cloudgateway.ecs.v1.ListInstancesResponse.as_of:type_name -> google.protobuf.Timestamp
-	23, // 20: cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest.max_age:type_name -> google.protobuf.Duration
-	24, // 21: cloudgateway.ecs.v1.InstanceStatusResult.error:type_name -> cloudgateway.common.v1.ItemError
-	10, // 22: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceStatusResult
-	22, // 23: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.as_of:type_name -> google.protobuf.Timestamp
-	21, // 24: cloudgateway.ecs.v1.UpdateInstanceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 25: cloudgateway.ecs.v1.StopInstanceRequest.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
-	2,  // 26: cloudgateway.ecs.v1.InstanceService.GetInstance:input_type -> cloudgateway.ecs.v1.GetInstanceRequest
-	4,  // 27: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:input_type -> cloudgateway.ecs.v1.BatchGetInstancesRequest
-	7,  // 28: cloudgateway.ecs.v1.InstanceService.ListInstances:input_type -> cloudgateway.ecs.v1.ListInstancesRequest
-	9,  // 29: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:input_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest
-	12, // 30: cloudgateway.ecs.v1.InstanceService.UpdateInstance:input_type -> cloudgateway.ecs.v1.UpdateInstanceRequest
-	14, // 31: cloudgateway.ecs.v1.InstanceService.StartInstance:input_type -> cloudgateway.ecs.v1.StartInstanceRequest
-	16, // 32: cloudgateway.ecs.v1.InstanceService.StopInstance:input_type -> cloudgateway.ecs.v1.StopInstanceRequest
-	18, // 33: cloudgateway.ecs.v1.InstanceService.DeleteInstance:input_type -> cloudgateway.ecs.v1.DeleteInstanceRequest
-	3,  // 34: cloudgateway.ecs.v1.InstanceService.GetInstance:output_type -> cloudgateway.ecs.v1.GetInstanceResponse
-	6,  // 35: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:output_type -> cloudgateway.ecs.v1.BatchGetInstancesResponse
-	8,  // 36: cloudgateway.ecs.v1.InstanceService.ListInstances:output_type -> cloudgateway.ecs.v1.ListInstancesResponse
-	11, // 37: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:output_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse
-	13, // 38: cloudgateway.ecs.v1.InstanceService.UpdateInstance:output_type -> cloudgateway.ecs.v1.UpdateInstanceResponse
-	15, // 39: cloudgateway.ecs.v1.InstanceService.StartInstance:output_type -> cloudgateway.ecs.v1.StartInstanceResponse
-	17, // 40: cloudgateway.ecs.v1.InstanceService.StopInstance:output_type -> cloudgateway.ecs.v1.StopInstanceResponse
-	19, // 41: cloudgateway.ecs.v1.InstanceService.DeleteInstance:output_type -> cloudgateway.ecs.v1.DeleteInstanceResponse
-	34, // [34:42] is the sub-list for method output_type
-	26, // [26:34] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	27, // 7: cloudgateway.ecs.v1.GetInstanceRequest.max_age:type_name -> google.protobuf.Duration
+	2,  // 8: cloudgateway.ecs.v1.GetInstanceResponse.instance:type_name -> cloudgateway.ecs.v1.Instance
+	26, // 9: cloudgateway.ecs.v1.GetInstanceResponse.as_of:type_name -> google.protobuf.Timestamp
+	27, // 10: cloudgateway.ecs.v1.BatchGetInstancesRequest.max_age:type_name -> google.protobuf.Duration
+	2,  // 11: cloudgateway.ecs.v1.InstanceResult.instance:type_name -> cloudgateway.ecs.v1.Instance
+	28, // 12: cloudgateway.ecs.v1.InstanceResult.error:type_name -> cloudgateway.common.v1.ItemError
+	6,  // 13: cloudgateway.ecs.v1.BatchGetInstancesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceResult
+	26, // 14: cloudgateway.ecs.v1.BatchGetInstancesResponse.as_of:type_name -> google.protobuf.Timestamp
+	25, // 15: cloudgateway.ecs.v1.ListInstancesRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	27, // 16: cloudgateway.ecs.v1.ListInstancesRequest.max_age:type_name -> google.protobuf.Duration
+	24, // 17: cloudgateway.ecs.v1.ListInstancesRequest.charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	2,  // 18: cloudgateway.ecs.v1.ListInstancesResponse.instances:type_name -> cloudgateway.ecs.v1.Instance
+	26, // 19: cloudgateway.ecs.v1.ListInstancesResponse.as_of:type_name -> google.protobuf.Timestamp
+	1,  // 20: cloudgateway.ecs.v1.ConfirmAbsentResult.presence:type_name -> cloudgateway.ecs.v1.Presence
+	2,  // 21: cloudgateway.ecs.v1.ConfirmAbsentResult.instance:type_name -> cloudgateway.ecs.v1.Instance
+	28, // 22: cloudgateway.ecs.v1.ConfirmAbsentResult.error:type_name -> cloudgateway.common.v1.ItemError
+	11, // 23: cloudgateway.ecs.v1.ConfirmAbsentResponse.results:type_name -> cloudgateway.ecs.v1.ConfirmAbsentResult
+	27, // 24: cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest.max_age:type_name -> google.protobuf.Duration
+	28, // 25: cloudgateway.ecs.v1.InstanceStatusResult.error:type_name -> cloudgateway.common.v1.ItemError
+	14, // 26: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceStatusResult
+	26, // 27: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.as_of:type_name -> google.protobuf.Timestamp
+	25, // 28: cloudgateway.ecs.v1.UpdateInstanceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 29: cloudgateway.ecs.v1.StopInstanceRequest.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
+	3,  // 30: cloudgateway.ecs.v1.InstanceService.GetInstance:input_type -> cloudgateway.ecs.v1.GetInstanceRequest
+	5,  // 31: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:input_type -> cloudgateway.ecs.v1.BatchGetInstancesRequest
+	8,  // 32: cloudgateway.ecs.v1.InstanceService.ListInstances:input_type -> cloudgateway.ecs.v1.ListInstancesRequest
+	10, // 33: cloudgateway.ecs.v1.InstanceService.ConfirmAbsent:input_type -> cloudgateway.ecs.v1.ConfirmAbsentRequest
+	13, // 34: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:input_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest
+	16, // 35: cloudgateway.ecs.v1.InstanceService.UpdateInstance:input_type -> cloudgateway.ecs.v1.UpdateInstanceRequest
+	18, // 36: cloudgateway.ecs.v1.InstanceService.StartInstance:input_type -> cloudgateway.ecs.v1.StartInstanceRequest
+	20, // 37: cloudgateway.ecs.v1.InstanceService.StopInstance:input_type -> cloudgateway.ecs.v1.StopInstanceRequest
+	22, // 38: cloudgateway.ecs.v1.InstanceService.DeleteInstance:input_type -> cloudgateway.ecs.v1.DeleteInstanceRequest
+	4,  // 39: cloudgateway.ecs.v1.InstanceService.GetInstance:output_type -> cloudgateway.ecs.v1.GetInstanceResponse
+	7,  // 40: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:output_type -> cloudgateway.ecs.v1.BatchGetInstancesResponse
+	9,  // 41: cloudgateway.ecs.v1.InstanceService.ListInstances:output_type -> cloudgateway.ecs.v1.ListInstancesResponse
+	12, // 42: cloudgateway.ecs.v1.InstanceService.ConfirmAbsent:output_type -> cloudgateway.ecs.v1.ConfirmAbsentResponse
+	15, // 43: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:output_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse
+	17, // 44: cloudgateway.ecs.v1.InstanceService.UpdateInstance:output_type -> cloudgateway.ecs.v1.UpdateInstanceResponse
+	19, // 45: cloudgateway.ecs.v1.InstanceService.StartInstance:output_type -> cloudgateway.ecs.v1.StartInstanceResponse
+	21, // 46: cloudgateway.ecs.v1.InstanceService.StopInstance:output_type -> cloudgateway.ecs.v1.StopInstanceResponse
+	23, // 47: cloudgateway.ecs.v1.InstanceService.DeleteInstance:output_type -> cloudgateway.ecs.v1.DeleteInstanceResponse
+	39, // [39:48] is the sub-list for method output_type
+	30, // [30:39] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_ecs_v1_instance_proto_init() }
@@ -1862,14 +2125,14 @@ func file_cloudgateway_ecs_v1_instance_proto_init() {
 	if File_cloudgateway_ecs_v1_instance_proto != nil {
 		return
 	}
-	file_cloudgateway_ecs_v1_instance_proto_msgTypes[11].OneofWrappers = []any{}
+	file_cloudgateway_ecs_v1_instance_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_ecs_v1_instance_proto_rawDesc), len(file_cloudgateway_ecs_v1_instance_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   19,
+			NumEnums:      2,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	InstanceService_GetInstance_FullMethodName              = "/cloudgateway.ecs.v1.InstanceService/GetInstance"
 	InstanceService_BatchGetInstances_FullMethodName        = "/cloudgateway.ecs.v1.InstanceService/BatchGetInstances"
 	InstanceService_ListInstances_FullMethodName            = "/cloudgateway.ecs.v1.InstanceService/ListInstances"
+	InstanceService_ConfirmAbsent_FullMethodName            = "/cloudgateway.ecs.v1.InstanceService/ConfirmAbsent"
 	InstanceService_BatchGetInstanceStatuses_FullMethodName = "/cloudgateway.ecs.v1.InstanceService/BatchGetInstanceStatuses"
 	InstanceService_UpdateInstance_FullMethodName           = "/cloudgateway.ecs.v1.InstanceService/UpdateInstance"
 	InstanceService_StartInstance_FullMethodName            = "/cloudgateway.ecs.v1.InstanceService/StartInstance"
@@ -45,6 +46,11 @@ type InstanceServiceClient interface {
 	BatchGetInstances(ctx context.Context, in *BatchGetInstancesRequest, opts ...grpc.CallOption) (*BatchGetInstancesResponse, error)
 	// ListInstances reads all instances that match every given filter.
 	ListInstances(ctx context.Context, in *ListInstancesRequest, opts ...grpc.CallOption) (*ListInstancesResponse, error)
+	// ConfirmAbsent finds out which instances are gone for good, for callers that delete something for that reason. That an answer lacks an
+	// instance proves little: the gateway may work in another region or see only a part of the account. So an instance is absent only if the
+	// region is the one that the caller expects, the same answer has instances that are known to be there, and the list of network interfaces,
+	// which has theirs, has none of it. Costs a call for each instance that is gone. One result per id, in the order of the request.
+	ConfirmAbsent(ctx context.Context, in *ConfirmAbsentRequest, opts ...grpc.CallOption) (*ConfirmAbsentResponse, error)
 	// BatchGetInstanceStatuses reports whether instances run, and nothing else of them: calls of up to 50 ids which have a rate limit
 	// of their own, so that callers that watch many instances take nothing from those that read them. One result per id, in the order
 	// of the request.
@@ -98,6 +104,16 @@ func (c *instanceServiceClient) ListInstances(ctx context.Context, in *ListInsta
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListInstancesResponse)
 	err := c.cc.Invoke(ctx, InstanceService_ListInstances_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *instanceServiceClient) ConfirmAbsent(ctx context.Context, in *ConfirmAbsentRequest, opts ...grpc.CallOption) (*ConfirmAbsentResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ConfirmAbsentResponse)
+	err := c.cc.Invoke(ctx, InstanceService_ConfirmAbsent_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +184,11 @@ type InstanceServiceServer interface {
 	BatchGetInstances(context.Context, *BatchGetInstancesRequest) (*BatchGetInstancesResponse, error)
 	// ListInstances reads all instances that match every given filter.
 	ListInstances(context.Context, *ListInstancesRequest) (*ListInstancesResponse, error)
+	// ConfirmAbsent finds out which instances are gone for good, for callers that delete something for that reason. That an answer lacks an
+	// instance proves little: the gateway may work in another region or see only a part of the account. So an instance is absent only if the
+	// region is the one that the caller expects, the same answer has instances that are known to be there, and the list of network interfaces,
+	// which has theirs, has none of it. Costs a call for each instance that is gone. One result per id, in the order of the request.
+	ConfirmAbsent(context.Context, *ConfirmAbsentRequest) (*ConfirmAbsentResponse, error)
 	// BatchGetInstanceStatuses reports whether instances run, and nothing else of them: calls of up to 50 ids which have a rate limit
 	// of their own, so that callers that watch many instances take nothing from those that read them. One result per id, in the order
 	// of the request.
@@ -205,6 +226,9 @@ func (UnimplementedInstanceServiceServer) BatchGetInstances(context.Context, *Ba
 }
 func (UnimplementedInstanceServiceServer) ListInstances(context.Context, *ListInstancesRequest) (*ListInstancesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListInstances not implemented")
+}
+func (UnimplementedInstanceServiceServer) ConfirmAbsent(context.Context, *ConfirmAbsentRequest) (*ConfirmAbsentResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ConfirmAbsent not implemented")
 }
 func (UnimplementedInstanceServiceServer) BatchGetInstanceStatuses(context.Context, *BatchGetInstanceStatusesRequest) (*BatchGetInstanceStatusesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method BatchGetInstanceStatuses not implemented")
@@ -292,6 +316,24 @@ func _InstanceService_ListInstances_Handler(srv interface{}, ctx context.Context
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(InstanceServiceServer).ListInstances(ctx, req.(*ListInstancesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InstanceService_ConfirmAbsent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ConfirmAbsentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InstanceServiceServer).ConfirmAbsent(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InstanceService_ConfirmAbsent_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InstanceServiceServer).ConfirmAbsent(ctx, req.(*ConfirmAbsentRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -404,6 +446,10 @@ var InstanceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListInstances",
 			Handler:    _InstanceService_ListInstances_Handler,
+		},
+		{
+			MethodName: "ConfirmAbsent",
+			Handler:    _InstanceService_ConfirmAbsent_Handler,
 		},
 		{
 			MethodName: "BatchGetInstanceStatuses",
