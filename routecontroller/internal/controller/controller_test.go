@@ -559,7 +559,7 @@ func TestWhatTheExistingCCMLeftBehindMakesRoom(t *testing.T) {
 	}
 	want := []string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-1", "10.0.2.0/24→i-gone", "10.0.9.0/24→i-gone"}
 	run(t, nil, makeNodes(3), prepare, func(w *world) {
-		if n := w.calls("BatchGetInstances"); n != 1 || w.calls("BatchDeleteRouteEntries") != 0 {
+		if n := w.calls("ConfirmAbsent"); n != 1 || w.calls("BatchDeleteRouteEntries") != 0 {
 			t.Errorf("the cloud was asked about instances %d times, want once; writes %v", n, w.cloud.Writes())
 		}
 		w.Pass(2 * time.Minute)
@@ -569,7 +569,7 @@ func TestWhatTheExistingCCMLeftBehindMakesRoom(t *testing.T) {
 		if got := w.network("node-2"); got != "True NoRouteCreated" {
 			t.Errorf("NetworkUnavailable %s of the node whose place somebody has described", got)
 		}
-		if n := w.calls("BatchGetInstances"); n != 2 {
+		if n := w.calls("ConfirmAbsent"); n != 2 {
 			t.Errorf("the cloud was asked about instances %d times, want once more before the deletion", n)
 		}
 	})

@@ -258,7 +258,7 @@ func TestBlockedNodesAreQuiet(t *testing.T) {
 		if n := len(w.routes(tableA)); n != 120 || w.calls("BatchDeleteRouteEntries") != 0 {
 			t.Errorf("%d routes, want all 120 and none replaced", n)
 		}
-		if lists, asks := w.calls("ListRouteEntries"), w.calls("BatchGetInstances"); lists > 13 || asks > 13 {
+		if lists, asks := w.calls("ListRouteEntries"), w.calls("ConfirmAbsent"); lists > 13 || asks > 13 {
 			t.Errorf("the table was read %d times, and instances %d times", lists, asks)
 		}
 		if n := len(w.Events.Matching("CreateRouteFailed")); n != 2*blocked {
@@ -320,7 +320,7 @@ func TestFailedQuestionIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
 		w.entry(tableA, "10.0.0.0/24", "i-other", "")
-		w.refuse("BatchGetInstances", noAnswer)
+		w.refuse("ConfirmAbsent", noAnswer)
 	}
 	run(t, nil, makeNodes(1), prepare, func(w *world) {
 		for i := range 10 {
@@ -329,7 +329,7 @@ func TestFailedQuestionIsNotRepeated(t *testing.T) {
 			w.CreateNode(joining)
 			w.settle()
 		}
-		if lists, asks := w.calls("ListRouteEntries"), w.calls("BatchGetInstances"); asks != lists {
+		if lists, asks := w.calls("ListRouteEntries"), w.calls("ConfirmAbsent"); asks != lists {
 			t.Errorf("instances were asked about %d times with %d readings of the table", asks, lists)
 		}
 		if n := len(w.routes(tableA)); n != 11 {
@@ -343,7 +343,7 @@ func TestFailedQuestionIsNotRepeated(t *testing.T) {
 func TestFailedQuestionKeepsTheGrace(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(*world){
-		"no answer": func(w *world) { w.refuse("BatchGetInstances", noAnswer) },
+		"no answer": func(w *world) { w.refuse("ConfirmAbsent", noAnswer) },
 		"an answer without this instance": func(w *world) {
 			w.unreadable(map[string]error{"i-former": noAnswer})
 		},
@@ -383,7 +383,7 @@ func TestFailedQuestionIsNoEvidence(t *testing.T) {
 	prepare := func(w *world) { w.entry(tableA, "10.0.0.0/24", "i-gone", "") }
 	edit := func(cfg *controller.Config) { cfg.Orphans.GoneGrace = 8 * time.Minute }
 	run(t, edit, makeNodes(8), prepare, func(w *world) {
-		w.refuse("BatchGetInstances", noAnswer)
+		w.refuse("ConfirmAbsent", noAnswer)
 		w.Pass(20 * time.Minute)
 		if got := w.routes(tableA); !slices.Contains(got, "10.0.0.0/24→i-gone") {
 			t.Errorf("routes while nothing is known of the instance: %v", got)
@@ -513,7 +513,7 @@ func TestOldAnswerIsNoEvidenceForEver(t *testing.T) {
 	}
 	run(t, nil, makeNodes(8), prepare, func(w *world) {
 		w.settle()
-		w.refuse("BatchGetInstances", noAnswer)
+		w.refuse("ConfirmAbsent", noAnswer)
 		w.Pass(3 * time.Hour)
 		if got := w.routes(tableA); !slices.Contains(got, "10.0.0.0/24→i-other") {
 			t.Errorf("routes %v, want that of the other cluster", got)

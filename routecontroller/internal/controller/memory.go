@@ -76,6 +76,12 @@ func (m *memory) remember(entries []table.Entry, custom int, now time.Time) {
 	m.refund()
 }
 
+// asked reports whether an instance was asked about since the table was read.
+func (m *memory) asked(instance string) bool {
+	_, asked := m.standing[instance]
+	return asked
+}
+
 // doubt notes that a question about instances failed. They are not asked about again before the next reading, since nodes wait meanwhile, and
 // an entry stays whose it was: otherwise one question without an answer would let its grace begin anew.
 func (m *memory) doubt(err error, instances ...string) {

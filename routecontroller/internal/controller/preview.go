@@ -66,7 +66,7 @@ func (c *Controller) Preview(ctx context.Context) (Preview, error) {
 		if err := records.load(ctx, id, memories[id]); err != nil {
 			return Preview{}, err
 		}
-		v, err := c.lookLive(ctx, id, memories[id], 0)
+		v, err := c.look(ctx, id, memories[id], c.liveNodes, 0)
 		if err != nil {
 			return Preview{}, fmt.Errorf("route table %s: %w", id, err)
 		}

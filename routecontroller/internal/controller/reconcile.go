@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/reconcile"
@@ -37,13 +36,6 @@ const (
 	createTogether = 100
 	// confirmAge is how old a reading of a table may be on which orphans are deleted.
 	confirmAge = 10 * time.Second
-	// oneCall is how many instances one call of the cloud returns (source: ECS API, DescribeInstances). Questions about orphans are filled
-	// up to it with the instances of nodes, minWitnesses at least.
-	oneCall, minWitnesses = 100, 3
-	// askTimeout bounds a question about instances, for nodes wait for the rest of the pass.
-	askTimeout = 30 * time.Second
-	// clusterTag is the tag that ACK puts on the instances of a cluster; its value is the cluster's id.
-	clusterTag = "ack.aliyun.com"
 )
 
 // reconcileTable brings one table in step with the nodes, or finds the tables.
@@ -82,7 +74,7 @@ func (c *Controller) pass(ctx context.Context, t *target, tableID string, m *mem
 	recordErr := errors.Join(t.ledger.load(ctx, tableID, m), t.adopted.load(ctx, t.memories))
 	v, err := c.look(ctx, tableID, m, c.cachedNodes, c.cfg.SyncInterval)
 	if err == nil && len(v.orphans.Delete) > 0 && recordErr == nil {
-		v, err = c.lookLive(ctx, tableID, m, confirmAge)
+		v, err = c.look(ctx, tableID, m, c.liveNodes, confirmAge)
 	}
 	if err != nil {
 		if _, wait := rpcerr.RetryAfter(err); !wait {
@@ -163,16 +155,6 @@ func (c *Controller) look(ctx context.Context, tableID string, m *memory, list f
 	return v, nil
 }
 
-// lookLive looks at the live nodes and a reading of the table that is no older than age, and asks for a second witness of what is to be
-// deleted.
-func (c *Controller) lookLive(ctx context.Context, tableID string, m *memory, age time.Duration) (view, error) {
-	v, err := c.look(ctx, tableID, m, c.liveNodes, age)
-	if err == nil && c.contradicted(ctx, m, v) {
-		c.decide(m, &v, time.Now())
-	}
-	return v, err
-}
-
 // decide makes of what is known what has to be done.
 func (c *Controller) decide(m *memory, v *view, now time.Time) {
 	v.plan = c.diff(m, v.claims)
@@ -201,29 +183,6 @@ func (c *Controller) liveNodes(ctx context.Context) ([]*corev1.Node, error) {
 		nodes[i] = &list.Items[i]
 	}
 	return nodes, nil
-}
-
-// askOrphans asks the cloud about the instances of orphans whose answer counts, and reports whether it has learned anything.
-func (c *Controller) askOrphans(ctx context.Context, m *memory, v view, now time.Time) bool {
-	var unknown []string
-	for _, o := range v.waiting {
-		if _, asked := m.standing[o.Entry.InstanceID]; !asked && o.Asking(now, c.cfg.Orphans) {
-			unknown = append(unknown, o.Entry.InstanceID)
-		}
-	}
-	if len(unknown) == 0 || len(v.claims.Wanted) == 0 {
-		return false
-	}
-	var witnesses []string
-	for _, route := range v.claims.Wanted[:min(len(v.claims.Wanted), max(minWitnesses, oneCall-len(unknown)))] {
-		witnesses = append(witnesses, route.InstanceID)
-	}
-	if err := c.askStanding(gateway.WithPriority(ctx, gateway.Deletion), m, unknown, witnesses); err != nil {
-		c.log.Warn("can't find out whether the instances of routes without a node exist", "instances", len(unknown), "error", err)
-		m.doubt(err, unknown...)
-		return false
-	}
-	return true
 }
 
 // next chooses when the table is looked at again.
@@ -282,156 +241,6 @@ func (c *Controller) awaited() bool {
 	scope := c.cfg.Scope
 	scope.Region = c.region
 	return slices.ContainsFunc(scope.Claims(list).Wanted, func(r table.Route) bool { return !served[r.Node] })
-}
-
-// askObstacles asks about the instances that unmarked entries in the way lead to: they may be of the cluster, or there no more.
-func (c *Controller) askObstacles(ctx context.Context, m *memory, claims table.Claims) {
-	p := c.diff(m, claims)
-	var unknown, nodes []string
-	for _, refusal := range slices.Concat(p.Refused, p.Foreign) {
-		id := refusal.Entry.InstanceID
-		if _, asked := m.standing[id]; id != "" && !asked && !table.Marked(refusal.Entry.Description) {
-			unknown, nodes = append(unknown, id), append(nodes, refusal.Route.InstanceID)
-		}
-	}
-	if len(unknown) == 0 {
-		return
-	}
-	if err := c.askStanding(ctx, m, unknown, nodes); err != nil {
-		// Not knowing is no failure: entries of which nothing was known before are left alone.
-		m.doubt(err, unknown...)
-		c.log.Warn("can't find out whose instances are in the way of routes", "instances", unknown, "error", err)
-	}
-}
-
-// askStanding asks the cloud about instances that entries lead to, and about the instances of nodes: only an answer that has those proves
-// by its silence that another is gone. As many of them as may go within a budget's window can be missing, since instances are released
-// before their Nodes go.
-func (c *Controller) askStanding(ctx context.Context, m *memory, unknown, nodes []string) error {
-	ids := slices.Concat(unknown, nodes)
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	resp, err := c.cfg.Gateway.Instances.BatchGetInstances(ctx, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
-	if err != nil {
-		return err
-	}
-	results := resp.GetResults()
-	if len(results) != len(ids) {
-		return fmt.Errorf("gateway answered %d results for %d instances", len(results), len(ids))
-	}
-	found := 0
-	for _, result := range results[len(unknown):] {
-		if result.GetInstance() != nil {
-			found++
-		}
-	}
-	credible := found > 0 && len(nodes)-found <= c.cfg.Orphans.Limit(len(nodes))
-	var incredible error
-	for i, id := range unknown {
-		standing, err := c.standingOf(results[i])
-		if standing == plan.Gone && !credible {
-			if incredible == nil {
-				incredible = c.incredible(ctx, found, len(nodes))
-			}
-			err = incredible
-		}
-		if err != nil {
-			m.doubt(err, id)
-			continue
-		}
-		m.standing[id] = standing
-	}
-	return nil
-}
-
-// contradicted asks the cloud's list of network interfaces about the instances of entries that would be deleted now because the list of
-// instances lacks them, or lacked them when it was last known, and reports whether it says otherwise. An answer can be complete but for just
-// these instances, as with a RAM policy that lets the gateway see some instances only: the nodes that are asked about together with them are
-// found all the same. What no list can leave out by the same mistake is the network interface that an instance has as long as it exists, and
-// which goes with it. An answer counts only if it has the interface of a node. One instance that is there after all, or a question without an
-// answer, takes the evidence from all that the list of instances lacked.
-func (c *Controller) contradicted(ctx context.Context, m *memory, v view) bool {
-	var gone []string
-	for _, o := range v.waiting {
-		id := o.Entry.InstanceID
-		if m.standing[id] == plan.Gone && !o.Watched && !o.Moved && slices.Contains(v.orphans.Delete, o.Entry) && !slices.Contains(gone, id) {
-			gone = append(gone, id)
-		}
-	}
-	if len(gone) == 0 {
-		return false
-	}
-	err := c.confirmGone(ctx, gone, v.claims)
-	if err == nil {
-		return false
-	}
-	c.log.Warn("instances may exist though the cloud does not list them, their routes are kept", "instances", gone, "error", err)
-	for id, standing := range m.standing {
-		if standing == plan.Gone {
-			m.standing[id], m.doubted[id] = plan.Stranger, err
-		}
-	}
-	return true
-}
-
-// confirmGone is nil if none of some instances has a network interface.
-func (c *Controller) confirmGone(ctx context.Context, gone []string, claims table.Claims) error {
-	ctx, cancel := context.WithTimeout(gateway.WithPriority(ctx, gateway.Deletion), askTimeout)
-	defer cancel()
-	if err := c.elsewhere(ctx); err != nil {
-		return err
-	}
-	found := false
-	for _, route := range claims.Wanted[:min(len(claims.Wanted), minWitnesses)] {
-		interfaces, err := c.interfacesOf(ctx, route.InstanceID)
-		if err != nil {
-			return err
-		}
-		if found = len(interfaces) > 0; found {
-			break
-		}
-	}
-	if !found {
-		return &noEvidence{causeWitness, "the cloud does not list the network interface of any node; check what the gateway may see"}
-	}
-	for _, id := range gone {
-		interfaces, err := c.interfacesOf(ctx, id)
-		if err != nil {
-			return err
-		}
-		if len(interfaces) > 0 {
-			return &noEvidence{causeWitness, fmt.Sprintf("the cloud does not list instance %s, but its network interface %s exists", id,
-				interfaces[0].GetNetworkInterfaceId())}
-		}
-	}
-	return nil
-}
-
-func (c *Controller) interfacesOf(ctx context.Context, instance string) ([]*ecsv1.NetworkInterface, error) {
-	resp, err := c.cfg.Gateway.NetworkInterfaces.ListNetworkInterfaces(ctx, &ecsv1.ListNetworkInterfacesRequest{InstanceId: instance})
-	if err != nil {
-		return nil, fmt.Errorf("list the network interfaces of instance %s: %w", instance, err)
-	}
-	return resp.GetNetworkInterfaces(), nil
-}
-
-// standingOf gives what a result says about an instance. If it says nothing, the error is why.
-func (c *Controller) standingOf(result *ecsv1.InstanceResult) (plan.Standing, error) {
-	switch err := rpcerr.FromItem(result.GetError()); {
-	case err == nil && result.GetInstance() != nil:
-	case err == nil:
-		return plan.Stranger, errors.New("gateway answered neither an instance nor an error")
-	case rpcerr.ReasonOf(err) == rpcerr.InstanceNotFound:
-		return plan.Gone, nil
-	default:
-		return plan.Stranger, err
-	}
-	for _, tag := range result.GetInstance().GetTags() {
-		if tag.GetKey() == clusterTag && tag.GetValue() == c.cfg.ClusterID {
-			return plan.Member, nil
-		}
-	}
-	return plan.Stranger, nil
 }
 
 func (c *Controller) apply(ctx context.Context, applier *apply.Applier, tableID string, remove []table.Entry, create []table.Route) apply.Result {

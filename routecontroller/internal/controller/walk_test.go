@@ -196,7 +196,7 @@ func TestNodesDoNotWaitForAQuestion(t *testing.T) {
 	run(t, nil, makeNodes(3), prepare, func(w *world) {
 		held := make(chan struct{})
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-			if method == "BatchGetInstances" {
+			if method == "ConfirmAbsent" {
 				<-held
 			}
 			return gatewaytest.Fault{}
@@ -306,7 +306,7 @@ func TestPlaceOfAFormerNode(t *testing.T) {
 func TestBadAnswersAboutInstances(t *testing.T) {
 	t.Parallel()
 	failing := func(err *rpcerr.Error) func(*world) {
-		return func(w *world) { w.cloud.Fail("BatchGetInstances", 1<<30, err) }
+		return func(w *world) { w.cloud.Fail("ConfirmAbsent", 1<<30, err) }
 	}
 	// The gateway answers a read of many instances even if it can't read one of them, with an error for each.
 	unreadable := func(err *rpcerr.Error) func(*world) {
@@ -330,16 +330,16 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 		spoil        func(*world)
 		cause, event string
 	}{
-		"no instance at all": {hide(0, 20), "nothing_found", "the cloud does not know the instance of any node; check the credentials and the region of the gateway"},
+		"no instance at all": {hide(0, 20), "nothing_found", "the cloud knows none of 10 instances that have to be there (NOTHING_FOUND); next: check the credentials and the region of the gateway"},
 		// All that are asked about, and four of ten nodes.
-		"some of the instances": {hide(6, 20), "partial", "the cloud does not know the instances of 4 of 10 nodes either"},
+		"some of the instances": {hide(6, 20), "partial", "the cloud does not know 4 of 10 instances that have to be there"},
 		"of another region": {func(w *world) {
 			hide(0, 20)(w)
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
 			w.cloud.Capabilities.RegionId = "cn-beijing"
 			clear(w.cloud.NetworkInterfaces)
-		}, "region", "the gateway works in region cn-beijing, and this controller for cn-hangzhou"},
+		}, "region", "the gateway works in region cn-beijing, and the instances are in cn-hangzhou"},
 		"of another region that has instances of the same ids": {func(w *world) {
 			hide(10, 20)(w)
 			w.cloud.Lock()
@@ -348,14 +348,14 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 			for i := 10; i < 20; i++ {
 				delete(w.cloud.NetworkInterfaces, fmt.Sprintf("eni-i-%d", i))
 			}
-		}, "region", "the gateway works in region cn-beijing, and this controller for cn-hangzhou"},
+		}, "region", "the gateway works in region cn-beijing, and the instances are in cn-hangzhou"},
 		"all but those that are asked about": {hide(10, 20), "witness", "the cloud does not list instance i-10, but its network interface eni-i-10 exists"},
 		"all but those that are asked about, and no network interface": {func(w *world) {
 			hide(10, 20)(w)
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
 			clear(w.cloud.NetworkInterfaces)
-		}, "witness", "the cloud does not list the network interface of any node"},
+		}, "witness", "the cloud lists no network interface of instances that are there, such as i-0"},
 		"all but those that are asked about, and network interfaces can't be read": {func(w *world) {
 			hide(10, 20)(w)
 			w.cloud.Fail("ListNetworkInterfaces", 1<<30, &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"})
@@ -443,7 +443,7 @@ func TestUnreadableTable(t *testing.T) {
 				}
 			}
 			run(t, edit, makeNodes(10), prepare, func(w *world) {
-				for _, method := range []string{"ListRouteEntries", "ListRouteTables", "BatchGetInstances"} {
+				for _, method := range []string{"ListRouteEntries", "ListRouteTables", "ConfirmAbsent"} {
 					w.cloud.Fail(method, 1<<30, err)
 				}
 				w.Pass(59 * time.Minute)

@@ -1,0 +1,177 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/routecontroller/internal/orphan"
+	"alicloud-controllers.dev/routecontroller/internal/plan"
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+const (
+	// oneCall is how many instances one question may be about, and one call of the cloud returns. Questions are filled up to it with the
+	// instances of nodes as witnesses, minWitnesses at least.
+	oneCall, minWitnesses = 100, 3
+	// askTimeout bounds a question about instances, for nodes wait for the rest of the pass.
+	askTimeout = 30 * time.Second
+	// clusterTag is the tag that ACK puts on the instances of a cluster; its value is the cluster's id.
+	clusterTag = "ack.aliyun.com"
+)
+
+// askObstacles asks about the instances that unmarked entries in the way lead to: they may be of the cluster, or there no more.
+func (c *Controller) askObstacles(ctx context.Context, m *memory, claims table.Claims) {
+	p := c.diff(m, claims)
+	var unknown []string
+	for _, refusal := range slices.Concat(p.Refused, p.Foreign) {
+		if id := refusal.Entry.InstanceID; id != "" && !m.asked(id) && !table.Marked(refusal.Entry.Description) {
+			unknown = append(unknown, id)
+		}
+	}
+	c.ask(ctx, m, unknown, claims)
+}
+
+// askOrphans asks about the instances of orphans whose answer counts, and reports whether it has learned anything.
+func (c *Controller) askOrphans(ctx context.Context, m *memory, v view, now time.Time) bool {
+	var unknown []string
+	for _, o := range v.waiting {
+		if !m.asked(o.Entry.InstanceID) && o.Asking(now, c.cfg.Orphans) {
+			unknown = append(unknown, o.Entry.InstanceID)
+		}
+	}
+	if len(v.claims.Wanted) == 0 {
+		return false
+	}
+	return c.ask(gateway.WithPriority(ctx, gateway.Deletion), m, unknown, v.claims)
+}
+
+// ask asks the cloud about instances, with those of nodes as witnesses, and reports whether there was anything to ask. Not knowing is no
+// failure: entries of which nothing was known before are left alone.
+func (c *Controller) ask(ctx context.Context, m *memory, unknown []string, claims table.Claims) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	slices.Sort(unknown)
+	unknown = slices.Compact(unknown)
+	for ids := range slices.Chunk(unknown, oneCall) {
+		request := &ecsv1.ConfirmAbsentRequest{InstanceIds: ids, RegionId: c.region}
+		for _, route := range claims.Wanted[:min(len(claims.Wanted), max(minWitnesses, oneCall-len(ids)))] {
+			request.WitnessIds = append(request.WitnessIds, route.InstanceID)
+		}
+		answer, err := c.cfg.Gateway.Instances.ConfirmAbsent(ctx, request)
+		if err == nil && len(answer.GetResults()) != len(ids) {
+			err = errors.New("the gateway answered with another number of results than instances")
+		}
+		for i, id := range ids {
+			if err != nil {
+				m.doubt(err, id)
+				continue
+			}
+			c.learn(m, id, answer.GetResults()[i])
+		}
+		if err != nil {
+			c.log.Warn("can't find out whether instances exist that routes lead to", "instances", len(ids), "error", err)
+		}
+	}
+	return len(unknown) > 0
+}
+
+// learn remembers what is certain of an instance, or why nothing is.
+func (c *Controller) learn(m *memory, id string, result *ecsv1.ConfirmAbsentResult) {
+	switch result.GetPresence() {
+	case ecsv1.Presence_PRESENCE_PRESENT:
+		m.standing[id] = plan.Stranger
+		for _, tag := range result.GetInstance().GetTags() {
+			if tag.GetKey() == clusterTag && tag.GetValue() == c.cfg.ClusterID {
+				m.standing[id] = plan.Member
+			}
+		}
+	case ecsv1.Presence_PRESENCE_ABSENT:
+		m.standing[id] = plan.Gone
+	case ecsv1.Presence_PRESENCE_UNCLEAR, ecsv1.Presence_PRESENCE_UNSPECIFIED:
+		m.doubt(rpcerr.FromItem(result.GetError()), id)
+	}
+}
+
+// cause is why something can't be found out, for the metrics.
+type cause string
+
+const (
+	causeThrottled    cause = "throttled"
+	causeCredentials  cause = "credentials"   // of the gateway in the cloud or of the controller at the gateway, or what they allow
+	causeUnavailable  cause = "unavailable"   // the gateway or the cloud does not answer
+	causeRegion       cause = "region"        // the gateway works in another region
+	causeNothingFound cause = "nothing_found" // the answer has not one instance of a node
+	causePartial      cause = "partial"       // the answer lacks the instances of too many nodes
+	causeWitness      cause = "witness"       // the list of network interfaces has those of the instance, or none of nodes
+	causeOther        cause = "other"
+)
+
+// allCauses are the values of cause. If several apply, the first of them is reported.
+func allCauses() []cause {
+	return []cause{
+		causeRegion, causeCredentials, causeUnavailable, causeThrottled, causeNothingFound, causePartial, causeWitness, causeOther,
+	}
+}
+
+// causeOf gives the cause of an error.
+func causeOf(err error) cause {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return causeUnavailable
+	}
+	failure, ok := rpcerr.From(err)
+	if !ok {
+		return causeOther
+	}
+	switch failure.Reason {
+	case rpcerr.RegionMismatch:
+		return causeRegion
+	case rpcerr.NothingFound:
+		return causeNothingFound
+	case rpcerr.PartialAnswer:
+		return causePartial
+	case rpcerr.AbsenceContradicted:
+		return causeWitness
+	case rpcerr.Throttled:
+		return causeThrottled
+	case rpcerr.CloudForbidden, rpcerr.CloudCredentials, rpcerr.CallerForbidden, rpcerr.CallerUnauthenticated:
+		return causeCredentials
+	case rpcerr.CloudUnavailable:
+		return causeUnavailable
+	default:
+	}
+	if failure.Code == codes.Unavailable || failure.Code == codes.DeadlineExceeded {
+		return causeUnavailable
+	}
+	return causeOther
+}
+
+// doubts counts, by cause, the orphans of which it can't be found out whether their instances are gone, and gives the first cause with an
+// example.
+func (m *memory) doubts(orphans []orphan.Orphan) (count map[cause]int, first cause, example error) {
+	count = map[cause]int{}
+	examples := map[cause]error{}
+	for _, o := range orphans {
+		err := m.doubted[o.Entry.InstanceID]
+		if err == nil {
+			continue
+		}
+		why := causeOf(err)
+		if count[why]++; examples[why] == nil {
+			examples[why] = err
+		}
+	}
+	for _, why := range allCauses() {
+		if count[why] > 0 {
+			return count, why, examples[why]
+		}
+	}
+	return count, "", nil
+}
