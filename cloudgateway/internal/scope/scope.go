@@ -18,7 +18,6 @@ import (
 	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
 )
@@ -106,9 +105,6 @@ func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServ
 		}
 		if err := g.permit(ctx, r, change, caller.Name, policy.Verb); err != nil {
 			return nil, err
-		}
-		if r.controller {
-			ctx = cloud.Believing(ctx)
 		}
 	}
 	response, err := next(ctx, request)

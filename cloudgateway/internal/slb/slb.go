@@ -219,12 +219,9 @@ func (o *Owners) Of(id string) string {
 }
 
 // confirm refuses a request that names another load balancer than that of the part. A part that does not exist passes: to say so is up to the
-// cloud. What is not known of a part is not read for callers that are believed.
+// cloud.
 func (o *Owners) confirm(ctx context.Context, id, loadBalancerID string) error {
 	of := o.Of(id)
-	if of == "" && cloud.Believed(ctx) {
-		return nil
-	}
 	if of == "" {
 		var err error
 		if of, err = o.find(ctx, id, loadBalancerID); err != nil {

@@ -118,9 +118,9 @@ func (s *Service) describeGroups(ctx context.Context, loadBalancerID string, mor
 }
 
 // findOwner reads of which load balancer a group is; "" if there is no such group. It first lists the groups of the load
-// balancer that the request names: mostly the group is among them, and so are those of the next requests.
+// balancer that the request names: mostly the group is among them, and so are those of the next requests, which share the call.
 func (s *Service) findOwner(ctx context.Context, id, claimed string) (string, error) {
-	groups, err := s.describeGroups(ctx, claimed, nil)
+	groups, err := s.list(ctx, s.lists, claimed, 0, nil)
 	if err = cloud.Unless(err, rpcerr.LoadBalancerNotFound); err != nil {
 		return "", err
 	}
