@@ -78,8 +78,8 @@ func (s *Server) identify(ctx context.Context, method string) (context.Context, 
 // authenticate goes by the token, and by the client certificate if the call carries none.
 func authenticate(ctx context.Context, authenticator Authenticator) (Caller, error) {
 	if len(metadata.ValueFromIncomingContext(ctx, authorization)) == 0 {
-		if caller, ok := certified(ctx); ok {
-			return caller, nil
+		if leaf := certificate(ctx); leaf != nil {
+			return certified(leaf)
 		}
 	}
 	token, err := bearer(ctx)

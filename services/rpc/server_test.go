@@ -460,8 +460,10 @@ func TestClientCertificates(t *testing.T) {
 		tlstest.Issue(t, filepath.Dir(c.TLS.CertFile), "viewer", "auditors")
 		tlstest.Issue(t, filepath.Dir(c.TLS.CertFile), "editor")
 		tlstest.Issue(t, filepath.Dir(c.TLS.CertFile), "stranger")
+		tlstest.Issue(t, filepath.Dir(c.TLS.CertFile), "system:serviceaccount:kube-system:lbcontroller")
+		tlstest.Issue(t, filepath.Dir(c.TLS.CertFile), "administrator", "auditors", "system:masters")
 		var known []byte
-		for _, name := range []string{"viewer.crt", "editor.crt"} {
+		for _, name := range []string{"viewer.crt", "editor.crt", "system:serviceaccount:kube-system:lbcontroller.crt", "administrator.crt"} {
 			text, err := os.ReadFile(filepath.Join(filepath.Dir(c.TLS.CertFile), name))
 			if err != nil {
 				t.Fatal(err)
@@ -495,6 +497,14 @@ func TestClientCertificates(t *testing.T) {
 	}
 	if err := w.get(w.dialWith("stranger", "")); codeOfErr(err) != codes.Unauthenticated {
 		t.Errorf("the stranger reads: %v", err)
+	}
+	for name, says := range map[string]string{
+		"system:serviceaccount:kube-system:lbcontroller": `"system:serviceaccount:kube-system:lbcontroller"`, "administrator": `"system:masters"`,
+	} {
+		err := w.get(w.dialWith(name, ""))
+		if rpcerr.ReasonOf(err) != rpcerr.CallerUnauthenticated || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v, want CALLER_UNAUTHENTICATED that names %s", name, err, says)
+		}
 	}
 }
 
