@@ -85,7 +85,7 @@ func (e *entry) receive(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// hold adds the size of the request.
+// hold adds what the request takes in memory.
 func (e *entry) hold(bytes int) error {
 	a := e.account
 	a.mu.Lock()

@@ -37,13 +37,16 @@ type Limits struct {
 	Unproven int
 	// Request is the size of the largest request in bytes. Default 1 MiB, which holds 20 000 ids twice.
 	Request int
+	// Items is how many messages and elements of lists a request may have in all. Default 60 000: the gateway's lists have at most 20 000, and
+	// a change of servers has three of them.
+	Items int
 	// Receive is the time from the headers of a permitted call to the end of its message. Default 10 s.
 	Receive time.Duration
 	// ReceivingPerCaller bounds the requests of one caller that are read at the same time; others wait. Default 16.
 	ReceivingPerCaller int
 	// Calls and CallsPerCaller bound the calls under way. Defaults 4096 and 1024.
 	Calls, CallsPerCaller int
-	// Bytes and BytesPerCaller bound the size of the requests of the calls under way. Defaults 96 MiB and 32 MiB.
+	// Bytes and BytesPerCaller bound the memory of the requests of the calls under way. Defaults 96 MiB and 32 MiB.
 	Bytes, BytesPerCaller int
 }
 
@@ -55,7 +58,7 @@ func (l Limits) withDefaults() Limits {
 		ArrivalsBeyond: cmp.Or(l.ArrivalsBeyond, 50), Handshakes: cmp.Or(l.Handshakes, 4),
 		StrangerBytes: cmp.Or(l.StrangerBytes, 256*kib), StrangerCalls: cmp.Or(l.StrangerCalls, 100), FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
 		Streams: cmp.Or(l.Streams, 256), ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16), Unproven: cmp.Or(l.Unproven, 4096),
-		Request: cmp.Or(l.Request, mib), Receive: cmp.Or(l.Receive, 10*time.Second), ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
+		Request: cmp.Or(l.Request, mib), Items: cmp.Or(l.Items, 60_000), Receive: cmp.Or(l.Receive, 10*time.Second), ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
 		Calls: cmp.Or(l.Calls, 4096), CallsPerCaller: cmp.Or(l.CallsPerCaller, 1024),
 		Bytes: cmp.Or(l.Bytes, 96*mib), BytesPerCaller: cmp.Or(l.BytesPerCaller, 32*mib),
 	}

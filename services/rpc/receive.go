@@ -52,10 +52,11 @@ func (s *Server) unary(srv any, ss grpc.ServerStream, info *grpc.UnaryServerInfo
 		defer place()
 		return method.Handler(srv, ctx, func(request any) error { //nolint:contextcheck // The stream has its own context.
 			defer place()
-			if err := s.receive(ss, request); err != nil {
+			in := &decoding{message: request.(proto.Message), most: s.limits.Items, hold: call.hold} //nolint:forcetypeassert // By protoc-gen-go-grpc.
+			if err := s.receive(ss, in); err != nil {
 				return err
 			}
-			return call.hold(size(request))
+			return in.refusal
 		}, s.inner)
 	})
 	if err != nil {
@@ -117,13 +118,6 @@ func (c exemptCall) end() {
 	if c.from != nil {
 		c.from.exempt.Add(-1)
 	}
-}
-
-func size(request any) int {
-	if m, ok := request.(proto.Message); ok {
-		return proto.Size(m)
-	}
-	return 0
 }
 
 // errSlow cuts a call whose message does not come to its end.

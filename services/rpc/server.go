@@ -113,6 +113,7 @@ func New(cfg Config) (*Server, error) {
 		grpc.Creds(credentials.NewTLS(tlsConfig)),
 		grpc.ConnectionTimeout(s.limits.FirstCall),
 		experimental.BufferPool(buffers.Pool),
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(s.limits.Request),
 		grpc.MaxConcurrentStreams(uint32(s.limits.Streams)),
 		grpc.MaxHeaderListSize(maxHeaders),

@@ -61,6 +61,7 @@ func TestSiege(t *testing.T) {
 		{Kind: "tokens", Connections: 10, PerSecond: 2000},
 		{Kind: "messages at the limit", Connections: 30},
 		{Kind: "messages at the limit of a caller", Connections: 16},
+		{Kind: "empty tags", Connections: 16},
 		{Kind: "20 000 ids", Connections: 8},
 		{Kind: "streams", Connections: 10},
 		{Kind: "streams of a caller", Connections: 1},

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -115,7 +116,8 @@ func strangers(plan string) error {
 	go func() {
 		defer cancel()
 		<-time.After(a.Length)
-		for t.Calls.Load() == 0 { // On a slow machine it takes longer.
+		_, caller := a.callers()[a.Kind]
+		for t.Calls.Load() == 0 || caller && t.Ended.Load() < int64(a.Connections) { // On a slow machine it takes longer.
 			<-time.After(again / 100)
 		}
 	}()
@@ -192,6 +194,14 @@ func (a *assault) callers() map[string]func(context.Context, *gateway.Client) er
 	return map[string]func(context.Context, *gateway.Client) error{
 		"messages at the limit of a caller": func(ctx context.Context, c *gateway.Client) error {
 			_, err := c.LoadBalancers.GetLoadBalancer(ctx, &slbv1.GetLoadBalancerRequest{LoadBalancerId: long})
+			return err
+		},
+		// What a caller may do that may only list: items that take two bytes on the wire and fifty times as much in memory.
+		"empty tags": func(ctx context.Context, c *gateway.Client) error {
+			const tag = 1<<3 | 2 // field 1 of the request, with a length
+			r := &slbv1.ListLoadBalancersRequest{}
+			r.ProtoReflect().SetUnknown(bytes.Repeat([]byte{tag, 0}, (mib-100)/2))
+			_, err := c.LoadBalancers.ListLoadBalancers(ctx, r)
 			return err
 		},
 		"20 000 ids": func(ctx context.Context, c *gateway.Client) error {

@@ -1,0 +1,92 @@
+package rpc
+
+import (
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // The codec of requests and answers.
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"alicloud-controllers.dev/services/internal/buffers"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// What an item takes in memory, in bytes, besides its texts: a message in a request, and an element of a list that is no message. A test compares
+// the first with the messages that there are.
+const (
+	perMessage = 256
+	perElement = 64
+)
+
+// weight is what a request takes in memory once it is decoded.
+type weight struct{ items, bytes int }
+
+// weigh looks at a request that is not decoded yet. An empty message takes two bytes on the wire and fifty times as much in memory, so that the size on
+// the wire says little. What is malformed ends the count, as it ends the decoding.
+func weigh(wire []byte, of protoreflect.MessageDescriptor) weight {
+	w := weight{bytes: len(wire)}
+	w.add(wire, of)
+	return w
+}
+
+func (w *weight) add(wire []byte, of protoreflect.MessageDescriptor) {
+	for len(wire) > 0 {
+		number, kind, tag := protowire.ConsumeTag(wire)
+		if tag < 0 {
+			return
+		}
+		size := protowire.ConsumeFieldValue(number, kind, wire[tag:])
+		if size < 0 {
+			return
+		}
+		value := wire[tag : tag+size]
+		wire = wire[tag+size:]
+		switch field := of.Fields().ByNumber(number); {
+		case field == nil: // It is kept as it is.
+		case field.Message() != nil && kind == protowire.BytesType:
+			inner, _ := protowire.ConsumeBytes(value)
+			w.items++
+			w.bytes += perMessage
+			w.add(inner, field.Message())
+		case field.IsList():
+			w.items++
+			w.bytes += perElement
+			if kind == protowire.BytesType && field.IsPacked() {
+				w.bytes += perElement * len(value)
+			}
+		}
+	}
+}
+
+// decoding is a request to be decoded, if hold agrees to what it takes in memory.
+type decoding struct {
+	message proto.Message
+	most    int // items
+	hold    func(bytes int) error
+	refusal error
+}
+
+// weighing is the codec of gRPC, which it asks to decode an decoding.
+type weighing struct{ encoding.CodecV2 }
+
+func newCodec() weighing { return weighing{encoding.GetCodecV2("proto")} }
+
+// Unmarshal implements encoding.CodecV2.
+func (c weighing) Unmarshal(data mem.BufferSlice, into any) error {
+	in, ok := into.(*decoding)
+	if !ok {
+		return c.CodecV2.Unmarshal(data, into)
+	}
+	wire := data.MaterializeToBuffer(buffers.Pool)
+	defer wire.Free()
+	w := weigh(wire.ReadOnlyData(), in.message.ProtoReflect().Descriptor())
+	if w.items > in.most {
+		in.refusal = rpcerr.Errorf(rpcerr.InvalidField, "the request has %d items in all, at most %d are allowed; make several requests of it", w.items, in.most)
+		return nil
+	}
+	if in.refusal = in.hold(w.bytes); in.refusal != nil {
+		return nil
+	}
+	return proto.Unmarshal(wire.ReadOnlyData(), in.message)
+}
