@@ -18,6 +18,8 @@ import (
 type Command[C any] struct {
 	// Name of the process.
 	Name string
+	// About says in a sentence what the process does.
+	About string
 	// Load reads the configuration file and, if its path is not empty, the cloud-config file. The warnings are about settings of
 	// the latter.
 	Load func(path, cloudConfig string) (cfg C, warnings []string, err error)
@@ -26,7 +28,7 @@ type Command[C any] struct {
 	// Run works until ctx ends or a signal comes.
 	Run func(ctx context.Context, cfg C, log *slog.Logger) error
 	// Subcommands are what the process does instead if its first argument is the name of one.
-	Subcommands map[string]func(args []string, stdout io.Writer) error
+	Subcommands map[string]Subcommand
 }
 
 // Execute does what the arguments say and gives the exit code, 0 or 1. The log and a failure go to stderr.
@@ -42,24 +44,22 @@ func (c Command[C]) Execute(ctx context.Context, args []string, stdout, stderr i
 func (c Command[C]) execute(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 {
 		if sub, ok := c.Subcommands[args[0]]; ok {
-			return sub(args[1:], stdout)
+			return sub.Run(args[1:], stdout)
 		}
 	}
 	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // Errors are printed once, by Execute.
-	path := flags.String("config", "", "configuration `FILE` (YAML), required")
+	path := flags.String("config", "", "configuration `FILE` (YAML); required")
 	cloudConfig := flags.String("cloud-config", "", "cloud-config `FILE` of the existing CCM, for what the configuration leaves out")
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		flags.SetOutput(stdout)
-		flags.Usage()
-		return nil
+		return c.help(stdout, flags)
 	case err != nil:
 		return fmt.Errorf("%w; --help lists the flags", err)
 	case flags.NArg() > 0:
-		return fmt.Errorf("unknown argument %q; --help lists the flags", flags.Arg(0))
+		return fmt.Errorf("unknown argument %q; --help lists the commands and flags", flags.Arg(0))
 	case *showVersion:
 		_, err := fmt.Fprintln(stdout, c.Name, version.String())
 		return err

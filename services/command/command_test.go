@@ -34,12 +34,40 @@ func process(out io.Writer) command.Command[settings] {
 			}
 			return nil
 		},
-		Subcommands: map[string]func([]string, io.Writer) error{"look": func(args []string, stdout io.Writer) error {
-			_, err := fmt.Fprintln(stdout, "looked at", args)
-			return err
-		}},
+		About: "Sample shows what commands do.",
+		Subcommands: map[string]command.Subcommand{
+			"look": {About: "Looks at things.", Example: "sample look --here", Run: func(args []string, stdout io.Writer) error {
+				_, err := fmt.Fprintln(stdout, "looked at", args)
+				return err
+			}},
+			"examine": {About: "Looks closely.", Example: "sample examine"},
+		},
 	}
 }
+
+const help = `Sample shows what commands do.
+
+Usage:
+  sample --config FILE [flags]
+  sample COMMAND [flags]
+
+Commands; COMMAND --help lists the flags of each:
+  examine   Looks closely.
+  look      Looks at things.
+
+Examples:
+  sample --config /etc/sample/config.yaml
+  sample examine
+  sample look --here
+
+Flags:
+  --cloud-config FILE
+      cloud-config FILE of the existing CCM, for what the configuration leaves out (default: none)
+  --config FILE
+      configuration FILE (YAML); required
+  --version
+      print the version and exit (default: false)
+`
 
 func TestExecute(t *testing.T) {
 	tests := []struct {
@@ -50,11 +78,11 @@ func TestExecute(t *testing.T) {
 		stdout, stderr string
 	}{
 		{name: "version", args: []string{"--version"}, stdout: "sample dev"},
-		{name: "help", args: []string{"--help"}, stdout: "-config FILE"},
+		{name: "help", args: []string{"--help"}, stdout: help},
 		{name: "subcommand", args: []string{"look", "--here"}, stdout: "looked at [--here]"},
 		{name: "no configuration", code: 1, stderr: "sample: no configuration; name its file, e.g. --config /etc/sample/config.yaml"},
 		{name: "unknown flag", args: []string{"--confg=x"}, code: 1, stderr: "sample: flag provided but not defined: -confg; --help lists the flags"},
-		{name: "argument", args: []string{"--config", "text.yaml", "more"}, code: 1, stderr: `sample: unknown argument "more"; --help lists the flags`},
+		{name: "argument", args: []string{"--config", "text.yaml", "more"}, code: 1, stderr: `sample: unknown argument "more"; --help lists the commands and flags`},
 		{name: "bad configuration", args: []string{"--config", "bad.yaml"}, code: 1, stderr: "sample: configuration bad.yaml: region: is required"},
 		{name: "bad logging", args: []string{"--config", "xml.yaml"}, code: 1, stderr: `logging.format: "xml" is not one of json, text`},
 		{name: "warnings are logged", args: []string{"--config", "text.yaml"}, stdout: `ran with "text.yaml" and ""`,

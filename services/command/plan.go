@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -43,21 +42,19 @@ func (All) Arguments(args []string) error {
 // fails only if that can't be found out, so that the exit code is 0 whether or not there is something to change.
 func Plan[C any, P Preview](name string, load func(path, cloudConfig string) (C, []string, error), which Selection,
 	plan func(ctx context.Context, cfg C) (P, error),
-) func(args []string, stdout io.Writer) error {
-	return func(args []string, stdout io.Writer) error {
+) Subcommand {
+	const about = "Prints what would be changed, and changes nothing."
+	return Subcommand{About: about, Example: name + " plan -o json", Run: func(args []string, stdout io.Writer) error {
 		flags := flag.NewFlagSet(name+" plan", flag.ContinueOnError)
-		flags.SetOutput(io.Discard) // Errors are printed once, by Execute.
 		path := flags.String("config", "/etc/"+name+"/config.yaml", "configuration `FILE` (YAML)")
 		cloudConfig := flags.String("cloud-config", "", "cloud-config `FILE` of the existing CCM, for what the configuration leaves out")
 		output := flags.String("o", "text", "`FORMAT` of the output, text or json")
 		which.Flags(flags)
-		switch err := flags.Parse(args); {
-		case errors.Is(err, flag.ErrHelp):
-			flags.SetOutput(stdout)
-			flags.Usage()
-			return nil
+		switch helped, err := Parse(flags, about, args, stdout); {
 		case err != nil:
-			return fmt.Errorf("plan: %w; --help lists the flags", err)
+			return fmt.Errorf("plan: %w", err)
+		case helped:
+			return nil
 		case *output != "text" && *output != "json":
 			return fmt.Errorf("plan: -o is %q; use text or json", *output)
 		}
@@ -80,5 +77,5 @@ func Plan[C any, P Preview](name string, load func(path, cloudConfig string) (C,
 		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(found)
-	}
+	}}
 }

@@ -48,13 +48,13 @@ func TestPlan(t *testing.T) {
 		{args: "x", err: `plan: unknown argument "x"; --help lists the flags`},
 	} {
 		var out bytes.Buffer
-		err := plan(strings.Fields(tt.args), &out)
+		err := plan.Run(strings.Fields(tt.args), &out)
 		if out.String() != tt.out || (tt.err == "") != (err == nil) || err != nil && err.Error() != tt.err {
 			t.Errorf("plan %s: %q, %v; want %q, %s", tt.args, out.String(), err, tt.out, tt.err)
 		}
 	}
 	var out bytes.Buffer
-	if err := plan([]string{"--help"}, &out); err != nil || !strings.Contains(out.String(), "-o FORMAT") {
+	if err := plan.Run([]string{"--help"}, &out); err != nil || !strings.Contains(out.String(), "  -o FORMAT\n      FORMAT of the output, text or json (default: text)\n") {
 		t.Errorf("help %q, %v", out.String(), err)
 	}
 }
@@ -80,10 +80,10 @@ func TestPlanOfASelection(t *testing.T) {
 		return found{Changes: len(which.kind + which.name)}, nil
 	})
 	var out bytes.Buffer
-	if err := plan([]string{"-k", "abc", "de"}, &out); err != nil || out.String() != "5 changes\n" {
+	if err := plan.Run([]string{"-k", "abc", "de"}, &out); err != nil || out.String() != "5 changes\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
-	if err := plan([]string{"-k", "abc"}, &out); err == nil || err.Error() != "plan: name one" {
+	if err := plan.Run([]string{"-k", "abc"}, &out); err == nil || err.Error() != "plan: name one" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -11,19 +11,23 @@ import (
 	"slices"
 	"strings"
 
+	"alicloud-controllers.dev/services/command"
+
 	"alicloud-controllers.dev/cloudgateway/internal/app"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
 
+const aboutDoctor = "Examines a configuration: credentials, permissions, network, clock, and what to do next."
+
 // examine is `cloudgateway doctor`: it prints what it finds and what to do, and fails if the gateway could not work.
 func examine(args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("cloudgateway doctor", flag.ExitOnError)
-	file := flags.String("config", "", "configuration `FILE` of the gateway (YAML), required")
+	flags := flag.NewFlagSet("cloudgateway doctor", flag.ContinueOnError)
+	file := flags.String("config", "", "configuration `FILE` of the gateway (YAML); required")
 	cloudConfig := flags.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`, if the gateway gets one")
 	list := flags.String("features", "", fmt.Sprintf("the `FEATURES` whose permissions are tried, of %q; if empty, those of the controllers and of "+
 		"the services in api.enable, and what is optional is only reported", rampolicy.Features()))
-	if err := flags.Parse(args); err != nil {
+	if helped, err := command.Parse(flags, aboutDoctor, args, out); helped || err != nil {
 		return err
 	}
 	if *file == "" {

@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 
@@ -21,7 +20,8 @@ func main() { os.Exit(process().Execute(context.Background(), os.Args[1:], os.St
 
 func process() command.Command[config.Config] {
 	return command.Command[config.Config]{
-		Name: "cloudgateway",
+		Name:  "cloudgateway",
+		About: "Serves Alibaba Cloud to controllers and tools over gRPC: it holds the credentials and spends the account's rate limits.",
 		Load: func(path, cloudConfig string) (config.Config, []string, error) {
 			return config.Load(path, cloudConfig, os.Getenv)
 		},
@@ -33,6 +33,10 @@ func process() command.Command[config.Config] {
 			}
 			return gateway.Run(ctx)
 		},
-		Subcommands: map[string]func([]string, io.Writer) error{"doctor": examine, "migrate": convert, "top": showStatus},
+		Subcommands: map[string]command.Subcommand{
+			"doctor":  {About: aboutDoctor, Example: "cloudgateway doctor --config /etc/cloudgateway/config.yaml", Run: examine},
+			"migrate": {About: aboutMigrate, Example: "cloudgateway migrate --cloud-config cloud-config.json > values.yaml", Run: convert},
+			"top":     {About: aboutTop, Example: "cloudgateway top --config /etc/cloudgateway/config.yaml", Run: showStatus},
+		},
 	}
 }

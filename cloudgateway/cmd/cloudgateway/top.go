@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"alicloud-controllers.dev/services/command"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/version"
 
@@ -24,9 +25,11 @@ import (
 // podToken is where the chart puts the token for calls of the gateway.
 const podToken = "/var/run/secrets/cloudgateway/token" //nolint:gosec // A path, not a credential.
 
+const aboutTop = "Shows how the rate limits are used, in a terminal again and again."
+
 // showStatus is `cloudgateway top`: it shows how the rate limits are used, in a terminal again and again.
 func showStatus(args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("cloudgateway top", flag.ExitOnError)
+	flags := flag.NewFlagSet("cloudgateway top", flag.ContinueOnError)
 	file := flags.String("config", "", "configuration `FILE` of the replica on this machine, from which its address and certificate are known")
 	cloudConfig := flags.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`, if the gateway gets one")
 	var to gateway.Config
@@ -39,7 +42,7 @@ func showStatus(args []string, out io.Writer) error {
 	interval := flags.Duration("interval", 2*time.Second, "time between two pictures")
 	once := flags.Bool("once", false, "show the status once; so it is if the output is no terminal")
 	form := flags.String("o", "text", "`FORM` of the output, text or json; with json the status is shown once")
-	if err := flags.Parse(args); err != nil {
+	if helped, err := command.Parse(flags, aboutTop, args, out); helped || err != nil {
 		return err
 	}
 	if *form != "text" && *form != "json" {

@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
 
 	"alicloud-controllers.dev/services/command"
@@ -18,10 +17,11 @@ func main() { os.Exit(process().Execute(context.Background(), os.Args[1:], os.St
 func process() command.Command[config.Config] {
 	return command.Command[config.Config]{
 		Name:    app.Name,
+		About:   "Gives every Service of type LoadBalancer its load balancer.",
 		Load:    config.Load,
 		Logging: func(cfg config.Config) logging.Config { return cfg.Logging },
 		Run:     app.Run,
 
-		Subcommands: map[string]func([]string, io.Writer) error{"plan": plan()},
+		Subcommands: map[string]command.Subcommand{"plan": plan()},
 	}
 }

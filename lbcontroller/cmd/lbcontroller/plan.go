@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 
 	"alicloud-controllers.dev/services/command"
 
@@ -14,11 +13,13 @@ import (
 )
 
 // plan is `lbcontroller plan`, of all Services or of some.
-func plan() func(args []string, stdout io.Writer) error {
+func plan() command.Subcommand {
 	which := &selection{}
-	return command.Plan(app.Name, config.Load, which, func(ctx context.Context, cfg config.Config) (app.Preview, error) {
+	sub := command.Plan(app.Name, config.Load, which, func(ctx context.Context, cfg config.Config) (app.Preview, error) {
 		return app.Plan(ctx, cfg, which.Selection)
 	})
+	sub.Example = app.Name + " plan -n default web"
+	return sub
 }
 
 // selection implements command.Selection.

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
 
 	"alicloud-controllers.dev/services/command"
@@ -19,10 +18,11 @@ func main() { os.Exit(process().Execute(context.Background(), os.Args[1:], os.St
 func process() command.Command[config.Config] {
 	return command.Command[config.Config]{
 		Name:    app.Name,
+		About:   "Keeps a route in the VPC for each node's range of pod addresses.",
 		Load:    config.Load,
 		Logging: func(cfg config.Config) logging.Config { return cfg.Logging },
 		Run:     app.Run,
 
-		Subcommands: map[string]func([]string, io.Writer) error{"plan": command.Plan(app.Name, config.Load, command.All{}, app.Plan)},
+		Subcommands: map[string]command.Subcommand{"plan": command.Plan(app.Name, config.Load, command.All{}, app.Plan)},
 	}
 }

@@ -212,7 +212,7 @@ func TestSharedModules(t *testing.T) {
 	}
 	for module, version := range ours {
 		if theirs[module] != version {
-			t.Errorf("our processes use %s %s, deploy/local/kubernetes %s", module, version, theirs[module])
+			t.Errorf("our processes use %s %s, deploy/tools/local/kubernetes %s", module, version, theirs[module])
 		}
 	}
 }
