@@ -1,6 +1,7 @@
 package openapisim_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,8 +24,8 @@ func TestMalformedRequests(t *testing.T) {
 			sim := newCloud(t, openapisim.Config{LimitsOff: true, Seed: populated()})
 			c := newClient(t, sim)
 			for _, action := range product.Actions {
-				for _, request := range malformed(action) {
-					refuse(t, c, product.Name, action, request)
+				for _, request := range malformed(product, action) {
+					refuse(t, c, product, action, request)
 				}
 			}
 		})
@@ -38,7 +39,7 @@ type malformedRequest struct {
 	code   string // "": one of the action's codes, but not that something is not found
 }
 
-func refuse(t *testing.T, c *client, product string, action api.Action, r malformedRequest) {
+func refuse(t *testing.T, c *client, product api.Product, action api.Action, r malformedRequest) {
 	t.Helper()
 	before, err := c.sim.Snapshot()
 	if err != nil {
@@ -49,7 +50,7 @@ func refuse(t *testing.T, c *client, product string, action api.Action, r malfor
 		params = append(params, name, value)
 	}
 	c.sim.ClearCalls()
-	_, code := c.call(product, action.Name, params...)
+	_, code := c.call(product.Name, action.Name, params...)
 	call := c.sim.Calls(0)[0]
 	switch {
 	case call.Status < 400 || call.Status > 499 || call.Effect:
@@ -73,7 +74,7 @@ func refusesForm(action api.Action, code string) bool {
 }
 
 // malformed returns the requests of an action with one thing wrong each.
-func malformed(action api.Action) []malformedRequest {
+func malformed(product api.Product, action api.Action) []malformedRequest {
 	var requests []malformedRequest
 	for _, p := range action.Params {
 		if p.Required {
@@ -86,7 +87,7 @@ func malformed(action api.Action) []malformedRequest {
 		for value, bad := range badValues(p) {
 			params := without(action, p)
 			maps.Copy(params, bad)
-			code := "InvalidParameter"
+			code := cmp.Or(product.Malformed, "InvalidParameter")
 			if p.Kind == api.JSON { // for the handler to read
 				code = ""
 			}
@@ -132,7 +133,15 @@ func goodValue(p api.Param) map[string]string {
 	case api.Strings:
 		return map[string]string{p.Name + ".1": "x"}
 	case api.Structs:
-		return map[string]string{p.Name + ".1.Key": "x"}
+		item := map[string]string{p.Name + ".1.Key": "x"}
+		for _, member := range p.Members {
+			if member.Required {
+				for name, value := range goodValue(member) {
+					item[p.Name+".1."+name] = value
+				}
+			}
+		}
+		return item
 	case api.String:
 	}
 	return one("x")

@@ -244,7 +244,7 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 	}()
 	params := api.NewParams(x.params)
 	settings := p.settings.Load()
-	if err := wire.CheckParams(x.action.Params, params, settings); err != nil {
+	if err := wire.CheckParams(p.Malformed, x.action.Params, &params, settings); err != nil {
 		return nil, err
 	}
 	if region := params.Get("RegionId"); region != "" && region != p.region {

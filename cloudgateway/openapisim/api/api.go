@@ -33,11 +33,13 @@ type Param struct {
 	Name     string
 	Kind     Kind
 	Required bool
-	Enum     []string // allowed values, matched as written; empty: any
+	Enum     []string // allowed values; empty: any. Their case doesn't matter, see [Settings.ExactCase]
 	Min, Max int64    // range of an Int, and number of items of Strings and Structs; both zero: any
 	Missing  *Error   // the answer if a required one was not sent; nil stands for MissingParameter
 	// Limit is the greatest number of items where that is a setting; nil stands for Max.
 	Limit func(*Settings) int
+	// Members are those of Structs whose form the server checks, as it does that of parameters.
+	Members []Param
 }
 
 // Most is the upper end of the range, as Max.
@@ -99,6 +101,8 @@ type Product struct {
 
 	// Throttled is the answer to a call beyond a rate limit, in the words of the product; clients compare its code exactly.
 	Throttled *Error
+	// Malformed is the code for a parameter of the wrong form; "": InvalidParameter.
+	Malformed string
 
 	Port  int    // where cmd/openapisim serves it by default, on loopback
 	About string // what is at that port, for --help

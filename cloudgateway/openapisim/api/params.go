@@ -12,6 +12,7 @@ import (
 type Params struct {
 	values map[string]string
 	folded map[string]string
+	owned  bool // values is a copy
 }
 
 // NewParams takes over the values.
@@ -35,6 +36,17 @@ func (p Params) Lookup(name string) (string, bool) {
 	}
 	v, ok := p.folded[strings.ToLower(name)]
 	return v, ok
+}
+
+// Set replaces a value. The map that the parameters were made of stays as it is.
+func (p *Params) Set(name, value string) {
+	if _, ok := p.values[name]; ok && !p.owned {
+		p.values, p.owned = maps.Clone(p.values), true
+	}
+	if p.owned {
+		p.values[name] = value
+	}
+	p.folded[strings.ToLower(name)] = value
 }
 
 // Get returns a value, or "" if it was not sent.
@@ -61,15 +73,29 @@ func (p Params) Int(name string, def int) int {
 // List returns Name.1, Name.2, … in the order of their numbers; gaps are allowed. A plain Name counts as the only item.
 func (p Params) List(name string) []string {
 	var out []string
+	for _, item := range p.Names(name) {
+		out = append(out, p.Get(item))
+	}
+	return out
+}
+
+// Names returns the names of the items that [Params.List] returns.
+func (p Params) Names(name string) []string {
+	var out []string
 	for _, n := range p.indexes(name) {
-		if v, ok := p.Lookup(name + "." + strconv.Itoa(n)); ok {
-			out = append(out, v)
+		if item := name + "." + strconv.Itoa(n); p.sent(item) {
+			out = append(out, item)
 		}
 	}
 	if len(out) == 0 && p.Has(name) {
-		out = append(out, p.Get(name))
+		out = append(out, name)
 	}
 	return out
+}
+
+func (p Params) sent(name string) bool {
+	_, ok := p.Lookup(name)
+	return ok
 }
 
 // Items returns the members of Name.1.Member, Name.2.Member, … in the order of their numbers; gaps are allowed. Member names
@@ -93,6 +119,17 @@ func (p Params) Items(name string) []map[string]string {
 
 // All returns every parameter as it was sent. The caller must not change it.
 func (p Params) All() map[string]string { return p.values }
+
+// Prefixes returns Name.1., Name.2., … for the items that [Params.Items] returns.
+func (p Params) Prefixes(name string) []string {
+	var out []string
+	for _, n := range p.indexes(name) {
+		if !p.sent(name + "." + strconv.Itoa(n)) {
+			out = append(out, name+"."+strconv.Itoa(n)+".")
+		}
+	}
+	return out
+}
 
 func (p Params) indexes(name string) []int {
 	prefix := strings.ToLower(name) + "."

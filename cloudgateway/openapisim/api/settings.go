@@ -44,6 +44,9 @@ type Settings struct {
 	SharedPortsRefused    bool `json:"sharedPortsRefused"`    // a UDP listener at a port that has another one, and the other way round
 	PresentServersRefused bool `json:"presentServersRefused"` // AddVServerGroupBackendServers of a server that is in the group
 	NLBJobsLock           bool `json:"nlbJobsLock"`           // NLB: a job of a load balancer or its listeners refuses every other write to them
+	// ExactCase refuses enumerated values in another case than that of the documents. NLB and SLB are known not to: the existing
+	// controllers have sent NLB "internet" and "tcp" since 2022. Of the other products nothing is known.
+	ExactCase bool `json:"exactCase"`
 
 	// ServersPerCall is the number of items of BackendServers in one call. The documents say 20; what clients of the cloud send for
 	// years without being refused is 40.

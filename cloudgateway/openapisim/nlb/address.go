@@ -144,10 +144,6 @@ func addZone(c *api.Context, lb *state.NLB, m mapping) {
 	vsw := c.State.VSwitches[m.vswitchID]
 	z := &state.NLBZone{ZoneID: m.zoneID, VSwitchID: m.vswitchID, Status: active, EniID: c.NewID("eni-")}
 	z.PrivateIP, _ = privateAddress(c, vsw, m.privateIP)
-	if vsw.UsedIPs == nil {
-		vsw.UsedIPs = map[string]string{}
-	}
-	vsw.UsedIPs[z.PrivateIP] = lb.ID
 	if prefix, err := netip.ParsePrefix(vsw.Ipv6Cidr); err == nil && lb.AddressIPVersion == dualStack {
 		c.State.Sequence++
 		raw := prefix.Masked().Addr().As16()
@@ -184,15 +180,4 @@ func takePublic(c *api.Context, z *state.NLBZone) {
 		e.Status, e.InstanceID, e.InstanceType = eipAvailable, "", ""
 	}
 	z.AllocationID, z.PublicIP = "", ""
-}
-
-// removeZone takes all addresses of a zone away. The caller takes the zone out of the load balancer.
-func removeZone(c *api.Context, z *state.NLBZone) {
-	takePublic(c, z)
-	if vsw := c.State.VSwitches[z.VSwitchID]; vsw != nil {
-		delete(vsw.UsedIPs, z.PrivateIP)
-		if len(vsw.UsedIPs) == 0 {
-			vsw.UsedIPs = nil
-		}
-	}
 }

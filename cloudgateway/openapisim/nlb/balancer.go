@@ -17,13 +17,16 @@ import (
 const (
 	consoleProtection = "ConsoleProtection"
 	nonProtection     = "NonProtection"
+	balancerType      = "Network"
+	payType           = "PostPay"
 )
 
 func balancerActions() []api.Action {
 	ids := []api.Param{
-		list("LoadBalancerIds", maxIDs), list("LoadBalancerNames", maxIDs), list("VpcIds", 10), api.Optional("ResourceGroupId"), api.Optional("ZoneId"),
+		texts("LoadBalancerIds", maxIDs), texts("LoadBalancerNames", maxIDs), texts("VpcIds", 10), api.Optional("ResourceGroupId"), api.Optional("ZoneId"),
 		api.OneOf("AddressType", internet, intranet), api.OneOf("AddressIpVersion", ipv4, dualStack), api.OneOf("Ipv6AddressType", internet, intranet),
-		api.Optional("LoadBalancerType"), api.Optional("LoadBalancerStatus"), api.Optional("LoadBalancerBusinessStatus"), api.Optional("DNSName"),
+		api.Optional("LoadBalancerType"), api.OneOf("LoadBalancerStatus", "Inactive", active, provisioning, configuring, createFailed),
+		api.OneOf("LoadBalancerBusinessStatus", "Abnormal", normalBusiness, "Locked"), api.Optional("DNSName"),
 		structs("Tag", maxTags),
 	}
 	return []api.Action{
@@ -38,8 +41,8 @@ func balancerActions() []api.Action {
 			required(api.OneOf("AddressType", internet, intranet)), required(structs("ZoneMappings", 10)), api.Optional("LoadBalancerName"),
 			api.OneOf("AddressIpVersion", ipv4, dualStack), api.Optional("BandwidthPackageId"), api.Flag("DeletionProtectionConfig.Enabled"),
 			api.Optional("DeletionProtectionConfig.Reason"), api.OneOf("ModificationProtectionConfig.Status", consoleProtection, nonProtection),
-			api.Optional("ModificationProtectionConfig.Reason"), api.Optional("LoadBalancerBillingConfig.PayType"), api.Optional("LoadBalancerType"),
-			api.Optional("ResourceGroupId"), list("SecurityGroupIds", 10), structs("Tag", maxTags))...),
+			api.Optional("ModificationProtectionConfig.Reason"), api.Optional("LoadBalancerBillingConfig.PayType"), api.OneOf("LoadBalancerType", balancerType),
+			api.Optional("ResourceGroupId"), texts("SecurityGroupIds", 10), structs("Tag", maxTags))...),
 		write("DeleteLoadBalancer", deleteBalancer, []string{
 			noBalancer, "OperationDenied.DeletionProtectionEnabled", balancerMade, balancerBusy, lockConflict,
 		}, mandatory("LoadBalancerId")...),
@@ -70,9 +73,9 @@ func createBalancer(c *api.Context) (*change, *api.Error) {
 	switch pay := c.Get("LoadBalancerBillingConfig.PayType"); {
 	case lb.Name != "" && !validName(lb.Name):
 		return nil, fail("IllegalParam.loadBalancerName")
-	case c.Has("LoadBalancerType") && c.Get("LoadBalancerType") != "Network", !validTags(lb.Tags):
+	case !validTags(lb.Tags):
 		return nil, fail(illegal)
-	case pay != "" && pay != "PostPay":
+	case pay != "" && !strings.EqualFold(pay, payType):
 		return nil, fail("OperationDenied.OnlyPostPaidSupported")
 	case c.State.Vpcs[lb.VpcID] == nil:
 		return nil, fail("ResourceNotFound.Vpc")
@@ -97,6 +100,7 @@ func createBalancer(c *api.Context) (*change, *api.Error) {
 	setProtection(c, &lb.Modification, console, c.Get("ModificationProtectionConfig.Reason"))
 	return &change{kind: kindBalancer, begin: func() string {
 		lb.ID = c.NewID("nlb-")
+		lb.Number = c.State.Sequence
 		lb.DNSName = lb.ID + "." + c.Region + ".nlb.aliyuncs.com"
 		for _, m := range zones {
 			addZone(c, lb, m)
@@ -171,7 +175,7 @@ func finishBalancer(c *api.Context, j *state.NLBJob) {
 		lb.Status = createFailed
 	case j.Action == "DeleteLoadBalancer" && j.Status == succeeded:
 		for _, z := range lb.Zones {
-			removeZone(c, z)
+			takePublic(c, z)
 		}
 		maps.DeleteFunc(c.State.NLBListeners, func(_ string, l *state.NLBListener) bool { return l.NLBID == lb.ID })
 		delete(c.State.NLBs, lb.ID)
@@ -217,43 +221,25 @@ func complete(c *api.Context, lb *state.NLB) {
 	}
 }
 
-// allBalancers returns the load balancers with some ids, or all, that match, sorted by id.
-func allBalancers(c *api.Context, ids []string, match func(*state.NLB) bool) []*state.NLB {
-	var out []*state.NLB
-	for _, lb := range candidates(c.State.NLBs, ids) {
-		complete(c, lb)
-		if match(lb) {
-			out = append(out, lb)
-		}
-	}
-	slices.SortFunc(out, func(a, b *state.NLB) int { return strings.Compare(a.ID, b.ID) })
-	return out
-}
-
 func listBalancers(c *api.Context) (any, *api.Error) {
-	if c.Has("LoadBalancerType") && c.Get("LoadBalancerType") != "Network" {
+	if c.Has("LoadBalancerType") && !strings.EqualFold(c.Get("LoadBalancerType"), balancerType) {
 		return nil, fail("IllegalParam.LoadBalancerType")
 	}
 	names, vpcs, wanted := c.List("LoadBalancerNames"), c.List("VpcIds"), tags.FilterOf(c)
-	found := allBalancers(c, c.List("LoadBalancerIds"), func(lb *state.NLB) bool {
-		return listing.Among(names, lb.Name) && listing.Among(vpcs, lb.VpcID) && wanted.MatchAny(lb.Tags) &&
-			listing.Match(c.Get("AddressType"), lb.AddressType) && listing.Match(c.Get("AddressIpVersion"), lb.AddressIPVersion) &&
-			listing.Match(c.Get("Ipv6AddressType"), lb.Ipv6AddressType) && listing.Match(c.Get("DNSName"), lb.DNSName) &&
-			listing.Match(c.Get("LoadBalancerStatus"), lb.Status) && listing.Match(c.Get("LoadBalancerBusinessStatus"), normalBusiness) &&
-			listing.Match(c.Get("ResourceGroupId"), lb.ResourceGroupID) && (!c.Has("ZoneId") || zoneOf(lb.Zones, c.Get("ZoneId")) != nil)
-	})
-	page, found, err := pageOf(c, found, func(lb *state.NLB) string { return lb.ID })
-	if err != nil {
-		return nil, err
-	}
-	out := struct {
-		pageView
-		LoadBalancers []balancerView `json:"LoadBalancers"`
-	}{page, make([]balancerView, 0, len(found))}
-	for _, lb := range found {
-		out.LoadBalancers = append(out.LoadBalancers, newBalancerView(c, lb))
-	}
-	return out, nil
+	return list[state.NLB]{
+		name: "LoadBalancers", ids: "LoadBalancerIds", all: c.State.NLBs, place: (*state.NLB).Place,
+		match: func(lb *state.NLB) bool {
+			complete(c, lb)
+			return listing.Among(names, lb.Name) && listing.Among(vpcs, lb.VpcID) && wanted.MatchAny(lb.Tags) &&
+				listing.Match(c.Get("AddressType"), lb.AddressType) && listing.Match(c.Get("AddressIpVersion"), lb.AddressIPVersion) &&
+				listing.Match(c.Get("Ipv6AddressType"), lb.Ipv6AddressType) && listing.Match(c.Get("DNSName"), lb.DNSName) &&
+				listing.Match(c.Get("LoadBalancerStatus"), lb.Status) && listing.Match(c.Get("LoadBalancerBusinessStatus"), normalBusiness) &&
+				listing.Match(c.Get("ResourceGroupId"), lb.ResourceGroupID) && (!c.Has("ZoneId") || zoneOf(lb.Zones, c.Get("ZoneId")) != nil)
+		},
+		show: func(lb *state.NLB) api.Object {
+			return append(showBalancer(c, lb, tagsOf(lb.Tags)), "AliUid", account(c)) // which a list shows only
+		},
+	}.answer(c)
 }
 
 func getBalancer(c *api.Context) (any, *api.Error) {
@@ -261,5 +247,5 @@ func getBalancer(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	return newBalancerView(c, lb), nil
+	return showBalancer(c, lb, twiceNamed(lb.Tags)), nil
 }

@@ -132,7 +132,7 @@ func moveResourceGroup(c *api.Context) (*change, *api.Error) {
 }
 
 func attachmentActions() []api.Action {
-	groups := append(mandatory("LoadBalancerId"), required(list("SecurityGroupIds", 10)))
+	groups := append(mandatory("LoadBalancerId"), required(texts("SecurityGroupIds", 10)))
 	packages := mandatory("LoadBalancerId", "BandwidthPackageId")
 	return []api.Action{
 		write("LoadBalancerJoinSecurityGroup", joinSecurityGroup, []string{

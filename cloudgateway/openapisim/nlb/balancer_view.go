@@ -1,111 +1,70 @@
 package nlb
 
 import (
+	"strconv"
+
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
-	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-const normalBusiness = "Normal"
+const (
+	normalBusiness = "Normal"
+	healthy        = "Healthy"
+)
 
-// balancerView shows a load balancer.
-type balancerView struct {
-	RegionID            string       `json:"RegionId"`
-	LoadBalancerID      string       `json:"LoadBalancerId"`
-	LoadBalancerName    string       `json:"LoadBalancerName"`
-	LoadBalancerType    string       `json:"LoadBalancerType"`
-	AddressType         string       `json:"AddressType"`
-	AddressIPVersion    string       `json:"AddressIpVersion"`
-	Ipv6AddressType     string       `json:"Ipv6AddressType,omitempty"`
-	LoadBalancerStatus  string       `json:"LoadBalancerStatus"`
-	BusinessStatus      string       `json:"LoadBalancerBusinessStatus"`
-	VpcID               string       `json:"VpcId"`
-	CreateTime          string       `json:"CreateTime"`
-	ResourceGroupID     string       `json:"ResourceGroupId"`
-	DNSName             string       `json:"DNSName"`
-	BandwidthPackageID  string       `json:"BandwidthPackageId,omitempty"`
-	CrossZoneEnabled    bool         `json:"CrossZoneEnabled"`
-	TrafficAffinity     bool         `json:"TrafficAffinityEnabled"`
-	Cps                 int          `json:"Cps,omitempty"`
-	SecurityGroupIDs    []string     `json:"SecurityGroupIds"`
-	BillingConfig       billing      `json:"LoadBalancerBillingConfig"`
-	DeletionProtection  deletion     `json:"DeletionProtectionConfig"`
-	ModificationProtect modified     `json:"ModificationProtectionConfig"`
-	OperationLocks      []lock       `json:"OperationLocks"`
-	ZoneMappings        []zone       `json:"ZoneMappings"`
-	Tags                []tags.Short `json:"Tags"`
+// tagsOf shows tags in lists of load balancers and listeners.
+func tagsOf(tags []state.Tag) []api.Object {
+	return api.Objects(tags, func(t state.Tag) api.Object { return api.Object{"Key", t.Key, "Value", t.Value} })
 }
 
-type billing struct {
-	PayType            string `json:"PayType"`
-	InternetBandwidth  int    `json:"InternetBandwidth,omitempty"`
-	InternetChargeType string `json:"InternetChargeType,omitempty"`
+// twiceNamed shows tags everywhere else: clients of version 1 of the SDK read Key and Value, those of version 2 TagKey and TagValue.
+func twiceNamed(tags []state.Tag) []api.Object {
+	return api.Objects(tags, func(t state.Tag) api.Object {
+		return api.Object{"Key", t.Key, "Value", t.Value, "TagKey", t.Key, "TagValue", t.Value}
+	})
 }
 
-type deletion struct {
-	Enabled     bool   `json:"Enabled"`
-	EnabledTime string `json:"EnabledTime,omitempty"`
-	Reason      string `json:"Reason,omitempty"`
+// account is the id of the account as a number; 0 if it is none.
+func account(c *api.Context) int64 {
+	id, _ := strconv.ParseInt(c.Account, 10, 64)
+	return id
 }
 
-type modified struct {
-	Status      string `json:"Status"`
-	EnabledTime string `json:"EnabledTime,omitempty"`
-	Reason      string `json:"Reason,omitempty"`
-}
-
-type lock struct {
-	LockReason string `json:"LockReason"`
-	LockType   string `json:"LockType"`
-}
-
-type zone struct {
-	ZoneID                string    `json:"ZoneId"`
-	VSwitchID             string    `json:"VSwitchId"`
-	Status                string    `json:"Status"`
-	EipType               string    `json:"EipType,omitempty"`
-	LoadBalancerAddresses []address `json:"LoadBalancerAddresses"`
-}
-
-type address struct {
-	EniID               string `json:"EniId"`
-	PrivateIPv4Address  string `json:"PrivateIPv4Address"`
-	PrivateIPv4HcStatus string `json:"PrivateIPv4HcStatus"`
-	Ipv6Address         string `json:"Ipv6Address,omitempty"`
-	PrivateIPv6HcStatus string `json:"PrivateIPv6HcStatus,omitempty"`
-	AllocationID        string `json:"AllocationId,omitempty"`
-	PublicIPv4Address   string `json:"PublicIPv4Address,omitempty"`
-}
-
-const healthy = "Healthy"
-
-func newBalancerView(c *api.Context, lb *state.NLB) balancerView {
-	v := balancerView{
-		RegionID: c.Region, LoadBalancerID: lb.ID, LoadBalancerName: lb.Name, LoadBalancerType: "Network", AddressType: lb.AddressType,
-		AddressIPVersion: lb.AddressIPVersion, Ipv6AddressType: lb.Ipv6AddressType, LoadBalancerStatus: lb.Status,
-		BusinessStatus: normalBusiness, VpcID: lb.VpcID, CreateTime: stamp(lb.Created), ResourceGroupID: lb.ResourceGroupID,
-		DNSName: lb.DNSName, BandwidthPackageID: lb.BandwidthPackageID, CrossZoneEnabled: !lb.CrossZoneOff, Cps: lb.Cps,
-		SecurityGroupIDs: append([]string{}, lb.SecurityGroupIDs...), BillingConfig: billing{PayType: "PostPay"},
-		DeletionProtection:  deletion{lb.Deletion.On, stamp(lb.Deletion.Since), lb.Deletion.Reason},
-		ModificationProtect: modified{nonProtection, stamp(lb.Modification.Since), lb.Modification.Reason},
-		OperationLocks:      []lock{}, ZoneMappings: make([]zone, 0, len(lb.Zones)), Tags: tags.Shorts(lb.Tags).Tag,
-	}
+func showBalancer(c *api.Context, lb *state.NLB, tags []api.Object) api.Object {
+	modification := nonProtection
 	if lb.Modification.On {
-		v.ModificationProtect.Status = consoleProtection
+		modification = consoleProtection
 	}
-	for _, z := range lb.Zones {
-		a := address{
-			EniID: z.EniID, PrivateIPv4Address: z.PrivateIP, PrivateIPv4HcStatus: healthy, Ipv6Address: z.Ipv6Address,
-			AllocationID: z.AllocationID, PublicIPv4Address: z.PublicIP,
-		}
-		if a.Ipv6Address != "" {
-			a.PrivateIPv6HcStatus = healthy
-		}
-		shown := zone{ZoneID: z.ZoneID, VSwitchID: z.VSwitchID, Status: z.Status, LoadBalancerAddresses: []address{a}}
-		if z.PublicIP != "" {
-			shown.EipType = "Common"
-		}
-		v.ZoneMappings = append(v.ZoneMappings, shown)
+	return api.Object{
+		"RegionId", c.Region, "LoadBalancerId", lb.ID, "LoadBalancerName", lb.Name, "LoadBalancerType", balancerType,
+		"AddressType", lb.AddressType, "AddressIpVersion", lb.AddressIPVersion, "Ipv6AddressType", api.NonZero(lb.Ipv6AddressType),
+		"LoadBalancerStatus", lb.Status, "LoadBalancerBusinessStatus", normalBusiness, "VpcId", lb.VpcID, "CreateTime", stamp(lb.Created),
+		"ResourceGroupId", lb.ResourceGroupID, "DNSName", lb.DNSName, "BandwidthPackageId", api.NonZero(lb.BandwidthPackageID),
+		"CrossZoneEnabled", !lb.CrossZoneOff, "TrafficAffinityEnabled", false, "Cps", api.NonZero(lb.Cps),
+		"SecurityGroupIds", lb.SecurityGroupIDs, "LoadBalancerBillingConfig", api.Object{"PayType", payType},
+		"DeletionProtectionConfig", showProtection("Enabled", lb.Deletion.On, lb.Deletion),
+		"ModificationProtectionConfig", showProtection("Status", modification, lb.Modification),
+		"OperationLocks", []api.Object{}, "ZoneMappings", api.Objects(lb.Zones, showZone), "Tags", tags,
 	}
-	return v
+}
+
+func showProtection(name string, value any, p state.NLBProtection) api.Object {
+	return api.Object{name, value, "EnabledTime", api.NonZero(stamp(p.Since)), "Reason", api.NonZero(p.Reason)}
+}
+
+func showZone(z *state.NLBZone) api.Object {
+	eipType, six := "", ""
+	if z.PublicIP != "" {
+		eipType = "Common"
+	}
+	if z.Ipv6Address != "" {
+		six = healthy
+	}
+	return api.Object{
+		"ZoneId", z.ZoneID, "VSwitchId", z.VSwitchID, "Status", z.Status, "EipType", api.NonZero(eipType),
+		"LoadBalancerAddresses", []api.Object{{
+			"EniId", z.EniID, "PrivateIPv4Address", z.PrivateIP, "PrivateIPv4HcStatus", healthy, "Ipv6Address", api.NonZero(z.Ipv6Address),
+			"PrivateIPv6HcStatus", api.NonZero(six), "AllocationId", api.NonZero(z.AllocationID), "PublicIPv4Address", api.NonZero(z.PublicIP),
+		}},
+	}
 }

@@ -54,8 +54,9 @@ func addNetwork(c *state.Cloud) {
 	vsw("vsw-a2", "vpc-1", "z-a", "192.168.5.0/24", "2408:0:0:5::/64")
 	vsw("vsw-b", "vpc-1", "z-b", "192.168.1.0/24", "2408:0:0:2::/64")
 	vsw("vsw-c", "vpc-1", "z-c", "192.168.2.0/24", "")
-	vsw("vsw-full", "vpc-1", "z-c", "192.168.3.0/29", "").UsedIPs = map[string]string{
-		"192.168.3.1": "lb-1", "192.168.3.2": "lb-1", "192.168.3.3": "lb-1", "192.168.3.4": "lb-1",
+	vsw("vsw-full", "vpc-1", "z-c", "192.168.3.0/29", "")
+	c.Instances["i-full"] = &state.Instance{
+		ID: "i-full", VSwitchID: "vsw-full", PrivateIPs: []string{"192.168.3.1", "192.168.3.2", "192.168.3.3", "192.168.3.4"},
 	}
 	vsw("vsw-pending", "vpc-1", "z-c", "192.168.4.0/24", "").PendingUntil = start().Add(time.Hour)
 	vsw("vsw-far", "vpc-2", "z-a", "172.16.0.0/24", "")
@@ -118,10 +119,10 @@ func addBalancers(c *state.Cloud) {
 	}
 	c.NLBs["nlb-shifted"].Zones[0].Status = "Shifted"
 	far := *c.NLBs["nlb-in"]
-	far.ID, far.VpcID = "nlb-far", "vpc-2"
+	far.ID, far.VpcID, far.Zones = "nlb-far", "vpc-2", nil
 	c.NLBs["nlb-far"] = &far
 	six := *c.NLBs["nlb-1"]
-	six.ID, six.VpcID = "nlb-no-gateway", "vpc-2"
+	six.ID, six.VpcID, six.Zones = "nlb-no-gateway", "vpc-2", nil
 	c.NLBs["nlb-no-gateway"] = &six
 }
 

@@ -55,8 +55,8 @@ func balancerRefusals() []refusal {
 		refused("CreateLoadBalancer", "ResourceAlreadyAssociated.SecurityGroup", "SecurityGroupIds.1", "sg-1", "SecurityGroupIds.2", "sg-1"),
 		refused("GetLoadBalancerAttribute", "ResourceNotFound.loadBalancer", "LoadBalancerId", "nlb-x"),
 		refused("ListLoadBalancers", "IllegalParam.LoadBalancerType", "LoadBalancerType", "Application"),
-		refused("ListLoadBalancers", "InvalidParameter", "NextToken", "x"),
-		refused("ListLoadBalancers", "InvalidParameter", "MaxResults", "101"),
+		refused("ListLoadBalancers", "IllegalParam", "NextToken", "x"),
+		refused("ListLoadBalancers", "IllegalParam", "MaxResults", "101"),
 		refused("DeleteLoadBalancer", "OperationDenied.DeletionProtectionEnabled", "LoadBalancerId", "nlb-kept"),
 		refused("DeleteLoadBalancer", "Conflict.Lock", "LoadBalancerId", "nlb-joining"),
 		refused("UpdateLoadBalancerAttribute", "IllegalParam.loadBalancerName", "LoadBalancerName", "_"),
@@ -272,7 +272,7 @@ func serverRefusals() []refusal {
 			refused(action, "Conflict.Lock", group, "sgp-busy"),
 			refused(action, "MissingParam.ServerId", id, ""),
 			refused(action, "MissingParam.ServerType", kind, ""),
-			refused(action, "IllegalParam", kind, "ecs"),
+			refused(action, "IllegalParam", kind, "elephant"),
 			refused(action, "IllegalParam", port, "65536"),
 			refused(action, "IllegalParam", "Servers.1.Weight", "101"),
 			refused(action, "DuplicatedParam.Server", twice...),
@@ -308,7 +308,7 @@ func serverRefusals() []refusal {
 	for n := range 201 {
 		many = append(many, fmt.Sprintf("Servers.%d.ServerId", n+1), "i-1")
 	}
-	add("InvalidParameter", many...)
+	add("IllegalParam", many...)
 	return all
 }
 

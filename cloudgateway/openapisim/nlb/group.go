@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
-	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
@@ -22,7 +21,7 @@ func groupActions() []api.Action {
 	const check = "HealthCheckConfig."
 	settings := []api.Param{
 		api.Flag("ConnectionDrainEnabled"), {Name: "ConnectionDrainTimeout", Kind: api.Int}, api.Flag("PreserveClientIpEnabled"),
-		api.Optional("Scheduler"), api.OneOf("IpVersionAffinityMode", "Affinity", "NonAffinity"), api.Flag(check + "HealthCheckEnabled"),
+		api.OneOf("Scheduler", "Wrr", "Wlc", "rr", "sch", "tch", "qch"), api.OneOf("IpVersionAffinityMode", "Affinity", "NonAffinity"), api.Flag(check + "HealthCheckEnabled"),
 		api.OneOf(check+"HealthCheckType", protoTCP, "HTTP", protoUDP), api.Number(check+"HealthCheckConnectPort", 0, maxPort),
 		api.Number(check+"HealthyThreshold", 2, 10), api.Number(check+"UnhealthyThreshold", 2, 10), api.Number(check+"HealthCheckConnectTimeout", 1, 300),
 		api.Number(check+"HealthCheckInterval", 1, 300), api.Optional(check + "HealthCheckDomain"), api.Optional(check + "HealthCheckUrl"),
@@ -46,9 +45,6 @@ func groupActions() []api.Action {
 			mandatory("ServerGroupId")...),
 	}
 }
-
-// schedulers are those of the documents; the cloud takes them in any case.
-func schedulers() []string { return []string{"Wrr", "Wlc", "rr", "sch", "tch", "qch"} }
 
 func defaultCheck() state.NLBHealthCheck {
 	return state.NLBHealthCheck{Type: protoTCP, HealthyThreshold: 2, UnhealthyThreshold: 2, ConnectTimeout: 5, Interval: 5}
@@ -79,6 +75,7 @@ func createGroup(c *api.Context) (*change, *api.Error) {
 	}
 	return &change{kind: kindGroup, begin: func() string {
 		g.ID = c.NewID("sgp-")
+		g.Number = c.State.Sequence
 		c.State.NLBServerGroups[g.ID] = g
 		return g.ID
 	}}, nil
@@ -93,13 +90,7 @@ func setGroup(c *api.Context, g *state.NLBServerGroup) *api.Error {
 	if c.Has("PreserveClientIpEnabled") {
 		g.ClientIPOff = !c.True("PreserveClientIpEnabled")
 	}
-	if c.Has("Scheduler") {
-		i := slices.IndexFunc(schedulers(), func(s string) bool { return strings.EqualFold(s, c.Get("Scheduler")) })
-		if i < 0 {
-			return fail(illegal)
-		}
-		g.Scheduler = schedulers()[i]
-	}
+	setText(c, "Scheduler", &g.Scheduler)
 	switch {
 	case !validName(g.Name):
 		return fail("IllegalParam.ServerGroupName")
@@ -156,7 +147,7 @@ func setCheck(c *api.Context, g *state.NLBServerGroup) *api.Error {
 		return fail("IllegalParam.healthCheckDomain")
 	case h.URL != "" && (len(h.URL) > 80 || h.URL[0] != '/'):
 		return fail("IlleagalParam.healthCheckUrl") // spelt so by the cloud
-	case h.Type != protoUDP && h.Interval > 50:
+	case h.Type != protoUDP && h.Interval > 50, h.Type == protoUDP && !h.Off && h.Interval < h.ConnectTimeout:
 		return fail(illegal)
 	case g.AnyPort && !h.Off && h.ConnectPort == 0:
 		return fail("IllegalParam.AnyPortServerGroupConflictWithHealthCheckConfig")

@@ -1,7 +1,6 @@
 package nlb
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -146,13 +145,9 @@ func jobActions() []api.Action {
 	return []api.Action{
 		read("GetJobStatus", getJobStatus, []string{"ResourceNotFound.JobId"}, append(mandatory("JobId"), api.Optional("ClientToken"))...),
 		read("ListAsynJobs", listAsynJobs, nil, append(paging(),
-			list("JobIds", maxPage), api.Optional("ApiName"), api.OneOf("ResourceType", kindBalancer, kindListener, kindGroup, kindPolicy),
-			list("ResourceIds", maxPage), api.OneOf("Status", processing, succeeded, failed))...),
+			texts("JobIds", maxPage), api.Optional("ApiName"), api.OneOf("ResourceType", kindBalancer, kindListener, kindGroup, kindPolicy),
+			texts("ResourceIds", maxPage), api.OneOf("Status", processing, succeeded, failed))...),
 	}
-}
-
-type jobStatus struct {
-	Status string `json:"Status"`
 }
 
 func getJobStatus(c *api.Context) (any, *api.Error) {
@@ -160,92 +155,35 @@ func getJobStatus(c *api.Context) (any, *api.Error) {
 	if j == nil {
 		return nil, fail("ResourceNotFound.JobId")
 	}
-	return jobStatus{j.Status}, nil
-}
-
-// jobView shows a job. Times are milliseconds since 1970.
-type jobView struct {
-	ID           string `json:"Id"`
-	APIName      string `json:"ApiName"`
-	OperateType  string `json:"OperateType"`
-	ResourceType string `json:"ResourceType"`
-	ResourceID   string `json:"ResourceId"`
-	Status       string `json:"Status"`
-	CreateTime   int64  `json:"CreateTime"`
-	ModifyTime   int64  `json:"ModifyTime"`
-	ErrorCode    string `json:"ErrorCode"`
-	ErrorMessage string `json:"ErrorMessage"`
-}
-
-func newJobView(c *api.Context, j *state.NLBJob) jobView {
-	v := jobView{
-		ID: j.ID, APIName: j.Action, OperateType: "Update", ResourceType: j.ResourceType, ResourceID: j.ResourceID, Status: j.Status,
-		CreateTime: j.Created.UnixMilli(), ModifyTime: min(j.EndsAt.UnixMilli(), c.Now.UnixMilli()),
-	}
-	for _, verb := range []string{"Create", "Delete"} {
-		if strings.HasPrefix(j.Action, verb) {
-			v.OperateType = verb
-		}
-	}
-	if j.Status == failed {
-		v.ErrorCode, v.ErrorMessage = j.ErrorCode, j.ErrorMessage
-	}
-	return v
+	return api.Object{"Status", j.Status}, nil
 }
 
 func listAsynJobs(c *api.Context) (any, *api.Error) {
-	ids, resources := c.List("JobIds"), c.List("ResourceIds")
-	matching := []*state.NLBJob{}
-	for _, j := range candidates(c.State.NLBJobs, ids) {
-		if listing.Among(resources, j.ResourceID) && listing.Match(c.Get("ApiName"), j.Action) &&
-			listing.Match(c.Get("ResourceType"), j.ResourceType) && listing.Match(c.Get("Status"), j.Status) {
-			matching = append(matching, j)
+	resources := c.List("ResourceIds")
+	return list[state.NLBJob]{
+		name: "Jobs", ids: "JobIds", all: c.State.NLBJobs, place: (*state.NLBJob).Place,
+		match: func(j *state.NLBJob) bool {
+			return listing.Among(resources, j.ResourceID) && listing.Match(c.Get("ApiName"), j.Action) &&
+				listing.Match(c.Get("ResourceType"), j.ResourceType) && listing.Match(c.Get("Status"), j.Status)
+		},
+		show: func(j *state.NLBJob) api.Object { return showJob(c, j) },
+	}.answer(c)
+}
+
+// showJob shows a job. Times are milliseconds since 1970.
+func showJob(c *api.Context, j *state.NLBJob) api.Object {
+	operation, code, message := "Update", "", ""
+	for _, verb := range []string{"Create", "Delete"} {
+		if strings.HasPrefix(j.Action, verb) {
+			operation = verb
 		}
 	}
-	slices.SortFunc(matching, func(a, b *state.NLBJob) int { return cmp.Compare(a.ID, b.ID) })
-	page, jobs, err := pageOf(c, matching, func(j *state.NLBJob) string { return j.ID })
-	if err != nil {
-		return nil, err
+	if j.Status == failed {
+		code, message = j.ErrorCode, j.ErrorMessage
 	}
-	out := struct {
-		pageView
-		Jobs []jobView `json:"Jobs"`
-	}{page, make([]jobView, 0, len(jobs))}
-	for _, j := range jobs {
-		out.Jobs = append(out.Jobs, newJobView(c, j))
+	return api.Object{
+		"Id", j.ID, "ApiName", j.Action, "OperateType", operation, "ResourceType", j.ResourceType, "ResourceId", j.ResourceID,
+		"Status", j.Status, "CreateTime", j.Created.UnixMilli(), "ModifyTime", min(j.EndsAt.UnixMilli(), c.Now.UnixMilli()),
+		"ErrorCode", code, "ErrorMessage", message,
 	}
-	return out, nil
-}
-
-// candidates are the values of a map with some ids, or all if no id is given. Reads that name ids cost no more for it in a
-// large cloud.
-func candidates[T any](all map[string]*T, ids []string) map[string]*T {
-	if len(ids) == 0 {
-		return all
-	}
-	some := make(map[string]*T, len(ids))
-	for _, id := range ids {
-		if item := all[id]; item != nil {
-			some[id] = item
-		}
-	}
-	return some
-}
-
-// pageView is what an answer says about a page.
-type pageView struct {
-	TotalCount int    `json:"TotalCount"`
-	MaxResults int    `json:"MaxResults"`
-	NextToken  string `json:"NextToken,omitempty"`
-}
-
-// pageOf cuts the page of NextToken and MaxResults out of a list that is sorted by id.
-func pageOf[T any](c *api.Context, items []T, id func(T) string) (pageView, []T, *api.Error) {
-	v := pageView{TotalCount: len(items), MaxResults: c.Int("MaxResults", 20)}
-	page, next, ok := listing.After(items, id, c.Get("NextToken"), v.MaxResults)
-	if !ok {
-		return v, nil, api.BadRequest("InvalidParameter", "The specified parameter NextToken is not valid.")
-	}
-	v.NextToken = next
-	return v, page, nil
 }

@@ -28,7 +28,7 @@ const (
 func listenerActions() []api.Action {
 	settings := []api.Param{
 		api.Optional("ListenerDescription"), {Name: "IdleTimeout", Kind: api.Int}, api.Optional("SecurityPolicyId"), api.Flag("CaEnabled"),
-		list("CertificateIds", 0), list("CaCertificateIds", 0), api.Flag("AlpnEnabled"),
+		texts("CertificateIds", 0), texts("CaCertificateIds", 0), api.Flag("AlpnEnabled"),
 		api.OneOf("AlpnPolicy", "HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred"), api.Flag("ProxyProtocolEnabled"),
 		api.Optional("ProxyProtocolV2Config"), api.Flag("ProxyProtocolV2Config.Ppv2PrivateLinkEpIdEnabled"),
 		api.Flag("ProxyProtocolV2Config.Ppv2PrivateLinkEpsIdEnabled"), api.Flag("ProxyProtocolV2Config.Ppv2VpcIdEnabled"),
@@ -95,6 +95,7 @@ func createListener(c *api.Context) (*change, *api.Error) {
 	}
 	return &change{kind: kindListener, balancer: lb.ID, begin: func() string {
 		l.ID = c.NewID("lsn-") + "@" + c.Get("ListenerPort")
+		l.Number = c.State.Sequence
 		c.State.NLBListeners[l.ID] = l
 		return l.ID
 	}}, nil

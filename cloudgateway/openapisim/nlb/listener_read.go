@@ -1,7 +1,6 @@
 package nlb
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,59 +15,34 @@ func listenerReadActions() []api.Action {
 	return []api.Action{
 		read("GetListenerAttribute", getListener, []string{noListener}, mandatory("ListenerId")...),
 		read("ListListeners", listListeners, nil, append(paging(),
-			list("ListenerIds", maxIDs), list("LoadBalancerIds", maxIDs), api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoTCPSSL),
+			texts("ListenerIds", maxIDs), texts("LoadBalancerIds", maxIDs), api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoTCPSSL),
 			api.Flag("SecSensorEnabled"), structs("Tag", maxTags))...),
 		read("GetListenerHealthStatus", listenerHealth, []string{noListener}, append(mandatory("ListenerId"), paging()...)...),
 		read("ListListenerCertificates", listCertificates, []string{noListener, "OperationDenied.Protocol"}, append(append(mandatory("ListenerId"),
-			api.OneOf("CertType", "Ca", "Server"), list("CertificateIds", maxIDs)), paging()...)...),
+			api.OneOf("CertType", "Ca", "Server"), texts("CertificateIds", maxIDs)), paging()...)...),
 	}
 }
 
-// listenerView shows a listener. The ends of a range of ports are text in the cloud.
-type listenerView struct {
-	RegionID             string       `json:"RegionId"`
-	LoadBalancerID       string       `json:"LoadBalancerId"`
-	ListenerID           string       `json:"ListenerId"`
-	ListenerProtocol     string       `json:"ListenerProtocol"`
-	ListenerPort         int          `json:"ListenerPort"`
-	StartPort            string       `json:"StartPort,omitempty"`
-	EndPort              string       `json:"EndPort,omitempty"`
-	ListenerDescription  string       `json:"ListenerDescription"`
-	ServerGroupID        string       `json:"ServerGroupId"`
-	IdleTimeout          int          `json:"IdleTimeout"`
-	SecurityPolicyID     string       `json:"SecurityPolicyId"`
-	CaEnabled            bool         `json:"CaEnabled"`
-	AlpnEnabled          bool         `json:"AlpnEnabled"`
-	AlpnPolicy           string       `json:"AlpnPolicy"`
-	ProxyProtocolEnabled bool         `json:"ProxyProtocolEnabled"`
-	ProxyProtocolV2      proxyV2      `json:"ProxyProtocolV2Config"`
-	SecSensorEnabled     bool         `json:"SecSensorEnabled"`
-	ListenerStatus       string       `json:"ListenerStatus"`
-	Cps                  int          `json:"Cps"`
-	Mss                  int          `json:"Mss"`
-	CertificateIDs       []string     `json:"CertificateIds"`
-	CaCertificateIDs     []string     `json:"CaCertificateIds"`
-	Tags                 []tags.Short `json:"Tags"`
+func showListener(c *api.Context, l *state.NLBListener, tags []api.Object) api.Object {
+	return api.Object{
+		"RegionId", c.Region, "LoadBalancerId", l.NLBID, "ListenerId", l.ID, "ListenerProtocol", l.Protocol, "ListenerPort", l.Port,
+		"StartPort", api.NonZero(portText(l, l.StartPort)), "EndPort", api.NonZero(portText(l, l.EndPort)), "ListenerDescription", l.Description,
+		"ServerGroupId", l.ServerGroupID, "IdleTimeout", l.IdleTimeout, "SecurityPolicyId", l.SecurityPolicyID, "CaEnabled", l.Ca,
+		"AlpnEnabled", l.Alpn, "AlpnPolicy", l.AlpnPolicy, "ProxyProtocolEnabled", l.ProxyProtocol, "ProxyProtocolV2Config", api.Object{
+			"Ppv2PrivateLinkEpIdEnabled", l.ProxyV2.EndpointID, "Ppv2PrivateLinkEpsIdEnabled", l.ProxyV2.EndpointServiceID,
+			"Ppv2VpcIdEnabled", l.ProxyV2.VpcID,
+		},
+		"SecSensorEnabled", l.SecSensor, "ListenerStatus", l.Status, "Cps", l.Cps, "Mss", l.Mss, "CertificateIds", l.CertificateIDs,
+		"CaCertificateIds", l.CaCertificateIDs, "Tags", tags,
+	}
 }
 
-type proxyV2 struct {
-	EndpointID        bool `json:"Ppv2PrivateLinkEpIdEnabled"`
-	EndpointServiceID bool `json:"Ppv2PrivateLinkEpsIdEnabled"`
-	VpcID             bool `json:"Ppv2VpcIdEnabled"`
-}
-
-func newListenerView(c *api.Context, l *state.NLBListener) listenerView {
-	v := listenerView{
-		RegionID: c.Region, LoadBalancerID: l.NLBID, ListenerID: l.ID, ListenerProtocol: l.Protocol, ListenerPort: l.Port,
-		ListenerDescription: l.Description, ServerGroupID: l.ServerGroupID, IdleTimeout: l.IdleTimeout, SecurityPolicyID: l.SecurityPolicyID,
-		CaEnabled: l.Ca, AlpnEnabled: l.Alpn, AlpnPolicy: l.AlpnPolicy, ProxyProtocolEnabled: l.ProxyProtocol, ProxyProtocolV2: proxyV2(l.ProxyV2),
-		SecSensorEnabled: l.SecSensor, ListenerStatus: l.Status, Cps: l.Cps, Mss: l.Mss,
-		CertificateIDs: append([]string{}, l.CertificateIDs...), CaCertificateIDs: append([]string{}, l.CaCertificateIDs...), Tags: tags.Shorts(l.Tags).Tag,
+// portText is an end of the range of ports of a listener that has one. It is text in the cloud.
+func portText(l *state.NLBListener, port int) string {
+	if l.Port != 0 {
+		return ""
 	}
-	if l.Port == 0 {
-		v.StartPort, v.EndPort = strconv.Itoa(l.StartPort), strconv.Itoa(l.EndPort)
-	}
-	return v
+	return strconv.Itoa(port)
 }
 
 func getListener(c *api.Context) (any, *api.Error) {
@@ -76,39 +50,20 @@ func getListener(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	return newListenerView(c, l), nil
+	return showListener(c, l, twiceNamed(l.Tags)), nil
 }
 
 func listListeners(c *api.Context) (any, *api.Error) {
 	balancers, wanted := c.List("LoadBalancerIds"), tags.FilterOf(c)
-	found := []*state.NLBListener{}
-	for _, l := range candidates(c.State.NLBListeners, c.List("ListenerIds")) {
-		completeListener(c, l)
-		sensor := !c.Has("SecSensorEnabled") || c.True("SecSensorEnabled") == l.SecSensor
-		if listing.Among(balancers, l.NLBID) && listing.Match(c.Get("ListenerProtocol"), l.Protocol) && sensor && wanted.MatchAny(l.Tags) {
-			found = append(found, l)
-		}
-	}
-	slices.SortFunc(found, func(a, b *state.NLBListener) int { return strings.Compare(a.ID, b.ID) })
-	page, found, err := pageOf(c, found, func(l *state.NLBListener) string { return l.ID })
-	if err != nil {
-		return nil, err
-	}
-	out := struct {
-		pageView
-		Listeners []listenerView `json:"Listeners"`
-	}{page, make([]listenerView, 0, len(found))}
-	for _, l := range found {
-		out.Listeners = append(out.Listeners, newListenerView(c, l))
-	}
-	return out, nil
-}
-
-type certificateView struct {
-	CertificateID   string `json:"CertificateId"`
-	CertificateType string `json:"CertificateType"`
-	IsDefault       bool   `json:"IsDefault"`
-	Status          string `json:"Status"`
+	return list[state.NLBListener]{
+		name: "Listeners", ids: "ListenerIds", all: c.State.NLBListeners, place: (*state.NLBListener).Place,
+		match: func(l *state.NLBListener) bool {
+			completeListener(c, l)
+			sensor := !c.Has("SecSensorEnabled") || c.True("SecSensorEnabled") == l.SecSensor
+			return listing.Among(balancers, l.NLBID) && listing.Match(c.Get("ListenerProtocol"), l.Protocol) && sensor && wanted.MatchAny(l.Tags)
+		},
+		show: func(l *state.NLBListener) api.Object { return showListener(c, l, tagsOf(l.Tags)) },
+	}.answer(c)
 }
 
 func listCertificates(c *api.Context) (any, *api.Error) {
@@ -119,62 +74,35 @@ func listCertificates(c *api.Context) (any, *api.Error) {
 	case l.Protocol != protoTCPSSL:
 		return nil, fail("OperationDenied.Protocol")
 	}
-	shown := map[string]certificateView{}
+	type certificate struct{ id, kind, status string }
+	var shown []certificate
 	if c.Get("CertType") != "Server" {
 		for _, id := range l.CaCertificateIDs {
-			shown[id] = certificateView{id, "Ca", true, associated}
+			shown = append(shown, certificate{id, "Ca", associated})
 		}
 	}
 	if c.Get("CertType") != "Ca" {
 		for _, a := range l.Additional {
-			shown[a.ID] = certificateView{a.ID, "Server", false, a.Status}
+			shown = append(shown, certificate{a.ID, "Server", a.Status})
 		}
 		for _, id := range l.CertificateIDs {
-			shown[id] = certificateView{id, "Server", true, associated}
+			shown = append(shown, certificate{id, "Server", associated})
 		}
 	}
 	wanted := c.List("CertificateIds")
-	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(shown)), func(id string) bool { return !listing.Among(wanted, id) })
-	page, ids, err := pageOf(c, ids, func(id string) string { return id })
+	shown = slices.DeleteFunc(shown, func(cert certificate) bool { return !listing.Among(wanted, cert.id) })
+	slices.SortFunc(shown, func(a, b certificate) int { return strings.Compare(a.id, b.id) })
+	ids := []string{}
+	answer, err := pageOf(c, "Certificates", shown, func(cert certificate) string { return cert.id }, func(cert certificate) api.Object {
+		ids = append(ids, cert.id)
+		return api.Object{
+			"CertificateId", cert.id, "CertificateType", cert.kind, "IsDefault", additional(l, cert.id) == nil, "Status", cert.status,
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		pageView
-		CertificateIDs []string          `json:"CertificateIds"`
-		Certificates   []certificateView `json:"Certificates"`
-	}{page, append([]string{}, ids...), make([]certificateView, 0, len(ids))}
-	for _, id := range ids {
-		out.Certificates = append(out.Certificates, shown[id])
-	}
-	return out, nil
-}
-
-type healthView struct {
-	ListenerID       string            `json:"ListenerId"`
-	ListenerPort     int               `json:"ListenerPort"`
-	ListenerProtocol string            `json:"ListenerProtocol"`
-	StartPort        string            `json:"StartPort,omitempty"`
-	EndPort          string            `json:"EndPort,omitempty"`
-	ServerGroupInfos []groupHealthView `json:"ServerGroupInfos"`
-}
-
-type groupHealthView struct {
-	ServerGroupID      string             `json:"ServerGroupId"`
-	HealthCheckEnabled bool               `json:"HeathCheckEnabled"` // spelt so by the cloud
-	NonNormalServers   []serverHealthView `json:"NonNormalServers"`
-}
-
-type serverHealthView struct {
-	ServerID string `json:"ServerId"`
-	ServerIP string `json:"ServerIp"`
-	Port     int    `json:"Port"`
-	Status   string `json:"Status"`
-	Reason   reason `json:"Reason"`
-}
-
-type reason struct {
-	ReasonCode string `json:"ReasonCode"`
+	return append(answer, "CertificateIds", ids), nil
 }
 
 func listenerHealth(c *api.Context) (any, *api.Error) {
@@ -182,25 +110,27 @@ func listenerHealth(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	view := newListenerView(c, l)
-	shown := healthView{
-		ListenerID: l.ID, ListenerPort: l.Port, ListenerProtocol: l.Protocol, StartPort: view.StartPort, EndPort: view.EndPort,
-		ServerGroupInfos: []groupHealthView{},
-	}
+	infos := []api.Object{}
 	if g := c.State.NLBServerGroups[l.ServerGroupID]; g != nil {
 		completeGroup(c, g)
-		info := groupHealthView{ServerGroupID: g.ID, HealthCheckEnabled: !g.HealthCheck.Off, NonNormalServers: []serverHealthView{}}
+		servers := []api.Object{}
 		for _, s := range g.Servers {
 			if status, code := serverHealth(c, g, s); status != "" {
-				info.NonNormalServers = append(info.NonNormalServers, serverHealthView{s.ServerID, s.ServerIP, s.Port, status, reason{code}})
+				servers = append(servers, api.Object{
+					"ServerId", s.ServerID, "ServerIp", s.ServerIP, "Port", s.Port, "Status", status, "Reason", api.Object{"ReasonCode", code},
+				})
 			}
 		}
-		shown.ServerGroupInfos = append(shown.ServerGroupInfos, info)
+		// The second member is spelt so by the cloud.
+		infos = append(infos, api.Object{"ServerGroupId", g.ID, "HeathCheckEnabled", !g.HealthCheck.Off, "NonNormalServers", servers})
 	}
-	return struct {
-		pageView
-		ListenerHealthStatus []healthView `json:"ListenerHealthStatus"`
-	}{pageView{TotalCount: 1, MaxResults: c.Int("MaxResults", 20)}, []healthView{shown}}, nil
+	return pageOf(c, "ListenerHealthStatus", []*state.NLBListener{l}, func(l *state.NLBListener) string { return l.ID },
+		func(l *state.NLBListener) api.Object {
+			return api.Object{
+				"ListenerId", l.ID, "ListenerPort", l.Port, "ListenerProtocol", l.Protocol, "StartPort", api.NonZero(portText(l, l.StartPort)),
+				"EndPort", api.NonZero(portText(l, l.EndPort)), "ServerGroupInfos", infos,
+			}
+		})
 }
 
 // serverHealth returns why a server is not healthy, or "" if it is, or if it is not checked. The state of its instance decides.

@@ -81,7 +81,7 @@ const (
 )
 
 func certificateActions() []api.Action {
-	params := append(mandatory("ListenerId"), required(list("AdditionalCertificateIds", maxAddCerts)))
+	params := append(mandatory("ListenerId"), required(texts("AdditionalCertificateIds", maxAddCerts)))
 	codes := []string{noListener, listenerStatus, balancerStatus, lockConflict, "OperationDenied.Protocol"}
 	return []api.Action{
 		write(associateAction, associateCertificates, append(slices.Clone(codes),

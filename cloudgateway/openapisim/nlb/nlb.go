@@ -16,7 +16,7 @@ import (
 // Product returns the product with all its actions.
 func Product() api.Product {
 	return api.Product{
-		Name: "nlb", Code: "Nlb", Version: "2022-04-30", Port: 9105, About: "the OpenAPI of NLB", Lazy: true, Settle: settleAll,
+		Name: "nlb", Code: "Nlb", Version: "2022-04-30", Port: 9105, About: "the OpenAPI of NLB", Lazy: true, Settle: settleAll, Malformed: illegal,
 		Throttled: api.BadRequest("Throttling.User", "Request was denied due to api flow control."),
 		Actions: slices.Concat(
 			regionActions(), balancerActions(), balancerUpdateActions(), attachmentActions(), zoneActions(),
@@ -30,16 +30,31 @@ func Product() api.Product {
 func read(name string, handle func(*api.Context) (any, *api.Error), codes []string, params ...api.Param) api.Action {
 	return api.Action{
 		Name: name, Codes: codes, Params: append(params, api.Optional("RegionId")),
-		Handle: func(c *api.Context) (any, *api.Error) {
+		Handle: enveloped(name, func(c *api.Context) (any, *api.Error) {
 			settle(c)
 			return handle(c)
-		},
+		}),
+	}
+}
+
+// enveloped adds what the models of most answers of NLB have.
+func enveloped(action string, handle func(*api.Context) (any, *api.Error)) func(*api.Context) (any, *api.Error) {
+	return func(c *api.Context) (any, *api.Error) {
+		answer, err := handle(c)
+		o, ok := answer.(api.Object)
+		if !ok || err != nil || action == "ListTagResources" || action == "UpdateLoadBalancerProtection" {
+			return answer, err
+		}
+		if o = append(o, "Success", true, "HttpStatusCode", 200); action == "MoveResourceGroup" {
+			return o, nil
+		}
+		return append(o, "Code", "", "Message", "", "DynamicCode", "", "DynamicMessage", ""), nil
 	}
 }
 
 // Parameters that many actions share.
 
-func list(name string, most int64) api.Param {
+func texts(name string, most int64) api.Param {
 	return api.Param{Name: name, Kind: api.Strings, Max: most}
 }
 

@@ -13,7 +13,7 @@ import (
 
 func policyActions() []api.Action {
 	settings := []api.Param{
-		{Name: "TlsVersions", Kind: api.Strings, Enum: []string{"TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"}, Max: 4}, list("Ciphers", 30),
+		{Name: "TlsVersions", Kind: api.Strings, Enum: []string{"TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"}, Max: 4}, texts("Ciphers", 30),
 	}
 	return []api.Action{
 		write("CreateSecurityPolicy", createPolicy, []string{illegal, "OperationFailed.NotExist.ResourceGroup"},
@@ -23,7 +23,7 @@ func policyActions() []api.Action {
 		write("DeleteSecurityPolicy", deletePolicy, []string{noPolicy, "ResourceInUse.securitypolicy"},
 			mandatory("SecurityPolicyId")...),
 		read("ListSecurityPolicy", listPolicies, nil, append(paging(),
-			list("SecurityPolicyIds", maxIDs), list("SecurityPolicyNames", maxIDs), api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
+			texts("SecurityPolicyIds", maxIDs), texts("SecurityPolicyNames", maxIDs), api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
 		read("ListSystemSecurityPolicy", listSystemPolicies, nil),
 	}
 }
@@ -62,6 +62,7 @@ func createPolicy(c *api.Context) (*change, *api.Error) {
 	}
 	return &change{kind: kindPolicy, begin: func() string {
 		p.ID = c.NewID("tls-")
+		p.Number = c.State.Sequence
 		c.State.NLBSecurityPolicies[p.ID] = p
 		return p.ID
 	}}, nil
@@ -126,69 +127,36 @@ func finishPolicy(c *api.Context, j *state.NLBJob) {
 	}
 }
 
-type policyView struct {
-	RegionID             string        `json:"RegionId,omitempty"`
-	SecurityPolicyID     string        `json:"SecurityPolicyId"`
-	SecurityPolicyName   string        `json:"SecurityPolicyName,omitempty"`
-	SecurityPolicyStatus string        `json:"SecurityPolicyStatus,omitempty"`
-	ResourceGroupID      string        `json:"ResourceGroupId,omitempty"`
-	TLSVersion           string        `json:"TlsVersion"`
-	Ciphers              string        `json:"Ciphers"`
-	RelatedListeners     []relatedView `json:"RelatedListeners,omitempty"`
-	Tags                 []tags.Short  `json:"Tags,omitempty"`
-}
-
-type relatedView struct {
-	ListenerID       string `json:"ListenerId"`
-	ListenerPort     int    `json:"ListenerPort"`
-	ListenerProtocol string `json:"ListenerProtocol"`
-	LoadBalancerID   string `json:"LoadBalancerId"`
-}
-
-func newPolicyView(p *state.NLBSecurityPolicy) policyView {
-	return policyView{SecurityPolicyID: p.ID, TLSVersion: strings.Join(p.TLSVersions, ","), Ciphers: strings.Join(p.Ciphers, ",")}
+func showPolicy(p *state.NLBSecurityPolicy) api.Object {
+	return api.Object{"SecurityPolicyId", p.ID, "TlsVersion", strings.Join(p.TLSVersions, ","), "Ciphers", strings.Join(p.Ciphers, ",")}
 }
 
 func listSystemPolicies(*api.Context) (any, *api.Error) {
-	views := []policyView{}
-	for _, p := range systemPolicies() {
-		views = append(views, newPolicyView(p))
-	}
-	return struct {
-		SecurityPolicies []policyView `json:"SecurityPolicies"`
-	}{views}, nil
+	return api.Object{"SecurityPolicies", api.Objects(systemPolicies(), showPolicy)}, nil
 }
 
 func listPolicies(c *api.Context) (any, *api.Error) {
 	names, wanted := c.List("SecurityPolicyNames"), tags.FilterOf(c)
-	found := []*state.NLBSecurityPolicy{}
-	for _, p := range candidates(c.State.NLBSecurityPolicies, c.List("SecurityPolicyIds")) {
-		if listing.Among(names, p.Name) && listing.Match(c.Get("ResourceGroupId"), p.ResourceGroupID) && wanted.MatchAny(p.Tags) {
-			found = append(found, p)
-		}
-	}
-	slices.SortFunc(found, func(a, b *state.NLBSecurityPolicy) int { return strings.Compare(a.ID, b.ID) })
-	page, found, err := pageOf(c, found, func(p *state.NLBSecurityPolicy) string { return p.ID })
-	if err != nil {
-		return nil, err
-	}
-	out := struct {
-		pageView
-		SecurityPolicies []policyView `json:"SecurityPolicies"`
-	}{page, make([]policyView, 0, len(found))}
-	for _, p := range found {
-		v := newPolicyView(p)
-		v.RegionID, v.SecurityPolicyName, v.ResourceGroupID, v.Tags = c.Region, p.Name, p.ResourceGroupID, tags.Shorts(p.Tags).Tag
-		v.SecurityPolicyStatus = available
-		if busy(c, kindPolicy, p.ID) {
-			v.SecurityPolicyStatus = configuring
-		}
-		for _, l := range c.State.NLBListeners {
-			if l.SecurityPolicyID == p.ID {
-				v.RelatedListeners = append(v.RelatedListeners, relatedView{l.ID, l.Port, l.Protocol, l.NLBID})
+	return list[state.NLBSecurityPolicy]{
+		name: "SecurityPolicies", ids: "SecurityPolicyIds", all: c.State.NLBSecurityPolicies, place: (*state.NLBSecurityPolicy).Place,
+		match: func(p *state.NLBSecurityPolicy) bool {
+			return listing.Among(names, p.Name) && listing.Match(c.Get("ResourceGroupId"), p.ResourceGroupID) && wanted.MatchAny(p.Tags)
+		},
+		show: func(p *state.NLBSecurityPolicy) api.Object {
+			status := available
+			if busy(c, kindPolicy, p.ID) {
+				status = configuring
 			}
-		}
-		out.SecurityPolicies = append(out.SecurityPolicies, v)
-	}
-	return out, nil
+			related := []api.Object{}
+			for _, l := range c.State.NLBListeners {
+				if l.SecurityPolicyID == p.ID {
+					related = append(related, api.Object{
+						"ListenerId", l.ID, "ListenerPort", l.Port, "ListenerProtocol", l.Protocol, "LoadBalancerId", l.NLBID,
+					})
+				}
+			}
+			return append(showPolicy(p), "RegionId", c.Region, "SecurityPolicyName", p.Name, "SecurityPolicyStatus", status,
+				"ResourceGroupId", p.ResourceGroupID, "RelatedListeners", related, "Tags", twiceNamed(p.Tags))
+		},
+	}.answer(c)
 }

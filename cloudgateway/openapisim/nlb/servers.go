@@ -26,7 +26,7 @@ func serverWrites() []string {
 }
 
 func serverActions() []api.Action {
-	params := append(mandatory("ServerGroupId"), required(structs("Servers", maxServers)))
+	params := append(mandatory("ServerGroupId"), required(serverParam()))
 	codes := []string{noGroup, groupStatus, lockConflict, illegal, "MissingParam.ServerId", "MissingParam.ServerType", "DuplicatedParam.Server"}
 	return []api.Action{
 		write("AddServersToServerGroup", addServers, append([]string{
@@ -39,6 +39,14 @@ func serverActions() []api.Action {
 			"ResourceNotFound.BackendServer", "IllegalParam.description",
 		}, codes...), params...),
 	}
+}
+
+func serverParam() api.Param {
+	p := structs("Servers", maxServers)
+	p.Members = append(mandatory("ServerId"),
+		required(api.OneOf("ServerType", typeECS, typeENI, typeECI, typeIP)), api.Optional("ServerIp"), api.Number("Port", 0, maxPort),
+		api.Number("Weight", 0, 100), api.Optional("Description"))
+	return p
 }
 
 // keyOf identifies a server within its group. Keys have the order of sortServers.
@@ -60,31 +68,13 @@ type item struct {
 	description  *string
 }
 
-// items reads the parameter Servers and checks its form.
-func items(c *api.Context) ([]item, *api.Error) {
+// items reads the parameter Servers, whose form was checked.
+func items(c *api.Context) []item {
 	var out []item
 	for _, sent := range c.Items("Servers") {
 		i := item{kind: sent["servertype"], id: sent["serverid"], ip: sent["serverip"]}
-		switch {
-		case i.id == "":
-			return nil, fail("MissingParam.ServerId")
-		case i.kind == "":
-			return nil, fail("MissingParam.ServerType")
-		case !slices.Contains([]string{typeECS, typeENI, typeECI, typeIP}, i.kind):
-			return nil, fail(illegal)
-		}
-		if text := sent["port"]; text != "" {
-			port, err := strconv.Atoi(text)
-			if err != nil || port < 0 || port > maxPort {
-				return nil, fail(illegal)
-			}
-			i.port = port
-		}
-		if text := sent["weight"]; text != "" {
-			weight, err := strconv.Atoi(text)
-			if err != nil || weight < 0 || weight > 100 {
-				return nil, fail(illegal)
-			}
+		i.port, _ = strconv.Atoi(sent["port"])
+		if weight, err := strconv.Atoi(sent["weight"]); err == nil {
 			i.weight = &weight
 		}
 		if text := sent["description"]; text != "" {
@@ -92,7 +82,7 @@ func items(c *api.Context) ([]item, *api.Error) {
 		}
 		out = append(out, i)
 	}
-	return out, nil
+	return out
 }
 
 // badDescription reports whether an item has a description that a server can't have: 2 to 256 characters.
@@ -123,10 +113,7 @@ func addServers(c *api.Context) (*change, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	sent, err := items(c)
-	if err != nil {
-		return nil, err
-	}
+	sent := items(c)
 	present, reached := map[string]bool{}, map[string]bool{}
 	for _, s := range g.Servers {
 		present[keyOf(s)], reached[reachedAt(s)] = true, true
@@ -321,10 +308,7 @@ func chosenServers(c *api.Context) (*state.NLBServerGroup, []item, []*state.NLBS
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	sent, err := items(c)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	sent := items(c)
 	servers, err := chosen(g, sent)
 	return g, sent, servers, err
 }

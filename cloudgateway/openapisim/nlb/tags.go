@@ -44,13 +44,13 @@ func retag(check func(*api.Context) (func(), *api.Error)) func(*api.Context) (*c
 
 func tagActions() []api.Action {
 	kind := required(api.OneOf("ResourceType", kindBalancer, kindListener, kindGroup, kindPolicy))
-	ids := required(list("ResourceId", maxResources))
+	ids := required(texts("ResourceId", maxResources))
 	missing := []string{noBalancer, noListener, noGroup, noPolicy}
 	s := tagging()
 	return []api.Action{
 		write("TagResources", retag(s.Tag), append([]string{illegal, quota}, missing...), kind, ids, required(structs("Tag", maxTags))),
-		write("UntagResources", retag(s.Remove), append([]string{illegal}, missing...), kind, ids, list("TagKey", maxTags), api.Flag("All")),
-		read("ListTagResources", listTags, []string{illegal}, append(paging(), kind, list("ResourceId", maxResources), structs("Tag", maxTags))...),
+		write("UntagResources", retag(s.Remove), append([]string{illegal}, missing...), kind, ids, texts("TagKey", maxTags), api.Flag("All")),
+		read("ListTagResources", listTags, []string{illegal}, append(paging(), kind, texts("ResourceId", maxResources), structs("Tag", maxTags))...),
 	}
 }
 
@@ -59,9 +59,10 @@ func listTags(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	page, found, err := pageOf(c, found, tags.Tagged.Place)
-	return struct {
-		pageView
-		TagResources []tags.Tagged `json:"TagResources"`
-	}{page, found}, err
+	return pageOf(c, "TagResources", found, tags.Tagged.Place, func(t tags.Tagged) api.Object {
+		return api.Object{
+			"ResourceType", t.ResourceType, "ResourceId", t.ResourceID, "TagKey", t.TagKey, "TagValue", t.TagValue, "RegionNo", c.Region,
+			"AliUid", account(c),
+		}
+	})
 }

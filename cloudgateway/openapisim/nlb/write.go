@@ -24,28 +24,19 @@ type change struct {
 	apply func()
 }
 
-// accepted answers a write.
-type accepted struct {
-	JobID            string `json:"JobId,omitempty"`
-	LoadBalancerID   string `json:"LoadbalancerId,omitempty"` // spelt so by the cloud
-	OrderID          int64  `json:"OrderId,omitempty"`
-	ListenerID       string `json:"ListenerId,omitempty"`
-	ServerGroupID    string `json:"ServerGroupId,omitempty"`
-	SecurityPolicyID string `json:"SecurityPolicyId,omitempty"`
-}
-
-func newAccepted(j *state.NLBJob) accepted {
-	out := accepted{JobID: j.ID}
+// accepted answers a write that started a job.
+func accepted(j *state.NLBJob) api.Object {
+	out := api.Object{"JobId", j.ID}
 	made := strings.HasPrefix(j.Action, "Create")
 	switch {
 	case j.ResourceType == kindGroup:
-		out.ServerGroupID = j.ResourceID
-	case j.ResourceType == kindPolicy:
-		out.SecurityPolicyID = j.ResourceID
+		return append(out, "ServerGroupId", j.ResourceID)
+	case j.ResourceType == kindPolicy && j.Action != "DeleteSecurityPolicy":
+		return append(out, "SecurityPolicyId", j.ResourceID)
 	case j.ResourceType == kindListener && made:
-		out.ListenerID = j.ResourceID
+		return append(out, "ListenerId", j.ResourceID)
 	case j.ResourceType == kindBalancer && made:
-		out.LoadBalancerID, out.OrderID = j.ResourceID, orderID(j)
+		return append(out, "LoadbalancerId", j.ResourceID, "OrderId", orderID(j)) // the first is spelt so by the cloud
 	}
 	return out
 }
@@ -65,9 +56,9 @@ func write(name string, check func(*api.Context) (*change, *api.Error), codes []
 		if earlier, err := clienttoken.Recall(c, operation); err != nil {
 			return nil, fail(notIdempotent)
 		} else if earlier == synchronous {
-			return nil, nil
+			return api.Object{}, nil
 		} else if j := c.State.NLBJobs[earlier]; j != nil {
-			return newAccepted(j), nil
+			return accepted(j), nil
 		}
 		what, err := check(c)
 		if err != nil {
@@ -79,15 +70,15 @@ func write(name string, check func(*api.Context) (*change, *api.Error), codes []
 		if what.kind == "" {
 			what.apply()
 			clienttoken.Remember(c, operation, synchronous)
-			return nil, nil
+			return api.Object{}, nil
 		}
 		j := startJob(c, name, what)
 		clienttoken.Remember(c, operation, j.ID)
 		settle(c) // a job that takes no time has ended
-		return newAccepted(j), nil
+		return accepted(j), nil
 	}
 	return api.Action{
-		Name: name, Mutating: true, Handle: handle, Codes: append(slices.Clone(codes), dryRun, notIdempotent),
+		Name: name, Mutating: true, Handle: enveloped(name, handle), Codes: append(slices.Clone(codes), dryRun, notIdempotent),
 		Params: append(params, api.Flag("DryRun"), api.Optional("ClientToken"), api.Optional("RegionId")),
 	}
 }
@@ -103,7 +94,7 @@ func startJob(c *api.Context, action string, what *change) *state.NLBJob {
 	}
 	j := &state.NLBJob{
 		ID: jobID(c), Action: action, ResourceType: what.kind, ResourceID: what.id, NLBID: what.balancer, Items: what.items,
-		Status: processing, Created: c.Now, EndsAt: c.Now.Add(took),
+		Number: c.State.Sequence, Status: processing, Created: c.Now, EndsAt: c.Now.Add(took),
 	}
 	if f := c.Job; f != nil {
 		j.EndsAt = j.EndsAt.Add(f.Delay)

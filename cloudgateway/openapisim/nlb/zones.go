@@ -30,6 +30,7 @@ func zoneActions() []api.Action {
 	}
 }
 
+// updateZones changes the set of zones. A zone that stays keeps its addresses: no document says that its EIP can be exchanged.
 func updateZones(c *api.Context) (*change, *api.Error) {
 	lb, err := freeBalancer(c)
 	if err != nil {
@@ -46,17 +47,13 @@ func updateZones(c *api.Context) (*change, *api.Error) {
 		}
 		for _, z := range lb.Zones {
 			if !keep(z) {
-				removeZone(c, z)
+				takePublic(c, z)
 			}
 		}
 		lb.Zones = slices.DeleteFunc(lb.Zones, func(z *state.NLBZone) bool { return !keep(z) })
 		for _, m := range wanted {
-			switch old := zoneOf(lb.Zones, m.zoneID); {
-			case old == nil:
+			if zoneOf(lb.Zones, m.zoneID) == nil {
 				addZone(c, lb, m)
-			case m.allocationID != "" && m.allocationID != old.AllocationID:
-				takePublic(c, old)
-				givePublic(c, old, m.allocationID)
 			}
 		}
 	}
@@ -140,29 +137,14 @@ func regionActions() []api.Action {
 	}
 }
 
-type regionView struct {
-	RegionID       string `json:"RegionId"`
-	RegionEndpoint string `json:"RegionEndpoint"`
-	LocalName      string `json:"LocalName"`
-}
-
 func describeRegions(c *api.Context) (any, *api.Error) {
-	return struct {
-		Regions []regionView `json:"Regions"`
-	}{[]regionView{{c.Region, "nlb." + c.Region + ".aliyuncs.com", c.Region}}}, nil
-}
-
-type zoneView struct {
-	ZoneID    string `json:"ZoneId"`
-	LocalName string `json:"LocalName"`
+	return api.Object{"Regions", []api.Object{{
+		"RegionId", c.Region, "RegionEndpoint", "nlb." + c.Region + ".aliyuncs.com", "LocalName", c.Region,
+	}}}, nil
 }
 
 func describeZones(c *api.Context) (any, *api.Error) {
-	zones := []zoneView{}
-	for _, id := range regions.Zones(c) {
-		zones = append(zones, zoneView{id, id})
-	}
-	return struct {
-		Zones []zoneView `json:"Zones"`
-	}{zones}, nil
+	return api.Object{"Zones", api.Objects(regions.Zones(c), func(id string) api.Object {
+		return api.Object{"ZoneId", id, "LocalName", id}
+	})}, nil
 }

@@ -113,7 +113,7 @@ func (c *cloud) try(action string, p params) (answer, *api.Error) {
 		}
 	}
 	ctx := c.context(p)
-	if err := wire.CheckParams(a.Params, ctx.Params, ctx.Settings); err != nil {
+	if err := wire.CheckParams("", a.Params, &ctx.Params, ctx.Settings); err != nil {
 		if err.Code != "MissingParameter" && err.Code != "InvalidParameter" { // the codes of any action are not provoked by that
 			c.saw(action, err.Code)
 		}

@@ -2,7 +2,6 @@ package slb
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,9 +74,9 @@ type changedGroup struct {
 // AppendJSON encodes the answer. A group can have a thousand servers, and each change answers with all of them.
 func (g changedGroup) AppendJSON(b []byte) []byte {
 	b = slices.Grow(b, 100+140*len(g.servers))
-	b = appendText(append(b, `{"VServerGroupId":`...), g.VServerGroupID)
+	b = api.AppendText(append(b, `{"VServerGroupId":`...), g.VServerGroupID)
 	if g.VServerGroupName != "" {
-		b = appendText(append(b, `,"VServerGroupName":`...), g.VServerGroupName)
+		b = api.AppendText(append(b, `,"VServerGroupName":`...), g.VServerGroupName)
 	}
 	b = append(b, `,"BackendServers":{"BackendServer":[`...)
 	var last *state.Server
@@ -86,17 +85,17 @@ func (g changedGroup) AppendJSON(b []byte) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendText(append(b, `{"ServerId":`...), s.ServerID)
-		b = appendText(append(b, `,"ServerIp":`...), s.ServerIP)
+		b = api.AppendText(append(b, `{"ServerId":`...), s.ServerID)
+		b = api.AppendText(append(b, `,"ServerIp":`...), s.ServerIP)
 		if last != nil && sameRest(s, last) {
 			b = append(b, rest...)
 			continue
 		}
 		start := len(b)
-		b = appendText(append(b, `,"Type":`...), s.Type)
+		b = api.AppendText(append(b, `,"Type":`...), s.Type)
 		b = strconv.AppendInt(append(b, `,"Port":`...), int64(s.Port), 10)
 		b = strconv.AppendInt(append(b, `,"Weight":`...), int64(s.Weight), 10)
-		b = appendText(append(b, `,"Description":`...), s.Description)
+		b = api.AppendText(append(b, `,"Description":`...), s.Description)
 		b = append(b, '}')
 		last, rest = s, b[start:]
 	}
@@ -110,17 +109,6 @@ func sameRest(a, b *state.Server) bool {
 
 // MarshalJSON does the same for encoders that don't know AppendJSON.
 func (g changedGroup) MarshalJSON() ([]byte, error) { return g.AppendJSON(nil), nil }
-
-// appendText appends a text as JSON. Most texts are ids, in which nothing has to be escaped.
-func appendText(b []byte, text string) []byte {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			encoded, _ := json.Marshal(text) // a string can always be encoded
-			return append(b, encoded...)
-		}
-	}
-	return append(append(append(b, '"'), text...), '"')
-}
 
 func createGroup(c *api.Context) (any, *api.Error) {
 	lb, err := loadBalancer(c)

@@ -104,9 +104,6 @@ func createLoadBalancer(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	lb.ID = c.NewID("lb-bp1")
-	if vsw != nil {
-		take(vsw, lb)
-	}
 	c.State.LoadBalancers[lb.ID] = lb
 	clienttoken.Remember(c, creation, lb.ID)
 	return created(c, lb.ID), nil
@@ -311,9 +308,6 @@ func deleteLoadBalancer(c *api.Context) (any, *api.Error) {
 		c.State.RemoveGroup(g)
 	}
 	c.State.Attach(lb.ID, nil, lb.DefaultServers)
-	if vsw := c.State.VSwitches[lb.VSwitchID]; vsw != nil {
-		delete(vsw.UsedIPs, lb.Address)
-	}
 	for _, eip := range c.State.Eips {
 		if eip.InstanceID == lb.ID {
 			eip.InstanceID, eip.InstanceType, eip.Status, eip.BusyUntil = "", "", "Available", time.Time{}

@@ -145,13 +145,6 @@ func (m *machine) check() {
 		}
 		m.checkListeners(id)
 	}
-	for _, vsw := range m.state.VSwitches {
-		for ip, id := range vsw.UsedIPs {
-			if lb := m.state.LoadBalancers[id]; lb == nil || lb.Address != ip {
-				m.rt.Fatalf("%s keeps %s for %s", vsw.ID, ip, id)
-			}
-		}
-	}
 	if err := m.state.CheckCounts(); err != nil {
 		m.rt.Fatal(err)
 	}

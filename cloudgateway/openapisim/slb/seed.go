@@ -72,13 +72,4 @@ func completePlace(c *api.Context, lb *state.LoadBalancer) {
 			lb.Address = address
 		}
 	}
-	take(vsw, lb)
-}
-
-// take marks the address of a load balancer as used in its vSwitch.
-func take(vsw *state.VSwitch, lb *state.LoadBalancer) {
-	if vsw.UsedIPs == nil {
-		vsw.UsedIPs = map[string]string{}
-	}
-	vsw.UsedIPs[lb.Address] = lb.ID
 }

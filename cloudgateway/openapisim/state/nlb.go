@@ -8,6 +8,7 @@ import (
 // NLB is a Network Load Balancer.
 type NLB struct {
 	ID                 string        `json:"id"`
+	Number             int64         `json:"number,omitempty"` // of its creation; lists begin with the last one
 	Name               string        `json:"name"`
 	VpcID              string        `json:"vpcId"`
 	AddressType        string        `json:"addressType"`      // Internet, Intranet
@@ -26,6 +27,21 @@ type NLB struct {
 	Tags               []Tag         `json:"tags,omitempty"`
 	Created            time.Time     `json:"created"`
 }
+
+// Place sorts lists of load balancers; the same in the other types.
+func (lb *NLB) Place() (number int64, id string) { return lb.Number, lb.ID }
+
+// Place sorts lists of listeners.
+func (l *NLBListener) Place() (number int64, id string) { return l.Number, l.ID }
+
+// Place sorts lists of server groups.
+func (g *NLBServerGroup) Place() (number int64, id string) { return g.Number, g.ID }
+
+// Place sorts lists of TLS policies.
+func (p *NLBSecurityPolicy) Place() (number int64, id string) { return p.Number, p.ID }
+
+// Place sorts lists of jobs.
+func (j *NLBJob) Place() (number int64, id string) { return j.Number, j.ID }
 
 // NLBProtection is a protection of a Network Load Balancer.
 type NLBProtection struct {
@@ -49,6 +65,7 @@ type NLBZone struct {
 // NLBListener is a listener of a Network Load Balancer.
 type NLBListener struct {
 	ID               string           `json:"id"`
+	Number           int64            `json:"number,omitempty"` // of its creation; lists begin with the last one
 	NLBID            string           `json:"nlbId"`
 	Protocol         string           `json:"protocol"` // TCP, UDP, TCPSSL
 	Port             int              `json:"port"`     // 0: from StartPort to EndPort
@@ -97,6 +114,7 @@ type NLBCertificate struct {
 // NLBServerGroup is a server group of Network Load Balancers.
 type NLBServerGroup struct {
 	ID               string         `json:"id"`
+	Number           int64          `json:"number,omitempty"` // of its creation; lists begin with the last one
 	Name             string         `json:"name"`
 	Type             string         `json:"type"` // Instance, Ip
 	VpcID            string         `json:"vpcId"`
@@ -146,6 +164,7 @@ type NLBServer struct {
 // NLBSecurityPolicy is a TLS policy of the account.
 type NLBSecurityPolicy struct {
 	ID              string   `json:"id"`
+	Number          int64    `json:"number,omitempty"` // of its creation; lists begin with the last one
 	Name            string   `json:"name"`
 	TLSVersions     []string `json:"tlsVersions"`
 	Ciphers         []string `json:"ciphers"`
@@ -156,6 +175,7 @@ type NLBSecurityPolicy struct {
 // NLBJob is an asynchronous job of NLB.
 type NLBJob struct {
 	ID           string    `json:"id"`
+	Number       int64     `json:"number,omitempty"` // of its creation; lists begin with the last one
 	Action       string    `json:"action"`
 	ResourceType string    `json:"resourceType"` // loadbalancer, listener, servergroup, securitypolicy
 	ResourceID   string    `json:"resourceId"`

@@ -98,8 +98,6 @@ type VSwitch struct {
 	Description  string `json:"description,omitempty"`
 
 	PendingUntil time.Time `json:"pendingUntil,omitzero"`
-	// UsedIPs are the addresses that load balancers took, by address.
-	UsedIPs map[string]string `json:"usedIps,omitempty"`
 }
 
 // RouteTable is a route table.

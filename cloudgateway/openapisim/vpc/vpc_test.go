@@ -118,7 +118,6 @@ func TestDescribeVSwitches(t *testing.T) {
 func TestDescribeVSwitchAttributes(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	c.Cloud.VSwitches["vsw-a"].UsedIPs = map[string]string{"192.168.0.50": "lb-1"}
 	c.Cloud.LoadBalancers["lb-1"] = &state.LoadBalancer{ID: "lb-1", VSwitchID: "vsw-a", Address: "192.168.0.50"}
 	answer := c.Must("DescribeVSwitchAttributes", "VSwitchId", "vsw-a")
 	if answer["ZoneId"] != "z-a" || answer["AvailableIpAddressCount"] != 256.0-4-3 {

@@ -69,7 +69,7 @@ func (c *Caller) call(action string, params ...string) (map[string]any, string) 
 		values[params[i]] = params[i+1]
 	}
 	p := api.NewParams(values)
-	if err := wire.CheckParams(a.Params, p, &c.Settings); err != nil {
+	if err := wire.CheckParams(c.product.Malformed, a.Params, &p, &c.Settings); err != nil {
 		return nil, err.Code
 	}
 	ctx := &api.Context{

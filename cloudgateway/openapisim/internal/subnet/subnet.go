@@ -9,14 +9,11 @@ import (
 
 // Used returns the addresses of a vSwitch that something has: instances, network interfaces and load balancers.
 func Used(c *state.Cloud, vsw *state.VSwitch) map[string]bool {
-	used := make(map[string]bool, len(vsw.UsedIPs))
+	used := map[string]bool{}
 	add := func(ips ...string) {
 		for _, ip := range ips {
 			used[ip] = true
 		}
-	}
-	for ip := range vsw.UsedIPs {
-		add(ip)
 	}
 	for _, i := range c.Instances {
 		if i.VSwitchID == vsw.ID {
@@ -32,6 +29,13 @@ func Used(c *state.Cloud, vsw *state.VSwitch) map[string]bool {
 	for _, lb := range c.LoadBalancers {
 		if lb.VSwitchID == vsw.ID {
 			add(lb.Address)
+		}
+	}
+	for _, lb := range c.NLBs {
+		for _, z := range lb.Zones {
+			if z.VSwitchID == vsw.ID {
+				add(z.PrivateIP)
+			}
 		}
 	}
 	return used

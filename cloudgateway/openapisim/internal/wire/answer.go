@@ -43,7 +43,9 @@ func Success(action, requestID string, result any, asXML bool) (Answer, error) {
 	switch large, ok := result.(largeResult); {
 	case ok:
 		end := len(body) - 1
-		body = large.AppendJSON(body[:end])
+		if body = large.AppendJSON(body[:end]); body[end+1] == '}' {
+			return finish(action, append(body[:end], '}'), asXML) // nothing but the RequestId
+		}
 		body[end] = ',' // instead of its opening brace
 	case result != nil:
 		object, err := json.Marshal(result)
@@ -54,6 +56,10 @@ func Success(action, requestID string, result any, asXML bool) (Answer, error) {
 			body = append(append(body[:len(body)-1], ','), members...)
 		}
 	}
+	return finish(action, body, asXML)
+}
+
+func finish(action string, body []byte, asXML bool) (Answer, error) {
 	if !asXML {
 		return Answer{Status: http.StatusOK, Body: body}, nil
 	}
@@ -66,7 +72,7 @@ func Success(action, requestID string, result any, asXML bool) (Answer, error) {
 //nolint:gochecknoglobals // a pool is one for all
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// largeResult is a result that encodes itself as a JSON object with members: reflection would take most of the time of its call.
+// largeResult is a result that encodes itself as a JSON object: reflection would take most of the time of its call.
 type largeResult interface{ AppendJSON([]byte) []byte }
 
 // errorBody is what the cloud answers. Clients insist on strings.

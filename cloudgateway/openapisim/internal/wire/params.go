@@ -8,28 +8,37 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 )
 
-// CheckParams checks the parameters of a request against the table of the action. An empty value counts as not sent.
-// Parameters that the table doesn't name are ignored, as the cloud does. JSON is left to the handlers: what they take for JSON
-// is lenient, and many have a code of their own for what is not.
-func CheckParams(table []api.Param, params api.Params, settings *api.Settings) *api.Error {
+// CheckParams checks the parameters of a request against the table of the action, and writes enumerated values as the table
+// does. An empty value counts as not sent. Parameters that the table doesn't name are ignored, as the cloud does. JSON is left to
+// the handlers: what they take for JSON is lenient, and many have a code of their own for what is not. Malformed is the code for
+// what has the wrong form; "" stands for InvalidParameter.
+func CheckParams(malformed string, table []api.Param, params *api.Params, settings *api.Settings) *api.Error {
+	c := checker{malformed, params, settings}
 	for i := range table {
-		if err := checkParam(&table[i], params, settings); err != nil {
+		if err := c.check(&table[i], table[i].Name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkParam(p *api.Param, params api.Params, settings *api.Settings) *api.Error {
+type checker struct {
+	malformed string
+	*api.Params
+	settings *api.Settings
+}
+
+// check checks a parameter, which can be a member of an item of another one.
+func (c checker) check(p *api.Param, name string) *api.Error {
 	switch p.Kind {
 	case api.Strings, api.Structs:
-		return checkItems(p, params, settings)
+		return c.checkItems(p, name)
 	case api.String, api.Int, api.Bool, api.JSON:
 	}
-	value := params.Get(p.Name)
+	value := c.Get(name)
 	if value == "" {
 		if p.Required {
-			return missing(p, p.Name)
+			return missing(p, name)
 		}
 		return nil
 	}
@@ -37,19 +46,62 @@ func checkParam(p *api.Param, params api.Params, settings *api.Settings) *api.Er
 	case api.Int:
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {
-			return InvalidParameter(p.Name, "%q is no number", value)
+			return c.invalid(name, "%q is no number", value)
 		}
 		if (p.Min != 0 || p.Max != 0) && (n < p.Min || n > p.Max) {
-			return InvalidParameter(p.Name, "%d is not in %d…%d", n, p.Min, p.Max)
+			return c.invalid(name, "%d is not in %d…%d", n, p.Min, p.Max)
 		}
 	case api.Bool:
 		if !strings.EqualFold(value, "true") && !strings.EqualFold(value, "false") {
-			return InvalidParameter(p.Name, "%q is neither true nor false", value)
+			return c.invalid(name, "%q is neither true nor false", value)
 		}
 	case api.String, api.JSON, api.Strings, api.Structs:
 	}
-	if len(p.Enum) > 0 && !slices.Contains(p.Enum, value) {
-		return InvalidParameter(p.Name, "%q is none of %s", value, strings.Join(p.Enum, ", "))
+	return c.checkEnum(p, name)
+}
+
+// checkEnum checks an enumerated value and writes it as the table does.
+func (c checker) checkEnum(p *api.Param, name string) *api.Error {
+	value := c.Get(name)
+	if len(p.Enum) == 0 || slices.Contains(p.Enum, value) {
+		return nil
+	}
+	i := slices.IndexFunc(p.Enum, func(known string) bool { return strings.EqualFold(known, value) })
+	if i < 0 || c.settings.ExactCase {
+		return c.invalid(name, "%q is none of %s", value, strings.Join(p.Enum, ", "))
+	}
+	c.Set(name, p.Enum[i])
+	return nil
+}
+
+func (c checker) checkItems(p *api.Param, name string) *api.Error {
+	var names, prefixes []string
+	if p.Kind == api.Strings {
+		names = c.Names(name)
+	} else {
+		prefixes = c.Prefixes(name)
+	}
+	count := len(names) + len(prefixes)
+	if count == 0 {
+		if p.Required {
+			return missing(p, name+".1")
+		}
+		return nil
+	}
+	if most := p.Most(c.settings); (p.Min != 0 || most != 0) && (int64(count) < p.Min || int64(count) > most) {
+		return c.invalid(name, "%d items are not in %d…%d", count, p.Min, most)
+	}
+	for _, item := range names {
+		if err := c.checkEnum(p, item); err != nil {
+			return err
+		}
+	}
+	for _, prefix := range prefixes {
+		for i := range p.Members {
+			if err := c.check(&p.Members[i], prefix+p.Members[i].Name); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -62,28 +114,11 @@ func missing(p *api.Param, name string) *api.Error {
 	return api.Missing(name)
 }
 
-func checkItems(p *api.Param, params api.Params, settings *api.Settings) *api.Error {
-	var values []string
-	count := 0
-	if p.Kind == api.Strings {
-		values = params.List(p.Name)
-		count = len(values)
-	} else {
-		count = len(params.Items(p.Name))
+// invalid is InvalidParameter with the code of the product.
+func (c checker) invalid(name, hint string, args ...any) *api.Error {
+	err := InvalidParameter(name, hint, args...)
+	if c.malformed != "" {
+		err.Code = c.malformed
 	}
-	if count == 0 {
-		if p.Required {
-			return missing(p, p.Name+".1")
-		}
-		return nil
-	}
-	if most := p.Most(settings); (p.Min != 0 || most != 0) && (int64(count) < p.Min || int64(count) > most) {
-		return InvalidParameter(p.Name, "%d items are not in %d…%d", count, p.Min, most)
-	}
-	for _, value := range values {
-		if len(p.Enum) > 0 && !slices.Contains(p.Enum, value) {
-			return InvalidParameter(p.Name, "%q is none of %s", value, strings.Join(p.Enum, ", "))
-		}
-	}
-	return nil
+	return err
 }

@@ -177,11 +177,6 @@ func leftovers(before, after *state.Cloud) []string {
 	add("instance", keys(before.Instances), keys(after.Instances))
 	add("network interface", keys(before.Interfaces), keys(after.Interfaces))
 	add("", customRoutes(before), customRoutes(after))
-	for id, vswitch := range after.VSwitches {
-		for ip := range vswitch.UsedIPs {
-			left = append(left, fmt.Sprintf("address %s in use in %s", ip, id))
-		}
-	}
 	return left
 }
 
