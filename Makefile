@@ -36,7 +36,8 @@ export GOFLAGS := $(strip -trimpath -gcflags=all=-dwarf=false -ldflags=-s $(GOFL
 # they run would inherit it.
 COMPILER    := GOGC=400 GOMEMLIMIT=1GiB
 
-# The command that runs worlds. It takes the place of its shell, so that a signal to make reaches it.
+# The command that runs worlds. It downloads kube-apiserver and etcd of the versions that it would build, unless DOWNLOAD=never.
+# It takes the place of its shell, so that a signal to make reaches it.
 WORLD       := $(COMPILER) go build -o bin/ ./deploy/tools/local/cmd/world && exec bin/world
 
 # each runs a command in every module and says where it is, so that no module is skipped without notice. It ends with the modules in which

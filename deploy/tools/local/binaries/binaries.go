@@ -1,5 +1,5 @@
-// Package binaries finds or builds the programs of the local world: a Kubernetes control plane and fake kubelets, which are
-// built from Go modules once and kept by version in the user's cache directory, and our own processes.
+// Package binaries finds, downloads or builds the programs of the local world: a Kubernetes control plane and fake kubelets, which are
+// kept by version in the user's cache directory, and our own processes.
 package binaries
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// coreDNSVersion is not in local/kubernetes/go.mod: CoreDNS and Kubernetes do not agree on the versions of what they share.
+// coreDNSVersion is not in tools/local/kubernetes/go.mod: CoreDNS and Kubernetes do not agree on the versions of what they share.
 const coreDNSVersion = "v1.13.1"
 
 // Kubernetes are the paths of the control plane's programs.
@@ -32,6 +32,8 @@ type Config struct {
 	Root string
 	// Assets is a directory with ready-made programs, those of envtest for example; what it lacks is built.
 	Assets string
+	// Downloads are the releases that are taken instead of building, where a network reaches them.
+	Downloads Downloads
 	// CacheDir keeps what was built; empty: the user's cache directory.
 	CacheDir string
 	// Out gets progress lines, since the first build takes minutes.
@@ -61,12 +63,18 @@ type Node struct {
 	CoreDNS string
 }
 
-// EnsureKubernetes returns the control plane's programs and builds those that are missing.
+// EnsureKubernetes returns the control plane's programs, and downloads or builds those that are missing.
 func EnsureKubernetes(ctx context.Context, cfg Config) (Kubernetes, error) {
 	var k Kubernetes
+	versions, err := requirements(ctx, filepath.Join(cfg.Root, "deploy/tools/local/kubernetes"))
+	if err != nil {
+		return Kubernetes{}, err
+	}
+	const etcd = "go.etcd.io/etcd/server/v3"
 	control, err := kubernetes(ctx, cfg.Root, "2 to 5 minutes", []program{
-		{path: &k.Etcd, name: "etcd", pkg: "go.etcd.io/etcd/server/v3"},
-		{path: &k.APIServer, name: "kube-apiserver", pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
+		{path: &k.Etcd, name: "etcd", pkg: etcd, download: cfg.Downloads.etcd(versions[etcd])},
+		{path: &k.APIServer, name: "kube-apiserver", pkg: "k8s.io/kubernetes/cmd/kube-apiserver",
+			download: cfg.Downloads.kubernetes("kube-apiserver", versions["k8s.io/kubernetes"])},
 		{path: &k.Controllers, name: "kube-controllers", pkg: "alicloud-controllers.dev/deploy/tools/local/kubernetes/controllers"},
 	})
 	if err != nil {
@@ -132,7 +140,7 @@ func ensureAll(ctx context.Context, cfg Config, recipes ...recipe) error {
 	return nil
 }
 
-// ensure sets the paths of the recipe's programs and builds those that neither the assets nor the cache has. A lock keeps two worlds that
+// ensure sets the paths of the recipe's programs and builds those that neither the assets nor the cache has, or downloads them. A lock keeps two worlds that
 // start at the same time from building the same thing twice.
 func ensure(ctx context.Context, cfg Config, r recipe) error {
 	dir := filepath.Join(cfg.CacheDir, r.directory)
@@ -155,8 +163,7 @@ func ensure(ctx context.Context, cfg Config, r recipe) error {
 		return err
 	}
 	defer unlock()
-	missing := r.missing()
-	if len(missing) == 0 {
+	if len(r.missing()) == 0 {
 		return nil
 	}
 	// No other process builds here, so that a build was killed if its directory is there.
@@ -169,7 +176,7 @@ func ensure(ctx context.Context, cfg Config, r recipe) error {
 			return fmt.Errorf("remove a build that was killed: %w", err)
 		}
 	}
-	return r.build(ctx, dir, missing, cfg.Out)
+	return r.provide(ctx, dir, cfg.Out)
 }
 
 func executable(path string) bool {

@@ -24,6 +24,8 @@ type program struct {
 	path *string
 	name string
 	pkg  string
+	// download is nil if the program is always built.
+	download *download
 }
 
 // recipe says how to build programs with one go command, which compiles what they share once and links one while it compiles the other.
@@ -43,7 +45,7 @@ const (
 	kubernetesFlags = "-gcflags=k8s.io/kubernetes/...=-dwarf=false -l"
 )
 
-// kubernetes builds programs with the versions that local/kubernetes/go.mod requires, and keeps them by the digest of what it
+// kubernetes builds programs with the versions that tools/local/kubernetes/go.mod requires, and keeps them by the digest of what it
 // pins and of the program that is ours.
 func kubernetes(ctx context.Context, root, took string, programs []program) (recipe, error) {
 	dir := filepath.Join(root, "deploy/tools/local/kubernetes")

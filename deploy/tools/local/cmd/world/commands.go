@@ -65,7 +65,7 @@ func start(ctx context.Context, o options) (*world.World, error) {
 	})
 }
 
-// ensureKubernetes builds the control plane if the cache does not have it.
+// ensureKubernetes downloads or builds the control plane if the cache does not have it.
 func ensureKubernetes(ctx context.Context) (binaries.Kubernetes, error) {
 	cfg, err := building()
 	if err != nil {
@@ -76,7 +76,15 @@ func ensureKubernetes(ctx context.Context) (binaries.Kubernetes, error) {
 
 func building() (binaries.Config, error) {
 	root, err := binaries.Root()
-	return binaries.Config{Root: root, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Out: os.Stdout}, err
+	cfg := binaries.Config{Root: root, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Out: os.Stdout, Downloads: binaries.Releases()}
+	switch choice := os.Getenv("DOWNLOAD"); choice {
+	case "", "auto":
+	case "never":
+		cfg.Downloads = binaries.Downloads{}
+	default:
+		return cfg, fmt.Errorf("DOWNLOAD is %q; use auto or never", choice)
+	}
+	return cfg, err
 }
 
 // prepare does the long part of what the other commands and the end-to-end tests need, so that no time limit is on it.

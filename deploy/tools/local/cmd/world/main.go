@@ -3,10 +3,11 @@
 //	world up   [-dir DIR] [-bin DIR] [-nodes N] [-controllers lb,node,route|none]   brings a world up and stays
 //	world down [-dir DIR]                                                           stops it
 //	world demo [-bin DIR]                                                           shows what it does and leaves nothing
-//	world prepare                                                                   builds the control plane into the cache
-//	world prepare-node                                                              builds it and the programs of a real node
+//	world prepare                                                                   puts the control plane into the cache
+//	world prepare-node                                                              does that, and builds the programs of a real node
 //
-// KUBEBUILDER_ASSETS names a directory with kube-apiserver and etcd, which then need not be built.
+// KUBEBUILDER_ASSETS names a directory with kube-apiserver and etcd, which are then taken from there. Otherwise those of the releases are
+// downloaded where there is a network, and built where there is none; DOWNLOAD=never builds them always.
 package main
 
 import (
