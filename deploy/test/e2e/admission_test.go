@@ -208,7 +208,7 @@ func (d door) testOthers(t *testing.T) {
 		"no load balancer": func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
 		"class":            func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("example.com/lb") },
 		"class of old":     func(s *corev1.Service) { s.Annotations["service.beta.kubernetes.io/class"] = "other" },
-		"tunnel":           func(s *corev1.Service) { s.Annotations[annotationPrefix+"tunnel-type"] = "" },
+		"tunnel":           func(s *corev1.Service) { s.Annotations[annotationPrefix+"tunnel-type"] = "x" },
 		"type":             func(s *corev1.Service) { s.Annotations[annotationPrefix+"type"] = "nlb" },
 	} {
 		s := newService("others", map[string]string{"bandwidth": "x"}, 80)

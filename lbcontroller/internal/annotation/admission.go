@@ -67,7 +67,7 @@ func served(object string) string {
 	return fmt.Sprintf(`%[1]s.spec.type == 'LoadBalancer' && !has(%[1]s.spec.loadBalancerClass) &&
   %[1]s.metadata.?annotations[?'%[2]s'].orValue('') == '' &&
   %[1]s.metadata.?annotations[?'%[3]s'].orValue('') == '' &&
-  !%[1]s.metadata.?annotations[?'%[4]s'].hasValue()`, object, Class, LoadBalancerType, TunnelType)
+  %[1]s.metadata.?annotations[?'%[4]s'].orValue('') == ''`, object, Class, LoadBalancerType, TunnelType)
 }
 
 // items are the parts of a list, in CEL.

@@ -107,11 +107,26 @@ func IsSet(annotations map[string]string, key string) bool {
 func (p Parser) AppliedNote(annotations map[string]string) string {
 	var keys []string
 	for _, spec := range p.table() {
-		if (spec.Reset != "" || spec.Removal == Keeps) && IsSet(annotations, spec.Key) {
+		switch _, value, set := lookup(annotations, spec.Key); {
+		case spec.Key == ACLStatus:
+			if on, _ := parseSwitch(value); on || !set && restricted(annotations) {
+				keys = append(keys, spec.Key)
+			}
+		case (spec.Reset != "" || spec.Removal == Keeps) && set:
 			keys = append(keys, spec.Key)
 		}
 	}
 	return strings.Join(keys, ",")
+}
+
+// restricted reports that ACLStatus has put access control in force. That is noted until the annotation says otherwise: its absence opens nothing.
+func restricted(annotations map[string]string) bool {
+	return slices.Contains(splitList(annotations[Applied]), ACLStatus)
+}
+
+// Guarded reports that access control was put in force and that nothing says any more whether it is to be.
+func Guarded(annotations map[string]string) bool {
+	return restricted(annotations) && !IsSet(annotations, ACLStatus)
 }
 
 // lookup finds a key under either prefix. An empty value under the current prefix hides the legacy key and counts as not set. Most keys of the

@@ -62,16 +62,18 @@ func TestB05ReplacesAnInstanceThatIsGone(t *testing.T) {
 	})
 }
 
-// The existing CCM ignores a class that is added to a live Service, and leaks the CLB at its next start.
+// The existing CCM ignores a class that is added to a live Service, and leaks the CLB at its next start. Here it goes once that is confirmed.
 func TestB06ClassOnALiveServiceReleases(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Service){
 		"class":       func(svc *corev1.Service) { svc.Annotations = map[string]string{annotation.Class: "other"} },
-		"tunnel type": func(svc *corev1.Service) { svc.Annotations = map[string]string{annotation.TunnelType: ""} },
+		"tunnel type": func(svc *corev1.Service) { svc.Annotations = map[string]string{annotation.TunnelType: "x"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
 				w.create(web())
 				w.update(change)
+				check(t, "instances before the confirmation", 1, len(w.instances()))
+				w.update(func(svc *corev1.Service) { svc.Annotations[annotation.ConfirmRelease] = "true" })
 				check(t, "instances", 0, len(w.instances()))
 				check(t, "finalizers", 0, len(w.service().Finalizers))
 			})

@@ -197,11 +197,11 @@ func TestConditionsAfterAFailedWrite(t *testing.T) {
 // TestEventsAfterAFailedWrite: what was done has its events, though the API server didn't take the status after it.
 func TestEventsAfterAFailedWrite(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		w.create(web(annotated(annotation.ACLStatus, "on"), annotated(annotation.ACLID, "acl-1"), annotated(annotation.ACLType, "white")))
+		w.create(web(annotated(annotation.Scheduler, "wrr"), annotated(annotation.Cookie, "c")))
 		w.events.take()
 		w.failStatus()
-		w.update(without(annotation.ACLStatus))
-		w.hasEvents("the change", "AccessControlOff", "EnsuredLoadBalancer", "FailedUpdateStatus")
+		w.update(without(annotation.Scheduler))
+		w.hasEvents("the change", "EnsuredLoadBalancer", "FailedUpdateStatus")
 	})
 }
 

@@ -101,8 +101,11 @@ func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Li
 		s.applied = k.appliedDigest(s)
 		k.certs.Use(s.key, certificatesOf(s.want.Desired.Listeners))
 	}
+	if k.isUnconfirmed(s.svc) {
+		return k.awaitConfirmation(ctx, s, backendsOf(s.want, err))
+	}
 	if err != nil {
-		return k.serve(ctx, s, backendsOf(err), err)
+		return k.serve(ctx, s, backendsOf(s.want, err), err)
 	}
 	if s.policy == PolicyReport {
 		return k.report(ctx, s)
@@ -197,12 +200,15 @@ func (k *Kind) learn(ctx context.Context, err error) error {
 	return k.instances.Learn(ctx, slices.Compact(ids))
 }
 
-// backendsOf returns the wanted servers of an invalid Service, if they are known.
-func backendsOf(err error) *model.Desired {
+// backendsOf returns the wanted servers of a Service, which may be invalid, if they are known.
+func backendsOf(want desired.Result, err error) *model.Desired {
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 		return invalid.Backends
 	}
-	return nil
+	if want.Desired.Reuse.ID == "" {
+		return want.Desired
+	}
+	return reuse.Anywhere(want.Desired, want.OwnGroups, nil)
 }
 
 // current reports whether the Service, which may have been read anew, still asks for the CLB for which it was built.
@@ -277,9 +283,6 @@ func (k *Kind) carryOut(ctx context.Context, s subject, d decision) (subject, do
 	}
 	s, result := k.execute(ctx, s, d.plan, d.known.observed)
 	result.changed = true
-	if s.view.Reverts(annotation.ACLStatus) {
-		result.events = append(result.events, opened(d.known.observed, result.observed)...)
-	}
 	return s, result
 }
 

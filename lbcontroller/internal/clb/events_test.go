@@ -147,10 +147,6 @@ func warnings() map[string]struct {
 			l.service.Annotations[annotation.Class] = "other"
 			l.seed(w)
 		}},
-		"AccessControlOff": {next: "set it to on to restrict the access again", lead: func(w *world) {
-			w.create(web(annotated(annotation.ACLStatus, "on"), annotated(annotation.ACLID, "acl-1"), annotated(annotation.ACLType, "white")))
-			w.update(without(annotation.ACLStatus))
-		}},
 		"UnknownAnnotation": {next: "correct or remove it", lead: func(w *world) { w.create(web(annotated("qwertyuiop", "1"))) }},
 		"IPModeDropped": {next: "upgrade it to Kubernetes 1.30, or publish a name", lead: func(w *world) {
 			w.dropIPModes()

@@ -341,7 +341,7 @@ func TestAnothersStatusStays(t *testing.T) {
 		w.create(web())
 		theirs := []corev1.LoadBalancerIngress{{IP: "203.0.113.1"}}
 		w.update(func(svc *corev1.Service) {
-			svc.Annotations = map[string]string{annotation.Class: "other"}
+			svc.Annotations = map[string]string{annotation.Class: "other", annotation.ConfirmRelease: "true"}
 			svc.Status.LoadBalancer.Ingress = theirs
 		})
 		check(t, "instances", 0, len(w.instances()))
@@ -380,7 +380,7 @@ func TestAnnotationsWithoutEffect(t *testing.T) {
 }
 
 // TestClassAtTheTakeover: the existing CCM overlooks that a Service got a class, so its CLB may be in use. It is released when somebody confirms
-// that; a Service that this controller has served gives it up at once.
+// that, as it is for a Service that this controller has served.
 func TestClassAtTheTakeover(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		l := newLegacy()
@@ -398,7 +398,8 @@ func TestClassAtTheTakeover(t *testing.T) {
 		w.stop()
 		w.update(func(svc *corev1.Service) { svc.Annotations = map[string]string{annotation.Class: "other"} })
 		w.start()
-		check(t, "instances", 0, len(w.instances()))
+		check(t, "instances", 1, len(w.instances()))
+		w.hasEvents("what to do", "Warning ReleaseUnconfirmed", annotation.ConfirmRelease)
 	})
 }
 

@@ -120,7 +120,7 @@ func (k *Kind) run(ctx context.Context) error {
 
 // Interest implements controller.Kind.
 func (k *Kind) Interest(svc *corev1.Service) controller.Interest {
-	i := controller.Interest{Wanted: k.wants(svc)}
+	i := controller.Interest{Wanted: k.wants(svc) || k.isUnconfirmed(svc)}
 	if !i.Wanted && !isHeld(svc) {
 		return i
 	}
@@ -134,12 +134,11 @@ func (k *Kind) Interest(svc *corev1.Service) controller.Interest {
 
 // wants reports whether a Service shall have a CLB.
 func (k *Kind) wants(svc *corev1.Service) bool {
-	_, tunnel := svc.Annotations[annotation.TunnelType]
 	return svc.DeletionTimestamp == nil &&
 		svc.Spec.Type == corev1.ServiceTypeLoadBalancer &&
 		svc.Spec.LoadBalancerClass == nil &&
 		svc.Annotations[annotation.Class] == "" &&
-		!tunnel &&
+		svc.Annotations[annotation.TunnelType] == "" &&
 		(!k.ByLoadBalancerType || svc.Annotations[annotation.LoadBalancerType] == "")
 }
 

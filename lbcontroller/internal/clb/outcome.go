@@ -131,36 +131,12 @@ func (s subject) addWarnings(o *controller.Outcome, observed model.Observed) (qu
 	} else {
 		quiet = append(quiet, controller.ReasonKept)
 	}
-	if !s.view.Reverts(annotation.ACLStatus) {
-		quiet = append(quiet, controller.ReasonOpened)
-	}
 	if !s.view.Preserved() {
 		quiet = append(quiet, controller.ReasonPreserved)
 	} else {
 		o.Events = append(o.Events, controller.Warningf(controller.ReasonPreserved, "CLB %s will be kept when the Service goes; remove annotation %s%s to have it released then", id, annotation.Prefix, annotation.PreserveOnDelete))
 	}
 	return quiet
-}
-
-// opened says which listeners have lost their access control.
-func opened(before, after model.Observed) []controller.Event {
-	lists := map[model.ListenerKey][]string{}
-	for _, l := range before.Listeners {
-		if l.Config.GetAclEnabled() {
-			lists[l.Key] = l.Config.GetAclIds()
-		}
-	}
-	var texts []string
-	for _, l := range after.Listeners {
-		if ids, had := lists[l.Key]; had && !l.Config.GetAclEnabled() {
-			texts = append(texts, fmt.Sprintf("%d/%s (was restricted by %s)", l.Key.Port, model.ProtocolName(l.Key.Protocol), strings.Join(ids, ", ")))
-		}
-	}
-	if len(texts) == 0 {
-		return nil
-	}
-	return []controller.Event{controller.Donef(controller.ReasonOpened, "CLB %s lets everyone in, because annotation %s%s was removed: %s; set it to on to restrict the access again",
-		after.InstanceID, annotation.Prefix, annotation.ACLStatus, joined(texts))}
 }
 
 // looks are the times to look at a Service again: when the cloud must be read, when it may take more servers, and when pods may have got their network interface.

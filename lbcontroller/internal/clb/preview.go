@@ -103,8 +103,8 @@ func (k *Kind) previewRelease(ctx context.Context, r controller.Request, result 
 		return err
 	}
 	result.LoadBalancer = observed.InstanceID
-	if k.isOverlooked(r.Service) {
-		result.Refused = []string{overlooked(r.Service)}
+	if k.isUnconfirmed(r.Service) {
+		result.Refused = []string{unconfirmed(r.Service)}
 		return nil
 	}
 	policy, released := k.policyOf(view), plan.Release(observed, view.Preserved())

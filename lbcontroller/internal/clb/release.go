@@ -2,7 +2,6 @@ package clb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
@@ -34,13 +32,6 @@ func (k *Kind) release(ctx context.Context, r controller.Request) controller.Out
 		return o
 	}
 	var o controller.Outcome
-	if k.isOverlooked(r.Service) {
-		text := overlooked(r.Service)
-		return controller.Outcome{
-			Err: errors.New(text), Reason: controller.ReasonRefused, Retry: controller.Retry{Mode: controller.RetryNever},
-			Events: []controller.Event{controller.Warningf(controller.ReasonUnconfirmed, "%s", text)},
-		}
-	}
 	policy := k.policyOf(view)
 	if policy == PolicyReport {
 		return k.holdRelease(r, policy, "releasing the CLB "+r.Service.Labels[LabelLoadBalancerID])
@@ -113,18 +104,29 @@ func (k *Kind) kept(policy Policy, r controller.Request, view desired.View, p pl
 	return ""
 }
 
-// isOverlooked reports that a Service got a class or a tunnel type while the existing CCM served it, which overlooks that and serves on. Whether
-// this controller has served a Service is in its conditions.
-func (k *Kind) isOverlooked(svc *corev1.Service) bool {
-	return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && !k.wants(svc) &&
-		svc.Labels[LabelHash] != "" && svc.Annotations[annotation.ConfirmRelease] != "true" &&
-		!slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == controller.ConditionReady })
+// isUnconfirmed reports that a Service which stays one of type LoadBalancer no longer asks for the CLB that it has, because it got a class, a tunnel
+// type or another kind. That may be a mistake, and address and CLB can't be had back; or it was so before the takeover, as the existing CCM
+// overlooks it and serves on.
+func (k *Kind) isUnconfirmed(svc *corev1.Service) bool {
+	has := svc.Labels[LabelHash] != "" || svc.Labels[LabelLoadBalancerID] != "" || len(claimsOf(svc)) > 0 || len(published(svc)) > 0
+	return has && isHeld(svc) && svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && !k.wants(svc) &&
+		svc.Annotations[annotation.ConfirmRelease] != "true"
 }
 
-// overlooked says what to do about such a Service.
-func overlooked(svc *corev1.Service) string {
-	return fmt.Sprintf("the Service has a class or a tunnel type and the CLB %s of before this controller; it is kept until annotation %s: \"true\" confirms that nobody needs it, or the class is removed",
-		svc.Labels[LabelLoadBalancerID], annotation.ConfirmRelease)
+// unconfirmed says what to do about such a Service.
+func unconfirmed(svc *corev1.Service) string {
+	return fmt.Sprintf("the Service has a class, a tunnel type or another type of load balancer, and CLB %s, which is kept and goes on serving until annotation %s: \"true\" "+
+		"confirms that nobody needs it; otherwise take back what was changed", svc.Labels[LabelLoadBalancerID], annotation.ConfirmRelease)
+}
+
+// awaitConfirmation keeps the servers of such a Service right, and nothing else.
+func (k *Kind) awaitConfirmation(ctx context.Context, s subject, backends *model.Desired) controller.Outcome {
+	text := unconfirmed(s.svc)
+	o := k.serve(ctx, s, backends, &desired.InvalidError{Problems: []string{text}})
+	if o.Reason == controller.ReasonInvalid {
+		o.Reason, o.Events = controller.ReasonRefused, []controller.Event{controller.Warningf(controller.ReasonUnconfirmed, "%s", text)}
+	}
+	return o
 }
 
 // isAnothers reports that a Service which went over to another controller shows that controller's address, not that of the CLB which is

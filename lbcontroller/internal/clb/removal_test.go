@@ -131,34 +131,8 @@ func TestForwardPortOfOthers(t *testing.T) {
 	})
 }
 
-// TestRemovedAccessControl: removing acl-status opens the listener, which is reported each time; switching it off by its value needs no
-// warning, and a takeover opens nothing.
-func TestRemovedAccessControl(t *testing.T) {
-	acl := func(svc *corev1.Service) {
-		annotated(annotation.ACLStatus, "on")(svc)
-		annotated(annotation.ACLID, "acl-1")(svc)
-		annotated(annotation.ACLType, "white")(svc)
-	}
-	inWorld(t, 1, func(w *world) {
-		w.create(web(acl))
-		for range 2 {
-			check(t, "access control", true, w.onlyListener().GetAclEnabled())
-			w.events.take()
-			w.update(without(annotation.ACLStatus))
-			check(t, "access control without the annotation", false, w.onlyListener().GetAclEnabled())
-			events := strings.Join(w.events.take(), "\n")
-			if strings.Count(events, "AccessControlOff") != 1 || !strings.Contains(events, "80/tcp (was restricted by acl-1)") {
-				t.Errorf("events:\n%s", events)
-			}
-			w.update(acl)
-		}
-		w.events.take()
-		w.update(annotated(annotation.ACLStatus, "off"))
-		check(t, "access control that is switched off", false, w.onlyListener().GetAclEnabled())
-		if events := strings.Join(w.events.take(), "\n"); strings.Contains(events, "AccessControlOff") {
-			t.Errorf("what the user asks for needs no warning:\n%s", events)
-		}
-	})
+// TestAccessControlAtTheTakeover: what a user put in force in the console stays.
+func TestAccessControlAtTheTakeover(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		l := newLegacy()
 		c := l.listeners[0].GetConfig()

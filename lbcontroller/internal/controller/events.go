@@ -35,8 +35,7 @@ const (
 	ReasonCertificate     = "CertificateEnds"           // Warning: a server certificate is missing, has ended, or ends within 30 days.
 	ReasonDrift           = "DriftReported"             // Warning: a user or another tool has changed the load balancer, and the configuration leaves that so.
 	ReasonHeld            = "HeldByPolicy"              // Warning: the policy (report or upsert-only) keeps changes back; the text lists them.
-	ReasonUnconfirmed     = "ReleaseUnconfirmed"        // Warning: a Service with a class has the CLB of before the takeover, which is released once that is confirmed.
-	ReasonOpened          = "AccessControlOff"          // Warning: removing acl-status has opened listeners to everyone.
+	ReasonUnconfirmed     = "ReleaseUnconfirmed"        // Warning: a Service that got a class or tunnel type keeps its load balancer until the release is confirmed.
 	ReasonUnknown         = "UnknownAnnotation"         // Warning: an annotation under the controller's prefix has no effect: it may be misspelt.
 	ReasonReadinessGate   = "FailedUpdateReadinessGate" // Warning: the API server refused the condition of a pod's readiness gate; it is written again.
 	ReasonBrakeOn         = "BrakeOn"                   // Warning on the namespace kube-system: most nodes turned NotReady together; their servers stay for now.

@@ -134,6 +134,7 @@ func Build(cfg Config, in Input) (Result, error) {
 	d.Groups = b.groups()
 	d.Former = b.former()
 	d.Mapped = b.mappedNames()
+	d.Guarded = annotation.Guarded(svc.Annotations)
 	b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
 	if b.values.On(annotation.DefaultServerGroup) && in.View.Mode == backend.Pods {
 		b.warn("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; remove it", annotation.Prefix, annotation.DefaultServerGroup)

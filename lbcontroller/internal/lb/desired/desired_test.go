@@ -403,10 +403,10 @@ func TestListeners(t *testing.T) {
 		t.Errorf("listeners (-want +got):\n%s", diff)
 	}
 
-	plain := mustBuild(t, testConfig(), service(map[string]string{annotation.PersistenceTimeout: "0", annotation.ACLID: "acl-1", annotation.ConnectionDrainTimeout: "20"}), nil).Desired.Listeners
+	plain := mustBuild(t, testConfig(), service(map[string]string{annotation.PersistenceTimeout: "0", annotation.ACLStatus: "off", annotation.ACLID: "acl-1", annotation.ConnectionDrainTimeout: "20"}), nil).Desired.Listeners
 	wantPlain := model.Listener{
 		Key: model.ListenerKey{Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}, Group: "k8s/30080/web/default/c",
-		Config:   &slbv1.ListenerConfig{Description: new("k8s/80/web/default/c"), PersistenceTimeout: proto.Int32(0)},
+		Config:   &slbv1.ListenerConfig{Description: new("k8s/80/web/default/c"), PersistenceTimeout: proto.Int32(0), AclEnabled: new(false)},
 		Defaults: &slbv1.ListenerConfig{Scheduler: new("rr"), BandwidthMbps: proto.Int32(-1)},
 	}
 	if diff := cmp.Diff(wantPlain, plain[0], protocmp.Transform()); diff != "" {
@@ -438,12 +438,12 @@ func TestInstance(t *testing.T) {
 	}
 	intranet := mustBuild(t, cfg, service(map[string]string{
 		annotation.AddressType: "intranet", annotation.InstanceChargeType: "PayBySpec", annotation.AdditionalTags: "a=b", annotation.DeleteProtection: "off",
-		annotation.ModificationProtection: "NonProtection", annotation.ChargeType: "paybybandwidth", annotation.Bandwidth: "100", annotation.IPVersion: "ipv6",
+		annotation.ModificationProtection: "NonProtection", annotation.ChargeType: "paybybandwidth", annotation.Bandwidth: "100",
 		annotation.ResourceGroupID: "rg-1", annotation.Name: "mine", annotation.MasterZone: "z1", annotation.SlaveZone: "z2", annotation.Address: "10.0.0.9",
 	}), nil).Desired.Instance
 	got := intranet.Spec
 	if diff := cmp.Diff([]any{
-		"mine", "vpc-1", "vsw-a", true, "slb.s1.small", 3, false, false, int32(100), slbv1.IpVersion_IP_VERSION_IPV6, "rg-1", "z1", "z2", "10.0.0.9",
+		"mine", "vpc-1", "vsw-a", true, "slb.s1.small", 3, false, false, int32(100), slbv1.IpVersion_IP_VERSION_UNSPECIFIED, "rg-1", "z1", "z2", "10.0.0.9",
 	}, []any{
 		got.GetName(), got.GetVpcId(), got.GetVswitchId(), intranet.AnyVSwitch, got.GetSpec(), len(got.GetTags()), got.GetDeleteProtection(),
 		got.GetModificationProtection() != nil, got.GetBandwidthMbps(), got.GetIpVersion(), got.GetResourceGroupId(), got.GetMasterZoneId(), got.GetSlaveZoneId(), got.GetAddress(),

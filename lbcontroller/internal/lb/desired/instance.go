@@ -57,6 +57,7 @@ func (b *builder) instance() model.Instance {
 		spec.IpVersion = slbv1.IpVersion_IP_VERSION_IPV6
 	}
 	b.billing(spec)
+	b.checkAddress()
 	anyVSwitch := b.network(spec)
 	tags := b.additionalTags(spec)
 	return model.Instance{
@@ -109,12 +110,25 @@ func (b *builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch boo
 	return true
 }
 
+// checkAddress reports a private address that is asked for a CLB which will be public.
+func (b *builder) checkAddress() {
+	v := b.values
+	if b.isNew() && v.Has(annotation.Address) && (v.Text(annotation.AddressType) != "intranet" || v.Text(annotation.IPVersion) == "ipv6") {
+		b.misfit(annotation.Address, "it together with annotation "+annotation.Prefix+annotation.AddressType+": intranet, and not with ip-version ipv6")
+	}
+}
+
+// isNew reports whether the Service certainly has no CLB yet.
+func (b *builder) isNew() bool {
+	svc := b.view.Service
+	return b.reuse.ID == "" && svc.Labels[ownership.LabelLoadBalancerID] == "" && len(svc.Status.LoadBalancer.Ingress) == 0
+}
+
 // networkType returns the asked network of the address. A new CLB can only have the one that belongs to its address type.
 func (b *builder) networkType(spec *slbv1.CreateLoadBalancerRequest) string {
 	asked := b.values.Text(annotation.NetworkType)
 	inVPC := spec.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTRANET
-	isNew := b.reuse.ID == "" && b.view.Service.Labels[ownership.LabelLoadBalancerID] == "" && len(b.view.Service.Status.LoadBalancer.Ingress) == 0
-	if asked != "" && isNew && (asked == "vpc") != inVPC {
+	if asked != "" && b.isNew() && (asked == "vpc") != inVPC {
 		b.misfit(annotation.NetworkType, "vpc for an intranet CLB, or classic for a public one: the cloud offers no other networks")
 	}
 	return asked

@@ -19,6 +19,7 @@ func (b *builder) listeners() []model.Listener {
 	if b.reuse.ID != "" && !b.reuse.Listeners {
 		return nil
 	}
+	b.checkAccess()
 	protocols := b.protocols()
 	forwards, extensions := b.forwards(protocols), b.extensions()
 	var listeners []model.Listener
@@ -100,6 +101,20 @@ func (b *builder) onlyPort(port corev1.ServicePort) bool {
 		}
 	}
 	return count == 1
+}
+
+// checkAccess reports access lists that would not be in force: who writes them believes to be protected.
+func (b *builder) checkAccess() {
+	v, set := b.values, func(key string) bool { return annotation.IsSet(b.view.Service.Annotations, key) }
+	for _, key := range []string{annotation.ACLID, annotation.ACLType} {
+		switch {
+		case !set(annotation.ACLStatus) && set(key):
+			b.problem("annotation %s has no effect without annotation %s: set that to on to restrict the access, or to off", v.Name(key), annotation.Prefix+annotation.ACLStatus)
+			return
+		case v.On(annotation.ACLStatus) && !set(key):
+			b.problem("annotation %s is missing: annotation %s needs it to restrict the access", annotation.Prefix+key, v.Name(annotation.ACLStatus))
+		}
+	}
 }
 
 // checkProtocols reports listener annotations that don't fit the protocols in use.

@@ -27,6 +27,8 @@ type Desired struct {
 	// Mapped are the names of the groups that have the servers of a user's vServer group, by its id, for a Service that maps ports to such groups and
 	// names no CLB any more.
 	Mapped map[string]string
+	// Guarded says that access control was put in force and that nothing says any more whether it is to be: no listener may be made without it.
+	Guarded bool
 }
 
 // Reuse names a user's instance that the Service takes. The zero value is for a Service that has one of its own.

@@ -33,6 +33,7 @@ func Diff(d *model.Desired, o model.Observed) Plan {
 		last = append(last, p.instance(d, o)...)
 	}
 	p.add(last)
+	p.openNothing(d, o)
 	p.mark(d, o)
 	return p
 }

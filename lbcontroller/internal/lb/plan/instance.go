@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -63,6 +64,41 @@ func (p *Plan) fixed(want *slbv1.CreateLoadBalancerRequest, asked model.Asked, h
 	check(asked.ResourceGroup, "resource-group-id", want.GetResourceGroupId(), have.GetResourceGroupId())
 	check(asked.Zones && want.GetMasterZoneId() != "", "master-zoneid", want.GetMasterZoneId(), have.GetMasterZoneId())
 	check(asked.Zones && want.GetSlaveZoneId() != "", "slave-zoneid", want.GetSlaveZoneId(), have.GetSlaveZoneId())
+}
+
+// openNothing refuses new listeners that would let in whom the Service means to keep out, and with a new one the end of the one on its port.
+func (p *Plan) openNothing(d *model.Desired, o model.Observed) {
+	want, have := d.Instance.Spec.GetAddressType(), o.Instance.GetAddressType()
+	isPublic := o.InstanceID != "" && d.Instance.Asked.AddressType && want == slbv1.AddressType_ADDRESS_TYPE_INTRANET && have != want
+	if !isPublic && !d.Guarded {
+		return
+	}
+	ports := map[int32]bool{}
+	var texts []string
+	for action := range p.Actions() {
+		if create, ok := action.(CreateListener); ok {
+			ports[create.Listener.Key.Port] = true
+			texts = append(texts, KeyText(create.Listener.Key))
+		}
+	}
+	if len(texts) == 0 {
+		return
+	}
+	*p, _ = p.Without(func(action Action) bool {
+		switch a := action.(type) {
+		case CreateListener:
+			return true
+		case DeleteListener:
+			return ports[a.Key.Port]
+		}
+		return false
+	})
+	if isPublic {
+		p.refuse("no listener is made on the public CLB for %s, as annotation address-type asks for an intranet one", strings.Join(texts, ", "))
+	} else {
+		p.refuse("no listener is made for %s, as annotation acl-status is gone, by which the access was restricted; set it to on, with acl-id and acl-type, or to off",
+			strings.Join(texts, ", "))
+	}
 }
 
 // billing compares how the instance and its traffic are paid for.
