@@ -110,6 +110,8 @@ const (
 	InstanceNotFound Reason = "INSTANCE_NOT_FOUND"
 	// NetworkInterfaceNotFound: a complete answer of the cloud lacks the network interface.
 	NetworkInterfaceNotFound Reason = "NETWORK_INTERFACE_NOT_FOUND"
+	// SecurityGroupNotFound: no such security group.
+	SecurityGroupNotFound Reason = "SECURITY_GROUP_NOT_FOUND"
 	// VpcNotFound: no such VPC.
 	VpcNotFound Reason = "VPC_NOT_FOUND"
 	// RouteTableNotFound: no such route table.

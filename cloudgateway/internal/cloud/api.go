@@ -5,6 +5,9 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -85,8 +88,18 @@ type TagList struct {
 	Tag []struct{ TagKey, TagValue, Key, Value string }
 }
 
-// TagsInto decodes the tags of a resource.
-func TagsInto(into *[]*commonv1.Tag) *Decoder { return Via(into, TagList.Decode) }
+// TagsInto decodes the tags of a resource. Some answers have them as a plain list.
+func TagsInto(into *[]*commonv1.Tag) *Decoder {
+	return One(into, func(value []byte) ([]*commonv1.Tag, error) {
+		var tags TagList
+		if len(value) > 0 && value[0] == '[' {
+			err := openapi.Decode(value, &tags.Tag)
+			return tags.Decode(), err
+		}
+		err := openapi.Decode(value, &tags)
+		return tags.Decode(), err
+	})
+}
 
 // Decode gives the tags, ordered by key.
 func (l TagList) Decode() []*commonv1.Tag {
@@ -131,7 +144,8 @@ func TagCalls(product openapi.Product, kind, id string, set []*commonv1.Tag, rem
 	return calls
 }
 
-// As says what it is that the cloud has not found, for which it has one word where it is about tags or resource groups.
+// As gives an absence for which the cloud has one word, as where it is about tags, the reason that says what is absent. It is only for calls that
+// name nothing else.
 func As(reason rpcerr.Reason, err error) error {
 	e, ok := rpcerr.From(err)
 	if !ok || e.Reason != rpcerr.NotFoundReason {
@@ -140,4 +154,14 @@ func As(reason rpcerr.Reason, err error) error {
 	exact := *e
 	exact.Reason = reason
 	return &exact
+}
+
+// OfWhole is the error of reading a thing with its parts. That a part is absent is not said of the thing, whose own absence has the reason: the part
+// went while it was read.
+func OfWhole(absent rpcerr.Reason, err error) error {
+	e, ok := rpcerr.From(err)
+	if !ok || e.Code != codes.NotFound || e.Reason == absent {
+		return err
+	}
+	return rpcerr.Errorf(rpcerr.CloudUnavailable, "a part went while it was read: %v", err).WithRetry(time.Second)
 }

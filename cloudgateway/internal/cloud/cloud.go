@@ -58,7 +58,8 @@ func Busy(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceBusy }
 // read of all as soon as a RAM policy forbids it of one.
 func BlamesItem(err error) bool {
 	e, ok := rpcerr.From(err)
-	return ok && (e.Code == codes.InvalidArgument || e.Code == codes.NotFound || e.Reason == rpcerr.CloudForbidden)
+	_, odd := errors.AsType[unreadable](err)
+	return odd || ok && (e.Code == codes.InvalidArgument || e.Code == codes.NotFound || e.Reason == rpcerr.CloudForbidden)
 }
 
 // Unclear reports whether a write may or may not have been executed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,39 +107,60 @@ func TestParams(t *testing.T) {
 	}
 }
 
+// TestNumbered: each page has the items that its letters stand for.
 func TestNumbered(t *testing.T) {
 	tests := []struct {
 		name   string
-		pages  []int // items of each page
-		totals []int // that each page names
-		calls  int
-		failed bool
+		pages  []string // in the order of the calls
+		totals []int    // that each page names
+		want   string   // empty: an error
+		calls  string   // the numbers of the pages
 	}{
-		{name: "empty", pages: []int{0}, totals: []int{0}, calls: 1},
-		{name: "one page", pages: []int{7}, totals: []int{7}, calls: 1},
-		{name: "exactly two pages", pages: []int{10, 10}, totals: []int{20, 20}, calls: 2},
-		{name: "something came between two pages", pages: []int{10, 2}, totals: []int{11, 12}, calls: 2},
-		{name: "something vanished between two pages", pages: []int{10, 9}, totals: []int{20, 19}, calls: 2, failed: true},
-		{name: "full pages that do not say how many there are", pages: []int{10, 10, 3}, totals: []int{0, 0, 0}, calls: 3},
-		{name: "a page that does not say how many there are", pages: []int{7}, totals: []int{0}, calls: 1},
-		{name: "the last page is not there", pages: []int{10, 0}, totals: []int{11, 11}, calls: 2, failed: true},
+		{name: "one page", pages: []string{"a"}, totals: []int{1}, want: "a", calls: "1"},
+		{name: "exactly two pages", pages: []string{"ab", "cd", "ab"}, totals: []int{4, 4, 4}, want: "abcd", calls: "121"},
+		{name: "something came between two pages", pages: []string{"ab", "bc", "xa", "bc"}, totals: []int{3, 4, 4, 4}, want: "abcx", calls: "1212"},
+		{
+			name:  "something went, so that another was on no page",
+			pages: []string{"ab", "de", "bc", "de", "bc"}, totals: []int{5, 4, 4, 4, 4}, want: "bcde", calls: "12121",
+		},
+		{
+			name:  "something went and something came",
+			pages: []string{"ab", "de", "bc", "de", "bc"}, totals: []int{4, 4, 4, 4, 4}, want: "bcde", calls: "12121",
+		},
+		{
+			name:  "something went from the second of three pages",
+			pages: []string{"ab", "cd", "f", "ab", "ce", "f", "ab", "ce"}, totals: []int{6, 6, 5, 5, 5, 5, 5, 5}, want: "abcef", calls: "12312312",
+		},
+		{
+			name:  "something goes all the time",
+			pages: []string{"ab", "cd", "bc", "de", "cd", "ef", "de", "fg"}, totals: []int{4, 4, 4, 4, 4, 4, 4, 4}, calls: "12121212",
+		},
+		{
+			name:  "full pages that do not say how many there are",
+			pages: []string{"ab", "cd", "e", "ab", "cd"}, totals: []int{0, 0, 0, 0, 0}, want: "abcde", calls: "12312",
+		},
+		{name: "a page that does not say how many there are", pages: []string{"a"}, totals: []int{0}, want: "a", calls: "1"},
+		{name: "the last page is not there", pages: []string{"ab", ""}, totals: []int{3, 3}, calls: "12"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			calls := 0
-			err := Numbered(t.Context(), Params{"VpcId": "vpc-1"}, 10, func(p Params) (int, int, error) {
-				calls++
-				want := Params{"VpcId": "vpc-1", "PageSize": "10"}.Int("PageNumber", calls)
-				if diff := cmp.Diff(want, p); diff != "" {
-					t.Errorf("params (-want +got):\n%s", diff)
+			calls := ""
+			got, err := Numbered(t.Context(), Params{"VpcId": "vpc-1"}, 2, func(s string) string { return s }, func(p Params) ([]string, int, error) {
+				if p["VpcId"] != "vpc-1" || p["PageSize"] != "2" {
+					t.Errorf("params %v", p)
 				}
-				return tt.pages[calls-1], tt.totals[calls-1], nil
+				calls += p["PageNumber"]
+				n := len(calls) - 1
+				return strings.Split(tt.pages[n], "")[:len(tt.pages[n])], tt.totals[n], nil
 			})
-			if (err != nil) != tt.failed || calls != tt.calls {
-				t.Errorf("got %d calls and %v, want %d and failed=%t", calls, err, tt.calls, tt.failed)
+			if strings.Join(got, "") != tt.want || (err != nil) != (tt.want == "") || calls != tt.calls {
+				t.Errorf("got %q and %v by the pages %s, want %q by %s", got, err, calls, tt.want, tt.calls)
 			}
 		})
+	}
+	if none, err := Numbered(t.Context(), nil, 2, func(s string) string { return s }, func(Params) ([]string, int, error) { return nil, 0, nil }); err != nil || len(none) > 0 {
+		t.Errorf("an empty list: %v, %v", none, err)
 	}
 }
 

@@ -74,6 +74,13 @@ func (f Fields) named(name []byte) any {
 	return nil
 }
 
+// Members are the values of an object in an answer by their names, for where the names are data. Of what is no object there are none.
+func Members(object []byte) (map[string]json.RawMessage, error) {
+	var all map[string]json.RawMessage
+	err := openapi.Decode(object, &all)
+	return all, err
+}
+
 // UnmarshalJSON makes Decode of what gets an answer.
 func (f Fields) UnmarshalJSON(object []byte) error { return Decode(object, f) }
 

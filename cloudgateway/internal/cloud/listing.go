@@ -3,6 +3,8 @@ package cloud
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +22,8 @@ type Listing[T any] struct {
 	Items string
 	// Decode reads one item.
 	Decode func(item []byte) (T, error)
+	// ID tells the items apart. It is required for pages that have a number.
+	ID func(T) string
 	// PerPage is the size of a page that has a number.
 	PerPage int
 	// Most is how many items are worth to be read: if there are more, one page is read, and ErrTooMany is the result. 0: any number.
@@ -29,30 +33,22 @@ type Listing[T any] struct {
 // ErrTooMany says that there are too many items to read them all.
 var ErrTooMany = errors.New("too many items")
 
-// Numbered reads all pages, by PageNumber.
+// Numbered reads all pages, by PageNumber. Each item is in the result once, in the order of the ids.
 func (l Listing[T]) Numbered(ctx context.Context, api API, filter Params) ([]T, error) {
-	var all []T
-	err := Numbered(ctx, filter, l.PerPage, func(p Params) (got, total int, err error) {
-		var page []T
-		err = api.Read(ctx, l.Action, p, l.into("TotalCount", &total, &page))
+	return Numbered(ctx, filter, l.PerPage, l.ID, func(p Params) (page []T, total int, err error) {
+		page, err = l.page(ctx, api, p, "TotalCount", &total)
 		if err == nil && l.Most > 0 && total > l.Most {
 			err = ErrTooMany
 		}
-		all = append(all, page...)
-		return len(page), total, err
+		return page, total, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
 }
 
 // Tokened reads all pages, by NextToken.
 func (l Listing[T]) Tokened(ctx context.Context, api API, filter Params) ([]T, error) {
 	var all []T
 	err := Tokened(ctx, filter, func(p Params) (next string, err error) {
-		var page []T
-		err = api.Read(ctx, l.Action, p, l.into("NextToken", &next, &page))
+		page, err := l.page(ctx, api, p, "NextToken", &next)
 		all = append(all, page...)
 		return next, err
 	})
@@ -62,15 +58,37 @@ func (l Listing[T]) Tokened(ctx context.Context, api API, filter Params) ([]T, e
 	return all, nil
 }
 
-// into is where an answer goes: its items, and the member that says whether there are more.
-func (l Listing[T]) into(member string, more any, page *[]T) *Fields {
+// page makes one call. The member of the answer says whether there are more pages. An item that can't be understood is an error, but one that is
+// about that item: those who share the call with the caller that asked for it can be answered.
+func (l Listing[T]) page(ctx context.Context, api API, params Params, member string, more any) (page []T, err error) {
+	var odd error
+	each := Each(&page, func(item []byte) (T, error) {
+		t, err := l.Decode(item)
+		if err != nil {
+			odd = fmt.Errorf("%.80s: %w", item, err)
+		}
+		return t, nil
+	})
 	outer, inner, nested := strings.Cut(l.Items, ".")
-	answer := Fields{member: more, outer: Each(page, l.Decode)}
+	answer := Fields{member: more, outer: each}
 	if nested {
-		answer[outer] = Fields{inner: answer[outer]}
+		answer[outer] = Fields{inner: each}
 	}
-	return &answer
+	if err := api.Read(ctx, l.Action, params, &answer); err != nil {
+		return nil, err
+	}
+	if odd != nil {
+		return nil, unreadable{rpcerr.Errorf(rpcerr.CloudUnavailable, "an item of the answer can't be read: %v", odd).
+			WithAPI(string(api.Product) + "/" + l.Action)}
+	}
+	return page, nil
 }
+
+// unreadable is the error about an item that can't be understood.
+type unreadable struct{ error }
+
+// Unwrap gives what callers get.
+func (u unreadable) Unwrap() error { return u.error }
 
 // InChunks reads what a filter of many values selects, of which a call takes some. No values are one call without them.
 func InChunks[T any](values []string, perCall int, read func(some []string) ([]T, error)) ([]T, error) {
@@ -104,33 +122,63 @@ func NotFound(reason rpcerr.Reason, api, what string) error {
 // maxPages ends a listing that makes no progress; no account comes near it.
 const maxPages = 1000
 
-// Numbered reads all pages of a listing by PageNumber. Fetch makes one call with the parameters and says how many items it
-// brought and how many there are in all; 0: the answer does not say, and a page that is not full is the last.
-func Numbered(ctx context.Context, params Params, size int, fetch func(Params) (got, total int, err error)) error {
-	seen, before := 0, 0
-	for page := 1; page <= maxPages; page++ {
+// mostPasses is how often the pages of a listing are read in which items go all the time.
+const mostPasses = 4
+
+// Numbered reads all pages of a listing by PageNumber, and gives each item once, in the order of the ids. Fetch makes one call with the parameters
+// and says how many items there are in all; 0: the answer does not say, and a page that is not full is the last.
+//
+// An item that goes between two calls moves those behind it up, one of them onto a page that was read already. So if there was more than one page,
+// they are read again, until all that was on them is there still: then nothing has gone. What came meanwhile hides nothing.
+func Numbered[T any](
+	ctx context.Context, params Params, size int, id func(T) string, fetch func(Params) (page []T, total int, err error),
+) ([]T, error) {
+	var before []T           // as the pass before read them
+	unseen := map[string]T{} // by this pass, of what was not on the last page then
+	for pass := range mostPasses {
+		found := ByKey(before, id)
+		all, last, total, err := readPages(ctx, params, size, fetch, func(page []T, total int) bool {
+			for _, item := range page {
+				delete(unseen, id(item))
+				found[id(item)] = item
+			}
+			return pass > 0 && len(unseen) == 0 && len(found) >= total
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case pass > 0 && len(unseen) == 0 && len(found) >= total:
+			return SortedBy(slices.Collect(maps.Values(found)), id), nil
+		case len(all) == last: // One page is as it was at one time.
+			return Distinct(all, id), nil
+		}
+		before, unseen = all, ByKey(all[:len(all)-last], id)
+	}
+	return nil, unsettled("items went each of the %d times that the listing was read", mostPasses)
+}
+
+// readPages reads all pages once, or until enough are read, and says how many of the items were on the last, and how many there are in all.
+func readPages[T any](
+	ctx context.Context, params Params, size int, fetch func(Params) ([]T, int, error), enough func(page []T, total int) bool,
+) (all []T, last, total int, err error) {
+	for number := 1; number <= maxPages; number++ {
 		p := Params{}.Merge(params)
-		p["PageNumber"], p["PageSize"] = strconv.Itoa(page), strconv.Itoa(size)
-		got, total, err := fetch(p)
-		if err != nil {
-			return err
+		p["PageNumber"], p["PageSize"] = strconv.Itoa(number), strconv.Itoa(size)
+		var page []T
+		if page, total, err = fetch(p); err != nil {
+			return nil, 0, 0, err
 		}
-		if total < before {
-			// Something was deleted between two pages: the items behind it moved up, one of them onto a page already read.
-			return unsettled("the listing changed while it was read: %d items, then %d", before, total)
-		}
-		seen, before = seen+got, total
-		if seen >= total && (total > 0 || got < size) {
-			return nil
-		}
-		if got == 0 {
-			return unsettled("the listing changed while it was read: got %d of %d items", seen, total)
-		}
-		if err := ctx.Err(); err != nil {
-			return err
+		all = append(all, page...)
+		switch {
+		case enough(page, total), len(all) >= total && (total > 0 || len(page) < size):
+			return all, len(page), total, nil
+		case len(page) == 0:
+			return nil, 0, 0, unsettled("the listing changed while it was read: got %d of %d items", len(all), total)
+		case ctx.Err() != nil:
+			return nil, 0, 0, ctx.Err()
 		}
 	}
-	return unsettled("the listing has more than %d pages", maxPages)
+	return nil, 0, 0, unsettled("the listing has more than %d pages", maxPages)
 }
 
 // Tokened reads all pages of a listing by NextToken. Fetch makes one call and gives the token of the next page.

@@ -27,7 +27,7 @@ func (s *script) Do(_ context.Context, _ openapi.Call, out any) (openapi.Result,
 func TestListing(t *testing.T) {
 	read := func(kind string, most int, answers ...string) ([]string, error) {
 		list := Listing[string]{
-			Action: "DescribeThings", Items: "Things.Thing", PerPage: 2, Most: most,
+			Action: "DescribeThings", Items: "Things.Thing", PerPage: 2, Most: most, ID: func(id string) string { return id },
 			Decode: func(item []byte) (id string, err error) {
 				err = Decode(item, Fields{"Id": &id})
 				return id, err
@@ -50,7 +50,7 @@ func TestListing(t *testing.T) {
 		want       []string
 		err        error
 	}{
-		{name: "numbers", kind: "numbered", answers: []string{`{"TotalCount":3,` + first, `{"TotalCount":3,` + second}, want: []string{"a", "b", "c"}},
+		{name: "numbers", kind: "numbered", answers: []string{`{"TotalCount":3,` + first, `{"TotalCount":3,` + second, `{"TotalCount":3,` + first}, want: []string{"a", "b", "c"}},
 		{name: "tokens", answers: []string{`{"NextToken":"t",` + first, `{"NextToken":"",` + second}, want: []string{"a", "b", "c"}},
 		{name: "a flat list", kind: "flat", answers: []string{`{"Things":[{"Id":"a"}]}`}, want: []string{"a"}},
 		{name: "none", answers: []string{`{}`}},

@@ -76,7 +76,7 @@ func TestOneForbiddenInstance(t *testing.T) {
 		for i := range 100 {
 			ids = append(ids, fmt.Sprintf("i-%d", i))
 		}
-		answer, err := instance.New(cfg, "", nil, networkinterface.New(cfg).Forget).BatchGetInstances(t.Context(), &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
+		answer, err := instance.New(cfg, "", nil).BatchGetInstances(t.Context(), &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestJoiningNodesShareReads(t *testing.T) {
 		fake := &everything{reads: map[string]int{}}
 		cfg := ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}
 		interfaces := networkinterface.New(cfg)
-		instances := instance.New(cfg, "", interfaces, interfaces.Forget)
+		instances := instance.New(cfg, "", interfaces)
 		var work sync.WaitGroup
 		for i := range nodes {
 			work.Go(func() {

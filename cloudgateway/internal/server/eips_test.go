@@ -255,7 +255,7 @@ func TestListEips(t *testing.T) {
 		found   int
 		calls   int
 	}{
-		{"all", &vpcv1.ListEipsRequest{}, many, 2},
+		{"all", &vpcv1.ListEipsRequest{}, many, 2 + 1},
 		{"by id, one twice and one unknown", &vpcv1.ListEipsRequest{AllocationIds: append(ids, "eip-000", "eip-gone")}, many, 3},
 		{"by address", &vpcv1.ListEipsRequest{IpAddresses: addresses}, many, 3},
 		{"by id and address", &vpcv1.ListEipsRequest{AllocationIds: ids[:60], IpAddresses: addresses}, 60, 6},

@@ -85,7 +85,7 @@ func New(cfg Config) *Services {
 func (s *Services) addECS(cfg Config) {
 	product := ecs.Config{Shared: cfg.Shared, Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max}
 	interfaces := networkinterface.New(product)
-	instances := instance.New(product, cfg.Region, interfaces, interfaces.Forget)
+	instances := instance.New(product, cfg.Region, interfaces)
 	s.readECS(instances, interfaces)
 	s.add(func(r grpc.ServiceRegistrar) {
 		ecsv1.RegisterInstanceServiceServer(r, instances)

@@ -140,7 +140,7 @@ func TestListNetworks(t *testing.T) {
 		found   int
 		calls   int
 	}{
-		{"all", &vpcv1.ListVpcsRequest{}, 61, 2},
+		{"all", &vpcv1.ListVpcsRequest{}, 61, 2 + 1},
 		{"by id, one unknown", &vpcv1.ListVpcsRequest{VpcIds: append(ids, "vpc-gone")}, 60, 4},
 		{"by name", &vpcv1.ListVpcsRequest{Name: "odd"}, 1, 1},
 		{"by tag", &vpcv1.ListVpcsRequest{Tags: []*commonv1.Tag{{Key: "k", Value: "v"}}}, 1, 1},

@@ -21,6 +21,7 @@ import (
 	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpc"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
@@ -164,7 +165,7 @@ func (w *world) startGateway(t *testing.T) {
 	caller := rampolicy.NewGuard(client) // As in the process: what no RAM policy has is not sent.
 	api := config.API{Enable: method.ToolServices()}
 	services := New(Config{
-		Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)},
+		Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Room: batch.NewRoom(64 << 20), Logger: slog.New(slog.DiscardHandler)},
 		Caller: caller, ServersPerCall: 40, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: testVPC, API: api, Scopes: w.scopes,
 	})
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(identified, Intercept(replay.New(Policies(api), nil).Before(services.Scoped))))

@@ -29,11 +29,13 @@ type moving struct {
 
 func (m *moving) Do(_ context.Context, _ openapi.Call, out any) (openapi.Result, error) {
 	outer, inner, _ := strings.Cut(m.items, ".")
-	total, list := 2, fmt.Sprintf(`{%q:"a"}`, m.id)
-	if m.pages++; m.pages > 1 {
-		total, list = 3, fmt.Sprintf(`{%q:"a"},{%q:"b"}`, m.id, m.id)
+	m.pages++
+	total, list := 3, map[int]string{1: "a", 2: "a b", 3: "new a"}[m.pages]
+	if m.pages == 1 {
+		total = 2
 	}
-	return openapi.Result{}, json.Unmarshal(fmt.Appendf(nil, `{"TotalCount":%d,%q:{%q:[%s]}}`, total, outer, inner, list), out)
+	items := strings.ReplaceAll(fmt.Sprintf("{%q:%q}", m.id, list), " ", fmt.Sprintf(`"},{%q:"`, m.id))
+	return openapi.Result{}, json.Unmarshal(fmt.Appendf(nil, `{"TotalCount":%d,%q:{%q:[%s]}}`, total, outer, inner, items), out)
 }
 
 // TestNothingIsListedTwice: though it was on two pages.
@@ -60,7 +62,7 @@ func TestNothingIsListedTwice(t *testing.T) {
 		}},
 	} {
 		p := vpc.New(&tt.cloud, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)})
-		if got, err := tt.list(p); got != 2 || err != nil || tt.cloud.pages != 2 {
+		if got, err := tt.list(p); got != 3 || err != nil || tt.cloud.pages != 3 {
 			t.Errorf("%s: %d of them on %d pages, %v", name, got, tt.cloud.pages, err)
 		}
 	}

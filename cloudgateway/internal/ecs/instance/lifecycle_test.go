@@ -18,6 +18,7 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
@@ -105,8 +106,8 @@ func refusal(call openapi.Call, status int, code string) error {
 
 func newService(t *testing.T, fake *fakeCloud) *Service {
 	t.Helper()
-	return New(ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}},
-		"cn-hangzhou", nil, func() {})
+	shared := cloud.Shared{Locks: &flow.Keyed[string]{}, Room: batch.NewRoom(1 << 20), Logger: slog.New(slog.DiscardHandler)}
+	return New(ecs.Config{Caller: fake, Shared: shared}, "cn-hangzhou", nil)
 }
 
 func TestLifecycle(t *testing.T) {

@@ -25,14 +25,14 @@ type Service struct {
 	instances *batch.Reader[string, *ecsv1.Instance]
 	lists     *batch.Reader[string, []*ecsv1.Instance] // by filter
 	statuses  *batch.Reader[string, string]
-	onDelete  func()
+	room      *batch.Room
 	confirmer confirmer
 }
 
-// New makes a Service for a region. OnDelete is called when an instance is deleted, with all that belongs to it.
-func New(cfg ecs.Config, region string, interfaces Interfaces, onDelete func()) *Service {
+// New makes a Service for a region.
+func New(cfg ecs.Config, region string, interfaces Interfaces) *Service {
 	s := &Service{
-		api: cfg.API(), writes: write.NewSerial(cfg.Locks), onDelete: onDelete, confirmer: confirmer{region, interfaces},
+		api: cfg.API(), writes: write.NewSerial(cfg.Locks), room: cfg.Room, confirmer: confirmer{region, interfaces},
 		lists: cloud.NewCache[[]*ecsv1.Instance](cfg.Shared, "instance_lists"),
 	}
 	s.writes.OnWrite(func(id string) { s.forget(id, false) })
@@ -91,10 +91,13 @@ func (s *Service) UpdateInstance(ctx context.Context, r *ecsv1.UpdateInstanceReq
 	id := r.GetInstanceId()
 	params := cloud.Params{}.With("InstanceName", r.GetName()).With("Description", r.GetDescription())
 	ecs.Boolean(params, "DeletionProtection", r.DeletionProtection)
-	calls := append(ecs.Attributes("ModifyInstanceAttribute", "InstanceId", id, params),
-		cloud.TagCalls(openapi.ECS, "instance", id, r.GetSetTags(), r.GetRemoveTagKeys())...)
-	err := s.writes.Do(ctx, id, func(ctx context.Context) error { return s.api.SetAll(ctx, calls) })
-	return cloud.Answer(&ecsv1.UpdateInstanceResponse{}, cloud.As(rpcerr.InstanceNotFound, err))
+	err := s.writes.Do(ctx, id, func(ctx context.Context) error {
+		if err := s.api.SetAll(ctx, ecs.Attributes("ModifyInstanceAttribute", "InstanceId", id, params)); err != nil {
+			return err
+		}
+		return s.api.ChangeTags(ctx, "instance", id, rpcerr.InstanceNotFound, r.GetSetTags(), r.GetRemoveTagKeys())
+	})
+	return cloud.Answer(&ecsv1.UpdateInstanceResponse{}, err)
 }
 
 // StartInstance starts an instance and waits until it runs.
@@ -159,6 +162,7 @@ func (s *Service) fetchStatuses(ctx context.Context, ids []string) (map[string]s
 	type status struct{ id, status string }
 	list, err := cloud.Listing[status]{
 		Action: "DescribeInstanceStatus", Items: "InstanceStatuses.InstanceStatus", PerPage: statusesPerCall,
+		ID: func(s status) string { return s.id },
 		Decode: func(item []byte) (i status, err error) {
 			err = cloud.Decode(item, cloud.Fields{"InstanceId": &i.id, "Status": &i.status})
 			return i, err
@@ -271,12 +275,13 @@ func (s *Service) status(ctx context.Context, id string) (string, error) {
 	return status, err
 }
 
-// forget drops what is remembered about an instance that was written to. If it was deleted, something of that is gone with it.
+// forget drops what is remembered about an instance that was written to. If it was deleted, that is everything: its interfaces are gone with it,
+// its EIPs are free, and it is in no server group any more.
 func (s *Service) forget(id string, deleted bool) {
 	s.instances.Invalidate(id)
 	s.statuses.Invalidate(id)
 	s.lists.Clear()
 	if deleted {
-		s.onDelete()
+		s.room.Clear()
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
-	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
@@ -46,13 +45,6 @@ func New(cfg ecs.Config) *Service {
 			return notFound(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
 		})
 	return s
-}
-
-// Forget drops everything that is remembered.
-func (s *Service) Forget() {
-	s.interfaces.Clear()
-	s.addresses.Clear()
-	s.lists.Clear()
 }
 
 // GetNetworkInterface reads one interface.
@@ -115,10 +107,13 @@ func (s *Service) UpdateNetworkInterface(
 		List("SecurityGroupId", r.GetSecurityGroupIds())
 	ecs.Boolean(params, "SourceDestCheck", r.SourceDestCheck)
 	ecs.Boolean(params, "DeleteOnRelease", r.DeleteOnRelease)
-	calls := append(ecs.Attributes("ModifyNetworkInterfaceAttribute", "NetworkInterfaceId", id, params),
-		cloud.TagCalls(openapi.ECS, "eni", id, r.GetSetTags(), r.GetRemoveTagKeys())...)
-	err := s.updates.Do(ctx, id, func(ctx context.Context) error { return s.api.SetAll(ctx, calls) })
-	return cloud.Answer(&ecsv1.UpdateNetworkInterfaceResponse{}, cloud.As(rpcerr.NetworkInterfaceNotFound, err))
+	err := s.updates.Do(ctx, id, func(ctx context.Context) error {
+		if err := s.api.SetAll(ctx, ecs.Attributes("ModifyNetworkInterfaceAttribute", "NetworkInterfaceId", id, params)); err != nil {
+			return err
+		}
+		return s.api.ChangeTags(ctx, "eni", id, rpcerr.NetworkInterfaceNotFound, r.GetSetTags(), r.GetRemoveTagKeys())
+	})
+	return cloud.Answer(&ecsv1.UpdateNetworkInterfaceResponse{}, err)
 }
 
 // interfacesPerPage is the greatest page of DescribeNetworkInterfaces.

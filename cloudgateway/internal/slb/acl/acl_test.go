@@ -67,11 +67,11 @@ func TestPagesThatDoNotBelongTogether(t *testing.T) {
 		calls int
 	}{
 		{name: "no entries", pages: []any{page(0)}, want: []string{}, calls: 1},
-		{name: "two pages", pages: []any{page(3, "10.2.0.0/16", "9.0.0.1"), page(3, "10.1.0.0/16")},
-			want: []string{"9.0.0.1/32", "10.1.0.0/16", "10.2.0.0/16"}, calls: 2},
-		{name: "an entry was removed between them", pages: []any{page(3, "10.1.0.0/16", "10.2.0.0/16"), page(2)}, calls: 2},
-		{name: "an entry was added between them", pages: []any{page(3, "10.1.0.0/16", "10.2.0.0/16"), page(4, "10.3.0.0/16")}, calls: 2},
-		{name: "the same page twice", pages: []any{page(4, "10.1.0.0/16", "10.2.0.0/16"), page(4, "10.1.0.0/16", "10.2.0.0/16")}, calls: 2},
+		{name: "two pages", pages: []any{page(3, "10.2.0.0/16", "9.0.0.1"), page(3, "10.1.0.0/16"), page(3, "10.2.0.0/16", "9.0.0.1")},
+			want: []string{"9.0.0.1/32", "10.1.0.0/16", "10.2.0.0/16"}, calls: 3},
+		{name: "an entry was removed between them", pages: []any{page(3, "10.1.0.0/16", "10.2.0.0/16"), page(2), page(2, "10.2.0.0/16", "10.3.0.0/16")},
+			want: []string{"10.2.0.0/16", "10.3.0.0/16"}, calls: 3},
+		{name: "the same page twice", pages: []any{page(4, "10.1.0.0/16", "10.2.0.0/16")}, calls: 8},
 		{name: "a page is empty", pages: []any{page(3, "10.1.0.0/16"), page(3)}, calls: 2},
 	}
 	for _, tt := range tests {

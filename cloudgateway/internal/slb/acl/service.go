@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"time"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -114,50 +113,37 @@ func (s *Service) DeleteAccessControlList(
 // describe reads one list with its entries and uses now.
 func (s *Service) describe(ctx context.Context, id string) (*slbv1.AccessControlList, error) {
 	var list *slbv1.AccessControlList // as on the first page
-	first, entries := 0, map[netip.Prefix]*slbv1.AccessControlEntry{}
-	err := cloud.Numbered(ctx, cloud.Params{"AclId": id}, pageSize, func(p cloud.Params) (int, int, error) {
-		p["Page"] = p["PageNumber"] // This action alone calls it so.
-		delete(p, "PageNumber")
-		page, total := &slbv1.AccessControlList{}, 0
-		answer := fields(page)
-		answer["TotalAclEntry"] = &total
-		answer["AclEntrys"] = cloud.Fields{"AclEntry": cloud.Each(&page.Entries, decodeEntry)}
-		answer["RelatedListeners"] = cloud.Fields{"RelatedListener": cloud.Each(&page.Uses, decodeUse)}
-		if err := s.product.Read(ctx, "DescribeAccessControlListAttribute", p, &answer); err != nil {
-			return 0, 0, err
-		}
-		if list == nil {
-			list, first = page, total
-		}
-		if total != first {
-			return 0, 0, changedMeanwhile(id)
-		}
-		for _, e := range page.GetEntries() {
-			network, err := parseNetwork(e.GetCidr())
-			if err != nil {
-				return 0, 0, fmt.Errorf("decode access control list %s: %w", id, err)
+	entries, err := cloud.Numbered(ctx, cloud.Params{"AclId": id}, pageSize, (*slbv1.AccessControlEntry).GetCidr,
+		func(p cloud.Params) ([]*slbv1.AccessControlEntry, int, error) {
+			p["Page"] = p["PageNumber"] // This action alone calls it so.
+			delete(p, "PageNumber")
+			page, total := &slbv1.AccessControlList{}, 0
+			answer := fields(page)
+			answer["TotalAclEntry"] = &total
+			answer["AclEntrys"] = cloud.Fields{"AclEntry": cloud.Each(&page.Entries, decodeEntry)}
+			answer["RelatedListeners"] = cloud.Fields{"RelatedListener": cloud.Each(&page.Uses, decodeUse)}
+			err := s.product.Read(ctx, "DescribeAccessControlListAttribute", p, &answer)
+			if list == nil {
+				list = page
 			}
-			e.Cidr, entries[network] = network.String(), e
-		}
-		return len(page.GetEntries()), total, nil
-	})
+			return page.GetEntries(), total, err
+		})
 	if err != nil {
 		return nil, err
 	}
-	if len(entries) != first {
-		return nil, changedMeanwhile(id)
+	networks := make(map[netip.Prefix]*slbv1.AccessControlEntry, len(entries))
+	for _, e := range entries {
+		network, err := parseNetwork(e.GetCidr())
+		if err != nil {
+			return nil, fmt.Errorf("decode access control list %s: %w", id, err)
+		}
+		e.Cidr, networks[network] = network.String(), e
 	}
 	list.Entries = nil
-	for _, network := range slices.SortedFunc(maps.Keys(entries), netip.Prefix.Compare) {
-		list.Entries = append(list.Entries, entries[network])
+	for _, network := range slices.SortedFunc(maps.Keys(networks), netip.Prefix.Compare) {
+		list.Entries = append(list.Entries, networks[network])
 	}
 	return list, nil
-}
-
-// changedMeanwhile is the error of a read whose pages do not belong together: an entry may be missing.
-func changedMeanwhile(id string) error {
-	return rpcerr.Errorf(rpcerr.CloudUnavailable, "the entries of access control list %s changed while they were read", id).
-		WithRetry(time.Second).WithAPI("slb/DescribeAccessControlListAttribute")
 }
 
 // parseNetwork reads a network, or an address, which stands for a network of one.
@@ -176,8 +162,9 @@ func parseNetwork(text string) (netip.Prefix, error) {
 func (s *Service) describeAll(ctx context.Context, filters cloud.Params) ([]*slbv1.AccessControlList, error) {
 	found, err := cloud.Listing[*slbv1.AccessControlList]{
 		Action: "DescribeAccessControlLists", Items: "Acls.Acl", Decode: decode, PerPage: pageSize,
+		ID: (*slbv1.AccessControlList).GetAclId,
 	}.Numbered(ctx, s.product.API, filters)
-	return cloud.Distinct(found, (*slbv1.AccessControlList).GetAclId), err
+	return found, err
 }
 
 // CreateAccessControlList makes a list with its entries. A repetition of a request that failed half-way goes on with the list of that.

@@ -49,8 +49,8 @@ func configParams(cfg *slbv1.ListenerConfig, protocol slbv1.Protocol, creating b
 // decode reads one listener in the answer to DescribeLoadBalancerListeners: common attributes at the top, those of the
 // protocol in an object named after it. Attributes the cloud did not report stay absent.
 func decode(item []byte) (*slbv1.Listener, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(item, &fields); err != nil {
+	fields, err := cloud.Members(item)
+	if err != nil {
 		return nil, fmt.Errorf("decode listener: %w", err)
 	}
 	name, port := strings.ToUpper(slb.LooseText(fields["ListenerProtocol"])), slb.LooseText(fields["ListenerPort"])
@@ -67,13 +67,9 @@ func decode(item []byte) (*slbv1.Listener, error) {
 		Config: &slbv1.ListenerConfig{},
 		Status: slb.LooseText(fields["Status"]),
 	}
-	var tags cloud.TagList // Here they are a plain list.
-	if raw, ok := fields["Tags"]; ok {
-		if err := json.Unmarshal(raw, &tags.Tag); err != nil {
-			return nil, fmt.Errorf("decode listener %d/%s: decode tags: %w", n, name, err)
-		}
+	if err := cloud.Decode(item, cloud.Fields{"Tags": cloud.TagsInto(&l.Tags)}); err != nil {
+		return nil, fmt.Errorf("decode listener %d/%s: %w", n, name, err)
 	}
-	l.Tags = tags.Decode()
 	if l.GetKey().GetProtocol() == slbv1.Protocol_PROTOCOL_UNSPECIFIED {
 		l.UnknownProtocol = name
 		if description := slb.LooseText(fields["Description"]); description != "" {
@@ -81,9 +77,9 @@ func decode(item []byte) (*slbv1.Listener, error) {
 		}
 		return l, nil
 	}
-	values := map[string]json.RawMessage{}
+	var values map[string]json.RawMessage
 	if raw, ok := fields[name+"ListenerConfig"]; ok {
-		if err := json.Unmarshal(raw, &values); err != nil {
+		if values, err = cloud.Members(raw); err != nil {
 			return nil, fmt.Errorf("decode listener %d/%s: %w", n, name, err)
 		}
 	}

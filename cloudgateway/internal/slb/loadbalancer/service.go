@@ -77,7 +77,7 @@ func (s *Service) read(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*s
 		return err
 	})
 	if err := parts.Wait(); err != nil {
-		return nil, err
+		return nil, cloud.OfWhole(rpcerr.LoadBalancerNotFound, err)
 	}
 	lb = proto.CloneOf(lb)
 	lb.Listeners, lb.ServerGroups = listeners, groups
@@ -120,11 +120,12 @@ func (s *Service) list(ctx context.Context, r *slbv1.ListLoadBalancersRequest) (
 func (s *Service) describe(ctx context.Context, params cloud.Params) ([]*slbv1.LoadBalancer, error) {
 	found, err := cloud.Listing[*slbv1.LoadBalancer]{
 		Action: "DescribeLoadBalancers", Items: "LoadBalancers.LoadBalancer", Decode: decode, PerPage: perPage,
+		ID: (*slbv1.LoadBalancer).GetLoadBalancerId,
 	}.Numbered(ctx, s.product.API, params)
 	for _, lb := range found {
 		s.product.Saw(lb)
 	}
-	return cloud.Distinct(found, (*slbv1.LoadBalancer).GetLoadBalancerId), err
+	return found, err
 }
 
 // fetch reads at most slb.IDsPerCall instances; one that does not exist is not in the answer.
@@ -156,7 +157,7 @@ func (s *Service) UpdateLoadBalancer(
 	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, _ *slb.Writer) error {
 		for _, u := range updates(r) {
 			if err := s.update(ctx, r.GetLoadBalancerId(), u); err != nil {
-				return cloud.As(rpcerr.LoadBalancerNotFound, err)
+				return err
 			}
 		}
 		return nil
@@ -168,6 +169,7 @@ func (s *Service) UpdateLoadBalancer(
 type update struct {
 	action string
 	params cloud.Params
+	tags   bool
 	// done reports whether an instance is as it shall be; nil: the cloud accepts the same change again.
 	done func(*slbv1.LoadBalancer) bool
 }
@@ -176,6 +178,9 @@ type update struct {
 // made it, of this gateway or of the one before.
 func (s *Service) update(ctx context.Context, id string, u update) error {
 	err := s.product.Set(ctx, u.action, u.params, nil)
+	if u.tags {
+		err = cloud.As(rpcerr.LoadBalancerNotFound, err)
+	}
 	if u.done == nil || rpcerr.ReasonOf(err) != rpcerr.InvalidState {
 		return err
 	}
@@ -216,7 +221,7 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 		add("SetLoadBalancerModificationProtection", instance().Merge(protectionParams(protection)), nil)
 	}
 	for _, call := range cloud.TagCalls(openapi.SLB, "instance", r.GetLoadBalancerId(), r.GetSetTags(), r.GetRemoveTagKeys()) {
-		add(call.Action, call.Params, nil)
+		list = append(list, update{action: call.Action, params: call.Params, tags: true})
 	}
 	if r.ResourceGroupId != nil {
 		params := cloud.Params{"ResourceType": "loadbalancer", "ResourceId": r.GetLoadBalancerId(), "NewResourceGroupId": r.GetResourceGroupId()}

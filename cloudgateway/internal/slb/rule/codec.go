@@ -1,13 +1,13 @@
 package rule
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/slb/attribute"
 )
@@ -50,8 +50,7 @@ func configParams(cfg *slbv1.ForwardingRuleConfig) map[string]string {
 
 // decode reads a rule in the answers about rules. Attributes the cloud did not report stay absent.
 func decode(item []byte) (*slbv1.ForwardingRule, error) {
-	var fields map[string]json.RawMessage
-	err := json.Unmarshal(item, &fields)
+	fields, err := cloud.Members(item)
 	rule := &slbv1.ForwardingRule{
 		RuleId: slb.LooseText(fields["RuleId"]), Domain: slb.LooseText(fields["Domain"]), Url: slb.LooseText(fields["Url"]),
 		Config: &slbv1.ForwardingRuleConfig{},

@@ -134,8 +134,19 @@ func (s *Service) findOwner(ctx context.Context, id, claimed string) (string, er
 }
 
 // WithServers reads the groups of one instance, and the servers of those that are selected by id or prefix of their
-// name; of all if nothing is selected.
+// name; of all if nothing is selected. If one of them goes meanwhile, they are listed anew, once.
 func (s *Service) WithServers(
+	ctx context.Context, loadBalancerID string, maxAge time.Duration, ids, prefixes []string,
+) ([]*slbv1.ServerGroup, error) {
+	groups, err := s.withServers(ctx, loadBalancerID, maxAge, ids, prefixes)
+	if rpcerr.ReasonOf(err) == rpcerr.ServerGroupNotFound {
+		s.lists.Invalidate(loadBalancerID)
+		groups, err = s.withServers(ctx, loadBalancerID, maxAge, ids, prefixes)
+	}
+	return groups, err
+}
+
+func (s *Service) withServers(
 	ctx context.Context, loadBalancerID string, maxAge time.Duration, ids, prefixes []string,
 ) ([]*slbv1.ServerGroup, error) {
 	listed, err := s.list(ctx, s.lists, loadBalancerID, maxAge, nil)

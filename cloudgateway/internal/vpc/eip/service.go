@@ -94,6 +94,7 @@ func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*vpcv1.Ei
 func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*vpcv1.Eip, error) {
 	return cloud.Listing[*vpcv1.Eip]{
 		Action: "DescribeEipAddresses", Items: "EipAddresses.EipAddress", Decode: decode, PerPage: perPage,
+		ID: (*vpcv1.Eip).GetAllocationId,
 	}.Numbered(ctx, s.api, filter)
 }
 

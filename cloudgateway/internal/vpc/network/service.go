@@ -47,7 +47,7 @@ func (s *Service) GetVpc(ctx context.Context, r *vpcv1.GetVpcRequest) (*vpcv1.Ge
 // ListVpcs reads every VPC that matches, ordered by id.
 func (s *Service) ListVpcs(ctx context.Context, r *vpcv1.ListVpcsRequest) (*vpcv1.ListVpcsResponse, error) {
 	ids, filter := cloud.Sorted(r.GetVpcIds()), cloud.Tags(cloud.Params{}, r.GetTags()).With("VpcName", r.GetName())
-	list := cloud.Listing[*vpcv1.Vpc]{Action: "DescribeVpcs", Items: "Vpcs.Vpc", Decode: decode, PerPage: vpc.PageSize}
+	list := cloud.Listing[*vpcv1.Vpc]{Action: "DescribeVpcs", Items: "Vpcs.Vpc", Decode: decode, PerPage: vpc.PageSize, ID: (*vpcv1.Vpc).GetVpcId}
 	key := fmt.Sprintf("%q %q", filter, ids)
 	found, err := s.lists.Do(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.Vpc, error) {
 		found, err := cloud.InChunks(ids, vpcsPerCall, func(some []string) ([]*vpcv1.Vpc, error) {

@@ -28,11 +28,12 @@ func (s *Service) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesR
 func (s *Service) describeTables(ctx context.Context, filter cloud.Params) ([]*vpcv1.RouteTable, error) {
 	found, err := cloud.Listing[*vpcv1.RouteTable]{
 		Action: "DescribeRouteTableList", Items: "RouterTableList.RouterTableListType", Decode: decodeTable, PerPage: vpc.PageSize,
+		ID: (*vpcv1.RouteTable).GetRouteTableId,
 	}.Numbered(ctx, s.product.API, filter)
 	for _, t := range found {
 		s.networkOf.Put(t.GetRouteTableId(), t.GetVpcId(), learnedLife)
 	}
-	return cloud.Distinct(found, (*vpcv1.RouteTable).GetRouteTableId), err
+	return found, err
 }
 
 // table reads a route table now; nil: there is none.

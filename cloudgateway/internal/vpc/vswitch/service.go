@@ -74,7 +74,7 @@ func (s *Service) list(ctx context.Context, r *vpcv1.ListVSwitchesRequest) ([]*v
 	key := fmt.Sprintf("%q %q", filter, ids)
 	return s.lists.Do(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.VSwitch, error) {
 		if len(ids) > few {
-			all, err := s.describe(ctx, filter, len(ids)*vpc.PageSize)
+			all, err := s.describe(ctx, filter, (len(ids)+1)/2*vpc.PageSize) // Pages but the last are read twice.
 			if !errors.Is(err, cloud.ErrTooMany) {
 				return slices.DeleteFunc(all, func(v *vpcv1.VSwitch) bool {
 					_, wanted := slices.BinarySearch(ids, v.GetVswitchId())
@@ -94,10 +94,10 @@ const few = 5
 
 // describe reads all pages of DescribeVSwitches, unless there are more than most vSwitches; see cloud.Listing.
 func (s *Service) describe(ctx context.Context, filter cloud.Params, most int) ([]*vpcv1.VSwitch, error) {
-	found, err := cloud.Listing[*vpcv1.VSwitch]{
+	return cloud.Listing[*vpcv1.VSwitch]{
 		Action: "DescribeVSwitches", Items: "VSwitches.VSwitch", Decode: decode, PerPage: vpc.PageSize, Most: most,
+		ID: (*vpcv1.VSwitch).GetVswitchId,
 	}.Numbered(ctx, s.product.API, filter)
-	return cloud.Distinct(found, (*vpcv1.VSwitch).GetVswitchId), err
 }
 
 // CreateVSwitch creates a vSwitch and waits until it can be used. The request id is the cloud's ClientToken, so it may be sent again.

@@ -58,9 +58,9 @@ func TestVSwitchesByID(t *testing.T) {
 		{vswitches: 10, ids: 1, calls: 1},
 		{vswitches: 10, ids: 5, calls: 5},
 		{vswitches: 10, ids: 6, calls: 1},
-		{vswitches: 120, ids: 100, calls: 3},
-		{vswitches: 300, ids: 6, calls: 6},
-		{vswitches: 301, ids: 6, calls: 1 + 6},
+		{vswitches: 120, ids: 100, calls: 5},
+		{vswitches: 150, ids: 6, calls: 5},
+		{vswitches: 151, ids: 6, calls: 1 + 6},
 		{vswitches: 2, ids: 20_000, calls: 1},
 	} {
 		answers := &region{vswitches: tt.vswitches}
