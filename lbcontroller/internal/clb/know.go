@@ -156,7 +156,7 @@ func parts(want *model.Desired) observe.Parts {
 // readServers reads the vServer groups only. A CLB that isn't there is nothing.
 func (k *Kind) readServers(ctx context.Context, s subject) (knowledge, error) {
 	found, err := k.observer.Groups(ctx, s.svc.Labels[LabelLoadBalancerID], parts(s.want.Desired))
-	if rpcerr.IsNotFound(err) {
+	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
 		return knowledge{}, nil
 	}
 	if err != nil {
@@ -181,7 +181,7 @@ func (k *Kind) readAll(ctx context.Context, s subject) (knowledge, error) {
 		return knowledge{extent: all, observed: found, read: true}, err
 	}
 	named, err := k.observer.Reused(ctx, id, parts(s.want.Desired))
-	if rpcerr.IsNotFound(err) {
+	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
 		k.memory.Forget(s.key)
 		return knowledge{extent: refused, read: true, refusal: reuse.Missing(id)}, nil
 	}

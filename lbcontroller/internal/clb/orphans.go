@@ -137,7 +137,7 @@ func (k *Kind) lookForOrphans(ctx context.Context) ([]orphan.Orphan, error) {
 // deleteOrphan deletes a CLB, unless what is on it speaks for it; then it returns why. The budget is spent before.
 func (k *Kind) deleteOrphan(ctx context.Context, o orphan.Orphan, services []*corev1.Service, members map[string]bool, state *orphan.State) (kept string, err error) {
 	observed, err := k.observer.Whole(ctx, o.LoadBalancer)
-	if rpcerr.IsNotFound(err) {
+	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
 		return "", nil
 	}
 	if err != nil {

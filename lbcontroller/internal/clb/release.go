@@ -164,7 +164,7 @@ func (k *Kind) leave(ctx context.Context, key string, svc *corev1.Service, claim
 	for _, claim := range claims {
 		id := claim.LoadBalancer
 		before, err := k.observer.Reused(ctx, id, observe.Parts{Owner: owner, IDs: claim.Groups})
-		if rpcerr.IsNotFound(err) {
+		if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
 			continue // Nothing can be left on it.
 		}
 		if result.err = err; err != nil {

@@ -268,3 +268,22 @@ func TestTCPAndUDPOnUsersCLB(t *testing.T) {
 		})
 	}
 }
+
+// TestAVServerGroupThatIsGoneIsNotTheCLB: that something on a user's CLB went while it was read says nothing of the CLB. It is neither reported as
+// missing, nor is what the Service has on it forgotten.
+func TestAVServerGroupThatIsGoneIsNotTheCLB(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		gone := &rpcerr.Error{Code: codes.NotFound, Reason: rpcerr.ServerGroupNotFound, Message: "there is no vServer group rsp-x"}
+		w.usersCLB(usersLB)
+		w.cloud.Fail("GetLoadBalancer", 1, gone)
+		w.create(web(naming(usersLB)))
+		check(t, "parts", []string{usersListener, ours + ": i-1:30080=100", usersGroup}, w.parts(usersLB))
+		if events := strings.Join(w.events.take(), "\n"); strings.Contains(events, "does not exist") {
+			t.Errorf("events:\n%s", events)
+		}
+		w.restart()
+		w.cloud.Fail("GetLoadBalancer", 1, gone)
+		w.remove()
+		check(t, "parts in the end", []string{usersListener, usersGroup}, w.parts(usersLB))
+	})
+}

@@ -94,7 +94,7 @@ func (k *Kind) present(ctx context.Context, s subject, backends *model.Desired) 
 		p := parts(backends)
 		p.IDs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.IDs, claims.Of(id).Groups))))
 		observed, err := k.observer.Reused(ctx, id, p)
-		if rpcerr.IsNotFound(err) {
+		if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
 			return model.Nothing(), nil
 		}
 		return model.Observed{InstanceID: observed.InstanceID, Reused: true, Groups: observed.Groups}, err

@@ -56,7 +56,7 @@ func (c *Checker) Learn(ctx context.Context, ids []string) error {
 		c.unknown = map[string]time.Time{}
 	}
 	for i, result := range answer.GetResults() {
-		if rpcerr.IsNotFound(rpcerr.FromItem(result.GetError())) {
+		if rpcerr.ReasonOf(rpcerr.FromItem(result.GetError())) == rpcerr.InstanceNotFound {
 			c.unknown[ids[i]] = time.Now().Add(keepFor)
 		}
 	}

@@ -202,7 +202,7 @@ func (r *Resolver) look(ctx context.Context, ips []string, ids map[string]string
 	for i, result := range answer.GetResults() {
 		err := rpcerr.FromItem(result.GetError())
 		switch {
-		case rpcerr.IsNotFound(err):
+		case rpcerr.ReasonOf(err) == rpcerr.NetworkInterfaceNotFound:
 		case err != nil:
 			return fmt.Errorf("find the network interface of pod address %s: %w", ips[i], err)
 		default:

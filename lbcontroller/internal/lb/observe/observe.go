@@ -231,7 +231,7 @@ func (o Observer) Find(ctx context.Context, hint Hint, view slbv1.View) (model.O
 		switch {
 		case err == nil && hint.owns(found):
 			return found, nil
-		case err != nil && !rpcerr.IsNotFound(err):
+		case err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound:
 			return model.Observed{}, err
 		}
 	}
@@ -265,7 +265,7 @@ func (o Observer) read(ctx context.Context, id string, view slbv1.View) (model.O
 func (o Observer) Serving(ctx context.Context, hint Hint) (model.Observed, error) {
 	found, err := o.Full(ctx, hint.RecordedID)
 	switch {
-	case rpcerr.IsNotFound(err):
+	case rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound:
 		return model.Nothing(), nil
 	case err != nil:
 		return model.Observed{}, err
