@@ -82,10 +82,10 @@ func tryRender(t *testing.T, namespace string, values map[string]any, cluster en
 	return engine.RenderWithClientProvider(c, all, cluster)
 }
 
-// render returns the documents by kind and name.
-func render(t *testing.T, namespace string, changes map[string]any) map[string]string {
+// render returns the documents by kind and name, in a cluster with the given objects.
+func render(t *testing.T, namespace string, changes map[string]any, objects ...runtime.Object) map[string]string {
 	t.Helper()
-	files, err := tryRender(t, namespace, values(changes), cluster(t))
+	files, err := tryRender(t, namespace, values(changes), cluster(t, objects...))
 	if err != nil {
 		t.Fatalf("render: %v", err)
 	}

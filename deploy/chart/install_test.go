@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	ours "alicloud-controllers.dev/deploy/chart"
@@ -209,6 +210,32 @@ func TestCloudConfig(t *testing.T) {
 	file := decode[map[string]any](t, decode[corev1.ConfigMap](t, documents["ConfigMap cloudgateway"]).Data["config.yaml"])
 	if c, ok := file["credentials"].(map[string]any); !ok || len(c) > 0 {
 		t.Errorf("credentials %v", file["credentials"])
+	}
+}
+
+// TestCloudConfigChanges: an upgrade after a change of that file starts the processes anew, which read it once. helm template can't see it.
+func TestCloudConfigChanges(t *testing.T) {
+	t.Parallel()
+	digests := func(key string, objects ...runtime.Object) map[string]string {
+		t.Helper()
+		found := map[string]string{}
+		documents := render(t, "kube-system", map[string]any{"cloudConfig": map[string]any{key: "old"}}, objects...)
+		for _, component := range ours.Components() {
+			d := decode[appsv1.Deployment](t, documents["Deployment "+component])
+			found[component] = d.Spec.Template.Annotations["checksum/cloud-config"]
+		}
+		return found
+	}
+	about := metav1.ObjectMeta{Name: "old", Namespace: "kube-system"}
+	first := digests("configMap", &corev1.ConfigMap{ObjectMeta: about, Data: map[string]string{"cloud-config.conf": "{}"}})
+	again := digests("configMap", &corev1.ConfigMap{ObjectMeta: about, Data: map[string]string{"cloud-config.conf": "{}"}})
+	changed := digests("configMap", &corev1.ConfigMap{ObjectMeta: about, Data: map[string]string{"cloud-config.conf": "{ }"}})
+	secret := digests("secret", &corev1.Secret{ObjectMeta: about, Data: map[string][]byte{"cloud-config.conf": []byte("{}")}})
+	missing := digests("secret")
+	for name, digest := range first {
+		if digest == "" || again[name] != digest || changed[name] == digest || changed[name] == "" || secret[name] == "" || missing[name] != "" {
+			t.Errorf("%s: %q, again %q, changed %q, of a Secret %q, of none %q", name, digest, again[name], changed[name], secret[name], missing[name])
+		}
 	}
 }
 

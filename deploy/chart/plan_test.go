@@ -31,6 +31,9 @@ func TestPlan(t *testing.T) {
 		if container.LivenessProbe != nil || container.Lifecycle != nil || len(container.VolumeMounts) != len(usual.Spec.Template.Spec.Containers[0].VolumeMounts) {
 			t.Errorf("%s: %+v", job.Name, container)
 		}
+		if ttl := job.Spec.TTLSecondsAfterFinished; ttl == nil || *ttl != 7*24*60*60 {
+			t.Errorf("%s stays for ever after its end", job.Name)
+		}
 		label := job.Spec.Template.Labels["app.kubernetes.io/name"]
 		if label == usual.Spec.Selector.MatchLabels["app.kubernetes.io/name"] {
 			t.Errorf("the pods of %s are those of the Deployment %s", job.Name, usual.Name)

@@ -4,7 +4,7 @@
 {{ include "selector" . }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version }}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "selector" -}}
@@ -67,6 +67,17 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- if .configMap -}}configMap: {name: {{ .configMap }}}
 {{- else if .secret -}}secret: {secretName: {{ .secret }}, defaultMode: 0440}
 {{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* The digest of that file, empty where whoever renders can't look into the cluster. */}}
+{{- define "cloudConfigDigest" -}}
+{{- with .Values.cloudConfig -}}
+{{- $object := dict -}}
+{{- if .configMap -}}{{- $object = lookup "v1" "ConfigMap" $.Release.Namespace .configMap -}}
+{{- else if .secret -}}{{- $object = lookup "v1" "Secret" $.Release.Namespace .secret -}}
+{{- end -}}
+{{- with $object -}}{{- toJson .data | sha256sum -}}{{- end -}}
 {{- end -}}
 {{- end }}
 

@@ -180,15 +180,23 @@ func TestAlerts(t *testing.T) {
 // TestDashboard: Prometheus understands every query of the dashboard.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
+	type query struct{ Title, Expr string }
 	var file struct {
+		Stats  []query
 		Panels []struct {
 			Title   string
-			Queries []struct{ Expr string }
+			Queries []query
 		}
 	}
 	load(t, "../../chart/files/dashboard.yaml", &file)
-	if len(file.Panels) == 0 {
+	if len(file.Panels) == 0 || len(file.Stats) == 0 {
 		t.Fatal("there are no panels")
+	}
+	for _, stat := range file.Stats {
+		if _, err := promql.NewEngine(promql.EngineOpts{MaxSamples: 1, Timeout: time.Minute}).NewInstantQuery(
+			t.Context(), &memory{}, nil, stat.Expr, time.Unix(0, 0)); err != nil {
+			t.Errorf("%s: %v", stat.Title, err)
+		}
 	}
 	for _, panel := range file.Panels {
 		for _, query := range panel.Queries {

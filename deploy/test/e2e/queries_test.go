@@ -17,6 +17,7 @@ func (w testWorld) checkQueries(t *testing.T) {
 	series := w.series(t)
 	var asked struct {
 		Alerts []struct{ Expr string }
+		Stats  []struct{ Expr string }
 		Panels []struct{ Queries []struct{ Expr string } }
 	}
 	var queries []string
@@ -31,6 +32,9 @@ func (w testWorld) checkQueries(t *testing.T) {
 	}
 	for _, alert := range asked.Alerts {
 		queries = append(queries, alert.Expr)
+	}
+	for _, stat := range asked.Stats {
+		queries = append(queries, stat.Expr)
 	}
 	for _, panel := range asked.Panels {
 		for _, query := range panel.Queries {
