@@ -38,6 +38,7 @@ func TestChurn(t *testing.T) {
 		"slb/SetVServerGroupAttribute", "slb/CreateLoadBalancerTCPListener", "slb/StartLoadBalancerListener", "slb/DescribeLoadBalancers",
 		"slb/DescribeLoadBalancerListeners", "slb/DescribeVServerGroups", "slb/DescribeVServerGroupAttribute", "ecs/DescribeInstances"))
 	settings := api.FastSettings()
+	settings.SpecificationsNotSold = false // the requests of these tests name one
 	settings.Quotas.LoadBalancers, settings.Quotas.Servers = size.balancers, groups*(size.servers+1)
 	settings.Quotas.ServerAttachments = groups * size.balancers
 	w.sim.SetSettings(settings)

@@ -18,7 +18,7 @@ func TestConsole(t *testing.T) {
 		c.Instances["i-2"].Healthy = &no
 	})
 	c := newClient(t, sim)
-	lb := c.must("slb", "CreateLoadBalancer", "LoadBalancerSpec", "slb.s1.small")["LoadBalancerId"].(string)
+	lb := c.must("slb", "CreateLoadBalancer", "InstanceChargeType", "PayByCLCU")["LoadBalancerId"].(string)
 	group := c.must("slb", "CreateVServerGroup", "LoadBalancerId", lb, "VServerGroupName", "g", "BackendServers",
 		`[{"ServerId":"i-1","Port":80},{"ServerId":"i-2","Port":80}]`)["VServerGroupId"].(string)
 	c.must("slb", "CreateLoadBalancerTCPListener", "LoadBalancerId", lb, "ListenerPort", "80", "Bandwidth", "-1", "VServerGroupId", group)

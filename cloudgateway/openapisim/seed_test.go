@@ -21,7 +21,7 @@ func TestSnapshotAndRestore(t *testing.T) {
 	sim := newCloud(t, openapisim.Config{Settings: &settings})
 	sim.SetTime(time.Date(2026, 1, 1, 12, 0, 0, 123456789, time.UTC))
 	c := newClient(t, sim)
-	lb := c.must("slb", "CreateLoadBalancer", "AddressType", "internet", "LoadBalancerSpec", "slb.s1.small", "ClientToken", "t1", "Tag.1.Key", "k", "Tag.1.Value", "v")["LoadBalancerId"].(string)
+	lb := c.must("slb", "CreateLoadBalancer", "AddressType", "internet", "InstanceChargeType", "PayByCLCU", "ClientToken", "t1", "Tag.1.Key", "k", "Tag.1.Value", "v")["LoadBalancerId"].(string)
 	sim.Advance(5 * time.Second)
 	c.must("slb", "CreateVServerGroup", "LoadBalancerId", lb, "BackendServers", `[{"ServerId":"i-1","Port":"80","Weight":"100","Type":"ecs"}]`)
 	c.must("vpc", "CreateRouteEntry", "RouteTableId", tableID, "DestinationCidrBlock", "10.0.0.0/24", "NextHopId", "i-1")
@@ -63,7 +63,7 @@ func TestRestoreLetsServersVanish(t *testing.T) {
 	sim := newCloud(t, openapisim.Config{Settings: &settings})
 	sim.SetTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	c := newClient(t, sim)
-	lb := c.must("slb", "CreateLoadBalancer", "AddressType", "internet", "LoadBalancerSpec", "slb.s1.small")["LoadBalancerId"].(string)
+	lb := c.must("slb", "CreateLoadBalancer", "AddressType", "internet", "InstanceChargeType", "PayByCLCU")["LoadBalancerId"].(string)
 	group := c.must("slb", "CreateVServerGroup", "LoadBalancerId", lb, "BackendServers", `[{"ServerId":"i-2","Port":"80"}]`)["VServerGroupId"].(string)
 	c.must("ecs", "DeleteInstance", "InstanceId", "i-2", "Force", "true")
 	snapshot, err := sim.Snapshot()
@@ -86,7 +86,7 @@ func TestRestoreLetsServersVanish(t *testing.T) {
 func TestSnapshotAsSeed(t *testing.T) {
 	t.Parallel()
 	create := func(sim *openapisim.Simulator) string {
-		return newClient(t, sim).must("slb", "CreateLoadBalancer", "AddressType", "internet", "LoadBalancerSpec", "slb.s1.small")["LoadBalancerId"].(string)
+		return newClient(t, sim).must("slb", "CreateLoadBalancer", "AddressType", "internet", "InstanceChargeType", "PayByCLCU")["LoadBalancerId"].(string)
 	}
 	sim := newCloud(t, openapisim.Config{})
 	seen := map[string]bool{create(sim): true, create(sim): true}

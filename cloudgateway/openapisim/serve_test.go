@@ -183,7 +183,7 @@ func TestThrottling(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t, openapisim.Config{})
 	sim.SetTime(time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC))
-	lb := newClient(t, sim).must("slb", "CreateLoadBalancer", "AddressType", "intranet", "VSwitchId", "vsw-1", "LoadBalancerSpec", "slb.s1.small")["LoadBalancerId"].(string)
+	lb := newClient(t, sim).must("slb", "CreateLoadBalancer", "AddressType", "intranet", "VSwitchId", "vsw-1", "InstanceChargeType", "PayByCLCU")["LoadBalancerId"].(string)
 	results := map[string]int{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup

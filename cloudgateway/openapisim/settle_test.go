@@ -15,7 +15,7 @@ func TestStartedInstanceCanBeAddedAMinuteLater(t *testing.T) {
 	settings.InstanceStart = 5 * time.Second
 	sim := newCloud(t, openapisim.Config{Settings: &settings})
 	c := newClient(t, sim)
-	lb := c.must("slb", "CreateLoadBalancer", "VSwitchId", "vsw-1", "LoadBalancerSpec", "slb.s1.small")["LoadBalancerId"].(string)
+	lb := c.must("slb", "CreateLoadBalancer", "VSwitchId", "vsw-1", "InstanceChargeType", "PayByCLCU")["LoadBalancerId"].(string)
 	group := c.must("slb", "CreateVServerGroup", "LoadBalancerId", lb, "VServerGroupName", "g")["VServerGroupId"].(string)
 	c.must("ecs", "StopInstance", "InstanceId", "i-1")
 	c.must("ecs", "StartInstance", "InstanceId", "i-1")

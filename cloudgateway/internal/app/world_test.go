@@ -78,6 +78,7 @@ func newWorld(t *testing.T) *world {
 	seed := state.New("cn-hangzhou", "")
 	seed.Vpcs["vpc-1"] = &state.Vpc{CidrBlock: "192.168.0.0/16"}
 	settings := api.FastSettings()
+	settings.SpecificationsNotSold = false // the requests of these tests name one
 	sim, err := openapisim.New(openapisim.Config{LimitsOff: true, Settings: &settings, Seed: seed})
 	if err != nil {
 		t.Fatal(err)

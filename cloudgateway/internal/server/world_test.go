@@ -65,6 +65,7 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 	for _, a := range adjust {
 		a(&cfg)
 	}
+	cfg.Settings.SpecificationsNotSold = false // the requests of these tests name one
 	sim, err := openapisim.New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ type Settings struct {
 	ChargeTypeAtMidnight bool `json:"chargeTypeAtMidnight"`
 
 	// Charging by specification has not been sold since 2025-06 and subscriptions not since 2024-12. Load balancers from before live
-	// on, and clients know them; so both can be created here unless these refuse it.
+	// on, as those of a seed do; false sells new ones, as the cloud did.
 	SpecificationsNotSold bool `json:"specificationsNotSold"`
 	SubscriptionsNotSold  bool `json:"subscriptionsNotSold"`
 
@@ -43,7 +43,11 @@ type Settings struct {
 	StartOfRunningRefused bool `json:"startOfRunningRefused"` // StartLoadBalancerListener of a running listener
 	SharedPortsRefused    bool `json:"sharedPortsRefused"`    // a UDP listener at a port that has another one, and the other way round
 	PresentServersRefused bool `json:"presentServersRefused"` // AddVServerGroupBackendServers of a server that is in the group
-	NLBJobsLock           bool `json:"nlbJobsLock"`           // NLB: a job of a load balancer or its listeners refuses every other write to them
+	// LeastConnectionsRefused refuses wlc for TCP and UDP, which today's documents don't list; those of 2019 do.
+	LeastConnectionsRefused bool `json:"leastConnectionsRefused"`
+	NLBJobsLock             bool `json:"nlbJobsLock"` // NLB: a job of a load balancer or its listeners refuses every other write to them
+	// SchedulersSwitch lets a TCP or UDP listener change between rr or wrr and consistent hashing, which the documents rule out today.
+	SchedulersSwitch bool `json:"schedulersSwitch"`
 	// ExactCase refuses enumerated values in another case than that of the documents. NLB and SLB are known not to: the existing
 	// controllers have sent NLB "internet" and "tcp" since 2022. Of the other products nothing is known.
 	ExactCase bool `json:"exactCase"`
@@ -111,7 +115,9 @@ func DefaultSettings() Settings {
 		NLBActive:          5 * time.Second,
 		NLBJob:             time.Second,
 
-		ChargeTypeAtMidnight: true,
+		ChargeTypeAtMidnight:  true,
+		SpecificationsNotSold: true,
+		SubscriptionsNotSold:  true,
 
 		ServersPerCall: 40,
 		RoutesPerCall:  50,
@@ -136,5 +142,8 @@ func BusySettings() Settings {
 // FastSettings are the default ones without any window: every change is complete when the call answers.
 func FastSettings() Settings {
 	s := DefaultSettings()
-	return Settings{ServersPerCall: s.ServersPerCall, RoutesPerCall: s.RoutesPerCall, IDsPerCall: s.IDsPerCall, Quotas: s.Quotas}
+	return Settings{
+		SpecificationsNotSold: s.SpecificationsNotSold, SubscriptionsNotSold: s.SubscriptionsNotSold,
+		ServersPerCall: s.ServersPerCall, RoutesPerCall: s.RoutesPerCall, IDsPerCall: s.IDsPerCall, Quotas: s.Quotas,
+	}
 }

@@ -9,7 +9,7 @@ import (
 func (c *cloud) newBalancer() string {
 	c.t.Helper()
 	id := c.must("slb", "CreateLoadBalancer", "LoadBalancerName", c.name(), "AddressType", "internet",
-		"InternetChargeType", "paybytraffic", "LoadBalancerSpec", "slb.s1.small").get("LoadBalancerId")
+		"InternetChargeType", "paybytraffic", "InstanceChargeType", "PayByCLCU").get("LoadBalancerId")
 	c.cleanUp("slb", "DeleteLoadBalancer", "LoadBalancerId", id)
 	return id
 }
@@ -33,7 +33,7 @@ func loadBalancer(c *cloud) {
 	name := c.name()
 	create := []string{
 		"LoadBalancerName", name, "AddressType", "intranet", "VSwitchId", c.vswitchID, "VpcId", c.vpcID, "ClientToken", name,
-		"LoadBalancerSpec", "slb.s1.small", "Tag.1.Key", "contract", "Tag.1.Value", name,
+		"InstanceChargeType", "PayByCLCU", "Tag.1.Key", "contract", "Tag.1.Value", name,
 	}
 	made := c.must("slb", "CreateLoadBalancer", create...)
 	id := made.get("LoadBalancerId")
@@ -44,7 +44,7 @@ func loadBalancer(c *cloud) {
 	})
 	c.want(c.must("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", id),
 		"LoadBalancerName", name, "AddressType", "intranet", "VSwitchId", c.vswitchID, "VpcId", c.vpcID, "Address", made.get("Address"),
-		"NetworkType", "vpc", "LoadBalancerSpec", "slb.s1.small", "DeleteProtection", "off", "RegionId", c.region)
+		"NetworkType", "vpc", "InstanceChargeType", "PayByCLCU", "DeleteProtection", "off", "RegionId", c.region)
 
 	c.must("slb", "SetLoadBalancerName", "LoadBalancerId", id, "LoadBalancerName", name+"-2")
 	c.must("slb", "SetLoadBalancerStatus", "LoadBalancerId", id, "LoadBalancerStatus", "inactive")
@@ -92,8 +92,21 @@ func protections(c *cloud) {
 	c.want(c.must("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", id), "DeleteProtection", "off", "ModificationProtectionStatus", "NonProtection")
 }
 
+// specification shows that no new load balancer is charged by its specification, and that one that is charged by use can't be.
 func specification(c *cloud) {
 	id := c.newBalancer()
+	c.refused("IllegalParam.InstanceChargeType", "slb", "CreateLoadBalancer", "LoadBalancerName", c.name(), "AddressType", "internet",
+		"InstanceChargeType", "PayBySpec", "LoadBalancerSpec", "slb.s1.small")
+	c.refused("OperationDenied.PayByCLCU", "slb", "ModifyLoadBalancerInstanceSpec", "LoadBalancerId", id, "LoadBalancerSpec", "slb.s2.small")
+	c.refused("OperationDenied.PayByCLCU", "slb", "ModifyLoadBalancerInternetSpec", "LoadBalancerId", id, "InternetChargeType", "paybybandwidth",
+		"Bandwidth", "5")
+	c.must("slb", "ModifyLoadBalancerInternetSpec", "LoadBalancerId", id, "Bandwidth", "100")
+	c.refused("Forbidden.LcuToSpec", "slb", "ModifyLoadBalancerInstanceChargeType", "LoadBalancerId", id, "InstanceChargeType", "PayBySpec")
+}
+
+// oldSpecification changes a load balancer from before 2025-06, which no account is sure to have.
+func oldSpecification(c *cloud) {
+	const id = "lb-old"
 	shown := func() answer { return c.must("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", id) }
 	c.must("slb", "ModifyLoadBalancerInstanceSpec", "LoadBalancerId", id, "LoadBalancerSpec", "slb.s2.small")
 	c.want(shown(), "LoadBalancerSpec", "slb.s2.small", "InstanceChargeType", "PayBySpec", "InternetChargeType", "paybytraffic")

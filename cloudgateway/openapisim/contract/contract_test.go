@@ -60,7 +60,7 @@ func scenarios() map[string]func(c *cloud) {
 	}
 }
 
-// simulatedScenarios stop and delete instances, or need resource groups and roles that an account may not have.
+// simulatedScenarios stop and delete instances, or need what an account may not have: resource groups, roles, an old load balancer.
 func simulatedScenarios() map[string]func(c *cloud) {
 	return map[string]func(c *cloud){
 		"resource group":      resourceGroup,
@@ -71,6 +71,7 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"role of a pod":       podRole,
 		"life of an instance": lifeOfInstance,
 		"new instances":       newInstances,
+		"old specification":   oldSpecification,
 		"NLB places":          nlbPlaces,
 		"NLB certificates":    nlbCertificates,
 	}
@@ -145,6 +146,7 @@ func seed() *state.Cloud {
 		},
 		BandwidthPackages: map[string]*state.BandwidthPackage{"cbwp-1": {Bandwidth: 100}},
 		Certificates:      map[string]*state.Certificate{"cert-1": {}, "cert-2": {}},
+		LoadBalancers:     map[string]*state.LoadBalancer{"lb-old": {AddressType: "internet", Spec: "slb.s1.small"}},
 		Instances: map[string]*state.Instance{
 			"i-1": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.11"}},
 			"i-2": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.12"}},
@@ -163,7 +165,7 @@ func remains(sim *openapisim.Simulator) map[string]int {
 				out["launched instances"]--
 			}
 		}
-		out["load balancers"] = len(c.LoadBalancers)
+		out["load balancers"] = len(c.LoadBalancers) - len(seed().LoadBalancers)
 		out["server groups"] = len(c.ServerGroups)
 		out["networks"] = len(c.Vpcs) - len(seed().Vpcs)
 		out["elastic addresses"] = len(c.Eips)

@@ -111,7 +111,7 @@ func routes(c *cloud) {
 
 func elasticAddress(c *cloud) {
 	balancer := c.must("slb", "CreateLoadBalancer", "LoadBalancerName", c.name(), "AddressType", "intranet",
-		"VSwitchId", c.vswitchID, "VpcId", c.vpcID, "LoadBalancerSpec", "slb.s1.small").get("LoadBalancerId")
+		"VSwitchId", c.vswitchID, "VpcId", c.vpcID, "InstanceChargeType", "PayByCLCU").get("LoadBalancerId")
 	c.cleanUp("slb", "DeleteLoadBalancer", "LoadBalancerId", balancer)
 	made := c.must("vpc", "AllocateEipAddress", "Bandwidth", "1", "InternetChargeType", "PayByTraffic", "Name", c.name())
 	id := made.get("AllocationId")

@@ -239,6 +239,7 @@ func newCloud(t tester) *cloud {
 	for _, a := range Product().Actions {
 		c.actions[a.Name] = a
 	}
+	c.settings.SpecificationsNotSold, c.settings.SubscriptionsNotSold = false, false // most is older than that
 	seedNetwork(c.state)
 	seedCertificates(c)
 	seedBalancers(c)

@@ -125,7 +125,7 @@ func newLoadBalancer(c *api.Context) (*state.LoadBalancer, *api.Error) {
 	lb := &state.LoadBalancer{
 		Name:               cmp.Or(c.Get("LoadBalancerName"), defaultName),
 		AddressIPVersion:   cmp.Or(c.Get("AddressIPVersion"), "ipv4"),
-		InstanceChargeType: cmp.Or(c.Get("InstanceChargeType"), payBySpec),
+		InstanceChargeType: cmp.Or(c.Get("InstanceChargeType"), usualCharge(c)),
 		InternetChargeType: cmp.Or(c.Get("InternetChargeType"), payByTraffic),
 		PayType:            cmp.Or(c.Get("PayType"), payOnDemand),
 		DeleteProtection:   cmp.Or(c.Get("DeleteProtection"), off),
@@ -244,12 +244,21 @@ func setCharges(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	return nil
 }
 
+// usualCharge is how a load balancer is charged if the call doesn't say: by use, but by its specification if it names one or did so
+// when these were sold.
+func usualCharge(c *api.Context) string {
+	if c.Settings.SpecificationsNotSold && !c.Has("LoadBalancerSpec") {
+		return payByCLCU
+	}
+	return payBySpec
+}
+
 // checkSold refuses ways of charging that new load balancers can't have any more. The documents of CreateLoadBalancer list the
 // codes for values that are not allowed; which of them answers here is not published.
 func checkSold(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	switch {
 	case lb.InstanceChargeType == payBySpec && c.Settings.SpecificationsNotSold:
-		return api.BadRequest("IllegalParam.InstanceChargeType", "The specified InstanceChargeType is not valid.")
+		return api.BadRequest("IllegalParam.InstanceChargeType", "The specified InstanceChargeType is not valid: new load balancers are PayByCLCU.")
 	case lb.PayType == prePay && c.Settings.SubscriptionsNotSold:
 		return api.Invalid("PayType")
 	}

@@ -371,3 +371,57 @@ func TestWhatIsNotSoldAnyMore(t *testing.T) {
 	}
 	c.call("CreateLoadBalancer", params{"InstanceChargeType": payByCLCU})
 }
+
+// Since 2025-06-01 no new load balancer is charged by its specification ("Modify the configurations of a pay-as-you-go instance", February
+// 2026), and since 2024-12 none in advance. One that says nothing is charged by use. Settings sell both, as the cloud did.
+func TestSoldToday(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		params      params
+		today, once string // code, or how it is charged
+	}{
+		{params{}, payByCLCU, "MissingParam.LoadBalancerSpec"},
+		{params{"LoadBalancerSpec": "slb.s1.small"}, "IllegalParam.InstanceChargeType", payBySpec},
+		{params{"InstanceChargeType": payBySpec, "LoadBalancerSpec": "slb.s1.small"}, "IllegalParam.InstanceChargeType", payBySpec},
+		{params{"InstanceChargeType": payByCLCU, "PayType": prePay, "PricingCycle": "month", "Duration": "1"}, "InvalidParameter", payByCLCU},
+		{params{"InstanceChargeType": payByCLCU}, payByCLCU, payByCLCU},
+	} {
+		for _, today := range []bool{true, false} {
+			c := newCloud(t)
+			c.settings.SpecificationsNotSold, c.settings.SubscriptionsNotSold = today, today
+			code := c.code("CreateLoadBalancer", tt.params)
+			for _, lb := range c.state.LoadBalancers {
+				if lb.Created.Equal(c.now) && code == "" {
+					code = lb.InstanceChargeType
+				}
+			}
+			if want := map[bool]string{true: tt.today, false: tt.once}[today]; code != want {
+				t.Errorf("%v, today %t: %q, want %q", tt.params, today, code, want)
+			}
+		}
+	}
+}
+
+// SetLoadBalancerTCPListenerAttribute: "You cannot switch the algorithm … from wrr or rr to consistent hashing or from consistent hashing
+// to wrr or rr." And wlc is not among the values of today's texts for TCP and UDP.
+func TestSchedulersOfTodaysDocuments(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		from, to string
+		code     string // "": accepted
+		set      func(c *cloud)
+	}{
+		{"wrr", "rr", "", nil}, {"sch", "tch", "", nil}, {"wrr", "sch", "InvalidParameter", nil}, {"tch", "rr", "InvalidParameter", nil}, {"rr", "wlc", "", nil},
+		{"wrr", "sch", "", func(c *cloud) { c.settings.SchedulersSwitch = true }},
+		{"rr", "wlc", "InvalidParameter", func(c *cloud) { c.settings.LeastConnectionsRefused = true }},
+	} {
+		c := newCloud(t)
+		if tt.set != nil {
+			tt.set(c)
+		}
+		c.call("CreateLoadBalancerTCPListener", newListener(protoTCP).with("ListenerPort", "1000", "Scheduler", tt.from))
+		if code := c.code("SetLoadBalancerTCPListenerAttribute", params{"LoadBalancerId": "lb-1", "ListenerPort": "1000", "Scheduler": tt.to}); code != tt.code {
+			t.Errorf("from %s to %s: %q, want %q", tt.from, tt.to, code, tt.code)
+		}
+	}
+}

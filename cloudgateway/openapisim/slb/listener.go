@@ -95,6 +95,9 @@ func (t table) create(c *api.Context, protocol string) (any, *api.Error) {
 	}
 	l := &state.Listener{Port: port, Protocol: protocol, Status: stopped, Attributes: t.fallbacks(protocol)}
 	maps.Copy(l.Attributes, values)
+	if err := checkScheduler(c, "", l); err != nil {
+		return nil, err
+	}
 	if l.Tags, err = newTags(c); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,9 @@ func (t table) set(c *api.Context, protocol string) (any, *api.Error) {
 	next := *l
 	next.Attributes, next.AclIDs = maps.Clone(l.Attributes), slices.Clone(l.AclIDs)
 	maps.Copy(next.Attributes, values)
+	if err := checkScheduler(c, l.Attributes["Scheduler"], &next); err != nil {
+		return nil, err
+	}
 	if err := retarget(c, lb, &next); err != nil {
 		return nil, err
 	}
@@ -53,6 +56,22 @@ func (t table) set(c *api.Context, protocol string) (any, *api.Error) {
 	transition(c, l, configuring, l.Status)
 	changed(c, lb)
 	return nil, nil
+}
+
+// checkScheduler refuses changes of how servers are chosen that the documents rule out, and values that are not there any more. Former
+// is "" for a new listener. Which code answers is not published.
+func checkScheduler(c *api.Context, former string, l *state.Listener) *api.Error {
+	wanted := l.Attributes["Scheduler"]
+	hashing := func(s string) bool { return s == "sch" || s == "tch" || s == "qch" }
+	switch {
+	case protocolBit(l.Protocol)&layer4 == 0 || wanted == former:
+		return nil
+	case wanted == "wlc" && c.Settings.LeastConnectionsRefused:
+		return api.Invalid("Scheduler")
+	case former != "" && hashing(former) != hashing(wanted) && !c.Settings.SchedulersSwitch:
+		return api.BadRequest("InvalidParameter", "The Scheduler cannot be switched from %s to %s.", former, wanted)
+	}
+	return nil
 }
 
 // settled reports whether a listener is in one of the statuses in which it can be changed.

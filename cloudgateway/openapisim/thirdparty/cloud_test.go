@@ -29,7 +29,7 @@ const (
 func newCloud(t *testing.T) *openapisim.Simulator {
 	t.Helper()
 	settings := api.FastSettings()
-	settings.ServersPerCall = 40
+	settings.ServersPerCall, settings.SpecificationsNotSold = 40, false // aliyungo knows nothing but specifications
 	seed := &state.Cloud{
 		Vpcs:      map[string]*state.Vpc{"vpc-1": {CidrBlock: "192.168.0.0/16"}},
 		VSwitches: map[string]*state.VSwitch{"vsw-1": {VpcID: "vpc-1", ZoneID: "cn-hangzhou-h", CidrBlock: "192.168.0.0/24"}},

@@ -111,7 +111,7 @@ func TestTea(t *testing.T) {
 			}
 
 			made := must("slb", "CreateLoadBalancer", map[string]any{
-				"RegionId": region, "LoadBalancerName": "tea ü*~+", "AddressType": "internet", "LoadBalancerSpec": "slb.s1.small",
+				"RegionId": region, "LoadBalancerName": "tea ü*~+", "AddressType": "internet", "InstanceChargeType": "PayByCLCU",
 				"Tag.1.Key": "k", "Tag.1.Value": "v",
 			})
 			id := text(t, made, "LoadBalancerId")

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/deploy/tools/local/cloud"
 	"alicloud-controllers.dev/deploy/tools/local/world"
@@ -127,6 +128,12 @@ func (o oldCCM) serve(l legacyService) {
 	maps.Copy(params, o.version.create)
 	maps.Copy(params, l.lb)
 	maps.DeleteFunc(params, func(_, value string) bool { return value == "" })
+	if params["LoadBalancerSpec"] != "" { // as it was until 2025-06
+		err := o.Cloud().Limits(o.t.Context(), func(doc *openapisim.LimitsDocument) { doc.Settings.SpecificationsNotSold = false })
+		if err != nil {
+			o.t.Fatal(err)
+		}
+	}
 	o.call("CreateLoadBalancer", params)
 	lb := o.lbOf(name)
 	for _, port := range slices.Backward(svc.Spec.Ports) { // The target of a redirect comes first.

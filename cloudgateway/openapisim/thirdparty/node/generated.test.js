@@ -117,7 +117,7 @@ test('SLB: parameters in the query and in the form', async () => {
   for (const form of [false, true]) {
     const name = `ü!'()*~+ &= ${form}`;
     const { body: made } = await slb(client, 'CreateLoadBalancer', {
-      RegionId: region, LoadBalancerName: name, LoadBalancerSpec: 'slb.s1.small', Tag: [{ Key: 'form', Value: `${form}` }],
+      RegionId: region, LoadBalancerName: name, InstanceChargeType: 'PayByCLCU', Tag: [{ Key: 'form', Value: `${form}` }],
     }, { form });
     const { body: found } = await slb(client, 'DescribeLoadBalancers', { RegionId: region, Tag: [{ Key: 'form', Value: `${form}` }] }, { form, method: 'POST' });
     assert.strictEqual(found.LoadBalancers.LoadBalancer[0].LoadBalancerName, name);

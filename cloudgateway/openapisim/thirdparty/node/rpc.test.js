@@ -108,7 +108,7 @@ test('rpc-client sends parameters in query and form', async () => {
   const client = new Rpc({ ...keys, regionId: region, endpoint: `slb.${region}.aliyuncs.com` });
   const call = (action, method, query, body) =>
     client.doRequest(action, 'HTTPS', method, '2014-05-15', 'AK', query, body, { autoretry: false, readTimeout: 20000 });
-  const { LoadBalancerId } = await call('CreateLoadBalancer', 'POST', { RegionId: region }, { LoadBalancerName: 'ü*~+', LoadBalancerSpec: 'slb.s1.small' });
+  const { LoadBalancerId } = await call('CreateLoadBalancer', 'POST', { RegionId: region }, { LoadBalancerName: 'ü*~+', InstanceChargeType: 'PayByCLCU' });
   const shown = await call('DescribeLoadBalancerAttribute', 'GET', { RegionId: region, LoadBalancerId }, null);
   assert.strictEqual(shown.LoadBalancerName, 'ü*~+');
   await call('DeleteLoadBalancer', 'POST', { RegionId: region }, { LoadBalancerId });
