@@ -1,10 +1,12 @@
 package chart_test
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -193,6 +195,37 @@ func TestNameOfTheGateway(t *testing.T) {
 		if err := certificate.VerifyHostname(named[1]); err != nil {
 			t.Errorf("the page says %q: %v", named[0], err)
 		}
+	}
+}
+
+// TestCertificateByHand: what docs/recipes.md makes with one command is what the controllers trust.
+func TestCertificateByHand(t *testing.T) {
+	t.Parallel()
+	openssl, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Skip("openssl is not there")
+	}
+	command := regexp.MustCompile(`(?s)\nopenssl (.*?) &&\n`).FindStringSubmatch(read(t, "../../docs/recipes.md"))
+	if command == nil {
+		t.Fatal("docs/recipes.md has no command")
+	}
+	run := exec.CommandContext(t.Context(), openssl, strings.Fields(strings.ReplaceAll(command[1], "\\\n", " "))...)
+	run.Dir = t.TempDir()
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(run.Dir, "tls.crt"), filepath.Join(run.Dir, "tls.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM([]byte(read(t, filepath.Join(run.Dir, "tls.crt"))))
+	config := decode[map[string]any](t, decode[corev1.ConfigMap](t, render(t, ours.Namespace, map[string]any{
+		"tls": map[string]any{"existingSecret": "cloudgateway-tls"},
+	})["ConfigMap lbcontroller"]).Data["config.yaml"])
+	name, _ := config["gateway"].(map[string]any)["serverName"].(string)
+	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: authorities, DNSName: name}); err != nil {
+		t.Errorf("the controllers ask for %q: %v", name, err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -90,16 +91,16 @@ func parse(args []string, output io.Writer) (options, error) {
 			o.services, o.nodes, o.calls(), mostCalls)
 	}
 	o.only = map[string]bool{}
-	known := map[string]bool{}
+	var known []string
 	for _, s := range situations() {
-		known[s.name] = true
+		known = append(known, s.name)
 	}
 	for name := range strings.SplitSeq(only, ",") {
 		if name = strings.TrimSpace(name); name == "" {
 			continue
 		}
-		if !known[name] {
-			return options{}, fmt.Errorf("-only: there is no situation %q; see docs/performance.md", name)
+		if !slices.Contains(known, name) {
+			return options{}, fmt.Errorf("-only: there is no situation %q; there are %q", name, known)
 		}
 		o.only[name] = true
 	}

@@ -55,7 +55,7 @@ func (c *cluster) commands(t *testing.T) {
 			t.Errorf("docs/install.md: %s: %v\n%s", text, err, out)
 		}
 	}
-	for _, page := range []string{"runbook.md", "operations.md"} {
+	for _, page := range []string{"troubleshooting.md", "runbook.md", "operations.md"} {
 		lines := c.prompts(t, page)
 		if len(lines) == 0 {
 			t.Errorf("docs/%s has no command", page)
@@ -69,13 +69,13 @@ func (c *cluster) commands(t *testing.T) {
 	}
 }
 
-// prompts are the commands of kubectl in the sessions that a page shows, but for those that need a terminal.
+// prompts are the commands of kubectl that a page shows in lines of their own, but for those that need a terminal or a value, or are meant to fail.
 func (c *cluster) prompts(t *testing.T, page string) (lines []string) {
 	t.Helper()
-	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(c.page(t, page), -1) {
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(c.page(t, page), -1) {
 		for line := range strings.Lines(block[1]) {
-			if text, ok := strings.CutPrefix(line, "$ kubectl "); ok && !strings.Contains(text, " -it ") {
-				lines = append(lines, "kubectl "+text)
+			if strings.HasPrefix(line, "kubectl ") && !strings.Contains(line, " -it ") && !strings.Contains(line, "annotate") {
+				lines = append(lines, line)
 			}
 		}
 	}

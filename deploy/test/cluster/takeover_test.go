@@ -87,8 +87,9 @@ func (c *cluster) useService(t *testing.T) {
 		t.Errorf("no event says what was done:\n%s", out)
 	}
 	for page, beginnings := range map[string][]string{
-		"operations.md": {"kubectl describe service NAME", "kubectl label service NAME", "kubectl -n kube-system exec deploy/lbcontroller"},
-		"runbook.md":    {"kubectl -n kube-system describe deployment", "kubectl -n kube-system get lease", "kubectl get events", "kubectl label service NAME"},
+		"troubleshooting.md": {"kubectl describe service NAME", "kubectl label service NAME", "kubectl -n kube-system logs"},
+		"operations.md":      {"kubectl -n kube-system exec deploy/lbcontroller"},
+		"runbook.md":         {"kubectl -n kube-system describe deployment", "kubectl -n kube-system get lease", "kubectl get events", "kubectl label service NAME"},
 	} {
 		for _, beginning := range beginnings {
 			c.run(t, fill(c.inline(t, page, beginning), "default", "web"))

@@ -127,14 +127,11 @@ func TestNames(t *testing.T) {
 	valid := func(key string) bool {
 		first, _, _ := strings.Cut(key, ".")
 		if part, ok := strings.CutPrefix(key, "components."); ok {
-			component, rest, _ := strings.Cut(part, ".")
-			if component == "*" {
-				component = "lbcontroller"
-			}
+			_, rest, _ := strings.Cut(part, ".")
 			if setting, ok := strings.CutPrefix(rest, "config."); ok {
 				return known[setting]
 			}
-			return values["components."+component+"."+rest]
+			return values["components.NAME."+rest]
 		}
 		if tops[first] != nil && (values[key] || free.MatchString(key)) {
 			return true
@@ -177,6 +174,29 @@ func TestNames(t *testing.T) {
 		if seen[kind] == 0 {
 			t.Errorf("no page names any of the %s", kind)
 		}
+	}
+}
+
+// TestPaths: what a page names in the tree is there.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for name, page := range pages(t) {
+		if name == "CHANGELOG.md" || strings.HasPrefix(name, "cloudgateway/openapisim/") {
+			continue // It is of the past, or about the paths of requests.
+		}
+		for _, quoted := range regexp.MustCompile("`((?:proto|services|cloudgateway|lbcontroller|nodecontroller|routecontroller|deploy|docs)/[a-zA-Z0-9_./*-]+)`").FindAllStringSubmatch(page, -1) {
+			if regexp.MustCompile(`(^|/)[A-Z]+(/|\.|$)`).MatchString(quoted[1]) {
+				continue // A place for a name.
+			}
+			seen++
+			if found, err := filepath.Glob(filepath.Join(top, quoted[1])); err != nil || len(found) == 0 {
+				t.Errorf("%s: there is no %s", name, quoted[1])
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no page names a path")
 	}
 }
 
