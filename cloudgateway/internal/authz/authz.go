@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -38,7 +39,7 @@ type Authorizer struct {
 }
 
 // question is what is asked about a caller. The groups are part of it: a token with others is another question.
-type question struct{ caller, groups, resource, verb string }
+type question struct{ caller, groups, resource, verb, names string }
 
 // New makes an Authorizer. The log gets what the API server says when it cannot answer.
 func New(reviewer authorizationv1client.SubjectAccessReviewInterface, log *slog.Logger) *Authorizer {
@@ -47,27 +48,37 @@ func New(reviewer authorizationv1client.SubjectAccessReviewInterface, log *slog.
 
 // Authorize implements rpc.Authorizer.
 func (a *Authorizer) Authorize(ctx context.Context, caller rpc.Caller, resource, verb string) error {
-	q := question{caller: caller.Name, groups: fmt.Sprintf("%q", caller.Groups), resource: resource, verb: verb}
+	return a.AuthorizeAny(ctx, caller, resource, verb, "")
+}
+
+// AuthorizeAny is Authorize for resources that have names: the caller has to be allowed one of them. "" is no name.
+func (a *Authorizer) AuthorizeAny(ctx context.Context, caller rpc.Caller, resource, verb string, names ...string) error {
+	q := question{caller: caller.Name, groups: fmt.Sprintf("%q", caller.Groups), resource: resource, verb: verb, names: strings.Join(names, " ")}
 	_, err := a.allowed.Do(ctx, q, func(ctx context.Context) (struct{}, time.Duration, error) {
-		allowed, err := a.review(ctx, caller, resource, verb)
-		switch {
-		case err != nil:
-			return struct{}{}, 0, err
-		case !allowed:
-			return struct{}{}, deniedLife, rpcerr.Errorf(rpcerr.CallerForbidden,
-				"%s may not %s %s.%s; grant it with a ClusterRole", caller.Name, verb, resource, Group)
+		for _, name := range names {
+			allowed, err := a.review(ctx, caller, resource, verb, name)
+			if err != nil {
+				return struct{}{}, 0, err
+			}
+			if allowed {
+				return struct{}{}, allowedLife, nil
+			}
 		}
-		return struct{}{}, allowedLife, nil
+		what := resource + "." + Group
+		if names[0] != "" {
+			what += " " + strings.Join(names, " or ")
+		}
+		return struct{}{}, deniedLife, rpcerr.Errorf(rpcerr.CallerForbidden, "%s may not %s %s; grant it with a ClusterRole", caller.Name, verb, what)
 	})
 	return err
 }
 
-func (a *Authorizer) review(ctx context.Context, caller rpc.Caller, resource, verb string) (bool, error) {
+func (a *Authorizer) review(ctx context.Context, caller rpc.Caller, resource, verb, name string) (bool, error) {
 	answer, err := a.reviewer.Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:               caller.Name,
 			Groups:             caller.Groups,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: Group, Resource: resource, Verb: verb},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: Group, Resource: resource, Verb: verb, Name: name},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {

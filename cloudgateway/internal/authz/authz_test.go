@@ -133,3 +133,39 @@ func TestOutageIsLogged(t *testing.T) {
 		t.Errorf("the log is %q", &log)
 	}
 }
+
+// named allows one name.
+type named struct {
+	allowed string
+	asked   []string
+}
+
+func (n *named) Create(
+	_ context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions,
+) (*authorizationv1.SubjectAccessReview, error) {
+	name := review.Spec.ResourceAttributes.Name
+	n.asked = append(n.asked, name)
+	return &authorizationv1.SubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: name == n.allowed}}, nil
+}
+
+// TestAuthorizeAny: one of the names has to be allowed, and the answer is remembered for all of them together.
+func TestAuthorizeAny(t *testing.T) {
+	n := &named{allowed: "ecs:Describe*"}
+	a := New(n, slog.New(slog.DiscardHandler))
+	ask := func(names ...string) error {
+		return a.AuthorizeAny(t.Context(), rpc.Caller{Name: "tool"}, "openapi", "call", names...)
+	}
+	for range 2 {
+		if err := ask("ecs:DescribeInstances", "ecs:Describe*", "ecs:*"); err != nil {
+			t.Error(err)
+		}
+	}
+	err := ask("ecs:RunInstances", "ecs:*")
+	want := "tool may not call openapi.cloudgateway.alibabacloud.com ecs:RunInstances or ecs:*; grant it with a ClusterRole"
+	if e, ok := rpcerr.From(err); !ok || e.Code != codes.PermissionDenied || e.Message != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if diff := cmp.Diff([]string{"ecs:DescribeInstances", "ecs:Describe*", "ecs:RunInstances", "ecs:*"}, n.asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
