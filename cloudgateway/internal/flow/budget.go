@@ -66,6 +66,25 @@ func (b *Budget) Acquire(ctx context.Context, product, action string) error {
 	return b.limiter(product, action).acquire(ctx, CallerFrom(ctx))
 }
 
+// The names under which a budget counts the actions of a product together that the table of limits does not have, each.
+const (
+	OtherReads  = "OtherReads"
+	OtherWrites = "OtherWrites"
+)
+
+// Counts gives the name under which an action counts. The table has few of the hundreds of actions that there are, and the number of names has
+// to be bounded.
+func (b *Budget) Counts(product, action string) string {
+	switch _, known := b.limits[product+"/"+action]; {
+	case known:
+		return action
+	case Reads(action):
+		return OtherReads
+	default:
+		return OtherWrites
+	}
+}
+
 // Throttled notes that the cloud refused a call for its rate. RetryAfter is the wait that the cloud named; zero: none. It returns
 // how long no call of the action will go.
 func (b *Budget) Throttled(product, action string, retryAfter time.Duration) time.Duration {

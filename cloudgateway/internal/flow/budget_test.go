@@ -396,3 +396,23 @@ func TestUnknownAction(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// TestCounts: actions that the table has count by themselves, all others of a product together, so that names which a caller makes up are few.
+func TestCounts(t *testing.T) {
+	b := newBudget(t, nil)
+	for action, want := range map[string]string{
+		"DescribeInstances": "DescribeInstances", "DescribeInstanceTypes": OtherReads, "ListAnything": OtherReads, "RunInstances": OtherWrites,
+		"Describer": OtherReads, "": OtherWrites,
+	} {
+		if got := b.Counts("ecs", action); got != want {
+			t.Errorf("%q counts as %s, want %s", action, got, want)
+		}
+	}
+	for _, product := range []string{"slb", "vpc", "ecs"} {
+		for _, others := range []string{OtherReads, OtherWrites} {
+			if _, known := b.limits[product+"/"+others]; !known {
+				t.Errorf("limits.csv has no %s of %s", others, product)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,12 +48,15 @@ func Limits() (map[string]Limit, error) {
 	return limits, nil
 }
 
+// Reads reports whether an action changes nothing, by its name.
+func Reads(action string) bool {
+	return slices.ContainsFunc([]string{"Describe", "List", "Get"}, func(word string) bool { return strings.HasPrefix(action, word) })
+}
+
 // unlisted is what an action gets that the table does not have: as little as the least of its kind.
 func unlisted(action string) Limit {
-	for _, read := range []string{"Describe", "List", "Get"} {
-		if strings.HasPrefix(action, read) {
-			return Limit{Calls: 300, Window: time.Minute}
-		}
+	if Reads(action) {
+		return Limit{Calls: 300, Window: time.Minute}
 	}
 	return Limit{Calls: 60, Window: time.Minute}
 }
