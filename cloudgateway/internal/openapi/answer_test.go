@@ -52,7 +52,7 @@ func TestReadAnswer(t *testing.T) {
 			rest = iotest.ErrReader(tt.lost)
 		}
 		body := io.MultiReader(strings.NewReader(text), rest)
-		got, err := readAnswer(&http.Response{StatusCode: tt.status, Header: tt.header, Body: io.NopCloser(body)}, tt.needed)
+		got, err := readAnswer(&http.Response{StatusCode: tt.status, Header: tt.header, Body: io.NopCloser(body)}, tt.needed, nil)
 		if !errors.Is(err, tt.lost) || (got == nil) != (tt.lost != nil) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 			continue

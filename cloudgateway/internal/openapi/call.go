@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -48,6 +49,10 @@ type Call struct {
 	Unsigned bool
 	// Mutating makes a lost answer an unknown outcome.
 	Mutating bool
+	// As is the action under which the budget and the metrics count it; empty: Action.
+	As string
+	// Format of the answer, "JSON" or "XML"; empty: JSON.
+	Format string
 	// Idempotent calls may be repeated after an unclear outcome: they carry a ClientToken, or doing them twice is the same as once.
 	// Calls that are not Mutating always are.
 	Idempotent bool
@@ -55,6 +60,9 @@ type Call struct {
 
 // api names the action in errors and metrics.
 func (c Call) api() string { return string(c.Product) + "/" + c.Action }
+
+// counted is the action under which it counts.
+func (c Call) counted() string { return cmp.Or(c.As, c.Action) }
 
 // repeatable reports whether the call may be sent again although an earlier attempt may have been executed.
 func (c Call) repeatable() bool { return !c.Mutating || c.Idempotent }
@@ -75,6 +83,16 @@ func ItemError(product Product, action, code, message, requestID string) *rpcerr
 }
 
 func products() []Product { return []Product{SLB, VPC, ECS, STS} }
+
+// ProductOf finds the product of which the API has a version.
+func ProductOf(version string) (Product, bool) {
+	for _, p := range products() {
+		if _, of := p.service(); of == version {
+			return p, true
+		}
+	}
+	return "", false
+}
 
 // service is what the SDK calls a product, and the version of its API.
 func (p Product) service() (code, version string) {
@@ -106,9 +124,12 @@ type answer struct {
 
 // readAnswer takes the whole response, so that a connection lost half-way counts as a lost answer and not as a bad one. Of a success, it keeps
 // the text only where that is needed: the answer to a change of a vServer group names all its servers, 150 KiB of 1 000.
-func readAnswer(res *http.Response, needed bool) (*answer, error) {
+func readAnswer(res *http.Response, needed bool, hold func(int) error) (*answer, error) {
 	a := &answer{status: res.StatusCode, header: res.Header}
 	body := io.LimitReader(res.Body, maxAnswer)
+	if hold != nil {
+		body = &held{Reader: res.Body, hold: hold}
+	}
 	var err error
 	if needed || !a.ok() || a.header.Get(requestIDHeader) == "" {
 		a.body, err = io.ReadAll(body)
@@ -210,6 +231,7 @@ func (c *Client) sign(call Call, with credentials.Credentials) (signed, error) {
 	}
 	req := &requests.RpcRequest{}
 	req.InitWithApiInfo(code, version, call.Action, "", "")
+	req.AcceptFormat = cmp.Or(call.Format, req.AcceptFormat)
 	maps.Copy(req.QueryParams, call.Params)
 	maps.Copy(req.FormParams, call.Form)
 	if err := auth.Sign(req, nil, c.cfg.Region, fixed{with}); err != nil {

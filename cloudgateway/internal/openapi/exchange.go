@@ -50,8 +50,9 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 type exchange struct {
 	client *Client
 	call   Call
-	needed bool   // the text of the answer
-	body   []byte // of each attempt
+	needed bool            // the text of the answer
+	hold   func(int) error // nil unless the call is passed on, see Client.Pass
+	body   []byte          // of each attempt
 
 	// The last attempt.
 	with    credentials.Credentials
@@ -99,7 +100,7 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	_, err = retrying.Do(req) //nolint:bodyclose // check has read and closed it
-	if x.succeeded() {
+	if x.succeeded() || x.passes() && x.answer != nil {
 		return x.answer, nil
 	}
 	return nil, x.conclude(ctx, err)
@@ -157,7 +158,7 @@ func (x *exchange) ready(r *http.Request) error {
 // judge looks at the outcome of an attempt and decides whether there is to be another. It is retryablehttp's CheckRetry.
 func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bool, error) {
 	if err == nil {
-		x.answer, err = readAnswer(res, x.needed)
+		x.answer, err = readAnswer(res, x.needed, x.hold)
 	}
 	x.failure = cause(err)
 	if x.answer != nil && !x.succeeded() {
@@ -171,6 +172,9 @@ func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bo
 	}
 	mayHaveRun := x.meaning.Unclear() || (x.answer == nil && x.sent.Load())
 	x.unclear = x.unclear || (x.call.Mutating && mayHaveRun)
+	if x.passes() {
+		return x.passAgain(), nil
+	}
 	return x.worthRepeating() && (x.call.repeatable() || !mayHaveRun) && x.timeLeft(ctx), nil
 }
 
@@ -246,9 +250,14 @@ func (x *exchange) decode(got *answer, requestID string, out any) error {
 func (x *exchange) refused() *rpcerr.Error {
 	e := catalogue.Error(x.refusal)
 	if x.meaning.Class == catalogue.Throttle {
-		e.RetryAfter = max(x.refusal.RetryAfter, x.client.cfg.Budget.Throttled(string(x.call.Product), x.call.Action, x.refusal.RetryAfter))
+		e.RetryAfter = max(x.refusal.RetryAfter, x.throttled())
 	}
 	return e
+}
+
+// throttled tells the budget that the cloud refused the call for its rate. It returns how long no call of the action will be sent.
+func (x *exchange) throttled() time.Duration {
+	return x.client.cfg.Budget.Throttled(string(x.call.Product), x.call.counted(), x.refusal.RetryAfter)
 }
 
 // unanswered is the error of a call without an answer.

@@ -48,7 +48,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 func (x *exchange) record() {
 	took := time.Since(x.started)
 	outcome, requestID := x.outcome()
-	product, action := string(x.call.Product), x.call.Action
+	product, action := string(x.call.Product), x.call.counted()
 	x.client.reach.note(x.call.Product, x.started, x.failure)
 	x.client.metrics.calls.WithLabelValues(product, action, outcome).Inc()
 	x.client.metrics.took.WithLabelValues(product).Observe(took.Seconds())
@@ -168,7 +168,7 @@ func (x *exchange) beginSpan(ctx context.Context) {
 // acquire waits for the budget and shows in the trace for how long.
 func (x *exchange) acquire(ctx context.Context) error {
 	begin := time.Now()
-	err := x.client.cfg.Budget.Acquire(ctx, string(x.call.Product), x.call.Action)
+	err := x.client.cfg.Budget.Acquire(ctx, string(x.call.Product), x.call.counted())
 	if x.span.IsRecording() {
 		x.span.SetAttributes(attribute.Int64("budget.wait_ms", time.Since(begin).Milliseconds()))
 	}

@@ -1,0 +1,76 @@
+package openapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// TestPass: another program gets the cloud's answers as they are. Only what was not carried out is sent again.
+func TestPass(t *testing.T) {
+	throttled := step{status: 400, code: "Throttling.User"}
+	read := Call{Product: ECS, Action: "DescribeInstances", Params: map[string]string{"RegionId": "cn-hangzhou"}}
+	write := Call{Product: ECS, Action: "DeleteInstance", Mutating: true, Form: map[string]string{"InstanceId": "i-1"}}
+	tests := []struct {
+		name     string
+		call     Call
+		script   []step
+		status   int
+		body     string // a part of it
+		reason   rpcerr.Reason
+		attempts int
+	}{
+		{"success", read, nil, 200, `"Name":"x"`, "", 1},
+		{"an answer without a request id", read, []step{{body: "<html>"}}, 200, "<html>", "", 1},
+		{"an error", write, []step{{status: 404, code: "InvalidInstanceId.NotFound"}}, 404, "InvalidInstanceId.NotFound", "", 1},
+		{"an error of the cloud's own", read, []step{{status: 503, code: "ServiceUnavailable"}}, 503, "ServiceUnavailable", "", 1},
+		{"throttled once", write, []step{throttled}, 200, `"Name":"x"`, "", 2},
+		{"throttled all the time", write, []step{throttled, throttled, throttled, throttled, throttled}, 400, "Throttling.User", "", 4},
+		{"old credentials", write, []step{{status: 400, code: "InvalidSecurityToken.Expired"}}, 200, `"Name":"x"`, "", 2},
+		{"a lost answer of a change", write, []step{{drop: true}}, 0, "", rpcerr.OutcomeUnknown, 1},
+		{"half an answer of a change", write, []step{{cut: true}}, 0, "", rpcerr.OutcomeUnknown, 1},
+		{"a lost answer of a read", read, []step{{drop: true}}, 0, "", rpcerr.CloudUnavailable, 1},
+		{"too much", read, []step{{body: strings.Repeat("x", 100<<10)}}, 0, "", rpcerr.CloudUnavailable, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cloud := newFakeCloud(t, tt.script...)
+			client := newWorld(t, cloud.host(), nil).client
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			held := 0
+			got, err := client.Pass(ctx, tt.call, func(bytes int) error {
+				if held += bytes; held > 50<<10 {
+					return errors.New("full")
+				}
+				return nil
+			})
+			if rpcerr.ReasonOf(err) != tt.reason || (err == nil) != (tt.reason == "") {
+				t.Fatalf("got %v, want reason %q", err, tt.reason)
+			}
+			if err == nil && (got.Status != tt.status || !strings.Contains(string(got.Body), tt.body)) {
+				t.Errorf("got %d %s, want %d %s", got.Status, got.Body, tt.status, tt.body)
+			}
+			if cloud.attempts() != tt.attempts || len(cloud.bad) > 0 {
+				t.Errorf("%d attempts, want %d; %v", cloud.attempts(), tt.attempts, cloud.bad)
+			}
+		})
+	}
+}
+
+// TestPassKeepsHeaders: the cloud's headers tell tools when to try again.
+func TestPassKeepsHeaders(t *testing.T) {
+	cloud := newFakeCloud(t, step{status: 400, code: "Forbidden", header: http.Header{"X-Acs-Retry-After": {"1500"}}})
+	got, err := newWorld(t, cloud.host(), nil).client.Pass(t.Context(), Call{Product: SLB, Action: "DescribeRegions", Format: "XML"}, func(int) error { return nil })
+	if err != nil || got.Header.Get("X-Acs-Retry-After") != "1500" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if format := cloud.calls[0].Get("Format"); format != "XML" {
+		t.Errorf("asked for %s", format)
+	}
+}
