@@ -27,6 +27,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/front"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
@@ -46,10 +47,12 @@ type Gateway struct {
 	credentials *credentials.Provider
 	openapi     *openapi.Client
 	services    *server.Services
+	authorizer  *authz.Authorizer
 	rpc         *rpc.Server
 	admin       *admin.Server
 	listener    net.Listener
 	gate        *gate
+	front       *front.Front // nil: there is none
 	leader      prometheus.Gauge
 }
 
@@ -113,10 +116,10 @@ const remembered = 64 << 20
 
 // newServer makes the services and the gRPC server in front of them.
 func (g *Gateway) newServer(registry *prometheus.Registry) error {
-	guarded := rampolicy.NewGuard(g.openapi)
+	guarded, room := rampolicy.NewGuard(g.openapi), batch.NewRoom(remembered)
 	g.services = server.New(server.Config{
 		Shared: cloud.Shared{
-			Locks: &flow.Keyed[string]{Callers: g.cfg.Budget.Callers}, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
+			Locks: &flow.Keyed[string]{Callers: g.cfg.Budget.Callers}, Registerer: registry, Room: room, Logger: g.log,
 		},
 		Caller: guarded, Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
 		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall, API: g.cfg.API, Scopes: g.cfg.Scopes,
@@ -124,12 +127,13 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
 	})
 	behalf, policies := onBehalf(g.cfg), server.Policies(g.cfg.API)
+	g.authorizer = authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log)
 	var err error
 	g.rpc, err = rpc.New(rpc.Config{
 		TLS:           rpc.TLSConfig(g.cfg.TLS),
 		Policies:      policies,
 		Authenticator: authn.New(g.kube.AuthenticationV1().TokenReviews(), g.cfg.Authentication.Audience, g.log),
-		Authorizer:    authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log),
+		Authorizer:    g.authorizer,
 		Context:       func(ctx context.Context) context.Context { return behalf(g.gate.within(ctx)) },
 		Interceptor:   server.Intercept(replay.New(policies, registry).Before(g.services.Scoped)),
 		Reflection:    g.cfg.Reflection,
@@ -141,7 +145,11 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		return err
 	}
 	g.services.Register(g.rpc)
-	return g.rpc.Check()
+	if err := g.rpc.Check(); err != nil || g.cfg.Front.Listen == "" {
+		return err
+	}
+	g.front = front.New(g.frontConfig(registry, room.Clear))
+	return nil
 }
 
 // Addr is where the gRPC server listens.
@@ -152,13 +160,17 @@ func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 func (g *Gateway) Run(ctx context.Context) error {
 	defer g.openapi.Close()
 	g.log.Info("starting", "version", version.String(), "listen", g.Addr(), "admin", g.admin.Addr(), "region", g.cfg.Region)
-	return process.Run(ctx, g.log,
-		process.Component{Name: "tracing", Run: g.tracing.Run},
-		process.Component{Name: "admin", Run: g.admin.Run},
-		process.Component{Name: "credentials", Run: g.credentials.Run},
-		process.Component{Name: "leadership", Run: g.lead},
-		process.Component{Name: "server", Run: func(ctx context.Context) error { return g.rpc.Serve(ctx, g.listener) }},
-	)
+	parts := []process.Component{
+		{Name: "tracing", Run: g.tracing.Run},
+		{Name: "admin", Run: g.admin.Run},
+		{Name: "credentials", Run: g.credentials.Run},
+		{Name: "leadership", Run: g.lead},
+		{Name: "server", Run: func(ctx context.Context) error { return g.rpc.Serve(ctx, g.listener) }},
+	}
+	if g.front != nil {
+		parts = append(parts, process.Component{Name: "front", Run: g.front.Run})
+	}
+	return process.Run(ctx, g.log, parts...)
 }
 
 // lead serves while this replica is the active one; without election it always is.
@@ -175,10 +187,12 @@ func (g *Gateway) lead(ctx context.Context) error {
 				return
 			}
 			g.rpc.SetServing(true)
+			g.frontServes(true)
 			g.leader.Set(1)
 		}, func() {
 			g.leader.Set(0)
 			g.rpc.SetServing(false)
+			g.frontServes(false)
 			g.gate.end()
 		})
 		return nil

@@ -40,10 +40,13 @@ func TestSiege(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	active := w.startReplica(w.write("besieged.yaml", strings.Replace(string(text), "level: debug", "level: info", 1)+election))
+	w.write("keys.yaml", "keys: []\n")
+	front := fmt.Sprintf("front: {listen: 127.0.0.1:0, keysFile: %s/keys.yaml}\n", w.dir)
+	active := w.startReplica(w.write("besieged.yaml", strings.Replace(string(text), "level: debug", "level: info", 1)+election+front))
 	w.addr, w.admin = active.addr, active.admin
 	w.write("token-bulk", "bulk")
 	active.await("leader elected")
+	frontAddress, _ := active.await("the OpenAPI front listens")["listen"].(string)
 	client := w.dial("writer")
 	made, err := client.LoadBalancers.CreateLoadBalancer(t.Context(), &slbv1.CreateLoadBalancerRequest{
 		RequestId: "r-1", Name: "web", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, Spec: "slb.s1.small",
@@ -65,8 +68,15 @@ func TestSiege(t *testing.T) {
 		{Kind: "20 000 ids", Connections: 8},
 		{Kind: "streams", Connections: 10},
 		{Kind: "streams of a caller", Connections: 1},
+		{Kind: "front: idle connections", Connections: most},
+		{Kind: "front: slow headers", Connections: most},
+		{Kind: "front: bodies of 10 MiB", Connections: 30},
+		{Kind: "front: invented keys", Connections: 30},
 	} {
 		a.Network, a.Length, a.Address, a.Dir = 1+n, length, active.addr, w.dir
+		if strings.HasPrefix(a.Kind, "front: ") {
+			a.Address = frontAddress
+		}
 		took, sum, late := w.besieged(a, client, id)
 		p50, p99 := took[len(took)/2], took[len(took)*99/100]
 		got, resident := w.memory(), peakMemory(t, active.pid)

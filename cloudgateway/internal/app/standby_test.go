@@ -198,7 +198,7 @@ func (p *replica) read(log *bufio.Scanner) {
 		if json.Unmarshal(log.Bytes(), &line) != nil {
 			continue
 		}
-		if message := line["msg"]; message == "starting" || message == "leader elected" {
+		if message := line["msg"]; message == "starting" || message == "leader elected" || message == "the OpenAPI front listens" {
 			select {
 			case p.lines <- line:
 			default:

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,11 +134,13 @@ func (a *assault) run(ctx context.Context, t *tally) error {
 	if calls, ok := a.callers()[a.Kind]; ok {
 		return a.call(ctx, t, calls)
 	}
-	begin, ok := assaults[a.Kind]
-	if !ok {
+	connect := t.connectFront(frontAssaults[a.Kind])
+	if begin, ok := assaults[a.Kind]; ok {
+		do := begin(a, t)
+		connect = func(ctx context.Context, address, from string) { t.connect(ctx, address, from, do) }
+	} else if frontAssaults[a.Kind] == nil {
 		return fmt.Errorf("no assault %q", a.Kind)
 	}
-	do := begin(a, t)
 	var all sync.WaitGroup
 	for i := range a.Connections {
 		all.Go(func() {
@@ -145,7 +150,7 @@ func (a *assault) run(ctx context.Context, t *tally) error {
 			}
 			from := fmt.Sprintf("127.%d.%d.%d", a.Network, 1+address/200, 1+address%200)
 			for ctx.Err() == nil {
-				t.connect(ctx, a.Address, from, do)
+				connect(ctx, a.Address, from)
 				if a.PerSecond > 0 {
 					pause(ctx, again/100)
 					continue
@@ -156,6 +161,70 @@ func (a *assault) run(ctx context.Context, t *tally) error {
 	}
 	all.Wait()
 	return nil
+}
+
+// frontAssaults are the strangers' means against the OpenAPI front. Each returns when the front has ended the connection.
+var frontAssaults = map[string]func(ctx context.Context, t *tally, c net.Conn) error{
+	"front: idle connections": func(_ context.Context, t *tally, c net.Conn) error {
+		t.Calls.Add(1)
+		_, err := io.Copy(io.Discard, c)
+		return err
+	},
+	"front: slow headers": func(ctx context.Context, t *tally, c net.Conn) error {
+		t.Calls.Add(1)
+		_, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: front\r\n")
+		for ; err == nil && ctx.Err() == nil; _, err = io.WriteString(c, "X-More: 1\r\n") {
+			pause(ctx, time.Second)
+		}
+		return err
+	},
+	"front: bodies of 10 MiB": func(_ context.Context, t *tally, c net.Conn) error {
+		t.Calls.Add(1)
+		_, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: front\r\nContent-Length: 10485760\r\n\r\n")
+		for block := make([]byte, 64<<10); err == nil; _, err = c.Write(block) {
+			continue
+		}
+		return err
+	},
+	"front: invented keys": func(_ context.Context, t *tally, c net.Conn) error {
+		t.Calls.Add(1)
+		_, err := fmt.Fprintf(c, "GET /?Action=DescribeRegions&Version=2014-05-26&AccessKeyId=%s&SignatureMethod=HMAC-SHA1&SignatureNonce=%s&Timestamp=%s&Signature=x "+
+			"HTTP/1.1\r\nHost: front\r\n\r\n", rand.Text(), rand.Text(), time.Now().UTC().Format("2006-01-02T15:04:05Z"))
+		if err == nil {
+			_, err = io.Copy(io.Discard, c)
+		}
+		return err
+	},
+}
+
+// connectFront holds one connection to the OpenAPI front until the gateway ends it.
+func (t *tally) connectFront(do func(context.Context, *tally, net.Conn) error) func(ctx context.Context, address, from string) {
+	return func(ctx context.Context, address, from string) {
+		t.Tried.Add(1)
+		dialer := &tls.Dialer{
+			NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}, Config: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // It is the attacker.
+		}
+		c, err := dialer.DialContext(ctx, "tcp", address)
+		if err == nil {
+			t.held(func() {
+				leave := context.AfterFunc(ctx, func() { _ = c.Close() })
+				defer leave()
+				_ = do(ctx, t, c) // The end of the connection is what counts.
+				_ = c.Close()
+			})
+		}
+		if ctx.Err() == nil {
+			t.Closed.Add(1)
+		}
+	}
+}
+
+// held counts a connection as long as it is there.
+func (t *tally) held(while func()) {
+	for open, most := t.Open.Add(1), t.Most.Load(); open > most && !t.Most.CompareAndSwap(most, open); most = t.Most.Load() {
+	}
+	while()
+	t.Open.Add(-1)
 }
 
 // connect holds one connection until the gateway ends it.

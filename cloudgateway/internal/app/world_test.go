@@ -50,8 +50,9 @@ type world struct {
 	log   lockedBuffer
 	stop  func() error
 
-	latency time.Duration // of the API server
-	agents  sync.Map      // the user agents of requests to the API server, by path
+	latency time.Duration   // of the API server
+	toolMay map[string]bool // call through the OpenAPI front, by name, with any key pair
+	agents  sync.Map        // the user agents of requests to the API server, by path
 }
 
 // lockedBuffer takes the log of all goroutines.
@@ -72,11 +73,14 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, more ...func(seed *state.Cloud)) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), lease: leases{held: map[string]*coordinationv1.Lease{}}}
 	seed := state.New("cn-hangzhou", "")
 	seed.Vpcs["vpc-1"] = &state.Vpc{CidrBlock: "192.168.0.0/16"}
+	for _, add := range more {
+		add(seed)
+	}
 	settings := api.FastSettings()
 	settings.SpecificationsNotSold = false // the requests of these tests name one
 	sim, err := openapisim.New(openapisim.Config{LimitsOff: true, Settings: &settings, Seed: seed})
@@ -287,7 +291,7 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	case *authorizationv1.SubjectAccessReview:
 		review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SubjectAccessReview"
 		wanted := review.Spec.ResourceAttributes
-		review.Status.Allowed = strings.HasSuffix(review.Spec.User, ":writer") || strings.HasSuffix(review.Spec.User, ":bulk") ||
+		review.Status.Allowed = wanted.Resource == "openapi" && w.toolMay[wanted.Name] || strings.HasSuffix(review.Spec.User, ":writer") || strings.HasSuffix(review.Spec.User, ":bulk") ||
 			wanted.Resource == "loadbalancers" && (wanted.Verb == "get" || wanted.Verb == "list")
 		w.answer(out, review)
 	default:

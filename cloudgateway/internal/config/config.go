@@ -44,6 +44,7 @@ type Config struct {
 	Limits         Limits              `json:"limits"`
 	Coalesce       Coalesce            `json:"coalesce"`
 	LeaderElection kube.ElectionConfig `json:"leaderElection"`
+	Front          Front               `json:"front"`
 	// Reflection offers the description of the API without a token, for tools like grpcurl.
 	Reflection bool `json:"reflection"`
 	// ScopeControllers keeps lbcontroller from load balancers that are tagged for another cluster than clusterID, and routecontroller in vpcID.
@@ -59,6 +60,16 @@ type API struct {
 	// Enable lists the services of which the methods are offered that no controller uses, e.g. "slb.v1.CertificateService", for other
 	// programs. Attach the RAM policies of the same names.
 	Enable []string `json:"enable"`
+}
+
+// Front is for tools that know nothing but the cloud's OpenAPI.
+type Front struct {
+	// Listen is the address where the front takes signed calls of the OpenAPI, over TLS with the gateway's certificate; if empty, there is no front.
+	Listen string `json:"listen"`
+	// KeysFile has the key pairs of the tools. It is read again when it changes.
+	KeysFile string `json:"keysFile"`
+	// Wait is how long a call may be held up, by rate limits and by the cloud, 1s to 5m. It should be a little less than the time-out of the tools.
+	Wait config.Duration `json:"wait"`
 }
 
 // TLS names the files of the server's identity. They are read again when they change.
@@ -185,6 +196,7 @@ func Default() Config {
 		Scheme:           "HTTPS",
 		Network:          "vpc",
 		Budget:           Budget{Share: 0.7, LearnUpTo: 1, MaxPriority: "background"},
+		Front:            Front{Wait: config.Duration(8 * time.Second)},
 		Limits:           Limits{ServersPerCall: 40, RoutesPerCall: 50},
 		Coalesce:         Coalesce{Idle: config.Duration(20 * time.Millisecond), Max: config.Duration(time.Second)},
 		// The standby looks twice as often as usual, and so serves within 20 s when the active replica is gone: the lease may be seen to

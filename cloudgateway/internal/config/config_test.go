@@ -69,6 +69,7 @@ budget:
 scopes:
   - {callers: ["system:serviceaccount:tools:*"], tags: {team: web}, vpcIDs: [vpc-1]}
   - {callers: ["system:serviceaccount:kube-system:lbcontroller"], clusterID: c-1, controller: true}
+front: {listen: "127.0.0.1:7444", keysFile: keys.yaml, wait: 20s}
 limits: {serversPerCall: 40, routesPerCall: 10}
 coalesce: {idle: 1ms, max: 2ms}
 leaderElection: {enabled: true, namespace: ns, name: lease}
@@ -93,6 +94,7 @@ logging: {level: debug, format: text}
 			{Callers: []string{"system:serviceaccount:tools:*"}, Tags: map[string]string{"team": "web"}, VpcIDs: []string{"vpc-1"}},
 			{Callers: []string{"system:serviceaccount:kube-system:lbcontroller"}, ClusterID: "c-1", Controller: true},
 		},
+		Front:    Front{Listen: "127.0.0.1:7444", KeysFile: "keys.yaml", Wait: config.Duration(20 * time.Second)},
 		Limits:   Limits{ServersPerCall: 40, RoutesPerCall: 10},
 		Coalesce: Coalesce{Idle: config.Duration(time.Millisecond), Max: config.Duration(2 * time.Millisecond)},
 	}
@@ -162,6 +164,7 @@ scopes:
   - {}
   - {callers: ["", "a*b", "c*"], tags: {ack.aliyun.com: c-1, "": x}, clusterID: c-1, vpcIDs: [""]}
   - {callers: [a], vpcIDs: [vpc-1], controller: true}
+front: {listen: nowhere, wait: 10m}
 limits: {serversPerCall: 41, routesPerCall: 51}
 coalesce: {idle: 2s, max: 1s}
 logging: {level: loud}
@@ -186,6 +189,9 @@ budget.callers.backup.maxPriority: "low" is not one of backend, user, deletion, 
 budget.overrides.CreateLoadBalancer: is not of the form "product/Action", e.g. "slb/CreateLoadBalancer"
 budget.overrides.CreateLoadBalancer.calls: 0 is below 1
 budget.overrides.CreateLoadBalancer.window: 5s is neither 1s nor 60s, the windows that the cloud has
+front.listen: "nowhere" is not of the form "host:port"
+front.keysFile: is required
+front.wait: 10m0s is not in 1s to 5m0s
 scopes[0].callers: is required, e.g. ["system:serviceaccount:tools:*"]
 scopes[0]: asks for nothing; give it tags, vpcIDs or clusterID
 scopes[1].callers[0]: "" is neither a user name nor the beginning of one with "*" at its end

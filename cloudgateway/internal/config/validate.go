@@ -20,6 +20,7 @@ const (
 	longestGathering   = time.Second
 	mostLearned        = 10
 	greatestWeight     = 100
+	longestWait        = 5 * time.Minute
 )
 
 // Validate reports everything that is wrong.
@@ -43,6 +44,7 @@ func (c *Config) Validate() error {
 	p.OneOf("network", c.Network, "vpc", "public")
 	c.API.validate(&p)
 	c.Budget.validate(&p)
+	c.Front.validate(&p)
 	for i, s := range c.Scopes {
 		s.validate(&p, s.Key(i))
 	}
@@ -58,6 +60,16 @@ func (c *Config) Validate() error {
 func (a API) validate(p *config.Problems) {
 	for i, service := range a.Enable {
 		p.OneOf(fmt.Sprintf("api.enable[%d]", i), service, method.ToolServices()...)
+	}
+}
+
+func (f Front) validate(p *config.Problems) {
+	if f.Listen != "" {
+		p.HostPort("front.listen", f.Listen)
+		p.Required("front.keysFile", f.KeysFile)
+	}
+	if f.Wait < config.Duration(time.Second) || f.Wait > config.Duration(longestWait) {
+		p.Addf("front.wait", "%s is not in 1s to %s", f.Wait, longestWait)
 	}
 }
 

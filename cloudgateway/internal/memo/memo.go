@@ -42,6 +42,9 @@ func (m *Memo[K, V]) Put(key K, value V, life time.Duration) {
 	put(m.values, key, value, life)
 }
 
+// Clear forgets all values.
+func (m *Memo[K, V]) Clear() { m.values.RemoveAll(func(any) bool { return true }) }
+
 func put(in *cache.LRUExpireCache, key, value any, life time.Duration) {
 	if life <= 0 {
 		in.Remove(key)

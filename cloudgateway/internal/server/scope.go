@@ -21,6 +21,9 @@ func (s *Services) Scoped(ctx context.Context, request any, info *grpc.UnaryServ
 	return s.guard.Intercept(ctx, request, info, next)
 }
 
+// Guard keeps callers to their scopes.
+func (s *Services) Guard() *scope.Guard { return s.guard }
+
 // marked is what all resources have that scopes look at.
 type marked interface{ GetTags() []*commonv1.Tag }
 

@@ -1,0 +1,96 @@
+package front
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// refusal is an answer that the gateway gives in the cloud's place, with the cloud's codes where there are such.
+type refusal struct {
+	status        int
+	code, message string
+	after         time.Duration // when another attempt makes sense; 0: it is not known
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.code + ": " + r.message }
+
+func refuse(status int, code, message string) *refusal {
+	return &refusal{status: status, code: code, message: message}
+}
+
+// throttled is what a tool gets for whom there is no room in time. It is what the cloud says itself.
+func throttled(after time.Duration) *refusal {
+	r := refuse(http.StatusBadRequest, "Throttling.User", "Request was denied due to user flow control.")
+	r.after = after
+	return r
+}
+
+// refusalOf turns an error of the gateway's own parts into an answer.
+func refusalOf(err error) *refusal {
+	if r, ok := err.(*refusal); ok { //nolint:errorlint // It is never wrapped.
+		return r
+	}
+	e, ok := rpcerr.From(err)
+	switch {
+	case !ok:
+		return refuse(http.StatusInternalServerError, "InternalError", "the gateway has a defect; its log says more")
+	case e.Code == codes.ResourceExhausted:
+		return throttled(e.RetryAfter)
+	case e.Reason == rpcerr.CallerForbidden, e.Code == codes.PermissionDenied:
+		return refuse(http.StatusForbidden, "Forbidden.RAM", e.Message)
+	case e.Code == codes.NotFound:
+		return refuse(http.StatusNotFound, "InvalidResource.NotFound", e.Message)
+	default:
+		r := refuse(http.StatusServiceUnavailable, "ServiceUnavailable", e.Message)
+		r.after = e.RetryAfter
+		return r
+	}
+}
+
+// document is an error as the cloud writes it. All fields are strings, as clients expect.
+type document struct {
+	XMLName   xml.Name `json:"-"         xml:"Error"`
+	RequestID string   `json:"RequestId" xml:"RequestId"`
+	HostID    string   `json:"HostId"    xml:"HostId"`
+	Code      string   `json:"Code"      xml:"Code"`
+	Message   string   `json:"Message"   xml:"Message"`
+}
+
+// write sends the refusal. The host says that it is not the cloud who refuses.
+func (r *refusal) write(w http.ResponseWriter, requestID string, asXML bool) {
+	d := document{RequestID: requestID, HostID: "cloudgateway", Code: r.code, Message: r.message}
+	text, err := json.Marshal(d)
+	w.Header().Set("Content-Type", "application/json;charset=utf-8")
+	if asXML {
+		text, err = xml.Marshal(d)
+		text = append([]byte(xml.Header), text...)
+		w.Header().Set("Content-Type", "text/xml;charset=utf-8")
+	}
+	if err != nil {
+		panic(err) // Strings can be written.
+	}
+	w.Header().Set("X-Acs-Request-Id", requestID)
+	if r.after > 0 {
+		w.Header().Set("X-Acs-Retry-After", strconv.FormatInt(r.after.Milliseconds()+1, 10))
+	}
+	w.WriteHeader(r.status)
+	_, _ = w.Write(text) // The tool may be gone.
+}
+
+// passed are the headers of the cloud's answers that tools go by.
+func passed(name string) bool {
+	return name == "Content-Type" || name == "Retry-After" || strings.HasPrefix(name, "X-Acs-") || strings.HasPrefix(name, "X-Ratelimit-")
+}
+
+// newRequestID makes an id of the cloud's form.
+func newRequestID() string { return strings.ToUpper(uuid.NewString()) }

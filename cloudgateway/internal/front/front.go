@@ -1,0 +1,247 @@
+// Package front lets tools that know nothing but the cloud's OpenAPI share the gateway's budget and credentials: Terraform, Terway, Karpenter, the
+// aliyun CLI and all that use one of Alibaba Cloud's SDKs. A tool signs with a key pair that stands for a Kubernetes identity; the front checks it,
+// asks RBAC and the scopes, waits for the caller's share of the rate limits, and passes the call on, signed anew. The cloud's answer goes back as it
+// came. The controllers never use it (docs/adr/0013-openapi-front.md).
+package front
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"alicloud-controllers.dev/services/logging"
+	"alicloud-controllers.dev/services/process"
+	"alicloud-controllers.dev/services/rpc"
+
+	"alicloud-controllers.dev/cloudgateway/internal/authz"
+	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/scope"
+)
+
+// Resource and Verb are what RBAC has to allow, with the name of the action, e.g. "ecs:DescribeInstances".
+const (
+	Resource = "openapi"
+	Verb     = "call"
+)
+
+// Config of a Front.
+type Config struct {
+	config.Front
+
+	TLS        rpc.TLSConfig
+	Region     string
+	Refused    []string // users that may have no key pair
+	Cloud      *openapi.Client
+	Authorizer *authz.Authorizer
+	Guard      *scope.Guard
+	// Counts gives the name under which an action counts in the budget.
+	Counts func(product, action string) string
+	// Context makes the calls under it wait in the name of the caller, and end with the term of this replica.
+	Context func(ctx context.Context, caller string) context.Context
+	// Forget is called after each call that may have changed something: it may be in anything that the gateway remembers.
+	Forget     func()
+	Registerer prometheus.Registerer
+	Logger     *slog.Logger
+}
+
+// Front is a server of the OpenAPI. It listens while this replica is the active one: a tool that gets the addresses of all replicas from DNS finds
+// the active one as the one that can be connected to.
+type Front struct {
+	cfg     Config
+	keys    *keyring
+	nonces  nonces
+	changes map[string]change
+	calls   *prometheus.CounterVec
+	closed  *prometheus.CounterVec
+	audits  rpc.Peers // the lines of the audit log about refusals, by address
+	asks    rpc.Peers // refusals by RBAC, by caller
+	strange logging.Occasional
+
+	addr  atomic.Value // string
+	terms chan *term   // at most the newest
+	mu    sync.Mutex
+	term  *term
+}
+
+// term is a time for which this replica is the active one.
+type term struct {
+	began time.Time
+	over  chan struct{}
+}
+
+const (
+	mostHeaders = 64 << 10
+	// reading is how long a request may take to come, and idle how long a connection may wait for the next.
+	reading = 10 * time.Second
+	idle    = time.Minute
+	// finish is how long calls under way may go on after the end.
+	finish = 20 * time.Second
+	// writing is how long a tool may take to read an answer.
+	writing = 30 * time.Second
+)
+
+// limits bound what clients cost: strangers less than those of the gateway's own API, and a caller as much as the largest tool needs.
+func limits() rpc.Limits {
+	const mib = 1 << 20
+	return rpc.Limits{
+		Connections: 512, ConnectionsPerCaller: 128, Strangers: 64, StrangersPerPeer: 32, StrangerBytes: 2 * (mostBody + mostHeaders),
+		StrangerCalls: 50, FirstCall: reading, Calls: 512, CallsPerCaller: 256, Bytes: 64 * mib, BytesPerCaller: 32 * mib,
+	}
+}
+
+// New makes a Front. Key pairs that can't be read are there later, and a gateway that did not start for want of them would stop the controllers.
+func New(cfg Config) *Front {
+	factory := promauto.With(cfg.Registerer)
+	return &Front{
+		cfg: cfg, keys: newKeyring(cfg.KeysFile, cfg.Refused, cfg.Logger), changes: changes(), terms: make(chan *term, 1),
+		audits: rpc.Peers{Burst: 20, PerSecond: 1}, asks: rpc.Peers{Burst: 50, PerSecond: 5},
+		calls: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "cloudgateway_front_calls_total",
+			Help: "Calls of tools to the OpenAPI front, by outcome: ok, error (the cloud's), no_answer, or the code with which the gateway refused it.",
+		}, []string{"outcome"}),
+		closed: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "cloudgateway_front_closed_connections_total",
+			Help: "Connections to the OpenAPI front without a permitted call that were closed, by reason as in cloudgateway_closed_connections_total.",
+		}, []string{"reason"}),
+	}
+}
+
+// SetServing says whether this replica is the active one.
+func (f *Front) SetServing(serving bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.term != nil {
+		close(f.term.over)
+		f.term = nil
+	}
+	if serving {
+		f.term = &term{began: time.Now(), over: make(chan struct{})}
+		select {
+		case <-f.terms: // It is over.
+		default:
+		}
+		f.terms <- f.term
+	}
+}
+
+// Addr is where the front listens; empty: it does not at present.
+func (f *Front) Addr() string {
+	addr, _ := f.addr.Load().(string)
+	return addr
+}
+
+// Run serves in the terms of this replica until ctx ends. Calls under way may then finish within 20 seconds.
+func (f *Front) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case t := <-f.terms:
+			f.serve(ctx, t)
+		}
+	}
+}
+
+// serve listens in one term. An address that is in use does not end the gateway, which works without the front.
+func (f *Front) serve(ctx context.Context, t *term) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	waiting.Go(func() {
+		defer end()
+		select {
+		case <-t.over:
+		case <-ctx.Done():
+		}
+	})
+	listener, err := process.Listen(ctx, f.cfg.Listen, f.cfg.Logger, nil)
+	var guard *rpc.Guard
+	if err == nil {
+		guard, err = rpc.NewGuard(listener, f.cfg.TLS, []string{"http/1.1"}, limits(), f.close, f.cfg.Logger)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			f.cfg.Logger.Error("the OpenAPI front can't listen; tools that use it find nothing", "listen", f.cfg.Listen, "error", err)
+		}
+		<-ctx.Done()
+		return
+	}
+	server := &http.Server{
+		Handler:           &session{Front: f, guard: guard, term: t},
+		ReadHeaderTimeout: reading, ReadTimeout: reading, IdleTimeout: idle, MaxHeaderBytes: mostHeaders,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, c)
+		},
+		ErrorLog: slog.NewLogLogger(f.cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	f.addr.Store(listener.Addr().String())
+	f.cfg.Logger.Info("the OpenAPI front listens", "listen", listener.Addr().String())
+	waiting.Go(func() {
+		<-ctx.Done()
+		f.addr.Store("")
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish)
+		defer cancel()
+		if server.Shutdown(last) != nil {
+			_ = server.Close() // Those that are left have had their time.
+		}
+	})
+	if err := server.Serve(guard.Listener); !errors.Is(err, http.ErrServerClosed) {
+		f.cfg.Logger.Error("the OpenAPI front has ended", "error", err)
+	}
+}
+
+// close notes that a connection without a permitted call was closed.
+func (f *Front) close(reason, peer string) {
+	f.closed.WithLabelValues(reason).Inc()
+	f.strange.Warn(f.cfg.Logger, "connection to the OpenAPI front without a permitted call is closed", "address", peer, "reason", reason)
+}
+
+type connectionKey struct{}
+
+// permitted asks RBAC, by the name of the action and by the patterns that stand for it.
+func (f *Front) permitted(ctx context.Context, caller rpc.Caller, product openapi.Product, action string) error {
+	if product == openapi.STS && action != "GetCallerIdentity" {
+		return refuse(http.StatusForbidden, "Forbidden.RAM", "of STS the front offers GetCallerIdentity only: the others give credentials away")
+	}
+	if !f.asks.Take(caller.Name) {
+		return throttled(time.Second)
+	}
+	err := f.cfg.Authorizer.AuthorizeAny(ctx, caller, Resource, Verb, names(product, action)...)
+	if err == nil {
+		f.asks.GiveBack(caller.Name)
+	}
+	return err
+}
+
+// byName are actions that no pattern stands for: they look like reads, and give control over an instance.
+var byName = []string{"ecs:DescribeInstanceVncUrl"}
+
+// names are those under which RBAC may allow an action: "ecs:DescribeInstances", "ecs:Describe*", "ecs:*".
+func names(product openapi.Product, action string) []string {
+	exact := string(product) + ":" + action
+	if slices.Contains(byName, exact) {
+		return []string{exact}
+	}
+	word := action
+	if next := strings.IndexFunc(action[1:], func(r rune) bool { return r >= 'A' && r <= 'Z' }); next >= 0 {
+		word = action[:next+1]
+	}
+	return []string{exact, string(product) + ":" + word + "*", string(product) + ":*"}
+}
+
+func bounded(text string) string {
+	const longest = 128
+	return text[:min(longest, len(text))]
+}

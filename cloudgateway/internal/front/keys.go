@@ -1,0 +1,162 @@
+package front
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"alicloud-controllers.dev/services/config"
+	"alicloud-controllers.dev/services/logging"
+	"alicloud-controllers.dev/services/rpc"
+)
+
+const (
+	leastSecret = 16
+	mostKeys    = 256
+	longestWait = 5 * time.Minute
+	// lookAgain is how long a change of the file may be overlooked.
+	lookAgain = time.Second
+)
+
+// Key is a key pair, as the file has it.
+type Key struct {
+	// ID stands for the AccessKey id of the tool.
+	ID string `json:"id"`
+	// Secret stands for the AccessKey secret.
+	Secret logging.Secret `json:"secret"`
+	// User is who calls with it, e.g. "system:serviceaccount:tools:terraform".
+	User string `json:"user"`
+	// Groups of the user. Those that Kubernetes gives are added.
+	Groups []string `json:"groups"`
+	// Wait is how long a call of the tool may be held up, instead of that of the configuration. It should be a little less than the tool's time-out.
+	Wait config.Duration `json:"wait"`
+}
+
+// caller is the identity, with the groups that Kubernetes would give it.
+func (k Key) caller() rpc.Caller {
+	groups := append(slices.Clone(k.Groups), "system:authenticated")
+	if namespace, _, ok := serviceAccount(k.User); ok {
+		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	}
+	return rpc.Caller{Name: k.User, Groups: groups}
+}
+
+func serviceAccount(user string) (namespace, name string, ok bool) {
+	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
+	namespace, name, found := strings.Cut(rest, ":")
+	return namespace, name, ok && found && namespace != "" && name != "" && !strings.Contains(name, ":")
+}
+
+// file is the file of key pairs.
+type file struct {
+	// Keys are the pairs. Several may be of one user, so that a pair can be replaced without a gap.
+	Keys []Key `json:"keys"`
+}
+
+// keyring has the key pairs. It reads the file anew when that has changed; while it can't be read, the last good one counts.
+type keyring struct {
+	path    string
+	refused []string // users that may have none
+	log     *slog.Logger
+	bad     logging.Occasional
+
+	mu     sync.Mutex
+	looked time.Time
+	stamp  string
+	keys   map[string]Key
+}
+
+// newKeyring reads the file for the first time.
+func newKeyring(path string, refused []string, log *slog.Logger) *keyring {
+	k := &keyring{path: path, refused: refused, log: log}
+	k.renew()
+	return k
+}
+
+// find gives the key pair with an id.
+func (k *keyring) find(id string) (Key, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now := time.Now(); now.Sub(k.looked) >= lookAgain {
+		k.looked = now
+		k.renew()
+	}
+	found, ok := k.keys[id]
+	return found, ok
+}
+
+func (k *keyring) renew() {
+	stamp := stampOf(k.path)
+	if stamp == k.stamp {
+		return
+	}
+	keys, err := k.load()
+	if err != nil {
+		k.bad.Warn(k.log, "the key pairs of the OpenAPI front can't be read, the former ones count", "keys", len(k.keys), "error", err)
+		return
+	}
+	k.keys, k.stamp = keys, stamp
+	k.log.Info("the key pairs of the OpenAPI front have changed", "keys", len(keys))
+}
+
+// stampOf changes when the file does. A Secret's volume is replaced as a whole, so that its file never changes in place.
+func stampOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
+}
+
+func (k *keyring) load() (map[string]Key, error) {
+	var f file
+	if err := config.Load(k.path, &f); err != nil {
+		return nil, err
+	}
+	var p config.Problems
+	if len(f.Keys) > mostKeys {
+		p.Addf("keys", "there are %d, more than %d", len(f.Keys), mostKeys)
+	}
+	keys := make(map[string]Key, len(f.Keys))
+	for i, key := range f.Keys {
+		at := fmt.Sprintf("keys[%d]", i)
+		if _, twice := keys[key.ID]; twice {
+			p.Addf(at+".id", "%q is there twice", key.ID)
+		}
+		key.validate(&p, at, k.refused)
+		keys[key.ID] = key
+	}
+	if err := p.Err(); err != nil {
+		return nil, fmt.Errorf("key pairs %s: %w", k.path, err)
+	}
+	return keys, nil
+}
+
+// validate notes what is wrong. A key pair must not stand for what Kubernetes itself or the controllers are.
+func (k Key) validate(p *config.Problems, at string, refused []string) {
+	if !plainID.MatchString(k.ID) {
+		p.Addf(at+".id", "%q is not 1 to 64 letters, digits, dots, dashes and underscores", k.ID)
+	}
+	if len(k.Secret) < leastSecret {
+		p.Addf(at+".secret", "is shorter than %d characters; make one with: openssl rand -hex 20", leastSecret)
+	}
+	_, _, account := serviceAccount(k.User)
+	switch {
+	case k.User == "" || strings.HasPrefix(k.User, "system:") && !account:
+		p.Addf(at+".user", `%q is not a user such as "system:serviceaccount:NAMESPACE:NAME"; other names with "system:" are for Kubernetes itself`, k.User)
+	case slices.Contains(refused, k.User):
+		p.Addf(at+".user", "%q is a controller of this cluster, which calls the gateway's own API", k.User)
+	}
+	for j, group := range k.Groups {
+		if group == "" || strings.HasPrefix(group, "system:") {
+			p.Addf(fmt.Sprintf("%s.groups[%d]", at, j), "%q can't be given", group)
+		}
+	}
+	if k.Wait != 0 && (k.Wait < config.Duration(time.Second) || k.Wait > config.Duration(longestWait)) {
+		p.Addf(at+".wait", "%s is not in 1s to %s", k.Wait, longestWait)
+	}
+}

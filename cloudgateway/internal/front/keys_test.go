@@ -1,0 +1,102 @@
+package front
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const terraform = "system:serviceaccount:tools:terraform"
+
+// TestKeysAreRenewed: a key pair is there, and gone, a second after the file says so. A file that is wrong changes nothing.
+func TestKeysAreRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		path := filepath.Join(t.TempDir(), "keys.yaml")
+		k := newKeyring(path, nil, slog.New(slog.NewTextHandler(&log, nil)))
+		write := func(n int, text string) {
+			t.Helper()
+			time.Sleep(2 * lookAgain)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			at := time.Now().Add(time.Duration(n) * time.Hour)
+			if err := os.Chtimes(path, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pair := func(id string) string {
+			return fmt.Sprintf("keys: [{id: %s, secret: 0123456789abcdef, user: %q}]\n", id, terraform)
+		}
+		has := func(want ...string) {
+			t.Helper()
+			var got []string
+			for _, id := range []string{"a", "b"} {
+				if _, ok := k.find(id); ok {
+					got = append(got, id)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("key pairs (-want +got):\n%s", diff)
+			}
+		}
+		has()
+		write(1, pair("a"))
+		has("a")
+		write(2, pair("b"))
+		has("b")
+		write(3, "keys: [{id: b, secret: short}]")
+		has("b")
+		if text := log.String(); !strings.Contains(text, "former ones count") || strings.Contains(text, "short\"") || strings.Contains(text, "0123456789") {
+			t.Errorf("the log says %s", text)
+		}
+		write(4, "keys: []")
+		has()
+	})
+}
+
+func TestKeyPairsAreChecked(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	text := `keys:
+- {id: "a b", secret: 0123456789abcdef, user: tool.example.com}
+- {id: a, secret: 0123456789abcde, user: tool.example.com}
+- {id: b, secret: 0123456789abcdef, user: "system:admin"}
+- {id: c, secret: 0123456789abcdef, user: "system:serviceaccount:kube-system:lbcontroller"}
+- {id: d, secret: 0123456789abcdef, user: tool.example.com, groups: ["system:masters"]}
+- {id: e, secret: 0123456789abcdef, user: tool.example.com, wait: 10m}
+- {id: f, secret: 0123456789abcdef, user: "system:serviceaccount:tools:terraform", groups: [ops], wait: 50s}
+- {id: f, secret: 0123456789abcdef, user: tool.example.com}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := &keyring{path: path, refused: []string{"system:serviceaccount:kube-system:lbcontroller"}, log: slog.New(slog.DiscardHandler)}
+	_, err := k.load()
+	if err == nil {
+		t.Fatal("all of it is accepted")
+	}
+	for _, want := range []string{
+		"keys[0].id", "keys[1].secret", "keys[2].user", "keys[3].user", "keys[4].groups[0]", "keys[5].wait", `keys[7].id: "f" is there twice`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: no word of %s", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "keys[6]") {
+		t.Errorf("the good one is refused: %v", err)
+	}
+	caller := Key{User: terraform, Groups: []string{"ops"}}.caller()
+	want := []string{"ops", "system:authenticated", "system:serviceaccounts", "system:serviceaccounts:tools"}
+	if diff := cmp.Diff(want, caller.Groups); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+}

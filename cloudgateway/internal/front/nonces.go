@@ -1,0 +1,82 @@
+package front
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// oldest is how old a request may be, as the cloud has it. earliest is how far the clock of a tool may be ahead: after a failover, a request
+	// that a tool has signed ahead of time could be repeated for so long.
+	oldest   = 15 * time.Minute
+	earliest = time.Minute
+	// mostNonces and mostNoncesPerKey bound what is remembered. It is 48 bytes each.
+	mostNonces       = 400_000
+	mostNoncesPerKey = 100_000
+)
+
+// nonces are those of the requests that were accepted, as long as such a request would be accepted once more.
+type nonces struct {
+	mu   sync.Mutex
+	keys map[string]*seen
+	all  int
+}
+
+// seen are the nonces of one key pair, in two halves: those that came lately, and those before. What is in the older half is older than any
+// request that would be accepted.
+type seen struct {
+	now, before map[[16]byte]struct{}
+	turned      time.Time
+}
+
+// use notes a nonce. It refuses one that was used before, and those of a key pair that has used too many.
+func (n *nonces) use(key, nonce string, now time.Time) error {
+	sum := sha256.Sum256([]byte(nonce))
+	digest := [16]byte(sum[:16])
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.keys == nil {
+		n.keys = map[string]*seen{}
+	}
+	n.turn(now)
+	of := n.keys[key]
+	if of == nil {
+		of = &seen{now: map[[16]byte]struct{}{}, turned: now}
+		n.keys[key] = of
+	}
+	_, lately := of.now[digest]
+	_, earlier := of.before[digest]
+	switch {
+	case lately || earlier:
+		return refuse(http.StatusBadRequest, "SignatureNonceUsed", "Specified signature nonce was used already.")
+	case len(of.now)+len(of.before) >= mostNoncesPerKey || n.all >= mostNonces:
+		return throttled(time.Minute)
+	}
+	of.now[digest] = struct{}{}
+	n.all++
+	return nil
+}
+
+// turn forgets the older half of each key pair once all of it is too old.
+func (n *nonces) turn(now time.Time) {
+	for key, of := range n.keys {
+		if now.Sub(of.turned) < oldest+earliest {
+			continue
+		}
+		n.all -= len(of.before)
+		of.before, of.now, of.turned = of.now, map[[16]byte]struct{}{}, now
+		if len(of.before) == 0 {
+			delete(n.keys, key)
+		}
+	}
+}
+
+// timely refuses a request that is too old, also one of before this replica was the active one: it does not know the nonces of those.
+func timely(at, now, began time.Time) error {
+	if at.Before(now.Add(-oldest)) || at.After(now.Add(earliest)) || at.Before(began.Truncate(time.Second)) {
+		return refuse(http.StatusBadRequest, "InvalidTimeStamp.Expired", "Specified time stamp or date value is expired.")
+	}
+	return nil
+}

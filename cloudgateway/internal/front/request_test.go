@@ -1,0 +1,206 @@
+package front
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPublishedSignature: the example of the cloud's documents.
+func TestPublishedSignature(t *testing.T) {
+	t.Parallel()
+	query := "Timestamp=2016-02-23T12%3A46%3A24Z&Format=XML&AccessKeyId=testid&Action=DescribeRegions&SignatureMethod=HMAC-SHA1&" +
+		"SignatureNonce=3ee8c1b8-83d3-44af-a94f-4e0ad82fd6cf&Version=2014-05-26&SignatureVersion=1.0&Signature=OLeaidS1JvxuMvnyHOwuJ%2BuX5qY%3D"
+	req, err := parse(httptest.NewRequest(http.MethodGet, "/?"+query, http.NoBody), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !req.signature.by("testsecret") || req.signature.by("another") {
+		t.Error("the published signature is not accepted, or any is")
+	}
+	if req.action != "DescribeRegions" || req.version != "2014-05-26" || req.keyID != "testid" || !req.xml || len(req.query) != 0 {
+		t.Errorf("read %+v", req)
+	}
+}
+
+const common = "AccessKeyId=k&Action=DescribeRegions&SignatureMethod=HMAC-SHA1&SignatureNonce=n&Version=2014-05-26&Signature=s&Timestamp=2026-01-02T03:04:05Z"
+
+// TestParse: what could be understood in two ways, or is of no known form, is refused before anything is looked up.
+func TestParse(t *testing.T) {
+	t.Parallel()
+	v3 := map[string]string{
+		"Authorization": acs3 + " Credential=k,SignedHeaders=host;x-acs-action;x-acs-content-sha256;x-acs-date;x-acs-signature-nonce;x-acs-version,Signature=s",
+		"X-Acs-Action":  "DescribeRegions", "X-Acs-Version": "2014-05-26", "X-Acs-Date": "2026-01-02T03:04:05Z", "X-Acs-Signature-Nonce": "n",
+		"X-Acs-Content-Sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+	}
+	with := func(change ...string) map[string]string {
+		headers := map[string]string{}
+		for name, value := range v3 {
+			headers[name] = value
+		}
+		for i := 0; i < len(change); i += 2 {
+			headers[change[i]] = change[i+1]
+		}
+		return headers
+	}
+	tests := []struct {
+		name, method, target, body string
+		headers                    map[string]string
+		want                       string // the code; empty: it is read
+	}{
+		{"query", "GET", "/?" + common, "", nil, ""},
+		{"form", "POST", "/", common, nil, ""},
+		{"both", "POST", "/?" + common, "InstanceId=i-1", nil, ""},
+		{"version 3", "POST", "/?InstanceId=i-1", "", v3, ""},
+		{"another method", "PUT", "/?" + common, "", nil, "InvalidAction.NotFound"},
+		{"another path", "GET", "/clusters?" + common, "", nil, "InvalidAction.NotFound"},
+		{"JSON", "POST", "/?" + common, "{}", map[string]string{"Content-Type": "application/json"}, "UnsupportedContentType"},
+		{"twice", "GET", "/?" + common + "&InstanceId=i-1&InstanceId=i-2", "", nil, "InvalidParameter"},
+		{"in both", "POST", "/?" + common + "&InstanceId=i-1", "InstanceId=i-2", nil, "InvalidParameter"},
+		{"in two spellings", "GET", "/?" + common + "&InstanceId=i-1&instanceid=i-2", "", nil, "InvalidParameter"},
+		{"action in two spellings", "GET", "/?" + common + "&action=DeleteInstance", "", nil, "InvalidParameter"},
+		{"semicolons", "GET", "/?" + common + "&a=1;b=2", "", nil, "InvalidParameter"},
+		{"too many", "GET", "/?" + common + strings.Repeat("&", mostParameters), "", nil, "InvalidParameter"},
+		{"a security token", "GET", "/?" + common + "&SecurityToken=x", "", nil, "InvalidSecurityToken.Malformed"},
+		{"another signature", "GET", "/?" + strings.Replace(common, "HMAC-SHA1", "SHA256withRSA", 1), "", nil, "InvalidSignatureMethod"},
+		{"no action", "GET", "/?" + strings.Replace(common, "DescribeRegions", "", 1), "", nil, "MissingAction"},
+		{"an action that is none", "GET", "/?" + strings.Replace(common, "DescribeRegions", "A%0aB", 1), "", nil, "MissingAction"},
+		{"no nonce", "GET", "/?" + strings.Replace(common, "SignatureNonce=n", "SignatureNonce=", 1), "", nil, "MissingSignatureNonce"},
+		{"no time", "GET", "/?" + strings.Replace(common, "2026-01-02T03:04:05Z", "now", 1), "", nil, "InvalidTimeStamp.Format"},
+		{"an action beside the signed one", "POST", "/?Action=DeleteInstance", "", v3, "InvalidParameter"},
+		{"one in the body", "POST", "/", "aCtion=DeleteInstance", with("X-Acs-Content-Sha256", digestOf("aCtion=DeleteInstance")), "InvalidParameter"},
+		{"another body", "POST", "/", "InstanceId=i-1", v3, "SignatureDoesNotMatch"},
+		{"an unsigned action", "POST", "/", "", with("Authorization", acs3+" Credential=k,SignedHeaders=host,Signature=s"), "SignatureDoesNotMatch"},
+		{"a signed header that is not there", "POST", "/", "", with("X-Acs-Date", ""), "InvalidTimeStamp.Format"},
+		{"a token in a header", "POST", "/", "", with("X-Acs-Security-Token", "x"), "InvalidSecurityToken.Malformed"},
+		{"SM3", "POST", "/", "", with("Authorization", "ACS3-HMAC-SM3 x"), "InvalidSignatureMethod"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequest(tt.method, tt.target, http.NoBody)
+			for name, value := range tt.headers {
+				r.Header.Set(name, value)
+			}
+			req, err := parse(r, []byte(tt.body))
+			refused, _ := errors.AsType[*refusal](err)
+			switch {
+			case tt.want == "" && err != nil:
+				t.Error(err)
+			case tt.want == "" && (req.action != "DescribeRegions" || req.keyID != "k" || req.nonce != "n"):
+				t.Errorf("read %+v", req)
+			case tt.want != "" && (refused == nil || refused.code != tt.want):
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func digestOf(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return hex.EncodeToString(sum[:])
+}
+
+// TestHeadersOnce: a header that is there twice has no certain value.
+func TestHeadersOnce(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
+	r.Header.Set("Authorization", acs3+" Credential=k,SignedHeaders=host;x-acs-action,Signature=s")
+	r.Header.Add("X-Acs-Action", "DescribeRegions")
+	r.Header.Add("X-Acs-Action", "DeleteInstance")
+	if _, err := parse(r, nil); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzParse: whatever comes, it is read or refused, and nothing of the signature is passed on.
+func FuzzParse(f *testing.F) {
+	f.Add("GET", common, "", "")
+	f.Add("POST", "Action=A&Tag.1.Key=%zz", "a=b;c=d", "")
+	f.Add("POST", "", "=&=&%", acs3+" Credential=a,SignedHeaders=;;host,Signature")
+	f.Fuzz(func(t *testing.T, method, query, body, authorization string) {
+		r := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
+		r.Method, r.URL.RawQuery = method, query
+		r.Header.Set("Authorization", authorization)
+		req, err := parse(r, []byte(body))
+		if err != nil {
+			if refused, ok := errors.AsType[*refusal](err); !ok || refused.status >= http.StatusInternalServerError {
+				t.Fatalf("answered %v", err)
+			}
+			return
+		}
+		for _, params := range []map[string]string{req.query, req.form} {
+			for name := range params {
+				for _, s := range system {
+					if strings.EqualFold(s, name) {
+						t.Fatalf("%s is passed on", name)
+					}
+				}
+			}
+		}
+		if req.signature.by("secret") && req.signature.given == "" {
+			t.Fatal("no signature is accepted")
+		}
+	})
+}
+
+func TestNonces(t *testing.T) {
+	t.Parallel()
+	var n nonces
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	use := func(key, nonce string, want string) {
+		t.Helper()
+		err := n.use(key, nonce, now)
+		if got, _ := errors.AsType[*refusal](err); got == nil && want != "" || got != nil && got.code != want {
+			t.Errorf("%s %s: %v, want %q", key, nonce, err, want)
+		}
+	}
+	use("k", "a", "")
+	use("k", "a", "SignatureNonceUsed")
+	use("other", "a", "")
+	// Not before a request with it would be too old, whenever it came, is a nonce forgotten.
+	for range 4 {
+		came := now
+		use("k", now.String(), "")
+		for !now.After(came.Add(oldest + earliest)) {
+			use("k", came.String(), "SignatureNonceUsed")
+			now = now.Add(time.Minute)
+		}
+	}
+	now = now.Add(3 * (oldest + earliest))
+	use("third", "x", "")
+	now = now.Add(oldest + earliest)
+	use("third", "y", "")
+	if _, kept := n.keys["other"]; kept || n.all > 4 {
+		t.Errorf("%d nonces are kept, of %d key pairs", n.all, len(n.keys))
+	}
+	n.all = mostNonces
+	use("third", "z", "Throttling.User")
+}
+
+func TestTimely(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 500, time.UTC)
+	tests := []struct {
+		name      string
+		at, began time.Time
+		want      bool
+	}{
+		{"now", now.Truncate(time.Second), now, true},
+		{"old", now.Add(-14 * time.Minute), now.Add(-time.Hour), true},
+		{"too old", now.Add(-16 * time.Minute), now.Add(-time.Hour), false},
+		{"ahead", now.Add(50 * time.Second), now, true},
+		{"too far ahead", now.Add(2 * time.Minute), now, false},
+		{"of before the term", now.Add(-2 * time.Second), now, false},
+	}
+	for _, tt := range tests {
+		if err := timely(tt.at, now, tt.began); (err == nil) != tt.want {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}

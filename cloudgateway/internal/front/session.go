@@ -1,0 +1,217 @@
+package front
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"alicloud-controllers.dev/services/rpc"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+)
+
+// session serves in one term.
+type session struct {
+	*Front
+
+	guard *rpc.Guard
+	term  *term
+}
+
+// call is a request on its way through the front.
+type call struct {
+	id      string // RequestId of an answer that the gateway gives itself
+	begun   time.Time
+	address string
+	request *request
+	product openapi.Product
+	key     Key // empty until the signature is checked
+	name    string
+	noted   func() []any
+}
+
+// ServeHTTP implements http.Handler.
+func (s *session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	conn, _ := r.Context().Value(connectionKey{}).(net.Conn)
+	s.guard.Called(conn)
+	c := &call{id: newRequestID(), begun: time.Now(), address: r.RemoteAddr, request: &request{}}
+	work, err := s.admit(r, conn, c)
+	if err != nil {
+		s.guard.Refused(conn)
+		w.Header().Set("Connection", "close")
+		s.refuse(w, c, err)
+		return
+	}
+	defer work.End()
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // What is left is to see that the tool leaves.
+	answer, err := s.pass(r.Context(), c, work)
+	if err != nil {
+		s.refuse(w, c, err)
+		return
+	}
+	for name, values := range answer.Header {
+		if passed(name) {
+			w.Header()[name] = values
+		}
+	}
+	outcome := "ok"
+	if answer.Status >= http.StatusBadRequest {
+		outcome = "error"
+	}
+	s.calls.WithLabelValues(outcome).Inc()
+	s.audit(c, outcome, answer.Status, nil)
+	inTime(w)
+	w.WriteHeader(answer.Status)
+	_, _ = w.Write(answer.Body) // The tool may be gone.
+}
+
+// inTime ends a connection whose tool does not read the answer that is written next.
+func inTime(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing)) // Every connection has one.
+}
+
+// admit finds out who calls and whether that caller may: all that can be said without asking the cloud.
+func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work, err error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, mostBody+1))
+	if err != nil {
+		return work, refuse(http.StatusBadRequest, "InvalidRequest", "the body did not come to its end")
+	}
+	if len(body) > mostBody || r.ContentLength > mostBody {
+		return work, refuse(http.StatusRequestEntityTooLarge, "RequestTooLarge", "the body is longer than 256 KiB")
+	}
+	req, err := parse(r, body)
+	if err != nil {
+		return work, err
+	}
+	c.request = req
+	key, known := s.keys.find(req.keyID)
+	if !known {
+		return work, refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound", "Specified access key is not found.")
+	}
+	if err := timely(req.at, time.Now(), s.term.began); err != nil {
+		return work, err
+	}
+	if !req.signature.by(string(key.Secret)) {
+		return work, refuse(http.StatusBadRequest, "SignatureDoesNotMatch", "Specified signature is not matched with our calculation.")
+	}
+	c.key = key
+	if err := s.nonces.use(key.ID, req.nonce, time.Now()); err != nil {
+		return work, err
+	}
+	product, known := openapi.ProductOf(req.version)
+	if !known {
+		return work, refuse(http.StatusBadRequest, "InvalidVersion", "Specified parameter Version is not valid, or of a product that the gateway does not call.")
+	}
+	c.product, c.name = product, string(product)+":"+req.action
+	if err := s.permitted(r.Context(), key.caller(), product, req.action); err != nil {
+		return work, err
+	}
+	if err := s.here(req); err != nil {
+		return work, err
+	}
+	if err := s.guard.Proved(conn, key.User); err != nil {
+		return work, err
+	}
+	work, err = s.guard.Begin(key.User)
+	if err != nil {
+		return work, err
+	}
+	if err := work.Hold(2 * (len(body) + len(r.URL.RawQuery))); err != nil { //nolint:mnd // As text and as parameters.
+		work.End()
+		return work, err
+	}
+	return work, nil
+}
+
+// here refuses calls about another region, whose limits are others.
+func (s *session) here(req *request) error {
+	for _, params := range []map[string]string{req.query, req.form} {
+		for name, value := range params {
+			if strings.EqualFold(name, "RegionId") && value != "" && value != s.cfg.Region {
+				return refuse(http.StatusNotFound, "InvalidRegionId.NotFound", "the gateway calls the cloud in "+s.cfg.Region+" only")
+			}
+		}
+	}
+	return nil
+}
+
+// pass sends the call on, in time.
+func (s *session) pass(ctx context.Context, c *call, work rpc.Work) (*openapi.Answer, error) {
+	ctx, c.noted = rpc.WithTrail(ctx)
+	ctx, cancel := context.WithTimeout(s.cfg.Context(ctx, c.key.User), time.Duration(c.key.Wait.Or(time.Duration(s.cfg.Wait))))
+	defer cancel()
+	writes := !flow.Reads(c.request.action)
+	if writes {
+		if err := s.within(ctx, c.key.User, c.name, c.request); err != nil {
+			return nil, err
+		}
+		defer s.cfg.Forget()
+	}
+	format := "JSON"
+	if c.request.xml {
+		format = "XML"
+	}
+	return s.cfg.Cloud.Pass(ctx, openapi.Call{
+		Product: c.product, Action: c.request.action, As: s.cfg.Counts(string(c.product), c.request.action), Format: format,
+		Params: c.request.query, Form: c.request.form, Mutating: writes,
+	}, work.Hold)
+}
+
+// refuse answers a call that did not come to the cloud, or to which the cloud has not answered. A tool whose change may have been made gets no
+// answer, as from a cloud whose answer is lost: it knows what it does then.
+func (s *session) refuse(w http.ResponseWriter, c *call, err error) {
+	if rpcerr.ReasonOf(err) == rpcerr.OutcomeUnknown {
+		s.calls.WithLabelValues("no_answer").Inc()
+		s.audit(c, "no_answer", 0, err)
+		panic(http.ErrAbortHandler)
+	}
+	answer := refusalOf(err)
+	s.calls.WithLabelValues(answer.code).Inc()
+	s.audit(c, answer.code, answer.status, err)
+	inTime(w)
+	answer.write(w, c.id, c.request.xml)
+}
+
+// audit leaves a line about every change that was tried, and about what was refused. Of the refusals those of one address leave so many lines.
+func (s *session) audit(c *call, outcome string, status int, err error) {
+	if err == nil && flow.Reads(c.request.action) {
+		return
+	}
+	host, _, _ := net.SplitHostPort(c.address) // Of a request that came over TCP.
+	if err != nil && !s.audits.Take(host) {
+		return
+	}
+	attrs := []any{"method", "openapi", "address", c.address, "outcome", outcome, "status", status, "duration", time.Since(c.begun), "requestId", c.id}
+	if c.key.ID != "" {
+		attrs = append(attrs, "caller", c.key.User)
+	}
+	attrs = append(attrs, "key", bounded(c.request.keyID), "action", c.name, "resource", resources(c.request))
+	if c.noted != nil {
+		attrs = append(attrs, c.noted()...)
+	}
+	if err != nil {
+		attrs = append(attrs, "error", err.Error())
+	}
+	s.cfg.Logger.Info("audit", attrs...)
+}
+
+// resources are the first parameters that name something.
+func resources(req *request) []string {
+	const most = 10
+	var named []string
+	for _, params := range []map[string]string{req.query, req.form} {
+		for _, name := range slices.Sorted(maps.Keys(params)) {
+			if len(named) < most && suspiciousName.MatchString(name) {
+				named = append(named, bounded(name)+"="+bounded(params[name]))
+			}
+		}
+	}
+	return named
+}
