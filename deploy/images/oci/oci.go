@@ -4,16 +4,23 @@ package oci
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
@@ -34,168 +41,115 @@ type Image struct {
 	Created time.Time
 }
 
-type (
-	descriptor struct {
-		MediaType   string            `json:"mediaType"`
-		Digest      string            `json:"digest"`
-		Size        int               `json:"size"`
-		Platform    *platform         `json:"platform,omitempty"`
-		Annotations map[string]string `json:"annotations,omitempty"`
-	}
-	platform struct {
-		Architecture string `json:"architecture"`
-		OS           string `json:"os"`
-	}
-	index struct {
-		SchemaVersion int          `json:"schemaVersion"`
-		MediaType     string       `json:"mediaType"`
-		Manifests     []descriptor `json:"manifests"`
-	}
-	manifest struct {
-		SchemaVersion int          `json:"schemaVersion"`
-		MediaType     string       `json:"mediaType"`
-		Config        descriptor   `json:"config"`
-		Layers        []descriptor `json:"layers"`
-	}
-	config struct {
-		Created time.Time `json:"created"`
-		platform
-		Config struct {
-			User       string            `json:"User"`
-			Env        []string          `json:"Env"`
-			Entrypoint []string          `json:"Entrypoint"`
-			WorkingDir string            `json:"WorkingDir"`
-			Labels     map[string]string `json:"Labels,omitempty"`
-		} `json:"config"`
-		RootFS struct {
-			Type    string   `json:"type"`
-			DiffIDs []string `json:"diff_ids"`
-		} `json:"rootfs"`
-	}
-	// docker is what engines read that are older than the image layout.
-	docker struct {
-		Config   string
-		RepoTags []string
-		Layers   []string
-	}
-)
-
-const (
-	typeIndex    = "application/vnd.oci.image.index.v1+json"
-	typeManifest = "application/vnd.oci.image.manifest.v1+json"
-	typeConfig   = "application/vnd.oci.image.config.v1+json"
-	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
-	// nameAnnotation is by which containerd names what it imports.
-	nameAnnotation = "io.containerd.image.name"
-)
-
-// blobs are the files of the layout by their digest.
-type blobs map[string][]byte
-
-func (b blobs) add(mediaType string, data []byte) descriptor {
-	digest := digestOf(data)
-	b[digest] = data
-	return descriptor{MediaType: mediaType, Digest: digest, Size: len(data)}
-}
-
-func (b blobs) addJSON(mediaType string, document any) (descriptor, error) {
-	data, err := json.Marshal(document)
-	if err != nil {
-		return descriptor{}, fmt.Errorf("encode %s: %w", mediaType, err)
-	}
-	return b.add(mediaType, data), nil
-}
-
-func digestOf(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
-
-func blobPath(digest string) string { return "blobs/sha256/" + digest[len("sha256:"):] }
+// nameAnnotation is by which containerd names what it imports.
+const nameAnnotation = "io.containerd.image.name"
 
 // Write writes the image as a tar with an image layout, and returns the digest by which it is pulled.
 func Write(w io.Writer, image Image) (digest string, err error) {
-	all := blobs{}
-	platforms := index{SchemaVersion: 2, MediaType: typeIndex}
-	var legacy []docker
+	platforms := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	var legacy tarball.Manifest // What engines read that are older than the layout; it knows one platform.
 	for _, arch := range slices.Sorted(maps.Keys(image.Binaries)) {
-		m, err := image.platform(all, arch)
+		img, manifest, err := image.platform(arch)
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("make the image for %s: %w", arch, err)
 		}
-		described, err := all.addJSON(typeManifest, m)
-		if err != nil {
-			return "", err
-		}
-		described.Platform = &platform{Architecture: arch, OS: "linux"}
-		platforms.Manifests = append(platforms.Manifests, described)
-		if legacy == nil { // That format knows one platform.
-			legacy = []docker{{Config: blobPath(m.Config.Digest), RepoTags: []string{image.Name}, Layers: []string{blobPath(m.Layers[0].Digest), blobPath(m.Layers[1].Digest)}}}
+		platforms = mutate.AppendManifests(platforms, mutate.IndexAddendum{
+			Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
+		})
+		if legacy == nil {
+			legacy = tarball.Manifest{{Config: blobPath(manifest.Config.Digest), RepoTags: []string{image.Name}}}
+			for _, layer := range manifest.Layers {
+				legacy[0].Layers = append(legacy[0].Layers, blobPath(layer.Digest))
+			}
 		}
 	}
-	top, err := all.addJSON(typeIndex, platforms)
+	hash, err := platforms.Digest()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("make the index: %w", err)
 	}
-	digest = top.Digest
-	top.Annotations = map[string]string{nameAnnotation: image.Name, "org.opencontainers.image.ref.name": image.Name}
-	files := map[string][]byte{"oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`)}
-	for name, document := range map[string]any{
-		"index.json": index{SchemaVersion: 2, MediaType: typeIndex, Manifests: []descriptor{top}}, "manifest.json": legacy,
-	} {
-		if files[name], err = json.Marshal(document); err != nil {
-			return "", fmt.Errorf("encode %s: %w", name, err)
-		}
+	files, err := image.layout(platforms)
+	if err != nil {
+		return "", fmt.Errorf("make the layout: %w", err)
 	}
-	for name, data := range all {
-		files[blobPath(name)] = data
+	if files["manifest.json"], err = json.Marshal(legacy); err != nil {
+		return "", fmt.Errorf("encode manifest.json: %w", err)
 	}
-	out := tar.NewWriter(w)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := put(out, name, 0o644, files[name], image.Created); err != nil {
-			return "", err
-		}
-	}
-	return digest, out.Close()
+	return hash.String(), pack(w, files, func(string) int64 { return 0o644 }, image.Created)
 }
 
-// platform adds the image of one architecture: a layer that is the same for all programs, and one with the program.
-func (i Image) platform(all blobs, arch string) (manifest, error) {
-	var c config
-	c.Created, c.platform = i.Created.UTC(), platform{Architecture: arch, OS: "linux"}
-	c.Config.User = fmt.Sprintf("%d:%d", User, User)
-	c.Config.Env = []string{"PATH=/usr/local/bin", "SSL_CERT_FILE=/" + certificatesFile}
-	c.Config.Entrypoint = []string{"/" + programs + i.Program}
-	c.Config.WorkingDir, c.Config.Labels = "/", i.Labels
-	c.RootFS.Type = "layers"
-	m := manifest{SchemaVersion: 2, MediaType: typeManifest}
-	for _, files := range []map[string]file{base(), {programs + i.Program: {mode: 0o755, data: i.Binaries[arch]}}} {
-		plain, packed, err := layer(files, i.Created)
-		if err != nil {
-			return manifest{}, err
-		}
-		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, digestOf(plain))
-		m.Layers = append(m.Layers, all.add(typeLayer, packed))
+// layout has the files of the image layout by their paths.
+func (i Image) layout(platforms v1.ImageIndex) (map[string][]byte, error) {
+	dir, err := os.MkdirTemp("", "oci-")
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	m.Config, err = all.addJSON(typeConfig, c)
-	return m, err
+	defer os.RemoveAll(dir)
+	tree, err := layout.Write(dir, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{nameAnnotation: i.Name, "org.opencontainers.image.ref.name": i.Name}
+	if err := tree.AppendIndex(platforms, layout.WithAnnotations(names)); err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	root := os.DirFS(dir)
+	return files, fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files[path], err = fs.ReadFile(root, path)
+		}
+		return err
+	})
 }
+
+func blobPath(hash v1.Hash) string { return "blobs/" + hash.Algorithm + "/" + hash.Hex }
 
 const (
 	certificatesFile = "etc/ssl/certs/ca-certificates.crt"
 	programs         = "usr/local/bin/"
 )
 
-// file is one of a layer.
-type file struct {
-	mode int64
-	data []byte
+// platform makes the image of one architecture: a layer that is the same for all programs, and one with the program.
+func (i Image) platform(arch string) (v1.Image, *v1.Manifest, error) {
+	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	created := v1.Time{Time: i.Created.UTC()}
+	for _, files := range []map[string][]byte{base(), {programs + i.Program: i.Binaries[arch]}} {
+		var plain bytes.Buffer
+		if err := pack(&plain, files, mode, i.Created); err != nil {
+			return nil, nil, err
+		}
+		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(plain.Bytes())), nil }
+		layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
+		if err != nil {
+			return nil, nil, err
+		}
+		if img, err = mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{Created: created}}); err != nil {
+			return nil, nil, err
+		}
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return nil, nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Created = "linux", arch, created
+	config.Config = v1.Config{
+		User: fmt.Sprintf("%d:%d", User, User), WorkingDir: "/", Labels: i.Labels, Entrypoint: []string{"/" + programs + i.Program},
+		Env: []string{"PATH=/usr/local/bin", "SSL_CERT_FILE=/" + certificatesFile},
+	}
+	if img, err = mutate.ConfigFile(img, config); err != nil {
+		return nil, nil, err
+	}
+	manifest, err := img.Manifest()
+	return img, manifest, err
 }
 
 // base is what a static program may ask for: certificates, and the name of its user.
-func base() map[string]file {
-	return map[string]file{
-		certificatesFile: {mode: 0o644, data: certificates()},
-		"etc/passwd":     {mode: 0o644, data: fmt.Appendf(nil, "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%d:%d:nonroot:/:/sbin/nologin\n", User, User)},
-		"etc/group":      {mode: 0o644, data: fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", User)},
+func base() map[string][]byte {
+	return map[string][]byte{
+		certificatesFile: certificates(),
+		"etc/passwd":     fmt.Appendf(nil, "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%d:%d:nonroot:/:/sbin/nologin\n", User, User),
+		"etc/group":      fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", User),
 	}
 }
 
@@ -211,44 +165,36 @@ func certificates() []byte {
 	return all.Bytes()
 }
 
-// layer packs files, with their directories.
-func layer(files map[string]file, created time.Time) (plain, packed []byte, err error) {
-	var text, archive bytes.Buffer
-	out := tar.NewWriter(&text)
+// mode is that of a file in a layer.
+func mode(path string) int64 {
+	if strings.HasPrefix(path, programs) {
+		return 0o755
+	}
+	return 0o644
+}
+
+// pack writes a tar with files, after their directories.
+func pack(w io.Writer, files map[string][]byte, mode func(path string) int64, created time.Time) error {
+	out := tar.NewWriter(w)
+	header := tar.Header{ModTime: created.UTC(), Format: tar.FormatPAX}
 	known := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		for i := range len(name) {
-			if dir := name[:i+1]; name[i] == '/' && !known[dir] {
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		for i, letter := range path {
+			if dir := path[:i+1]; letter == '/' && !known[dir] {
 				known[dir] = true
-				if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, ModTime: created.UTC(), Format: tar.FormatPAX}); err != nil {
-					return nil, nil, fmt.Errorf("pack %s: %w", dir, err)
+				header.Typeflag, header.Name, header.Mode, header.Size = tar.TypeDir, dir, 0o755, 0
+				if err := out.WriteHeader(&header); err != nil {
+					return fmt.Errorf("pack %s: %w", dir, err)
 				}
 			}
 		}
-		if err := put(out, name, files[name].mode, files[name].data, created); err != nil {
-			return nil, nil, err
+		header.Typeflag, header.Name, header.Mode, header.Size = tar.TypeReg, path, mode(path), int64(len(files[path]))
+		if err := out.WriteHeader(&header); err != nil {
+			return fmt.Errorf("pack %s: %w", path, err)
+		}
+		if _, err := out.Write(files[path]); err != nil {
+			return fmt.Errorf("pack %s: %w", path, err)
 		}
 	}
-	if err := out.Close(); err != nil {
-		return nil, nil, fmt.Errorf("pack a layer: %w", err)
-	}
-	zip := gzip.NewWriter(&archive)
-	if _, err := zip.Write(text.Bytes()); err != nil {
-		return nil, nil, fmt.Errorf("compress a layer: %w", err)
-	}
-	if err := zip.Close(); err != nil {
-		return nil, nil, fmt.Errorf("compress a layer: %w", err)
-	}
-	return text.Bytes(), archive.Bytes(), nil
-}
-
-func put(out *tar.Writer, name string, mode int64, data []byte, created time.Time) error {
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(data)), ModTime: created.UTC(), Format: tar.FormatPAX}
-	if err := out.WriteHeader(header); err != nil {
-		return fmt.Errorf("pack %s: %w", name, err)
-	}
-	if _, err := out.Write(data); err != nil {
-		return fmt.Errorf("pack %s: %w", name, err)
-	}
-	return nil
+	return out.Close()
 }

@@ -4,14 +4,20 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 func image() Image {
@@ -62,27 +68,30 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, _ := unpack(t, &out)
-	blob := func(d descriptor) []byte {
+	blob := func(d v1.Descriptor) []byte {
 		t.Helper()
 		data, ok := files[blobPath(d.Digest)]
-		if !ok || digestOf(data) != d.Digest || len(data) != d.Size {
+		if sum := fmt.Sprintf("sha256:%x", sha256.Sum256(data)); !ok || sum != d.Digest.String() || int64(len(data)) != d.Size {
 			t.Errorf("%s %s is there: %t, %d bytes", d.MediaType, d.Digest, ok, len(data))
 		}
 		return data
 	}
-	top := parse[index](t, files["index.json"]).Manifests[0]
-	if top.Digest != digest || top.Annotations[nameAnnotation] != image().Name || !bytes.Contains(files["oci-layout"], []byte("1.0.0")) {
+	top := parse[v1.IndexManifest](t, files["index.json"]).Manifests[0]
+	if top.Digest.String() != digest || top.Annotations[nameAnnotation] != image().Name || !bytes.Contains(files["oci-layout"], []byte("1.0.0")) {
 		t.Errorf("%+v, pulled by %s", top, digest)
 	}
-	platforms := parse[index](t, blob(top)).Manifests
-	if len(platforms) != 2 {
-		t.Fatalf("%d platforms", len(platforms))
+	platforms := parse[v1.IndexManifest](t, blob(top)).Manifests
+	if len(platforms) != 2 || top.MediaType != types.OCIImageIndex {
+		t.Fatalf("%d platforms of type %s", len(platforms), top.MediaType)
 	}
 	for _, p := range platforms {
-		m := parse[manifest](t, blob(p))
-		c := parse[config](t, blob(m.Config))
+		m := parse[v1.Manifest](t, blob(p))
+		c := parse[v1.ConfigFile](t, blob(m.Config))
 		if c.Architecture != p.Platform.Architecture || c.OS != "linux" || c.Config.User != "65532:65532" || c.Config.Labels["org.opencontainers.image.revision"] != "abc" {
 			t.Errorf("%s: configuration %+v", p.Platform.Architecture, c)
+		}
+		if p.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON || m.Layers[0].MediaType != types.OCILayer {
+			t.Errorf("types %s, %s and %s", p.MediaType, m.Config.MediaType, m.Layers[0].MediaType)
 		}
 		all := map[string][]byte{}
 		for i, l := range m.Layers {
@@ -91,8 +100,8 @@ func TestWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			plain, err := io.ReadAll(zip)
-			if err != nil || digestOf(plain) != c.RootFS.DiffIDs[i] {
-				t.Errorf("layer %d is %s, %v, want %s", i, digestOf(plain), err, c.RootFS.DiffIDs[i])
+			if sum := fmt.Sprintf("sha256:%x", sha256.Sum256(plain)); err != nil || sum != c.RootFS.DiffIDs[i].String() {
+				t.Errorf("layer %d is %s, %v, want %s", i, sum, err, c.RootFS.DiffIDs[i])
 			}
 			content, headers := unpack(t, bytes.NewReader(plain))
 			for name, data := range content {
@@ -114,7 +123,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	// Older engines.
-	old := parse[[]docker](t, files["manifest.json"])[0]
+	old := parse[tarball.Manifest](t, files["manifest.json"])[0]
 	if files[old.Config] == nil || files[old.Layers[0]] == nil || files[old.Layers[1]] == nil || old.RepoTags[0] != image().Name {
 		t.Errorf("manifest.json: %+v", old)
 	}
