@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -433,4 +434,20 @@ func TestNoRoutesNoInterfaceWrites(t *testing.T) {
 			t.Errorf("%s %v", call.Action, call.Params)
 		}
 	}
+}
+
+// metric reads a value off the page of a process; -1 if it isn't there.
+func (w testWorld) metric(ctx context.Context, process, series string) float64 {
+	page, err := fetch(ctx, w.AdminURL(process)+"/metrics")
+	if err != nil {
+		return -1
+	}
+	for line := range strings.Lines(page) {
+		if text, ok := strings.CutPrefix(line, series+" "); ok {
+			if value, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
+				return value
+			}
+		}
+	}
+	return -1
 }

@@ -3,8 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"net/netip"
-	"os"
 	"testing"
 	"time"
 
@@ -31,14 +31,9 @@ const (
 //
 // The controller is held until all nodes are there, and gathers those that leave for longer than this machine may halt between two of them, so that
 // the bounds are the same on any machine. Only refused writes grow with the time that passes, as the delays between attempts let them.
-//
-// ROUTES=full takes 1 000 nodes and 300 of them, for docs/performance.md.
 func TestRoutesOfManyNodes(t *testing.T) {
 	t.Parallel()
-	many, removed := 200, 60
-	if os.Getenv("ROUTES") == "full" {
-		many, removed = 1000, 300
-	}
+	const many, removed = 200, 60
 	overrides := unlimitedJoin()
 	overrides["vpc/DeleteRouteEntries"] = overrides["vpc/CreateRouteEntries"]
 	w := bootWith(t, world.Config{
@@ -233,3 +228,7 @@ func (w testWorld) removeNodes(t *testing.T, names []string) {
 		t.Fatal(err)
 	}
 }
+
+// attemptsWithin is how often one node is tried at most in a time: the delay after the first attempt is a second, and each is at least twice the
+// one before.
+func attemptsWithin(d time.Duration) int { return bits.Len(uint(d/time.Second) + 1) }
