@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Labels that take a node out; their values do not matter.
+// Labels that take a node out, unless their value is false.
 const (
 	// LabelExclude takes a node out of load balancing, of routes and of the periodic node sync.
 	LabelExclude = "service.alibabacloud.com/exclude-node"
@@ -45,15 +45,15 @@ const (
 
 // Excluded reports whether the node is none of ours at all: it carries an exclude label or is a machine outside of the cloud.
 func Excluded(node *corev1.Node) bool {
-	return hasLabel(node, LabelExclude) || hasLabel(node, LabelExcludeOld) || strings.HasPrefix(node.Spec.ProviderID, hybridPrefix)
+	return isSet(node, LabelExclude) || isSet(node, LabelExcludeOld) || strings.HasPrefix(node.Spec.ProviderID, hybridPrefix)
 }
 
 // ExcludedFromLoadBalancer reports whether the node must not be a backend: it is Excluded, carries a label that says so, among them the old
-// one of the control plane, is virtual, or is about to be removed by the cluster autoscaler.
+// one of the control plane, or is virtual. One that is about to be removed by the cluster autoscaler has TaintToBeDeleted.
 func ExcludedFromLoadBalancer(node *corev1.Node) bool {
 	return Excluded(node) ||
-		hasLabel(node, LabelExcludeFromLoadBalancers) || hasLabel(node, LabelExcludeFromLoadBalancersOld) ||
-		hasLabel(node, LabelMaster) || IsVirtual(node) || HasTaint(node, TaintToBeDeleted)
+		isSet(node, LabelExcludeFromLoadBalancers) || isSet(node, LabelExcludeFromLoadBalancersOld) ||
+		hasLabel(node, LabelMaster) || IsVirtual(node)
 }
 
 // IsControlPlane reports whether the node belongs to the control plane, by either label.
@@ -101,6 +101,11 @@ func Condition(node *corev1.Node, kind corev1.NodeConditionType) (corev1.NodeCon
 		}
 	}
 	return corev1.NodeCondition{}, false
+}
+
+// isSet reports that a label says yes. Kubernetes 1.34 and later take false for a no.
+func isSet(node *corev1.Node, key string) bool {
+	return hasLabel(node, key) && !strings.EqualFold(node.Labels[key], "false")
 }
 
 func hasLabel(node *corev1.Node, key string) bool {

@@ -78,7 +78,10 @@ func TestExclusion(t *testing.T) {
 		want verdict
 	}{
 		{name: "plain", node: &corev1.Node{}},
-		{name: "exclude, any value", node: label("service.alibabacloud.com/exclude-node", "false"), want: verdict{excluded: true, fromLoadBalancer: true}},
+		{name: "exclude, any value", node: label("service.alibabacloud.com/exclude-node", "no"), want: verdict{excluded: true, fromLoadBalancer: true}},
+		{name: "exclude, but false", node: label("service.alibabacloud.com/exclude-node", "False")},
+		{name: "from load balancers, but false", node: label("node.kubernetes.io/exclude-from-external-load-balancers", "false")},
+		{name: "from load balancers, old name, but false", node: label("alpha.service-controller.kubernetes.io/exclude-balancer", "false")},
 		{name: "exclude, old name", node: label("service.beta.kubernetes.io/exclude-node", ""), want: verdict{excluded: true, fromLoadBalancer: true}},
 		{name: "hybrid", node: &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "ack-hybrid://x"}}, want: verdict{excluded: true, fromLoadBalancer: true}},
 		{name: "from load balancers", node: label("node.kubernetes.io/exclude-from-external-load-balancers", ""), want: verdict{fromLoadBalancer: true}},
@@ -90,7 +93,7 @@ func TestExclusion(t *testing.T) {
 		{name: "other type", node: label("type", "kwok")},
 		{name: "to be deleted", node: &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{
 			{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule},
-		}}}, want: verdict{fromLoadBalancer: true}},
+		}}}},
 		{name: "other taint", node: &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "dedicated"}}}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

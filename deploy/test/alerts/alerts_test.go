@@ -103,6 +103,11 @@ func situations() map[string]struct {
 			loud:   []recording{{`reconcile_total{controller="service",outcome="error"} 0+12x120`}},
 			about:  `{controller="service"}`,
 		},
+		"AlicloudLastServersKept": {
+			silent: []recording{{`lbcontroller_last_servers 0x60`}, {`lbcontroller_last_servers 30x10 0x50`}},
+			loud:   []recording{{`lbcontroller_last_servers{pod="a"} 2x60`, `lbcontroller_last_servers{pod="b"} 0x60`}},
+			about:  `{}`,
+		},
 		"AlicloudNoInstanceFound": {
 			silent: []recording{{`nodecontroller_no_instance_found 0x60`}, {`nodecontroller_no_instance_found 1x5 0x55`}},
 			loud:   []recording{{`nodecontroller_no_instance_found{pod="a"} 1x60`, `nodecontroller_no_instance_found{pod="b"} 0x60`}},

@@ -145,6 +145,9 @@ func listenerProtocol(svc *corev1.Service, port corev1.ServicePort) string {
 	return strings.ToLower(string(port.Protocol))
 }
 
+// lastServers stands for whatever a group has that no node qualifies for: it loses none for that.
+const lastServers = "the last"
+
 // wantedParts are the listeners and vServer groups that a Service asks for.
 func (m *monkey) wantedParts(svc *corev1.Service) []string {
 	var parts []string
@@ -162,7 +165,12 @@ func (m *monkey) wantedParts(svc *corev1.Service) []string {
 		if target == group { // A redirect has none.
 			listener += " by " + annotation(svc, "scheduler")
 		}
-		parts = append(parts, listener, fmt.Sprintf("group %s: %s", group, strings.Join(m.wantedServers(svc, port), " ")))
+		servers := strings.Join(m.wantedServers(svc, port), " ")
+		byNodes := svc.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal || len(m.readyPods(svc.Name)) > 0
+		if servers == "" && svc.Annotations[backendType] != "eni" && byNodes {
+			servers = lastServers
+		}
+		parts = append(parts, listener, fmt.Sprintf("group %s: %s", group, servers))
 	}
 	slices.Sort(parts)
 	return slices.Compact(parts)
@@ -244,6 +252,9 @@ func presentParts(c *state.Cloud, lb *state.LoadBalancer, wanted []string) []str
 		}
 		slices.Sort(servers)
 		part := fmt.Sprintf("group %s: %s", group.Name, strings.Join(servers, " "))
+		if last := fmt.Sprintf("group %s: %s", group.Name, lastServers); slices.Contains(wanted, last) {
+			part = last
+		}
 		if len(servers) < len(group.Servers) && len(servers) == 0 && !slices.Contains(wanted, part) {
 			continue
 		}

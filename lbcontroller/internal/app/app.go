@@ -8,7 +8,6 @@ import (
 
 	"alicloud-controllers.dev/services/replica"
 
-	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
@@ -31,7 +30,6 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
 			Kinds:   kinds(cfg, s),
 			Workers: cfg.Workers, ExcludeControlPlane: cfg.ExcludeControlPlaneNodes,
-			Brake:     backend.Brake{Percent: cfg.Brake.Percent, After: time.Duration(cfg.Brake.After)},
 			NodeQuiet: time.Duration(cfg.NodeGather.Quiet),
 			NodeMax:   time.Duration(cfg.NodeGather.Max),
 		})

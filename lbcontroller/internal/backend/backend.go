@@ -57,6 +57,8 @@ type Policy struct {
 	Drain bool
 	// IPv6 takes the IPv6 addresses of pods instead of the IPv4 ones.
 	IPv6 bool
+	// Unknown are instances that the cloud doesn't have.
+	Unknown map[string]bool
 }
 
 // Source is what the cluster says about the backends of a Service.
@@ -65,8 +67,6 @@ type Source struct {
 	Nodes  *Set
 	// Gated are the pods that may wait for the load balancer before they are ready.
 	Gated readiness.Pods
-	// Unknown are instances that the cloud doesn't have.
-	Unknown map[string]bool
 }
 
 // Choice is the backends that take the traffic of a port.
@@ -78,8 +78,12 @@ type Choice struct {
 	inOrder bool
 	// shares are the other backends.
 	shares []Share
-	// Draining lose their weight if they are servers, and Kept stay servers as they are. No backend becomes a server for that.
-	Draining, Kept map[Backend]bool
+	// Draining lose their weight if they are servers, and Staying are left as they are. No backend becomes a server for that.
+	Draining, Staying map[Backend]bool
+	// KeepLast says that nodes decide which backends there are. That there is none of them left is a fault and no reason to remove the last.
+	KeepLast bool
+	// Most is how many backends there may be together with those that stay; 0 for any number.
+	Most int
 	// Left is how many backends are left out because of Limit.
 	Left int
 }
@@ -126,15 +130,21 @@ func (c Choice) apart() Choice {
 // Choose decides which backends take the traffic of a port.
 func (s Source) Choose(p Policy, port corev1.ServicePort) Choice {
 	c := s.choice(p, port)
+	if p.Mode == Cluster && p.MaxNodes > 0 {
+		c.Most = p.MaxNodes + len(c.shares)
+	}
 	if p.Limit > 0 && c.Len() > p.Limit {
 		c = c.apart()
 		c.Left = len(c.shares) - p.Limit
-		c.shares = subset(c.shares, func(b Share) (string, string, string) { return b.Instance, b.IP, b.zone }, p.Seed, p.Limit)
+		c.shares = pick(c.shares, p.Seed, p.Limit)
 	}
-	if len(c.Draining)+len(c.Kept) > 0 {
+	if p.Limit > 0 && (c.Most == 0 || p.Limit < c.Most) {
+		c.Most = p.Limit
+	}
+	if len(c.Draining)+len(c.Staying) > 0 {
 		for b := range c.All() {
 			delete(c.Draining, b.Backend)
-			delete(c.Kept, b.Backend)
+			delete(c.Staying, b.Backend)
 		}
 	}
 	switch {
@@ -155,22 +165,20 @@ func (s Source) Choose(p Policy, port corev1.ServicePort) Choice {
 // choice returns the backends of a port, without weights. What stays although it takes no traffic any more is part of it.
 func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 	selected := s.Nodes.selection(p.Nodes)
-	c := Choice{Draining: map[Backend]bool{}, Kept: map[Backend]bool{}}
+	c := Choice{Draining: map[Backend]bool{}, Staying: map[Backend]bool{}, KeepLast: p.Mode == Cluster}
 	var pods endpoints
 	if p.Mode != Cluster || selected.virtual {
 		pods = s.endpoints(p, port)
 	}
 	if p.Mode == Cluster {
-		c.nodes, c.port, c.inOrder = selected.shares, port.NodePort, p.MaxNodes == 0
-		if p.MaxNodes > 0 {
-			c.nodes = sharesOf(s.Nodes.Subset(p.Nodes, p.Seed, p.MaxNodes))
+		ready, notReady := s.Nodes.take(p)
+		c.nodes, c.port, c.inOrder = ready, port.NodePort, p.MaxNodes == 0
+		for _, b := range notReady {
+			c.Staying[Backend{Instance: b.Instance, Port: port.NodePort}] = true
 		}
-		if len(s.Unknown) > 0 {
-			c.nodes = slices.DeleteFunc(slices.Clone(c.nodes), func(b Share) bool { return s.Unknown[b.Instance] })
-		}
-		for _, n := range selected.held {
-			if s.known(n) {
-				c.Kept[onNode(n, port)] = true
+		if p.Drain {
+			for _, b := range selected.leaving {
+				c.Draining[Backend{Instance: b.Instance, Port: port.NodePort}] = true
 			}
 		}
 	}
@@ -180,8 +188,8 @@ func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 		case p.Mode == Pods:
 			return onPod(e), n, true
 		case ok && n.Virtual:
-			return onPod(e), n, e.ip != ""
-		case ok && p.Mode == Local && s.known(n):
+			return onPod(e), n, e.ip != "" && !n.Leaving
+		case ok && p.Mode == Local && n.InstanceID != "" && !p.Unknown[n.InstanceID]:
 			return onNode(n, port), n, true
 		}
 		return Backend{}, n, false
@@ -189,7 +197,11 @@ func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 	at := map[Backend]int{}
 	for _, e := range pods.taking {
 		b, n, ok := place(e)
-		if !ok || n.Held && p.Mode == Local {
+		c.KeepLast = c.KeepLast || p.Mode == Local
+		if ok && p.Mode == Local && n.Leaving && p.Drain {
+			c.Draining[b] = true
+		}
+		if !ok || p.Mode == Local && (n.NotReady || n.Leaving) {
 			continue
 		}
 		i, present := at[b]
@@ -204,27 +216,16 @@ func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 			c.Draining[b] = true
 		}
 	}
-	for _, e := range slices.Concat(pods.taking, pods.down) {
-		if b, _, ok := place(e); ok && s.Nodes.hold.Nodes[e.node] {
-			c.Kept[b] = true
+	if len(s.Nodes.notReady) == 0 {
+		return c
+	}
+	// What a node reports of its pods is no better than what it reports of itself.
+	for _, e := range slices.Concat(pods.taking, pods.ending, pods.down) {
+		if b, _, ok := place(e); ok && s.Nodes.notReady[e.node] {
+			c.Staying[b] = true
 		}
 	}
 	return c
-}
-
-// sharesOf returns nodes as backends, without a port and a weight.
-func sharesOf(list []Node) []Share {
-	shares := make([]Share, 0, len(list))
-	for _, n := range list {
-		if n.InstanceID != "" {
-			shares = append(shares, Share{Backend: Backend{Instance: n.InstanceID}, pods: 1, zone: n.Zone})
-		}
-	}
-	return shares
-}
-
-func (s Source) known(n Node) bool {
-	return !n.Virtual && n.InstanceID != "" && !s.Unknown[n.InstanceID]
 }
 
 func onNode(n Node, port corev1.ServicePort) Backend {
@@ -262,9 +263,9 @@ func (s Source) Warnings(p Policy) []string {
 	}
 	selected := s.Nodes.selection(p.Nodes)
 	var unknown []string
-	if len(s.Unknown) > 0 {
+	if len(p.Unknown) > 0 {
 		for _, n := range selected.byName {
-			if s.Unknown[n.InstanceID] {
+			if p.Unknown[n.InstanceID] {
 				unknown = append(unknown, n.Name)
 			}
 		}

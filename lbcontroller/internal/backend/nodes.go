@@ -13,7 +13,7 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 )
 
-// Node is a node that may carry traffic.
+// Node is a node that carries traffic, or did so.
 type Node struct {
 	Name string
 	// InstanceID is the ECS instance; empty for a virtual node, or if the providerID can't be read.
@@ -22,8 +22,10 @@ type Node struct {
 	Virtual bool
 	// Zone is where the node is; empty if it doesn't say.
 	Zone string
-	// Held says that the node isn't ready, and that the brake keeps it where it is a server.
-	Held bool
+	// NotReady nodes stay where they are servers, and aren't made servers: the health checks of the load balancer decide about the traffic.
+	NotReady bool
+	// Leaving nodes are about to be deleted, or cordoned where that counts: they take no new connections.
+	Leaving bool
 }
 
 // View selects nodes for a Service. It is comparable, so that Services that select alike share the work.
@@ -54,7 +56,8 @@ type entry struct {
 // Set is a snapshot. It may be used by several goroutines.
 type Set struct {
 	entries []entry // in the order of instances
-	hold    Hold
+	// notReady are the names of nodes that are not ready, virtual ones apart.
+	notReady map[string]bool
 
 	mu    sync.Mutex
 	views map[View]*selection
@@ -63,32 +66,31 @@ type Set struct {
 // selection is what a view shows of a snapshot. It is made once for all Services that select alike: each looks at it in every pass.
 type selection struct {
 	byName map[string]Node
-	// carrying are the nodes that carry traffic themselves, each instance once in order, and held those that the brake holds.
-	carrying, held []Node
-	// shares are those of carrying whose instance is known, as backends without a port and a weight.
-	shares []Share
+	// ready, notReady and leaving are the nodes whose instance is known, each once and in order, as backends without a port and a weight.
+	ready, notReady, leaving []Share
 	// unnamed are the names of the nodes whose instance isn't known, sorted.
 	unnamed []string
 	virtual bool
 }
 
-// New takes a snapshot of those nodes that may carry traffic: ready, not about to be deleted and not excluded. A virtual node needs neither to be ready nor to be included: it only says where its pods are.
-func New(list []*corev1.Node) *Set { return NewHolding(list, Hold{}, nil) }
-
-// NewHolding is New with nodes that the brake holds. Those that were seen ready before count as ready; the others stay where they are servers.
-func NewHolding(list []*corev1.Node, hold Hold, seen map[string]bool) *Set {
-	s := &Set{views: map[View]*selection{}, hold: hold}
+// New takes a snapshot of the nodes that are not excluded. A virtual node needs neither to be ready nor to be included: it only says where its
+// pods are.
+func New(list []*corev1.Node) *Set {
+	s := &Set{views: map[View]*selection{}, notReady: map[string]bool{}}
 	for _, n := range list {
-		virtual := nodes.IsVirtual(n)
-		ready := nodes.Ready(n) == corev1.ConditionTrue
-		held := !virtual && !ready && hold.Nodes[n.Name]
-		if nodes.HasTaint(n, nodes.TaintToBeDeleted) ||
-			!virtual && (nodes.ExcludedFromLoadBalancer(n) || !ready && !held) {
+		virtual, leaving := nodes.IsVirtual(n), nodes.HasTaint(n, nodes.TaintToBeDeleted)
+		if virtual && leaving || !virtual && nodes.ExcludedFromLoadBalancer(n) {
 			continue
 		}
-		e := entry{Node: Node{Name: n.Name, Virtual: virtual, Zone: n.Labels[corev1.LabelTopologyZone], Held: held && !seen[n.Name]}, labels: n.Labels, cordoned: n.Spec.Unschedulable}
+		e := entry{labels: n.Labels, cordoned: n.Spec.Unschedulable, Node: Node{
+			Name: n.Name, Virtual: virtual, Zone: n.Labels[corev1.LabelTopologyZone], Leaving: leaving,
+			NotReady: !virtual && nodes.Ready(n) != corev1.ConditionTrue,
+		}}
 		if id, ok := nodes.ParseProviderID(n.Spec.ProviderID); ok && !virtual {
 			e.InstanceID = id.InstanceID
+		}
+		if e.NotReady && !leaving {
+			s.notReady[n.Name] = true
 		}
 		s.entries = append(s.entries, e)
 	}
@@ -103,13 +105,33 @@ func WithoutControlPlane(list []*corev1.Node) []*corev1.Node {
 	return slices.DeleteFunc(slices.Clone(list), nodes.IsControlPlane)
 }
 
-// Hold is what the brake held when the snapshot was taken.
-func (s *Set) Hold() Hold { return s.hold }
+// take returns the nodes that take traffic for a Service, at most MaxNodes of them if that isn't 0: always the same ones for a seed, spread over
+// the zones; all of them are in the order of their instances. While there are fewer, those of notReady may go on being servers. The lists are
+// shared and must not be changed.
+func (s *Set) take(p Policy) (ready, notReady []Share) {
+	selected := s.selection(p.Nodes)
+	ready, notReady = p.known(selected.ready), p.known(selected.notReady)
+	if p.MaxNodes == 0 {
+		return ready, notReady
+	}
+	if ready = pick(ready, p.Seed, p.MaxNodes); len(ready) == p.MaxNodes {
+		return ready, nil
+	}
+	return ready, notReady
+}
 
-// Subset returns the nodes of a view that carry traffic, at most n of them if n isn't 0: always the same ones for a seed, spread over the
-// zones. All of them are in the order of their instances. The result is shared and must not be changed.
-func (s *Set) Subset(v View, seed string, n int) []Node {
-	return subset(s.selection(v).carrying, func(n Node) (string, string, string) { return n.InstanceID, n.Name, n.Zone }, seed, n)
+// known leaves out the instances that the cloud doesn't have.
+func (p Policy) known(list []Share) []Share {
+	unknown := func(b Share) bool { return p.Unknown[b.Instance] }
+	if len(p.Unknown) == 0 || !slices.ContainsFunc(list, unknown) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), unknown)
+}
+
+// pick is subset for backends.
+func pick(list []Share, seed string, n int) []Share {
+	return subset(list, func(b Share) (string, string, string) { return b.Instance, b.IP, b.zone }, seed, n)
 }
 
 // Select returns the nodes of a view by name. The result is shared and must not be changed.
@@ -126,30 +148,31 @@ func (s *Set) selection(v View) *selection {
 		if !v.matches(e) {
 			continue
 		}
-		made.byName[e.Name] = e.Node
-		last := len(made.carrying) - 1
+		n := e.Node
+		n.Leaving = n.Leaving || v.Schedulable && e.cordoned
+		made.byName[n.Name] = n
+		list := &made.ready
 		switch {
-		case e.Virtual:
-			made.virtual = true
+		case n.Virtual:
+			made.virtual = made.virtual || !n.Leaving
 			continue
-		case e.Held:
-			made.held = append(made.held, e.Node)
-		case e.InstanceID == "" || last < 0 || made.carrying[last].InstanceID != e.InstanceID:
-			made.carrying = append(made.carrying, e.Node)
+		case n.Leaving:
+			list = &made.leaving
+		case n.InstanceID == "":
+			made.unnamed = append(made.unnamed, n.Name)
+		case n.NotReady:
+			list = &made.notReady
 		}
-		if e.InstanceID == "" {
-			made.unnamed = append(made.unnamed, e.Name)
+		// Two Nodes may be of one instance.
+		if last := len(*list) - 1; n.InstanceID != "" && (last < 0 || (*list)[last].Instance != n.InstanceID) {
+			*list = append(*list, Share{Backend: Backend{Instance: n.InstanceID}, pods: 1, zone: n.Zone})
 		}
 	}
-	made.shares = sharesOf(made.carrying)
 	s.views[v] = made
 	return made
 }
 
 func (v View) matches(e entry) bool {
-	if v.Schedulable && e.cordoned {
-		return false
-	}
 	if v.Labels == "" {
 		return true
 	}
@@ -182,28 +205,22 @@ func Changed(before, after *Set, v View) map[string]bool {
 	return changed
 }
 
-// ChangedSubset reports whether the nodes that carry traffic for a seed differ between two snapshots, of at most n nodes each.
-func ChangedSubset(before, after *Set, v View, seed string, n int) bool {
-	a, b := before.Subset(v, seed, n), after.Subset(v, seed, n)
-	if len(a) != len(b) {
-		return true
-	}
-	had := make(map[Node]bool, len(a))
-	for _, node := range a {
-		had[node] = true
-	}
-	return slices.ContainsFunc(b, func(node Node) bool { return !had[node] })
+// ChangedSubset reports whether the nodes that carry traffic for a Service, or may be servers yet, differ between two snapshots.
+func ChangedSubset(before, after *Set, p Policy) bool {
+	ready, notReady := before.take(p)
+	nowReady, nowNotReady := after.take(p)
+	return !sameNodes(ready, nowReady) || !sameNodes(notReady, nowNotReady) ||
+		p.Drain && !sameNodes(before.selection(p.Nodes).leaving, after.selection(p.Nodes).leaving)
 }
 
-// ChangedHold returns the names of the nodes that the brake holds in one of two snapshots only.
-func ChangedHold(before, after *Set) map[string]bool {
-	changed := map[string]bool{}
-	for name := range before.hold.Nodes {
-		changed[name] = !after.hold.Nodes[name]
+// sameNodes compares lists of different nodes, in any order.
+func sameNodes(a, b []Share) bool {
+	if len(a) != len(b) {
+		return false
 	}
-	for name := range after.hold.Nodes {
-		changed[name] = !before.hold.Nodes[name]
+	had := make(map[Share]bool, len(a))
+	for _, n := range a {
+		had[n] = true
 	}
-	maps.DeleteFunc(changed, func(_ string, differs bool) bool { return !differs })
-	return changed
+	return !slices.ContainsFunc(b, func(n Share) bool { return !had[n] })
 }

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -37,7 +38,7 @@ func TestSelect(t *testing.T) {
 		"all": {View{}, map[string]Node{
 			"a": {Name: "a", InstanceID: "i-a"}, "b": {Name: "b", InstanceID: "i-b"}, "c": {Name: "c"}, "v": {Name: "v", Virtual: true},
 		}},
-		"schedulable":  {ViewOf(map[string]string{"pool": "x"}, true), map[string]Node{"a": {Name: "a", InstanceID: "i-a"}}},
+		"schedulable":  {ViewOf(map[string]string{"pool": "x"}, true), map[string]Node{"a": {Name: "a", InstanceID: "i-a"}, "b": {Name: "b", InstanceID: "i-b", Leaving: true}}},
 		"two labels":   {ViewOf(map[string]string{"pool": "x", "zone": "1"}, false), map[string]Node{"a": {Name: "a", InstanceID: "i-a"}}},
 		"no such node": {ViewOf(map[string]string{"pool": "y"}, false), map[string]Node{}},
 	} {
@@ -88,5 +89,26 @@ func TestOneInstanceTwice(t *testing.T) {
 	}
 	if len(set.Select(View{})) != 5 {
 		t.Errorf("nodes: %v", set.Select(View{}))
+	}
+}
+
+// TestSubsetOfUsableNodes: only nodes that can be backends are picked.
+func TestSubsetOfUsableNodes(t *testing.T) {
+	t.Parallel()
+	var list []*corev1.Node
+	unknown := map[string]bool{}
+	for i := range 40 {
+		id := ""
+		if i%2 == 0 {
+			id = fmt.Sprintf("r.i-%d", i)
+			unknown[fmt.Sprintf("i-%d", i)] = i%4 == 0
+		}
+		list = append(list, node(fmt.Sprintf("node-%d", i), id, nil))
+	}
+	for seed := range 100 {
+		p := Policy{Mode: Cluster, MaxNodes: 3, Seed: fmt.Sprint(seed), Unknown: unknown}
+		if n := (Source{Nodes: New(list)}).Choose(p, corev1.ServicePort{NodePort: 30080}).Len(); n != p.MaxNodes {
+			t.Errorf("seed %d: %d of %d backends", seed, n, p.MaxNodes)
+		}
 	}
 }

@@ -145,6 +145,6 @@ func BenchmarkChangedSubset(b *testing.B) {
 	before, after := New(list[1:]), New(list)
 	b.ReportAllocs()
 	for b.Loop() {
-		ChangedSubset(before, after, View{}, "uid", 25)
+		ChangedSubset(before, after, Policy{Seed: "uid", MaxNodes: 25})
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/backend"
 )
 
 // weights are the weights of all servers by address or instance.
@@ -159,49 +158,6 @@ func TestDrain(t *testing.T) {
 			endpointOf("10.0.0.1", false, true), endpointOf("10.0.0.2", true, false), endpointOf("10.0.0.3", false, true))
 		show("it is gone", map[string]int32{"10.0.0.2": 100}, endpointOf("10.0.0.2", true, false))
 		show("all terminate", map[string]int32{"10.0.0.2": 100}, endpointOf("10.0.0.2", true, true))
-	})
-}
-
-// TestBrakeKeepsServers: when most nodes turn NotReady together, their servers stay until they recover or the time is over.
-func TestBrakeKeepsServers(t *testing.T) {
-	down := func(n *corev1.Node) {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.Now()}}
-	}
-	up := func(n *corev1.Node) {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
-	}
-	inWorld(t, 5, func(w *world) {
-		w.config = func(cfg *settings) { cfg.Controller.Brake = backend.Brake{Percent: 50, After: 15 * time.Minute} }
-		w.restart()
-		w.after(5 * time.Minute) // The nodes aren't new.
-		w.create(web())
-		w.events.take()
-		w.updateNode(1, down)
-		check(t, "servers when one is down", 4, len(w.servers()))
-		w.updateNode(2, down)
-		w.updateNode(3, down)
-		check(t, "servers when three are down", 5, len(w.servers()))
-		if reasons := w.events.reasons(); !slices.Contains(reasons, "BrakeOn") {
-			t.Errorf("no event about the brake: %v", reasons)
-		}
-		w.calls()
-		w.restart()
-		check(t, "servers after a restart", 5, len(w.servers()))
-		w.updateNode(1, up)
-		check(t, "servers when two are down", 3, len(w.servers()))
-		if reasons := w.events.reasons(); !slices.Contains(reasons, "BrakeOff") {
-			t.Errorf("no event about the end of the brake: %v", reasons)
-		}
-		w.updateNode(2, up)
-		w.updateNode(3, up)
-		check(t, "servers when all are up", 5, len(w.servers()))
-		w.after(5 * time.Minute)
-		for n := range 3 {
-			w.updateNode(n+1, down)
-		}
-		check(t, "servers when three are down again", 5, len(w.servers()))
-		w.after(16 * time.Minute)
-		check(t, "servers after a quarter of an hour", 2, len(w.servers()))
 	})
 }
 

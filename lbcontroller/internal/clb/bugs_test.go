@@ -199,7 +199,7 @@ func TestB13NoAnnotationBlocksDeletion(t *testing.T) {
 
 // The existing CCM doesn't react to taints and provider ids, and reacts to every label for all Services.
 func TestB19NodeEvents(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
+	inWorld(t, 3, func(w *world) {
 		w.create(web())
 		w.calls()
 		w.updateNode(1, func(n *corev1.Node) { n.Labels = map[string]string{"note": "x"} })
@@ -210,7 +210,7 @@ func TestB19NodeEvents(t *testing.T) {
 		check(t, "a taint", []string{"ApplyServerChanges"}, w.calls())
 		w.updateNode(2, func(n *corev1.Node) { n.Spec.ProviderID = "" })
 		check(t, "a provider id", []string{"ApplyServerChanges"}, w.calls())
-		check(t, "servers", []string(nil), w.servers())
+		check(t, "servers", []string{"i-3:30080=100"}, w.servers())
 	})
 }
 

@@ -39,9 +39,9 @@ func TestLocalFollowsThePods(t *testing.T) {
 		w.pods(pod("10.0.0.1", "node-1"), pod("10.0.0.3", "node-2"))
 		check(t, "servers", []string{"i-1:30080=1", "i-2:30080=1"}, w.servers())
 		check(t, "calls", []string{"ApplyServerChanges"}, w.calls())
-		w.updateNode(3, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })
+		w.updateNode(3, excluded)
 		check(t, "calls for a node without pods", []string(nil), w.calls())
-		w.updateNode(2, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })
+		w.updateNode(2, excluded)
 		check(t, "servers", []string{"i-1:30080=1"}, w.servers())
 	})
 }

@@ -65,6 +65,7 @@ func (m *monkey) mend(late time.Duration) {
 // judge compares what is there with what the Services ask for.
 func (m *monkey) judge() {
 	services := m.services()
+	m.resting, m.keepsLast = m.restingServers(), map[string]bool{}
 	wanted := map[string][]string{}
 	for _, svc := range services {
 		wanted[svc.Name] = m.wantedParts(svc)
@@ -183,7 +184,9 @@ func (m *monkey) wantedParts(svc *corev1.Service) []string {
 		if protocol == "http" && m.value(svc, annotation.ForwardPort) != "" {
 			target = "redirect to 443"
 		}
-		parts = append(parts, fmt.Sprintf("group %s: %s", group, strings.Join(m.wantedServers(svc, port, pods), " ")))
+		servers := m.wantedServers(svc, port, pods)
+		parts = append(parts, fmt.Sprintf("group %s: %s", group, strings.Join(servers, " ")))
+		m.keepsLast[group] = len(servers) == 0 && !pods && (svc.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal || len(m.readyPods(svc.Name)) > 0)
 		if m.named(svc) == "" || m.overrides(svc) {
 			parts = append(parts, fmt.Sprintf("listener %d/%s running %s to %s", port.Port, protocol, m.value(svc, annotation.Scheduler), target))
 		}
@@ -231,6 +234,9 @@ func (m *monkey) wantedServers(svc *corev1.Service, port corev1.ServicePort, pod
 	total, err := strconv.Atoi(m.value(svc, annotation.Weight))
 	shared := err == nil && m.named(svc) != "" && m.value(svc, annotation.VGroupPort) != ""
 	for server, n := range shares {
+		if place, _, _ := strings.Cut(server, ":"); m.resting[place] {
+			continue
+		}
 		switch {
 		case shared:
 			weight = strconv.Itoa(min(total, max(1, total*n/sum)))
@@ -241,6 +247,44 @@ func (m *monkey) wantedServers(svc *corev1.Service, port corev1.ServicePort, pod
 	}
 	slices.Sort(servers)
 	return servers
+}
+
+// restingServers are the servers on nodes that are not ready: nodes and pods. They stay where they are servers and aren't made servers, so that they may be
+// there or not.
+func (m *monkey) restingServers() map[string]bool {
+	nodes, err := m.kube.CoreV1().Nodes().List(m.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	resting := map[string]bool{}
+	for _, node := range nodes.Items {
+		if node.Status.Conditions[0].Status == corev1.ConditionTrue {
+			continue
+		}
+		resting["i-"+strings.TrimPrefix(node.Name, "node-")] = true
+		for ip := range podAddresses {
+			if nodeOfPod(1+ip) == node.Name {
+				resting["eni-"+podIP(1+ip)] = true
+			}
+		}
+	}
+	return resting
+}
+
+// groupPart describes a group that is there, without the servers that may be there or not. Without wanted parts all count.
+func (m *monkey) groupPart(name string, servers, wanted []string) string {
+	empty := fmt.Sprintf("group %s: ", name)
+	if wanted != nil {
+		servers = slices.DeleteFunc(slices.Clone(servers), func(server string) bool {
+			place, _, _ := strings.Cut(server, ":")
+			return m.resting[place]
+		})
+		if m.keepsLast[name] && slices.Contains(wanted, empty) {
+			return empty
+		}
+	}
+	slices.Sort(servers)
+	return empty + strings.Join(servers, " ")
 }
 
 func (m *monkey) readyPods(service string) map[string]string {
@@ -285,8 +329,7 @@ func (m *monkey) presentParts(id string, wanted []string) []string {
 				servers = append(servers, fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
 			}
 		}
-		slices.Sort(servers)
-		part := fmt.Sprintf("group %s: %s", g.Name, strings.Join(servers, " "))
+		part := m.groupPart(g.Name, servers, wanted)
 		if !slices.Contains(wanted, part) && len(servers) == 0 && slices.ContainsFunc(g.Servers, foreignServer) {
 			continue
 		}

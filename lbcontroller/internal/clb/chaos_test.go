@@ -98,11 +98,13 @@ type monkey struct {
 	wild   bool // faults strike
 	dead   bool // the process has died and reaches nobody any more
 
-	born    int       // Services so far
-	ports   int32     // node ports so far
-	theirs  []string  // the CLB of others
-	foreign []foreign // what others have put into CLBs of ours
-	diary   []string
+	born  int   // Services so far
+	ports int32 // node ports so far
+	// resting are servers that may be there or not, and keepsLast the groups whose last servers stay.
+	resting, keepsLast map[string]bool
+	theirs             []string  // the CLB of others
+	foreign            []foreign // what others have put into CLBs of ours
+	diary              []string
 
 	failed atomic.Int64 // writes to the API server
 }
@@ -361,6 +363,9 @@ func (m *monkey) delete(svc *corev1.Service) {
 	m.reap()
 }
 
+// nodeOfPod is where the pod with an address runs.
+func nodeOfPod(n int) string { return fmt.Sprintf("node-%d", 1+n%chaosNodes) }
+
 // movePods gives a Service up to four pods, some not ready.
 func (m *monkey) movePods(name string) string {
 	slice := &discoveryv1.EndpointSlice{
@@ -369,7 +374,7 @@ func (m *monkey) movePods(name string) string {
 	}
 	for range m.n(5) {
 		ip := 1 + m.n(podAddresses)
-		e := pod(podIP(ip), fmt.Sprintf("node-%d", 1+ip%chaosNodes))
+		e := pod(podIP(ip), nodeOfPod(ip))
 		e.Conditions.Ready = new(m.n(4) > 0)
 		slice.Endpoints = append(slice.Endpoints, e)
 	}

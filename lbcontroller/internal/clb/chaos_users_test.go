@@ -170,8 +170,7 @@ func (m *monkey) partsOf(service, id string, wanted []string) []string {
 				servers = append(servers, fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
 			}
 		}
-		slices.Sort(servers)
-		part := fmt.Sprintf("group %s: %s", g.Name, strings.Join(servers, " "))
+		part := m.groupPart(g.Name, servers, wanted)
 		stays := used[g.ID] || slices.ContainsFunc(g.Servers, foreignServer) || !owner.Owns(g.Name)
 		if slices.Contains(wanted, part) || len(servers) > 0 || !stays {
 			parts = append(parts, part)

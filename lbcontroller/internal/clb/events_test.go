@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubetesting "k8s.io/client-go/testing"
@@ -25,7 +24,6 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/backend"
 )
 
 // quotaUsed is an error of the cloud.
@@ -153,14 +151,9 @@ func warnings() map[string]struct {
 			w.create(web(annotated(annotation.IPMode, "Proxy")))
 			w.update(annotated(annotation.Scheduler, "wrr"))
 		}},
-		"BrakeOn": {next: "look at the API server, the network and the kubelets", lead: func(w *world) {
-			configured(w, func(cfg *settings) { cfg.Controller.Brake = backend.Brake{Percent: 50, After: 15 * time.Minute} })
-			w.after(5 * time.Minute)
-			for n := range 2 {
-				w.updateNode(n+1, func(node *corev1.Node) {
-					node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.Now()}}
-				})
-			}
+		"LastServersKept": {next: "look whether there are nodes, whether they are ready", lead: func(w *world) {
+			w.create(web())
+			w.update(annotated(annotation.BackendLabel, "pool=none"))
 		}},
 		"OrphanedLoadBalancer": {next: "release them in the console if nobody needs them", lead: func(w *world) {
 			w.orphanage(func(cfg *settings) { cfg.Kind.Orphans.Delete = false })

@@ -126,6 +126,7 @@ func (k *Kind) Interest(svc *corev1.Service) controller.Interest {
 	}
 	view := k.Desired.View(svc)
 	i.Policy = view.Policy()
+	i.Unknown = k.instances.Unknown()
 	for _, claim := range view.Claims() {
 		i.Shared = append(i.Shared, claim.LoadBalancer)
 	}
@@ -174,6 +175,7 @@ func (k *Kind) Forget(key string) {
 	k.polls.Forget(key)
 	k.certs.Use(key, nil)
 	k.metrics.withheld.set(key, "", 0)
+	k.metrics.lastServers.set(key, false)
 	k.creations.Forget(key)
 }
 

@@ -170,7 +170,7 @@ func TestMappingGoesWithTheCLB(t *testing.T) {
 						w.restart()
 					}
 					w.addNode(3)
-					w.updateNode(1, func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionFalse })
+					w.updateNode(1, excluded)
 					w.settle()
 					check(t, "parts", []string{usersListener, "mine: i-2:30080=20 i-3:30080=20 i-users:9000=7"}, w.parts(usersLB))
 					check(t, "the next", []string{usersListener, usersGroup}, w.parts("lb-next"))

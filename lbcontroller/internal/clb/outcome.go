@@ -50,6 +50,8 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 	if complete {
 		o.Resolved = append(o.Resolved, controller.ReasonSyncFailed)
 	}
+	_, last := withoutBackends(s.want.Desired, result.observed)
+	k.metrics.lastServers.set(s.key, len(last) > 0)
 	k.metrics.withheld.set(s.key, s.policy, len(d.withheld))
 	if len(d.withheld) == 0 {
 		o.Resolved = append(o.Resolved, controller.ReasonHeld)
@@ -75,6 +77,24 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 	return o
 }
 
+// withoutBackends are the names of the groups for which there are no backends: those that have no server which takes traffic, and those that keep
+// their last ones.
+func withoutBackends(want *model.Desired, observed model.Observed) (empty, last []string) {
+	serves := func(s model.Server) bool { return s.Weight > 0 && want.Owner.Owns(s.Description) }
+	for _, g := range want.Groups {
+		if g.ID == model.DefaultGroup || slices.ContainsFunc(g.Servers, func(s model.Server) bool { return s.Weight > 0 }) {
+			continue // The default group has the servers of the others.
+		}
+		i := slices.IndexFunc(observed.Groups, func(have model.Group) bool { return have.Name == g.Name || have.ID == g.ID && g.ID != "" })
+		if i >= 0 && g.KeepLast && len(g.Servers) == 0 && slices.ContainsFunc(observed.Groups[i].Servers, serves) {
+			last = append(last, g.Name)
+		} else {
+			empty = append(empty, g.Name)
+		}
+	}
+	return empty, last
+}
+
 // summary says what was done.
 func summary(p plan.Plan) string {
 	var texts []string
@@ -95,11 +115,12 @@ func summary(p plan.Plan) string {
 // addWarnings adds the warnings about a Service's backends and annotations, and returns the reasons of those that don't hold.
 func (s subject) addWarnings(o *controller.Outcome, observed model.Observed) (quiet []string) {
 	id := observed.InstanceID
-	var empty []string
-	for _, g := range s.want.Desired.Groups {
-		if len(g.Servers) == 0 && g.ID != model.DefaultGroup { // It has the servers of the others.
-			empty = append(empty, g.Name)
-		}
+	empty, last := withoutBackends(s.want.Desired, observed)
+	if len(last) > 0 {
+		o.Events = append(o.Events, controller.Warningf(controller.ReasonLastServers, "CLB %s keeps the last servers of %s: no node qualifies as a backend, or none is ready; "+
+			"look whether there are nodes, whether they are ready or excluded, and whether they have the labels of annotation backend-label", id, strings.Join(last, ", ")))
+	} else {
+		quiet = append(quiet, controller.ReasonLastServers)
 	}
 	if len(empty) > 0 {
 		o.Events = append(o.Events, controller.Warningf(controller.ReasonNoBackends, "CLB %s has no backends for %s: no ready node or pod qualifies; "+

@@ -200,7 +200,7 @@ func TestPolicyUpsert(t *testing.T) {
 		check(t, "withheld", map[string]float64{"upsert-only": 2}, w.withheld())
 		check(t, "hash", "", w.service().Labels[LabelHash])
 		w.calls()
-		w.updateNode(1, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })
+		w.updateNode(1, excluded)
 		check(t, "calls for a node that goes", []string{"ApplyServerChanges"}, w.calls())
 		w.update(annotated(annotation.ProtocolPort, "http:80"))
 		check(t, "listeners", []string{"80/TCP", "81/TCP"}, w.listeners())

@@ -160,22 +160,19 @@ func TestRestartAfterACrash(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		withRecords(w)
 		w.create(web())
-		ready := func(status corev1.ConditionStatus) func(*corev1.Node) {
-			return func(node *corev1.Node) { node.Status.Conditions[0].Status = status }
-		}
 		w.calls()
 		node, err := w.kube.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ready(corev1.ConditionFalse)(node)
+		excluded(node)
 		if _, err := w.kube.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		w.after(2 * time.Second)
 		check(t, "calls", []string{"ApplyServerChanges"}, w.calls())
 		w.stop()
-		w.updateNode(1, ready(corev1.ConditionTrue))
+		w.updateNode(1, included)
 		w.start()
 		check(t, "servers", []string{"i-1:30080=100", "i-2:30080=100"}, w.servers())
 	})

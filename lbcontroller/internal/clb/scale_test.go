@@ -79,8 +79,9 @@ func TestEventsAreLinear(t *testing.T) {
 				}
 				cost("a node comes", func() { w.addNode(4) }, services)
 				cost("a pod comes", func() { w.endpoints("web-1-0", pod("10.9.0.1", "node-2")) }, 1)
+				cost("another pod comes", func() { w.endpoints("web-1-0", pod("10.9.0.1", "node-2"), pod("10.9.0.2", "node-3")) }, 1)
 				cost("a node with one pod goes", func() {
-					w.updateNode(2, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })
+					w.updateNode(2, excluded)
 				}, services+1)
 			})
 		})

@@ -215,7 +215,7 @@ func (tr trouble) play(t *testing.T, with bool) map[string][]string {
 		w.addNode(4)
 		w.label("node-4", "shop")
 		till(4 * time.Minute)
-		w.updateNode(1, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })
+		w.updateNode(1, excluded)
 		till(5 * time.Minute)
 		for n, name := range names {
 			w.endpoints(name, pod(fmt.Sprintf("10.%d.0.2", 100+n), "node-2"), pod(fmt.Sprintf("10.%d.0.3", 100+n), "node-3"))

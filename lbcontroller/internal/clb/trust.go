@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -78,7 +79,9 @@ func (k *Kind) note(s subject, d decision, after model.Observed) {
 
 // isTransient reports that servers are there which go without a change of what the Service asks for.
 func (s subject) isTransient() bool {
-	return slices.ContainsFunc(s.want.Desired.Groups, func(g model.Group) bool { return len(g.Draining)+len(g.Kept) > 0 })
+	return slices.ContainsFunc(s.want.Desired.Groups, func(g model.Group) bool {
+		return len(g.Draining) > 0 || g.KeepLast && len(g.Servers) == 0
+	})
 }
 
 // appliedDigest is what is recorded of what a Service asks for. Network interfaces of pods aren't part of it: they would have to be read.
@@ -92,6 +95,11 @@ func (k *Kind) appliedDigest(s subject) string {
 			if len(g.Servers) > 0 {
 				sum := k.memory.Digest(g.Servers)
 				text = append(binary.AppendVarint(appendText(text, g.Servers[0].Description), int64(g.Servers[0].Port)), sum[:]...)
+			}
+			for _, key := range slices.SortedFunc(maps.Keys(g.Staying), func(a, b model.ServerKey) int {
+				return model.Server{ServerKey: a}.Compare(model.Server{ServerKey: b})
+			}) {
+				text = binary.AppendVarint(appendText(appendText(text, key.ID), key.IP), int64(key.Port))
 			}
 		}
 	}

@@ -55,8 +55,6 @@ type Config struct {
 	DrainTerminating bool `json:"drainTerminating"`
 	// BackendIPv6 lets Services have IPv6 addresses of pods as backends (annotation backend-ip-version).
 	BackendIPv6 bool `json:"backendIPv6"`
-	// Brake keeps backends when most nodes turn NotReady together.
-	Brake Brake `json:"brake"`
 	// ReadinessGate is about pods that wait for the load balancer.
 	ReadinessGate ReadinessGate `json:"readinessGate"`
 }
@@ -99,14 +97,6 @@ type Orphans struct {
 	PerDay int `json:"perDay"`
 }
 
-// Brake says when the backends stay although their nodes turn NotReady: the fault is then more likely in what reports it.
-type Brake struct {
-	// Percent is the part of the nodes, in percent. Backends stay if more than it turn NotReady within a minute; with 100 they never do.
-	Percent int `json:"percent"`
-	// After is how long the backends stay at most.
-	After config.Duration `json:"after"`
-}
-
 // ReadinessGate says how long pods wait that declare a readiness gate for a Service.
 type ReadinessGate struct {
 	// Patience is how long a registered pod waits for its first health checks, at most. 0 releases it as soon as it is registered.
@@ -137,7 +127,6 @@ func Default() Config {
 		Policy:             PolicySync,
 		Drift:              Drift{Instance: DriftEnforce, Listeners: DriftEnforce, StoppedListeners: DriftReport},
 		Orphans:            Orphans{Interval: config.Duration(time.Hour), Grace: config.Duration(168 * time.Hour), PerDay: 5},
-		Brake:              Brake{Percent: 50, After: config.Duration(15 * time.Minute)},
 		ReadinessGate:      ReadinessGate{Patience: config.Duration(time.Minute)},
 	}
 }
@@ -189,8 +178,6 @@ func (c *Config) Validate() error {
 	p.Positive("orphans.interval", c.Orphans.Interval)
 	p.Positive("orphans.grace", c.Orphans.Grace)
 	p.Range("orphans.perDay", c.Orphans.PerDay, 1, 1000)
-	p.Range("brake.percent", c.Brake.Percent, 1, 100)
-	p.Positive("brake.after", c.Brake.After)
 	if c.ReadinessGate.Patience < 0 {
 		p.Addf("readinessGate.patience", "must not be negative")
 	}

@@ -43,8 +43,6 @@ type Config struct {
 	NodeQuiet, NodeMax time.Duration
 	// ExcludeControlPlane keeps traffic off the nodes of the control plane.
 	ExcludeControlPlane bool
-	// Brake keeps servers when most nodes turn NotReady together.
-	Brake backend.Brake
 	// Drain is how long work under way may go on when another replica is about to take over.
 	Drain      time.Duration
 	Registerer prometheus.Registerer
@@ -83,8 +81,10 @@ type Controller struct {
 	informers informerSet
 	nodes     atomic.Pointer[backend.Set]
 	gather    *reconcile.Gather
-	brake     brake
-	pace      pace
+	// nodeChanges counts changes of nodes, and latest are the nodes after the last that was looked at. nodes are those that Services were queued for.
+	nodeChanges atomic.Int64
+	latest      atomic.Pointer[nodesOf]
+	pace        pace
 	// leading reports that Run has begun: a standby watches, but queues nothing and has nothing to say.
 	leading atomic.Bool
 }
@@ -140,11 +140,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.reportBrake(backend.New(nil), set)
 	c.nodes.Store(set)
 	c.leading.Store(true)
 	defer c.leading.Store(false)
-	defer c.brake.stop()
 	if err := c.queueAll(); err != nil {
 		return err
 	}

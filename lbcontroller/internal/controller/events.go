@@ -38,8 +38,7 @@ const (
 	ReasonUnconfirmed     = "ReleaseUnconfirmed"        // Warning: a Service that got a class or tunnel type keeps its load balancer until the release is confirmed.
 	ReasonUnknown         = "UnknownAnnotation"         // Warning: an annotation under the controller's prefix has no effect: it may be misspelt.
 	ReasonReadinessGate   = "FailedUpdateReadinessGate" // Warning: the API server refused the condition of a pod's readiness gate; it is written again.
-	ReasonBrakeOn         = "BrakeOn"                   // Warning on the namespace kube-system: most nodes turned NotReady together; their servers stay for now.
-	ReasonBrakeOff        = "BrakeOff"                  // Normal on the namespace kube-system: servers follow the nodes again.
+	ReasonLastServers     = "LastServersKept"           // Warning: no node qualifies as a backend any more; the last servers stay, as an empty group helps no one.
 	ReasonOrphan          = "OrphanedLoadBalancer"      // Warning on the namespace kube-system: load balancers of the cluster have no Service.
 	ReasonOrphanGone      = "DeletedOrphan"             // Normal on the namespace kube-system: a load balancer whose Service was gone is deleted.
 	ReasonIPMode          = "IPModeDropped"             // Warning: the API server is too old for annotation ip-mode.

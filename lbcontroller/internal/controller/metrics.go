@@ -16,7 +16,6 @@ type metrics struct {
 	result  *prometheus.CounterVec
 	gates   *prometheus.CounterVec
 	states  *states
-	held    prometheus.Gauge
 	delay   prometheus.Histogram
 	calls   prometheus.Histogram
 	// conflicts are those with other clients that write on the same Services.
@@ -39,9 +38,6 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		states: &states{services: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "lbcontroller_services", Help: "Services with a load balancer, by the reason of their condition Synced; Pending as long as there is no address.",
 		}, []string{"state"})},
-		held: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "lbcontroller_brake_nodes", Help: "Nodes that are not ready and whose servers the brake keeps; 0 while it is off.",
-		}),
 		calls: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "lbcontroller_reconcile_calls", Help: "Calls to the gateway of one reconcile of a Service.",
 			Buckets: []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64},

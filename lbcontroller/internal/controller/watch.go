@@ -54,9 +54,9 @@ func (c *Controller) newInformers() (informerSet, error) {
 		DeleteFunc: c.serviceDeleted,
 	})
 	watch(nodeInformer.Informer(), kube.TrimNode, cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { c.gather.Trigger() },
+		AddFunc:    func(any) { c.nodesStale() },
 		UpdateFunc: c.nodeUpdated,
-		DeleteFunc: func(any) { c.gather.Trigger() },
+		DeleteFunc: func(any) { c.nodesStale() },
 	})
 	watch(endpoints, kube.TrimEndpointSlice, cache.ResourceEventHandlerFuncs{
 		AddFunc:    c.sliceChanged,
@@ -245,12 +245,27 @@ func (c *Controller) nodeUpdated(oldObj, newObj any) {
 		equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) {
 		return
 	}
-	c.brake.stale.Store(true)
+	c.nodesStale()
+}
+
+// nodesStale notes that nodes have changed, and gathers changes of more.
+func (c *Controller) nodesStale() {
+	c.nodeChanges.Add(1)
 	c.gather.Trigger()
 }
 
-// snapshot looks at the nodes in the cache, and at those that the brake holds.
+// nodesOf are the nodes after so many changes.
+type nodesOf struct {
+	*backend.Set
+	changes int64
+}
+
+// snapshot looks at the nodes in the cache.
 func (c *Controller) snapshot() (*backend.Set, error) {
+	changes := c.nodeChanges.Load()
+	if last := c.latest.Load(); last != nil && last.changes == changes {
+		return last.Set, nil
+	}
 	list, err := c.informers.nodes.List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("list the nodes in the cache: %w", err)
@@ -258,7 +273,9 @@ func (c *Controller) snapshot() (*backend.Set, error) {
 	if c.ExcludeControlPlane {
 		list = backend.WithoutControlPlane(list)
 	}
-	return c.brake.snapshot(c.Brake, list), nil
+	set := backend.New(list)
+	c.latest.Store(&nodesOf{set, changes})
+	return set, nil
 }
 
 // nodesChanged queues the Services whose backends differ between the last snapshot of the nodes and now.
@@ -269,8 +286,6 @@ func (c *Controller) nodesChanged() {
 		return
 	}
 	before := c.nodes.Swap(after)
-	c.reportBrake(before, after)
-	held := backend.ChangedHold(before, after)
 	services, err := c.informers.services.List(labels.Everything())
 	if err != nil {
 		c.Logger.Error("services are not queued for changed nodes", "error", err)
@@ -278,10 +293,10 @@ func (c *Controller) nodesChanged() {
 	}
 	changes := map[backend.View]map[string]bool{}
 	concerned := func(svc *corev1.Service, a assignment) bool {
-		if a.interest.Mode == backend.Pods {
-			return len(held) > 0 && c.runsOn(svc, backend.Pods, held)
-		}
 		view := a.interest.Nodes
+		if a.interest.Mode == backend.Pods {
+			view = backend.View{} // It matters whether nodes are ready.
+		}
 		changed, ok := changes[view]
 		if !ok {
 			changed = backend.Changed(before, after, view)
@@ -306,7 +321,16 @@ func (c *Controller) nodesChanged() {
 // takes reports whether a Service that takes only some of the nodes takes one that has changed.
 func (c *Controller) takes(p backend.Policy, before, after *backend.Set) bool {
 	return p.Mode != backend.Cluster || p.MaxNodes == 0 || after.HasVirtual(p.Nodes) || before.HasVirtual(p.Nodes) ||
-		len(backend.ChangedHold(before, after)) > 0 || backend.ChangedSubset(before, after, p.Nodes, p.Seed, p.MaxNodes)
+		backend.ChangedSubset(before, after, p)
+}
+
+// nodesNow are the nodes for a pass. Where pods are the servers, or say which nodes are, they come and go with their nodes, and a burst of
+// nodes isn't waited for.
+func (c *Controller) nodesNow(a assignment) (*backend.Set, error) {
+	if a.wanted == nil || a.interest.Mode == backend.Cluster {
+		return c.nodes.Load(), nil
+	}
+	return c.snapshot()
 }
 
 // runsOn reports whether a change of these nodes can matter: with externalTrafficPolicy Local only where there are pods.

@@ -27,6 +27,9 @@ type Checker struct {
 func (c *Checker) Unknown() map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.unknown) == 0 {
+		return nil
+	}
 	unknown := make(map[string]bool, len(c.unknown))
 	for id, until := range c.unknown {
 		if time.Now().Before(until) {

@@ -108,15 +108,16 @@ type builder struct {
 	// limit is how many servers a vServer group takes, and left how many are left out of one for that.
 	limit, left int
 	lists       *model.Lists
+	unknown     map[string]bool
 }
 
 // Build returns what the Service asks for, or an *InvalidError with every problem.
 func Build(cfg Config, in Input) (Result, error) {
 	svc := in.View.Service
 	values := in.View.values
-	b := &builder{Config: cfg, view: in.View, values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated, Unknown: in.Unknown},
+	b := &builder{Config: cfg, view: in.View, values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated},
 		owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
-	b.limit, b.lists = in.Limit, in.Lists
+	b.limit, b.lists, b.unknown = in.Limit, in.Lists, in.Unknown
 	b.reuse = b.reused()
 	b.mapped = b.mappedGroups()
 	for _, p := range in.View.problems {

@@ -18,7 +18,7 @@ import (
 // policy is what the Service says about its backends.
 func (b *builder) policy() backend.Policy {
 	p := b.view.Policy()
-	p.Each, p.Limit = b.number(annotation.DefaultWeight), b.limit
+	p.Each, p.Limit, p.Unknown = b.number(annotation.DefaultWeight), b.limit, b.unknown
 	if len(b.mapped) > 0 {
 		p.Total = b.number(annotation.Weight)
 	}
@@ -129,6 +129,7 @@ func (b *builder) defaultGroup(ports []model.Group) model.Group {
 	}
 	servers := map[model.ServerKey]model.Server{}
 	for _, port := range ports {
+		g.Most = max(g.Most, port.Most)
 		for _, s := range port.Servers {
 			if s.Type != slbv1.ServerType_SERVER_TYPE_ECS {
 				continue
@@ -137,7 +138,8 @@ func (b *builder) defaultGroup(ports []model.Group) model.Group {
 			s.Weight, s.Description = max(s.Weight, servers[s.ServerKey].Weight), b.owner.Group("default")
 			servers[s.ServerKey] = s
 		}
-		g.Draining, g.Kept = withInstances(g.Draining, port.Draining), withInstances(g.Kept, port.Kept)
+		g.Draining, g.Staying = withInstances(g.Draining, port.Draining), withInstances(g.Staying, port.Staying)
+		g.KeepLast = g.KeepLast || port.KeepLast
 	}
 	g.Servers = slices.SortedFunc(maps.Values(servers), model.Server.Compare)
 	return g
@@ -161,7 +163,10 @@ func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
 // group returns the servers of a port, and how many are left out because the cloud takes no more. The network interfaces of pods are left open.
 func (b *builder) group(description string, port corev1.ServicePort) (g model.Group, left int) {
 	choice := b.source.Choose(b.policy(), port)
-	return model.Group{Servers: serversOf(choice, description, b.lists), Draining: serverKeys(choice.Draining), Kept: serverKeys(choice.Kept)}, choice.Left
+	return model.Group{
+		Servers: serversOf(choice, description, b.lists), Draining: serverKeys(choice.Draining), Staying: serverKeys(choice.Staying), KeepLast: choice.KeepLast,
+		Most: choice.Most,
+	}, choice.Left
 }
 
 // serversOf returns the servers that take the traffic of a port, in order.

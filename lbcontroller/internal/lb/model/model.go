@@ -142,9 +142,13 @@ type Group struct {
 	Servers []Server
 	// Unresolved are addresses whose network interface couldn't be found: a present server with such an address is kept.
 	Unresolved []string
-	// Draining are present servers of a wanted group that get no new connections, and Kept those that stay as they are, although neither is
-	// wanted. No server is added for that. The ID of a network interface is left open.
-	Draining, Kept map[ServerKey]bool
+	// Draining are present servers of a wanted group that get no new connections, and Staying those that are left as they are, although
+	// neither is wanted. No server is added for that. The ID of a network interface is left open.
+	Draining, Staying map[ServerKey]bool
+	// KeepLast says of a wanted group that its last servers with a weight stay if no other takes their place: only nodes would have them go.
+	KeepLast bool
+	// Most is how many servers a wanted group may have together with those that stay; 0 for any number.
+	Most int
 	// KeepWeights says that the weights of present servers are left alone.
 	KeepWeights bool
 	// OnlyRemove says that servers may go but none may come: it isn't known which are wanted, only which can't serve.

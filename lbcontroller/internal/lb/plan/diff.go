@@ -232,7 +232,7 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 		present[s.ServerKey] = i
 	}
 	change := ChangeServers{GroupID: have.ID, Name: have.Name}
-	exact, staying, first := true, 0, 0
+	exact, staying, first, serving := true, 0, 0, len(want.Servers) < len(all.to)
 	for n, s := range want.Servers {
 		i, ok := present[s.ServerKey]
 		switch {
@@ -258,19 +258,29 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 			if old != s && owner.Owns(old.Description) {
 				old, change.Update = s, append(change.Update, s)
 			}
-			exact = exact && old == want.Servers[n]
+			exact, serving = exact && old == want.Servers[n], true
 		}
 	}
 	keep := make(map[string]bool, len(want.Unresolved))
 	for _, ip := range want.Unresolved {
 		keep[ip] = true
 	}
+	room := want.Most - len(all.to) // For servers that stay.
+	stays := func(place model.ServerKey) bool {
+		if !want.Staying[place] || want.Most > 0 && room <= 0 {
+			return false
+		}
+		room--
+		return true
+	}
 	for _, s := range have.Servers {
 		switch place := s.Place(); {
 		case wanted[present[s.ServerKey]]:
 			staying++
-		case !owner.Owns(s.Description) || s.IP != "" && keep[s.IP] || want.Kept[place]:
+		case !owner.Owns(s.Description) || s.IP != "" && keep[s.IP]:
 			exact = false
+		case stays(place):
+			exact, serving = false, serving || s.Weight > 0
 		case want.Draining[place] && !want.KeepWeights:
 			if exact = false; s.Weight != 0 {
 				s.Weight = 0
@@ -279,6 +289,9 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 		default:
 			change.Remove = append(change.Remove, s)
 		}
+	}
+	if want.KeepLast && !serving && len(change.Add) == 0 {
+		return nil
 	}
 	if len(change.Add)+len(change.Remove)+len(change.Update) == 0 {
 		return nil

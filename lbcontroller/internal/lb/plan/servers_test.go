@@ -102,13 +102,13 @@ func TestExactServers(t *testing.T) {
 			have.Servers = append(have.Servers, draw("others", mine, "by hand")...) // Some may be there twice.
 			slices.SortFunc(have.Servers, model.Server.Compare)
 			want.KeepWeights, want.OnlyRemove = rapid.Bool().Draw(t, "keep weights"), rapid.Bool().Draw(t, "only remove")
-			want.Draining, want.Kept = map[model.ServerKey]bool{}, map[model.ServerKey]bool{}
+			want.Draining, want.Staying = map[model.ServerKey]bool{}, map[model.ServerKey]bool{}
 			for _, s := range have.Servers {
 				switch rapid.IntRange(0, 5).Draw(t, "stays") {
 				case 0:
 					want.Draining[s.Place()] = true
 				case 1:
-					want.Kept[s.Place()] = true
+					want.Staying[s.Place()] = true
 				case 2:
 					want.Unresolved = append(want.Unresolved, s.IP)
 				}
