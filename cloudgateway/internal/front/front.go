@@ -91,12 +91,12 @@ const (
 	writing = 30 * time.Second
 )
 
-// limits bound what clients cost: strangers less than those of the gateway's own API, and a caller as much as the largest tool needs.
+// limits bound what clients cost before their identity is known, and after that. Tools open a connection for each of many calls at once.
 func limits() rpc.Limits {
 	const mib = 1 << 20
 	return rpc.Limits{
-		Connections: 512, ConnectionsPerCaller: 128, Strangers: 64, StrangersPerPeer: 32, StrangerBytes: 2 * (mostBody + mostHeaders),
-		StrangerCalls: 50, FirstCall: reading, Calls: 512, CallsPerCaller: 256, Bytes: 64 * mib, BytesPerCaller: 32 * mib,
+		Connections: 512, ConnectionsPerCaller: 256, Strangers: 128, StrangersPerPeer: 64, StrangerBytes: 2 * (mostBody + mostHeaders), StrangerCalls: 50,
+		Arrivals: 50, ArrivalsPerSecond: 10, ArrivalsBeyond: 100, FirstCall: reading, Calls: 512, CallsPerCaller: 256, Bytes: 64 * mib, BytesPerCaller: 32 * mib,
 	}
 }
 

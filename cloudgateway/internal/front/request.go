@@ -18,7 +18,7 @@ import (
 
 const (
 	// mostBody and mostParameters bound a request: the longest that the cloud takes names some hundred servers.
-	mostBody       = 256 << 10
+	mostBody       = 128 << 10
 	mostParameters = 2000
 
 	timeForm = "2006-01-02T15:04:05Z"

@@ -84,7 +84,7 @@ func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work,
 		return work, refuse(http.StatusBadRequest, "InvalidRequest", "the body did not come to its end")
 	}
 	if len(body) > mostBody || r.ContentLength > mostBody {
-		return work, refuse(http.StatusRequestEntityTooLarge, "RequestTooLarge", "the body is longer than 256 KiB")
+		return work, refuse(http.StatusRequestEntityTooLarge, "RequestTooLarge", "the body is longer than 128 KiB")
 	}
 	req, err := parse(r, body)
 	if err != nil {
