@@ -376,13 +376,18 @@ func TestFailedQuestionKeepsTheGrace(t *testing.T) {
 	}
 }
 
-// TestFailedQuestionIsNoEvidence lets the cloud say once that the instance of a route in the way is gone, and then nothing about it for as
-// long as the short grace. The route stays until an answer says so again.
+// TestFailedQuestionIsNoEvidence lets the cloud say once that the instance of a route in the way is gone, and refuse the deletion. Then it says
+// nothing about the instance. The route stays until an answer says so again.
 func TestFailedQuestionIsNoEvidence(t *testing.T) {
 	t.Parallel()
-	prepare := func(w *world) { w.entry(tableA, "10.0.0.0/24", "i-gone", "") }
-	edit := func(cfg *controller.Config) { cfg.Orphans.GoneGrace = 8 * time.Minute }
-	run(t, edit, makeNodes(8), prepare, func(w *world) {
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.0.0/24", "i-gone", "")
+		w.refuse("BatchDeleteRouteEntries", noAnswer)
+	}
+	run(t, nil, makeNodes(8), prepare, func(w *world) {
+		if w.calls("BatchDeleteRouteEntries") == 0 {
+			t.Error("nothing was to be deleted")
+		}
 		w.refuse("ConfirmAbsent", noAnswer)
 		w.Pass(20 * time.Minute)
 		if got := w.routes(tableA); !slices.Contains(got, "10.0.0.0/24→i-gone") {

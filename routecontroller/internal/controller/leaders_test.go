@@ -3,6 +3,7 @@ package controller_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -53,12 +54,16 @@ func (w *world) gone(n, few int, description func(i int) string) {
 
 func marked(i int) string { return fmt.Sprintf("k8s/%s/node-%d", cluster, i) }
 
-// TestBudgetOutlivesTheLeader kills the leader every 30 seconds while 12 of 40 routes have lost their Nodes and instances. Exactly they go,
-// and no ten minutes see more than three of them go.
+// TestBudgetOutlivesTheLeader kills the leader every 30 seconds while 12 of 40 routes have no Nodes, and their instances live. Exactly they go
+// after the grace, and no ten minutes see more than three of them go.
 func TestBudgetOutlivesTheLeader(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world, reign func(time.Duration)) {
+	short := func(cfg *controller.Config) { cfg.Orphans.Grace = 5 * time.Minute }
+	inWorld(t, short, func(t *testing.T, w *world, reign func(time.Duration)) {
 		w.gone(40, 12, marked)
+		for _, node := range makeNodes(12) {
+			w.instance(node)
+		}
 		left := []int{40}
 		for range 120 { // An hour.
 			reign(30 * time.Second)
@@ -87,8 +92,8 @@ func TestBudgetOutlivesTheLeader(t *testing.T) {
 	})
 }
 
-// TestUnusableRecordStopsDeletions checks that no route goes while the next leader would not know of it, that this is reported, and that
-// other routes are made all the same.
+// TestUnusableRecordStopsDeletions checks that no route without a second fact goes while the next leader would not know of it, that this is
+// reported, and that other routes are made all the same.
 func TestUnusableRecordStopsDeletions(t *testing.T) {
 	t.Parallel()
 	forbid := func(verb string) func(*world) {
@@ -115,13 +120,14 @@ func TestUnusableRecordStopsDeletions(t *testing.T) {
 			t.Parallel()
 			inWorld(t, nil, func(t *testing.T, w *world, reign func(time.Duration)) {
 				w.gone(10, 2, marked)
+				w.instance(makeNode(0)) // Only the instance of node-1 is gone, which is a second fact.
 				spoil(w)
 				joining := makeNode(11)
 				w.instance(joining)
 				w.CreateNode(joining)
 				reign(2 * time.Hour)
-				if n := len(w.routes(tableA)); n != 11 {
-					t.Errorf("%d routes, want the 10 to stay and one to come", n)
+				if got := w.routes(tableA); len(got) != 10 || !slices.Contains(got, "10.0.0.0/24→i-0") {
+					t.Errorf("routes %v, want one to come, and all to stay but that of node-1", got)
 				}
 				if n := len(w.Events.Matching("vtb-a RecordFailed: ")); n == 0 || n > 5 {
 					t.Errorf("%d events in two hours: %v", n, w.Events.Matching(""))

@@ -47,6 +47,8 @@ type memory struct {
 	// doubted are instances about which nothing could be found out since then, and why. Their standing is that of before, which says whose
 	// an entry is, and is no evidence that the instance is gone.
 	doubted map[string]error
+	// liveAt is when all nodes were listed from the API server last.
+	liveAt time.Time
 	// notBefore is when the gateway may be asked again.
 	notBefore time.Time
 }
@@ -108,6 +110,20 @@ func (m *memory) refund() {
 		}
 	}
 	clear(m.charged)
+}
+
+// listsLive notes that all nodes are listed now for a deletion, or gives the time until they may be. It is now if a node waits for what is
+// deleted: for its place, or for room in a table that is full.
+func (m *memory) listsLive(v view, quota int, now time.Time) time.Duration {
+	awaited := quota > 0 && m.custom+len(v.plan.Create) > quota
+	for _, o := range v.waiting {
+		awaited = awaited || o.InTheWay && slices.Contains(v.orphans.Delete, o.Entry)
+	}
+	if early := m.liveAt.Add(liveApart).Sub(now); early > 0 && !awaited {
+		return early
+	}
+	m.liveAt = now
+	return 0
 }
 
 // forget makes the next pass read the table.

@@ -36,6 +36,9 @@ const (
 	createTogether = 100
 	// confirmAge is how old a reading of a table may be on which orphans are deleted.
 	confirmAge = 10 * time.Second
+	// liveApart is the least time between two lists of all nodes from the API server, which are tens of megabytes for thousands, unless a
+	// node waits for what is deleted.
+	liveApart = 30 * time.Second
 )
 
 // reconcileTable brings one table in step with the nodes, or finds the tables.
@@ -68,13 +71,17 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 	return err
 }
 
-// pass looks at one table once. Entries are deleted only if a look at the live nodes and a fresh reading of the table agree with
-// what is cached, and if the deletion is on record before: the next leader has to know of it.
+// pass looks at one table once. Entries are deleted only if a look at the live nodes and a fresh reading of the table agree with what is
+// cached. Those that count for the budget are on record before: the next leader has to know of them.
 func (c *Controller) pass(ctx context.Context, t *target, tableID string, m *memory) error {
 	recordErr := errors.Join(t.ledger.load(ctx, tableID, m), t.adopted.load(ctx, t.memories))
 	v, err := c.look(ctx, tableID, m, c.cachedNodes, c.cfg.SyncInterval)
-	if err == nil && len(v.orphans.Delete) > 0 && recordErr == nil {
-		v, err = c.look(ctx, tableID, m, c.liveNodes, confirmAge)
+	if err == nil && len(v.orphans.Delete) > 0 {
+		if early := m.listsLive(v, c.cfg.RouteQuota, time.Now()); early > 0 {
+			v.orphans.Postpone(early)
+		} else {
+			v, err = c.look(ctx, tableID, m, c.liveNodes, confirmAge)
+		}
 	}
 	if err != nil {
 		if _, wait := rpcerr.RetryAfter(err); !wait {
@@ -97,12 +104,12 @@ func (c *Controller) pass(ctx context.Context, t *target, tableID string, m *mem
 }
 
 // record writes down what the next leader has to know: since when entries have been orphans, the deletions that are about to be made, and
-// the routes without a mark. No orphan is deleted if that fails.
+// the routes without a mark. If that fails, only orphans are deleted that the budget is not about.
 func (c *Controller) record(ctx context.Context, t *target, tableID string, m *memory, v *view, err error) {
 	now := time.Now()
 	m.deleted = c.cfg.Orphans.Within(now, m.deleted)
 	before := m.deleted
-	m.charge(v.orphans.Delete, now)
+	m.charge(v.orphans.Charged, now)
 	if err == nil {
 		err = errors.Join(t.ledger.save(ctx, tableID, m), t.adopted.save(ctx, t.memories))
 	}
@@ -113,8 +120,7 @@ func (c *Controller) record(ctx context.Context, t *target, tableID string, m *m
 	}
 	v.recordErr, m.deleted = err, before
 	clear(m.charged)
-	v.orphans.Held += len(v.orphans.Delete)
-	v.orphans.Delete = nil
+	v.orphans.Hold()
 	c.metrics.recordFault.Set(1)
 	c.log.Error("what the next leader has to know can't be recorded, routes without a node are kept", "routeTable", tableID, "error", err)
 	c.tableFailure(tableID, eventRecordFailed, err)

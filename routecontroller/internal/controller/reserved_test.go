@@ -59,9 +59,10 @@ func TestRangesOfTheCloudAreRefused(t *testing.T) {
 func TestRoutesThatNobodyClaims(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
-	edit := func(cfg *controller.Config) { cfg.Registerer = registry }
+	edit := func(cfg *controller.Config) { cfg.Registerer, cfg.Orphans.Grace = registry, 2*time.Minute+30*time.Second }
 	prepare := func(w *world) {
-		for i := 10; i < 15; i++ { // Their instances are gone: three may go at once.
+		for i := 10; i < 15; i++ { // Their instances live: three may go at once.
+			w.instance(makeNode(i))
 			w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), fmt.Sprintf("i-%d", i), marked(i))
 		}
 		w.entry(tableA, "10.0.20.0/24", "i-20", marked(20))
@@ -79,7 +80,7 @@ func TestRoutesThatNobodyClaims(t *testing.T) {
 	}
 	run(t, edit, makeNodes(3), prepare, func(w *world) {
 		w.Pass(3 * time.Minute)
-		want := map[string]float64{"orphan_routes": 3, "held_deletions": 2, "foreign_overlaps": 1, "no_node_claims": 0, "record_unusable": 0}
+		want := map[string]float64{"orphan_routes": 3, "held_deletions": 3, "foreign_overlaps": 1, "no_node_claims": 0, "record_unusable": 0}
 		if diff := cmp.Diff(want, metrics()); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}

@@ -1,5 +1,6 @@
 // Package orphan decides when routes go whose nodes are gone. A route that is deleted by mistake cuts off the pods of a node, so the
-// decision needs a second fact beside the missing Node, and stays inside a budget. It has no clock and does no I/O.
+// decision needs a second fact beside the missing Node. With one, a route goes at once; without, only after a long time and inside of a
+// budget. It has no clock and does no I/O.
 package orphan
 
 import (
@@ -11,6 +12,13 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
+const (
+	// retriesTogether are how many entries go together whose deletion failed before: one of them may be what all failed for.
+	retriesTogether = 3
+	// retryWait is when the next of them have their turn.
+	retryWait = 10 * time.Second
+)
+
 // Answer is what the cloud said about the instance that a route leads to.
 type Answer int
 
@@ -19,7 +27,7 @@ const (
 	Unclear Answer = iota
 	// Living means that the instance exists.
 	Living
-	// Gone means that a complete answer lacks the instance.
+	// Gone means that the instance is proven to be gone.
 	Gone
 )
 
@@ -46,7 +54,7 @@ type Policy struct {
 	GoneGrace time.Duration
 	// Grace is how long an orphan stays without a second fact.
 	Grace time.Duration
-	// Policy bounds how many orphans are deleted, of all routes of the cluster.
+	// Policy bounds how many orphans without a second fact are deleted, of all routes of the cluster.
 	budget.Policy
 }
 
@@ -54,7 +62,7 @@ type Policy struct {
 type Facts struct {
 	// Claimed counts the routes that nodes claim.
 	Claimed int
-	// Deleted are the times of earlier deletions, oldest first.
+	// Deleted are the times of earlier deletions without a second fact, oldest first.
 	Deleted []time.Time
 }
 
@@ -62,6 +70,8 @@ type Facts struct {
 type Verdict struct {
 	// Delete are the entries to delete now.
 	Delete []table.Entry
+	// Charged are those of them that count for the budget.
+	Charged []table.Entry
 	// Held counts the entries that would be deleted if the budget were not used up.
 	Held int
 	// Fault is set if there are orphans and no node claims a route at all. That is taken for a broken view of the nodes.
@@ -93,16 +103,23 @@ func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict
 		}
 		return a.Since.Compare(b.Since)
 	})
-	left := policy.Left(now, len(orphans)+facts.Claimed, facts.Deleted)
+	left, retries := policy.Left(now, len(orphans)+facts.Claimed, facts.Deleted), 0
 	for _, o := range ordered {
 		early := o.Due(policy).Sub(now)
+		if early <= 0 && !o.Failed.IsZero() {
+			retries++
+		}
 		switch {
 		case early > 0:
 			v.wait(min(early, o.untilAsking(now, policy)))
-		case len(v.Delete) >= left:
+		case retries > retriesTogether:
+			v.wait(retryWait)
+		case o.Proven():
+			v.Delete = append(v.Delete, o.Entry)
+		case len(v.Charged) >= left:
 			v.Held++
 		default:
-			v.Delete = append(v.Delete, o.Entry)
+			v.Delete, v.Charged = append(v.Delete, o.Entry), append(v.Charged, o.Entry)
 		}
 	}
 	if v.Held > 0 {
@@ -111,10 +128,14 @@ func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict
 	return v
 }
 
-// Due is when an orphan may go, if the budget lets it.
+// Proven reports whether there is a second fact beside the missing Node: its deletion was watched, its instance is gone, or that is the one of
+// a Node with another range.
+func (o Orphan) Proven() bool { return o.Watched || o.Moved || o.Instance == Gone }
+
+// Due is when an orphan may go, if the budget lets it. Where a node waits for the place of one whose instance is gone, it waits no longer.
 func (o Orphan) Due(policy Policy) time.Time {
 	switch {
-	case o.Watched || o.Moved:
+	case o.Watched || o.Moved || o.Instance == Gone && o.InTheWay:
 		return o.Since
 	case o.Instance == Gone:
 		return o.Since.Add(policy.GoneGrace)
@@ -125,12 +146,20 @@ func (o Orphan) Due(policy Policy) time.Time {
 
 // Asking reports whether the instance of an orphan is worth a question: its answer would let the orphan go now.
 func (o Orphan) Asking(now time.Time, policy Policy) bool {
-	return !o.Watched && !o.Moved && o.Entry.InstanceID != "" && !now.Before(o.Since.Add(policy.GoneGrace)) && now.Before(o.Since.Add(policy.Grace))
+	return !o.Watched && !o.Moved && o.Entry.InstanceID != "" && !now.Before(o.asked(policy)) && now.Before(o.Since.Add(policy.Grace))
+}
+
+// asked is from when on the instance of an orphan is worth a question.
+func (o Orphan) asked(policy Policy) time.Time {
+	if o.InTheWay {
+		return o.Since
+	}
+	return o.Since.Add(policy.GoneGrace)
 }
 
 // untilAsking is the time until the instance of an orphan is worth a question, and the whole grace if it is not or was asked about.
 func (o Orphan) untilAsking(now time.Time, policy Policy) time.Duration {
-	if left := o.Since.Add(policy.GoneGrace).Sub(now); left > 0 && o.Instance == Unclear {
+	if left := o.asked(policy).Sub(now); left > 0 && o.Instance == Unclear {
 		return left
 	}
 	return policy.Grace
@@ -140,4 +169,17 @@ func (v *Verdict) wait(d time.Duration) {
 	if v.Wait == 0 || d < v.Wait {
 		v.Wait = d
 	}
+}
+
+// Postpone lets nothing go before d has passed.
+func (v *Verdict) Postpone(d time.Duration) {
+	v.Delete, v.Charged = nil, nil
+	v.wait(d)
+}
+
+// Hold keeps what counts for the budget.
+func (v *Verdict) Hold() {
+	v.Held += len(v.Charged)
+	v.Delete = slices.DeleteFunc(slices.Clone(v.Delete), func(e table.Entry) bool { return slices.Contains(v.Charged, e) })
+	v.Charged = nil
 }

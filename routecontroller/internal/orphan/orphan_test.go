@@ -70,25 +70,35 @@ func TestDecide(t *testing.T) {
 		{name: "in the way, the instance lives", orphans: all(blocking(aged(1, 0, orphan.Living, false), false)), claimed: 9, wait: time.Hour},
 		{name: "in the way, the instance lives, almost an hour", orphans: all(blocking(aged(1, 59*time.Minute, orphan.Living, false), false)), claimed: 9, wait: time.Minute},
 		{name: "in the way, long grace over", orphans: all(blocking(aged(1, time.Hour, orphan.Living, false), false)), claimed: 9, want: []byte{1}},
-		{name: "in the way, instance gone, short grace", orphans: all(blocking(aged(1, 0, orphan.Gone, false), false)), claimed: 9, wait: 2 * time.Minute},
-		{name: "in the way, instance gone", orphans: all(blocking(aged(1, 2*time.Minute, orphan.Gone, false), false)), claimed: 9, want: []byte{1}},
+		{name: "in the way, instance gone", orphans: all(blocking(aged(1, 0, orphan.Gone, false), false)), claimed: 9, want: []byte{1}},
 		{name: "in the way, its Node was deleted before our eyes", orphans: all(blocking(aged(1, 0, orphan.Living, true), false)), claimed: 9, want: []byte{1}},
 		{name: "in the way, its Node has another range", orphans: all(blocking(aged(1, 0, orphan.Unclear, false), true)), claimed: 9, want: []byte{1}},
 		{
-			name: "in the way, its Node has another range, no budget", orphans: all(blocking(aged(1, 0, orphan.Unclear, false), true)), claimed: 9,
-			deleted: ago(9*time.Minute, 5*time.Minute, time.Minute), held: 1, wait: time.Minute,
+			name: "with a second fact the budget is no matter",
+			orphans: all(blocking(aged(1, 0, orphan.Unclear, false), true), aged(2, 0, orphan.Living, true), aged(3, 2*time.Minute, orphan.Gone, false)),
+			claimed: 9, deleted: ago(9*time.Minute, 5*time.Minute, time.Minute), want: []byte{1, 3, 2},
+		},
+		{
+			name: "with a second fact many go at once", orphans: all(aged(1, 0, 0, true), aged(2, 0, 0, true), aged(3, 0, 0, true), aged(4, 0, 0, true), aged(5, 0, 0, true)),
+			claimed: 1, want: []byte{1, 2, 3, 4, 5},
 		},
 		{
 			name: "those in the way first",
 			orphans: all(aged(1, 2*time.Hour, 0, false), aged(2, 4*time.Hour, 0, false), aged(3, 3*time.Hour, 0, false),
 				blocking(aged(4, 0, 0, true), false)),
-			claimed: 9, want: []byte{4, 2, 3}, held: 1, wait: 10 * time.Minute,
+			claimed: 9, want: []byte{4, 2, 3, 1},
 		},
 		{
 			name: "those whose deletion failed last, the longest ago first",
 			orphans: all(failed(aged(1, 4*time.Hour, 0, false), time.Minute), failed(blocking(aged(2, 3*time.Hour, 0, false), false), time.Second),
 				failed(aged(3, 2*time.Hour, 0, false), time.Hour), aged(4, time.Hour, 0, false)),
 			claimed: 9, want: []byte{4, 3, 1}, held: 1, wait: 10 * time.Minute,
+		},
+		{
+			name: "of those whose deletion failed three at a time",
+			orphans: all(failed(aged(1, 0, 0, true), 4*time.Second), failed(aged(2, 0, 0, true), 3*time.Second), failed(aged(3, 0, 0, true), time.Second),
+				failed(aged(4, 0, 0, true), 2*time.Second), aged(5, 0, 0, true)),
+			claimed: 9, want: []byte{5, 1, 2, 4}, wait: 10 * time.Second,
 		},
 		{
 			name:    "the oldest first, within the budget",
@@ -122,21 +132,21 @@ func TestDecide(t *testing.T) {
 				t.Errorf("deleted (-want +got):\n%s", diff)
 			}
 			want := orphan.Verdict{Held: tt.held, Fault: tt.fault, Wait: tt.wait}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(orphan.Verdict{}, "Delete")); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(orphan.Verdict{}, "Delete", "Charged")); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Whatever happens within any ten minutes, the budget holds, and everything that is due goes in the end.
+// Whatever happens within any ten minutes, the budget holds for what has no second fact, and everything that is due goes in the end.
 func TestBudgetHolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		claimed := rapid.IntRange(1, 200).Draw(t, "claimed")
 		left := map[byte]orphan.Orphan{}
 		for i := range rapid.IntRange(0, 30).Draw(t, "orphans") {
-			left[byte(i)] = aged(byte(i), time.Duration(rapid.IntRange(0, 120).Draw(t, "age"))*time.Minute, orphan.Gone, false)
+			left[byte(i)] = aged(byte(i), time.Duration(rapid.IntRange(0, 120).Draw(t, "age"))*time.Minute, orphan.Answer(rapid.IntRange(0, 2).Draw(t, "instance")), rapid.Bool().Draw(t, "watched"))
 		}
 		var deleted []time.Time
 		at := now
@@ -146,11 +156,19 @@ func TestBudgetHolds(t *testing.T) {
 				orphans = append(orphans, o)
 			}
 			verdict := orphan.Decide(at, orphans, orphan.Facts{Claimed: claimed, Deleted: deleted}, policy)
-			for _, entry := range verdict.Delete {
-				delete(left, entry.CIDR.Addr().As4()[2])
+			for _, entry := range verdict.Charged {
+				if o := left[entry.CIDR.Addr().As4()[2]]; o.Proven() || !slices.Contains(verdict.Delete, entry) {
+					t.Fatalf("%v counts for the budget", o)
+				}
 				deleted = append(deleted, at)
 			}
-			if n, most := len(policy.Within(at, deleted)), max(3, (len(orphans)+claimed)*5/100); len(verdict.Delete) > 0 && n > most {
+			for _, entry := range verdict.Delete {
+				if o := left[entry.CIDR.Addr().As4()[2]]; !o.Proven() && !slices.Contains(verdict.Charged, entry) {
+					t.Fatalf("%v does not count for the budget", o)
+				}
+				delete(left, entry.CIDR.Addr().As4()[2])
+			}
+			if n, most := len(policy.Within(at, deleted)), max(3, (len(orphans)+claimed)*5/100); len(verdict.Charged) > 0 && n > most {
 				t.Fatalf("%d deletions within %s, at most %d are right", n, policy.Window, most)
 			}
 			if verdict.Wait == 0 {
