@@ -21,7 +21,7 @@ func TrimNode(obj any) (any, error) {
 	trimMeta(&node.ObjectMeta)
 	all := node.Annotations
 	node.Annotations = nil
-	for _, key := range []string{nodes.AnnotationProvidedIP, nodes.AnnotationCloudLabels} {
+	for _, key := range []string{nodes.AnnotationProvidedIP, nodes.AnnotationCloudLabels, nodes.AnnotationInstanceAbsent} {
 		if value, has := all[key]; has {
 			if node.Annotations == nil {
 				node.Annotations = map[string]string{}

@@ -41,6 +41,9 @@ const (
 	// AnnotationCloudLabels names the labels that the node controller has set and takes off again when the cloud has no value for them any
 	// more; separated by commas.
 	AnnotationCloudLabels = "node.alibabacloud.com/cloud-labels"
+	// AnnotationInstanceAbsent is on a node whose kubelet reports though its instance is proven to be gone; its value is the instance. The
+	// machine is another one then, and what the cloud does for the old one does not reach it.
+	AnnotationInstanceAbsent = "node.alibabacloud.com/instance-absent"
 )
 
 // Excluded reports whether the node is none of ours at all: it carries an exclude label or is a machine outside of the cloud.
@@ -75,6 +78,12 @@ func HasTaint(node *corev1.Node, key string) bool {
 		}
 	}
 	return false
+}
+
+// InstanceAbsent reports whether the node's instance is proven to be gone though its kubelet reports.
+func InstanceAbsent(node *corev1.Node) bool {
+	id, ok := ParseProviderID(node.Spec.ProviderID)
+	return ok && node.Annotations[AnnotationInstanceAbsent] == id.InstanceID
 }
 
 // Ready gives the status of the node's Ready condition, Unknown if it has none: a node that has not begun to report serves

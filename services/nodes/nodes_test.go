@@ -137,6 +137,23 @@ func TestReadyAndSilent(t *testing.T) {
 	}
 }
 
+func TestInstanceAbsent(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		providerID, annotation string
+		want                   bool
+	}{
+		{"cn-hangzhou.i-1", "i-1", true}, {"alicloud://cn-hangzhou.i-1", "i-1", true}, {"cn-hangzhou.i-1", "i-2", false},
+		{"cn-hangzhou.i-1", "", false}, {"", "", false}, {"kwok://i-1", "i-1", false},
+	} {
+		node := &corev1.Node{Spec: corev1.NodeSpec{ProviderID: tc.providerID}}
+		node.Annotations = map[string]string{nodes.AnnotationInstanceAbsent: tc.annotation}
+		if got := nodes.InstanceAbsent(node); got != tc.want {
+			t.Errorf("%q with %q: %t, want %t", tc.providerID, tc.annotation, got, tc.want)
+		}
+	}
+}
+
 func TestIsUninitialized(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true"}}}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/reconcile"
 )
 
 // Reasons and messages of the condition, the same as those of the existing CCM.
@@ -19,7 +21,13 @@ const (
 	messageRoute   = "RouteController created a route"
 	reasonNoRoute  = "NoRouteCreated"
 	messageNoRoute = "RouteController failed to create a route"
+	// reasonExcluded is ours: the node asks for no route any more.
+	reasonExcluded  = "RouteNotWanted"
+	messageExcluded = "The node has a label that excludes it, and gets no route"
 )
+
+// conflictDelay is when a Node is looked at again that the cache did not have as it is.
+const conflictDelay = time.Second
 
 // reconcileCondition writes the condition of one node if the tables say something else than it does.
 func (c *Controller) reconcileCondition(ctx context.Context, name string) error {
@@ -34,7 +42,12 @@ func (c *Controller) reconcileCondition(ctx context.Context, name string) error 
 	if !ok {
 		return nil
 	}
-	body, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{condition}}})
+	// The API server refuses to patch, with a conflict, a Node that was made anew under the name.
+	patch := map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{condition}}}
+	if node.UID != "" {
+		patch["metadata"] = map[string]any{"uid": node.UID}
+	}
+	body, err := json.Marshal(patch)
 	if err != nil {
 		return fmt.Errorf("encode the condition of node %s: %w", name, err)
 	}
@@ -42,6 +55,9 @@ func (c *Controller) reconcileCondition(ctx context.Context, name string) error 
 	_, err = c.cfg.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) {
 		return nil
+	}
+	if apierrors.IsConflict(err) {
+		return reconcile.After(err, conflictDelay)
 	}
 	if err != nil {
 		return fmt.Errorf("patch condition NetworkUnavailable of node %s: %w", name, err)
@@ -52,6 +68,9 @@ func (c *Controller) reconcileCondition(ctx context.Context, name string) error 
 
 // wantedCondition gives the condition to write, and false if there is nothing to write.
 func (c *Controller) wantedCondition(node *corev1.Node) (corev1.NodeCondition, bool) {
+	if nodes.Excluded(node) {
+		return released(node)
+	}
 	ready, known, cause := c.board.ready(node.Name, c.cfg.Scope.KeysOf(node))
 	if !known {
 		return corev1.NodeCondition{}, false
@@ -74,6 +93,16 @@ func (c *Controller) wantedCondition(node *corev1.Node) (corev1.NodeCondition, b
 		condition.LastTransitionTime = there.LastTransitionTime
 	}
 	return condition, there.Status != condition.Status || there.Message != condition.Message
+}
+
+// released takes back what was said about a node that asks for no route any more; no other component would.
+func released(node *corev1.Node) (corev1.NodeCondition, bool) {
+	there, _ := nodes.Condition(node, corev1.NodeNetworkUnavailable)
+	now := metav1.Now()
+	return corev1.NodeCondition{
+		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: reasonExcluded, Message: messageExcluded,
+		LastHeartbeatTime: now, LastTransitionTime: now,
+	}, there.Status == corev1.ConditionTrue && there.Reason == reasonNoRoute
 }
 
 // networkUnavailable is the status of the condition, empty if there is none.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/reconcile"
@@ -93,6 +92,9 @@ func (c *Controller) report(tableID string, m *memory, v view, result apply.Resu
 	for about := range verdicts {
 		affected[about.node] = true
 	}
+	for _, route := range v.claims.Excluded {
+		affected[route.Node] = true
+	}
 	for name := range affected {
 		node, err := c.nodes.Get(name)
 		if err != nil {
@@ -162,25 +164,25 @@ func (c *Controller) reportOrphans(tableID string, m *memory, v view) {
 	c.metrics.fault.WithLabelValues(tableID).Set(0)
 	switch {
 	case len(v.waiting) == 0:
-		c.events.Resolve(tableReference(tableID), eventOrphans, eventHeld)
+		c.events.Resolve(c.tableReference(tableID), eventOrphans, eventHeld)
 	case v.orphans.Fault:
 		c.metrics.fault.WithLabelValues(tableID).Set(1)
 		c.log.Error("no node claims a route, routes are kept; check that the API server has the nodes of this cluster",
 			"routeTable", tableID, "routes", len(v.waiting))
-		c.events.Warning(tableReference(tableID), eventHeld, fmt.Sprintf("%d routes carry the mark of cluster %s and no Node claims any; "+
+		c.events.Warning(c.tableReference(tableID), eventHeld, fmt.Sprintf("%d routes carry the mark of cluster %s and no Node claims any; "+
 			"they are kept. Check that the API server has the Nodes of this cluster, and that no other cluster has its id", len(v.waiting), c.cfg.ClusterID))
 	case v.recordErr != nil: // It has an event of its own.
 	case v.orphans.Held > 0:
-		c.events.Warning(tableReference(tableID), eventHeld, fmt.Sprintf("%d routes of Nodes that are gone are kept for now: "+
+		c.events.Warning(c.tableReference(tableID), eventHeld, fmt.Sprintf("%d routes of Nodes that are gone are kept for now: "+
 			"at most the larger of %d and %d %% go within %s", v.orphans.Held, c.cfg.Orphans.Minimum, c.cfg.Orphans.Percent, c.cfg.Orphans.Window))
 	case len(v.waiting) > len(v.orphans.Delete):
 		text := fmt.Sprintf("%d routes of cluster %s have no Node: %s. Each is deleted %s after its instance is gone, or after %s",
 			len(v.waiting), c.cfg.ClusterID, nameRoutes(v.waiting), c.cfg.Orphans.GoneGrace, c.cfg.Orphans.Grace)
 		if example == nil {
-			c.events.Warning(tableReference(tableID), eventOrphans, text)
+			c.events.Warning(c.tableReference(tableID), eventOrphans, text)
 			return
 		}
-		c.events.Failure(tableReference(tableID), eventOrphans,
+		c.events.Failure(c.tableReference(tableID), eventOrphans,
 			fmt.Errorf("%s. Whether the instances of %d of them are gone can't be found out: %w", text, doubts[why], example))
 	}
 }
@@ -286,18 +288,18 @@ func (c *Controller) watchQuota(tableID string, m *memory) {
 		c.metrics.quotaUsed.WithLabelValues(tableID).Set(float64(m.custom) / float64(c.cfg.RouteQuota))
 	}
 	if c.cfg.RouteQuota == 0 || m.custom*100 < c.cfg.RouteQuota*quotaWarning {
-		c.events.Resolve(tableReference(tableID), eventQuota)
+		c.events.Resolve(c.tableReference(tableID), eventQuota)
 		return
 	}
-	c.events.Warning(tableReference(tableID), eventQuota, fmt.Sprintf("%d %% of the %d custom entries that the table may hold are used; "+
+	c.events.Warning(c.tableReference(tableID), eventQuota, fmt.Sprintf("%d %% of the %d custom entries that the table may hold are used; "+
 		"ask for a higher quota vpc_quota_route_entrys_num", quotaWarning, c.cfg.RouteQuota))
 }
 
 func (c *Controller) tableFailure(tableID, reason string, err error) {
-	c.events.Failure(tableReference(tableID), reason, err)
+	c.events.Failure(c.tableReference(tableID), reason, err)
 }
 
-// tableReference stands for a route table, for which there is no object in the API.
-func tableReference(tableID string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{Kind: "RouteTable", Namespace: metav1.NamespaceSystem, Name: tableID}
+// tableReference stands for a route table, for which there is no object in the API; its events are where the controller is.
+func (c *Controller) tableReference(tableID string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{Kind: "RouteTable", Namespace: c.cfg.Namespace, Name: tableID}
 }

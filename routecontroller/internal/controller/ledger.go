@@ -108,7 +108,7 @@ type adoptedRoute struct {
 // says whose they are. To mark them in the cloud would cost a write for each.
 type adopted struct {
 	record *kube.Record[map[string]adoptedRoute]
-	// routes are by destination, the same in all tables.
+	// routes are by destination. Where tables have different ones for a destination, all but the first are by "destination instance".
 	routes map[string]adoptedRoute
 	loaded bool
 }
@@ -127,11 +127,11 @@ func (a *adopted) load(ctx context.Context, memories map[string]*memory) error {
 		return err
 	}
 	for text, route := range routes {
-		cidr, err := netip.ParsePrefix(text)
+		key, err := parseKey(text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.record, err)
 		}
-		key := table.Key{CIDR: cidr, InstanceID: route.Instance}
+		key.InstanceID = route.Instance
 		for _, m := range memories {
 			if m.seen[key] == "" {
 				m.seen[key] = route.Node
@@ -148,13 +148,21 @@ func (a *adopted) save(ctx context.Context, memories map[string]*memory) error {
 	if !a.loaded {
 		return fmt.Errorf("%s was not read", a.record)
 	}
-	next := map[string]adoptedRoute{}
+	found := map[table.Key]string{}
 	for _, m := range memories {
 		for key, node := range m.seen {
-			if entry := m.entries[key.CIDR]; entry.Key == key && !table.Marked(entry.Description) || m.entries == nil && a.routes[key.CIDR.String()].Instance == key.InstanceID {
-				next[key.CIDR.String()] = adoptedRoute{Instance: key.InstanceID, Node: node}
+			if entry := m.entries[key.CIDR]; entry.Key == key && !table.Marked(entry.Description) || m.entries == nil && a.has(key) {
+				found[key] = node
 			}
 		}
+	}
+	next := map[string]adoptedRoute{}
+	for _, key := range slices.SortedFunc(maps.Keys(found), table.CompareKeys) {
+		text := key.CIDR.String()
+		if _, taken := next[text]; taken {
+			text = keyText(key)
+		}
+		next[text] = adoptedRoute{Instance: key.InstanceID, Node: found[key]}
 	}
 	if maps.Equal(next, a.routes) {
 		return nil
@@ -165,6 +173,11 @@ func (a *adopted) save(ctx context.Context, memories map[string]*memory) error {
 	}
 	a.routes = next
 	return nil
+}
+
+// has reports whether a route is in the record.
+func (a *adopted) has(key table.Key) bool {
+	return a.routes[key.CIDR.String()].Instance == key.InstanceID || a.routes[keyText(key)].Instance == key.InstanceID
 }
 
 func keyText(key table.Key) string { return key.CIDR.String() + " " + key.InstanceID }

@@ -47,7 +47,7 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 		err := c.discover(ctx)
 		c.undiscovered.Store(&err)
 		if err == nil {
-			c.events.Resolve(tableReference(discoverEvents), eventSyncFailed)
+			c.events.Resolve(c.tableReference(discoverEvents), eventSyncFailed)
 		} else if _, wait := rpcerr.RetryAfter(err); !wait {
 			c.tableFailure(discoverEvents, eventSyncFailed, err)
 		}
@@ -63,7 +63,7 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 	defer func() { c.metrics.observe(verbReconcile, start) }()
 	err := c.pass(ctx, t, tableID, m)
 	if err == nil {
-		c.events.Resolve(tableReference(tableID), eventSyncFailed)
+		c.events.Resolve(c.tableReference(tableID), eventSyncFailed)
 	}
 	if wait, ok := rpcerr.RetryAfter(err); ok {
 		m.notBefore = time.Now().Add(wait)
@@ -115,7 +115,7 @@ func (c *Controller) record(ctx context.Context, t *target, tableID string, m *m
 	}
 	c.metrics.recordFault.Set(0)
 	if err == nil {
-		c.events.Resolve(tableReference(tableID), eventRecordFailed)
+		c.events.Resolve(c.tableReference(tableID), eventRecordFailed)
 		return
 	}
 	v.recordErr, m.deleted = err, before

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/routecontroller/internal/table"
@@ -97,7 +98,7 @@ func (c *Controller) nodeUpdated(before, after any) {
 	if news {
 		c.gather.Trigger()
 	}
-	if networkUnavailable(old) != networkUnavailable(node) {
+	if networkUnavailable(old) != networkUnavailable(node) || nodes.Excluded(old) != nodes.Excluded(node) {
 		c.conditions.Add(node.Name, reconcile.Node)
 	}
 }

@@ -49,11 +49,11 @@ func (s Scope) Claims(all []*corev1.Node) Claims {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	var claims Claims
-	holder := map[netip.Prefix]string{}
+	holder := holders{of: map[netip.Prefix]string{}}
 	for _, node := range ordered {
-		s.claim(&claims, holder, node)
+		s.claim(&claims, &holder, node)
 	}
-	byKey := func(a, b Route) int { return compareKeys(a.Key, b.Key) }
+	byKey := func(a, b Route) int { return CompareKeys(a.Key, b.Key) }
 	slices.SortStableFunc(claims.Wanted, byKey)
 	slices.SortStableFunc(claims.Held, byKey)
 	slices.SortStableFunc(claims.Excluded, byKey)
@@ -62,8 +62,36 @@ func (s Scope) Claims(all []*corev1.Node) Claims {
 	return claims
 }
 
+// holders are the nodes that have ranges already.
+type holders struct {
+	of map[netip.Prefix]string
+	// longest are the bits of the smallest range.
+	longest int
+}
+
+// overlapping finds a range that overlaps one, and its node.
+func (h *holders) overlapping(cidr netip.Prefix) (netip.Prefix, string) {
+	for bits := cidr.Bits(); bits > 0; bits-- {
+		if around := netip.PrefixFrom(cidr.Addr(), bits).Masked(); h.of[around] != "" {
+			return around, h.of[around]
+		}
+	}
+	if h.longest > cidr.Bits() { // Nodes with ranges of different sizes are rare.
+		for other, node := range h.of {
+			if other.Overlaps(cidr) {
+				return other, node
+			}
+		}
+	}
+	return netip.Prefix{}, ""
+}
+
+func (h *holders) add(cidr netip.Prefix, node string) {
+	h.of[cidr], h.longest = node, max(h.longest, cidr.Bits())
+}
+
 // claim adds the claims of one node; holder says which node has a range already.
-func (s Scope) claim(claims *Claims, holder map[netip.Prefix]string, node *corev1.Node) {
+func (s Scope) claim(claims *Claims, holder *holders, node *corev1.Node) {
 	id, known := nodes.ParseProviderID(node.Spec.ProviderID)
 	cidrs, reason := s.podCIDRs(node)
 	switch {
@@ -84,6 +112,7 @@ func (s Scope) claim(claims *Claims, holder map[netip.Prefix]string, node *corev
 			claims.Held = append(claims.Held, route) // The Node is there: what it has is not for us to take away.
 			claims.Unroutable = append(claims.Unroutable, Unroutable{Key: route.Key, Node: node.Name, Reason: fmt.Sprintf(format, args...)})
 		}
+		overlap, older := holder.overlapping(cidr)
 		switch {
 		case nodes.Excluded(node):
 			claims.Excluded = append(claims.Excluded, route)
@@ -93,11 +122,17 @@ func (s Scope) claim(claims *Claims, holder map[netip.Prefix]string, node *corev
 			refuse("spec.providerID %q is of another region than the route tables (%s); if the instance is there, start the kubelet with "+
 				"--provider-id=%s and delete the Node, else label it %s", node.Spec.ProviderID, s.Region,
 				nodes.ID{Region: s.Region, InstanceID: id.InstanceID}, nodes.LabelExclude)
-		case holder[cidr] != "":
+		case nodes.InstanceAbsent(node):
+			refuse("the cloud does not know instance %s of spec.providerID, so that a route to it leads nowhere; the machine is another one: delete the "+
+				"Node and restart the kubelet, so that it registers anew", id.InstanceID)
+		case older != "" && overlap != cidr:
+			refuse("pod CIDR %s overlaps %s of node %s, and the older one, %s, has the first claim to it; delete one of the two Nodes, so that it "+
+				"gets another range when its kubelet registers again", cidr, overlap, older, older)
+		case older != "":
 			refuse("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; delete one of the two Nodes, "+
-				"so that it gets another range when its kubelet registers again", holder[cidr], node.Name, cidr, holder[cidr])
+				"so that it gets another range when its kubelet registers again", older, node.Name, cidr, older)
 		default:
-			holder[cidr] = node.Name
+			holder.add(cidr, node.Name)
 			claims.Wanted = append(claims.Wanted, route)
 		}
 	}
@@ -120,7 +155,7 @@ func (s Scope) KeysOf(node *corev1.Node) []Key {
 // SameClaim reports whether two states of a node make the same claim, so that a change from one to the other is no news.
 func SameClaim(a, b *corev1.Node) bool {
 	return a.UID == b.UID && a.Spec.ProviderID == b.Spec.ProviderID && a.Spec.PodCIDR == b.Spec.PodCIDR &&
-		slices.Equal(a.Spec.PodCIDRs, b.Spec.PodCIDRs) && wants(a) == wants(b)
+		slices.Equal(a.Spec.PodCIDRs, b.Spec.PodCIDRs) && wants(a) == wants(b) && nodes.InstanceAbsent(a) == nodes.InstanceAbsent(b)
 }
 
 // wants reports whether a route is to be created for a node, as far as the node's life goes. A node that has not begun to report

@@ -115,7 +115,7 @@ func (s Scope) EntriesOf(list []*vpcv1.RouteEntry) []Entry {
 
 // Ordered gives the entries by destination; the argument stays as it is.
 func Ordered(entries []Entry) []Entry {
-	return slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return compareKeys(a.Key, b.Key) })
+	return slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return CompareKeys(a.Key, b.Key) })
 }
 
 // Mark is the description of an entry made for a node of a cluster. It survives restarts, so that an entry whose node is long
@@ -136,7 +136,8 @@ func Marked(description string) bool {
 	return strings.HasPrefix(description, markPrefix) && ok && cluster != ""
 }
 
-func compareKeys(a, b Key) int {
+// CompareKeys orders routes by destination.
+func CompareKeys(a, b Key) int {
 	return cmp.Or(a.CIDR.Addr().Compare(b.CIDR.Addr()), cmp.Compare(a.CIDR.Bits(), b.CIDR.Bits()),
 		strings.Compare(a.InstanceID, b.InstanceID))
 }

@@ -161,16 +161,32 @@ func (c *Cluster) Listed() []string {
 type Recorder struct {
 	mu   sync.Mutex
 	list []string
+	// namespaces are those of the objects, in the order of list.
+	namespaces []string
+}
+
+// Namespaces gives those of the objects that got events with a text.
+func (r *Recorder) Namespaces(text string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []string
+	for i, event := range r.list {
+		if strings.Contains(event, text) {
+			found = append(found, r.namespaces[i])
+		}
+	}
+	return found
 }
 
 // Event implements record.EventRecorder.
 func (r *Recorder) Event(object runtime.Object, _, reason, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	name := "?"
+	name, namespace := "?", ""
 	if ref, ok := object.(*corev1.ObjectReference); ok {
-		name = ref.Name
+		name, namespace = ref.Name, ref.Namespace
 	}
+	r.namespaces = append(r.namespaces, namespace)
 	r.list = append(r.list, name+" "+reason+": "+message)
 }
 
