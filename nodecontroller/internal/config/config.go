@@ -24,7 +24,7 @@ const (
 	defaultSilence      = time.Minute
 	defaultWindow       = 10 * time.Minute
 	defaultMinimum      = 3
-	defaultPercent      = 5
+	defaultPercent      = 25
 	// minConfirmAfter is what the second look at a vanished instance is worth at least.
 	minConfirmAfter = time.Minute
 	// minOldPeriod is the shortest period that is taken from the existing CCM's file: one of seconds would be the cloud's main load.
@@ -58,7 +58,7 @@ type Config struct {
 	Deletion Deletion `json:"deletion"`
 }
 
-// Deletion bounds the deletion of nodes.
+// Deletion bounds the deletion of nodes. Those that the cluster autoscaler has tainted with ToBeDeletedByClusterAutoscaler don't count.
 type Deletion struct {
 	// Enabled lets nodes be deleted whose instances are gone.
 	Enabled bool `json:"enabled"`
@@ -68,9 +68,9 @@ type Deletion struct {
 	Silence config.Duration `json:"silence"`
 	// Window is the time in which deletions are counted. The ConfigMap nodecontroller-deletions keeps the count for the next leader.
 	Window config.Duration `json:"window"`
-	// Minimum is how many nodes may go in the window in a small cluster. Never more than half of all go.
+	// Minimum is how many nodes may go in the window in a small cluster, unannounced. Never more than half of all go.
 	Minimum int `json:"minimum"`
-	// Percent of all nodes may go in the window, if that is more than the minimum.
+	// Percent of all nodes may go in the window, unannounced, if that is more than the minimum.
 	Percent int `json:"percent"`
 }
 

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -71,9 +72,15 @@ type Controller struct {
 	forwarding   *forwarding
 	forwardQueue *reconcile.Runner
 	sweeps       *reconcile.Runner
-	// round and deletions belong to the sweep, of which there is one at a time.
+	// suspects are nodes whose instances may be gone. What follows belongs to the sweep, of which there is one at a time.
+	suspects  suspects
 	round     round
 	deletions deletions
+	kept      kept
+	// heirs are the instances that have the addresses of ghosts, for people.
+	heirs map[types.UID]string
+	// failed says when the deletion of a node failed last.
+	failed map[string]time.Time
 	// leading says that Run has begun; a standby watches and queues nothing.
 	leading atomic.Bool
 }
@@ -90,8 +97,10 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c.metrics = newMetrics(cfg.Registerer, c.forwarding.len, c.states)
 	c.arrivals = newArrivals(c.receive)
-	c.round.answers, c.round.failed = map[identity]answer{}, map[string]time.Time{}
-	c.deletions.record = kube.NewRecord[lifecycle.State](cfg.Client, cfg.Namespace, recordDeletions, recordFormat)
+	c.kept, c.heirs, c.failed = kept{}, map[types.UID]string{}, map[string]time.Time{}
+	if cfg.Deletion != nil {
+		c.deletions.record = kube.NewRecord[lifecycle.State](cfg.Client, cfg.Namespace, recordDeletions, recordFormat)
+	}
 	var err error
 	if c.init, err = c.runner("nodeinit", c.reconcileNode, cfg.Workers, 0); err != nil {
 		return nil, err

@@ -105,11 +105,11 @@ func TestDeletionThatFailsIsNotPutOff(t *testing.T) {
 			w.vanish(i)
 			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
 		}
-		w.Pass(9 * time.Minute) // Each of the eight has failed by then, three in a minute at most.
+		w.Pass(5 * time.Minute) // Each of the eight has failed by then, three in a minute at most.
 		if n := len(w.NodeNames()); n != 17 {
 			t.Errorf("%d nodes left after the first minutes, want 17", n)
 		}
-		w.Pass(8 * time.Minute)
+		w.Pass(7 * time.Minute)
 		if n := len(w.NodeNames()); n != 17 {
 			t.Errorf("%d nodes left within ten minutes, want 17", n)
 		}
@@ -211,7 +211,7 @@ func TestDeletionWithoutAnswer(t *testing.T) {
 			w.vanish(i)
 			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
 		}
-		w.Pass(15 * time.Minute)
+		w.Pass(10 * time.Minute)
 		if n := len(gone); n != 3 {
 			t.Errorf("%d nodes went within ten minutes, at most 3 may", n)
 		}

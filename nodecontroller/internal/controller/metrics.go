@@ -34,7 +34,8 @@ func newMetrics(registerer prometheus.Registerer, forwarding func() int, states 
 		registerer.MustRegister(counted{prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "nodecontroller_nodes",
 			Help: "Nodes by state: uninitialized, forwarding (waits for its network interface only), initialized, stopped, " +
-				"silent (the kubelet does not report), other (excluded, virtual, or no instance of this region).",
+				"silent (the kubelet does not report), ghost (the kubelet reports, and the instance is gone), other (excluded, virtual, or no " +
+				"instance of this region).",
 		}, []string{"state"}), states})
 	}
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
@@ -74,6 +75,7 @@ const (
 	stateForwarding    = "forwarding" // it waits for its network interface only
 	stateStopped       = "stopped"
 	stateSilent        = "silent"
+	stateGhost         = "ghost" // the kubelet reports, and the instance is gone
 	stateInitialized   = "initialized"
 )
 
@@ -91,6 +93,8 @@ func (c *Controller) state(node *corev1.Node) string {
 		return stateStopped
 	case nodes.Silent(node):
 		return stateSilent
+	case nodes.InstanceAbsent(node):
+		return stateGhost
 	default:
 		return stateInitialized
 	}
@@ -99,7 +103,7 @@ func (c *Controller) state(node *corev1.Node) string {
 // states counts the nodes by state. A standby counts none.
 func (c *Controller) states() map[string]int {
 	count := map[string]int{
-		stateOther: 0, stateUninitialized: 0, stateForwarding: 0, stateStopped: 0, stateSilent: 0, stateInitialized: 0,
+		stateOther: 0, stateUninitialized: 0, stateForwarding: 0, stateStopped: 0, stateSilent: 0, stateGhost: 0, stateInitialized: 0,
 	}
 	if !c.leading.Load() {
 		return count
@@ -130,11 +134,15 @@ func (g counted) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // expiry shows how many nodes are kept whose instances seem gone, and why.
-func (m *metrics) expiry(kept map[held]int, nothingFound bool) {
+func (m *metrics) expiry(kept map[held]int) {
 	for _, cause := range allHeld() {
 		m.held.WithLabelValues(string(cause)).Set(float64(kept[cause]))
 	}
 	m.deferred.Set(float64(kept[heldBudget]))
+}
+
+// setFault shows whether the last part of a sweep found not one instance.
+func (m *metrics) setFault(nothingFound bool) {
 	m.fault.Set(0)
 	if nothingFound {
 		m.fault.Set(1)

@@ -12,9 +12,9 @@ import (
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/nodecontroller/internal/initialize"
-	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
 )
 
 // Preview is what the controller would do about the nodes of a cluster.
@@ -98,10 +98,10 @@ func (c *Controller) previewPart(ctx context.Context, part []corev1.Node) ([]Nod
 
 // previewInstance is about a node with the id of an instance.
 func (c *Controller) previewInstance(about *NodePreview, node *corev1.Node, id nodes.ID, result *ecsv1.InstanceResult) {
-	switch answer, err := answerOf(result); {
-	case answer == lifecycle.Present:
+	switch err := rpcerr.FromItem(result.GetError()); {
+	case result.GetInstance() != nil:
 		c.previewChange(about, node, result.GetInstance())
-	case answer == lifecycle.Unclear:
+	case rpcerr.ReasonOf(err) != rpcerr.InstanceNotFound:
 		about.Problem = fmt.Sprintf("instance %s can't be read: %v", id.InstanceID, err)
 	case nodes.Silent(node) && c.cfg.Deletion != nil:
 		about.Changes = []string{fmt.Sprintf("delete the node, if the cloud lacks its instance %s still after %s", id.InstanceID, c.cfg.Deletion.ConfirmAfter)}

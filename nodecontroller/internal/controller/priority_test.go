@@ -51,9 +51,9 @@ func TestPriorities(t *testing.T) {
 		w.vanish(1)
 		w.UpdateNode("node-1", silent)
 		w.Pass(12 * time.Minute)
-		calls := w.cloud.CallsOf("BatchGetNetworkInterfaces")
+		calls := w.cloud.CallsOf("ConfirmAbsent")
 		if len(calls) == 0 || slices.ContainsFunc(calls, func(c gatewaytest.Call) bool { return c.Priority != gateway.Deletion }) {
-			t.Errorf("the second witness of a deletion: %v", calls)
+			t.Errorf("the question whether an instance is gone: %v", calls)
 		}
 		for _, c := range w.cloud.CallsOf("BatchGetInstances") {
 			if c.Priority != gateway.Background {

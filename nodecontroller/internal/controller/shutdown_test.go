@@ -32,7 +32,7 @@ func TestStoppedInstance(t *testing.T) {
 		w.Client.ClearActions()
 		w.status("i-1", "Stopping")
 		w.UpdateNode("node-1", silent)
-		w.Pass(time.Second)
+		w.Pass(3 * time.Second)
 		if w.shutDown("node-1") {
 			t.Error("tainted before the instance is stopped")
 		}
@@ -41,7 +41,7 @@ func TestStoppedInstance(t *testing.T) {
 		if !w.shutDown("node-1") || w.shutDown("node-0") {
 			t.Errorf("tainted: node-0 %t, node-1 %t", w.shutDown("node-0"), w.shutDown("node-1"))
 		}
-		if n := len(w.cloud.Calls()); n != 2 || w.calls("GetInstance") != 2 {
+		if n := len(w.cloud.Calls()); n != 2 || w.calls("ConfirmAbsent", "GetInstance") != 2 {
 			t.Errorf("calls %v, want one look at the instance and one more while it was stopping", w.cloud.Calls())
 		}
 		if got := w.Patches(); len(got) != 1 {
@@ -91,7 +91,7 @@ func TestStoppedInstanceIsNobodysBusinessByDefault(t *testing.T) {
 		w.status("i-0", "Stopped")
 		w.UpdateNode("node-0", silent)
 		w.Pass(time.Minute)
-		if w.shutDown("node-0") || len(w.cloud.Calls()) != 0 {
+		if w.shutDown("node-0") || len(w.cloud.Calls()) != w.calls("ConfirmAbsent") || w.calls("ConfirmAbsent") != 1 {
 			t.Errorf("tainted %t, calls %v", w.shutDown("node-0"), w.cloud.Calls())
 		}
 	})
@@ -105,7 +105,7 @@ func TestInstanceThatIsGoneIsNotStopped(t *testing.T) {
 		w.vanish(1)
 		w.UpdateNode("node-1", silent)
 		w.Pass(4 * time.Minute)
-		if n := w.calls("GetInstance"); n != 1 || w.shutDown("node-1") || len(w.Events.Matching("node-1 SyncNodeFailed")) != 0 {
+		if n := w.calls("GetInstance"); n != 0 || w.shutDown("node-1") || len(w.Events.Matching("node-1 SyncNodeFailed")) != 0 {
 			t.Errorf("%d looks, tainted %t, events %v", n, w.shutDown("node-1"), w.Events.Matching("node-1"))
 		}
 	})
@@ -117,7 +117,7 @@ func TestNodeThatIsReadyAgainIsNotLookedAt(t *testing.T) {
 		w.cloud.Fail("GetInstance", 1, &rpcerr.Error{
 			Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 10 * time.Second,
 		})
-		w.UpdateNode("node-0", silent)
+		w.UpdateNode("node-0", func(n *corev1.Node) { condition(n, corev1.NodeReady).Status = corev1.ConditionFalse })
 		w.Pass(time.Second)
 		w.UpdateNode("node-0", ready)
 		w.Pass(20 * time.Second)

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/gateway"
@@ -21,11 +19,11 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
+	"alicloud-controllers.dev/nodecontroller/internal/initialize"
 )
 
 const (
-	// sweepKey and confirmKey are the keys of the sweep's queue: the one looks at the next part of the nodes, the other once more at those
+	// sweepKey and confirmKey are the keys of the sweep's queue: the one looks at the next part of the nodes, the other finds out about those
 	// whose instances seem gone.
 	sweepKey   = "all"
 	confirmKey = "confirm"
@@ -34,8 +32,6 @@ const (
 	// sweepPart is how many nodes are read at once, which is what the cloud answers in one call (source: ECS API, DescribeInstances).
 	// The first round after a start reads more at once.
 	sweepPart, firstPart = 100, 1000
-	// sweepWitnesses are the nodes of other parts that are read again with each part: an answer without them is no evidence.
-	sweepWitnesses = 3
 	// answerTimeout bounds the waiting for one answer of the gateway, so that an operator who waits for silent nodes to go learns why they
 	// stay. It is longer than the gateway itself waits for the cloud, whose error says more than that the time is over.
 	answerTimeout = time.Minute
@@ -48,40 +44,13 @@ type round struct {
 	pause time.Duration
 	// rounds counts those that are complete.
 	rounds int
-	// answers are what was said last about nodes.
-	answers map[identity]answer
-	// present are nodes that the last credible answers had, the latest last.
-	present []string
-	// confirm are the nodes to ask about once more.
-	confirm []string
-	// failed says when the deletion of a node failed last.
-	failed map[string]time.Time
-	// fault is set while the last answer had none of the instances that were asked about.
-	fault bool
-}
-
-// identity is that of a node; one made anew under the same name is another.
-type identity struct {
-	name string
-	uid  types.UID
-}
-
-func identify(node *corev1.Node) identity { return identity{node.Name, node.UID} }
-
-// answer is what the cloud said about a node's instance, and when. If it said nothing, err is why.
-type answer struct {
-	lifecycle.Answer
-	at  time.Time
-	err error
 }
 
 // begin divides nodes into parts.
 func (r *round) begin(names []string, interval time.Duration) {
-	size := sweepPart - sweepWitnesses
+	size := sweepPart
 	if r.rounds == 0 {
 		size = firstPart
-	} else if len(names) <= sweepPart {
-		size = sweepPart
 	}
 	slices.Sort(names)
 	r.parts = slices.Collect(slices.Chunk(names, size))
@@ -91,30 +60,12 @@ func (r *round) begin(names []string, interval time.Duration) {
 	}
 }
 
-// witnesses are nodes that are not in a part and whose instances were found lately.
-func (r *round) witnesses(part []string) []string {
-	var names []string
-	for _, name := range slices.Backward(r.present) {
-		if len(names) == sweepWitnesses {
-			break
-		}
-		if !slices.Contains(part, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// sweep compares the next part of the nodes with their instances, or asks once more about those whose instances seem gone.
+// sweep compares the next part of the nodes with their instances, or finds out about those whose instances seem gone.
 func (c *Controller) sweep(ctx context.Context, key string) error {
 	start := time.Now()
 	defer func() { c.metrics.observe(verbReconcile, start) }()
 	if key == confirmKey {
-		names := c.round.confirm
-		if err := c.look(ctx, slices.Concat(names, c.round.witnesses(names))); err != nil || len(names) == 0 {
-			return err
-		}
-		return c.expire(ctx)
+		return c.confirm(ctx)
 	}
 	if len(c.round.parts) == 0 {
 		all, err := c.nodes.List(labels.Everything())
@@ -131,8 +82,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 	}
 	next := c.cfg.SyncInterval
 	if len(c.round.parts) > 0 {
-		part := c.round.parts[0]
-		if err := c.look(ctx, slices.Concat(part, c.round.witnesses(part))); err != nil {
+		if err := c.compare(ctx, c.round.parts[0]); err != nil {
 			return err
 		}
 		c.round.parts, next = c.round.parts[1:], c.round.pause
@@ -142,9 +92,6 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 			next = c.cfg.SyncInterval
 		}
 		c.round.rounds++
-		if err := c.expire(ctx); err != nil {
-			return err
-		}
 	}
 	c.sweeps.AddAfter(sweepKey, reconcile.Periodic, next)
 	return nil
@@ -163,8 +110,8 @@ func (c *Controller) ours(node *corev1.Node) (nodes.ID, bool) {
 	return id, ok && id.Region == c.cfg.Region && !nodes.Excluded(node) && !nodes.IsVirtual(node)
 }
 
-// look reads the instances of nodes in one call, writes what differs, and keeps the answers that are evidence.
-func (c *Controller) look(ctx context.Context, names []string) error {
+// compare reads the instances of nodes in one call, writes what differs, and suspects those of being gone that the answer lacks.
+func (c *Controller) compare(ctx context.Context, names []string) error {
 	asked := make([]*corev1.Node, 0, len(names))
 	ids := make([]string, 0, len(names))
 	for _, name := range names {
@@ -176,17 +123,40 @@ func (c *Controller) look(ctx context.Context, names []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	at := time.Now()
 	results, err := c.readInstances(ctx, ids)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.unanswered(err)
+			c.suspectOf(asked, nil) // Who waits for silent nodes to go learns why they stay.
 		}
 		return fmt.Errorf("get %d instances: %w", len(ids), err)
 	}
 	c.sync(ctx, asked, results)
-	c.keepAnswers(asked, results, at)
+	c.suspectOf(asked, results)
 	return ctx.Err()
+}
+
+// suspectOf has those of some nodes looked at that the cloud seems to have no instance for, and the silent ones of which it said nothing. If it has
+// none for any of them, that says more about the answer than about the nodes, and only the silent ones are looked at.
+func (c *Controller) suspectOf(asked []*corev1.Node, results []*ecsv1.InstanceResult) {
+	var suspects, silent []string
+	found := false
+	for i, node := range asked {
+		absent := results != nil && rpcerr.ReasonOf(rpcerr.FromItem(results[i].GetError())) == rpcerr.InstanceNotFound
+		present := results != nil && results[i].GetInstance() != nil
+		found = found || present
+		if nodes.Silent(node) && !present {
+			silent = append(silent, node.Name)
+		} else if absent {
+			suspects = append(suspects, node.Name)
+		}
+	}
+	c.metrics.setFault(results != nil && !found && len(suspects)+len(silent) > 0)
+	if found {
+		silent = append(silent, suspects...)
+	}
+	if c.suspects.add(silent...) {
+		c.sweeps.Add(confirmKey, reconcile.Periodic)
+	}
 }
 
 // readInstances reads instances in one call. An answer that says nothing about any of them is an error: the first one that it has.
@@ -202,32 +172,13 @@ func (c *Controller) readInstances(ctx context.Context, ids []string) ([]*ecsv1.
 		return nil, fmt.Errorf("gateway answered %d results for %d instances", len(results), len(ids))
 	}
 	for _, result := range results {
-		answer, unclear := answerOf(result)
-		if answer != lifecycle.Unclear {
+		unclear := rpcerr.FromItem(result.GetError())
+		if result.GetInstance() != nil || rpcerr.ReasonOf(unclear) == rpcerr.InstanceNotFound {
 			return results, nil
 		}
-		err = cmp.Or(err, unclear)
+		err = cmp.Or(err, unclear, errors.New("gateway answered neither an instance nor an error"))
 	}
 	return nil, err
-}
-
-// keepAnswers remembers what was said about nodes. If not one instance was found, nothing was said.
-func (c *Controller) keepAnswers(asked []*corev1.Node, results []*ecsv1.InstanceResult, at time.Time) {
-	answers, unclear := make([]lifecycle.Answer, len(asked)), make([]error, len(asked))
-	for i := range asked {
-		answers[i], unclear[i] = answerOf(results[i])
-	}
-	c.round.fault = !lifecycle.Credible(answers)
-	if c.round.fault {
-		return
-	}
-	for i, node := range asked {
-		c.round.answers[identify(node)] = answer{answers[i], at, unclear[i]}
-		if answers[i] == lifecycle.Present {
-			c.round.present = append(c.round.present, node.Name)
-		}
-	}
-	c.round.present = slices.Clone(c.round.present[max(0, len(c.round.present)-2*sweepPart):])
 }
 
 // sync writes what differs. A failure is an event on the node, which is tried again in the next sweep; it holds up no other.
@@ -239,6 +190,9 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 		// Initialising needs more than writing; it is the queue's business.
 		if instance == nil || nodes.IsUninitialized(node) {
 			continue
+		}
+		if initialize.Stopping(instance) && initialize.MayBeShutDown(node, c.cfg.Options) {
+			c.init.AddAfter(node.Name, reconcile.Node, stoppingDelay)
 		}
 		decide := c.agree(instance)
 		if change, err := decide(node); err == nil && change.Empty() {
@@ -255,44 +209,4 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 		})
 	}
 	_ = group.Wait() // The functions give no errors.
-}
-
-// answerOf gives what a result says about an instance. If it says nothing, the error is why.
-func answerOf(result *ecsv1.InstanceResult) (lifecycle.Answer, error) {
-	err := rpcerr.FromItem(result.GetError())
-	switch {
-	case err == nil && result.GetInstance() != nil:
-		return lifecycle.Present, nil
-	case rpcerr.ReasonOf(err) == rpcerr.InstanceNotFound:
-		return lifecycle.Absent, nil
-	case err == nil:
-		return lifecycle.Unclear, errors.New("gateway answered neither an instance nor an error")
-	default:
-		return lifecycle.Unclear, err
-	}
-}
-
-// sightings is what is known of all nodes, by name, but for those that are being deleted and wait for a finalizer.
-func (c *Controller) sightings() ([]lifecycle.Sighting, error) {
-	all, err := c.nodes.List(labels.Everything())
-	if err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
-	}
-	known := make(map[identity]answer, len(c.round.answers))
-	sightings := make([]lifecycle.Sighting, 0, len(all))
-	for _, node := range all {
-		said, ok := c.round.answers[identify(node)]
-		if !ok || !c.sweepable(node) || node.DeletionTimestamp != nil {
-			continue
-		}
-		known[identify(node)] = said
-		ready, _ := nodes.Condition(node, corev1.NodeReady)
-		sightings = append(sightings, lifecycle.Sighting{
-			Node: node.Name, UID: string(node.UID), Answer: said.Answer, At: said.at,
-			Silent: nodes.Silent(node), SilentSince: ready.LastTransitionTime.Time, Ready: ready.Status == corev1.ConditionTrue,
-		})
-	}
-	c.round.answers = known
-	slices.SortFunc(sightings, func(a, b lifecycle.Sighting) int { return strings.Compare(a.Node, b.Node) })
-	return sightings, nil
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,19 +117,23 @@ type history struct {
 	made   int // Nodes so far
 	// exists are the Nodes that nobody has deleted, and lives reports whether each has its instance.
 	exists, lives map[int]bool
+	// announced are the Nodes that the autoscaler takes away, and ghosts those to which another machine reports.
+	announced, ghosts map[int]bool
 	// hidden are the instances of an account whose answers are empty, nil otherwise.
 	hidden map[string]*ecsv1.Instance
 }
 
-// TestRandomWalk plays random histories with faults: nodes join, go silent, come back and are deleted by their users; instances are released;
-// the cloud answers with nothing; calls of the cloud and writes to the API server fail; leaders die. At no time is a Node deleted whose
-// instance exists, or more of them than the budget lets go, and in the end every Node with an instance is in service and no other is left.
+// TestRandomWalk plays random histories with faults: nodes join, go silent, come back and are deleted by their users; instances are released,
+// announced by the autoscaler or not; another machine reports in their stead; the cloud answers with nothing; calls of the cloud and writes to the API server fail; leaders die. At no time is a Node deleted whose
+// instance exists or whose kubelet reports, or more unannounced ones than the budget lets go. In the end every Node with an instance is in
+// service, and no other is left but those to which another machine reports, which are marked.
 func TestRandomWalk(t *testing.T) {
 	t.Parallel()
 	kubetest.Walk(t, func(t *testing.T, random *rand.Rand) {
 		inWorld(t, impatient, func(t *testing.T, w *world, _ func(time.Duration)) {
 			w.guardUIDs()
-			h := &history{world: w, t: t, random: random, exists: map[int]bool{}, lives: map[int]bool{}}
+			h := &history{world: w, t: t, random: random, exists: map[int]bool{}, lives: map[int]bool{},
+				announced: map[int]bool{}, ghosts: map[int]bool{}}
 			h.play()
 		})
 	})
@@ -143,7 +148,7 @@ func (h *history) play() {
 	stop := h.reign(h.t, impatient)
 	h.Pass(2 * time.Second)
 	for range 5 {
-		switch act := h.random.IntN(8); act {
+		switch act := h.random.IntN(9); act {
 		case 0: // The leader dies.
 			stop()
 			stop = h.reign(h.t, impatient)
@@ -183,6 +188,8 @@ func (h *history) join(i int) {
 	node.UID = types.UID(fmt.Sprintf("uid-%d", h.made))
 	h.CreateNode(node)
 	h.exists[i], h.lives[i] = true, true
+	delete(h.announced, i)
+	delete(h.ghosts, i)
 }
 
 // happen lets something happen to a node.
@@ -196,15 +203,22 @@ func (h *history) happen(i, act int) {
 	switch {
 	case !h.exists[i]:
 		h.join(i)
-	case act == 4: // Its instance is released.
+	case act == 4 || act == 8: // Its instance is released, by the autoscaler or another.
+		if act == 8 {
+			h.UpdateNode(name, leaving)
+			h.announced[i] = true
+		}
+		delete(h.ghosts, i)
 		h.vanish(i)
 		delete(h.hidden, fmt.Sprintf("i-%d", i))
 		h.lives[i] = false
 		h.UpdateNode(name, silence)
 	case act == 5:
 		h.UpdateNode(name, silence)
-	case act == 6 && h.lives[i]:
+		delete(h.ghosts, i)
+	case act == 6:
 		h.UpdateNode(name, ready)
+		h.ghosts[i] = !h.lives[i]
 	default: // Its user deletes it.
 		h.DeleteNode(name)
 		delete(h.exists, i)
@@ -236,13 +250,15 @@ func (h *history) check() {
 		if slices.Contains(there, fmt.Sprintf("node-%d", i)) {
 			continue
 		}
-		if delete(h.exists, i); h.lives[i] {
-			h.t.Errorf("node-%d was deleted, and its instance exists", i)
+		if delete(h.exists, i); h.lives[i] || h.ghosts[i] {
+			h.t.Errorf("node-%d was deleted, and its instance exists (%t) or its kubelet reports (%t)", i, h.lives[i], h.ghosts[i])
 		}
-		gone++
+		if !h.announced[i] {
+			gone++
+		}
 	}
 	if gone > 2 {
-		h.t.Errorf("%d nodes were deleted at once, at most 2 may", gone)
+		h.t.Errorf("%d unannounced nodes were deleted at once, at most 2 may", gone)
 	}
 }
 
@@ -250,7 +266,7 @@ func (h *history) checkEnd() {
 	h.t.Helper()
 	var want []string
 	for i := range h.exists {
-		if h.lives[i] {
+		if h.lives[i] || h.ghosts[i] {
 			want = append(want, fmt.Sprintf("node-%d", i))
 		}
 	}
@@ -263,6 +279,12 @@ func (h *history) checkEnd() {
 	defer h.cloud.Unlock()
 	for _, name := range want {
 		node := h.Node(name)
+		if number, _ := strconv.Atoi(strings.TrimPrefix(name, "node-")); h.ghosts[number] {
+			if !nodes.InstanceAbsent(node) {
+				h.t.Errorf("%s is not marked, and its instance is gone: events %v", name, h.Events.Matching(name))
+			}
+			continue
+		}
 		if nodes.IsUninitialized(node) || node.Labels[corev1.LabelTopologyZone] != region+"-h" || len(node.Status.Addresses) != 2 {
 			h.t.Errorf("%s: taints %v, labels %v, addresses %v", name, node.Spec.Taints, node.Labels, node.Status.Addresses)
 		}

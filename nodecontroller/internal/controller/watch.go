@@ -21,7 +21,14 @@ func (c *Controller) nodeAdded(object any) {
 func (c *Controller) nodeUpdated(before, after any) {
 	old, isOld := before.(*corev1.Node)
 	node, isNode := after.(*corev1.Node)
-	if !isOld || !isNode || !c.leading.Load() || !initialize.Matters(old, node, c.cfg.Options) {
+	if !isOld || !isNode || !c.leading.Load() {
+		return
+	}
+	if initialize.MayBeAnother(old, node) && c.sweepable(node) {
+		c.suspect(node.Name) // What is found out about the instance is written then, too.
+		return
+	}
+	if !initialize.Matters(old, node, c.cfg.Options) {
 		return
 	}
 	if nodes.IsUninitialized(node) {

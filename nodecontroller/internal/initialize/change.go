@@ -44,6 +44,8 @@ type Change struct {
 	Labels map[string]string
 	// Unlabel are the keys of the labels to take off: we have set them, and the cloud has no value for them any more.
 	Unlabel []string
+	// Haunted replaces the annotation that names the instance which is gone; "" takes it off, nil leaves it as it is.
+	Haunted *string
 	// Managed replaces the annotation that names the labels of which we would do so; nil leaves it as it is.
 	Managed *string
 	// ProviderID is set if the node has none.
@@ -58,7 +60,7 @@ func (c Change) Status() bool { return c.AddressesDiffer || c.Condition != nil }
 
 // Object reports whether the node itself is to be written.
 func (c Change) Object() bool {
-	return len(c.Labels) > 0 || c.Managed != nil || c.ProviderID != "" || c.taints()
+	return len(c.Labels) > 0 || c.Managed != nil || c.Haunted != nil || c.ProviderID != "" || c.taints()
 }
 
 func (c Change) taints() bool { return len(c.Untaint) > 0 || len(c.Taint) > 0 }
@@ -83,6 +85,9 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		Labels:    missing(node.Labels, labelsOf(instance)),
 		Condition: condition(node, opts),
 	}
+	if _, has := node.Annotations[nodes.AnnotationInstanceAbsent]; has {
+		change.Haunted = new("")
+	}
 	change.manage(node, instance)
 	if nodes.IsUninitialized(node) {
 		change.Untaint = append(change.Untaint, nodes.TaintUninitialized)
@@ -102,6 +107,14 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		change.ProviderID = nodes.ID{Region: instance.GetRegionId(), InstanceID: instance.GetInstanceId()}.String()
 	}
 	return change, nil
+}
+
+// Haunted is the change that marks a node whose instance is gone though its kubelet reports.
+func Haunted(node *corev1.Node, instance string) Change {
+	if node.Annotations[nodes.AnnotationInstanceAbsent] == instance {
+		return Change{}
+	}
+	return Change{Haunted: &instance}
 }
 
 // keepPodsOff adds the taint that kube-controller-manager derives from the condition NetworkUnavailable. It does so only a moment
@@ -166,12 +179,18 @@ func (c Change) ObjectPatch(node *corev1.Node) map[string]any {
 		}
 		metadata["labels"] = labels
 	}
-	switch {
-	case c.Managed == nil:
-	case *c.Managed == "":
-		metadata["annotations"] = map[string]any{nodes.AnnotationCloudLabels: nil}
-	default:
-		metadata["annotations"] = map[string]any{nodes.AnnotationCloudLabels: *c.Managed}
+	annotations := map[string]any{}
+	for key, value := range map[string]*string{nodes.AnnotationCloudLabels: c.Managed, nodes.AnnotationInstanceAbsent: c.Haunted} {
+		switch {
+		case value == nil:
+		case *value == "":
+			annotations[key] = nil // takes it off
+		default:
+			annotations[key] = *value
+		}
+	}
+	if len(annotations) > 0 {
+		metadata["annotations"] = annotations
 	}
 	if c.ProviderID != "" {
 		spec["providerID"] = c.ProviderID

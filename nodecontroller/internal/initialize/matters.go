@@ -8,6 +8,12 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 )
 
+// MayBeAnother reports whether a node has fallen silent, or has another machine behind it than before: its instance may be gone.
+func MayBeAnother(before, after *corev1.Node) bool {
+	machine := func(node *corev1.Node) string { return node.Status.NodeInfo.SystemUUID }
+	return !nodes.Silent(before) && nodes.Silent(after) || machine(before) != "" && machine(before) != machine(after)
+}
+
 // Matters reports whether a node has changed in something that makes it worth a look: if it waits for its initialisation, in what
 // that depends on, and else in what says that its instance may be stopped or running again.
 func Matters(before, after *corev1.Node, opts Options) bool {

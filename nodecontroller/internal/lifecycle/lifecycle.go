@@ -1,10 +1,11 @@
 // Package lifecycle decides which nodes are deleted because their instances are gone. Deleting a node evicts all its pods, so that
-// the decision needs more than one missing answer: a kubelet that has been silent for a while, two complete answers without the
-// instance some time apart, answers that are plausible as a whole, and a budget that is not used up. It has no clock and does no I/O,
-// and what it has to remember is a value, so that the next leader goes on with it.
+// the decision needs more than one proof: a kubelet that has been silent for a while and two proofs some time apart, or the word of
+// whoever took the instance away. How many go unannounced is bounded. It has no clock and does no I/O, and what it has to remember
+// is a value, so that the next leader goes on with it.
 package lifecycle
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -18,11 +19,11 @@ const maxAbsences = 5000
 
 // Policy bounds deletion.
 type Policy struct {
-	// ConfirmAfter is the least time between the first and the last answer without the instance.
+	// ConfirmAfter is the least time between the first and the last proof that the instance is gone.
 	ConfirmAfter time.Duration
 	// Silence is how long the kubelet has to have been silent.
 	Silence time.Duration
-	// Policy bounds how many nodes are deleted, of all.
+	// Policy bounds how many nodes are deleted unannounced, of all.
 	budget.Policy
 }
 
@@ -30,11 +31,13 @@ type Policy struct {
 type Answer int
 
 const (
-	// Unclear means that the cloud did not say, e.g. an error. It is no evidence of anything.
-	Unclear Answer = iota
+	// Unasked means that nobody has asked this time.
+	Unasked Answer = iota
+	// Unclear means that the cloud was asked and nothing is proven. It is no evidence of anything.
+	Unclear
 	// Present means that the instance exists, in whatever state.
 	Present
-	// Absent means that a complete answer lacks the instance.
+	// Absent means that the instance is proven to be gone.
 	Absent
 )
 
@@ -48,18 +51,33 @@ type Sighting struct {
 	// Silent is set if the kubelet has stopped reporting (condition Ready is Unknown), and SilentSince says since when.
 	Silent      bool
 	SilentSince time.Time
-	// Ready is set if the kubelet reports that the node is ready: its machine is there, whatever the cloud says.
-	Ready bool
+	// Announced is set if whoever takes instances away has said so on the node: it has the cluster autoscaler's taint.
+	Announced bool
 }
 
 // Key identifies the node; one made anew is another.
 func (s Sighting) Key() string { return s.Node + " " + s.UID }
 
+// due is when to ask about a node again that has been without an instance since then.
+func (s Sighting) due(since time.Time, policy Policy) time.Time {
+	due := since.Add(policy.ConfirmAfter)
+	if !s.Silent {
+		return due
+	}
+	if s.Announced {
+		return since
+	}
+	if silent := s.SilentSince.Add(policy.Silence); silent.After(due) {
+		return silent
+	}
+	return due
+}
+
 // State is what has to be remembered from one decision to the next.
 type State struct {
-	// Absent says since when the cloud has not known the instances of nodes, by "name UID" of the node.
+	// Absent says since when the instances of nodes have been proven to be gone, by "name UID" of the node.
 	Absent map[string]time.Time `json:"absent,omitempty"`
-	// Deleted are the times of deletions that count for the budget.
+	// Deleted are the times of unannounced deletions, which count for the budget.
 	Deleted []time.Time `json:"deleted,omitempty"`
 	// Charged names the nodes that these were counted for, by "name UID".
 	Charged map[string]time.Time `json:"charged,omitempty"`
@@ -71,26 +89,32 @@ func (s State) Equal(other State) bool {
 		maps.EqualFunc(s.Charged, other.Charged, time.Time.Equal)
 }
 
-// Empty reports whether there is nothing to remember.
-func (s State) Empty() bool { return len(s.Absent) == 0 && len(s.Deleted) == 0 }
+// Due gives the nodes that are to be asked about by now.
+func (s State) Due(now time.Time, sightings []Sighting, policy Policy) []string {
+	var names []string
+	for _, node := range sightings {
+		if since, suspected := s.Absent[node.Key()]; suspected && !now.Before(node.due(since, policy)) {
+			names = append(names, node.Node)
+		}
+	}
+	return names
+}
 
 // Verdict is the outcome of one pass.
 type Verdict struct {
 	// Confirmed are the nodes that this decision allows to delete, those first that have been without an instance for longest.
-	Confirmed []string
-	// Waiting are the silent nodes of which another answer or more silence is needed.
-	Waiting []string
-	// Contradicted counts the nodes that the cloud does not know and that report to be ready. If they are more than the budget would let go,
-	// the cloud's answers are no evidence, and nothing is confirmed.
-	Contradicted int
-	// Fault is set in that case.
-	Fault bool
+	Confirmed []Sighting
+	// Ghosts are the nodes without an instance whose kubelets report: another machine goes under the name.
+	Ghosts []Sighting
+	// Next is when to ask again; zero for no need.
+	Next time.Time
 }
 
-// Credible reports whether the answers of one read are evidence: something was found, or nothing was missing. An answer without any
-// instance is taken for one with wrong credentials or of a wrong region.
-func Credible(answers []Answer) bool {
-	return !slices.Contains(answers, Absent) || slices.Contains(answers, Present)
+// look notes that it is worth to ask again at a time.
+func (v *Verdict) look(at time.Time) {
+	if v.Next.IsZero() || at.Before(v.Next) {
+		v.Next = at
+	}
 }
 
 // Decide weighs what is known of all nodes, and gives the state to remember.
@@ -98,11 +122,13 @@ func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Ve
 	var verdict Verdict
 	next := State{Absent: make(map[string]time.Time, len(state.Absent)), Deleted: policy.Within(now, state.Deleted), Charged: maps.Clone(state.Charged)}
 	maps.DeleteFunc(next.Charged, func(_ string, at time.Time) bool { return !slices.ContainsFunc(next.Deleted, at.Equal) })
-	var confirmed []Sighting
 	for _, s := range sightings {
 		since, suspected := state.Absent[s.Key()]
 		switch {
-		case s.Answer == Present || s.Answer == Unclear && !suspected:
+		case s.Answer == Present || s.Answer != Absent && !suspected:
+			if s.Answer == Unclear && s.Silent {
+				verdict.look(now.Add(policy.ConfirmAfter))
+			}
 			continue
 		case !suspected && len(next.Absent) >= maxAbsences:
 			continue
@@ -110,32 +136,22 @@ func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Ve
 			since = s.At
 		}
 		next.Absent[s.Key()] = since
-		twice := s.Answer == Absent && suspected && s.At.Sub(since) >= policy.ConfirmAfter
+		due := s.due(since, policy)
 		switch {
-		case !s.Silent:
-			if s.Ready && twice {
-				verdict.Contradicted++
+		case s.Answer != Absent || s.At.Before(due):
+			if s.Answer != Absent && !due.After(now) { // What is asked about in vain has its turn again.
+				due = now.Add(policy.ConfirmAfter)
 			}
-		case s.Answer == Unclear:
-		case twice && now.Sub(s.SilentSince) >= policy.Silence:
-			confirmed = append(confirmed, s)
+			verdict.look(due)
+		case s.Silent:
+			verdict.Confirmed = append(verdict.Confirmed, s)
 		default:
-			verdict.Waiting = append(verdict.Waiting, s.Node)
+			verdict.Ghosts = append(verdict.Ghosts, s)
 		}
 	}
-	if verdict.Contradicted > policy.Limit(len(sightings)) {
-		verdict.Fault = true
-		return verdict, next
-	}
-	slices.SortFunc(confirmed, func(a, b Sighting) int {
-		if order := next.Absent[a.Key()].Compare(next.Absent[b.Key()]); order != 0 {
-			return order
-		}
-		return strings.Compare(a.Node, b.Node)
+	slices.SortFunc(verdict.Confirmed, func(a, b Sighting) int {
+		return cmp.Or(next.Absent[a.Key()].Compare(next.Absent[b.Key()]), strings.Compare(a.Node, b.Node))
 	})
-	for _, s := range confirmed {
-		verdict.Confirmed = append(verdict.Confirmed, s.Node)
-	}
 	return verdict, next
 }
 
@@ -149,17 +165,25 @@ func (s State) Refund(key string) State {
 	return refunded
 }
 
-// Spend takes as many of the confirmed nodes as the budget lets go now, and counts them, whether or not their deletion succeeds.
-func Spend(now time.Time, confirmed []string, sightings []Sighting, state State, policy Policy) (remove, deferred []string, next State) {
-	n := min(len(confirmed), policy.Left(now, len(sightings), state.Deleted))
+// Spend takes those of the confirmed nodes that may go now: the announced ones, and as many others of so many in all as the budget lets go.
+// It counts the latter, whether or not their deletion succeeds.
+func Spend(now time.Time, confirmed []Sighting, total int, state State, policy Policy) (remove, deferred []Sighting, next State) {
+	left := policy.Left(now, total, state.Deleted)
 	next = State{Absent: state.Absent, Deleted: slices.Clone(state.Deleted), Charged: maps.Clone(state.Charged)}
 	if next.Charged == nil {
 		next.Charged = map[string]time.Time{}
 	}
-	for _, s := range sightings {
-		if slices.Contains(confirmed[:n], s.Node) {
+	for _, s := range confirmed {
+		switch {
+		case s.Announced:
+			remove = append(remove, s)
+		case left == 0:
+			deferred = append(deferred, s)
+		default:
+			left--
+			remove = append(remove, s)
 			next.Deleted, next.Charged[s.Key()] = append(next.Deleted, now), now
 		}
 	}
-	return confirmed[:n], confirmed[n:], next
+	return remove, deferred, next
 }

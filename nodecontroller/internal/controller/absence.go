@@ -1,0 +1,376 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/reconcile"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
+)
+
+const (
+	// recordDeletions is the ConfigMap with the instances that are gone and the deletions of late.
+	recordDeletions = "nodecontroller-deletions"
+	recordFormat    = 1
+	// maxEvents bounds the events that one cause makes in one look.
+	maxEvents = 20
+	// silenceQuiet is how long nodes that go silent are gathered for one question.
+	silenceQuiet = 2 * time.Second
+	// oneCall is how many instances one question is about, and one call of the cloud returns. Questions are filled up to it with other nodes
+	// as witnesses, minWitnesses at least.
+	oneCall, minWitnesses = 100, 3
+)
+
+// suspects are nodes whose instances may be gone and that nobody has asked about yet.
+type suspects struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+// add reports whether there are any.
+func (s *suspects) add(names ...string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.names == nil {
+		s.names = map[string]bool{}
+	}
+	for _, name := range names {
+		s.names[name] = true
+	}
+	return len(s.names) > 0
+}
+
+func (s *suspects) take() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.names
+	s.names = nil
+	if taken == nil {
+		taken = map[string]bool{}
+	}
+	return taken
+}
+
+// suspect has a node looked at within moments, together with others that go silent in that time.
+func (c *Controller) suspect(name string) {
+	c.suspects.add(name)
+	c.sweeps.AddAfter(confirmKey, reconcile.Node, silenceQuiet)
+}
+
+// deletions is what is remembered about nodes without instances, by this leader and those before it.
+type deletions struct {
+	record *kube.Record[lifecycle.State] // nil if nothing is deleted
+	state  lifecycle.State
+	loaded bool
+}
+
+// load reads the record unless it is known.
+func (d *deletions) load(ctx context.Context) error {
+	if d.loaded || d.record == nil {
+		return nil
+	}
+	state, err := d.record.Load(ctx)
+	if err != nil {
+		return err
+	}
+	d.state, d.loaded = state, true
+	return nil
+}
+
+// save writes the record if the state is new. What is there after an error is read again.
+func (d *deletions) save(ctx context.Context, state lifecycle.State) error {
+	if d.record != nil && !state.Equal(d.state) {
+		if err := d.record.Save(ctx, state); err != nil {
+			d.loaded = false
+			return err
+		}
+	}
+	d.state = state
+	return nil
+}
+
+// held is why nodes are kept for now whose instances seem gone.
+type held string
+
+const (
+	heldNothingFound held = "nothing_found" // not one instance was found
+	heldContradicted held = "contradicted"  // the cloud does not know nodes that are ready
+	heldBudget       held = "budget"
+	heldWitness      held = "witness" // something else in the cloud says that the instance is there
+	heldRecord       held = "record"  // the next leader would not know of the deletion
+	heldUnanswered   held = "unanswered"
+)
+
+// allHeld are the values of held.
+func allHeld() []held {
+	return []held{heldNothingFound, heldContradicted, heldBudget, heldWitness, heldRecord, heldUnanswered}
+}
+
+// heldBy gives why a node is kept of whose instance nothing is proven.
+func heldBy(err error) held {
+	switch rpcerr.ReasonOf(err) {
+	case rpcerr.NothingFound:
+		return heldNothingFound
+	case rpcerr.PartialAnswer:
+		return heldContradicted
+	case rpcerr.RegionMismatch, rpcerr.AbsenceContradicted:
+		return heldWitness
+	default:
+		return heldUnanswered
+	}
+}
+
+// answer is what is certain about a node's instance. If nothing is, err is why.
+type answer struct {
+	lifecycle.Answer
+	at  time.Time
+	err error
+}
+
+// confirm finds out which of the nodes that are due have lost their instances, and deletes those that may go.
+func (c *Controller) confirm(ctx context.Context) error {
+	suspects := c.suspects.take()
+	if len(suspects) == 0 && c.deletions.loaded && len(c.deletions.state.Absent) == 0 {
+		return nil
+	}
+	all, err := c.sweepables()
+	if err != nil {
+		return err
+	}
+	err = c.expire(ctx, all, suspects)
+	if err != nil { // They are asked about again.
+		for name := range suspects {
+			c.suspects.add(name)
+		}
+	}
+	c.kept.only(all)
+	c.metrics.expiry(c.kept.count())
+	return err
+}
+
+// expire is confirm for the nodes that there are.
+func (c *Controller) expire(ctx context.Context, all map[string]*corev1.Node, suspects map[string]bool) error {
+	if err := c.deletions.load(ctx); err != nil {
+		c.keepUnrecorded(all, suspects, err)
+		return fmt.Errorf("read what earlier leaders did: %w", err)
+	}
+	policy := c.policy()
+	sightings := sightingsOf(all)
+	for _, name := range c.deletions.state.Due(time.Now(), sightings, policy) {
+		suspects[name] = true
+	}
+	answers := c.ask(ctx, all, suspects)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	now := time.Now()
+	for i, s := range sightings {
+		said := answers[s.Node]
+		sightings[i].Answer, sightings[i].At = said.Answer, said.at
+	}
+	c.reportUnclear(all, answers)
+	verdict, state := lifecycle.Decide(now, sightings, c.deletions.state, policy)
+	state, pending := c.refund(ctx, now, sightings, state)
+	confirmed := verdict.Confirmed
+	if c.cfg.Deletion == nil {
+		confirmed = nil
+	}
+	remove, deferred, state := lifecycle.Spend(now, c.inTurn(confirmed, pending), len(sightings), state, policy)
+	if err := c.deletions.save(ctx, state); err != nil {
+		c.keepUnrecorded(all, suspects, err)
+		return fmt.Errorf("record what the next leader has to know: %w", err)
+	}
+	c.keepForLater(deferred)
+	for _, s := range verdict.Ghosts {
+		c.haunted(ctx, all[s.Node])
+	}
+	next := verdict.Next
+	again := func(at time.Time) {
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	if len(deferred) > 0 {
+		again(now.Add(policy.Refill(now, state.Deleted)))
+	}
+	if len(pending) > 0 {
+		again(now.Add(policy.ConfirmAfter))
+	}
+	for _, s := range remove {
+		if err := c.deleteNode(ctx, s.Node); err != nil {
+			c.log.Warn("node is not deleted", "node", s.Node, "error", err)
+			c.fail(s.Node, eventDeleteFailed, err)
+			if c.failed[s.Node].IsZero() { // Else the next sweep is soon enough.
+				again(now.Add(policy.ConfirmAfter))
+			}
+			c.failed[s.Node] = now
+		}
+	}
+	if !next.IsZero() {
+		c.sweeps.AddAfter(confirmKey, reconcile.Periodic, time.Until(next))
+	}
+	return nil
+}
+
+// policy bounds deletions; where none happen, it says when a node's instance is certain to be gone.
+func (c *Controller) policy() lifecycle.Policy {
+	if c.cfg.Deletion == nil {
+		return lifecycle.Policy{ConfirmAfter: time.Minute}
+	}
+	return *c.cfg.Deletion
+}
+
+// sweepables are the nodes that may lose their instances, but for those that are being deleted and wait for a finalizer.
+func (c *Controller) sweepables() (map[string]*corev1.Node, error) {
+	list, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	all := make(map[string]*corev1.Node, len(list))
+	for _, node := range list {
+		if c.sweepable(node) && node.DeletionTimestamp == nil {
+			all[node.Name] = node
+		}
+	}
+	return all, nil
+}
+
+// sightingsOf is what the nodes themselves say, by name.
+func sightingsOf(all map[string]*corev1.Node) []lifecycle.Sighting {
+	sightings := make([]lifecycle.Sighting, 0, len(all))
+	for _, node := range all {
+		ready, _ := nodes.Condition(node, corev1.NodeReady)
+		sightings = append(sightings, lifecycle.Sighting{
+			Node: node.Name, UID: string(node.UID), Silent: nodes.Silent(node), SilentSince: ready.LastTransitionTime.Time,
+			Announced: nodes.HasTaint(node, nodes.TaintToBeDeleted),
+		})
+	}
+	slices.SortFunc(sightings, func(a, b lifecycle.Sighting) int { return strings.Compare(a.Node, b.Node) })
+	return sightings
+}
+
+// ask finds out about the instances of nodes, and brings those in step that are there.
+func (c *Controller) ask(ctx context.Context, all map[string]*corev1.Node, names map[string]bool) map[string]answer {
+	var asked []*corev1.Node
+	for name := range names {
+		if node := all[name]; node != nil {
+			asked = append(asked, node)
+		}
+	}
+	slices.SortFunc(asked, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	answers := make(map[string]answer, len(asked))
+	for part := range slices.Chunk(asked, oneCall) {
+		request := &ecsv1.ConfirmAbsentRequest{RegionId: c.cfg.Region, WitnessIds: c.witnesses(all, names, max(minWitnesses, oneCall-len(part)))}
+		for _, node := range part {
+			id, _ := c.ours(node)
+			request.InstanceIds = append(request.InstanceIds, id.InstanceID)
+		}
+		at := time.Now()
+		results, err := c.askAbout(ctx, request)
+		instances := make([]*ecsv1.InstanceResult, len(part))
+		for i, node := range part {
+			said := answer{lifecycle.Unclear, at, err}
+			if err == nil {
+				said = answer{at: at}
+				said.Answer, said.err = answerOf(results[i])
+				instances[i] = &ecsv1.InstanceResult{Instance: results[i].GetInstance()}
+			}
+			answers[node.Name] = said
+		}
+		c.sync(ctx, part, instances)
+	}
+	return answers
+}
+
+// askAbout asks one question.
+func (c *Controller) askAbout(ctx context.Context, request *ecsv1.ConfirmAbsentRequest) ([]*ecsv1.ConfirmAbsentResult, error) {
+	ctx, cancel := context.WithTimeout(gateway.WithPriority(ctx, gateway.Deletion), answerTimeout)
+	defer cancel()
+	response, err := c.cfg.Gateway.Instances.ConfirmAbsent(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if len(response.GetResults()) != len(request.GetInstanceIds()) {
+		return nil, errors.New("the gateway answered with another number of results than instances")
+	}
+	return response.GetResults(), nil
+}
+
+// answerOf gives what a result says about an instance. If it says nothing, the error is why.
+func answerOf(result *ecsv1.ConfirmAbsentResult) (lifecycle.Answer, error) {
+	switch result.GetPresence() {
+	case ecsv1.Presence_PRESENCE_PRESENT:
+		return lifecycle.Present, nil
+	case ecsv1.Presence_PRESENCE_ABSENT:
+		return lifecycle.Absent, nil
+	case ecsv1.Presence_PRESENCE_UNCLEAR, ecsv1.Presence_PRESENCE_UNSPECIFIED:
+	}
+	return lifecycle.Unclear, cmp.Or(rpcerr.FromItem(result.GetError()), errors.New("gateway gave no reason"))
+}
+
+// witnesses are the instances of at most so many nodes that have to be there: their kubelets report, and nobody has announced their end. Without
+// any that report, others take their part that are not asked about.
+func (c *Controller) witnesses(all map[string]*corev1.Node, asked map[string]bool, most int) []string {
+	var reporting, others []string
+	for name, node := range all {
+		id, _ := c.ours(node)
+		switch {
+		case nodes.HasTaint(node, nodes.TaintToBeDeleted) || nodes.InstanceAbsent(node):
+		case nodes.Ready(node) == corev1.ConditionTrue:
+			reporting = append(reporting, id.InstanceID)
+		case !asked[name]:
+			others = append(others, id.InstanceID)
+		}
+	}
+	if len(reporting) == 0 {
+		reporting = others
+	}
+	slices.Sort(reporting)
+	return reporting[:min(len(reporting), most)]
+}
+
+// refund takes back what was counted for deletions that failed, or whose leader died before: a live read finds their nodes there still. It gives
+// the names of the other nodes that were counted, of which that is not certain yet: a request without an answer may be under way for a while.
+func (c *Controller) refund(ctx context.Context, now time.Time, sightings []lifecycle.Sighting, state lifecycle.State) (lifecycle.State, map[string]bool) {
+	pending := map[string]bool{}
+	for _, s := range sightings {
+		switch at, counted := state.Charged[s.Key()]; {
+		case !counted:
+		case now.Sub(at) >= c.policy().ConfirmAfter && c.isThere(ctx, s):
+			state = state.Refund(s.Key())
+		default:
+			pending[s.Node] = true
+		}
+	}
+	return state, pending
+}
+
+// inTurn orders the nodes that may be deleted, without those whose deletion is pending. Those whose deletion failed come last, and of them those
+// whose failure is the longest ago come first, so that nodes which can't be deleted keep no others.
+func (c *Controller) inTurn(confirmed []lifecycle.Sighting, pending map[string]bool) []lifecycle.Sighting {
+	failed := map[string]time.Time{}
+	for _, s := range confirmed {
+		if at, known := c.failed[s.Node]; known {
+			failed[s.Node] = at
+		}
+	}
+	c.failed = failed
+	confirmed = slices.DeleteFunc(confirmed, func(s lifecycle.Sighting) bool { return pending[s.Node] })
+	slices.SortStableFunc(confirmed, func(a, b lifecycle.Sighting) int { return failed[a.Node].Compare(failed[b.Node]) })
+	return confirmed
+}
