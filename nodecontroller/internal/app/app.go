@@ -10,7 +10,7 @@ import (
 
 	"alicloud-controllers.dev/nodecontroller/internal/config"
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // Name of the process, and of the component that its events come from.
@@ -39,7 +39,7 @@ func controllerConfig(cfg config.Config, deps replica.Dependencies) controller.C
 	return controller.Config{
 		Dependencies: deps,
 		Region:       cfg.Region, VPCID: cfg.VPCID, ClusterTag: cfg.ClusterTag,
-		Options: initialize.Options{
+		Options: nodestate.Options{
 			CloudRoutes: cfg.ConfigureCloudRoutes, IPv6: cfg.IPv6, ShutdownTaint: cfg.ShutdownTaint,
 		},
 		DisableSourceDestCheck: cfg.DisableSourceDestCheck,

@@ -30,8 +30,8 @@ import (
 	"alicloud-controllers.dev/services/replica"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // sweepTimeout bounds one sweep; with thousands of changed nodes it is the API server that takes the time.
@@ -45,7 +45,7 @@ type Config struct {
 	VPCID  string
 	// ClusterTag is the key of the tag that the cluster's instances carry.
 	ClusterTag string
-	Options    initialize.Options
+	Options    nodestate.Options
 	// DisableSourceDestCheck lets instances forward the packets of pods, where Options.CloudRoutes is set.
 	DisableSourceDestCheck bool
 	// SyncInterval is the time between sweeps.

@@ -10,7 +10,7 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/nodes"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // haunted marks and reports a node whose instance is gone though its kubelet reports. A machine that is made anew under its name adopts the
@@ -19,8 +19,8 @@ func (c *Controller) haunted(ctx context.Context, node *corev1.Node) {
 	id, _ := c.ours(node)
 	if !nodes.InstanceAbsent(node) {
 		c.log.Warn("the instance of a node is gone, and its kubelet reports", "node", node.Name, "instance", id.InstanceID)
-		if _, err := c.write(ctx, node, func(node *corev1.Node) (initialize.Change, error) {
-			return initialize.Haunted(node, id.InstanceID), nil
+		if _, err := c.write(ctx, node, func(node *corev1.Node) (nodestate.Change, error) {
+			return nodestate.Haunted(node, id.InstanceID), nil
 		}); err != nil {
 			c.log.Warn("node is not marked", "node", node.Name, "error", err)
 		}

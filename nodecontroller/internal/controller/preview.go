@@ -14,7 +14,7 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // Preview is what the controller would do about the nodes of a cluster.
@@ -146,7 +146,7 @@ func (c *Controller) previewChange(about *NodePreview, node *corev1.Node, instan
 }
 
 // describe gives the parts of a change for people, in a fixed order.
-func describe(change initialize.Change) []string {
+func describe(change nodestate.Change) []string {
 	var parts []string
 	if change.ProviderID != "" {
 		parts = append(parts, "set provider ID "+change.ProviderID)

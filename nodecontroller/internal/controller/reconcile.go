@@ -15,7 +15,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // labelLingjun marks nodes that are Lingjun machines and no ECS instances.
@@ -34,17 +34,17 @@ func (c *Controller) reconcileNode(ctx context.Context, name string) error {
 	case nodes.IsVirtual(node):
 		return nil
 	case nodes.IsUninitialized(node):
-		return c.initialise(ctx, node)
+		return c.initialize(ctx, node)
 	default:
 		return c.lookAtShutdown(ctx, node)
 	}
 }
 
-// initialise brings one tainted node into service, or as far as it can come before its network interface is changed.
-func (c *Controller) initialise(ctx context.Context, node *corev1.Node) error {
+// initialize brings one tainted node into service, or as far as it can come before its network interface is changed.
+func (c *Controller) initialize(ctx context.Context, node *corev1.Node) error {
 	start := time.Now()
 	defer func() { c.metrics.observe(verbReconcile, start) }()
-	return c.attempted(ctx, node, c.initialiseNode(ctx, node))
+	return c.attempted(ctx, node, c.initializeNode(ctx, node))
 }
 
 // attempted records an event if an attempt failed, and gives the error as it is. Neither being asked to wait nor another client that
@@ -59,7 +59,7 @@ func (c *Controller) attempted(ctx context.Context, node *corev1.Node, err error
 	return err
 }
 
-func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) error {
+func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) error {
 	start := time.Now()
 	id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
 	switch {
@@ -107,27 +107,27 @@ func (c *Controller) providerIDProblem(providerID string) string {
 		nodes.ID{Region: c.cfg.Region, InstanceID: id.InstanceID}, nodes.LabelExclude)
 }
 
-// agree decides as initialize does, by one state of the instance.
+// agree decides as nodestate does, by one state of the instance.
 func (c *Controller) agree(instance *ecsv1.Instance) decision {
-	return func(node *corev1.Node) (initialize.Change, error) {
-		return initialize.Decide(node, instance, c.cfg.Options)
+	return func(node *corev1.Node) (nodestate.Change, error) {
+		return nodestate.Decide(node, instance, c.cfg.Options)
 	}
 }
 
 // keepTaint is agree for a node that must not run pods yet.
 func (c *Controller) keepTaint(instance *ecsv1.Instance) decision {
-	return func(node *corev1.Node) (initialize.Change, error) {
-		change, err := initialize.Decide(node, instance, c.cfg.Options)
+	return func(node *corev1.Node) (nodestate.Change, error) {
+		change, err := nodestate.Decide(node, instance, c.cfg.Options)
 		return change.Tainted(), err
 	}
 }
 
 // letIn only takes the taint of an uninitialised node off.
-func letIn(node *corev1.Node) (initialize.Change, error) {
+func letIn(node *corev1.Node) (nodestate.Change, error) {
 	if !nodes.IsUninitialized(node) {
-		return initialize.Change{}, nil
+		return nodestate.Change{}, nil
 	}
-	return initialize.Change{Untaint: []string{nodes.TaintUninitialized}}, nil
+	return nodestate.Change{Untaint: []string{nodes.TaintUninitialized}}, nil
 }
 
 // instanceOf finds the instance of a node: by its id, or by its address if it has no provider ID.

@@ -13,7 +13,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // stoppingDelay is when to look again at an instance that is about to stop.
@@ -23,7 +23,7 @@ const stoppingDelay = 30 * time.Second
 // The sweep does the same; this is the quick way, for nodes of which something says that the answer may have changed.
 func (c *Controller) lookAtShutdown(ctx context.Context, node *corev1.Node) error {
 	id, ours := c.ours(node)
-	if !ours || !initialize.MayBeShutDown(node, c.cfg.Options) {
+	if !ours || !nodestate.MayBeShutDown(node, c.cfg.Options) {
 		return nil
 	}
 	resp, err := c.cfg.Gateway.Instances.GetInstance(ctx, &ecsv1.GetInstanceRequest{InstanceId: id.InstanceID})
@@ -33,7 +33,7 @@ func (c *Controller) lookAtShutdown(ctx context.Context, node *corev1.Node) erro
 	if err != nil {
 		return fmt.Errorf("get instance %s: %w", id.InstanceID, err)
 	}
-	if initialize.Stopping(resp.GetInstance()) {
+	if nodestate.Stopping(resp.GetInstance()) {
 		c.init.AddAfter(node.Name, reconcile.Node, stoppingDelay)
 	}
 	_, err = c.write(ctx, node, c.agree(resp.GetInstance()))
@@ -41,7 +41,7 @@ func (c *Controller) lookAtShutdown(ctx context.Context, node *corev1.Node) erro
 }
 
 // reportShutdown reports that the taint of a stopped instance has come or gone.
-func (c *Controller) reportShutdown(node *corev1.Node, change initialize.Change) {
+func (c *Controller) reportShutdown(node *corev1.Node, change nodestate.Change) {
 	isShutdown := func(t corev1.Taint) bool { return t.Key == nodes.TaintShutdown }
 	switch {
 	case slices.ContainsFunc(change.Taint, isShutdown):

@@ -19,7 +19,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 const (
@@ -191,7 +191,7 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 		if instance == nil || nodes.IsUninitialized(node) {
 			continue
 		}
-		if initialize.Stopping(instance) && initialize.MayBeShutDown(node, c.cfg.Options) {
+		if nodestate.Stopping(instance) && nodestate.MayBeShutDown(node, c.cfg.Options) {
 			c.init.AddAfter(node.Name, reconcile.Node, stoppingDelay)
 		}
 		decide := c.agree(instance)

@@ -7,7 +7,7 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 func (c *Controller) nodeAdded(object any) {
@@ -24,11 +24,11 @@ func (c *Controller) nodeUpdated(before, after any) {
 	if !isOld || !isNode || !c.leading.Load() {
 		return
 	}
-	if initialize.MayBeAnother(old, node) && c.sweepable(node) {
+	if nodestate.MayBeAnother(old, node) && c.sweepable(node) {
 		c.suspect(node.Name) // What is found out about the instance is written then, too.
 		return
 	}
-	if !initialize.Matters(old, node, c.cfg.Options) {
+	if !nodestate.Matters(old, node, c.cfg.Options) {
 		return
 	}
 	if nodes.IsUninitialized(node) {

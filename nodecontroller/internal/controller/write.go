@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // decision is what to write to a node, as far as that is known beforehand.
-type decision func(node *corev1.Node) (initialize.Change, error)
+type decision func(node *corev1.Node) (nodestate.Change, error)
 
 // write decides about a node and carries the change out, with one patch per subresource at most. The status comes first: when
 // the taint of an uninitialised node goes, the condition that keeps pods away has to be there. It gives the node as it is then, which
@@ -52,7 +52,7 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, decide decisi
 			return again
 		}
 		if fresh.UID != node.UID {
-			change = initialize.Change{} // Made anew, maybe for another instance: it is a key of its own.
+			change = nodestate.Change{} // Made anew, maybe for another instance: it is a key of its own.
 			return nil
 		}
 		node = fresh

@@ -59,7 +59,9 @@ func TestRangesOfTheCloudAreRefused(t *testing.T) {
 func TestRoutesThatNobodyClaims(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
-	edit := func(cfg *controller.Config) { cfg.Registerer, cfg.Orphans.Grace = registry, 2*time.Minute+30*time.Second }
+	edit := func(cfg *controller.Config) {
+		cfg.Registerer, cfg.Orphans.Grace = registry, 2*time.Minute+30*time.Second
+	}
 	prepare := func(w *world) {
 		for i := 10; i < 15; i++ { // Their instances live: three may go at once.
 			w.instance(makeNode(i))

@@ -74,7 +74,7 @@ func TestDecide(t *testing.T) {
 		{name: "in the way, its Node was deleted before our eyes", orphans: all(blocking(aged(1, 0, orphan.Living, true), false)), claimed: 9, want: []byte{1}},
 		{name: "in the way, its Node has another range", orphans: all(blocking(aged(1, 0, orphan.Unclear, false), true)), claimed: 9, want: []byte{1}},
 		{
-			name: "with a second fact the budget is no matter",
+			name:    "with a second fact the budget is no matter",
 			orphans: all(blocking(aged(1, 0, orphan.Unclear, false), true), aged(2, 0, orphan.Living, true), aged(3, 2*time.Minute, orphan.Gone, false)),
 			claimed: 9, deleted: ago(9*time.Minute, 5*time.Minute, time.Minute), want: []byte{1, 3, 2},
 		},

@@ -1,4 +1,4 @@
-package initialize_test
+package nodestate_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 
 	"alicloud-controllers.dev/services/nodes"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // ready sets the condition Ready.
@@ -55,9 +55,9 @@ func TestShutdownTaint(t *testing.T) {
 			if tt.tainted {
 				shutDown(node)
 			}
-			cloud, opts := instance(), initialize.Options{ShutdownTaint: !tt.off}
+			cloud, opts := instance(), nodestate.Options{ShutdownTaint: !tt.off}
 			cloud.Status = tt.instance
-			change, err := initialize.Decide(node, cloud, opts)
+			change, err := nodestate.Decide(node, cloud, opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestShutdownTaint(t *testing.T) {
 			if diff := cmp.Diff(want, after.Spec.Taints); diff != "" {
 				t.Errorf("taints (-want +got):\n%s", diff)
 			}
-			if again, err := initialize.Decide(after, cloud, opts); err != nil || !again.Empty() {
+			if again, err := nodestate.Decide(after, cloud, opts); err != nil || !again.Empty() {
 				t.Errorf("after that comes %+v, %v", again, err)
 			}
 		})
@@ -84,7 +84,7 @@ func TestStopping(t *testing.T) {
 	for status, want := range map[string]bool{"Stopping": true, "Stopped": false, "Running": false, "": false} {
 		cloud := instance()
 		cloud.Status = status
-		if got := initialize.Stopping(cloud); got != want {
+		if got := nodestate.Stopping(cloud); got != want {
 			t.Errorf("%q: %t", status, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package initialize
+package nodestate
 
 import (
 	corev1 "k8s.io/api/core/v1"

@@ -1,4 +1,4 @@
-package initialize_test
+package nodestate_test
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/nodes"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 func instance() *ecsv1.Instance {
@@ -78,57 +78,57 @@ func TestDecide(t *testing.T) {
 	keptOff := []corev1.Taint{{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule}}
 	addressList := done().Status.Addresses
 	managed := new("node.alibabacloud.com/instance-charge-type,node.alibabacloud.com/spot-strategy,node.alibabacloud.com/nodepool-id")
-	routes := initialize.Options{CloudRoutes: true}
+	routes := nodestate.Options{CloudRoutes: true}
 	tests := []struct {
 		name string
 		node *corev1.Node
-		opts initialize.Options
-		want initialize.Change
+		opts nodestate.Options
+		want nodestate.Change
 	}{
-		{name: "fresh", node: fresh(), opts: routes, want: initialize.Change{
+		{name: "fresh", node: fresh(), opts: routes, want: nodestate.Change{
 			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
 			Taint: keptOff,
 		}},
-		{name: "fresh, without cloud routes", node: fresh(), want: initialize.Change{
+		{name: "fresh, without cloud routes", node: fresh(), want: nodestate.Change{
 			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
 		}},
-		{name: "fresh, the route was quicker", node: fresh(network(corev1.ConditionFalse, "RouteCreated")), opts: routes, want: initialize.Change{
+		{name: "fresh, the route was quicker", node: fresh(network(corev1.ConditionFalse, "RouteCreated")), opts: routes, want: nodestate.Change{
 			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
 		}},
-		{name: "fresh, excluded", node: fresh(func(n *corev1.Node) { n.Labels[nodes.LabelExclude] = "" }), opts: routes, want: initialize.Change{
+		{name: "fresh, excluded", node: fresh(func(n *corev1.Node) { n.Labels[nodes.LabelExclude] = "" }), opts: routes, want: nodestate.Change{
 			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
 		}},
-		{name: "fresh, without provider id", node: fresh(func(n *corev1.Node) { n.Spec.ProviderID = "" }), opts: routes, want: initialize.Change{
+		{name: "fresh, without provider id", node: fresh(func(n *corev1.Node) { n.Spec.ProviderID = "" }), opts: routes, want: nodestate.Change{
 			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed, ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintUninitialized},
 			Taint: keptOff,
 		}},
-		{name: "fresh, its network is unknown", node: fresh(network(corev1.ConditionUnknown, "NodeStatusUnknown")), opts: routes, want: initialize.Change{
+		{name: "fresh, its network is unknown", node: fresh(network(corev1.ConditionUnknown, "NodeStatusUnknown")), opts: routes, want: nodestate.Change{
 			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
 			Taint: keptOff,
 		}},
-		{name: "fresh, known to be without a network", node: fresh(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes, want: initialize.Change{
+		{name: "fresh, known to be without a network", node: fresh(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes, want: nodestate.Change{
 			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
 			Taint: keptOff,
 		}},
-		{name: "has everything", node: done(), opts: routes, want: initialize.Change{}},
-		{name: "has everything and no route", node: done(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes, want: initialize.Change{}},
+		{name: "has everything", node: done(), opts: routes, want: nodestate.Change{}},
+		{name: "has everything and no route", node: done(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes, want: nodestate.Change{}},
 		{name: "label edited", node: done(func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "x" }), opts: routes,
-			want: initialize.Change{Labels: map[string]string{"topology.kubernetes.io/zone": "cn-hangzhou-h"}}},
+			want: nodestate.Change{Labels: map[string]string{"topology.kubernetes.io/zone": "cn-hangzhou-h"}}},
 		{name: "address changed", node: done(func(n *corev1.Node) { n.Status.Addresses[0].Address = "192.168.0.9" }), opts: routes,
-			want: initialize.Change{Addresses: addressList, AddressesDiffer: true}},
+			want: nodestate.Change{Addresses: addressList, AddressesDiffer: true}},
 		// With configure-cloud-routes=false nothing ever cleared the condition in the existing CCM.
-		{name: "routes were switched off", node: done(network(corev1.ConditionTrue, "NoRouteCreated")), want: initialize.Change{
+		{name: "routes were switched off", node: done(network(corev1.ConditionTrue, "NoRouteCreated")), want: nodestate.Change{
 			Condition: &corev1.NodeCondition{
 				Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: "CloudRoutesOff",
 				Message: "Cloud routes are not configured, the network plugin connects the pods",
 			},
 		}},
-		{name: "no network for another reason", node: done(network(corev1.ConditionTrue, "CalicoIsDown")), want: initialize.Change{}},
+		{name: "no network for another reason", node: done(network(corev1.ConditionTrue, "CalicoIsDown")), want: nodestate.Change{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := initialize.Decide(tt.node, instance(), tt.opts)
+			got, err := nodestate.Decide(tt.node, instance(), tt.opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func TestDecideKeepsWhatTheCloudDoesNotReturn(t *testing.T) {
 		"no address": {}, "public address only": {PublicIps: []string{"47.0.0.1"}}, "EIP only": {Eip: "47.0.0.2"},
 	} {
 		partial.InstanceId, partial.RegionId = "i-1", "cn-hangzhou"
-		got, err := initialize.Decide(done(), partial, initialize.Options{})
+		got, err := nodestate.Decide(done(), partial, nodestate.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ func TestPublicNodeIP(t *testing.T) {
 	node := done(func(n *corev1.Node) { n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "47.0.0.1"} })
 	public := instance()
 	public.PublicIps = []string{"47.0.0.1"}
-	got, err := initialize.Decide(node, public, initialize.Options{})
+	got, err := nodestate.Decide(node, public, nodestate.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestPublicNodeIP(t *testing.T) {
 func TestWrongNodeIPStopsTheInitialisation(t *testing.T) {
 	t.Parallel()
 	node := fresh(func(n *corev1.Node) { n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "1.2.3.4"} })
-	if _, err := initialize.Decide(node, instance(), initialize.Options{}); err == nil {
+	if _, err := nodestate.Decide(node, instance(), nodestate.Options{}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -187,10 +187,10 @@ func TestUnknownRegionStopsTheInitialisation(t *testing.T) {
 	t.Parallel()
 	node, noRegion := fresh(func(n *corev1.Node) { n.Spec.ProviderID = "" }), instance()
 	noRegion.RegionId = ""
-	if _, err := initialize.Decide(node, noRegion, initialize.Options{}); err == nil || !strings.Contains(err.Error(), "i-1") {
+	if _, err := nodestate.Decide(node, noRegion, nodestate.Options{}); err == nil || !strings.Contains(err.Error(), "i-1") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := initialize.Decide(fresh(), noRegion, initialize.Options{}); err != nil {
+	if _, err := nodestate.Decide(fresh(), noRegion, nodestate.Options{}); err != nil {
 		t.Errorf("a node with a provider id needs no region: %v", err)
 	}
 }
@@ -198,8 +198,8 @@ func TestUnknownRegionStopsTheInitialisation(t *testing.T) {
 // TestTainted: a node that has to wait keeps its taint, and everything else is written.
 func TestTainted(t *testing.T) {
 	t.Parallel()
-	change := initialize.Change{ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintShutdown, nodes.TaintUninitialized}}
-	want := initialize.Change{ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintShutdown}}
+	change := nodestate.Change{ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintShutdown, nodes.TaintUninitialized}}
+	want := nodestate.Change{ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintShutdown}}
 	if diff := cmp.Diff(want, change.Tainted()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -213,19 +213,19 @@ func TestObjectPatchSaysNoMore(t *testing.T) {
 	t.Parallel()
 	type fields = map[string]any
 	for name, tt := range map[string]struct {
-		change initialize.Change
+		change nodestate.Change
 		want   fields
 	}{
-		"nothing":        {initialize.Change{}, fields{}},
-		"status":         {initialize.Change{AddressesDiffer: true, Condition: &corev1.NodeCondition{}}, fields{}},
-		"label":          {initialize.Change{Labels: map[string]string{"a": "b"}}, fields{"metadata": fields{"labels": fields{"a": "b"}}}},
-		"label to go":    {initialize.Change{Unlabel: []string{"a"}}, fields{"metadata": fields{"labels": fields{"a": nil}}}},
-		"one of each":    {initialize.Change{Labels: map[string]string{"a": "b"}, Unlabel: []string{"c"}}, fields{"metadata": fields{"labels": fields{"a": "b", "c": nil}}}},
-		"labels of ours": {initialize.Change{Managed: new("a")}, fields{"metadata": fields{"annotations": fields{nodes.AnnotationCloudLabels: "a"}}}},
-		"none of ours":   {initialize.Change{Managed: new("")}, fields{"metadata": fields{"annotations": fields{nodes.AnnotationCloudLabels: nil}}}},
-		"provider id":    {initialize.Change{ProviderID: "cn-hangzhou.i-1"}, fields{"spec": fields{"providerID": "cn-hangzhou.i-1"}}},
+		"nothing":        {nodestate.Change{}, fields{}},
+		"status":         {nodestate.Change{AddressesDiffer: true, Condition: &corev1.NodeCondition{}}, fields{}},
+		"label":          {nodestate.Change{Labels: map[string]string{"a": "b"}}, fields{"metadata": fields{"labels": fields{"a": "b"}}}},
+		"label to go":    {nodestate.Change{Unlabel: []string{"a"}}, fields{"metadata": fields{"labels": fields{"a": nil}}}},
+		"one of each":    {nodestate.Change{Labels: map[string]string{"a": "b"}, Unlabel: []string{"c"}}, fields{"metadata": fields{"labels": fields{"a": "b", "c": nil}}}},
+		"labels of ours": {nodestate.Change{Managed: new("a")}, fields{"metadata": fields{"annotations": fields{nodes.AnnotationCloudLabels: "a"}}}},
+		"none of ours":   {nodestate.Change{Managed: new("")}, fields{"metadata": fields{"annotations": fields{nodes.AnnotationCloudLabels: nil}}}},
+		"provider id":    {nodestate.Change{ProviderID: "cn-hangzhou.i-1"}, fields{"spec": fields{"providerID": "cn-hangzhou.i-1"}}},
 		"taint": {
-			initialize.Change{Untaint: []string{nodes.TaintUninitialized}},
+			nodestate.Change{Untaint: []string{nodes.TaintUninitialized}},
 			fields{"metadata": fields{"resourceVersion": "7"}, "spec": fields{"taints": fresh().Spec.Taints[1:]}},
 		},
 	} {
@@ -242,12 +242,12 @@ func TestStatusPatchSaysNoMore(t *testing.T) {
 	address := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "192.168.0.1"}
 	dated := corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, LastHeartbeatTime: now, LastTransitionTime: now}
 	for name, tt := range map[string]struct {
-		change initialize.Change
+		change nodestate.Change
 		want   map[string]any
 	}{
-		"nothing":   {initialize.Change{Labels: map[string]string{"a": "b"}, Addresses: []corev1.NodeAddress{address}}, map[string]any{}},
-		"addresses": {initialize.Change{Addresses: []corev1.NodeAddress{address}, AddressesDiffer: true}, map[string]any{"addresses": []any{address, map[string]any{"$patch": "replace"}}}},
-		"condition": {initialize.Change{Condition: &corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable}}, map[string]any{"conditions": []corev1.NodeCondition{dated}}},
+		"nothing":   {nodestate.Change{Labels: map[string]string{"a": "b"}, Addresses: []corev1.NodeAddress{address}}, map[string]any{}},
+		"addresses": {nodestate.Change{Addresses: []corev1.NodeAddress{address}, AddressesDiffer: true}, map[string]any{"addresses": []any{address, map[string]any{"$patch": "replace"}}}},
+		"condition": {nodestate.Change{Condition: &corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable}}, map[string]any{"conditions": []corev1.NodeCondition{dated}}},
 	} {
 		if diff := cmp.Diff(map[string]any{"status": tt.want}, tt.change.StatusPatch(now)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -299,9 +299,9 @@ func TestPatchesLeaveNothingToDo(t *testing.T) {
 		cloud := instance()
 		cloud.PublicIps = rapid.SliceOfN(rapid.SampledFrom([]string{"1.1.1.1", "1.1.1.2"}), 0, 3).Draw(t, "public")
 		cloud.PrivateIps = rapid.SliceOfN(rapid.SampledFrom([]string{"192.168.0.1", "192.168.0.2"}), 1, 3).Draw(t, "private")
-		opts := initialize.Options{CloudRoutes: rapid.Bool().Draw(t, "routes")}
+		opts := nodestate.Options{CloudRoutes: rapid.Bool().Draw(t, "routes")}
 
-		change, err := initialize.Decide(node, cloud, opts)
+		change, err := nodestate.Decide(node, cloud, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +313,7 @@ func TestPatchesLeaveNothingToDo(t *testing.T) {
 			t.Fatalf("the taint may go before the condition is there: %+v", after.Status.Conditions)
 		}
 		after = patched(t, after, change.ObjectPatch(after))
-		again, err := initialize.Decide(after, cloud, opts)
+		again, err := nodestate.Decide(after, cloud, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,7 +333,7 @@ func TestPatchesLeaveNothingToDo(t *testing.T) {
 
 func TestUntaintingHoldsForTheVersionReadOnly(t *testing.T) {
 	t.Parallel()
-	patch := initialize.Change{Untaint: []string{nodes.TaintUninitialized}}.ObjectPatch(fresh())
+	patch := nodestate.Change{Untaint: []string{nodes.TaintUninitialized}}.ObjectPatch(fresh())
 	if got := patch["metadata"].(map[string]any)["resourceVersion"]; got != "7" { //nolint:forcetypeassert // A failure of the test.
 		t.Errorf("resource version %v, want 7", got)
 	}
@@ -342,12 +342,12 @@ func TestUntaintingHoldsForTheVersionReadOnly(t *testing.T) {
 func TestMatters(t *testing.T) {
 	t.Parallel()
 	addresses := func(n *corev1.Node) { n.Status.Addresses = nil }
-	on := initialize.Options{ShutdownTaint: true}
+	on := nodestate.Options{ShutdownTaint: true}
 	tests := []struct {
 		name   string
 		before *corev1.Node
 		edit   func(*corev1.Node)
-		opts   initialize.Options
+		opts   nodestate.Options
 		want   bool
 	}{
 		{name: "heartbeat", before: fresh(), edit: func(n *corev1.Node) { n.ResourceVersion = "8" }},
@@ -372,7 +372,7 @@ func TestMatters(t *testing.T) {
 			t.Parallel()
 			after := tt.before.DeepCopy()
 			tt.edit(after)
-			if got := initialize.Matters(tt.before, after, tt.opts); got != tt.want {
+			if got := nodestate.Matters(tt.before, after, tt.opts); got != tt.want {
 				t.Errorf("Matters = %v, want %v", got, tt.want)
 			}
 		})
@@ -392,23 +392,23 @@ func TestLabelsThatTheCloudNoLongerHas(t *testing.T) {
 		name string
 		node *corev1.Node
 		edit func(*ecsv1.Instance)
-		want initialize.Change
+		want nodestate.Change
 	}{
-		{"the tag is gone", done(setByUs(pool)), noPool, initialize.Change{Unlabel: []string{pool}, Managed: new("")}},
-		{"one of two", done(setByUs(spot + "," + pool)), noPool, initialize.Change{Unlabel: []string{pool}, Managed: new(spot)}},
-		{"not set by us", done(), noPool, initialize.Change{}},
-		{"still there", done(setByUs(pool)), func(*ecsv1.Instance) {}, initialize.Change{}},
-		{"an incomplete answer", done(setByUs(pool)), func(i *ecsv1.Instance) { i.Tags, i.ZoneId = nil, "" }, initialize.Change{}},
-		{"taken off by somebody", done(setByUs(pool), func(n *corev1.Node) { delete(n.Labels, pool) }), noPool, initialize.Change{Managed: new("")}},
-		{"another label is claimed to be ours", done(setByUs("kubernetes.io/hostname")), noPool, initialize.Change{}},
-		{"another value", done(setByUs(pool)), func(i *ecsv1.Instance) { i.GetTags()[0].Value = "np-2" }, initialize.Change{Labels: map[string]string{pool: "np-2"}}},
+		{"the tag is gone", done(setByUs(pool)), noPool, nodestate.Change{Unlabel: []string{pool}, Managed: new("")}},
+		{"one of two", done(setByUs(spot + "," + pool)), noPool, nodestate.Change{Unlabel: []string{pool}, Managed: new(spot)}},
+		{"not set by us", done(), noPool, nodestate.Change{}},
+		{"still there", done(setByUs(pool)), func(*ecsv1.Instance) {}, nodestate.Change{}},
+		{"an incomplete answer", done(setByUs(pool)), func(i *ecsv1.Instance) { i.Tags, i.ZoneId = nil, "" }, nodestate.Change{}},
+		{"taken off by somebody", done(setByUs(pool), func(n *corev1.Node) { delete(n.Labels, pool) }), noPool, nodestate.Change{Managed: new("")}},
+		{"another label is claimed to be ours", done(setByUs("kubernetes.io/hostname")), noPool, nodestate.Change{}},
+		{"another value", done(setByUs(pool)), func(i *ecsv1.Instance) { i.GetTags()[0].Value = "np-2" }, nodestate.Change{Labels: map[string]string{pool: "np-2"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			of := instance()
 			tt.edit(of)
-			got, err := initialize.Decide(tt.node, of, initialize.Options{})
+			got, err := nodestate.Decide(tt.node, of, nodestate.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -423,7 +423,7 @@ func TestLabelsThatTheCloudNoLongerHas(t *testing.T) {
 func TestTaintIsNotAddedTwice(t *testing.T) {
 	taint := corev1.Taint{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule}
 	node := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: nodes.TaintUninitialized}, taint}}}
-	change := initialize.Change{Untaint: []string{nodes.TaintUninitialized}, Taint: []corev1.Taint{taint}}
+	change := nodestate.Change{Untaint: []string{nodes.TaintUninitialized}, Taint: []corev1.Taint{taint}}
 	if diff := cmp.Diff(map[string]any{"taints": []corev1.Taint{taint}}, change.ObjectPatch(node)["spec"]); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
