@@ -42,7 +42,7 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, cfg); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
-	policy := &lifecycle.Policy{ConfirmAfter: time.Minute, Silence: time.Minute, Policy: budget.Policy{Window: 10 * time.Minute, Minimum: 3, Percent: 5}}
+	policy := &lifecycle.Policy{ConfirmAfter: time.Minute, Silence: time.Minute, Policy: budget.Policy{Window: 10 * time.Minute, Minimum: 3, Percent: 25}}
 	if diff := cmp.Diff(policy, cfg.Deletion.Policy()); diff != "" {
 		t.Errorf("deletion (-want +got):\n%s", diff)
 	}
