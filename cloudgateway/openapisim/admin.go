@@ -90,6 +90,14 @@ func (s *Simulator) adminHandler() http.Handler {
 		_, _ = w.Write(s.CA()) // an error is that the client is gone
 	})
 	mux.HandleFunc("GET /admin/dataplane", s.getTraffic)
+	mux.HandleFunc("POST /admin/reset", func(w http.ResponseWriter, _ *http.Request) {
+		if err := s.Reset(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("/at/", s.serveAt)
 	mux.Handle("/console", s.console)
 	mux.Handle("/console/", s.console)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console", http.StatusFound))

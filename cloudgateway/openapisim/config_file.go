@@ -17,6 +17,8 @@ type File struct {
 	Role            string       `json:"role"`
 	SessionDuration api.Duration `json:"sessionDuration"` // life of keys from the metadata service
 	AccessKeys      []AccessKey  `json:"accessKeys"`
+	Regions         []string     `json:"regions"`  // further ones
+	Accounts        []Account    `json:"accounts"` // further ones
 
 	Listen map[string]string `json:"listen"` // addresses by endpoint, as the flags of the same names
 
@@ -58,6 +60,7 @@ func (f *File) Apply(cfg *Config) {
 	if len(f.AccessKeys) > 0 {
 		cfg.AccessKeys = f.AccessKeys
 	}
+	cfg.Regions, cfg.Accounts = append(cfg.Regions, f.Regions...), append(cfg.Accounts, f.Accounts...)
 	cfg.Limits = &LimitsDocument{
 		Enabled: f.Limits.Enabled, RetryAfterHeader: f.Limits.RetryAfterHeader, Actions: f.Limits.Actions, Settings: &f.Settings,
 	}

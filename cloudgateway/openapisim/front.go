@@ -35,7 +35,7 @@ func (s *Simulator) frontName(r *http.Request) string {
 	}
 	path := r.URL.Path
 	switch {
-	case strings.HasPrefix(path, "/admin/"), path == "/console", strings.HasPrefix(path, "/console/"):
+	case strings.HasPrefix(path, "/admin/"), strings.HasPrefix(path, "/at/"), path == "/console", strings.HasPrefix(path, "/console/"):
 		return "admin"
 	case host == metadataAddress, strings.HasPrefix(path, "/latest/"):
 		return "metadata"
@@ -44,12 +44,12 @@ func (s *Simulator) frontName(r *http.Request) string {
 	if end := strings.IndexAny(host, ".-"); end >= 0 { // slb-vpc.cn-hangzhou, ecs-cn-hangzhou, location-readonly
 		label = host[:end]
 	}
-	if _, ok := s.handlers[label].(*product); ok {
+	if _, ok := s.own[label].(*product); ok {
 		return label
 	}
 	request, _ := wire.Parse(r) // the product says what is wrong with it
 	for _, name := range s.names() {
-		if p, ok := s.handlers[name].(*product); ok && p.Version == request.Version {
+		if p, ok := s.own[name].(*product); ok && p.Version == request.Version {
 			return name
 		}
 	}
@@ -63,12 +63,13 @@ func (s *Simulator) frontName(r *http.Request) string {
 // machine.
 func (s *Simulator) serverTLS(authority *certs.Authority) (*tls.Config, error) {
 	names := []string{
-		"localhost", "127.0.0.1", "::1", metadataAddress, "*.aliyuncs.com", "*." + s.region + ".aliyuncs.com", "openapisim",
+		"localhost", "127.0.0.1", "::1", metadataAddress, "*.aliyuncs.com", "openapisim",
 	}
-	for name := range s.handlers {
-		if _, ok := s.handlers[name].(*product); ok {
-			names = append(names, name)
-		}
+	for _, id := range s.regions {
+		names = append(names, "*."+id+".aliyuncs.com")
+	}
+	for _, p := range s.products {
+		names = append(names, p.Name)
 	}
 	slices.Sort(names)
 	certificate, err := authority.Issue(s.realNow(), names...)

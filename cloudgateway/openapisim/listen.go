@@ -59,6 +59,11 @@ func (s *Simulator) Start(ctx context.Context, addresses map[string]string) erro
 	if s.plane != nil {
 		s.serving.Go(func() { s.plane.Run(ctx) })
 	}
+	if s.cfg.StateDir != "" {
+		for _, p := range s.places {
+			s.serving.Go(func() { p.keep(ctx.Done()) })
+		}
+	}
 	return nil
 }
 

@@ -35,7 +35,6 @@ func products(sessions sts.Sessions, address func(c *api.Context, product string
 // Endpoint is a port of a simulator.
 type Endpoint struct {
 	Name  string // as [Simulator.Start] takes it
-	Port  int    // the one that cmd/openapisim listens on by default; 0: none
 	About string // what is there
 	// Scheme is that of URLs; empty: http.
 	Scheme string
@@ -44,16 +43,15 @@ type Endpoint struct {
 // Endpoints are the ports of a simulator: those of the products and its own.
 func Endpoints() []Endpoint {
 	endpoints := []Endpoint{
-		{Name: "admin", Port: 9100, About: "the admin API, and for people the page /console"},
-		{Name: "metadata", Port: 9106, About: "the instance metadata service"},
+		{Name: frontEndpoint, About: "everything, told apart by host name or version"},
+		{Name: tlsEndpoint, About: "everything, with TLS", Scheme: "https"},
+		{Name: "admin", About: "the admin API, and for people the page /console"},
+		{Name: "metadata", About: "the instance metadata service"},
 	}
 	for _, p := range Products() {
-		endpoints = append(endpoints, Endpoint{Name: p.Name, Port: p.Port, About: p.About})
+		endpoints = append(endpoints, Endpoint{Name: p.Name, About: "the OpenAPI of " + p.Code})
 	}
-	slices.SortFunc(endpoints, func(a, b Endpoint) int { return cmp.Compare(a.Port, b.Port) })
-	return append(endpoints,
-		Endpoint{Name: frontEndpoint, About: "all of them at one port, distinguished by host name or version; not served by default"},
-		Endpoint{Name: tlsEndpoint, About: "all of them at one port with TLS; not served by default", Scheme: "https"})
+	return endpoints
 }
 
 // settling is when a product has to be settled again.
@@ -90,7 +88,7 @@ func (s *Simulator) touched() {
 // location is the address of a product: the one it has in this process, or the one it has in the cloud.
 func (s *Simulator) location(c *api.Context, product string) string {
 	known := func(p *settling) bool { return p.Name == product && product != "location" }
-	if !slices.ContainsFunc(s.products, known) {
+	if !slices.ContainsFunc(s.products, known) || !slices.Contains(c.Regions, c.Get("Id")) {
 		return ""
 	}
 	return cmp.Or(s.Endpoint(product), s.Endpoint(frontEndpoint), product+"."+c.Region+".aliyuncs.com")
@@ -100,6 +98,8 @@ func (s *Simulator) location(c *api.Context, product string) string {
 type sessions struct {
 	store *keys.Store
 	now   func() time.Time
+	// account is the one whose roles are assumed.
+	account string
 }
 
 func (s sessions) Now() time.Time { return s.now() }
@@ -114,6 +114,6 @@ func (s sessions) Session(accessKeyID string) (role, name string, ok bool) {
 
 func (s sessions) Issue(role, name string, life time.Duration) sts.Credentials {
 	now := s.now()
-	key := s.store.Issue(role, name, now, now.Add(life))
+	key := s.store.Issue(s.account, role, name, now, now.Add(life))
 	return sts.Credentials{AccessKeyID: key.ID, AccessKeySecret: key.Secret, SecurityToken: key.Session.Token, Expiration: key.Session.Expires}
 }

@@ -3,7 +3,7 @@
 // the cloud only by the address.
 //
 // A [Simulator] is used in a process of its own (cmd/openapisim) or inside a test (package openapisimtest). What it holds is
-// one [state.Cloud]: one account in one region. Everything that takes time in the cloud takes time on a virtual clock;
+// one [state.Cloud]: one account in one region. A process can have several, see [Simulator.At]. Everything that takes time in the cloud takes time on a virtual clock;
 // only what concerns authentication (timestamps, nonces, security tokens) follows the real one, since clients do.
 package openapisim
 
@@ -47,13 +47,21 @@ const journalCapacity = 100_000
 type Config struct {
 	Region     string          // default cn-hangzhou
 	Account    string          // default 1000000000000001
-	AccessKeys []AccessKey     // default: the default one
+	AccessKeys []AccessKey     // of the account; default: the default one
+	Regions    []string        // further ones
+	Accounts   []Account       // further ones
 	Settings   *api.Settings   // default api.DefaultSettings()
 	LimitsOff  bool            // no rate limits; they can be switched on later
 	Limits     *LimitsDocument // limits and settings that differ from the others here
 	Faults     []fault.Rule    // in force from the start
 	Seed       *state.Cloud    // what the cloud holds from the start, as for [Simulator.Seed]
-	Snapshot   []byte          // what it holds instead of the seed, as for [Simulator.Restore]
+	// SmallWorld lets every cloud without a seed begin with a VPC, two vSwitches and three instances.
+	SmallWorld bool
+	// StateDir is a directory that keeps what the clouds hold for the next start, which begins with it instead of the seed; and the
+	// certificate authority of the TLS endpoint, unless CertificateDir does. Empty: all is gone with the process.
+	StateDir string
+	// AnyCredentials takes every AccessKey, known or not, for one of the first account, and doesn't check signatures.
+	AnyCredentials bool
 
 	Role            string        // RAM role of the instances; default KubernetesWorkerRole
 	SessionDuration time.Duration // life of temporary keys from the metadata service; default 6 h
@@ -62,7 +70,7 @@ type Config struct {
 	// Dataplane lets load balancers carry traffic, with addresses out of its ranges; see package dataplane. Linux only.
 	Dataplane *dataplane.Ranges
 
-	// CertificateDir keeps the certificate authority of the TLS endpoint; empty: it is gone with the process.
+	// CertificateDir keeps the certificate authority of the TLS endpoint.
 	CertificateDir string
 
 	Now    func() time.Time // the real time; default time.Now
@@ -80,6 +88,7 @@ func (c *Config) setDefaults() {
 		s := api.DefaultSettings()
 		c.Settings = &s
 	}
+	setDefault(&c.CertificateDir, c.StateDir)
 	if c.SessionDuration == 0 {
 		c.SessionDuration = 6 * time.Hour
 	}
@@ -99,12 +108,17 @@ func setDefault(s *string, value string) {
 
 // Simulator is a simulated cloud. Its methods are safe for concurrent use.
 type Simulator struct {
+	cfg             Config
 	region, account string
 	realNow         func() time.Time
 	log             *slog.Logger
+	places          map[place]*Simulator // all of the process, this one among them
+	regions         []string             // of all places
+	first           []byte               // what the cloud held at the start
 
 	console   *console.Console
-	handlers  map[string]http.Handler // by endpoint name
+	own       map[string]http.Handler // by endpoint name, for this place
+	handlers  map[string]http.Handler // for all places
 	listeners map[string]net.Listener // of a started simulator
 	serving   sync.WaitGroup
 
@@ -135,27 +149,45 @@ type Simulator struct {
 // New returns a simulator that is not listening yet.
 func New(cfg Config) (*Simulator, error) {
 	cfg.setDefaults()
+	s, err := newPlace(cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.makePlaces(cfg); err != nil {
+		return nil, err
+	}
+	front := http.HandlerFunc(s.serveFront)
+	s.handlers = map[string]http.Handler{
+		"admin": s.own["admin"], "metadata": s.own["metadata"], frontEndpoint: front, tlsEndpoint: front,
+	}
+	for _, p := range s.products {
+		s.handlers[p.Name] = s.routed(p.Name)
+	}
+	return s, nil
+}
+
+// newPlace returns the cloud of one account in one region. Home is the first one of the process, nil for that one itself.
+func newPlace(cfg Config, home *Simulator) (*Simulator, error) {
 	table, err := limit.Default()
 	if err != nil {
 		return nil, err
 	}
-	accessKeys := make([]keys.Key, 0, len(cfg.AccessKeys))
-	for _, k := range cfg.AccessKeys {
-		accessKeys = append(accessKeys, keys.Key{ID: k.ID, Secret: k.Secret, Disabled: k.Disabled, Deny: k.Deny})
-	}
 	s := &Simulator{
-		region: cfg.Region, account: cfg.Account, realNow: cfg.Now, log: cfg.Logger,
+		cfg: cfg, regions: []string{cfg.Region}, region: cfg.Region, account: cfg.Account, realNow: cfg.Now, log: cfg.Logger,
 		listeners: map[string]net.Listener{},
 		clock:     clock.New(cfg.Now),
-		keys:      keys.NewStore(accessKeys...),
-		nonces:    keys.NewNonces(2 * timestampWindow),
 		limiter:   limit.New(table, !cfg.LimitsOff),
 		journal:   journal.New(journalCapacity),
 		cloud:     state.New(cfg.Region, cfg.Account),
 		held:      map[string]bool{},
 	}
+	if home == nil {
+		s.keys, s.nonces, s.places = newKeys(cfg), keys.NewNonces(2*timestampWindow), map[place]*Simulator{{cfg.Account, cfg.Region}: s}
+	} else {
+		s.keys, s.nonces, s.places, s.clock = home.keys, home.nonces, home.places, home.clock
+	}
 	var names []string
-	for _, p := range products(sessions{store: s.keys, now: cfg.Now}, s.location) {
+	for _, p := range products(sessions{store: s.keys, now: cfg.Now, account: cfg.Account}, s.location) {
 		s.products, names = append(s.products, &settling{Product: p}), append(names, p.Name)
 	}
 	s.faults = fault.NewSet(s.copyState)
@@ -165,8 +197,10 @@ func New(cfg Config) (*Simulator, error) {
 			return nil, err
 		}
 	}
-	if s.authority, err = newAuthority(cfg); err != nil {
-		return nil, err
+	if home == nil {
+		if s.authority, err = newAuthority(cfg); err != nil {
+			return nil, err
+		}
 	}
 	metadata := imds.New(imds.Config{
 		Region: cfg.Region, Account: cfg.Account, Role: cfg.Role, V2Only: cfg.MetadataV2Only,
@@ -175,15 +209,11 @@ func New(cfg Config) (*Simulator, error) {
 	if s.console, err = console.New(console.Config{Source: shown{s}, Products: names}); err != nil {
 		return nil, err
 	}
-	front := http.HandlerFunc(s.serveFront)
-	s.handlers = map[string]http.Handler{"metadata": metadata, "admin": s.adminHandler(), frontEndpoint: front, tlsEndpoint: front}
+	s.own = map[string]http.Handler{"metadata": metadata, "admin": s.adminHandler()}
 	for _, p := range s.products {
-		s.handlers[p.Name] = s.newProduct(p)
+		s.own[p.Name] = s.newProduct(p)
 	}
-	if err := s.begin(cfg); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, s.begin()
 }
 
 func newAuthority(cfg Config) (*certs.Authority, error) {
@@ -191,25 +221,6 @@ func newAuthority(cfg Config) (*certs.Authority, error) {
 		return certs.Load(cfg.CertificateDir, cfg.Now())
 	}
 	return certs.New(cfg.Now())
-}
-
-// begin puts in force what the configuration says of the beginning.
-func (s *Simulator) begin(cfg Config) error {
-	if cfg.Snapshot != nil {
-		if err := s.Restore(cfg.Snapshot); err != nil {
-			return err
-		}
-	} else if cfg.Seed != nil {
-		if err := s.Seed(cfg.Seed); err != nil {
-			return err
-		}
-	}
-	if cfg.Limits != nil {
-		if err := s.applyLimits(*cfg.Limits); err != nil {
-			return err
-		}
-	}
-	return s.SetFaults(cfg.Faults...)
 }
 
 // Handler returns what serves an endpoint: slb, vpc, ecs, sts, location, nlb, metadata, admin, or all and tls, which serve
@@ -226,7 +237,8 @@ func (s *Simulator) look(f func(*api.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := &api.Context{
-		State: s.cloud, Now: s.clock.Now(), Account: s.account, Region: s.region, Settings: s.settings.Load(), Traffic: s.traffic,
+		State: s.cloud, Now: s.clock.Now(), Account: s.account, Region: s.region, Regions: s.regions, Settings: s.settings.Load(),
+		Traffic: s.traffic,
 	}
 	for _, p := range s.products {
 		p.settle(now)
@@ -257,11 +269,7 @@ func (s *Simulator) copyState() (*state.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	copied := state.New(s.region, s.account)
-	if err := json.Unmarshal(snapshot, copied); err != nil {
-		return nil, fmt.Errorf("copy the state: %w", err)
-	}
-	return copied, nil
+	return copyOf(snapshot, s.region, s.account)
 }
 
 // Restore replaces the state by a snapshot.
@@ -327,7 +335,7 @@ func (s *Simulator) SetLimits(table limit.Table) error {
 // simulates reports whether there is an action, given as product/action.
 func (s *Simulator) simulates(action string) bool {
 	name, action, _ := strings.Cut(action, "/")
-	p, ok := s.handlers[name].(*product)
+	p, ok := s.own[name].(*product)
 	return ok && p.actions[action] != nil
 }
 

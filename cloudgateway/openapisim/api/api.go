@@ -104,9 +104,6 @@ type Product struct {
 	// Malformed is the code for a parameter of the wrong form; "": InvalidParameter.
 	Malformed string
 
-	Port  int    // where cmd/openapisim serves it by default, on loopback
-	About string // what is at that port, for --help
-
 	// Settle completes the transitions that have ended at c.Now and returns when the next one ends, the zero time if none is
 	// under way. The server calls it before the call of any product that comes at that time or after a change of this one, so that
 	// handlers never see a transition that is over. Nil: there are none.
@@ -134,6 +131,7 @@ type Context struct {
 	Now       time.Time // of the virtual clock
 	Account   string    // account id of the caller, e.g. "1000000000000001"
 	Region    string
+	Regions   []string // all of the process, this one among them
 	RequestID string
 	// AccessKeyID is the key that signed the request.
 	AccessKeyID string

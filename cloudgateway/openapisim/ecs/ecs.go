@@ -23,7 +23,7 @@ func Product() api.Product {
 		[]api.Action{regions.Describe("ecs", "available")},
 	)
 	return api.Product{
-		Name: "ecs", Code: "Ecs", Version: "2014-05-26", Port: 9103, About: "the OpenAPI of ECS",
+		Name: "ecs", Code: "Ecs", Version: "2014-05-26",
 		Actions: actions, Settle: settle, Complete: complete,
 	}
 }

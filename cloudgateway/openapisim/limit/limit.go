@@ -84,6 +84,13 @@ func New(table Table, enabled bool) *Limiter {
 	return &Limiter{table: maps.Clone(table), enabled: enabled, buckets: map[string]*bucket{}}
 }
 
+// Reset takes the limiter to where it was with a table.
+func (l *Limiter) Reset(table Table, enabled bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.table, l.enabled, l.buckets = maps.Clone(table), enabled, map[string]*bucket{}
+}
+
 // Enable switches all limits on or off. Calls made while they are off don't count.
 func (l *Limiter) Enable(on bool) {
 	l.mu.Lock()

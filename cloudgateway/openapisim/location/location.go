@@ -2,6 +2,8 @@
 package location
 
 import (
+	"slices"
+
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
 )
@@ -10,7 +12,6 @@ import (
 func Product(endpoint func(c *api.Context, product string) string) api.Product {
 	return api.Product{
 		Name: "location", Code: "Location", Version: "2015-06-12",
-		Port: 9107, About: "the Location service, which returns the endpoints of the others",
 		Actions: []api.Action{{
 			Name: "DescribeEndpoints",
 			Params: []api.Param{
@@ -52,9 +53,9 @@ func describeEndpoints(c *api.Context, endpoint func(*api.Context, string) strin
 	out := describedEndpoints{Success: true}
 	out.Endpoints.Endpoint = []endpointView{}
 	address := endpoint(c, c.Get("ServiceCode"))
-	if address != "" && c.Get("Id") == c.Region && listing.Match(c.Get("Type"), openAPI) {
+	if address != "" && slices.Contains(c.Regions, c.Get("Id")) && listing.Match(c.Get("Type"), openAPI) {
 		out.Endpoints.Endpoint = append(out.Endpoints.Endpoint, endpointView{
-			Endpoint: address, ID: c.Region, ServiceCode: c.Get("ServiceCode"), Type: openAPI,
+			Endpoint: address, ID: c.Get("Id"), ServiceCode: c.Get("ServiceCode"), Type: openAPI,
 			Protocols: protocols{Protocols: []string{"HTTP"}},
 		})
 	}

@@ -138,9 +138,9 @@ func regionActions() []api.Action {
 }
 
 func describeRegions(c *api.Context) (any, *api.Error) {
-	return api.Object{"Regions", []api.Object{{
-		"RegionId", c.Region, "RegionEndpoint", "nlb." + c.Region + ".aliyuncs.com", "LocalName", c.Region,
-	}}}, nil
+	return api.Object{"Regions", api.Objects(c.Regions, func(id string) api.Object {
+		return api.Object{"RegionId", id, "RegionEndpoint", "nlb." + id + ".aliyuncs.com", "LocalName", id}
+	})}, nil
 }
 
 func describeZones(c *api.Context) (any, *api.Error) {

@@ -1,9 +1,10 @@
-// Package reference writes docs/actions.md: what the simulated cloud knows of each action, from the tables that
-// it runs by, beside what the cloud documents. What is documented but not simulated is on the page too, so that a gap
-// is not taken for a promise.
+// Package reference writes docs/actions.md and docs/coverage.md: what the simulated cloud knows of each action, from the tables that
+// it runs by, beside what the cloud documents. What is documented but not simulated is there too, so that a gap is not taken for a
+// promise.
 package reference
 
 import (
+	"cmp"
 	_ "embed" // for the documented actions
 	"fmt"
 	"slices"
@@ -11,9 +12,10 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/documented"
 )
 
-//go:generate go run ./gen -o ../docs/actions.md
+//go:generate go run ./gen -o ../docs/actions.md -coverage ../docs/coverage.md
 
 //go:embed actions.txt
 var actionsText string
@@ -92,15 +94,72 @@ of lists are numbers of items.
 `
 
 func anchor(p api.Product) string {
-	return strings.NewReplacer(" ", "-").Replace(strings.ToLower(p.Code + " " + p.Version))
+	return strings.ReplaceAll(strings.ToLower(p.Code+" "+p.Version), " ", "-")
 }
 
 func of(p api.Product, all []Documented) []Documented {
 	return slices.DeleteFunc(slices.Clone(all), func(d Documented) bool { return d.Product != p.Name })
 }
 
+// Coverage renders the page that says how much of each product there is.
+func Coverage() string {
+	var b strings.Builder
+	b.WriteString(coverageIntro)
+	b.WriteString("| product | version | simulated | documented | part | parameters honoured | documented for these actions |\n|---|---|---|---|---|---|---|\n")
+	for _, p := range openapisim.Products() {
+		honoured, all := 0, 0
+		for _, a := range p.Actions {
+			ignored := len(ignoredParams(p.Name, a))
+			honoured, all = honoured+documentedParams(p.Name, a.Name)-ignored, all+documentedParams(p.Name, a.Name)
+		}
+		known := len(documented.Actions(p.Name))
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %d | %d | %d %% | %d | %d |\n",
+			p.Code, anchor(p), p.Version, len(p.Actions), known, 100*len(p.Actions)/known, honoured, all)
+	}
+	for _, p := range openapisim.Products() {
+		writeCoverage(&b, p)
+	}
+	return b.String()
+}
+
+const coverageIntro = `# How much of each product is simulated
+
+<!-- Generated from the tables in cloudgateway/openapisim; do not edit. -->
+
+Documented are the actions of version 1 of the SDK for Go, v1.63.107, and the few beyond it that clients call. A parameter that is ignored can be sent,
+and nothing comes of it. [actions.md](actions.md) has the parameters and codes of each action. An action that is not simulated answers
+` + "`InvalidAction.NotFound`" + `, and its message says whether the product documents it.
+
+`
+
+func writeCoverage(b *strings.Builder, p api.Product) {
+	fmt.Fprintf(b, "\n## %s %s\n\n| action | ignored parameters |\n|---|---|\n", p.Code, p.Version)
+	simulated := map[string]bool{}
+	for _, a := range slices.SortedFunc(slices.Values(p.Actions), func(a, b api.Action) int { return strings.Compare(a.Name, b.Name) }) {
+		simulated[a.Name] = true
+		fmt.Fprintf(b, "| [%s](actions.md#%s) | %s |\n", a.Name, strings.ToLower(a.Name), strings.Join(quoted(ignoredParams(p.Name, a)), ", "))
+	}
+	missing := slices.DeleteFunc(documented.Actions(p.Name), func(name string) bool { return simulated[name] })
+	if len(missing) > 0 {
+		fmt.Fprintf(b, "\n<details><summary>%d documented actions are not simulated</summary>\n\n%s\n\n</details>\n", len(missing), strings.Join(missing, ", "))
+	}
+}
+
+// documentedParams is the number of parameters that an action documents.
+func documentedParams(product, action string) int {
+	for _, d := range DocumentedActions() {
+		if d.Product == product && d.Name == action {
+			return len(d.Params)
+		}
+	}
+	return 0
+}
+
 func writeProduct(b *strings.Builder, p api.Product, missing []Documented) {
 	fmt.Fprintf(b, "\n## %s %s\n", p.Code, p.Version)
+	if p.Malformed != "" {
+		fmt.Fprintf(b, "\nA parameter of the wrong form is answered with `%s` instead of `InvalidParameter`.\n", p.Malformed)
+	}
 	if len(missing) > 0 {
 		b.WriteString("\nDocumented but not simulated; a call is answered with `InvalidAction.NotFound`:\n\n")
 		for _, d := range missing {
@@ -203,6 +262,9 @@ func values(p api.Param) string {
 		parts = append(parts, strings.Join(quoted(p.Enum), ", "))
 	}
 	settings := api.DefaultSettings()
+	for _, member := range p.Members {
+		parts = append(parts, strings.TrimSuffix("`"+member.Name+"` "+cmp.Or(values(member), kindName(member.Kind)), " "))
+	}
 	if most := p.Most(&settings); p.Min != 0 || most != 0 {
 		parts = append(parts, fmt.Sprintf("%d…%d", p.Min, most))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/documented"
 )
 
 // Every action of a table and every documented one is on the page once.
@@ -46,6 +47,28 @@ func TestDocumentedActions(t *testing.T) {
 			t.Errorf("%s is documented twice", key)
 		} else {
 			seen[key] = true
+		}
+	}
+}
+
+// Every simulated action is a documented one, so that the parts add up, and what is not simulated is named.
+func TestCoverage(t *testing.T) {
+	t.Parallel()
+	page := Coverage()
+	for _, p := range openapisim.Products() {
+		all := documented.Actions(p.Name)
+		for _, a := range p.Actions {
+			if !slices.Contains(all, a.Name) {
+				t.Errorf("%s %s is not documented", p.Name, a.Name)
+			}
+			if documentedParams(p.Name, a.Name) == 0 && len(a.Params) > 0 {
+				t.Errorf("%s %s: no documented parameters", p.Name, a.Name)
+			}
+		}
+	}
+	for _, want := range []string{"| [Nlb](#nlb-2022-04-30) | 2022-04-30 | 48 | 48 | 100 % |", "| [CreateServerGroup](actions.md#createservergroup) |", "CreateSnapshot"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
 		}
 	}
 }

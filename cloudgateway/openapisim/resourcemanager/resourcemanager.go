@@ -12,7 +12,6 @@ import (
 func Product() api.Product {
 	return api.Product{
 		Name: "resourcemanager", Code: "ResourceManager", Version: "2020-03-31",
-		About: "the OpenAPI of Resource Manager; not served by default, but by --all",
 		Actions: []api.Action{{
 			Name: "ListResourceGroups", Handle: listResourceGroups,
 			Params: append(listing.Params(100),

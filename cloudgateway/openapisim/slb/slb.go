@@ -20,8 +20,6 @@ func Product() api.Product {
 		Name:    "slb",
 		Code:    "Slb",
 		Version: "2014-05-15",
-		Port:    9101,
-		About:   "the OpenAPI of SLB",
 		Settle:  settleAll,
 		Lazy:    true,
 

@@ -30,7 +30,7 @@ const minLife, maxLife, defaultLife = 900, 43200, 3600
 // Product returns the product with all its actions.
 func Product(sessions Sessions) api.Product {
 	p := product{sessions}
-	return api.Product{Name: "sts", Code: "Sts", Version: "2015-04-01", Port: 9104, About: "the OpenAPI of STS", Actions: []api.Action{
+	return api.Product{Name: "sts", Code: "Sts", Version: "2015-04-01", Actions: []api.Action{
 		{Name: "GetCallerIdentity", Handle: p.getCallerIdentity},
 		{
 			Name: "AssumeRole", Handle: p.assumeRole,

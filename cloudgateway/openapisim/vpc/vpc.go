@@ -28,7 +28,7 @@ func Product() api.Product {
 		[]api.Action{regions.Describe("vpc", ""), regions.DescribeZones(region())},
 	)
 	return api.Product{
-		Name: "vpc", Code: "Vpc", Version: "2016-04-28", Port: 9102, About: "the OpenAPI of VPC",
+		Name: "vpc", Code: "Vpc", Version: "2016-04-28",
 		Actions: actions, Throttled: api.UserThrottled(), Settle: settle, Complete: complete,
 	}
 }

@@ -54,26 +54,28 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			fmt.Fprintf(stdout, "%-9s %s://%s\n", e.Name, cmp.Or(e.Scheme, "http"), address)
 		}
 	}
+	printExports(stdout, opts.config, sim.Endpoint("all"))
 	sim.Wait()
-	return keepSnapshot(sim, opts.snapshot)
+	return nil
 }
 
-// keepSnapshot writes what the cloud holds for the next start. A file that is there is replaced as a whole.
-func keepSnapshot(sim *openapisim.Simulator, file string) error {
-	if file == "" {
-		return nil
+// printExports prints what clients have to know, as commands of a shell. Their programs don't agree on names.
+func printExports(out io.Writer, cfg openapisim.Config, address string) {
+	if address == "" {
+		return
 	}
-	snapshot, err := sim.Snapshot()
-	if err != nil {
-		return err
+	key := openapisim.AccessKey{ID: openapisim.DefaultAccessKeyID, Secret: openapisim.DefaultAccessKeySecret}
+	if len(cfg.AccessKeys) > 0 {
+		key = cfg.AccessKeys[0]
+		key.Secret = "…" // whoever set it knows it
 	}
-	if err := os.WriteFile(file+".new", snapshot, 0o600); err != nil {
-		return fmt.Errorf("--snapshot: %w", err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
-		return fmt.Errorf("--snapshot: %w", err)
-	}
-	return nil
+	fmt.Fprintf(out, `
+export ALIBABA_CLOUD_ACCESS_KEY_ID=%[2]s ALIBABA_CLOUD_ACCESS_KEY_SECRET=%[3]s ALIBABA_CLOUD_REGION_ID=%[4]s  # SDKs, CLI
+export ALICLOUD_ACCESS_KEY=%[2]s ALICLOUD_SECRET_KEY=%[3]s ALICLOUD_REGION=%[4]s                              # Terraform
+export SLB_ENDPOINT=%[1]s NLB_ENDPOINT=%[1]s VPC_ENDPOINT=%[1]s ECS_ENDPOINT=%[1]s STS_ENDPOINT=%[1]s         # Terraform
+aliyun ecs DescribeInstances --RegionId %[4]s --endpoint %[1]s --insecure                                     # an example
+Everything speaks HTTP here; http://%[1]s/console is for people.
+`, address, key.ID, key.Secret, cfg.Region)
 }
 
 // version is set by builds of images with -ldflags "-X main.version=…".

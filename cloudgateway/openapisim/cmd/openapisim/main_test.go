@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk"
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/requests"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
@@ -44,7 +46,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := opts.config
-	if opts.addresses["slb"] != "127.0.0.1:1" || opts.addresses["admin"] != "127.0.0.1:9100" || c.Region != "cn-beijing" || c.Account != "7" {
+	if opts.addresses["slb"] != "127.0.0.1:1" || len(opts.addresses) != 1 || c.Region != "cn-beijing" || c.Account != "7" {
 		t.Errorf("options %+v", opts)
 	}
 	if c.AccessKeys[0].ID != "id" || c.AccessKeys[0].Secret != "secret" || *c.Settings != api.FastSettings() || !c.LimitsOff || c.SessionDuration != 90*time.Second {
@@ -60,6 +62,28 @@ func TestParse(t *testing.T) {
 	}
 	if opts, err := parse(nil, noEnv, io.Discard); err != nil || opts.config.AccessKeys != nil {
 		t.Errorf("without a key: %+v, %v", opts.config, err)
+	}
+	// Without arguments everything is at one port, and there is something to look at.
+	for _, tt := range []struct {
+		args  []string
+		env   map[string]string
+		want  map[string]string
+		small bool
+	}{
+		{nil, nil, map[string]string{"all": "127.0.0.1:9108"}, true},
+		{[]string{"--fast", "--seed=none"}, nil, map[string]string{"all": "127.0.0.1:9108"}, false},
+		{[]string{"--admin=127.0.0.1:1"}, nil, map[string]string{"admin": "127.0.0.1:1"}, false},
+		{[]string{"--slb=127.0.0.1:1"}, map[string]string{"OPENAPISIM_ALL": "0.0.0.0:2", "OPENAPISIM_SLB": "127.0.0.1:3", "OPENAPISIM_LOG_LEVEL": "warn"},
+			map[string]string{"slb": "127.0.0.1:1", "all": "0.0.0.0:2"}, true},
+	} {
+		opts, err := parse(tt.args, func(name string) string { return tt.env[name] }, io.Discard)
+		if diff := cmp.Diff(tt.want, opts.addresses); err != nil || diff != "" || opts.config.SmallWorld != tt.small {
+			t.Errorf("%v %v: %v, small world %t (-want +got):\n%s", tt.args, tt.env, err, opts.config.SmallWorld, diff)
+		}
+	}
+	if _, err := parse(nil, func(name string) string { return map[string]string{"OPENAPISIM_FAST": "soon"}[name] }, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "OPENAPISIM_FAST") {
+		t.Errorf("a bad variable: %v", err)
 	}
 }
 
@@ -130,7 +154,11 @@ func TestRun(t *testing.T) {
 	}
 	out, in := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, append(args, "--fast"), in, io.Discard) }()
+	go func() {
+		err := run(ctx, append(args, "--fast"), in, io.Discard)
+		_ = in.Close()
+		done <- err
+	}()
 	lines := bufio.NewScanner(out)
 	urls := map[string]string{}
 	for range openapisim.Endpoints() {
@@ -138,6 +166,7 @@ func TestRun(t *testing.T) {
 		name, url, _ := strings.Cut(lines.Text(), " ")
 		urls[name] = strings.TrimSpace(url)
 	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, urls["admin"]+"/admin/healthz", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +192,7 @@ func TestParseConfigurationFile(t *testing.T) {
 	file := write(t, `{"region": "cn-beijing", "account": "7", "accessKeys": [{"id": "a", "secret": "s"}], "sessionDuration": "1m",
 		"listen": {"slb": "127.0.0.1:1", "vpc": "127.0.0.1:2", "all": "127.0.0.1:3", "moon": "127.0.0.1:4"},
 		"settings": {"routePending": "7s"}, "limits": {"enabled": true}}`)
-	env := func(string) string { return "from-the-environment" }
+	env := func(name string) string { return map[string]string{"ACCESS_KEY_ID": "from-the-environment"}[name] }
 	opts, err := parse([]string{"--config", file, "--region=cn-shanghai", "--vpc=127.0.0.1:5", "--limits=off", "--nlb=", "--fast"}, env, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -214,31 +243,81 @@ func TestSeedCommand(t *testing.T) {
 }
 
 // What the cloud holds when the process ends is there when the next one begins, whatever its seed.
-func TestSnapshotOutlivesTheProcess(t *testing.T) {
+func TestStateOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "cloud.json")
-	start := func(args ...string) {
-		t.Helper()
+	dir := t.TempDir()
+	start := func(args ...string) error {
 		ctx, stop := context.WithCancel(t.Context())
 		stop() // it starts, and ends at once
-		for _, e := range openapisim.Endpoints() {
-			args = append(args, "--"+e.Name+"=")
-		}
-		if err := run(ctx, append(args, "--admin=127.0.0.1:0", "--snapshot", file), io.Discard, io.Discard); err != nil {
+		return run(ctx, append(args, "--admin=127.0.0.1:0", "--regions=cn-beijing", "--state", dir), io.Discard, io.Discard)
+	}
+	for _, vpc := range []string{"vpc-1", "vpc-2"} {
+		if err := start("--seed", write(t, `{"vpcs":{"`+vpc+`":{}}}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	start("--seed", write(t, `{"vpcs":{"vpc-1":{}}}`))
-	start("--seed", write(t, `{"vpcs":{"vpc-2":{}}}`))
-	content, err := os.ReadFile(file)
+	content, err := os.ReadFile(filepath.Join(dir, "1000000000000001-cn-hangzhou.json"))
 	if err != nil || !strings.Contains(string(content), `"vpc-1"`) || strings.Contains(string(content), `"vpc-2"`) {
-		t.Errorf("snapshot %s, %v", content, err)
+		t.Errorf("state %s, %v", content, err)
 	}
-	opts, err := parse([]string{"--snapshot", t.TempDir()}, noEnv, io.Discard)
-	if err == nil {
-		t.Errorf("a directory is read: %+v", opts)
+	if _, err := os.Stat(filepath.Join(dir, "ca.pem")); err != nil {
+		t.Errorf("the authority of TLS is not kept: %v", err)
 	}
-	if err := keepSnapshot(nil, ""); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, "1000000000000001-cn-beijing.json"), 0o700); err == nil {
+		t.Error("the other region has not been kept")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "1000000000000001-cn-beijing.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := start(); err == nil || !strings.Contains(err.Error(), "cn-beijing") {
+		t.Errorf("a broken state: %v", err)
+	}
+}
+
+// The command alone serves everything at one port and prints what clients need to know: a call of the SDK that knows nothing but this
+// finds three instances.
+func TestAlone(t *testing.T) {
+	t.Setenv("OPENAPISIM_ALL", "127.0.0.1:0")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out, in := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := run(ctx, nil, in, io.Discard)
+		_ = in.Close()
+		done <- err
+	}()
+	values, address := map[string]string{}, ""
+	for lines := bufio.NewScanner(out); lines.Scan() && !strings.Contains(lines.Text(), "for people"); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 2 && fields[0] == "all" {
+			_, address, _ = strings.Cut(fields[1], "://")
+		}
+		for _, field := range fields {
+			if name, value, ok := strings.Cut(field, "="); ok {
+				values[name] = value
+			}
+		}
+	}
+	if values["ECS_ENDPOINT"] != address {
+		t.Errorf("it serves at %s and prints %v", address, values)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	client, err := sdk.NewClientWithAccessKey(values["ALIBABA_CLOUD_REGION_ID"], values["ALIBABA_CLOUD_ACCESS_KEY_ID"], values["ALIBABA_CLOUD_ACCESS_KEY_SECRET"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client.SetTransport(transport)
+	request := requests.NewCommonRequest()
+	request.Scheme, request.Domain, request.Version, request.ApiName = "HTTP", values["ECS_ENDPOINT"], "2014-05-26", "DescribeInstances"
+	answer, err := client.ProcessCommonRequest(request)
+	if err != nil || strings.Count(answer.GetHttpContentString(), `"InstanceId"`) < 3 || !strings.Contains(answer.GetHttpContentString(), `"TotalCount":3`) {
+		t.Errorf("%v, %v", answer, err)
+	}
+	stop()
+	if err := <-done; err != nil {
 		t.Error(err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -18,14 +17,17 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
 )
 
-// options are what the command line says.
+// defaultAddress is where everything is served if nothing says where.
+const defaultAddress = "127.0.0.1:9108"
+
+// options are what the command line, the environment and the configuration file say.
 type options struct {
 	config    openapisim.Config
 	addresses map[string]string // where to listen, by endpoint
-	snapshot  string            // file that the cloud is kept in
 	version   bool              // only print the version
 }
 
+// parse reads flags; each can be given as a variable of the environment instead: --limits as OPENAPISIM_LIMITS.
 func parse(args []string, getenv func(string) string, stderr io.Writer) (options, error) {
 	opts := options{addresses: map[string]string{}}
 	cfg := &opts.config
@@ -33,27 +35,29 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	flags.SetOutput(stderr)
 	listen := map[string]*string{}
 	for _, e := range openapisim.Endpoints() {
-		address := ""
-		if e.Port != 0 {
-			address = fmt.Sprintf("127.0.0.1:%d", e.Port)
-		}
-		listen[e.Name] = flags.String(e.Name, address, "listen `address` of "+e.About)
+		listen[e.Name] = flags.String(e.Name, "", "listen `address` of "+e.About)
 	}
-	flags.StringVar(&cfg.Region, "region", "cn-hangzhou", "the only region of the cloud")
-	flags.StringVar(&cfg.Account, "account", "1000000000000001", "id of the only account")
+	flags.StringVar(&cfg.Region, "region", "cn-hangzhou", "the first region of the cloud")
+	flags.Func("regions", "further `regions`, separated by commas", func(text string) error {
+		cfg.Regions = append(cfg.Regions, strings.Split(text, ",")...)
+		return nil
+	})
+	flags.StringVar(&cfg.Account, "account", "1000000000000001", "id of the first account; --config has others")
 	flags.StringVar(&cfg.Role, "role", "", "RAM role of the instances (default KubernetesWorkerRole)")
 	flags.DurationVar(&cfg.SessionDuration, "session-duration", 6*time.Hour, "how long keys from the metadata service live")
 	keyID := flags.String("access-key-id", "", "AccessKey of the account (default $ACCESS_KEY_ID, else "+openapisim.DefaultAccessKeyID+")")
 	secretFile := flags.String("access-key-secret-file", "", "`file` with the secret of the AccessKey (default $ACCESS_KEY_SECRET)")
+	flags.BoolVar(&cfg.AnyCredentials, "any-credentials", false, "take every AccessKey, and check no signature")
 	fast := flags.Bool("fast", false, "complete every change at once instead of after the time it takes in the cloud")
 	limits := flags.String("limits", "on", "rate limits of the OpenAPI: on or off; they can be switched later at /admin/limits")
-	file := flags.String("config", "", "JSON `file` with access keys, settings, limits and faults; flags win")
-	flags.StringVar(&cfg.CertificateDir, "tls-dir", "", "`directory` that keeps the certificate authority of --tls (default: a new one at each start)")
-	flags.StringVar(&opts.snapshot, "snapshot", "", "`file` that the cloud is read from at the start, if there is one, and written to at the end")
+	file := flags.String("config", "", "JSON `file` with access keys, accounts, settings, limits and faults; flags win")
+	flags.StringVar(&cfg.StateDir, "state", "", "`directory` that keeps what the cloud holds, and the authority of --tls, for the next start")
+	flags.StringVar(&cfg.CertificateDir, "tls-dir", "", "`directory` that keeps the certificate authority of --tls (default that of --state)")
 	var level slog.Level
 	flags.TextVar(&level, "log-level", slog.LevelInfo, "`level` of what is logged; debug shows why the data plane reset a connection")
 	flags.BoolVar(&opts.version, "version", false, "print the version and exit")
-	seed := flags.String("seed", "", "JSON `file` with what the cloud holds from the start, as for PUT /admin/seed")
+	seed := flags.String("seed", "", "JSON `file` with what the cloud holds from the start, as for PUT /admin/seed; none: nothing (default a small world, "+
+		"where everything is served at one port)")
 	traffic := flags.Bool("dataplane", false, "let running listeners really listen, and forward to their servers; Linux only")
 	var ranges dataplane.Ranges
 	flags.Func("dataplane-internet", "`range` for addresses of internet load balancers (default 127.47.0.0/16)", prefixInto(&ranges.Internet))
@@ -68,6 +72,9 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	}
 	if flags.NArg() > 0 {
 		return options{}, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
+	}
+	if err := readEnvironment(flags, getenv); err != nil {
+		return options{}, err
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -89,16 +96,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	if cfg.LimitsOff = *limits == "off"; given["limits"] && cfg.Limits != nil {
 		cfg.Limits.Enabled = nil
 	}
-	for name, address := range configured {
-		if flag := listen[name]; flag == nil || !given[name] {
-			listen[name] = &address
-		}
-	}
-	for name, address := range listen {
-		if *address != "" {
-			opts.addresses[name] = *address
-		}
-	}
+	opts.listen(listen, configured, given)
 	if *traffic {
 		cfg.Dataplane = &ranges
 	} else if ranges.Internet.IsValid() || ranges.Intranet.IsValid() || len(ranges.Servers) > 0 {
@@ -111,10 +109,41 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	if err := readAccessKey(cfg, cmp.Or(*keyID, getenv("ACCESS_KEY_ID")), *secretFile, getenv("ACCESS_KEY_SECRET")); err != nil {
 		return options{}, err
 	}
-	if found, err := readSnapshot(cfg, opts.snapshot); found || err != nil {
-		return opts, err
+	return opts, readSeed(cfg, *seed, opts.addresses["all"]+opts.addresses["tls"] != "")
+}
+
+// readEnvironment sets the flags that the command line doesn't.
+func readEnvironment(flags *flag.FlagSet, getenv func(string) string) error {
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	var problems []error
+	flags.VisitAll(func(f *flag.Flag) {
+		name := "OPENAPISIM_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if value := getenv(name); value != "" && !given[f.Name] {
+			if err := flags.Set(f.Name, value); err != nil {
+				problems = append(problems, fmt.Errorf("%s: %w", name, err))
+			}
+		}
+	})
+	return errors.Join(problems...)
+}
+
+// listen decides where to listen: as flags say, else as the file does, else at one port.
+func (o *options) listen(flags map[string]*string, configured map[string]string, given map[string]bool) {
+	for name, address := range configured {
+		if flag := flags[name]; flag == nil || !given[name] {
+			flags[name] = &address
+		}
 	}
-	return opts, readSeed(cfg, *seed)
+	named := false
+	for name, address := range flags {
+		if named = named || given[name] || configured[name] != ""; *address != "" {
+			o.addresses[name] = *address
+		}
+	}
+	if !named {
+		o.addresses["all"] = defaultAddress
+	}
 }
 
 // readFile applies a configuration file, but for what flags say, and returns its addresses.
@@ -143,22 +172,6 @@ func readFile(cfg *openapisim.Config, file string, settings api.Settings, given 
 	return f.Listen, nil
 }
 
-// readSnapshot reports whether there is a snapshot to begin with.
-func readSnapshot(cfg *openapisim.Config, file string) (bool, error) {
-	if file == "" {
-		return false, nil
-	}
-	content, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // the first start
-	}
-	if err != nil {
-		return false, fmt.Errorf("--snapshot: %w", err)
-	}
-	cfg.Snapshot = content
-	return true, nil
-}
-
 func prefixInto(prefix *netip.Prefix) func(string) error {
 	return func(text string) (err error) {
 		*prefix, err = netip.ParsePrefix(text)
@@ -185,8 +198,12 @@ func readAccessKey(cfg *openapisim.Config, id, secretFile, secret string) error 
 	return nil
 }
 
-func readSeed(cfg *openapisim.Config, file string) error {
-	if file == "" {
+func readSeed(cfg *openapisim.Config, file string, onePort bool) error {
+	switch file {
+	case "":
+		cfg.SmallWorld = onePort
+		return nil
+	case "none":
 		return nil
 	}
 	content, err := os.ReadFile(file)

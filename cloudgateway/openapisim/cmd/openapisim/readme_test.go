@@ -101,6 +101,7 @@ func serve(t *testing.T, command string, names ...string) []string {
 		_, address, _ := strings.Cut(lines.Text(), "://")
 		addresses = append(addresses, address)
 	}
+	go func() { _, _ = io.Copy(io.Discard, out) }() // what it prints for people
 	return addresses
 }
 

@@ -106,7 +106,7 @@ func (s *Service) getCredentials(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.issued.Session == nil || s.issued.Session.Expires.Sub(now) < s.SessionDuration/2 {
-		s.issued = s.Keys.Issue(s.Role, "ecs-instance", now, now.Add(s.SessionDuration))
+		s.issued = s.Keys.Issue(s.Account, s.Role, "ecs-instance", now, now.Add(s.SessionDuration))
 	}
 	writeJSON(w, map[string]string{
 		"AccessKeyId":     s.issued.ID,

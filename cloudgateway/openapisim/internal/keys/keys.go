@@ -1,4 +1,4 @@
-// Package keys knows the AccessKeys that the simulated cloud accepts: those of the account, which live for ever, and
+// Package keys knows the AccessKeys that the simulated cloud accepts: those of the accounts, which live for ever, and
 // temporary ones with a security token.
 package keys
 
@@ -11,6 +11,7 @@ import (
 
 // Key is an AccessKey.
 type Key struct {
+	Account  string
 	ID       string
 	Secret   string
 	Disabled bool
@@ -32,10 +33,10 @@ type Store struct {
 	keys map[string]Key
 }
 
-// NewStore returns a store with the keys of the account.
-func NewStore(account ...Key) *Store {
+// NewStore returns a store with the keys of accounts.
+func NewStore(accounts ...Key) *Store {
 	s := &Store{keys: map[string]Key{}}
-	for _, k := range account {
+	for _, k := range accounts {
 		s.keys[k.ID] = k
 	}
 	return s
@@ -52,9 +53,10 @@ func (s *Store) Lookup(id string) (Key, bool) {
 // expiredKept is how long an expired key is still known, so that its owner learns that it has expired.
 const expiredKept = 24 * time.Hour
 
-// Issue makes a temporary key for a role.
-func (s *Store) Issue(role, name string, now, expires time.Time) Key {
+// Issue makes a temporary key for a role of an account.
+func (s *Store) Issue(account, role, name string, now, expires time.Time) Key {
 	k := Key{
+		Account: account,
 		ID:      "STS." + rand.Text(),
 		Secret:  rand.Text() + rand.Text(),
 		Session: &Session{Token: strings.Repeat("CAIS", 4) + rand.Text() + rand.Text(), RoleName: role, Name: name, Expires: expires},

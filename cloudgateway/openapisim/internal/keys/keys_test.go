@@ -16,15 +16,15 @@ func TestStore(t *testing.T) {
 	if _, ok := s.Lookup("b"); ok {
 		t.Error("found a key that is not there")
 	}
-	first := s.Issue("role", "session", epoch, epoch.Add(time.Hour))
+	first := s.Issue("1", "role", "session", epoch, epoch.Add(time.Hour))
 	if k, ok := s.Lookup(first.ID); !ok || k.Session.Token == "" || k.Session.RoleName != "role" {
 		t.Errorf("%+v, %v", k, ok)
 	}
-	second := s.Issue("role", "session", epoch.Add(2*time.Hour), epoch.Add(3*time.Hour))
+	second := s.Issue("1", "role", "session", epoch.Add(2*time.Hour), epoch.Add(3*time.Hour))
 	if _, ok := s.Lookup(first.ID); !ok || first.ID == second.ID || first.Session.Token == second.Session.Token {
 		t.Error("an expired key must stay known for a while, and keys must differ")
 	}
-	s.Issue("role", "session", epoch.Add(48*time.Hour), epoch.Add(49*time.Hour))
+	s.Issue("1", "role", "session", epoch.Add(48*time.Hour), epoch.Add(49*time.Hour))
 	if _, ok := s.Lookup(first.ID); ok {
 		t.Error("a key is kept for ever")
 	}

@@ -1,4 +1,4 @@
-// Package regions holds what the products alike answer about regions and zones. The simulated cloud has one region.
+// Package regions holds what the products alike answer about regions and zones.
 package regions
 
 import (
@@ -7,28 +7,15 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 )
 
-// Describe returns the action that answers with the region and where it has the product. Status is what ECS alone has.
+// Describe returns the action that answers with the regions and where they have the product. Status is what ECS alone has.
 func Describe(product, status string, params ...api.Param) api.Action {
 	return api.Action{Name: "DescribeRegions", Params: params, Handle: func(c *api.Context) (any, *api.Error) {
-		var out described
-		out.Regions.Region = []region{{
-			RegionID: c.Region, RegionEndpoint: product + "." + c.Region + ".aliyuncs.com", LocalName: c.Region, Status: status,
-		}}
-		return out, nil
+		return api.Object{"Regions", api.Object{"Region", api.Objects(c.Regions, func(id string) api.Object {
+			return api.Object{
+				"RegionId", id, "RegionEndpoint", product + "." + id + ".aliyuncs.com", "LocalName", id, "Status", api.NonZero(status),
+			}
+		})}}, nil
 	}}
-}
-
-type described struct {
-	Regions struct {
-		Region []region `json:"Region"`
-	} `json:"Regions"`
-}
-
-type region struct {
-	RegionID       string `json:"RegionId"`
-	RegionEndpoint string `json:"RegionEndpoint"`
-	LocalName      string `json:"LocalName"`
-	Status         string `json:"Status,omitempty"`
 }
 
 // DescribeZones returns the action that answers with the zones, as VPC and ECS do.
@@ -37,24 +24,9 @@ func DescribeZones(params ...api.Param) api.Action {
 }
 
 func describeZones(c *api.Context) (any, *api.Error) {
-	var out describedZones
-	out.Zones.Zone = []zone{}
-	for _, id := range Zones(c) {
-		out.Zones.Zone = append(out.Zones.Zone, zone{ZoneID: id, LocalName: id, ZoneType: "AvailabilityZone"})
-	}
-	return out, nil
-}
-
-type describedZones struct {
-	Zones struct {
-		Zone []zone `json:"Zone"`
-	} `json:"Zones"`
-}
-
-type zone struct {
-	ZoneID    string `json:"ZoneId"`
-	LocalName string `json:"LocalName"`
-	ZoneType  string `json:"ZoneType"`
+	return api.Object{"Zones", api.Object{"Zone", api.Objects(Zones(c), func(id string) api.Object {
+		return api.Object{"ZoneId", id, "LocalName", id, "ZoneType", "AvailabilityZone"}
+	})}}, nil
 }
 
 // Zones are at least two: the first ones of the alphabet and those in which there is something, so that every product has

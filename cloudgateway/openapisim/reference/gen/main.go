@@ -11,9 +11,12 @@ import (
 
 func main() {
 	out := flag.String("o", "actions.md", "the `FILE` to write")
+	coverage := flag.String("coverage", "coverage.md", "the `FILE` to write how much there is to")
 	flag.Parse()
-	if err := os.WriteFile(*out, []byte(reference.Markdown()), 0o644); err != nil { //nolint:gosec // A file of the source tree.
-		fmt.Fprintf(os.Stderr, "gen: %v\n", err)
-		os.Exit(1)
+	for file, page := range map[string]string{*out: reference.Markdown(), *coverage: reference.Coverage()} {
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil { //nolint:gosec // A file of the source tree.
+			fmt.Fprintf(os.Stderr, "gen: %v\n", err)
+			os.Exit(1)
+		}
 	}
 }
