@@ -158,7 +158,7 @@ func statuses(code string) []int {
 func (c *cloud) context(p params) *api.Context {
 	settings := c.settings
 	return &api.Context{
-		Params: api.NewParams(p), State: c.state, Now: c.now, Account: c.state.Account, Region: c.state.Region,
+		Params: api.NewParams(p), State: c.state, Now: c.now, Account: c.state.Account, Region: c.state.Region, Regions: []string{c.state.Region},
 		RequestID: "request", Settings: &settings,
 	}
 }

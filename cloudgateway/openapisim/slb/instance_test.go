@@ -389,9 +389,9 @@ func TestSoldToday(t *testing.T) {
 		for _, today := range []bool{true, false} {
 			c := newCloud(t)
 			c.settings.SpecificationsNotSold, c.settings.SubscriptionsNotSold = today, today
-			code := c.code("CreateLoadBalancer", tt.params)
+			code := c.code("CreateLoadBalancer", tt.params.with("LoadBalancerName", "new"))
 			for _, lb := range c.state.LoadBalancers {
-				if lb.Created.Equal(c.now) && code == "" {
+				if lb.Name == "new" {
 					code = lb.InstanceChargeType
 				}
 			}
