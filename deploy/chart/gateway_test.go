@@ -70,6 +70,7 @@ func TestGatewayConfig(t *testing.T) {
 				"config": map[string]any{"credentials": map[string]any{"environment": true}},
 			}}},
 		},
+		{file: "front", values: map[string]any{"front": map[string]any{"enabled": true, "keysSecret": "tools", "wait": "20s"}}},
 		{file: "budget-left-out", values: map[string]any{"budget": map[string]any{"share": nil, "learnUpTo": nil}}},
 		{
 			file: "budget",
@@ -102,6 +103,42 @@ func TestGatewayConfig(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFront: with the OpenAPI front come its port, the Secret with the key pairs, and who may reach it. Without it there is nothing of it.
+func TestFront(t *testing.T) {
+	t.Parallel()
+	off := render(t, "kube-system", map[string]any{"networkPolicy": map[string]any{"enabled": true}})
+	for name, text := range off {
+		if strings.Contains(string(text), "7444") || strings.Contains(string(text), "/etc/front") {
+			t.Errorf("%s has a front", name)
+		}
+	}
+	from := map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "tools"}}}
+	on := render(t, "kube-system", map[string]any{
+		"network": map[string]any{"mode": "terway"}, "front": map[string]any{"enabled": true, "keysSecret": "tools"},
+		"networkPolicy": map[string]any{"enabled": true, "frontFrom": []any{from}},
+	})
+	if ports := decode[corev1.Service](t, on["Service cloudgateway"]).Spec.Ports; len(ports) != 2 || ports[1].Name != "front" || ports[1].Port != 7444 {
+		t.Errorf("ports of the Service: %+v", ports)
+	}
+	pod := decode[appsv1.Deployment](t, on["Deployment cloudgateway"])
+	got := volume(pod, "front", "/etc/front")
+	if got == nil || got.Secret.SecretName != "tools" || got.Secret.Optional == nil || !*got.Secret.Optional {
+		t.Errorf("volume of the key pairs: %+v", got)
+	}
+	if got := volume(decode[appsv1.Deployment](t, on["Deployment lbcontroller"]), "front", "/etc/front"); got != nil {
+		t.Errorf("lbcontroller has the key pairs: %+v", got)
+	}
+	found := false
+	for _, rule := range decode[networkingv1.NetworkPolicy](t, on["NetworkPolicy cloudgateway"]).Spec.Ingress {
+		if rule.Ports[0].Port.StrVal == "front" {
+			found = len(rule.From) == 1 && rule.From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"] == "tools"
+		}
+	}
+	if !found {
+		t.Error("the NetworkPolicy does not let the tools in")
 	}
 }
 

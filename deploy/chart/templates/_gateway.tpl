@@ -34,11 +34,15 @@
 {{- if .Values.credentials.assumeRole.roleARN -}}{{- $credentials = set $credentials "assumeRole" .Values.credentials.assumeRole -}}{{- end -}}
 {{- $tls := dict "certFile" "/etc/tls/tls.crt" "keyFile" "/etc/tls/tls.key" -}}
 {{- if .Values.tls.clientCASecret -}}{{- $tls = set $tls "clientCAFile" "/etc/client-ca/ca.crt" -}}{{- end -}}
-{{- dict
+{{- $front := dict -}}
+{{- if .Values.front.enabled -}}
+{{- $front = dict "front" (dict "listen" (printf ":%d" (int .Values.front.port)) "keysFile" "/etc/front/keys.yaml" "wait" .Values.front.wait) -}}
+{{- end -}}
+{{- merge $front (dict
   "vpcID" .Values.vpcID "clusterID" .Values.clusterID
   "listen" (printf ":%d" (int .Values.gatewayPort))
   "tls" $tls "credentials" $credentials "budget" (include "budget" . | fromYaml) "reflection" .Values.reflection "api" .Values.api
-  "scopeControllers" .Values.scopes.controllers "scopes" .Values.scopes.others | toYaml -}}
+  "scopeControllers" .Values.scopes.controllers "scopes" .Values.scopes.others) | toYaml -}}
 {{- end }}
 
 {{/* The budget, with the numbers that helm's --set makes strings of. */}}

@@ -55,6 +55,9 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- if and .Values.tls.existingSecret .Values.tls.certManager.enabled -}}
 {{- $problems = append $problems "tls: existingSecret is named and certManager enabled; keep one of them" -}}
 {{- end -}}
+{{- if and .Values.front.enabled (not .Values.front.keysSecret) -}}
+{{- $problems = append $problems "front.keysSecret: is required with front.enabled. It is the Secret with the key pairs of the tools; docs/openapi-front.md has its form" -}}
+{{- end -}}
 {{- if and .Values.podMonitor.enabled .Values.serviceMonitor.enabled -}}
 {{- $problems = append $problems "podMonitor, serviceMonitor: both are enabled, and every series would be there twice; keep one of them" -}}
 {{- end -}}

@@ -102,7 +102,7 @@ func valueGroups() []valueGroup {
 		{"All pods", []string{
 			"gatewayPort", "priorityClassName", "nodeSelector", "affinity", "tolerations", "podLabels", "podAnnotations", "podDisruptionBudget", "networkPolicy",
 		}},
-		{"Rate limits and callers of the gateway", []string{"budget", "scopes", "api", "reflection"}},
+		{"Rate limits and callers of the gateway", []string{"budget", "scopes", "api", "front", "reflection"}},
 		{"Logs, metrics and alerts", []string{"logging", "tracing", "serviceMonitor", "podMonitor", "prometheusRule", "dashboard"}},
 		{"Checks of Services when they are written", []string{"admissionPolicy"}},
 	}
