@@ -3,6 +3,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,13 +127,12 @@ func NewCache[V any](s Shared, name string) *batch.Reader[string, V] {
 	return batch.New(batch.Config[string, V]{Name: name, Room: s.Room, Registerer: s.Registerer, Logger: s.Logger})
 }
 
-// NewReader makes a reader of single items. Reads that come while others are under way share calls of at most perCall items. A read that
-// comes alone hardly waits.
-func NewReader[V any](
-	s Shared, name string, perCall, parallel int, load func(context.Context, []string) (map[string]V, error),
-) *batch.Reader[string, V] {
-	return batch.New(batch.Config[string, V]{
-		Name: name, Load: load, MaxItems: perCall, Idle: 200 * time.Microsecond, Max: 100 * time.Millisecond, Parallel: parallel,
+// NewReader makes a reader of single items. Reads that come at the same time share calls of at most perCall items.
+func NewReader[K comparable, V any](
+	s Shared, name string, perCall int, g Gathering, load func(context.Context, []K) (map[K]V, error),
+) *batch.Reader[K, V] {
+	return batch.New(batch.Config[K, V]{
+		Name: name, Load: load, MaxItems: perCall, Idle: cmp.Or(g.Idle, 200*time.Microsecond), Max: cmp.Or(g.Max, 100*time.Millisecond), Parallel: g.Parallel,
 		Blames: BlamesItem, Room: s.Room, Registerer: s.Registerer, Logger: s.Logger,
 	})
 }

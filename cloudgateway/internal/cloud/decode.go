@@ -211,9 +211,11 @@ type Enum interface {
 }
 
 // Word gives the word for a value. The one that says nothing has none.
-func Word[E Enum](value E) string {
+func Word[E Enum](value E) string { return wordOf(value.Descriptor(), value.Number()) }
+
+func wordOf(of protoreflect.EnumDescriptor, value protoreflect.EnumNumber) string {
 	var word strings.Builder
-	for part := range strings.SplitSeq(nameOf(value), "_") {
+	for part := range strings.SplitSeq(nameOf(of.Values(), value), "_") {
 		first := min(1, len(part))
 		word.WriteString(part[:first] + strings.ToLower(part[first:]))
 	}
@@ -224,7 +226,7 @@ func Word[E Enum](value E) string {
 func Named[E Enum](word string) (value E) {
 	for i := range value.Descriptor().Values().Len() {
 		named := E(value.Descriptor().Values().Get(i).Number())
-		if name := nameOf(named); name != "" && strings.EqualFold(strings.ReplaceAll(name, "_", ""), word) {
+		if name := nameOf(value.Descriptor().Values(), named.Number()); name != "" && strings.EqualFold(strings.ReplaceAll(name, "_", ""), word) {
 			return named
 		}
 	}
@@ -232,9 +234,8 @@ func Named[E Enum](word string) (value E) {
 }
 
 // nameOf is the name of a value without that of the enumeration, e.g. POST_PAID.
-func nameOf[E Enum](value E) string {
-	values := value.Descriptor().Values()
-	named := values.ByNumber(value.Number())
+func nameOf(values protoreflect.EnumValueDescriptors, value protoreflect.EnumNumber) string {
+	named := values.ByNumber(value)
 	if value == 0 || named == nil {
 		return ""
 	}

@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,32 +21,24 @@ type Listing[T any] struct {
 	Items string
 	// Decode reads one item.
 	Decode func(item []byte) (T, error)
-	// ID tells the items apart. It is required for pages that have a number.
+	// ID tells the items apart.
 	ID func(T) string
-	// PerPage is the size of a page that has a number.
-	PerPage int
-	// Most is how many items are worth to be read: if there are more, one page is read, and ErrTooMany is the result. 0: any number.
-	Most int
+	// PerPage is the size of a page that has a number, MaxResults of one that has a token. With neither, one answer has all items.
+	PerPage, MaxResults int
 }
 
-// ErrTooMany says that there are too many items to read them all.
-var ErrTooMany = errors.New("too many items")
-
-// Numbered reads all pages, by PageNumber. Each item is in the result once, in the order of the ids.
-func (l Listing[T]) Numbered(ctx context.Context, api API, filter Params) ([]T, error) {
-	return Numbered(ctx, filter, l.PerPage, l.ID, func(p Params) (page []T, total int, err error) {
-		page, err = l.page(ctx, api, p, "TotalCount", &total)
-		if err == nil && l.Most > 0 && total > l.Most {
-			err = ErrTooMany
-		}
-		return page, total, err
-	})
-}
-
-// Tokened reads all pages, by NextToken.
-func (l Listing[T]) Tokened(ctx context.Context, api API, filter Params) ([]T, error) {
-	var all []T
-	err := Tokened(ctx, filter, func(p Params) (next string, err error) {
+// All reads all pages.
+func (l Listing[T]) All(ctx context.Context, api API, filter Params) (all []T, err error) {
+	switch {
+	case l.PerPage > 0:
+		return Numbered(ctx, filter, l.PerPage, l.ID, func(p Params) (page []T, total int, err error) {
+			page, err = l.page(ctx, api, p, "TotalCount", &total)
+			return page, total, err
+		})
+	case l.MaxResults == 0:
+		return l.page(ctx, api, filter, "", nil)
+	}
+	err = Tokened(ctx, Params{}.Int("MaxResults", l.MaxResults).Merge(filter), func(p Params) (next string, err error) {
 		page, err := l.page(ctx, api, p, "NextToken", &next)
 		all = append(all, page...)
 		return next, err

@@ -2,11 +2,10 @@
 package ecs
 
 import (
-	"context"
+	"cmp"
 	"strconv"
 	"time"
 
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
@@ -27,14 +26,9 @@ type Config struct {
 // API makes the calls of the product.
 func (cfg Config) API() cloud.API { return cloud.API{Product: openapi.ECS, Caller: cfg.Caller} }
 
-// NewReader makes a reader of single items. Reads that come at about the same time share calls of at most perCall items.
-func NewReader[K comparable, V any](
-	cfg Config, name string, perCall int, load func(context.Context, []K) (map[K]V, error), absent func(K) error,
-) *batch.Reader[K, V] {
-	return batch.New(batch.Config[K, V]{
-		Name: name, Load: load, MaxItems: perCall, Idle: cfg.Idle, Max: cfg.Max, Absent: absent, Blames: cloud.BlamesItem,
-		Room: cfg.Room, Registerer: cfg.Registerer, Logger: cfg.Logger,
-	})
+// Gathering is how reads of single items wait for others: a cluster's nodes are read one by one, at about the same time.
+func (cfg Config) Gathering() cloud.Gathering {
+	return cloud.Gathering{Idle: cmp.Or(cfg.Idle, 20*time.Millisecond), Max: cmp.Or(cfg.Max, time.Second)}
 }
 
 // Attributes is the call that sets attributes of a resource, if there are any. The key is the parameter with its id.

@@ -17,6 +17,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 )
 
@@ -29,17 +31,6 @@ type Request interface {
 	GetPageSize() int32
 	GetPageToken() string
 	GetMaxAge() *durationpb.Duration
-}
-
-// identities are the fields by which the items of the lists are ordered, by the name of the message.
-func identities() map[protoreflect.FullName]protoreflect.Name {
-	return map[protoreflect.FullName]protoreflect.Name{
-		"cloudgateway.ecs.v1.Instance":         "instance_id",
-		"cloudgateway.ecs.v1.NetworkInterface": "network_interface_id",
-		"cloudgateway.slb.v1.LoadBalancer":     "load_balancer_id",
-		"cloudgateway.vpc.v1.Eip":              "allocation_id",
-		"cloudgateway.vpc.v1.RouteEntry":       "destination_cidr",
-	}
 }
 
 // token is what a page_token holds.
@@ -121,7 +112,7 @@ func Intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next g
 // cut leaves in an answer the items after one of them, size at most if it is not zero.
 func cut(answer protoreflect.Message, after string, size int, request []byte) {
 	field := items(answer.Descriptor())
-	identity := field.Message().Fields().ByName(identities()[field.Message().FullName()])
+	identity := identity(field.Message())
 	all := answer.Get(field).List()
 	at := func(i int) string { return all.Get(i).Message().Get(identity).String() }
 	begin := 0
@@ -142,6 +133,15 @@ func cut(answer protoreflect.Message, after string, size int, request []byte) {
 		part.List().Append(all.Get(i))
 	}
 	answer.Set(field, part)
+}
+
+// identity is the field by which the items of a list are ordered.
+func identity(item protoreflect.MessageDescriptor) protoreflect.FieldDescriptor {
+	rules, _ := proto.GetExtension(item.Options(), commonv1.E_Message).(*commonv1.MessageRules)
+	if field := item.Fields().ByName(protoreflect.Name(rules.GetIdentity())); field != nil {
+		return field
+	}
+	return item.Fields().ByNumber(1)
 }
 
 // items is the list in an answer.

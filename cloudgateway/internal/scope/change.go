@@ -1,31 +1,25 @@
 package scope
 
 import (
+	"strings"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 )
 
-// Kind is a kind of resource, as errors name it.
+// Kind is a kind of resource as errors, cloud.Kind and the owners of methods in the protocol name it.
 type Kind string
 
-// The kinds that have an owner by themselves. All others are parts of one: listeners, rules, domain extensions and server groups of a load
-// balancer, routes and route tables of a VPC.
+// The kinds that are known by name.
 const (
-	LoadBalancer      Kind = "load balancer"
-	AccessControlList Kind = "access control list"
-	ServerCertificate Kind = "server certificate"
-	CACertificate     Kind = "CA certificate"
-	Network           Kind = "VPC"
-	RouteTable        Kind = "route table"
-	VSwitch           Kind = "vSwitch"
-	EIP               Kind = "EIP"
-	Instance          Kind = "instance"
-	NetworkInterface  Kind = "network interface"
+	LoadBalancer     Kind = "load balancer"
+	Network          Kind = "VPC"
+	VSwitch          Kind = "vSwitch"
+	EIP              Kind = "EIP"
+	Instance         Kind = "instance"
+	NetworkInterface Kind = "network interface"
 )
 
 // Resource is one that a request changes.
@@ -52,84 +46,59 @@ type made struct {
 	vpcID, vswitchID string
 }
 
-// changeOf says what a request that writes is about; false if that is not known. Handlers see to it that the load balancer and the VPC that a
-// request names for a part are those of the part.
-func changeOf(request proto.Message) (change, bool) {
-	if c, ok := creation(request); ok {
-		return change{makes: &c}, true
+// changeOf says what a request that writes is about, by the owners that the protocol names. Handlers see to it that the load balancer and the VPC
+// that a request names for a part are those of the part.
+func changeOf(owners []*commonv1.Owner, request proto.Message) change {
+	var c change
+	for _, owner := range owners {
+		if owner.GetField() == "" {
+			c.makes = creation(Kind(owner.GetKind()), request)
+			continue
+		}
+		kind := Kind(owner.GetKind())
+		if kind == "" {
+			kind = bindable(textAt(request, owner.GetKindField()))
+		}
+		c.of = append(c.of, Resource{Kind: kind, ID: textAt(request, owner.GetField())})
 	}
-	owner, id := ownerOf(request)
-	if owner == "" {
-		return change{}, false
-	}
-	c := change{of: []Resource{{Kind: owner, ID: id}}}
-	switch r := request.(type) {
-	case *slbv1.UpdateListenerRequest, *slbv1.UpdateServerGroupRequest: // The tags are those of a part.
-	case *vpcv1.AssociateEipRequest:
-		c.of = append(c.of, Resource{Kind: bindable(r.GetInstanceType()), ID: r.GetInstanceId()})
-	case interface {
+	tagging, ok := request.(interface {
 		GetSetTags() []*commonv1.Tag
 		GetRemoveTagKeys() []string
-	}:
-		c.setTags, c.removeTagKeys = r.GetSetTags(), r.GetRemoveTagKeys()
+	})
+	if ok && !owners[0].GetPart() {
+		c.setTags, c.removeTagKeys = tagging.GetSetTags(), tagging.GetRemoveTagKeys()
 	}
-	return c, true
+	return c
 }
 
-func creation(request proto.Message) (made, bool) {
-	switch r := request.(type) {
-	case *slbv1.CreateLoadBalancerRequest:
-		return made{kind: LoadBalancer, tags: r.GetTags(), vswitchID: r.GetVswitchId()}, true
-	case *slbv1.CreateAccessControlListRequest:
-		return made{kind: AccessControlList, tags: r.GetTags()}, true
-	case *slbv1.UploadServerCertificateRequest:
-		return made{kind: ServerCertificate, tags: r.GetTags()}, true
-	case *slbv1.UploadCaCertificateRequest:
-		return made{kind: CACertificate, tags: r.GetTags()}, true
-	case *vpcv1.CreateRouteTableRequest:
-		return made{kind: RouteTable, tags: r.GetTags(), vpcID: r.GetVpcId()}, true
-	case *vpcv1.CreateVSwitchRequest:
-		return made{kind: VSwitch, tags: r.GetTags(), vpcID: r.GetVpcId()}, true
-	case *vpcv1.AllocateEipRequest:
-		return made{kind: EIP, tags: r.GetTags()}, true
+// creation is what a request makes. Where it may name a vSwitch, that alone decides in which VPC.
+func creation(kind Kind, request proto.Message) *made {
+	m := &made{kind: kind}
+	if tagged, ok := request.(interface{ GetTags() []*commonv1.Tag }); ok {
+		m.tags = tagged.GetTags()
 	}
-	return made{}, false
+	if in, ok := request.(interface{ GetVswitchId() string }); ok {
+		m.vswitchID = in.GetVswitchId()
+	} else if in, ok := request.(interface{ GetVpcId() string }); ok {
+		m.vpcID = in.GetVpcId()
+	}
+	return m
 }
 
-// ownerOf gives the kind and the id of what a request changes, or of what that is a part of.
-func ownerOf(request proto.Message) (owner Kind, id string) {
-	field := protoreflect.Name("load_balancer_id")
-	of := request.ProtoReflect()
-	switch request.(type) {
-	case *slbv1.UpdateLoadBalancerRequest, *slbv1.DeleteLoadBalancerRequest, *slbv1.CreateServerGroupRequest, *slbv1.ApplyServerChangesRequest,
-		*slbv1.UpdateServerGroupRequest, *slbv1.DeleteServerGroupRequest, *slbv1.ApplyDefaultServerChangesRequest,
-		*slbv1.UpdateForwardingRuleRequest, *slbv1.UpdateDomainExtensionRequest, *slbv1.DeleteDomainExtensionRequest:
-		owner = LoadBalancer
-	case *slbv1.CreateListenerRequest, *slbv1.UpdateListenerRequest, *slbv1.DeleteListenerRequest, *slbv1.StartListenerRequest,
-		*slbv1.StopListenerRequest, *slbv1.BatchCreateForwardingRulesRequest, *slbv1.BatchDeleteForwardingRulesRequest,
-		*slbv1.CreateDomainExtensionRequest:
-		owner, of = LoadBalancer, of.Get(of.Descriptor().Fields().ByName("key")).Message()
-	case *slbv1.UpdateAccessControlListRequest, *slbv1.DeleteAccessControlListRequest:
-		owner, field = AccessControlList, "acl_id"
-	case *slbv1.UpdateServerCertificateRequest, *slbv1.DeleteServerCertificateRequest:
-		owner, field = ServerCertificate, "server_certificate_id"
-	case *slbv1.UpdateCaCertificateRequest, *slbv1.DeleteCaCertificateRequest:
-		owner, field = CACertificate, "ca_certificate_id"
-	case *vpcv1.DeleteRouteTableRequest, *vpcv1.AssociateRouteTableRequest, *vpcv1.UnassociateRouteTableRequest,
-		*vpcv1.BatchCreateRouteEntriesRequest, *vpcv1.BatchDeleteRouteEntriesRequest, *vpcv1.UpdateRouteEntryRequest:
-		owner, field = Network, "vpc_id"
-	case *vpcv1.DeleteVSwitchRequest:
-		owner, field = VSwitch, "vswitch_id"
-	case *vpcv1.UpdateEipRequest, *vpcv1.AssociateEipRequest, *vpcv1.UnassociateEipRequest, *vpcv1.ReleaseEipRequest:
-		owner, field = EIP, "allocation_id"
-	case *ecsv1.UpdateInstanceRequest, *ecsv1.StartInstanceRequest, *ecsv1.StopInstanceRequest, *ecsv1.DeleteInstanceRequest:
-		owner, field = Instance, "instance_id"
-	case *ecsv1.UpdateNetworkInterfaceRequest:
-		owner, field = NetworkInterface, "network_interface_id"
-	default:
-		return "", ""
+// textAt is the text at a path of fields; "" if there is none.
+func textAt(request proto.Message, path string) string {
+	m := request.ProtoReflect()
+	for {
+		name, rest, nested := strings.Cut(path, ".")
+		field := m.Descriptor().Fields().ByName(protoreflect.Name(name))
+		switch {
+		case field == nil:
+			return ""
+		case !nested:
+			return m.Get(field).String()
+		}
+		m, path = m.Get(field).Message(), rest
 	}
-	return owner, of.Get(of.Descriptor().Fields().ByName(field)).String()
 }
 
 // bindable is the kind of what an EIP is bound to. Of other kinds nothing can be read.

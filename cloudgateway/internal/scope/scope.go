@@ -15,9 +15,11 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
 )
@@ -33,96 +35,96 @@ const (
 	markLife  = 24 * time.Hour
 )
 
-// Facts are what scopes look at in a resource.
-type Facts struct {
-	Tags []*commonv1.Tag
-	// VpcID is empty for what is in no VPC, e.g. EIPs.
-	VpcID string
+// facts are what scopes look at in a resource.
+type facts struct {
+	tags  []*commonv1.Tag
+	vpcID string // empty for what is in no VPC, e.g. EIPs
 }
-
-// Read reads the facts of a resource, which may be up to maxAge old.
-type Read func(ctx context.Context, id string, maxAge time.Duration) (Facts, error)
 
 // Guard refuses writes outside of the scopes of their callers.
 type Guard struct {
-	rules []rule
-	rows  rpc.Policies
-	reads map[Kind]Read
-	marks *memo.Memo[string, Facts] // of load balancers: as they were last seen; nil if no scope goes by that
-	list  func(ctx context.Context, tag *commonv1.Tag) error
-	seen  *memo.Memo[string, struct{}] // clusters of which all load balancers were seen
+	rules   []rule
+	methods map[string]method.Method
+	owners  map[Kind]cloud.Owner
+	marks   *memo.Memo[string, facts] // of load balancers: as they were last seen; nil if no scope goes by that
+	list    func(ctx context.Context, tag *commonv1.Tag) error
+	seen    *memo.Memo[string, struct{}] // clusters of which all load balancers were seen
 }
 
-// New makes a Guard. The policies say which methods write.
-func New(scopes []config.Scope, policies rpc.Policies) *Guard {
-	g := &Guard{rows: policies, reads: map[Kind]Read{}}
+// New makes a Guard. The owners say how resources are read. List reads all load balancers with a tag, and calls Saw for each of them.
+func New(scopes []config.Scope, owners []cloud.Owner, list func(ctx context.Context, tag *commonv1.Tag) error) *Guard {
+	g := &Guard{methods: map[string]method.Method{}, owners: map[Kind]cloud.Owner{}, list: list}
+	for _, m := range method.All() {
+		g.methods[m.FullName()] = m
+	}
+	for _, o := range owners {
+		g.owners[Kind(o.Kind())] = o
+	}
 	for i, s := range scopes {
 		r := newRule(i, s)
 		g.rules = append(g.rules, r)
 		if r.lenient() && g.marks == nil {
-			g.marks, g.seen = memo.New[string, Facts](mostMarks), memo.New[string, struct{}](len(scopes))
+			g.marks, g.seen = memo.New[string, facts](mostMarks), memo.New[string, struct{}](len(scopes))
 		}
 	}
 	return g
 }
-
-// Reads sets how resources of a kind are read.
-func (g *Guard) Reads(kind Kind, read Read) { g.reads[kind] = read }
-
-// Lists sets how all load balancers with a tag are read. The reading calls Saw for each of them.
-func (g *Guard) Lists(list func(ctx context.Context, tag *commonv1.Tag) error) { g.list = list }
 
 // Saw notes what an answer of the cloud shows of a load balancer.
 func (g *Guard) Saw(lb *slbv1.LoadBalancer) {
 	if g.marks == nil || lb.GetLoadBalancerId() == "" {
 		return
 	}
-	facts := Facts{VpcID: lb.GetVpcId()}
+	seen := facts{vpcID: lb.GetVpcId()}
 	for _, t := range lb.GetTags() {
 		if t.GetKey() == ClusterTag {
-			facts.Tags = []*commonv1.Tag{{Key: t.GetKey(), Value: t.GetValue()}} // The answer is not kept for it.
+			seen.tags = []*commonv1.Tag{{Key: t.GetKey(), Value: t.GetValue()}} // The answer is not kept for it.
 		}
 	}
-	g.marks.Put(lb.GetLoadBalancerId(), facts, markLife)
+	g.marks.Put(lb.GetLoadBalancerId(), seen, markLife)
 }
 
 // Intercept is a grpc.UnaryServerInterceptor. It comes right before the handler, behind the memory of repeated requests, whose answer
 // changes nothing.
 func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	policy := g.rows[info.FullMethod]
+	m, known := g.methods[info.FullMethod]
 	message, ok := request.(proto.Message)
-	if !ok || !policy.Mutating || len(g.rules) == 0 {
+	if !ok || known && m.Reads() || len(g.rules) == 0 {
 		return next(ctx, request)
 	}
-	change, known := changeOf(message)
+	owners := m.Options.GetOwners()
+	var c change
+	if len(owners) > 0 {
+		c = changeOf(owners, message)
+	}
 	caller, _ := rpc.CallerFrom(ctx)
 	for _, r := range g.rules {
 		if !r.names(caller.Name) {
 			continue
 		}
-		if !known {
-			return nil, rpcerr.Errorf(rpcerr.Internal, "nothing says which resource %s changes; add it to cloudgateway/internal/scope", info.FullMethod)
+		if len(owners) == 0 {
+			return nil, rpcerr.Errorf(rpcerr.Internal, "nothing says which resource %s changes; add owners to its options in the protocol", info.FullMethod)
 		}
-		if err := g.permit(ctx, r, change, caller.Name, policy.Verb); err != nil {
+		if err := g.permit(ctx, r, c, caller.Name, m.Verb()); err != nil {
 			return nil, err
 		}
 	}
 	response, err := next(ctx, request)
-	g.follow(change, response)
+	g.follow(c, response)
 	return response, err
 }
 
 // permit says why a change is outside of the scope of a rule; nil if it is not.
 func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb string) error {
 	for _, resource := range c.of {
-		facts, err := g.facts(ctx, r, resource)
+		found, err := g.facts(ctx, r, resource)
 		if rpcerr.IsNotFound(err) && verb == "delete" {
 			continue // It is gone already, which the handler says as it does for any caller.
 		}
 		if err != nil {
 			return fmt.Errorf("find out whether %s is in the scope of %s: %w", resource, caller, err)
 		}
-		if why := r.outside(facts); why != "" {
+		if why := r.outside(found); why != "" {
 			return r.refusal(caller, verb, resource.String(), why)
 		}
 	}
@@ -132,15 +134,15 @@ func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb strin
 	if c.makes == nil {
 		return nil
 	}
-	facts := Facts{Tags: c.makes.tags, VpcID: c.makes.vpcID}
-	if id := c.makes.vswitchID; id != "" && len(r.vpcs) > 0 { // It decides, whatever the request says of the VPC.
+	wanted := facts{tags: c.makes.tags, vpcID: c.makes.vpcID}
+	if id := c.makes.vswitchID; id != "" && len(r.vpcs) > 0 {
 		in, err := g.facts(ctx, r, Resource{Kind: VSwitch, ID: id})
 		if err != nil {
 			return fmt.Errorf("find out whether vSwitch %s is in the scope of %s: %w", id, caller, err)
 		}
-		facts.VpcID = in.VpcID
+		wanted.vpcID = in.vpcID
 	}
-	if why := r.outside(facts); why != "" {
+	if why := r.outside(wanted); why != "" {
 		return r.refusal(caller, verb, "such a "+string(c.makes.kind), why)
 	}
 	return nil
@@ -148,27 +150,28 @@ func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb strin
 
 // facts are those of a resource. A rule that only keeps callers from what belongs to other clusters goes by what was last seen of a load
 // balancer, so that it costs no calls.
-func (g *Guard) facts(ctx context.Context, r rule, resource Resource) (Facts, error) {
-	if resource.Kind == Network && len(r.tags) == 0 {
-		return Facts{VpcID: resource.ID}, nil
+func (g *Guard) facts(ctx context.Context, r rule, of Resource) (facts, error) {
+	if of.Kind == Network && len(r.tags) == 0 {
+		return facts{vpcID: of.ID}, nil
 	}
-	if r.lenient() && resource.Kind == LoadBalancer {
-		if facts, ok := g.mark(ctx, r, resource.ID); ok {
-			return facts, nil
+	if r.lenient() && of.Kind == LoadBalancer {
+		if seen, ok := g.mark(ctx, r, of.ID); ok {
+			return seen, nil
 		}
 	}
-	read, ok := g.reads[resource.Kind]
+	owner, ok := g.owners[of.Kind]
 	if !ok {
-		return Facts{}, rpcerr.Errorf(rpcerr.CallerForbidden, "%s has no tags or VPC that the gateway could read; a caller without a scope has to do it", resource)
+		return facts{}, rpcerr.Errorf(rpcerr.CallerForbidden, "%s has no tags or VPC that the gateway could read; a caller without a scope has to do it", of)
 	}
-	return read(ctx, resource.ID, factsAge)
+	tags, vpcID, err := owner.Facts(ctx, of.ID, factsAge)
+	return facts{tags: tags, vpcID: vpcID}, err
 }
 
 // mark is what was last seen of a load balancer. After a failover nothing was: then all of the cluster are read together, which takes one call
 // for a hundred, since many of them are about to be changed.
-func (g *Guard) mark(ctx context.Context, r rule, id string) (Facts, bool) {
-	if facts, ok := g.marks.Get(id); ok {
-		return facts, true
+func (g *Guard) mark(ctx context.Context, r rule, id string) (facts, bool) {
+	if seen, ok := g.marks.Get(id); ok {
+		return seen, true
 	}
 	cluster := r.tags[ClusterTag]
 	_, err := g.seen.Do(ctx, cluster, func(ctx context.Context) (struct{}, time.Duration, error) {
@@ -178,7 +181,7 @@ func (g *Guard) mark(ctx context.Context, r rule, id string) (Facts, bool) {
 		return struct{}{}, markLife, nil
 	})
 	if err != nil {
-		return Facts{}, false // The one is read by itself.
+		return facts{}, false // The one is read by itself.
 	}
 	return g.marks.Get(id)
 }
@@ -193,7 +196,7 @@ func (g *Guard) follow(c change, response any) {
 	}
 	if slices.ContainsFunc(c.setTags, func(t *commonv1.Tag) bool { return t.GetKey() == ClusterTag }) || slices.Contains(c.removeTagKeys, ClusterTag) {
 		for _, resource := range c.of {
-			g.marks.Put(resource.ID, Facts{}, 0)
+			g.marks.Put(resource.ID, facts{}, 0)
 		}
 	}
 }
@@ -230,26 +233,26 @@ func (r rule) names(caller string) bool {
 func (r rule) lenient() bool { return r.controller && len(r.tags) == 1 && len(r.vpcs) == 0 }
 
 // outside says why a resource is outside of the scope; "" if it is inside.
-func (r rule) outside(f Facts) string {
+func (r rule) outside(f facts) string {
 	tagged := len(r.tags) > 0 // as the rule asks for
 	for _, key := range slices.Sorted(maps.Keys(r.tags)) {
-		i := slices.IndexFunc(f.Tags, func(t *commonv1.Tag) bool { return t.GetKey() == key })
+		i := slices.IndexFunc(f.tags, func(t *commonv1.Tag) bool { return t.GetKey() == key })
 		switch {
 		case i < 0 && r.controller && key == ClusterTag:
 			tagged = false
 		case i < 0:
 			return "it has no tag " + key
-		case f.Tags[i].GetValue() != r.tags[key]:
-			return fmt.Sprintf("its tag %s is %q", key, f.Tags[i].GetValue())
+		case f.tags[i].GetValue() != r.tags[key]:
+			return fmt.Sprintf("its tag %s is %q", key, f.tags[i].GetValue())
 		}
 	}
 	switch {
-	case len(r.vpcs) == 0 || slices.Contains(r.vpcs, f.VpcID) || f.VpcID == "" && tagged:
+	case len(r.vpcs) == 0 || slices.Contains(r.vpcs, f.vpcID) || f.vpcID == "" && tagged:
 		return ""
-	case f.VpcID == "":
+	case f.vpcID == "":
 		return "it is in no VPC"
 	default:
-		return "it is in " + f.VpcID
+		return "it is in " + f.vpcID
 	}
 }
 

@@ -2,12 +2,13 @@ package scope
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -15,27 +16,56 @@ import (
 	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
-// TestEveryWriteHasAChange: a caller with a scope is refused a method of which nobody has said what it changes.
-func TestEveryWriteHasAChange(t *testing.T) {
+// TestEveryWriteHasOwners: a caller with a scope is refused a method of which the protocol does not say what it changes.
+func TestEveryWriteHasOwners(t *testing.T) {
 	for _, m := range method.All() {
-		kind, err := protoregistry.GlobalTypes.FindMessageByName(m.Descriptor.Input().FullName())
-		if err != nil {
-			t.Fatal(err)
+		owners := m.Options.GetOwners()
+		if (len(owners) > 0) == m.Reads() {
+			t.Errorf("%s: reads %t, and says what it changes: %v", m.FullName(), m.Reads(), owners)
 		}
-		c, ok := changeOf(kind.New().Interface())
-		if ok == m.Reads() {
-			t.Errorf("%s: reads %t, and something says what it changes: %t", m.FullName(), m.Reads(), ok)
-		}
-		if ok && len(c.of) == 0 && c.makes == nil {
-			t.Errorf("%s: changes nothing", m.FullName())
-		}
-		if ok && (c.makes != nil) != (m.Verb() == "create" && len(c.of) == 0) {
-			t.Errorf("%s: makes %v with the verb %s", m.FullName(), c.makes, m.Verb())
+		for _, owner := range owners {
+			if (owner.GetKind() == "") == (owner.GetKindField() == "") {
+				t.Errorf("%s: an owner needs a kind or a kind_field, it has %v", m.FullName(), owner)
+			}
+			for _, path := range []string{owner.GetField(), owner.GetKindField()} {
+				if path != "" && !hasText(m.Descriptor.Input(), path) {
+					t.Errorf("%s has no text %s", m.FullName(), path)
+				}
+			}
+			if owner.GetField() == "" && m.Verb() != "create" {
+				t.Errorf("%s: makes something with the verb %s", m.FullName(), m.Verb())
+			}
 		}
 	}
+}
+
+// hasText reports whether a message has a text at a path of fields.
+func hasText(m protoreflect.MessageDescriptor, path string) bool {
+	name, rest, nested := strings.Cut(path, ".")
+	field := m.Fields().ByName(protoreflect.Name(name))
+	if field == nil || !nested {
+		return field != nil && field.Kind() == protoreflect.StringKind && !field.IsList()
+	}
+	return field.Message() != nil && hasText(field.Message(), rest)
+}
+
+// balancers are load balancers of a team.
+type balancers struct {
+	t     *testing.T
+	reads int
+}
+
+func (*balancers) Kind() string { return string(LoadBalancer) }
+
+func (b *balancers) Facts(_ context.Context, _ string, maxAge time.Duration) ([]*commonv1.Tag, string, error) {
+	if b.reads++; maxAge != time.Minute {
+		b.t.Errorf("facts may be %s old", maxAge)
+	}
+	return []*commonv1.Tag{tag("team", "web")}, "vpc-2", nil
 }
 
 func tag(key, value string) *commonv1.Tag { return &commonv1.Tag{Key: key, Value: value} }
@@ -76,7 +106,7 @@ func TestOutside(t *testing.T) {
 		{name: "neither tag nor VPC", scope: lenientBoth, why: "it is in no VPC"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if why := newRule(0, tt.scope).outside(Facts{Tags: tt.tags, VpcID: tt.vpc}); why != tt.why {
+			if why := newRule(0, tt.scope).outside(facts{tags: tt.tags, vpcID: tt.vpc}); why != tt.why {
 				t.Errorf("got %q, want %q", why, tt.why)
 			}
 		})
@@ -123,16 +153,10 @@ func TestNames(t *testing.T) {
 // TestEveryScopeOfACallerCounts: a caller that two scopes name is kept to what is inside of both. Another one is not asked at all.
 func TestEveryScopeOfACallerCounts(t *testing.T) {
 	const full = "/cloudgateway.slb.v1.LoadBalancerService/DeleteLoadBalancer"
+	of := &balancers{t: t}
 	g := New([]config.Scope{
 		{Callers: []string{"a", "b"}, Tags: map[string]string{"team": "web"}}, {Callers: []string{"b"}, VpcIDs: []string{"vpc-1"}},
-	}, rpc.Policies{full: {Verb: "delete", Mutating: true}})
-	reads := 0
-	g.Reads(LoadBalancer, func(_ context.Context, _ string, maxAge time.Duration) (Facts, error) {
-		if reads++; maxAge != time.Minute {
-			t.Errorf("facts may be %s old", maxAge)
-		}
-		return Facts{Tags: []*commonv1.Tag{tag("team", "web")}, VpcID: "vpc-2"}, nil
-	})
+	}, []cloud.Owner{of}, nil)
 	for _, tt := range []struct {
 		caller, message string
 		reads           int
@@ -144,7 +168,7 @@ func TestEveryScopeOfACallerCounts(t *testing.T) {
 		},
 		{caller: "c"},
 	} {
-		reads = 0
+		of.reads = 0
 		written := false
 		_, err := g.Intercept(rpc.WithCaller(t.Context(), rpc.Caller{Name: tt.caller}), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: "lb-1"},
 			&grpc.UnaryServerInfo{FullMethod: full}, func(context.Context, any) (any, error) {
@@ -155,8 +179,8 @@ func TestEveryScopeOfACallerCounts(t *testing.T) {
 		if tt.message == "" && err != nil || tt.message != "" && (e == nil || e.Code != codes.PermissionDenied || e.Reason != rpcerr.CallerForbidden || e.Message != tt.message) {
 			t.Errorf("%s: got %v, want %q", tt.caller, err, tt.message)
 		}
-		if written != (tt.message == "") || reads != tt.reads {
-			t.Errorf("%s: written %t after %d reads, want %d", tt.caller, written, reads, tt.reads)
+		if written != (tt.message == "") || of.reads != tt.reads {
+			t.Errorf("%s: written %t after %d reads, want %d", tt.caller, written, of.reads, tt.reads)
 		}
 	}
 }

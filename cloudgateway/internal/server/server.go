@@ -66,15 +66,20 @@ type Config struct {
 // Services are all services of the API.
 type Services struct {
 	register []func(grpc.ServiceRegistrar)
+	owners   []cloud.Owner
 	guard    *scope.Guard
 }
 
 // New makes the services.
 func New(cfg Config) *Services {
-	s := &Services{guard: scope.New(cfg.Scopes, Policies(cfg.API))}
+	s := &Services{}
 	s.addECS(cfg)
 	s.addVPC(cfg)
-	s.addSLB(cfg)
+	balancers := s.addSLB(cfg)
+	s.guard = scope.New(cfg.Scopes, s.owners, func(ctx context.Context, tag *commonv1.Tag) error {
+		_, err := balancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Tags: []*commonv1.Tag{tag}})
+		return err
+	})
 	s.add(func(r grpc.ServiceRegistrar) {
 		commonv1.RegisterCapabilitiesServiceServer(r, &capabilities{cfg: cfg})
 		commonv1.RegisterStatusServiceServer(r, &statusService{cfg: cfg})
@@ -86,7 +91,7 @@ func (s *Services) addECS(cfg Config) {
 	product := ecs.Config{Shared: cfg.Shared, Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max}
 	interfaces := networkinterface.New(product)
 	instances := instance.New(product, cfg.Region, interfaces)
-	s.readECS(instances, interfaces)
+	s.owners = append(s.owners, instances.Owner(), interfaces.Owner())
 	s.add(func(r grpc.ServiceRegistrar) {
 		ecsv1.RegisterInstanceServiceServer(r, instances)
 		ecsv1.RegisterNetworkInterfaceServiceServer(r, interfaces)
@@ -99,7 +104,7 @@ func (s *Services) addVPC(cfg Config) {
 	vswitches := vswitch.New(product)
 	routes := route.New(product, vswitches, cfg.RoutesPerCall)
 	networks := network.New(product)
-	s.readVPC(networks, vswitches, eips)
+	s.owners = append(s.owners, networks.Owner(), vswitches.Owner(), eips.Owner())
 	s.add(func(r grpc.ServiceRegistrar) {
 		vpcv1.RegisterRouteServiceServer(r, routes)
 		vpcv1.RegisterNetworkServiceServer(r, networks)
@@ -108,13 +113,13 @@ func (s *Services) addVPC(cfg Config) {
 	})
 }
 
-func (s *Services) addSLB(cfg Config) {
-	product := slb.New(cfg.Caller, cfg.Shared, s.guard.Saw)
+func (s *Services) addSLB(cfg Config) *loadbalancer.Service {
+	product := slb.New(cfg.Caller, cfg.Shared, func(lb *slbv1.LoadBalancer) { s.guard.Saw(lb) })
 	listeners := listener.New(product)
 	groups := servergroup.New(product, cfg.ServersPerCall)
 	balancers := loadbalancer.New(product, listeners, groups)
 	acls, certificates := acl.New(product), certificate.New(product)
-	s.readSLB(balancers, acls, certificates)
+	s.owners = append(s.owners, append(certificates.Owners(), balancers.Owner(), acls.Owner())...)
 	s.add(func(r grpc.ServiceRegistrar) {
 		slbv1.RegisterLoadBalancerServiceServer(r, balancers)
 		slbv1.RegisterListenerServiceServer(r, listeners)
@@ -125,6 +130,15 @@ func (s *Services) addSLB(cfg Config) {
 		slbv1.RegisterAccessControlListServiceServer(r, acls)
 		slbv1.RegisterCertificateServiceServer(r, certificates)
 	})
+	return balancers
+}
+
+// Guard keeps callers to their scopes.
+func (s *Services) Guard() *scope.Guard { return s.guard }
+
+// Scoped is an interceptor that refuses writes outside of the scopes of their callers. It comes right before the handlers.
+func (s *Services) Scoped(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	return s.guard.Intercept(ctx, request, info, next)
 }
 
 func (s *Services) add(register func(grpc.ServiceRegistrar)) {

@@ -16,14 +16,32 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
+// kind describes instances.
+func kind(cfg ecs.Config) cloud.Kind[ecsv1.Instance] {
+	return cloud.Kind[ecsv1.Instance]{
+		Name: "instance", Cache: "instances", NotFound: rpcerr.InstanceNotFound, IDs: "instance_ids",
+		Listing: cloud.Listing[*ecsv1.Instance]{
+			Action: "DescribeInstances", Items: "Instances.Instance", Decode: decode, ID: (*ecsv1.Instance).GetInstanceId, MaxResults: ecs.ItemsPerCall,
+		},
+		Filters: map[string]cloud.Filter{
+			"instance_ids": cloud.JSONList("InstanceIds", ecs.ItemsPerCall),
+			"private_ips":  cloud.JSONList("PrivateIpAddresses", ecs.ItemsPerCall).With("InstanceNetworkType", "vpc"),
+			"public_ips":   cloud.JSONList("PublicIpAddresses", ecs.ItemsPerCall),
+			"eips":         cloud.JSONList("EipAddresses", ecs.ItemsPerCall),
+			"name":         cloud.Param("InstanceName"),
+			"charge_type":  cloud.Param("InstanceChargeType"),
+		},
+		Gathering: cfg.Gathering(),
+	}
+}
+
 // Service implements ecsv1.InstanceServiceServer.
 type Service struct {
 	ecsv1.UnimplementedInstanceServiceServer
 
 	api       cloud.API
 	writes    *write.Serial
-	instances *batch.Reader[string, *ecsv1.Instance]
-	lists     *batch.Reader[string, []*ecsv1.Instance] // by filter
+	instances *cloud.Collection[ecsv1.Instance]
 	statuses  *batch.Reader[string, string]
 	room      *batch.Room
 	confirmer confirmer
@@ -33,17 +51,19 @@ type Service struct {
 func New(cfg ecs.Config, region string, interfaces Interfaces) *Service {
 	s := &Service{
 		api: cfg.API(), writes: write.NewSerial(cfg.Locks), room: cfg.Room, confirmer: confirmer{region, interfaces},
-		lists: cloud.NewCache[[]*ecsv1.Instance](cfg.Shared, "instance_lists"),
+		instances: cloud.NewCollection(cfg.API(), cfg.Shared, kind(cfg)),
 	}
 	s.writes.OnWrite(func(id string) { s.forget(id, false) })
-	s.instances = ecs.NewReader(cfg, "instances", ecs.ItemsPerCall, s.fetch, notFound)
-	s.statuses = ecs.NewReader(cfg, "instance_statuses", statusesPerCall, s.fetchStatuses, noStatus)
+	s.statuses = cloud.NewReader(cfg.Shared, "instance_statuses", statusesPerCall, cfg.Gathering(), s.fetchStatuses)
 	return s
 }
 
+// Owner is how the scopes of callers see instances.
+func (s *Service) Owner() cloud.Owner { return s.instances }
+
 // GetInstance reads one instance.
 func (s *Service) GetInstance(ctx context.Context, r *ecsv1.GetInstanceRequest) (*ecsv1.GetInstanceResponse, error) {
-	found, err := s.instances.Get(ctx, r.GetInstanceId(), r.GetMaxAge().AsDuration())
+	found, err := s.instances.Get(ctx, r.GetInstanceId(), r.GetMaxAge())
 	return cloud.Answer(&ecsv1.GetInstanceResponse{Instance: found}, err)
 }
 
@@ -52,7 +72,7 @@ func (s *Service) BatchGetInstances(
 	ctx context.Context, r *ecsv1.BatchGetInstancesRequest,
 ) (*ecsv1.BatchGetInstancesResponse, error) {
 	results := make([]*ecsv1.InstanceResult, len(r.GetInstanceIds()))
-	for i, found := range s.instances.GetMany(ctx, r.GetInstanceIds(), r.GetMaxAge().AsDuration()) {
+	for i, found := range s.instances.BatchGet(ctx, r.GetInstanceIds(), r.GetMaxAge()) {
 		results[i] = &ecsv1.InstanceResult{Instance: found.Value, Error: rpcerr.ToItem(found.Err)}
 	}
 	return &ecsv1.BatchGetInstancesResponse{Results: results}, nil
@@ -60,18 +80,7 @@ func (s *Service) BatchGetInstances(
 
 // ListInstances reads every instance that matches, ordered by id.
 func (s *Service) ListInstances(ctx context.Context, r *ecsv1.ListInstancesRequest) (*ecsv1.ListInstancesResponse, error) {
-	filter := cloud.Tags(cloud.Params{}, r.GetTags()).With("VpcId", r.GetVpcId()).With("VSwitchId", r.GetVswitchId()).
-		With("ZoneId", r.GetZoneId()).With("SecurityGroupId", r.GetSecurityGroupId()).With("ResourceGroupId", r.GetResourceGroupId()).
-		With("Status", r.GetStatus()).With("InstanceName", r.GetName()).With("InstanceType", r.GetInstanceType()).
-		With("InstanceChargeType", cloud.Word(r.GetChargeType()))
-	of := listed(r)
-	if len(r.GetPrivateIps()) > 0 {
-		filter.With("InstanceNetworkType", "vpc")
-	}
-	key := fmt.Sprintf("%q %q", filter, of)
-	found, err := s.lists.Do(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*ecsv1.Instance, error) {
-		return s.list(ctx, filter, of)
-	})
+	found, err := s.instances.List(ctx, r)
 	return cloud.Answer(&ecsv1.ListInstancesResponse{Instances: found}, err)
 }
 
@@ -81,6 +90,9 @@ func (s *Service) BatchGetInstanceStatuses(
 ) (*ecsv1.BatchGetInstanceStatusesResponse, error) {
 	results := make([]*ecsv1.InstanceStatusResult, len(r.GetInstanceIds()))
 	for i, found := range s.statuses.GetMany(ctx, r.GetInstanceIds(), r.GetMaxAge().AsDuration()) {
+		if found.Err == nil && found.Value == gone {
+			found.Err = noStatus(r.GetInstanceIds()[i])
+		}
 		results[i] = &ecsv1.InstanceStatusResult{Status: found.Value, Error: rpcerr.ToItem(found.Err)}
 	}
 	return &ecsv1.BatchGetInstanceStatusesResponse{Results: results}, nil
@@ -115,45 +127,6 @@ func (s *Service) DeleteInstance(ctx context.Context, r *ecsv1.DeleteInstanceReq
 	return cloud.Answer(&ecsv1.DeleteInstanceResponse{}, s.change(ctx, r.GetInstanceId(), deletion(r.GetForce())))
 }
 
-// describe reads all pages of DescribeInstances.
-func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*ecsv1.Instance, error) {
-	return cloud.Listing[*ecsv1.Instance]{Action: "DescribeInstances", Items: "Instances.Instance", Decode: decode}.
-		Tokened(ctx, s.api, cloud.Params{}.Int("MaxResults", ecs.ItemsPerCall).Merge(filter))
-}
-
-// fetch reads at most ecs.ItemsPerCall instances by id; one that does not exist is not in the answer.
-func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*ecsv1.Instance, error) {
-	list, err := s.describe(ctx, cloud.Params{}.JSONList("InstanceIds", ids))
-	return cloud.ByKey(list, (*ecsv1.Instance).GetInstanceId), err
-}
-
-// listing is a parameter of DescribeInstances that takes a list, and its values.
-type listing struct {
-	Param  string
-	Values []string
-}
-
-// listed is the list of a request; it has at most one.
-func listed(r *ecsv1.ListInstancesRequest) listing {
-	for _, of := range []listing{
-		{"InstanceIds", r.GetInstanceIds()}, {"PrivateIpAddresses", r.GetPrivateIps()},
-		{"PublicIpAddresses", r.GetPublicIps()}, {"EipAddresses", r.GetEips()},
-	} {
-		if len(of.Values) > 0 {
-			return listing{of.Param, cloud.Sorted(of.Values)}
-		}
-	}
-	return listing{}
-}
-
-// list reads now, in as many calls as the list takes.
-func (s *Service) list(ctx context.Context, filter cloud.Params, of listing) ([]*ecsv1.Instance, error) {
-	found, err := cloud.InChunks(of.Values, ecs.ItemsPerCall, func(some []string) ([]*ecsv1.Instance, error) {
-		return s.describe(ctx, cloud.Params{}.Merge(filter).JSONList(of.Param, some))
-	})
-	return cloud.Distinct(found, (*ecsv1.Instance).GetInstanceId), err
-}
-
 // statusesPerCall is how many statuses one answer can hold. One call may name more ids, but would need another page.
 const statusesPerCall = 50
 
@@ -167,16 +140,12 @@ func (s *Service) fetchStatuses(ctx context.Context, ids []string) (map[string]s
 			err = cloud.Decode(item, cloud.Fields{"InstanceId": &i.id, "Status": &i.status})
 			return i, err
 		},
-	}.Numbered(ctx, s.api, cloud.Params{}.List("InstanceId", ids))
+	}.All(ctx, s.api, cloud.Params{}.List("InstanceId", ids))
 	found := make(map[string]string, len(list))
 	for _, i := range list {
 		found[i.id] = i.status
 	}
 	return found, err
-}
-
-func notFound(id string) error {
-	return cloud.NotFound(rpcerr.InstanceNotFound, "ecs/DescribeInstances", "instance "+id)
 }
 
 func noStatus(id string) error {
@@ -268,19 +237,14 @@ func (ch change) judge(id, status string) (write.Verdict, error) {
 // status reads the status of an instance now.
 func (s *Service) status(ctx context.Context, id string) (string, error) {
 	s.statuses.Invalidate(id) // A read under way may have begun before the change.
-	status, err := s.statuses.Get(ctx, id, 0)
-	if rpcerr.ReasonOf(err) == rpcerr.InstanceNotFound {
-		return gone, nil
-	}
-	return status, err
+	return s.statuses.Get(ctx, id, 0)
 }
 
 // forget drops what is remembered about an instance that was written to. If it was deleted, that is everything: its interfaces are gone with it,
 // its EIPs are free, and it is in no server group any more.
 func (s *Service) forget(id string, deleted bool) {
-	s.instances.Invalidate(id)
+	s.instances.Forget(id)
 	s.statuses.Invalidate(id)
-	s.lists.Clear()
 	if deleted {
 		s.room.Clear()
 	}

@@ -17,41 +17,55 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
+// kind describes network interfaces.
+func kind(cfg ecs.Config) cloud.Kind[ecsv1.NetworkInterface] {
+	const perPage = 500 // the greatest page of DescribeNetworkInterfaces
+	return cloud.Kind[ecsv1.NetworkInterface]{
+		Name: "network interface", Cache: "networkinterfaces", NotFound: rpcerr.NetworkInterfaceNotFound, IDs: "network_interface_ids",
+		Listing: cloud.Listing[*ecsv1.NetworkInterface]{
+			Action: "DescribeNetworkInterfaces", Items: "NetworkInterfaceSets.NetworkInterfaceSet", Decode: decode,
+			ID: (*ecsv1.NetworkInterface).GetNetworkInterfaceId, MaxResults: perPage,
+		},
+		Filters: map[string]cloud.Filter{
+			"network_interface_ids": cloud.Indexed("NetworkInterfaceId", ecs.ItemsPerCall),
+			"name":                  cloud.Param("NetworkInterfaceName"),
+		},
+		Gathering: cfg.Gathering(),
+	}
+}
+
 // Service implements ecsv1.NetworkInterfaceServiceServer.
 type Service struct {
 	ecsv1.UnimplementedNetworkInterfaceServiceServer
 
 	api        cloud.API
 	updates    *write.Serial
-	interfaces *batch.Reader[string, *ecsv1.NetworkInterface]
+	interfaces *cloud.Collection[ecsv1.NetworkInterface]
 	addresses  *batch.Reader[addressKey, *ecsv1.NetworkInterface]
-	lists      *batch.Reader[string, []*ecsv1.NetworkInterface] // by filter
 }
 
 // New makes a Service.
 func New(cfg ecs.Config) *Service {
 	s := &Service{
 		api: cfg.API(), updates: write.NewSerial(cfg.Locks),
-		lists: cloud.NewCache[[]*ecsv1.NetworkInterface](cfg.Shared, "networkinterface_lists"),
+		interfaces: cloud.NewCollection(cfg.API(), cfg.Shared, kind(cfg)),
 	}
 	s.updates.OnWrite(func(id string) {
-		s.interfaces.Invalidate(id)
+		s.interfaces.Forget(id)
 		s.addresses.Clear()
-		s.lists.Clear()
 	})
-	s.interfaces = ecs.NewReader(cfg, "networkinterfaces", ecs.ItemsPerCall, s.fetch, notFound)
-	s.addresses = ecs.NewReader(cfg, "networkinterface_addresses", ecs.ItemsPerCall, s.fetchAddresses,
-		func(key addressKey) error {
-			return notFound(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
-		})
+	s.addresses = cloud.NewReader(cfg.Shared, "networkinterface_addresses", ecs.ItemsPerCall, cfg.Gathering(), s.fetchAddresses)
 	return s
 }
+
+// Owner is how the scopes of callers see network interfaces.
+func (s *Service) Owner() cloud.Owner { return s.interfaces }
 
 // GetNetworkInterface reads one interface.
 func (s *Service) GetNetworkInterface(
 	ctx context.Context, r *ecsv1.GetNetworkInterfaceRequest,
 ) (*ecsv1.GetNetworkInterfaceResponse, error) {
-	found, err := s.interfaces.Get(ctx, r.GetNetworkInterfaceId(), r.GetMaxAge().AsDuration())
+	found, err := s.interfaces.Get(ctx, r.GetNetworkInterfaceId(), r.GetMaxAge())
 	return cloud.Answer(&ecsv1.GetNetworkInterfaceResponse{NetworkInterface: found}, err)
 }
 
@@ -59,9 +73,8 @@ func (s *Service) GetNetworkInterface(
 func (s *Service) BatchGetNetworkInterfaces(
 	ctx context.Context, r *ecsv1.BatchGetNetworkInterfacesRequest,
 ) (*ecsv1.BatchGetNetworkInterfacesResponse, error) {
-	maxAge := r.GetMaxAge().AsDuration()
 	if len(r.GetIpAddresses()) == 0 {
-		return batchResponse(s.interfaces.GetMany(ctx, r.GetNetworkInterfaceIds(), maxAge)), nil
+		return batchResponse(s.interfaces.BatchGet(ctx, r.GetNetworkInterfaceIds(), r.GetMaxAge())), nil
 	}
 	keys := make([]addressKey, len(r.GetIpAddresses()))
 	for i, text := range r.GetIpAddresses() {
@@ -71,7 +84,13 @@ func (s *Service) BatchGetNetworkInterfaces(
 		}
 		keys[i] = addressKey{vpcID: r.GetVpcId(), address: address.Unmap()}
 	}
-	return batchResponse(s.addresses.GetMany(ctx, keys, maxAge)), nil
+	found := s.addresses.GetMany(ctx, keys, r.GetMaxAge().AsDuration())
+	for i, key := range keys {
+		if found[i].Err == nil && found[i].Value == nil {
+			found[i].Err = s.interfaces.NotFound(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
+		}
+	}
+	return batchResponse(found), nil
 }
 
 func batchResponse(found []batch.Result[*ecsv1.NetworkInterface]) *ecsv1.BatchGetNetworkInterfacesResponse {
@@ -86,15 +105,7 @@ func batchResponse(found []batch.Result[*ecsv1.NetworkInterface]) *ecsv1.BatchGe
 func (s *Service) ListNetworkInterfaces(
 	ctx context.Context, r *ecsv1.ListNetworkInterfacesRequest,
 ) (*ecsv1.ListNetworkInterfacesResponse, error) {
-	filter := cloud.Tags(cloud.Params{}, r.GetTags()).With("InstanceId", r.GetInstanceId()).With("VpcId", r.GetVpcId()).
-		With("VSwitchId", r.GetVswitchId()).With("SecurityGroupId", r.GetSecurityGroupId()).
-		With("ResourceGroupId", r.GetResourceGroupId()).With("NetworkInterfaceName", r.GetName()).
-		With("Type", r.GetType()).With("Status", r.GetStatus())
-	found, err := s.lists.Do(ctx, fmt.Sprintf("%q", filter), r.GetMaxAge().AsDuration(),
-		func(ctx context.Context) ([]*ecsv1.NetworkInterface, error) {
-			found, err := s.describe(ctx, filter)
-			return cloud.Distinct(found, (*ecsv1.NetworkInterface).GetNetworkInterfaceId), err
-		})
+	found, err := s.interfaces.List(ctx, r)
 	return cloud.Answer(&ecsv1.ListNetworkInterfacesResponse{NetworkInterfaces: found}, err)
 }
 
@@ -116,26 +127,10 @@ func (s *Service) UpdateNetworkInterface(
 	return cloud.Answer(&ecsv1.UpdateNetworkInterfaceResponse{}, err)
 }
 
-// interfacesPerPage is the greatest page of DescribeNetworkInterfaces.
-const interfacesPerPage = 500
-
 // addressKey is an address in a VPC. Addresses are compared by value: IPv6 has many spellings.
 type addressKey struct {
 	vpcID   string
 	address netip.Addr
-}
-
-// describe reads all pages of DescribeNetworkInterfaces.
-func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*ecsv1.NetworkInterface, error) {
-	return cloud.Listing[*ecsv1.NetworkInterface]{
-		Action: "DescribeNetworkInterfaces", Items: "NetworkInterfaceSets.NetworkInterfaceSet", Decode: decode,
-	}.Tokened(ctx, s.api, cloud.Params{}.Int("MaxResults", interfacesPerPage).Merge(filter))
-}
-
-// fetch reads at most ecs.ItemsPerCall interfaces by id.
-func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*ecsv1.NetworkInterface, error) {
-	list, err := s.describe(ctx, cloud.Params{}.List("NetworkInterfaceId", ids))
-	return cloud.ByKey(list, (*ecsv1.NetworkInterface).GetNetworkInterfaceId), err
 }
 
 // fetchAddresses reads the interfaces that have the addresses, at most ecs.ItemsPerCall: one call per VPC and family.
@@ -155,7 +150,7 @@ func (s *Service) fetchAddresses(ctx context.Context, keys []addressKey) (map[ad
 		if g.six {
 			param = "Ipv6Address"
 		}
-		list, err := s.describe(ctx, cloud.Params{"VpcId": g.vpcID}.List(param, addresses))
+		list, err := s.interfaces.Find(ctx, cloud.Params{"VpcId": g.vpcID}.List(param, addresses))
 		if err != nil {
 			return nil, err
 		}
@@ -168,9 +163,4 @@ func (s *Service) fetchAddresses(ctx context.Context, keys []addressKey) (map[ad
 		}
 	}
 	return found, nil
-}
-
-func notFound(what string) error {
-	return rpcerr.Errorf(rpcerr.NetworkInterfaceNotFound, "there is no network interface %s, or the gateway may not see it", what).
-		WithAPI("ecs/DescribeNetworkInterfaces")
 }

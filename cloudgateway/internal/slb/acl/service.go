@@ -11,7 +11,6 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
@@ -24,39 +23,48 @@ const (
 	entriesPerCall = 50 // AddAccessControlListEntry, RemoveAccessControlListEntry
 )
 
+// kind describes access control lists. The cloud's filter by name also finds names that contain the name.
+func (s *Service) kind() cloud.Kind[slbv1.AccessControlList] {
+	return cloud.Kind[slbv1.AccessControlList]{
+		Name: "access control list", Cache: "acls", NotFound: rpcerr.AclNotFound, IDs: "acl_ids",
+		Listing: cloud.Listing[*slbv1.AccessControlList]{
+			Action: "DescribeAccessControlLists", Items: "Acls.Acl", Decode: decode, ID: (*slbv1.AccessControlList).GetAclId, PerPage: pageSize,
+		},
+		Filters: map[string]cloud.Filter{
+			"acl_ids": cloud.Here(), "name": cloud.Param("AclName"), "ip_version": cloud.Param("AddressIPVersion").Lower(),
+		},
+		SameName: true,
+		Read:     s.describe,
+	}
+}
+
 // Service implements slbv1.AccessControlListServiceServer.
 type Service struct {
 	slbv1.UnimplementedAccessControlListServiceServer
 
-	product  *slb.Product
-	writes   *write.Serial
-	lists    *batch.Reader[string, *slbv1.AccessControlList]   // by id, with entries
-	listings *batch.Reader[string, []*slbv1.AccessControlList] // by filter
-	ledger   *write.Ledger
+	product *slb.Product
+	writes  *write.Serial
+	acls    *cloud.Collection[slbv1.AccessControlList]
+	ledger  *write.Ledger
 }
 
 // New makes a Service.
 func New(p *slb.Product) *Service {
-	s := &Service{
-		product: p, writes: write.NewSerial(p.Locks),
-		lists:    cloud.NewCache[*slbv1.AccessControlList](p.Shared, "acls"),
-		listings: cloud.NewCache[[]*slbv1.AccessControlList](p.Shared, "acl_lists"),
-		ledger:   write.NewLedger(),
-	}
-	s.writes.OnWrite(func(id string) {
-		s.lists.Invalidate(id)
-		s.listings.Clear()
-	})
-	p.OnWrite(func(string) { s.lists.Clear() }) // A list shows the listeners that use it.
+	s := &Service{product: p, writes: write.NewSerial(p.Locks), ledger: write.NewLedger()}
+	s.acls = cloud.NewCollection(p.API, p.Shared, s.kind())
+	s.writes.OnWrite(s.acls.Forget)
+	p.OnWrite(func(string) { s.acls.ForgetItems() }) // A list shows the listeners that use it.
 	return s
 }
+
+// Owner is how the scopes of callers see access control lists.
+func (s *Service) Owner() cloud.Owner { return s.acls }
 
 // GetAccessControlList reads one list with its entries and uses.
 func (s *Service) GetAccessControlList(
 	ctx context.Context, r *slbv1.GetAccessControlListRequest,
 ) (*slbv1.GetAccessControlListResponse, error) {
-	found, err := s.lists.Do(ctx, r.GetAclId(), r.GetMaxAge().AsDuration(),
-		func(ctx context.Context) (*slbv1.AccessControlList, error) { return s.describe(ctx, r.GetAclId()) })
+	found, err := s.acls.Get(ctx, r.GetAclId(), r.GetMaxAge())
 	return cloud.Answer(&slbv1.GetAccessControlListResponse{AccessControlList: found}, err)
 }
 
@@ -64,17 +72,7 @@ func (s *Service) GetAccessControlList(
 func (s *Service) ListAccessControlLists(
 	ctx context.Context, r *slbv1.ListAccessControlListsRequest,
 ) (*slbv1.ListAccessControlListsResponse, error) {
-	filters := cloud.Tags(cloud.Params{}.
-		With("AclName", r.GetName()).
-		With("AddressIPVersion", slb.Word(r.GetIpVersion())).
-		With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
-	found, err := s.listings.Do(ctx, fmt.Sprintf("%q", filters), r.GetMaxAge().AsDuration(),
-		func(ctx context.Context) ([]*slbv1.AccessControlList, error) { return s.describeAll(ctx, filters) })
-	ids := r.GetAclIds()
-	found = slices.DeleteFunc(slices.Clone(found), func(list *slbv1.AccessControlList) bool {
-		// The cloud's filter also finds names that contain the name.
-		return r.GetName() != "" && list.GetName() != r.GetName() || len(ids) > 0 && !slices.Contains(ids, list.GetAclId())
-	})
+	found, err := s.acls.List(ctx, r)
 	return cloud.Answer(&slbv1.ListAccessControlListsResponse{AccessControlLists: found}, err)
 }
 
@@ -158,15 +156,6 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	return network.Masked(), nil
 }
 
-// describeAll reads all pages of DescribeAccessControlLists, ordered by id.
-func (s *Service) describeAll(ctx context.Context, filters cloud.Params) ([]*slbv1.AccessControlList, error) {
-	found, err := cloud.Listing[*slbv1.AccessControlList]{
-		Action: "DescribeAccessControlLists", Items: "Acls.Acl", Decode: decode, PerPage: pageSize,
-		ID: (*slbv1.AccessControlList).GetAclId,
-	}.Numbered(ctx, s.product.API, filters)
-	return found, err
-}
-
 // CreateAccessControlList makes a list with its entries. A repetition of a request that failed half-way goes on with the list of that.
 func (s *Service) CreateAccessControlList(
 	ctx context.Context, r *slbv1.CreateAccessControlListRequest,
@@ -178,12 +167,12 @@ func (s *Service) CreateAccessControlList(
 		return nil, err
 	}
 	defer unlock()
-	defer s.listings.Clear()
+	defer s.acls.ForgetLists()
 	creation := write.Create[slbv1.AccessControlList]{
 		Ledger: s.ledger, Key: write.KeyOf(ctx, r.GetRequestId(), r.GetName()), API: "slb/CreateAccessControlList", Name: name,
 		Send: func(ctx context.Context) (*slbv1.AccessControlList, error) { return s.create(ctx, r) },
 		Find: func(ctx context.Context) ([]*slbv1.AccessControlList, error) { return s.find(ctx, r) },
-		Read: s.read,
+		Read: s.acls.Look,
 		ID:   (*slbv1.AccessControlList).GetAclId,
 	}
 	list, err := creation.Run(ctx)
@@ -209,21 +198,15 @@ func (s *Service) create(ctx context.Context, r *slbv1.CreateAccessControlListRe
 	return made, err
 }
 
-// read reads a list now; nil if it is gone.
-func (s *Service) read(ctx context.Context, id string) (*slbv1.AccessControlList, error) {
-	list, err := s.describe(ctx, id)
-	return list, cloud.Unless(err, rpcerr.AclNotFound)
-}
-
 // find reads the lists of the name, family, resource group and tags of the request that have no entries.
 func (s *Service) find(ctx context.Context, r *slbv1.CreateAccessControlListRequest) ([]*slbv1.AccessControlList, error) {
-	named, err := s.describeAll(ctx, cloud.Params{"AclName": r.GetName()})
+	named, err := s.acls.Find(ctx, cloud.Params{"AclName": r.GetName()})
 	if err != nil {
 		return nil, err
 	}
 	named = slices.DeleteFunc(named, func(list *slbv1.AccessControlList) bool { return !fits(list, r) })
 	empty := func(list *slbv1.AccessControlList) bool { return len(list.GetEntries()) == 0 }
-	return write.Existing(ctx, named, (*slbv1.AccessControlList).GetAclId, s.read, empty)
+	return write.Existing(ctx, named, (*slbv1.AccessControlList).GetAclId, s.acls.Look, empty)
 }
 
 // fits reports whether a list is as the request wants it, entries aside.

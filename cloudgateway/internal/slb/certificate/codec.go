@@ -19,6 +19,12 @@ type cert struct {
 	alicloud        *slbv1.AlicloudCertificate // of servers, where it came from; nil: from a caller
 }
 
+// GetTags is what scopes look at.
+func (c *cert) GetTags() []*commonv1.Tag { return c.tags }
+
+// GetName is what lists filter by.
+func (c *cert) GetName() string { return c.name }
+
 // server gives a server certificate.
 func (c *cert) server() *slbv1.ServerCertificate {
 	return &slbv1.ServerCertificate{

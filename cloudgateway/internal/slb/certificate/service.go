@@ -10,14 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
@@ -32,25 +29,30 @@ type Service struct {
 	servers, authorities *store
 }
 
+// Owners are how the scopes of callers see certificates.
+func (s *Service) Owners() []cloud.Owner {
+	return []cloud.Owner{s.servers.certificates, s.authorities.certificates}
+}
+
 // New makes a Service.
 func New(p *slb.Product) *Service {
-	return &Service{servers: newStore(p, "Server", "servercertificates"), authorities: newStore(p, "CA", "cacertificates")}
+	return &Service{servers: newStore(p, "Server", "server certificate"), authorities: newStore(p, "CA", "CA certificate")}
 }
 
 // ListServerCertificates reads every server certificate that matches, ordered by id.
 func (s *Service) ListServerCertificates(
 	ctx context.Context, r *slbv1.ListServerCertificatesRequest,
 ) (*slbv1.ListServerCertificatesResponse, error) {
-	found, err := list(ctx, s.servers, r.GetServerCertificateIds(), r, (*cert).server)
-	return cloud.Answer(&slbv1.ListServerCertificatesResponse{ServerCertificates: found}, err)
+	found, err := s.servers.certificates.List(ctx, r)
+	return cloud.Answer(&slbv1.ListServerCertificatesResponse{ServerCertificates: each(found, (*cert).server)}, err)
 }
 
 // ListCaCertificates reads every CA certificate that matches, ordered by id.
 func (s *Service) ListCaCertificates(
 	ctx context.Context, r *slbv1.ListCaCertificatesRequest,
 ) (*slbv1.ListCaCertificatesResponse, error) {
-	found, err := list(ctx, s.authorities, r.GetCaCertificateIds(), r, (*cert).ca)
-	return cloud.Answer(&slbv1.ListCaCertificatesResponse{CaCertificates: found}, err)
+	found, err := s.authorities.certificates.List(ctx, r)
+	return cloud.Answer(&slbv1.ListCaCertificatesResponse{CaCertificates: each(found, (*cert).ca)}, err)
 }
 
 // UploadServerCertificate uploads a certificate with its private key, or takes one from the certificate service.
@@ -112,52 +114,40 @@ func (s *Service) DeleteCaCertificate(
 
 // store does the operations on certificates of one kind. The cloud has the same actions for both, with names that differ in a word.
 type store struct {
-	product  *slb.Product
-	kind     string // that word: "Server" or "CA"
-	listings *batch.Reader[string, []*cert]
-	ledger   *write.Ledger
+	product      *slb.Product
+	kind         string // that word: "Server" or "CA"
+	certificates *cloud.Collection[cert]
+	ledger       *write.Ledger
 }
 
-func newStore(p *slb.Product, kind, cache string) *store {
+func newStore(p *slb.Product, kind, name string) *store {
 	return &store{
-		product: p, kind: kind, listings: cloud.NewCache[[]*cert](p.Shared, cache), ledger: write.NewLedger(),
+		product: p, kind: kind, ledger: write.NewLedger(),
+		// The cloud answers with all certificates of the region at once.
+		certificates: cloud.NewCollection(p.API, p.Shared, cloud.Kind[cert]{
+			Name: name, Cache: strings.ToLower(kind) + "certificates", NotFound: rpcerr.CertificateNotFound, IDs: strings.ToLower(kind) + "_certificate_ids",
+			Listing: cloud.Listing[*cert]{
+				Action: "Describe" + kind + "Certificates", Items: kind + "Certificates." + kind + "Certificate", Decode: decode,
+				ID: func(c *cert) string { return c.id },
+			},
+			Filters:  map[string]cloud.Filter{strings.ToLower(kind) + "_certificate_ids": cloud.Here(), "name": cloud.Here()},
+			SameName: true,
+		}),
 	}
 }
 
-// filter is what the requests to list either kind have in common; what is empty selects all.
-type filter interface {
-	GetName() string
-	GetTags() []*commonv1.Tag
-	GetResourceGroupId() string
-	GetMaxAge() *durationpb.Duration
-}
-
-// list reads every certificate that matches, ordered by id, in the form of its kind.
-func list[T any](ctx context.Context, s *store, ids []string, r filter, as func(*cert) T) (certificates []T, err error) {
-	params := cloud.Tags(cloud.Params{}.With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
-	found, err := s.listings.Do(ctx, fmt.Sprintf("%q", params), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*cert, error) {
-		return s.describe(ctx, params)
-	})
-	for _, c := range found {
-		if (r.GetName() == "" || c.name == r.GetName()) && (len(ids) == 0 || slices.Contains(ids, c.id)) {
-			certificates = append(certificates, as(c))
-		}
+// each gives certificates in the form of their kind.
+func each[T any](found []*cert, as func(*cert) T) []T {
+	list := make([]T, len(found))
+	for i, c := range found {
+		list[i] = as(c)
 	}
-	return certificates, err
-}
-
-// describe reads the certificates of the region now. The cloud answers with all of them at once.
-func (s *store) describe(ctx context.Context, params cloud.Params) ([]*cert, error) {
-	var found []*cert
-	err := s.product.Read(ctx, "Describe"+s.kind+"Certificates", params, &cloud.Fields{
-		s.kind + "Certificates": cloud.Fields{s.kind + "Certificate": cloud.Each(&found, decode)},
-	})
-	return cloud.SortedBy(found, func(c *cert) string { return c.id }), err
+	return list
 }
 
 // update changes the name, if there is one, and the rest that a request has.
 func (s *store) update(ctx context.Context, id string, name *string, r slb.Metadata) error {
-	defer s.listings.Clear() // Whatever happens, the cloud may hold something new.
+	defer s.certificates.ForgetLists() // Whatever happens, the cloud may hold something new.
 	if name != nil {
 		params := cloud.Params{s.kind + "CertificateId": id, s.kind + "CertificateName": *name}
 		if err := s.product.Set(ctx, "Set"+s.kind+"CertificateName", params, nil); err != nil {
@@ -168,7 +158,7 @@ func (s *store) update(ctx context.Context, id string, name *string, r slb.Metad
 }
 
 func (s *store) remove(ctx context.Context, id string) error {
-	defer s.listings.Clear()
+	defer s.certificates.ForgetLists()
 	err := s.product.Set(ctx, "Delete"+s.kind+"Certificate", cloud.Params{s.kind + "CertificateId": id}, nil)
 	return cloud.Unless(err, rpcerr.CertificateNotFound)
 }
@@ -206,7 +196,7 @@ func (s *store) upload(ctx context.Context, u upload) (*cert, error) {
 		return nil, err
 	}
 	defer unlock()
-	defer s.listings.Clear()
+	defer s.certificates.ForgetLists()
 	creation := write.Create[cert]{
 		Ledger: s.ledger, Key: u.key(ctx), API: "slb/Upload" + s.kind + "Certificate", Name: fmt.Sprintf("certificate %q", u.Name),
 		Send: func(ctx context.Context) (*cert, error) { return s.send(ctx, u) },
@@ -238,7 +228,7 @@ func (s *store) send(ctx context.Context, u upload) (*cert, error) {
 
 // find reads the certificates that are wanted. No cache is asked, and no filter that may lag behind.
 func (s *store) find(ctx context.Context, wanted func(*cert) bool) ([]*cert, error) {
-	all, err := s.describe(ctx, nil)
+	all, err := s.certificates.Find(ctx, nil)
 	return slices.DeleteFunc(all, func(c *cert) bool { return !wanted(c) }), err
 }
 

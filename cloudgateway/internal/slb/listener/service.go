@@ -34,7 +34,7 @@ type Service struct {
 func New(p *slb.Product) *Service {
 	s := &Service{product: p, ledger: write.NewLedger()}
 	p.OnWrite(func(loadBalancerID string) { s.listeners.Invalidate(loadBalancerID) })
-	s.listeners = cloud.NewReader(p.Shared, "listeners", slb.IDsPerCall, slb.ParallelReads, s.fetch)
+	s.listeners = cloud.NewReader(p.Shared, "listeners", slb.IDsPerCall, cloud.Gathering{Parallel: slb.ParallelReads}, s.fetch)
 	return s
 }
 
@@ -68,8 +68,8 @@ func (s *Service) fetch(ctx context.Context, ids []string) (map[string][]*slbv1.
 
 // describe reads all listeners of some instances now, ordered by load balancer, port and protocol.
 func (s *Service) describe(ctx context.Context, ids []string) ([]*slbv1.Listener, error) {
-	found, err := cloud.Listing[*slbv1.Listener]{Action: "DescribeLoadBalancerListeners", Items: "Listeners", Decode: decode}.
-		Tokened(ctx, s.product.API, cloud.Params{}.Int("MaxResults", perPage).List("LoadBalancerId", ids))
+	found, err := cloud.Listing[*slbv1.Listener]{Action: "DescribeLoadBalancerListeners", Items: "Listeners", Decode: decode, MaxResults: perPage}.
+		All(ctx, s.product.API, cloud.Params{}.List("LoadBalancerId", ids))
 	slices.SortFunc(found, func(a, b *slbv1.Listener) int {
 		x, y := a.GetKey(), b.GetKey()
 		return cmp.Or(strings.Compare(x.GetLoadBalancerId(), y.GetLoadBalancerId()),

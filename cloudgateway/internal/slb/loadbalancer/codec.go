@@ -3,12 +3,10 @@ package loadbalancer
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -26,25 +24,6 @@ func word(so bool, yes, no string) string {
 		return yes
 	}
 	return no
-}
-
-// filterParams encodes the filters of a listing, ids excepted.
-func filterParams(r *slbv1.ListLoadBalancersRequest) cloud.Params {
-	tags := slices.SortedFunc(slices.Values(r.GetTags()), func(a, b *commonv1.Tag) int { return strings.Compare(a.GetKey(), b.GetKey()) })
-	return cloud.Tags(cloud.Params{}, tags).
-		With("LoadBalancerName", r.GetName()).
-		With("Address", r.GetAddress()).
-		With("AddressType", slb.Word(r.GetAddressType())).
-		With("AddressIPVersion", slb.Word(r.GetIpVersion())).
-		With("VpcId", r.GetVpcId()).
-		With("VSwitchId", r.GetVswitchId()).
-		With("MasterZoneId", r.GetMasterZoneId()).
-		With("SlaveZoneId", r.GetSlaveZoneId()).
-		With("ResourceGroupId", r.GetResourceGroupId()).
-		With("ServerId", r.GetServerId()).
-		With("ServerIntranetAddress", r.GetServerAddress()).
-		With("LoadBalancerStatus", r.GetStatus()).
-		With("InternetChargeType", slb.Word(r.GetInternetChargeType()))
 }
 
 // protectionParams encodes the console protection.

@@ -4,10 +4,8 @@ package loadbalancer
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
@@ -23,8 +21,28 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/slb/servergroup"
 )
 
-// perPage is the greatest page of DescribeLoadBalancers (SLB API reference).
-const perPage = 100
+// kind describes CLB instances.
+func kind(saw func(*slbv1.LoadBalancer)) cloud.Kind[slbv1.LoadBalancer] {
+	const perPage = 100 // the greatest page of DescribeLoadBalancers (SLB API reference)
+	return cloud.Kind[slbv1.LoadBalancer]{
+		Name: "load balancer", Cache: "loadbalancers", NotFound: rpcerr.LoadBalancerNotFound, IDs: "load_balancer_ids",
+		Listing: cloud.Listing[*slbv1.LoadBalancer]{
+			Action: "DescribeLoadBalancers", Items: "LoadBalancers.LoadBalancer", Decode: decode,
+			ID: (*slbv1.LoadBalancer).GetLoadBalancerId, PerPage: perPage,
+		},
+		Filters: map[string]cloud.Filter{
+			"load_balancer_ids":    cloud.CommaList("LoadBalancerId", slb.IDsPerCall),
+			"name":                 cloud.Param("LoadBalancerName"),
+			"address_type":         cloud.Param("AddressType").Lower(),
+			"ip_version":           cloud.Param("AddressIPVersion").Lower(),
+			"server_address":       cloud.Param("ServerIntranetAddress"),
+			"status":               cloud.Param("LoadBalancerStatus"),
+			"internet_charge_type": cloud.Param("InternetChargeType").Lower(),
+		},
+		Saw:       saw,
+		Gathering: cloud.Gathering{Parallel: slb.ParallelReads},
+	}
+}
 
 // Service implements slbv1.LoadBalancerServiceServer.
 type Service struct {
@@ -33,24 +51,22 @@ type Service struct {
 	product   *slb.Product
 	listeners *listener.Service
 	groups    *servergroup.Service
-	balancers *batch.Reader[string, *slbv1.LoadBalancer]   // nil: there is no such load balancer
-	lists     *batch.Reader[string, []*slbv1.LoadBalancer] // by filter
-	zones     *batch.Reader[string, []*slbv1.ZonePair]     // one entry
+	balancers *cloud.Collection[slbv1.LoadBalancer]
+	zones     *batch.Reader[string, []*slbv1.ZonePair] // one entry
 }
 
 // New makes a Service.
 func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Service) *Service {
 	s := &Service{
-		product: p, listeners: listeners, groups: groups, lists: cloud.NewCache[[]*slbv1.LoadBalancer](p.Shared, "loadbalancer_lists"),
-		zones: cloud.NewCache[[]*slbv1.ZonePair](p.Shared, "zones"),
+		product: p, listeners: listeners, groups: groups, zones: cloud.NewCache[[]*slbv1.ZonePair](p.Shared, "zones"),
+		balancers: cloud.NewCollection(p.API, p.Shared, kind(p.Saw)),
 	}
-	p.OnWrite(func(id string) {
-		s.balancers.Invalidate(id)
-		s.lists.Clear()
-	})
-	s.balancers = cloud.NewReader(p.Shared, "loadbalancers", slb.IDsPerCall, slb.ParallelReads, s.fetch)
+	p.OnWrite(s.balancers.Forget)
 	return s
 }
+
+// Owner is how the scopes of callers see load balancers.
+func (s *Service) Owner() cloud.Owner { return s.balancers }
 
 // GetLoadBalancer reads one instance, with VIEW_FULL everything that belongs to it. A part that can't be read fails the whole:
 // callers must never see half an instance.
@@ -62,7 +78,7 @@ func (s *Service) GetLoadBalancer(ctx context.Context, r *slbv1.GetLoadBalancerR
 func (s *Service) read(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
 	id, maxAge := r.GetLoadBalancerId(), r.GetMaxAge().AsDuration()
 	if r.GetView() != slbv1.View_VIEW_FULL {
-		return s.balancer(ctx, id, maxAge)
+		return s.balancers.Get(ctx, id, r.GetMaxAge())
 	}
 	var (
 		lb        *slbv1.LoadBalancer
@@ -70,7 +86,7 @@ func (s *Service) read(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*s
 		groups    []*slbv1.ServerGroup
 	)
 	parts, partCtx := errgroup.WithContext(ctx)
-	parts.Go(func() (err error) { lb, err = s.balancer(partCtx, id, maxAge); return err })
+	parts.Go(func() (err error) { lb, err = s.balancers.Get(partCtx, id, r.GetMaxAge()); return err })
 	parts.Go(func() (err error) { listeners, err = s.listeners.Of(partCtx, id, maxAge); return err })
 	parts.Go(func() (err error) {
 		groups, err = s.groups.WithServers(partCtx, id, maxAge, r.GetServerGroupIds(), r.GetServerGroupNamePrefixes())
@@ -84,61 +100,19 @@ func (s *Service) read(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*s
 	return lb, nil
 }
 
-// balancer reads one instance with its attributes.
-func (s *Service) balancer(ctx context.Context, id string, maxAge time.Duration) (*slbv1.LoadBalancer, error) {
-	lb, err := s.balancers.Get(ctx, id, maxAge)
-	if err == nil && lb == nil {
-		err = rpcerr.Errorf(rpcerr.LoadBalancerNotFound, "there is no load balancer %s in this region", id).WithAPI("slb/DescribeLoadBalancers")
-	}
-	return lb, err
-}
-
 // ListLoadBalancers reads every instance that matches, ordered by id.
 func (s *Service) ListLoadBalancers(
 	ctx context.Context, r *slbv1.ListLoadBalancersRequest,
 ) (*slbv1.ListLoadBalancersResponse, error) {
-	found, err := s.list(ctx, r)
+	found, err := s.balancers.List(ctx, r)
 	return cloud.Answer(&slbv1.ListLoadBalancersResponse{LoadBalancers: found}, err)
-}
-
-func (s *Service) list(ctx context.Context, r *slbv1.ListLoadBalancersRequest) ([]*slbv1.LoadBalancer, error) {
-	ids, maxAge := cloud.Sorted(r.GetLoadBalancerIds()), r.GetMaxAge().AsDuration()
-	filters := filterParams(r)
-	if len(ids) > 0 && len(filters) == 0 {
-		found, err := batch.Values(s.balancers.GetMany(ctx, ids, maxAge))
-		return slices.DeleteFunc(found, func(lb *slbv1.LoadBalancer) bool { return lb == nil }), err
-	}
-	key := fmt.Sprintf("%q %q", filters, ids)
-	return s.lists.Do(ctx, key, maxAge, func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
-		return cloud.InChunks(ids, slb.IDsPerCall, func(some []string) ([]*slbv1.LoadBalancer, error) {
-			return s.describe(ctx, cloud.Params{}.Merge(filters).With("LoadBalancerId", strings.Join(some, ",")))
-		})
-	})
-}
-
-// describe reads all pages of DescribeLoadBalancers, ordered by id.
-func (s *Service) describe(ctx context.Context, params cloud.Params) ([]*slbv1.LoadBalancer, error) {
-	found, err := cloud.Listing[*slbv1.LoadBalancer]{
-		Action: "DescribeLoadBalancers", Items: "LoadBalancers.LoadBalancer", Decode: decode, PerPage: perPage,
-		ID: (*slbv1.LoadBalancer).GetLoadBalancerId,
-	}.Numbered(ctx, s.product.API, params)
-	for _, lb := range found {
-		s.product.Saw(lb)
-	}
-	return found, err
-}
-
-// fetch reads at most slb.IDsPerCall instances; one that does not exist is not in the answer.
-func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*slbv1.LoadBalancer, error) {
-	list, err := s.describe(ctx, cloud.Params{"LoadBalancerId": strings.Join(cloud.Sorted(ids), ",")})
-	return cloud.ByKey(list, (*slbv1.LoadBalancer).GetLoadBalancerId), err
 }
 
 // CreateLoadBalancer buys an instance. The request id is the cloud's ClientToken, so it may be sent again.
 func (s *Service) CreateLoadBalancer(
 	ctx context.Context, r *slbv1.CreateLoadBalancerRequest,
 ) (*slbv1.CreateLoadBalancerResponse, error) {
-	defer s.lists.Clear()
+	defer s.balancers.ForgetLists()
 	lb, answer := created(r)
 	err := s.product.Set(ctx, "CreateLoadBalancer", createParams(r), answer)
 	if lb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_UNSPECIFIED {
@@ -184,8 +158,7 @@ func (s *Service) update(ctx context.Context, id string, u update) error {
 	if u.done == nil || rpcerr.ReasonOf(err) != rpcerr.InvalidState {
 		return err
 	}
-	found, readErr := s.fetch(ctx, []string{id})
-	if lb := found[id]; readErr == nil && lb != nil && u.done(lb) {
+	if lb, readErr := s.balancers.Look(ctx, id); readErr == nil && lb != nil && u.done(lb) {
 		return nil
 	}
 	return err

@@ -4,23 +4,32 @@ package eip
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
-// The cloud's limits of DescribeEipAddresses (VPC API reference).
-const (
-	perCall = 50 // ids or addresses
-	perPage = 100
-)
+// kind describes EIPs. The limits are those of DescribeEipAddresses (VPC API reference).
+func kind() cloud.Kind[vpcv1.Eip] {
+	const perCall, perPage = 50, 100
+	return cloud.Kind[vpcv1.Eip]{
+		Name: "EIP", Cache: "eips", NotFound: rpcerr.EipNotFound, IDs: "allocation_ids",
+		Listing: cloud.Listing[*vpcv1.Eip]{
+			Action: "DescribeEipAddresses", Items: "EipAddresses.EipAddress", Decode: decode, ID: (*vpcv1.Eip).GetAllocationId, PerPage: perPage,
+		},
+		Filters: map[string]cloud.Filter{
+			"allocation_ids":       cloud.CommaList("AllocationId", perCall),
+			"ip_addresses":         cloud.CommaList("EipAddress", perCall),
+			"name":                 cloud.Param("EipName"),
+			"isp":                  cloud.Param("ISP"),
+			"instance_charge_type": cloud.Param("ChargeType"),
+		},
+	}
+}
 
 // Service implements vpcv1.EipServiceServer.
 type Service struct {
@@ -28,78 +37,29 @@ type Service struct {
 
 	api    cloud.API
 	writes *write.Serial
-	eips   *batch.Reader[string, *vpcv1.Eip]   // nil: there is no such EIP
-	lists  *batch.Reader[string, []*vpcv1.Eip] // by filter
+	eips   *cloud.Collection[vpcv1.Eip]
 }
 
 // New makes a Service.
 func New(p *vpc.Product) *Service {
-	s := &Service{api: p.API, writes: write.NewSerial(p.Locks), lists: cloud.NewCache[[]*vpcv1.Eip](p.Shared, "eip_lists")}
-	s.eips = cloud.NewReader(p.Shared, "eips", perCall, 0, s.fetch)
-	s.writes.OnWrite(func(id string) {
-		s.eips.Invalidate(id)
-		s.lists.Clear()
-	})
+	s := &Service{api: p.API, writes: write.NewSerial(p.Locks), eips: cloud.NewCollection(p.API, p.Shared, kind())}
+	s.writes.OnWrite(s.eips.Forget)
 	return s
 }
 
+// Owner is how the scopes of callers see EIPs.
+func (s *Service) Owner() cloud.Owner { return s.eips }
+
 // GetEip reads one EIP.
 func (s *Service) GetEip(ctx context.Context, r *vpcv1.GetEipRequest) (*vpcv1.GetEipResponse, error) {
-	found, err := s.eips.Get(ctx, r.GetAllocationId(), r.GetMaxAge().AsDuration())
-	if err == nil && found == nil {
-		err = notFound(r.GetAllocationId())
-	}
+	found, err := s.eips.Get(ctx, r.GetAllocationId(), r.GetMaxAge())
 	return cloud.Answer(&vpcv1.GetEipResponse{Eip: found}, err)
 }
 
 // ListEips reads every EIP that matches, ordered by id.
 func (s *Service) ListEips(ctx context.Context, r *vpcv1.ListEipsRequest) (*vpcv1.ListEipsResponse, error) {
-	found, err := s.list(ctx, r)
+	found, err := s.eips.List(ctx, r)
 	return cloud.Answer(&vpcv1.ListEipsResponse{Eips: found}, err)
-}
-
-func (s *Service) list(ctx context.Context, r *vpcv1.ListEipsRequest) ([]*vpcv1.Eip, error) {
-	ids, addresses, maxAge := cloud.Sorted(r.GetAllocationIds()), cloud.Sorted(r.GetIpAddresses()), r.GetMaxAge().AsDuration()
-	filter := cloud.Tags(cloud.Params{}, r.GetTags()).
-		With("Status", r.GetStatus()).
-		With("EipName", r.GetName()).
-		With("AssociatedInstanceType", r.GetAssociatedInstanceType()).
-		With("AssociatedInstanceId", r.GetAssociatedInstanceId()).
-		With("ISP", r.GetIsp()).
-		With("ChargeType", cloud.Word(r.GetInstanceChargeType())).
-		With("ResourceGroupId", r.GetResourceGroupId())
-	if len(ids) > 0 && len(addresses)+len(filter) == 0 {
-		found, err := batch.Values(s.eips.GetMany(ctx, ids, maxAge))
-		return slices.DeleteFunc(found, func(e *vpcv1.Eip) bool { return e == nil }), err
-	}
-	key := fmt.Sprintf("%q %q %q", filter, ids, addresses)
-	return s.lists.Do(ctx, key, maxAge, func(ctx context.Context) ([]*vpcv1.Eip, error) {
-		found, err := cloud.InChunks(ids, perCall, func(ids []string) ([]*vpcv1.Eip, error) {
-			return cloud.InChunks(addresses, perCall, func(addresses []string) ([]*vpcv1.Eip, error) {
-				return s.describe(ctx, cloud.Params{}.Merge(filter).
-					With("AllocationId", strings.Join(ids, ",")).With("EipAddress", strings.Join(addresses, ",")))
-			})
-		})
-		return cloud.Distinct(found, (*vpcv1.Eip).GetAllocationId), err
-	})
-}
-
-// fetch reads at most perCall EIPs; one that does not exist is not in the answer.
-func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*vpcv1.Eip, error) {
-	list, err := s.describe(ctx, cloud.Params{"AllocationId": strings.Join(cloud.Sorted(ids), ",")})
-	return cloud.ByKey(list, (*vpcv1.Eip).GetAllocationId), err
-}
-
-// describe reads all pages of DescribeEipAddresses.
-func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*vpcv1.Eip, error) {
-	return cloud.Listing[*vpcv1.Eip]{
-		Action: "DescribeEipAddresses", Items: "EipAddresses.EipAddress", Decode: decode, PerPage: perPage,
-		ID: (*vpcv1.Eip).GetAllocationId,
-	}.Numbered(ctx, s.api, filter)
-}
-
-func notFound(id string) error {
-	return cloud.NotFound(rpcerr.EipNotFound, "vpc/DescribeEipAddresses", "EIP "+id)
 }
 
 // The states of an EIP in which nothing is under way.
@@ -110,7 +70,7 @@ const (
 
 // AllocateEip buys an EIP and waits until the cloud shows it. The request id is the cloud's ClientToken, so it may be sent again.
 func (s *Service) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) (*vpcv1.AllocateEipResponse, error) {
-	defer s.lists.Clear()
+	defer s.eips.ForgetLists()
 	params := cloud.Tags(cloud.Params{"ClientToken": r.GetRequestId()}, r.GetTags()).
 		Int("Bandwidth", int(r.GetBandwidthMbps())).
 		With("InternetChargeType", cloud.Word(r.GetInternetChargeType())).
@@ -130,7 +90,7 @@ func (s *Service) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) 
 	}
 	made, err := write.Converge[*vpcv1.Eip]{
 		Name: "the allocation of " + id,
-		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
+		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.eips.Look(ctx, id) },
 		Judge: func(e *vpcv1.Eip) (write.Verdict, error) {
 			if e == nil {
 				return write.Waiting, nil
@@ -139,12 +99,6 @@ func (s *Service) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) 
 		},
 	}.Run(ctx)
 	return cloud.Answer(&vpcv1.AllocateEipResponse{Eip: made}, err)
-}
-
-// look reads an EIP as it is after all that was sent; nil: there is none.
-func (s *Service) look(ctx context.Context, id string) (*vpcv1.Eip, error) {
-	s.eips.Invalidate(id)
-	return s.eips.Get(ctx, id, 0)
 }
 
 // UpdateEip changes the attributes that are present.
@@ -173,8 +127,8 @@ func (s *Service) AssociateEip(ctx context.Context, r *vpcv1.AssociateEipRequest
 		With("Mode", r.GetMode())
 	eip, err := write.Converge[*vpcv1.Eip]{
 		Name:  fmt.Sprintf("the association of %s with %s", id, r.GetInstanceId()),
-		Look:  func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
-		Judge: func(e *vpcv1.Eip) (write.Verdict, error) { return judgeAssociation(r, e) },
+		Look:  func(ctx context.Context) (*vpcv1.Eip, error) { return s.eips.Look(ctx, id) },
+		Judge: func(e *vpcv1.Eip) (write.Verdict, error) { return s.judgeAssociation(r, e) },
 		Send: func(ctx context.Context, _ *vpcv1.Eip) error {
 			return s.api.Send(ctx, "AssociateEipAddress", params, nil)
 		},
@@ -184,12 +138,12 @@ func (s *Service) AssociateEip(ctx context.Context, r *vpcv1.AssociateEipRequest
 	return cloud.Answer(&vpcv1.AssociateEipResponse{Eip: eip}, err)
 }
 
-func judgeAssociation(r *vpcv1.AssociateEipRequest, e *vpcv1.Eip) (write.Verdict, error) {
+func (s *Service) judgeAssociation(r *vpcv1.AssociateEipRequest, e *vpcv1.Eip) (write.Verdict, error) {
 	ours := e.GetInstanceId() == r.GetInstanceId() &&
 		(r.GetPrivateIpAddress() == "" || e.GetPrivateIpAddress() == r.GetPrivateIpAddress())
 	switch {
 	case e == nil:
-		return write.Failed, notFound(r.GetAllocationId())
+		return write.Failed, s.eips.NotFound(r.GetAllocationId())
 	case e.GetStatus() == free:
 		return write.Todo, nil
 	case e.GetStatus() == inUse && ours:
@@ -215,7 +169,7 @@ func (s *Service) UnassociateEip(ctx context.Context, r *vpcv1.UnassociateEipReq
 	id, from := r.GetAllocationId(), r.GetInstanceId()
 	_, err := write.Converge[*vpcv1.Eip]{
 		Name: "the unassociation of " + id,
-		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
+		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.eips.Look(ctx, id) },
 		Judge: func(e *vpcv1.Eip) (write.Verdict, error) {
 			switch {
 			case e == nil || e.GetStatus() == free:
@@ -247,7 +201,7 @@ func (s *Service) ReleaseEip(ctx context.Context, r *vpcv1.ReleaseEipRequest) (*
 	id := r.GetAllocationId()
 	_, err := write.Converge[*vpcv1.Eip]{
 		Name: "the release of " + id,
-		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
+		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.eips.Look(ctx, id) },
 		Judge: func(e *vpcv1.Eip) (write.Verdict, error) {
 			switch {
 			case e == nil:

@@ -47,7 +47,7 @@ type Service struct {
 	product       *vpc.Product
 	vswitches     *vswitch.Service
 	routesPerCall int
-	tables        *batch.Reader[string, []*vpcv1.RouteTable] // by VPC
+	tables        *cloud.Collection[vpcv1.RouteTable]
 	entries       *batch.Reader[string, []*vpcv1.RouteEntry] // by filter
 	changes       *batch.Reader[change, *vpcv1.RouteEntryResult]
 	pace          busytime.Estimator // how long changes take to come into force
@@ -60,12 +60,14 @@ type Service struct {
 func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) *Service {
 	s := &Service{
 		product: p, vswitches: vswitches, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
-		tables:  cloud.NewCache[[]*vpcv1.RouteTable](p.Shared, "routetables"),
 		entries: cloud.NewCache[[]*vpcv1.RouteEntry](p.Shared, "routeentries"),
 		pages:   memo.New[string, int](mostTables), networkOf: memo.New[string, string](mostTables),
 	}
+	s.tables = cloud.NewCollection(p.API, p.Shared, kind(func(t *vpcv1.RouteTable) {
+		s.networkOf.Put(t.GetRouteTableId(), t.GetVpcId(), learnedLife)
+	}))
 	p.Networks.OnWrite(func(string) {
-		s.tables.Clear()
+		s.tables.ForgetAll()
 		s.entries.Clear()
 	})
 	s.changes = batch.New(batch.Config[change, *vpcv1.RouteEntryResult]{

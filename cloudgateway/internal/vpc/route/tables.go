@@ -12,33 +12,26 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
-	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
+// kind describes route tables.
+func kind(saw func(*vpcv1.RouteTable)) cloud.Kind[vpcv1.RouteTable] {
+	return cloud.Kind[vpcv1.RouteTable]{
+		Name: "route table", Cache: "routetables", NotFound: rpcerr.RouteTableNotFound, IDs: "route_table_ids",
+		Listing: cloud.Listing[*vpcv1.RouteTable]{
+			Action: "DescribeRouteTableList", Items: "RouterTableList.RouterTableListType", Decode: decodeTable,
+			ID: (*vpcv1.RouteTable).GetRouteTableId, PerPage: vpc.PageSize,
+		},
+		Filters: map[string]cloud.Filter{"route_table_ids": cloud.CommaList("RouteTableId", 1)},
+		Saw:     saw,
+	}
+}
+
 // ListRouteTables reads all route tables of a VPC, ordered by id.
 func (s *Service) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesRequest) (*vpcv1.ListRouteTablesResponse, error) {
-	found, err := s.tables.Do(ctx, r.GetVpcId(), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteTable, error) {
-		return s.describeTables(ctx, cloud.Params{"VpcId": r.GetVpcId()})
-	})
+	found, err := s.tables.List(ctx, r)
 	return cloud.Answer(&vpcv1.ListRouteTablesResponse{RouteTables: found}, err)
-}
-
-// describeTables reads all pages of DescribeRouteTableList.
-func (s *Service) describeTables(ctx context.Context, filter cloud.Params) ([]*vpcv1.RouteTable, error) {
-	found, err := cloud.Listing[*vpcv1.RouteTable]{
-		Action: "DescribeRouteTableList", Items: "RouterTableList.RouterTableListType", Decode: decodeTable, PerPage: vpc.PageSize,
-		ID: (*vpcv1.RouteTable).GetRouteTableId,
-	}.Numbered(ctx, s.product.API, filter)
-	for _, t := range found {
-		s.networkOf.Put(t.GetRouteTableId(), t.GetVpcId(), learnedLife)
-	}
-	return found, err
-}
-
-// table reads a route table now; nil: there is none.
-func (s *Service) table(ctx context.Context, id string) (*vpcv1.RouteTable, error) {
-	return cloud.First(s.describeTables(ctx, cloud.Params{"RouteTableId": id}))
 }
 
 // checkVPC reports whether a table is of the VPC that a caller names, whose lock orders the writes to the table. A table does not change
@@ -46,12 +39,9 @@ func (s *Service) table(ctx context.Context, id string) (*vpcv1.RouteTable, erro
 func (s *Service) checkVPC(ctx context.Context, id, vpcID string) error {
 	of, known := s.networkOf.Get(id)
 	if !known {
-		table, err := s.table(ctx, id)
+		table, err := s.tables.Get(ctx, id, nil)
 		if err != nil {
 			return err
-		}
-		if table == nil {
-			return cloud.NotFound(rpcerr.RouteTableNotFound, "vpc/DescribeRouteTableList", "route table "+id)
 		}
 		of = table.GetVpcId()
 	}
@@ -66,7 +56,7 @@ func (s *Service) CreateRouteTable(ctx context.Context, r *vpcv1.CreateRouteTabl
 	params := cloud.Tags(cloud.Params{"ClientToken": r.GetRequestId()}, r.GetTags()).
 		With("RouteTableName", r.GetName()).
 		With("Description", r.GetDescription())
-	table, err := vpc.Make(ctx, s.product, r.GetVpcId(), "CreateRouteTable", params, "RouteTableId", s.table)
+	table, err := vpc.Make(ctx, s.product, r.GetVpcId(), "CreateRouteTable", params, "RouteTableId", s.tables.Look)
 	return cloud.Answer(&vpcv1.CreateRouteTableResponse{RouteTable: table}, err)
 }
 
@@ -78,7 +68,7 @@ func (s *Service) DeleteRouteTable(ctx context.Context, r *vpcv1.DeleteRouteTabl
 	}
 	_, err := write.Converge[*vpcv1.RouteTable]{
 		Name: "the deletion of " + id,
-		Look: func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.table(ctx, id) },
+		Look: func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.tables.Look(ctx, id) },
 		Judge: func(t *vpcv1.RouteTable) (write.Verdict, error) {
 			// The cloud speaks of the table's status when it means this.
 			if bound := t.GetVswitchIds(); len(bound) > 0 {
@@ -101,7 +91,7 @@ func (s *Service) AssociateRouteTable(
 		Judge: func(v *vpcv1.VSwitch) (write.Verdict, error) {
 			switch {
 			case v == nil:
-				return write.Failed, vswitch.NotFound(r.GetVswitchId())
+				return write.Failed, s.vswitches.NotFound(r.GetVswitchId())
 			case v.GetStatus() != vpc.Available:
 				return write.Waiting, nil
 			case v.GetRouteTableId() != r.GetRouteTableId():

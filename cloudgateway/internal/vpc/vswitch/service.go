@@ -3,101 +3,64 @@ package vswitch
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
+
+// kind describes vSwitches. The cloud takes one id in a call, so of more than a few ids it is asked for all vSwitches.
+func kind() cloud.Kind[vpcv1.VSwitch] {
+	const few = 5
+	return cloud.Kind[vpcv1.VSwitch]{
+		Name: "vSwitch", Cache: "vswitches", NotFound: rpcerr.VSwitchNotFound, IDs: "vswitch_ids",
+		Listing: cloud.Listing[*vpcv1.VSwitch]{
+			Action: "DescribeVSwitches", Items: "VSwitches.VSwitch", Decode: decode, ID: (*vpcv1.VSwitch).GetVswitchId, PerPage: vpc.PageSize,
+		},
+		Filters: map[string]cloud.Filter{"vswitch_ids": cloud.CommaList("VSwitchId", 1).UpTo(few), "name": cloud.Param("VSwitchName")},
+	}
+}
 
 // Service implements vpcv1.VSwitchServiceServer.
 type Service struct {
 	vpcv1.UnimplementedVSwitchServiceServer
 
 	product   *vpc.Product
-	vswitches *batch.Reader[string, *vpcv1.VSwitch]
-	lists     *batch.Reader[string, []*vpcv1.VSwitch] // by filter
+	vswitches *cloud.Collection[vpcv1.VSwitch]
 }
 
 // New makes a Service.
 func New(p *vpc.Product) *Service {
-	s := &Service{
-		product: p, vswitches: cloud.NewCache[*vpcv1.VSwitch](p.Shared, "vswitches"),
-		lists: cloud.NewCache[[]*vpcv1.VSwitch](p.Shared, "vswitch_lists"),
-	}
-	p.Networks.OnWrite(func(string) {
-		s.vswitches.Clear()
-		s.lists.Clear()
-	})
+	s := &Service{product: p, vswitches: cloud.NewCollection(p.API, p.Shared, kind())}
+	p.Networks.OnWrite(func(string) { s.vswitches.ForgetAll() })
 	return s
 }
 
+// Owner is how the scopes of callers see vSwitches.
+func (s *Service) Owner() cloud.Owner { return s.vswitches }
+
 // GetVSwitch reads one vSwitch.
 func (s *Service) GetVSwitch(ctx context.Context, r *vpcv1.GetVSwitchRequest) (*vpcv1.GetVSwitchResponse, error) {
-	id := r.GetVswitchId()
-	found, err := s.vswitches.Do(ctx, id, r.GetMaxAge().AsDuration(),
-		func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.Look(ctx, id) })
-	if err == nil && found == nil {
-		err = NotFound(id)
-	}
+	found, err := s.vswitches.Get(ctx, r.GetVswitchId(), r.GetMaxAge())
 	return cloud.Answer(&vpcv1.GetVSwitchResponse{Vswitch: found}, err)
-}
-
-// NotFound is the error about a vSwitch that does not exist.
-func NotFound(id string) error {
-	return cloud.NotFound(rpcerr.VSwitchNotFound, "vpc/DescribeVSwitches", "vSwitch "+id)
 }
 
 // Look reads a vSwitch now; nil: there is none.
 func (s *Service) Look(ctx context.Context, id string) (*vpcv1.VSwitch, error) {
-	return cloud.First(s.describe(ctx, cloud.Params{"VSwitchId": id}, 0))
+	return s.vswitches.Look(ctx, id)
 }
+
+// NotFound is the error about a vSwitch that does not exist.
+func (s *Service) NotFound(id string) error { return s.vswitches.NotFound(id) }
 
 // ListVSwitches reads every vSwitch that matches, ordered by id.
 func (s *Service) ListVSwitches(ctx context.Context, r *vpcv1.ListVSwitchesRequest) (*vpcv1.ListVSwitchesResponse, error) {
-	found, err := s.list(ctx, r)
+	found, err := s.vswitches.List(ctx, r)
 	return cloud.Answer(&vpcv1.ListVSwitchesResponse{Vswitches: found}, err)
-}
-
-func (s *Service) list(ctx context.Context, r *vpcv1.ListVSwitchesRequest) ([]*vpcv1.VSwitch, error) {
-	ids := cloud.Sorted(r.GetVswitchIds())
-	filter := cloud.Tags(cloud.Params{}, r.GetTags()).
-		With("VpcId", r.GetVpcId()).With("ZoneId", r.GetZoneId()).With("VSwitchName", r.GetName())
-	key := fmt.Sprintf("%q %q", filter, ids)
-	return s.lists.Do(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.VSwitch, error) {
-		if len(ids) > few {
-			all, err := s.describe(ctx, filter, (len(ids)+1)/2*vpc.PageSize) // Pages but the last are read twice.
-			if !errors.Is(err, cloud.ErrTooMany) {
-				return slices.DeleteFunc(all, func(v *vpcv1.VSwitch) bool {
-					_, wanted := slices.BinarySearch(ids, v.GetVswitchId())
-					return !wanted
-				}), err
-			}
-		}
-		return cloud.InChunks(ids, 1, func(id []string) ([]*vpcv1.VSwitch, error) {
-			return s.describe(ctx, cloud.Params{}.Merge(filter).With("VSwitchId", strings.Join(id, ",")), 0)
-		})
-	})
-}
-
-// few is up to how many vSwitches are read one by one. The cloud takes one id per call, so for more of them it is tried to
-// read all that there are.
-const few = 5
-
-// describe reads all pages of DescribeVSwitches, unless there are more than most vSwitches; see cloud.Listing.
-func (s *Service) describe(ctx context.Context, filter cloud.Params, most int) ([]*vpcv1.VSwitch, error) {
-	return cloud.Listing[*vpcv1.VSwitch]{
-		Action: "DescribeVSwitches", Items: "VSwitches.VSwitch", Decode: decode, PerPage: vpc.PageSize, Most: most,
-		ID: (*vpcv1.VSwitch).GetVswitchId,
-	}.Numbered(ctx, s.product.API, filter)
 }
 
 // CreateVSwitch creates a vSwitch and waits until it can be used. The request id is the cloud's ClientToken, so it may be sent again.

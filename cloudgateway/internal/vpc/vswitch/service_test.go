@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
@@ -18,9 +19,14 @@ import (
 )
 
 // region is a cloud with some vSwitches.
-type region struct{ vswitches, calls int }
+type region struct {
+	mu               sync.Mutex
+	vswitches, calls int
+}
 
 func (r *region) Do(_ context.Context, call openapi.Call, out any) (openapi.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.calls++
 	if call.Action == "CreateVSwitch" {
 		return openapi.Result{}, json.Unmarshal([]byte(`{"RequestId":"R"}`), out)
@@ -52,15 +58,13 @@ func TestCreationWithoutAnID(t *testing.T) {
 	}
 }
 
-// TestVSwitchesByID takes the fewest calls that one can know of: one per id, or those that read all.
+// TestVSwitchesByID: a few are read one by one, of more ids all are.
 func TestVSwitchesByID(t *testing.T) {
 	for _, tt := range []struct{ vswitches, ids, calls int }{
 		{vswitches: 10, ids: 1, calls: 1},
 		{vswitches: 10, ids: 5, calls: 5},
 		{vswitches: 10, ids: 6, calls: 1},
 		{vswitches: 120, ids: 100, calls: 5},
-		{vswitches: 150, ids: 6, calls: 5},
-		{vswitches: 151, ids: 6, calls: 1 + 6},
 		{vswitches: 2, ids: 20_000, calls: 1},
 	} {
 		answers := &region{vswitches: tt.vswitches}
@@ -70,7 +74,7 @@ func TestVSwitchesByID(t *testing.T) {
 			ids = append(ids, fmt.Sprintf("vsw-%03d", i))
 		}
 		want = ids[:min(tt.ids, tt.vswitches)]
-		list, err := c.list(t.Context(), &vpcv1.ListVSwitchesRequest{VswitchIds: ids})
+		list, err := c.vswitches.List(t.Context(), &vpcv1.ListVSwitchesRequest{VswitchIds: ids})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -328,7 +328,9 @@ type MethodOptions struct {
 	// What a repetition does.
 	Idempotency Idempotency `protobuf:"varint,5,opt,name=idempotency,proto3,enum=cloudgateway.common.v1.Idempotency" json:"idempotency,omitempty"`
 	// Whether no controller calls the method. The gateway then refuses it, unless its configuration enables the service (api.enable).
-	ToolOnly      bool `protobuf:"varint,6,opt,name=tool_only,json=toolOnly,proto3" json:"tool_only,omitempty"`
+	ToolOnly bool `protobuf:"varint,6,opt,name=tool_only,json=toolOnly,proto3" json:"tool_only,omitempty"`
+	// What a write changes. The gateway looks whether it is inside of the scopes of the caller. Every method that writes has at least one.
+	Owners        []*Owner `protobuf:"bytes,7,rep,name=owners,proto3" json:"owners,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -405,6 +407,88 @@ func (x *MethodOptions) GetToolOnly() bool {
 	return false
 }
 
+func (x *MethodOptions) GetOwners() []*Owner {
+	if x != nil {
+		return x.Owners
+	}
+	return nil
+}
+
+// Owner is a resource with tags, or a VPC, of its own, that a write changes, or a part of which it changes. Handlers see to it that the owner that
+// a request names for a part is that of the part.
+type Owner struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The kind of resource, e.g. "load balancer".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The field of the request with its id, or the path there, e.g. "key.load_balancer_id"; empty: the method makes one, with the tags, the VPC or
+	// the vSwitch of the request.
+	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
+	// Whether the tags that the request sets or removes are those of a part.
+	Part bool `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
+	// The field that says of which kind the resource is, in place of kind.
+	KindField     string `protobuf:"bytes,4,opt,name=kind_field,json=kindField,proto3" json:"kind_field,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Owner) Reset() {
+	*x = Owner{}
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Owner) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Owner) ProtoMessage() {}
+
+func (x *Owner) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Owner.ProtoReflect.Descriptor instead.
+func (*Owner) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Owner) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Owner) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *Owner) GetPart() bool {
+	if x != nil {
+		return x.Part
+	}
+	return false
+}
+
+func (x *Owner) GetKindField() string {
+	if x != nil {
+		return x.KindField
+	}
+	return ""
+}
+
 // FieldRules say what the value of a field has to be. Of a list, all but items are about each item; of an optional field, all are about a
 // value that is there.
 type FieldRules struct {
@@ -429,7 +513,7 @@ type FieldRules struct {
 
 func (x *FieldRules) Reset() {
 	*x = FieldRules{}
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[2]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +525,7 @@ func (x *FieldRules) String() string {
 func (*FieldRules) ProtoMessage() {}
 
 func (x *FieldRules) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[2]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +538,7 @@ func (x *FieldRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldRules.ProtoReflect.Descriptor instead.
 func (*FieldRules) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{2}
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *FieldRules) GetRequired() bool {
@@ -519,7 +603,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[3]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +615,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[3]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +628,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{3}
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Bounds) GetMin() int32 {
@@ -569,14 +653,16 @@ type MessageRules struct {
 	// Fields of which at most one may be set.
 	AtMostOneOf []string `protobuf:"bytes,2,rep,name=at_most_one_of,json=atMostOneOf,proto3" json:"at_most_one_of,omitempty"`
 	// Fields that are required by others.
-	Needs         []*Need `protobuf:"bytes,3,rep,name=needs,proto3" json:"needs,omitempty"`
+	Needs []*Need `protobuf:"bytes,3,rep,name=needs,proto3" json:"needs,omitempty"`
+	// The field by which the items of a list are told apart and ordered; empty: the first.
+	Identity      string `protobuf:"bytes,4,opt,name=identity,proto3" json:"identity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MessageRules) Reset() {
 	*x = MessageRules{}
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[4]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +674,7 @@ func (x *MessageRules) String() string {
 func (*MessageRules) ProtoMessage() {}
 
 func (x *MessageRules) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[4]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +687,7 @@ func (x *MessageRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageRules.ProtoReflect.Descriptor instead.
 func (*MessageRules) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *MessageRules) GetAnyOf() []string {
@@ -625,6 +711,13 @@ func (x *MessageRules) GetNeeds() []*Need {
 	return nil
 }
 
+func (x *MessageRules) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
 // Need is a field that must be set where another one is.
 type Need struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -638,7 +731,7 @@ type Need struct {
 
 func (x *Need) Reset() {
 	*x = Need{}
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[5]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +743,7 @@ func (x *Need) String() string {
 func (*Need) ProtoMessage() {}
 
 func (x *Need) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[5]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +756,7 @@ func (x *Need) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Need.ProtoReflect.Descriptor instead.
 func (*Need) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{5}
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Need) GetField() string {
@@ -754,14 +847,21 @@ const file_cloudgateway_common_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"$cloudgateway/common/v1/options.proto\x12\x16cloudgateway.common.v1\x1a google/protobuf/descriptor.proto\x1a\x1egoogle/protobuf/duration.proto\"-\n" +
 	"\x0eServiceOptions\x12\x1b\n" +
-	"\tfor_tools\x18\x01 \x01(\bR\bforTools\"\xb4\x02\n" +
+	"\tfor_tools\x18\x01 \x01(\bR\bforTools\"\xeb\x02\n" +
 	"\rMethodOptions\x120\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1c.cloudgateway.common.v1.VerbR\x04verb\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x123\n" +
 	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12<\n" +
 	"\bpriority\x18\x04 \x01(\x0e2 .cloudgateway.common.v1.PriorityR\bpriority\x12E\n" +
 	"\vidempotency\x18\x05 \x01(\x0e2#.cloudgateway.common.v1.IdempotencyR\vidempotency\x12\x1b\n" +
-	"\ttool_only\x18\x06 \x01(\bR\btoolOnly\"\xae\x02\n" +
+	"\ttool_only\x18\x06 \x01(\bR\btoolOnly\x125\n" +
+	"\x06owners\x18\a \x03(\v2\x1d.cloudgateway.common.v1.OwnerR\x06owners\"d\n" +
+	"\x05Owner\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05field\x18\x02 \x01(\tR\x05field\x12\x12\n" +
+	"\x04part\x18\x03 \x01(\bR\x04part\x12\x1d\n" +
+	"\n" +
+	"kind_field\x18\x04 \x01(\tR\tkindField\"\xae\x02\n" +
 	"\n" +
 	"FieldRules\x12\x1a\n" +
 	"\brequired\x18\x01 \x01(\bR\brequired\x120\n" +
@@ -773,11 +873,12 @@ const file_cloudgateway_common_v1_options_proto_rawDesc = "" +
 	"\x05items\x18\a \x01(\v2\x1e.cloudgateway.common.v1.BoundsR\x05items\",\n" +
 	"\x06Bounds\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\x05R\x03min\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x05R\x03max\"~\n" +
+	"\x03max\x18\x02 \x01(\x05R\x03max\"\x9a\x01\n" +
 	"\fMessageRules\x12\x15\n" +
 	"\x06any_of\x18\x01 \x03(\tR\x05anyOf\x12#\n" +
 	"\x0eat_most_one_of\x18\x02 \x03(\tR\vatMostOneOf\x122\n" +
-	"\x05needs\x18\x03 \x03(\v2\x1c.cloudgateway.common.v1.NeedR\x05needs\"2\n" +
+	"\x05needs\x18\x03 \x03(\v2\x1c.cloudgateway.common.v1.NeedR\x05needs\x12\x1a\n" +
+	"\bidentity\x18\x04 \x01(\tR\bidentity\"2\n" +
 	"\x04Need\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x14\n" +
 	"\x05needs\x18\x02 \x01(\tR\x05needs*l\n" +
@@ -823,7 +924,7 @@ func file_cloudgateway_common_v1_options_proto_rawDescGZIP() []byte {
 }
 
 var file_cloudgateway_common_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_cloudgateway_common_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_cloudgateway_common_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_cloudgateway_common_v1_options_proto_goTypes = []any{
 	(Verb)(0),                           // 0: cloudgateway.common.v1.Verb
 	(Priority)(0),                       // 1: cloudgateway.common.v1.Priority
@@ -831,39 +932,41 @@ var file_cloudgateway_common_v1_options_proto_goTypes = []any{
 	(Form)(0),                           // 3: cloudgateway.common.v1.Form
 	(*ServiceOptions)(nil),              // 4: cloudgateway.common.v1.ServiceOptions
 	(*MethodOptions)(nil),               // 5: cloudgateway.common.v1.MethodOptions
-	(*FieldRules)(nil),                  // 6: cloudgateway.common.v1.FieldRules
-	(*Bounds)(nil),                      // 7: cloudgateway.common.v1.Bounds
-	(*MessageRules)(nil),                // 8: cloudgateway.common.v1.MessageRules
-	(*Need)(nil),                        // 9: cloudgateway.common.v1.Need
-	(*durationpb.Duration)(nil),         // 10: google.protobuf.Duration
-	(*descriptorpb.ServiceOptions)(nil), // 11: google.protobuf.ServiceOptions
-	(*descriptorpb.MethodOptions)(nil),  // 12: google.protobuf.MethodOptions
-	(*descriptorpb.FieldOptions)(nil),   // 13: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil), // 14: google.protobuf.MessageOptions
+	(*Owner)(nil),                       // 6: cloudgateway.common.v1.Owner
+	(*FieldRules)(nil),                  // 7: cloudgateway.common.v1.FieldRules
+	(*Bounds)(nil),                      // 8: cloudgateway.common.v1.Bounds
+	(*MessageRules)(nil),                // 9: cloudgateway.common.v1.MessageRules
+	(*Need)(nil),                        // 10: cloudgateway.common.v1.Need
+	(*durationpb.Duration)(nil),         // 11: google.protobuf.Duration
+	(*descriptorpb.ServiceOptions)(nil), // 12: google.protobuf.ServiceOptions
+	(*descriptorpb.MethodOptions)(nil),  // 13: google.protobuf.MethodOptions
+	(*descriptorpb.FieldOptions)(nil),   // 14: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 15: google.protobuf.MessageOptions
 }
 var file_cloudgateway_common_v1_options_proto_depIdxs = []int32{
 	0,  // 0: cloudgateway.common.v1.MethodOptions.verb:type_name -> cloudgateway.common.v1.Verb
-	10, // 1: cloudgateway.common.v1.MethodOptions.timeout:type_name -> google.protobuf.Duration
+	11, // 1: cloudgateway.common.v1.MethodOptions.timeout:type_name -> google.protobuf.Duration
 	1,  // 2: cloudgateway.common.v1.MethodOptions.priority:type_name -> cloudgateway.common.v1.Priority
 	2,  // 3: cloudgateway.common.v1.MethodOptions.idempotency:type_name -> cloudgateway.common.v1.Idempotency
-	3,  // 4: cloudgateway.common.v1.FieldRules.form:type_name -> cloudgateway.common.v1.Form
-	7,  // 5: cloudgateway.common.v1.FieldRules.length:type_name -> cloudgateway.common.v1.Bounds
-	7,  // 6: cloudgateway.common.v1.FieldRules.range:type_name -> cloudgateway.common.v1.Bounds
-	7,  // 7: cloudgateway.common.v1.FieldRules.items:type_name -> cloudgateway.common.v1.Bounds
-	9,  // 8: cloudgateway.common.v1.MessageRules.needs:type_name -> cloudgateway.common.v1.Need
-	11, // 9: cloudgateway.common.v1.service:extendee -> google.protobuf.ServiceOptions
-	12, // 10: cloudgateway.common.v1.method:extendee -> google.protobuf.MethodOptions
-	13, // 11: cloudgateway.common.v1.field:extendee -> google.protobuf.FieldOptions
-	14, // 12: cloudgateway.common.v1.message:extendee -> google.protobuf.MessageOptions
-	4,  // 13: cloudgateway.common.v1.service:type_name -> cloudgateway.common.v1.ServiceOptions
-	5,  // 14: cloudgateway.common.v1.method:type_name -> cloudgateway.common.v1.MethodOptions
-	6,  // 15: cloudgateway.common.v1.field:type_name -> cloudgateway.common.v1.FieldRules
-	8,  // 16: cloudgateway.common.v1.message:type_name -> cloudgateway.common.v1.MessageRules
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	13, // [13:17] is the sub-list for extension type_name
-	9,  // [9:13] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	6,  // 4: cloudgateway.common.v1.MethodOptions.owners:type_name -> cloudgateway.common.v1.Owner
+	3,  // 5: cloudgateway.common.v1.FieldRules.form:type_name -> cloudgateway.common.v1.Form
+	8,  // 6: cloudgateway.common.v1.FieldRules.length:type_name -> cloudgateway.common.v1.Bounds
+	8,  // 7: cloudgateway.common.v1.FieldRules.range:type_name -> cloudgateway.common.v1.Bounds
+	8,  // 8: cloudgateway.common.v1.FieldRules.items:type_name -> cloudgateway.common.v1.Bounds
+	10, // 9: cloudgateway.common.v1.MessageRules.needs:type_name -> cloudgateway.common.v1.Need
+	12, // 10: cloudgateway.common.v1.service:extendee -> google.protobuf.ServiceOptions
+	13, // 11: cloudgateway.common.v1.method:extendee -> google.protobuf.MethodOptions
+	14, // 12: cloudgateway.common.v1.field:extendee -> google.protobuf.FieldOptions
+	15, // 13: cloudgateway.common.v1.message:extendee -> google.protobuf.MessageOptions
+	4,  // 14: cloudgateway.common.v1.service:type_name -> cloudgateway.common.v1.ServiceOptions
+	5,  // 15: cloudgateway.common.v1.method:type_name -> cloudgateway.common.v1.MethodOptions
+	7,  // 16: cloudgateway.common.v1.field:type_name -> cloudgateway.common.v1.FieldRules
+	9,  // 17: cloudgateway.common.v1.message:type_name -> cloudgateway.common.v1.MessageRules
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	14, // [14:18] is the sub-list for extension type_name
+	10, // [10:14] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_common_v1_options_proto_init() }
@@ -877,7 +980,7 @@ func file_cloudgateway_common_v1_options_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_common_v1_options_proto_rawDesc), len(file_cloudgateway_common_v1_options_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 4,
 			NumServices:   0,
 		},

@@ -2007,17 +2007,22 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\x14PRESENCE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10PRESENCE_PRESENT\x10\x01\x12\x13\n" +
 	"\x0fPRESENCE_ABSENT\x10\x02\x12\x14\n" +
-	"\x10PRESENCE_UNCLEAR\x10\x032\xf3\t\n" +
+	"\x10PRESENCE_UNCLEAR\x10\x032\xd7\n" +
+	"\n" +
 	"\x0fInstanceService\x12{\n" +
 	"\vGetInstance\x12'.cloudgateway.ecs.v1.GetInstanceRequest\x1a(.cloudgateway.ecs.v1.GetInstanceResponse\"\x19\x8a\xce\x18\x15\b\x01\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x8d\x01\n" +
 	"\x11BatchGetInstances\x12-.cloudgateway.ecs.v1.BatchGetInstancesRequest\x1a..cloudgateway.ecs.v1.BatchGetInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x81\x01\n" +
 	"\rListInstances\x12).cloudgateway.ecs.v1.ListInstancesRequest\x1a*.cloudgateway.ecs.v1.ListInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x81\x01\n" +
 	"\rConfirmAbsent\x12).cloudgateway.ecs.v1.ConfirmAbsentRequest\x1a*.cloudgateway.ecs.v1.ConfirmAbsentResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b< \x03(\x01\x12\xa4\x01\n" +
-	"\x18BatchGetInstanceStatuses\x124.cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest\x1a5.cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse\"\x1b\x8a\xce\x18\x17\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x010\x01\x12\x86\x01\n" +
-	"\x0eUpdateInstance\x12*.cloudgateway.ecs.v1.UpdateInstanceRequest\x1a+.cloudgateway.ecs.v1.UpdateInstanceResponse\"\x1b\x8a\xce\x18\x17\b\x04\x12\tinstances\x1a\x02\b< \x03(\x020\x01\x12\x84\x01\n" +
-	"\rStartInstance\x12).cloudgateway.ecs.v1.StartInstanceRequest\x1a*.cloudgateway.ecs.v1.StartInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x04\x12\tinstances\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x81\x01\n" +
-	"\fStopInstance\x12(.cloudgateway.ecs.v1.StopInstanceRequest\x1a).cloudgateway.ecs.v1.StopInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x04\x12\tinstances\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x87\x01\n" +
-	"\x0eDeleteInstance\x12*.cloudgateway.ecs.v1.DeleteInstanceRequest\x1a+.cloudgateway.ecs.v1.DeleteInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x05\x12\tinstances\x1a\x03\b\x96\x01 \x02(\x020\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/ecs/v1;ecsv1b\x06proto3"
+	"\x18BatchGetInstanceStatuses\x124.cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest\x1a5.cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse\"\x1b\x8a\xce\x18\x17\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x010\x01\x12\x9f\x01\n" +
+	"\x0eUpdateInstance\x12*.cloudgateway.ecs.v1.UpdateInstanceRequest\x1a+.cloudgateway.ecs.v1.UpdateInstanceResponse\"4\x8a\xce\x180\b\x04\x12\tinstances\x1a\x02\b< \x03(\x020\x01:\x17\n" +
+	"\binstance\x12\vinstance_id\x12\x9d\x01\n" +
+	"\rStartInstance\x12).cloudgateway.ecs.v1.StartInstanceRequest\x1a*.cloudgateway.ecs.v1.StartInstanceResponse\"5\x8a\xce\x181\b\x04\x12\tinstances\x1a\x03\b\x96\x01 \x03(\x020\x01:\x17\n" +
+	"\binstance\x12\vinstance_id\x12\x9a\x01\n" +
+	"\fStopInstance\x12(.cloudgateway.ecs.v1.StopInstanceRequest\x1a).cloudgateway.ecs.v1.StopInstanceResponse\"5\x8a\xce\x181\b\x04\x12\tinstances\x1a\x03\b\x96\x01 \x03(\x020\x01:\x17\n" +
+	"\binstance\x12\vinstance_id\x12\xa0\x01\n" +
+	"\x0eDeleteInstance\x12*.cloudgateway.ecs.v1.DeleteInstanceRequest\x1a+.cloudgateway.ecs.v1.DeleteInstanceResponse\"5\x8a\xce\x181\b\x05\x12\tinstances\x1a\x03\b\x96\x01 \x02(\x020\x01:\x17\n" +
+	"\binstance\x12\vinstance_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/ecs/v1;ecsv1b\x06proto3"
 
 var (
 	file_cloudgateway_ecs_v1_instance_proto_rawDescOnce sync.Once

@@ -1552,17 +1552,22 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x11ca_certificate_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0fcaCertificateId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x1d\n" +
-	"\x1bDeleteCaCertificateResponse2\xbc\n" +
-	"\n" +
+	"\x1bDeleteCaCertificateResponse2\x88\f\n" +
 	"\x12CertificateService\x12\xa5\x01\n" +
-	"\x16ListServerCertificates\x122.cloudgateway.slb.v1.ListServerCertificatesRequest\x1a3.cloudgateway.slb.v1.ListServerCertificatesResponse\"\"\x8a\xce\x18\x1e\b\x02\x12\x12servercertificates\x1a\x02\b\x1e \x01(\x01\x12\xaa\x01\n" +
-	"\x17UploadServerCertificate\x123.cloudgateway.slb.v1.UploadServerCertificateRequest\x1a4.cloudgateway.slb.v1.UploadServerCertificateResponse\"$\x8a\xce\x18 \b\x03\x12\x12servercertificates\x1a\x02\b< \x03(\x030\x01\x12\xaa\x01\n" +
-	"\x17UpdateServerCertificate\x123.cloudgateway.slb.v1.UpdateServerCertificateRequest\x1a4.cloudgateway.slb.v1.UpdateServerCertificateResponse\"$\x8a\xce\x18 \b\x04\x12\x12servercertificates\x1a\x02\b< \x03(\x020\x01\x12\xaa\x01\n" +
-	"\x17DeleteServerCertificate\x123.cloudgateway.slb.v1.DeleteServerCertificateRequest\x1a4.cloudgateway.slb.v1.DeleteServerCertificateResponse\"$\x8a\xce\x18 \b\x05\x12\x12servercertificates\x1a\x02\b< \x02(\x020\x01\x12\x97\x01\n" +
-	"\x12ListCaCertificates\x12..cloudgateway.slb.v1.ListCaCertificatesRequest\x1a/.cloudgateway.slb.v1.ListCaCertificatesResponse\" \x8a\xce\x18\x1c\b\x02\x12\x0ecacertificates\x1a\x02\b\x1e \x01(\x010\x01\x12\x9a\x01\n" +
-	"\x13UploadCaCertificate\x12/.cloudgateway.slb.v1.UploadCaCertificateRequest\x1a0.cloudgateway.slb.v1.UploadCaCertificateResponse\" \x8a\xce\x18\x1c\b\x03\x12\x0ecacertificates\x1a\x02\b< \x03(\x030\x01\x12\x9a\x01\n" +
-	"\x13UpdateCaCertificate\x12/.cloudgateway.slb.v1.UpdateCaCertificateRequest\x1a0.cloudgateway.slb.v1.UpdateCaCertificateResponse\" \x8a\xce\x18\x1c\b\x04\x12\x0ecacertificates\x1a\x02\b< \x03(\x020\x01\x12\x9a\x01\n" +
-	"\x13DeleteCaCertificate\x12/.cloudgateway.slb.v1.DeleteCaCertificateRequest\x1a0.cloudgateway.slb.v1.DeleteCaCertificateResponse\" \x8a\xce\x18\x1c\b\x05\x12\x0ecacertificates\x1a\x02\b< \x02(\x020\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	"\x16ListServerCertificates\x122.cloudgateway.slb.v1.ListServerCertificatesRequest\x1a3.cloudgateway.slb.v1.ListServerCertificatesResponse\"\"\x8a\xce\x18\x1e\b\x02\x12\x12servercertificates\x1a\x02\b\x1e \x01(\x01\x12\xc0\x01\n" +
+	"\x17UploadServerCertificate\x123.cloudgateway.slb.v1.UploadServerCertificateRequest\x1a4.cloudgateway.slb.v1.UploadServerCertificateResponse\":\x8a\xce\x186\b\x03\x12\x12servercertificates\x1a\x02\b< \x03(\x030\x01:\x14\n" +
+	"\x12server certificate\x12\xd7\x01\n" +
+	"\x17UpdateServerCertificate\x123.cloudgateway.slb.v1.UpdateServerCertificateRequest\x1a4.cloudgateway.slb.v1.UpdateServerCertificateResponse\"Q\x8a\xce\x18M\b\x04\x12\x12servercertificates\x1a\x02\b< \x03(\x020\x01:+\n" +
+	"\x12server certificate\x12\x15server_certificate_id\x12\xd7\x01\n" +
+	"\x17DeleteServerCertificate\x123.cloudgateway.slb.v1.DeleteServerCertificateRequest\x1a4.cloudgateway.slb.v1.DeleteServerCertificateResponse\"Q\x8a\xce\x18M\b\x05\x12\x12servercertificates\x1a\x02\b< \x02(\x020\x01:+\n" +
+	"\x12server certificate\x12\x15server_certificate_id\x12\x97\x01\n" +
+	"\x12ListCaCertificates\x12..cloudgateway.slb.v1.ListCaCertificatesRequest\x1a/.cloudgateway.slb.v1.ListCaCertificatesResponse\" \x8a\xce\x18\x1c\b\x02\x12\x0ecacertificates\x1a\x02\b\x1e \x01(\x010\x01\x12\xac\x01\n" +
+	"\x13UploadCaCertificate\x12/.cloudgateway.slb.v1.UploadCaCertificateRequest\x1a0.cloudgateway.slb.v1.UploadCaCertificateResponse\"2\x8a\xce\x18.\b\x03\x12\x0ecacertificates\x1a\x02\b< \x03(\x030\x01:\x10\n" +
+	"\x0eCA certificate\x12\xbf\x01\n" +
+	"\x13UpdateCaCertificate\x12/.cloudgateway.slb.v1.UpdateCaCertificateRequest\x1a0.cloudgateway.slb.v1.UpdateCaCertificateResponse\"E\x8a\xce\x18A\b\x04\x12\x0ecacertificates\x1a\x02\b< \x03(\x020\x01:#\n" +
+	"\x0eCA certificate\x12\x11ca_certificate_id\x12\xbf\x01\n" +
+	"\x13DeleteCaCertificate\x12/.cloudgateway.slb.v1.DeleteCaCertificateRequest\x1a0.cloudgateway.slb.v1.DeleteCaCertificateResponse\"E\x8a\xce\x18A\b\x05\x12\x0ecacertificates\x1a\x02\b< \x02(\x020\x01:#\n" +
+	"\x0eCA certificate\x12\x11ca_certificate_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
 	file_cloudgateway_slb_v1_certificate_proto_rawDescOnce sync.Once

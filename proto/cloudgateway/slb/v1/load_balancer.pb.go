@@ -2008,14 +2008,17 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x12InstanceChargeType\x12$\n" +
 	" INSTANCE_CHARGE_TYPE_UNSPECIFIED\x10\x00\x12$\n" +
 	" INSTANCE_CHARGE_TYPE_PAY_BY_SPEC\x10\x01\x12$\n" +
-	" INSTANCE_CHARGE_TYPE_PAY_BY_CLCU\x10\x022\x9d\a\n" +
+	" INSTANCE_CHARGE_TYPE_PAY_BY_CLCU\x10\x022\xf4\a\n" +
 	"\x13LoadBalancerService\x12\x8b\x01\n" +
 	"\x0fGetLoadBalancer\x12+.cloudgateway.slb.v1.GetLoadBalancerRequest\x1a,.cloudgateway.slb.v1.GetLoadBalancerResponse\"\x1d\x8a\xce\x18\x19\b\x01\x12\rloadbalancers\x1a\x02\b\x1e \x03(\x01\x12\x91\x01\n" +
 	"\x11ListLoadBalancers\x12-.cloudgateway.slb.v1.ListLoadBalancersRequest\x1a..cloudgateway.slb.v1.ListLoadBalancersResponse\"\x1d\x8a\xce\x18\x19\b\x02\x12\rloadbalancers\x1a\x02\b\x1e \x03(\x01\x12\x96\x01\n" +
-	"\x12ListAvailableZones\x12..cloudgateway.slb.v1.ListAvailableZonesRequest\x1a/.cloudgateway.slb.v1.ListAvailableZonesResponse\"\x1f\x8a\xce\x18\x1b\b\x02\x12\rloadbalancers\x1a\x02\b\x1e \x03(\x010\x01\x12\x94\x01\n" +
-	"\x12CreateLoadBalancer\x12..cloudgateway.slb.v1.CreateLoadBalancerRequest\x1a/.cloudgateway.slb.v1.CreateLoadBalancerResponse\"\x1d\x8a\xce\x18\x19\b\x03\x12\rloadbalancers\x1a\x02\b< \x03(\x03\x12\x94\x01\n" +
-	"\x12UpdateLoadBalancer\x12..cloudgateway.slb.v1.UpdateLoadBalancerRequest\x1a/.cloudgateway.slb.v1.UpdateLoadBalancerResponse\"\x1d\x8a\xce\x18\x19\b\x04\x12\rloadbalancers\x1a\x02\b< \x03(\x02\x12\x94\x01\n" +
-	"\x12DeleteLoadBalancer\x12..cloudgateway.slb.v1.DeleteLoadBalancerRequest\x1a/.cloudgateway.slb.v1.DeleteLoadBalancerResponse\"\x1d\x8a\xce\x18\x19\b\x05\x12\rloadbalancers\x1a\x02\b< \x02(\x02\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	"\x12ListAvailableZones\x12..cloudgateway.slb.v1.ListAvailableZonesRequest\x1a/.cloudgateway.slb.v1.ListAvailableZonesResponse\"\x1f\x8a\xce\x18\x1b\b\x02\x12\rloadbalancers\x1a\x02\b\x1e \x03(\x010\x01\x12\xa5\x01\n" +
+	"\x12CreateLoadBalancer\x12..cloudgateway.slb.v1.CreateLoadBalancerRequest\x1a/.cloudgateway.slb.v1.CreateLoadBalancerResponse\".\x8a\xce\x18*\b\x03\x12\rloadbalancers\x1a\x02\b< \x03(\x03:\x0f\n" +
+	"\rload balancer\x12\xb7\x01\n" +
+	"\x12UpdateLoadBalancer\x12..cloudgateway.slb.v1.UpdateLoadBalancerRequest\x1a/.cloudgateway.slb.v1.UpdateLoadBalancerResponse\"@\x8a\xce\x18<\b\x04\x12\rloadbalancers\x1a\x02\b< \x03(\x02:!\n" +
+	"\rload balancer\x12\x10load_balancer_id\x12\xb7\x01\n" +
+	"\x12DeleteLoadBalancer\x12..cloudgateway.slb.v1.DeleteLoadBalancerRequest\x1a/.cloudgateway.slb.v1.DeleteLoadBalancerResponse\"@\x8a\xce\x18<\b\x05\x12\rloadbalancers\x1a\x02\b< \x02(\x02:!\n" +
+	"\rload balancer\x12\x10load_balancer_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
 	file_cloudgateway_slb_v1_load_balancer_proto_rawDescOnce sync.Once

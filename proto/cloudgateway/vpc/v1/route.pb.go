@@ -1521,7 +1521,7 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\vdescription\x18\x06 \x01(\tR\vdescription\x12\x16\n" +
 	"\x06status\x18\a \x01(\tR\x06status\x12*\n" +
 	"\x11resource_group_id\x18\b \x01(\tR\x0fresourceGroupId\x12/\n" +
-	"\x04tags\x18\t \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\x9c\x03\n" +
+	"\x04tags\x18\t \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\xb4\x03\n" +
 	"\n" +
 	"RouteEntry\x12$\n" +
 	"\x0eroute_entry_id\x18\x01 \x01(\tR\frouteEntryId\x12.\n" +
@@ -1535,7 +1535,7 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\vdescription\x18\t \x01(\tR\vdescription\x12,\n" +
 	"\x12multiple_next_hops\x18\n" +
 	" \x01(\bR\x10multipleNextHops\x129\n" +
-	"\tnext_hops\x18\v \x03(\v2\x1c.cloudgateway.vpc.v1.NextHopR\bnextHops\"u\n" +
+	"\tnext_hops\x18\v \x03(\v2\x1c.cloudgateway.vpc.v1.NextHopR\bnextHops:\x16\x8a\xce\x18\x12\"\x10destination_cidr\"u\n" +
 	"\aNextHop\x12\x1e\n" +
 	"\vnext_hop_id\x18\x01 \x01(\tR\tnextHopId\x12\"\n" +
 	"\rnext_hop_type\x18\x02 \x01(\tR\vnextHopType\x12\x1b\n" +
@@ -1626,18 +1626,24 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\f_description\"\\\n" +
 	"\x18UpdateRouteEntryResponse\x12@\n" +
 	"\vroute_entry\x18\x01 \x01(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\n" +
-	"routeEntry2\xd4\n" +
-	"\n" +
+	"routeEntry2\xbd\v\n" +
 	"\fRouteService\x12\x84\x01\n" +
-	"\x0fListRouteTables\x12+.cloudgateway.vpc.v1.ListRouteTablesRequest\x1a,.cloudgateway.vpc.v1.ListRouteTablesResponse\"\x16\x8a\xce\x18\x12\b\x02\x12\x06routes\x1a\x02\b\x1e \x01(\x01\x12\x8f\x01\n" +
-	"\x10CreateRouteTable\x12,.cloudgateway.vpc.v1.CreateRouteTableRequest\x1a-.cloudgateway.vpc.v1.CreateRouteTableResponse\"\x1e\x8a\xce\x18\x1a\b\x03\x12\vroutetables\x1a\x03\b\x96\x01 \x03(\x030\x01\x12\x8f\x01\n" +
-	"\x10DeleteRouteTable\x12,.cloudgateway.vpc.v1.DeleteRouteTableRequest\x1a-.cloudgateway.vpc.v1.DeleteRouteTableResponse\"\x1e\x8a\xce\x18\x1a\b\x05\x12\vroutetables\x1a\x03\b\x96\x01 \x02(\x020\x01\x12\x98\x01\n" +
-	"\x13AssociateRouteTable\x12/.cloudgateway.vpc.v1.AssociateRouteTableRequest\x1a0.cloudgateway.vpc.v1.AssociateRouteTableResponse\"\x1e\x8a\xce\x18\x1a\b\x04\x12\vroutetables\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x9e\x01\n" +
-	"\x15UnassociateRouteTable\x121.cloudgateway.vpc.v1.UnassociateRouteTableRequest\x1a2.cloudgateway.vpc.v1.UnassociateRouteTableResponse\"\x1e\x8a\xce\x18\x1a\b\x04\x12\vroutetables\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x87\x01\n" +
-	"\x10ListRouteEntries\x12,.cloudgateway.vpc.v1.ListRouteEntriesRequest\x1a-.cloudgateway.vpc.v1.ListRouteEntriesResponse\"\x16\x8a\xce\x18\x12\b\x02\x12\x06routes\x1a\x02\b\x1e \x03(\x01\x12\x9d\x01\n" +
-	"\x17BatchCreateRouteEntries\x123.cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse\"\x17\x8a\xce\x18\x13\b\x03\x12\x06routes\x1a\x03\b\x96\x01 \x03(\x02\x12\x8a\x01\n" +
-	"\x10UpdateRouteEntry\x12,.cloudgateway.vpc.v1.UpdateRouteEntryRequest\x1a-.cloudgateway.vpc.v1.UpdateRouteEntryResponse\"\x19\x8a\xce\x18\x15\b\x04\x12\x06routes\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x9d\x01\n" +
-	"\x17BatchDeleteRouteEntries\x123.cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse\"\x17\x8a\xce\x18\x13\b\x05\x12\x06routes\x1a\x03\b\x96\x01 \x02(\x02\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
+	"\x0fListRouteTables\x12+.cloudgateway.vpc.v1.ListRouteTablesRequest\x1a,.cloudgateway.vpc.v1.ListRouteTablesResponse\"\x16\x8a\xce\x18\x12\b\x02\x12\x06routes\x1a\x02\b\x1e \x01(\x01\x12\x9e\x01\n" +
+	"\x10CreateRouteTable\x12,.cloudgateway.vpc.v1.CreateRouteTableRequest\x1a-.cloudgateway.vpc.v1.CreateRouteTableResponse\"-\x8a\xce\x18)\b\x03\x12\vroutetables\x1a\x03\b\x96\x01 \x03(\x030\x01:\r\n" +
+	"\vroute table\x12\x9e\x01\n" +
+	"\x10DeleteRouteTable\x12,.cloudgateway.vpc.v1.DeleteRouteTableRequest\x1a-.cloudgateway.vpc.v1.DeleteRouteTableResponse\"-\x8a\xce\x18)\b\x05\x12\vroutetables\x1a\x03\b\x96\x01 \x02(\x020\x01:\r\n" +
+	"\x03VPC\x12\x06vpc_id\x12\xa7\x01\n" +
+	"\x13AssociateRouteTable\x12/.cloudgateway.vpc.v1.AssociateRouteTableRequest\x1a0.cloudgateway.vpc.v1.AssociateRouteTableResponse\"-\x8a\xce\x18)\b\x04\x12\vroutetables\x1a\x03\b\x96\x01 \x03(\x020\x01:\r\n" +
+	"\x03VPC\x12\x06vpc_id\x12\xad\x01\n" +
+	"\x15UnassociateRouteTable\x121.cloudgateway.vpc.v1.UnassociateRouteTableRequest\x1a2.cloudgateway.vpc.v1.UnassociateRouteTableResponse\"-\x8a\xce\x18)\b\x04\x12\vroutetables\x1a\x03\b\x96\x01 \x03(\x020\x01:\r\n" +
+	"\x03VPC\x12\x06vpc_id\x12\x87\x01\n" +
+	"\x10ListRouteEntries\x12,.cloudgateway.vpc.v1.ListRouteEntriesRequest\x1a-.cloudgateway.vpc.v1.ListRouteEntriesResponse\"\x16\x8a\xce\x18\x12\b\x02\x12\x06routes\x1a\x02\b\x1e \x03(\x01\x12\xac\x01\n" +
+	"\x17BatchCreateRouteEntries\x123.cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse\"&\x8a\xce\x18\"\b\x03\x12\x06routes\x1a\x03\b\x96\x01 \x03(\x02:\r\n" +
+	"\x03VPC\x12\x06vpc_id\x12\x99\x01\n" +
+	"\x10UpdateRouteEntry\x12,.cloudgateway.vpc.v1.UpdateRouteEntryRequest\x1a-.cloudgateway.vpc.v1.UpdateRouteEntryResponse\"(\x8a\xce\x18$\b\x04\x12\x06routes\x1a\x03\b\x96\x01 \x03(\x020\x01:\r\n" +
+	"\x03VPC\x12\x06vpc_id\x12\xac\x01\n" +
+	"\x17BatchDeleteRouteEntries\x123.cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse\"&\x8a\xce\x18\"\b\x05\x12\x06routes\x1a\x03\b\x96\x01 \x02(\x02:\r\n" +
+	"\x03VPC\x12\x06vpc_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
 var (
 	file_cloudgateway_vpc_v1_route_proto_rawDescOnce sync.Once

@@ -758,13 +758,16 @@ const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12'\n" +
 	"\n" +
 	"vswitch_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\tvswitchId\"\x17\n" +
-	"\x15DeleteVSwitchResponse2\xa6\x04\n" +
+	"\x15DeleteVSwitchResponse2\xc8\x04\n" +
 	"\x0eVSwitchService\x12z\n" +
 	"\n" +
 	"GetVSwitch\x12&.cloudgateway.vpc.v1.GetVSwitchRequest\x1a'.cloudgateway.vpc.v1.GetVSwitchResponse\"\x1b\x8a\xce\x18\x17\b\x01\x12\tvswitches\x1a\x02\b\x1e \x03(\x010\x01\x12\x81\x01\n" +
-	"\rListVSwitches\x12).cloudgateway.vpc.v1.ListVSwitchesRequest\x1a*.cloudgateway.vpc.v1.ListVSwitchesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tvswitches\x1a\x02\b\x1e \x03(\x01\x12\x84\x01\n" +
-	"\rCreateVSwitch\x12).cloudgateway.vpc.v1.CreateVSwitchRequest\x1a*.cloudgateway.vpc.v1.CreateVSwitchResponse\"\x1c\x8a\xce\x18\x18\b\x03\x12\tvswitches\x1a\x03\b\x96\x01 \x03(\x030\x01\x12\x84\x01\n" +
-	"\rDeleteVSwitch\x12).cloudgateway.vpc.v1.DeleteVSwitchRequest\x1a*.cloudgateway.vpc.v1.DeleteVSwitchResponse\"\x1c\x8a\xce\x18\x18\b\x05\x12\tvswitches\x1a\x03\b\x96\x01 \x02(\x020\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
+	"\rListVSwitches\x12).cloudgateway.vpc.v1.ListVSwitchesRequest\x1a*.cloudgateway.vpc.v1.ListVSwitchesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tvswitches\x1a\x02\b\x1e \x03(\x01\x12\x8f\x01\n" +
+	"\rCreateVSwitch\x12).cloudgateway.vpc.v1.CreateVSwitchRequest\x1a*.cloudgateway.vpc.v1.CreateVSwitchResponse\"'\x8a\xce\x18#\b\x03\x12\tvswitches\x1a\x03\b\x96\x01 \x03(\x030\x01:\t\n" +
+	"\avSwitch\x12\x9b\x01\n" +
+	"\rDeleteVSwitch\x12).cloudgateway.vpc.v1.DeleteVSwitchRequest\x1a*.cloudgateway.vpc.v1.DeleteVSwitchResponse\"3\x8a\xce\x18/\b\x05\x12\tvswitches\x1a\x03\b\x96\x01 \x02(\x020\x01:\x15\n" +
+	"\avSwitch\x12\n" +
+	"vswitch_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
 var (
 	file_cloudgateway_vpc_v1_vswitch_proto_rawDescOnce sync.Once
