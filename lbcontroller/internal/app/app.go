@@ -11,6 +11,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/orphan"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/record"
@@ -39,12 +40,24 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 
 // kinds are the kinds of load balancers; each is registered here only. The first that wants a Service has it.
 func kinds(cfg config.Config, s replica.Dependencies) []controller.Registration {
-	return []controller.Registration{clb.New(clbConfig(cfg, s))}
+	products := []lb.Product{
+		clb.Product{
+			Gateway: s.Gateway, VSwitchIDs: cfg.VSwitchIDs,
+			ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation, DisablePublic: cfg.DisablePublicLoadBalancer,
+		},
+	}
+	var list []controller.Registration
+	shared := engineConfig(cfg, s)
+	for _, product := range products {
+		shared.Product = product
+		list = append(list, lb.New(shared))
+	}
+	return list
 }
 
-// clbConfig is what the configuration says about CLBs.
-func clbConfig(cfg config.Config, s replica.Dependencies) clb.Config {
-	return clb.Config{
+// engineConfig is what the configuration says about load balancers of every kind.
+func engineConfig(cfg config.Config, s replica.Dependencies) lb.Config {
+	return lb.Config{
 		Gateway: s.Gateway, Registerer: s.Registerer, Logger: s.Logger,
 		Records: record.New(record.Config{
 			Client: s.Client, Namespace: cfg.LeaderElection.Namespace, Name: cfg.LeaderElection.Name + "-backends", Logger: s.Logger,
@@ -54,19 +67,17 @@ func clbConfig(cfg config.Config, s replica.Dependencies) clb.Config {
 			MaxNodes: cfg.MaxNodesPerServerGroup, Drain: cfg.DrainTerminating, IgnoreBackendIPv6: !cfg.BackendIPv6,
 			PodBackends: cfg.BackendType == config.BackendENI,
 		},
-		Policy:             clb.Policy(cfg.Policy),
-		ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation,
-		Drift: clb.Drift{
+		Policy: lb.Policy(cfg.Policy),
+		Drift: lb.Drift{
 			ReportInstance:  cfg.Drift.Instance == config.DriftReport,
 			ReportListeners: cfg.Drift.Listeners == config.DriftReport,
 			ReportStopped:   cfg.Drift.StoppedListeners == config.DriftReport,
 		},
-		Orphans: clb.Orphans{
+		Orphans: lb.Orphans{
 			Client: s.Client, Recorder: s.Recorder,
 			Interval: time.Duration(cfg.Orphans.Interval), Delete: cfg.Orphans.Delete,
 			Policy: orphan.Policy{Grace: time.Duration(cfg.Orphans.Grace), PerDay: cfg.Orphans.PerDay},
 		},
-		DisablePublic:    cfg.DisablePublicLoadBalancer,
 		CertificateCheck: time.Hour,
 		DriftCheck:       time.Duration(cfg.DriftCheckInterval),
 		HealthPatience:   time.Duration(cfg.ReadinessGate.Patience),

@@ -1,4 +1,4 @@
-package desired
+package desired_test
 
 import (
 	"errors"
@@ -9,10 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
@@ -52,7 +51,7 @@ func TestWeightsOfTheUserStay(t *testing.T) {
 func TestZonesAreAskedForByEitherAnnotation(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]bool{annotation.MasterZone: true, annotation.SlaveZone: true, annotation.Name: false} {
-		if asked := mustBuild(t, testConfig(), service(map[string]string{key: "z1"}), nil).Desired.Instance.Asked; asked.Zones != want {
+		if asked, ok := mustBuild(t, testConfig(), service(map[string]string{key: "z1"}), nil).Desired.Instance.Asked.(clb.Asked); !ok || asked.Zones != want {
 			t.Errorf("%s: zones are asked for: %t", key, asked.Zones)
 		}
 	}
@@ -97,13 +96,13 @@ func TestOnlyTheAskedPortIsForwarded(t *testing.T) {
 	svc := service(map[string]string{
 		annotation.ProtocolPort: "http:80,udp:80,https:443,http:8080", annotation.CertID: "cert-1", annotation.ForwardPort: "80:443",
 	}, ports...)
-	forwarded := model.ListenerKey{Port: 80, Protocol: slbv1.Protocol_PROTOCOL_HTTP}
+	forwarded := model.ListenerKey{Port: 80, Protocol: model.HTTP}
 	listeners := mustBuild(t, testConfig(), svc, nil).Desired.Listeners
 	if len(listeners) != len(ports) {
 		t.Fatalf("%d listeners", len(listeners))
 	}
 	for _, l := range listeners {
-		if forwards := l.Config.ForwardPort != nil; forwards != (l.Key == forwarded) || forwards == (l.Group != "") {
+		if forwards := config(l.Config).ForwardPort != nil; forwards != (l.Key == forwarded) || forwards == (l.Group != "") {
 			t.Errorf("%d %s: group %q, forwards: %t", l.Key.Port, l.Key.Protocol, l.Group, forwards)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash/fnv"
+	"strconv"
 	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -91,14 +91,21 @@ type InvalidError struct {
 // Error joins the problems.
 func (e *InvalidError) Error() string { return strings.Join(e.Problems, "; ") }
 
-// builder collects the problems and warnings of one Service.
-type builder struct {
+// Configurer builds what only a kind of load balancers understands. It is pure.
+type Configurer interface {
+	// Configure returns the wanted load balancer and its listeners, ordered; no listeners where the user makes them.
+	Configure(b *Builder) (model.Instance, []model.Listener)
+}
+
+// Builder collects the problems and warnings of one Service.
+type Builder struct {
 	Config
-	view     View
-	values   annotation.Values
+	View   View
+	Values annotation.Values
+	Owner  ownership.Owner
+	Reuse  model.Reuse
+
 	source   backend.Source
-	owner    ownership.Owner
-	reuse    model.Reuse
 	mapped   map[int32]string // the user's vServer groups by port of the Service
 	problems []string
 	warnings []string
@@ -112,13 +119,13 @@ type builder struct {
 }
 
 // Build returns what the Service asks for, or an *InvalidError with every problem.
-func Build(cfg Config, in Input) (Result, error) {
+func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	svc := in.View.Service
-	values := in.View.values
-	b := &builder{Config: cfg, view: in.View, values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated},
-		owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
+	values := in.View.Values
+	b := &Builder{Config: cfg, View: in.View, Values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated},
+		Owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
 	b.limit, b.lists, b.unknown = in.Limit, in.Lists, in.Unknown
-	b.reuse = b.reused()
+	b.Reuse = b.reused()
 	b.mapped = b.mappedGroups()
 	for _, p := range in.View.problems {
 		b.problems = append(b.problems, p.String())
@@ -129,28 +136,27 @@ func Build(cfg Config, in Input) (Result, error) {
 			b.keepChoice = true
 		}
 	}
-	d := &model.Desired{Owner: b.owner, UID: string(svc.UID), Reuse: b.reuse}
-	d.Instance = b.instance()
-	d.Listeners = b.listeners()
+	d := &model.Desired{Owner: b.Owner, UID: string(svc.UID), Reuse: b.Reuse}
+	d.Instance, d.Listeners = kind.Configure(b)
 	d.Groups = b.groups()
 	d.Former = b.former()
 	d.Mapped = b.mappedNames()
 	d.Guarded = annotation.Guarded(svc.Annotations)
 	b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
-	if b.values.On(annotation.DefaultServerGroup) && in.View.Mode == backend.Pods {
-		b.warn("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; remove it", annotation.Prefix, annotation.DefaultServerGroup)
+	if b.Values.On(annotation.DefaultServerGroup) && in.View.Mode == backend.Pods {
+		b.Warn("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; remove it", annotation.Prefix, annotation.DefaultServerGroup)
 	}
 	if b.left > 0 {
-		b.warn("%d backends are left out because the cloud takes no more servers: raise the quota, or set annotation %s%s", b.left, annotation.Prefix, annotation.MaxNodes)
+		b.Warn("%d backends are left out because the cloud takes no more servers: raise the quota, or set annotation %s%s", b.left, annotation.Prefix, annotation.MaxNodes)
 	}
-	if values.Text(annotation.BackendIPVersion) == "ipv6" && !b.view.ipv6 {
-		b.warn("annotation %s%s has no effect: it needs annotation ip-version ipv6, and the configuration must not ignore it", annotation.Prefix, annotation.BackendIPVersion)
+	if values.Text(annotation.BackendIPVersion) == "ipv6" && !b.View.ipv6 {
+		b.Warn("annotation %s%s has no effect: it needs annotation ip-version ipv6, and the configuration must not ignore it", annotation.Prefix, annotation.BackendIPVersion)
 	}
-	if in.View.values.Has(annotation.IPMode) && !in.View.Reverts(annotation.IPMode) && values.Has(annotation.Hostname) {
-		b.warn("annotation %s%s has no effect beside annotation hostname: a name has no ipMode", annotation.Prefix, annotation.IPMode)
+	if in.View.Values.Has(annotation.IPMode) && !in.View.Reverts(annotation.IPMode) && values.Has(annotation.Hostname) {
+		b.Warn("annotation %s%s has no effect beside annotation hostname: a name has no ipMode", annotation.Prefix, annotation.IPMode)
 	}
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
-		b.warn("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
+		b.Warn("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
 	}
 	if len(b.problems) > 0 {
 		return Result{}, &InvalidError{Problems: b.problems, Backends: &model.Desired{Owner: d.Owner, UID: d.UID, Reuse: d.Reuse, Groups: d.Groups, Mapped: d.Mapped}}
@@ -166,8 +172,8 @@ func Build(cfg Config, in Input) (Result, error) {
 }
 
 // ownGroups are the vServer groups on a CLB of the Service's own, if it names another.
-func (b *builder) ownGroups() []model.Group {
-	if b.reuse.ID == "" {
+func (b *Builder) ownGroups() []model.Group {
+	if b.Reuse.ID == "" {
 		return nil
 	}
 	own := *b
@@ -176,26 +182,26 @@ func (b *builder) ownGroups() []model.Group {
 }
 
 // reused returns what the Service says about a CLB of the user's.
-func (b *builder) reused() model.Reuse {
-	id := b.values.Text(annotation.ID)
+func (b *Builder) reused() model.Reuse {
+	id := b.Values.Text(annotation.ID)
 	if id == "" {
 		return model.Reuse{}
 	}
-	filled := ownership.ParseClaims(b.view.Service.Annotations[annotation.Claims]).Of(id).Groups
-	return model.Reuse{ID: id, Listeners: b.values.On(annotation.ForceOverride), Filled: filled}
+	filled := ownership.ParseClaims(b.View.Service.Annotations[annotation.Claims]).Of(id).Groups
+	return model.Reuse{ID: id, Listeners: b.Values.On(annotation.ForceOverride), Filled: filled}
 }
 
 // mappedGroups returns the user's vServer groups that are to be filled, by port. As with the other annotations by port, ports that the
 // Service doesn't have are passed over.
-func (b *builder) mappedGroups() map[int32]string {
-	if b.reuse.ID == "" {
+func (b *Builder) mappedGroups() map[int32]string {
+	if b.Reuse.ID == "" {
 		return nil
 	}
 	mapped := map[int32]string{}
-	for _, p := range b.values.Pairs(annotation.VGroupPort) {
-		port, err := parsePort(p.Value)
+	for _, p := range b.Values.Pairs(annotation.VGroupPort) {
+		port, err := ParsePort(p.Value)
 		if other, twice := mapped[port]; err != nil || twice && other != p.Key || p.Key == model.DefaultGroup {
-			b.misfit(annotation.VGroupPort, "vServer group:port,… with ports 1 to 65535 and one vServer group for each")
+			b.Misfit(annotation.VGroupPort, "vServer group:port,… with ports 1 to 65535 and one vServer group for each")
 			return nil
 		}
 		mapped[port] = p.Key
@@ -203,25 +209,50 @@ func (b *builder) mappedGroups() map[int32]string {
 	return mapped
 }
 
-func (b *builder) problem(format string, args ...any) {
+// Problem refuses the Service for a reason that is for the user to mend. Nothing is written then.
+func (b *Builder) Problem(format string, args ...any) {
 	b.problems = append(b.problems, fmt.Sprintf(format, args...))
 }
 
-// misfit reports an annotation whose value doesn't fit the rest of the Service.
-func (b *builder) misfit(key, want string) {
-	b.problems = append(b.problems, b.values.Problem(key, want).String())
+// Misfit is Problem for an annotation whose value doesn't fit the rest of the Service.
+func (b *Builder) Misfit(key, want string) {
+	b.problems = append(b.problems, b.Values.Problem(key, want).String())
 }
 
-func (b *builder) warn(format string, args ...any) {
+// Warn reports what has no effect, or not the whole one. The Service is served all the same.
+func (b *Builder) Warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
-// vswitch picks one of the configured vSwitches, always the same for a Service so that a repeated creation is the same request.
-func (b *builder) vswitch() string {
-	if len(b.VSwitchIDs) == 0 {
-		return ""
+// Text is the value of an annotation, nil if there is none.
+func (b *Builder) Text(key string) *string {
+	if !b.Values.Has(key) {
+		return nil
 	}
-	h := fnv.New32a()
-	h.Write([]byte(b.view.Service.UID)) // A hash never fails to write.
-	return b.VSwitchIDs[int(h.Sum32()%uint32(len(b.VSwitchIDs)))]
+	return new(b.Values.Text(key))
+}
+
+// Number is the value of an annotation, nil if there is none.
+func (b *Builder) Number(key string) *int32 {
+	if n, ok := b.Values.Number(key); ok {
+		return &n
+	}
+	return nil
+}
+
+// OnOff is the value of an annotation, nil if there is none.
+func (b *Builder) OnOff(key string) *bool {
+	if !b.Values.Has(key) {
+		return nil
+	}
+	return new(b.Values.On(key))
+}
+
+// ParsePort reads the number of a port.
+func ParsePort(text string) (int32, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("port %q is not a number from 1 to 65535", text)
+	}
+	return int32(n), nil
 }

@@ -1,4 +1,4 @@
-package desired
+package desired_test
 
 import (
 	"fmt"
@@ -244,7 +244,7 @@ func TestB18ControlPlaneLabel(t *testing.T) {
 // The explicit setting gets its reason too, unlike in the existing CCM.
 func TestB24ModificationProtectionHasItsReason(t *testing.T) {
 	t.Parallel()
-	spec := mustBuild(t, testConfig(), service(map[string]string{annotation.ModificationProtection: "ConsoleProtection"}), nil).Desired.Instance.Spec
+	spec := specOf(mustBuild(t, testConfig(), service(map[string]string{annotation.ModificationProtection: "ConsoleProtection"}), nil).Desired)
 	if !spec.GetModificationProtection().GetEnabled() || spec.GetModificationProtection().GetReason() != "managed.by.ack" {
 		t.Errorf("got %v", spec.GetModificationProtection())
 	}
@@ -322,8 +322,8 @@ func TestReusedInstance(t *testing.T) {
 	if diff := cmp.Diff(model.Reuse{ID: "lb-1", Filled: []string{"rsp-3"}}, d.Reuse); diff != "" {
 		t.Errorf("reuse (-want +got):\n%s", diff)
 	}
-	if len(d.Listeners) != 0 || len(d.Groups) != 1 || d.Instance.AnyVSwitch {
-		t.Errorf("listeners %v, groups %v, any vSwitch: %t", d.Listeners, d.Groups, d.Instance.AnyVSwitch)
+	if len(d.Listeners) != 0 || len(d.Groups) != 1 || d.Instance.Identity != nil {
+		t.Errorf("listeners %v, groups %v, any vSwitch: %t", d.Listeners, d.Groups, d.Instance.Identity != nil)
 	}
 	want := []*commonv1.Tag{{Key: "kubernetes.reused.by.user", Value: "true"}, {Key: "a", Value: "b"}}
 	if diff := cmp.Diff(want, d.Instance.Spec.GetTags(), protocmp.Transform()); diff != "" {
@@ -396,8 +396,8 @@ func TestListeners(t *testing.T) {
 	https := proto.CloneOf(http)
 	https.BandwidthMbps = proto.Int32(-1)
 	want := []model.Listener{
-		{Key: model.ListenerKey{Port: 80, Protocol: slbv1.Protocol_PROTOCOL_HTTP}, Config: first, Defaults: http},
-		{Key: model.ListenerKey{Port: 443, Protocol: slbv1.Protocol_PROTOCOL_HTTPS}, Group: "k8s/30443/web/default/c", Config: second, Defaults: https},
+		{Key: model.ListenerKey{Port: 80, Protocol: model.HTTP}, Config: first, Defaults: http},
+		{Key: model.ListenerKey{Port: 443, Protocol: model.HTTPS}, Group: "k8s/30443/web/default/c", Config: second, Defaults: https},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("listeners (-want +got):\n%s", diff)
@@ -405,7 +405,7 @@ func TestListeners(t *testing.T) {
 
 	plain := mustBuild(t, testConfig(), service(map[string]string{annotation.PersistenceTimeout: "0", annotation.ACLStatus: "off", annotation.ACLID: "acl-1", annotation.ConnectionDrainTimeout: "20"}), nil).Desired.Listeners
 	wantPlain := model.Listener{
-		Key: model.ListenerKey{Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}, Group: "k8s/30080/web/default/c",
+		Key: model.ListenerKey{Port: 80, Protocol: model.TCP}, Group: "k8s/30080/web/default/c",
 		Config:   &slbv1.ListenerConfig{Description: new("k8s/80/web/default/c"), PersistenceTimeout: proto.Int32(0), AclEnabled: new(false)},
 		Defaults: &slbv1.ListenerConfig{Scheduler: new("rr"), BandwidthMbps: proto.Int32(-1)},
 	}
@@ -419,7 +419,7 @@ func TestSharedPortNumber(t *testing.T) {
 	udp := corev1.ServicePort{Name: "udp", Port: 80, NodePort: 30080, Protocol: corev1.ProtocolUDP}
 	var got []string
 	for _, l := range mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "http:80"}, port("tcp", 80, intstr.FromInt32(1)), udp), nil).Desired.Listeners {
-		got = append(got, fmt.Sprintf("%d/%s", l.Key.Port, model.ProtocolName(l.Key.Protocol)))
+		got = append(got, fmt.Sprintf("%d/%s", l.Key.Port, fmt.Sprint(l.Key.Protocol)))
 	}
 	if diff := cmp.Diff([]string{"80/udp", "80/http"}, got); diff != "" {
 		t.Errorf("listeners (-want +got):\n%s", diff)
@@ -430,7 +430,7 @@ func TestInstance(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig()
 	cfg.ResourceGroupID = "rg-default"
-	spec := mustBuild(t, cfg, service(nil), nil).Desired.Instance.Spec
+	spec := specOf(mustBuild(t, cfg, service(nil), nil).Desired)
 	if got := []any{spec.GetName(), spec.GetAddressType(), spec.GetInstanceChargeType(), spec.GetDeleteProtection(), spec.GetResourceGroupId(), spec.GetVswitchId(), spec.GetSpec()}; !cmp.Equal(got, []any{
 		"au1", slbv1.AddressType_ADDRESS_TYPE_INTERNET, slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU, true, "rg-default", "", "",
 	}) {
@@ -441,18 +441,18 @@ func TestInstance(t *testing.T) {
 		annotation.ModificationProtection: "NonProtection", annotation.ChargeType: "paybybandwidth", annotation.Bandwidth: "100",
 		annotation.ResourceGroupID: "rg-1", annotation.Name: "mine", annotation.MasterZone: "z1", annotation.SlaveZone: "z2", annotation.Address: "10.0.0.9",
 	}), nil).Desired.Instance
-	got := intranet.Spec
+	got := specOf(&model.Desired{Instance: intranet})
 	if diff := cmp.Diff([]any{
 		"mine", "vpc-1", "vsw-a", true, "slb.s1.small", 3, false, false, int32(100), slbv1.IpVersion_IP_VERSION_UNSPECIFIED, "rg-1", "z1", "z2", "10.0.0.9",
 	}, []any{
-		got.GetName(), got.GetVpcId(), got.GetVswitchId(), intranet.AnyVSwitch, got.GetSpec(), len(got.GetTags()), got.GetDeleteProtection(),
+		got.GetName(), got.GetVpcId(), got.GetVswitchId(), intranet.Identity != nil, got.GetSpec(), len(got.GetTags()), got.GetDeleteProtection(),
 		got.GetModificationProtection() != nil, got.GetBandwidthMbps(), got.GetIpVersion(), got.GetResourceGroupId(), got.GetMasterZoneId(), got.GetSlaveZoneId(), got.GetAddress(),
 	}); diff != "" {
 		t.Errorf("annotated (-want +got):\n%s", diff)
 	}
 	named := mustBuild(t, cfg, service(map[string]string{annotation.AddressType: "intranet", annotation.VSwitchID: "vsw-x"}), nil).Desired.Instance
-	if named.Spec.GetVswitchId() != "vsw-x" || named.AnyVSwitch {
-		t.Errorf("annotated vSwitch: %v, %t", named.Spec.GetVswitchId(), named.AnyVSwitch)
+	if specOf(&model.Desired{Instance: named}).GetVswitchId() != "vsw-x" || named.Identity != nil {
+		t.Errorf("annotated vSwitch: %v, %t", specOf(&model.Desired{Instance: named}).GetVswitchId(), named.Identity != nil)
 	}
 }
 
@@ -503,7 +503,7 @@ func TestOneNumberOverTCPAndUDP(t *testing.T) {
 	ports := []corev1.ServicePort{port("dns", 53, intstr.FromInt32(53)), {Name: "dns-udp", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP}}
 	var got []string
 	for _, l := range mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "tcp:53,udp:53"}, ports...), nil).Desired.Listeners {
-		got = append(got, fmt.Sprint(l.Key.Port, " ", model.ProtocolName(l.Key.Protocol)))
+		got = append(got, fmt.Sprint(l.Key.Port, " ", fmt.Sprint(l.Key.Protocol)))
 	}
 	if diff := cmp.Diff([]string{"53 tcp", "53 udp"}, got); diff != "" {
 		t.Errorf("listeners (-want +got):\n%s", diff)

@@ -8,25 +8,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
 // policy is what the Service says about its backends.
-func (b *builder) policy() backend.Policy {
-	p := b.view.Policy()
-	p.Each, p.Limit, p.Unknown = b.number(annotation.DefaultWeight), b.limit, b.unknown
+func (b *Builder) policy() backend.Policy {
+	p := b.View.Policy()
+	p.Each, p.Limit, p.Unknown = b.Number(annotation.DefaultWeight), b.limit, b.unknown
 	if len(b.mapped) > 0 {
-		p.Total = b.number(annotation.Weight)
+		p.Total = b.Number(annotation.Weight)
 	}
 	return p
 }
 
-// groupName names the vServer group of a port: a user's by its id, if one is to be filled.
-func (b *builder) groupName(port corev1.ServicePort) string {
+// GroupName names the vServer group of a port: a user's by its id, if one is to be filled.
+func (b *Builder) GroupName(port corev1.ServicePort) string {
 	if id := b.mapped[port.Port]; id != "" {
 		return id
 	}
@@ -34,20 +32,20 @@ func (b *builder) groupName(port corev1.ServicePort) string {
 }
 
 // ownName is the same for ports that share their backends, such as TCP and UDP on one node port.
-func (b *builder) ownName(port corev1.ServicePort) string {
-	if b.view.Mode != backend.Pods {
-		return b.owner.Group(strconv.Itoa(int(port.NodePort)))
+func (b *Builder) ownName(port corev1.ServicePort) string {
+	if b.View.Mode != backend.Pods {
+		return b.Owner.Group(strconv.Itoa(int(port.NodePort)))
 	}
 	target := backend.TargetPort(port)
-	return b.owner.Group(target.String())
+	return b.Owner.Group(target.String())
 }
 
 // former are the names of the groups of the Service's ports in the other modes.
-func (b *builder) former() []string {
+func (b *Builder) former() []string {
 	var names []string
-	for _, port := range b.view.Service.Spec.Ports {
+	for _, port := range b.View.Service.Spec.Ports {
 		target := backend.TargetPort(port)
-		for _, name := range []string{b.owner.Group(strconv.Itoa(int(port.NodePort))), b.owner.Group(target.String())} {
+		for _, name := range []string{b.Owner.Group(strconv.Itoa(int(port.NodePort))), b.Owner.Group(target.String())} {
 			if name != b.ownName(port) {
 				names = append(names, name)
 			}
@@ -58,14 +56,14 @@ func (b *builder) former() []string {
 
 // mappedNames are the names of the groups of the ports that annotation vgroup-port still maps to vServer groups of a user's CLB that the Service names
 // no more. A group that is mapped to ports with different backends has none.
-func (b *builder) mappedNames() map[string]string {
-	if b.reuse.ID != "" {
+func (b *Builder) mappedNames() map[string]string {
+	if b.Reuse.ID != "" {
 		return nil
 	}
 	var names map[string]string
-	for _, p := range b.values.Pairs(annotation.VGroupPort) {
-		for _, port := range b.view.Service.Spec.Ports {
-			if number, err := parsePort(p.Value); err != nil || number != port.Port {
+	for _, p := range b.Values.Pairs(annotation.VGroupPort) {
+		for _, port := range b.View.Service.Spec.Ports {
+			if number, err := ParsePort(p.Value); err != nil || number != port.Port {
 				continue
 			}
 			if names == nil {
@@ -81,24 +79,24 @@ func (b *builder) mappedNames() map[string]string {
 	return names
 }
 
-func (b *builder) groups() []model.Group {
+func (b *Builder) groups() []model.Group {
 	byName, filled := map[string]model.Group{}, map[string]string{}
-	for i, port := range b.view.Service.Spec.Ports {
-		if b.view.Mode != backend.Pods && port.NodePort == 0 {
-			b.problem("spec.ports[%d].nodePort: missing; nodes as backends need it, set spec.allocateLoadBalancerNodePorts to true or annotation %s to eni", i, annotation.BackendType)
+	for i, port := range b.View.Service.Spec.Ports {
+		if b.View.Mode != backend.Pods && port.NodePort == 0 {
+			b.Problem("spec.ports[%d].nodePort: missing; nodes as backends need it, set spec.allocateLoadBalancerNodePorts to true or annotation %s to eni", i, annotation.BackendType)
 			continue
 		}
-		name, description := b.groupName(port), b.ownName(port)
+		name, description := b.GroupName(port), b.ownName(port)
 		if other, done := filled[name]; done {
 			if other != description {
-				b.misfit(annotation.VGroupPort, "a vServer group of its own for each port: "+name+" is named for two that have different backends")
+				b.Misfit(annotation.VGroupPort, "a vServer group of its own for each port: "+name+" is named for two that have different backends")
 			}
 			continue
 		}
 		filled[name] = description
 		group, left := b.group(description, port)
 		group.ID, group.Name = b.mapped[port.Port], name
-		group.KeepWeights, group.OnlyRemove = b.keepWeights || b.values.On(annotation.IgnoreWeightUpdate), b.keepChoice
+		group.KeepWeights, group.OnlyRemove = b.keepWeights || b.Values.On(annotation.IgnoreWeightUpdate), b.keepChoice
 		byName[name] = group
 		b.left = max(b.left, left)
 	}
@@ -115,27 +113,27 @@ func (b *builder) groups() []model.Group {
 
 // fillsDefaultGroup reports whether the Service says anything of the default server group: its servers are to be there, or to go. On a user's
 // instance they go as they do from vServer groups that are named no more.
-func (b *builder) fillsDefaultGroup() bool {
-	return b.values.On(annotation.DefaultServerGroup) || b.values.Has(annotation.DefaultServerGroup) && b.reuse.ID == ""
+func (b *Builder) fillsDefaultGroup() bool {
+	return b.Values.On(annotation.DefaultServerGroup) || b.Values.Has(annotation.DefaultServerGroup) && b.Reuse.ID == ""
 }
 
 // defaultGroup has the instances of all ports, each with its highest weight.
-func (b *builder) defaultGroup(ports []model.Group) model.Group {
+func (b *Builder) defaultGroup(ports []model.Group) model.Group {
 	g := model.Group{
-		ID: model.DefaultGroup, Name: model.DefaultGroup, KeepWeights: b.keepWeights || b.values.On(annotation.IgnoreWeightUpdate), OnlyRemove: b.keepChoice,
+		ID: model.DefaultGroup, Name: model.DefaultGroup, KeepWeights: b.keepWeights || b.Values.On(annotation.IgnoreWeightUpdate), OnlyRemove: b.keepChoice,
 	}
-	if !b.values.On(annotation.DefaultServerGroup) || b.view.Mode == backend.Pods {
+	if !b.Values.On(annotation.DefaultServerGroup) || b.View.Mode == backend.Pods {
 		return g
 	}
 	servers := map[model.ServerKey]model.Server{}
 	for _, port := range ports {
 		g.Most = max(g.Most, port.Most)
 		for _, s := range port.Servers {
-			if s.Type != slbv1.ServerType_SERVER_TYPE_ECS {
+			if s.Type != model.ECS {
 				continue
 			}
 			s.Port = 0
-			s.Weight, s.Description = max(s.Weight, servers[s.ServerKey].Weight), b.owner.Group("default")
+			s.Weight, s.Description = max(s.Weight, servers[s.ServerKey].Weight), b.Owner.Group("default")
 			servers[s.ServerKey] = s
 		}
 		g.Draining, g.Staying = withInstances(g.Draining, port.Draining), withInstances(g.Staying, port.Staying)
@@ -148,7 +146,7 @@ func (b *builder) defaultGroup(ports []model.Group) model.Group {
 // withInstances adds the instances among keys, without their ports.
 func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
 	for key := range keys {
-		if key.Type != slbv1.ServerType_SERVER_TYPE_ECS {
+		if key.Type != model.ECS {
 			continue
 		}
 		if to == nil {
@@ -161,7 +159,7 @@ func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
 }
 
 // group returns the servers of a port, and how many are left out because the cloud takes no more. The network interfaces of pods are left open.
-func (b *builder) group(description string, port corev1.ServicePort) (g model.Group, left int) {
+func (b *Builder) group(description string, port corev1.ServicePort) (g model.Group, left int) {
 	choice := b.source.Choose(b.policy(), port)
 	return model.Group{
 		Servers: serversOf(choice, description, b.lists), Draining: serverKeys(choice.Draining), Staying: serverKeys(choice.Staying), KeepLast: choice.KeepLast,
@@ -175,7 +173,7 @@ func serversOf(choice backend.Choice, description string, lists *model.Lists) []
 	if nodes, port, weight, only := choice.Nodes(); only { // All that most Services have, and a thousand of them.
 		for i := range nodes {
 			s := &servers[i]
-			s.Type, s.ID, s.Port, s.Weight, s.Description = slbv1.ServerType_SERVER_TYPE_ECS, nodes[i].Instance, port, weight, description
+			s.Type, s.ID, s.Port, s.Weight, s.Description = model.ECS, nodes[i].Instance, port, weight, description
 		}
 		return servers
 	}
@@ -190,9 +188,9 @@ func serversOf(choice backend.Choice, description string, lists *model.Lists) []
 
 func serverKey(be backend.Backend) model.ServerKey {
 	if be.Instance != "" {
-		return model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: be.Instance, Port: be.Port}
+		return model.ServerKey{Type: model.ECS, ID: be.Instance, Port: be.Port}
 	}
-	return model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ENI, IP: be.IP, Port: be.Port}
+	return model.ServerKey{Type: model.ENI, IP: be.IP, Port: be.Port}
 }
 
 func serverKeys(backends map[backend.Backend]bool) map[model.ServerKey]bool {

@@ -1,4 +1,4 @@
-package desired
+package desired_test
 
 import (
 	"testing"
@@ -8,10 +8,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
@@ -35,10 +34,10 @@ func TestDraining(t *testing.T) {
 		}
 	}
 	instance := func(port int32) model.ServerKey {
-		return model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: "i-1", Port: port}
+		return model.ServerKey{Type: model.ECS, ID: "i-1", Port: port}
 	}
 	want := map[string]map[model.ServerKey]bool{
-		"k8s/30080/web/default/c": {instance(30080): true, {Type: slbv1.ServerType_SERVER_TYPE_ENI, IP: "10.0.0.3", Port: 8080}: true},
+		"k8s/30080/web/default/c": {instance(30080): true, {Type: model.ENI, IP: "10.0.0.3", Port: 8080}: true},
 		model.DefaultGroup:        {instance(0): true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -76,15 +75,15 @@ func TestOwnGroups(t *testing.T) {
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	pod := func(id, ip string) model.Server {
-		return model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ENI, ID: id, IP: ip, Port: 80}}
+		return model.Server{ServerKey: model.ServerKey{Type: model.ENI, ID: id, IP: ip, Port: 80}}
 	}
-	instance := model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: "i-1", Port: 80}}
+	instance := model.Server{ServerKey: model.ServerKey{Type: model.ECS, ID: "i-1", Port: 80}}
 	groups := []model.Group{
 		{Name: "pods", Servers: []model.Server{pod("", "10.0.0.1"), pod("", "10.0.0.2"), pod("", "10.0.0.3")}},
 		{Name: "both", Servers: []model.Server{instance, pod("", "10.0.0.1")}},
 		{Name: "nodes", Servers: []model.Server{instance}},
 	}
-	if diff := cmp.Diff([]string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}, PodAddresses(groups[1:], groups[:1])); diff != "" {
+	if diff := cmp.Diff([]string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}, desired.PodAddresses(groups[1:], groups[:1])); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
 	want := []model.Group{
@@ -92,7 +91,7 @@ func TestResolve(t *testing.T) {
 		{Name: "both", Servers: []model.Server{instance, pod("eni-2", "10.0.0.1")}},
 		{Name: "nodes", Servers: []model.Server{instance}},
 	}
-	if diff := cmp.Diff(want, Resolve(groups, map[string]string{"10.0.0.1": "eni-2", "10.0.0.3": "eni-1"})); diff != "" {
+	if diff := cmp.Diff(want, desired.Resolve(groups, map[string]string{"10.0.0.1": "eni-2", "10.0.0.3": "eni-1"})); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 	if groups[0].Servers[0].ID != "" {
@@ -117,24 +116,6 @@ func TestDomainExtensions(t *testing.T) {
 	}
 }
 
-// TestIsDomain: 253 characters are the most that a name may have.
-func TestIsDomain(t *testing.T) {
-	t.Parallel()
-	label := "abcdefghijklmnopqrstuvwxyz-0123456789."
-	long := ""
-	for len(long) < 253 {
-		long += label
-	}
-	for text, want := range map[string]bool{
-		"www.example.com": true, "*.example.com": true, "": false, "a_b.example.com": false, "a b": false, "WWW.example.com": false,
-		long[:253]: true, long[:254]: false,
-	} {
-		if got := isDomain(text); got != want {
-			t.Errorf("%q: %t", text, got)
-		}
-	}
-}
-
 // TestForwardOnAUsersCLB: the https listener may be the user's, if the Service has no port of that number.
 func TestForwardOnAUsersCLB(t *testing.T) {
 	t.Parallel()
@@ -156,7 +137,7 @@ func TestForwardOnAUsersCLB(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err == nil && (result.Desired.Listeners[0].Config.GetForwardPort() != test.want || result.Desired.Listeners[0].Group != "") {
+		if err == nil && (result.Desired.Listeners[0].ForwardPort() != test.want || result.Desired.Listeners[0].Group != "") {
 			t.Errorf("%s: %+v", name, result.Desired.Listeners[0])
 		}
 	}

@@ -3,8 +3,6 @@ package desired
 import (
 	"slices"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
@@ -24,7 +22,7 @@ func PodAddresses(lists ...[]model.Group) []string {
 	return slices.Compact(ips)
 }
 
-func isPod(s model.Server) bool { return s.Type == slbv1.ServerType_SERVER_TYPE_ENI }
+func isPod(s model.Server) bool { return s.Type == model.ENI }
 
 // Resolve returns the groups with the network interfaces of their pods, by address. A pod whose interface isn't known is unresolved.
 func Resolve(groups []model.Group, interfaces map[string]string) []model.Group {

@@ -6,8 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
@@ -16,6 +14,8 @@ import (
 // View is a Service with what its annotations say, parsed once for all callers.
 type View struct {
 	Service *corev1.Service
+	// Values are the annotations that are valid.
+	Values annotation.Values
 	// Mode and Nodes say which pods and nodes may be backends.
 	Mode  backend.Mode
 	Nodes backend.View
@@ -23,7 +23,6 @@ type View struct {
 	maxNodes    int
 	drain, ipv6 bool
 
-	values   annotation.Values
 	problems []annotation.Problem
 	parser   annotation.Parser
 	// kept are annotations that were applied and are there no more, whose values the cloud keeps.
@@ -33,22 +32,22 @@ type View struct {
 // View parses the annotations of a Service.
 func (c Config) View(svc *corev1.Service) View {
 	v := View{Service: svc, Mode: c.mode(svc), parser: c.Parser}
-	v.values, v.problems = c.Parser.Parse(svc.Annotations)
-	v.kept = c.Parser.Restore(v.values, svc.Annotations)
+	v.Values, v.problems = c.Parser.Parse(svc.Annotations)
+	v.kept = c.Parser.Restore(v.Values, svc.Annotations)
 	labels := map[string]string{}
-	for _, p := range v.values.Pairs(annotation.BackendLabel) {
+	for _, p := range v.Values.Pairs(annotation.BackendLabel) {
 		labels[p.Key] = p.Value
 	}
-	v.Nodes = backend.ViewOf(labels, v.values.On(annotation.RemoveUnscheduled))
+	v.Nodes = backend.ViewOf(labels, v.Values.On(annotation.RemoveUnscheduled))
 	v.maxNodes = c.MaxNodes
-	if n, ok := v.values.Number(annotation.MaxNodes); ok {
+	if n, ok := v.Values.Number(annotation.MaxNodes); ok {
 		v.maxNodes = int(n)
 	}
 	v.drain = c.Drain
-	if v.values.Has(annotation.DrainTerminating) {
-		v.drain = v.values.On(annotation.DrainTerminating)
+	if v.Values.Has(annotation.DrainTerminating) {
+		v.drain = v.Values.On(annotation.DrainTerminating)
 	}
-	v.ipv6 = !c.IgnoreBackendIPv6 && v.values.Text(annotation.BackendIPVersion) == "ipv6" && v.values.Text(annotation.IPVersion) == "ipv6"
+	v.ipv6 = !c.IgnoreBackendIPv6 && v.Values.Text(annotation.BackendIPVersion) == "ipv6" && v.Values.Text(annotation.IPVersion) == "ipv6"
 	return v
 }
 
@@ -80,10 +79,10 @@ func (v View) Reused() string { return annotation.Reused(v.Service.Annotations) 
 func (v View) Preserved() bool { return annotation.Preserved(v.Service.Annotations) }
 
 // SyncPolicy is the policy that the Service asks for, or "".
-func (v View) SyncPolicy() string { return v.values.Text(annotation.SyncPolicy) }
+func (v View) SyncPolicy() string { return v.Values.Text(annotation.SyncPolicy) }
 
 // PublishesEIP reports whether the EIPs of the CLB are published instead of its own address.
-func (v View) PublishesEIP() bool { return v.values.Has(annotation.ExternalIPType) }
+func (v View) PublishesEIP() bool { return v.Values.Has(annotation.ExternalIPType) }
 
 // Claims are where on CLBs of users there may be something of the Service: those noted, and the CLB that it names. A Service that was
 // taken over from the existing CCM has no note.
@@ -92,12 +91,12 @@ func (v View) Claims() ownership.Claims { return v.ClaimsOf(v.Service) }
 // ClaimsOf is Claims for the Service as it was read since.
 func (v View) ClaimsOf(svc *corev1.Service) ownership.Claims {
 	claims := ownership.ParseClaims(svc.Annotations[annotation.Claims])
-	id := v.values.Text(annotation.ID) // A wrong value must not keep the Service from going.
+	id := v.Values.Text(annotation.ID) // A wrong value must not keep the Service from going.
 	if id == "" {
 		return claims
 	}
-	claim := ownership.Claim{LoadBalancer: id, Listeners: v.values.On(annotation.ForceOverride)}
-	for _, p := range v.values.Pairs(annotation.VGroupPort) {
+	claim := ownership.Claim{LoadBalancer: id, Listeners: v.Values.On(annotation.ForceOverride)}
+	for _, p := range v.Values.Pairs(annotation.VGroupPort) {
 		claim.Groups = append(claim.Groups, p.Key)
 	}
 	return claims.With(claim)
@@ -105,7 +104,7 @@ func (v View) ClaimsOf(svc *corev1.Service) ownership.Claims {
 
 // Reverts reports whether an annotation that was applied is there no more, so that its default is asked for.
 func (v View) Reverts(key string) bool {
-	return v.values.Has(key) && !annotation.IsSet(v.Service.Annotations, key)
+	return v.Values.Has(key) && !annotation.IsSet(v.Service.Annotations, key)
 }
 
 // Kept are the annotations that were removed though what they asked for stays.
@@ -117,20 +116,6 @@ func (v View) Applied() (after, meanwhile string) {
 	keys := strings.FieldsFunc(v.Service.Annotations[annotation.Applied]+","+after, func(r rune) bool { return r == ',' })
 	slices.Sort(keys)
 	return after, strings.Join(slices.Compact(keys), ",")
-}
-
-// WithoutEffect are warnings about annotations that mean nothing for the CLB that there is.
-func (v View) WithoutEffect(clb *slbv1.LoadBalancer) []string {
-	var warnings []string
-	if v.values.Has(annotation.InstanceSpec) && clb.GetInstanceChargeType() == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU {
-		warnings = append(warnings, "annotation "+annotation.Prefix+annotation.InstanceSpec+" has no effect: the CLB is billed by usage, not by specification; only "+
-			annotation.Prefix+annotation.InstanceChargeType+": PayBySpec at the creation of the Service gives it one")
-	}
-	if v.values.Has(annotation.VSwitchID) && clb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTERNET {
-		warnings = append(warnings, "annotation "+annotation.Prefix+annotation.VSwitchID+" has no effect: only an intranet CLB is in a vSwitch (annotation "+
-			annotation.Prefix+annotation.AddressType+")")
-	}
-	return warnings
 }
 
 // Unknown are warnings about annotations that mean nothing, though their prefix is the controller's.

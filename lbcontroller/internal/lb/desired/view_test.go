@@ -1,4 +1,4 @@
-package desired
+package desired_test
 
 import (
 	"slices"
@@ -12,6 +12,8 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	kind "alicloud-controllers.dev/lbcontroller/internal/clb"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
@@ -126,7 +128,7 @@ func TestAnnotationsWithoutEffect(t *testing.T) {
 		"switch of use": {both, clb(byUsage, intranet), []string{annotation.InstanceSpec}},
 		"nothing said":  {nil, clb(byUsage, public), nil},
 	} {
-		got := testConfig().View(service(test.annotations)).WithoutEffect(test.clb)
+		got := kind.Product{}.WithoutEffect(testConfig().View(service(test.annotations)), model.Observed{Instance: test.clb})
 		if len(got) != len(test.want) {
 			t.Errorf("%s: %q", name, got)
 			continue
@@ -180,12 +182,12 @@ func TestProtocolOfTheOtherTransport(t *testing.T) {
 	udp := corev1.ServicePort{Name: "dns", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP}
 	tcp := port("http", 80, udp.TargetPort)
 	d := mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "udp:80,tcp:53"}, tcp, udp, port("https", 443, udp.TargetPort)), nil).Desired
-	var got []slbv1.Protocol
+	var got []model.Protocol
 	for _, l := range d.Listeners {
 		got = append(got, l.Key.Protocol)
 	}
 	// The annotation counts, though the Service says otherwise, as with the existing CCM.
-	if diff := cmp.Diff([]slbv1.Protocol{slbv1.Protocol_PROTOCOL_TCP, slbv1.Protocol_PROTOCOL_UDP, slbv1.Protocol_PROTOCOL_TCP}, got); diff != "" {
+	if diff := cmp.Diff([]model.Protocol{model.TCP, model.UDP, model.TCP}, got); diff != "" {
 		t.Errorf("53, 80 and 443 (-want +got):\n%s", diff)
 	}
 }

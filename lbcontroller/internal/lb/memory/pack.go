@@ -7,8 +7,6 @@ import (
 	"sync"
 	"unique"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
@@ -144,7 +142,7 @@ func (p packed) unpack(lists *model.Lists) []model.Server {
 	for i := range servers {
 		s := &servers[i]
 		s.ID, s.IP = rest.text(), rest.text()
-		s.Type, s.Weight = slbv1.ServerType(rest.number()), rest.number()
+		s.Type, s.Weight = model.ServerType(rest.number()), rest.number()
 		s.Port, s.Description = p.port, p.description
 		if rest.flag() == different {
 			s.Port, s.Description = rest.number(), rest.text()

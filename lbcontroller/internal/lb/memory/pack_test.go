@@ -9,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
@@ -19,7 +17,7 @@ func instances(n int, port int32, description string) []model.Server {
 	servers := make([]model.Server, n)
 	for i := range servers {
 		servers[i] = model.Server{
-			ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: fmt.Sprintf("i-%d", i), Port: port}, Weight: 100, Description: description,
+			ServerKey: model.ServerKey{Type: model.ECS, ID: fmt.Sprintf("i-%d", i), Port: port}, Weight: 100, Description: description,
 		}
 	}
 	return servers
@@ -30,7 +28,7 @@ func TestServersAreRemembered(t *testing.T) {
 	t.Parallel()
 	mixed := append(instances(3, 30080, "k8s/30080/web/default/c"),
 		model.Server{ServerKey: model.ServerKey{ID: "i-of-a-user", Port: 1, Type: math.MaxInt32}, Weight: math.MinInt32, Description: strings.Repeat("ü", 200)},
-		model.Server{ServerKey: model.ServerKey{ID: "eni-1", IP: "10.0.0.1", Port: math.MaxInt32, Type: slbv1.ServerType_SERVER_TYPE_ENI}, Weight: math.MaxInt32},
+		model.Server{ServerKey: model.ServerKey{ID: "eni-1", IP: "10.0.0.1", Port: math.MaxInt32, Type: model.ENI}, Weight: math.MaxInt32},
 		model.Server{ServerKey: model.ServerKey{IP: "2001:db8::1", Port: -1}, Weight: -1, Description: "k8s/30080/web/default/c"},
 		model.Server{},
 	)

@@ -25,16 +25,12 @@ func (d *Desired) ConfigHash() (string, error) {
 	if d.Reuse.ID != "" {
 		identity = append(identity, d.Reuse.ID, d.Reuse.Listeners)
 	}
-	if d.Instance.NetworkType != "" {
-		identity = append(identity, d.Instance.NetworkType)
-	}
 	if err := json.NewEncoder(h).Encode(identity); err != nil {
 		return "", fmt.Errorf("hash the configuration: %w", err)
 	}
-	// A vSwitch of the controller's choosing isn't configuration.
-	spec := proto.CloneOf(d.Instance.Spec)
-	if d.Instance.AnyVSwitch {
-		spec.VswitchId = ""
+	var spec proto.Message = d.Instance.Spec
+	if d.Instance.Identity != nil {
+		spec = d.Instance.Identity
 	}
 	if err := hashMessage(h, spec); err != nil {
 		return "", err

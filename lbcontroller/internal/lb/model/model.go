@@ -1,5 +1,6 @@
-// Package model holds what is wanted and what is there: plain values without behaviour beyond comparing and copying. Listener
-// attributes are kept in the gateway's own message, where presence means "set", so that they are spelled out only once.
+// Package model holds what is wanted and what is there: plain values without behaviour beyond comparing and copying. What differs
+// between kinds of load balancers is kept in the gateway's own messages, where presence means "set", so that it is spelled out only
+// once. Messages are replaced and never changed, so values share them.
 package model
 
 import (
@@ -9,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
@@ -40,34 +41,79 @@ type Reuse struct {
 	Filled []string
 }
 
-// Instance is the wanted CLB instance.
+// Instance is the wanted load balancer itself.
 type Instance struct {
-	// Spec is what a new instance is bought with, defaults filled in. Its request id is left to the caller.
-	Spec *slbv1.CreateLoadBalancerRequest
-	// Asked says which attributes of Spec the user asked for; only these are compared with an instance that exists.
-	Asked Asked
+	// Spec is what a new load balancer is bought with, defaults filled in. Its request id is left to the caller.
+	Spec Spec
+	// Identity is the part of Spec that is configuration, which the hash is made of; nil for all of it. What the controller itself has
+	// chosen isn't configuration.
+	Identity proto.Message
+	// Asked says which attributes of Spec the user asked for; only these are compared with a load balancer that exists. It is a value of
+	// the kind, and part of the hash in its form as JSON.
+	Asked any
+	// ResourceGroup is the resource group that the user asked for; empty for any.
+	ResourceGroup string
+	// Forbidden is why the cluster doesn't allow that such a load balancer is made, as text for users; empty if it does.
+	Forbidden string
 	// Tags are the keys of the additional tags, and DroppedTags those of tags that were put on the instance for this Service and
 	// are not wanted any more. Neither is configuration: Spec has the wanted tags.
 	Tags, DroppedTags []string
 	// Marking says that a user's instance was about to be marked as reused, which may have failed.
 	Marking bool
-	// NetworkType is the asked network of the address, "vpc" or "classic"; empty if it isn't asked for. It can't be chosen at creation.
-	NetworkType string
-	// AnyVSwitch says that the vSwitch was the controller's choice, so another may be tried when it is full.
-	AnyVSwitch bool
 }
 
-// Asked names the attributes of an instance that the user set.
-type Asked struct {
-	AddressType, Address, IPVersion, Zones, ResourceGroup   bool
-	Name, DeleteProtection, ModificationProtection          bool
-	InstanceChargeType, Spec, InternetChargeType, Bandwidth bool
+// Spec is the request that makes a load balancer, a message of the gateway.
+type Spec interface {
+	proto.Message
+	GetName() string
+	GetTags() []*commonv1.Tag
 }
+
+// LoadBalancer is a present load balancer, a message of the gateway.
+type LoadBalancer interface {
+	proto.Message
+	GetName() string
+	// GetAddress is what is published: an address, or the name of a kind that has no fixed one.
+	GetAddress() string
+	GetResourceGroupId() string
+	GetTags() []*commonv1.Tag
+}
+
+// ListenerConfig has the attributes of a listener, in a message of the gateway.
+type ListenerConfig interface {
+	proto.Message
+	GetDescription() string
+	GetServerGroupId() string
+}
+
+// Protocol is that of a listener. The numbers are part of hashes.
+type Protocol int32
+
+// The protocols.
+const (
+	TCP    Protocol = 1
+	UDP    Protocol = 2
+	HTTP   Protocol = 3
+	HTTPS  Protocol = 4
+	TCPSSL Protocol = 5
+)
+
+// String is the name in lower case, as users write it.
+func (p Protocol) String() string {
+	names := map[Protocol]string{TCP: "tcp", UDP: "udp", HTTP: "http", HTTPS: "https", TCPSSL: "tcpssl"}
+	if name, ok := names[p]; ok {
+		return name
+	}
+	return "unknown"
+}
+
+// OverTCP reports whether connections are made over TCP. Listeners of two such protocols can't have the same port.
+func (p Protocol) OverTCP() bool { return p != UDP }
 
 // ListenerKey names a listener of an instance.
 type ListenerKey struct {
 	Port     int32
-	Protocol slbv1.Protocol
+	Protocol Protocol
 }
 
 // Compare orders keys by port and protocol.
@@ -81,14 +127,38 @@ type Listener struct {
 	// Group is the name of the wanted vServer group; empty for a redirect, and in what is present.
 	Group string
 	// Config are the attributes. The vServer group id is set only in what is present.
-	Config *slbv1.ListenerConfig
+	Config ListenerConfig
 	// Defaults are further attributes of a listener that is created. One that exists keeps what it has: the existing CCM did so,
 	// and what was set by hand since must survive.
-	Defaults *slbv1.ListenerConfig
+	Defaults ListenerConfig
 	// Stopped says that a present listener refuses connections.
 	Stopped bool
 	// Extensions are the further certificates by domain. Nil says that none are asked for, or that those that there are aren't known.
 	Extensions []Extension
+}
+
+// Description is that of a present listener.
+func (l Listener) Description() string {
+	if l.Config == nil {
+		return ""
+	}
+	return l.Config.GetDescription()
+}
+
+// GroupID is the id of the server group that a present listener forwards to.
+func (l Listener) GroupID() string {
+	if l.Config == nil {
+		return ""
+	}
+	return l.Config.GetServerGroupId()
+}
+
+// ForwardPort is the port that a redirect leads to; 0 for a listener that is none.
+func (l Listener) ForwardPort() int32 {
+	if redirect, ok := l.Config.(interface{ GetForwardPort() int32 }); ok {
+		return redirect.GetForwardPort()
+	}
+	return 0
 }
 
 // Extension is a further certificate of an https listener, for clients that ask for a domain.
@@ -97,18 +167,33 @@ type Extension struct {
 	ID, Domain, Certificate string
 }
 
+// ServerType is what a server is.
+type ServerType int32
+
+// The types of servers.
+const (
+	// ECS is an instance.
+	ECS ServerType = 1
+	// ENI is a network interface; its address counts, too.
+	ENI ServerType = 2
+	// ECI is a container instance.
+	ECI ServerType = 3
+	// IP is an address.
+	IP ServerType = 4
+)
+
 // ServerKey identifies a server within a group. The address counts only for network interfaces: the cloud may fill it in for
 // instances.
 type ServerKey struct {
 	ID   string
 	IP   string
-	Type slbv1.ServerType
+	Type ServerType
 	Port int32
 }
 
 // Place is where a server is, whichever network interface carries its address.
 func (k ServerKey) Place() ServerKey {
-	if k.Type == slbv1.ServerType_SERVER_TYPE_ENI {
+	if k.Type == ENI {
 		k.ID = ""
 	}
 	return k
@@ -165,7 +250,7 @@ type Observed struct {
 	Reused bool
 	// ConfigKnown says that Instance and Listeners have been read or written; otherwise only Groups are known.
 	ConfigKnown bool
-	Instance    *slbv1.LoadBalancer
+	Instance    LoadBalancer
 	Listeners   []Listener
 	Groups      []Group
 	// OtherGroups are the names, by id, of vServer groups that are none of the Service's.
@@ -175,39 +260,40 @@ type Observed struct {
 // Nothing is what the cloud holds for a Service that certainly has no instance yet.
 func Nothing() Observed { return Observed{ConfigKnown: true} }
 
-// Clone copies deeply, so that the copy can be changed. Lists of servers are long and are shared: they are replaced and never changed.
+// Clone copies so far that listeners and groups of the copy can be replaced.
 func (o Observed) Clone() Observed {
-	o.Instance = proto.CloneOf(o.Instance)
 	o.Listeners = slices.Clone(o.Listeners)
 	for i := range o.Listeners {
-		o.Listeners[i].Config = proto.CloneOf(o.Listeners[i].Config)
 		o.Listeners[i].Extensions = slices.Clone(o.Listeners[i].Extensions)
 	}
 	o.Groups = slices.Clone(o.Groups)
 	return o
 }
 
-// Tags returns the tags of the present instance.
+// Name is that of the present load balancer.
+func (o Observed) Name() string {
+	if o.Instance == nil {
+		return ""
+	}
+	return o.Instance.GetName()
+}
+
+// Address is what is published of the present load balancer.
+func (o Observed) Address() string {
+	if o.Instance == nil {
+		return ""
+	}
+	return o.Instance.GetAddress()
+}
+
+// Tags returns the tags of the present load balancer.
 func (o Observed) Tags() map[string]string {
-	tags := make(map[string]string, len(o.Instance.GetTags()))
+	tags := map[string]string{}
+	if o.Instance == nil {
+		return tags
+	}
 	for _, t := range o.Instance.GetTags() {
 		tags[t.GetKey()] = t.GetValue()
 	}
 	return tags
-}
-
-// ProtocolName is the lower-case name of a protocol, as users write it.
-func ProtocolName(p slbv1.Protocol) string {
-	switch p {
-	case slbv1.Protocol_PROTOCOL_TCP:
-		return "tcp"
-	case slbv1.Protocol_PROTOCOL_UDP:
-		return "udp"
-	case slbv1.Protocol_PROTOCOL_HTTP:
-		return "http"
-	case slbv1.Protocol_PROTOCOL_HTTPS:
-		return "https"
-	case slbv1.Protocol_PROTOCOL_UNSPECIFIED:
-	}
-	return "unknown"
 }

@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/budget"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -32,13 +31,13 @@ type Orphan struct {
 
 // Find returns the orphans among CLBs, ordered by id, and how many of the others belong to a Service. Both tags of the cluster must be there: a CLB
 // of another cluster, or one that a user has made his own, is never an orphan. The Services must have been read after the CLBs.
-func Find(clusterID string, list []*slbv1.LoadBalancer, services []*corev1.Service) (orphans []Orphan, living int) {
+func Find(clusterID string, list []model.Observed, services []*corev1.Service) (orphans []Orphan, living int) {
 	marks := make(map[string]bool, len(services))
 	for _, svc := range services {
 		marks[ownership.DefaultName(string(svc.UID))] = true
 	}
 	for _, lb := range list {
-		tags := model.Observed{Instance: lb}.Tags()
+		tags := lb.Tags()
 		mark, made := tags[ownership.TagService]
 		_, reused := tags[ownership.TagReused]
 		switch {
@@ -47,7 +46,7 @@ func Find(clusterID string, list []*slbv1.LoadBalancer, services []*corev1.Servi
 			living++
 		default:
 			orphans = append(orphans, Orphan{
-				LoadBalancer: lb.GetLoadBalancerId(), Name: lb.GetName(), Address: lb.GetAddress(), Mark: mark, Kept: named(lb, services),
+				LoadBalancer: lb.InstanceID, Name: lb.Name(), Address: lb.Address(), Mark: mark, Kept: named(lb, services),
 			})
 		}
 	}
@@ -56,10 +55,10 @@ func Find(clusterID string, list []*slbv1.LoadBalancer, services []*corev1.Servi
 }
 
 // named says which Service refers to a CLB that wasn't made for it; empty if none does.
-func named(lb *slbv1.LoadBalancer, services []*corev1.Service) string {
+func named(lb model.Observed, services []*corev1.Service) string {
 	for _, svc := range services {
-		id := lb.GetLoadBalancerId()
-		shows := slices.ContainsFunc(svc.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP != "" && i.IP == lb.GetAddress() })
+		id := lb.InstanceID
+		shows := slices.ContainsFunc(svc.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP != "" && i.IP == lb.Address() })
 		if shows || annotation.Reused(svc.Annotations) == id || svc.Labels[ownership.LabelLoadBalancerID] == id ||
 			ownership.ParseClaims(svc.Annotations[annotation.Claims]).Has(id) {
 			return fmt.Sprintf("Service %s/%s names it or shows its address", svc.Namespace, svc.Name)
@@ -90,7 +89,7 @@ func Witness(o model.Observed, clusterID string, nodes map[string]bool) string {
 		return made && owner.ClusterID == clusterID
 	}
 	for _, l := range o.Listeners {
-		if !ours(l.Config.GetDescription()) {
+		if !ours(l.Description()) {
 			return fmt.Sprintf("its listener on port %d was not made by this cluster", l.Key.Port)
 		}
 	}
@@ -99,7 +98,7 @@ func Witness(o model.Observed, clusterID string, nodes map[string]bool) string {
 			return fmt.Sprintf("its vServer group %s was not made by this cluster", g.ID)
 		}
 		for _, s := range g.Servers {
-			if s.Type != slbv1.ServerType_SERVER_TYPE_ECS || !nodes[s.ID] {
+			if s.Type != model.ECS || !nodes[s.ID] {
 				return fmt.Sprintf("its vServer group %s has server %s, which is no node of this cluster", g.ID, s.ID)
 			}
 		}

@@ -59,7 +59,7 @@ func TestFind(t *testing.T) {
 		}, true, true},
 	}
 	for name, test := range tests {
-		found, _ := Find(test.clusterID, []*slbv1.LoadBalancer{clb(test.tags...)}, []*corev1.Service{service(test.service)})
+		found, _ := Find(test.clusterID, []model.Observed{{InstanceID: "lb-1", Instance: clb(test.tags...)}}, []*corev1.Service{service(test.service)})
 		if len(found) == 1 != test.orphan || test.orphan && (found[0].Kept != "") != test.kept {
 			t.Errorf("%s: found %+v", name, found)
 		}
@@ -78,9 +78,9 @@ func TestWitness(t *testing.T) {
 			Groups:    []model.Group{{ID: "rsp-1", Name: group, Servers: servers}},
 		}
 	}
-	node := model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: "i-1"}}
-	stranger := model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: "i-9"}}
-	pod := model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ENI, ID: "i-1"}}
+	node := model.Server{ServerKey: model.ServerKey{Type: model.ECS, ID: "i-1"}}
+	stranger := model.Server{ServerKey: model.ServerKey{Type: model.ECS, ID: "i-9"}}
+	pod := model.Server{ServerKey: model.ServerKey{Type: model.ENI, ID: "i-1"}}
 	partial := whole(own.Listener(80), own.Group("30080"))
 	partial.ConfigKnown = false
 	unread := whole(own.Listener(80), own.Group("30080"))

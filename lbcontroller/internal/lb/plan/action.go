@@ -7,40 +7,54 @@ import (
 	"slices"
 	"strings"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
-// Action is one call to the gateway. It is one of the types below.
+// Part is the part of a load balancer that an action is about.
+type Part int
+
+// The parts.
+const (
+	// PartInstance is the load balancer itself.
+	PartInstance Part = iota
+	PartListener
+	// PartCertificate is a further certificate of a listener.
+	PartCertificate
+	PartGroup
+	// PartServers are the servers in a group.
+	PartServers
+)
+
+// Verb is what an action does to the part.
+type Verb int
+
+// The verbs.
+const (
+	VerbCreate Verb = iota
+	VerbChange
+	VerbStart
+	VerbDelete
+)
+
+// Action is one call to the gateway. It is one of the types below, or one of a kind of load balancers.
 type Action interface {
 	fmt.Stringer
+	// About says what the action does to which part. Policies, drift and the order of calls go by that.
+	About() (Part, Verb)
 	// Effect changes what is there as the successful call does.
 	Effect(o *model.Observed, r Result)
 }
 
 // Result is what a call answers that can't be known before.
 type Result struct {
-	// Instance is the answer of CreateInstance.
-	Instance *slbv1.LoadBalancer
+	// Instance is the load balancer that was made.
+	Instance model.LoadBalancer
 	// ExtensionID is the answer of CreateExtension.
 	ExtensionID string
 	// GroupID is the answer of CreateGroup.
 	GroupID string
 	// GroupHeld says that DeleteGroup could only take our servers out.
 	GroupHeld bool
-}
-
-// CreateInstance buys an instance.
-type CreateInstance struct {
-	Spec *slbv1.CreateLoadBalancerRequest
-}
-
-// UpdateInstance changes attributes of the instance; its id is left to the caller.
-type UpdateInstance struct {
-	Request *slbv1.UpdateLoadBalancerRequest
-	// What names the attributes, for people.
-	What []string
 }
 
 // DeleteInstance releases the instance with all that belongs to it.
@@ -104,7 +118,7 @@ type CreateListener struct {
 // UpdateListener changes the attributes that are present in Changed, and the group unless Group is zero.
 type UpdateListener struct {
 	Key     model.ListenerKey
-	Changed *slbv1.ListenerConfig
+	Changed model.ListenerConfig
 	Group   GroupRef
 }
 
@@ -132,9 +146,46 @@ type DeleteExtension struct {
 // DeleteListener deletes a listener.
 type DeleteListener struct{ Key model.ListenerKey }
 
-func (a CreateInstance) String() string { return "create CLB " + a.Spec.GetName() }
-func (a UpdateInstance) String() string { return "change CLB: " + strings.Join(a.What, ", ") }
-func (DeleteInstance) String() string   { return "delete CLB" }
+// About implements Action.
+func (DeleteInstance) About() (Part, Verb) { return PartInstance, VerbDelete }
+
+// About implements Action.
+func (CreateGroup) About() (Part, Verb) { return PartGroup, VerbCreate }
+
+// About implements Action.
+func (ChangeServers) About() (Part, Verb) { return PartServers, VerbChange }
+
+// About implements Action.
+func (DeleteGroup) About() (Part, Verb) { return PartGroup, VerbDelete }
+
+// About implements Action.
+func (CreateListener) About() (Part, Verb) { return PartListener, VerbCreate }
+
+// About implements Action.
+func (UpdateListener) About() (Part, Verb) { return PartListener, VerbChange }
+
+// About implements Action.
+func (StartListener) About() (Part, Verb) { return PartListener, VerbStart }
+
+// About implements Action.
+func (DeleteListener) About() (Part, Verb) { return PartListener, VerbDelete }
+
+// About implements Action.
+func (CreateExtension) About() (Part, Verb) { return PartCertificate, VerbCreate }
+
+// About implements Action.
+func (UpdateExtension) About() (Part, Verb) { return PartCertificate, VerbChange }
+
+// About implements Action.
+func (DeleteExtension) About() (Part, Verb) { return PartCertificate, VerbDelete }
+
+// Is reports whether an action does that to that part.
+func Is(a Action, part Part, verb Verb) bool {
+	p, v := a.About()
+	return p == part && v == verb
+}
+
+func (DeleteInstance) String() string { return "delete CLB" }
 
 func (a CreateGroup) String() string {
 	return fmt.Sprintf("%s with %d servers", Name(a), len(a.Group.Servers))
@@ -182,7 +233,7 @@ func (a UpdateListener) String() string {
 
 // KeyText is a listener as people write it, such as 80/tcp.
 func KeyText(k model.ListenerKey) string {
-	return fmt.Sprintf("%d/%s", k.Port, model.ProtocolName(k.Protocol))
+	return fmt.Sprintf("%d/%s", k.Port, k.Protocol)
 }
 
 // Servers are those that an action puts into a group or changes there.
@@ -209,41 +260,37 @@ type Plan struct {
 // Empty reports whether there is nothing to do.
 func (p Plan) Empty() bool { return len(p.Phases) == 0 }
 
-// ChangesConfig reports whether anything but the servers of a group changes.
-func (p Plan) ChangesConfig() bool {
-	for _, phase := range p.Phases {
-		for _, a := range phase {
-			if _, ok := a.(ChangeServers); !ok {
-				return true
-			}
+// has reports whether an action of the plan fits.
+func (p Plan) has(fits func(Action) bool) bool {
+	for a := range p.Actions() {
+		if fits(a) {
+			return true
 		}
 	}
 	return false
+}
+
+// ChangesConfig reports whether anything but the servers of a group changes.
+func (p Plan) ChangesConfig() bool {
+	return p.has(func(a Action) bool { part, _ := a.About(); return part != PartServers })
 }
 
 // FillsDefaultGroup reports whether servers of the default server group change.
 func (p Plan) FillsDefaultGroup() bool {
-	for _, phase := range p.Phases {
-		for _, a := range phase {
-			if change, ok := a.(ChangeServers); ok && change.GroupID == model.DefaultGroup {
-				return true
-			}
-		}
-	}
-	return false
+	return p.has(func(a Action) bool {
+		change, ok := a.(ChangeServers)
+		return ok && change.GroupID == model.DefaultGroup
+	})
 }
 
-// Deletes reports whether listeners or vServer groups are deleted, with whatever others may have put into them.
+// Deletes reports whether listeners or server groups are deleted, with whatever others may have put into them.
 func (p Plan) Deletes() bool {
-	for _, phase := range p.Phases {
-		for _, a := range phase {
-			switch a.(type) {
-			case DeleteListener, DeleteGroup, DeleteExtension:
-				return true
-			}
-		}
-	}
-	return false
+	return p.has(func(a Action) bool { part, verb := a.About(); return verb == VerbDelete && part != PartInstance })
+}
+
+// CreatesInstance reports whether the load balancer is made.
+func (p Plan) CreatesInstance() bool {
+	return p.has(func(a Action) bool { return Is(a, PartInstance, VerbCreate) })
 }
 
 // RemoveFirst makes room before adding, for groups that the cloud has called full.
@@ -293,16 +340,6 @@ func foremost(servers []model.Server, n int) []model.Server {
 	}
 	slices.SortFunc(picked, model.Server.Compare)
 	return picked
-}
-
-// CreatesInstance reports whether the CLB is made.
-func (p Plan) CreatesInstance() bool {
-	for a := range p.Actions() {
-		if _, ok := a.(CreateInstance); ok {
-			return true
-		}
-	}
-	return false
 }
 
 // String lists the actions, one per line.

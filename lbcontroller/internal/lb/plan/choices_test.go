@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"testing"
@@ -12,13 +12,13 @@ import (
 // it takes, and the cloud deletes no listener that another one redirects to.
 func TestOrderOfListeners(t *testing.T) {
 	t.Parallel()
-	const udp, https = slbv1.Protocol_PROTOCOL_UDP, slbv1.Protocol_PROTOCOL_HTTPS
-	listener := func(port int32, protocol slbv1.Protocol, forward int32) model.Listener {
+	const udp, https = model.UDP, model.HTTPS
+	listener := func(port int32, protocol model.Protocol, forward int32) model.Listener {
 		l := model.Listener{Key: model.ListenerKey{Port: port, Protocol: protocol}, Config: &slbv1.ListenerConfig{Description: new(us().Listener(port))}}
 		if forward == 0 {
-			l.Group, l.Config.ServerGroupId = us().Group("30080"), new("rsp-1")
+			l.Group, config(l.Config).ServerGroupId = us().Group("30080"), new("rsp-1")
 		} else {
-			l.Config.ForwardPort = new(forward)
+			config(l.Config).ForwardPort = new(forward)
 		}
 		return l
 	}

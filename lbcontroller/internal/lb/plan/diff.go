@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
@@ -14,27 +13,31 @@ import (
 // The order makes before it breaks: a new instance, then vServer groups with their servers, then listeners (see listenerWork), and
 // at the end the groups that nothing uses any more. Attributes of a present instance come with these: nothing waits for them, and
 // one that the cloud refuses must not keep servers from following their nodes.
-func Diff(d *model.Desired, o model.Observed) Plan {
+func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	var p Plan
 	if o.InstanceID == "" && d.Reuse.ID == "" {
-		p.add(Phase{CreateInstance{Spec: d.Instance.Spec}})
+		p.add(Phase{kind.Create(d)})
 	}
 	current, surplus := matchGroups(d, o)
 	frozen, why := unusable(d, o, current)
 	p.Refused = why
 	p.add(groupPhase(d.Owner, without(d, frozen), current))
-	stillUsed := p.listeners(d, o, current, frozen)
+	stillUsed := p.listeners(kind, d, o, current, frozen)
 	surplus = p.keepServing(d, o, surplus)
 	var last Phase
 	if len(frozen) == 0 { // What a frozen port has now may be what it is to lose.
 		last = cleanUp(d, surplus, stillUsed)
 	}
 	if o.InstanceID != "" {
-		last = append(last, p.instance(d, o)...)
+		change, refused := kind.Update(d, o)
+		p.Refused = append(p.Refused, refused...)
+		if change != nil {
+			last = append(last, change)
+		}
 	}
 	p.add(last)
-	p.openNothing(d, o)
-	p.mark(d, o)
+	p.openNothing(kind, d, o)
+	p.mark(kind, d, o)
 	return p
 }
 
@@ -45,7 +48,7 @@ func (p *Plan) keepServing(d *model.Desired, o model.Observed, surplus []model.G
 		return surplus
 	}
 	return slices.DeleteFunc(slices.Clone(surplus), func(g model.Group) bool {
-		i := slices.IndexFunc(o.Listeners, func(l model.Listener) bool { return l.Config.GetServerGroupId() == g.ID })
+		i := slices.IndexFunc(o.Listeners, func(l model.Listener) bool { return l.GroupID() == g.ID })
 		if i < 0 || !slices.Contains(d.Former, g.Name) {
 			return false
 		}
@@ -111,23 +114,23 @@ func without(d *model.Desired, names map[string]bool) []model.Group {
 func Leave(owner ownership.Owner, reuse model.Reuse, o model.Observed) Plan {
 	nothing := &model.Desired{Owner: owner, Reuse: reuse}
 	var p Plan
-	used := p.listeners(nothing, o, nil, nil)
+	used := p.listeners(nil, nothing, o, nil, nil) // Nothing is compared where nothing is wanted.
 	p.add(cleanUp(nothing, o.Groups, used))
 	return p
 }
 
 // Release returns the way to give up an instance of ours. A preserved one keeps all it has but our protections and tags.
-func Release(o model.Observed, preserve bool) Plan {
+func Release(kind Differ, o model.Observed, preserve bool) Plan {
 	var p Plan
 	if o.InstanceID == "" || o.Reused {
 		return p
 	}
-	if preserve {
-		p.add(unprotect(o, true))
-		return p
+	if change := kind.Unprotect(o, preserve); change != nil {
+		p.add(Phase{change})
 	}
-	p.add(unprotect(o, false))
-	p.add(Phase{DeleteInstance{}})
+	if !preserve {
+		p.add(Phase{DeleteInstance{}})
+	}
 	return p
 }
 
@@ -328,25 +331,4 @@ func cleanUp(d *model.Desired, surplus []model.Group, stillUsed map[string]bool)
 		}
 	}
 	return phase
-}
-
-// sameList compares comma lists as sets.
-func sameList(a, b string) bool {
-	return sameSet(strings.Split(a, ","), strings.Split(b, ","))
-}
-
-func sameSet(a, b []string) bool {
-	count := map[string]int{}
-	for _, s := range a {
-		count[s] |= 1
-	}
-	for _, s := range b {
-		count[s] |= 2
-	}
-	for _, bits := range count {
-		if bits != 3 {
-			return false
-		}
-	}
-	return true
 }

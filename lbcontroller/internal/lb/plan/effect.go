@@ -1,76 +1,10 @@
 package plan
 
 import (
-	"maps"
 	"slices"
-
-	"google.golang.org/protobuf/proto"
-
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
-
-// Effect implements Action. What was asked for is taken as given; the answer adds id, address and placement.
-func (a CreateInstance) Effect(o *model.Observed, r Result) {
-	s := a.Spec
-	o.Instance = &slbv1.LoadBalancer{
-		Name: s.GetName(), AddressType: s.GetAddressType(), IpVersion: s.GetIpVersion(), Address: s.GetAddress(),
-		VpcId: s.GetVpcId(), VswitchId: s.GetVswitchId(), MasterZoneId: s.GetMasterZoneId(), SlaveZoneId: s.GetSlaveZoneId(),
-		Spec: s.GetSpec(), InstanceChargeType: s.GetInstanceChargeType(), InternetChargeType: s.GetInternetChargeType(),
-		BandwidthMbps: s.GetBandwidthMbps(), DeleteProtection: s.GetDeleteProtection(),
-		ModificationProtection: proto.CloneOf(s.GetModificationProtection()), ResourceGroupId: s.GetResourceGroupId(),
-	}
-	for _, t := range s.GetTags() {
-		o.Instance.Tags = append(o.Instance.Tags, proto.CloneOf(t))
-	}
-	o.Instance.LoadBalancerId = r.Instance.GetLoadBalancerId()
-	if address := r.Instance.GetAddress(); address != "" {
-		o.Instance.Address = address
-	}
-	o.InstanceID = r.Instance.GetLoadBalancerId()
-}
-
-// Effect implements Action.
-func (a UpdateInstance) Effect(o *model.Observed, _ Result) {
-	lb, r := o.Instance, a.Request
-	if lb == nil {
-		return
-	}
-	if r.Name != nil {
-		lb.Name = r.GetName()
-	}
-	if r.InstanceChargeType != nil {
-		lb.InstanceChargeType = r.GetInstanceChargeType()
-	}
-	if r.Spec != nil {
-		lb.Spec = r.GetSpec()
-	}
-	if s := r.GetInternetSpec(); s != nil {
-		lb.InternetChargeType = s.GetChargeType()
-		if s.GetBandwidthMbps() != 0 {
-			lb.BandwidthMbps = s.GetBandwidthMbps()
-		}
-	}
-	if r.DeleteProtection != nil {
-		lb.DeleteProtection = r.GetDeleteProtection()
-	}
-	if r.GetModificationProtection() != nil {
-		lb.ModificationProtection = proto.CloneOf(r.GetModificationProtection())
-	}
-	tags := o.Tags()
-	for _, t := range r.GetSetTags() {
-		tags[t.GetKey()] = t.GetValue()
-	}
-	for _, key := range r.GetRemoveTagKeys() {
-		delete(tags, key)
-	}
-	lb.Tags = nil
-	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		lb.Tags = append(lb.Tags, &commonv1.Tag{Key: key, Value: tags[key]})
-	}
-}
 
 // Effect implements Action.
 func (DeleteInstance) Effect(o *model.Observed, _ Result) { *o = model.Nothing() }
@@ -137,8 +71,8 @@ func (a DeleteGroup) Effect(o *model.Observed, r Result) {
 
 // Effect implements Action.
 func (a CreateListener) Effect(o *model.Observed, _ Result) {
-	made := model.Listener{Key: a.Listener.Key, Config: WithGroup(a.Listener.Config, a.Group.Resolve(*o))}
-	if a.Listener.Key.Protocol == slbv1.Protocol_PROTOCOL_HTTPS {
+	made := model.Listener{Key: a.Listener.Key, Config: withGroup(a.Listener.Config, a.Group.Resolve(*o))}
+	if a.Listener.Key.Protocol == model.HTTPS {
 		made.Extensions = []model.Extension{}
 	}
 	o.Listeners = append(o.Listeners, made)
@@ -185,12 +119,9 @@ func (a UpdateListener) Effect(o *model.Observed, _ Result) {
 			continue
 		}
 		if a.Changed != nil {
-			if len(a.Changed.GetAclIds()) > 0 {
-				l.Config.AclIds = nil // The new list replaces the old one.
-			}
-			proto.Merge(l.Config, a.Changed)
+			l.Config = merged(l.Config, a.Changed)
 		}
-		l.Config = WithGroup(l.Config, a.Group.Resolve(*o))
+		l.Config = withGroup(l.Config, a.Group.Resolve(*o))
 	}
 }
 
@@ -206,16 +137,4 @@ func (a StartListener) Effect(o *model.Observed, _ Result) {
 // Effect implements Action.
 func (a DeleteListener) Effect(o *model.Observed, _ Result) {
 	o.Listeners = slices.DeleteFunc(o.Listeners, func(l model.Listener) bool { return l.Key == a.Key })
-}
-
-// WithGroup returns the attributes with the id of the vServer group, if there is one.
-func WithGroup(config *slbv1.ListenerConfig, id string) *slbv1.ListenerConfig {
-	result := &slbv1.ListenerConfig{}
-	if config != nil {
-		result = proto.CloneOf(config)
-	}
-	if id != "" {
-		result.ServerGroupId = new(id)
-	}
-	return result
 }

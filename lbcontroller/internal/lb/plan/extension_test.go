@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
 // TestExtensions: further certificates of https listeners follow the annotation, by domain.
@@ -62,9 +63,8 @@ func TestChangedCertificateKeepsItsID(t *testing.T) {
 	o := model.Observed{Listeners: []model.Listener{{Key: key, Extensions: []model.Extension{
 		{ID: "de-1", Domain: "a.example.com", Certificate: "cert-a"}, {ID: "de-2", Domain: "b.example.com", Certificate: "cert-b"},
 	}}}}
-	var w listenerWork
-	w.extensions(model.Listener{Key: key, Extensions: []model.Extension{{Domain: "b.example.com", Certificate: "cert-c"}, {Domain: "d.example.com", Certificate: "cert-d"}}}, o.Listeners[0])
-	for _, phase := range []Phase{w.secure, w.insecure} {
+	phases := plan.ChangeOfCertificates(model.Listener{Key: key, Extensions: []model.Extension{{Domain: "b.example.com", Certificate: "cert-c"}, {Domain: "d.example.com", Certificate: "cert-d"}}}, o.Listeners[0])
+	for _, phase := range phases {
 		for _, action := range phase {
 			action.Effect(&o, Result{ExtensionID: "de-3"})
 		}

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"testing"
@@ -17,7 +17,7 @@ func TestServersOfAGroup(t *testing.T) {
 	is := func(n int, weight int32) model.Server { return ecs(n, 30080, weight, ours) }
 	place := func(n int) map[model.ServerKey]bool { return map[model.ServerKey]bool{is(n, 0).Place(): true} }
 	eni := func(id, ip string) model.Server {
-		return model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ENI, ID: id, IP: ip, Port: 80}, Weight: 100, Description: ours}
+		return model.Server{ServerKey: model.ServerKey{Type: model.ENI, ID: id, IP: ip, Port: 80}, Weight: 100, Description: ours}
 	}
 	for name, test := range map[string]struct {
 		want model.Group
@@ -79,7 +79,7 @@ func TestNewGroupHasOnlyServersThatAreKnown(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
 	eni := ecs(2, 30080, 100, us().Group("30080"))
-	eni.ID, eni.IP, eni.Type = "", "10.0.0.1", slbv1.ServerType_SERVER_TYPE_ENI
+	eni.ID, eni.IP, eni.Type = "", "10.0.0.1", model.ENI
 	d.Groups[0].Servers = append(d.Groups[0].Servers, eni)
 	o.Groups, o.Listeners = nil, nil
 	wantPlan(t, Diff(d, o), "1. create vServer group k8s/30080/web/default/c with 1 servers\n2. create listener 80/http")
@@ -102,7 +102,7 @@ func TestGroupsOfOneName(t *testing.T) {
 	} {
 		d, o := observed()
 		o.Groups = []model.Group{group(test.groups[0]), group(test.groups[1])}
-		o.Listeners[0].Config.ServerGroupId = new(test.use)
+		config(o.Listeners[0].Config).ServerGroupId = new(test.use)
 		if test.use == "" {
 			d.Listeners, o.Listeners = nil, nil
 		}
@@ -123,20 +123,20 @@ func TestUsersListenerKeepsItsServers(t *testing.T) {
 	}{
 		"forwards to it": {func(*model.Desired, *model.Observed) {}, create + "refused: listener 80/http still forwards to vServer group k8s/30080/web/default/c, " +
 			"whose servers stay as they are; let it forward to the new vServer group of the Service"},
-		"forwards elsewhere": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config.ServerGroupId = new("rsp-9") },
+		"forwards elsewhere": {func(_ *model.Desired, o *model.Observed) { config(o.Listeners[0].Config).ServerGroupId = new("rsp-9") },
 			create + "2. delete vServer group k8s/30080/web/default/c"},
 		"of a port that is gone": {func(d *model.Desired, _ *model.Observed) { d.Former = []string{us().Group("30081")} },
 			create + "2. change servers of k8s/30080/web/default/c: add 0, remove 1, update 0"},
 		"listeners are ours": {func(d *model.Desired, o *model.Observed) {
 			d.Reuse.Listeners = true
-			o.Listeners[0].Config.Description = new(us().Listener(80))
+			config(o.Listeners[0].Config).Description = new(us().Listener(80))
 			d.Listeners = []model.Listener{{Key: o.Listeners[0].Key, Group: us().Group("8080"), Config: &slbv1.ListenerConfig{Description: new(us().Listener(80))}}}
 		}, create + "2. change listener 80/http: vServer group\n3. delete vServer group k8s/30080/web/default/c"},
 	} {
 		d, o := observed()
 		d.Reuse, o.Reused = model.Reuse{ID: "lb-1"}, true
 		d.Groups[0].Name, d.Listeners, d.Former = us().Group("8080"), nil, []string{us().Group("30080")}
-		o.Listeners[0].Config.Description = new("by hand")
+		config(o.Listeners[0].Config).Description = new("by hand")
 		test.change(d, &o)
 		wantPlan(t, Diff(d, o), test.want)
 		if t.Failed() {

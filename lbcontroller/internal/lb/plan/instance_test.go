@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func TestInstanceFollowsTheAnnotations(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		spec  *slbv1.CreateLoadBalancerRequest
-		asked model.Asked
+		asked Asked
 		what  string
 		after func(*slbv1.LoadBalancer)
 	}{
@@ -47,46 +47,46 @@ func TestInstanceFollowsTheAnnotations(t *testing.T) {
 				Name: "a", AddressType: internet, Address: "1.1.1.1", MasterZoneId: "z-1", SlaveZoneId: "z-2", ResourceGroupId: "rg-1", InstanceChargeType: bySpec, Spec: "s1",
 				InternetChargeType: byBandwidth, BandwidthMbps: 5, DeleteProtection: true, ModificationProtection: &slbv1.ModificationProtection{Enabled: true},
 			},
-			asked: model.Asked{
+			asked: Asked{
 				AddressType: true, Address: true, IPVersion: true, Zones: true, ResourceGroup: true, Name: true, DeleteProtection: true, ModificationProtection: true,
 				InstanceChargeType: true, Spec: true, InternetChargeType: true, Bandwidth: true,
 			},
 		},
 		"name": {
-			spec: &slbv1.CreateLoadBalancerRequest{Name: "b"}, asked: model.Asked{Name: true}, what: "name",
+			spec: &slbv1.CreateLoadBalancerRequest{Name: "b"}, asked: Asked{Name: true}, what: "name",
 			after: func(lb *slbv1.LoadBalancer) { lb.Name = "b" },
 		},
 		"spec": {
-			spec: &slbv1.CreateLoadBalancerRequest{Spec: "s2"}, asked: model.Asked{Spec: true}, what: "spec",
+			spec: &slbv1.CreateLoadBalancerRequest{Spec: "s2"}, asked: Asked{Spec: true}, what: "spec",
 			after: func(lb *slbv1.LoadBalancer) { lb.Spec = "s2" },
 		},
 		"instance charge type": {
-			spec: &slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU}, asked: model.Asked{InstanceChargeType: true}, what: "instance charge type",
+			spec: &slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU}, asked: Asked{InstanceChargeType: true}, what: "instance charge type",
 			after: func(lb *slbv1.LoadBalancer) { lb.InstanceChargeType = byCLCU },
 		},
 		"instance charge type, and a spec that has no effect then": {
-			spec: &slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU, Spec: "s2"}, asked: model.Asked{InstanceChargeType: true, Spec: true}, what: "instance charge type",
+			spec: &slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU, Spec: "s2"}, asked: Asked{InstanceChargeType: true, Spec: true}, what: "instance charge type",
 			after: func(lb *slbv1.LoadBalancer) { lb.InstanceChargeType = byCLCU },
 		},
 		"bandwidth": {
 			spec:  &slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth, BandwidthMbps: 9},
-			asked: model.Asked{InternetChargeType: true, Bandwidth: true}, what: "internet charge type and bandwidth",
+			asked: Asked{InternetChargeType: true, Bandwidth: true}, what: "internet charge type and bandwidth",
 			after: func(lb *slbv1.LoadBalancer) { lb.BandwidthMbps = 9 },
 		},
 		"bandwidth that isn't asked for": {
-			spec: &slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth, BandwidthMbps: 9}, asked: model.Asked{InternetChargeType: true},
+			spec: &slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth, BandwidthMbps: 9}, asked: Asked{InternetChargeType: true},
 		},
 		"internet charge type": {
 			spec:  &slbv1.CreateLoadBalancerRequest{InternetChargeType: byTraffic, BandwidthMbps: 9},
-			asked: model.Asked{InternetChargeType: true, Bandwidth: true}, what: "internet charge type and bandwidth",
+			asked: Asked{InternetChargeType: true, Bandwidth: true}, what: "internet charge type and bandwidth",
 			after: func(lb *slbv1.LoadBalancer) { lb.InternetChargeType = byTraffic },
 		},
 		"delete protection": {
-			spec: &slbv1.CreateLoadBalancerRequest{}, asked: model.Asked{DeleteProtection: true}, what: "delete protection",
+			spec: &slbv1.CreateLoadBalancerRequest{}, asked: Asked{DeleteProtection: true}, what: "delete protection",
 			after: func(lb *slbv1.LoadBalancer) { lb.DeleteProtection = false },
 		},
 		"modification protection": {
-			spec: &slbv1.CreateLoadBalancerRequest{}, asked: model.Asked{ModificationProtection: true}, what: "modification protection",
+			spec: &slbv1.CreateLoadBalancerRequest{}, asked: Asked{ModificationProtection: true}, what: "modification protection",
 			after: func(lb *slbv1.LoadBalancer) { lb.ModificationProtection = &slbv1.ModificationProtection{} },
 		},
 		"tag": {
@@ -127,7 +127,7 @@ func TestDroppedTagsGo(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
 	o.Instance = presentInstance()
-	o.Instance.Tags = append(o.Instance.Tags, &commonv1.Tag{Key: "ours", Value: "y"})
+	present(o).Tags = append(present(o).Tags, &commonv1.Tag{Key: "ours", Value: "y"})
 	d.Instance.DroppedTags = []string{"ours"}
 	p := Diff(d, o)
 	wantPlan(t, p, "1. change CLB: tags")
@@ -145,19 +145,19 @@ func TestWhatCanNotBeChanged(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		spec  *slbv1.CreateLoadBalancerRequest
-		asked model.Asked
+		asked Asked
 		want  string
 	}{
-		"address type":   {&slbv1.CreateLoadBalancerRequest{AddressType: intranet}, model.Asked{AddressType: true}, refused("address-type", "intranet", "internet")},
-		"ip version":     {&slbv1.CreateLoadBalancerRequest{IpVersion: slbv1.IpVersion_IP_VERSION_IPV6}, model.Asked{IPVersion: true}, refused("ip-version", "ipv6", "ipv4")},
-		"address":        {&slbv1.CreateLoadBalancerRequest{Address: "2.2.2.2"}, model.Asked{Address: true}, refused("ip", "2.2.2.2", "1.1.1.1")},
-		"resource group": {&slbv1.CreateLoadBalancerRequest{ResourceGroupId: "rg-2"}, model.Asked{ResourceGroup: true}, refused("resource-group-id", "rg-2", "rg-1")},
+		"address type":   {&slbv1.CreateLoadBalancerRequest{AddressType: intranet}, Asked{AddressType: true}, refused("address-type", "intranet", "internet")},
+		"ip version":     {&slbv1.CreateLoadBalancerRequest{IpVersion: slbv1.IpVersion_IP_VERSION_IPV6}, Asked{IPVersion: true}, refused("ip-version", "ipv6", "ipv4")},
+		"address":        {&slbv1.CreateLoadBalancerRequest{Address: "2.2.2.2"}, Asked{Address: true}, refused("ip", "2.2.2.2", "1.1.1.1")},
+		"resource group": {&slbv1.CreateLoadBalancerRequest{ResourceGroupId: "rg-2"}, Asked{ResourceGroup: true}, refused("resource-group-id", "rg-2", "rg-1")},
 		"both zones": {
-			&slbv1.CreateLoadBalancerRequest{MasterZoneId: "z-2", SlaveZoneId: "z-1"}, model.Asked{Zones: true},
+			&slbv1.CreateLoadBalancerRequest{MasterZoneId: "z-2", SlaveZoneId: "z-1"}, Asked{Zones: true},
 			refused("master-zoneid", "z-2", "z-1") + "\n" + refused("slave-zoneid", "z-1", "z-2"),
 		},
-		"one zone, which is right":  {&slbv1.CreateLoadBalancerRequest{SlaveZoneId: "z-2"}, model.Asked{Zones: true}, ""},
-		"the other, which is right": {&slbv1.CreateLoadBalancerRequest{MasterZoneId: "z-1"}, model.Asked{Zones: true}, ""},
+		"one zone, which is right":  {&slbv1.CreateLoadBalancerRequest{SlaveZoneId: "z-2"}, Asked{Zones: true}, ""},
+		"the other, which is right": {&slbv1.CreateLoadBalancerRequest{MasterZoneId: "z-1"}, Asked{Zones: true}, ""},
 	} {
 		d, o := observed()
 		d.Instance, o.Instance = model.Instance{Spec: test.spec, Asked: test.asked}, presentInstance()
@@ -178,7 +178,7 @@ func TestNetworkType(t *testing.T) {
 		"another":       {"vpc", "classic", `refused: annotation network-type asks for "vpc" but the CLB has "classic", which can't be changed; restore the annotation or recreate the Service`},
 	} {
 		d, o := observed()
-		d.Instance.NetworkType, o.Instance.NetworkType = test.asked, test.have
+		d.Instance.Asked, present(o).NetworkType = Asked{NetworkType: test.asked}, test.have
 		wantPlan(t, Diff(d, o), test.want)
 		if t.Failed() {
 			t.Fatalf("that was %q", name)
@@ -194,7 +194,7 @@ func TestMarkOfAUsersInstance(t *testing.T) {
 		return func(d *model.Desired, o *model.Observed) {
 			wrongWeight(d, o)
 			for i := range n {
-				o.Instance.Tags = append(o.Instance.Tags, &commonv1.Tag{Key: fmt.Sprint(i)})
+				present(*o).Tags = append(present(*o).Tags, &commonv1.Tag{Key: fmt.Sprint(i)})
 			}
 		}
 	}
@@ -209,23 +209,23 @@ func TestMarkOfAUsersInstance(t *testing.T) {
 		"ten tags":      {tags(10), "1. " + servers},
 		"marked": {func(d *model.Desired, o *model.Observed) {
 			wrongWeight(d, o)
-			o.Instance.Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
+			present(*o).Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
 		}, "1. " + servers},
 		"one of its own": {func(d *model.Desired, o *model.Observed) {
 			wrongWeight(d, o)
-			d.Instance.Spec.Tags = []*commonv1.Tag{{Key: ownership.TagCluster, Value: "c"}}
+			spec(d).Tags = []*commonv1.Tag{{Key: ownership.TagCluster, Value: "c"}}
 		}, "1. " + servers},
 		"another tag": {func(d *model.Desired, _ *model.Observed) {
-			d.Instance.Spec.Tags = append(d.Instance.Spec.Tags, &commonv1.Tag{Key: "x", Value: "1"})
+			spec(d).Tags = append(spec(d).Tags, &commonv1.Tag{Key: "x", Value: "1"})
 		}, "1. change CLB: tags"},
 		"a later change of the instance": {func(d *model.Desired, o *model.Observed) {
 			wrongWeight(d, o)
-			d.Instance.Spec.Name, d.Instance.Asked.Name = "new", true
+			spec(d).Name, d.Instance.Asked = "new", Asked{Name: true}
 		}, "1. change CLB: tags\n2. " + servers + "\n3. change CLB: name"},
 	} {
 		d, o := observed()
 		d.Reuse, o.Reused = model.Reuse{ID: "lb-1", Listeners: true}, true
-		d.Instance.Spec.Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
+		spec(d).Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
 		test.change(d, &o)
 		p := Diff(d, o)
 		wantPlan(t, p, test.want)

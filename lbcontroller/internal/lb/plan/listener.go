@@ -6,11 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
@@ -57,7 +52,7 @@ func surveyOf(d *model.Desired, o model.Observed) survey {
 		s.have[l.Key] = have
 		switch {
 		case !have.ours:
-			s.used[l.Config.GetServerGroupId()] = true
+			s.used[l.GroupID()] = true
 			s.taken[l.Key.Port] = s.taken[l.Key.Port] || overTCP(l.Key)
 		case !have.wanted:
 			s.leaving[l.Key.Port] = s.leaving[l.Key.Port] || overTCP(l.Key)
@@ -78,7 +73,7 @@ func (s survey) refusals(d *model.Desired, frozen map[string]bool) (refused map[
 	}
 	targets := map[int32]bool{}
 	for _, have := range s.have {
-		targets[have.Config.GetForwardPort()] = targets[have.Config.GetForwardPort()] || !have.ours
+		targets[have.ForwardPort()] = targets[have.ForwardPort()] || !have.ours
 	}
 	for grown := true; grown; {
 		grown = false
@@ -87,15 +82,15 @@ func (s survey) refusals(d *model.Desired, frozen map[string]bool) (refused map[
 			if overTCP(want.Key) && s.taken[want.Key.Port] && !exists && !refused[want.Key.Port] {
 				refused[want.Key.Port], grown = true, true
 			}
-			if exists && (refused[want.Config.GetForwardPort()] || frozen[want.Group]) {
-				targets[old.Config.GetForwardPort()] = true
+			if exists && (refused[want.ForwardPort()] || frozen[want.Group]) {
+				targets[old.ForwardPort()] = true
 			}
 		}
 		for key, have := range s.have {
 			if overTCP(key) && targets[key.Port] && have.ours && !have.wanted && !have.held {
 				have.held, grown = true, true
 				s.have[key] = have
-				s.taken[key.Port], s.used[have.Config.GetServerGroupId()] = true, true
+				s.taken[key.Port], s.used[have.GroupID()] = true, true
 				delete(s.leaving, key.Port)
 			}
 		}
@@ -105,7 +100,7 @@ func (s survey) refusals(d *model.Desired, frozen map[string]bool) (refused map[
 
 // listeners adds the phases for listeners and returns the ids of the groups that listeners go on using other than as
 // wanted.
-func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]model.Group, frozen map[string]bool) (used map[string]bool) {
+func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups map[string]model.Group, frozen map[string]bool) (used map[string]bool) {
 	if d.Reuse.ID != "" && !d.Reuse.Listeners {
 		return usedBy(o.Listeners)
 	}
@@ -125,24 +120,24 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 		old, exists := s.have[want.Key]
 		switch {
 		case frozen[want.Group]:
-			s.used[old.Config.GetServerGroupId()] = true
+			s.used[old.GroupID()] = true
 		case refused[want.Key.Port] && overTCP(want.Key):
 			p.refuse("port %d of the CLB has %s; delete it, or choose another port", want.Key.Port, s.holder(want.Key))
-		case refused[want.Config.GetForwardPort()]:
+		case refused[want.ForwardPort()]:
 			// Already reported; a redirect to a refused listener would only fail. What is there instead stays.
-			s.used[old.Config.GetServerGroupId()] = true
+			s.used[old.GroupID()] = true
 		case !exists && overTCP(want.Key) && s.leaving[want.Key.Port]:
 			w.create(want, groups, &w.replace)
 		case !exists:
 			w.create(want, groups, &w.ready)
 		case !old.ours:
 			p.refuse("%s", old.taken(want))
-		case want.Config.GetForwardPort() != old.Config.GetForwardPort():
+		case want.ForwardPort() != old.ForwardPort():
 			// A redirect can't be changed, only recreated.
 			w.delete(old.Listener)
 			w.create(want, groups, &w.replace)
 		default:
-			w.update(want, old.Listener, groups)
+			w.update(kind, want, old.Listener, groups)
 		}
 	}
 	for _, phase := range []Phase{w.ready, w.unlink, w.remove, w.replace, w.forward, w.secure, w.insecure} {
@@ -152,13 +147,11 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 }
 
 func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, phase *Phase) {
-	if l.Config.GetForwardPort() != 0 {
+	if l.ForwardPort() != 0 {
 		phase = &w.forward
 	}
 	if l.Defaults != nil {
-		asked := l.Config
-		l.Config, l.Defaults = proto.CloneOf(l.Defaults), nil
-		proto.Merge(l.Config, asked)
+		l.Config, l.Defaults = merged(l.Defaults, l.Config), nil
 	}
 	for _, e := range l.Extensions {
 		w.secure = append(w.secure, CreateExtension{Key: l.Key, Extension: e})
@@ -172,17 +165,17 @@ func refTo(name string, groups map[string]model.Group) GroupRef {
 }
 
 func (w *listenerWork) delete(l model.Listener) {
-	if l.Config.GetForwardPort() != 0 {
+	if l.ForwardPort() != 0 {
 		w.unlink = append(w.unlink, DeleteListener{Key: l.Key})
 		return
 	}
 	w.remove = append(w.remove, DeleteListener{Key: l.Key})
 }
 
-func (w *listenerWork) update(want, old model.Listener, groups map[string]model.Group) {
-	if want.Config.GetForwardPort() == 0 {
-		change := UpdateListener{Key: want.Key, Changed: changed(want.Config, old.Config)}
-		if g, ok := groups[want.Group]; !ok || g.ID != old.Config.GetServerGroupId() {
+func (w *listenerWork) update(kind Differ, want, old model.Listener, groups map[string]model.Group) {
+	if want.ForwardPort() == 0 {
+		change := UpdateListener{Key: want.Key, Changed: kind.Changed(want.Config, old.Config)}
+		if g, ok := groups[want.Group]; !ok || g.ID != old.GroupID() {
 			change.Group = refTo(want.Group, groups)
 		}
 		if change.Changed != nil || change.Group != (GroupRef{}) {
@@ -248,7 +241,7 @@ func Unread(d *model.Desired, o model.Observed) []model.ListenerKey {
 func usedBy(listeners []model.Listener) map[string]bool {
 	used := map[string]bool{}
 	for _, l := range listeners {
-		used[l.Config.GetServerGroupId()] = true
+		used[l.GroupID()] = true
 	}
 	return used
 }
@@ -256,7 +249,7 @@ func usedBy(listeners []model.Listener) map[string]bool {
 // holder describes for people the listener that takes up the port of a wanted one.
 func (s survey) holder(wanted model.ListenerKey) string {
 	for key, have := range s.have {
-		if owner, ok := ownership.MadeFor(have.Config.GetDescription()); ok && key.Port == wanted.Port && overTCP(key) && !have.ours {
+		if owner, ok := ownership.MadeFor(have.Description()); ok && key.Port == wanted.Port && overTCP(key) && !have.ours {
 			return "a listener of " + ownerText(owner)
 		}
 	}
@@ -265,7 +258,7 @@ func (s survey) holder(wanted model.ListenerKey) string {
 
 // taken says, as text for users, why a present listener can't be the wanted one, and what to do.
 func (l present) taken(want model.Listener) string {
-	if owner, ok := ownership.MadeFor(l.Config.GetDescription()); ok {
+	if owner, ok := ownership.MadeFor(l.Description()); ok {
 		return fmt.Sprintf("listener %s of the CLB is that of %s; choose another port for one of the two, or delete the listener if nobody needs it",
 			KeyText(want.Key), ownerText(owner))
 	}
@@ -274,7 +267,7 @@ func (l present) taken(want model.Listener) string {
 			KeyText(want.Key), ownerText(l.server))
 	}
 	return fmt.Sprintf("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q",
-		KeyText(want.Key), want.Config.GetDescription())
+		KeyText(want.Key), want.Description())
 }
 
 func ownerText(o ownership.Owner) string {
@@ -283,25 +276,25 @@ func ownerText(o ownership.Owner) string {
 
 // madeForAnother reports whether a listener is another Service's by its description; of ours, owns decides before.
 func madeForAnother(l model.Listener) bool {
-	_, made := ownership.MadeFor(l.Config.GetDescription())
+	_, made := ownership.MadeFor(l.Description())
 	return made
 }
 
 // owns reports whether a listener is ours, by its description. One of a protocol that this version doesn't know never is.
 func owns(owner ownership.Owner, l model.Listener) bool {
-	return l.Key.Protocol != slbv1.Protocol_PROTOCOL_UNSPECIFIED && owner.Owns(l.Config.GetDescription())
+	return l.Key.Protocol != 0 && owner.Owns(l.Description())
 }
 
 // servesOurs reports whether a listener serves one of our groups. That makes it ours where we want one: its description was edited. It
 // is no reason to delete one: people bind listeners of their own to our groups.
 func servesOurs(owner ownership.Owner, l model.Listener, o model.Observed) bool {
-	return slices.ContainsFunc(o.Groups, func(g model.Group) bool { return g.ID == l.Config.GetServerGroupId() && owner.Owns(g.Name) })
+	return slices.ContainsFunc(o.Groups, func(g model.Group) bool { return g.ID == l.GroupID() && owner.Owns(g.Name) })
 }
 
 // servesAnother returns the Service for whose vServer group a listener works, if it isn't the owner. One that people bound to it by hand is
 // none to take.
 func servesAnother(owner ownership.Owner, l model.Listener, o model.Observed) (ownership.Owner, bool) {
-	id := l.Config.GetServerGroupId()
+	id := l.GroupID()
 	name := o.OtherGroups[id]
 	for _, g := range o.Groups {
 		if g.ID == id {
@@ -312,94 +305,38 @@ func servesAnother(owner ownership.Owner, l model.Listener, o model.Observed) (o
 	return other, made && !owner.Owns(name)
 }
 
-func overTCP(k model.ListenerKey) bool { return k.Protocol != slbv1.Protocol_PROTOCOL_UDP }
+func overTCP(k model.ListenerKey) bool { return k.Protocol.OverTCP() }
 
-// changed returns the attributes that are wanted and differ, or nil. What is not wanted keeps its value.
-func changed(want, have *slbv1.ListenerConfig) *slbv1.ListenerConfig {
-	effective := proto.CloneOf(want)
-	dropInert(effective, have)
-	result := &slbv1.ListenerConfig{}
-	if !copyDiff(result.ProtoReflect(), effective.ProtoReflect(), have.ProtoReflect()) {
-		return nil
+// openNothing refuses new listeners that would let in whom the Service means to keep out, and with a new one the end of the one on its port.
+func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed) {
+	isPublic := kind.IsOpener(d, o)
+	if !isPublic && !d.Guarded {
+		return
 	}
-	// Access control is one setting in three parts: the cloud wants them together.
-	if result.AclEnabled != nil || result.AclType != nil || len(result.GetAclIds()) > 0 {
-		result.AclEnabled, result.AclType, result.AclIds = effective.AclEnabled, effective.AclType, effective.GetAclIds()
-	}
-	return result
-}
-
-// dropInert leaves out what has no effect because it is switched off and stays so: the cloud doesn't report it reliably, and a
-// comparison would find a difference for ever.
-func dropInert(want, have *slbv1.ListenerConfig) {
-	if h := have.GetHealthCheck(); h != nil && h.Enabled != nil && !h.GetEnabled() && !want.GetHealthCheck().GetEnabled() {
-		want.HealthCheck = nil
-	}
-	if !want.GetStickySession() && !have.GetStickySession() {
-		want.StickySession, want.StickySessionType, want.Cookie, want.CookieTimeout = nil, nil, nil, nil
-	}
-	if want.AclEnabled != nil && !want.GetAclEnabled() && !have.GetAclEnabled() {
-		want.AclEnabled = nil
-	}
-}
-
-// copyDiff copies the fields of want that differ from have to result, and reports whether there are any.
-func copyDiff(result, want, have protoreflect.Message) (differ bool) {
-	want.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch {
-		case field.Message() != nil:
-			if copyDiff(result.Mutable(field).Message(), value.Message(), have.Get(field).Message()) {
-				differ = true
-			} else {
-				result.Clear(field)
-			}
-		case !sameField(field, value, have):
-			result.Set(field, value)
-			differ = true
+	ports := map[int32]bool{}
+	var texts []string
+	for action := range p.Actions() {
+		if create, ok := action.(CreateListener); ok {
+			ports[create.Listener.Key.Port] = true
+			texts = append(texts, KeyText(create.Listener.Key))
 		}
-		return true
-	})
-	return differ
-}
-
-func sameField(field protoreflect.FieldDescriptor, value protoreflect.Value, have protoreflect.Message) bool {
-	switch {
-	case field.IsList():
-		return sameSet(texts(value.List()), texts(have.Get(field).List()))
-	case !have.Has(field):
+	}
+	if len(texts) == 0 {
+		return
+	}
+	*p, _ = p.Without(func(action Action) bool {
+		switch a := action.(type) {
+		case CreateListener:
+			return true
+		case DeleteListener:
+			return ports[a.Key.Port]
+		}
 		return false
-	case field.Name() == "http_code":
-		return sameList(value.String(), have.Get(field).String())
-	default:
-		return value.Equal(have.Get(field))
+	})
+	if isPublic {
+		p.refuse("no listener is made on the public CLB for %s, as annotation address-type asks for an intranet one", strings.Join(texts, ", "))
+	} else {
+		p.refuse("no listener is made for %s, as annotation acl-status is gone, by which the access was restricted; set it to on, with acl-id and acl-type, or to off",
+			strings.Join(texts, ", "))
 	}
-}
-
-func texts(list protoreflect.List) []string {
-	items := make([]string, list.Len())
-	for i := range items {
-		items[i] = list.Get(i).String()
-	}
-	return items
-}
-
-// fieldNames lists the fields that are set, for people.
-func fieldNames(c *slbv1.ListenerConfig) []string {
-	var names []string
-	var walk func(prefix string, m protoreflect.Message)
-	walk = func(prefix string, m protoreflect.Message) {
-		fields := m.Descriptor().Fields()
-		for i := range fields.Len() {
-			f := fields.Get(i)
-			switch {
-			case !m.Has(f):
-			case f.Message() != nil:
-				walk(string(f.Name())+".", m.Get(f).Message())
-			default:
-				names = append(names, prefix+string(f.Name()))
-			}
-		}
-	}
-	walk("", c.ProtoReflect())
-	return names
 }

@@ -22,12 +22,12 @@ func (p Plan) Actions() iter.Seq[Action] {
 // Needs reports whether an action can't be tried, or would do harm, after an earlier one of the plan wasn't carried out. Everything else goes
 // on: trouble with one server or listener is none of the others.
 func Needs(action, earlier Action) bool {
-	if _, ok := earlier.(CreateInstance); ok {
+	if Is(earlier, PartInstance, VerbCreate) {
 		return true
 	}
 	switch a := action.(type) {
 	case CreateListener:
-		return needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) || needsListener(a.Listener.Config.GetForwardPort(), earlier)
+		return needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) || needsListener(a.Listener.ForwardPort(), earlier)
 	case CreateExtension:
 		create, ok := earlier.(CreateListener)
 		return ok && create.Listener.Key == a.Key
@@ -41,8 +41,7 @@ func Needs(action, earlier Action) bool {
 		// The servers that a group loses after the listeners were changed may still serve a listener that was not.
 		return isListenerWork(earlier)
 	case DeleteInstance:
-		_, ok := earlier.(UpdateInstance) // It lifts the protection.
-		return ok
+		return Is(earlier, PartInstance, VerbChange) // It lifts the protection.
 	}
 	return false
 }
@@ -61,13 +60,13 @@ func needsServers(group GroupRef, earlier Action) bool {
 // needsPort reports whether the listener that is to go from a port is still there.
 func needsPort(key model.ListenerKey, earlier Action) bool {
 	gone, ok := earlier.(DeleteListener)
-	return ok && gone.Key.Port == key.Port && (gone.Key == key || overTCP(gone.Key) && overTCP(key))
+	return ok && gone.Key.Port == key.Port && (gone.Key == key || gone.Key.Protocol.OverTCP() && key.Protocol.OverTCP())
 }
 
 // needsListener reports whether the target of a redirect is missing.
 func needsListener(port int32, earlier Action) bool {
 	create, ok := earlier.(CreateListener)
-	return ok && create.Listener.Key.Port == port && overTCP(create.Listener.Key)
+	return ok && create.Listener.Key.Port == port && create.Listener.Key.Protocol.OverTCP()
 }
 
 func isListenerWork(a Action) bool {

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"testing"
@@ -12,9 +12,9 @@ import (
 func TestNeeds(t *testing.T) {
 	t.Parallel()
 	tcp := func(port int32) model.ListenerKey {
-		return model.ListenerKey{Port: port, Protocol: slbv1.Protocol_PROTOCOL_TCP}
+		return model.ListenerKey{Port: port, Protocol: model.TCP}
 	}
-	udp := model.ListenerKey{Port: 80, Protocol: slbv1.Protocol_PROTOCOL_UDP}
+	udp := model.ListenerKey{Port: 80, Protocol: model.UDP}
 	create := func(key model.ListenerKey, group GroupRef, forward int32) CreateListener {
 		config := &slbv1.ListenerConfig{}
 		if forward != 0 {

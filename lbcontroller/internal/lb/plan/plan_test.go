@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"strings"
@@ -123,13 +123,13 @@ func TestPlans(t *testing.T) {
 			"1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change listener 80/http: vServer group\n3. delete vServer group k8s/30080/web/default/c"},
 		"protocol": {func(d *model.Desired, _ *model.Observed) { d.Listeners[0].Key.Protocol = tcp }, "1. delete listener 80/http\n2. create listener 80/tcp"},
 		"redirect": {func(d *model.Desired, _ *model.Observed) {
-			d.Listeners[0].Group, d.Listeners[0].Config.ForwardPort = "", proto.Int32(443)
+			d.Listeners[0].Group, config(d.Listeners[0].Config).ForwardPort = "", proto.Int32(443)
 		}, "1. delete listener 80/http\n2. create listener 80/http"},
 		"stopped": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Stopped = true }, "1. start listener 80/http"},
 		"foreign listener on the port": {func(_ *model.Desired, o *model.Observed) {
 			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new("by hand")}
 		}, `refused: listener 80/http exists on the CLB and isn't ours; delete it, or set its description to "k8s/80/web/default/c"`},
-		"description lost, but our group": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config.Description = nil }, "1. change listener 80/http: description"},
+		"description lost, but our group": {func(_ *model.Desired, o *model.Observed) { config(o.Listeners[0].Config).Description = nil }, "1. change listener 80/http: description"},
 		"foreign listener on our group": {func(_ *model.Desired, o *model.Observed) {
 			for i, description := range []*string{new("by hand"), nil} {
 				o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: int32(81 + i), Protocol: tcp},
@@ -145,16 +145,16 @@ func TestPlans(t *testing.T) {
 		"redirect to a port of others": {func(d *model.Desired, o *model.Observed) {
 			// It goes on leading to the old target, which stays for that reason.
 			redirect := model.Listener{Key: model.ListenerKey{Port: 80, Protocol: http}, Config: &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(443)}}
-			o.Listeners[0].Key, o.Listeners[0].Config.Description = model.ListenerKey{Port: 443, Protocol: https}, new(us().Listener(443))
+			o.Listeners[0].Key, config(o.Listeners[0].Config).Description = model.ListenerKey{Port: 443, Protocol: https}, new(us().Listener(443))
 			o.Listeners = append(o.Listeners, redirect,
 				model.Listener{Key: model.ListenerKey{Port: 444, Protocol: tcp}, Config: &slbv1.ListenerConfig{Description: new("by hand")}})
 			redirect.Config = &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(444)}
-			d.Listeners[0].Key, d.Listeners[0].Config.Description = model.ListenerKey{Port: 444, Protocol: https}, new(us().Listener(444))
+			d.Listeners[0].Key, config(d.Listeners[0].Config).Description = model.ListenerKey{Port: 444, Protocol: https}, new(us().Listener(444))
 			d.Listeners = append([]model.Listener{redirect}, d.Listeners...)
 		}, "refused: listener 443/https isn't deleted: a listener redirects to it that isn't ours or can't be changed\n" +
 			"refused: port 444 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
 		"redirect to a port of others instead of a plain listener": {func(d *model.Desired, o *model.Observed) {
-			d.Listeners[0].Group, d.Listeners[0].Config.ForwardPort = "", proto.Int32(444)
+			d.Listeners[0].Group, config(d.Listeners[0].Config).ForwardPort = "", proto.Int32(444)
 			d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: 444, Protocol: https}, Config: &slbv1.ListenerConfig{}})
 			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 444, Protocol: tcp}, Config: &slbv1.ListenerConfig{Description: new("by hand")}})
 		}, "refused: port 444 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
@@ -164,7 +164,7 @@ func TestPlans(t *testing.T) {
 			d.Listeners[0].Key.Protocol = tcp
 		}, "refused: listener 80/https isn't deleted: a listener redirects to it that isn't ours or can't be changed\n" +
 			"refused: port 80 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
-		"description edited, but our group": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config.Description = new("front") }, "1. change listener 80/http: description"},
+		"description edited, but our group": {func(_ *model.Desired, o *model.Observed) { config(o.Listeners[0].Config).Description = new("front") }, "1. change listener 80/http: description"},
 		"foreign server in a surplus group": {func(d *model.Desired, o *model.Observed) {
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Servers: []model.Server{ecs(1, 1, 1, us().Group("1")), ecs(9, 1, 1, "by hand")}})
 		}, "1. change servers of k8s/1/web/default/c: add 0, remove 1, update 0"},
@@ -178,8 +178,8 @@ func TestPlans(t *testing.T) {
 			d.Groups[0].Servers[0].Weight, d.Groups[0].KeepWeights = 5, true
 		}, ""},
 		"fixed and changeable attributes": {func(d *model.Desired, _ *model.Observed) {
-			d.Instance.Spec.AddressType, d.Instance.Spec.Name = slbv1.AddressType_ADDRESS_TYPE_INTRANET, "n"
-			d.Instance.Asked = model.Asked{AddressType: true, Name: true}
+			spec(d).AddressType, spec(d).Name = slbv1.AddressType_ADDRESS_TYPE_INTRANET, "n"
+			d.Instance.Asked = Asked{AddressType: true, Name: true}
 		}, "1. change CLB: name\nrefused: annotation address-type asks for \"intranet\" but the CLB has \"internet\", which can't be changed; restore the annotation or recreate the Service"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,8 +211,8 @@ func TestB23UnknownProtocolIsLeftAlone(t *testing.T) {
 func TestB29UnreportedRedirectIsNone(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
-	d.Listeners[0].Config.ForwardPort = nil
-	o.Listeners[0].Config.ForwardPort = proto.Int32(0)
+	config(d.Listeners[0].Config).ForwardPort = nil
+	config(o.Listeners[0].Config).ForwardPort = proto.Int32(0)
 	wantPlan(t, Diff(d, o), "")
 }
 
@@ -221,7 +221,7 @@ func TestUnresolvedAddressKeepsItsServer(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
 	eni := func(id, ip string) model.Server {
-		return model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ENI, ID: id, IP: ip, Port: 80}, Weight: 100, Description: us().Group("30080")}
+		return model.Server{ServerKey: model.ServerKey{Type: model.ENI, ID: id, IP: ip, Port: 80}, Weight: 100, Description: us().Group("30080")}
 	}
 	d.Groups[0].Servers, d.Groups[0].Unresolved = []model.Server{eni("", "10.0.0.1"), eni("eni-2", "10.0.0.2")}, []string{"10.0.0.1"}
 	o.Groups[0].Servers = []model.Server{eni("eni-1", "10.0.0.1"), eni("eni-3", "10.0.0.3")}
@@ -232,26 +232,26 @@ func TestBilling(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		spec    *slbv1.CreateLoadBalancerRequest
-		asked   model.Asked
+		asked   Asked
 		have    *slbv1.LoadBalancer
 		want    *slbv1.UpdateLoadBalancerRequest
 		refused int
 	}{
-		"spec of CLCU is not bought": {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, model.Asked{Spec: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 0},
-		"spec":                       {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, model.Asked{Spec: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec, Spec: "s1"}, &slbv1.UpdateLoadBalancerRequest{Spec: new("s2")}, 0},
-		"to CLCU":                    {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU}, model.Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec}, &slbv1.UpdateLoadBalancerRequest{InstanceChargeType: byCLCU.Enum()}, 0},
-		"no way back":                {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: bySpec}, model.Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 1},
+		"spec of CLCU is not bought": {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, Asked{Spec: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 0},
+		"spec":                       {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, Asked{Spec: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec, Spec: "s1"}, &slbv1.UpdateLoadBalancerRequest{Spec: new("s2")}, 0},
+		"to CLCU":                    {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU}, Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec}, &slbv1.UpdateLoadBalancerRequest{InstanceChargeType: byCLCU.Enum()}, 0},
+		"no way back":                {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: bySpec}, Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 1},
 		"bandwidth": {
-			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth, BandwidthMbps: 9}, model.Asked{InternetChargeType: true, Bandwidth: true},
+			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth, BandwidthMbps: 9}, Asked{InternetChargeType: true, Bandwidth: true},
 			&slbv1.LoadBalancer{AddressType: internet, InternetChargeType: byBandwidth, BandwidthMbps: 5},
 			&slbv1.UpdateLoadBalancerRequest{InternetSpec: &slbv1.InternetSpec{ChargeType: byBandwidth, BandwidthMbps: 9}}, 0,
 		},
 		"bandwidth by traffic is not billed": {
-			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byTraffic, BandwidthMbps: 9}, model.Asked{InternetChargeType: true, Bandwidth: true},
+			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byTraffic, BandwidthMbps: 9}, Asked{InternetChargeType: true, Bandwidth: true},
 			&slbv1.LoadBalancer{AddressType: internet, InternetChargeType: byTraffic, BandwidthMbps: 5}, nil, 0,
 		},
 		"intranet": {
-			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth}, model.Asked{InternetChargeType: true}, &slbv1.LoadBalancer{AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET}, nil, 0,
+			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth}, Asked{InternetChargeType: true}, &slbv1.LoadBalancer{AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET}, nil, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -276,9 +276,9 @@ func TestBilling(t *testing.T) {
 func TestTags(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
-	d.Instance.Spec.Tags = []*commonv1.Tag{{Key: ownership.TagService, Value: "a"}, {Key: ownership.TagCluster, Value: "c"}, {Key: "x", Value: "1"}, {Key: "y", Value: "2"}}
+	spec(d).Tags = []*commonv1.Tag{{Key: ownership.TagService, Value: "a"}, {Key: ownership.TagCluster, Value: "c"}, {Key: "x", Value: "1"}, {Key: "y", Value: "2"}}
 	d.Instance.DroppedTags = []string{"gone already", "ours"}
-	o.Instance.Tags = []*commonv1.Tag{{Key: "x", Value: "1"}, {Key: "y", Value: "old"}, {Key: "theirs", Value: "z"}, {Key: "ours", Value: "w"}}
+	present(o).Tags = []*commonv1.Tag{{Key: "x", Value: "1"}, {Key: "y", Value: "old"}, {Key: "theirs", Value: "z"}, {Key: "ours", Value: "w"}}
 	update, ok := Diff(d, o).Phases[0][0].(UpdateInstance)
 	if !ok {
 		t.Fatal("no update of the instance")
@@ -296,11 +296,11 @@ func TestTags(t *testing.T) {
 func TestDefaultsAreForNewListeners(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
-	d.Listeners[0].Config.IdleTimeout = proto.Int32(30)
+	config(d.Listeners[0].Config).IdleTimeout = proto.Int32(30)
 	d.Listeners[0].Defaults = &slbv1.ListenerConfig{
 		Scheduler: new("rr"), StickySession: new(false), IdleTimeout: proto.Int32(15), HealthCheck: &slbv1.HealthCheck{Enabled: new(false)},
 	}
-	have := o.Listeners[0].Config
+	have := config(o.Listeners[0].Config)
 	have.Scheduler, have.StickySession, have.IdleTimeout, have.HealthCheck = new("wlc"), new(true), proto.Int32(30), &slbv1.HealthCheck{Enabled: new(true)}
 	wantPlan(t, Diff(d, o), "")
 	o.Listeners = nil
@@ -308,12 +308,12 @@ func TestDefaultsAreForNewListeners(t *testing.T) {
 	if !ok {
 		t.Fatal("the listener isn't created")
 	}
-	want := proto.CloneOf(d.Listeners[0].Defaults)
+	want := proto.CloneOf(config(d.Listeners[0].Defaults))
 	want.Description, want.IdleTimeout = new(us().Listener(80)), proto.Int32(30)
 	if diff := gocmp.Diff(want, create.Listener.Config, protocmp.Transform()); diff != "" {
 		t.Errorf("new listener (-want +got):\n%s", diff)
 	}
-	if d.Listeners[0].Config.Scheduler != nil {
+	if config(d.Listeners[0].Config).Scheduler != nil {
 		t.Error("the input was changed")
 	}
 }
@@ -435,7 +435,7 @@ func TestUsersInstance(t *testing.T) {
 		}, "1. change listener 80/http: description, vServer group\n1. start listener 80/http"},
 		"listeners are the user's": {func(d *model.Desired, o *model.Observed) {
 			d.Reuse.Listeners, d.Listeners = false, nil
-			o.Listeners[0].Config.Description = new("by hand")
+			config(o.Listeners[0].Config).Description = new("by hand")
 		}, ""},
 		"listeners are the user's, ours from before stays, with its group": {func(d *model.Desired, o *model.Observed) {
 			d.Reuse.Listeners, d.Listeners = false, nil
@@ -447,7 +447,7 @@ func TestUsersInstance(t *testing.T) {
 		}, "1. change servers of users: add 1, remove 0, update 0\n2. change listener 80/http: vServer group\n3. delete vServer group k8s/30080/web/default/c"},
 		"group of the user, filled": {func(d *model.Desired, o *model.Observed) {
 			mapped(d)
-			o.Groups, o.Listeners[0].Config.ServerGroupId = []model.Group{filled}, new("rsp-u")
+			o.Groups, config(o.Listeners[0].Config).ServerGroupId = []model.Group{filled}, new("rsp-u")
 		}, ""},
 		"group of the user no more": {func(d *model.Desired, o *model.Observed) {
 			d.Reuse.Filled = []string{"rsp-u"}
@@ -471,18 +471,18 @@ func TestUsersInstance(t *testing.T) {
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Held: true})
 		}, ""},
 		"marked": {func(d *model.Desired, o *model.Observed) {
-			d.Instance.Spec.Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
-			o.Instance.Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "yes"}}
+			spec(d).Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
+			present(*o).Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "yes"}}
 		}, ""},
 		"not marked": {func(d *model.Desired, _ *model.Observed) {
-			d.Instance.Spec.Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
+			spec(d).Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
 		}, ""},
 		"not marked, with another change": {func(d *model.Desired, _ *model.Observed) {
-			d.Instance.Spec.Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
-			d.Instance.Spec.Name, d.Instance.Asked.Name = "new", true
+			spec(d).Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
+			spec(d).Name, d.Instance.Asked = "new", Asked{Name: true}
 		}, "1. change CLB: name, tags"},
 		"fixed attribute": {func(d *model.Desired, _ *model.Observed) {
-			d.Instance.Spec.Address, d.Instance.Asked.Address = "10.0.0.1", true
+			spec(d).Address, d.Instance.Asked = "10.0.0.1", Asked{Address: true}
 		}, `refused: annotation ip asks for "10.0.0.1" but the CLB has "", which can't be changed; correct or remove the annotation`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -512,7 +512,7 @@ func TestFollowServers(t *testing.T) {
 	t.Parallel()
 	owner := ownership.Owner{Service: "web", Namespace: "default", ClusterID: "c-1"}
 	server := func(id, group string) model.Server {
-		return model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: id, Port: 30080}, Weight: 100, Description: group}
+		return model.Server{ServerKey: model.ServerKey{Type: model.ECS, ID: id, Port: 30080}, Weight: 100, Description: group}
 	}
 	present, missing, surplus := owner.Group("30080"), owner.Group("30081"), owner.Group("30082")
 	desired := &model.Desired{Owner: owner, Groups: []model.Group{

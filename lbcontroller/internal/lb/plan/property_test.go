@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"cmp"
@@ -15,13 +15,14 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
 const (
-	tcp   = slbv1.Protocol_PROTOCOL_TCP
-	udp   = slbv1.Protocol_PROTOCOL_UDP
-	http  = slbv1.Protocol_PROTOCOL_HTTP
-	https = slbv1.Protocol_PROTOCOL_HTTPS
+	tcp   = model.TCP
+	udp   = model.UDP
+	http  = model.HTTP
+	https = model.HTTPS
 )
 
 func us() ownership.Owner {
@@ -30,7 +31,7 @@ func us() ownership.Owner {
 
 func ecs(n int, port int32, weight int32, description string) model.Server {
 	return model.Server{
-		ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: fmt.Sprintf("i-%d", n), Port: port},
+		ServerKey: model.ServerKey{Type: model.ECS, ID: fmt.Sprintf("i-%d", n), Port: port},
 		Weight:    weight, Description: description,
 	}
 }
@@ -39,11 +40,11 @@ func ecs(n int, port int32, weight int32, description string) model.Server {
 func genDesired(t *rapid.T) *model.Desired {
 	d := &model.Desired{Owner: us(), UID: "u", Instance: model.Instance{
 		Spec:  &slbv1.CreateLoadBalancerRequest{Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), DeleteProtection: rapid.Bool().Draw(t, "protect")},
-		Asked: model.Asked{Name: rapid.Bool().Draw(t, "asked name"), DeleteProtection: rapid.Bool().Draw(t, "asked protection")},
+		Asked: Asked{Name: rapid.Bool().Draw(t, "asked name"), DeleteProtection: rapid.Bool().Draw(t, "asked protection")},
 	}}
 	groups := map[string]bool{}
 	for _, port := range rapid.SliceOfNDistinct(rapid.Int32Range(1, 5), 0, 4, rapid.ID).Draw(t, "ports") {
-		protocol := rapid.SampledFrom([]slbv1.Protocol{tcp, udp, http, https}).Draw(t, "protocol")
+		protocol := rapid.SampledFrom([]model.Protocol{tcp, udp, http, https}).Draw(t, "protocol")
 		name := us().Group(fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "nodePort")))
 		d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: port, Protocol: protocol}, Group: name, Config: &slbv1.ListenerConfig{
 			Description: new(us().Listener(port)), Scheduler: new(rapid.SampledFrom([]string{"rr", "wrr"}).Draw(t, "scheduler")),
@@ -111,7 +112,7 @@ func forward(t *rapid.T, listeners []model.Listener) {
 	}
 	for j := range listeners {
 		if l := &listeners[j]; l.Key.Protocol == http && rapid.Bool().Draw(t, "forward") {
-			l.Group, l.Config.ForwardPort, l.Config.ServerGroupId = "", new(listeners[i].Key.Port), nil
+			l.Group, config(l.Config).ForwardPort, config(l.Config).ServerGroupId = "", new(listeners[i].Key.Port), nil
 		}
 	}
 }
@@ -139,13 +140,13 @@ func genObserved(t *rapid.T) model.Observed {
 		o.Groups = append(o.Groups, g)
 	}
 	for _, port := range rapid.SliceOfNDistinct(rapid.Int32Range(1, 6), 0, 4, rapid.ID).Draw(t, "ports") {
-		l := model.Listener{Key: model.ListenerKey{Port: port, Protocol: rapid.SampledFrom([]slbv1.Protocol{tcp, udp, http, https}).Draw(t, "protocol")},
+		l := model.Listener{Key: model.ListenerKey{Port: port, Protocol: rapid.SampledFrom([]model.Protocol{tcp, udp, http, https}).Draw(t, "protocol")},
 			Config: &slbv1.ListenerConfig{Description: new(us().Listener(port)), Scheduler: new("rr")}, Stopped: rapid.Bool().Draw(t, "stopped")}
 		if owner := rapid.IntRange(0, 5).Draw(t, "owner"); owner < 2 {
-			l.Config.Description = new([]string{"by hand", "k8s/1/api/default/c"}[owner])
+			config(l.Config).Description = new([]string{"by hand", "k8s/1/api/default/c"}[owner])
 		}
 		if len(o.Groups) > 0 {
-			l.Config.ServerGroupId = new(rapid.SampledFrom(o.Groups).Draw(t, "group").ID)
+			config(l.Config).ServerGroupId = new(rapid.SampledFrom(o.Groups).Draw(t, "group").ID)
 		}
 		o.Listeners = append(o.Listeners, l)
 	}
@@ -173,14 +174,14 @@ func (c *cloud) refuses(a Action) error {
 	switch a := a.(type) {
 	case CreateListener:
 		for _, l := range c.now.Listeners {
-			if l.Key.Port == a.Listener.Key.Port && overTCP(l.Key) == overTCP(a.Listener.Key) {
+			if l.Key.Port == a.Listener.Key.Port && plan.OverTCP(l.Key) == plan.OverTCP(a.Listener.Key) {
 				return fmt.Errorf("port %d is taken", l.Key.Port)
 			}
 		}
 		if a.Listener.Group != "" && a.Group.Resolve(c.now) == "" {
 			return fmt.Errorf("group %s doesn't exist", a.Listener.Group)
 		}
-		if target := a.Listener.Config.GetForwardPort(); target != 0 && !c.has(model.ListenerKey{Port: target, Protocol: https}) {
+		if target := config(a.Listener.Config).GetForwardPort(); target != 0 && !c.has(model.ListenerKey{Port: target, Protocol: https}) {
 			return fmt.Errorf("target %d doesn't exist", target)
 		}
 	case UpdateListener:
@@ -189,7 +190,7 @@ func (c *cloud) refuses(a Action) error {
 		}
 	case DeleteListener:
 		for _, l := range c.now.Listeners {
-			if a.Key.Protocol == https && l.Config.GetForwardPort() == a.Key.Port {
+			if a.Key.Protocol == https && config(l.Config).GetForwardPort() == a.Key.Port {
 				return fmt.Errorf("port %d redirects to it", l.Key.Port)
 			}
 		}
@@ -330,7 +331,7 @@ func TestLeaveProperties(t *testing.T) {
 					t.Fatalf("server %v is left over after\n%s", s, p)
 				}
 			}
-			if us().Owns(g.Name) && len(g.Servers) == 0 && !usedBy(c.now.Listeners)[g.ID] {
+			if us().Owns(g.Name) && len(g.Servers) == 0 && !plan.UsedBy(c.now.Listeners)[g.ID] {
 				t.Fatalf("group %s is left over after\n%s", g.ID, p)
 			}
 		}

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"slices"
@@ -7,9 +7,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
 // TestServersAtTheEnds: what two lists of servers begin and end with alike doesn't hide what differs, wherever that is.
@@ -48,7 +47,7 @@ func TestServersAtTheEnds(t *testing.T) {
 		if test.change != nil {
 			test.change.GroupID, test.change.Name = "rsp-1", mine
 		}
-		got := diffServers(us(), model.Group{Name: mine, Servers: test.want}, model.Group{ID: "rsp-1", Name: mine, Servers: test.have})
+		got := plan.DiffGroup(us(), model.Group{Name: mine, Servers: test.want}, model.Group{ID: "rsp-1", Name: mine, Servers: test.have})
 		if diff := gocmp.Diff(test.change, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -87,7 +86,7 @@ func TestExactServers(t *testing.T) {
 			for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(1, 9), 0, 6, rapid.ID).Draw(t, name) {
 				s := ecs(n, 80, rapid.Int32Range(0, 2).Draw(t, "weight"), rapid.SampledFrom(descriptions).Draw(t, "description"))
 				if !plain && rapid.IntRange(0, 3).Draw(t, "pod") == 0 {
-					s.Type, s.IP = slbv1.ServerType_SERVER_TYPE_ENI, s.ID
+					s.Type, s.IP = model.ENI, s.ID
 					if rapid.IntRange(0, 2).Draw(t, "unresolved") == 0 {
 						s.ID = ""
 					}
@@ -115,7 +114,7 @@ func TestExactServers(t *testing.T) {
 			}
 		}
 		wanted, there := slices.Clone(want.Servers), slices.Clone(have.Servers)
-		change := diffServers(us(), want, have)
+		change := plan.DiffGroup(us(), want, have)
 		if change == nil {
 			return
 		}
@@ -124,17 +123,17 @@ func TestExactServers(t *testing.T) {
 		if !slices.Equal(wanted, want.Servers) || !slices.Equal(there, have.Servers) {
 			t.Errorf("the lists that were compared have changed: %v and %v, were %v and %v", want.Servers, have.Servers, wanted, there)
 		}
-		exact, ok := change.Exact.of(have.Servers)
+		exact, ok := change.Exact.Of(have.Servers)
 		if plain && !ok && len(want.Servers) > 0 {
 			t.Errorf("nothing is said of %v, wanted are %v", have.Servers, want.Servers)
 		}
 		if !ok {
 			return
 		}
-		if diff := gocmp.Diff(change.after(have.Servers), exact); diff != "" {
+		if diff := gocmp.Diff(change.After(have.Servers), exact); diff != "" {
 			t.Errorf("%v of %v (-worked out +said):\n%s", *change, have.Servers, diff)
 		}
-		if _, ok := change.Exact.of(slices.Clone(have.Servers)); ok && len(have.Servers) > 0 {
+		if _, ok := change.Exact.Of(slices.Clone(have.Servers)); ok && len(have.Servers) > 0 {
 			t.Error("something is said of another list")
 		}
 	})

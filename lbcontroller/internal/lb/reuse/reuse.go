@@ -57,8 +57,11 @@ func Made(named model.Observed) *Refusal {
 
 // Elsewhere refuses a CLB of another resource group than the Service asks for, unless the Service has it already.
 func Elsewhere(svc Service, want *model.Desired, named model.Observed) *Refusal {
-	asked, group := want.Instance.Spec.GetResourceGroupId(), named.Instance.GetResourceGroupId()
-	if !want.Instance.Asked.ResourceGroup || asked == group || svc.RecordedID == named.InstanceID {
+	asked, group := want.Instance.ResourceGroup, ""
+	if named.Instance != nil {
+		group = named.Instance.GetResourceGroupId()
+	}
+	if asked == "" || asked == group || svc.RecordedID == named.InstanceID {
 		return nil
 	}
 	return &Refusal{Text: fmt.Sprintf("CLB %s is in resource group %q, but annotation %s%s asks for %q, so it can't be reused; correct or remove the annotation",
@@ -82,7 +85,7 @@ func Taken(svc Service, named, own model.Observed) *Refusal {
 		return &Refusal{Text: fmt.Sprintf("the Service has CLB %s of its own; to move to CLB %s, clear status.loadBalancer, "+
 			"and CLB %s is released: %s", own.InstanceID, named.InstanceID, own.InstanceID, svc.clearStatus())}
 	}
-	if svc.EIP || len(svc.Published) == 0 || slices.Contains(svc.Published, "") || slices.Contains(svc.Published, named.Instance.GetAddress()) {
+	if svc.EIP || len(svc.Published) == 0 || slices.Contains(svc.Published, "") || slices.Contains(svc.Published, named.Address()) {
 		return nil
 	}
 	return &Refusal{Text: fmt.Sprintf("the Service publishes %s, which is not the address of CLB %s; to move there, "+
@@ -143,8 +146,8 @@ func Remains(owner ownership.Owner, observed model.Observed) string {
 		}
 	}
 	for _, l := range observed.Listeners {
-		if owner.Owns(l.Config.GetDescription()) {
-			names = append(names, "listener "+l.Config.GetDescription())
+		if owner.Owns(l.Description()) {
+			names = append(names, "listener "+l.Description())
 		}
 	}
 	return strings.Join(names, ", ")

@@ -80,11 +80,12 @@ func TestElsewhere(t *testing.T) {
 		"another, but already there": {asks: true, asked: "rg-1", group: "rg-2", has: "lb-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := &model.Desired{Instance: model.Instance{
-				Spec: &slbv1.CreateLoadBalancerRequest{ResourceGroupId: tt.asked}, Asked: model.Asked{ResourceGroup: tt.asks},
-			}}
+			want := &model.Desired{}
+			if tt.asks {
+				want.Instance.ResourceGroup = tt.asked
+			}
 			named := observed("lb-1", "")
-			named.Instance.ResourceGroupId = tt.group
+			named.Instance = &slbv1.LoadBalancer{ResourceGroupId: tt.group}
 			wantRefusal(t, Elsewhere(Service{RecordedID: tt.has}, want, named), 0, tt.want...)
 		})
 	}

@@ -1,0 +1,218 @@
+package clb
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+)
+
+// Create implements plan.Differ.
+func (Product) Create(d *model.Desired) plan.Action {
+	return CreateInstance{Spec: specOf(d), AnyVSwitch: d.Instance.Identity != nil}
+}
+
+// refusals are what is asked for and can't be done.
+type refusals []string
+
+func (r *refusals) add(format string, args ...any) { *r = append(*r, fmt.Sprintf(format, args...)) }
+
+// Update implements plan.Differ.
+func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string) {
+	want, have := specOf(d), present(o)
+	asked, _ := d.Instance.Asked.(Asked)
+	var r refusals
+	remedy := "restore the annotation or recreate the Service"
+	if d.Reuse.ID != "" {
+		remedy = "correct or remove the annotation"
+	}
+	r.fixed(want, asked, have, remedy)
+	if asked, present := asked.NetworkType, have.GetNetworkType(); asked != "" && present != "" && asked != present {
+		r.add("annotation network-type asks for %q but the CLB has %q, which can't be changed; %s", asked, present, remedy)
+	}
+	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
+	set := func(what string) { up.What = append(up.What, what) }
+	if asked.Name && want.GetName() != have.GetName() {
+		up.Request.Name = new(want.GetName())
+		set("name")
+	}
+	r.billing(want, asked, have, up.Request, set)
+	if asked.DeleteProtection && want.GetDeleteProtection() != have.GetDeleteProtection() {
+		up.Request.DeleteProtection = new(want.GetDeleteProtection())
+		set("delete protection")
+	}
+	if asked.ModificationProtection && want.GetModificationProtection().GetEnabled() != have.GetModificationProtection().GetEnabled() {
+		up.Request.ModificationProtection = &slbv1.ModificationProtection{
+			Enabled: want.GetModificationProtection().GetEnabled(), Reason: want.GetModificationProtection().GetReason(),
+		}
+		set("modification protection")
+	}
+	up.Request.SetTags = plan.MissingTags(want.GetTags(), o.Tags())
+	up.Request.RemoveTagKeys = plan.PresentTags(d.Instance.DroppedTags, o.Tags())
+	if len(up.Request.GetSetTags())+len(up.Request.GetRemoveTagKeys()) > 0 {
+		set("tags")
+	}
+	if len(up.What) == 0 {
+		return nil, r
+	}
+	return up, r
+}
+
+// fixed refuses what the cloud decides at creation for good.
+func (r *refusals) fixed(want *slbv1.CreateLoadBalancerRequest, asked Asked, have *slbv1.LoadBalancer, remedy string) {
+	check := func(asked bool, annotation, want, have string) {
+		if asked && want != have {
+			r.add("annotation %s asks for %q but the CLB has %q, which can't be changed; %s", annotation, want, have, remedy)
+		}
+	}
+	check(asked.AddressType, "address-type", addressType(want.GetAddressType()), addressType(have.GetAddressType()))
+	check(asked.IPVersion, "ip-version", ipVersion(want.GetIpVersion()), ipVersion(have.GetIpVersion()))
+	check(asked.Address, "ip", want.GetAddress(), have.GetAddress())
+	check(asked.ResourceGroup, "resource-group-id", want.GetResourceGroupId(), have.GetResourceGroupId())
+	check(asked.Zones && want.GetMasterZoneId() != "", "master-zoneid", want.GetMasterZoneId(), have.GetMasterZoneId())
+	check(asked.Zones && want.GetSlaveZoneId() != "", "slave-zoneid", want.GetSlaveZoneId(), have.GetSlaveZoneId())
+}
+
+// billing compares how the instance and its traffic are paid for.
+func (r *refusals) billing(want *slbv1.CreateLoadBalancerRequest, asked Asked, have *slbv1.LoadBalancer, up *slbv1.UpdateLoadBalancerRequest, set func(string)) {
+	charge := have.GetInstanceChargeType()
+	if asked.InstanceChargeType && want.GetInstanceChargeType() != charge {
+		if want.GetInstanceChargeType() == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC {
+			r.add("annotation instance-charge-type asks for PayBySpec, but there is no way back from PayByCLCU; set it to PayByCLCU or recreate the Service")
+		} else {
+			charge = want.GetInstanceChargeType()
+			up.InstanceChargeType = charge.Enum()
+			set("instance charge type")
+		}
+	}
+	if asked.Spec && charge == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC && want.GetSpec() != have.GetSpec() {
+		up.Spec = new(want.GetSpec())
+		set("spec")
+	}
+	// Traffic is billed for public instances only, and a bandwidth can be set only where it is what is billed.
+	if have.GetAddressType() != slbv1.AddressType_ADDRESS_TYPE_INTERNET || !asked.InternetChargeType {
+		return
+	}
+	byBandwidth := want.GetInternetChargeType() == slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
+	newBandwidth := byBandwidth && asked.Bandwidth && want.GetBandwidthMbps() != have.GetBandwidthMbps()
+	if want.GetInternetChargeType() != have.GetInternetChargeType() || newBandwidth {
+		up.InternetSpec = &slbv1.InternetSpec{ChargeType: want.GetInternetChargeType()}
+		if byBandwidth {
+			up.InternetSpec.BandwidthMbps = want.GetBandwidthMbps()
+		}
+		set("internet charge type and bandwidth")
+	}
+}
+
+// Tagged implements plan.Differ.
+func (Product) Tagged(change plan.Action, tag *commonv1.Tag) plan.Action {
+	up, ok := change.(UpdateInstance)
+	if !ok {
+		up = UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
+	}
+	up.Request.SetTags = append(up.Request.SetTags, tag)
+	if !slices.Contains(up.What, "tags") {
+		up.What = append(up.What, "tags")
+	}
+	return up
+}
+
+// IsOpener implements plan.Differ.
+func (Product) IsOpener(d *model.Desired, o model.Observed) bool {
+	asked, _ := d.Instance.Asked.(Asked)
+	want, have := specOf(d).GetAddressType(), present(o).GetAddressType()
+	return o.InstanceID != "" && asked.AddressType && want == slbv1.AddressType_ADDRESS_TYPE_INTRANET && have != want
+}
+
+// Unprotect implements plan.Differ. A preserved instance also loses the marks of ownership.
+func (Product) Unprotect(o model.Observed, preserve bool) plan.Action {
+	have := present(o)
+	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
+	if have == nil || have.GetDeleteProtection() {
+		up.Request.DeleteProtection = new(false)
+		up.What = append(up.What, "delete protection")
+	}
+	if preserve {
+		if have.GetModificationProtection().GetEnabled() {
+			up.Request.ModificationProtection = &slbv1.ModificationProtection{}
+			up.What = append(up.What, "modification protection")
+		}
+		up.Request.RemoveTagKeys = plan.PresentTags([]string{ownership.TagService, ownership.TagCluster}, o.Tags())
+		if len(up.Request.GetRemoveTagKeys()) > 0 {
+			up.What = append(up.What, "tags")
+		}
+	}
+	if len(up.What) == 0 {
+		return nil
+	}
+	return up
+}
+
+func addressType(t slbv1.AddressType) string {
+	if t == slbv1.AddressType_ADDRESS_TYPE_INTRANET {
+		return "intranet"
+	}
+	return "internet"
+}
+
+func ipVersion(v slbv1.IpVersion) string {
+	if v == slbv1.IpVersion_IP_VERSION_IPV6 {
+		return "ipv6"
+	}
+	return "ipv4"
+}
+
+// Changed implements plan.Differ.
+func (Product) Changed(wanted, there model.ListenerConfig) model.ListenerConfig {
+	want, have := configOf(wanted), configOf(there)
+	effective := proto.CloneOf(want)
+	dropInert(effective, have)
+	result := &slbv1.ListenerConfig{}
+	if !plan.CopyDiff(result, effective, have) {
+		return nil
+	}
+	// Access control is one setting in three parts: the cloud wants them together.
+	if result.AclEnabled != nil || result.AclType != nil || len(result.GetAclIds()) > 0 {
+		result.AclEnabled, result.AclType, result.AclIds = effective.AclEnabled, effective.AclType, effective.GetAclIds()
+	}
+	return result
+}
+
+// dropInert leaves out what has no effect because it is switched off and stays so: the cloud doesn't report it reliably, and a
+// comparison would find a difference for ever.
+func dropInert(want, have *slbv1.ListenerConfig) {
+	if h := have.GetHealthCheck(); h != nil && h.Enabled != nil && !h.GetEnabled() && !want.GetHealthCheck().GetEnabled() {
+		want.HealthCheck = nil
+	}
+	if !want.GetStickySession() && !have.GetStickySession() {
+		want.StickySession, want.StickySessionType, want.Cookie, want.CookieTimeout = nil, nil, nil, nil
+	}
+	if want.AclEnabled != nil && !want.GetAclEnabled() && !have.GetAclEnabled() {
+		want.AclEnabled = nil
+	}
+}
+
+// specOf is the request for a wanted instance.
+func specOf(d *model.Desired) *slbv1.CreateLoadBalancerRequest {
+	spec, _ := d.Instance.Spec.(*slbv1.CreateLoadBalancerRequest)
+	return spec
+}
+
+// present is the instance that there is; nil if there is none.
+func present(o model.Observed) *slbv1.LoadBalancer {
+	lb, _ := o.Instance.(*slbv1.LoadBalancer)
+	return lb
+}
+
+// configOf are the attributes of a listener.
+func configOf(c model.ListenerConfig) *slbv1.ListenerConfig {
+	config, _ := c.(*slbv1.ListenerConfig)
+	return config
+}

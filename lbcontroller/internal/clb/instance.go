@@ -1,0 +1,202 @@
+package clb
+
+import (
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+)
+
+const (
+	// protectionReason is shown in the console next to the modification protection.
+	protectionReason = "managed.by.ack"
+	// defaultSpec is bought when billing is by specification and none is named.
+	defaultSpec = "slb.s1.small"
+)
+
+func (b builder) instance() model.Instance {
+	v := b.Values
+	name := ownership.DefaultName(string(b.View.Service.UID))
+	spec := &slbv1.CreateLoadBalancerRequest{
+		Name:                   name,
+		AddressType:            slbv1.AddressType_ADDRESS_TYPE_INTERNET,
+		InstanceChargeType:     slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU,
+		Address:                v.Text(annotation.Address),
+		MasterZoneId:           v.Text(annotation.MasterZone),
+		SlaveZoneId:            v.Text(annotation.SlaveZone),
+		Spec:                   v.Text(annotation.InstanceSpec),
+		ResourceGroupId:        b.ResourceGroupID,
+		VswitchId:              v.Text(annotation.VSwitchID),
+		DeleteProtection:       !v.Has(annotation.DeleteProtection) || v.On(annotation.DeleteProtection),
+		ModificationProtection: &slbv1.ModificationProtection{Enabled: true, Reason: protectionReason},
+		Tags:                   b.marks(name),
+	}
+	asked := Asked{
+		AddressType: v.Has(annotation.AddressType), Address: v.Has(annotation.Address), IPVersion: v.Has(annotation.IPVersion),
+		Zones: v.Has(annotation.MasterZone) || v.Has(annotation.SlaveZone), ResourceGroup: v.Has(annotation.ResourceGroupID),
+		Name: v.Has(annotation.Name), DeleteProtection: v.Has(annotation.DeleteProtection),
+		ModificationProtection: v.Has(annotation.ModificationProtection),
+		InstanceChargeType:     v.Has(annotation.InstanceChargeType), Spec: v.Has(annotation.InstanceSpec),
+		InternetChargeType: v.Has(annotation.ChargeType), Bandwidth: v.Has(annotation.Bandwidth),
+	}
+	if asked.Name {
+		spec.Name = v.Text(annotation.Name)
+	}
+	if asked.ResourceGroup {
+		spec.ResourceGroupId = v.Text(annotation.ResourceGroupID)
+	}
+	if v.Text(annotation.ModificationProtection) == "NonProtection" {
+		spec.ModificationProtection = nil
+	}
+	if v.Text(annotation.IPVersion) == "ipv6" {
+		spec.IpVersion = slbv1.IpVersion_IP_VERSION_IPV6
+	}
+	b.billing(spec)
+	b.checkAddress()
+	anyVSwitch := b.network(spec)
+	asked.NetworkType = b.networkType(spec)
+	tags := b.additionalTags(spec)
+	result := model.Instance{
+		Spec: spec, Asked: asked, Forbidden: b.forbidden(spec), Tags: tags, DroppedTags: b.droppedTags(tags),
+		Marking: slices.Contains(annotation.ParseOwnTags(b.View.Service.Annotations), ownership.TagReused),
+	}
+	if asked.ResourceGroup {
+		result.ResourceGroup = spec.GetResourceGroupId()
+	}
+	if anyVSwitch { // A vSwitch of the controller's choosing isn't configuration.
+		unplaced := proto.CloneOf(spec)
+		unplaced.VswitchId = ""
+		result.Identity = unplaced
+	}
+	return result
+}
+
+// marks are the tags that identify the owner of the instance.
+func (b builder) marks(name string) []*commonv1.Tag {
+	if b.Reuse.ID != "" {
+		return []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
+	}
+	return []*commonv1.Tag{{Key: ownership.TagService, Value: name}, {Key: ownership.TagCluster, Value: b.ClusterID}}
+}
+
+func (b builder) billing(spec *slbv1.CreateLoadBalancerRequest) {
+	v := b.Values
+	if v.Text(annotation.InstanceChargeType) == "PayBySpec" {
+		spec.InstanceChargeType = slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC
+		if spec.GetSpec() == "" {
+			spec.Spec = defaultSpec
+		}
+	}
+	switch v.Text(annotation.ChargeType) {
+	case "paybytraffic":
+		spec.InternetChargeType = slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC
+	case "paybybandwidth":
+		spec.InternetChargeType = slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
+	}
+	spec.BandwidthMbps, _ = v.Number(annotation.Bandwidth) // 0, the cloud's default, if not set.
+}
+
+// network places an intranet instance and reports whether its vSwitch was the controller's own choice.
+func (b builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch bool) {
+	if b.Values.Text(annotation.AddressType) != "intranet" {
+		spec.VswitchId = "" // The cloud would make it an intranet one. See View.WithoutEffect.
+		return false
+	}
+	spec.AddressType = slbv1.AddressType_ADDRESS_TYPE_INTRANET
+	spec.VpcId = b.VPCID
+	if spec.GetVswitchId() != "" || b.Reuse.ID != "" {
+		return false
+	}
+	spec.VswitchId = b.vswitch()
+	if spec.GetVswitchId() == "" && b.View.Service.Labels[ownership.LabelLoadBalancerID] == "" { // One that exists has its vSwitch.
+		b.Misfit(annotation.AddressType, "it together with annotation "+annotation.Prefix+annotation.VSwitchID+
+			", or set vswitchIDs in the controller's configuration: an intranet CLB needs a vSwitch")
+	}
+	return true
+}
+
+// checkAddress reports a private address that is asked for a CLB which will be public.
+func (b builder) checkAddress() {
+	v := b.Values
+	if b.isNew() && v.Has(annotation.Address) && (v.Text(annotation.AddressType) != "intranet" || v.Text(annotation.IPVersion) == "ipv6") {
+		b.Misfit(annotation.Address, "it together with annotation "+annotation.Prefix+annotation.AddressType+": intranet, and not with ip-version ipv6")
+	}
+}
+
+// isNew reports whether the Service certainly has no CLB yet.
+func (b builder) isNew() bool {
+	svc := b.View.Service
+	return b.Reuse.ID == "" && svc.Labels[ownership.LabelLoadBalancerID] == "" && len(svc.Status.LoadBalancer.Ingress) == 0
+}
+
+// networkType returns the asked network of the address. A new CLB can only have the one that belongs to its address type.
+func (b builder) networkType(spec *slbv1.CreateLoadBalancerRequest) string {
+	asked := b.Values.Text(annotation.NetworkType)
+	inVPC := spec.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTRANET
+	if asked != "" && b.isNew() && (asked == "vpc") != inVPC {
+		b.Misfit(annotation.NetworkType, "vpc for an intranet CLB, or classic for a public one: the cloud offers no other networks")
+	}
+	return asked
+}
+
+// additionalTags adds the tags that the user asks for and returns their keys.
+func (b builder) additionalTags(spec *slbv1.CreateLoadBalancerRequest) []string {
+	var keys []string
+	for _, p := range b.Values.Pairs(annotation.AdditionalTags) {
+		if reserved(p.Key) {
+			b.Misfit(annotation.AdditionalTags, "other keys than "+p.Key+", which is reserved")
+			continue
+		}
+		spec.Tags = append(spec.Tags, &commonv1.Tag{Key: p.Key, Value: p.Value})
+		keys = append(keys, p.Key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// droppedTags returns the noted keys that are not wanted any more. The note can be edited, so it is believed only as far as a
+// user could have asked for the tag, and it is about the CLB that is recorded on the Service, not about one that the Service names now.
+func (b builder) droppedTags(wanted []string) []string {
+	if b.Reuse.ID != "" && b.Reuse.ID != b.View.Service.Labels[ownership.LabelLoadBalancerID] {
+		return nil
+	}
+	var dropped []string
+	for _, key := range annotation.ParseOwnTags(b.View.Service.Annotations) {
+		if !slices.Contains(wanted, key) && !reserved(key) {
+			dropped = append(dropped, key)
+		}
+	}
+	return dropped
+}
+
+// reserved reports whether a tag is the controller's own mark or the cloud's.
+func reserved(key string) bool {
+	lower := strings.ToLower(key)
+	return key == ownership.TagService || key == ownership.TagCluster || key == ownership.TagReused || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
+}
+
+// vswitch picks one of the configured vSwitches, always the same for a Service so that a repeated creation is the same request.
+func (b builder) vswitch() string {
+	if len(b.Product.VSwitchIDs) == 0 {
+		return ""
+	}
+	h := fnv.New32a()
+	h.Write([]byte(b.View.Service.UID)) // A hash never fails to write.
+	return b.Product.VSwitchIDs[int(h.Sum32()%uint32(len(b.Product.VSwitchIDs)))]
+}
+
+// forbidden says why the cluster doesn't allow such a CLB; empty if it does.
+func (b builder) forbidden(spec *slbv1.CreateLoadBalancerRequest) string {
+	if b.DisablePublic && spec.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTERNET {
+		return "public CLBs are disabled in this cluster; set annotation " + annotation.Prefix + annotation.AddressType + " to intranet"
+	}
+	return ""
+}

@@ -1,0 +1,132 @@
+// Package clb is the kind of load balancers that Services have by default, Alibaba Cloud's Classic Load Balancer: a Product of the engine.
+package clb
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/lb"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+)
+
+// Finalizer keeps a Service until its CLB is released. Like the type of metrics it is that of the existing CCM.
+const Finalizer = "service.k8s.alibaba/resources"
+
+// Product implements lb.Product. The zero value builds and compares, and has no cloud.
+type Product struct {
+	Gateway *gateway.Client
+	// VSwitchIDs are those of which a new intranet CLB gets one if its Service names none.
+	VSwitchIDs []string
+	// ByLoadBalancerType leaves Services with the annotation for the load balancer type to others.
+	ByLoadBalancerType bool
+	// DisablePublic refuses to create public CLBs; those that exist are served on.
+	DisablePublic bool
+}
+
+var _ lb.Product = Product{}
+
+// Marks implements lb.Product.
+func (Product) Marks() lb.Marks { return lb.Marks{Finalizer: Finalizer, MetricType: "CLBType"} }
+
+// Wants implements lb.Product.
+func (p Product) Wants(svc *corev1.Service) bool {
+	return svc.DeletionTimestamp == nil &&
+		svc.Spec.Type == corev1.ServiceTypeLoadBalancer &&
+		svc.Spec.LoadBalancerClass == nil &&
+		svc.Annotations[annotation.Class] == "" &&
+		svc.Annotations[annotation.TunnelType] == "" &&
+		(!p.ByLoadBalancerType || svc.Annotations[annotation.LoadBalancerType] == "")
+}
+
+// builder builds what is wanted of one Service.
+type builder struct {
+	*desired.Builder
+	Product
+}
+
+// Configure implements desired.Configurer.
+func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener) {
+	building := builder{Builder: b, Product: p}
+	return building.instance(), building.listeners()
+}
+
+// WithoutEffect implements lb.Product.
+func (Product) WithoutEffect(view desired.View, there model.Observed) []string {
+	v, clb := view.Values, present(there)
+	var warnings []string
+	if v.Has(annotation.InstanceSpec) && clb.GetInstanceChargeType() == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU {
+		warnings = append(warnings, "annotation "+annotation.Prefix+annotation.InstanceSpec+" has no effect: the CLB is billed by usage, not by specification; only "+
+			annotation.Prefix+annotation.InstanceChargeType+": PayBySpec at the creation of the Service gives it one")
+	}
+	if v.Has(annotation.VSwitchID) && clb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTERNET {
+		warnings = append(warnings, "annotation "+annotation.Prefix+annotation.VSwitchID+" has no effect: only an intranet CLB is in a vSwitch (annotation "+
+			annotation.Prefix+annotation.AddressType+")")
+	}
+	return warnings
+}
+
+// Probes implements lb.Product. Health checks are on unless they are switched off.
+func (Product) Probes(l model.Listener) bool {
+	for _, config := range []*slbv1.ListenerConfig{configOf(l.Config), configOf(l.Defaults)} {
+		if check := config.GetHealthCheck(); check != nil && check.Enabled != nil {
+			return check.GetEnabled()
+		}
+	}
+	return true
+}
+
+// Health implements lb.Product.
+func (p Product) Health(ctx context.Context, id string) (map[model.ServerKey][]string, error) {
+	answer, err := p.Gateway.ServerHealth.ListServerHealth(ctx, &slbv1.ListServerHealthRequest{LoadBalancerId: id})
+	if err != nil {
+		return nil, err
+	}
+	statuses := map[model.ServerKey][]string{}
+	for _, h := range answer.GetServers() {
+		server := model.ServerKey{ID: h.GetServerId(), IP: h.GetServerIp(), Port: h.GetPort()}
+		statuses[server] = append(statuses[server], h.GetStatus())
+	}
+	return statuses, nil
+}
+
+// EIPs implements lb.Product.
+func (p Product) EIPs(ctx context.Context, id string) ([]string, error) {
+	answer, err := p.Gateway.Eips.ListEips(ctx, &vpcv1.ListEipsRequest{AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: id})
+	if err != nil {
+		return nil, err
+	}
+	var ips []string
+	for _, eip := range answer.GetEips() {
+		ips = append(ips, eip.GetIpAddress())
+	}
+	return ips, nil
+}
+
+// Certificate implements lb.Product.
+func (Product) Certificate(l model.Listener) string {
+	return configOf(l.Config).GetServerCertificateId()
+}
+
+// CertificateEnds implements lb.Product.
+func (p Product) CertificateEnds(ctx context.Context, ids []string) (map[string]time.Time, error) {
+	answer, err := p.Gateway.Certificates.ListServerCertificates(ctx, &slbv1.ListServerCertificatesRequest{ServerCertificateIds: ids})
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]time.Time{}
+	for _, cert := range answer.GetServerCertificates() {
+		found[cert.GetServerCertificateId()] = time.Time{}
+		if end := cert.GetDetails().GetExpirationTime(); end != nil {
+			found[cert.GetServerCertificateId()] = end.AsTime()
+		}
+	}
+	return found, nil
+}

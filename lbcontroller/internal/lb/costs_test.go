@@ -1,0 +1,81 @@
+package lb_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+// TestCosts: the calls of the usual situations. Writes of the cloud are counted as the gateway makes them: a listener is created and then
+// started. What a user changes is read first.
+func TestCosts(t *testing.T) {
+	twoPorts := func(svc *corev1.Service) {
+		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
+	}
+	tests := []struct {
+		name   string
+		before *corev1.Service
+		do     func(w *world)
+		calls  []string
+		// writes is how many the cloud sees.
+		writes int
+	}{
+		{
+			name: "cold create", do: func(w *world) { w.create(web()) }, writes: 4,
+			calls: []string{"CreateLoadBalancer", "CreateServerGroup", "CreateListener"},
+		},
+		{
+			name: "cold create with a redirect", do: func(w *world) { w.create(web(twoPorts, forwarding)) }, writes: 7,
+			calls: []string{"CreateLoadBalancer", "CreateServerGroup", "CreateServerGroup", "CreateListener", "CreateListener"},
+		},
+		{name: "unchanged", before: web(), do: func(w *world) { w.update(func(svc *corev1.Service) { svc.Labels["team"] = "blue" }) }},
+		{
+			name: "attribute", before: web(), do: func(w *world) { w.update(annotated(annotation.Scheduler, "wrr")) }, writes: 1,
+			calls: []string{"GetLoadBalancer", "UpdateListener"},
+		},
+		{
+			name: "certificate", before: web(secure), do: func(w *world) { w.update(annotated(annotation.CertID, "cert-2")) }, writes: 1,
+			calls: []string{"GetLoadBalancer", "UpdateListener"},
+		},
+		{
+			name: "protocol", before: web(), do: func(w *world) { w.update(annotated(annotation.ProtocolPort, "http:80")) }, writes: 3,
+			calls: []string{"GetLoadBalancer", "DeleteListener", "CreateListener"},
+		},
+		{
+			name: "one more node, two vServer groups", before: web(twoPorts), do: func(w *world) { w.addNode(3); w.settle() }, writes: 2,
+			calls: []string{"ApplyServerChanges", "ApplyServerChanges"},
+		},
+		{
+			name: "delete", before: web(), do: func(w *world) { w.remove() }, writes: 2,
+			calls: []string{"GetLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"},
+		},
+		{
+			name: "delete right after a restart", before: web(), writes: 2,
+			do: func(w *world) {
+				w.restart()
+				w.remove()
+			},
+			calls: []string{"GetLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				withRecords(w)
+				if tt.before != nil {
+					w.create(tt.before)
+				}
+				w.after(time.Minute)
+				w.cloud.ResetCalls()
+				tt.do(w)
+				writes := len(w.cloud.Writes()) + len(w.cloud.CallsOf("CreateListener"))
+				check(t, "calls", tt.calls, w.calls())
+				check(t, "writes that the cloud sees", tt.writes, writes)
+			})
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package lb
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+)
+
+// What the tests of the engine with CLB as its example need to know.
+const (
+	FirstServers = firstServers
+	RetryRefused = retryRefused
+)
+
+// TestLongestWaitCounts: of several failures in one pass, the time that the gateway asks for is kept.
+func TestLongestWaitCounts(t *testing.T) {
+	t.Parallel()
+	invalid := &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField}
+	throttled := &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: 5 * time.Second}
+	v := judge([]error{invalid, throttled})
+	if together, alone := v.retry.After, judge([]error{invalid}).retry.After; together != 5*time.Second || alone != retryRefused {
+		t.Errorf("together %s, alone %s", together, alone)
+	}
+}
+
+// TestChangeOfOnesOwnIsCheap: what is remembered of the others on a user's CLB isn't looked at when a Service changes only its own vServer group,
+// as all of them do for each node.
+func TestChangeOfOnesOwnIsCheap(t *testing.T) {
+	kind := &Kind{memory: &memory.Memory{}}
+	owner := ownership.Owner{Service: "web", Namespace: "default", ClusterID: "c-test"}
+	servers := make([]model.Server, 100)
+	for n := range servers {
+		servers[n] = model.Server{ServerKey: model.ServerKey{Type: model.ECS, ID: fmt.Sprint("i-", n), Port: 30080}, Weight: 100}
+	}
+	there := model.Observed{InstanceID: "lb-user", Reused: true, Groups: []model.Group{{ID: "rsp-1", Name: owner.Group("30080"), Servers: servers}}}
+	cost := func(others int) float64 {
+		for n := range others {
+			kind.memory.Put(fmt.Sprint("default/other-", n), memory.Entry{UID: "u", Named: "lb-user", Observed: there})
+		}
+		return testing.AllocsPerRun(10, func() {
+			if woken := kind.wake(share{key: "default/web", owner: owner, before: there}, there, nil); len(woken) > 0 {
+				t.Error(woken)
+			}
+		})
+	}
+	if one, many := cost(1), cost(50); one != many {
+		t.Errorf("%v allocations with one other, %v with 50", one, many)
+	}
+}
+
+// TestGoneAmongFailures: a CLB that is gone is recognised whichever of several failed calls says so.
+func TestGoneAmongFailures(t *testing.T) {
+	gone, busy := rpcerr.Errorf(rpcerr.LoadBalancerNotFound, "no such CLB"), rpcerr.Errorf(rpcerr.ResourceBusy, "busy")
+	if !isGone(errors.Join(busy, gone)) {
+		t.Error("the second of two isn't seen")
+	}
+	if isGone(errors.Join(busy, busy)) {
+		t.Error("none of two is taken for it")
+	}
+}

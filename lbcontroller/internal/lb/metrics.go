@@ -1,0 +1,66 @@
+package lb
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// metrics are those of the kind.
+type metrics struct {
+	drift    *prometheus.CounterVec
+	withheld *withheldGauge
+	orphans  prometheus.Gauge
+	// lastServers counts Services that keep servers only because there is no other.
+	lastServers *serviceGauge
+}
+
+func newMetrics(reg prometheus.Registerer) metrics {
+	factory := promauto.With(reg)
+	return metrics{
+		drift: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "lbcontroller_drift_total", Help: "What checks for drift found, by what it was about (instance, listeners, servers), and whether it was mended or reported.",
+		}, []string{"part", "result"}),
+		orphans: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "lbcontroller_orphans", Help: "CLBs with the tags of this cluster whose Services are gone, when they were looked for last.",
+		}),
+		lastServers: &serviceGauge{gauge: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "lbcontroller_last_servers", Help: "Services whose last servers stay although no node qualifies as a backend any more.",
+		})},
+		withheld: &withheldGauge{gauge: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lbcontroller_withheld_changes", Help: "Changes in the cloud that are not made because of the policy (report or upsert-only), by policy.",
+		}, []string{"policy"})},
+	}
+}
+
+// serviceGauge counts Services.
+type serviceGauge struct {
+	gauge prometheus.Gauge
+
+	mu   sync.Mutex
+	keys map[string]bool
+}
+
+// set says whether a Service is one of those that are counted.
+func (g *serviceGauge) set(key string, counts bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.keys == nil {
+		g.keys = map[string]bool{}
+	}
+	if g.keys[key] = true; !counts {
+		delete(g.keys, key)
+	}
+	g.gauge.Set(float64(len(g.keys)))
+}
+
+// countDrift counts what a check for drift is about to change, and what it only reports.
+func (m metrics) countDrift(d decision) {
+	for action := range d.plan.Actions() {
+		m.drift.WithLabelValues(partOf(action), "mended").Inc()
+	}
+	for _, action := range d.reported {
+		m.drift.WithLabelValues(partOf(action), "reported").Inc()
+	}
+}

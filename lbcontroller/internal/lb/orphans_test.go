@@ -1,0 +1,207 @@
+package lb_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/lb/orphan"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/record"
+)
+
+// orphanage lets the controller look for orphans every hour, and delete two in a day after a day.
+func (w *world) orphanage(change func(*settings)) {
+	w.config = func(cfg *settings) {
+		cfg.Kind.Orphans = Orphans{
+			Client: w.kube, Recorder: w.events, Interval: time.Hour, Delete: true, Policy: orphan.Policy{Grace: 24 * time.Hour, PerDay: 2},
+		}
+		cfg.Kind.Records = record.New(record.Config{Client: w.kube, Namespace: "kube-system", Name: "backends", Logger: slog.New(slog.DiscardHandler)})
+		change(cfg)
+	}
+	w.restart()
+}
+
+// orphan puts a CLB into the cloud that was made for a Service which is gone.
+func (w *world) orphan(id string) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	owner := ownership.Owner{Service: "gone", Namespace: "default", ClusterID: clusterID}
+	w.cloud.LoadBalancers[id] = &slbv1.LoadBalancer{
+		LoadBalancerId: id, Name: "agone", Address: "47.8.8.8", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, DeleteProtection: true,
+		Tags: append(slices.Clone(w.cloud.LoadBalancers[id].GetTags()), tag(ownership.TagService, "agone"), tag(ownership.TagCluster, clusterID)),
+	}
+	w.cloud.ServerGroups["rsp-"+id] = &gatewaytest.ServerGroup{ID: "rsp-" + id, LoadBalancerID: id, Name: owner.Group("30090"), Servers: []*slbv1.Server{
+		{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30090, Weight: 100, Description: owner.Group("30090")},
+	}}
+	w.listen(id, 80, "rsp-"+id, owner.Listener(80))
+}
+
+func (w *world) has(id string) bool {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	return w.cloud.LoadBalancers[id] != nil
+}
+
+// TestOrphans: they are reported, and deleted only where that is asked for, after the grace, within the budget, which the next leader knows. A look
+// is one read of the background.
+func TestOrphans(t *testing.T) {
+	t.Run("reported", func(t *testing.T) {
+		inWorld(t, 1, func(w *world) {
+			w.orphanage(func(cfg *settings) { cfg.Kind.Orphans.Delete = false })
+			w.create(web())
+			w.orphan("lb-gone")
+			w.calls()
+			w.events.take()
+			w.after(time.Hour)
+			w.hasEvents("the first look", "Warning OrphanedLoadBalancer 1 CLBs of the cluster have no Service: lb-gone (47.8.8.8); release them")
+			check(t, "metric", map[string]float64{"": 1}, w.gauge("lbcontroller_orphans"))
+			w.after(100 * time.Hour)
+			check(t, "reported again", false, slices.Contains(w.events.reasons(), "OrphanedLoadBalancer"))
+			check(t, "lb-gone is there", true, w.has("lb-gone"))
+			check(t, "writes", []string(nil), w.writes())
+		})
+	})
+	t.Run("deleted", func(t *testing.T) {
+		inWorld(t, 1, func(w *world) {
+			w.orphanage(func(*settings) {})
+			w.create(web())
+			w.orphan("lb-gone1")
+			w.orphan("lb-gone2")
+			w.orphan("lb-gone3")
+			w.calls()
+			w.after(10*time.Minute + time.Second)
+			check(t, "calls of a look", []string{"ListLoadBalancers"}, w.calls())
+			w.after(10 * time.Hour)
+			w.restart() // The next leader goes on.
+			w.cloud.ResetCalls()
+			w.after(13 * time.Hour)
+			check(t, "instances within the grace", 4, len(w.instances()))
+			check(t, "urgent reads", []string(nil), w.urgent())
+			w.calls()
+			w.after(2 * time.Hour)
+			check(t, "instances after the grace", 2, len(w.instances()))
+			reads := slices.DeleteFunc(w.cloud.CallsOf("GetLoadBalancer"), func(c gatewaytest.Call) bool { // Not the check of the Service's.
+				request, ok := c.Request.(*slbv1.GetLoadBalancerRequest)
+				return !ok || !strings.HasPrefix(request.GetLoadBalancerId(), "lb-gone")
+			})
+			check(t, "reads", 2, len(reads))
+			check(t, "urgent calls", []string(nil), w.urgent())
+			one := []string{"UpdateLoadBalancer", "DeleteLoadBalancer"}
+			check(t, "writes", append(slices.Clone(one), one...), w.writes())
+			w.hasEvents("the deletions", "Normal DeletedOrphan CLB lb-gone1", "CLB lb-gone2")
+			w.restart()
+			w.after(21 * time.Hour)
+			check(t, "instances while the budget is spent", 2, len(w.instances()))
+			w.after(4 * time.Hour)
+			check(t, "instances at last", 1, len(w.instances()))
+			check(t, "the Service's", instance, w.instances()[0].GetName())
+		})
+	})
+}
+
+// TestOrphansAreKept: whatever is unclear keeps a CLB.
+func TestOrphansAreKept(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(w *world)
+		why    string
+	}{
+		"a listener made by hand": {func(w *world) {
+			w.cloud.Lock()
+			defer w.cloud.Unlock()
+			w.listen("lb-gone", 9000, "rsp-lb-gone", "by hand")
+		}, "was not made by this cluster"},
+		"a server of others": {func(w *world) {
+			w.cloud.Lock()
+			defer w.cloud.Unlock()
+			w.cloud.ServerGroups["rsp-lb-gone"].Servers[0].ServerId = "i-theirs"
+		}, "no node of this cluster"},
+		"a Service shows its address": {func(w *world) {
+			other := api(81)
+			other.Spec.Type = corev1.ServiceTypeClusterIP
+			other.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "47.8.8.8"}}
+			w.create(other)
+		}, "Service default/api"},
+		"no CLB has a Service": {func(w *world) { w.remove() }, "cluster id may be that of another"},
+		"the cloud doesn't answer": {func(w *world) {
+			w.cloud.Fail("GetLoadBalancer", 1000, &rpcerr.Error{Code: codes.Unavailable, Message: "away"})
+		}, ""},
+		"the Services can't be listed": {func(w *world) {
+			w.broken("list", "services")
+		}, ""},
+		"the budget can't be kept": {func(w *world) { w.broken("patch", "configmaps") }, ""},
+		"the budget can't be read": {func(w *world) { w.broken("get", "configmaps") }, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.orphanage(func(*settings) {})
+				w.create(web())
+				w.orphan("lb-gone")
+				w.after(2 * time.Hour)
+				test.change(w)
+				w.settle()
+				w.events.take()
+				w.after(72 * time.Hour)
+				check(t, "lb-gone is there", true, w.has("lb-gone"))
+				if test.why != "" && !strings.Contains(strings.Join(w.events.take(), "\n"), test.why) {
+					t.Errorf("nothing says why")
+				}
+			})
+		})
+	}
+	for _, policy := range []Policy{PolicyReport, PolicyUpsert} {
+		t.Run(fmt.Sprintf("policy %s", policy), func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.create(web())
+				w.orphan("lb-gone")
+				w.orphanage(func(cfg *settings) { cfg.Kind.Policy = policy })
+				w.after(72 * time.Hour)
+				check(t, "lb-gone is there", true, w.has("lb-gone"))
+			})
+		})
+	}
+}
+
+// TestFreshServiceIsNoOrphan: a CLB that is made while the Services are read has its Service.
+func TestFreshServiceIsNoOrphan(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.orphanage(func(*settings) {})
+		w.create(web())
+		late := false
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "ListLoadBalancers" && !late {
+				late = true
+				if _, err := w.kube.CoreV1().Services("default").Create(w.t.Context(), api(81), metav1.CreateOptions{}); err != nil {
+					w.t.Error(err)
+				}
+			}
+			return gatewaytest.Fault{}
+		})
+		w.after(11 * time.Minute)
+		check(t, "metric", map[string]float64{}, w.gauge("lbcontroller_orphans"))
+	})
+}
+
+// broken lets every request of a kind to the API server fail.
+func (w *world) broken(verb, resource string) {
+	w.kube.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("the API server is away")
+	})
+}

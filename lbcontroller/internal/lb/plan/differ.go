@@ -1,0 +1,26 @@
+package plan
+
+import (
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+)
+
+// Differ compares what only a kind of load balancers understands: the attributes of the load balancer and of its listeners. It is pure and
+// total. Which listeners and server groups there are to be is decided here, for every kind.
+type Differ interface {
+	// Create returns the action that makes the wanted load balancer.
+	Create(d *model.Desired) Action
+	// Update returns the action that changes a present load balancer, its tags among it, or nil if nothing is to change. Only what the user
+	// asked for is compared. What can't be changed is refused, as text for users, and the rest goes on.
+	Update(d *model.Desired, o model.Observed) (change Action, refused []string)
+	// Tagged returns a change of the load balancer that sets a tag, too; change is nil if nothing else changes.
+	Tagged(change Action, tag *commonv1.Tag) Action
+	// IsOpener reports whether a present load balancer is public though an intranet one is asked for.
+	IsOpener(d *model.Desired, o model.Observed) bool
+	// Unprotect returns the action that lifts what keeps a load balancer from being deleted, or nil if nothing does. One that is to be
+	// preserved loses the marks of ownership instead.
+	Unprotect(o model.Observed, preserve bool) Action
+	// Changed returns the attributes of a listener that are wanted and differ, or nil. What is not wanted keeps its value.
+	Changed(want, have model.ListenerConfig) model.ListenerConfig
+}

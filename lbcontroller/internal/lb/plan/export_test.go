@@ -1,0 +1,21 @@
+package plan
+
+import "alicloud-controllers.dev/lbcontroller/internal/lb/model"
+
+// What the tests look at from outside of the package.
+
+func (a ChangeServers) After(have []model.Server) []model.Server { return a.after(have) }
+
+func ChangeOfCertificates(want, old model.Listener) []Phase {
+	var w listenerWork
+	w.extensions(want, old)
+	return []Phase{w.secure, w.insecure}
+}
+
+var (
+	DiffGroup = diffServers
+	OverTCP   = overTCP
+	UsedBy    = usedBy
+)
+
+func (e Exact) Of(have []model.Server) ([]model.Server, bool) { return e.of(have) }

@@ -1,0 +1,53 @@
+package lb
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+)
+
+// Product is what the engine must know of a kind of load balancers: it builds what is wanted, compares, reads and calls. It keeps nothing
+// between calls, has no queue, cache or clock, and its methods are called by several goroutines.
+type Product interface {
+	// Configure builds the wanted load balancer and its listeners; the server groups are the engine's. Pure.
+	desired.Configurer
+	// Create, Update, Tagged, Unprotect and Changed compare attributes and make the actions of the kind. Pure.
+	plan.Differ
+	// Read, Complete and Search read the cloud.
+	observe.Reader
+	// Call carries out one action.
+	apply.Caller
+
+	// Marks are the texts by which the kind is known on Services and in metrics.
+	Marks() Marks
+	// Wants reports whether a Service asks for a load balancer of the kind.
+	Wants(svc *corev1.Service) bool
+	// WithoutEffect says, as text for users, which annotations mean nothing for the load balancer that there is.
+	WithoutEffect(view desired.View, there model.Observed) []string
+	// Probes reports whether a listener, wanted or present, checks the health of its servers.
+	Probes(l model.Listener) bool
+	// Health returns what the cloud says of the health of each server, once for each listener that it works for. The type of a server is left
+	// out of its key.
+	Health(ctx context.Context, id string) (map[model.ServerKey][]string, error)
+	// EIPs are the elastic addresses that are bound to a load balancer.
+	EIPs(ctx context.Context, id string) ([]string, error)
+	// Certificate is the id of the first certificate that a listener names; empty for none.
+	Certificate(l model.Listener) string
+	// CertificateEnds says when certificates end: the zero time where the cloud doesn't say. One that isn't there is left out.
+	CertificateEnds(ctx context.Context, ids []string) (map[string]time.Time, error)
+}
+
+// Marks are the texts by which a kind is known.
+type Marks struct {
+	// Finalizer keeps a Service until its load balancer is released. No other kind has the same.
+	Finalizer string
+	// MetricType is the value of the label type of metrics.
+	MetricType string
+}

@@ -1,0 +1,252 @@
+package lb_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+)
+
+// TestKeptCLBIsNamedLater: a CLB that was made for the Service and kept when it went still has the default name when the Service comes back
+// for it by id. It is the user's from then on, even if the first attempt fails half-way.
+func TestKeptCLBIsNamedLater(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.PreserveOnDelete, "on")))
+		kept := w.instances()[0].GetLoadBalancerId()
+		w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP })
+		check(t, "finalizers", 0, len(w.service().Finalizers))
+		w.cloud.Lock()
+		for range 12 { // With as many tags it isn't marked as reused.
+			w.cloud.LoadBalancers[kept].Tags = append(w.cloud.LoadBalancers[kept].GetTags(), tag(fmt.Sprint("t", len(w.cloud.LoadBalancers[kept].GetTags())), "x"))
+		}
+		w.cloud.Unlock()
+		w.cloud.Fail("UpdateListener", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "down"})
+		w.update(func(svc *corev1.Service) {
+			delete(svc.Annotations, annotation.Prefix+annotation.PreserveOnDelete)
+			naming(kept)(svc)
+			override(svc)
+			annotated(annotation.Scheduler, "wlc")(svc)
+			svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+		})
+		w.after(time.Minute)
+		check(t, "instances", 1, len(w.instances()))
+		check(t, "hash", true, w.service().Labels[LabelHash] != "")
+		w.update(func(svc *corev1.Service) { svc.Labels = nil })
+		w.clearStatus()
+		check(t, "instances without labels and status", 1, len(w.instances()))
+		w.remove()
+		check(t, "instances in the end", 1, len(w.instances()))
+		check(t, "finalizers in the end", 0, len(w.service().Finalizers))
+	})
+}
+
+// TestNoIDs: what can't be an id is reported and never sent to the cloud, and keeps no Service from being served or released.
+func TestNoIDs(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Service){
+		"CLB":           naming("lb users"),
+		"vServer group": func(svc *corev1.Service) { naming(usersLB)(svc); annotated(annotation.VGroupPort, "rsp/of:80")(svc) },
+		"note": func(svc *corev1.Service) {
+			naming(usersLB)(svc)
+			svc.Annotations[annotation.Claims] = "lb users,lb-users/rsp of,lb-users/,/listeners"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.usersCLB(usersLB)
+				w.create(web(func(svc *corev1.Service) { svc.Finalizers = []string{Finalizer} }, change))
+				if name == "note" {
+					check(t, "note", usersLB, w.service().Annotations[annotation.Claims])
+				} else {
+					w.hasEvents("the mistake", "Warning SyncLoadBalancerFailed annotation", "is not allowed, use")
+				}
+				w.remove()
+				for _, c := range w.cloud.Calls() {
+					if strings.Contains(fmt.Sprint(c.Request), " users") || strings.Contains(fmt.Sprint(c.Request), "rsp of") || strings.Contains(fmt.Sprint(c.Request), "rsp/of") {
+						t.Errorf("%s asks for what is no id: %v", c.Method, c.Request)
+					}
+				}
+				check(t, "parts", []string{usersListener, usersGroup}, w.parts(usersLB))
+				check(t, "finalizers", 0, len(w.service().Finalizers))
+			})
+		})
+	}
+}
+
+// TestNoteOfTheOwnCLB: somebody notes the Service's own CLB as a user's. It works on as a whole, and goes as a whole.
+func TestNoteOfTheOwnCLB(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		own := w.instances()[0].GetLoadBalancerId()
+		w.calls()
+		w.update(func(svc *corev1.Service) {
+			annotated(annotation.Scheduler, "wrr")(svc)
+			svc.Annotations[annotation.Claims] = own + "," + own + "/listeners"
+		})
+		check(t, "writes", []string{"UpdateListener"}, w.writes())
+		check(t, "note", "", w.service().Annotations[annotation.Claims])
+		w.update(func(svc *corev1.Service) { svc.Annotations[annotation.Claims] = own })
+		w.remove()
+		check(t, "instances", 0, len(w.instances()))
+		check(t, "finalizers", 0, len(w.service().Finalizers))
+	})
+}
+
+// TestNoteThatTheCacheDoesNotShow: a user changes his mind while a change is under way for the first CLB, of which the cache doesn't show
+// yet that it was noted. Nothing of the Service is left there, wherever it goes.
+func TestNoteThatTheCacheDoesNotShow(t *testing.T) {
+	for name, mind := range map[string]map[string]any{
+		"another CLB": annotate(annotation.Prefix+annotation.ID, "lb-next"),
+		"none": {
+			"metadata": map[string]any{"annotations": map[string]any{annotation.Prefix + annotation.ID: nil}},
+			"spec":     map[string]any{"type": corev1.ServiceTypeClusterIP},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.usersCLB(usersLB)
+				w.usersCLB("lb-next")
+				w.create(web(naming("lb-missing"), override))
+				w.lag(func() time.Duration { return time.Second })
+				w.restart()
+				w.after(10 * time.Minute)
+				w.patch("web", annotate(annotation.Prefix+annotation.ID, usersLB))
+				w.after(900 * time.Millisecond)
+				w.patch("web", mind)
+				w.after(10 * time.Minute)
+				check(t, "the first", []string{usersListener, usersGroup}, w.parts(usersLB))
+				for _, event := range w.events.take() {
+					if strings.Contains(event, "changed meanwhile") || strings.Contains(event, "modified") {
+						t.Errorf("an event reports a race: %s", event)
+					}
+				}
+				if name == "none" {
+					check(t, "finalizers", 0, len(w.service().Finalizers))
+					return
+				}
+				check(t, "ingress", 1, len(w.service().Status.LoadBalancer.Ingress))
+				w.clearStatus()
+				w.after(time.Minute)
+				check(t, "the first", []string{usersListener, usersGroup}, w.parts(usersLB))
+				check(t, "the second", true, slices.Contains(w.parts("lb-next"), ourListener))
+			})
+		})
+	}
+}
+
+// TestStaleCacheBuysNothing: no CLB is made for what the cache shows of a Service that has named another since.
+func TestStaleCacheBuysNothing(t *testing.T) {
+	for name, change := range map[string]map[string]any{
+		"names a CLB": annotate(annotation.Prefix+annotation.ID, usersLB),
+		"wants none":  {"spec": map[string]any{"type": corev1.ServiceTypeClusterIP}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.usersCLB(usersLB)
+				w.lag(func() time.Duration { return time.Second })
+				w.restart()
+				if err := w.kube.Tracker().Add(web()); err != nil {
+					t.Fatal(err)
+				}
+				w.after(900 * time.Millisecond)
+				w.patch("web", change)
+				w.after(time.Minute)
+				check(t, "creations", false, slices.Contains(w.calls(), "CreateLoadBalancer"))
+				check(t, "instances", 1, len(w.instances()))
+			})
+		})
+	}
+}
+
+// TestNoteIsNotOverwritten: a note of claims that the cache doesn't show is not replaced by what follows from an older one.
+func TestNoteIsNotOverwritten(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP }))
+		w.patch("web", annotate(annotation.Claims, "lb-1"))
+		old := w.service()
+		w.patch("web", annotate(annotation.Claims, "lb-2"))
+		change := controller.Notes{Annotations: map[string]string{annotation.Claims: "lb-3"}, Exact: []string{annotation.Claims}}
+		p := controller.Writer{Client: w.kube, Finalizer: Finalizer}
+		_, err := p.Note(t.Context(), old, change)
+		for what, err := range map[string]error{"note": err, "status": p.Publish(t.Context(), old, controller.Publication{Notes: change})} {
+			check(t, what, true, controller.Superseded(err))
+		}
+		check(t, "note", "lb-2", w.service().Annotations[annotation.Claims])
+		if err := p.Publish(t.Context(), w.service(), controller.Publication{Notes: change}); err != nil {
+			t.Error(err)
+		}
+		check(t, "note of the latest", "lb-3", w.service().Annotations[annotation.Claims])
+	})
+}
+
+// TestEditsFasterThanTheCache: a user changes his mind while a change is under way, of which the cache doesn't show yet what was noted. Nothing that
+// the first annotation put on the CLB stays there.
+func TestEditsFasterThanTheCache(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		w.lag(func() time.Duration { return time.Second })
+		w.restart()
+		edit := func(annotations map[string]any) {
+			w.patch("web", map[string]any{"metadata": map[string]any{"annotations": annotations}})
+		}
+		edit(map[string]any{annotation.Prefix + annotation.AdditionalTags: "team=blue", annotation.Prefix + annotation.EstablishedTimeout: "60"})
+		w.after(900 * time.Millisecond)
+		edit(map[string]any{
+			annotation.Prefix + annotation.AdditionalTags: "owner=red", annotation.Prefix + annotation.EstablishedTimeout: nil, annotation.Prefix + annotation.Scheduler: "wrr",
+		})
+		w.after(600 * time.Millisecond)
+		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault { // When the next pass ends, the cache shows what it has noted itself.
+			<-time.After(10 * time.Second)
+			return gatewaytest.Fault{}
+		})
+		w.after(5 * time.Minute)
+		check(t, "tags", []string{"", "red"}, []string{tagOf(w.instances()[0], "team"), tagOf(w.instances()[0], "owner")})
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		for _, l := range w.cloud.Listeners {
+			if timeout := l.GetConfig().GetEstablishedTimeout(); timeout == 60 || l.GetConfig().GetScheduler() != "wrr" {
+				t.Errorf("timeout %d, scheduler %s", timeout, l.GetConfig().GetScheduler())
+			}
+		}
+	})
+}
+
+// TestFinalizerThatTheCacheDoesNotShow: the Service is read anew to set the finalizer, and wants none any more, or another CLB. Nothing is
+// made for what it was.
+func TestFinalizerThatTheCacheDoesNotShow(t *testing.T) {
+	for name, change := range map[string]map[string]any{
+		"another": annotate(annotation.Prefix+annotation.ID, "lb-next"),
+		"none":    {"spec": map[string]any{"type": corev1.ServiceTypeClusterIP}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.usersCLB(usersLB)
+				w.usersCLB("lb-next")
+				w.lag(func() time.Duration { return time.Second })
+				w.restart()
+				if err := w.kube.Tracker().Add(web(naming(usersLB), override)); err != nil {
+					t.Fatal(err)
+				}
+				w.after(900 * time.Millisecond)
+				w.patch("web", change)
+				w.after(time.Minute)
+				for _, c := range w.cloud.Writes() {
+					if strings.Contains(fmt.Sprint(c.Request), usersLB) {
+						t.Errorf("%s changes the CLB of before: %v", c.Method, c.Request)
+					}
+				}
+				check(t, "finalizers", name == "another", isHeld(w.service()))
+			})
+		})
+	}
+}

@@ -1,0 +1,273 @@
+package lb_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	kubetesting "k8s.io/client-go/testing"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+// TestInvalidServiceCannotTakeAnotherCLB: a Service with a mistake, whose label names a CLB that another Service of its name left
+// behind, neither changes the servers of that CLB nor deletes it.
+func TestInvalidServiceCannotTakeAnotherCLB(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web(annotated(annotation.PreserveOnDelete, "on")))
+		left := w.instances()[0].GetLoadBalancerId()
+		w.remove()
+		if err := w.kube.Tracker().Delete(serviceResource(), "default", "web"); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		w.calls()
+
+		restored := web(annotated(annotation.Scheduler, "fastest"))
+		restored.UID = "0dd0f3b5-6d4e-4bb4-9b30-0f1f6f4f0001"
+		restored.Labels = map[string]string{LabelLoadBalancerID: left}
+		restored.Finalizers = []string{Finalizer}
+		w.create(restored)
+		w.addNode(3)
+		w.settle()
+		w.remove()
+		for _, call := range w.cloud.Writes() {
+			t.Errorf("%s changed a CLB of another Service: %v", call.Method, call.Request)
+		}
+		check(t, "the CLB that was left", 1, len(w.instances()))
+	})
+}
+
+// TestPreserveAfterRestart: a controller that has only compared the servers since its start still lifts every protection and takes
+// its tags off a CLB that is to be kept.
+func TestPreserveAfterRestart(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.PreserveOnDelete, "on")))
+		w.restart()
+		w.remove()
+		lb := w.instances()[0]
+		check(t, "delete protection", false, lb.GetDeleteProtection())
+		check(t, "modification protection", false, lb.GetModificationProtection().GetEnabled())
+		check(t, "tags", 0, len(lb.GetTags()))
+		check(t, "listeners", []string{"80/TCP"}, w.listeners())
+	})
+}
+
+// TestRefusedAttributeLeavesServersRight: what only the cloud can refuse must not keep the servers from following the nodes.
+func TestRefusedAttributeLeavesServersRight(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		refused := &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField, Message: "no such name"}
+		w.cloud.Fail("UpdateLoadBalancer", 10, refused)
+		w.update(annotated(annotation.Name, "not-for-you"))
+		w.addNode(3)
+		w.settle()
+		check(t, "servers", []string{"i-1:30080=100", "i-2:30080=100", "i-3:30080=100"}, w.servers())
+		check(t, "hash", "", w.service().Labels[LabelHash])
+	})
+}
+
+// TestOneRefusedListenerDoesNotEndTheOthers: two calls of a phase fail, one for good and one for now. The latter is tried again.
+func TestOneRefusedListenerDoesNotEndTheOthers(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		for range 4 { // More often than the controller's own labels make it look again.
+			w.cloud.Fail("CreateListener", 1, &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField, Message: "wrong"})
+			w.cloud.Fail("CreateListener", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "down"})
+		}
+		w.create(web(func(svc *corev1.Service) {
+			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "b", Port: 81, NodePort: 30081, Protocol: corev1.ProtocolTCP})
+		}))
+		w.after(time.Minute)
+		check(t, "listeners", []string{"80/TCP", "81/TCP"}, w.listeners())
+	})
+}
+
+// TestClearedStatusGetsANewCLB: when somebody deletes the CLB in the console and clears the status, as the event advises, what is
+// remembered must not bring the dead address back.
+func TestClearedStatusGetsANewCLB(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		w.deleteInConsole(w.instances()[0].GetLoadBalancerId())
+		w.update(func(svc *corev1.Service) { svc.Status.LoadBalancer.Ingress = nil })
+		w.settle()
+		if n := len(w.instances()); n != 1 {
+			t.Fatalf("%d CLBs, want a new one", n)
+		}
+		check(t, "address", w.instances()[0].GetAddress(), w.service().Status.LoadBalancer.Ingress[0].IP)
+	})
+}
+
+// TestRemovedHashForcesALook: who takes the hash off a Service gets its CLB compared at once, as with the existing CCM.
+func TestRemovedHashForcesALook(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.Scheduler, "rr")))
+		hash := w.service().Labels[LabelHash]
+		w.cloud.Lock()
+		for _, l := range w.cloud.Listeners {
+			l.Config.Scheduler, l.Status = new("wlc"), "stopped"
+		}
+		w.cloud.Unlock()
+		w.calls()
+		w.update(func(svc *corev1.Service) { delete(svc.Labels, LabelHash) })
+		check(t, "calls", []string{"GetLoadBalancer", "UpdateListener", "StartListener"}, w.calls())
+		check(t, "hash", hash, w.service().Labels[LabelHash])
+	})
+}
+
+// TestStaleCacheCreatesWithFinalizer: a Service wavers between types faster than the cache follows. No CLB is created while
+// the finalizer is off, whatever the cache shows.
+func TestStaleCacheCreatesWithFinalizer(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		w.lag(func() time.Duration { return 2 * time.Second })
+		w.restart()
+		unprotected := 0
+		w.cloud.Interpose(onCreate(func() {
+			if svc, err := w.kube.Tracker().Get(serviceResource(), "default", "web"); err == nil && !isHeld(svc.(*corev1.Service)) {
+				unprotected++
+			}
+		}))
+		setType := func(want corev1.ServiceType) { w.patch("web", map[string]any{"spec": map[string]any{"type": want}}) }
+		setType(corev1.ServiceTypeClusterIP)
+		w.after(1900 * time.Millisecond)
+		setType(corev1.ServiceTypeLoadBalancer)
+		w.after(time.Minute)
+		check(t, "creations without the finalizer", 0, unprotected)
+		check(t, "CLBs", 1, len(w.instances()))
+		check(t, "listeners", []string{"80/TCP"}, w.listeners())
+	})
+}
+
+// TestStaleCacheLeavesNoMarks: somebody takes the labels off a Service and then its type. The controller has written them anew when it
+// sees the type change on a Service without labels.
+func TestStaleCacheLeavesNoMarks(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		w.lag(func() time.Duration { return 2 * time.Second })
+		w.restart()
+		w.patch("web", map[string]any{"metadata": map[string]any{"labels": nil}, "status": map[string]any{"loadBalancer": nil}}, "status")
+		w.after(100 * time.Millisecond)
+		w.patch("web", map[string]any{"spec": map[string]any{"type": corev1.ServiceTypeClusterIP}})
+		for i := 0; isHeld(w.service()) && i < 60; i++ {
+			w.after(time.Second)
+		}
+		svc := w.service() // It has no finalizer now, and nobody would look at it after a crash.
+		check(t, "marks", 0, len(svc.Labels)+len(svc.Finalizers)+len(svc.Status.LoadBalancer.Ingress))
+		check(t, "instances", 0, len(w.instances()))
+	})
+}
+
+// TestStaleCacheWritesNoStatusAgain: the cache doesn't show yet what was written last. It is not written a second time, and least of all that
+// there is no address.
+func TestStaleCacheWritesNoStatusAgain(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.lag(func() time.Duration { return 300 * time.Millisecond })
+		w.restart()
+		w.kube.ClearActions()
+		w.create(web())
+		var writes []string
+		for _, a := range w.kube.Actions() {
+			if patch, ok := a.(kubetesting.PatchAction); ok && a.Matches("patch", "services/status") {
+				writes = append(writes, string(patch.GetPatch()))
+			}
+		}
+		if len(writes) != 1 {
+			t.Errorf("the status is written %d times:\n%s", len(writes), strings.Join(writes, "\n"))
+		}
+		w.calls()
+		w.after(time.Minute)
+		check(t, "calls", []string(nil), w.calls())
+	})
+}
+
+// TestServersOfOthersOutliveTheirGroup: somebody adds a server to a vServer group of ours, which the controller doesn't know when the
+// group is no longer wanted. The group stays, with that server.
+func TestServersOfOthersOutliveTheirGroup(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		w.cloud.Lock()
+		for _, g := range w.cloud.ServerGroups {
+			g.Servers = append(g.Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 9999, Weight: 7, Description: "by hand"})
+		}
+		w.cloud.Unlock()
+		w.calls()
+		w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].NodePort = 30081 })
+		check(t, "calls", []string{"GetLoadBalancer", "CreateServerGroup", "UpdateListener", "ApplyServerChanges"}, w.calls())
+		check(t, "servers", []string{"i-1:30081=100", "i-1:9999=7"}, w.servers())
+	})
+}
+
+// onCreate calls f before every creation of a CLB.
+func onCreate(f func()) func(int, string, proto.Message) gatewaytest.Fault {
+	return func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+		if method == "CreateLoadBalancer" {
+			f()
+		}
+		return gatewaytest.Fault{}
+	}
+}
+
+// deleteInConsole deletes a CLB behind the controller's back.
+func (w *world) deleteInConsole(id string) {
+	w.t.Helper()
+	client := w.cloud.Client().LoadBalancers
+	if _, err := client.UpdateLoadBalancer(w.t.Context(), &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id, DeleteProtection: new(false)}); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := client.DeleteLoadBalancer(w.t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: id}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestConflictWithOwnConditions: a pass fails and says so in the conditions, which the cache shows only after the next pass has begun. The API
+// server refuses what that one writes. It is made good, although the arrival of conditions queues nothing.
+func TestConflictWithOwnConditions(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.create(web())
+		w.lag(func() time.Duration { return 1500 * time.Millisecond }) // The first retry comes sooner.
+		w.restart()
+		w.cloud.Fail("GetLoadBalancer", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
+		moved := annotate(annotation.Prefix+annotation.ID, usersLB)
+		moved["status"] = map[string]any{"loadBalancer": nil}
+		w.patch("web", moved, "status")
+		w.after(time.Minute)
+		check(t, "CLB", usersLB, w.service().Labels[LabelLoadBalancerID])
+		check(t, "CLBs", 1, len(w.instances()))
+		check(t, "conditions", []string{"LoadBalancerReady=True Published", "Synced=True Synced"}, w.conditions())
+	})
+}
+
+// TestClearedStatusOutlivesAPass: a CLB is deleted in the console and the status cleared, while a pass has already read the CLB. What that pass
+// remembers doesn't count: the Service gets another CLB.
+func TestClearedStatusOutlivesAPass(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.ExternalIPType, "eip")))
+		first := w.service().Labels[LabelLoadBalancerID]
+		var once sync.Once
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "ListEips" { // The last call of a pass.
+				once.Do(func() {
+					w.deleteInConsole(first)
+					w.patch("web", map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
+					<-time.After(time.Second)
+				})
+			}
+			return gatewaytest.Fault{}
+		})
+		w.update(annotated(annotation.Name, "mine"))
+		w.after(time.Minute)
+		check(t, "CLBs", 1, len(w.instances()))
+		if now := w.service().Labels[LabelLoadBalancerID]; now == first {
+			t.Errorf("the Service shows CLB %s, which is gone, and status %v", now, w.service().Status.LoadBalancer)
+		}
+	})
+}
