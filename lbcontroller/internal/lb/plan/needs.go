@@ -26,6 +26,8 @@ func Needs(action, earlier Action) bool {
 		return true
 	}
 	switch a := action.(type) {
+	case interface{ Needs(earlier Action) bool }: // An action of a kind.
+		return a.Needs(earlier)
 	case CreateListener:
 		return needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) || needsListener(a.Listener.ForwardPort(), earlier)
 	case CreateExtension:
