@@ -61,6 +61,9 @@ type Registration struct {
 	Kind      Kind
 	// Previewer says what the kind would do.
 	Previewer Previewer
+	// Labels and Annotations are the keys under which the kind notes on Services what it must know later. Those that another client takes off, by
+	// replacing a Service, are put back.
+	Labels, Annotations []string
 	// Run is what the kind does beside the passes, as long as this replica leads; nil for nothing.
 	Run func(ctx context.Context) error
 }
@@ -76,6 +79,7 @@ type Controller struct {
 	// conditions are those that were written on Services.
 	conditions conditions
 	bypassed   bypassed
+	stripped   stripped
 
 	runner    *reconcile.Runner
 	informers informerSet

@@ -55,7 +55,7 @@ func assign(kinds []Registration, svc *corev1.Service) assignment {
 func (c *Controller) assign(svc *corev1.Service) assignment { return assign(c.Kinds, svc) }
 
 func (c *Controller) writer(r Registration) Writer {
-	return Writer{Client: c.Client, Finalizer: r.Finalizer, modes: &c.modes}
+	return Writer{Client: c.Client, Finalizer: r.Finalizer, modes: &c.modes, stripped: &c.stripped}
 }
 
 // Reconcile implements reconcile.Reconciler. Events, metrics and what is written at the end are made here, of the outcome.
@@ -70,6 +70,9 @@ func (c *Controller) Reconcile(ctx context.Context, key string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("read Service %s from the cache: %w", key, err)
+	}
+	if cached, err = c.restore(ctx, key, cached); err != nil {
+		return reconcile.After(err, retrySuperseded)
 	}
 	a := c.assign(cached)
 	if a.idle() {
@@ -89,7 +92,7 @@ func (c *Controller) dismiss(ctx context.Context, key string, svc *corev1.Servic
 	if !c.metrics.states.has(key) && !isLeftBehind(svc) {
 		return nil
 	}
-	err := Writer{Client: c.Client, modes: &c.modes}.Publish(ctx, svc, Publication{KeepIngress: true, dropConditions: true})
+	err := Writer{Client: c.Client, modes: &c.modes, stripped: &c.stripped}.Publish(ctx, svc, Publication{KeepIngress: true, dropConditions: true})
 	if ignoreGone(err) != nil {
 		return c.refusedByAPI(svc, ReasonUpdateStatus, err)
 	}
@@ -303,4 +306,5 @@ func (c *Controller) forget(key string) {
 	c.conditions.forget(key)
 	c.metrics.states.set(key, "")
 	c.pace.forget(key)
+	c.stripped.forget(key)
 }

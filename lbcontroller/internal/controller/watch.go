@@ -159,6 +159,9 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 	if !ok1 || !ok2 {
 		return
 	}
+	if c.leading.Load() && len(missing(c.Kinds, old, svc)) > 0 {
+		c.stripped.add(keyOf(svc), old, svc)
+	}
 	a := c.assign(svc)
 	if a.idle() {
 		if !c.assign(old).idle() {

@@ -40,6 +40,8 @@ type Writer struct {
 	// Finalizer is that of the kind: it keeps a Service until the load balancer is released.
 	Finalizer string
 	modes     *modes
+	// stripped learns which versions of Services are the controller's; nil for none.
+	stripped *stripped
 }
 
 // Holds reports whether a Service waits for its load balancer to be released.
@@ -217,7 +219,11 @@ func (w Writer) send(ctx context.Context, svc *corev1.Service, kind types.PatchT
 	if err != nil {
 		return nil, fmt.Errorf("write the patch: %w", err)
 	}
-	return w.Client.CoreV1().Services(svc.Namespace).Patch(ctx, svc.Name, kind, data, metav1.PatchOptions{}, subresources...)
+	written, err := w.Client.CoreV1().Services(svc.Namespace).Patch(ctx, svc.Name, kind, data, metav1.PatchOptions{}, subresources...)
+	if err == nil && w.stripped != nil {
+		w.stripped.wrote(keyOf(svc), written.ResourceVersion)
+	}
+	return written, err
 }
 
 func changed(have, want map[string]string) map[string]any {

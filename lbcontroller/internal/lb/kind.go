@@ -95,7 +95,10 @@ func New(cfg Config) controller.Registration {
 		metrics:   newMetrics(cfg.Registerer),
 	}
 	marks := cfg.Product.Marks()
-	return controller.Registration{MetricType: marks.MetricType, Finalizer: marks.Finalizer, Kind: kind, Previewer: kind, Run: kind.run}
+	return controller.Registration{
+		MetricType: marks.MetricType, Finalizer: marks.Finalizer, Kind: kind, Previewer: kind, Run: kind.run,
+		Labels: []string{LabelLoadBalancerID}, Annotations: []string{annotation.OwnTags, annotation.Applied, annotation.Claims},
+	}
 }
 
 // run does what belongs to no Service, as long as this replica leads.

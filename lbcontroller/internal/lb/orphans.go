@@ -143,7 +143,7 @@ func (k *Kind) deleteOrphan(ctx context.Context, o orphan.Orphan, services []*co
 	if err != nil {
 		return "", err
 	}
-	again, _ := orphan.Find(k.Desired.ClusterID, []model.Observed{observed}, services)
+	again, _ := orphan.Find(k.Desired.ClusterID, k.Product.Marks().Finalizer, []model.Observed{observed}, services)
 	if len(again) == 0 || again[0].Kept != "" || again[0].Mark != o.Mark {
 		return "it has changed", nil
 	}
@@ -217,6 +217,6 @@ func (k *Kind) orphans(ctx context.Context) (found []orphan.Orphan, living int, 
 	if services, err = listServices(ctx, k.Orphans.Client); err != nil {
 		return nil, 0, nil, err
 	}
-	found, living = orphan.Find(k.Desired.ClusterID, list, services)
+	found, living = orphan.Find(k.Desired.ClusterID, k.Product.Marks().Finalizer, list, services)
 	return found, living, services, nil
 }

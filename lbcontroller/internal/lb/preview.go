@@ -107,7 +107,7 @@ func (k *Kind) previewRelease(ctx context.Context, r controller.Request, result 
 	}
 	policy, released := k.policyOf(view), plan.Release(k.Product, observed, view.Preserved())
 	list := &result.Actions
-	if policy == PolicyReport || k.kept(policy, r, view, released) != "" {
+	if policy == PolicyReport || k.kept(policy, r, view, view.Claims(), released) != "" {
 		list = &result.Withheld
 	}
 	for action := range released.Actions() {

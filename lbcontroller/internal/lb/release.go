@@ -40,10 +40,14 @@ func (k *Kind) release(ctx context.Context, r controller.Request) controller.Out
 		return fail(o, err)
 	}
 	p := plan.Release(k.Product, observed, view.Preserved())
-	if what := k.kept(policy, r, view, p); what != "" {
+	claims, err := k.claimsLeft(ctx, r, view, observed)
+	if err != nil {
+		return fail(o, err)
+	}
+	if what := k.kept(policy, r, view, claims, p); what != "" {
 		return k.holdRelease(r, policy, what)
 	}
-	leaves := len(view.Claims()) > 0 && !view.Preserved() && !k.released(r)
+	leaves := len(claims) > 0 && !view.Preserved() && !k.released(r)
 	if r.Service.DeletionTimestamp == nil && (leaves || !p.Empty()) {
 		// A crash on the way must not look like success if the Service asks for its CLB again, as it may do already.
 		svc, err := r.Writer.Live(ctx, r.Service)
@@ -70,7 +74,7 @@ func (k *Kind) release(ctx context.Context, r controller.Request) controller.Out
 		o.Events = append(o.Events, controller.Normalf(controller.ReasonCleaned, "CLB %s is released", observed.InstanceID))
 	}
 	if leaves {
-		left := k.leave(ctx, r.Key, r.Service, view.Claims())
+		left := k.leave(ctx, r.Key, r.Service, claims)
 		o.Changed, o.Events, o.Wake = o.Changed || left.changed, append(o.Events, left.events...), left.wake
 		if left.err != nil {
 			return fail(o, left.err)
@@ -94,11 +98,11 @@ func (k *Kind) release(ctx context.Context, r controller.Request) controller.Out
 }
 
 // kept is what a Service would give up that its policy keeps, for people; empty for nothing.
-func (k *Kind) kept(policy Policy, r controller.Request, view desired.View, p plan.Plan) string {
+func (k *Kind) kept(policy Policy, r controller.Request, view desired.View, claims ownership.Claims, p plan.Plan) string {
 	if _, withheld := policy.split(p); len(withheld) > 0 {
 		return summary(plan.Plan{Phases: []plan.Phase{withheld}})
 	}
-	if claims := view.Claims(); len(claims) > 0 && !view.Preserved() && !k.released(r) && !policy.Allows(plan.DeleteGroup{}) {
+	if len(claims) > 0 && !view.Preserved() && !k.released(r) && !policy.Allows(plan.DeleteGroup{}) {
 		return "taking what is the Service's off CLB " + claims[0].LoadBalancer
 	}
 	return ""
@@ -155,6 +159,33 @@ func (k *Kind) releasable(ctx context.Context, r controller.Request, view desire
 		hint.RecordedID = entry.Observed.InstanceID // The cache doesn't show the label yet.
 	}
 	return k.observer.Find(ctx, hint, observe.Basic)
+}
+
+// claimsLeft are where on CLBs of users there may be something of a Service that gives up all it has. Without notes, which another client may have
+// taken off, the CLB that the label names is looked at for what bears the Service's name. What is known is its own.
+func (k *Kind) claimsLeft(ctx context.Context, r controller.Request, view desired.View, own model.Observed) (ownership.Claims, error) {
+	claims, id := view.Claims(), r.Service.Labels[LabelLoadBalancerID]
+	if !ownership.IsID(id) || id == own.InstanceID || claims.Has(id) || view.Preserved() || k.released(r) {
+		return claims, nil
+	}
+	found, err := k.observer.Read(ctx, id, observe.Extent{View: observe.Whole})
+	if rpcerr.IsNotFound(err) {
+		return claims, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: k.Desired.ClusterID}
+	claim := ownership.Claim{LoadBalancer: id, Listeners: true}
+	for _, g := range found.Groups {
+		if !owner.Owns(g.Name) && slices.ContainsFunc(g.Servers, func(s model.Server) bool { return owner.Owns(s.Description) }) {
+			claim.Groups = append(claim.Groups, g.ID)
+		}
+	}
+	if _, marked := found.Tags()[ownership.TagReused]; !marked || reuse.InVain(string(r.Service.UID), claims, found) {
+		return claims, nil // It was never named: what bears the name may be that of another Service before.
+	}
+	return claims.With(claim), nil
 }
 
 // leave takes what is the Service's off CLBs of users. What others have bound to it stays: a vServer group that is still used loses only

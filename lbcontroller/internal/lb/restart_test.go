@@ -103,7 +103,7 @@ func TestRestartFindsWhatChanged(t *testing.T) {
 		"deleted and another's record": {func(w *world) {
 			w.update(func(svc *corev1.Service) { svc.UID = "33333333-2222-3333-4444-555555555555" })
 			w.remove()
-		}, []string{"GetLoadBalancer", "ListLoadBalancers", "ListLoadBalancers"}},
+		}, []string{"GetLoadBalancer", "ListLoadBalancers", "ListLoadBalancers", "GetLoadBalancer"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

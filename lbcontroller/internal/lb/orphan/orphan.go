@@ -29,12 +29,16 @@ type Orphan struct {
 	Kept string
 }
 
-// Find returns the orphans among CLBs, ordered by id, and how many of the others belong to a Service. Both tags of the cluster must be there: a CLB
+// Find returns the orphans among CLBs, ordered by id, and how many of the others belong to a Service that
+// has or asks for a load balancer. Both tags of the cluster must be there: a CLB
 // of another cluster, or one that a user has made his own, is never an orphan. The Services must have been read after the CLBs.
-func Find(clusterID string, list []model.Observed, services []*corev1.Service) (orphans []Orphan, living int) {
+func Find(clusterID, finalizer string, list []model.Observed, services []*corev1.Service) (orphans []Orphan, living int) {
 	marks := make(map[string]bool, len(services))
 	for _, svc := range services {
-		marks[ownership.DefaultName(string(svc.UID))] = true
+		// One that has ceased to ask for a CLB holds the finalizer until it has given it up.
+		if svc.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(svc.Finalizers, finalizer) {
+			marks[ownership.DefaultName(string(svc.UID))] = true
+		}
 	}
 	for _, lb := range list {
 		tags := lb.Tags()
