@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -174,6 +175,45 @@ func TestNames(t *testing.T) {
 		if seen[kind] == 0 {
 			t.Errorf("no page names any of the %s", kind)
 		}
+	}
+}
+
+// TestTranslations: a page in Chinese has the headings, blocks of code, tables and links of the one in English, in the same order.
+func TestTranslations(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	shape := func(page string) (parts []string) {
+		for _, block := range fences.FindAllString(page, -1) {
+			parts = append(parts, block)
+		}
+		for line := range strings.Lines(fences.ReplaceAllString(page, "")) {
+			switch {
+			case strings.HasPrefix(line, "#"):
+				parts = append(parts, strings.Repeat("#", len(line)-len(strings.TrimLeft(line, "#"))))
+			case strings.HasPrefix(line, "|"):
+				parts = append(parts, "a row")
+			}
+			for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(line, -1) {
+				if path, _, _ := strings.Cut(strings.ReplaceAll(link[1], ".zh.md", ".md"), "#"); path != "" {
+					parts = append(parts, path)
+				}
+			}
+		}
+		return parts
+	}
+	seen := 0
+	for name, page := range all {
+		original, ok := strings.CutSuffix(name, ".zh.md")
+		if !ok {
+			continue
+		}
+		seen++
+		if diff := cmp.Diff(shape(all[original+".md"]), shape(page)); diff != "" {
+			t.Errorf("%s is not like the page in English (-English +Chinese):\n%s", name, diff)
+		}
+	}
+	if seen == 0 {
+		t.Error("there is no page in Chinese")
 	}
 }
 
