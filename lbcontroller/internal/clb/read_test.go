@@ -42,6 +42,18 @@ func addTag(f *gatewaytest.Fake, key, value string) {
 	f.LoadBalancers["lb-1"].Tags = append(f.LoadBalancers["lb-1"].GetTags(), &commonv1.Tag{Key: key, Value: value})
 }
 
+// listenerOf leaves nothing on the instance but a listener that a cluster has made.
+func listenerOf(f *gatewaytest.Fake, cluster string) {
+	f.Lock()
+	defer f.Unlock()
+	clear(f.ServerGroups)
+	clear(f.Listeners)
+	f.Listeners[gatewaytest.ListenerKey{LoadBalancerID: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}] = &slbv1.Listener{
+		Key:    &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
+		Config: &slbv1.ListenerConfig{Description: new(ownership.Owner{Service: "web", Namespace: "default", ClusterID: cluster}.Listener(80))},
+	}
+}
+
 func TestFind(t *testing.T) {
 	t.Parallel()
 	published := observe.Hint{RecordedID: "lb-1", Addresses: []string{"47.0.0.9"}}
@@ -64,17 +76,20 @@ func TestFind(t *testing.T) {
 			addTag(f, ownership.TagCluster, "c")
 			addTag(f, ownership.TagReused, "true")
 		}, hint: published},
-		"cluster, another address":      {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", ""); addTag(f, ownership.TagCluster, "c") }, hint: observe.Hint{RecordedID: "lb-1"}},
-		"recorded id is gone, then tag": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-2", "x", name) }, hint: observe.Hint{RecordedID: "lb-1"}, want: "lb-2"},
-		"by tag":                        {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) }, want: "lb-1"},
-		"by name":                       {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, want: "lb-1"},
-		"by tag, of another cluster":    {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); addTag(f, ownership.TagCluster, "d") }},
-		"recorded, of another cluster":  {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); addTag(f, ownership.TagCluster, "d") }, hint: published},
-		"by name, reused":               {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, ""); addTag(f, ownership.TagReused, "true") }},
-		"by name, but a user's":         {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: observe.Hint{Users: []string{"lb-1"}}},
-		"by tag, though a user's":       {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, name) }, hint: observe.Hint{Users: []string{"lb-1"}}, want: "lb-1"},
-		"recorded, but a user's":        {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: observe.Hint{RecordedID: "lb-1", Addresses: published.Addresses, Users: []string{"lb-1"}}},
-		"two":                           {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); seed(f, "lb-2", "x", name) }, fail: true},
+		"cluster, another address":              {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", ""); addTag(f, ownership.TagCluster, "c") }, hint: observe.Hint{RecordedID: "lb-1"}},
+		"recorded id is gone, then tag":         {seed: func(f *gatewaytest.Fake) { seed(f, "lb-2", "x", name) }, hint: observe.Hint{RecordedID: "lb-1"}, want: "lb-2"},
+		"by tag":                                {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) }, want: "lb-1"},
+		"by name":                               {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, want: "lb-1"},
+		"by tag, of another cluster":            {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); addTag(f, ownership.TagCluster, "d") }},
+		"recorded, of another cluster":          {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); addTag(f, ownership.TagCluster, "d") }, hint: published},
+		"by name, reused":                       {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, ""); addTag(f, ownership.TagReused, "true") }},
+		"by name, but a user's":                 {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: observe.Hint{Users: []string{"lb-1"}}},
+		"by tag, though a user's":               {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, name) }, hint: observe.Hint{Users: []string{"lb-1"}}, want: "lb-1"},
+		"recorded, but a user's":                {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: observe.Hint{RecordedID: "lb-1", Addresses: published.Addresses, Users: []string{"lb-1"}}},
+		"no cluster, on it another's":           {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); listenerOf(f, "d") }},
+		"no cluster, on it ours":                {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); listenerOf(f, "c") }, want: "lb-1"},
+		"recorded, no cluster, on it another's": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); listenerOf(f, "d") }, hint: published},
+		"two":                                   {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); seed(f, "lb-2", "x", name) }, fail: true},
 		"read fails": {seed: func(f *gatewaytest.Fake) {
 			seed(f, "lb-1", "x", name)
 			f.Fail("GetLoadBalancer", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
@@ -85,9 +100,14 @@ func TestFind(t *testing.T) {
 			f := gatewaytest.New(t)
 			test.seed(f)
 			test.hint.DefaultName, test.hint.ClusterID = name, "c"
-			got, err := observe.Observer{Reader: Product{Gateway: f.Client()}}.Find(t.Context(), test.hint, observe.Full)
-			if (err != nil) != test.fail || got.InstanceID != test.want {
-				t.Errorf("got %q, %v; want %q, failure %t", got.InstanceID, err, test.want, test.fail)
+			for _, view := range []observe.View{observe.Full, observe.Basic} {
+				if view == observe.Basic && test.fail {
+					continue // The fault is over.
+				}
+				got, err := observe.Observer{Reader: Product{Gateway: f.Client()}}.Find(t.Context(), test.hint, view)
+				if (err != nil) != test.fail || got.InstanceID != test.want {
+					t.Errorf("got %q, %v; want %q, failure %t", got.InstanceID, err, test.want, test.fail)
+				}
 			}
 		})
 	}

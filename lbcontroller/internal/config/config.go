@@ -88,8 +88,9 @@ type Drift struct {
 type Orphans struct {
 	// Interval is how often they are looked for.
 	Interval config.Duration `json:"interval"`
-	// Delete deletes those on which there is nothing but what this cluster has made, with servers that are nodes of the cluster. It has no effect
-	// unless policy is sync.
+	// Delete deletes those on which there is nothing but what this cluster has made, with at least one server, and none that isn't a node of
+	// the cluster. It has no effect unless policy is sync. Never set it where two clusters of the account have the same clusterID: each takes
+	// the CLBs of the other for its own.
 	Delete bool `json:"delete"`
 	// Grace is how long a CLB must have been without a Service before it is deleted.
 	Grace config.Duration `json:"grace"`

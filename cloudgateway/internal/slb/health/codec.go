@@ -16,7 +16,7 @@ func decode(item []byte) (*slbv1.ServerHealth, error) {
 		"ListenerPort":       cloud.Required(&h.Listener.Port),
 		"Protocol":           cloud.Via(&h.Listener.Protocol, cloud.Named),
 		"ServerId":           &h.ServerId,
-		"ServerIp":           &h.ServerIp,
+		"ServerIp":           cloud.Via(&h.ServerIp, slb.Address),
 		"Type":               cloud.Via(&h.Type, slb.ServerType),
 		"Port":               cloud.Required(&h.Port),
 		"ServerHealthStatus": &h.Status,

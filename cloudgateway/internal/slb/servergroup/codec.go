@@ -23,7 +23,7 @@ type serverKey struct {
 func keyOf(s *slbv1.Server) serverKey {
 	key := serverKey{kind: s.GetType(), id: s.GetServerId(), port: s.GetPort()}
 	if key.kind != slbv1.ServerType_SERVER_TYPE_ECS {
-		key.ip = s.GetServerIp()
+		key.ip = slb.Address(s.GetServerIp())
 	}
 	return key
 }
@@ -71,7 +71,7 @@ func documents(servers []*slbv1.Server, more func(*slbv1.Server, *serverDoc)) []
 func decodeServer(item []byte) (*slbv1.Server, error) {
 	s := &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS}
 	return s, decodeInto(item, &s.ServerId, cloud.Fields{
-		"ServerIp": &s.ServerIp, "Type": cloud.Via(&s.Type, slb.ServerType), "Port": cloud.Required(&s.Port), "Weight": cloud.Required(&s.Weight),
+		"ServerIp": cloud.Via(&s.ServerIp, slb.Address), "Type": cloud.Via(&s.Type, slb.ServerType), "Port": cloud.Required(&s.Port), "Weight": cloud.Required(&s.Weight),
 		"Description": &s.Description,
 	})
 }
@@ -80,7 +80,7 @@ func decodeServer(item []byte) (*slbv1.Server, error) {
 func decodeDefaultServer(item []byte) (*slbv1.DefaultServer, error) {
 	s := &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ECS}
 	return s, decodeInto(item, &s.ServerId, cloud.Fields{
-		"ServerIp": &s.ServerIp, "Type": cloud.Via(&s.Type, slb.ServerType), "Weight": cloud.Required(&s.Weight), "Description": &s.Description,
+		"ServerIp": cloud.Via(&s.ServerIp, slb.Address), "Type": cloud.Via(&s.Type, slb.ServerType), "Weight": cloud.Required(&s.Weight), "Description": &s.Description,
 	})
 }
 

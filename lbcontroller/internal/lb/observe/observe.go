@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -110,9 +111,11 @@ type Parts struct {
 func (o Observer) Find(ctx context.Context, hint Hint, view View) (model.Observed, error) {
 	if hint.RecordedID != "" && !slices.Contains(hint.Users, hint.RecordedID) {
 		found, err := o.Read(ctx, hint.RecordedID, Extent{View: view})
+		if err == nil && hint.owns(found) {
+			return o.prove(ctx, hint, found, view)
+		}
 		switch {
-		case err == nil && hint.owns(found):
-			return found, nil
+		case err == nil:
 		case err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound:
 			return model.Observed{}, err
 		}
@@ -131,7 +134,48 @@ func (o Observer) Find(ctx context.Context, hint Hint, view View) (model.Observe
 	if err == nil && (hint.belongsElsewhere(found.Tags()) || hint.takesForUsers(found)) {
 		return model.Nothing(), nil
 	}
-	return found, err
+	if err != nil {
+		return found, err
+	}
+	return o.prove(ctx, hint, found, view)
+}
+
+// prove returns an instance that was found, or none if it lacks the tag of the cluster, as those of old versions of the existing CCM do, and what is
+// on it was made by another cluster: one that was restored from its backup has Services with the same UIDs.
+func (o Observer) prove(ctx context.Context, hint Hint, found model.Observed, view View) (model.Observed, error) {
+	if _, named := found.Tags()[ownership.TagCluster]; named {
+		return found, nil
+	}
+	whole := found
+	if view == Basic {
+		var err error
+		if whole, err = o.Read(ctx, found.InstanceID, Extent{View: Full}); err != nil {
+			return model.Observed{}, err
+		}
+	}
+	if madeElsewhere(whole, hint.ClusterID) {
+		return model.Nothing(), nil
+	}
+	return found, nil
+}
+
+// madeElsewhere reports whether listeners and server groups name other clusters only. A name may be shortened.
+func madeElsewhere(o model.Observed, clusterID string) (elsewhere bool) {
+	var names []string
+	for _, l := range o.Listeners {
+		names = append(names, l.Description())
+	}
+	for _, g := range o.Groups {
+		names = append(names, g.Name)
+	}
+	for _, name := range names {
+		owner, made := ownership.MadeFor(name)
+		if made && strings.HasPrefix(clusterID, owner.ClusterID) {
+			return false
+		}
+		elsewhere = elsewhere || made
+	}
+	return elsewhere
 }
 
 // Serving reads the recorded instance to keep its servers right. If that isn't known to be the Service's own, but the one that the

@@ -97,7 +97,9 @@ func Witness(o model.Observed, clusterID string, nodes map[string]bool) string {
 			return fmt.Sprintf("its listener on port %d was not made by this cluster", l.Key.Port)
 		}
 	}
+	servers := 0
 	for _, g := range o.Groups {
+		servers += len(g.Servers)
 		if !ours(g.Name) {
 			return fmt.Sprintf("its vServer group %s was not made by this cluster", g.ID)
 		}
@@ -106,6 +108,9 @@ func Witness(o model.Observed, clusterID string, nodes map[string]bool) string {
 				return fmt.Sprintf("its vServer group %s has server %s, which is no node of this cluster", g.ID, s.ID)
 			}
 		}
+	}
+	if servers == 0 {
+		return "it has no server which proves that it isn't another cluster's with the same id"
 	}
 	return ""
 }

@@ -95,7 +95,8 @@ func TestWitness(t *testing.T) {
 		o    model.Observed
 		kept bool
 	}{
-		"nothing on it":                       {model.Observed{ConfigKnown: true, Instance: partial.Instance}, false},
+		"nothing on it":                       {model.Observed{ConfigKnown: true, Instance: partial.Instance}, true},
+		"no server":                           {whole(own.Listener(80), own.Group("30080")), true},
 		"only ours":                           {whole(own.Listener(80), own.Group("30080"), node), false},
 		"a listener made by hand":             {whole("by hand", own.Group("30080"), node), true},
 		"a listener of another cluster":       {whole(other.Listener(80), own.Group("30080"), node), true},

@@ -144,7 +144,12 @@ type DeleteExtension struct {
 }
 
 // DeleteListener deletes a listener.
-type DeleteListener struct{ Key model.ListenerKey }
+type DeleteListener struct {
+	Key model.ListenerKey
+	// ForwardPort is where a redirect leads to, 0 for a listener that is none; GroupID is the server group of any other.
+	ForwardPort int32
+	GroupID     string
+}
 
 // About implements Action.
 func (DeleteInstance) About() (Part, Verb) { return PartInstance, VerbDelete }

@@ -165,11 +165,12 @@ func refTo(name string, groups map[string]model.Group) GroupRef {
 }
 
 func (w *listenerWork) delete(l model.Listener) {
-	if l.ForwardPort() != 0 {
-		w.unlink = append(w.unlink, DeleteListener{Key: l.Key})
+	gone := DeleteListener{Key: l.Key, ForwardPort: l.ForwardPort(), GroupID: l.GroupID()}
+	if gone.ForwardPort != 0 {
+		w.unlink = append(w.unlink, gone)
 		return
 	}
-	w.remove = append(w.remove, DeleteListener{Key: l.Key})
+	w.remove = append(w.remove, gone)
 }
 
 func (w *listenerWork) update(kind Differ, want, old model.Listener, groups map[string]model.Group) {

@@ -37,11 +37,12 @@ func Needs(action, earlier Action) bool {
 		return needsGroup(a.Group, earlier) || needsServers(a.Group, earlier)
 	case DeleteListener:
 		// A redirect that is still there holds its target.
-		_, ok := earlier.(DeleteListener)
-		return ok
-	case DeleteGroup, ChangeServers:
-		// The servers that a group loses after the listeners were changed may still serve a listener that was not.
-		return isListenerWork(earlier)
+		redirect, ok := earlier.(DeleteListener)
+		return ok && redirect.ForwardPort == a.Key.Port && a.Key.Protocol.OverTCP()
+	case DeleteGroup:
+		return mayServe(a.GroupID, earlier)
+	case ChangeServers:
+		return mayServe(a.GroupID, earlier)
 	case DeleteInstance:
 		return Is(earlier, PartInstance, VerbChange) // It lifts the protection.
 	}
@@ -71,9 +72,13 @@ func needsListener(port int32, earlier Action) bool {
 	return ok && create.Listener.Key.Port == port && create.Listener.Key.Protocol.OverTCP()
 }
 
-func isListenerWork(a Action) bool {
-	switch a.(type) {
-	case CreateListener, UpdateListener, DeleteListener:
+// mayServe reports whether a group still serves a listener that was to be changed or deleted. The servers that a group loses after the listeners
+// were changed must not be missing there.
+func mayServe(group string, earlier Action) bool {
+	switch e := earlier.(type) {
+	case DeleteListener:
+		return e.GroupID == group
+	case CreateListener, UpdateListener:
 		return true
 	}
 	return false
