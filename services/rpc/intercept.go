@@ -49,7 +49,7 @@ func audit(log *slog.Logger) grpc.UnaryServerInterceptor {
 		}
 		caller, _ := CallerFrom(ctx)
 		start, done := time.Now(), &trail{}
-		response, err := next(context.WithValue(ctx, trailKey{}, done), req)
+		response, err := next(context.WithValue(ctx, trailKey{}, []*trail{done}), req)
 		err = done.correct(err)
 		attrs := []any{"caller", caller.Name, "method", info.FullMethod, "duration", time.Since(start), "outcome", outcome(err)}
 		if message, ok := req.(proto.Message); ok {

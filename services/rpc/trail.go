@@ -18,36 +18,56 @@ type trail struct {
 
 type trailKey struct{}
 
+// trails are those of the methods being handled for which something is done under the context: one as a rule.
+func trails(ctx context.Context) []*trail {
+	all, _ := ctx.Value(trailKey{}).([]*trail)
+	return all
+}
+
+// Together makes a context for a call to the cloud that is made for several methods being handled, each of which notes what is noted under it.
+func Together(ctx context.Context, methods []context.Context) context.Context {
+	var all []*trail
+	for _, method := range methods {
+		for _, t := range trails(method) {
+			if !slices.Contains(all, t) {
+				all = append(all, t)
+			}
+		}
+	}
+	return context.WithValue(ctx, trailKey{}, all)
+}
+
 // NoteCloudRequest leaves the id of a request to the cloud in the audit line of the method being handled, so that the line can be
 // found in the cloud's own audit log and the other way round.
 func NoteCloudRequest(ctx context.Context, id string) {
-	t, ok := ctx.Value(trailKey{}).(*trail)
-	if !ok || id == "" {
+	if id == "" {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.requests = append(t.requests, id)
+	for _, t := range trails(ctx) {
+		t.note(func() { t.requests = append(t.requests, id) })
+	}
 }
 
 // NoteReplay leaves in the audit line of the method being handled that it did nothing: the caller got the result of an earlier
 // request.
 func NoteReplay(ctx context.Context) {
-	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.replayed = true
+	for _, t := range trails(ctx) {
+		t.note(func() { t.replayed = true })
 	}
 }
 
 // NoteCloudChange notes that a request which may change the cloud was sent for the method being handled. Its failure no longer means that nothing
 // was; see rpcerr.Error.Unsent.
 func NoteCloudChange(ctx context.Context) {
-	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.changed = true
+	for _, t := range trails(ctx) {
+		t.note(func() { t.changed = true })
 	}
+}
+
+func (t *trail) note(what func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	what()
 }
 
 // correct takes from an error about one request that nothing was sent, if another was.

@@ -30,13 +30,11 @@ func WithLane(ctx context.Context, name, owner string, urgency int) context.Cont
 	return context.WithValue(ctx, callerKey{}, caller{name: name, lane: laneName{owner: owner, urgency: urgency}})
 }
 
-// Apart keeps what is asked for under the context apart from the rest of its lane, e.g. for a resource whose changes would make those of
-// others wait. Its name must be one of few.
-func Apart(ctx context.Context, name string) context.Context {
-	c := callerOf(ctx)
-	c.lane.owner += "\x00" + name
-	return context.WithValue(ctx, callerKey{}, c)
-}
+// Lane identifies those whose reads share calls.
+type Lane struct{ name laneName }
+
+// LaneOf gives the lane of a context, for writes that go into calls together as reads do.
+func LaneOf(ctx context.Context) Lane { return Lane{callerOf(ctx).lane} }
 
 func callerOf(ctx context.Context) caller {
 	c, _ := ctx.Value(callerKey{}).(caller)

@@ -224,7 +224,7 @@ func (r *Reader[K, V]) read(
 	if r.size != nil {
 		r.size.Observe(float64(len(keys)))
 	}
-	found, err := recovered(r.cfg.Logger, r.cfg.Name, func() (map[K]V, error) { return load(ctx, keys) })
+	found, err := Recovered(r.cfg.Logger, r.cfg.Name, func() (map[K]V, error) { return load(ctx, keys) })
 	halves.found = halves.found || err == nil
 	if err != nil && r.cfg.Blames != nil && r.cfg.Blames(err) && halves.again(len(flights)) {
 		half := len(flights) / 2
@@ -278,15 +278,15 @@ func (r *Reader[K, V]) sweepLater() {
 	})
 }
 
-// recovered turns a panic into an error. It would end the process, since no caller's own recovery sees our goroutines.
-func recovered[T any](log *slog.Logger, name string, read func() (T, error)) (result T, err error) {
+// Recovered turns a panic into an error. It would end the process, since no caller's own recovery sees our goroutines.
+func Recovered[T any](log *slog.Logger, name string, work func() (T, error)) (result T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			log.Error("panic in a read", "batch", name, "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("read %s: panic: %v", name, p)
+			log.Error("panic in a batch", "batch", name, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("batch %s: panic: %v", name, p)
 		}
 	}()
-	return read()
+	return work()
 }
 
 // sizeOf is about the memory that a value takes, in bytes. A message in memory is about four times as large as on the wire.

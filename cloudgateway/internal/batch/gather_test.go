@@ -239,7 +239,7 @@ func TestAbandonedKeysAreNotRead(t *testing.T) {
 func TestErrors(t *testing.T) {
 	bad := errors.New("bad item")
 	overall := errors.New("throttled")
-	panicked := errors.New("read test: panic: oops")
+	panicked := errors.New("batch test: panic: oops")
 	tests := []struct {
 		name  string
 		fail  func(keys []string) error

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPanicIsLogged: a panic in a read is an error for its callers, and the log says where it came from.
+// TestPanicIsLogged: a panic in a batch is an error for its callers, and the log says where it came from.
 func TestPanicIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	r := New(Config[string, int]{
@@ -18,7 +18,7 @@ func TestPanicIsLogged(t *testing.T) {
 	if _, err := r.Get(t.Context(), "i-1", 0); err == nil || !strings.Contains(err.Error(), "panic") {
 		t.Errorf("got %v", err)
 	}
-	for _, want := range []string{"panic in a read", "batch=instances", "decodeBadly"} {
+	for _, want := range []string{"panic in a batch", "batch=instances", "decodeBadly"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, log.String())
 		}

@@ -229,7 +229,7 @@ func TestRoutesWithSeveralNextHops(t *testing.T) {
 	if err := writetest.FirstFailure(err, deleted.GetResults()); err != nil {
 		t.Fatal(err)
 	}
-	w.wantCalls(t, "deletion", "DeleteRouteEntries", describeEntries)
+	w.wantCalls(t, "deletion, of entries that are looked at before", describeEntries, "DeleteRouteEntries", describeEntries)
 	if got := list(&vpcv1.ListRouteEntriesRequest{Type: "Custom"}); len(got) != 1 {
 		t.Errorf("left: %v, want one", got)
 	}

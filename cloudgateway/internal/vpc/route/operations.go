@@ -138,6 +138,10 @@ func judgeDeletion(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
 		return write.Done, nil
 	case want.GetRouteEntryId() == "" && got.GetNextHopId() != want.GetNextHopId():
 		return write.Done, nil // The destination was given to another next hop in the meantime.
+	case want.GetDestinationCidr() != "" && got.GetDestinationCidr() != want.GetDestinationCidr(),
+		want.GetNextHopId() != "" && got.GetNextHopId() != want.GetNextHopId():
+		return write.Failed, rpcerr.Errorf(rpcerr.RouteConflict, "route entry %s leads to %s by %s; name only its id, or what it has",
+			want.GetRouteEntryId(), got.GetDestinationCidr(), hops(got)).WithAPI("vpc/DeleteRouteEntries")
 	case got.GetStatus() == "Deleting":
 		return write.Waiting, nil
 	default:

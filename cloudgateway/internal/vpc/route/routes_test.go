@@ -266,6 +266,111 @@ func TestOneWriterPerVpc(t *testing.T) {
 	})
 }
 
+// TestDeletedBetweenTwoCreations: a creation after an answered deletion makes the route again, also while the batch of the first creation goes on
+// with changes of another table.
+func TestDeletedBetweenTwoCreations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := routeWorld(0)
+		f.settle = 2 * time.Second
+		s := service(t, f)
+		as := func(priority flow.Priority) context.Context {
+			return batch.WithLane(flow.WithCaller(t.Context(), flow.Caller{Name: "routecontroller", Priority: priority}), "routecontroller", "", int(priority))
+		}
+		change := func(what string, priority flow.Priority, remove bool, entries ...*vpcv1.RouteEntry) {
+			results, err := s.change(as(priority), "vpc-1", entries, remove)
+			if err != nil || results[0].GetError() != nil {
+				t.Errorf("%s: %v %v", what, err, results)
+			}
+		}
+		var others []*vpcv1.RouteEntry
+		for i := range 40 {
+			others = append(others, &vpcv1.RouteEntry{RouteTableId: "vtb-2", DestinationCidr: fmt.Sprintf("10.1.%d.0/24", i), NextHopId: "i-1"})
+		}
+		var all sync.WaitGroup
+		all.Go(func() { change("the first creation", flow.Backend, false, route(0)) })
+		<-time.After(5 * time.Millisecond)
+		all.Go(func() { change("others, in another table", flow.Backend, false, others...) })
+		<-time.After(time.Second)
+		all.Go(func() {
+			change("the deletion", flow.Deletion, true, route(0))
+			change("the creation after it", flow.Backend, false, route(0))
+		})
+		all.Wait()
+		if f.entries[route(0).GetDestinationCidr()] == nil {
+			t.Errorf("the route is not there after %d writes", len(f.writes))
+		}
+	})
+}
+
+// TestSameEntryTwice: two requests that create or delete the same entry at the same time both succeed, and no call names it twice.
+func TestSameEntryTwice(t *testing.T) {
+	for _, remove := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := routeWorld(map[bool]int{true: 1}[remove])
+			s := service(t, f)
+			var all sync.WaitGroup
+			for range 2 {
+				all.Go(func() {
+					results, err := s.change(t.Context(), "vpc-1", routesOf(1), remove)
+					if err != nil || results[0].GetError() != nil {
+						t.Errorf("remove %t: %v, %v", remove, err, results)
+					}
+				})
+			}
+			all.Wait()
+			for _, call := range f.writes {
+				if call.Params["RouteEntries.2.DstCidrBlock"] != "" {
+					t.Errorf("remove %t: %v names the entry twice", remove, call.Params)
+				}
+			}
+			if there := f.entries[route(0).GetDestinationCidr()] != nil; there == remove {
+				t.Errorf("remove %t: the entry is there: %t", remove, there)
+			}
+		})
+	}
+}
+
+// TestBatchOutlivesItsFirst: a request that leaves does not end the changes of others in the same calls; when all have left, they end.
+func TestBatchOutlivesItsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := routeWorld(0)
+		s := service(t, f)
+		first, leave := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() {
+			results, err := s.change(first, "vpc-1", routesOf(1), false)
+			if err != nil || results[0].GetError() == nil {
+				t.Errorf("the one that left: %v, %v", err, results)
+			}
+		})
+		all.Go(func() {
+			results, err := s.change(t.Context(), "vpc-1", []*vpcv1.RouteEntry{route(1)}, false)
+			if err != nil || results[0].GetStatus() != "Available" {
+				t.Errorf("the other: %v, %v", err, results)
+			}
+		})
+		<-time.After(time.Second)
+		leave()
+		all.Wait()
+		if len(f.writes) != 1 {
+			t.Errorf("%d writes, want 1", len(f.writes))
+		}
+		second, leave := context.WithCancel(t.Context())
+		all.Go(func() {
+			if _, err := s.change(second, "vpc-1", []*vpcv1.RouteEntry{route(2)}, false); err != nil {
+				t.Error(err)
+			}
+		})
+		<-time.After(time.Second)
+		leave()
+		all.Wait()
+		start := time.Now()
+		if _, err := s.change(t.Context(), "vpc-1", []*vpcv1.RouteEntry{route(3)}, false); err != nil || time.Since(start) > 6*time.Second {
+			t.Errorf("the next change after %s: %v", time.Since(start), err)
+		}
+	})
+}
+
 // TestCallsOfManyRoutes: writes are as few as the cloud allows, and what was written is read back without the rest of the table.
 func TestCallsOfManyRoutes(t *testing.T) {
 	const thousand = 1000
@@ -358,7 +463,7 @@ func TestDeadlineAmongManyRoutes(t *testing.T) {
 
 // TestEntriesKnownByTheirIDs: the request has nothing of an entry but its id. A few are read one by one, many with the table.
 func TestEntriesKnownByTheirIDs(t *testing.T) {
-	for _, tt := range []struct{ count, reads int }{{1, 3}, {40, 5}} {
+	for _, tt := range []struct{ count, reads int }{{1, 4}, {40, 5}} {
 		synctest.Test(t, func(t *testing.T) {
 			f := routeWorld(100)
 			entries := make([]*vpcv1.RouteEntry, tt.count)
@@ -375,6 +480,44 @@ func TestEntriesKnownByTheirIDs(t *testing.T) {
 			if n, left := f.reads, len(f.held()); n > tt.reads || left != 100-tt.count {
 				t.Errorf("%d reads and %d entries left, want %d and %d", n, left, tt.reads, 100-tt.count)
 			}
+		})
+	}
+}
+
+// TestIDsAndDestinations: an id says which entry is deleted. What the request says beside it has to be true, and an entry that is not in the
+// table is not deleted, whatever becomes of answers.
+func TestIDsAndDestinations(t *testing.T) {
+	id := "rte-" + route(0).GetDestinationCidr()
+	for _, tt := range []struct {
+		name   string
+		entry  *vpcv1.RouteEntry
+		after  func(openapi.Call, int) error
+		want   string
+		writes int
+		left   int
+	}{
+		{name: "the right destination", entry: &vpcv1.RouteEntry{RouteEntryId: id, DestinationCidr: route(0).GetDestinationCidr()}, writes: 1},
+		{name: "another destination", entry: &vpcv1.RouteEntry{RouteEntryId: id, DestinationCidr: "10.9.9.0/24"}, want: "ROUTE_CONFLICT", left: 1},
+		{name: "another next hop", entry: &vpcv1.RouteEntry{RouteEntryId: id, NextHopId: "i-other"}, want: "ROUTE_CONFLICT", left: 1},
+		{name: "an entry of another table", entry: &vpcv1.RouteEntry{RouteEntryId: "rte-10.9.9.0/24"}, left: 1},
+		{
+			name: "a lost answer", entry: &vpcv1.RouteEntry{RouteEntryId: id}, writes: 1,
+			after: func(_ openapi.Call, nth int) error { return map[int]error{1: lost()}[nth] },
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := routeWorld(1)
+				f.after = tt.after
+				tt.entry.RouteTableId = "vtb-1"
+				results, err := service(t, f).change(t.Context(), "vpc-1", []*vpcv1.RouteEntry{tt.entry}, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff([]string{tt.want}, reasons(results)); diff != "" || len(f.writes) != tt.writes || len(f.held()) != tt.left {
+					t.Errorf("%d writes, %d left, want %d and %d; results (-want +got):\n%s", len(f.writes), len(f.held()), tt.writes, tt.left, diff)
+				}
+			})
 		})
 	}
 }

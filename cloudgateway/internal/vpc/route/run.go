@@ -54,15 +54,20 @@ func (op operation) refused(err error) write.Verdict {
 
 // run makes changes of one table, whose VPC is locked.
 type run struct {
-	service *Service
-	op      operation
-	tableID string
-	jobs    []*job
+	service        *Service
+	op             operation
+	vpcID, tableID string
+	jobs           []*job
 }
 
 // toTheEnd sends calls and waits for each to come into force, since the cloud takes no other one of the VPC until then. As long as there
 // are more to send, a few of the entries of a call speak for all of it; each is looked at in the end.
 func (r *run) toTheEnd(ctx context.Context) {
+	// An id is of an entry in the table, and of the one that the request means, or nothing is sent: the cloud may not look at more than the id.
+	if err := r.identify(ctx); err != nil {
+		r.expire(err)
+		return
+	}
 	for {
 		next := r.next()
 		open := slices.DeleteFunc(slices.Clone(r.jobs), func(j *job) bool { return !j.open() })
@@ -85,16 +90,19 @@ func (r *run) toTheEnd(ctx context.Context) {
 	}
 }
 
-// next are the entries of the next call.
+// next are the entries of the next call. Two requests may be about the same entry: the second has its turn when the first is done.
 func (r *run) next() (next []*job) {
+	there := map[string]bool{}
 	for _, j := range r.jobs {
+		identity := j.entry.GetRouteEntryId() + " " + j.entry.GetDestinationCidr()
 		switch {
-		case j.verdict != write.Todo:
+		case j.verdict != write.Todo, there[identity]:
 		case j.sends >= maxSends:
 			j.fail(j.last)
 		case r.op.alone(j.entry):
 			return []*job{j}
 		default:
+			there[identity] = true
 			if next = append(next, j); len(next) == r.service.routesPerCall {
 				return next
 			}
@@ -114,7 +122,7 @@ func (r *run) send(ctx context.Context, jobs []*job) {
 	}
 	var answer struct{ FailedRouteEntries []failedEntry }
 	call := r.op.call(r.tableID, entries)
-	result, err := r.service.product.Caller.Do(ctx, call, &answer)
+	result, err := r.service.product.Caller.Do(onBehalf(ctx, jobs), call, &answer)
 	for _, j := range jobs {
 		j.tried, j.last = true, err
 		switch {
@@ -160,14 +168,13 @@ func (f failedEntry) matches(e *vpcv1.RouteEntry) bool {
 		(f.NextHop == "" || e.GetNextHopId() == "" || f.NextHop == e.GetNextHopId())
 }
 
-// await looks at what was sent until it is in force, or until there is no more time. How long that takes is learned, so that the first
-// look mostly comes neither too early nor too late.
+// await looks at what was sent until it is in force, or until there is no more time. The first look comes when the last change of the VPC had come
+// into force.
 func (r *run) await(ctx context.Context, sent []*job) error {
-	began, accepted := time.Now(), slices.ContainsFunc(sent, func(j *job) bool { return j.accepted })
-	pace := &r.service.pace
+	began, pace := time.Now(), r.service.pace
 	pause := time.Duration(0)
-	if accepted {
-		pause = pace.Next(0)
+	if slices.ContainsFunc(sent, func(j *job) bool { return j.accepted }) {
+		pause = pace.Of(r.vpcID)
 	}
 	for early := time.Duration(0); ; {
 		if pause > 0 && !cloud.Sleep(ctx, pause) {
@@ -178,17 +185,10 @@ func (r *run) await(ctx context.Context, sent []*job) error {
 		if err != nil {
 			return err
 		}
-		took := time.Since(began)
-		switch {
-		case waiting && early == 0 && accepted:
-			pace.Refused(took)
-		case waiting || !accepted:
-		case early == 0:
-			pace.Accepted(took)
-		default:
-			pace.Sufficed(took)
-		}
 		if !waiting {
+			if early > 0 {
+				pace.Took(r.vpcID, time.Since(began))
+			}
 			return nil
 		}
 		early = min(early+write.PollInterval, longestPause)
@@ -209,6 +209,25 @@ func (r *run) subject(sent []*job) []*job {
 		}
 	}
 	return subject
+}
+
+// identify judges the jobs with an id by what the table holds: at the destination, and what is not there by its id alone.
+func (r *run) identify(ctx context.Context) error {
+	named := slices.DeleteFunc(slices.Clone(r.jobs), func(j *job) bool { return j.entry.GetRouteEntryId() == "" })
+	if err := r.lookAtAll(ctx, r.views(named)); err != nil {
+		return err
+	}
+	elsewhere := slices.DeleteFunc(named, func(j *job) bool { return j.verdict != write.Done || j.entry.GetDestinationCidr() == "" })
+	return r.lookAtAll(ctx, r.byID(elsewhere))
+}
+
+func (r *run) lookAtAll(ctx context.Context, views []view) error {
+	for _, v := range views {
+		if _, err := r.judge(ctx, v.jobs, v.filter); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // look judges jobs by what the table holds, in as few calls as it takes: calls about some of the entries, or all of the table. It reports
@@ -249,8 +268,13 @@ func (r *run) views(jobs []*job) (views []view) {
 		}
 		views = append(views, view{group, cloud.Params{}.List("DestCidrBlockList", cidrs)})
 	}
+	return append(views, r.byID(ids)...)
+}
+
+// byID are those that show entries by their ids alone.
+func (r *run) byID(ids []*job) (views []view) {
 	if len(ids) > singleReads {
-		return append(views, view{jobs: ids})
+		return []view{{jobs: ids}}
 	}
 	for _, j := range ids {
 		views = append(views, view{[]*job{j}, cloud.Params{"RouteEntryId": j.entry.GetRouteEntryId()}})

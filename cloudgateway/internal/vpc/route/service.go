@@ -3,7 +3,6 @@ package route
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
-	"alicloud-controllers.dev/cloudgateway/internal/busytime"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
@@ -31,13 +29,11 @@ const (
 )
 
 const (
-	// callsTogether is how many calls are made for a gathering of changes before it is answered: with two, full calls cost the fewest reads.
-	callsTogether = 2
-	// changeTime bounds a gathering of changes, besides the deadlines of the requests that wait for it.
-	changeTime = 150 * time.Second
 	// mostTables and learnedLife bound for how many tables, and for how long, the size and the VPC are remembered.
 	mostTables  = 10_000
 	learnedLife = 24 * time.Hour
+	// paceLife is how long is remembered what a change of a VPC takes.
+	paceLife = 10 * time.Minute
 )
 
 // Service implements vpcv1.RouteServiceServer.
@@ -49,8 +45,8 @@ type Service struct {
 	routesPerCall int
 	tables        *cloud.Collection[vpcv1.RouteTable]
 	entries       *batch.Reader[string, []*vpcv1.RouteEntry] // by filter
-	changes       *batch.Reader[change, *vpcv1.RouteEntryResult]
-	pace          busytime.Estimator // how long changes take to come into force
+	changes       *gatherer
+	pace          write.Pace // how long changes of a VPC take to come into force
 	// pages is how many calls the last complete reading of each table took. It decides how entries are read back in the fewest calls.
 	pages     *memo.Memo[string, int]
 	networkOf *memo.Memo[string, string] // the VPC of each table that was seen
@@ -61,18 +57,15 @@ func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) *Service
 	s := &Service{
 		product: p, vswitches: vswitches, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
 		entries: cloud.NewCache[[]*vpcv1.RouteEntry](p.Shared, "routeentries"),
-		pages:   memo.New[string, int](mostTables), networkOf: memo.New[string, string](mostTables),
+		pages:   memo.New[string, int](mostTables), networkOf: memo.New[string, string](mostTables), pace: write.NewPace(paceLife),
 	}
 	s.tables = cloud.NewCollection(p.API, p.Shared, kind(func(t *vpcv1.RouteTable) {
 		s.networkOf.Put(t.GetRouteTableId(), t.GetVpcId(), learnedLife)
 	}))
+	s.changes = &gatherer{service: s, waiting: map[changeSet][]*job{}}
 	p.Networks.OnWrite(func(string) {
 		s.tables.ForgetAll()
 		s.entries.Clear()
-	})
-	s.changes = batch.New(batch.Config[change, *vpcv1.RouteEntryResult]{
-		Name: "routechanges", Load: s.makeChanges, MaxItems: callsTogether * s.routesPerCall, Parallel: 1, Timeout: changeTime,
-		Room: p.Room, Registerer: p.Registerer, Logger: p.Logger,
 	})
 	return s
 }
@@ -130,52 +123,35 @@ func (s *Service) BatchDeleteRouteEntries(
 	return cloud.Answer(&vpcv1.BatchDeleteRouteEntriesResponse{Results: results}, err)
 }
 
-// change is one entry that is to be created or deleted.
-type change struct {
-	changeSet
-
-	entry string // encoded
-}
-
-// changeSet is what changes must have in common to go into one call: the cloud's list of failures does not name the table.
-type changeSet struct {
-	vpcID, tableID string
-	remove         bool
-}
-
-func (c changeSet) operation() operation {
-	if c.remove {
-		return deletion()
-	}
-	return creation()
-}
-
 // change gathers entries with those of other requests, so that a call is full whether they come in one request or in many, and a request
 // is answered as soon as its own entries have come to their end.
 func (s *Service) change(ctx context.Context, vpcID string, entries []*vpcv1.RouteEntry, remove bool) ([]*vpcv1.RouteEntryResult, error) {
-	keys := make([]change, len(entries))
+	jobs := make([]*job, len(entries))
+	var order []changeSet
+	sets := map[changeSet][]*job{}
 	for i, e := range entries {
 		if err := s.checkVPC(ctx, e.GetRouteTableId(), vpcID); err != nil {
 			return nil, err
 		}
-		encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(e)
-		if err != nil {
-			return nil, fmt.Errorf("encode route_entries[%d]: %w", i, err)
+		set := changeSet{vpcID: vpcID, tableID: e.GetRouteTableId(), remove: remove, lane: batch.LaneOf(ctx)}
+		if sets[set] == nil {
+			order = append(order, set)
 		}
-		keys[i] = change{changeSet: changeSet{vpcID: vpcID, tableID: e.GetRouteTableId(), remove: remove}, entry: string(encoded)}
+		jobs[i] = &job{entry: proto.CloneOf(e)} // What the table has of it is filled in.
+		sets[set] = append(sets[set], jobs[i])
 	}
 	ctx, cancel := earlier(ctx)
 	defer cancel()
-	found := s.changes.GetMany(batch.Apart(ctx, vpcID), keys, 0)
+	for _, set := range order {
+		s.changes.do(ctx, set, sets[set])
+	}
 	results := make([]*vpcv1.RouteEntryResult, len(entries))
-	for i, entry := range entries {
-		switch err := found[i].Err; {
-		case errors.Is(err, context.DeadlineExceeded):
-			results[i] = &vpcv1.RouteEntryResult{Error: rpcerr.ToItem(unfinished(&job{entry: entry}))}
-		case err != nil:
-			results[i] = &vpcv1.RouteEntryResult{Error: rpcerr.ToItem(err)}
+	for i, j := range jobs {
+		select {
+		case <-j.done:
+			results[i] = &vpcv1.RouteEntryResult{Status: j.status, Error: rpcerr.ToItem(j.failure)}
 		default:
-			results[i] = found[i].Value
+			results[i] = &vpcv1.RouteEntryResult{Error: rpcerr.ToItem(unfinished(&job{entry: entries[i]}))}
 		}
 	}
 	return results, nil
@@ -191,41 +167,6 @@ func earlier(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, deadline.Add(-min(most, time.Until(deadline)/part)))
 }
 
-// makeChanges makes the changes of one VPC, whose writes the cloud takes one at a time.
-func (s *Service) makeChanges(ctx context.Context, keys []change) (map[change]*vpcv1.RouteEntryResult, error) {
-	jobs := make(map[change]*job, len(keys))
-	var order []changeSet
-	sets := map[changeSet][]*job{}
-	for _, key := range keys {
-		j := &job{entry: &vpcv1.RouteEntry{}}
-		if err := proto.Unmarshal([]byte(key.entry), j.entry); err != nil {
-			return nil, fmt.Errorf("decode a route entry: %w", err)
-		}
-		jobs[key] = j
-		if sets[key.changeSet] == nil {
-			order = append(order, key.changeSet)
-		}
-		sets[key.changeSet] = append(sets[key.changeSet], j)
-	}
-	for _, set := range order {
-		jobs := sets[set]
-		err := s.product.Networks.Do(ctx, set.vpcID, func(ctx context.Context) error {
-			(&run{service: s, op: set.operation(), tableID: set.tableID, jobs: jobs}).toTheEnd(ctx)
-			return nil
-		})
-		for _, j := range jobs {
-			if err != nil {
-				j.fail(err)
-			}
-		}
-	}
-	results := make(map[change]*vpcv1.RouteEntryResult, len(keys))
-	for key, j := range jobs {
-		results[key] = &vpcv1.RouteEntryResult{Status: j.status, Error: rpcerr.ToItem(j.failure)}
-	}
-	return results, nil
-}
-
 // job is one entry on its way.
 type job struct {
 	entry    *vpcv1.RouteEntry
@@ -236,6 +177,11 @@ type job struct {
 	accepted bool  // the cloud said yes, the effect may take a while
 	last     error // of the last attempt, if it was refused
 	failure  error // final
+
+	from  *request
+	done  chan struct{} // closed at the end, after which nothing changes
+	begun bool          // does not wait any more
+	left  func()        // is called when the request of a job that was begun does not wait for it any more
 }
 
 // open reports whether there is something left to do or to wait for.
