@@ -69,6 +69,13 @@ func Unclear(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.OutcomeUnkn
 // Retry calls attempt until it succeeds, fails with an error that is not to be retried, or the next attempt would come after
 // the deadline of ctx; then the last error is the result.
 func Retry(ctx context.Context, again func(error) bool, attempt func(ctx context.Context) error) error {
+	return RetryWith(ctx, Sleep, again, attempt)
+}
+
+// RetryWith is Retry with something else to do between two attempts than to sleep. Sleep says whether there was time for it.
+func RetryWith(
+	ctx context.Context, sleep func(context.Context, time.Duration) bool, again func(error) bool, attempt func(ctx context.Context) error,
+) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	wait := firstWait
@@ -82,7 +89,7 @@ func Retry(ctx context.Context, again func(error) bool, attempt func(ctx context
 			// The hint is for callers that retry; the first repetition may find the resource free sooner.
 			pause = max(pause, min(hint, lastWait))
 		}
-		if !Sleep(ctx, pause) {
+		if !sleep(ctx, pause) {
 			return err
 		}
 		wait = min(2*wait, lastWait)

@@ -24,7 +24,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
-	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
@@ -46,6 +45,7 @@ type world struct {
 	patience  time.Duration  // of the gateway, for one answer of the cloud
 	kill      func()         // the gateway, in the middle of whatever it does
 	scopes    []config.Scope // of the caller, whose name is scoped
+	locks     *heldLocks
 }
 
 const (
@@ -70,7 +70,7 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{sim: sim, endpoints: map[openapi.Product]*pipes{}, patience: patience}
+	w := &world{sim: sim, endpoints: map[openapi.Product]*pipes{}, patience: patience, locks: &heldLocks{longest: map[string]time.Duration{}}}
 	for _, p := range []openapi.Product{openapi.SLB, openapi.VPC, openapi.ECS} {
 		w.endpoints[p] = serve(t, sim.Handler(string(p)))
 	}
@@ -166,7 +166,7 @@ func (w *world) startGateway(t *testing.T) {
 	caller := rampolicy.NewGuard(client) // As in the process: what no RAM policy has is not sent.
 	api := config.API{Enable: method.ToolServices()}
 	services := New(Config{
-		Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Room: batch.NewRoom(64 << 20), Logger: slog.New(slog.DiscardHandler)},
+		Shared: cloud.Shared{Locks: w.locks, Room: batch.NewRoom(64 << 20), Logger: slog.New(slog.DiscardHandler)},
 		Caller: caller, ServersPerCall: 40, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: testVPC, API: api, Scopes: w.scopes,
 	})
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(identified, Intercept(replay.New(Policies(api), nil).Before(services.Scoped))))

@@ -10,15 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/busytime"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
@@ -33,22 +30,26 @@ type Product struct {
 	// Saw is to be called for every load balancer in an answer of the cloud.
 	Saw func(*slbv1.LoadBalancer)
 
-	balancers *write.Serial // by load balancer
-	pace      *pace
-	releases  *memo.Memo[string, struct{}] // load balancers whose listeners or rules let go of a vServer group a moment ago
+	balancers *write.Serial                 // by load balancer
+	pace      write.Pace                    // how long the cloud works on a change of a load balancer
+	changed   *memo.Memo[string, time.Time] // when the last change of a load balancer was answered
+	releases  *memo.Memo[string, struct{}]  // load balancers whose listeners or rules let go of a vServer group a moment ago
 }
 
 // New makes a Product. Saw is called for every load balancer in an answer of the cloud.
 func New(caller cloud.Caller, shared cloud.Shared, saw func(*slbv1.LoadBalancer)) *Product {
 	return &Product{
 		API: cloud.API{Product: openapi.SLB, Caller: caller}, Shared: shared, Saw: saw,
-		balancers: write.NewSerial(shared.Locks), pace: newPace(shared.Registerer), releases: memo.New[string, struct{}](mostBalancers),
+		balancers: write.NewSerial(shared.Locks), pace: write.NewPace(paceLife),
+		changed: memo.New[string, time.Time](mostBalancers), releases: memo.New[string, struct{}](mostBalancers),
 	}
 }
 
 const (
 	// mostBalancers is of how many load balancers the last change is remembered at most.
 	mostBalancers = 10_000
+	// paceLife is how long a load balancer that was busy after a change is not sent the next one at once.
+	paceLife = 5 * time.Minute
 	// releaseLife is how long after a listener's change its old group may still be in use.
 	releaseLife = time.Minute
 )
@@ -66,8 +67,8 @@ func (p *Product) OnWrite(forget func(loadBalancerID string)) { p.balancers.OnWr
 
 // Exclusively makes a change of one load balancer, or of what belongs to it, alone.
 func (p *Product) Exclusively(ctx context.Context, loadBalancerID string, change func(ctx context.Context, w *Writer) error) error {
-	return p.balancers.Do(ctx, loadBalancerID, func(ctx context.Context) error {
-		return change(ctx, &Writer{product: p, loadBalancerID: loadBalancerID})
+	return p.balancers.InTurn(ctx, loadBalancerID, func(ctx context.Context, turn *write.Turn) error {
+		return change(ctx, &Writer{Turn: turn, product: p, loadBalancerID: loadBalancerID})
 	})
 }
 
@@ -100,74 +101,81 @@ func (p *Product) ChangeMetadata(ctx context.Context, kind, id string, notFound 
 	return cloud.As(notFound, p.SetAll(ctx, calls))
 }
 
-// pace knows when the cloud has likely applied the last change of an instance. The time it needs is learned from all of them.
-type pace struct {
-	estimator busytime.Estimator
-	last      *memo.Memo[string, time.Time] // by instance: when its last change was answered
-}
-
-func newPace(registerer prometheus.Registerer) *pace {
-	p := &pace{last: memo.New[string, time.Time](mostBalancers)}
-	promauto.With(registerer).NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "cloudgateway_slb_settle_seconds",
-		Help: "How long the gateway waits between two changes of one load balancer, as learned from the cloud's busy answers.",
-	}, func() float64 { return p.estimator.Pause().Seconds() })
-	return p
-}
-
 // Writer sends the changes of the listeners and groups of one instance, whose lock is held. The instance applies them one after
-// the other and refuses the next one meanwhile, so each waits as long as that is likely to take.
+// the other and refuses the next one meanwhile. After one that it has refused, each waits as long as the instance has needed.
 type Writer struct {
+	*write.Turn
+
 	product        *Product
 	loadBalancerID string
 	refused        bool // the last change sent, as busy
 }
 
-// Send sends a change.
+// Send sends a change. Others may be sent before it.
 func (w *Writer) Send(ctx context.Context, action string, params cloud.Params, out any) error {
-	return w.do(ctx, cloud.Write(openapi.SLB, action, params), out)
+	return w.do(ctx, cloud.Write(openapi.SLB, action, params), out, w.StepAside)
+}
+
+// Create sends a creation, which relies on what was read before: no other change comes in between.
+func (w *Writer) Create(ctx context.Context, action string, params cloud.Params, out any) error {
+	return w.do(ctx, cloud.Write(openapi.SLB, action, params), out, cloud.Sleep)
 }
 
 // SetOnce sends a change that says how something shall be, so that it may be sent twice.
 func (w *Writer) SetOnce(ctx context.Context, action string, params cloud.Params) error {
 	call := cloud.Write(openapi.SLB, action, params)
 	call.Idempotent = true
-	return w.do(ctx, call, nil)
+	return w.do(ctx, call, nil, w.StepAside)
 }
 
 // Set is SetOnce, repeated while the instance is busy.
 func (w *Writer) Set(ctx context.Context, action string, params cloud.Params) error {
-	return cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error { return w.SetOnce(ctx, action, params) })
+	return w.Retry(ctx, cloud.Busy, func(ctx context.Context) error { return w.SetOnce(ctx, action, params) })
 }
 
-func (w *Writer) do(ctx context.Context, call openapi.Call, out any) error {
-	pace := w.product.pace
-	last, known := pace.last.Get(w.loadBalancerID)
-	if known {
-		// Without time to wait it is sent at once: the instance may be ready sooner than expected.
-		cloud.Sleep(ctx, pace.estimator.Next(time.Since(last)))
+// Retry is cloud.Retry for changes that may be sent again after those of others: what the cloud is busy with may be no more than one listener or
+// group of the instance.
+func (w *Writer) Retry(ctx context.Context, again func(error) bool, attempt func(ctx context.Context) error) error {
+	return cloud.RetryWith(ctx, w.StepAside, again, attempt)
+}
+
+func (w *Writer) do(
+	ctx context.Context, call openapi.Call, out any, sleep func(context.Context, time.Duration) bool,
+) error {
+	p, id := w.product, w.loadBalancerID
+	waited, last := w.settle(ctx, sleep)
+	if !w.Held() {
+		return rpcerr.Errorf(rpcerr.ResourceBusy, "other changes of %s took until the deadline", id).WithRetry(time.Second)
 	}
-	result, err := w.product.Caller.Do(ctx, call, out)
-	if known && !result.Sent.IsZero() {
-		w.learn(result.Sent.Sub(last), err)
+	pause := p.pace.Of(id)
+	result, err := p.Caller.Do(ctx, call, out)
+	switch after := result.Sent.Sub(last); {
+	case last.IsZero() || result.Sent.IsZero():
+	case w.refused && err == nil && pause == 0:
+		p.pace.Took(id, after)
+	case w.refused || !waited || after < pause: // It says nothing about the pause.
+	case err == nil:
+		p.pace.Sufficed(id)
+	case cloud.Busy(err):
+		p.pace.TooShort(id)
 	}
 	w.refused = cloud.Busy(err)
 	if err == nil || cloud.Unclear(err) {
-		pace.last.Put(w.loadBalancerID, time.Now(), busytime.Longest)
+		p.changed.Put(id, time.Now(), paceLife)
 	}
 	return err
 }
 
-// learn draws the conclusion from a change that was sent so long after the one before.
-func (w *Writer) learn(after time.Duration, err error) {
-	estimator := &w.product.pace.estimator
-	switch {
-	case cloud.Busy(err) && !w.refused:
-		estimator.Refused(after)
-	case err == nil && w.refused:
-		estimator.Sufficed(after)
-	case err == nil:
-		estimator.Accepted(after)
+// settle waits until the instance is likely to have applied the change before, and returns when that was answered; a zero time if it is not known.
+// Without time to wait, the next one is sent at once: the instance may be ready sooner than expected.
+func (w *Writer) settle(ctx context.Context, sleep func(context.Context, time.Duration) bool) (waited bool, last time.Time) {
+	for {
+		last, _ = w.product.changed.Get(w.loadBalancerID)
+		wait := w.product.pace.Of(w.loadBalancerID) - time.Since(last)
+		if wait <= 0 || w.refused || !sleep(ctx, wait) {
+			return waited, last
+		}
+		waited, sleep = true, cloud.Sleep // A change that came in between doesn't make it wait for its turn once more.
 	}
 }
 

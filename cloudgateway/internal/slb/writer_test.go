@@ -20,7 +20,8 @@ import (
 // busyCloud takes every change that does not come too soon after the one before it.
 type busyCloud struct {
 	settles time.Duration
-	takes   time.Duration // one call
+	slow    map[string]time.Duration // those that take longer
+	takes   time.Duration            // one call
 
 	mu             sync.Mutex
 	until          map[string]time.Time
@@ -43,7 +44,7 @@ func (b *busyCloud) change(group string) error {
 		return &rpcerr.Error{Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: time.Second}
 	}
 	b.taken++
-	b.until[group] = time.Now().Add(b.settles)
+	b.until[group] = time.Now().Add(max(b.settles, b.slow[group]))
 	return nil
 }
 
@@ -51,35 +52,35 @@ func newProduct(caller cloud.Caller) *Product {
 	return New(caller, cloud.Shared{Locks: &flow.Keyed[string]{}}, nil)
 }
 
-// TestBusyAnswersAreTheException: writes that follow each other on the same instance wait until the cloud is ready, and no longer.
+// changes makes changes of load balancers at the same time, and returns how long each took on average.
+func changes(t *testing.T, p *Product, writes int, balancers ...string) time.Duration {
+	t.Helper()
+	var all sync.WaitGroup
+	start := time.Now()
+	for _, id := range balancers {
+		all.Go(func() {
+			for range writes {
+				if err := p.Exclusively(t.Context(), id, func(ctx context.Context, w *Writer) error {
+					return w.Set(ctx, "AddVServerGroupBackendServers", cloud.Params{"VServerGroupId": id})
+				}); err != nil {
+					t.Errorf("write: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(start) / time.Duration(writes)
+}
+
+// TestBusyAnswersAreTheException: of the changes that follow each other on the same instance, a few are refused, and again every five minutes. The
+// others wait until the cloud is ready, and hardly longer.
 func TestBusyAnswersAreTheException(t *testing.T) {
-	const balancers, learning, writes = 5, 20, 400
+	const writes = 400
 	for _, settles := range []time.Duration{0, 300 * time.Millisecond, 2 * time.Second} {
 		t.Run(settles.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := &busyCloud{settles: settles, takes: 100 * time.Millisecond, until: map[string]time.Time{}}
-				p := newProduct(b)
-				round := func(writes int) {
-					var all sync.WaitGroup
-					for i := range balancers {
-						all.Go(func() {
-							for range writes {
-								id := fmt.Sprintf("lb-%d", i)
-								if err := p.Exclusively(t.Context(), id, func(ctx context.Context, w *Writer) error {
-									return w.Set(ctx, "AddVServerGroupBackendServers", cloud.Params{"VServerGroupId": id})
-								}); err != nil {
-									t.Errorf("write: %v", err)
-								}
-							}
-						})
-					}
-					all.Wait()
-				}
-				round(learning)
-				b.taken, b.refused = 0, 0
-				start := time.Now()
-				round(writes)
-				took := time.Since(start) / writes
+				took := changes(t, newProduct(b), writes, "lb-0", "lb-1", "lb-2", "lb-3", "lb-4")
 				t.Logf("%d writes taken, %d refused, one every %s", b.taken, b.refused, took)
 				if limit := b.taken / 20; b.refused > limit {
 					t.Errorf("%d of %d writes were refused, at most %d are right", b.refused, b.taken, limit)
@@ -92,13 +93,44 @@ func TestBusyAnswersAreTheException(t *testing.T) {
 	}
 }
 
+// TestSlowBalancersAreAlone: while one in twenty load balancers is slow, the others are as fast as before.
+func TestSlowBalancersAreAlone(t *testing.T) {
+	const balancers, writes = 100, 20
+	mean := func(slow int) (took time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			b := &busyCloud{settles: 100 * time.Millisecond, takes: 50 * time.Millisecond, until: map[string]time.Time{}, slow: map[string]time.Duration{}}
+			p := newProduct(b)
+			var fast []string
+			var others sync.WaitGroup
+			for i := range balancers {
+				id := fmt.Sprintf("lb-%d", i)
+				if i >= slow {
+					fast = append(fast, id)
+					continue
+				}
+				b.slow[id] = 4 * time.Second
+				others.Go(func() { changes(t, p, writes, id) })
+			}
+			<-time.After(time.Minute) // The slow ones have been so for a while.
+			took = changes(t, p, writes, fast...)
+			others.Wait()
+		})
+		return took
+	}
+	alone, beside := mean(0), mean(balancers/20)
+	t.Logf("a change every %s, and every %s beside slow load balancers", alone, beside)
+	if beside > alone+alone/10 {
+		t.Errorf("a change takes %s beside slow load balancers, and %s without", beside, alone)
+	}
+}
+
 // TestPauseEndsBeforeTheDeadline: a change that can't wait as long as it should is sent at once.
 func TestPauseEndsBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &busyCloud{until: map[string]time.Time{}}
 		p := newProduct(b)
-		p.pace.estimator.Sufficed(3 * time.Second)
-		p.pace.last.Put("lb-1", time.Now(), time.Minute)
+		p.pace.Took("lb-1", 3*time.Second)
+		p.changed.Put("lb-1", time.Now(), time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()

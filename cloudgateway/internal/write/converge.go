@@ -25,13 +25,51 @@ func (s *Serial) OnWrite(forget func(key string)) { s.forget = append(s.forget, 
 
 // Do makes a write.
 func (s *Serial) Do(ctx context.Context, key string, write func(ctx context.Context) error) error {
-	unlock, err := cloud.Lock(ctx, s.locks, key)
-	if err != nil {
+	return s.InTurn(ctx, key, func(ctx context.Context, _ *Turn) error { return write(ctx) })
+}
+
+// InTurn makes a write that may let others go first.
+func (s *Serial) InTurn(ctx context.Context, key string, write func(ctx context.Context, turn *Turn) error) error {
+	turn := &Turn{serial: s, key: key}
+	if err := turn.take(ctx); err != nil {
 		return err
 	}
-	defer unlock()
-	defer s.Forget(key) // Whatever happens, the cloud may hold something new.
-	return write(ctx)
+	defer turn.give()
+	return write(ctx, turn)
+}
+
+// Turn is the time in which a request alone writes to a resource.
+type Turn struct {
+	serial *Serial
+	key    string
+	unlock func()
+}
+
+func (t *Turn) take(ctx context.Context) (err error) {
+	t.unlock, err = cloud.Lock(ctx, t.serial.locks, t.key)
+	return err
+}
+
+func (t *Turn) give() {
+	if t.unlock == nil {
+		return
+	}
+	t.serial.Forget(t.key) // Whatever has happened, the cloud may hold something new.
+	t.unlock()
+	t.unlock = nil
+}
+
+// Held reports whether the turn is the request's. It may not be after a StepAside that has failed.
+func (t *Turn) Held() bool { return t.unlock != nil }
+
+// StepAside sleeps and lets others write meanwhile: what makes the request wait need not be in their way. It reports whether there was time for
+// that and the turn is the request's again.
+func (t *Turn) StepAside(ctx context.Context, d time.Duration) bool {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
+		return false
+	}
+	t.give()
+	return cloud.Sleep(ctx, d) && t.take(ctx) == nil
 }
 
 // Forget drops what is remembered of a resource.
@@ -156,12 +194,18 @@ type Attempt struct {
 	Again func(error) bool
 	// Doubt is for the error when looking fails after such a refusal, e.g. "it is there already, but reading it failed".
 	Doubt string
+	// Sleep waits between two attempts, as StepAside does; nil: cloud.Sleep.
+	Sleep func(ctx context.Context, d time.Duration) bool
 }
 
 // Run ends when it is done, or can't be done.
 func (a Attempt) Run(ctx context.Context) error {
 	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) || a.Again != nil && a.Again(err) }
-	return cloud.Retry(ctx, again, func(ctx context.Context) error {
+	sleep := a.Sleep
+	if sleep == nil {
+		sleep = cloud.Sleep
+	}
+	return cloud.RetryWith(ctx, sleep, again, func(ctx context.Context) error {
 		err := a.Send(ctx)
 		if err == nil || !cloud.Unclear(err) && !a.Doubtful(err) {
 			return err

@@ -196,6 +196,7 @@ func (s *Service) start(ctx context.Context, w *slb.Writer, key *slbv1.ListenerK
 			l, err := s.find(ctx, key)
 			return l.GetStatus() == "running" || l.GetStatus() == "starting", err
 		},
+		Sleep: w.StepAside,
 	}.Run(ctx)
 }
 

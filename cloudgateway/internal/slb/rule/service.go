@@ -153,6 +153,7 @@ func (s *Service) deleteSome(ctx context.Context, w *slb.Writer, key *slbv1.List
 		},
 		Again: gone,
 		Doubt: "a rule is gone already, but reading which one failed",
+		Sleep: w.StepAside,
 	}.Run(ctx)
 }
 
@@ -217,6 +218,7 @@ func (r *creation) send(ctx context.Context, some []*item) error {
 			return len(unfinished(some)) == 0, err
 		},
 		Doubt: "a rule is there already, but reading which one failed",
+		Sleep: r.writer.StepAside,
 	}.Run(ctx)
 }
 

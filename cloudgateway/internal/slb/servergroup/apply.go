@@ -62,7 +62,7 @@ func (s *Service) ApplyDefaultServerChanges(
 func (s *Service) apply(ctx context.Context, w *slb.Writer, group serverSet, todo changes) (int32, error) {
 	a := &application{service: s, writer: w, group: group, todo: todo}
 	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
-	err := cloud.Retry(ctx, again, a.run)
+	err := w.Retry(ctx, again, a.run)
 	if err == nil {
 		err = a.missing()
 	}

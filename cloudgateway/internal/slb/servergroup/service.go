@@ -215,7 +215,7 @@ func (s *Service) DeleteServerGroup(
 				return cloud.Busy(err) || rpcerr.ReasonOf(err) == rpcerr.ServerGroupInUse
 			}
 		}
-		err := cloud.Retry(ctx, again, func(ctx context.Context) error {
+		err := w.Retry(ctx, again, func(ctx context.Context) error {
 			return w.SetOnce(ctx, "DeleteVServerGroup", cloud.Params{"VServerGroupId": id})
 		})
 		return cloud.Unless(err, rpcerr.ServerGroupNotFound, rpcerr.LoadBalancerNotFound)
@@ -317,7 +317,7 @@ func (s *Service) send(
 		params.JSON("BackendServers", serverDocs(first))
 	}
 	made := &slbv1.ServerGroup{Name: r.GetName(), Servers: first}
-	return made, w.Send(ctx, createAction, params, &cloud.Fields{"VServerGroupId": cloud.Required(&made.ServerGroupId)})
+	return made, w.Create(ctx, createAction, params, &cloud.Fields{"VServerGroupId": cloud.Required(&made.ServerGroupId)})
 }
 
 const createAction = "CreateVServerGroup"
