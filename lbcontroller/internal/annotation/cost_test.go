@@ -4,7 +4,7 @@ import "testing"
 
 // TestParseAllocates little for the keys of the table that aren't set: each Service is parsed several times in each event of a node.
 func TestParseAllocates(t *testing.T) {
-	parser, annotations := NewParser(), map[string]string{Applied: "", LegacyPrefix + Scheduler: "wrr"}
+	parser, annotations := NewParser(CLB), map[string]string{Applied: "", LegacyPrefix + Scheduler: "wrr"}
 	allocations := testing.AllocsPerRun(100, func() {
 		values, _ := parser.Parse(annotations)
 		parser.Restore(values, annotations)

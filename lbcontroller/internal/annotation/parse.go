@@ -41,11 +41,11 @@ type Values struct {
 	written map[string]Problem // as the user wrote it, by key; Want is empty
 }
 
-// Parser reads annotations by the table. The zero value builds the table for each Service, one of NewParser once.
+// Parser reads annotations by the table of a kind. The zero value builds that of CLBs for each Service, one of NewParser once.
 type Parser struct{ specs []Spec }
 
-// NewParser makes a parser for many Services.
-func NewParser() Parser { return Parser{specs: Table()} }
+// NewParser makes a parser for many Services of a kind.
+func NewParser(kind LoadBalancer) Parser { return Parser{specs: TableFor(kind)} }
 
 func (p Parser) table() []Spec {
 	if p.specs == nil {

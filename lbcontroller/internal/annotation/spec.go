@@ -53,6 +53,12 @@ const (
 	Pairs   Kind = "pairs"   // comma list of key and value, joined by Separator
 )
 
+// LoadBalancer is a kind of load balancers, as people name it.
+type LoadBalancer string
+
+// CLB is the kind that Services have by default.
+const CLB LoadBalancer = "CLB"
+
 // Scope names what an annotation configures.
 type Scope string
 
@@ -79,6 +85,8 @@ const (
 type Spec struct {
 	// Key is the part of the annotation's name behind the prefix.
 	Key string
+	// For are the kinds of load balancers that the row is about; empty for CLB alone. A key that has other values elsewhere has a row for each.
+	For []LoadBalancer
 	// Kind is the syntax of the value.
 	Kind Kind
 	// Values are the allowed values of Choice and Choices, in the spelling that is sent to the cloud.

@@ -79,9 +79,18 @@ const (
 	DefaultServerGroup = "default-server-group"
 )
 
-// Table returns every annotation the controller knows, in the order of the reference page. The ranges are the cloud's.
-func Table() []Spec {
-	return slices.Concat(instanceTable(), listenerTable(), healthTable(), backendTable())
+// Table returns every annotation that the controller knows for a CLB, in the order of the reference page. The ranges are the cloud's.
+func Table() []Spec { return TableFor(CLB) }
+
+// TableFor returns the annotations of a kind of load balancers. A new kind adds its rows here, and its name to those that it shares.
+func TableFor(kind LoadBalancer) []Spec {
+	all := slices.Concat(instanceTable(), listenerTable(), healthTable(), backendTable())
+	return slices.DeleteFunc(all, func(s Spec) bool {
+		if len(s.For) == 0 {
+			return kind != CLB
+		}
+		return !slices.Contains(s.For, kind)
+	})
 }
 
 func instanceTable() []Spec {

@@ -47,10 +47,11 @@ func kinds(cfg config.Config, s replica.Dependencies) []controller.Registration 
 		},
 	}
 	var list []controller.Registration
-	shared := engineConfig(cfg, s)
+	common := engineConfig(cfg, s)
+	common.Shared = lb.NewShared(s.Gateway, cfg.VPCID, s.Registerer)
 	for _, product := range products {
-		shared.Product = product
-		list = append(list, lb.New(shared))
+		common.Product = product
+		list = append(list, lb.New(common))
 	}
 	return list
 }

@@ -34,7 +34,9 @@ type Product struct {
 var _ lb.Product = Product{}
 
 // Marks implements lb.Product.
-func (Product) Marks() lb.Marks { return lb.Marks{Finalizer: Finalizer, MetricType: "CLBType"} }
+func (Product) Marks() lb.Marks {
+	return lb.Marks{Name: annotation.CLB, Finalizer: Finalizer, MetricType: "CLBType"}
+}
 
 // Wants implements lb.Product.
 func (p Product) Wants(svc *corev1.Service) bool {

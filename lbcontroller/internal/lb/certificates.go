@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"alicloud-controllers.dev/services/gateway"
 
@@ -31,6 +30,7 @@ type certificates struct {
 	interval time.Duration
 	logger   *slog.Logger
 	end      *prometheus.GaugeVec
+	kind     string
 	wake     chan struct{}
 
 	mu sync.Mutex
@@ -45,9 +45,7 @@ func newCertificates(cfg Config) *certificates {
 	return &certificates{
 		product: cfg.Product, interval: cfg.CertificateCheck, logger: cfg.Logger, wake: make(chan struct{}, 1),
 		used: map[string][]string{}, ends: map[string]time.Time{}, missing: map[string]bool{},
-		end: promauto.With(cfg.Registerer).NewGaugeVec(prometheus.GaugeOpts{
-			Name: "lbcontroller_certificate_end_timestamp_seconds", Help: "When a server certificate that Services name ends, in Unix time.",
-		}, []string{"certificate"}),
+		end: cfg.Shared.metrics.certificateEnd, kind: string(cfg.Product.Marks().Name),
 	}
 }
 
@@ -124,14 +122,14 @@ func (c *certificates) read(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ends, c.missing = found, map[string]bool{}
-	c.end.Reset()
+	c.end.DeletePartialMatch(prometheus.Labels{"kind": c.kind})
 	for _, id := range ids {
 		end, ok := found[id]
 		switch {
 		case !ok:
 			c.missing[id] = true
 		case !end.IsZero():
-			c.end.WithLabelValues(id).Set(float64(end.Unix()))
+			c.end.WithLabelValues(c.kind, id).Set(float64(end.Unix()))
 		}
 	}
 	return nil

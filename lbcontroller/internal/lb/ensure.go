@@ -91,7 +91,7 @@ func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Li
 	s := subject{product: k.Product, key: r.Key, writer: r.Writer, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
 	s.policy = k.policyOf(s.view)
 	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now(), lists)
-	in := desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.instances.Unknown(), Lists: lists}
+	in := desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.Shared.instances.Unknown(), Lists: lists}
 	in.Limit, s.limited = k.memory.Limit(s.key)
 	var err error
 	if s.want, err = desired.Build(k.Desired, in, k.Product); err == nil {
@@ -147,7 +147,7 @@ func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Li
 		return k.outcomeOfFailure(s, false, err)
 	}
 	if s.idle && s.state == memory.Due {
-		k.metrics.countDrift(d)
+		k.Shared.metrics.countDrift(d)
 	}
 	d.begun = d.plan.Begin(firstServers)
 	s, result := k.carryOut(ctx, s, d)
@@ -197,7 +197,7 @@ func (k *Kind) learn(ctx context.Context, err error) error {
 		}
 	}
 	slices.Sort(ids)
-	return k.instances.Learn(ctx, slices.Compact(ids))
+	return k.Shared.instances.Learn(ctx, slices.Compact(ids))
 }
 
 // backendsOf returns the wanted servers of a Service, which may be invalid, if they are known.
@@ -218,7 +218,7 @@ func (k *Kind) current(s subject) bool {
 
 // withPods looks up the network interfaces of pods.
 func (k *Kind) withPods(ctx context.Context, s subject) (subject, error) {
-	pods, err := k.enis.Find(s.unhurried(ctx), s.key, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups), s.want.Coming)
+	pods, err := k.Shared.enis.Find(s.unhurried(ctx), s.key, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups), s.want.Coming)
 	if err != nil {
 		return s, err
 	}

@@ -40,6 +40,8 @@ const (
 type Config struct {
 	// Product is the kind.
 	Product Product
+	// Shared is what all kinds of a process have in common; nil for a process with one kind.
+	Shared  *Shared
 	Gateway *gateway.Client
 	Desired desired.Config
 	// DriftCheck is how often, about, a CLB that nothing happens to is read and compared.
@@ -62,17 +64,26 @@ type Config struct {
 	Logger     *slog.Logger
 }
 
+// Shared is what kinds have in common that one process serves.
+type Shared struct {
+	enis *eni.Resolver
+	// instances knows the nodes that the cloud doesn't have.
+	instances *ecs.Checker
+	metrics   metrics
+}
+
+// NewShared makes what kinds have in common. The registerer, which may be nil, takes the metrics.
+func NewShared(client *gateway.Client, vpc string, registerer prometheus.Registerer) *Shared {
+	return &Shared{enis: &eni.Resolver{Client: client, VPCID: vpc}, instances: &ecs.Checker{Client: client}, metrics: newMetrics(registerer)}
+}
+
 // Kind is a kind of load balancers: the engine, with the Product of the kind. It implements controller.Kind.
 type Kind struct {
 	Config
 	observer observe.Observer
-	enis     *eni.Resolver
-	// instances knows the nodes that the cloud doesn't have.
-	instances *ecs.Checker
-	memory    *memory.Memory
-	certs     *certificates
-	polls     readiness.Polls
-	metrics   metrics
+	memory   *memory.Memory
+	certs    *certificates
+	polls    readiness.Polls
 	// creations holds back Services while the gateway has no room for making CLBs.
 	creations backlog.Backlog
 	// lists are those that passes work with.
@@ -83,18 +94,18 @@ type Kind struct {
 
 // New makes the kind, to be registered at a controller.
 func New(cfg Config) controller.Registration {
-	cfg.Desired.Parser = annotation.NewParser()
-	kind := &Kind{
-		Config:    cfg,
-		observer:  observe.Observer{Reader: cfg.Product},
-		enis:      &eni.Resolver{Client: cfg.Gateway, VPCID: cfg.Desired.VPCID},
-		instances: &ecs.Checker{Client: cfg.Gateway},
-		started:   time.Now(),
-		memory:    &memory.Memory{},
-		certs:     newCertificates(cfg),
-		metrics:   newMetrics(cfg.Registerer),
-	}
 	marks := cfg.Product.Marks()
+	cfg.Desired.Parser, cfg.Desired.DottedNames = annotation.NewParser(marks.Name), marks.DottedNames
+	if cfg.Shared == nil {
+		cfg.Shared = NewShared(cfg.Gateway, cfg.Desired.VPCID, cfg.Registerer)
+	}
+	kind := &Kind{
+		Config:   cfg,
+		observer: observe.Observer{Reader: cfg.Product},
+		started:  time.Now(),
+		memory:   &memory.Memory{},
+		certs:    newCertificates(cfg),
+	}
 	return controller.Registration{
 		MetricType: marks.MetricType, Finalizer: marks.Finalizer, Kind: kind, Previewer: kind, Run: kind.run,
 		Labels: []string{LabelLoadBalancerID}, Annotations: []string{annotation.OwnTags, annotation.Applied, annotation.Claims},
@@ -120,7 +131,7 @@ func (k *Kind) Interest(svc *corev1.Service) controller.Interest {
 	}
 	view := k.Desired.View(svc)
 	i.Policy = view.Policy()
-	i.Unknown = k.instances.Unknown()
+	i.Unknown = k.Shared.instances.Unknown()
 	for _, claim := range view.Claims() {
 		i.Shared = append(i.Shared, claim.LoadBalancer)
 	}
@@ -155,11 +166,11 @@ func forgotten(old, svc *corev1.Service) bool {
 func (k *Kind) Forget(key string) {
 	k.memory.Drop(key)
 	k.Records.Drop(key)
-	k.enis.Forget(key)
+	k.Shared.enis.Forget(key)
 	k.polls.Forget(key)
 	k.certs.Use(key, nil)
-	k.metrics.withheld.set(key, "", 0)
-	k.metrics.lastServers.set(key, false)
+	k.Shared.metrics.withheld.set(key, "", 0)
+	k.Shared.metrics.lastServers.set(key, false)
 	k.creations.Forget(key)
 }
 

@@ -7,11 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics are those of the kind.
+// metrics are those of all kinds.
 type metrics struct {
 	drift    *prometheus.CounterVec
 	withheld *withheldGauge
-	orphans  prometheus.Gauge
+	orphans  *prometheus.GaugeVec
+	// certificateEnd says when certificates end, by kind and id.
+	certificateEnd *prometheus.GaugeVec
 	// lastServers counts Services that keep servers only because there is no other.
 	lastServers *serviceGauge
 }
@@ -22,9 +24,12 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		drift: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "lbcontroller_drift_total", Help: "What checks for drift found, by what it was about (instance, listeners, servers), and whether it was mended or reported.",
 		}, []string{"part", "result"}),
-		orphans: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "lbcontroller_orphans", Help: "CLBs with the tags of this cluster whose Services are gone, when they were looked for last.",
-		}),
+		orphans: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lbcontroller_orphans", Help: "Load balancers with the tags of this cluster whose Services are gone, when they were looked for last, by kind.",
+		}, []string{"kind"}),
+		certificateEnd: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lbcontroller_certificate_end_timestamp_seconds", Help: "When a server certificate that Services name ends, in Unix time, by kind of the load balancer.",
+		}, []string{"kind", "certificate"}),
 		lastServers: &serviceGauge{gauge: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "lbcontroller_last_servers", Help: "Services whose last servers stay although no node qualifies as a backend any more.",
 		})},

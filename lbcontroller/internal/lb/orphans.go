@@ -17,6 +17,7 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
@@ -26,8 +27,13 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
-// recordOrphans is where the state of orphans is in the record of the kind.
-const recordOrphans = "orphans"
+// recordOrphans is where the state of orphans is in the record. That of a CLB has no suffix.
+func (k *Kind) recordOrphans() string {
+	if name := k.Product.Marks().Name; name != annotation.CLB {
+		return "orphans-" + strings.ToLower(string(name))
+	}
+	return "orphans"
+}
 
 // shownOrphans bounds the list of CLBs in an event.
 const shownOrphans = 5
@@ -61,7 +67,7 @@ func (k *Kind) watchOrphans(ctx context.Context) error {
 			k.Logger.Warn("CLBs without a Service can't be looked for or deleted; it is tried again", "error", err)
 			continue
 		}
-		k.metrics.orphans.Set(float64(len(found)))
+		k.Shared.metrics.orphans.WithLabelValues(string(k.Product.Marks().Name)).Set(float64(len(found)))
 		if text := k.orphansText(found); text != "" {
 			events.Warning(controller.ClusterObject(), controller.ReasonOrphan, text)
 		} else {
@@ -102,14 +108,14 @@ func (k *Kind) lookForOrphans(ctx context.Context) ([]orphan.Orphan, error) {
 		}
 		return found, nil
 	}
-	text, err := k.Records.Memo(ctx, recordOrphans)
+	text, err := k.Records.Memo(ctx, k.recordOrphans())
 	if err != nil {
 		return found, fmt.Errorf("read since when CLBs have no Service: %w", err)
 	}
 	var state orphan.State
 	if text != "" {
 		if err := json.Unmarshal([]byte(text), &state); err != nil {
-			return found, fmt.Errorf("the record of CLBs without a Service can't be read; delete key %s of the ConfigMap to begin anew: %w", recordOrphans, err)
+			return found, fmt.Errorf("the record of CLBs without a Service can't be read; delete key %s of the ConfigMap to begin anew: %w", k.recordOrphans(), err)
 		}
 	}
 	due, state := orphan.Decide(time.Now(), found, living, state, k.Orphans.Policy)
@@ -172,7 +178,7 @@ func (k *Kind) commitOrphans(ctx context.Context, state orphan.State) error {
 		}
 		text = string(data)
 	}
-	if err := k.Records.Commit(ctx, recordOrphans, text); err != nil {
+	if err := k.Records.Commit(ctx, k.recordOrphans(), text); err != nil {
 		return fmt.Errorf("record since when CLBs have no Service, so that the next leader knows: %w", err)
 	}
 	return nil

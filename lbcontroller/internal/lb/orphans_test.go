@@ -70,7 +70,7 @@ func TestOrphans(t *testing.T) {
 			w.events.take()
 			w.after(time.Hour)
 			w.hasEvents("the first look", "Warning OrphanedLoadBalancer 1 CLBs of the cluster have no Service: lb-gone (47.8.8.8); release them")
-			check(t, "metric", map[string]float64{"": 1}, w.gauge("lbcontroller_orphans"))
+			check(t, "metric", map[string]float64{"CLB": 1}, w.gauge("lbcontroller_orphans"))
 			w.after(100 * time.Hour)
 			check(t, "reported again", false, slices.Contains(w.events.reasons(), "OrphanedLoadBalancer"))
 			check(t, "lb-gone is there", true, w.has("lb-gone"))

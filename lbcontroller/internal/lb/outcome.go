@@ -51,8 +51,8 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 		o.Resolved = append(o.Resolved, controller.ReasonSyncFailed)
 	}
 	_, last := withoutBackends(s.want.Desired, result.observed)
-	k.metrics.lastServers.set(s.key, len(last) > 0)
-	k.metrics.withheld.set(s.key, s.policy, len(d.withheld))
+	k.Shared.metrics.lastServers.set(s.key, len(last) > 0)
+	k.Shared.metrics.withheld.set(s.key, s.policy, len(d.withheld))
 	if len(d.withheld) == 0 {
 		o.Resolved = append(o.Resolved, controller.ReasonHeld)
 	}

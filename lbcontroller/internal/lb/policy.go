@@ -137,7 +137,7 @@ func (k *Kind) report(ctx context.Context, s subject) controller.Outcome {
 	}
 	s.entry = k.keep(s, s.entry, true)
 	o.Looks = s.looks()
-	k.metrics.withheld.set(s.key, s.policy, len(d.withheld))
+	k.Shared.metrics.withheld.set(s.key, s.policy, len(d.withheld))
 	return o
 }
 
@@ -168,7 +168,7 @@ func (k *Kind) heldBack(s subject, d decision, o controller.Outcome) controller.
 // what it has would belong to no Service.
 func (k *Kind) holdRelease(r controller.Request, policy Policy, what string) controller.Outcome {
 	err := fmt.Errorf("policy %s: not done: %s; the Service keeps its finalizer until then; %s", policy, what, remedy)
-	k.metrics.withheld.set(r.Key, policy, 1)
+	k.Shared.metrics.withheld.set(r.Key, policy, 1)
 	return controller.Outcome{
 		Err: err, Reason: controller.ReasonHeld, Retry: controller.Retry{Mode: controller.RetryNever},
 		Events: []controller.Event{controller.Warningf(controller.ReasonHeld, "%s", err)},

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
@@ -46,8 +47,12 @@ type Product interface {
 
 // Marks are the texts by which a kind is known.
 type Marks struct {
+	// Name is that of the kind for people, in logs and events, and chooses the rows of the table of annotations.
+	Name annotation.LoadBalancer
 	// Finalizer keeps a Service until its load balancer is released. No other kind has the same.
 	Finalizer string
 	// MetricType is the value of the label type of metrics.
 	MetricType string
+	// DottedNames gives server groups names as an NLB has them.
+	DottedNames bool
 }

@@ -55,7 +55,7 @@ func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (
 		s.entry = k.keep(s, s.entry, true)
 		return s, done{}
 	}
-	if s.pods, err = k.enis.Find(ctx, s.key, desired.PodAddresses(backends.Groups), nil); err != nil {
+	if s.pods, err = k.Shared.enis.Find(ctx, s.key, desired.PodAddresses(backends.Groups), nil); err != nil {
 		return s, done{err: err}
 	}
 	resolved := *backends

@@ -32,8 +32,10 @@ type Config struct {
 	Drain bool
 	// IgnoreBackendIPv6 makes the addresses of pods IPv4 ones, whatever Services say.
 	IgnoreBackendIPv6 bool
-	// Parser reads the annotations; the zero value works, too.
+	// Parser reads the annotations of the kind; the zero value those of a CLB.
 	Parser annotation.Parser
+	// DottedNames gives server groups names that name the protocol, as NLBs have them; see ownership.Owner.Dotted.
+	DottedNames bool
 }
 
 // Input is what is known about one Service.

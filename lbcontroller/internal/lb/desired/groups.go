@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -34,10 +35,18 @@ func (b *Builder) GroupName(port corev1.ServicePort) string {
 // ownName is the same for ports that share their backends, such as TCP and UDP on one node port.
 func (b *Builder) ownName(port corev1.ServicePort) string {
 	if b.View.Mode != backend.Pods {
-		return b.Owner.Group(strconv.Itoa(int(port.NodePort)))
+		return b.mark(strconv.Itoa(int(port.NodePort)), port)
 	}
 	target := backend.TargetPort(port)
-	return b.Owner.Group(target.String())
+	return b.mark(target.String(), port)
+}
+
+// mark names what is made for a port. By a dotted name TCP and UDP on one node port share nothing.
+func (b *Builder) mark(name string, port corev1.ServicePort) string {
+	if b.DottedNames {
+		return b.Owner.Dotted(name, cmp.Or(string(port.Protocol), string(corev1.ProtocolTCP)))
+	}
+	return b.Owner.Group(name)
 }
 
 // former are the names of the groups of the Service's ports in the other modes.
@@ -45,7 +54,7 @@ func (b *Builder) former() []string {
 	var names []string
 	for _, port := range b.View.Service.Spec.Ports {
 		target := backend.TargetPort(port)
-		for _, name := range []string{b.Owner.Group(strconv.Itoa(int(port.NodePort))), b.Owner.Group(target.String())} {
+		for _, name := range []string{b.mark(strconv.Itoa(int(port.NodePort)), port), b.mark(target.String(), port)} {
 			if name != b.ownName(port) {
 				names = append(names, name)
 			}

@@ -27,6 +27,9 @@ const TagReused = "kubernetes.reused.by.user"
 // maxName is the cloud's limit for the name of a vServer group and the description of a server; listeners allow more.
 const maxName = 80
 
+// maxDotted is the limit for the name of an NLB's server group.
+const maxDotted = 128
+
 // DefaultName is the name and the tag value of an instance: "a" and the UID without dashes, cut to 32 characters.
 func DefaultName(uid string) string {
 	name := "a" + strings.ReplaceAll(uid, "-", "")
@@ -50,19 +53,37 @@ func (o Owner) Group(port string) string {
 	return "k8s/" + port + "/" + o.shortTail()
 }
 
+// Dotted is the name of a server group of an NLB, the description of each of its servers, and that of a listener. The port is that of Group, of a
+// listener its own, or a range with _ in between.
+func (o Owner) Dotted(port, protocol string) string {
+	head := "k8s." + port + "." + strings.ToUpper(protocol) + "."
+	if name := head + dotted(o.tail()); len(name) <= maxDotted {
+		return name
+	}
+	return head + dotted(o.shortTail())
+}
+
+// dotted joins the parts by dots. The dot before the hash of a shortened name becomes a dash: it would be a part more.
+func dotted(tail string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(tail, ".", "-"), "/", ".")
+}
+
 // Owns reports whether a name or description was made for this owner, for whatever port.
 func (o Owner) Owns(text string) bool {
-	rest, ok := strings.CutPrefix(text, "k8s/")
-	if !ok {
-		return false
+	if rest, ok := strings.CutPrefix(text, "k8s/"); ok {
+		port, tail, ok := strings.Cut(rest, "/")
+		return ok && port != "" && (tail == o.tail() || tail == o.shortTail())
 	}
-	port, tail, ok := strings.Cut(rest, "/")
-	return ok && port != "" && (tail == o.tail() || tail == o.shortTail())
+	parts := strings.SplitN(text, ".", 4)
+	return len(parts) == 4 && parts[0] == "k8s" && parts[1] != "" && parts[2] != "" && (parts[3] == dotted(o.tail()) || parts[3] == dotted(o.shortTail()))
 }
 
 // MadeFor returns the Service that a name or description was made for, whatever its cluster. That of a shortened name is shortened, too.
 func MadeFor(text string) (Owner, bool) {
 	parts := strings.Split(text, "/")
+	if named := strings.Split(text, "."); len(named) == 6 && named[2] != "" { //nolint:mnd // With the protocol.
+		parts = slices.Concat(named[:2], named[3:])
+	}
 	if len(parts) != 5 || parts[0] != "k8s" || slices.Contains(parts[1:], "") {
 		return Owner{}, false
 	}

@@ -12,10 +12,11 @@ func TestNamesOfTheExistingCCM(t *testing.T) {
 	o := Owner{Service: "web", Namespace: "default", ClusterID: "c-1"}
 	for got, want := range map[string]string{
 		DefaultName("5e4dbfc9-c2ae-4642-b033-5607860aef6a"): "a5e4dbfc9c2ae4642b0335607860aef6",
-		DefaultName("short"): "ashort",
-		o.Listener(80):       "k8s/80/web/default/c-1",
-		o.Group("30080"):     "k8s/30080/web/default/c-1",
-		o.Group("http"):      "k8s/http/web/default/c-1",
+		DefaultName("short"):  "ashort",
+		o.Listener(80):        "k8s/80/web/default/c-1",
+		o.Group("30080"):      "k8s/30080/web/default/c-1",
+		o.Group("http"):       "k8s/http/web/default/c-1",
+		o.Dotted("80", "tcp"): "k8s.80.TCP.web.default.c-1",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -48,16 +49,23 @@ func TestOwns(t *testing.T) {
 	t.Parallel()
 	o := Owner{Service: "web", Namespace: "default", ClusterID: "c-1"}
 	for text, want := range map[string]bool{
-		"k8s/80/web/default/c-1":   true,
-		"k8s/http/web/default/c-1": true,
-		"k8s/80/web/default/c-2":   false,
-		"k8s/80/web/other/c-1":     false,
-		"k8s/80/api/default/c-1":   false,
-		"k8s//web/default/c-1":     false,
-		"k8s/80/web/default":       false,
-		"80/web/default/c-1":       false,
-		"by hand":                  false,
-		"":                         false,
+		"k8s/80/web/default/c-1":        true,
+		"k8s/http/web/default/c-1":      true,
+		"k8s/80/web/default/c-2":        false,
+		"k8s/80/web/other/c-1":          false,
+		"k8s/80/api/default/c-1":        false,
+		"k8s//web/default/c-1":          false,
+		"k8s.80.TCP.web.default.c-1":    true,
+		"k8s.80_90.UDP.web.default.c-1": true,
+		"k8s.80.TCP.web.other.c-1":      false,
+		"k8s.80.TCP.api.default.c-1":    false,
+		"k8s.80..web.default.c-1":       false,
+		"k8s..TCP.web.default.c-1":      false,
+		"k8s.80.web.default.c-1":        false,
+		"k8s/80/web/default":            false,
+		"80/web/default/c-1":            false,
+		"by hand":                       false,
+		"":                              false,
 	} {
 		if got := o.Owns(text); got != want {
 			t.Errorf("%q: got %t", text, got)
@@ -68,14 +76,18 @@ func TestOwns(t *testing.T) {
 func TestMadeFor(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Owner{
-		"k8s/80/web/default/c-1": {"web", "default", "c-1"},
-		"k8s/http/api/other/c-2": {"api", "other", "c-2"},
-		"k8s//web/default/c-1":   {},
-		"k8s/80/web/default":     {},
-		"k8s/80/web/default/c/d": {},
-		"x/80/web/default/c-1":   {},
-		"by hand":                {},
-		"":                       {},
+		"k8s/80/web/default/c-1":     {"web", "default", "c-1"},
+		"k8s/http/api/other/c-2":     {"api", "other", "c-2"},
+		"k8s//web/default/c-1":       {},
+		"k8s.80.TCP.web.default.c-1": {"web", "default", "c-1"},
+		"k8s.80..web.default.c-1":    {},
+		"k8s.80.TCP..default.c-1":    {},
+		"x.80.TCP.web.default.c-1":   {},
+		"k8s/80/web/default":         {},
+		"k8s/80/web/default/c/d":     {},
+		"x/80/web/default/c-1":       {},
+		"by hand":                    {},
+		"":                           {},
 	} {
 		if got, ok := MadeFor(text); got != want || ok != (want != Owner{}) {
 			t.Errorf("%q: got %v, %t", text, got, ok)
@@ -92,6 +104,10 @@ func TestMarkProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := owner.Draw(t, "a"), owner.Draw(t, "b")
 		name := a.Group(rapid.StringMatching(`[a-z0-9-]{1,15}`).Draw(t, "port"))
+		long := a.Dotted("port-of-15-char", "tcpssl")
+		if len(long) > maxDotted || strings.Count(long, ".") != 5 || !a.Owns(long) || a != b && b.Owns(long) {
+			t.Fatalf("name %q of %d characters: a %t, b %t", long, len(long), a.Owns(long), b.Owns(long))
+		}
 		if len(name) > maxName || strings.Count(name, "/") != 4 {
 			t.Fatalf("name %q of %d characters", name, len(name))
 		}
