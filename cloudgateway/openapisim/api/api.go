@@ -77,7 +77,7 @@ type Action struct {
 	ItemCodes []string
 	// Handle runs with the state locked. It validates everything before it changes anything. The result is encoded as JSON
 	// or XML by its json tags; nil stands for an answer with nothing but the RequestId.
-	Handle func(c *Context) (any, *Error)
+	Handle Handler
 }
 
 // AllCodes are the codes of the handler and those of the parameters, sorted.
@@ -222,3 +222,41 @@ func UserThrottled() *Error {
 func NotFound(code, format string, args ...any) *Error {
 	return &Error{Status: http.StatusNotFound, Code: code, Message: fmt.Sprintf(format, args...)}
 }
+
+// Handler gives an action its meaning.
+type Handler = func(c *Context) (any, *Error)
+
+// Read is an action that changes nothing. Codes are those that its handler can answer.
+func Read(name string, handle Handler, codes []string, params ...Param) Action {
+	return Action{Name: name, Handle: handle, Codes: codes, Params: params}
+}
+
+// Write is an action that changes something.
+func Write(name string, handle Handler, codes []string, params ...Param) Action {
+	return Action{Name: name, Mutating: true, Handle: handle, Codes: codes, Params: params}
+}
+
+// On handles an action on something that its parameters name.
+func On[T any](find func(*Context) (T, *Error), handle func(*Context, T) (any, *Error)) Handler {
+	return func(c *Context) (any, *Error) {
+		found, err := find(c)
+		if err != nil {
+			return nil, err
+		}
+		return handle(c, found)
+	}
+}
+
+// On2 is On for two things.
+func On2[A, B any](find func(*Context) (A, B, *Error), handle func(*Context, A, B) (any, *Error)) Handler {
+	return func(c *Context) (any, *Error) {
+		a, b, err := find(c)
+		if err != nil {
+			return nil, err
+		}
+		return handle(c, a, b)
+	}
+}
+
+// Words are those of a text, such as error codes.
+func Words(text string) []string { return strings.Fields(text) }

@@ -11,20 +11,16 @@ import (
 // availableActions say what there is in which zone.
 func availableActions() []api.Action {
 	return []api.Action{
-		{Name: "DescribeZones", Handle: describeZones, Params: []api.Param{region(), api.Flag("Verbose")}},
-		{
-			Name: "DescribeAvailableResource", Handle: describeAvailable, Codes: []string{"Invalid.RegionId"},
-			Params: []api.Param{
-				{Name: "RegionId", Required: true, Missing: api.NotFound("Invalid.RegionId", "The specified RegionId does not exist.")},
-				{
-					Name: "DestinationResource", Required: true,
-					Enum: []string{"Zone", "IoOptimized", "InstanceType", "Network", "SystemDisk", "DataDisk"},
-				},
-				api.Optional("ZoneId"), api.Optional("InstanceType"), api.OneOf("IoOptimized", "none", "optimized"),
-				api.Optional("SystemDiskCategory"), api.Optional("DataDiskCategory"), api.OneOf("NetworkCategory", "vpc", "classic"),
-				api.OneOf("InstanceChargeType", "PrePaid", "PostPaid"), api.Number("Cores", 1, 1024), api.Optional("Memory"),
-			},
-		},
+		api.Read("DescribeZones", describeZones, nil, region(), api.Flag("Verbose")),
+		api.Read("DescribeAvailableResource", describeAvailable, api.Words("Invalid.RegionId"),
+			api.Param{Name: "RegionId", Required: true, Missing: api.NotFound("Invalid.RegionId", "The specified RegionId does not exist.")},
+			api.Param{
+				Name: "DestinationResource", Required: true,
+				Enum: []string{"Zone", "IoOptimized", "InstanceType", "Network", "SystemDisk", "DataDisk"},
+			}, api.Optional("ZoneId"), api.Optional("InstanceType"), api.OneOf("IoOptimized", "none", "optimized"),
+			api.Optional("SystemDiskCategory"), api.Optional("DataDiskCategory"),
+			api.OneOf("NetworkCategory", "vpc", "classic"), api.OneOf("InstanceChargeType", "PrePaid", "PostPaid"),
+			api.Number("Cores", 1, 1024), api.Optional("Memory")),
 	}
 }
 

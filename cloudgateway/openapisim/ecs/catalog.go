@@ -94,26 +94,19 @@ func (i image) runsOn(s instanceSize) bool {
 func catalogActions() []api.Action {
 	number := func(name string) api.Param { return api.Param{Name: name, Kind: api.Int, Min: 0, Max: 1 << 31} }
 	return []api.Action{
-		{
-			Name: "DescribeInstanceTypes", Handle: describeInstanceTypes,
-			Params: []api.Param{
-				{Name: "InstanceTypes", Kind: api.Strings, Max: 10}, api.Optional("InstanceTypeFamily"), {Name: "InstanceTypeFamilies", Kind: api.Strings, Max: 10},
-				api.OneOf("CpuArchitecture", x86, arm), number("MinimumCpuCoreCount"), number("MaximumCpuCoreCount"),
-				api.Optional("MinimumMemorySize"), api.Optional("MaximumMemorySize"), number("MinimumEniQuantity"), number("MinimumEniPrivateIpAddressQuantity"),
-				number("MinimumGPUAmount"), api.Optional("NextToken"), api.Number("MaxResults", 1, maxTypes),
-			},
-			Codes: []string{"InvalidParameter"},
-		},
-		{
-			Name: "DescribeImages", Handle: describeImages,
-			Params: append(listing.Params(maxResults),
-				region(), api.Optional("ImageId"), api.Optional("ImageName"), api.Optional("ImageFamily"),
-				api.OneOf("ImageOwnerAlias", "system", "self", "others", "marketplace"),
-				api.OneOf("Architecture", "i386", x64, arm64), api.OneOf("OSType", "linux", "windows"),
-				api.Optional("Status"), api.Optional("InstanceType"), api.Flag("IsSupportCloudinit"),
-				api.Flag("IsSupportIoOptimized"), api.Flag("DryRun")),
-			Codes: []string{"DryRunOperation"},
-		},
+		api.Read("DescribeInstanceTypes", describeInstanceTypes, api.Words("InvalidParameter"),
+			api.Param{Name: "InstanceTypes", Kind: api.Strings, Max: 10}, api.Optional("InstanceTypeFamily"),
+			api.Param{Name: "InstanceTypeFamilies", Kind: api.Strings, Max: 10}, api.OneOf("CpuArchitecture", x86, arm),
+			number("MinimumCpuCoreCount"), number("MaximumCpuCoreCount"), api.Optional("MinimumMemorySize"),
+			api.Optional("MaximumMemorySize"), number("MinimumEniQuantity"),
+			number("MinimumEniPrivateIpAddressQuantity"), number("MinimumGPUAmount"), api.Optional("NextToken"),
+			api.Number("MaxResults", 1, maxTypes)),
+		api.Read("DescribeImages", describeImages, api.Words("DryRunOperation"), append(listing.Params(maxResults),
+			region(), api.Optional("ImageId"), api.Optional("ImageName"), api.Optional("ImageFamily"),
+			api.OneOf("ImageOwnerAlias", "system", "self", "others", "marketplace"),
+			api.OneOf("Architecture", "i386", x64, arm64), api.OneOf("OSType", "linux", "windows"),
+			api.Optional("Status"), api.Optional("InstanceType"), api.Flag("IsSupportCloudinit"),
+			api.Flag("IsSupportIoOptimized"), api.Flag("DryRun"))...),
 	}
 }
 

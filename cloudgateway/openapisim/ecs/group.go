@@ -26,39 +26,27 @@ const (
 func groupActions() []api.Action {
 	id := api.Required("SecurityGroupId")
 	return []api.Action{
-		{
-			Name: "DescribeSecurityGroups", Handle: describeGroups,
-			Params: append(listing.Params(50),
+		api.Read("DescribeSecurityGroups", describeGroups,
+			api.Words("InvalidParameter.SecurityGroupType InValidParameter.NextToken InvalidParameter DryRunOperation"),
+			append(listing.Params(50),
 				groupRegion(), api.Optional("SecurityGroupId"), api.Param{Name: "SecurityGroupIds", Kind: api.JSON},
 				api.Optional("SecurityGroupName"), api.Optional("SecurityGroupType"), api.Optional("VpcId"), tags.Param(),
 				api.OneOf("NetworkType", "vpc", "classic"), api.Flag("IsQueryEcsCount"),
 				api.Optional("NextToken"), api.Number("MaxResults", 1, maxResults),
-				api.Flag("DryRun")),
-			Codes: []string{"InvalidParameter.SecurityGroupType", "InValidParameter.NextToken", "InvalidParameter", "DryRunOperation"},
-		},
-		{
-			Name: "CreateSecurityGroup", Mutating: true, Handle: createGroup,
-			Params: []api.Param{
-				region(), api.Optional("SecurityGroupName"), api.Optional("Description"), api.Optional("VpcId"), api.Optional("SecurityGroupType"),
-				api.Optional("ClientToken"), tags.Uncounted(),
-			},
-			Codes: []string{
-				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidSecurityGroupName.Malformed", "InvalidSecurityGroupDiscription.Malformed",
-				"InvalidParams.GroupType", "InvalidParams.VpcIdGroupType", "InvalidTagKey.Malformed", "InvalidTagValue.Malformed",
-				"Duplicate.TagKey", "QuotaExceed.SecurityGroup", "QuotaExceed.Tags", "IdempotentParameterMismatch",
-			},
-		},
-		{
-			Name: "DeleteSecurityGroup", Mutating: true, Handle: deleteGroup, Params: []api.Param{groupRegion(), id},
-			Codes: []string{"InvalidSecurityGroup.NotFound", "DependencyViolation"},
-		},
-		{
-			Name: "ModifySecurityGroupAttribute", Mutating: true, Handle: modifyGroup,
-			Params: []api.Param{region(), id, api.Optional("SecurityGroupName"), api.Optional("Description")},
-			Codes: []string{
-				"InvalidSecurityGroupId.NotFound", "InvalidSecurityGroupName.Malformed", "InvalidSecurityGroupDiscription.Malformed",
-			},
-		},
+				api.Flag("DryRun"))...),
+		api.Write("CreateSecurityGroup", createGroup,
+			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus InvalidSecurityGroupName.Malformed
+				InvalidSecurityGroupDiscription.Malformed InvalidParams.GroupType InvalidParams.VpcIdGroupType
+				InvalidTagKey.Malformed InvalidTagValue.Malformed Duplicate.TagKey QuotaExceed.SecurityGroup
+				QuotaExceed.Tags IdempotentParameterMismatch`), region(), api.Optional("SecurityGroupName"),
+			api.Optional("Description"), api.Optional("VpcId"), api.Optional("SecurityGroupType"),
+			api.Optional("ClientToken"), tags.Uncounted()),
+		api.Write("DeleteSecurityGroup", deleteGroup, api.Words("InvalidSecurityGroup.NotFound DependencyViolation"),
+			groupRegion(), id),
+		api.Write("ModifySecurityGroupAttribute", api.On(groupByID, modifyGroup),
+			api.Words(`InvalidSecurityGroupId.NotFound InvalidSecurityGroupName.Malformed
+				InvalidSecurityGroupDiscription.Malformed`), region(), id, api.Optional("SecurityGroupName"),
+			api.Optional("Description")),
 	}
 }
 
@@ -251,11 +239,7 @@ func groupUser(c *state.Cloud, id string) string {
 	return ""
 }
 
-func modifyGroup(c *api.Context) (any, *api.Error) {
-	g, err := groupByID(c)
-	if err != nil {
-		return nil, err
-	}
+func modifyGroup(c *api.Context, g *state.SecurityGroup) (any, *api.Error) {
 	if err := checkGroupTexts(c); err != nil {
 		return nil, err
 	}

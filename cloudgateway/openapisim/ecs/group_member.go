@@ -17,20 +17,14 @@ func memberActions() []api.Action {
 		"InvalidOperation.InvalidEniType",
 	}
 	return []api.Action{
-		{
-			Name: "JoinSecurityGroup", Mutating: true, Handle: joinGroup, Params: params,
-			Codes: append([]string{
-				"InvalidInstanceId.AlreadyExists", "InvalidInstanceId.Mismatch", "InvalidOperation.VpcMismatch",
-				"InstanceSecurityGroupLimitExceeded", mixedGroups,
-			}, codes...),
-		},
-		{
-			Name: "LeaveSecurityGroup", Mutating: true, Handle: leaveGroup, Params: params,
-			Codes: append([]string{
-				"InstanceNotInSecurityGroup", "InstanceLastSecurityGroup", "InvalidSecurityGroupAssociation.NotFound",
-				"InvalidOperation.AtLeastInOneGroup",
-			}, codes...),
-		},
+		api.Write("JoinSecurityGroup", api.On2(findMember, joinGroup), append([]string{
+			"InvalidInstanceId.AlreadyExists", "InvalidInstanceId.Mismatch", "InvalidOperation.VpcMismatch",
+			"InstanceSecurityGroupLimitExceeded", mixedGroups,
+		}, codes...), params...),
+		api.Write("LeaveSecurityGroup", api.On2(findMember, leaveGroup), append([]string{
+			"InstanceNotInSecurityGroup", "InstanceLastSecurityGroup", "InvalidSecurityGroupAssociation.NotFound",
+			"InvalidOperation.AtLeastInOneGroup",
+		}, codes...), params...),
 	}
 }
 
@@ -93,11 +87,7 @@ func interfaceMember(c *state.Cloud, id string) (member, *api.Error) {
 	return member{vpcID: eni.VpcID, groups: []*[]string{&eni.SecurityGroupIDs}}, nil
 }
 
-func joinGroup(c *api.Context) (any, *api.Error) {
-	g, m, err := findMember(c)
-	if err != nil {
-		return nil, err
-	}
+func joinGroup(c *api.Context, g *state.SecurityGroup, m member) (any, *api.Error) {
 	switch current := *m.groups[0]; {
 	case m.vpcID != g.VpcID && m.instance:
 		return nil, api.BadRequest("InvalidInstanceId.Mismatch", "The instance and the security group are not in the same VPC.")
@@ -126,11 +116,7 @@ func mixed(c *state.Cloud, id string, second *state.SecurityGroup) bool {
 	return g != nil && groupType(g) != groupType(second)
 }
 
-func leaveGroup(c *api.Context) (any, *api.Error) {
-	g, m, err := findMember(c)
-	if err != nil {
-		return nil, err
-	}
+func leaveGroup(c *api.Context, g *state.SecurityGroup, m member) (any, *api.Error) {
 	current := *m.groups[0]
 	in, last := slices.Contains(current, g.ID), len(current) == 1
 	switch {

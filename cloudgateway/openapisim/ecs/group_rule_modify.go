@@ -11,14 +11,11 @@ import (
 func modifyRuleActions() []api.Action {
 	var actions []api.Action
 	for name, d := range map[string]direction{"ModifySecurityGroupRule": ingress(), "ModifySecurityGroupEgressRule": egress()} {
-		actions = append(actions, api.Action{
-			Name: name, Mutating: true,
-			Params: append(ruleParams(d), region(), api.Required("SecurityGroupId"), api.Optional("SecurityGroupRuleId"),
-				api.Optional("ClientToken")),
-			Codes: append(ruleCodes(d),
+		actions = append(actions, api.Write(name, func(c *api.Context) (any, *api.Error) { return nil, once(c, name, d, modifyRule) },
+			append(ruleCodes(d),
 				"InvalidSecurityGroupRuleId.NotFound", "InvalidSecurityGroupRule.RuleNotExist", "InvalidSecurityGroupRule.RuleExist"),
-			Handle: func(c *api.Context) (any, *api.Error) { return nil, once(c, name, d, modifyRule) },
-		})
+			append(ruleParams(d), region(), api.Required("SecurityGroupId"), api.Optional("SecurityGroupRuleId"),
+				api.Optional("ClientToken"))...))
 	}
 	slices.SortFunc(actions, func(a, b api.Action) int { return strings.Compare(a.Name, b.Name) })
 	return actions

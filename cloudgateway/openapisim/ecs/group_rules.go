@@ -40,31 +40,25 @@ func ruleCodes(d direction) []string {
 
 func ruleActions() []api.Action {
 	id := api.Required("SecurityGroupId")
-	actions := []api.Action{{
-		Name: "DescribeSecurityGroupAttribute", Handle: describeGroup,
-		Codes: []string{"InvalidSecurityGroupId.NotFound", "InvalidNicType.ValueNotSupported", "InvalidParamter"},
-		Params: []api.Param{
-			groupRegion(), id, api.OneOf("Direction", "ingress", "egress", "all"), api.Optional("NicType"), api.Optional("NextToken"),
-			api.Number("MaxResults", 1, maxRules),
-		},
-	}}
+	actions := []api.Action{api.Read("DescribeSecurityGroupAttribute", api.On(groupByID, describeGroup),
+		api.Words("InvalidSecurityGroupId.NotFound InvalidNicType.ValueNotSupported InvalidParamter"), groupRegion(),
+		id, api.OneOf("Direction", "ingress", "egress", "all"), api.Optional("NicType"), api.Optional("NextToken"),
+		api.Number("MaxResults", 1, maxRules))}
 	for suffix, d := range map[string]direction{"": ingress(), "Egress": egress()} {
 		common := append(ruleParams(d), region(), id, api.Optional("ClientToken"), api.Param{Name: "Permissions", Kind: api.Structs})
 		revoking := append(slices.Clone(common), api.Param{Name: "SecurityGroupRuleId", Kind: api.Strings, Max: rulesPerCall})
 		codes := ruleCodes(d)
 		actions = append(actions,
-			api.Action{
-				Name: "AuthorizeSecurityGroup" + suffix, Mutating: true, Params: common, Codes: append(slices.Clone(codes), "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions", "AuthorizationLimitExceed"),
-				Handle: func(c *api.Context) (any, *api.Error) {
-					return nil, once(c, "AuthorizeSecurityGroup"+suffix, d, authorize)
-				},
+			api.Write("AuthorizeSecurityGroup"+suffix, func(c *api.Context) (any, *api.Error) {
+				return nil, once(c, "AuthorizeSecurityGroup"+suffix, d, authorize)
 			},
-			api.Action{
-				Name: "RevokeSecurityGroup" + suffix, Mutating: true, Params: revoking,
-				Codes: append(slices.Clone(codes), "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions",
+				append(slices.Clone(codes), "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions", "AuthorizationLimitExceed"),
+				common...),
+			api.Write("RevokeSecurityGroup"+suffix,
+				func(c *api.Context) (any, *api.Error) { return nil, once(c, "RevokeSecurityGroup"+suffix, d, revoke) },
+				append(slices.Clone(codes), "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions",
 					"InvalidSecurityGroupRule.RuleNotExist", "InvalidSecurityGroupRuleId.NotFound", "InvalidParam.SecurityGroupRuleIdRepeated"),
-				Handle: func(c *api.Context) (any, *api.Error) { return nil, once(c, "RevokeSecurityGroup"+suffix, d, revoke) },
-			},
+				revoking...),
 		)
 	}
 	slices.SortFunc(actions, func(a, b api.Action) int { return strings.Compare(a.Name, b.Name) })
@@ -199,11 +193,7 @@ func newPermission(r state.SecurityRule) permission {
 // maxRules is the greatest page of rules, and the one of calls that ask for none.
 const maxRules = 1000
 
-func describeGroup(c *api.Context) (any, *api.Error) {
-	g, err := groupByID(c)
-	if err != nil {
-		return nil, err
-	}
+func describeGroup(c *api.Context, g *state.SecurityGroup) (any, *api.Error) {
 	if c.Has("NicType") && !nicType(c.Get("NicType")) {
 		return nil, nicTypeNotSupported()
 	}

@@ -16,19 +16,14 @@ import (
 
 func instanceActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "DescribeInstances", Handle: describeInstances,
-			Params: slices.Concat(listing.Params(maxResults), instanceFilters(), []api.Param{
+		api.Read("DescribeInstances", api.On(findInstances, describeInstances), instanceFilterCodes(),
+			slices.Concat(listing.Params(maxResults), instanceFilters(), []api.Param{
 				api.Optional("NextToken"), {Name: "MaxResults", Kind: api.Int}, {Name: "AdditionalAttributes", Kind: api.Strings},
 				api.Flag("DryRun"),
-			}),
-			Codes: instanceFilterCodes(),
-		},
-		{
-			Name: "DescribeInstanceStatus", Handle: describeInstanceStatus,
-			Params: append(listing.Params(50), region(), api.Param{Name: "InstanceId", Kind: api.Strings}, api.Optional("ZoneId")),
-			Codes:  []string{"InvalidParameter.TooManyInstanceIds", "InvalidZoneId.NotFound"},
-		},
+			})...),
+		api.Read("DescribeInstanceStatus", describeInstanceStatus,
+			api.Words("InvalidParameter.TooManyInstanceIds InvalidZoneId.NotFound"),
+			append(listing.Params(50), region(), api.Param{Name: "InstanceId", Kind: api.Strings}, api.Optional("ZoneId"))...),
 	}
 }
 
@@ -204,11 +199,7 @@ type describedInstances struct {
 // minResults and maxResults are what MaxResults is brought to. A numbered page is no larger either.
 const minResults, maxResults = 10, 100
 
-func describeInstances(c *api.Context) (any, *api.Error) {
-	matching, err := findInstances(c)
-	if err != nil {
-		return nil, err
-	}
+func describeInstances(c *api.Context, matching []*state.Instance) (any, *api.Error) {
 	var out describedInstances
 	var ok bool
 	size := min(max(c.Int("MaxResults", minResults), minResults), maxResults)

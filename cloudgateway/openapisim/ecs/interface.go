@@ -15,27 +15,19 @@ import (
 func interfaceActions() []api.Action {
 	list := func(name string) api.Param { return api.Param{Name: name, Kind: api.Strings, Limit: idsPerCall} }
 	return []api.Action{
-		{
-			Name: "DescribeNetworkInterfaces", Handle: describeInterfaces,
-			Params: append(listing.Params(1000),
-				region(), list("NetworkInterfaceId"), list("PrivateIpAddress"), list("Ipv6Address"), tags.Param(),
-				api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("InstanceId"), api.Optional("PrimaryIpAddress"),
-				api.Optional("NetworkInterfaceName"), api.Optional("SecurityGroupId"), api.Optional("ResourceGroupId"),
-				api.Optional("Status"), api.OneOf("Type", "Primary", "Secondary"),
-				api.Optional("NextToken"), api.Number("MaxResults", 10, 500),
-			),
-		},
-		{
-			Name: "ModifyNetworkInterfaceAttribute", Mutating: true, Handle: modifyInterface,
-			Params: []api.Param{
-				region(), api.Required("NetworkInterfaceId"), api.Flag("SourceDestCheck"), api.Optional("NetworkInterfaceName"),
-				api.Optional("Description"), {Name: "SecurityGroupId", Kind: api.Strings}, api.Flag("DeleteOnRelease"),
-			},
-			Codes: []string{
-				"InvalidEniId.NotFound", "InvalidOperation.InvalidEniState", "InvalidSecurityGroupId.NotFound", "InvalidOperation.VpcMismatch",
-				"InvalidOperation.MultiGroupType", "JoinedGroupLimitExceed",
-			},
-		},
+		api.Read("DescribeNetworkInterfaces", describeInterfaces, nil, append(listing.Params(1000),
+			region(), list("NetworkInterfaceId"), list("PrivateIpAddress"), list("Ipv6Address"), tags.Param(),
+			api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("InstanceId"), api.Optional("PrimaryIpAddress"),
+			api.Optional("NetworkInterfaceName"), api.Optional("SecurityGroupId"), api.Optional("ResourceGroupId"),
+			api.Optional("Status"), api.OneOf("Type", "Primary", "Secondary"),
+			api.Optional("NextToken"), api.Number("MaxResults", 10, 500),
+		)...),
+		api.Write("ModifyNetworkInterfaceAttribute", modifyInterface,
+			api.Words(`InvalidEniId.NotFound InvalidOperation.InvalidEniState InvalidSecurityGroupId.NotFound
+				InvalidOperation.VpcMismatch InvalidOperation.MultiGroupType JoinedGroupLimitExceed`), region(),
+			api.Required("NetworkInterfaceId"), api.Flag("SourceDestCheck"), api.Optional("NetworkInterfaceName"),
+			api.Optional("Description"), api.Param{Name: "SecurityGroupId", Kind: api.Strings},
+			api.Flag("DeleteOnRelease")),
 	}
 }
 

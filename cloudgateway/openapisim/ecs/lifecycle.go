@@ -22,25 +22,14 @@ func lifecycleActions() []api.Action {
 	id := api.Required("InstanceId")
 	codes := []string{"InvalidInstanceId.NotFound", "IncorrectInstanceStatus"}
 	return []api.Action{
-		{Name: "StartInstance", Mutating: true, Handle: startInstance, Params: []api.Param{id}, Codes: codes},
-		{
-			Name: "StopInstance", Mutating: true, Handle: stopInstance, Codes: codes,
-			Params: []api.Param{
-				id, api.Flag("ForceStop"), api.OneOf("StoppedMode", "KeepCharging", "StopCharging"),
-			},
-		},
-		{
-			Name: "DeleteInstance", Mutating: true, Handle: deleteInstance,
-			Codes: append(codes, "DryRunOperation", "InvalidOperation.DeletionProtection"),
-			Params: []api.Param{
-				id, api.Flag("Force"), api.Flag("ForceStop"), api.Flag("TerminateSubscription"),
-				api.Flag("DryRun"),
-			},
-		},
-		{
-			Name: "ModifyInstanceAttribute", Mutating: true, Handle: modifyInstance, Codes: []string{"InvalidInstanceId.NotFound"},
-			Params: []api.Param{id, api.Optional("InstanceName"), api.Optional("Description"), api.Flag("DeletionProtection")},
-		},
+		api.Write("StartInstance", startInstance, codes, id),
+		api.Write("StopInstance", stopInstance, codes, id, api.Flag("ForceStop"),
+			api.OneOf("StoppedMode", "KeepCharging", "StopCharging")),
+		api.Write("DeleteInstance", deleteInstance,
+			append(codes, "DryRunOperation", "InvalidOperation.DeletionProtection"), id, api.Flag("Force"),
+			api.Flag("ForceStop"), api.Flag("TerminateSubscription"), api.Flag("DryRun")),
+		api.Write("ModifyInstanceAttribute", modifyInstance, api.Words("InvalidInstanceId.NotFound"), id,
+			api.Optional("InstanceName"), api.Optional("Description"), api.Flag("DeletionProtection")),
 	}
 }
 

@@ -19,27 +19,25 @@ import (
 const runOperation = "ecs/RunInstances"
 
 func runActions() []api.Action {
-	return []api.Action{{
-		Name: "RunInstances", Mutating: true, Handle: runInstances,
-		Params: []api.Param{
-			region(), api.Optional("ImageId"), api.Optional("ImageFamily"), api.Optional("InstanceType"), api.Optional("VSwitchId"), api.Optional("ZoneId"), api.Optional("SecurityGroupId"),
-			{Name: "SecurityGroupIds", Kind: api.Strings}, api.Optional("InstanceName"), api.Optional("HostName"), api.Optional("Description"),
-			api.Flag("UniqueSuffix"), api.Number("Amount", 1, 100), api.Number("MinAmount", 1, 100),
-			api.Optional("PrivateIpAddress"), api.Number("InternetMaxBandwidthOut", 0, 100),
-			api.OneOf("InternetChargeType", "PayByBandwidth", "PayByTraffic"), api.OneOf("InstanceChargeType", "PostPaid", "PrePaid"),
-			api.OneOf("SpotStrategy", "NoSpot", "SpotWithPriceLimit", "SpotAsPriceGo"), api.Optional("KeyPairName"), api.Optional("Password"),
-			api.Optional("SystemDisk.Category"), api.Flag("DeletionProtection"), api.Optional("DeploymentSetId"), api.Optional("ResourceGroupId"),
-			tags.Uncounted(), api.Optional("ClientToken"), api.Flag("DryRun"),
-		},
-		Codes: []string{
-			"MissingParameter", "InvalidParameter", "InvalidImageId.NotFound", "InvalidInstanceType.ValueNotSupported", "ImageNotSupportInstanceType",
-			"InvalidSystemDiskCategory.ValueNotSupported", "InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "InvalidSecurityGroupId.NotFound",
-			"InvalidParameter.Mismatch", "InvalidOperation.MultiGroupType", "JoinedGroupLimitExceed", "InvalidPrivateIpAddress.Malformed",
-			"InvalidPrivateIpAddress.Duplicated", "InvalidVSwitchId.IpNotEnough", "InvalidInstanceName.Malformed", "InvalidDescription.Malformed",
-			"InvalidPassword.Malformed", "InvalidTagKey.Malformed", "InvalidTagValue.Malformed", "Duplicate.TagKey", "QuotaExceed.Tags",
-			"IdempotentParameterMismatch", "DryRunOperation",
-		},
-	}}
+	return []api.Action{api.Write("RunInstances", runInstances,
+		api.Words(`MissingParameter InvalidParameter InvalidImageId.NotFound InvalidInstanceType.ValueNotSupported
+			ImageNotSupportInstanceType InvalidSystemDiskCategory.ValueNotSupported InvalidVSwitchId.NotFound
+			IncorrectVSwitchStatus InvalidSecurityGroupId.NotFound InvalidParameter.Mismatch
+			InvalidOperation.MultiGroupType JoinedGroupLimitExceed InvalidPrivateIpAddress.Malformed
+			InvalidPrivateIpAddress.Duplicated InvalidVSwitchId.IpNotEnough InvalidInstanceName.Malformed
+			InvalidDescription.Malformed InvalidPassword.Malformed InvalidTagKey.Malformed InvalidTagValue.Malformed
+			Duplicate.TagKey QuotaExceed.Tags IdempotentParameterMismatch DryRunOperation`), region(),
+		api.Optional("ImageId"), api.Optional("ImageFamily"), api.Optional("InstanceType"), api.Optional("VSwitchId"),
+		api.Optional("ZoneId"), api.Optional("SecurityGroupId"), api.Param{Name: "SecurityGroupIds", Kind: api.Strings},
+		api.Optional("InstanceName"), api.Optional("HostName"), api.Optional("Description"), api.Flag("UniqueSuffix"),
+		api.Number("Amount", 1, 100), api.Number("MinAmount", 1, 100), api.Optional("PrivateIpAddress"),
+		api.Number("InternetMaxBandwidthOut", 0, 100),
+		api.OneOf("InternetChargeType", "PayByBandwidth", "PayByTraffic"),
+		api.OneOf("InstanceChargeType", "PostPaid", "PrePaid"),
+		api.OneOf("SpotStrategy", "NoSpot", "SpotWithPriceLimit", "SpotAsPriceGo"), api.Optional("KeyPairName"),
+		api.Optional("Password"), api.Optional("SystemDisk.Category"), api.Flag("DeletionProtection"),
+		api.Optional("DeploymentSetId"), api.Optional("ResourceGroupId"), tags.Uncounted(), api.Optional("ClientToken"),
+		api.Flag("DryRun"))}
 }
 
 type ranInstances struct {

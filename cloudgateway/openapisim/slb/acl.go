@@ -13,34 +13,19 @@ import (
 
 func aclActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "CreateAccessControlList", Mutating: true, Handle: createACL,
-			Params: []api.Param{
-				region(), api.Required("AclName"), api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.Optional("ResourceGroupId"), tags.Uncounted(),
-			},
-			Codes: append(newTagCodes(), "AclNumberOverLimit", "InvalidParameter"),
-		},
-		{
-			Name: "DeleteAccessControlList", Mutating: true, Handle: deleteACL,
-			Params: []api.Param{region(), api.Required("AclId")},
-			Codes:  []string{"AclNotExist", "OperationFailed.AclBindedWithVip"},
-		},
-		{
-			Name: "SetAccessControlListAttribute", Mutating: true, Handle: setACL,
-			Params: []api.Param{region(), api.Required("AclId"), api.Required("AclName")},
-			Codes:  []string{"AclNotExist", "InvalidParameter"},
-		},
-		{
-			Name: "DescribeAccessControlLists", Handle: describeACLs,
-			Params: append(listing.Params(50), region(), api.Optional("AclName"), api.Optional("AddressIPVersion"),
-				api.Optional("ResourceGroupId"), tags.Uncounted()),
-			Codes: []string{"MissingParam.TagKey", "SizeLimitExceeded.Tag"},
-		},
-		{
-			Name: "DescribeAccessControlListAttribute", Handle: describeACL,
-			Params: []api.Param{region(), api.Required("AclId"), api.Optional("AclEntryComment"), api.Number("Page", 1, 1<<31-1), api.Number("PageSize", 1, 50)},
-			Codes:  []string{"AclNotExist"},
-		},
+		api.Write("CreateAccessControlList", createACL, append(newTagCodes(), "AclNumberOverLimit", "InvalidParameter"),
+			region(), api.Required("AclName"), api.OneOf("AddressIPVersion", "ipv4", "ipv6"),
+			api.Optional("ResourceGroupId"), tags.Uncounted()),
+		api.Write("DeleteAccessControlList", api.On(accessControlList, deleteACL),
+			api.Words("AclNotExist OperationFailed.AclBindedWithVip"), region(), api.Required("AclId")),
+		api.Write("SetAccessControlListAttribute", api.On(accessControlList, setACL),
+			api.Words("AclNotExist InvalidParameter"), region(), api.Required("AclId"), api.Required("AclName")),
+		api.Read("DescribeAccessControlLists", describeACLs, api.Words("MissingParam.TagKey SizeLimitExceeded.Tag"),
+			append(listing.Params(50), region(), api.Optional("AclName"), api.Optional("AddressIPVersion"),
+				api.Optional("ResourceGroupId"), tags.Uncounted())...),
+		api.Read("DescribeAccessControlListAttribute", api.On(accessControlList, describeACL), api.Words("AclNotExist"),
+			region(), api.Required("AclId"), api.Optional("AclEntryComment"), api.Number("Page", 1, 1<<31-1),
+			api.Number("PageSize", 1, 50)),
 	}
 }
 
@@ -76,11 +61,7 @@ func createACL(c *api.Context) (any, *api.Error) {
 	return aclID{AclID: acl.ID}, nil
 }
 
-func deleteACL(c *api.Context) (any, *api.Error) {
-	acl, err := accessControlList(c)
-	if err != nil {
-		return nil, err
-	}
+func deleteACL(c *api.Context, acl *state.Acl) (any, *api.Error) {
 	if len(aclListeners(c, acl.ID)) > 0 {
 		return nil, api.BadRequest("OperationFailed.AclBindedWithVip", "The Acl is used by a listener.")
 	}
@@ -88,11 +69,7 @@ func deleteACL(c *api.Context) (any, *api.Error) {
 	return nil, nil
 }
 
-func setACL(c *api.Context) (any, *api.Error) {
-	acl, err := accessControlList(c)
-	if err != nil {
-		return nil, err
-	}
+func setACL(c *api.Context, acl *state.Acl) (any, *api.Error) {
 	if !validName(c.Get("AclName")) {
 		return nil, api.Invalid("AclName")
 	}
@@ -185,11 +162,7 @@ type aclEntryView struct {
 	AclEntryComment string `json:"AclEntryComment"`
 }
 
-func describeACL(c *api.Context) (any, *api.Error) {
-	acl, err := accessControlList(c)
-	if err != nil {
-		return nil, err
-	}
+func describeACL(c *api.Context, acl *state.Acl) (any, *api.Error) {
 	out := describedACL{aclView: viewOfACL(acl)}
 	entries := []aclEntryView{}
 	for _, e := range acl.Entries {

@@ -10,22 +10,13 @@ import (
 
 func aclEntryActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "AddAccessControlListEntry", Mutating: true, Handle: addACLEntries,
-			Params: []api.Param{region(), api.Required("AclId"), jsonText("AclEntrys")},
-			Codes: []string{
-				"AclEntryExceedLimit", "AclEntryIllegal", "AclEntryProcessing", "AclNotExist", "InvalidParam.AclEntryExists",
-				"InvalidParam.Comment", "InvalidParameter", "MissingParameter",
-			},
-		},
-		{
-			Name: "RemoveAccessControlListEntry", Mutating: true, Handle: removeACLEntries,
-			Params: []api.Param{region(), api.Required("AclId"), jsonText("AclEntrys")},
-			Codes: []string{
-				"AclEntryEmpty", "AclEntryExceedLimit", "AclEntryIllegal", "AclEntryProcessing", "AclNotExist", "InvalidParameter",
-				"MissingParameter",
-			},
-		},
+		api.Write("AddAccessControlListEntry", api.On2(aclEntries, addACLEntries),
+			api.Words(`AclEntryExceedLimit AclEntryIllegal AclEntryProcessing AclNotExist InvalidParam.AclEntryExists
+				InvalidParam.Comment InvalidParameter MissingParameter`), region(), api.Required("AclId"),
+			jsonText("AclEntrys")),
+		api.Write("RemoveAccessControlListEntry", api.On2(aclEntries, removeACLEntries),
+			api.Words(`AclEntryEmpty AclEntryExceedLimit AclEntryIllegal AclEntryProcessing AclNotExist InvalidParameter
+				MissingParameter`), region(), api.Required("AclId"), jsonText("AclEntrys")),
 	}
 }
 
@@ -74,11 +65,7 @@ func parseCIDR(text string) (netip.Prefix, bool) {
 	return prefix.Masked(), err == nil
 }
 
-func addACLEntries(c *api.Context) (any, *api.Error) {
-	acl, more, err := aclEntries(c)
-	if err != nil {
-		return nil, err
-	}
+func addACLEntries(c *api.Context, acl *state.Acl, more []state.AclEntry) (any, *api.Error) {
 	entries := slices.Clone(acl.Entries)
 	for _, e := range more {
 		switch {
@@ -97,11 +84,7 @@ func addACLEntries(c *api.Context) (any, *api.Error) {
 }
 
 // removeACLEntries ignores entries that are not there, but refuses to work on an empty list.
-func removeACLEntries(c *api.Context) (any, *api.Error) {
-	acl, gone, err := aclEntries(c)
-	if err != nil {
-		return nil, err
-	}
+func removeACLEntries(c *api.Context, acl *state.Acl, gone []state.AclEntry) (any, *api.Error) {
 	if len(acl.Entries) == 0 {
 		return nil, api.BadRequest("AclEntryEmpty", "The Acl has no entry.")
 	}

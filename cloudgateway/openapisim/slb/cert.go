@@ -13,53 +13,33 @@ import (
 
 func certificateActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "UploadServerCertificate", Mutating: true, Handle: uploadServerCertificate,
-			Params: []api.Param{
-				region(), api.Optional("ServerCertificate"), api.Optional("ServerCertificateName"), api.Optional("PrivateKey"),
-				api.Optional("AliCloudCertificateId"), api.Optional("AliCloudCertificateName"), api.Optional("AliCloudCertificateRegionId"),
-				api.Optional("ResourceGroupId"), tags.Uncounted(),
-			},
-			Codes: append(newTagCodes(), "CertificateFormatInvalid", "IllegalParam.ServerCertificate",
-				"InvalidParameter.AliCloudCertificateId", "MissingParameter", "OverQuota"),
-		},
-		{
-			Name: "UploadCACertificate", Mutating: true, Handle: uploadCACertificate,
-			Params: []api.Param{region(), api.Required("CACertificate"), api.Optional("CACertificateName"), api.Optional("ResourceGroupId"), tags.Uncounted()},
-			Codes:  append(newTagCodes(), "CertificateFormatInvalid", "OverQuota"),
-		},
-		{
-			Name: "DescribeServerCertificates", Handle: describeServerCertificates,
-			Params: []api.Param{region(), api.Optional("ServerCertificateId"), api.Optional("ResourceGroupId"), tags.Uncounted()},
-			Codes:  []string{"Abs.ServerCertificateIdAndResourceGroupId.MissMatch", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
-		},
-		{
-			Name: "DescribeCACertificates", Handle: describeCACertificates,
-			Params: []api.Param{region(), api.Optional("CACertificateId"), api.Optional("ResourceGroupId"), tags.Uncounted()},
-			Codes:  []string{"Abs.CACertificateIdAndResourceGroupId.MissMatch", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
-		},
-		{
-			Name: "SetServerCertificateName", Mutating: true, Handle: nameCertificate("ServerCertificateId", "ServerCertificateName", false),
-			Params: []api.Param{region(), api.Required("ServerCertificateId"), api.Required("ServerCertificateName")},
-			Codes:  []string{"InvalidParameter", "ServerCertificateId.NotFound"},
-		},
-		{
-			Name: "SetCACertificateName", Mutating: true, Handle: nameCertificate("CACertificateId", "CACertificateName", true),
-			Params: []api.Param{region(), api.Required("CACertificateId"), api.Required("CACertificateName")},
-			Codes:  []string{"CACertificateId.NotFound", "InvalidParameter"},
-		},
-		{
-			Name: "DeleteServerCertificate", Mutating: true, Handle: deleteCertificate("ServerCertificateId", false),
-			Params: []api.Param{region(), api.Required("ServerCertificateId")},
-			Codes: []string{
-				"CertificateAndPrivateKeyIsRefered", "CertificateRelatedDomainExtensionExist", "ServerCertificateId.NotFound",
-			},
-		},
-		{
-			Name: "DeleteCACertificate", Mutating: true, Handle: deleteCertificate("CACertificateId", true),
-			Params: []api.Param{region(), api.Required("CACertificateId")},
-			Codes:  []string{"CACertificateId.NotFound", "CertificateAndPrivateKeyIsRefered"},
-		},
+		api.Write("UploadServerCertificate", uploadServerCertificate,
+			append(newTagCodes(), "CertificateFormatInvalid", "IllegalParam.ServerCertificate",
+				"InvalidParameter.AliCloudCertificateId", "MissingParameter", "OverQuota"), region(),
+			api.Optional("ServerCertificate"), api.Optional("ServerCertificateName"), api.Optional("PrivateKey"),
+			api.Optional("AliCloudCertificateId"), api.Optional("AliCloudCertificateName"),
+			api.Optional("AliCloudCertificateRegionId"), api.Optional("ResourceGroupId"), tags.Uncounted()),
+		api.Write("UploadCACertificate", uploadCACertificate,
+			append(newTagCodes(), "CertificateFormatInvalid", "OverQuota"), region(), api.Required("CACertificate"),
+			api.Optional("CACertificateName"), api.Optional("ResourceGroupId"), tags.Uncounted()),
+		api.Read("DescribeServerCertificates", describeServerCertificates,
+			api.Words("Abs.ServerCertificateIdAndResourceGroupId.MissMatch MissingParam.TagKey SizeLimitExceeded.Tag"),
+			region(), api.Optional("ServerCertificateId"), api.Optional("ResourceGroupId"), tags.Uncounted()),
+		api.Read("DescribeCACertificates", describeCACertificates,
+			api.Words("Abs.CACertificateIdAndResourceGroupId.MissMatch MissingParam.TagKey SizeLimitExceeded.Tag"),
+			region(), api.Optional("CACertificateId"), api.Optional("ResourceGroupId"), tags.Uncounted()),
+		api.Write("SetServerCertificateName", nameCertificate("ServerCertificateId", "ServerCertificateName", false),
+			api.Words("InvalidParameter ServerCertificateId.NotFound"), region(), api.Required("ServerCertificateId"),
+			api.Required("ServerCertificateName")),
+		api.Write("SetCACertificateName", nameCertificate("CACertificateId", "CACertificateName", true),
+			api.Words("CACertificateId.NotFound InvalidParameter"), region(), api.Required("CACertificateId"),
+			api.Required("CACertificateName")),
+		api.Write("DeleteServerCertificate", deleteCertificate("ServerCertificateId", false),
+			api.Words(`CertificateAndPrivateKeyIsRefered CertificateRelatedDomainExtensionExist ServerCertificateId.NotFound`),
+			region(), api.Required("ServerCertificateId")),
+		api.Write("DeleteCACertificate", deleteCertificate("CACertificateId", true),
+			api.Words("CACertificateId.NotFound CertificateAndPrivateKeyIsRefered"), region(),
+			api.Required("CACertificateId")),
 	}
 }
 

@@ -12,21 +12,15 @@ import (
 
 func describeActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "DescribeLoadBalancers", Handle: describeLoadBalancers,
-			Params: append(listing.Params(100),
+		api.Read("DescribeLoadBalancers", api.On(loadBalancerFilter, describeLoadBalancers),
+			api.Words("InvalidParameter InvalidTag"), append(listing.Params(100),
 				region(), api.Optional("Address"), api.Optional("AddressIPVersion"), api.Optional("AddressType"), api.Optional("InternetChargeType"),
 				api.Optional("LoadBalancerId"), api.Optional("LoadBalancerName"), api.Optional("LoadBalancerStatus"), api.Optional("MasterZoneId"),
 				api.Optional("NetworkType"), api.Optional("PayType"), api.Optional("ResourceGroupId"), api.Optional("ServerId"),
 				api.Optional("ServerIntranetAddress"), api.Optional("SlaveZoneId"), tags.Uncounted(), jsonText("Tags"), api.Optional("VSwitchId"), api.Optional("VpcId"),
-			),
-			Codes: []string{"InvalidParameter", "InvalidTag"},
-		},
-		{
-			Name: "DescribeLoadBalancerAttribute", Handle: describeLoadBalancerAttribute,
-			Params: []api.Param{region(), api.Required("LoadBalancerId")},
-			Codes:  []string{"InvalidLoadBalancerId.NotFound"},
-		},
+			)...),
+		api.Read("DescribeLoadBalancerAttribute", api.On(loadBalancer, describeLoadBalancerAttribute),
+			api.Words("InvalidLoadBalancerId.NotFound"), region(), api.Required("LoadBalancerId")),
 	}
 }
 
@@ -86,11 +80,7 @@ type listedLoadBalancer struct {
 	InternetChargeTypeAlias string `json:"InternetChargeTypeAlias"`
 }
 
-func describeLoadBalancers(c *api.Context) (any, *api.Error) {
-	match, err := loadBalancerFilter(c)
-	if err != nil {
-		return nil, err
-	}
+func describeLoadBalancers(c *api.Context, match func(*state.LoadBalancer) bool) (any, *api.Error) {
 	var out describedLoadBalancers
 	all := allLoadBalancers(c, match)
 	if c.Has("PageNumber") {
@@ -239,11 +229,7 @@ type portAndProtocol struct {
 	Description      string `json:"Description,omitempty"`
 }
 
-func describeLoadBalancerAttribute(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func describeLoadBalancerAttribute(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	out := describedLoadBalancer{
 		loadBalancerView: viewOf(c, lb), EndTime: "2999-09-08T16:00:00Z", EndTimeStamp: 32493801600000,
 		RenewalStatus: "Normal", HasReservedInfo: "false", BackendServers: newDefaultServerList(lb, weightAsInt),

@@ -13,36 +13,22 @@ func domainActions() []api.Action {
 	port := must(api.Number("ListenerPort", 1, 65535))
 	busyCodes := []string{"DomainExtensionProcessing", "LbStatusNotSupport"}
 	return []api.Action{
-		{
-			Name: "CreateDomainExtension", Mutating: true, Handle: createDomain,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), port, api.Required("Domain"), api.Optional("ServerCertificateId")},
-			Codes: append([]string{
-				"DomainExist", "DomainExtensionNotSupport", "DomainExtensionNumberOverLimit", "InvalidLoadBalancerId.NotFound",
-				"InvalidParameter.Domain", "InvalidParameter.ServerCertificateId", "MissingParam.ServerCertificates", "ResourceNotFound.Listener",
-			}, busyCodes...),
-		},
-		{
-			Name: "SetDomainExtensionAttribute", Mutating: true, Handle: setDomain,
-			Params: []api.Param{region(), api.Required("DomainExtensionId"), api.Optional("ServerCertificateId")},
-			Codes: append([]string{
-				"InvalidParameter.DomainExtensionId", "InvalidParameter.ServerCertificateId", "MissingParam.ServerCertificates",
-			}, busyCodes...),
-		},
-		{
-			Name: "DeleteDomainExtension", Mutating: true, Handle: deleteDomain,
-			Params: []api.Param{region(), api.Required("DomainExtensionId")},
-			Codes:  append([]string{"DomainExtensionRelatedRuleExist", "InvalidParameter.DomainExtensionId"}, busyCodes...),
-		},
-		{
-			Name: "DescribeDomainExtensions", Handle: describeDomains,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), port, api.Optional("DomainExtensionId")},
-			Codes:  []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener"},
-		},
-		{
-			Name: "DescribeDomainExtensionAttribute", Handle: describeDomain,
-			Params: []api.Param{region(), api.Required("DomainExtensionId")},
-			Codes:  []string{"InvalidParameter.DomainExtensionId"},
-		},
+		api.Write("CreateDomainExtension", api.On2(httpsListener, createDomain), append([]string{
+			"DomainExist", "DomainExtensionNotSupport", "DomainExtensionNumberOverLimit", "InvalidLoadBalancerId.NotFound",
+			"InvalidParameter.Domain", "InvalidParameter.ServerCertificateId", "MissingParam.ServerCertificates", "ResourceNotFound.Listener",
+		}, busyCodes...), region(), api.Required("LoadBalancerId"), port, api.Required("Domain"),
+			api.Optional("ServerCertificateId")),
+		api.Write("SetDomainExtensionAttribute", api.On(findDomain, setDomain), append([]string{
+			"InvalidParameter.DomainExtensionId", "InvalidParameter.ServerCertificateId", "MissingParam.ServerCertificates",
+		}, busyCodes...), region(), api.Required("DomainExtensionId"), api.Optional("ServerCertificateId")),
+		api.Write("DeleteDomainExtension", api.On(findDomain, deleteDomain),
+			append([]string{"DomainExtensionRelatedRuleExist", "InvalidParameter.DomainExtensionId"}, busyCodes...),
+			region(), api.Required("DomainExtensionId")),
+		api.Read("DescribeDomainExtensions", api.On2(httpsListener, describeDomains),
+			api.Words("InvalidLoadBalancerId.NotFound ResourceNotFound.Listener"), region(),
+			api.Required("LoadBalancerId"), port, api.Optional("DomainExtensionId")),
+		api.Read("DescribeDomainExtensionAttribute", api.On(findDomain, describeDomain),
+			api.Words("InvalidParameter.DomainExtensionId"), region(), api.Required("DomainExtensionId")),
 	}
 }
 
@@ -86,11 +72,7 @@ func httpsListener(c *api.Context) (*state.LoadBalancer, *state.Listener, *api.E
 	return lb, l, nil
 }
 
-func createDomain(c *api.Context) (any, *api.Error) {
-	lb, l, err := httpsListener(c)
-	if err != nil {
-		return nil, err
-	}
+func createDomain(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
 	if err := writableListener(c, lb, l, busyDomain); err != nil {
 		return nil, err
 	}
@@ -157,11 +139,7 @@ func findDomain(c *api.Context) (domainPlace, *api.Error) {
 	return domainPlace{}, api.BadRequest("InvalidParameter.DomainExtensionId", "The specified DomainExtensionId does not exist.")
 }
 
-func setDomain(c *api.Context) (any, *api.Error) {
-	p, err := findDomain(c)
-	if err != nil {
-		return nil, err
-	}
+func setDomain(c *api.Context, p domainPlace) (any, *api.Error) {
 	if err := writableListener(c, p.lb, p.l, busyDomain); err != nil {
 		return nil, err
 	}
@@ -173,11 +151,7 @@ func setDomain(c *api.Context) (any, *api.Error) {
 	return nil, nil
 }
 
-func deleteDomain(c *api.Context) (any, *api.Error) {
-	p, err := findDomain(c)
-	if err != nil {
-		return nil, err
-	}
+func deleteDomain(c *api.Context, p domainPlace) (any, *api.Error) {
 	if err := writableListener(c, p.lb, p.l, busyDomain); err != nil {
 		return nil, err
 	}
@@ -193,11 +167,7 @@ type describedDomains struct {
 	DomainExtensions domainList `json:"DomainExtensions"`
 }
 
-func describeDomains(c *api.Context) (any, *api.Error) {
-	_, l, err := httpsListener(c)
-	if err != nil {
-		return nil, err
-	}
+func describeDomains(c *api.Context, _ *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
 	domains := slices.DeleteFunc(slices.Clone(l.Domains), func(d *state.Domain) bool {
 		return c.Has("DomainExtensionId") && d.ID != c.Get("DomainExtensionId")
 	})
@@ -210,10 +180,6 @@ type describedDomain struct {
 	ListenerPort   int    `json:"ListenerPort"`
 }
 
-func describeDomain(c *api.Context) (any, *api.Error) {
-	p, err := findDomain(c)
-	if err != nil {
-		return nil, err
-	}
+func describeDomain(c *api.Context, p domainPlace) (any, *api.Error) {
 	return describedDomain{domainView: newDomainView(p.domain), LoadBalancerID: p.lb.ID, ListenerPort: p.l.Port}, nil
 }

@@ -13,29 +13,19 @@ import (
 
 func groupActions(t table) []api.Action {
 	return []api.Action{
-		{
-			Name: "CreateVServerGroup", Mutating: true, Handle: createGroup,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), api.Optional("VServerGroupName"), jsonText("BackendServers"), tags.Uncounted()},
-			Codes:  slices.Concat(formCodes(), serverCodes(), newTagCodes(), []string{"InvalidLoadBalancerId.NotFound", "VServerGroupProcessing"}),
-		},
-		{
-			Name: "DescribeVServerGroups", Handle: t.describeGroups,
-			Params: []api.Param{
-				region(), api.Required("LoadBalancerId"), api.Optional("Description"), tags.Uncounted(),
-				api.Flag("IncludeListener"), api.Flag("IncludeRule"),
-			},
-			Codes: []string{"InvalidLoadBalancerId.NotFound", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
-		},
-		{
-			Name: "DescribeVServerGroupAttribute", Handle: describeGroup,
-			Params: []api.Param{region(), api.Required("VServerGroupId")},
-			Codes:  []string{"InvalidParameter"},
-		},
-		{
-			Name: "DeleteVServerGroup", Mutating: true, Handle: deleteGroup,
-			Params: []api.Param{region(), api.Required("VServerGroupId")},
-			Codes:  []string{"InvalidParameter", "LbStatusNotSupport", "RspoolRuleExist", "RspoolVipExist", "VServerGroupProcessing"},
-		},
+		api.Write("CreateVServerGroup", api.On(loadBalancer, createGroup),
+			slices.Concat(formCodes(), serverCodes(), newTagCodes(), []string{"InvalidLoadBalancerId.NotFound", "VServerGroupProcessing"}),
+			region(), api.Required("LoadBalancerId"), api.Optional("VServerGroupName"), jsonText("BackendServers"),
+			tags.Uncounted()),
+		api.Read("DescribeVServerGroups", t.describeGroups,
+			api.Words("InvalidLoadBalancerId.NotFound MissingParam.TagKey SizeLimitExceeded.Tag"), region(),
+			api.Required("LoadBalancerId"), api.Optional("Description"), tags.Uncounted(), api.Flag("IncludeListener"),
+			api.Flag("IncludeRule")),
+		api.Read("DescribeVServerGroupAttribute", api.On2(serverGroup, describeGroup), api.Words("InvalidParameter"),
+			region(), api.Required("VServerGroupId")),
+		api.Write("DeleteVServerGroup", api.On2(serverGroup, deleteGroup),
+			api.Words("InvalidParameter LbStatusNotSupport RspoolRuleExist RspoolVipExist VServerGroupProcessing"),
+			region(), api.Required("VServerGroupId")),
 	}
 }
 
@@ -110,11 +100,7 @@ func sameRest(a, b *state.Server) bool {
 // MarshalJSON does the same for encoders that don't know AppendJSON.
 func (g changedGroup) MarshalJSON() ([]byte, error) { return g.AppendJSON(nil), nil }
 
-func createGroup(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func createGroup(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	if err := writable(c, lb, "", busyGroup); err != nil {
 		return nil, err
 	}
@@ -220,11 +206,7 @@ type describedGroup struct {
 	Tags               tags.LongList `json:"Tags"`
 }
 
-func describeGroup(c *api.Context) (any, *api.Error) {
-	g, lb, err := serverGroup(c)
-	if err != nil {
-		return nil, err
-	}
+func describeGroup(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer) (any, *api.Error) {
 	return describedGroup{
 		VServerGroupID: g.ID, VServerGroupName: g.Name, LoadBalancerID: lb.ID, ServiceManagedMode: "Unmanaged",
 		CreateTime: stamp(g.Created), BackendServers: newServerList(g.Servers), Tags: tags.Longs(g.Tags),
@@ -232,11 +214,7 @@ func describeGroup(c *api.Context) (any, *api.Error) {
 }
 
 // deleteGroup fails while a listener or rule uses the group, and for a while after the last one let go of it.
-func deleteGroup(c *api.Context) (any, *api.Error) {
-	g, lb, err := serverGroup(c)
-	if err != nil {
-		return nil, err
-	}
+func deleteGroup(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer) (any, *api.Error) {
 	if err := writable(c, lb, g.ID, busyGroup); err != nil {
 		return nil, err
 	}

@@ -12,18 +12,12 @@ import (
 func defaultGroupActions() []api.Action {
 	codes := append(formCodes(), "BackendServer.configuring", "InvalidLoadBalancerId.NotFound")
 	return []api.Action{
-		{
-			Name: "AddBackendServers", Mutating: true, Handle: addDefaultServers, Codes: slices.Concat(codes, serverCodes()),
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), jsonText("BackendServers")},
-		},
-		{
-			Name: "SetBackendServers", Mutating: true, Handle: setDefaultServers, Codes: codes,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), jsonText("BackendServers")},
-		},
-		{
-			Name: "RemoveBackendServers", Mutating: true, Handle: removeDefaultServers, Codes: codes,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), must(jsonText("BackendServers"))},
-		},
+		api.Write("AddBackendServers", api.On2(defaultServers, addDefaultServers), slices.Concat(codes, serverCodes()),
+			region(), api.Required("LoadBalancerId"), jsonText("BackendServers")),
+		api.Write("SetBackendServers", api.On2(defaultServers, setDefaultServers), codes, region(),
+			api.Required("LoadBalancerId"), jsonText("BackendServers")),
+		api.Write("RemoveBackendServers", api.On2(defaultServers, removeDefaultServers), codes, region(),
+			api.Required("LoadBalancerId"), must(jsonText("BackendServers"))),
 	}
 }
 
@@ -81,11 +75,7 @@ func defaultServers(c *api.Context) (*state.LoadBalancer, []server, *api.Error) 
 }
 
 // addDefaultServers takes the first of several equal servers of a call, and refuses one that is there already.
-func addDefaultServers(c *api.Context) (any, *api.Error) {
-	lb, items, err := defaultServers(c)
-	if err != nil {
-		return nil, err
-	}
+func addDefaultServers(c *api.Context, lb *state.LoadBalancer, items []server) (any, *api.Error) {
 	all, err := newServers(c, lb, items)
 	if err != nil {
 		return nil, err
@@ -108,11 +98,7 @@ func addDefaultServers(c *api.Context) (any, *api.Error) {
 }
 
 // setDefaultServers sets the weights of the listed servers.
-func setDefaultServers(c *api.Context) (any, *api.Error) {
-	lb, items, err := defaultServers(c)
-	if err != nil {
-		return nil, err
-	}
+func setDefaultServers(c *api.Context, lb *state.LoadBalancer, items []server) (any, *api.Error) {
 	if absent := updateServers(lb.DefaultServers, items); absent != nil {
 		return nil, api.BadRequest("InvalidParameter", "The server %s is not a backend server.", absent.id)
 	}
@@ -120,11 +106,7 @@ func setDefaultServers(c *api.Context) (any, *api.Error) {
 }
 
 // removeDefaultServers ignores servers that are not there.
-func removeDefaultServers(c *api.Context) (any, *api.Error) {
-	lb, items, err := defaultServers(c)
-	if err != nil {
-		return nil, err
-	}
+func removeDefaultServers(c *api.Context, lb *state.LoadBalancer, items []server) (any, *api.Error) {
 	kept, leaving := split(lb.DefaultServers, items)
 	lb.DefaultServers = kept
 	c.State.Attach(lb.ID, nil, leaving)

@@ -27,26 +27,14 @@ func groupServerActions() []api.Action {
 	changing := append(formCodes(), "VServerGroupProcessing")
 	adding := slices.Concat(changing, serverCodes())
 	return []api.Action{
-		{
-			Name: "AddVServerGroupBackendServers", Mutating: true, Handle: addGroupServers,
-			Params: []api.Param{region(), api.Required("VServerGroupId"), must(jsonText("BackendServers"))},
-			Codes:  adding,
-		},
-		{
-			Name: "RemoveVServerGroupBackendServers", Mutating: true, Handle: removeGroupServers,
-			Params: []api.Param{region(), api.Required("VServerGroupId"), must(jsonText("BackendServers"))},
-			Codes:  changing,
-		},
-		{
-			Name: "ModifyVServerGroupBackendServers", Mutating: true, Handle: modifyGroupServers,
-			Params: []api.Param{region(), api.Required("VServerGroupId"), jsonText("OldBackendServers"), jsonText("NewBackendServers")},
-			Codes:  adding,
-		},
-		{
-			Name: "SetVServerGroupAttribute", Mutating: true, Handle: setGroup,
-			Params: []api.Param{region(), api.Required("VServerGroupId"), api.Optional("VServerGroupName"), jsonText("BackendServers")},
-			Codes:  changing,
-		},
+		api.Write("AddVServerGroupBackendServers", api.On2(changeGroup, addGroupServers), adding, region(),
+			api.Required("VServerGroupId"), must(jsonText("BackendServers"))),
+		api.Write("RemoveVServerGroupBackendServers", api.On2(changeGroup, removeGroupServers), changing, region(),
+			api.Required("VServerGroupId"), must(jsonText("BackendServers"))),
+		api.Write("ModifyVServerGroupBackendServers", api.On2(changeGroup, modifyGroupServers), adding, region(),
+			api.Required("VServerGroupId"), jsonText("OldBackendServers"), jsonText("NewBackendServers")),
+		api.Write("SetVServerGroupAttribute", api.On2(changeGroup, setGroup), changing, region(),
+			api.Required("VServerGroupId"), api.Optional("VServerGroupName"), jsonText("BackendServers")),
 	}
 }
 
@@ -68,11 +56,7 @@ func groupAnswer(c *api.Context, lb *state.LoadBalancer, g *state.ServerGroup) c
 	return changedGroup{VServerGroupID: g.ID, servers: g.Servers}
 }
 
-func addGroupServers(c *api.Context) (any, *api.Error) {
-	g, lb, err := changeGroup(c)
-	if err != nil {
-		return nil, err
-	}
+func addGroupServers(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer) (any, *api.Error) {
 	more, err := addedServers(c, lb, g)
 	if err != nil {
 		return nil, err
@@ -124,11 +108,7 @@ func checkGroupQuotas(c *api.Context, lb *state.LoadBalancer, kept int, leaving,
 }
 
 // removeGroupServers ignores servers that are not in the group.
-func removeGroupServers(c *api.Context) (any, *api.Error) {
-	g, lb, err := changeGroup(c)
-	if err != nil {
-		return nil, err
-	}
+func removeGroupServers(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer) (any, *api.Error) {
 	items, err := parseServers(c, "BackendServers", true)
 	if err != nil {
 		return nil, err
@@ -157,11 +137,7 @@ func split(servers []*state.Server, items []server) (kept, leaving []*state.Serv
 }
 
 // modifyGroupServers replaces the old servers with the new ones, pair by pair. Every old one must be in the group.
-func modifyGroupServers(c *api.Context) (any, *api.Error) {
-	g, lb, err := changeGroup(c)
-	if err != nil {
-		return nil, err
-	}
+func modifyGroupServers(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer) (any, *api.Error) {
 	olds, err := parseServers(c, "OldBackendServers", true)
 	if err != nil {
 		return nil, err
@@ -201,11 +177,7 @@ func modifyGroupServers(c *api.Context) (any, *api.Error) {
 }
 
 // setGroup changes the name of a group, and weight and description of the listed servers. It adds and removes none.
-func setGroup(c *api.Context) (any, *api.Error) {
-	g, lb, err := changeGroup(c)
-	if err != nil {
-		return nil, err
-	}
+func setGroup(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer) (any, *api.Error) {
 	items, err := parseServers(c, "BackendServers", true)
 	if err != nil {
 		return nil, err

@@ -8,14 +8,10 @@ import (
 )
 
 func healthActions(t table) []api.Action {
-	return []api.Action{{
-		Name: "DescribeHealthStatus", Handle: t.describeHealth,
-		Params: []api.Param{
-			region(), api.Required("LoadBalancerId"), api.Number("ListenerPort", 1, 65535),
-			api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoHTTP, protoHTTPS),
-		},
-		Codes: []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener", "TooManyListeners"},
-	}}
+	return []api.Action{api.Read("DescribeHealthStatus", t.describeHealth,
+		api.Words("InvalidLoadBalancerId.NotFound ResourceNotFound.Listener TooManyListeners"), region(),
+		api.Required("LoadBalancerId"), api.Number("ListenerPort", 1, 65535),
+		api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoHTTP, protoHTTPS))}
 }
 
 type describedHealth struct {

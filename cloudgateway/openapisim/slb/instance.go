@@ -43,31 +43,24 @@ func specs() []string {
 
 func instanceActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "CreateLoadBalancer", Mutating: true, Handle: createLoadBalancer,
-			Params: []api.Param{
-				region(), api.Optional("Address"), api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.OneOf("AddressType", internet, intranet),
-				api.Number("Bandwidth", 0, 0), api.Optional("ClientToken"), api.OneOf("DeleteProtection", on, off),
-				api.Number("Duration", 0, 0), api.OneOf("PricingCycle", "month", "year"),
-				api.Optional("InstanceChargeType"), api.OneOf("InternetChargeType", payByTraffic, payByBandwidth),
-				api.Optional("LoadBalancerName"), api.Optional("LoadBalancerSpec"), api.Optional("MasterZoneId"), api.Optional("SlaveZoneId"),
-				api.Optional("ModificationProtectionStatus"), api.Optional("ModificationProtectionReason"),
-				api.OneOf("PayType", payOnDemand, prePay), api.Optional("ResourceGroupId"), tags.Uncounted(), api.Optional("VpcId"), api.Optional("VSwitchId"),
-			},
-			Codes: []string{
-				"ActionNotAllowed",
-				"Duplicate.TagKey", "IdempotentParameterMismatch", "IllegalParam.InstanceChargeType", "IllegalParam.SpecType",
-				"InvalidParam.ModificationProtectionReason", "InvalidParam.ModificationProtectionStatus", "InvalidParam.TagKey",
-				"InvalidParam.TagValue", "InvalidParameter", "InvalidParameter.Bandwidth", "InvalidParameter.Mismatch",
-				"InvalidVSwitchId.NotFound", "InvalidVpcId.NotExist", "MissingParam.LoadBalancerSpec", "MissingParam.TagKey",
-				"MissingParam.VSwitchId", "MissingParameter", "OverQuota", "SizeLimitExceeded.Tag", "VSwitchAvailableIpNotExist",
-			},
-		},
-		{
-			Name: "DeleteLoadBalancer", Mutating: true, Handle: deleteLoadBalancer,
-			Params: []api.Param{region(), api.Required("LoadBalancerId")},
-			Codes:  []string{"InvalidChargeType", "InvalidLoadBalancerId.NotFound", "OperationDenied.DeleteProtectionIsOn"},
-		},
+		api.Write("CreateLoadBalancer", createLoadBalancer,
+			api.Words(`ActionNotAllowed Duplicate.TagKey IdempotentParameterMismatch IllegalParam.InstanceChargeType
+				IllegalParam.SpecType InvalidParam.ModificationProtectionReason
+				InvalidParam.ModificationProtectionStatus InvalidParam.TagKey InvalidParam.TagValue InvalidParameter
+				InvalidParameter.Bandwidth InvalidParameter.Mismatch InvalidVSwitchId.NotFound InvalidVpcId.NotExist
+				MissingParam.LoadBalancerSpec MissingParam.TagKey MissingParam.VSwitchId MissingParameter OverQuota
+				SizeLimitExceeded.Tag VSwitchAvailableIpNotExist`), region(), api.Optional("Address"),
+			api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.OneOf("AddressType", internet, intranet),
+			api.Number("Bandwidth", 0, 0), api.Optional("ClientToken"), api.OneOf("DeleteProtection", on, off),
+			api.Number("Duration", 0, 0), api.OneOf("PricingCycle", "month", "year"),
+			api.Optional("InstanceChargeType"), api.OneOf("InternetChargeType", payByTraffic, payByBandwidth),
+			api.Optional("LoadBalancerName"), api.Optional("LoadBalancerSpec"), api.Optional("MasterZoneId"),
+			api.Optional("SlaveZoneId"), api.Optional("ModificationProtectionStatus"),
+			api.Optional("ModificationProtectionReason"), api.OneOf("PayType", payOnDemand, prePay),
+			api.Optional("ResourceGroupId"), tags.Uncounted(), api.Optional("VpcId"), api.Optional("VSwitchId")),
+		api.Write("DeleteLoadBalancer", api.On(loadBalancer, deleteLoadBalancer),
+			api.Words("InvalidChargeType InvalidLoadBalancerId.NotFound OperationDenied.DeleteProtectionIsOn"),
+			region(), api.Required("LoadBalancerId")),
 	}
 }
 
@@ -302,11 +295,7 @@ func validName(name string) bool {
 	return n >= 1 && n <= 80
 }
 
-func deleteLoadBalancer(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func deleteLoadBalancer(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	switch {
 	case lb.DeleteProtection == on:
 		return nil, api.BadRequest("OperationDenied.DeleteProtectionIsOn", "The operation is not allowed because delete protection is on.")

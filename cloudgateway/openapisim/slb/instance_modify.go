@@ -12,29 +12,17 @@ import (
 // instanceModifyActions are the changes of a load balancer that change what it costs.
 func instanceModifyActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "ModifyLoadBalancerInstanceSpec", Mutating: true, Handle: modifySpec,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), api.Required("LoadBalancerSpec")},
-			Codes:  []string{"IllegalParam.SpecType", "InvalidLoadBalancerId.NotFound", "OperationDenied.PayByCLCU"},
-		},
-		{
-			Name: "ModifyLoadBalancerInternetSpec", Mutating: true, Handle: modifyInternetSpec,
-			Params: []api.Param{
-				region(), api.Required("LoadBalancerId"), api.Number("Bandwidth", 0, 0), api.OneOf("InternetChargeType", payByTraffic, payByBandwidth),
-			},
-			Codes: []string{
-				"InvalidLoadBalancerId.NotFound", "InvalidParameter", "InvalidParameter.Bandwidth", "MissingParameter",
-				"OperationDenied.PayByCLCU",
-			},
-		},
-		{
-			Name: "ModifyLoadBalancerInstanceChargeType", Mutating: true, Handle: modifyInstanceChargeType,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), api.Required("InstanceChargeType"), api.Optional("InternetChargeType")},
-			Codes: []string{
-				"Forbidden.LcuToSpec", "IllegalParam.InstanceChargeType", "IllegalParam.InternetChargeType",
-				"InvalidLoadBalancerId.NotFound", "OperationDenied.PayByCLCU", "OperationDenied.PayBySpec",
-			},
-		},
+		api.Write("ModifyLoadBalancerInstanceSpec", api.On(loadBalancer, modifySpec),
+			api.Words("IllegalParam.SpecType InvalidLoadBalancerId.NotFound OperationDenied.PayByCLCU"), region(),
+			api.Required("LoadBalancerId"), api.Required("LoadBalancerSpec")),
+		api.Write("ModifyLoadBalancerInternetSpec", api.On(loadBalancer, modifyInternetSpec),
+			api.Words(`InvalidLoadBalancerId.NotFound InvalidParameter InvalidParameter.Bandwidth MissingParameter
+				OperationDenied.PayByCLCU`), region(), api.Required("LoadBalancerId"), api.Number("Bandwidth", 0, 0),
+			api.OneOf("InternetChargeType", payByTraffic, payByBandwidth)),
+		api.Write("ModifyLoadBalancerInstanceChargeType", api.On(loadBalancer, modifyInstanceChargeType),
+			api.Words(`Forbidden.LcuToSpec IllegalParam.InstanceChargeType IllegalParam.InternetChargeType
+				InvalidLoadBalancerId.NotFound OperationDenied.PayByCLCU OperationDenied.PayBySpec`), region(),
+			api.Required("LoadBalancerId"), api.Required("InstanceChargeType"), api.Optional("InternetChargeType")),
 	}
 }
 
@@ -42,11 +30,7 @@ type orderResult struct {
 	OrderID int64 `json:"OrderId"`
 }
 
-func modifySpec(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func modifySpec(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	spec := c.Get("LoadBalancerSpec")
 	switch {
 	case lb.InstanceChargeType == payByCLCU:
@@ -59,11 +43,7 @@ func modifySpec(c *api.Context) (any, *api.Error) {
 }
 
 // modifyInternetSpec changes the bandwidth at once, and the charge type at the next midnight of the cloud.
-func modifyInternetSpec(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func modifyInternetSpec(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	charge := cmp.Or(c.Get("InternetChargeType"), lb.InternetChargeType)
 	bandwidth := c.Int("Bandwidth", lb.Bandwidth)
 	switch {
@@ -92,11 +72,7 @@ func nextMidnight(now time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), day.Day()+1, 0, 0, 0, 0, day.Location()).UTC()
 }
 
-func modifyInstanceChargeType(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func modifyInstanceChargeType(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	switch wanted := c.Get("InstanceChargeType"); {
 	case wanted != payByCLCU && wanted != payBySpec:
 		return nil, api.BadRequest("IllegalParam.InstanceChargeType", "The specified InstanceChargeType is not valid.")

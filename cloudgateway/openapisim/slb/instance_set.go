@@ -4,51 +4,33 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // instanceSetActions are the changes of a load balancer that cost nothing.
 func instanceSetActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "SetLoadBalancerName", Mutating: true, Handle: setLoadBalancerName,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), api.Required("LoadBalancerName")},
-			Codes:  []string{"InvalidLoadBalancerId.NotFound", "InvalidParameter"},
-		},
-		{
-			Name: "SetLoadBalancerStatus", Mutating: true, Handle: setLoadBalancerStatus,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), must(api.OneOf("LoadBalancerStatus", active, inactive))},
-			Codes:  []string{"InvalidLoadBalancerId.NotFound", "OperationUnsupported.SetLoadBalancerStatus"},
-		},
-		{
-			Name: "SetLoadBalancerDeleteProtection", Mutating: true, Handle: setDeleteProtection,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), must(api.OneOf("DeleteProtection", on, off))},
-			Codes:  []string{"InvalidLoadBalancerId.NotFound", "OperationUnsupported.DeleteProtectionForPrePayInstance"},
-		},
-		{
-			Name: "SetLoadBalancerModificationProtection", Mutating: true, Handle: setModificationProtection,
-			Params: []api.Param{
-				region(), api.Required("LoadBalancerId"), api.Required("ModificationProtectionStatus"), api.Optional("ModificationProtectionReason"),
-			},
-			Codes: []string{
-				"InvalidLoadBalancerId.NotFound", "InvalidParam.ModificationProtectionReason", "InvalidParam.ModificationProtectionStatus",
-			},
-		},
-		{
-			Name: "MoveResourceGroup", Mutating: true, Handle: moveResourceGroup,
-			Params: []api.Param{
-				region(), api.Required("ResourceId"), must(api.OneOf("ResourceType", "loadbalancer", "certificate", "acl")),
-				api.Required("NewResourceGroupId"),
-			},
-			Codes: []string{"AclNotExist", "InvalidLoadBalancerId.NotFound", "ResourceNotFound.Certificate"},
-		},
+		api.Write("SetLoadBalancerName", api.On(loadBalancer, setLoadBalancerName),
+			api.Words("InvalidLoadBalancerId.NotFound InvalidParameter"), region(), api.Required("LoadBalancerId"),
+			api.Required("LoadBalancerName")),
+		api.Write("SetLoadBalancerStatus", api.On(loadBalancer, setLoadBalancerStatus),
+			api.Words("InvalidLoadBalancerId.NotFound OperationUnsupported.SetLoadBalancerStatus"), region(),
+			api.Required("LoadBalancerId"), must(api.OneOf("LoadBalancerStatus", active, inactive))),
+		api.Write("SetLoadBalancerDeleteProtection", api.On(loadBalancer, setDeleteProtection),
+			api.Words("InvalidLoadBalancerId.NotFound OperationUnsupported.DeleteProtectionForPrePayInstance"),
+			region(), api.Required("LoadBalancerId"), must(api.OneOf("DeleteProtection", on, off))),
+		api.Write("SetLoadBalancerModificationProtection", api.On(loadBalancer, setModificationProtection),
+			api.Words(`InvalidLoadBalancerId.NotFound InvalidParam.ModificationProtectionReason
+				InvalidParam.ModificationProtectionStatus`), region(), api.Required("LoadBalancerId"),
+			api.Required("ModificationProtectionStatus"), api.Optional("ModificationProtectionReason")),
+		api.Write("MoveResourceGroup", moveResourceGroup,
+			api.Words("AclNotExist InvalidLoadBalancerId.NotFound ResourceNotFound.Certificate"), region(),
+			api.Required("ResourceId"), must(api.OneOf("ResourceType", "loadbalancer", "certificate", "acl")),
+			api.Required("NewResourceGroupId")),
 	}
 }
 
-func setLoadBalancerName(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func setLoadBalancerName(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	if !validName(c.Get("LoadBalancerName")) {
 		return nil, api.Invalid("LoadBalancerName")
 	}
@@ -56,11 +38,7 @@ func setLoadBalancerName(c *api.Context) (any, *api.Error) {
 	return nil, nil
 }
 
-func setLoadBalancerStatus(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func setLoadBalancerStatus(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	if lb.Status == locked {
 		return nil, api.BadRequest("OperationUnsupported.SetLoadBalancerStatus", "The status of a locked load balancer cannot be set.")
 	}
@@ -68,11 +46,7 @@ func setLoadBalancerStatus(c *api.Context) (any, *api.Error) {
 	return nil, nil
 }
 
-func setDeleteProtection(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func setDeleteProtection(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	if lb.PayType == prePay {
 		return nil, api.BadRequest("OperationUnsupported.DeleteProtectionForPrePayInstance", "A subscription load balancer does not support delete protection.")
 	}
@@ -80,11 +54,7 @@ func setDeleteProtection(c *api.Context) (any, *api.Error) {
 	return nil, nil
 }
 
-func setModificationProtection(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func setModificationProtection(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	next := *lb
 	next.ModificationStatus, next.ModificationReason = c.Get("ModificationProtectionStatus"), c.Get("ModificationProtectionReason")
 	if err := checkProtection(c, &next); err != nil {

@@ -23,18 +23,12 @@ func listenerActions(t table) []api.Action {
 			switches = append(switches, api.OneOf("MasterSlaveServerGroup", on, off))
 		}
 		actions = append(actions,
-			api.Action{
-				Name: "CreateLoadBalancer" + strings.ToUpper(protocol) + "Listener", Mutating: true,
-				Handle: func(c *api.Context) (any, *api.Error) { return t.create(c, protocol) },
-				Params: slices.Concat(key, []api.Param{tags.Uncounted()}, t.params(protocol, inCreate)),
-				Codes:  t.codes(protocol, inCreate),
-			},
-			api.Action{
-				Name: "SetLoadBalancer" + strings.ToUpper(protocol) + "ListenerAttribute", Mutating: true,
-				Handle: func(c *api.Context) (any, *api.Error) { return t.set(c, protocol) },
-				Params: slices.Concat(key, switches, t.params(protocol, inSet)),
-				Codes:  t.codes(protocol, inSet),
-			},
+			api.Write("CreateLoadBalancer"+strings.ToUpper(protocol)+"Listener",
+				func(c *api.Context) (any, *api.Error) { return t.create(c, protocol) }, t.codes(protocol, inCreate),
+				slices.Concat(key, []api.Param{tags.Uncounted()}, t.params(protocol, inCreate))...),
+			api.Write("SetLoadBalancer"+strings.ToUpper(protocol)+"ListenerAttribute",
+				func(c *api.Context) (any, *api.Error) { return t.set(c, protocol) }, t.codes(protocol, inSet),
+				slices.Concat(key, switches, t.params(protocol, inSet))...),
 		)
 	}
 	return actions

@@ -14,24 +14,17 @@ import (
 )
 
 func listenerDescribeActions(t table) []api.Action {
-	actions := []api.Action{{
-		Name: "DescribeLoadBalancerListeners", Handle: t.describeListeners,
-		Params: []api.Param{
-			region(), {Name: "LoadBalancerId", Kind: api.Strings}, api.Optional("ListenerProtocol"), api.Number("ListenerPort", 1, 65535),
-			api.Optional("Description"), tags.Uncounted(), {Name: "MaxResults", Kind: api.Int}, api.Optional("NextToken"),
-		},
-		Codes: []string{
-			"IllegalParam.ListenerProtocol", "IllegalParam.MaxResults", "IllegalParam.NextToken", "IllegalParamSize.LoadBalancerId",
-			"MissingParam.TagKey", "SizeLimitExceeded.Tag",
-		},
-	}}
+	actions := []api.Action{api.Read("DescribeLoadBalancerListeners", t.describeListeners,
+		api.Words(`IllegalParam.ListenerProtocol IllegalParam.MaxResults IllegalParam.NextToken
+			IllegalParamSize.LoadBalancerId MissingParam.TagKey SizeLimitExceeded.Tag`), region(),
+		api.Param{Name: "LoadBalancerId", Kind: api.Strings}, api.Optional("ListenerProtocol"),
+		api.Number("ListenerPort", 1, 65535), api.Optional("Description"), tags.Uncounted(),
+		api.Param{Name: "MaxResults", Kind: api.Int}, api.Optional("NextToken"))}
 	for _, protocol := range []string{protoTCP, protoUDP, protoHTTP, protoHTTPS} {
-		actions = append(actions, api.Action{
-			Name:   "DescribeLoadBalancer" + strings.ToUpper(protocol) + "ListenerAttribute",
-			Handle: func(c *api.Context) (any, *api.Error) { return t.describeListener(c, protocol) },
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535))},
-			Codes:  []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener"},
-		})
+		actions = append(actions, api.Read("DescribeLoadBalancer"+strings.ToUpper(protocol)+"ListenerAttribute",
+			func(c *api.Context) (any, *api.Error) { return t.describeListener(c, protocol) },
+			api.Words("InvalidLoadBalancerId.NotFound ResourceNotFound.Listener"), region(),
+			api.Required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535))))
 	}
 	return actions
 }

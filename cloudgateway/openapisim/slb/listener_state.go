@@ -18,34 +18,21 @@ func listenerStateActions() []api.Action {
 		"InvalidLoadBalancerId.NotFound", "LbStatusNotSupport", "ResourceNotFound.Listener", "ServiceIsConfiguring", "TooManyListeners",
 	}
 	return []api.Action{
-		{
-			Name: "StartLoadBalancerListener", Mutating: true, Handle: startListener, Params: key,
-			Codes: append([]string{"InvalidParameter", "OperationFailed.ListenerStatusNotSupport"}, codes...),
-		},
-		{Name: "StopLoadBalancerListener", Mutating: true, Handle: stopListener, Params: key, Codes: codes},
-		{
-			Name: "DeleteLoadBalancerListener", Mutating: true, Handle: deleteListener, Params: key,
-			Codes: append([]string{"ListenerForwardExist"}, codes...),
-		},
-		{
-			Name: "SetListenerAccessControlStatus", Mutating: true, Handle: setAccessControlStatus,
-			Params: append(slices.Clone(key), must(api.OneOf("AccessControlStatus", "open_white_list", "close"))),
-			Codes:  codes,
-		},
-		{
-			Name: "DescribeListenerAccessControlAttribute", Handle: describeAccessControl, Params: key,
-			Codes: []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener", "TooManyListeners"},
-		},
+		api.Write("StartLoadBalancerListener", api.On2(loadBalancerAndListener, startListener),
+			append([]string{"InvalidParameter", "OperationFailed.ListenerStatusNotSupport"}, codes...), key...),
+		api.Write("StopLoadBalancerListener", api.On2(loadBalancerAndListener, stopListener), codes, key...),
+		api.Write("DeleteLoadBalancerListener", api.On2(loadBalancerAndListener, deleteListener),
+			append([]string{"ListenerForwardExist"}, codes...), key...),
+		api.Write("SetListenerAccessControlStatus", api.On2(loadBalancerAndListener, setAccessControlStatus), codes,
+			append(slices.Clone(key), must(api.OneOf("AccessControlStatus", "open_white_list", "close")))...),
+		api.Read("DescribeListenerAccessControlAttribute", api.On2(loadBalancerAndListener, describeAccessControl),
+			api.Words("InvalidLoadBalancerId.NotFound ResourceNotFound.Listener TooManyListeners"), key...),
 	}
 }
 
 // startListener makes a stopped listener run after a while, and an inactive load balancer active. To start a running listener
 // changes nothing, unless it is set to be refused.
-func startListener(c *api.Context) (any, *api.Error) {
-	lb, l, err := loadBalancerAndListener(c)
-	if err != nil {
-		return nil, err
-	}
+func startListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
 	if err := writableListener(c, lb, l, busyListener); err != nil {
 		return nil, err
 	}
@@ -69,11 +56,7 @@ func listenerUnsettled() *api.Error {
 }
 
 // stopListener takes effect at once.
-func stopListener(c *api.Context) (any, *api.Error) {
-	lb, l, err := loadBalancerAndListener(c)
-	if err != nil {
-		return nil, err
-	}
+func stopListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
 	if err := writableListener(c, lb, l, busyListener); err != nil {
 		return nil, err
 	}
@@ -90,11 +73,7 @@ func stopListener(c *api.Context) (any, *api.Error) {
 }
 
 // deleteListener deletes the listener with its rules and domain extensions. The load balancer becomes inactive without one.
-func deleteListener(c *api.Context) (any, *api.Error) {
-	lb, l, err := loadBalancerAndListener(c)
-	if err != nil {
-		return nil, err
-	}
+func deleteListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
 	if err := writableListener(c, lb, l, busyListener); err != nil {
 		return nil, err
 	}
@@ -117,11 +96,7 @@ func deleteListener(c *api.Context) (any, *api.Error) {
 }
 
 // setAccessControlStatus is the older switch of the white list, before there were access control lists.
-func setAccessControlStatus(c *api.Context) (any, *api.Error) {
-	lb, l, err := loadBalancerAndListener(c)
-	if err != nil {
-		return nil, err
-	}
+func setAccessControlStatus(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
 	if err := writableListener(c, lb, l, busyListener); err != nil {
 		return nil, err
 	}
@@ -140,10 +115,6 @@ type accessControl struct {
 	SourceItems         string `json:"SourceItems"`
 }
 
-func describeAccessControl(c *api.Context) (any, *api.Error) {
-	_, l, err := loadBalancerAndListener(c)
-	if err != nil {
-		return nil, err
-	}
+func describeAccessControl(c *api.Context, _ *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
 	return accessControl{AccessControlStatus: cmp.Or(l.Attributes["AccessControlStatus"], "close")}, nil
 }

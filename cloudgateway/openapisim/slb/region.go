@@ -8,11 +8,9 @@ import (
 func regionActions() []api.Action {
 	return []api.Action{
 		regions.Describe("slb", "", region()),
-		{Name: "DescribeZones", Handle: describeZones, Params: []api.Param{region()}},
-		{
-			Name: "DescribeAvailableResource", Handle: describeAvailableResource,
-			Params: []api.Param{region(), api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.Optional("AddressType")},
-		},
+		api.Read("DescribeZones", describeZones, nil, region()),
+		api.Read("DescribeAvailableResource", describeAvailableResource, nil, region(),
+			api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.Optional("AddressType")),
 	}
 }
 

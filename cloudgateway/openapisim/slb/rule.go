@@ -43,32 +43,20 @@ func ruleActions(t table) []api.Action {
 		set = append(set, a.param(inSet))
 	}
 	return []api.Action{
-		{
-			Name: "CreateRules", Mutating: true, Handle: t.createRules,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), port, must(jsonText("RuleList")), protocol, dry},
-			Codes: append([]string{
-				"DomainExist", "DryRunOperation", "InvalidLoadBalancerId.NotFound", "InvalidParameter", "MissingParameter",
-				"MissingParameter.RuleName", "ListenerNotFound", "OperationFailed.ActionNotSupport", "TooManyListeners", "TooManyRules",
-			}, busyCodes...),
-		},
-		{
-			Name: "DeleteRules", Mutating: true, Handle: deleteRules,
-			Params: []api.Param{region(), must(jsonText("RuleIds"))},
-			Codes:  append([]string{"InvalidParameter", "InvalidRuleId.NotFound"}, busyCodes...),
-		},
-		{
-			Name: "DescribeRules", Handle: t.describeRules,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), port, protocol},
-			Codes:  []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener", "TooManyListeners"},
-		},
-		{
-			Name: "DescribeRuleAttribute", Handle: t.describeRule, Params: []api.Param{region(), api.Required("RuleId")},
-			Codes: []string{"InvalidRuleId.NotFound"},
-		},
-		{
-			Name: "SetRule", Mutating: true, Handle: t.setRule, Params: set,
-			Codes: append([]string{"DryRunOperation", "InvalidParameter", "InvalidRuleId.NotFound"}, busyCodes...),
-		},
+		api.Write("CreateRules", t.createRules, append([]string{
+			"DomainExist", "DryRunOperation", "InvalidLoadBalancerId.NotFound", "InvalidParameter", "MissingParameter",
+			"MissingParameter.RuleName", "ListenerNotFound", "OperationFailed.ActionNotSupport", "TooManyListeners", "TooManyRules",
+		}, busyCodes...), region(), api.Required("LoadBalancerId"), port, must(jsonText("RuleList")), protocol, dry),
+		api.Write("DeleteRules", deleteRules,
+			append([]string{"InvalidParameter", "InvalidRuleId.NotFound"}, busyCodes...), region(),
+			must(jsonText("RuleIds"))),
+		api.Read("DescribeRules", t.describeRules,
+			api.Words("InvalidLoadBalancerId.NotFound ResourceNotFound.Listener TooManyListeners"), region(),
+			api.Required("LoadBalancerId"), port, protocol),
+		api.Read("DescribeRuleAttribute", t.describeRule, api.Words("InvalidRuleId.NotFound"), region(),
+			api.Required("RuleId")),
+		api.Write("SetRule", t.setRule,
+			append([]string{"DryRunOperation", "InvalidParameter", "InvalidRuleId.NotFound"}, busyCodes...), set...),
 	}
 }
 

@@ -19,24 +19,15 @@ const (
 
 func legacyTagActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "AddTags", Mutating: true, Handle: addTags,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), mustWith(jsonText("Tags"), "MissingParameter.Tags")},
-			Codes: []string{
-				"Duplicate.TagKey", "InvalidLoadBalancerId.NotFound", "InvalidParameter.TagKey", "InvalidParameter.TagValue",
-				"MissingParameter.Tags", "QuotaExceed.TagsPerResource", "QuotaExceeded.Tag",
-			},
-		},
-		{
-			Name: "RemoveTags", Mutating: true, Handle: removeTags,
-			Params: []api.Param{region(), api.Required("LoadBalancerId"), mustWith(jsonText("Tags"), "MissingParameter.Tags")},
-			Codes:  []string{"InvalidLoadBalancerId.NotFound", "InvalidParameter.TagKey", "MissingParameter.Tags", "QuotaExceeded.Tag"},
-		},
-		{
-			Name: "DescribeTags", Handle: describeTags,
-			Params: append(listing.Params(100), region(), api.Optional("LoadBalancerId"), jsonText("Tags"), api.Flag("DistinctKey")),
-			Codes:  []string{"InvalidParameter.TagKey"},
-		},
+		api.Write("AddTags", api.On(loadBalancer, addTags),
+			api.Words(`Duplicate.TagKey InvalidLoadBalancerId.NotFound InvalidParameter.TagKey InvalidParameter.TagValue
+				MissingParameter.Tags QuotaExceed.TagsPerResource QuotaExceeded.Tag`), region(),
+			api.Required("LoadBalancerId"), mustWith(jsonText("Tags"), "MissingParameter.Tags")),
+		api.Write("RemoveTags", api.On(loadBalancer, removeTags),
+			api.Words("InvalidLoadBalancerId.NotFound InvalidParameter.TagKey MissingParameter.Tags QuotaExceeded.Tag"),
+			region(), api.Required("LoadBalancerId"), mustWith(jsonText("Tags"), "MissingParameter.Tags")),
+		api.Read("DescribeTags", describeTags, api.Words("InvalidParameter.TagKey"),
+			append(listing.Params(100), region(), api.Optional("LoadBalancerId"), jsonText("Tags"), api.Flag("DistinctKey"))...),
 	}
 }
 
@@ -54,11 +45,7 @@ func legacyTagsParam(c *api.Context) (tags.Filter, *api.Error) {
 	return given, nil
 }
 
-func addTags(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func addTags(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	added, err := legacyTagsParam(c)
 	if err != nil {
 		return nil, err
@@ -78,11 +65,7 @@ func addTags(c *api.Context) (any, *api.Error) {
 }
 
 // removeTags removes the tags that have both the key and the value, or the key if no value is given.
-func removeTags(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func removeTags(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	gone, err := legacyTagsParam(c)
 	if err != nil {
 		return nil, err

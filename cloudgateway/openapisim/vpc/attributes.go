@@ -10,41 +10,23 @@ import (
 // attributeActions change what can be changed of things that are there, and report whether an address is free.
 func attributeActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "ModifyVpcAttribute", Mutating: true, Handle: modifyVpc,
-			Params: []api.Param{
-				api.Optional("RegionId"), api.Required("VpcId"), api.Optional("VpcName"), api.Optional("Description"), api.Flag("EnableIPv6"),
-				api.Optional("Ipv6CidrBlock"),
-			},
-			Codes: []string{
-				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidVpcName.Malformed", "InvalidVpcDiscription.Malformed",
-				"InvalidIpv6CidrBlock.Malformed", "MissingParam.EnableIpv6",
-			},
-		},
-		{
-			Name: "ModifyVSwitchAttribute", Mutating: true, Handle: modifyVSwitch,
-			Params: []api.Param{
-				api.Optional("RegionId"), api.Required("VSwitchId"), api.Optional("VSwitchName"), api.Optional("Description"), api.Flag("EnableIPv6"),
-				api.Number("Ipv6CidrBlock", 0, 255),
-			},
-			Codes: []string{
-				"InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "InvalidVSwitchName.Malformed", "InvalidVSwitchDiscription.Malformed",
-				"OperationFailed.VpcIpv6Disabled", "OperationFailed.Ipv6CidrBlockExisted",
-			},
-		},
-		{
-			Name: "ModifyRouteTableAttributes", Mutating: true, Handle: modifyRouteTable,
-			Params: []api.Param{region(), api.Required("RouteTableId"), api.Optional("RouteTableName"), api.Optional("Description")},
-			Codes: []string{
-				"InvalidRouteTableId.NotFound", "InvalidParameter.RouteTableName.Malformed", "InvalidParameter.Description.Malformed",
-			},
-		},
-		{
-			Name: "CheckCanAllocateVpcPrivateIpAddress", Handle: checkCanAllocate, Codes: []string{"InvalidVSwitchId.NotFound", "InvalidParameter"},
-			Params: []api.Param{
-				region(), api.Required("VSwitchId"), api.Required("PrivateIpAddress"), api.OneOf("IpVersion", "IPV4", "IPV6"),
-			},
-		},
+		api.Write("ModifyVpcAttribute", modifyVpc,
+			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus InvalidVpcName.Malformed InvalidVpcDiscription.Malformed
+				InvalidIpv6CidrBlock.Malformed MissingParam.EnableIpv6`), api.Optional("RegionId"),
+			api.Required("VpcId"), api.Optional("VpcName"), api.Optional("Description"), api.Flag("EnableIPv6"),
+			api.Optional("Ipv6CidrBlock")),
+		api.Write("ModifyVSwitchAttribute", modifyVSwitch,
+			api.Words(`InvalidVSwitchId.NotFound IncorrectVSwitchStatus InvalidVSwitchName.Malformed
+				InvalidVSwitchDiscription.Malformed OperationFailed.VpcIpv6Disabled OperationFailed.Ipv6CidrBlockExisted`),
+			api.Optional("RegionId"), api.Required("VSwitchId"), api.Optional("VSwitchName"),
+			api.Optional("Description"), api.Flag("EnableIPv6"), api.Number("Ipv6CidrBlock", 0, 255)),
+		api.Write("ModifyRouteTableAttributes", modifyRouteTable,
+			api.Words(`InvalidRouteTableId.NotFound InvalidParameter.RouteTableName.Malformed
+				InvalidParameter.Description.Malformed`), region(), api.Required("RouteTableId"),
+			api.Optional("RouteTableName"), api.Optional("Description")),
+		api.Read("CheckCanAllocateVpcPrivateIpAddress", checkCanAllocate,
+			api.Words("InvalidVSwitchId.NotFound InvalidParameter"), region(), api.Required("VSwitchId"),
+			api.Required("PrivateIpAddress"), api.OneOf("IpVersion", "IPV4", "IPV6")),
 	}
 }
 

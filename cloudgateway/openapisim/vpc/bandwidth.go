@@ -28,33 +28,20 @@ func bandwidthActions() []api.Action {
 		region(), api.Required("BandwidthPackageId"), api.Required("IpInstanceId"), api.Optional("IpType"), api.Optional("ClientToken"),
 	}
 	return []api.Action{
-		{
-			Name: createPackageAction, Mutating: true, Handle: createPackage,
-			Params: []api.Param{
-				region(), must(api.Number("Bandwidth", 1, 20_000)), api.Optional("Name"), api.Optional("Description"), api.Optional("ISP"),
-				api.OneOf("InternetChargeType", payByBandwidth, "PayBy95", "PayByDominantTraffic"), api.Optional("ResourceGroupId"),
-				api.Optional("ClientToken"), tags.Param(),
-			},
-			Codes: newTagCodes("InvalidName.Malformed", "InvalidDescription.Malformed", "IdempotentParameterMismatch"),
-		},
-		{
-			Name: "DescribeCommonBandwidthPackages", Handle: describePackages, Codes: tagFilterCodes(),
-			Params: append(listing.Params(maxPage), region(), api.Optional("BandwidthPackageId"), api.Optional("Name"),
-				api.Optional("ResourceGroupId"), tags.Param()),
-		},
-		{
-			Name: "AddCommonBandwidthPackageIp", Mutating: true, Handle: addToPackage, Params: member,
-			Codes: []string{noPackage, addressInUse, "InvalidAllocationId.NotFound", "IdempotentParameterMismatch"},
-		},
-		{
-			Name: "RemoveCommonBandwidthPackageIp", Mutating: true, Handle: removeFromPackage, Params: member,
-			Codes: []string{noPackage, addressNotInUse, "IdempotentParameterMismatch"},
-		},
-		{
-			Name: "DeleteCommonBandwidthPackage", Mutating: true, Handle: deletePackage,
-			Params: []api.Param{region(), api.Required("BandwidthPackageId"), api.Flag("Force")},
-			Codes:  []string{noPackage, packageInUse},
-		},
+		api.Write(createPackageAction, createPackage,
+			newTagCodes("InvalidName.Malformed", "InvalidDescription.Malformed", "IdempotentParameterMismatch"),
+			region(), must(api.Number("Bandwidth", 1, 20_000)), api.Optional("Name"), api.Optional("Description"),
+			api.Optional("ISP"), api.OneOf("InternetChargeType", payByBandwidth, "PayBy95", "PayByDominantTraffic"),
+			api.Optional("ResourceGroupId"), api.Optional("ClientToken"), tags.Param()),
+		api.Read("DescribeCommonBandwidthPackages", describePackages, tagFilterCodes(),
+			append(listing.Params(maxPage), region(), api.Optional("BandwidthPackageId"), api.Optional("Name"),
+				api.Optional("ResourceGroupId"), tags.Param())...),
+		api.Write("AddCommonBandwidthPackageIp", addToPackage,
+			[]string{noPackage, addressInUse, "InvalidAllocationId.NotFound", "IdempotentParameterMismatch"}, member...),
+		api.Write("RemoveCommonBandwidthPackageIp", removeFromPackage,
+			[]string{noPackage, addressNotInUse, "IdempotentParameterMismatch"}, member...),
+		api.Write("DeleteCommonBandwidthPackage", api.On(packageByID, deletePackage), []string{noPackage, packageInUse},
+			region(), api.Required("BandwidthPackageId"), api.Flag("Force")),
 	}
 }
 
@@ -231,11 +218,8 @@ func removeFromPackage(c *api.Context) (any, *api.Error) {
 }
 
 // deletePackage refuses a package with addresses unless it is forced, which takes them out of it.
-func deletePackage(c *api.Context) (any, *api.Error) {
-	p, err := packageByID(c)
+func deletePackage(c *api.Context, p *state.BandwidthPackage) (any, *api.Error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case len(membersOf(c.State, p)) > 0 && !c.True("Force"):
 		return nil, api.BadRequest(packageInUse, "The bandwidth package still has IP addresses.")
 	}

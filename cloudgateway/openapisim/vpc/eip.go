@@ -16,30 +16,22 @@ import (
 
 func eipActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "DescribeEipAddresses", Handle: describeEipAddresses, Codes: tagFilterCodes("InvalidIAssociatedInstanceType.ValueNotSupported"),
-			Params: append(listing.Params(100),
+		api.Read("DescribeEipAddresses", describeEipAddresses,
+			tagFilterCodes("InvalidIAssociatedInstanceType.ValueNotSupported"), append(listing.Params(100),
 				region(), api.Optional("AllocationId"), api.Optional("EipAddress"), api.Optional("EipName"),
 				api.Optional("AssociatedInstanceType"), api.Optional("AssociatedInstanceId"), api.Optional("ISP"),
 				api.OneOf("ChargeType", postPaid, prePaid), api.Optional("ResourceGroupId"), tags.Param(),
-				api.OneOf("Status", available, associating, inUse, unassociating, releasing)),
-		},
-		{
-			Name: "AllocateEipAddress", Mutating: true, Handle: allocateEipAddress,
-			Codes: newTagCodes("QuotaExceeded.Eip", "ResourceNotFound.PublicIpAddressPool", "IdempotentParameterMismatch"),
-			Params: []api.Param{
-				region(), api.Number("Bandwidth", 1, 1000), api.Optional("Name"), api.Optional("Description"),
-				api.OneOf("InternetChargeType", payByBandwidth, payByTraffic), api.Optional("ISP"), api.Optional("ClientToken"), tags.Param(),
-				api.OneOf("InstanceChargeType", postPaid, prePaid), api.OneOf("PricingCycle", "Month", "Year"),
-				api.Number("Period", 1, 9), api.Flag("AutoPay"), api.Optional("ResourceGroupId"),
-				api.Optional("PublicIpAddressPoolId"),
-			},
-		},
-		{
-			Name: "ReleaseEipAddress", Mutating: true, Handle: releaseEipAddress,
-			Codes:  []string{"InvalidAllocationId.NotFound", "IncorrectEipStatus", "Forbidden.ChargeTypeIsPrepaid"},
-			Params: []api.Param{api.Optional("RegionId"), api.Required("AllocationId")},
-		},
+				api.OneOf("Status", available, associating, inUse, unassociating, releasing))...),
+		api.Write("AllocateEipAddress", allocateEipAddress,
+			newTagCodes("QuotaExceeded.Eip", "ResourceNotFound.PublicIpAddressPool", "IdempotentParameterMismatch"),
+			region(), api.Number("Bandwidth", 1, 1000), api.Optional("Name"), api.Optional("Description"),
+			api.OneOf("InternetChargeType", payByBandwidth, payByTraffic), api.Optional("ISP"),
+			api.Optional("ClientToken"), tags.Param(), api.OneOf("InstanceChargeType", postPaid, prePaid),
+			api.OneOf("PricingCycle", "Month", "Year"), api.Number("Period", 1, 9), api.Flag("AutoPay"),
+			api.Optional("ResourceGroupId"), api.Optional("PublicIpAddressPoolId")),
+		api.Write("ReleaseEipAddress", api.On(eipByID, releaseEipAddress),
+			api.Words("InvalidAllocationId.NotFound IncorrectEipStatus Forbidden.ChargeTypeIsPrepaid"),
+			api.Optional("RegionId"), api.Required("AllocationId")),
 	}
 }
 
@@ -206,11 +198,7 @@ func newAllocatedEip(e *state.Eip) allocatedEip {
 	return allocatedEip{AllocationID: e.ID, EipAddress: e.Address, ResourceGroupID: e.ResourceGroupID}
 }
 
-func releaseEipAddress(c *api.Context) (any, *api.Error) {
-	e, err := eipByID(c)
-	if err != nil {
-		return nil, err
-	}
+func releaseEipAddress(c *api.Context, e *state.Eip) (any, *api.Error) {
 	switch {
 	case e.Status != available:
 		return nil, incorrectEipStatus()

@@ -1,25 +1,19 @@
 package vpc
 
-import "alicloud-controllers.dev/cloudgateway/openapisim/api"
+import (
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
 
 func eipModifyActions() []api.Action {
-	return []api.Action{{
-		Name: "ModifyEipAddressAttribute", Mutating: true, Handle: modifyEip,
-		Params: []api.Param{
-			api.Optional("RegionId"), api.Required("AllocationId"), api.Number("Bandwidth", 1, 1000), api.Optional("Name"),
-			api.Optional("Description"),
-		},
-		Codes: []string{
-			"InvalidAllocationId.NotFound", "InvalidEipAddressName.Malformed", "InvalidDescription.Malformed", "IncorrectEipStatus",
-		},
-	}}
+	return []api.Action{api.Write("ModifyEipAddressAttribute", api.On(eipByID, modifyEip),
+		api.Words(`InvalidAllocationId.NotFound InvalidEipAddressName.Malformed InvalidDescription.Malformed
+			IncorrectEipStatus`), api.Optional("RegionId"), api.Required("AllocationId"),
+		api.Number("Bandwidth", 1, 1000), api.Optional("Name"), api.Optional("Description"))}
 }
 
-func modifyEip(c *api.Context) (any, *api.Error) {
-	e, err := eipByID(c)
+func modifyEip(c *api.Context, e *state.Eip) (any, *api.Error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case !validName(c.Get("Name")):
 		return nil, malformed("InvalidEipAddressName.Malformed", "Name")
 	case !validDescription(c.Get("Description")):

@@ -36,24 +36,15 @@ func eipStateActions() []api.Action {
 		"IdempotentParameterMismatch",
 	}
 	return []api.Action{
-		{
-			Name: "AssociateEipAddress", Mutating: true, Handle: associateEipAddress,
-			Codes: append([]string{
-				"InvalidInstanId.NotFound", "OperationDenied", "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "OperationFailed.PrivateIpAddressNotExist",
-			}, codes...),
-			Params: []api.Param{
-				api.Optional("RegionId"), api.Required("AllocationId"), api.Required("InstanceId"), api.Optional("InstanceType"),
-				api.Optional("PrivateIpAddress"), api.OneOf("Mode", "NAT", "BINDED", "MULTI_BINDED"), api.Optional("ClientToken"),
-			},
-		},
-		{
-			Name: "UnassociateEipAddress", Mutating: true, Handle: unassociateEipAddress,
-			Codes: append([]string{"InvalidBindInstance.NotFound"}, codes...),
-			Params: []api.Param{
-				api.Optional("RegionId"), api.Required("AllocationId"), api.Optional("InstanceId"), api.Optional("InstanceType"), api.Optional("PrivateIpAddress"),
-				api.Flag("Force"), api.Optional("ClientToken"),
-			},
-		},
+		api.Write("AssociateEipAddress", associateEipAddress, append([]string{
+			"InvalidInstanId.NotFound", "OperationDenied", "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "OperationFailed.PrivateIpAddressNotExist",
+		}, codes...), api.Optional("RegionId"), api.Required("AllocationId"), api.Required("InstanceId"),
+			api.Optional("InstanceType"), api.Optional("PrivateIpAddress"),
+			api.OneOf("Mode", "NAT", "BINDED", "MULTI_BINDED"), api.Optional("ClientToken")),
+		api.Write("UnassociateEipAddress", unassociateEipAddress,
+			append([]string{"InvalidBindInstance.NotFound"}, codes...), api.Optional("RegionId"),
+			api.Required("AllocationId"), api.Optional("InstanceId"), api.Optional("InstanceType"),
+			api.Optional("PrivateIpAddress"), api.Flag("Force"), api.Optional("ClientToken")),
 	}
 }
 

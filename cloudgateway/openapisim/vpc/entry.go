@@ -11,15 +11,13 @@ import (
 )
 
 func entryActions() []api.Action {
-	return []api.Action{{
-		Name: "DescribeRouteEntryList", Handle: describeRouteEntryList,
-		Params: []api.Param{
-			region(), api.Required("RouteTableId"), api.Optional("RouteEntryId"), api.Optional("RouteEntryName"), api.Optional("RouteEntryType"),
-			api.Optional("DestinationCidrBlock"), {Name: "DestCidrBlockList", Kind: api.Strings, Max: 20}, api.Optional("NextHopId"),
-			api.Optional("NextHopType"), api.Optional("IpVersion"), {Name: "MaxResult", Kind: api.Int, Min: 1, Max: 1 << 20}, api.Optional("NextToken"),
-		},
-		Codes: []string{"InvalidRouteTable.NotFound", "IllegalParam.RouteEntryType", "IllegalParam.IpVersion", "IllegalParam.NextToken"},
-	}}
+	return []api.Action{api.Read("DescribeRouteEntryList", describeRouteEntryList,
+		api.Words(`InvalidRouteTable.NotFound IllegalParam.RouteEntryType IllegalParam.IpVersion IllegalParam.NextToken`),
+		region(), api.Required("RouteTableId"), api.Optional("RouteEntryId"), api.Optional("RouteEntryName"),
+		api.Optional("RouteEntryType"), api.Optional("DestinationCidrBlock"),
+		api.Param{Name: "DestCidrBlockList", Kind: api.Strings, Max: 20}, api.Optional("NextHopId"),
+		api.Optional("NextHopType"), api.Optional("IpVersion"),
+		api.Param{Name: "MaxResult", Kind: api.Int, Min: 1, Max: 1 << 20}, api.Optional("NextToken"))}
 }
 
 type entryView struct {

@@ -17,19 +17,13 @@ func createEntryActions() []api.Action {
 		"QuotaExceeded",
 	}
 	return []api.Action{
-		{
-			Name: "CreateRouteEntry", Mutating: true, Handle: createRouteEntry,
-			Codes: append([]string{
-				"InvalidRouteTableId.NotFound", duplicateCode, "IncorrectInstanceStatus", "IncorrectVpcStatus", "IncorrectStatus.RouteTableStatus",
-				"TaskConflict", "IdempotentParameterMismatch", "DryRunOperation", "InvalidNexthopTypeAndList.BothNull",
-				"InvalidNexthopTypeAndList.BothNotNull", "InvalidNexthopListSize", "INVALID_WEIGHT_PARAM",
-			}, codes...),
-			Params: []api.Param{
-				api.Optional("RegionId"), api.Required("RouteTableId"), api.Required("DestinationCidrBlock"),
-				api.Optional("NextHopId"), api.Optional("NextHopType"), {Name: "NextHopList", Kind: api.Structs}, api.Optional("RouteEntryName"), api.Optional("Description"),
-				api.Optional("ClientToken"), api.Flag("DryRun"),
-			},
-		},
+		api.Write("CreateRouteEntry", createRouteEntry, append([]string{
+			"InvalidRouteTableId.NotFound", duplicateCode, "IncorrectInstanceStatus", "IncorrectVpcStatus", "IncorrectStatus.RouteTableStatus",
+			"TaskConflict", "IdempotentParameterMismatch", "DryRunOperation", "InvalidNexthopTypeAndList.BothNull",
+			"InvalidNexthopTypeAndList.BothNotNull", "InvalidNexthopListSize", "INVALID_WEIGHT_PARAM",
+		}, codes...), api.Optional("RegionId"), api.Required("RouteTableId"), api.Required("DestinationCidrBlock"),
+			api.Optional("NextHopId"), api.Optional("NextHopType"), api.Param{Name: "NextHopList", Kind: api.Structs},
+			api.Optional("RouteEntryName"), api.Optional("Description"), api.Optional("ClientToken"), api.Flag("DryRun")),
 		{
 			Name: "CreateRouteEntries", Mutating: true, Handle: createRouteEntries,
 			Codes: []string{"MissingParameter", "InvalidParameter", "TaskConflict", "DryRunOperation"},

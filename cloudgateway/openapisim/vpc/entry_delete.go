@@ -10,17 +10,11 @@ import (
 
 func deleteEntryActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "DeleteRouteEntry", Mutating: true, Handle: deleteRouteEntry,
-			Codes: []string{
-				"InvalidRouteTableId.NotFound", "InvalidRouteEntry.NotFound", "InvalidRouteEntryId.NotFound", "InvalidCidrBlock.Malformed",
-				"OperationDenied", "IncorrectRouteEntryStatus", "TaskConflict", "MissingParameter", "DryRunOperation",
-			},
-			Params: []api.Param{
-				api.Optional("RegionId"), api.Optional("RouteEntryId"), api.Optional("RouteTableId"), api.Optional("DestinationCidrBlock"), api.Optional("NextHopId"),
-				api.Flag("DryRun"),
-			},
-		},
+		api.Write("DeleteRouteEntry", api.On2(namedEntry, deleteRouteEntry),
+			api.Words(`InvalidRouteTableId.NotFound InvalidRouteEntry.NotFound InvalidRouteEntryId.NotFound
+				InvalidCidrBlock.Malformed OperationDenied IncorrectRouteEntryStatus TaskConflict MissingParameter
+				DryRunOperation`), api.Optional("RegionId"), api.Optional("RouteEntryId"), api.Optional("RouteTableId"),
+			api.Optional("DestinationCidrBlock"), api.Optional("NextHopId"), api.Flag("DryRun")),
 		{
 			Name: "DeleteRouteEntries", Mutating: true, Handle: deleteRouteEntries,
 			Codes: []string{"MissingParameter", "InvalidParameter", "TaskConflict", "DryRunOperation"},
@@ -32,11 +26,7 @@ func deleteEntryActions() []api.Action {
 	}
 }
 
-func deleteRouteEntry(c *api.Context) (any, *api.Error) {
-	table, entry, err := namedEntry(c)
-	if err != nil {
-		return nil, err
-	}
+func deleteRouteEntry(c *api.Context, table *state.RouteTable, entry *state.RouteEntry) (any, *api.Error) {
 	switch {
 	case entry.Type != custom:
 		return nil, api.BadRequest("OperationDenied", "The system route entry can't be deleted.")

@@ -8,19 +8,15 @@ import (
 )
 
 func modifyEntryActions() []api.Action {
-	return []api.Action{{
-		Name: "ModifyRouteEntry", Mutating: true, Handle: modifyRouteEntry,
-		Params: []api.Param{
-			region(), api.Optional("RouteEntryId"), api.Optional("RouteTableId"), api.Optional("DestinationCidrBlock"), api.Optional("RouteEntryName"),
-			api.Optional("Description"), api.Optional("NewNextHopId"), api.Optional("NewNextHopType"), api.Flag("DryRun"),
-		},
-		Codes: []string{
-			"MissingParam.RouteEntryId", "InvalidRouteEntryId.NotFound", "InvalidRouteEntry.NotFound", "InvalidRouteTable.NotFound",
-			"InvalidCidrBlock.Malformed", "OperationDenied.ModifyManagedRouteEntry", "InvalidRouteEntryName.Malformed",
-			"MissingParam.NewNextHopId", "MissingParam.NewNextHopType", "OperationDenied.NextHopExist", "InvalidNextHop.NotFound",
-			"IllegealParam.NextHopType", "UnsupportedFeature.ModifyRouteEntryNextHop", "IncorrectInstanceStatus", "InvalidParameter", "IncorrectRouteEntryStatus", "TaskConflict", "DryRunOperation",
-		},
-	}}
+	return []api.Action{api.Write("ModifyRouteEntry", modifyRouteEntry,
+		api.Words(`MissingParam.RouteEntryId InvalidRouteEntryId.NotFound InvalidRouteEntry.NotFound
+			InvalidRouteTable.NotFound InvalidCidrBlock.Malformed OperationDenied.ModifyManagedRouteEntry
+			InvalidRouteEntryName.Malformed MissingParam.NewNextHopId MissingParam.NewNextHopType
+			OperationDenied.NextHopExist InvalidNextHop.NotFound IllegealParam.NextHopType
+			UnsupportedFeature.ModifyRouteEntryNextHop IncorrectInstanceStatus InvalidParameter
+			IncorrectRouteEntryStatus TaskConflict DryRunOperation`), region(), api.Optional("RouteEntryId"),
+		api.Optional("RouteTableId"), api.Optional("DestinationCidrBlock"), api.Optional("RouteEntryName"),
+		api.Optional("Description"), api.Optional("NewNextHopId"), api.Optional("NewNextHopType"), api.Flag("DryRun"))}
 }
 
 func modifyRouteEntry(c *api.Context) (any, *api.Error) {

@@ -17,14 +17,10 @@ const creationTime = "2024-01-01T00:00:00Z"
 
 func networkActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "DescribeVpcs", Handle: describeVpcs, Codes: tagFilterCodes("InvalidVpcIdNumber.NotSupported"),
-			Params: append(listing.Params(maxPage), region(), api.Optional("VpcId"), api.Optional("VpcName"), tags.Param()),
-		},
-		{
-			Name: "DescribeVpcAttribute", Handle: describeVpcAttribute, Codes: []string{"InvalidVpcId.NotFound"},
-			Params: []api.Param{region(), api.Required("VpcId")},
-		},
+		api.Read("DescribeVpcs", describeVpcs, tagFilterCodes("InvalidVpcIdNumber.NotSupported"),
+			append(listing.Params(maxPage), region(), api.Optional("VpcId"), api.Optional("VpcName"), tags.Param())...),
+		api.Read("DescribeVpcAttribute", describeVpcAttribute, api.Words("InvalidVpcId.NotFound"), region(),
+			api.Required("VpcId")),
 	}
 }
 

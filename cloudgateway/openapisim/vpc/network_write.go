@@ -15,27 +15,17 @@ import (
 
 func networkWriteActions() []api.Action {
 	return []api.Action{
-		{
-			Name: createVpcAction, Mutating: true, Handle: createVpc,
-			Params: []api.Param{
-				region(), api.Optional("CidrBlock"), api.Optional("VpcName"), api.Optional("Description"), api.Flag("EnableIpv6"),
-				api.Optional("Ipv6CidrBlock"), api.Optional("ClientToken"), api.Flag("DryRun"), tags.Param(),
-			},
-			Codes: newTagCodes("InvalidParameter", "InvalidVpcName.Malformed", "InvalidVpcDiscription.Malformed",
+		api.Write(createVpcAction, createVpc,
+			newTagCodes("InvalidParameter", "InvalidVpcName.Malformed", "InvalidVpcDiscription.Malformed",
 				"InvalidIpv6CidrBlock.Malformed", "MissingParam.EnableIpv6", "QuotaExceeded.Vpc", "IdempotentParameterMismatch", "DryRunOperation"),
-		},
-		{
-			Name: deleteVpcAction, Mutating: true, Handle: deleteVpc,
-			Params: []api.Param{
-				api.Optional("RegionId"), api.Required("VpcId"), api.Flag("ForceDelete"), api.Optional("ClientToken"),
-				api.Flag("DryRun"),
-			},
-			Codes: []string{
-				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "TaskConflict", "DependencyViolation.VSwitch", "DependencyViolation.RouteTable",
-				"DependencyViolation.RouteEntry", "DependencyViolation.SecurityGroup", "DependencyViolation.Instance",
-				"IdempotentParameterMismatch", "DryRunOperation",
-			},
-		},
+			region(), api.Optional("CidrBlock"), api.Optional("VpcName"), api.Optional("Description"),
+			api.Flag("EnableIpv6"), api.Optional("Ipv6CidrBlock"), api.Optional("ClientToken"), api.Flag("DryRun"),
+			tags.Param()),
+		api.Write(deleteVpcAction, deleteVpc,
+			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus TaskConflict DependencyViolation.VSwitch
+				DependencyViolation.RouteTable DependencyViolation.RouteEntry DependencyViolation.SecurityGroup
+				DependencyViolation.Instance IdempotentParameterMismatch DryRunOperation`), api.Optional("RegionId"),
+			api.Required("VpcId"), api.Flag("ForceDelete"), api.Optional("ClientToken"), api.Flag("DryRun")),
 	}
 }
 

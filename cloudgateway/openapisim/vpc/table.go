@@ -22,13 +22,10 @@ const (
 func routerTypes() []string { return []string{"VRouter", "VBR"} }
 
 func tableActions() []api.Action {
-	return []api.Action{{
-		Name: "DescribeRouteTableList", Handle: describeRouteTableList, Codes: tagFilterCodes(),
-		Params: append(listing.Params(maxPage),
-			region(), api.Optional("VpcId"), api.Optional("RouterId"), api.Param{Name: "RouterType", Enum: routerTypes()},
-			api.Optional("RouteTableId"), api.Optional("RouteTableName"),
-			api.OneOf("RouteTableType", system, custom), tags.Param()),
-	}}
+	return []api.Action{api.Read("DescribeRouteTableList", describeRouteTableList, tagFilterCodes(), append(listing.Params(maxPage),
+		region(), api.Optional("VpcId"), api.Optional("RouterId"), api.Param{Name: "RouterType", Enum: routerTypes()},
+		api.Optional("RouteTableId"), api.Optional("RouteTableName"),
+		api.OneOf("RouteTableType", system, custom), tags.Param())...)}
 }
 
 type tableView struct {

@@ -11,20 +11,15 @@ import (
 // nestedActions show tables together with what is in them.
 func nestedActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "DescribeRouteTables", Handle: describeRouteTables, Codes: []string{"InvalidVRouterId.NotFound"},
-			Params: append(listing.Params(maxPage),
+		api.Read("DescribeRouteTables", describeRouteTables, api.Words("InvalidVRouterId.NotFound"),
+			append(listing.Params(maxPage),
 				api.Optional("RegionId"), api.Optional("VRouterId"), api.Optional("RouterId"), api.Optional("RouteTableId"),
 				api.Optional("RouteTableName"), api.Param{Name: "RouterType", Enum: routerTypes()},
-				api.OneOf("Type", system, custom)),
-		},
-		{
-			Name: "GetVpcRouteEntrySummary", Handle: getRouteEntrySummary, Codes: []string{"InvalidVpcId.NotFound", "InvalidRouteTableId.NotFound"},
-			Params: []api.Param{
-				region(), api.Required("VpcId"), api.Optional("RouteTableId"),
-				{Name: "RouteEntryType", Required: true, Enum: []string{"All", system, custom, "BGP", "CEN", "ECR"}},
-			},
-		},
+				api.OneOf("Type", system, custom))...),
+		api.Read("GetVpcRouteEntrySummary", getRouteEntrySummary,
+			api.Words("InvalidVpcId.NotFound InvalidRouteTableId.NotFound"), region(), api.Required("VpcId"),
+			api.Optional("RouteTableId"),
+			api.Param{Name: "RouteEntryType", Required: true, Enum: []string{"All", system, custom, "BGP", "CEN", "ECR"}}),
 	}
 }
 

@@ -15,35 +15,22 @@ func tableWriteActions() []api.Action {
 		"InvalidRouteTableId.NotFound", "InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "IdempotentParameterMismatch",
 	}
 	return []api.Action{
-		{
-			Name: "CreateRouteTable", Mutating: true, Handle: createRouteTable,
-			Params: []api.Param{
-				region(), api.Required("VpcId"), api.Optional("RouteTableName"), api.Optional("Description"),
-				api.OneOf("AssociateType", "VSwitch"), api.Optional("ClientToken"), tags.Param(),
-			},
-			Codes: newTagCodes("InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidParameter.RouteTableName.Malformed",
+		api.Write("CreateRouteTable", createRouteTable,
+			newTagCodes("InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidParameter.RouteTableName.Malformed",
 				"InvalidParameter.Description.Malformed", "QuotaExceeded.RouteTable", "IdempotentParameterMismatch"),
-		},
-		{
-			Name: "DeleteRouteTable", Mutating: true, Handle: deleteRouteTable,
-			Params: []api.Param{
-				region(), {Name: "RouteTableId", Required: true, Missing: missing("MissingParam.RouteTableId", "RouteTableId")},
-			},
-			Codes: []string{
-				"InvalidRouteTableId.NotFound", "IncorrectRouteTableType", "IncorrectRouteTableStatus", "DependencyViolation.RouteEntry",
-			},
-		},
-		{
-			Name: "AssociateRouteTable", Mutating: true, Handle: associateRouteTable, Params: binding,
-			Codes: append([]string{
-				"Forbidden.NotInSameVpc", "OperationDenied.SwitchToSystemRouteTable", "Forbidden.VSwitchAlreadyAssociatedRouteTable",
-				"IncorrectStatus.RouteTable",
-			}, bindingCodes...),
-		},
-		{
-			Name: "UnassociateRouteTable", Mutating: true, Handle: unassociateRouteTable, Params: binding,
-			Codes: append([]string{"OperationUnsupported.SystemRouteTable", "OperationFailed.VSwitchNotAssociate"}, bindingCodes...),
-		},
+			region(), api.Required("VpcId"), api.Optional("RouteTableName"), api.Optional("Description"),
+			api.OneOf("AssociateType", "VSwitch"), api.Optional("ClientToken"), tags.Param()),
+		api.Write("DeleteRouteTable", deleteRouteTable,
+			api.Words(`InvalidRouteTableId.NotFound IncorrectRouteTableType IncorrectRouteTableStatus
+				DependencyViolation.RouteEntry`), region(),
+			api.Param{Name: "RouteTableId", Required: true, Missing: missing("MissingParam.RouteTableId", "RouteTableId")}),
+		api.Write("AssociateRouteTable", associateRouteTable, append([]string{
+			"Forbidden.NotInSameVpc", "OperationDenied.SwitchToSystemRouteTable", "Forbidden.VSwitchAlreadyAssociatedRouteTable",
+			"IncorrectStatus.RouteTable",
+		}, bindingCodes...), binding...),
+		api.Write("UnassociateRouteTable", unassociateRouteTable,
+			append([]string{"OperationUnsupported.SystemRouteTable", "OperationFailed.VSwitchNotAssociate"}, bindingCodes...),
+			binding...),
 	}
 }
 

@@ -15,16 +15,12 @@ import (
 
 func vswitchActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "DescribeVSwitches", Handle: describeVSwitches, Codes: tagFilterCodes("InvalidVSwitchIdNumber.NotSupported"),
-			Params: append(listing.Params(maxPage),
+		api.Read("DescribeVSwitches", describeVSwitches, tagFilterCodes("InvalidVSwitchIdNumber.NotSupported"),
+			append(listing.Params(maxPage),
 				api.Optional("RegionId"), api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("VSwitchName"),
-				api.Optional("ZoneId"), api.Optional("RouteTableId"), tags.Param()),
-		},
-		{
-			Name: "DescribeVSwitchAttributes", Handle: describeVSwitchAttributes,
-			Params: []api.Param{api.Optional("RegionId"), api.Required("VSwitchId")},
-		},
+				api.Optional("ZoneId"), api.Optional("RouteTableId"), tags.Param())...),
+		api.Read("DescribeVSwitchAttributes", describeVSwitchAttributes, nil, api.Optional("RegionId"),
+			api.Required("VSwitchId")),
 	}
 }
 

@@ -14,26 +14,18 @@ import (
 
 func vswitchWriteActions() []api.Action {
 	return []api.Action{
-		{
-			Name: "CreateVSwitch", Mutating: true, Handle: createVSwitch,
-			Params: []api.Param{
-				api.Optional("RegionId"), {Name: "VpcId", Required: true, Missing: missing("MissingParam.vpcId", "VpcId")},
-				api.Required("ZoneId"), api.Required("CidrBlock"), api.Optional("VSwitchName"), api.Optional("Description"), api.Number("Ipv6CidrBlock", 0, 255), api.Optional("ClientToken"),
-				tags.Param(),
-			},
-			Codes: newTagCodes("InvalidVpcId.NotFound", "InvalidZoneId.NotFound", "IncorrectVpcStatus", "InvalidVSwitchName.Malformed",
+		api.Write("CreateVSwitch", createVSwitch,
+			newTagCodes("InvalidVpcId.NotFound", "InvalidZoneId.NotFound", "IncorrectVpcStatus", "InvalidVSwitchName.Malformed",
 				"InvalidVSwitchDiscription.Malformed", "InvalidCidrBlock.Malformed", "InvalidCirdrBlock.MaskLength", "IllegalParam.CidrBlock",
 				"InvalidCidrBlock.Overlapped", "RouteConflict.AlreadyExist", "OperationFailed.VpcIpv6Disabled",
 				"OperationFailed.Ipv6CidrBlockExisted", "QuotaExceeded.VSwitch", "TaskConflict", "IdempotentParameterMismatch"),
-		},
-		{
-			Name: "DeleteVSwitch", Mutating: true, Handle: deleteVSwitch,
-			Params: []api.Param{api.Optional("RegionId"), api.Required("VSwitchId"), api.Flag("DryRun")},
-			Codes: []string{
-				"InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "DependencyViolation", "DependencyViolation.RouteTable", "TaskConflict",
-				"DryRunOperation",
-			},
-		},
+			api.Optional("RegionId"),
+			api.Param{Name: "VpcId", Required: true, Missing: missing("MissingParam.vpcId", "VpcId")},
+			api.Required("ZoneId"), api.Required("CidrBlock"), api.Optional("VSwitchName"), api.Optional("Description"),
+			api.Number("Ipv6CidrBlock", 0, 255), api.Optional("ClientToken"), tags.Param()),
+		api.Write("DeleteVSwitch", deleteVSwitch,
+			api.Words(`InvalidVSwitchId.NotFound IncorrectVSwitchStatus DependencyViolation DependencyViolation.RouteTable
+				TaskConflict DryRunOperation`), api.Optional("RegionId"), api.Required("VSwitchId"), api.Flag("DryRun")),
 	}
 }
 
