@@ -30,6 +30,17 @@ func Objects[T any](items []T, show func(T) Object) []Object {
 	return out
 }
 
+// Set replaces the value of a member that the object has.
+func (o Object) Set(name string, value any) {
+	for i := 0; i+1 < len(o); i += 2 {
+		if o[i] == name {
+			o[i+1] = value
+			return
+		}
+	}
+	panic("there is no member " + name)
+}
+
 // MarshalJSON is AppendJSON for package json.
 func (o Object) MarshalJSON() ([]byte, error) { return o.AppendJSON(nil), nil }
 

@@ -27,103 +27,35 @@ func availableActions() []api.Action {
 // wrapped is a list that an answer wraps in a name of its own.
 type wrapped map[string][]string
 
-type zoneView struct {
-	ZoneID                      string             `json:"ZoneId"`
-	LocalName                   string             `json:"LocalName"`
-	ZoneType                    string             `json:"ZoneType"`
-	AvailableResourceCreation   wrapped            `json:"AvailableResourceCreation"`
-	AvailableInstanceTypes      wrapped            `json:"AvailableInstanceTypes"`
-	AvailableDiskCategories     wrapped            `json:"AvailableDiskCategories"`
-	AvailableVolumeCategories   wrapped            `json:"AvailableVolumeCategories"`
-	AvailableDedicatedHostTypes wrapped            `json:"AvailableDedicatedHostTypes"`
-	DedicatedHostGenerations    wrapped            `json:"DedicatedHostGenerations"`
-	AvailableResources          availableResources `json:"AvailableResources"`
-}
-
-type availableResources struct {
-	ResourcesInfo []resourcesInfo `json:"ResourcesInfo"`
-}
-
-type resourcesInfo struct {
-	IoOptimized          bool    `json:"IoOptimized"`
-	SystemDiskCategories wrapped `json:"SystemDiskCategories"`
-	DataDiskCategories   wrapped `json:"DataDiskCategories"`
-	InstanceGenerations  wrapped `json:"InstanceGenerations"`
-	InstanceTypeFamilies wrapped `json:"InstanceTypeFamilies"`
-	InstanceTypes        wrapped `json:"InstanceTypes"`
-	NetworkTypes         wrapped `json:"NetworkTypes"`
-}
-
-type describedZones struct {
-	Zones struct {
-		Zone []zoneView `json:"Zone"`
-	} `json:"Zones"`
-}
-
 func describeZones(c *api.Context) (any, *api.Error) {
 	var types, families []string
 	for _, s := range catalog() {
 		types, families = append(types, s.name), append(families, family(s.name))
 	}
 	families = slices.Compact(families)
-	var out describedZones
-	for _, id := range regions.Zones(c) {
-		out.Zones.Zone = append(out.Zones.Zone, zoneView{
-			ZoneID: id, LocalName: id, ZoneType: "AvailabilityZone",
-			AvailableResourceCreation:   wrapped{"ResourceTypes": {"VSwitch", "IoOptimized", "Instance", "Disk"}},
-			AvailableInstanceTypes:      wrapped{"InstanceTypes": types},
-			AvailableDiskCategories:     wrapped{"DiskCategories": diskCategories()},
-			AvailableVolumeCategories:   wrapped{"VolumeCategories": {}},
-			AvailableDedicatedHostTypes: wrapped{"DedicatedHostType": {}},
-			DedicatedHostGenerations:    wrapped{"DedicatedHostGeneration": {}},
-			AvailableResources: availableResources{ResourcesInfo: []resourcesInfo{{
-				IoOptimized:          true,
-				SystemDiskCategories: wrapped{"supportedSystemDiskCategory": diskCategories()},
-				DataDiskCategories:   wrapped{"supportedDataDiskCategory": diskCategories()},
-				InstanceGenerations:  wrapped{"supportedInstanceGeneration": {"ecs-7", "ecs-8"}},
-				InstanceTypeFamilies: wrapped{"supportedInstanceTypeFamily": families},
-				InstanceTypes:        wrapped{"supportedInstanceType": types},
-				NetworkTypes:         wrapped{"supportedNetworkCategory": {"vpc"}},
-			}}},
-		})
-	}
-	return out, nil
-}
-
-type availableZone struct {
-	ZoneID             string                  `json:"ZoneId"`
-	RegionID           string                  `json:"RegionId"`
-	Status             string                  `json:"Status"`
-	StatusCategory     string                  `json:"StatusCategory"`
-	AvailableResources availableResourcesOfOne `json:"AvailableResources"`
-}
-
-type availableResourcesOfOne struct {
-	AvailableResource []availableResource `json:"AvailableResource"`
-}
-
-type availableResource struct {
-	Type               string             `json:"Type"`
-	SupportedResources supportedResources `json:"SupportedResources"`
-}
-
-type supportedResources struct {
-	SupportedResource []supportedResource `json:"SupportedResource"`
-}
-
-type supportedResource struct {
-	Value          string `json:"Value"`
-	Status         string `json:"Status"`
-	StatusCategory string `json:"StatusCategory"`
-	Min            int    `json:"Min,omitempty"` // of disks, in GiB; Max and Unit too
-	Max            int    `json:"Max,omitempty"`
-	Unit           string `json:"Unit,omitempty"`
-}
-
-type describedAvailable struct {
-	AvailableZones struct {
-		AvailableZone []availableZone `json:"AvailableZone"`
-	} `json:"AvailableZones"`
+	return api.Object{"Zones", api.Object{"Zone", api.Objects(regions.Zones(c), func(id string) api.Object {
+		return api.Object{
+			"ZoneId", id, "LocalName", id, "ZoneType", "AvailabilityZone",
+			"AvailableResourceCreation", wrapped{"ResourceTypes": {"VSwitch", "IoOptimized", "Instance", "Disk"}},
+			"AvailableInstanceTypes", wrapped{"InstanceTypes": types},
+			"AvailableDiskCategories", wrapped{"DiskCategories": diskCategories()},
+			"AvailableVolumeCategories", wrapped{"VolumeCategories": {}},
+			"AvailableDedicatedHostTypes", wrapped{"DedicatedHostType": {}},
+			"DedicatedHostGenerations", wrapped{"DedicatedHostGeneration": {}}, "AvailableResources", api.Object{
+				"ResourcesInfo", []api.Object{
+					{
+						"IoOptimized", true,
+						"SystemDiskCategories", wrapped{"supportedSystemDiskCategory": diskCategories()},
+						"DataDiskCategories", wrapped{"supportedDataDiskCategory": diskCategories()},
+						"InstanceGenerations", wrapped{"supportedInstanceGeneration": {"ecs-7", "ecs-8"}},
+						"InstanceTypeFamilies", wrapped{"supportedInstanceTypeFamily": families},
+						"InstanceTypes", wrapped{"supportedInstanceType": types},
+						"NetworkTypes", wrapped{"supportedNetworkCategory": {"vpc"}},
+					},
+				},
+			},
+		}
+	})}}, nil
 }
 
 // describeAvailable lists every zone that has what is asked for. Everything on sale is in stock everywhere.
@@ -140,43 +72,34 @@ func describeAvailable(c *api.Context) (any, *api.Error) {
 	}
 	system, data := categories("SystemDiskCategory"), categories("DataDiskCategory")
 	sold := len(types) > 0 && len(system) > 0 && len(data) > 0 && c.Get("NetworkCategory") != "classic" && c.Get("IoOptimized") != "none"
-	var out describedAvailable
-	out.AvailableZones.AvailableZone = []availableZone{}
-	for _, id := range regions.Zones(c) {
-		if !sold || !listing.Match(c.Get("ZoneId"), id) {
-			continue
+	zones := slices.DeleteFunc(regions.Zones(c), func(id string) bool { return !sold || !listing.Match(c.Get("ZoneId"), id) })
+	return api.Object{"AvailableZones", api.Object{"AvailableZone", api.Objects(zones, func(id string) api.Object {
+		return api.Object{
+			"ZoneId", id, "RegionId", c.Region, "Status", "Available", "StatusCategory", "WithStock",
+			"AvailableResources", api.Object{"AvailableResource", []api.Object{newAvailable(c.Get("DestinationResource"), types, system, data)}},
 		}
-		zone := availableZone{ZoneID: id, RegionID: c.Region, Status: "Available", StatusCategory: "WithStock"}
-		zone.AvailableResources.AvailableResource = []availableResource{newAvailable(c.Get("DestinationResource"), types, system, data)}
-		out.AvailableZones.AvailableZone = append(out.AvailableZones.AvailableZone, zone)
-	}
-	return out, nil
+	})}}, nil
 }
 
-func newAvailable(kind string, types []instanceSize, system, data []string) availableResource {
+func newAvailable(kind string, types []instanceSize, system, data []string) api.Object {
 	var values []string
-	disk := supportedResource{Unit: "GiB", Min: 20}
+	var disk []any // in GiB
 	switch kind {
 	case "SystemDisk":
-		values, disk.Max = system, 2048
+		values, disk = system, []any{"Min", 20, "Max", 2048, "Unit", "GiB"}
 	case "DataDisk":
-		values, disk.Max = data, 32768
+		values, disk = data, []any{"Min", 20, "Max", 32768, "Unit", "GiB"}
 	case "IoOptimized":
-		values, disk = []string{"optimized"}, supportedResource{}
+		values = []string{"optimized"}
 	case "Network":
-		values, disk = []string{"vpc"}, supportedResource{}
+		values = []string{"vpc"}
 	default: // Zone has the types as well
-		disk = supportedResource{}
 		kind = "InstanceType"
 		for _, s := range types {
 			values = append(values, s.name)
 		}
 	}
-	out := availableResource{Type: kind}
-	for _, value := range values {
-		supported := disk
-		supported.Value, supported.Status, supported.StatusCategory = value, "Available", "WithStock"
-		out.SupportedResources.SupportedResource = append(out.SupportedResources.SupportedResource, supported)
-	}
-	return out
+	return api.Object{"Type", kind, "SupportedResources", api.Object{"SupportedResource", api.Objects(values, func(value string) api.Object {
+		return append(api.Object{"Value", value, "Status", "Available", "StatusCategory", "WithStock"}, disk...)
+	})}}
 }

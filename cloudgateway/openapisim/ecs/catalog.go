@@ -110,50 +110,21 @@ func catalogActions() []api.Action {
 	}
 }
 
-type typeView struct {
-	InstanceTypeID              string  `json:"InstanceTypeId"`
-	InstanceTypeFamily          string  `json:"InstanceTypeFamily"`
-	InstanceFamilyLevel         string  `json:"InstanceFamilyLevel"`
-	InstanceCategory            string  `json:"InstanceCategory"`
-	Generation                  string  `json:"Generation"`
-	CPUArchitecture             string  `json:"CpuArchitecture"`
-	CPUCoreCount                int     `json:"CpuCoreCount"`
-	MemorySize                  float64 `json:"MemorySize"`
-	EniQuantity                 int     `json:"EniQuantity"`
-	EniTotalQuantity            int     `json:"EniTotalQuantity"`
-	EniPrivateIPAddressQuantity int     `json:"EniPrivateIpAddressQuantity"`
-	EniIPv6AddressQuantity      int     `json:"EniIpv6AddressQuantity"`
-	EniTrunkSupported           bool    `json:"EniTrunkSupported"`
-	InstanceBandwidthRx         int     `json:"InstanceBandwidthRx"`
-	InstanceBandwidthTx         int     `json:"InstanceBandwidthTx"`
-	InstancePpsRx               int     `json:"InstancePpsRx"`
-	InstancePpsTx               int     `json:"InstancePpsTx"`
-	GPUAmount                   int     `json:"GPUAmount"`
-	GPUSpec                     string  `json:"GPUSpec"`
-	LocalStorageCategory        string  `json:"LocalStorageCategory"`
-	NvmeSupport                 string  `json:"NvmeSupport"`
-}
-
-func newTypeView(s instanceSize) typeView {
+func newTypeView(s instanceSize) api.Object {
 	name := family(s.name)
-	return typeView{
-		InstanceTypeID: s.name, InstanceTypeFamily: name, InstanceFamilyLevel: "EnterpriseLevel", InstanceCategory: "General-purpose",
-		Generation: "ecs-" + string(name[len("ecs.x")]), CPUArchitecture: s.architecture, CPUCoreCount: s.cores, MemorySize: float64(s.gibibytes),
-		EniQuantity: s.interfaces, EniTotalQuantity: s.interfaces, EniPrivateIPAddressQuantity: s.ips, EniIPv6AddressQuantity: s.ips,
-		EniTrunkSupported: true, InstanceBandwidthRx: s.bandwidth, InstanceBandwidthTx: s.bandwidth, InstancePpsRx: s.packets,
-		InstancePpsTx: s.packets, NvmeSupport: "supported",
+	return api.Object{
+		"InstanceTypeId", s.name, "InstanceTypeFamily", name, "InstanceFamilyLevel", "EnterpriseLevel",
+		"InstanceCategory", "General-purpose", "Generation", "ecs-" + string(name[len("ecs.x")]),
+		"CpuArchitecture", s.architecture, "CpuCoreCount", s.cores, "MemorySize", float64(s.gibibytes),
+		"EniQuantity", s.interfaces, "EniTotalQuantity", s.interfaces, "EniPrivateIpAddressQuantity", s.ips,
+		"EniIpv6AddressQuantity", s.ips, "EniTrunkSupported", true, "InstanceBandwidthRx", s.bandwidth,
+		"InstanceBandwidthTx", s.bandwidth, "InstancePpsRx", s.packets, "InstancePpsTx", s.packets, "GPUAmount", 0,
+		"GPUSpec", "", "LocalStorageCategory", "", "NvmeSupport", "supported",
 	}
 }
 
 // maxTypes is the greatest page of instance types, and the one of calls that ask for none.
 const maxTypes = 1600
-
-type describedTypes struct {
-	NextToken     string `json:"NextToken"`
-	InstanceTypes struct {
-		InstanceType []typeView `json:"InstanceType"`
-	} `json:"InstanceTypes"`
-}
 
 func describeInstanceTypes(c *api.Context) (any, *api.Error) {
 	least, err := size(c, "MinimumMemorySize", 0)
@@ -174,16 +145,11 @@ func describeInstanceTypes(c *api.Context) (any, *api.Error) {
 	})
 	name := func(s instanceSize) string { return s.name }
 	slices.SortFunc(types, func(a, b instanceSize) int { return strings.Compare(a.name, b.name) })
-	var out describedTypes
 	types, next, ok := listing.After(types, name, c.Get("NextToken"), c.Int("MaxResults", maxTypes))
 	if !ok {
 		return nil, api.Invalid("NextToken")
 	}
-	out.NextToken, out.InstanceTypes.InstanceType = next, make([]typeView, 0, len(types))
-	for _, s := range types {
-		out.InstanceTypes.InstanceType = append(out.InstanceTypes.InstanceType, newTypeView(s))
-	}
-	return out, nil
+	return api.Object{"NextToken", next, "InstanceTypes", api.Object{"InstanceType", api.Objects(types, newTypeView)}}, nil
 }
 
 // size reads a number of gibibytes, which may have a fraction.
@@ -198,46 +164,15 @@ func size(c *api.Context, name string, def float64) (float64, *api.Error) {
 	return n, nil
 }
 
-type imageView struct {
-	ImageID              string         `json:"ImageId"`
-	ImageName            string         `json:"ImageName"`
-	ImageFamily          string         `json:"ImageFamily"`
-	ImageOwnerAlias      string         `json:"ImageOwnerAlias"`
-	ImageVersion         string         `json:"ImageVersion"`
-	OSName               string         `json:"OSName"`
-	OSNameEn             string         `json:"OSNameEn"`
-	OSType               string         `json:"OSType"`
-	Platform             string         `json:"Platform"`
-	Architecture         string         `json:"Architecture"`
-	Status               string         `json:"Status"`
-	Progress             string         `json:"Progress"`
-	Usage                string         `json:"Usage"`
-	Size                 int            `json:"Size"`
-	CreationTime         string         `json:"CreationTime"`
-	Description          string         `json:"Description"`
-	IsPublic             bool           `json:"IsPublic"`
-	IsSelfShared         string         `json:"IsSelfShared"`
-	IsSupportCloudinit   bool           `json:"IsSupportCloudinit"`
-	IsSupportIoOptimized bool           `json:"IsSupportIoOptimized"`
-	DiskDeviceMappings   map[string]any `json:"DiskDeviceMappings"`
-	Tags                 map[string]any `json:"Tags"`
-}
-
-func newImageView(i image) imageView {
-	return imageView{
-		ImageID: i.id, ImageName: i.id, ImageFamily: i.family, ImageOwnerAlias: "system", ImageVersion: "v2026.1.1", OSName: i.name, OSNameEn: i.name,
-		OSType: "linux", Platform: i.platform, Architecture: i.architecture, Status: "Available", Progress: "100%", Usage: "instance", Size: 20,
-		CreationTime: "2026-01-01T00:00:00Z", IsPublic: true, IsSupportCloudinit: true, IsSupportIoOptimized: true,
-		DiskDeviceMappings: map[string]any{"DiskDeviceMapping": []any{}}, Tags: map[string]any{"Tag": []any{}},
+func newImageView(i image) api.Object {
+	return api.Object{
+		"ImageId", i.id, "ImageName", i.id, "ImageFamily", i.family, "ImageOwnerAlias", "system",
+		"ImageVersion", "v2026.1.1", "OSName", i.name, "OSNameEn", i.name, "OSType", "linux", "Platform", i.platform,
+		"Architecture", i.architecture, "Status", "Available", "Progress", "100%", "Usage", "instance", "Size", 20,
+		"CreationTime", "2026-01-01T00:00:00Z", "Description", "", "IsPublic", true, "IsSelfShared", "",
+		"IsSupportCloudinit", true, "IsSupportIoOptimized", true,
+		"DiskDeviceMappings", map[string]any{"DiskDeviceMapping": []any{}}, "Tags", map[string]any{"Tag": []any{}},
 	}
-}
-
-type describedImages struct {
-	listing.Page
-	RegionID string `json:"RegionId"`
-	Images   struct {
-		Image []imageView `json:"Image"`
-	} `json:"Images"`
 }
 
 func describeImages(c *api.Context) (any, *api.Error) {
@@ -259,11 +194,5 @@ func describeImages(c *api.Context) (any, *api.Error) {
 			matching = append(matching, i)
 		}
 	}
-	out := describedImages{RegionID: c.Region}
-	matching, out.Page = listing.Numbered(c, matching)
-	out.Images.Image = make([]imageView, 0, len(matching))
-	for _, i := range matching {
-		out.Images.Image = append(out.Images.Image, newImageView(i))
-	}
-	return out, nil
+	return listing.Answer(c, matching, "Images", "Image", newImageView, "RegionId", c.Region)
 }

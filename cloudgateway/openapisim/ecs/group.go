@@ -3,7 +3,6 @@ package ecs
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +33,7 @@ func groupActions() []api.Action {
 				api.OneOf("NetworkType", "vpc", "classic"), api.Flag("IsQueryEcsCount"),
 				api.Optional("NextToken"), api.Number("MaxResults", 1, maxResults),
 				api.Flag("DryRun"))...),
-		api.Write("CreateSecurityGroup", createGroup,
+		api.Write("CreateSecurityGroup", clienttoken.Once("ecs/CreateSecurityGroup", clienttoken.Show("SecurityGroupId"), createGroup),
 			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus InvalidSecurityGroupName.Malformed
 				InvalidSecurityGroupDiscription.Malformed InvalidParams.GroupType InvalidParams.VpcIdGroupType
 				InvalidTagKey.Malformed InvalidTagValue.Malformed Duplicate.TagKey QuotaExceed.SecurityGroup
@@ -48,30 +47,6 @@ func groupActions() []api.Action {
 				InvalidSecurityGroupDiscription.Malformed`), region(), id, api.Optional("SecurityGroupName"),
 			api.Optional("Description")),
 	}
-}
-
-type groupView struct {
-	SecurityGroupID         string        `json:"SecurityGroupId"`
-	SecurityGroupName       string        `json:"SecurityGroupName"`
-	SecurityGroupType       string        `json:"SecurityGroupType"`
-	Description             string        `json:"Description"`
-	VpcID                   string        `json:"VpcId"`
-	CreationTime            string        `json:"CreationTime"`
-	ResourceGroupID         string        `json:"ResourceGroupId"`
-	EcsCount                int           `json:"EcsCount"`
-	AvailableInstanceAmount int           `json:"AvailableInstanceAmount"`
-	RuleCount               int           `json:"RuleCount"`
-	ServiceManaged          bool          `json:"ServiceManaged"`
-	Tags                    tags.LongList `json:"Tags"`
-}
-
-type describedGroups struct {
-	listing.Page
-	NextToken      string `json:"NextToken"`
-	RegionID       string `json:"RegionId"`
-	SecurityGroups struct {
-		SecurityGroup []groupView `json:"SecurityGroup"`
-	} `json:"SecurityGroups"`
 }
 
 func describeGroups(c *api.Context) (any, *api.Error) {
@@ -90,94 +65,77 @@ func describeGroups(c *api.Context) (any, *api.Error) {
 		return nil, api.DryRun()
 	}
 	filter := tags.FilterOf(c)
-	var matching []*state.SecurityGroup
-	for _, id := range slices.Sorted(maps.Keys(c.State.SecurityGroups)) {
-		g := c.State.SecurityGroups[id]
+	matching := listing.Find(c.State.SecurityGroups, func(g *state.SecurityGroup) bool {
 		network := "vpc"
 		if g.VpcID == "" {
 			network = "classic"
 		}
-		if listing.Among(ids, id) && listing.Match(c.Get("SecurityGroupName"), g.Name) && listing.Match(c.Get("VpcId"), g.VpcID) &&
-			listing.Match(c.Get("SecurityGroupType"), groupType(g)) && listing.Match(c.Get("NetworkType"), network) && filter.Match(g.Tags) {
-			matching = append(matching, g)
-		}
-	}
-	out := describedGroups{RegionID: c.Region}
-	var ok bool
-	size := c.Int("MaxResults", minResults)
-	matching, out.NextToken, out.Page, ok = page(c, matching, func(g *state.SecurityGroup) string { return g.ID }, size)
+		return listing.Among(ids, g.ID) && listing.Match(c.Get("SecurityGroupName"), g.Name) && listing.Match(c.Get("VpcId"), g.VpcID) &&
+			listing.Match(c.Get("SecurityGroupType"), groupType(g)) && listing.Match(c.Get("NetworkType"), network) && filter.Match(g.Tags)
+	})
+	groups, answer, ok := page(c, matching, func(g *state.SecurityGroup) string { return g.ID }, c.Int("MaxResults", minResults))
 	if !ok {
 		return nil, api.BadRequest("InValidParameter.NextToken", "The specified NextToken is not valid.")
 	}
-	out.SecurityGroups.SecurityGroup = make([]groupView, 0, len(matching))
-	for _, g := range matching {
-		out.SecurityGroups.SecurityGroup = append(out.SecurityGroups.SecurityGroup, newGroupView(c, g))
-	}
-	return out, nil
+	return append(answer, "RegionId", c.Region, "SecurityGroups", api.Object{
+		"SecurityGroup", api.Objects(groups, func(g *state.SecurityGroup) api.Object { return newGroupView(c, g) }),
+	}), nil
 }
 
 // instancesPerGroup is how many instances a group of the normal type can have.
 const instancesPerGroup = 2000
 
-func newGroupView(c *api.Context, g *state.SecurityGroup) groupView {
-	v := groupView{
-		SecurityGroupID: g.ID, SecurityGroupName: g.Name, SecurityGroupType: groupType(g), Description: g.Description, VpcID: g.VpcID,
-		CreationTime: g.Created.UTC().Format(time.RFC3339), RuleCount: len(g.Rules), Tags: tags.Longs(g.Tags),
-	}
+func newGroupView(c *api.Context, g *state.SecurityGroup) api.Object {
+	count, left := 0, 0
 	if c.True("IsQueryEcsCount") {
 		for _, i := range c.State.Instances {
 			if slices.Contains(i.SecurityGroupIDs, g.ID) {
-				v.EcsCount++
+				count++
 			}
 		}
-		v.AvailableInstanceAmount = instancesPerGroup - v.EcsCount
+		left = instancesPerGroup - count
 	}
-	return v
+	return api.Object{
+		"SecurityGroupId", g.ID, "SecurityGroupName", g.Name, "SecurityGroupType", groupType(g),
+		"Description", g.Description, "VpcId", g.VpcID, "CreationTime", g.Created.UTC().Format(time.RFC3339),
+		"ResourceGroupId", "", "EcsCount", count, "AvailableInstanceAmount", left, "RuleCount", len(g.Rules),
+		"ServiceManaged", false, "Tags", tags.Longs(g.Tags),
+	}
 }
 
 func groupType(g *state.SecurityGroup) string { return cmp.Or(g.Type, normalGroup) }
 
-type createdGroup struct {
-	SecurityGroupID string `json:"SecurityGroupId"`
-}
-
-const createGroupOperation = "ecs/CreateSecurityGroup"
-
-func createGroup(c *api.Context) (any, *api.Error) {
-	if id, err := clienttoken.Recall(c, createGroupOperation); id != "" || err != nil {
-		return createdGroup{SecurityGroupID: id}, err
-	}
+func createGroup(c *api.Context) (string, *api.Error) {
 	if err := checkGroupTexts(c); err != nil {
-		return nil, err
+		return "", err
 	}
 	kind, vpc := cmp.Or(c.Get("SecurityGroupType"), normalGroup), c.State.Vpcs[c.Get("VpcId")]
 	switch {
 	case kind != normalGroup && kind != enterpriseGroup:
-		return nil, api.BadRequest("InvalidParams.GroupType", "The specified SecurityGroupType is not valid.")
+		return "", api.BadRequest("InvalidParams.GroupType", "The specified SecurityGroupType is not valid.")
 	case kind == enterpriseGroup && !c.Has("VpcId"):
-		return nil, api.BadRequest("InvalidParams.VpcIdGroupType", "An enterprise security group must be in a VPC.")
+		return "", api.BadRequest("InvalidParams.VpcIdGroupType", "An enterprise security group must be in a VPC.")
 	case c.Has("VpcId") && vpc == nil:
-		return nil, api.NotFound("InvalidVpcId.NotFound", "Specified VPC does not exist.")
+		return "", api.NotFound("InvalidVpcId.NotFound", "Specified VPC does not exist.")
 	case vpc != nil && c.Now.Before(vpc.PendingUntil):
-		return nil, forbidden("IncorrectVpcStatus", "Current VPC status does not support this operation.")
+		return "", forbidden("IncorrectVpcStatus", "Current VPC status does not support this operation.")
 	}
 	g := &state.SecurityGroup{
 		Name: c.Get("SecurityGroupName"), Description: c.Get("Description"), VpcID: c.Get("VpcId"), Type: kind, Created: c.Now,
 		Tags: tags.FilterOf(c),
 	}
 	if err := tagCodes().CheckNew(g.Tags); err != nil {
-		return nil, err
+		return "", err
 	}
 	if quota := c.Settings.Quotas.Tags; len(g.Tags) > quota {
-		return nil, forbidden("QuotaExceed.Tags", "A resource can have %d tags.", quota)
+		return "", forbidden("QuotaExceed.Tags", "A resource can have %d tags.", quota)
 	}
 	if quota := c.Settings.Quotas.SecurityGroups; len(c.State.SecurityGroups) >= quota {
-		return nil, forbidden("QuotaExceed.SecurityGroup", "Security group quota exceeded: a region can have %d.", quota)
+		return "", forbidden("QuotaExceed.SecurityGroup", "Security group quota exceeded: a region can have %d.", quota)
 	}
 	g.ID = c.NewID("sg-bp1")
 	c.State.SecurityGroups[g.ID] = g
-	clienttoken.Remember(c, createGroupOperation, g.ID)
-	return createdGroup{SecurityGroupID: g.ID}, nil
+	return g.ID, nil
 }
 
 func checkGroupTexts(c *api.Context) *api.Error {

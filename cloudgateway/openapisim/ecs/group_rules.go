@@ -141,53 +141,18 @@ func revoke(c *api.Context, g *state.SecurityGroup, d direction) *api.Error {
 	return nil
 }
 
-type describedGroup struct {
-	SecurityGroupID   string         `json:"SecurityGroupId"`
-	SecurityGroupName string         `json:"SecurityGroupName"`
-	Description       string         `json:"Description"`
-	VpcID             string         `json:"VpcId"`
-	RegionID          string         `json:"RegionId"`
-	InnerAccessPolicy string         `json:"InnerAccessPolicy"`
-	NextToken         string         `json:"NextToken"`
-	Permissions       permissionList `json:"Permissions"`
-}
-
-type permissionList struct {
-	Permission []permission `json:"Permission"`
-}
-
-type permission struct {
-	SecurityGroupRuleID string `json:"SecurityGroupRuleId"`
-	Direction           string `json:"Direction"`
-	IPProtocol          string `json:"IpProtocol"`
-	PortRange           string `json:"PortRange"`
-	SourcePortRange     string `json:"SourcePortRange"`
-	Policy              string `json:"Policy"`
-	Priority            string `json:"Priority"`
-	NicType             string `json:"NicType"`
-	SourceCidrIP        string `json:"SourceCidrIp"`
-	DestCidrIP          string `json:"DestCidrIp"`
-	IPv6SourceCidrIP    string `json:"Ipv6SourceCidrIp"`
-	IPv6DestCidrIP      string `json:"Ipv6DestCidrIp"`
-	SourceGroupID       string `json:"SourceGroupId"`
-	DestGroupID         string `json:"DestGroupId"`
-	Description         string `json:"Description"`
-	CreateTime          string `json:"CreateTime"`
-}
-
-func newPermission(r state.SecurityRule) permission {
-	p := permission{
-		SecurityGroupRuleID: r.ID, Direction: r.Direction, IPProtocol: r.IPProtocol, PortRange: r.PortRange, SourcePortRange: r.SourcePortRange,
-		Policy: r.Policy, Priority: r.Priority, NicType: r.NicType, SourceCidrIP: r.SourceCidr, DestCidrIP: r.DestCidr,
-		IPv6SourceCidrIP: r.Ipv6SourceCidr, IPv6DestCidrIP: r.Ipv6DestCidr, Description: r.Description,
-		CreateTime: r.Created.UTC().Format(time.RFC3339),
-	}
+func newPermission(r state.SecurityRule) api.Object {
+	source, dest := r.GroupID, ""
 	if r.Direction == egress().name {
-		p.DestGroupID = r.GroupID
-	} else {
-		p.SourceGroupID = r.GroupID
+		source, dest = dest, source
 	}
-	return p
+	return api.Object{
+		"SecurityGroupRuleId", r.ID, "Direction", r.Direction, "IpProtocol", r.IPProtocol, "PortRange", r.PortRange,
+		"SourcePortRange", r.SourcePortRange, "Policy", r.Policy, "Priority", r.Priority, "NicType", r.NicType,
+		"SourceCidrIp", r.SourceCidr, "DestCidrIp", r.DestCidr, "Ipv6SourceCidrIp", r.Ipv6SourceCidr,
+		"Ipv6DestCidrIp", r.Ipv6DestCidr, "SourceGroupId", source, "DestGroupId", dest, "Description", r.Description,
+		"CreateTime", r.Created.UTC().Format(time.RFC3339),
+	}
 }
 
 // maxRules is the greatest page of rules, and the one of calls that ask for none.
@@ -206,12 +171,9 @@ func describeGroup(c *api.Context, g *state.SecurityGroup) (any, *api.Error) {
 	if !ok {
 		return nil, api.BadRequest("InvalidParamter", "The specified NextToken is not valid.")
 	}
-	out := describedGroup{
-		SecurityGroupID: g.ID, SecurityGroupName: g.Name, Description: g.Description, VpcID: g.VpcID, RegionID: c.Region,
-		InnerAccessPolicy: "Accept", NextToken: next, Permissions: permissionList{Permission: make([]permission, 0, len(page))},
-	}
-	for _, r := range page {
-		out.Permissions.Permission = append(out.Permissions.Permission, newPermission(r))
-	}
-	return out, nil
+	return api.Object{
+		"SecurityGroupId", g.ID, "SecurityGroupName", g.Name, "Description", g.Description, "VpcId", g.VpcID,
+		"RegionId", c.Region, "InnerAccessPolicy", "Accept", "NextToken", next,
+		"Permissions", api.Object{"Permission", api.Objects(page, newPermission)},
+	}, nil
 }

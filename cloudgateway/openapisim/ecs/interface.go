@@ -2,7 +2,6 @@ package ecs
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -31,151 +30,53 @@ func interfaceActions() []api.Action {
 	}
 }
 
-type privateIPSets struct {
-	PrivateIPSet []privateIPSet `json:"PrivateIpSet"`
+func newPrivateIPSets(eni *state.NetworkInterface) api.Object {
+	return api.Object{"PrivateIpSet", api.Objects(eni.PrivateIPs, func(ip string) api.Object {
+		return api.Object{"PrivateIpAddress", ip, "Primary", ip == eni.PrimaryIP}
+	})}
 }
 
-type privateIPSet struct {
-	PrivateIPAddress string `json:"PrivateIpAddress"`
-	Primary          bool   `json:"Primary"`
+// sets wraps texts in two lists of names.
+func sets(texts []string, outer, inner string) api.Object {
+	return api.Object{outer, api.Objects(texts, func(text string) api.Object { return api.Object{inner, text} })}
 }
 
-func newPrivateIPSets(eni *state.NetworkInterface) privateIPSets {
-	sets := privateIPSets{PrivateIPSet: make([]privateIPSet, 0, len(eni.PrivateIPs))}
-	for _, ip := range eni.PrivateIPs {
-		sets.PrivateIPSet = append(sets.PrivateIPSet, privateIPSet{PrivateIPAddress: ip, Primary: ip == eni.PrimaryIP})
+func newIPv6Sets(eni *state.NetworkInterface) api.Object {
+	return sets(eni.Ipv6Addresses, "Ipv6Set", "Ipv6Address")
+}
+
+func newInterfaceView(c *api.Context, eni *state.NetworkInterface) api.Object {
+	return api.Object{
+		"NetworkInterfaceId", eni.ID, "NetworkInterfaceName", eni.Name, "NetworkInterfaceTrafficMode", "Standard",
+		"Type", eni.Type, "Status", eni.Status, "InstanceId", eni.InstanceID, "VpcId", eni.VpcID,
+		"VSwitchId", eni.VSwitchID, "ZoneId", eni.ZoneID, "MacAddress", eni.MacAddress,
+		"PrivateIpAddress", eni.PrimaryIP, "OwnerId", c.Account, "Description", eni.Description,
+		"ResourceGroupId", eni.ResourceGroupID, "SourceDestCheck", eni.SourceDestCheck,
+		"DeleteOnRelease", !eni.KeepOnRelease, "ServiceManaged", false, "PrivateIpSets", newPrivateIPSets(eni),
+		"Ipv6Sets", newIPv6Sets(eni), "Ipv4PrefixSets", sets(eni.Ipv4Prefixes, "Ipv4PrefixSet", "Ipv4Prefix"),
+		"Ipv6PrefixSets", sets(eni.Ipv6Prefixes, "Ipv6PrefixSet", "Ipv6Prefix"), "SecurityGroupIds", newSecurityGroupIDs(eni.SecurityGroupIDs),
+		"AssociatedPublicIp", api.Object{}, "Attachment", api.Object{"InstanceId", api.NonZero(eni.InstanceID)}, "Tags", tags.Longs(eni.Tags),
 	}
-	return sets
-}
-
-type ipv6Sets struct {
-	IPv6Set []ipv6Set `json:"Ipv6Set"`
-}
-
-type ipv6Set struct {
-	IPv6Address string `json:"Ipv6Address"`
-}
-
-func newIPv6Sets(eni *state.NetworkInterface) ipv6Sets {
-	sets := ipv6Sets{IPv6Set: make([]ipv6Set, 0, len(eni.Ipv6Addresses))}
-	for _, ip := range eni.Ipv6Addresses {
-		sets.IPv6Set = append(sets.IPv6Set, ipv6Set{IPv6Address: ip})
-	}
-	return sets
-}
-
-type ipv4PrefixSets struct {
-	IPv4PrefixSet []ipv4PrefixSet `json:"Ipv4PrefixSet"`
-}
-
-type ipv4PrefixSet struct {
-	IPv4Prefix string `json:"Ipv4Prefix"`
-}
-
-func newIPv4PrefixSets(eni *state.NetworkInterface) ipv4PrefixSets {
-	sets := ipv4PrefixSets{IPv4PrefixSet: make([]ipv4PrefixSet, 0, len(eni.Ipv4Prefixes))}
-	for _, prefix := range eni.Ipv4Prefixes {
-		sets.IPv4PrefixSet = append(sets.IPv4PrefixSet, ipv4PrefixSet{IPv4Prefix: prefix})
-	}
-	return sets
-}
-
-type ipv6PrefixSets struct {
-	IPv6PrefixSet []ipv6PrefixSet `json:"Ipv6PrefixSet"`
-}
-
-type ipv6PrefixSet struct {
-	IPv6Prefix string `json:"Ipv6Prefix"`
-}
-
-func newIPv6PrefixSets(eni *state.NetworkInterface) ipv6PrefixSets {
-	sets := ipv6PrefixSets{IPv6PrefixSet: make([]ipv6PrefixSet, 0, len(eni.Ipv6Prefixes))}
-	for _, prefix := range eni.Ipv6Prefixes {
-		sets.IPv6PrefixSet = append(sets.IPv6PrefixSet, ipv6PrefixSet{IPv6Prefix: prefix})
-	}
-	return sets
-}
-
-type interfaceView struct {
-	NetworkInterfaceID          string            `json:"NetworkInterfaceId"`
-	NetworkInterfaceName        string            `json:"NetworkInterfaceName"`
-	NetworkInterfaceTrafficMode string            `json:"NetworkInterfaceTrafficMode"`
-	Type                        string            `json:"Type"`
-	Status                      string            `json:"Status"`
-	InstanceID                  string            `json:"InstanceId"`
-	VpcID                       string            `json:"VpcId"`
-	VSwitchID                   string            `json:"VSwitchId"`
-	ZoneID                      string            `json:"ZoneId"`
-	MacAddress                  string            `json:"MacAddress"`
-	PrivateIPAddress            string            `json:"PrivateIpAddress"`
-	OwnerID                     string            `json:"OwnerId"`
-	Description                 string            `json:"Description"`
-	ResourceGroupID             string            `json:"ResourceGroupId"`
-	SourceDestCheck             bool              `json:"SourceDestCheck"`
-	DeleteOnRelease             bool              `json:"DeleteOnRelease"`
-	ServiceManaged              bool              `json:"ServiceManaged"`
-	PrivateIPSets               privateIPSets     `json:"PrivateIpSets"`
-	IPv6Sets                    ipv6Sets          `json:"Ipv6Sets"`
-	IPv4PrefixSets              ipv4PrefixSets    `json:"Ipv4PrefixSets"`
-	IPv6PrefixSets              ipv6PrefixSets    `json:"Ipv6PrefixSets"`
-	SecurityGroupIDs            securityGroupIDs  `json:"SecurityGroupIds"`
-	AssociatedPublicIP          map[string]string `json:"AssociatedPublicIp"`
-	Attachment                  map[string]any    `json:"Attachment"`
-	Tags                        tags.LongList     `json:"Tags"`
-}
-
-func newInterfaceView(c *api.Context, eni *state.NetworkInterface) interfaceView {
-	v := interfaceView{
-		NetworkInterfaceID: eni.ID, NetworkInterfaceTrafficMode: "Standard", Type: eni.Type, Status: eni.Status,
-		InstanceID: eni.InstanceID, VpcID: eni.VpcID, VSwitchID: eni.VSwitchID, ZoneID: eni.ZoneID, MacAddress: eni.MacAddress,
-		PrivateIPAddress: eni.PrimaryIP, OwnerID: c.Account, SourceDestCheck: eni.SourceDestCheck, DeleteOnRelease: !eni.KeepOnRelease,
-		PrivateIPSets: newPrivateIPSets(eni), IPv6Sets: newIPv6Sets(eni),
-		NetworkInterfaceName: eni.Name, Description: eni.Description, ResourceGroupID: eni.ResourceGroupID,
-		IPv4PrefixSets: newIPv4PrefixSets(eni), IPv6PrefixSets: newIPv6PrefixSets(eni),
-		SecurityGroupIDs: newSecurityGroupIDs(eni.SecurityGroupIDs), AssociatedPublicIP: map[string]string{},
-		Attachment: map[string]any{}, Tags: tags.Longs(eni.Tags),
-	}
-	if eni.InstanceID != "" {
-		v.Attachment["InstanceId"] = eni.InstanceID
-	}
-	return v
-}
-
-type describedInterfaces struct {
-	listing.Page
-	NextToken            string `json:"NextToken"`
-	NetworkInterfaceSets struct {
-		NetworkInterfaceSet []interfaceView `json:"NetworkInterfaceSet"`
-	} `json:"NetworkInterfaceSets"`
 }
 
 func describeInterfaces(c *api.Context) (any, *api.Error) {
 	ids, ips, ipv6s := c.List("NetworkInterfaceId"), c.List("PrivateIpAddress"), c.List("Ipv6Address")
 	filter := tags.FilterOf(c)
-	var matching []*state.NetworkInterface
-	for _, id := range slices.Sorted(maps.Keys(c.State.Interfaces)) {
-		eni := c.State.Interfaces[id]
-		if listing.Among(ids, id) && listing.Among(ips, eni.PrivateIPs...) && listing.Among(ipv6s, eni.Ipv6Addresses...) &&
+	matching := listing.Find(c.State.Interfaces, func(eni *state.NetworkInterface) bool {
+		return listing.Among(ids, eni.ID) && listing.Among(ips, eni.PrivateIPs...) && listing.Among(ipv6s, eni.Ipv6Addresses...) &&
 			listing.Match(c.Get("VpcId"), eni.VpcID) && listing.Match(c.Get("VSwitchId"), eni.VSwitchID) &&
 			listing.Match(c.Get("InstanceId"), eni.InstanceID) && listing.Match(c.Get("PrimaryIpAddress"), eni.PrimaryIP) &&
 			listing.Match(c.Get("NetworkInterfaceName"), eni.Name) && inGroup(c.Get("SecurityGroupId"), eni.SecurityGroupIDs) &&
 			listing.Match(c.Get("ResourceGroupId"), eni.ResourceGroupID) &&
-			listing.Match(c.Get("Status"), eni.Status) && listing.Match(c.Get("Type"), eni.Type) && filter.Match(eni.Tags) {
-			matching = append(matching, eni)
-		}
-	}
-	var out describedInterfaces
-	var ok bool
-	size := c.Int("MaxResults", minResults)
-	matching, out.NextToken, out.Page, ok = page(c, matching, func(e *state.NetworkInterface) string { return e.ID }, size)
+			listing.Match(c.Get("Status"), eni.Status) && listing.Match(c.Get("Type"), eni.Type) && filter.Match(eni.Tags)
+	})
+	interfaces, answer, ok := page(c, matching, func(e *state.NetworkInterface) string { return e.ID }, c.Int("MaxResults", minResults))
 	if !ok {
 		return nil, api.Invalid("NextToken")
 	}
-	out.NetworkInterfaceSets.NetworkInterfaceSet = make([]interfaceView, 0, len(matching))
-	for _, eni := range matching {
-		out.NetworkInterfaceSets.NetworkInterfaceSet = append(out.NetworkInterfaceSets.NetworkInterfaceSet, newInterfaceView(c, eni))
-	}
-	return out, nil
+	return append(answer, "NetworkInterfaceSets", api.Object{
+		"NetworkInterfaceSet", api.Objects(interfaces, func(eni *state.NetworkInterface) api.Object { return newInterfaceView(c, eni) }),
+	}), nil
 }
 
 func modifyInterface(c *api.Context) (any, *api.Error) {

@@ -16,10 +16,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-const runOperation = "ecs/RunInstances"
-
 func runActions() []api.Action {
-	return []api.Action{api.Write("RunInstances", runInstances,
+	return []api.Action{api.Write("RunInstances", clienttoken.Once("ecs/RunInstances", showRun, runInstances),
 		api.Words(`MissingParameter InvalidParameter InvalidImageId.NotFound InvalidInstanceType.ValueNotSupported
 			ImageNotSupportInstanceType InvalidSystemDiskCategory.ValueNotSupported InvalidVSwitchId.NotFound
 			IncorrectVSwitchStatus InvalidSecurityGroupId.NotFound InvalidParameter.Mismatch
@@ -40,16 +38,6 @@ func runActions() []api.Action {
 		api.Flag("DryRun"))}
 }
 
-type ranInstances struct {
-	InstanceIDSets instanceIDSets `json:"InstanceIdSets"`
-	OrderID        string         `json:"OrderId"`
-	TradePrice     float64        `json:"TradePrice"`
-}
-
-type instanceIDSets struct {
-	InstanceIDSet []string `json:"InstanceIdSet"`
-}
-
 // launch is what a call of RunInstances asks for.
 type launch struct {
 	image     image
@@ -61,27 +49,27 @@ type launch struct {
 
 // runInstances makes instances that come up by the clock: Pending, Starting, Running. Each has its primary interface and its
 // address from the beginning.
-func runInstances(c *api.Context) (any, *api.Error) {
-	if ids, err := clienttoken.Recall(c, runOperation); ids != "" || err != nil {
-		return ranInstances{InstanceIDSets: instanceIDSets{strings.Split(ids, ",")}}, err
-	}
+func runInstances(c *api.Context) (string, *api.Error) {
 	var l launch
 	for _, check := range []func(*api.Context, *launch) *api.Error{
 		checkMachine, checkPlace, checkGroups, checkLabels, findAddresses,
 	} {
 		if err := check(c, &l); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
 	if c.True("DryRun") {
-		return nil, api.DryRun()
+		return "", api.DryRun()
 	}
 	var ids []string
 	for n, address := range l.addresses {
 		ids = append(ids, l.add(c, n, address).ID)
 	}
-	clienttoken.Remember(c, runOperation, strings.Join(ids, ","))
-	return ranInstances{InstanceIDSets: instanceIDSets{ids}}, nil
+	return strings.Join(ids, ","), nil
+}
+
+func showRun(_ *api.Context, ids string) any {
+	return api.Object{"InstanceIdSets", api.Object{"InstanceIdSet", strings.Split(ids, ",")}, "OrderId", "", "TradePrice", 0}
 }
 
 // checkMachine finds the image and checks that it runs on the instance type.

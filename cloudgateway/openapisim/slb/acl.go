@@ -29,10 +29,6 @@ func aclActions() []api.Action {
 	}
 }
 
-type aclID struct {
-	AclID string `json:"AclId"`
-}
-
 // accessControlList returns the list of the parameter AclId.
 func accessControlList(c *api.Context) (*state.Acl, *api.Error) {
 	acl := c.State.Acls[c.Get("AclId")]
@@ -58,7 +54,7 @@ func createACL(c *api.Context) (any, *api.Error) {
 		Created: c.Now, ResourceGroupID: c.Get("ResourceGroupId"),
 	}
 	c.State.Acls[acl.ID] = acl
-	return aclID{AclID: acl.ID}, nil
+	return api.Object{"AclId", acl.ID}, nil
 }
 
 func deleteACL(c *api.Context, acl *state.Acl) (any, *api.Error) {
@@ -74,24 +70,17 @@ func setACL(c *api.Context, acl *state.Acl) (any, *api.Error) {
 		return nil, api.Invalid("AclName")
 	}
 	acl.Name = c.Get("AclName")
-	return aclID{AclID: acl.ID}, nil
+	return api.Object{"AclId", acl.ID}, nil
 }
 
-// relatedListener is a listener that uses an access control list.
-type relatedListener struct {
-	LoadBalancerID string `json:"LoadBalancerId"`
-	ListenerPort   int    `json:"ListenerPort"`
-	Protocol       string `json:"Protocol"`
-	AclType        string `json:"AclType"`
-}
-
-func aclListeners(c *api.Context, id string) []relatedListener {
-	out := []relatedListener{}
+func aclListeners(c *api.Context, id string) []api.Object {
+	out := []api.Object{}
 	for _, lb := range sortedByID(c.State.LoadBalancers) {
 		for _, l := range listenersAt(lb, 0, "") {
 			if slices.Contains(l.AclIDs, id) {
-				out = append(out, relatedListener{
-					LoadBalancerID: lb.ID, ListenerPort: l.Port, Protocol: l.Protocol, AclType: l.Attributes["AclType"],
+				out = append(out, api.Object{
+					"LoadBalancerId", lb.ID, "ListenerPort", l.Port, "Protocol", l.Protocol,
+					"AclType", l.Attributes["AclType"],
 				})
 			}
 		}
@@ -99,28 +88,11 @@ func aclListeners(c *api.Context, id string) []relatedListener {
 	return out
 }
 
-type describedACLs struct {
-	listing.Page
-	Count int `json:"Count"`
-	Acls  struct {
-		Acl []aclView `json:"Acl"`
-	} `json:"Acls"`
-}
-
-type aclView struct {
-	AclID              string        `json:"AclId"`
-	AclName            string        `json:"AclName"`
-	AddressIPVersion   string        `json:"AddressIPVersion"`
-	ResourceGroupID    string        `json:"ResourceGroupId"`
-	ServiceManagedMode string        `json:"ServiceManagedMode"`
-	CreateTime         string        `json:"CreateTime"`
-	Tags               tags.LongList `json:"Tags"`
-}
-
-func viewOfACL(acl *state.Acl) aclView {
-	return aclView{
-		AclID: acl.ID, AclName: acl.Name, AddressIPVersion: acl.IPVersion, ResourceGroupID: resourceGroup(acl.ResourceGroupID),
-		ServiceManagedMode: "Unmanaged", CreateTime: stamp(acl.Created), Tags: tags.Longs(acl.Tags),
+func viewOfACL(acl *state.Acl) api.Object {
+	return api.Object{
+		"AclId", acl.ID, "AclName", acl.Name, "AddressIPVersion", acl.IPVersion,
+		"ResourceGroupId", resourceGroup(acl.ResourceGroupID), "ServiceManagedMode", "Unmanaged",
+		"CreateTime", stamp(acl.Created), "Tags", tags.Longs(acl.Tags),
 	}
 }
 
@@ -136,45 +108,21 @@ func describeACLs(c *api.Context) (any, *api.Error) {
 			all = append(all, acl)
 		}
 	}
-	var out describedACLs
-	all, out.Page = listing.Numbered(c, all)
-	out.Count = len(all)
-	out.Acls.Acl = make([]aclView, 0, len(all))
-	for _, acl := range all {
-		out.Acls.Acl = append(out.Acls.Acl, viewOfACL(acl))
-	}
-	return out, nil
-}
-
-type describedACL struct {
-	aclView
-	TotalAclEntry int `json:"TotalAclEntry"`
-	AclEntrys     struct {
-		AclEntry []aclEntryView `json:"AclEntry"`
-	} `json:"AclEntrys"`
-	RelatedListeners struct {
-		RelatedListener []relatedListener `json:"RelatedListener"`
-	} `json:"RelatedListeners"`
-}
-
-type aclEntryView struct {
-	AclEntryIP      string `json:"AclEntryIP"`
-	AclEntryComment string `json:"AclEntryComment"`
+	page, numbers := listing.Numbered(c, all)
+	return append(numbers.Object(), "Count", len(page), "Acls", wrapped("Acl", page, viewOfACL)), nil
 }
 
 func describeACL(c *api.Context, acl *state.Acl) (any, *api.Error) {
-	out := describedACL{aclView: viewOfACL(acl)}
-	entries := []aclEntryView{}
+	entries := []api.Object{}
 	for _, e := range acl.Entries {
 		if strings.Contains(e.Comment, c.Get("AclEntryComment")) {
-			entries = append(entries, aclEntryView{AclEntryIP: e.Entry, AclEntryComment: e.Comment})
+			entries = append(entries, api.Object{"AclEntryIP", e.Entry, "AclEntryComment", e.Comment})
 		}
 	}
-	out.TotalAclEntry = len(entries)
+	total := len(entries)
 	if c.Has("Page") || c.Has("PageSize") {
 		entries, _ = listing.Cut(entries, c.Int("Page", 1), c.Int("PageSize", 50)) // this action alone calls it Page
 	}
-	out.AclEntrys.AclEntry = entries
-	out.RelatedListeners.RelatedListener = aclListeners(c, acl.ID)
-	return out, nil
+	return append(viewOfACL(acl), "TotalAclEntry", total, "AclEntrys", api.Object{"AclEntry", entries},
+		"RelatedListeners", api.Object{"RelatedListener", aclListeners(c, acl.ID)}), nil
 }

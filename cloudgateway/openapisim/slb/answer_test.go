@@ -22,7 +22,7 @@ func TestAnswerOfAChangedGroup(t *testing.T) {
 		if g.VServerGroupName != "" {
 			want["VServerGroupName"] = g.VServerGroupName
 		}
-		list, err := json.Marshal(newServerList(g.servers))
+		list, err := json.Marshal(wrapped("BackendServer", g.servers, serverView))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,10 +22,10 @@ func certificateActions() []api.Action {
 		api.Write("UploadCACertificate", uploadCACertificate,
 			append(newTagCodes(), "CertificateFormatInvalid", "OverQuota"), region(), api.Required("CACertificate"),
 			api.Optional("CACertificateName"), api.Optional("ResourceGroupId"), tags.Uncounted()),
-		api.Read("DescribeServerCertificates", describeServerCertificates,
+		api.Read("DescribeServerCertificates", describeCertificates("ServerCertificate", false, viewOfServerCertificate),
 			api.Words("Abs.ServerCertificateIdAndResourceGroupId.MissMatch MissingParam.TagKey SizeLimitExceeded.Tag"),
 			region(), api.Optional("ServerCertificateId"), api.Optional("ResourceGroupId"), tags.Uncounted()),
-		api.Read("DescribeCACertificates", describeCACertificates,
+		api.Read("DescribeCACertificates", describeCertificates("CACertificate", true, viewOfCACertificate),
 			api.Words("Abs.CACertificateIdAndResourceGroupId.MissMatch MissingParam.TagKey SizeLimitExceeded.Tag"),
 			region(), api.Optional("CACertificateId"), api.Optional("ResourceGroupId"), tags.Uncounted()),
 		api.Write("SetServerCertificateName", nameCertificate("ServerCertificateId", "ServerCertificateName", false),
@@ -116,42 +116,15 @@ func parseCertificate(text string) *x509.Certificate {
 	return cert
 }
 
-type describedServerCertificates struct {
-	ServerCertificates struct {
-		ServerCertificate []serverCertificateView `json:"ServerCertificate"`
-	} `json:"ServerCertificates"`
-}
-
-func describeServerCertificates(c *api.Context) (any, *api.Error) {
-	certs, err := certificates(c, "ServerCertificateId", false)
-	if err != nil {
-		return nil, err
+// describeCertificates returns the handler that shows those of a kind.
+func describeCertificates(kind string, ca bool, show func(*api.Context, *state.Certificate) api.Object) api.Handler {
+	return func(c *api.Context) (any, *api.Error) {
+		certs, err := certificates(c, kind+"Id", ca)
+		if err != nil {
+			return nil, err
+		}
+		return api.Object{kind + "s", wrapped(kind, certs, func(cert *state.Certificate) api.Object { return show(c, cert) })}, nil
 	}
-	var out describedServerCertificates
-	out.ServerCertificates.ServerCertificate = []serverCertificateView{}
-	for _, cert := range certs {
-		out.ServerCertificates.ServerCertificate = append(out.ServerCertificates.ServerCertificate, viewOfServerCertificate(c, cert))
-	}
-	return out, nil
-}
-
-type describedCACertificates struct {
-	CACertificates struct {
-		CACertificate []caCertificateView `json:"CACertificate"`
-	} `json:"CACertificates"`
-}
-
-func describeCACertificates(c *api.Context) (any, *api.Error) {
-	certs, err := certificates(c, "CACertificateId", true)
-	if err != nil {
-		return nil, err
-	}
-	var out describedCACertificates
-	out.CACertificates.CACertificate = []caCertificateView{}
-	for _, cert := range certs {
-		out.CACertificates.CACertificate = append(out.CACertificates.CACertificate, viewOfCACertificate(c, cert))
-	}
-	return out, nil
 }
 
 // certificates returns those of a kind that meet the filters. An unknown id gives none, and one of another resource group is refused.

@@ -10,42 +10,12 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-type serverCertificateView struct {
-	ServerCertificateID   string `json:"ServerCertificateId"`
-	ServerCertificateName string `json:"ServerCertificateName"`
-	certificateView
-	RegionIDAlias           string `json:"RegionIdAlias"`
-	IsAliCloudCertificate   int    `json:"IsAliCloudCertificate"`
-	AliCloudCertificateID   string `json:"AliCloudCertificateId"`
-	AliCloudCertificateName string `json:"AliCloudCertificateName"`
-	SubjectAlternativeNames struct {
-		SubjectAlternativeName []string `json:"SubjectAlternativeName"`
-	} `json:"SubjectAlternativeNames"`
-}
-
-type caCertificateView struct {
-	CACertificateID   string `json:"CACertificateId"`
-	CACertificateName string `json:"CACertificateName"`
-	certificateView
-}
-
-type certificateView struct {
-	CommonName      string        `json:"CommonName"`
-	Fingerprint     string        `json:"Fingerprint"`
-	CreateTime      string        `json:"CreateTime"`
-	CreateTimeStamp int64         `json:"CreateTimeStamp"`
-	ExpireTime      string        `json:"ExpireTime"`
-	ExpireTimeStamp int64         `json:"ExpireTimeStamp"`
-	RegionID        string        `json:"RegionId"`
-	ResourceGroupID string        `json:"ResourceGroupId"`
-	Tags            tags.LongList `json:"Tags"`
-}
-
-func viewOfCertificate(c *api.Context, cert *state.Certificate) certificateView {
-	return certificateView{
-		CommonName: cert.CommonName, Fingerprint: thumbprint(cert), CreateTime: stamp(cert.Created), CreateTimeStamp: cert.Created.UnixMilli(),
-		ExpireTime: stamp(cert.Expires), ExpireTimeStamp: cert.Expires.UnixMilli(), RegionID: c.Region, ResourceGroupID: resourceGroup(cert.ResourceGroupID),
-		Tags: tags.Longs(cert.Tags),
+func viewOfCertificate(c *api.Context, cert *state.Certificate) api.Object {
+	return api.Object{
+		"CommonName", cert.CommonName, "Fingerprint", thumbprint(cert), "CreateTime", stamp(cert.Created),
+		"CreateTimeStamp", cert.Created.UnixMilli(), "ExpireTime", stamp(cert.Expires),
+		"ExpireTimeStamp", cert.Expires.UnixMilli(), "RegionId", c.Region,
+		"ResourceGroupId", resourceGroup(cert.ResourceGroupID), "Tags", tags.Longs(cert.Tags),
 	}
 }
 
@@ -63,15 +33,17 @@ func thumbprint(cert *state.Certificate) string {
 	return strings.Join(pairs, ":")
 }
 
-func viewOfServerCertificate(c *api.Context, cert *state.Certificate) serverCertificateView {
-	v := serverCertificateView{ServerCertificateID: cert.ID, ServerCertificateName: cert.Name, certificateView: viewOfCertificate(c, cert), RegionIDAlias: c.Region}
-	v.SubjectAlternativeNames.SubjectAlternativeName = []string{}
+func viewOfServerCertificate(c *api.Context, cert *state.Certificate) api.Object {
+	names := []string{}
 	if parsed := parseCertificate(cert.PEM); parsed != nil {
-		v.SubjectAlternativeNames.SubjectAlternativeName = append(v.SubjectAlternativeNames.SubjectAlternativeName, parsed.DNSNames...)
+		names = append(names, parsed.DNSNames...)
 	}
-	return v
+	return append(viewOfCertificate(c, cert),
+		"ServerCertificateId", cert.ID, "ServerCertificateName", cert.Name, "RegionIdAlias", c.Region,
+		"IsAliCloudCertificate", 0, "AliCloudCertificateId", "", "AliCloudCertificateName", "",
+		"SubjectAlternativeNames", api.Object{"SubjectAlternativeName", names})
 }
 
-func viewOfCACertificate(c *api.Context, cert *state.Certificate) caCertificateView {
-	return caCertificateView{CACertificateID: cert.ID, CACertificateName: cert.Name, certificateView: viewOfCertificate(c, cert)}
+func viewOfCACertificate(c *api.Context, cert *state.Certificate) api.Object {
+	return append(viewOfCertificate(c, cert), "CACertificateId", cert.ID, "CACertificateName", cert.Name)
 }

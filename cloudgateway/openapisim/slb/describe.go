@@ -24,81 +24,32 @@ func describeActions() []api.Action {
 	}
 }
 
-// loadBalancerView is what both descriptions of a load balancer have.
-type loadBalancerView struct {
-	LoadBalancerID               string        `json:"LoadBalancerId"`
-	LoadBalancerName             string        `json:"LoadBalancerName"`
-	LoadBalancerStatus           string        `json:"LoadBalancerStatus"`
-	LoadBalancerSpec             string        `json:"LoadBalancerSpec"`
-	Address                      string        `json:"Address"`
-	AddressType                  string        `json:"AddressType"`
-	AddressIPVersion             string        `json:"AddressIPVersion"`
-	NetworkType                  string        `json:"NetworkType"`
-	VpcID                        string        `json:"VpcId"`
-	VSwitchID                    string        `json:"VSwitchId"`
-	RegionID                     string        `json:"RegionId"`
-	RegionIDAlias                string        `json:"RegionIdAlias"`
-	MasterZoneID                 string        `json:"MasterZoneId"`
-	SlaveZoneID                  string        `json:"SlaveZoneId"`
-	InstanceChargeType           string        `json:"InstanceChargeType"`
-	InternetChargeType           string        `json:"InternetChargeType"`
-	Bandwidth                    int           `json:"Bandwidth"`
-	PayType                      string        `json:"PayType"`
-	BusinessStatus               string        `json:"BusinessStatus"`
-	DeleteProtection             string        `json:"DeleteProtection"`
-	ModificationProtectionStatus string        `json:"ModificationProtectionStatus"`
-	ModificationProtectionReason string        `json:"ModificationProtectionReason"`
-	ServiceManagedMode           string        `json:"ServiceManagedMode"`
-	ResourceGroupID              string        `json:"ResourceGroupId"`
-	CreateTime                   string        `json:"CreateTime"`
-	CreateTimeStamp              int64         `json:"CreateTimeStamp"`
-	Tags                         tags.LongList `json:"Tags"`
-}
-
-func viewOf(c *api.Context, lb *state.LoadBalancer) loadBalancerView {
-	return loadBalancerView{
-		LoadBalancerID: lb.ID, LoadBalancerName: lb.Name, LoadBalancerStatus: lb.Status, LoadBalancerSpec: shownSpec(lb),
-		Address: lb.Address, AddressType: lb.AddressType, AddressIPVersion: lb.AddressIPVersion, NetworkType: lb.NetworkType,
-		VpcID: lb.VpcID, VSwitchID: lb.VSwitchID, RegionID: c.Region, RegionIDAlias: c.Region,
-		MasterZoneID: lb.MasterZoneID, SlaveZoneID: lb.SlaveZoneID, InstanceChargeType: lb.InstanceChargeType,
-		InternetChargeType: lb.InternetChargeType, Bandwidth: lb.Bandwidth, PayType: lb.PayType, BusinessStatus: "Normal",
-		DeleteProtection: lb.DeleteProtection, ModificationProtectionStatus: lb.ModificationStatus,
-		ModificationProtectionReason: lb.ModificationReason, ServiceManagedMode: "Unmanaged", ResourceGroupID: lb.ResourceGroupID,
-		CreateTime: stamp(lb.Created), CreateTimeStamp: lb.Created.UnixMilli(), Tags: tags.Longs(lb.Tags),
+func viewOf(c *api.Context, lb *state.LoadBalancer) api.Object {
+	return api.Object{
+		"LoadBalancerId", lb.ID, "LoadBalancerName", lb.Name, "LoadBalancerStatus", lb.Status,
+		"LoadBalancerSpec", shownSpec(lb), "Address", lb.Address, "AddressType", lb.AddressType,
+		"AddressIPVersion", lb.AddressIPVersion, "NetworkType", lb.NetworkType, "VpcId", lb.VpcID,
+		"VSwitchId", lb.VSwitchID, "RegionId", c.Region, "RegionIdAlias", c.Region, "MasterZoneId", lb.MasterZoneID,
+		"SlaveZoneId", lb.SlaveZoneID, "InstanceChargeType", lb.InstanceChargeType,
+		"InternetChargeType", lb.InternetChargeType, "Bandwidth", lb.Bandwidth, "PayType", lb.PayType,
+		"BusinessStatus", "Normal", "DeleteProtection", lb.DeleteProtection,
+		"ModificationProtectionStatus", lb.ModificationStatus, "ModificationProtectionReason", lb.ModificationReason,
+		"ServiceManagedMode", "Unmanaged", "ResourceGroupId", lb.ResourceGroupID, "CreateTime", stamp(lb.Created),
+		"CreateTimeStamp", lb.Created.UnixMilli(), "Tags", tags.Longs(lb.Tags),
 	}
-}
-
-type describedLoadBalancers struct {
-	listing.Page
-	LoadBalancers struct {
-		LoadBalancer []listedLoadBalancer `json:"LoadBalancer"`
-	} `json:"LoadBalancers"`
-}
-
-type listedLoadBalancer struct {
-	loadBalancerView
-	InternetChargeTypeAlias string `json:"InternetChargeTypeAlias"`
 }
 
 func describeLoadBalancers(c *api.Context, match func(*state.LoadBalancer) bool) (any, *api.Error) {
-	var out describedLoadBalancers
-	all := allLoadBalancers(c, match)
-	if c.Has("PageNumber") {
-		all, out.Page = listing.Numbered(c, all)
-	} else { // PageSize counts only together with PageNumber
-		all, out.Page = listing.Cut(all, 1, 100)
+	page, numbers := listing.Cut(allLoadBalancers(c, match), 1, 100)
+	if c.Has("PageNumber") { // PageSize counts only together with it
+		page, numbers = listing.Numbered(c, allLoadBalancers(c, match))
 	}
-	out.LoadBalancers.LoadBalancer = make([]listedLoadBalancer, 0, len(all))
-	for _, lb := range all {
-		item := listedLoadBalancer{loadBalancerView: viewOf(c, lb), InternetChargeTypeAlias: lb.InternetChargeType}
+	return append(numbers.Object(), "LoadBalancers", wrapped("LoadBalancer", page, func(lb *state.LoadBalancer) api.Object {
+		item := append(viewOf(c, lb), "InternetChargeTypeAlias", lb.InternetChargeType)
 		// The list has the old number of the charge type where the attribute has the word.
-		item.InternetChargeType = "4"
-		if lb.InternetChargeType == payByBandwidth {
-			item.InternetChargeType = "3"
-		}
-		out.LoadBalancers.LoadBalancer = append(out.LoadBalancers.LoadBalancer, item)
-	}
-	return out, nil
+		item.Set("InternetChargeType", map[bool]string{false: "4", true: "3"}[lb.InternetChargeType == payByBandwidth])
+		return item
+	})), nil
 }
 
 // loadBalancerFilter returns the conjunction of all filters that were sent.
@@ -185,74 +136,26 @@ func serverAt(c *api.Context, address string) string {
 	return ""
 }
 
-type describedLoadBalancer struct {
-	loadBalancerView
-	EndTime         string `json:"EndTime"`
-	EndTimeStamp    int64  `json:"EndTimeStamp"`
-	AutoReleaseTime int64  `json:"AutoReleaseTime"`
-	RenewalStatus   string `json:"RenewalStatus"`
-	RenewalDuration int    `json:"RenewalDuration"`
-	RenewalCycUnit  string `json:"RenewalCycUnit"`
-	HasReservedInfo string `json:"HasReservedInfo"`
-	reservedInfo
-	ListenerPorts struct {
-		ListenerPort []int `json:"ListenerPort"`
-	} `json:"ListenerPorts"`
-	// The cloud has both spellings; neither has all of the other's members.
-	ListenerPortsAndProtocal struct {
-		ListenerPortAndProtocal []portAndProtocal `json:"ListenerPortAndProtocal"`
-	} `json:"ListenerPortsAndProtocal"`
-	ListenerPortsAndProtocol struct {
-		ListenerPortAndProtocol []portAndProtocol `json:"ListenerPortAndProtocol"`
-	} `json:"ListenerPortsAndProtocol"`
-	BackendServers defaultServerList[int] `json:"BackendServers"`
-}
-
-// reservedInfo is a change that is still to come.
-type reservedInfo struct {
-	ChargeType string `json:"ReservedInfoInternetChargeType,omitempty"`
-	Bandwidth  string `json:"ReservedInfoBandwidth,omitempty"`
-	ActiveTime string `json:"ReservedInfoActiveTime,omitempty"`
-	OrderType  string `json:"ReservedInfoOrderType,omitempty"`
-}
-
-type portAndProtocal struct {
-	ListenerPort     int    `json:"ListenerPort"`
-	ListenerProtocal string `json:"ListenerProtocal"`
-}
-
-type portAndProtocol struct {
-	ListenerPort     int    `json:"ListenerPort"`
-	ListenerProtocol string `json:"ListenerProtocol"`
-	ListenerForward  string `json:"ListenerForward,omitempty"`
-	ForwardPort      int    `json:"ForwardPort,omitempty"`
-	Description      string `json:"Description,omitempty"`
-}
-
 func describeLoadBalancerAttribute(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
-	out := describedLoadBalancer{
-		loadBalancerView: viewOf(c, lb), EndTime: "2999-09-08T16:00:00Z", EndTimeStamp: 32493801600000,
-		RenewalStatus: "Normal", HasReservedInfo: "false", BackendServers: newDefaultServerList(lb, weightAsInt),
-	}
-	if r := lb.Reserved; r != nil {
-		out.HasReservedInfo = "true"
-		out.reservedInfo = reservedInfo{
-			ChargeType: r.ChargeType, Bandwidth: strconv.Itoa(r.Bandwidth), ActiveTime: stamp(r.ActiveAt), OrderType: "UPGRADE",
-		}
-	}
 	listeners := listenersAt(lb, 0, "")
-	out.ListenerPorts.ListenerPort = make([]int, 0, len(listeners))
-	out.ListenerPortsAndProtocal.ListenerPortAndProtocal = make([]portAndProtocal, 0, len(listeners))
-	out.ListenerPortsAndProtocol.ListenerPortAndProtocol = make([]portAndProtocol, 0, len(listeners))
-	for _, l := range listeners {
-		out.ListenerPorts.ListenerPort = append(out.ListenerPorts.ListenerPort, l.Port)
-		out.ListenerPortsAndProtocal.ListenerPortAndProtocal = append(out.ListenerPortsAndProtocal.ListenerPortAndProtocal,
-			portAndProtocal{ListenerPort: l.Port, ListenerProtocal: l.Protocol})
-		item := portAndProtocol{ListenerPort: l.Port, ListenerProtocol: l.Protocol, Description: l.Attributes["Description"]}
-		if l.Protocol == protoHTTP {
-			item.ListenerForward, item.ForwardPort = forward(l), forwardPort(l)
-		}
-		out.ListenerPortsAndProtocol.ListenerPortAndProtocol = append(out.ListenerPortsAndProtocol.ListenerPortAndProtocol, item)
+	out := append(viewOf(c, lb), "EndTime", "2999-09-08T16:00:00Z", "EndTimeStamp", 32493801600000, "AutoReleaseTime", 0,
+		"RenewalStatus", "Normal", "RenewalDuration", 0, "RenewalCycUnit", "", "HasReservedInfo", strconv.FormatBool(lb.Reserved != nil),
+		"BackendServers", defaultServerList(lb, weightAsInt),
+		"ListenerPorts", wrapped("ListenerPort", listeners, func(l *state.Listener) int { return l.Port }),
+		// The cloud has both spellings; neither has all of the other's members.
+		"ListenerPortsAndProtocal", wrapped("ListenerPortAndProtocal", listeners, func(l *state.Listener) api.Object {
+			return api.Object{"ListenerPort", l.Port, "ListenerProtocal", l.Protocol}
+		}),
+		"ListenerPortsAndProtocol", wrapped("ListenerPortAndProtocol", listeners, func(l *state.Listener) api.Object {
+			item := api.Object{"ListenerPort", l.Port, "ListenerProtocol", l.Protocol, "Description", api.NonZero(l.Attributes["Description"])}
+			if l.Protocol == protoHTTP {
+				item = append(item, "ListenerForward", forward(l), "ForwardPort", api.NonZero(forwardPort(l)))
+			}
+			return item
+		}))
+	if r := lb.Reserved; r != nil { // a change that is still to come
+		out = append(out, "ReservedInfoInternetChargeType", r.ChargeType, "ReservedInfoBandwidth", strconv.Itoa(r.Bandwidth),
+			"ReservedInfoActiveTime", stamp(r.ActiveAt), "ReservedInfoOrderType", "UPGRADE")
 	}
 	return out, nil
 }

@@ -32,31 +32,8 @@ func domainActions() []api.Action {
 	}
 }
 
-type domainView struct {
-	DomainExtensionID   string `json:"DomainExtensionId"`
-	Domain              string `json:"Domain"`
-	ServerCertificateID string `json:"ServerCertificateId"`
-}
-
-func newDomainView(d *state.Domain) domainView {
-	return domainView{DomainExtensionID: d.ID, Domain: d.Domain, ServerCertificateID: d.CertificateID}
-}
-
-type domainList struct {
-	DomainExtension []domainView `json:"DomainExtension"`
-}
-
-func newDomainList(domains []*state.Domain) domainList {
-	out := domainList{DomainExtension: make([]domainView, 0, len(domains))}
-	for _, d := range domains {
-		out.DomainExtension = append(out.DomainExtension, newDomainView(d))
-	}
-	return out
-}
-
-type createdDomain struct {
-	DomainExtensionID string `json:"DomainExtensionId"`
-	ListenerPort      int    `json:"ListenerPort"`
+func newDomainView(d *state.Domain) api.Object {
+	return api.Object{"DomainExtensionId", d.ID, "Domain", d.Domain, "ServerCertificateId", d.CertificateID}
 }
 
 // httpsListener returns the HTTPS listener of LoadBalancerId and ListenerPort.
@@ -93,7 +70,7 @@ func createDomain(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (an
 	d := &state.Domain{ID: c.NewID("de-bp1"), Domain: domain, CertificateID: c.Get("ServerCertificateId")}
 	l.Domains = append(l.Domains, d)
 	changed(c, lb)
-	return createdDomain{DomainExtensionID: d.ID, ListenerPort: l.Port}, nil
+	return api.Object{"DomainExtensionId", d.ID, "ListenerPort", l.Port}, nil
 }
 
 // validDomain accepts host names with at least two labels; the first one may be a wildcard.
@@ -163,23 +140,13 @@ func deleteDomain(c *api.Context, p domainPlace) (any, *api.Error) {
 	return nil, nil
 }
 
-type describedDomains struct {
-	DomainExtensions domainList `json:"DomainExtensions"`
-}
-
 func describeDomains(c *api.Context, _ *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
 	domains := slices.DeleteFunc(slices.Clone(l.Domains), func(d *state.Domain) bool {
 		return c.Has("DomainExtensionId") && d.ID != c.Get("DomainExtensionId")
 	})
-	return describedDomains{DomainExtensions: newDomainList(domains)}, nil
-}
-
-type describedDomain struct {
-	domainView
-	LoadBalancerID string `json:"LoadBalancerId"`
-	ListenerPort   int    `json:"ListenerPort"`
+	return api.Object{"DomainExtensions", wrapped("DomainExtension", domains, newDomainView)}, nil
 }
 
 func describeDomain(c *api.Context, p domainPlace) (any, *api.Error) {
-	return describedDomain{domainView: newDomainView(p.domain), LoadBalancerID: p.lb.ID, ListenerPort: p.l.Port}, nil
+	return append(newDomainView(p.domain), "LoadBalancerId", p.lb.ID, "ListenerPort", p.l.Port), nil
 }

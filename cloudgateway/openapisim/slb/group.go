@@ -29,28 +29,10 @@ func groupActions(t table) []api.Action {
 	}
 }
 
-// serverList is the wrapped list of the servers of a group.
-type serverList struct {
-	BackendServer []serverView `json:"BackendServer"`
-}
-
-type serverView struct {
-	ServerID    string `json:"ServerId"`
-	ServerIP    string `json:"ServerIp"`
-	Type        string `json:"Type"`
-	Port        int    `json:"Port"`
-	Weight      int    `json:"Weight"`
-	Description string `json:"Description"`
-}
-
-func newServerList(servers []*state.Server) serverList {
-	out := serverList{BackendServer: make([]serverView, 0, len(servers))}
-	for _, s := range servers {
-		out.BackendServer = append(out.BackendServer, serverView{
-			ServerID: s.ServerID, ServerIP: s.ServerIP, Type: s.Type, Port: s.Port, Weight: s.Weight, Description: s.Description,
-		})
+func serverView(s *state.Server) api.Object {
+	return api.Object{
+		"ServerId", s.ServerID, "ServerIp", s.ServerIP, "Type", s.Type, "Port", s.Port, "Weight", s.Weight, "Description", s.Description,
 	}
-	return out
 }
 
 // changedGroup is the answer of every change of a group. It has the complete list of servers, and the name after
@@ -125,31 +107,6 @@ func createGroup(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	return changedGroup{VServerGroupID: g.ID, servers: g.Servers}, nil
 }
 
-type describedGroups struct {
-	VServerGroups struct {
-		VServerGroup []groupView `json:"VServerGroup"`
-	} `json:"VServerGroups"`
-}
-
-type groupView struct {
-	VServerGroupID     string             `json:"VServerGroupId"`
-	VServerGroupName   string             `json:"VServerGroupName"`
-	ServerCount        int64              `json:"ServerCount"`
-	ServiceManagedMode string             `json:"ServiceManagedMode"`
-	CreateTime         string             `json:"CreateTime"`
-	AssociatedObjects  *associatedObjects `json:"AssociatedObjects,omitempty"`
-	Tags               tags.LongList      `json:"Tags"`
-}
-
-type associatedObjects struct {
-	Listeners struct {
-		Listener []object `json:"Listener"`
-	} `json:"Listeners"`
-	Rules struct {
-		Rule []object `json:"Rule"`
-	} `json:"Rules"`
-}
-
 func (t table) describeGroups(c *api.Context) (any, *api.Error) {
 	lb, err := loadBalancer(c)
 	if err != nil {
@@ -159,57 +116,43 @@ func (t table) describeGroups(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	var out describedGroups
-	out.VServerGroups.VServerGroup = []groupView{}
-	for _, g := range groupsOf(c, lb.ID) {
-		if !strings.Contains(g.Name, c.Get("Description")) || !filter.Match(g.Tags) {
-			continue
+	groups := slices.DeleteFunc(groupsOf(c, lb.ID), func(g *state.ServerGroup) bool {
+		return !strings.Contains(g.Name, c.Get("Description")) || !filter.Match(g.Tags)
+	})
+	return api.Object{"VServerGroups", wrapped("VServerGroup", groups, func(g *state.ServerGroup) api.Object {
+		view := api.Object{
+			"VServerGroupId", g.ID, "VServerGroupName", g.Name, "ServerCount", len(g.Servers), "ServiceManagedMode", "Unmanaged",
+			"CreateTime", stamp(g.Created), "Tags", tags.Longs(g.Tags),
 		}
-		out.VServerGroups.VServerGroup = append(out.VServerGroups.VServerGroup, groupView{
-			VServerGroupID: g.ID, VServerGroupName: g.Name, ServerCount: int64(len(g.Servers)), ServiceManagedMode: "Unmanaged",
-			CreateTime: stamp(g.Created), Tags: tags.Longs(g.Tags),
-			AssociatedObjects: t.users(lb, g.ID, c.True("IncludeListener"), c.True("IncludeRule")),
-		})
-	}
-	return out, nil
+		if c.True("IncludeListener") || c.True("IncludeRule") {
+			view = append(view, "AssociatedObjects", t.users(lb, g.ID, c.True("IncludeListener"), c.True("IncludeRule")))
+		}
+		return view
+	})}, nil
 }
 
 // users returns the listeners and rules that send traffic to a group.
-func (t table) users(lb *state.LoadBalancer, groupID string, listeners, rules bool) *associatedObjects {
-	if !listeners && !rules {
-		return nil
-	}
-	var out associatedObjects
-	out.Listeners.Listener, out.Rules.Rule = []object{}, []object{}
+func (t table) users(lb *state.LoadBalancer, groupID string, listeners, rules bool) api.Object {
+	usingListeners, usingRules := []object{}, []object{}
 	for _, l := range listenersAt(lb, 0, "") {
 		if listeners && l.Attributes["VServerGroupId"] == groupID {
 			o := t.listed(lb, l)
 			o["AclIds"] = object{"AclId": aclIDs(l)}
-			out.Listeners.Listener = append(out.Listeners.Listener, o)
+			usingListeners = append(usingListeners, o)
 		}
 		for _, rule := range l.Rules {
 			if rules && rule.ServerGroupID == groupID {
-				out.Rules.Rule = append(out.Rules.Rule, t.ruleView(rule))
+				usingRules = append(usingRules, t.ruleView(rule))
 			}
 		}
 	}
-	return &out
-}
-
-type describedGroup struct {
-	VServerGroupID     string        `json:"VServerGroupId"`
-	VServerGroupName   string        `json:"VServerGroupName"`
-	LoadBalancerID     string        `json:"LoadBalancerId"`
-	ServiceManagedMode string        `json:"ServiceManagedMode"`
-	CreateTime         string        `json:"CreateTime"`
-	BackendServers     serverList    `json:"BackendServers"`
-	Tags               tags.LongList `json:"Tags"`
+	return api.Object{"Listeners", object{"Listener": usingListeners}, "Rules", object{"Rule": usingRules}}
 }
 
 func describeGroup(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer) (any, *api.Error) {
-	return describedGroup{
-		VServerGroupID: g.ID, VServerGroupName: g.Name, LoadBalancerID: lb.ID, ServiceManagedMode: "Unmanaged",
-		CreateTime: stamp(g.Created), BackendServers: newServerList(g.Servers), Tags: tags.Longs(g.Tags),
+	return api.Object{
+		"VServerGroupId", g.ID, "VServerGroupName", g.Name, "LoadBalancerId", lb.ID, "ServiceManagedMode", "Unmanaged",
+		"CreateTime", stamp(g.Created), "BackendServers", wrapped("BackendServer", g.Servers, serverView), "Tags", tags.Longs(g.Tags),
 	}, nil
 }
 

@@ -21,41 +21,23 @@ func defaultGroupActions() []api.Action {
 	}
 }
 
+func weightAsInt(weight int) any  { return weight }
+func weightAsText(weight int) any { return strconv.Itoa(weight) }
+
 // defaultServerList is the wrapped list of these servers. Weights are text in the answers of AddBackendServers and
 // SetBackendServers and numbers elsewhere.
-type defaultServerList[W any] struct {
-	BackendServer []defaultServerView[W] `json:"BackendServer"`
+func defaultServerList(lb *state.LoadBalancer, weight func(int) any) api.Object {
+	return wrapped("BackendServer", lb.DefaultServers, func(s *state.Server) api.Object {
+		return api.Object{
+			"ServerId", s.ServerID, "ServerIp", s.ServerIP, "VpcId", lb.VpcID, "Type", s.Type, "Weight", weight(s.Weight),
+			"Description", s.Description,
+		}
+	})
 }
 
-type defaultServerView[W any] struct {
-	ServerID    string `json:"ServerId"`
-	ServerIP    string `json:"ServerIp"`
-	VpcID       string `json:"VpcId"`
-	Type        string `json:"Type"`
-	Weight      W      `json:"Weight"`
-	Description string `json:"Description"`
-}
-
-func weightAsInt(weight int) int { return weight }
-
-func newDefaultServerList[W any](lb *state.LoadBalancer, weight func(int) W) defaultServerList[W] {
-	out := defaultServerList[W]{BackendServer: make([]defaultServerView[W], 0, len(lb.DefaultServers))}
-	for _, s := range lb.DefaultServers {
-		out.BackendServer = append(out.BackendServer, defaultServerView[W]{
-			ServerID: s.ServerID, ServerIP: s.ServerIP, VpcID: lb.VpcID, Type: s.Type, Weight: weight(s.Weight), Description: s.Description,
-		})
-	}
-	return out
-}
-
-type changedDefaultGroup[W any] struct {
-	LoadBalancerID string               `json:"LoadBalancerId"`
-	BackendServers defaultServerList[W] `json:"BackendServers"`
-}
-
-func defaultGroupAnswer[W any](c *api.Context, lb *state.LoadBalancer, weight func(int) W) changedDefaultGroup[W] {
+func defaultGroupAnswer(c *api.Context, lb *state.LoadBalancer, weight func(int) any) (any, *api.Error) {
 	changed(c, lb)
-	return changedDefaultGroup[W]{LoadBalancerID: lb.ID, BackendServers: newDefaultServerList(lb, weight)}
+	return api.Object{"LoadBalancerId", lb.ID, "BackendServers", defaultServerList(lb, weight)}, nil
 }
 
 // defaultServers reads the load balancer and the servers of a change.
@@ -94,7 +76,7 @@ func addDefaultServers(c *api.Context, lb *state.LoadBalancer, items []server) (
 	}
 	lb.DefaultServers = append(lb.DefaultServers, more...)
 	c.State.Attach(lb.ID, more, nil)
-	return defaultGroupAnswer(c, lb, strconv.Itoa), nil
+	return defaultGroupAnswer(c, lb, weightAsText)
 }
 
 // setDefaultServers sets the weights of the listed servers.
@@ -102,7 +84,7 @@ func setDefaultServers(c *api.Context, lb *state.LoadBalancer, items []server) (
 	if absent := updateServers(lb.DefaultServers, items); absent != nil {
 		return nil, api.BadRequest("InvalidParameter", "The server %s is not a backend server.", absent.id)
 	}
-	return defaultGroupAnswer(c, lb, strconv.Itoa), nil
+	return defaultGroupAnswer(c, lb, weightAsText)
 }
 
 // removeDefaultServers ignores servers that are not there.
@@ -110,5 +92,5 @@ func removeDefaultServers(c *api.Context, lb *state.LoadBalancer, items []server
 	kept, leaving := split(lb.DefaultServers, items)
 	lb.DefaultServers = kept
 	c.State.Attach(lb.ID, nil, leaving)
-	return defaultGroupAnswer(c, lb, weightAsInt), nil
+	return defaultGroupAnswer(c, lb, weightAsInt)
 }

@@ -14,24 +14,6 @@ func healthActions(t table) []api.Action {
 		api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoHTTP, protoHTTPS))}
 }
 
-type describedHealth struct {
-	BackendServers struct {
-		BackendServer []healthView `json:"BackendServer"`
-	} `json:"BackendServers"`
-}
-
-type healthView struct {
-	ListenerPort       int    `json:"ListenerPort"`
-	Protocol           string `json:"Protocol"`
-	ServerID           string `json:"ServerId"`
-	ServerIP           string `json:"ServerIp"`
-	Type               string `json:"Type"`
-	Port               int    `json:"Port"`
-	Weight             string `json:"Weight"` // text here, a number elsewhere
-	Description        string `json:"Description"`
-	ServerHealthStatus string `json:"ServerHealthStatus"`
-}
-
 // describeHealth shows the servers of running listeners.
 func (t table) describeHealth(c *api.Context) (any, *api.Error) {
 	lb, err := loadBalancer(c)
@@ -46,20 +28,20 @@ func (t table) describeHealth(c *api.Context) (any, *api.Error) {
 		}
 		listeners = []*state.Listener{l}
 	}
-	var out describedHealth
-	out.BackendServers.BackendServer = []healthView{}
+	servers := []api.Object{}
 	for _, l := range listeners {
 		if l.Status != running && l.Status != configuring {
 			continue
 		}
 		for _, s := range targets(c, lb, l) {
-			out.BackendServers.BackendServer = append(out.BackendServers.BackendServer, healthView{
-				ListenerPort: l.Port, Protocol: l.Protocol, ServerID: s.ServerID, ServerIP: s.ServerIP, Type: s.Type, Port: s.Port,
-				Weight: strconv.Itoa(s.Weight), Description: s.Description, ServerHealthStatus: Health(c, lb, l, s),
+			servers = append(servers, api.Object{
+				"ListenerPort", l.Port, "Protocol", l.Protocol, "ServerId", s.ServerID, "ServerIp", s.ServerIP,
+				"Type", s.Type, "Port", s.Port, "Weight", strconv.Itoa(s.Weight), "Description", s.Description,
+				"ServerHealthStatus", Health(c, lb, l, s),
 			})
 		}
 	}
-	return out, nil
+	return api.Object{"BackendServers", api.Object{"BackendServer", servers}}, nil
 }
 
 // targets returns the servers that a listener sends traffic to, those of its rules included.

@@ -43,7 +43,7 @@ func specs() []string {
 
 func instanceActions() []api.Action {
 	return []api.Action{
-		api.Write("CreateLoadBalancer", createLoadBalancer,
+		api.Write("CreateLoadBalancer", clienttoken.Once(creation, created, createLoadBalancer),
 			api.Words(`ActionNotAllowed Duplicate.TagKey IdempotentParameterMismatch IllegalParam.InstanceChargeType
 				IllegalParam.SpecType InvalidParam.ModificationProtectionReason
 				InvalidParam.ModificationProtectionStatus InvalidParam.TagKey InvalidParam.TagValue InvalidParameter
@@ -64,52 +64,34 @@ func instanceActions() []api.Action {
 	}
 }
 
-type createdLoadBalancer struct {
-	LoadBalancerID   string `json:"LoadBalancerId"`
-	LoadBalancerName string `json:"LoadBalancerName"`
-	Address          string `json:"Address"`
-	AddressIPVersion string `json:"AddressIPVersion"`
-	NetworkType      string `json:"NetworkType"`
-	VpcID            string `json:"VpcId"`
-	VSwitchID        string `json:"VSwitchId"`
-	ResourceGroupID  string `json:"ResourceGroupId"`
-}
-
-func createLoadBalancer(c *api.Context) (any, *api.Error) {
-	id, err := clienttoken.Recall(c, creation)
-	if err != nil {
-		return nil, err
-	}
-	if id != "" {
-		return created(c, id), nil
-	}
+func createLoadBalancer(c *api.Context) (string, *api.Error) {
 	lb, err := newLoadBalancer(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if limit := c.Settings.Quotas.LoadBalancers; len(c.State.LoadBalancers) >= limit {
-		return nil, api.BadRequest("OverQuota", "The number of load balancers exceeds the quota of %d.", limit)
+		return "", api.BadRequest("OverQuota", "The number of load balancers exceeds the quota of %d.", limit)
 	}
 	vsw := c.State.VSwitches[lb.VSwitchID] // nil for an internet load balancer
 	if vsw == nil {
 		lb.Address = internetAddress(c, lb.AddressIPVersion)
 	} else if lb.Address, err = intranetAddress(c, vsw, c.Get("Address")); err != nil {
-		return nil, err
+		return "", err
 	}
 	lb.ID = c.NewID("lb-bp1")
 	c.State.LoadBalancers[lb.ID] = lb
-	clienttoken.Remember(c, creation, lb.ID)
-	return created(c, lb.ID), nil
+	return lb.ID, nil
 }
 
-func created(c *api.Context, id string) createdLoadBalancer {
+func created(c *api.Context, id string) any {
 	lb := c.State.LoadBalancers[id]
 	if lb == nil { // deleted since; a repeated call still names it
-		return createdLoadBalancer{LoadBalancerID: id, LoadBalancerName: c.Get("LoadBalancerName")}
+		lb = &state.LoadBalancer{ID: id, Name: c.Get("LoadBalancerName")}
 	}
-	return createdLoadBalancer{
-		LoadBalancerID: lb.ID, LoadBalancerName: lb.Name, Address: lb.Address, AddressIPVersion: lb.AddressIPVersion,
-		NetworkType: lb.NetworkType, VpcID: lb.VpcID, VSwitchID: lb.VSwitchID, ResourceGroupID: lb.ResourceGroupID,
+	return api.Object{
+		"LoadBalancerId", lb.ID, "LoadBalancerName", lb.Name, "Address", lb.Address,
+		"AddressIPVersion", lb.AddressIPVersion, "NetworkType", lb.NetworkType, "VpcId", lb.VpcID,
+		"VSwitchId", lb.VSwitchID, "ResourceGroupId", lb.ResourceGroupID,
 	}
 }
 

@@ -26,10 +26,6 @@ func instanceModifyActions() []api.Action {
 	}
 }
 
-type orderResult struct {
-	OrderID int64 `json:"OrderId"`
-}
-
 func modifySpec(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	spec := c.Get("LoadBalancerSpec")
 	switch {
@@ -39,7 +35,7 @@ func modifySpec(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 		return nil, api.BadRequest("IllegalParam.SpecType", "The specified LoadBalancerSpec %s is not valid.", spec)
 	}
 	lb.Spec = spec
-	return orderResult{}, nil
+	return api.Object{"OrderId", 0}, nil
 }
 
 // modifyInternetSpec changes the bandwidth at once, and the charge type at the next midnight of the cloud.
@@ -60,10 +56,10 @@ func modifyInternetSpec(c *api.Context, lb *state.LoadBalancer) (any, *api.Error
 	}
 	if c.Settings.ChargeTypeAtMidnight && charge != lb.InternetChargeType {
 		lb.Reserved = &state.InternetSpec{ChargeType: charge, Bandwidth: bandwidth, ActiveAt: nextMidnight(c.Now)}
-		return orderResult{}, nil
+		return api.Object{"OrderId", 0}, nil
 	}
 	lb.InternetChargeType, lb.Bandwidth, lb.Reserved = charge, bandwidth, nil
-	return orderResult{}, nil
+	return api.Object{"OrderId", 0}, nil
 }
 
 // nextMidnight is the end of the day in Beijing.

@@ -29,6 +29,15 @@ func listenerDescribeActions(t table) []api.Action {
 	return actions
 }
 
+// wrapped is a list as SLB writes it: in an object, by the name of one item.
+func wrapped[T, V any](name string, items []T, show func(T) V) api.Object {
+	views := make([]V, 0, len(items))
+	for _, item := range items {
+		views = append(views, show(item))
+	}
+	return api.Object{name, views}
+}
+
 // object is an answer whose members come from the table.
 type object map[string]any
 
@@ -95,18 +104,11 @@ func (t table) listed(lb *state.LoadBalancer, l *state.Listener) object {
 		}
 	}
 	o[strings.ToUpper(l.Protocol)+"ListenerConfig"] = t.config(object{}, l, true)
-	o["Tags"] = tags.Longs(l.Tags).Tag
+	o["Tags"] = tags.Longs(l.Tags)[1]
 	return o
 }
 
 func aclIDs(l *state.Listener) []string { return append([]string{}, l.AclIDs...) }
-
-type describedListeners struct {
-	TotalCount int      `json:"TotalCount"`
-	MaxResults int      `json:"MaxResults"`
-	NextToken  string   `json:"NextToken,omitempty"`
-	Listeners  []object `json:"Listeners"`
-}
 
 // found is a listener and where it is.
 type found struct {
@@ -132,13 +134,15 @@ func (t table) describeListeners(c *api.Context) (any, *api.Error) {
 	if !ok {
 		return nil, api.BadRequest("IllegalParam.NextToken", "The specified NextToken is not valid.")
 	}
-	out := describedListeners{TotalCount: len(all), MaxResults: maxResults, NextToken: next, Listeners: make([]object, 0, len(page))}
+	listeners := make([]object, 0, len(page))
 	for _, f := range page {
 		o := t.listed(f.lb, f.l)
 		o["AclIds"] = aclIDs(f.l)
-		out.Listeners = append(out.Listeners, o)
+		listeners = append(listeners, o)
 	}
-	return out, nil
+	return api.Object{
+		"TotalCount", len(all), "MaxResults", maxResults, "NextToken", api.NonZero(next), "Listeners", listeners,
+	}, nil
 }
 
 // findListeners returns the listeners that meet all filters, in a stable order. Load balancers that do not exist have none.
@@ -191,7 +195,7 @@ func (t table) describeListener(c *api.Context, protocol string) (any, *api.Erro
 		o["Rules"] = t.ruleList(l.Rules)
 	}
 	if protocol == protoHTTPS {
-		o["DomainExtensions"] = newDomainList(l.Domains)
+		o["DomainExtensions"] = wrapped("DomainExtension", l.Domains, newDomainView)
 	}
 	return o, nil
 }

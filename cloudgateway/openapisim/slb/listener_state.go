@@ -109,12 +109,6 @@ func setAccessControlStatus(c *api.Context, lb *state.LoadBalancer, l *state.Lis
 	return nil, nil
 }
 
-// accessControl is the older white list of a listener. Its items can't be set any more: access control lists replaced them.
-type accessControl struct {
-	AccessControlStatus string `json:"AccessControlStatus"`
-	SourceItems         string `json:"SourceItems"`
-}
-
 func describeAccessControl(c *api.Context, _ *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
-	return accessControl{AccessControlStatus: cmp.Or(l.Attributes["AccessControlStatus"], "close")}, nil
+	return api.Object{"AccessControlStatus", cmp.Or(l.Attributes["AccessControlStatus"], "close"), "SourceItems", ""}, nil
 }

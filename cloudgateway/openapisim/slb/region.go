@@ -1,7 +1,10 @@
 package slb
 
 import (
+	"slices"
+
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
 )
 
@@ -14,76 +17,33 @@ func regionActions() []api.Action {
 	}
 }
 
-type describedZones struct {
-	Zones struct {
-		Zone []masterZone `json:"Zone"`
-	} `json:"Zones"`
-}
-
-type masterZone struct {
-	zoneView
-	SlaveZones struct {
-		SlaveZone []zoneView `json:"SlaveZone"`
-	} `json:"SlaveZones"`
-}
-
-type zoneView struct {
-	ZoneID    string `json:"ZoneId"`
-	LocalName string `json:"LocalName"`
-}
-
 func describeZones(c *api.Context) (any, *api.Error) {
-	var out describedZones
-	for _, master := range regions.Zones(c) {
-		zone := masterZone{zoneView: zoneView{ZoneID: master, LocalName: master}}
-		for _, slave := range regions.Zones(c) {
-			if slave != master {
-				zone.SlaveZones.SlaveZone = append(zone.SlaveZones.SlaveZone, zoneView{ZoneID: slave, LocalName: slave})
-			}
-		}
-		out.Zones.Zone = append(out.Zones.Zone, zone)
-	}
-	return out, nil
+	zone := func(id string) api.Object { return api.Object{"ZoneId", id, "LocalName", id} }
+	return api.Object{"Zones", wrapped("Zone", regions.Zones(c), func(master string) api.Object {
+		return append(zone(master), "SlaveZones", wrapped("SlaveZone", otherZones(c, master), zone))
+	})}, nil
 }
 
-type availableResources struct {
-	AvailableResources struct {
-		AvailableResource []availableResource `json:"AvailableResource"`
-	} `json:"AvailableResources"`
-}
-
-type availableResource struct {
-	MasterZoneID     string `json:"MasterZoneId"`
-	SlaveZoneID      string `json:"SlaveZoneId"`
-	SupportResources struct {
-		SupportResource []supportResource `json:"SupportResource"`
-	} `json:"SupportResources"`
-}
-
-type supportResource struct {
-	AddressType      string `json:"AddressType"`
-	AddressIPVersion string `json:"AddressIPVersion"`
+func otherZones(c *api.Context, zone string) []string {
+	return slices.DeleteFunc(slices.Clone(regions.Zones(c)), func(id string) bool { return id == zone })
 }
 
 func describeAvailableResource(c *api.Context) (any, *api.Error) {
-	var kinds []supportResource
-	for _, kind := range []supportResource{{"vpc", "ipv4"}, {"classic_internet", "ipv4"}, {"classic_internet", "ipv6"}} {
-		if (!c.Has("AddressType") || kind.AddressType == c.Get("AddressType")) &&
-			(!c.Has("AddressIPVersion") || kind.AddressIPVersion == c.Get("AddressIPVersion")) {
-			kinds = append(kinds, kind)
+	kinds := []api.Object{}
+	for _, kind := range [][2]string{{"vpc", "ipv4"}, {"classic_internet", "ipv4"}, {"classic_internet", "ipv6"}} {
+		if listing.Match(c.Get("AddressType"), kind[0]) && listing.Match(c.Get("AddressIPVersion"), kind[1]) {
+			kinds = append(kinds, api.Object{"AddressType", kind[0], "AddressIPVersion", kind[1]})
 		}
 	}
-	var out availableResources
-	out.AvailableResources.AvailableResource = []availableResource{}
+	pairs := []api.Object{}
 	for _, master := range regions.Zones(c) {
-		for _, slave := range regions.Zones(c) {
-			if slave == master || len(kinds) == 0 {
-				continue
+		for _, slave := range otherZones(c, master) {
+			if len(kinds) > 0 {
+				pairs = append(pairs, api.Object{
+					"MasterZoneId", master, "SlaveZoneId", slave, "SupportResources", api.Object{"SupportResource", kinds},
+				})
 			}
-			pair := availableResource{MasterZoneID: master, SlaveZoneID: slave}
-			pair.SupportResources.SupportResource = kinds
-			out.AvailableResources.AvailableResource = append(out.AvailableResources.AvailableResource, pair)
 		}
 	}
-	return out, nil
+	return api.Object{"AvailableResources", api.Object{"AvailableResource", pairs}}, nil
 }

@@ -60,17 +60,7 @@ func ruleActions(t table) []api.Action {
 	}
 }
 
-type ruleList struct {
-	Rule []object `json:"Rule"`
-}
-
-func (t table) ruleList(rules []*state.Rule) ruleList {
-	out := ruleList{Rule: make([]object, 0, len(rules))}
-	for _, r := range rules {
-		out.Rule = append(out.Rule, t.ruleView(r))
-	}
-	return out
-}
+func (t table) ruleList(rules []*state.Rule) api.Object { return wrapped("Rule", rules, t.ruleView) }
 
 // ruleView shows the attributes of a rule only if it does not follow its listener.
 func (t table) ruleView(r *state.Rule) object {
@@ -86,17 +76,6 @@ func (t table) ruleView(r *state.Rule) object {
 		o.put(a, &state.Listener{Attributes: r.Attributes}, false)
 	}
 	return o
-}
-
-type createdRules struct {
-	Rules struct {
-		Rule []createdRule `json:"Rule"`
-	} `json:"Rules"`
-}
-
-type createdRule struct {
-	RuleID   string `json:"RuleId"`
-	RuleName string `json:"RuleName"`
 }
 
 func (t table) createRules(c *api.Context) (any, *api.Error) {
@@ -131,14 +110,13 @@ func (t table) createRules(c *api.Context) (any, *api.Error) {
 	if c.True("DryRun") {
 		return nil, api.DryRun()
 	}
-	var out createdRules
-	for _, r := range rules[len(l.Rules):] {
+	added := rules[len(l.Rules):]
+	for _, r := range added {
 		r.ID = c.NewID("rule-bp1")
-		out.Rules.Rule = append(out.Rules.Rule, createdRule{RuleID: r.ID, RuleName: r.Name})
 	}
 	l.Rules = rules
 	changed(c, lb)
-	return out, nil
+	return api.Object{"Rules", wrapped("Rule", added, func(r *state.Rule) api.Object { return api.Object{"RuleId", r.ID, "RuleName", r.Name} })}, nil
 }
 
 // newRule checks one item of RuleList against the rules that are there before it.
@@ -217,16 +195,12 @@ func deleteRules(c *api.Context) (any, *api.Error) {
 	return nil, nil
 }
 
-type describedRules struct {
-	Rules ruleList `json:"Rules"`
-}
-
 func (t table) describeRules(c *api.Context) (any, *api.Error) {
 	_, l, err := loadBalancerAndListener(c)
 	if err != nil {
 		return nil, err
 	}
-	return describedRules{Rules: t.ruleList(l.Rules)}, nil
+	return api.Object{"Rules", t.ruleList(l.Rules)}, nil
 }
 
 func (t table) describeRule(c *api.Context) (any, *api.Error) {

@@ -2,6 +2,7 @@ package slb
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -75,19 +76,6 @@ func removeTags(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	return nil, nil
 }
 
-type describedTags struct {
-	listing.Page
-	TagSets struct {
-		TagSet []tagSet `json:"TagSet"`
-	} `json:"TagSets"`
-}
-
-type tagSet struct {
-	TagKey        string `json:"TagKey"`
-	TagValue      string `json:"TagValue"`
-	InstanceCount int    `json:"InstanceCount"`
-}
-
 func describeTags(c *api.Context) (any, *api.Error) {
 	wanted, ok := legacyTags(c.Get("Tags"))
 	if !ok {
@@ -108,14 +96,11 @@ func describeTags(c *api.Context) (any, *api.Error) {
 			counts[t]++
 		}
 	}
-	sets := make([]tagSet, 0, len(counts))
-	for t, n := range counts {
-		sets = append(sets, tagSet{TagKey: t.Key, TagValue: t.Value, InstanceCount: n})
-	}
-	slices.SortFunc(sets, func(a, b tagSet) int {
-		return cmp.Or(cmp.Compare(a.TagKey, b.TagKey), cmp.Compare(a.TagValue, b.TagValue))
+	sets := slices.SortedFunc(maps.Keys(counts), func(a, b state.Tag) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
 	})
-	var out describedTags
-	out.TagSets.TagSet, out.Page = listing.Sized(c, sets, 50)
-	return out, nil
+	page, numbers := listing.Sized(c, sets, 50)
+	return append(numbers.Object(), "TagSets", wrapped("TagSet", page, func(t state.Tag) api.Object {
+		return api.Object{"TagKey", t.Key, "TagValue", t.Value, "InstanceCount", counts[t]}
+	})), nil
 }

@@ -105,10 +105,6 @@ func set(c *api.Context, name string, attribute *string) {
 	}
 }
 
-type canAllocate struct {
-	CanAllocate bool `json:"CanAllocate"`
-}
-
 func checkCanAllocate(c *api.Context) (any, *api.Error) {
 	v := c.State.VSwitches[c.Get("VSwitchId")]
 	if v == nil {
@@ -124,5 +120,5 @@ func checkCanAllocate(c *api.Context) (any, *api.Error) {
 	}
 	block, err := netip.ParsePrefix(text)
 	free := err == nil && subnet.Usable(block, addr) && !subnet.Used(c.State, v)[addr.String()]
-	return canAllocate{CanAllocate: free}, nil
+	return api.Object{"CanAllocate", free}, nil
 }

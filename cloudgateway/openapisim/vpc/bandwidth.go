@@ -28,7 +28,8 @@ func bandwidthActions() []api.Action {
 		region(), api.Required("BandwidthPackageId"), api.Required("IpInstanceId"), api.Optional("IpType"), api.Optional("ClientToken"),
 	}
 	return []api.Action{
-		api.Write(createPackageAction, createPackage,
+		api.Write("CreateCommonBandwidthPackage",
+			clienttoken.Once("vpc/CreateCommonBandwidthPackage", showCreatedPackage, createPackage),
 			newTagCodes("InvalidName.Malformed", "InvalidDescription.Malformed", "IdempotentParameterMismatch"),
 			region(), must(api.Number("Bandwidth", 1, 20_000)), api.Optional("Name"), api.Optional("Description"),
 			api.Optional("ISP"), api.OneOf("InternetChargeType", payByBandwidth, "PayBy95", "PayByDominantTraffic"),
@@ -36,83 +37,39 @@ func bandwidthActions() []api.Action {
 		api.Read("DescribeCommonBandwidthPackages", describePackages, tagFilterCodes(),
 			append(listing.Params(maxPage), region(), api.Optional("BandwidthPackageId"), api.Optional("Name"),
 				api.Optional("ResourceGroupId"), tags.Param())...),
-		api.Write("AddCommonBandwidthPackageIp", addToPackage,
+		api.Write("AddCommonBandwidthPackageIp", clienttoken.Once("vpc/AddCommonBandwidthPackageIp", nil, addToPackage),
 			[]string{noPackage, addressInUse, "InvalidAllocationId.NotFound", "IdempotentParameterMismatch"}, member...),
-		api.Write("RemoveCommonBandwidthPackageIp", removeFromPackage,
+		api.Write("RemoveCommonBandwidthPackageIp", clienttoken.Once("vpc/RemoveCommonBandwidthPackageIp", nil, removeFromPackage),
 			[]string{noPackage, addressNotInUse, "IdempotentParameterMismatch"}, member...),
 		api.Write("DeleteCommonBandwidthPackage", api.On(packageByID, deletePackage), []string{noPackage, packageInUse},
 			region(), api.Required("BandwidthPackageId"), api.Flag("Force")),
 	}
 }
 
-const createPackageAction = "CreateCommonBandwidthPackage"
-
-type createdPackage struct {
-	BandwidthPackageID string `json:"BandwidthPackageId"`
-	ResourceGroupID    string `json:"ResourceGroupId"`
-}
-
-func createPackage(c *api.Context) (any, *api.Error) {
-	id, err := clienttoken.Recall(c, "vpc/"+createPackageAction)
-	if err != nil {
-		return nil, err
-	}
-	if p := c.State.BandwidthPackages[id]; p != nil {
-		return createdPackage{p.ID, p.ResourceGroupID}, nil
-	}
+func createPackage(c *api.Context) (string, *api.Error) {
 	labels, err := newTags(c)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case !validName(c.Get("Name")):
-		return nil, malformed("InvalidName.Malformed", "Name")
+		return "", malformed("InvalidName.Malformed", "Name")
 	case !validDescription(c.Get("Description")):
-		return nil, malformed("InvalidDescription.Malformed", "Description")
+		return "", malformed("InvalidDescription.Malformed", "Description")
 	}
 	p := &state.BandwidthPackage{
 		ID: c.NewID("cbwp-"), Bandwidth: c.Int("Bandwidth", 0), Name: c.Get("Name"), Description: c.Get("Description"),
 		InternetChargeType: c.Get("InternetChargeType"), ISP: c.Get("ISP"), ResourceGroupID: c.Get("ResourceGroupId"), Tags: labels,
 	}
 	c.State.BandwidthPackages[p.ID] = p
-	clienttoken.Remember(c, "vpc/"+createPackageAction, p.ID)
-	return createdPackage{p.ID, p.ResourceGroupID}, nil
+	return p.ID, nil
 }
 
-type packageView struct {
-	BandwidthPackageID string         `json:"BandwidthPackageId"`
-	Bandwidth          string         `json:"Bandwidth"`
-	Name               string         `json:"Name"`
-	Description        string         `json:"Description"`
-	Status             string         `json:"Status"`
-	BusinessStatus     string         `json:"BusinessStatus"`
-	RegionID           string         `json:"RegionId"`
-	ISP                string         `json:"ISP"`
-	InternetChargeType string         `json:"InternetChargeType"`
-	InstanceChargeType string         `json:"InstanceChargeType"`
-	CreationTime       string         `json:"CreationTime"`
-	ExpiredTime        string         `json:"ExpiredTime"`
-	ResourceGroupID    string         `json:"ResourceGroupId"`
-	DeletionProtection bool           `json:"DeletionProtection"`
-	PublicIPAddresses  packageMembers `json:"PublicIpAddresses"`
-	Tags               tags.ShortList `json:"Tags"`
-}
-
-// packageMembers has the name that it has in the cloud.
-type packageMembers struct {
-	PublicIPAddress []packageMember `json:"PublicIpAddresse"`
-}
-
-type packageMember struct {
-	AllocationID string `json:"AllocationId"`
-	IPAddress    string `json:"IpAddress"`
-	Relation     string `json:"BandwidthPackageIpRelationStatus"`
-}
-
-type describedPackages struct {
-	listing.Page
-	CommonBandwidthPackages struct {
-		CommonBandwidthPackage []packageView `json:"CommonBandwidthPackage"`
-	} `json:"CommonBandwidthPackages"`
+func showCreatedPackage(c *api.Context, id string) any {
+	group := ""
+	if p := c.State.BandwidthPackages[id]; p != nil {
+		group = p.ResourceGroupID
+	}
+	return api.Object{"BandwidthPackageId", id, "ResourceGroupId", group}
 }
 
 func describePackages(c *api.Context) (any, *api.Error) {
@@ -120,41 +77,39 @@ func describePackages(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	var matching []*state.BandwidthPackage
-	for _, id := range slices.Sorted(maps.Keys(c.State.BandwidthPackages)) {
-		p := c.State.BandwidthPackages[id]
-		if listing.Match(c.Get("BandwidthPackageId"), id) && listing.Match(c.Get("Name"), p.Name) &&
-			listing.Match(c.Get("ResourceGroupId"), p.ResourceGroupID) && filter.Match(p.Tags) {
-			matching = append(matching, p)
+	matching := listing.Find(c.State.BandwidthPackages, func(p *state.BandwidthPackage) bool {
+		return listing.Match(c.Get("BandwidthPackageId"), p.ID) && listing.Match(c.Get("Name"), p.Name) &&
+			listing.Match(c.Get("ResourceGroupId"), p.ResourceGroupID) && filter.Match(p.Tags)
+	})
+	return listing.Answer(c, matching, "CommonBandwidthPackages", "CommonBandwidthPackage", func(p *state.BandwidthPackage) api.Object {
+		return api.Object{
+			"BandwidthPackageId", p.ID, "Bandwidth", strconv.Itoa(p.Bandwidth), "Name", p.Name,
+			"Description", p.Description, "Status", available, "BusinessStatus", "Normal", "RegionId", c.Region,
+			"ISP", cmp.Or(p.ISP, line), "InternetChargeType", cmp.Or(p.InternetChargeType, payByBandwidth),
+			"InstanceChargeType", postPaid, "CreationTime", creationTime, "ExpiredTime", "",
+			"ResourceGroupId", p.ResourceGroupID, "DeletionProtection", false, // the next inner name is the cloud's
+			"PublicIpAddresses", api.Object{"PublicIpAddresse", membersOf(c.State, p)}, "Tags", tags.Shorts(p.Tags),
 		}
-	}
-	var out describedPackages
-	matching, out.Page = listing.Numbered(c, matching)
-	views := make([]packageView, 0, len(matching))
-	for _, p := range matching {
-		views = append(views, packageView{
-			BandwidthPackageID: p.ID, Bandwidth: strconv.Itoa(p.Bandwidth), Name: p.Name, Description: p.Description, Status: available,
-			BusinessStatus: "Normal", RegionID: c.Region, ISP: cmp.Or(p.ISP, line), InstanceChargeType: postPaid,
-			InternetChargeType: cmp.Or(p.InternetChargeType, payByBandwidth), CreationTime: creationTime, ResourceGroupID: p.ResourceGroupID,
-			PublicIPAddresses: packageMembers{membersOf(c.State, p)}, Tags: tags.Shorts(p.Tags),
-		})
-	}
-	out.CommonBandwidthPackages.CommonBandwidthPackage = views
-	return out, nil
+	})
 }
 
 // membersOf are the addresses in a package, and those of the load balancers that it is attached to.
-func membersOf(c *state.Cloud, p *state.BandwidthPackage) []packageMember {
-	members := make([]packageMember, 0, len(p.AllocationIDs))
+func membersOf(c *state.Cloud, p *state.BandwidthPackage) []api.Object {
+	members := make([]api.Object, 0, len(p.AllocationIDs))
 	for _, id := range p.AllocationIDs {
 		if e := c.Eips[id]; e != nil {
-			members = append(members, packageMember{e.ID, e.Address, "BINDED"})
+			members = append(members, api.Object{
+				"AllocationId", e.ID, "IpAddress", e.Address, "BandwidthPackageIpRelationStatus", "BINDED",
+			})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.NLBs)) {
 		if lb := c.NLBs[id]; lb.BandwidthPackageID == p.ID {
 			for _, z := range lb.Zones {
-				members = append(members, packageMember{z.AllocationID, z.PublicIP, "BINDED"})
+				members = append(members, api.Object{
+					"AllocationId", z.AllocationID, "IpAddress", z.PublicIP,
+					"BandwidthPackageIpRelationStatus", "BINDED",
+				})
 			}
 		}
 	}
@@ -178,43 +133,33 @@ func packageByID(c *api.Context) (*state.BandwidthPackage, *api.Error) {
 	return nil, api.NotFound(noPackage, "The specified bandwidth package does not exist.")
 }
 
-func addToPackage(c *api.Context) (any, *api.Error) {
-	const operation = "vpc/AddCommonBandwidthPackageIp"
-	if id, err := clienttoken.Recall(c, operation); id != "" || err != nil {
-		return nil, err
-	}
+func addToPackage(c *api.Context) (string, *api.Error) {
 	p, err := packageByID(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	e := c.State.Eips[c.Get("IpInstanceId")]
 	switch {
 	case e == nil:
-		return nil, eipNotFound()
+		return "", eipNotFound()
 	case packageOf(c.State, e.ID) != nil:
-		return nil, api.BadRequest(addressInUse, "The specified IP address is in a bandwidth package already.")
+		return "", api.BadRequest(addressInUse, "The specified IP address is in a bandwidth package already.")
 	}
 	p.AllocationIDs = append(p.AllocationIDs, e.ID)
-	clienttoken.Remember(c, operation, p.ID)
-	return nil, nil
+	return p.ID, nil
 }
 
-func removeFromPackage(c *api.Context) (any, *api.Error) {
-	const operation = "vpc/RemoveCommonBandwidthPackageIp"
-	if id, err := clienttoken.Recall(c, operation); id != "" || err != nil {
-		return nil, err
-	}
+func removeFromPackage(c *api.Context) (string, *api.Error) {
 	p, err := packageByID(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	at := slices.Index(p.AllocationIDs, c.Get("IpInstanceId"))
 	if at < 0 {
-		return nil, api.BadRequest(addressNotInUse, "The specified IP address is not in the bandwidth package.")
+		return "", api.BadRequest(addressNotInUse, "The specified IP address is not in the bandwidth package.")
 	}
 	p.AllocationIDs = slices.Delete(p.AllocationIDs, at, at+1)
-	clienttoken.Remember(c, operation, p.ID)
-	return nil, nil
+	return p.ID, nil
 }
 
 // deletePackage refuses a package with addresses unless it is forced, which takes them out of it.

@@ -3,7 +3,6 @@ package vpc
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -22,7 +21,7 @@ func eipActions() []api.Action {
 				api.Optional("AssociatedInstanceType"), api.Optional("AssociatedInstanceId"), api.Optional("ISP"),
 				api.OneOf("ChargeType", postPaid, prePaid), api.Optional("ResourceGroupId"), tags.Param(),
 				api.OneOf("Status", available, associating, inUse, unassociating, releasing))...),
-		api.Write("AllocateEipAddress", allocateEipAddress,
+		api.Write("AllocateEipAddress", clienttoken.Once("vpc/AllocateEipAddress", showAllocatedEip, allocateEipAddress),
 			newTagCodes("QuotaExceeded.Eip", "ResourceNotFound.PublicIpAddressPool", "IdempotentParameterMismatch"),
 			region(), api.Number("Bandwidth", 1, 1000), api.Optional("Name"), api.Optional("Description"),
 			api.OneOf("InternetChargeType", payByBandwidth, payByTraffic), api.Optional("ISP"),
@@ -50,69 +49,25 @@ const (
 // line is that of an address for which none was asked.
 const line = "BGP"
 
-// eipView shows an address. Numbers are text in the cloud, and one member is there twice.
-type eipView struct {
-	AllocationID       string         `json:"AllocationId"`
-	IPAddress          string         `json:"IpAddress"`
-	Name               string         `json:"Name"`
-	Status             string         `json:"Status"`
-	Bandwidth          string         `json:"Bandwidth"`
-	EipBandwidth       string         `json:"EipBandwidth"`
-	InstanceID         string         `json:"InstanceId"`
-	InstanceType       string         `json:"InstanceType"`
-	PrivateIPAddress   string         `json:"PrivateIpAddress"`
-	RegionID           string         `json:"RegionId"`
-	AllocationTime     string         `json:"AllocationTime"`
-	ChargeType         string         `json:"ChargeType"`
-	InternetChargeType string         `json:"InternetChargeType"`
-	BusinessStatus     string         `json:"BusinessStatus"`
-	Description        string         `json:"Description"`
-	Misspelt           string         `json:"Descritpion"` //nolint:misspell // as in the cloud
-	ISP                string         `json:"ISP"`
-	Netmode            string         `json:"Netmode"`
-	Mode               string         `json:"Mode"`
-	ResourceGroupID    string         `json:"ResourceGroupId"`
-	ExpiredTime        string         `json:"ExpiredTime"`
-	DeletionProtection bool           `json:"DeletionProtection"`
-	SecondLimited      bool           `json:"SecondLimited"`
-	ServiceManaged     int            `json:"ServiceManaged"`
-	PackageID          string         `json:"BandwidthPackageId"`
-	PackageType        string         `json:"BandwidthPackageType"`
-	PackageBandwidth   string         `json:"BandwidthPackageBandwidth"`
-	AvailableRegions   regionIDs      `json:"AvailableRegions"`
-	OperationLocks     eipLocks       `json:"OperationLocks"`
-	Tags               tags.ShortList `json:"Tags"`
-}
-
-type regionIDs struct {
-	AvailableRegion []string `json:"AvailableRegion"`
-}
-
-type eipLocks struct {
-	LockReason []struct{} `json:"LockReason"`
-}
-
-func newEipView(c *api.Context, e *state.Eip) eipView {
-	view := eipView{
-		AllocationID: e.ID, IPAddress: e.Address, Name: e.Name, Status: e.Status, Bandwidth: e.Bandwidth, EipBandwidth: e.Bandwidth,
-		InstanceID: e.InstanceID, InstanceType: e.InstanceType, RegionID: c.Region, AllocationTime: creationTime,
-		ChargeType: cmp.Or(e.InstanceChargeType, postPaid), ResourceGroupID: e.ResourceGroupID, PrivateIPAddress: e.PrivateIP,
-		InternetChargeType: cmp.Or(e.InternetChargeType, payByTraffic), BusinessStatus: "Normal", Description: e.Description,
-		Misspelt: e.Description, ISP: cmp.Or(e.ISP, line), Netmode: "public", Mode: "NAT",
-		AvailableRegions: regionIDs{AvailableRegion: []string{c.Region}}, OperationLocks: eipLocks{LockReason: []struct{}{}},
-		Tags: tags.Shorts(e.Tags),
+func newEipView(c *api.Context, e *state.Eip) api.Object {
+	view := api.Object{
+		"AllocationId", e.ID, "IpAddress", e.Address, "Name", e.Name, "Status", e.Status, "Bandwidth", e.Bandwidth,
+		"EipBandwidth", e.Bandwidth, "InstanceId", e.InstanceID, "InstanceType", e.InstanceType,
+		"PrivateIpAddress", e.PrivateIP, "RegionId", c.Region, "AllocationTime", creationTime,
+		"ChargeType", cmp.Or(e.InstanceChargeType, postPaid),
+		"InternetChargeType", cmp.Or(e.InternetChargeType, payByTraffic), "BusinessStatus", "Normal",
+		"Description", e.Description, "Descritpion", e.Description, "ISP", cmp.Or(e.ISP, line), "Netmode", "public",
+		"Mode", "NAT", "ResourceGroupId", e.ResourceGroupID, "ExpiredTime", "", "DeletionProtection", false,
+		"SecondLimited", false, "ServiceManaged", 0, "BandwidthPackageId", "", "BandwidthPackageType", "",
+		"BandwidthPackageBandwidth", "", "AvailableRegions", api.Object{"AvailableRegion", []string{c.Region}},
+		"OperationLocks", api.Object{"LockReason", []string{}}, "Tags", tags.Shorts(e.Tags),
 	}
 	if p := packageOf(c.State, e.ID); p != nil {
-		view.PackageID, view.PackageType, view.PackageBandwidth = p.ID, "CommonBandwidthPackage", strconv.Itoa(p.Bandwidth)
+		view.Set("BandwidthPackageId", p.ID)
+		view.Set("BandwidthPackageType", "CommonBandwidthPackage")
+		view.Set("BandwidthPackageBandwidth", strconv.Itoa(p.Bandwidth))
 	}
 	return view
-}
-
-type describedEips struct {
-	listing.Page
-	EipAddresses struct {
-		EipAddress []eipView `json:"EipAddress"`
-	} `json:"EipAddresses"`
 }
 
 // maxEipIDs is the number of ids or addresses in one describe.
@@ -132,50 +87,25 @@ func describeEipAddresses(c *api.Context) (any, *api.Error) {
 	case c.Has("AssociatedInstanceType") && !slices.Contains(eipInstanceTypes(), c.Get("AssociatedInstanceType")):
 		return nil, api.BadRequest("InvalidIAssociatedInstanceType.ValueNotSupported", "The specified AssociatedInstanceType is not supported.")
 	}
-	var matching []*state.Eip
-	for _, id := range slices.Sorted(maps.Keys(c.State.Eips)) {
-		e := c.State.Eips[id]
-		if listing.Among(ids, id) && listing.Among(addresses, e.Address) && listing.Match(c.Get("EipName"), e.Name) &&
+	matching := listing.Find(c.State.Eips, func(e *state.Eip) bool {
+		return listing.Among(ids, e.ID) && listing.Among(addresses, e.Address) && listing.Match(c.Get("EipName"), e.Name) &&
 			listing.Match(c.Get("AssociatedInstanceType"), e.InstanceType) && listing.Match(c.Get("AssociatedInstanceId"), e.InstanceID) &&
 			listing.Match(c.Get("ISP"), cmp.Or(e.ISP, line)) && listing.Match(c.Get("ChargeType"), cmp.Or(e.InstanceChargeType, postPaid)) &&
-			listing.Match(c.Get("ResourceGroupId"), e.ResourceGroupID) && listing.Match(c.Get("Status"), e.Status) && filter.Match(e.Tags) {
-			matching = append(matching, e)
-		}
-	}
-	var out describedEips
-	matching, out.Page = listing.Numbered(c, matching)
-	out.EipAddresses.EipAddress = make([]eipView, 0, len(matching))
-	for _, e := range matching {
-		out.EipAddresses.EipAddress = append(out.EipAddresses.EipAddress, newEipView(c, e))
-	}
-	return out, nil
+			listing.Match(c.Get("ResourceGroupId"), e.ResourceGroupID) && listing.Match(c.Get("Status"), e.Status) && filter.Match(e.Tags)
+	})
+	return listing.Answer(c, matching, "EipAddresses", "EipAddress", func(e *state.Eip) api.Object { return newEipView(c, e) })
 }
 
-type allocatedEip struct {
-	AllocationID    string `json:"AllocationId"`
-	EipAddress      string `json:"EipAddress"`
-	ResourceGroupID string `json:"ResourceGroupId"`
-}
-
-const allocateEipOperation = "vpc/AllocateEipAddress"
-
-func allocateEipAddress(c *api.Context) (any, *api.Error) {
-	id, err := clienttoken.Recall(c, allocateEipOperation)
-	if err != nil {
-		return nil, err
-	}
-	if e := c.State.Eips[id]; e != nil {
-		return newAllocatedEip(e), nil
-	}
+func allocateEipAddress(c *api.Context) (string, *api.Error) {
 	labels, err := newTags(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if c.Has("PublicIpAddressPoolId") {
-		return nil, api.BadRequest("ResourceNotFound.PublicIpAddressPool", "The specified pool of public IP addresses does not exist.")
+		return "", api.BadRequest("ResourceNotFound.PublicIpAddressPool", "The specified pool of public IP addresses does not exist.")
 	}
 	if quota := c.Settings.Quotas.Eips; len(c.State.Eips) >= quota {
-		return nil, api.BadRequest("QuotaExceeded.Eip", "Elastic IP address quota exceeded: an account can have %d.", quota)
+		return "", api.BadRequest("QuotaExceeded.Eip", "Elastic IP address quota exceeded: an account can have %d.", quota)
 	}
 	e := &state.Eip{
 		ID: c.NewID("eip-"), Bandwidth: fmt.Sprint(c.Int("Bandwidth", 5)), Status: available, Name: c.Get("Name"),
@@ -190,12 +120,15 @@ func allocateEipAddress(c *api.Context) (any, *api.Error) {
 		}
 	}
 	c.State.Eips[e.ID] = e
-	clienttoken.Remember(c, allocateEipOperation, e.ID)
-	return newAllocatedEip(e), nil
+	return e.ID, nil
 }
 
-func newAllocatedEip(e *state.Eip) allocatedEip {
-	return allocatedEip{AllocationID: e.ID, EipAddress: e.Address, ResourceGroupID: e.ResourceGroupID}
+func showAllocatedEip(c *api.Context, id string) any {
+	e := c.State.Eips[id]
+	if e == nil { // released since; a repeated call still names it
+		e = &state.Eip{ID: id}
+	}
+	return api.Object{"AllocationId", e.ID, "EipAddress", e.Address, "ResourceGroupId", e.ResourceGroupID}
 }
 
 func releaseEipAddress(c *api.Context, e *state.Eip) (any, *api.Error) {

@@ -36,41 +36,37 @@ func eipStateActions() []api.Action {
 		"IdempotentParameterMismatch",
 	}
 	return []api.Action{
-		api.Write("AssociateEipAddress", associateEipAddress, append([]string{
+		api.Write("AssociateEipAddress", clienttoken.Once("vpc/AssociateEipAddress", nil, associateEipAddress), append([]string{
 			"InvalidInstanId.NotFound", "OperationDenied", "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "OperationFailed.PrivateIpAddressNotExist",
 		}, codes...), api.Optional("RegionId"), api.Required("AllocationId"), api.Required("InstanceId"),
 			api.Optional("InstanceType"), api.Optional("PrivateIpAddress"),
 			api.OneOf("Mode", "NAT", "BINDED", "MULTI_BINDED"), api.Optional("ClientToken")),
-		api.Write("UnassociateEipAddress", unassociateEipAddress,
+		api.Write("UnassociateEipAddress", clienttoken.Once("vpc/UnassociateEipAddress", nil, unassociateEipAddress),
 			append([]string{"InvalidBindInstance.NotFound"}, codes...), api.Optional("RegionId"),
 			api.Required("AllocationId"), api.Optional("InstanceId"), api.Optional("InstanceType"),
 			api.Optional("PrivateIpAddress"), api.Flag("Force"), api.Optional("ClientToken")),
 	}
 }
 
-func associateEipAddress(c *api.Context) (any, *api.Error) {
-	const operation = "vpc/AssociateEipAddress"
-	if id, err := clienttoken.Recall(c, operation); id != "" || err != nil {
-		return nil, err
-	}
+func associateEipAddress(c *api.Context) (string, *api.Error) {
 	e, err := eipByID(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	id, kind := c.Get("InstanceId"), cmp.Or(c.Get("InstanceType"), ecsInstance)
 	if e.Status != available {
-		return nil, incorrectEipStatus()
+		return "", incorrectEipStatus()
 	}
 	if err := checkEipInstance(c.State, kind, id); err != nil {
-		return nil, err
+		return "", err
 	}
 	for _, other := range c.State.Eips {
 		if other.InstanceID == id && other.PrivateIP == c.Get("PrivateIpAddress") {
-			return nil, api.BadRequest("BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "The specified instance already has an elastic IP address.")
+			return "", api.BadRequest("BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "The specified instance already has an elastic IP address.")
 		}
 	}
 	if ip := c.Get("PrivateIpAddress"); ip != "" && !hasAddress(c.State, id, ip) {
-		return nil, api.BadRequest("OperationFailed.PrivateIpAddressNotExist", "The specified private IP address does not exist.")
+		return "", api.BadRequest("OperationFailed.PrivateIpAddressNotExist", "The specified private IP address does not exist.")
 	}
 	e.InstanceID, e.InstanceType, e.PrivateIP = id, kind, c.Get("PrivateIpAddress")
 	if i := c.State.Instances[id]; i != nil {
@@ -78,8 +74,7 @@ func associateEipAddress(c *api.Context) (any, *api.Error) {
 	}
 	e.Status, e.BusyUntil = associating, c.Now.Add(c.Settings.EipAssociating)
 	settleIfFast(c, e)
-	clienttoken.Remember(c, operation, e.ID)
-	return nil, nil
+	return e.ID, nil
 }
 
 // hasAddress reports whether a network interface has a private address.
@@ -118,32 +113,27 @@ func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
 	return nil
 }
 
-func unassociateEipAddress(c *api.Context) (any, *api.Error) {
-	const operation = "vpc/UnassociateEipAddress"
-	if id, err := clienttoken.Recall(c, operation); id != "" || err != nil {
-		return nil, err
-	}
+func unassociateEipAddress(c *api.Context) (string, *api.Error) {
 	e, err := eipByID(c)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case c.Has("InstanceType") && !slices.Contains(eipInstanceTypes(), c.Get("InstanceType")):
-		return nil, eipTypeNotSupported()
+		return "", eipTypeNotSupported()
 	case e.Status != inUse:
-		return nil, incorrectEipStatus()
+		return "", incorrectEipStatus()
 	case c.Has("InstanceId") && c.Get("InstanceId") != e.InstanceID:
-		return nil, api.NotFound("InvalidBindInstance.NotFound", "The specified instance does not have this elastic IP address.")
+		return "", api.NotFound("InvalidBindInstance.NotFound", "The specified instance does not have this elastic IP address.")
 	}
 	if i := c.State.Instances[e.InstanceID]; i != nil {
 		if err := checkInstanceStatus(i); err != nil {
-			return nil, err
+			return "", err
 		}
 		i.EipID = ""
 	}
 	e.Status, e.BusyUntil = unassociating, c.Now.Add(c.Settings.EipAssociating)
 	settleIfFast(c, e)
-	clienttoken.Remember(c, operation, e.ID)
-	return nil, nil
+	return e.ID, nil
 }
 
 func eipTypeNotSupported() *api.Error {

@@ -20,50 +20,20 @@ func entryActions() []api.Action {
 		api.Param{Name: "MaxResult", Kind: api.Int, Min: 1, Max: 1 << 20}, api.Optional("NextToken"))}
 }
 
-type entryView struct {
-	RouteEntryID         string          `json:"RouteEntryId"`
-	RouteEntryName       string          `json:"RouteEntryName"`
-	RouteTableID         string          `json:"RouteTableId"`
-	DestinationCidrBlock string          `json:"DestinationCidrBlock"`
-	Type                 string          `json:"Type"`
-	Status               string          `json:"Status"`
-	IPVersion            string          `json:"IpVersion"`
-	Description          string          `json:"Description"`
-	Origin               string          `json:"Origin"`
-	InstanceID           string          `json:"InstanceId"`
-	NextHopType          string          `json:"NextHopType"`
-	NextHops             nextHops        `json:"NextHops"`
-	RoutePublishTargets  []publishTarget `json:"RoutePublishTargets"` // flat in the cloud, too
-}
-
-type nextHops struct {
-	NextHop []nextHop `json:"NextHop"`
-}
-
-type nextHop struct {
-	NextHopID       string `json:"NextHopId"`
-	NextHopType     string `json:"NextHopType"`
-	NextHopRegionID string `json:"NextHopRegionId"`
-	Enabled         int    `json:"Enabled"`
-	Weight          int    `json:"Weight"`
-}
-
-type publishTarget struct{}
-
-func newEntryView(table *state.RouteTable, e *state.RouteEntry) entryView {
+func newEntryView(table *state.RouteTable, e *state.RouteEntry) api.Object {
 	origin := "RouteTable"
 	if e.Type == system {
 		origin = "System"
 	}
-	view := entryView{
-		RouteEntryID: e.ID, RouteEntryName: e.Name, RouteTableID: table.ID, DestinationCidrBlock: e.Cidr, Type: e.Type, Status: e.Status,
-		IPVersion: ipVersion(e.Cidr), Description: e.Description, Origin: origin, InstanceID: e.NextHopID, NextHopType: e.NextHopType,
-		RoutePublishTargets: []publishTarget{},
+	return api.Object{
+		"RouteEntryId", e.ID, "RouteEntryName", e.Name, "RouteTableId", table.ID, "DestinationCidrBlock", e.Cidr,
+		"Type", e.Type, "Status", e.Status, "IpVersion", ipVersion(e.Cidr), "Description", e.Description,
+		"Origin", origin, "InstanceId", e.NextHopID, "NextHopType", e.NextHopType,
+		"NextHops", api.Object{"NextHop", api.Objects(e.Hops(), func(hop state.NextHop) api.Object {
+			return api.Object{"NextHopId", hop.ID, "NextHopType", hop.Type, "NextHopRegionId", "", "Enabled", 1, "Weight", hop.Weight}
+		})},
+		"RoutePublishTargets", []string{}, // flat in the cloud, too
 	}
-	for _, hop := range e.Hops() {
-		view.NextHops.NextHop = append(view.NextHops.NextHop, nextHop{NextHopID: hop.ID, NextHopType: hop.Type, Enabled: 1, Weight: hop.Weight})
-	}
-	return view
 }
 
 func ipVersion(cidr string) string {
@@ -71,13 +41,6 @@ func ipVersion(cidr string) string {
 		return "ipv6"
 	}
 	return "ipv4"
-}
-
-type describedEntries struct {
-	NextToken   string `json:"NextToken"`
-	RouteEntrys struct {
-		RouteEntry []entryView `json:"RouteEntry"`
-	} `json:"RouteEntrys"`
 }
 
 // defaultEntries and maxEntries are pages of DescribeRouteEntryList. The documents say 100; clients in the field ask for 500
@@ -109,12 +72,10 @@ func describeRouteEntryList(c *api.Context) (any, *api.Error) {
 	if !ok {
 		return nil, api.BadRequest("IllegalParam.NextToken", "The param of NextToken is illegal.")
 	}
-	out := describedEntries{NextToken: next}
-	out.RouteEntrys.RouteEntry = make([]entryView, 0, len(page))
-	for _, e := range page {
-		out.RouteEntrys.RouteEntry = append(out.RouteEntrys.RouteEntry, newEntryView(table, e))
-	}
-	return out, nil
+	return api.Object{
+		"NextToken", next,
+		"RouteEntrys", api.Object{"RouteEntry", api.Objects(page, func(e *state.RouteEntry) api.Object { return newEntryView(table, e) })},
+	}, nil
 }
 
 // leadsTo reports whether one of the next hops has the id and the type, where they are given.

@@ -17,7 +17,7 @@ func createEntryActions() []api.Action {
 		"QuotaExceeded",
 	}
 	return []api.Action{
-		api.Write("CreateRouteEntry", createRouteEntry, append([]string{
+		api.Write("CreateRouteEntry", clienttoken.Once("vpc/CreateRouteEntry", clienttoken.Show("RouteEntryId"), createRouteEntry), append([]string{
 			"InvalidRouteTableId.NotFound", duplicateCode, "IncorrectInstanceStatus", "IncorrectVpcStatus", "IncorrectStatus.RouteTableStatus",
 			"TaskConflict", "IdempotentParameterMismatch", "DryRunOperation", "InvalidNexthopTypeAndList.BothNull",
 			"InvalidNexthopTypeAndList.BothNotNull", "InvalidNexthopListSize", "INVALID_WEIGHT_PARAM",
@@ -77,23 +77,14 @@ func wantedHops(c *api.Context) ([]state.NextHop, *api.Error) {
 	return hops, nil
 }
 
-type createdEntry struct {
-	RouteEntryID string `json:"RouteEntryId"`
-}
-
-const createEntryOperation = "vpc/CreateRouteEntry"
-
-func createRouteEntry(c *api.Context) (any, *api.Error) {
-	if id, err := clienttoken.Recall(c, createEntryOperation); id != "" || err != nil {
-		return createdEntry{RouteEntryID: id}, err
-	}
+func createRouteEntry(c *api.Context) (string, *api.Error) {
 	table := c.State.RouteTables[c.Get("RouteTableId")]
 	if table == nil {
-		return nil, tableNotFound()
+		return "", tableNotFound()
 	}
 	hops, err := wantedHops(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	w := wanted{
 		tableID: table.ID, cidr: c.Get("DestinationCidrBlock"), hops: hops, name: c.Get("RouteEntryName"), description: c.Get("Description"),
@@ -101,41 +92,30 @@ func createRouteEntry(c *api.Context) (any, *api.Error) {
 	entry, err := newEntry(c, table, w)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case c.True("DryRun"):
-		return nil, api.DryRun()
+		return "", api.DryRun()
 	case busy(c.State, table.VpcID):
-		return nil, taskConflict()
+		return "", taskConflict()
 	}
 	addEntry(c, table, entry)
-	clienttoken.Remember(c, createEntryOperation, entry.ID)
-	return createdEntry{RouteEntryID: entry.ID}, nil
+	return entry.ID, nil
 }
 
-// batchResult is the answer to a batch, which succeeds as a call even if every item fails.
-type batchResult struct {
-	SuccessCount       int           `json:"SuccessCount"`
-	FailedCount        int           `json:"FailedCount"`
-	FailedRouteEntries []failedEntry `json:"FailedRouteEntries"`
+// batch is the answer to a batch, which succeeds as a call even if every item fails.
+type batch struct {
+	succeeded int
+	failed    []api.Object
 }
 
-type failedEntry struct {
-	DstCidrBlock  string `json:"DstCidrBlock"`
-	NextHop       string `json:"NextHop"`
-	RouteEntryID  string `json:"RouteEntryId"`
-	FailedCode    string `json:"FailedCode"`
-	FailedMessage string `json:"FailedMessage"`
+func (b *batch) fail(cidr, hop, id, code, message string) {
+	b.failed = append(b.failed, api.Object{
+		"DstCidrBlock", cidr, "NextHop", hop, "RouteEntryId", id, "FailedCode", code, "FailedMessage", message,
+	})
 }
 
-func (r *batchResult) fail(cidr, nextHop, id, code, message string) {
-	r.FailedCount++
-	r.FailedRouteEntries = append(r.FailedRouteEntries,
-		failedEntry{DstCidrBlock: cidr, NextHop: nextHop, RouteEntryID: id, FailedCode: code, FailedMessage: message})
-}
-
-type createdEntries struct {
-	batchResult
-	RouteEntryIDs []string `json:"RouteEntryIds"`
+func (b *batch) answer() api.Object {
+	return api.Object{"SuccessCount", b.succeeded, "FailedCount", len(b.failed), "FailedRouteEntries", b.failed}
 }
 
 func createRouteEntries(c *api.Context) (any, *api.Error) {
@@ -151,7 +131,8 @@ func createRouteEntries(c *api.Context) (any, *api.Error) {
 			return nil, taskConflict()
 		}
 	}
-	out := createdEntries{batchResult: batchResult{FailedRouteEntries: []failedEntry{}}, RouteEntryIDs: []string{}}
+	var out batch
+	var ids []string
 	for _, item := range items {
 		w := wanted{
 			tableID: item["routetableid"], cidr: item["dstcidrblock"], hops: through(item["nexthop"], item["nexthoptype"]),
@@ -172,10 +153,10 @@ func createRouteEntries(c *api.Context) (any, *api.Error) {
 			continue
 		}
 		addEntry(c, table, entry)
-		out.SuccessCount++
-		out.RouteEntryIDs = append(out.RouteEntryIDs, entry.ID)
+		out.succeeded++
+		ids = append(ids, entry.ID)
 	}
-	return out, nil
+	return append(out.answer(), "RouteEntryIds", ids), nil
 }
 
 // batchCode is what an error of a single call is called in a batch. Only these two are known from the field.

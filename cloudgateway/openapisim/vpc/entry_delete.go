@@ -99,14 +99,14 @@ func deleteRouteEntries(c *api.Context) (any, *api.Error) {
 			return nil, taskConflict()
 		}
 	}
-	out := batchResult{FailedRouteEntries: []failedEntry{}}
+	var out batch
 	for _, item := range items {
 		deleteBatchItem(c, item, &out)
 	}
-	return out, nil
+	return out.answer(), nil
 }
 
-func deleteBatchItem(c *api.Context, item map[string]string, out *batchResult) {
+func deleteBatchItem(c *api.Context, item map[string]string, out *batch) {
 	fail := func(code, message string) {
 		out.fail(item["dstcidrblock"], item["nexthop"], item["routeentryid"], code, message)
 	}
@@ -133,7 +133,7 @@ func deleteBatchItem(c *api.Context, item map[string]string, out *batchResult) {
 		fail("VPC_ROUTE_ENTRY_STATUS_ERROR", "The current status of the route entry does not support this operation.")
 	default:
 		removeEntry(c, table, entry)
-		out.SuccessCount++
+		out.succeeded++
 	}
 }
 

@@ -1,9 +1,6 @@
 package vpc
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"strconv"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -24,95 +21,38 @@ func networkActions() []api.Action {
 	}
 }
 
-// vpcView is what both descriptions of a VPC have.
-type vpcView struct {
-	VpcID               string         `json:"VpcId"`
-	VpcName             string         `json:"VpcName"`
-	Status              string         `json:"Status"`
-	CreationTime        string         `json:"CreationTime"`
-	RegionID            string         `json:"RegionId"`
-	OwnerID             int64          `json:"OwnerId"`
-	CidrBlock           string         `json:"CidrBlock"`
-	IPv6CidrBlock       string         `json:"Ipv6CidrBlock"`
-	EnabledIPv6         bool           `json:"EnabledIpv6"`
-	VRouterID           string         `json:"VRouterId"`
-	Description         string         `json:"Description"`
-	ResourceGroupID     string         `json:"ResourceGroupId"`
-	IsDefault           bool           `json:"IsDefault"`
-	VSwitchIDs          vswitchIDs     `json:"VSwitchIds"`
-	SecondaryCidrBlocks secondaryCidrs `json:"SecondaryCidrBlocks"`
-	UserCidrs           userCidrs      `json:"UserCidrs"`
-	IPv6CidrBlocks      ipv6Cidrs      `json:"Ipv6CidrBlocks"`
-	Tags                tags.ShortList `json:"Tags"`
-}
-
-type vswitchIDs struct {
-	VSwitchID []string `json:"VSwitchId"`
-}
-
-type secondaryCidrs struct {
-	SecondaryCidrBlock []string `json:"SecondaryCidrBlock"`
-}
-
-type userCidrs struct {
-	UserCidr []string `json:"UserCidr"`
-}
-
-type ipv6Cidrs struct {
-	IPv6CidrBlock []ipv6Cidr `json:"Ipv6CidrBlock"`
-}
-
-type ipv6Cidr struct {
-	IPv6Isp       string `json:"Ipv6Isp"`
-	IPv6CidrBlock string `json:"Ipv6CidrBlock"`
-}
-
-// listedVpc has what only DescribeVpcs shows.
-type listedVpc struct {
-	vpcView
-	CenStatus      string         `json:"CenStatus"`
-	NatGatewayIDs  natGatewayIDs  `json:"NatGatewayIds"`
-	RouterTableIDs routerTableIDs `json:"RouterTableIds"`
-}
-
-// The inner names of these two lists are as the cloud has them.
-type natGatewayIDs struct {
-	NatGatewayIDs []string `json:"NatGatewayIds"`
-}
-
-type routerTableIDs struct {
-	RouterTableIDs []string `json:"RouterTableIds"`
-}
-
-func newVpcView(c *api.Context, v *state.Vpc) vpcView {
-	owner, _ := strconv.ParseInt(c.Account, 10, 64) // 0 if the account is no number
-	view := vpcView{
-		VpcID: v.ID, VpcName: v.Name, Status: status(v.PendingUntil), CreationTime: creationTime, RegionID: c.Region, OwnerID: owner,
-		CidrBlock: v.CidrBlock, EnabledIPv6: len(v.Ipv6Cidrs) > 0, VRouterID: "vrt-" + state.Suffix(v.ID),
-		Description:         v.Description,
-		VSwitchIDs:          vswitchIDs{VSwitchID: []string{}},
-		SecondaryCidrBlocks: secondaryCidrs{SecondaryCidrBlock: append([]string{}, v.SecondaryCidrs...)},
-		UserCidrs:           userCidrs{UserCidr: []string{}},
-		IPv6CidrBlocks:      ipv6Cidrs{IPv6CidrBlock: []ipv6Cidr{}},
-		Tags:                tags.Shorts(v.Tags),
+func newVpcView(c *api.Context, v *state.Vpc) api.Object {
+	ipv6 := ""
+	if len(v.Ipv6Cidrs) > 0 {
+		ipv6 = v.Ipv6Cidrs[0]
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.State.VSwitches)) {
-		if c.State.VSwitches[id].VpcID == v.ID {
-			view.VSwitchIDs.VSwitchID = append(view.VSwitchIDs.VSwitchID, id)
-		}
+	return api.Object{
+		"VpcId", v.ID, "VpcName", v.Name, "Status", status(v.PendingUntil), "CreationTime", creationTime,
+		"RegionId", c.Region, "OwnerId", owner(c), "CidrBlock", v.CidrBlock, "Ipv6CidrBlock", ipv6,
+		"EnabledIpv6", len(v.Ipv6Cidrs) > 0, "VRouterId", "vrt-" + state.Suffix(v.ID), "Description", v.Description,
+		"ResourceGroupId", "", "IsDefault", false,
+		"VSwitchIds", vswitchIDs(c, func(vsw *state.VSwitch) bool { return vsw.VpcID == v.ID }),
+		"SecondaryCidrBlocks", api.Object{"SecondaryCidrBlock", v.SecondaryCidrs}, "UserCidrs", api.Object{"UserCidr", []string{}},
+		"Ipv6CidrBlocks", api.Object{"Ipv6CidrBlock", api.Objects(v.Ipv6Cidrs, func(cidr string) api.Object {
+			return api.Object{"Ipv6Isp", "BGP", "Ipv6CidrBlock", cidr}
+		})},
+		"Tags", tags.Shorts(v.Tags),
 	}
-	for _, cidr := range v.Ipv6Cidrs {
-		view.IPv6CidrBlock = cmp.Or(view.IPv6CidrBlock, cidr)
-		view.IPv6CidrBlocks.IPv6CidrBlock = append(view.IPv6CidrBlocks.IPv6CidrBlock, ipv6Cidr{IPv6Isp: "BGP", IPv6CidrBlock: cidr})
-	}
-	return view
 }
 
-type describedVpcs struct {
-	listing.Page
-	Vpcs struct {
-		Vpc []listedVpc `json:"Vpc"`
-	} `json:"Vpcs"`
+// owner is the account as a number; 0 if it is none.
+func owner(c *api.Context) int64 {
+	id, _ := strconv.ParseInt(c.Account, 10, 64)
+	return id
+}
+
+// vswitchIDs shows the ids of the vSwitches that match.
+func vswitchIDs(c *api.Context, match func(*state.VSwitch) bool) api.Object {
+	var ids []string
+	for _, vsw := range listing.Find(c.State.VSwitches, match) {
+		ids = append(ids, vsw.ID)
+	}
+	return api.Object{"VSwitchId", ids}
 }
 
 func describeVpcs(c *api.Context) (any, *api.Error) {
@@ -124,44 +64,18 @@ func describeVpcs(c *api.Context) (any, *api.Error) {
 	if len(ids) > 20 {
 		return nil, api.BadRequest("InvalidVpcIdNumber.NotSupported", "The number of VpcIds exceeds 20.")
 	}
-	var matching []*state.Vpc
-	for _, id := range slices.Sorted(maps.Keys(c.State.Vpcs)) {
-		v := c.State.Vpcs[id]
-		if listing.Among(ids, id) && listing.Match(c.Get("VpcName"), v.Name) && filter.Match(v.Tags) {
-			matching = append(matching, v)
-		}
-	}
-	var out describedVpcs
-	matching, out.Page = listing.Numbered(c, matching)
-	out.Vpcs.Vpc = make([]listedVpc, 0, len(matching))
-	for _, v := range matching {
-		view := listedVpc{
-			vpcView: newVpcView(c, v), CenStatus: "Detached",
-			NatGatewayIDs: natGatewayIDs{[]string{}}, RouterTableIDs: routerTableIDs{[]string{}},
-		}
+	matching := listing.Find(c.State.Vpcs, func(v *state.Vpc) bool {
+		return listing.Among(ids, v.ID) && listing.Match(c.Get("VpcName"), v.Name) && filter.Match(v.Tags)
+	})
+	return listing.Answer(c, matching, "Vpcs", "Vpc", func(v *state.Vpc) api.Object {
+		var tables []string
 		for _, table := range tablesOf(c.State, v.ID) {
-			view.RouterTableIDs.RouterTableIDs = append(view.RouterTableIDs.RouterTableIDs, table.ID)
+			tables = append(tables, table.ID)
 		}
-		out.Vpcs.Vpc = append(out.Vpcs.Vpc, view)
-	}
-	return out, nil
-}
-
-// describedVpc has what only DescribeVpcAttribute shows.
-type describedVpc struct {
-	vpcView
-	ClassicLinkEnabled bool              `json:"ClassicLinkEnabled"`
-	AssociatedCens     map[string][]any  `json:"AssociatedCens"`
-	CloudResources     cloudResourceList `json:"CloudResources"`
-}
-
-type cloudResourceList struct {
-	CloudResourceSetType []cloudResource `json:"CloudResourceSetType"`
-}
-
-type cloudResource struct {
-	ResourceType  string `json:"ResourceType"`
-	ResourceCount int    `json:"ResourceCount"`
+		// The inner names of the last two are as the cloud has them.
+		return append(newVpcView(c, v), "CenStatus", "Detached", "NatGatewayIds", api.Object{"NatGatewayIds", []string{}},
+			"RouterTableIds", api.Object{"RouterTableIds", tables})
+	})
 }
 
 func describeVpcAttribute(c *api.Context) (any, *api.Error) {
@@ -169,13 +83,11 @@ func describeVpcAttribute(c *api.Context) (any, *api.Error) {
 	if v == nil {
 		return nil, vpcNotFound()
 	}
-	view := newVpcView(c, v)
-	return describedVpc{
-		vpcView: view, AssociatedCens: map[string][]any{"AssociatedCen": {}},
-		CloudResources: cloudResourceList{CloudResourceSetType: []cloudResource{
-			{ResourceType: "VRouter", ResourceCount: 1},
-			{ResourceType: "VSwitch", ResourceCount: len(view.VSwitchIDs.VSwitchID)},
-			{ResourceType: "RouteTable", ResourceCount: len(tablesOf(c.State, v.ID))},
-		}},
-	}, nil
+	resource := func(kind string, count int) api.Object {
+		return api.Object{"ResourceType", kind, "ResourceCount", count}
+	}
+	return append(newVpcView(c, v), "ClassicLinkEnabled", false, "AssociatedCens", api.Object{"AssociatedCen", []string{}},
+		"CloudResources", api.Object{"CloudResourceSetType", []api.Object{
+			resource("VRouter", 1), resource("VSwitch", len(vswitchesOf(c.State, v.ID))), resource("RouteTable", len(tablesOf(c.State, v.ID))),
+		}}), nil
 }

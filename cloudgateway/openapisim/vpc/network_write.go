@@ -15,13 +15,13 @@ import (
 
 func networkWriteActions() []api.Action {
 	return []api.Action{
-		api.Write(createVpcAction, createVpc,
+		api.Write(createVpcAction, clienttoken.Once("vpc/"+createVpcAction, newCreatedVpc, createVpc),
 			newTagCodes("InvalidParameter", "InvalidVpcName.Malformed", "InvalidVpcDiscription.Malformed",
 				"InvalidIpv6CidrBlock.Malformed", "MissingParam.EnableIpv6", "QuotaExceeded.Vpc", "IdempotentParameterMismatch", "DryRunOperation"),
 			region(), api.Optional("CidrBlock"), api.Optional("VpcName"), api.Optional("Description"),
 			api.Flag("EnableIpv6"), api.Optional("Ipv6CidrBlock"), api.Optional("ClientToken"), api.Flag("DryRun"),
 			tags.Param()),
-		api.Write(deleteVpcAction, deleteVpc,
+		api.Write(deleteVpcAction, clienttoken.Once("vpc/"+deleteVpcAction, nil, deleteVpc),
 			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus TaskConflict DependencyViolation.VSwitch
 				DependencyViolation.RouteTable DependencyViolation.RouteEntry DependencyViolation.SecurityGroup
 				DependencyViolation.Instance IdempotentParameterMismatch DryRunOperation`), api.Optional("RegionId"),
@@ -35,36 +35,26 @@ const (
 	deleteVpcAction = "DeleteVpc"
 )
 
-type createdVpc struct {
-	VpcID           string `json:"VpcId"`
-	VRouterID       string `json:"VRouterId"`
-	RouteTableID    string `json:"RouteTableId"`
-	ResourceGroupID string `json:"ResourceGroupId"`
-}
-
 // defaultCidr is the block of a VPC for which none is asked.
 const defaultCidr = "172.16.0.0/12"
 
-func createVpc(c *api.Context) (any, *api.Error) {
-	if id, err := clienttoken.Recall(c, "vpc/"+createVpcAction); id != "" || err != nil {
-		return newCreatedVpc(c.State, id), err
-	}
+func createVpc(c *api.Context) (string, *api.Error) {
 	cidr := cmp.Or(c.Get("CidrBlock"), defaultCidr)
 	if err := checkVpcTexts(c, "EnableIpv6"); err != nil {
-		return nil, err
+		return "", err
 	}
 	labels, err := newTags(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if !privateBlock(cidr, 8, 28) {
-		return nil, api.Invalid("CidrBlock")
+		return "", api.Invalid("CidrBlock")
 	}
 	if quota := c.Settings.Quotas.Vpcs; len(c.State.Vpcs) >= quota {
-		return nil, api.BadRequest("QuotaExceeded.Vpc", "VPC quota exceeded: a region can have %d.", quota)
+		return "", api.BadRequest("QuotaExceeded.Vpc", "VPC quota exceeded: a region can have %d.", quota)
 	}
 	if c.True("DryRun") {
-		return nil, api.DryRun()
+		return "", api.DryRun()
 	}
 	v := &state.Vpc{
 		ID: c.NewID("vpc-bp1"), Name: c.Get("VpcName"), Description: c.Get("Description"), CidrBlock: cidr, Tags: labels,
@@ -75,8 +65,7 @@ func createVpc(c *api.Context) (any, *api.Error) {
 	}
 	c.State.Vpcs[v.ID] = v
 	addTable(c, &state.RouteTable{VpcID: v.ID, Type: system})
-	clienttoken.Remember(c, "vpc/"+createVpcAction, v.ID)
-	return newCreatedVpc(c.State, v.ID), nil
+	return v.ID, nil
 }
 
 // checkVpcTexts checks what can be said of a VPC. Actions spell the parameter that switches IPv6 on differently.
@@ -102,40 +91,36 @@ func assignIPv6(c *api.Context, v *state.Vpc) {
 	v.Ipv6Cidrs = []string{cmp.Or(c.Get("Ipv6CidrBlock"), assigned)}
 }
 
-func newCreatedVpc(c *state.Cloud, id string) createdVpc {
-	out := createdVpc{VpcID: id, VRouterID: "vrt-" + state.Suffix(id)}
-	if table := systemTable(c, id); table != nil {
-		out.RouteTableID = table.ID
+func newCreatedVpc(c *api.Context, id string) any {
+	table := ""
+	if own := systemTable(c.State, id); own != nil {
+		table = own.ID
 	}
-	return out
+	return api.Object{"VpcId", id, "VRouterId", "vrt-" + state.Suffix(id), "RouteTableId", table, "ResourceGroupId", ""}
 }
 
-func deleteVpc(c *api.Context) (any, *api.Error) {
-	if id, err := clienttoken.Recall(c, "vpc/"+deleteVpcAction); id != "" || err != nil {
-		return nil, err
-	}
+func deleteVpc(c *api.Context) (string, *api.Error) {
 	v := c.State.Vpcs[c.Get("VpcId")]
 	if v == nil {
-		return nil, vpcNotFound()
+		return "", vpcNotFound()
 	}
 	if !v.PendingUntil.IsZero() {
-		return nil, incorrectVpcStatus()
+		return "", incorrectVpcStatus()
 	}
 	if err := checkUnused(c.State, v.ID, c.True("ForceDelete")); err != nil {
-		return nil, err
+		return "", err
 	}
 	switch {
 	case c.True("DryRun"):
-		return nil, api.DryRun()
+		return "", api.DryRun()
 	case busy(c.State, v.ID):
-		return nil, taskConflict()
+		return "", taskConflict()
 	}
 	for _, table := range tablesOf(c.State, v.ID) {
 		delete(c.State.RouteTables, table.ID)
 	}
 	delete(c.State.Vpcs, v.ID)
-	clienttoken.Remember(c, "vpc/"+deleteVpcAction, v.ID)
-	return nil, nil
+	return v.ID, nil
 }
 
 // checkUnused refuses to delete a VPC that has something in it. Custom entries of its system table may be deleted by force.

@@ -3,7 +3,6 @@ package vpc
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -19,7 +18,9 @@ const (
 )
 
 // routerTypes are those that filters accept; there are no border routers.
-func routerTypes() []string { return []string{"VRouter", "VBR"} }
+func routerTypes() []string { return []string{virtualRouter, "VBR"} }
+
+const virtualRouter = "VRouter"
 
 func tableActions() []api.Action {
 	return []api.Action{api.Read("DescribeRouteTableList", describeRouteTableList, tagFilterCodes(), append(listing.Params(maxPage),
@@ -28,44 +29,17 @@ func tableActions() []api.Action {
 		api.OneOf("RouteTableType", system, custom), tags.Param())...)}
 }
 
-type tableView struct {
-	RouteTableID           string         `json:"RouteTableId"`
-	RouteTableName         string         `json:"RouteTableName"`
-	RouteTableType         string         `json:"RouteTableType"`
-	VpcID                  string         `json:"VpcId"`
-	RouterID               string         `json:"RouterId"`
-	RouterType             string         `json:"RouterType"`
-	AssociateType          string         `json:"AssociateType"`
-	Status                 string         `json:"Status"`
-	CreationTime           string         `json:"CreationTime"`
-	Description            string         `json:"Description"`
-	ResourceGroupID        string         `json:"ResourceGroupId"`
-	OwnerID                int64          `json:"OwnerId"`
-	RoutePropagationEnable bool           `json:"RoutePropagationEnable"`
-	VSwitchIDs             vswitchIDs     `json:"VSwitchIds"`
-	GatewayIDs             gatewayIDs     `json:"GatewayIds"`
-	Tags                   tags.ShortList `json:"Tags"`
+func newTableView(c *api.Context, t *state.RouteTable) api.Object {
+	return api.Object{
+		"RouteTableId", t.ID, "RouteTableName", t.Name, "RouteTableType", t.Type, "VpcId", t.VpcID, "RouterId", routerOf(t),
+		"RouterType", virtualRouter, "AssociateType", "VSwitch", "Status", status(t.PendingUntil), "CreationTime", creationTime,
+		"Description", t.Description, "ResourceGroupId", "", "OwnerId", owner(c), "RoutePropagationEnable", true,
+		"VSwitchIds", vswitchIDs(c, func(vsw *state.VSwitch) bool { return vsw.RouteTableID == t.ID }),
+		"GatewayIds", api.Object{"GatewayIds", []string{}}, "Tags", tags.Shorts(t.Tags),
+	}
 }
 
-type gatewayIDs struct {
-	GatewayIDs []string `json:"GatewayIds"`
-}
-
-func newTableView(c *api.Context, t *state.RouteTable) tableView {
-	owner, _ := strconv.ParseInt(c.Account, 10, 64) // 0 if the account is no number
-	v := tableView{
-		RouteTableID: t.ID, RouteTableName: t.Name, RouteTableType: t.Type, VpcID: t.VpcID, RouterID: "vrt-" + state.Suffix(t.VpcID),
-		RouterType: "VRouter", AssociateType: "VSwitch", Status: status(t.PendingUntil), CreationTime: creationTime, OwnerID: owner,
-		Description: t.Description, RoutePropagationEnable: true, VSwitchIDs: vswitchIDs{[]string{}}, GatewayIDs: gatewayIDs{[]string{}}, Tags: tags.Shorts(t.Tags),
-	}
-	for _, vsw := range c.State.VSwitches {
-		if vsw.RouteTableID == t.ID {
-			v.VSwitchIDs.VSwitchID = append(v.VSwitchIDs.VSwitchID, vsw.ID)
-		}
-	}
-	slices.Sort(v.VSwitchIDs.VSwitchID)
-	return v
-}
+func routerOf(t *state.RouteTable) string { return "vrt-" + state.Suffix(t.VpcID) }
 
 // tablesOf returns the route tables of a VPC, the system table first. All VPCs are meant by "".
 func tablesOf(c *state.Cloud, vpcID string) []*state.RouteTable {
@@ -81,30 +55,19 @@ func tablesOf(c *state.Cloud, vpcID string) []*state.RouteTable {
 	return tables
 }
 
-type describedTables struct {
-	listing.Page
-	RouterTableList struct {
-		RouterTableListType []tableView `json:"RouterTableListType"`
-	} `json:"RouterTableList"`
-}
-
 func describeRouteTableList(c *api.Context) (any, *api.Error) {
 	filter, err := tagCodes().FilterOf(c)
 	if err != nil {
 		return nil, err
 	}
-	var matching []tableView
-	for _, t := range tablesOf(c.State, c.Get("VpcId")) {
-		v := newTableView(c, t)
-		if listing.Match(c.Get("RouteTableId"), t.ID) && listing.Match(c.Get("RouterId"), v.RouterID) &&
-			listing.Match(c.Get("RouterType"), v.RouterType) &&
-			listing.Match(c.Get("RouteTableName"), t.Name) && listing.Match(c.Get("RouteTableType"), t.Type) && filter.Match(t.Tags) {
-			matching = append(matching, v)
-		}
-	}
-	var out describedTables
-	page, numbers := listing.Numbered(c, matching)
-	out.Page = numbers
-	out.RouterTableList.RouterTableListType = append([]tableView{}, page...)
-	return out, nil
+	matching := slices.DeleteFunc(tablesOf(c.State, c.Get("VpcId")), func(t *state.RouteTable) bool {
+		return !matchTable(c, t) || !listing.Match(c.Get("RouteTableType"), t.Type) || !filter.Match(t.Tags)
+	})
+	return listing.Answer(c, matching, "RouterTableList", "RouterTableListType", func(t *state.RouteTable) api.Object { return newTableView(c, t) })
+}
+
+// matchTable reports whether a table passes the filters that both lists of tables have.
+func matchTable(c *api.Context, t *state.RouteTable) bool {
+	return listing.Match(c.Get("RouteTableId"), t.ID) && listing.Match(c.Get("RouterId"), routerOf(t)) &&
+		listing.Match(c.Get("RouterType"), virtualRouter) && listing.Match(c.Get("RouteTableName"), t.Name)
 }

@@ -23,75 +23,23 @@ func nestedActions() []api.Action {
 	}
 }
 
-type nestedTable struct {
-	RouteTableID    string        `json:"RouteTableId"`
-	RouteTableType  string        `json:"RouteTableType"`
-	VRouterID       string        `json:"VRouterId"`
-	Status          string        `json:"Status"`
-	CreationTime    string        `json:"CreationTime"`
-	ResourceGroupID string        `json:"ResourceGroupId"`
-	VSwitchIDs      vswitchIDs    `json:"VSwitchIds"`
-	RouteEntrys     nestedEntries `json:"RouteEntrys"`
-}
-
-type nestedEntries struct {
-	RouteEntry []entryView `json:"RouteEntry"`
-}
-
-type describedNested struct {
-	listing.Page
-	RouteTables struct {
-		RouteTable []nestedTable `json:"RouteTable"`
-	} `json:"RouteTables"`
-}
-
 func describeRouteTables(c *api.Context) (any, *api.Error) {
 	router := c.Get("VRouterId")
-	var matching []nestedTable
-	known := router == ""
-	for _, t := range tablesOf(c.State, "") {
-		v := newTableView(c, t)
-		known = known || v.RouterID == router
-		if listing.Match(router, v.RouterID) && listing.Match(c.Get("RouterId"), v.RouterID) &&
-			listing.Match(c.Get("RouteTableId"), t.ID) && listing.Match(c.Get("RouteTableName"), t.Name) &&
-			listing.Match(c.Get("RouterType"), v.RouterType) && listing.Match(c.Get("Type"), t.Type) {
-			matching = append(matching, newNestedTable(t, v))
-		}
-	}
-	if !known {
+	matching := slices.DeleteFunc(tablesOf(c.State, ""), func(t *state.RouteTable) bool { return !listing.Match(router, routerOf(t)) })
+	if router != "" && len(matching) == 0 {
 		return nil, api.BadRequest("InvalidVRouterId.NotFound", "Specified virtual router does not exist.")
 	}
-	var out describedNested
-	page, numbers := listing.Numbered(c, matching)
-	out.Page = numbers
-	out.RouteTables.RouteTable = append([]nestedTable{}, page...)
-	return out, nil
-}
-
-func newNestedTable(t *state.RouteTable, v tableView) nestedTable {
-	out := nestedTable{
-		RouteTableID: t.ID, RouteTableType: t.Type, VRouterID: v.RouterID, Status: v.Status, CreationTime: v.CreationTime,
-		VSwitchIDs: v.VSwitchIDs, RouteEntrys: nestedEntries{RouteEntry: make([]entryView, 0, len(t.Entries))},
-	}
-	for _, e := range t.Entries {
-		out.RouteEntrys.RouteEntry = append(out.RouteEntrys.RouteEntry, newEntryView(t, e))
-	}
-	return out
-}
-
-// Both lists are flat in the cloud, too.
-type entrySummaries struct {
-	RouteEntrySummarys []tableSummary `json:"RouteEntrySummarys"`
-}
-
-type tableSummary struct {
-	RouteTableID  string         `json:"RouteTableId"`
-	EntrySummarys []entrySummary `json:"EntrySummarys"`
-}
-
-type entrySummary struct {
-	RouteEntryType string `json:"RouteEntryType"`
-	Count          int    `json:"Count"`
+	matching = slices.DeleteFunc(matching, func(t *state.RouteTable) bool {
+		return !matchTable(c, t) || !listing.Match(c.Get("Type"), t.Type)
+	})
+	return listing.Answer(c, matching, "RouteTables", "RouteTable", func(t *state.RouteTable) api.Object {
+		return api.Object{
+			"RouteTableId", t.ID, "RouteTableType", t.Type, "VRouterId", routerOf(t), "Status", status(t.PendingUntil),
+			"CreationTime", creationTime, "ResourceGroupId", "",
+			"VSwitchIds", vswitchIDs(c, func(vsw *state.VSwitch) bool { return vsw.RouteTableID == t.ID }),
+			"RouteEntrys", api.Object{"RouteEntry", api.Objects(t.Entries, func(e *state.RouteEntry) api.Object { return newEntryView(t, e) })},
+		}
+	})
 }
 
 func getRouteEntrySummary(c *api.Context) (any, *api.Error) {
@@ -106,17 +54,11 @@ func getRouteEntrySummary(c *api.Context) (any, *api.Error) {
 	if kind == "All" {
 		kinds = []string{custom, system, "BGP", "CEN", "ECR"}
 	}
-	out := entrySummaries{RouteEntrySummarys: []tableSummary{}}
-	for _, table := range tablesOf(c.State, c.Get("VpcId")) {
-		if !listing.Match(tableID, table.ID) {
-			continue
-		}
-		summary := tableSummary{RouteTableID: table.ID, EntrySummarys: []entrySummary{}}
-		for _, kind := range kinds {
-			entries := slices.DeleteFunc(slices.Clone(table.Entries), func(e *state.RouteEntry) bool { return e.Type != kind })
-			summary.EntrySummarys = append(summary.EntrySummarys, entrySummary{RouteEntryType: kind, Count: len(entries)})
-		}
-		out.RouteEntrySummarys = append(out.RouteEntrySummarys, summary)
-	}
-	return out, nil
+	tables := slices.DeleteFunc(tablesOf(c.State, c.Get("VpcId")), func(t *state.RouteTable) bool { return !listing.Match(tableID, t.ID) })
+	return api.Object{"RouteEntrySummarys", api.Objects(tables, func(t *state.RouteTable) api.Object { // flat in the cloud, too
+		return api.Object{"RouteTableId", t.ID, "EntrySummarys", api.Objects(kinds, func(kind string) api.Object {
+			entries := slices.DeleteFunc(slices.Clone(t.Entries), func(e *state.RouteEntry) bool { return e.Type != kind })
+			return api.Object{"RouteEntryType", kind, "Count", len(entries)}
+		})}
+	})}, nil
 }

@@ -15,7 +15,7 @@ func tableWriteActions() []api.Action {
 		"InvalidRouteTableId.NotFound", "InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "IdempotentParameterMismatch",
 	}
 	return []api.Action{
-		api.Write("CreateRouteTable", createRouteTable,
+		api.Write("CreateRouteTable", clienttoken.Once("vpc/CreateRouteTable", clienttoken.Show("RouteTableId"), createRouteTable),
 			newTagCodes("InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidParameter.RouteTableName.Malformed",
 				"InvalidParameter.Description.Malformed", "QuotaExceeded.RouteTable", "IdempotentParameterMismatch"),
 			region(), api.Required("VpcId"), api.Optional("RouteTableName"), api.Optional("Description"),
@@ -24,39 +24,30 @@ func tableWriteActions() []api.Action {
 			api.Words(`InvalidRouteTableId.NotFound IncorrectRouteTableType IncorrectRouteTableStatus
 				DependencyViolation.RouteEntry`), region(),
 			api.Param{Name: "RouteTableId", Required: true, Missing: missing("MissingParam.RouteTableId", "RouteTableId")}),
-		api.Write("AssociateRouteTable", associateRouteTable, append([]string{
+		api.Write("AssociateRouteTable", clienttoken.Once("vpc/AssociateRouteTable", nil, associateRouteTable), append([]string{
 			"Forbidden.NotInSameVpc", "OperationDenied.SwitchToSystemRouteTable", "Forbidden.VSwitchAlreadyAssociatedRouteTable",
 			"IncorrectStatus.RouteTable",
 		}, bindingCodes...), binding...),
-		api.Write("UnassociateRouteTable", unassociateRouteTable,
+		api.Write("UnassociateRouteTable", clienttoken.Once("vpc/UnassociateRouteTable", nil, unassociateRouteTable),
 			append([]string{"OperationUnsupported.SystemRouteTable", "OperationFailed.VSwitchNotAssociate"}, bindingCodes...),
 			binding...),
 	}
 }
 
-type createdTable struct {
-	RouteTableID string `json:"RouteTableId"`
-}
-
-const createTableOperation = "vpc/CreateRouteTable"
-
-func createRouteTable(c *api.Context) (any, *api.Error) {
-	if id, err := clienttoken.Recall(c, createTableOperation); id != "" || err != nil {
-		return createdTable{RouteTableID: id}, err
-	}
+func createRouteTable(c *api.Context) (string, *api.Error) {
 	v := c.State.Vpcs[c.Get("VpcId")]
 	switch {
 	case v == nil:
-		return nil, vpcNotFound()
+		return "", vpcNotFound()
 	case !v.PendingUntil.IsZero():
-		return nil, incorrectVpcStatus()
+		return "", incorrectVpcStatus()
 	}
 	if err := checkTableTexts(c); err != nil {
-		return nil, err
+		return "", err
 	}
 	labels, err := newTags(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	existing := 0
 	for _, table := range tablesOf(c.State, v.ID) {
@@ -65,15 +56,14 @@ func createRouteTable(c *api.Context) (any, *api.Error) {
 		}
 	}
 	if quota := c.Settings.Quotas.RouteTables; existing >= quota {
-		return nil, api.BadRequest("QuotaExceeded.RouteTable", "Route table quota exceeded: a VPC can have %d custom ones.", quota)
+		return "", api.BadRequest("QuotaExceeded.RouteTable", "Route table quota exceeded: a VPC can have %d custom ones.", quota)
 	}
 	table := &state.RouteTable{
 		VpcID: v.ID, Type: custom, Name: c.Get("RouteTableName"), Description: c.Get("Description"), Tags: labels,
 		PendingUntil: pendingUntil(c),
 	}
 	addTable(c, table)
-	clienttoken.Remember(c, createTableOperation, table.ID)
-	return createdTable{RouteTableID: table.ID}, nil
+	return table.ID, nil
 }
 
 func checkTableTexts(c *api.Context) *api.Error {
@@ -137,56 +127,46 @@ func deleteRouteTable(c *api.Context) (any, *api.Error) {
 	return nil, nil
 }
 
-func associateRouteTable(c *api.Context) (any, *api.Error) {
-	const operation = "vpc/AssociateRouteTable"
-	if id, err := clienttoken.Recall(c, operation); id != "" || err != nil {
-		return nil, err
-	}
+func associateRouteTable(c *api.Context) (string, *api.Error) {
 	table, v, err := bound(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	current := c.State.RouteTables[v.RouteTableID]
 	switch {
 	case table.VpcID != v.VpcID:
-		return nil, api.NotFound("Forbidden.NotInSameVpc", "The route table and the VSwitch are not in the same VPC.")
+		return "", api.NotFound("Forbidden.NotInSameVpc", "The route table and the VSwitch are not in the same VPC.")
 	case table.Type != custom:
-		return nil, api.BadRequest("OperationDenied.SwitchToSystemRouteTable", "The system route table can't be associated.")
+		return "", api.BadRequest("OperationDenied.SwitchToSystemRouteTable", "The system route table can't be associated.")
 	case current != nil && current.Type == custom:
-		return nil, api.NotFound("Forbidden.VSwitchAlreadyAssociatedRouteTable", "The VSwitch is associated with a route table already.")
+		return "", api.NotFound("Forbidden.VSwitchAlreadyAssociatedRouteTable", "The VSwitch is associated with a route table already.")
 	case !table.PendingUntil.IsZero():
-		return nil, api.NotFound("IncorrectStatus.RouteTable", "Current route table status does not support this operation.")
+		return "", api.NotFound("IncorrectStatus.RouteTable", "Current route table status does not support this operation.")
 	case busy(c.State, v.VpcID):
-		return nil, wrongVSwitchStatus()
+		return "", wrongVSwitchStatus()
 	}
 	v.RouteTableID = table.ID
-	clienttoken.Remember(c, operation, table.ID)
-	return nil, nil
+	return table.ID, nil
 }
 
-func unassociateRouteTable(c *api.Context) (any, *api.Error) {
-	const operation = "vpc/UnassociateRouteTable"
-	if id, err := clienttoken.Recall(c, operation); id != "" || err != nil {
-		return nil, err
-	}
+func unassociateRouteTable(c *api.Context) (string, *api.Error) {
 	table, v, err := bound(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	switch {
 	case table.Type != custom:
-		return nil, api.NotFound("OperationUnsupported.SystemRouteTable", "The system route table can't be unassociated.")
+		return "", api.NotFound("OperationUnsupported.SystemRouteTable", "The system route table can't be unassociated.")
 	case v.RouteTableID != table.ID:
-		return nil, api.NotFound("OperationFailed.VSwitchNotAssociate", "The VSwitch is not associated with the route table.")
+		return "", api.NotFound("OperationFailed.VSwitchNotAssociate", "The VSwitch is not associated with the route table.")
 	case busy(c.State, v.VpcID):
-		return nil, wrongVSwitchStatus()
+		return "", wrongVSwitchStatus()
 	}
 	v.RouteTableID = ""
 	if own := systemTable(c.State, v.VpcID); own != nil {
 		v.RouteTableID = own.ID
 	}
-	clienttoken.Remember(c, operation, table.ID)
-	return nil, nil
+	return table.ID, nil
 }
 
 // bound returns the table and the vSwitch that the parameters name.

@@ -14,7 +14,7 @@ import (
 
 func vswitchWriteActions() []api.Action {
 	return []api.Action{
-		api.Write("CreateVSwitch", createVSwitch,
+		api.Write("CreateVSwitch", clienttoken.Once("vpc/CreateVSwitch", clienttoken.Show("VSwitchId"), createVSwitch),
 			newTagCodes("InvalidVpcId.NotFound", "InvalidZoneId.NotFound", "IncorrectVpcStatus", "InvalidVSwitchName.Malformed",
 				"InvalidVSwitchDiscription.Malformed", "InvalidCidrBlock.Malformed", "InvalidCirdrBlock.MaskLength", "IllegalParam.CidrBlock",
 				"InvalidCidrBlock.Overlapped", "RouteConflict.AlreadyExist", "OperationFailed.VpcIpv6Disabled",
@@ -29,45 +29,36 @@ func vswitchWriteActions() []api.Action {
 	}
 }
 
-type createdVSwitch struct {
-	VSwitchID string `json:"VSwitchId"`
-}
-
-const createVSwitchOperation = "vpc/CreateVSwitch"
-
-func createVSwitch(c *api.Context) (any, *api.Error) {
-	if id, err := clienttoken.Recall(c, createVSwitchOperation); id != "" || err != nil {
-		return createdVSwitch{VSwitchID: id}, err
-	}
+func createVSwitch(c *api.Context) (string, *api.Error) {
 	v := c.State.Vpcs[c.Get("VpcId")]
 	switch {
 	case v == nil:
-		return nil, vpcNotFound()
+		return "", vpcNotFound()
 	case !v.PendingUntil.IsZero():
-		return nil, incorrectVpcStatus()
+		return "", incorrectVpcStatus()
 	case !knownZone(c, c.Get("ZoneId")):
-		return nil, api.NotFound("InvalidZoneId.NotFound", "Specified value of ZoneId does not exist.")
+		return "", api.NotFound("InvalidZoneId.NotFound", "Specified value of ZoneId does not exist.")
 	}
 	if err := checkVSwitchTexts(c); err != nil {
-		return nil, err
+		return "", err
 	}
 	labels, err := newTags(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	subnet, err := checkSubnet(c.State, v, c.Get("CidrBlock"))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	ipv6, err := ipv6Subnet(c, v, "")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if quota := c.Settings.Quotas.VSwitches; len(vswitchesOf(c.State, v.ID)) >= quota {
-		return nil, api.BadRequest("QuotaExceeded.VSwitch", "VSwitch quota exceeded: a VPC can have %d.", quota)
+		return "", api.BadRequest("QuotaExceeded.VSwitch", "VSwitch quota exceeded: a VPC can have %d.", quota)
 	}
 	if busy(c.State, v.ID) {
-		return nil, taskConflict()
+		return "", taskConflict()
 	}
 	vsw := &state.VSwitch{
 		ID: c.NewID("vsw-bp1"), VpcID: v.ID, ZoneID: c.Get("ZoneId"), Name: c.Get("VSwitchName"), Description: c.Get("Description"),
@@ -80,8 +71,7 @@ func createVSwitch(c *api.Context) (any, *api.Error) {
 	for _, table := range tablesOf(c.State, v.ID) {
 		addSystemEntry(c, table, vsw.CidrBlock)
 	}
-	clienttoken.Remember(c, createVSwitchOperation, vsw.ID)
-	return createdVSwitch{VSwitchID: vsw.ID}, nil
+	return vsw.ID, nil
 }
 
 func checkVSwitchTexts(c *api.Context) *api.Error {

@@ -20,6 +20,28 @@ const lifetime = 24 * time.Hour
 // forgetEvery so many tokens, those whose time is over are forgotten.
 const forgetEvery = 1024
 
+// Once handles an operation ("product/action") that a call with the token of an earlier one doesn't do again. Do does it and returns the id
+// of what it made or changed, and show answers with that, for every call; nil answers with nothing.
+func Once(operation string, show func(c *api.Context, id string) any, do func(*api.Context) (string, *api.Error)) api.Handler {
+	return func(c *api.Context) (any, *api.Error) {
+		id, err := Recall(c, operation)
+		if id == "" && err == nil {
+			if id, err = do(c); err == nil {
+				Remember(c, operation, id)
+			}
+		}
+		if err != nil || show == nil {
+			return nil, err
+		}
+		return show(c, id), nil
+	}
+}
+
+// Show answers with the id alone, as a member of the answer.
+func Show(member string) func(c *api.Context, id string) any {
+	return func(_ *api.Context, id string) any { return api.Object{member, id} }
+}
+
 // Recall returns what an earlier call of the operation ("product/action") with the same token created, or "".
 func Recall(c *api.Context, operation string) (string, *api.Error) {
 	token := c.State.Tokens[key(c, operation)]

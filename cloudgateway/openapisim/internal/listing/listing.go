@@ -3,6 +3,7 @@ package listing
 
 import (
 	"encoding/base64"
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,6 +43,28 @@ func Sized[T any](c *api.Context, items []T, size int) ([]T, Page) {
 func Cut[T any](items []T, number, size int) ([]T, Page) {
 	from := min(min(number-1, len(items))*size, len(items))
 	return items[from:min(from+size, len(items))], Page{PageNumber: number, PageSize: size, TotalCount: len(items)}
+}
+
+// Answer answers the page of a call out of a list: its numbers, the list wrapped in two names, and what else there is.
+func Answer[T any](c *api.Context, items []T, outer, inner string, show func(T) api.Object, more ...any) (any, *api.Error) {
+	page, numbers := Numbered(c, items)
+	return append(numbers.Object(), append(more, outer, api.Object{inner, api.Objects(page, show)})...), nil
+}
+
+// Object shows the numbers.
+func (p Page) Object() api.Object {
+	return api.Object{"PageNumber", p.PageNumber, "PageSize", p.PageSize, "TotalCount", p.TotalCount}
+}
+
+// Find returns the values of a map that match, in the order of their keys.
+func Find[T any](all map[string]*T, match func(*T) bool) []*T {
+	var found []*T
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		if match(all[id]) {
+			found = append(found, all[id])
+		}
+	}
+	return found
 }
 
 // After returns at most size items behind the one that the token names, and the token of the next page, "" if there is
