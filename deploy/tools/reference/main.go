@@ -28,22 +28,35 @@ func main() {
 }
 
 func run(root string) error {
-	pages := map[string]func(*tree) (string, error){"api": apiPage, "config": configPage, "metrics": metricsPage, "events": eventsPage}
-	for name, page := range pages {
-		text, err := page(&tree{root: root})
-		if err != nil {
-			return fmt.Errorf("page %s: %w", name, err)
-		}
-		file := filepath.Join(root, "docs", "reference", name+".md")
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // A file of the source tree.
+	written, err := write(root)
+	if err != nil {
+		return err
+	}
+	for name, text := range written {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil { //nolint:gosec // A file of the source tree.
 			return err
 		}
 	}
+	return nil
+}
+
+// write makes all pages, by their path from the top.
+func write(root string) (map[string]string, error) {
+	pages := map[string]func(*tree) (string, error){"api": apiPage, "config": configPage, "metrics": metricsPage, "events": eventsPage}
+	written := map[string]string{}
+	for name, page := range pages {
+		text, err := page(&tree{root: root})
+		if err != nil {
+			return nil, fmt.Errorf("page %s: %w", name, err)
+		}
+		written["docs/reference/"+name+".md"] = text
+	}
 	text, err := valuesPage(root)
 	if err != nil {
-		return fmt.Errorf("README of the chart: %w", err)
+		return nil, fmt.Errorf("README of the chart: %w", err)
 	}
-	return os.WriteFile(filepath.Join(root, "deploy", "chart", "README.md"), []byte(text), 0o644) //nolint:gosec // A file of the source tree.
+	written["deploy/chart/README.md"] = text
+	return written, nil
 }
 
 // table is a Markdown table.

@@ -50,6 +50,24 @@ func anchors(page string) map[string]bool {
 	return names
 }
 
+// TestFresh: the generated pages say what the sources say. What made them other is generated in a second: make generate.
+func TestFresh(t *testing.T) {
+	t.Parallel()
+	written, err := write(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range written {
+		text, err := os.ReadFile(filepath.Join(top, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(text)); diff != "" {
+			t.Errorf("%s is stale: run make generate (-sources +page):\n%s", name, diff)
+		}
+	}
+}
+
 // TestLinks: each leads to a file and a heading that are there.
 func TestLinks(t *testing.T) {
 	t.Parallel()
