@@ -216,6 +216,10 @@ func checkPod(t *testing.T, d appsv1.Deployment) {
 		if c.ReadinessProbe == nil || c.LivenessProbe == nil || c.StartupProbe == nil {
 			t.Errorf("%s: container %s lacks a probe", d.Name, c.Name)
 		}
+		if at := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" }); at < 0 || c.Env[at].ValueFrom == nil ||
+			c.Env[at].ValueFrom.ResourceFieldRef == nil || c.Env[at].ValueFrom.ResourceFieldRef.Resource != "limits.memory" {
+			t.Errorf("%s: container %s doesn't know its limit of memory", d.Name, c.Name)
+		}
 	}
 	if pod.DNSPolicy != corev1.DNSDefault {
 		t.Errorf("%s: the pod waits for the cluster's DNS: %s", d.Name, pod.DNSPolicy)

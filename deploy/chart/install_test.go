@@ -479,8 +479,8 @@ func TestDoctorPod(t *testing.T) {
 	if diff := cmp.Diff(spec.Containers[0].VolumeMounts, pod.Spec.Containers[0].VolumeMounts); diff != "" {
 		t.Errorf("files (-gateway +doctor):\n%s", diff)
 	}
-	// It holds no Lease.
-	env := slices.DeleteFunc(spec.Containers[0].Env, func(e corev1.EnvVar) bool { return strings.HasPrefix(e.Name, "POD_") })
+	// It holds no Lease, and has no limit of memory.
+	env := slices.DeleteFunc(spec.Containers[0].Env, func(e corev1.EnvVar) bool { return strings.HasPrefix(e.Name, "POD_") || e.Name == "GOMEMLIMIT" })
 	if diff := cmp.Diff(env, pod.Spec.Containers[0].Env); diff != "" || len(env) == 0 {
 		t.Errorf("environment (-gateway +doctor):\n%s", diff)
 	}

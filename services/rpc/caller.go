@@ -11,12 +11,16 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/services/tracing"
 )
 
 // Caller is who calls, e.g. "system:serviceaccount:kube-system:lbcontroller".
 type Caller struct {
 	Name   string
+	UID    string
 	Groups []string
+	// Extra is what else the API server knows of it, for authorizers that decide by that.
+	Extra map[string][]string
 }
 
 // Authenticator identifies the holder of a token. Its error is the caller's answer: an *rpcerr.Error with CallerUnauthenticated if
@@ -68,6 +72,9 @@ func (s *Server) identify(ctx context.Context, method string) (context.Context, 
 	}
 	if err := s.cfg.Authorizer.Authorize(ctx, caller, policy.Resource, policy.Verb); err != nil {
 		s.metrics.refused.WithLabelValues("forbidden").Inc()
+		if policy.Mutating && s.refusals.Take(caller.Name) {
+			tracing.Log(ctx, s.cfg.Logger).Info("audit", "caller", caller.Name, "address", address(ctx), "method", method, "outcome", outcome(err), "error", err)
+		}
 		s.forbidden.Warn(s.cfg.Logger, "refused", "caller", caller.Name, "method", method, "resource", policy.Resource, "verb", policy.Verb,
 			"error", err)
 		return nil, Caller{}, typed(err, s.cfg.Logger, method)

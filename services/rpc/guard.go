@@ -97,5 +97,5 @@ func (w Work) End() { w.of.end() }
 // WithTrail collects under the context what NoteCloudRequest and the like say. The attributes are for the audit line.
 func WithTrail(ctx context.Context) (noted context.Context, attrs func() []any) {
 	t := &trail{}
-	return context.WithValue(ctx, trailKey{}, t), t.attrs
+	return context.WithValue(ctx, trailKey{}, []*trail{t}), t.attrs
 }

@@ -51,7 +51,7 @@ func audit(log *slog.Logger) grpc.UnaryServerInterceptor {
 		start, done := time.Now(), &trail{}
 		response, err := next(context.WithValue(ctx, trailKey{}, []*trail{done}), req)
 		err = done.correct(err)
-		attrs := []any{"caller", caller.Name, "method", info.FullMethod, "duration", time.Since(start), "outcome", outcome(err)}
+		attrs := []any{"caller", caller.Name, "address", address(ctx), "method", info.FullMethod, "duration", time.Since(start), "outcome", outcome(err)}
 		if message, ok := req.(proto.Message); ok {
 			attrs = append(attrs, slog.GroupAttrs("resource", identifiers(message.ProtoReflect())...))
 		}
@@ -88,14 +88,20 @@ func outcome(err error) string {
 	return cmp.Or(string(rpcerr.ReasonOf(err)), status.Code(err).String())
 }
 
-// identifiers lists the request's fields that name something: single strings called …_id, and a listener's port, also of a
-// message named key inside of it.
+// identifiers lists the request's fields that name something: texts called …_id, a listener's port, also of a message named key inside of it, and
+// how many items each list has, with the names of the first.
 func identifiers(m protoreflect.Message) []slog.Attr {
+	const most = 5
 	var found []slog.Attr
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		name := string(field.Name())
 		switch {
-		case field.Cardinality() == protoreflect.Repeated:
+		case field.IsList():
+			list, first := value.List(), []string{}
+			for i := range min(most, list.Len()) {
+				first = append(first, nameOf(field, list.Get(i)))
+			}
+			found = append(found, slog.Group(name, "count", list.Len(), "first", first))
 		case field.Kind() == protoreflect.StringKind && strings.HasSuffix(name, "_id") && name != "request_id":
 			found = append(found, slog.String(name, bounded(value.String())))
 		case name == "port":
@@ -106,6 +112,23 @@ func identifiers(m protoreflect.Message) []slog.Attr {
 		return true
 	})
 	return found
+}
+
+// nameOf is what names an item of a list: the item itself, or the texts in it that are ids, addresses or networks.
+func nameOf(field protoreflect.FieldDescriptor, item protoreflect.Value) string {
+	if field.Message() == nil {
+		return bounded(item.String())
+	}
+	var names []string
+	for i := range field.Message().Fields().Len() {
+		f := field.Message().Fields().Get(i)
+		name := string(f.Name())
+		if f.Kind() == protoreflect.StringKind && !f.IsList() && item.Message().Has(f) &&
+			(strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_ip") || strings.HasSuffix(name, "cidr") || name == "domain" || name == "key") {
+			names = append(names, bounded(item.Message().Get(f).String()))
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 // limit gives the handler its time, refuses what cannot be done in the time left, and makes every error one that the caller can

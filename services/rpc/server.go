@@ -76,6 +76,7 @@ type Server struct {
 
 	outer, inner               grpc.UnaryServerInterceptor // around the headers, and around the message
 	unknown, forbidden, closed logging.Occasional
+	refusals                   Peers // bounds the audit lines of the refused writes of each caller
 
 	connections atomic.Pointer[connections] // nil until Serve
 	serving     atomic.Bool
@@ -96,6 +97,7 @@ func New(cfg Config) (*Server, error) {
 		health:   health.NewServer(),
 		metrics:  newMetrics(),
 		stopping: make(chan struct{}),
+		refusals: Peers{Burst: 10, PerSecond: 1},
 	}
 	s.account = newAccount(s.limits)
 	if err := s.metrics.register(cfg.Registerer, s.count); err != nil {

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -20,9 +21,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/services/internal/tlstest"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -205,18 +208,61 @@ func TestAuditLog(t *testing.T) {
 			audits = append(audits, line)
 		}
 	}
-	if len(audits) != 1 {
-		t.Fatalf("%d audit lines, want one for what was tried:\n%s", len(audits), w.log)
+	if len(audits) != 2 {
+		t.Fatalf("%d audit lines, want one for what was tried and one for what was refused:\n%s", len(audits), w.log)
+	}
+	for _, want := range []string{"caller=viewer", "address=127.0.0.1:", "DeleteLoadBalancer", "outcome=CALLER_FORBIDDEN"} {
+		if !strings.Contains(audits[1], want) {
+			t.Errorf("the audit line of the refused write lacks %s: %s", want, audits[1])
+		}
 	}
 	for _, want := range []string{
 		"caller=editor", "method=/cloudgateway.slb.v1.LoadBalancerService/DeleteLoadBalancer", "outcome=DELETE_PROTECTED",
 		"resource.load_balancer_id=lb-1", "cloudRequestId=R-1", "cloudRequestIds=\"[R-0 R-1]\"", "duration=",
-		"requestId=r-1 ", "replayed=true",
+		"requestId=r-1 ", "replayed=true", "address=127.0.0.1:",
 	} {
 		if !strings.Contains(audits[0], want) {
 			t.Errorf("the audit line lacks %s: %s", want, audits[0])
 		}
 	}
+}
+
+// TestIdentifiersOfLists: the audit line says which things a request is about, and does not grow with their number.
+func TestIdentifiersOfLists(t *testing.T) {
+	t.Parallel()
+	many := &vpcv1.BatchDeleteRouteEntriesRequest{VpcId: "vpc-1"}
+	for i := range 7 {
+		many.RouteEntries = append(many.RouteEntries, &vpcv1.RouteEntry{RouteTableId: "vtb-1", DestinationCidr: fmt.Sprintf("10.0.%d.0/24", i), NextHopId: "i-1"})
+	}
+	for _, tt := range []struct {
+		request proto.Message
+		want    string
+	}{
+		{many, "resource.route_entries.count=7 resource.route_entries.first=\"[vtb-1 10.0.0.0/24 i-1 vtb-1 10.0.1.0/24 i-1"},
+		{&slbv1.ApplyServerChangesRequest{ServerGroupId: "rsp-1", Add: []*slbv1.Server{{ServerId: "i-1", ServerIp: "10.0.0.1"}}},
+			`resource.server_group_id=rsp-1 resource.add.count=1 resource.add.first="[i-1 10.0.0.1]"`},
+		{&slbv1.BatchDeleteForwardingRulesRequest{Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80}, RuleIds: []string{"rule-1"}},
+			"resource.rule_ids.count=1 resource.rule_ids.first=[rule-1]"},
+	} {
+		var log bytes.Buffer
+		slog.New(slog.NewTextHandler(&log, nil)).Info("", slog.GroupAttrs("resource", identifiers(tt.request.ProtoReflect())...))
+		if got := log.String(); !sameFields(got, tt.want) {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
+		if log.Len() > 600 {
+			t.Errorf("%d bytes: %s", log.Len(), &log)
+		}
+	}
+}
+
+// sameFields: protoreflect goes through fields in any order.
+func sameFields(got, want string) bool {
+	for _, field := range strings.Split(want, " resource.") {
+		if !strings.Contains(got, field) {
+			return false
+		}
+	}
+	return true
 }
 
 // TestUnsent: that nothing was sent holds of a method only if it holds of all its requests.

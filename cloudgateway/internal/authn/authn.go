@@ -83,11 +83,11 @@ func (a *Authenticator) lookUp(ctx context.Context, key hash, token string) (rpc
 		}
 	}
 	caller, life, err := a.review(ctx, token)
+	if !proven && rpcerr.ReasonOf(err) != rpcerr.CallerUnauthenticated { // Nothing was found out, or nothing bad.
+		a.strange.GiveBack(peer)
+	}
 	if err != nil {
 		return caller, life, err
-	}
-	if !proven {
-		a.strange.GiveBack(peer)
 	}
 	a.proven.Put(key, struct{}{}, provenLife)
 	return caller, life, nil
@@ -116,7 +116,14 @@ func (a *Authenticator) review(ctx context.Context, token string) (rpc.Caller, t
 	if expiry, ok := expiryOf(token); ok {
 		life = min(life, time.Until(expiry))
 	}
-	return rpc.Caller{Name: status.User.Username, Groups: status.User.Groups}, life, nil
+	caller := rpc.Caller{Name: status.User.Username, UID: status.User.UID, Groups: status.User.Groups}
+	for key, values := range status.User.Extra {
+		if caller.Extra == nil {
+			caller.Extra = make(map[string][]string)
+		}
+		caller.Extra[key] = values
+	}
+	return caller, life, nil
 }
 
 // notAccepted does not repeat all of the API server's text, which may quote parts of the token.

@@ -161,6 +161,18 @@ func TestAFailureIsAskedAgain(t *testing.T) {
 	}
 }
 
+// TestOutageIsNoRefusal: while the API server does not answer, callers hear that, however many of them are behind one address.
+func TestOutageIsNoRefusal(t *testing.T) {
+	server := &reviewer{err: errors.New("connection refused")}
+	a := New(server, "cloudgateway", slog.New(slog.DiscardHandler))
+	for i := range 3 * burst {
+		_, err := a.Authenticate(from(t.Context(), "10.0.0.1"), fmt.Sprint("token ", i))
+		if e, ok := rpcerr.From(err); !ok || e.Code != codes.Unavailable {
+			t.Fatalf("caller %d: got %v, want UNAVAILABLE", i, err)
+		}
+	}
+}
+
 // byToken accepts one token and counts what it is asked.
 type byToken struct {
 	good    string

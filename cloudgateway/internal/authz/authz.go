@@ -38,8 +38,8 @@ type Authorizer struct {
 	outage   logging.Occasional
 }
 
-// question is what is asked about a caller. The groups are part of it: a token with others is another question.
-type question struct{ caller, groups, resource, verb, names string }
+// question is what is asked about a caller. All that the API server knows of it is part of it: a token with other groups is another question.
+type question struct{ caller, resource, verb, names string }
 
 // New makes an Authorizer. The log gets what the API server says when it cannot answer.
 func New(reviewer authorizationv1client.SubjectAccessReviewInterface, log *slog.Logger) *Authorizer {
@@ -53,7 +53,7 @@ func (a *Authorizer) Authorize(ctx context.Context, caller rpc.Caller, resource,
 
 // AuthorizeAny is Authorize for resources that have names: the caller has to be allowed one of them. "" is no name.
 func (a *Authorizer) AuthorizeAny(ctx context.Context, caller rpc.Caller, resource, verb string, names ...string) error {
-	q := question{caller: caller.Name, groups: fmt.Sprintf("%q", caller.Groups), resource: resource, verb: verb, names: strings.Join(names, " ")}
+	q := question{caller: fmt.Sprintf("%q", caller), resource: resource, verb: verb, names: strings.Join(names, " ")}
 	_, err := a.allowed.Do(ctx, q, func(ctx context.Context) (struct{}, time.Duration, error) {
 		for _, name := range names {
 			allowed, err := a.review(ctx, caller, resource, verb, name)
@@ -74,10 +74,16 @@ func (a *Authorizer) AuthorizeAny(ctx context.Context, caller rpc.Caller, resour
 }
 
 func (a *Authorizer) review(ctx context.Context, caller rpc.Caller, resource, verb, name string) (bool, error) {
+	extra := make(map[string]authorizationv1.ExtraValue, len(caller.Extra))
+	for key, values := range caller.Extra {
+		extra[key] = values
+	}
 	answer, err := a.reviewer.Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:               caller.Name,
+			UID:                caller.UID,
 			Groups:             caller.Groups,
+			Extra:              extra,
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: Group, Resource: resource, Verb: verb, Name: name},
 		},
 	}, metav1.CreateOptions{})

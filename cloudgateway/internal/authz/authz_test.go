@@ -34,7 +34,9 @@ func (r *reviewer) Create(
 }
 
 func TestAuthorize(t *testing.T) {
-	caller := rpc.Caller{Name: "system:serviceaccount:tools:reader", Groups: []string{"g"}}
+	caller := rpc.Caller{
+		Name: "system:serviceaccount:tools:reader", UID: "u-1", Groups: []string{"g"}, Extra: map[string][]string{"node": {"n-1"}},
+	}
 	tests := []struct {
 		name   string
 		status authorizationv1.SubjectAccessReviewStatus
@@ -63,7 +65,7 @@ func TestAuthorize(t *testing.T) {
 			server := &reviewer{status: tt.status, err: tt.err}
 			err := New(server, slog.New(slog.DiscardHandler)).Authorize(t.Context(), caller, "loadbalancers", "update")
 			want := []authorizationv1.SubjectAccessReviewSpec{{
-				User: caller.Name, Groups: caller.Groups,
+				User: caller.Name, UID: "u-1", Groups: caller.Groups, Extra: map[string]authorizationv1.ExtraValue{"node": {"n-1"}},
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
 					Group: "cloudgateway.alibabacloud.com", Resource: "loadbalancers", Verb: "update",
 				},

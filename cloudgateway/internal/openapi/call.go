@@ -103,9 +103,10 @@ func (p Product) service() (code, version string) {
 		return "Vpc", "2016-04-28"
 	case ECS:
 		return "Ecs", "2014-05-26"
-	default:
+	case STS:
 		return "Sts", "2015-04-01"
 	}
+	panic("openapi: no product " + strconv.Quote(string(p))) // A defect, which the first call shows.
 }
 
 const (

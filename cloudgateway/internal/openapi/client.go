@@ -132,6 +132,7 @@ func (p pool) RoundTrip(r *http.Request) (*http.Response, error) { return p.tran
 const (
 	connectTimeout = 5 * time.Second
 	idlePerHost    = 64 // more than the calls that the cloud's limits let be under way for one product
+	mostPerHost    = 256
 )
 
 func newHTTP(cfg Config) *http.Client {
@@ -142,6 +143,7 @@ func newHTTP(cfg Config) *http.Client {
 			TLSHandshakeTimeout:   connectTimeout,
 			ResponseHeaderTimeout: cfg.AttemptTimeout,
 			MaxIdleConnsPerHost:   idlePerHost,
+			MaxConnsPerHost:       mostPerHost,      // Calls that hang have no more; others wait for one.
 			IdleConnTimeout:       50 * time.Second, // shorter than what the load balancers of the cloud keep
 		}},
 		// A redirect would turn the POST into a GET, for which the signature is wrong.

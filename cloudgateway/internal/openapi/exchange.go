@@ -183,7 +183,7 @@ func (x *exchange) succeeded() bool { return x.answer != nil && x.answer.ok() }
 // worthRepeating reports whether another attempt may end otherwise. Throttling is not repeated: the budget knows when.
 func (x *exchange) worthRepeating() bool {
 	if x.answer != nil {
-		return x.meaning.Class == catalogue.Server || (x.meaning.Renew && !x.renewed)
+		return x.meaning.Class == catalogue.Server && x.hint() <= longestHint || (x.meaning.Renew && !x.renewed)
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](x.failure)
 	return !untrusted
@@ -198,14 +198,27 @@ func (x *exchange) timeLeft(ctx context.Context) bool {
 	return !has || time.Until(deadline) > x.longestWait(x.attempts-1)
 }
 
-// backoff is retryablehttp's Backoff: exponential, with the upper half random.
+// backoff is retryablehttp's Backoff: exponential, with the upper half random, and not before the cloud asks for the next attempt.
 func (x *exchange) backoff(_, _ time.Duration, attempt int, _ *http.Response) time.Duration {
-	half := x.longestWait(attempt) / 2
-	return half + rand.N(half+1) //nolint:gosec // Jitter needs no secrecy.
+	half := (x.client.cfg.Retry << attempt) / 2
+	return max(x.hint(), half+rand.N(half+1)) //nolint:gosec // Jitter needs no secrecy.
 }
 
 // longestWait is that after an attempt, the first of which is 0 and the last maxRetries.
-func (x *exchange) longestWait(attempt int) time.Duration { return x.client.cfg.Retry << attempt }
+func (x *exchange) longestWait(attempt int) time.Duration {
+	return max(x.hint(), x.client.cfg.Retry<<attempt)
+}
+
+// longestHint is the longest wait that is waited for inside of a call. What the cloud asks for beyond that is left to the caller.
+const longestHint = 5 * time.Second
+
+// hint is the wait that the last answer asks for.
+func (x *exchange) hint() time.Duration {
+	if x.answer == nil {
+		return 0
+	}
+	return retryAfter(x.answer.header)
+}
 
 // conclude makes the error of a call that did not succeed. err is retryablehttp's: it matters if it is prepare's, which kept
 // the next attempt from being made; otherwise it repeats what the last attempt brought.

@@ -74,7 +74,7 @@ func inject(t *testing.T, sim *openapisim.Simulator, rule fault.Rule) {
 
 func create(name string) openapi.Call {
 	return openapi.Call{Product: openapi.SLB, Action: "CreateLoadBalancer", Mutating: true, Idempotent: true, Params: map[string]string{
-		"ClientToken": "token-" + name, "LoadBalancerName": name + " ü ~*+&=", "AddressType": "internet", "LoadBalancerSpec": "slb.s1.small",
+		"ClientToken": "token-" + name, "LoadBalancerName": name + " ü ~*+&=", "AddressType": "internet", "InstanceChargeType": "PayByCLCU",
 	}}
 }
 
