@@ -1,8 +1,10 @@
 package front
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -42,6 +44,8 @@ func refusalOf(err error) *refusal {
 	}
 	e, ok := rpcerr.From(err)
 	switch {
+	case errors.Is(err, context.Canceled), ok && e.Code == codes.Canceled:
+		return refuse(499, "ClientClosedRequest", "the tool has left") //nolint:mnd // For the log: no tool reads it.
 	case !ok:
 		return refuse(http.StatusInternalServerError, "InternalError", "the gateway has a defect; its log says more")
 	case e.Code == codes.ResourceExhausted:

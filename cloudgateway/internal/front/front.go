@@ -30,10 +30,7 @@ import (
 )
 
 // Resource and Verb are what RBAC has to allow, with the name of the action, e.g. "ecs:DescribeInstances".
-const (
-	Resource = "openapi"
-	Verb     = "call"
-)
+const Resource, Verb = "openapi", "call"
 
 // Config of a Front.
 type Config struct {

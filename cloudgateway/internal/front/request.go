@@ -113,6 +113,13 @@ func parameters(text string, names map[string]bool) (map[string]string, error) {
 	return single, nil
 }
 
+// all are the parameters, wherever they are.
+func (req *request) all() map[string]string {
+	all := maps.Clone(req.query)
+	maps.Copy(all, req.form)
+	return all
+}
+
 // take gives a parameter of query or form, and takes it out.
 func (req *request) take(name string) string {
 	value, ok := req.query[name]
@@ -126,8 +133,7 @@ func (req *request) take(name string) string {
 
 // version1 reads the parameters of RPC style signatures, which cover method and parameters.
 func (req *request) version1(method string) error {
-	all := maps.Clone(req.query)
-	maps.Copy(all, req.form)
+	all := req.all()
 	delete(all, "Signature")
 	if all["SecurityToken"] != "" || all["BearerToken"] != "" || all["SignatureType"] != "" {
 		return refuse(http.StatusBadRequest, "InvalidSecurityToken.Malformed", "the gateway's key pairs have no security token")
@@ -192,11 +198,9 @@ func (req *request) version3(r *http.Request, authorization string, body []byte)
 	if r.Header.Get("X-Acs-Content-Sha256") != digest {
 		return wrong("x-acs-content-sha256 is not that of the body")
 	}
-	for _, params := range []map[string]string{req.query, req.form} {
-		for name := range params {
-			if slices.ContainsFunc(system, func(s string) bool { return strings.EqualFold(s, name) }) {
-				return refuse(http.StatusBadRequest, "InvalidParameter", "a parameter has the name of one that is a header here")
-			}
+	for name := range req.all() {
+		if slices.ContainsFunc(system, func(s string) bool { return strings.EqualFold(s, name) }) {
+			return refuse(http.StatusBadRequest, "InvalidParameter", "a parameter has the name of one that is a header here")
 		}
 	}
 	text := strings.Join([]string{r.Method, "/", canonical(req.query), headers.String(), fields["SignedHeaders"], digest}, "\n")

@@ -101,8 +101,7 @@ func (c change) read(name string, req *request) (scope.Passed, error) {
 		return unknown("the front does not know what it changes")
 	}
 	p, tags := scope.Passed{Makes: c.makes}, map[string]*commonv1.Tag{}
-	params := maps.Clone(req.query)
-	maps.Copy(params, req.form)
+	params := req.all()
 	for _, param := range slices.Sorted(maps.Keys(params)) {
 		value := params[param]
 		base, index, list := strings.Cut(param, ".")

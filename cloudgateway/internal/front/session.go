@@ -132,11 +132,9 @@ func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work,
 
 // here refuses calls about another region, whose limits are others.
 func (s *session) here(req *request) error {
-	for _, params := range []map[string]string{req.query, req.form} {
-		for name, value := range params {
-			if strings.EqualFold(name, "RegionId") && value != "" && value != s.cfg.Region {
-				return refuse(http.StatusNotFound, "InvalidRegionId.NotFound", "the gateway calls the cloud in "+s.cfg.Region+" only")
-			}
+	for name, value := range req.all() {
+		if strings.EqualFold(name, "RegionId") && value != "" && value != s.cfg.Region {
+			return refuse(http.StatusNotFound, "InvalidRegionId.NotFound", "the gateway calls the cloud in "+s.cfg.Region+" only")
 		}
 	}
 	return nil
@@ -206,11 +204,10 @@ func (s *session) audit(c *call, outcome string, status int, err error) {
 func resources(req *request) []string {
 	const most = 10
 	var named []string
-	for _, params := range []map[string]string{req.query, req.form} {
-		for _, name := range slices.Sorted(maps.Keys(params)) {
-			if len(named) < most && suspiciousName.MatchString(name) {
-				named = append(named, bounded(name)+"="+bounded(params[name]))
-			}
+	params := req.all()
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		if len(named) < most && suspiciousName.MatchString(name) {
+			named = append(named, bounded(name)+"="+bounded(params[name]))
 		}
 	}
 	return named
