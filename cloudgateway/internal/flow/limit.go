@@ -65,7 +65,9 @@ const (
 	fall        = 0.9       // of the calls that were granted when the cloud refused one: what goes afterwards
 	deepestFall = 0.5       // of the allowance, at once: others may have used up the limit for once
 	bucketFall  = 0.85      // of the allowance of a bucket, which does not show how many calls it has granted
-	firstStep   = 1.0 / 512 // of the limit, by which an allowance grows in a window
+	nearly      = 0.95      // of the allowance at which the cloud refused a call: what it grows to first
+	soon        = 4         // windows later
+	firstStep   = 1.0 / 512 // of the limit, by which it grows in a window after that
 	nextStep    = 4         // times as much in the next
 )
 
@@ -73,15 +75,18 @@ const (
 //
 // Others show when the cloud refuses a call although the gateway has sent less than the limit. Then the allowance falls to the
 // gateway's share at once, and in further windows below what was granted in them. So it does if the limit is lower than documented. While
-// calls wait and none is refused, it grows again, faster each time: so several gateways come to equal allowances, and one that was left
-// alone has the whole limit again after a few windows.
+// calls wait and none is refused, it grows again: in a few windows to a little less than where it was refused, which is probably all that there is,
+// and from there on slowly at first and faster each time. So several gateways come to equal allowances, and one that was left alone has the whole
+// limit again after some windows.
 type allowance struct {
 	limit  float64 // as documented, or configured
 	most   float64 // that may be found out to be allowed; at least the limit
 	share  float64 // of the limit
 	bucket bool    // that of the cloud, see Limit.isBucket
 	calls  float64 // the allowance
-	step   float64 // by which it grows next; 0 in the first window after a refusal
+	step   float64 // by which it grows next
+	peak   float64 // the allowance when the cloud refused a call last
+	quiet  int     // windows since, in which calls waited and none was refused
 }
 
 func newAllowance(limit Limit, share, upTo float64) allowance {
@@ -94,6 +99,7 @@ func (a *allowance) even() bool { return a.calls != a.limit }
 
 // refused learns from a refusal, after so many calls that were granted in the window.
 func (a *allowance) refused(granted int) {
+	a.peak, a.quiet = a.calls, 0
 	switch {
 	case a.calls == a.limit:
 		a.calls = min(a.share, a.calls*fall)
@@ -107,6 +113,13 @@ func (a *allowance) refused(granted int) {
 
 // waited reports that calls have waited in a window in which none was refused.
 func (a *allowance) waited() {
+	a.quiet++
+	if goal := nearly * a.peak; a.calls < goal && a.quiet <= 1+soon {
+		if a.quiet > 1 { // Others may have come to stay.
+			a.calls += (goal - a.calls) / float64(2+soon-a.quiet)
+		}
+		return
+	}
 	a.calls = min(a.most, a.calls+a.step)
 	a.step = max(a.limit*firstStep, a.step*nextStep)
 }
