@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"alicloud-controllers.dev/deploy/tools/local/world"
+)
+
+// frontAccess lets a tool call through the OpenAPI front, as docs/openapi-front.md says.
+const frontAccess = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: front-tool}
+rules:
+  - apiGroups: [cloudgateway.alibabacloud.com]
+    resources: [openapi]
+    verbs: [call]
+    resourceNames: ["ecs:Describe*", "vpc:Describe*", "slb:*"]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: front-tool}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: front-tool}
+subjects:
+  - {kind: User, name: tool.example.com}
+`
+
+// TestFrontBesideControllers: unmodified clients of others work through the OpenAPI front for as long as the environment variable FRONT says, e.g. 10m,
+// beside all controllers, Services that come and change, nodes that join, and a gateway that is killed in the middle. In all that time the cloud
+// refuses no call for its rate, but one of an action whose window the killed gateway had filled (ADR 8), and nothing that carries a ClientToken is
+// made twice. The clients are those of cloudgateway/openapisim/thirdparty.
+func TestFrontBesideControllers(t *testing.T) {
+	if os.Getenv("FRONT") == "" {
+		t.Skip("FRONT says no time")
+	}
+	length, err := time.ParseDuration(os.Getenv("FRONT"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const key, secret = "front-key", "a-secret-of-the-front"
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	if err := os.WriteFile(keys, fmt.Appendf(nil, "keys: [{id: %s, secret: %s, user: tool.example.com}]\n", key, secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w := bootWith(t, world.Config{
+		Nodes: 20, Controllers: world.Controllers(), Gateways: 2,
+		Gateway: map[string]any{"front": map[string]any{"listen": address, "keysFile": keys}},
+	})
+	if err := w.Apply(t.Context(), []byte(frontAccess)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Cloud().EnableLimits(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	w.initialised(t)
+	since := w.position(t)
+	_, port, _ := net.SplitHostPort(address)
+	plan, err := json.Marshal(map[string]any{
+		"Address": "localhost:" + port, "CA": w.CAFile(), "Key": key, "Secret": secret, "Seconds": int(length.Seconds()),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := exec.CommandContext(t.Context(), "go", "test", "-v", "-count=1", "-timeout=1h", "-run=^TestFrontRun$", ".")
+	clients.Dir = filepath.Join(built.root, "cloudgateway", "openapisim", "thirdparty")
+	clients.Env = append(os.Environ(), "FRONT_RUN="+string(plan), "SSL_CERT_FILE="+w.CAFile())
+	done := make(chan []byte, 1)
+	go func() {
+		output, err := clients.CombinedOutput()
+		if err != nil {
+			t.Errorf("the clients: %v", err)
+		}
+		done <- output
+	}()
+	var output []byte
+	begin, killed, joined := time.Now(), false, false
+	for n := 0; output == nil; {
+		select {
+		case output = <-done:
+		case <-time.After(length / 60):
+		}
+		switch passed := time.Since(begin); {
+		case !joined && passed > length/3:
+			joined = true
+			w.addNodes(t, 100)
+		case !killed && passed > length/2:
+			killed = true
+			t.Logf("before the kill: %s", w.waits(t, active))
+			if err := w.Kill(active); err != nil {
+				t.Error(err)
+			}
+		case n < 20:
+			w.create(t, newService(fmt.Sprintf("web-%d", n), nil, 80))
+			n++
+		case n < 50:
+			w.change(t, fmt.Sprintf("web-%d", n%20), func(s *corev1.Service) {
+				s.Spec.Ports = append(s.Spec.Ports[:1:1], corev1.ServicePort{Name: fmt.Sprint("q", n), Port: int32(1000 + n), TargetPort: intstr.FromInt32(8080)})
+			})
+			n++
+		}
+	}
+	summary := regexp.MustCompile(`FRONT-RUN (.*)`).FindSubmatch(output)
+	if summary == nil {
+		t.Fatalf("the clients say\n%s", output)
+	}
+	t.Logf("the clients met %s", summary[1])
+	t.Logf("after the kill: %s", w.waits(t, standby))
+	var met struct {
+		Made    int
+		Doubled []string
+	}
+	if err := json.Unmarshal(summary[1], &met); err != nil || met.Made == 0 || len(met.Doubled) > 0 {
+		t.Errorf("made %d, doubled %v: %v", met.Made, met.Doubled, err)
+	}
+	calls, _ := w.settle(t, since)
+	codes, throttled := map[string]int{}, map[string]int{}
+	for _, call := range calls {
+		codes[call.Code]++
+		if strings.HasPrefix(call.Code, "Throttling") {
+			throttled[call.Action]++
+			if throttled[call.Action] > 1 {
+				t.Errorf("the cloud refused %s %s at %s", call.Product, call.Action, call.Time)
+			}
+		}
+	}
+	t.Logf("%d calls to the cloud, by code: %v", len(calls), codes)
+	for _, lb := range w.state(t).LoadBalancers {
+		if strings.Contains(lb.Name, "-") && (strings.HasPrefix(lb.Name, "SDK") || strings.HasPrefix(lb.Name, "Tea")) {
+			t.Errorf("load balancer %s of a client is left", lb.Name)
+		}
+	}
+}
+
+// waits says how long calls waited for the budget of a gateway, by priority: how many more than 1, 5 and 10 seconds.
+func (w testWorld) waits(t *testing.T, gateway string) string {
+	t.Helper()
+	value := func(series string) float64 { return w.metric(context.WithoutCancel(t.Context()), gateway, series) }
+	var all []string
+	for _, priority := range []string{"backend", "user", "deletion", "background"} {
+		labels := fmt.Sprintf(`priority="%s",result="sent"`, priority)
+		bucket := func(le string) float64 {
+			return value(fmt.Sprintf(`cloudgateway_budget_wait_seconds_bucket{%s,le="%s"}`, labels, le))
+		}
+		sent := value("cloudgateway_budget_wait_seconds_count{" + labels + "}")
+		all = append(all, fmt.Sprintf("%s: %.0f sent, %.0f after more than 1 s, %.0f than 5 s, %.0f than 10 s", priority, sent, sent-bucket("1"), sent-bucket("5"), sent-bucket("10")))
+	}
+	return strings.Join(all, "; ")
+}
