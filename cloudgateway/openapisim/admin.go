@@ -100,7 +100,10 @@ func (s *Simulator) adminHandler() http.Handler {
 	mux.HandleFunc("/at/", s.serveAt)
 	mux.Handle("/console", s.console)
 	mux.Handle("/console/", s.console)
-	mux.Handle("GET /{$}", http.RedirectHandler("/console", http.StatusFound))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "console") // whatever is before it
+		w.WriteHeader(http.StatusFound)
+	})
 	return mux
 }
 

@@ -77,7 +77,7 @@ func TestLargeBalancers(t *testing.T) {
 		}
 	}
 	shape := func(search string) (listeners, rows int, note, more, health string) {
-		b := viewBalancers(c, byWeight, query{Search: search}).Items[0]
+		b := viewBalancers(c, words(), query{Search: search}).Items[0]
 		l := b.Listeners[0]
 		return len(b.Listeners), len(l.Rows), l.Rows[len(l.Rows)-1].Note, b.More, b.Health.Text
 	}

@@ -1,8 +1,9 @@
-// Package console shows people what a simulated cloud holds and which calls it gets, on one page without a script.
+// Package console shows people what a simulated cloud holds and which calls it gets, on one page without a script, and on a page of
+// its own each load balancer and what serves a Service.
 //
 // It is a window, not a tool: nothing can be changed here. Every look goes one way:
 //
-//	query string → query → view (balancers.go, network.go, calls.go, rates.go; pure) → templates → HTML
+//	query string → query → view (balancers.go with clb.go and nlb.go, network.go, calls.go, rates.go; pure) → templates → HTML
 //
 // Nothing comes from anywhere but this server.
 package console
@@ -14,6 +15,7 @@ import (
 	"html/template"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
@@ -33,6 +35,8 @@ type Source interface {
 	Clock() (now time.Time, frozen bool)
 	// Faults returns the number of fault rules in force.
 	Faults() int
+	// Places returns the accounts and regions of the process, as ACCOUNT/REGION.
+	Places() []string
 }
 
 // Config describes a console. Only the source is required.
@@ -59,9 +63,14 @@ func New(cfg Config) (*Console, error) {
 		return nil, fmt.Errorf("console: %w", err)
 	}
 	c := &Console{source: cfg.Source, products: cfg.Products, pages: pages, mux: http.NewServeMux()}
-	c.mux.HandleFunc("GET /console", c.servePage)
+	for path, template := range map[string]string{"": "page", "/balancer/{balancer}": "alone", "/service/{namespace}/{name}": "alone"} {
+		c.mux.HandleFunc("GET /console"+path, func(w http.ResponseWriter, r *http.Request) { c.servePage(w, r, template) })
+	}
 	c.mux.Handle("GET /console/assets/", http.StripPrefix("/console/", http.FileServerFS(assets)))
-	c.mux.Handle("GET /console/{$}", http.RedirectHandler("/console", http.StatusMovedPermanently))
+	c.mux.HandleFunc("GET /console/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "../console") // whatever is before it
+		w.WriteHeader(http.StatusMovedPermanently)
+	})
 	return c, nil
 }
 
@@ -78,9 +87,15 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mux.ServeHTTP(w, r)
 }
 
-func (c *Console) servePage(w http.ResponseWriter, r *http.Request) {
+func (c *Console) servePage(w http.ResponseWriter, r *http.Request, template string) {
+	q := parseQuery(r.URL.Query())
+	q.Balancer, q.Service = r.PathValue("balancer"), service{r.PathValue("namespace"), r.PathValue("name")}
+	q.Root = strings.TrimSuffix(strings.Repeat("../", strings.Count(r.URL.EscapedPath(), "/")-1), "/")
+	if q.Root == "" {
+		q.Root = "."
+	}
 	var page bytes.Buffer // complete before the first byte is sent, so that an error can still be reported
-	if err := c.pages.ExecuteTemplate(&page, "page", c.look(parseQuery(r.URL.Query()))); err != nil {
+	if err := c.pages.ExecuteTemplate(&page, template, c.look(q)); err != nil {
 		http.Error(w, fmt.Sprintf("render the console: %v", err), http.StatusInternalServerError)
 		return
 	}

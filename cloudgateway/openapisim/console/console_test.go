@@ -79,6 +79,9 @@ func TestRequests(t *testing.T) {
 		{"GET", "/console?search=web&errors=1&balancers=7", 200, "text/html; charset=utf-8"},
 		{"GET", "/console/", 301, ""},
 		{"GET", "/console/assets/console.css", 200, "text/css; charset=utf-8"},
+		{"GET", "/console/balancer/lb-1", 200, "text/html; charset=utf-8"},
+		{"GET", "/console/service/default/web?live=1", 200, "text/html; charset=utf-8"},
+		{"GET", "/console/service/default", 404, ""},
 		{"GET", "/console/assets/icon.svg", 200, "image/svg+xml"},
 		{"GET", "/console/assets/console.go", 404, ""},
 		{"GET", "/console/templates/page.html.tmpl", 404, ""},
@@ -174,7 +177,7 @@ func large() *fake {
 		call.Seq = int64(n + 1)
 		calls = append(calls, call)
 	}
-	return &fake{cloud: c, health: byWeight, calls: calls}
+	return &fake{cloud: c, health: words(), calls: calls}
 }
 
 // However much there is, the page stays one that a browser renders at once.

@@ -78,6 +78,13 @@ func (f *fake) Clock() (now time.Time, frozen bool) { return noon(), f.frozen }
 
 func (f *fake) Faults() int { return f.faults }
 
+func (f *fake) Places() []string { return []string{"1000000000000001/cn-hangzhou"} }
+
+// words are what health checks of both kinds say in tests.
+func words() Health {
+	return Health{CLB: byWeight, NLB: func(_ *state.NLBServerGroup, s *state.NLBServer) string { return s.Description }}
+}
+
 // byWeight is a health that tests can choose server by server.
 func byWeight(_ *state.LoadBalancer, _ *state.Listener, s *state.Server) string {
 	switch s.Weight {
@@ -117,7 +124,7 @@ func small() *fake {
 		{Cidr: "10.0.2.0/24", NextHopID: "i-2", NextHopType: "Instance", Type: "Custom", Status: "Deleting"},
 	}}
 	addBalancers(c)
-	return &fake{cloud: c, health: byWeight, calls: someCalls(), limits: limit.Table{
+	return &fake{cloud: c, health: words(), calls: someCalls(), limits: limit.Table{
 		"slb/CreateVServerGroup": {Calls: 3, Window: api.Duration(time.Minute)},
 		"slb/DescribeRegions":    {Calls: 10, Window: api.Duration(time.Second)},
 	}}

@@ -3,8 +3,11 @@ package console
 import (
 	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // maxTerm bounds what a reader can search for.
@@ -12,6 +15,10 @@ const maxTerm = 200
 
 // query is what a reader asked to see. It is the query string of the page, so that a view can be kept and passed on.
 type query struct {
+	Root     string  // of the place, from where the page is
+	Balancer string  // the only load balancer that is shown
+	Service  service // whose load balancers are shown alone
+
 	Search string // in load balancers, route tables and instances; lower case
 
 	Product, Action, Caller string // of calls; lower case
@@ -24,7 +31,6 @@ type query struct {
 // The lists that are shown page by page, also the names of the parameters that say which one.
 const (
 	listBalancers = "balancers"
-	listNLBs      = "nlbs"
 	listRoutes    = "routes"
 	listInstances = "instances"
 )
@@ -35,7 +41,7 @@ func parseQuery(values url.Values) query {
 		Search: term(values, "search"), Product: term(values, "product"), Action: term(values, "action"), Caller: term(values, "caller"),
 		Errors: values.Has("errors"), Writes: values.Has("writes"), Live: values.Has("live"), Pages: map[string]int{},
 	}
-	for _, list := range []string{listBalancers, listNLBs, listRoutes, listInstances} {
+	for _, list := range []string{listBalancers, listRoutes, listInstances} {
 		if n, err := strconv.Atoi(values.Get(list)); err == nil && n > 1 {
 			q.Pages[list] = n
 		}
@@ -84,7 +90,19 @@ func (q query) at(list string, page int) query {
 // Find returns a link that searches for something else, from the first page on.
 func (q query) Find(text string) string {
 	q.Search, q.Pages = strings.ToLower(text), nil
-	return "?" + q.String()
+	return q.Root + "/console?" + q.String()
+}
+
+// Alone returns the title of a page that is about one thing, or "".
+func (q query) Alone() string {
+	if q.Service.Name != "" {
+		return "Service " + q.Service.Namespace + "/" + q.Service.Name
+	}
+	return q.Balancer
+}
+
+func (q query) findsTag(tags []state.Tag) bool {
+	return slices.ContainsFunc(tags, func(t state.Tag) bool { return q.finds(t.Key, t.Value) })
 }
 
 // finds reports whether any of the texts contains what is searched for; it doesn't matter in which case.

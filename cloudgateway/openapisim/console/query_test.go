@@ -38,7 +38,7 @@ func TestQueryRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		values := url.Values{}
-		for _, name := range []string{"search", "product", "action", "caller", "errors", "writes", listBalancers, listNLBs, listRoutes, listInstances} {
+		for _, name := range []string{"search", "product", "action", "caller", "errors", "writes", listBalancers, listRoutes, listInstances} {
 			if rapid.Bool().Draw(t, "has "+name) {
 				values.Set(name, rapid.OneOf(rapid.String(), rapid.StringMatching(`[0-9]{1,3}`)).Draw(t, name))
 			}

@@ -10,9 +10,9 @@ import (
 type view struct {
 	Query     query
 	Products  []string // to choose from
+	Places    []string // accounts and regions; those of a page are links if there are several
 	Summary   summary
 	Balancers balancersView
-	NLBs      nlbsView
 	Routes    routesView
 	Instances instancesView
 	Rates     ratesView
@@ -36,11 +36,10 @@ type summary struct {
 // look takes everything that is shown from the source. The state is locked no longer than it takes to copy what is on the page.
 func (c *Console) look(q query) view {
 	now, frozen := c.source.Clock()
-	v := view{Query: q, Products: c.products}
+	v := view{Query: q, Products: c.products, Places: c.source.Places()}
 	c.source.View(func(cloud *state.Cloud, health Health) {
 		v.Summary = summarize(cloud)
 		v.Balancers = viewBalancers(cloud, health, q)
-		v.NLBs = viewNLBs(cloud, q)
 		v.Routes = viewRoutes(cloud, q)
 		v.Instances = viewInstances(cloud, q)
 	})
@@ -59,7 +58,8 @@ func (c *Console) look(q query) view {
 func summarize(cloud *state.Cloud) summary {
 	s := summary{
 		Region: cloud.Region, Account: cloud.Account,
-		Balancers: len(cloud.LoadBalancers), Groups: len(cloud.ServerGroups), Instances: len(cloud.Instances),
+		Balancers: len(cloud.LoadBalancers) + len(cloud.NLBs), Groups: len(cloud.ServerGroups) + len(cloud.NLBServerGroups),
+		Instances: len(cloud.Instances), Listeners: len(cloud.NLBListeners),
 	}
 	for _, lb := range cloud.LoadBalancers {
 		s.Listeners += len(lb.Listeners)
@@ -67,6 +67,11 @@ func summarize(cloud *state.Cloud) summary {
 			if l.Status == "running" {
 				s.RunningListeners++
 			}
+		}
+	}
+	for _, l := range cloud.NLBListeners {
+		if l.Status == "Running" {
+			s.RunningListeners++
 		}
 	}
 	for _, i := range cloud.Instances {

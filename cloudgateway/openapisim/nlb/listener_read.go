@@ -133,6 +133,12 @@ func listenerHealth(c *api.Context) (any, *api.Error) {
 		})
 }
 
+// Health returns the health of a server of a listener in the words of GetListenerHealthStatus, and "" of one that it leaves out.
+func Health(c *api.Context, g *state.NLBServerGroup, s *state.NLBServer) string {
+	status, _ := serverHealth(c, g, s)
+	return status
+}
+
 // serverHealth returns why a server is not healthy, or "" if it is, or if it is not checked. The state of its instance decides.
 func serverHealth(c *api.Context, g *state.NLBServerGroup, s *state.NLBServer) (status, reasonCode string) {
 	switch {
