@@ -40,6 +40,7 @@ type FaultsDocument struct {
 type LimitsDocument struct {
 	Enabled          *bool         `json:"enabled,omitempty"`
 	RetryAfterHeader *bool         `json:"retryAfterHeader,omitempty"` // answer throttled calls with x-acs-retry-after; default false
+	RateLimitHeader  *bool         `json:"rateLimitHeader,omitempty"`  // say in each answer what is left of its action's limit; default false
 	Actions          limit.Table   `json:"actions,omitempty"`
 	Settings         *api.Settings `json:"settings,omitempty"` // windows, limits of one call, quotas
 }
@@ -212,13 +213,18 @@ func (s *Simulator) applyLimits(document LimitsDocument) error {
 	if document.RetryAfterHeader != nil {
 		s.retryAfter.Store(*document.RetryAfterHeader)
 	}
+	if document.RateLimitHeader != nil {
+		s.rateLimit.Store(*document.RateLimitHeader)
+	}
 	return nil
 }
 
 func (s *Simulator) writeLimits(w http.ResponseWriter) {
-	settings, retryAfter := s.Settings(), s.retryAfter.Load()
+	settings, retryAfter, rateLimit := s.Settings(), s.retryAfter.Load(), s.rateLimit.Load()
 	enabled, table := s.limiter.Get()
-	writeDocument(w, LimitsDocument{Enabled: &enabled, RetryAfterHeader: &retryAfter, Actions: table, Settings: &settings})
+	writeDocument(w, LimitsDocument{
+		Enabled: &enabled, RetryAfterHeader: &retryAfter, RateLimitHeader: &rateLimit, Actions: table, Settings: &settings,
+	})
 }
 
 func (s *Simulator) putClock(w http.ResponseWriter, r *http.Request) {

@@ -31,6 +31,7 @@ type File struct {
 type FileLimits struct {
 	Enabled          *bool       `json:"enabled"`
 	RetryAfterHeader *bool       `json:"retryAfterHeader"`
+	RateLimitHeader  *bool       `json:"rateLimitHeader"`
 	Actions          limit.Table `json:"actions"`
 }
 
@@ -62,7 +63,7 @@ func (f *File) Apply(cfg *Config) {
 	}
 	cfg.Regions, cfg.Accounts = append(cfg.Regions, f.Regions...), append(cfg.Accounts, f.Accounts...)
 	cfg.Limits = &LimitsDocument{
-		Enabled: f.Limits.Enabled, RetryAfterHeader: f.Limits.RetryAfterHeader, Actions: f.Limits.Actions, Settings: &f.Settings,
+		Enabled: f.Limits.Enabled, RetryAfterHeader: f.Limits.RetryAfterHeader, RateLimitHeader: f.Limits.RateLimitHeader, Actions: f.Limits.Actions, Settings: &f.Settings,
 	}
 	cfg.Faults = f.Faults
 }

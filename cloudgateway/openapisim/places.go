@@ -143,6 +143,7 @@ func (s *Simulator) reset() error {
 	s.limiter.Reset(table, !s.cfg.LimitsOff)
 	s.SetSettings(*s.cfg.Settings)
 	s.retryAfter.Store(false)
+	s.rateLimit.Store(false)
 	if err := s.Restore(s.first); err != nil {
 		return err
 	}

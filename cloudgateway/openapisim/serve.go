@@ -2,6 +2,7 @@ package openapisim
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"runtime/debug"
@@ -84,7 +85,18 @@ func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if x.wait > 0 {
 		w.Header().Set("x-acs-retry-after", strconv.FormatInt(x.wait.Milliseconds()+1, 10))
 	}
+	p.tellLimit(w.Header(), x)
 	answer.Write(w, x.id)
+}
+
+// tellLimit says what is left of the limit of the action, if answers are to say that.
+func (p *product) tellLimit(header http.Header, x *exchange) {
+	if !p.rateLimit.Load() || x.action == nil {
+		return
+	}
+	if s, ok := p.limiter.State(p.Name, x.action.Name, p.clock.Now()); ok {
+		header.Set("X-RateLimit-User-API", fmt.Sprintf("Limit:%d,Remain:%d,TimeLeft:%d,Reset:0", s.Limit, s.Remain, s.Left.Milliseconds()))
+	}
 }
 
 func (p *product) answer(r *http.Request, x *exchange) wire.Answer {

@@ -232,6 +232,28 @@ func TestRetryAfterHeader(t *testing.T) {
 	}
 }
 
+// TestRateLimitHeader: the header says what is left of the limit, in answers that are refused as well.
+func TestRateLimitHeader(t *testing.T) {
+	t.Parallel()
+	sim := newCloud(t, openapisim.Config{})
+	sim.SetTime(time.Date(2026, 1, 1, 12, 0, 50, 0, time.UTC))
+	c := newClient(t, sim)
+	status, body := admin(t, sim, http.MethodPut, "/admin/limits", `{"rateLimitHeader":true,"actions":{"ecs/DescribeInstances":{"calls":2,"window":"60s"}}}`)
+	if status != 200 {
+		t.Fatal(body)
+	}
+	for _, want := range []string{"Limit:2,Remain:1,TimeLeft:10000,Reset:0", "Limit:2,Remain:0,TimeLeft:10000,Reset:0", "Limit:2,Remain:0,TimeLeft:10000,Reset:0"} {
+		w := httptest.NewRecorder()
+		sim.Handler("ecs").ServeHTTP(w, signed(t, c, c.request("ecs", "DescribeInstances")))
+		if got := w.Header().Get("X-RateLimit-User-API"); got != want {
+			t.Errorf("got %d, %q, want %q", w.Code, got, want)
+		}
+	}
+	if _, body := admin(t, sim, http.MethodGet, "/admin/limits", ""); !strings.Contains(body, `"rateLimitHeader":true`) && !strings.Contains(body, `"rateLimitHeader": true`) {
+		t.Errorf("limits: %s", body)
+	}
+}
+
 // Faults can add x-acs-retry-after to the answer, before and after the effect.
 func TestRetryAfterHeaderOfFaults(t *testing.T) {
 	t.Parallel()

@@ -133,6 +133,8 @@ type Simulator struct {
 	settings atomic.Pointer[api.Settings]
 	// retryAfter makes answers to throttled calls say in a header how long to wait; not all of the cloud does.
 	retryAfter atomic.Bool
+	// rateLimit makes all answers say what is left of the limit, as X-RateLimit-User-API does.
+	rateLimit atomic.Bool
 
 	products []*settling      // guarded by mu, but for what never changes
 	traffic  *api.Traffic     // nil without a data plane

@@ -115,6 +115,30 @@ func (l *Limiter) Get() (enabled bool, table Table) {
 	return l.enabled, maps.Clone(l.table)
 }
 
+// State is what is left of an action's limit.
+type State struct {
+	Limit, Remain int
+	Left          time.Duration // until the window ends
+}
+
+// State returns what is left of an action's limit, which the header X-RateLimit-User-API says; false if it has none.
+func (l *Limiter) State(product, action string, now time.Time) (State, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := product + "/" + action
+	limit, b := l.table[key], l.buckets[key]
+	window := time.Duration(limit.Window)
+	switch {
+	case !l.enabled || limit.Calls == 0:
+		return State{}, false
+	case b == nil:
+		return State{Limit: limit.Calls, Remain: limit.Calls}, true
+	case window <= time.Second:
+		return State{Limit: limit.Calls, Remain: int(b.tokens)}, true
+	}
+	return State{Limit: limit.Calls, Remain: limit.Calls - b.used, Left: b.window.Add(window).Sub(now)}, true
+}
+
 // Allow counts a call. If it is one too many, it returns how long the caller has to wait.
 func (l *Limiter) Allow(product, action string, now time.Time) (wait time.Duration, ok bool) {
 	l.mu.Lock()
