@@ -105,6 +105,22 @@ func ahead(skew time.Duration) string {
 	return skew.String() + " ahead of the cloud"
 }
 
+// rateLimits says whether the products tell in their answers what is left of a limit. The gateway does without it (ADR 8).
+func (x *examination) rateLimits() {
+	const check = "rate limit header"
+	var said []string
+	for _, product := range []openapi.Product{openapi.SLB, openapi.VPC, openapi.ECS} {
+		if text := x.client.RateLimit(product); text != "" {
+			said = append(said, string(product)+" says "+text)
+		}
+	}
+	if len(said) == 0 {
+		x.report.add(check, OK, "", "no product tells what is left of a rate limit; the gateway does without")
+		return
+	}
+	x.report.add(check, OK, "", "%s", strings.Join(said, "; "))
+}
+
 // permissions tries every action of the features.
 func (x *examination) permissions(ctx context.Context) {
 	missing := map[rampolicy.Feature][]string{}

@@ -77,6 +77,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	x.place(ctx)
 	x.ownVPC(ctx)
 	x.permissions(ctx)
+	x.rateLimits()
 	return &x.report, ctx.Err()
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -314,4 +316,21 @@ func (m items) Get(_ context.Context, item string) (string, error) {
 		return text, nil
 	}
 	return "", metadata.ErrNotFound
+}
+
+// TestRateLimitHeader: what products say of their rate limits is in the report, so that it can be told to us.
+func TestRateLimitHeader(t *testing.T) {
+	p := newPatient(t)
+	p.onInstance()
+	if text := written(t, p.examine()); !strings.Contains(text, "no product tells what is left of a rate limit") {
+		t.Errorf("report:\n%s", text)
+	}
+	w := httptest.NewRecorder()
+	p.sim.Handler("admin").ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/admin/limits", strings.NewReader(`{"enabled":true,"rateLimitHeader":true}`)))
+	if w.Code != http.StatusOK {
+		t.Fatal(w.Body)
+	}
+	if text := written(t, p.examine()); !strings.Contains(text, "slb says Limit:") || !strings.Contains(text, "ecs says Limit:") {
+		t.Errorf("report:\n%s", text)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -80,6 +81,7 @@ type Client struct {
 	http    *http.Client
 	metrics metrics
 	reach   *reach
+	limits  sync.Map // by Product, what a header of its last answer said of the rate limit
 }
 
 // New makes a client. It does not connect. Region, network, scheme and endpoints have been checked where the configuration was read.
@@ -93,6 +95,13 @@ func (c *Client) Close() {
 	if p, ok := c.http.Transport.(pool); ok {
 		p.transport.CloseIdleConnections()
 	}
+}
+
+// RateLimit is what the last answer of a product said in a header of the rate limit of its action; empty: nothing, as far as is known.
+func (c *Client) RateLimit(p Product) string {
+	said, _ := c.limits.Load(p)
+	text, _ := said.(string)
+	return text
 }
 
 // URL is where the calls of a product go.

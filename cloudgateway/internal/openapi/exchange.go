@@ -161,6 +161,11 @@ func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bo
 		x.answer, err = readAnswer(res, x.needed, x.hold)
 	}
 	x.failure = cause(err)
+	if x.answer != nil {
+		if said := x.answer.header.Get("X-Ratelimit-User-Api"); said != "" {
+			x.client.limits.Store(x.call.Product, said)
+		}
+	}
 	if x.answer != nil && !x.succeeded() {
 		x.refusal = x.answer.failure(x.call)
 		x.meaning = catalogue.Lookup(x.refusal)
