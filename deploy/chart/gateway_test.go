@@ -111,7 +111,7 @@ func TestFront(t *testing.T) {
 	t.Parallel()
 	off := render(t, "kube-system", map[string]any{"networkPolicy": map[string]any{"enabled": true}})
 	for name, text := range off {
-		if strings.Contains(string(text), "7444") || strings.Contains(string(text), "/etc/front") {
+		if strings.Contains(text, "7444") || strings.Contains(text, "/etc/front") {
 			t.Errorf("%s has a front", name)
 		}
 	}

@@ -201,9 +201,7 @@ func TestTranslations(t *testing.T) {
 	t.Parallel()
 	all := pages(t)
 	shape := func(page string) (parts []string) {
-		for _, block := range fences.FindAllString(page, -1) {
-			parts = append(parts, block)
-		}
+		parts = append(parts, fences.FindAllString(page, -1)...)
 		for line := range strings.Lines(fences.ReplaceAllString(page, "")) {
 			switch {
 			case strings.HasPrefix(line, "#"):
