@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
 	corev1 "k8s.io/api/core/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -100,14 +101,20 @@ func (p Product) Health(ctx context.Context, id string) (map[model.ServerKey][]s
 }
 
 // EIPs implements lb.Product.
-func (p Product) EIPs(ctx context.Context, id string) ([]string, error) {
-	answer, err := p.Gateway.Eips.ListEips(ctx, &vpcv1.ListEipsRequest{AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: id})
+func (p Product) EIPs(ctx context.Context, id string, maxAge time.Duration) ([]string, error) {
+	request := &vpcv1.ListEipsRequest{AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: id}
+	if maxAge > 0 { // One list serves all load balancers.
+		request.AssociatedInstanceId, request.MaxAge = "", durationpb.New(maxAge)
+	}
+	answer, err := p.Gateway.Eips.ListEips(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	var ips []string
+	ips := []string{}
 	for _, eip := range answer.GetEips() {
-		ips = append(ips, eip.GetIpAddress())
+		if eip.GetInstanceId() == id {
+			ips = append(ips, eip.GetIpAddress())
+		}
 	}
 	return ips, nil
 }

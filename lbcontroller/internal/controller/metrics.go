@@ -43,7 +43,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Buckets: []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64},
 		}),
 		conflicts: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "lbcontroller_conflicts_total", Help: "Conflicts with others who write on a Service: its status was overwritten again and again (status), or it changed meanwhile (version).",
+			Name: "lbcontroller_conflicts_total", Help: "Conflicts with others who write on a Service: its status was overwritten (status) or its labels were taken off (labels) again and again, or it changed meanwhile (version).",
 		}, []string{"kind"}),
 		delay: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "lbcontroller_endpoint_delay_seconds", Help: "Time from a change of a Service's endpoints until its servers were right.",

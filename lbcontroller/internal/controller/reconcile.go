@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -182,9 +183,17 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		c.runner.AddAfter(r.Key, reconcile.User, firstRestore)
 	}
 	restores := o.Publish != nil && len(o.Publish.Ingress) > 0 && !sameIngress(r.Service.Status.LoadBalancer.Ingress, o.Publish.Ingress)
-	if wait := c.shown.wait(r.Key, ingressOf(o.Publish)); restores && wait > 0 {
+	if wait := c.shown.wait(r.Key, inStatus, gistOfIngress(ingressOf(o.Publish))); restores && wait > 0 {
 		restores = false
 		o.Publish = &Publication{Notes: o.Publish.Notes, KeepIngress: true}
+		c.runner.AddAfter(r.Key, reconcile.User, wait)
+	}
+	labels, lacks := missingLabels(r.Service, o.Publish)
+	if wait := c.shown.wait(r.Key, inLabels, labels); lacks && wait > 0 {
+		lacks = false
+		withoutLabels := *o.Publish
+		withoutLabels.Notes.Labels = nil
+		o.Publish = &withoutLabels
 		c.runner.AddAfter(r.Key, reconcile.User, wait)
 	}
 	c.addConditions(r, verb, &o)
@@ -203,7 +212,12 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		if c.shown.calm(r.Key) {
 			o.Resolved = append(o.Resolved, ReasonContested)
 		}
-		if restores && c.shown.wrote(r.Key, o.Publish.Ingress) {
+		if lacks && c.shown.wrote(r.Key, inLabels, labels) {
+			c.metrics.conflicts.WithLabelValues("labels").Inc()
+			o.Events = append(o.Events, Warningf(ReasonContested, "another client takes off labels that the controller notes on the Service, and they are written again, "+
+				"more and more seldom; let it keep the labels of the controller: %s", labels))
+		}
+		if restores && c.shown.wrote(r.Key, inStatus, gistOfIngress(o.Publish.Ingress)) {
 			c.metrics.conflicts.WithLabelValues("status").Inc()
 			o.Events = append(o.Events, Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else, and are written again, more and more seldom; "+
 				"find out who else serves the Service and stop that, or give the Service a class"))
@@ -265,6 +279,24 @@ func (c *Controller) addConditions(r Request, verb string, o *Outcome) {
 	}
 	p.conditions = list
 	o.Publish = &p
+}
+
+// missingLabels are the labels that are written and whether the Service lacks one of them.
+func missingLabels(svc *corev1.Service, p *Publication) (text string, lacks bool) {
+	if p == nil {
+		return "", false
+	}
+	var labels []string
+	for key, value := range p.Notes.Labels {
+		if value == "" {
+			continue
+		}
+		labels = append(labels, key+"="+value)
+		_, has := svc.Labels[key]
+		lacks = lacks || !has
+	}
+	slices.Sort(labels)
+	return strings.Join(labels, ", "), lacks
 }
 
 // ingressOf are the addresses of a publication, if there is one.

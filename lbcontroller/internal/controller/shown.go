@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,13 +35,18 @@ type publishing struct {
 // gistOfPublication is all that is written, apart from conditions.
 func gistOfPublication(p Publication) string {
 	parts := []any{p.KeepIngress, p.Notes.Labels, p.Notes.Annotations}
-	for _, i := range p.Ingress {
-		parts = append(parts, " "+i.IP+i.Hostname)
+	return fmt.Sprint(append(parts, gistOfIngress(p.Ingress))...)
+}
+
+func gistOfIngress(list []corev1.LoadBalancerIngress) string {
+	var gist strings.Builder
+	for _, i := range list {
+		gist.WriteString(" " + i.IP + i.Hostname)
 		if i.IPMode != nil {
-			parts = append(parts, *i.IPMode)
+			gist.WriteString(string(*i.IPMode))
 		}
 	}
-	return fmt.Sprint(parts...)
+	return gist.String()
 }
 
 // justPublished reports whether the same was written just now.
@@ -61,50 +67,61 @@ func (s *shown) publish(key string, p Publication) {
 	s.published[key] = publishing{gist: gistOfPublication(p), at: time.Now()}
 }
 
-// writing is the last time that addresses were written.
+// writing is the last time that something was written.
 type writing struct {
-	ingress []corev1.LoadBalancerIngress
-	at      time.Time
-	delay   time.Duration
+	gist  string
+	at    time.Time
+	delay time.Duration
 }
 
-// wait returns how long addresses must wait to be written, 0 if they may be now.
-func (s *shown) wait(key string, ingress []corev1.LoadBalancerIngress) time.Duration {
+// What other clients may fight for, as the key of what was written last.
+const (
+	inStatus = " status"
+	inLabels = " labels"
+)
+
+// wait returns how long something must wait to be written, 0 if it may be now.
+func (s *shown) wait(key, what, gist string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w, ok := s.last[key]
-	if !ok || !sameIngress(w.ingress, ingress) {
+	w, ok := s.last[key+what]
+	if !ok || w.gist != gist {
 		return 0
 	}
 	return max(0, w.delay-time.Since(w.at))
 }
 
-// wrote remembers that addresses were written. It reports whether another client overwrites them again and again.
-func (s *shown) wrote(key string, ingress []corev1.LoadBalancerIngress) (isContested bool) {
+// wrote remembers that something was written. It reports whether another client overwrites it again and again.
+func (s *shown) wrote(key, what, gist string) (isContested bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := writing{ingress: ingress, at: time.Now(), delay: firstRestore}
-	if w, ok := s.last[key]; ok && sameIngress(w.ingress, ingress) && time.Since(w.at) < forgiven {
+	next := writing{gist: gist, at: time.Now(), delay: firstRestore}
+	if w, ok := s.last[key+what]; ok && w.gist == gist && time.Since(w.at) < forgiven {
 		next.delay = min(2*w.delay, lastRestore)
 	}
 	if s.last == nil {
 		s.last = map[string]writing{}
 	}
-	s.last[key] = next
+	s.last[key+what] = next
 	return next.delay >= contested
 }
 
-// calm reports whether the addresses have not been overwritten for long enough.
+// calm reports whether nothing has been overwritten for long enough.
 func (s *shown) calm(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.last[key]
-	return w.delay < contested || time.Since(w.at) >= forgiven
+	for _, what := range []string{inStatus, inLabels} {
+		if w := s.last[key+what]; w.delay >= contested && time.Since(w.at) < forgiven {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *shown) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.last, key)
+	delete(s.last, key+inStatus)
+	delete(s.last, key+inLabels)
 	delete(s.published, key)
 }

@@ -127,9 +127,8 @@ func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Li
 	if have.extent == refused { // The network interfaces of its pods needn't be looked up.
 		return k.refuse(ctx, s, have.refusal)
 	}
-	if s, err = k.withPods(ctx, s); err != nil {
-		return k.outcomeOfFailure(s, false, err)
-	}
+	// Pods that can't be looked up keep their places, and nothing else waits for them.
+	s, lookup := k.withPods(ctx, s)
 	d, err := k.decide(s.unhurried(ctx), s, have)
 	if err == nil {
 		k.rememberNone(s, d)
@@ -166,7 +165,20 @@ func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Li
 		}
 		return k.withGates(ctx, o, s, result.observed)
 	}
-	return k.withGates(ctx, k.outcome(s, k.remember(ctx, s, d, result), d, result), s, result.observed)
+	o := k.outcome(s, k.remember(ctx, s, d, result), d, result)
+	return k.withGates(ctx, withLookup(o, lookup), s, result.observed)
+}
+
+// withLookup adds to an outcome that network interfaces of pods could not be looked up.
+func withLookup(o controller.Outcome, lookup error) controller.Outcome {
+	if lookup == nil {
+		return o
+	}
+	calls := causes(lookup)
+	o.Err, o.Retry, o.Reason = errors.Join(o.Err, lookup), judge(calls).retry, ""
+	o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, calls...))
+	o.Resolved = slices.DeleteFunc(o.Resolved, func(reason string) bool { return reason == controller.ReasonSyncFailed })
+	return o
 }
 
 // isUnsent reports of failed calls of a plan that none of them has changed anything.
@@ -216,16 +228,13 @@ func (k *Kind) current(s subject) bool {
 	return k.Product.Wants(s.svc) && annotation.Reused(s.svc.Annotations) == s.want.Desired.Reuse.ID
 }
 
-// withPods looks up the network interfaces of pods.
+// withPods looks up the network interfaces of pods. With an error, those that could not be looked up are pending.
 func (k *Kind) withPods(ctx context.Context, s subject) (subject, error) {
 	pods, err := k.Shared.enis.Find(s.unhurried(ctx), s.key, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups), s.want.Coming)
-	if err != nil {
-		return s, err
-	}
 	resolved := *s.want.Desired
 	resolved.Groups = desired.Resolve(resolved.Groups, pods.IDs)
 	s.want.Desired, s.want.OwnGroups, s.pods = &resolved, desired.Resolve(s.want.OwnGroups, pods.IDs), pods
-	return s, nil
+	return s, err
 }
 
 // confirm reads the Service anew, for what can't be undone.

@@ -166,6 +166,9 @@ func (s subject) looks() []controller.Look {
 	if !s.entry.VerifyAt.IsZero() {
 		looks = append(looks, controller.Look{After: time.Until(s.entry.VerifyAt), Priority: reconcile.Periodic})
 	}
+	if s.want.EIP && !s.entry.EIPsUntil.IsZero() {
+		looks = append(looks, controller.Look{After: time.Until(s.entry.EIPsUntil), Priority: reconcile.Periodic})
+	}
 	if !s.limited.IsZero() {
 		looks = append(looks, controller.Look{After: time.Until(s.limited), Priority: reconcile.Periodic})
 	}

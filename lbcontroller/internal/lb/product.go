@@ -37,8 +37,8 @@ type Product interface {
 	// Health returns what the cloud says of the health of each server, once for each listener that it works for. The type of a server is left
 	// out of its key.
 	Health(ctx context.Context, id string) (map[model.ServerKey][]string, error)
-	// EIPs are the elastic addresses that are bound to a load balancer.
-	EIPs(ctx context.Context, id string) ([]string, error)
+	// EIPs are the elastic addresses that are bound to a load balancer, as they were not longer ago than maxAge; 0 for now.
+	EIPs(ctx context.Context, id string, maxAge time.Duration) ([]string, error)
 	// Certificate is the id of the first certificate that a listener names; empty for none.
 	Certificate(l model.Listener) string
 	// CertificateEnds says when certificates end: the zero time where the cloud doesn't say. One that isn't there is left out.

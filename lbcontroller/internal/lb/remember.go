@@ -6,6 +6,8 @@ import (
 	"hash/fnv"
 	"time"
 
+	"alicloud-controllers.dev/services/gateway"
+
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
@@ -21,6 +23,10 @@ type memo struct {
 	eipUnknown bool
 }
 
+// eipFor is how long the EIPs of a CLB are believed: one that is taken off may be another's soon, who then gets the traffic. eipAge is how old a list
+// of them may be that serves all Services.
+const eipFor, eipAge = 5 * time.Minute, time.Minute
+
 // remember keeps what is there now, and when to read it again.
 func (k *Kind) remember(ctx context.Context, s subject, d decision, result done) memo {
 	noted := s.hash
@@ -32,8 +38,12 @@ func (k *Kind) remember(ctx context.Context, s subject, d decision, result done)
 	case !s.want.EIP:
 		m.entry.EIPs = nil
 		m.quiet = append(m.quiet, controller.ReasonEIP)
-	case m.entry.EIPs == nil:
-		ips, err := k.Product.EIPs(ctx, result.observed.InstanceID)
+	case m.entry.EIPs == nil || !time.Now().Before(m.entry.EIPsUntil):
+		maxAge := time.Duration(0)
+		if m.entry.EIPs != nil {
+			ctx, maxAge = gateway.WithPriority(ctx, gateway.Background), eipAge
+		}
+		ips, err := k.Product.EIPs(ctx, result.observed.InstanceID, maxAge)
 		switch {
 		case err != nil:
 			m.eipUnknown = true
@@ -44,7 +54,9 @@ func (k *Kind) remember(ctx context.Context, s subject, d decision, result done)
 		default:
 			m.quiet = append(m.quiet, controller.ReasonEIP)
 		}
-		m.entry.EIPs = ips
+		if err == nil {
+			m.entry.EIPs, m.entry.EIPsUntil = ips, time.Now().Add(eipFor)
+		}
 	}
 	m.entry = k.keep(s, m.entry, result.observed.ConfigKnown)
 	if !m.eipUnknown {

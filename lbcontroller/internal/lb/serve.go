@@ -55,9 +55,8 @@ func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (
 		s.entry = k.keep(s, s.entry, true)
 		return s, done{}
 	}
-	if s.pods, err = k.Shared.enis.Find(ctx, s.key, desired.PodAddresses(backends.Groups), nil); err != nil {
-		return s, done{err: err}
-	}
+	pods, lookup := k.Shared.enis.Find(ctx, s.key, desired.PodAddresses(backends.Groups), nil)
+	s.pods = pods
 	resolved := *backends
 	resolved.Groups = desired.Resolve(backends.Groups, s.pods.IDs)
 	s.want.Desired = &resolved
@@ -70,6 +69,7 @@ func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (
 		s.entry.Observed = result.observed
 		s.entry = k.keep(s, s.entry, true)
 		s.state = memory.Known
+		result.err = lookup
 	}
 	return s, result
 }

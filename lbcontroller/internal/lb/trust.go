@@ -31,7 +31,7 @@ func (k *Kind) meet(ctx context.Context, s subject) subject {
 	case first && s.state == memory.Unknown:
 		recorded := k.Records.Get(ctx, s.key).Applied
 		s.idle = recorded == "" && !isNew(s.svc)
-		if recorded != "" && recorded == s.applied {
+		if recorded != "" && recorded == s.applied && !s.want.EIP { // Which EIPs are bound isn't recorded.
 			s.entry, s.state = k.keep(s, memory.Entry{Trusted: s.applied, Hash: s.hash}, false), memory.Known
 		}
 	}

@@ -3,6 +3,7 @@ package eni
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -76,7 +77,8 @@ type Answer struct {
 }
 
 // Find looks up the interfaces of the addresses of a Service, which are sorted. Addresses that it doesn't name any more are forgotten. Those
-// that are coming may be named soon; they are looked up with the others, or before there is a hurry.
+// that are coming may be named soon; they are looked up with the others, or before there is a hurry. The answer counts also with an error: the
+// addresses that could not be looked up are pending, and what was known of them before is still believed.
 func (r *Resolver) Find(ctx context.Context, service string, ips, coming []string) (Answer, error) {
 	if len(ips)+len(coming) == 0 {
 		r.Forget(service)
@@ -85,10 +87,9 @@ func (r *Resolver) Find(ctx context.Context, service string, ips, coming []strin
 	unknown := r.recall(service, ips, coming)
 	if len(unknown) > 0 && r.mayLook(service) {
 		ids := map[string]string{}
-		if err := r.look(ctx, unknown, ids); err != nil {
-			return Answer{}, err
-		}
-		r.remember(service, unknown, ids, ips)
+		asked, err := r.look(ctx, unknown, ids)
+		r.remember(service, asked, ids, ips)
+		return r.answer(service, ips), err
 	}
 	return r.answer(service, ips), nil
 }
@@ -186,28 +187,29 @@ func (r *Resolver) answer(service string, ips []string) Answer {
 	return a
 }
 
-// look asks the gateway, which answers one result per address in order.
-func (r *Resolver) look(ctx context.Context, ips []string, ids map[string]string) error {
+// look asks the gateway, which answers one result per address in order. It returns the addresses of which something is known then.
+func (r *Resolver) look(ctx context.Context, ips []string, ids map[string]string) (asked []string, err error) {
 	vpc, err := r.Client.VPC(ctx, r.VPCID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answer, err := r.Client.NetworkInterfaces.BatchGetNetworkInterfaces(ctx, &ecsv1.BatchGetNetworkInterfacesRequest{IpAddresses: ips, VpcId: vpc})
 	if err != nil {
-		return fmt.Errorf("find the network interfaces of pods: %w", err)
+		return nil, fmt.Errorf("find the network interfaces of pods: %w", err)
 	}
 	if len(answer.GetResults()) != len(ips) {
-		return fmt.Errorf("find the network interfaces of %d pods: got %d results", len(ips), len(answer.GetResults()))
+		return nil, fmt.Errorf("find the network interfaces of %d pods: got %d results", len(ips), len(answer.GetResults()))
 	}
+	var errs []error
 	for i, result := range answer.GetResults() {
 		err := rpcerr.FromItem(result.GetError())
-		switch {
-		case rpcerr.ReasonOf(err) == rpcerr.NetworkInterfaceNotFound:
-		case err != nil:
-			return fmt.Errorf("find the network interface of pod address %s: %w", ips[i], err)
-		default:
+		if err != nil && rpcerr.ReasonOf(err) != rpcerr.NetworkInterfaceNotFound {
+			errs = append(errs, fmt.Errorf("find the network interface of pod address %s: %w", ips[i], err))
+			continue
+		}
+		if asked = append(asked, ips[i]); err == nil {
 			ids[ips[i]] = result.GetNetworkInterface().GetNetworkInterfaceId()
 		}
 	}
-	return nil
+	return asked, errors.Join(errs...)
 }

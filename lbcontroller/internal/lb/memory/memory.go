@@ -31,8 +31,9 @@ type Entry struct {
 	RefusedSince time.Time
 	// Absent reports that the Service was found to have no CLB whose servers could be kept right. Nothing else was looked at.
 	Absent bool
-	// EIPs are the addresses bound to the instance, if they are published.
-	EIPs []string
+	// EIPs are the addresses bound to the instance, if they are published, and EIPsUntil is how long that is believed. Nil if they weren't read.
+	EIPs      []string
+	EIPsUntil time.Time
 	// None reports that the Service certainly has nothing: nothing was made for it yet, or it has given up all. That a CLB was searched for and not
 	// found is less: the cloud may still be at one whose creation was lost sight of, and something may be on a user's.
 	None bool
