@@ -60,6 +60,7 @@ type queue struct {
 	waiting, later, again map[string]*item
 	active                map[string]bool
 	began                 map[string]Priority // with which priority active keys were given out
+	yields                map[string]func()   // ends what active keys do that gives way to more urgent work
 	timer                 *time.Timer         // fires for the head of delayed
 	// working counts the attempts that hold a worker, and periodic those of the least priority, which wait for the cloud or not.
 	working, periodic int
@@ -78,6 +79,7 @@ func newQueue() *queue {
 		again:   map[string]*item{},
 		active:  map[string]bool{},
 		began:   map[string]Priority{},
+		yields:  map[string]func(){},
 	}
 	q.wake = sync.NewCond(&q.mu)
 	return q
@@ -97,6 +99,9 @@ func (q *queue) addLocked(key string, p Priority) {
 	home := q.waiting
 	if q.active[key] {
 		home = q.again
+		if p > Periodic {
+			q.yieldLocked(key)
+		}
 	}
 	if it, ok := home[key]; ok {
 		if p > it.priority {
@@ -204,6 +209,33 @@ func (q *queue) mayBegin() bool {
 		return false
 	}
 	return q.periodicLimit == 0 || q.ready.items[0].priority != Periodic || q.periodic < q.periodicLimit
+}
+
+// onYield registers what ends the present work on an active key that gives way, nil for none.
+func (q *queue) onYield(key string, end func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.yields, key)
+	if end == nil {
+		return
+	}
+	q.yields[key] = end
+	if it, ok := q.again[key]; ok && it.priority > Periodic {
+		q.yieldLocked(key)
+	}
+}
+
+// yield lets the work on a key give way, if it does.
+func (q *queue) yield(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.yieldLocked(key)
+}
+
+func (q *queue) yieldLocked(key string) {
+	if end := q.yields[key]; end != nil {
+		end()
+	}
 }
 
 // pause gives the worker of an attempt to others while the attempt waits for something.

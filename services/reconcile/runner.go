@@ -148,6 +148,45 @@ func Waiting(ctx context.Context, wait func()) {
 	wait()
 }
 
+// attemptKey is the key of a context for the attempt that it belongs to.
+type attemptKey struct{}
+
+// attemptOf is an attempt.
+type attemptOf struct {
+	queue    *queue
+	key      string
+	priority Priority
+}
+
+// PriorityOf is the priority of the attempt that ctx belongs to; User outside of one.
+func PriorityOf(ctx context.Context) Priority {
+	if a, ok := ctx.Value(attemptKey{}).(attemptOf); ok {
+		return a.priority
+	}
+	return User
+}
+
+// ErrYielded is the cause of the end of a context of Yielding: more urgent work waits for what the attempt does.
+var ErrYielded = errors.New("given way to more urgent work")
+
+// Yielding returns a context for a part of an attempt that gives way, such as a long read in the background. It ends with the cause ErrYielded when
+// the key of the attempt is added with a higher priority than Periodic, or when Yield is called for it. The function ends the part.
+func Yielding(ctx context.Context) (context.Context, func()) {
+	a, ok := ctx.Value(attemptKey{}).(attemptOf)
+	if !ok {
+		return ctx, func() {}
+	}
+	part, cancel := context.WithCancelCause(ctx)
+	a.queue.onYield(a.key, func() { cancel(ErrYielded) })
+	return part, func() {
+		a.queue.onYield(a.key, nil)
+		cancel(nil)
+	}
+}
+
+// Yield ends the part of the attempt on key that gives way, if it is in one: another key waits for it.
+func (r *Runner) Yield(key string) { r.queue.yield(key) }
+
 // Run works until ctx ends, then lets attempts under way finish within Config.Drain, cancels those that have not, and returns
 // when none is left. A Runner runs once.
 func (r *Runner) Run(ctx context.Context) error {
@@ -185,6 +224,7 @@ func (r *Runner) attempt(ctx context.Context, key string, p Priority) {
 	defer span.End()
 	bounded, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
+	bounded = context.WithValue(bounded, attemptKey{}, attemptOf{queue: r.queue, key: key, priority: p})
 	if r.cfg.Waiting > 0 {
 		bounded = context.WithValue(bounded, waitingKey{}, r.queue)
 	}

@@ -74,7 +74,7 @@ func (c *Controller) releaseBypassed(ctx context.Context, key string) error {
 		svc.DeletionTimestamp = new(metav1.Now()) // As if the API server had waited.
 		a := c.assign(svc)
 		changed := false
-		err := c.inTurn(key, a.shared, func() (err error) {
+		err := c.inTurn(ctx, key, a.shared, func() (err error) {
 			for _, kind := range a.release {
 				var did bool
 				if did, err = c.releaseGone(ctx, kind, Request{Key: key, Service: svc, Writer: c.writer(kind)}); err != nil {

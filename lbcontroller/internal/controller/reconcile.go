@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ import (
 // retrySuperseded is when a pass is repeated that worked on an outdated Service. The event that is on its way mostly comes first, but one of nothing
 // but the controller's own conditions queues nothing, and no look is left of the passes before.
 const retrySuperseded = time.Second
+
+// retryYielded is when a Service is verified again that gave way to more urgent work.
+const retryYielded = 5 * time.Second
 
 // assignment says which kinds have to do with a Service.
 type assignment struct {
@@ -85,7 +89,7 @@ func (c *Controller) Reconcile(ctx context.Context, key string) error {
 		}
 		return c.letPodsGo(ctx, key)
 	}
-	return c.inTurn(key, a.shared, func() error { return c.pass(ctx, key, cached, a) })
+	return c.inTurn(ctx, key, a.shared, func() error { return c.pass(ctx, key, cached, a) })
 }
 
 // dismiss takes back what was shown of a Service that asked for a load balancer in vain and doesn't any more. One that had something was released.
@@ -168,6 +172,9 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		c.queue(key, reconcile.User)
 	}
 	err := o.Err
+	if errors.Is(err, reconcile.ErrYielded) {
+		return reconcile.After(err, retryYielded)
+	}
 	if o.Service != nil {
 		r.Service = o.Service
 	}

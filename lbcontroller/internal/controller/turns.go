@@ -1,7 +1,7 @@
 package controller
 
 import (
-	"slices"
+	"context"
 	"sync"
 
 	"alicloud-controllers.dev/services/reconcile"
@@ -11,51 +11,64 @@ import (
 // before it has acted. No Service waits in a worker.
 type turns struct {
 	mu sync.Mutex
-	// waiting are the keys that came too late, by the id of a load balancer that is taken.
-	waiting map[string][]string
+	// taken are the load balancers that are worked on, by id.
+	taken map[string]*turn
 }
 
-// take reports whether the key may work on the load balancers, and otherwise notes that it waits.
-func (t *turns) take(key string, ids []string) bool {
+// turn is a load balancer that is worked on.
+type turn struct {
+	// by is the key of the Service that has it.
+	by string
+	// waiting are the keys that came too late, with their priorities.
+	waiting map[string]reconcile.Priority
+}
+
+// take reports whether the key may work on the load balancers, and otherwise notes that it waits, and for whom.
+func (t *turns) take(key string, ids []string, p reconcile.Priority) (by string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.waiting == nil {
-		t.waiting = map[string][]string{}
-	}
 	for _, id := range ids {
-		if keys, taken := t.waiting[id]; taken {
-			if !slices.Contains(keys, key) {
-				t.waiting[id] = append(keys, key)
-			}
-			return false
+		if other := t.taken[id]; other != nil {
+			other.waiting[key] = max(other.waiting[key], p)
+			return other.by, false
 		}
 	}
-	for _, id := range ids {
-		t.waiting[id] = nil
+	if t.taken == nil {
+		t.taken = map[string]*turn{}
 	}
-	return true
+	for _, id := range ids {
+		t.taken[id] = &turn{by: key, waiting: map[string]reconcile.Priority{}}
+	}
+	return "", true
 }
 
 // pass gives the load balancers back and returns the keys that wait for them.
-func (t *turns) pass(ids []string) (waiting []string) {
+func (t *turns) pass(ids []string) map[string]reconcile.Priority {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	waiting := map[string]reconcile.Priority{}
 	for _, id := range ids {
-		waiting = append(waiting, t.waiting[id]...)
-		delete(t.waiting, id)
+		for key, p := range t.taken[id].waiting {
+			waiting[key] = max(waiting[key], p)
+		}
+		delete(t.taken, id)
 	}
 	return waiting
 }
 
-// inTurn works on a Service when it is its turn on every load balancer that it shares. Otherwise it is queued again as soon as that may
-// be.
-func (c *Controller) inTurn(key string, shared []string, work func() error) error {
-	if !c.turns.take(key, shared) {
+// inTurn works on a Service when it is its turn on every load balancer that it shares. Otherwise it is queued again as soon as that may be. A
+// Service that is only verified gives its turn to others.
+func (c *Controller) inTurn(ctx context.Context, key string, shared []string, work func() error) error {
+	p := reconcile.PriorityOf(ctx)
+	if by, ok := c.turns.take(key, shared, p); !ok {
+		if p > reconcile.Periodic {
+			c.runner.Yield(by)
+		}
 		return reconcile.ErrNotBegun
 	}
 	defer func() {
-		for _, waiting := range c.turns.pass(shared) {
-			c.runner.Add(waiting, reconcile.User)
+		for waiting, p := range c.turns.pass(shared) {
+			c.runner.Add(waiting, p)
 		}
 	}()
 	return work()

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -81,16 +82,29 @@ func (s subject) facts() reuse.Service {
 	return f
 }
 
+// verifiedBy is when what is remembered must have been verified: what happens to nodes and pods doesn't wait for that.
+func verifiedBy(ctx context.Context) time.Time {
+	if p := reconcile.PriorityOf(ctx); p == reconcile.Node || p == reconcile.Endpoint {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+// served reports that the Service says that a CLB serves it, as it asks now or did before.
+func (s subject) served() bool {
+	return s.svc.Labels[LabelHash] != "" && s.svc.Labels[LabelLoadBalancerID] != "" && len(s.svc.Status.LoadBalancer.Ingress) > 0
+}
+
 // configured reports that the Service says of its configuration that it is in place.
 func (s subject) configured() bool {
-	return s.svc.Labels[LabelHash] == s.hash && s.svc.Labels[LabelLoadBalancerID] != "" && len(s.svc.Status.LoadBalancer.Ingress) > 0
+	return s.served() && s.svc.Labels[LabelHash] == s.hash
 }
 
 // ensure brings the CLB of a Service to what the Service asks for. The servers that it works with are in lists: none may be kept.
 func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Lists) controller.Outcome {
 	s := subject{product: k.Product, key: r.Key, writer: r.Writer, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
 	s.policy = k.policyOf(s.view)
-	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now(), lists)
+	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), verifiedBy(ctx), lists)
 	in := desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.Shared.instances.Unknown(), Lists: lists}
 	in.Limit, s.limited = k.memory.Limit(s.key)
 	var err error
@@ -128,8 +142,13 @@ func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Li
 		return k.refuse(ctx, s, have.refusal)
 	}
 	// Pods that can't be looked up keep their places, and nothing else waits for them.
-	s, lookup := k.withPods(ctx, s)
-	d, err := k.decide(s.unhurried(ctx), s, have)
+	reading, end := s.unhurried(ctx)
+	s, lookup := k.withPods(reading, s)
+	d, err := k.decide(reading, s, have)
+	o, gaveWay := yielded(reading)
+	if end(); gaveWay && (err != nil || lookup != nil) {
+		return o
+	}
 	if err == nil {
 		k.rememberNone(s, d)
 		if d.plan.CreatesInstance() && k.mayCreate(s, d) == nil {
@@ -165,7 +184,7 @@ func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Li
 		}
 		return k.withGates(ctx, o, s, result.observed)
 	}
-	o := k.outcome(s, k.remember(ctx, s, d, result), d, result)
+	o = k.outcome(s, k.remember(ctx, s, d, result), d, result)
 	return k.withGates(ctx, withLookup(o, lookup), s, result.observed)
 }
 
@@ -230,7 +249,7 @@ func (k *Kind) current(s subject) bool {
 
 // withPods looks up the network interfaces of pods. With an error, those that could not be looked up are pending.
 func (k *Kind) withPods(ctx context.Context, s subject) (subject, error) {
-	pods, err := k.Shared.enis.Find(s.unhurried(ctx), s.key, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups), s.want.Coming)
+	pods, err := k.Shared.enis.Find(ctx, s.key, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups), s.want.Coming)
 	resolved := *s.want.Desired
 	resolved.Groups = desired.Resolve(resolved.Groups, pods.IDs)
 	s.want.Desired, s.want.OwnGroups, s.pods = &resolved, desired.Resolve(s.want.OwnGroups, pods.IDs), pods

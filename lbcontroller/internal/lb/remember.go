@@ -6,8 +6,6 @@ import (
 	"hash/fnv"
 	"time"
 
-	"alicloud-controllers.dev/services/gateway"
-
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
@@ -41,7 +39,7 @@ func (k *Kind) remember(ctx context.Context, s subject, d decision, result done)
 	case m.entry.EIPs == nil || !time.Now().Before(m.entry.EIPsUntil):
 		maxAge := time.Duration(0)
 		if m.entry.EIPs != nil {
-			ctx, maxAge = gateway.WithPriority(ctx, gateway.Background), eipAge
+			maxAge = eipAge
 		}
 		ips, err := k.Product.EIPs(ctx, result.observed.InstanceID, maxAge)
 		switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
@@ -23,15 +25,15 @@ import (
 // meet looks up what the record says of a Service that this leader meets for the first time: what it learns afterwards counts more. If the cloud
 // is recorded to have exactly what the Service asks for, the entry is trusted, and the CLB is read when its turn comes and not at once.
 func (k *Kind) meet(ctx context.Context, s subject) subject {
-	first := k.memory.Meet(s.key, string(s.svc.UID))
+	first, verifies := k.memory.Meet(s.key, string(s.svc.UID)), reconcile.PriorityOf(ctx) == reconcile.Periodic
 	switch {
-	case !s.configured() || s.entry.Doubted():
+	case !s.served() || s.entry.Doubted():
 	case s.state == memory.Due:
-		s.idle = true
+		s.idle = verifies
 	case first && s.state == memory.Unknown:
 		recorded := k.Records.Get(ctx, s.key).Applied
-		s.idle = recorded == "" && !isNew(s.svc)
-		if recorded != "" && recorded == s.applied && !s.want.EIP { // Which EIPs are bound isn't recorded.
+		s.idle = verifies && (recorded == "" || !s.configured()) && !isNew(s.svc)
+		if s.configured() && recorded != "" && recorded == s.applied && !s.want.EIP { // Which EIPs are bound isn't recorded.
 			s.entry, s.state = k.keep(s, memory.Entry{Trusted: s.applied, Hash: s.hash}, false), memory.Known
 		}
 	}
@@ -55,12 +57,19 @@ func (s subject) isTrusted() bool {
 	return len(s.gated.Waiting()) == 0 && s.state == memory.Known && s.entry.Trusted != "" && s.entry.Trusted == s.applied && s.configured()
 }
 
-// unhurried lowers the priority of the reads of an idle Service: nothing waits for them.
-func (s subject) unhurried(ctx context.Context) context.Context {
+// unhurried is the context of the reads of an idle Service: they have the lowest priority, and give way to a change of the Service, or of another one
+// that shares its CLB. The function ends it.
+func (s subject) unhurried(ctx context.Context) (context.Context, func()) {
 	if s.idle {
-		return gateway.WithPriority(ctx, gateway.Background)
+		return reconcile.Yielding(gateway.WithPriority(ctx, gateway.Background))
 	}
-	return ctx
+	return ctx, func() {}
+}
+
+// yielded is the outcome of a pass that gave way.
+func yielded(ctx context.Context) (controller.Outcome, bool) {
+	err := context.Cause(ctx)
+	return controller.Outcome{Err: err}, errors.Is(err, reconcile.ErrYielded)
 }
 
 // note records what a pass has brought about, if nothing of it is left to do.
