@@ -161,7 +161,7 @@ func listenerTable() []Spec {
 		{Key: ForwardPort, Kind: Pairs, Separator: ":", Scope: Listener, Protocols: http, Default: "none", Removal: Reverts, Since: "v1.9.3.164",
 			Doc: "Redirects an http port to an https port, for instance 80:443; a change recreates the http listener."},
 		{Key: Scheduler, Kind: Choice, Values: []string{"rr", "wrr", "wlc", "sch", "tch", "qch"}, Scope: Listener, Default: "rr", Removal: Reverts, Reset: "rr", Since: "v1.9.3",
-			Doc: "How a backend is chosen. Weights matter only with wrr and wlc; sch is for tcp and udp, tch and qch for udp."},
+			Doc: "How a backend is chosen. Weights matter only with wrr and wlc; sch and tch are for tcp and udp, qch is for udp. A listener can't be switched between these and the others: delete it in the console, and it is made anew."},
 		{Key: PersistenceTimeout, Kind: Number, Min: 0, Max: 3600, Scope: Listener, Protocols: tcp, Default: "the cloud's, 0 (off)", Removal: Reverts, Reset: "0", Since: "v1.9.3",
 			Doc: "Source address stickiness in seconds."},
 		{Key: EstablishedTimeout, Kind: Number, Min: 10, Max: 900, Scope: Listener, Protocols: tcp, Default: "the cloud's, 900", Removal: Reverts, Reset: "900", Since: "v2.3.0",

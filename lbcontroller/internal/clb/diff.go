@@ -170,19 +170,30 @@ func ipVersion(v slbv1.IpVersion) string {
 }
 
 // Changed implements plan.Differ.
-func (Product) Changed(wanted, there model.ListenerConfig) model.ListenerConfig {
+func (Product) Changed(wanted, there model.ListenerConfig) (changed model.ListenerConfig, refused string) {
 	want, have := configOf(wanted), configOf(there)
 	effective := proto.CloneOf(want)
 	dropInert(effective, have)
+	// To recreate the listener instead would break its connections, at a takeover even without a change of the Service.
+	if want, have := effective.GetScheduler(), have.GetScheduler(); want != "" && have != "" && hashes(want) != hashes(have) {
+		refused = fmt.Sprintf("annotation scheduler asks for %s but the listener has %s, and the cloud can't switch between consistent hashing "+
+			"(sch, tch, qch) and the others; restore the annotation, or delete the listener in the console, and it is made anew", want, have)
+		effective.Scheduler = nil
+	}
 	result := &slbv1.ListenerConfig{}
 	if !plan.CopyDiff(result, effective, have) {
-		return nil
+		return nil, refused
 	}
 	// Access control is one setting in three parts: the cloud wants them together.
 	if result.AclEnabled != nil || result.AclType != nil || len(result.GetAclIds()) > 0 {
 		result.AclEnabled, result.AclType, result.AclIds = effective.AclEnabled, effective.AclType, effective.GetAclIds()
 	}
-	return result
+	return result, refused
+}
+
+// hashes reports whether a scheduler is a consistent hash.
+func hashes(scheduler string) bool {
+	return slices.Contains([]string{"sch", "tch", "qch"}, scheduler)
 }
 
 // dropInert leaves out what has no effect because it is switched off and stays so: the cloud doesn't report it reliably, and a

@@ -128,10 +128,17 @@ func (b builder) checkProtocols(protocols map[int]model.Protocol) {
 	}
 	l7 := used[model.HTTP] || used[model.HTTPS]
 	switch s := v.Text(annotation.Scheduler); {
-	case s == "sch" && l7:
-		b.Misfit(annotation.Scheduler, "rr, wrr or wlc: sch is for tcp and udp only")
-	case (s == "tch" || s == "qch") && (l7 || used[model.TCP]):
-		b.Misfit(annotation.Scheduler, "rr, wrr or wlc: tch and qch are for udp only")
+	case (s == "sch" || s == "tch") && l7:
+		b.Misfit(annotation.Scheduler, "rr, wrr or wlc: sch and tch are for tcp and udp only")
+	case s == "qch" && (l7 || used[model.TCP]):
+		b.Misfit(annotation.Scheduler, "rr, wrr or wlc: qch is for udp only")
+	}
+	for _, timeout := range []string{annotation.HealthCheckConnectTimeout, annotation.HealthCheckTimeout} {
+		interval, hasInterval := v.Number(annotation.HealthCheckInterval)
+		if seconds, has := v.Number(timeout); has && hasInterval && seconds < interval {
+			b.Warn("annotation %s has no effect: the cloud takes health-check-interval, %d seconds, for a timeout that is less; set it to %d or more",
+				v.Name(timeout), interval, interval)
+		}
 	}
 	if !l7 || !v.On(annotation.StickySession) {
 		return

@@ -23,6 +23,7 @@ const (
 
 // Reasons of conditions. Where the cloud or the gateway refused a call, the reason is that of the error, such as QuotaExceeded.
 const (
+	ReasonChanging  = "Changing"  // The Service was changed, and the controller has not looked at that yet.
 	ReasonSynced    = "Synced"    // The load balancer is as the Service asks.
 	ReasonPublished = "Published" // The address is in the status.
 	ReasonPending   = "Pending"   // There is no address yet.
@@ -58,6 +59,13 @@ func conditionsOf(svc *corev1.Service, o Outcome) []metav1.Condition {
 	return []metav1.Condition{ready, synced}
 }
 
+// changing are the conditions of a Service that a user has changed, until the controller has looked at it.
+func changing(svc *corev1.Service) []metav1.Condition {
+	list := conditionsOf(svc, Outcome{})
+	list[1].Status, list[1].Reason, list[1].Message = metav1.ConditionUnknown, ReasonChanging, "the Service was changed; the load balancer is compared with it"
+	return list
+}
+
 // reasonOf names what went wrong in one word.
 func reasonOf(o Outcome) string {
 	if o.Reason != "" {
@@ -84,8 +92,9 @@ type conditions struct {
 
 // written is what was written last.
 type written struct {
-	gist string
-	at   time.Time
+	// gist is what they say, and before what those said that were written before them: both may arrive later.
+	gist, before string
+	at           time.Time
 }
 
 // due reports whether conditions have to be written on a Service, and remembers that they are then.
@@ -105,7 +114,7 @@ func (c *conditions) due(key string, svc *corev1.Service, wanted []metav1.Condit
 	if c.last == nil {
 		c.last = map[string]written{}
 	}
-	c.last[key] = written{gist: gist, at: time.Now()}
+	c.last[key] = written{gist: gist, before: last.gist, at: time.Now()}
 	return true
 }
 
@@ -129,7 +138,8 @@ func (c *conditions) arrived(key string, old, svc *corev1.Service) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last, ok := c.last[key]
-	return ok && last.gist == gistOf(svc, ours)
+	gist := gistOf(svc, ours)
+	return ok && (last.gist == gist || last.before == gist)
 }
 
 // gistOf is what conditions say without their times, and without messages that differ with every attempt.

@@ -80,6 +80,7 @@ type Controller struct {
 	conditions conditions
 	bypassed   bypassed
 	stripped   stripped
+	changed    changedKeys
 
 	runner    *reconcile.Runner
 	informers informerSet

@@ -135,6 +135,7 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 	}
 	start := time.Now()
 	r := request(*a.wanted)
+	r.Service = c.disown(ctx, r.Writer, key, r.Service)
 	counted, calls := gateway.CountCalls(ctx)
 	o := a.wanted.Kind.Ensure(counted, r)
 	c.metrics.calls.Observe(float64(calls.Load()))
@@ -346,4 +347,5 @@ func (c *Controller) forget(key string) {
 	c.metrics.states.set(key, "")
 	c.pace.forget(key)
 	c.stripped.forget(key)
+	c.changed.take(key)
 }

@@ -175,6 +175,9 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 	if !c.leading.Load() {
 		return // The leader compares what users change with the cloud, and the next leader begins with all Services.
 	}
+	if ChangedByUser(old, svc) {
+		c.changed.add(keyOf(svc))
+	}
 	for _, r := range c.Kinds {
 		r.Kind.Changed(old, svc)
 	}

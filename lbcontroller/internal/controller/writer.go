@@ -119,6 +119,11 @@ func (w Writer) Note(ctx context.Context, svc *corev1.Service, n Notes) (*corev1
 
 // Publish writes notes and status in one go, so that neither is ever there without the other.
 func (w Writer) Publish(ctx context.Context, svc *corev1.Service, p Publication) error {
+	_, err := w.publish(ctx, svc, p)
+	return err
+}
+
+func (w Writer) publish(ctx context.Context, svc *corev1.Service, p Publication) (*corev1.Service, error) {
 	body := map[string]any{}
 	if meta := p.Notes.change(svc); len(meta) > 0 {
 		body["metadata"] = meta
@@ -136,17 +141,17 @@ func (w Writer) Publish(ctx context.Context, svc *corev1.Service, p Publication)
 		body["status"] = status
 	}
 	if len(body) == 0 {
-		return nil
+		return svc, nil
 	}
 	// A strategic merge patch leaves the conditions of others alone.
 	written, err := w.send(ctx, svc, types.StrategicMergePatchType, body, "status")
 	if err != nil {
-		return fmt.Errorf("write the status of the Service: %w", orStale(err))
+		return nil, fmt.Errorf("write the status of the Service: %w", orStale(err))
 	}
 	if !p.KeepIngress {
 		w.modes.answered(p.Ingress, written.Status.LoadBalancer.Ingress)
 	}
-	return nil
+	return written, nil
 }
 
 // letGo removes the finalizer, once the Service shows no load balancer any more. A Service that lives on counts up its generation.

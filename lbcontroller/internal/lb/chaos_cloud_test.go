@@ -85,7 +85,7 @@ func (m *monkey) console() string {
 	defer m.cloud.Unlock()
 	for key, l := range m.cloud.Listeners {
 		if key.LoadBalancerID == id && key.Port != foreignPort {
-			l.Status, l.Config.Scheduler = "stopped", new("sch")
+			l.Status, l.Config.Scheduler = "stopped", new("wlc")
 		}
 	}
 	for _, g := range m.cloud.ServerGroups {

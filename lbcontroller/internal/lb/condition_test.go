@@ -1,6 +1,7 @@
 package lb_test
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -173,7 +174,8 @@ func (w *world) patches() (n int) {
 func (w *world) failStatus() {
 	var failed atomic.Bool
 	w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
-		if action.GetSubresource() != "status" || failed.Swap(true) {
+		patch, _ := action.(kubetesting.PatchAction)
+		if action.GetSubresource() != "status" || bytes.Contains(patch.GetPatch(), []byte(controller.ReasonChanging)) || failed.Swap(true) {
 			return false, nil, nil
 		}
 		return true, nil, apierrors.NewInternalError(errors.New("down"))

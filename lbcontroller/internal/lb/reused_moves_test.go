@@ -167,7 +167,7 @@ func TestMoveIsTakenBack(t *testing.T) {
 		w.restart()
 		w.patch("web", annotate(annotation.Prefix+annotation.ID, usersLB))
 		w.patch("web", map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
-		w.after(1900 * time.Millisecond)
+		w.after(900 * time.Millisecond)
 		w.patch("web", annotate(annotation.Prefix+annotation.ID, nil))
 		w.after(time.Minute)
 		check(t, "own", []string{ourListener, ours + ": i-1:30080=100"}, w.parts(own))

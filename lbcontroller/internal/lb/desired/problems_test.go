@@ -42,7 +42,7 @@ func TestProblems(t *testing.T) {
 		"insert without time":             {annotations: map[string]string{annotation.ProtocolPort: "http:80", annotation.StickySession: "on", annotation.StickySessionType: "insert"}, want: []string{"cookie-timeout"}},
 		"server without cookie":           {annotations: map[string]string{annotation.ProtocolPort: "http:80", annotation.StickySession: "on", annotation.StickySessionType: "server"}, want: []string{"cookie"}},
 		"sch for http":                    {annotations: map[string]string{annotation.ProtocolPort: "http:80", annotation.Scheduler: "sch"}, want: []string{"scheduler"}},
-		"tch for tcp":                     {annotations: map[string]string{annotation.Scheduler: "tch"}, want: []string{"scheduler"}},
+		"qch for tcp":                     {annotations: map[string]string{annotation.Scheduler: "qch"}, want: []string{"scheduler"}},
 		"intranet, no vSwitch":            {cfg: noSwitch, annotations: map[string]string{annotation.AddressType: "intranet"}, want: []string{"vswitch-id"}},
 		"access lists not in force":       {annotations: map[string]string{annotation.ACLID: "acl-1", annotation.ACLType: "white"}, want: []string{"acl-status"}},
 		"access control without lists":    {annotations: map[string]string{annotation.ACLStatus: "on"}, want: []string{"acl-id", "acl-type"}},

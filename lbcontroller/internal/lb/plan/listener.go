@@ -19,6 +19,7 @@ type listenerWork struct {
 	forward  Phase // creations of redirects, whose targets must exist
 	secure   Phase // certificates by domain, of listeners that exist by then
 	insecure Phase // certificates by domain that aren't wanted any more
+	refused  []string
 }
 
 // survey is what the present listeners mean for the wanted ones.
@@ -140,6 +141,7 @@ func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups
 			w.update(kind, want, old.Listener, groups)
 		}
 	}
+	p.Refused = append(p.Refused, w.refused...)
 	for _, phase := range []Phase{w.ready, w.unlink, w.remove, w.replace, w.forward, w.secure, w.insecure} {
 		p.add(phase)
 	}
@@ -175,7 +177,11 @@ func (w *listenerWork) delete(l model.Listener) {
 
 func (w *listenerWork) update(kind Differ, want, old model.Listener, groups map[string]model.Group) {
 	if want.ForwardPort() == 0 {
-		change := UpdateListener{Key: want.Key, Changed: kind.Changed(want.Config, old.Config)}
+		changed, refused := kind.Changed(want.Config, old.Config)
+		if refused != "" {
+			w.refused = append(w.refused, "listener "+KeyText(want.Key)+": "+refused)
+		}
+		change := UpdateListener{Key: want.Key, Changed: changed}
 		if g, ok := groups[want.Group]; !ok || g.ID != old.GroupID() {
 			change.Group = refTo(want.Group, groups)
 		}

@@ -77,5 +77,6 @@ func present(o model.Observed) *slbv1.LoadBalancer {
 
 // changed are the attributes of a listener that differ.
 func changed(want, have *slbv1.ListenerConfig) *slbv1.ListenerConfig {
-	return config(clb.Product{}.Changed(want, have))
+	changed, _ := clb.Product{}.Changed(want, have)
+	return config(changed)
 }
