@@ -94,13 +94,6 @@ func Identity() (string, error) {
 // ErrLeaseLost ends a leader that could not renew its lease.
 var ErrLeaseLost = errors.New("lost the lease")
 
-// RunElected is Election.Run for callers that need not know more of the election.
-func RunElected(ctx context.Context, client kubernetes.Interface, cfg ElectionConfig, identity string, log *slog.Logger,
-	run func(ctx context.Context) error,
-) error {
-	return NewElection(client, cfg, identity, log).Run(ctx, run)
-}
-
 // Election is a replica's part in the election of the active one, and what it knows of the others.
 type Election struct {
 	cfg  ElectionConfig

@@ -35,7 +35,7 @@ var discard = slog.New(slog.DiscardHandler)
 type candidate struct {
 	leading chan struct{} // closed when it leads
 	finish  chan error    // what its work gives after the end of its context
-	result  chan error    // of RunElected
+	result  chan error    // of Run
 	stop    context.CancelFunc
 }
 
@@ -44,7 +44,7 @@ func stand(t *testing.T, client *fake.Clientset, identity string) *candidate {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &candidate{leading: make(chan struct{}), finish: make(chan error, 1), result: make(chan error, 1), stop: cancel}
 	go func() {
-		c.result <- kube.RunElected(ctx, client, election(), identity, discard, func(ctx context.Context) error {
+		c.result <- kube.NewElection(client, election(), identity, discard).Run(ctx, func(ctx context.Context) error {
 			close(c.leading)
 			<-ctx.Done()
 			return <-c.finish
@@ -133,7 +133,7 @@ func TestLostLease(t *testing.T) {
 		c.finish <- errors.New("stopped")
 		err := <-c.result
 		if !errors.Is(err, kube.ErrLeaseLost) || err.Error() != "lost the lease kube-system/lbcontroller\nstopped" {
-			t.Errorf("RunElected = %v", err)
+			t.Errorf("Run = %v", err)
 		}
 	})
 }
@@ -162,7 +162,7 @@ func TestLeaderGivesUpInTime(t *testing.T) {
 				<-c.leading
 				c.finish <- nil
 				if err := <-c.result; !errors.Is(err, kube.ErrLeaseLost) {
-					t.Errorf("RunElected = %v", err)
+					t.Errorf("Run = %v", err)
 				}
 				const renew = 10 * time.Second // the default
 				if took := time.Since(renewed); took > renew {
@@ -177,9 +177,9 @@ func TestWithoutElection(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("no")
 	client := fake.NewClientset()
-	err := kube.RunElected(t.Context(), client, kube.ElectionConfig{}, "x", discard, func(context.Context) error { return failure })
+	err := kube.NewElection(client, kube.ElectionConfig{}, "x", discard).Run(t.Context(), func(context.Context) error { return failure })
 	if !errors.Is(err, failure) || len(client.Actions()) != 0 {
-		t.Errorf("RunElected = %v after %d calls", err, len(client.Actions()))
+		t.Errorf("Run = %v after %d calls", err, len(client.Actions()))
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 // maximum after the first.
 type Gather struct {
 	quiet, longest, apart time.Duration
-	fire                  func()
+	fire                  func(context.Context)
 	triggers              chan struct{}
 }
 
-// NewGather makes a Gather that calls fire from Run's goroutine.
-func NewGather(quiet, longest time.Duration, fire func()) *Gather {
+// NewGather makes a Gather that calls fire from Run's goroutine, with Run's context.
+func NewGather(quiet, longest time.Duration, fire func(context.Context)) *Gather {
 	return &Gather{quiet: quiet, longest: longest, fire: fire, triggers: make(chan struct{}, 1)}
 }
 
@@ -45,7 +45,7 @@ func (g *Gather) Run(ctx context.Context) error {
 			return nil
 		}
 		next = time.Now().Add(g.apart)
-		g.fire()
+		g.fire(ctx)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestGather(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
 				var got []time.Duration
-				g := NewGather(second, 5*second, func() { got = append(got, time.Since(begin)) }).Apart(tc.apart)
+				g := NewGather(second, 5*second, func(context.Context) { got = append(got, time.Since(begin)) }).Apart(tc.apart)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- g.Run(ctx) }()

@@ -67,8 +67,13 @@ type queue struct {
 	// workers and periodicLimit bound them; 0 is no bound.
 	workers, periodicLimit int
 	seq                    uint64
-	closed                 bool
+	// given counts the keys that were given out.
+	given  uint64
+	closed bool
 }
+
+// oldestEvery is how often the key that has waited longest is given out whatever its priority, so that none waits for ever.
+const oldestEvery = 16
 
 func newQueue() *queue {
 	q := &queue{
@@ -148,6 +153,19 @@ func (q *queue) addAfter(key string, p Priority, d time.Duration) {
 	q.armLocked()
 }
 
+// promote makes key ready now, and no second time when a delay is over that it waits for.
+func (q *queue) promote(key string, p Priority) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if it, ok := q.later[key]; ok {
+		p = max(p, it.priority)
+		heap.Remove(&q.delayed, it.index)
+		delete(q.later, key)
+		q.armLocked()
+	}
+	q.addLocked(key, p)
+}
+
 // armLocked sets the timer to the head of delayed.
 func (q *queue) armLocked() {
 	if q.timer != nil {
@@ -185,7 +203,8 @@ func (q *queue) get() (string, Priority, bool) {
 	if q.closed {
 		return "", 0, false
 	}
-	it := heap.Pop(&q.ready).(*item) // The heap holds nothing else.
+	it := heap.Remove(&q.ready, q.nextLocked()).(*item) // The heap holds nothing else.
+	q.given++
 	delete(q.waiting, it.key)
 	q.active[it.key] = true
 	q.working++
@@ -194,6 +213,23 @@ func (q *queue) get() (string, Priority, bool) {
 		q.periodic++
 	}
 	return it.key, it.priority, true
+}
+
+// nextLocked is the place of the key to give out: the first one, and now and then the one that has waited longest.
+func (q *queue) nextLocked() int {
+	if q.given%oldestEvery != oldestEvery-1 {
+		return 0
+	}
+	oldest := 0
+	for i, it := range q.ready.items {
+		if it.seq < q.ready.items[oldest].seq {
+			oldest = i
+		}
+	}
+	if q.ready.items[oldest].priority == Periodic && q.periodicLimit > 0 && q.periodic >= q.periodicLimit {
+		return 0
+	}
+	return oldest
 }
 
 // bound sets how many keys may be worked on at once, and how many of the least priority may be under way; 0 is no bound.

@@ -216,3 +216,62 @@ func TestQueueProperties(t *testing.T) {
 		})
 	})
 }
+
+// TestQueueStarvesNoKey keeps a queue full of urgent keys: the one of the least priority is given out all the same.
+func TestQueueStarvesNoKey(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	q.add("low", Periodic)
+	for i := range 100 {
+		q.add("urgent"+string(rune('a'+i%26)), User)
+		key, _, _ := q.get()
+		q.done(key)
+		if key == "low" {
+			if i == 0 {
+				t.Error("given out before the urgent one")
+			}
+			return
+		}
+		for j := range 3 {
+			q.add("more"+string(rune('a'+(i+j)%26)), User)
+		}
+	}
+	t.Error("the key waits for ever")
+}
+
+// TestQueueStarvesNoKeyWithinItsBound: a key of the least priority is held back by the bound on those, whatever its age.
+func TestQueueStarvesNoKeyWithinItsBound(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	q.bound(0, 1)
+	q.add("under way", Periodic)
+	q.get()
+	q.add("low", Periodic)
+	for range 40 {
+		q.add("urgent", User)
+		if key, _, _ := q.get(); key != "urgent" {
+			t.Fatalf("%s is given out", key)
+		}
+		q.done("urgent")
+	}
+}
+
+// TestPromote makes a key ready that waits for a delay: it is given out once.
+func TestPromote(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		q.addAfter("a", User, time.Minute)
+		q.addAfter("b", Node, time.Minute)
+		q.promote("a", Periodic)
+		q.promote("c", Node)
+		if got := take(q); !slices.Equal(got, []string{"a", "c"}) {
+			t.Errorf("at once %v", got)
+		}
+		<-time.After(2 * time.Minute)
+		synctest.Wait()
+		if got := take(q); !slices.Equal(got, []string{"b"}) {
+			t.Errorf("after the delay %v, want what was not promoted", got)
+		}
+		q.close()
+	})
+}

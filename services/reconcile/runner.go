@@ -131,7 +131,7 @@ func (r *Runner) Resume() {
 	r.failures = map[string]failure{}
 	r.mu.Unlock()
 	for key, f := range failing {
-		r.queue.add(key, f.priority)
+		r.queue.promote(key, f.priority)
 	}
 }
 

@@ -23,6 +23,9 @@ type Config struct {
 	LeaderElection kube.ElectionConfig `json:"leaderElection"`
 	Logging        logging.Config      `json:"logging"`
 	Tracing        tracing.Config      `json:"tracing"`
+	// AllowExistingCCM lets the controller work while the Lease of the existing CCM, kube-system/ccm, is renewed. Only where the two share no
+	// work, e.g. because that one runs with other controllers only.
+	AllowExistingCCM bool `json:"allowExistingCCM"`
 	// ClusterID marks what is ours in the cloud. There is no default: two clusters with the same id take each other's CLBs and routes.
 	ClusterID string `json:"clusterID"`
 	// Region is where the cluster is; the gateway's own if empty.

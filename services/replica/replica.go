@@ -102,7 +102,13 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)
 	}
-	server, err := admin.New(ctx, cfg.Admin, client, log, registry, append(controller.Checks(), admin.Check{Name: "gateway", Check: conn.Ready})...)
+	leadership := &leadership{
+		election: kube.NewElection(forLease, cfg.LeaderElection, identity, log), client: forLease, recorder: recorder, log: log,
+		name: p.Name, beside: cfg.AllowExistingCCM,
+	}
+	leadership.register(registry)
+	checks := append(controller.Checks(), admin.Check{Name: "gateway", Check: conn.Ready}, leadership.check())
+	server, err := admin.New(ctx, cfg.Admin, client, log, registry, checks...)
 	if err != nil {
 		return err
 	}
@@ -113,7 +119,7 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		process.Component{Name: "caches", Run: controller.Watch},
 		process.Component{Name: "connection", Run: func(ctx context.Context) error { return conn.Watch(ctx, controller.Resume) }},
 		process.Component{Name: "controller", Run: func(ctx context.Context) error {
-			return kube.RunElected(ctx, forLease, cfg.LeaderElection, identity, log, controller.Run)
+			return leadership.run(ctx, controller.Run)
 		}},
 	)
 }

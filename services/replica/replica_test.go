@@ -80,7 +80,7 @@ func process(w *work) replica.Process {
 func settings(t *testing.T, holder string) replica.Config {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if holder == "" || !strings.Contains(r.URL.Path, "/leases/") {
+		if holder == "" || !strings.HasSuffix(r.URL.Path, "/leases/sample") {
 			http.NotFound(w, r)
 			return
 		}

@@ -110,7 +110,7 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c.runner = runner
 	c.nodes.Store(backend.New(nil))
-	c.gather = reconcile.NewGather(cfg.NodeQuiet, cfg.NodeMax, c.nodesChanged)
+	c.gather = reconcile.NewGather(cfg.NodeQuiet, cfg.NodeMax, func(context.Context) { c.nodesChanged() })
 	c.informers, err = c.newInformers()
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)

@@ -49,9 +49,9 @@ type arrivals struct {
 	known   map[string]found
 }
 
-func newArrivals(fire func(names []string)) *arrivals {
+func newArrivals(fire func(ctx context.Context, names []string)) *arrivals {
 	a := &arrivals{waiting: map[string]bool{}, known: map[string]found{}}
-	a.gather = reconcile.NewGather(arrivalQuiet, arrivalMax, func() { fire(a.takeWaiting()) }).Apart(arrivalMax)
+	a.gather = reconcile.NewGather(arrivalQuiet, arrivalMax, func(ctx context.Context) { fire(ctx, a.takeWaiting()) }).Apart(arrivalMax)
 	return a
 }
 
@@ -98,8 +98,8 @@ func (a *arrivals) forget(name string) {
 
 // receive reads the instances of nodes that have joined together and queues the nodes, the oldest first. What can't be read
 // together, each attempt reads by itself: one bad id holds up no other node.
-func (c *Controller) receive(names []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), arrivalTimeout)
+func (c *Controller) receive(ctx context.Context, names []string) {
+	ctx, cancel := context.WithTimeout(ctx, arrivalTimeout)
 	defer cancel()
 	joining := make([]*corev1.Node, 0, len(names))
 	for _, name := range names {

@@ -103,7 +103,7 @@ func New(cfg Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.gather = reconcile.NewGather(cfg.GatherQuiet, cfg.GatherMax, func() { c.addTables(reconcile.Node) })
+	c.gather = reconcile.NewGather(cfg.GatherQuiet, cfg.GatherMax, func(context.Context) { c.addTables(reconcile.Node) })
 
 	informer := c.factory.Core().V1().Nodes()
 	c.nodes = informer.Lister()
