@@ -13,7 +13,15 @@ import (
 // Update, which would delete what was dropped: use patches.
 
 // TrimNode keeps of a node's annotations only those that our controllers read, and drops its images, volumes and field managers.
-func TrimNode(obj any) (any, error) {
+func TrimNode(obj any) (any, error) { return TrimNodeBut()(obj) }
+
+// TrimNodeBut is TrimNode that keeps further annotations.
+func TrimNodeBut(annotations ...string) func(any) (any, error) {
+	kept := append([]string{nodes.AnnotationProvidedIP, nodes.AnnotationCloudLabels, nodes.AnnotationInstanceAbsent}, annotations...)
+	return func(obj any) (any, error) { return trimNode(obj, kept) }
+}
+
+func trimNode(obj any, kept []string) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
 		return obj, nil // A tombstone holds an object that was trimmed already.
@@ -21,7 +29,7 @@ func TrimNode(obj any) (any, error) {
 	trimMeta(&node.ObjectMeta)
 	all := node.Annotations
 	node.Annotations = nil
-	for _, key := range []string{nodes.AnnotationProvidedIP, nodes.AnnotationCloudLabels, nodes.AnnotationInstanceAbsent} {
+	for _, key := range kept {
 		if value, has := all[key]; has {
 			if node.Annotations == nil {
 				node.Annotations = map[string]string{}

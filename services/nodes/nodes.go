@@ -30,6 +30,8 @@ const (
 	LabelType = "type"
 	// ValueVirtual is the value of LabelType of a virtual node.
 	ValueVirtual = "virtual-kubelet"
+	// LabelLingjun with value true marks a Lingjun machine, which is no ECS instance.
+	LabelLingjun = "alibabacloud.com/lingjun-worker"
 	// TaintUninitialized is taken off by the node controller (source: k8s.io/cloud-provider/api).
 	TaintUninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 	// TaintShutdown is on a node whose instance is stopped (source: k8s.io/cloud-provider/api).
@@ -66,6 +68,9 @@ func IsControlPlane(node *corev1.Node) bool {
 
 // IsVirtual reports whether the node stands for elastic container instances; it has no address of its own, but its pods do.
 func IsVirtual(node *corev1.Node) bool { return node.Labels[LabelType] == ValueVirtual }
+
+// IsLingjun reports whether the node is a Lingjun machine, of which the cloud's ECS API knows nothing.
+func IsLingjun(node *corev1.Node) bool { return node.Labels[LabelLingjun] == "true" }
 
 // IsUninitialized reports whether the node waits for its initialisation by the node controller.
 func IsUninitialized(node *corev1.Node) bool { return HasTaint(node, TaintUninitialized) }

@@ -12,8 +12,8 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 )
 
-// Of gives the addresses of a node: those of its instance, public ones first, then the host names it has already. With a
-// provided address (kubelet's --node-ip, a comma-separated list for dual stack) only the named ones of the instance remain.
+// Of gives the addresses of a node: those of its instance, public ones first, then the host names it has already. A provided address
+// (kubelet's --node-ip, a comma-separated list for dual stack) takes the place of all others of its type.
 func Of(instance *ecsv1.Instance, current []corev1.NodeAddress, provided string, ipv6 bool) ([]corev1.NodeAddress, error) {
 	list := ofInstance(instance, ipv6 || strings.Contains(provided, ":"))
 	if provided != "" {
@@ -53,7 +53,7 @@ func add(list []corev1.NodeAddress, kind corev1.NodeAddressType, addresses ...st
 	return list
 }
 
-// pick keeps the provided addresses, in their order. One that the instance does not have is an error: the kubelet was started
+// pick keeps the provided addresses, in their order and behind those of other types, and drops others of their types. One that the instance does not have is an error: the kubelet was started
 // with a wrong --node-ip, or the node is mistaken for another instance.
 func pick(list []corev1.NodeAddress, provided string) ([]corev1.NodeAddress, error) {
 	var picked []corev1.NodeAddress
@@ -65,7 +65,10 @@ func pick(list []corev1.NodeAddress, provided string) ([]corev1.NodeAddress, err
 		}
 		picked = add(picked, list[i].Type, list[i].Address)
 	}
-	return picked, nil
+	provides := func(kind corev1.NodeAddressType) bool {
+		return slices.ContainsFunc(picked, func(a corev1.NodeAddress) bool { return a.Type == kind })
+	}
+	return append(slices.DeleteFunc(slices.Clone(list), func(a corev1.NodeAddress) bool { return provides(a.Type) }), picked...), nil
 }
 
 // same compares addresses by value, since IPv6 has many spellings.

@@ -93,7 +93,7 @@ func New(cfg Config) (*Controller, error) {
 		events:     kube.NewEvents(cfg.Recorder, kube.RepeatWarnings),
 		forwarding: newForwarding(),
 		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
-			informers.WithTransform(kube.TrimNode)),
+			informers.WithTransform(kube.TrimNodeBut(cfg.Options.Annotations()...))),
 	}
 	c.metrics = newMetrics(cfg.Registerer, c.forwarding.len, c.states)
 	c.arrivals = newArrivals(c.receive)

@@ -1,15 +1,21 @@
 package controller
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/services/kube"
+
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // Reasons of events, the same as those of the existing CCM where it has them.
 const (
 	eventInitialized  = "InitializedNode"  // Normal: the Node has its provider ID, addresses and labels and may run pods.
 	eventSyncFailed   = "SyncNodeFailed"   // Warning: the Node can't be brought in step with its instance; the text says what to do.
+	eventInvalidTag   = "InvalidTag"       // Warning: a tag of the instance has a value that the Node can't have; the last good one stays.
+	eventExcluded     = "ExcludedNode"     // Normal: the Node is excluded and waits for its initialization, which is left to another component.
 	eventWaiting      = "WaitingForCloud"  // Warning: the Node waits for more than a minute for a change of its network interface.
 	eventDeleted      = "DeletedNode"      // Normal: the instance is gone and so is the Node.
 	eventStopped      = "InstanceStopped"  // Normal: the instance is stopped, and the Node has the taint node.cloudprovider.kubernetes.io/shutdown.
@@ -33,6 +39,15 @@ func (c *Controller) syncFailed(node *corev1.Node, err error) {
 	if c.current(node) {
 		c.fail(node.Name, eventSyncFailed, err)
 	}
+}
+
+// reportTags says what of an instance its node can't have.
+func (c *Controller) reportTags(node *corev1.Node, change nodestate.Change) {
+	if len(change.Problems) == 0 {
+		c.events.Resolve(kube.NodeReference(node.Name), eventInvalidTag)
+		return
+	}
+	c.warn(node.Name, eventInvalidTag, strings.Join(change.Problems, "; ")+"; change it in the cloud")
 }
 
 // current reports whether a Node is there still, and was not made anew.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -128,8 +129,13 @@ func (c *Controller) forwards() bool {
 // interface if it was read already.
 func (c *Controller) checked(ctx context.Context, instance *ecsv1.Instance, eni *ecsv1.NetworkInterface) (bool, error) {
 	id := instance.GetPrimaryNetworkInterfaceId()
-	if !c.forwards() || id == "" {
+	switch {
+	case !c.forwards() || id == "" && len(instance.GetNetworkInterfaceIds()) == 0: // An instance without any is in the classic network.
 		return false, nil
+	case id == "":
+		return false, fmt.Errorf("the cloud does not say which of the network interfaces %s of instance %s is the primary one, whose source/destination check "+
+			"has to be off for pods to be reached; it is read again, or set disableSourceDestCheck to false and switch it off by hand",
+			strings.Join(instance.GetNetworkInterfaceIds(), ", "), instance.GetInstanceId())
 	}
 	if eni == nil {
 		resp, err := c.cfg.Gateway.NetworkInterfaces.GetNetworkInterface(ctx, &ecsv1.GetNetworkInterfaceRequest{NetworkInterfaceId: id})
@@ -204,6 +210,7 @@ func (c *Controller) watchForwarding(ctx context.Context) error {
 
 // finish writes what a node lacks, its taint included. Of a Node that went or was made anew meanwhile there is nothing to say.
 func (c *Controller) finish(ctx context.Context, node *corev1.Node, instance *ecsv1.Instance, since time.Time) error {
+	change, _ := c.agree(instance)(node) // An error is that of the write.
 	if _, err := c.write(ctx, node, c.agree(instance)); err != nil {
 		return err
 	}
@@ -214,6 +221,7 @@ func (c *Controller) finish(ctx context.Context, node *corev1.Node, instance *ec
 	c.metrics.observe(verbRemoveTaint, since)
 	c.metrics.initialized.Observe(time.Since(node.CreationTimestamp.Time).Seconds())
 	c.events.Forget(kube.NodeReference(node.Name))
+	c.reportTags(node, change)
 	c.normal(node.Name, eventInitialized, "Initialized from instance "+instance.GetInstanceId())
 	c.log.Info("node initialised", "node", node.Name, "instance", instance.GetInstanceId())
 	return nil

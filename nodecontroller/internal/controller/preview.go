@@ -121,7 +121,7 @@ func (c *Controller) previewStranger(ctx context.Context, about *NodePreview, no
 			c.previewChange(about, node, instance)
 		}
 		return err
-	case node.Labels[labelLingjun] == "true":
+	case nodes.IsLingjun(node):
 		about.Changes = []string{"remove taint " + nodes.TaintUninitialized}
 		return nil
 	case nodes.Excluded(node):
@@ -163,6 +163,12 @@ func describe(change nodestate.Change) []string {
 	}
 	for _, key := range change.Unlabel {
 		parts = append(parts, "remove label "+key)
+	}
+	for key, value := range change.Annotate {
+		parts = append(parts, "set annotation "+key+"="+value)
+	}
+	for _, key := range change.Unannotate {
+		parts = append(parts, "remove annotation "+key)
 	}
 	if change.Condition != nil {
 		parts = append(parts, fmt.Sprintf("set condition %s=%s", change.Condition.Type, change.Condition.Status))

@@ -18,9 +18,6 @@ import (
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
-// labelLingjun marks nodes that are Lingjun machines and no ECS instances.
-const labelLingjun = "alibabacloud.com/lingjun-worker"
-
 // reconcileNode brings a tainted node into service, and looks whether the instance of another is stopped.
 func (c *Controller) reconcileNode(ctx context.Context, name string) error {
 	node, err := c.nodes.Get(name)
@@ -32,6 +29,10 @@ func (c *Controller) reconcileNode(ctx context.Context, name string) error {
 	}
 	switch {
 	case nodes.IsVirtual(node):
+		if ok := nodes.IsUninitialized(node) && c.isInstance(node); ok {
+			c.syncFailed(node, fmt.Errorf("label %s=%s says that the node is virtual, and spec.providerID %q that it is an ECS instance; take off the label, "+
+				"or the taint %s if it is right", nodes.LabelType, nodes.ValueVirtual, node.Spec.ProviderID, nodes.TaintUninitialized))
+		}
 		return nil
 	case nodes.IsUninitialized(node):
 		return c.initialize(ctx, node)
@@ -64,13 +65,13 @@ func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) erro
 	id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
 	switch {
 	case node.Spec.ProviderID == "" || ok && id.Region == c.cfg.Region:
-	case !ok && node.Labels[labelLingjun] == "true":
-		// The cloud's ECS API knows nothing of these machines: they are only let in.
+	case !ok && nodes.IsLingjun(node): // It is only let in.
 		_, err := c.write(ctx, node, letIn)
 		return err
 	case nodes.Excluded(node):
-		c.log.Debug("node is no ECS instance of this region", "node", node.Name, "providerId", node.Spec.ProviderID)
 		c.events.Resolve(kube.NodeReference(node.Name), eventSyncFailed)
+		c.normal(node.Name, eventExcluded, fmt.Sprintf("The node is excluded, and spec.providerID %q is no ECS instance of %s; the taint %s is left to "+
+			"whoever initializes the node. Take it off by hand if nothing does", node.Spec.ProviderID, c.cfg.Region, nodes.TaintUninitialized))
 		return nil
 	default:
 		return reconcile.Terminal(errors.New(c.providerIDProblem(node.Spec.ProviderID)))
@@ -94,6 +95,12 @@ func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) erro
 	}
 	c.queueForwarding(node, written, seen.instance)
 	return nil
+}
+
+// isInstance reports whether a node has the id of an ECS instance of this region.
+func (c *Controller) isInstance(node *corev1.Node) bool {
+	id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
+	return ok && id.Region == c.cfg.Region
 }
 
 // providerIDProblem says why a provider id names no instance of this region, and what to do.

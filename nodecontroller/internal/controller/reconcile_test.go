@@ -431,14 +431,15 @@ func TestNodesOfOthers(t *testing.T) {
 		// Its owner does as the event says.
 		w.UpdateNode("node-2", func(n *corev1.Node) { n.Labels = map[string]string{nodes.LabelExclude: ""} })
 		w.Pass(time.Hour)
-		if got := w.Events.Matching("node-2"); len(got) != 2 || !strings.HasPrefix(got[1], "node-2 Resolved: ") {
-			t.Errorf("events %v, want that about the other region and then that it is over", got)
+		if got := w.Events.Matching("node-2"); len(got) != 3 || !strings.HasPrefix(got[1], "node-2 Resolved: ") ||
+			!strings.HasPrefix(got[2], "node-2 ExcludedNode: ") {
+			t.Errorf("events %v, want that about the other region, then that it is over, and whose business the node is", got)
 		}
 	})
 }
 
 // TestExcludedNodesAreNoneOfOurs has nodes whose provider ids name no instance of this region and that are excluded from the start. They cause
-// neither calls nor events.
+// no calls, and one event that says whose business they are.
 func TestExcludedNodesAreNoneOfOurs(t *testing.T) {
 	prepare := func(w *world) {
 		for i, id := range []string{"cn-beijing.i-0", "aws:///us-east-1a/i-1", "alicloud://cn-beijing/cn-beijing.i-2"} {
@@ -449,7 +450,7 @@ func TestExcludedNodesAreNoneOfOurs(t *testing.T) {
 	}
 	run(t, nil, prepare, func(w *world) {
 		w.Pass(10 * time.Minute)
-		if calls, events := w.cloud.Calls(), w.Events.Matching(""); len(calls) != 0 || len(events) != 0 || len(w.Patches()) != 0 {
+		if calls, events := w.cloud.Calls(), w.Events.Matching(""); len(calls) != 0 || len(events) != 3 || len(w.Events.Matching("ExcludedNode")) != 3 || len(w.Patches()) != 0 {
 			t.Errorf("calls %v, events %v, patches %v", calls, events, w.Patches())
 		}
 	})

@@ -195,7 +195,11 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 			c.init.AddAfter(node.Name, reconcile.Node, stoppingDelay)
 		}
 		decide := c.agree(instance)
-		if change, err := decide(node); err == nil && change.Empty() {
+		change, err := decide(node)
+		if err == nil {
+			c.reportTags(node, change)
+		}
+		if err == nil && change.Empty() {
 			continue
 		}
 		group.Go(func() error {

@@ -31,6 +31,8 @@ type Options struct {
 	IPv6 bool
 	// ShutdownTaint taints nodes whose instances are stopped.
 	ShutdownTaint bool
+	// Rules say what becomes of the tags of instances.
+	Rules []Rule
 }
 
 // Change is what to write to a node.
@@ -44,6 +46,11 @@ type Change struct {
 	Labels map[string]string
 	// Unlabel are the keys of the labels to take off: we have set them, and the cloud has no value for them any more.
 	Unlabel []string
+	// Annotate are annotations to set, and Unannotate those to take off, as for labels.
+	Annotate   map[string]string
+	Unannotate []string
+	// Problems are values of the instance that the node can't have.
+	Problems []string
 	// Haunted replaces the annotation that names the instance which is gone; "" takes it off, nil leaves it as it is.
 	Haunted *string
 	// Managed replaces the annotation that names the labels of which we would do so; nil leaves it as it is.
@@ -60,7 +67,7 @@ func (c Change) Status() bool { return c.AddressesDiffer || c.Condition != nil }
 
 // Object reports whether the node itself is to be written.
 func (c Change) Object() bool {
-	return len(c.Labels) > 0 || c.Managed != nil || c.Haunted != nil || c.ProviderID != "" || c.taints()
+	return len(c.Labels)+len(c.Unlabel)+len(c.Annotate)+len(c.Unannotate) > 0 || c.Managed != nil || c.Haunted != nil || c.ProviderID != "" || c.taints()
 }
 
 func (c Change) taints() bool { return len(c.Untaint) > 0 || len(c.Taint) > 0 }
@@ -82,13 +89,12 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		return Change{}, err
 	}
 	change := Change{
-		Labels:    missing(node.Labels, labelsOf(instance)),
 		Condition: condition(node, opts),
 	}
 	if _, has := node.Annotations[nodes.AnnotationInstanceAbsent]; has {
 		change.Haunted = new("")
 	}
-	change.manage(node, instance)
+	change.manage(node, instance, opts)
 	if nodes.IsUninitialized(node) {
 		change.Untaint = append(change.Untaint, nodes.TaintUninitialized)
 		change.keepPodsOff(node, opts)
@@ -180,6 +186,12 @@ func (c Change) ObjectPatch(node *corev1.Node) map[string]any {
 		metadata["labels"] = labels
 	}
 	annotations := map[string]any{}
+	for key, value := range c.Annotate {
+		annotations[key] = value
+	}
+	for _, key := range c.Unannotate {
+		annotations[key] = nil
+	}
 	for key, value := range map[string]*string{nodes.AnnotationCloudLabels: c.Managed, nodes.AnnotationInstanceAbsent: c.Haunted} {
 		switch {
 		case value == nil:
@@ -199,7 +211,9 @@ func (c Change) ObjectPatch(node *corev1.Node) map[string]any {
 		metadata["resourceVersion"] = node.ResourceVersion
 		kept := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return slices.Contains(c.Untaint, t.Key) })
 		// The node may have got a taint since it was decided about, and the API server refuses one that is there twice.
-		missing := slices.DeleteFunc(slices.Clone(c.Taint), func(t corev1.Taint) bool { return nodes.HasTaint(node, t.Key) })
+		missing := slices.DeleteFunc(slices.Clone(c.Taint), func(t corev1.Taint) bool {
+			return slices.ContainsFunc(kept, func(k corev1.Taint) bool { return k.Key == t.Key })
+		})
 		spec["taints"] = append(kept, missing...)
 	}
 	patch := map[string]any{}

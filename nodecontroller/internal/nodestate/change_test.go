@@ -158,17 +158,19 @@ func TestDecideKeepsWhatTheCloudDoesNotReturn(t *testing.T) {
 	}
 }
 
-// TestPublicNodeIP has a kubelet that was started with a public address. The node has that alone, though the instance has another.
+// TestPublicNodeIP has a kubelet that was started with a public address. It takes the place of the other public ones.
 func TestPublicNodeIP(t *testing.T) {
 	t.Parallel()
 	node := done(func(n *corev1.Node) { n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "47.0.0.1"} })
 	public := instance()
-	public.PublicIps = []string{"47.0.0.1"}
+	public.PublicIps = []string{"47.0.0.1", "47.0.0.2"}
 	got, err := nodestate.Decide(node, public, nodestate.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []corev1.NodeAddress{{Type: corev1.NodeExternalIP, Address: "47.0.0.1"}, {Type: corev1.NodeHostName, Address: "node-1"}}
+	want := []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: "192.168.0.1"}, {Type: corev1.NodeExternalIP, Address: "47.0.0.1"}, {Type: corev1.NodeHostName, Address: "node-1"},
+	}
 	if diff := cmp.Diff(want, got.Addresses); diff != "" || !got.AddressesDiffer {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}

@@ -23,7 +23,8 @@ func Matters(before, after *corev1.Node, opts Options) bool {
 	provided := nodes.AnnotationProvidedIP
 	if before.UID != after.UID || nodes.IsUninitialized(before) != nodes.IsUninitialized(after) ||
 		before.Spec.ProviderID != after.Spec.ProviderID || before.Annotations[provided] != after.Annotations[provided] ||
-		nodes.Excluded(before) != nodes.Excluded(after) {
+		nodes.Excluded(before) != nodes.Excluded(after) || nodes.IsVirtual(before) != nodes.IsVirtual(after) ||
+		nodes.IsLingjun(before) != nodes.IsLingjun(after) {
 		return true
 	}
 	// The instance is found by its address if there is no id. With an id, new addresses are but what the initialisation itself
