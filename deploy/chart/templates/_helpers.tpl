@@ -145,6 +145,7 @@ tlsConfig:
 {{- if eq $name "nodecontroller" -}}
 {{- $base = merge $base (dict "configureCloudRoutes" (has "routecontroller" (include "components" $root | fromJsonArray))) -}}
 {{- end -}}
+{{- if and $root.Values.network.ipv6 (has $name (list "nodecontroller" "routecontroller")) -}}{{- $base = merge $base (dict "ipv6" true) -}}{{- end -}}
 {{- if eq $name "lbcontroller" -}}{{- $base = merge $base (dict "vswitchIDs" $root.Values.vswitchIDs) -}}{{- end -}}
 {{- if eq $name "routecontroller" -}}{{- $base = merge $base (dict "clusterCIDRs" $root.Values.network.clusterCIDRs) -}}{{- end -}}
 {{- end -}}

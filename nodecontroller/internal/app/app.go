@@ -40,11 +40,12 @@ func controllerConfig(cfg config.Config, deps replica.Dependencies) controller.C
 		Dependencies: deps,
 		Region:       cfg.Region, VPCID: cfg.VPCID, ClusterTag: cfg.ClusterTag,
 		Options: nodestate.Options{
-			CloudRoutes: cfg.ConfigureCloudRoutes, IPv6: cfg.IPv6, ShutdownTaint: cfg.ShutdownTaint,
+			CloudRoutes: cfg.ConfigureCloudRoutes, IPv6: cfg.IPv6, ShutdownTaint: cfg.ShutdownTaint, Rules: cfg.Rules(),
 		},
 		DisableSourceDestCheck: cfg.DisableSourceDestCheck,
 		SyncInterval:           time.Duration(cfg.SyncInterval),
 		Workers:                cfg.Workers,
+		ApproveServing:         cfg.ApproveServingCertificates,
 		Deletion:               cfg.Deletion.Policy(),
 	}
 }

@@ -3,7 +3,13 @@
 package config
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"alicloud-controllers.dev/services/admin"
 	"alicloud-controllers.dev/services/budget"
@@ -11,9 +17,11 @@ import (
 	"alicloud-controllers.dev/services/config/cloudconfig"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 const (
@@ -47,8 +55,8 @@ type Config struct {
 	DisableSourceDestCheck bool `json:"disableSourceDestCheck"`
 	// IPv6 publishes the IPv6 addresses of instances.
 	IPv6 bool `json:"ipv6"`
-	// ShutdownTaint puts the taint node.cloudprovider.kubernetes.io/shutdown on nodes whose instances are stopped; it goes when they
-	// are started.
+	// ShutdownTaint puts the taint node.cloudprovider.kubernetes.io/shutdown on nodes whose instances are stopped, in economical mode and
+	// hibernated ones, too; it goes when they are started.
 	ShutdownTaint bool `json:"shutdownTaint"`
 	// SyncInterval is how often labels, addresses and existence are looked at.
 	SyncInterval config.Duration `json:"syncInterval"`
@@ -56,6 +64,26 @@ type Config struct {
 	Workers int `json:"workers"`
 	// Deletion bounds the deletion of nodes whose instances are gone.
 	Deletion Deletion `json:"deletion"`
+	// TagRules say which tags of instances become labels, annotations or taints of their nodes.
+	TagRules []TagRule `json:"tagRules"`
+	// ApproveServingCertificates approves the requests of kubelets for serving certificates (serverTLSBootstrap) whose names and addresses the
+	// cloud confirms. Others are left to people.
+	ApproveServingCertificates bool `json:"approveServingCertificates"`
+}
+
+// TagRule makes a label, an annotation or a taint of nodes of a tag of their instances; its value is that of the tag. It goes with the tag. ACK
+// puts the tags of a node pool on its instances.
+type TagRule struct {
+	// Tag is the key of the tag.
+	Tag string `json:"tag"`
+	// Label is the key of the label that the tag becomes. Of label, annotation and taint exactly one is given.
+	Label string `json:"label"`
+	// Annotation is the key of the annotation that the tag becomes.
+	Annotation string `json:"annotation"`
+	// Taint is the key of the taint that the tag becomes.
+	Taint string `json:"taint"`
+	// Effect is that of the taint: NoSchedule, PreferNoSchedule or NoExecute.
+	Effect string `json:"effect"`
 }
 
 // Deletion bounds the deletion of nodes. Those that the cluster autoscaler has tainted with ToBeDeletedByClusterAutoscaler don't count.
@@ -66,12 +94,8 @@ type Deletion struct {
 	ConfirmAfter config.Duration `json:"confirmAfter"`
 	// Silence is how long the kubelet has to have been silent: for how long the condition Ready is Unknown.
 	Silence config.Duration `json:"silence"`
-	// Window is the time in which deletions are counted. The ConfigMap nodecontroller-deletions keeps the count for the next leader.
-	Window config.Duration `json:"window"`
-	// Minimum is how many nodes may go in the window in a small cluster, unannounced. Never more than half of all go.
-	Minimum int `json:"minimum"`
-	// Percent of all nodes may go in the window, unannounced, if that is more than the minimum.
-	Percent int `json:"percent"`
+	// Config bounds how many may go unannounced.
+	budget.Config
 }
 
 // Policy is what the controller needs of it, nil if deletion is off.
@@ -81,7 +105,7 @@ func (d Deletion) Policy() *lifecycle.Policy {
 	}
 	return &lifecycle.Policy{
 		ConfirmAfter: time.Duration(d.ConfirmAfter), Silence: time.Duration(d.Silence),
-		Policy: budget.Policy{Window: time.Duration(d.Window), Minimum: d.Minimum, Percent: d.Percent},
+		Policy: d.Config.Policy(),
 	}
 }
 
@@ -95,11 +119,12 @@ func Default() Config {
 		},
 		ConfigureCloudRoutes:   true,
 		DisableSourceDestCheck: true,
+		ShutdownTaint:          true,
 		SyncInterval:           config.Duration(defaultSyncInterval),
 		Workers:                defaultWorkers,
 		Deletion: Deletion{
 			Enabled: true, ConfirmAfter: config.Duration(defaultConfirmAfter), Silence: config.Duration(defaultSilence),
-			Window: config.Duration(defaultWindow), Minimum: defaultMinimum, Percent: defaultPercent,
+			Config: budget.Config{Window: config.Duration(defaultWindow), Minimum: defaultMinimum, Percent: defaultPercent},
 		},
 	}
 }
@@ -144,9 +169,58 @@ func (c *Config) Validate() error {
 		if c.Deletion.Silence < 0 {
 			p.Addf("deletion.silence", "%s is below zero", c.Deletion.Silence)
 		}
-		p.Positive("deletion.window", c.Deletion.Window)
-		p.Range("deletion.minimum", c.Deletion.Minimum, 0, 1000) //nolint:mnd // More is no bound at all.
-		p.Range("deletion.percent", c.Deletion.Percent, 0, 100)  //nolint:mnd // Percent.
+		c.Deletion.Config.Validate(&p, "deletion", 0)
 	}
+	c.validateRules(&p)
 	return p.Err()
+}
+
+// validateRules notes rules that name no target or several, one that the API server would refuse, or one that is taken.
+func (c *Config) validateRules(p *config.Problems) {
+	taken := map[string]bool{}
+	for i, rule := range c.TagRules {
+		key := fmt.Sprintf("tagRules[%d]", i)
+		p.Required(key+".tag", rule.Tag)
+		var targets []string
+		for kind, target := range map[string]string{"label": rule.Label, "annotation": rule.Annotation, "taint": rule.Taint} {
+			if target == "" {
+				continue
+			}
+			targets = append(targets, kind+" "+target)
+			for _, problem := range validation.IsQualifiedName(target) {
+				p.Addf(key+"."+kind, "%q: %s", target, problem)
+			}
+		}
+		switch {
+		case len(targets) != 1:
+			p.Addf(key, "has %d of label, annotation and taint, exactly one is needed", len(targets))
+		case taken[targets[0]]:
+			p.Addf(key, "%s is that of an earlier rule", targets[0])
+		case slices.Contains(nodestate.OwnLabels(), rule.Label) || reserved(rule.Annotation) || reserved(rule.Taint):
+			p.Addf(key, "%s is the controller's own or that of Kubernetes", targets[0])
+		default:
+			taken[targets[0]] = true
+		}
+		if rule.Taint != "" {
+			p.OneOf(key+".effect", rule.Effect, string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute))
+		} else if rule.Effect != "" {
+			p.Addf(key+".effect", "is for a taint only")
+		}
+	}
+}
+
+// reserved reports whether a key of an annotation or taint means something to Kubernetes or this controller.
+func reserved(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || domain == "k8s.io" || strings.HasSuffix(domain, ".k8s.io") ||
+		strings.HasSuffix(domain, "alibabacloud.com") || key == nodes.TaintToBeDeleted
+}
+
+// Rules are what the controller needs of the tag rules.
+func (c *Config) Rules() []nodestate.Rule {
+	rules := make([]nodestate.Rule, len(c.TagRules))
+	for i, r := range c.TagRules {
+		rules[i] = nodestate.Rule{Tag: r.Tag, Label: r.Label, Annotation: r.Annotation, Taint: r.Taint, Effect: corev1.TaintEffect(r.Effect)}
+	}
+	return rules
 }

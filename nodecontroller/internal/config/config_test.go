@@ -13,6 +13,7 @@ import (
 
 	"alicloud-controllers.dev/nodecontroller/internal/config"
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 const minimal = `
@@ -71,6 +72,17 @@ func TestProblems(t *testing.T) {
 		{"confirmation", "deletion: {confirmAfter: 1s}", "deletion.confirmAfter: 1s is shorter than 1m0s"},
 		{"window", "deletion: {window: 0s}", "deletion.window: 0s is not above zero"},
 		{"share", "deletion: {percent: 101}", "deletion.percent: 101 is not in 0 to 100"},
+		{"rule without a tag", "tagRules: [{label: a/b}]", "tagRules[0].tag: is required"},
+		{"rule without a target", "tagRules: [{tag: t}]", "tagRules[0]: has 0 of label, annotation and taint, exactly one is needed"},
+		{"rule with two targets", "tagRules: [{tag: t, label: a/b, annotation: a/b}]", "tagRules[0]: has 2 of label, annotation and taint"},
+		{"rule for a bad label", "tagRules: [{tag: t, label: 'a b'}]", `tagRules[0].label: "a b": `},
+		{"rule for a label of ours", "tagRules: [{tag: t, label: topology.kubernetes.io/zone}]", "tagRules[0]: label topology.kubernetes.io/zone is the controller's own"},
+		{"rule for a taint of Kubernetes", "tagRules: [{tag: t, taint: node.kubernetes.io/not-ready, effect: NoExecute}]", "is the controller's own or that of Kubernetes"},
+		{"rule for the autoscaler's taint", "tagRules: [{tag: t, taint: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]", "is the controller's own or that of Kubernetes"},
+		{"rule for an annotation of ours", "tagRules: [{tag: t, annotation: node.alibabacloud.com/cloud-labels}]", "is the controller's own or that of Kubernetes"},
+		{"rule without an effect", "tagRules: [{tag: t, taint: a/b}]", `tagRules[0].effect: "" is not one of NoSchedule`},
+		{"rule with an effect of a label", "tagRules: [{tag: t, label: a/b, effect: NoSchedule}]", "tagRules[0].effect: is for a taint only"},
+		{"two rules for one label", "tagRules: [{tag: t, label: a/b}, {tag: u, label: a/b}]", "tagRules[1]: label a/b is that of an earlier rule"},
 		{"duration", "syncInterval: 5", `syncInterval: 5 is not a duration such as "30s" or "5m"`},
 	}
 	for _, tt := range tests {
@@ -81,6 +93,18 @@ func TestProblems(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestTagRules(t *testing.T) {
+	t.Parallel()
+	cfg, _, err := config.Load(file(t, minimal+"tagRules: [{tag: team, label: a/team}, {tag: cost, annotation: a/cost}, {tag: t, taint: a/t, effect: NoExecute}]\n"), "")
+	want := []nodestate.Rule{{Tag: "team", Label: "a/team"}, {Tag: "cost", Annotation: "a/cost"}, {Tag: "t", Taint: "a/t", Effect: "NoExecute"}}
+	if diff := cmp.Diff(want, cfg.Rules()); err != nil || diff != "" {
+		t.Errorf("error %v, rules (-want +got):\n%s", err, diff)
+	}
+	if !cfg.ShutdownTaint || cfg.ApproveServingCertificates {
+		t.Errorf("by default: shutdownTaint %t, approveServingCertificates %t", cfg.ShutdownTaint, cfg.ApproveServingCertificates)
 	}
 }
 

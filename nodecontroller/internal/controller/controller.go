@@ -52,6 +52,8 @@ type Config struct {
 	SyncInterval time.Duration
 	// Workers is how many nodes are initialised at once.
 	Workers int
+	// ApproveServing approves the serving certificates of kubelets that the cloud confirms.
+	ApproveServing bool
 	// Deletion bounds the deletion of nodes; nil switches it off.
 	Deletion *lifecycle.Policy
 }
@@ -72,6 +74,8 @@ type Controller struct {
 	forwarding   *forwarding
 	forwardQueue *reconcile.Runner
 	sweeps       *reconcile.Runner
+	// approval is nil if it is switched off.
+	approval *approval
 	// suspects are nodes whose instances may be gone. What follows belongs to the sweep, of which there is one at a time.
 	suspects  suspects
 	round     round
@@ -111,6 +115,11 @@ func New(cfg Config) (*Controller, error) {
 	if c.sweeps, err = c.runner("nodesweep", c.sweep, 1, sweepTimeout); err != nil {
 		return nil, err
 	}
+	if cfg.ApproveServing {
+		if c.approval, err = c.newApproval(); err != nil {
+			return nil, err
+		}
+	}
 	informer := c.factory.Core().V1().Nodes()
 	c.nodes = informer.Lister()
 	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -131,8 +140,15 @@ func (c *Controller) runner(name string, work reconcile.Func, workers int, timeo
 	})
 }
 
-// Watch keeps the cache of nodes until ctx ends. It runs in a standby too, so that it can take over at once.
-func (c *Controller) Watch(ctx context.Context) error { return kube.RunInformers(ctx, c.factory) }
+// Watch keeps the caches until ctx ends. It runs in a standby too, so that it can take over at once.
+func (c *Controller) Watch(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return kube.RunInformers(ctx, c.factory) })
+	if c.approval != nil {
+		group.Go(func() error { return kube.RunInformers(ctx, c.approval.factory) })
+	}
+	return group.Wait()
+}
 
 // Run works until ctx ends, on the cache that Watch keeps. Only one replica may.
 func (c *Controller) Run(ctx context.Context) error {
@@ -157,6 +173,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.sweeps.Add(sweepKey, reconcile.Periodic)
 	group, ctx := errgroup.WithContext(ctx)
+	if c.approval != nil {
+		c.approval.start()
+		group.Go(func() error { return c.approval.queue.Run(ctx) })
+	}
 	group.Go(func() error { return c.arrivals.gather.Run(ctx) })
 	group.Go(func() error { return c.init.Run(ctx) })
 	group.Go(func() error { return c.forwardQueue.Run(ctx) })
@@ -188,6 +208,9 @@ func (c *Controller) Resume() {
 	for _, queue := range []*reconcile.Runner{c.init, c.forwardQueue, c.sweeps} {
 		queue.Resume()
 	}
+	if c.approval != nil {
+		c.approval.queue.Resume()
+	}
 }
 
 // Checks are the conditions of readiness.
@@ -195,6 +218,9 @@ func (c *Controller) Checks() []admin.Check {
 	return []admin.Check{{Name: "caches", Check: func(context.Context) error {
 		if !c.synced() {
 			return errors.New("nodes are not listed yet")
+		}
+		if c.approval != nil && !c.approval.synced() {
+			return errors.New("certificate signing requests are not listed yet")
 		}
 		return nil
 	}}}

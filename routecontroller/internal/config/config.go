@@ -53,8 +53,9 @@ type Config struct {
 	SyncInterval config.Duration `json:"syncInterval"`
 	// OrphanGrace is how long a route without a Node stays if neither its instance is gone nor the deletion of the Node was seen.
 	OrphanGrace config.Duration `json:"orphanGrace"`
-	// Deletion bounds the deletion of routes whose Nodes are gone.
-	Deletion Deletion `json:"deletion"`
+	// Deletion bounds the deletion of routes without a Node for which there is no second fact: neither was the deletion of the Node seen, nor is
+	// the instance gone. All others go at once. The ConfigMap routecontroller-deletions keeps the count for the next leader.
+	Deletion budget.Config `json:"deletion"`
 	// Gather says how long node changes are gathered.
 	Gather Gather `json:"gather"`
 	// RouteQuota is the number of custom entries a table may hold; 80 % of it is warned about.
@@ -69,22 +70,11 @@ type Gather struct {
 	Max config.Duration `json:"max"`
 }
 
-// Deletion bounds the deletion of routes: within Window at most Minimum or Percent of the routes of a table go, whichever is more, and
-// never more than half of them. The ConfigMap routecontroller-deletions keeps the count for the next leader.
-type Deletion struct {
-	// Window is the time in which deletions are counted. The ConfigMap routecontroller-deletions keeps the count for the next leader.
-	Window config.Duration `json:"window"`
-	// Minimum is how many routes of a table may go in the window in a small cluster. Never more than half of all go.
-	Minimum int `json:"minimum"`
-	// Percent of the routes of a table may go in the window, if that is more than the minimum.
-	Percent int `json:"percent"`
-}
-
 // Orphans is what the controller needs of it.
 func (c *Config) Orphans() orphan.Policy {
 	return orphan.Policy{
 		GoneGrace: min(goneGrace, time.Duration(c.OrphanGrace)), Grace: time.Duration(c.OrphanGrace),
-		Policy: budget.Policy{Window: time.Duration(c.Deletion.Window), Minimum: c.Deletion.Minimum, Percent: c.Deletion.Percent},
+		Policy: c.Deletion.Policy(),
 	}
 }
 
@@ -98,7 +88,7 @@ func Default() Config {
 		},
 		SyncInterval: config.Duration(defaultSyncInterval),
 		OrphanGrace:  config.Duration(defaultOrphanGrace),
-		Deletion:     Deletion{Window: config.Duration(defaultWindow), Minimum: defaultMinimum, Percent: defaultPercent},
+		Deletion:     budget.Config{Window: config.Duration(defaultWindow), Minimum: defaultMinimum, Percent: defaultPercent},
 		Gather:       Gather{Quiet: config.Duration(defaultGatherQuiet), Max: config.Duration(defaultGatherMax)},
 		RouteQuota:   defaultRouteQuota,
 	}
@@ -109,6 +99,13 @@ func Default() Config {
 func Load(path, cloudConfigPath string) (Config, []string, error) {
 	cfg := Default()
 	warnings, err := replica.Load(path, cloudConfigPath, &cfg)
+	if prefixes, _ := cfg.Prefixes(); err == nil && !cfg.IPv6 {
+		for _, cidr := range prefixes {
+			if cidr.Addr().Is6() {
+				warnings = append(warnings, fmt.Sprintf("clusterCIDRs: %s gets no routes without ipv6: true", cidr))
+			}
+		}
+	}
 	return cfg, warnings, err
 }
 
@@ -153,9 +150,7 @@ func (c *Config) Validate() error {
 	if c.OrphanGrace < 0 {
 		p.Addf("orphanGrace", "%s is below zero", c.OrphanGrace)
 	}
-	p.Positive("deletion.window", c.Deletion.Window)
-	p.Range("deletion.minimum", c.Deletion.Minimum, 1, 1000) //nolint:mnd // More is no bound at all.
-	p.Range("deletion.percent", c.Deletion.Percent, 0, 100)  //nolint:mnd // Percent.
+	c.Deletion.Validate(&p, "deletion", 1)
 	p.Positive("gather.quiet", c.Gather.Quiet)
 	if c.Gather.Max < c.Gather.Quiet {
 		p.Addf("gather.max", "%s is shorter than gather.quiet, %s", c.Gather.Max, c.Gather.Quiet)

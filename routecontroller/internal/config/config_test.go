@@ -116,6 +116,18 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// TestRangesWithoutRoutesAreNamed: an IPv6 range without the switch has no effect.
+func TestRangesWithoutRoutesAreNamed(t *testing.T) {
+	t.Parallel()
+	both := strings.Replace(minimal, "clusterCIDRs: [", `clusterCIDRs: ["fd00:10::/56", `, 1)
+	for add, want := range map[string]int{"": 1, "ipv6: true\n": 0} {
+		_, warnings, err := config.Load(file(t, both+add), "")
+		if err != nil || len(warnings) != want || want == 1 && warnings[0] != "clusterCIDRs: fd00:10::/56 gets no routes without ipv6: true" {
+			t.Errorf("%q: warnings %q, error %v", add, warnings, err)
+		}
+	}
+}
+
 func TestAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	_, _, err := config.Load(file(t, "syncInterval: 1s"), "")

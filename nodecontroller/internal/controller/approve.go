@@ -1,0 +1,155 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	certificateslisters "k8s.io/client-go/listers/certificates/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/nodecontroller/internal/serving"
+)
+
+const (
+	// approvalWorkers look at requests at once; the gateway reads their instances together.
+	approvalWorkers = 20
+	// approvalRetry is when to look again at a request whose node is not initialised yet, and approvalPatience for how long.
+	approvalRetry, approvalPatience = 10 * time.Second, 10 * time.Minute
+)
+
+// approval approves the requests of kubelets for serving certificates.
+type approval struct {
+	factory  informers.SharedInformerFactory
+	requests certificateslisters.CertificateSigningRequestLister
+	synced   cache.InformerSynced
+	queue    *reconcile.Runner
+}
+
+// newApproval watches requests.
+func (c *Controller) newApproval() (*approval, error) {
+	a := &approval{factory: informers.NewSharedInformerFactoryWithOptions(c.cfg.Client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName).String()
+	}))}
+	var err error
+	if a.queue, err = c.runner("nodeserving", c.approve, approvalWorkers, 0); err != nil {
+		return nil, err
+	}
+	informer := a.factory.Certificates().V1().CertificateSigningRequests()
+	a.requests = informer.Lister()
+	add := func(object any) {
+		if csr, ok := object.(*certificatesv1.CertificateSigningRequest); ok && c.leading.Load() && pending(csr) {
+			a.queue.Add(csr.Name, reconcile.Node)
+		}
+	}
+	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, after any) { add(after) }})
+	if err != nil {
+		return nil, fmt.Errorf("watch certificate signing requests: %w", err)
+	}
+	a.synced = registration.HasSynced
+	return a, nil
+}
+
+// start queues the requests that are there already.
+func (a *approval) start() {
+	all, err := a.requests.List(labels.Everything())
+	if err != nil { // A cache gives none.
+		return
+	}
+	for _, csr := range all {
+		if pending(csr) {
+			a.queue.Add(csr.Name, reconcile.Node)
+		}
+	}
+}
+
+// pending reports whether a request for a serving certificate waits for a decision.
+func pending(csr *certificatesv1.CertificateSigningRequest) bool {
+	return csr.Spec.SignerName == certificatesv1.KubeletServingSignerName && len(csr.Status.Conditions) == 0 && len(csr.Status.Certificate) == 0
+}
+
+// approve approves one request if the cloud confirms what it asks for. Any other is left to people.
+func (c *Controller) approve(ctx context.Context, name string) error {
+	csr, err := c.approval.requests.Get(name)
+	if apierrors.IsNotFound(err) || err == nil && !pending(csr) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get certificate signing request %s: %w", name, err)
+	}
+	request, err := serving.Parse(csr)
+	if err != nil {
+		return c.unapproved(csr, request, err)
+	}
+	node, id, err := c.applicant(request)
+	if err != nil {
+		if time.Since(csr.CreationTimestamp.Time) < approvalPatience {
+			return reconcile.After(err, approvalRetry)
+		}
+		return c.unapproved(csr, request, err)
+	}
+	instance, err := c.instanceOf(ctx, node, id)
+	if err != nil {
+		return err
+	}
+	if err := request.Confirm(node, instance); err != nil {
+		return c.unapproved(csr, request, err)
+	}
+	approved := csr.DeepCopy()
+	approved.Status.Conditions = append(approved.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "ConfirmedByCloud", LastUpdateTime: metav1.Now(),
+		Message: "The names and addresses are those of instance " + instance.GetInstanceId(),
+	})
+	_, err = c.cfg.Client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, name, approved, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // Gone, or decided on meanwhile, or a new event comes.
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("approve certificate signing request %s: %w", name, err)
+	}
+	c.log.Info("serving certificate approved", "request", name, "node", node.Name, "instance", instance.GetInstanceId())
+	return nil
+}
+
+// applicant gives the node that asks, and the instance that it says it is. An instance is that of one Node at most: else a node could be named for
+// another's.
+func (c *Controller) applicant(request serving.Request) (*corev1.Node, nodes.ID, error) {
+	node, err := c.nodes.Get(request.Node)
+	if err != nil {
+		return nil, nodes.ID{}, fmt.Errorf("node %s: %w", request.Node, err)
+	}
+	id, ours := c.ours(node)
+	if !ours || nodes.IsUninitialized(node) || nodes.InstanceAbsent(node) {
+		return nil, id, errors.New("the node is not an initialised instance of this region")
+	}
+	all, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return nil, id, fmt.Errorf("list nodes: %w", err)
+	}
+	for _, other := range all {
+		if same, _ := nodes.ParseProviderID(other.Spec.ProviderID); same == id && other.Name != node.Name {
+			return nil, id, fmt.Errorf("node %s is instance %s, too", other.Name, id.InstanceID)
+		}
+	}
+	return node, id, nil
+}
+
+// unapproved says on the node why its request is left to people.
+func (c *Controller) unapproved(csr *certificatesv1.CertificateSigningRequest, request serving.Request, why error) error {
+	if request.Node != "" {
+		c.warn(request.Node, eventUnapproved, fmt.Sprintf("The serving certificate that the kubelet asks for is not approved: %v. Look at it by "+
+			"kubectl describe csr %s; kubectl certificate approve or deny decides", why, csr.Name))
+	}
+	return reconcile.Terminal(fmt.Errorf("certificate signing request %s is left to people: %w", csr.Name, why))
+}
