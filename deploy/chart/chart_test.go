@@ -448,7 +448,7 @@ func TestGatewayPermissions(t *testing.T) {
 			"vswitches": {"list"}, "eips": {"list"}, "networkinterfaces": {"list"}, "instances": {"list"}, "capabilities": {"get"},
 		},
 		"nodecontroller":  {"instances": {"get", "list"}, "networkinterfaces": {"get", "list", "update"}, "capabilities": {"get"}},
-		"routecontroller": {"routes": {"list", "create", "delete"}, "instances": {"list"}, "networkinterfaces": {"list"}, "capabilities": {"get"}},
+		"routecontroller": {"routes": {"list", "create", "delete"}, "instances": {"list"}, "capabilities": {"get"}},
 	}
 	documents := render(t, "kube-system", nil)
 	for _, component := range ours.Components() {

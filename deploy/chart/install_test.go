@@ -494,7 +494,7 @@ func TestDoctorPod(t *testing.T) {
 
 // metricNames finds our metrics in a query.
 func metricNames() *regexp.Regexp {
-	return regexp.MustCompile(`\b(cloudgateway|reconcile|readiness|lbcontroller|nodecontroller|routecontroller|ccm)_[a-z_]+`)
+	return regexp.MustCompile(`\b(cloudgateway|reconcile|readiness|lbcontroller|nodecontroller|routecontroller|ccm|leader_election)_[a-z_]+`)
 }
 
 // TestDashboard: every panel asks for metrics and labels that there are.

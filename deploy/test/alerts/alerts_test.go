@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"regexp"
@@ -99,9 +100,98 @@ func situations() map[string]struct {
 			about:  `{controller="service"}`,
 		},
 		"AlicloudReconcileFailing": {
-			silent: []recording{{`reconcile_total{controller="service",outcome="success"} 0+600x120`, `reconcile_total{controller="service",outcome="error"} 0+3x120`}},
-			loud:   []recording{{`reconcile_total{controller="service",outcome="error"} 0+12x120`}},
-			about:  `{controller="service"}`,
+			silent: []recording{
+				{`reconcile_total{controller="service",outcome="success"} 0+600x120`, `reconcile_total{controller="service",outcome="error"} 0x120`},
+				{`reconcile_total{controller="service",outcome="error"} 0+30x20 600x100`}, // An outage of twenty minutes.
+				{`reconcile_total{controller="service",outcome="terminal"} 0+30x120`},     // Annotations that are wrong.
+			},
+			loud: []recording{
+				{`reconcile_total{controller="service",outcome="error"} 0+12x120`},
+				{`reconcile_total{controller="service",outcome="error"} ` + every(6, 20)}, // One object.
+				{`reconcile_total{controller="service",outcome="panic"} ` + every(6, 20)},
+			},
+			about: `{controller="service"}`,
+		},
+		"AlicloudControllerNotLeading": {
+			silent: []recording{
+				{`leader_election_master_status{name="routecontroller",pod="a"} 1x60`, `leader_election_master_status{name="routecontroller",pod="b"} 0x60`},
+				{ // A takeover.
+					`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`, `leader_election_master_status{name="routecontroller",pod="b"} 0x22 1x38`,
+				},
+				{`leader_election_master_status{name="lbcontroller",pod="a"} 0x60`}, // It has never led: it is not ready then.
+			},
+			loud: []recording{
+				{`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`},
+				{`leader_election_master_status{name="routecontroller",pod="a"} 1x20 _x40`, `up 1x60`}, // It is gone.
+				{`leader_election_master_status{name="routecontroller",pod="a"} 1x60`, `leader_election_master_status{name="routecontroller",pod="b"} 1x60`},
+			},
+			about: `{name="routecontroller"}`,
+		},
+		"AlicloudServicesNotSynced": {
+			silent: []recording{{`lbcontroller_services{state="Synced"} 9x60`, `lbcontroller_services{state="Failed"} 0x60`, `lbcontroller_services{state="Pending"} 1x60`},
+				{`lbcontroller_services{state="Failed"} 3x20 0x40`}},
+			loud:  []recording{{`lbcontroller_services{state="Invalid",pod="a"} 1x60`, `lbcontroller_services{state="Synced",pod="a"} 9x60`}},
+			about: `{state="Invalid"}`,
+		},
+		"AlicloudServicesPending": {
+			silent: []recording{{`lbcontroller_services{state="Pending"} 5x10 0x50`}},
+			loud:   []recording{{`lbcontroller_services{state="Pending",pod="a"} 1x60`, `lbcontroller_services{state="Pending",pod="b"} 0x60`}},
+			about:  `{}`,
+		},
+		"AlicloudCertificateEnding": {
+			silent: []recording{{`lbcontroller_certificate_end_timestamp_seconds{certificate="c"} 2000000x120`}},
+			loud:   []recording{{`lbcontroller_certificate_end_timestamp_seconds{certificate="c",pod="a"} 1200000x120`}},
+			about:  `{certificate="c"}`,
+		},
+		"AlicloudOrphanedLoadBalancers": {
+			silent: []recording{{`lbcontroller_orphans 0x120`}, {`lbcontroller_orphans 2x40 0x80`}},
+			loud:   []recording{{`lbcontroller_orphans{pod="a"} 1x120`}},
+			about:  `{}`,
+		},
+		"AlicloudNodesUninitialized": {
+			silent: []recording{{`nodecontroller_nodes{state="uninitialized"} 50x10 0x50`, `nodecontroller_nodes{state="forwarding"} 50x60`}},
+			loud:   []recording{{`nodecontroller_nodes{state="uninitialized",pod="a"} 1x60`, `nodecontroller_nodes{state="uninitialized",pod="b"} 0x60`}},
+			about:  `{}`,
+		},
+		"AlicloudNodesOfOtherMachines": {
+			silent: []recording{{`nodecontroller_nodes{state="ghost"} 0x60`, `nodecontroller_nodes{state="silent"} 5x60`}},
+			loud:   []recording{{`nodecontroller_nodes{state="ghost",pod="a"} 1x60`}},
+			about:  `{}`,
+		},
+		"AlicloudNodeDeletionsHeld": {
+			silent: []recording{{`nodecontroller_held_deletions{cause="budget"} 5x60`, `nodecontroller_held_deletions{cause="record"} 5x60`},
+				{`nodecontroller_held_deletions{cause="unanswered"} 5x10 0x50`}},
+			loud:  []recording{{`nodecontroller_held_deletions{cause="witness",pod="a"} 1x60`, `nodecontroller_held_deletions{cause="unanswered",pod="a"} 0x60`}},
+			about: `{cause="witness"}`,
+		},
+		"AlicloudRoutesMissing": {
+			silent: []recording{{`routecontroller_routes{route_table="vtb-1",state="missing"} 40x5 0x55`, `routecontroller_routes{route_table="vtb-1",state="available"} 9x60`}},
+			loud: []recording{
+				{`routecontroller_routes{route_table="vtb-1",state="missing",pod="a"} 1x60`}, {`routecontroller_routes{route_table="vtb-1",state="pending",pod="a"} 1x60`},
+			},
+			about: `{route_table="vtb-1"}`,
+		},
+		"AlicloudNoNodeClaimsRoutes": {
+			silent: []recording{{`routecontroller_no_node_claims{route_table="vtb-1"} 0x60`}},
+			loud:   []recording{{`routecontroller_no_node_claims{route_table="vtb-1",pod="a"} 1x60`}},
+			about:  `{route_table="vtb-1"}`,
+		},
+		"AlicloudRouteTableUnread": {
+			silent: []recording{{`routecontroller_table_unread{route_table="vtb-1",cause="throttled"} 1x10 0x50`}},
+			loud: []recording{{
+				`routecontroller_table_unread{route_table="vtb-1",cause="credentials",pod="a"} 1x60`, `routecontroller_table_unread{route_table="vtb-1",cause="other",pod="a"} 0x60`,
+			}},
+			about: `{cause="credentials", route_table="vtb-1"}`,
+		},
+		"AlicloudRouteDeletionsHeld": {
+			silent: []recording{{`routecontroller_held_deletions{route_table="vtb-1"} 6x20 0x100`}},
+			loud:   []recording{{`routecontroller_held_deletions{route_table="vtb-1",pod="a"} 6x120`}},
+			about:  `{route_table="vtb-1"}`,
+		},
+		"AlicloudRoutesUnconfirmed": {
+			silent: []recording{{`routecontroller_unconfirmed_routes{route_table="vtb-1",cause="throttled"} 6x20 0x100`}},
+			loud:   []recording{{`routecontroller_unconfirmed_routes{route_table="vtb-1",cause="region",pod="a"} 6x120`}},
+			about:  `{cause="region", route_table="vtb-1"}`,
 		},
 		"AlicloudLastServersKept": {
 			silent: []recording{{`lbcontroller_last_servers 0x60`}, {`lbcontroller_last_servers 30x10 0x50`}},
@@ -143,6 +233,15 @@ func situations() map[string]struct {
 			about: `{route_table="vtb-1"}`,
 		},
 	}
+}
+
+// every is a counter that grows by one every so many minutes, so often.
+func every(minutes, times int) string {
+	var values []string
+	for i := range times {
+		values = append(values, fmt.Sprintf("%dx%d", i, minutes-1))
+	}
+	return strings.Join(values, " ")
 }
 
 // TestAlerts evaluates every alert as Prometheus does: it fires about the right thing once its trouble has lasted, and is silent otherwise.

@@ -173,7 +173,7 @@ func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Li
 		s, result = k.moveOut(ctx, s, d, result)
 	}
 	if result.err != nil {
-		o := k.outcomeOfFailure(s, result.changed, errors.Join(result.err, k.learn(ctx, result.err)))
+		o := k.outcomeOfFailure(s, result.changed, errors.Join(result.err, k.learn(ctx, s.want.Desired.Groups, result.err)))
 		if d.known.extent == all && !d.known.observed.Reused && isUnsent(result.err) { // What is there is as certain as before.
 			k.keep(s, d.entry.Holds(result.observed, ""), false)
 		}
@@ -214,7 +214,7 @@ func (k *Kind) isYoung(svc *corev1.Service) bool {
 }
 
 // learn finds out which instances the cloud doesn't have, if it refused some as servers: the next pass leaves them out.
-func (k *Kind) learn(ctx context.Context, err error) error {
+func (k *Kind) learn(ctx context.Context, wanted []model.Group, err error) error {
 	failures, _ := errors.AsType[apply.Failures](err)
 	var ids []string
 	for _, f := range failures {
@@ -228,7 +228,16 @@ func (k *Kind) learn(ctx context.Context, err error) error {
 		}
 	}
 	slices.Sort(ids)
-	return k.Shared.instances.Learn(ctx, slices.Compact(ids))
+	ids = slices.Compact(ids)
+	var others []string
+	for _, g := range wanted {
+		for _, s := range g.Servers {
+			if s.Type == model.ECS && !slices.Contains(ids, s.ID) && !slices.Contains(others, s.ID) {
+				others = append(others, s.ID)
+			}
+		}
+	}
+	return k.Shared.instances.Learn(ctx, ids, others)
 }
 
 // backendsOf returns the wanted servers of a Service, which may be invalid, if they are known.

@@ -220,6 +220,7 @@ func (w *world) addNode(n int) {
 	id := fmt.Sprintf("i-%d", n)
 	w.cloud.Lock()
 	w.cloud.Instances[id] = &ecsv1.Instance{InstanceId: id, VpcId: "vpc-test", Status: "Running"}
+	w.cloud.NetworkInterfaces["eni-of-"+id] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-of-" + id, InstanceId: id, VpcId: "vpc-test"}
 	w.cloud.Unlock()
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", n)},

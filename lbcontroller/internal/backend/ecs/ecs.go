@@ -4,12 +4,12 @@ package ecs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // keepFor is how long an instance is taken for unknown before the cloud is asked again.
@@ -41,27 +41,35 @@ func (c *Checker) Unknown() map[string]bool {
 	return unknown
 }
 
-// Learn asks the cloud for instances after it has refused some of them as servers.
-func (c *Checker) Learn(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
-		return nil
+// oneCall is how many instances one question may be about.
+const oneCall = 100
+
+// Learn finds out which instances are gone after the cloud has refused some of them as servers. Others are what else the Service has for servers:
+// an answer without those proves nothing.
+func (c *Checker) Learn(ctx context.Context, ids, others []string) error {
+	for part := range slices.Chunk(ids, oneCall) {
+		request := &ecsv1.ConfirmAbsentRequest{InstanceIds: part, WitnessIds: others[:min(len(others), oneCall)]}
+		answer, err := c.Client.Instances.ConfirmAbsent(ctx, request)
+		if err != nil {
+			return fmt.Errorf("look for the instances that were refused as servers: %w", err)
+		}
+		if len(answer.GetResults()) != len(part) {
+			return fmt.Errorf("look for %d instances: got %d results", len(part), len(answer.GetResults()))
+		}
+		c.note(part, answer.GetResults())
 	}
-	answer, err := c.Client.Instances.BatchGetInstances(ctx, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
-	if err != nil {
-		return fmt.Errorf("look for the instances that were refused as servers: %w", err)
-	}
-	if len(answer.GetResults()) != len(ids) {
-		return fmt.Errorf("look for %d instances: got %d results", len(ids), len(answer.GetResults()))
-	}
+	return nil
+}
+
+func (c *Checker) note(ids []string, results []*ecsv1.ConfirmAbsentResult) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.unknown == nil {
 		c.unknown = map[string]time.Time{}
 	}
-	for i, result := range answer.GetResults() {
-		if rpcerr.ReasonOf(rpcerr.FromItem(result.GetError())) == rpcerr.InstanceNotFound {
+	for i, result := range results {
+		if result.GetPresence() == ecsv1.Presence_PRESENCE_ABSENT {
 			c.unknown[ids[i]] = time.Now().Add(keepFor)
 		}
 	}
-	return nil
 }
