@@ -185,6 +185,20 @@ func (v View) matches(e entry) bool {
 	return true
 }
 
+// Reporting gives the instances of at most so many nodes that are ready, but some: what the cloud has to know, if it knows anything.
+func (s *Set) Reporting(most int, but []string) []string {
+	var ids []string
+	for _, e := range s.entries {
+		if len(ids) == most {
+			break
+		}
+		if id := e.InstanceID; id != "" && !e.NotReady && !e.Leaving && !slices.Contains(but, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // HasVirtual reports whether any node of the view is virtual, which makes pods matter even where nodes carry the traffic.
 func (s *Set) HasVirtual(v View) bool { return s.selection(v).virtual }
 

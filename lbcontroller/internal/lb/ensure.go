@@ -13,6 +13,7 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
@@ -40,6 +41,8 @@ type subject struct {
 	// slices and gated are the endpoints of the Service, and the pods that may wait for the CLB.
 	slices []*discoveryv1.EndpointSlice
 	gated  readiness.Pods
+	// nodes are those of the cluster.
+	nodes *backend.Set
 	// want is what the Service asks for; its Desired knows the network interfaces of pods once they are looked up.
 	want desired.Result
 	// pods are the answers about network interfaces.
@@ -102,7 +105,7 @@ func (s subject) configured() bool {
 
 // ensure brings the CLB of a Service to what the Service asks for. The servers that it works with are in lists: none may be kept.
 func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Lists) controller.Outcome {
-	s := subject{product: k.Product, key: r.Key, writer: r.Writer, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
+	s := subject{product: k.Product, key: r.Key, writer: r.Writer, svc: r.Service, nodes: r.Nodes, drift: k.Drift, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
 	s.policy = k.policyOf(s.view)
 	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), verifiedBy(ctx), lists)
 	in := desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.Shared.instances.Unknown(), Lists: lists}
@@ -173,7 +176,7 @@ func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Li
 		s, result = k.moveOut(ctx, s, d, result)
 	}
 	if result.err != nil {
-		o := k.outcomeOfFailure(s, result.changed, errors.Join(result.err, k.learn(ctx, s.want.Desired.Groups, result.err)))
+		o := k.outcomeOfFailure(s, result.changed, errors.Join(result.err, k.learn(ctx, s.nodes, result.err)))
 		if d.known.extent == all && !d.known.observed.Reused && isUnsent(result.err) { // What is there is as certain as before.
 			k.keep(s, d.entry.Holds(result.observed, ""), false)
 		}
@@ -213,8 +216,11 @@ func (k *Kind) isYoung(svc *corev1.Service) bool {
 	return created.IsZero() || !created.Before(k.started.Truncate(time.Second)) // The API server's times have no fractions.
 }
 
+// witnesses are how many instances of nodes have to be found, most of them, for an answer to prove that another is gone.
+const witnesses = 20
+
 // learn finds out which instances the cloud doesn't have, if it refused some as servers: the next pass leaves them out.
-func (k *Kind) learn(ctx context.Context, wanted []model.Group, err error) error {
+func (k *Kind) learn(ctx context.Context, nodes *backend.Set, err error) error {
 	failures, _ := errors.AsType[apply.Failures](err)
 	var ids []string
 	for _, f := range failures {
@@ -229,15 +235,7 @@ func (k *Kind) learn(ctx context.Context, wanted []model.Group, err error) error
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	var others []string
-	for _, g := range wanted {
-		for _, s := range g.Servers {
-			if s.Type == model.ECS && !slices.Contains(ids, s.ID) && !slices.Contains(others, s.ID) {
-				others = append(others, s.ID)
-			}
-		}
-	}
-	return k.Shared.instances.Learn(ctx, ids, others)
+	return k.Shared.instances.Learn(ctx, ids, nodes.Reporting(witnesses, ids))
 }
 
 // backendsOf returns the wanted servers of a Service, which may be invalid, if they are known.
