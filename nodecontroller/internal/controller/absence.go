@@ -104,37 +104,6 @@ func (d *deletions) save(ctx context.Context, state lifecycle.State) error {
 	return nil
 }
 
-// held is why nodes are kept for now whose instances seem gone.
-type held string
-
-const (
-	heldNothingFound held = "nothing_found" // not one instance was found
-	heldContradicted held = "contradicted"  // the cloud does not know nodes that are ready
-	heldBudget       held = "budget"
-	heldWitness      held = "witness" // something else in the cloud says that the instance is there
-	heldRecord       held = "record"  // the next leader would not know of the deletion
-	heldUnanswered   held = "unanswered"
-)
-
-// allHeld are the values of held.
-func allHeld() []held {
-	return []held{heldNothingFound, heldContradicted, heldBudget, heldWitness, heldRecord, heldUnanswered}
-}
-
-// heldBy gives why a node is kept of whose instance nothing is proven.
-func heldBy(err error) held {
-	switch rpcerr.ReasonOf(err) {
-	case rpcerr.NothingFound:
-		return heldNothingFound
-	case rpcerr.PartialAnswer:
-		return heldContradicted
-	case rpcerr.RegionMismatch, rpcerr.AbsenceContradicted:
-		return heldWitness
-	default:
-		return heldUnanswered
-	}
-}
-
 // answer is what is certain about a node's instance. If nothing is, err is why.
 type answer struct {
 	lifecycle.Answer

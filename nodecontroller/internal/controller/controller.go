@@ -132,14 +132,6 @@ func New(cfg Config) (*Controller, error) {
 	return c, nil
 }
 
-// runner makes the runner of one queue; a timeout of 0 is the runner's own.
-func (c *Controller) runner(name string, work reconcile.Func, workers int, timeout time.Duration) (*reconcile.Runner, error) {
-	return reconcile.New(reconcile.Config{
-		Name: name, Reconciler: work, Workers: workers, Timeout: timeout,
-		Drain: c.cfg.Drain, Registerer: c.cfg.Registerer, Tracers: c.cfg.Tracers, Logger: c.cfg.Logger,
-	})
-}
-
 // Watch keeps the caches until ctx ends. It runs in a standby too, so that it can take over at once.
 func (c *Controller) Watch(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)

@@ -50,16 +50,3 @@ func (c *Controller) reportTags(node *corev1.Node, change nodestate.Change) {
 	}
 	c.warn(node.Name, eventInvalidTag, strings.Join(change.Problems, "; ")+"; change it in the cloud")
 }
-
-// current reports whether a Node is there still, and was not made anew.
-func (c *Controller) current(node *corev1.Node) bool {
-	now, err := c.nodes.Get(node.Name)
-	return err == nil && now.UID == node.UID
-}
-
-// forgetNode drops what is remembered about a node that is gone.
-func (c *Controller) forgetNode(node *corev1.Node) {
-	c.events.Forget(kube.NodeReference(node.Name))
-	c.arrivals.forget(node.Name)
-	c.forwarding.forget(node.Name, node.UID)
-}

@@ -14,8 +14,6 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
-
-	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // reconcileNode brings a tainted node into service, and looks whether the instance of another is stopped.
@@ -46,18 +44,6 @@ func (c *Controller) initialize(ctx context.Context, node *corev1.Node) error {
 	start := time.Now()
 	defer func() { c.metrics.observe(verbReconcile, start) }()
 	return c.attempted(ctx, node, c.initializeNode(ctx, node))
-}
-
-// attempted records an event if an attempt failed, and gives the error as it is. Neither being asked to wait nor another client that
-// keeps changing the node is a failure of the node.
-func (c *Controller) attempted(ctx context.Context, node *corev1.Node, err error) error {
-	if err == nil || ctx.Err() != nil || apierrors.IsConflict(err) {
-		return err
-	}
-	if _, wait := rpcerr.RetryAfter(err); !wait {
-		c.syncFailed(node, err)
-	}
-	return err
 }
 
 func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) error {
@@ -97,12 +83,6 @@ func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) erro
 	return nil
 }
 
-// isInstance reports whether a node has the id of an ECS instance of this region.
-func (c *Controller) isInstance(node *corev1.Node) bool {
-	id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
-	return ok && id.Region == c.cfg.Region
-}
-
 // providerIDProblem says why a provider id names no instance of this region, and what to do.
 func (c *Controller) providerIDProblem(providerID string) string {
 	id, ok := nodes.ParseProviderID(providerID)
@@ -112,29 +92,6 @@ func (c *Controller) providerIDProblem(providerID string) string {
 	return fmt.Sprintf("spec.providerID %q names region %s, but this controller works for %s; if that is the region of the instance, start the "+
 		"kubelet with --provider-id=%s and delete the Node, else label it %s", providerID, id.Region, c.cfg.Region,
 		nodes.ID{Region: c.cfg.Region, InstanceID: id.InstanceID}, nodes.LabelExclude)
-}
-
-// agree decides as nodestate does, by one state of the instance.
-func (c *Controller) agree(instance *ecsv1.Instance) decision {
-	return func(node *corev1.Node) (nodestate.Change, error) {
-		return nodestate.Decide(node, instance, c.cfg.Options)
-	}
-}
-
-// keepTaint is agree for a node that must not run pods yet.
-func (c *Controller) keepTaint(instance *ecsv1.Instance) decision {
-	return func(node *corev1.Node) (nodestate.Change, error) {
-		change, err := nodestate.Decide(node, instance, c.cfg.Options)
-		return change.Tainted(), err
-	}
-}
-
-// letIn only takes the taint of an uninitialised node off.
-func letIn(node *corev1.Node) (nodestate.Change, error) {
-	if !nodes.IsUninitialized(node) {
-		return nodestate.Change{}, nil
-	}
-	return nodestate.Change{Untaint: []string{nodes.TaintUninitialized}}, nil
 }
 
 // instanceOf finds the instance of a node: by its id, or by its address if it has no provider ID.

@@ -3,13 +3,11 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -38,17 +36,4 @@ func (c *Controller) lookAtShutdown(ctx context.Context, node *corev1.Node) erro
 	}
 	_, err = c.write(ctx, node, c.agree(resp.GetInstance()))
 	return err
-}
-
-// reportShutdown reports that the taint of a stopped instance has come or gone.
-func (c *Controller) reportShutdown(node *corev1.Node, change nodestate.Change) {
-	isShutdown := func(t corev1.Taint) bool { return t.Key == nodes.TaintShutdown }
-	switch {
-	case slices.ContainsFunc(change.Taint, isShutdown):
-		c.log.Info("node tainted, its instance is stopped", "node", node.Name, "providerId", node.Spec.ProviderID)
-		c.normal(node.Name, eventStopped,
-			"The instance "+node.Spec.ProviderID+" is stopped; the node has the taint "+nodes.TaintShutdown)
-	case slices.Contains(change.Untaint, nodes.TaintShutdown):
-		c.log.Info("node untainted, its instance is not stopped any more", "node", node.Name, "providerId", node.Spec.ProviderID)
-	}
 }

@@ -8,18 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
-
-	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 const (
@@ -97,19 +93,6 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 	return nil
 }
 
-// sweepable reports whether a node is an instance of this region that is to be looked at. A node that waits for its initialisation is
-// looked at there; the sweep has to find out only whether a silent one is gone for good.
-func (c *Controller) sweepable(node *corev1.Node) bool {
-	_, ok := c.ours(node)
-	return ok && (!nodes.IsUninitialized(node) || nodes.Silent(node))
-}
-
-// ours reports whether a node is an instance of this region that is kept in step, and which.
-func (c *Controller) ours(node *corev1.Node) (nodes.ID, bool) {
-	id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
-	return id, ok && id.Region == c.cfg.Region && !nodes.Excluded(node) && !nodes.IsVirtual(node)
-}
-
 // compare reads the instances of nodes in one call, writes what differs, and suspects those of being gone that the answer lacks.
 func (c *Controller) compare(ctx context.Context, names []string) error {
 	asked := make([]*corev1.Node, 0, len(names))
@@ -179,38 +162,4 @@ func (c *Controller) readInstances(ctx context.Context, ids []string) ([]*ecsv1.
 		err = cmp.Or(err, unclear, errors.New("gateway answered neither an instance nor an error"))
 	}
 	return nil, err
-}
-
-// sync writes what differs. A failure is an event on the node, which is tried again in the next sweep; it holds up no other.
-func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ecsv1.InstanceResult) {
-	var group errgroup.Group
-	group.SetLimit(sweepWrites)
-	for i, node := range all {
-		instance := results[i].GetInstance()
-		// Initialising needs more than writing; it is the queue's business.
-		if instance == nil || nodes.IsUninitialized(node) {
-			continue
-		}
-		if nodestate.Stopping(instance) && nodestate.MayBeShutDown(node, c.cfg.Options) {
-			c.init.AddAfter(node.Name, reconcile.Node, stoppingDelay)
-		}
-		decide := c.agree(instance)
-		change, err := decide(node)
-		if err == nil {
-			c.reportTags(node, change)
-		}
-		if err == nil && change.Empty() {
-			continue
-		}
-		group.Go(func() error {
-			if _, err := c.write(ctx, node, decide); err != nil && ctx.Err() == nil {
-				c.log.Warn("node is not in step with its instance", "node", node.Name, "error", err)
-				c.syncFailed(node, err)
-			} else if err == nil {
-				c.events.Resolve(kube.NodeReference(node.Name), eventSyncFailed)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // The functions give no errors.
 }

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 
@@ -45,4 +46,11 @@ func (c *Controller) nodeDeleted(object any) {
 	if node, ok := object.(*corev1.Node); ok {
 		c.forgetNode(node)
 	}
+}
+
+// forgetNode drops what is remembered about a node that is gone.
+func (c *Controller) forgetNode(node *corev1.Node) {
+	c.events.Forget(kube.NodeReference(node.Name))
+	c.arrivals.forget(node.Name)
+	c.forwarding.forget(node.Name, node.UID)
 }

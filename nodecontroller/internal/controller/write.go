@@ -4,12 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
@@ -86,4 +91,52 @@ func (c *Controller) patch(ctx context.Context, node *corev1.Node, patch map[str
 		return nil, fmt.Errorf("encode the patch: %w", err)
 	}
 	return c.cfg.Client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, subresources...)
+}
+
+// attempted records an event if an attempt failed, and gives the error as it is. Neither being asked to wait nor another client that
+// keeps changing the node is a failure of the node.
+func (c *Controller) attempted(ctx context.Context, node *corev1.Node, err error) error {
+	if err == nil || ctx.Err() != nil || apierrors.IsConflict(err) {
+		return err
+	}
+	if _, wait := rpcerr.RetryAfter(err); !wait {
+		c.syncFailed(node, err)
+	}
+	return err
+}
+
+// agree decides as nodestate does, by one state of the instance.
+func (c *Controller) agree(instance *ecsv1.Instance) decision {
+	return func(node *corev1.Node) (nodestate.Change, error) {
+		return nodestate.Decide(node, instance, c.cfg.Options)
+	}
+}
+
+// keepTaint is agree for a node that must not run pods yet.
+func (c *Controller) keepTaint(instance *ecsv1.Instance) decision {
+	return func(node *corev1.Node) (nodestate.Change, error) {
+		change, err := nodestate.Decide(node, instance, c.cfg.Options)
+		return change.Tainted(), err
+	}
+}
+
+// letIn only takes the taint of an uninitialised node off.
+func letIn(node *corev1.Node) (nodestate.Change, error) {
+	if !nodes.IsUninitialized(node) {
+		return nodestate.Change{}, nil
+	}
+	return nodestate.Change{Untaint: []string{nodes.TaintUninitialized}}, nil
+}
+
+// reportShutdown reports that the taint of a stopped instance has come or gone.
+func (c *Controller) reportShutdown(node *corev1.Node, change nodestate.Change) {
+	isShutdown := func(t corev1.Taint) bool { return t.Key == nodes.TaintShutdown }
+	switch {
+	case slices.ContainsFunc(change.Taint, isShutdown):
+		c.log.Info("node tainted, its instance is stopped", "node", node.Name, "providerId", node.Spec.ProviderID)
+		c.normal(node.Name, eventStopped,
+			"The instance "+node.Spec.ProviderID+" is stopped; the node has the taint "+nodes.TaintShutdown)
+	case slices.Contains(change.Untaint, nodes.TaintShutdown):
+		c.log.Info("node untainted, its instance is not stopped any more", "node", node.Name, "providerId", node.Spec.ProviderID)
+	}
 }

@@ -1,0 +1,49 @@
+package controller
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/reconcile"
+)
+
+// sweepable reports whether a node is an instance of this region that is to be looked at. A node that waits for its initialisation is
+// looked at there; the sweep has to find out only whether a silent one is gone for good.
+func (c *Controller) sweepable(node *corev1.Node) bool {
+	_, ok := c.ours(node)
+	return ok && (!nodes.IsUninitialized(node) || nodes.Silent(node))
+}
+
+// ours reports whether a node is an instance of this region that is kept in step, and which.
+func (c *Controller) ours(node *corev1.Node) (nodes.ID, bool) {
+	id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
+	return id, ok && id.Region == c.cfg.Region && !nodes.Excluded(node) && !nodes.IsVirtual(node)
+}
+
+// isInstance reports whether a node has the id of an ECS instance of this region.
+func (c *Controller) isInstance(node *corev1.Node) bool {
+	id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
+	return ok && id.Region == c.cfg.Region
+}
+
+// current reports whether a Node is there still, and was not made anew.
+func (c *Controller) current(node *corev1.Node) bool {
+	now, err := c.nodes.Get(node.Name)
+	return err == nil && now.UID == node.UID
+}
+
+// forwards reports whether network interfaces have to let packets of pods through: they do where pods are reached by routes of the
+// VPC, whose packets carry addresses that are not the instance's.
+func (c *Controller) forwards() bool {
+	return c.cfg.DisableSourceDestCheck && c.cfg.Options.CloudRoutes
+}
+
+// runner makes the runner of one queue; a timeout of 0 is the runner's own.
+func (c *Controller) runner(name string, work reconcile.Func, workers int, timeout time.Duration) (*reconcile.Runner, error) {
+	return reconcile.New(reconcile.Config{
+		Name: name, Reconciler: work, Workers: workers, Timeout: timeout,
+		Drain: c.cfg.Drain, Registerer: c.cfg.Registerer, Tracers: c.cfg.Tracers, Logger: c.cfg.Logger,
+	})
+}
