@@ -159,7 +159,7 @@ func (c *Controller) expire(ctx context.Context, all map[string]*corev1.Node, su
 	if c.cfg.Deletion == nil {
 		confirmed = nil
 	}
-	remove, deferred, state := lifecycle.Spend(now, c.inTurn(confirmed, pending), len(sightings), state, policy)
+	remove, deferred, state := lifecycle.Allow(now, c.inTurn(confirmed, pending), len(sightings), state, policy)
 	if err := c.deletions.save(ctx, state); err != nil {
 		c.keepUnrecorded(all, suspects, err)
 		return fmt.Errorf("record what the next leader has to know: %w", err)
@@ -321,7 +321,7 @@ func (c *Controller) refund(ctx context.Context, now time.Time, sightings []life
 		switch at, counted := state.Charged[s.Key()]; {
 		case !counted:
 		case now.Sub(at) >= c.policy().ConfirmAfter && c.isThere(ctx, s):
-			state = state.Refund(s.Key())
+			state = state.Uncount(s.Key())
 		default:
 			pending[s.Node] = true
 		}

@@ -153,7 +153,7 @@ func (c *Controller) giveBack(node *corev1.Node, seen found, err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, undecided := c.agree(seen.instance)(node); undecided == nil {
+	if _, undecided := c.inStep(seen.instance)(node); undecided == nil {
 		c.arrivals.keep(node, seen)
 	}
 	return err

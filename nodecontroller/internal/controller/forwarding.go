@@ -108,8 +108,8 @@ func (c *Controller) watchForwarding(ctx context.Context) error {
 
 // finish writes what a node lacks, its taint included. Of a Node that went or was made anew meanwhile there is nothing to say.
 func (c *Controller) finish(ctx context.Context, node *corev1.Node, instance *ecsv1.Instance, since time.Time) error {
-	change, _ := c.agree(instance)(node) // An error is that of the write.
-	if _, err := c.write(ctx, node, c.agree(instance)); err != nil {
+	change, _ := c.inStep(instance)(node) // An error is that of the write.
+	if _, err := c.write(ctx, node, c.inStep(instance)); err != nil {
 		return err
 	}
 	if !c.current(node) {

@@ -133,7 +133,7 @@ func (c *Controller) previewStranger(ctx context.Context, about *NodePreview, no
 }
 
 func (c *Controller) previewChange(about *NodePreview, node *corev1.Node, instance *ecsv1.Instance) {
-	change, err := c.agree(instance)(node)
+	change, err := c.inStep(instance)(node)
 	if err != nil {
 		about.Problem = err.Error()
 		return

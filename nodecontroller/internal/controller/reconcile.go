@@ -52,7 +52,7 @@ func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) erro
 	switch {
 	case node.Spec.ProviderID == "" || ok && id.Region == c.cfg.Region:
 	case !ok && nodes.IsLingjun(node): // It is only let in.
-		_, err := c.write(ctx, node, letIn)
+		_, err := c.write(ctx, node, onlyUntaint)
 		return err
 	case nodes.Excluded(node):
 		c.events.Resolve(kube.NodeReference(node.Name), eventSyncFailed)
@@ -75,7 +75,7 @@ func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) erro
 		return c.giveBack(node, seen, c.finish(ctx, node, seen.instance, start))
 	}
 	// Labels and addresses do not wait for the network interface, whose changes the cloud limits most.
-	written, writeErr := c.write(ctx, node, c.keepTaint(seen.instance))
+	written, writeErr := c.write(ctx, node, c.inStepTainted(seen.instance))
 	if err := errors.Join(err, c.giveBack(node, seen, writeErr)); err != nil {
 		return err
 	}

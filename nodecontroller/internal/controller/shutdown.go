@@ -34,6 +34,6 @@ func (c *Controller) lookAtShutdown(ctx context.Context, node *corev1.Node) erro
 	if nodestate.Stopping(resp.GetInstance()) {
 		c.init.AddAfter(node.Name, reconcile.Node, stoppingDelay)
 	}
-	_, err = c.write(ctx, node, c.agree(resp.GetInstance()))
+	_, err = c.write(ctx, node, c.inStep(resp.GetInstance()))
 	return err
 }

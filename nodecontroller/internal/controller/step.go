@@ -27,7 +27,7 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 		if nodestate.Stopping(instance) && nodestate.MayBeShutDown(node, c.cfg.Options) {
 			c.init.AddAfter(node.Name, reconcile.Node, stoppingDelay)
 		}
-		decide := c.agree(instance)
+		decide := c.inStep(instance)
 		change, err := decide(node)
 		if err == nil {
 			c.reportTags(node, change)

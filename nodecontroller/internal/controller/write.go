@@ -105,23 +105,23 @@ func (c *Controller) attempted(ctx context.Context, node *corev1.Node, err error
 	return err
 }
 
-// agree decides as nodestate does, by one state of the instance.
-func (c *Controller) agree(instance *ecsv1.Instance) decision {
+// inStep decides as nodestate does, by one state of the instance.
+func (c *Controller) inStep(instance *ecsv1.Instance) decision {
 	return func(node *corev1.Node) (nodestate.Change, error) {
 		return nodestate.Decide(node, instance, c.cfg.Options)
 	}
 }
 
-// keepTaint is agree for a node that must not run pods yet.
-func (c *Controller) keepTaint(instance *ecsv1.Instance) decision {
+// inStepTainted is inStep for a node that must not run pods yet.
+func (c *Controller) inStepTainted(instance *ecsv1.Instance) decision {
 	return func(node *corev1.Node) (nodestate.Change, error) {
 		change, err := nodestate.Decide(node, instance, c.cfg.Options)
 		return change.Tainted(), err
 	}
 }
 
-// letIn only takes the taint of an uninitialised node off.
-func letIn(node *corev1.Node) (nodestate.Change, error) {
+// onlyUntaint only takes the taint of an uninitialised node off.
+func onlyUntaint(node *corev1.Node) (nodestate.Change, error) {
 	if !nodes.IsUninitialized(node) {
 		return nodestate.Change{}, nil
 	}

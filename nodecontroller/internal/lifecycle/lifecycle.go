@@ -155,8 +155,8 @@ func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Ve
 	return verdict, next
 }
 
-// Refund takes back what was counted for the deletion of a node that is there still.
-func (s State) Refund(key string) State {
+// Uncount takes back what was counted for the deletion of a node that is there still.
+func (s State) Uncount(key string) State {
 	refunded := State{Absent: s.Absent, Deleted: slices.Clone(s.Deleted), Charged: maps.Clone(s.Charged)}
 	if i := slices.IndexFunc(s.Deleted, s.Charged[key].Equal); i >= 0 {
 		refunded.Deleted = slices.Delete(refunded.Deleted, i, i+1)
@@ -165,9 +165,9 @@ func (s State) Refund(key string) State {
 	return refunded
 }
 
-// Spend takes those of the confirmed nodes that may go now: the announced ones, and as many others of so many in all as the budget lets go.
+// Allow takes those of the confirmed nodes that may go now: the announced ones, and as many others of so many in all as the budget lets go.
 // It counts the latter, whether or not their deletion succeeds.
-func Spend(now time.Time, confirmed []Sighting, total int, state State, policy Policy) (remove, deferred []Sighting, next State) {
+func Allow(now time.Time, confirmed []Sighting, total int, state State, policy Policy) (remove, deferred []Sighting, next State) {
 	left := policy.Left(now, total, state.Deleted)
 	next = State{Absent: state.Absent, Deleted: slices.Clone(state.Deleted), Charged: maps.Clone(state.Charged)}
 	if next.Charged == nil {

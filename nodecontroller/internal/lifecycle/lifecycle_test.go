@@ -185,7 +185,7 @@ func TestAbsencesAreBounded(t *testing.T) {
 	}
 }
 
-func TestSpend(t *testing.T) {
+func TestAllow(t *testing.T) {
 	t.Parallel()
 	ago := func(minutes ...time.Duration) lifecycle.State {
 		var state lifecycle.State
@@ -219,7 +219,7 @@ func TestSpend(t *testing.T) {
 			for _, name := range strings.Split(tt.confirmed, "") {
 				confirmed = append(confirmed, with(gone(name), func(s *lifecycle.Sighting) { s.Announced = name != strings.ToLower(name) }))
 			}
-			remove, deferred, next := lifecycle.Spend(start, confirmed, tt.total, tt.state, policy)
+			remove, deferred, next := lifecycle.Allow(start, confirmed, tt.total, tt.state, policy)
 			if got, held := strings.Join(named(remove), ""), strings.Join(named(deferred), ""); got != tt.want || held != tt.deferred {
 				t.Errorf("removes %s and defers %s, want %s and %s", got, held, tt.want, tt.deferred)
 			}
@@ -236,25 +236,25 @@ func TestSpend(t *testing.T) {
 	}
 }
 
-// TestRefund takes back one of two deletions that were counted at the same time, one that was not counted, and one that counts no more.
-func TestRefund(t *testing.T) {
+// TestUncount takes back one of two deletions that were counted at the same time, one that was not counted, and one that counts no more.
+func TestUncount(t *testing.T) {
 	t.Parallel()
 	now, before := start, start.Add(-9*time.Minute)
 	state := lifecycle.State{
 		Deleted: []time.Time{before, now, now}, Charged: map[string]time.Time{"a a-1": before, "b b-1": now, "c c-1": now},
 	}
-	refunded := state.Refund("b b-1").Refund("b b-2").Refund("b b-1")
+	refunded := state.Uncount("b b-1").Uncount("b b-2").Uncount("b b-1")
 	want := lifecycle.State{Deleted: []time.Time{before, now}, Charged: map[string]time.Time{"a a-1": before, "c c-1": now}}
 	if diff := cmp.Diff(want, refunded); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want = lifecycle.State{Deleted: []time.Time{now, now}, Charged: map[string]time.Time{"b b-1": now, "c c-1": now}}
-	if diff := cmp.Diff(want, state.Refund("a a-1")); diff != "" {
+	if diff := cmp.Diff(want, state.Uncount("a a-1")); diff != "" {
 		t.Errorf("the first one (-want +got):\n%s", diff)
 	}
 	_, later := lifecycle.Decide(start.Add(time.Minute), nil, refunded, policy)
 	want = lifecycle.State{Deleted: []time.Time{now}, Charged: map[string]time.Time{"c c-1": now}}
-	if diff := cmp.Diff(want, later.Refund("a a-1"), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, later.Uncount("a a-1"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("after the window (-want +got):\n%s", diff)
 	}
 	if len(state.Deleted) != 3 || len(state.Charged) != 3 {
@@ -287,10 +287,10 @@ func TestDeletionsStayInsideTheirBounds(t *testing.T) {
 			verdict, next := lifecycle.Decide(now, sightings, state, policy)
 			for _, s := range sightings {
 				if _, counted := next.Charged[s.Key()]; counted && rapid.Bool().Draw(t, "found") {
-					next = next.Refund(s.Key())
+					next = next.Uncount(s.Key())
 				}
 			}
-			remove, _, next := lifecycle.Spend(now, verdict.Confirmed, total, next, policy)
+			remove, _, next := lifecycle.Allow(now, verdict.Confirmed, total, next, policy)
 			for i, s := range sightings {
 				first, absent := firstAbsent[s.Node]
 				removed := slices.Contains(remove, s)

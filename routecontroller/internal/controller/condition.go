@@ -71,7 +71,7 @@ func (c *Controller) wantedCondition(node *corev1.Node) (corev1.NodeCondition, b
 	if nodes.Excluded(node) {
 		return released(node)
 	}
-	ready, known, cause := c.board.ready(node.Name, c.cfg.Scope.KeysOf(node))
+	ready, known, cause := c.verdicts.ready(node.Name, c.cfg.Scope.KeysOf(node))
 	if !known {
 		return corev1.NodeCondition{}, false
 	}

@@ -65,13 +65,13 @@ type Controller struct {
 	gather     *reconcile.Gather
 	events     *kube.Events
 	metrics    *metrics
-	departed   *departed
+	deleted    *deletedRoutes
 	// region is known before target.
 	region string
 	// target is nil until the VPC and its tables are known, and undiscovered is why they are not, once they were looked for.
 	target       atomic.Pointer[target]
 	undiscovered atomic.Pointer[error]
-	board        *board
+	verdicts     *claimVerdicts
 	// leading says that Run has begun; a standby watches and queues nothing.
 	leading atomic.Bool
 }
@@ -83,8 +83,8 @@ func New(cfg Config) (*Controller, error) {
 		log:      cfg.Logger,
 		events:   kube.NewEvents(cfg.Recorder, kube.RepeatWarnings),
 		metrics:  newMetrics(cfg.Registerer, cfg.RouteQuota),
-		departed: newDeparted(),
-		board:    newBoard(),
+		deleted:  newDeletedRoutes(),
+		verdicts: newClaimVerdicts(),
 		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
 			informers.WithTransform(kube.TrimNode)),
 	}

@@ -25,9 +25,9 @@ type target struct {
 	tableIDs []string
 	applier  *apply.Applier
 	// memories hold one memory per table. Each is used only by the pass over its table, of which there is one at a time.
-	memories map[string]*memory
-	ledger   *ledger
-	adopted  *adopted
+	memories  map[string]*memory
+	deletions *deletionRecord
+	adopted   *adopted
 }
 
 // discover finds the region, the VPC and its tables as far as the configuration does not name them.
@@ -48,16 +48,16 @@ func (c *Controller) discover(ctx context.Context) error {
 		return err
 	}
 	t := &target{
-		tableIDs: ids,
-		applier:  apply.New(apply.Config{Routes: c.cfg.Gateway.Routes, VPCID: vpcID, ClusterID: c.cfg.ClusterID}),
-		memories: map[string]*memory{},
-		ledger:   newLedger(c.cfg.Client, c.cfg.Namespace),
-		adopted:  newAdopted(c.cfg.Client, c.cfg.Namespace),
+		tableIDs:  ids,
+		applier:   apply.New(apply.Config{Routes: c.cfg.Gateway.Routes, VPCID: vpcID, ClusterID: c.cfg.ClusterID}),
+		memories:  map[string]*memory{},
+		deletions: newDeletionRecord(c.cfg.Client, c.cfg.Namespace),
+		adopted:   newAdopted(c.cfg.Client, c.cfg.Namespace),
 	}
 	for _, id := range ids {
 		t.memories[id] = newMemory()
 	}
-	c.board.expect(ids)
+	c.verdicts.expect(ids)
 	c.target.Store(t)
 	c.log.Info("route tables found", "region", c.region, "vpc", vpcID, "routeTables", ids)
 	// All nodes are in the cache: there is nothing to gather, and nodes wait for their routes.

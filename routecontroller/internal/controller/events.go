@@ -41,12 +41,12 @@ const rangeGrace = 30 * time.Second
 // quotaWarning is the share of the quota, in percent, from which on is warned.
 const quotaWarning = 80
 
-// report says what became of the routes: events for what is new, conditions through the board, metrics.
+// report says what became of the routes: events for what is new, conditions through the verdicts of all tables, metrics.
 func (c *Controller) report(tableID string, m *memory, v view, result apply.Result) {
 	p := v.plan
 	blocked, partly := c.kept(v)
 	verdicts := verdictsOf(tableID, v.claims, p, blocked, result)
-	c.board.post(tableID, verdicts)
+	c.verdicts.post(tableID, verdicts)
 	failing := map[string]bool{}
 	for about, verdict := range verdicts {
 		if verdict.err == nil {
@@ -147,7 +147,7 @@ func (c *Controller) reportStuck(tableID string, m *memory, v view) {
 		if err != nil {
 			continue // The node has gone meanwhile.
 		}
-		if ready, _, _ := c.board.ready(node.Name, c.cfg.Scope.KeysOf(node)); ready { // In all tables, and for both families.
+		if ready, _, _ := c.verdicts.ready(node.Name, c.cfg.Scope.KeysOf(node)); ready { // In all tables, and for both families.
 			c.events.Resolve(kube.NodeReference(node.Name), eventPending)
 			delete(m.reported, route.Key)
 		}
@@ -156,8 +156,8 @@ func (c *Controller) reportStuck(tableID string, m *memory, v view) {
 
 // reportOrphans says which routes have no node and why they stay.
 func (c *Controller) reportOrphans(tableID string, m *memory, v view) {
-	doubts, why, example := m.doubts(v.waiting)
-	c.metrics.doubted(tableID, doubts)
+	unclear, why, example := m.unclearOrphans(v.waiting)
+	c.metrics.countUnclear(tableID, unclear)
 	c.metrics.orphans.WithLabelValues(tableID).Set(float64(len(v.waiting) - len(v.orphans.Delete)))
 	c.metrics.held.WithLabelValues(tableID).Set(float64(v.orphans.Held))
 	c.metrics.foreign.WithLabelValues(tableID).Set(float64(len(v.plan.Foreign)))
@@ -183,7 +183,7 @@ func (c *Controller) reportOrphans(tableID string, m *memory, v view) {
 			return
 		}
 		c.events.Failure(c.tableReference(tableID), eventOrphans,
-			fmt.Errorf("%s. Whether the instances of %d of them are gone can't be found out: %w", text, doubts[why], example))
+			fmt.Errorf("%s. Whether the instances of %d of them are gone can't be found out: %w", text, unclear[why], example))
 	}
 }
 

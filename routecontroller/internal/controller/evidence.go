@@ -71,7 +71,7 @@ func (c *Controller) ask(ctx context.Context, m *memory, unknown []string, claim
 		}
 		for i, id := range ids {
 			if err != nil {
-				m.doubt(err, id)
+				m.setUnclear(err, id)
 				continue
 			}
 			c.learn(m, id, answer.GetResults()[i])
@@ -87,16 +87,16 @@ func (c *Controller) ask(ctx context.Context, m *memory, unknown []string, claim
 func (c *Controller) learn(m *memory, id string, result *ecsv1.ConfirmAbsentResult) {
 	switch result.GetPresence() {
 	case ecsv1.Presence_PRESENCE_PRESENT:
-		m.standing[id] = plan.Stranger
+		m.instances[id] = plan.Stranger
 		for _, tag := range result.GetInstance().GetTags() {
 			if tag.GetKey() == clusterTag && tag.GetValue() == c.cfg.ClusterID {
-				m.standing[id] = plan.Member
+				m.instances[id] = plan.Member
 			}
 		}
 	case ecsv1.Presence_PRESENCE_ABSENT:
-		m.standing[id] = plan.Gone
+		m.instances[id] = plan.Gone
 	case ecsv1.Presence_PRESENCE_UNCLEAR, ecsv1.Presence_PRESENCE_UNSPECIFIED:
-		m.doubt(rpcerr.FromItem(result.GetError()), id)
+		m.setUnclear(rpcerr.FromItem(result.GetError()), id)
 	}
 }
 
@@ -153,13 +153,13 @@ func causeOf(err error) cause {
 	return causeOther
 }
 
-// doubts counts, by cause, the orphans of which it can't be found out whether their instances are gone, and gives the first cause with an
+// unclearOrphans counts, by cause, the orphans of which it can't be found out whether their instances are gone, and gives the first cause with an
 // example.
-func (m *memory) doubts(orphans []orphan.Orphan) (count map[cause]int, first cause, example error) {
+func (m *memory) unclearOrphans(orphans []orphan.Orphan) (count map[cause]int, first cause, example error) {
 	count = map[cause]int{}
 	examples := map[cause]error{}
 	for _, o := range orphans {
-		err := m.doubted[o.Entry.InstanceID]
+		err := m.unclear[o.Entry.InstanceID]
 		if err == nil {
 			continue
 		}

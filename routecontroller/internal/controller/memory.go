@@ -12,9 +12,15 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
-// memory is what the controller knows of one table between passes. It saves reads; it is refreshed when it is old and after
-// every failure, and nothing depends on it being there.
+// memory is what the controller knows of one table between passes. It saves reads; nothing depends on it being there.
 type memory struct {
+	reading
+	evidence
+	history
+}
+
+// reading is what a table was read to hold. It is refreshed when it is old and after every failure.
+type reading struct {
 	// entries are valid if known.
 	entries map[netip.Prefix]table.Entry
 	known   bool
@@ -23,6 +29,19 @@ type memory struct {
 	custom int
 	// reserved are the ranges that no route may overlap.
 	reserved []netip.Prefix
+}
+
+// evidence is what the cloud said about the instances of entries.
+type evidence struct {
+	// instances is what it said since the table was read, and before what it said earlier.
+	instances, before map[string]plan.InstanceState
+	// unclear are instances about which nothing could be found out since then, and why. What is in instances of them is what was said before:
+	// it says whose an entry is, and is no evidence that the instance is gone.
+	unclear map[string]error
+}
+
+// history is what has happened to routes, and when.
+type history struct {
 	// seen are routes that nodes claimed while this process looked, with the nodes. When such a node goes, its entry goes at
 	// once, mark or no mark.
 	seen map[table.Key]string
@@ -42,11 +61,6 @@ type memory struct {
 	unfinished map[table.Key]time.Time
 	// reported are routes of which an event said that the cloud does not finish them, and none yet that it has.
 	reported map[table.Key]bool
-	// standing is what the cloud said about the instances of entries since the table was read, and stood what it said before.
-	standing, stood map[string]plan.Standing
-	// doubted are instances about which nothing could be found out since then, and why. Their standing is that of before, which says whose
-	// an entry is, and is no evidence that the instance is gone.
-	doubted map[string]error
 	// liveAt is when all nodes were listed from the API server last.
 	liveAt time.Time
 	// notBefore is when the gateway may be asked again.
@@ -55,9 +69,11 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{
-		seen: map[table.Key]string{}, excluded: map[table.Key]bool{}, orphanSince: map[table.Key]time.Time{},
-		standing: map[string]plan.Standing{}, doubted: map[string]error{}, charged: map[table.Key]time.Time{}, failed: map[table.Key]time.Time{},
-		undeleted: map[table.Key]time.Time{}, reported: map[table.Key]bool{},
+		evidence: evidence{instances: map[string]plan.InstanceState{}, unclear: map[string]error{}},
+		history: history{
+			seen: map[table.Key]string{}, excluded: map[table.Key]bool{}, orphanSince: map[table.Key]time.Time{}, charged: map[table.Key]time.Time{},
+			failed: map[table.Key]time.Time{}, undeleted: map[table.Key]time.Time{}, reported: map[table.Key]bool{},
+		},
 	}
 }
 
@@ -73,22 +89,22 @@ func (m *memory) remember(entries []table.Entry, custom int, now time.Time) {
 		m.entries[entry.CIDR] = entry
 	}
 	m.known, m.readAt, m.custom = true, now, custom
-	m.stood, m.standing = m.standing, map[string]plan.Standing{}
-	clear(m.doubted)
+	m.before, m.instances = m.instances, map[string]plan.InstanceState{}
+	clear(m.unclear)
 	m.refund()
 }
 
 // asked reports whether an instance was asked about since the table was read.
 func (m *memory) asked(instance string) bool {
-	_, asked := m.standing[instance]
+	_, asked := m.instances[instance]
 	return asked
 }
 
-// doubt notes that a question about instances failed. They are not asked about again before the next reading, since nodes wait meanwhile, and
+// setUnclear notes that a question about instances failed. They are not asked about again before the next reading, since nodes wait meanwhile, and
 // an entry stays whose it was: otherwise one question without an answer would let its grace begin anew.
-func (m *memory) doubt(err error, instances ...string) {
+func (m *memory) setUnclear(err error, instances ...string) {
 	for _, id := range instances {
-		m.standing[id], m.doubted[id] = m.stood[id], err
+		m.instances[id], m.unclear[id] = m.before[id], err
 	}
 }
 
@@ -178,9 +194,9 @@ func (m *memory) orphans(p plan.Plan, now time.Time, watched func(table.Key) boo
 		if at, failed := m.undeleted[o.Entry.Key]; failed {
 			o.Failed, undeleted[o.Entry.Key] = at, at
 		}
-		switch standing, asked := m.standing[o.Entry.InstanceID]; {
-		case !asked || m.doubted[o.Entry.InstanceID] != nil:
-		case standing == plan.Gone:
+		switch state, asked := m.instances[o.Entry.InstanceID]; {
+		case !asked || m.unclear[o.Entry.InstanceID] != nil:
+		case state == plan.Gone:
 			o.Instance = orphan.Gone
 		default:
 			o.Instance = orphan.Living

@@ -113,8 +113,8 @@ func (m *metrics) count(tableID string, v view, blocked int, result apply.Result
 	}
 }
 
-// doubted shows how many orphans are kept because nothing can be found out about their instances, by cause.
-func (m *metrics) doubted(tableID string, count map[cause]int) {
+// countUnclear shows how many orphans are kept because nothing can be found out about their instances, by cause.
+func (m *metrics) countUnclear(tableID string, count map[cause]int) {
 	for _, why := range allCauses() {
 		m.unconfirmed.WithLabelValues(tableID, string(why)).Set(float64(count[why]))
 	}

@@ -54,7 +54,7 @@ func (c *Controller) Preview(ctx context.Context) (Preview, error) {
 		return Preview{}, err
 	}
 	preview := Preview{Tables: []TablePreview{}}
-	records, adopted := newLedger(c.cfg.Client, c.cfg.Namespace), newAdopted(c.cfg.Client, c.cfg.Namespace)
+	records, adopted := newDeletionRecord(c.cfg.Client, c.cfg.Namespace), newAdopted(c.cfg.Client, c.cfg.Namespace)
 	memories := map[string]*memory{}
 	for _, id := range ids {
 		memories[id] = newMemory()

@@ -74,7 +74,7 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 // pass looks at one table once. Entries are deleted only if a look at the live nodes and a fresh reading of the table agree with what is
 // cached. Those that count for the budget are on record before: the next leader has to know of them.
 func (c *Controller) pass(ctx context.Context, t *target, tableID string, m *memory) error {
-	recordErr := errors.Join(t.ledger.load(ctx, tableID, m), t.adopted.load(ctx, t.memories))
+	recordErr := errors.Join(t.deletions.load(ctx, tableID, m), t.adopted.load(ctx, t.memories))
 	v, err := c.look(ctx, tableID, m, c.cachedNodes, c.cfg.SyncInterval)
 	if err == nil && len(v.orphans.Delete) > 0 {
 		if early := m.listsLive(v, c.cfg.RouteQuota, time.Now()); early > 0 {
@@ -111,7 +111,7 @@ func (c *Controller) record(ctx context.Context, t *target, tableID string, m *m
 	before := m.deleted
 	m.charge(v.orphans.Charged, now)
 	if err == nil {
-		err = errors.Join(t.ledger.save(ctx, tableID, m), t.adopted.save(ctx, t.memories))
+		err = errors.Join(t.deletions.save(ctx, tableID, m), t.adopted.save(ctx, t.memories))
 	}
 	c.metrics.recordFault.Set(0)
 	if err == nil {
@@ -164,13 +164,13 @@ func (c *Controller) look(ctx context.Context, tableID string, m *memory, list f
 // decide makes of what is known what has to be done.
 func (c *Controller) decide(m *memory, v *view, now time.Time) {
 	v.plan = c.diff(m, v.claims)
-	v.waiting = m.orphans(v.plan, now, c.departed.has)
+	v.waiting = m.orphans(v.plan, now, c.deleted.has)
 	facts := orphan.Facts{Claimed: len(v.claims.Wanted) + len(v.claims.Held) + len(v.claims.Excluded), Deleted: m.deleted}
 	v.orphans = orphan.Decide(now, v.waiting, facts, c.cfg.Orphans)
 }
 
 func (c *Controller) diff(m *memory, claims table.Claims) plan.Plan {
-	return plan.Diff(plan.Input{Claims: claims, Entries: m.list(), Seen: m.seen, Standing: m.standing},
+	return plan.Diff(plan.Input{Claims: claims, Entries: m.list(), Seen: m.seen, Instances: m.instances},
 		plan.Policy{ClusterID: c.cfg.ClusterID, ClusterCIDRs: c.cfg.ClusterCIDRs, Reserved: m.reserved})
 }
 

@@ -16,28 +16,28 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
-// departedKept is how long the deletion of a Node counts as watched; its routes go long before.
-const departedKept = 24 * time.Hour
+// deletedKept is how long the deletion of a Node counts as watched; its routes go long before.
+const deletedKept = 24 * time.Hour
 
-// departed holds the routes of Nodes that the API server was seen to delete.
-type departed struct {
+// deletedRoutes holds the routes of Nodes that the API server was seen to delete.
+type deletedRoutes struct {
 	mu     sync.Mutex
 	routes map[table.Key]time.Time
 }
 
-func newDeparted() *departed { return &departed{routes: map[table.Key]time.Time{}} }
+func newDeletedRoutes() *deletedRoutes { return &deletedRoutes{routes: map[table.Key]time.Time{}} }
 
-func (d *departed) add(keys []table.Key) {
+func (d *deletedRoutes) add(keys []table.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(d.routes, func(_ table.Key, at time.Time) bool { return now.Sub(at) >= departedKept })
+	maps.DeleteFunc(d.routes, func(_ table.Key, at time.Time) bool { return now.Sub(at) >= deletedKept })
 	for _, key := range keys {
 		d.routes[key] = now
 	}
 }
 
-func (d *departed) remove(keys []table.Key) {
+func (d *deletedRoutes) remove(keys []table.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, key := range keys {
@@ -45,7 +45,7 @@ func (d *departed) remove(keys []table.Key) {
 	}
 }
 
-func (d *departed) has(key table.Key) bool {
+func (d *deletedRoutes) has(key table.Key) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_, ok := d.routes[key]
@@ -54,7 +54,7 @@ func (d *departed) has(key table.Key) bool {
 
 func (c *Controller) nodeAdded(object any) {
 	if node, ok := object.(*corev1.Node); ok {
-		c.departed.remove(c.cfg.Scope.KeysOf(node))
+		c.deleted.remove(c.cfg.Scope.KeysOf(node))
 	}
 	c.gather.Trigger()
 }
@@ -63,7 +63,7 @@ func (c *Controller) nodeAdded(object any) {
 // may be missing because the API server lost it.
 func (c *Controller) nodeDeleted(object any) {
 	if node, ok := object.(*corev1.Node); ok {
-		c.departed.add(c.unclaimed(c.cfg.Scope.KeysOf(node)))
+		c.deleted.add(c.unclaimed(c.cfg.Scope.KeysOf(node)))
 		c.events.Forget(kube.NodeReference(node.Name))
 	}
 	c.gather.Trigger()
@@ -89,8 +89,8 @@ func (c *Controller) nodeUpdated(before, after any) {
 		return
 	}
 	news := !table.SameClaim(old, node)
-	if news { // A Node has neither instance nor range when it is added; it may get those of one that departed.
-		c.departed.remove(c.cfg.Scope.KeysOf(node))
+	if news { // A Node has neither instance nor range when it is added; it may get those of one that was deleted.
+		c.deleted.remove(c.cfg.Scope.KeysOf(node))
 	}
 	if !c.leading.Load() {
 		return

@@ -26,16 +26,16 @@ type Input struct {
 	// Seen are routes that were claimed by a node earlier on, with the name of that node: the proof of ownership for entries
 	// that were made by the existing CCM, which leaves no mark.
 	Seen map[table.Key]string
-	// Standing is what the cloud said about further instances, by their ids.
-	Standing map[string]Standing
+	// Instances is what the cloud said about further instances, by their ids.
+	Instances map[string]InstanceState
 }
 
-// Standing is what the cloud said about an instance that is no node.
-type Standing int
+// InstanceState is what the cloud said about an instance that is no node.
+type InstanceState int
 
 const (
 	// Stranger is an instance that is not proven to be of the cluster.
-	Stranger Standing = iota
+	Stranger InstanceState = iota
 	// Member is an instance of the cluster.
 	Member
 	// Gone is an instance that does not exist any more.
@@ -229,8 +229,8 @@ func (d *differ) ours(entry table.Entry) bool {
 	if entry.InstanceID == "" {
 		return false
 	}
-	standing := d.Standing[entry.InstanceID]
-	return d.members[entry.InstanceID] || standing == Member || standing == Gone && entry.Description == ""
+	state := d.Instances[entry.InstanceID]
+	return d.members[entry.InstanceID] || state == Member || state == Gone && entry.Description == ""
 }
 
 // leftOver reports whether an entry was made for a node that does not claim it any more. More proof is asked for than in ours,

@@ -22,9 +22,9 @@ func worlds(t *rapid.T) plan.Input {
 		return netip.PrefixFrom(addr, rapid.SampledFrom([]int{20, 24, 24, 24, 25}).Draw(t, "bits")).Masked()
 	})
 	name := rapid.Custom(func(t *rapid.T) string { return string('a' + rapid.ByteRange(0, 4).Draw(t, "name")) })
-	in := plan.Input{Seen: map[table.Key]string{}, Standing: map[string]plan.Standing{}}
+	in := plan.Input{Seen: map[table.Key]string{}, Instances: map[string]plan.InstanceState{}}
 	for _, instance := range rapid.SliceOfNDistinct(name, 0, 5, rapid.ID).Draw(t, "instances asked about") {
-		in.Standing["i-"+instance] = rapid.SampledFrom([]plan.Standing{plan.Stranger, plan.Member, plan.Gone}).Draw(t, "standing")
+		in.Instances["i-"+instance] = rapid.SampledFrom([]plan.InstanceState{plan.Stranger, plan.Member, plan.Gone}).Draw(t, "standing")
 	}
 	taken := map[netip.Prefix]bool{}
 	for _, node := range rapid.SliceOfNDistinct(name, 0, 5, rapid.ID).Draw(t, "nodes") {
@@ -131,7 +131,7 @@ func TestDiffTouchesOnlyWhatIsOurs(t *testing.T) {
 			members[r.InstanceID] = true
 			claimed[r.Key] = true
 		}
-		for instance, standing := range in.Standing {
+		for instance, standing := range in.Instances {
 			members[instance] = members[instance] || standing == plan.Member
 		}
 		for k := range in.Seen {
@@ -140,7 +140,7 @@ func TestDiffTouchesOnlyWhatIsOurs(t *testing.T) {
 		for _, e := range slices.Concat(obstacles(p), p.Orphans) {
 			ours := table.MarkedBy(e.Description, cluster) ||
 				!table.Marked(e.Description) && e.InstanceID != "" && members[e.InstanceID] ||
-				e.Description == "" && e.InstanceID != "" && in.Standing[e.InstanceID] == plan.Gone
+				e.Description == "" && e.InstanceID != "" && in.Instances[e.InstanceID] == plan.Gone
 			switch {
 			case !ours:
 				t.Fatalf("deletes %+v, which is not ours", e)

@@ -24,25 +24,27 @@ type verdict struct {
 	cause string
 }
 
-// board collects the verdicts of all tables, for the conditions of the nodes: a node's network is there only when its routes are
+// claimVerdicts collects the verdicts of all tables, for the conditions of the nodes: a node's network is there only when its routes are
 // there in every table.
-type board struct {
+type claimVerdicts struct {
 	mu       sync.Mutex
 	expected []string
 	verdicts map[string]map[claim]verdict // by table
 }
 
-func newBoard() *board { return &board{verdicts: map[string]map[claim]verdict{}} }
+func newClaimVerdicts() *claimVerdicts {
+	return &claimVerdicts{verdicts: map[string]map[claim]verdict{}}
+}
 
 // expect names the tables that have to agree.
-func (b *board) expect(tableIDs []string) {
+func (b *claimVerdicts) expect(tableIDs []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.expected = tableIDs
 }
 
 // post replaces the verdicts of a table.
-func (b *board) post(tableID string, verdicts map[claim]verdict) {
+func (b *claimVerdicts) post(tableID string, verdicts map[claim]verdict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.verdicts[tableID] = verdicts
@@ -50,7 +52,7 @@ func (b *board) post(tableID string, verdicts map[claim]verdict) {
 
 // ready reports whether the routes of a node are ready in all tables, and the first lasting cause why not. It is not known as long as a
 // table has not said anything about these very routes, be it because the table was not read yet or because the node has changed since.
-func (b *board) ready(node string, keys []table.Key) (ready, known bool, cause string) {
+func (b *claimVerdicts) ready(node string, keys []table.Key) (ready, known bool, cause string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ready = true

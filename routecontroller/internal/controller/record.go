@@ -35,19 +35,19 @@ func (r tableRecord) equal(other tableRecord) bool {
 	return maps.EqualFunc(r.Orphans, other.Orphans, time.Time.Equal) && slices.EqualFunc(r.Deleted, other.Deleted, time.Time.Equal)
 }
 
-// ledger keeps the orphans and the deletions of late, by table. Only passes over tables use it, of which there is one at a time.
-type ledger struct {
+// deletionRecord keeps the orphans and the deletions of late, by table. Only passes over tables use it, of which there is one at a time.
+type deletionRecord struct {
 	record *kube.Record[map[string]tableRecord]
 	tables map[string]tableRecord
 	loaded bool
 }
 
-func newLedger(client kubernetes.Interface, namespace string) *ledger {
-	return &ledger{record: kube.NewRecord[map[string]tableRecord](client, namespace, recordDeletions, recordFormat)}
+func newDeletionRecord(client kubernetes.Interface, namespace string) *deletionRecord {
+	return &deletionRecord{record: kube.NewRecord[map[string]tableRecord](client, namespace, recordDeletions, recordFormat)}
 }
 
 // load reads the record unless it is known, and hands a table's part to its memory.
-func (l *ledger) load(ctx context.Context, tableID string, m *memory) error {
+func (l *deletionRecord) load(ctx context.Context, tableID string, m *memory) error {
 	if !l.loaded {
 		tables, err := l.record.Load(ctx)
 		if err != nil {
@@ -76,7 +76,7 @@ func (l *ledger) load(ctx context.Context, tableID string, m *memory) error {
 }
 
 // save writes what a memory holds, if it is new.
-func (l *ledger) save(ctx context.Context, tableID string, m *memory) error {
+func (l *deletionRecord) save(ctx context.Context, tableID string, m *memory) error {
 	next := tableRecord{Orphans: make(map[string]time.Time, len(m.orphanSince)), Deleted: m.deleted}
 	for key, since := range m.orphanSince {
 		next.Orphans[keyText(key)] = since
