@@ -366,12 +366,11 @@ func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed mod
 	}
 	// From here on what is remembered and recorded is wrong, however this ends.
 	k.memory.Forget(s.key)
-	shared := k.shareOf(ctx, s.key, want.Owner, p, observed)
-	k.Records.Change(ctx, append(shared.losers, s.key)...)
+	k.Records.Change(ctx, s.key)
 	after, err := apply.Apply(ctx, k.Product, work)
 	result := done{observed: after, err: err}
 	if observed.Reused { // The next try finds gone what is, and has no Service to wake.
-		result.wake = k.wake(shared, after, err)
+		result.wake = k.wake(s.key, want.Owner, observed, after, err)
 	}
 	return s.with(svc), result
 }

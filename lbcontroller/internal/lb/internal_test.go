@@ -47,7 +47,7 @@ func TestChangeOfOnesOwnIsCheap(t *testing.T) {
 			kind.memory.Put(fmt.Sprint("default/other-", n), memory.Entry{UID: "u", Named: "lb-user", Observed: there})
 		}
 		return testing.AllocsPerRun(10, func() {
-			if woken := kind.wake(share{key: "default/web", owner: owner, before: there}, there, nil); len(woken) > 0 {
+			if woken := kind.wake("default/web", owner, there, there, nil); len(woken) > 0 {
 				t.Error(woken)
 			}
 		})

@@ -165,7 +165,7 @@ func forgotten(old, svc *corev1.Service) bool {
 // Forget implements controller.Kind.
 func (k *Kind) Forget(key string) {
 	k.memory.Drop(key)
-	k.Records.Drop(key)
+	k.Records.Set(key, "")
 	k.Shared.enis.Forget(key)
 	k.polls.Forget(key)
 	k.certs.Use(key, nil)

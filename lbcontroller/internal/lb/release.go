@@ -210,13 +210,11 @@ func (k *Kind) leave(ctx context.Context, key string, svc *corev1.Service, claim
 			result.changed = true
 			k.Logger.Info("leaving the CLB", "service", key, "loadBalancer", id, "plan", p.String())
 			k.memory.Forget(key) // It is wrong from here on.
-			shared := k.shareOf(ctx, key, owner, p, before)
-			k.Records.Change(ctx, shared.losers...)
 			after, err = apply.Apply(ctx, k.Product, apply.Work{Plan: p, Observed: before})
 			if isGone(err) {
 				continue
 			}
-			result.wake = append(result.wake, k.wake(shared, after, err)...) // The next try doesn't see what went well.
+			result.wake = append(result.wake, k.wake(key, owner, before, after, err)...) // The next try doesn't see what went well.
 			if result.err = err; err != nil {
 				return result
 			}

@@ -31,7 +31,7 @@ func (k *Kind) meet(ctx context.Context, s subject) subject {
 	case s.state == memory.Due:
 		s.idle = verifies
 	case first && s.state == memory.Unknown:
-		recorded := k.Records.Get(ctx, s.key).Applied
+		recorded := k.Records.Get(ctx, s.key)
 		s.idle = verifies && (recorded == "" || !s.configured()) && !isNew(s.svc)
 		if s.configured() && recorded != "" && recorded == s.applied && !s.want.EIP { // Which EIPs are bound isn't recorded.
 			s.entry, s.state = k.keep(s, memory.Entry{Trusted: s.applied, Hash: s.hash}, false), memory.Known
@@ -74,16 +74,19 @@ func yielded(ctx context.Context) (controller.Outcome, bool) {
 
 // note records what a pass has brought about, if nothing of it is left to do.
 func (k *Kind) note(s subject, d decision, after model.Observed) {
-	e := record.Entry{}
+	digest := ""
 	if d.begun { // Servers are missing. If this leader dies once that is written, the next one must not take the Service for an idle one.
-		e.Applied = record.Outdated
-	} else if d.complete() && len(s.pods.Missing)+len(s.pods.Pending) == 0 && !s.isTransient() {
-		e.Applied = s.applied
-		if after.Reused {
-			e.On = after.InstanceID
-		}
+		digest = record.Outdated
+	} else if d.complete() && len(s.pods.Missing)+len(s.pods.Pending) == 0 && !s.isTransient() && !s.fillsOthers() {
+		digest = s.applied
 	}
-	k.Records.Set(s.key, e)
+	k.Records.Set(s.key, digest)
+}
+
+// fillsOthers reports that servers are in groups which aren't the Service's own. Another Service may fill these, too, and take out what is there for
+// both: the next leader reads them.
+func (s subject) fillsOthers() bool {
+	return slices.ContainsFunc(s.want.Desired.Groups, func(g model.Group) bool { return g.ID != "" })
 }
 
 // isTransient reports that servers are there which go without a change of what the Service asks for.

@@ -181,39 +181,18 @@ func (e Entry) on(loadBalancer string) bool {
 	return e.Named == loadBalancer || e.Observed.InstanceID == loadBalancer
 }
 
-// Sharing returns the entries of other Services that name a user's CLB or are there. Their content must not be changed.
-func (m *Memory) Sharing(except, loadBalancer string) map[string]Entry {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	entries := map[string]Entry{}
-	for key, e := range m.entries {
-		if key != except && e.on(loadBalancer) {
-			entries[key] = e.unpack(nil)
-		}
-	}
-	return entries
-}
-
-// Wake changes the entries of other Services that name a user's CLB or are there, and returns the keys of those that change says are concerned.
-// One that is changed to the empty entry is forgotten. The content of an entry must not be changed in place.
-func (m *Memory) Wake(except, loadBalancer string, change func(key string, e Entry) (changed Entry, concerned bool)) []string {
+// Wake forgets what is remembered of other Services that name a user's load balancer or are there and that are concerned, and returns their keys.
+func (m *Memory) Wake(except, loadBalancer string, concerned func(Entry) bool) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var keys []string
 	for key, e := range m.entries {
-		if key == except || !e.on(loadBalancer) {
-			continue
-		}
-		changed, concerned := change(key, e.unpack(nil))
-		if !concerned {
+		if key == except || !e.on(loadBalancer) || !concerned(e.unpack(nil)) {
 			continue
 		}
 		keys = append(keys, key)
-		if delete(m.full, key); changed.UID == "" {
-			delete(m.entries, key)
-		} else {
-			m.entries[key] = m.pack(changed)
-		}
+		delete(m.full, key)
+		delete(m.entries, key)
 	}
 	return keys
 }

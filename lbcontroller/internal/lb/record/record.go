@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -70,42 +69,35 @@ func New(cfg Config) *Store {
 	return &Store{Config: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), wanted: map[string]string{}, expect: map[string]bool{}, sent: map[string]bool{}}
 }
 
-// Get returns the entry of a Service. Without an answer of the API server nothing is known of any.
-func (s *Store) Get(ctx context.Context, key string) Entry {
+// Get returns the digest of what a Service was last known to have in the cloud, Outdated if it was being changed, or "" for nothing. Without an
+// answer of the API server nothing is known of any.
+func (s *Store) Get(ctx context.Context, key string) string {
 	if s == nil {
-		return Entry{}
+		return ""
 	}
 	if err := s.load(ctx); err != nil {
-		s.Logger.Warn("the record of backends can't be read; CLBs are read instead", "configMap", s.Name, "error", err)
-		return Entry{}
+		s.Logger.Warn("the record of backends can't be read; load balancers are read instead", "configMap", s.Name, "error", err)
+		return ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	value, ok := s.wanted[name(key)]
-	if !ok {
-		value = s.stored[name(key)]
+	if value, ok := s.wanted[name(key)]; ok {
+		return value
 	}
-	return parse(value)
+	return s.stored[name(key)]
 }
 
-// Set records an entry, soon.
-func (s *Store) Set(key string, e Entry) {
+// Set records a digest, soon; "" forgets the Service.
+func (s *Store) Set(key, digest string) {
 	if s != nil {
-		s.want(name(key), e.String())
-	}
-}
-
-// Drop forgets a Service, soon.
-func (s *Store) Drop(key string) {
-	if s != nil {
-		s.want(name(key), "")
+		s.want(name(key), digest)
 	}
 }
 
 // Remove forgets a Service before its finalizer goes: it would not be done later. An API server that fails holds nothing up.
 func (s *Store) Remove(ctx context.Context, key string) {
 	if s != nil {
-		s.writeNow(ctx, map[string]Entry{key: {}})
+		s.writeNow(ctx, key, "")
 	}
 }
 
@@ -132,24 +124,20 @@ func (s *Store) Unexpect(key string) {
 	delete(s.expect, name(key))
 }
 
-// Change records that Services are changed, before that is done: only then a crash on the way can't be taken for success. An API
+// Change records that a Service is changed, before that is done: only then a crash on the way can't be taken for success. An API
 // server that fails doesn't hold the change up: the record is wrong only if the process dies before the change is recorded, and what is wanted goes
-// back meanwhile or what was taken from another Service isn't put back.
-func (s *Store) Change(ctx context.Context, keys ...string) {
-	if s == nil || len(keys) == 0 {
+// back meanwhile.
+func (s *Store) Change(ctx context.Context, key string) {
+	if s == nil {
 		return
 	}
-	if err := s.load(ctx); err != nil { // Asking again for each key would take as long again.
-		s.Logger.Warn("the record of backends can't be read, nor changed", "configMap", s.Name, "services", keys, "error", err)
+	if err := s.load(ctx); err != nil {
+		s.Logger.Warn("the record of backends can't be read, nor changed", "configMap", s.Name, "service", key, "error", err)
 		return
 	}
-	entries := map[string]Entry{}
-	for _, key := range keys {
-		if s.isApplied(name(key)) {
-			entries[key] = s.Get(ctx, key).changing()
-		}
+	if s.isApplied(name(key)) {
+		s.writeNow(ctx, key, Outdated)
 	}
-	s.writeNow(ctx, entries)
 }
 
 // isApplied reports whether the ConfigMap says what the cloud has for a Service, or may, or soon does. What is to take the place of that is not
@@ -157,46 +145,15 @@ func (s *Store) Change(ctx context.Context, keys ...string) {
 func (s *Store) isApplied(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sent[name] || saysApplied(s.stored[name]) || saysApplied(s.wanted[name])
+	return s.sent[name] || isDigest(s.stored[name]) || isDigest(s.wanted[name])
 }
 
-// Sharing lists the Services that are recorded to have what they ask for on a user's CLB.
-func (s *Store) Sharing(ctx context.Context, loadBalancer string) (keys []string) {
-	if s == nil {
-		return nil
-	}
-	if err := s.load(ctx); err != nil {
-		return nil // Then nothing relies on it either.
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := maps.Clone(s.stored)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, s.wanted)
-	for name, value := range all {
-		if isEntry(name) && parse(value).On == loadBalancer {
-			keys = append(keys, strings.Replace(name, ".", "/", 1))
-		}
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// writeNow records entries and waits until they are written, in one request. The worker is free for other Services meanwhile, whose entries go
-// with the next request.
-func (s *Store) writeNow(ctx context.Context, entries map[string]Entry) {
-	keys := slices.Sorted(maps.Keys(entries))
-	for _, key := range keys {
-		s.want(name(key), entries[key].String())
-	}
+// writeNow records a value and waits until it is written. The worker is free for other Services meanwhile, whose values go with the next request.
+func (s *Store) writeNow(ctx context.Context, key, value string) {
+	s.want(name(key), value)
 	reconcile.Waiting(ctx, func() {
-		for _, key := range keys { // The first writes them all.
-			if err := s.flush(ctx, name(key)); err != nil {
-				s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "service", key, "error", err)
-				return // Run tries it again. The caller that waits here changes the cloud.
-			}
+		if err := s.flush(ctx, name(key)); err != nil { // Run tries it again. The caller that waits here changes the cloud.
+			s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "service", key, "error", err)
 		}
 	})
 }
@@ -350,9 +307,8 @@ func (s *Store) write(ctx context.Context, only string) error {
 	}
 	data, expected := maps.Clone(s.wanted), maps.Clone(s.expect)
 	for name := range expected {
-		e := parse(s.stored[name])
-		if _, pending := data[name]; !pending && e.Applied != "" {
-			data[name] = e.changing().String()
+		if _, pending := data[name]; !pending && s.stored[name] != "" {
+			data[name] = Outdated
 		}
 	}
 	exists, version, patch := s.exists, s.version, map[string]any{}
@@ -373,7 +329,7 @@ func (s *Store) write(ctx context.Context, only string) error {
 			patch[name] = nil
 		default:
 			patch[name] = value
-			s.sent[name] = s.sent[name] || saysApplied(value)
+			s.sent[name] = s.sent[name] || isDigest(value)
 		}
 	}
 	next := s.stored

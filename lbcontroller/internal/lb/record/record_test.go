@@ -80,10 +80,10 @@ func writes(kube *fake.Clientset) (verbs []string) {
 func TestStore(t *testing.T) {
 	kube := fake.NewClientset()
 	inStore(t, kube, func(t *testing.T, s *Store) {
-		s.Set("default/a", Entry{Applied: "1"})
-		s.Set("default/b", Entry{Applied: "2"})
-		s.Set("default/b", Entry{Applied: "3"})
-		equal(t, "an entry that isn't written yet", Entry{Applied: "3"}, s.Get(t.Context(), "default/b"))
+		s.Set("default/a", "1")
+		s.Set("default/b", "2")
+		s.Set("default/b", "3")
+		equal(t, "an entry that isn't written yet", "3", s.Get(t.Context(), "default/b"))
 		<-time.After(time.Minute)
 		equal(t, "writes", []string{"create"}, writes(kube))
 		s.Change(t.Context(), "default/a")
@@ -91,10 +91,10 @@ func TestStore(t *testing.T) {
 		s.Change(t.Context(), "default/c")
 		equal(t, "writes of a change", []string{"patch"}, writes(kube))
 		other := newStore(kube)
-		equal(t, "the changed one", Entry{Applied: Outdated}, other.Get(t.Context(), "default/a"))
-		equal(t, "the other", Entry{Applied: "3"}, other.Get(t.Context(), "default/b"))
-		s.Drop("default/b")
-		s.Set("default/a", Entry{})
+		equal(t, "the changed one", Outdated, other.Get(t.Context(), "default/a"))
+		equal(t, "the other", "3", other.Get(t.Context(), "default/b"))
+		s.Set("default/b", "")
+		s.Set("default/a", "")
 		<-time.After(time.Minute)
 		equal(t, "data", map[string]string{}, data(t, kube))
 	})
@@ -102,7 +102,7 @@ func TestStore(t *testing.T) {
 
 // TestChangeAfterAnEntryThatWaits: what is written says that a Service is changed, also if another entry of it waits to be written.
 func TestChangeAfterAnEntryThatWaits(t *testing.T) {
-	for _, waiting := range []Entry{{}, {Applied: Outdated}, {Applied: "2"}} {
+	for _, waiting := range []string{"", Outdated, "2"} {
 		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "1"}})
 		inStore(t, kube, func(t *testing.T, s *Store) {
 			s.Set("default/a", waiting)
@@ -131,9 +131,9 @@ func TestChangeDuringARequest(t *testing.T) {
 			return true, nil, context.DeadlineExceeded
 		})
 		inStore(t, kube, func(t *testing.T, s *Store) {
-			s.Set("default/a", Entry{Applied: "1"})
+			s.Set("default/a", "1")
 			<-time.After(quiet + 500*time.Millisecond)
-			s.Set("default/a", Entry{})
+			s.Set("default/a", "")
 			if lost {
 				<-time.After(2 * time.Second)
 			}
@@ -170,40 +170,15 @@ func TestStoreWithoutAnAPIServer(t *testing.T) {
 		return down.Load(), nil, errors.New("the API server is down")
 	})
 	inStore(t, kube, func(t *testing.T, s *Store) {
-		equal(t, "entry", Entry{}, s.Get(t.Context(), "default/a"))
-		s.Set("default/a", Entry{Applied: "1"})
+		equal(t, "entry", "", s.Get(t.Context(), "default/a"))
+		s.Set("default/a", "1")
 		s.Change(t.Context(), "default/a")
-		s.Set("default/a", Entry{Applied: "2"})
+		s.Set("default/a", "2")
 		<-time.After(time.Minute)
 		down.Store(false)
 		<-time.After(time.Minute)
 		equal(t, "data", map[string]string{"default.a": "2"}, data(t, kube))
 	})
-}
-
-// TestChangeOfManyWithoutAnAPIServer: who changes the cloud waits for one request, however many Services may lose something.
-func TestChangeOfManyWithoutAnAPIServer(t *testing.T) {
-	for _, met := range []bool{true, false} {
-		kube := fake.NewClientset()
-		var requests, down atomic.Int32
-		kube.PrependReactor("*", "configmaps", func(kubetesting.Action) (bool, runtime.Object, error) {
-			requests.Add(1)
-			return down.Load() > 0, nil, errors.New("the API server is down")
-		})
-		inStore(t, kube, func(t *testing.T, s *Store) {
-			for _, key := range []string{"default/a", "default/b", "default/c"} {
-				s.Set(key, Entry{Applied: "1", On: "lb-1"})
-			}
-			<-time.After(time.Minute)
-			if !met {
-				s = newStore(kube)
-			}
-			down.Store(1)
-			requests.Store(0)
-			s.Change(t.Context(), "default/a", "default/b", "default/c")
-			equal(t, "requests", int32(1), requests.Load())
-		})
-	}
 }
 
 // TestStoreIsBounded: a ConfigMap can hold so much, however long the names are. Those that have no place are read at a restart: what was
@@ -212,7 +187,7 @@ func TestStoreIsBounded(t *testing.T) {
 	long := strings.Repeat("lb", 1000) // Few and large entries, as a fake patch takes long.
 	full, size := map[string]string{}, 0
 	for i := 0; ; i++ {
-		name, value := fmt.Sprintf("%063d.%063d", i, i), Entry{Applied: digestOf("applied"), On: long}.String()
+		name, value := fmt.Sprintf("%063d.%063d", i, i), digestOf("applied")+long
 		if size += bytesOf(name, value); size > maxBytes {
 			break
 		}
@@ -221,14 +196,14 @@ func TestStoreIsBounded(t *testing.T) {
 	first := fmt.Sprintf("%063d/%063d", 0, 0)
 	kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: full})
 	inStore(t, kube, func(t *testing.T, s *Store) {
-		s.Set("default/one-more", Entry{Applied: digestOf("another"), On: long + long + long})
+		s.Set("default/one-more", digestOf("another")+long+long+long)
 		<-time.After(time.Minute)
 		equal(t, "entries", len(full), len(data(t, kube)))
-		equal(t, "entry without a place", Entry{}, s.Get(t.Context(), "default/one-more"))
-		s.Set(first, Entry{Applied: digestOf("another"), On: long + long + long})
+		equal(t, "entry without a place", "", s.Get(t.Context(), "default/one-more"))
+		s.Set(first, digestOf("another")+long+long+long)
 		<-time.After(time.Minute)
 		equal(t, "entries when one has grown too large", len(full)-1, len(data(t, kube)))
-		equal(t, "entry that has grown too large", Entry{}, newStore(kube).Get(t.Context(), first))
+		equal(t, "entry that has grown too large", "", newStore(kube).Get(t.Context(), first))
 		if err := s.Commit(t.Context(), "memo", strings.Repeat("x", 1000)); err != nil {
 			t.Fatal(err)
 		}
@@ -243,29 +218,6 @@ func TestStoreIsBounded(t *testing.T) {
 	})
 }
 
-// TestSharing: the Services on a user's CLB are known to the next process, and what is recorded of several goes in one request.
-func TestSharing(t *testing.T) {
-	kube := fake.NewClientset()
-	inStore(t, kube, func(t *testing.T, s *Store) {
-		s.Set("default/a", Entry{Applied: "1", On: "lb-1"})
-		s.Set("default/b", Entry{Applied: "2", On: "lb-1"})
-		s.Set("default/c", Entry{Applied: "3"})
-		s.Set("default/d", Entry{Applied: "4", On: "lb-2"})
-		equal(t, "before it is written", []string{"default/a", "default/b"}, s.Sharing(t.Context(), "lb-1"))
-		if err := s.Commit(t.Context(), "memo", "x..lb-1"); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(time.Minute)
-		next := newStore(kube)
-		equal(t, "after a restart", []string{"default/a", "default/b"}, next.Sharing(t.Context(), "lb-1"))
-		writes(kube)
-		next.Change(t.Context(), "default/a", "default/b", "default/c")
-		equal(t, "writes", []string{"patch"}, writes(kube))
-		equal(t, "after a change", []string(nil), next.Sharing(t.Context(), "lb-1"))
-		equal(t, "what is left", map[string]string{"default.a": "-", "default.b": "-", "default.c": "-", "default.d": "4.lb-2", "memo": "x..lb-1"}, data(t, kube))
-	})
-}
-
 // TestExpect: the first change of Services that are expected to change writes that of all, and what turns out not to change keeps its entry.
 func TestExpect(t *testing.T) {
 	kube := fake.NewClientset()
@@ -273,15 +225,15 @@ func TestExpect(t *testing.T) {
 		keys := []string{"default/a", "default/b", "default/c"}
 		set := func() {
 			for _, key := range keys {
-				s.Set(key, Entry{Applied: "1"})
+				s.Set(key, "1")
 			}
 			<-time.After(time.Minute)
 		}
 		set()
 		writes(kube)
 		s.Expect(append(keys, "default/unknown")...)
-		equal(t, "entry before a change", Entry{Applied: "1"}, s.Get(t.Context(), "default/a"))
-		s.Set("default/c", Entry{Applied: "1"})
+		equal(t, "entry before a change", "1", s.Get(t.Context(), "default/a"))
+		s.Set("default/c", "1")
 		for _, key := range keys[:2] {
 			s.Change(t.Context(), key)
 		}
