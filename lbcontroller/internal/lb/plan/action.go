@@ -69,21 +69,6 @@ type ChangeServers struct {
 	Add, Remove, Update []model.Server
 	// RemoveFirst makes room before adding, for a group that is full.
 	RemoveFirst bool
-	// Exact spares to work out what is there afterwards.
-	Exact Exact
-}
-
-// Exact are the servers that a group has after a change that brings it to exactly what is wanted: the list of a thousand that the Service asks for,
-// and not a copy of it. The zero value says nothing.
-type Exact struct{ from, to []model.Server }
-
-// Equal makes no difference between changes that do the same: all of it follows from the rest.
-func (Exact) Equal(Exact) bool { return true }
-
-// of returns the servers after the change if those before are the very ones that were compared.
-func (e Exact) of(have []model.Server) ([]model.Server, bool) {
-	same := len(e.to) > 0 && len(have) == len(e.from) && (len(have) == 0 || &have[0] == &e.from[0])
-	return e.to, same
 }
 
 // DeleteGroup deletes a group of ours. One that the cloud doesn't let go loses only our servers: a listener or a rule that isn't

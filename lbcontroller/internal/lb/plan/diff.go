@@ -228,21 +228,18 @@ func differing(have, want []model.Server) (restHave, restWant []model.Server) {
 // diffServers compares by identity in one pass. A server with a foreign description is left alone; one at the place of a wanted
 // server counts as present.
 func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
-	all := Exact{from: have.Servers, to: want.Servers}
+	asked := len(want.Servers)
 	have.Servers, want.Servers = differing(have.Servers, want.Servers)
 	present, wanted := make(map[model.ServerKey]int, len(have.Servers)), make([]bool, len(have.Servers))
 	for i, s := range have.Servers {
 		present[s.ServerKey] = i
 	}
 	change := ChangeServers{GroupID: have.ID, Name: have.Name}
-	exact, staying, first, serving := true, 0, 0, len(want.Servers) < len(all.to)
+	first, serving := 0, len(want.Servers) < asked
 	for n, s := range want.Servers {
 		i, ok := present[s.ServerKey]
 		switch {
-		case s.ID == "": // Its network interface isn't known.
-			exact = false
-		case !ok && want.OnlyRemove:
-			exact = false
+		case s.ID == "", !ok && want.OnlyRemove: // The network interface of the first isn't known.
 		case !ok:
 			if len(change.Add) == 0 {
 				first = n
@@ -261,14 +258,14 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 			if old != s && owner.Owns(old.Description) {
 				old, change.Update = s, append(change.Update, s)
 			}
-			exact, serving = exact && old == want.Servers[n], true
+			serving = true
 		}
 	}
 	keep := make(map[string]bool, len(want.Unresolved))
 	for _, ip := range want.Unresolved {
 		keep[ip] = true
 	}
-	room := want.Most - len(all.to) // For servers that stay.
+	room := want.Most - asked // For servers that stay.
 	stays := func(place model.ServerKey) bool {
 		if !want.Staying[place] || want.Most > 0 && room <= 0 {
 			return false
@@ -278,14 +275,11 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 	}
 	for _, s := range have.Servers {
 		switch place := s.Place(); {
-		case wanted[present[s.ServerKey]]:
-			staying++
-		case !owner.Owns(s.Description) || s.IP != "" && keep[s.IP]:
-			exact = false
+		case wanted[present[s.ServerKey]], !owner.Owns(s.Description), s.IP != "" && keep[s.IP]:
 		case stays(place):
-			exact, serving = false, serving || s.Weight > 0
+			serving = serving || s.Weight > 0
 		case want.Draining[place] && !want.KeepWeights:
-			if exact = false; s.Weight != 0 {
+			if s.Weight != 0 {
 				s.Weight = 0
 				change.Update = append(change.Update, s)
 			}
@@ -298,9 +292,6 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 	}
 	if len(change.Add)+len(change.Remove)+len(change.Update) == 0 {
 		return nil
-	}
-	if exact && staying+len(change.Add) == len(want.Servers) { // Else one is there twice.
-		change.Exact = all
 	}
 	return &change
 }

@@ -25,11 +25,7 @@ func (a ChangeServers) Effect(o *model.Observed, _ Result) {
 		if g.ID != a.GroupID {
 			continue
 		}
-		if exact, ok := a.Exact.of(g.Servers); ok {
-			g.Servers = exact
-		} else {
-			g.Servers = a.after(g.Servers)
-		}
+		g.Servers = a.after(g.Servers)
 	}
 }
 

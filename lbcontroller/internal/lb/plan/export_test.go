@@ -17,5 +17,3 @@ var (
 	OverTCP   = overTCP
 	UsedBy    = usedBy
 )
-
-func (e Exact) Of(have []model.Server) ([]model.Server, bool) { return e.of(have) }

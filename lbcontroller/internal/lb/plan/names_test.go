@@ -29,7 +29,6 @@ type (
 	CreateExtension = plan.CreateExtension
 	UpdateExtension = plan.UpdateExtension
 	DeleteExtension = plan.DeleteExtension
-	Exact           = plan.Exact
 	Asked           = clb.Asked
 )
 
