@@ -7,7 +7,7 @@ func TestParseAllocates(t *testing.T) {
 	parser, annotations := NewParser(CLB), map[string]string{Applied: "", LegacyPrefix + Scheduler: "wrr"}
 	allocations := testing.AllocsPerRun(100, func() {
 		values, _ := parser.Parse(annotations)
-		parser.Restore(values, annotations)
+		_ = values.Kept()
 		parser.AppliedNote(annotations)
 	})
 	t.Logf("%.0f allocations", allocations)

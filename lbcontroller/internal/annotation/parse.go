@@ -22,6 +22,8 @@ type Problem struct {
 	Want string
 	// Scope is what the annotation configures.
 	Scope Scope
+	// InSpec says that Name is a field of the Service, not an annotation.
+	InSpec bool
 }
 
 // String names the annotation, the bad value and what to write instead.
@@ -29,16 +31,46 @@ func (p Problem) String() string {
 	if p.Want == "" {
 		return fmt.Sprintf("annotation %s: value %q is refused: this version does not support the annotation; remove it", p.Name, p.Value)
 	}
-	return fmt.Sprintf("annotation %s: value %q is not allowed, use %s", p.Name, p.Value, p.Want)
+	kind := "annotation "
+	if p.InSpec {
+		kind = ""
+	}
+	return fmt.Sprintf("%s%s: value %q is not allowed, use %s", kind, p.Name, p.Value, p.Want)
 }
 
 // Pair is an item of a Pairs value.
 type Pair struct{ Key, Value string }
 
-// Values are the valid annotations of one Service in canonical spelling. The zero value holds none.
+// Origin is where the value of a key comes from. A later one counts only where the earlier ones say nothing.
+type Origin int
+
+// The origins.
+const (
+	// Unset: nothing is asked for.
+	Unset Origin = iota
+	// Written: an annotation says it.
+	Written
+	// InSpec: a field of the Service says it.
+	InSpec
+	// Reset: an annotation or a field that was applied is gone, and the value that the table has for that takes its place.
+	Reset
+)
+
+// Field is a field of the Service that asks for what a key of the table stands for. A value that isn't allowed is a problem, as of an annotation.
+type Field struct{ Key, Name, Value string }
+
+// setting is the value of a key.
+type setting struct {
+	origin Origin
+	value  string // canonical
+	name   string // of the annotation or field
+	raw    string // as the user wrote it
+}
+
+// Values are the valid settings of one Service in canonical spelling. The zero value holds none.
 type Values struct {
-	text    map[string]string  // canonical, by key
-	written map[string]Problem // as the user wrote it, by key; Want is empty
+	settings map[string]setting
+	kept     []string
 }
 
 // Parser reads annotations by the table of a kind. The zero value builds that of CLBs for each Service, one of NewParser once.
@@ -57,44 +89,51 @@ func (p Parser) table() []Spec {
 // Parse reads the annotations of one Service.
 func Parse(annotations map[string]string) (Values, []Problem) { return Parser{}.Parse(annotations) }
 
-// Parse reads the annotations of the table and reports every problem at once. Annotations it doesn't know are not its business.
-func (p Parser) Parse(annotations map[string]string) (Values, []Problem) {
-	v := Values{text: map[string]string{}, written: map[string]Problem{}}
+// Parse reads what the annotations of the table and the fields of a Service ask for, and what was asked for before and is gone. It reports every
+// problem at once. Annotations it doesn't know are not its business.
+func (p Parser) Parse(annotations map[string]string, fields ...Field) (Values, []Problem) {
+	v := Values{settings: map[string]setting{}}
 	var problems []Problem
+	applied := splitList(annotations[Applied])
 	for _, spec := range p.table() {
-		name, raw, ok := lookup(annotations, spec.Key)
-		if !ok {
-			continue
+		asked, ok := spec.asked(annotations, fields)
+		switch {
+		case ok:
+			canonical, want := spec.parse(asked.raw)
+			if spec.Refused || want != "" {
+				problems = append(problems, spec.problem(asked, want))
+				continue
+			}
+			asked.value = canonical
+			v.settings[spec.Key] = asked
+		case !slices.Contains(applied, spec.Key):
+		case spec.Reset != "":
+			v.settings[spec.Key] = setting{origin: Reset, value: spec.Reset, name: Prefix + spec.Key, raw: spec.Reset}
+		case spec.Removal == Keeps:
+			v.kept = append(v.kept, Prefix+spec.Key)
 		}
-		canonical, want := spec.parse(raw)
-		if spec.Refused {
-			want = ""
-		}
-		if spec.Refused || want != "" {
-			problems = append(problems, Problem{Key: spec.Key, Name: name, Value: raw, Want: want, Scope: spec.Scope})
-			continue
-		}
-		v.text[spec.Key], v.written[spec.Key] = canonical, Problem{Key: spec.Key, Name: name, Value: raw}
 	}
 	return v, problems
 }
 
-// Restore adds the default of every annotation that was applied and is there no more, so that it is asked for like any other value. It returns
-// the names of those that the cloud keeps as they are.
-func (p Parser) Restore(v Values, annotations map[string]string) (kept []string) {
-	applied := splitList(annotations[Applied])
-	for _, spec := range p.table() {
-		if !slices.Contains(applied, spec.Key) || IsSet(annotations, spec.Key) {
-			continue
-		}
-		switch {
-		case spec.Reset != "":
-			v.text[spec.Key], v.written[spec.Key] = spec.Reset, Problem{Key: spec.Key, Name: Prefix + spec.Key, Value: spec.Reset}
-		case spec.Removal == Keeps:
-			kept = append(kept, Prefix+spec.Key)
+// asked returns what the annotation says, or else the field.
+func (s Spec) asked(annotations map[string]string, fields []Field) (setting, bool) {
+	if name, raw, ok := lookup(annotations, s.Key); ok {
+		return setting{origin: Written, name: name, raw: raw}, true
+	}
+	for _, f := range fields {
+		if f.Key == s.Key {
+			return setting{origin: InSpec, name: f.Name, raw: f.Value}, true
 		}
 	}
-	return kept
+	return setting{}, false
+}
+
+func (s Spec) problem(asked setting, want string) Problem {
+	if s.Refused {
+		want = ""
+	}
+	return Problem{Key: s.Key, Name: asked.name, Value: asked.raw, Want: want, Scope: s.Scope, InSpec: asked.origin == InSpec}
 }
 
 // IsSet reports whether an annotation has a value, good or bad.
@@ -103,13 +142,13 @@ func IsSet(annotations map[string]string, key string) bool {
 	return ok
 }
 
-// AppliedNote is what Applied says once all annotations of a Service are applied: the keys whose removal means something.
-func (p Parser) AppliedNote(annotations map[string]string) string {
+// AppliedNote is what Applied says once all that a Service asks for is applied: the keys whose removal means something.
+func (p Parser) AppliedNote(annotations map[string]string, fields ...Field) string {
 	var keys []string
 	for _, spec := range p.table() {
-		switch _, value, set := lookup(annotations, spec.Key); {
+		switch asked, set := spec.asked(annotations, fields); {
 		case spec.Key == ACLStatus:
-			if on, _ := parseSwitch(value); on || !set && restricted(annotations) {
+			if on, _ := parseSwitch(asked.raw); on || !set && restricted(annotations) {
 				keys = append(keys, spec.Key)
 			}
 		case (spec.Reset != "" || spec.Removal == Keeps) && set:
@@ -241,39 +280,45 @@ func distance(a, b string) int {
 
 // Name returns the name under which the key is set, or its current name.
 func (v Values) Name(key string) string {
-	if w, ok := v.written[key]; ok {
-		return w.Name
+	if s, ok := v.settings[key]; ok {
+		return s.name
 	}
 	return Prefix + key
 }
 
 // Problem reports that the value of key doesn't fit for a reason that only shows in context.
 func (v Values) Problem(key, want string) Problem {
-	return Problem{Key: key, Name: v.Name(key), Value: v.written[key].Value, Want: want}
+	return Problem{Key: key, Name: v.Name(key), Value: v.settings[key].raw, Want: want, InSpec: v.settings[key].origin == InSpec}
 }
 
-// Has reports whether the key is set.
-func (v Values) Has(key string) bool { _, ok := v.text[key]; return ok }
+// Has reports whether anything is asked for by the key, be it that it was reset.
+func (v Values) Has(key string) bool { return v.Origin(key) != Unset }
+
+// Origin says where the value comes from.
+func (v Values) Origin(key string) Origin { return v.settings[key].origin }
+
+// Kept are the names of annotations that were applied and are gone though the cloud keeps what they asked for.
+func (v Values) Kept() []string { return v.kept }
 
 // Text returns the value of a Text, Choice or Choices, or "".
-func (v Values) Text(key string) string { return v.text[key] }
+func (v Values) Text(key string) string { return v.settings[key].value }
 
 // On returns the value of a Switch, or false.
-func (v Values) On(key string) bool { return v.text[key] == "on" }
+func (v Values) On(key string) bool { return v.settings[key].value == "on" }
 
 // Number returns the value of a Number.
 func (v Values) Number(key string) (int32, bool) {
-	n, err := strconv.ParseInt(v.text[key], 10, 32)
+	n, err := strconv.ParseInt(v.settings[key].value, 10, 32)
 	return int32(n), err == nil
 }
 
 // List returns the items of a List.
-func (v Values) List(key string) []string { return splitList(v.text[key]) }
+func (v Values) List(key string) []string { return splitList(v.settings[key].value) }
 
 // Pairs returns the items of a Pairs in the order of the value.
 func (v Values) Pairs(key string) []Pair {
 	var pairs []Pair
-	for _, item := range splitList(v.text[key]) {
+	for _, item := range splitList(v.settings[key].value) {
 		k, value, _ := strings.Cut(item, "\x00")
 		pairs = append(pairs, Pair{k, value})
 	}

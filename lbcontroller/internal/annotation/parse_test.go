@@ -82,14 +82,14 @@ func TestEveryAnnotation(t *testing.T) {
 		delete(cases, spec.Key)
 		for raw, want := range c.good {
 			v, problems := Parse(map[string]string{Prefix + spec.Key: raw})
-			if len(problems) > 0 || v.text[spec.Key] != want {
-				t.Errorf("%s=%q: got %q, problems %v, want %q", spec.Key, raw, v.text[spec.Key], problems, want)
+			if len(problems) > 0 || v.settings[spec.Key].value != want {
+				t.Errorf("%s=%q: got %q, problems %v, want %q", spec.Key, raw, v.settings[spec.Key].value, problems, want)
 			}
 		}
 		for _, raw := range c.bad {
 			v, problems := Parse(map[string]string{Prefix + spec.Key: raw})
 			if len(problems) != 1 || v.Has(spec.Key) {
-				t.Fatalf("%s=%q: got %q, problems %v, want one problem", spec.Key, raw, v.text[spec.Key], problems)
+				t.Fatalf("%s=%q: got %q, problems %v, want one problem", spec.Key, raw, v.settings[spec.Key].value, problems)
 			}
 			if p := problems[0]; p.Name != Prefix+spec.Key || p.Value != raw || !strings.Contains(p.String(), p.Name) || (p.Want == "") != spec.Refused {
 				t.Errorf("%s=%q: the problem doesn't name annotation, value and what is allowed: %s", spec.Key, raw, p)

@@ -25,15 +25,12 @@ type View struct {
 
 	problems []annotation.Problem
 	parser   annotation.Parser
-	// kept are annotations that were applied and are there no more, whose values the cloud keeps.
-	kept []string
 }
 
 // View parses the annotations of a Service.
 func (c Config) View(svc *corev1.Service) View {
 	v := View{Service: svc, Mode: c.mode(svc), parser: c.Parser}
 	v.Values, v.problems = c.Parser.Parse(svc.Annotations)
-	v.kept = c.Parser.Restore(v.Values, svc.Annotations)
 	labels := map[string]string{}
 	for _, p := range v.Values.Pairs(annotation.BackendLabel) {
 		labels[p.Key] = p.Value
@@ -104,11 +101,11 @@ func (v View) ClaimsOf(svc *corev1.Service) ownership.Claims {
 
 // Reverts reports whether an annotation that was applied is there no more, so that its default is asked for.
 func (v View) Reverts(key string) bool {
-	return v.Values.Has(key) && !annotation.IsSet(v.Service.Annotations, key)
+	return v.Values.Origin(key) == annotation.Reset
 }
 
 // Kept are the annotations that were removed though what they asked for stays.
-func (v View) Kept() []string { return v.kept }
+func (v View) Kept() []string { return v.Values.Kept() }
 
 // Applied is the note on the Service once all it asks for is in place, and while it is being put in place.
 func (v View) Applied() (after, meanwhile string) {
