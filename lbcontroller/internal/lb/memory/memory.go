@@ -50,16 +50,57 @@ type Entry struct {
 	due bool
 }
 
-// Memory holds entries by the Service's key. The zero value is empty.
+// Memory holds what is remembered of Services, by key. The zero value is empty.
 type Memory struct {
-	mu      sync.Mutex
-	entries map[string]Entry
-	full    map[string]bool
-	doubts  map[string]uint64
-	met     map[string]string // UIDs by key
-	limits  map[string]limit
-	lists   lists
+	mu       sync.Mutex
+	services map[string]*service
+	lists    lists
 }
+
+// service is all that is remembered of a Service. It is made when the Service is first seen, and dropped with it.
+type service struct {
+	entry Entry // without a UID if nothing is remembered of the cloud
+	// full reports that the cloud has just refused more servers.
+	full bool
+	// doubts counts the changes by a user.
+	doubts uint64
+	// met is the UID for which Meet was called.
+	met   string
+	limit limit
+}
+
+// of returns what is remembered of a Service; m is locked.
+func (m *Memory) of(key string) *service {
+	s := m.services[key]
+	if s == nil {
+		if m.services == nil {
+			m.services = map[string]*service{}
+		}
+		s = &service{}
+		m.services[key] = s
+	}
+	return s
+}
+
+// at returns a copy of what is remembered of a Service.
+func (m *Memory) at(key string) service {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.services[key]; s != nil {
+		return *s
+	}
+	return service{}
+}
+
+// change changes what is remembered of a Service.
+func (m *Memory) change(key string, change func(*service)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(m.of(key))
+}
+
+// forget drops what is remembered of the cloud.
+func (s *service) forget() { s.entry, s.full = Entry{}, false }
 
 // limitFor is how long a limit is believed: quotas can be raised.
 const limitFor = 4 * time.Hour
@@ -74,10 +115,8 @@ type limit struct {
 func (m *Memory) Get(key, uid string) (Entry, bool) { return m.get(key, uid, nil) }
 
 func (m *Memory) get(key, uid string, lists *model.Lists) (Entry, bool) {
-	m.mu.Lock()
-	e, ok := m.entries[key]
-	m.mu.Unlock()
-	if !ok || e.UID != uid {
+	e := m.at(key).entry
+	if e.UID == "" || e.UID != uid {
 		return Entry{}, false
 	}
 	return e.unpack(lists), true
@@ -118,9 +157,7 @@ const (
 // Recall returns the entry of a Service as far as it counts at a time; an empty one if it doesn't. Its servers are in lists.
 func (m *Memory) Recall(key, uid string, now time.Time, lists *model.Lists) (Entry, State) {
 	e, state := m.last(key, uid, now, lists)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	doubts := m.doubts[key]
+	doubts := m.at(key).doubts
 	switch {
 	case state == Known && e.doubts != doubts:
 		return Entry{doubts: doubts}, Due
@@ -147,14 +184,7 @@ func (m *Memory) last(key, uid string, now time.Time, lists *model.Lists) (Entry
 }
 
 // Doubt makes the next Recall say that the cloud has to be read, whatever is put meanwhile by a caller that has recalled before.
-func (m *Memory) Doubt(key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.doubts == nil {
-		m.doubts = map[string]uint64{}
-	}
-	m.doubts[key]++
-}
+func (m *Memory) Doubt(key string) { m.change(key, func(s *service) { s.doubts++ }) }
 
 // Renew returns the empty entry for what was read after e was recalled.
 func Renew(e Entry) Entry { return Entry{doubts: e.doubts} }
@@ -186,13 +216,11 @@ func (m *Memory) Wake(except, loadBalancer string, concerned func(Entry) bool) [
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var keys []string
-	for key, e := range m.entries {
-		if key == except || !e.on(loadBalancer) || !concerned(e.unpack(nil)) {
-			continue
+	for key, s := range m.services {
+		if e := s.entry; key != except && e.UID != "" && e.on(loadBalancer) && concerned(e.unpack(nil)) {
+			keys = append(keys, key)
+			s.forget()
 		}
-		keys = append(keys, key)
-		delete(m.full, key)
-		delete(m.entries, key)
 	}
 	return keys
 }
@@ -200,82 +228,43 @@ func (m *Memory) Wake(except, loadBalancer string, concerned func(Entry) bool) [
 // Put remembers.
 func (m *Memory) Put(key string, e Entry) {
 	e = m.pack(e)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.entries == nil {
-		m.entries = map[string]Entry{}
-	}
-	m.entries[key] = e
-	delete(m.full, key)
+	m.change(key, func(s *service) { s.entry, s.full = e, false })
 }
 
 // Drop forgets all about a Service that no longer exists.
 func (m *Memory) Drop(key string) {
-	m.Forget(key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.doubts, key)
-	delete(m.met, key)
-	delete(m.limits, key)
+	delete(m.services, key)
 }
 
 // Meet reports whether it is called for a Service for the first time.
-func (m *Memory) Meet(key, uid string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.met[key] == uid {
-		return false
-	}
-	if m.met == nil {
-		m.met = map[string]string{}
-	}
-	m.met[key] = uid
-	return true
+func (m *Memory) Meet(key, uid string) (first bool) {
+	m.change(key, func(s *service) { first, s.met = s.met != uid, uid })
+	return first
 }
 
 // Forget makes the next reconcile read the cloud.
-func (m *Memory) Forget(key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.entries, key)
-	delete(m.full, key)
-}
+func (m *Memory) Forget(key string) { m.change(key, (*service).forget) }
 
 // SetFull notes that the cloud refused more servers, so that the next change removes before it adds.
-func (m *Memory) SetFull(key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.full == nil {
-		m.full = map[string]bool{}
-	}
-	m.full[key] = true
-}
+func (m *Memory) SetFull(key string) { m.change(key, func(s *service) { s.full = true }) }
 
 // Full reports whether SetFull was called since the last Put.
-func (m *Memory) Full(key string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.full[key]
-}
+func (m *Memory) Full(key string) bool { return m.at(key).full }
 
 // SetLimit notes that the cloud takes only so many servers in a vServer group of a Service. It reports whether more were tried before.
 func (m *Memory) SetLimit(key string, servers int) (isNews bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.limits[key]
-	isNews = !time.Now().Before(known.until) || servers < known.servers
-	if m.limits == nil {
-		m.limits = map[string]limit{}
-	}
-	m.limits[key] = limit{servers: servers, until: time.Now().Add(limitFor)}
+	m.change(key, func(s *service) {
+		isNews = !time.Now().Before(s.limit.until) || servers < s.limit.servers
+		s.limit = limit{servers: servers, until: time.Now().Add(limitFor)}
+	})
 	return isNews
 }
 
 // Limit returns how many servers a vServer group of a Service can have and how long that is believed, 0 if no limit is known.
 func (m *Memory) Limit(key string) (servers int, until time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l := m.limits[key]; time.Now().Before(l.until) {
+	if l := m.at(key).limit; time.Now().Before(l.until) {
 		return l.servers, l.until
 	}
 	return 0, time.Time{}
