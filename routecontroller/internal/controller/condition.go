@@ -81,7 +81,8 @@ func (c *Controller) wantedCondition(node *corev1.Node) (corev1.NodeCondition, b
 		LastHeartbeatTime: now, LastTransitionTime: now,
 	}
 	if ready {
-		return condition, networkUnavailable(node) != condition.Status
+		there, _ := nodes.Condition(node, corev1.NodeNetworkUnavailable)
+		return condition, there.Status != condition.Status || there.Reason == reasonExcluded
 	}
 	condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, reasonNoRoute, messageNoRoute
 	if cause == "" {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,8 @@ func (w *world) reign(t *testing.T, edit func(*controller.Config)) (stop func())
 	}
 }
 
-// TestRandomWalk plays random histories with faults: nodes come, go, and are missing for a while; calls fail; leaders die. At no time is the
+// TestRandomWalk plays random histories with faults: nodes come, go, are missing for a while, are excluded, and belong to other machines than their
+// instances; calls fail; leaders die. At no time is the
 // route of a node deleted that exists, and in the end every node has its route and no other route of ours is left.
 func TestRandomWalk(t *testing.T) {
 	t.Parallel()
@@ -90,7 +92,7 @@ func walk(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	inWorld(t, nil, func(t *testing.T, w *world, _ func(time.Duration)) {
 		const most = 5
-		exists, aliens := map[int]bool{}, map[int]time.Time{}
+		exists, excluded, aliens := map[int]bool{}, map[int]bool{}, map[int]time.Time{}
 		for i := range 3 {
 			w.instance(makeNode(i))
 			w.CreateNode(makeNode(i))
@@ -101,7 +103,7 @@ func walk(t *testing.T, random *rand.Rand) {
 		w.settle()
 		for range 5 {
 			i := random.IntN(most)
-			switch act := random.IntN(6); {
+			switch act := random.IntN(8); {
 			case act == 5 && !exists[i] && aliens[i].IsZero(): // Another cluster with our id has a node with this range.
 				id := fmt.Sprintf("i-alien-%d", i)
 				w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + "." + id}}, tag("ack.aliyun.com", cluster))
@@ -109,6 +111,19 @@ func walk(t *testing.T, random *rand.Rand) {
 					w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), id, marked(i))
 					aliens[i] = time.Now()
 				}
+			case act == 6 && exists[i]: // Another machine reports under its name, or the instance is back.
+				w.UpdateNode(fmt.Sprintf("node-%d", i), func(n *corev1.Node) {
+					if nodes.InstanceAbsent(n) {
+						n.Annotations = nil
+					} else {
+						n.Annotations = map[string]string{nodes.AnnotationInstanceAbsent: fmt.Sprintf("i-%d", i)}
+					}
+				})
+			case act == 7 && exists[i]:
+				excluded[i] = !excluded[i]
+				w.UpdateNode(fmt.Sprintf("node-%d", i), func(n *corev1.Node) {
+					n.Labels = map[string]string{nodes.LabelExclude: strconv.FormatBool(excluded[i])}
+				})
 			case act == 0: // The leader dies.
 				stop()
 				stop = w.reign(t, impatient)
@@ -117,6 +132,7 @@ func walk(t *testing.T, random *rand.Rand) {
 				faults(true)
 			case act == 2:
 				faults(false)
+			case exists[i] && excluded[i]: // Its route would stay, as somebody else's.
 			case exists[i]:
 				w.DeleteNode(fmt.Sprintf("node-%d", i))
 				delete(exists, i)
@@ -144,6 +160,9 @@ func walk(t *testing.T, random *rand.Rand) {
 			}
 		}
 		faults(false)
+		for i := range exists {
+			w.UpdateNode(fmt.Sprintf("node-%d", i), func(n *corev1.Node) { n.Labels, n.Annotations = map[string]string{}, nil })
+		}
 		spare := makeNode(most) // A cluster without any node deletes nothing.
 		w.instance(spare)
 		w.CreateNode(spare)
