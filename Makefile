@@ -136,6 +136,14 @@ skew: kubernetes ### Run an earlier commit's controllers on this gateway and the
 	@if [ -z "$(SKEW_FROM)" ]; then echo "make skew: not run: the clone has no earlier commit; git fetch --unshallow brings them"; exit 0; fi; \
 	git log -1 --format='with %h of %cs, %s' '$(SKEW_FROM)' -- && cd deploy && go test -count=1 -timeout 15m -run '^TestSkew$$' -v $(TESTFLAGS) ./test/e2e
 
+.PHONY: contract
+contract: ### Ask the real cloud what the simulator should say, and record it: REGION=id, CNY=50 and MINUTES=60 at most
+	@test -n "$(REGION)" -a -n "$$ACCESS_KEY_ID" -a -n "$$ACCESS_KEY_SECRET" || \
+		{ echo 'contract: say REGION=cn-…, and export ACCESS_KEY_ID and ACCESS_KEY_SECRET; this costs money'; exit 1; }
+	cd cloudgateway/openapisim && CONTRACT_REGION=$(REGION) CONTRACT_CNY=$(CNY) CONTRACT_MINUTES=$(MINUTES) CONTRACT_RECORD=testdata/record \
+		go test -count=1 -v -timeout 3h -run '^TestCloud$$' $(TESTFLAGS) ./contract
+	cd cloudgateway/openapisim && go test -count=1 -run '^TestRecord$$' ./contract
+
 .PHONY: bench
 bench: ### Run the benchmarks of all modules
 	$(call each,go test -bench,go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...)

@@ -30,7 +30,10 @@ type config struct {
 	vpcID, vswitchID  string
 	otherVSwitchID    string   // in another zone; "": there is none
 	instances         []string // two running ones in the vSwitch
+	zones             []string // of the vSwitches, where the run made them
 	patience, between time.Duration
+	budget            *budget   // nil: there is no bound
+	record            *recorder // nil: nothing is recorded
 }
 
 // fromEnvironment reads where the cloud is. It skips the test when the environment doesn't name one.
@@ -57,8 +60,8 @@ func fromEnvironment(t *testing.T) config {
 		}
 		cfg.endpoints[product] = cmp.Or(os.Getenv(strings.ToUpper(product)+"_ENDPOINT"), host)
 	}
-	if cfg.keyID == "" || cfg.secret == "" || cfg.vpcID == "" || cfg.vswitchID == "" || len(cfg.instances) != 2 {
-		t.Fatal("CONTRACT_REGION is set, so ACCESS_KEY_ID, ACCESS_KEY_SECRET, CONTRACT_VPC, CONTRACT_VSWITCH and CONTRACT_INSTANCES=i-a,i-b must be, too")
+	if cfg.keyID == "" || cfg.secret == "" || cfg.vpcID != "" && (cfg.vswitchID == "" || len(cfg.instances) != 2) {
+		t.Fatal("CONTRACT_REGION is set, so ACCESS_KEY_ID and ACCESS_KEY_SECRET must be, too; with CONTRACT_VPC, also CONTRACT_VSWITCH and CONTRACT_INSTANCES=i-a,i-b")
 	}
 	return cfg
 }
@@ -111,8 +114,17 @@ func (c *cloud) request(product, action string, params ...string) *requests.Comm
 // once makes a call and returns the answer or the code of the error.
 func (c *cloud) once(product, action string, params ...string) (answer, string) {
 	c.t.Helper()
+	if why := c.budget.take(product, action, time.Now()); why != "" {
+		c.t.Fatalf("%s %s: %s", product, action, why)
+	}
+	done := deed{Product: product, Action: action, Params: map[string]string{}}
+	for i := 0; i < len(params); i += 2 {
+		done.Params[params[i]] = params[i+1]
+	}
 	response, err := c.client.ProcessCommonRequest(c.request(product, action, params...))
 	if failure, ok := errors.AsType[sdkerrors.Error](err); ok {
+		done.Code, done.Status = failure.ErrorCode(), failure.HttpStatus()
+		c.keep(done)
 		return answer{}, failure.ErrorCode()
 	}
 	if err != nil {
@@ -127,7 +139,17 @@ func (c *cloud) once(product, action string, params ...string) (answer, string) 
 	if id, _ := tree["RequestId"].(string); id == "" {
 		c.t.Errorf("%s %s: no RequestId in %s", product, action, response.GetHttpContentString())
 	}
+	done.Answer = tree
+	c.keep(done)
 	return answer{tree}, ""
+}
+
+// keep records a call.
+func (c *cloud) keep(d deed) {
+	if c.record != nil {
+		_, scenario, _ := strings.Cut(c.t.Name(), "/")
+		c.record.add(scenario[strings.LastIndex(scenario, "/")+1:], d)
+	}
 }
 
 // call is once, made again for as long as the cloud says that it is busy.
@@ -191,6 +213,13 @@ type answer struct{ tree map[string]any }
 
 // get returns a value by its path, for example "Vpcs.Vpc.0.VpcId", as text; "" stands for nothing.
 func (a answer) get(path string) string {
+	if value := a.at(path); value != nil {
+		return fmt.Sprint(value)
+	}
+	return ""
+}
+
+func (a answer) at(path string) any {
 	var at any = a.tree
 	for step := range strings.SplitSeq(path, ".") {
 		switch node := at.(type) {
@@ -199,27 +228,19 @@ func (a answer) get(path string) string {
 		case []any:
 			i, err := strconv.Atoi(step)
 			if err != nil || i >= len(node) {
-				return ""
+				return nil
 			}
 			at = node[i]
 		default:
-			return ""
+			return nil
 		}
 	}
-	if at == nil {
-		return ""
-	}
-	return fmt.Sprint(at)
+	return at
 }
 
 // len returns how many items a list has.
 func (a answer) len(path string) int {
-	var at any = a.tree
-	for step := range strings.SplitSeq(path, ".") {
-		node, _ := at.(map[string]any)
-		at = node[step]
-	}
-	list, _ := at.([]any)
+	list, _ := a.at(path).([]any)
 	return len(list)
 }
 
@@ -245,8 +266,10 @@ func (c *cloud) want(a answer, pathsAndValues ...string) {
 
 // cleanUp makes a call when the scenario has ended. What is gone already is fine.
 func (c *cloud) cleanUp(product, action string, params ...string) {
+	free := *c
+	free.budget, free.record = nil, nil
 	c.t.Cleanup(func() {
-		if _, code := c.call(product, action, params...); code != "" && !strings.Contains(code, "NotFound") && code != "AclNotExist" {
+		if _, code := free.call(product, action, params...); code != "" && !strings.Contains(code, "NotFound") && code != "AclNotExist" {
 			c.t.Logf("clean up: %s %s: %s", product, action, code)
 		}
 	})

@@ -2,6 +2,8 @@ package contract
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -30,6 +32,9 @@ func scenarios() map[string]func(c *cloud) {
 		"UDP listener":      udpListener,
 		"HTTP listener":     httpListener,
 		"HTTPS listener":    httpsListener,
+		"schedulers":        schedulers,
+		"enumerations":      enumerations,
+		"NLB addresses":     nlbAddresses,
 		"access control":    accessControl,
 		"group":             group,
 		"group in use":      groupInUse,
@@ -81,15 +86,7 @@ func simulatedScenarios() map[string]func(c *cloud) {
 // must have succeeded at least once: an action without a happy path in this suite is an action that nobody has seen work.
 func TestSimulator(t *testing.T) {
 	t.Parallel()
-	sim := openapisimtest.New(t, openapisim.Config{Settings: briskSettings(), LimitsOff: true, Seed: seed()})
-	cfg := config{
-		scheme: "HTTP", region: "cn-hangzhou", keyID: openapisim.DefaultAccessKeyID, secret: openapisim.DefaultAccessKeySecret,
-		vpcID: "vpc-1", vswitchID: "vsw-1", otherVSwitchID: "vsw-2", instances: []string{"i-1", "i-2"}, endpoints: map[string]string{},
-		patience: 2 * time.Minute, between: 5 * time.Millisecond,
-	}
-	for product := range versions() {
-		cfg.endpoints[product] = sim.Endpoint(product)
-	}
+	sim, cfg := simulator(t)
 	all := scenarios()
 	maps.Copy(all, simulatedScenarios())
 	run(t, cfg, all)
@@ -112,10 +109,53 @@ func TestSimulator(t *testing.T) {
 	}
 }
 
-// TestCloud runs what is safe against the cloud that the environment names, if it names one.
+// TestCloud runs what is safe against the cloud that the environment names, if it names one, and records it in CONTRACT_RECORD.
 func TestCloud(t *testing.T) {
 	t.Parallel()
-	run(t, fromEnvironment(t), scenarios())
+	cfg := fromEnvironment(t)
+	cfg.budget = newBudget(t)
+	started := time.Now()
+	if cfg.vpcID == "" {
+		world := newCloud(t, cfg)
+		world.makeWorld()
+		cfg = world.config
+	}
+	cfg.record = newRecorder(cfg)
+	run(t, cfg, scenarios())
+	if dir := os.Getenv("CONTRACT_RECORD"); dir != "" {
+		of := about{cfg.region, started.UTC().Format(time.DateOnly), int(time.Since(started).Minutes()) + 1, yuan(cfg.budget.spent) + " CNY"}
+		if err := cfg.record.save(dir, of); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("it cost about %s CNY and %s", yuan(cfg.budget.spent), time.Since(started).Round(time.Second))
+}
+
+// TestRecord compares the simulator with what the cloud answered when it was last asked.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	record := readRecord(t, filepath.Join("testdata", "record"))
+	if len(record) == 0 {
+		t.Skip("nobody has run make contract REGION=… against the cloud yet")
+	}
+	unknown, idle := known(t, differences(record, simulate(t)))
+	for _, d := range unknown {
+		t.Error(d)
+	}
+	for _, line := range idle {
+		t.Errorf("testdata/known.txt names a difference that is none: %s", line)
+	}
+}
+
+// simulate records the scenarios on a simulator.
+func simulate(t *testing.T) map[string][]deed {
+	t.Helper()
+	settings := api.FastSettings()
+	world := newCloud(t, place(openapisimtest.New(t, openapisim.Config{Settings: &settings, LimitsOff: true})))
+	world.makeWorld()
+	world.record = newRecorder(world.config)
+	run(t, world.config, scenarios())
+	return world.record.deeds
 }
 
 // run runs scenarios one after the other, since all routes of a VPC have one writer.
@@ -153,6 +193,27 @@ func seed() *state.Cloud {
 			"i-3": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.13"}},
 		},
 	}
+}
+
+// simulator returns a simulated cloud and where it is.
+func simulator(t *testing.T) (*openapisim.Simulator, config) {
+	t.Helper()
+	sim := openapisimtest.New(t, openapisim.Config{Settings: briskSettings(), LimitsOff: true, Seed: seed()})
+	cfg := place(sim)
+	cfg.vpcID, cfg.vswitchID, cfg.otherVSwitchID, cfg.instances = "vpc-1", "vsw-1", "vsw-2", []string{"i-1", "i-2"}
+	return sim, cfg
+}
+
+// place returns where a simulator is.
+func place(sim *openapisim.Simulator) config {
+	cfg := config{
+		scheme: "HTTP", region: "cn-hangzhou", keyID: openapisim.DefaultAccessKeyID, secret: openapisim.DefaultAccessKeySecret,
+		endpoints: map[string]string{}, patience: 2 * time.Minute, between: 5 * time.Millisecond,
+	}
+	for product := range versions() {
+		cfg.endpoints[product] = sim.Endpoint(product)
+	}
+	return cfg
 }
 
 // remains counts what scenarios have made and not removed.

@@ -10,18 +10,17 @@ func (c *cloud) job(action string, params ...string) answer {
 	c.t.Helper()
 	got := c.must("nlb", action, params...)
 	id := got.get("JobId")
-	c.wait("the job of "+action+" has succeeded", func() bool {
-		listed := c.must("nlb", "ListAsynJobs", "JobIds.1", id)
-		if listed.get("Jobs.0.Status") == "Failed" {
-			c.t.Fatalf("%s: %s %s", action, listed.get("Jobs.0.ErrorCode"), listed.get("Jobs.0.ErrorMessage"))
-		}
-		return c.must("nlb", "GetJobStatus", "JobId", id).get("Status") == "Succeeded"
+	c.wait("the job of "+action+" has ended", func() bool {
+		return c.must("nlb", "GetJobStatus", "JobId", id).get("Status") != "Processing"
 	})
+	if listed := c.must("nlb", "ListAsynJobs", "JobIds.1", id); listed.get("Jobs.0.Status") != "Succeeded" {
+		c.t.Fatalf("%s: %s %s", action, listed.get("Jobs.0.ErrorCode"), listed.get("Jobs.0.ErrorMessage"))
+	}
 	return got
 }
 
-// zones are the parameters for the two vSwitches of the account.
-func (c *cloud) zones() []string {
+// zoneMappings are the parameters for the two vSwitches of the account.
+func (c *cloud) zoneMappings() []string {
 	c.t.Helper()
 	if c.otherVSwitchID == "" {
 		c.t.Skip("set CONTRACT_OTHER_VSWITCH to a vSwitch in another zone to run the scenarios of NLB")
@@ -38,7 +37,7 @@ func (c *cloud) zones() []string {
 // newNLB makes an intranet load balancer in two zones and waits until it is active.
 func (c *cloud) newNLB(params ...string) string {
 	c.t.Helper()
-	params = append(append([]string{"VpcId", c.vpcID, "LoadBalancerName", c.name(), "AddressType", "Intranet"}, c.zones()...), params...)
+	params = append(append([]string{"VpcId", c.vpcID, "LoadBalancerName", c.name(), "AddressType", "Intranet"}, c.zoneMappings()...), params...)
 	id := c.job("CreateLoadBalancer", params...).get("LoadbalancerId")
 	c.cleanUp("nlb", "DeleteLoadBalancer", "LoadBalancerId", id)
 	c.wait("the load balancer is active", func() bool {
@@ -153,7 +152,7 @@ func nlbPlaces(c *cloud) {
 	c.job("EnableLoadBalancerIpv6Internet", of...)
 	c.want(c.must("nlb", "GetLoadBalancerAttribute", of...), "Ipv6AddressType", "Internet")
 	c.job("DisableLoadBalancerIpv6Internet", of...)
-	c.job("UpdateLoadBalancerAddressTypeConfig", append(append(slices.Clone(of), "AddressType", "Internet"), c.zones()...)...)
+	c.job("UpdateLoadBalancerAddressTypeConfig", append(append(slices.Clone(of), "AddressType", "Internet"), c.zoneMappings()...)...)
 	c.job("AttachCommonBandwidthPackageToLoadBalancer", append(slices.Clone(of), "BandwidthPackageId", "cbwp-1")...)
 	got := c.must("nlb", "GetLoadBalancerAttribute", of...)
 	c.want(got, "AddressType", "Internet", "BandwidthPackageId", "cbwp-1")
@@ -161,11 +160,11 @@ func nlbPlaces(c *cloud) {
 		c.t.Error("an internet load balancer without a public address")
 	}
 	c.job("DetachCommonBandwidthPackageFromLoadBalancer", append(slices.Clone(of), "BandwidthPackageId", "cbwp-1")...)
-	first := append(slices.Clone(of), c.zones()[:4]...)
+	first := append(slices.Clone(of), c.zoneMappings()[:4]...)
 	c.job("StartShiftLoadBalancerZones", first...)
 	c.want(c.must("nlb", "GetLoadBalancerAttribute", of...), "ZoneMappings.0.Status", "Shifted")
 	c.job("CancelShiftLoadBalancerZones", first...)
-	c.job("UpdateLoadBalancerZones", append(slices.Clone(of), c.zones()...)...)
+	c.job("UpdateLoadBalancerZones", append(slices.Clone(of), c.zoneMappings()...)...)
 	c.must("nlb", "MoveResourceGroup", "ResourceId", id, "ResourceType", "loadbalancer", "NewResourceGroupId", "rg-other")
 	c.want(c.must("nlb", "ListLoadBalancers", "ResourceGroupId", "rg-other"), "LoadBalancers.0.LoadBalancerId", id)
 }

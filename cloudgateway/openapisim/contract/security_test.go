@@ -12,8 +12,8 @@ func securityGroup(c *cloud) {
 	c.want(c.must("ecs", "DescribeSecurityGroups", of...), "TotalCount", "1",
 		"SecurityGroups.SecurityGroup.0.SecurityGroupName", name+"-2", "SecurityGroups.SecurityGroup.0.VpcId", c.vpcID)
 
-	for direction, suffix := range map[string]string{"ingress": "", "egress": "Egress"} {
-		peer := map[string]string{"ingress": "SourceCidrIp", "egress": "DestCidrIp"}[direction]
+	for _, way := range [][3]string{{"ingress", "", "SourceCidrIp"}, {"egress", "Egress", "DestCidrIp"}} {
+		direction, suffix, peer := way[0], way[1], way[2]
 		rule := append(slices.Clone(of), "IpProtocol", "tcp", "PortRange", "30000/32767", peer, "10.0.0.0/8")
 		rules := func() int {
 			return c.must("ecs", "DescribeSecurityGroupAttribute", append(slices.Clone(of), "Direction", direction)...).len("Permissions.Permission")
