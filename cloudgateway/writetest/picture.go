@@ -61,7 +61,35 @@ func Picture(c *state.Cloud) []string {
 	for _, n := range c.Interfaces {
 		lines = append(lines, fmt.Sprintf("interface of %s %q %q %v %t", n.InstanceID, n.Name, n.Description, sorted(n.Tags), n.SourceDestCheck))
 	}
+	lines = append(lines, networkPicture(c)...)
 	slices.Sort(lines)
+	return lines
+}
+
+// networkPicture describes what the cloud holds of NLB.
+func networkPicture(c *state.Cloud) []string {
+	var lines []string
+	for _, lb := range c.NLBs {
+		var zones []string
+		for _, z := range lb.Zones {
+			zones = append(zones, fmt.Sprintf("%s %s %t", z.ZoneID, z.VSwitchID, z.PublicIP != ""))
+		}
+		slices.Sort(zones)
+		lines = append(lines, fmt.Sprintf("nlb %s %s %s %s %q %v %s %t %d %t %t %s %v", lb.Name, lb.Status, lb.AddressType, lb.Ipv6AddressType, zones,
+			lb.SecurityGroupIDs, lb.BandwidthPackageID, lb.CrossZoneOff, lb.Cps, lb.Deletion.On, lb.Modification.On, lb.ResourceGroupID, sorted(lb.Tags)))
+	}
+	for _, l := range c.NLBListeners {
+		lines = append(lines, fmt.Sprintf("nlb listener %d/%s %s %s %d %t %q %v %v", l.Port, l.Protocol, l.Status, l.Description, l.IdleTimeout, l.ProxyProtocol,
+			l.CertificateIDs, l.Additional, sorted(l.Tags)))
+	}
+	for _, g := range c.NLBServerGroups {
+		var servers []string
+		for _, s := range g.Servers {
+			servers = append(servers, fmt.Sprintf("%s %s:%d*%d %s %s", s.Type, s.ServerID, s.Port, s.Weight, s.Description, s.Status))
+		}
+		lines = append(lines, fmt.Sprintf("nlb group %s %s %s %t %d %d %s %v %q", g.Name, g.Status, g.Scheduler, g.Drain, g.DrainTimeout,
+			g.HealthCheck.Interval, g.ResourceGroupID, sorted(g.Tags), servers))
+	}
 	return lines
 }
 

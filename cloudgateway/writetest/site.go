@@ -36,6 +36,7 @@ type Site struct {
 	acl, uploaded       string // a list, a certificate
 	pair                *slbv1.KeyPair
 	protocol            slbv1.Protocol
+	listenerID          string // of NLB
 	tagged              string // whose tags change, where it is not what else the site has
 }
 
@@ -49,7 +50,9 @@ const (
 func (s *Site) Seed(number int) *state.Cloud {
 	s.number = number
 	c := &state.Cloud{
-		Vpcs:        map[string]*state.Vpc{s.vpc(): {CidrBlock: fmt.Sprintf("172.%d.0.0/16", number)}},
+		Vpcs: map[string]*state.Vpc{s.vpc(): {
+			CidrBlock: fmt.Sprintf("172.%d.0.0/16", number), Ipv6Cidrs: []string{fmt.Sprintf("2408:4000:%x::/56", number)},
+		}},
 		VSwitches:   map[string]*state.VSwitch{},
 		RouteTables: map[string]*state.RouteTable{s.table(): {VpcID: s.vpc(), Type: "System"}},
 		Instances:   map[string]*state.Instance{},
@@ -57,7 +60,19 @@ func (s *Site) Seed(number int) *state.Cloud {
 			certificate: {Name: certificate}, otherCertificate: {Name: otherCertificate},
 		},
 	}
-	c.VSwitches[s.vswitch()] = &state.VSwitch{VpcID: s.vpc(), ZoneID: zone, CidrBlock: fmt.Sprintf("172.%d.0.0/24", number)}
+	for i, zone := range []string{zone, secondZone, "cn-hangzhou-j"} {
+		id := s.vswitch()
+		if i > 0 {
+			id = fmt.Sprintf("%s-%d", id, i+1)
+		}
+		c.VSwitches[id] = &state.VSwitch{
+			VpcID: s.vpc(), ZoneID: zone, CidrBlock: fmt.Sprintf("172.%d.%d.0/24", number, 200*min(i, 1)+i), Ipv6Cidr: fmt.Sprintf("2408:4000:%x:%x::/64", number, i),
+		}
+	}
+	c.SecurityGroups = map[string]*state.SecurityGroup{
+		s.securityGroup(0): {VpcID: s.vpc(), Type: "normal"}, s.securityGroup(1): {VpcID: s.vpc(), Type: "normal"},
+	}
+	c.BandwidthPackages = map[string]*state.BandwidthPackage{s.bandwidthPackage(): {Bandwidth: 10}}
 	for i := range instances {
 		c.Instances[s.instance(i)] = &state.Instance{
 			VpcID: s.vpc(), VSwitchID: s.vswitch(), ZoneID: zone, Status: "Running",
@@ -83,7 +98,17 @@ func (s *Site) Params(action string) map[string]string {
 	case "TagResources", "UntagResources", "UnTagResources": // The names of listeners begin with that of their instance.
 		return map[string]string{"ResourceId.1": cmp.Or(s.tagged, s.lb, s.eip, s.eni, s.acl, s.uploaded, s.instance(0)) + "*"}
 	case "MoveResourceGroup":
-		return map[string]string{"ResourceId": cmp.Or(s.lb, s.acl, s.uploaded)}
+		return map[string]string{"ResourceId": cmp.Or(s.lb, s.acl, s.uploaded, s.group)}
+	case "CreateServerGroup":
+		return map[string]string{"ServerGroupName": s.Name + "-80"}
+	case "AddServersToServerGroup": // The group may not be known before.
+		return map[string]string{"Servers.1.ServerId": "i-" + s.Name + "-*"}
+	case "UpdateServerGroupServersAttribute", "RemoveServersFromServerGroup", "UpdateServerGroupAttribute", "DeleteServerGroup":
+		return map[string]string{"ServerGroupId": s.group}
+	case "UpdateListenerAttribute", "StartListener", "StopListener", "DeleteListener", "DisassociateAdditionalCertificatesWithListener":
+		return map[string]string{"ListenerId": s.listenerID}
+	case "AssociateAdditionalCertificatesWithListener": // The listener may not be known before.
+		return map[string]string{"ListenerId": cmp.Or(s.listenerID, "*")}
 	case "CreateAccessControlList":
 		return map[string]string{"AclName": s.Name}
 	case "AddAccessControlListEntry": // The list may not be known before.

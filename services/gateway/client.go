@@ -8,6 +8,7 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
@@ -25,36 +26,43 @@ type Client struct {
 	DomainExtensions   slbv1.DomainExtensionServiceClient
 	AccessControlLists slbv1.AccessControlListServiceClient
 	Certificates       slbv1.CertificateServiceClient
-	Routes             vpcv1.RouteServiceClient
-	Networks           vpcv1.NetworkServiceClient
-	VSwitches          vpcv1.VSwitchServiceClient
-	Eips               vpcv1.EipServiceClient
-	Instances          ecsv1.InstanceServiceClient
-	NetworkInterfaces  ecsv1.NetworkInterfaceServiceClient
-	Capabilities       commonv1.CapabilitiesServiceClient
-	Status             commonv1.StatusServiceClient
+	// Those of NLB.
+	NetworkLoadBalancers nlbv1.LoadBalancerServiceClient
+	NetworkListeners     nlbv1.ListenerServiceClient
+	NetworkServerGroups  nlbv1.ServerGroupServiceClient
+	Routes               vpcv1.RouteServiceClient
+	Networks             vpcv1.NetworkServiceClient
+	VSwitches            vpcv1.VSwitchServiceClient
+	Eips                 vpcv1.EipServiceClient
+	Instances            ecsv1.InstanceServiceClient
+	NetworkInterfaces    ecsv1.NetworkInterfaceServiceClient
+	Capabilities         commonv1.CapabilitiesServiceClient
+	Status               commonv1.StatusServiceClient
 }
 
 // NewClient makes a Client on a connection. The errors of its calls are *rpcerr.Error.
 func NewClient(cc grpc.ClientConnInterface) *Client {
 	cc = typedErrors{cc}
 	return &Client{
-		LoadBalancers:      slbv1.NewLoadBalancerServiceClient(cc),
-		Listeners:          slbv1.NewListenerServiceClient(cc),
-		ServerGroups:       slbv1.NewServerGroupServiceClient(cc),
-		ServerHealth:       slbv1.NewServerHealthServiceClient(cc),
-		ForwardingRules:    slbv1.NewForwardingRuleServiceClient(cc),
-		DomainExtensions:   slbv1.NewDomainExtensionServiceClient(cc),
-		AccessControlLists: slbv1.NewAccessControlListServiceClient(cc),
-		Certificates:       slbv1.NewCertificateServiceClient(cc),
-		Routes:             vpcv1.NewRouteServiceClient(cc),
-		Networks:           vpcv1.NewNetworkServiceClient(cc),
-		VSwitches:          vpcv1.NewVSwitchServiceClient(cc),
-		Eips:               vpcv1.NewEipServiceClient(cc),
-		Instances:          ecsv1.NewInstanceServiceClient(cc),
-		NetworkInterfaces:  ecsv1.NewNetworkInterfaceServiceClient(cc),
-		Capabilities:       commonv1.NewCapabilitiesServiceClient(cc),
-		Status:             commonv1.NewStatusServiceClient(cc),
+		LoadBalancers:        slbv1.NewLoadBalancerServiceClient(cc),
+		Listeners:            slbv1.NewListenerServiceClient(cc),
+		ServerGroups:         slbv1.NewServerGroupServiceClient(cc),
+		ServerHealth:         slbv1.NewServerHealthServiceClient(cc),
+		ForwardingRules:      slbv1.NewForwardingRuleServiceClient(cc),
+		DomainExtensions:     slbv1.NewDomainExtensionServiceClient(cc),
+		AccessControlLists:   slbv1.NewAccessControlListServiceClient(cc),
+		Certificates:         slbv1.NewCertificateServiceClient(cc),
+		NetworkLoadBalancers: nlbv1.NewLoadBalancerServiceClient(cc),
+		NetworkListeners:     nlbv1.NewListenerServiceClient(cc),
+		NetworkServerGroups:  nlbv1.NewServerGroupServiceClient(cc),
+		Routes:               vpcv1.NewRouteServiceClient(cc),
+		Networks:             vpcv1.NewNetworkServiceClient(cc),
+		VSwitches:            vpcv1.NewVSwitchServiceClient(cc),
+		Eips:                 vpcv1.NewEipServiceClient(cc),
+		Instances:            ecsv1.NewInstanceServiceClient(cc),
+		NetworkInterfaces:    ecsv1.NewNetworkInterfaceServiceClient(cc),
+		Capabilities:         commonv1.NewCapabilitiesServiceClient(cc),
+		Status:               commonv1.NewStatusServiceClient(cc),
 	}
 }
 

@@ -30,6 +30,8 @@ const (
 	OutcomeUnknown Reason = "OUTCOME_UNKNOWN"
 	// CloudBilling: the account owes money or may not buy.
 	CloudBilling Reason = "CLOUD_BILLING"
+	// JobFailed: the cloud has accepted a change, and the job that carries it out has failed.
+	JobFailed Reason = "JOB_FAILED"
 	// NoFreeAddress: the vSwitch has no free address.
 	NoFreeAddress Reason = "NO_FREE_ADDRESS"
 )

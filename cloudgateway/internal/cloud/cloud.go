@@ -111,6 +111,16 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// Earlier ends a little before the caller's deadline: by then the caller has to have the answer.
+func Earlier(ctx context.Context) (context.Context, context.CancelFunc) {
+	const most, part = time.Second, 10
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, deadline.Add(-min(most, time.Until(deadline)/part)))
+}
+
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}

@@ -92,6 +92,13 @@ func (f Filter) Lower() Filter {
 	return f
 }
 
+// Upper writes the values in capitals.
+func (f Filter) Upper() Filter {
+	add := f.add
+	f.add = func(p Params, values []string) { add(p, []string{strings.ToUpper(values[0])}) }
+	return f
+}
+
 // With adds a parameter where the filter is used.
 func (f Filter) With(name, value string) Filter {
 	add := f.add
@@ -114,6 +121,7 @@ type query struct {
 	lists  []list
 	ids    []string // nil: it is not by id
 	name   string   // empty: it is not by name
+	tags   []*commonv1.Tag
 }
 
 // list is a filter with many values.
@@ -136,7 +144,8 @@ func (k *Kind[M]) queryOf(request ListRequest) query {
 		switch {
 		case name == "max_age", name == "page_size", name == "page_token":
 		case name == "tags":
-			addTags(q.params, value.List())
+			q.tags = tagsOf(value.List())
+			Tags(q.params, q.tags)
 		case field.IsList():
 			values := make([]string, value.List().Len())
 			for i := range values {
@@ -163,12 +172,12 @@ func (k *Kind[M]) queryOf(request ListRequest) query {
 	return q
 }
 
-func addTags(p Params, tags protoreflect.List) {
-	list := make([]*commonv1.Tag, tags.Len())
-	for i := range list {
-		list[i], _ = tags.Get(i).Message().Interface().(*commonv1.Tag)
+func tagsOf(list protoreflect.List) []*commonv1.Tag {
+	tags := make([]*commonv1.Tag, list.Len())
+	for i := range tags {
+		tags[i], _ = list.Get(i).Message().Interface().(*commonv1.Tag)
 	}
-	Tags(p, SortedBy(list, (*commonv1.Tag).GetKey))
+	return SortedBy(tags, (*commonv1.Tag).GetKey)
 }
 
 // paramName is how the cloud mostly calls what a field is: vpc_id is VpcId.
@@ -300,12 +309,28 @@ func (k *Kind[M]) fits(q query, m *M) bool {
 	if _, wanted := slices.BinarySearch(q.ids, k.ID(m)); q.ids != nil && !wanted {
 		return false
 	}
+	tagged, ok := any(m).(interface{ GetTags() []*commonv1.Tag })
+	if ok && !hasTags(tagged.GetTags(), q.tags) { // NLB finds what has any of them.
+		return false
+	}
 	named, ok := any(m).(interface{ GetName() string })
 	return !k.SameName || q.name == "" || ok && named.GetName() == q.name
 }
 
 func (c *Collection[M]) list(ctx context.Context, q query, maxAge time.Duration) ([]*M, error) {
 	return c.lists.Do(ctx, q.key(), maxAge, func(ctx context.Context) ([]*M, error) { return c.kind.all(ctx, c.api, q) })
+}
+
+// hasTags reports whether there are all wanted tags. One without a value may have any.
+func hasTags(there, wanted []*commonv1.Tag) bool {
+	for _, w := range wanted {
+		if !slices.ContainsFunc(there, func(t *commonv1.Tag) bool {
+			return t.GetKey() == w.GetKey() && (w.GetValue() == "" || t.GetValue() == w.GetValue())
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // Find reads what the parameters select now, ordered by id. Nothing that is remembered, and no read that is under way, is part of the answer.

@@ -201,10 +201,10 @@ func unsettled(format string, args ...any) error {
 
 // Read describes a call that changes nothing.
 func Read(product openapi.Product, action string, params Params) openapi.Call {
-	return openapi.Call{Product: product, Action: action, Params: params, Idempotent: true}
+	return openapi.Call{Product: product, Action: action, Params: params, Idempotent: true}.InForm()
 }
 
 // Write describes a call that changes something. After an answer that was lost it is the product's to find out what happened.
 func Write(product openapi.Product, action string, params Params) openapi.Call {
-	return openapi.Call{Product: product, Action: action, Params: params, Mutating: true}
+	return openapi.Call{Product: product, Action: action, Params: params, Mutating: true}.InForm()
 }

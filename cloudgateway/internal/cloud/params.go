@@ -22,6 +22,22 @@ func (p Params) With(name, value string) Params {
 	return p
 }
 
+// Bool adds a truth if it is there.
+func (p Params) Bool(name string, value *bool) Params {
+	if value != nil {
+		p[name] = strconv.FormatBool(*value)
+	}
+	return p
+}
+
+// Number adds a number if it is there.
+func (p Params) Number(name string, value *int32) Params {
+	if value != nil {
+		p[name] = strconv.Itoa(int(*value))
+	}
+	return p
+}
+
 // Int adds a number unless it is zero.
 func (p Params) Int(name string, value int) Params {
 	if value != 0 {

@@ -92,6 +92,8 @@ type Authentication struct {
 type Endpoints struct {
 	// SLB is the host of the load balancers, "host:port". Default: that of the region in the network.
 	SLB string `json:"slb"`
+	// NLB is the host of the network load balancers, "host:port". Default: that of the region in the network.
+	NLB string `json:"nlb"`
 	// VPC is the host of the networks, "host:port". Default: that of the region in the network.
 	VPC string `json:"vpc"`
 	// ECS is the host of the instances, "host:port". Default: that of the region in the network.
@@ -246,6 +248,7 @@ func (c *Config) adoptEnvironment(environ func(string) string) {
 	config.Fill(&c.VpcID, environ("VPC_ID"))
 	config.Fill(&c.ClusterID, environ("CLUSTER_ID"))
 	config.Fill(&c.Endpoints.SLB, host(environ("SLB_ENDPOINT")))
+	config.Fill(&c.Endpoints.NLB, host(environ("NLB_ENDPOINT")))
 	config.Fill(&c.Endpoints.VPC, host(environ("VPC_ENDPOINT")))
 	config.Fill(&c.Endpoints.ECS, host(environ("ECS_ENDPOINT")))
 	config.Fill(&c.Endpoints.STS, host(environ("ALIBABA_CLOUD_STS_ENDPOINT")))

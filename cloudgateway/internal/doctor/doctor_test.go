@@ -239,7 +239,7 @@ func TestDiseases(t *testing.T) {
 			name:   "throttled",
 			infect: func(p *patient) { p.inject(throttled("TagResources")) },
 			want: map[string]Result{
-				"permission slb:TagResources": Warning, "permission vpc:TagResources": Warning, "permission ecs:TagResources": Warning,
+				"permission slb:TagResources": Warning, "permission vpc:TagResources": Warning, "permission ecs:TagResources": Warning, "permission nlb:TagResources": Warning,
 			},
 			texts: []string{"1. Run the doctor again: not every permission could be tried.\n", "\nNo check failed.\n"},
 		},

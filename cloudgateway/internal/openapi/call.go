@@ -31,6 +31,7 @@ type Product string
 // The products that the gateway calls.
 const (
 	SLB Product = "slb"
+	NLB Product = "nlb"
 	VPC Product = "vpc"
 	ECS Product = "ecs"
 	STS Product = "sts"
@@ -58,6 +59,14 @@ type Call struct {
 	Idempotent bool
 }
 
+// InForm moves the parameters of a call of NLB, which may name 200 servers in five parameters each, into its body.
+func (c Call) InForm() Call {
+	if c.Product == NLB {
+		c.Params, c.Form = nil, c.Params
+	}
+	return c
+}
+
 // api names the action in errors and metrics.
 func (c Call) api() string { return string(c.Product) + "/" + c.Action }
 
@@ -82,31 +91,45 @@ func ItemError(product Product, action, code, message, requestID string) *rpcerr
 	})
 }
 
-func products() []Product { return []Product{SLB, VPC, ECS, STS} }
+// services are the products, in order: what the SDK calls each, and the version of its API.
+func services() []service {
+	return []service{
+		{SLB, "Slb", "2014-05-15"}, {NLB, "Nlb", "2022-04-30"}, {VPC, "Vpc", "2016-04-28"}, {ECS, "Ecs", "2014-05-26"}, {STS, "Sts", "2015-04-01"},
+	}
+}
+
+type service struct {
+	product       Product
+	code, version string
+}
+
+// Products are all that the gateway calls.
+func Products() []Product {
+	var all []Product
+	for _, s := range services() {
+		all = append(all, s.product)
+	}
+	return all
+}
 
 // ProductOf finds the product of which the API has a version.
 func ProductOf(version string) (Product, bool) {
-	for _, p := range products() {
-		if _, of := p.service(); of == version {
-			return p, true
+	for _, s := range services() {
+		if s.version == version {
+			return s.product, true
 		}
 	}
 	return "", false
 }
 
-// service is what the SDK calls a product, and the version of its API.
+// service is what the SDK and the cloud call a product. One that is in no table is a defect of the program, which its first call shows.
 func (p Product) service() (code, version string) {
-	switch p {
-	case SLB:
-		return "Slb", "2014-05-15"
-	case VPC:
-		return "Vpc", "2016-04-28"
-	case ECS:
-		return "Ecs", "2014-05-26"
-	case STS:
-		return "Sts", "2015-04-01"
+	for _, s := range services() {
+		if s.product == p {
+			return s.code, s.version
+		}
 	}
-	panic("openapi: no product " + strconv.Quote(string(p))) // A defect, which the first call shows.
+	panic("openapi: no product " + strconv.Quote(string(p)))
 }
 
 const (
@@ -147,7 +170,14 @@ func readAnswer(res *http.Response, needed bool, hold func(int) error) (*answer,
 	return a, nil
 }
 
-func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
+// ok reports whether it is a success. An answer of NLB with the status of one may say that it is none.
+func (a *answer) ok() bool {
+	if a.status < 200 || a.status >= 300 {
+		return false
+	}
+	var said struct{ Success *bool }
+	return len(a.body) == 0 || json.Unmarshal(a.body, &said) != nil || said.Success == nil || *said.Success
+}
 
 // failure reads an error answer. What is not the cloud's JSON document, e.g. the page of a proxy, has no Code.
 func (a *answer) failure(call Call) catalogue.Answer {

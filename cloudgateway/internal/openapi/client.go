@@ -126,7 +126,7 @@ func (cfg Config) hosts() map[Product]string {
 		infix = "-vpc"
 	}
 	hosts := make(map[Product]string)
-	for _, p := range products() {
+	for _, p := range Products() {
 		hosts[p] = cmp.Or(cfg.Endpoints[p], string(p)+infix+"."+cfg.Region+".aliyuncs.com")
 	}
 	return hosts

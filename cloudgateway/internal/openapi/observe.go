@@ -136,7 +136,7 @@ func (c *Client) Reachable() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var silent []string
-	for _, p := range products() {
+	for _, p := range Products() {
 		if s := r.seen[p]; s != nil && s.failures >= enoughFailures && time.Since(s.last) < staleFailure {
 			silent = append(silent, fmt.Sprintf("no answer from %s to %d attempts since %s: %v",
 				c.hosts[p], s.failures, s.first.UTC().Format(time.RFC3339), s.err))

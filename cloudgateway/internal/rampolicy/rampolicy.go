@@ -147,6 +147,8 @@ const (
 	LoadBalancers Feature = "load-balancers"
 	// DefaultServerGroups is what lbcontroller needs besides where Services have the annotation default-server-group.
 	DefaultServerGroups Feature = "default-server-groups"
+	// NetworkLoadBalancers is what lbcontroller needs besides where Services have NLB instances.
+	NetworkLoadBalancers Feature = "network-load-balancers"
 	// Nodes is what nodecontroller needs.
 	Nodes Feature = "nodes"
 	// Routes is what routecontroller needs.
@@ -155,7 +157,7 @@ const (
 
 // Features are all features that need a permission, in the order in which people meet them.
 func Features() []Feature {
-	all := []Feature{LoadBalancers, DefaultServerGroups, Nodes, Routes}
+	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, Nodes, Routes}
 	for _, service := range method.ToolServices() {
 		all = append(all, Feature(service))
 	}
@@ -172,7 +174,7 @@ func Used(api config.API) []Feature {
 }
 
 // Optional are the features that the controllers need for what users may ask for, or may not.
-func Optional() []Feature { return []Feature{DefaultServerGroups} }
+func Optional() []Feature { return []Feature{DefaultServerGroups, NetworkLoadBalancers} }
 
 // About describes a feature.
 func (f Feature) About() string {
@@ -182,6 +184,9 @@ func (f Feature) About() string {
 	case DefaultServerGroups:
 		return "The nodes of a Service are in the default server group of its CLB instance, too: lbcontroller, only if a Service has the annotation " +
 			"`default-server-group`. Other programs need it for `GetDefaultServerGroup` and `ApplyDefaultServerChanges`."
+	case NetworkLoadBalancers:
+		return "Services become NLB instances: lbcontroller, only if a Service has the class `alibabacloud.com/nlb`. Other programs need it for the services of " +
+			"`nlb.v1`."
 	case Nodes:
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
 	case Routes:

@@ -71,6 +71,9 @@ func (m *Memory) Intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	if !ok || request.GetRequestId() == "" || !m.policies[info.FullMethod].Mutating {
 		return next(ctx, req)
 	}
+	if dry, ok := req.(interface{ GetValidateOnly() bool }); ok && dry.GetValidateOnly() {
+		return next(ctx, req) // It is no attempt at the request.
+	}
 	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("recognise the request: %w", err)

@@ -56,6 +56,9 @@ var mostHeld = map[string]time.Duration{
 	"i":   500 * time.Millisecond, // Instances start and stop without the lock.
 	"eni": 500 * time.Millisecond,
 	"vpc": 4 * time.Second, // The cloud takes one change of a VPC at a time: until it has come into force, others would be refused.
+	// A change of an NLB, of a listener or of a server group of NLB is a job. The cloud refuses others meanwhile.
+	"nlb": 12 * time.Second,
+	"sgp": 12 * time.Second,
 	"eip": 4 * time.Second, // Nothing else can be done with an EIP that is being bound.
 	// Creations of things that are found again by their names.
 	"access control list \"web\"": 500 * time.Millisecond,

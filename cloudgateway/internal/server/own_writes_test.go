@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway/method"
@@ -90,6 +91,7 @@ func (w *world) questions() map[string]proto.Message {
 	ask := func(method string, request proto.Message) { all[fmt.Sprintf("%s %v", method, request)] = request }
 	w.sim.View(func(c *state.Cloud) {
 		askBalancers(c, ask)
+		askNetworkBalancers(c, ask)
 		askNetworks(c, ask)
 		instances := slices.DeleteFunc(slices.Sorted(maps.Keys(c.Instances)), func(id string) bool {
 			return !strings.HasSuffix(id, "-00") && !strings.HasSuffix(id, "-01") // Those that operations use by themselves.
@@ -145,6 +147,24 @@ func askBalancers(c *state.Cloud, ask func(string, proto.Message)) {
 				ask(slbv1.ForwardingRuleService_ListForwardingRules_FullMethodName, &slbv1.ListForwardingRulesRequest{Key: key})
 			}
 		}
+	}
+}
+
+func askNetworkBalancers(c *state.Cloud, ask func(string, proto.Message)) {
+	ask(nlbv1.LoadBalancerService_ListZones_FullMethodName, &nlbv1.ListZonesRequest{})
+	ask(nlbv1.LoadBalancerService_ListLoadBalancers_FullMethodName, &nlbv1.ListLoadBalancersRequest{})
+	ask(nlbv1.ServerGroupService_ListServerGroups_FullMethodName, &nlbv1.ListServerGroupsRequest{})
+	for id := range c.NLBs {
+		ask(nlbv1.LoadBalancerService_GetLoadBalancer_FullMethodName, &nlbv1.GetLoadBalancerRequest{LoadBalancerId: id})
+		ask(nlbv1.ListenerService_ListListeners_FullMethodName, &nlbv1.ListListenersRequest{LoadBalancerIds: []string{id}})
+	}
+	for id := range c.NLBListeners {
+		ask(nlbv1.ListenerService_GetListener_FullMethodName, &nlbv1.GetListenerRequest{ListenerId: id})
+		ask(nlbv1.ListenerService_ListListenerCertificates_FullMethodName, &nlbv1.ListListenerCertificatesRequest{ListenerId: id})
+		ask(nlbv1.ListenerService_ListServerHealth_FullMethodName, &nlbv1.ListServerHealthRequest{ListenerId: id})
+	}
+	for id := range c.NLBServerGroups {
+		ask(nlbv1.ServerGroupService_GetServerGroup_FullMethodName, &nlbv1.GetServerGroupRequest{ServerGroupId: id})
 	}
 }
 

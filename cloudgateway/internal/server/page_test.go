@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway/method"
@@ -23,11 +24,14 @@ import (
 // listed are requests for lists of which the world of pages has several items.
 func listed() map[string][2]proto.Message {
 	return map[string][2]proto.Message{
-		"ListInstances":         {&ecsv1.ListInstancesRequest{VpcId: testVPC}, &ecsv1.ListInstancesResponse{}},
-		"ListNetworkInterfaces": {&ecsv1.ListNetworkInterfacesRequest{VpcId: testVPC}, &ecsv1.ListNetworkInterfacesResponse{}},
-		"ListLoadBalancers":     {&slbv1.ListLoadBalancersRequest{Status: "active"}, &slbv1.ListLoadBalancersResponse{}},
-		"ListEips":              {&vpcv1.ListEipsRequest{}, &vpcv1.ListEipsResponse{}},
-		"ListRouteEntries":      {&vpcv1.ListRouteEntriesRequest{RouteTableId: testTable}, &vpcv1.ListRouteEntriesResponse{}},
+		"ecs.v1.InstanceService/ListInstances":                 {&ecsv1.ListInstancesRequest{VpcId: testVPC}, &ecsv1.ListInstancesResponse{}},
+		"ecs.v1.NetworkInterfaceService/ListNetworkInterfaces": {&ecsv1.ListNetworkInterfacesRequest{VpcId: testVPC}, &ecsv1.ListNetworkInterfacesResponse{}},
+		"slb.v1.LoadBalancerService/ListLoadBalancers":         {&slbv1.ListLoadBalancersRequest{Status: "active"}, &slbv1.ListLoadBalancersResponse{}},
+		"nlb.v1.LoadBalancerService/ListLoadBalancers":         {&nlbv1.ListLoadBalancersRequest{VpcIds: []string{testVPC}}, &nlbv1.ListLoadBalancersResponse{}},
+		"nlb.v1.ListenerService/ListListeners":                 {&nlbv1.ListListenersRequest{LoadBalancerIds: []string{"nlb-0"}}, &nlbv1.ListListenersResponse{}},
+		"nlb.v1.ServerGroupService/ListServerGroups":           {&nlbv1.ListServerGroupsRequest{VpcId: testVPC}, &nlbv1.ListServerGroupsResponse{}},
+		"vpc.v1.EipService/ListEips":                           {&vpcv1.ListEipsRequest{}, &vpcv1.ListEipsResponse{}},
+		"vpc.v1.RouteService/ListRouteEntries":                 {&vpcv1.ListRouteEntriesRequest{RouteTableId: testTable}, &vpcv1.ListRouteEntriesResponse{}},
 	}
 }
 
@@ -36,6 +40,10 @@ func TestPagesOfAllLists(t *testing.T) {
 	const many = 5
 	w := newWorld(t, func(cfg *openapisim.Config) {
 		for i := range many {
+			id := fmt.Sprintf("nlb-%d", i)
+			cfg.Seed.NLBs[id] = &state.NLB{ID: id, VpcID: testVPC}
+			cfg.Seed.NLBServerGroups[fmt.Sprintf("sgp-%d", i)] = &state.NLBServerGroup{ID: fmt.Sprintf("sgp-%d", i), VpcID: testVPC}
+			cfg.Seed.NLBListeners[fmt.Sprintf("lsn-%d", i)] = &state.NLBListener{ID: fmt.Sprintf("lsn-%d", i), NLBID: "nlb-0", Port: 80 + i}
 			cfg.Seed.Eips[fmt.Sprintf("eip-%d", i)] = &state.Eip{Address: fmt.Sprintf("47.1.2.%d", 100-i), Status: "Available", Bandwidth: "5"}
 			cfg.Seed.RouteTables[testTable].Entries = append(cfg.Seed.RouteTables[testTable].Entries, &state.RouteEntry{
 				ID: fmt.Sprintf("rte-%d", i), Cidr: fmt.Sprintf("10.0.%d.0/24", 12-i), NextHopID: instanceID(i), NextHopType: "Instance", Type: "Custom", Status: "Available",
@@ -49,12 +57,12 @@ func TestPagesOfAllLists(t *testing.T) {
 		if m.Descriptor.Output().Fields().ByName("next_page_token") == nil {
 			continue
 		}
-		messages, known := listed()[m.Name]
+		messages, known := listed()[m.Service+"/"+m.Name]
 		if !known {
 			t.Errorf("%s has pages that no test knows", m.FullName())
 			continue
 		}
-		t.Run(m.Name, func(t *testing.T) {
+		t.Run(m.Service+"/"+m.Name, func(t *testing.T) {
 			request, answer := messages[0].ProtoReflect(), messages[1].ProtoReflect()
 			items := answer.Descriptor().Fields().Get(0)
 			ask := func() (ids []proto.Message, next string) {

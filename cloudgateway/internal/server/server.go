@@ -12,6 +12,7 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/kube"
@@ -24,6 +25,10 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/instance"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/networkinterface"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/nlb"
+	nlblistener "alicloud-controllers.dev/cloudgateway/internal/nlb/listener"
+	nlbloadbalancer "alicloud-controllers.dev/cloudgateway/internal/nlb/loadbalancer"
+	nlbservergroup "alicloud-controllers.dev/cloudgateway/internal/nlb/servergroup"
 	"alicloud-controllers.dev/cloudgateway/internal/page"
 	"alicloud-controllers.dev/cloudgateway/internal/scope"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
@@ -76,6 +81,7 @@ func New(cfg Config) *Services {
 	s.addECS(cfg)
 	s.addVPC(cfg)
 	balancers := s.addSLB(cfg)
+	s.addNLB(cfg)
 	s.guard = scope.New(cfg.Scopes, s.owners, func(ctx context.Context, tag *commonv1.Tag) error {
 		_, err := balancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Tags: []*commonv1.Tag{tag}})
 		return err
@@ -133,6 +139,17 @@ func (s *Services) addSLB(cfg Config) *loadbalancer.Service {
 	return balancers
 }
 
+func (s *Services) addNLB(cfg Config) {
+	product := nlb.New(cfg.Caller, cfg.Shared)
+	balancers, groups := nlbloadbalancer.New(product), nlbservergroup.New(product)
+	s.owners = append(s.owners, balancers.Owner(), groups.Owner())
+	s.add(func(r grpc.ServiceRegistrar) {
+		nlbv1.RegisterLoadBalancerServiceServer(r, balancers)
+		nlbv1.RegisterListenerServiceServer(r, nlblistener.New(product))
+		nlbv1.RegisterServerGroupServiceServer(r, groups)
+	})
+}
+
 // Guard keeps callers to their scopes.
 func (s *Services) Guard() *scope.Guard { return s.guard }
 
@@ -156,7 +173,7 @@ func (s *Services) Register(r grpc.ServiceRegistrar) {
 func Checks() check.Table {
 	return check.NewTable(
 		route.Checks(), vswitch.Checks(), eip.Checks(), loadbalancer.Checks(), listener.Checks(), servergroup.Checks(), rule.Checks(),
-		domainextension.Checks(), acl.Checks(), certificate.Checks(),
+		domainextension.Checks(), acl.Checks(), certificate.Checks(), nlblistener.Checks(),
 	)
 }
 

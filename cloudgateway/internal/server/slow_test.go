@@ -29,7 +29,10 @@ func TestWritesInSlowClouds(t *testing.T) {
 	var cells errgroup.Group
 	cells.SetLimit(runtime.GOMAXPROCS(0))
 	for _, op := range writetest.Operations() {
-		want := sync.OnceValue(func() []string { return afterwards(t, op, newWorld(t)) })
+		want := sync.OnceValue(func() (want []string) {
+			synctest.Test(t, func(t *testing.T) { want = afterwards(t, op, newWorld(t)) })
+			return want
+		})
 		for _, cloud := range clouds {
 			cells.Go(func() error {
 				t.Run(cloud.name+"/"+op.Name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 )
@@ -62,7 +63,8 @@ func word(name, prefix string) string { return strings.ToLower(strings.TrimPrefi
 func packages() []protoreflect.FullName {
 	return []protoreflect.FullName{
 		commonv1.File_cloudgateway_common_v1_common_proto.Package(), ecsv1.File_cloudgateway_ecs_v1_instance_proto.Package(),
-		slbv1.File_cloudgateway_slb_v1_load_balancer_proto.Package(), vpcv1.File_cloudgateway_vpc_v1_route_proto.Package(),
+		slbv1.File_cloudgateway_slb_v1_load_balancer_proto.Package(), nlbv1.File_cloudgateway_nlb_v1_load_balancer_proto.Package(),
+		vpcv1.File_cloudgateway_vpc_v1_route_proto.Package(),
 	}
 }
 

@@ -98,7 +98,13 @@ func rules() []rule {
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.loadBalancer", reason: rpcerr.LoadBalancerNotFound},
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.listener", reason: rpcerr.ListenerNotFound},
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.serverGroup", reason: rpcerr.ServerGroupNotFound},
-		{class: NotFound, products: nlb, codes: "ResourceNotFound.BackendServer", reason: rpcerr.ServerNotFound},
+		{class: NotFound, products: nlb, codes: "ResourceNotFound.BackendServer ResourceNotFound.Ecs ResourceNotFound.Eni ResourceNotFound.Eci", reason: rpcerr.ServerNotFound},
+		{class: NotFound, products: nlb, codes: "ResourceNotFound.Vpc", reason: rpcerr.VpcNotFound},
+		{class: NotFound, products: nlb, codes: "ResourceNotFound.VSwitch", reason: rpcerr.VSwitchNotFound},
+		{class: NotFound, products: nlb, codes: "ResourceNotFound.SecurityGroup", reason: rpcerr.SecurityGroupNotFound},
+		{class: NotFound, products: nlb, codes: "ResourceNotFound.Certificate ResourceNotFound.CaCertificate", reason: rpcerr.CertificateNotFound},
+		{class: NotFound, products: nlb, codes: "ResourceNotFound.securitypolicy ResourceNotFound.BandwidthPackageId ResourceNotFound.CommonBandwidthPackage " +
+			"ResourceNotFound.Ipv6Gateway ResourceNotFound.ResourceGroup OperationFailed.NotExist.ResourceGroup"},
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.JobId"},
 
 		// Things that exist already.
@@ -108,7 +114,8 @@ func rules() []rule {
 		{class: Exists, products: slb, codes: "InvalidParam.AclEntryExists", note: "the gateway sends the other entries"},
 		{class: Exists, products: vpc, codes: "InvalidCIDRBlock.Duplicate InvalidRouteEntry.Duplicate Duplicated.VpcNextHop RouterEntryConflict.Duplicated RouteConflict.AlreadyExist " +
 			"VPC_ROUTE_ENTRY_CIDR_BLOCK_DUPLICATE", note: "the gateway reads back: the same next hop is success, another is ROUTE_CONFLICT"},
-		{class: Exists, products: nlb, codes: "ResourceAlreadyAssociated.* Conflict.Port DuplicatedParam.Server"},
+		{class: Exists, products: nlb, codes: "ResourceAlreadyAssociated.* DuplicatedParam.Server ResourceInUse.IP"},
+		{class: Exists, products: nlb, codes: "Conflict.Port DuplicatedParam.listener", reason: rpcerr.ListenerExists},
 
 		// Quotas and limits.
 		{class: Quota, products: slb, codes: "OverQuota OperationForbidden.QuotaLimit ListenerNumberOverLimit VipTooManyListeners TooManyRules AclNumberOverLimit AclEntryExceedLimit " +
@@ -124,6 +131,10 @@ func rules() []rule {
 		{class: Dependency, codes: "OperationDenied.DeleteProtectionIsOn OperationDenied.DeletionProtectionEnabled", reason: rpcerr.DeleteProtected},
 		{class: Dependency, products: slb, codes: "RspoolVipExist RspoolRuleExist OperationFailed.ServerGroupInUse", reason: rpcerr.ServerGroupInUse, retry: released},
 		{class: Dependency, products: nlb, codes: "ResourceInUse.ServerGroup", reason: rpcerr.ServerGroupInUse, retry: released},
+		{class: Dependency, products: nlb, codes: "OperationDenied.DeletionProtectionEnabled", reason: rpcerr.DeleteProtected},
+		{class: Dependency, products: nlb, codes: "Mismatch.VpcId Mismatch.vpc", reason: rpcerr.NetworkConflict},
+		{class: Dependency, products: nlb, codes: "ResourceNotAssociated.* Conflict.SecurityGroup OperationDenied.* OperationFailed.*"},
+		{class: Quota, products: nlb, codes: "ResourceNotEnough.VSwitchIp", reason: rpcerr.NoFreeAddress},
 		{class: Dependency, products: slb, codes: "DomainExtensionRelatedRuleExist", reason: rpcerr.DomainExtensionInUse, note: "delete the forwarding rules of the domain first"},
 		{class: Dependency, products: slb, codes: "DomainExtensionNotSupport", note: "only guaranteed-performance instances have domain extensions"},
 		{class: Dependency, products: slb, codes: "OperationFailed.ActionNotSupport", note: "only HTTP and HTTPS listeners have forwarding rules"},

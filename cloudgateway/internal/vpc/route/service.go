@@ -140,7 +140,7 @@ func (s *Service) change(ctx context.Context, vpcID string, entries []*vpcv1.Rou
 		jobs[i] = &job{entry: proto.CloneOf(e)} // What the table has of it is filled in.
 		sets[set] = append(sets[set], jobs[i])
 	}
-	ctx, cancel := earlier(ctx)
+	ctx, cancel := cloud.Earlier(ctx)
 	defer cancel()
 	for _, set := range order {
 		s.changes.do(ctx, set, sets[set])
@@ -155,16 +155,6 @@ func (s *Service) change(ctx context.Context, vpcID string, entries []*vpcv1.Rou
 		}
 	}
 	return results, nil
-}
-
-// earlier ends a little before the caller's deadline: by then the caller has to have the results of what was done.
-func earlier(ctx context.Context) (context.Context, context.CancelFunc) {
-	const most, part = time.Second, 10
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithDeadline(ctx, deadline.Add(-min(most, time.Until(deadline)/part)))
 }
 
 // job is one entry on its way.

@@ -71,7 +71,7 @@ func (w *World) gatewaySection(name string) section {
 		"api":            section{"enable": method.ToolServices()},
 		"credentials":    section{"accessKey": section{"idFile": w.accessKey.idFile, "secretFile": w.accessKey.secretFile}},
 		"endpoints": section{
-			"slb": w.addresses["slb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"], "sts": w.addresses["sts"],
+			"slb": w.addresses["slb"], "nlb": w.addresses["nlb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"], "sts": w.addresses["sts"],
 		},
 		"scheme":    "HTTP",
 		"clusterID": ClusterID, "scopeControllers": true, // as the chart has it

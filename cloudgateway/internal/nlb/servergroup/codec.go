@@ -1,0 +1,157 @@
+package servergroup
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/nlb"
+)
+
+// healthParams encode what is present of a health check.
+func healthParams(p cloud.Params, h *nlbv1.HealthCheck) cloud.Params {
+	if h == nil {
+		return p
+	}
+	const prefix = "HealthCheckConfig."
+	return p.Bool(prefix+"HealthCheckEnabled", h.Enabled).
+		With(prefix+"HealthCheckType", strings.ToUpper(cloud.Word(h.GetType()))).
+		Number(prefix+"HealthCheckConnectPort", h.ConnectPort).
+		Number(prefix+"HealthyThreshold", h.HealthyThreshold).
+		Number(prefix+"UnhealthyThreshold", h.UnhealthyThreshold).
+		Number(prefix+"HealthCheckConnectTimeout", h.ConnectTimeout).
+		Number(prefix+"HealthCheckInterval", h.Interval).
+		With(prefix+"HealthCheckDomain", h.GetDomain()).
+		With(prefix+"HealthCheckUrl", h.GetUrl()).
+		With(prefix+"HttpCheckMethod", h.GetHttpMethod()).
+		List(prefix+"HealthCheckHttpCode", h.GetHttpCodes())
+}
+
+// protocolWord is the cloud's word for a protocol, e.g. "TCP_UDP".
+func protocolWord(p nlbv1.ServerGroupProtocol) string {
+	if p == nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_UNSPECIFIED {
+		return ""
+	}
+	return strings.TrimPrefix(p.String(), "SERVER_GROUP_PROTOCOL_")
+}
+
+func createParams(r *nlbv1.CreateServerGroupRequest) cloud.Params {
+	p := cloud.Tags(cloud.Params{}, r.GetTags()).
+		With("ServerGroupName", r.GetName()).
+		With("VpcId", r.GetVpcId()).
+		With("ServerGroupType", cloud.Word(r.GetType())).
+		With("Protocol", protocolWord(r.GetProtocol())).
+		With("AddressIPVersion", strings.Replace(cloud.Word(r.GetIpVersion()), "Ipv4", "ipv4", 1)).
+		With("ResourceGroupId", r.GetResourceGroupId()).
+		With("Scheduler", r.GetScheduler()).
+		Bool("ConnectionDrainEnabled", r.ConnectionDrainEnabled).
+		Number("ConnectionDrainTimeout", r.ConnectionDrainTimeout).
+		Bool("PreserveClientIpEnabled", r.PreserveClientIpEnabled)
+	if r.GetAnyPortEnabled() {
+		p["AnyPortEnabled"] = "true"
+	}
+	return healthParams(p, r.GetHealthCheck())
+}
+
+func updateParams(r *nlbv1.UpdateServerGroupRequest) cloud.Params {
+	return healthParams(cloud.Params{}.
+		With("ServerGroupName", r.GetName()).
+		With("Scheduler", r.GetScheduler()).
+		Bool("ConnectionDrainEnabled", r.ConnectionDrainEnabled).
+		Number("ConnectionDrainTimeout", r.ConnectionDrainTimeout).
+		Bool("PreserveClientIpEnabled", r.PreserveClientIpEnabled), r.GetHealthCheck())
+}
+
+// serverParams encode servers. To be removed, they are named by nothing but what tells them apart.
+func serverParams(group string, servers []*nlbv1.Server, settings bool) cloud.Params {
+	items := make([]cloud.Params, len(servers))
+	for i, s := range servers {
+		items[i] = cloud.Params{
+			"ServerId": s.GetServerId(), "ServerIp": s.GetServerIp(), "ServerType": cloud.Word(s.GetType()), "Port": strconv.Itoa(int(s.GetPort())),
+		}
+		if settings {
+			items[i].Number("Weight", s.Weight).With("Description", s.GetDescription())
+		}
+	}
+	return nlb.Structs(cloud.Params{"ServerGroupId": group}, "Servers", items)
+}
+
+// decode reads a group in the answer to ListServerGroups.
+func decode(item []byte) (*nlbv1.ServerGroup, error) {
+	h := &nlbv1.HealthCheck{
+		Enabled: new(bool), Type: new(nlbv1.HealthCheckType), ConnectPort: new(int32), HealthyThreshold: new(int32), UnhealthyThreshold: new(int32),
+		ConnectTimeout: new(int32), Interval: new(int32), Domain: new(string), Url: new(string), HttpMethod: new(string),
+	}
+	g := &nlbv1.ServerGroup{HealthCheck: h}
+	return g, cloud.Decode(item, cloud.Fields{
+		"ServerGroupId":           cloud.Required(&g.ServerGroupId),
+		"ServerGroupName":         &g.Name,
+		"ServerGroupStatus":       cloud.Via(&g.Status, cloud.Named),
+		"VpcId":                   &g.VpcId,
+		"ServerGroupType":         cloud.Via(&g.Type, cloud.Named),
+		"Protocol":                cloud.Via(&g.Protocol, protocolNamed),
+		"AddressIPVersion":        cloud.Via(&g.IpVersion, cloud.Named),
+		"AnyPortEnabled":          &g.AnyPortEnabled,
+		"Scheduler":               &g.Scheduler,
+		"ConnectionDrainEnabled":  &g.ConnectionDrainEnabled,
+		"ConnectionDrainTimeout":  &g.ConnectionDrainTimeout,
+		"PreserveClientIpEnabled": &g.PreserveClientIpEnabled,
+		"HealthCheck": cloud.Fields{
+			"HealthCheckEnabled":        h.Enabled,
+			"HealthCheckType":           cloud.Via(h.Type, cloud.Named),
+			"HealthCheckConnectPort":    h.ConnectPort,
+			"HealthyThreshold":          h.HealthyThreshold,
+			"UnhealthyThreshold":        h.UnhealthyThreshold,
+			"HealthCheckConnectTimeout": h.ConnectTimeout,
+			"HealthCheckInterval":       h.Interval,
+			"HealthCheckDomain":         h.Domain,
+			"HealthCheckUrl":            h.Url,
+			"HttpCheckMethod":           h.HttpMethod,
+			"HealthCheckHttpCode":       &h.HttpCodes,
+		},
+		"ServerCount":            &g.ServerCount,
+		"RelatedLoadBalancerIds": &g.LoadBalancerIds,
+		"ResourceGroupId":        &g.ResourceGroupId,
+		"Tags":                   cloud.TagsInto(&g.Tags),
+	})
+}
+
+func protocolNamed(word string) nlbv1.ServerGroupProtocol {
+	return cloud.Named[nlbv1.ServerGroupProtocol](strings.ReplaceAll(word, "_", ""))
+}
+
+// decodeServer reads a server in the answer to ListServerGroupServers.
+func decodeServer(item []byte) (*nlbv1.Server, error) {
+	s := &nlbv1.Server{Weight: new(int32)}
+	return s, cloud.Decode(item, cloud.Fields{
+		"ServerType":  cloud.Via(&s.Type, cloud.Named),
+		"ServerId":    cloud.Required(&s.ServerId),
+		"ServerIp":    &s.ServerIp,
+		"Port":        cloud.Required(&s.Port),
+		"Weight":      cloud.Required(s.Weight),
+		"Description": &s.Description,
+		"Status":      cloud.Via(&s.Status, cloud.Named),
+		"ZoneId":      &s.ZoneId,
+	})
+}
+
+// key tells a server from the others of its group. A request may leave out the address; then it is of any.
+type key struct {
+	kind nlbv1.ServerType
+	id   string
+	port int32
+}
+
+func keyOf(s *nlbv1.Server) key { return key{s.GetType(), s.GetServerId(), s.GetPort()} }
+
+// same reports whether a server is the one that a request names.
+func same(named, there *nlbv1.Server) bool {
+	return keyOf(named) == keyOf(there) && (named.GetServerIp() == "" || named.GetServerIp() == there.GetServerIp())
+}
+
+func compare(a, b *nlbv1.Server) int {
+	return cmp.Or(strings.Compare(a.GetServerId(), b.GetServerId()), strings.Compare(a.GetServerIp(), b.GetServerIp()), cmp.Compare(a.GetPort(), b.GetPort()))
+}
