@@ -36,7 +36,7 @@ var _ lb.Product = Product{}
 
 // Marks implements lb.Product.
 func (Product) Marks() lb.Marks {
-	return lb.Marks{Name: annotation.CLB, Finalizer: Finalizer, MetricType: "CLBType"}
+	return lb.Marks{Name: annotation.CLB, Finalizer: Finalizer, MetricType: "CLBType", Groups: "vServer group", CreateAPI: "slb/CreateLoadBalancer"}
 }
 
 // Wants implements lb.Product.

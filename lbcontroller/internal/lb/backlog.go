@@ -21,17 +21,17 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	if o.Err == nil { // An error may name servers; nothing else of an outcome has any.
 		lists.Return()
 	}
-	return k.callNext(r.Key, o)
+	return k.inWords(k.callNext(r.Key, o))
 }
 
 // Release implements controller.Kind: first the Service's own CLB, then what it has on those of users.
 func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Outcome {
-	return k.callNext(r.Key, k.release(ctx, r))
+	return k.inWords(k.callNext(r.Key, k.release(ctx, r)))
 }
 
 // callNext wakes the Services for which the end of a pass makes room at the gateway.
 func (k *Kind) callNext(key string, o controller.Outcome) controller.Outcome {
-	if refusal := noRoom(o.Err); refusal != nil {
+	if refusal := k.noRoom(o.Err); refusal != nil {
 		k.creations.Refused(key, time.Now(), refusal.RetryAfter)
 	} else {
 		o.Wake = append(o.Wake, k.creations.Done(key, time.Now())...)
@@ -39,14 +39,11 @@ func (k *Kind) callNext(key string, o controller.Outcome) controller.Outcome {
 	return o
 }
 
-// createAPI is the cloud's action that makes a CLB.
-const createAPI = "slb/CreateLoadBalancer"
-
 // noRoom returns the refusal of making a CLB, if that is what went wrong and the gateway had no room for it.
-func noRoom(err error) *rpcerr.Error {
+func (k *Kind) noRoom(err error) *rpcerr.Error {
 	failures, _ := errors.AsType[apply.Failures](err)
 	for _, f := range failures {
-		if e, ok := rpcerr.From(f.Err); ok && e.Reason == rpcerr.Throttled && e.Unsent && e.API == createAPI {
+		if e, ok := rpcerr.From(f.Err); ok && e.Reason == rpcerr.Throttled && e.Unsent && e.API == k.Product.Marks().CreateAPI {
 			return e
 		}
 	}
@@ -59,7 +56,7 @@ func (k *Kind) putOff(s subject, d decision, wait time.Duration) controller.Outc
 		k.keep(s, d.entry.Holds(d.known.observed, ""), false)
 	}
 	err := &apply.Failure{Action: d.plan.Phases[0][0], Err: &rpcerr.Error{
-		Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Unsent: true, API: createAPI,
+		Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Unsent: true, API: k.Product.Marks().CreateAPI,
 		Message: "it is made when its turn comes, as the rate limit has no room and other Services wait for theirs already",
 	}}
 	return controller.Outcome{

@@ -103,17 +103,46 @@ func (s subject) configured() bool {
 	return s.served() && s.svc.Labels[LabelHash] == s.hash
 }
 
-// ensure brings the CLB of a Service to what the Service asks for. The servers that it works with are in lists: none may be kept.
-func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Lists) controller.Outcome {
-	s := subject{product: k.Product, key: r.Key, writer: r.Writer, svc: r.Service, nodes: r.Nodes, drift: k.Drift, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
+// subjectOf builds what a Service asks for. If the Service can't have that, the error is a *desired.InvalidError.
+func (k *Kind) subjectOf(r controller.Request, lists *model.Lists) (subject, error) {
+	s := subject{
+		product: k.Product, key: r.Key, writer: r.Writer, svc: r.Service, nodes: r.Nodes, drift: k.Drift, view: k.Desired.View(r.Service),
+		slices: r.Slices, gated: r.Gated,
+	}
 	s.policy = k.policyOf(s.view)
-	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), verifiedBy(ctx), lists)
 	in := desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.Shared.instances.Unknown(), Lists: lists}
 	in.Limit, s.limited = k.memory.Limit(s.key)
 	var err error
 	if s.want, err = desired.Build(k.Desired, in, k.Product); err == nil {
 		s.hash, err = s.want.Hash()
 	}
+	return s, err
+}
+
+// compare reads all that concerns a Service in the cloud, whatever is remembered, and decides what would be done. What the Service can't have is
+// known as refused.
+func (k *Kind) compare(ctx context.Context, s subject) (subject, decision, error) {
+	s, err := k.withPods(ctx, s)
+	if err != nil {
+		return s, decision{}, err
+	}
+	have, err := k.readAll(ctx, s)
+	if err != nil {
+		return s, decision{}, err
+	}
+	d, _ := tryDecide(s, have)
+	if d.known.extent != refused {
+		if refusal := k.mayCreate(s, d); refusal != nil {
+			d.known.extent, d.known.refusal = refused, refusal
+		}
+	}
+	return s, d, nil
+}
+
+// ensure brings the CLB of a Service to what the Service asks for. The servers that it works with are in lists: none may be kept.
+func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Lists) controller.Outcome {
+	s, err := k.subjectOf(r, lists)
+	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), verifiedBy(ctx), lists)
 	if err == nil {
 		s.applied = k.appliedDigest(s)
 		k.certs.Use(s.key, certificatesOf(k.Product, s.want.Desired.Listeners))
@@ -322,7 +351,7 @@ func (k *Kind) carryOut(ctx context.Context, s subject, d decision) (subject, do
 }
 
 func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed model.Observed) (subject, done) {
-	k.Logger.Info("changing the CLB", "service", s.key, "loadBalancer", observed.InstanceID, "plan", p.String())
+	k.Logger.Info("changing the load balancer", "service", s.key, "loadBalancer", observed.InstanceID, "plan", p.String())
 	replaces := s.svc.Labels[LabelLoadBalancerID]
 	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Claims, annotation.OwnTags, annotation.Applied}}
 	want := s.want.Desired
@@ -413,7 +442,7 @@ func (k *Kind) releaseOwn(ctx context.Context, s subject, own model.Observed) (s
 		return s, err
 	}
 	p := plan.Release(k.Product, own, s.view.Preserved())
-	k.Logger.Info("releasing the CLB", "service", s.key, "loadBalancer", own.InstanceID, "plan", p.String())
+	k.Logger.Info("releasing the load balancer", "service", s.key, "loadBalancer", own.InstanceID, "plan", p.String())
 	if _, err := apply.Apply(ctx, k.Product, apply.Work{Plan: p, Observed: own}); err != nil && !isGone(err) {
 		return s, err
 	}

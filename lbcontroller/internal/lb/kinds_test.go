@@ -1,7 +1,9 @@
 package lb_test
 
 import (
+	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,6 +13,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 )
@@ -20,7 +23,7 @@ type another struct{ clb.Product }
 
 // Marks implements lb.Product.
 func (another) Marks() lb.Marks {
-	return lb.Marks{Name: "ALB", Finalizer: "service.k8s.alibaba/another", MetricType: "ALBType", DottedNames: true}
+	return lb.Marks{Name: "ALB", Finalizer: "service.k8s.alibaba/another", MetricType: "ALBType", DottedNames: true, Groups: "server group"}
 }
 
 // TestTwoKinds: two kinds share the metrics of a process, and each knows its own annotations.
@@ -38,7 +41,12 @@ func TestTwoKinds(t *testing.T) {
 	if rows := annotation.TableFor("ALB"); len(rows) > 0 {
 		t.Errorf("a kind without rows has %d", len(rows))
 	}
-	svc := web()
+	kind := lb.New(lb.Config{Product: another{clb.Product{Gateway: client}}, Shared: shared, Gateway: client, Logger: slog.New(slog.DiscardHandler)})
+	svc := web(annotated(annotation.Scheduler, "wrr"))
+	svc.Annotations[annotation.OwnTags] = ""
+	preview := kind.Previewer.Preview(t.Context(), controller.Request{Key: webKey, Service: svc, Nodes: backend.New(nil)})
+	check(t, "words", false, strings.Contains(fmt.Sprint(preview), "vServer group"))
+	check(t, "actions", true, strings.Contains(fmt.Sprint(preview.Actions), "create ALB "))
 	cfg := desired.Config{ClusterID: clusterID, DottedNames: true}
 	result, err := desired.Build(cfg, desired.Input{View: cfg.View(svc), Nodes: backend.New(nil)}, another{})
 	if err != nil {

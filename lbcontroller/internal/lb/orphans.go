@@ -64,12 +64,12 @@ func (k *Kind) watchOrphans(ctx context.Context) error {
 		}
 		found, err := k.lookForOrphans(ctx)
 		if err != nil && ctx.Err() == nil {
-			k.Logger.Warn("CLBs without a Service can't be looked for or deleted; it is tried again", "error", err)
+			k.Logger.Warn("load balancers without a Service can't be looked for or deleted; it is tried again", "error", err)
 			continue
 		}
 		k.Shared.metrics.orphans.WithLabelValues(string(k.Product.Marks().Name)).Set(float64(len(found)))
 		if text := k.orphansText(found); text != "" {
-			events.Warning(controller.ClusterObject(), controller.ReasonOrphan, text)
+			events.Warning(controller.ClusterObject(), controller.ReasonOrphan, k.words(text))
 		} else {
 			events.Resolve(controller.ClusterObject(), controller.ReasonOrphan)
 		}
@@ -160,7 +160,7 @@ func (k *Kind) deleteOrphan(ctx context.Context, o orphan.Orphan, services []*co
 	if err := k.commitOrphans(ctx, *state); err != nil {
 		return "", err
 	}
-	k.Logger.Info("deleting a CLB whose Service is gone", "loadBalancer", o.LoadBalancer, "address", o.Address, "mark", o.Mark)
+	k.Logger.Info("deleting a load balancer whose Service is gone", "loadBalancer", o.LoadBalancer, "address", o.Address, "mark", o.Mark)
 	if _, err := apply.Apply(ctx, k.Product, apply.Work{Plan: plan.Release(k.Product, observed, false), Observed: observed}); err != nil && !isGone(err) {
 		return "", err
 	}

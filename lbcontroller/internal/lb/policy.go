@@ -113,20 +113,12 @@ func (k *Kind) report(ctx context.Context, s subject) controller.Outcome {
 		return k.outcomeOfRefusal(s, have.refusal)
 	}
 	s.fresh = false // Another controller may have made a CLB since.
-	s, err := k.withPods(ctx, s)
+	s, d, err := k.compare(ctx, s)
 	if err != nil {
 		return k.outcomeOfFailure(s, false, err)
 	}
-	have, err := k.readAll(ctx, s)
-	if err != nil {
-		return k.outcomeOfFailure(s, false, err)
-	}
-	d, _ := tryDecide(s, have)
 	if d.known.extent == refused {
 		return k.outcomeOfRefusal(s, d.known.refusal)
-	}
-	if refusal := k.mayCreate(s, d); refusal != nil {
-		return k.outcomeOfRefusal(s, refusal)
 	}
 	o := controller.Outcome{Publish: &controller.Publication{KeepIngress: true}, Resolved: []string{controller.ReasonSyncFailed, controller.ReasonHeld}}
 	s.entry = d.entry

@@ -26,17 +26,12 @@ func (k *Kind) Preview(ctx context.Context, r controller.Request) controller.Pre
 	if err != nil {
 		result.Error = err.Error()
 	}
-	return result
+	return k.previewInWords(result)
 }
 
 func (k *Kind) previewEnsure(ctx context.Context, r controller.Request, result *controller.Preview) error {
-	s := subject{product: k.Product, key: r.Key, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service)}
-	s.policy = k.policyOf(s.view)
+	s, err := k.subjectOf(r, nil)
 	result.Warnings = s.view.Unknown()
-	var err error
-	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes}, k.Product); err == nil {
-		s.hash, err = s.want.Hash()
-	}
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 		result.Refused = invalid.Problems
 		return nil
@@ -45,24 +40,18 @@ func (k *Kind) previewEnsure(ctx context.Context, r controller.Request, result *
 		return err
 	}
 	result.Warnings = append(result.Warnings, s.want.Warnings...)
-	if s, err = k.withPods(ctx, s); err != nil {
-		return err
-	}
-	have, err := k.readAll(ctx, s)
+	s, d, err := k.compare(ctx, s)
 	if err != nil {
 		return err
 	}
-	d, _ := tryDecide(s, have)
+	observed := d.known.observed
+	if observed.InstanceID != "" {
+		result.LoadBalancer = observed.InstanceID
+	}
+	result.Warnings = append(result.Warnings, k.Product.WithoutEffect(s.view, observed)...)
 	if d.known.extent == refused {
 		result.Refused = []string{d.known.refusal.Text}
 		return nil
-	}
-	observed := d.known.observed
-	result.LoadBalancer = observed.InstanceID
-	result.Warnings = append(result.Warnings, k.Product.WithoutEffect(s.view, observed)...)
-	if refusal := k.mayCreate(s, d); refusal != nil {
-		result.Refused = []string{refusal.Text}
-		return nil //nolint:nilerr // A refusal is an answer.
 	}
 	result.Refused = d.plan.Refused
 	for action := range d.plan.Actions() {

@@ -66,7 +66,7 @@ func (k *Kind) release(ctx context.Context, r controller.Request) controller.Out
 		r.Service, o.Service = svc, svc
 	}
 	if o.Changed = !p.Empty(); o.Changed {
-		k.Logger.Info("releasing the CLB", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", p.String())
+		k.Logger.Info("releasing the load balancer", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", p.String())
 		k.memory.Forget(r.Key) // From here on it is wrong, however this ends.
 		if _, err := apply.Apply(ctx, k.Product, apply.Work{Plan: p, Observed: observed}); err != nil && !isGone(err) {
 			return fail(o, err)
@@ -208,7 +208,7 @@ func (k *Kind) leave(ctx context.Context, key string, svc *corev1.Service, claim
 		p := plan.Leave(owner, model.Reuse{ID: id, Listeners: claim.Listeners, Filled: claim.Groups}, before)
 		if !p.Empty() {
 			result.changed = true
-			k.Logger.Info("leaving the CLB", "service", key, "loadBalancer", id, "plan", p.String())
+			k.Logger.Info("leaving the load balancer", "service", key, "loadBalancer", id, "plan", p.String())
 			k.memory.Forget(key) // It is wrong from here on.
 			after, err = apply.Apply(ctx, k.Product, apply.Work{Plan: p, Observed: before})
 			if isGone(err) {
