@@ -243,8 +243,8 @@ func (c *Controller) ask(ctx context.Context, all map[string]*corev1.Node, names
 	}
 	slices.SortFunc(asked, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	answers := make(map[string]answer, len(asked))
-	for part := range slices.Chunk(asked, oneCall) {
-		request := &ecsv1.ConfirmAbsentRequest{RegionId: c.cfg.Region, WitnessIds: c.witnesses(all, names, max(minWitnesses, oneCall-len(part)))}
+	for part := range slices.Chunk(asked, oneCall-minWitnesses) {
+		request := &ecsv1.ConfirmAbsentRequest{RegionId: c.cfg.Region, WitnessIds: c.witnesses(all, names, oneCall-len(part))}
 		for _, node := range part {
 			id, _ := c.ours(node)
 			request.InstanceIds = append(request.InstanceIds, id.InstanceID)
