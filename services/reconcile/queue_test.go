@@ -141,7 +141,7 @@ func TestQueueAge(t *testing.T) {
 // wait lets the bubble's clock go on.
 func wait(d time.Duration) { <-time.After(d) }
 
-// TestQueueProperties compares the queue with the simplest model: a list of keys with priority.
+// TestQueueProperties compares the queue with the simplest model: a list of keys with priority, of which now and then the oldest has its turn.
 func TestQueueProperties(t *testing.T) {
 	t.Parallel()
 	type entry struct {
@@ -153,7 +153,7 @@ func TestQueueProperties(t *testing.T) {
 		q := newQueue()
 		var waiting, again []entry
 		active := map[string]bool{}
-		seq := 0
+		seq, given := 0, 0
 		keys := rapid.SampledFrom([]string{"a", "b", "c", "d"})
 		raise := func(list []entry, e entry) []entry {
 			i := slices.IndexFunc(list, func(other entry) bool { return other.key == e.key })
@@ -178,9 +178,11 @@ func TestQueueProperties(t *testing.T) {
 				if len(waiting) == 0 {
 					return // It would block.
 				}
-				best := 0
+				best, oldest := 0, given%oldestEvery == oldestEvery-1
+				given++
 				for i, e := range waiting {
-					if e.priority > waiting[best].priority || e.priority == waiting[best].priority && e.seq < waiting[best].seq {
+					if oldest && e.seq < waiting[best].seq || !oldest && (e.priority > waiting[best].priority ||
+						e.priority == waiting[best].priority && e.seq < waiting[best].seq) {
 						best = i
 					}
 				}
