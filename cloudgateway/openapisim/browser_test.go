@@ -115,7 +115,7 @@ func (b *browser) eval(format string, args ...any) string {
 // wait waits until an expression is true.
 func (b *browser) wait(format string, args ...any) {
 	b.t.Helper()
-	for until := time.Now().Add(30 * time.Second); b.eval(format, args...) != "true"; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(30 * time.Second); b.eval(format, args...) != "true"; <-time.After(20 * time.Millisecond) {
 		if time.Now().After(until) {
 			b.t.Fatalf(format+" never; the page is %s", append(args, b.eval("location.href + ' ' + document.body.innerText"))...)
 		}

@@ -75,7 +75,7 @@ type mask struct {
 	sent  strings.Builder
 }
 
-var ( //nolint:gochecknoglobals // Constants.
+var (
 	ownName = regexp.MustCompile(`contract-[0-9a-z]{6,}`)
 	varying = regexp.MustCompile(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}` + // job or request
 		`|\d{12,}_[0-9a-z_-]+` + // certificate

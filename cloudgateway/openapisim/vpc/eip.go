@@ -56,7 +56,8 @@ func newEipView(c *api.Context, e *state.Eip) api.Object {
 		"PrivateIpAddress", e.PrivateIP, "RegionId", c.Region, "AllocationTime", creationTime,
 		"ChargeType", cmp.Or(e.InstanceChargeType, postPaid),
 		"InternetChargeType", cmp.Or(e.InternetChargeType, payByTraffic), "BusinessStatus", "Normal",
-		"Description", e.Description, "Descritpion", e.Description, "ISP", cmp.Or(e.ISP, line), "Netmode", "public",
+		"Description", e.Description, "Descritpion", e.Description, //nolint:misspell // The cloud has both.
+		"ISP", cmp.Or(e.ISP, line), "Netmode", "public",
 		"Mode", "NAT", "ResourceGroupId", e.ResourceGroupID, "ExpiredTime", "", "DeletionProtection", false,
 		"SecondLimited", false, "ServiceManaged", 0, "BandwidthPackageId", "", "BandwidthPackageType", "",
 		"BandwidthPackageBandwidth", "", "AvailableRegions", api.Object{"AvailableRegion", []string{c.Region}},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk"
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/auth/credentials"
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/requests"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -303,7 +304,8 @@ func TestAlone(t *testing.T) {
 		t.Errorf("it serves at %s and prints %v", address, values)
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
-	client, err := sdk.NewClientWithAccessKey(values["ALIBABA_CLOUD_REGION_ID"], values["ALIBABA_CLOUD_ACCESS_KEY_ID"], values["ALIBABA_CLOUD_ACCESS_KEY_SECRET"])
+	client, err := sdk.NewClientWithOptions(values["ALIBABA_CLOUD_REGION_ID"], sdk.NewConfig(),
+		credentials.NewAccessKeyCredential(values["ALIBABA_CLOUD_ACCESS_KEY_ID"], values["ALIBABA_CLOUD_ACCESS_KEY_SECRET"]))
 	if err != nil {
 		t.Fatal(err)
 	}
