@@ -17,10 +17,10 @@ type Room struct {
 // NewRoom makes a Room for so many bytes.
 func NewRoom(bytes int64) *Room { return &Room{bytes: semaphore.NewWeighted(bytes)} }
 
-func (r *Room) add(clear func()) {
+func (r *Room) add(reader func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.clear = append(r.clear, clear)
+	r.clear = append(r.clear, reader)
 }
 
 // Clear makes all readers forget everything, because something was written that may be in any answer. Reads that are under way are not
@@ -28,7 +28,7 @@ func (r *Room) add(clear func()) {
 func (r *Room) Clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, clear := range r.clear {
-		clear()
+	for _, reader := range r.clear {
+		reader()
 	}
 }

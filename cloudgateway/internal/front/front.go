@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,7 +29,10 @@ import (
 )
 
 // Resource and Verb are what RBAC has to allow, with the name of the action, e.g. "ecs:DescribeInstances".
-const Resource, Verb = "openapi", "call"
+const (
+	Resource = "openapi"
+	Verb     = "call"
+)
 
 // Config of a Front.
 type Config struct {
@@ -61,7 +63,7 @@ type Front struct {
 	changes map[string]change
 	calls   *prometheus.CounterVec
 	closed  *prometheus.CounterVec
-	audits  rpc.Peers // the lines of the audit log about refusals, by address
+	audits  rpc.Peers // the lines of the audit log about refusals, by caller; "": a stranger
 	asks    rpc.Peers // refusals by RBAC, by caller
 	strange logging.Occasional
 
@@ -222,13 +224,13 @@ func (f *Front) permitted(ctx context.Context, caller rpc.Caller, product openap
 	return err
 }
 
-// byName are actions that no pattern stands for: they look like reads, and give control over an instance.
-var byName = []string{"ecs:DescribeInstanceVncUrl"}
+// byName is an action that no pattern stands for: it looks like a read, and gives control over an instance.
+const byName = "ecs:DescribeInstanceVncUrl"
 
 // names are those under which RBAC may allow an action: "ecs:DescribeInstances", "ecs:Describe*", "ecs:*".
 func names(product openapi.Product, action string) []string {
 	exact := string(product) + ":" + action
-	if slices.Contains(byName, exact) {
+	if exact == byName {
 		return []string{exact}
 	}
 	word := action

@@ -39,16 +39,17 @@ type Key struct {
 // caller is the identity, with the groups that Kubernetes would give it.
 func (k Key) caller() rpc.Caller {
 	groups := append(slices.Clone(k.Groups), "system:authenticated")
-	if namespace, _, ok := serviceAccount(k.User); ok {
+	if namespace, ok := serviceAccount(k.User); ok {
 		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
 	}
 	return rpc.Caller{Name: k.User, Groups: groups}
 }
 
-func serviceAccount(user string) (namespace, name string, ok bool) {
+// serviceAccount gives the namespace of the ServiceAccount that a user is.
+func serviceAccount(user string) (namespace string, ok bool) {
 	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
-	namespace, name, found := strings.Cut(rest, ":")
-	return namespace, name, ok && found && namespace != "" && name != "" && !strings.Contains(name, ":")
+	namespace, name, _ := strings.Cut(rest, ":")
+	return namespace, ok && namespace != "" && name != "" && !strings.Contains(name, ":")
 }
 
 // file is the file of key pairs.
@@ -144,7 +145,7 @@ func (k Key) validate(p *config.Problems, at string, refused []string) {
 	if len(k.Secret) < leastSecret {
 		p.Addf(at+".secret", "is shorter than %d characters; make one with: openssl rand -hex 20", leastSecret)
 	}
-	_, _, account := serviceAccount(k.User)
+	_, account := serviceAccount(k.User)
 	switch {
 	case k.User == "" || strings.HasPrefix(k.User, "system:") && !account:
 		p.Addf(at+".user", `%q is not a user such as "system:serviceaccount:NAMESPACE:NAME"; other names with "system:" are for Kubernetes itself`, k.User)

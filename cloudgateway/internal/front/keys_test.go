@@ -24,7 +24,7 @@ func TestKeysAreRenewed(t *testing.T) {
 		k := newKeyring(path, nil, slog.New(slog.NewTextHandler(&log, nil)))
 		write := func(n int, text string) {
 			t.Helper()
-			time.Sleep(2 * lookAgain)
+			<-time.After(2 * lookAgain)
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -20,6 +20,7 @@ const (
 	// mostBody and mostParameters bound a request: the longest that the cloud takes names some hundred servers.
 	mostBody       = 128 << 10
 	mostParameters = 2000
+	mostNonce      = 128 // longer than those of all clients that are known
 
 	timeForm = "2006-01-02T15:04:05Z"
 	acs3     = "ACS3-HMAC-SHA256"
@@ -44,16 +45,16 @@ type signature struct {
 func (s signature) by(secret string) bool { return hmac.Equal([]byte(s.made(secret)), []byte(s.given)) }
 
 // system are the parameters of the signature and of the protocol, which the gateway sets anew. In version 3 of the signature they are headers.
-var system = []string{
-	"Action", "Version", "Format", "AccessKeyId", "Signature", "SignatureMethod", "SignatureVersion", "SignatureNonce", "SignatureType", "Timestamp",
-	"SecurityToken", "BearerToken",
+func system() []string {
+	return []string{
+		"Action", "Version", "Format", "AccessKeyId", "Signature", "SignatureMethod", "SignatureVersion", "SignatureNonce", "SignatureType", "Timestamp",
+		"SecurityToken", "BearerToken",
+	}
 }
 
 var (
 	plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,63}$`)
 	plainID   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-	// mostNonce is longer than the nonces of all clients that are known.
-	mostNonce = 128
 )
 
 // parse reads a request and refuses what is not of the form that the cloud's documents give, and what two readers could understand in two ways.
@@ -155,7 +156,7 @@ func (req *request) version1(method string) error {
 	}}
 	req.action, req.version, req.keyID, req.nonce = all["Action"], all["Version"], all["AccessKeyId"], all["SignatureNonce"]
 	req.xml = strings.EqualFold(all["Format"], "XML")
-	for _, name := range system {
+	for _, name := range system() {
 		req.take(name)
 	}
 	return req.dated(all["Timestamp"])
@@ -199,7 +200,7 @@ func (req *request) version3(r *http.Request, authorization string, body []byte)
 		return wrong("x-acs-content-sha256 is not that of the body")
 	}
 	for name := range req.all() {
-		if slices.ContainsFunc(system, func(s string) bool { return strings.EqualFold(s, name) }) {
+		if slices.ContainsFunc(system(), func(s string) bool { return strings.EqualFold(s, name) }) {
 			return refuse(http.StatusBadRequest, "InvalidParameter", "a parameter has the name of one that is a header here")
 		}
 	}

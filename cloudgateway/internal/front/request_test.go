@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -39,10 +40,7 @@ func TestParse(t *testing.T) {
 		"X-Acs-Content-Sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 	}
 	with := func(change ...string) map[string]string {
-		headers := map[string]string{}
-		for name, value := range v3 {
-			headers[name] = value
-		}
+		headers := maps.Clone(v3)
 		for i := 0; i < len(change); i += 2 {
 			headers[change[i]] = change[i+1]
 		}
@@ -136,7 +134,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, params := range []map[string]string{req.query, req.form} {
 			for name := range params {
-				for _, s := range system {
+				for _, s := range system() {
 					if strings.EqualFold(s, name) {
 						t.Fatalf("%s is passed on", name)
 					}

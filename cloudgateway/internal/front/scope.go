@@ -67,9 +67,6 @@ func changes() map[string]change {
 	return all
 }
 
-// harmless are parameters that many actions have, and that say where the call goes and not what it changes.
-var harmless = []string{"RegionId", "ZoneId", "ClientToken", "DryRun"}
-
 // suspicious is a name or a value that could name a resource.
 var (
 	suspiciousName  = regexp.MustCompile(`(?i)(ids?|arns?)(\.|$)|^launchtemplate`)
@@ -100,6 +97,7 @@ func (c change) read(name string, req *request) (scope.Passed, error) {
 	if len(c.of) == 0 && c.makes == "" {
 		return unknown("the front does not know what it changes")
 	}
+	harmless := []string{"RegionId", "ZoneId", "ClientToken", "DryRun"} // They say where the call goes, and not what it changes.
 	p, tags := scope.Passed{Makes: c.makes}, map[string]*commonv1.Tag{}
 	params := req.all()
 	for _, param := range slices.Sorted(maps.Keys(params)) {

@@ -143,7 +143,7 @@ func (s *session) here(req *request) error {
 // pass sends the call on, in time.
 func (s *session) pass(ctx context.Context, c *call, work rpc.Work) (*openapi.Answer, error) {
 	ctx, c.noted = rpc.WithTrail(ctx)
-	ctx, cancel := context.WithTimeout(s.cfg.Context(ctx, c.key.User), time.Duration(c.key.Wait.Or(time.Duration(s.cfg.Wait))))
+	ctx, cancel := context.WithTimeout(s.cfg.Context(ctx, c.key.User), c.key.Wait.Or(time.Duration(s.cfg.Wait)))
 	defer cancel()
 	writes := !flow.Reads(c.request.action)
 	if writes {
@@ -177,20 +177,17 @@ func (s *session) refuse(w http.ResponseWriter, c *call, err error) {
 	answer.write(w, c.id, c.request.xml)
 }
 
-// audit leaves a line about every change that was tried, and about what was refused. Of the refusals those of one address leave so many lines.
+// audit leaves a line about every change that was tried, and about what was refused. The refusals of one caller leave so many lines, and so do those of
+// all strangers together.
 func (s *session) audit(c *call, outcome string, status int, err error) {
 	if err == nil && flow.Reads(c.request.action) {
 		return
 	}
-	host, _, _ := net.SplitHostPort(c.address) // Of a request that came over TCP.
-	if err != nil && !s.audits.Take(host) {
+	if err != nil && !s.audits.Take(c.key.User) {
 		return
 	}
 	attrs := []any{"method", "openapi", "address", c.address, "outcome", outcome, "status", status, "duration", time.Since(c.begun), "requestId", c.id}
-	if c.key.ID != "" {
-		attrs = append(attrs, "caller", c.key.User)
-	}
-	attrs = append(attrs, "key", bounded(c.request.keyID), "action", c.name, "resource", resources(c.request))
+	attrs = append(attrs, "caller", c.key.User, "key", bounded(c.request.keyID), "action", c.name, "resource", resources(c.request))
 	if c.noted != nil {
 		attrs = append(attrs, c.noted()...)
 	}

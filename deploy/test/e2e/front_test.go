@@ -94,6 +94,7 @@ func TestFrontBesideControllers(t *testing.T) {
 		done <- output
 	}()
 	var output []byte
+	var leader, heir string
 	begin, killed, joined := time.Now(), false, false
 	for n := 0; output == nil; {
 		select {
@@ -106,8 +107,9 @@ func TestFrontBesideControllers(t *testing.T) {
 			w.addNodes(t, 100)
 		case !killed && passed > length/2:
 			killed = true
-			t.Logf("before the kill: %s", w.waits(t, active))
-			if err := w.Kill(active); err != nil {
+			leader, heir = w.leads(t)
+			t.Logf("before the kill: %s", w.waits(t, leader))
+			if err := w.Kill(leader); err != nil {
 				t.Error(err)
 			}
 		case n < 20:
@@ -125,7 +127,7 @@ func TestFrontBesideControllers(t *testing.T) {
 		t.Fatalf("the clients say\n%s", output)
 	}
 	t.Logf("the clients met %s", summary[1])
-	t.Logf("after the kill: %s", w.waits(t, standby))
+	t.Logf("after the kill: %s", w.waits(t, heir))
 	var met struct {
 		Made    int
 		Doubled []string
@@ -150,6 +152,16 @@ func TestFrontBesideControllers(t *testing.T) {
 			t.Errorf("load balancer %s of a client is left", lb.Name)
 		}
 	}
+}
+
+// leads returns the gateway that is active, and the other one.
+func (w testWorld) leads(t *testing.T) (leader, heir string) {
+	t.Helper()
+	leader, heir = active, standby
+	if w.metric(t.Context(), standby, "cloudgateway_leader") == 1 {
+		leader, heir = standby, active
+	}
+	return leader, heir
 }
 
 // waits says how long calls waited for the budget of a gateway, by priority: how many more than 1, 5 and 10 seconds.

@@ -38,8 +38,10 @@ test('rpc-client sends parameters in query and form', async () => {
 
 test('the generated client finds instances, and is refused what RBAC does not allow', async () => {
   const client = new $Ecs.default(new $OpenApi.$OpenApiUtil.Config({ ...keys, regionId: region, endpoint }));
-  const { body } = await client.describeInstances(new $Ecs.DescribeInstancesRequest({ regionId: region, instanceIds: '["i-1","i-x"]' }));
-  assert.strictEqual(body.totalCount, 1);
+  const { body } = await client.describeInstances(new $Ecs.DescribeInstancesRequest({ regionId: region, pageSize: 10 }));
+  assert.ok(body.totalCount > 0);
+  const none = await client.describeInstances(new $Ecs.DescribeInstancesRequest({ regionId: region, instanceIds: '["i-x"]' }));
+  assert.strictEqual(none.body.totalCount, 0);
   const error = await client.stopInstance(new $Ecs.StopInstanceRequest({ instanceId: 'i-1' })).then(() => assert.fail('not refused'), (e) => e);
   assert.strictEqual(error.code, 'Forbidden.RAM');
   assert.strictEqual(error.statusCode, 403);
