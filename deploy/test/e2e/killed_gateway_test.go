@@ -20,6 +20,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/services/gateway"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -68,7 +69,11 @@ func TestKilledGateway(t *testing.T) {
 		// The limits are not what this is about.
 		Gateway: map[string]any{"budget": map[string]any{"share": 1, "overrides": overrides}},
 	})
-	if err := w.Cloud().EnableLimits(t.Context(), false); err != nil {
+	err := w.Cloud().Limits(t.Context(), func(doc *openapisim.LimitsDocument) {
+		doc.Enabled = new(false)
+		doc.Settings.SpecificationsNotSold = false // One of the changes is that of a specification.
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	client := w.tool(t)
