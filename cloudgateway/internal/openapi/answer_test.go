@@ -88,3 +88,15 @@ func FuzzAnswer(f *testing.F) {
 		a.requestID()
 	})
 }
+
+// TestSuccessThatIsNone: an answer of NLB with the status 200 may say that the call has failed.
+func TestSuccessThatIsNone(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"RequestId":"R","Success":true,"JobId":"j"}`: true, `{"RequestId":"R","Success":false,"Code":"Conflict.Lock"}`: false,
+		`{"RequestId":"R", "Success" : false}`: false, `{"RequestId":"R","Items":[{"Success":false}]}`: true, `{"RequestId":"R"}`: true, ``: true,
+	} {
+		if got := (&answer{status: 200, body: []byte(body)}).ok(); got != want {
+			t.Errorf("%s: got %t", body, got)
+		}
+	}
+}
