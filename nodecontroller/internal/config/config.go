@@ -169,7 +169,7 @@ func (c *Config) Validate() error {
 		if c.Deletion.Silence < 0 {
 			p.Addf("deletion.silence", "%s is below zero", c.Deletion.Silence)
 		}
-		c.Deletion.Config.Validate(&p, "deletion", 0)
+		c.Deletion.Validate(&p, "deletion", 0)
 	}
 	c.validateRules(&p)
 	return p.Err()

@@ -216,7 +216,7 @@ func TestAllow(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var confirmed []lifecycle.Sighting
-			for _, name := range strings.Split(tt.confirmed, "") {
+			for name := range strings.SplitSeq(tt.confirmed, "") {
 				confirmed = append(confirmed, with(gone(name), func(s *lifecycle.Sighting) { s.Announced = name != strings.ToLower(name) }))
 			}
 			remove, deferred, next := lifecycle.Allow(start, confirmed, tt.total, tt.state, policy)

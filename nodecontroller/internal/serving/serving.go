@@ -7,7 +7,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -65,7 +64,7 @@ func Parse(csr *certificatesv1.CertificateSigningRequest) (Request, error) {
 	for _, ip := range asked.IPAddresses {
 		address, ok := netip.AddrFromSlice(ip)
 		if !ok {
-			return r, fmt.Errorf("%s is no address", net.IP(ip))
+			return r, fmt.Errorf("%s is no address", ip)
 		}
 		r.IPs = append(r.IPs, address.Unmap())
 	}

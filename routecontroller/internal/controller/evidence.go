@@ -60,9 +60,9 @@ func (c *Controller) ask(ctx context.Context, m *memory, unknown []string, claim
 	defer cancel()
 	slices.Sort(unknown)
 	unknown = slices.Compact(unknown)
-	for ids := range slices.Chunk(unknown, oneCall-minWitnesses) {
+	for ids := range slices.Chunk(unknown, oneCall) {
 		request := &ecsv1.ConfirmAbsentRequest{InstanceIds: ids, RegionId: c.region}
-		for _, route := range claims.Wanted[:min(len(claims.Wanted), oneCall-len(ids))] {
+		for _, route := range claims.Wanted[:min(len(claims.Wanted), max(minWitnesses, oneCall-len(ids)))] {
 			request.WitnessIds = append(request.WitnessIds, route.InstanceID)
 		}
 		answer, err := c.cfg.Gateway.Instances.ConfirmAbsent(ctx, request)
