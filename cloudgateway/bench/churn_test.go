@@ -123,7 +123,7 @@ func writeService(ctx context.Context, c *gateway.Client, i, servers int) (s ser
 
 func server(id string, i int) *slbv1.Server {
 	return &slbv1.Server{
-		Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, Port: int32(30000 + i), Weight: 100, Description: "k8s/80/service/default/c-1",
+		Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, Port: int32(30000 + i), Weight: new(int32(100)), Description: "k8s/80/service/default/c-1",
 	}
 }
 

@@ -69,7 +69,7 @@ func BenchmarkGatewayOverhead(b *testing.B) {
 				_, err := gateway.ServerGroups.ApplyServerChanges(ctx, &slbv1.ApplyServerChangesRequest{
 					LoadBalancerId: balancerID(i % balancers), ServerGroupId: groupID(i%balancers, 0),
 					Update: []*slbv1.Server{{
-						Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(0), Port: int32(30000 + i%balancers), Weight: 60,
+						Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(0), Port: int32(30000 + i%balancers), Weight: new(int32(60)),
 					}},
 				})
 				return err

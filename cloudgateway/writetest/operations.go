@@ -129,7 +129,7 @@ func groupOperations() []Operation {
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				lighter := s.servers(20, 5)
 				for _, server := range lighter {
-					server.Weight = 1
+					server.Weight = new(int32(1))
 				}
 				_, err := c.ServerGroups.ApplyServerChanges(ctx, &slbv1.ApplyServerChangesRequest{
 					LoadBalancerId: s.lb, ServerGroupId: s.group, Add: s.servers(50, 45), Remove: s.servers(0, 5), Update: lighter,
@@ -167,7 +167,7 @@ func groupOperations() []Operation {
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				lighter := s.defaultServers(10, 5)
 				for _, server := range lighter {
-					server.Weight = 1
+					server.Weight = new(int32(1))
 				}
 				_, err := c.ServerGroups.ApplyDefaultServerChanges(ctx, &slbv1.ApplyDefaultServerChangesRequest{
 					LoadBalancerId: s.lb, Add: s.defaultServers(20, 5), Remove: s.defaultServers(0, 5), Update: lighter,

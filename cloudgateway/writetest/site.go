@@ -151,7 +151,7 @@ func (s *Site) servers(first, count int) []*slbv1.Server {
 	list := make([]*slbv1.Server, count)
 	for i := range list {
 		list[i] = &slbv1.Server{
-			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: s.instance(first + i), Port: 30080, Weight: 100, Description: "web",
+			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: s.instance(first + i), Port: 30080, Weight: new(int32(100)), Description: "web",
 		}
 	}
 	return list
@@ -162,7 +162,7 @@ func (s *Site) defaultServers(first, count int) []*slbv1.DefaultServer {
 	list := make([]*slbv1.DefaultServer, count)
 	for i := range list {
 		list[i] = &slbv1.DefaultServer{
-			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: s.instance(first + i), Weight: 100, Description: "web",
+			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: s.instance(first + i), Weight: new(int32(100)), Description: "web",
 		}
 	}
 	return list

@@ -51,6 +51,9 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 // identify finds the method's policy and the caller, from the headers. It fails closed: no row, no token, no call.
 func (s *Server) identify(ctx context.Context, method string) (context.Context, Caller, error) {
 	policy, ok := s.cfg.Policies[method]
+	if reflects(method) {
+		policy, ok = s.cfg.Reflection, s.cfg.Reflection.Resource != ""
+	}
 	if !ok {
 		return nil, Caller{}, &rpcerr.Error{Code: codes.Unimplemented, Message: method + " has no policy"}
 	}

@@ -31,7 +31,7 @@ type Limits struct {
 	FirstCall time.Duration
 	// Streams bounds the calls on one connection. A client lets further ones wait. Default 256.
 	Streams int
-	// ExemptPerConnection bounds the calls on one connection that need no token, health checks and reflection. Default 16.
+	// ExemptPerConnection bounds the calls on one connection that need no token, health checks. Default 16.
 	ExemptPerConnection int
 	// Unproven bounds the calls whose caller is being looked up. Default 4096.
 	Unproven int

@@ -27,16 +27,11 @@ type Policy struct {
 // Policies are the rows by full method name, "/package.Service/Method".
 type Policies map[string]Policy
 
-// Prefixes of the services that need no row: they reveal nothing that has to be protected.
-const (
-	healthPrefix     = "/grpc.health.v1.Health/"
-	reflectionPrefix = "/grpc.reflection."
-)
+// exempt reports whether a method needs neither row nor token: health checks reveal nothing that has to be protected.
+func exempt(method string) bool { return strings.HasPrefix(method, "/grpc.health.v1.Health/") }
 
-// exempt reports whether a method needs neither row nor token.
-func exempt(method string) bool {
-	return strings.HasPrefix(method, healthPrefix) || strings.HasPrefix(method, reflectionPrefix)
-}
+// reflects reports whether a method describes the protocol. It has the row of Config.Reflection.
+func reflects(method string) bool { return strings.HasPrefix(method, "/grpc.reflection.") }
 
 // check compares the rows with what is registered and returns all differences in one error.
 func (p Policies) check(services map[string]grpc.ServiceInfo) error {
@@ -48,7 +43,7 @@ func (p Policies) check(services map[string]grpc.ServiceInfo) error {
 			registered[full] = true
 			row, ok := p[full]
 			switch {
-			case exempt(full):
+			case exempt(full) || reflects(full):
 			case m.IsClientStream || m.IsServerStream:
 				errs = append(errs, fmt.Errorf("%s: streams are not supported", full))
 			case !ok:

@@ -145,7 +145,7 @@ func (s *Server) receive(ss grpc.ServerStream, message any) error {
 	return err
 }
 
-// stream lets the methods of headersFirst pass, and refuses every true stream but those of the exempt services. It ends these when
+// stream lets the methods of headersFirst pass, and refuses every true stream but health checks and reflection. It ends these when
 // the server stops: a client that watches our health would otherwise keep a graceful stop waiting.
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	if !info.IsClientStream && !info.IsServerStream {
@@ -157,9 +157,9 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	return err
 }
 
-// exempted handles a stream of an exempt service.
+// exempted handles a stream of health checks or reflection.
 func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	if !exempt(info.FullMethod) {
+	if !exempt(info.FullMethod) && !reflects(info.FullMethod) {
 		return &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " is a stream; streams are not supported"}
 	}
 	_, call, err := s.admit(ss.Context(), info.FullMethod)

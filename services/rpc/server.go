@@ -55,8 +55,8 @@ type Config struct {
 	Interceptor grpc.UnaryServerInterceptor
 	// Limits bound what callers cost.
 	Limits Limits
-	// Reflection lets tools ask for the protocol, without a token.
-	Reflection bool
+	// Reflection is what a caller needs to ask for the protocol. Without a resource it is not offered.
+	Reflection Policy
 	// Registerer gets the metrics; nil for none.
 	Registerer prometheus.Registerer
 	// Tracers make the server take part in the traces of its callers; nil for no traces.
@@ -130,7 +130,7 @@ func New(cfg Config) (*Server, error) {
 	)...)
 	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
 	healthv1.RegisterHealthServer(headersFirst{s}, s.health)
-	if cfg.Reflection {
+	if cfg.Reflection.Resource != "" {
 		reflection.Register(s.grpc)
 	}
 	return s, nil

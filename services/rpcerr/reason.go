@@ -7,7 +7,7 @@ import (
 )
 
 // Domain is the ErrorInfo.domain of every status this package makes. A status of another domain has no Reason here.
-const Domain = "cloudgateway"
+const Domain = "cloudgateway.alibabacloud.com"
 
 // Reason says what went wrong, as ErrorInfo.reason. Names are only ever added: controllers of an older version branch on them.
 type Reason string
@@ -24,6 +24,8 @@ const (
 	ResourceBusy Reason = "RESOURCE_BUSY"
 	// InvalidState: the resource is in a state that does not allow the call.
 	InvalidState Reason = "INVALID_STATE"
+	// NotActive: the replica that answers is on standby and has sent nothing to the cloud; another one is active, or will be.
+	NotActive Reason = "NOT_ACTIVE"
 	// CloudUnavailable: the cloud answered with a server error or could not be reached.
 	CloudUnavailable Reason = "CLOUD_UNAVAILABLE"
 	// OutcomeUnknown: a change was sent and its answer lost; the state has to be read before anything else is tried.
@@ -137,7 +139,7 @@ func (r Reason) Code() codes.Code {
 		return codes.ResourceExhausted
 	case ResourceBusy:
 		return codes.Aborted
-	case CloudUnavailable:
+	case CloudUnavailable, NotActive:
 		return codes.Unavailable
 	case OutcomeUnknown:
 		return codes.Unknown

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/client-go/kubernetes"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/services/admin"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/process"
@@ -127,6 +128,10 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
 	})
 	behalf, policies := onBehalf(g.cfg), server.Policies(g.cfg.API)
+	var reflection rpc.Policy
+	if g.cfg.Reflection {
+		reflection = policies[commonv1.CapabilitiesService_GetCapabilities_FullMethodName]
+	}
 	g.authorizer = authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log)
 	var err error
 	g.rpc, err = rpc.New(rpc.Config{
@@ -136,7 +141,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		Authorizer:    g.authorizer,
 		Context:       func(ctx context.Context) context.Context { return behalf(g.gate.within(ctx)) },
 		Interceptor:   server.Intercept(replay.New(policies, registry).Before(g.services.Scoped)),
-		Reflection:    g.cfg.Reflection,
+		Reflection:    reflection,
 		Registerer:    registry,
 		Tracers:       g.tracing.Tracers(),
 		Logger:        g.log,

@@ -108,7 +108,7 @@ func (t *gate) Acquire(ctx context.Context, product, action string) error {
 }
 
 func onStandby() error {
-	return rpcerr.Errorf(rpcerr.CloudUnavailable, "this replica of the gateway is on standby; another one is active").WithRetry(time.Second)
+	return rpcerr.Errorf(rpcerr.NotActive, "this replica of the gateway is on standby; another one is active").WithRetry(time.Second)
 }
 
 // Throttled implements openapi.Budget.

@@ -185,7 +185,7 @@ func TestStandbyDoesNotCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate := &gate{budget: budget}
-	if got := rpcerr.ReasonOf(gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers")); got != rpcerr.CloudUnavailable {
+	if got := rpcerr.ReasonOf(gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers")); got != rpcerr.NotActive {
 		t.Errorf("before its term: reason %q", got)
 	}
 	gate.begin(t.Context(), time.Time{})
@@ -193,7 +193,7 @@ func TestStandbyDoesNotCall(t *testing.T) {
 		t.Errorf("in its term: %v", err)
 	}
 	gate.end()
-	if got := rpcerr.ReasonOf(gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers")); got != rpcerr.CloudUnavailable {
+	if got := rpcerr.ReasonOf(gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers")); got != rpcerr.NotActive {
 		t.Errorf("after its term: reason %q", got)
 	}
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -118,8 +120,7 @@ func TestToolOutsideOfTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.file = w.write("tools.yaml", "reflection: true\n"+
-		strings.Replace(string(text), "tls: {", "tls: {clientCAFile: "+filepath.Join(w.dir, "reader.crt")+", ", 1))
+	w.file = w.write("tools.yaml", strings.Replace(string(text), "tls: {", "tls: {clientCAFile: "+filepath.Join(w.dir, "reader.crt")+", ", 1))
 	w.start()
 	if err := create(t.Context(), w.dial("writer")); err != nil {
 		t.Fatal(err)
@@ -138,13 +139,19 @@ func TestToolOutsideOfTheCluster(t *testing.T) {
 	if err := report(t.Context(), foreign, "c-1", io.Discard); rpcerr.ReasonOf(err) != rpcerr.CallerUnauthenticated {
 		t.Errorf("a certificate of another authority: %v", err)
 	}
-	if services := w.reflected(); !slices.Contains(services, slbv1.LoadBalancerService_ServiceDesc.ServiceName) {
-		t.Errorf("the gateway shows the services %q", services)
+	services, err := w.reflected("writer")
+	if err != nil || !slices.Contains(services, slbv1.LoadBalancerService_ServiceDesc.ServiceName) {
+		t.Errorf("the gateway shows the services %q, %v", services, err)
+	}
+	for token, code := range map[string]codes.Code{"": codes.Unauthenticated, "invented": codes.Unauthenticated, "reader": codes.PermissionDenied} {
+		if services, err := w.reflected(token); status.Code(err) != code {
+			t.Errorf("the token %q: the gateway shows the services %q, %v", token, services, err)
+		}
 	}
 }
 
 // reflected asks, as grpcurl does, which services there are.
-func (w *world) reflected() []string {
+func (w *world) reflected(token string) (names []string, err error) {
 	w.t.Helper()
 	transport, err := credentials.NewClientTLSFromFile(filepath.Join(w.dir, "tls.crt"), "cloudgateway")
 	if err != nil {
@@ -155,24 +162,27 @@ func (w *world) reflected() []string {
 		w.t.Fatal(err)
 	}
 	defer conn.Close()
-	stream, err := reflectionv1.NewServerReflectionClient(conn).ServerReflectionInfo(w.t.Context())
+	ctx := w.t.Context()
+	if token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+	}
+	stream, err := reflectionv1.NewServerReflectionClient(conn).ServerReflectionInfo(ctx)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if err := stream.Send(&reflectionv1.ServerReflectionRequest{
 		MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{},
-	}); err != nil {
+	}); err != nil && !errors.Is(err, io.EOF) {
 		w.t.Fatal(err)
 	}
 	answer, err := stream.Recv()
 	if err != nil {
-		w.t.Fatal(err)
+		return nil, err
 	}
-	var names []string
 	for _, s := range answer.GetListServicesResponse().GetService() {
 		names = append(names, s.GetName())
 	}
-	return names
+	return names, nil
 }
 
 // TestToolsPageShowsTheExample: what readers copy is what is tested.

@@ -17,7 +17,7 @@ import (
 func group(i, servers int) *slbv1.ServerGroup {
 	g := &slbv1.ServerGroup{ServerGroupId: fmt.Sprint("rsp-", i)}
 	for s := range servers {
-		g.Servers = append(g.Servers, &slbv1.Server{ServerId: fmt.Sprint("i-", s), Port: 80, Weight: 100})
+		g.Servers = append(g.Servers, &slbv1.Server{ServerId: fmt.Sprint("i-", s), Port: 80, Weight: new(int32(100))})
 	}
 	return g
 }

@@ -164,7 +164,7 @@ func TestFields(t *testing.T) {
 			"view: 99 is not known to this gateway",
 		}},
 		{Name: "messages in a list", Request: servers(server(1), server(65535))},
-		{Name: "wrong messages in a list", Request: servers(server(65536), server(80), &slbv1.Server{Port: 80, ServerIp: "x", Weight: 101}), Want: []string{
+		{Name: "wrong messages in a list", Request: servers(server(65536), server(80), &slbv1.Server{Port: 80, ServerIp: "x", Weight: new(int32(101))}), Want: []string{
 			"add[0].port: 65536 is out of range, must be 1 to 65535", "add[2].type: is required", "add[2].server_id: is required",
 			`add[2].server_ip: "x" is not an IP address`, "add[2].weight: 101 is out of range, must be 0 to 100",
 		}},
@@ -295,7 +295,7 @@ func TestWrongItemsAreCheap(t *testing.T) {
 		return testing.AllocsPerRun(1, func() { _ = table.Check(sent) })
 	}
 	right := allocations(&slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 80})
-	if wrong := allocations(&slbv1.Server{ServerId: "a b", ServerIp: "x", Port: -1, Weight: 101}); wrong > right {
+	if wrong := allocations(&slbv1.Server{ServerId: "a b", ServerIp: "x", Port: -1, Weight: new(int32(101))}); wrong > right {
 		t.Errorf("%v allocations for wrong items, %v for right ones", wrong, right)
 	}
 }

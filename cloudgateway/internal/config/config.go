@@ -45,7 +45,7 @@ type Config struct {
 	Coalesce       Coalesce            `json:"coalesce"`
 	LeaderElection kube.ElectionConfig `json:"leaderElection"`
 	Front          Front               `json:"front"`
-	// Reflection offers the description of the API without a token, for tools like grpcurl.
+	// Reflection describes the API to callers that may get capabilities, for tools like grpcurl.
 	Reflection bool `json:"reflection"`
 	// ScopeControllers keeps lbcontroller from load balancers that are tagged for another cluster than clusterID, and routecontroller in vpcID.
 	ScopeControllers bool `json:"scopeControllers"`
@@ -197,6 +197,7 @@ func Default() Config {
 		MetadataEndpoint: "http://100.100.100.200",
 		Scheme:           "HTTPS",
 		Network:          "vpc",
+		Reflection:       true,
 		Budget:           Budget{Share: 0.7, LearnUpTo: 1, MaxPriority: "background"},
 		Front:            Front{Wait: config.Duration(8 * time.Second)},
 		Limits:           Limits{ServersPerCall: 40, RoutesPerCall: 50},

@@ -97,7 +97,7 @@ func TestTheEndOfAnInstanceIsSeen(t *testing.T) {
 		lb := w.createBalancer(t, "lb-1")
 		group := w.createGroup(t, lb, ecsServers(0, 2)...)
 		if _, err := w.ServerGroups.ApplyDefaultServerChanges(t.Context(), &slbv1.ApplyDefaultServerChangesRequest{
-			LoadBalancerId: lb, Add: []*slbv1.DefaultServer{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(0), Weight: 100}},
+			LoadBalancerId: lb, Add: []*slbv1.DefaultServer{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(0), Weight: new(int32(100))}},
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -19,14 +19,14 @@ import (
 func defaultServers(first, count int) []*slbv1.DefaultServer {
 	list := make([]*slbv1.DefaultServer, count)
 	for i := range list {
-		list[i] = &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(first + i), Weight: 100}
+		list[i] = &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(first + i), Weight: new(int32(100))}
 	}
 	return list
 }
 
 func weighing(weight int32, list []*slbv1.DefaultServer) []*slbv1.DefaultServer {
 	for _, s := range list {
-		s.Weight = weight
+		s.Weight = new(weight)
 	}
 	return list
 }
@@ -147,7 +147,7 @@ func TestDefaultServerGroupReads(t *testing.T) {
 	if _, calls := read(); calls != 0 {
 		t.Errorf("%d calls for what is known", calls)
 	}
-	eni := &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ENI, Weight: 3, Description: "pod"}
+	eni := &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ENI, Weight: new(int32(3)), Description: "pod"}
 	w.sim.View(func(c *state.Cloud) {
 		for id, n := range c.Interfaces {
 			if n.InstanceID == instanceID(7) {

@@ -14,6 +14,8 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -123,7 +125,16 @@ func TestWrongOwner(t *testing.T) {
 					t.Errorf("known %t: found out by %q, want %q, and nothing the second time", known, reads, tt.finds)
 				}
 			}
-			if err := tt.send(w, "lb-2", "vpc-2"); err != nil {
+			w.strike(t, fault.Rule{Action: "Describe*", Error: &fault.Error{Status: 403, Code: "Forbidden.RAM", Message: "no"}})
+			w.startGateway(t) // one that knows nothing
+			if err := tt.send(w, "", ""); err == nil {
+				t.Error("the owner can't be found, and the request is carried out")
+			}
+			w.strike(t)
+			if err := tt.send(w, "", ""); err != nil {
+				t.Errorf("without one: %v", err)
+			}
+			if err := tt.send(w, "lb-2", "vpc-2"); err != nil && !rpcerr.IsNotFound(err) {
 				t.Errorf("with the right one: %v", err)
 			}
 		})

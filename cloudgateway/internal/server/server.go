@@ -15,6 +15,7 @@ import (
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/kube"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
@@ -73,11 +74,16 @@ type Services struct {
 	register []func(grpc.ServiceRegistrar)
 	owners   []cloud.Owner
 	guard    *scope.Guard
+	parts    []part
+	methods  map[string]method.Method // by full name
 }
 
 // New makes the services.
 func New(cfg Config) *Services {
-	s := &Services{}
+	s := &Services{methods: map[string]method.Method{}}
+	for _, m := range method.All() {
+		s.methods[m.FullName()] = m
+	}
 	s.addECS(cfg)
 	s.addVPC(cfg)
 	balancers := s.addSLB(cfg)
@@ -111,6 +117,7 @@ func (s *Services) addVPC(cfg Config) {
 	routes := route.New(product, vswitches, cfg.RoutesPerCall)
 	networks := network.New(product)
 	s.owners = append(s.owners, networks.Owner(), vswitches.Owner(), eips.Owner())
+	s.parts = append(s.parts, part{"route_table_id", "vpc_id", routes.NetworkOf}, part{"vswitch_id", "vpc_id", vswitches.NetworkOf})
 	s.add(func(r grpc.ServiceRegistrar) {
 		vpcv1.RegisterRouteServiceServer(r, routes)
 		vpcv1.RegisterNetworkServiceServer(r, networks)
@@ -125,14 +132,17 @@ func (s *Services) addSLB(cfg Config) *loadbalancer.Service {
 	groups := servergroup.New(product, cfg.ServersPerCall)
 	balancers := loadbalancer.New(product, listeners, groups)
 	acls, certificates := acl.New(product), certificate.New(product)
+	rules, extensions := rule.New(product), domainextension.New(product)
+	s.parts = append(s.parts, part{"server_group_id", "load_balancer_id", groups.LoadBalancerOf},
+		part{"rule_id", "load_balancer_id", rules.LoadBalancerOf}, part{"domain_extension_id", "load_balancer_id", extensions.LoadBalancerOf})
 	s.owners = append(s.owners, append(certificates.Owners(), balancers.Owner(), acls.Owner())...)
 	s.add(func(r grpc.ServiceRegistrar) {
 		slbv1.RegisterLoadBalancerServiceServer(r, balancers)
 		slbv1.RegisterListenerServiceServer(r, listeners)
 		slbv1.RegisterServerGroupServiceServer(r, groups)
 		slbv1.RegisterServerHealthServiceServer(r, health.New(product))
-		slbv1.RegisterForwardingRuleServiceServer(r, rule.New(product))
-		slbv1.RegisterDomainExtensionServiceServer(r, domainextension.New(product))
+		slbv1.RegisterForwardingRuleServiceServer(r, rules)
+		slbv1.RegisterDomainExtensionServiceServer(r, extensions)
 		slbv1.RegisterAccessControlListServiceServer(r, acls)
 		slbv1.RegisterCertificateServiceServer(r, certificates)
 	})
@@ -153,8 +163,14 @@ func (s *Services) addNLB(cfg Config) {
 // Guard keeps callers to their scopes.
 func (s *Services) Guard() *scope.Guard { return s.guard }
 
-// Scoped is an interceptor that refuses writes outside of the scopes of their callers. It comes right before the handlers.
+// Scoped is an interceptor that refuses writes outside of the scopes of their callers. It comes right before the handlers. What a request leaves out
+// of the load balancer or VPC of what it changes is filled in.
 func (s *Services) Scoped(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if message, ok := request.(proto.Message); ok {
+		if done, err := s.completed(ctx, s.methods[info.FullMethod], message.ProtoReflect()); done != nil || err != nil {
+			return done, err
+		}
+	}
 	return s.guard.Intercept(ctx, request, info, next)
 }
 

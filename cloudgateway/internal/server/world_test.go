@@ -251,7 +251,7 @@ func ecsServers(first, count int) []*slbv1.Server {
 	list := make([]*slbv1.Server, count)
 	for i := range list {
 		list[i] = &slbv1.Server{
-			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(first + i), Port: 30080, Weight: 100, Description: "k8s/80/web",
+			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(first + i), Port: 30080, Weight: new(int32(100)), Description: "k8s/80/web",
 		}
 	}
 	return list

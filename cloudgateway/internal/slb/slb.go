@@ -185,22 +185,32 @@ const (
 	ownedLife = 24 * time.Hour
 )
 
-// Owners knows of which load balancers the parts are that have ids of their own, e.g. vServer groups. Requests name both, and the load
+// Owners knows of which load balancers the parts are that have ids of their own, e.g. vServer groups. The load
 // balancer decides in which order writes go and what is forgotten after them. A part never moves to another load balancer, so one answer of
 // the cloud that names both is enough.
 type Owners struct {
 	product *Product
 	kind    string // for errors
+	absent  rpcerr.Reason
 	find    func(ctx context.Context, id, claimed string) (loadBalancerID string, err error)
 	of      *memo.Memo[string, string]
 }
 
 // NewOwners makes Owners. Find reads the load balancer of a part that is not known; it gives "" if there is no such part. Claimed is the
-// load balancer that the request names.
+// load balancer that the request names; "" if it names none. Absent is the reason of an error about a part that does not exist.
 func NewOwners(
-	p *Product, kind string, find func(ctx context.Context, id, claimed string) (loadBalancerID string, err error),
+	p *Product, kind string, absent rpcerr.Reason, find func(ctx context.Context, id, claimed string) (loadBalancerID string, err error),
 ) *Owners {
-	return &Owners{product: p, kind: kind, find: find, of: memo.New[string, string](mostOwned)}
+	return &Owners{product: p, kind: kind, absent: absent, find: find, of: memo.New[string, string](mostOwned)}
+}
+
+// Find gives the load balancer of a part of which the request names none.
+func (o *Owners) Find(ctx context.Context, id string) (string, error) {
+	of, err := o.owner(ctx, id, "")
+	if err == nil && of == "" {
+		err = rpcerr.Errorf(o.absent, "there is no %s %s in this region, or the gateway may not see it", o.kind, id)
+	}
+	return of, err
 }
 
 // Exclusively is Product.Exclusively for a change of a part of the load balancer.
@@ -229,18 +239,25 @@ func (o *Owners) Of(id string) string {
 // confirm refuses a request that names another load balancer than that of the part. A part that does not exist passes: to say so is up to the
 // cloud.
 func (o *Owners) confirm(ctx context.Context, id, loadBalancerID string) error {
+	of, err := o.owner(ctx, id, loadBalancerID)
+	if err == nil && of != "" && of != loadBalancerID {
+		err = rpcerr.Invalidf("load_balancer_id", "%s %s is of %s; name that load balancer, or none", o.kind, id, of)
+	}
+	return err
+}
+
+// owner gives the load balancer of a part; "" if there is no such part.
+func (o *Owners) owner(ctx context.Context, id, claimed string) (string, error) {
 	of := o.Of(id)
-	if of == "" {
-		var err error
-		if of, err = o.find(ctx, id, loadBalancerID); err != nil {
-			return fmt.Errorf("find the load balancer of %s %s: %w", o.kind, id, err)
-		}
-		o.Learn(id, of)
+	if of != "" {
+		return of, nil
 	}
-	if of != "" && of != loadBalancerID {
-		return rpcerr.Invalidf("load_balancer_id", "%s %s is of %s; name that load balancer", o.kind, id, of)
+	of, err := o.find(ctx, id, claimed)
+	if err != nil {
+		return "", fmt.Errorf("find the load balancer of %s %s: %w", o.kind, id, err)
 	}
-	return nil
+	o.Learn(id, of)
+	return of, nil
 }
 
 // LooseText reads a JSON string, number or boolean as text: the cloud is not consistent about which it sends.

@@ -141,7 +141,7 @@ func defaultServers(list []model.Server) []*slbv1.DefaultServer {
 	result := make([]*slbv1.DefaultServer, 0, len(list))
 	for _, s := range servers(list) {
 		result = append(result, &slbv1.DefaultServer{
-			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.GetWeight(), Description: s.GetDescription(),
+			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.Weight, Description: s.GetDescription(),
 		})
 	}
 	return result
@@ -152,9 +152,11 @@ func servers(list []model.Server) []*slbv1.Server {
 		list = slices.SortedFunc(slices.Values(list), model.Server.Compare)
 	}
 	block, result := make([]slbv1.Server, len(list)), make([]*slbv1.Server, len(list)) // A thousand at once, not one by one.
+	weights := make([]int32, len(list))
 	for i := range list {
 		s, m := &list[i], &block[i]
-		m.Type, m.ServerId, m.ServerIp, m.Port, m.Weight, m.Description = slbv1.ServerType(s.Type), s.ID, s.IP, s.Port, s.Weight, s.Description
+		weights[i] = s.Weight
+		m.Type, m.ServerId, m.ServerIp, m.Port, m.Weight, m.Description = slbv1.ServerType(s.Type), s.ID, s.IP, s.Port, &weights[i], s.Description
 		result[i] = m
 	}
 	return result

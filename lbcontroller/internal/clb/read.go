@@ -106,7 +106,7 @@ func (p Product) addDefault(ctx context.Context, to *model.Observed) error {
 	g := &slbv1.ServerGroup{ServerGroupId: model.DefaultGroup, Name: model.DefaultGroup}
 	for _, s := range answer.GetServers() {
 		g.Servers = append(g.Servers, &slbv1.Server{
-			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.GetWeight(), Description: s.GetDescription(),
+			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.Weight, Description: s.GetDescription(),
 		})
 	}
 	to.Groups = append(to.Groups, group(g))

@@ -31,7 +31,7 @@ func seed(f *gatewaytest.Fake, id, lbName, tag string) {
 		Key:    &slbv1.ListenerKey{LoadBalancerId: id, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
 		Config: &slbv1.ListenerConfig{Scheduler: new("rr")}, Status: "stopped",
 	}
-	servers := []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", ServerIp: "192.168.0.1", Port: 30080, Weight: 100}}
+	servers := []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", ServerIp: "192.168.0.1", Port: 30080, Weight: new(int32(100))}}
 	f.ServerGroups["ours-"+id] = &gatewaytest.ServerGroup{ID: "ours-" + id, LoadBalancerID: id, Name: "k8s/30080/web/default/c", Servers: servers}
 	f.ServerGroups["theirs-"+id] = &gatewaytest.ServerGroup{ID: "theirs-" + id, LoadBalancerID: id, Name: "theirs", Servers: servers}
 }
@@ -171,7 +171,7 @@ func TestReused(t *testing.T) {
 	t.Parallel()
 	f := gatewaytest.New(t)
 	seed(f, "lb-1", "x", "")
-	servers := []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30080, Weight: 100}}
+	servers := []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30080, Weight: new(int32(100))}}
 	f.Lock()
 	for id, name := range map[string]string{"old": "k8s/31080/web/default/c", "filled": "users", "another": "k8s/30080/api/default/c"} {
 		f.ServerGroups[id] = &gatewaytest.ServerGroup{ID: id, LoadBalancerID: "lb-1", Name: name, Servers: servers}

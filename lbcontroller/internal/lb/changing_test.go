@@ -50,7 +50,7 @@ func TestTouchedAnnotation(t *testing.T) {
 		w.create(web())
 		w.cloud.Lock()
 		for _, g := range w.cloud.ServerGroups {
-			g.Servers[0].Weight = 1
+			g.Servers[0].Weight = new(int32(1))
 		}
 		w.cloud.Unlock()
 		w.calls()

@@ -42,7 +42,7 @@ func (m *monkey) seedCloud() {
 	}
 	m.cloud.ServerGroups["rsp-foreign"] = &gatewaytest.ServerGroup{
 		ID: "rsp-foreign", LoadBalancerID: foreignLB, Name: "k8s/30001/svc-0/default/" + clusterID,
-		Servers: []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30001, Weight: 100, Description: "k8s/30001/svc-0/default/" + clusterID}},
+		Servers: []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30001, Weight: new(int32(100)), Description: "k8s/30001/svc-0/default/" + clusterID}},
 	}
 	key := gatewaytest.ListenerKey{LoadBalancerID: foreignLB, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}
 	m.cloud.Listeners[key] = &slbv1.Listener{
@@ -143,7 +143,7 @@ func (m *monkey) addForeign(id string) string {
 		if g.LoadBalancerID == id {
 			added.groups = append(added.groups, g.ID)
 			g.Servers = append(g.Servers, &slbv1.Server{
-				Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: foreignPort, Weight: 7, Description: "by hand",
+				Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: foreignPort, Weight: new(int32(7)), Description: "by hand",
 			})
 		}
 	}

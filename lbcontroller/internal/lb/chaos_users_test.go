@@ -31,7 +31,7 @@ func (m *monkey) seedUsers() {
 		for pair := range strings.SplitSeq(mapping, ", ") {
 			group, _, _ := strings.Cut(pair, ":")
 			m.cloud.ServerGroups[group] = &gatewaytest.ServerGroup{ID: group, LoadBalancerID: id, Name: group, Servers: []*slbv1.Server{
-				{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: foreignPort, Weight: 3, Description: "by hand"},
+				{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: foreignPort, Weight: new(int32(3)), Description: "by hand"},
 			}}
 		}
 		m.listen(id, foreignPort, "rsp-users-"+id[len(id)-1:], "by hand")

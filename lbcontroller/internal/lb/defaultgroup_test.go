@@ -47,7 +47,7 @@ func (w *world) byHand(id, server string, weight int32) {
 		group = &gatewaytest.ServerGroup{LoadBalancerID: id}
 		w.cloud.DefaultGroups[id] = group
 	}
-	group.Servers = append(group.Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: server, Weight: weight})
+	group.Servers = append(group.Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: server, Weight: new(weight)})
 }
 
 // TestDefaultGroup: the default server group has the nodes, at one write when they change and none when they don't, through restarts and

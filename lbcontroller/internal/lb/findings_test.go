@@ -90,7 +90,7 @@ func TestUserChangeComparesAll(t *testing.T) {
 		w.create(web())
 		w.cloud.Lock()
 		for _, g := range w.cloud.ServerGroups {
-			g.Servers[0].Weight = 1
+			g.Servers[0].Weight = new(int32(1))
 		}
 		clear(w.cloud.Listeners)
 		w.cloud.Unlock()

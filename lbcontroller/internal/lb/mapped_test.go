@@ -130,7 +130,7 @@ func TestUnusableServerGroup(t *testing.T) {
 func TestSharedServerGroup(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
-		theirs := &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 30080, Weight: 20, Description: "k8s/30080/web/default/c-other"}
+		theirs := &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 30080, Weight: new(int32(20)), Description: "k8s/30080/web/default/c-other"}
 		w.cloud.Lock()
 		w.cloud.ServerGroups[usersRsp].Servers = []*slbv1.Server{theirs}
 		w.cloud.Unlock()

@@ -47,7 +47,7 @@ func (w *world) orphan(id string) {
 		Tags: append(slices.Clone(w.cloud.LoadBalancers[id].GetTags()), tag(ownership.TagService, "agone"), tag(ownership.TagCluster, clusterID)),
 	}
 	w.cloud.ServerGroups["rsp-"+id] = &gatewaytest.ServerGroup{ID: "rsp-" + id, LoadBalancerID: id, Name: owner.Group("30090"), Servers: []*slbv1.Server{
-		{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30090, Weight: 100, Description: owner.Group("30090")},
+		{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30090, Weight: new(int32(100)), Description: owner.Group("30090")},
 	}}
 	w.listen(id, 80, "rsp-"+id, owner.Listener(80))
 }

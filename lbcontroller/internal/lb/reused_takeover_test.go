@@ -98,10 +98,10 @@ func TestTakeoverOfPublishedManifests(t *testing.T) {
 			annotated(annotation.Weight, fmt.Sprint(weight))(l.service)
 			l.groups[0].Name = "by hand"
 			for _, s := range l.groups[0].Servers {
-				s.Weight = weight / 2
+				s.Weight = new(weight / 2)
 			}
 			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{
-				Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 31080, Weight: 100 - weight, Description: "k8s/31080/service-x/default/c-other",
+				Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 31080, Weight: new(100 - weight), Description: "k8s/31080/service-x/default/c-other",
 			})
 		}
 	}
@@ -111,7 +111,7 @@ func TestTakeoverOfPublishedManifests(t *testing.T) {
 	}{
 		"servers outside of the cluster": {func(l *legacy) {
 			annotated(annotation.ForceOverride, "false")(l.service)
-			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 80, Weight: 100})
+			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 80, Weight: new(int32(100))})
 		}, "i-9:80=100"},
 		"the first of two clusters":  {shared(20), "i-9:31080=80"},
 		"the second of two clusters": {shared(80), "i-9:31080=20"},

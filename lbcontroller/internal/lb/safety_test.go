@@ -195,7 +195,7 @@ func TestServersOfOthersOutliveTheirGroup(t *testing.T) {
 		w.create(web())
 		w.cloud.Lock()
 		for _, g := range w.cloud.ServerGroups {
-			g.Servers = append(g.Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 9999, Weight: 7, Description: "by hand"})
+			g.Servers = append(g.Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 9999, Weight: new(int32(7)), Description: "by hand"})
 		}
 		w.cloud.Unlock()
 		w.calls()

@@ -65,7 +65,7 @@ func (l *legacy) group(port string, servers ...*slbv1.Server) {
 
 // node is a server; the cloud fills in an address that the CCM doesn't send.
 func (l *legacy) node(n int, port, weight int32) *slbv1.Server {
-	return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: fmt.Sprintf("i-%d", n), ServerIp: fmt.Sprintf("192.168.0.%d", n), Port: port, Weight: weight}
+	return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: fmt.Sprintf("i-%d", n), ServerIp: fmt.Sprintf("192.168.0.%d", n), Port: port, Weight: new(weight)}
 }
 
 // listener adds a running listener as the cloud describes it, and returns its attributes.
@@ -205,8 +205,8 @@ func TestTakeover(t *testing.T) {
 			l.pods = []discoveryv1.Endpoint{pod("10.0.0.1", "node-1"), pod("10.0.0.2", "node-2")}
 		}, []string{"BatchGetNetworkInterfaces", "GetLoadBalancer"}},
 		"foreign listeners, groups and servers": {func(l *legacy) {
-			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-foreign", Port: 80, Weight: 10},
-				&slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 9999, Weight: 10, Description: "by hand"})
+			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-foreign", Port: 80, Weight: new(int32(10))},
+				&slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 9999, Weight: new(int32(10)), Description: "by hand"})
 			for _, name := range []string{"by hand", "k8s/80/web/other/" + clusterID, "k8s/80/web/default/other"} {
 				l.groups = append(l.groups, &gatewaytest.ServerGroup{ID: "rsp-" + name, LoadBalancerID: oldLB, Name: name})
 			}
@@ -283,7 +283,7 @@ func (l *legacy) annotatedAttributes() {
 }
 
 func (l *legacy) pod(ip string) *slbv1.Server {
-	return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ENI, ServerId: "eni-1", ServerIp: ip, Port: 8080, Weight: 100}
+	return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ENI, ServerId: "eni-1", ServerIp: ip, Port: 8080, Weight: new(int32(100))}
 }
 
 // TestTakeoverGoesOn: the CLB of the existing CCM is kept right as one of our own.

@@ -63,7 +63,7 @@ func group(t *testing.T, f *gatewaytest.Fake, lb string, servers ...*slbv1.Serve
 }
 
 func ecs(id string) *slbv1.Server {
-	return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, Port: 30080, Weight: 100}
+	return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, Port: 30080, Weight: new(int32(100))}
 }
 
 func tcp(lb string, port int32) *slbv1.ListenerKey {
@@ -336,7 +336,7 @@ func TestDefaultGroup(t *testing.T) {
 	f := world(t)
 	lb, c := balancer(t, f, "one"), f.Client().ServerGroups
 	server := func(id string, weight int32) *slbv1.DefaultServer {
-		return &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, Weight: weight}
+		return &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, Weight: new(weight)}
 	}
 	apply := func(request *slbv1.ApplyDefaultServerChangesRequest) error {
 		request.LoadBalancerId = lb

@@ -157,6 +157,8 @@ func (f *Fake) validDefaultServers(field string, servers []*slbv1.Server) error 
 	const maxWeight = 100
 	for _, s := range servers {
 		switch {
+		case s.Weight == nil: // The gateway would take 100. A controller that leaves it to that has a defect.
+			return invalid(field+".weight", "is not there")
 		case s.GetWeight() < 0 || s.GetWeight() > maxWeight:
 			return invalid(field+".weight", "%d is not in 0 to %d", s.GetWeight(), maxWeight)
 		}
@@ -239,7 +241,7 @@ func (s *serverGroups) GetDefaultServerGroup(_ context.Context, req *slbv1.GetDe
 	if group := s.f.DefaultGroups[req.GetLoadBalancerId()]; group != nil {
 		for _, server := range group.Servers {
 			response.Servers = append(response.Servers, &slbv1.DefaultServer{
-				Type: server.GetType(), ServerId: server.GetServerId(), ServerIp: server.GetServerIp(), Weight: server.GetWeight(), Description: server.GetDescription(),
+				Type: server.GetType(), ServerId: server.GetServerId(), ServerIp: server.GetServerIp(), Weight: server.Weight, Description: server.GetDescription(),
 			})
 		}
 	}
@@ -273,7 +275,7 @@ func withoutPorts(servers []*slbv1.DefaultServer) []*slbv1.Server {
 	list := make([]*slbv1.Server, 0, len(servers))
 	for _, s := range servers {
 		list = append(list, &slbv1.Server{
-			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.GetWeight(), Description: s.GetDescription(),
+			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.Weight, Description: s.GetDescription(),
 		})
 	}
 	return list

@@ -171,7 +171,7 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Errors of the cloud\n\n" +
 		"<!-- Generated from cloudgateway/internal/openapi/catalogue; do not edit. -->\n\n" +
-		"What the gateway makes of the error codes of Alibaba Cloud: the gRPC code, the reason in ErrorInfo (domain `cloudgateway`), and the wait\n" +
+		"What the gateway makes of the error codes of Alibaba Cloud: the gRPC code, the reason in ErrorInfo (domain `cloudgateway.alibabacloud.com`), and the wait\n" +
 		"in RetryInfo when the cloud itself names none. A trailing `*` stands for any ending.\n")
 	class := Class("")
 	for _, row := range Rows() {

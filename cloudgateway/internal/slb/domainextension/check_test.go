@@ -31,9 +31,9 @@ func TestChecks(t *testing.T) {
 		}},
 		{Request: &slbv1.UpdateDomainExtensionRequest{LoadBalancerId: "lb-1", DomainExtensionId: "de-1", ServerCertificateId: "cert-1"}},
 		{Request: &slbv1.UpdateDomainExtensionRequest{}, Want: []string{
-			"load_balancer_id: is required", "domain_extension_id: is required", "server_certificate_id: is required",
+			"domain_extension_id: is required", "server_certificate_id: is required",
 		}},
 		{Request: &slbv1.DeleteDomainExtensionRequest{LoadBalancerId: "lb-1", DomainExtensionId: "de-1"}},
-		{Request: &slbv1.DeleteDomainExtensionRequest{}, Want: []string{"load_balancer_id: is required", "domain_extension_id: is required"}},
+		{Request: &slbv1.DeleteDomainExtensionRequest{}, Want: []string{"domain_extension_id: is required"}},
 	})
 }

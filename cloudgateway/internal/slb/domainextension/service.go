@@ -32,7 +32,7 @@ func New(p *slb.Product) *Service {
 		product: p, extensions: cloud.NewCache[[]*slbv1.DomainExtension](p.Shared, "domain_extensions"),
 		ledger: write.NewLedger(),
 	}
-	s.owners = slb.NewOwners(p, "domain extension", s.findOwner)
+	s.owners = slb.NewOwners(p, "domain extension", rpcerr.DomainExtensionNotFound, s.findOwner)
 	p.OnWrite(func(loadBalancerID string) { s.extensions.InvalidateFunc(slb.OfListeners(loadBalancerID)) })
 	return s
 }
@@ -98,6 +98,11 @@ func (s *Service) CreateDomainExtension(
 func (s *Service) find(ctx context.Context, key *slbv1.ListenerKey, domain string) (*slbv1.DomainExtension, error) {
 	all, err := s.describe(ctx, key)
 	return cloud.First(slices.DeleteFunc(all, func(e *slbv1.DomainExtension) bool { return !strings.EqualFold(e.GetDomain(), domain) }), err)
+}
+
+// LoadBalancerOf finds the load balancer of a domain extension.
+func (s *Service) LoadBalancerOf(ctx context.Context, id string) (string, error) {
+	return s.owners.Find(ctx, id)
 }
 
 // findOwner reads of which load balancer a domain extension is; "" if there is no such extension.

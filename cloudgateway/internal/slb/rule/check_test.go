@@ -64,7 +64,7 @@ func TestChecks(t *testing.T) {
 			"config.health_check.type: not supported by forwarding rules",
 		}},
 		{Request: &slbv1.UpdateForwardingRuleRequest{}, Want: []string{
-			"load_balancer_id: is required", "rule_id: is required", "config: the request changes nothing; at least one attribute is required",
+			"rule_id: is required", "config: the request changes nothing; at least one attribute is required",
 		}},
 		{Request: &slbv1.BatchDeleteForwardingRulesRequest{Key: http, RuleIds: []string{"rule-1"}}},
 		{Request: &slbv1.BatchDeleteForwardingRulesRequest{RuleIds: []string{""}}, Want: append([]string{"rule_ids[0]: is required"}, noKey...)},

@@ -35,7 +35,7 @@ func New(p *slb.Product) *Service {
 		product: p, rules: cloud.NewCache[[]*slbv1.ForwardingRule](p.Shared, "forwarding_rules"),
 		ledger: write.NewLedger(),
 	}
-	s.owners = slb.NewOwners(p, "forwarding rule", s.findOwner)
+	s.owners = slb.NewOwners(p, "forwarding rule", rpcerr.ForwardingRuleNotFound, s.findOwner)
 	p.OnWrite(func(loadBalancerID string) { s.rules.InvalidateFunc(slb.OfListeners(loadBalancerID)) })
 	return s
 }
@@ -62,6 +62,11 @@ func (s *Service) describe(ctx context.Context, key *slbv1.ListenerKey) ([]*slbv
 // rulesInto decodes the answers about rules.
 func rulesInto(rules *[]*slbv1.ForwardingRule) *cloud.Fields {
 	return &cloud.Fields{"Rules": cloud.Fields{"Rule": cloud.Each(rules, decode)}}
+}
+
+// LoadBalancerOf finds the load balancer of a rule.
+func (s *Service) LoadBalancerOf(ctx context.Context, id string) (string, error) {
+	return s.owners.Find(ctx, id)
 }
 
 // findOwner reads of which load balancer a rule is; "" if there is no such rule.

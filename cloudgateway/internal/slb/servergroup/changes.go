@@ -97,7 +97,7 @@ func remaining(c changes, actual []*slbv1.Server) changes {
 
 // asWanted reports whether a server has what was asked for; the cloud keeps a description if it is given none.
 func asWanted(want, got *slbv1.Server) bool {
-	return want.GetWeight() == got.GetWeight() &&
+	return weightOf(want) == weightOf(got) &&
 		(want.GetDescription() == "" || want.GetDescription() == got.GetDescription())
 }
 

@@ -15,7 +15,7 @@ func servers(first, count int) []*slbv1.Server {
 	list := make([]*slbv1.Server, count)
 	for i := range list {
 		list[i] = &slbv1.Server{
-			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: fmt.Sprintf("i-%d", first+i), Port: 80, Weight: 100,
+			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: fmt.Sprintf("i-%d", first+i), Port: 80, Weight: new(int32(100)),
 		}
 	}
 	return list
@@ -177,11 +177,11 @@ func drawChanges(t *rapid.T) (group []*slbv1.Server, c changes) {
 			c.remove = append(c.remove, s)
 		case 1:
 			changed := servers(0, 1)[0]
-			changed.ServerId, changed.Weight = s.GetServerId(), 50
+			changed.ServerId, changed.Weight = s.GetServerId(), new(int32(50))
 			c.update = append(c.update, changed)
 		case 2: // removed and added again with another weight
 			changed := servers(0, 1)[0]
-			changed.ServerId, changed.Weight = s.GetServerId(), 10
+			changed.ServerId, changed.Weight = s.GetServerId(), new(int32(10))
 			c.remove, c.add = append(c.remove, s), append(c.add, changed)
 		default:
 		}

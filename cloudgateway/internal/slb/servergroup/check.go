@@ -33,6 +33,11 @@ type namedServers struct {
 func checkChanges(c *check.Request, added, removed, updated []*slbv1.Server) {
 	add, remove, update := namedServers{"add", added}, namedServers{"remove", removed}, namedServers{"update", updated}
 	checkAddresses(c, add, remove, update)
+	for i, s := range updated {
+		if s != nil && s.Weight == nil {
+			c.Addf(fmt.Sprintf("update[%d].weight", i), "is required: the cloud would set it to 100")
+		}
+	}
 	// A server that is both removed and added is given other attributes, which is fine.
 	checkDistinct(c, update, add)
 	checkDistinct(c, update, remove)

@@ -41,9 +41,18 @@ type serverDoc struct {
 // serverDocs describe servers to be added or changed.
 func serverDocs(servers []*slbv1.Server) []serverDoc {
 	return documents(servers, func(s *slbv1.Server, doc *serverDoc) {
-		doc.Weight = strconv.Itoa(int(s.GetWeight()))
+		doc.Weight = strconv.Itoa(int(weightOf(s)))
 		doc.Description = s.GetDescription()
 	})
+}
+
+// weightOf is the weight of a server that is to be added: the cloud's default if the request has none.
+func weightOf(s *slbv1.Server) int32 {
+	const usual = 100
+	if s.Weight == nil {
+		return usual
+	}
+	return s.GetWeight()
 }
 
 // serverKeyDocs describe servers to be removed, by nothing but their identity.
@@ -69,18 +78,18 @@ func documents(servers []*slbv1.Server, more func(*slbv1.Server, *serverDoc)) []
 
 // decodeServer reads a server in the answers about vServer groups.
 func decodeServer(item []byte) (*slbv1.Server, error) {
-	s := &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS}
+	s := &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, Weight: new(int32)}
 	return s, decodeInto(item, &s.ServerId, cloud.Fields{
-		"ServerIp": cloud.Via(&s.ServerIp, slb.Address), "Type": cloud.Via(&s.Type, slb.ServerType), "Port": cloud.Required(&s.Port), "Weight": cloud.Required(&s.Weight),
+		"ServerIp": cloud.Via(&s.ServerIp, slb.Address), "Type": cloud.Via(&s.Type, slb.ServerType), "Port": cloud.Required(&s.Port), "Weight": cloud.Required(s.Weight),
 		"Description": &s.Description,
 	})
 }
 
 // decodeDefaultServer reads a server of a default server group, which has no port.
 func decodeDefaultServer(item []byte) (*slbv1.DefaultServer, error) {
-	s := &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ECS}
+	s := &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ECS, Weight: new(int32)}
 	return s, decodeInto(item, &s.ServerId, cloud.Fields{
-		"ServerIp": cloud.Via(&s.ServerIp, slb.Address), "Type": cloud.Via(&s.Type, slb.ServerType), "Weight": cloud.Required(&s.Weight), "Description": &s.Description,
+		"ServerIp": cloud.Via(&s.ServerIp, slb.Address), "Type": cloud.Via(&s.Type, slb.ServerType), "Weight": cloud.Required(s.Weight), "Description": &s.Description,
 	})
 }
 

@@ -46,7 +46,7 @@ func New(p *slb.Product, serversPerCall int) *Service {
 		used:     cloud.NewCache[[]*slbv1.ServerGroup](p.Shared, "servergroup_users"),
 		defaults: cloud.NewCache[[]*slbv1.DefaultServer](p.Shared, "default_servergroups"),
 	}
-	s.owners = slb.NewOwners(p, "vServer group", s.findOwner)
+	s.owners = slb.NewOwners(p, "vServer group", rpcerr.ServerGroupNotFound, s.findOwner)
 	p.OnWrite(func(loadBalancerID string) { // Groups are known by their own ids.
 		s.lists.Invalidate(loadBalancerID)
 		s.used.Invalidate(loadBalancerID)
@@ -117,15 +117,22 @@ func (s *Service) describeGroups(ctx context.Context, loadBalancerID string, mor
 	return cloud.SortedBy(groups, (*slbv1.ServerGroup).GetServerGroupId), err
 }
 
+// LoadBalancerOf finds the load balancer of a group.
+func (s *Service) LoadBalancerOf(ctx context.Context, id string) (string, error) {
+	return s.owners.Find(ctx, id)
+}
+
 // findOwner reads of which load balancer a group is; "" if there is no such group. It first lists the groups of the load
 // balancer that the request names: mostly the group is among them, and so are those of the next requests, which share the call.
 func (s *Service) findOwner(ctx context.Context, id, claimed string) (string, error) {
-	groups, err := s.list(ctx, s.lists, claimed, 0, nil)
-	if err = cloud.Unless(err, rpcerr.LoadBalancerNotFound); err != nil {
-		return "", err
-	}
-	if slices.ContainsFunc(groups, func(g *slbv1.ServerGroup) bool { return g.GetServerGroupId() == id }) {
-		return claimed, nil
+	if claimed != "" {
+		groups, err := s.list(ctx, s.lists, claimed, 0, nil)
+		if err = cloud.Unless(err, rpcerr.LoadBalancerNotFound); err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(groups, func(g *slbv1.ServerGroup) bool { return g.GetServerGroupId() == id }) {
+			return claimed, nil
+		}
 	}
 	if _, err := s.describeGroup(ctx, id); err != nil {
 		return "", cloud.Unless(err, rpcerr.ServerGroupNotFound)
@@ -251,7 +258,7 @@ func withoutPort(list []*slbv1.DefaultServer) []*slbv1.Server {
 	servers := make([]*slbv1.Server, len(list))
 	for i, s := range list {
 		servers[i] = &slbv1.Server{
-			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.GetWeight(), Description: s.GetDescription(),
+			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.Weight, Description: s.GetDescription(),
 		}
 	}
 	return servers

@@ -37,18 +37,20 @@ func (s *Service) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesR
 // checkVPC reports whether a table is of the VPC that a caller names, whose lock orders the writes to the table. A table does not change
 // its VPC, so it is read once.
 func (s *Service) checkVPC(ctx context.Context, id, vpcID string) error {
-	of, known := s.networkOf.Get(id)
-	if !known {
-		table, err := s.tables.Get(ctx, id, nil)
-		if err != nil {
-			return err
-		}
-		of = table.GetVpcId()
+	of, err := s.NetworkOf(ctx, id)
+	if err == nil && of != vpcID {
+		err = rpcerr.Invalidf("vpc_id", "route table %s is of %s", id, of)
 	}
-	if of != vpcID {
-		return rpcerr.Invalidf("vpc_id", "route table %s is of %s", id, of)
+	return err
+}
+
+// NetworkOf finds the VPC of a route table.
+func (s *Service) NetworkOf(ctx context.Context, id string) (string, error) {
+	if of, known := s.networkOf.Get(id); known {
+		return of, nil
 	}
-	return nil
+	table, err := s.tables.Get(ctx, id, nil)
+	return table.GetVpcId(), err
 }
 
 // CreateRouteTable creates a table and waits until it can be used. The request id is the cloud's ClientToken, so it may be sent again.

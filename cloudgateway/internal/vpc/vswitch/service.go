@@ -77,6 +77,12 @@ func (s *Service) CreateVSwitch(ctx context.Context, r *vpcv1.CreateVSwitchReque
 	return cloud.Answer(&vpcv1.CreateVSwitchResponse{Vswitch: made}, err)
 }
 
+// NetworkOf finds the VPC of a vSwitch.
+func (s *Service) NetworkOf(ctx context.Context, id string) (string, error) {
+	found, err := s.vswitches.Get(ctx, id, nil)
+	return found.GetVpcId(), err
+}
+
 // DeleteVSwitch deletes a vSwitch and waits until it is gone.
 func (s *Service) DeleteVSwitch(ctx context.Context, r *vpcv1.DeleteVSwitchRequest) (*vpcv1.DeleteVSwitchResponse, error) {
 	id := r.GetVswitchId()

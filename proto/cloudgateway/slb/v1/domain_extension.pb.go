@@ -324,7 +324,7 @@ type UpdateDomainExtensionRequest struct {
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// Instance the listener belongs to, "lb-…"; required: writes to one instance are sent one at a time.
+	// Instance the listener belongs to, "lb-…"; absent: the gateway finds it. Another one than that of the extension is refused.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// Id, "de-…"; required.
 	DomainExtensionId string `protobuf:"bytes,3,opt,name=domain_extension_id,json=domainExtensionId,proto3" json:"domain_extension_id,omitempty"`
@@ -435,7 +435,7 @@ type DeleteDomainExtensionRequest struct {
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// Instance the listener belongs to, "lb-…"; required.
+	// Instance the listener belongs to, "lb-…"; absent: the gateway finds it. Another one than that of the extension is refused.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// Id, "de-…"; required.
 	DomainExtensionId string `protobuf:"bytes,3,opt,name=domain_extension_id,json=domainExtensionId,proto3" json:"domain_extension_id,omitempty"`
@@ -553,18 +553,18 @@ const file_cloudgateway_slb_v1_domain_extension_proto_rawDesc = "" +
 	"\x06domain\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x04R\x06domain\x12<\n" +
 	"\x15server_certificate_id\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x13serverCertificateId\"O\n" +
 	"\x1dCreateDomainExtensionResponse\x12.\n" +
-	"\x13domain_extension_id\x18\x01 \x01(\tR\x11domainExtensionId\"\xe9\x01\n" +
+	"\x13domain_extension_id\x18\x01 \x01(\tR\x11domainExtensionId\"\xe7\x01\n" +
 	"\x1cUpdateDomainExtensionRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x128\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x120\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0eloadBalancerId\x128\n" +
 	"\x13domain_extension_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x11domainExtensionId\x12<\n" +
 	"\x15server_certificate_id\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x13serverCertificateId\"\x1f\n" +
-	"\x1dUpdateDomainExtensionResponse\"\xab\x01\n" +
+	"\x1dUpdateDomainExtensionResponse\"\xa9\x01\n" +
 	"\x1cDeleteDomainExtensionRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x128\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x120\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0eloadBalancerId\x128\n" +
 	"\x13domain_extension_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x11domainExtensionId\"\x1f\n" +
 	"\x1dDeleteDomainExtensionResponse2\x8e\x06\n" +
 	"\x16DomainExtensionService\x12\x9d\x01\n" +

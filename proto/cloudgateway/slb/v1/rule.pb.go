@@ -572,7 +572,7 @@ type UpdateForwardingRuleRequest struct {
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// Instance the rule belongs to, "lb-…"; required: writes to one instance are sent one at a time.
+	// Instance the rule belongs to, "lb-…"; absent: the gateway finds it. Another one than that of the rule is refused.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// Id, "rule-…"; required.
 	RuleId string `protobuf:"bytes,3,opt,name=rule_id,json=ruleId,proto3" json:"rule_id,omitempty"`
@@ -840,11 +840,11 @@ const file_cloudgateway_slb_v1_rule_proto_rawDesc = "" +
 	"\x05error\x18\x01 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\x12\x17\n" +
 	"\arule_id\x18\x02 \x01(\tR\x06ruleId\"i\n" +
 	"\"BatchCreateForwardingRulesResponse\x12C\n" +
-	"\aresults\x18\x01 \x03(\v2).cloudgateway.slb.v1.ForwardingRuleResultR\aresults\"\xd6\x01\n" +
+	"\aresults\x18\x01 \x03(\v2).cloudgateway.slb.v1.ForwardingRuleResultR\aresults\"\xd4\x01\n" +
 	"\x1bUpdateForwardingRuleRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12!\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x120\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0eloadBalancerId\x12!\n" +
 	"\arule_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x06ruleId\x12A\n" +
 	"\x06config\x18\x04 \x01(\v2).cloudgateway.slb.v1.ForwardingRuleConfigR\x06config\"\x1e\n" +
 	"\x1cUpdateForwardingRuleResponse\"\xa3\x01\n" +

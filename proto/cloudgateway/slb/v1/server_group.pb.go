@@ -92,8 +92,8 @@ type Server struct {
 	ServerIp string `protobuf:"bytes,3,opt,name=server_ip,json=serverIp,proto3" json:"server_ip,omitempty"`
 	// Port, 1 to 65535.
 	Port int32 `protobuf:"varint,4,opt,name=port,proto3" json:"port,omitempty"`
-	// Weight, 0 (no new connections) to 100.
-	Weight int32 `protobuf:"varint,5,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Weight, 0 (no new connections) to 100; absent: 100. In a change of a server that is there it is required.
+	Weight *int32 `protobuf:"varint,5,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	// Free text, 1 to 80 characters; carries the mark of ownership.
 	Description   string `protobuf:"bytes,6,opt,name=description,proto3" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -159,8 +159,8 @@ func (x *Server) GetPort() int32 {
 }
 
 func (x *Server) GetWeight() int32 {
-	if x != nil {
-		return x.Weight
+	if x != nil && x.Weight != nil {
+		return *x.Weight
 	}
 	return 0
 }
@@ -644,7 +644,7 @@ type ApplyServerChangesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id, "rsp-…"; required.
 	ServerGroupId string `protobuf:"bytes,1,opt,name=server_group_id,json=serverGroupId,proto3" json:"server_group_id,omitempty"`
-	// Instance the group belongs to, "lb-…"; required: writes to one instance are sent one at a time.
+	// Instance the group belongs to, "lb-…"; absent: the gateway finds it. Another one than that of the group is refused.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// Servers to add, at most 20 000.
 	Add []*Server `protobuf:"bytes,3,rep,name=add,proto3" json:"add,omitempty"`
@@ -791,7 +791,7 @@ type UpdateServerGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id, "rsp-…"; required.
 	ServerGroupId string `protobuf:"bytes,1,opt,name=server_group_id,json=serverGroupId,proto3" json:"server_group_id,omitempty"`
-	// Instance the group belongs to, "lb-…"; required: writes to one instance are sent one at a time.
+	// Instance the group belongs to, "lb-…"; absent: the gateway finds it. Another one than that of the group is refused.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
@@ -920,7 +920,7 @@ type DeleteServerGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id, "rsp-…"; required.
 	ServerGroupId string `protobuf:"bytes,1,opt,name=server_group_id,json=serverGroupId,proto3" json:"server_group_id,omitempty"`
-	// Instance the group belongs to, "lb-…"; required.
+	// Instance the group belongs to, "lb-…"; absent: the gateway finds it. Another one than that of the group is refused.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
@@ -1027,8 +1027,8 @@ type DefaultServer struct {
 	ServerId string `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
 	// Address on the network interface; for ENI.
 	ServerIp string `protobuf:"bytes,3,opt,name=server_ip,json=serverIp,proto3" json:"server_ip,omitempty"`
-	// Weight, 0 (no new connections) to 100.
-	Weight int32 `protobuf:"varint,4,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Weight, 0 (no new connections) to 100; absent: 100. In a change of a server that is there it is required.
+	Weight *int32 `protobuf:"varint,4,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	// Free text, 1 to 80 characters.
 	Description   string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1087,8 +1087,8 @@ func (x *DefaultServer) GetServerIp() string {
 }
 
 func (x *DefaultServer) GetWeight() int32 {
-	if x != nil {
-		return x.Weight
+	if x != nil && x.Weight != nil {
+		return *x.Weight
 	}
 	return 0
 }
@@ -1352,14 +1352,15 @@ var File_cloudgateway_slb_v1_server_group_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\n" +
-	"&cloudgateway/slb/v1/server_group.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x02\n" +
+	"&cloudgateway/slb/v1/server_group.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x91\x02\n" +
 	"\x06Server\x12;\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x1f.cloudgateway.slb.v1.ServerTypeB\x06\x8a\xce\x18\x02\b\x01R\x04type\x12%\n" +
 	"\tserver_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\bserverId\x12#\n" +
 	"\tserver_ip\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\bserverIp\x12 \n" +
-	"\x04port\x18\x04 \x01(\x05B\f\x8a\xce\x18\b2\x06\b\x01\x10\xff\xff\x03R\x04port\x12 \n" +
-	"\x06weight\x18\x05 \x01(\x05B\b\x8a\xce\x18\x042\x02\x10dR\x06weight\x12*\n" +
-	"\vdescription\x18\x06 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\vdescription\"\xeb\x02\n" +
+	"\x04port\x18\x04 \x01(\x05B\f\x8a\xce\x18\b2\x06\b\x01\x10\xff\xff\x03R\x04port\x12%\n" +
+	"\x06weight\x18\x05 \x01(\x05B\b\x8a\xce\x18\x042\x02\x10dH\x00R\x06weight\x88\x01\x01\x12*\n" +
+	"\vdescription\x18\x06 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\vdescriptionB\t\n" +
+	"\a_weight\"\xeb\x02\n" +
 	"\vServerGroup\x12&\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x125\n" +
@@ -1391,10 +1392,10 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\aservers\x18\x04 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\aservers\x12/\n" +
 	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"C\n" +
 	"\x19CreateServerGroupResponse\x12&\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\"\xdc\x02\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\"\xda\x02\n" +
 	"\x19ApplyServerChangesRequest\x120\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x122\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12-\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x120\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0eloadBalancerId\x12-\n" +
 	"\x03add\x18\x03 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\x03add\x123\n" +
 	"\x06remove\x18\x04 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\x06remove\x123\n" +
 	"\x06update\x18\x05 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\x06update\x12!\n" +
@@ -1403,10 +1404,10 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"request_id\x18\a \x01(\tR\trequestId\"=\n" +
 	"\x1aApplyServerChangesResponse\x12\x1f\n" +
 	"\vcloud_calls\x18\x01 \x01(\x05R\n" +
-	"cloudCalls\"\xd4\x02\n" +
+	"cloudCalls\"\xd2\x02\n" +
 	"\x18UpdateServerGroupRequest\x120\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x122\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x120\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12#\n" +
 	"\x04name\x18\x04 \x01(\tB\n" +
@@ -1417,19 +1418,20 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\bset_tags\n" +
 	"\x0fremove_tag_keysB\a\n" +
 	"\x05_name\"\x1b\n" +
-	"\x19UpdateServerGroupResponse\"\x9f\x01\n" +
+	"\x19UpdateServerGroupResponse\"\x9d\x01\n" +
 	"\x18DeleteServerGroupRequest\x120\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x122\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x120\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"\x1b\n" +
-	"\x19DeleteServerGroupResponse\"\xe6\x01\n" +
+	"\x19DeleteServerGroupResponse\"\xf6\x01\n" +
 	"\rDefaultServer\x12;\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x1f.cloudgateway.slb.v1.ServerTypeB\x06\x8a\xce\x18\x02\b\x01R\x04type\x12%\n" +
 	"\tserver_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\bserverId\x12#\n" +
-	"\tserver_ip\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\bserverIp\x12 \n" +
-	"\x06weight\x18\x04 \x01(\x05B\b\x8a\xce\x18\x042\x02\x10dR\x06weight\x12*\n" +
-	"\vdescription\x18\x05 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\vdescription\"\x86\x01\n" +
+	"\tserver_ip\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\bserverIp\x12%\n" +
+	"\x06weight\x18\x04 \x01(\x05B\b\x8a\xce\x18\x042\x02\x10dH\x00R\x06weight\x88\x01\x01\x12*\n" +
+	"\vdescription\x18\x05 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\vdescriptionB\t\n" +
+	"\a_weight\"\x86\x01\n" +
 	"\x1cGetDefaultServerGroupRequest\x122\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x8e\x01\n" +
@@ -1561,7 +1563,9 @@ func file_cloudgateway_slb_v1_server_group_proto_init() {
 		return
 	}
 	file_cloudgateway_slb_v1_listener_proto_init()
+	file_cloudgateway_slb_v1_server_group_proto_msgTypes[0].OneofWrappers = []any{}
 	file_cloudgateway_slb_v1_server_group_proto_msgTypes[10].OneofWrappers = []any{}
+	file_cloudgateway_slb_v1_server_group_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

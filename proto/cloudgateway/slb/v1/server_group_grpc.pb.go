@@ -34,7 +34,7 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // ServerGroupService manages the vServer groups of CLB instances, and the default server group that every instance has. The number of servers per request is not limited: the
-// gateway splits them to the cloud's limit (20 per call by default).
+// gateway splits them to the cloud's limit (40 per call by default).
 type ServerGroupServiceClient interface {
 	// GetServerGroup reads one group with its servers. NOT_FOUND with reason SERVER_GROUP_NOT_FOUND if it does not exist.
 	GetServerGroup(ctx context.Context, in *GetServerGroupRequest, opts ...grpc.CallOption) (*GetServerGroupResponse, error)
@@ -152,7 +152,7 @@ func (c *serverGroupServiceClient) ApplyDefaultServerChanges(ctx context.Context
 // for forward compatibility.
 //
 // ServerGroupService manages the vServer groups of CLB instances, and the default server group that every instance has. The number of servers per request is not limited: the
-// gateway splits them to the cloud's limit (20 per call by default).
+// gateway splits them to the cloud's limit (40 per call by default).
 type ServerGroupServiceServer interface {
 	// GetServerGroup reads one group with its servers. NOT_FOUND with reason SERVER_GROUP_NOT_FOUND if it does not exist.
 	GetServerGroup(context.Context, *GetServerGroupRequest) (*GetServerGroupResponse, error)

@@ -588,7 +588,7 @@ type DeleteRouteTableRequest struct {
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// VPC of the table, "vpc-…"; required.
+	// VPC of the table, "vpc-…"; absent: the gateway finds it. Another one is refused.
 	VpcId string `protobuf:"bytes,2,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
 	// Table, "vtb-…"; required.
 	RouteTableId  string `protobuf:"bytes,3,opt,name=route_table_id,json=routeTableId,proto3" json:"route_table_id,omitempty"`
@@ -690,7 +690,7 @@ type AssociateRouteTableRequest struct {
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// VPC of both, "vpc-…"; required.
+	// VPC of both, "vpc-…"; absent: the gateway finds it. Another one is refused.
 	VpcId string `protobuf:"bytes,2,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
 	// Custom table, "vtb-…"; required.
 	RouteTableId string `protobuf:"bytes,3,opt,name=route_table_id,json=routeTableId,proto3" json:"route_table_id,omitempty"`
@@ -801,7 +801,7 @@ type UnassociateRouteTableRequest struct {
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// VPC of both, "vpc-…"; required.
+	// VPC of both, "vpc-…"; absent: the gateway finds it. Another one is refused.
 	VpcId string `protobuf:"bytes,2,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
 	// Custom table, "vtb-…"; required.
 	RouteTableId string `protobuf:"bytes,3,opt,name=route_table_id,json=routeTableId,proto3" json:"route_table_id,omitempty"`
@@ -1083,7 +1083,7 @@ func (x *ListRouteEntriesResponse) GetNextPageToken() string {
 // BatchCreateRouteEntriesRequest holds the entries, all of one VPC.
 type BatchCreateRouteEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// VPC of the tables, "vpc-…"; required.
+	// VPC of the tables, "vpc-…"; absent: that of the first. All must be in it.
 	VpcId string `protobuf:"bytes,1,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
 	// The entries, at most 20 000.
 	RouteEntries []*RouteEntry `protobuf:"bytes,2,rep,name=route_entries,json=routeEntries,proto3" json:"route_entries,omitempty"`
@@ -1249,7 +1249,7 @@ func (x *BatchCreateRouteEntriesResponse) GetResults() []*RouteEntryResult {
 // BatchDeleteRouteEntriesRequest holds the entries, all of one VPC.
 type BatchDeleteRouteEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// VPC of the tables, "vpc-…"; required.
+	// VPC of the tables, "vpc-…"; absent: that of the first. All must be in it.
 	VpcId string `protobuf:"bytes,1,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
 	// The entries, at most 20 000: route_table_id with route_entry_id, or with destination_cidr and next_hop_id. Entries
 	// with several next hops have to be named by their id.
@@ -1364,7 +1364,7 @@ type UpdateRouteEntryRequest struct {
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// VPC of the table, "vpc-…"; required.
+	// VPC of the table, "vpc-…"; absent: the gateway finds it. Another one is refused.
 	VpcId string `protobuf:"bytes,2,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
 	// Table, "vtb-…"; required.
 	RouteTableId string `protobuf:"bytes,3,opt,name=route_table_id,json=routeTableId,proto3" json:"route_table_id,omitempty"`
@@ -1556,25 +1556,25 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\\\n" +
 	"\x18CreateRouteTableResponse\x12@\n" +
 	"\vroute_table\x18\x01 \x01(\v2\x1f.cloudgateway.vpc.v1.RouteTableR\n" +
-	"routeTable\"\x89\x01\n" +
+	"routeTable\"\x87\x01\n" +
 	"\x17DeleteRouteTableRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
-	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12.\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1d\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12.\n" +
 	"\x0eroute_table_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteTableId\"\x1a\n" +
-	"\x18DeleteRouteTableResponse\"\xb5\x01\n" +
+	"\x18DeleteRouteTableResponse\"\xb3\x01\n" +
 	"\x1aAssociateRouteTableRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
-	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12.\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1d\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12.\n" +
 	"\x0eroute_table_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteTableId\x12'\n" +
 	"\n" +
 	"vswitch_id\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\tvswitchId\"\x1d\n" +
-	"\x1bAssociateRouteTableResponse\"\xb7\x01\n" +
+	"\x1bAssociateRouteTableResponse\"\xb5\x01\n" +
 	"\x1cUnassociateRouteTableRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
-	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12.\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1d\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12.\n" +
 	"\x0eroute_table_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteTableId\x12'\n" +
 	"\n" +
 	"vswitch_id\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\tvswitchId\"\x1f\n" +
@@ -1592,9 +1592,9 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\x18ListRouteEntriesResponse\x12D\n" +
 	"\rroute_entries\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xa6\x01\n" +
-	"\x1eBatchCreateRouteEntriesRequest\x12\x1f\n" +
-	"\x06vpc_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12D\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xa4\x01\n" +
+	"\x1eBatchCreateRouteEntriesRequest\x12\x1d\n" +
+	"\x06vpc_id\x18\x01 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12D\n" +
 	"\rroute_entries\x18\x02 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"c\n" +
@@ -1602,18 +1602,18 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\x05error\x18\x01 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\"b\n" +
 	"\x1fBatchCreateRouteEntriesResponse\x12?\n" +
-	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults\"\xa6\x01\n" +
-	"\x1eBatchDeleteRouteEntriesRequest\x12\x1f\n" +
-	"\x06vpc_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12D\n" +
+	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults\"\xa4\x01\n" +
+	"\x1eBatchDeleteRouteEntriesRequest\x12\x1d\n" +
+	"\x06vpc_id\x18\x01 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12D\n" +
 	"\rroute_entries\x18\x02 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"b\n" +
 	"\x1fBatchDeleteRouteEntriesResponse\x12?\n" +
-	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults\"\x8c\x03\n" +
+	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults\"\x8a\x03\n" +
 	"\x17UpdateRouteEntryRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
-	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12.\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1d\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12.\n" +
 	"\x0eroute_table_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteTableId\x12.\n" +
 	"\x0eroute_entry_id\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteEntryId\x12&\n" +
 	"\x04name\x18\x05 \x01(\tB\r\x8a\xce\x18\t\"\x05\b\x01\x10\x80\x01(\x01H\x00R\x04name\x88\x01\x01\x124\n" +

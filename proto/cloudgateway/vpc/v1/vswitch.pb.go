@@ -595,7 +595,7 @@ type DeleteVSwitchRequest struct {
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// VPC that it is in, "vpc-…"; required.
+	// VPC that it is in, "vpc-…"; absent: the gateway finds it. Another one is refused.
 	VpcId string `protobuf:"bytes,2,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
 	// Id, "vsw-…"; required.
 	VswitchId     string `protobuf:"bytes,3,opt,name=vswitch_id,json=vswitchId,proto3" json:"vswitch_id,omitempty"`
@@ -751,11 +751,11 @@ const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\x04tags\x18\b \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tagsB\x0e\n" +
 	"\f_ipv6_subnet\"O\n" +
 	"\x15CreateVSwitchResponse\x126\n" +
-	"\avswitch\x18\x01 \x01(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\avswitch\"\x7f\n" +
+	"\avswitch\x18\x01 \x01(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\avswitch\"}\n" +
 	"\x14DeleteVSwitchRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
-	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12'\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1d\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12'\n" +
 	"\n" +
 	"vswitch_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\tvswitchId\"\x17\n" +
 	"\x15DeleteVSwitchResponse2\xc8\x04\n" +
