@@ -109,8 +109,14 @@ func (s Spec) condition() string {
 	if expr := s.Pattern.expr(); expr != "" {
 		conditions = append(conditions, matches("a.value", expr))
 	}
+	if s.Pattern == HostText {
+		conditions = append(conditions, "!"+matches("a.value", ipv4Form))
+	}
 	return strings.Join(conditions, " && ")
 }
+
+// ipv4Form is what addresses look like, which are no names.
+const ipv4Form = "^([0-9]+[.]){3}[0-9]+$"
 
 // pairCondition is about i, one key and value.
 func (s Spec) pairCondition() string {
@@ -139,7 +145,8 @@ func (p Pattern) expr() string {
 		const octet = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 		return "^(" + octet + "[.]){3}" + octet + "$"
 	case HostText:
-		return "^[A-Za-z0-9.-]*$"
+		const label = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+		return "^" + label + "([.]" + label + ")*$"
 	case IDText:
 		return "^[A-Za-z0-9._-]{1,64}$"
 	case AnyText:

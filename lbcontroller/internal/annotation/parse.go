@@ -3,6 +3,7 @@ package annotation
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,16 +27,22 @@ type Problem struct {
 	InSpec bool
 }
 
+// shownValue bounds the bad value in a text.
+const shownValue = 200
+
 // String names the annotation, the bad value and what to write instead.
 func (p Problem) String() string {
 	if p.Want == "" {
 		return fmt.Sprintf("annotation %s: value %q is refused: this version does not support the annotation; remove it", p.Name, p.Value)
 	}
-	kind := "annotation "
+	kind, value := "annotation ", p.Value
 	if p.InSpec {
 		kind = ""
 	}
-	return fmt.Sprintf("%s%s: value %q is not allowed, use %s", kind, p.Name, p.Value, p.Want)
+	if len(value) > shownValue {
+		value = strings.ToValidUTF8(value[:shownValue], "") + "…"
+	}
+	return fmt.Sprintf("%s%s: value %q is not allowed, use %s", kind, p.Name, value, p.Want)
 }
 
 // Pair is an item of a Pairs value.
@@ -214,7 +221,7 @@ func Known(annotations ...map[string]string) []string {
 // ParseOwnTags reads the note OwnTags.
 func ParseOwnTags(annotations map[string]string) []string { return splitList(annotations[OwnTags]) }
 
-// Unknown returns the names under the current prefix that the table doesn't have, sorted, each with the key of the table that is most like it,
+// Unknown returns the names under either prefix that the table doesn't have, sorted, each with the key of the table that is most like it,
 // or "" if none is.
 func (p Parser) Unknown(annotations map[string]string) []Pair {
 	var keys []string // Most Services have no annotation of the prefix.
@@ -222,7 +229,9 @@ func (p Parser) Unknown(annotations map[string]string) []Pair {
 	for name := range annotations {
 		key, ours := strings.CutPrefix(name, Prefix)
 		if !ours {
-			continue
+			if key, ours = strings.CutPrefix(name, LegacyPrefix); !ours {
+				continue
+			}
 		}
 		if keys == nil {
 			keys = p.keys()
@@ -441,8 +450,10 @@ func (p Pattern) matches(value string) bool {
 	case IPv4Text:
 		a, err := netip.ParseAddr(value)
 		return err == nil && a.Is4()
-	case HostText:
-		return !strings.ContainsFunc(value, func(r rune) bool { return !isAlnum(r) && r != '.' && r != '-' })
+	case HostText: // As the API server takes it in a status.
+		isName, _ := regexp.MatchString(p.expr(), value) // The expression is well formed.
+		isIPv4, _ := regexp.MatchString(ipv4Form, value)
+		return isName && !isIPv4
 	case IDText:
 		return ownership.IsID(value)
 	case AnyText:

@@ -34,7 +34,7 @@ func TestEveryAnnotation(t *testing.T) {
 		IPVersion:                 {map[string]string{"IPv6": "ipv6"}, []string{"6"}},
 		Address:                   {map[string]string{"10.0.0.1": "10.0.0.1"}, []string{"10.0.0", "::1"}},
 		ExternalIPType:            {map[string]string{"EIP": "eip"}, []string{"nat"}},
-		Hostname:                  {map[string]string{"www.example.com": "www.example.com"}, []string{"a b"}},
+		Hostname:                  {map[string]string{"www.example.com": "www.example.com"}, []string{"a b", "Web.example.com", "a..b", "-a", "a-", "10.0.0.1"}},
 		ProtocolPort:              {map[string]string{"http:80, https:443": "http\x0080,https\x00443"}, []string{"http", "80:", ":80"}},
 		CertID:                    {map[string]string{"123_cn": "123_cn"}, []string{" "}},
 		TLSCipherPolicy:           {map[string]string{"TLS_cipher_policy_1_2": "tls_cipher_policy_1_2"}, []string{"1.2"}},

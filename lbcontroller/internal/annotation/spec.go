@@ -126,6 +126,6 @@ const (
 	CookieText Pattern = "letters, digits, _ and -"
 	PathText   Pattern = "a path that starts with /"
 	IPv4Text   Pattern = "an IPv4 address"
-	HostText   Pattern = "a DNS name"
+	HostText   Pattern = "a DNS name in lower case"
 	IDText     Pattern = "an id of the cloud"
 )

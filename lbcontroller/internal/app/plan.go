@@ -19,6 +19,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
 // Selection says which Services are looked at: those of a namespace, or one of them; empty for all.
@@ -55,6 +56,10 @@ func previewAll(ctx context.Context, client kubernetes.Interface, cfg config.Con
 	if err != nil {
 		return Preview{}, fmt.Errorf("list the EndpointSlices: %w", err)
 	}
+	gated, err := gatedPods(ctx, client, which.Namespace)
+	if err != nil {
+		return Preview{}, err
+	}
 	slicesOf := map[string][]*discoveryv1.EndpointSlice{}
 	for i := range endpoints.Items {
 		s := &endpoints.Items[i]
@@ -77,7 +82,7 @@ func previewAll(ctx context.Context, client kubernetes.Interface, cfg config.Con
 		}
 		key := svc.Namespace + "/" + svc.Name
 		for _, kind := range controller.PreviewersOf(kinds, svc) {
-			preview.Services = append(preview.Services, kind.Preview(ctx, controller.Request{Key: key, Service: svc, Slices: slicesOf[key], Nodes: set}))
+			preview.Services = append(preview.Services, kind.Preview(ctx, controller.Request{Key: key, Service: svc, Slices: slicesOf[key], Nodes: set, Gated: gated[key]}))
 		}
 		if err := ctx.Err(); err != nil {
 			return preview, err
@@ -94,6 +99,26 @@ func previewAll(ctx context.Context, client kubernetes.Interface, cfg config.Con
 		preview.Orphans = append(preview.Orphans, orphans...)
 	}
 	return preview, nil
+}
+
+// gatedPods are the pods that wait for load balancers before they are ready, by the key of the Service.
+func gatedPods(ctx context.Context, client kubernetes.Interface, namespace string) (map[string]readiness.Pods, error) {
+	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the pods: %w", err)
+	}
+	gated := map[string]readiness.Pods{}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		for _, key := range readiness.Services(pod) {
+			if gated[key] == nil {
+				gated[key] = readiness.Pods{}
+			}
+			_, service, _ := strings.Cut(key, "/")
+			gated[key][pod.Name] = readiness.Of(pod, service)
+		}
+	}
+	return gated, nil
 }
 
 func pointers[T any](list []T) []*T {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -34,7 +35,21 @@ func TestPlan(t *testing.T) {
 	}
 	plain := service("plain", nil)
 	plain.Spec.Type = corev1.ServiceTypeClusterIP
+	gated, waiting := service("gated", nil), false
+	gated.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	nodeName := "n"
 	kube := fake.NewClientset(
+		gated, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod", UID: "pod"},
+			Spec:       corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "service.readiness.alibabacloud.com/gated"}}},
+			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.ContainersReady, Status: corev1.ConditionTrue}}},
+		}, &discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gated-1", Labels: map[string]string{discoveryv1.LabelServiceName: "gated"}}, AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints: []discoveryv1.Endpoint{{
+				Addresses: []string{"10.0.0.1"}, NodeName: &nodeName, Conditions: discoveryv1.EndpointConditions{Ready: &waiting},
+				TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "pod", UID: "pod"},
+			}},
+		},
 		service("api", nil), service("bad", map[string]string{annotation.Prefix + annotation.Scheduler: "fastest"}), plain,
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: "cn-hangzhou.i-1"}, Status: corev1.NodeStatus{
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
@@ -67,14 +82,17 @@ func TestPlan(t *testing.T) {
 	if err := found.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	want := `SERVICE      LOAD BALANCER  RESULT   DETAIL
-default/api  -              change   create CLB aapi
-default/api  -              change   create vServer group k8s/30080/api/default/c-test with 1 servers
-default/api  -              change   create listener 80/tcp
-default/bad  -              REFUSED  annotation service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler: value "fastest" is not allowed, use one of rr, wrr, wlc, sch, tch, qch
--            lb-orphan      ORPHAN   name-of-lb-orphan 47.0.0.1: no Service has the mark agone; release it by hand if nobody needs it
+	want := `SERVICE        LOAD BALANCER  RESULT   DETAIL
+default/api    -              change   create CLB aapi
+default/api    -              change   create vServer group k8s/30080/api/default/c-test with 1 servers
+default/api    -              change   create listener 80/tcp
+default/bad    -              REFUSED  annotation service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler: value "fastest" is not allowed, use one of rr, wrr, wlc, sch, tch, qch
+default/gated  -              change   create CLB agated
+default/gated  -              change   create vServer group k8s/30080/gated/default/c-test with 1 servers
+default/gated  -              change   create listener 80/tcp
+-              lb-orphan      ORPHAN   name-of-lb-orphan 47.0.0.1: no Service has the mark agone; release it by hand if nobody needs it
 
-2 Services: 0 unchanged, 1 would change, 1 are refused something, 0 could not be compared. 3 changes in the cloud. 1 load balancers without a Service.
+3 Services: 0 unchanged, 2 would change, 1 are refused something, 0 could not be compared. 6 changes in the cloud. 1 load balancers without a Service.
 `
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)

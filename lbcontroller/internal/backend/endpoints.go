@@ -93,18 +93,16 @@ func TargetPort(port corev1.ServicePort) intstr.IntOrString {
 	return port.TargetPort
 }
 
-// slicePort finds the number of the port in a slice. A number in the Service is taken as it is; a name may mean another number
-// in every slice, whose ports bear the names of the Service's ports.
+// slicePort finds the number of the port in a slice, whose ports bear the names of the Service's ports, as kube-proxy does. A name in the Service
+// may mean another number in every slice, and so may a number where slices are made by hand. A slice without ports has that of the Service.
 func slicePort(slice *discoveryv1.EndpointSlice, port corev1.ServicePort) (int32, bool) {
-	if target := TargetPort(port); target.Type == intstr.Int {
-		return target.IntVal, true
-	}
+	target := TargetPort(port)
 	for _, p := range slice.Ports {
-		if value(p.Name, "") == port.Name && p.Port != nil && value(p.Protocol, corev1.ProtocolTCP) == protocolOf(port) {
-			return *p.Port, true
+		if value(p.Name, "") == port.Name && value(p.Protocol, corev1.ProtocolTCP) == protocolOf(port) {
+			return value(p.Port, target.IntVal), p.Port != nil || target.Type == intstr.Int
 		}
 	}
-	return 0, false
+	return target.IntVal, len(slice.Ports) == 0 && target.Type == intstr.Int
 }
 
 func protocolOf(port corev1.ServicePort) corev1.Protocol {

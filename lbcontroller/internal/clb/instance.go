@@ -61,6 +61,7 @@ func (b builder) instance() model.Instance {
 	}
 	b.billing(spec)
 	b.checkAddress()
+	b.checkBandwidth()
 	anyVSwitch := b.network(spec)
 	asked.NetworkType = b.networkType(spec)
 	tags := b.additionalTags(spec)
@@ -121,6 +122,14 @@ func (b builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch bool
 			", or set vswitchIDs in the controller's configuration: an intranet CLB needs a vSwitch")
 	}
 	return true
+}
+
+// checkBandwidth reports that a public CLB is to be billed by a bandwidth that isn't said.
+func (b builder) checkBandwidth() {
+	v := b.Values
+	if b.isNew() && v.Text(annotation.ChargeType) == "paybybandwidth" && v.Text(annotation.AddressType) != "intranet" && !v.Has(annotation.Bandwidth) {
+		b.Misfit(annotation.ChargeType, "it together with annotation "+annotation.Prefix+annotation.Bandwidth)
+	}
 }
 
 // checkAddress reports a private address that is asked for a CLB which will be public.

@@ -15,6 +15,7 @@ import (
 // listeners returns the wanted listeners: none where the user makes them.
 func (b builder) listeners() []model.Listener {
 	if b.Reuse.ID != "" && !b.Reuse.Listeners {
+		b.withoutOverride()
 		return nil
 	}
 	b.checkAccess()
@@ -33,6 +34,9 @@ func (b builder) listeners() []model.Listener {
 			continue
 		}
 		seen[key] = true
+		if protocol == model.UDP && slices.Contains([]int32{250, 4789, 4790}, port.Port) {
+			b.Problem("spec.ports[%d]: the cloud reserves port %d for itself over udp; choose another port", i, port.Port)
+		}
 		config := b.listenerConfig(protocol)
 		config.Description = new(b.Owner.Listener(port.Port))
 		l := model.Listener{Key: key, Group: b.GroupName(port), Config: config, Defaults: listenerDefaults(protocol)}
@@ -88,7 +92,50 @@ func (b builder) protocols() map[int]model.Protocol {
 		}
 	}
 	b.checkProtocols(result)
+	b.withoutProtocol(result)
+	for _, p := range b.Values.Pairs(annotation.ProtocolPort) {
+		b.KnowsPort(annotation.ProtocolPort, p.Value)
+	}
+	for _, p := range b.Values.Pairs(annotation.ForwardPort) {
+		b.KnowsPort(annotation.ForwardPort, p.Key)
+	}
 	return result
+}
+
+// withoutOverride reports annotations about listeners while these are the user's.
+func (b builder) withoutOverride() {
+	var names []string
+	for _, spec := range annotation.Table() {
+		if (spec.Scope == annotation.Listener || spec.Scope == annotation.Health) && b.wrote(spec.Key) {
+			names = append(names, spec.Key)
+		}
+	}
+	if len(names) > 0 {
+		b.NoEffect("the annotations %s have no effect: the listeners of CLB %s are yours, and are made and bound to the vServer groups by hand; set annotation %s%s to have them managed",
+			strings.Join(names, ", "), b.Reuse.ID, annotation.Prefix, annotation.ForceOverride)
+	}
+}
+
+// withoutProtocol reports annotations for protocols that no listener has.
+func (b builder) withoutProtocol(used map[int]model.Protocol) {
+	for _, spec := range annotation.Table() {
+		if len(spec.Protocols) == 0 || !b.wrote(spec.Key) {
+			continue
+		}
+		applies := false
+		for _, protocol := range used {
+			applies = applies || slices.Contains(spec.Protocols, protocol.String())
+		}
+		if !applies && len(used) > 0 {
+			b.NoEffect("annotation %s has no effect: it is for %s, and no port has that protocol (annotation %s)",
+				b.Values.Name(spec.Key), strings.Join(spec.Protocols, " and "), annotation.Prefix+annotation.ProtocolPort)
+		}
+	}
+}
+
+// wrote reports that the user has set an annotation.
+func (b builder) wrote(key string) bool {
+	return b.Values.Has(key) && !b.View.Reverts(key)
 }
 
 // onlyPort reports whether no other port of the Service has this number, as with TCP and UDP on one number.

@@ -3,6 +3,7 @@ package clb
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -62,9 +63,12 @@ func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener
 }
 
 // WithoutEffect implements lb.Product.
-func (Product) WithoutEffect(view desired.View, there model.Observed) []string {
+func (p Product) WithoutEffect(view desired.View, there model.Observed) []string {
 	v, clb := view.Values, present(there)
 	var warnings []string
+	if kind := view.Service.Annotations[annotation.LoadBalancerType]; kind != "" && !p.ByLoadBalancerType && !strings.EqualFold(kind, "clb") {
+		warnings = append(warnings, "annotation "+annotation.LoadBalancerType+" has no effect: the Service has a CLB, as loadBalancerTypeAnnotation is off in the configuration")
+	}
 	if v.Has(annotation.InstanceSpec) && clb.GetInstanceChargeType() == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU {
 		warnings = append(warnings, "annotation "+annotation.Prefix+annotation.InstanceSpec+" has no effect: the CLB is billed by usage, not by specification; only "+
 			annotation.Prefix+annotation.InstanceChargeType+": PayBySpec at the creation of the Service gives it one")

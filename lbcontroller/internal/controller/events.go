@@ -36,7 +36,7 @@ const (
 	ReasonDrift           = "DriftReported"             // Warning: a user or another tool has changed the load balancer, and the configuration leaves that so.
 	ReasonHeld            = "HeldByPolicy"              // Warning: the policy (report or upsert-only) keeps changes back; the text lists them.
 	ReasonUnconfirmed     = "ReleaseUnconfirmed"        // Warning: a Service that got a class or tunnel type keeps its load balancer until the release is confirmed.
-	ReasonUnknown         = "UnknownAnnotation"         // Warning: an annotation under the controller's prefix has no effect: it may be misspelt.
+	ReasonUnknown         = "UnknownAnnotation"         // Warning: an annotation or a field of the spec has no effect: it may be misspelt, or not fit the Service.
 	ReasonReadinessGate   = "FailedUpdateReadinessGate" // Warning: the API server refused the condition of a pod's readiness gate; it is written again.
 	ReasonLastServers     = "LastServersKept"           // Warning: no node qualifies as a backend any more; the last servers stay, as an empty group helps no one.
 	ReasonOrphan          = "OrphanedLoadBalancer"      // Warning on the namespace kube-system: load balancers of the cluster have no Service.
@@ -112,11 +112,24 @@ func whatWasDone(list []Event) []Event {
 
 // record records an event; a warning unless it would repeat the last one of its reason.
 func (c *Controller) record(svc *corev1.Service, e Event) {
+	e.Message = bounded(e.Message)
 	if e.Type == corev1.EventTypeNormal {
 		c.events.Normal(svc, e.Reason, e.Message)
 		return
 	}
 	c.events.Warn(svc, kube.Warning{Reason: e.Reason, Message: e.Message, Cause: e.Cause, Done: e.Done})
+}
+
+// maxEventText bounds the message of an event, as the API server does for events of the newer kind.
+const maxEventText = 1024
+
+// bounded cuts a text in its middle: its end says what to do.
+func bounded(text string) string {
+	if len(text) <= maxEventText {
+		return text
+	}
+	half := maxEventText/2 - len(" … ")
+	return strings.ToValidUTF8(text[:half], "") + " … " + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
 func keyOf(svc *corev1.Service) string { return svc.Namespace + "/" + svc.Name }

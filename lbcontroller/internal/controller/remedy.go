@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/services/rpcerr"
 )
@@ -28,6 +29,9 @@ func remedy(err error) string {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		if status.ErrStatus.Code >= http.StatusInternalServerError {
 			return "it is tried again"
+		}
+		if status.ErrStatus.Reason == metav1.StatusReasonInvalid {
+			return "correct the annotation that the value is from; it is tried again"
 		}
 		return "check the ClusterRole of lbcontroller and the admission webhooks; it is tried again"
 	}

@@ -141,7 +141,7 @@ func (s subject) addWarnings(o *controller.Outcome, observed model.Observed) (qu
 	} else {
 		quiet = append(quiet, controller.ReasonSkipBackends)
 	}
-	if useless := append(s.view.Unknown(), s.product.WithoutEffect(s.view, observed)...); len(useless) > 0 {
+	if useless := append(slices.Concat(s.view.Unknown(), s.want.WithoutEffect), s.product.WithoutEffect(s.view, observed)...); len(useless) > 0 {
 		o.Events = append(o.Events, controller.Warningf(controller.ReasonUnknown, "%s", joined(useless)))
 	} else if observed.ConfigKnown {
 		quiet = append(quiet, controller.ReasonUnknown)
@@ -303,7 +303,7 @@ func isGone(err error) bool {
 	return slices.ContainsFunc(causes(err), func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound })
 }
 
-// halfway is what a Service shows of a CLB on which something failed: its address, as soon as every listener is there. The hash stays away, unless
+// halfway is what a Service shows of a CLB on which something failed: its address, as soon as one of its listeners is there. The hash stays away, unless
 // only servers were to change.
 func halfway(s subject, d decision, result done) *controller.Publication {
 	want := s.want.Desired
@@ -314,10 +314,8 @@ func halfway(s subject, d decision, result done) *controller.Publication {
 	for _, l := range result.observed.Listeners {
 		have[l.Key] = true
 	}
-	for _, l := range want.Listeners {
-		if !have[l.Key] {
-			return nil
-		}
+	if len(want.Listeners) > 0 && !slices.ContainsFunc(want.Listeners, func(l model.Listener) bool { return have[l.Key] }) {
+		return nil
 	}
 	p := publication(s, d.entry, result.observed, d.complete() && !d.plan.ChangesConfig())
 	p.Notes.Annotations = nil // What was noted before the first call still holds.

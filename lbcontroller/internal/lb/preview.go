@@ -39,7 +39,7 @@ func (k *Kind) previewEnsure(ctx context.Context, r controller.Request, result *
 	if err != nil {
 		return err
 	}
-	result.Warnings = append(result.Warnings, s.want.Warnings...)
+	result.Warnings = slices.Concat(result.Warnings, s.want.Warnings, s.want.WithoutEffect)
 	s, d, err := k.compare(ctx, s)
 	if err != nil {
 		return err

@@ -104,13 +104,13 @@ func TestRemovedAnnotationInvalid(t *testing.T) {
 	})
 }
 
-// TestForwardPortOfOthers: pairs for ports that the Service doesn't have are passed over, and on a user's CLB the target may be the user's
+// TestForwardPortOfOthers: pairs for ports that the Service doesn't have are passed over with a warning, and on a user's CLB the target may be the user's
 // https listener.
 func TestForwardPortOfOthers(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated(annotation.ForwardPort, "8080:443")))
 		check(t, "listeners", []string{"80/TCP"}, w.listeners())
-		check(t, "events", []string{"EnsuredLoadBalancer"}, w.events.reasons())
+		check(t, "events", []string{"EnsuredLoadBalancer", "UnknownAnnotation"}, w.events.reasons())
 	})
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)

@@ -183,7 +183,7 @@ func rules() []rule {
 			"InvalidParameter.AliCloudCertificateId"},
 
 		// Billing.
-		{class: Money, products: slb, codes: "InsufficientBalance PayInsufficientBalance ChargeTypeViolation OperationFailed.UnpaidBillsExist QUERY* PRICE*"},
+		{class: Money, products: slb, codes: "InsufficientBalance PayInsufficientBalance ChargeTypeViolation OperationFailed.UnpaidBillsExist QUERY* PRICE* PAY.* ORDER.*"},
 		{class: Money, products: vpc, codes: "InsufficientBalance InsufficientBalance.Eip CreditPayInsufficientBalance OperationFailed.CreditPayInsufficientBalance " +
 			"OperationFailed.AccountMoneyInvalid AccountMoneyValidateError Forbidden.FinancialLocked InvalidEIPStatus.BizDisabled"},
 	}

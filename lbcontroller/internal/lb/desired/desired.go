@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -63,8 +65,8 @@ type Result struct {
 	EIP      bool
 	// IPMode is that of the published addresses; empty to leave it to the API server.
 	IPMode string
-	// Warnings say what was left out, for people.
-	Warnings []string
+	// Warnings say what was left out, and WithoutEffect what the user wrote and that has no effect, for people.
+	Warnings, WithoutEffect []string
 	// Coming are the addresses of pods that may be servers soon, sorted.
 	Coming []string
 }
@@ -111,6 +113,7 @@ type Builder struct {
 	mapped   map[int32]string // the user's vServer groups by port of the Service
 	problems []string
 	warnings []string
+	useless  []string
 	// keepWeights and keepChoice report that something is wrong with what the Service says about the weights of its servers, or about
 	// which servers it takes.
 	keepWeights, keepChoice bool
@@ -158,8 +161,15 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 		b.Warn("annotation %s%s has no effect beside annotation hostname: a name has no ipMode", annotation.Prefix, annotation.IPMode)
 	}
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
-		b.Warn("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
+		b.NoEffect("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
 	}
+	if svc.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
+		b.NoEffect("spec.sessionAffinity has no effect on a CLB; use annotation %s%s for tcp ports, or sticky-session for http and https", annotation.Prefix, annotation.PersistenceTimeout)
+	}
+	if svc.Spec.LoadBalancerIP != "" {
+		b.NoEffect("spec.loadBalancerIP has no effect; an intranet CLB gets a chosen address by annotation %s%s", annotation.Prefix, annotation.Address)
+	}
+	b.withoutID()
 	if len(b.problems) > 0 {
 		return Result{}, &InvalidError{Problems: b.problems, Backends: &model.Desired{Owner: d.Owner, UID: d.UID, Reuse: d.Reuse, Groups: d.Groups, Mapped: d.Mapped}}
 	}
@@ -168,8 +178,8 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 		Hostname: values.Text(annotation.Hostname),
 		EIP:      values.Has(annotation.ExternalIPType),
 		IPMode:   values.Text(annotation.IPMode),
-		Warnings: b.warnings,
-		Coming:   b.source.Coming(b.policy()),
+		Warnings: b.warnings, WithoutEffect: b.useless,
+		Coming: b.source.Coming(b.policy()),
 	}, nil
 }
 
@@ -181,6 +191,34 @@ func (b *Builder) ownGroups() []model.Group {
 	own := *b
 	own.mapped = nil
 	return own.groups()
+}
+
+// withoutID reports annotations about a CLB of the user's while none is named, and groups for ports that the Service doesn't have.
+func (b *Builder) withoutID() {
+	for _, key := range []string{annotation.ForceOverride, annotation.VGroupPort, annotation.Weight} {
+		if b.Reuse.ID == "" && b.Values.Has(key) && !b.View.Reverts(key) {
+			b.NoEffect("annotation %s has no effect without annotation %s%s", b.Values.Name(key), annotation.Prefix, annotation.ID)
+		}
+	}
+	for _, p := range b.Values.Pairs(annotation.VGroupPort) {
+		if b.Reuse.ID != "" {
+			b.KnowsPort(annotation.VGroupPort, p.Value)
+		}
+	}
+}
+
+// KnowsPort reports an item of an annotation about a port that the Service doesn't have.
+func (b *Builder) KnowsPort(key, number string) {
+	port, err := ParsePort(number)
+	has := slices.ContainsFunc(b.View.Service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port })
+	if err == nil && !has {
+		b.NoEffect("annotation %s has no effect for port %d, which the Service doesn't have in spec.ports", b.Values.Name(key), port)
+	}
+}
+
+// NoEffect adds what the user wrote and that has no effect, as text for users.
+func (b *Builder) NoEffect(format string, args ...any) {
+	b.useless = append(b.useless, fmt.Sprintf(format, args...))
 }
 
 // reused returns what the Service says about a CLB of the user's.

@@ -18,7 +18,13 @@ import (
 func (b *Builder) policy() backend.Policy {
 	p := b.View.Policy()
 	p.Each, p.Limit, p.Unknown = b.Number(annotation.DefaultWeight), b.limit, b.unknown
-	if len(b.mapped) > 0 {
+	return p
+}
+
+// policyFor is policy for the backends of a port: those in a group that is shared with others have a weight together.
+func (b *Builder) policyFor(port corev1.ServicePort) backend.Policy {
+	p := b.policy()
+	if b.mapped[port.Port] != "" {
 		p.Total = b.Number(annotation.Weight)
 	}
 	return p
@@ -169,7 +175,7 @@ func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
 
 // group returns the servers of a port, and how many are left out because the cloud takes no more. The network interfaces of pods are left open.
 func (b *Builder) group(description string, port corev1.ServicePort) (g model.Group, left int) {
-	choice := b.source.Choose(b.policy(), port)
+	choice := b.source.Choose(b.policyFor(port), port)
 	return model.Group{
 		Servers: serversOf(choice, description, b.lists), Draining: serverKeys(choice.Draining), Staying: serverKeys(choice.Staying), KeepLast: choice.KeepLast,
 		Most: choice.Most,

@@ -97,6 +97,10 @@ func Gone(svc Service) *Refusal {
 	if len(svc.Published) == 0 {
 		return nil
 	}
+	if svc.RecordedID == "" {
+		return &Refusal{Text: fmt.Sprintf("no CLB is known to be made for this Service, which publishes %s; to get one, clear status.loadBalancer: %s",
+			strings.Join(svc.Published, ", "), svc.clearStatus())}
+	}
 	return &Refusal{Text: fmt.Sprintf("the CLB %s of this Service is gone, and its address with it, or was not created for this Service; "+
 		"to get a new one, clear status.loadBalancer: %s", svc.RecordedID, svc.clearStatus())}
 }
