@@ -76,10 +76,6 @@ func TestKilledGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The operations name a specification, which is not sold any more.
-	if err := w.Cloud().Limits(t.Context(), func(doc *openapisim.LimitsDocument) { doc.Settings.SpecificationsNotSold = false }); err != nil {
-		t.Fatal(err)
-	}
 	client := w.tool(t)
 	w.served(t, client)
 	w.prepare(t, client, victims)
