@@ -408,7 +408,7 @@ func TestCounts(t *testing.T) {
 			t.Errorf("%q counts as %s, want %s", action, got, want)
 		}
 	}
-	for _, product := range []string{"slb", "vpc", "ecs"} {
+	for _, product := range []string{"slb", "nlb", "vpc", "ecs"} {
 		for _, others := range []string{OtherReads, OtherWrites} {
 			if _, known := b.limits[product+"/"+others]; !known {
 				t.Errorf("limits.csv has no %s of %s", others, product)
