@@ -191,17 +191,17 @@ func paramName(field string) string {
 
 // key tells a query from others in the cache.
 func (q query) key() string {
-	key := fmt.Sprintf("%q", q.params)
+	key := fmt.Appendf(nil, "%q", q.params)
 	for _, l := range q.lists {
-		key += fmt.Sprintf(" %s%q", l.field, l.values)
+		key = fmt.Appendf(key, " %s%q", l.field, l.values)
 	}
-	return key
+	return string(key)
 }
 
 // all reads everything that a query selects now, ordered by id, in as many calls as its lists take.
 func (k *Kind[M]) all(ctx context.Context, api API, q query) ([]*M, error) {
 	if len(q.lists) == 0 {
-		found, err := k.Listing.All(ctx, api, q.params)
+		found, err := k.All(ctx, api, q.params)
 		if k.Saw != nil {
 			for _, m := range found {
 				k.Saw(m)

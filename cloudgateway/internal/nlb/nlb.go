@@ -4,6 +4,7 @@ package nlb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -97,9 +98,7 @@ func (w *Writer) Do(ctx context.Context, action, step string, params cloud.Param
 	}
 	job := ""
 	answer := cloud.Fields{"JobId": &job}
-	for name, into := range fields {
-		answer[name] = into
-	}
+	maps.Copy(answer, fields)
 	w.Calls++
 	if err := w.product.Set(ctx, action, call, &answer); err != nil || job == "" {
 		return err

@@ -35,11 +35,16 @@ func protocolWord(p nlbv1.ListenerProtocol) string { return strings.ToUpper(clou
 
 // decode reads a listener in the answer to ListListeners.
 func decode(item []byte) (*nlbv1.Listener, error) {
-	v := &nlbv1.ProxyProtocolV2{PrivateLinkEpIdEnabled: new(bool), PrivateLinkEpsIdEnabled: new(bool), VpcIdEnabled: new(bool)}
+	var (
+		description, group, policy, alpnPolicy                                                         string
+		idleTimeout, cps, mss                                                                          int32
+		caEnabled, alpnEnabled, proxyProtocolEnabled, secSensorEnabled, endpoint, endpointService, vpc bool
+	)
+	v := &nlbv1.ProxyProtocolV2{PrivateLinkEpIdEnabled: &endpoint, PrivateLinkEpsIdEnabled: &endpointService, VpcIdEnabled: &vpc}
 	c := &nlbv1.ListenerConfig{
-		Description: new(string), ServerGroupId: new(string), IdleTimeout: new(int32), SecurityPolicyId: new(string), CaEnabled: new(bool),
-		AlpnEnabled: new(bool), AlpnPolicy: new(string), ProxyProtocolEnabled: new(bool), ProxyProtocolV2: v, Cps: new(int32), Mss: new(int32),
-		SecSensorEnabled: new(bool),
+		Description: &description, ServerGroupId: &group, IdleTimeout: &idleTimeout, SecurityPolicyId: &policy, CaEnabled: &caEnabled,
+		AlpnEnabled: &alpnEnabled, AlpnPolicy: &alpnPolicy, ProxyProtocolEnabled: &proxyProtocolEnabled, ProxyProtocolV2: v, Cps: &cps, Mss: &mss,
+		SecSensorEnabled: &secSensorEnabled,
 	}
 	l := &nlbv1.Listener{Config: c}
 	return l, cloud.Decode(item, cloud.Fields{
@@ -50,23 +55,23 @@ func decode(item []byte) (*nlbv1.Listener, error) {
 		"StartPort":            &l.StartPort,
 		"EndPort":              &l.EndPort,
 		"ListenerStatus":       cloud.Via(&l.Status, cloud.Named),
-		"ListenerDescription":  c.Description,
-		"ServerGroupId":        c.ServerGroupId,
-		"IdleTimeout":          c.IdleTimeout,
-		"SecurityPolicyId":     c.SecurityPolicyId,
+		"ListenerDescription":  &description,
+		"ServerGroupId":        &group,
+		"IdleTimeout":          &idleTimeout,
+		"SecurityPolicyId":     &policy,
 		"CertificateIds":       &c.CertificateIds,
-		"CaEnabled":            c.CaEnabled,
+		"CaEnabled":            &caEnabled,
 		"CaCertificateIds":     &c.CaCertificateIds,
-		"AlpnEnabled":          c.AlpnEnabled,
-		"AlpnPolicy":           c.AlpnPolicy,
-		"ProxyProtocolEnabled": c.ProxyProtocolEnabled,
+		"AlpnEnabled":          &alpnEnabled,
+		"AlpnPolicy":           &alpnPolicy,
+		"ProxyProtocolEnabled": &proxyProtocolEnabled,
 		"ProxyProtocolV2Config": cloud.Fields{
-			"Ppv2PrivateLinkEpIdEnabled": v.PrivateLinkEpIdEnabled, "Ppv2PrivateLinkEpsIdEnabled": v.PrivateLinkEpsIdEnabled,
-			"Ppv2VpcIdEnabled": v.VpcIdEnabled,
+			"Ppv2PrivateLinkEpIdEnabled": &endpoint, "Ppv2PrivateLinkEpsIdEnabled": &endpointService,
+			"Ppv2VpcIdEnabled": &vpc,
 		},
-		"Cps":              c.Cps,
-		"Mss":              c.Mss,
-		"SecSensorEnabled": c.SecSensorEnabled,
+		"Cps":              &cps,
+		"Mss":              &mss,
+		"SecSensorEnabled": &secSensorEnabled,
 		"Tags":             cloud.TagsInto(&l.Tags),
 	})
 }

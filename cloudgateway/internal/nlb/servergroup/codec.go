@@ -81,9 +81,15 @@ func serverParams(group string, servers []*nlbv1.Server, settings bool) cloud.Pa
 
 // decode reads a group in the answer to ListServerGroups.
 func decode(item []byte) (*nlbv1.ServerGroup, error) {
+	var (
+		enabled                                                                     bool
+		kind                                                                        nlbv1.HealthCheckType
+		connectPort, healthyThreshold, unhealthyThreshold, connectTimeout, interval int32
+		domain, path, method                                                        string
+	)
 	h := &nlbv1.HealthCheck{
-		Enabled: new(bool), Type: new(nlbv1.HealthCheckType), ConnectPort: new(int32), HealthyThreshold: new(int32), UnhealthyThreshold: new(int32),
-		ConnectTimeout: new(int32), Interval: new(int32), Domain: new(string), Url: new(string), HttpMethod: new(string),
+		Enabled: &enabled, Type: &kind, ConnectPort: &connectPort, HealthyThreshold: &healthyThreshold, UnhealthyThreshold: &unhealthyThreshold,
+		ConnectTimeout: &connectTimeout, Interval: &interval, Domain: &domain, Url: &path, HttpMethod: &method,
 	}
 	g := &nlbv1.ServerGroup{HealthCheck: h}
 	return g, cloud.Decode(item, cloud.Fields{
@@ -100,16 +106,16 @@ func decode(item []byte) (*nlbv1.ServerGroup, error) {
 		"ConnectionDrainTimeout":  &g.ConnectionDrainTimeout,
 		"PreserveClientIpEnabled": &g.PreserveClientIpEnabled,
 		"HealthCheck": cloud.Fields{
-			"HealthCheckEnabled":        h.Enabled,
-			"HealthCheckType":           cloud.Via(h.Type, cloud.Named),
-			"HealthCheckConnectPort":    h.ConnectPort,
-			"HealthyThreshold":          h.HealthyThreshold,
-			"UnhealthyThreshold":        h.UnhealthyThreshold,
-			"HealthCheckConnectTimeout": h.ConnectTimeout,
-			"HealthCheckInterval":       h.Interval,
-			"HealthCheckDomain":         h.Domain,
-			"HealthCheckUrl":            h.Url,
-			"HttpCheckMethod":           h.HttpMethod,
+			"HealthCheckEnabled":        &enabled,
+			"HealthCheckType":           cloud.Via(&kind, cloud.Named),
+			"HealthCheckConnectPort":    &connectPort,
+			"HealthyThreshold":          &healthyThreshold,
+			"UnhealthyThreshold":        &unhealthyThreshold,
+			"HealthCheckConnectTimeout": &connectTimeout,
+			"HealthCheckInterval":       &interval,
+			"HealthCheckDomain":         &domain,
+			"HealthCheckUrl":            &path,
+			"HttpCheckMethod":           &method,
 			"HealthCheckHttpCode":       &h.HttpCodes,
 		},
 		"ServerCount":            &g.ServerCount,
