@@ -54,7 +54,7 @@ func (b builder) listenerConfig(protocol model.Protocol) *slbv1.ListenerConfig {
 		c.ServerCertificateId = b.Text(annotation.CertID)
 		c.TlsCipherPolicy = b.Text(annotation.TLSCipherPolicy)
 		c.Http2 = b.OnOff(annotation.HTTP2)
-	case 0:
+	case model.TCPSSL: // Only an NLB has it.
 	}
 	if proto.Size(c.GetHealthCheck()) == 0 {
 		c.HealthCheck = nil

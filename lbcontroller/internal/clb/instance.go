@@ -194,12 +194,12 @@ func reserved(key string) bool {
 
 // vswitch picks one of the configured vSwitches, always the same for a Service so that a repeated creation is the same request.
 func (b builder) vswitch() string {
-	if len(b.Product.VSwitchIDs) == 0 {
+	if len(b.VSwitchIDs) == 0 {
 		return ""
 	}
 	h := fnv.New32a()
 	h.Write([]byte(b.View.Service.UID)) // A hash never fails to write.
-	return b.Product.VSwitchIDs[int(h.Sum32()%uint32(len(b.Product.VSwitchIDs)))]
+	return b.VSwitchIDs[int(h.Sum32()%uint32(len(b.VSwitchIDs)))]
 }
 
 // forbidden says why the cluster doesn't allow such a CLB; empty if it does.

@@ -58,7 +58,7 @@ func (k *Kind) remember(ctx context.Context, s subject, d decision, result done)
 	}
 	m.entry = k.keep(s, m.entry, result.observed.ConfigKnown)
 	if !m.eipUnknown {
-		k.note(s, d, result.observed)
+		k.note(s, d)
 	}
 	return m
 }

@@ -73,7 +73,7 @@ func yielded(ctx context.Context) (controller.Outcome, bool) {
 }
 
 // note records what a pass has brought about, if nothing of it is left to do.
-func (k *Kind) note(s subject, d decision, after model.Observed) {
+func (k *Kind) note(s subject, d decision) {
 	digest := ""
 	if d.begun { // Servers are missing. If this leader dies once that is written, the next one must not take the Service for an idle one.
 		digest = record.Outdated
