@@ -61,7 +61,7 @@ func TestNothingWaitsForABackgroundRead(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.create(web())
 		w.slowRead(long)
-		go w.patch("web", annotate(annotation.Prefix+annotation.Scheduler, "wrr"))
+		w.patch("web", annotate(annotation.Prefix+annotation.Scheduler, "wrr"))
 		if took := within(func() bool { return w.onlyListener().GetScheduler() == "wrr" }); took > soon {
 			t.Errorf("a user waited for %s", took)
 		}

@@ -1,6 +1,7 @@
 package lb_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,9 +26,10 @@ func TestFailedLookupKeepsNoDeadPods(t *testing.T) {
 		w.pods(pod("10.0.0.1", "node-1"), pod("10.0.0.2", "node-1"))
 		w.create(web(eniMode))
 		w.after(11 * time.Minute) // What is known has to be looked up again.
-		failing := true
+		var failing atomic.Bool
+		failing.Store(true)
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-			if failing && method == "BatchGetNetworkInterfaces" {
+			if failing.Load() && method == "BatchGetNetworkInterfaces" {
 				return gatewaytest.Fault{Before: rpcerr.Errorf(rpcerr.Throttled, "no room").WithRetry(30 * time.Second)}
 			}
 			return gatewaytest.Fault{}
@@ -38,7 +40,7 @@ func TestFailedLookupKeepsNoDeadPods(t *testing.T) {
 		w.hasEvents("the lookup", "SyncLoadBalancerFailed", "no room")
 		w.after(10 * time.Minute)
 		check(t, "servers after a while", []string{"eni-10.0.0.2:8080=100"}, w.servers())
-		failing = false
+		failing.Store(false)
 		w.after(time.Minute)
 		check(t, "servers when it works again", []string{"eni-10.0.0.2:8080=100", "eni-10.0.0.3:8080=100"}, w.servers())
 		check(t, "conditions", []string{"LoadBalancerReady=True Published", "Synced=True Synced"}, w.conditions())

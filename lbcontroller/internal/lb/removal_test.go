@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -57,7 +58,7 @@ func (w *world) onlyListener() *slbv1.ListenerConfig {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	for _, l := range w.cloud.Listeners {
-		return l.GetConfig()
+		return proto.CloneOf(l.GetConfig())
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 		"an address in the spec":      {[]func(*corev1.Service){func(svc *corev1.Service) { svc.Spec.LoadBalancerIP = "10.0.0.9" }}, "spec.loadBalancerIP has no effect"},
 		"source ranges":               {[]func(*corev1.Service){func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} }}, "spec.loadBalancerSourceRanges has no effect"},
 		"another kind":                {[]func(*corev1.Service){literally(annotation.LoadBalancerType, "nlb")}, "the Service has a CLB"},
-		"a misspelt older key":        {[]func(*corev1.Service){literally(annotation.LegacyPrefix+"adress-type", "intranet")}, "alicloud-loadbalancer-adress-type is not known"},
+		"a misspelt older key":        {[]func(*corev1.Service){literally(annotation.LegacyPrefix+"address-tipe", "intranet")}, "alicloud-loadbalancer-address-tipe is not known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
