@@ -264,7 +264,7 @@ func TestTermEndsWhileWritesWait(t *testing.T) {
 						switch err := gate.Acquire(t.Context(), "slb", "CreateLoadBalancer"); {
 						case err == nil:
 							sent.Add(1)
-						case rpcerr.ReasonOf(err) == rpcerr.CloudUnavailable:
+						case rpcerr.ReasonOf(err) == rpcerr.NotActive:
 							refused.Add(1)
 						default:
 							t.Error(err)

@@ -70,6 +70,7 @@ scopes:
   - {callers: ["system:serviceaccount:tools:*"], tags: {team: web}, vpcIDs: [vpc-1]}
   - {callers: ["system:serviceaccount:kube-system:lbcontroller"], clusterID: c-1, controller: true}
 front: {listen: "127.0.0.1:7444", keysFile: keys.yaml, wait: 20s}
+reflection: false
 limits: {serversPerCall: 40, routesPerCall: 10}
 coalesce: {idle: 1ms, max: 2ms}
 leaderElection: {enabled: true, namespace: ns, name: lease}
