@@ -75,7 +75,7 @@ func TestChecks(t *testing.T) {
 			{RouteTableId: table, DestinationCidr: "10.0.0.1/24", NextHopId: "i-2"},
 			{RouteTableId: table, DestinationCidr: "10.0.3.0/24", NextHopId: "i-2", Name: strings.Repeat("n", 129), Description: strings.Repeat("d", 257)},
 		}}, Want: []string{
-			"vpc_id: is required", `route_entries[0].destination_cidr: "10.0.0.1/24" has bits outside of its mask, write "10.0.0.0/24"`,
+			`route_entries[0].destination_cidr: "10.0.0.1/24" has bits outside of its mask, write "10.0.0.0/24"`,
 			"route_entries[1].route_table_id: is required", `route_entries[1].destination_cidr: "10.0.0.0" is not of the form "10.1.2.0/24"`,
 			"route_entries[1].next_hop_id: is required", `route_entries[1].next_hop_type: "I P" is not an id of the cloud`,
 			`route_entries[2].destination_cidr: "10.0.0.1/24" has bits outside of its mask, write "10.0.0.0/24"`,
@@ -94,7 +94,7 @@ func TestChecks(t *testing.T) {
 		{Request: &vpcv1.BatchDeleteRouteEntriesRequest{RouteEntries: []*vpcv1.RouteEntry{
 			{RouteEntryId: "r 1"}, {RouteTableId: table, DestinationCidr: "x"}, {RouteTableId: table, RouteEntryId: "rte-1"}, {RouteTableId: table, RouteEntryId: "rte-1"},
 		}}, Want: []string{
-			"vpc_id: is required", "route_entries[0].route_table_id: is required", `route_entries[0].route_entry_id: "r 1" is not an id of the cloud`,
+			"route_entries[0].route_table_id: is required", `route_entries[0].route_entry_id: "r 1" is not an id of the cloud`,
 			`route_entries[1].destination_cidr: "x" is not of the form "10.1.2.0/24"`, "route_entries[1].next_hop_id: is required",
 			"route_entries[3]: is the same entry as route_entries[2]",
 		}},
@@ -108,7 +108,7 @@ func TestChecks(t *testing.T) {
 			"name: at least one of name, description, next_hop is required",
 		}},
 		{Request: &vpcv1.UpdateRouteEntryRequest{Name: new(link), Description: new(""), NextHop: &vpcv1.NextHop{NextHopType: "I P", Weight: new(int32(1))}}, Want: []string{
-			"vpc_id: is required", "route_table_id: is required", "route_entry_id: is required", "name: must not begin with http:// or https://",
+			"route_table_id: is required", "route_entry_id: is required", "name: must not begin with http:// or https://",
 			"description: is 0 characters long, must be 1 to 256", "next_hop.next_hop_id: is required",
 			`next_hop.next_hop_type: "I P" is not an id of the cloud`, "next_hop.weight: is for entries with several next hops only",
 		}},
@@ -117,7 +117,7 @@ func TestChecks(t *testing.T) {
 
 func TestTableChecks(t *testing.T) {
 	const link = "https://example.com"
-	required := []string{"vpc_id: is required", "route_table_id: is required", "vswitch_id: is required"}
+	required := []string{"route_table_id: is required", "vswitch_id: is required"}
 	checktest.Run(t, nil, []checktest.Case{
 		{Request: &vpcv1.ListRouteTablesRequest{VpcId: "vpc-1"}},
 		{Request: &vpcv1.ListRouteTablesRequest{}, Want: []string{"vpc_id: is required"}},
@@ -127,7 +127,7 @@ func TestTableChecks(t *testing.T) {
 			"name: must not begin with http:// or https://", "description: must not begin with http:// or https://",
 		}},
 		{Request: &vpcv1.DeleteRouteTableRequest{VpcId: "vpc-1", RouteTableId: "vtb-1"}},
-		{Request: &vpcv1.DeleteRouteTableRequest{}, Want: required[:2]},
+		{Request: &vpcv1.DeleteRouteTableRequest{}, Want: required[:1]},
 		{Request: &vpcv1.AssociateRouteTableRequest{VpcId: "vpc-1", RouteTableId: "vtb-1", VswitchId: "vsw-1"}},
 		{Request: &vpcv1.AssociateRouteTableRequest{}, Want: required},
 		{Request: &vpcv1.UnassociateRouteTableRequest{VpcId: "vpc-1", RouteTableId: "vtb-1", VswitchId: "vsw-1"}},

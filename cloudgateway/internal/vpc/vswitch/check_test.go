@@ -42,6 +42,6 @@ func TestChecks(t *testing.T) {
 			"name: must not begin with http:// or https://", "description: must not begin with http:// or https://",
 		}},
 		{Request: &vpcv1.DeleteVSwitchRequest{VpcId: "vpc-1", VswitchId: "vsw-1"}},
-		{Request: &vpcv1.DeleteVSwitchRequest{}, Want: []string{"vpc_id: is required", "vswitch_id: is required"}},
+		{Request: &vpcv1.DeleteVSwitchRequest{}, Want: []string{"vswitch_id: is required"}},
 	})
 }
