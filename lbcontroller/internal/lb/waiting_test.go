@@ -70,8 +70,9 @@ func TestWaitingHoldsNobodyUp(t *testing.T) {
 	}
 	one, all := took(1), took(services)
 	t.Logf("one Service has its address after %s, %d after %s", one, services, all)
-	if all > 2*one {
-		t.Errorf("%d Services take %s, one takes %s: more than twice as long", services, all, one)
+	// A pass that a change of its Service overtakes is made once more. One after the other, they would take minutes.
+	if all > 2*one+time.Second {
+		t.Errorf("%d Services take %s, one takes %s: more than twice as long, and a second", services, all, one)
 	}
 }
 
