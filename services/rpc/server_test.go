@@ -245,7 +245,8 @@ func TestIdentifiersOfLists(t *testing.T) {
 			"resource.rule_ids.count=1 resource.rule_ids.first=[rule-1]"},
 	} {
 		var log bytes.Buffer
-		slog.New(slog.NewTextHandler(&log, nil)).Info("", slog.GroupAttrs("resource", identifiers(tt.request.ProtoReflect())...))
+		group := slog.GroupAttrs("resource", identifiers(tt.request.ProtoReflect())...)
+		slog.New(slog.NewTextHandler(&log, nil)).LogAttrs(t.Context(), slog.LevelInfo, "", group)
 		if got := log.String(); !sameFields(got, tt.want) {
 			t.Errorf("got %s, want %s", got, tt.want)
 		}
@@ -257,7 +258,7 @@ func TestIdentifiersOfLists(t *testing.T) {
 
 // sameFields: protoreflect goes through fields in any order.
 func sameFields(got, want string) bool {
-	for _, field := range strings.Split(want, " resource.") {
+	for field := range strings.SplitSeq(want, " resource.") {
 		if !strings.Contains(got, field) {
 			return false
 		}
