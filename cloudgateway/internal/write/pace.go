@@ -52,7 +52,7 @@ func (p Pace) TooShort(key string) {
 	}
 }
 
-func (p Pace) put(key string, new pause) {
-	new.length = min(new.length, longestPace)
-	p.took.Put(key, new, p.life)
+func (p Pace) put(key string, next pause) {
+	next.length = min(next.length, longestPace)
+	p.took.Put(key, next, p.life)
 }

@@ -114,7 +114,7 @@ func (g *gatherer) run(ctx context.Context, set changeSet, own []*job) {
 	g.mu.Unlock()
 	by := trace.SpanContextFromContext(ctx)
 	for _, j := range jobs {
-		if span := trace.SpanFromContext(j.from.ctx); by.IsSampled() && !span.SpanContext().Equal(by) {
+		if span := trace.SpanFromContext(j.from.ctx); by.IsSampled() && !span.SpanContext().Equal(by) { //nolint:contextcheck // That of each request.
 			span.AddLink(trace.Link{SpanContext: by})
 		}
 	}

@@ -146,12 +146,13 @@ func (s *Service) change(ctx context.Context, vpcID string, entries []*vpcv1.Rou
 		s.changes.do(ctx, set, sets[set])
 	}
 	results := make([]*vpcv1.RouteEntryResult, len(entries))
-	for i, j := range jobs {
+	for i, entry := range entries {
+		j := jobs[i]
 		select {
 		case <-j.done:
 			results[i] = &vpcv1.RouteEntryResult{Status: j.status, Error: rpcerr.ToItem(j.failure)}
 		default:
-			results[i] = &vpcv1.RouteEntryResult{Error: rpcerr.ToItem(unfinished(&job{entry: entries[i]}))}
+			results[i] = &vpcv1.RouteEntryResult{Error: rpcerr.ToItem(unfinished(&job{entry: entry}))}
 		}
 	}
 	return results, nil
