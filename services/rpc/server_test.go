@@ -246,7 +246,7 @@ func TestIdentifiersOfLists(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		group := slog.GroupAttrs("resource", identifiers(tt.request.ProtoReflect())...)
-		slog.New(slog.NewTextHandler(&log, nil)).LogAttrs(t.Context(), slog.LevelInfo, "", group)
+		slog.New(slog.NewTextHandler(&log, nil)).LogAttrs(t.Context(), slog.LevelInfo, "", group) //nolint:sloglint // The attributes are what is tested.
 		if got := log.String(); !sameFields(got, tt.want) {
 			t.Errorf("got %s, want %s", got, tt.want)
 		}
