@@ -87,7 +87,8 @@ func (p *Product) Writer(method string, r Request) *Writer {
 	return &Writer{product: p, method: method, request: r}
 }
 
-// Do makes a write and waits for the end of its job, if it has one. The step distinguishes it from the other writes of the request. The answer goes to
+// Do makes a write and waits for the end of its job, if it has one. The step
+// distinguishes it from the other writes of the request. The answer goes to
 // fields. A dry run ends with the cloud's word that it would carry out the write.
 func (w *Writer) Do(ctx context.Context, action, step string, params cloud.Params, fields cloud.Fields) error {
 	call := cloud.Params{"ClientToken": write.Token(ctx, "nlb/"+w.method, w.request.GetRequestId(), step)}.Merge(params)
