@@ -91,7 +91,7 @@ func TestFrontRun(t *testing.T) {
 	defer y.mu.Unlock()
 	text, err := json.Marshal(y)
 	check(t, err)
-	fmt.Printf("FRONT-RUN %s\n", text)
+	fmt.Fprintf(t.Output(), "FRONT-RUN %s\n", text)
 }
 
 // cycle reads, and makes and deletes one load balancer.
@@ -101,7 +101,7 @@ func (y *tally) cycle(client, token string, call func(product, action string, pa
 	_, code = call("vpc", "DescribeVpcs", nil)
 	y.note(client, code)
 	id := ""
-	for attempt := 0; attempt < 60; attempt++ {
+	for range 60 {
 		answer, code := call("slb", "CreateLoadBalancer", map[string]string{
 			"LoadBalancerName": token, "AddressType": "internet", "InstanceChargeType": "PayByCLCU", "ClientToken": token,
 		})

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -52,7 +53,7 @@ type front struct {
 
 // authority is the certificate that every gateway of this test has. The clients in Go trust what SSL_CERT_FILE says, which they read once.
 var authority = sync.OnceValue(func() (files [2]string) {
-	dir, err := os.MkdirTemp("", "thirdparty-front-") //nolint:usetesting // Kept for all tests of the process.
+	dir, err := os.MkdirTemp("", "thirdparty-front-")
 	if err != nil {
 		panic(err)
 	}
@@ -215,9 +216,7 @@ var callers = map[string]caller{
 		check(t, err)
 		request := requests.NewCommonRequest()
 		request.Method, request.Domain, request.Version, request.ApiName, request.Scheme = "POST", at, versions()[product], action, scheme
-		for name, value := range params {
-			request.QueryParams[name] = value
-		}
+		maps.Copy(request.QueryParams, params)
 		answer, err := client.ProcessCommonRequest(request)
 		if err != nil {
 			return "", named(code(err), err)
