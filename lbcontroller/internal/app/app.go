@@ -29,7 +29,7 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 		return controller.New(controller.Config{
 			Client: s.Client, Recorder: s.Recorder, Drain: s.Drain,
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
-			Kinds:   kinds(cfg, s),
+			Kinds:   Kinds(cfg, s),
 			Workers: cfg.Workers, ExcludeControlPlane: cfg.ExcludeControlPlaneNodes,
 			NodeQuiet: time.Duration(cfg.NodeGather.Quiet),
 			NodeMax:   time.Duration(cfg.NodeGather.Max),
@@ -38,8 +38,8 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	return process.Run(ctx, cfg.Config, log)
 }
 
-// kinds are the kinds of load balancers; each is registered here only. The first that wants a Service has it.
-func kinds(cfg config.Config, s replica.Dependencies) []controller.Registration {
+// Kinds are the kinds of load balancers; each is registered here only. The first that wants a Service has it.
+func Kinds(cfg config.Config, s replica.Dependencies) []controller.Registration {
 	products := []lb.Product{
 		clb.Product{
 			Gateway: s.Gateway, VSwitchIDs: cfg.VSwitchIDs,

@@ -35,7 +35,7 @@ type Preview struct {
 // Plan finds out what a controller with this configuration would change. It writes nothing, neither in the cloud nor in Kubernetes.
 func Plan(ctx context.Context, cfg config.Config, which Selection) (Preview, error) {
 	found, err := replica.Preview(ctx, Name, cfg.Config, func(ctx context.Context, deps replica.Dependencies) (Preview, error) {
-		return previewAll(ctx, deps.Client, cfg, kinds(cfg, deps), which)
+		return PreviewAll(ctx, deps.Client, cfg, Kinds(cfg, deps), which)
 	})
 	if err == nil && which.Service != "" && len(found.Services) == 0 {
 		return found, fmt.Errorf("there is no Service %s/%s with a load balancer", which.Namespace, which.Service)
@@ -43,7 +43,8 @@ func Plan(ctx context.Context, cfg config.Config, which Selection) (Preview, err
 	return found, err
 }
 
-func previewAll(ctx context.Context, client kubernetes.Interface, cfg config.Config, kinds []controller.Registration, which Selection) (Preview, error) {
+// PreviewAll finds out what the kinds would change for the Services of a cluster.
+func PreviewAll(ctx context.Context, client kubernetes.Interface, cfg config.Config, kinds []controller.Registration, which Selection) (Preview, error) {
 	services, err := client.CoreV1().Services(which.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return Preview{}, fmt.Errorf("list the Services: %w", err)

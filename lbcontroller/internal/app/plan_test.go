@@ -72,9 +72,9 @@ func TestPlan(t *testing.T) {
 	cloud.Unlock()
 	cfg := config.Default()
 	cfg.ClusterID, cfg.VPCID = "c-test", "vpc-test"
-	kinds := kinds(cfg, replica.Dependencies{Client: kube, Gateway: cloud.Client(), Logger: slog.New(slog.DiscardHandler)})
+	kinds := Kinds(cfg, replica.Dependencies{Client: kube, Gateway: cloud.Client(), Logger: slog.New(slog.DiscardHandler)})
 
-	found, err := previewAll(t.Context(), kube, cfg, kinds, Selection{})
+	found, err := PreviewAll(t.Context(), kube, cfg, kinds, Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ default/gated  -              change   create listener 80/tcp
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 
-	one, err := previewAll(t.Context(), kube, cfg, kinds, Selection{Namespace: "default", Service: "bad"})
+	one, err := PreviewAll(t.Context(), kube, cfg, kinds, Selection{Namespace: "default", Service: "bad"})
 	if err != nil {
 		t.Fatal(err)
 	}

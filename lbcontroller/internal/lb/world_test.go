@@ -89,22 +89,29 @@ type world struct {
 func inWorld(t *testing.T, nodes int, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		// The simple clientset doesn't track who manages which field, which nothing here depends on and which takes most of the time.
-		w := &world{t: t, kube: fake.NewSimpleClientset(), cloud: gatewaytest.New(t), events: &events{}, config: func(*settings) {}}
-		w.cloud.Lock()
-		w.cloud.VSwitches["vsw-a"] = &vpcv1.VSwitch{VswitchId: "vsw-a", VpcId: "vpc-test", AvailableIpCount: 10}
-		w.cloud.VSwitches["vsw-b"] = &vpcv1.VSwitch{VswitchId: "vsw-b", VpcId: "vpc-test", AvailableIpCount: 10}
-		w.cloud.Unlock()
+		w := newWorld(t)
 		for i := range nodes {
 			w.addNode(i + 1)
 		}
-		w.kube.PrependReactor("patch", "services", w.write) // The last reactions: others let a write fail.
-		w.kube.PrependReactor("update", "services", w.write)
-		w.kube.PrependReactor("*", "*", w.react)
 		w.start()
 		test(w)
 		w.stop()
 	})
+}
+
+// newWorld makes a world without nodes, in which nothing runs yet.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	// The simple clientset doesn't track who manages which field, which nothing here depends on and which takes most of the time.
+	w := &world{t: t, kube: fake.NewSimpleClientset(), cloud: gatewaytest.New(t), events: &events{}, config: func(*settings) {}}
+	w.cloud.Lock()
+	w.cloud.VSwitches["vsw-a"] = &vpcv1.VSwitch{VswitchId: "vsw-a", VpcId: "vpc-test", AvailableIpCount: 10}
+	w.cloud.VSwitches["vsw-b"] = &vpcv1.VSwitch{VswitchId: "vsw-b", VpcId: "vpc-test", AvailableIpCount: 10}
+	w.cloud.Unlock()
+	w.kube.PrependReactor("patch", "services", w.write) // The last reactions: others let a write fail.
+	w.kube.PrependReactor("update", "services", w.write)
+	w.kube.PrependReactor("*", "*", w.react)
+	return w
 }
 
 // react is the reaction of the API server to a write of the controller that fails. It patches with the UID, other than the users here, and
@@ -171,8 +178,9 @@ func (w *world) start() {
 		},
 	}
 	w.config(&cfg)
-	cfg.Kind.Product = cfg.CLB
-	cfg.Controller.Kinds = []controller.Registration{lb.New(cfg.Kind)}
+	if cfg.Kind.Product = cfg.CLB; cfg.Controller.Kinds == nil {
+		cfg.Controller.Kinds = []controller.Registration{lb.New(cfg.Kind)}
+	}
 	c, err := controller.New(cfg.Controller)
 	if err != nil {
 		w.t.Fatal(err)
