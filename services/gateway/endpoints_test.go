@@ -178,7 +178,7 @@ func TestFoundThroughTheAPIServer(t *testing.T) {
 	t.Parallel()
 	dir := setUp(t)
 	r := newReplica(t, dir, "a")
-	r.server.SetServing(true)
+	r.serving(true)
 	host, text, err := net.SplitHostPort(r.address)
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
@@ -30,71 +34,66 @@ import (
 
 	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/internal/tlstest"
-	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// anybody lets every token in and remembers it.
-type anybody struct{ token atomic.Value }
-
-func (a *anybody) Authenticate(_ context.Context, token string) (rpc.Caller, error) {
-	a.token.Store(token)
-	return rpc.Caller{Name: token}, nil
-}
-
-func (a *anybody) Authorize(context.Context, rpc.Caller, string, string) error { return nil }
-
 // replica is a gateway that answers with its name as the version.
 type replica struct {
 	commonv1.UnimplementedCapabilitiesServiceServer
-	anybody
 
 	name    string
-	server  *rpc.Server
+	health  *health.Server
 	address string
+	token   atomic.Value // of the last call
 	calls   atomic.Int32
 	fail    atomic.Pointer[rpcerr.Error]
 }
 
-func (r *replica) GetCapabilities(context.Context, *commonv1.GetCapabilitiesRequest) (*commonv1.GetCapabilitiesResponse, error) {
+func (r *replica) GetCapabilities(ctx context.Context, _ *commonv1.GetCapabilitiesRequest) (*commonv1.GetCapabilitiesResponse, error) {
 	r.calls.Add(1)
+	if sent := metadata.ValueFromIncomingContext(ctx, "authorization"); len(sent) == 1 {
+		r.token.Store(strings.TrimPrefix(sent[0], "Bearer "))
+	}
 	if err := r.fail.Load(); err != nil {
 		return nil, err
 	}
 	return &commonv1.GetCapabilitiesResponse{Version: r.name}, nil
 }
 
+// serving makes it the active replica, or a standby.
+func (r *replica) serving(active bool) {
+	state := healthv1.HealthCheckResponse_NOT_SERVING
+	if active {
+		state = healthv1.HealthCheckResponse_SERVING
+	}
+	r.health.SetServingStatus("", state)
+}
+
 func newReplica(t *testing.T, dir, name string) *replica {
 	t.Helper()
-	r := &replica{name: name}
-	server, err := rpc.New(rpc.Config{
-		TLS: rpc.TLSConfig{CertFile: filepath.Join(dir, "ca.crt"), KeyFile: filepath.Join(dir, "ca.key")},
-		Policies: rpc.Policies{commonv1.CapabilitiesService_GetCapabilities_FullMethodName: {
-			Resource: "capabilities", Verb: "get", Timeout: time.Minute,
-		}},
-		Authenticator: r, Authorizer: r, Logger: slog.New(slog.DiscardHandler),
-	})
+	identity, err := credentials.NewServerTLSFromFile(filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.server = server
-	commonv1.RegisterCapabilitiesServiceServer(server, r)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.address = listener.Addr().String()
-	ctx, cancel := context.WithCancel(t.Context())
+	r := &replica{name: name, health: health.NewServer(), address: listener.Addr().String()}
+	r.serving(false)
+	server := grpc.NewServer(grpc.Creds(identity))
+	commonv1.RegisterCapabilitiesServiceServer(server, r)
+	healthv1.RegisterHealthServer(server, r.health)
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx, listener) }()
-	t.Cleanup(sync.OnceFunc(func() {
-		cancel()
+	go func() { ended <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
 		if err := <-ended; err != nil {
 			t.Errorf("Serve = %v", err)
 		}
-	}))
+	})
 	return r
 }
 
@@ -163,7 +162,7 @@ func TestFollowsTheActiveReplica(t *testing.T) {
 	if err := conn.Ready(t.Context()); status.Code(err) != codes.Unavailable {
 		t.Errorf("Ready without an active replica = %v", err)
 	}
-	a.server.SetServing(true)
+	a.serving(true)
 	eventually(t, conn, "a")
 	if err := conn.Ready(t.Context()); err != nil {
 		t.Errorf("Ready = %v", err)
@@ -171,8 +170,8 @@ func TestFollowsTheActiveReplica(t *testing.T) {
 	if b.calls.Load() != 0 {
 		t.Error("the standby was called")
 	}
-	a.server.SetServing(false)
-	b.server.SetServing(true)
+	a.serving(false)
+	b.serving(true)
 	eventually(t, conn, "b")
 }
 
@@ -181,7 +180,7 @@ func TestWatchReportsThatTheGatewayIsBack(t *testing.T) {
 	t.Parallel()
 	dir := setUp(t)
 	a := newReplica(t, dir, "a")
-	a.server.SetServing(true)
+	a.serving(true)
 	conn := connect(t, dir, a)
 	eventually(t, conn, "a")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -193,11 +192,11 @@ func TestWatchReportsThatTheGatewayIsBack(t *testing.T) {
 		}
 	})
 	for len(back) == 0 { // Watch may begin, or go on, after the gateway is back.
-		a.server.SetServing(false)
+		a.serving(false)
 		for conn.cc.GetState() == connectivity.Ready {
 			conn.cc.WaitForStateChange(t.Context(), connectivity.Ready)
 		}
-		a.server.SetServing(true)
+		a.serving(true)
 		for state := conn.cc.GetState(); state != connectivity.Ready; state = conn.cc.GetState() {
 			conn.cc.WaitForStateChange(t.Context(), state)
 		}
@@ -211,7 +210,7 @@ func TestWatchConnects(t *testing.T) {
 	t.Parallel()
 	dir := setUp(t)
 	a := newReplica(t, dir, "a")
-	a.server.SetServing(true)
+	a.serving(true)
 	conn := connect(t, dir, a)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	if err := conn.Watch(ctx, cancel); err != nil {
@@ -226,7 +225,7 @@ func TestTokenIsSent(t *testing.T) {
 	t.Parallel()
 	dir := setUp(t)
 	r := newReplica(t, dir, "a")
-	r.server.SetServing(true)
+	r.serving(true)
 	eventually(t, connect(t, dir, r), "a")
 	if got := r.token.Load(); got != "first" {
 		t.Errorf("the gateway got token %q", got)
@@ -266,7 +265,7 @@ func TestReadsAreRepeatedOnlyWhenUnavailable(t *testing.T) {
 	t.Parallel()
 	dir := setUp(t)
 	r := newReplica(t, dir, "a")
-	r.server.SetServing(true)
+	r.serving(true)
 	conn := connect(t, dir, r)
 	eventually(t, conn, "a")
 	for code, want := range map[codes.Code]int32{codes.Unavailable: 3, codes.ResourceExhausted: 1, codes.Unknown: 1} {
@@ -303,7 +302,7 @@ func TestUntrustedGateway(t *testing.T) {
 	t.Parallel()
 	dir := setUp(t)
 	r := newReplica(t, dir, "a")
-	r.server.SetServing(true)
+	r.serving(true)
 	tlstest.Issue(t, dir, "other")
 	log := &buffer{}
 	conn, err := Dial(Config{
@@ -436,7 +435,7 @@ func TestAwait(t *testing.T) {
 	}
 	waited := make(chan error, 1)
 	go func() { waited <- conn.Await(t.Context(), time.Minute) }()
-	standby.server.SetServing(true)
+	standby.serving(true)
 	if err := <-waited; err != nil {
 		t.Errorf("with an active replica: %v", err)
 	}
