@@ -6,8 +6,8 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 func listenerOperations() []Operation {

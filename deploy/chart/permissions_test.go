@@ -16,7 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	ours "alicloud-controllers.dev/deploy/chart"
-	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/proto/method"
 )
 
 // TestLeastPrivilege: a controller may do through the gateway exactly what it does. What its calls need is read off their place in

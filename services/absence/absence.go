@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/services/budget"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/absence"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // account is what a cloud answers: the instances and network interfaces that it lists.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"alicloud-controllers.dev/proto/tlstest"
 	"alicloud-controllers.dev/services/admin"
 	"alicloud-controllers.dev/services/config"
-	"alicloud-controllers.dev/services/internal/tlstest"
 )
 
 // shown serves with a configuration and returns a function that gives the certificate which a new client is shown.

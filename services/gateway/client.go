@@ -11,9 +11,9 @@ import (
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/services/reconcile"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // Client calls every service of the gateway. Its fields are interfaces, so that a test can replace one.

@@ -21,9 +21,9 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"k8s.io/client-go/kubernetes"
 
+	"alicloud-controllers.dev/proto/method"
+	"alicloud-controllers.dev/services/buffers"
 	"alicloud-controllers.dev/services/config"
-	"alicloud-controllers.dev/services/gateway/method"
-	"alicloud-controllers.dev/services/internal/buffers"
 	"alicloud-controllers.dev/services/tracing"
 )
 

@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
 
-	"alicloud-controllers.dev/services/internal/tlstest"
+	"alicloud-controllers.dev/proto/tlstest"
 )
 
 // slice is an EndpointSlice of Service cloudgateway with ready and unready replicas in turn.

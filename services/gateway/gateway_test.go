@@ -31,10 +31,9 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-
-	"alicloud-controllers.dev/services/gateway/method"
-	"alicloud-controllers.dev/services/internal/tlstest"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/method"
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/proto/tlstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

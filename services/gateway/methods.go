@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/proto/method"
 )
 
 // deadlines are the longest that calls take, by the full name of the method.

@@ -12,9 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/kube/kubetest"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // throttled is one attempt's error of the cloud, with the request id of that attempt.

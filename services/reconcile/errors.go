@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // ErrNotBegun says that nothing was tried yet: the key is added again when its turn comes. It says nothing about what has failed before, whose delay

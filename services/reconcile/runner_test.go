@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc/codes"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // start runs a Runner until the end of the test; the result stops it and waits.

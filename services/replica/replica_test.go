@@ -25,10 +25,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"alicloud-controllers.dev/proto/tlstest"
 	"alicloud-controllers.dev/services/admin"
 	"alicloud-controllers.dev/services/config"
 	"alicloud-controllers.dev/services/config/cloudconfig"
-	"alicloud-controllers.dev/services/internal/tlstest"
 	"alicloud-controllers.dev/services/replica"
 )
 

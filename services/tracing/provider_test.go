@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"alicloud-controllers.dev/services/internal/tlstest"
+	"alicloud-controllers.dev/proto/tlstest"
 	"alicloud-controllers.dev/services/tracing/tracingtest"
 )
 

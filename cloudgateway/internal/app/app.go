@@ -18,7 +18,6 @@ import (
 	"alicloud-controllers.dev/services/admin"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/process"
-	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/tracing"
 	"alicloud-controllers.dev/services/version"
 
@@ -34,6 +33,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/internal/replay"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 	"alicloud-controllers.dev/cloudgateway/internal/server"
 )
 

@@ -7,10 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"alicloud-controllers.dev/services/rpc"
-
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/front"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // frontConfig is that of the OpenAPI front. Calls through it wait as those of a caller of the gateway's own API do, with the priority of a user's

@@ -8,14 +8,14 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"alicloud-controllers.dev/proto/method"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/gateway/method"
-	"alicloud-controllers.dev/services/rpc"
-	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // gate is what every call to the cloud passes: only the active replica calls.

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/rpcerr"
 	"alicloud-controllers.dev/services/tracing/tracingtest"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"

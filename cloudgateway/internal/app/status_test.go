@@ -6,8 +6,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // TestStatus: who may read the capabilities sees who calls what.

@@ -21,7 +21,8 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/rpc/hostile"
+
+	"alicloud-controllers.dev/cloudgateway/internal/rpc/hostile"
 )
 
 // besiegeWith is the environment variable that makes the test binary the strangers of an assault, in JSON.

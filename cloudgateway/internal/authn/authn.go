@@ -17,10 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
 
-	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/logging"
-	"alicloud-controllers.dev/services/rpc"
-	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // How long an answer of the API server is good for. A revoked token is refused after a minute at most.

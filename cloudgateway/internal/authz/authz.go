@@ -14,10 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
-	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/logging"
-	"alicloud-controllers.dev/services/rpc"
-	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // Group is the API group of the virtual resources.

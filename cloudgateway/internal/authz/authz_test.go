@@ -15,8 +15,9 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"alicloud-controllers.dev/services/rpc"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // reviewer answers with a status or an error, and keeps what it was asked.

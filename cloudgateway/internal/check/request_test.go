@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 func TestViolationsAreBounded(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"alicloud-controllers.dev/proto/method"
 	"alicloud-controllers.dev/services/config"
-	"alicloud-controllers.dev/services/gateway/method"
 )
 
 // The greatest sizes that the cloud takes from any account (alibaba's API references), and what can only be a mistake.

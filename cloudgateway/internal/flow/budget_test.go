@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc/codes"
 
+	"alicloud-controllers.dev/proto/rpcerr"
 	servicesconfig "alicloud-controllers.dev/services/config"
-	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 )

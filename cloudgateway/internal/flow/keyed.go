@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 )

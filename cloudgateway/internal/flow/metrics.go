@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/proto/method"
 )
 
 // mostCallers is how many callers have a series of their own; those that come later share one.

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // refusal is an answer that the gateway gives in the cloud's place, with the cloud's codes where there are such.

@@ -20,11 +20,11 @@ import (
 
 	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/process"
-	"alicloud-controllers.dev/services/rpc"
 
 	"alicloud-controllers.dev/cloudgateway/internal/authz"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 	"alicloud-controllers.dev/cloudgateway/internal/scope"
 )
 

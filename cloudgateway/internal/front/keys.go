@@ -11,7 +11,8 @@ import (
 
 	"alicloud-controllers.dev/services/config"
 	"alicloud-controllers.dev/services/logging"
-	"alicloud-controllers.dev/services/rpc"
+
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 const (

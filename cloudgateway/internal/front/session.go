@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"alicloud-controllers.dev/services/rpc"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // session serves in one term.

@@ -17,10 +17,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 
+	"alicloud-controllers.dev/proto/rpcerr"
+
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
-	"alicloud-controllers.dev/services/rpc"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // Do sends a call and decodes the answer into out, unless that is nil. Every error of the cloud or of the way there is an

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // The three kinds of calls.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
-	"alicloud-controllers.dev/services/rpc"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // Answer is one of the cloud, as it came.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // TestPass: another program gets the cloud's answers as they are. Only what was not carried out is sent again.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/proto/method"
 )
 
 // list is a handler that knows EIPs.

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"alicloud-controllers.dev/services/gateway/method"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/method"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"

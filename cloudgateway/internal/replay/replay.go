@@ -21,10 +21,10 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	"alicloud-controllers.dev/services/rpc"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // Memory knows the writes under way and the results of those that have succeeded. It is for callers that didn't get their answer,

@@ -17,8 +17,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/rpc"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 )

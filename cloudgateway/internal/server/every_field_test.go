@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/proto/method"
 
 	"alicloud-controllers.dev/cloudgateway/internal/check"
 )

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"alicloud-controllers.dev/services/gateway/method"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/method"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"

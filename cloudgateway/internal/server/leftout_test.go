@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/proto/method"
 
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"

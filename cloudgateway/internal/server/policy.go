@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	"alicloud-controllers.dev/services/gateway/method"
-	"alicloud-controllers.dev/services/rpc"
+	"alicloud-controllers.dev/proto/method"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // Policies has one row per method: the virtual resource and verb that the caller must be allowed, and the priority of the calls

@@ -17,8 +17,8 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/gateway/method"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/method"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"

@@ -15,7 +15,7 @@ import (
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/proto/method"
 	"alicloud-controllers.dev/services/kube"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 )

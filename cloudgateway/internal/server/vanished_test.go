@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // TestAVanishedServerDoesNotHoldUpTheOthers: nor does a group stay without servers for it.

@@ -17,9 +17,14 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/method"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/gateway/method"
-	"alicloud-controllers.dev/services/rpc"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -28,11 +33,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/internal/replay"
-	"alicloud-controllers.dev/cloudgateway/openapisim"
-	"alicloud-controllers.dev/cloudgateway/openapisim/api"
-	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
-	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
-	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // world is the gateway's handlers between a client and a simulated cloud.

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/proto/method"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )

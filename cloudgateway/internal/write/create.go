@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"alicloud-controllers.dev/services/rpc"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // Create makes something for which the cloud has no token, so that it must not be sent again blindly. After a lost answer, of this attempt of

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // TestCreate: what has no token is sent again only if it is known that there is nothing yet, and what was there before is not taken for it.

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"time"
 
-	"alicloud-controllers.dev/services/rpc"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // Token is what the cloud knows a write by: the same caller that repeats a request with the same id, through whichever gateway, gets what the first

@@ -8,8 +8,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"alicloud-controllers.dev/services/rpc"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 // TestUnique: "there is one already" is a success only for the request that was sent before.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/proto/method"
 )
 
 // apiPage lists the methods of the gateway: what they need and do, as the options of the protocol say, and the comments of the protocol.
@@ -62,7 +62,7 @@ func repetition(m method.Method) string {
 		return "read"
 	case commonv1.Idempotency_IDEMPOTENCY_REQUEST_ID:
 		return "with `request_id`"
-	default: // A test of services/gateway/method knows that every method has one.
+	default: // A test of proto/method knows that every method has one.
 		return "repeatable"
 	}
 }

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/kube"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // Reasons of events, those of the existing CCM: users alert on them.

@@ -3,7 +3,7 @@ package lb
 import (
 	"context"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"

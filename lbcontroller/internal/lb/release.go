@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	corev1 "k8s.io/api/core/v1"
 

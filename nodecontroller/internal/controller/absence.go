@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
-	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
 )

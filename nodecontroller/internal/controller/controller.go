@@ -23,12 +23,12 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/admin"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/replica"
-	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"

@@ -20,8 +20,8 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // liveNode lets the API server know a state of node-1 that the cache of the controller does not have yet.

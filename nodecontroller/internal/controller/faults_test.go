@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubetesting "k8s.io/client-go/testing"
 
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/nodes"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // TestEveryCallMayFail lets each call of an initialisation fail once, with and without an effect: the end is always the same.

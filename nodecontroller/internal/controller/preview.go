@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/nodes"
-	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 const (

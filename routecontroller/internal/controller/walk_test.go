@@ -18,11 +18,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/budget"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
 	"alicloud-controllers.dev/services/nodes"
-	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/routecontroller/internal/controller"
 	"alicloud-controllers.dev/routecontroller/internal/orphan"

@@ -9,7 +9,7 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // DomainExtension is a further certificate of a listener.

@@ -21,9 +21,9 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/proto/method"
 
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/gateway/method"
 )
 
 // Limits of the cloud by default.

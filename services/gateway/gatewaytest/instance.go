@@ -9,9 +9,9 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/services/absence"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // instances serves ECS instances.

@@ -15,8 +15,8 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
 
+	"alicloud-controllers.dev/proto/tlstest"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/internal/tlstest"
 )
 
 // Remote is the gateway of a Fake as a process of its own is seen: on connections with TLS, that end when it goes away and are refused until

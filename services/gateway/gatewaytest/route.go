@@ -11,7 +11,7 @@ import (
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // Values of route entries.

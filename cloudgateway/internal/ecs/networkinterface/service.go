@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"

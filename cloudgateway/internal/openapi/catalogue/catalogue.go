@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/logging"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // Class is the family of an error: what it means for the request and what may be done next.

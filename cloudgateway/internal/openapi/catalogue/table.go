@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // The products of the table, as in Answer.Product.

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"pgregory.net/rapid"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // TestInCalls: whatever is wrong with some items, these are found with few calls, and all others get through.

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // fakeCloud holds the entries of one route table. Changes take settle to come into force, and nothing else may be changed

@@ -8,10 +8,9 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"alicloud-controllers.dev/services/rpc"
-
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
 const (

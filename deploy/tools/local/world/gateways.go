@@ -15,7 +15,7 @@ import (
 
 	"alicloud-controllers.dev/deploy/chart"
 	"alicloud-controllers.dev/deploy/tools/local/proc"
-	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/proto/method"
 )
 
 // gatewayNames are the names of the gateways' processes.

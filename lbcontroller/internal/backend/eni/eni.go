@@ -10,8 +10,8 @@ import (
 	"time"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // keepFor bounds how long an address is believed to stay on its interface. An address that leaves the Service is forgotten at

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 func put(f *gatewaytest.Fake, id, ip string) {

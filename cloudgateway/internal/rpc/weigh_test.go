@@ -13,8 +13,8 @@ import (
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/gateway/method"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/method"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // TestWeight: what is empty counts, in lists inside of messages too, and what is not known or malformed does not get in the way.

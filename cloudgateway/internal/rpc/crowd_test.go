@@ -22,7 +22,7 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
-	"alicloud-controllers.dev/services/internal/tlstest"
+	"alicloud-controllers.dev/proto/tlstest"
 )
 
 // TestCrowd: many callers behind one address, such as that of a node, who connect at once, are all served soon; also if some only watch, and if a

@@ -15,11 +15,11 @@ import (
 	"google.golang.org/grpc/codes"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/proto/tlstest"
 
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/internal/tlstest"
 	"alicloud-controllers.dev/services/reconcile"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // traced lets a controller delete a load balancer in one attempt, and gives the spans of both sides. The handler's error is refusal.

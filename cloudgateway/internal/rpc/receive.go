@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // headersFirst registers unary methods as streams of one message each way, which look the same on the wire. gRPC reads the message

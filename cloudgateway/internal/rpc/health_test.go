@@ -11,7 +11,7 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
-	"alicloud-controllers.dev/services/internal/tlstest"
+	"alicloud-controllers.dev/proto/tlstest"
 )
 
 // Probes of others, which need no token, may ask after the server or after a single service.

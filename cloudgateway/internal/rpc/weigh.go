@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"alicloud-controllers.dev/services/internal/buffers"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/buffers"
 )
 
 // What an item takes in memory, in bytes, besides its texts: a message in a request, and an element of a list that is no message. A test compares

@@ -17,10 +17,10 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/proto/tlstest"
 
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/internal/tlstest"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // Tokens of the callers in the tests.

@@ -24,10 +24,11 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/tlstest"
 
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/internal/tlstest"
-	"alicloud-controllers.dev/services/rpc/hostile"
+
+	"alicloud-controllers.dev/cloudgateway/internal/rpc/hostile"
 )
 
 // dialRaw connects from an address of the loopback network. It fails softly: the server may have had enough.

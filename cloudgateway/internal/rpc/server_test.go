@@ -27,8 +27,8 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
-	"alicloud-controllers.dev/services/internal/tlstest"
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/proto/tlstest"
 )
 
 func TestWhoMayCall(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
-	"alicloud-controllers.dev/services/internal/buffers"
+	"alicloud-controllers.dev/services/buffers"
 	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/tracing"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // trail collects what a handler did on behalf of its caller, for the audit log.
