@@ -258,5 +258,16 @@ func On2[A, B any](find func(*Context) (A, B, *Error), handle func(*Context, A, 
 	}
 }
 
+// Unless is a finder for On2 that a policy can refuse.
+func Unless[A, B any](refused func(*Context, A, B) *Error, find func(*Context) (A, B, *Error)) func(*Context) (A, B, *Error) {
+	return func(c *Context) (A, B, *Error) {
+		a, b, err := find(c)
+		if err == nil {
+			err = refused(c, a, b)
+		}
+		return a, b, err
+	}
+}
+
 // Words are those of a text, such as error codes.
 func Words(text string) []string { return strings.Fields(text) }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -119,6 +120,19 @@ func (p Params) Items(name string) []map[string]string {
 
 // All returns every parameter as it was sent. The caller must not change it.
 func (p Params) All() map[string]string { return p.values }
+
+// SetText, SetInt and SetFlag change a value if its parameter was sent.
+func (p Params) SetText(name string, value *string) { *value = cmp.Or(p.Get(name), *value) }
+
+// SetInt does so with a whole number.
+func (p Params) SetInt(name string, value *int) { *value = p.Int(name, *value) }
+
+// SetFlag does so with true or false.
+func (p Params) SetFlag(name string, value *bool) {
+	if p.Has(name) {
+		*value = p.True(name)
+	}
+}
 
 // Prefixes returns Name.1., Name.2., … for the items that [Params.Items] returns.
 func (p Params) Prefixes(name string) []string {

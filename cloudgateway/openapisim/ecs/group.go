@@ -201,12 +201,8 @@ func modifyGroup(c *api.Context, g *state.SecurityGroup) (any, *api.Error) {
 	if err := checkGroupTexts(c); err != nil {
 		return nil, err
 	}
-	if c.Has("SecurityGroupName") {
-		g.Name = c.Get("SecurityGroupName")
-	}
-	if c.Has("Description") {
-		g.Description = c.Get("Description")
-	}
+	c.SetText("SecurityGroupName", &g.Name)
+	c.SetText("Description", &g.Description)
 	return nil, nil
 }
 

@@ -104,18 +104,12 @@ func modifyInterface(c *api.Context) (any, *api.Error) {
 	if len(groups) > 0 {
 		eni.SecurityGroupIDs = groups
 	}
-	if c.Has("NetworkInterfaceName") {
-		eni.Name = c.Get("NetworkInterfaceName")
-	}
-	if c.Has("Description") {
-		eni.Description = c.Get("Description")
-	}
+	c.SetText("NetworkInterfaceName", &eni.Name)
+	c.SetText("Description", &eni.Description)
 	if c.Has("DeleteOnRelease") {
 		eni.KeepOnRelease = !c.True("DeleteOnRelease")
 	}
-	if c.Has("SourceDestCheck") {
-		eni.SourceDestCheck = c.True("SourceDestCheck")
-	}
+	c.SetFlag("SourceDestCheck", &eni.SourceDestCheck)
 	return nil, nil
 }
 

@@ -157,14 +157,8 @@ func modifyInstance(c *api.Context) (any, *api.Error) {
 	if i == nil {
 		return nil, instanceNotFound()
 	}
-	if c.Has("InstanceName") {
-		i.Name = c.Get("InstanceName")
-	}
-	if c.Has("Description") {
-		i.Description = c.Get("Description")
-	}
-	if c.Has("DeletionProtection") {
-		i.DeletionProtection = c.True("DeletionProtection")
-	}
+	c.SetText("InstanceName", &i.Name)
+	c.SetText("Description", &i.Description)
+	c.SetFlag("DeletionProtection", &i.DeletionProtection)
 	return nil, nil
 }

@@ -47,8 +47,8 @@ func updateBalancer(c *api.Context) (*change, *api.Error) {
 		return nil, err
 	}
 	return light(lb, func() {
-		setText(c, "LoadBalancerName", &lb.Name)
-		setInt(c, "Cps", &lb.Cps)
+		c.SetText("LoadBalancerName", &lb.Name)
+		c.SetInt("Cps", &lb.Cps)
 		if c.Has("CrossZoneEnabled") {
 			lb.CrossZoneOff = !c.True("CrossZoneEnabled")
 		}

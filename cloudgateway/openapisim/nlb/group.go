@@ -83,14 +83,14 @@ func createGroup(c *api.Context) (*change, *api.Error) {
 
 // setGroup sets what the parameters of a call say. On an error the group, a copy, is of no more use.
 func setGroup(c *api.Context, g *state.NLBServerGroup) *api.Error {
-	setText(c, "ServerGroupName", &g.Name)
-	setText(c, "IpVersionAffinityMode", &g.IPAffinity)
-	setBool(c, "ConnectionDrainEnabled", &g.Drain)
-	setInt(c, "ConnectionDrainTimeout", &g.DrainTimeout)
+	c.SetText("ServerGroupName", &g.Name)
+	c.SetText("IpVersionAffinityMode", &g.IPAffinity)
+	c.SetFlag("ConnectionDrainEnabled", &g.Drain)
+	c.SetInt("ConnectionDrainTimeout", &g.DrainTimeout)
 	if c.Has("PreserveClientIpEnabled") {
 		g.ClientIPOff = !c.True("PreserveClientIpEnabled")
 	}
-	setText(c, "Scheduler", &g.Scheduler)
+	c.SetText("Scheduler", &g.Scheduler)
 	switch {
 	case !validName(g.Name):
 		return fail("IllegalParam.ServerGroupName")
@@ -124,15 +124,15 @@ func setCheck(c *api.Context, g *state.NLBServerGroup) *api.Error {
 	if c.Has(prefix + "HealthCheckEnabled") {
 		h.Off = !c.True(prefix + "HealthCheckEnabled")
 	}
-	setText(c, prefix+"HealthCheckType", &h.Type)
-	setText(c, prefix+"HealthCheckDomain", &h.Domain)
-	setText(c, prefix+"HealthCheckUrl", &h.URL)
-	setText(c, prefix+"HttpCheckMethod", &h.Method)
-	setInt(c, prefix+"HealthCheckConnectPort", &h.ConnectPort)
-	setInt(c, prefix+"HealthyThreshold", &h.HealthyThreshold)
-	setInt(c, prefix+"UnhealthyThreshold", &h.UnhealthyThreshold)
-	setInt(c, prefix+"HealthCheckConnectTimeout", &h.ConnectTimeout)
-	setInt(c, prefix+"HealthCheckInterval", &h.Interval)
+	c.SetText(prefix+"HealthCheckType", &h.Type)
+	c.SetText(prefix+"HealthCheckDomain", &h.Domain)
+	c.SetText(prefix+"HealthCheckUrl", &h.URL)
+	c.SetText(prefix+"HttpCheckMethod", &h.Method)
+	c.SetInt(prefix+"HealthCheckConnectPort", &h.ConnectPort)
+	c.SetInt(prefix+"HealthyThreshold", &h.HealthyThreshold)
+	c.SetInt(prefix+"UnhealthyThreshold", &h.UnhealthyThreshold)
+	c.SetInt(prefix+"HealthCheckConnectTimeout", &h.ConnectTimeout)
+	c.SetInt(prefix+"HealthCheckInterval", &h.Interval)
 	if codes := c.List(prefix + "HealthCheckHttpCode"); len(codes) > 0 {
 		h.HTTPCodes = codes
 	}

@@ -119,12 +119,12 @@ func portsOverlap(a, b *state.NLBListener) bool {
 
 // setListener sets what the parameters of a call say. On an error the listener, a copy, is of no more use.
 func setListener(c *api.Context, lb *state.NLB, l *state.NLBListener) *api.Error {
-	setText(c, "ListenerDescription", &l.Description)
-	setInt(c, "IdleTimeout", &l.IdleTimeout)
-	setInt(c, "Cps", &l.Cps)
-	setInt(c, "Mss", &l.Mss)
-	setBool(c, "SecSensorEnabled", &l.SecSensor)
-	setBool(c, "ProxyProtocolEnabled", &l.ProxyProtocol)
+	c.SetText("ListenerDescription", &l.Description)
+	c.SetInt("IdleTimeout", &l.IdleTimeout)
+	c.SetInt("Cps", &l.Cps)
+	c.SetInt("Mss", &l.Mss)
+	c.SetFlag("SecSensorEnabled", &l.SecSensor)
+	c.SetFlag("ProxyProtocolEnabled", &l.ProxyProtocol)
 	longest := greatestIdle
 	if l.Protocol == protoUDP {
 		longest = greatestIdleUDP
@@ -155,9 +155,9 @@ func setListener(c *api.Context, lb *state.NLB, l *state.NLBListener) *api.Error
 // whether it could be read.
 func setProxyV2(c *api.Context, v *state.NLBProxyV2) bool {
 	const name = "ProxyProtocolV2Config"
-	setBool(c, name+".Ppv2PrivateLinkEpIdEnabled", &v.EndpointID)
-	setBool(c, name+".Ppv2PrivateLinkEpsIdEnabled", &v.EndpointServiceID)
-	setBool(c, name+".Ppv2VpcIdEnabled", &v.VpcID)
+	c.SetFlag(name+".Ppv2PrivateLinkEpIdEnabled", &v.EndpointID)
+	c.SetFlag(name+".Ppv2PrivateLinkEpsIdEnabled", &v.EndpointServiceID)
+	c.SetFlag(name+".Ppv2VpcIdEnabled", &v.VpcID)
 	if !c.Has(name) {
 		return true
 	}
@@ -180,10 +180,10 @@ func setProxyV2(c *api.Context, v *state.NLBProxyV2) bool {
 
 // setTLS sets certificates, the TLS policy and ALPN of a listener.
 func setTLS(c *api.Context, l *state.NLBListener) *api.Error {
-	setText(c, "SecurityPolicyId", &l.SecurityPolicyID)
-	setText(c, "AlpnPolicy", &l.AlpnPolicy)
-	setBool(c, "AlpnEnabled", &l.Alpn)
-	setBool(c, "CaEnabled", &l.Ca)
+	c.SetText("SecurityPolicyId", &l.SecurityPolicyID)
+	c.SetText("AlpnPolicy", &l.AlpnPolicy)
+	c.SetFlag("AlpnEnabled", &l.Alpn)
+	c.SetFlag("CaEnabled", &l.Ca)
 	if ids := c.List("CertificateIds"); len(ids) > 0 {
 		l.CertificateIDs = ids
 	}

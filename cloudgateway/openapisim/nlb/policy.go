@@ -70,7 +70,7 @@ func createPolicy(c *api.Context) (*change, *api.Error) {
 
 // setPolicy sets what the parameters of a call say, and reports whether a policy can be so.
 func setPolicy(c *api.Context, p *state.NLBSecurityPolicy) bool {
-	setText(c, "SecurityPolicyName", &p.Name)
+	c.SetText("SecurityPolicyName", &p.Name)
 	if versions := c.List("TlsVersions"); len(versions) > 0 {
 		p.TLSVersions = versions
 	}

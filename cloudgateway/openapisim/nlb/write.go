@@ -118,18 +118,6 @@ func jobID(c *api.Context) string {
 	return digits[:8] + "-" + digits[8:12] + "-4" + digits[13:16] + "-a" + digits[17:20] + "-" + digits[20:32]
 }
 
-// setBool changes a value if its parameter was sent.
-func setBool(c *api.Context, name string, value *bool) {
-	if c.Has(name) {
-		*value = c.True(name)
-	}
-}
-
-// setText and setInt change a value if its parameter was sent.
-func setText(c *api.Context, name string, value *string) { *value = cmp.Or(c.Get(name), *value) }
-
-func setInt(c *api.Context, name string, value *int) { *value = c.Int(name, *value) }
-
 // stamp is a time as NLB writes it.
 func stamp(t time.Time) string {
 	if t.IsZero() {

@@ -13,7 +13,7 @@ func domainActions() []api.Action {
 	port := must(api.Number("ListenerPort", 1, 65535))
 	busyCodes := []string{"DomainExtensionProcessing", "LbStatusNotSupport"}
 	return []api.Action{
-		api.Write("CreateDomainExtension", api.On2(httpsListener, createDomain), append([]string{
+		api.Write("CreateDomainExtension", api.On2(api.Unless(held(busyDomain), listenerOf(protoHTTPS)), createDomain), append([]string{
 			"DomainExist", "DomainExtensionNotSupport", "DomainExtensionNumberOverLimit", "InvalidLoadBalancerId.NotFound",
 			"InvalidParameter.Domain", "InvalidParameter.ServerCertificateId", "MissingParam.ServerCertificates", "ResourceNotFound.Listener",
 		}, busyCodes...), region(), api.Required("LoadBalancerId"), port, api.Required("Domain"),
@@ -24,7 +24,7 @@ func domainActions() []api.Action {
 		api.Write("DeleteDomainExtension", api.On(findDomain, deleteDomain),
 			append([]string{"DomainExtensionRelatedRuleExist", "InvalidParameter.DomainExtensionId"}, busyCodes...),
 			region(), api.Required("DomainExtensionId")),
-		api.Read("DescribeDomainExtensions", api.On2(httpsListener, describeDomains),
+		api.Read("DescribeDomainExtensions", api.On2(listenerOf(protoHTTPS), describeDomains),
 			api.Words("InvalidLoadBalancerId.NotFound ResourceNotFound.Listener"), region(),
 			api.Required("LoadBalancerId"), port, api.Optional("DomainExtensionId")),
 		api.Read("DescribeDomainExtensionAttribute", api.On(findDomain, describeDomain),
@@ -36,23 +36,7 @@ func newDomainView(d *state.Domain) api.Object {
 	return api.Object{"DomainExtensionId", d.ID, "Domain", d.Domain, "ServerCertificateId", d.CertificateID}
 }
 
-// httpsListener returns the HTTPS listener of LoadBalancerId and ListenerPort.
-func httpsListener(c *api.Context) (*state.LoadBalancer, *state.Listener, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	l, err := listener(c, lb, protoHTTPS)
-	if err != nil {
-		return nil, nil, err
-	}
-	return lb, l, nil
-}
-
 func createDomain(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
-	if err := writableListener(c, lb, l, busyDomain); err != nil {
-		return nil, err
-	}
 	domain, limit := c.Get("Domain"), c.Settings.Quotas.DomainExtensions
 	switch {
 	case shared(lb):
@@ -117,7 +101,7 @@ func findDomain(c *api.Context) (domainPlace, *api.Error) {
 }
 
 func setDomain(c *api.Context, p domainPlace) (any, *api.Error) {
-	if err := writableListener(c, p.lb, p.l, busyDomain); err != nil {
+	if err := held(busyDomain)(c, p.lb, p.l); err != nil {
 		return nil, err
 	}
 	if err := checkDomainCertificate(c); err != nil {
@@ -129,7 +113,7 @@ func setDomain(c *api.Context, p domainPlace) (any, *api.Error) {
 }
 
 func deleteDomain(c *api.Context, p domainPlace) (any, *api.Error) {
-	if err := writableListener(c, p.lb, p.l, busyDomain); err != nil {
+	if err := held(busyDomain)(c, p.lb, p.l); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(p.l.Rules, func(r *state.Rule) bool { return strings.EqualFold(r.Domain, p.domain.Domain) }) {

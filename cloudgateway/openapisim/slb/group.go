@@ -23,7 +23,7 @@ func groupActions(t table) []api.Action {
 			api.Flag("IncludeRule")),
 		api.Read("DescribeVServerGroupAttribute", api.On2(serverGroup, describeGroup), api.Words("InvalidParameter"),
 			region(), api.Required("VServerGroupId")),
-		api.Write("DeleteVServerGroup", api.On2(serverGroup, deleteGroup),
+		api.Write("DeleteVServerGroup", api.On2(api.Unless(groupHeld, serverGroup), deleteGroup),
 			api.Words("InvalidParameter LbStatusNotSupport RspoolRuleExist RspoolVipExist VServerGroupProcessing"),
 			region(), api.Required("VServerGroupId")),
 	}
@@ -158,9 +158,6 @@ func describeGroup(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer)
 
 // deleteGroup fails while a listener or rule uses the group, and for a while after the last one let go of it.
 func deleteGroup(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer) (any, *api.Error) {
-	if err := writable(c, lb, g.ID, busyGroup); err != nil {
-		return nil, err
-	}
 	for _, l := range lb.Listeners {
 		if slices.ContainsFunc(l.Rules, func(r *state.Rule) bool { return r.ServerGroupID == g.ID }) {
 			return nil, api.BadRequest("RspoolRuleExist", "The VServerGroup is used by a forwarding rule.")

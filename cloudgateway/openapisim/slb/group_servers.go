@@ -24,6 +24,7 @@ func serverCodes() []string {
 }
 
 func groupServerActions() []api.Action {
+	changeGroup := api.Unless(groupHeld, serverGroup)
 	changing := append(formCodes(), "VServerGroupProcessing")
 	adding := slices.Concat(changing, serverCodes())
 	return []api.Action{
@@ -36,18 +37,6 @@ func groupServerActions() []api.Action {
 		api.Write("SetVServerGroupAttribute", api.On2(changeGroup, setGroup), changing, region(),
 			api.Required("VServerGroupId"), api.Optional("VServerGroupName"), jsonText("BackendServers")),
 	}
-}
-
-// changeGroup returns the group of a change, if its load balancer accepts changes.
-func changeGroup(c *api.Context) (*state.ServerGroup, *state.LoadBalancer, *api.Error) {
-	g, lb, err := serverGroup(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := writable(c, lb, g.ID, busyGroup); err != nil {
-		return nil, nil, err
-	}
-	return g, lb, nil
 }
 
 // groupAnswer completes a change of a group.

@@ -22,7 +22,7 @@ func listenerDescribeActions(t table) []api.Action {
 		api.Param{Name: "MaxResults", Kind: api.Int}, api.Optional("NextToken"))}
 	for _, protocol := range []string{protoTCP, protoUDP, protoHTTP, protoHTTPS} {
 		actions = append(actions, api.Read("DescribeLoadBalancer"+strings.ToUpper(protocol)+"ListenerAttribute",
-			func(c *api.Context) (any, *api.Error) { return t.describeListener(c, protocol) },
+			api.On2(listenerOf(protocol), t.describeListener),
 			api.Words("InvalidLoadBalancerId.NotFound ResourceNotFound.Listener"), region(),
 			api.Required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535))))
 	}
@@ -179,22 +179,14 @@ func findListeners(c *api.Context) ([]found, *api.Error) {
 	return all, nil
 }
 
-func (t table) describeListener(c *api.Context, protocol string) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
-	l, err := listener(c, lb, protocol)
-	if err != nil {
-		return nil, err
-	}
+func (t table) describeListener(_ *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
 	o := t.config(key(lb, l), l, false)
 	o["AclIds"] = object{"AclId": aclIDs(l)}
 	o["Tags"] = tags.Longs(l.Tags)
-	if protocolBit(protocol)&layer7 != 0 {
+	if protocolBit(l.Protocol)&layer7 != 0 {
 		o["Rules"] = t.ruleList(l.Rules)
 	}
-	if protocol == protoHTTPS {
+	if l.Protocol == protoHTTPS {
 		o["DomainExtensions"] = wrapped("DomainExtension", l.Domains, newDomainView)
 	}
 	return o, nil

@@ -24,11 +24,8 @@ func (t table) set(c *api.Context, protocol string) (any, *api.Error) {
 	if forward(l) == on {
 		return nil, api.BadRequest("Operation.NotAllowed", "The HTTP listener does not support this action")
 	}
-	if err := writableListener(c, lb, l, busyListener); err != nil {
+	if err := unsettled(busyListener)(c, lb, l); err != nil {
 		return nil, err
-	}
-	if !settled(l) {
-		return nil, busyListener()
 	}
 	values, err := t.given(c, protocol, inSet)
 	if err != nil {
@@ -73,9 +70,6 @@ func checkScheduler(c *api.Context, former string, l *state.Listener) *api.Error
 	}
 	return nil
 }
-
-// settled reports whether a listener is in one of the statuses in which it can be changed.
-func settled(l *state.Listener) bool { return l.Status == running || l.Status == stopped }
 
 // retarget applies the switches between a vServer group and the default group.
 func retarget(c *api.Context, lb *state.LoadBalancer, next *state.Listener) *api.Error {

@@ -17,15 +17,16 @@ func listenerStateActions() []api.Action {
 	codes := []string{
 		"InvalidLoadBalancerId.NotFound", "LbStatusNotSupport", "ResourceNotFound.Listener", "ServiceIsConfiguring", "TooManyListeners",
 	}
+	change := api.Unless(unsettled(busyListener), listenerOf(""))
 	return []api.Action{
-		api.Write("StartLoadBalancerListener", api.On2(loadBalancerAndListener, startListener),
+		api.Write("StartLoadBalancerListener", api.On2(api.Unless(held(busyListener), listenerOf("")), startListener),
 			append([]string{"InvalidParameter", "OperationFailed.ListenerStatusNotSupport"}, codes...), key...),
-		api.Write("StopLoadBalancerListener", api.On2(loadBalancerAndListener, stopListener), codes, key...),
-		api.Write("DeleteLoadBalancerListener", api.On2(loadBalancerAndListener, deleteListener),
+		api.Write("StopLoadBalancerListener", api.On2(change, stopListener), codes, key...),
+		api.Write("DeleteLoadBalancerListener", api.On2(change, deleteListener),
 			append([]string{"ListenerForwardExist"}, codes...), key...),
-		api.Write("SetListenerAccessControlStatus", api.On2(loadBalancerAndListener, setAccessControlStatus), codes,
+		api.Write("SetListenerAccessControlStatus", api.On2(change, setAccessControlStatus), codes,
 			append(slices.Clone(key), must(api.OneOf("AccessControlStatus", "open_white_list", "close")))...),
-		api.Read("DescribeListenerAccessControlAttribute", api.On2(loadBalancerAndListener, describeAccessControl),
+		api.Read("DescribeListenerAccessControlAttribute", api.On2(listenerOf(""), describeAccessControl),
 			api.Words("InvalidLoadBalancerId.NotFound ResourceNotFound.Listener TooManyListeners"), key...),
 	}
 }
@@ -33,9 +34,6 @@ func listenerStateActions() []api.Action {
 // startListener makes a stopped listener run after a while, and an inactive load balancer active. To start a running listener
 // changes nothing, unless it is set to be refused.
 func startListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
-	if err := writableListener(c, lb, l, busyListener); err != nil {
-		return nil, err
-	}
 	switch {
 	case l.Status == running && !c.Settings.StartOfRunningRefused:
 		return nil, nil
@@ -57,29 +55,15 @@ func listenerUnsettled() *api.Error {
 
 // stopListener takes effect at once.
 func stopListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
-	if err := writableListener(c, lb, l, busyListener); err != nil {
-		return nil, err
+	if l.Status != stopped {
+		l.Status = stopped
+		changed(c, lb)
 	}
-	switch l.Status {
-	case stopped:
-		return nil, nil
-	case running:
-	default:
-		return nil, busyListener()
-	}
-	l.Status = stopped
-	changed(c, lb)
 	return nil, nil
 }
 
 // deleteListener deletes the listener with its rules and domain extensions. The load balancer becomes inactive without one.
 func deleteListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
-	if err := writableListener(c, lb, l, busyListener); err != nil {
-		return nil, err
-	}
-	if !settled(l) {
-		return nil, busyListener()
-	}
 	if l.Protocol == protoHTTPS && slices.ContainsFunc(lb.Listeners, func(other *state.Listener) bool { return forwardPort(other) == l.Port }) {
 		return nil, api.BadRequest("ListenerForwardExist", "The listener is the target of an HTTP listener that redirects to it.")
 	}
@@ -97,12 +81,6 @@ func deleteListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (
 
 // setAccessControlStatus is the older switch of the white list, before there were access control lists.
 func setAccessControlStatus(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
-	if err := writableListener(c, lb, l, busyListener); err != nil {
-		return nil, err
-	}
-	if !settled(l) {
-		return nil, busyListener()
-	}
 	l.Attributes["AccessControlStatus"] = c.Get("AccessControlStatus")
 	transition(c, l, configuring, l.Status)
 	changed(c, lb)

@@ -53,17 +53,16 @@ func listener(c *api.Context, lb *state.LoadBalancer, protocol string) (*state.L
 	return at[0], nil
 }
 
-// loadBalancerAndListener returns what LoadBalancerId, ListenerPort and ListenerProtocol name.
-func loadBalancerAndListener(c *api.Context) (*state.LoadBalancer, *state.Listener, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, nil, err
+// listenerOf finds what LoadBalancerId and ListenerPort name, and ListenerProtocol where the action doesn't say which protocol.
+func listenerOf(protocol string) func(*api.Context) (*state.LoadBalancer, *state.Listener, *api.Error) {
+	return func(c *api.Context) (*state.LoadBalancer, *state.Listener, *api.Error) {
+		lb, err := loadBalancer(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		l, err := listener(c, lb, cmp.Or(protocol, c.Get("ListenerProtocol")))
+		return lb, l, err
 	}
-	l, err := listener(c, lb, c.Get("ListenerProtocol"))
-	if err != nil {
-		return nil, nil, err
-	}
-	return lb, l, nil
 }
 
 // listenersAt returns the listeners with a port (0: any) and a protocol ("": any), in the order of port and protocol.
@@ -87,10 +86,7 @@ func serverGroup(c *api.Context) (*state.ServerGroup, *state.LoadBalancer, *api.
 		return nil, nil, groupNotFound()
 	}
 	lb, err := loadBalancerByID(c, g.LoadBalancerID)
-	if err != nil {
-		return nil, nil, err
-	}
-	return g, lb, nil
+	return g, lb, err
 }
 
 // groupsOf returns the groups of a load balancer, the oldest first.

@@ -50,12 +50,12 @@ func ruleActions(t table) []api.Action {
 		api.Write("DeleteRules", deleteRules,
 			append([]string{"InvalidParameter", "InvalidRuleId.NotFound"}, busyCodes...), region(),
 			must(jsonText("RuleIds"))),
-		api.Read("DescribeRules", t.describeRules,
+		api.Read("DescribeRules", api.On2(listenerOf(""), t.describeRules),
 			api.Words("InvalidLoadBalancerId.NotFound ResourceNotFound.Listener TooManyListeners"), region(),
 			api.Required("LoadBalancerId"), port, protocol),
-		api.Read("DescribeRuleAttribute", t.describeRule, api.Words("InvalidRuleId.NotFound"), region(),
+		api.Read("DescribeRuleAttribute", api.On(ruleByID, t.describeRule), api.Words("InvalidRuleId.NotFound"), region(),
 			api.Required("RuleId")),
-		api.Write("SetRule", t.setRule,
+		api.Write("SetRule", api.On(ruleByID, t.setRule),
 			append([]string{"DryRunOperation", "InvalidParameter", "InvalidRuleId.NotFound"}, busyCodes...), set...),
 	}
 }
@@ -79,7 +79,7 @@ func (t table) ruleView(r *state.Rule) object {
 }
 
 func (t table) createRules(c *api.Context) (any, *api.Error) {
-	lb, l, err := loadBalancerAndListener(c)
+	lb, l, err := listenerOf("")(c)
 	if err != nil {
 		if err.Code == listenerNotFound().Code {
 			err = api.NotFound("ListenerNotFound", "The specified resource does not exist.") // in this action only
@@ -137,16 +137,9 @@ func newRule(c *api.Context, lb *state.LoadBalancer, rules []*state.Rule, item m
 	return r, nil
 }
 
-// rulesWritable refuses a change of rules while the listener is not settled or another write changes it, with the code that clients
-// repeat these calls for.
+// rulesWritable is the policy of a change of rules, with the code that clients repeat these calls for.
 func rulesWritable(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
-	if err := writableListener(c, lb, l, listenerUnsettled); err != nil {
-		return err
-	}
-	if !settled(l) {
-		return listenerUnsettled()
-	}
-	return nil
+	return unsettled(listenerUnsettled)(c, lb, l)
 }
 
 // rulePlace is a rule and where it is.
@@ -169,6 +162,9 @@ func findRule(c *api.Context, id string) (rulePlace, *api.Error) {
 	}
 	return rulePlace{}, ruleNotFound()
 }
+
+// ruleByID returns the rule of the parameter RuleId.
+func ruleByID(c *api.Context) (rulePlace, *api.Error) { return findRule(c, c.Get("RuleId")) }
 
 // deleteRules deletes all of the rules or none.
 func deleteRules(c *api.Context) (any, *api.Error) {
@@ -195,29 +191,17 @@ func deleteRules(c *api.Context) (any, *api.Error) {
 	return nil, nil
 }
 
-func (t table) describeRules(c *api.Context) (any, *api.Error) {
-	_, l, err := loadBalancerAndListener(c)
-	if err != nil {
-		return nil, err
-	}
+func (t table) describeRules(_ *api.Context, _ *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
 	return api.Object{"Rules", t.ruleList(l.Rules)}, nil
 }
 
-func (t table) describeRule(c *api.Context) (any, *api.Error) {
-	p, err := findRule(c, c.Get("RuleId"))
-	if err != nil {
-		return nil, err
-	}
+func (t table) describeRule(_ *api.Context, p rulePlace) (any, *api.Error) {
 	o := t.ruleView(p.rule)
 	o["LoadBalancerId"], o["ListenerPort"] = p.lb.ID, strconv.Itoa(p.l.Port) // text here, a number elsewhere
 	return o, nil
 }
 
-func (t table) setRule(c *api.Context) (any, *api.Error) {
-	p, err := findRule(c, c.Get("RuleId"))
-	if err != nil {
-		return nil, err
-	}
+func (t table) setRule(c *api.Context, p rulePlace) (any, *api.Error) {
 	if err := rulesWritable(c, p.lb, p.l); err != nil {
 		return nil, err
 	}
@@ -236,9 +220,7 @@ func (t table) setRule(c *api.Context) (any, *api.Error) {
 	if c.Has("ListenerSync") {
 		next.Attributes["ListenerSync"] = c.Get("ListenerSync")
 	}
-	if c.Has("RuleName") {
-		next.Name = c.Get("RuleName")
-	}
+	c.SetText("RuleName", &next.Name)
 	if c.Has("VServerGroupId") {
 		next.ServerGroupID = c.Get("VServerGroupId")
 		if !groupIn(c, p.lb, next.ServerGroupID) {

@@ -66,9 +66,26 @@ func listenerName(lb *state.LoadBalancer, protocol string, port int) string {
 	return fmt.Sprintf("%s/%s/%d", lb.ID, protocol, port)
 }
 
-// writableListener is writable for an existing listener.
-func writableListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener, busy func() *api.Error) *api.Error {
-	return writable(c, lb, listenerName(lb, l.Protocol, l.Port), busy)
+// held is the policy of a change of a listener or a part of it: it is refused while another write holds the listener.
+func held(busy func() *api.Error) func(*api.Context, *state.LoadBalancer, *state.Listener) *api.Error {
+	return func(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
+		return writable(c, lb, listenerName(lb, l.Protocol, l.Port), busy)
+	}
+}
+
+// unsettled is held for what a listener that is on its way into another status refuses, too.
+func unsettled(busy func() *api.Error) func(*api.Context, *state.LoadBalancer, *state.Listener) *api.Error {
+	return func(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
+		if err := held(busy)(c, lb, l); err != nil || l.Status == running || l.Status == stopped {
+			return err
+		}
+		return busy()
+	}
+}
+
+// groupHeld is the policy of a change of a vServer group.
+func groupHeld(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer) *api.Error {
+	return writable(c, lb, g.ID, busyGroup)
 }
 
 // changed opens the window in which the load balancer refuses other changes, if there is to be one.

@@ -21,14 +21,8 @@ func modifyEip(c *api.Context, e *state.Eip) (any, *api.Error) {
 	case e.Status != available && e.Status != inUse:
 		return nil, incorrectEipStatus()
 	}
-	if c.Has("Bandwidth") {
-		e.Bandwidth = c.Get("Bandwidth")
-	}
-	if c.Has("Name") {
-		e.Name = c.Get("Name")
-	}
-	if c.Has("Description") {
-		e.Description = c.Get("Description")
-	}
+	c.SetText("Bandwidth", &e.Bandwidth)
+	c.SetText("Name", &e.Name)
+	c.SetText("Description", &e.Description)
 	return nil, nil
 }

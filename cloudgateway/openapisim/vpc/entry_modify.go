@@ -47,12 +47,8 @@ func modifyRouteEntry(c *api.Context) (any, *api.Error) {
 	if c.True("DryRun") {
 		return nil, api.DryRun()
 	}
-	if c.Has("RouteEntryName") {
-		entry.Name = c.Get("RouteEntryName")
-	}
-	if c.Has("Description") {
-		entry.Description = c.Get("Description")
-	}
+	c.SetText("RouteEntryName", &entry.Name)
+	c.SetText("Description", &entry.Description)
 	if moved {
 		entry.NextHopID, entry.NextHopType = c.Get("NewNextHopId"), c.Get("NewNextHopType")
 		if d := c.Settings.RoutePending; d > 0 {
