@@ -72,8 +72,8 @@ func distorted(t *testing.T, cloud *url.URL) string {
 				body = regexp.MustCompile(`"PayType":"[^"]*",`).ReplaceAll(body, nil)
 				body = bytes.Replace(body, []byte(`{"`), []byte(`{"Brand":"new","`), 1)
 				body = regexp.MustCompile(`"Bandwidth":(-?\d+)`).ReplaceAll(body, []byte(`"Bandwidth":"$1"`))
-			case "DescribeRegions": // has fewer items
-				body = regexp.MustCompile(`("Regions":\[)\{[^{}]*\},`).ReplaceAll(body, []byte("$1"))
+			case "DescribeRegions": // has more items
+				body = regexp.MustCompile(`("Regions":\[)(\{[^{}]*\})`).ReplaceAll(body, []byte("$1$2,$2"))
 			case "GetLoadBalancerAttribute": // has another value
 				body = bytes.Replace(body, []byte(`"CrossZoneEnabled":true`), []byte(`"CrossZoneEnabled":false`), 1)
 			case "DescribeVServerGroupAttribute": // is refused with another status
@@ -142,6 +142,7 @@ func TestDifferences(t *testing.T) {
 	found := differences(record, got)
 	want := []string{
 		"location DescribeEndpoints Endpoints.Endpoint[].Endpoint: ", // their ports
+		"nlb DescribeRegions Regions: 2 items in the cloud, 1 here",
 		"nlb GetLoadBalancerAttribute CrossZoneEnabled: false in the cloud, true here",
 		"slb DescribeLoadBalancerAttribute Bandwidth: a text in the cloud, a number here",
 		"slb DescribeLoadBalancerAttribute Brand: not here",
