@@ -19,7 +19,7 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, pattern := range []string{
-		"*.md", "docs/*.md", "docs/adr/*.md", "docs/reference/*.md", "deploy/chart/README.md", "deploy/chart/templates/NOTES.txt",
+		"*.md", "docs/*.md", "docs/adr/*.md", "docs/reference/*.md", "deploy/README.md", "deploy/chart/README.md", "deploy/chart/templates/NOTES.txt",
 		"cloudgateway/openapisim/*.md", "cloudgateway/openapisim/docs/*.md",
 	} {
 		paths, err := filepath.Glob(filepath.Join(top, pattern))
