@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,6 +52,7 @@ func TestChartIsAccepted(t *testing.T) {
 			}
 		})
 	}
+	t.Run("openapisim", func(t *testing.T) { testManifest(t, cfg) })
 	t.Run("admission policy", func(t *testing.T) {
 		d := closeDoor(t, cfg)
 		t.Run("parser", d.testParser)
@@ -58,6 +61,27 @@ func TestChartIsAccepted(t *testing.T) {
 		t.Run("others", d.testOthers)
 		t.Run("tolerated", d.testTolerated)
 	})
+}
+
+// testManifest: the API server takes what runs the simulated cloud in a cluster, and its pod keeps to the strictest level.
+func testManifest(t *testing.T, cfg *rest.Config) {
+	text, err := os.ReadFile("../../../cloudgateway/openapisim/kubernetes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openapisim"}} // The others are not kept, and need it.
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	documents := strings.Split(string(text), "\n---")
+	if kinds := accept(t, cfg, documents); !slices.Equal(kinds, []string{"Namespace", "Service", "Deployment"}) {
+		t.Errorf("it has %q", kinds)
+	}
+	admitted(t, cfg, documents, "openapisim")
 }
 
 // admitted has the API server hold all pods, those of Jobs and of the test of the release too, to a level of the Pod Security Standards, without keeping them. All are of level restricted, but
@@ -79,7 +103,7 @@ func admitted(t *testing.T, cfg *rest.Config, documents []string, network string
 			if pod == nil {
 				continue
 			}
-			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.ServiceAccountName}}
+			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: cmp.Or(pod.Spec.ServiceAccountName, "default")}}
 			_, err := client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{})
 			if err != nil && !apierrors.IsAlreadyExists(err) {
 				t.Fatal(err)
