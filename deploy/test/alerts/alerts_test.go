@@ -11,15 +11,13 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/histogram"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/tsdb/chunks"
-	"github.com/prometheus/prometheus/util/annotations"
 	"sigs.k8s.io/yaml"
+
+	"alicloud-controllers.dev/deploy/test/alerts/internal/series"
 )
 
 // interval is how often series have a sample and alerts are evaluated.
@@ -198,6 +196,11 @@ func situations() map[string]struct {
 			loud:   []recording{{`lbcontroller_last_servers{pod="a"} 2x60`, `lbcontroller_last_servers{pod="b"} 0x60`}},
 			about:  `{}`,
 		},
+		"AlicloudServicesWithoutBackends": {
+			silent: []recording{{`lbcontroller_services_without_backends 0x60`}, {`lbcontroller_services_without_backends 3x20 0x40`}}, // A rollout.
+			loud:   []recording{{`lbcontroller_services_without_backends{pod="a"} 1x60`, `lbcontroller_services_without_backends{pod="b"} 0x60`}},
+			about:  `{}`,
+		},
 		"AlicloudNoInstanceFound": {
 			silent: []recording{{`nodecontroller_no_instance_found 0x60`}, {`nodecontroller_no_instance_found 1x5 0x55`}},
 			loud:   []recording{{`nodecontroller_no_instance_found{pod="a"} 1x60`, `nodecontroller_no_instance_found{pod="b"} 0x60`}},
@@ -298,14 +301,14 @@ func TestDashboard(t *testing.T) {
 	}
 	for _, stat := range file.Stats {
 		if _, err := promql.NewEngine(promql.EngineOpts{MaxSamples: 1, Timeout: time.Minute}).NewInstantQuery(
-			t.Context(), &memory{}, nil, stat.Expr, time.Unix(0, 0)); err != nil {
+			t.Context(), &series.Memory{}, nil, stat.Expr, time.Unix(0, 0)); err != nil {
 			t.Errorf("%s: %v", stat.Title, err)
 		}
 	}
 	for _, panel := range file.Panels {
 		for _, query := range panel.Queries {
 			if _, err := promql.NewEngine(promql.EngineOpts{MaxSamples: 1, Timeout: time.Minute}).NewInstantQuery(
-				t.Context(), &memory{}, nil, query.Expr, time.Unix(0, 0)); err != nil {
+				t.Context(), &series.Memory{}, nil, query.Expr, time.Unix(0, 0)); err != nil {
 				t.Errorf("%s: %v", panel.Title, err)
 			}
 		}
@@ -330,11 +333,11 @@ func firing(t *testing.T, a alert, r recording) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	series, end := parse(t, r)
+	recorded, end := parse(t, r)
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1_000_000, Timeout: time.Minute})
 	fired, since := map[string]bool{}, map[string]time.Time{}
 	for at := time.Unix(0, 0); !at.After(end); at = at.Add(interval) {
-		query, err := engine.NewInstantQuery(t.Context(), series, nil, a.Expr, at)
+		query, err := engine.NewInstantQuery(t.Context(), recorded, nil, a.Expr, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,44 +362,10 @@ func firing(t *testing.T, a alert, r recording) []string {
 	return slices.Sorted(maps.Keys(fired))
 }
 
-// memory holds series and answers queries from them.
-type memory struct{ series []storage.Series }
-
-// Querier implements storage.Queryable.
-func (m *memory) Querier(int64, int64) (storage.Querier, error) {
-	return &storage.MockQuerier{SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
-		var found []storage.Series
-		for _, s := range m.series {
-			if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(s.Labels().Get(m.Name)) }) {
-				found = append(found, s)
-			}
-		}
-		slices.SortFunc(found, func(a, b storage.Series) int { return labels.Compare(a.Labels(), b.Labels()) })
-		return &set{series: found}
-	}}, nil
-}
-
-// set is a storage.SeriesSet.
-type set struct {
-	series []storage.Series
-	now    storage.Series
-}
-
-func (s *set) Next() bool {
-	if len(s.series) == 0 {
-		return false
-	}
-	s.now, s.series = s.series[0], s.series[1:]
-	return true
-}
-func (s *set) At() storage.Series                { return s.now }
-func (s *set) Err() error                        { return nil }
-func (s *set) Warnings() annotations.Annotations { return nil }
-
 // parse reads a recording, and returns when it ends.
-func parse(t *testing.T, r recording) (*memory, time.Time) {
+func parse(t *testing.T, r recording) (*series.Memory, time.Time) {
 	t.Helper()
-	m, end := &memory{}, time.Time{}
+	m, end := &series.Memory{}, time.Time{}
 	for _, line := range r {
 		name, values, err := parser.NewParser(parser.Options{}).ParseSeriesDesc(line)
 		if err != nil {
@@ -405,26 +374,12 @@ func parse(t *testing.T, r recording) (*memory, time.Time) {
 		var samples []chunks.Sample
 		for i, value := range values {
 			at := time.Unix(0, 0).Add(time.Duration(i) * interval)
-			samples = append(samples, sample{at: at.UnixMilli(), value: value.Value})
+			samples = append(samples, series.Sample{At: at.UnixMilli(), Value: value.Value})
 			if at.After(end) {
 				end = at
 			}
 		}
-		m.series = append(m.series, storage.NewListSeries(name, samples))
+		m.Series = append(m.Series, storage.NewListSeries(name, samples))
 	}
 	return m, end
 }
-
-// sample is a chunks.Sample of a plain number.
-type sample struct {
-	at    int64 // in milliseconds
-	value float64
-}
-
-func (s sample) T() int64                      { return s.at }
-func (s sample) ST() int64                     { return 0 }
-func (s sample) F() float64                    { return s.value }
-func (s sample) H() *histogram.Histogram       { return nil }
-func (s sample) FH() *histogram.FloatHistogram { return nil }
-func (s sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
-func (s sample) Copy() chunks.Sample           { return s }

@@ -312,7 +312,7 @@ func TestMisspeltAnnotation(t *testing.T) {
 	})
 }
 
-// TestNoBackendsIsAWarning, and what was done is said.
+// TestNoBackendsIsAWarning, and what was done is said. The Service counts until it has a server that takes traffic, or no load balancer.
 func TestNoBackendsIsAWarning(t *testing.T) {
 	inWorld(t, 0, func(w *world) {
 		w.create(web())
@@ -322,6 +322,20 @@ func TestNoBackendsIsAWarning(t *testing.T) {
 				t.Errorf("events lack %q: %s", part, events)
 			}
 		}
+		counted := func(what string, want float64) {
+			t.Helper()
+			check(t, what, want, w.gauge("lbcontroller_services_without_backends")[""])
+		}
+		counted("without nodes", 1)
+		w.addNode(1)
+		w.settle()
+		counted("with a node", 0)
+		w.update(annotated(annotation.DefaultWeight, "0"))
+		w.settle()
+		counted("with weight 0", 1)
+		w.remove()
+		w.settle()
+		counted("without the Service", 0)
 	})
 }
 

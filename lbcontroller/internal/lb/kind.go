@@ -169,8 +169,7 @@ func (k *Kind) Forget(key string) {
 	k.Shared.enis.Forget(key)
 	k.polls.Forget(key)
 	k.certs.Use(key, nil)
-	k.Shared.metrics.withheld.set(key, "", 0)
-	k.Shared.metrics.lastServers.set(key, false)
+	k.Shared.metrics.forget(key)
 	k.creations.Forget(key)
 }
 

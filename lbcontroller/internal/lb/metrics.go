@@ -14,8 +14,8 @@ type metrics struct {
 	orphans  *prometheus.GaugeVec
 	// certificateEnd says when certificates end, by kind and id.
 	certificateEnd *prometheus.GaugeVec
-	// lastServers counts Services that keep servers only because there is no other.
-	lastServers *serviceGauge
+	// lastServers counts Services that keep servers only because there is no other, and noBackends those with a port that has none.
+	lastServers, noBackends *serviceGauge
 }
 
 func newMetrics(reg prometheus.Registerer) metrics {
@@ -33,10 +33,20 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		lastServers: &serviceGauge{gauge: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "lbcontroller_last_servers", Help: "Services whose last servers stay although no node qualifies as a backend any more.",
 		})},
+		noBackends: &serviceGauge{gauge: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "lbcontroller_services_without_backends", Help: "Services with a port for which the load balancer has no server, those of weight 0 not counted.",
+		})},
 		withheld: &withheldGauge{gauge: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "lbcontroller_withheld_changes", Help: "Changes in the cloud that are not made because of the policy (report or upsert-only), by policy.",
 		}, []string{"policy"})},
 	}
+}
+
+// forget takes a Service that has no load balancer any more out of the counts.
+func (m metrics) forget(key string) {
+	m.withheld.set(key, "", 0)
+	m.lastServers.set(key, false)
+	m.noBackends.set(key, false)
 }
 
 // serviceGauge counts Services.

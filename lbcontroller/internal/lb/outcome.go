@@ -50,7 +50,8 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 	if complete {
 		o.Resolved = append(o.Resolved, controller.ReasonSyncFailed)
 	}
-	_, last := withoutBackends(s.want.Desired, result.observed)
+	empty, last := withoutBackends(s.want.Desired, result.observed)
+	k.Shared.metrics.noBackends.set(s.key, len(empty) > 0)
 	k.Shared.metrics.lastServers.set(s.key, len(last) > 0)
 	k.Shared.metrics.withheld.set(s.key, s.policy, len(d.withheld))
 	if len(d.withheld) == 0 {

@@ -87,8 +87,7 @@ func (k *Kind) release(ctx context.Context, r controller.Request) controller.Out
 	}
 	k.Records.Remove(ctx, r.Key)
 	k.certs.Use(r.Key, nil)
-	k.Shared.metrics.withheld.set(r.Key, "", 0)
-	k.Shared.metrics.lastServers.set(r.Key, false)
+	k.Shared.metrics.forget(r.Key)
 	k.memory.Put(r.Key, memory.Entry{UID: string(r.Service.UID), Observed: model.Nothing(), None: true, Released: address})
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels:      map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
