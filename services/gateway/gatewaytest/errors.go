@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 )
 
@@ -68,4 +69,37 @@ func sorted[M proto.Message](m map[string]M, keep func(M) bool) []M {
 		}
 	}
 	return kept
+}
+
+// cloneAll clones messages.
+func cloneAll[M proto.Message](messages []M) []M {
+	clones := make([]M, len(messages))
+	for i, m := range messages {
+		clones[i] = proto.CloneOf(m)
+	}
+	return clones
+}
+
+// tooMany refuses more tags than the cloud takes.
+func tooMany(field string, tags []*commonv1.Tag) error {
+	const most = 20
+	if len(tags) > most {
+		return invalid(field, "has %d items, at most %d are allowed", len(tags), most)
+	}
+	return nil
+}
+
+// unless is no error if what is to be gone is gone.
+func unless(err error, gone ...rpcerr.Reason) error {
+	if err != nil && slices.Contains(gone, rpcerr.ReasonOf(err)) {
+		return nil
+	}
+	return err
+}
+
+// set changes a value if there is a new one.
+func set[V any](value, to *V) {
+	if to != nil {
+		*value = *to
+	}
 }

@@ -19,6 +19,7 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/method"
@@ -49,6 +50,9 @@ type Fake struct {
 	// ServerCertificates are those of the region, by id. Listeners may name others.
 	ServerCertificates map[string]*slbv1.ServerCertificate
 
+	// NLB is the network load balancers.
+	NLB NLB
+
 	Vpcs        map[string]*vpcv1.Vpc
 	VSwitches   map[string]*vpcv1.VSwitch
 	Eips        map[string]*vpcv1.Eip
@@ -68,9 +72,8 @@ type Fake struct {
 	// Health says how a listener finds a server, with the fake locked; nil: every server is "normal".
 	Health func(listener *slbv1.ListenerKey, server *slbv1.Server) string
 
-	t       testing.TB
-	client  *gateway.Client
-	methods []string
+	t      testing.TB
+	client *gateway.Client
 
 	mu        sync.Mutex
 	calls     []Call
@@ -99,21 +102,30 @@ type ServerGroup struct {
 
 // Call is a call that was answered.
 type Call struct {
-	Method  string // e.g. "CreateLoadBalancer"
+	Method  string // e.g. "CreateLoadBalancer", or "nlb.CreateLoadBalancer"
 	Request proto.Message
 	Err     error
 	// Priority is what the call has in the gateway: what the caller asked for, as far as the method allows.
 	Priority gateway.Priority
 }
 
-// highest are the priorities of the methods, by name.
-var highest = sync.OnceValue(func() map[string]gateway.Priority { //nolint:gochecknoglobals // A constant.
-	priorities := map[string]gateway.Priority{}
+// methods are those of the gateway, by name.
+var methods = sync.OnceValue(func() map[string]method.Method { //nolint:gochecknoglobals // A constant.
+	all := map[string]method.Method{}
 	for _, m := range method.All() {
-		priorities[m.Name] = gateway.Priority(m.Priority())
+		all[nameOf(m.FullName())] = m
 	}
-	return priorities
+	return all
 })
+
+// nameOf is the name of a method here, which tells those of NLB from others.
+func nameOf(full string) string {
+	name := full[strings.LastIndexByte(full, '/')+1:]
+	if strings.HasPrefix(full, "/cloudgateway.nlb.") {
+		return "nlb." + name
+	}
+	return name
+}
 
 // effective is the lower of two priorities. One that is not known is as high as any.
 func effective(highest, asked gateway.Priority) gateway.Priority {
@@ -143,7 +155,7 @@ func New(t testing.TB) *Fake {
 	f := &Fake{
 		LoadBalancers: map[string]*slbv1.LoadBalancer{}, Listeners: map[ListenerKey]*slbv1.Listener{},
 		ServerGroups: map[string]*ServerGroup{}, DefaultGroups: map[string]*ServerGroup{}, DomainExtensions: map[string]*DomainExtension{}, ServerCertificates: map[string]*slbv1.ServerCertificate{},
-		Vpcs: map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
+		NLB: newNLB(), Vpcs: map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
 		RouteTables: map[string]*vpcv1.RouteTable{}, Routes: map[RouteKey]*vpcv1.RouteEntry{},
 		Instances: map[string]*ecsv1.Instance{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{},
 		Capabilities:    &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},
@@ -151,11 +163,6 @@ func New(t testing.TB) *Fake {
 		t: t, answered: map[string]answer{}, ids: map[string]int{},
 	}
 	server := f.newServer()
-	for _, service := range server.GetServiceInfo() {
-		for _, m := range service.Methods {
-			f.methods = append(f.methods, m.Name)
-		}
-	}
 
 	pipe := bufconn.Listen(pipeSize)
 	served := make(chan struct{})
@@ -186,6 +193,9 @@ func (f *Fake) newServer(options ...grpc.ServerOption) *grpc.Server {
 	slbv1.RegisterCertificateServiceServer(server, &certificates{f: f})
 	slbv1.RegisterServerGroupServiceServer(server, &serverGroups{f: f})
 	slbv1.RegisterServerHealthServiceServer(server, &health{f: f})
+	nlbv1.RegisterLoadBalancerServiceServer(server, &nlbBalancers{f: f})
+	nlbv1.RegisterListenerServiceServer(server, &nlbListeners{f: f})
+	nlbv1.RegisterServerGroupServiceServer(server, &nlbGroups{f: f})
 	vpcv1.RegisterRouteServiceServer(server, &routes{f: f})
 	vpcv1.RegisterNetworkServiceServer(server, &networks{f: f})
 	vpcv1.RegisterVSwitchServiceServer(server, &vswitches{f: f})
@@ -200,7 +210,10 @@ func (f *Fake) newServer(options ...grpc.ServerOption) *grpc.Server {
 func (f *Fake) Client() *gateway.Client { return f.client }
 
 // Lock keeps calls away while a test looks at the state or changes it.
-func (f *Fake) Lock() { f.mu.Lock() }
+func (f *Fake) Lock() {
+	f.mu.Lock()
+	f.NLB.settle()
+}
 
 // Unlock lets calls in again.
 func (f *Fake) Unlock() { f.mu.Unlock() }
@@ -219,10 +232,7 @@ func (f *Fake) CallsOf(methods ...string) []Call {
 
 // Writes lists the calls that are not reads.
 func (f *Fake) Writes() []Call {
-	return slices.DeleteFunc(f.Calls(), func(c Call) bool {
-		return strings.HasPrefix(c.Method, "Get") || strings.HasPrefix(c.Method, "List") || strings.HasPrefix(c.Method, "BatchGet") ||
-			strings.HasPrefix(c.Method, "Confirm")
-	})
+	return slices.DeleteFunc(f.Calls(), func(c Call) bool { return methods()[c.Method].Reads() })
 }
 
 // ResetCalls forgets the calls so far; the state stays.
@@ -240,7 +250,7 @@ func (f *Fake) FailAfter(method string, n int, err error) { f.addFault(method, n
 
 func (f *Fake) addFault(method string, n int, what Fault) {
 	f.t.Helper()
-	if !slices.Contains(f.methods, method) {
+	if _, ok := methods()[method]; !ok {
 		f.t.Fatalf("gatewaytest: the gateway has no method %q", method)
 	}
 	f.mu.Lock()
@@ -258,7 +268,7 @@ func (f *Fake) Interpose(decide func(seq int, method string, req proto.Message) 
 
 // intercept applies faults and keeps the record.
 func (f *Fake) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	method := info.FullMethod[strings.LastIndexByte(info.FullMethod, '/')+1:]
+	method := nameOf(info.FullMethod)
 	message, ok := req.(proto.Message)
 	if !ok {
 		return nil, fmt.Errorf("gatewaytest: %T is not a message", req)
@@ -300,7 +310,7 @@ func (f *Fake) faultOf(method string, req proto.Message) Fault {
 func (f *Fake) record(ctx context.Context, name string, req proto.Message, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	call := Call{Method: name, Request: proto.Clone(req), Err: err, Priority: highest()[name]}
+	call := Call{Method: name, Request: proto.Clone(req), Err: err, Priority: gateway.Priority(methods()[name].Priority())}
 	for _, asked := range metadata.ValueFromIncomingContext(ctx, gateway.PriorityKey) {
 		call.Priority = effective(call.Priority, gateway.Priority(asked))
 	}

@@ -139,7 +139,7 @@ func (s *loadBalancers) CreateLoadBalancer(_ context.Context, req *slbv1.CreateL
 		lb.VpcId = s.f.VSwitches[req.GetVswitchId()].GetVpcId()
 	}
 	if lb.GetAddress() == "" {
-		lb.Address = s.f.nextAddress(lb)
+		lb.Address = s.f.nextAddress(lb.GetAddressType() != slbv1.AddressType_ADDRESS_TYPE_INTRANET, lb.GetIpVersion() == slbv1.IpVersion_IP_VERSION_IPV6)
 	}
 	s.f.LoadBalancers[id] = proto.CloneOf(lb)
 	response := &slbv1.CreateLoadBalancerResponse{LoadBalancer: s.f.present(lb)}
@@ -149,12 +149,12 @@ func (s *loadBalancers) CreateLoadBalancer(_ context.Context, req *slbv1.CreateL
 
 // validCreation checks what the gateway and the cloud check; f is locked.
 func (f *Fake) validCreation(req *slbv1.CreateLoadBalancerRequest) error {
-	const maxName, maxTags, maxBandwidth = 80, 20, 5120
+	const maxName, maxBandwidth = 80, 5120
 	if len(req.GetName()) > maxName {
 		return invalid("name", "has %d characters, at most %d are allowed", len(req.GetName()), maxName)
 	}
-	if len(req.GetTags()) > maxTags {
-		return invalid("tags", "has %d items, at most %d are allowed", len(req.GetTags()), maxTags)
+	if err := tooMany("tags", req.GetTags()); err != nil {
+		return err
 	}
 	if b := req.GetBandwidthMbps(); b < 0 || b > maxBandwidth {
 		return invalid("bandwidth_mbps", "%d is not in 0 to %d", b, maxBandwidth)
@@ -175,14 +175,14 @@ func (f *Fake) validCreation(req *slbv1.CreateLoadBalancerRequest) error {
 }
 
 // nextAddress hands out 47.0.0.1, … for public and 10.0.0.1, … for private instances; f is locked.
-func (f *Fake) nextAddress(lb *slbv1.LoadBalancer) string {
-	network := "47"
-	if lb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTRANET {
-		network = "10"
+func (f *Fake) nextAddress(public, six bool) string {
+	network := "10"
+	if public {
+		network = "47"
 	}
 	f.ids[network]++
 	n := f.ids[network]
-	if lb.GetIpVersion() == slbv1.IpVersion_IP_VERSION_IPV6 {
+	if six {
 		return fmt.Sprintf("2408:%s::%x", network, n)
 	}
 	return fmt.Sprintf("%s.%d.%d.%d", network, n>>16&255, n>>8&255, n&255)
@@ -220,13 +220,23 @@ func (s *loadBalancers) UpdateLoadBalancer(_ context.Context, req *slbv1.UpdateL
 	if protection := req.GetModificationProtection(); protection != nil {
 		lb.ModificationProtection = proto.CloneOf(protection)
 	}
+	lb.Tags = retagged(lb.GetTags(), req)
+	return &slbv1.UpdateLoadBalancerResponse{}, nil
+}
+
+// retagged are tags after a request that changes them.
+func retagged(tags []*commonv1.Tag, req interface {
+	GetSetTags() []*commonv1.Tag
+	GetRemoveTagKeys() []string
+},
+) []*commonv1.Tag {
 	for _, tag := range req.GetSetTags() {
-		lb.Tags = append(withoutTag(lb.GetTags(), tag.GetKey()), proto.CloneOf(tag))
+		tags = append(withoutTag(tags, tag.GetKey()), proto.CloneOf(tag))
 	}
 	for _, key := range req.GetRemoveTagKeys() {
-		lb.Tags = withoutTag(lb.GetTags(), key)
+		tags = withoutTag(tags, key)
 	}
-	return &slbv1.UpdateLoadBalancerResponse{}, nil
+	return tags
 }
 
 func withoutTag(tags []*commonv1.Tag, key string) []*commonv1.Tag {

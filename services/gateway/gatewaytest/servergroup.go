@@ -42,17 +42,9 @@ func (g *ServerGroup) message(withServers bool) *slbv1.ServerGroup {
 		ServerCount: int32(len(g.Servers)),
 	}
 	if withServers {
-		m.Servers = cloneServers(g.Servers)
+		m.Servers = cloneAll(g.Servers)
 	}
 	return m
-}
-
-func cloneServers(servers []*slbv1.Server) []*slbv1.Server {
-	clones := make([]*slbv1.Server, len(servers))
-	for i, s := range servers {
-		clones[i] = proto.CloneOf(s)
-	}
-	return clones
 }
 
 // serverKey is a server's identity.
@@ -135,7 +127,7 @@ func (s *serverGroups) CreateServerGroup(_ context.Context, req *slbv1.CreateSer
 	}
 	id := s.f.nextID("rsp")
 	s.f.ServerGroups[id] = &ServerGroup{
-		ID: id, LoadBalancerID: req.GetLoadBalancerId(), Name: req.GetName(), Servers: cloneServers(req.GetServers()),
+		ID: id, LoadBalancerID: req.GetLoadBalancerId(), Name: req.GetName(), Servers: cloneAll(req.GetServers()),
 	}
 	response := &slbv1.CreateServerGroupResponse{ServerGroupId: id}
 	s.f.remember(req.GetRequestId(), req, response)
@@ -210,7 +202,7 @@ func (s *serverGroups) ApplyServerChanges(_ context.Context, req *slbv1.ApplySer
 
 // change makes the changes on a copy first, so that a refused request has none; f is locked.
 func (f *Fake) change(group *ServerGroup, req *slbv1.ApplyServerChangesRequest) error {
-	after := &ServerGroup{ID: group.ID, Servers: cloneServers(group.Servers)}
+	after := &ServerGroup{ID: group.ID, Servers: cloneAll(group.Servers)}
 	if req.GetRemoveFirst() {
 		after.remove(req.GetRemove())
 	}
