@@ -36,7 +36,7 @@ const (
 type Backend struct {
 	// Instance is the ECS instance of a node; empty for a pod.
 	Instance string
-	// IP is the address of a pod; empty for a node.
+	// IP is the address of a pod, or the internal one of a node, which may be empty.
 	IP   string
 	Port int32
 }
@@ -174,11 +174,11 @@ func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 		ready, notReady := s.Nodes.take(p)
 		c.nodes, c.port, c.inOrder = ready, port.NodePort, p.MaxNodes == 0
 		for _, b := range notReady {
-			c.Staying[Backend{Instance: b.Instance, Port: port.NodePort}] = true
+			c.Staying[Backend{Instance: b.Instance, IP: b.IP, Port: port.NodePort}] = true
 		}
 		if p.Drain {
 			for _, b := range selected.leaving {
-				c.Draining[Backend{Instance: b.Instance, Port: port.NodePort}] = true
+				c.Draining[Backend{Instance: b.Instance, IP: b.IP, Port: port.NodePort}] = true
 			}
 		}
 	}
@@ -229,7 +229,7 @@ func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 }
 
 func onNode(n Node, port corev1.ServicePort) Backend {
-	return Backend{Instance: n.InstanceID, Port: port.NodePort}
+	return Backend{Instance: n.InstanceID, IP: n.IP, Port: port.NodePort}
 }
 
 func onPod(e endpoint) Backend { return Backend{IP: e.ip, Port: e.port} }

@@ -4,6 +4,7 @@ package backend
 import (
 	"cmp"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,8 @@ type Node struct {
 	Name string
 	// InstanceID is the ECS instance; empty for a virtual node, or if the providerID can't be read.
 	InstanceID string
+	// IP is the internal address; empty if the node doesn't say.
+	IP string
 	// Virtual nodes run pods that are reached directly, never through the node.
 	Virtual bool
 	// Zone is where the node is; empty if it doesn't say.
@@ -87,7 +90,7 @@ func New(list []*corev1.Node) *Set {
 			NotReady: !virtual && nodes.Ready(n) != corev1.ConditionTrue,
 		}}
 		if id, ok := nodes.ParseProviderID(n.Spec.ProviderID); ok && !virtual {
-			e.InstanceID = id.InstanceID
+			e.InstanceID, e.IP = id.InstanceID, internalIP(n)
 		}
 		if e.NotReady && !leaving {
 			s.notReady[n.Name] = true
@@ -98,6 +101,16 @@ func New(list []*corev1.Node) *Set {
 		return cmp.Or(cmp.Compare(a.InstanceID, b.InstanceID), cmp.Compare(a.Name, b.Name))
 	})
 	return s
+}
+
+// internalIP is the IPv4 address of a node within the VPC; empty if the node doesn't say.
+func internalIP(n *corev1.Node) string {
+	for _, a := range n.Status.Addresses {
+		if ip, err := netip.ParseAddr(a.Address); a.Type == corev1.NodeInternalIP && err == nil && ip.Is4() {
+			return a.Address
+		}
+	}
+	return ""
 }
 
 // WithoutControlPlane leaves out the nodes of the control plane, for clusters that want no traffic there.
@@ -131,7 +144,12 @@ func (p Policy) known(list []Share) []Share {
 
 // pick is subset for backends.
 func pick(list []Share, seed string, n int) []Share {
-	return subset(list, func(b Share) (string, string, string) { return b.Instance, b.IP, b.zone }, seed, n)
+	return subset(list, func(b Share) (string, string, string) {
+		if b.Instance != "" {
+			return b.Instance, "", b.zone
+		}
+		return "", b.IP, b.zone
+	}, seed, n)
 }
 
 // Select returns the nodes of a view by name. The result is shared and must not be changed.
@@ -165,7 +183,7 @@ func (s *Set) selection(v View) *selection {
 		}
 		// Two Nodes may be of one instance.
 		if last := len(*list) - 1; n.InstanceID != "" && (last < 0 || (*list)[last].Instance != n.InstanceID) {
-			*list = append(*list, Share{Backend: Backend{Instance: n.InstanceID}, pods: 1, zone: n.Zone})
+			*list = append(*list, Share{Backend: Backend{Instance: n.InstanceID, IP: n.IP}, pods: 1, zone: n.Zone})
 		}
 	}
 	s.views[v] = made
