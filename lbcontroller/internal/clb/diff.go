@@ -191,6 +191,11 @@ func (Product) Changed(wanted, there model.ListenerConfig) (changed model.Listen
 	return result, refused
 }
 
+// ChangedGroup implements plan.Differ: groups of a CLB have no attributes.
+func (Product) ChangedGroup(_, _ proto.Message) (changed proto.Message, refused string) {
+	return nil, ""
+}
+
 // hashes reports whether a scheduler is a consistent hash.
 func hashes(scheduler string) bool {
 	return slices.Contains([]string{"sch", "tch", "qch"}, scheduler)

@@ -22,6 +22,9 @@ import (
 // Finalizer keeps a Service until its CLB is released. Like the type of metrics it is that of the existing CCM.
 const Finalizer = "service.k8s.alibaba/resources"
 
+// serversPerCall is how many servers the cloud adds at once.
+const serversPerCall = 40
+
 // Product implements lb.Product. The zero value builds and compares, and has no cloud.
 type Product struct {
 	Gateway *gateway.Client
@@ -37,7 +40,8 @@ var _ lb.Product = Product{}
 
 // Marks implements lb.Product.
 func (Product) Marks() lb.Marks {
-	return lb.Marks{Name: annotation.CLB, Finalizer: Finalizer, MetricType: "CLBType", Groups: "vServer group", CreateAPI: "slb/CreateLoadBalancer"}
+	return lb.Marks{Name: annotation.CLB, Finalizer: Finalizer, MetricType: "CLBType", Groups: "vServer group", CreateAPI: "slb/CreateLoadBalancer",
+		ServersPerCall: serversPerCall}
 }
 
 // Wants implements lb.Product.
@@ -59,7 +63,26 @@ type builder struct {
 // Configure implements desired.Configurer.
 func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener) {
 	building := builder{Builder: b, Product: p}
-	return building.instance(), building.listeners()
+	instance, listeners := building.instance(), building.listeners()
+	building.checkFields()
+	return instance, listeners
+}
+
+// Group implements desired.Configurer: what serves a port is an attribute of its listener.
+func (Product) Group(*desired.Builder, corev1.ServicePort) desired.Shape { return desired.Shape{} }
+
+// checkFields reports fields of the Service that mean nothing for a CLB.
+func (b builder) checkFields() {
+	spec := b.View.Service.Spec
+	if len(spec.LoadBalancerSourceRanges) > 0 {
+		b.NoEffect("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
+	}
+	if spec.SessionAffinity == corev1.ServiceAffinityClientIP {
+		b.NoEffect("spec.sessionAffinity has no effect on a CLB; use annotation %s%s for tcp ports, or sticky-session for http and https", annotation.Prefix, annotation.PersistenceTimeout)
+	}
+	if spec.LoadBalancerIP != "" {
+		b.NoEffect("spec.loadBalancerIP has no effect; an intranet CLB gets a chosen address by annotation %s%s", annotation.Prefix, annotation.Address)
+	}
 }
 
 // WithoutEffect implements lb.Product.
@@ -91,8 +114,8 @@ func (Product) Probes(l model.Listener) bool {
 }
 
 // Health implements lb.Product.
-func (p Product) Health(ctx context.Context, id string) (map[model.ServerKey][]string, error) {
-	answer, err := p.Gateway.ServerHealth.ListServerHealth(ctx, &slbv1.ListServerHealthRequest{LoadBalancerId: id})
+func (p Product) Health(ctx context.Context, there model.Observed) (map[model.ServerKey][]string, error) {
+	answer, err := p.Gateway.ServerHealth.ListServerHealth(ctx, &slbv1.ListServerHealthRequest{LoadBalancerId: there.InstanceID})
 	if err != nil {
 		return nil, err
 	}

@@ -26,9 +26,6 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
-// firstServers is how many servers a vServer group of a new CLB gets before the Service gets its address: as many as one call takes.
-const firstServers = 40
-
 // subject is a Service that wants a CLB, with all that is known of it before the cloud is looked at. It is a value: what changes it on the
 // way returns another one.
 type subject struct {
@@ -80,7 +77,7 @@ func (s subject) facts() reuse.Service {
 		Namespace: s.svc.Namespace, Name: s.svc.Name, RecordedID: s.svc.Labels[LabelLoadBalancerID], Claims: s.claims(), EIP: s.want.EIP,
 	}
 	for _, i := range s.svc.Status.LoadBalancer.Ingress {
-		f.Published = append(f.Published, i.IP)
+		f.Published = append(f.Published, s.product.Marks().addressOf(i))
 	}
 	return f
 }
@@ -199,7 +196,7 @@ func (k *Kind) ensure(ctx context.Context, r controller.Request, lists *model.Li
 	if s.idle && s.state == memory.Due {
 		k.Shared.metrics.countDrift(d)
 	}
-	d.begun = d.plan.Begin(firstServers)
+	d.begun = d.plan.Begin(k.Product.Marks().ServersPerCall) // A Service gets its address as soon as possible.
 	s, result := k.carryOut(ctx, s, d)
 	if result.err == nil {
 		s, result = k.moveOut(ctx, s, d, result)
@@ -383,7 +380,7 @@ func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed mod
 		return s, done{err: &noteError{err}}
 	}
 	work := apply.Work{
-		Plan: p, Observed: observed,
+		Plan: p, Observed: observed, GroupsApart: k.Product.Marks().GroupsApart,
 		Life: apply.Life{ClusterID: k.Desired.ClusterID, UID: string(s.svc.UID), Generation: svc.Annotations[controller.AnnotationGeneration], Replaces: replaces},
 		Created: func(ctx context.Context, id string) error {
 			noted, err := s.writer.Note(ctx, svc, controller.Notes{Labels: map[string]string{LabelLoadBalancerID: id}})
@@ -446,5 +443,5 @@ func (k *Kind) releaseOwn(ctx context.Context, s subject, own model.Observed) (s
 	if _, err := apply.Apply(ctx, k.Product, apply.Work{Plan: p, Observed: own}); err != nil && !isGone(err) {
 		return s, err
 	}
-	return s.with(svc), nil
+	return s.with(svc), k.dropGroups(ctx, s.key, s.want.Desired.Owner, own, s.view.Preserved(), s.want.Desired.Groups...)
 }

@@ -101,7 +101,7 @@ func New(cfg Config) controller.Registration {
 	}
 	kind := &Kind{
 		Config:   cfg,
-		observer: observe.Observer{Reader: cfg.Product},
+		observer: observe.Observer{Reader: cfg.Product, GroupsApart: marks.GroupsApart},
 		started:  time.Now(),
 		memory:   &memory.Memory{},
 		certs:    newCertificates(cfg),
@@ -177,7 +177,7 @@ func (k *Kind) Forget(key string) {
 func (k *Kind) hint(svc *corev1.Service, claims ownership.Claims) observe.Hint {
 	h := observe.Hint{
 		RecordedID: svc.Labels[LabelLoadBalancerID], DefaultName: ownership.DefaultName(string(svc.UID)), ClusterID: k.Desired.ClusterID,
-		Addresses: published(svc),
+		Addresses: k.published(svc),
 	}
 	for _, claim := range claims {
 		h.Users = append(h.Users, claim.LoadBalancer)
@@ -185,15 +185,23 @@ func (k *Kind) hint(svc *corev1.Service, claims ownership.Claims) observe.Hint {
 	return h
 }
 
-// published are the addresses in the status of a Service.
-func published(svc *corev1.Service) []string {
+// published are the addresses in the status of a Service, or names if the kind publishes these.
+func (k *Kind) published(svc *corev1.Service) []string {
 	var addresses []string
 	for _, i := range svc.Status.LoadBalancer.Ingress {
-		if i.IP != "" {
-			addresses = append(addresses, i.IP)
+		if address := k.Product.Marks().addressOf(i); address != "" {
+			addresses = append(addresses, address)
 		}
 	}
 	return addresses
+}
+
+// addressOf is what an entry of a status says of a load balancer; empty if it is of the other form.
+func (m Marks) addressOf(i corev1.LoadBalancerIngress) string {
+	if m.HostNames {
+		return i.Hostname
+	}
+	return i.IP
 }
 
 func (k *Kind) isHeld(svc *corev1.Service) bool {

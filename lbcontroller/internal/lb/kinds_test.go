@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -23,7 +24,12 @@ type another struct{ clb.Product }
 
 // Marks implements lb.Product.
 func (another) Marks() lb.Marks {
-	return lb.Marks{Name: "ALB", Finalizer: "service.k8s.alibaba/another", MetricType: "ALBType", DottedNames: true, Groups: "server group"}
+	return lb.Marks{Name: "ALB", Finalizer: "service.k8s.alibaba/another", MetricType: "ALBType", DottedNames: true, Groups: "server group", ServersPerCall: 200}
+}
+
+// Group implements desired.Configurer.
+func (another) Group(_ *desired.Builder, port corev1.ServicePort) desired.Shape {
+	return desired.Shape{Protocol: string(port.Protocol)}
 }
 
 // TestTwoKinds: two kinds share the metrics of a process, and each knows its own annotations.

@@ -2,12 +2,14 @@ package lb
 
 import (
 	"context"
+	"slices"
 
 	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
@@ -141,7 +143,7 @@ func (k *Kind) decide(ctx context.Context, s subject, have knowledge) (decision,
 
 // parts are the vServer groups that concern a Service on the CLB it names.
 func parts(want *model.Desired) observe.Parts {
-	p := observe.Parts{Owner: want.Owner, IDs: want.Reuse.Filled}
+	p := observe.Parts{Mark: ownership.DefaultName(want.UID), Owner: want.Owner, IDs: want.Reuse.Filled}
 	for _, g := range want.Groups {
 		if g.ID != "" {
 			p.IDs = append(p.IDs[:len(p.IDs):len(p.IDs)], g.ID)
@@ -207,6 +209,11 @@ func (k *Kind) readAll(ctx context.Context, s subject) (knowledge, error) {
 			return knowledge{}, err
 		}
 	}
+	// What only the load balancer of before has goes with it: it may be in use there yet.
+	named.Groups = slices.DeleteFunc(named.Groups, func(g model.Group) bool {
+		return own.InstanceID != "" && s.want.Desired.Owner.Owns(g.Name) && !plan.Wants(s.want.Desired.Groups, g) &&
+			slices.ContainsFunc(own.Groups, func(o model.Group) bool { return o.ID == g.ID })
+	})
 	if refusal := reuse.Taken(s.facts(), named, own); refusal != nil {
 		return knowledge{extent: refused, read: true, refusal: refusal}, nil //nolint:nilerr // A refusal is what is known, no failure to find it out.
 	}

@@ -164,6 +164,13 @@ func (k *Kind) deleteOrphan(ctx context.Context, o orphan.Orphan, services []*co
 	if _, err := apply.Apply(ctx, k.Product, apply.Work{Plan: plan.Release(k.Product, observed, false), Observed: observed}); err != nil && !isGone(err) {
 		return "", err
 	}
+	for _, g := range observed.Groups {
+		if owner, made := ownership.MadeFor(g.Name); made {
+			if err := k.dropGroups(ctx, o.Mark, owner, model.Observed{Groups: []model.Group{g}}, false); err != nil {
+				return "", err
+			}
+		}
+	}
 	k.Orphans.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone, "CLB %s (%s) is deleted: its Service is gone since %s",
 		o.LoadBalancer, o.Address, state.Since[o.LoadBalancer].UTC().Format(time.RFC3339))
 	return "", nil

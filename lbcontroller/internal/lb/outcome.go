@@ -213,6 +213,9 @@ func ingress(s subject, e memory.Entry, observed model.Observed) []corev1.LoadBa
 	if s.want.IPMode != "" {
 		mode = new(corev1.LoadBalancerIPMode(s.want.IPMode))
 	}
+	if s.product.Marks().HostNames {
+		return []corev1.LoadBalancerIngress{{Hostname: observed.Address()}}
+	}
 	if len(e.EIPs) == 0 {
 		return []corev1.LoadBalancerIngress{{IP: observed.Address(), IPMode: mode}}
 	}

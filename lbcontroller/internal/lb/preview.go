@@ -10,6 +10,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
@@ -94,7 +95,9 @@ func (k *Kind) previewRelease(ctx context.Context, r controller.Request, result 
 		result.Refused = []string{unconfirmed(r.Service)}
 		return nil
 	}
+	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: k.Desired.ClusterID}
 	policy, released := k.policyOf(view), plan.Release(k.Product, observed, view.Preserved())
+	released.Phases = append(released.Phases, k.groupsToDrop(owner, observed, view.Preserved()).Phases...)
 	list := &result.Actions
 	if policy == PolicyReport || k.kept(policy, r, view, view.Claims(), released) != "" {
 		list = &result.Withheld

@@ -36,7 +36,7 @@ type Product interface {
 	Probes(l model.Listener) bool
 	// Health returns what the cloud says of the health of each server, once for each listener that it works for. The type of a server is left
 	// out of its key.
-	Health(ctx context.Context, id string) (map[model.ServerKey][]string, error)
+	Health(ctx context.Context, there model.Observed) (map[model.ServerKey][]string, error)
 	// EIPs are the elastic addresses that are bound to a load balancer, as they were not longer ago than maxAge; 0 for now.
 	EIPs(ctx context.Context, id string, maxAge time.Duration) ([]string, error)
 	// Certificate is the id of the first certificate that a listener names; empty for none.
@@ -59,4 +59,10 @@ type Marks struct {
 	CreateAPI string
 	// DottedNames gives server groups names as an NLB has them.
 	DottedNames bool
+	// GroupsApart says that server groups stand by themselves: they can be there before the load balancer, and outlive it.
+	GroupsApart bool
+	// HostNames says that what is published of a load balancer is a host name.
+	HostNames bool
+	// ServersPerCall is how many servers the cloud takes in one call.
+	ServersPerCall int
 }

@@ -122,7 +122,7 @@ func (k *Kind) judgeHealth(ctx context.Context, s subject, probed []waiting, obs
 	if !ask {
 		return verdicts, after
 	}
-	found := k.health(ctx, s.key, observed.InstanceID)
+	found := k.health(ctx, s.key, observed)
 	next = k.polls.Asked(s.key)
 	for _, w := range patient {
 		health := readiness.Good
@@ -155,10 +155,10 @@ func (s subject) unprobed(observed model.Observed) bool {
 }
 
 // health asks for the health of all servers of a CLB. What can't be read is unknown: pods must not wait for trouble that is not theirs.
-func (k *Kind) health(ctx context.Context, key, loadBalancer string) func(model.ServerKey) readiness.Health {
-	statuses, err := k.Product.Health(gateway.WithPriority(ctx, gateway.Background), loadBalancer)
+func (k *Kind) health(ctx context.Context, key string, there model.Observed) func(model.ServerKey) readiness.Health {
+	statuses, err := k.Product.Health(gateway.WithPriority(ctx, gateway.Background), there)
 	if err != nil {
-		k.Logger.Warn("the health of servers can't be read", "service", key, "loadBalancer", loadBalancer, "error", err)
+		k.Logger.Warn("the health of servers can't be read", "service", key, "loadBalancer", there.InstanceID, "error", err)
 	}
 	return func(server model.ServerKey) readiness.Health {
 		server.Type = 0 // The cloud may leave it out.

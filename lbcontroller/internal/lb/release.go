@@ -44,11 +44,12 @@ func (k *Kind) release(ctx context.Context, r controller.Request) controller.Out
 	if err != nil {
 		return fail(o, err)
 	}
-	if what := k.kept(policy, r, view, claims, p); what != "" {
+	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: k.Desired.ClusterID}
+	if what := k.kept(policy, r, view, claims, plan.Plan{Phases: slices.Concat(p.Phases, k.groupsToDrop(owner, observed, view.Preserved()).Phases)}); what != "" {
 		return k.holdRelease(r, policy, what)
 	}
 	leaves := len(claims) > 0 && !view.Preserved() && !k.released(r)
-	if r.Service.DeletionTimestamp == nil && (leaves || !p.Empty()) {
+	if r.Service.DeletionTimestamp == nil && (leaves || !p.Empty() || len(observed.Groups) > 0) {
 		// A crash on the way must not look like success if the Service asks for its CLB again, as it may do already.
 		svc, err := r.Writer.Live(ctx, r.Service)
 		if err == nil && k.Product.Wants(svc) {
@@ -80,6 +81,9 @@ func (k *Kind) release(ctx context.Context, r controller.Request) controller.Out
 			return fail(o, left.err)
 		}
 	}
+	if err := k.dropGroups(ctx, r.Key, owner, observed, view.Preserved()); err != nil {
+		return fail(o, err)
+	}
 	// The cache may show the finalizer for a while yet; nothing must be looked up again for that.
 	address := observed.Address()
 	if entry, ok := k.memory.Get(r.Key, string(r.Service.UID)); ok && address == "" {
@@ -92,8 +96,29 @@ func (k *Kind) release(ctx context.Context, r controller.Request) controller.Out
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels:      map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
 		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: "", annotation.Applied: "", annotation.Making: ""}, Exact: []string{annotation.Claims},
-	}, KeepIngress: isAnothers(r.Service, view, address)}
+	}, KeepIngress: k.isAnothers(r.Service, view, address)}
 	return o
+}
+
+// groupsToDrop is the way to delete the server groups of a Service that stand by themselves, but those that are wanted elsewhere. It comes after all
+// load balancers are left: listeners on any of them may use a group.
+func (k *Kind) groupsToDrop(owner ownership.Owner, o model.Observed, preserve bool, wanted ...model.Group) plan.Plan {
+	if !k.Product.Marks().GroupsApart || preserve || o.Reused {
+		return plan.Plan{}
+	}
+	return plan.DropGroups(owner, o.Groups, wanted)
+}
+
+// dropGroups goes that way.
+func (k *Kind) dropGroups(ctx context.Context, key string, owner ownership.Owner, o model.Observed, preserve bool, wanted ...model.Group) error {
+	p := k.groupsToDrop(owner, o, preserve, wanted...)
+	if p.Empty() {
+		return nil
+	}
+	k.Logger.Info("deleting server groups", "service", key, "plan", p.String())
+	k.memory.Forget(key)
+	_, err := apply.Apply(ctx, k.Product, apply.Work{Plan: p, Observed: model.Observed{Groups: o.Groups}})
+	return err
 }
 
 // kept is what a Service would give up that its policy keeps, for people; empty for nothing.
@@ -111,7 +136,7 @@ func (k *Kind) kept(policy Policy, r controller.Request, view desired.View, clai
 // type or another kind. That may be a mistake, and address and CLB can't be had back; or it was so before the takeover, as the existing CCM
 // overlooks it and serves on.
 func (k *Kind) isUnconfirmed(svc *corev1.Service) bool {
-	has := svc.Labels[LabelHash] != "" || svc.Labels[LabelLoadBalancerID] != "" || len(claimsOf(svc)) > 0 || len(published(svc)) > 0
+	has := svc.Labels[LabelHash] != "" || svc.Labels[LabelLoadBalancerID] != "" || len(claimsOf(svc)) > 0 || len(k.published(svc)) > 0
 	return has && k.isHeld(svc) && svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && !k.Product.Wants(svc) &&
 		svc.Annotations[annotation.ConfirmRelease] != "true"
 }
@@ -134,8 +159,8 @@ func (k *Kind) awaitConfirmation(ctx context.Context, s subject, backends *model
 
 // isAnothers reports that a Service which went over to another controller shows that controller's address, not that of the CLB which is
 // released.
-func isAnothers(svc *corev1.Service, view desired.View, address string) bool {
-	shown := published(svc)
+func (k *Kind) isAnothers(svc *corev1.Service, view desired.View, address string) bool {
+	shown := k.published(svc)
 	return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && address != "" && len(shown) > 0 &&
 		!slices.Contains(shown, address) && !view.PublishesEIP()
 }

@@ -23,6 +23,8 @@ type Work struct {
 	Plan plan.Plan
 	// Observed is what was there when the plan was made.
 	Observed model.Observed
+	// GroupsApart says that server groups stand by themselves; the first ones are made beside the load balancer.
+	GroupsApart bool
 	// Life distinguishes one instance of a Service from the next: the same life never buys twice.
 	Life Life
 	// Created is called with the id of a new instance before anything else is done.
@@ -70,12 +72,18 @@ func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 	now := w.Observed.Clone()
 	var failures Failures
 	var missing []plan.Action // What failed, and what was held back for that.
-	for action := range w.Plan.Actions() {
-		if slices.ContainsFunc(missing, func(m plan.Action) bool { return plan.Needs(action, m) }) {
+	actions := slices.Collect(w.Plan.Actions())
+	begun := beside(ctx, c, w, actions)
+	for i, action := range actions {
+		answer := begun[i]
+		if answer == nil && slices.ContainsFunc(missing, func(m plan.Action) bool { return plan.Needs(action, m) }) {
 			missing = append(missing, action)
 			continue
 		}
-		result, err := c.Call(ctx, w, now, action)
+		if answer == nil {
+			answer = func() (plan.Result, error) { return c.Call(ctx, w, now, action) }
+		}
+		result, err := answer()
 		if err != nil {
 			failures = append(failures, &Failure{Action: action, Err: err})
 			if !isPartial(action, result) {
@@ -89,6 +97,32 @@ func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 		return now, failures
 	}
 	return now, nil
+}
+
+// beside begins to make the server groups that are made at the same time as the load balancer, and returns the way to wait for each, by the index of
+// its action.
+func beside(ctx context.Context, c Caller, w Work, actions []plan.Action) map[int]func() (plan.Result, error) {
+	begun := map[int]func() (plan.Result, error){}
+	if !w.GroupsApart || !w.Plan.CreatesInstance() {
+		return begun
+	}
+	for i, action := range actions {
+		if !plan.Is(action, plan.PartGroup, plan.VerbCreate) {
+			continue
+		}
+		var result plan.Result
+		var err error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			result, err = c.Call(ctx, w, w.Observed, action)
+		}()
+		begun[i] = func() (plan.Result, error) {
+			<-done
+			return result, err
+		}
+	}
+	return begun
 }
 
 // isPartial reports of a failed action that what others need of it is there all the same.

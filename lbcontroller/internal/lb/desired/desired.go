@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
@@ -99,6 +100,22 @@ func (e *InvalidError) Error() string { return strings.Join(e.Problems, "; ") }
 type Configurer interface {
 	// Configure returns the wanted load balancer and its listeners, ordered; no listeners where the user makes them.
 	Configure(b *Builder) (model.Instance, []model.Listener)
+	// Group says what the server group of a port is, beside its servers. It is asked several times, and reports no problem.
+	Group(b *Builder, port corev1.ServicePort) Shape
+}
+
+// Shape is what a server group is, beside its servers. The zero value is that of a CLB's.
+type Shape struct {
+	// Protocol is the protocol in the name, where names have one.
+	Protocol string
+	// Ports takes the place of the servers' port in the name: all ports of a listener have one group. Its servers have no port of their own then.
+	Ports string
+	// Addresses says that the servers are addresses, and neither instances nor network interfaces.
+	Addresses bool
+	// Fixed is what can't be changed of the group; see model.Group.Shape.
+	Fixed string
+	// Config are the attributes that are asked for; nil for none.
+	Config proto.Message
 }
 
 // Builder collects the problems and warnings of one Service.
@@ -109,6 +126,7 @@ type Builder struct {
 	Owner  ownership.Owner
 	Reuse  model.Reuse
 
+	kind     Configurer
 	source   backend.Source
 	mapped   map[int32]string // the user's vServer groups by port of the Service
 	problems []string
@@ -129,7 +147,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	values := in.View.Values
 	b := &Builder{Config: cfg, View: in.View, Values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated},
 		Owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
-	b.limit, b.lists, b.unknown = in.Limit, in.Lists, in.Unknown
+	b.kind, b.limit, b.lists, b.unknown = kind, in.Limit, in.Lists, in.Unknown
 	b.Reuse = b.reused()
 	b.mapped = b.mappedGroups()
 	for _, p := range in.View.problems {
@@ -147,27 +165,20 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	d.Former = b.former()
 	d.Mapped = b.mappedNames()
 	d.Guarded = annotation.Guarded(svc.Annotations)
-	b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
+	if !b.View.dual { // Which family a pod lacks doesn't matter then.
+		b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
+	}
 	if b.Values.On(annotation.DefaultServerGroup) && in.View.Mode == backend.Pods {
 		b.Warn("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; remove it", annotation.Prefix, annotation.DefaultServerGroup)
 	}
 	if b.left > 0 {
 		b.Warn("%d backends are left out because the cloud takes no more servers: raise the quota, or set annotation %s%s", b.left, annotation.Prefix, annotation.MaxNodes)
 	}
-	if values.Text(annotation.BackendIPVersion) == "ipv6" && !b.View.ipv6 {
-		b.Warn("annotation %s%s has no effect: it needs annotation ip-version ipv6, and the configuration must not ignore it", annotation.Prefix, annotation.BackendIPVersion)
+	if family := values.Text(annotation.BackendIPVersion); family != "" && family != ipv4 && !b.View.ipv6 {
+		b.Warn("annotation %s%s has no effect: it needs an annotation ip-version that allows IPv6, and the configuration must not ignore it", annotation.Prefix, annotation.BackendIPVersion)
 	}
 	if in.View.Values.Has(annotation.IPMode) && !in.View.Reverts(annotation.IPMode) && values.Has(annotation.Hostname) {
 		b.Warn("annotation %s%s has no effect beside annotation hostname: a name has no ipMode", annotation.Prefix, annotation.IPMode)
-	}
-	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
-		b.NoEffect("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
-	}
-	if svc.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-		b.NoEffect("spec.sessionAffinity has no effect on a CLB; use annotation %s%s for tcp ports, or sticky-session for http and https", annotation.Prefix, annotation.PersistenceTimeout)
-	}
-	if svc.Spec.LoadBalancerIP != "" {
-		b.NoEffect("spec.loadBalancerIP has no effect; an intranet CLB gets a chosen address by annotation %s%s", annotation.Prefix, annotation.Address)
 	}
 	b.withoutID()
 	if len(b.problems) > 0 {
@@ -179,8 +190,20 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 		EIP:      values.Has(annotation.ExternalIPType),
 		IPMode:   values.Text(annotation.IPMode),
 		Warnings: b.warnings, WithoutEffect: b.useless,
-		Coming: b.source.Coming(b.policy()),
+		Coming: b.coming(),
 	}, nil
+}
+
+// coming are the addresses of pods that may be servers soon, if their network interfaces have to be looked up.
+func (b *Builder) coming() []string {
+	policy := b.policy()
+	ips := b.source.Coming(policy)
+	if b.View.dual {
+		policy.IPv6 = false
+		ips = append(ips, b.source.Coming(policy)...)
+		slices.Sort(ips)
+	}
+	return ips
 }
 
 // ownGroups are the vServer groups on a CLB of the Service's own, if it names another.

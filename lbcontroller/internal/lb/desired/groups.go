@@ -40,17 +40,18 @@ func (b *Builder) GroupName(port corev1.ServicePort) string {
 
 // ownName is the same for ports that share their backends, such as TCP and UDP on one node port.
 func (b *Builder) ownName(port corev1.ServicePort) string {
+	shape := b.kind.Group(b, port)
 	if b.View.Mode != backend.Pods {
-		return b.mark(strconv.Itoa(int(port.NodePort)), port)
+		return b.mark(strconv.Itoa(int(port.NodePort)), shape)
 	}
 	target := backend.TargetPort(port)
-	return b.mark(target.String(), port)
+	return b.mark(target.String(), shape)
 }
 
 // mark names what is made for a port. By a dotted name TCP and UDP on one node port share nothing.
-func (b *Builder) mark(name string, port corev1.ServicePort) string {
+func (b *Builder) mark(name string, shape Shape) string {
 	if b.DottedNames {
-		return b.Owner.Dotted(name, cmp.Or(string(port.Protocol), string(corev1.ProtocolTCP)))
+		return b.Owner.Dotted(cmp.Or(shape.Ports, name), shape.Protocol)
 	}
 	return b.Owner.Group(name)
 }
@@ -59,8 +60,8 @@ func (b *Builder) mark(name string, port corev1.ServicePort) string {
 func (b *Builder) former() []string {
 	var names []string
 	for _, port := range b.View.Service.Spec.Ports {
-		target := backend.TargetPort(port)
-		for _, name := range []string{b.mark(strconv.Itoa(int(port.NodePort)), port), b.mark(target.String(), port)} {
+		target, shape := backend.TargetPort(port), b.kind.Group(b, port)
+		for _, name := range []string{b.mark(strconv.Itoa(int(port.NodePort)), shape), b.mark(target.String(), shape)} {
 			if name != b.ownName(port) {
 				names = append(names, name)
 			}
@@ -109,8 +110,12 @@ func (b *Builder) groups() []model.Group {
 			continue
 		}
 		filled[name] = description
-		group, left := b.group(description, port)
+		shape := b.kind.Group(b, port)
+		group, left := b.group(description, port, shape)
 		group.ID, group.Name = b.mapped[port.Port], name
+		if group.ID == "" {
+			group.Shape, group.Config = shape.Fixed, shape.Config
+		}
 		group.KeepWeights, group.OnlyRemove = b.keepWeights || b.Values.On(annotation.IgnoreWeightUpdate), b.keepChoice
 		byName[name] = group
 		b.left = max(b.left, left)
@@ -174,18 +179,41 @@ func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
 }
 
 // group returns the servers of a port, and how many are left out because the cloud takes no more. The network interfaces of pods are left open.
-func (b *Builder) group(description string, port corev1.ServicePort) (g model.Group, left int) {
-	choice := b.source.Choose(b.policyFor(port), port)
+func (b *Builder) group(description string, port corev1.ServicePort, shape Shape) (g model.Group, left int) {
+	policy := b.policyFor(port)
+	if policy.Mode == backend.Pods && b.View.dual {
+		policy.IPv6 = false
+		g, left = b.groupOf(policy, description, port, shape)
+		policy.IPv6 = true
+		more, leftToo := b.groupOf(policy, description, port, shape)
+		g.Servers = slices.SortedFunc(slices.Values(slices.Concat(g.Servers, more.Servers)), model.Server.Compare)
+		g.Draining, g.Staying = joinedKeys(g.Draining, more.Draining), joinedKeys(g.Staying, more.Staying)
+		return g, left + leftToo
+	}
+	return b.groupOf(policy, description, port, shape)
+}
+
+func joinedKeys(a, b map[model.ServerKey]bool) map[model.ServerKey]bool {
+	if a == nil {
+		return b
+	}
+	maps.Copy(a, b)
+	return a
+}
+
+func (b *Builder) groupOf(policy backend.Policy, description string, port corev1.ServicePort, shape Shape) (g model.Group, left int) {
+	choice := b.source.Choose(policy, port)
 	return model.Group{
-		Servers: serversOf(choice, description, b.lists), Draining: serverKeys(choice.Draining), Staying: serverKeys(choice.Staying), KeepLast: choice.KeepLast,
-		Most: choice.Most,
+		Servers: shape.serversOf(choice, description, b.lists), Draining: shape.serverKeys(choice.Draining), Staying: shape.serverKeys(choice.Staying),
+		KeepLast: choice.KeepLast, Most: choice.Most,
 	}, choice.Left
 }
 
 // serversOf returns the servers that take the traffic of a port, in order.
-func serversOf(choice backend.Choice, description string, lists *model.Lists) []model.Server {
+func (shape Shape) serversOf(choice backend.Choice, description string, lists *model.Lists) []model.Server {
 	servers := lists.Make(choice.Len())
-	if nodes, port, weight, only := choice.Nodes(); only { // All that most Services have, and a thousand of them.
+	// All that most Services have, and a thousand of them.
+	if nodes, port, weight, only := choice.Nodes(); only && !shape.Addresses && shape.Ports == "" {
 		for i := range nodes {
 			s := &servers[i]
 			s.Type, s.ID, s.Port, s.Weight, s.Description = model.ECS, nodes[i].Instance, port, weight, description
@@ -194,27 +222,37 @@ func serversOf(choice backend.Choice, description string, lists *model.Lists) []
 	}
 	i := 0
 	for b := range choice.All() {
-		servers[i] = model.Server{ServerKey: serverKey(b.Backend), Weight: b.Weight, Description: description}
-		i++
+		servers[i] = model.Server{ServerKey: shape.serverKey(b.Backend), Weight: b.Weight, Description: description}
+		if !shape.Addresses || b.IP != "" { // A node may not have said its address yet.
+			i++
+		}
 	}
+	servers = servers[:i:i]
 	slices.SortFunc(servers, model.Server.Compare)
 	return servers
 }
 
-func serverKey(be backend.Backend) model.ServerKey {
-	if be.Instance != "" {
-		return model.ServerKey{Type: model.ECS, ID: be.Instance, Port: be.Port}
+func (shape Shape) serverKey(be backend.Backend) model.ServerKey {
+	port := be.Port
+	if shape.Ports != "" {
+		port = 0
 	}
-	return model.ServerKey{Type: model.ENI, IP: be.IP, Port: be.Port}
+	switch {
+	case shape.Addresses:
+		return model.ServerKey{Type: model.IP, ID: be.IP, IP: be.IP, Port: port}
+	case be.Instance != "":
+		return model.ServerKey{Type: model.ECS, ID: be.Instance, Port: port}
+	}
+	return model.ServerKey{Type: model.ENI, IP: be.IP, Port: port}
 }
 
-func serverKeys(backends map[backend.Backend]bool) map[model.ServerKey]bool {
+func (shape Shape) serverKeys(backends map[backend.Backend]bool) map[model.ServerKey]bool {
 	if len(backends) == 0 {
 		return nil
 	}
 	keys := make(map[model.ServerKey]bool, len(backends))
 	for be := range backends {
-		keys[serverKey(be)] = true
+		keys[shape.serverKey(be)] = true
 	}
 	return keys
 }

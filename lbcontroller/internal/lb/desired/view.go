@@ -11,6 +11,12 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
+// The values of annotation backend-ip-version for which there is a case.
+const (
+	ipv4      = "ipv4"
+	dualStack = "dualstack"
+)
+
 // View is a Service with what its annotations say, parsed once for all callers.
 type View struct {
 	Service *corev1.Service
@@ -20,8 +26,10 @@ type View struct {
 	Mode  backend.Mode
 	Nodes backend.View
 
-	maxNodes    int
-	drain, ipv6 bool
+	maxNodes int
+	drain    bool
+	// ipv6 says that the addresses of pods are IPv6 ones, and dual that they are of both families.
+	ipv6, dual bool
 
 	problems []annotation.Problem
 	parser   annotation.Parser
@@ -44,7 +52,9 @@ func (c Config) View(svc *corev1.Service) View {
 	if v.Values.Has(annotation.DrainTerminating) {
 		v.drain = v.Values.On(annotation.DrainTerminating)
 	}
-	v.ipv6 = !c.IgnoreBackendIPv6 && v.Values.Text(annotation.BackendIPVersion) == "ipv6" && v.Values.Text(annotation.IPVersion) == "ipv6"
+	family, has := v.Values.Text(annotation.BackendIPVersion), v.Values.Text(annotation.IPVersion)
+	v.ipv6 = !c.IgnoreBackendIPv6 && family != "" && family != ipv4 && has != "" && has != ipv4
+	v.dual = v.ipv6 && family == dualStack
 	return v
 }
 
@@ -52,6 +62,9 @@ func (c Config) View(svc *corev1.Service) View {
 func (v View) Policy() backend.Policy {
 	return backend.Policy{Mode: v.Mode, Nodes: v.Nodes, Seed: string(v.Service.UID), MaxNodes: v.maxNodes, Drain: v.drain, IPv6: v.ipv6}
 }
+
+// TakesIPv6 reports whether the addresses of pods are IPv6 ones, or of both families.
+func (v View) TakesIPv6() bool { return v.ipv6 }
 
 // mode returns what the backends of a Service are. Pods beat the traffic policy.
 func (c Config) mode(svc *corev1.Service) backend.Mode {

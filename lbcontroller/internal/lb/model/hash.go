@@ -35,6 +35,15 @@ func (d *Desired) ConfigHash() (string, error) {
 	if err := hashMessage(h, spec); err != nil {
 		return "", err
 	}
+	for _, g := range d.Groups {
+		if g.Config == nil {
+			continue // The hash of a Service whose groups have no attributes is what it was before there were any.
+		}
+		h.Write([]byte(g.Shape)) // A hash never fails to write.
+		if err := hashMessage(h, g.Config); err != nil {
+			return "", err
+		}
+	}
 	for _, l := range d.Listeners {
 		if err := json.NewEncoder(h).Encode([]any{l.Key, l.Group}); err != nil {
 			return "", fmt.Errorf("hash listener %d: %w", l.Key.Port, err)

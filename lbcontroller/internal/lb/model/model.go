@@ -112,18 +112,28 @@ func (p Protocol) OverTCP() bool { return p != UDP }
 
 // ListenerKey names a listener of an instance.
 type ListenerKey struct {
+	// Port is its port, or the first one of a range.
 	Port     int32
 	Protocol Protocol
+	// End is the last port of a range; 0 for a listener with one port.
+	End int32 `json:",omitempty"` // Part of hashes.
 }
 
 // Compare orders keys by port and protocol.
 func (k ListenerKey) Compare(other ListenerKey) int {
-	return cmp.Or(cmp.Compare(k.Port, other.Port), cmp.Compare(k.Protocol, other.Protocol))
+	return cmp.Or(cmp.Compare(k.Port, other.Port), cmp.Compare(k.Protocol, other.Protocol), cmp.Compare(k.End, other.End))
+}
+
+// Meets reports whether listeners with these keys can't be there at the same time. UDP has ports of its own.
+func (k ListenerKey) Meets(other ListenerKey) bool {
+	return k.Protocol.OverTCP() == other.Protocol.OverTCP() && k.Port <= max(other.Port, other.End) && other.Port <= max(k.Port, k.End)
 }
 
 // Listener is a wanted or present listener.
 type Listener struct {
 	Key ListenerKey
+	// ID is known of present ones, where the cloud has ids for listeners.
+	ID string
 	// Group is the name of the wanted vServer group; empty for a redirect, and in what is present.
 	Group string
 	// Config are the attributes. The vServer group id is set only in what is present.
@@ -223,6 +233,10 @@ type Group struct {
 	// ID is known of present groups. A wanted one has it if it is the user's, which is only filled; it serves as its name, too.
 	ID   string
 	Name string
+	// Shape is what can't be changed of a group: one of another shape is another group, whatever its name. Empty where all groups are alike.
+	Shape string
+	// Config are the attributes that groups of the kind have beside their servers, of a wanted one those that were asked for; nil for none.
+	Config proto.Message
 	// Servers are ordered. A wanted server of type ENI may lack its ID until it is resolved.
 	Servers []Server
 	// Unresolved are addresses whose network interface couldn't be found: a present server with such an address is kept.

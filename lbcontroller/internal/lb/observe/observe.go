@@ -50,7 +50,12 @@ type Reader interface {
 }
 
 // Observer looks for the load balancers of Services.
-type Observer struct{ Reader }
+type Observer struct {
+	Reader
+
+	// GroupsApart says that server groups may be there without a load balancer. They are read by an empty id then.
+	GroupsApart bool
+}
 
 // Hint is what is known about the instance of a Service.
 type Hint struct {
@@ -99,6 +104,8 @@ func (h Hint) publishes(found model.Observed) bool {
 
 // Parts are the vServer groups on a user's instance that concern a Service.
 type Parts struct {
+	// Mark is the value of the tag that server groups bear which stand by themselves; empty for none of these.
+	Mark string
 	// Owner has those that bear its name.
 	Owner ownership.Owner
 	// Names are the names that are expected among these: they save calls.
@@ -128,11 +135,11 @@ func (o Observer) Find(ctx context.Context, hint Hint, view View) (model.Observe
 		return model.Observed{}, err
 	}
 	if id == "" {
-		return model.Nothing(), nil
+		return o.nothing(ctx, hint)
 	}
 	found, err := o.Read(ctx, id, Extent{View: view})
 	if err == nil && (hint.belongsElsewhere(found.Tags()) || hint.takesForUsers(found)) {
-		return model.Nothing(), nil
+		return o.nothing(ctx, hint)
 	}
 	if err != nil {
 		return found, err
@@ -154,9 +161,20 @@ func (o Observer) prove(ctx context.Context, hint Hint, found model.Observed, vi
 		}
 	}
 	if madeElsewhere(whole, hint.ClusterID) {
-		return model.Nothing(), nil
+		return o.nothing(ctx, hint)
 	}
 	return found, nil
+}
+
+// nothing is what the cloud holds for a Service that has no load balancer.
+func (o Observer) nothing(ctx context.Context, hint Hint) (model.Observed, error) {
+	result := model.Nothing()
+	if !o.GroupsApart {
+		return result, nil
+	}
+	found, err := o.Read(ctx, "", Extent{View: Servers, User: &Parts{Mark: hint.DefaultName}})
+	result.Groups = found.Groups
+	return result, err
 }
 
 // madeElsewhere reports whether listeners and server groups name other clusters only. A name may be shortened.

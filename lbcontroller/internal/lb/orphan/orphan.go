@@ -62,7 +62,9 @@ func Find(clusterID, finalizer string, list []model.Observed, services []*corev1
 func named(lb model.Observed, services []*corev1.Service) string {
 	for _, svc := range services {
 		id := lb.InstanceID
-		shows := slices.ContainsFunc(svc.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP != "" && i.IP == lb.Address() })
+		shows := slices.ContainsFunc(svc.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool {
+			return lb.Address() != "" && (i.IP == lb.Address() || i.Hostname == lb.Address())
+		})
 		if shows || annotation.Reused(svc.Annotations) == id || svc.Labels[ownership.LabelLoadBalancerID] == id ||
 			ownership.ParseClaims(svc.Annotations[annotation.Claims]).Has(id) {
 			return fmt.Sprintf("Service %s/%s names it or shows its address", svc.Namespace, svc.Name)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
@@ -51,8 +53,8 @@ type Result struct {
 	Instance model.LoadBalancer
 	// ExtensionID is the answer of CreateExtension.
 	ExtensionID string
-	// GroupID is the answer of CreateGroup.
-	GroupID string
+	// GroupID is the answer of CreateGroup, and ListenerID of CreateListener where the cloud has ids for listeners.
+	GroupID, ListenerID string
 	// GroupHeld says that DeleteGroup could only take our servers out.
 	GroupHeld bool
 }
@@ -62,6 +64,12 @@ type DeleteInstance struct{}
 
 // CreateGroup creates a vServer group with its servers.
 type CreateGroup struct{ Group model.Group }
+
+// UpdateGroup changes the attributes of a group that are present in Changed.
+type UpdateGroup struct {
+	GroupID, Name string
+	Changed       proto.Message
+}
 
 // ChangeServers changes the servers of a group.
 type ChangeServers struct {
@@ -86,7 +94,7 @@ func (r GroupRef) Resolve(o model.Observed) string {
 	if r.ID != "" || r.Name == "" {
 		return r.ID
 	}
-	for _, g := range o.Groups {
+	for _, g := range slices.Backward(o.Groups) { // The plan may have made it beside one of another shape.
 		if g.Name == r.Name {
 			return g.ID
 		}
@@ -143,6 +151,9 @@ func (DeleteInstance) About() (Part, Verb) { return PartInstance, VerbDelete }
 func (CreateGroup) About() (Part, Verb) { return PartGroup, VerbCreate }
 
 // About implements Action.
+func (UpdateGroup) About() (Part, Verb) { return PartGroup, VerbChange }
+
+// About implements Action.
 func (ChangeServers) About() (Part, Verb) { return PartServers, VerbChange }
 
 // About implements Action.
@@ -196,6 +207,10 @@ func Name(a Action) string {
 	return a.String()
 }
 
+func (a UpdateGroup) String() string {
+	return "change vServer group " + a.Name + ": " + strings.Join(fieldNames(a.Changed), ", ")
+}
+
 func (a DeleteGroup) String() string    { return "delete vServer group " + a.Name }
 func (a CreateListener) String() string { return "create listener " + KeyText(a.Listener.Key) }
 func (a StartListener) String() string  { return "start listener " + KeyText(a.Key) }
@@ -221,8 +236,11 @@ func (a UpdateListener) String() string {
 	return fmt.Sprintf("change listener %s: %s", KeyText(a.Key), strings.Join(names, ", "))
 }
 
-// KeyText is a listener as people write it, such as 80/tcp.
+// KeyText is a listener as people write it, such as 80/tcp or 8000-8100/udp.
 func KeyText(k model.ListenerKey) string {
+	if k.End != 0 {
+		return fmt.Sprintf("%d-%d/%s", k.Port, k.End, k.Protocol)
+	}
 	return fmt.Sprintf("%d/%s", k.Port, k.Protocol)
 }
 

@@ -21,7 +21,7 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	current, surplus := matchGroups(d, o)
 	frozen, why := unusable(d, o, current)
 	p.Refused = why
-	p.add(groupPhase(d.Owner, without(d, frozen), current))
+	p.groups(kind, d.Owner, without(d, frozen), current)
 	stillUsed := p.listeners(kind, d, o, current, frozen)
 	surplus = p.keepServing(d, o, surplus)
 	var last Phase
@@ -31,7 +31,11 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	if o.InstanceID != "" {
 		change, refused := kind.Update(d, o)
 		p.Refused = append(p.Refused, refused...)
-		if change != nil {
+		switch {
+		case change == nil:
+		case closes(change):
+			p.Phases = slices.Insert(p.Phases, 0, Phase{change})
+		default:
 			last = append(last, change)
 		}
 	}
@@ -42,14 +46,15 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 }
 
 // keepServing leaves alone the vServer groups that the ports of a Service had under another name, before pods became its backends or ceased to
-// be, as long as a listener of the user's forwards to one: only the user can send it to the new group.
+// be, or with another shape, as long as a listener of the user's forwards to one: only the user can send it to the new group.
 func (p *Plan) keepServing(d *model.Desired, o model.Observed, surplus []model.Group) []model.Group {
 	if d.Reuse.ID == "" || d.Reuse.Listeners {
 		return surplus
 	}
 	return slices.DeleteFunc(slices.Clone(surplus), func(g model.Group) bool {
 		i := slices.IndexFunc(o.Listeners, func(l model.Listener) bool { return l.GroupID() == g.ID })
-		if i < 0 || !slices.Contains(d.Former, g.Name) {
+		reshaped := slices.ContainsFunc(d.Groups, func(want model.Group) bool { return want.Name == g.Name && want.Shape != g.Shape })
+		if i < 0 || !reshaped && !slices.Contains(d.Former, g.Name) {
 			return false
 		}
 		p.refuse("listener %s still forwards to vServer group %s, whose servers stay as they are; let it forward to the new vServer group of the Service",
@@ -67,7 +72,7 @@ func DiffServers(d *model.Desired, o model.Observed) (Plan, bool) {
 	if len(current) != len(d.Groups) || len(frozen) > 0 || len(cleanUp(d, surplus, nil)) > 0 {
 		return Plan{}, false
 	}
-	p.add(groupPhase(d.Owner, d.Groups, current))
+	p.groups(nil, d.Owner, d.Groups, current)
 	return p, true
 }
 
@@ -86,7 +91,7 @@ func FollowServers(d *model.Desired, o model.Observed) Plan {
 		wanted[i] = likePresent(d.Owner, g, current[g.Name])
 	}
 	var p Plan
-	p.add(groupPhase(d.Owner, wanted, current))
+	p.groups(nil, d.Owner, wanted, current)
 	return p
 }
 
@@ -134,13 +139,27 @@ func Release(kind Differ, o model.Observed, preserve bool) Plan {
 	return p
 }
 
+// DropGroups deletes server groups of the owner's that stand by themselves, apart from those that are wanted.
+func DropGroups(owner ownership.Owner, groups, wanted []model.Group) Plan {
+	unwanted := slices.DeleteFunc(slices.Clone(groups), func(g model.Group) bool { return Wants(wanted, g) })
+	var p Plan
+	p.add(cleanUp(&model.Desired{Owner: owner}, unwanted, nil))
+	return p
+}
+
+// Wants reports whether a present server group is one of the wanted ones that are no user's.
+func Wants(wanted []model.Group, g model.Group) bool {
+	return slices.ContainsFunc(wanted, func(w model.Group) bool { return w.ID == "" && w.Name == g.Name && w.Shape == g.Shape })
+}
+
 // matchGroups pairs present groups with wanted ones: the user's by id, ours by name. Names are not unique in the cloud: the group that
 // a listener uses wins, then the lowest id, and the others are surplus.
 func matchGroups(d *model.Desired, o model.Observed) (current map[string]model.Group, surplus []model.Group) {
-	wanted, users := make(map[string]bool, len(d.Groups)), map[string]bool{}
+	type form struct{ name, shape string }
+	wanted, users := make(map[form]bool, len(d.Groups)), map[string]bool{}
 	for _, g := range d.Groups {
 		if users[g.ID] = g.ID != ""; g.ID == "" {
-			wanted[g.Name] = true
+			wanted[form{g.Name, g.Shape}] = true
 		}
 	}
 	used := usedBy(o.Listeners)
@@ -151,7 +170,7 @@ func matchGroups(d *model.Desired, o model.Observed) (current map[string]model.G
 		switch {
 		case users[g.ID] && !made:
 			current[g.ID] = g
-		case !wanted[g.Name]:
+		case !wanted[form{g.Name, g.Shape}]:
 			surplus = append(surplus, g)
 		case !taken:
 			current[g.Name] = g
@@ -185,7 +204,8 @@ func unusable(d *model.Desired, o model.Observed, current map[string]model.Group
 	return frozen, why
 }
 
-func groupPhase(owner ownership.Owner, wanted []model.Group, current map[string]model.Group) Phase {
+// groups adds the phase for server groups. Without a kind only their servers are compared.
+func (p *Plan) groups(kind Differ, owner ownership.Owner, wanted []model.Group, current map[string]model.Group) {
 	var phase Phase
 	for _, want := range wanted {
 		have, ok := current[want.Name]
@@ -200,8 +220,18 @@ func groupPhase(owner ownership.Owner, wanted []model.Group, current map[string]
 		if change := diffServers(owner, want, have); change != nil {
 			phase = append(phase, *change)
 		}
+		if kind == nil || want.ID != "" || want.Config == nil || have.Config == nil { // Of a user's group only the servers are changed.
+			continue
+		}
+		changed, refused := kind.ChangedGroup(want.Config, have.Config)
+		if refused != "" {
+			p.refuse("vServer group %s: %s", have.Name, refused)
+		}
+		if changed != nil {
+			phase = append(phase, UpdateGroup{GroupID: have.ID, Name: have.Name, Changed: changed})
+		}
 	}
-	return phase
+	p.add(phase)
 }
 
 // resolved leaves out servers whose network interface isn't known.

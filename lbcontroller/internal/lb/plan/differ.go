@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
@@ -24,4 +26,6 @@ type Differ interface {
 	// Changed returns the attributes of a listener that are wanted and differ, or nil. What is not wanted keeps its value. What can't be changed
 	// is refused, as text for users, and left out.
 	Changed(want, have model.ListenerConfig) (changed model.ListenerConfig, refused string)
+	// ChangedGroup is Changed for the attributes of a server group. Only groups that have some are compared.
+	ChangedGroup(want, have proto.Message) (changed proto.Message, refused string)
 }

@@ -10,8 +10,19 @@ import (
 func (DeleteInstance) Effect(o *model.Observed, _ Result) { *o = model.Nothing() }
 
 // Effect implements Action.
+func (a UpdateGroup) Effect(o *model.Observed, _ Result) {
+	for i := range o.Groups {
+		if g := &o.Groups[i]; g.ID == a.GroupID && g.Config != nil {
+			g.Config = mergedMessage(g.Config, a.Changed)
+		}
+	}
+}
+
+// Effect implements Action.
 func (a CreateGroup) Effect(o *model.Observed, r Result) {
-	o.Groups = append(o.Groups, model.Group{ID: r.GroupID, Name: a.Group.Name, Servers: a.Group.Servers})
+	o.Groups = append(o.Groups, model.Group{
+		ID: r.GroupID, Name: a.Group.Name, Shape: a.Group.Shape, Config: a.Group.Config, Servers: a.Group.Servers,
+	})
 }
 
 // Effect implements Action.
@@ -66,9 +77,9 @@ func (a DeleteGroup) Effect(o *model.Observed, r Result) {
 }
 
 // Effect implements Action.
-func (a CreateListener) Effect(o *model.Observed, _ Result) {
-	made := model.Listener{Key: a.Listener.Key, Config: withGroup(a.Listener.Config, a.Group.Resolve(*o))}
-	if a.Listener.Key.Protocol == model.HTTPS {
+func (a CreateListener) Effect(o *model.Observed, r Result) {
+	made := model.Listener{Key: a.Listener.Key, ID: r.ListenerID, Config: withGroup(a.Listener.Config, a.Group.Resolve(*o))}
+	if p := a.Listener.Key.Protocol; p == model.HTTPS || p == model.TCPSSL {
 		made.Extensions = []model.Extension{}
 	}
 	o.Listeners = append(o.Listeners, made)

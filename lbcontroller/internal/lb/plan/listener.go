@@ -25,10 +25,16 @@ type listenerWork struct {
 // survey is what the present listeners mean for the wanted ones.
 type survey struct {
 	have    map[model.ListenerKey]present
-	leaving map[int32]bool  // ports over TCP that a deletion frees
-	taken   map[int32]bool  // ports over TCP that a listener not ours holds, or one that is held
+	leaving keys            // those that a deletion frees
+	taken   keys            // those that a listener not ours holds, or one that is held
 	used    map[string]bool // ids of the groups that listeners go on using other than as wanted
 }
+
+// keys are those of listeners.
+type keys []model.ListenerKey
+
+// meet reports whether one of them takes up a port of a listener.
+func (k keys) meet(other model.ListenerKey) bool { return slices.ContainsFunc(k, other.Meets) }
 
 // present is a listener that there is. Ours is changed when it is wanted, and otherwise deleted, unless it is held: the cloud keeps the
 // target of a redirect.
@@ -41,7 +47,7 @@ type present struct {
 }
 
 func surveyOf(d *model.Desired, o model.Observed) survey {
-	s := survey{have: map[model.ListenerKey]present{}, leaving: map[int32]bool{}, taken: map[int32]bool{}, used: map[string]bool{}}
+	s := survey{have: map[model.ListenerKey]present{}, used: map[string]bool{}}
 	wanted := make(map[model.ListenerKey]bool, len(d.Listeners))
 	for _, l := range d.Listeners {
 		wanted[l.Key] = true
@@ -54,22 +60,35 @@ func surveyOf(d *model.Desired, o model.Observed) survey {
 		switch {
 		case !have.ours:
 			s.used[l.GroupID()] = true
-			s.taken[l.Key.Port] = s.taken[l.Key.Port] || overTCP(l.Key)
+			s.taken = append(s.taken, l.Key)
 		case !have.wanted:
-			s.leaving[l.Key.Port] = s.leaving[l.Key.Port] || overTCP(l.Key)
+			s.leaving = append(s.leaving, l.Key)
 		}
 	}
 	return s
 }
 
-// refusals finds the listeners that are held, and the ports over TCP that are refused for that or because others hold them. One leads to
+// refusals are the wanted listeners that can't be made.
+type refusals map[model.ListenerKey]bool
+
+// target reports whether a listener redirects to one that can't be made.
+func (r refusals) target(l model.Listener) bool {
+	for key := range r {
+		if key.Port == l.ForwardPort() && overTCP(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// refusals finds the listeners that are held, and the wanted ones that are refused for that or because others hold their ports. One leads to
 // the other: a redirect to a refused port stays as it is, and holds its old target, on whose port nothing else can be made. A listener
 // whose group is frozen isn't made either.
-func (s survey) refusals(d *model.Desired, frozen map[string]bool) (refused map[int32]bool) {
-	refused = map[int32]bool{}
+func (s *survey) refusals(d *model.Desired, frozen map[string]bool) (refused refusals) {
+	refused = refusals{}
 	for _, want := range d.Listeners {
-		if _, exists := s.have[want.Key]; frozen[want.Group] && !exists && overTCP(want.Key) {
-			refused[want.Key.Port] = true
+		if _, exists := s.have[want.Key]; frozen[want.Group] && !exists {
+			refused[want.Key] = true
 		}
 	}
 	targets := map[int32]bool{}
@@ -80,10 +99,10 @@ func (s survey) refusals(d *model.Desired, frozen map[string]bool) (refused map[
 		grown = false
 		for _, want := range d.Listeners {
 			old, exists := s.have[want.Key]
-			if overTCP(want.Key) && s.taken[want.Key.Port] && !exists && !refused[want.Key.Port] {
-				refused[want.Key.Port], grown = true, true
+			if s.taken.meet(want.Key) && !exists && !refused[want.Key] {
+				refused[want.Key], grown = true, true
 			}
-			if exists && (refused[want.ForwardPort()] || frozen[want.Group]) {
+			if exists && (refused.target(want) || frozen[want.Group]) {
 				targets[old.ForwardPort()] = true
 			}
 		}
@@ -91,8 +110,8 @@ func (s survey) refusals(d *model.Desired, frozen map[string]bool) (refused map[
 			if overTCP(key) && targets[key.Port] && have.ours && !have.wanted && !have.held {
 				have.held, grown = true, true
 				s.have[key] = have
-				s.taken[key.Port], s.used[have.GroupID()] = true, true
-				delete(s.leaving, key.Port)
+				s.taken, s.used[have.GroupID()] = append(s.taken, key), true
+				s.leaving = slices.DeleteFunc(s.leaving, func(other model.ListenerKey) bool { return other == key })
 			}
 		}
 	}
@@ -122,12 +141,12 @@ func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups
 		switch {
 		case frozen[want.Group]:
 			s.used[old.GroupID()] = true
-		case refused[want.Key.Port] && overTCP(want.Key):
+		case refused[want.Key]:
 			p.refuse("port %d of the CLB has %s; delete it, or choose another port", want.Key.Port, s.holder(want.Key))
-		case refused[want.ForwardPort()]:
+		case refused.target(want):
 			// Already reported; a redirect to a refused listener would only fail. What is there instead stays.
 			s.used[old.GroupID()] = true
-		case !exists && overTCP(want.Key) && s.leaving[want.Key.Port]:
+		case !exists && s.leaving.meet(want.Key):
 			w.create(want, groups, &w.replace)
 		case !exists:
 			w.create(want, groups, &w.ready)
@@ -256,7 +275,7 @@ func usedBy(listeners []model.Listener) map[string]bool {
 // holder describes for people the listener that takes up the port of a wanted one.
 func (s survey) holder(wanted model.ListenerKey) string {
 	for key, have := range s.have {
-		if owner, ok := ownership.MadeFor(have.Description()); ok && key.Port == wanted.Port && overTCP(key) && !have.ours {
+		if owner, ok := ownership.MadeFor(have.Description()); ok && key.Meets(wanted) && !have.ours {
 			return "a listener of " + ownerText(owner)
 		}
 	}

@@ -55,8 +55,8 @@ func texts(list protoreflect.List) []string {
 	return items
 }
 
-// fieldNames lists the fields that are set, for people.
-func fieldNames(c model.ListenerConfig) []string {
+// fieldNames lists the fields that are set, for people; nil has none.
+func fieldNames(c proto.Message) []string {
 	var names []string
 	var walk func(prefix string, m protoreflect.Message)
 	walk = func(prefix string, m protoreflect.Message) {
@@ -110,7 +110,7 @@ func withGroup(config model.ListenerConfig, id string) model.ListenerConfig {
 	return result
 }
 
-// merged returns the attributes with the changed ones. A changed list replaces the one that was there.
+// merged is mergedMessage for the attributes of a listener.
 func merged(config, changed model.ListenerConfig) model.ListenerConfig {
 	if changed == nil {
 		return config
@@ -118,6 +118,12 @@ func merged(config, changed model.ListenerConfig) model.ListenerConfig {
 	if config == nil {
 		return changed
 	}
+	result, _ := mergedMessage(config, changed).(model.ListenerConfig)
+	return result
+}
+
+// mergedMessage returns attributes with the changed ones. A changed list replaces the one that was there.
+func mergedMessage(config, changed proto.Message) proto.Message {
 	result := proto.CloneOf(config)
 	changed.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
 		if field.IsList() {

@@ -29,7 +29,7 @@ func Needs(action, earlier Action) bool {
 	case interface{ Needs(earlier Action) bool }: // An action of a kind.
 		return a.Needs(earlier)
 	case CreateListener:
-		return needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) || needsListener(a.Listener.ForwardPort(), earlier)
+		return closes(earlier) || needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) || needsListener(a.Listener.ForwardPort(), earlier)
 	case CreateExtension:
 		create, ok := earlier.(CreateListener)
 		return ok && create.Listener.Key == a.Key
@@ -49,6 +49,12 @@ func Needs(action, earlier Action) bool {
 	return false
 }
 
+// closes reports whether an action keeps out whom a load balancer has let in so far: no listener is made before.
+func closes(a Action) bool {
+	change, ok := a.(interface{ Closes() bool })
+	return ok && change.Closes()
+}
+
 func needsGroup(group GroupRef, earlier Action) bool {
 	create, ok := earlier.(CreateGroup)
 	return ok && group.ID == "" && group.Name == create.Group.Name
@@ -63,7 +69,7 @@ func needsServers(group GroupRef, earlier Action) bool {
 // needsPort reports whether the listener that is to go from a port is still there.
 func needsPort(key model.ListenerKey, earlier Action) bool {
 	gone, ok := earlier.(DeleteListener)
-	return ok && gone.Key.Port == key.Port && (gone.Key == key || gone.Key.Protocol.OverTCP() && key.Protocol.OverTCP())
+	return ok && gone.Key.Meets(key)
 }
 
 // needsListener reports whether the target of a redirect is missing.
