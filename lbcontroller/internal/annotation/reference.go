@@ -2,6 +2,7 @@ package annotation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -13,23 +14,53 @@ func Markdown() string {
 		"Each key stands behind the prefix `%s`; the older `%s`\nis understood, too, and loses against the first. "+
 		"Values of choices and switches may be in any case, and items of lists may have spaces around\nthem. A Service with a bad value gets one "+
 		"Warning event that names annotation, value and what is allowed, and its configuration\nstays as it is until that is mended; "+
-		"the backends of a CLB that there is go on following nodes and pods, with the weights that they have.\n"+
-		"*Since* is the version of the existing CCM that introduced the annotation; *new* is one that it doesn't have.\n", Prefix, LegacyPrefix)
-	scope := Scope("")
-	for _, s := range Table() {
-		if s.Scope != scope {
-			scope = s.Scope
-			fmt.Fprintf(&b, "\n## %s\n\n| key | values | default | what it does | when removed | since |\n|---|---|---|---|---|---|\n", scope)
+		"the backends of a load balancer that there is go on following nodes and pods, with the weights that they have.\n"+
+		"*Since* is the version of the existing CCM that introduced the annotation; *new* is one that it doesn't have. *For* names the load balancers\n"+
+		"for which it is: an NLB is that of a Service with `spec.loadBalancerClass` `alibabacloud.com/nlb`.\n", Prefix, LegacyPrefix)
+	for _, scope := range []Scope{Instance, Status, Listener, Health, Backends} {
+		fmt.Fprintf(&b, "\n## %s\n\n| key | for | values | default | what it does | when removed | since |\n|---|---|---|---|---|---|---|\n", scope)
+		for _, s := range sideBySide(scope) {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", s.Key, s.kinds(), s.Allowed(), s.Default, s.about(), s.Removal, s.Since)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", s.Key, s.Allowed(), s.Default, s.about(), s.Removal, s.Since)
 	}
 	fmt.Fprintf(&b, "\n## which Services and which backends\n\n| annotation | effect |\n|---|---|\n"+
 		"| `%s` | any value: another controller's Service |\n"+
 		"| `%s` | set: the Service is served through a tunnel, not by a CLB |\n"+
-		"| `%s` | set: another controller's Service, if `loadBalancerTypeAnnotation` is on in the configuration |\n"+
+		"| `%s` | if `loadBalancerTypeAnnotation` is on in the configuration: `nlb` asks for an NLB, anything else is another controller's Service |\n"+
 		"| `%s` | `eni`: pods are the backends; anything else: nodes are; not set: `backendType` of the configuration |\n",
 		Class, TunnelType, LoadBalancerType, BackendType)
 	return b.String()
+}
+
+// sideBySide are the rows of a scope: those of CLBs, each with that of NLBs for the same key, and those that only NLBs have.
+func sideBySide(scope Scope) []Spec {
+	of := func(kind LoadBalancer) []Spec {
+		return slices.DeleteFunc(TableFor(kind), func(s Spec) bool { return s.Scope != scope || kind != CLB && len(s.For) > 1 })
+	}
+	var rows []Spec
+	nlbs := of(NLB)
+	for _, s := range of(CLB) {
+		rows = append(rows, s)
+		for i, n := range nlbs {
+			if n.Key == s.Key {
+				rows, nlbs = append(rows, n), slices.Delete(nlbs, i, i+1)
+				break
+			}
+		}
+	}
+	return append(rows, nlbs...)
+}
+
+// kinds are the load balancers that a row is for.
+func (s Spec) kinds() string {
+	if len(s.For) == 0 {
+		return string(CLB)
+	}
+	names := make([]string, len(s.For))
+	for i, kind := range s.For {
+		names[i] = string(kind)
+	}
+	return strings.Join(names, ", ")
 }
 
 // about is the sentence of the row, and where it applies.

@@ -56,8 +56,11 @@ const (
 // LoadBalancer is a kind of load balancers, as people name it.
 type LoadBalancer string
 
-// CLB is the kind that Services have by default.
-const CLB LoadBalancer = "CLB"
+// The kinds. CLB is the one that Services have by default.
+const (
+	CLB LoadBalancer = "CLB"
+	NLB LoadBalancer = "NLB"
+)
 
 // Scope names what an annotation configures.
 type Scope string

@@ -84,7 +84,7 @@ func Table() []Spec { return TableFor(CLB) }
 
 // TableFor returns the annotations of a kind of load balancers. A new kind adds its rows here, and its name to those that it shares.
 func TableFor(kind LoadBalancer) []Spec {
-	all := slices.Concat(instanceTable(), listenerTable(), healthTable(), backendTable())
+	all := slices.Concat(instanceTable(), listenerTable(), healthTable(), backendTable(), nlbTable())
 	return slices.DeleteFunc(all, func(s Spec) bool {
 		if len(s.For) == 0 {
 			return kind != CLB
@@ -93,9 +93,12 @@ func TableFor(kind LoadBalancer) []Spec {
 	})
 }
 
+// everyKind is for rows that mean the same for all load balancers.
+func everyKind() []LoadBalancer { return []LoadBalancer{CLB, NLB} }
+
 func instanceTable() []Spec {
 	return []Spec{
-		{Key: SyncPolicy, Kind: Choice, Values: []string{"sync", "upsert-only", "report"}, Scope: Instance, Default: "the configuration's policy", Removal: Reverts, Since: "new",
+		{Key: SyncPolicy, For: everyKind(), Kind: Choice, Values: []string{"sync", "upsert-only", "report"}, Scope: Instance, Default: "the configuration's policy", Removal: Reverts, Since: "new",
 			Doc: "Which changes are made in the cloud: all; none that deletes CLBs, listeners or vServer groups; or none, only what would be done is reported."},
 		{Key: ID, Kind: Text, Max: 64, Pattern: IDText, Scope: Instance, Default: "a CLB of its own", Removal: Fails, Since: "v1.9.3.59",
 			Doc: "Uses an existing CLB instead of creating one; it is never deleted."},
@@ -234,23 +237,23 @@ func healthTable() []Spec {
 
 func backendTable() []Spec {
 	return []Spec{
-		{Key: BackendLabel, Kind: Pairs, Separator: "=", Scope: Backends, Default: "all nodes", Removal: Reverts, Since: "v1.9.3",
+		{Key: BackendLabel, For: everyKind(), Kind: Pairs, Separator: "=", Scope: Backends, Default: "all nodes", Removal: Reverts, Since: "v1.9.3",
 			Doc: "Takes only nodes that carry all these labels, key=value,…; not for backend-type eni."},
-		{Key: RemoveUnscheduled, Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Since: "v1.9.3.164",
+		{Key: RemoveUnscheduled, For: everyKind(), Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Since: "v1.9.3.164",
 			Doc: "Removes cordoned nodes from the backends; not for backend-type eni."},
 		{Key: VGroupPort, Kind: Pairs, Separator: ":", Pattern: IDText, Scope: Backends, Default: "vServer groups of its own", Removal: Reverts, Since: "v2.0.1",
 			Doc: "Fills existing vServer groups of an existing CLB, vServer group:port,…; without effect unless id is set."},
-		{Key: Weight, Kind: Number, Min: 0, Max: 100, Scope: Backends, Default: "by mode", Removal: Reverts, Since: "v2.0.1",
+		{Key: Weight, For: everyKind(), Kind: Number, Min: 0, Max: 100, Scope: Backends, Default: "by mode", Removal: Reverts, Since: "v2.0.1",
 			Doc: "Total weight of this Service in shared vServer groups; without effect unless id and vgroup-port are set."},
-		{Key: DefaultWeight, Kind: Number, Min: 0, Max: 100, Scope: Backends, Default: "100", Removal: Reverts, Since: "v2.14.0",
+		{Key: DefaultWeight, For: everyKind(), Kind: Number, Min: 0, Max: 100, Scope: Backends, Default: "100", Removal: Reverts, Since: "v2.14.0",
 			Doc: "Weight of each backend; without effect for externalTrafficPolicy Local."},
-		{Key: IgnoreWeightUpdate, Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Since: "v2.11.2",
+		{Key: IgnoreWeightUpdate, For: everyKind(), Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Since: "v2.11.2",
 			Doc: "Leaves the weights of present backends alone; those that would drain are removed at once."},
 		{Key: BackendIPVersion, Kind: Choice, Values: []string{"ipv4", "ipv6"}, Scope: Backends, Default: "ipv4", Removal: Reverts, Since: "v2.1.0",
 			Doc: "Family of the addresses of pods as backends; ipv6 needs ip-version ipv6."},
-		{Key: MaxNodes, Kind: Number, Min: 1, Max: 10000, Scope: Backends, Default: "the configuration's maxNodesPerServerGroup", Removal: Reverts, Since: "new",
+		{Key: MaxNodes, For: everyKind(), Kind: Number, Min: 1, Max: 10000, Scope: Backends, Default: "the configuration's maxNodesPerServerGroup", Removal: Reverts, Since: "new",
 			Doc: "At most so many nodes are backends of a vServer group, the same ones for a Service, spread over the zones; for externalTrafficPolicy Cluster."},
-		{Key: DrainTerminating, Kind: Switch, Scope: Backends, Default: "the configuration's drainTerminating", Removal: Reverts, Since: "new",
+		{Key: DrainTerminating, For: everyKind(), Kind: Switch, Scope: Backends, Default: "the configuration's drainTerminating", Removal: Reverts, Since: "new",
 			Doc: "Sets the weight of a pod that terminates, and of a node that is about to be deleted or is cordoned and left out for that, to 0 until it is gone, instead of removing it at once; without effect beside ignore-weight-update."},
 		{Key: DefaultServerGroup, Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Reset: "off", Since: "new",
 			Doc: "Keeps the nodes of the Service in the default server group of the CLB, too, for listeners made by hand that forward to it; not for backend-type eni."},
