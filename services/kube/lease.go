@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
@@ -36,6 +38,19 @@ func (e *Election) Standing() (Standing, error) {
 		return standing, fmt.Errorf("the Lease %s: %w", e.lock.Describe(), err)
 	}
 	return standing, nil
+}
+
+// Register makes the metric that shows who leads, the same one for all processes. Its name is that of Kubernetes' own components.
+func (e *Election) Register(registerer prometheus.Registerer, process string) {
+	promauto.With(registerer).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "leader_election_master_status", ConstLabels: prometheus.Labels{"name": process},
+		Help: "1 in the replica that leads, 0 in a standby.",
+	}, func() float64 {
+		if standing, err := e.Standing(); err == nil && standing.Leads {
+			return 1
+		}
+		return 0
+	})
 }
 
 // Holds reports whether the lease is certain to be this replica's: it has been renewed, or there is no election. A process that did not

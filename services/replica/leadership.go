@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,19 +39,6 @@ type leadership struct {
 	beside bool
 	// other is why this replica stays out of the election, nil for no reason.
 	other atomic.Pointer[error]
-}
-
-// register makes the metric that shows who leads.
-func (l *leadership) register(registerer prometheus.Registerer) {
-	promauto.With(registerer).NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "leader_election_master_status", ConstLabels: prometheus.Labels{"name": l.name},
-		Help: "1 in the replica that leads, 0 in a standby.",
-	}, func() float64 {
-		if standing, err := l.election.Standing(); err == nil && standing.Leads {
-			return 1
-		}
-		return 0
-	})
 }
 
 // check is a condition of readiness: a replica that can't take part in the election will never work.

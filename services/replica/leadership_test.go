@@ -76,7 +76,7 @@ func (s *stage) says() string {
 func (s *stage) metric(t *testing.T) float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	s.register(registry)
+	s.election.Register(registry, "sample")
 	return kubetest.Metric(t, registry, "leader_election_master_status")["sample"]
 }
 

@@ -106,7 +106,7 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		election: kube.NewElection(forLease, cfg.LeaderElection, identity, log), client: forLease, recorder: recorder, log: log,
 		name: p.Name, beside: cfg.AllowExistingCCM,
 	}
-	leadership.register(registry)
+	leadership.election.Register(registry, p.Name)
 	checks := append(controller.Checks(), admin.Check{Name: "gateway", Check: conn.Ready}, leadership.check())
 	server, err := admin.New(ctx, cfg.Admin, client, log, registry, checks...)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/client-go/kubernetes"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -54,7 +53,6 @@ type Gateway struct {
 	listener    net.Listener
 	gate        *gate
 	front       *front.Front // nil: there is none
-	leader      prometheus.Gauge
 }
 
 // New puts the gateway together. It opens its listeners, for which it waits if another replica on the same node has them, and does nothing
@@ -65,10 +63,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	g := &Gateway{cfg: cfg, log: log, leader: promauto.With(registry).NewGauge(prometheus.GaugeOpts{
-		Name: "cloudgateway_leader",
-		Help: "1 in the replica that is active, 0 in a standby.",
-	})}
+	g := &Gateway{cfg: cfg, log: log}
 	agent := userAgent()
 
 	var err error
@@ -84,6 +79,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 		return nil, err
 	}
 	g.election = kube.NewElection(g.kubeLease, cfg.LeaderElection, identity, log)
+	g.election.Register(registry, "cloudgateway")
 	g.credentials = credentials.New(credentialsSource(cfg, sts.New(cloudConfig(cfg, log))), registry, log)
 	budget, err := flow.New(cfg.Budget, registry, log)
 	if err != nil {
@@ -193,9 +189,7 @@ func (g *Gateway) lead(ctx context.Context) error {
 			}
 			g.rpc.SetServing(true)
 			g.frontServes(true)
-			g.leader.Set(1)
 		}, func() {
-			g.leader.Set(0)
 			g.rpc.SetServing(false)
 			g.frontServes(false)
 			g.gate.end()

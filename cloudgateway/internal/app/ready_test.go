@@ -27,7 +27,7 @@ func TestReadiness(t *testing.T) {
 	}{
 		{
 			name: "all is well", code: http.StatusOK, lines: all,
-			metrics: []string{"cloudgateway_leader 1", `readiness_check{check="cloud"} 1`},
+			metrics: []string{`leader_election_master_status{name="cloudgateway"} 1`, `readiness_check{check="cloud"} 1`},
 		},
 		{
 			name: "no credentials", before: func(w *world) { w.write("secret", "") }, code: http.StatusServiceUnavailable,
@@ -59,7 +59,7 @@ func TestReadiness(t *testing.T) {
 		},
 		{
 			name: "leader by election", before: func(w *world) { w.elect() }, code: http.StatusOK, lines: all,
-			metrics: []string{"cloudgateway_leader 1"},
+			metrics: []string{`leader_election_master_status{name="cloudgateway"} 1`},
 		},
 		{
 			name: "standby", before: func(w *world) {
@@ -67,7 +67,7 @@ func TestReadiness(t *testing.T) {
 				w.lease.hold("cloudgateway", "cloudgateway-7f")
 			},
 			code: http.StatusOK, lines: []string{"ready\n", "leadership: ok, standby: cloudgateway-7f leads\n"},
-			metrics: []string{"cloudgateway_leader 0", `readiness_check{check="leadership"} 1`},
+			metrics: []string{`leader_election_master_status{name="cloudgateway"} 0`, `readiness_check{check="leadership"} 1`},
 		},
 		{
 			name: "no permission for the Lease", before: func(w *world) {
@@ -78,7 +78,7 @@ func TestReadiness(t *testing.T) {
 			lines: []string{
 				"leadership: the Lease kube-system/cloudgateway: ", "orbidden", "next step: check that the ServiceAccount may create, get and update",
 			},
-			metrics: []string{"cloudgateway_leader 0", `readiness_check{check="leadership"} 0`},
+			metrics: []string{`leader_election_master_status{name="cloudgateway"} 0`, `readiness_check{check="leadership"} 0`},
 		},
 	}
 	for _, tt := range tests {

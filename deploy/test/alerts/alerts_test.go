@@ -44,15 +44,15 @@ func situations() map[string]struct {
 	}{
 		"AlicloudGatewayNotLeading": {
 			silent: []recording{
-				{`cloudgateway_leader{pod="a"} 1x60`, `cloudgateway_leader{pod="b"} 0x60`},
-				{`cloudgateway_leader{pod="a"} 1x20 0x40`, `cloudgateway_leader{pod="b"} 0x21 1x39`}, // A takeover.
+				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x60`, `leader_election_master_status{name="cloudgateway",pod="b"} 0x60`},
+				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`, `leader_election_master_status{name="cloudgateway",pod="b"} 0x21 1x39`}, // A takeover.
 			},
-			loud:  []recording{{`cloudgateway_leader{pod="a"} 0x60`, `cloudgateway_leader{pod="b"} 0x60`}, {`up 1x60`}},
+			loud:  []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 0x60`, `leader_election_master_status{name="cloudgateway",pod="b"} 0x60`}, {`up 1x60`}},
 			about: `{}`,
 		},
 		"AlicloudGatewayTwoLeaders": {
-			silent: []recording{{`cloudgateway_leader{pod="a"} 1x20 0x40`, `cloudgateway_leader{pod="b"} 0x19 1x41`}},
-			loud:   []recording{{`cloudgateway_leader{pod="a"} 1x60`, `cloudgateway_leader{pod="b"} 1x60`}},
+			silent: []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`, `leader_election_master_status{name="cloudgateway",pod="b"} 0x19 1x41`}},
+			loud:   []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 1x60`, `leader_election_master_status{name="cloudgateway",pod="b"} 1x60`}},
 			about:  `{}`,
 		},
 		"AlicloudNotReady": {
@@ -116,7 +116,8 @@ func situations() map[string]struct {
 				{ // A takeover.
 					`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`, `leader_election_master_status{name="routecontroller",pod="b"} 0x22 1x38`,
 				},
-				{`leader_election_master_status{name="lbcontroller",pod="a"} 0x60`}, // It has never led: it is not ready then.
+				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`}, // It has alerts of its own.
+				{`leader_election_master_status{name="lbcontroller",pod="a"} 0x60`},      // It has never led: it is not ready then.
 			},
 			loud: []recording{
 				{`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`},

@@ -158,7 +158,7 @@ func TestFrontBesideControllers(t *testing.T) {
 func (w testWorld) leads(t *testing.T) (leader, heir string) {
 	t.Helper()
 	leader, heir = active, standby
-	if w.metric(t.Context(), standby, "cloudgateway_leader") == 1 {
+	if w.metric(t.Context(), standby, `leader_election_master_status{name="cloudgateway"}`) == 1 {
 		leader, heir = standby, active
 	}
 	return leader, heir
