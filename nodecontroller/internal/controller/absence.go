@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +16,6 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 
@@ -24,11 +23,6 @@ import (
 )
 
 const (
-	// recordDeletions is the ConfigMap with the instances that are gone and the deletions of late.
-	recordDeletions = "nodecontroller-deletions"
-	recordFormat    = 1
-	// maxEvents bounds the events that one cause makes in one look.
-	maxEvents = 20
 	// silenceQuiet is how long nodes that go silent are gathered for one question.
 	silenceQuiet = 2 * time.Second
 	// oneCall is how many instances one question is about, and one call of the cloud returns. Questions are filled up to it with other nodes
@@ -36,72 +30,10 @@ const (
 	oneCall, minWitnesses = 100, 3
 )
 
-// suspects are nodes whose instances may be gone and that nobody has asked about yet.
-type suspects struct {
-	mu    sync.Mutex
-	names map[string]bool
-}
-
-// add reports whether there are any.
-func (s *suspects) add(names ...string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.names == nil {
-		s.names = map[string]bool{}
-	}
-	for _, name := range names {
-		s.names[name] = true
-	}
-	return len(s.names) > 0
-}
-
-func (s *suspects) take() map[string]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	taken := s.names
-	s.names = nil
-	if taken == nil {
-		taken = map[string]bool{}
-	}
-	return taken
-}
-
 // suspect has a node looked at within moments, together with others that go silent in that time.
 func (c *Controller) suspect(name string) {
 	c.suspects.add(name)
 	c.sweeps.AddAfter(confirmKey, reconcile.Node, silenceQuiet)
-}
-
-// deletions is what is remembered about nodes without instances, by this leader and those before it.
-type deletions struct {
-	record *kube.Record[lifecycle.State] // nil if nothing is deleted
-	state  lifecycle.State
-	loaded bool
-}
-
-// load reads the record unless it is known.
-func (d *deletions) load(ctx context.Context) error {
-	if d.loaded || d.record == nil {
-		return nil
-	}
-	state, err := d.record.Load(ctx)
-	if err != nil {
-		return err
-	}
-	d.state, d.loaded = state, true
-	return nil
-}
-
-// save writes the record if the state is new. What is there after an error is read again.
-func (d *deletions) save(ctx context.Context, state lifecycle.State) error {
-	if d.record != nil && !state.Equal(d.state) {
-		if err := d.record.Save(ctx, state); err != nil {
-			d.loaded = false
-			return err
-		}
-	}
-	d.state = state
-	return nil
 }
 
 // answer is what is certain about a node's instance. If nothing is, err is why.
@@ -342,4 +274,54 @@ func (c *Controller) inTurn(confirmed []lifecycle.Sighting, pending map[string]b
 	confirmed = slices.DeleteFunc(confirmed, func(s lifecycle.Sighting) bool { return pending[s.Node] })
 	slices.SortStableFunc(confirmed, func(a, b lifecycle.Sighting) int { return failed[a.Node].Compare(failed[b.Node]) })
 	return confirmed
+}
+
+// reportUnclear says of nodes why it can't be found out whether their instances exist. Those that are silent stay for that reason.
+func (c *Controller) reportUnclear(all map[string]*corev1.Node, answers map[string]answer) {
+	reported := 0
+	for _, name := range slices.Sorted(maps.Keys(answers)) {
+		delete(c.kept, name)
+		said := answers[name]
+		if said.Answer != lifecycle.Unclear {
+			continue
+		}
+		reason := eventSyncFailed
+		if nodes.Silent(all[name]) && c.cfg.Deletion != nil {
+			c.kept[name], reason = heldBy(said.err), eventDeleteFailed
+		}
+		if reported++; reported <= maxEvents {
+			c.fail(name, reason, fmt.Errorf("whether the instance exists can't be found out: %w", said.err))
+		}
+	}
+	if reported > 0 {
+		c.log.Warn("whether instances of nodes exist can't be found out", "nodes", reported)
+	}
+}
+
+// keepUnrecorded says of silent suspects that they stay because the next leader would not know of their deletion.
+func (c *Controller) keepUnrecorded(all map[string]*corev1.Node, suspects map[string]bool, err error) {
+	reported := 0
+	for _, name := range slices.Sorted(maps.Keys(suspects)) {
+		if all[name] == nil || !nodes.Silent(all[name]) {
+			continue
+		}
+		c.kept[name] = heldRecord
+		if reported++; reported <= maxEvents {
+			c.warn(name, eventDeleteFailed, "Nodes are not deleted, for the next leader would not know of it: "+err.Error())
+		}
+	}
+}
+
+// keepForLater says of nodes that too many went lately.
+func (c *Controller) keepForLater(deferred []lifecycle.Sighting) {
+	if len(deferred) == 0 {
+		return
+	}
+	c.log.Warn("deletion of nodes put off, too many were deleted lately", "nodes", len(deferred), "first", deferred[0].Node)
+	for i, s := range deferred {
+		c.kept[s.Node] = heldBudget
+		if i < maxEvents {
+			c.warn(s.Node, eventDeleteFailed, "The instance is gone, but too many nodes were deleted lately; the node is deleted later")
+		}
+	}
 }

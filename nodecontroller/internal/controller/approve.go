@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
-	certificateslisters "k8s.io/client-go/listers/certificates/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"alicloud-controllers.dev/services/nodes"
@@ -28,14 +27,6 @@ const (
 	// approvalRetry is when to look again at a request whose node is not initialised yet, and approvalPatience for how long.
 	approvalRetry, approvalPatience = 10 * time.Second, 10 * time.Minute
 )
-
-// approval approves the requests of kubelets for serving certificates.
-type approval struct {
-	factory  informers.SharedInformerFactory
-	requests certificateslisters.CertificateSigningRequestLister
-	synced   cache.InformerSynced
-	queue    *reconcile.Runner
-}
 
 // newApproval watches requests.
 func (c *Controller) newApproval() (*approval, error) {
@@ -59,24 +50,6 @@ func (c *Controller) newApproval() (*approval, error) {
 	}
 	a.synced = registration.HasSynced
 	return a, nil
-}
-
-// start queues the requests that are there already.
-func (a *approval) start() {
-	all, err := a.requests.List(labels.Everything())
-	if err != nil { // A cache gives none.
-		return
-	}
-	for _, csr := range all {
-		if pending(csr) {
-			a.queue.Add(csr.Name, reconcile.Node)
-		}
-	}
-}
-
-// pending reports whether a request for a serving certificate waits for a decision.
-func pending(csr *certificatesv1.CertificateSigningRequest) bool {
-	return csr.Spec.SignerName == certificatesv1.KubeletServingSignerName && len(csr.Status.Conditions) == 0 && len(csr.Status.Certificate) == 0
 }
 
 // approve approves one request if the cloud confirms what it asks for. Any other is left to people.

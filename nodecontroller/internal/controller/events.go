@@ -10,6 +10,9 @@ import (
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
+// maxEvents bounds the events that one cause makes in one look.
+const maxEvents = 20
+
 // Reasons of events, the same as those of the existing CCM where it has them.
 const (
 	eventInitialized  = "InitializedNode"        // Normal: the Node has its provider ID, addresses and labels and may run pods.

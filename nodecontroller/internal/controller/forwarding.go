@@ -15,13 +15,9 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 )
 
-const (
-	// forwardingWorkers change network interfaces at once. The cloud's limit of the call is what bounds them; more would only wait in
-	// the gateway.
-	forwardingWorkers = 10
-	// forwardingPatience is how long a node waits for its network interface before a warning says so.
-	forwardingPatience = time.Minute
-)
+// forwardingWorkers change network interfaces at once. The cloud's limit of the call is what bounds them; more would only wait in
+// the gateway.
+const forwardingWorkers = 10
 
 // checked reports whether the source/destination check of an instance's primary network interface is still on. eni is the
 // interface if it was read already.

@@ -5,10 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
-	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 )
 
@@ -78,45 +75,6 @@ const (
 	stateGhost         = "ghost" // the kubelet reports, and the instance is gone
 	stateInitialized   = "initialized"
 )
-
-// state is that of one node.
-func (c *Controller) state(node *corev1.Node) string {
-	_, ours := c.ours(node)
-	switch {
-	case nodes.IsUninitialized(node) && c.forwarding.has(node.Name):
-		return stateForwarding
-	case nodes.IsUninitialized(node) && !nodes.IsVirtual(node):
-		return stateUninitialized
-	case !ours:
-		return stateOther
-	case nodes.HasTaint(node, nodes.TaintShutdown):
-		return stateStopped
-	case nodes.Silent(node):
-		return stateSilent
-	case nodes.InstanceAbsent(node):
-		return stateGhost
-	default:
-		return stateInitialized
-	}
-}
-
-// states counts the nodes by state. A standby counts none.
-func (c *Controller) states() map[string]int {
-	count := map[string]int{
-		stateOther: 0, stateUninitialized: 0, stateForwarding: 0, stateStopped: 0, stateSilent: 0, stateGhost: 0, stateInitialized: 0,
-	}
-	if !c.leading.Load() {
-		return count
-	}
-	all, err := c.nodes.List(labels.Everything())
-	if err != nil { // A cache gives none.
-		return count
-	}
-	for _, node := range all {
-		count[c.state(node)]++
-	}
-	return count
-}
 
 // counted is a gauge that is counted when the metrics are read.
 type counted struct {

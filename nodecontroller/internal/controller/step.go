@@ -14,6 +14,9 @@ import (
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
+// sweepWrites bounds the patches under way at once.
+const sweepWrites = 20
+
 // sync writes what differs. A failure is an event on the node, which is tried again in the next sweep; it holds up no other.
 func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ecsv1.InstanceResult) {
 	var group errgroup.Group

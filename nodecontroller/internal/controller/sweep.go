@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,44 +16,6 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 )
-
-const (
-	// sweepKey and confirmKey are the keys of the sweep's queue: the one looks at the next part of the nodes, the other finds out about those
-	// whose instances seem gone.
-	sweepKey   = "all"
-	confirmKey = "confirm"
-	// sweepWrites bounds the patches under way at once.
-	sweepWrites = 20
-	// sweepPart is how many nodes are read at once, which is what the cloud answers in one call (source: ECS API, DescribeInstances).
-	// The first round after a start reads more at once.
-	sweepPart, firstPart = 100, 1000
-	// answerTimeout bounds the waiting for one answer of the gateway, so that an operator who waits for silent nodes to go learns why they
-	// stay. It is longer than the gateway itself waits for the cloud, whose error says more than that the time is over.
-	answerTimeout = time.Minute
-)
-
-// round is one look at all nodes, part by part. Its first parts are read one after the other, those of later rounds at times spread over
-// the interval, so that many nodes make no burst of cloud calls.
-type round struct {
-	parts [][]string // names of nodes
-	pause time.Duration
-	// rounds counts those that are complete.
-	rounds int
-}
-
-// begin divides nodes into parts.
-func (r *round) begin(names []string, interval time.Duration) {
-	size := sweepPart
-	if r.rounds == 0 {
-		size = firstPart
-	}
-	slices.Sort(names)
-	r.parts = slices.Collect(slices.Chunk(names, size))
-	r.pause = 0
-	if n := len(r.parts); n > 0 && r.rounds > 0 {
-		r.pause = interval / time.Duration(n)
-	}
-}
 
 // sweep compares the next part of the nodes with their instances, or finds out about those whose instances seem gone.
 func (c *Controller) sweep(ctx context.Context, key string) error {

@@ -103,3 +103,6 @@ func (f *forwarding) overdue(now time.Time) []string {
 	}
 	return names
 }
+
+// forwardingPatience is how long a node waits for its network interface before a warning says so.
+const forwardingPatience = time.Minute

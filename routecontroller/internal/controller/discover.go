@@ -20,16 +20,6 @@ const discoverEvents = "route-controller"
 // tableTypeSystem is the type of the table that comes with a VPC (source: VPC API, DescribeRouteTableList).
 const tableTypeSystem = "System"
 
-// target is what the controller works on. It does not change once it is known.
-type target struct {
-	tableIDs []string
-	applier  *apply.Applier
-	// memories hold one memory per table. Each is used only by the pass over its table, of which there is one at a time.
-	memories  map[string]*memory
-	deletions *deletionRecord
-	adopted   *adopted
-}
-
 // discover finds the region, the VPC and its tables as far as the configuration does not name them.
 func (c *Controller) discover(ctx context.Context) error {
 	if c.target.Load() != nil {
@@ -94,5 +84,17 @@ func chooseTable(vpcID string, tables []*vpcv1.RouteTable) ([]string, error) {
 		return system, nil
 	default:
 		return nil, fmt.Errorf("%s has %d route tables (%s); name those to use in routeTableIDs", vpcID, len(all), strings.Join(all, ", "))
+	}
+}
+
+// addTables queues all tables, or their discovery.
+func (c *Controller) addTables(priority reconcile.Priority) {
+	t := c.target.Load()
+	if t == nil {
+		c.tables.Add(discoverKey, priority)
+		return
+	}
+	for _, id := range t.tableIDs {
+		c.tables.Add(id, priority)
 	}
 }

@@ -12,6 +12,22 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
+const (
+	// tableMaxDelay bounds the delay after failures, since whole nodes wait.
+	tableMaxDelay = time.Minute
+	// pendingDelay is when to look again at entries that the cloud is working on, and pendingShare how much of the time is let pass again that
+	// the latest of them has taken, for each look reads the table. tableMaxDelay is the most.
+	pendingDelay, pendingShare = 5 * time.Second, 4
+	// pendingPatience is how long the cloud may work on a route before an event reports it. It takes seconds, and minutes when it is busy.
+	pendingPatience = 5 * time.Minute
+	// createTogether is how many routes one pass creates: enough to fill the gateway's calls, and few enough that no node waits for the
+	// routes of all others. Between two passes other tables have their turn.
+	createTogether = 100
+	// liveApart is the least time between two lists of all nodes from the API server, which are tens of megabytes for thousands, unless a
+	// node waits for what is deleted.
+	liveApart = 30 * time.Second
+)
+
 // memory is what the controller knows of one table between passes. It saves reads; nothing depends on it being there.
 type memory struct {
 	reading

@@ -19,26 +19,14 @@ import (
 
 	"alicloud-controllers.dev/routecontroller/internal/apply"
 	"alicloud-controllers.dev/routecontroller/internal/orphan"
-	"alicloud-controllers.dev/routecontroller/internal/plan"
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
 const (
-	// pendingDelay is when to look again at entries that the cloud is working on, and pendingShare how much of the time is let pass again that
-	// the latest of them has taken, for each look reads the table. tableMaxDelay is the most.
-	pendingDelay, pendingShare = 5 * time.Second, 4
-	// pendingPatience is how long the cloud may work on a route before an event reports it. It takes seconds, and minutes when it is busy.
-	pendingPatience = 5 * time.Minute
 	// recordRetry is when to try again what the next leader has to know.
 	recordRetry = 30 * time.Second
-	// createTogether is how many routes one pass creates: enough to fill the gateway's calls, and few enough that no node waits for the
-	// routes of all others. Between two passes other tables have their turn.
-	createTogether = 100
 	// confirmAge is how old a reading of a table may be on which orphans are deleted.
 	confirmAge = 10 * time.Second
-	// liveApart is the least time between two lists of all nodes from the API server, which are tens of megabytes for thousands, unless a
-	// node waits for what is deleted.
-	liveApart = 30 * time.Second
 )
 
 // reconcileTable brings one table in step with the nodes, or finds the tables.
@@ -126,17 +114,6 @@ func (c *Controller) record(ctx context.Context, t *target, tableID string, m *m
 	c.tableFailure(tableID, eventRecordFailed, err)
 }
 
-// view is what one look at a table and the nodes has led to.
-type view struct {
-	claims table.Claims
-	plan   plan.Plan
-	// waiting are the entries that no node claims, those in the way of routes included, whether or not they go now.
-	waiting []orphan.Orphan
-	orphans orphan.Verdict
-	// recordErr is why nothing is deleted though it is due: the next leader would not know of it.
-	recordErr error
-}
-
 // look decides on a reading of the table that is no older than age, and on the nodes that list gives.
 func (c *Controller) look(ctx context.Context, tableID string, m *memory, list func(context.Context) ([]*corev1.Node, error),
 	age time.Duration,
@@ -167,11 +144,6 @@ func (c *Controller) decide(m *memory, v *view, now time.Time) {
 	v.waiting = m.orphans(v.plan, now, c.deleted.has)
 	facts := orphan.Facts{Claimed: len(v.claims.Wanted) + len(v.claims.Held) + len(v.claims.Excluded), Deleted: m.deleted}
 	v.orphans = orphan.Decide(now, v.waiting, facts, c.cfg.Orphans)
-}
-
-func (c *Controller) diff(m *memory, claims table.Claims) plan.Plan {
-	return plan.Diff(plan.Input{Claims: claims, Entries: m.list(), Seen: m.seen, Instances: m.instances},
-		plan.Policy{ClusterID: c.cfg.ClusterID, ClusterCIDRs: c.cfg.ClusterCIDRs, Reserved: m.reserved})
 }
 
 func (c *Controller) cachedNodes(context.Context) ([]*corev1.Node, error) {

@@ -1,10 +1,7 @@
 package controller
 
 import (
-	"maps"
 	"slices"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,42 +12,6 @@ import (
 
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
-
-// deletedKept is how long the deletion of a Node counts as watched; its routes go long before.
-const deletedKept = 24 * time.Hour
-
-// deletedRoutes holds the routes of Nodes that the API server was seen to delete.
-type deletedRoutes struct {
-	mu     sync.Mutex
-	routes map[table.Key]time.Time
-}
-
-func newDeletedRoutes() *deletedRoutes { return &deletedRoutes{routes: map[table.Key]time.Time{}} }
-
-func (d *deletedRoutes) add(keys []table.Key) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now()
-	maps.DeleteFunc(d.routes, func(_ table.Key, at time.Time) bool { return now.Sub(at) >= deletedKept })
-	for _, key := range keys {
-		d.routes[key] = now
-	}
-}
-
-func (d *deletedRoutes) remove(keys []table.Key) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, key := range keys {
-		delete(d.routes, key)
-	}
-}
-
-func (d *deletedRoutes) has(key table.Key) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, ok := d.routes[key]
-	return ok
-}
 
 func (c *Controller) nodeAdded(object any) {
 	if node, ok := object.(*corev1.Node); ok {
@@ -100,17 +61,5 @@ func (c *Controller) nodeUpdated(before, after any) {
 	}
 	if networkUnavailable(old) != networkUnavailable(node) || nodes.Excluded(old) != nodes.Excluded(node) {
 		c.conditions.Add(node.Name, reconcile.Node)
-	}
-}
-
-// addTables queues all tables, or their discovery.
-func (c *Controller) addTables(priority reconcile.Priority) {
-	t := c.target.Load()
-	if t == nil {
-		c.tables.Add(discoverKey, priority)
-		return
-	}
-	for _, id := range t.tableIDs {
-		c.tables.Add(id, priority)
 	}
 }
