@@ -125,12 +125,12 @@ func (c *Controller) Watch(ctx context.Context) error {
 
 // Checks are the conditions of readiness.
 func (c *Controller) Checks() []admin.Check {
-	return []admin.Check{{Name: "caches", Check: func(context.Context) error {
-		if !c.informers.synced() {
-			return errors.New("the caches of Services, Nodes, EndpointSlices and Pods are not complete yet")
-		}
-		return nil
-	}}}
+	return []admin.Check{{
+		Name: "caches", Remedy: "check the API server, and that the ServiceAccount may list and watch them (the chart's RBAC)",
+		Check: func(context.Context) error {
+			return c.informers.listing.Ready("Services, Nodes, EndpointSlices and Pods", c.informers.synced())
+		},
+	}}
 }
 
 // Resume tries at once what failed while the gateway could not be reached.

@@ -32,6 +32,7 @@ type informerSet struct {
 	slices   cache.Indexer
 	pods     cache.Indexer
 	synced   cache.InformerSynced
+	listing  *kube.Listing
 }
 
 func (c *Controller) newInformers() (informerSet, error) {
@@ -41,9 +42,10 @@ func (c *Controller) newInformers() (informerSet, error) {
 	endpoints := factory.Discovery().V1().EndpointSlices().Informer()
 	pods := factory.Core().V1().Pods().Informer()
 	handlers := []cache.ResourceEventHandlerRegistration{}
+	listing := &kube.Listing{}
 	var errs []error
 	watch := func(informer cache.SharedIndexInformer, transform cache.TransformFunc, handler cache.ResourceEventHandler) {
-		errs = append(errs, informer.SetTransform(transform))
+		errs = append(errs, informer.SetTransform(transform), listing.Watch(informer))
 		registration, err := informer.AddEventHandler(handler)
 		handlers, errs = append(handlers, registration), append(errs, err)
 	}
@@ -72,6 +74,7 @@ func (c *Controller) newInformers() (informerSet, error) {
 	}
 	return informerSet{
 		factory: factory, services: services.Lister(), nodes: nodeInformer.Lister(), slices: endpoints.GetIndexer(), pods: pods.GetIndexer(),
+		listing: listing,
 		synced: func() bool {
 			for _, h := range handlers {
 				if !h.HasSynced() {

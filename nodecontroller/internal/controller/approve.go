@@ -44,6 +44,9 @@ func (c *Controller) newApproval() (*approval, error) {
 			a.queue.Add(csr.Name, reconcile.Node)
 		}
 	}
+	if err := a.listing.Watch(informer.Informer()); err != nil {
+		return nil, fmt.Errorf("watch certificate signing requests: %w", err)
+	}
 	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, after any) { add(after) }})
 	if err != nil {
 		return nil, fmt.Errorf("watch certificate signing requests: %w", err)

@@ -52,6 +52,7 @@ type Controller struct {
 	factory informers.SharedInformerFactory
 	nodes   corelisters.NodeLister
 	synced  cache.InformerSynced
+	listing kube.Listing
 	events  *kube.Events
 	metrics *metrics
 

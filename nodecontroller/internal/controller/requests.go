@@ -7,6 +7,7 @@ import (
 	certificateslisters "k8s.io/client-go/listers/certificates/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/reconcile"
 )
 
@@ -15,6 +16,7 @@ type approval struct {
 	factory  informers.SharedInformerFactory
 	requests certificateslisters.CertificateSigningRequestLister
 	synced   cache.InformerSynced
+	listing  kube.Listing
 	queue    *reconcile.Runner
 }
 

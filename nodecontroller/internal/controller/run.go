@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -59,6 +58,9 @@ func New(cfg Config) (*Controller, error) {
 	}
 	informer := c.factory.Core().V1().Nodes()
 	c.nodes = informer.Lister()
+	if err := c.listing.Watch(informer.Informer()); err != nil {
+		return nil, fmt.Errorf("watch nodes: %w", err)
+	}
 	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: c.nodeAdded, UpdateFunc: c.nodeUpdated, DeleteFunc: c.nodeDeleted,
 	})
@@ -144,13 +146,13 @@ func (c *Controller) Resume() {
 
 // Checks are the conditions of readiness.
 func (c *Controller) Checks() []admin.Check {
-	return []admin.Check{{Name: "caches", Check: func(context.Context) error {
-		if !c.synced() {
-			return errors.New("nodes are not listed yet")
-		}
-		if c.approval != nil && !c.approval.synced() {
-			return errors.New("certificate signing requests are not listed yet")
-		}
-		return nil
-	}}}
+	return []admin.Check{{
+		Name: "caches", Remedy: "check the API server, and that the ServiceAccount may list and watch them (the chart's RBAC)",
+		Check: func(context.Context) error {
+			if err := c.listing.Ready("nodes", c.synced()); err != nil || c.approval == nil {
+				return err
+			}
+			return c.approval.listing.Ready("certificate signing requests", c.approval.synced())
+		},
+	}}
 }

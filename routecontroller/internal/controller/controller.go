@@ -46,6 +46,7 @@ type Controller struct {
 	factory    informers.SharedInformerFactory
 	nodes      corelisters.NodeLister
 	synced     cache.InformerSynced
+	listing    kube.Listing
 	tables     *reconcile.Runner
 	conditions *reconcile.Runner
 	gather     *reconcile.Gather

@@ -53,6 +53,9 @@ func New(cfg Config) (*Controller, error) {
 
 	informer := c.factory.Core().V1().Nodes()
 	c.nodes = informer.Lister()
+	if err := c.listing.Watch(informer.Informer()); err != nil {
+		return nil, fmt.Errorf("watch nodes: %w", err)
+	}
 	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: c.nodeAdded, UpdateFunc: c.nodeUpdated, DeleteFunc: c.nodeDeleted,
 	})
@@ -85,12 +88,10 @@ func (c *Controller) Run(ctx context.Context) error {
 // Checks are the conditions of readiness. The route tables are looked for by the leader only.
 func (c *Controller) Checks() []admin.Check {
 	return []admin.Check{
-		{Name: "caches", Check: func(context.Context) error {
-			if !c.synced() {
-				return errors.New("nodes are not listed yet")
-			}
-			return nil
-		}},
+		{
+			Name: "caches", Remedy: "check the API server, and that the ServiceAccount may list and watch them (the chart's RBAC)",
+			Check: func(context.Context) error { return c.listing.Ready("nodes", c.synced()) },
+		},
 		{Name: "tables", Check: func(context.Context) error {
 			if !c.leading.Load() || c.target.Load() != nil {
 				return nil
