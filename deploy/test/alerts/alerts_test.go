@@ -167,6 +167,7 @@ func situations() map[string]struct {
 			silent: []recording{{`routecontroller_routes{route_table="vtb-1",state="missing"} 40x5 0x55`, `routecontroller_routes{route_table="vtb-1",state="available"} 9x60`}},
 			loud: []recording{
 				{`routecontroller_routes{route_table="vtb-1",state="missing",pod="a"} 1x60`}, {`routecontroller_routes{route_table="vtb-1",state="pending",pod="a"} 1x60`},
+				{`routecontroller_routes{route_table="vtb-1",state="unusable",pod="a"} 1x60`},
 			},
 			about: `{route_table="vtb-1"}`,
 		},

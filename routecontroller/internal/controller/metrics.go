@@ -73,7 +73,7 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 		}, []string{"route_table"}),
 		routes: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_routes",
-			Help: "Routes of Nodes and of this cluster by state: available, pending, missing, refused, blocked (by an entry of ours that stays for now), orphan.",
+			Help: "Routes of Nodes and of this cluster by state: available, pending, missing, unusable (no range, one that another Node has, or no instance of this region), refused, blocked (by an entry of ours that stays for now), orphan.",
 		}, []string{"route_table", "state"}),
 		quotaUsed: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_route_quota_used_ratio", Help: "Share of the configured quota that the custom entries of a route table use.",
@@ -105,6 +105,7 @@ func (m *metrics) count(tableID string, v view, blocked int, result apply.Result
 		"available": len(v.plan.Ready) + working,
 		"pending":   len(v.plan.Pending) + made - working,
 		"missing":   len(v.plan.Create) - made,
+		"unusable":  len(v.claims.Unroutable),
 		"refused":   len(v.plan.Refused),
 		"blocked":   blocked,
 		"orphan":    len(v.waiting) - len(v.orphans.Delete),
