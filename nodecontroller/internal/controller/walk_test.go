@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/budget"
 	"alicloud-controllers.dev/services/kube/kubetest"
@@ -23,6 +24,7 @@ import (
 
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // reign lets a controller lead until stop.
@@ -103,6 +105,8 @@ func TestLeaderDiesAtEveryCall(t *testing.T) {
 // impatient makes the periods short, so that a history is.
 func impatient(cfg *controller.Config) {
 	cfg.SyncInterval = 2 * time.Minute
+	cfg.Options.ShutdownTaint = true
+	cfg.Options.Rules = []nodestate.Rule{{Tag: "team", Label: "example.com/team"}}
 	cfg.Deletion = &lifecycle.Policy{
 		ConfirmAfter: 30 * time.Second, Silence: 30 * time.Second, Policy: budget.Policy{Window: 2 * time.Minute, Minimum: 2, Percent: 5},
 	}
@@ -124,9 +128,9 @@ type history struct {
 }
 
 // TestRandomWalk plays random histories with faults: nodes join, go silent, come back and are deleted by their users; instances are released,
-// announced by the autoscaler or not; another machine reports in their stead; the cloud answers with nothing; calls of the cloud and writes to the API server fail; leaders die. At no time is a Node deleted whose
+// announced by the autoscaler or not, and stopped and started; their tags change; another machine reports in their stead; the cloud answers with nothing; calls of the cloud and writes to the API server fail; leaders die. At no time is a Node deleted whose
 // instance exists or whose kubelet reports, or more unannounced ones than the budget lets go. In the end every Node with an instance is in
-// service, and no other is left but those to which another machine reports, which are marked.
+// service with what its tags ask for, and no other is left but those to which another machine reports, which are marked.
 func TestRandomWalk(t *testing.T) {
 	t.Parallel()
 	kubetest.Walk(t, func(t *testing.T, random *rand.Rand) {
@@ -148,7 +152,7 @@ func (h *history) play() {
 	stop := h.reign(h.t, impatient)
 	h.Pass(2 * time.Second)
 	for range 5 {
-		switch act := h.random.IntN(9); act {
+		switch act := h.random.IntN(11); act {
 		case 0: // The leader dies.
 			stop()
 			stop = h.reign(h.t, impatient)
@@ -156,6 +160,10 @@ func (h *history) play() {
 			faults(act == 1)
 		case 3:
 			h.blind(h.hidden == nil)
+		case 9:
+			h.tagged(h.random.IntN(5), []string{"", "a", "b", "no label"}[h.random.IntN(4)])
+		case 10:
+			h.turned(h.random.IntN(5), []string{"Running", "Stopping", "Stopped"}[h.random.IntN(3)])
 		default:
 			h.happen(h.random.IntN(5), act)
 		}
@@ -166,6 +174,8 @@ func (h *history) play() {
 	h.blind(false)
 	for i := range h.exists {
 		if h.lives[i] {
+			h.turned(i, "Running")
+			h.tagged(i, []string{"", "end"}[i%2])
 			h.UpdateNode(fmt.Sprintf("node-%d", i), ready)
 		}
 	}
@@ -223,6 +233,32 @@ func (h *history) happen(i, act int) {
 		h.DeleteNode(name)
 		delete(h.exists, i)
 	}
+}
+
+// change edits an instance, whether or not the cloud shows it at present.
+func (h *history) change(i int, edit func(*ecsv1.Instance)) {
+	h.cloud.Lock()
+	defer h.cloud.Unlock()
+	for _, all := range []map[string]*ecsv1.Instance{h.cloud.Instances, h.hidden} {
+		if instance := all[fmt.Sprintf("i-%d", i)]; instance != nil {
+			edit(instance)
+		}
+	}
+}
+
+// tagged gives an instance the tag of a rule, or takes it off.
+func (h *history) tagged(i int, value string) {
+	h.change(i, func(instance *ecsv1.Instance) {
+		instance.Tags = instance.GetTags()[:1]
+		if value != "" {
+			instance.Tags = append(instance.Tags, &commonv1.Tag{Key: "team", Value: value})
+		}
+	})
+}
+
+// turned stops or starts an instance. Its kubelet does not have to have noticed.
+func (h *history) turned(i int, status string) {
+	h.change(i, func(instance *ecsv1.Instance) { instance.Status = status })
 }
 
 // blind hides all instances or shows them again.
@@ -287,6 +323,10 @@ func (h *history) checkEnd() {
 		}
 		if nodes.IsUninitialized(node) || node.Labels[corev1.LabelTopologyZone] != region+"-h" || len(node.Status.Addresses) != 2 {
 			h.t.Errorf("%s: taints %v, labels %v, addresses %v", name, node.Spec.Taints, node.Labels, node.Status.Addresses)
+		}
+		number, _ := strconv.Atoi(strings.TrimPrefix(name, "node-"))
+		if label, has := node.Labels["example.com/team"]; number < 5 && has != (number%2 == 1) || has && label != "end" || nodes.HasTaint(node, nodes.TaintShutdown) {
+			h.t.Errorf("%s: labels %v, taints %v", name, node.Labels, node.Spec.Taints)
 		}
 		if h.cloud.NetworkInterfaces["eni-"+strings.TrimPrefix(name, "node-")].GetSourceDestCheck() {
 			h.t.Errorf("the source/destination check of %s is on", name)

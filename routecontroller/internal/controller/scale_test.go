@@ -17,7 +17,7 @@ import (
 )
 
 // TestFiveThousandNodes starts on 5 000 nodes that have their routes, made by the existing CCM. One read of the table is all it takes, which
-// the gateway does in pages; nothing is written to the cloud, and an hour of heartbeats costs a read in five minutes. The memory is that
+// the gateway does in pages; nothing is written to the cloud, and an hour, with ten thousand heartbeats, costs a read in five minutes. The memory is that
 // of the controller, with the journals of the fakes; the processor time is that of the fakes, too.
 func TestFiveThousandNodes(t *testing.T) {
 	const many = 5000
@@ -48,10 +48,11 @@ func TestFiveThousandNodes(t *testing.T) {
 			t.Errorf("%d MiB in use, want at most 120", grown)
 		}
 		w.cloud.ResetCalls()
-		used := kubetest.WantCPU(t, 30, func() {
-			for range 12 {
+		used := kubetest.WantCPU(t, 10, func() {
+			for range 2 { // Every one is the same, and each costs the fakes more than all else.
 				w.Heartbeats(5 * time.Minute)
 			}
+			w.Pass(50 * time.Minute)
 		})
 		if n := w.calls("ListRouteEntries"); n < 10 || n > 12 || len(w.cloud.Calls()) != n {
 			t.Errorf("%d reads of the table among %d calls in an hour, want one in five minutes", n, len(w.cloud.Calls()))
@@ -59,7 +60,7 @@ func TestFiveThousandNodes(t *testing.T) {
 		if got := w.Patches(); len(got)+len(w.cloud.Writes()) != 0 {
 			t.Errorf("%d patches, %d writes", len(got), len(w.cloud.Writes()))
 		}
-		t.Logf("%d MiB in use; %.1f s of processor time for an hour of heartbeats", grown, used)
+		t.Logf("%d MiB in use; %.1f s of processor time for an hour", grown, used)
 	})
 }
 
