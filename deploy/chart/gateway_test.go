@@ -76,7 +76,7 @@ func TestGatewayConfig(t *testing.T) {
 			file: "budget",
 			values: map[string]any{
 				"budget": map[string]any{
-					"share": 0.3, "learnUpTo": 2.5,
+					"part": 0.2, "share": 0.3, "learnUpTo": 2.5,
 					"callers":   map[string]any{"system:serviceaccount:tools:backup": map[string]any{"weight": 1, "share": 0.1}},
 					"overrides": map[string]any{"slb/CreateLoadBalancer": map[string]any{"calls": 120, "window": "60s"}},
 				},

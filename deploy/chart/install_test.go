@@ -111,7 +111,7 @@ func TestConfigurations(t *testing.T) {
 func TestSetOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	v := values(nil)
-	for _, set := range []string{"budget.share=0.5", "budget.learnUpTo=2.5", "tracing.endpoint=collector:4317", "tracing.sampleRatio=0.25"} {
+	for _, set := range []string{"budget.part=0.25", "budget.share=0.5", "budget.learnUpTo=2.5", "tracing.endpoint=collector:4317", "tracing.sampleRatio=0.25"} {
 		if err := strvals.ParseInto(set, v); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestSetOnTheCommandLine(t *testing.T) {
 	got := decode[map[string]any](t, decode[corev1.ConfigMap](t, render(t, "kube-system", v)["ConfigMap cloudgateway"]).Data["config.yaml"])
 	budget, _ := got["budget"].(map[string]any)
 	tracing, _ := got["tracing"].(map[string]any)
-	if budget["share"] != 0.5 || budget["learnUpTo"] != 2.5 || tracing["sampleRatio"] != 0.25 {
+	if budget["part"] != 0.25 || budget["share"] != 0.5 || budget["learnUpTo"] != 2.5 || tracing["sampleRatio"] != 0.25 {
 		t.Errorf("the gateway gets %v and %v", budget, tracing)
 	}
 }

@@ -104,6 +104,9 @@ type Endpoints struct {
 
 // Budget bounds the calls.
 type Budget struct {
+	// Part of the account's limits that the gateway takes for the whole, above 0 to 1. Gateways of one account whose parts add up to 1 are in
+	// nobody's way; what one leaves, the others can't use.
+	Part float64 `json:"part"`
 	// Share of the account's limits that the gateway keeps to while others use them too, and in background work, above 0 to 1.
 	Share float64 `json:"share"`
 	// Overrides replace the documented limit of an action, by "product/Action".
@@ -198,7 +201,7 @@ func Default() Config {
 		Scheme:           "HTTPS",
 		Network:          "vpc",
 		Reflection:       true,
-		Budget:           Budget{Share: 0.7, LearnUpTo: 1, MaxPriority: "background"},
+		Budget:           Budget{Part: 1, Share: 0.7, LearnUpTo: 1, MaxPriority: "background"},
 		Front:            Front{Wait: config.Duration(8 * time.Second)},
 		Limits:           Limits{ServersPerCall: 40, RoutesPerCall: 50},
 		Coalesce:         Coalesce{Idle: config.Duration(20 * time.Millisecond), Max: config.Duration(time.Second)},

@@ -61,6 +61,7 @@ endpoints: {slb: 127.0.0.1:2, vpc: 127.0.0.1:3, ecs: 127.0.0.1:4}
 scheme: HTTP
 network: public
 budget:
+  part: 0.25
   share: 0.5
   overrides: {slb/CreateLoadBalancer: {calls: 60, window: 60s}}
   learnUpTo: 2
@@ -86,7 +87,7 @@ logging: {level: debug, format: text}
 		MetadataEndpoint: "http://127.0.0.1:1", Endpoints: Endpoints{SLB: "127.0.0.1:2", VPC: "127.0.0.1:3", ECS: "127.0.0.1:4"},
 		Scheme: "HTTP", Network: "public",
 		Budget: Budget{
-			Share:     0.5,
+			Part: 0.25, Share: 0.5,
 			Overrides: map[string]Limit{"slb/CreateLoadBalancer": {Calls: 60, Window: config.Duration(time.Minute)}},
 			LearnUpTo: 2, MaxPriority: "deletion",
 			Callers: map[string]CallerBudget{"system:serviceaccount:tools:backup": {Weight: 1, Share: 0.1, MaxPriority: "user"}},
@@ -160,7 +161,7 @@ metadataEndpoint: http:///latest
 endpoints: {slb: "http://slb", ecs: "ecs:port", sts: "[::1]:80"}
 scheme: FTP
 network: moon
-budget: {share: 2, overrides: {CreateLoadBalancer: {calls: 0, window: 5s}}, learnUpTo: 11, maxPriority: high, callers: {backup: {weight: -1, share: 10, maxPriority: low}}}
+budget: {part: 0, share: 2, overrides: {CreateLoadBalancer: {calls: 0, window: 5s}}, learnUpTo: 11, maxPriority: high, callers: {backup: {weight: -1, share: 10, maxPriority: low}}}
 scopes:
   - {}
   - {callers: ["", "a*b", "c*"], tags: {ack.aliyun.com: c-1, "": x}, clusterID: c-1, vpcIDs: [""]}
@@ -181,6 +182,7 @@ endpoints.slb: "http://slb" is not of the form "host" or "host:port"
 endpoints.ecs: "ecs:port" is not of the form "host" or "host:port"
 scheme: "FTP" is not one of HTTPS, HTTP
 network: "moon" is not one of vpc, public
+budget.part: 0 is not above 0 and at most 1
 budget.share: 2 is not above 0 and at most 1
 budget.learnUpTo: 11 is not in 1 to 10
 budget.maxPriority: "high" is not one of backend, user, deletion, background

@@ -83,6 +83,9 @@ func (e Endpoints) validate(p *config.Problems) {
 }
 
 func (b Budget) validate(p *config.Problems) {
+	if b.Part <= 0 || b.Part > 1 {
+		p.Addf("budget.part", "%g is not above 0 and at most 1", b.Part)
+	}
 	if b.Share <= 0 || b.Share > 1 {
 		p.Addf("budget.share", "%g is not above 0 and at most 1", b.Share)
 	}

@@ -45,6 +45,9 @@ func New(cfg config.Budget, registerer prometheus.Registerer, log *slog.Logger) 
 		}
 		limits[name] = Limit{Calls: limit.Calls, Window: limit.Window.Or(0)}
 	}
+	for name, limit := range limits {
+		limits[name] = limit.part(cfg.Part)
+	}
 	return &Budget{cfg: cfg, log: log, limits: limits, metrics: newMetrics(registerer), limiters: make(map[string]*limiter)}, nil
 }
 
@@ -101,7 +104,7 @@ func (b *Budget) limiter(product, action string) *limiter {
 	}
 	limit, known := b.limits[name]
 	if !known {
-		limit = unlisted(action)
+		limit = unlisted(action).part(b.cfg.Part)
 	}
 	l := newLimiter(name, &b.cfg, limit, b.metrics.of(product, action), b.log)
 	l.takeOver(b.takenOver, time.Now())

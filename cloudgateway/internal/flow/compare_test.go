@@ -139,15 +139,20 @@ func cubic(perMinute float64) regulator {
 	return b
 }
 
+// ours is the budget of a gateway that takes a part of the account's limits for the whole.
+func ours(t *testing.T, perMinute, of float64) regulator {
+	t.Helper()
+	return newBudget(t, func(cfg *config.Budget) {
+		cfg.Part = of
+		cfg.Overrides = map[string]config.Limit{"slb/" + learned: override(int(perMinute), time.Minute)}
+	})
+}
+
 // rules are those that are compared.
 func rules(t *testing.T) map[string]func(perMinute float64) regulator {
 	t.Helper()
 	return map[string]func(float64) regulator{
-		"ours": func(perMinute float64) regulator {
-			return newBudget(t, func(cfg *config.Budget) {
-				cfg.Overrides = map[string]config.Limit{"slb/" + learned: override(int(perMinute), time.Minute)}
-			})
-		},
+		"ours":         func(perMinute float64) regulator { return ours(t, perMinute, 1) },
 		"fixed bucket": fixed, "AIMD": additive, "CUBIC": cubic,
 	}
 }
@@ -212,7 +217,7 @@ func TestComparedWithOtherRules(t *testing.T) {
 				float64(theirs)/minutes, part(hurt, theirs)), part(refused, granted) < 1 && float64(theirs)/minutes > 0.9*minuteWrites/2
 		})
 		for n, most := range map[int]float64{2: 1, 5: 2, 20: 5} {
-			gateways := func(t *testing.T, perMinute float64) (string, bool) {
+			gateways := func(t *testing.T, most float64, rule func() regulator) (string, bool) {
 				t.Helper()
 				a := newAccount(minuteWrites, time.Minute)
 				var all []*user
@@ -222,7 +227,7 @@ func TestComparedWithOtherRules(t *testing.T) {
 					all = append(all, u)
 					work.Go(func() {
 						pass(time.Duration(i) * 700 * time.Millisecond)
-						u.bulk(t, rule(perMinute), run)
+						u.bulk(t, rule(), run)
 					})
 				}
 				work.Wait()
@@ -235,10 +240,12 @@ func TestComparedWithOtherRules(t *testing.T) {
 				return fmt.Sprintf("%.1f %% used, %.2f %% refused, Jain %.2f", used, part(hurt, total), float64(total)*float64(total)/(float64(n)*squares)),
 					used > 85 && part(hurt, total) < most
 			}
-			measure(fmt.Sprint(n, " gateways"), func(t *testing.T) (string, bool) { return gateways(t, minuteWrites) })
-			if name == "ours" { // With a root that gives each its part, the others would not differ.
-				measure(fmt.Sprint(n, " gateways with a lease of a part each"), func(t *testing.T) (string, bool) {
-					return gateways(t, minuteWrites/float64(n))
+			measure(fmt.Sprint(n, " gateways"), func(t *testing.T) (string, bool) {
+				return gateways(t, most, func() regulator { return rule(minuteWrites) })
+			})
+			if name == "ours" { // With such a part, the others would not differ.
+				measure(fmt.Sprint(n, " gateways with a part each"), func(t *testing.T) (string, bool) {
+					return gateways(t, 0.001, func() regulator { return ours(t, minuteWrites, 1/float64(n)) })
 				})
 			}
 		}

@@ -19,6 +19,14 @@ type Limit struct {
 // isBucket reports that the cloud counts with a bucket that fills all the time, and not in windows that begin with the clock's.
 func (l Limit) isBucket() bool { return l.Window <= time.Second }
 
+// part is that part of a limit; 0 stands for all of it.
+func (l Limit) part(of float64) Limit {
+	if of > 0 {
+		l.Calls = part(float64(l.Calls), of)
+	}
+	return l
+}
+
 // part is a share of so many calls, at least one.
 func part(calls, share float64) int {
 	return max(1, int(calls*share+epsilon))

@@ -48,7 +48,7 @@
 {{/* The budget, with the numbers that helm's --set makes strings of. */}}
 {{- define "budget" -}}
 {{- $budget := deepCopy .Values.budget -}}
-{{- range $key := list "share" "learnUpTo" -}}
+{{- range $key := list "part" "share" "learnUpTo" -}}
 {{- if hasKey $budget $key -}}{{- $_ := set $budget $key (float64 (get $budget $key)) -}}{{- end -}}
 {{- end -}}
 {{- range $terms := $budget.callers -}}
