@@ -175,12 +175,61 @@ func TestEveryScopeOfACallerCounts(t *testing.T) {
 				written = true
 				return &slbv1.DeleteLoadBalancerResponse{}, nil
 			})
-		e, _ := rpcerr.From(err)
-		if tt.message == "" && err != nil || tt.message != "" && (e == nil || e.Code != codes.PermissionDenied || e.Reason != rpcerr.CallerForbidden || e.Message != tt.message) {
-			t.Errorf("%s: got %v, want %q", tt.caller, err, tt.message)
-		}
+		wantRefusal(t, err, tt.message)
 		if written != (tt.message == "") || of.reads != tt.reads {
 			t.Errorf("%s: written %t after %d reads, want %d", tt.caller, written, of.reads, tt.reads)
+		}
+		// The same of a call that is passed on.
+		of.reads = 0
+		wantRefusal(t, g.Permit(t.Context(), tt.caller, "delete", Passed{Of: []Resource{{Kind: LoadBalancer, ID: "lb-1"}}}), tt.message)
+		if g.Keeps(tt.caller) != (tt.reads > 0) || of.reads != tt.reads {
+			t.Errorf("%s: a scope keeps it: %t, after %d reads, want %d", tt.caller, g.Keeps(tt.caller), of.reads, tt.reads)
+		}
+	}
+}
+
+func wantRefusal(t *testing.T, err error, message string) {
+	t.Helper()
+	e, _ := rpcerr.From(err)
+	if message == "" && err != nil || message != "" && (e == nil || e.Code != codes.PermissionDenied || e.Reason != rpcerr.CallerForbidden || e.Message != message) {
+		t.Errorf("got %v, want %q", err, message)
+	}
+}
+
+// TestPassedCalls: what a tool's call changes or makes is inside of the scope as a whole, or the call is refused.
+func TestPassedCalls(t *testing.T) {
+	g := New([]config.Scope{{Callers: []string{"tool"}, Tags: map[string]string{"team": "web"}, VpcIDs: []string{"vpc-2"}}}, []cloud.Owner{&balancers{t: t}}, nil)
+	const ends = "; scopes[0] of the gateway's configuration keeps the caller to resources with the tag team=web and in vpc-2. Correct the resource or the scope"
+	lb := Resource{Kind: LoadBalancer, ID: "lb-1"}
+	for _, tt := range []struct {
+		name    string
+		passed  Passed
+		message string
+	}{
+		{name: "inside", passed: Passed{Of: []Resource{lb}}},
+		{
+			name: "with one whose facts can't be read", passed: Passed{Of: []Resource{lb, {Kind: Instance, ID: "i-1"}}},
+			message: "instance i-1 has no tags or VPC that the gateway could read; a caller without a scope has to do it",
+		},
+		{name: "made inside", passed: Passed{Makes: VSwitch, VpcID: "vpc-2", Tags: []*commonv1.Tag{tag("team", "web")}}},
+		{
+			name: "made in another VPC", passed: Passed{Makes: VSwitch, VpcID: "vpc-1", Tags: []*commonv1.Tag{tag("team", "web")}},
+			message: "tool may not call on such a vSwitch: it is in vpc-1" + ends,
+		},
+		{
+			name: "made without the tag", passed: Passed{Makes: VSwitch, VpcID: "vpc-2"}, message: "tool may not call on such a vSwitch: it has no tag team" + ends,
+		},
+		{
+			name: "made for another team", passed: Passed{Makes: VSwitch, VpcID: "vpc-2", Tags: []*commonv1.Tag{tag("team", "db")}},
+			message: `tool may not call on such a vSwitch: its tag team is "db"` + ends,
+		},
+	} {
+		err := g.Permit(t.Context(), "tool", "call on", tt.passed)
+		if e, _ := rpcerr.From(err); e != nil {
+			err = e
+		}
+		if tt.message == "" && err != nil || tt.message != "" && (err == nil || !strings.Contains(err.Error(), tt.message)) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.message)
 		}
 	}
 }

@@ -109,8 +109,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newFront builds and starts a gateway in front of a simulated cloud that keeps the cloud's rate limits. Its API server allows the key pair all of SLB
-// and VPC, and of ECS the actions that begin with Describe.
+// newFront builds and starts a gateway in front of a simulated cloud that keeps the cloud's rate limits. Its API server allows the key pair all of SLB,
+// NLB and VPC, and of ECS the actions that begin with Describe.
 func newFront(t *testing.T) front {
 	t.Helper()
 	sim := newCloud(t)
@@ -129,7 +129,7 @@ func startFront(t *testing.T, sim *openapisim.Simulator) front {
 		says := func(word string) bool { return bytes.Contains(body, []byte(word)) }
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":%t}}`,
-			says("system:serviceaccount:tools:tool") && (says("slb:*") || says("vpc:*") || says("ecs:Describe*")))
+			says("system:serviceaccount:tools:tool") && (says("slb:*") || says("nlb:*") || says("vpc:*") || says("ecs:Describe*")))
 	}))
 	t.Cleanup(kube.Close)
 	file := func(name, text string) string {
@@ -144,7 +144,7 @@ admin: {listen: 127.0.0.1:0}
 tls: {certFile: %q, keyFile: %q}
 kubernetes: {kubeconfig: %q}
 credentials: {accessKey: {idFile: %q, secretFile: %q}}
-endpoints: {slb: %q, vpc: %q, ecs: %q}
+endpoints: {slb: %q, nlb: %q, vpc: %q, ecs: %q}
 scheme: HTTP
 budget: {maxPriority: user}
 front: {listen: 127.0.0.1:0, wait: 8s, keysFile: %q}
@@ -156,7 +156,7 @@ contexts: [{name: test, context: {cluster: test, user: test}}]
 clusters: [{name: test, cluster: {server: %q}}]
 users: [{name: test, user: {token: gateway}}]
 `, kube.URL)), file("id", openapisim.DefaultAccessKeyID), file("secret", openapisim.DefaultAccessKeySecret),
-		sim.Endpoint("slb"), sim.Endpoint("vpc"), sim.Endpoint("ecs"),
+		sim.Endpoint("slb"), sim.Endpoint("nlb"), sim.Endpoint("vpc"), sim.Endpoint("ecs"),
 		file("keys.yaml", fmt.Sprintf("keys: [{id: %s, secret: %s, user: \"system:serviceaccount:tools:tool\"}]\n", frontKey, frontSecret))))
 	ctx, cancel := context.WithCancel(context.Background())
 	gateway := exec.CommandContext(ctx, binary, "--config="+config)
@@ -268,6 +268,9 @@ func TestFrontIsTheCloud(t *testing.T) {
 		{"vpc", "DescribeRouteEntryList", map[string]string{"RouteTableId": tableID(f.sim), "RouteEntryType": "System"}},
 		{"slb", "DescribeLoadBalancers", map[string]string{"LoadBalancerName": "ü *~+&=/'\""}},
 		{"slb", "DescribeLoadBalancerAttribute", map[string]string{"LoadBalancerId": "lb-none"}},
+		{"nlb", "ListLoadBalancers", nil},
+		{"nlb", "GetLoadBalancerAttribute", map[string]string{"LoadBalancerId": "nlb-none"}},
+		{"nlb", "CreateListener", map[string]string{"LoadBalancerId": "nlb-none", "ListenerProtocol": "TCP", "ListenerPort": "80", "ServerGroupId": "sgp-none"}},
 		{"slb", "CreateLoadBalancerTCPListener", map[string]string{"LoadBalancerId": "lb-none", "ListenerPort": "80"}},
 	}
 	for name, call := range callers {

@@ -9,6 +9,8 @@ import (
 
 	openapi "github.com/alibabacloud-go/darabonba-openapi/v2/client"
 	"github.com/alibabacloud-go/tea/dara"
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk"
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/auth/credentials"
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/requests"
 	"github.com/aliyun/alibaba-cloud-sdk-go/services/nlb"
 
@@ -33,14 +35,32 @@ func strict(t *testing.T, response interface{ GetHttpContentBytes() []byte }) {
 	}
 }
 
+// place is where a client calls, and what it signs with.
+type place struct{ address, scheme, keyID, secret string }
+
+// everywhere runs a test at the cloud, and through the front of a gateway.
+func everywhere(t *testing.T, test func(t *testing.T, sim *openapisim.Simulator, at place)) {
+	t.Helper()
+	t.Run("direct", func(t *testing.T) {
+		sim := newCloud(t)
+		test(t, sim, place{sim.Endpoint("nlb"), "HTTP", openapisim.DefaultAccessKeyID, openapisim.DefaultAccessKeySecret})
+	})
+	t.Run("front", func(t *testing.T) {
+		f := newFront(t)
+		test(t, f.sim, place{f.address, "HTTPS", frontKey, frontSecret})
+	})
+}
+
 // TestSDKNetworkLoadBalancer makes, reads and deletes a load balancer with the typed client: version 1 of the signature,
 // parameters of writes in the form.
-func TestSDKNetworkLoadBalancer(t *testing.T) {
-	sim := newCloud(t)
+func TestSDKNetworkLoadBalancer(t *testing.T) { everywhere(t, sdkNetworkLoadBalancer) }
+
+func sdkNetworkLoadBalancer(t *testing.T, sim *openapisim.Simulator, at place) {
+	t.Helper()
 	otherZone(t, sim)
-	client, err := nlb.NewClientWithOptions(options(t))
+	client, err := nlb.NewClientWithOptions(region, sdk.NewConfig().WithScheme(at.scheme), credentials.NewAccessKeyCredential(at.keyID, at.secret))
 	check(t, err)
-	client.Domain = sim.Endpoint("nlb")
+	client.Domain = at.address
 
 	create := nlb.CreateCreateLoadBalancerRequest()
 	create.VpcId, create.AddressType, create.LoadBalancerName = "vpc-1", "Internet", "a1"
@@ -130,11 +150,10 @@ func TestSDKNetworkLoadBalancer(t *testing.T) {
 
 // callV3 calls NLB as its generated client for the V2 SDKs does: version 3 of the signature, reads with parameters in the query,
 // writes with nested ones in the form.
-func callV3(t *testing.T, sim *openapisim.Simulator, action string, params map[string]any) (map[string]any, error) {
+func callV3(t *testing.T, at place, action string, params map[string]any) (map[string]any, error) {
 	t.Helper()
 	client, err := openapi.NewClient(&openapi.Config{
-		AccessKeyId: new(openapisim.DefaultAccessKeyID), AccessKeySecret: new(openapisim.DefaultAccessKeySecret),
-		Endpoint: new(sim.Endpoint("nlb")), Protocol: new("HTTP"), RegionId: new(region),
+		AccessKeyId: new(at.keyID), AccessKeySecret: new(at.secret), Endpoint: new(at.address), Protocol: new(at.scheme), RegionId: new(region),
 	})
 	check(t, err)
 	request := &openapi.OpenApiRequest{}
@@ -147,7 +166,7 @@ func callV3(t *testing.T, sim *openapisim.Simulator, action string, params map[s
 		request.Body = params
 	}
 	answer, err := client.CallApi(&openapi.Params{
-		Action: new(action), Version: new("2022-04-30"), Protocol: new("HTTP"), Pathname: new("/"), Method: new("POST"), AuthType: new("AK"),
+		Action: new(action), Version: new("2022-04-30"), Protocol: new(at.scheme), Pathname: new("/"), Method: new("POST"), AuthType: new("AK"),
 		Style: new("RPC"), ReqBodyType: new("formData"), BodyType: new("json"),
 	}, request, &dara.RuntimeOptions{})
 	body, _ := answer["body"].(map[string]any)
@@ -157,11 +176,15 @@ func callV3(t *testing.T, sim *openapisim.Simulator, action string, params map[s
 // TestTeaNetworkLoadBalancer runs the life of a load balancer through the runtime of the generated clients, polling its jobs.
 func TestTeaNetworkLoadBalancer(t *testing.T) {
 	t.Parallel()
-	sim := newCloud(t)
+	everywhere(t, teaNetworkLoadBalancer)
+}
+
+func teaNetworkLoadBalancer(t *testing.T, sim *openapisim.Simulator, at place) {
+	t.Helper()
 	otherZone(t, sim)
 	must := func(action string, params map[string]any) map[string]any {
 		t.Helper()
-		answer, err := callV3(t, sim, action, params)
+		answer, err := callV3(t, at, action, params)
 		if err != nil {
 			t.Fatalf("%s: %v", action, err)
 		}
@@ -212,7 +235,7 @@ func TestTeaNetworkLoadBalancer(t *testing.T) {
 	job("DeleteListener", map[string]any{"ListenerId": listener})
 	job("DeleteServerGroup", map[string]any{"ServerGroupId": group})
 	job("DeleteLoadBalancer", map[string]any{"LoadBalancerId": id})
-	if _, err := callV3(t, sim, "GetLoadBalancerAttribute", map[string]any{"LoadBalancerId": id}); teaCode(err) != "ResourceNotFound.loadBalancer" {
+	if _, err := callV3(t, at, "GetLoadBalancerAttribute", map[string]any{"LoadBalancerId": id}); teaCode(err) != "ResourceNotFound.loadBalancer" {
 		t.Errorf("a deleted load balancer: %v", err)
 	}
 	checkCalls(t, sim, "ResourceNotFound.loadBalancer")
