@@ -4,11 +4,17 @@ package openapisim_test
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -144,6 +150,50 @@ func (b *browser) lines(selector string) []string {
 	return strings.Split(text, "\n")
 }
 
+// screenshot takes a picture of the window, and keeps it in the directory that SCREENSHOTS names.
+func (b *browser) screenshot(name string) image.Image {
+	b.t.Helper()
+	data, _ := b.call("Page.captureScreenshot", map[string]any{"format": "png"})["data"].(string)
+	raw, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if dir := os.Getenv("SCREENSHOTS"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, name+".png"), raw, 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	picture, err := png.Decode(bytes.NewReader(raw))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return picture
+}
+
+// painted counts the points of a picture, within the first element that a selector finds, that have the element's colour.
+func (b *browser) painted(picture image.Image, selector string) (points int) {
+	b.t.Helper()
+	var x, y, w, h float64
+	text := b.eval("(r => [r.x, r.y, r.width, r.height].join(' '))(document.querySelector(%q).getBoundingClientRect())", selector)
+	if _, err := fmt.Sscan(text, &x, &y, &w, &h); err != nil {
+		b.t.Fatalf("%s is at %s: %v", selector, text, err)
+	}
+	var want color.RGBA
+	text = b.eval("getComputedStyle(document.querySelector(%q)).color", selector)
+	if _, err := fmt.Sscanf(text, "rgb(%d, %d, %d)", &want.R, &want.G, &want.B); err != nil {
+		b.t.Fatalf("%s has the colour %s: %v", selector, text, err)
+	}
+	want.A = 255
+	for i := int(x); i < int(x+w); i++ {
+		for j := int(y); j < int(y+h); j++ {
+			if color.RGBAModel.Convert(picture.At(i, j)) == want {
+				points++
+			}
+		}
+	}
+	return points
+}
+
 // fill makes a load balancer of each kind with two servers, one of which is not healthy. It returns the id of the first one's group.
 func fill(t *testing.T, sim *openapisim.Simulator) (group string) {
 	t.Helper()
@@ -194,6 +244,12 @@ func TestConsoleInABrowser(t *testing.T) {
 		shows(t, b.lines("tbody tr"), tt.rows...)
 		if b.lines("h1")[0] != "Service "+tt.service || b.eval("getComputedStyle(document.querySelector('.bad')).color === getComputedStyle(document.body).color") != "false" {
 			t.Errorf("the page of %s has the title %s, and what is bad has no colour", tt.service, b.lines("h1"))
+		}
+		picture := b.screenshot(strings.ReplaceAll(tt.service, "/", "-"))
+		for _, selector := range []string{"h1", "article > header", ".bad"} {
+			if b.painted(picture, selector) == 0 {
+				t.Errorf("in the picture of the page of %s there is no %s", tt.service, selector)
+			}
 		}
 		b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": false})
 		if b.eval("document.documentElement.scrollWidth <= 400") != "true" {
