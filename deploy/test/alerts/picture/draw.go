@@ -147,7 +147,7 @@ func number(v float64, unit string) string {
 	case "s":
 		return time.Duration(v * float64(time.Second)).Round(time.Millisecond).String()
 	case "percentunit":
-		return strconv.FormatFloat(v*100, 'g', 2, 64) + " %" //nolint:mnd // Per cent.
+		return strconv.FormatFloat(v*100, 'g', 2, 64) + " %"
 	case "ops":
 		return strconv.FormatFloat(v, 'g', 2, 64) + "/s"
 	}

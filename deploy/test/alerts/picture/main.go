@@ -28,8 +28,8 @@ import (
 var page string
 
 func main() {
-	during := flag.Duration("for", 3*time.Minute, "how long to read metrics") //nolint:mnd // A default.
-	every := flag.Duration("every", 5*time.Second, "how often to read them")  //nolint:mnd // A default.
+	during := flag.Duration("for", 3*time.Minute, "how long to read metrics")
+	every := flag.Duration("every", 5*time.Second, "how often to read them")
 	file := flag.String("dashboard", "deploy/chart/files/dashboard.yaml", "`file` of the dashboard")
 	out := flag.String("out", "dashboard.html", "`file` to write")
 	flag.Usage = func() {
@@ -56,12 +56,13 @@ func run(ctx context.Context, during, every time.Duration, file, out string, tar
 		return errors.New("name a process, JOB=URL of its metrics")
 	}
 	recorded := recorder{}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
 	begin := time.Now()
-	for at := begin; at.Sub(begin) < during; at = time.Now() {
+	for at := begin; at.Sub(begin) < during; at = <-ticker.C {
 		if err := recorded.read(ctx, targets, at); err != nil {
 			return err
 		}
-		time.Sleep(every)
 	}
 	drawn, err := draw(ctx, d, recorded.memory(), begin, time.Now())
 	if err != nil {
