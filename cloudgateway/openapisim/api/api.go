@@ -236,25 +236,33 @@ func Write(name string, handle Handler, codes []string, params ...Param) Action 
 	return Action{Name: name, Mutating: true, Handle: handle, Codes: codes, Params: params}
 }
 
-// On handles an action on something that its parameters name.
-func On[T any](find func(*Context) (T, *Error), handle func(*Context, T) (any, *Error)) Handler {
-	return func(c *Context) (any, *Error) {
+// Named returns what a parameter names by its id.
+func Named[T any](c *Context, all map[string]*T, param string, missing func() *Error) (*T, *Error) {
+	if found := all[c.Get(param)]; found != nil {
+		return found, nil
+	}
+	return nil, missing()
+}
+
+// On makes what is done to something that the parameters of a call name out of how that is found.
+func On[T, R any](find func(*Context) (T, *Error), do func(*Context, T) (R, *Error)) func(*Context) (R, *Error) {
+	return func(c *Context) (result R, err *Error) {
 		found, err := find(c)
 		if err != nil {
-			return nil, err
+			return result, err
 		}
-		return handle(c, found)
+		return do(c, found)
 	}
 }
 
 // On2 is On for two things.
-func On2[A, B any](find func(*Context) (A, B, *Error), handle func(*Context, A, B) (any, *Error)) Handler {
-	return func(c *Context) (any, *Error) {
+func On2[A, B, R any](find func(*Context) (A, B, *Error), do func(*Context, A, B) (R, *Error)) func(*Context) (R, *Error) {
+	return func(c *Context) (result R, err *Error) {
 		a, b, err := find(c)
 		if err != nil {
-			return nil, err
+			return result, err
 		}
-		return handle(c, a, b)
+		return do(c, a, b)
 	}
 }
 

@@ -207,10 +207,7 @@ func modifyGroup(c *api.Context, g *state.SecurityGroup) (any, *api.Error) {
 }
 
 func groupByID(c *api.Context) (*state.SecurityGroup, *api.Error) {
-	if g := c.State.SecurityGroups[c.Get("SecurityGroupId")]; g != nil {
-		return g, nil
-	}
-	return nil, groupNotFound()
+	return api.Named(c, c.State.SecurityGroups, "SecurityGroupId", groupNotFound)
 }
 
 func groupNotFound() *api.Error {

@@ -21,7 +21,7 @@ func interfaceActions() []api.Action {
 			api.Optional("Status"), api.OneOf("Type", "Primary", "Secondary"),
 			api.Optional("NextToken"), api.Number("MaxResults", 10, 500),
 		)...),
-		api.Write("ModifyNetworkInterfaceAttribute", modifyInterface,
+		api.Write("ModifyNetworkInterfaceAttribute", api.On(interfaceByID, modifyInterface),
 			api.Words(`InvalidEniId.NotFound InvalidOperation.InvalidEniState InvalidSecurityGroupId.NotFound
 				InvalidOperation.VpcMismatch InvalidOperation.MultiGroupType JoinedGroupLimitExceed`), region(),
 			api.Required("NetworkInterfaceId"), api.Flag("SourceDestCheck"), api.Optional("NetworkInterfaceName"),
@@ -79,11 +79,12 @@ func describeInterfaces(c *api.Context) (any, *api.Error) {
 	}), nil
 }
 
-func modifyInterface(c *api.Context) (any, *api.Error) {
-	eni := c.State.Interfaces[c.Get("NetworkInterfaceId")]
-	if eni == nil {
-		return nil, interfaceNotFound()
-	}
+// interfaceByID returns the network interface of the parameter NetworkInterfaceId.
+func interfaceByID(c *api.Context) (*state.NetworkInterface, *api.Error) {
+	return api.Named(c, c.State.Interfaces, "NetworkInterfaceId", interfaceNotFound)
+}
+
+func modifyInterface(c *api.Context, eni *state.NetworkInterface) (any, *api.Error) {
 	if eni.Status != "Available" && eni.Status != "InUse" {
 		return nil, wrongInterfaceState()
 	}

@@ -22,13 +22,13 @@ func lifecycleActions() []api.Action {
 	id := api.Required("InstanceId")
 	codes := []string{"InvalidInstanceId.NotFound", "IncorrectInstanceStatus"}
 	return []api.Action{
-		api.Write("StartInstance", startInstance, codes, id),
-		api.Write("StopInstance", stopInstance, codes, id, api.Flag("ForceStop"),
+		api.Write("StartInstance", api.On(inStatus(stopped), startInstance), codes, id),
+		api.Write("StopInstance", api.On(inStatus(running), stopInstance), codes, id, api.Flag("ForceStop"),
 			api.OneOf("StoppedMode", "KeepCharging", "StopCharging")),
-		api.Write("DeleteInstance", deleteInstance,
+		api.Write("DeleteInstance", api.On(instanceByID, deleteInstance),
 			append(codes, "DryRunOperation", "InvalidOperation.DeletionProtection"), id, api.Flag("Force"),
 			api.Flag("ForceStop"), api.Flag("TerminateSubscription"), api.Flag("DryRun")),
-		api.Write("ModifyInstanceAttribute", modifyInstance, api.Words("InvalidInstanceId.NotFound"), id,
+		api.Write("ModifyInstanceAttribute", api.On(instanceByID, modifyInstance), api.Words("InvalidInstanceId.NotFound"), id,
 			api.Optional("InstanceName"), api.Optional("Description"), api.Flag("DeletionProtection")),
 	}
 }
@@ -62,36 +62,32 @@ func begin(c *api.Context, i *state.Instance, passing, final string, window time
 	settle(c)
 }
 
-func startInstance(c *api.Context) (any, *api.Error) {
-	i, err := inStatus(c, stopped)
-	if err != nil {
-		return nil, err
-	}
+func startInstance(c *api.Context, i *state.Instance) (any, *api.Error) {
 	i.StoppedMode = ""
 	begin(c, i, starting, running, c.Settings.InstanceStart)
 	return nil, nil
 }
 
-func stopInstance(c *api.Context) (any, *api.Error) {
-	i, err := inStatus(c, running)
-	if err != nil {
-		return nil, err
-	}
+func stopInstance(c *api.Context, i *state.Instance) (any, *api.Error) {
 	i.StoppedMode = c.Get("StoppedMode")
 	begin(c, i, stopping, stopped, c.Settings.InstanceStop)
 	return nil, nil
 }
 
-// inStatus returns the instance of the call if it is in a status and not on its way to another.
-func inStatus(c *api.Context, status string) (*state.Instance, *api.Error) {
-	i := c.State.Instances[c.Get("InstanceId")]
-	switch {
-	case i == nil:
-		return nil, instanceNotFound()
-	case i.Status != status || !i.SettleAt.IsZero():
-		return nil, incorrectStatus()
+// instanceByID returns the instance of the parameter InstanceId.
+func instanceByID(c *api.Context) (*state.Instance, *api.Error) {
+	return api.Named(c, c.State.Instances, "InstanceId", instanceNotFound)
+}
+
+// inStatus is instanceByID for what an instance does only in one status, and not on its way to another.
+func inStatus(status string) func(*api.Context) (*state.Instance, *api.Error) {
+	return func(c *api.Context) (*state.Instance, *api.Error) {
+		i, err := instanceByID(c)
+		if err == nil && (i.Status != status || !i.SettleAt.IsZero()) {
+			err = incorrectStatus()
+		}
+		return i, err
 	}
-	return i, nil
 }
 
 func incorrectStatus() *api.Error {
@@ -99,11 +95,8 @@ func incorrectStatus() *api.Error {
 }
 
 // deleteInstance begins the removal of an instance. A protected one stays, even with Force.
-func deleteInstance(c *api.Context) (any, *api.Error) {
-	i := c.State.Instances[c.Get("InstanceId")]
+func deleteInstance(c *api.Context, i *state.Instance) (any, *api.Error) {
 	switch force := c.True("Force"); {
-	case i == nil:
-		return nil, instanceNotFound()
 	case i.DeletionProtection:
 		return nil, forbidden("InvalidOperation.DeletionProtection", "The deletion protection of the instance is on.")
 	case i.Status != stopped && !force, !i.SettleAt.IsZero():
@@ -152,11 +145,7 @@ func remove(c *api.Context, i *state.Instance) {
 	}
 }
 
-func modifyInstance(c *api.Context) (any, *api.Error) {
-	i := c.State.Instances[c.Get("InstanceId")]
-	if i == nil {
-		return nil, instanceNotFound()
-	}
+func modifyInstance(c *api.Context, i *state.Instance) (any, *api.Error) {
 	c.SetText("InstanceName", &i.Name)
 	c.SetText("Description", &i.Description)
 	c.SetFlag("DeletionProtection", &i.DeletionProtection)

@@ -43,10 +43,10 @@ func balancerActions() []api.Action {
 			api.Optional("DeletionProtectionConfig.Reason"), api.OneOf("ModificationProtectionConfig.Status", consoleProtection, nonProtection),
 			api.Optional("ModificationProtectionConfig.Reason"), api.Optional("LoadBalancerBillingConfig.PayType"), api.OneOf("LoadBalancerType", balancerType),
 			api.Optional("ResourceGroupId"), texts("SecurityGroupIds", 10), structs("Tag", maxTags))...),
-		write("DeleteLoadBalancer", deleteBalancer, []string{
+		write("DeleteLoadBalancer", api.On(balancer, deleteBalancer), []string{
 			noBalancer, "OperationDenied.DeletionProtectionEnabled", balancerMade, balancerBusy, lockConflict,
 		}, mandatory("LoadBalancerId")...),
-		read("GetLoadBalancerAttribute", getBalancer, []string{noBalancer}, mandatory("LoadBalancerId")...),
+		read("GetLoadBalancerAttribute", api.On(balancer, getBalancer), []string{noBalancer}, mandatory("LoadBalancerId")...),
 		read("ListLoadBalancers", listBalancers, []string{"IllegalParam.LoadBalancerType"}, append(paging(), ids...)...),
 	}
 }
@@ -122,12 +122,8 @@ func setProtection(c *api.Context, p *state.NLBProtection, on bool, reason strin
 	}
 }
 
-func deleteBalancer(c *api.Context) (*change, *api.Error) {
-	lb, err := balancer(c)
-	switch {
-	case err != nil:
-		return nil, err
-	case lb.Deletion.On:
+func deleteBalancer(c *api.Context, lb *state.NLB) (*change, *api.Error) {
+	if lb.Deletion.On {
 		return nil, fail("OperationDenied.DeletionProtectionEnabled")
 	}
 	if lb.Status != createFailed {
@@ -242,10 +238,6 @@ func listBalancers(c *api.Context) (any, *api.Error) {
 	}.answer(c)
 }
 
-func getBalancer(c *api.Context) (any, *api.Error) {
-	lb, err := balancer(c)
-	if err != nil {
-		return nil, err
-	}
+func getBalancer(c *api.Context, lb *state.NLB) (any, *api.Error) {
 	return showBalancer(c, lb, twiceNamed(lb.Tags)), nil
 }

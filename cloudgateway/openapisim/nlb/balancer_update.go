@@ -11,9 +11,9 @@ import (
 func balancerUpdateActions() []api.Action {
 	id := func(more ...api.Param) []api.Param { return append(mandatory("LoadBalancerId"), more...) }
 	return []api.Action{
-		write("UpdateLoadBalancerAttribute", updateBalancer, []string{noBalancer, balancerBusy, balancerStatus, lockConflict, "IllegalParam.loadBalancerName"},
+		write("UpdateLoadBalancerAttribute", api.On(balancer, updateBalancer), []string{noBalancer, balancerBusy, balancerStatus, lockConflict, "IllegalParam.loadBalancerName"},
 			id(api.Optional("LoadBalancerName"), api.Number("Cps", 0, maxCps), api.Flag("CrossZoneEnabled"))...),
-		write("UpdateLoadBalancerProtection", updateProtection, []string{
+		write("UpdateLoadBalancerProtection", api.On(balancer, updateProtection), []string{
 			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, illegal, "IllegalParam.deletionProtectionReason",
 			"IllegalParam.modificationProtectionReason",
 		}, id(api.Flag("DeletionProtectionEnabled"), api.Optional("DeletionProtectionReason"),
@@ -35,12 +35,8 @@ func light(lb *state.NLB, apply func()) *change {
 	return &change{kind: kindBalancer, id: lb.ID, balancer: lb.ID, apply: apply}
 }
 
-func updateBalancer(c *api.Context) (*change, *api.Error) {
-	lb, err := balancer(c)
-	switch {
-	case err != nil:
-		return nil, err
-	case c.Has("LoadBalancerName") && !validName(c.Get("LoadBalancerName")):
+func updateBalancer(c *api.Context, lb *state.NLB) (*change, *api.Error) {
+	if c.Has("LoadBalancerName") && !validName(c.Get("LoadBalancerName")) {
 		return nil, fail("IllegalParam.loadBalancerName")
 	}
 	if err := free(c, lb, balancerBusy, balancerBusy); err != nil {
@@ -61,12 +57,9 @@ func validReason(reason string) bool {
 	return reason == "" || n >= 2 && n <= 128
 }
 
-func updateProtection(c *api.Context) (*change, *api.Error) {
-	lb, err := balancer(c)
+func updateProtection(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 	modification := c.Get("ModificationProtectionStatus")
 	switch {
-	case err != nil:
-		return nil, err
 	case !validReason(c.Get("DeletionProtectionReason")):
 		return nil, fail("IllegalParam.deletionProtectionReason")
 	case !validReason(c.Get("ModificationProtectionReason")):
@@ -135,18 +128,18 @@ func attachmentActions() []api.Action {
 	groups := append(mandatory("LoadBalancerId"), required(texts("SecurityGroupIds", 10)))
 	packages := mandatory("LoadBalancerId", "BandwidthPackageId")
 	return []api.Action{
-		write("LoadBalancerJoinSecurityGroup", joinSecurityGroup, []string{
+		write("LoadBalancerJoinSecurityGroup", api.On(freeForGroups, joinSecurityGroup), []string{
 			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, quota, "Conflict.SecurityGroup", "Mismatch.vpc", "ResourceNotFound.SecurityGroup",
 			"ResourceAlreadyAssociated.SecurityGroup",
 		}, groups...),
-		write("LoadBalancerLeaveSecurityGroup", leaveSecurityGroup, []string{
+		write("LoadBalancerLeaveSecurityGroup", api.On(freeForGroups, leaveSecurityGroup), []string{
 			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "ResourceNotFound.SecurityGroup",
 		}, groups...),
-		write("AttachCommonBandwidthPackageToLoadBalancer", attachPackage, []string{
+		write("AttachCommonBandwidthPackageToLoadBalancer", api.On(freeBalancer, attachPackage), []string{
 			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "OperationDenied.IntranetLoadBalancer", "ResourceAlreadyAssociated.loadbalancer",
 			"ResourceNotFound.BandwidthPackageId", "ResourceNotFound.CommonBandwidthPackage",
 		}, packages...),
-		write("DetachCommonBandwidthPackageFromLoadBalancer", detachPackage, []string{
+		write("DetachCommonBandwidthPackageFromLoadBalancer", api.On(freeBalancer, detachPackage), []string{
 			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "ResourceNotAssociated.loadbalancer",
 		}, packages...),
 	}
@@ -170,11 +163,7 @@ func freeBalancer(c *api.Context) (*state.NLB, *api.Error) {
 	return lb, free(c, lb, balancerMade, balancerBusy)
 }
 
-func joinSecurityGroup(c *api.Context) (*change, *api.Error) {
-	lb, err := freeForGroups(c)
-	if err != nil {
-		return nil, err
-	}
+func joinSecurityGroup(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 	joined, err := joinedGroups(c, lb)
 	if err != nil {
 		return nil, err
@@ -205,11 +194,7 @@ func joinedGroups(c *api.Context, lb *state.NLB) ([]string, *api.Error) {
 	return joined, nil
 }
 
-func leaveSecurityGroup(c *api.Context) (*change, *api.Error) {
-	lb, err := freeForGroups(c)
-	if err != nil {
-		return nil, err
-	}
+func leaveSecurityGroup(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 	leaving := c.List("SecurityGroupIds")
 	for _, id := range leaving {
 		if !slices.Contains(lb.SecurityGroupIDs, id) {
@@ -221,12 +206,9 @@ func leaveSecurityGroup(c *api.Context) (*change, *api.Error) {
 	}), nil
 }
 
-func attachPackage(c *api.Context) (*change, *api.Error) {
-	lb, err := freeBalancer(c)
+func attachPackage(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 	id := c.Get("BandwidthPackageId")
 	switch {
-	case err != nil:
-		return nil, err
 	case len(id) < 5 || id[:5] != "cbwp-":
 		return nil, fail("ResourceNotFound.BandwidthPackageId")
 	case c.State.BandwidthPackages[id] == nil:
@@ -239,12 +221,8 @@ func attachPackage(c *api.Context) (*change, *api.Error) {
 	return light(lb, func() { lb.BandwidthPackageID = id }), nil
 }
 
-func detachPackage(c *api.Context) (*change, *api.Error) {
-	lb, err := freeBalancer(c)
-	switch {
-	case err != nil:
-		return nil, err
-	case lb.BandwidthPackageID != c.Get("BandwidthPackageId"):
+func detachPackage(c *api.Context, lb *state.NLB) (*change, *api.Error) {
+	if lb.BandwidthPackageID != c.Get("BandwidthPackageId") {
 		return nil, fail("ResourceNotAssociated.loadbalancer")
 	}
 	return light(lb, func() { lb.BandwidthPackageID = "" }), nil

@@ -39,9 +39,9 @@ func groupActions() []api.Action {
 			api.OneOf("ServerGroupType", groupOfInstances, groupOfAddresses), api.OneOf("Protocol", protoTCP, protoUDP, protoBoth, protoTCPSSL),
 			api.OneOf("AddressIPVersion", ipv4, dualStack), api.Flag("AnyPortEnabled"), api.Optional("ResourceGroupId"), structs("Tag", maxTags)),
 			settings...)...),
-		write("UpdateServerGroupAttribute", updateGroup, append([]string{noGroup, groupStatus}, codes...),
+		write("UpdateServerGroupAttribute", api.On(group, updateGroup), append([]string{noGroup, groupStatus}, codes...),
 			append(append(mandatory("ServerGroupId"), api.Optional("ServerGroupName")), settings...)...),
-		write("DeleteServerGroup", deleteGroup, []string{noGroup, groupStatus, lockConflict, "ResourceInUse.ServerGroup"},
+		write("DeleteServerGroup", api.On(group, deleteGroup), []string{noGroup, groupStatus, lockConflict, "ResourceInUse.ServerGroup"},
 			mandatory("ServerGroupId")...),
 	}
 }
@@ -155,12 +155,8 @@ func setCheck(c *api.Context, g *state.NLBServerGroup) *api.Error {
 	return nil
 }
 
-func updateGroup(c *api.Context) (*change, *api.Error) {
-	g, err := group(c)
-	switch {
-	case err != nil:
-		return nil, err
-	case unsettled(c, g):
+func updateGroup(c *api.Context, g *state.NLBServerGroup) (*change, *api.Error) {
+	if unsettled(c, g) {
 		return nil, fail(groupStatus)
 	}
 	updated := *g
@@ -188,11 +184,7 @@ func unsettled(c *api.Context, g *state.NLBServerGroup) bool {
 	return g.Status == creating || busy(c, kindGroup, g.ID, "DeleteServerGroup")
 }
 
-func deleteGroup(c *api.Context) (*change, *api.Error) {
-	g, err := group(c)
-	if err != nil {
-		return nil, err
-	}
+func deleteGroup(c *api.Context, g *state.NLBServerGroup) (*change, *api.Error) {
 	for _, l := range c.State.NLBListeners {
 		if l.ServerGroupID == g.ID {
 			return nil, fail("ResourceInUse.ServerGroup")

@@ -14,7 +14,7 @@ func groupReadActions() []api.Action {
 		read("ListServerGroups", listGroups, nil, append(paging(),
 			texts("ServerGroupIds", maxIDs), texts("ServerGroupNames", maxIDs), api.OneOf("ServerGroupType", groupOfInstances, groupOfAddresses),
 			api.Optional("VpcId"), api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
-		read("ListServerGroupServers", listServers, []string{noGroup}, append(append(mandatory("ServerGroupId"),
+		read("ListServerGroupServers", api.On(group, listServers), []string{noGroup}, append(append(mandatory("ServerGroupId"),
 			texts("ServerIds", maxFilter), texts("ServerIps", maxFilter)), paging()...)...),
 	}
 }
@@ -58,11 +58,7 @@ func showGroup(c *api.Context, g *state.NLBServerGroup, related []string) api.Ob
 	}
 }
 
-func listServers(c *api.Context) (any, *api.Error) {
-	g, err := group(c)
-	if err != nil {
-		return nil, err
-	}
+func listServers(c *api.Context, g *state.NLBServerGroup) (any, *api.Error) {
 	ids, addresses := c.List("ServerIds"), c.List("ServerIps")
 	found := g.Servers
 	if len(ids)+len(addresses) > 0 {

@@ -42,21 +42,17 @@ func listenerActions() []api.Action {
 		"IllegalParam.AnyPortListenerConflictWithNonAnyPortServerGroup", "IllegalParam.NonAnyPortListenerConflictWithAnyPortServerGroup",
 	}
 	return []api.Action{
-		write("CreateListener", createListener, append([]string{
+		write("CreateListener", api.On(balancer, createListener), append([]string{
 			noBalancer, "Conflict.Port", "IllegalParam.Port", "MissingParam.Certificate",
 		}, codes...), append(append(mandatory("LoadBalancerId", "ServerGroupId"),
 			required(api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoTCPSSL)), required(api.Param{Name: "ListenerPort", Kind: api.Int}),
 			api.Param{Name: "StartPort", Kind: api.Int}, api.Param{Name: "EndPort", Kind: api.Int}, structs("Tag", maxTags)), settings...)...),
-		write("UpdateListenerAttribute", updateListener, append([]string{noListener, listenerStatus}, codes...),
+		write("UpdateListenerAttribute", api.On2(settledListener, updateListener), append([]string{noListener, listenerStatus}, codes...),
 			append(append(mandatory("ListenerId"), api.Optional("ServerGroupId")), settings...)...),
 	}
 }
 
-func createListener(c *api.Context) (*change, *api.Error) {
-	lb, err := balancer(c)
-	if err != nil {
-		return nil, err
-	}
+func createListener(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 	if err := free(c, lb, balancerStatus, balancerStatus); err != nil {
 		return nil, err
 	}
@@ -270,11 +266,7 @@ func differentServers(groups []*state.NLBServerGroup, more ...*state.NLBServer) 
 	return len(seen)
 }
 
-func updateListener(c *api.Context) (*change, *api.Error) {
-	l, lb, err := settledListener(c)
-	if err != nil {
-		return nil, err
-	}
+func updateListener(c *api.Context, l *state.NLBListener, lb *state.NLB) (*change, *api.Error) {
 	updated := *l
 	if err := setListener(c, lb, &updated); err != nil {
 		return nil, err

@@ -13,12 +13,12 @@ import (
 
 func listenerReadActions() []api.Action {
 	return []api.Action{
-		read("GetListenerAttribute", getListener, []string{noListener}, mandatory("ListenerId")...),
+		read("GetListenerAttribute", api.On2(listener, getListener), []string{noListener}, mandatory("ListenerId")...),
 		read("ListListeners", listListeners, nil, append(paging(),
 			texts("ListenerIds", maxIDs), texts("LoadBalancerIds", maxIDs), api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoTCPSSL),
 			api.Flag("SecSensorEnabled"), structs("Tag", maxTags))...),
-		read("GetListenerHealthStatus", listenerHealth, []string{noListener}, append(mandatory("ListenerId"), paging()...)...),
-		read("ListListenerCertificates", listCertificates, []string{noListener, "OperationDenied.Protocol"}, append(append(mandatory("ListenerId"),
+		read("GetListenerHealthStatus", api.On2(listener, listenerHealth), []string{noListener}, append(mandatory("ListenerId"), paging()...)...),
+		read("ListListenerCertificates", api.On2(listener, listCertificates), []string{noListener, "OperationDenied.Protocol"}, append(append(mandatory("ListenerId"),
 			api.OneOf("CertType", "Ca", "Server"), texts("CertificateIds", maxIDs)), paging()...)...),
 	}
 }
@@ -45,11 +45,7 @@ func portText(l *state.NLBListener, port int) string {
 	return strconv.Itoa(port)
 }
 
-func getListener(c *api.Context) (any, *api.Error) {
-	l, _, err := listener(c)
-	if err != nil {
-		return nil, err
-	}
+func getListener(c *api.Context, l *state.NLBListener, _ *state.NLB) (any, *api.Error) {
 	return showListener(c, l, twiceNamed(l.Tags)), nil
 }
 
@@ -66,12 +62,8 @@ func listListeners(c *api.Context) (any, *api.Error) {
 	}.answer(c)
 }
 
-func listCertificates(c *api.Context) (any, *api.Error) {
-	l, _, err := listener(c)
-	switch {
-	case err != nil:
-		return nil, err
-	case l.Protocol != protoTCPSSL:
+func listCertificates(c *api.Context, l *state.NLBListener, _ *state.NLB) (any, *api.Error) {
+	if l.Protocol != protoTCPSSL {
 		return nil, fail("OperationDenied.Protocol")
 	}
 	type certificate struct{ id, kind, status string }
@@ -105,11 +97,7 @@ func listCertificates(c *api.Context) (any, *api.Error) {
 	return append(answer, "CertificateIds", ids), nil
 }
 
-func listenerHealth(c *api.Context) (any, *api.Error) {
-	l, _, err := listener(c)
-	if err != nil {
-		return nil, err
-	}
+func listenerHealth(c *api.Context, l *state.NLBListener, _ *state.NLB) (any, *api.Error) {
 	infos := []api.Object{}
 	if g := c.State.NLBServerGroups[l.ServerGroupID]; g != nil {
 		completeGroup(c, g)

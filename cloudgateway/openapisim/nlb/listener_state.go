@@ -10,17 +10,14 @@ import (
 func listenerStateActions() []api.Action {
 	codes := []string{noListener, listenerStatus, balancerStatus, lockConflict}
 	return []api.Action{
-		write("DeleteListener", deleteListener, codes, mandatory("ListenerId")...),
+		write("DeleteListener", api.On2(settledListener, deleteListener), codes, mandatory("ListenerId")...),
 		write("StartListener", switchListener(stopped, starting), codes, mandatory("ListenerId")...),
 		write("StopListener", switchListener(running, stopping), codes, mandatory("ListenerId")...),
 	}
 }
 
-func deleteListener(c *api.Context) (*change, *api.Error) {
-	l, _, err := settledListener(c)
+func deleteListener(c *api.Context, l *state.NLBListener, _ *state.NLB) (*change, *api.Error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case busy(c, kindListener, l.ID): // with its certificates
 		return nil, fail(lockConflict)
 	}
@@ -84,9 +81,9 @@ func certificateActions() []api.Action {
 	params := append(mandatory("ListenerId"), required(texts("AdditionalCertificateIds", maxAddCerts)))
 	codes := []string{noListener, listenerStatus, balancerStatus, lockConflict, "OperationDenied.Protocol"}
 	return []api.Action{
-		write(associateAction, associateCertificates, append(slices.Clone(codes),
+		write(associateAction, api.On(secureListener, associateCertificates), append(slices.Clone(codes),
 			quota, "ResourceAlreadyAssociated.Certificate", "ResourceNotFound.Certificate"), params...),
-		write(disassociateAction, disassociateCertificates, append(slices.Clone(codes), "IncorrectStatus.certificate",
+		write(disassociateAction, api.On(secureListener, disassociateCertificates), append(slices.Clone(codes), "IncorrectStatus.certificate",
 			"OperationDenied.CaCertificateUsed", "OperationDenied.DefaultCertificateUsed", "ResourceNotAssociated.Certificate"), params...),
 	}
 }
@@ -111,11 +108,7 @@ func additional(l *state.NLBListener, id string) *state.NLBCertificate {
 	return &l.Additional[i]
 }
 
-func associateCertificates(c *api.Context) (*change, *api.Error) {
-	l, err := secureListener(c)
-	if err != nil {
-		return nil, err
-	}
+func associateCertificates(c *api.Context, l *state.NLBListener) (*change, *api.Error) {
 	ids := c.List("AdditionalCertificateIds")
 	for i, id := range ids {
 		switch {
@@ -135,11 +128,7 @@ func associateCertificates(c *api.Context) (*change, *api.Error) {
 	}}, nil
 }
 
-func disassociateCertificates(c *api.Context) (*change, *api.Error) {
-	l, err := secureListener(c)
-	if err != nil {
-		return nil, err
-	}
+func disassociateCertificates(c *api.Context, l *state.NLBListener) (*change, *api.Error) {
 	ids := c.List("AdditionalCertificateIds")
 	for _, id := range ids {
 		switch a := additional(l, id); {

@@ -18,9 +18,9 @@ func policyActions() []api.Action {
 	return []api.Action{
 		write("CreateSecurityPolicy", createPolicy, []string{illegal, "OperationFailed.NotExist.ResourceGroup"},
 			append(mandatory("SecurityPolicyName"), required(settings[0]), required(settings[1]), api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
-		write("UpdateSecurityPolicyAttribute", updatePolicy, []string{illegal, noPolicy},
+		write("UpdateSecurityPolicyAttribute", api.On(policy, updatePolicy), []string{illegal, noPolicy},
 			append(append(mandatory("SecurityPolicyId"), api.Optional("SecurityPolicyName")), settings...)...),
-		write("DeleteSecurityPolicy", deletePolicy, []string{noPolicy, "ResourceInUse.securitypolicy"},
+		write("DeleteSecurityPolicy", api.On(policy, deletePolicy), []string{noPolicy, "ResourceInUse.securitypolicy"},
 			mandatory("SecurityPolicyId")...),
 		read("ListSecurityPolicy", listPolicies, nil, append(paging(),
 			texts("SecurityPolicyIds", maxIDs), texts("SecurityPolicyNames", maxIDs), api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
@@ -87,11 +87,7 @@ func policy(c *api.Context) (*state.NLBSecurityPolicy, *api.Error) {
 	return nil, fail(noPolicy)
 }
 
-func updatePolicy(c *api.Context) (*change, *api.Error) {
-	p, err := policy(c)
-	if err != nil {
-		return nil, err
-	}
+func updatePolicy(c *api.Context, p *state.NLBSecurityPolicy) (*change, *api.Error) {
 	updated := *p
 	if !setPolicy(c, &updated) {
 		return nil, fail(illegal)
@@ -99,11 +95,7 @@ func updatePolicy(c *api.Context) (*change, *api.Error) {
 	return &change{kind: kindPolicy, id: p.ID, apply: func() { *p = updated }}, nil
 }
 
-func deletePolicy(c *api.Context) (*change, *api.Error) {
-	p, err := policy(c)
-	if err != nil {
-		return nil, err
-	}
+func deletePolicy(c *api.Context, p *state.NLBSecurityPolicy) (*change, *api.Error) {
 	if policyUsed(c, p.ID) {
 		return nil, fail("ResourceInUse.securitypolicy")
 	}

@@ -29,7 +29,7 @@ func serverActions() []api.Action {
 	params := append(mandatory("ServerGroupId"), required(serverParam()))
 	codes := []string{noGroup, groupStatus, lockConflict, illegal, "MissingParam.ServerId", "MissingParam.ServerType", "DuplicatedParam.Server"}
 	return []api.Action{
-		write("AddServersToServerGroup", addServers, append([]string{
+		write("AddServersToServerGroup", api.On(freeGroup, addServers), append([]string{
 			quota, "IllegalParam.IP", "IllegalParam.RSPortConflictWithServerGroup", "IllegalParam.description", "IncorrectStatus.Eni",
 			"Mismatch.ServerType", "Mismatch.VpcId", "MissingParam.IP", "OperationDenied.ServerGroupNotSupportIpv6", "ResourceInUse.IP",
 			"ResourceNotFound.Eci", "ResourceNotFound.Ecs", "ResourceNotFound.Eni",
@@ -108,11 +108,7 @@ func freeGroup(c *api.Context) (*state.NLBServerGroup, *api.Error) {
 	return g, nil
 }
 
-func addServers(c *api.Context) (*change, *api.Error) {
-	g, err := freeGroup(c)
-	if err != nil {
-		return nil, err
-	}
+func addServers(c *api.Context, g *state.NLBServerGroup) (*change, *api.Error) {
 	sent := items(c)
 	present, reached := map[string]bool{}, map[string]bool{}
 	for _, s := range g.Servers {

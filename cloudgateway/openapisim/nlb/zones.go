@@ -15,13 +15,13 @@ func zoneActions() []api.Action {
 	common := []string{noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict}
 	shift := append(slices.Clone(common), "InvalidZones")
 	return []api.Action{
-		write("UpdateLoadBalancerZones", updateZones, append(slices.Clone(common),
+		write("UpdateLoadBalancerZones", api.On(freeBalancer, updateZones), append(slices.Clone(common),
 			illegal, "DuplicatedParam.AllocationId", "InvalidZones", "Mismatch.ZoneIdAndVswitchId", "MissingParam.ZoneMappings",
 			"OperationDenied.ProtectedPrivateIPv4AddressChanged", "OperationDenied.ZoneVSwitchChanged", "OperationFailed.DuplicateZones.",
 			"OperationFailed.vSwitchNotSupportIpv6", "ResourceAlreadyAssociated.AllocationId", "ResourceInConfiguring.VswitchId",
 			"ResourceInUse.IP", "ResourceNotEnough.VSwitchIp", "ResourceNotFound.VSwitch", "UnauthorizedZone",
 		), id, required(zones)),
-		write("UpdateLoadBalancerAddressTypeConfig", updateAddressType, append(slices.Clone(common),
+		write("UpdateLoadBalancerAddressTypeConfig", api.On(freeBalancer, updateAddressType), append(slices.Clone(common),
 			illegal, "DuplicatedParam.AllocationId", "Mismatch.ZoneIdAndVswitchId", "OperationDenied.AddressTypeNotChanged",
 			"ResourceAlreadyAssociated.AllocationId",
 		), id, required(api.OneOf("AddressType", internet, intranet)), zones),
@@ -31,11 +31,7 @@ func zoneActions() []api.Action {
 }
 
 // updateZones changes the set of zones. A zone that stays keeps its addresses: no document says that its EIP can be exchanged.
-func updateZones(c *api.Context) (*change, *api.Error) {
-	lb, err := freeBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func updateZones(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 	wanted := mappings(c)
 	if err := checkZones(c, lb, wanted, lb.Zones); err != nil {
 		return nil, err
@@ -60,13 +56,9 @@ func updateZones(c *api.Context) (*change, *api.Error) {
 	return what, nil
 }
 
-func updateAddressType(c *api.Context) (*change, *api.Error) {
-	lb, err := freeBalancer(c)
+func updateAddressType(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 	to := c.Get("AddressType")
-	switch {
-	case err != nil:
-		return nil, err
-	case to == lb.AddressType:
+	if to == lb.AddressType {
 		return nil, fail("OperationDenied.AddressTypeNotChanged")
 	}
 	eips, seen := map[string]string{}, map[string]bool{}

@@ -31,11 +31,7 @@ func aclActions() []api.Action {
 
 // accessControlList returns the list of the parameter AclId.
 func accessControlList(c *api.Context) (*state.Acl, *api.Error) {
-	acl := c.State.Acls[c.Get("AclId")]
-	if acl == nil {
-		return nil, aclNotFound()
-	}
-	return acl, nil
+	return api.Named(c, c.State.Acls, "AclId", aclNotFound)
 }
 
 func createACL(c *api.Context) (any, *api.Error) {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
@@ -28,16 +29,16 @@ func certificateActions() []api.Action {
 		api.Read("DescribeCACertificates", describeCertificates("CACertificate", true, viewOfCACertificate),
 			api.Words("Abs.CACertificateIdAndResourceGroupId.MissMatch MissingParam.TagKey SizeLimitExceeded.Tag"),
 			region(), api.Optional("CACertificateId"), api.Optional("ResourceGroupId"), tags.Uncounted()),
-		api.Write("SetServerCertificateName", nameCertificate("ServerCertificateId", "ServerCertificateName", false),
+		api.Write("SetServerCertificateName", api.On(certificate("ServerCertificateId", false), nameCertificate),
 			api.Words("InvalidParameter ServerCertificateId.NotFound"), region(), api.Required("ServerCertificateId"),
 			api.Required("ServerCertificateName")),
-		api.Write("SetCACertificateName", nameCertificate("CACertificateId", "CACertificateName", true),
+		api.Write("SetCACertificateName", api.On(certificate("CACertificateId", true), nameCertificate),
 			api.Words("CACertificateId.NotFound InvalidParameter"), region(), api.Required("CACertificateId"),
 			api.Required("CACertificateName")),
-		api.Write("DeleteServerCertificate", deleteCertificate("ServerCertificateId", false),
+		api.Write("DeleteServerCertificate", api.On(certificate("ServerCertificateId", false), deleteCertificate),
 			api.Words(`CertificateAndPrivateKeyIsRefered CertificateRelatedDomainExtensionExist ServerCertificateId.NotFound`),
 			region(), api.Required("ServerCertificateId")),
-		api.Write("DeleteCACertificate", deleteCertificate("CACertificateId", true),
+		api.Write("DeleteCACertificate", api.On(certificate("CACertificateId", true), deleteCertificate),
 			api.Words("CACertificateId.NotFound CertificateAndPrivateKeyIsRefered"), region(),
 			api.Required("CACertificateId")),
 	}
@@ -145,54 +146,50 @@ func certificates(c *api.Context, idParam string, ca bool) ([]*state.Certificate
 	return out, nil
 }
 
-// certificate returns the one of a parameter.
-func certificate(c *api.Context, idParam string, ca bool) (*state.Certificate, *api.Error) {
-	cert := c.State.Certificates[c.Get(idParam)]
-	if cert == nil || cert.CA != ca {
-		return nil, api.NotFound(idParam+".NotFound", "The specified %s does not exist.", idParam)
-	}
-	return cert, nil
-}
-
-func nameCertificate(idParam, nameParam string, ca bool) func(*api.Context) (any, *api.Error) {
-	return func(c *api.Context) (any, *api.Error) {
-		cert, err := certificate(c, idParam, ca)
-		if err != nil {
-			return nil, err
+// certificate returns a finder of the one that a parameter names.
+func certificate(idParam string, ca bool) func(*api.Context) (*state.Certificate, *api.Error) {
+	return func(c *api.Context) (*state.Certificate, *api.Error) {
+		cert := c.State.Certificates[c.Get(idParam)]
+		if cert == nil || cert.CA != ca {
+			return nil, api.NotFound(idParam+".NotFound", "The specified %s does not exist.", idParam)
 		}
-		if !validName(c.Get(nameParam)) {
-			return nil, api.Invalid(nameParam)
-		}
-		cert.Name = c.Get(nameParam)
-		return nil, nil
+		return cert, nil
 	}
 }
 
-// deleteCertificate returns the handler that deletes a certificate which no listener and no domain extension uses.
-func deleteCertificate(idParam string, ca bool) func(*api.Context) (any, *api.Error) {
-	return func(c *api.Context) (any, *api.Error) {
-		cert, err := certificate(c, idParam, ca)
-		if err != nil {
-			return nil, err
-		}
-		for _, lb := range c.State.LoadBalancers {
-			for _, l := range lb.Listeners {
-				if l.Attributes["ServerCertificateId"] == cert.ID || l.Attributes["CACertificateId"] == cert.ID {
-					return nil, api.BadRequest("CertificateAndPrivateKeyIsRefered", "The certificate is used by a listener.")
-				}
-				for _, d := range l.Domains {
-					if d.CertificateID == cert.ID {
-						return nil, api.BadRequest("CertificateRelatedDomainExtensionExist", "The certificate is used by a domain extension.")
-					}
-				}
-			}
-		}
-		for _, l := range c.State.NLBListeners { // certificates are theirs, too
-			if l.UsesCertificate(cert.ID) {
-				return nil, api.BadRequest("CertificateAndPrivateKeyIsRefered", "The certificate is used by a listener.")
-			}
-		}
-		delete(c.State.Certificates, cert.ID)
-		return nil, nil
+func nameCertificate(c *api.Context, cert *state.Certificate) (any, *api.Error) {
+	param := "ServerCertificateName"
+	if cert.CA {
+		param = "CACertificateName"
 	}
+	if !validName(c.Get(param)) {
+		return nil, api.Invalid(param)
+	}
+	cert.Name = c.Get(param)
+	return nil, nil
+}
+
+// deleteCertificate deletes a certificate which no listener and no domain extension uses.
+func deleteCertificate(c *api.Context, cert *state.Certificate) (any, *api.Error) {
+	for _, lb := range c.State.LoadBalancers {
+		for _, l := range lb.Listeners {
+			if l.Attributes["ServerCertificateId"] == cert.ID || l.Attributes["CACertificateId"] == cert.ID {
+				return nil, certificateInUse()
+			}
+			if slices.ContainsFunc(l.Domains, func(d *state.Domain) bool { return d.CertificateID == cert.ID }) {
+				return nil, api.BadRequest("CertificateRelatedDomainExtensionExist", "The certificate is used by a domain extension.")
+			}
+		}
+	}
+	for _, l := range c.State.NLBListeners { // certificates are theirs, too
+		if l.UsesCertificate(cert.ID) {
+			return nil, certificateInUse()
+		}
+	}
+	delete(c.State.Certificates, cert.ID)
+	return nil, nil
+}
+
+func certificateInUse() *api.Error {
+	return api.BadRequest("CertificateAndPrivateKeyIsRefered", "The certificate is used by a listener.")
 }

@@ -17,7 +17,7 @@ func groupActions(t table) []api.Action {
 			slices.Concat(formCodes(), serverCodes(), newTagCodes(), []string{"InvalidLoadBalancerId.NotFound", "VServerGroupProcessing"}),
 			region(), api.Required("LoadBalancerId"), api.Optional("VServerGroupName"), jsonText("BackendServers"),
 			tags.Uncounted()),
-		api.Read("DescribeVServerGroups", t.describeGroups,
+		api.Read("DescribeVServerGroups", api.On(loadBalancer, t.describeGroups),
 			api.Words("InvalidLoadBalancerId.NotFound MissingParam.TagKey SizeLimitExceeded.Tag"), region(),
 			api.Required("LoadBalancerId"), api.Optional("Description"), tags.Uncounted(), api.Flag("IncludeListener"),
 			api.Flag("IncludeRule")),
@@ -107,11 +107,7 @@ func createGroup(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	return changedGroup{VServerGroupID: g.ID, servers: g.Servers}, nil
 }
 
-func (t table) describeGroups(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func (t table) describeGroups(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	filter, err := tagCodes().KeysOf(c)
 	if err != nil {
 		return nil, err

@@ -8,18 +8,14 @@ import (
 )
 
 func healthActions(t table) []api.Action {
-	return []api.Action{api.Read("DescribeHealthStatus", t.describeHealth,
+	return []api.Action{api.Read("DescribeHealthStatus", api.On(loadBalancer, t.describeHealth),
 		api.Words("InvalidLoadBalancerId.NotFound ResourceNotFound.Listener TooManyListeners"), region(),
 		api.Required("LoadBalancerId"), api.Number("ListenerPort", 1, 65535),
 		api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoHTTP, protoHTTPS))}
 }
 
 // describeHealth shows the servers of running listeners.
-func (t table) describeHealth(c *api.Context) (any, *api.Error) {
-	lb, err := loadBalancer(c)
-	if err != nil {
-		return nil, err
-	}
+func (t table) describeHealth(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	listeners := listenersAt(lb, 0, c.Get("ListenerProtocol"))
 	if c.Has("ListenerPort") {
 		l, err := listener(c, lb, c.Get("ListenerProtocol"))

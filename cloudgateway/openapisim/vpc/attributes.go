@@ -5,39 +5,33 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/subnet"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // attributeActions change what can be changed of things that are there, and report whether an address is free.
 func attributeActions() []api.Action {
 	return []api.Action{
-		api.Write("ModifyVpcAttribute", modifyVpc,
+		api.Write("ModifyVpcAttribute", api.On(settledVpc, modifyVpc),
 			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus InvalidVpcName.Malformed InvalidVpcDiscription.Malformed
 				InvalidIpv6CidrBlock.Malformed MissingParam.EnableIpv6`), api.Optional("RegionId"),
 			api.Required("VpcId"), api.Optional("VpcName"), api.Optional("Description"), api.Flag("EnableIPv6"),
 			api.Optional("Ipv6CidrBlock")),
-		api.Write("ModifyVSwitchAttribute", modifyVSwitch,
+		api.Write("ModifyVSwitchAttribute", api.On(settledVSwitch, modifyVSwitch),
 			api.Words(`InvalidVSwitchId.NotFound IncorrectVSwitchStatus InvalidVSwitchName.Malformed
 				InvalidVSwitchDiscription.Malformed OperationFailed.VpcIpv6Disabled OperationFailed.Ipv6CidrBlockExisted`),
 			api.Optional("RegionId"), api.Required("VSwitchId"), api.Optional("VSwitchName"),
 			api.Optional("Description"), api.Flag("EnableIPv6"), api.Number("Ipv6CidrBlock", 0, 255)),
-		api.Write("ModifyRouteTableAttributes", modifyRouteTable,
+		api.Write("ModifyRouteTableAttributes", api.On(tableByID, modifyRouteTable),
 			api.Words(`InvalidRouteTableId.NotFound InvalidParameter.RouteTableName.Malformed
 				InvalidParameter.Description.Malformed`), region(), api.Required("RouteTableId"),
 			api.Optional("RouteTableName"), api.Optional("Description")),
-		api.Read("CheckCanAllocateVpcPrivateIpAddress", checkCanAllocate,
+		api.Read("CheckCanAllocateVpcPrivateIpAddress", api.On(vswitchByID, checkCanAllocate),
 			api.Words("InvalidVSwitchId.NotFound InvalidParameter"), region(), api.Required("VSwitchId"),
 			api.Required("PrivateIpAddress"), api.OneOf("IpVersion", "IPV4", "IPV6")),
 	}
 }
 
-func modifyVpc(c *api.Context) (any, *api.Error) {
-	v := c.State.Vpcs[c.Get("VpcId")]
-	switch {
-	case v == nil:
-		return nil, vpcNotFound()
-	case !v.PendingUntil.IsZero():
-		return nil, incorrectVpcStatus()
-	}
+func modifyVpc(c *api.Context, v *state.Vpc) (any, *api.Error) {
 	if err := checkVpcTexts(c, "EnableIPv6"); err != nil {
 		return nil, err
 	}
@@ -52,19 +46,12 @@ func modifyVpc(c *api.Context) (any, *api.Error) {
 	if c.True("EnableIPv6") && len(v.Ipv6Cidrs) == 0 {
 		assignIPv6(c, v)
 	}
-	set(c, "VpcName", &v.Name)
-	set(c, "Description", &v.Description)
+	c.SetText("VpcName", &v.Name)
+	c.SetText("Description", &v.Description)
 	return nil, nil
 }
 
-func modifyVSwitch(c *api.Context) (any, *api.Error) {
-	v := c.State.VSwitches[c.Get("VSwitchId")]
-	switch {
-	case v == nil:
-		return nil, vswitchNotFound()
-	case !v.PendingUntil.IsZero():
-		return nil, api.BadRequest("IncorrectVSwitchStatus", "Current VSwitch status does not support this operation.")
-	}
+func modifyVSwitch(c *api.Context, v *state.VSwitch) (any, *api.Error) {
 	if err := checkVSwitchTexts(c); err != nil {
 		return nil, err
 	}
@@ -80,36 +67,21 @@ func modifyVSwitch(c *api.Context) (any, *api.Error) {
 		ipv6 = block
 	}
 	v.Ipv6Cidr = ipv6
-	set(c, "VSwitchName", &v.Name)
-	set(c, "Description", &v.Description)
+	c.SetText("VSwitchName", &v.Name)
+	c.SetText("Description", &v.Description)
 	return nil, nil
 }
 
-func modifyRouteTable(c *api.Context) (any, *api.Error) {
-	table := c.State.RouteTables[c.Get("RouteTableId")]
-	if table == nil {
-		return nil, tableNotFound()
-	}
+func modifyRouteTable(c *api.Context, table *state.RouteTable) (any, *api.Error) {
 	if err := checkTableTexts(c); err != nil {
 		return nil, err
 	}
-	set(c, "RouteTableName", &table.Name)
-	set(c, "Description", &table.Description)
+	c.SetText("RouteTableName", &table.Name)
+	c.SetText("Description", &table.Description)
 	return nil, nil
 }
 
-// set changes an attribute if the call names it.
-func set(c *api.Context, name string, attribute *string) {
-	if c.Has(name) {
-		*attribute = c.Get(name)
-	}
-}
-
-func checkCanAllocate(c *api.Context) (any, *api.Error) {
-	v := c.State.VSwitches[c.Get("VSwitchId")]
-	if v == nil {
-		return nil, vswitchNotFound()
-	}
+func checkCanAllocate(c *api.Context, v *state.VSwitch) (any, *api.Error) {
 	addr, err := netip.ParseAddr(c.Get("PrivateIpAddress"))
 	if err != nil || c.Has("IpVersion") && addr.Is6() != (c.Get("IpVersion") == "IPV6") {
 		return nil, api.Invalid("PrivateIpAddress")

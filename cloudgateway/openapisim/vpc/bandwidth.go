@@ -37,9 +37,9 @@ func bandwidthActions() []api.Action {
 		api.Read("DescribeCommonBandwidthPackages", describePackages, tagFilterCodes(),
 			append(listing.Params(maxPage), region(), api.Optional("BandwidthPackageId"), api.Optional("Name"),
 				api.Optional("ResourceGroupId"), tags.Param())...),
-		api.Write("AddCommonBandwidthPackageIp", clienttoken.Once("vpc/AddCommonBandwidthPackageIp", nil, addToPackage),
+		api.Write("AddCommonBandwidthPackageIp", clienttoken.Once("vpc/AddCommonBandwidthPackageIp", nil, api.On(packageByID, addToPackage)),
 			[]string{noPackage, addressInUse, "InvalidAllocationId.NotFound", "IdempotentParameterMismatch"}, member...),
-		api.Write("RemoveCommonBandwidthPackageIp", clienttoken.Once("vpc/RemoveCommonBandwidthPackageIp", nil, removeFromPackage),
+		api.Write("RemoveCommonBandwidthPackageIp", clienttoken.Once("vpc/RemoveCommonBandwidthPackageIp", nil, api.On(packageByID, removeFromPackage)),
 			[]string{noPackage, addressNotInUse, "IdempotentParameterMismatch"}, member...),
 		api.Write("DeleteCommonBandwidthPackage", api.On(packageByID, deletePackage), []string{noPackage, packageInUse},
 			region(), api.Required("BandwidthPackageId"), api.Flag("Force")),
@@ -127,17 +127,12 @@ func packageOf(c *state.Cloud, allocationID string) *state.BandwidthPackage {
 }
 
 func packageByID(c *api.Context) (*state.BandwidthPackage, *api.Error) {
-	if p := c.State.BandwidthPackages[c.Get("BandwidthPackageId")]; p != nil {
-		return p, nil
-	}
-	return nil, api.NotFound(noPackage, "The specified bandwidth package does not exist.")
+	return api.Named(c, c.State.BandwidthPackages, "BandwidthPackageId", func() *api.Error {
+		return api.NotFound(noPackage, "The specified bandwidth package does not exist.")
+	})
 }
 
-func addToPackage(c *api.Context) (string, *api.Error) {
-	p, err := packageByID(c)
-	if err != nil {
-		return "", err
-	}
+func addToPackage(c *api.Context, p *state.BandwidthPackage) (string, *api.Error) {
 	e := c.State.Eips[c.Get("IpInstanceId")]
 	switch {
 	case e == nil:
@@ -149,11 +144,7 @@ func addToPackage(c *api.Context) (string, *api.Error) {
 	return p.ID, nil
 }
 
-func removeFromPackage(c *api.Context) (string, *api.Error) {
-	p, err := packageByID(c)
-	if err != nil {
-		return "", err
-	}
+func removeFromPackage(c *api.Context, p *state.BandwidthPackage) (string, *api.Error) {
 	at := slices.Index(p.AllocationIDs, c.Get("IpInstanceId"))
 	if at < 0 {
 		return "", api.BadRequest(addressNotInUse, "The specified IP address is not in the bandwidth package.")

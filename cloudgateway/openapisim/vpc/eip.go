@@ -147,10 +147,7 @@ func releaseEipAddress(c *api.Context, e *state.Eip) (any, *api.Error) {
 }
 
 func eipByID(c *api.Context) (*state.Eip, *api.Error) {
-	if e := c.State.Eips[c.Get("AllocationId")]; e != nil {
-		return e, nil
-	}
-	return nil, eipNotFound()
+	return api.Named(c, c.State.Eips, "AllocationId", eipNotFound)
 }
 
 func eipNotFound() *api.Error {

@@ -36,23 +36,19 @@ func eipStateActions() []api.Action {
 		"IdempotentParameterMismatch",
 	}
 	return []api.Action{
-		api.Write("AssociateEipAddress", clienttoken.Once("vpc/AssociateEipAddress", nil, associateEipAddress), append([]string{
+		api.Write("AssociateEipAddress", clienttoken.Once("vpc/AssociateEipAddress", nil, api.On(eipByID, associateEipAddress)), append([]string{
 			"InvalidInstanId.NotFound", "OperationDenied", "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "OperationFailed.PrivateIpAddressNotExist",
 		}, codes...), api.Optional("RegionId"), api.Required("AllocationId"), api.Required("InstanceId"),
 			api.Optional("InstanceType"), api.Optional("PrivateIpAddress"),
 			api.OneOf("Mode", "NAT", "BINDED", "MULTI_BINDED"), api.Optional("ClientToken")),
-		api.Write("UnassociateEipAddress", clienttoken.Once("vpc/UnassociateEipAddress", nil, unassociateEipAddress),
+		api.Write("UnassociateEipAddress", clienttoken.Once("vpc/UnassociateEipAddress", nil, api.On(eipByID, unassociateEipAddress)),
 			append([]string{"InvalidBindInstance.NotFound"}, codes...), api.Optional("RegionId"),
 			api.Required("AllocationId"), api.Optional("InstanceId"), api.Optional("InstanceType"),
 			api.Optional("PrivateIpAddress"), api.Flag("Force"), api.Optional("ClientToken")),
 	}
 }
 
-func associateEipAddress(c *api.Context) (string, *api.Error) {
-	e, err := eipByID(c)
-	if err != nil {
-		return "", err
-	}
+func associateEipAddress(c *api.Context, e *state.Eip) (string, *api.Error) {
 	id, kind := c.Get("InstanceId"), cmp.Or(c.Get("InstanceType"), ecsInstance)
 	if e.Status != available {
 		return "", incorrectEipStatus()
@@ -113,11 +109,8 @@ func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
 	return nil
 }
 
-func unassociateEipAddress(c *api.Context) (string, *api.Error) {
-	e, err := eipByID(c)
+func unassociateEipAddress(c *api.Context, e *state.Eip) (string, *api.Error) {
 	switch {
-	case err != nil:
-		return "", err
 	case c.Has("InstanceType") && !slices.Contains(eipInstanceTypes(), c.Get("InstanceType")):
 		return "", eipTypeNotSupported()
 	case e.Status != inUse:

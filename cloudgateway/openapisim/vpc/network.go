@@ -16,7 +16,7 @@ func networkActions() []api.Action {
 	return []api.Action{
 		api.Read("DescribeVpcs", describeVpcs, tagFilterCodes("InvalidVpcIdNumber.NotSupported"),
 			append(listing.Params(maxPage), region(), api.Optional("VpcId"), api.Optional("VpcName"), tags.Param())...),
-		api.Read("DescribeVpcAttribute", describeVpcAttribute, api.Words("InvalidVpcId.NotFound"), region(),
+		api.Read("DescribeVpcAttribute", api.On(vpcByID, describeVpcAttribute), api.Words("InvalidVpcId.NotFound"), region(),
 			api.Required("VpcId")),
 	}
 }
@@ -78,11 +78,7 @@ func describeVpcs(c *api.Context) (any, *api.Error) {
 	})
 }
 
-func describeVpcAttribute(c *api.Context) (any, *api.Error) {
-	v := c.State.Vpcs[c.Get("VpcId")]
-	if v == nil {
-		return nil, vpcNotFound()
-	}
+func describeVpcAttribute(c *api.Context, v *state.Vpc) (any, *api.Error) {
 	resource := func(kind string, count int) api.Object {
 		return api.Object{"ResourceType", kind, "ResourceCount", count}
 	}

@@ -21,7 +21,7 @@ func networkWriteActions() []api.Action {
 			region(), api.Optional("CidrBlock"), api.Optional("VpcName"), api.Optional("Description"),
 			api.Flag("EnableIpv6"), api.Optional("Ipv6CidrBlock"), api.Optional("ClientToken"), api.Flag("DryRun"),
 			tags.Param()),
-		api.Write(deleteVpcAction, clienttoken.Once("vpc/"+deleteVpcAction, nil, deleteVpc),
+		api.Write(deleteVpcAction, clienttoken.Once("vpc/"+deleteVpcAction, nil, api.On(settledVpc, deleteVpc)),
 			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus TaskConflict DependencyViolation.VSwitch
 				DependencyViolation.RouteTable DependencyViolation.RouteEntry DependencyViolation.SecurityGroup
 				DependencyViolation.Instance IdempotentParameterMismatch DryRunOperation`), api.Optional("RegionId"),
@@ -99,14 +99,21 @@ func newCreatedVpc(c *api.Context, id string) any {
 	return api.Object{"VpcId", id, "VRouterId", "vrt-" + state.Suffix(id), "RouteTableId", table, "ResourceGroupId", ""}
 }
 
-func deleteVpc(c *api.Context) (string, *api.Error) {
-	v := c.State.Vpcs[c.Get("VpcId")]
-	if v == nil {
-		return "", vpcNotFound()
+// vpcByID returns the VPC of the parameter VpcId.
+func vpcByID(c *api.Context) (*state.Vpc, *api.Error) {
+	return api.Named(c, c.State.Vpcs, "VpcId", vpcNotFound)
+}
+
+// settledVpc is vpcByID for what a VPC refuses while it is made.
+func settledVpc(c *api.Context) (*state.Vpc, *api.Error) {
+	v, err := vpcByID(c)
+	if err == nil && !v.PendingUntil.IsZero() {
+		err = incorrectVpcStatus()
 	}
-	if !v.PendingUntil.IsZero() {
-		return "", incorrectVpcStatus()
-	}
+	return v, err
+}
+
+func deleteVpc(c *api.Context, v *state.Vpc) (string, *api.Error) {
 	if err := checkUnused(c.State, v.ID, c.True("ForceDelete")); err != nil {
 		return "", err
 	}

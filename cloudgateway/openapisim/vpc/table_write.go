@@ -15,33 +15,26 @@ func tableWriteActions() []api.Action {
 		"InvalidRouteTableId.NotFound", "InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "IdempotentParameterMismatch",
 	}
 	return []api.Action{
-		api.Write("CreateRouteTable", clienttoken.Once("vpc/CreateRouteTable", clienttoken.Show("RouteTableId"), createRouteTable),
+		api.Write("CreateRouteTable", clienttoken.Once("vpc/CreateRouteTable", clienttoken.Show("RouteTableId"), api.On(settledVpc, createRouteTable)),
 			newTagCodes("InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidParameter.RouteTableName.Malformed",
 				"InvalidParameter.Description.Malformed", "QuotaExceeded.RouteTable", "IdempotentParameterMismatch"),
 			region(), api.Required("VpcId"), api.Optional("RouteTableName"), api.Optional("Description"),
 			api.OneOf("AssociateType", "VSwitch"), api.Optional("ClientToken"), tags.Param()),
-		api.Write("DeleteRouteTable", deleteRouteTable,
+		api.Write("DeleteRouteTable", api.On(tableByID, deleteRouteTable),
 			api.Words(`InvalidRouteTableId.NotFound IncorrectRouteTableType IncorrectRouteTableStatus
 				DependencyViolation.RouteEntry`), region(),
 			api.Param{Name: "RouteTableId", Required: true, Missing: missing("MissingParam.RouteTableId", "RouteTableId")}),
-		api.Write("AssociateRouteTable", clienttoken.Once("vpc/AssociateRouteTable", nil, associateRouteTable), append([]string{
+		api.Write("AssociateRouteTable", clienttoken.Once("vpc/AssociateRouteTable", nil, api.On2(bound, associateRouteTable)), append([]string{
 			"Forbidden.NotInSameVpc", "OperationDenied.SwitchToSystemRouteTable", "Forbidden.VSwitchAlreadyAssociatedRouteTable",
 			"IncorrectStatus.RouteTable",
 		}, bindingCodes...), binding...),
-		api.Write("UnassociateRouteTable", clienttoken.Once("vpc/UnassociateRouteTable", nil, unassociateRouteTable),
+		api.Write("UnassociateRouteTable", clienttoken.Once("vpc/UnassociateRouteTable", nil, api.On2(bound, unassociateRouteTable)),
 			append([]string{"OperationUnsupported.SystemRouteTable", "OperationFailed.VSwitchNotAssociate"}, bindingCodes...),
 			binding...),
 	}
 }
 
-func createRouteTable(c *api.Context) (string, *api.Error) {
-	v := c.State.Vpcs[c.Get("VpcId")]
-	switch {
-	case v == nil:
-		return "", vpcNotFound()
-	case !v.PendingUntil.IsZero():
-		return "", incorrectVpcStatus()
-	}
+func createRouteTable(c *api.Context, v *state.Vpc) (string, *api.Error) {
 	if err := checkTableTexts(c); err != nil {
 		return "", err
 	}
@@ -106,11 +99,13 @@ func systemTable(c *state.Cloud, vpcID string) *state.RouteTable {
 	return nil
 }
 
-func deleteRouteTable(c *api.Context) (any, *api.Error) {
-	table := c.State.RouteTables[c.Get("RouteTableId")]
+// tableByID returns the route table of the parameter RouteTableId.
+func tableByID(c *api.Context) (*state.RouteTable, *api.Error) {
+	return api.Named(c, c.State.RouteTables, "RouteTableId", tableNotFound)
+}
+
+func deleteRouteTable(c *api.Context, table *state.RouteTable) (any, *api.Error) {
 	switch {
-	case table == nil:
-		return nil, tableNotFound()
 	case table.Type != custom:
 		return nil, api.BadRequest("IncorrectRouteTableType", "The system route table can't be deleted.")
 	case !table.PendingUntil.IsZero():
@@ -127,11 +122,7 @@ func deleteRouteTable(c *api.Context) (any, *api.Error) {
 	return nil, nil
 }
 
-func associateRouteTable(c *api.Context) (string, *api.Error) {
-	table, v, err := bound(c)
-	if err != nil {
-		return "", err
-	}
+func associateRouteTable(c *api.Context, table *state.RouteTable, v *state.VSwitch) (string, *api.Error) {
 	current := c.State.RouteTables[v.RouteTableID]
 	switch {
 	case table.VpcID != v.VpcID:
@@ -149,11 +140,7 @@ func associateRouteTable(c *api.Context) (string, *api.Error) {
 	return table.ID, nil
 }
 
-func unassociateRouteTable(c *api.Context) (string, *api.Error) {
-	table, v, err := bound(c)
-	if err != nil {
-		return "", err
-	}
+func unassociateRouteTable(c *api.Context, table *state.RouteTable, v *state.VSwitch) (string, *api.Error) {
 	switch {
 	case table.Type != custom:
 		return "", api.NotFound("OperationUnsupported.SystemRouteTable", "The system route table can't be unassociated.")

@@ -14,7 +14,7 @@ import (
 
 func vswitchWriteActions() []api.Action {
 	return []api.Action{
-		api.Write("CreateVSwitch", clienttoken.Once("vpc/CreateVSwitch", clienttoken.Show("VSwitchId"), createVSwitch),
+		api.Write("CreateVSwitch", clienttoken.Once("vpc/CreateVSwitch", clienttoken.Show("VSwitchId"), api.On(settledVpc, createVSwitch)),
 			newTagCodes("InvalidVpcId.NotFound", "InvalidZoneId.NotFound", "IncorrectVpcStatus", "InvalidVSwitchName.Malformed",
 				"InvalidVSwitchDiscription.Malformed", "InvalidCidrBlock.Malformed", "InvalidCirdrBlock.MaskLength", "IllegalParam.CidrBlock",
 				"InvalidCidrBlock.Overlapped", "RouteConflict.AlreadyExist", "OperationFailed.VpcIpv6Disabled",
@@ -23,20 +23,14 @@ func vswitchWriteActions() []api.Action {
 			api.Param{Name: "VpcId", Required: true, Missing: missing("MissingParam.vpcId", "VpcId")},
 			api.Required("ZoneId"), api.Required("CidrBlock"), api.Optional("VSwitchName"), api.Optional("Description"),
 			api.Number("Ipv6CidrBlock", 0, 255), api.Optional("ClientToken"), tags.Param()),
-		api.Write("DeleteVSwitch", deleteVSwitch,
+		api.Write("DeleteVSwitch", api.On(settledVSwitch, deleteVSwitch),
 			api.Words(`InvalidVSwitchId.NotFound IncorrectVSwitchStatus DependencyViolation DependencyViolation.RouteTable
 				TaskConflict DryRunOperation`), api.Optional("RegionId"), api.Required("VSwitchId"), api.Flag("DryRun")),
 	}
 }
 
-func createVSwitch(c *api.Context) (string, *api.Error) {
-	v := c.State.Vpcs[c.Get("VpcId")]
-	switch {
-	case v == nil:
-		return "", vpcNotFound()
-	case !v.PendingUntil.IsZero():
-		return "", incorrectVpcStatus()
-	case !knownZone(c, c.Get("ZoneId")):
+func createVSwitch(c *api.Context, v *state.Vpc) (string, *api.Error) {
+	if !knownZone(c, c.Get("ZoneId")) {
 		return "", api.NotFound("InvalidZoneId.NotFound", "Specified value of ZoneId does not exist.")
 	}
 	if err := checkVSwitchTexts(c); err != nil {
@@ -163,14 +157,21 @@ func ipv6Subnet(c *api.Context, v *state.Vpc, own string) (string, *api.Error) {
 	return block, nil
 }
 
-func deleteVSwitch(c *api.Context) (any, *api.Error) {
-	v := c.State.VSwitches[c.Get("VSwitchId")]
-	if v == nil {
-		return nil, vswitchNotFound()
+// vswitchByID returns the vSwitch of the parameter VSwitchId.
+func vswitchByID(c *api.Context) (*state.VSwitch, *api.Error) {
+	return api.Named(c, c.State.VSwitches, "VSwitchId", vswitchNotFound)
+}
+
+// settledVSwitch is vswitchByID for what a vSwitch refuses while it is made.
+func settledVSwitch(c *api.Context) (*state.VSwitch, *api.Error) {
+	v, err := vswitchByID(c)
+	if err == nil && !v.PendingUntil.IsZero() {
+		err = api.BadRequest("IncorrectVSwitchStatus", "Current VSwitch status does not support this operation.")
 	}
-	if !v.PendingUntil.IsZero() {
-		return nil, api.BadRequest("IncorrectVSwitchStatus", "Current VSwitch status does not support this operation.")
-	}
+	return v, err
+}
+
+func deleteVSwitch(c *api.Context, v *state.VSwitch) (any, *api.Error) {
 	if user := vswitchUser(c.State, v); user != "" {
 		return nil, api.BadRequest("DependencyViolation", "Specified object has dependent resources: %s.", user)
 	}
