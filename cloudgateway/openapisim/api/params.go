@@ -121,7 +121,7 @@ func (p Params) Items(name string) []map[string]string {
 // All returns every parameter as it was sent. The caller must not change it.
 func (p Params) All() map[string]string { return p.values }
 
-// SetText, SetInt and SetFlag change a value if its parameter was sent.
+// SetText changes a value if its parameter was sent.
 func (p Params) SetText(name string, value *string) { *value = cmp.Or(p.Get(name), *value) }
 
 // SetInt does so with a whole number.

@@ -376,7 +376,7 @@ func parse(t *testing.T, r recording) (*series.Memory, time.Time) {
 		var samples []chunks.Sample
 		for i, value := range values {
 			at := time.Unix(0, 0).Add(time.Duration(i) * interval)
-			samples = append(samples, series.Sample{At: at.UnixMilli(), Value: value.Value})
+			samples = append(samples, series.Sample(at, value.Value))
 			if at.After(end) {
 				end = at
 			}

@@ -117,7 +117,7 @@ func (r recorder) add(line, job string, at time.Time) error {
 		return fmt.Errorf("%s: %w", line, err)
 	}
 	key := labels.NewBuilder(name).Set("job", job).Set("pod", job+"-0").Labels()
-	r[key.String()] = append(r[key.String()], series.Sample{At: at.UnixMilli(), Value: values[0].Value})
+	r[key.String()] = append(r[key.String()], series.Sample(at, values[0].Value))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package series
 
 import (
 	"slices"
+	"time"
 
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
@@ -46,17 +47,18 @@ func (s *set) At() storage.Series                { return s.now }
 func (s *set) Err() error                        { return nil }
 func (s *set) Warnings() annotations.Annotations { return nil }
 
-// Sample is a chunks.Sample of a plain number.
-type Sample struct {
-	At    int64 // in milliseconds
-	Value float64
+// Sample is a plain number at a time.
+func Sample(at time.Time, value float64) chunks.Sample { return sample{at.UnixMilli(), value} }
+
+type sample struct {
+	at    int64 // in milliseconds
+	value float64
 }
 
-// T, ST, F, H, FH, Type and Copy implement chunks.Sample.
-func (s Sample) T() int64                      { return s.At }
-func (s Sample) ST() int64                     { return 0 }
-func (s Sample) F() float64                    { return s.Value }
-func (s Sample) H() *histogram.Histogram       { return nil }
-func (s Sample) FH() *histogram.FloatHistogram { return nil }
-func (s Sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
-func (s Sample) Copy() chunks.Sample           { return s }
+func (s sample) T() int64                      { return s.at }
+func (s sample) ST() int64                     { return 0 }
+func (s sample) F() float64                    { return s.value }
+func (s sample) H() *histogram.Histogram       { return nil }
+func (s sample) FH() *histogram.FloatHistogram { return nil }
+func (s sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
+func (s sample) Copy() chunks.Sample           { return s }
