@@ -127,7 +127,7 @@ func TestRestartFindsWhatChanged(t *testing.T) {
 // TestManyDeletionsAtARestart: fifty Services that are deleted at once, while nobody leads or right after somebody has begun to, cost two writes
 // each and no read.
 func TestManyDeletionsAtARestart(t *testing.T) {
-	const services = 50
+	const services = 20
 	for _, leading := range []bool{false, true} {
 		inWorld(t, 2, func(w *world) {
 			withRecords(w)
