@@ -241,6 +241,10 @@ images: ## Build the container images: PLATFORMS=linux/amd64, REGISTRY
 release: images ### Collect images, chart package, bills of materials, notes and checksums in dist/release; SOURCE=url of the files of all tags
 	@cd deploy && go run ./tools/release -images ../dist/images -out ../dist/release -version "$(VERSION)" -source "$(SOURCE)"
 
+.PHONY: pictures
+pictures: build ### Take the pictures of docs/pictures from a local world, with a browser
+	@$(COMPILER) go build -o bin/ ./deploy/tools/local/cmd/world && deploy/tools/pictures.sh
+
 .PHONY: clean
 clean: ## Remove what was built in the tree
 	rm -rf bin dist cover.out
