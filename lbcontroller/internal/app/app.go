@@ -15,6 +15,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/orphan"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/record"
+	"alicloud-controllers.dev/lbcontroller/internal/nlb"
 )
 
 // Name of the process.
@@ -45,6 +46,12 @@ func Kinds(cfg config.Config, s replica.Dependencies) []controller.Registration 
 			Gateway: s.Gateway, VSwitchIDs: cfg.VSwitchIDs,
 			ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation, DisablePublic: cfg.DisablePublicLoadBalancer,
 		},
+	}
+	if cfg.NLB.Enabled {
+		products = append(products, nlb.Product{
+			Gateway: s.Gateway, VPCID: cfg.VPCID, ResourceGroupID: cfg.ResourceGroupID, VSwitchIDs: cfg.VSwitchIDs,
+			ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation, DisablePublic: cfg.DisablePublicLoadBalancer,
+		})
 	}
 	var list []controller.Registration
 	common := engineConfig(cfg, s)

@@ -3,7 +3,6 @@ package clb
 import (
 	"hash/fnv"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -160,7 +159,7 @@ func (b builder) networkType(spec *slbv1.CreateLoadBalancerRequest) string {
 func (b builder) additionalTags(spec *slbv1.CreateLoadBalancerRequest) []string {
 	var keys []string
 	for _, p := range b.Values.Pairs(annotation.AdditionalTags) {
-		if reserved(p.Key) {
+		if ownership.Reserved(p.Key) {
 			b.Misfit(annotation.AdditionalTags, "other keys than "+p.Key+", which is reserved")
 			continue
 		}
@@ -179,17 +178,11 @@ func (b builder) droppedTags(wanted []string) []string {
 	}
 	var dropped []string
 	for _, key := range annotation.ParseOwnTags(b.View.Service.Annotations) {
-		if !slices.Contains(wanted, key) && !reserved(key) {
+		if !slices.Contains(wanted, key) && !ownership.Reserved(key) {
 			dropped = append(dropped, key)
 		}
 	}
 	return dropped
-}
-
-// reserved reports whether a tag is the controller's own mark or the cloud's.
-func reserved(key string) bool {
-	lower := strings.ToLower(key)
-	return key == ownership.TagService || key == ownership.TagCluster || key == ownership.TagReused || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
 }
 
 // vswitch picks one of the configured vSwitches, always the same for a Service so that a repeated creation is the same request.

@@ -23,7 +23,8 @@ const (
 type Config struct {
 	replica.Config
 
-	// VSwitchIDs place intranet CLBs: each gets one of them, and another one if that is full.
+	// VSwitchIDs place intranet CLBs: each gets one of them, and another one if that is full. An NLB gets one in each of their zones, of which
+	// there must be two.
 	VSwitchIDs []string `json:"vswitchIDs"`
 	// ResourceGroupID is for CLBs whose Service names none.
 	ResourceGroupID string `json:"resourceGroupID"`
@@ -57,6 +58,14 @@ type Config struct {
 	BackendIPv6 bool `json:"backendIPv6"`
 	// ReadinessGate is about pods that wait for the load balancer.
 	ReadinessGate ReadinessGate `json:"readinessGate"`
+	// NLB is about Network Load Balancers.
+	NLB NLB `json:"nlb"`
+}
+
+// NLB says what is done for Services of class alibabacloud.com/nlb.
+type NLB struct {
+	// Enabled serves them. Off, they are left to another controller.
+	Enabled bool `json:"enabled"`
 }
 
 // Policies.
@@ -129,6 +138,7 @@ func Default() Config {
 		Drift:              Drift{Instance: DriftEnforce, Listeners: DriftEnforce, StoppedListeners: DriftReport},
 		Orphans:            Orphans{Interval: config.Duration(time.Hour), Grace: config.Duration(168 * time.Hour), PerDay: 5},
 		ReadinessGate:      ReadinessGate{Patience: config.Duration(time.Minute)},
+		NLB:                NLB{Enabled: true},
 	}
 }
 

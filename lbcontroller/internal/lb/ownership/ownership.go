@@ -24,6 +24,12 @@ const LabelLoadBalancerID = "service.k8s.alibaba/loadbalancer-id"
 // TagReused marks an instance that a user made and a Service names. Such an instance is never ours.
 const TagReused = "kubernetes.reused.by.user"
 
+// Reserved reports whether a tag is the controller's own mark or the cloud's.
+func Reserved(key string) bool {
+	lower := strings.ToLower(key)
+	return key == TagService || key == TagCluster || key == TagReused || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
+}
+
 // maxName is the cloud's limit for the name of a vServer group and the description of a server; listeners allow more.
 const maxName = 80
 

@@ -28,8 +28,8 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	if len(frozen) == 0 { // What a frozen port has now may be what it is to lose.
 		last = cleanUp(d, surplus, stillUsed)
 	}
-	if o.InstanceID != "" {
-		change, refused := kind.Update(d, o)
+	if there, is := balancer(kind, d, o); is {
+		change, refused := kind.Update(d, there)
 		p.Refused = append(p.Refused, refused...)
 		switch {
 		case change == nil:
@@ -43,6 +43,16 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	p.openNothing(kind, d, o)
 	p.mark(kind, d, o)
 	return p
+}
+
+// balancer is the load balancer that there is, or will be once it is made: a creation may not take all that is asked for.
+func balancer(kind Differ, d *model.Desired, o model.Observed) (there model.Observed, is bool) {
+	if o.InstanceID != "" || d.Reuse.ID != "" {
+		return o, o.InstanceID != ""
+	}
+	made := o.Clone()
+	kind.Create(d).Effect(&made, Result{})
+	return made, true
 }
 
 // keepServing leaves alone the vServer groups that the ports of a Service had under another name, before pods became its backends or ceased to

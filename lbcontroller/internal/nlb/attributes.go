@@ -1,0 +1,122 @@
+package nlb
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+)
+
+// Balancer is a present NLB as the engine knows load balancers.
+type Balancer struct{ *nlbv1.LoadBalancer }
+
+// GetAddress is what is published.
+func (b Balancer) GetAddress() string { return b.GetDnsName() }
+
+// CreateInstance makes an NLB. Without zones in the request the controller chooses them.
+type CreateInstance struct {
+	Spec *nlbv1.CreateLoadBalancerRequest
+}
+
+// UpdateInstance changes attributes of an NLB; its id is left to the caller.
+type UpdateInstance struct {
+	Request *nlbv1.UpdateLoadBalancerRequest
+	// What names the attributes, for people.
+	What []string
+	// Untag are the ids of server groups that lose the marks of ownership.
+	Untag []string
+}
+
+// About implements plan.Action.
+func (CreateInstance) About() (plan.Part, plan.Verb) { return plan.PartInstance, plan.VerbCreate }
+
+// About implements plan.Action.
+func (UpdateInstance) About() (plan.Part, plan.Verb) { return plan.PartInstance, plan.VerbChange }
+
+// String implements plan.Action.
+func (a CreateInstance) String() string { return "create NLB " + a.Spec.GetName() }
+
+// String implements plan.Action.
+func (a UpdateInstance) String() string { return "change NLB: " + strings.Join(a.What, ", ") }
+
+// Closes says that a public NLB becomes an intranet one, before which no listener is made.
+func (a UpdateInstance) Closes() bool {
+	return a.Request.GetAddressType() == nlbv1.AddressType_ADDRESS_TYPE_INTRANET
+}
+
+// SetsTag reports whether the change sets a tag.
+func (a UpdateInstance) SetsTag(key string) bool {
+	return slices.ContainsFunc(a.Request.GetSetTags(), func(t *commonv1.Tag) bool { return t.GetKey() == key })
+}
+
+// Effect implements plan.Action. What was asked for is taken as given; the answer adds id, name and zones.
+func (a CreateInstance) Effect(o *model.Observed, r plan.Result) {
+	s := a.Spec
+	answer, _ := r.Instance.(Balancer)
+	made := &nlbv1.LoadBalancer{
+		Name: s.GetName(), VpcId: s.GetVpcId(), AddressType: s.GetAddressType(), IpVersion: s.GetIpVersion(), ZoneMappings: s.GetZoneMappings(),
+		SecurityGroupIds: s.GetSecurityGroupIds(), BandwidthPackageId: s.GetBandwidthPackageId(), CrossZoneEnabled: true,
+		DeletionProtection: s.GetDeletionProtection(), ModificationProtection: s.GetModificationProtection(), ResourceGroupId: s.GetResourceGroupId(), Tags: s.GetTags(),
+	}
+	if s.GetIpVersion() == nlbv1.IpVersion_IP_VERSION_DUAL_STACK {
+		made.Ipv6AddressType = nlbv1.AddressType_ADDRESS_TYPE_INTRANET
+	}
+	if answer.LoadBalancer != nil {
+		made.LoadBalancerId, made.DnsName, made.ZoneMappings = answer.GetLoadBalancerId(), answer.GetDnsName(), answer.GetZoneMappings()
+	}
+	o.InstanceID, o.Instance = made.GetLoadBalancerId(), Balancer{made}
+}
+
+// Effect implements plan.Action.
+func (a UpdateInstance) Effect(o *model.Observed, _ plan.Result) {
+	if present(*o) == nil {
+		return
+	}
+	lb, r := proto.CloneOf(present(*o)), a.Request
+	o.Instance = Balancer{lb}
+	if r.Name != nil {
+		lb.Name = r.GetName()
+	}
+	if r.CrossZoneEnabled != nil {
+		lb.CrossZoneEnabled = r.GetCrossZoneEnabled()
+	}
+	if r.GetDeletionProtection() != nil {
+		lb.DeletionProtection = r.GetDeletionProtection()
+	}
+	if r.GetModificationProtection() != nil {
+		lb.ModificationProtection = r.GetModificationProtection()
+	}
+	if r.AddressType != nil {
+		lb.AddressType = r.GetAddressType()
+	}
+	if r.GetZoneMappings() != nil {
+		lb.ZoneMappings = r.GetZoneMappings().GetZoneMappings()
+	}
+	if r.Ipv6AddressType != nil {
+		lb.Ipv6AddressType = r.GetIpv6AddressType()
+	}
+	if r.GetSecurityGroups() != nil {
+		lb.SecurityGroupIds = r.GetSecurityGroups().GetSecurityGroupIds()
+	}
+	if r.BandwidthPackageId != nil {
+		lb.BandwidthPackageId = r.GetBandwidthPackageId()
+	}
+	tags := o.Tags()
+	for _, t := range r.GetSetTags() {
+		tags[t.GetKey()] = t.GetValue()
+	}
+	for _, key := range r.GetRemoveTagKeys() {
+		delete(tags, key)
+	}
+	lb.Tags = nil
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		lb.Tags = append(lb.Tags, &commonv1.Tag{Key: key, Value: tags[key]})
+	}
+}

@@ -1,0 +1,184 @@
+package nlb_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/nlb"
+)
+
+// TestCosts are the writes of the usual situations. A creation of a server group with its servers is two calls to the cloud.
+func TestCosts(t *testing.T) {
+	inWorld(t, 200, func(w *world) {
+		w.create(web())
+		reads := len(w.cloud.Calls()) - len(w.cloud.Writes())
+		check(t, "reads: the zones of the configured vSwitches", 1, reads)
+		w.expect("cold create", "CreateLoadBalancer", "CreateServerGroup", "CreateListener")
+		svc := w.service()
+		check(t, "status", []corev1.LoadBalancerIngress{{Hostname: w.balancer().GetDnsName()}}, svc.Status.LoadBalancer.Ingress)
+		check(t, "finalizer", []string{nlb.Finalizer}, svc.Finalizers)
+		check(t, "servers", 200, len(w.group().GetServers()))
+		check(t, "name", groupName, w.group().GetName())
+		check(t, "description", "k8s.80.TCP.web.default.c-test", w.listener().GetConfig().GetDescription())
+
+		w.update(func(svc *corev1.Service) { svc.Labels["team"] = "a" })
+		check(t, "calls after a change that means nothing", 0, len(w.cloud.Calls()))
+		w.addNode(201)
+		w.settle()
+		w.expect("one more node", "ApplyServerChanges")
+		w.update(annotated(annotation.IdleTimeout, "60"))
+		w.expect("an attribute of the listener", "UpdateListener")
+		w.update(annotated(annotation.Scheduler, "rr"))
+		w.expect("an attribute of the server group", "UpdateServerGroup")
+		w.update(annotated(annotation.CrossZone, "off"))
+		w.expect("an attribute of the NLB", "UpdateLoadBalancer")
+		w.restart()
+		w.expect("restart")
+		w.after(8 * time.Hour)
+		w.expect("drift checks")
+		w.remove()
+		w.expect("delete", "UpdateLoadBalancer", "DeleteLoadBalancer", "DeleteServerGroup")
+		w.has("nothing")
+		check(t, "finalizers", 0, len(w.service().Finalizers))
+	})
+}
+
+// TestBesideEachOther: the server group is made while the cloud makes the NLB.
+func TestBesideEachOther(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.cloud.Lock()
+		w.cloud.NLB.Job = func(method string, _ proto.Message) gatewaytest.Job {
+			if method == "nlb.CreateLoadBalancer" {
+				return gatewaytest.Job{Takes: time.Minute}
+			}
+			return gatewaytest.Job{Takes: time.Second}
+		}
+		w.cloud.Unlock()
+		w.create(web())
+		check(t, "servers meanwhile", 2, len(w.group().GetServers()))
+		check(t, "published meanwhile", 0, len(w.service().Status.LoadBalancer.Ingress))
+		w.after(time.Minute)
+		w.has("all", "balancer "+mark, "listener 80-0 TCP to "+groupName, "group "+groupName+" i-1:30080=100 i-2:30080=100")
+		check(t, "published", 1, len(w.service().Status.LoadBalancer.Ingress))
+	})
+}
+
+// TestJobsThatFail: what the cloud could not make is deleted and made anew, once each time.
+func TestJobsThatFail(t *testing.T) {
+	for _, method := range []string{"nlb.CreateLoadBalancer", "nlb.CreateServerGroup", "nlb.ApplyServerChanges", "nlb.CreateListener"} {
+		for _, times := range []int{1, 3} {
+			inWorld(t, 2, func(w *world) {
+				left := times
+				w.cloud.Lock()
+				w.cloud.NLB.Job = func(m string, _ proto.Message) gatewaytest.Job {
+					if m != method || left == 0 {
+						return gatewaytest.Job{}
+					}
+					left--
+					return gatewaytest.Job{Fails: "InternalError"}
+				}
+				w.cloud.Unlock()
+				w.create(web())
+				w.after(10 * time.Minute)
+				var stuck []string // It is protected, and the cloud changes nothing about what it could not make.
+				if method == "nlb.CreateLoadBalancer" {
+					stuck = []string{mainLines}
+				}
+				w.has(method, append(stuck, mainLines, "listener 80-0 TCP to "+groupName, nodeLine(groupName))...)
+				w.remove()
+				w.after(time.Minute)
+				w.has(method+" and deleted", stuck...)
+			})
+		}
+	}
+}
+
+// TestJobThatNeverEnds: the Service says what it waits for, others are served, and nothing is made twice when it ends after all.
+func TestJobThatNeverEnds(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.cloud.Lock()
+		w.cloud.NLB.Job = func(m string, r proto.Message) gatewaytest.Job {
+			if m == "nlb.CreateLoadBalancer" {
+				return gatewaytest.Job{Takes: 2 * time.Hour}
+			}
+			return gatewaytest.Job{}
+		}
+		w.cloud.Unlock()
+		w.create(web())
+		w.after(time.Hour)
+		w.says(controller.ReasonSyncFailed)
+		w.after(2 * time.Hour)
+		w.has("in the end", "balancer "+mark, "listener 80-0 TCP to "+groupName, "group "+groupName+" i-1:30080=100 i-2:30080=100")
+		made := slices.DeleteFunc(w.cloud.Writes(), func(c gatewaytest.Call) bool { return !strings.HasSuffix(c.Method, "CreateLoadBalancer") })
+		check(t, "creations", 1, len(made))
+	})
+}
+
+// lives walks through the life of a Service.
+func lives(w *world) {
+	w.create(web())
+	w.update(annotated(annotation.Scheduler, "rr", annotation.CrossZone, "off", annotation.IdleTimeout, "60"))
+	w.update(annotated(annotation.ServerGroupType, "Ip"))
+}
+
+// TestTroubleAtEveryCall: each call of a life fails, or its answer is lost, once, and the process dies at once. The end is the same, nothing is
+// there twice, and nothing is left when the Service goes.
+func TestTroubleAtEveryCall(t *testing.T) {
+	end := []string{"balancer " + mark, "listener 80-0 TCP to " + groupName, "group " + groupName + " 10.1.0.1:30080=100 10.1.0.2:30080=100"}
+	calls := 0
+	inWorld(t, 2, func(w *world) {
+		lives(w)
+		w.has("without trouble", end...)
+		w.remove()
+		w.has("without trouble, deleted")
+		calls = len(w.cloud.Calls())
+	})
+	if calls < 15 {
+		t.Fatalf("only %d calls", calls)
+	}
+	lost := unavailable()
+	for n := 1; n <= calls; n++ {
+		for name, fault := range map[string]gatewaytest.Fault{"fails": {Before: lost}, "is lost": {After: lost}} {
+			for _, dies := range []bool{false, true} {
+				inWorld(t, 2, func(w *world) {
+					count, died := 0, false
+					w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
+						if count++; count == n {
+							died = true
+							return fault
+						}
+						return gatewaytest.Fault{}
+					})
+					mend := func() {
+						if died && dies {
+							died = false
+							w.restart()
+						}
+						w.after(10 * time.Minute)
+					}
+					w.create(web())
+					mend()
+					w.update(annotated(annotation.Scheduler, "rr", annotation.CrossZone, "off", annotation.IdleTimeout, "60"))
+					mend()
+					w.update(annotated(annotation.ServerGroupType, "Ip"))
+					mend()
+					what := fmt.Sprintf("call %d %s, dies %t", n, name, dies)
+					w.has(what, end...)
+					w.remove()
+					mend()
+					w.has(what + ", deleted")
+				})
+			}
+		}
+	}
+}

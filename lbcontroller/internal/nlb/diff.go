@@ -1,0 +1,211 @@
+package nlb
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+)
+
+// Create implements plan.Differ.
+func (Product) Create(d *model.Desired) plan.Action { return CreateInstance{Spec: specOf(d)} }
+
+// Update implements plan.Differ.
+func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string) {
+	want, have := specOf(d), present(o)
+	asked, _ := d.Instance.Asked.(Asked)
+	remedy := "restore the annotation or recreate the Service"
+	if d.Reuse.ID != "" {
+		remedy = "correct or remove the annotation"
+	}
+	var refused []string
+	fixed := func(differs bool, annotation string, want, have any) {
+		if differs {
+			refused = append(refused, fmt.Sprintf("annotation %s asks for %q but the NLB has %q, which can't be changed; %s", annotation, want, have, remedy))
+		}
+	}
+	fixed(asked.IPVersion && want.GetIpVersion() != have.GetIpVersion(), "ip-version", ipVersion(want.GetIpVersion()), ipVersion(have.GetIpVersion()))
+	fixed(asked.ResourceGroup && want.GetResourceGroupId() != have.GetResourceGroupId(), "resource-group-id", want.GetResourceGroupId(), have.GetResourceGroupId())
+	up := UpdateInstance{Request: &nlbv1.UpdateLoadBalancerRequest{}}
+	r := up.Request
+	set := func(differs bool, what string) bool {
+		if differs {
+			up.What = append(up.What, what)
+		}
+		return differs
+	}
+	if set(asked.Name && want.GetName() != have.GetName(), "name") {
+		r.Name = new(want.GetName())
+	}
+	if set(asked.CrossZone != nil && *asked.CrossZone != have.GetCrossZoneEnabled(), "cross-zone") {
+		r.CrossZoneEnabled = asked.CrossZone
+	}
+	if set(asked.DeleteProtection && want.GetDeletionProtection().GetEnabled() != have.GetDeletionProtection().GetEnabled(), "delete protection") {
+		r.DeletionProtection = want.GetDeletionProtection()
+	}
+	if set(asked.ModificationProtection && want.GetModificationProtection().GetEnabled() != have.GetModificationProtection().GetEnabled(), "modification protection") {
+		r.ModificationProtection = want.GetModificationProtection()
+	}
+	if set(asked.AddressType && want.GetAddressType() != have.GetAddressType(), "address type") {
+		r.AddressType = want.GetAddressType().Enum()
+	}
+	if set(asked.Zones && !sameZones(want.GetZoneMappings(), have.GetZoneMappings()), "zones") {
+		r.ZoneMappings = &nlbv1.ZoneMappings{ZoneMappings: want.GetZoneMappings()}
+	}
+	hasIPv6 := have.GetIpVersion() == nlbv1.IpVersion_IP_VERSION_DUAL_STACK
+	if set(asked.IPv6AddressType != 0 && hasIPv6 && asked.IPv6AddressType != have.GetIpv6AddressType(), "IPv6 address type") {
+		r.Ipv6AddressType = asked.IPv6AddressType.Enum()
+	}
+	if set(asked.SecurityGroups && !sameIDs(want.GetSecurityGroupIds(), have.GetSecurityGroupIds()), "security groups") {
+		r.SecurityGroups = &nlbv1.SecurityGroups{SecurityGroupIds: want.GetSecurityGroupIds()}
+	}
+	if set(asked.BandwidthPackage && want.GetBandwidthPackageId() != have.GetBandwidthPackageId(), "bandwidth package") {
+		r.BandwidthPackageId = new(want.GetBandwidthPackageId())
+	}
+	r.SetTags = plan.MissingTags(want.GetTags(), o.Tags())
+	r.RemoveTagKeys = plan.PresentTags(d.Instance.DroppedTags, o.Tags())
+	set(len(r.GetSetTags())+len(r.GetRemoveTagKeys()) > 0, "tags")
+	if len(up.What) == 0 {
+		return nil, refused
+	}
+	return up, refused
+}
+
+func ipVersion(v nlbv1.IpVersion) string {
+	if v == nlbv1.IpVersion_IP_VERSION_DUAL_STACK {
+		return "DualStack"
+	}
+	return "ipv4"
+}
+
+// sameZones reports whether an NLB is in the wanted zones and in no others, by the wanted vSwitches and with the wanted addresses.
+func sameZones(wanted, there []*nlbv1.ZoneMapping) bool {
+	return len(wanted) == len(there) && !slices.ContainsFunc(wanted, func(w *nlbv1.ZoneMapping) bool {
+		return !slices.ContainsFunc(there, func(t *nlbv1.ZoneMapping) bool {
+			return w.GetZoneId() == t.GetZoneId() && w.GetVswitchId() == t.GetVswitchId() &&
+				(w.GetPrivateIpv4Address() == "" || w.GetPrivateIpv4Address() == t.GetPrivateIpv4Address()) &&
+				(w.GetAllocationId() == "" || w.GetAllocationId() == t.GetAllocationId())
+		})
+	})
+}
+
+// sameIDs compares ids without regard to their order; the first list is sorted.
+func sameIDs(sorted, other []string) bool {
+	return slices.Equal(sorted, slices.Sorted(slices.Values(other)))
+}
+
+// Tagged implements plan.Differ.
+func (Product) Tagged(change plan.Action, tag *commonv1.Tag) plan.Action {
+	up, ok := change.(UpdateInstance)
+	if !ok {
+		up = UpdateInstance{Request: &nlbv1.UpdateLoadBalancerRequest{}}
+	}
+	up.Request.SetTags = append(up.Request.SetTags, tag)
+	if !slices.Contains(up.What, "tags") {
+		up.What = append(up.What, "tags")
+	}
+	return up
+}
+
+// IsOpener implements plan.Differ. The address type of an NLB can be changed, which comes before its listeners; see UpdateInstance.Closes.
+func (Product) IsOpener(*model.Desired, model.Observed) bool { return false }
+
+// Unprotect implements plan.Differ. A preserved NLB also loses the marks of ownership, as do its server groups.
+func (Product) Unprotect(o model.Observed, preserve bool) plan.Action {
+	have := present(o)
+	up := UpdateInstance{Request: &nlbv1.UpdateLoadBalancerRequest{}}
+	if have == nil || have.GetDeletionProtection().GetEnabled() {
+		up.Request.DeletionProtection = &nlbv1.Protection{}
+		up.What = append(up.What, "delete protection")
+	}
+	if preserve {
+		if have.GetModificationProtection().GetEnabled() {
+			up.Request.ModificationProtection = &nlbv1.Protection{}
+			up.What = append(up.What, "modification protection")
+		}
+		up.Request.RemoveTagKeys = plan.PresentTags(markKeys(), o.Tags())
+		for _, g := range o.Groups {
+			up.Untag = append(up.Untag, g.ID)
+		}
+		if len(up.Request.GetRemoveTagKeys())+len(up.Untag) > 0 {
+			up.What = append(up.What, "tags")
+		}
+	}
+	if len(up.What) == 0 {
+		return nil
+	}
+	return up
+}
+
+func markKeys() []string { return []string{ownership.TagService, ownership.TagCluster} }
+
+// Changed implements plan.Differ.
+func (Product) Changed(wanted, there model.ListenerConfig) (changed model.ListenerConfig, refused string) {
+	want, have := proto.CloneOf(configOf(wanted)), configOf(there)
+	// What is switched off and stays so has no effect.
+	if !want.GetCaEnabled() && !have.GetCaEnabled() {
+		want.CaEnabled = nil
+	}
+	if !want.GetAlpnEnabled() && !have.GetAlpnEnabled() {
+		want.AlpnEnabled = nil
+	}
+	result := &nlbv1.ListenerConfig{}
+	if !plan.CopyDiff(result, want, have) {
+		return nil, ""
+	}
+	if result.AlpnEnabled != nil { // The cloud wants the policy, too.
+		result.AlpnPolicy = want.AlpnPolicy
+	}
+	if result.CaEnabled != nil {
+		result.CaCertificateIds = want.GetCaCertificateIds()
+	}
+	return result, ""
+}
+
+// ChangedGroup implements plan.Differ.
+func (Product) ChangedGroup(wanted, there proto.Message) (changed proto.Message, refused string) {
+	have, _ := there.(*nlbv1.CreateServerGroupRequest)
+	asked, _ := wanted.(*nlbv1.CreateServerGroupRequest)
+	if group := asked.GetResourceGroupId(); group != "" && group != have.GetResourceGroupId() {
+		refused = fmt.Sprintf("annotation resource-group-id asks for %q but it is in %q, which can't be changed; restore the annotation or recreate the Service",
+			group, have.GetResourceGroupId())
+	}
+	// The rest is its shape.
+	want := &nlbv1.CreateServerGroupRequest{
+		Scheduler: asked.Scheduler, ConnectionDrainEnabled: asked.ConnectionDrainEnabled, ConnectionDrainTimeout: asked.ConnectionDrainTimeout,
+		PreserveClientIpEnabled: asked.PreserveClientIpEnabled, HealthCheck: asked.GetHealthCheck(),
+	}
+	if h := have.GetHealthCheck(); !want.GetHealthCheck().GetEnabled() && h != nil && !h.GetEnabled() {
+		want.HealthCheck = nil
+	}
+	result := &nlbv1.CreateServerGroupRequest{}
+	if !plan.CopyDiff(result, want, have) {
+		return nil, refused
+	}
+	return result, refused
+}
+
+// specOf is the request for a wanted instance.
+func specOf(d *model.Desired) *nlbv1.CreateLoadBalancerRequest {
+	spec, _ := d.Instance.Spec.(*nlbv1.CreateLoadBalancerRequest)
+	return spec
+}
+
+// present is the instance that there is; nil if there is none.
+func present(o model.Observed) *nlbv1.LoadBalancer {
+	lb, _ := o.Instance.(Balancer)
+	return lb.LoadBalancer
+}
+
+// configOf are the attributes of a listener.
+func configOf(c model.ListenerConfig) *nlbv1.ListenerConfig {
+	config, _ := c.(*nlbv1.ListenerConfig)
+	return config
+}

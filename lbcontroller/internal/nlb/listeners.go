@@ -1,0 +1,248 @@
+package nlb
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+)
+
+const (
+	// udpIdleTimeout is the longest idle timeout of a UDP listener, and its default.
+	udpIdleTimeout = 20
+	// further is what stands in place of the domain of additional certificates: they are chosen by the names that are in them.
+	further = "other names"
+)
+
+// portRange is a range of listener ports.
+type portRange struct{ start, end int32 }
+
+func (r portRange) String() string { return fmt.Sprintf("%d_%d", r.start, r.end) }
+
+// listeners returns the wanted listeners: none where the user makes them.
+func (b builder) listeners() []model.Listener {
+	if b.Reuse.ID != "" && !b.Reuse.Listeners {
+		b.withoutOverride()
+		return nil
+	}
+	var listeners []model.Listener
+	ranges := b.ranges()
+	for i, port := range b.View.Service.Spec.Ports {
+		protocol := b.protocol(port)
+		if protocol == 0 {
+			b.Problem("spec.ports[%d].protocol: %s is not supported, use TCP or UDP", i, port.Protocol)
+			continue
+		}
+		key, name := model.ListenerKey{Port: port.Port, Protocol: protocol}, strconv.Itoa(int(port.Port))
+		if r, ok := ranges[port.Port]; ok {
+			key.Port, key.End, name = r.start, r.end, r.String()
+		}
+		if at := slices.IndexFunc(listeners, func(l model.Listener) bool { return l.Key.Meets(key) }); at >= 0 {
+			b.Problem("spec.ports[%d]: the listener would have a port that another has already, %d; choose another port or range", i, listeners[at].Key.Port)
+			continue
+		}
+		config := b.listenerConfig(protocol)
+		config.Description = new(b.Owner.Dotted(name, protocol.String()))
+		l := model.Listener{Key: key, Group: b.GroupName(port), Config: config}
+		if protocol == model.TCPSSL {
+			l.Extensions = b.certificates()
+		}
+		listeners = append(listeners, l)
+	}
+	b.checkListeners(listeners)
+	slices.SortFunc(listeners, func(a, b model.Listener) int { return a.Key.Compare(b.Key) })
+	return listeners
+}
+
+// protocol is that of the listener of a port; 0 for one that NLBs don't have.
+func (b builder) protocol(port corev1.ServicePort) model.Protocol {
+	own := parseProtocol(string(port.Protocol))
+	if port.Protocol == "" {
+		own = model.TCP
+	}
+	alone := 0
+	for _, p := range b.View.Service.Spec.Ports {
+		if p.Port == port.Port {
+			alone++
+		}
+	}
+	for _, p := range b.Values.Pairs(annotation.ProtocolPort) {
+		asked := parseProtocol(p.Key)
+		if number, err := desired.ParsePort(p.Value); err == nil && number == port.Port && asked != 0 && (asked.OverTCP() == own.OverTCP() || alone == 1) {
+			return asked
+		}
+	}
+	return own
+}
+
+func parseProtocol(name string) model.Protocol {
+	for _, protocol := range []model.Protocol{model.TCP, model.UDP, model.TCPSSL} {
+		if strings.EqualFold(protocol.String(), name) {
+			return protocol
+		}
+	}
+	return 0
+}
+
+// ranges are the ranges of listener ports by port of the Service. Those that can't be are left out.
+func (b builder) ranges() map[int32]portRange {
+	ranges := map[int32]portRange{}
+	for _, p := range b.Values.Pairs(annotation.ListenerPortRange) {
+		from, to, _ := strings.Cut(p.Key, "-")
+		start, startErr := desired.ParsePort(strings.TrimSpace(from))
+		end, endErr := desired.ParsePort(strings.TrimSpace(to))
+		port, err := desired.ParsePort(p.Value)
+		if err == nil && startErr == nil && endErr == nil && start < end {
+			ranges[port] = portRange{start, end}
+		}
+	}
+	return ranges
+}
+
+// listenerConfig returns the annotated attributes of a listener of the protocol. What is left absent keeps the value it has in the cloud.
+func (b builder) listenerConfig(protocol model.Protocol) *nlbv1.ListenerConfig {
+	c := &nlbv1.ListenerConfig{
+		IdleTimeout: b.Number(annotation.IdleTimeout), Cps: b.Number(annotation.ConnectionsPerSec), ProxyProtocolEnabled: b.OnOff(annotation.ProxyProtocol),
+	}
+	if protocol == model.UDP && c.IdleTimeout != nil {
+		c.IdleTimeout = new(min(*c.IdleTimeout, udpIdleTimeout))
+	}
+	if c.GetProxyProtocolEnabled() {
+		c.ProxyProtocolV2 = &nlbv1.ProxyProtocolV2{
+			PrivateLinkEpIdEnabled: b.OnOff(annotation.PPv2EndpointID), PrivateLinkEpsIdEnabled: b.OnOff(annotation.PPv2EndpointService),
+			VpcIdEnabled: b.OnOff(annotation.PPv2VPCID),
+		}
+	}
+	if protocol != model.TCPSSL {
+		return c
+	}
+	c.CertificateIds, c.SecurityPolicyId = b.Values.List(annotation.CertID), b.Text(annotation.TLSCipherPolicy)
+	if c.CaEnabled = b.OnOff(annotation.CACert); c.GetCaEnabled() {
+		c.CaCertificateIds = b.Values.List(annotation.CACertID)
+	}
+	if c.AlpnEnabled = b.OnOff(annotation.ALPN); c.GetAlpnEnabled() {
+		c.AlpnPolicy = b.Text(annotation.ALPNPolicy)
+	}
+	return c
+}
+
+// certificates are the additional ones, all in one extension: the cloud changes several at once. Nil says that none are asked for.
+func (b builder) certificates() []model.Extension {
+	if !b.Values.Has(annotation.AdditionalCertIDs) {
+		return nil
+	}
+	return extensions(idList(b.Values.List(annotation.AdditionalCertIDs)))
+}
+
+// extensions are the additional certificates of a listener, in order.
+func extensions(ids []string) []model.Extension {
+	if len(ids) == 0 {
+		return []model.Extension{}
+	}
+	return []model.Extension{{ID: further, Domain: further, Certificate: strings.Join(ids, ",")}}
+}
+
+// checkListeners reports listener annotations that don't fit each other or the protocols in use.
+func (b builder) checkListeners(listeners []model.Listener) {
+	used := map[model.Protocol]bool{}
+	for _, l := range listeners {
+		used[l.Key.Protocol] = true
+	}
+	b.checkPorts()
+	v := b.Values
+	for _, key := range []string{annotation.CertID, annotation.CACertID} {
+		if len(v.List(key)) > 1 {
+			b.Misfit(key, "one certificate: the others of a listener are in annotation "+annotation.Prefix+annotation.AdditionalCertIDs)
+		}
+	}
+	if used[model.TCPSSL] {
+		b.needs(annotation.CACert, annotation.CACertID)
+		b.needs(annotation.ALPN, annotation.ALPNPolicy)
+		if !v.Has(annotation.CertID) {
+			b.Problem("annotation %s%s is missing: the tcpssl listeners need a certificate", annotation.Prefix, annotation.CertID)
+		}
+		if v.On(annotation.PreserveClientIP) && !b.View.Reverts(annotation.PreserveClientIP) {
+			b.Misfit(annotation.PreserveClientIP, "off, as the cloud can't show backends the addresses of clients of tcpssl listeners")
+		}
+	}
+	if v.Text(annotation.Scheduler) == "qch" && (used[model.TCP] || used[model.TCPSSL]) {
+		b.Misfit(annotation.Scheduler, "rr, wrr, wlc, sch or tch: qch is for udp only")
+	}
+	for _, spec := range annotation.TableFor(annotation.NLB) {
+		if len(spec.Protocols) > 0 && b.wrote(spec.Key) && !used[model.TCPSSL] && len(used) > 0 {
+			b.NoEffect("annotation %s has no effect: it is for tcpssl, and no port has that protocol (annotation %s)", v.Name(spec.Key),
+				annotation.Prefix+annotation.ProtocolPort)
+		}
+	}
+	for _, key := range []string{annotation.PPv2EndpointID, annotation.PPv2EndpointService, annotation.PPv2VPCID} {
+		if b.wrote(key) && !v.On(annotation.ProxyProtocol) {
+			b.NoEffect("annotation %s has no effect without annotation %s%s: on", v.Name(key), annotation.Prefix, annotation.ProxyProtocol)
+		}
+	}
+	if n, _ := v.Number(annotation.IdleTimeout); n > udpIdleTimeout && used[model.UDP] && b.wrote(annotation.IdleTimeout) {
+		b.NoEffect("annotation %s is %d for udp ports, the most that the cloud allows there", v.Name(annotation.IdleTimeout), udpIdleTimeout)
+	}
+}
+
+// checkPorts reports what the annotations by port say that can't be.
+func (b builder) checkPorts() {
+	asked := map[string]string{}
+	for _, p := range b.Values.Pairs(annotation.ProtocolPort) {
+		protocol := parseProtocol(p.Key)
+		_, err := desired.ParsePort(p.Value)
+		transport := p.Value + strconv.FormatBool(protocol.OverTCP())
+		if other, twice := asked[transport]; protocol == 0 || err != nil || twice && !strings.EqualFold(other, p.Key) {
+			b.Misfit(annotation.ProtocolPort, "protocol:port,… with protocol tcp, udp or tcpssl, port 1 to 65535, and one protocol for a port")
+			return
+		}
+		asked[transport] = p.Key
+		b.KnowsPort(annotation.ProtocolPort, p.Value)
+	}
+	pairs := b.Values.Pairs(annotation.ListenerPortRange)
+	if len(pairs) == 0 {
+		return
+	}
+	if ranges := b.ranges(); len(ranges) != len(pairs) {
+		b.Misfit(annotation.ListenerPortRange, "first-last:port,… with ports 1 to 65535, the first less than the last, and one range for a port")
+		return
+	}
+	if b.View.Mode != backend.Pods {
+		b.Problem("annotation %s needs pods as backends: set annotation %s to eni, or remove it", b.Values.Name(annotation.ListenerPortRange), annotation.BackendType)
+	}
+	for _, p := range pairs {
+		b.KnowsPort(annotation.ListenerPortRange, p.Value)
+	}
+}
+
+// needs reports a switch that is on without what it needs.
+func (b builder) needs(key, needed string) {
+	if b.Values.On(key) && !b.Values.Has(needed) {
+		b.Problem("annotation %s%s is missing: annotation %s needs it", annotation.Prefix, needed, b.Values.Name(key))
+	}
+}
+
+// wrote reports that the user has set an annotation.
+func (b builder) wrote(key string) bool { return b.Values.Has(key) && !b.View.Reverts(key) }
+
+// withoutOverride reports annotations about listeners while these are the user's.
+func (b builder) withoutOverride() {
+	var names []string
+	for _, spec := range annotation.TableFor(annotation.NLB) {
+		if spec.Scope == annotation.Listener && b.wrote(spec.Key) {
+			names = append(names, spec.Key)
+		}
+	}
+	if len(names) > 0 {
+		b.NoEffect("the annotations %s have no effect: the listeners of NLB %s are yours, and are made and bound to the server groups by hand; set annotation %s%s to have them managed",
+			strings.Join(names, ", "), b.Reuse.ID, annotation.Prefix, annotation.ForceOverride)
+	}
+}

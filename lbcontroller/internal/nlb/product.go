@@ -1,0 +1,126 @@
+// Package nlb is the kind of load balancers of Services with class alibabacloud.com/nlb, Alibaba Cloud's Network Load Balancer: a Product of the
+// engine.
+package nlb
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+	"alicloud-controllers.dev/services/gateway"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/lb"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+)
+
+const (
+	// Finalizer keeps a Service until its NLB is released. Like the type of metrics it is that of the existing CCM.
+	Finalizer = "service.k8s.alibaba/nlb"
+	// Class is the value of spec.loadBalancerClass that asks for an NLB.
+	Class = "alibabacloud.com/nlb"
+	// serversPerCall is how many servers the cloud adds at once.
+	serversPerCall = 200
+)
+
+// Product implements lb.Product. The zero value builds and compares, and has no cloud.
+type Product struct {
+	Gateway *gateway.Client
+	// VPCID and ResourceGroupID are where server groups are made, unless their NLB is elsewhere or the Service says so.
+	VPCID, ResourceGroupID string
+	// VSwitchIDs are those by which a new NLB is in its zones, if its Service doesn't name any: the first in each zone that has a free address.
+	VSwitchIDs []string
+	// ByLoadBalancerType serves Services of which the annotation for the load balancer type says nlb, too.
+	ByLoadBalancerType bool
+	// DisablePublic refuses to create public NLBs; those that exist are served on.
+	DisablePublic bool
+}
+
+var _ lb.Product = Product{}
+
+// Marks implements lb.Product.
+func (Product) Marks() lb.Marks {
+	return lb.Marks{
+		Name: annotation.NLB, Finalizer: Finalizer, MetricType: "NLBType", Groups: "server group", CreateAPI: "nlb/CreateLoadBalancer",
+		DottedNames: true, GroupsApart: true, HostNames: true, ServersPerCall: serversPerCall,
+	}
+}
+
+// Wants implements lb.Product.
+func (p Product) Wants(svc *corev1.Service) bool {
+	if svc.DeletionTimestamp != nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return false
+	}
+	if class := svc.Spec.LoadBalancerClass; class != nil {
+		return *class == Class
+	}
+	return p.ByLoadBalancerType && strings.EqualFold(svc.Annotations[annotation.LoadBalancerType], "nlb")
+}
+
+// builder builds what is wanted of one Service.
+type builder struct {
+	*desired.Builder
+	Product
+}
+
+// Configure implements desired.Configurer.
+func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener) {
+	building := builder{Builder: b, Product: p}
+	instance, listeners := building.instance(), building.listeners()
+	building.checkGroups()
+	building.checkFields()
+	return instance, listeners
+}
+
+// checkFields reports fields of the Service that mean nothing for an NLB.
+func (b builder) checkFields() {
+	spec := b.View.Service.Spec
+	if len(spec.LoadBalancerSourceRanges) > 0 {
+		b.NoEffect("spec.loadBalancerSourceRanges has no effect on an NLB; restrict the access by annotation %s%s", annotation.Prefix, annotation.SecurityGroupIDs)
+	}
+	if spec.SessionAffinity == corev1.ServiceAffinityClientIP {
+		b.NoEffect("spec.sessionAffinity has no effect on an NLB; use annotation %s%s: sch, which keeps clients by their addresses", annotation.Prefix, annotation.Scheduler)
+	}
+	if spec.LoadBalancerIP != "" {
+		b.NoEffect("spec.loadBalancerIP has no effect on an NLB; chosen addresses are in annotation %s%s", annotation.Prefix, annotation.ZoneMaps)
+	}
+}
+
+// WithoutEffect implements lb.Product.
+func (Product) WithoutEffect(view desired.View, there model.Observed) []string {
+	v, nlb := view.Values, present(there)
+	wrote := func(key string) bool { return v.Has(key) && !view.Reverts(key) }
+	var warnings []string
+	if nlb != nil && wrote(annotation.IPv6AddressType) && nlb.GetIpVersion() != nlbv1.IpVersion_IP_VERSION_DUAL_STACK {
+		warnings = append(warnings, "annotation "+v.Name(annotation.IPv6AddressType)+" has no effect: the NLB has no IPv6 address; only "+
+			annotation.Prefix+annotation.IPVersion+": DualStack at the creation of the Service gives it some")
+	}
+	return warnings
+}
+
+// Probes implements lb.Product. Health checks are a matter of server groups: what Health answers of servers that aren't checked is good.
+func (Product) Probes(model.Listener) bool { return true }
+
+// EIPs implements lb.Product: an NLB publishes a name, which leads to its EIPs.
+func (Product) EIPs(context.Context, string, time.Duration) ([]string, error) { return nil, nil }
+
+// Certificate implements lb.Product.
+func (Product) Certificate(l model.Listener) string {
+	if ids := configOf(l.Config).GetCertificateIds(); len(ids) > 0 {
+		return ids[0]
+	}
+	return ""
+}
+
+// CertificateEnds implements lb.Product. The certificates are those of another product of the cloud, which isn't asked.
+func (Product) CertificateEnds(_ context.Context, ids []string) (map[string]time.Time, error) {
+	unknown := make(map[string]time.Time, len(ids))
+	for _, id := range ids {
+		unknown[id] = time.Time{}
+	}
+	return unknown, nil
+}

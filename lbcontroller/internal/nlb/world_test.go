@@ -1,0 +1,402 @@
+package nlb_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/clb"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/nlb"
+)
+
+const (
+	clusterID = "c-test"
+	uid       = "5e4dbfc9-c2ae-4642-b033-5607860aef6a"
+	mark      = "a5e4dbfc9c2ae4642b0335607860aef6"
+	groupName = "k8s.30080.TCP.web.default.c-test"
+)
+
+// world is a cluster and a cloud with a running controller between them, which serves CLBs and NLBs, in a bubble of its own time.
+type world struct {
+	t      *testing.T
+	kube   *fake.Clientset
+	cloud  *gatewaytest.Fake
+	events *events
+	stop   func()
+	// byType serves Services by the annotation for the type, too.
+	byType bool
+	// waiting is the name of the pod behind endpoints that wait for the NLB.
+	waiting string
+	// vSwitches are those of the configuration.
+	vSwitches []string
+}
+
+// inWorld runs the test in a new world with nodes i-1 to i-n.
+func inWorld(t *testing.T, nodes int, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, kube: fake.NewSimpleClientset(), cloud: gatewaytest.New(t), events: &events{}, vSwitches: []string{"vsw-h", "vsw-i", "vsw-i2"}}
+		w.cloud.Lock()
+		for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i", "vsw-i2": "cn-hangzhou-i", "vsw-j": "cn-hangzhou-j"} {
+			w.cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 10}
+		}
+		w.cloud.Unlock()
+		for i := range nodes {
+			w.addNode(i + 1)
+		}
+		w.start()
+		test(w)
+		w.stop()
+	})
+}
+
+// start starts a controller with an empty memory.
+func (w *world) start() {
+	w.t.Helper()
+	registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
+	shared := lb.NewShared(w.cloud.Client(), "vpc-test", registry)
+	var kinds []controller.Registration
+	for _, product := range []lb.Product{
+		clb.Product{Gateway: w.cloud.Client(), ByLoadBalancerType: w.byType},
+		nlb.Product{Gateway: w.cloud.Client(), VPCID: "vpc-test", VSwitchIDs: w.vSwitches, ByLoadBalancerType: w.byType},
+	} {
+		kinds = append(kinds, lb.New(lb.Config{
+			Product: product, Shared: shared, Gateway: w.cloud.Client(), Desired: desired.Config{ClusterID: clusterID, VPCID: "vpc-test"},
+			DriftCheck: 4 * time.Hour, HealthPatience: time.Minute, Registerer: registry, Logger: log,
+		}))
+	}
+	c, err := controller.New(controller.Config{
+		Client: w.kube, Recorder: w.events, Workers: 4, NodeQuiet: time.Second, NodeMax: 5 * time.Second, Registerer: registry, Logger: log, Kinds: kinds,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	var running sync.WaitGroup
+	start := func(run func(context.Context) error) {
+		running.Go(func() {
+			if err := run(ctx); err != nil {
+				w.t.Error(err)
+			}
+		})
+	}
+	start(c.Watch)
+	synctest.Wait()
+	start(c.Run)
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	w.settle()
+}
+
+// restart kills the controller and starts another, which remembers nothing.
+func (w *world) restart() {
+	w.t.Helper()
+	w.stop()
+	w.start()
+}
+
+// settle lets time pass until bursts are gathered and everybody waits.
+func (w *world) settle() { w.after(10 * time.Second) }
+
+// after lets time pass; in the bubble that takes none.
+func (w *world) after(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func (w *world) addNode(n int) {
+	w.t.Helper()
+	id := fmt.Sprintf("i-%d", n)
+	w.cloud.Lock()
+	w.cloud.Instances[id] = &ecsv1.Instance{InstanceId: id, VpcId: "vpc-test", Status: "Running"}
+	w.cloud.Unlock()
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", n)},
+		Spec:       corev1.NodeSpec{ProviderID: "cn-hangzhou." + id},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.1.0.%d", n)}},
+		},
+	}
+	if _, err := w.kube.CoreV1().Nodes().Create(w.t.Context(), node, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// web returns a Service of class NLB with one TCP port 80.
+func web(changes ...func(*corev1.Service)) *corev1.Service {
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: uid, Annotations: map[string]string{}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: new(nlb.Class), ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyCluster,
+			Ports: []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 30080, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8080)}},
+		},
+	}
+	for _, change := range changes {
+		change(svc)
+	}
+	return svc
+}
+
+// annotated sets annotations by their keys in the table.
+func annotated(pairs ...string) func(*corev1.Service) {
+	return func(svc *corev1.Service) {
+		if svc.Annotations == nil {
+			svc.Annotations = map[string]string{}
+		}
+		for i := 0; i < len(pairs); i += 2 {
+			svc.Annotations[annotation.Prefix+pairs[i]] = pairs[i+1]
+		}
+	}
+}
+
+// withoutAnnotation takes one off.
+func withoutAnnotation(key string) func(*corev1.Service) {
+	return func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+key) }
+}
+
+// onPods makes pods the backends.
+func onPods(svc *corev1.Service) { svc.Annotations[annotation.BackendType] = "eni" }
+
+func (w *world) create(svc *corev1.Service) {
+	w.t.Helper()
+	if _, err := w.kube.CoreV1().Services(svc.Namespace).Create(w.t.Context(), svc, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.settle()
+}
+
+func (w *world) service() *corev1.Service {
+	w.t.Helper()
+	svc, err := w.kube.CoreV1().Services("default").Get(w.t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return svc
+}
+
+func (w *world) update(changes ...func(*corev1.Service)) {
+	w.t.Helper()
+	svc := w.service()
+	for _, change := range changes {
+		change(svc)
+	}
+	if _, err := w.kube.CoreV1().Services("default").Update(w.t.Context(), svc, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.settle()
+}
+
+// remove marks the Service as being deleted, as the API server does while there are finalizers.
+func (w *world) remove() {
+	w.t.Helper()
+	w.update(func(svc *corev1.Service) { svc.DeletionTimestamp = new(metav1.Now()) })
+}
+
+// pods replaces the endpoints of the Service, and gives each a network interface.
+func (w *world) pods(ips ...string) {
+	w.t.Helper()
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(8080)), Protocol: new(corev1.ProtocolTCP)}},
+	}
+	w.cloud.Lock()
+	for _, ip := range ips {
+		w.cloud.NetworkInterfaces["eni-"+ip] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + ip, VpcId: "vpc-test", PrimaryIp: ip, PrivateIps: []string{ip}, Status: "InUse"}
+		endpoint := discoveryv1.Endpoint{Addresses: []string{ip}}
+		if w.waiting != "" {
+			endpoint.TargetRef = &corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: w.waiting}
+			endpoint.Conditions.Ready = new(false)
+		}
+		slice.Endpoints = append(slice.Endpoints, endpoint)
+	}
+	w.cloud.Unlock()
+	client := w.kube.DiscoveryV1().EndpointSlices("default")
+	_, err := client.Update(w.t.Context(), slice, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = client.Create(w.t.Context(), slice, metav1.CreateOptions{})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.settle()
+}
+
+// writes are the names of the calls that change something since the last time, without their prefix; all calls are forgotten.
+func (w *world) writes() []string {
+	var names []string
+	for _, c := range w.cloud.Writes() {
+		names = append(names, strings.TrimPrefix(c.Method, "nlb."))
+	}
+	w.cloud.ResetCalls()
+	return names
+}
+
+// expect compares the writes since the last time. Those of which one doesn't need the other come in any order.
+func (w *world) expect(what string, want ...string) {
+	w.t.Helper()
+	got := w.writes()
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("%s: writes (-want +got):\n%s\nevents: %v", what, diff, w.events.take())
+	}
+}
+
+// state is what there is of the cloud's NLBs, one line for each thing.
+func (w *world) state() []string {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	var lines []string
+	names := map[string]string{}
+	for id, g := range w.cloud.NLB.ServerGroups {
+		names[id] = g.GetName()
+		var servers []string
+		for _, s := range g.GetServers() {
+			servers = append(servers, fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
+		}
+		slices.Sort(servers)
+		lines = append(lines, fmt.Sprintf("group %s %s", g.GetName(), strings.Join(servers, " ")))
+	}
+	for _, l := range w.cloud.NLB.Listeners {
+		lines = append(lines, fmt.Sprintf("listener %d-%d %s to %s", l.GetPort()+l.GetStartPort(), l.GetEndPort(),
+			strings.TrimPrefix(l.GetProtocol().String(), "LISTENER_PROTOCOL_"), names[l.GetConfig().GetServerGroupId()]))
+	}
+	for _, lb := range w.cloud.NLB.LoadBalancers {
+		lines = append(lines, "balancer "+lb.GetName())
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// has compares what there is.
+func (w *world) has(what string, want ...string) {
+	w.t.Helper()
+	slices.Sort(want)
+	if diff := cmp.Diff(want, w.state(), cmp.Transformer("nil", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
+		w.t.Errorf("%s: the cloud has (-want +got):\n%s\nevents: %v", what, diff, w.events.take())
+	}
+}
+
+// balancer is the only NLB.
+func (w *world) balancer() *nlbv1.LoadBalancer {
+	w.t.Helper()
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	if len(w.cloud.NLB.LoadBalancers) != 1 {
+		w.t.Fatalf("%d NLBs, want one; events: %v", len(w.cloud.NLB.LoadBalancers), w.events.take())
+	}
+	for _, lb := range w.cloud.NLB.LoadBalancers {
+		return lb
+	}
+	return nil
+}
+
+// listener is the only listener, and group the only server group.
+func (w *world) listener() *nlbv1.Listener {
+	w.t.Helper()
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	if len(w.cloud.NLB.Listeners) != 1 {
+		w.t.Fatalf("%d listeners, want one; events: %v", len(w.cloud.NLB.Listeners), w.events.take())
+	}
+	for _, l := range w.cloud.NLB.Listeners {
+		return l
+	}
+	return nil
+}
+
+func (w *world) group() *nlbv1.ServerGroup {
+	w.t.Helper()
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	if len(w.cloud.NLB.ServerGroups) != 1 {
+		w.t.Fatalf("%d server groups, want one; events: %v", len(w.cloud.NLB.ServerGroups), w.events.take())
+	}
+	for _, g := range w.cloud.NLB.ServerGroups {
+		return g
+	}
+	return nil
+}
+
+// unavailable is the error of a cloud that doesn't answer.
+func unavailable() error { return rpcerr.Errorf(rpcerr.CloudUnavailable, "the cloud does not answer") }
+
+func check[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// events collects events as "type reason message".
+type events struct {
+	mu   sync.Mutex
+	list []string
+}
+
+var _ record.EventRecorder = (*events)(nil)
+
+// Event implements record.EventRecorder.
+func (e *events) Event(_ runtime.Object, eventType, reason, message string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = append(e.list, eventType+" "+reason+" "+message)
+}
+
+// Eventf implements record.EventRecorder.
+func (e *events) Eventf(o runtime.Object, eventType, reason, format string, args ...any) {
+	e.Event(o, eventType, reason, fmt.Sprintf(format, args...))
+}
+
+// AnnotatedEventf implements record.EventRecorder.
+func (e *events) AnnotatedEventf(o runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+	e.Eventf(o, eventType, reason, format, args...)
+}
+
+// take returns the events since the last time.
+func (e *events) take() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := e.list
+	e.list = nil
+	return list
+}
+
+// says reports whether one of the events since the last time has a text.
+func (w *world) says(text string) {
+	w.t.Helper()
+	list := w.events.take()
+	if !slices.ContainsFunc(list, func(e string) bool { return strings.Contains(e, text) }) {
+		w.t.Errorf("no event says %q: %v", text, list)
+	}
+}
