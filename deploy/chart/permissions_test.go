@@ -109,11 +109,11 @@ func gatewayCalls(t *testing.T, component string, methods map[string]method.Meth
 	return slices.Collect(maps.Keys(found))
 }
 
-// clientFields gives the services by the fields of gateway.Client that call them.
+// clientFields gives the services by the fields of client.Client that call them.
 func clientFields(t *testing.T) map[string]string {
 	t.Helper()
 	fields := map[string]string{}
-	ast.Inspect(parse(t, "../../services/gateway/client.go"), func(n ast.Node) bool {
+	ast.Inspect(parse(t, "../../proto/client/client.go"), func(n ast.Node) bool {
 		if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == "Client" {
 			for _, field := range spec.Type.(*ast.StructType).Fields.List {
 				kind, ok := field.Type.(*ast.SelectorExpr)

@@ -6,72 +6,22 @@ import (
 
 	"google.golang.org/grpc"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/proto/client"
 	"alicloud-controllers.dev/proto/rpcerr"
-
 	"alicloud-controllers.dev/services/reconcile"
 )
 
-// Client calls every service of the gateway. Its fields are interfaces, so that a test can replace one.
-type Client struct {
-	LoadBalancers      slbv1.LoadBalancerServiceClient
-	Listeners          slbv1.ListenerServiceClient
-	ServerGroups       slbv1.ServerGroupServiceClient
-	ServerHealth       slbv1.ServerHealthServiceClient
-	ForwardingRules    slbv1.ForwardingRuleServiceClient
-	DomainExtensions   slbv1.DomainExtensionServiceClient
-	AccessControlLists slbv1.AccessControlListServiceClient
-	Certificates       slbv1.CertificateServiceClient
-	// Those of NLB.
-	NetworkLoadBalancers nlbv1.LoadBalancerServiceClient
-	NetworkListeners     nlbv1.ListenerServiceClient
-	NetworkServerGroups  nlbv1.ServerGroupServiceClient
-	Routes               vpcv1.RouteServiceClient
-	Networks             vpcv1.NetworkServiceClient
-	VSwitches            vpcv1.VSwitchServiceClient
-	Eips                 vpcv1.EipServiceClient
-	Instances            ecsv1.InstanceServiceClient
-	NetworkInterfaces    ecsv1.NetworkInterfaceServiceClient
-	Capabilities         commonv1.CapabilitiesServiceClient
-	Status               commonv1.StatusServiceClient
-}
+// Client calls every service of the gateway.
+type Client struct{ *client.Client }
 
 // NewClient makes a Client on a connection. The errors of its calls are *rpcerr.Error.
-func NewClient(cc grpc.ClientConnInterface) *Client {
-	cc = typedErrors{cc}
-	return &Client{
-		LoadBalancers:        slbv1.NewLoadBalancerServiceClient(cc),
-		Listeners:            slbv1.NewListenerServiceClient(cc),
-		ServerGroups:         slbv1.NewServerGroupServiceClient(cc),
-		ServerHealth:         slbv1.NewServerHealthServiceClient(cc),
-		ForwardingRules:      slbv1.NewForwardingRuleServiceClient(cc),
-		DomainExtensions:     slbv1.NewDomainExtensionServiceClient(cc),
-		AccessControlLists:   slbv1.NewAccessControlListServiceClient(cc),
-		Certificates:         slbv1.NewCertificateServiceClient(cc),
-		NetworkLoadBalancers: nlbv1.NewLoadBalancerServiceClient(cc),
-		NetworkListeners:     nlbv1.NewListenerServiceClient(cc),
-		NetworkServerGroups:  nlbv1.NewServerGroupServiceClient(cc),
-		Routes:               vpcv1.NewRouteServiceClient(cc),
-		Networks:             vpcv1.NewNetworkServiceClient(cc),
-		VSwitches:            vpcv1.NewVSwitchServiceClient(cc),
-		Eips:                 vpcv1.NewEipServiceClient(cc),
-		Instances:            ecsv1.NewInstanceServiceClient(cc),
-		NetworkInterfaces:    ecsv1.NewNetworkInterfaceServiceClient(cc),
-		Capabilities:         commonv1.NewCapabilitiesServiceClient(cc),
-		Status:               commonv1.NewStatusServiceClient(cc),
-	}
-}
+func NewClient(cc grpc.ClientConnInterface) *Client { return &Client{client.New(calls{cc})} }
 
-// typedErrors makes every failed call an *rpcerr.Error, which shows in logs and events what the bare status hides. A call waits for the cloud,
-// and holds no worker of a reconcile.Runner meanwhile.
-type typedErrors struct{ grpc.ClientConnInterface }
+// calls counts them. A call waits for the cloud, and holds no worker of a reconcile.Runner meanwhile.
+type calls struct{ grpc.ClientConnInterface }
 
 // Invoke implements grpc.ClientConnInterface.
-func (c typedErrors) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+func (c calls) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	count(ctx)
 	var err error
 	reconcile.Waiting(ctx, func() { err = c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...) })
@@ -85,3 +35,22 @@ func (c typedErrors) Invoke(ctx context.Context, method string, args, reply any,
 // ownPort is that of this side of a broken connection, as in "read tcp 10.0.0.1:41234->10.0.0.2:7443". It is another one each time, and
 // equal failures would look like different ones in events.
 var ownPort = regexp.MustCompile(`:[0-9]+->`)
+
+// Priority ranks a call's use of the cloud's rate limits.
+type Priority = client.Priority
+
+// The priorities, lowest first.
+const (
+	Background = client.Background
+	Deletion   = client.Deletion
+	User       = client.User
+	Backend    = client.Backend
+)
+
+// PriorityKey is the key of the call metadata that carries a Priority.
+const PriorityKey = client.PriorityKey
+
+// WithPriority returns a context whose calls carry the priority. It replaces the priority of ctx.
+func WithPriority(ctx context.Context, p Priority) context.Context {
+	return client.WithPriority(ctx, p)
+}

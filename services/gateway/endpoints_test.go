@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +18,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
 	"google.golang.org/grpc/status"
@@ -27,6 +31,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/proto/tlstest"
 )
 
@@ -173,13 +178,54 @@ func TestNoReplicas(t *testing.T) {
 	})
 }
 
+func setUp(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	tlstest.Issue(t, dir, "ca")
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// active starts an active replica.
+func active(t *testing.T, dir string) (address string) {
+	t.Helper()
+	identity, err := credentials.NewServerTLSFromFile(filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.Creds(identity))
+	commonv1.RegisterCapabilitiesServiceServer(server, answering{})
+	healthv1.RegisterHealthServer(server, health.NewServer())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+type answering struct {
+	commonv1.UnimplementedCapabilitiesServiceServer
+}
+
+func (answering) GetCapabilities(context.Context, *commonv1.GetCapabilitiesRequest) (*commonv1.GetCapabilitiesResponse, error) {
+	return &commonv1.GetCapabilitiesResponse{}, nil
+}
+
 // TestFoundThroughTheAPIServer calls a gateway that is known by its EndpointSlice only, with the certificate of its Service.
 func TestFoundThroughTheAPIServer(t *testing.T) {
 	t.Parallel()
 	dir := setUp(t)
-	r := newReplica(t, dir, "a")
-	r.serving(true)
-	host, text, err := net.SplitHostPort(r.address)
+	host, text, err := net.SplitHostPort(active(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +241,9 @@ func TestFoundThroughTheAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, conn, "a")
+	if _, err := conn.Client().Capabilities.GetCapabilities(t.Context(), &commonv1.GetCapabilitiesRequest{}, grpc.WaitForReady(true)); err != nil {
+		t.Error(err)
+	}
 	if err := conn.Close(); err != nil {
 		t.Error(err)
 	}
@@ -208,7 +256,7 @@ func TestFoundThroughTheAPIServer(t *testing.T) {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if _, err := version(ctx, conn); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "not cloudgateway.kube-system.svc") {
+	if _, err := conn.Client().Capabilities.GetCapabilities(ctx, &commonv1.GetCapabilitiesRequest{}); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "not cloudgateway.kube-system.svc") {
 		t.Errorf("with another's certificate: %v", err)
 	}
 }
@@ -221,19 +269,20 @@ func TestLostReplicaIsTriedAtOnce(t *testing.T) {
 		client := fake.NewClientset(slice("a", 7443, "10.0.0.1"))
 		var mu sync.Mutex
 		var last time.Time
-		conn, err := dial(Config{
+		conn, err := Dial(Config{
 			Address: "kubernetes:///cloudgateway.kube-system:grpc", CAFile: filepath.Join(dir, "ca.crt"), TokenFile: filepath.Join(dir, "token"),
 			Kubernetes: client,
-		}, grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			last = time.Now()
-			return nil, errors.New("nobody listens")
-		}))
+			Dialer: func(context.Context, string) (net.Conn, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				last = time.Now()
+				return nil, errors.New("nobody listens")
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn.cc.Connect()
+		conn.GRPC().Connect()
 		<-time.After(time.Minute)
 		for range 20 {
 			mu.Lock()

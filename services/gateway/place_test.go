@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"alicloud-controllers.dev/proto/client"
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 )
 
@@ -19,8 +20,8 @@ func TestVPC(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			client := &Client{Capabilities: &capabilities{answer: &commonv1.GetCapabilitiesResponse{VpcId: tt.own}}}
-			got, err := client.VPC(t.Context(), tt.configured)
+			gateway := &Client{&client.Client{Capabilities: &capabilities{answer: &commonv1.GetCapabilitiesResponse{VpcId: tt.own}}}}
+			got, err := gateway.VPC(t.Context(), tt.configured)
 			if got != tt.want || (err != nil) != (tt.wantErr != "") || err != nil && err.Error() != tt.wantErr {
 				t.Errorf("VPC = %q, %v, want %q, %q", got, err, tt.want, tt.wantErr)
 			}
@@ -36,8 +37,8 @@ func TestRegion(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			client := &Client{Capabilities: &capabilities{answer: &commonv1.GetCapabilitiesResponse{RegionId: tt.own}}}
-			got, err := client.Region(t.Context(), tt.configured)
+			gateway := &Client{&client.Client{Capabilities: &capabilities{answer: &commonv1.GetCapabilitiesResponse{RegionId: tt.own}}}}
+			got, err := gateway.Region(t.Context(), tt.configured)
 			if got != tt.want || (err != nil) != (tt.wantErr != "") || err != nil && err.Error() != tt.wantErr {
 				t.Errorf("Region = %q, %v, want %q, %q", got, err, tt.want, tt.wantErr)
 			}
@@ -49,16 +50,16 @@ func TestRegion(t *testing.T) {
 func TestAwaitRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &capabilities{refusals: 3, answer: &commonv1.GetCapabilitiesResponse{RegionId: "cn-beijing"}}
-		client := &Client{Capabilities: fake}
+		gateway := &Client{&client.Client{Capabilities: fake}}
 		failures := 0
-		got, err := client.AwaitRegion(t.Context(), "", func(error) { failures++ })
+		got, err := gateway.AwaitRegion(t.Context(), "", func(error) { failures++ })
 		if got != "cn-beijing" || err != nil || fake.calls != 4 || failures != 3 {
 			t.Errorf("AwaitRegion = %q, %v after %d calls, %d failures reported", got, err, fake.calls, failures)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), regionRetry)
 		defer cancel()
 		fake.refusals = 100
-		if _, err := client.AwaitRegion(ctx, "", func(error) {}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := gateway.AwaitRegion(ctx, "", func(error) {}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("AwaitRegion ends with %v", err)
 		}
 	})

@@ -25,7 +25,7 @@ func TestNothingIsLeftOut(t *testing.T) {
 		}
 		return string(text)
 	}
-	client, questions, page := read("services", "gateway", "client.go"), read("cloudgateway", "internal", "server", "own_writes_test.go"), read("docs", "gateway-for-tools.md")
+	client, questions, page := read("proto", "client", "client.go"), read("cloudgateway", "internal", "server", "own_writes_test.go"), read("docs", "gateway-api.md")
 	operations := ""
 	files, err := filepath.Glob(filepath.Join(root, "cloudgateway", "writetest", "*.go"))
 	if err != nil {
@@ -42,10 +42,10 @@ func TestNothingIsLeftOut(t *testing.T) {
 		product, service, _ := strings.Cut(m.Service, ".v1.")
 		missing := func(file, what string) { t.Errorf("%s: %s is missing, for %s", file, what, m.FullName()) }
 		if constructor := product + "v1.New" + service + "Client(cc)"; !strings.Contains(client, constructor) {
-			missing("services/gateway/client.go", constructor)
+			missing("proto/client/client.go", constructor)
 		}
 		if product != "common" && !strings.Contains(page, "| `"+m.Service+"` |") {
-			missing("docs/gateway-for-tools.md", "the row of "+m.Service)
+			missing("docs/gateway-api.md", "the row of "+m.Service)
 		}
 		switch aged := m.Descriptor.Input().Fields().ByName("max_age") != nil; {
 		case m.Reads() && aged && !strings.Contains(questions, product+"v1."+service+"_"+m.Name+"_FullMethodName"):

@@ -1,4 +1,4 @@
-package gateway
+package client
 
 import (
 	"bytes"
@@ -105,10 +105,10 @@ func connect(t *testing.T, dir string, replicas ...*replica) *Conn {
 		addresses = append(addresses, resolver.Address{Addr: r.address})
 	}
 	names.InitialState(resolver.State{Addresses: addresses})
-	conn, err := dial(Config{
+	conn, err := Dial(Config{
 		Address: "test:///gateway", CAFile: filepath.Join(dir, "ca.crt"), ServerName: tlstest.ServerName,
-		TokenFile: filepath.Join(dir, "token"), UserAgent: "test",
-	}, grpc.WithResolvers(names))
+		TokenFile: filepath.Join(dir, "token"), UserAgent: "test", Options: []grpc.DialOption{grpc.WithResolvers(names)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,8 +393,9 @@ func TestDialErrors(t *testing.T) {
 		want   string
 	}{
 		{name: "nothing", change: func(c *Config) { *c = Config{} },
-			want: "gateway.address: is required\ngateway.caFile: is required\ngateway.tokenFile: is required"},
-		{name: "no CA file", change: func(c *Config) { c.CAFile = filepath.Join(dir, "none") }, want: "gateway.caFile: open"},
+			want: "Address and CAFile are required\nTokenFile, or CertFile and KeyFile, are required"},
+		{name: "no key", change: func(c *Config) { c.CertFile = "x" }, want: "TokenFile, or CertFile and KeyFile, are required"},
+		{name: "no CA file", change: func(c *Config) { c.CAFile = filepath.Join(dir, "none") }, want: "the CA: open"},
 		{name: "no certificate", change: func(c *Config) { c.CAFile = filepath.Join(dir, "token") }, want: "holds no PEM certificate"},
 	} {
 		cfg := good

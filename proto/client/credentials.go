@@ -1,4 +1,4 @@
-package gateway
+package client
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 // tokenAge is how long a token is sent before its file is read again. The kubelet renews it minutes before it ends; to read it for each of thousands
-// of calls took 2.7 % of the lbcontroller's processor time.
+// of calls took 2.7 % of a controller's processor time.
 const tokenAge = 10 * time.Second
 
 // tokenFile sends the token in a file with every call.
@@ -72,17 +72,17 @@ func newTransport(cfg Config) (credentials.TransportCredentials, error) {
 func readTransport(cfg Config) (credentials.TransportCredentials, error) {
 	text, err := os.ReadFile(cfg.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("gateway.caFile: %w", err)
+		return nil, fmt.Errorf("the CA: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("gateway.caFile: %s holds no PEM certificate", cfg.CAFile)
+		return nil, fmt.Errorf("%s holds no PEM certificate", cfg.CAFile)
 	}
 	loaded := &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: cfg.ServerName}
 	if cfg.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(cfg.CertFile, cfg.KeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("gateway.certFile and gateway.keyFile: %w", err)
+			return nil, fmt.Errorf("the client certificate: %w", err)
 		}
 		loaded.Certificates = []tls.Certificate{pair}
 	}

@@ -1,4 +1,4 @@
-package gateway
+package client
 
 import (
 	"context"
@@ -22,14 +22,15 @@ func TestReconnectsSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var attempts []time.Time
-		conn, err := dial(Config{
+		conn, err := Dial(Config{
 			Address: "passthrough:///gateway", CAFile: filepath.Join(dir, "ca.crt"), TokenFile: filepath.Join(dir, "token"),
-		}, grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			attempts = append(attempts, time.Now())
-			return nil, errors.New("nobody listens")
-		}))
+			Options: []grpc.DialOption{grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				attempts = append(attempts, time.Now())
+				return nil, errors.New("nobody listens")
+			})},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
