@@ -120,7 +120,7 @@ func TestFront(t *testing.T) {
 		"network": map[string]any{"mode": "terway"}, "front": map[string]any{"enabled": true, "keysSecret": "tools"},
 		"networkPolicy": map[string]any{"enabled": true, "frontFrom": []any{from}},
 	})
-	if ports := decode[corev1.Service](t, on["Service cloudgateway"]).Spec.Ports; len(ports) != 2 || ports[1].Name != "front" || ports[1].Port != 7444 {
+	if ports := decode[corev1.Service](t, on["Service cloudgateway"]).Spec.Ports; len(ports) != 3 || ports[1].Name != "active" || ports[1].Port != 7445 || ports[2].Name != "front" || ports[2].Port != 7444 {
 		t.Errorf("ports of the Service: %+v", ports)
 	}
 	pod := decode[appsv1.Deployment](t, on["Deployment cloudgateway"])

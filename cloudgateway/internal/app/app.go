@@ -168,6 +168,13 @@ func (g *Gateway) Run(ctx context.Context) error {
 		{Name: "leadership", Run: g.lead},
 		{Name: "server", Run: func(ctx context.Context) error { return g.rpc.Serve(ctx, g.listener) }},
 	}
+	if g.cfg.ActiveListen != "" {
+		parts = append(parts, process.Component{Name: "active", Run: func(ctx context.Context) error {
+			return g.rpc.ServeActive(ctx, func(ctx context.Context) (net.Listener, error) {
+				return process.Listen(ctx, g.cfg.ActiveListen, g.log, nil)
+			})
+		}})
+	}
 	if g.front != nil {
 		parts = append(parts, process.Component{Name: "front", Run: g.front.Run})
 	}

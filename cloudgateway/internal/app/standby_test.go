@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,6 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
@@ -106,6 +109,65 @@ func TestStandbyTakesOver(t *testing.T) {
 	if diff := cmp.Diff(acknowledged, names); diff != "" {
 		t.Errorf("load balancers (-acknowledged +there):\n%s", diff)
 	}
+}
+
+// TestPlainClientFindsTheActiveReplica: a client of gRPC that makes no health checks, and only tries the addresses of all replicas, gets its answers
+// from the active one, and from the other one when that is killed.
+func TestPlainClientFindsTheActiveReplica(t *testing.T) {
+	w := newWorld(t)
+	text, err := os.ReadFile(w.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	var replicas []*replica
+	var found resolver.State
+	for _, host := range []string{"127.0.0.2", "127.0.0.3"} {
+		address := net.JoinHostPort(host, port)
+		found.Addresses = append([]resolver.Address{{Addr: address}}, found.Addresses...) // The standby's first.
+		file := w.write("replica-"+host+".yaml", string(text)+quickElection+"activeListen: "+address+"\n")
+		replicas = append(replicas, w.startReplica(file))
+		replicas[len(replicas)-1].await("leader elected")
+	}
+	names := manual.NewBuilderWithScheme("plain")
+	names.InitialState(found)
+	transport, err := credentials.NewClientTLSFromFile(filepath.Join(w.dir, "tls.crt"), "cloudgateway")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient("plain:///cloudgateway", grpc.WithTransportCredentials(transport), grpc.WithResolvers(names))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	read := func(ctx context.Context) error {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer reader")
+		_, err := slbv1.NewLoadBalancerServiceClient(conn).ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Name: "web"}, grpc.WaitForReady(true))
+		return err
+	}
+	untilServed(t, read) // The first may be in the moment before the active one listens.
+	for range 20 {
+		if err := read(t.Context()); err != nil {
+			t.Fatalf("while nothing happens: %v", err)
+		}
+	}
+	replicas[0].kill()
+	untilServed(t, read)
+}
+
+// freePort is a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 // untilServed repeats a call whose gateway is gone, as callers do.

@@ -25,9 +25,12 @@ type Config struct {
 	// ClusterID is the id of the cluster, for scopeControllers.
 	ClusterID string `json:"clusterID"`
 	// Listen is the address of the gRPC server.
-	Listen string       `json:"listen"`
-	Admin  admin.Config `json:"admin"`
-	TLS    TLS          `json:"tls"`
+	Listen string `json:"listen"`
+	// ActiveListen is another address of the gRPC server, where it listens while this replica is the active one: a client that tries the addresses of all
+	// replicas finds the active one without health checks. If empty, there is none.
+	ActiveListen string       `json:"activeListen"`
+	Admin        admin.Config `json:"admin"`
+	TLS          TLS          `json:"tls"`
 	// Kubernetes is where callers are checked.
 	Kubernetes     kube.Config    `json:"kubernetes"`
 	Authentication Authentication `json:"authentication"`

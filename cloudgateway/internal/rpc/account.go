@@ -16,10 +16,9 @@ import (
 type account struct {
 	limits Limits
 
-	mu       sync.Mutex
-	all      share
-	callers  map[string]*share // those that have something under way
-	unproven int
+	mu      sync.Mutex
+	all     share
+	callers map[string]*share // those that have something under way
 }
 
 // share is what is under way.
@@ -30,21 +29,6 @@ type share struct {
 
 func newAccount(limits Limits) *account {
 	return &account{limits: limits, callers: make(map[string]*share)}
-}
-
-// ask begins the look-up of a caller.
-func (a *account) ask() (done func(), err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.unproven >= a.limits.Unproven {
-		return nil, tooMuch("too many calls wait for the Kubernetes API server to identify their callers")
-	}
-	a.unproven++
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.unproven--
-	}, nil
 }
 
 // entry is a call of a caller that is under way.

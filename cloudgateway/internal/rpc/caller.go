@@ -57,11 +57,6 @@ func (s *Server) identify(ctx context.Context, method string) (context.Context, 
 	if !ok {
 		return nil, Caller{}, &rpcerr.Error{Code: codes.Unimplemented, Message: method + " has no policy"}
 	}
-	done, err := s.account.ask()
-	if err != nil {
-		return nil, Caller{}, err
-	}
-	defer done()
 	caller, err := authenticate(ctx, s.cfg.Authenticator)
 	if err != nil {
 		s.metrics.refused.WithLabelValues("unknown").Inc()

@@ -1,9 +1,7 @@
 package rpc
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -19,31 +17,33 @@ import (
 // errStrangerBytes ends a connection on which much was sent without a permitted call.
 var errStrangerBytes = errors.New("too much was sent before a permitted call")
 
-// connections is a listener that bounds the connections of strangers. A connection is a stranger's until its first permitted call.
+// connections bounds the connections of strangers, of all listeners together. A connection is a stranger's until its first permitted call.
 type connections struct {
-	net.Listener
-
-	limits     Limits
-	serving    func() bool               // reports whether this is the active replica
-	closed     func(reason, peer string) // for the metrics and the log
-	arrivals   Peers
-	beyond     Peers         // one bucket for the arrivals of all who have used up their own
-	handshakes chan struct{} // one place for each that is computed
+	limits   Limits
+	serving  func() bool               // reports whether this is the active replica
+	closed   func(reason, peer string) // for the metrics and the log
+	arrivals Peers
+	beyond   Peers // one bucket for the arrivals of all who have used up their own
 
 	mu        sync.Mutex
-	all       map[string]*connection   // by remote address
+	all       map[string]*connection   // by both addresses
 	callers   map[string]int           // how many are not strangers', by caller
 	strangers map[string][]*connection // by peer, the oldest first
 	unknown   int                      // the number of strangers
 }
 
-func newConnections(l net.Listener, limits Limits, serving func() bool, closed func(reason, peer string)) *connections {
+func newConnections(limits Limits, serving func() bool, closed func(reason, peer string)) *connections {
 	return &connections{
-		Listener: l, limits: limits, serving: serving, closed: closed, arrivals: Peers{Burst: limits.Arrivals, PerSecond: limits.ArrivalsPerSecond},
-		beyond:     Peers{Burst: limits.ArrivalsBeyond / 5, PerSecond: limits.ArrivalsBeyond},
-		handshakes: make(chan struct{}, limits.Handshakes),
-		all:        make(map[string]*connection), callers: make(map[string]int), strangers: make(map[string][]*connection),
+		limits: limits, serving: serving, closed: closed, arrivals: Peers{Burst: limits.Arrivals, PerSecond: limits.ArrivalsPerSecond},
+		beyond: Peers{Burst: limits.ArrivalsBeyond / 5, PerSecond: limits.ArrivalsBeyond},
+		all:    make(map[string]*connection), callers: make(map[string]int), strangers: make(map[string][]*connection),
 	}
+}
+
+// guarded is a listener of which every connection is within the bounds.
+type guarded struct {
+	net.Listener
+	*connections
 }
 
 // connection is one of them.
@@ -60,17 +60,15 @@ type connection struct {
 	stranger atomic.Bool
 	read     atomic.Int64 // bytes, counted for strangers
 	refused  atomic.Int64 // calls, likewise
-	computes atomic.Bool  // its handshake, with one of the places
-	again    atomic.Bool  // the client was asked for another hello, with which the handshake is computed
 	exempt   atomic.Int64 // calls under way that need no token
 	gone     sync.Once
-	left     chan struct{} // closed when it is gone
 }
 
 // Accept implements net.Listener.
-func (c *connections) Accept() (net.Conn, error) {
+func (l guarded) Accept() (net.Conn, error) {
+	c := l.connections
 	for {
-		raw, err := c.Listener.Accept()
+		raw, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +102,7 @@ func (c *connections) arrive(peer string) (took *Peers, as string) {
 // takes no calls: callers behind one address, who come back at once, would crowd each other out for ever. There the last ones are refused.
 // When it becomes the active replica, they get in as soon as the others have called.
 func (c *connections) admit(raw net.Conn) *connection {
-	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr()), left: make(chan struct{})}
+	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr())}
 	n.stranger.Store(true)
 	c.mu.Lock()
 	var leaves *connection
@@ -124,7 +122,7 @@ func (c *connections) admit(raw net.Conn) *connection {
 	if leaves != nil {
 		c.forget(leaves)
 	}
-	c.all[raw.RemoteAddr().String()] = n
+	c.all[between(raw.LocalAddr(), raw.RemoteAddr())] = n
 	c.strangers[n.peer] = append(c.strangers[n.peer], n)
 	c.unknown++
 	n.first = time.AfterFunc(c.limits.FirstCall, func() { n.end("no call") })
@@ -149,10 +147,13 @@ func (c *connections) oldestOfMost() *connection {
 	return most[0]
 }
 
+// between identifies a connection by its two addresses.
+func between(local, remote net.Addr) string { return local.String() + " " + remote.String() }
+
 // forget takes a connection out of the books.
 func (c *connections) forget(n *connection) {
-	if address := n.RemoteAddr().String(); c.all[address] == n {
-		delete(c.all, address)
+	if addresses := between(n.LocalAddr(), n.RemoteAddr()); c.all[addresses] == n {
+		delete(c.all, addresses)
 		if !n.stranger.Load() {
 			if c.callers[n.caller]--; c.callers[n.caller] == 0 {
 				delete(c.callers, n.caller)
@@ -187,12 +188,12 @@ func (c *connections) count() (callers, strangers int) {
 // of finds the connection that a call came by, nil if it came another way.
 func (c *connections) of(ctx context.Context) *connection {
 	p, ok := peer.FromContext(ctx)
-	if c == nil || !ok || p.Addr == nil {
+	if !ok || p.Addr == nil || p.LocalAddr == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.all[p.Addr.String()]
+	return c.all[between(p.LocalAddr, p.Addr)]
 }
 
 // called notes that the headers of a call have come.
@@ -200,50 +201,6 @@ func (n *connection) called() {
 	if n != nil {
 		n.first.Stop()
 	}
-}
-
-// greeted waits for a place to compute the handshake, once the client has sent its part. The place is given back with the first answer,
-// so no connection holds one while it waits for its client.
-func (n *connection) greeted() error {
-	select {
-	case n.owner.handshakes <- struct{}{}:
-	case <-n.left:
-		return net.ErrClosed
-	}
-	n.computes.Store(true)
-	select {
-	case <-n.left:
-		n.computed()
-		return net.ErrClosed
-	default:
-		return nil
-	}
-}
-
-func (n *connection) computed() {
-	if n.computes.CompareAndSwap(true, false) {
-		<-n.owner.handshakes
-	}
-}
-
-// Write implements net.Conn.
-func (n *connection) Write(p []byte) (int, error) {
-	n.computed()
-	if len(p) > 0 && p[0] == handshakeRecord {
-		n.again.Store(asksAgain(p))
-	}
-	return n.Conn.Write(p)
-}
-
-// handshakeRecord is the type of a TLS record of the handshake, as long as that is not encrypted.
-const handshakeRecord = 22
-
-// asksAgain reports whether a record asks the client for another hello: it is a ServerHello with a random that stands for that
-// (RFC 8446, 4.1.3).
-func asksAgain(record []byte) bool {
-	const serverHello, header, random = 2, 5, 11
-	retry := sha256.Sum256([]byte("HelloRetryRequest"))
-	return len(record) >= random+len(retry) && record[header] == serverHello && bytes.HasPrefix(record[random:], retry[:])
 }
 
 // refuse notes that a call was refused.
@@ -272,7 +229,7 @@ func (c *connections) belongs(n *connection, caller string) (first bool, err err
 	if !n.stranger.Load() {
 		return false, nil
 	}
-	if c.all[n.RemoteAddr().String()] == n { // Otherwise it is gone.
+	if c.all[between(n.LocalAddr(), n.RemoteAddr())] == n { // Otherwise it is gone.
 		// No caller may have more than are left for others, so that several that have all that they may leave room for the next one.
 		if has := c.callers[caller]; has >= c.limits.ConnectionsPerCaller || has > c.limits.Connections-len(c.all) {
 			return false, tooMuch(fmt.Sprintf("%s has %d connections, the most that a caller may have", caller, has))
@@ -285,19 +242,9 @@ func (c *connections) belongs(n *connection, caller string) (first bool, err err
 	return true, nil
 }
 
-// Read implements net.Conn. What comes after the client was asked for another hello may be all of it, so that the handshake is computed.
-// If it is not, the place is given back while the rest is waited for.
+// Read implements net.Conn.
 func (n *connection) Read(p []byte) (int, error) {
-	again := n.again.Load()
-	if again {
-		n.computed()
-	}
 	got, err := n.Conn.Read(p)
-	if again && got > 0 {
-		if err := n.greeted(); err != nil {
-			return 0, err
-		}
-	}
 	if n.stranger.Load() && n.read.Add(int64(got)) > n.owner.limits.StrangerBytes {
 		n.end("too many bytes")
 		return 0, errStrangerBytes
@@ -308,8 +255,6 @@ func (n *connection) Read(p []byte) (int, error) {
 // Close implements net.Conn.
 func (n *connection) Close() error {
 	n.gone.Do(func() {
-		close(n.left)
-		n.computed()
 		n.owner.mu.Lock()
 		defer n.owner.mu.Unlock()
 		n.first.Stop()

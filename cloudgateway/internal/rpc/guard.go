@@ -12,8 +12,8 @@ import (
 type Guard struct {
 	net.Listener // of TLS connections
 
-	bounded *connections
-	account *account
+	connections *connections
+	account     *account
 }
 
 // NewGuard guards a listener. The protocols are those that ALPN offers. Closed is called for each connection that is closed for a reason of
@@ -21,7 +21,7 @@ type Guard struct {
 func NewGuard(l net.Listener, files TLSConfig, protocols []string, limits Limits, closed func(reason, peer string), log *slog.Logger) (*Guard, error) {
 	limits = limits.withDefaults()
 	files.ClientCAFile = "" // Identity is the other protocol's business.
-	config, err := files.guarded(log)
+	config, err := files.reloading(log)
 	if err != nil {
 		return nil, err
 	}
@@ -36,26 +36,8 @@ func NewGuard(l net.Listener, files TLSConfig, protocols []string, limits Limits
 		return loaded, nil
 	}
 	active := func() bool { return true } // A standby does not listen.
-	bounded := newConnections(l, limits, active, closed)
-	return &Guard{Listener: tls.NewListener(bounded, config), bounded: bounded, account: newAccount(limits)}, nil
-}
-
-// guarded reads the files when they change, and lets a few handshakes be computed at a time.
-func (c TLSConfig) guarded(log *slog.Logger) (*tls.Config, error) {
-	config, err := c.reloading(log)
-	if err != nil {
-		return nil, err
-	}
-	reload := config.GetConfigForClient
-	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		if n, ok := hello.Conn.(*connection); ok {
-			if err := n.greeted(); err != nil {
-				return nil, err
-			}
-		}
-		return reload(hello)
-	}
-	return config, nil
+	all := newConnections(limits, active, closed)
+	return &Guard{Listener: tls.NewListener(guarded{l, all}, config), connections: all, account: newAccount(limits)}, nil
 }
 
 // of finds what is known of a connection that the listener accepted, nil if it is another.
@@ -77,7 +59,7 @@ func (g *Guard) Refused(c net.Conn) { g.of(c).refuse() }
 func (g *Guard) Proved(c net.Conn, caller string) error { return g.of(c).prove(caller) }
 
 // Count gives the number of connections.
-func (g *Guard) Count() (callers, strangers int) { return g.bounded.count() }
+func (g *Guard) Count() (callers, strangers int) { return g.connections.count() }
 
 // Work is a request of a caller that is under way.
 type Work struct{ of *entry }

@@ -3,11 +3,8 @@ package rpc
 import (
 	"bytes"
 	"context"
-	"crypto"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"runtime"
@@ -59,7 +56,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func (w *world) strangers() (callers, strangers int) { return w.server.connections.Load().count() }
+func (w *world) strangers() (callers, strangers int) { return w.server.connections.count() }
 
 const getMethod = slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName
 
@@ -392,7 +389,7 @@ func TestConnectionsOfOneCaller(t *testing.T) {
 		}
 	}
 	until(t, "no connection of the caller", func() bool {
-		c := w.server.connections.Load()
+		c := w.server.connections
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.callers["editor"] == 0
@@ -404,7 +401,7 @@ func TestArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const burst, beyond = 3, 2
 		waiting := make(chan net.Conn)
-		c := newConnections(queue{conns: waiting}, Limits{Arrivals: burst, ArrivalsPerSecond: 1, ArrivalsBeyond: 5 * beyond}.withDefaults(), always, func(_, _ string) {})
+		c := guarded{queue{conns: waiting}, newConnections(Limits{Arrivals: burst, ArrivalsPerSecond: 1, ArrivalsBeyond: 5 * beyond}.withDefaults(), always, func(_, _ string) {})}
 		accepted := make(chan net.Conn, 100)
 		go func() {
 			for {
@@ -449,177 +446,15 @@ func TestArrivals(t *testing.T) {
 	})
 }
 
-// TestHandshakes: so many handshakes are computed at a time as there are places, and a place comes back with the answer, and with the end
-// of the connection.
-func TestHandshakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newConnections(nil, Limits{Handshakes: 1}.withDefaults(), always, func(_, _ string) {})
-		var greeted atomic.Int64
-		begin := func(port int) *connection {
-			near, far := net.Pipe()
-			t.Cleanup(func() { _, _ = near.Close(), far.Close() })
-			go func() { _, _ = io.Copy(io.Discard, far) }()
-			n := c.admit(addressed{near, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: port}})
-			go func() {
-				if n.greeted() == nil {
-					greeted.Add(1)
-				}
-			}()
-			synctest.Wait()
-			return n
-		}
-		want := func(n int64) {
-			t.Helper()
-			if synctest.Wait(); greeted.Load() != n {
-				t.Fatalf("%d handshakes, want %d", greeted.Load(), n)
-			}
-		}
-		first, second, third, fourth := begin(1), begin(2), begin(3), begin(4)
-		want(1)
-		if _, err := first.Write([]byte("hello")); err != nil {
-			t.Fatal(err)
-		}
-		want(2)
-		_, _ = third.Close(), second.Close() // One waits, and one has the place.
-		want(3)
-		_, _ = first.Close(), fourth.Close()
-		if len(c.handshakes) != 0 {
-			t.Errorf("%d places are lost", len(c.handshakes))
-		}
-	})
-}
-
 // always is for connections to the active replica.
 func always() bool { return true }
-
-// TestSecondHello: a handshake for which the client has to send another hello is computed with a place, too, and it has none while either
-// hello is waited for, or the rest of one.
-func TestSecondHello(t *testing.T) {
-	t.Parallel()
-	identity := issued(t)
-	pair, err := tls.LoadX509KeyPair(identity.CertFile, identity.KeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, ok := pair.PrivateKey.(crypto.Signer)
-	if !ok {
-		t.Fatalf("the key is a %T", pair.PrivateKey)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		c := newConnections(nil, Limits{Handshakes: 1}.withDefaults(), always, func(_, _ string) {})
-		near, far := net.Pipe()
-		n := c.admit(addressed{near, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1}})
-		signed := -1 // The places in use while the server signs, which is what costs most.
-		pair.PrivateKey = watched{key, func() { signed = len(c.handshakes) }}
-		server := tls.Server(n, &tls.Config{
-			MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, CurvePreferences: []tls.CurveID{tls.CurveP384},
-			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, n.greeted() },
-		})
-		slow := newHalting(far, func() {
-			if synctest.Wait(); len(c.handshakes) != 0 {
-				t.Errorf("%d places are in use while the client is waited for", len(c.handshakes))
-			}
-		})
-		client := tls.Client(slow, &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true})
-		ended := make(chan error, 1)
-		go func() {
-			err := server.HandshakeContext(t.Context())
-			if err == nil {
-				_, err = server.Write([]byte("settings"))
-			}
-			ended <- err
-		}()
-		settings := make([]byte, len("settings"))
-		if _, err := io.ReadFull(client, settings); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
-		if !client.ConnectionState().HelloRetryRequest {
-			t.Error("the client had to send one hello only; the test shows nothing")
-		}
-		if signed != 1 {
-			t.Errorf("%d places were in use while the handshake was computed, want 1", signed)
-		}
-		_, _ = near.Close(), far.Close()
-		if _ = n.Close(); len(c.handshakes) != 0 {
-			t.Errorf("%d places are lost", len(c.handshakes))
-		}
-	})
-}
-
-// watched is a key of which each use is seen.
-type watched struct {
-	crypto.Signer
-
-	used func()
-}
-
-// Sign implements crypto.Signer.
-func (w watched) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
-	w.used()
-	return w.Signer.Sign(random, digest, opts)
-}
-
-// halting is a connection that writes in two parts, and halts before each. What comes is taken at once, as by a kernel: both sides may
-// write at the same time.
-type halting struct {
-	net.Conn
-
-	halts func()
-	came  chan []byte
-	rest  []byte // of what came
-}
-
-func newHalting(conn net.Conn, halts func()) *halting {
-	const most = 100
-	h := &halting{Conn: conn, halts: halts, came: make(chan []byte, most)}
-	go func() {
-		defer close(h.came)
-		for {
-			part := make([]byte, 1<<10)
-			n, err := conn.Read(part)
-			if err != nil {
-				return
-			}
-			h.came <- part[:n]
-		}
-	}()
-	return h
-}
-
-// Read implements net.Conn.
-func (h *halting) Read(p []byte) (int, error) {
-	if len(h.rest) == 0 {
-		h.rest = <-h.came
-	}
-	if len(h.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, h.rest)
-	h.rest = h.rest[n:]
-	return n, nil
-}
-
-// Write implements net.Conn.
-func (h *halting) Write(p []byte) (int, error) {
-	h.halts()
-	n, err := h.Conn.Write(p[:len(p)/2])
-	if err != nil {
-		return n, err
-	}
-	h.halts()
-	more, err := h.Conn.Write(p[n:])
-	return n + more, err
-}
 
 // TestStandbyIsNotCrowded: to a standby, where nobody can make a call, the callers of one address do not crowd each other out.
 func TestStandbyIsNotCrowded(t *testing.T) {
 	t.Parallel()
 	serving := false
 	var reasons []string
-	c := newConnections(nil, Limits{StrangersPerPeer: 2}.withDefaults(), func() bool { return serving },
+	c := newConnections(Limits{StrangersPerPeer: 2}.withDefaults(), func() bool { return serving },
 		func(reason, _ string) { reasons = append(reasons, reason) })
 	port := 0
 	admit := func() *connection {
@@ -668,7 +503,7 @@ func TestOldestStrangerGoes(t *testing.T) {
 	t.Parallel()
 	limits := Limits{Strangers: 4, StrangersPerPeer: 3, Connections: 6}.withDefaults()
 	var reasons []string
-	c := newConnections(nil, limits, always, func(reason, _ string) { reasons = append(reasons, reason) })
+	c := newConnections(limits, always, func(reason, _ string) { reasons = append(reasons, reason) })
 	port := 0
 	admit := func(ip string) *connection {
 		port++
@@ -679,7 +514,7 @@ func TestOldestStrangerGoes(t *testing.T) {
 	open := func(n *connection) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.all[n.RemoteAddr().String()] == n
+		return c.all[between(n.LocalAddr(), n.RemoteAddr())] == n
 	}
 	a1, a2, a3 := admit("10.0.0.1"), admit("10.0.0.1"), admit("10.0.0.1")
 	a4 := admit("10.0.0.1")

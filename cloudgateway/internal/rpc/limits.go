@@ -19,8 +19,6 @@ type Limits struct {
 	// ArrivalsBeyond is how many connections a second are let in beyond that, of all addresses together, a fifth of it at once:
 	// with Arrivals fewer than StrangersPerPeer, so that callers who come at once do not crowd each other out. Default 50.
 	ArrivalsBeyond float64
-	// Handshakes bounds the TLS handshakes that are computed at the same time, so that callers need not wait for hundreds. Default 4.
-	Handshakes int
 	// StrangerBytes is how much is read from such a connection before it is closed. Default 256 KiB: a connection lives for ten
 	// minutes, in which a handshake and health checks need a tenth of that.
 	StrangerBytes int64
@@ -33,8 +31,6 @@ type Limits struct {
 	Streams int
 	// ExemptPerConnection bounds the calls on one connection that need no token, health checks. Default 16.
 	ExemptPerConnection int
-	// Unproven bounds the calls whose caller is being looked up. Default 4096.
-	Unproven int
 	// Request is the size of the largest request in bytes. Default 1 MiB, which holds 20 000 ids twice.
 	Request int
 	// Items is how many messages and elements of lists a request may have in all. Default 60 000: the gateway's lists have at most 20 000, and
@@ -55,9 +51,9 @@ func (l Limits) withDefaults() Limits {
 	return Limits{
 		Connections: cmp.Or(l.Connections, 1024), ConnectionsPerCaller: cmp.Or(l.ConnectionsPerCaller, 512), Strangers: cmp.Or(l.Strangers, 128), StrangersPerPeer: cmp.Or(l.StrangersPerPeer, 32),
 		Arrivals: cmp.Or(l.Arrivals, 20), ArrivalsPerSecond: cmp.Or(l.ArrivalsPerSecond, 2),
-		ArrivalsBeyond: cmp.Or(l.ArrivalsBeyond, 50), Handshakes: cmp.Or(l.Handshakes, 4),
-		StrangerBytes: cmp.Or(l.StrangerBytes, 256*kib), StrangerCalls: cmp.Or(l.StrangerCalls, 100), FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
-		Streams: cmp.Or(l.Streams, 256), ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16), Unproven: cmp.Or(l.Unproven, 4096),
+		ArrivalsBeyond: cmp.Or(l.ArrivalsBeyond, 50),
+		StrangerBytes:  cmp.Or(l.StrangerBytes, 256*kib), StrangerCalls: cmp.Or(l.StrangerCalls, 100), FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
+		Streams: cmp.Or(l.Streams, 256), ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16),
 		Request: cmp.Or(l.Request, mib), Items: cmp.Or(l.Items, 60_000), Receive: cmp.Or(l.Receive, 10*time.Second), ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
 		Calls: cmp.Or(l.Calls, 4096), CallsPerCaller: cmp.Or(l.CallsPerCaller, 1024),
 		Bytes: cmp.Or(l.Bytes, 96*mib), BytesPerCaller: cmp.Or(l.BytesPerCaller, 32*mib),

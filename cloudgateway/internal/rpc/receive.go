@@ -15,25 +15,22 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 )
 
-// headersFirst registers unary methods as streams of one message each way, which look the same on the wire. gRPC reads the message
+// headersFirst makes of unary methods streams of one message each way, which look the same on the wire. gRPC reads the message
 // of a unary method before it calls any code of ours, from every client; the handler of a stream begins with the headers. Refusing calls
 // in grpc.InTapHandle would do so too, but holds up the connection while a caller is looked up, and gRPC then keeps the timer of
 // a refused call until the call's deadline, which is the stranger's choice.
-type headersFirst struct{ server *Server }
-
-// RegisterService implements grpc.ServiceRegistrar.
-func (h headersFirst) RegisterService(desc *grpc.ServiceDesc, handler any) {
+func (s *Server) headersFirst(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 	streams := *desc
 	streams.Methods, streams.Streams = nil, nil
 	for _, m := range desc.Methods {
 		info := &grpc.UnaryServerInfo{FullMethod: "/" + desc.ServiceName + "/" + m.MethodName}
 		streams.Streams = append(streams.Streams, grpc.StreamDesc{
 			StreamName: m.MethodName,
-			Handler:    func(srv any, ss grpc.ServerStream) error { return h.server.unary(srv, ss, info, m) },
+			Handler:    func(srv any, ss grpc.ServerStream) error { return s.unary(srv, ss, info, m) },
 		})
 	}
 	streams.Streams = append(streams.Streams, desc.Streams...)
-	h.server.grpc.RegisterService(&streams, handler)
+	return &streams
 }
 
 // unary handles a call of a unary method.
@@ -74,7 +71,7 @@ type underWay interface {
 
 // admit decides by the headers whether a call may go on. Its context knows the policy and the caller.
 func (s *Server) admit(ctx context.Context, method string) (context.Context, underWay, error) {
-	from := s.connections.Load().of(ctx)
+	from := s.connections.of(ctx)
 	from.called()
 	if exempt(method) {
 		call, err := from.enter(s.limits.ExemptPerConnection)
@@ -147,18 +144,20 @@ func (s *Server) receive(ss grpc.ServerStream, message any) error {
 
 // stream lets the methods of headersFirst pass, and refuses every true stream but health checks and reflection. It ends these when
 // the server stops: a client that watches our health would otherwise keep a graceful stop waiting.
-func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	if !info.IsClientStream && !info.IsServerStream {
-		return next(srv, ss)
+func (s *Server) stream(stopping <-chan struct{}) grpc.StreamServerInterceptor {
+	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if !info.IsClientStream && !info.IsServerStream {
+			return next(srv, ss)
+		}
+		begun := time.Now()
+		err := s.exempted(srv, ss, info, next, stopping)
+		s.metrics.ended(info.FullMethod, begun, err)
+		return err
 	}
-	begun := time.Now()
-	err := s.exempted(srv, ss, info, next)
-	s.metrics.ended(info.FullMethod, begun, err)
-	return err
 }
 
 // exempted handles a stream of health checks or reflection.
-func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler, stopping <-chan struct{}) error {
 	if !exempt(info.FullMethod) && !reflects(info.FullMethod) {
 		return &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " is a stream; streams are not supported"}
 	}
@@ -173,7 +172,7 @@ func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServer
 	defer close(ended)
 	go func() {
 		select {
-		case <-s.stopping:
+		case <-stopping:
 			cancel()
 		case <-ended:
 		}

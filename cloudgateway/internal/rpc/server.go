@@ -4,10 +4,12 @@ package rpc
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -66,20 +68,32 @@ type Config struct {
 
 // Server is a gRPC server. It says NOT_SERVING until SetServing.
 type Server struct {
-	cfg      Config
-	limits   Limits
-	account  *account
-	grpc     *grpc.Server
-	health   *health.Server
-	metrics  metrics
-	stopping chan struct{}
+	cfg         Config
+	limits      Limits
+	account     *account
+	connections *connections
+	registered  []registration
+	health      *health.Server
+	metrics     metrics
+	tls         *tls.Config
 
 	outer, inner               grpc.UnaryServerInterceptor // around the headers, and around the message
 	unknown, forbidden, closed logging.Occasional
 	refusals                   Peers // bounds the audit lines of the refused writes of each caller
 
-	connections atomic.Pointer[connections] // nil until Serve
-	serving     atomic.Bool
+	turn atomic.Pointer[turn]
+}
+
+// registration is a service with its handlers.
+type registration struct {
+	desc    *grpc.ServiceDesc
+	handler any
+}
+
+// turn is a time for which this replica is active, or a standby.
+type turn struct {
+	active bool
+	over   chan struct{}
 }
 
 // New makes a Server. Register the handlers, then Serve.
@@ -87,7 +101,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Authenticator == nil || cfg.Authorizer == nil || cfg.Logger == nil {
 		return nil, errors.New("rpc: Authenticator, Authorizer and Logger are required")
 	}
-	tlsConfig, err := cfg.TLS.guarded(cfg.Logger)
+	tlsConfig, err := cfg.TLS.reloading(cfg.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +110,16 @@ func New(cfg Config) (*Server, error) {
 		limits:   cfg.Limits.withDefaults(),
 		health:   health.NewServer(),
 		metrics:  newMetrics(),
-		stopping: make(chan struct{}),
+		tls:      tlsConfig,
 		refusals: Peers{Burst: 10, PerSecond: 1},
 	}
+	s.turn.Store(&turn{over: make(chan struct{})})
 	s.account = newAccount(s.limits)
-	if err := s.metrics.register(cfg.Registerer, s.count); err != nil {
+	s.connections = newConnections(s.limits, func() bool { return s.turn.Load().active }, func(reason, peer string) {
+		s.metrics.closed.WithLabelValues(reason).Inc()
+		s.closed.Warn(cfg.Logger, "connection without a permitted call is closed", "address", peer, "reason", reason)
+	})
+	if err := s.metrics.register(cfg.Registerer, s.connections.count); err != nil {
 		return nil, fmt.Errorf("register the metrics of the server: %w", err)
 	}
 	s.outer = chain(s.metrics.unary, recovering(cfg.Logger))
@@ -111,8 +130,15 @@ func New(cfg Config) (*Server, error) {
 		intercept(cfg.Interceptor),
 		recovering(cfg.Logger), // Of the handler, so that the audit log has its panics.
 	)
-	s.grpc = grpc.NewServer(append(tracing.ServerOptions(cfg.Tracers),
-		grpc.Creds(credentials.NewTLS(tlsConfig)),
+	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
+	healthv1.RegisterHealthServer(s, s.health)
+	return s, nil
+}
+
+// newGRPC makes a server of gRPC for one listener. Streams end when stopping is closed.
+func (s *Server) newGRPC(stopping <-chan struct{}) *grpc.Server {
+	server := grpc.NewServer(append(tracing.ServerOptions(s.cfg.Tracers),
+		grpc.Creds(credentials.NewTLS(s.tls)),
 		grpc.ConnectionTimeout(s.limits.FirstCall),
 		experimental.BufferPool(buffers.Pool),
 		grpc.ForceServerCodecV2(newCodec()),
@@ -126,27 +152,20 @@ func New(cfg Config) (*Server, error) {
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingInterval, PermitWithoutStream: true}),
 		grpc.InTapHandle(severable),
-		grpc.StreamInterceptor(s.stream),
+		grpc.StreamInterceptor(s.stream(stopping)),
 	)...)
-	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
-	healthv1.RegisterHealthServer(headersFirst{s}, s.health)
-	if cfg.Reflection.Resource != "" {
-		reflection.Register(s.grpc)
+	for _, r := range s.registered {
+		server.RegisterService(r.desc, r.handler)
 	}
-	return s, nil
-}
-
-// count gives the number of connections, of which there are none before Serve.
-func (s *Server) count() (callers, strangers int) {
-	if c := s.connections.Load(); c != nil {
-		return c.count()
+	if s.cfg.Reflection.Resource != "" {
+		reflection.Register(server)
 	}
-	return 0, 0
+	return server
 }
 
 // RegisterService implements grpc.ServiceRegistrar, for the generated Register functions.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, handler any) {
-	headersFirst{s}.RegisterService(desc, handler)
+	s.registered = append(s.registered, registration{s.headersFirst(desc), handler})
 	s.health.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_NOT_SERVING)
 }
 
@@ -157,16 +176,16 @@ func (s *Server) SetServing(serving bool) {
 	if serving {
 		state = healthv1.HealthCheckResponse_SERVING
 	}
-	s.serving.Store(serving)
+	close(s.turn.Swap(&turn{active: serving, over: make(chan struct{})}).over)
 	s.health.SetServingStatus("", state)
-	for service := range s.grpc.GetServiceInfo() {
-		s.health.SetServingStatus(service, state)
+	for _, r := range s.registered {
+		s.health.SetServingStatus(r.desc.ServiceName, state)
 	}
 }
 
 // Check says what is wrong with the policies: a handler without a row, or a row without a handler.
 func (s *Server) Check() error {
-	if err := s.cfg.Policies.check(s.grpc.GetServiceInfo()); err != nil {
+	if err := s.cfg.Policies.check(s.newGRPC(nil).GetServiceInfo()); err != nil {
 		return fmt.Errorf("policies: %w", err)
 	}
 	return nil
@@ -177,29 +196,64 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err := s.Check(); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	stopped := make(chan struct{})
+	return s.serve(ctx, listener, s.health.Shutdown) // Clients use another replica then.
+}
+
+// ServeActive answers on what listen opens, whenever this is the active replica, until ctx ends: a client that tries the addresses of all replicas finds
+// the active one. It does not end the process, which works without it.
+func (s *Server) ServeActive(ctx context.Context, listen func(context.Context) (net.Listener, error)) error {
+	for ctx.Err() == nil {
+		now := s.turn.Load()
+		if now.active {
+			s.inTurn(ctx, now, listen)
+		}
+		select {
+		case <-now.over:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// inTurn answers on what listen opens until the turn is over.
+func (s *Server) inTurn(ctx context.Context, now *turn, listen func(context.Context) (net.Listener, error)) {
+	ctx, end := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer end()
+	waiting.Go(func() {
+		defer end()
+		select {
+		case <-now.over:
+		case <-ctx.Done():
+		}
+	})
+	listener, err := listen(ctx)
+	if err == nil {
+		err = s.serve(ctx, listener, func() {})
+	}
+	if err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Error("clients that make no health checks find no gateway", "error", err)
+		<-ctx.Done()
+	}
+}
+
+// serve answers on listener until ctx ends. It calls leaving then, lets calls finish, and ends those that do not.
+func (s *Server) serve(ctx context.Context, listener net.Listener, leaving func()) error {
+	stopping, stopped := make(chan struct{}), make(chan struct{})
+	server := s.newGRPC(stopping)
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		s.stop()
+		leaving()
+		close(stopping)
+		limit := time.AfterFunc(stopTimeout, server.Stop)
+		defer limit.Stop()
+		server.GracefulStop()
 	})
-	bounded := newConnections(listener, s.limits, s.serving.Load, func(reason, peer string) {
-		s.metrics.closed.WithLabelValues(reason).Inc()
-		s.closed.Warn(s.cfg.Logger, "connection without a permitted call is closed", "address", peer, "reason", reason)
-	})
-	s.connections.Store(bounded)
-	err := s.grpc.Serve(bounded)
+	err := server.Serve(guarded{listener, s.connections})
 	if !unhook() {
 		<-stopped
 		return nil
 	}
 	return fmt.Errorf("serve gRPC on %s: %w", listener.Addr(), err)
-}
-
-// stop makes the clients use another replica, lets calls finish, and ends those that do not.
-func (s *Server) stop() {
-	s.health.Shutdown()
-	close(s.stopping)
-	limit := time.AfterFunc(stopTimeout, s.grpc.Stop)
-	defer limit.Stop()
-	s.grpc.GracefulStop()
 }

@@ -3,7 +3,6 @@ package rpc
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -463,39 +462,6 @@ func TestCertificatesAreReloaded(t *testing.T) {
 	}
 	if !strings.Contains(w.log.String(), "the former ones serve") {
 		t.Errorf("the log says nothing of the unreadable key:\n%s", w.log)
-	}
-}
-
-// TestCertificatesAreReadWhenTheyChange: a handshake does not parse files that are as they were.
-func TestCertificatesAreReadWhenTheyChange(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, nil)
-	cfg := w.server.cfg.TLS
-	long := time.Now().Add(-time.Hour)
-	for _, path := range []string{cfg.CertFile, cfg.KeyFile} {
-		if err := os.Chtimes(path, long, long); err != nil {
-			t.Fatal(err)
-		}
-	}
-	serving, err := cfg.reloading(slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	get := func() *tls.Config {
-		t.Helper()
-		got, err := serving.GetConfigForClient(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	first := get()
-	if get() != first {
-		t.Error("the files are read again although they have not changed")
-	}
-	w.issue("server")
-	if get() == first {
-		t.Error("the files have changed and are not read")
 	}
 }
 

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
-	"time"
+	"sync/atomic"
 
 	"alicloud-controllers.dev/services/config"
 	"alicloud-controllers.dev/services/logging"
@@ -48,52 +47,24 @@ func (c TLSConfig) load() (*tls.Config, error) {
 	return loaded, nil
 }
 
-// stamp identifies the state of the files: it changes when one of them does. Settled is false if one has changed so lately that it could
-// change again and keep its time, which file systems do not keep exactly.
-func (c TLSConfig) stamp() (stamp string, settled bool) {
-	const tick = 2 * time.Second
-	settled = true
-	for _, path := range []string{c.CertFile, c.KeyFile, c.ClientCAFile} {
-		if path == "" {
-			continue
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return "", false
-		}
-		stamp += fmt.Sprintf("%d %d,", info.ModTime().UnixNano(), info.Size())
-		settled = settled && time.Since(info.ModTime()) > tick
-	}
-	return stamp, settled
-}
-
-// reloading gives a configuration that reads the files anew when they have changed. While they cannot be read, e.g. in the middle of
-// a renewal, the last good ones serve.
+// reloading gives a configuration that reads the files for each connection. While they cannot be read, e.g. in the middle of a renewal, the last good
+// ones serve.
 func (c TLSConfig) reloading(log *slog.Logger) (*tls.Config, error) {
 	first, err := c.load()
 	if err != nil {
 		return nil, err
 	}
 	var unreadable logging.Occasional
-	var mu sync.Mutex
-	good, loaded := first, "" // of the stamp loaded
+	var good atomic.Pointer[tls.Config]
+	good.Store(first)
 	serving := first.Clone()
 	serving.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		stamp, settled := c.stamp()
-		if stamp != "" && stamp == loaded {
-			return good, nil
-		}
-		fresh, err := c.load()
-		if err != nil {
+		if fresh, err := c.load(); err != nil {
 			unreadable.Warn(log, "certificates cannot be read, the former ones serve", "error", err)
-			return good, nil
+		} else {
+			good.Store(fresh)
 		}
-		if good = fresh; settled {
-			loaded = stamp
-		}
-		return good, nil
+		return good.Load(), nil
 	}
 	return serving, nil
 }

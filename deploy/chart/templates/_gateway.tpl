@@ -40,7 +40,7 @@
 {{- end -}}
 {{- merge $front (dict
   "vpcID" .Values.vpcID "clusterID" .Values.clusterID
-  "listen" (printf ":%d" (int .Values.gatewayPort))
+  "listen" (printf ":%d" (int .Values.gatewayPort)) "activeListen" (printf ":%d" (int .Values.gatewayActivePort))
   "tls" $tls "credentials" $credentials "budget" (include "budget" . | fromYaml) "reflection" .Values.reflection "api" .Values.api
   "scopeControllers" .Values.scopes.controllers "scopes" .Values.scopes.others) | toYaml -}}
 {{- end }}

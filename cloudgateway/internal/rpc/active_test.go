@@ -1,0 +1,68 @@
+package rpc
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/tlstest"
+)
+
+// TestServeActive: the address of the active replica answers in each of its turns. At the end of one, its clients are told to leave, and nobody listens.
+func TestServeActive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.server.SetServing(false)
+	opened := make(chan net.Listener)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- w.server.ServeActive(ctx, func(ctx context.Context) (net.Listener, error) {
+			l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+			if err == nil {
+				opened <- l
+			}
+			return l, err
+		})
+	}()
+	trust, err := credentials.NewClientTLSFromFile(w.path("server.crt"), tlstest.ServerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		w.server.SetServing(true)
+		address := (<-opened).Addr().String()
+		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(trust), grpc.WithPerRPCCredentials(editor{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		get := func() error {
+			_, err := slbv1.NewLoadBalancerServiceClient(conn).GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"})
+			return err
+		}
+		if err := get(); err != nil {
+			t.Errorf("in its turn: %v", err)
+		}
+		w.server.SetServing(false)
+		until(t, "the connection is left", func() bool { return status.Code(get()) == codes.Unavailable })
+		if c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
+			t.Error("a standby listens")
+			_ = c.Close()
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	w.server.SetServing(true)
+	<-opened
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("ServeActive = %v", err)
+	}
+}
