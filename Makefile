@@ -8,7 +8,7 @@ MODULES     := proto services cloudgateway cloudgateway/openapisim cloudgateway/
 APART       := $(patsubst %/go.work,%,$(wildcard $(addsuffix /go.work,$(MODULES))))
 UNITED      := lbcontroller cloudgateway $(filter-out lbcontroller cloudgateway $(APART),$(MODULES))
 PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/openapisim/cmd/openapisim lbcontroller/cmd/lbcontroller \
-               nodecontroller/cmd/nodecontroller routecontroller/cmd/routecontroller
+               nodecontroller/cmd/nodecontroller routecontroller/cmd/routecontroller deploy/tools/migrate/cmd/migrate
 VERSION     ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev)
 CACHE       := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/alicloud-controllers
 TOOLS       := $(CACHE)/tools-$(shell cat deploy/tools/thirdparty/go.mod deploy/tools/thirdparty/go.sum | cksum | cut -d' ' -f1)

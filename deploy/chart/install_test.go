@@ -91,7 +91,7 @@ func TestConfigurations(t *testing.T) {
 	for name, changes := range map[string]map[string]any{
 		"flannel":  nil,
 		"located":  {"region": ""},
-		"migrated": decode[map[string]any](t, read(t, "../../cloudgateway/internal/migrate/testdata/everything.yaml")),
+		"migrated": decode[map[string]any](t, read(t, "../tools/migrate/testdata/everything.yaml")),
 		"terway":   {"network": map[string]any{"mode": "terway"}},
 		"two-families": {
 			"network":    map[string]any{"mode": "flannel", "clusterCIDRs": []any{"10.0.0.0/8", "fd00:10::/56"}},
@@ -179,7 +179,7 @@ func TestCertManager(t *testing.T) {
 	}
 }
 
-// TestNameOfTheGateway: the certificate has the names by which docs/gateway-for-tools.md lets tools verify it.
+// TestNameOfTheGateway: the certificate has the names by which the pages for tools let them verify it.
 func TestNameOfTheGateway(t *testing.T) {
 	t.Parallel()
 	secret := decode[corev1.Secret](t, render(t, ours.Namespace, nil)["Secret cloudgateway-tls"])
@@ -191,7 +191,7 @@ func TestNameOfTheGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, named := range regexp.MustCompile(`(?:-servername |ssl_target_name_override': '|"dns:///)([a-z.-]+)`).FindAllStringSubmatch(read(t, "../../docs/gateway-for-tools.md"), -1) {
+	for _, named := range regexp.MustCompile(`(?:-servername |ssl_target_name_override': '|"dns:///)([a-z.-]+)`).FindAllStringSubmatch(read(t, "../../docs/gateway-api.md")+read(t, "../../docs/gateway-for-tools.md"), -1) {
 		if err := certificate.VerifyHostname(named[1]); err != nil {
 			t.Errorf("the page says %q: %v", named[0], err)
 		}

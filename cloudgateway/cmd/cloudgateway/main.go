@@ -1,7 +1,6 @@
 // Command cloudgateway is the one place that talks to Alibaba Cloud: it holds the credentials, spends the account's rate limits,
-// and serves the cloud to controllers and tools over gRPC. `cloudgateway doctor` examines a configuration instead, `cloudgateway
-// migrate` writes values of the chart from the settings of the existing cloud controller manager, and `cloudgateway top` shows how the rate
-// limits are used.
+// and serves the cloud to controllers and tools over gRPC. `cloudgateway doctor` examines a configuration instead, and `cloudgateway top` shows
+// how the rate limits are used.
 package main
 
 import (
@@ -34,9 +33,8 @@ func process() command.Command[config.Config] {
 			return gateway.Run(ctx)
 		},
 		Subcommands: map[string]command.Subcommand{
-			"doctor":  {About: aboutDoctor, Example: "cloudgateway doctor --config /etc/cloudgateway/config.yaml", Run: examine},
-			"migrate": {About: aboutMigrate, Example: "cloudgateway migrate --cloud-config cloud-config.json > values.yaml", Run: convert},
-			"top":     {About: aboutTop, Example: "cloudgateway top --config /etc/cloudgateway/config.yaml", Run: showStatus},
+			"doctor": {About: aboutDoctor, Example: "cloudgateway doctor --config /etc/cloudgateway/config.yaml", Run: examine},
+			"top":    {About: aboutTop, Example: "cloudgateway top --config /etc/cloudgateway/config.yaml", Run: showStatus},
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -84,6 +85,11 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	defer os.RemoveAll(built.bin)
 	if err := binaries.BuildProcesses(ctx, built.root, built.bin, false); err != nil {
 		return 0, err
+	}
+	migrate := exec.CommandContext(ctx, "go", "build", "-o", built.bin+"/", "./deploy/tools/migrate/cmd/migrate")
+	migrate.Dir = built.root
+	if out, err := migrate.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("build migrate: %w\n%s", err, out)
 	}
 	return m.Run(), nil
 }

@@ -45,7 +45,7 @@ func TestMigration(t *testing.T) {
 			book := m.book()
 
 			book.run("kubectl -n kube-system get daemonset")
-			book.run("cloudgateway migrate")
+			book.run("migrate --cloud-config")
 			components := m.configure()
 			m.writesNothing("the plan", func() {
 				if err := w.Install(t.Context(), "cloudgateway"); err != nil {

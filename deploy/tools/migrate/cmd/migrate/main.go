@@ -1,3 +1,4 @@
+// Command migrate writes values of the chart from the settings of the existing cloud controller manager. It needs no credentials, and has none.
 package main
 
 import (
@@ -14,23 +15,29 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"alicloud-controllers.dev/deploy/tools/migrate"
 	"alicloud-controllers.dev/services/command"
-
-	"alicloud-controllers.dev/cloudgateway/internal/migrate"
 )
 
-const aboutMigrate = "Writes values of the chart from the settings of the existing cloud controller manager."
+func main() {
+	if err := convert(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
 
-// convert is `cloudgateway migrate`: it writes values for the chart from what the existing cloud controller manager is run with. What is
+const about = "Writes values of the chart from the settings of the existing cloud controller manager."
+
+// convert writes values for the chart from what the existing cloud controller manager is run with. What is
 // left out there, the instance's metadata service is asked for.
 func convert(args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("cloudgateway migrate", flag.ContinueOnError)
+	flags := flag.NewFlagSet("migrate", flag.ContinueOnError)
 	file := flags.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`")
 	line := flags.String("flags", "", "its `ARGUMENTS`, separated by blanks or as JSON lists")
 	env := flags.String("env", "", "its environment, the JSON `LIST` of the manifest")
 	metadata := flags.String("metadata-endpoint", cmp.Or(os.Getenv("METADATA_ENDPOINT"), "http://100.100.100.200"),
 		"`URL` of the instance metadata service, for the region and the VPC if the file leaves them out; empty: don't ask")
-	if helped, err := command.Parse(flags, aboutMigrate, args, out); helped || err != nil {
+	if helped, err := command.Parse(flags, about, args, out); helped || err != nil {
 		return err
 	}
 	var text []byte
