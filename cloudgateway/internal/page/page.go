@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sort"
 	"time"
 
@@ -114,7 +115,7 @@ func cut(answer protoreflect.Message, after string, size int, request []byte) {
 	field := items(answer.Descriptor())
 	identity := identity(field.Message())
 	all := answer.Get(field).List()
-	at := func(i int) string { return all.Get(i).Message().Get(identity).String() }
+	at := func(i int) string { return key(all.Get(i).Message(), identity) }
 	begin := 0
 	if after != "" {
 		begin = sort.Search(all.Len(), func(i int) bool { return at(i) > after })
@@ -142,6 +143,25 @@ func identity(item protoreflect.MessageDescriptor) protoreflect.FieldDescriptor 
 		return field
 	}
 	return item.Fields().ByNumber(1)
+}
+
+// key is what an item is ordered by: numbers as texts of one length, and a message by its fields.
+func key(m protoreflect.Message, field protoreflect.FieldDescriptor) string {
+	value := m.Get(field)
+	switch field.Kind() {
+	case protoreflect.MessageKind:
+		whole := ""
+		for i := range field.Message().Fields().Len() {
+			whole += key(value.Message(), field.Message().Fields().Get(i)) + "\x00"
+		}
+		return whole
+	case protoreflect.Int32Kind:
+		return fmt.Sprintf("%010d", value.Int())
+	case protoreflect.EnumKind:
+		return fmt.Sprintf("%010d", value.Enum())
+	default:
+		return value.String()
+	}
 }
 
 // items is the list in an answer.

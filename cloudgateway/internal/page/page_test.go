@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/method"
 )
@@ -99,13 +100,35 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestKeys: the keys of items have the order of what they are made of.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	last := ""
+	for _, k := range []*slbv1.ListenerKey{
+		{LoadBalancerId: "lb-1", Port: 9}, {LoadBalancerId: "lb-1", Port: 80, Protocol: 1}, {LoadBalancerId: "lb-1", Port: 80, Protocol: 2},
+		{LoadBalancerId: "lb-1", Port: 443}, {LoadBalancerId: "lb-10", Port: 1}, {LoadBalancerId: "lb-2", Port: 1},
+	} {
+		item := (&slbv1.Listener{Key: k}).ProtoReflect()
+		next := key(item, identity(item.Descriptor()))
+		if next <= last {
+			t.Errorf("%v is before the one before", k)
+		}
+		last = next
+	}
+}
+
 // TestAllLists: whatever the protocol says has pages has all that they need.
 func TestAllLists(t *testing.T) {
 	t.Parallel()
+	// What one region has of zones, and one load balancer of servers, is in one answer.
+	short := map[string]bool{"ListZones": true, "ListAvailableZones": true, "ListServerHealth": true}
 	lists := 0
 	for _, m := range method.All() {
 		in, out := m.Descriptor.Input().Fields(), m.Descriptor.Output()
 		paged := out.Fields().ByName("next_page_token") != nil
+		if want := strings.HasPrefix(m.Name, "List") && !short[m.Name]; paged != want {
+			t.Errorf("%s: has pages: %t, want %t", m.FullName(), paged, want)
+		}
 		for _, name := range []string{"page_size", "page_token"} {
 			if there := in.ByTextName(name) != nil; there != paged {
 				t.Errorf("%s: %s in its request: %t, want %t", m.FullName(), name, there, paged)
@@ -116,7 +139,7 @@ func TestAllLists(t *testing.T) {
 		}
 		lists++
 		field := items(out)
-		if field == nil || field.Message() == nil || identity(field.Message()).Kind() != protoreflect.StringKind {
+		if field == nil || field.Message() == nil || !slices.Contains([]protoreflect.Kind{protoreflect.StringKind, protoreflect.MessageKind}, identity(field.Message()).Kind()) {
 			t.Errorf("%s: nothing says by what its items are known", m.FullName())
 		}
 		if in.ByName("max_age") == nil || out.Fields().ByName("as_of") == nil {

@@ -654,7 +654,7 @@ type MessageRules struct {
 	AtMostOneOf []string `protobuf:"bytes,2,rep,name=at_most_one_of,json=atMostOneOf,proto3" json:"at_most_one_of,omitempty"`
 	// Fields that are required by others.
 	Needs []*Need `protobuf:"bytes,3,rep,name=needs,proto3" json:"needs,omitempty"`
-	// The field by which the items of a list are told apart and ordered; empty: the first.
+	// The field by which the items of a list are told apart and ordered, a message by its fields; empty: the first.
 	Identity      string `protobuf:"bytes,4,opt,name=identity,proto3" json:"identity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

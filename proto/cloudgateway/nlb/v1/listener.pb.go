@@ -990,7 +990,12 @@ type ListListenerCertificatesRequest struct {
 	// Id, "lsn-…"; required.
 	ListenerId string `protobuf:"bytes,1,opt,name=listener_id,json=listenerId,proto3" json:"listener_id,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1039,13 +1044,29 @@ func (x *ListListenerCertificatesRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListListenerCertificatesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListListenerCertificatesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListListenerCertificatesResponse has the certificates.
 type ListListenerCertificatesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The certificates, ordered by id.
 	Certificates []*ListenerCertificate `protobuf:"bytes,1,rep,name=certificates,proto3" json:"certificates,omitempty"`
 	// When the cloud was asked for the oldest part of the answer.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1092,6 +1113,13 @@ func (x *ListListenerCertificatesResponse) GetAsOf() *timestamppb.Timestamp {
 		return x.AsOf
 	}
 	return nil
+}
+
+func (x *ListListenerCertificatesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // ListenerCertificate is a certificate of a listener.
@@ -1960,14 +1988,18 @@ const file_cloudgateway_nlb_v1_listener_proto_rawDesc = "" +
 	"\tserver_ip\x18\x03 \x01(\tR\bserverIp\x12\x12\n" +
 	"\x04port\x18\x04 \x01(\x05R\x04port\x12\x16\n" +
 	"\x06status\x18\x05 \x01(\tR\x06status\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\"\x83\x01\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\"\xbf\x01\n" +
 	"\x1fListListenerCertificatesRequest\x12,\n" +
 	"\vlistener_id\x18\x01 \x01(\tB\v\x8a\xce\x18\a\b\x01\"\x03\x10\x80\x01R\n" +
 	"listenerId\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa1\x01\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\xc9\x01\n" +
 	" ListListenerCertificatesResponse\x12L\n" +
 	"\fcertificates\x18\x01 \x03(\v2(.cloudgateway.nlb.v1.ListenerCertificateR\fcertificates\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"~\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"~\n" +
 	"\x13ListenerCertificate\x12%\n" +
 	"\x0ecertificate_id\x18\x01 \x01(\tR\rcertificateId\x12\x0e\n" +
 	"\x02ca\x18\x02 \x01(\bR\x02ca\x12\x18\n" +

@@ -368,7 +368,12 @@ type ListAccessControlListsRequest struct {
 	// Lists of this resource group, "rg-…".
 	ResourceGroupId string `protobuf:"bytes,5,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,6,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,6,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,7,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -445,13 +450,29 @@ func (x *ListAccessControlListsRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListAccessControlListsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListAccessControlListsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListAccessControlListsResponse holds every list that matches.
 type ListAccessControlListsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lists without entries and uses, ordered by id.
 	AccessControlLists []*AccessControlList `protobuf:"bytes,1,rep,name=access_control_lists,json=accessControlLists,proto3" json:"access_control_lists,omitempty"`
 	// When the cloud was asked for the oldest part of the answer.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -498,6 +519,13 @@ func (x *ListAccessControlListsResponse) GetAsOf() *timestamppb.Timestamp {
 		return x.AsOf
 	}
 	return nil
+}
+
+func (x *ListAccessControlListsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // CreateAccessControlListRequest describes a new list.
@@ -914,7 +942,7 @@ const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa7\x01\n" +
 	"\x1cGetAccessControlListResponse\x12V\n" +
 	"\x13access_control_list\x18\x01 \x01(\v2&.cloudgateway.slb.v1.AccessControlListR\x11accessControlList\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb8\x02\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xf4\x02\n" +
 	"\x1dListAccessControlListsRequest\x12!\n" +
 	"\aacl_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x06aclIds\x12\x1c\n" +
 	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\x04name\x12/\n" +
@@ -922,10 +950,14 @@ const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\n" +
 	"ip_version\x18\x04 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x122\n" +
 	"\x11resource_group_id\x18\x05 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x122\n" +
-	"\amax_age\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xab\x01\n" +
+	"\amax_age\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
+	"\tpage_size\x18\a \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\b \x01(\tR\tpageToken\"\xd3\x01\n" +
 	"\x1eListAccessControlListsResponse\x12X\n" +
 	"\x14access_control_lists\x18\x01 \x03(\v2&.cloudgateway.slb.v1.AccessControlListR\x12accessControlLists\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xc6\x02\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xc6\x02\n" +
 	"\x1eCreateAccessControlListRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1e\n" +

@@ -429,7 +429,12 @@ type ListServerCertificatesRequest struct {
 	// Certificates of this resource group, "rg-…".
 	ResourceGroupId string `protobuf:"bytes,4,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,5,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,5,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -499,13 +504,29 @@ func (x *ListServerCertificatesRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListServerCertificatesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListServerCertificatesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListServerCertificatesResponse holds every certificate that matches.
 type ListServerCertificatesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	ServerCertificates []*ServerCertificate `protobuf:"bytes,1,rep,name=server_certificates,json=serverCertificates,proto3" json:"server_certificates,omitempty"`
 	// When the cloud was asked for the oldest part of the answer.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -552,6 +573,13 @@ func (x *ListServerCertificatesResponse) GetAsOf() *timestamppb.Timestamp {
 		return x.AsOf
 	}
 	return nil
+}
+
+func (x *ListServerCertificatesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // UploadServerCertificateRequest describes a new certificate.
@@ -959,7 +987,12 @@ type ListCaCertificatesRequest struct {
 	// Certificates of this resource group, "rg-…".
 	ResourceGroupId string `protobuf:"bytes,4,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,5,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,5,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1029,13 +1062,29 @@ func (x *ListCaCertificatesRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListCaCertificatesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListCaCertificatesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListCaCertificatesResponse holds every certificate that matches.
 type ListCaCertificatesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	CaCertificates []*CaCertificate `protobuf:"bytes,1,rep,name=ca_certificates,json=caCertificates,proto3" json:"ca_certificates,omitempty"`
 	// When the cloud was asked for the oldest part of the answer.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1082,6 +1131,13 @@ func (x *ListCaCertificatesResponse) GetAsOf() *timestamppb.Timestamp {
 		return x.AsOf
 	}
 	return nil
+}
+
+func (x *ListCaCertificatesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // UploadCaCertificateRequest describes a new certificate.
@@ -1468,16 +1524,20 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12*\n" +
 	"\x11resource_group_id\x18\x03 \x01(\tR\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\x04 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12A\n" +
-	"\adetails\x18\x05 \x01(\v2'.cloudgateway.slb.v1.CertificateDetailsR\adetails\"\x96\x02\n" +
+	"\adetails\x18\x05 \x01(\v2'.cloudgateway.slb.v1.CertificateDetailsR\adetails\"\xd2\x02\n" +
 	"\x1dListServerCertificatesRequest\x12>\n" +
 	"\x16server_certificate_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x14serverCertificateIds\x12\x1c\n" +
 	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\x04name\x12/\n" +
 	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
 	"\x11resource_group_id\x18\x04 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x122\n" +
-	"\amax_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xaa\x01\n" +
+	"\amax_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
+	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\"\xd2\x01\n" +
 	"\x1eListServerCertificatesResponse\x12W\n" +
 	"\x13server_certificates\x18\x01 \x03(\v2&.cloudgateway.slb.v1.ServerCertificateR\x12serverCertificates\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x8e\x03\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x8e\x03\n" +
 	"\x1eUploadServerCertificateRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1e\n" +
@@ -1512,16 +1572,20 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x15server_certificate_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x13serverCertificateId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"!\n" +
-	"\x1fDeleteServerCertificateResponse\"\x8a\x02\n" +
+	"\x1fDeleteServerCertificateResponse\"\xc6\x02\n" +
 	"\x19ListCaCertificatesRequest\x126\n" +
 	"\x12ca_certificate_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x10caCertificateIds\x12\x1c\n" +
 	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\x04name\x12/\n" +
 	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
 	"\x11resource_group_id\x18\x04 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x122\n" +
-	"\amax_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x9a\x01\n" +
+	"\amax_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
+	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\"\xc2\x01\n" +
 	"\x1aListCaCertificatesResponse\x12K\n" +
 	"\x0fca_certificates\x18\x01 \x03(\v2\".cloudgateway.slb.v1.CaCertificateR\x0ecaCertificates\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xe9\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xe9\x01\n" +
 	"\x1aUploadCaCertificateRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1e\n" +

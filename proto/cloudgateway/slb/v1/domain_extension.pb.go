@@ -94,7 +94,12 @@ type ListDomainExtensionsRequest struct {
 	// Instance, port and protocol, which is HTTPS; required.
 	Key *ListenerKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -143,13 +148,29 @@ func (x *ListDomainExtensionsRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListDomainExtensionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListDomainExtensionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListDomainExtensionsResponse holds the domain extensions.
 type ListDomainExtensionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	DomainExtensions []*DomainExtension `protobuf:"bytes,1,rep,name=domain_extensions,json=domainExtensions,proto3" json:"domain_extensions,omitempty"`
 	// When the cloud was asked for the oldest part of the answer.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -196,6 +217,13 @@ func (x *ListDomainExtensionsResponse) GetAsOf() *timestamppb.Timestamp {
 		return x.AsOf
 	}
 	return nil
+}
+
+func (x *ListDomainExtensionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // CreateDomainExtensionRequest describes a new domain extension.
@@ -539,13 +567,17 @@ const file_cloudgateway_slb_v1_domain_extension_proto_rawDesc = "" +
 	"\x0fDomainExtension\x12.\n" +
 	"\x13domain_extension_id\x18\x01 \x01(\tR\x11domainExtensionId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x122\n" +
-	"\x15server_certificate_id\x18\x03 \x01(\tR\x13serverCertificateId\"\x8d\x01\n" +
+	"\x15server_certificate_id\x18\x03 \x01(\tR\x13serverCertificateId\"\xc9\x01\n" +
 	"\x1bListDomainExtensionsRequest\x12:\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa2\x01\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\xca\x01\n" +
 	"\x1cListDomainExtensionsResponse\x12Q\n" +
 	"\x11domain_extensions\x18\x01 \x03(\v2$.cloudgateway.slb.v1.DomainExtensionR\x10domainExtensions\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xd9\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xd9\x01\n" +
 	"\x1cCreateDomainExtensionRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12:\n" +

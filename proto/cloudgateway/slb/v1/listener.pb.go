@@ -728,7 +728,12 @@ type ListListenersRequest struct {
 	// Instances, 1 to 20 000.
 	LoadBalancerIds []string `protobuf:"bytes,1,rep,name=load_balancer_ids,json=loadBalancerIds,proto3" json:"load_balancer_ids,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -777,13 +782,29 @@ func (x *ListListenersRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListListenersRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListListenersRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListListenersResponse holds the listeners.
 type ListListenersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by instance, port and protocol.
 	Listeners []*Listener `protobuf:"bytes,1,rep,name=listeners,proto3" json:"listeners,omitempty"`
 	// When the cloud was asked for the oldest part of the answer.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -830,6 +851,13 @@ func (x *ListListenersResponse) GetAsOf() *timestamppb.Timestamp {
 		return x.AsOf
 	}
 	return nil
+}
+
+func (x *ListListenersResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // CreateListenerRequest describes a new listener.
@@ -1468,13 +1496,17 @@ const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\tR\x06status\x12)\n" +
 	"\x10unknown_protocol\x18\x04 \x01(\tR\x0funknownProtocol\x12/\n" +
-	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\x88\x01\n" +
+	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\xc4\x01\n" +
 	"\x14ListListenersRequest\x12<\n" +
 	"\x11load_balancer_ids\x18\x01 \x03(\tB\x10\x8a\xce\x18\f\b\x01\x10\x01:\x06\b\x01\x10\xa0\x9c\x01R\x0floadBalancerIds\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x85\x01\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\xad\x01\n" +
 	"\x15ListListenersResponse\x12;\n" +
 	"\tlisteners\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ListenerR\tlisteners\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x85\x02\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x85\x02\n" +
 	"\x15CreateListenerRequest\x12:\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x12;\n" +
 	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\x12#\n" +

@@ -223,7 +223,12 @@ type ListForwardingRulesRequest struct {
 	// Instance, port and protocol, which is HTTP or HTTPS; required.
 	Key *ListenerKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -272,13 +277,29 @@ func (x *ListForwardingRulesRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListForwardingRulesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListForwardingRulesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListForwardingRulesResponse holds the rules.
 type ListForwardingRulesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	Rules []*ForwardingRule `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
 	// When the cloud was asked for the oldest part of the answer.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,6 +346,13 @@ func (x *ListForwardingRulesResponse) GetAsOf() *timestamppb.Timestamp {
 		return x.AsOf
 	}
 	return nil
+}
+
+func (x *ListForwardingRulesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // NewForwardingRule describes a rule to be created.
@@ -816,13 +844,17 @@ const file_cloudgateway_slb_v1_rule_proto_rawDesc = "" +
 	"\x0f_sticky_sessionB\x16\n" +
 	"\x14_sticky_session_typeB\t\n" +
 	"\a_cookieB\x11\n" +
-	"\x0f_cookie_timeout\"\x8c\x01\n" +
+	"\x0f_cookie_timeout\"\xc8\x01\n" +
 	"\x1aListForwardingRulesRequest\x12:\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x89\x01\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\xb1\x01\n" +
 	"\x1bListForwardingRulesResponse\x129\n" +
 	"\x05rules\x18\x01 \x03(\v2#.cloudgateway.slb.v1.ForwardingRuleR\x05rules\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb4\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xb4\x01\n" +
 	"\x11NewForwardingRule\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\x8a\xce\x18\x06\"\x04\b\x01\x10PR\x04name\x12\x1e\n" +

@@ -399,7 +399,12 @@ type ListServerGroupsRequest struct {
 	// How old a cached answer may be; absent or zero: read the cloud now.
 	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
 	// Whether the answer says which listeners and forwarding rules use each group.
-	IncludeUsers  bool `protobuf:"varint,3,opt,name=include_users,json=includeUsers,proto3" json:"include_users,omitempty"`
+	IncludeUsers bool `protobuf:"varint,3,opt,name=include_users,json=includeUsers,proto3" json:"include_users,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -455,13 +460,29 @@ func (x *ListServerGroupsRequest) GetIncludeUsers() bool {
 	return false
 }
 
+func (x *ListServerGroupsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListServerGroupsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListServerGroupsResponse holds the groups.
 type ListServerGroupsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	ServerGroups []*ServerGroup `protobuf:"bytes,1,rep,name=server_groups,json=serverGroups,proto3" json:"server_groups,omitempty"`
 	// When the cloud was asked for the oldest part of the answer.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -508,6 +529,13 @@ func (x *ListServerGroupsResponse) GetAsOf() *timestamppb.Timestamp {
 		return x.AsOf
 	}
 	return nil
+}
+
+func (x *ListServerGroupsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // CreateServerGroupRequest describes a new group.
@@ -1375,14 +1403,18 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x8e\x01\n" +
 	"\x16GetServerGroupResponse\x12C\n" +
 	"\fserver_group\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ServerGroupR\vserverGroup\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xa6\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xe2\x01\n" +
 	"\x17ListServerGroupsRequest\x122\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12#\n" +
-	"\rinclude_users\x18\x03 \x01(\bR\fincludeUsers\"\x92\x01\n" +
+	"\rinclude_users\x18\x03 \x01(\bR\fincludeUsers\x12\x1b\n" +
+	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"\xba\x01\n" +
 	"\x18ListServerGroupsResponse\x12E\n" +
 	"\rserver_groups\x18\x01 \x03(\v2 .cloudgateway.slb.v1.ServerGroupR\fserverGroups\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xf5\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xf5\x01\n" +
 	"\x18CreateServerGroupRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +

@@ -271,7 +271,12 @@ type ListVpcsRequest struct {
 	// Tags, at most 20; one with an empty value matches any value of its key.
 	Tags []*v1.Tag `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -334,13 +339,29 @@ func (x *ListVpcsRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListVpcsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListVpcsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListVpcsResponse holds the VPCs.
 type ListVpcsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	Vpcs []*Vpc `protobuf:"bytes,1,rep,name=vpcs,proto3" json:"vpcs,omitempty"`
 	// When the cloud was asked for the oldest part of the answer.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -389,6 +410,13 @@ func (x *ListVpcsResponse) GetAsOf() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *ListVpcsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 var File_cloudgateway_vpc_v1_network_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
@@ -413,15 +441,19 @@ const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"m\n" +
 	"\x0eGetVpcResponse\x12*\n" +
 	"\x03vpc\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.VpcR\x03vpc\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xba\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xf6\x01\n" +
 	"\x0fListVpcsRequest\x12!\n" +
 	"\avpc_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x06vpcIds\x12\x1f\n" +
 	"\x04name\x18\x02 \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x01(\x01R\x04name\x12/\n" +
 	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
-	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"q\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
+	"\tpage_size\x18\x05 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x06 \x01(\tR\tpageToken\"\x99\x01\n" +
 	"\x10ListVpcsResponse\x12,\n" +
 	"\x04vpcs\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.VpcR\x04vpcs\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf2\xfc\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken2\xfc\x01\n" +
 	"\x0eNetworkService\x12m\n" +
 	"\x06GetVpc\x12\".cloudgateway.vpc.v1.GetVpcRequest\x1a#.cloudgateway.vpc.v1.GetVpcResponse\"\x1a\x8a\xce\x18\x16\b\x01\x12\bnetworks\x1a\x02\b\x1e \x03(\x010\x01\x12s\n" +
 	"\bListVpcs\x12$.cloudgateway.vpc.v1.ListVpcsRequest\x1a%.cloudgateway.vpc.v1.ListVpcsResponse\"\x1a\x8a\xce\x18\x16\b\x02\x12\bnetworks\x1a\x02\b\x1e \x01(\x010\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"

@@ -302,7 +302,12 @@ type ListVSwitchesRequest struct {
 	// Exact name.
 	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	// Tags, at most 20; one with an empty value matches any value of its key.
-	Tags          []*v1.Tag `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
+	Tags []*v1.Tag `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,7,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -379,13 +384,29 @@ func (x *ListVSwitchesRequest) GetTags() []*v1.Tag {
 	return nil
 }
 
+func (x *ListVSwitchesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListVSwitchesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListVSwitchesResponse holds the vSwitches.
 type ListVSwitchesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	Vswitches []*VSwitch `protobuf:"bytes,1,rep,name=vswitches,proto3" json:"vswitches,omitempty"`
 	// When the cloud was asked for the oldest part of the answer.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -432,6 +453,13 @@ func (x *ListVSwitchesResponse) GetAsOf() *timestamppb.Timestamp {
 		return x.AsOf
 	}
 	return nil
+}
+
+func (x *ListVSwitchesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // CreateVSwitchRequest describes a new vSwitch.
@@ -720,7 +748,7 @@ const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"}\n" +
 	"\x12GetVSwitchResponse\x126\n" +
 	"\avswitch\x18\x01 \x01(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\avswitch\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb7\x02\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xf3\x02\n" +
 	"\x14ListVSwitchesRequest\x12\x1d\n" +
 	"\x06vpc_id\x18\x01 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12)\n" +
 	"\vvswitch_ids\x18\x02 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\n" +
@@ -728,15 +756,19 @@ const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1f\n" +
 	"\azone_id\x18\x04 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x06zoneId\x12\x1f\n" +
 	"\x04name\x18\x05 \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x01(\x01R\x04name\x12/\n" +
-	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags:.\x8a\xce\x18*\n" +
+	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12\x1b\n" +
+	"\tpage_size\x18\a \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\b \x01(\tR\tpageToken:.\x8a\xce\x18*\n" +
 	"\x06vpc_id\n" +
 	"\vvswitch_ids\n" +
 	"\azone_id\n" +
 	"\x04name\n" +
-	"\x04tags\"\x84\x01\n" +
+	"\x04tags\"\xac\x01\n" +
 	"\x15ListVSwitchesResponse\x12:\n" +
 	"\tvswitches\x18\x01 \x03(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\tvswitches\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xe4\x02\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xe4\x02\n" +
 	"\x14CreateVSwitchRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
