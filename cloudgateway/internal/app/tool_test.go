@@ -1,12 +1,13 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,43 +16,44 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/proto/client"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
-	"alicloud-controllers.dev/services/gateway"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // begin example
 
-// report prints the load balancers of a cluster, as they were a minute ago or later.
-func report(ctx context.Context, cfg gateway.Config, clusterID string, out io.Writer) error {
-	conn, err := gateway.Dial(cfg)
+// join adds the instances of a VPC to a server group, with port 8080.
+func join(ctx context.Context, cfg client.Config, vpcID, serverGroupID string) error {
+	conn, err := client.Dial(cfg)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	answer, err := conn.Client().LoadBalancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{
-		Tags:   []*commonv1.Tag{{Key: "ack.aliyun.com", Value: clusterID}},
-		MaxAge: durationpb.New(time.Minute),
-	})
+	calls, change := conn.Client(), &slbv1.ApplyServerChangesRequest{ServerGroupId: serverGroupID, RequestId: uuid.NewString()}
+	for instance, err := range client.All(ctx, calls.Instances.ListInstances,
+		&ecsv1.ListInstancesRequest{VpcId: vpcID}, (*ecsv1.ListInstancesResponse).GetInstances) {
+		if err != nil {
+			return err
+		}
+		change.Add = append(change.Add, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instance.GetInstanceId(), Port: 8080})
+	}
+	_, err = calls.ServerGroups.ApplyServerChanges(ctx, change)
 	if after, ok := rpcerr.RetryAfter(err); ok {
 		return fmt.Errorf("come back in %s: %w", after, err)
 	}
-	if err != nil {
-		return err
-	}
-	for _, lb := range answer.GetLoadBalancers() {
-		fmt.Fprintln(out, lb.GetLoadBalancerId(), lb.GetName(), lb.GetAddress())
-	}
-	return nil
+	return err
 }
 
 // end example
@@ -59,9 +61,9 @@ func report(ctx context.Context, cfg gateway.Config, clusterID string, out io.Wr
 // begin repetition
 
 // buyOnce buys a load balancer, and repeats the request while the gateway can't be reached.
-func buyOnce(ctx context.Context, client *gateway.Client, request *slbv1.CreateLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
+func buyOnce(ctx context.Context, calls *client.Client, request *slbv1.CreateLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
 	for {
-		answer, err := client.LoadBalancers.CreateLoadBalancer(ctx, request) // with the same request_id each time
+		answer, err := calls.LoadBalancers.CreateLoadBalancer(ctx, request) // with the same request_id each time
 		if status.Code(err) != codes.Unavailable {
 			return answer.GetLoadBalancer(), err
 		}
@@ -100,7 +102,7 @@ func TestBuyOnce(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 9500*time.Millisecond)
 			defer cancel()
 			gone := &unreachable{left: tc.failures}
-			lb, err := buyOnce(ctx, &gateway.Client{LoadBalancers: gone}, &slbv1.CreateLoadBalancerRequest{RequestId: "r"})
+			lb, err := buyOnce(ctx, &client.Client{LoadBalancers: gone}, &slbv1.CreateLoadBalancerRequest{RequestId: "r"})
 			if bought := tc.failures < tc.attempts; (err == nil) != bought || (lb.GetLoadBalancerId() == "lb-1") != bought {
 				t.Errorf("%d failures: got %v, %v", tc.failures, lb, err)
 			}
@@ -113,7 +115,7 @@ func TestBuyOnce(t *testing.T) {
 
 // TestToolOutsideOfTheCluster: the example of docs/gateway-for-tools.md works, with a client certificate and with a token.
 func TestToolOutsideOfTheCluster(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, instance)
 	w.issue("writer")
 	w.issue("reader")
 	text, err := os.ReadFile(w.file)
@@ -125,18 +127,19 @@ func TestToolOutsideOfTheCluster(t *testing.T) {
 	if err := create(t.Context(), w.dial("writer")); err != nil {
 		t.Fatal(err)
 	}
-	base := gateway.Config{Address: w.addr, CAFile: filepath.Join(w.dir, "tls.crt"), ServerName: "cloudgateway"}
+	base := client.Config{Address: w.addr, CAFile: filepath.Join(w.dir, "tls.crt"), ServerName: "cloudgateway"}
 	certified, foreign, tokened := base, base, base
 	certified.CertFile, certified.KeyFile = filepath.Join(w.dir, "reader.crt"), filepath.Join(w.dir, "reader.key")
 	foreign.CertFile, foreign.KeyFile = filepath.Join(w.dir, "writer.crt"), filepath.Join(w.dir, "writer.key")
-	tokened.TokenFile = w.write("token", "reader")
-	for name, cfg := range map[string]gateway.Config{"certificate": certified, "token": tokened} {
-		var out bytes.Buffer
-		if err := report(t.Context(), cfg, "c-1", &out); err != nil || !strings.Contains(out.String(), " web ") {
-			t.Errorf("%s: got %q and %v", name, out.String(), err)
-		}
+	tokened.TokenFile = w.write("token", "writer")
+	group := w.group()
+	if err := join(t.Context(), tokened, "vpc-1", group); err != nil || w.servers(group) != 1 {
+		t.Errorf("with a token: %d servers, %v", w.servers(group), err)
 	}
-	if err := report(t.Context(), foreign, "c-1", io.Discard); rpcerr.ReasonOf(err) != rpcerr.CallerUnauthenticated {
+	if err := join(t.Context(), certified, "vpc-1", group); rpcerr.ReasonOf(err) != rpcerr.CallerForbidden {
+		t.Errorf("with a certificate of one that may only read: %v", err)
+	}
+	if err := join(t.Context(), foreign, "vpc-1", group); rpcerr.ReasonOf(err) != rpcerr.CallerUnauthenticated {
 		t.Errorf("a certificate of another authority: %v", err)
 	}
 	services, err := w.reflected("writer")
@@ -185,13 +188,91 @@ func (w *world) reflected(token string) (names []string, err error) {
 	return names, nil
 }
 
-// TestToolsPageShowsTheExample: what readers copy is what is tested.
-func TestToolsPageShowsTheExample(t *testing.T) {
-	source, err := os.ReadFile("tool_test.go")
+// instance puts one into the VPC.
+func instance(seed *state.Cloud) {
+	seed.VSwitches["vsw-1"] = &state.VSwitch{VpcID: "vpc-1", CidrBlock: "192.168.1.0/24", ZoneID: "cn-hangzhou-h"}
+	seed.Instances["i-1"] = &state.Instance{VpcID: "vpc-1", VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.1.1"}, Status: "Running"}
+}
+
+// group makes a server group of the load balancer that there is.
+func (w *world) group() (id string) {
+	w.t.Helper()
+	writer := w.dial("writer")
+	found, err := writer.LoadBalancers.ListLoadBalancers(w.t.Context(), &slbv1.ListLoadBalancersRequest{Name: "web"})
+	if err != nil || len(found.GetLoadBalancers()) != 1 {
+		w.t.Fatalf("found %v, %v", found, err)
+	}
+	made, err := writer.ServerGroups.CreateServerGroup(w.t.Context(), &slbv1.CreateServerGroupRequest{
+		LoadBalancerId: found.GetLoadBalancers()[0].GetLoadBalancerId(), Name: "backends", RequestId: "group",
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return made.GetServerGroupId()
+}
+
+// servers is how many a server group has.
+func (w *world) servers(group string) (count int) {
+	w.sim.View(func(c *state.Cloud) { count = len(c.ServerGroups[group].Servers) })
+	return count
+}
+
+// TestGrpcurl: grpcurl, unmodified, finds the active replica by its own port, asks the gateway for the protocol, and adds a server; and the script of the page
+// prints what there is.
+func TestGrpcurl(t *testing.T) {
+	if testing.Short() {
+		t.Skip("building grpcurl takes a minute")
+	}
+	bin := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "github.com/fullstorydev/grpcurl/cmd/grpcurl")
+	build.Dir, build.Env = filepath.Join("..", "..", "openapisim", "thirdparty"), append(os.Environ(), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w := newWorld(t, instance)
+	text, err := os.ReadFile(w.file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	address := net.JoinHostPort("127.0.0.1", freePort(t))
+	w.file = w.write("active.yaml", string(text)+"activeListen: "+address+"\n")
+	w.start()
+	if err := create(t.Context(), w.dial("writer")); err != nil {
+		t.Fatal(err)
+	}
+	group := w.group()
+	w.write("token", "writer")
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "gateway-for-tools.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, _ := strings.Cut(string(page), "```sh\n#!/bin/sh\n")
+	script, _, _ = strings.Cut(script, "```")
+	gw := "gw() { grpcurl -cacert tls.crt -servername cloudgateway -H \"authorization: Bearer $(cat token)\" \"$@\"; }; "
+	for _, tt := range []struct{ name, command, want string }{
+		{"the protocol", gw + "gw $GATEWAY list cloudgateway.vpc.v1.VSwitchService", "cloudgateway.vpc.v1.VSwitchService.ListVSwitches"},
+		{"a server", gw + `gw -d '{"server_group_id":"` + group + `","add":[{"type":"SERVER_TYPE_ECS","server_id":"i-1","port":8080}]}' ` +
+			"$GATEWAY cloudgateway.slb.v1.ServerGroupService/ApplyServerChanges", `"cloudCalls": 1`},
+		{"the inventory: instances", script, `"instanceId": "i-1"`},
+		{"the inventory: vSwitches", script, `"vswitchId": "vsw-1"`},
+	} {
+		run := exec.CommandContext(t.Context(), "sh", "-euc", tt.command, "inventory.sh", "vpc-1")
+		run.Dir, run.Env = w.dir, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GATEWAY="+address, "SERVER_NAME=cloudgateway")
+		if err := os.Link(filepath.Join(w.dir, "tls.crt"), filepath.Join(w.dir, "ca.crt")); err != nil && !errors.Is(err, os.ErrExist) {
+			t.Fatal(err)
+		}
+		if out, err := run.CombinedOutput(); err != nil || !strings.Contains(string(out), tt.want) {
+			t.Errorf("%s: %v\n%s", tt.name, err, out)
+		}
+	}
+	if w.servers(group) != 1 {
+		t.Errorf("the group has %d servers", w.servers(group))
+	}
+}
+
+// TestToolsPageShowsTheExample: what readers copy is what is tested.
+func TestToolsPageShowsTheExample(t *testing.T) {
+	source, err := os.ReadFile("tool_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,11 +281,15 @@ func TestToolsPageShowsTheExample(t *testing.T) {
 		inside, _, _ := strings.Cut(rest, end)
 		return strings.TrimSpace(inside)
 	}
-	for _, example := range []string{"example", "repetition"} {
+	for example, name := range map[string]string{"example": "gateway-for-tools.md", "repetition": "gateway-api.md"} {
+		page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
 		want := between(string(source), "// begin "+example+"\n", "// end "+example+"\n")
 		begin, _, _ := strings.Cut(want, "\n")
 		if diff := cmp.Diff(want, begin+"\n"+between(string(page), "```go\n"+begin+"\n", "```")); diff != "" {
-			t.Errorf("docs/gateway-for-tools.md (-tested +shown):\n%s", diff)
+			t.Errorf("docs/%s (-tested +shown):\n%s", name, diff)
 		}
 	}
 }

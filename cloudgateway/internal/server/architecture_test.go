@@ -32,7 +32,7 @@ func TestFilesOfAResource(t *testing.T) {
 		}
 	}
 	mention := regexp.MustCompile(`(?i)domain_?extensions?`)
-	for _, dir := range []string{"proto", "services", "cloudgateway", "deploy", "docs/gateway-for-tools.md"} {
+	for _, dir := range []string{"proto", "services", "cloudgateway", "deploy", "docs/gateway-api.md"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
 				return err

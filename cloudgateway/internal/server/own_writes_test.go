@@ -82,7 +82,7 @@ func (w *world) ask(t *testing.T, question string, request proto.Message, age ti
 }
 
 // consequence is what the change of one resource does to the answers about another one, which are remembered all the same, as
-// docs/gateway-for-tools.md says.
+// docs/gateway-api.md says.
 var consequence = regexp.MustCompile(`(?m)^ *(available_ip_count|eip):.*\n`)
 
 // questions are requests to read everything that the cloud holds, in every way, by "method request".

@@ -141,7 +141,7 @@ func TestPrioritiesOfWrites(t *testing.T) {
 
 // TestPageForTools has every service, and every resource that a ClusterRole can name.
 func TestPageForTools(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "gateway-for-tools.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "gateway-api.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestPageForTools(t *testing.T) {
 	}
 	for what, is := range documented {
 		if !is {
-			t.Errorf("docs/gateway-for-tools.md does not mention %s", what)
+			t.Errorf("docs/gateway-api.md does not mention %s", what)
 		}
 	}
 }
