@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -121,15 +122,31 @@ func (cfg Config) withDefaults() Config {
 }
 
 func (cfg Config) hosts() map[Product]string {
-	infix := ""
-	if cfg.Network == "vpc" {
-		infix = "-vpc"
-	}
 	hosts := make(map[Product]string)
 	for _, p := range Products() {
-		hosts[p] = cmp.Or(cfg.Endpoints[p], string(p)+infix+"."+cfg.Region+".aliyuncs.com")
+		hosts[p] = cmp.Or(cfg.Endpoints[p], publicHost(p, cfg.Region))
+		if cfg.Network == "vpc" {
+			hosts[p] = cmp.Or(cfg.Endpoints[p], string(p)+"-vpc."+cfg.Region+".aliyuncs.com")
+		}
 	}
 	return hosts
+}
+
+// publicHost is where a product is reached from the internet. The oldest regions, and those of finance and government, have no hosts of their own.
+func publicHost(p Product, region string) string {
+	const closed = "cn-hangzhou-finance cn-shanghai-finance-1 cn-shenzhen-finance-1 cn-beijing-finance-pop cn-hongkong-finance-pop cn-north-2-gov-1 cn-beijing-gov-1"
+	in := func(regions string) bool { return slices.Contains(strings.Fields(regions), region) }
+	switch {
+	case p == SLB && in(closed+" cn-qingdao cn-beijing cn-shanghai cn-hangzhou cn-shenzhen cn-hongkong us-west-1 us-east-1 ap-southeast-1"):
+		return "slb.aliyuncs.com"
+	case p == VPC && in(closed+" cn-hangzhou"):
+		return "vpc.aliyuncs.com"
+	case p == ECS && in("cn-hangzhou cn-shanghai-finance-1 cn-shenzhen-finance-1"):
+		return "ecs-cn-hangzhou.aliyuncs.com"
+	case p == ECS && in(closed):
+		return "ecs.aliyuncs.com"
+	}
+	return string(p) + "." + region + ".aliyuncs.com"
 }
 
 // pool is a transport whose idle connections can't be closed through http.Client. retryablehttp does so whenever a call fails,
