@@ -122,15 +122,23 @@ func merged(config, changed model.ListenerConfig) model.ListenerConfig {
 	return result
 }
 
-// mergedMessage returns attributes with the changed ones. A changed list replaces the one that was there.
+// mergedMessage returns attributes with the changed ones. A changed list replaces the one that was there, within a part, too.
 func mergedMessage(config, changed proto.Message) proto.Message {
-	result := proto.CloneOf(config)
-	changed.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
-		if field.IsList() {
-			result.ProtoReflect().Clear(field)
+	result := proto.Clone(config)
+	clearLists(result.ProtoReflect(), changed.ProtoReflect())
+	proto.Merge(result, changed)
+	return result
+}
+
+// clearLists empties the lists that a change has.
+func clearLists(m, changed protoreflect.Message) {
+	changed.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.IsList():
+			m.Clear(field)
+		case field.Message() != nil && m.Has(field):
+			clearLists(m.Mutable(field).Message(), value.Message())
 		}
 		return true
 	})
-	proto.Merge(result, changed)
-	return result
 }
