@@ -183,7 +183,7 @@ func (b builder) checkProtocols(protocols map[int]model.Protocol) {
 	for _, timeout := range []string{annotation.HealthCheckConnectTimeout, annotation.HealthCheckTimeout} {
 		interval, hasInterval := v.Number(annotation.HealthCheckInterval)
 		if seconds, has := v.Number(timeout); has && hasInterval && seconds < interval {
-			b.Warn("annotation %s has no effect: the cloud takes health-check-interval, %d seconds, for a timeout that is less; set it to %d or more",
+			b.NoEffect("annotation %s has no effect: the cloud takes health-check-interval, %d seconds, for a timeout that is less; set it to %d or more",
 				v.Name(timeout), interval, interval)
 		}
 	}

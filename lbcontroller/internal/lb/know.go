@@ -130,6 +130,7 @@ func (k *Kind) decide(ctx context.Context, s subject, have knowledge) (decision,
 		if have, err = k.readAll(ctx, s); err != nil {
 			return decision{}, err
 		}
+		k.stillHeld(s, have.observed.Groups)
 		d, _ = tryDecide(s, have)
 	}
 	if d.known.extent == refused {
@@ -139,6 +140,17 @@ func (k *Kind) decide(ctx context.Context, s subject, have knowledge) (decision,
 		d.plan.RemoveFirst() // The cloud has just refused more servers.
 	}
 	return d, nil
+}
+
+// stillHeld notes on groups that were read in a check for drift which of them the cloud has refused to delete. They are not tried again for that.
+func (k *Kind) stillHeld(s subject, groups []model.Group) {
+	if !s.idle {
+		return
+	}
+	last, _ := k.memory.Get(s.key, string(s.svc.UID))
+	for i := range groups {
+		groups[i].Held = slices.ContainsFunc(last.Observed.Groups, func(g model.Group) bool { return g.Held && g.ID == groups[i].ID })
+	}
 }
 
 // parts are the vServer groups that concern a Service on the CLB it names.

@@ -87,7 +87,10 @@ func withoutBackends(want *model.Desired, observed model.Observed) (empty, last 
 			continue // The default group has the servers of the others.
 		}
 		i := slices.IndexFunc(observed.Groups, func(have model.Group) bool { return have.Name == g.Name || have.ID == g.ID && g.ID != "" })
-		if i >= 0 && g.KeepLast && len(g.Servers) == 0 && slices.ContainsFunc(observed.Groups[i].Servers, serves) {
+		stays := func(s model.Server) bool {
+			return serves(s) && (g.KeepLast && len(g.Servers) == 0 || g.Staying[s.Place()])
+		}
+		if i >= 0 && slices.ContainsFunc(observed.Groups[i].Servers, stays) {
 			last = append(last, g.Name)
 		} else {
 			empty = append(empty, g.Name)
@@ -124,7 +127,7 @@ func (s subject) addWarnings(o *controller.Outcome, observed model.Observed) (qu
 		quiet = append(quiet, controller.ReasonLastServers)
 	}
 	if len(empty) > 0 {
-		o.Events = append(o.Events, controller.Warningf(controller.ReasonNoBackends, "CLB %s has no backends for %s: no ready node or pod qualifies; "+
+		o.Events = append(o.Events, controller.Warningf(controller.ReasonNoBackends, "CLB %s has no backends for %s: no ready node or pod qualifies, or their weight is 0; "+
 			"look whether pods match the selector and are ready, and whether nodes are ready and have the labels of annotation backend-label", id, strings.Join(empty, ", ")))
 	} else {
 		quiet = append(quiet, controller.ReasonNoBackends)
