@@ -226,10 +226,7 @@ func (w *world) after(d time.Duration) {
 func (w *world) addNode(n int) {
 	w.t.Helper()
 	id := fmt.Sprintf("i-%d", n)
-	w.cloud.Lock()
-	w.cloud.Instances[id] = &ecsv1.Instance{InstanceId: id, VpcId: "vpc-test", Status: "Running"}
-	w.cloud.NetworkInterfaces["eni-of-"+id] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-of-" + id, InstanceId: id, VpcId: "vpc-test"}
-	w.cloud.Unlock()
+	w.addInstance(id)
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", n)},
 		Spec:       corev1.NodeSpec{ProviderID: "cn-hangzhou." + id},
@@ -238,6 +235,14 @@ func (w *world) addNode(n int) {
 	if _, err := w.kube.CoreV1().Nodes().Create(w.t.Context(), node, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// addInstance adds the instance of a node to the cloud.
+func (w *world) addInstance(id string) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	w.cloud.Instances[id] = &ecsv1.Instance{InstanceId: id, VpcId: "vpc-test", Status: "Running"}
+	w.cloud.NetworkInterfaces["eni-of-"+id] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-of-" + id, InstanceId: id, VpcId: "vpc-test"}
 }
 
 func (w *world) updateNode(n int, change func(*corev1.Node)) {
@@ -416,17 +421,27 @@ func (w *world) instances() []*slbv1.LoadBalancer {
 
 // events collects events as "type reason message".
 type events struct {
-	mu   sync.Mutex
-	list []string
+	// named lets the name of the object come first, as in "event web: type reason message".
+	named bool
+	mu    sync.Mutex
+	list  []string
 }
 
 var _ record.EventRecorder = (*events)(nil)
 
 // Event implements record.EventRecorder.
-func (e *events) Event(_ runtime.Object, eventType, reason, message string) {
+func (e *events) Event(about runtime.Object, eventType, reason, message string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.list = append(e.list, eventType+" "+reason+" "+message)
+	line := eventType + " " + reason + " " + message
+	if e.named {
+		name := "the cluster"
+		if o, ok := about.(metav1.Object); ok {
+			name = o.GetName()
+		}
+		line = "event   " + name + ": " + line
+	}
+	e.list = append(e.list, line)
 }
 
 // Eventf implements record.EventRecorder.
