@@ -162,12 +162,26 @@ func (p Product) createGroup(ctx context.Context, w apply.Work, now model.Observ
 	if slices.Contains([]rpcerr.Reason{rpcerr.ServerNotFound, rpcerr.ServerLimit, rpcerr.QuotaExceeded}, rpcerr.ReasonOf(err)) {
 		// The servers were refused, not the group: listeners must not wait for one node that the cloud doesn't know.
 		id, findErr := p.groupNamed(ctx, mark, a.Group)
+		if id != "" {
+			err = full(err)
+		}
 		return plan.Result{GroupID: id}, errors.Join(err, findErr)
 	}
 	if err != nil {
 		return plan.Result{}, err
 	}
 	return plan.Result{GroupID: answer.GetServerGroupId()}, nil
+}
+
+// full says of a quota that is used up, where only servers were to be added, that the server group holds as many as it may.
+func full(err error) error {
+	e, ok := rpcerr.From(err)
+	if !ok || e.Reason != rpcerr.QuotaExceeded {
+		return err
+	}
+	limit := *e
+	limit.Reason = rpcerr.ServerLimit
+	return &limit
 }
 
 // groupNamed finds a server group that a creation left behind; without one there is no group.
@@ -199,7 +213,7 @@ func (p Product) changeServers(ctx context.Context, a plan.ChangeServers) error 
 	change := func(r *nlbv1.ApplyServerChangesRequest) error {
 		r.ServerGroupId = a.GroupID
 		_, err := p.Gateway.NetworkServerGroups.ApplyServerChanges(ctx, r)
-		return err
+		return full(err)
 	}
 	if !a.RemoveFirst {
 		return change(&nlbv1.ApplyServerChangesRequest{Add: servers(a.Add), Update: servers(a.Update), Remove: servers(a.Remove)})

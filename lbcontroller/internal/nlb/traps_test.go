@@ -415,6 +415,27 @@ func TestHandOverByType(t *testing.T) {
 	})
 }
 
+// TestQuota: a server group takes as many servers as the cloud allows, the Service says so, and all of them when it allows more.
+func TestQuota(t *testing.T) {
+	inWorld(t, 5, func(w *world) {
+		w.cloud.Lock()
+		w.cloud.NLB.ServersPerGroup = 3
+		w.cloud.Unlock()
+		w.create(web())
+		w.after(time.Minute)
+		if n := len(w.group().GetServers()); n < 1 || n > 3 {
+			t.Errorf("%d servers", n)
+		}
+		check(t, "published", 1, len(w.service().Status.LoadBalancer.Ingress))
+		w.says("the cloud takes no more servers")
+		w.cloud.Lock()
+		w.cloud.NLB.ServersPerGroup = 400
+		w.cloud.Unlock()
+		w.after(9 * time.Hour)
+		check(t, "servers", 5, len(w.group().GetServers()))
+	})
+}
+
 // TestGates (trap 8): a pod that waits for the NLB is told when the health checks succeed, not when it is registered.
 func TestGates(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
@@ -429,16 +450,17 @@ func TestGates(t *testing.T) {
 		w.cloud.Unlock()
 		gate := corev1.PodConditionType("service.readiness.alibabacloud.com/web")
 		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod-1", UID: "pod-uid"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod-1", UID: "pod-uid", CreationTimestamp: metav1.Now()},
 			Spec:       corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{{ConditionType: gate}}},
 			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.ContainersReady, Status: corev1.ConditionTrue}}},
 		}
 		w.create(web(onPods))
+		w.waiting = "pod-1"
+		w.pods("10.0.0.1")
 		if _, err := w.kube.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		w.waiting = "pod-1"
-		w.pods("10.0.0.1")
+		w.settle()
 		state := func() corev1.ConditionStatus {
 			pod, err := w.kube.CoreV1().Pods("default").Get(t.Context(), "pod-1", metav1.GetOptions{})
 			if err != nil {
