@@ -64,12 +64,12 @@ func TestPagesOfAllLists(t *testing.T) {
 			cfg.Seed.Certificates[fmt.Sprintf("ca-%d", i)] = &state.Certificate{CA: true}
 			cfg.Seed.Vpcs[fmt.Sprintf("vpc-p%d", i)] = &state.Vpc{CidrBlock: "10.0.0.0/8"}
 			cfg.Seed.VSwitches[fmt.Sprintf("vsw-p%d", i)] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-h", CidrBlock: fmt.Sprintf("192.168.%d.0/24", 128+i)}
-			cfg.Seed.RouteTables[fmt.Sprintf("vtb-p%d", i)] = &state.RouteTable{VpcID: testVPC, Type: "Custom"}
+			cfg.Seed.RouteTables[fmt.Sprintf("vtb-own-%d", i)] = &state.RouteTable{VpcID: testVPC, Type: "Custom"}
 			id := fmt.Sprintf("nlb-%d", i)
 			cfg.Seed.NLBs[id] = &state.NLB{ID: id, VpcID: testVPC}
 			cfg.Seed.NLBServerGroups[fmt.Sprintf("sgp-%d", i)] = &state.NLBServerGroup{ID: fmt.Sprintf("sgp-%d", i), VpcID: testVPC}
 			cfg.Seed.NLBListeners[fmt.Sprintf("lsn-%d", i)] = &state.NLBListener{
-				ID: fmt.Sprintf("lsn-%d", i), NLBID: "nlb-0", Port: 80 + i, CaCertificateIDs: []string{"ca-0", "ca-1", "ca-2", "ca-3", "ca-4"},
+				ID: fmt.Sprintf("lsn-%d", i), NLBID: "nlb-0", Protocol: "TCPSSL", Port: 80 + i, CaCertificateIDs: []string{"ca-0", "ca-1", "ca-2", "ca-3", "ca-4"},
 			}
 			cfg.Seed.Eips[fmt.Sprintf("eip-%d", i)] = &state.Eip{Address: fmt.Sprintf("47.1.2.%d", 100-i), Status: "Available", Bandwidth: "5"}
 			cfg.Seed.RouteTables[testTable].Entries = append(cfg.Seed.RouteTables[testTable].Entries, &state.RouteEntry{
