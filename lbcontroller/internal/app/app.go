@@ -13,8 +13,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/orphan"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/record"
 	"alicloud-controllers.dev/lbcontroller/internal/nlb"
 )
 
@@ -67,7 +67,7 @@ func Kinds(cfg config.Config, s replica.Dependencies) []controller.Registration 
 func engineConfig(cfg config.Config, s replica.Dependencies) lb.Config {
 	return lb.Config{
 		Gateway: s.Gateway, Registerer: s.Registerer, Logger: s.Logger,
-		Records: record.New(record.Config{
+		Records: knowledge.NewRecord(knowledge.RecordConfig{
 			Client: s.Client, Namespace: cfg.LeaderElection.Namespace, Name: cfg.LeaderElection.Name + "-backends", Logger: s.Logger,
 		}),
 		Desired: desired.Config{

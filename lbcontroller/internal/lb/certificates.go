@@ -34,19 +34,11 @@ type certificates struct {
 	wake     chan struct{}
 
 	mu sync.Mutex
-	// used are the ids that Services name, by key.
-	used map[string][]string
+	// used says how many Services name a certificate, by its id.
+	used map[string]int
 	// ends are the ends of the certificates that there are; the zero time where the cloud doesn't say. Ids that aren't there are in missing.
 	ends    map[string]time.Time
 	missing map[string]bool
-}
-
-func newCertificates(cfg Config) *certificates {
-	return &certificates{
-		product: cfg.Product, interval: cfg.CertificateCheck, logger: cfg.Logger, wake: make(chan struct{}, 1),
-		used: map[string][]string{}, ends: map[string]time.Time{}, missing: map[string]bool{},
-		end: cfg.Shared.metrics.certificateEnd, kind: string(cfg.Product.Marks().Name),
-	}
 }
 
 // certificatesOf lists the certificates that listeners name.
@@ -64,16 +56,17 @@ func certificatesOf(product Product, listeners []model.Listener) []string {
 	return slices.Compact(ids)
 }
 
-// Use notes which certificates a Service names.
-func (c *certificates) Use(key string, ids []string) {
+// Use notes which certificates a Service names, and which it named before.
+func (c *certificates) Use(ids, before []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(ids) == 0 {
-		delete(c.used, key)
-		return
+	for _, id := range before {
+		if c.used[id]--; c.used[id] == 0 {
+			delete(c.used, id)
+		}
 	}
-	c.used[key] = ids
 	for _, id := range ids {
+		c.used[id]++
 		if _, known := c.ends[id]; !known && !c.missing[id] {
 			select {
 			case c.wake <- struct{}{}:
@@ -110,7 +103,7 @@ func (c *certificates) Run(ctx context.Context) error {
 
 func (c *certificates) read(ctx context.Context) error {
 	c.mu.Lock()
-	ids := slices.Sorted(maps.Keys(c.inUse()))
+	ids := slices.Sorted(maps.Keys(c.used))
 	c.mu.Unlock()
 	found := map[string]time.Time{}
 	if len(ids) > 0 {
@@ -133,17 +126,6 @@ func (c *certificates) read(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// inUse is the set of ids in use; c is locked.
-func (c *certificates) inUse() map[string]bool {
-	ids := map[string]bool{}
-	for _, list := range c.used {
-		for _, id := range list {
-			ids[id] = true
-		}
-	}
-	return ids
 }
 
 // Warnings are what the users of a Service should know about its certificates at a time.

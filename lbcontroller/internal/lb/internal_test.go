@@ -10,9 +10,10 @@ import (
 
 	"alicloud-controllers.dev/proto/rpcerr"
 
-	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/seen"
 )
 
 // What the tests of the engine with CLB as its example need to know.
@@ -35,7 +36,8 @@ func TestLongestWaitCounts(t *testing.T) {
 // TestChangeOfOnesOwnIsCheap: what is remembered of the others on a user's CLB isn't looked at when a Service changes only its own vServer group,
 // as all of them do for each node.
 func TestChangeOfOnesOwnIsCheap(t *testing.T) {
-	kind := &Kind{memory: &memory.Memory{}}
+	var services seen.Services[state]
+	var packer knowledge.Packer
 	owner := ownership.Owner{Service: "web", Namespace: "default", ClusterID: "c-test"}
 	servers := make([]model.Server, 100)
 	for n := range servers {
@@ -44,10 +46,11 @@ func TestChangeOfOnesOwnIsCheap(t *testing.T) {
 	there := model.Observed{InstanceID: "lb-user", Reused: true, Groups: []model.Group{{ID: "rsp-1", Name: owner.Group("30080"), Servers: servers}}}
 	cost := func(others int) float64 {
 		for n := range others {
-			kind.memory.Put(fmt.Sprint("default/other-", n), memory.Entry{UID: "u", Named: "lb-user", Observed: there})
+			e := knowledge.Entry{UID: "u", Named: "lb-user", Known: knowledge.Servers{Observed: there}}
+			services.Of(fmt.Sprint("default/other-", n)).Put(e, &packer)
 		}
 		return testing.AllocsPerRun(10, func() {
-			if woken := kind.wake("default/web", owner, there, there, nil); len(woken) > 0 {
+			if woken := wake(&services, "default/web", owner, there, there, nil); len(woken) > 0 {
 				t.Error(woken)
 			}
 		})

@@ -20,9 +20,9 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
+	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/orphan"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/record"
 )
 
 // orphanage lets the controller look for orphans every hour, and delete two in a day after a day.
@@ -31,7 +31,7 @@ func (w *world) orphanage(change func(*settings)) {
 		cfg.Kind.Orphans = Orphans{
 			Client: w.kube, Recorder: w.events, Interval: time.Hour, Delete: true, Policy: orphan.Policy{Grace: 24 * time.Hour, PerDay: 2},
 		}
-		cfg.Kind.Records = record.New(record.Config{Client: w.kube, Namespace: "kube-system", Name: "backends", Logger: slog.New(slog.DiscardHandler)})
+		cfg.Kind.Records = knowledge.NewRecord(knowledge.RecordConfig{Client: w.kube, Namespace: "kube-system", Name: "backends", Logger: slog.New(slog.DiscardHandler)})
 		change(cfg)
 	}
 	w.restart()

@@ -12,26 +12,10 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
-// Preview implements controller.Previewer.
-func (k *Kind) Preview(ctx context.Context, r controller.Request) controller.Preview {
-	result := controller.Preview{Namespace: r.Service.Namespace, Service: r.Service.Name, LoadBalancer: r.Service.Labels[LabelLoadBalancerID]}
-	var err error
-	if k.Product.Wants(r.Service) {
-		err = k.previewEnsure(ctx, r, &result)
-	} else {
-		err = k.previewRelease(ctx, r, &result)
-	}
-	if err != nil {
-		result.Error = err.Error()
-	}
-	return k.previewInWords(result)
-}
-
-func (k *Kind) previewEnsure(ctx context.Context, r controller.Request, result *controller.Preview) error {
-	s, err := k.subjectOf(r, nil)
+func (e *engine) previewEnsure(ctx context.Context, r controller.Request, result *controller.Preview) error {
+	s, err := e.begin(r, nil)
 	result.Warnings = s.view.Unknown()
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 		result.Refused = invalid.Problems
@@ -41,17 +25,17 @@ func (k *Kind) previewEnsure(ctx context.Context, r controller.Request, result *
 		return err
 	}
 	result.Warnings = slices.Concat(result.Warnings, s.want.Warnings, s.want.WithoutEffect)
-	s, d, err := k.compare(ctx, s)
+	s, d, err := e.compare(ctx, s)
 	if err != nil {
 		return err
 	}
-	observed := d.known.observed
+	observed := d.there()
 	if observed.InstanceID != "" {
 		result.LoadBalancer = observed.InstanceID
 	}
-	result.Warnings = append(result.Warnings, k.Product.WithoutEffect(s.view, observed)...)
-	if d.known.extent == refused {
-		result.Refused = []string{d.known.refusal.Text}
+	result.Warnings = append(result.Warnings, e.Product.WithoutEffect(s.view, observed)...)
+	if refusal := d.refusal(); refusal != nil {
+		result.Refused = []string{refusal.Text}
 		return nil
 	}
 	result.Refused = d.plan.Refused
@@ -64,7 +48,7 @@ func (k *Kind) previewEnsure(ctx context.Context, r controller.Request, result *
 	for _, action := range d.reported {
 		result.Warnings = append(result.Warnings, "left as it is by the configuration (drift): "+action.String())
 	}
-	if own := d.known.own.InstanceID; own != "" {
+	if own := d.own().InstanceID; own != "" {
 		result.Actions = append(result.Actions, "release CLB "+own)
 	}
 	if name := changedMode(s.want.Desired, observed); name != "" {
@@ -84,22 +68,22 @@ func changedMode(want *model.Desired, observed model.Observed) string {
 	return ""
 }
 
-func (k *Kind) previewRelease(ctx context.Context, r controller.Request, result *controller.Preview) error {
-	view := k.Desired.View(r.Service)
-	observed, err := k.observer.Find(ctx, k.hint(r.Service, view.Claims()), observe.Basic)
+func (e *engine) previewRelease(ctx context.Context, r controller.Request, result *controller.Preview) error {
+	view := e.Desired.View(r.Service)
+	observed, err := e.Find(ctx, e.hint(r.Service, view.Claims()), observe.Basic)
 	if err != nil {
 		return err
 	}
 	result.LoadBalancer = observed.InstanceID
-	if k.isUnconfirmed(r.Service) {
+	if isUnconfirmed(e.Product, r.Service) {
 		result.Refused = []string{unconfirmed(r.Service)}
 		return nil
 	}
-	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: k.Desired.ClusterID}
-	policy, released := k.policyOf(view), plan.Release(k.Product, observed, view.Preserved())
-	released.Phases = append(released.Phases, k.groupsToDrop(owner, observed, view.Preserved()).Phases...)
+	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID}
+	policy, released := policyOf(view, e.Policy), plan.Release(e.Product, observed, view.Preserved())
+	released.Phases = append(released.Phases, e.groupsToDrop(owner, observed, view.Preserved()).Phases...)
 	list := &result.Actions
-	if policy == PolicyReport || k.kept(policy, r, view, view.Claims(), released) != "" {
+	if policy == PolicyReport || e.kept(policy, r, view, view.Claims(), released) != "" {
 		list = &result.Withheld
 	}
 	for action := range released.Actions() {
@@ -109,30 +93,6 @@ func (k *Kind) previewRelease(ctx context.Context, r controller.Request, result 
 		for _, claim := range view.Claims() {
 			*list = append(*list, "take what is the Service's off CLB "+claim.LoadBalancer)
 		}
-	}
-	return nil
-}
-
-// ListOrphans implements controller.Previewer.
-func (k *Kind) ListOrphans(ctx context.Context) ([]controller.Orphan, error) {
-	found, _, _, err := k.orphans(ctx)
-	list := make([]controller.Orphan, len(found))
-	for i, o := range found {
-		list[i] = controller.Orphan(o)
-	}
-	return list, err
-}
-
-// mayCreate refuses a CLB to a Service that had one which is gone, and a public one where the cluster doesn't allow these.
-func (k *Kind) mayCreate(s subject, d decision) *reuse.Refusal {
-	if d.known.observed.InstanceID != "" {
-		return nil
-	}
-	if refusal := reuse.Gone(s.facts()); refusal != nil {
-		return refusal
-	}
-	if why := s.want.Desired.Instance.Forbidden; why != "" {
-		return &reuse.Refusal{Text: why}
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"alicloud-controllers.dev/lbcontroller/internal/lb/record"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 )
 
 // slow is an API server that takes its time for each patch of a ConfigMap.
@@ -44,7 +44,7 @@ func TestRecordOfAnEvent(t *testing.T) {
 	const services = 60
 	inWorld(t, 3, func(w *world) {
 		w.config = func(cfg *settings) {
-			cfg.Kind.Records = record.New(record.Config{Client: slow{w.kube}, Namespace: "kube-system", Name: recordName, Logger: slog.New(slog.DiscardHandler)})
+			cfg.Kind.Records = knowledge.NewRecord(knowledge.RecordConfig{Client: slow{w.kube}, Namespace: "kube-system", Name: recordName, Logger: slog.New(slog.DiscardHandler)})
 		}
 		w.restart()
 		for n := range services {

@@ -19,7 +19,7 @@ import (
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/record"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 )
 
 // recordName is the ConfigMap of the record.
@@ -28,7 +28,7 @@ const recordName = "lbcontroller-backends"
 // withRecords makes each controller keep the record, as a process does.
 func withRecords(w *world) {
 	w.config = func(cfg *settings) {
-		cfg.Kind.Records = record.New(record.Config{Client: w.kube, Namespace: "kube-system", Name: recordName, Logger: slog.New(slog.DiscardHandler)})
+		cfg.Kind.Records = knowledge.NewRecord(knowledge.RecordConfig{Client: w.kube, Namespace: "kube-system", Name: recordName, Logger: slog.New(slog.DiscardHandler)})
 	}
 	w.restart()
 }

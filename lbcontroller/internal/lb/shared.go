@@ -2,45 +2,40 @@ package lb
 
 import (
 	"errors"
-	"iter"
 	"slices"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/seen"
 )
 
 // wake makes other Services on a user's load balancer look at it now, after a change there that has maybe failed, and returns their keys: those
 // that don't have all they ask for, if a listener is free, and those that may have lost a server which they fill in, too. What a change that
 // failed has done isn't known, so they read what is there. A Service of which nothing is remembered will read it anyway, and keeps its own time
 // for that: the delays of two that fail must go on growing.
-func (k *Kind) wake(key string, owner ownership.Owner, before, after model.Observed, err error) []string {
+func wake(services *seen.Services[state], key string, owner ownership.Owner, before, after model.Observed, err error) []string {
 	failed, _ := errors.AsType[apply.Failures](err)
-	maybe := folded(after, func(yield func(plan.Action) bool) {
-		for _, f := range failed {
-			if !yield(f.Action) {
-				return
-			}
-		}
-	})
+	maybe := after.Clone()
+	for _, f := range failed {
+		f.Action.Effect(&maybe, plan.Result{})
+	}
 	freed, taken := freesListener(before, maybe), takenServers(owner, before, maybe)
 	if !freed && len(taken) == 0 {
 		return nil // What is remembered of the others is long, and mostly a Service changes only what is its own.
 	}
-	return k.memory.Wake(key, before.InstanceID, func(e memory.Entry) bool {
-		return freed && e.Named == before.InstanceID && (e.Hash == "" || e.Refused.Text != "") || loses(e, taken)
-	})
-}
-
-// folded is what is there after actions whose answers aren't known.
-func folded(o model.Observed, actions iter.Seq[plan.Action]) model.Observed {
-	o = o.Clone()
-	for a := range actions {
-		a.Effect(&o, plan.Result{})
+	var keys []string
+	for other, s := range services.All() {
+		if other != key && s.ForgetOn(before.InstanceID, func(e knowledge.Entry) bool {
+			_, isRefused := e.Known.(knowledge.Refused)
+			return freed && e.Named == before.InstanceID && (e.Noted == "" || isRefused) || loses(e.Known, taken)
+		}) {
+			keys = append(keys, other)
+		}
 	}
-	return o
+	return keys
 }
 
 // freesListener reports whether a listener of a CLB is gone: others that share it and were refused something may have it now. A vServer group
@@ -80,8 +75,9 @@ func takenServers(owner ownership.Owner, before, after model.Observed) map[strin
 
 // loses reports whether a Service fills a group out of which servers were taken that are remembered to be there. What a trusted one fills isn't
 // known.
-func loses(e memory.Entry, taken map[string]map[model.ServerKey]bool) bool {
-	return len(taken) > 0 && e.Trusted != "" || slices.ContainsFunc(e.Observed.Groups, func(g model.Group) bool {
+func loses(known knowledge.Known, taken map[string]map[model.ServerKey]bool) bool {
+	_, isTrusted := known.(knowledge.Trusted)
+	return len(taken) > 0 && isTrusted || slices.ContainsFunc(knowledge.There(known).Groups, func(g model.Group) bool {
 		return slices.ContainsFunc(g.Servers, func(s model.Server) bool { return taken[g.ID][s.ServerKey] })
 	})
 }

@@ -2,46 +2,46 @@ package lb
 
 import (
 	"regexp"
+	"strings"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
 
-// The texts of the engine are written in the words of a CLB, as people know them from its events. For another kind the words are changed where the
-// texts leave the engine.
+// The texts of the engine are written in the words of a CLB, as people know them from its events. For another kind the words are changed where
+// the texts leave the engine.
 var kindWord, groupWord = regexp.MustCompile(`\bCLB(s?)\b`), regexp.MustCompile(`\bvServer group(s?)\b`)
 
 // words changes a text to the words of the kind.
-func (k *Kind) words(text string) string {
-	marks := k.Product.Marks()
-	return groupWord.ReplaceAllString(kindWord.ReplaceAllString(text, string(marks.Name)+"$1"), marks.Groups+"$1")
+func (m Marks) words(text string) string {
+	return groupWord.ReplaceAllString(kindWord.ReplaceAllString(text, string(m.Name)+"$1"), m.Groups+"$1")
 }
 
 // inWords is words for all that an outcome says.
-func (k *Kind) inWords(o controller.Outcome) controller.Outcome {
-	if k.Product.Marks().Name == annotation.CLB {
+func (m Marks) inWords(o controller.Outcome) controller.Outcome {
+	if m.Name == annotation.CLB {
 		return o
 	}
 	if o.Err != nil {
-		o.Err = worded{o.Err, k.words(o.Err.Error())}
+		o.Err = worded{o.Err, m.words(o.Err.Error())}
 	}
 	for i := range o.Events {
-		o.Events[i].Message, o.Events[i].Cause = k.words(o.Events[i].Message), k.words(o.Events[i].Cause)
+		o.Events[i].Message, o.Events[i].Cause = m.words(o.Events[i].Message), m.words(o.Events[i].Cause)
 	}
 	for i := range o.Gates {
-		o.Gates[i].Message = k.words(o.Gates[i].Message)
+		o.Gates[i].Message = m.words(o.Gates[i].Message)
 	}
 	return o
 }
 
 // previewInWords is words for all that a preview says.
-func (k *Kind) previewInWords(p controller.Preview) controller.Preview {
+func (m Marks) previewInWords(p controller.Preview) controller.Preview {
 	for _, texts := range [][]string{p.Actions, p.Withheld, p.Refused, p.Warnings} {
 		for i := range texts {
-			texts[i] = k.words(texts[i])
+			texts[i] = m.words(texts[i])
 		}
 	}
-	p.Error = k.words(p.Error)
+	p.Error = m.words(p.Error)
 	return p
 }
 
@@ -56,3 +56,5 @@ func (e worded) Error() string { return e.text }
 
 // Unwrap returns the error itself.
 func (e worded) Unwrap() error { return e.error }
+
+func joined(texts []string) string { return strings.Join(texts, "; ") }

@@ -87,10 +87,10 @@ func TestPolls(t *testing.T) {
 		var p Polls
 		asked := func(d time.Duration, pods ...types.UID) (n int) {
 			for end := time.Now().Add(d); time.Now().Before(end); {
-				ask, after := p.Wait("s", pods)
+				ask, after := p.Wait(pods)
 				if ask {
 					n++
-					after = p.Asked("s")
+					after = p.Asked()
 				}
 				<-time.After(after)
 			}
@@ -98,11 +98,11 @@ func TestPolls(t *testing.T) {
 		}
 		check(t, "in an hour", 123, asked(time.Hour, "a"))
 		check(t, "in ten seconds after another came", 3, asked(10*time.Second, "a", "b"))
-		check(t, "waiting time of the first", true, p.Since("s", "a") > time.Hour)
-		check(t, "waiting time of the second", true, p.Since("s", "b") < time.Minute)
-		if ask, _ := p.Wait("s", nil); ask {
+		check(t, "waiting time of the first", true, p.Since("a") > time.Hour)
+		check(t, "waiting time of the second", true, p.Since("b") < time.Minute)
+		if ask, _ := p.Wait(nil); ask {
 			t.Error("asks for nobody")
 		}
-		check(t, "waiting time of nobody", time.Duration(0), p.Since("s", "a"))
+		check(t, "waiting time of nobody", time.Duration(0), p.Since("a"))
 	})
 }

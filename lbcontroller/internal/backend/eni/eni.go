@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
@@ -29,29 +28,27 @@ const (
 	calm      = 30 * time.Second
 )
 
-// Resolver looks addresses up and remembers them by Service.
+// Resolver looks addresses up.
 type Resolver struct {
 	Client *gateway.Client
 	// VPCID is where the pods are; if it is empty, the gateway is asked.
 	VPCID string
-
-	mu    sync.Mutex
-	known map[string]map[string]found
-	paces map[string]pace
 }
 
-// pace is that of the lookups for a Service.
-type pace struct {
+// Known is what is remembered of the addresses of one Service. The zero value is empty.
+type Known struct {
+	addresses map[string]found
+	// last is when addresses were looked up last, and steps how often that was without a pause of calm.
 	last  time.Time
 	steps int
 }
 
 // next is when the next lookup may be.
-func (p pace) next() time.Time {
-	if p.steps == 0 {
+func (k *Known) next() time.Time {
+	if k.steps == 0 {
 		return time.Time{}
 	}
-	return p.last.Add(firstGap << min(p.steps-1, doublings))
+	return k.last.Add(firstGap << min(k.steps-1, doublings))
 }
 
 // found is what is known about an address.
@@ -79,56 +76,40 @@ type Answer struct {
 // Find looks up the interfaces of the addresses of a Service, which are sorted. Addresses that it doesn't name any more are forgotten. Those
 // that are coming may be named soon; they are looked up with the others, or before there is a hurry. The answer counts also with an error: the
 // addresses that could not be looked up are pending, and what was known of them before is still believed.
-func (r *Resolver) Find(ctx context.Context, service string, ips, coming []string) (Answer, error) {
+func (r *Resolver) Find(ctx context.Context, known *Known, ips, coming []string) (Answer, error) {
 	if len(ips)+len(coming) == 0 {
-		r.Forget(service)
+		*known = Known{}
 		return Answer{}, nil
 	}
-	unknown := r.recall(service, ips, coming)
-	if len(unknown) > 0 && r.mayLook(service) {
-		ids := map[string]string{}
-		asked, err := r.look(ctx, unknown, ids)
-		r.remember(service, asked, ids, ips)
-		return r.answer(service, ips), err
+	var err error
+	if unknown := known.recall(ips, coming); len(unknown) > 0 && known.mayLook() {
+		ids, asked := map[string]string{}, []string(nil)
+		asked, err = r.look(ctx, unknown, ids)
+		known.remember(asked, ids, ips)
 	}
-	return r.answer(service, ips), nil
+	return known.answer(ips), err
 }
 
 // mayLook reports whether a lookup may be made now, and counts it.
-func (r *Resolver) mayLook(service string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now, p := time.Now(), r.paces[service]
-	if now.Sub(p.last) >= calm {
-		p.steps = 0
+func (k *Known) mayLook() bool {
+	now := time.Now()
+	if now.Sub(k.last) >= calm {
+		k.steps = 0
 	}
-	if now.Before(p.next()) {
+	if now.Before(k.next()) {
 		return false
 	}
-	if r.paces == nil {
-		r.paces = map[string]pace{}
-	}
-	r.paces[service] = pace{last: now, steps: p.steps + 1}
+	k.last, k.steps = now, k.steps+1
 	return true
 }
 
-// Forget drops what is known about a Service.
-func (r *Resolver) Forget(service string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.known, service)
-	delete(r.paces, service)
-}
-
 // recall keeps only what is still wanted, and returns the addresses that have to be looked up.
-func (r *Resolver) recall(service string, ips, coming []string) (unknown []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (k *Known) recall(ips, coming []string) (unknown []string) {
 	kept := map[string]found{}
 	all := slices.Concat(ips, coming)
 	slices.Sort(all)
 	for _, ip := range slices.Compact(all) {
-		f, ok := r.known[service][ip]
+		f, ok := k.addresses[ip]
 		if ok {
 			kept[ip] = f
 		}
@@ -136,42 +117,34 @@ func (r *Resolver) recall(service string, ips, coming []string) (unknown []strin
 			unknown = append(unknown, ip)
 		}
 	}
-	if r.known == nil {
-		r.known = map[string]map[string]found{}
-	}
-	r.known[service] = kept
+	k.addresses = kept
 	return unknown
 }
 
 // remember takes down what a lookup has answered. A pod that is only coming may not have its interface yet.
-func (r *Resolver) remember(service string, asked []string, ids map[string]string, ips []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	known := r.known[service]
+func (k *Known) remember(asked []string, ids map[string]string, ips []string) {
 	for _, ip := range asked {
 		if _, wanted := slices.BinarySearch(ips, ip); !wanted && ids[ip] == "" {
 			continue
 		}
 		if id := ids[ip]; id != "" {
-			known[ip] = found{id: id, until: time.Now().Add(keepFor)}
+			k.addresses[ip] = found{id: id, until: time.Now().Add(keepFor)}
 			continue
 		}
 		misses := 0
-		if known[ip].id == "" {
-			misses = known[ip].misses
+		if k.addresses[ip].id == "" {
+			misses = k.addresses[ip].misses
 		}
-		known[ip] = found{misses: misses + 1, until: time.Now().Add(min(firstRetry<<min(misses, 10), lastRetry))}
+		k.addresses[ip] = found{misses: misses + 1, until: time.Now().Add(min(firstRetry<<min(misses, 10), lastRetry))}
 	}
 }
 
 // answer is what is known about addresses.
-func (r *Resolver) answer(service string, ips []string) Answer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (k *Known) answer(ips []string) Answer {
 	a := Answer{IDs: map[string]string{}, Again: lastRetry}
-	next := time.Until(r.paces[service].next())
+	next := time.Until(k.next())
 	for _, ip := range ips {
-		f, ok := r.known[service][ip]
+		f, ok := k.addresses[ip]
 		if f.id != "" {
 			a.IDs[ip] = f.id
 			continue

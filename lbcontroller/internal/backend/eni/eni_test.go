@@ -24,10 +24,11 @@ func TestFind(t *testing.T) {
 		f := gatewaytest.New(t)
 		put(f, "eni-1", "10.0.0.1")
 		put(f, "eni-2", "10.0.0.2")
+		var known Known
 		r := &Resolver{Client: f.Client()} // The VPC comes from the gateway.
 		find := func(ips ...string) (map[string]string, []string, int) {
 			t.Helper()
-			answer, err := r.Find(t.Context(), "default/web", ips, nil)
+			answer, err := r.Find(t.Context(), &known, ips, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,14 +66,14 @@ func TestFindFails(t *testing.T) {
 	f := gatewaytest.New(t)
 	r := &Resolver{Client: f.Client(), VPCID: "vpc-test"}
 	f.Fail("BatchGetNetworkInterfaces", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
-	if _, err := r.Find(t.Context(), "s", []string{"10.0.0.1"}, nil); err == nil {
+	if _, err := r.Find(t.Context(), &Known{}, []string{"10.0.0.1"}, nil); err == nil {
 		t.Error("a failed lookup is no error")
 	}
 	f.Lock()
 	f.Capabilities.VpcId = ""
 	f.Unlock()
 	r = &Resolver{Client: f.Client()}
-	if _, err := r.Find(t.Context(), "s", []string{"10.0.0.1"}, nil); err == nil {
+	if _, err := r.Find(t.Context(), &Known{}, []string{"10.0.0.1"}, nil); err == nil {
 		t.Error("an unknown VPC is no error")
 	}
 }
@@ -83,10 +84,11 @@ func TestMissingWaitsForTheNextLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := gatewaytest.New(t)
 		put(f, "eni-1", "10.0.0.1")
+		var known Known
 		r := &Resolver{Client: f.Client(), VPCID: "vpc-test"}
 		find := func(what string, wantAgain time.Duration, wantAsked int, ips ...string) {
 			t.Helper()
-			answer, err := r.Find(t.Context(), "default/web", ips, nil)
+			answer, err := r.Find(t.Context(), &known, ips, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package lb
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -31,10 +32,18 @@ type waiting struct {
 	places []place
 }
 
-// withGates adds to an outcome what is written on the pods that wait for the CLB, of which so much is there.
-func (k *Kind) withGates(ctx context.Context, o controller.Outcome, s subject, observed model.Observed) controller.Outcome {
-	verdicts, probed, next := s.registered(observed)
-	found, after := k.judgeHealth(ctx, s, probed, observed)
+// gates releases pods that wait for a CLB.
+type gates struct {
+	product Product
+	// patience is how long a pod waits for its first health checks at most.
+	patience time.Duration
+	logger   *slog.Logger
+}
+
+// open adds to an outcome what is written on the pods that wait for the CLB, of which so much is there.
+func (g gates) open(ctx context.Context, o controller.Outcome, s pass, observed model.Observed) controller.Outcome {
+	verdicts, probed, next := registered(s, observed)
+	found, after := g.judgeHealth(ctx, s, probed, observed)
 	o.Gates = append(o.Gates, append(verdicts, found...)...)
 	for _, d := range []time.Duration{next, after} {
 		if d > 0 {
@@ -49,11 +58,12 @@ func (k *Kind) withGates(ctx context.Context, o controller.Outcome, s subject, o
 //
 // Where nodes are the servers, being registered is all that a pod can wait for: kube-proxy sends nothing to a pod that isn't ready, so that the
 // health of its node can't be good because of it.
-func (s subject) registered(observed model.Observed) (verdicts []readiness.Verdict, probed []waiting, next time.Duration) {
+func registered(s pass, observed model.Observed) (verdicts []readiness.Verdict, probed []waiting, next time.Duration) {
 	names := s.gated.Waiting()
 	if len(names) == 0 || s.want.Desired == nil || observed.InstanceID == "" {
 		return nil, nil, 0
 	}
+	isMissing := func(ip string) bool { _, missing := slices.BinarySearch(s.pods.Missing, ip); return missing }
 	addresses := backend.Addresses(s.slices)
 	wanted := map[string][]place{}
 	present, complete := map[place]bool{}, true
@@ -82,7 +92,7 @@ func (s subject) registered(observed model.Observed) (verdicts []readiness.Verdi
 			strays = append(strays, name)
 		case len(w.places) == 0 && s.view.Mode == backend.Pods:
 			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonNoServer, "no port of the Service sends traffic to the pod"))
-		case slices.ContainsFunc(ips, s.isMissing):
+		case slices.ContainsFunc(ips, isMissing):
 			verdicts = append(verdicts, w.verdict(corev1.ConditionFalse, readiness.ReasonInvalid, "no network interface has the address of the pod"))
 		case !complete || slices.ContainsFunc(w.places, func(p place) bool { return !present[p] }):
 			// What keeps it away is tried again.
@@ -96,34 +106,28 @@ func (s subject) registered(observed model.Observed) (verdicts []readiness.Verdi
 	return append(verdicts, released...), probed, next
 }
 
-// isMissing reports whether no network interface has the address of a pod.
-func (s subject) isMissing(ip string) bool {
-	_, missing := slices.BinarySearch(s.pods.Missing, ip)
-	return missing
-}
-
 func (w waiting) verdict(status corev1.ConditionStatus, reason, message string) readiness.Verdict {
 	return readiness.Verdict{Pod: w.name, UID: w.pod.UID, Status: status, Reason: reason, Message: message}
 }
 
 // judgeHealth decides about the pods that are servers. All of them cost one read, which is repeated more and more seldom while nothing changes.
-func (k *Kind) judgeHealth(ctx context.Context, s subject, probed []waiting, observed model.Observed) (verdicts []readiness.Verdict, next time.Duration) {
-	unprobed := len(probed) > 0 && (k.HealthPatience == 0 || s.unprobed(observed))
+func (g gates) judgeHealth(ctx context.Context, s pass, probed []waiting, observed model.Observed) (verdicts []readiness.Verdict, next time.Duration) {
+	release := len(probed) > 0 && (g.patience == 0 || unprobed(s, observed))
 	var patient []waiting
 	var uids []types.UID
 	for _, w := range probed {
-		if unprobed {
+		if release {
 			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered, "the pod takes traffic from CLB "+observed.InstanceID))
 			continue
 		}
 		patient, uids = append(patient, w), append(uids, w.pod.UID)
 	}
-	ask, after := k.polls.Wait(s.key, uids)
+	ask, after := s.memory.polls.Wait(uids)
 	if !ask {
 		return verdicts, after
 	}
-	found := k.health(ctx, s.key, observed)
-	next = k.polls.Asked(s.key)
+	found := g.health(ctx, s.key, observed)
+	next = s.memory.polls.Asked()
 	for _, w := range patient {
 		health := readiness.Good
 		for _, p := range w.places {
@@ -134,16 +138,16 @@ func (k *Kind) judgeHealth(ctx context.Context, s subject, probed []waiting, obs
 			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered, "the pod takes traffic from CLB "+observed.InstanceID+", whose health checks succeed"))
 		case health == readiness.Bad:
 			verdicts = append(verdicts, w.verdict(corev1.ConditionFalse, readiness.ReasonUnhealthy, "the health checks of CLB "+observed.InstanceID+" fail"))
-		case k.polls.Since(s.key, w.pod.UID) >= k.HealthPatience:
+		case s.memory.polls.Since(w.pod.UID) >= g.patience:
 			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered,
-				fmt.Sprintf("the pod is registered at CLB %s, which has not found out about its health in %s", observed.InstanceID, k.HealthPatience)))
+				fmt.Sprintf("the pod is registered at CLB %s, which has not found out about its health in %s", observed.InstanceID, g.patience)))
 		}
 	}
 	return verdicts, next
 }
 
 // unprobed reports that no listener checks the health of servers, so that there is nothing to wait for. A listener of the user's may.
-func (s subject) unprobed(observed model.Observed) bool {
+func unprobed(s pass, observed model.Observed) bool {
 	if s.view.Reused() != "" {
 		return false
 	}
@@ -155,10 +159,10 @@ func (s subject) unprobed(observed model.Observed) bool {
 }
 
 // health asks for the health of all servers of a CLB. What can't be read is unknown: pods must not wait for trouble that is not theirs.
-func (k *Kind) health(ctx context.Context, key string, there model.Observed) func(model.ServerKey) readiness.Health {
-	statuses, err := k.Product.Health(gateway.WithPriority(ctx, gateway.Background), there)
+func (g gates) health(ctx context.Context, key string, there model.Observed) func(model.ServerKey) readiness.Health {
+	statuses, err := g.product.Health(gateway.WithPriority(ctx, gateway.Background), there)
 	if err != nil {
-		k.Logger.Warn("the health of servers can't be read", "service", key, "loadBalancer", there.InstanceID, "error", err)
+		g.logger.Warn("the health of servers can't be read", "service", key, "loadBalancer", there.InstanceID, "error", err)
 	}
 	return func(server model.ServerKey) readiness.Health {
 		server.Type = 0 // The cloud may leave it out.

@@ -1,4 +1,4 @@
-package memory
+package knowledge
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -41,25 +42,30 @@ func TestServersAreRemembered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var m Memory
-			m.Put("default/web", Entry{UID: "u", Observed: model.Observed{InstanceID: "lb-1", Groups: groups}})
-			for range 2 { // What is recalled is the caller's to change.
-				e, _ := m.Get("default/web", "u")
-				if diff := cmp.Diff(groups, e.Observed.Groups); diff != "" {
-					t.Errorf("groups (-put +got):\n%s", diff)
+			for kind, known := range map[string]Known{
+				"all": All{Observed: model.Observed{InstanceID: "lb-1", ConfigKnown: true, Groups: groups}}, "servers": Servers{model.Observed{InstanceID: "lb-1", Groups: groups}},
+				"refused": Refused{Meanwhile: Servers{model.Observed{InstanceID: "lb-1", Groups: groups}}},
+			} {
+				var m Memory
+				m.Put(Entry{UID: "u", Known: known}, &Packer{})
+				for range 2 { // What is recalled is the caller's to change.
+					e := m.Get("u")
+					if diff := cmp.Diff(groups, There(e.Known).Groups); diff != "" {
+						t.Errorf("%s: groups (-put +got):\n%s", kind, diff)
+					}
+					for _, g := range There(e.Known).Groups {
+						clear(g.Servers)
+					}
 				}
-				for _, g := range e.Observed.Groups {
-					clear(g.Servers)
+				concerned := m.ForgetOn("lb-1", func(e Entry) bool {
+					if diff := cmp.Diff(groups, There(e.Known).Groups); diff != "" {
+						t.Errorf("%s: groups (-put +got):\n%s", kind, diff)
+					}
+					return true
+				})
+				if _, state := m.Last("u", time.Now()); state != Unknown || !concerned {
+					t.Errorf("%s: concerned: %t; state %d", kind, concerned, state)
 				}
-			}
-			woken := m.Wake("default/other", "lb-1", func(e Entry) bool {
-				if diff := cmp.Diff(groups, e.Observed.Groups); diff != "" {
-					t.Errorf("groups (-put +got):\n%s", diff)
-				}
-				return true
-			})
-			if _, ok := m.Get("default/web", "u"); ok || len(woken) != 1 {
-				t.Errorf("woken: %q; remembered: %t", woken, ok)
 			}
 		})
 	}
@@ -68,10 +74,10 @@ func TestServersAreRemembered(t *testing.T) {
 // TestServersAreShared: Services that differ in the port and the description of their servers only share one list.
 func TestServersAreShared(t *testing.T) {
 	t.Parallel()
-	var l lists
+	var l Packer
 	for _, n := range []int{longList - 1, longList, 1000} {
-		one, sum1 := l.pack(instances(n, 30080, "one"))
-		two, sum2 := l.pack(instances(n, 30081, "two"))
+		one, sum1 := l.servers(instances(n, 30080, "one"))
+		two, sum2 := l.servers(instances(n, 30081, "two"))
 		if one.list != two.list || sum1 != sum2 {
 			t.Errorf("%d servers make two lists", n)
 		}
@@ -87,14 +93,14 @@ func TestServersAreShared(t *testing.T) {
 				if change(&other[i]); one.holds(other) {
 					t.Errorf("server %d of %d with another %s is taken for the same", i, n, name)
 				}
-				var fresh lists
-				got, sum := l.pack(other)
-				if want, wantSum := fresh.pack(other); got != want || sum != wantSum || got == one || sum == sum1 {
+				var fresh Packer
+				got, sum := l.servers(other)
+				if want, wantSum := fresh.servers(other); got != want || sum != wantSum || got == one || sum == sum1 {
 					t.Errorf("server %d of %d with another %s: what was packed before makes a difference, or the list is the same", i, n, name)
 				}
 			}
 		}
-		if more, sum := l.pack(instances(n+1, 30080, "one")); more.list == one.list || sum == sum1 {
+		if more, sum := l.servers(instances(n+1, 30080, "one")); more.list == one.list || sum == sum1 {
 			t.Error("other servers make the same list")
 		}
 	}
@@ -102,11 +108,11 @@ func TestServersAreShared(t *testing.T) {
 
 // TestServersArePackedOnce: the list of a Service with the nodes of others takes no memory of its own, not even to be compared.
 func TestServersArePackedOnce(t *testing.T) {
-	var l lists
+	var l Packer
 	some, all, other := instances(40, 30080, "one"), instances(1000, 30080, "one"), instances(999, 30080, "one")
 	allocations := testing.AllocsPerRun(10, func() {
 		for _, servers := range [][]model.Server{some, all, other} {
-			if p, _ := l.pack(servers); !p.holds(servers) {
+			if p, _ := l.servers(servers); !p.holds(servers) {
 				t.Error("other servers were packed")
 			}
 		}
@@ -119,7 +125,7 @@ func TestServersArePackedOnce(t *testing.T) {
 // TestDigest: the records of earlier processes have these digests.
 func TestDigest(t *testing.T) {
 	t.Parallel()
-	var m Memory
+	var p Packer
 	mixed := append(instances(20, 30080, "one"),
 		model.Server{ServerKey: model.ServerKey{ID: "eni-1", IP: "10.0.0.1", Port: -1}, Weight: -1, Description: "x"})
 	for want, servers := range map[string][]model.Server{
@@ -128,7 +134,7 @@ func TestDigest(t *testing.T) {
 		"88f39fd1cbdd6e61aa8019896e0a6799f792abf7036ac9bb1d7d9e9ddb7d1ca1": instances(1000, 30080, "one"),
 		"2fcee8f8d5da657a11c6e580d41e781b5c028a56f9b3c565e9c57e8e96d49b40": mixed,
 	} {
-		if got := fmt.Sprintf("%x", m.Digest(servers)); got != want {
+		if got := fmt.Sprintf("%x", p.Digest(servers)); got != want {
 			t.Errorf("digest %s, want %s", got, want)
 		}
 	}
@@ -137,12 +143,13 @@ func TestDigest(t *testing.T) {
 // TestMemoryOfAService: 1 000 servers, which have 64 KiB in a pass, need no memory of their own with each Service.
 func TestMemoryOfAService(t *testing.T) {
 	const services, servers, room = 200, 1000, 2 << 10
-	var m Memory
+	var all [services + 1]Memory
+	var packer Packer
 	put := func(n int) {
 		description := fmt.Sprintf("k8s/%d/web-%d/default/c", 30000+n, n)
-		m.Put(fmt.Sprintf("default/web-%d", n), Entry{UID: "u", Observed: model.Observed{InstanceID: "lb", Groups: []model.Group{
+		all[n].Put(Entry{UID: "u", Known: All{Observed: model.Observed{InstanceID: "lb", Groups: []model.Group{
 			{ID: "rsp", Name: description, Servers: instances(servers, int32(30000+n), description)},
-		}}})
+		}}}}, &packer)
 	}
 	inUse := func() int64 {
 		var stats runtime.MemStats
@@ -161,5 +168,5 @@ func TestMemoryOfAService(t *testing.T) {
 	if each > room {
 		t.Errorf("each Service needs %d bytes, at most %d are allowed", each, room)
 	}
-	runtime.KeepAlive(&m)
+	runtime.KeepAlive(&all)
 }

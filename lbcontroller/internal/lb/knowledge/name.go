@@ -1,4 +1,4 @@
-package record
+package knowledge
 
 import (
 	"encoding/base64"

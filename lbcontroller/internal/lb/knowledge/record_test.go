@@ -1,4 +1,4 @@
-package record
+package knowledge
 
 import (
 	"context"
@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newStore(kube *fake.Clientset) *Store {
-	return New(Config{Client: kube, Namespace: "kube-system", Name: "backends", Logger: slog.New(slog.DiscardHandler)})
+func newStore(kube *fake.Clientset) *Record {
+	return NewRecord(RecordConfig{Client: kube, Namespace: "kube-system", Name: "backends", Logger: slog.New(slog.DiscardHandler)})
 }
 
 // data is what the ConfigMap holds.
@@ -49,8 +49,8 @@ func equal(t *testing.T, what string, want, got any) {
 	}
 }
 
-// inStore runs the test with a running Store, and answers the requests that write.
-func inStore(t *testing.T, kube *fake.Clientset, test func(t *testing.T, s *Store)) {
+// inStore runs the test with a running Record, and answers the requests that write.
+func inStore(t *testing.T, kube *fake.Clientset, test func(t *testing.T, s *Record)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore(kube)
@@ -79,7 +79,7 @@ func writes(kube *fake.Clientset) (verbs []string) {
 // TestStore: new entries are gathered, one that is changed is written before the change, and another process reads both.
 func TestStore(t *testing.T) {
 	kube := fake.NewClientset()
-	inStore(t, kube, func(t *testing.T, s *Store) {
+	inStore(t, kube, func(t *testing.T, s *Record) {
 		s.Set("default/a", "1")
 		s.Set("default/b", "2")
 		s.Set("default/b", "3")
@@ -104,7 +104,7 @@ func TestStore(t *testing.T) {
 func TestChangeAfterAnEntryThatWaits(t *testing.T) {
 	for _, waiting := range []string{"", Outdated, "2"} {
 		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "1"}})
-		inStore(t, kube, func(t *testing.T, s *Store) {
+		inStore(t, kube, func(t *testing.T, s *Record) {
 			s.Set("default/a", waiting)
 			s.Change(t.Context(), "default/a")
 			equal(t, fmt.Sprintf("data after %+v", waiting), map[string]string{"default.a": "-"}, data(t, kube))
@@ -130,7 +130,7 @@ func TestChangeDuringARequest(t *testing.T) {
 			}
 			return true, nil, context.DeadlineExceeded
 		})
-		inStore(t, kube, func(t *testing.T, s *Store) {
+		inStore(t, kube, func(t *testing.T, s *Record) {
 			s.Set("default/a", "1")
 			<-time.After(quiet + 500*time.Millisecond)
 			s.Set("default/a", "")
@@ -154,7 +154,7 @@ func TestStoreOfAnother(t *testing.T) {
 		}
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "backends", errors.New("another version"))
 	})
-	inStore(t, kube, func(t *testing.T, s *Store) {
+	inStore(t, kube, func(t *testing.T, s *Record) {
 		s.Change(t.Context(), "default/a")
 		equal(t, "requests", int32(2), conflicts.Load())
 		equal(t, "entries", map[string]string{"default.a": "-"}, data(t, kube))
@@ -169,7 +169,7 @@ func TestStoreWithoutAnAPIServer(t *testing.T) {
 	kube.PrependReactor("*", "configmaps", func(kubetesting.Action) (bool, runtime.Object, error) {
 		return down.Load(), nil, errors.New("the API server is down")
 	})
-	inStore(t, kube, func(t *testing.T, s *Store) {
+	inStore(t, kube, func(t *testing.T, s *Record) {
 		equal(t, "entry", "", s.Get(t.Context(), "default/a"))
 		s.Set("default/a", "1")
 		s.Change(t.Context(), "default/a")
@@ -195,7 +195,7 @@ func TestStoreIsBounded(t *testing.T) {
 	}
 	first := fmt.Sprintf("%063d/%063d", 0, 0)
 	kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: full})
-	inStore(t, kube, func(t *testing.T, s *Store) {
+	inStore(t, kube, func(t *testing.T, s *Record) {
 		s.Set("default/one-more", digestOf("another")+long+long+long)
 		<-time.After(time.Minute)
 		equal(t, "entries", len(full), len(data(t, kube)))
@@ -221,7 +221,7 @@ func TestStoreIsBounded(t *testing.T) {
 // TestExpect: the first change of Services that are expected to change writes that of all, and what turns out not to change keeps its entry.
 func TestExpect(t *testing.T) {
 	kube := fake.NewClientset()
-	inStore(t, kube, func(t *testing.T, s *Store) {
+	inStore(t, kube, func(t *testing.T, s *Record) {
 		keys := []string{"default/a", "default/b", "default/c"}
 		set := func() {
 			for _, key := range keys {

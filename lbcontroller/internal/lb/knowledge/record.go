@@ -1,9 +1,4 @@
-// Package record keeps, beyond the life of a process, which backends each Service was last known to have in the cloud. A new leader reads
-// the record instead of every CLB: what is wanted and recorded needs no look before its turn.
-//
-// The record is a ConfigMap in the namespace of the controller, not a mark on the Services: backends change with every node, and a write to a
-// Service is sent to every node of the cluster.
-package record
+package knowledge
 
 import (
 	"context"
@@ -35,20 +30,24 @@ const (
 	patience = 5 * time.Second
 )
 
-// Config is what a Store needs.
-type Config struct {
+// RecordConfig is what a Record needs.
+type RecordConfig struct {
 	Client kubernetes.Interface
 	// Namespace and Name are those of the ConfigMap.
 	Namespace, Name string
 	Logger          *slog.Logger
 }
 
-// errNoStore refuses what can't be kept.
-var errNoStore = errors.New("there is no record")
+// errNoRecord refuses what can't be kept.
+var errNoRecord = errors.New("there is no record")
 
-// Store holds the entries by the Service's key. A nil Store records nothing and knows nothing.
-type Store struct {
-	Config
+// Record keeps, beyond the life of a process, which backends each Service was last known to have in the cloud. A new leader reads the record instead
+// of every load balancer: what is wanted and recorded needs no look before its turn. A nil Record records nothing and knows nothing.
+//
+// The record is a ConfigMap in the namespace of the controller, not a mark on the Services: backends change with every node, and a write to a Service
+// is sent to every node of the cluster.
+type Record struct {
+	RecordConfig
 	// busy holds a token while a request is under way.
 	busy chan struct{}
 	// wake gets a token when there is something to write.
@@ -64,14 +63,14 @@ type Store struct {
 	sent    map[string]bool   // which the ConfigMap may say to be applied: a request that says so is under way, or its answer was lost
 }
 
-// New makes a Store; Run writes what it gathers.
-func New(cfg Config) *Store {
-	return &Store{Config: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), wanted: map[string]string{}, expect: map[string]bool{}, sent: map[string]bool{}}
+// NewRecord makes a Record; Run writes what it gathers.
+func NewRecord(cfg RecordConfig) *Record {
+	return &Record{RecordConfig: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), wanted: map[string]string{}, expect: map[string]bool{}, sent: map[string]bool{}}
 }
 
 // Get returns the digest of what a Service was last known to have in the cloud, Outdated if it was being changed, or "" for nothing. Without an
 // answer of the API server nothing is known of any.
-func (s *Store) Get(ctx context.Context, key string) string {
+func (s *Record) Get(ctx context.Context, key string) string {
 	if s == nil {
 		return ""
 	}
@@ -88,14 +87,14 @@ func (s *Store) Get(ctx context.Context, key string) string {
 }
 
 // Set records a digest, soon; "" forgets the Service.
-func (s *Store) Set(key, digest string) {
+func (s *Record) Set(key, digest string) {
 	if s != nil {
 		s.want(name(key), digest)
 	}
 }
 
 // Remove forgets a Service before its finalizer goes: it would not be done later. An API server that fails holds nothing up.
-func (s *Store) Remove(ctx context.Context, key string) {
+func (s *Record) Remove(ctx context.Context, key string) {
 	if s != nil {
 		s.writeNow(ctx, key, "")
 	}
@@ -103,7 +102,7 @@ func (s *Store) Remove(ctx context.Context, key string) {
 
 // Expect says that Services are about to be changed, all for one reason such as a node. The first Change of them writes that of all, so that each of
 // the others finds it written: without that, each change of a Service would cost a request and wait for it.
-func (s *Store) Expect(keys ...string) {
+func (s *Record) Expect(keys ...string) {
 	if s == nil {
 		return
 	}
@@ -115,7 +114,7 @@ func (s *Store) Expect(keys ...string) {
 }
 
 // Unexpect takes back what Expect said of a Service that turned out to need no change, unless it is written already.
-func (s *Store) Unexpect(key string) {
+func (s *Record) Unexpect(key string) {
 	if s == nil {
 		return
 	}
@@ -127,7 +126,7 @@ func (s *Store) Unexpect(key string) {
 // Change records that a Service is changed, before that is done: only then a crash on the way can't be taken for success. An API
 // server that fails doesn't hold the change up: the record is wrong only if the process dies before the change is recorded, and what is wanted goes
 // back meanwhile.
-func (s *Store) Change(ctx context.Context, key string) {
+func (s *Record) Change(ctx context.Context, key string) {
 	if s == nil {
 		return
 	}
@@ -142,14 +141,14 @@ func (s *Store) Change(ctx context.Context, key string) {
 
 // isApplied reports whether the ConfigMap says what the cloud has for a Service, or may, or soon does. What is to take the place of that is not
 // there yet.
-func (s *Store) isApplied(name string) bool {
+func (s *Record) isApplied(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent[name] || isDigest(s.stored[name]) || isDigest(s.wanted[name])
 }
 
 // writeNow records a value and waits until it is written. The worker is free for other Services meanwhile, whose values go with the next request.
-func (s *Store) writeNow(ctx context.Context, key, value string) {
+func (s *Record) writeNow(ctx context.Context, key, value string) {
 	s.want(name(key), value)
 	reconcile.Waiting(ctx, func() {
 		if err := s.flush(ctx, name(key)); err != nil { // Run tries it again. The caller that waits here changes the cloud.
@@ -159,9 +158,9 @@ func (s *Store) writeNow(ctx context.Context, key, value string) {
 }
 
 // Memo reads a text of the kind's own, "" if there is none, from the API server. Its name must have no dot.
-func (s *Store) Memo(ctx context.Context, name string) (string, error) {
+func (s *Record) Memo(ctx context.Context, name string) (string, error) {
 	if s == nil {
-		return "", errNoStore
+		return "", errNoRecord
 	}
 	err := s.request(ctx, func(ctx context.Context) error {
 		s.mu.Lock()
@@ -175,9 +174,9 @@ func (s *Store) Memo(ctx context.Context, name string) (string, error) {
 }
 
 // Commit writes such a text. Without an error the next leader finds it. If another client has written since it was read, nothing is written.
-func (s *Store) Commit(ctx context.Context, name, text string) error {
+func (s *Record) Commit(ctx context.Context, name, text string) error {
 	if s == nil {
-		return errNoStore
+		return errNoRecord
 	}
 	s.mu.Lock()
 	unchanged := s.read && s.stored[name] == text
@@ -197,7 +196,7 @@ func (s *Store) Commit(ctx context.Context, name, text string) error {
 }
 
 // Run writes gathered entries until ctx ends. What is gathered then is lost: those Services are read at the next start.
-func (s *Store) Run(ctx context.Context) error {
+func (s *Record) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -216,14 +215,14 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-func (s *Store) signal() {
+func (s *Record) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (s *Store) want(name, value string) {
+func (s *Record) want(name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, pending := s.wanted[name]
@@ -236,7 +235,7 @@ func (s *Store) want(name, value string) {
 }
 
 // request lets one request to the API server go on at a time.
-func (s *Store) request(ctx context.Context, do func(context.Context) error) error {
+func (s *Record) request(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
@@ -249,20 +248,20 @@ func (s *Store) request(ctx context.Context, do func(context.Context) error) err
 }
 
 // load reads the ConfigMap unless that was done.
-func (s *Store) load(ctx context.Context) error {
+func (s *Record) load(ctx context.Context) error {
 	if s.isRead() {
 		return nil
 	}
 	return s.request(ctx, s.loadNow)
 }
 
-func (s *Store) isRead() bool {
+func (s *Record) isRead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.read
 }
 
-func (s *Store) loadNow(ctx context.Context) error {
+func (s *Record) loadNow(ctx context.Context) error {
 	if s.isRead() {
 		return nil
 	}
@@ -282,7 +281,7 @@ func (s *Store) loadNow(ctx context.Context) error {
 }
 
 // flush writes all that is wanted in one request, unless another has written what is wanted for one Service meanwhile.
-func (s *Store) flush(ctx context.Context, only string) error {
+func (s *Record) flush(ctx context.Context, only string) error {
 	return s.request(ctx, func(ctx context.Context) error {
 		err := s.write(ctx, only)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
@@ -296,7 +295,7 @@ func (s *Store) flush(ctx context.Context, only string) error {
 	})
 }
 
-func (s *Store) write(ctx context.Context, only string) error {
+func (s *Record) write(ctx context.Context, only string) error {
 	if err := s.loadNow(ctx); err != nil {
 		return err
 	}
@@ -378,7 +377,7 @@ func patched(stored map[string]string, patch map[string]any) map[string]string {
 }
 
 // send creates or patches the ConfigMap and answers its version. Only the version that is known is patched.
-func (s *Store) send(ctx context.Context, exists bool, version string, all map[string]string, changes map[string]any) (string, error) {
+func (s *Record) send(ctx context.Context, exists bool, version string, all map[string]string, changes map[string]any) (string, error) {
 	configMaps := s.Client.CoreV1().ConfigMaps(s.Namespace)
 	if !exists {
 		created, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}, Data: all}, metav1.CreateOptions{})

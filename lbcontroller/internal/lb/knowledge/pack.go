@@ -1,4 +1,4 @@
-package memory
+package knowledge
 
 import (
 	"crypto/sha256"
@@ -26,9 +26,9 @@ const (
 	different
 )
 
-// lists packs servers. Services with the same nodes have the same list packed one after the other: to compare it with the last ones is quicker than
+// Packer packs servers. Services with the same nodes have the same list packed one after the other: to compare it with the last ones is quicker than
 // to make it, and takes no memory. The zero value is ready to use.
-type lists struct {
+type Packer struct {
 	mu     sync.Mutex
 	recent [recentLists]list
 	next   int
@@ -47,42 +47,78 @@ type list struct {
 	sum    [sha256.Size]byte
 }
 
-// groups returns the groups without their servers, and those. The groups are left as they are.
-func (l *lists) groups(groups []model.Group) ([]model.Group, []packed) {
-	if len(groups) == 0 {
-		return groups, nil
-	}
-	bare, servers := slices.Clone(groups), make([]packed, len(groups))
-	for i := range bare {
-		servers[i], _ = l.pack(bare[i].Servers)
-		bare[i].Servers = nil
-	}
-	return bare, servers
+// pack returns an entry as it is remembered.
+func (p *Packer) pack(e Entry) Entry {
+	e.servers = nil
+	e.Known = mapped(e.Known, func(groups []model.Group) {
+		for i := range groups {
+			one, _ := p.servers(groups[i].Servers)
+			e.servers, groups[i].Servers = append(e.servers, one), nil
+		}
+	})
+	return e
 }
 
-// pack returns the servers as they are remembered, and a digest of the list.
-func (l *lists) pack(servers []model.Server) (packed, [sha256.Size]byte) {
+// unpack returns an entry that was remembered. Its servers are in lists.
+func (e Entry) unpack(lists *model.Lists) Entry {
+	e.Known = mapped(e.Known, func(groups []model.Group) {
+		for i := range groups {
+			groups[i].Servers = e.servers[i].unpack(lists)
+		}
+	})
+	e.servers = nil
+	return e
+}
+
+// mapped is what is known with changed server groups. The load balancer that is given up isn't remembered.
+func mapped(k Known, change func([]model.Group)) Known {
+	changed := func(o model.Observed) model.Observed {
+		o.Groups = slices.Clone(o.Groups)
+		change(o.Groups)
+		return o
+	}
+	switch k := k.(type) {
+	case Servers:
+		return Servers{Observed: changed(k.Observed)}
+	case All:
+		return All{Observed: changed(k.Observed), ComparedFor: k.ComparedFor}
+	case Refused:
+		k.Meanwhile = mapped(k.Meanwhile, change)
+		return k
+	}
+	return k
+}
+
+// Digest is a digest of servers but for the port and the description of the first one, and of those that have the same. The digest for Services with
+// the same nodes is made once.
+func (p *Packer) Digest(servers []model.Server) [sha256.Size]byte {
+	_, sum := p.servers(servers)
+	return sum
+}
+
+// servers returns the servers as they are remembered, and a digest of the list.
+func (p *Packer) servers(servers []model.Server) (packed, [sha256.Size]byte) {
 	if len(servers) == 0 {
 		return packed{}, [sha256.Size]byte{}
 	}
-	p := packed{port: servers[0].Port, description: servers[0].Description}
-	l.mu.Lock()
-	recent := l.recent
-	l.mu.Unlock()
+	one := packed{port: servers[0].Port, description: servers[0].Description}
+	p.mu.Lock()
+	recent := p.recent
+	p.mu.Unlock()
 	for _, known := range recent {
-		if p.list = known.handle; p.holds(servers) {
-			return p, known.sum
+		if one.list = known.handle; one.holds(servers) {
+			return one, known.sum
 		}
 	}
-	text := p.text(servers)
+	text := one.text(servers)
 	made := list{handle: unique.Make(text), sum: sha256.Sum256([]byte(text))}
-	if p.list = made.handle; len(servers) >= longList {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.recent[l.next] = made
-		l.next = (l.next + 1) % recentLists
+	if one.list = made.handle; len(servers) >= longList {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.recent[p.next] = made
+		p.next = (p.next + 1) % recentLists
 	}
-	return p, made.sum
+	return one, made.sum
 }
 
 // holds reports whether these are the servers.
@@ -122,15 +158,6 @@ func (p packed) text(servers []model.Server) string {
 		}
 	}
 	return string(list)
-}
-
-// unpack returns the groups with their servers, which are the caller's.
-func unpack(bare []model.Group, servers []packed, lists *model.Lists) []model.Group {
-	groups := slices.Clone(bare)
-	for i := range min(len(groups), len(servers)) {
-		groups[i].Servers = servers[i].unpack(lists)
-	}
-	return groups
 }
 
 func (p packed) unpack(lists *model.Lists) []model.Server {

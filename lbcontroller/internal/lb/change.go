@@ -1,0 +1,186 @@
+package lb
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/proto/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
+	"alicloud-controllers.dev/lbcontroller/internal/seen"
+)
+
+// changer changes the cloud. What is remembered and recorded is taken back before.
+type changer struct {
+	reader
+	product  Product
+	services *seen.Services[state]
+	records  *knowledge.Record
+	logger   *slog.Logger
+}
+
+// carryOut notes on the Service what a crash must not lose, and makes the calls of the plan.
+func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result) {
+	p, observed := d.plan, d.there()
+	if p.Empty() {
+		return s, result{observed: observed}
+	}
+	c.logger.Info("changing the load balancer", "service", s.key, "loadBalancer", observed.InstanceID, "plan", p.String())
+	replaces := s.svc.Labels[LabelLoadBalancerID]
+	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Claims, annotation.OwnTags, annotation.Applied}}
+	want := s.want.Desired
+	if p.ChangesConfig() {
+		// A crash on the way must not look like success, nor leave tags that are not known to be ours.
+		n.Labels = map[string]string{LabelHash: ""}
+		tags := slices.Concat(annotation.ParseOwnTags(s.svc.Annotations), want.Instance.Tags)
+		if p.Marks() { // The mark is set again if it alone fails.
+			tags = append(tags, ownership.TagReused)
+		}
+		n.Annotations = ownTags(tags)
+		_, n.Annotations[annotation.Applied] = s.view.Applied()
+		n.Annotations[annotation.Making] = making(s, p)
+	}
+	if p.FillsDefaultGroup() {
+		// Nor servers in the default server group, if the Service doesn't ask for them any more afterwards.
+		_, n.Annotations[annotation.Applied] = s.view.Applied()
+	}
+	// Nor leave anything on a user's CLB that is not noted on the Service.
+	claims := s.claims()
+	for _, claim := range reuse.Claim(want) {
+		if claim.LoadBalancer == observed.InstanceID {
+			claims = claims.With(claim)
+		}
+	}
+	n.Annotations[annotation.Claims] = claims.String()
+	svc, err := s.writer.Note(ctx, s.svc, n)
+	if err != nil {
+		return s, result{changed: true, err: &noteError{err}}
+	}
+	work := apply.Work{
+		Plan: p, Observed: observed, GroupsApart: c.product.Marks().GroupsApart,
+		Life: apply.Life{ClusterID: c.clusterID, UID: string(s.svc.UID), Generation: svc.Annotations[controller.AnnotationGeneration], Replaces: replaces},
+		Created: func(ctx context.Context, id string) error {
+			noted, err := s.writer.Note(ctx, svc, controller.Notes{Labels: map[string]string{LabelLoadBalancerID: id}})
+			if err == nil {
+				svc = noted
+			}
+			return err
+		},
+	}
+	// From here on what is remembered and recorded is wrong, however this ends.
+	s.memory.Forget()
+	c.records.Change(ctx, s.key)
+	after, err := apply.Apply(ctx, c.product, work)
+	done := result{changed: true, observed: after, err: err}
+	if observed.Reused { // The next try finds gone what is, and has no Service to wake.
+		done.wake = wake(c.services, s.key, want.Owner, observed, after, err)
+	}
+	return s.with(svc), done
+}
+
+// moveOut gives up what the Service had before it moved to the CLB that it has now.
+func (c changer) moveOut(ctx context.Context, s pass, own model.Observed, done result) (pass, result) {
+	if own.InstanceID != "" {
+		if s, done.err = c.releaseOwn(ctx, s, own); done.err != nil {
+			return s, done
+		}
+		done.events = append(done.events, controller.Normalf(controller.ReasonCleaned, "CLB %s is released: the Service has moved to CLB %s",
+			own.InstanceID, s.want.Desired.Reuse.ID))
+	}
+	left := c.leave(ctx, s.key, s.svc, s.claims().Without(s.want.Desired.Reuse.ID))
+	done.events, done.wake, done.err = append(done.events, left.events...), append(done.wake, left.wake...), left.err
+	return s, done
+}
+
+// releaseOwn gives up the Service's own CLB. Its address can't be had back, so the Service is read anew before.
+func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pass, error) {
+	s, err := s.confirmed(ctx)
+	if err != nil {
+		return s, err
+	}
+	if len(s.svc.Status.LoadBalancer.Ingress) > 0 {
+		return s, controller.ErrStale
+	}
+	// The next CLB of its own must not be taken for this one.
+	svc, err := s.writer.Note(ctx, s.svc, controller.Notes{Annotations: map[string]string{controller.AnnotationGeneration: controller.NextGeneration(s.svc)}})
+	if err != nil {
+		return s, err
+	}
+	p := plan.Release(c.product, own, s.view.Preserved())
+	c.logger.Info("releasing the load balancer", "service", s.key, "loadBalancer", own.InstanceID, "plan", p.String())
+	if _, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: own}); err != nil && !isGone(err) {
+		return s, err
+	}
+	return s.with(svc), c.dropGroups(ctx, s.key, s.want.Desired.Owner, own, s.view.Preserved(), s.want.Desired.Groups...)
+}
+
+// groupsToDrop is the way to delete the server groups of a Service that stand by themselves, but those that are wanted elsewhere. It comes after all
+// load balancers are left: listeners on any of them may use a group.
+func (c changer) groupsToDrop(owner ownership.Owner, o model.Observed, preserve bool, wanted ...model.Group) plan.Plan {
+	if !c.product.Marks().GroupsApart || preserve || o.Reused {
+		return plan.Plan{}
+	}
+	return plan.DropGroups(owner, o.Groups, wanted)
+}
+
+// dropGroups goes that way.
+func (c changer) dropGroups(ctx context.Context, key string, owner ownership.Owner, o model.Observed, preserve bool, wanted ...model.Group) error {
+	p := c.groupsToDrop(owner, o, preserve, wanted...)
+	if p.Empty() {
+		return nil
+	}
+	c.logger.Info("deleting server groups", "service", key, "plan", p.String())
+	c.services.Of(key).Forget()
+	_, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: model.Observed{Groups: o.Groups}})
+	return err
+}
+
+// leave takes what is the Service's off CLBs of users. What others have bound to it stays: a vServer group that is still used loses only
+// its servers.
+func (c changer) leave(ctx context.Context, key string, svc *corev1.Service, claims ownership.Claims) (done result) {
+	owner := ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: c.clusterID}
+	for _, claim := range claims {
+		id := claim.LoadBalancer
+		before, err := c.reused(ctx, id, observe.Parts{Owner: owner, IDs: claim.Groups})
+		if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
+			continue // Nothing can be left on it.
+		}
+		if done.err = err; err != nil {
+			return done
+		}
+		if reuse.InVain(string(svc.UID), claimsOf(svc), before) {
+			continue
+		}
+		after := before
+		p := plan.Leave(owner, model.Reuse{ID: id, Listeners: claim.Listeners, Filled: claim.Groups}, before)
+		if !p.Empty() {
+			done.changed = true
+			c.logger.Info("leaving the load balancer", "service", key, "loadBalancer", id, "plan", p.String())
+			c.services.Of(key).Forget() // It is wrong from here on.
+			after, err = apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: before})
+			if isGone(err) {
+				continue
+			}
+			done.wake = append(done.wake, wake(c.services, key, owner, before, after, err)...) // The next try doesn't see what went well.
+			if done.err = err; err != nil {
+				return done
+			}
+			done.events = append(done.events, controller.Normalf(controller.ReasonCleaned, "CLB %s stays, without what was made on it for the Service", id))
+		}
+		if rest := reuse.Remains(owner, after); rest != "" {
+			done.events = append(done.events, controller.Donef(controller.ReasonPreserved, "CLB %s keeps %s, which others use; delete by hand what nobody needs", id, rest))
+		}
+	}
+	return done
+}

@@ -1,0 +1,208 @@
+package lb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/backlog"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/seen"
+)
+
+// engine makes the passes over Services of a kind.
+type engine struct {
+	Config
+	changer
+	gates  gates
+	packer knowledge.Packer
+	certs  *certificates
+	// creations holds back Services while the gateway has no room for making CLBs.
+	creations backlog.Backlog
+	// lists are those that passes work with.
+	lists model.Pool
+	// started is when the kind was made: a Service that is older may have a CLB of which nothing is written on it.
+	started time.Time
+}
+
+func newEngine(cfg Config) *engine {
+	return &engine{
+		Config: cfg, started: time.Now(), certs: newCertificates(cfg),
+		changer: changer{
+			reader:  reader{Observer: observe.Observer{Reader: cfg.Product, GroupsApart: cfg.Product.Marks().GroupsApart}, clusterID: cfg.Desired.ClusterID, marks: cfg.Product.Marks()},
+			product: cfg.Product, services: &seen.Services[state]{}, records: cfg.Records, logger: cfg.Logger,
+		},
+		gates: gates{product: cfg.Product, patience: cfg.HealthPatience, logger: cfg.Logger},
+	}
+}
+
+func newCertificates(cfg Config) *certificates {
+	return &certificates{
+		product: cfg.Product, interval: cfg.CertificateCheck, logger: cfg.Logger, wake: make(chan struct{}, 1),
+		used: map[string]int{}, ends: map[string]time.Time{}, missing: map[string]bool{},
+		end: cfg.Shared.metrics.certificateEnd, kind: string(cfg.Product.Marks().Name),
+	}
+}
+
+// begin begins a pass: it builds what a Service asks for. If the Service can't have that, the error is a *desired.InvalidError.
+func (e *engine) begin(r controller.Request, lists *model.Lists) (pass, error) {
+	s := pass{
+		product: e.Product, key: r.Key, writer: r.Writer, svc: r.Service, nodes: r.Nodes, view: e.Desired.View(r.Service),
+		slices: r.Slices, gated: r.Gated, drift: e.Drift, driftCheck: e.DriftCheck, memory: e.services.Of(r.Key), packer: &e.packer,
+		entry: knowledge.Entry{Known: knowledge.Nothing{}},
+	}
+	s.policy = policyOf(s.view, e.Policy)
+	in := desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: e.Shared.instances.Unknown(), Lists: lists}
+	in.Limit, s.limited = s.memory.Limit()
+	var err error
+	if s.want, err = desired.Build(e.Desired, in, e.Product); err == nil {
+		s.hash, err = s.want.Hash()
+	}
+	return s, err
+}
+
+// compare reads all that concerns a Service in the cloud, whatever is remembered, and decides what would be done. What the Service can't have is
+// known as refused.
+func (e *engine) compare(ctx context.Context, s pass) (pass, decision, error) {
+	s, err := s.resolved(ctx, e.Shared.enis)
+	if err != nil {
+		return s, decision{}, err
+	}
+	have, err := e.all(ctx, s)
+	if err != nil {
+		return s, decision{}, err
+	}
+	d, _ := decide(s, have, true)
+	if d.refusal() == nil {
+		if refusal := mayCreate(s, d); refusal != nil {
+			d.known = knowledge.Refused{Refusal: refusal}
+		}
+	}
+	return s, d, nil
+}
+
+// findOut finds out what is there, beyond what is known, as cheaply as is safe, and decides what to do.
+func (e *engine) findOut(ctx context.Context, s pass, have knowledge.Known) (decision, error) {
+	var err error
+	isKnown := s.recalled == knowledge.Unknown || s.recalled == knowledge.Current
+	if _, isNothing := have.(knowledge.Nothing); isNothing && isKnown && s.configured() {
+		if have, err = e.servers(ctx, s); err != nil {
+			return decision{}, err
+		}
+	}
+	d, enough := decide(s, have, false)
+	if !enough {
+		if have, err = e.all(ctx, s); err != nil {
+			return decision{}, err
+		}
+		if refused, ok := have.(knowledge.Refused); ok && refused.Again > 0 { // The CLB is gone.
+			s.memory.Forget()
+		}
+		d, _ = decide(s, have, true)
+	}
+	if s.memory.Full() {
+		d.plan.RemoveFirst() // The cloud has just refused more servers.
+	}
+	return d, nil
+}
+
+// eipFor is how long the EIPs of a CLB are believed: one that is taken off may be another's soon, who then gets the traffic. eipAge is how old a list
+// of them may be that serves all Services.
+const eipFor, eipAge = 5 * time.Minute, time.Minute
+
+// eips finds out which elastic addresses are published, and remembers them.
+func (e *engine) eips(ctx context.Context, s pass, entry *knowledge.Entry, id string) eips {
+	if !s.want.EIP {
+		entry.EIPs = nil
+		return eips{}
+	}
+	if entry.EIPs != nil && time.Now().Before(entry.EIPsUntil) {
+		return eips{addresses: entry.EIPs}
+	}
+	maxAge := time.Duration(0)
+	if entry.EIPs != nil {
+		maxAge = eipAge
+	}
+	ips, err := e.Product.EIPs(ctx, id, maxAge)
+	if err != nil {
+		trouble := controller.Failure(controller.ReasonEIP, fmt.Errorf("what is published stays until the EIP can be read: %w", err))
+		return eips{addresses: entry.EIPs, trouble: &trouble, unknown: true}
+	}
+	entry.EIPs, entry.EIPsUntil = ips, time.Now().Add(eipFor)
+	return eips{addresses: ips, trouble: warning(len(ips) == 0, controller.ReasonEIP, "no EIP is bound to CLB %s, and its own address is published instead; "+
+		"bind an EIP, or remove annotation %s%s", id, annotation.Prefix, annotation.ExternalIPType)}
+}
+
+// isUnconfirmed reports that a Service which stays one of type LoadBalancer no longer asks for the CLB that it has, because it got a class, a tunnel
+// type or another kind. That may be a mistake, and address and CLB can't be had back; or it was so before the takeover, as the existing CCM
+// overlooks it and serves on.
+func isUnconfirmed(product Product, svc *corev1.Service) bool {
+	has := svc.Labels[LabelHash] != "" || svc.Labels[LabelLoadBalancerID] != "" || len(claimsOf(svc)) > 0 || len(product.Marks().published(svc)) > 0
+	return has && isHeld(product, svc) && svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && !product.Wants(svc) &&
+		svc.Annotations[annotation.ConfirmRelease] != "true"
+}
+
+// unconfirmed says what to do about such a Service.
+func unconfirmed(svc *corev1.Service) string {
+	return fmt.Sprintf("the Service has a class, a tunnel type or another type of load balancer, and CLB %s, which is kept and goes on serving "+
+		"until annotation %s: \"true\" confirms that nobody needs it; otherwise take back what was changed", svc.Labels[LabelLoadBalancerID], annotation.ConfirmRelease)
+}
+
+// usesCertificates notes which certificates a Service names.
+func (e *engine) usesCertificates(s *state, ids []string) {
+	e.certs.Use(ids, s.certificates)
+	s.certificates = ids
+}
+
+// drop forgets all about a Service that has nothing any more but what is known of it.
+func (e *engine) drop(s *state) {
+	e.usesCertificates(s, nil)
+	e.Shared.metrics.withhold(s, withheld{})
+	e.Shared.metrics.lastServers.set(&s.lastServers, false)
+	e.Shared.metrics.noBackends.set(&s.noBackends, false)
+}
+
+// callNext wakes the Services for which the end of a pass makes room at the gateway.
+func (e *engine) callNext(key string, o controller.Outcome) controller.Outcome {
+	if refusal := noRoom(e.Product.Marks(), o.Err); refusal != nil {
+		e.creations.Refused(key, time.Now(), refusal.RetryAfter)
+	} else {
+		o.Wake = append(o.Wake, e.creations.Done(key, time.Now())...)
+	}
+	return e.Product.Marks().inWords(o)
+}
+
+// putOff is the outcome for a Service whose CLB isn't asked for yet, since others wait for theirs. What was read is remembered until then.
+func putOff(s pass, d decision, wait time.Duration) controller.Outcome {
+	if d.read {
+		keep(s, d.entry.Holds(d.known, ""), false)
+	}
+	err := &apply.Failure{Action: d.plan.Phases[0][0], Err: &rpcerr.Error{
+		Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Unsent: true, API: s.product.Marks().CreateAPI,
+		Message: "it is made when its turn comes, as the rate limit has no room and other Services wait for theirs already",
+	}}
+	return controller.Outcome{
+		Service: s.svc, Err: err, Retry: controller.Retry{Mode: controller.RetryLook},
+		Looks:  []controller.Look{{After: wait, Priority: reconcile.User}},
+		Events: []controller.Event{controller.Failure(controller.ReasonSyncFailed, err)},
+	}
+}
+
+// yielded is the outcome of a pass that gave way.
+func yielded(ctx context.Context) (controller.Outcome, bool) {
+	err := context.Cause(ctx)
+	return controller.Outcome{Err: err}, errors.Is(err, reconcile.ErrYielded)
+}

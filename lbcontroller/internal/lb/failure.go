@@ -1,0 +1,156 @@
+package lb
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/proto/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+)
+
+// retryRefused is about when something is looked at again that only a user can correct. That may be in the cloud, which sends no notice of it.
+const retryRefused = 30 * time.Minute
+
+// verdict is what failed calls mean for a Service.
+type verdict struct {
+	retry controller.Retry
+	// full reports that a server group takes no more servers: the next pass removes before it adds.
+	full bool
+}
+
+// judge decides what failed calls mean together. The longest time that the gateway asks for counts, whatever else has failed. What the cloud
+// calls invalid isn't repeated soon, but from time to time: the cloud's codes aren't all known, and what is missing may be made.
+func judge(calls []error) verdict {
+	v := verdict{retry: controller.Retry{Mode: controller.RetryBackoff}}
+	invalid := 0
+	for _, err := range calls {
+		if after, ok := rpcerr.RetryAfter(err); ok {
+			v.retry.After = max(v.retry.After, after)
+		}
+		if e, ok := rpcerr.From(err); ok && e.Code == codes.InvalidArgument { // Repeating doesn't change it.
+			invalid++
+		}
+		v.full = v.full || rpcerr.ReasonOf(err) == rpcerr.ServerLimit
+	}
+	if invalid == len(calls) {
+		v.retry = controller.Retry{Mode: controller.RetryAfter, After: retryRefused}
+	}
+	return v
+}
+
+// causes lists the failed calls in an error.
+func causes(err error) []error {
+	several, ok := err.(interface{ Unwrap() []error }) // Only the outermost error may have several causes.
+	if !ok {
+		return []error{err}
+	}
+	var list []error
+	for _, e := range several.Unwrap() {
+		list = append(list, causes(e)...)
+	}
+	return list
+}
+
+// isGone reports that any of the failed calls found that the CLB doesn't exist.
+func isGone(err error) bool {
+	return slices.ContainsFunc(causes(err), func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound })
+}
+
+// isUnsent reports of failed calls of a plan that none of them has changed anything.
+func isUnsent(err error) bool {
+	failures, ok := errors.AsType[apply.Failures](err)
+	return ok && !slices.ContainsFunc(failures, func(f *apply.Failure) bool { return !rpcerr.IsUnsent(f.Err) })
+}
+
+// noteError is a refusal of the API server to write on the Service before the cloud is changed.
+type noteError struct{ err error }
+
+func (e *noteError) Error() string { return e.err.Error() }
+func (e *noteError) Unwrap() error { return e.err }
+
+// withLookup adds to an outcome that network interfaces of pods could not be looked up.
+func withLookup(o controller.Outcome, lookup error) controller.Outcome {
+	if lookup == nil {
+		return o
+	}
+	calls := causes(lookup)
+	o.Err, o.Retry, o.Reason = errors.Join(o.Err, lookup), judge(calls).retry, ""
+	o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, calls...))
+	o.Resolved = slices.DeleteFunc(o.Resolved, func(reason string) bool { return reason == controller.ReasonSyncFailed })
+	return o
+}
+
+// retrySubset is when a Service is tried again with as many servers as the cloud takes.
+const retrySubset = time.Second
+
+// learnLimit takes down how many servers the cloud takes, if it refused some though room was made. It reports whether the next pass may go well
+// with fewer servers: nothing else has failed, and so few were not tried before.
+func learnLimit(memory *state, there model.Observed, err error) bool {
+	failures, _ := errors.AsType[apply.Failures](err)
+	least := 0
+	for _, f := range failures {
+		if _, ok := f.Action.(plan.CreateGroup); ok && rpcerr.ReasonOf(f.Err) == rpcerr.ServerLimit {
+			continue // It was made, and the next pass finds out how many it takes.
+		}
+		change, ok := f.Action.(plan.ChangeServers)
+		if rpcerr.ReasonOf(f.Err) != rpcerr.ServerLimit || !ok || !change.RemoveFirst && len(change.Remove) > 0 {
+			return false
+		}
+		have := 0
+		if i := slices.IndexFunc(there.Groups, func(g model.Group) bool { return g.ID == change.GroupID }); i >= 0 {
+			have = len(there.Groups[i].Servers) - len(change.Remove)
+		}
+		// The cloud doesn't say how many it takes. Of many, the gateway may have brought in a part before it was refused.
+		limit := max(have, (have+len(change.Add))/2, 1)
+		if least == 0 || limit < least {
+			least = limit
+		}
+	}
+	if least > 0 {
+		return memory.SetLimit(least)
+	}
+	return len(failures) > 0
+}
+
+// withSubset returns the outcome of a pass that is repeated with fewer servers: the repetition reports which are left out.
+func withSubset(o controller.Outcome) controller.Outcome {
+	o.Events = slices.DeleteFunc(o.Events, func(e controller.Event) bool { return e.Reason == controller.ReasonSyncFailed })
+	o.Retry = controller.Retry{Mode: controller.RetryAfter, After: retrySubset}
+	return o
+}
+
+// notFound are the instances that the cloud refused as servers because it doesn't have them.
+func notFound(err error) []string {
+	failures, _ := errors.AsType[apply.Failures](err)
+	var ids []string
+	for _, f := range failures {
+		if rpcerr.ReasonOf(f.Err) != rpcerr.ServerNotFound {
+			continue
+		}
+		for _, s := range plan.Servers(f.Action) {
+			if s.Type == model.ECS {
+				ids = append(ids, s.ID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// noRoom returns the refusal of making a CLB, if that is what went wrong and the gateway had no room for it.
+func noRoom(marks Marks, err error) *rpcerr.Error {
+	failures, _ := errors.AsType[apply.Failures](err)
+	for _, f := range failures {
+		if e, ok := rpcerr.From(f.Err); ok && e.Reason == rpcerr.Throttled && e.Unsent && e.API == marks.CreateAPI {
+			return e
+		}
+	}
+	return nil
+}
