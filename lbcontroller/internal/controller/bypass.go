@@ -28,7 +28,8 @@ func isBypassed(svc *corev1.Service, now time.Time) bool {
 	return svc.DeletionTimestamp == nil && len(svc.Finalizers) > 0 && now.Sub(svc.CreationTimestamp.Time) < bypassAge
 }
 
-// bypassed are Services that are gone while what was made for them may be left, by key. One name can have several, one after the other.
+// bypassed are Services that are gone while what was made for them may be left, by key. One name can have several, one after the other. They outlive
+// what else is remembered of the Service, which is dropped with it.
 type bypassed struct {
 	mu       sync.Mutex
 	services map[string][]*vanished
@@ -77,7 +78,7 @@ func (c *Controller) releaseBypassed(ctx context.Context, key string) error {
 		err := c.inTurn(ctx, key, a.shared, func() (err error) {
 			for _, kind := range a.release {
 				var did bool
-				if did, err = c.releaseGone(ctx, kind, Request{Key: key, Service: svc, Writer: c.writer(kind)}); err != nil {
+				if did, err = c.releaseGone(ctx, kind, Request{Key: key, Service: svc, Writer: c.writer(key, kind.Finalizer)}); err != nil {
 					return err
 				}
 				changed = changed || did

@@ -3,7 +3,6 @@ package controller
 import (
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,43 +82,33 @@ func reasonOf(o Outcome) string {
 	return word.String()
 }
 
-// conditions remembers which conditions were written on Services, so that they are written on change only: neither because a message names
-// another request, nor again and again because another client overwrites them.
-type conditions struct {
-	mu   sync.Mutex
-	last map[string]written
-}
-
-// written is what was written last.
+// written are the conditions that were written last, so that they are written on change only: neither because a message names another request, nor
+// again and again because another client overwrites them.
 type written struct {
 	// gist is what they say, and before what those said that were written before them: both may arrive later.
 	gist, before string
 	at           time.Time
 }
 
-// due reports whether conditions have to be written on a Service, and remembers that they are then.
-func (c *conditions) due(key string, svc *corev1.Service, wanted []metav1.Condition) bool {
+// mustShow reports whether conditions have to be written on the Service, and remembers that they are then.
+func (s *service) mustShow(svc *corev1.Service, wanted []metav1.Condition) bool {
 	same := true
 	gist := gistOf(svc, wanted)
 	for _, w := range wanted {
 		have := find(svc.Status.Conditions, w.Type)
 		same = same && have != nil && have.Status == w.Status && have.Reason == w.Reason && (have.Message == w.Message || !namesMistake(w))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last, ok := c.last[key]
-	if same || ok && last.gist == gist && time.Since(last.at) < restoreConditions {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := s.conditions; same || last.gist == gist && time.Since(last.at) < restoreConditions {
 		return false
 	}
-	if c.last == nil {
-		c.last = map[string]written{}
-	}
-	c.last[key] = written{gist: gist, before: last.gist, at: time.Now()}
+	s.conditions = written{gist: gist, before: s.conditions.gist, at: time.Now()}
 	return true
 }
 
 // arrived reports whether an update is nothing but the arrival of the conditions that were written last.
-func (c *conditions) arrived(key string, old, svc *corev1.Service) bool {
+func (s *service) arrived(old, svc *corev1.Service) bool {
 	if equality.Semantic.DeepEqual(old.Status.Conditions, svc.Status.Conditions) {
 		return false
 	}
@@ -135,11 +124,10 @@ func (c *conditions) arrived(key string, old, svc *corev1.Service) bool {
 			ours = append(ours, *have)
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last, ok := c.last[key]
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	gist := gistOf(svc, ours)
-	return ok && (last.gist == gist || last.before == gist)
+	return s.conditions.gist == gist || s.conditions.before == gist
 }
 
 // gistOf is what conditions say without their times, and without messages that differ with every attempt.
@@ -161,10 +149,11 @@ func namesMistake(c metav1.Condition) bool {
 	return c.Reason == ReasonInvalid || c.Reason == ReasonRefused
 }
 
-func (c *conditions) forget(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.last, key)
+// forgetConditions makes the next pass write them.
+func (s *service) forgetConditions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conditions = written{}
 }
 
 func find(list []metav1.Condition, conditionType string) *metav1.Condition {

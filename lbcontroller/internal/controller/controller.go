@@ -22,6 +22,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/seen"
 )
 
 const (
@@ -71,16 +72,12 @@ type Registration struct {
 // Controller reconciles Services.
 type Controller struct {
 	Config
-	events  *kube.Events
-	turns   turns
-	shown   shown
-	modes   modes
-	metrics metrics
-	// conditions are those that were written on Services.
-	conditions conditions
-	bypassed   bypassed
-	stripped   stripped
-	changed    changedKeys
+	events   *kube.Events
+	turns    turns
+	modes    modes
+	metrics  metrics
+	services seen.Services[service]
+	bypassed bypassed
 
 	runner    *reconcile.Runner
 	informers informerSet
@@ -89,7 +86,6 @@ type Controller struct {
 	// nodeChanges counts changes of nodes, and latest are the nodes after the last that was looked at. nodes are those that Services were queued for.
 	nodeChanges atomic.Int64
 	latest      atomic.Pointer[nodesOf]
-	pace        pace
 	// leading reports that Run has begun: a standby watches, but queues nothing and has nothing to say.
 	leading atomic.Bool
 }

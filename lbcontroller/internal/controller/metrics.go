@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,9 +14,10 @@ type metrics struct {
 	latency *prometheus.HistogramVec
 	result  *prometheus.CounterVec
 	gates   *prometheus.CounterVec
-	states  *states
-	delay   prometheus.Histogram
-	calls   prometheus.Histogram
+	// services count Services by how they stand.
+	services *prometheus.GaugeVec
+	delay    prometheus.Histogram
+	calls    prometheus.Histogram
 	// conflicts are those with other clients that write on the same Services.
 	conflicts *prometheus.CounterVec
 }
@@ -35,9 +35,9 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		gates: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "lbcontroller_readiness_gates_total", Help: "Conditions of readiness gates written on pods, by reason.",
 		}, []string{"reason"}),
-		states: &states{services: factory.NewGaugeVec(prometheus.GaugeOpts{
+		services: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "lbcontroller_services", Help: "Services with a load balancer, by the reason of their condition Synced; Pending as long as there is no address.",
-		}, []string{"state"})},
+		}, []string{"state"}),
 		calls: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "lbcontroller_reconcile_calls", Help: "Calls to the gateway of one reconcile of a Service.",
 			Buckets: []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64},
@@ -52,41 +52,19 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	}
 }
 
-// states count Services by how they stand.
-type states struct {
-	services *prometheus.GaugeVec
-
-	mu   sync.Mutex
-	last map[string]string // by key
-}
-
-// set notes how a Service stands; empty for one that has no load balancer.
-func (s *states) set(key, state string) {
+// stands counts how a Service stands; empty for one that has no load balancer.
+func (m metrics) stands(s *service, state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := s.last[key]
-	if last == state {
+	if s.state == state {
 		return
 	}
-	if last != "" {
-		s.services.WithLabelValues(last).Dec()
+	if s.state != "" {
+		m.services.WithLabelValues(s.state).Dec()
 	}
-	delete(s.last, key)
-	if state == "" {
-		return
+	if s.state = state; state != "" {
+		m.services.WithLabelValues(state).Inc()
 	}
-	if s.last == nil {
-		s.last = map[string]string{}
-	}
-	s.last[key] = state
-	s.services.WithLabelValues(state).Inc()
-}
-
-// has reports whether a Service is counted.
-func (s *states) has(key string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last[key] != ""
 }
 
 // stateOf is how a Service with these conditions stands.

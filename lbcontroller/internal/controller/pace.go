@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"sync"
 	"time"
 
 	"alicloud-controllers.dev/services/reconcile"
@@ -11,66 +10,45 @@ import (
 // changes after that within the gap together.
 const endpointGap = 2500 * time.Millisecond
 
-// pace spaces the passes over Services whose endpoints change all the time, as in a rollout. The zero value is ready.
-type pace struct {
-	mu sync.Mutex
-	// due is when the last pass began, or the next one will.
-	due map[string]time.Time
-	// since is when the first change came that no pass has dealt with.
-	since map[string]time.Time
-}
-
-// next notes a change, and returns how long its pass has to wait.
-func (p *pace) next(key string) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// nextPass notes a change of endpoints, and returns how long its pass has to wait. Endpoints may change all the time, as in a rollout.
+func (s *service) nextPass() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := time.Now()
-	if p.due == nil {
-		p.due, p.since = map[string]time.Time{}, map[string]time.Time{}
+	if s.since.IsZero() {
+		s.since = now
 	}
-	if _, ok := p.since[key]; !ok {
-		p.since[key] = now
-	}
-	due, ok := p.due[key]
 	switch {
-	case ok && now.Before(due):
-	case ok && now.Before(due.Add(endpointGap)):
-		due = due.Add(endpointGap)
+	case now.Before(s.due):
+	case now.Before(s.due.Add(endpointGap)):
+		s.due = s.due.Add(endpointGap)
 	default:
-		due = now
+		s.due = now
 	}
-	p.due[key] = due
-	return due.Sub(now)
+	return s.due.Sub(now)
 }
 
-// begin returns since when changes wait for the pass that begins now; the zero time if none do.
-func (p *pace) begin(key string) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	since := p.since[key]
-	delete(p.since, key)
+// beginPass returns since when changes of endpoints wait for the pass that begins now; the zero time if none do.
+func (s *service) beginPass() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since := s.since
+	s.since = time.Time{}
 	return since
 }
 
-// again puts back changes that a pass could not deal with.
-func (p *pace) again(key string, since time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if later, ok := p.since[key]; !ok || since.Before(later) {
-		p.since[key] = since
+// passAgain puts back changes that a pass could not deal with.
+func (s *service) passAgain(since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since.IsZero() || since.Before(s.since) {
+		s.since = since
 	}
-}
-
-func (p *pace) forget(key string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.due, key)
-	delete(p.since, key)
 }
 
 // queueGathered queues a Service whose endpoints have changed.
 func (c *Controller) queueGathered(key string) {
 	if c.leading.Load() {
-		c.runner.AddAfter(key, reconcile.Endpoint, c.pace.next(key))
+		c.runner.AddAfter(key, reconcile.Endpoint, c.services.Of(key).nextPass())
 	}
 }

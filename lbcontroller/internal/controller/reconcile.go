@@ -59,8 +59,8 @@ func assign(kinds []Registration, svc *corev1.Service) assignment {
 
 func (c *Controller) assign(svc *corev1.Service) assignment { return assign(c.Kinds, svc) }
 
-func (c *Controller) writer(r Registration) Writer {
-	return Writer{Client: c.Client, Finalizer: r.Finalizer, modes: &c.modes, stripped: &c.stripped}
+func (c *Controller) writer(key, finalizer string) Writer {
+	return Writer{Client: c.Client, Finalizer: finalizer, modes: &c.modes, service: c.services.Of(key)}
 }
 
 // Reconcile implements reconcile.Reconciler. Events, metrics and what is written at the end are made here, of the outcome.
@@ -94,10 +94,10 @@ func (c *Controller) Reconcile(ctx context.Context, key string) error {
 
 // dismiss takes back what was shown of a Service that asked for a load balancer in vain and doesn't any more. One that had something was released.
 func (c *Controller) dismiss(ctx context.Context, key string, svc *corev1.Service) error {
-	if !c.metrics.states.has(key) && !isLeftBehind(svc) {
+	if c.services.Of(key).state == "" && !isLeftBehind(svc) { // Only passes over the Service change the state.
 		return nil
 	}
-	err := Writer{Client: c.Client, modes: &c.modes, stripped: &c.stripped}.Publish(ctx, svc, Publication{KeepIngress: true, dropConditions: true})
+	err := c.writer(key, "").Publish(ctx, svc, Publication{KeepIngress: true, dropConditions: true})
 	if ignoreGone(err) != nil {
 		return c.refusedByAPI(svc, ReasonUpdateStatus, err)
 	}
@@ -109,7 +109,8 @@ func (c *Controller) dismiss(ctx context.Context, key string, svc *corev1.Servic
 // pass releases what the Service no longer has a claim to, and otherwise brings its load balancer to what it asks for. A Service that
 // changes from one kind to another gives the old load balancer up first; the event of that brings it back.
 func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Service, a assignment) error {
-	since := c.pace.begin(key) // What changes from here on may be too late for this pass.
+	s := c.services.Of(key)
+	since := s.beginPass() // What changes from here on may be too late for this pass.
 	slicesOf, err := c.informers.slicesOf(key)
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 		return err
 	}
 	request := func(r Registration) Request { // Never change what the cache shares.
-		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated, Writer: c.writer(r)}
+		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated, Writer: c.writer(key, r.Finalizer)}
 	}
 	for _, kind := range a.release {
 		if err := c.release(ctx, kind, request(kind)); err != nil {
@@ -140,7 +141,7 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 	o := a.wanted.Kind.Ensure(counted, r)
 	c.metrics.calls.Observe(float64(calls.Load()))
 	if !since.IsZero() && o.Err != nil && o.Retry.Mode != RetryNever {
-		c.pace.again(key, since)
+		s.passAgain(since)
 	} else if !since.IsZero() && o.Err == nil {
 		c.metrics.delay.Observe(time.Since(since).Seconds())
 	}
@@ -154,9 +155,9 @@ func (c *Controller) release(ctx context.Context, kind Registration, r Request) 
 	if err := c.conclude(ctx, r, kind.MetricType, verbDeletion, start, o); err != nil || o.Err != nil {
 		return err
 	}
-	c.shown.forget(r.Key)
-	c.conditions.forget(r.Key)
-	c.metrics.states.set(r.Key, "")
+	s := c.services.Of(r.Key)
+	s.forgetShown()
+	c.metrics.stands(s, "")
 	if err := r.Writer.letGo(ctx, r.Service, o.Publish); ignoreGone(err) != nil {
 		return c.refusedByAPI(r.Service, ReasonRemoveFinalizer, err)
 	}
@@ -172,7 +173,7 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	for _, key := range o.Wake { // They are about the cloud, whatever becomes of this Service.
 		c.queue(key, reconcile.User)
 	}
-	err := o.Err
+	err, s := o.Err, c.services.Of(r.Key)
 	if errors.Is(err, reconcile.ErrYielded) {
 		return reconcile.After(err, retryYielded)
 	}
@@ -186,18 +187,18 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		o.Resolved = append(o.Resolved, ReasonIPMode)
 	}
 	writes := o.Publish != nil && o.Publish.differs(r.Service)
-	if writes && verb != verbDeletion && c.shown.justPublished(r.Key, *o.Publish) { // The cache doesn't show it yet.
+	if writes && verb != verbDeletion && s.justPublished(*o.Publish) { // The cache doesn't show it yet.
 		r.Service.Status.LoadBalancer.Ingress, o.Publish, writes = o.Publish.Ingress, nil, false
 		c.runner.AddAfter(r.Key, reconcile.User, firstRestore)
 	}
 	restores := o.Publish != nil && len(o.Publish.Ingress) > 0 && !sameIngress(r.Service.Status.LoadBalancer.Ingress, o.Publish.Ingress)
-	if wait := c.shown.wait(r.Key, inStatus, gistOfIngress(ingressOf(o.Publish))); restores && wait > 0 {
+	if wait := s.wait(inStatus, gistOfIngress(ingressOf(o.Publish))); restores && wait > 0 {
 		restores = false
 		o.Publish = &Publication{Notes: o.Publish.Notes, KeepIngress: true}
 		c.runner.AddAfter(r.Key, reconcile.User, wait)
 	}
 	labels, lacks := missingLabels(r.Service, o.Publish)
-	if wait := c.shown.wait(r.Key, inLabels, labels); lacks && wait > 0 {
+	if wait := s.wait(inLabels, labels); lacks && wait > 0 {
 		lacks = false
 		withoutLabels := *o.Publish
 		withoutLabels.Notes.Labels = nil
@@ -208,24 +209,24 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	if o.Publish != nil {
 		if werr := r.Writer.Publish(ctx, r.Service, *o.Publish); ignoreGone(werr) != nil {
 			werr = c.refusedByAPI(r.Service, ReasonUpdateStatus, werr)
-			c.conditions.forget(r.Key)
+			s.forgetConditions()
 			c.announce(r.Service, nil, whatWasDone(o.Events))
 			c.measure(metricType, verb, start, o.Changed, werr)
 			return werr
 		}
 		if writes {
-			c.shown.publish(r.Key, *o.Publish)
+			s.publish(*o.Publish)
 		}
 		o.Resolved = append(o.Resolved, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
-		if c.shown.calm(r.Key) {
+		if s.calm() {
 			o.Resolved = append(o.Resolved, ReasonContested)
 		}
-		if lacks && c.shown.wrote(r.Key, inLabels, labels) {
+		if lacks && s.fight(inLabels, labels) {
 			c.metrics.conflicts.WithLabelValues("labels").Inc()
 			o.Events = append(o.Events, Warningf(ReasonContested, "another client takes off labels that the controller notes on the Service, and they are written again, "+
 				"more and more seldom; let it keep the labels of the controller: %s", labels))
 		}
-		if restores && c.shown.wrote(r.Key, inStatus, gistOfIngress(o.Publish.Ingress)) {
+		if restores && s.fight(inStatus, gistOfIngress(o.Publish.Ingress)) {
 			c.metrics.conflicts.WithLabelValues("status").Inc()
 			o.Events = append(o.Events, Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else, and are written again, more and more seldom; "+
 				"find out who else serves the Service and stop that, or give the Service a class"))
@@ -276,9 +277,9 @@ func (c *Controller) addConditions(r Request, verb string, o *Outcome) {
 		o.Publish.dropConditions = r.Service.DeletionTimestamp == nil // The others go with the Service.
 		return
 	}
-	list := conditionsOf(r.Service, *o)
-	c.metrics.states.set(r.Key, stateOf(list))
-	if !c.conditions.due(r.Key, r.Service, list) {
+	s, list := c.services.Of(r.Key), conditionsOf(r.Service, *o)
+	c.metrics.stands(s, stateOf(list))
+	if !s.mustShow(r.Service, list) {
 		return
 	}
 	p := Publication{KeepIngress: true}
@@ -338,14 +339,11 @@ func ignoreGone(err error) error {
 	return err
 }
 
+// forget drops all that is remembered of a Service.
 func (c *Controller) forget(key string) {
 	for _, kind := range c.Kinds {
 		kind.Kind.Forget(key)
 	}
-	c.shown.forget(key)
-	c.conditions.forget(key)
-	c.metrics.states.set(key, "")
-	c.pace.forget(key)
-	c.stripped.forget(key)
-	c.changed.take(key)
+	c.metrics.stands(c.services.Of(key), "")
+	c.services.Drop(key)
 }

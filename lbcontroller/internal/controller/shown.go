@@ -3,7 +3,6 @@ package controller
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,15 +17,7 @@ const (
 	forgiven = 10 * time.Minute
 )
 
-// shown remembers what was written on Services. Another controller that writes other addresses into the status would otherwise be answered at
-// once, for ever; and what the cache doesn't show yet would be written once more.
-type shown struct {
-	mu        sync.Mutex
-	last      map[string]writing
-	published map[string]publishing
-}
-
-// publishing is the last time that something was written.
+// publishing is the last time that something was written. What the cache doesn't show yet would be written once more.
 type publishing struct {
 	gist string
 	at   time.Time
@@ -50,78 +41,64 @@ func gistOfIngress(list []corev1.LoadBalancerIngress) string {
 }
 
 // justPublished reports whether the same was written just now.
-func (s *shown) justPublished(key string, p Publication) bool {
+func (s *service) justPublished(p Publication) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last, ok := s.published[key]
-	return ok && time.Since(last.at) < firstRestore && last.gist == gistOfPublication(p)
+	return time.Since(s.published.at) < firstRestore && s.published.gist == gistOfPublication(p)
 }
 
 // publish remembers that something was written.
-func (s *shown) publish(key string, p Publication) {
+func (s *service) publish(p Publication) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.published == nil {
-		s.published = map[string]publishing{}
-	}
-	s.published[key] = publishing{gist: gistOfPublication(p), at: time.Now()}
+	s.published = publishing{gist: gistOfPublication(p), at: time.Now()}
 }
 
-// writing is the last time that something was written.
+// writing is the last time that something was written which other clients may fight for. They would otherwise be answered at once, for ever.
 type writing struct {
 	gist  string
 	at    time.Time
 	delay time.Duration
 }
 
-// What other clients may fight for, as the key of what was written last.
+// What other clients may fight for.
 const (
-	inStatus = " status"
-	inLabels = " labels"
+	inStatus = iota
+	inLabels
+	contestables
 )
 
 // wait returns how long something must wait to be written, 0 if it may be now.
-func (s *shown) wait(key, what, gist string) time.Duration {
+func (s *service) wait(what int, gist string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w, ok := s.last[key+what]
-	if !ok || w.gist != gist {
+	w := s.fought[what]
+	if w.gist != gist {
 		return 0
 	}
 	return max(0, w.delay-time.Since(w.at))
 }
 
-// wrote remembers that something was written. It reports whether another client overwrites it again and again.
-func (s *shown) wrote(key, what, gist string) (isContested bool) {
+// fight remembers that something was written. It reports whether another client overwrites it again and again.
+func (s *service) fight(what int, gist string) (isContested bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := writing{gist: gist, at: time.Now(), delay: firstRestore}
-	if w, ok := s.last[key+what]; ok && w.gist == gist && time.Since(w.at) < forgiven {
+	if w := s.fought[what]; w.gist == gist && time.Since(w.at) < forgiven {
 		next.delay = min(2*w.delay, lastRestore)
 	}
-	if s.last == nil {
-		s.last = map[string]writing{}
-	}
-	s.last[key+what] = next
+	s.fought[what] = next
 	return next.delay >= contested
 }
 
 // calm reports whether nothing has been overwritten for long enough.
-func (s *shown) calm(key string) bool {
+func (s *service) calm() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, what := range []string{inStatus, inLabels} {
-		if w := s.last[key+what]; w.delay >= contested && time.Since(w.at) < forgiven {
+	for _, w := range s.fought {
+		if w.delay >= contested && time.Since(w.at) < forgiven {
 			return false
 		}
 	}
 	return true
-}
-
-func (s *shown) forget(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.last, key+inStatus)
-	delete(s.last, key+inLabels)
-	delete(s.published, key)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -12,67 +11,41 @@ import (
 // maxOwnVersions bounds the versions of a Service that are known to be the controller's: a pass writes less often.
 const maxOwnVersions = 16
 
-// stripped are Services that a client has replaced by a manifest which knows nothing of what the controller noted on them: finalizer, labels and
-// annotations are gone, as with kubectl replace or helm upgrade --force. The event has the last state. The zero value is ready.
-type stripped struct {
-	mu sync.Mutex
-	// own are versions that the controller has written last, and lost the last states, by key.
-	own  map[string][]string
-	lost map[string]replaced
-}
-
-// replaced is a Service before it was replaced, and the version by which it was.
-type replaced struct {
-	before *corev1.Service
-	by     string
-}
+// A client may replace a Service by a manifest which knows nothing of what the controller noted on it: finalizer, labels and annotations are gone, as
+// with kubectl replace or helm upgrade --force. The event has the last state.
 
 // wrote remembers a version that the controller has written.
-func (s *stripped) wrote(key, version string) {
+func (s *service) wrote(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.own == nil {
-		s.own = map[string][]string{}
-	}
-	list := append(s.own[key], version)
-	s.own[key] = list[max(0, len(list)-maxOwnVersions):]
+	list := append(s.own, version)
+	s.own = list[max(0, len(list)-maxOwnVersions):]
 }
 
-// add remembers the state before an update that has taken something off. Whether the controller has done that is known when its pass ends.
-func (s *stripped) add(key string, old, svc *corev1.Service) {
+// lose remembers the state before an update that has taken something off. Whether the controller has done that is known when its pass ends.
+func (s *service) lose(old, svc *corev1.Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lost == nil {
-		s.lost = map[string]replaced{}
-	}
-	if before, ok := s.lost[key]; !ok || before.before.UID != svc.UID || slices.Contains(s.own[key], before.by) {
-		s.lost[key] = replaced{before: old, by: svc.ResourceVersion}
+	if s.lost.before == nil || s.lost.before.UID != svc.UID || slices.Contains(s.own, s.lost.by) {
+		s.lost = replaced{before: old, by: svc.ResourceVersion}
 	}
 }
 
-// of returns the last state of a Service, nil if none of it was taken off by another client.
-func (s *stripped) of(key string) *corev1.Service {
+// before returns the last state of the Service, nil if none of it was taken off by another client.
+func (s *service) before() *corev1.Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, ok := s.lost[key]
-	if ok && slices.Contains(s.own[key], l.by) {
-		delete(s.lost, key)
-		return nil
+	if slices.Contains(s.own, s.lost.by) {
+		s.lost = replaced{}
 	}
-	return l.before
+	return s.lost.before
 }
 
-func (s *stripped) restored(key string) {
+// restored forgets the last state.
+func (s *service) restored() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.lost, key)
-}
-
-func (s *stripped) forget(key string) {
-	s.restored(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.own, key)
+	s.lost = replaced{}
 }
 
 // missing is a patch of the metadata of a Service with what it had before of the marks of the kinds and lacks now.
@@ -108,15 +81,15 @@ func missing(kinds []Registration, before, svc *corev1.Service) map[string]any {
 
 // restore puts back on a Service what another client has taken off, and returns the Service as it is then.
 func (c *Controller) restore(ctx context.Context, key string, svc *corev1.Service) (*corev1.Service, error) {
-	before := c.stripped.of(key)
+	s := c.services.Of(key)
+	before := s.before()
 	if before == nil {
 		return svc, nil
 	}
 	meta := missing(c.Kinds, before, svc)
 	if before.UID == svc.UID && svc.DeletionTimestamp == nil && len(meta) > 0 {
 		meta["resourceVersion"] = svc.ResourceVersion
-		w := Writer{Client: c.Client, stripped: &c.stripped}
-		restored, err := w.patch(ctx, svc, map[string]any{"metadata": meta})
+		restored, err := c.writer(key, "").patch(ctx, svc, map[string]any{"metadata": meta})
 		if ignoreGone(err) != nil {
 			return nil, fmt.Errorf("put back on Service %s what another client has taken off: %w", key, orStale(err))
 		}
@@ -125,6 +98,6 @@ func (c *Controller) restore(ctx context.Context, key string, svc *corev1.Servic
 			svc = restored
 		}
 	}
-	c.stripped.restored(key)
+	s.restored()
 	return svc, nil
 }

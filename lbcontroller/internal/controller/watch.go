@@ -163,7 +163,7 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 		return
 	}
 	if c.leading.Load() && len(missing(c.Kinds, old, svc)) > 0 {
-		c.stripped.add(keyOf(svc), old, svc)
+		c.services.Of(keyOf(svc)).lose(old, svc)
 	}
 	a := c.assign(svc)
 	if a.idle() {
@@ -172,14 +172,14 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 		}
 		return
 	}
-	if c.conditions.arrived(keyOf(svc), old, svc) {
+	if c.services.Of(keyOf(svc)).arrived(old, svc) {
 		return
 	}
 	if !c.leading.Load() {
 		return // The leader compares what users change with the cloud, and the next leader begins with all Services.
 	}
 	if ChangedByUser(old, svc) {
-		c.changed.add(keyOf(svc))
+		c.services.Of(keyOf(svc)).setChanged()
 	}
 	for _, r := range c.Kinds {
 		r.Kind.Changed(old, svc)
@@ -199,7 +199,7 @@ func (c *Controller) serviceDeleted(obj any) {
 	priority := reconcile.Periodic
 	if svc, ok := obj.(*corev1.Service); ok {
 		c.events.Forget(svc)
-		holds := func(r Registration) bool { return c.writer(r).Holds(svc) }
+		holds := func(r Registration) bool { return Writer{Finalizer: r.Finalizer}.Holds(svc) }
 		if c.leading.Load() && isBypassed(svc, time.Now()) && slices.ContainsFunc(c.Kinds, holds) {
 			c.Logger.Warn("a Service was deleted past its finalizer; what it had is released", "service", keyOf(svc), "uid", svc.UID)
 			c.bypassed.add(svc)

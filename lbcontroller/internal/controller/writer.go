@@ -40,8 +40,8 @@ type Writer struct {
 	// Finalizer is that of the kind: it keeps a Service until the load balancer is released.
 	Finalizer string
 	modes     *modes
-	// stripped learns which versions of Services are the controller's; nil for none.
-	stripped *stripped
+	// service learns which versions of the Service are the controller's; nil for none.
+	service *service
 }
 
 // Holds reports whether a Service waits for its load balancer to be released.
@@ -225,8 +225,8 @@ func (w Writer) send(ctx context.Context, svc *corev1.Service, kind types.PatchT
 		return nil, fmt.Errorf("write the patch: %w", err)
 	}
 	written, err := w.Client.CoreV1().Services(svc.Namespace).Patch(ctx, svc.Name, kind, data, metav1.PatchOptions{}, subresources...)
-	if err == nil && w.stripped != nil {
-		w.stripped.wrote(keyOf(svc), written.ResourceVersion)
+	if err == nil && w.service != nil {
+		w.service.wrote(written.ResourceVersion)
 	}
 	return written, err
 }
