@@ -25,8 +25,6 @@ type Kind interface {
 	Release(ctx context.Context, r Request) Outcome
 	// Changed is called, while this replica leads, for every change of a Service before the Service is queued. It must not block.
 	Changed(old, svc *corev1.Service)
-	// NodesChanged is called with the keys of the Services whose nodes have changed, before they are queued. It must not block.
-	NodesChanged(keys []string)
 	// Forget drops what is remembered of a Service that no longer exists.
 	Forget(key string)
 }

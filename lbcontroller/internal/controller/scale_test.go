@@ -29,7 +29,6 @@ func (plain) Ensure(context.Context, Request) Outcome { return Outcome{} }
 
 func (plain) Release(context.Context, Request) Outcome { return Outcome{} }
 func (plain) Changed(*corev1.Service, *corev1.Service) {}
-func (plain) NodesChanged([]string)                    {}
 func (plain) Forget(string)                            {}
 
 func zonal(n int) *corev1.Node {

@@ -313,16 +313,9 @@ func (c *Controller) nodesChanged() {
 		}
 		return len(changed) > 0 && c.runsOn(svc, a.interest.Mode, changed) && c.takes(a.interest.Policy, before, after)
 	}
-	keys := map[*Registration][]string{}
 	for _, svc := range services {
 		if a := c.assign(svc); a.wanted != nil && concerned(svc, a) {
-			keys[a.wanted] = append(keys[a.wanted], keyOf(svc))
-		}
-	}
-	for kind, list := range keys {
-		kind.Kind.NodesChanged(list)
-		for _, key := range list {
-			c.queue(key, reconcile.Node)
+			c.queue(keyOf(svc), reconcile.Node)
 		}
 	}
 }

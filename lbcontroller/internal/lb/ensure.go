@@ -54,7 +54,6 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 		return controller.Outcome{}
 	}
 	if s = meet(ctx, e.Records, s); s.isTrusted() {
-		e.Records.Unexpect(s.key)
 		return controller.Outcome{Service: s.svc, Publish: &controller.Publication{KeepIngress: true}, Looks: s.looks()}
 	}
 	s.fresh = added && len(s.svc.Status.LoadBalancer.Ingress) == 0 && s.svc.Labels[LabelLoadBalancerID] == "" && isSince(s.svc, e.started)

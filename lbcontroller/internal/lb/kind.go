@@ -82,9 +82,6 @@ func forgotten(old, svc *corev1.Service) bool {
 	return cleared || unmarked
 }
 
-// NodesChanged implements controller.Kind.
-func (k *Kind) NodesChanged(keys []string) { k.engine.Records.Expect(keys...) }
-
 // Ensure implements controller.Kind.
 func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outcome {
 	lists := k.engine.lists.Lend()

@@ -72,9 +72,8 @@ func TestRecordOfAnEvent(t *testing.T) {
 				t.Errorf("%s: %d writes of the record, at most %d are allowed", what, writes, most)
 			}
 		}
-		// One before the changes and one after them.
-		cost("a node comes", 2, services, func() { w.addNode(4) })
-		// The first change of a Service goes alone, the others together.
+		// The first change of a Service goes alone, the others together, and all are recorded together after it.
+		cost("a node comes", 3, services, func() { w.addNode(4) })
 		cost("pods come", 3, services, func() {
 			for n := range services {
 				w.endpoints(fmt.Sprintf("local-%d", n), pod("10.9.0.1", "node-2"))

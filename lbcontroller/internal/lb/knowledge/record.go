@@ -59,13 +59,12 @@ type Record struct {
 	exists  bool
 	stored  map[string]string // what the ConfigMap holds
 	wanted  map[string]string // what it is to hold where that differs; empty removes
-	expect  map[string]bool   // whose entries the next request makes outdated
 	sent    map[string]bool   // which the ConfigMap may say to be applied: a request that says so is under way, or its answer was lost
 }
 
 // NewRecord makes a Record; Run writes what it gathers.
 func NewRecord(cfg RecordConfig) *Record {
-	return &Record{RecordConfig: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), wanted: map[string]string{}, expect: map[string]bool{}, sent: map[string]bool{}}
+	return &Record{RecordConfig: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), wanted: map[string]string{}, sent: map[string]bool{}}
 }
 
 // Get returns the digest of what a Service was last known to have in the cloud, Outdated if it was being changed, or "" for nothing. Without an
@@ -98,29 +97,6 @@ func (s *Record) Remove(ctx context.Context, key string) {
 	if s != nil {
 		s.writeNow(ctx, key, "")
 	}
-}
-
-// Expect says that Services are about to be changed, all for one reason such as a node. The first Change of them writes that of all, so that each of
-// the others finds it written: without that, each change of a Service would cost a request and wait for it.
-func (s *Record) Expect(keys ...string) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, key := range keys {
-		s.expect[name(key)] = true
-	}
-}
-
-// Unexpect takes back what Expect said of a Service that turned out to need no change, unless it is written already.
-func (s *Record) Unexpect(key string) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.expect, name(key))
 }
 
 // Change records that a Service is changed, before that is done: only then a crash on the way can't be taken for success. An API
@@ -226,10 +202,9 @@ func (s *Record) want(name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, pending := s.wanted[name]
-	if !s.expect[name] && (pending && last == value || !pending && s.read && s.stored[name] == value) {
+	if pending && last == value || !pending && s.read && s.stored[name] == value {
 		return
 	}
-	delete(s.expect, name) // A request that is under way may make it outdated yet.
 	s.wanted[name] = value
 	s.signal()
 }
@@ -304,12 +279,7 @@ func (s *Record) write(ctx context.Context, only string) error {
 		s.mu.Unlock()
 		return nil
 	}
-	data, expected := maps.Clone(s.wanted), maps.Clone(s.expect)
-	for name := range expected {
-		if _, pending := data[name]; !pending && s.stored[name] != "" {
-			data[name] = Outdated
-		}
-	}
+	data := maps.Clone(s.wanted)
 	exists, version, patch := s.exists, s.version, map[string]any{}
 	size := 0
 	for name, value := range s.stored {
@@ -353,9 +323,6 @@ func (s *Record) write(ctx context.Context, only string) error {
 		if s.wanted[name] == value {
 			delete(s.wanted, name)
 		}
-	}
-	for name := range expected {
-		delete(s.expect, name)
 	}
 	return nil
 }

@@ -217,29 +217,3 @@ func TestStoreIsBounded(t *testing.T) {
 		}
 	})
 }
-
-// TestExpect: the first change of Services that are expected to change writes that of all, and what turns out not to change keeps its entry.
-func TestExpect(t *testing.T) {
-	kube := fake.NewClientset()
-	inStore(t, kube, func(t *testing.T, s *Record) {
-		keys := []string{"default/a", "default/b", "default/c"}
-		set := func() {
-			for _, key := range keys {
-				s.Set(key, "1")
-			}
-			<-time.After(time.Minute)
-		}
-		set()
-		writes(kube)
-		s.Expect(append(keys, "default/unknown")...)
-		equal(t, "entry before a change", "1", s.Get(t.Context(), "default/a"))
-		s.Set("default/c", "1")
-		for _, key := range keys[:2] {
-			s.Change(t.Context(), key)
-		}
-		equal(t, "writes", []string{"patch"}, writes(kube))
-		equal(t, "data", map[string]string{"default.a": "-", "default.b": "-", "default.c": "1"}, data(t, kube))
-		set()
-		equal(t, "data afterwards", map[string]string{"default.a": "1", "default.b": "1", "default.c": "1"}, data(t, kube))
-	})
-}
