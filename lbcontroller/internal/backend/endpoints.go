@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -147,4 +148,20 @@ func Addresses(list []*discoveryv1.EndpointSlice) map[string][]string {
 		}
 	}
 	return addresses
+}
+
+// Holders are the UIDs of the pods that have addresses. While two pods have one, it is that of the pod that doesn't terminate.
+func Holders(list []*discoveryv1.EndpointSlice) map[string]types.UID {
+	holders := map[string]types.UID{}
+	for _, slice := range list {
+		for _, e := range slice.Endpoints {
+			if e.TargetRef == nil || len(e.Addresses) == 0 {
+				continue
+			}
+			if _, other := holders[e.Addresses[0]]; !other || !value(e.Conditions.Terminating, false) {
+				holders[e.Addresses[0]] = e.TargetRef.UID
+			}
+		}
+	}
+	return holders
 }

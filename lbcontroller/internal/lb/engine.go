@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -144,6 +145,17 @@ func (e *engine) eips(ctx context.Context, s pass, entry *knowledge.Entry, id st
 	entry.EIPs, entry.EIPsUntil = ips, time.Now().Add(eipFor)
 	return eips{addresses: ips, trouble: warning(len(ips) == 0, controller.ReasonEIP, "no EIP is bound to CLB %s, and its own address is published instead; "+
 		"bind an EIP, or remove annotation %s%s", id, annotation.Prefix, annotation.ExternalIPType)}
+}
+
+// isLocked reports whether changes failed because the cloud has locked the load balancer, which looks like one that is busy.
+func (e *engine) isLocked(ctx context.Context, there model.Observed, err error) bool {
+	busy := func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceBusy }
+	if there.InstanceID == "" || !slices.ContainsFunc(causes(err), busy) {
+		return false
+	}
+	now, err := e.Read(ctx, there.InstanceID, observe.Extent{View: observe.Basic})
+	lb, ok := now.Instance.(interface{ GetStatus() string })
+	return err == nil && ok && lb.GetStatus() == "locked"
 }
 
 // isUnconfirmed reports that a Service which stays one of type LoadBalancer no longer asks for the CLB that it has, because it got a class, a tunnel

@@ -3,6 +3,7 @@ package lb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -32,7 +33,9 @@ func verifiedBy(ctx context.Context) time.Time {
 // ensure brings the CLB of a Service to what the Service asks for. The servers that it works with are in lists: none may be kept.
 func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.Lists) controller.Outcome {
 	s, err := e.begin(r, lists)
-	s.entry, s.recalled = s.memory.Recall(string(s.svc.UID), verifiedBy(ctx), lists)
+	if s.entry, s.recalled = s.memory.Recall(string(s.svc.UID), verifiedBy(ctx), lists); s.recalled == knowledge.Doubted {
+		s.memory.held = nil // What the user has changed may let the server groups go.
+	}
 	if err == nil {
 		s.applied = appliedDigest(s)
 		e.usesCertificates(s.memory, certificatesOf(e.Product, s.want.Desired.Listeners))
@@ -108,6 +111,7 @@ func (e *engine) finish(ctx context.Context, s pass, d decision, done result) co
 	if !d.complete() {
 		noted = ""
 	}
+	s.memory.hold(done.observed.Groups)
 	s.entry = d.entry.Holds(knowledge.Now(d.known, done.observed), noted)
 	shown := e.eips(ctx, s, &s.entry, done.observed.InstanceID)
 	s.entry = keep(s, s.entry, done.observed.ConfigKnown)
@@ -123,10 +127,13 @@ func (e *engine) finish(ctx context.Context, s pass, d decision, done result) co
 
 // fail is the outcome of a pass in which changes failed.
 func (e *engine) fail(ctx context.Context, s pass, d decision, done result) controller.Outcome {
+	if e.isLocked(ctx, d.there(), done.err) {
+		done.err = fmt.Errorf("CLB %s is locked, because the account owes money for it; settle the bill, then it is tried again: %w", d.there().InstanceID, done.err)
+	}
 	ids := notFound(done.err)
 	unlearned := e.Shared.instances.Learn(ctx, ids, s.nodes.Reporting(witnesses, ids)) // The next pass leaves out what the cloud doesn't have.
 	o := outcomeOfFailure(s, done.changed, errors.Join(done.err, unlearned))
-	if all, ok := d.known.(knowledge.All); ok && !all.Reused && isUnsent(done.err) { // What is there is as certain as before.
+	if all, ok := d.known.(knowledge.All); ok && !all.Reused && isWithoutEffect(done.err) { // What is there is as certain as before.
 		keep(s, d.entry.Holds(knowledge.Now(all, done.observed), ""), false)
 	}
 	o.Publish, o.Wake = halfway(s, d, done), done.wake

@@ -63,10 +63,16 @@ func isGone(err error) bool {
 	return slices.ContainsFunc(causes(err), func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound })
 }
 
-// isUnsent reports of failed calls of a plan that none of them has changed anything.
-func isUnsent(err error) bool {
+// isWithoutEffect reports of failed calls of a plan that none of them has changed anything: they were not sent, or what a listener shall be was
+// refused.
+func isWithoutEffect(err error) bool {
 	failures, ok := errors.AsType[apply.Failures](err)
-	return ok && !slices.ContainsFunc(failures, func(f *apply.Failure) bool { return !rpcerr.IsUnsent(f.Err) })
+	return ok && !slices.ContainsFunc(failures, func(f *apply.Failure) bool {
+		part, _ := f.Action.About()
+		e, fromGateway := rpcerr.From(f.Err)
+		refused := fromGateway && part == plan.PartListener && (e.Code == codes.InvalidArgument || e.Reason == rpcerr.QuotaExceeded)
+		return !refused && !rpcerr.IsUnsent(f.Err)
+	})
 }
 
 // noteError is a refusal of the API server to write on the Service before the cloud is changed.

@@ -83,6 +83,19 @@ func warning(holds bool, reason, format string, args ...any) *controller.Event {
 	return new(controller.Warningf(reason, format, args...))
 }
 
+// withoutListener says, as text for users, that no listener of a user's CLB leads to the Service. One of http or https may do so by its rules, which
+// aren't known.
+func withoutListener(want *model.Desired, observed model.Observed) []string {
+	if want.Reuse.ID == "" || want.Reuse.Listeners || !observed.ConfigKnown || slices.ContainsFunc(observed.Listeners, func(l model.Listener) bool {
+		forwards := slices.ContainsFunc(observed.Groups, func(g model.Group) bool { return g.ID == l.GroupID() })
+		return forwards || l.Key.Protocol == model.HTTP || l.Key.Protocol == model.HTTPS
+	}) {
+		return nil
+	}
+	return []string{fmt.Sprintf("no listener of CLB %s forwards to a vServer group of the Service; make one in the console, "+
+		"or set annotation %s%s to \"true\" to have the listeners of the Service made", observed.InstanceID, annotation.Prefix, annotation.ForceOverride)}
+}
+
 // withoutBackends are the names of the groups for which there are no backends: those that have no server which takes traffic, and those that keep
 // their last ones.
 func withoutBackends(want *model.Desired, observed model.Observed) (empty, last []string) {
@@ -125,7 +138,7 @@ func warn(s pass, observed model.Observed, say func(reason string, event *contro
 		skipped.Cause = withoutNames(warnings)
 	}
 	say(controller.ReasonSkipBackends, skipped, true)
-	useless := append(slices.Concat(s.view.Unknown(), s.want.WithoutEffect), s.product.WithoutEffect(s.view, observed)...)
+	useless := slices.Concat(s.view.Unknown(), s.want.WithoutEffect, s.product.WithoutEffect(s.view, observed), withoutListener(s.want.Desired, observed))
 	say(controller.ReasonUnknown, warning(len(useless) > 0, controller.ReasonUnknown, "%s", joined(useless)), observed.ConfigKnown)
 	kept := s.view.Kept()
 	keeps := warning(len(kept) > 0, controller.ReasonKept, "CLB %s keeps what was asked for by the annotations that were removed: %s; "+

@@ -126,7 +126,7 @@ func (s pass) confirmed(ctx context.Context) (pass, error) {
 
 // resolved looks up the network interfaces of pods. With an error, those that could not be looked up are pending.
 func (s pass) resolved(ctx context.Context, enis *eni.Resolver) (pass, error) {
-	pods, err := enis.Find(ctx, &s.memory.pods, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups), s.want.Coming)
+	pods, err := enis.Find(ctx, &s.memory.pods, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups), s.want.Coming, backend.Holders(s.slices))
 	wanted := *s.want.Desired
 	wanted.Groups = desired.Resolve(wanted.Groups, pods.IDs)
 	s.want.Desired, s.want.OwnGroups, s.pods = &wanted, desired.Resolve(s.want.OwnGroups, pods.IDs), pods

@@ -65,7 +65,7 @@ func (r reader) servers(ctx context.Context, s pass) (knowledge.Known, error) {
 		return nil, err
 	}
 	found.Reused = s.view.Reused() != ""
-	return knowledge.Servers{Observed: found}, nil
+	return knowledge.Servers{Observed: s.memory.withHeld(found)}, nil
 }
 
 // all reads the CLB that the Service names, or finds its own.
@@ -77,7 +77,7 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 		if err == nil {
 			err = r.Complete(ctx, &found, s.want.Desired)
 		}
-		return knowledge.All{Observed: found}, err
+		return knowledge.All{Observed: s.memory.withHeld(found)}, err
 	}
 	named, err := r.reused(ctx, id, partsOf(s.want.Desired))
 	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
@@ -108,7 +108,7 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 	if refusal := reuse.Taken(s.facts(), named, own); refusal != nil {
 		return knowledge.Refused{Refusal: refusal}, nil
 	}
-	return knowledge.All{Observed: named, Own: own}, nil
+	return knowledge.All{Observed: s.memory.withHeld(named), Own: own}, nil
 }
 
 // present gives what is remembered, or else reads the instance that is written on the Service: it is not looked for, as nothing may

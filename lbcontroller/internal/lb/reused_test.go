@@ -32,7 +32,7 @@ func TestReuse(t *testing.T) {
 		check(t, "id label", usersLB, svc.Labels[LabelLoadBalancerID])
 		check(t, "tags", "kubernetes.reused.by.user:true", lb.GetTags()[0].GetKey()+":"+lb.GetTags()[0].GetValue())
 		check(t, "attributes", "mine lb-users true", fmt.Sprint(lb.GetName(), " ", lb.GetDeleteProtection()))
-		check(t, "events", []string{"EnsuredLoadBalancer"}, w.events.reasons())
+		check(t, "events", []string{"EnsuredLoadBalancer", "UnknownAnnotation"}, w.events.reasons())
 
 		w.addNode(3)
 		w.settle()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
@@ -63,7 +64,7 @@ func (e *engine) follow(ctx context.Context, s pass, backends *model.Desired) (p
 		s.entry = keep(s, s.entry, true)
 		return s, result{}
 	}
-	pods, lookup := e.Shared.enis.Find(ctx, &s.memory.pods, desired.PodAddresses(backends.Groups), nil)
+	pods, lookup := e.Shared.enis.Find(ctx, &s.memory.pods, desired.PodAddresses(backends.Groups), nil, backend.Holders(s.slices))
 	s.pods = pods
 	resolved := *backends
 	resolved.Groups = desired.Resolve(backends.Groups, s.pods.IDs)

@@ -1,8 +1,12 @@
 package lb
 
 import (
+	"slices"
+	"time"
+
 	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
@@ -15,8 +19,37 @@ type state struct {
 	polls readiness.Polls
 	// certificates are the ids that the Service names.
 	certificates []string
+	// held are the server groups that the cloud didn't let go, and when.
+	held map[string]time.Time
 	// withheld are changes that its policy holds back, lastServers says that its last servers stay, and noBackends that a port has none, as they
 	// were counted.
 	withheld                withheld
 	lastServers, noBackends bool
+}
+
+// heldFor is how long a server group that the cloud didn't let go isn't tried again: a rule of a user's uses it, and no answer tells of rules.
+const heldFor = 24 * time.Hour
+
+// hold notes which server groups the cloud didn't let go.
+func (s *state) hold(groups []model.Group) {
+	for _, g := range groups {
+		if _, noted := s.held[g.ID]; g.Held && !noted {
+			if s.held == nil {
+				s.held = map[string]time.Time{}
+			}
+			s.held[g.ID] = time.Now()
+		}
+	}
+}
+
+// withHeld marks in what was read the server groups that the cloud didn't let go lately.
+func (s *state) withHeld(o model.Observed) model.Observed {
+	o.Groups = slices.Clone(o.Groups)
+	for i := range o.Groups {
+		since, held := s.held[o.Groups[i].ID]
+		if o.Groups[i].Held = held && time.Since(since) < heldFor; held && !o.Groups[i].Held {
+			delete(s.held, o.Groups[i].ID)
+		}
+	}
+	return o
 }

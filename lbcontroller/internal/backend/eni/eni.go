@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
@@ -55,6 +57,8 @@ func (k *Known) next() time.Time {
 type found struct {
 	// id is empty if no interface carries the address.
 	id string
+	// holder is the pod that had the address, if that was known.
+	holder types.UID
 	// until is when it is looked up again.
 	until time.Time
 	// misses is how often it was looked up in vain.
@@ -73,19 +77,19 @@ type Answer struct {
 	Again time.Duration
 }
 
-// Find looks up the interfaces of the addresses of a Service, which are sorted. Addresses that it doesn't name any more are forgotten. Those
-// that are coming may be named soon; they are looked up with the others, or before there is a hurry. The answer counts also with an error: the
+// Find looks up the interfaces of the addresses of a Service, which are sorted. Addresses that it doesn't name any more are forgotten, and so are those
+// that another pod holds now. Those that are coming may be named soon; they are looked up with the others, or before there is a hurry. The answer counts also with an error: the
 // addresses that could not be looked up are pending, and what was known of them before is still believed.
-func (r *Resolver) Find(ctx context.Context, known *Known, ips, coming []string) (Answer, error) {
+func (r *Resolver) Find(ctx context.Context, known *Known, ips, coming []string, holders map[string]types.UID) (Answer, error) {
 	if len(ips)+len(coming) == 0 {
 		*known = Known{}
 		return Answer{}, nil
 	}
 	var err error
-	if unknown := known.recall(ips, coming); len(unknown) > 0 && known.mayLook() {
+	if unknown := known.recall(ips, coming, holders); len(unknown) > 0 && known.mayLook() {
 		ids, asked := map[string]string{}, []string(nil)
 		asked, err = r.look(ctx, unknown, ids)
-		known.remember(asked, ids, ips)
+		known.remember(asked, ids, ips, holders)
 	}
 	return known.answer(ips), err
 }
@@ -104,13 +108,13 @@ func (k *Known) mayLook() bool {
 }
 
 // recall keeps only what is still wanted, and returns the addresses that have to be looked up.
-func (k *Known) recall(ips, coming []string) (unknown []string) {
+func (k *Known) recall(ips, coming []string, holders map[string]types.UID) (unknown []string) {
 	kept := map[string]found{}
 	all := slices.Concat(ips, coming)
 	slices.Sort(all)
 	for _, ip := range slices.Compact(all) {
 		f, ok := k.addresses[ip]
-		if ok {
+		if ok = ok && f.holder == holders[ip]; ok {
 			kept[ip] = f
 		}
 		if !ok || !time.Now().Before(f.until) {
@@ -122,20 +126,20 @@ func (k *Known) recall(ips, coming []string) (unknown []string) {
 }
 
 // remember takes down what a lookup has answered. A pod that is only coming may not have its interface yet.
-func (k *Known) remember(asked []string, ids map[string]string, ips []string) {
+func (k *Known) remember(asked []string, ids map[string]string, ips []string, holders map[string]types.UID) {
 	for _, ip := range asked {
 		if _, wanted := slices.BinarySearch(ips, ip); !wanted && ids[ip] == "" {
 			continue
 		}
 		if id := ids[ip]; id != "" {
-			k.addresses[ip] = found{id: id, until: time.Now().Add(keepFor)}
+			k.addresses[ip] = found{id: id, holder: holders[ip], until: time.Now().Add(keepFor)}
 			continue
 		}
 		misses := 0
 		if k.addresses[ip].id == "" {
 			misses = k.addresses[ip].misses
 		}
-		k.addresses[ip] = found{misses: misses + 1, until: time.Now().Add(min(firstRetry<<min(misses, 10), lastRetry))}
+		k.addresses[ip] = found{misses: misses + 1, holder: holders[ip], until: time.Now().Add(min(firstRetry<<min(misses, 10), lastRetry))}
 	}
 }
 

@@ -28,7 +28,7 @@ func TestFind(t *testing.T) {
 		r := &Resolver{Client: f.Client()} // The VPC comes from the gateway.
 		find := func(ips ...string) (map[string]string, []string, int) {
 			t.Helper()
-			answer, err := r.Find(t.Context(), &known, ips, nil)
+			answer, err := r.Find(t.Context(), &known, ips, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,14 +66,14 @@ func TestFindFails(t *testing.T) {
 	f := gatewaytest.New(t)
 	r := &Resolver{Client: f.Client(), VPCID: "vpc-test"}
 	f.Fail("BatchGetNetworkInterfaces", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
-	if _, err := r.Find(t.Context(), &Known{}, []string{"10.0.0.1"}, nil); err == nil {
+	if _, err := r.Find(t.Context(), &Known{}, []string{"10.0.0.1"}, nil, nil); err == nil {
 		t.Error("a failed lookup is no error")
 	}
 	f.Lock()
 	f.Capabilities.VpcId = ""
 	f.Unlock()
 	r = &Resolver{Client: f.Client()}
-	if _, err := r.Find(t.Context(), &Known{}, []string{"10.0.0.1"}, nil); err == nil {
+	if _, err := r.Find(t.Context(), &Known{}, []string{"10.0.0.1"}, nil, nil); err == nil {
 		t.Error("an unknown VPC is no error")
 	}
 }
@@ -88,7 +88,7 @@ func TestMissingWaitsForTheNextLookup(t *testing.T) {
 		r := &Resolver{Client: f.Client(), VPCID: "vpc-test"}
 		find := func(what string, wantAgain time.Duration, wantAsked int, ips ...string) {
 			t.Helper()
-			answer, err := r.Find(t.Context(), &known, ips, nil)
+			answer, err := r.Find(t.Context(), &known, ips, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
