@@ -39,6 +39,7 @@ func Operations() []Operation {
 		vswitchOperations(),
 		eipOperations(),
 		instanceOperations(),
+		securityGroupOperations(),
 		nlbOperations(),
 	)
 }

@@ -61,6 +61,9 @@ func Picture(c *state.Cloud) []string {
 	for _, n := range c.Interfaces {
 		lines = append(lines, fmt.Sprintf("interface of %s %q %q %v %t", n.InstanceID, n.Name, n.Description, sorted(n.Tags), n.SourceDestCheck))
 	}
+	for _, g := range c.SecurityGroups {
+		lines = append(lines, fmt.Sprintf("security group %s %q in %s %v %q", g.Name, g.Description, g.VpcID, sorted(g.Tags), rulesOf(g)))
+	}
 	lines = append(lines, networkPicture(c)...)
 	slices.Sort(lines)
 	return lines
@@ -111,6 +114,14 @@ func extras(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener) []string 
 		lines = append(lines, fmt.Sprintf("domain extension %s %d %s %s", lb.Name, l.Port, d.Domain, d.CertificateID))
 	}
 	return lines
+}
+
+func rulesOf(g *state.SecurityGroup) (texts []string) {
+	for _, r := range g.Rules {
+		texts = append(texts, fmt.Sprint(r.Direction, r.Policy, r.Priority, r.IPProtocol, r.PortRange, r.SourceCidr, r.DestCidr, r.Ipv6SourceCidr, r.Description))
+	}
+	slices.Sort(texts)
+	return texts
 }
 
 func servers(list []*state.Server) (texts []string) {

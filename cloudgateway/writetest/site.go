@@ -37,6 +37,7 @@ type Site struct {
 	pair                *slbv1.KeyPair
 	protocol            slbv1.Protocol
 	listenerID          string // of NLB
+	sg                  string // security group
 	tagged              string // whose tags change, where it is not what else the site has
 }
 
@@ -96,7 +97,7 @@ func (s *Site) Params(action string) map[string]string {
 	case "CreateLoadBalancer":
 		return map[string]string{"LoadBalancerName": s.Name}
 	case "TagResources", "UntagResources", "UnTagResources": // The names of listeners begin with that of their instance.
-		return map[string]string{"ResourceId.1": cmp.Or(s.tagged, s.lb, s.eip, s.eni, s.acl, s.uploaded, s.instance(0)) + "*"}
+		return map[string]string{"ResourceId.1": cmp.Or(s.tagged, s.lb, s.eip, s.sg, s.eni, s.acl, s.uploaded, s.instance(0)) + "*"}
 	case "MoveResourceGroup":
 		return map[string]string{"ResourceId": cmp.Or(s.lb, s.acl, s.uploaded, s.group)}
 	case "CreateServerGroup":
@@ -137,6 +138,12 @@ func (s *Site) Params(action string) map[string]string {
 		return map[string]string{"RouteEntries.1.RouteTableId": s.table()}
 	case "ModifyInstanceAttribute", "StartInstance", "StopInstance", "DeleteInstance":
 		return map[string]string{"InstanceId": s.instance(0)}
+	case "CreateSecurityGroup":
+		return map[string]string{"Description": "of " + s.Name}
+	case "AuthorizeSecurityGroup", "AuthorizeSecurityGroupEgress": // The group may not be known before.
+		return map[string]string{"Permissions.1.Description": "of " + s.Name}
+	case "ModifySecurityGroupAttribute", "RevokeSecurityGroup", "RevokeSecurityGroupEgress", "DeleteSecurityGroup":
+		return map[string]string{"SecurityGroupId": s.sg}
 	case "ModifyNetworkInterfaceAttribute":
 		return map[string]string{"NetworkInterfaceId": s.eni}
 	}

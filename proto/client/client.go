@@ -33,6 +33,7 @@ type Client struct {
 	Eips                 vpcv1.EipServiceClient
 	Instances            ecsv1.InstanceServiceClient
 	NetworkInterfaces    ecsv1.NetworkInterfaceServiceClient
+	SecurityGroups       ecsv1.SecurityGroupServiceClient
 	Capabilities         commonv1.CapabilitiesServiceClient
 	Status               commonv1.StatusServiceClient
 }
@@ -58,6 +59,7 @@ func New(cc grpc.ClientConnInterface) *Client {
 		Eips:                 vpcv1.NewEipServiceClient(cc),
 		Instances:            ecsv1.NewInstanceServiceClient(cc),
 		NetworkInterfaces:    ecsv1.NewNetworkInterfaceServiceClient(cc),
+		SecurityGroups:       ecsv1.NewSecurityGroupServiceClient(cc),
 		Capabilities:         commonv1.NewCapabilitiesServiceClient(cc),
 		Status:               commonv1.NewStatusServiceClient(cc),
 	}

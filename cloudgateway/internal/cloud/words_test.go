@@ -20,6 +20,9 @@ func TestWords(t *testing.T) {
 	t.Run("load balancers", testWords(map[slbv1.InstanceChargeType]string{1: "PayBySpec", 2: "PayByClcu"}))
 	t.Run("protocols", testWords(map[slbv1.Protocol]string{1: "Tcp", 2: "Udp", 3: "Http", 4: "Https"}))
 	t.Run("servers", testWords(map[slbv1.ServerType]string{1: "Ecs", 2: "Eni", 3: "Eci"}))
+	t.Run("security groups", testWords(map[ecsv1.SecurityGroupType]string{1: "Normal", 2: "Enterprise"}))
+	t.Run("rules", testWords(map[ecsv1.RulePolicy]string{1: "Accept", 2: "Drop"}))
+	t.Run("directions", testWords(map[ecsv1.Direction]string{1: "Ingress", 2: "Egress"}))
 	if got := Named[commonv1.ChargeType]("postpaid"); got != commonv1.ChargeType_CHARGE_TYPE_POST_PAID {
 		t.Errorf("small letters: got %s", got)
 	}

@@ -25,6 +25,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/instance"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/networkinterface"
+	"alicloud-controllers.dev/cloudgateway/internal/ecs/securitygroup"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/nlb"
 	nlblistener "alicloud-controllers.dev/cloudgateway/internal/nlb/listener"
@@ -103,10 +104,12 @@ func (s *Services) addECS(cfg Config) {
 	product := ecs.Config{Shared: cfg.Shared, Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max}
 	interfaces := networkinterface.New(product)
 	instances := instance.New(product, cfg.Region, interfaces)
-	s.owners = append(s.owners, instances.Owner(), interfaces.Owner())
+	groups := securitygroup.New(product)
+	s.owners = append(s.owners, instances.Owner(), interfaces.Owner(), groups.Owner())
 	s.add(func(r grpc.ServiceRegistrar) {
 		ecsv1.RegisterInstanceServiceServer(r, instances)
 		ecsv1.RegisterNetworkInterfaceServiceServer(r, interfaces)
+		ecsv1.RegisterSecurityGroupServiceServer(r, groups)
 	})
 }
 
@@ -189,7 +192,7 @@ func (s *Services) Register(r grpc.ServiceRegistrar) {
 func Checks() check.Table {
 	return check.NewTable(
 		route.Checks(), vswitch.Checks(), eip.Checks(), loadbalancer.Checks(), listener.Checks(), servergroup.Checks(), rule.Checks(),
-		domainextension.Checks(), acl.Checks(), certificate.Checks(), nlblistener.Checks(),
+		domainextension.Checks(), acl.Checks(), certificate.Checks(), nlblistener.Checks(), securitygroup.Checks(),
 	)
 }
 

@@ -94,7 +94,7 @@ func rules() []rule {
 			"InvalidNicOrVm.NotFound InvalidBindInstance.NotFound", reason: rpcerr.InstanceNotFound, note: "what an EIP is, or is to be, bound to"},
 		{class: NotFound, products: ecs, codes: "InvalidInstanceId.NotFound InvalidEcsId.NotFound Forbidden.InstanceNotFound", reason: rpcerr.InstanceNotFound},
 		{class: NotFound, products: ecs, codes: "InvalidEniId.NotFound", reason: rpcerr.NetworkInterfaceNotFound},
-		{class: NotFound, products: ecs, codes: "InvalidSecurityGroupId.NotFound", reason: rpcerr.SecurityGroupNotFound},
+		{class: NotFound, products: ecs, codes: "InvalidSecurityGroupId.NotFound InvalidSecurityGroup.NotFound", reason: rpcerr.SecurityGroupNotFound},
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.loadBalancer", reason: rpcerr.LoadBalancerNotFound},
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.listener", reason: rpcerr.ListenerNotFound},
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.serverGroup", reason: rpcerr.ServerGroupNotFound},
