@@ -32,7 +32,7 @@ import (
 // TestEveryOwnWriteIsSeen: who has read all there is, writes, and then reads again what may be an hour old sees his own write. The same
 // reads with no age say what he has to see.
 func TestEveryOwnWriteIsSeen(t *testing.T) {
-	asked := map[string]bool{}
+	asked, calls := map[string]bool{}, sent{}
 	for _, op := range writetest.Operations() {
 		t.Run(op.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -55,9 +55,11 @@ func TestEveryOwnWriteIsSeen(t *testing.T) {
 						t.Errorf("%s: remembered\n%s, it is now\n%s", q, remembered, now)
 					}
 				}
+				calls.add(w.calls(true))
 			})
 		})
 	}
+	calls.check(t)
 	for method, row := range Policies(config.API{Enable: method.ToolServices()}) {
 		if !row.Mutating && !asked[method] && methodNamed(t, method).Input().Fields().ByName("max_age") != nil {
 			t.Errorf("%s was not asked", method)
