@@ -67,6 +67,9 @@ func inWorld(t *testing.T, nodes int, test func(w *world)) {
 		for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i", "vsw-i2": "cn-hangzhou-i", "vsw-j": "cn-hangzhou-j"} {
 			w.cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 10}
 		}
+		for _, id := range []string{"sg-1", "sg-2"} {
+			w.cloud.SecurityGroups[id] = &ecsv1.SecurityGroup{SecurityGroupId: id, VpcId: "vpc-test"}
+		}
 		w.cloud.Unlock()
 		for i := range nodes {
 			w.addNode(i + 1)

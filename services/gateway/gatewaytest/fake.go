@@ -61,6 +61,7 @@ type Fake struct {
 
 	Instances         map[string]*ecsv1.Instance
 	NetworkInterfaces map[string]*ecsv1.NetworkInterface
+	SecurityGroups    map[string]*ecsv1.SecurityGroup // with their rules
 	// UnreadableInstances are the instances whose reading fails, by id, which says nothing about whether they exist.
 	UnreadableInstances map[string]error
 
@@ -157,7 +158,7 @@ func New(t testing.TB) *Fake {
 		ServerGroups: map[string]*ServerGroup{}, DefaultGroups: map[string]*ServerGroup{}, DomainExtensions: map[string]*DomainExtension{}, ServerCertificates: map[string]*slbv1.ServerCertificate{},
 		NLB: newNLB(), Vpcs: map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
 		RouteTables: map[string]*vpcv1.RouteTable{}, Routes: map[RouteKey]*vpcv1.RouteEntry{},
-		Instances: map[string]*ecsv1.Instance{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{},
+		Instances: map[string]*ecsv1.Instance{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{}, SecurityGroups: map[string]*ecsv1.SecurityGroup{},
 		Capabilities:    &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},
 		ServersPerGroup: defaultServersPerGroup, RoutesPerTable: defaultRoutesPerTable,
 		t: t, answered: map[string]answer{}, ids: map[string]int{},
@@ -202,6 +203,7 @@ func (f *Fake) newServer(options ...grpc.ServerOption) *grpc.Server {
 	vpcv1.RegisterEipServiceServer(server, &eips{f: f})
 	ecsv1.RegisterInstanceServiceServer(server, &instances{f: f})
 	ecsv1.RegisterNetworkInterfaceServiceServer(server, &networkInterfaces{f: f})
+	ecsv1.RegisterSecurityGroupServiceServer(server, &securityGroups{f: f})
 	commonv1.RegisterCapabilitiesServiceServer(server, &capabilities{f: f})
 	return server
 }

@@ -109,7 +109,7 @@ func (s *nlbBalancers) CreateLoadBalancer(
 
 func (f *Fake) createNLB(req *nlbv1.CreateLoadBalancerRequest) (nlbChange, error) {
 	err := firstError(requestID(req), nlbName("name", req.GetName()), required("vpc_id", req.GetVpcId()), tooMany("tags", req.GetTags()),
-		f.validZones(req.GetVpcId(), req.GetZoneMappings()))
+		f.validZones(req.GetVpcId(), req.GetZoneMappings()), f.groupsExist(req.GetSecurityGroupIds()))
 	if err == nil && req.GetAddressType() == nlbv1.AddressType_ADDRESS_TYPE_UNSPECIFIED {
 		err = invalid("address_type", "is required")
 	}
@@ -158,6 +158,16 @@ func (f *Fake) validZones(vpc string, zones []*nlbv1.ZoneMapping) error {
 			return refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "vSwitch %s is in the zone %q, or two are", z.GetVswitchId(), z.GetZoneId())
 		}
 		seen[z.GetZoneId()] = true
+	}
+	return nil
+}
+
+// groupsExist checks that security groups exist; f is locked.
+func (f *Fake) groupsExist(ids []string) error {
+	for _, id := range ids {
+		if _, err := f.securityGroup(id); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -219,6 +229,9 @@ func (f *Fake) updateNLB(req *nlbv1.UpdateLoadBalancerRequest) (nlbChange, error
 	}
 	if err == nil && req.GetZoneMappings() != nil {
 		err = f.validZones(lb.GetVpcId(), req.GetZoneMappings().GetZoneMappings())
+	}
+	if err == nil {
+		err = f.groupsExist(req.GetSecurityGroups().GetSecurityGroupIds())
 	}
 	if err == nil && req.Ipv6AddressType != nil && lb.GetIpVersion() != nlbDualStack {
 		err = refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "%s has no IPv6 addresses", lb.GetLoadBalancerId())
