@@ -1,12 +1,14 @@
 package server
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -29,6 +31,11 @@ func inTwoTeams(cfg *openapisim.Config) {
 		}
 		c.LoadBalancers["lb-"+which] = &state.LoadBalancer{AddressType: "intranet", VpcID: vpc, VSwitchID: vsw, Spec: "slb.s2.small", Tags: tags}
 		c.ServerGroups["rsp-"+which] = &state.ServerGroup{LoadBalancerID: "lb-" + which, Name: "web"}
+		c.NLBs["nlb-"+which] = &state.NLB{VpcID: vpc, Tags: tags}
+		c.NLBServerGroups["sgp-"+which] = &state.NLBServerGroup{VpcID: vpc, Name: "web", Tags: tags}
+		c.NLBListeners["lsn-"+which] = &state.NLBListener{NLBID: "nlb-" + which, Port: 80, ServerGroupID: "sgp-" + which}
+		c.NLBServerGroups["sgp-free-"+which] = &state.NLBServerGroup{VpcID: vpc, Name: "free", Tags: tags}
+		c.SecurityGroups["sg-"+which] = &state.SecurityGroup{VpcID: vpc, Name: which, Tags: tags}
 		c.Acls["acl-"+which] = &state.Acl{Name: which, Tags: tags}
 		c.Certificates["cert-"+which] = &state.Certificate{Name: which, Tags: tags}
 		c.Certificates["ca-"+which] = &state.Certificate{Name: which, CA: true, Tags: tags}
@@ -45,11 +52,52 @@ func inTwoTeams(cfg *openapisim.Config) {
 	}
 }
 
+// scopedNLBWrites are those of NLB and of its security groups.
+func scopedNLBWrites() map[string]func(t *testing.T, w *world, which string) error {
+	return map[string]func(t *testing.T, w *world, which string) error{
+		"NLB UpdateLoadBalancer": func(t *testing.T, w *world, which string) error {
+			return second(w.NetworkLoadBalancers.UpdateLoadBalancer(t.Context(), &nlbv1.UpdateLoadBalancerRequest{LoadBalancerId: "nlb-" + which, Name: new("new")}))
+		},
+		"NLB DeleteLoadBalancer": func(t *testing.T, w *world, which string) error {
+			return second(w.NetworkLoadBalancers.DeleteLoadBalancer(t.Context(), &nlbv1.DeleteLoadBalancerRequest{LoadBalancerId: "nlb-" + which}))
+		},
+		"NLB CreateListener": func(t *testing.T, w *world, which string) error {
+			return second(w.NetworkListeners.CreateListener(t.Context(), &nlbv1.CreateListenerRequest{
+				RequestId: "r-1", LoadBalancerId: "nlb-" + which, Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP, Port: 81,
+				Config: &nlbv1.ListenerConfig{ServerGroupId: new("sgp-" + which)},
+			}))
+		},
+		"NLB UpdateListener": func(t *testing.T, w *world, which string) error {
+			return second(w.NetworkListeners.UpdateListener(t.Context(), &nlbv1.UpdateListenerRequest{
+				LoadBalancerId: "nlb-" + which, ListenerId: "lsn-" + which, Config: &nlbv1.ListenerConfig{IdleTimeout: new(int32(60))},
+			}))
+		},
+		"NLB ApplyServerChanges": func(t *testing.T, w *world, which string) error {
+			server := &nlbv1.Server{Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-" + which, Port: 80}
+			return second(w.NetworkServerGroups.ApplyServerChanges(t.Context(), &nlbv1.ApplyServerChangesRequest{
+				ServerGroupId: "sgp-" + which, Add: []*nlbv1.Server{server},
+			}))
+		},
+		"NLB DeleteServerGroup": func(t *testing.T, w *world, which string) error {
+			return second(w.NetworkServerGroups.DeleteServerGroup(t.Context(), &nlbv1.DeleteServerGroupRequest{ServerGroupId: "sgp-free-" + which}))
+		},
+		"UpdateSecurityGroup": func(t *testing.T, w *world, which string) error {
+			return second(w.SecurityGroups.UpdateSecurityGroup(t.Context(), &ecsv1.UpdateSecurityGroupRequest{SecurityGroupId: "sg-" + which, Name: new("new")}))
+		},
+		"CreateSecurityGroup": func(t *testing.T, w *world, which string) error {
+			return second(w.SecurityGroups.CreateSecurityGroup(t.Context(), &ecsv1.CreateSecurityGroupRequest{
+				RequestId: "r-1", Name: "web", VpcId: map[string]string{"in": testVPC, "out": "vpc-2"}[which],
+				Tags: []*commonv1.Tag{{Key: "team", Value: map[string]string{"in": "web", "out": "db"}[which]}},
+			}))
+		},
+	}
+}
+
 // scopedWrites are writes of all kinds of resources. They name the resource "in" or "out".
 func scopedWrites() map[string]func(t *testing.T, w *world, which string) error {
 	vpc := func(which string) string { return map[string]string{"in": testVPC, "out": "vpc-2"}[which] }
 	table := func(which string) string { return map[string]string{"in": testTable, "out": "vtb-system"}[which] }
-	return map[string]func(t *testing.T, w *world, which string) error{
+	writes := map[string]func(t *testing.T, w *world, which string) error{
 		"UpdateLoadBalancer": func(t *testing.T, w *world, which string) error {
 			return second(w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-" + which, Name: new("new")}))
 		},
@@ -111,6 +159,8 @@ func scopedWrites() map[string]func(t *testing.T, w *world, which string) error 
 			}))
 		},
 	}
+	maps.Copy(writes, scopedNLBWrites())
+	return writes
 }
 
 // TestScope: each kind of write goes through inside of the scope and is refused outside of it, before anything is written, whether the scope
@@ -135,7 +185,8 @@ func TestScope(t *testing.T) {
 				inside := name == "tags" || !slices.Contains(noVPC, action)
 				if inside && (!strings.HasPrefix(action, "Create") || action == "CreateListener") {
 					w.startGateway(t) // one that remembers nothing
-					w.strike(t, fault.Rule{Action: "Describe*", Error: &fault.Error{Status: 403, Code: "Forbidden.RAM", Message: "no"}})
+					no := &fault.Error{Status: 403, Code: "Forbidden.RAM", Message: "no"}
+					w.strike(t, fault.Rule{Action: "Describe*", Error: no}, fault.Rule{Action: "List*", Error: no})
 					if err := write(t, w, "in"); err == nil {
 						t.Error("succeeded where nothing can be read")
 					}
