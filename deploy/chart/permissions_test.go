@@ -53,7 +53,7 @@ func TestLeastPrivilege(t *testing.T) {
 // TestMethodsOfToolsOnly: tool_only is what no controller calls, and nothing else. The gateway refuses such methods by default.
 func TestMethodsOfToolsOnly(t *testing.T) {
 	t.Parallel()
-	methods, used := methods(), map[string]bool{"StatusService_GetStatus": true} // by `cloudgateway top`
+	methods, used := methods(), map[string]bool{"common.v1.StatusService_GetStatus": true} // by `cloudgateway top`
 	for _, component := range ours.Components()[1:] {
 		for _, called := range gatewayCalls(t, component, methods) {
 			used[called] = true
@@ -66,11 +66,11 @@ func TestMethodsOfToolsOnly(t *testing.T) {
 	}
 }
 
-// methods are those of the gateway's API by service and name, e.g. "EipService_ListEips".
+// methods are those of the gateway's API by service and name, e.g. "vpc.v1.EipService_ListEips".
 func methods() map[string]method.Method {
 	byName := map[string]method.Method{}
 	for _, m := range method.All() {
-		byName[m.Service[strings.LastIndex(m.Service, ".")+1:]+"_"+m.Name] = m
+		byName[m.Service+"_"+m.Name] = m
 	}
 	return byName
 }
@@ -117,11 +117,13 @@ func clientFields(t *testing.T) map[string]string {
 		if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == "Client" {
 			for _, field := range spec.Type.(*ast.StructType).Fields.List {
 				kind, ok := field.Type.(*ast.SelectorExpr)
-				if !ok {
+				in, named := kind.X.(*ast.Ident)
+				if !ok || !named {
 					t.Fatalf("the type of %s is not understood", field.Names)
 				}
+				product := strings.TrimSuffix(in.Name, "v1") // Two products have services of the same name.
 				for _, name := range field.Names {
-					fields[name.Name] = strings.TrimSuffix(kind.Sel.Name, "Client")
+					fields[name.Name] = product + ".v1." + strings.TrimSuffix(kind.Sel.Name, "Client")
 				}
 			}
 		}

@@ -1969,18 +1969,18 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\x14SERVER_STATUS_ADDING\x10\x01\x12\x1b\n" +
 	"\x17SERVER_STATUS_AVAILABLE\x10\x02\x12\x1d\n" +
 	"\x19SERVER_STATUS_CONFIGURING\x10\x03\x12\x1a\n" +
-	"\x16SERVER_STATUS_REMOVING\x10\x042\xc2\b\n" +
-	"\x12ServerGroupService\x12\x90\x01\n" +
-	"\x0eGetServerGroup\x12*.cloudgateway.nlb.v1.GetServerGroupRequest\x1a+.cloudgateway.nlb.v1.GetServerGroupResponse\"%\x8a\xce\x18!\b\x01\x12\x13networkservergroups\x1a\x02\b\x1e \x03(\x010\x01\x12\x96\x01\n" +
-	"\x10ListServerGroups\x12,.cloudgateway.nlb.v1.ListServerGroupsRequest\x1a-.cloudgateway.nlb.v1.ListServerGroupsResponse\"%\x8a\xce\x18!\b\x02\x12\x13networkservergroups\x1a\x02\b\x1e \x03(\x010\x01\x12\xae\x01\n" +
-	"\x11CreateServerGroup\x12-.cloudgateway.nlb.v1.CreateServerGroupRequest\x1a..cloudgateway.nlb.v1.CreateServerGroupResponse\":\x8a\xce\x186\b\x03\x12\x13networkservergroups\x1a\x03\b\x96\x01 \x03(\x030\x01:\x12\n" +
-	"\x10NLB server group\x12\xbf\x01\n" +
-	"\x11UpdateServerGroup\x12-.cloudgateway.nlb.v1.UpdateServerGroupRequest\x1a..cloudgateway.nlb.v1.UpdateServerGroupResponse\"K\x8a\xce\x18G\b\x04\x12\x13networkservergroups\x1a\x03\b\x96\x01 \x03(\x020\x01:#\n" +
-	"\x10NLB server group\x12\x0fserver_group_id\x12\xbf\x01\n" +
-	"\x11DeleteServerGroup\x12-.cloudgateway.nlb.v1.DeleteServerGroupRequest\x1a..cloudgateway.nlb.v1.DeleteServerGroupResponse\"K\x8a\xce\x18G\b\x05\x12\x13networkservergroups\x1a\x03\b\x96\x01 \x02(\x020\x01:#\n" +
-	"\x10NLB server group\x12\x0fserver_group_id\x12\xc2\x01\n" +
-	"\x12ApplyServerChanges\x12..cloudgateway.nlb.v1.ApplyServerChangesRequest\x1a/.cloudgateway.nlb.v1.ApplyServerChangesResponse\"K\x8a\xce\x18G\b\x04\x12\x13networkservergroups\x1a\x03\b\x96\x01 \x04(\x020\x01:#\n" +
-	"\x10NLB server group\x12\x0fserver_group_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/nlb/v1;nlbv1b\x06proto3"
+	"\x16SERVER_STATUS_REMOVING\x10\x042\xae\b\n" +
+	"\x12ServerGroupService\x12\x8e\x01\n" +
+	"\x0eGetServerGroup\x12*.cloudgateway.nlb.v1.GetServerGroupRequest\x1a+.cloudgateway.nlb.v1.GetServerGroupResponse\"#\x8a\xce\x18\x1f\b\x01\x12\x13networkservergroups\x1a\x02\b\x1e \x03(\x01\x12\x94\x01\n" +
+	"\x10ListServerGroups\x12,.cloudgateway.nlb.v1.ListServerGroupsRequest\x1a-.cloudgateway.nlb.v1.ListServerGroupsResponse\"#\x8a\xce\x18\x1f\b\x02\x12\x13networkservergroups\x1a\x02\b\x1e \x03(\x01\x12\xac\x01\n" +
+	"\x11CreateServerGroup\x12-.cloudgateway.nlb.v1.CreateServerGroupRequest\x1a..cloudgateway.nlb.v1.CreateServerGroupResponse\"8\x8a\xce\x184\b\x03\x12\x13networkservergroups\x1a\x03\b\x96\x01 \x03(\x03:\x12\n" +
+	"\x10NLB server group\x12\xbd\x01\n" +
+	"\x11UpdateServerGroup\x12-.cloudgateway.nlb.v1.UpdateServerGroupRequest\x1a..cloudgateway.nlb.v1.UpdateServerGroupResponse\"I\x8a\xce\x18E\b\x04\x12\x13networkservergroups\x1a\x03\b\x96\x01 \x03(\x02:#\n" +
+	"\x10NLB server group\x12\x0fserver_group_id\x12\xbd\x01\n" +
+	"\x11DeleteServerGroup\x12-.cloudgateway.nlb.v1.DeleteServerGroupRequest\x1a..cloudgateway.nlb.v1.DeleteServerGroupResponse\"I\x8a\xce\x18E\b\x05\x12\x13networkservergroups\x1a\x03\b\x96\x01 \x02(\x02:#\n" +
+	"\x10NLB server group\x12\x0fserver_group_id\x12\xc0\x01\n" +
+	"\x12ApplyServerChanges\x12..cloudgateway.nlb.v1.ApplyServerChangesRequest\x1a/.cloudgateway.nlb.v1.ApplyServerChangesResponse\"I\x8a\xce\x18E\b\x04\x12\x13networkservergroups\x1a\x03\b\x96\x01 \x04(\x02:#\n" +
+	"\x10NLB server group\x12\x0fserver_group_idB:Z8alicloud-controllers.dev/proto/cloudgateway/nlb/v1;nlbv1b\x06proto3"
 
 var (
 	file_cloudgateway_nlb_v1_server_group_proto_rawDescOnce sync.Once
