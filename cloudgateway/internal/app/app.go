@@ -136,7 +136,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		Authenticator: authn.New(g.kube.AuthenticationV1().TokenReviews(), g.cfg.Authentication.Audience, g.log),
 		Authorizer:    g.authorizer,
 		Context:       func(ctx context.Context) context.Context { return behalf(g.gate.within(ctx)) },
-		Interceptor:   server.Intercept(replay.New(policies, registry).Before(g.services.Scoped)),
+		Interceptor:   patient(g.cfg.Budget, server.Intercept(replay.New(policies, registry).Before(g.services.Scoped))),
 		Reflection:    reflection,
 		Registerer:    registry,
 		Tracers:       g.tracing.Tracers(),

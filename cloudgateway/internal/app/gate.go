@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
 	"alicloud-controllers.dev/proto/method"
@@ -163,6 +164,16 @@ func onBehalf(cfg config.Config) func(context.Context) context.Context {
 		policy, _ := rpc.PolicyFrom(ctx)
 		priority := p.of(caller.Name, flow.Priority(policy.Priority), metadata.ValueFromIncomingContext(ctx, gateway.PriorityKey))
 		return inTheNameOf(ctx, cfg.Budget, flow.Caller{Name: caller.Name, Priority: priority})
+	}
+}
+
+// patient lets requests that change nothing, since they only ask whether the cloud would carry them out, wait for all others.
+func patient(b config.Budget, next grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		if dry, ok := req.(interface{ GetValidateOnly() bool }); ok && dry.GetValidateOnly() {
+			ctx = inTheNameOf(ctx, b, flow.Caller{Name: flow.CallerFrom(ctx).Name, Priority: flow.Background})
+		}
+		return next(ctx, req, info, handler)
 	}
 }
 

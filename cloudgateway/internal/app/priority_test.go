@@ -1,8 +1,12 @@
 package app
 
 import (
+	"context"
 	"testing"
 
+	"google.golang.org/grpc"
+
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	"alicloud-controllers.dev/proto/method"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
@@ -58,6 +62,21 @@ func TestPriorities(t *testing.T) {
 	for _, name := range config.Priorities() {
 		if _, known := method.PriorityNamed(name); !known {
 			t.Errorf("the configuration allows %q, which is no priority", name)
+		}
+	}
+}
+
+// TestDryRunsArePatient: what changes nothing waits for everything else, and for its caller's share of the budget as before.
+func TestDryRunsArePatient(t *testing.T) {
+	for dry, want := range map[bool]flow.Priority{false: flow.Backend, true: flow.Background} {
+		ctx := flow.WithCaller(t.Context(), flow.Caller{Name: "lbcontroller", Priority: flow.Backend})
+		var got flow.Caller
+		_, err := patient(config.Budget{}, func(ctx context.Context, _ any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+			got = flow.CallerFrom(ctx)
+			return nil, nil //nolint:nilnil // Nobody looks at it.
+		})(ctx, &nlbv1.ApplyServerChangesRequest{ValidateOnly: dry}, nil, nil)
+		if err != nil || got != (flow.Caller{Name: "lbcontroller", Priority: want}) {
+			t.Errorf("dry %t: %v, %v, want the priority %s", dry, got, err, want)
 		}
 	}
 }
