@@ -90,8 +90,11 @@ func TestWrongSetUps(t *testing.T) {
 			event: []string{"node-0 SyncNodeFailed: 0 instances in vpc-other have address 192.168.0.1", "start the kubelet with --provider-id=cn-hangzhou."},
 		},
 		{
-			name: "no VPC", prepare: byAddress,
-			edit:  func(cfg *controller.Config) { cfg.VPCID = "" },
+			name: "no VPC",
+			prepare: func(w *world) {
+				byAddress(w)
+				w.cloud.Capabilities.VpcId = ""
+			},
 			event: []string{"node-0 SyncNodeFailed: the gateway does not know its VPC", "set vpcID in the configuration"},
 		},
 	}

@@ -46,7 +46,7 @@ func TestRangesOfTheCloudAreRefused(t *testing.T) {
 			}
 		}
 		metrics := map[string]float64{
-			"available": 2, "pending": 0, "missing": 0, "refused": 1, "blocked": 0, "orphan": 0, "routecontroller_route_entries": 2,
+			"available": 2, "pending": 0, "missing": 0, "unusable": 0, "refused": 1, "blocked": 0, "orphan": 0, "routecontroller_route_entries": 2,
 			"routecontroller_route_quota_used_ratio": 0.01, "routecontroller_time_to_available_seconds": 2,
 		}
 		if diff := cmp.Diff(metrics, got); diff != "" {

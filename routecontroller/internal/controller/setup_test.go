@@ -63,7 +63,7 @@ func TestWrongSetUps(t *testing.T) {
 		},
 		{
 			name:    "no rights in the cloud to make routes",
-			prepare: func(w *world) { w.refuse("CreateRouteEntries", forbidden) },
+			prepare: func(w *world) { w.refuse("BatchCreateRouteEntries", forbidden) },
 			event:   []string{"node-0 CreateRouteFailed: ", "by cloudgateway doctor"}, state: "missing",
 		},
 		{
@@ -87,7 +87,7 @@ func TestWrongSetUps(t *testing.T) {
 				w.cloud.Lock()
 				w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: "vpc-other"}
 				w.cloud.Unlock()
-				w.refuse("CreateRouteEntries", &rpcerr.Error{
+				w.refuse("BatchCreateRouteEntries", &rpcerr.Error{
 					Code: codes.InvalidArgument, Reason: rpcerr.InvalidField, Message: "InvalidNexthop: the next hop is not in the VPC of the route table",
 				})
 			},
