@@ -250,6 +250,10 @@ func (s *story) toldCalls() (lines []string) {
 	var calls []told
 	sort := func() {
 		slices.SortStableFunc(calls, func(a, b told) int { return strings.Compare(a.about, b.about) })
+		var beside []told // When reads in the background are made depends on chance: they come last, by their text.
+		calls, beside = parted(calls, func(c told) bool { return strings.Contains(c.text, background) })
+		slices.SortStableFunc(beside, func(a, b told) int { return strings.Compare(a.text, b.text) })
+		calls = append(calls, beside...)
 		for i := 0; i < len(calls); {
 			n := 1
 			for i+n < len(calls) && calls[i+n] == calls[i] {
@@ -287,6 +291,18 @@ func (s *story) toldCalls() (lines []string) {
 	s.crashed = 0
 	s.cloud.ResetCalls()
 	return lines
+}
+
+// parted splits a list in those for which something doesn't hold and those for which it does.
+func parted[T any](list []T, holds func(T) bool) (not, those []T) {
+	for _, item := range list {
+		if holds(item) {
+			those = append(those, item)
+		} else {
+			not = append(not, item)
+		}
+	}
+	return not, those
 }
 
 // marksOf are the lines about Services and pods on which something else is written than the last time.
