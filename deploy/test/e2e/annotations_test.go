@@ -16,6 +16,7 @@ type badAnnotation struct {
 	allowed    string
 	protocol   string            // of port 80, if the annotation is for one protocol only
 	with       map[string]string // what else is needed to get that far
+	class      string            // of the Service; empty for a CLB
 }
 
 var tooLong = strings.Repeat("x", 200)
@@ -91,8 +92,28 @@ func badAnnotations() []badAnnotation {
 		{key: "health-check-domain", value: tooLong, allowed: "80"},
 		{key: "network-type", value: "alibaba", allowed: "classic, vpc"},
 		{key: "domain-extensions", value: "a.example.com", allowed: "key:value", protocol: "https", with: map[string]string{"cert-id": "c"}},
+		{class: nlbClass, key: "zone-maps", value: "cn-hangzhou-a", allowed: "key:value"},
+		{class: nlbClass, key: "ipv6-address-type", value: "public", allowed: "internet, intranet"},
+		{class: nlbClass, key: "security-group-ids", value: ",", allowed: "a comma list"},
+		{class: nlbClass, key: "bandwidth-package-id", value: tooLong, allowed: "64"},
+		{class: nlbClass, key: "cross-zone-enabled", value: "2", allowed: "on"},
+		{class: nlbClass, key: "listener-port-range", value: "8000", allowed: "key:value"},
+		{class: nlbClass, key: "additional-cert-ids", value: ",", allowed: "a comma list", protocol: "tcpssl"},
+		{class: nlbClass, key: "cacert", value: "2", allowed: "on", protocol: "tcpssl"},
+		{class: nlbClass, key: "cacert-id", value: ",", allowed: "a comma list", protocol: "tcpssl"},
+		{class: nlbClass, key: "alpn", value: "2", allowed: "on", protocol: "tcpssl"},
+		{class: nlbClass, key: "alpn-policy", value: "HTTP3", allowed: "HTTP1Only, HTTP2Only", protocol: "tcpssl"},
+		{class: nlbClass, key: "ppv2-pvl-ep-id-enabled", value: "2", allowed: "on"},
+		{class: nlbClass, key: "ppv2-pvl-eps-id-enabled", value: "2", allowed: "on"},
+		{class: nlbClass, key: "ppv2-pvl-vpc-id-enabled", value: "2", allowed: "on"},
+		{class: nlbClass, key: "cps", value: "-1", allowed: "1000000"},
+		{class: nlbClass, key: "server-group-type", value: "Pod", allowed: "Instance, Ip"},
+		{class: nlbClass, key: "preserve-client-ip", value: "2", allowed: "on"},
 	}
 }
+
+// nlbClass is the class of Services that want an NLB.
+const nlbClass = "alibabacloud.com/nlb"
 
 // TestBadAnnotationsAreAll: the page of all annotations names none that is not tried, but the one that may have any value.
 func TestBadAnnotationsAreAll(t *testing.T) {
@@ -129,7 +150,11 @@ func TestBadAnnotations(t *testing.T) {
 		}
 		maps.Copy(annotations, bad.with)
 		annotations[bad.key] = bad.value
-		w.create(t, newService(bad.key, annotations, 80))
+		svc := newService(bad.key, annotations, 80)
+		if bad.class != "" {
+			svc.Spec.LoadBalancerClass = &bad.class
+		}
+		w.create(t, svc)
 	}
 	w.create(t, newService("right", nil, 80))
 	w.balanced(t, "right")
@@ -159,7 +184,7 @@ func TestBadAnnotations(t *testing.T) {
 	calls, _ := w.settle(t, since)
 	writes := 0
 	for _, call := range calls {
-		if call.Product == "slb" && call.Mutating {
+		if call.Product != "ecs" && call.Mutating {
 			writes++
 		}
 	}

@@ -36,7 +36,7 @@ func (e *engine) previewEnsure(ctx context.Context, r controller.Request, result
 	result.Warnings = append(result.Warnings, e.Product.WithoutEffect(s.view, observed)...)
 	if refusal := d.refusal(); refusal != nil {
 		result.Refused = []string{refusal.Text}
-		return nil
+		return nil //nolint:nilerr // A refusal is an answer.
 	}
 	result.Refused = d.plan.Refused
 	for action := range d.plan.Actions() {

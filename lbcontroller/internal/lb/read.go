@@ -90,7 +90,7 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 		return nil, err
 	}
 	if refusal := cmp.Or(reuse.Made(named), reuse.Elsewhere(s.facts(), s.want.Desired, named)); refusal != nil {
-		return knowledge.Refused{Refusal: refusal}, nil
+		return knowledge.Refused{Refusal: refusal}, nil //nolint:nilerr // A refusal is an answer.
 	}
 	// The CLB that was made for the Service before it named another. The label names the CLB that the Service has taken only when nothing
 	// else is left.
@@ -106,7 +106,7 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 			slices.ContainsFunc(own.Groups, func(o model.Group) bool { return o.ID == g.ID })
 	})
 	if refusal := reuse.Taken(s.facts(), named, own); refusal != nil {
-		return knowledge.Refused{Refusal: refusal}, nil
+		return knowledge.Refused{Refusal: refusal}, nil //nolint:nilerr // A refusal is an answer.
 	}
 	return knowledge.All{Observed: s.memory.withHeld(named), Own: own}, nil
 }

@@ -74,7 +74,7 @@ func (s *story) console(id string, value any) {
 			return &slbv1.ServerCertificate{ServerCertificateId: id}
 		})
 	case id == "quota":
-		s.cloud.ServersPerGroup = int(values["serversPerGroup"].(float64)) //nolint:forcetypeassert,revive // The test fails.
+		s.cloud.ServersPerGroup = int(values["serversPerGroup"].(float64)) //nolint:forcetypeassert // The test fails.
 	default:
 		s.t.Fatalf("what is %q?", id)
 	}
@@ -363,9 +363,10 @@ func singleText(f protoreflect.FieldDescriptor, v protoreflect.Value) string {
 			return text
 		}
 		return "{" + messageText(v.Message()) + "}"
+	default:
+		if text := v.String(); strings.Contains(text, " ") {
+			return fmt.Sprintf("%q", text)
+		}
+		return v.String()
 	}
-	if text := v.String(); strings.Contains(text, " ") {
-		return fmt.Sprintf("%q", text)
-	}
-	return v.String()
 }

@@ -27,11 +27,10 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/app"
 )
 
-//nolint:gochecknoglobals // A constant.
 var listAll = metav1.ListOptions{}
 
 // errDead is what a process sees of others when it has died.
-var errDead = errors.New("the process has died") //nolint:gochecknoglobals // An error.
+var errDead = errors.New("the process has died")
 
 const everyTime = 1 << 30
 

@@ -31,7 +31,6 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 )
 
-//nolint:gochecknoglobals // A flag of the tests.
 var update = flag.Bool("update", false, "rewrite what the stories say of what happens; read the change before you commit it")
 
 // TestStories plays the stories of testdata/stories, whose README says how they are written. It compares what happens with what they say.
@@ -113,7 +112,7 @@ func newStory(t *testing.T, files []txtar.File) *story {
 	s.events.named = true
 	s.failing = s.apiFault
 	s.cloud.Interpose(s.cloudFault)
-	s.world.config = func(c *settings) {
+	s.config = func(c *settings) {
 		c.Controller.Workers, c.Controller.Logger = s.cfg.Workers, slog.New(plans{s})
 		c.Controller.Kinds = app.Kinds(s.cfg, s.dependencies(c.Controller.Logger))
 	}

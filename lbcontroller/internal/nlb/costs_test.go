@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,17 +152,17 @@ func TestTroubleAtEveryCall(t *testing.T) {
 		for name, fault := range map[string]gatewaytest.Fault{"fails": {Before: lost}, "is lost": {After: lost}} {
 			for _, dies := range []bool{false, true} {
 				inWorld(t, 2, func(w *world) {
-					count, died := 0, false
+					var count atomic.Int64 // Some calls are made at the same time.
+					var died atomic.Bool
 					w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
-						if count++; count == n {
-							died = true
+						if count.Add(1) == int64(n) {
+							died.Store(true)
 							return fault
 						}
 						return gatewaytest.Fault{}
 					})
 					mend := func() {
-						if died && dies {
-							died = false
+						if dies && died.Swap(false) {
 							w.restart()
 						}
 						w.after(10 * time.Minute)

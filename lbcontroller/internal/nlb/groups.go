@@ -23,7 +23,7 @@ func (p Product) Group(b *desired.Builder, port corev1.ServicePort) desired.Shap
 	config := building.groupConfig(protocol)
 	if r, ok := building.ranges()[port.Port]; ok {
 		shape.Ports, config.AnyPortEnabled = r.String(), true
-		if config.HealthCheck == nil {
+		if config.GetHealthCheck() == nil {
 			config.HealthCheck = &nlbv1.HealthCheck{}
 		}
 		config.HealthCheck.Enabled = new(true) // The cloud wants to know whether servers without a port are there.
@@ -135,7 +135,7 @@ func (b builder) checkGroups() {
 	}
 	for i, port := range b.View.Service.Spec.Ports {
 		_, ranged := b.ranges()[port.Port]
-		if ranged && backend.TargetPort(port).Type == intstr.String && !(v.On(annotation.HealthCheckFlag) && v.Has(annotation.HealthCheckConnectPort)) {
+		if ranged && backend.TargetPort(port).Type == intstr.String && (!v.On(annotation.HealthCheckFlag) || !v.Has(annotation.HealthCheckConnectPort)) {
 			b.Problem("spec.ports[%d].targetPort: a port with a range needs a number, or the annotations %s%s: on and %s", i, annotation.Prefix,
 				annotation.HealthCheckFlag, annotation.HealthCheckConnectPort)
 		}

@@ -40,8 +40,8 @@ func (b builder) instance() model.Instance {
 		BandwidthPackage: v.Has(annotation.BandwidthPackageID), CrossZone: b.OnOff(annotation.CrossZone),
 	}
 	spec := &nlbv1.CreateLoadBalancerRequest{
-		Name: name, VpcId: b.Product.VPCID, AddressType: addressType(v.Text(annotation.AddressType)), IpVersion: nlbv1.IpVersion_IP_VERSION_IPV4,
-		ZoneMappings: b.zones(), SecurityGroupIds: idList(v.List(annotation.SecurityGroupIDs)), ResourceGroupId: b.Product.ResourceGroupID,
+		Name: name, VpcId: b.VPCID, AddressType: addressType(v.Text(annotation.AddressType)), IpVersion: nlbv1.IpVersion_IP_VERSION_IPV4,
+		ZoneMappings: b.zones(), SecurityGroupIds: idList(v.List(annotation.SecurityGroupIDs)), ResourceGroupId: b.ResourceGroupID,
 		DeletionProtection:     protection(!v.Has(annotation.DeleteProtection) || v.On(annotation.DeleteProtection)),
 		ModificationProtection: protection(v.Text(annotation.ModificationProtection) != "NonProtection"),
 		Tags:                   b.marks(name),
@@ -102,7 +102,7 @@ func (b builder) zones() []*nlbv1.ZoneMapping {
 	const want = "zone:vSwitch[:private IPv4 address[:EIP]],… with at least two zones, each once"
 	pairs := b.Values.Pairs(annotation.ZoneMaps)
 	if len(pairs) == 0 {
-		if b.isNew() && len(b.Product.VSwitchIDs) < leastZones {
+		if b.isNew() && len(b.VSwitchIDs) < leastZones {
 			b.Problem("annotation %s%s is missing: an NLB needs vSwitches in at least two zones; set it, or vswitchIDs in the controller's configuration",
 				annotation.Prefix, annotation.ZoneMaps)
 		}

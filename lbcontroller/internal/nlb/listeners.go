@@ -114,7 +114,7 @@ func (b builder) listenerConfig(protocol model.Protocol) *nlbv1.ListenerConfig {
 		IdleTimeout: b.Number(annotation.IdleTimeout), Cps: b.Number(annotation.ConnectionsPerSec), ProxyProtocolEnabled: b.OnOff(annotation.ProxyProtocol),
 	}
 	if protocol == model.UDP && c.IdleTimeout != nil {
-		c.IdleTimeout = new(min(*c.IdleTimeout, udpIdleTimeout))
+		c.IdleTimeout = new(min(c.GetIdleTimeout(), udpIdleTimeout))
 	}
 	if c.GetProxyProtocolEnabled() {
 		c.ProxyProtocolV2 = &nlbv1.ProxyProtocolV2{

@@ -103,8 +103,9 @@ func protocolOf(p nlbv1.ListenerProtocol) model.Protocol {
 		return model.UDP
 	case nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCPSSL:
 		return model.TCPSSL
+	default:
+		return 0
 	}
-	return 0
 }
 
 // addGroups reads the server groups that concern a Service, and the names of the others that are used.

@@ -122,7 +122,7 @@ func TestTakeoverOfOthers(t *testing.T) {
 		tags := []*commonv1.Tag{{Key: ownership.TagService, Value: mark}, {Key: ownership.TagCluster, Value: "c-other"}}
 		theirs, group := w.cloud.NLB.LoadBalancers["nlb-ccm"], w.cloud.NLB.ServerGroups["sgp-ccm-0"]
 		theirs.Tags, group.Tags, group.Name = tags, tags, "k8s.30080.TCP.web.default.c-other"
-		group.Servers[0].Description, group.Servers[1].Description = group.Name, group.Name
+		group.Servers[0].Description, group.Servers[1].Description = group.GetName(), group.GetName()
 		*w.cloud.NLB.Listeners["lsn-ccm-0"].Config.Description = "k8s.80.TCP.web.default.c-other"
 		before := proto.CloneOf(group)
 		w.cloud.Unlock()

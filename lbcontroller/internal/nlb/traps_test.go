@@ -1,6 +1,7 @@
 package nlb_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -309,12 +310,12 @@ func TestMoves(t *testing.T) {
 		w.users()
 		w.create(web())
 		w.writes()
-		clear := func(svc *corev1.Service) { svc.Status = corev1.ServiceStatus{} }
-		w.update(clear, annotated(annotation.ID, "nlb-user", annotation.ForceOverride, "true"))
+		forget := func(svc *corev1.Service) { svc.Status = corev1.ServiceStatus{} }
+		w.update(forget, annotated(annotation.ID, "nlb-user", annotation.ForceOverride, "true"))
 		w.after(time.Minute)
 		w.expect("there, and marked", "UpdateLoadBalancer", "CreateListener", "UpdateLoadBalancer", "DeleteLoadBalancer")
 		w.has("there", usersLines, userListener, "group by-hand ", "listener 80-0 TCP to "+groupName, nodeLine(groupName))
-		w.update(clear, withoutAnnotation(annotation.ID), withoutAnnotation(annotation.ForceOverride))
+		w.update(forget, withoutAnnotation(annotation.ID), withoutAnnotation(annotation.ForceOverride))
 		w.after(time.Minute)
 		w.expect("and back", "CreateLoadBalancer", "CreateListener", "DeleteListener")
 		w.has("and back", usersLines, userListener, "group by-hand ", mainLines, "listener 80-0 TCP to "+groupName, nodeLine(groupName))
@@ -400,9 +401,7 @@ func TestHandOverByType(t *testing.T) {
 		kept := svc.Annotations
 		w.update(func(svc *corev1.Service) {
 			typed(svc)
-			for k, v := range kept {
-				svc.Annotations[k] = v
-			}
+			maps.Copy(svc.Annotations, kept)
 		})
 		w.has("not yet")
 		w.says(controller.ReasonUnconfirmed)
