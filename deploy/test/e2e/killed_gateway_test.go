@@ -72,6 +72,7 @@ func TestKilledGateway(t *testing.T) {
 	err := w.Cloud().Limits(t.Context(), func(doc *openapisim.LimitsDocument) {
 		doc.Enabled = new(false)
 		doc.Settings.SpecificationsNotSold = false // One of the changes is that of a specification.
+		doc.Settings.Quotas.SecurityGroups = 1_000
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func productsOf(action string) []string {
 		return []string{"slb", "ecs"}
 	case about("Eip", "Route", "VSwitch", "UnTag"):
 		return []string{"vpc"}
-	case about("NetworkInterface", "InstanceAttribute"), strings.HasSuffix(action, "Instance"):
+	case about("NetworkInterface", "InstanceAttribute", "SecurityGroup"), strings.HasSuffix(action, "Instance"):
 		return []string{"ecs"}
 	}
 	return []string{"slb"}
