@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -150,11 +151,11 @@ func key(m protoreflect.Message, field protoreflect.FieldDescriptor) string {
 	value := m.Get(field)
 	switch field.Kind() {
 	case protoreflect.MessageKind:
-		whole := ""
+		var whole strings.Builder
 		for i := range field.Message().Fields().Len() {
-			whole += key(value.Message(), field.Message().Fields().Get(i)) + "\x00"
+			whole.WriteString(key(value.Message(), field.Message().Fields().Get(i)) + "\x00")
 		}
-		return whole
+		return whole.String()
 	case protoreflect.Int32Kind:
 		return fmt.Sprintf("%010d", value.Int())
 	case protoreflect.EnumKind:
