@@ -57,7 +57,7 @@ type Config struct {
 func (c Config) check() error {
 	var errs []error
 	if c.Address == "" || c.CAFile == "" {
-		errs = append(errs, errors.New("Address and CAFile are required"))
+		errs = append(errs, errors.New("fields Address and CAFile are required"))
 	}
 	if (c.CertFile == "") != (c.KeyFile == "") || c.CertFile == "" && c.TokenFile == "" {
 		errs = append(errs, errors.New("TokenFile, or CertFile and KeyFile, are required"))
