@@ -220,9 +220,6 @@ func (w *world) servers(group string) (count int) {
 // TestGrpcurl: grpcurl, unmodified, finds the active replica by its own port, asks the gateway for the protocol, and adds a server; and the script of the page
 // prints what there is.
 func TestGrpcurl(t *testing.T) {
-	if testing.Short() {
-		t.Skip("building grpcurl takes a minute")
-	}
 	bin := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "github.com/fullstorydev/grpcurl/cmd/grpcurl")
 	build.Dir, build.Env = filepath.Join("..", "..", "openapisim", "thirdparty"), append(os.Environ(), "GOWORK=off")

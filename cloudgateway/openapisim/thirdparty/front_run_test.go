@@ -45,7 +45,7 @@ func (y *tally) note(client, code string) {
 func TestFrontRun(t *testing.T) {
 	plan := os.Getenv("FRONT_RUN")
 	if plan == "" {
-		t.Skip("FRONT_RUN names no front")
+		t.Skip("TestFrontBesideControllers of deploy/test/e2e runs this, and says in FRONT_RUN where its front is")
 	}
 	var run frontRun
 	check(t, json.Unmarshal([]byte(plan), &run))

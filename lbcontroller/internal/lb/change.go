@@ -36,7 +36,7 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 	if p.Empty() {
 		return s, result{observed: observed}
 	}
-	c.logger.Info("changing the load balancer", "service", s.key, "loadBalancer", observed.InstanceID, "plan", p.String())
+	c.logger.Info("changing the load balancer", "service", s.key, "loadBalancer", observed.InstanceID, "plan", c.product.Marks().describe(p))
 	replaces := s.svc.Labels[LabelLoadBalancerID]
 	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Claims, annotation.OwnTags, annotation.Applied}}
 	want := s.want.Desired
@@ -118,7 +118,7 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 		return s, err
 	}
 	p := plan.Release(c.product, own, s.view.Preserved())
-	c.logger.Info("releasing the load balancer", "service", s.key, "loadBalancer", own.InstanceID, "plan", p.String())
+	c.logger.Info("releasing the load balancer", "service", s.key, "loadBalancer", own.InstanceID, "plan", c.product.Marks().describe(p))
 	if _, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: own}); err != nil && !isGone(err) {
 		return s, err
 	}
@@ -140,7 +140,7 @@ func (c changer) dropGroups(ctx context.Context, key string, owner ownership.Own
 	if p.Empty() {
 		return nil
 	}
-	c.logger.Info("deleting server groups", "service", key, "plan", p.String())
+	c.logger.Info("deleting server groups", "service", key, "plan", c.product.Marks().describe(p))
 	c.services.Of(key).Forget()
 	_, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: model.Observed{Groups: o.Groups}})
 	return err
@@ -166,7 +166,7 @@ func (c changer) leave(ctx context.Context, key string, svc *corev1.Service, cla
 		p := plan.Leave(owner, model.Reuse{ID: id, Listeners: claim.Listeners, Filled: claim.Groups}, before)
 		if !p.Empty() {
 			done.changed = true
-			c.logger.Info("leaving the load balancer", "service", key, "loadBalancer", id, "plan", p.String())
+			c.logger.Info("leaving the load balancer", "service", key, "loadBalancer", id, "plan", c.product.Marks().describe(p))
 			c.services.Of(key).Forget() // It is wrong from here on.
 			after, err = apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: before})
 			if isGone(err) {

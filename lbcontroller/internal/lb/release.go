@@ -67,7 +67,7 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 		r.Service, o.Service = svc, svc
 	}
 	if o.Changed = !p.Empty(); o.Changed {
-		e.Logger.Info("releasing the load balancer", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", p.String())
+		e.Logger.Info("releasing the load balancer", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", e.Product.Marks().describe(p))
 		e.services.Of(r.Key).Forget() // From here on it is wrong, however this ends.
 		if _, err := apply.Apply(ctx, e.Product, apply.Work{Plan: p, Observed: observed}); err != nil && !isGone(err) {
 			return fail(o, err)

@@ -19,7 +19,7 @@ type state struct {
 	polls readiness.Polls
 	// certificates are the ids that the Service names.
 	certificates []string
-	// held are the server groups that the cloud didn't let go, and when.
+	// held are the server groups whose deletion the cloud refused because they are in use, and when.
 	held map[string]time.Time
 	// withheld are changes that its policy holds back, lastServers says that its last servers stay, and noBackends that a port has none, as they
 	// were counted.
@@ -27,10 +27,11 @@ type state struct {
 	lastServers, noBackends bool
 }
 
-// heldFor is how long a server group that the cloud didn't let go isn't tried again: a rule of a user's uses it, and no answer tells of rules.
+// heldFor is the time between two attempts to delete a server group that is in use. A forwarding rule of the user may refer to it, and the
+// list of a group's users doesn't name rules.
 const heldFor = 24 * time.Hour
 
-// hold notes which server groups the cloud didn't let go.
+// hold records which server groups the cloud refused to delete.
 func (s *state) hold(groups []model.Group) {
 	for _, g := range groups {
 		if _, noted := s.held[g.ID]; g.Held && !noted {
@@ -42,7 +43,7 @@ func (s *state) hold(groups []model.Group) {
 	}
 }
 
-// withHeld marks in what was read the server groups that the cloud didn't let go lately.
+// withHeld marks, in what was read, the server groups whose deletion was refused less than heldFor ago.
 func (s *state) withHeld(o model.Observed) model.Observed {
 	o.Groups = slices.Clone(o.Groups)
 	for i := range o.Groups {

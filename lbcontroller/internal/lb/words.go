@@ -6,6 +6,7 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
 // The texts of the engine are written in the words of a CLB, as people know them from its events. For another kind the words are changed where
@@ -16,6 +17,9 @@ var kindWord, groupWord = regexp.MustCompile(`\bCLB(s?)\b`), regexp.MustCompile(
 func (m Marks) words(text string) string {
 	return groupWord.ReplaceAllString(kindWord.ReplaceAllString(text, string(m.Name)+"$1"), m.Groups+"$1")
 }
+
+// describe is a plan in the words of the kind, for logs.
+func (m Marks) describe(p plan.Plan) string { return m.words(p.String()) }
 
 // inWords is words for all that an outcome says.
 func (m Marks) inWords(o controller.Outcome) controller.Outcome {
