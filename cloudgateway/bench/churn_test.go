@@ -21,11 +21,12 @@ import (
 // churn is how much a gateway has to do.
 type churn struct{ balancers, servers, minutes, changes int }
 
-// TestChurn: load balancers with two listeners and two groups of 1 000 servers each are written, and then followed for an hour in which nodes
-// come and go, while the gateway stays below 150 MiB. It is a process of its own, so that the cloud's memory is not counted. The hour
-// has as many changes of groups as the published limits let through, four actions with 90 calls a minute each, and passes as fast as the
-// gateway can: so what it remembers for minutes or an hour does not end meanwhile, and the figure is an upper bound. CHURN=full has
-// 2 000 load balancers; HEAP_PROFILE names a file for a profile of the heap at the end.
+// TestChurn: load balancers with two listeners and two groups of 1 000 servers each are written, and then followed for
+// an hour in which nodes come and go, while the gateway stays below 150 MiB. It is a process of its own, so that the
+// cloud's memory is not counted. The hour has as many changes of groups as the published limits let through, four
+// actions with 90 calls a minute each, and passes as fast as the gateway can: so what it remembers for minutes or an
+// hour does not end meanwhile, and the figure is an upper bound. CHURN=full has 2 000 load balancers; HEAP_PROFILE
+// names a file for a profile of the heap at the end.
 func TestChurn(t *testing.T) {
 	const mib, promised, groups = 1 << 20, 150, 2
 	size := churn{balancers: 4, servers: 1000, minutes: 60, changes: 2}
@@ -123,14 +124,16 @@ func writeService(ctx context.Context, c *gateway.Client, i, servers int) (s ser
 
 func server(id string, i int) *slbv1.Server {
 	return &slbv1.Server{
-		Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, Port: int32(30000 + i), Weight: new(int32(100)), Description: "k8s/80/service/default/c-1",
+		Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, Port: int32(30000 + i), Weight: new(int32(100)),
+		Description: "k8s/80/service/default/c-1",
 	}
 }
 
 // replace puts one server in the place of another one.
 func (s service) replace(ctx context.Context, c *gateway.Client, group int, left, came string) error {
 	_, err := c.ServerGroups.ApplyServerChanges(ctx, &slbv1.ApplyServerChangesRequest{
-		LoadBalancerId: s.balancer, ServerGroupId: s.groups[group], Add: []*slbv1.Server{server(came, s.number)}, Remove: []*slbv1.Server{server(left, s.number)},
+		LoadBalancerId: s.balancer, ServerGroupId: s.groups[group], Add: []*slbv1.Server{server(came, s.number)},
+		Remove: []*slbv1.Server{server(left, s.number)},
 	})
 	return err
 }

@@ -72,7 +72,8 @@ func BenchmarkMemoryOfReads(b *testing.B) {
 	seed := seedBalancers(balancers)
 	var shared []*state.Server // of all groups, which the cloud only reads
 	for s := range servers {
-		shared = append(shared, &state.Server{Type: "ecs", ServerID: instanceID(s), Port: 30000, Weight: 100, Description: "k8s/80/service/default/c-1"})
+		shared = append(shared, &state.Server{Type: "ecs", ServerID: instanceID(s), Port: 30000, Weight: 100,
+			Description: "k8s/80/service/default/c-1"})
 	}
 	for _, group := range seed.ServerGroups {
 		group.Servers = shared

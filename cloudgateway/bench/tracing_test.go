@@ -18,14 +18,16 @@ func BenchmarkTracing(b *testing.B) {
 		name, section := "off", ""
 		if ratio > 0 {
 			collector := tracingtest.Start(b)
-			name, section = fmt.Sprintf("ratio=%g", ratio), fmt.Sprintf("tracing: {endpoint: %q, insecure: true, sampleRatio: %g}", collector.Endpoint, ratio)
+			name, section = fmt.Sprintf("ratio=%g", ratio),
+				fmt.Sprintf("tracing: {endpoint: %q, insecure: true, sampleRatio: %g}", collector.Endpoint, ratio)
 		}
 		b.Run(name, func(b *testing.B) {
 			w := newWorld(b, seedInstances(1), wide("ecs/DescribeInstances"), section)
 			client := w.dial()
 			before := w.metric("process_cpu_seconds_total")
 			for b.Loop() {
-				_, err := client.Instances.GetInstance(b.Context(), &ecsv1.GetInstanceRequest{InstanceId: instanceID(0), MaxAge: durationpb.New(time.Hour)})
+				_, err := client.Instances.GetInstance(b.Context(), &ecsv1.GetInstanceRequest{InstanceId: instanceID(0),
+					MaxAge: durationpb.New(time.Hour)})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -69,7 +69,8 @@ func crowdedCloud(b *testing.B, serversPerGroup int) *openapisim.Simulator {
 	}
 	for n := range 2000 {
 		id := strconv.Itoa(n)
-		resources.LoadBalancers["lb-"+id] = &state.LoadBalancer{ID: "lb-" + id, Address: fmt.Sprintf("47.96.%d.%d", n/250, n%250), Status: "active"}
+		resources.LoadBalancers["lb-"+id] = &state.LoadBalancer{ID: "lb-" + id, Address: fmt.Sprintf("47.96.%d.%d", n/250,
+			n%250), Status: "active"}
 		group := &state.ServerGroup{ID: "rsp-" + id, LoadBalancerID: "lb-" + id, Servers: make([]*state.Server, 0, serversPerGroup)}
 		for _, i := range resources.Instances {
 			group.Servers = append(group.Servers, &state.Server{Type: "ecs", ServerID: i.ID, Port: 30080, Weight: 100})
@@ -79,7 +80,9 @@ func crowdedCloud(b *testing.B, serversPerGroup int) *openapisim.Simulator {
 	settings := api.FastSettings()
 	settings.Quotas.Servers, settings.Quotas.ServerAttachments = 10_000, 10_000 // they are counted, and never reached
 	sim := newCloud(b, openapisim.Config{Seed: resources, Settings: &settings, LimitsOff: true})
-	newClient(b, sim).must("slb", "AddVServerGroupBackendServers", "VServerGroupId", "rsp-1999", "BackendServers", `[{"ServerId":"i-1","Port":1}]`) // counts once
+	// counts once
+	newClient(b, sim).must("slb", "AddVServerGroupBackendServers", "VServerGroupId", "rsp-1999", "BackendServers",
+		`[{"ServerId":"i-1","Port":1}]`)
 	return sim
 }
 
@@ -126,7 +129,8 @@ func BenchmarkMemory(b *testing.B) {
 			for first := 0; first < perGroup; first += perCall {
 				var servers []string
 				for n := range perCall {
-					servers = append(servers, fmt.Sprintf(`{"ServerId":"i-node-%d","Port":30080,"Type":"ecs","Weight":100,"Description":"k8s/30080/web/default/c-1"}`, first+n))
+					servers = append(servers,
+						fmt.Sprintf(`{"ServerId":"i-node-%d","Port":30080,"Type":"ecs","Weight":100,"Description":"k8s/30080/web/default/c-1"}`, first+n))
 				}
 				c.must("slb", "AddVServerGroupBackendServers", "VServerGroupId", group, "BackendServers", "["+strings.Join(servers, ",")+"]")
 			}

@@ -139,7 +139,8 @@ func (b *browser) open(url string) {
 func (b *browser) click(text string) {
 	b.t.Helper()
 	before := b.eval("location.href")
-	b.wait("(() => { for (const a of document.links) { if (a.innerText === %q) { setTimeout(() => a.click()); return true } } return false })()", text)
+	b.wait("(() => { for (const a of document.links) { if (a.innerText === %q) { setTimeout(() => a.click()); return "+
+		"true } } return false })()", text)
 	b.wait("location.href !== %q && document.readyState === 'complete'", before)
 }
 
@@ -205,14 +206,19 @@ func fill(t *testing.T, sim *openapisim.Simulator) (group string) {
 	lb := c.must("slb", "CreateLoadBalancer", "InstanceChargeType", "PayByCLCU", "LoadBalancerName", "classic")["LoadBalancerId"].(string)
 	group = c.must("slb", "CreateVServerGroup", "LoadBalancerId", lb, "VServerGroupName", "k8s/30080/web/default/c-1", "BackendServers",
 		`[{"ServerId":"i-1","Port":30080},{"ServerId":"i-2","Port":30080,"Weight":50}]`)["VServerGroupId"].(string)
-	c.must("slb", "CreateLoadBalancerTCPListener", "LoadBalancerId", lb, "ListenerPort", "80", "Bandwidth", "-1", "VServerGroupId", group, "Scheduler", "wrr")
+	c.must("slb", "CreateLoadBalancerTCPListener", "LoadBalancerId", lb, "ListenerPort", "80", "Bandwidth", "-1",
+		"VServerGroupId", group, "Scheduler", "wrr")
 	c.must("slb", "StartLoadBalancerListener", "LoadBalancerId", lb, "ListenerPort", "80")
 	sim.Update(func(c *state.Cloud) {
-		c.NLBs["nlb-1"] = &state.NLB{ID: "nlb-1", Name: "network", DNSName: "nlb-1.nlb", Status: "Active", Zones: []*state.NLBZone{{ZoneID: "z-a", PrivateIP: "192.168.0.77"}}}
-		c.NLBServerGroups["sgp-1"] = &state.NLBServerGroup{ID: "sgp-1", Name: "k8s.30081.TCP.api.default.c-1", Status: "Available", Scheduler: "Wrr", Servers: []*state.NLBServer{
-			{Type: "Ecs", ServerID: "i-1", Port: 30081, Weight: 100, Status: "Available"}, {Type: "Ecs", ServerID: "i-2", Port: 30081, Weight: 100, Status: "Available"},
-		}}
-		c.NLBListeners["lsn-1@443"] = &state.NLBListener{ID: "lsn-1@443", NLBID: "nlb-1", Protocol: "TCPSSL", Port: 443, Status: "Running", ServerGroupID: "sgp-1"}
+		c.NLBs["nlb-1"] = &state.NLB{ID: "nlb-1", Name: "network", DNSName: "nlb-1.nlb", Status: "Active",
+			Zones: []*state.NLBZone{{ZoneID: "z-a", PrivateIP: "192.168.0.77"}}}
+		c.NLBServerGroups["sgp-1"] = &state.NLBServerGroup{ID: "sgp-1", Name: "k8s.30081.TCP.api.default.c-1",
+			Status: "Available", Scheduler: "Wrr", Servers: []*state.NLBServer{
+				{Type: "Ecs", ServerID: "i-1", Port: 30081, Weight: 100, Status: "Available"}, {Type: "Ecs", ServerID: "i-2",
+					Port: 30081, Weight: 100, Status: "Available"},
+			}}
+		c.NLBListeners["lsn-1@443"] = &state.NLBListener{ID: "lsn-1@443", NLBID: "nlb-1", Protocol: "TCPSSL", Port: 443,
+			Status: "Running", ServerGroupID: "sgp-1"}
 	})
 	return group
 }
@@ -229,10 +235,12 @@ func TestConsoleInABrowser(t *testing.T) {
 		rows            []string
 	}{
 		{"default/web", `^CLB classic 47[.0-9]+ active 1 of 2 healthy lb-.* serves default/web$`, []string{
-			`^tcp :80 running wrr checks tcp every 2 s k8s/30080/web/default/c-1 ` + group + ` i-1 192.168.0.11:30080 100 normal$`, `^i-2 192.168.0.12:30080 50 abnormal$`,
+			`^tcp :80 running wrr checks tcp every 2 s k8s/30080/web/default/c-1 ` + group +
+				` i-1 192.168.0.11:30080 100 normal$`, `^i-2 192.168.0.12:30080 50 abnormal$`,
 		}},
 		{"default/api", `^NLB network nlb-1.nlb Active 1 of 2 healthy nlb-1 Intranet z-a 192.168.0.77 serves default/api$`, []string{
-			`^TCPSSL :443 Running k8s.30081.TCP.api.default.c-1 sgp-1 Wrr checks TCP every 5 s i-1 192.168.0.11:30081 100 Normal$`, `^i-2 192.168.0.12:30081 100 Unhealthy$`,
+			`^TCPSSL :443 Running k8s.30081.TCP.api.default.c-1 sgp-1 Wrr checks TCP every 5 s i-1 192.168.0.11:30081 100 ` +
+				`Normal$`, `^i-2 192.168.0.12:30081 100 Unhealthy$`,
 		}},
 	} {
 		b.open(base + "/console")
@@ -242,7 +250,8 @@ func TestConsoleInABrowser(t *testing.T) {
 		}
 		shows(t, b.lines("article > header"), tt.header)
 		shows(t, b.lines("tbody tr"), tt.rows...)
-		if b.lines("h1")[0] != "Service "+tt.service || b.eval("getComputedStyle(document.querySelector('.bad')).color === getComputedStyle(document.body).color") != "false" {
+		if b.lines("h1")[0] != "Service "+tt.service ||
+			b.eval("getComputedStyle(document.querySelector('.bad')).color === getComputedStyle(document.body).color") != "false" {
 			t.Errorf("the page of %s has the title %s, and what is bad has no colour", tt.service, b.lines("h1"))
 		}
 		picture := b.screenshot(strings.ReplaceAll(tt.service, "/", "-"))
@@ -258,7 +267,8 @@ func TestConsoleInABrowser(t *testing.T) {
 		b.call("Emulation.clearDeviceMetricsOverride", map[string]any{})
 	}
 	b.click("i-2") // what is known of a server
-	if rows := b.lines("#instances tbody tr"); len(rows) != 1 || !strings.Contains(rows[0], "i-2") || !strings.Contains(rows[0], "fails health checks") {
+	if rows := b.lines("#instances tbody tr"); len(rows) != 1 || !strings.Contains(rows[0], "i-2") ||
+		!strings.Contains(rows[0], "fails health checks") {
 		t.Errorf("the link of a server shows %q", rows)
 	}
 	// Nothing on the pages changes anything, and the other region has pages of its own.
@@ -267,7 +277,8 @@ func TestConsoleInABrowser(t *testing.T) {
 	}
 	b.open(base + "/console")
 	b.click("1000000000000001/cn-beijing")
-	if shown := b.eval("document.body.innerText"); !strings.Contains(shown, "There are no load balancers") || !strings.Contains(shown, "cn-beijing") {
+	if shown := b.eval("document.body.innerText"); !strings.Contains(shown, "There are no load balancers") ||
+		!strings.Contains(shown, "cn-beijing") {
 		t.Errorf("the page of the other region shows %s", shown)
 	}
 	if b.eval("document.styleSheets[0].cssRules.length > 50") != "true" {

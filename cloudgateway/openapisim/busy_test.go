@@ -129,8 +129,10 @@ func TestOverlappingWritesAreRefused(t *testing.T) {
 		group := b.create("CreateVServerGroup", "VServerGroupId", "LoadBalancerId", lb)
 		other := b.create("CreateVServerGroup", "VServerGroupId", "LoadBalancerId", lb)
 		listener := []string{"LoadBalancerId", lb, "ListenerPort", "80"}
-		b.must("slb", "CreateLoadBalancerHTTPListener", append(listener, "VServerGroupId", other, "Bandwidth", "-1", "HealthCheck", "off", "StickySession", "off")...)
-		rules := b.must("slb", "CreateRules", append(listener, "RuleList", fmt.Sprintf(`[{"RuleName":"r","Url":"/r","VServerGroupId":%q}]`, other))...)
+		b.must("slb", "CreateLoadBalancerHTTPListener", append(listener, "VServerGroupId", other, "Bandwidth", "-1",
+			"HealthCheck", "off", "StickySession", "off")...)
+		rules := b.must("slb", "CreateRules",
+			append(listener, "RuleList", fmt.Sprintf(`[{"RuleName":"r","Url":"/r","VServerGroupId":%q}]`, other))...)
 		rule := at(t, rules, "Rules", "Rule", 0, "RuleId").(string)
 
 		var writes sync.WaitGroup
@@ -147,7 +149,8 @@ func TestOverlappingWritesAreRefused(t *testing.T) {
 			params []string
 			want   string
 		}{
-			{"RemoveVServerGroupBackendServers", []string{"VServerGroupId", group, "BackendServers", oneServer("i-1", 80)}, "VServerGroupProcessing"},
+			{"RemoveVServerGroupBackendServers", []string{"VServerGroupId", group, "BackendServers", oneServer("i-1", 80)},
+				"VServerGroupProcessing"},
 			{"SetVServerGroupAttribute", []string{"VServerGroupId", group, "VServerGroupName", "n"}, "VServerGroupProcessing"},
 			{"DeleteVServerGroup", []string{"VServerGroupId", group}, "VServerGroupProcessing"},
 			{"StartLoadBalancerListener", listener, "ServiceIsConfiguring"},
@@ -228,7 +231,8 @@ func TestManyServersPerCall(t *testing.T) {
 		}
 		return "[" + strings.Join(all, ",") + "]"
 	}
-	if _, code := c.call("slb", "AddVServerGroupBackendServers", "VServerGroupId", group, "BackendServers", servers(41)); code != "TooManyBackendServers" {
+	if _, code := c.call("slb", "AddVServerGroupBackendServers", "VServerGroupId", group, "BackendServers",
+		servers(41)); code != "TooManyBackendServers" {
 		t.Errorf("41 servers: got code %q, want TooManyBackendServers", code)
 	}
 	c.must("slb", "AddVServerGroupBackendServers", "VServerGroupId", group, "BackendServers", servers(40))

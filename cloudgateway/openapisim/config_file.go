@@ -63,7 +63,8 @@ func (f *File) Apply(cfg *Config) {
 	}
 	cfg.Regions, cfg.Accounts = append(cfg.Regions, f.Regions...), append(cfg.Accounts, f.Accounts...)
 	cfg.Limits = &LimitsDocument{
-		Enabled: f.Limits.Enabled, RetryAfterHeader: f.Limits.RetryAfterHeader, RateLimitHeader: f.Limits.RateLimitHeader, Actions: f.Limits.Actions, Settings: &f.Settings,
+		Enabled: f.Limits.Enabled, RetryAfterHeader: f.Limits.RetryAfterHeader, RateLimitHeader: f.Limits.RateLimitHeader,
+		Actions: f.Limits.Actions, Settings: &f.Settings,
 	}
 	cfg.Faults = f.Faults
 }

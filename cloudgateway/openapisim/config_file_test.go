@@ -31,7 +31,8 @@ func TestConfigurationFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := sim.Settings()
-	got := []any{settings.RoutePending, settings.InstanceStart, settings.Quotas.Vpcs, settings.Quotas.VSwitches, sim.Faults()[0].ID, cfg.SessionDuration, cfg.Account}
+	got := []any{settings.RoutePending, settings.InstanceStart, settings.Quotas.Vpcs, settings.Quotas.VSwitches,
+		sim.Faults()[0].ID, cfg.SessionDuration, cfg.Account}
 	want := []any{time.Minute, time.Duration(0), 3, 150, "one", 10 * time.Minute, "7"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the cloud (-want +got):\n%s", diff)
@@ -60,7 +61,8 @@ func TestConfigurationFileMistakes(t *testing.T) {
 			t.Errorf("%q is not among the mistakes:\n%v", part, err)
 		}
 	}
-	f, err := openapisim.ReadFile([]byte(`{"limits": {"actions": {"slb/X": {"calls": 1, "window": "1s"}, "vpc/Y": {"calls": 1, "window": "1s"}}}}`), api.DefaultSettings())
+	f, err := openapisim.ReadFile(
+		[]byte(`{"limits": {"actions": {"slb/X": {"calls": 1, "window": "1s"}, "vpc/Y": {"calls": 1, "window": "1s"}}}}`), api.DefaultSettings())
 	if err != nil {
 		t.Fatal(err)
 	}

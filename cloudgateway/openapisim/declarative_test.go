@@ -80,7 +80,8 @@ func TestDeclarativeTool(t *testing.T) {
 		for n := range each {
 			work.Go(func() {
 				b.must("slb", "SetLoadBalancerHTTPListenerAttribute", append(listener(n), "VServerGroup", "on", "VServerGroupId", groups[n])...)
-				b.repeat([]string{"ServiceIsConfiguring", "BackendServer.configuring", "OperationFailed.ListenerStatusNotSupport"}, "slb", "CreateRules",
+				b.repeat([]string{"ServiceIsConfiguring", "BackendServer.configuring", "OperationFailed.ListenerStatusNotSupport"},
+					"slb", "CreateRules",
 					append(listener(n), "RuleList", fmt.Sprintf(`[{"RuleName":"r","Url":"/r","VServerGroupId":%q}]`, groups[n]))...)
 			})
 		}
@@ -94,7 +95,8 @@ func TestDeclarativeTool(t *testing.T) {
 		}
 		work.Wait()
 		b.must("slb", "DeleteLoadBalancer", "LoadBalancerId", lb)
-		b.repeat([]string{"DependencyViolation", "IncorrectRouteEntryStatus", "TaskConflict", "SystemBusy"}, "vpc", "DeleteVSwitch", "VSwitchId", vsw)
+		b.repeat([]string{"DependencyViolation", "IncorrectRouteEntryStatus", "TaskConflict", "SystemBusy"}, "vpc",
+			"DeleteVSwitch", "VSwitchId", vsw)
 		b.repeat([]string{"DependencyViolation", "TaskConflict"}, "vpc", "DeleteVpc", "VpcId", vpc)
 	})
 }

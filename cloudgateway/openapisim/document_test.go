@@ -24,7 +24,8 @@ func TestDocumentIsComplete(t *testing.T) {
 	}
 	var names []string
 	for _, kind := range []reflect.Type{
-		reflect.TypeFor[api.Quotas](), reflect.TypeFor[fault.Rule](), reflect.TypeFor[fault.Error](), reflect.TypeFor[openapisim.LimitsDocument](),
+		reflect.TypeFor[api.Quotas](), reflect.TypeFor[fault.Rule](), reflect.TypeFor[fault.Error](),
+		reflect.TypeFor[openapisim.LimitsDocument](),
 	} {
 		for field := range kind.Fields() {
 			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {

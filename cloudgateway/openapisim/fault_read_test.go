@@ -54,7 +54,8 @@ func TestFaultOfOneItem(t *testing.T) {
 	params := []string{}
 	for n, cidr := range []string{"10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"} {
 		prefix := "RouteEntries." + string(rune('1'+n)) + "."
-		params = append(params, prefix+"RouteTableId", tableID, prefix+"DstCidrBlock", cidr, prefix+"NextHop", "i-1", prefix+"NextHopType", "Instance")
+		params = append(params, prefix+"RouteTableId", tableID, prefix+"DstCidrBlock", cidr, prefix+"NextHop", "i-1",
+			prefix+"NextHopType", "Instance")
 	}
 	for _, action := range []string{"CreateRouteEntries", "DeleteRouteEntries"} {
 		answer, code := client.call("vpc", action, params...)
@@ -74,7 +75,8 @@ func TestDenialAndExpiry(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t, openapisim.Config{})
 	err := sim.SetFaults(
-		fault.Rule{Product: "slb", Action: "CreateLoadBalancer", Error: &fault.Error{Status: 403, Code: "Forbidden.RAM", Message: "not authorized"}},
+		fault.Rule{Product: "slb", Action: "CreateLoadBalancer", Error: &fault.Error{Status: 403, Code: "Forbidden.RAM",
+			Message: "not authorized"}},
 		fault.Rule{Product: "ecs", Times: 1, Error: &fault.Error{Code: "InvalidSecurityToken.Expired", Message: "expired"}},
 		fault.Rule{Product: "ecs", Action: "DescribeInstances", Empty: true},
 	)

@@ -60,7 +60,8 @@ func TestFaultsOfWrites(t *testing.T) {
 				t.Errorf("%d entries, effect %v wanted", custom, tt.effect)
 			}
 			call := sim.Calls(0)[0]
-			if call.Code != tt.journal || call.Status != tt.status || call.Effect != tt.effect || call.Latency < float64(time.Duration(tt.rule.Latency).Milliseconds()) {
+			if call.Code != tt.journal || call.Status != tt.status || call.Effect != tt.effect ||
+				call.Latency < float64(time.Duration(tt.rule.Latency).Milliseconds()) {
 				t.Errorf("journal %+v", call)
 			}
 			if struck := sim.Faults()[0].Struck; (struck == 1) != (call.Fault == "it") {

@@ -80,7 +80,8 @@ func TestTLS(t *testing.T) {
 	if ca := w.Body.Bytes(); !bytes.Equal(ca, sim.CA()) || !roots.AppendCertsFromPEM(ca) {
 		t.Fatalf("certificate authority %q", ca)
 	}
-	for name, accepted := range map[string]bool{"sts.cn-hangzhou.aliyuncs.com": true, "sts.aliyuncs.com": true, "localhost": true, "example.org": false} {
+	for name, accepted := range map[string]bool{"sts.cn-hangzhou.aliyuncs.com": true, "sts.aliyuncs.com": true,
+		"localhost": true, "example.org": false} {
 		// The certificate is checked for the name that the client calls; the address is that of the simulator.
 		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS12}}
 		c, err := sdk.NewClientWithOptions("cn-hangzhou", sdk.NewConfig().WithHttpTransport(transport),

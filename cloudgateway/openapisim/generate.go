@@ -63,7 +63,8 @@ func (p SeedPlan) Generate() (*state.Cloud, error) {
 		ip := address(block, uint32(n%p.Zones)<<(32-bits)+uint32(n/p.Zones)+1).String()
 		id := nodeID(n)
 		c.Instances[id] = &state.Instance{
-			Name: "node-" + id[len("i-seed"):], VSwitchID: vswitchID(n % p.Zones), PrivateIPs: []string{ip}, SecurityGroupIDs: []string{"sg-seed"}, Tags: tags,
+			Name: "node-" + id[len("i-seed"):], VSwitchID: vswitchID(n % p.Zones), PrivateIPs: []string{ip},
+			SecurityGroupIDs: []string{"sg-seed"}, Tags: tags,
 		}
 	}
 	for n := range p.LoadBalancers {

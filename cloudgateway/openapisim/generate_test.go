@@ -35,7 +35,8 @@ func TestGeneratedSeed(t *testing.T) {
 	if total := answer["TotalCount"]; total != 33.0 {
 		t.Errorf("%v instances in the third zone, want 33", total)
 	}
-	if health := newClient(t, sim).must("slb", "DescribeHealthStatus", "LoadBalancerId", "lb-seed00001"); len(at(t, health, "BackendServers", "BackendServer").([]any)) != 20 {
+	if health := newClient(t, sim).must("slb", "DescribeHealthStatus", "LoadBalancerId", "lb-seed00001"); len(at(t, health,
+		"BackendServers", "BackendServer").([]any)) != 20 {
 		t.Errorf("health %v", health)
 	}
 	sim.View(func(c *state.Cloud) {

@@ -61,8 +61,9 @@ func signedV3(action, nonce string, params map[string]string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 	hash := sha256.Sum256([]byte(body))
 	headers := map[string]string{
-		"content-type": "application/x-www-form-urlencoded", "x-acs-action": action, "x-acs-version": "2022-04-30", "x-acs-signature-nonce": nonce,
-		"x-acs-date": time.Now().UTC().Format("2006-01-02T15:04:05Z"), "x-acs-content-sha256": hex.EncodeToString(hash[:]),
+		"content-type": "application/x-www-form-urlencoded", "x-acs-action": action, "x-acs-version": "2022-04-30",
+		"x-acs-signature-nonce": nonce,
+		"x-acs-date":            time.Now().UTC().Format("2006-01-02T15:04:05Z"), "x-acs-content-sha256": hex.EncodeToString(hash[:]),
 	}
 	for name, value := range headers {
 		r.Header.Set(name, value)
@@ -141,7 +142,8 @@ func TestNLB(t *testing.T) {
 		group := p.job("CreateServerGroup", "VpcId", "vpc-1", "ServerGroupName", "group")["ServerGroupId"].(string)
 		p.job("AddServersToServerGroup", serversOf(group, 1, 200, port)...)
 		p.job("AddServersToServerGroup", serversOf(group, 201, 400, port)...)
-		listener := p.job("CreateListener", "LoadBalancerId", id, "ListenerProtocol", "TCP", "ListenerPort", strconv.Itoa(port), "ServerGroupId", group)
+		listener := p.job("CreateListener", "LoadBalancerId", id, "ListenerProtocol", "TCP", "ListenerPort",
+			strconv.Itoa(port), "ServerGroupId", group)
 		groups, listeners = append(groups, group), append(listeners, listener["ListenerId"].(string))
 	}
 	if _, code := p.call("nlb", "AddServersToServerGroup", serversOf(groups[0], 1, 1, 81)...); code != "QuotaExceeded.QuotaInsufficient" {
@@ -184,7 +186,8 @@ func TestFaultsOnJobs(t *testing.T) {
 		t.Errorf("after 59 s the job is %v", got)
 	}
 	sim.Advance(2 * time.Second)
-	if got := job(); at(t, got, "Status") != "Failed" || at(t, got, "ErrorCode") != "InternalError" || at(t, got, "ErrorMessage") != "It broke." {
+	if got := job(); at(t, got, "Status") != "Failed" || at(t, got, "ErrorCode") != "InternalError" ||
+		at(t, got, "ErrorMessage") != "It broke." {
 		t.Errorf("the job is %v", got)
 	}
 	if groups := c.must("nlb", "ListServerGroups"); groups["TotalCount"] != 0.0 {

@@ -25,7 +25,8 @@ func TestAccountsAndRegions(t *testing.T) {
 			account, region string
 			vpc             string
 		}{
-			{first, "", "", "vpc-1"}, {first, "", "cn-beijing", "vpc-seed"}, {second, "2", "cn-hangzhou", "vpc-seed"}, {second, "2", "cn-beijing", "vpc-seed"},
+			{first, "", "", "vpc-1"}, {first, "", "cn-beijing", "vpc-seed"}, {second, "2", "cn-hangzhou", "vpc-seed"},
+			{second, "2", "cn-beijing", "vpc-seed"},
 		} {
 			place := sim.At(tt.account, tt.region)
 			place.ClearCalls()
@@ -54,7 +55,8 @@ func TestAccountsAndRegions(t *testing.T) {
 		t.Errorf("an unknown region: %q", code)
 	}
 	for path, want := range map[string]int{
-		"/at/cn-beijing/admin/state": 200, "/at/2/cn-beijing/admin/state": 200, "/at/2/cn-beijing/console": 200, "/at/nowhere/admin/state": 404, "/at/": 404,
+		"/at/cn-beijing/admin/state": 200, "/at/2/cn-beijing/admin/state": 200, "/at/2/cn-beijing/console": 200,
+		"/at/nowhere/admin/state": 404, "/at/": 404,
 	} {
 		status, body := admin(t, sim, http.MethodGet, path, "")
 		if status != want || strings.HasSuffix(path, "2/cn-beijing/admin/state") && !strings.Contains(body, `"account":"2"`) {
@@ -78,7 +80,8 @@ func TestReset(t *testing.T) {
 	settings := sim.Settings()
 	c.must("slb", "CreateLoadBalancer")
 	sim.At("", "cn-beijing").Update(func(c *state.Cloud) { clear(c.Vpcs) })
-	admin(t, sim, http.MethodPut, "/admin/limits", `{"enabled": true, "actions": {"slb/DescribeLoadBalancers": {"calls": 1, "window": "60s"}}, "settings": {"nlbJob": "9s"}}`)
+	admin(t, sim, http.MethodPut, "/admin/limits",
+		`{"enabled": true, "actions": {"slb/DescribeLoadBalancers": {"calls": 1, "window": "60s"}}, "settings": {"nlbJob": "9s"}}`)
 	admin(t, sim, http.MethodPut, "/admin/faults", `{"faults": [{"action": "*", "drop": true}]}`)
 	admin(t, sim, http.MethodPut, "/admin/clock", `{"set": "2030-01-01T00:00:00Z"}`)
 	if status, body := admin(t, sim, http.MethodPost, "/admin/reset", ""); status != http.StatusNoContent {
@@ -109,7 +112,8 @@ func TestAnyCredentials(t *testing.T) {
 	})
 	stranger := newClientWith(t, sim, credentials.NewAccessKeyCredential("test", "test"))
 	stranger.must("slb", "CreateLoadBalancer")
-	if _, code := newClientWith(t, sim, credentials.NewAccessKeyCredential("reader", "wrong")).call("slb", "CreateLoadBalancer"); code != "Forbidden.RAM" {
+	if _, code := newClientWith(t, sim, credentials.NewAccessKeyCredential("reader", "wrong")).call("slb",
+		"CreateLoadBalancer"); code != "Forbidden.RAM" {
 		t.Errorf("a key without the right: %q", code)
 	}
 	response, err := http.Get("http://" + sim.Endpoint("all") + "/?Action=DescribeVpcs&Version=2016-04-28&RegionId=cn-hangzhou")

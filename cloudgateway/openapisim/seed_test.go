@@ -21,7 +21,8 @@ func TestSnapshotAndRestore(t *testing.T) {
 	sim := newCloud(t, openapisim.Config{Settings: &settings})
 	sim.SetTime(time.Date(2026, 1, 1, 12, 0, 0, 123456789, time.UTC))
 	c := newClient(t, sim)
-	lb := c.must("slb", "CreateLoadBalancer", "AddressType", "internet", "InstanceChargeType", "PayByCLCU", "ClientToken", "t1", "Tag.1.Key", "k", "Tag.1.Value", "v")["LoadBalancerId"].(string)
+	lb := c.must("slb", "CreateLoadBalancer", "AddressType", "internet", "InstanceChargeType", "PayByCLCU", "ClientToken",
+		"t1", "Tag.1.Key", "k", "Tag.1.Value", "v")["LoadBalancerId"].(string)
 	sim.Advance(5 * time.Second)
 	c.must("slb", "CreateVServerGroup", "LoadBalancerId", lb, "BackendServers", `[{"ServerId":"i-1","Port":"80","Weight":"100","Type":"ecs"}]`)
 	c.must("vpc", "CreateRouteEntry", "RouteTableId", tableID, "DestinationCidrBlock", "10.0.0.0/24", "NextHopId", "i-1")
@@ -64,7 +65,8 @@ func TestRestoreLetsServersVanish(t *testing.T) {
 	sim.SetTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	c := newClient(t, sim)
 	lb := c.must("slb", "CreateLoadBalancer", "AddressType", "internet", "InstanceChargeType", "PayByCLCU")["LoadBalancerId"].(string)
-	group := c.must("slb", "CreateVServerGroup", "LoadBalancerId", lb, "BackendServers", `[{"ServerId":"i-2","Port":"80"}]`)["VServerGroupId"].(string)
+	group := c.must("slb", "CreateVServerGroup", "LoadBalancerId", lb, "BackendServers",
+		`[{"ServerId":"i-2","Port":"80"}]`)["VServerGroupId"].(string)
 	c.must("ecs", "DeleteInstance", "InstanceId", "i-2", "Force", "true")
 	snapshot, err := sim.Snapshot()
 	if err != nil {
@@ -86,7 +88,8 @@ func TestRestoreLetsServersVanish(t *testing.T) {
 func TestSnapshotAsSeed(t *testing.T) {
 	t.Parallel()
 	create := func(sim *openapisim.Simulator) string {
-		return newClient(t, sim).must("slb", "CreateLoadBalancer", "AddressType", "internet", "InstanceChargeType", "PayByCLCU")["LoadBalancerId"].(string)
+		return newClient(t, sim).must("slb", "CreateLoadBalancer", "AddressType", "internet", "InstanceChargeType",
+			"PayByCLCU")["LoadBalancerId"].(string)
 	}
 	sim := newCloud(t, openapisim.Config{})
 	seen := map[string]bool{create(sim): true, create(sim): true}
@@ -116,7 +119,8 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 	for name, snapshot := range map[string]string{
 		"no JSON": "{", "unknown member": `{"elephants":{}}`, "null": `{"instances":{"i-1":null}}`,
-		"null within": `{"loadBalancers":{"lb-1":{"listeners":[{"port":1,"rules":[null]}]}}}`, "another region": `{"region":"cn-beijing","account":"1000000000000001"}`, "two documents": "{}{}",
+		"null within":    `{"loadBalancers":{"lb-1":{"listeners":[{"port":1,"rules":[null]}]}}}`,
+		"another region": `{"region":"cn-beijing","account":"1000000000000001"}`, "two documents": "{}{}",
 	} {
 		if err := sim.Restore([]byte(snapshot)); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -159,7 +163,8 @@ func TestSeedCompletesWhatTheCloudAdds(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := sim.Seed(&wrong)
-	if err == nil || !strings.Contains(err.Error(), `eips["eip-1"]: id is "eip-2"`) || !strings.Contains(err.Error(), `acls["acl-1"]: is null`) {
+	if err == nil || !strings.Contains(err.Error(), `eips["eip-1"]: id is "eip-2"`) ||
+		!strings.Contains(err.Error(), `acls["acl-1"]: is null`) {
 		t.Errorf("wrong seed: %v", err)
 	}
 }
@@ -169,8 +174,10 @@ func TestShortSeeds(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t, openapisim.Config{})
 	status, body := admin(t, sim, http.MethodPut, "/admin/seed", `{
-		"routeTables": {"vtb-1": {"vpcId": "vpc-1", "entries": [{"cidr": "10.1.0.0/24", "nextHopId": "i-1"}, {"cidr": "10.2.0.0/24", "nextHopId": "i-2"}]}},
-		"networkInterfaces": {"eni-free": {"vswitchId": "vsw-1", "privateIps": ["192.168.0.50"]}, "eni-pods": {"instanceId": "i-1", "primaryIp": "192.168.0.60"}},
+		"routeTables": {"vtb-1": {"vpcId": "vpc-1", "entries": [{"cidr": "10.1.0.0/24", "nextHopId": "i-1"},
+		{"cidr": "10.2.0.0/24", "nextHopId": "i-2"}]}},
+		"networkInterfaces": {"eni-free": {"vswitchId": "vsw-1", "privateIps": ["192.168.0.50"]},
+		"eni-pods": {"instanceId": "i-1", "primaryIp": "192.168.0.60"}},
 		"acls": {"acl-1": {"entries": [{"entry": "10.0.0.0/8"}]}},
 		"loadBalancers": {"lb-1": {"listeners": [{"port": 80, "protocol": "tcp", "attributes": {"VServerGroupId": "rsp-1"}}]}},
 		"serverGroups": {"rsp-1": {"loadBalancerId": "lb-1", "servers": [{"serverId": "i-1", "port": 80, "weight": 100}]}}}`)
@@ -190,8 +197,10 @@ func TestShortSeeds(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
 	}
-	c.must("slb", "SetLoadBalancerTCPListenerAttribute", "LoadBalancerId", "lb-1", "ListenerPort", "80", "AclStatus", "on", "AclType", "white", "AclId", "acl-1")
-	removed := c.must("slb", "RemoveVServerGroupBackendServers", "VServerGroupId", "rsp-1", "BackendServers", `[{"ServerId":"i-1","Port":"80","Type":"ecs"}]`)
+	c.must("slb", "SetLoadBalancerTCPListenerAttribute", "LoadBalancerId", "lb-1", "ListenerPort", "80", "AclStatus", "on",
+		"AclType", "white", "AclId", "acl-1")
+	removed := c.must("slb", "RemoveVServerGroupBackendServers", "VServerGroupId", "rsp-1", "BackendServers",
+		`[{"ServerId":"i-1","Port":"80","Type":"ecs"}]`)
 	if left, _ := at(t, removed, "BackendServers", "BackendServer").([]any); len(left) != 0 {
 		t.Errorf("left of the group: %v", left)
 	}

@@ -37,7 +37,8 @@ func TestRefusedRequests(t *testing.T) {
 		{"disabled key", [2]string{"disabled", "s"}, nil, "InvalidAccessKeyId.Inactive"},
 		{"unknown action", [2]string{id, secret}, func(r *requests.CommonRequest) { r.ApiName = "CreateElephant" }, "InvalidAction.NotFound"},
 		{"unknown version", [2]string{id, secret}, func(r *requests.CommonRequest) { r.Version = "1999-01-01" }, "InvalidVersion"},
-		{"unknown region", [2]string{id, secret}, func(r *requests.CommonRequest) { r.QueryParams["RegionId"] = "cn-mars" }, "InvalidRegionId.NotFound"},
+		{"unknown region", [2]string{id, secret}, func(r *requests.CommonRequest) { r.QueryParams["RegionId"] = "cn-mars" },
+			"InvalidRegionId.NotFound"},
 		{"parameter", [2]string{id, secret}, func(r *requests.CommonRequest) { r.QueryParams["RouteTableId"] = "" }, "MissingParameter"},
 		{"unknown action without a key", [2]string{"nobody", "x"}, func(r *requests.CommonRequest) { r.ApiName = "X" }, "InvalidAction.NotFound"},
 	}
@@ -130,7 +131,8 @@ func TestReplayOfAFailedCallIsRefused(t *testing.T) {
 func TestClockSkew(t *testing.T) {
 	t.Parallel()
 	for skew, want := range map[time.Duration]string{
-		0: "", 14 * time.Minute: "", -14 * time.Minute: "", 16 * time.Minute: "InvalidTimeStamp.Expired", -16 * time.Minute: "InvalidTimeStamp.Expired",
+		0: "", 14 * time.Minute: "", -14 * time.Minute: "", 16 * time.Minute: "InvalidTimeStamp.Expired",
+		-16 * time.Minute: "InvalidTimeStamp.Expired",
 	} {
 		sim := newCloud(t, openapisim.Config{Now: func() time.Time { return time.Now().Add(skew) }})
 		if _, code := newClient(t, sim).call("ecs", "DescribeInstances"); code != want {
@@ -153,7 +155,8 @@ func TestXML(t *testing.T) {
 		return serve(sim, product, signed(t, c, r))
 	}
 	status, body := ask("vpc", "DescribeVSwitches")
-	for _, want := range []string{"<DescribeVSwitchesResponse><RequestId>", "<VSwitches><VSwitch><VSwitchId>vsw-1</VSwitchId>", "<TotalCount>1</TotalCount>"} {
+	for _, want := range []string{"<DescribeVSwitchesResponse><RequestId>",
+		"<VSwitches><VSwitch><VSwitchId>vsw-1</VSwitchId>", "<TotalCount>1</TotalCount>"} {
 		if status != 200 || !strings.Contains(body, want) {
 			t.Errorf("%d, no %s in %s", status, want, body)
 		}
@@ -183,7 +186,8 @@ func TestThrottling(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t, openapisim.Config{})
 	sim.SetTime(time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC))
-	lb := newClient(t, sim).must("slb", "CreateLoadBalancer", "AddressType", "intranet", "VSwitchId", "vsw-1", "InstanceChargeType", "PayByCLCU")["LoadBalancerId"].(string)
+	lb := newClient(t, sim).must("slb", "CreateLoadBalancer", "AddressType", "intranet", "VSwitchId", "vsw-1",
+		"InstanceChargeType", "PayByCLCU")["LoadBalancerId"].(string)
 	results := map[string]int{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -238,18 +242,21 @@ func TestRateLimitHeader(t *testing.T) {
 	sim := newCloud(t, openapisim.Config{})
 	sim.SetTime(time.Date(2026, 1, 1, 12, 0, 50, 0, time.UTC))
 	c := newClient(t, sim)
-	status, body := admin(t, sim, http.MethodPut, "/admin/limits", `{"rateLimitHeader":true,"actions":{"ecs/DescribeInstances":{"calls":2,"window":"60s"}}}`)
+	status, body := admin(t, sim, http.MethodPut, "/admin/limits",
+		`{"rateLimitHeader":true,"actions":{"ecs/DescribeInstances":{"calls":2,"window":"60s"}}}`)
 	if status != 200 {
 		t.Fatal(body)
 	}
-	for _, want := range []string{"Limit:2,Remain:1,TimeLeft:10000,Reset:0", "Limit:2,Remain:0,TimeLeft:10000,Reset:0", "Limit:2,Remain:0,TimeLeft:10000,Reset:0"} {
+	for _, want := range []string{"Limit:2,Remain:1,TimeLeft:10000,Reset:0", "Limit:2,Remain:0,TimeLeft:10000,Reset:0",
+		"Limit:2,Remain:0,TimeLeft:10000,Reset:0"} {
 		w := httptest.NewRecorder()
 		sim.Handler("ecs").ServeHTTP(w, signed(t, c, c.request("ecs", "DescribeInstances")))
 		if got := w.Header().Get("X-RateLimit-User-API"); got != want {
 			t.Errorf("got %d, %q, want %q", w.Code, got, want)
 		}
 	}
-	if _, body := admin(t, sim, http.MethodGet, "/admin/limits", ""); !strings.Contains(body, `"rateLimitHeader":true`) && !strings.Contains(body, `"rateLimitHeader": true`) {
+	if _, body := admin(t, sim, http.MethodGet, "/admin/limits", ""); !strings.Contains(body, `"rateLimitHeader":true`) &&
+		!strings.Contains(body, `"rateLimitHeader": true`) {
 		t.Errorf("limits: %s", body)
 	}
 }

@@ -18,7 +18,8 @@ func TestTemporaryKeys(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Add(-10 * time.Minute) // so that the end of the session lies within the skew that is allowed
 	sim := newCloud(t, openapisim.Config{Now: func() time.Time { return now }, SessionDuration: 900 * time.Second})
-	answer := newClient(t, sim).must("sts", "AssumeRole", "RoleArn", "acs:ram::1000000000000001:role/reader", "RoleSessionName", "me", "DurationSeconds", "900")
+	answer := newClient(t, sim).must("sts", "AssumeRole", "RoleArn", "acs:ram::1000000000000001:role/reader",
+		"RoleSessionName", "me", "DurationSeconds", "900")
 	text := func(name string) string { return at(t, answer, "Credentials", name).(string) }
 	id, secret, token := text("AccessKeyId"), text("AccessKeySecret"), text("SecurityToken")
 	tests := []struct {
@@ -30,7 +31,8 @@ func TestTemporaryKeys(t *testing.T) {
 		{"wrong token", newClientWith(t, sim, credentials.NewStsTokenCredential(id, secret, "x")), "InvalidSecurityToken.Malformed"},
 		{"no token", newClientWith(t, sim, credentials.NewAccessKeyCredential(id, secret)), "MissingSecurityToken"},
 		{
-			"token of another key", newClientWith(t, sim, credentials.NewStsTokenCredential(openapisim.DefaultAccessKeyID, openapisim.DefaultAccessKeySecret, token)),
+			"token of another key", newClientWith(t, sim, credentials.NewStsTokenCredential(openapisim.DefaultAccessKeyID,
+				openapisim.DefaultAccessKeySecret, token)),
 			"InvalidSecurityToken.MismatchWithAccessKey",
 		},
 	}
@@ -72,7 +74,8 @@ func TestTemporaryKeys(t *testing.T) {
 func instanceKey(t *testing.T, sim *openapisim.Simulator) auth.Credential {
 	t.Helper()
 	w := httptest.NewRecorder()
-	sim.Handler("metadata").ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/latest/meta-data/ram/security-credentials/KubernetesWorkerRole", nil))
+	sim.Handler("metadata").ServeHTTP(w, httptest.NewRequest(http.MethodGet,
+		"/latest/meta-data/ram/security-credentials/KubernetesWorkerRole", nil))
 	var key struct{ AccessKeyID, AccessKeySecret, SecurityToken string }
 	if err := json.Unmarshal(w.Body.Bytes(), &key); err != nil || key.SecurityToken == "" {
 		t.Fatalf("no key in %s: %v", w.Body, err)

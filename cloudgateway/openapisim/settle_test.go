@@ -20,5 +20,6 @@ func TestStartedInstanceCanBeAddedAMinuteLater(t *testing.T) {
 	c.must("ecs", "StopInstance", "InstanceId", "i-1")
 	c.must("ecs", "StartInstance", "InstanceId", "i-1")
 	sim.Advance(time.Minute)
-	c.must("slb", "AddVServerGroupBackendServers", "VServerGroupId", group, "BackendServers", `[{"ServerId":"i-1","Port":"80","Weight":"100"}]`)
+	c.must("slb", "AddVServerGroupBackendServers", "VServerGroupId", group, "BackendServers",
+		`[{"ServerId":"i-1","Port":"80","Weight":"100"}]`)
 }

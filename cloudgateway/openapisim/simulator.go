@@ -3,8 +3,9 @@
 // the cloud only by the address.
 //
 // A [Simulator] is used in a process of its own (cmd/openapisim) or inside a test (package openapisimtest). What it holds is
-// one [state.Cloud]: one account in one region. A process can have several, see [Simulator.At]. Everything that takes time in the cloud takes time on a virtual clock;
-// only what concerns authentication (timestamps, nonces, security tokens) follows the real one, since clients do.
+// one [state.Cloud]: one account in one region. A process can have several, see [Simulator.At]. Everything that takes
+// time in the cloud takes time on a virtual clock; only what concerns authentication (timestamps, nonces, security
+// tokens) follows the real one, since clients do.
 package openapisim
 
 import (

@@ -55,7 +55,8 @@ func TestTerraformNetwork(t *testing.T) {
 	zone := at(t, c.must("vpc", "DescribeZones"), "Zones", "Zone", 0, "ZoneId").(string)
 	vpc := c.must("vpc", "CreateVpc", "CidrBlock", "10.1.0.0/16", "VpcName", "tf", "ClientToken", "1")["VpcId"].(string)
 	c.until("the VPC is available", func() bool { return c.must("vpc", "DescribeVpcAttribute", "VpcId", vpc)["Status"] == "Available" })
-	vsw := c.retry("vpc", "CreateVSwitch", busy, "VpcId", vpc, "ZoneId", zone, "CidrBlock", "10.1.0.0/24", "ClientToken", "2")["VSwitchId"].(string)
+	vsw := c.retry("vpc", "CreateVSwitch", busy, "VpcId", vpc, "ZoneId", zone, "CidrBlock", "10.1.0.0/24", "ClientToken",
+		"2")["VSwitchId"].(string)
 	c.until("the vSwitch is available", func() bool {
 		return c.must("vpc", "DescribeVSwitchAttributes", "VSwitchId", vsw)["Status"] == "Available"
 	})
@@ -66,7 +67,8 @@ func TestTerraformNetwork(t *testing.T) {
 	})
 	c.retry("vpc", "AssociateRouteTable", busy, "RouteTableId", table, "VSwitchId", vsw, "ClientToken", "4")
 	// A route of the second vSwitch is still being written when the table is to be unbound: that is refused, and repeated.
-	other := c.retry("vpc", "CreateVSwitch", busy, "VpcId", vpc, "ZoneId", zone, "CidrBlock", "10.1.1.0/24", "ClientToken", "5")["VSwitchId"].(string)
+	other := c.retry("vpc", "CreateVSwitch", busy, "VpcId", vpc, "ZoneId", zone, "CidrBlock", "10.1.1.0/24", "ClientToken",
+		"5")["VSwitchId"].(string)
 	c.retry("vpc", "UnassociateRouteTable", busy, "RouteTableId", table, "VSwitchId", vsw, "ClientToken", "6")
 	c.retry("vpc", "DeleteRouteTable", busy, "RouteTableId", table)
 	for _, id := range []string{vsw, other} {

@@ -144,7 +144,8 @@ func TestTrafficOfIntranetAndEIP(t *testing.T) {
 			t.Fatalf("address %s is not in %s", text, within)
 		}
 	}
-	c.must("slb", "CreateLoadBalancerTCPListener", "LoadBalancerId", lbID, "ListenerPort", "8080", "VServerGroupId", groupID, "Bandwidth", "-1")
+	c.must("slb", "CreateLoadBalancerTCPListener", "LoadBalancerId", lbID, "ListenerPort", "8080", "VServerGroupId",
+		groupID, "Bandwidth", "-1")
 	c.must("slb", "StartLoadBalancerListener", "LoadBalancerId", lbID, "ListenerPort", "8080")
 	eventually(t, "the intranet address answers", func() bool { return fetch(t.Context(), "http://"+address+":8080") == "a" })
 	if got := fetch(t.Context(), "http://"+external+":8080"); got != "" {

@@ -37,7 +37,8 @@ func TestUnsigned(t *testing.T) {
 			body.Set("Action", action)
 			body.Set("Version", versions()[product])
 		}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+sim.Endpoint(product)+"/", strings.NewReader(body.Encode()))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+sim.Endpoint(product)+"/",
+			strings.NewReader(body.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}

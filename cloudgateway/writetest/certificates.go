@@ -59,7 +59,8 @@ func certificateOperations() []Operation {
 			},
 		},
 		{
-			Name: "UpdateCaCertificate", Actions: []string{"SetCACertificateName", "TagResources", "UntagResources", "MoveResourceGroup"}, Prepare: uploadCA,
+			Name: "UpdateCaCertificate", Actions: []string{"SetCACertificateName", "TagResources", "UntagResources",
+				"MoveResourceGroup"}, Prepare: uploadCA,
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				_, err := c.Certificates.UpdateCaCertificate(ctx, &slbv1.UpdateCaCertificateRequest{
 					CaCertificateId: s.uploaded, Name: new(s.Name + "-renamed"),

@@ -172,8 +172,9 @@ func (s *Site) networkParams(action string) map[string]string {
 
 func (s *Site) address() *vpcv1.AllocateEipRequest {
 	return &vpcv1.AllocateEipRequest{
-		RequestId: path.Join(s.Name, "eip"), Name: s.Name, Description: "web", BandwidthMbps: 20, InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC,
-		Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
+		RequestId: path.Join(s.Name, "eip"), Name: s.Name, Description: "web", BandwidthMbps: 20,
+		InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC,
+		Tags:               []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
 	}
 }
 

@@ -112,8 +112,9 @@ func nlbOperations() []Operation {
 			},
 		},
 		{
-			Name:    "NLB UpdateLoadBalancer, back",
-			Actions: []string{"DisableLoadBalancerIpv6Internet", "DetachCommonBandwidthPackageFromLoadBalancer", "UpdateLoadBalancerAddressTypeConfig"},
+			Name: "NLB UpdateLoadBalancer, back",
+			Actions: []string{"DisableLoadBalancerIpv6Internet", "DetachCommonBandwidthPackageFromLoadBalancer",
+				"UpdateLoadBalancerAddressTypeConfig"},
 			Prepare: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				if err := withNetworkBalancer(ctx, c, s); err != nil {
 					return err
@@ -151,7 +152,8 @@ func nlbOperations() []Operation {
 				return err
 			},
 		},
-		{Name: "NLB CreateServerGroup", Actions: []string{"CreateServerGroup", "AddServersToServerGroup"}, Prepare: nothing, Run: withNetworkGroup},
+		{Name: "NLB CreateServerGroup", Actions: []string{"CreateServerGroup", "AddServersToServerGroup"}, Prepare: nothing,
+			Run: withNetworkGroup},
 		{
 			Name: "NLB ApplyServerChanges", Prepare: withNetworkGroup,
 			Actions: []string{"AddServersToServerGroup", "UpdateServerGroupServersAttribute", "RemoveServersFromServerGroup"},
@@ -201,7 +203,8 @@ func nlbOperations() []Operation {
 			},
 		},
 		{
-			Name: "NLB UpdateListener", Actions: []string{"UpdateListenerAttribute", "AssociateAdditionalCertificatesWithListener", "TagResources", "UntagResources"},
+			Name: "NLB UpdateListener", Actions: []string{"UpdateListenerAttribute",
+				"AssociateAdditionalCertificatesWithListener", "TagResources", "UntagResources"},
 			Prepare: withNetworkListener,
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				_, err := c.NetworkListeners.UpdateListener(ctx, &nlbv1.UpdateListenerRequest{

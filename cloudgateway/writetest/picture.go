@@ -37,7 +37,8 @@ func Picture(c *state.Cloud) []string {
 		lines = append(lines, fmt.Sprintf("acl %s %s %v %s %q", acl.Name, acl.IPVersion, sorted(acl.Tags), acl.ResourceGroupID, entries))
 	}
 	for _, cert := range c.Certificates {
-		lines = append(lines, fmt.Sprintf("certificate %s of %s, CA %t, %v %s", cert.Name, cert.CommonName, cert.CA, sorted(cert.Tags), cert.ResourceGroupID))
+		lines = append(lines, fmt.Sprintf("certificate %s of %s, CA %t, %v %s", cert.Name, cert.CommonName, cert.CA,
+			sorted(cert.Tags), cert.ResourceGroupID))
 	}
 	for _, table := range c.RouteTables {
 		lines = append(lines, fmt.Sprintf("route table %s %s %v", table.Type, table.Name, sorted(table.Tags)))
@@ -53,10 +54,12 @@ func Picture(c *state.Cloud) []string {
 		lines = append(lines, fmt.Sprintf("vswitch %s %s %s %v of table %s", v.Name, v.ZoneID, v.CidrBlock, sorted(v.Tags), table))
 	}
 	for _, e := range c.Eips {
-		lines = append(lines, fmt.Sprintf("eip %s %s Mbit/s %s %s %v %s", e.Name, e.Bandwidth, e.Description, e.Status, sorted(e.Tags), e.InstanceID))
+		lines = append(lines, fmt.Sprintf("eip %s %s Mbit/s %s %s %v %s", e.Name, e.Bandwidth, e.Description, e.Status,
+			sorted(e.Tags), e.InstanceID))
 	}
 	for _, i := range c.Instances {
-		lines = append(lines, fmt.Sprintf("instance %s %s %q %q %v %t", i.ID, i.Status, i.Name, i.Description, sorted(i.Tags), i.DeletionProtection))
+		lines = append(lines, fmt.Sprintf("instance %s %s %q %q %v %t", i.ID, i.Status, i.Name, i.Description, sorted(i.Tags),
+			i.DeletionProtection))
 	}
 	for _, n := range c.Interfaces {
 		lines = append(lines, fmt.Sprintf("interface of %s %q %q %v %t", n.InstanceID, n.Name, n.Description, sorted(n.Tags), n.SourceDestCheck))
@@ -78,11 +81,14 @@ func networkPicture(c *state.Cloud) []string {
 			zones = append(zones, fmt.Sprintf("%s %s %t", z.ZoneID, z.VSwitchID, z.PublicIP != ""))
 		}
 		slices.Sort(zones)
-		lines = append(lines, fmt.Sprintf("nlb %s %s %s %s %q %v %s %t %d %t %t %s %v", lb.Name, lb.Status, lb.AddressType, lb.Ipv6AddressType, zones,
-			lb.SecurityGroupIDs, lb.BandwidthPackageID, lb.CrossZoneOff, lb.Cps, lb.Deletion.On, lb.Modification.On, lb.ResourceGroupID, sorted(lb.Tags)))
+		lines = append(lines, fmt.Sprintf("nlb %s %s %s %s %q %v %s %t %d %t %t %s %v", lb.Name, lb.Status, lb.AddressType,
+			lb.Ipv6AddressType, zones,
+			lb.SecurityGroupIDs, lb.BandwidthPackageID, lb.CrossZoneOff, lb.Cps, lb.Deletion.On, lb.Modification.On,
+			lb.ResourceGroupID, sorted(lb.Tags)))
 	}
 	for _, l := range c.NLBListeners {
-		lines = append(lines, fmt.Sprintf("nlb listener %d/%s %s %s %d %t %q %v %v", l.Port, l.Protocol, l.Status, l.Description, l.IdleTimeout, l.ProxyProtocol,
+		lines = append(lines, fmt.Sprintf("nlb listener %d/%s %s %s %d %t %q %v %v", l.Port, l.Protocol, l.Status,
+			l.Description, l.IdleTimeout, l.ProxyProtocol,
 			l.CertificateIDs, l.Additional, sorted(l.Tags)))
 	}
 	for _, g := range c.NLBServerGroups {
@@ -118,7 +124,8 @@ func extras(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener) []string 
 
 func rulesOf(g *state.SecurityGroup) (texts []string) {
 	for _, r := range g.Rules {
-		texts = append(texts, fmt.Sprint(r.Direction, r.Policy, r.Priority, r.IPProtocol, r.PortRange, r.SourceCidr, r.DestCidr, r.Ipv6SourceCidr, r.Description))
+		texts = append(texts, fmt.Sprint(r.Direction, r.Policy, r.Priority, r.IPProtocol, r.PortRange, r.SourceCidr,
+			r.DestCidr, r.Ipv6SourceCidr, r.Description))
 	}
 	slices.Sort(texts)
 	return texts

@@ -18,7 +18,8 @@ func securityGroupOperations() []Operation {
 		{
 			Name: "UpdateSecurityGroup", Prepare: withSecurityGroup,
 			Actions: []string{
-				"ModifySecurityGroupAttribute", "AuthorizeSecurityGroup", "RevokeSecurityGroup", "RevokeSecurityGroupEgress", "TagResources", "UntagResources",
+				"ModifySecurityGroupAttribute", "AuthorizeSecurityGroup", "RevokeSecurityGroup", "RevokeSecurityGroupEgress",
+				"TagResources", "UntagResources",
 			},
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				_, err := c.SecurityGroups.UpdateSecurityGroup(ctx, &ecsv1.UpdateSecurityGroupRequest{
@@ -66,7 +67,8 @@ func (s *Site) rulesIn(first, count int) []*ecsv1.SecurityGroupRule {
 
 func (s *Site) ruleOut() *ecsv1.SecurityGroupRule {
 	return &ecsv1.SecurityGroupRule{
-		Direction: ecsv1.Direction_DIRECTION_EGRESS, Policy: ecsv1.RulePolicy_RULE_POLICY_DROP, Priority: 100, IpProtocol: "ALL", Cidr: "0.0.0.0/0",
+		Direction: ecsv1.Direction_DIRECTION_EGRESS, Policy: ecsv1.RulePolicy_RULE_POLICY_DROP, Priority: 100,
+		IpProtocol: "ALL", Cidr: "0.0.0.0/0",
 		Description: "of " + s.Name,
 	}
 }

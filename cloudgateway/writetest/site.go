@@ -21,8 +21,8 @@ import (
 // instances is how many a Site has: as many as an operation uses.
 const instances = 95
 
-// Site is where one operation works. It shares nothing with other sites but certificates, so that operations can run at the same time in one
-// cloud, and so that the parameters of every call to the cloud show for which site it is.
+// Site is where one operation works. It shares nothing with other sites but certificates, so that operations can run at
+// the same time in one cloud, and so that the parameters of every call to the cloud show for which site it is.
 type Site struct {
 	Name string
 
@@ -67,7 +67,8 @@ func (s *Site) Seed(number int) *state.Cloud {
 			id = fmt.Sprintf("%s-%d", id, i+1)
 		}
 		c.VSwitches[id] = &state.VSwitch{
-			VpcID: s.vpc(), ZoneID: zone, CidrBlock: fmt.Sprintf("172.%d.%d.0/24", number, 200*min(i, 1)+i), Ipv6Cidr: fmt.Sprintf("2408:4000:%x:%x::/64", number, i),
+			VpcID: s.vpc(), ZoneID: zone, CidrBlock: fmt.Sprintf("172.%d.%d.0/24", number, 200*min(i, 1)+i),
+			Ipv6Cidr: fmt.Sprintf("2408:4000:%x:%x::/64", number, i),
 		}
 	}
 	c.SecurityGroups = map[string]*state.SecurityGroup{

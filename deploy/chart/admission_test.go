@@ -9,8 +9,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// TestAdmissionPolicy: it is there if it is asked for and lbcontroller runs, never keeps a Service from being deleted, and does what the values
-// say.
+// TestAdmissionPolicy: it is there if it is asked for and lbcontroller runs, never keeps a Service from being deleted,
+// and does what the values say.
 func TestAdmissionPolicy(t *testing.T) {
 	t.Parallel()
 	on := map[string]any{"enabled": true}

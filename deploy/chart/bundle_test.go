@@ -54,9 +54,12 @@ func TestSupportBundle(t *testing.T) {
 	}
 	files := unpack(t, file)
 	for name, want := range map[string]string{
-		"versions.txt": "version", "services.txt": "get services -A", "events.txt": "get events", "leases.yaml": "get leases cloudgateway lbcontroller",
-		"lbcontroller-config.yaml": "-n cloud get configmap lbcontroller", "doctor.txt": "cloudgateway doctor", "cloudgateway-a-metrics.txt": "https://127.0.0.1:4711/metrics",
-		"cloudgateway-b-readyz.txt": "/readyz", "cloudgateway-a-before.log": "no previous container", "top.json": "exec cloudgateway-b -- cloudgateway top",
+		"versions.txt": "version", "services.txt": "get services -A", "events.txt": "get events",
+		"leases.yaml":              "get leases cloudgateway lbcontroller",
+		"lbcontroller-config.yaml": "-n cloud get configmap lbcontroller", "doctor.txt": "cloudgateway doctor",
+		"cloudgateway-a-metrics.txt": "https://127.0.0.1:4711/metrics",
+		"cloudgateway-b-readyz.txt":  "/readyz", "cloudgateway-a-before.log": "no previous container",
+		"top.json":  "exec cloudgateway-b -- cloudgateway top",
 		"audit.log": "CreateLoadBalancer", "cloudgateway-a.log": `"accessKeyId":"REDACTED","secret":"REDACTED"`,
 	} {
 		if !strings.Contains(files[name], want) {
@@ -76,7 +79,8 @@ func TestSupportBundle(t *testing.T) {
 	}
 	for call := range strings.Lines(string(calls)) {
 		words := strings.Fields(strings.TrimPrefix(call, "-n cloud "))
-		if !slices.Contains([]string{"version", "get", "logs", "exec", "port-forward"}, words[0]) || strings.Contains(strings.ToLower(call), "secret") {
+		if !slices.Contains([]string{"version", "get", "logs", "exec", "port-forward"}, words[0]) ||
+			strings.Contains(strings.ToLower(call), "secret") {
 			t.Errorf("it does more than to look, or reads a Secret: kubectl %s", call)
 		}
 	}

@@ -135,12 +135,14 @@ func TestObjects(t *testing.T) {
 			"tls": map[string]any{"certManager": map[string]any{"enabled": true}}, "cloudConfig": map[string]any{"secret": "cloud-config"},
 		},
 		"certificates of another issuer": {
-			"tls":         map[string]any{"certManager": map[string]any{"enabled": true, "issuerRef": map[string]any{"kind": "ClusterIssuer", "name": "ours"}}},
+			"tls": map[string]any{"certManager": map[string]any{"enabled": true,
+				"issuerRef": map[string]any{"kind": "ClusterIssuer", "name": "ours"}}},
 			"cloudConfig": map[string]any{"configMap": "cloud-config"},
 		},
 		"everything on": {
 			"networkPolicy": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true},
-			"prometheusRule": map[string]any{"enabled": true}, "admissionPolicy": map[string]any{"enabled": true}, "dashboard": map[string]any{"enabled": true}, "vswitchIDs": []any{"vsw-1"},
+			"prometheusRule": map[string]any{"enabled": true}, "admissionPolicy": map[string]any{"enabled": true},
+			"dashboard": map[string]any{"enabled": true}, "vswitchIDs": []any{"vsw-1"},
 			"nodeSelector": map[string]any{"role": "control"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}},
 			"image":     map[string]any{"registry": "registry.example.com", "pullPolicy": "Always"},
 			"tracing":   map[string]any{"endpoint": "https://collector:4317", "caSecret": "collector"},
@@ -157,7 +159,8 @@ func TestObjects(t *testing.T) {
 					checkPod(t, decode[appsv1.Deployment](t, doc))
 				case "Pod":
 					pod := decode[corev1.Pod](t, doc)
-					if s := pod.Spec.Containers[0].SecurityContext; !*pod.Spec.SecurityContext.RunAsNonRoot || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem {
+					if s := pod.Spec.Containers[0].SecurityContext; !*pod.Spec.SecurityContext.RunAsNonRoot ||
+						*s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem {
 						t.Errorf("%s has rights that it does not need: %+v", key, s)
 					}
 				case "ConfigMap":
@@ -229,7 +232,8 @@ func checkPod(t *testing.T, d appsv1.Deployment) {
 			v.Projected != nil && (v.Projected.DefaultMode == nil || *v.Projected.DefaultMode != 0o440) {
 			t.Errorf("%s: everybody in the container may read volume %s", d.Name, v.Name)
 		}
-		if v.Secret != nil && d.Name != "cloudgateway" && v.Name != "cloud-config" && (len(v.Secret.Items) != 1 || v.Secret.Items[0].Key != "ca.crt") {
+		if v.Secret != nil && d.Name != "cloudgateway" && v.Name != "cloud-config" &&
+			(len(v.Secret.Items) != 1 || v.Secret.Items[0].Key != "ca.crt") {
 			t.Errorf("%s: volume %s shows more of a Secret than the authority's certificate", d.Name, v.Name)
 		}
 	}
@@ -373,31 +377,36 @@ func TestSchema(t *testing.T) {
 		"bad switch": {
 			values: values(map[string]any{"components": map[string]any{"lbcontroller": map[string]any{"hostNetwork": "yes"}}}), want: "hostNetwork",
 		},
-		"unknown key":            {values: values(map[string]any{"vswitches": []any{"vsw-1"}}), want: "vswitches"},
-		"vSwitch with a zone":    {values: values(map[string]any{"vswitchIDs": []any{"cn-hangzhou-h:vsw-1"}}), want: "/vswitchIDs/0"},
-		"registry with a scheme": {values: values(map[string]any{"image": map[string]any{"registry": "https://r.example.com"}}), want: "/image/registry"},
-		"registry with a slash":  {values: values(map[string]any{"image": map[string]any{"registry": "r.example.com/"}}), want: "/image/registry"},
+		"unknown key":         {values: values(map[string]any{"vswitches": []any{"vsw-1"}}), want: "vswitches"},
+		"vSwitch with a zone": {values: values(map[string]any{"vswitchIDs": []any{"cn-hangzhou-h:vsw-1"}}), want: "/vswitchIDs/0"},
+		"registry with a scheme": {
+			values: values(map[string]any{"image": map[string]any{"registry": "https://r.example.com"}}), want: "/image/registry"},
+		"registry with a slash": {values: values(map[string]any{"image": map[string]any{"registry": "r.example.com/"}}),
+			want: "/image/registry"},
 		"bad level":              {values: values(map[string]any{"logging": map[string]any{"level": "loud"}}), want: "level"},
 		"bad collector":          {values: values(map[string]any{"tracing": map[string]any{"endpoint": "collector"}}), want: "/tracing/endpoint"},
 		"bad sample ratio":       {values: values(map[string]any{"tracing": map[string]any{"sampleRatio": 2}}), want: "sampleRatio"},
 		"two secrets by mistake": {values: credentials("existingSecret", []any{"a", "b"}), want: "/credentials/existingSecret"},
 		"unknown source":         {values: credentials("accessKey", "x"), want: "accessKey"},
 		"bad role":               {values: credentials("rrsa", map[string]any{"roleARN": "gateway"}), want: "/credentials/rrsa/roleARN"},
-		"bad provider":           {values: credentials("rrsa", map[string]any{"oidcProviderARN": roleARN}), want: "/credentials/rrsa/oidcProviderARN"},
-		"short session":          {values: credentials("assumeRole", map[string]any{"durationSeconds": 60}), want: "/credentials/assumeRole/durationSeconds"},
-		"no share":               {values: budget("share", 0), want: "/budget/share"},
-		"share in percent":       {values: budget("share", 70), want: "/budget/share"},
-		"no share, by --set":     {values: budget("share", "0.0"), want: "/budget/share"},
-		"percent, by --set":      {values: budget("share", "70%"), want: "/budget/share"},
-		"learn too much":         {values: budget("learnUpTo", 11), want: "/budget/learnUpTo"},
-		"bad weight":             {values: budget("callers", map[string]any{"a": map[string]any{"weight": 0}}), want: "/budget/callers/a/weight"},
-		"unknown product":        {values: budget("overrides", map[string]any{"rds/X": map[string]any{}}), want: "rds/X"},
+		"bad provider": {values: credentials("rrsa", map[string]any{"oidcProviderARN": roleARN}),
+			want: "/credentials/rrsa/oidcProviderARN"},
+		"short session": {values: credentials("assumeRole", map[string]any{"durationSeconds": 60}),
+			want: "/credentials/assumeRole/durationSeconds"},
+		"no share":           {values: budget("share", 0), want: "/budget/share"},
+		"share in percent":   {values: budget("share", 70), want: "/budget/share"},
+		"no share, by --set": {values: budget("share", "0.0"), want: "/budget/share"},
+		"percent, by --set":  {values: budget("share", "70%"), want: "/budget/share"},
+		"learn too much":     {values: budget("learnUpTo", 11), want: "/budget/learnUpTo"},
+		"bad weight":         {values: budget("callers", map[string]any{"a": map[string]any{"weight": 0}}), want: "/budget/callers/a/weight"},
+		"unknown product":    {values: budget("overrides", map[string]any{"rds/X": map[string]any{}}), want: "rds/X"},
 		"limit without window": {
 			values: budget("overrides", map[string]any{"slb/CreateLoadBalancer": map[string]any{"calls": 1}}), want: "window",
 		},
 		"bad reflection": {values: values(map[string]any{"reflection": "yes"}), want: "/reflection"},
 		"bad authority":  {values: values(map[string]any{"tls": map[string]any{"clientCASecret": "a b"}}), want: "/tls/clientCASecret"},
-		"bad action":     {values: values(map[string]any{"admissionPolicy": map[string]any{"actions": []any{"Deny", "Warn"}}}), want: "/admissionPolicy/actions"},
+		"bad action": {values: values(map[string]any{"admissionPolicy": map[string]any{"actions": []any{"Deny",
+			"Warn"}}}), want: "/admissionPolicy/actions"},
 		"bad digest": {
 			values: values(map[string]any{"components": map[string]any{"lbcontroller": map[string]any{"digest": "latest"}}}), want: "digest",
 		},
@@ -490,7 +499,8 @@ func TestResources(t *testing.T) {
 		if request.Cmp(peak) < 0 || limit.Value() < 4*request.Value() || !r.Limits.Cpu().IsZero() || r.Requests.Cpu().IsZero() {
 			t.Errorf("%s used %s and has %+v", component, &peak, r)
 		}
-		documented := []string{row(operations, "peak memory, measured")[i], row(operations, "request of memory")[i], row(operations, "limit of memory")[i], row(operations, "request of CPU")[i]}
+		documented := []string{row(operations, "peak memory, measured")[i], row(operations, "request of memory")[i],
+			row(operations, "limit of memory")[i], row(operations, "request of CPU")[i]}
 		if diff := cmp.Diff([]string{peaks[i], request.String(), limit.String(), r.Requests.Cpu().String()}, documented); diff != "" {
 			t.Errorf("%s (-chart +docs/operations.md):\n%s", component, diff)
 		}

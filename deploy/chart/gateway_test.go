@@ -90,7 +90,8 @@ func TestGatewayConfig(t *testing.T) {
 			t.Parallel()
 			documents := render(t, "kube-system", tt.values)
 			golden(t, "cloudgateway/"+tt.file, decode[corev1.ConfigMap](t, documents["ConfigMap cloudgateway"]).Data["config.yaml"])
-			if got := volume(decode[appsv1.Deployment](t, documents["Deployment cloudgateway"]), "credentials", "/etc/credentials"); tt.volume != nil {
+			if got := volume(decode[appsv1.Deployment](t, documents["Deployment cloudgateway"]), "credentials",
+				"/etc/credentials"); tt.volume != nil {
 				if diff := cmp.Diff(tt.volume, got); diff != "" {
 					t.Errorf("volume of the credentials (-want +got):\n%s", diff)
 				}
@@ -120,7 +121,8 @@ func TestFront(t *testing.T) {
 		"network": map[string]any{"mode": "terway"}, "front": map[string]any{"enabled": true, "keysSecret": "tools"},
 		"networkPolicy": map[string]any{"enabled": true, "frontFrom": []any{from}},
 	})
-	if ports := decode[corev1.Service](t, on["Service cloudgateway"]).Spec.Ports; len(ports) != 3 || ports[1].Name != "active" || ports[1].Port != 7445 || ports[2].Name != "front" || ports[2].Port != 7444 {
+	if ports := decode[corev1.Service](t, on["Service cloudgateway"]).Spec.Ports; len(ports) != 3 ||
+		ports[1].Name != "active" || ports[1].Port != 7445 || ports[2].Name != "front" || ports[2].Port != 7444 {
 		t.Errorf("ports of the Service: %+v", ports)
 	}
 	pod := decode[appsv1.Deployment](t, on["Deployment cloudgateway"])
@@ -247,11 +249,13 @@ func TestRollout(t *testing.T) {
 					t.Errorf("%s: %s is probed by %s", mode, component, probe.HTTPGet.Scheme)
 				}
 			}
-			if s, l, r := c.StartupProbe.HTTPGet.Path, c.LivenessProbe.HTTPGet.Path, c.ReadinessProbe.HTTPGet.Path; s != "/livez" || l != s || r != "/readyz" {
+			if s, l, r := c.StartupProbe.HTTPGet.Path, c.LivenessProbe.HTTPGet.Path,
+				c.ReadinessProbe.HTTPGet.Path; s != "/livez" || l != s || r != "/readyz" {
 				t.Errorf("probes at %s, %s and %s", s, l, r)
 			}
 			const stop = 25 // seconds that a process takes at most
-			if hook, grace := c.Lifecycle.PreStop.Sleep.Seconds, *pod.TerminationGracePeriodSeconds; hook == 0 || grace < stop+hook || grace > stop+5*hook {
+			if hook, grace := c.Lifecycle.PreStop.Sleep.Seconds, *pod.TerminationGracePeriodSeconds; hook == 0 ||
+				grace < stop+hook || grace > stop+5*hook {
 				t.Errorf("%s: the end comes after %d s, %d of them for the hook", component, *pod.TerminationGracePeriodSeconds, hook)
 			}
 			if !slices.Equal(c.Command, []string{component}) {
@@ -278,8 +282,8 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// TestRevision: on the node's network, the probes of an upgrade's pods differ from those of the pods that still have the ports, whatever the
-// upgrade mends. Where each pod has an address of its own, they say nothing.
+// TestRevision: on the node's network, the probes of an upgrade's pods differ from those of the pods that still have
+// the ports, whatever the upgrade mends. Where each pod has an address of its own, they say nothing.
 func TestRevision(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -346,7 +350,8 @@ func TestExtras(t *testing.T) {
 func TestAllPods(t *testing.T) {
 	t.Parallel()
 	documents := render(t, "kube-system", map[string]any{
-		"podLabels": map[string]any{"team": "edge"}, "podAnnotations": map[string]any{"note": "x"}, "nodeSelector": map[string]any{"role": "control"},
+		"podLabels": map[string]any{"team": "edge"}, "podAnnotations": map[string]any{"note": "x"},
+		"nodeSelector":     map[string]any{"role": "control"},
 		"imagePullSecrets": []any{map[string]any{"name": "pull"}}, "image": map[string]any{"pullPolicy": "Always"}, "priorityClassName": "high",
 		"tolerations": []any{map[string]any{"key": "only", "operator": "Exists"}},
 	})
@@ -359,7 +364,8 @@ func TestAllPods(t *testing.T) {
 	for _, component := range ours.Components() {
 		pod := decode[appsv1.Deployment](t, documents["Deployment "+component]).Spec.Template
 		check(component, pod.Spec)
-		if pod.Labels["team"] != "edge" || pod.Annotations["note"] != "x" || pod.Annotations["checksum/config"] == "" || pod.Spec.PriorityClassName != "high" {
+		if pod.Labels["team"] != "edge" || pod.Annotations["note"] != "x" || pod.Annotations["checksum/config"] == "" ||
+			pod.Spec.PriorityClassName != "high" {
 			t.Errorf("%s: labels %v, annotations %v, priority class %q", component, pod.Labels, pod.Annotations, pod.Spec.PriorityClassName)
 		}
 	}
@@ -370,7 +376,8 @@ func TestAllPods(t *testing.T) {
 func TestAffinity(t *testing.T) {
 	t.Parallel()
 	documents := render(t, "kube-system", map[string]any{"affinity": map[string]any{"nodeAffinity": map[string]any{}}})
-	if a := decode[appsv1.Deployment](t, documents["Deployment lbcontroller"]).Spec.Template.Spec.Affinity; a.NodeAffinity == nil || a.PodAntiAffinity != nil {
+	if a := decode[appsv1.Deployment](t,
+		documents["Deployment lbcontroller"]).Spec.Template.Spec.Affinity; a.NodeAffinity == nil || a.PodAntiAffinity != nil {
 		t.Errorf("affinity %+v", a)
 	}
 }

@@ -56,7 +56,8 @@ func TestMissing(t *testing.T) {
 			values: values(map[string]any{"podMonitor": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}}),
 			want:   []string{"podMonitor, serviceMonitor: "},
 		},
-		"no token for metrics": {values: values(map[string]any{"podMonitor": map[string]any{"enabled": true}}), want: []string{"podMonitor.tokenSecret: "}},
+		"no token for metrics": {values: values(map[string]any{"podMonitor": map[string]any{"enabled": true}}),
+			want: []string{"podMonitor.tokenSecret: "}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +112,8 @@ func TestConfigurations(t *testing.T) {
 func TestSetOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	v := values(nil)
-	for _, set := range []string{"budget.part=0.25", "budget.share=0.5", "budget.learnUpTo=2.5", "tracing.endpoint=collector:4317", "tracing.sampleRatio=0.25"} {
+	for _, set := range []string{"budget.part=0.25", "budget.share=0.5", "budget.learnUpTo=2.5",
+		"tracing.endpoint=collector:4317", "tracing.sampleRatio=0.25"} {
 		if err := strvals.ParseInto(set, v); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +172,8 @@ func TestCertManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := certificate.Spec
-	if spec.SecretName != "cloudgateway-tls" || !slices.Equal(spec.DNSNames, []string{"cloudgateway.cloud.svc"}) || documents[spec.IssuerRef.Kind+" "+spec.IssuerRef.Name] == "" {
+	if spec.SecretName != "cloudgateway-tls" || !slices.Equal(spec.DNSNames, []string{"cloudgateway.cloud.svc"}) ||
+		documents[spec.IssuerRef.Kind+" "+spec.IssuerRef.Name] == "" {
 		t.Errorf("certificate %+v", spec)
 	}
 	got := volume(decode[appsv1.Deployment](t, documents["Deployment lbcontroller"]), "tls", "/etc/tls")
@@ -191,7 +194,9 @@ func TestNameOfTheGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, named := range regexp.MustCompile(`(?:-servername |ssl_target_name_override': '|"dns:///)([a-z.-]+)`).FindAllStringSubmatch(read(t, "../../docs/gateway-api.md")+read(t, "../../docs/gateway-for-tools.md"), -1) {
+	for _, named := range regexp.MustCompile(
+		`(?:-servername |ssl_target_name_override': '|"dns:///)([a-z.-]+)`).FindAllStringSubmatch(read(t,
+		"../../docs/gateway-api.md")+read(t, "../../docs/gateway-for-tools.md"), -1) {
 		if err := certificate.VerifyHostname(named[1]); err != nil {
 			t.Errorf("the page says %q: %v", named[0], err)
 		}
@@ -236,7 +241,8 @@ func TestCloudConfig(t *testing.T) {
 	for _, component := range ours.Components() {
 		d := decode[appsv1.Deployment](t, documents["Deployment "+component])
 		got := volume(d, "cloud-config", "/etc/cloud-config")
-		if got == nil || got.ConfigMap == nil || got.ConfigMap.Name != "old" || !slices.Contains(d.Spec.Template.Spec.Containers[0].Args, "--cloud-config=/etc/cloud-config/conf") {
+		if got == nil || got.ConfigMap == nil || got.ConfigMap.Name != "old" ||
+			!slices.Contains(d.Spec.Template.Spec.Containers[0].Args, "--cloud-config=/etc/cloud-config/conf") {
 			t.Errorf("%s mounts %+v, args %q", component, got, d.Spec.Template.Spec.Containers[0].Args)
 		}
 	}
@@ -267,7 +273,8 @@ func TestCloudConfigChanges(t *testing.T) {
 	missing := digests("secret")
 	for name, digest := range first {
 		if digest == "" || again[name] != digest || changed[name] == digest || changed[name] == "" || secret[name] == "" || missing[name] != "" {
-			t.Errorf("%s: %q, again %q, changed %q, of a Secret %q, of none %q", name, digest, again[name], changed[name], secret[name], missing[name])
+			t.Errorf("%s: %q, again %q, changed %q, of a Secret %q, of none %q", name, digest, again[name], changed[name],
+				secret[name], missing[name])
 		}
 	}
 }
@@ -278,7 +285,8 @@ func TestTolerations(t *testing.T) {
 	pod := decode[appsv1.Deployment](t, render(t, "kube-system", nil)["Deployment nodecontroller"]).Spec.Template.Spec
 	tolerated := func(key string, effect corev1.TaintEffect) *corev1.Toleration {
 		for _, toleration := range pod.Tolerations {
-			if toleration.Key == key && (toleration.Effect == "" || toleration.Effect == effect) && toleration.Operator == corev1.TolerationOpExists {
+			if toleration.Key == key && (toleration.Effect == "" || toleration.Effect == effect) &&
+				toleration.Operator == corev1.TolerationOpExists {
 				return &toleration
 			}
 		}
@@ -338,7 +346,8 @@ func TestUninstall(t *testing.T) {
 			}
 		}
 		for _, rule := range decode[rbacv1.Role](t, documents["Role alicloud:"+component]).Rules {
-			if slices.Contains(rule.Resources, "leases") && slices.Contains(rule.Verbs, "update") && !slices.Equal(rule.ResourceNames, []string{component}) {
+			if slices.Contains(rule.Resources, "leases") && slices.Contains(rule.Verbs, "update") &&
+				!slices.Equal(rule.ResourceNames, []string{component}) {
 				t.Errorf("%s may update the Leases %v", component, rule.ResourceNames)
 			}
 		}
@@ -362,7 +371,8 @@ func loose[T any](t *testing.T, document string) T {
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	for mode, privileged := range map[string]bool{"flannel": true, "terway": false} {
-		changes := map[string]any{"network": map[string]any{"mode": mode, "clusterCIDRs": []any{"10.0.0.0/8"}}, "tracing": map[string]any{"endpoint": "c:4317"}}
+		changes := map[string]any{"network": map[string]any{"mode": mode, "clusterCIDRs": []any{"10.0.0.0/8"}},
+			"tracing": map[string]any{"endpoint": "c:4317"}}
 		files, err := tryRender(t, "cloud", values(changes), cluster(t))
 		if err != nil {
 			t.Fatal(err)
@@ -370,7 +380,8 @@ func TestNotes(t *testing.T) {
 		notes := files["alicloud-controllers/templates/NOTES.txt"]
 		for _, part := range []string{
 			"kubectl -n cloud exec deployment/cloudgateway -- cloudgateway doctor --config /etc/cloudgateway/config.yaml",
-			"service.k8s.alibaba/resources", "wait --for=delete pod", "delete lease cloudgateway", "app.kubernetes.io/instance=alicloud", "tracing.endpoint c:4317",
+			"service.k8s.alibaba/resources", "wait --for=delete pod", "delete lease cloudgateway",
+			"app.kubernetes.io/instance=alicloud", "tracing.endpoint c:4317",
 			"image.registry is empty",
 		} {
 			if !strings.Contains(notes, part) {
@@ -381,7 +392,8 @@ func TestNotes(t *testing.T) {
 			t.Errorf("%s: the notes mention privileged pods: %t\n%s", mode, got, notes)
 		}
 		changes["image"] = map[string]any{"registry": "registry.example.com"}
-		if files, err = tryRender(t, "cloud", values(changes), cluster(t)); err != nil || strings.Contains(files["alicloud-controllers/templates/NOTES.txt"], "image.registry") {
+		if files, err = tryRender(t, "cloud", values(changes), cluster(t)); err != nil ||
+			strings.Contains(files["alicloud-controllers/templates/NOTES.txt"], "image.registry") {
 			t.Errorf("%s: with a registry the notes still ask for one, %v", mode, err)
 		}
 	}
@@ -425,10 +437,12 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s is not complete: %+v", r.Alert, r)
 		}
 	}
-	if parts := strings.Count(runbook, "\n## Alicloud"); parts != len(rules) || loose[metav1.PartialObjectMetadata](t, document).Labels["release"] != "prometheus" {
+	if parts := strings.Count(runbook, "\n## Alicloud"); parts != len(rules) || loose[metav1.PartialObjectMetadata](t,
+		document).Labels["release"] != "prometheus" {
 		t.Errorf("%d alerts for %d parts of the runbook:\n%s", len(rules), parts, document)
 	}
-	unpublished := render(t, "kube-system", map[string]any{"prometheusRule": map[string]any{"enabled": true}})["PrometheusRule alicloud-controllers"]
+	unpublished := render(t, "kube-system",
+		map[string]any{"prometheusRule": map[string]any{"enabled": true}})["PrometheusRule alicloud-controllers"]
 	if strings.Contains(unpublished, "runbook_url") || !strings.Contains(unpublished, "runbook: docs/runbook.md#alicloudnotready") {
 		t.Errorf("where the runbook is not published, alerts link to it:\n%s", unpublished)
 	}
@@ -460,7 +474,8 @@ func TestEventsInTheRunbook(t *testing.T) {
 func TestDoctorPod(t *testing.T) {
 	t.Parallel()
 	documents := render(t, "cloud", map[string]any{
-		"credentials": map[string]any{"existingSecret": "key"}, "cloudConfig": map[string]any{"configMap": "old"}, "tls": map[string]any{"clientCASecret": "callers"},
+		"credentials": map[string]any{"existingSecret": "key"}, "cloudConfig": map[string]any{"configMap": "old"},
+		"tls": map[string]any{"clientCASecret": "callers"},
 		"components": map[string]any{"cloudgateway": map[string]any{
 			"extraEnv":          []any{map[string]any{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}},
 			"extraVolumes":      []any{map[string]any{"name": "more", "configMap": map[string]any{"name": "more"}}},
@@ -474,13 +489,17 @@ func TestDoctorPod(t *testing.T) {
 	}
 	// The token is for calls of the gateway.
 	spec := &gateway.Template.Spec
-	spec.Containers[0].VolumeMounts = slices.DeleteFunc(spec.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "token" })
+	spec.Containers[0].VolumeMounts = slices.DeleteFunc(spec.Containers[0].VolumeMounts,
+		func(m corev1.VolumeMount) bool { return m.Name == "token" })
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == "token" })
 	if diff := cmp.Diff(spec.Containers[0].VolumeMounts, pod.Spec.Containers[0].VolumeMounts); diff != "" {
 		t.Errorf("files (-gateway +doctor):\n%s", diff)
 	}
 	// It holds no Lease, and has no limit of memory.
-	env := slices.DeleteFunc(spec.Containers[0].Env, func(e corev1.EnvVar) bool { return strings.HasPrefix(e.Name, "POD_") || e.Name == "GOMEMLIMIT" })
+	env := slices.DeleteFunc(spec.Containers[0].Env, func(e corev1.EnvVar) bool {
+		return strings.HasPrefix(e.Name,
+			"POD_") || e.Name == "GOMEMLIMIT"
+	})
 	if diff := cmp.Diff(env, pod.Spec.Containers[0].Env); diff != "" || len(env) == 0 {
 		t.Errorf("environment (-gateway +doctor):\n%s", diff)
 	}
@@ -500,7 +519,8 @@ func metricNames() *regexp.Regexp {
 // TestDashboard: every panel asks for metrics and labels that there are.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
-	object := decode[corev1.ConfigMap](t, render(t, "cloud", map[string]any{"dashboard": map[string]any{"enabled": true}})["ConfigMap alicloud-controllers-dashboard"])
+	object := decode[corev1.ConfigMap](t,
+		render(t, "cloud", map[string]any{"dashboard": map[string]any{"enabled": true}})["ConfigMap alicloud-controllers-dashboard"])
 	var dashboard struct {
 		Title  string
 		Panels []struct {
@@ -517,13 +537,15 @@ func TestDashboard(t *testing.T) {
 		t.Errorf("%q has %d panels, labels %v", dashboard.Title, len(dashboard.Panels), object.Labels)
 	}
 	labels := map[string][]string{} // of each metric
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| [a-z]+ \\| ([a-z_, ]*) \\|").FindAllStringSubmatch(read(t, "../../docs/reference/metrics.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| [a-z]+ \\| ([a-z_, ]*) \\|").FindAllStringSubmatch(
+		read(t, "../../docs/reference/metrics.md"), -1) {
 		labels[row[1]] = strings.Split(row[2], ", ")
 	}
 	by, suffix := regexp.MustCompile(`by \(([a-z_, ]+)\)`), regexp.MustCompile("_(bucket|sum|count)$")
 	places := map[[2]int]bool{}
 	for _, panel := range dashboard.Panels {
-		if place := [2]int{panel.GridPos.X, panel.GridPos.Y}; places[place] || panel.FieldConfig.Defaults.Unit == "" || panel.Title == "" || len(panel.Targets) == 0 {
+		if place := [2]int{panel.GridPos.X, panel.GridPos.Y}; places[place] || panel.FieldConfig.Defaults.Unit == "" ||
+			panel.Title == "" || len(panel.Targets) == 0 {
 			t.Errorf("panel %+v is not complete, or is on another", panel)
 		} else {
 			places[place] = true

@@ -41,7 +41,8 @@ func TestMetricsOfTheNodesAddress(t *testing.T) {
 	services := render(t, "cloud", map[string]any{"components": onHost, "serviceMonitor": map[string]any{"enabled": true}})
 	for _, component := range ours.Components() {
 		protected := component == "cloudgateway" || component == "lbcontroller"
-		admin, _ := decode[map[string]any](t, decode[corev1.ConfigMap](t, pods["ConfigMap "+component]).Data["config.yaml"])["admin"].(map[string]any)
+		admin, _ := decode[map[string]any](t,
+			decode[corev1.ConfigMap](t, pods["ConfigMap "+component]).Data["config.yaml"])["admin"].(map[string]any)
 		if admin["authentication"] == true != protected || (admin["certFile"] != nil) != (component == "cloudgateway") {
 			t.Errorf("%s: admin: %v", component, admin)
 		}
@@ -49,14 +50,16 @@ func TestMetricsOfTheNodesAddress(t *testing.T) {
 		if protected {
 			scraped.Scheme = "https"
 			if scraped.TLSConfig.InsecureSkipVerify = component != "cloudgateway"; component == "cloudgateway" {
-				scraped.TLSConfig.CA.Secret = corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "cloudgateway-tls"}, Key: "ca.crt"}
+				scraped.TLSConfig.CA.Secret = corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{
+					Name: "cloudgateway-tls"}, Key: "ca.crt"}
 				scraped.TLSConfig.ServerName = "cloudgateway.cloud.svc"
 			}
 		}
 		viaService := scraped
 		viaService.Port = "admin"
 		if protected {
-			scraped.Authorization.Credentials = corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "reader"}, Key: "token"}
+			scraped.Authorization.Credentials = corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{
+				Name: "reader"}, Key: "token"}
 			viaService.BearerTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 			port := map[string]string{"cloudgateway": "7080", "lbcontroller": "7081"}[component]
 			scraped.Relabelings = []struct{ Replacement string }{{"$1:" + port}} // The pods declare no ports.
@@ -76,14 +79,16 @@ func TestMetricsOfTheNodesAddress(t *testing.T) {
 				t.Errorf("ServiceMonitor %s selects %s=%s, the Service has the labels %v", component, key, value, service.Labels)
 			}
 		}
-		if got := service.Spec.Ports[0].TargetPort.IntValue(); service.Spec.Ports[0].Name != "admin" || !strings.HasSuffix(admin["listen"].(string), ":"+service.Spec.Ports[0].TargetPort.String()) || got == 0 {
+		if got := service.Spec.Ports[0].TargetPort.IntValue(); service.Spec.Ports[0].Name != "admin" ||
+			!strings.HasSuffix(admin["listen"].(string), ":"+service.Spec.Ports[0].TargetPort.String()) || got == 0 {
 			t.Errorf("Service of %s has the ports %+v", component, service.Spec.Ports)
 		}
 		_, asks := pods["ClusterRoleBinding alicloud:"+component+":auth-delegator"]
 		if component == "cloudgateway" {
-			asks = slices.ContainsFunc(decode[rbacv1.ClusterRole](t, pods["ClusterRole alicloud:cloudgateway"]).Rules, func(r rbacv1.PolicyRule) bool {
-				return slices.Contains(r.Resources, "tokenreviews")
-			})
+			asks = slices.ContainsFunc(decode[rbacv1.ClusterRole](t, pods["ClusterRole alicloud:cloudgateway"]).Rules,
+				func(r rbacv1.PolicyRule) bool {
+					return slices.Contains(r.Resources, "tokenreviews")
+				})
 		}
 		if asks != protected {
 			t.Errorf("%s may ask who reads: %t", component, asks)
@@ -98,10 +103,12 @@ func TestOpenMetrics(t *testing.T) {
 		"podMonitor": map[string]any{"enabled": true},
 		"components": map[string]any{"cloudgateway": map[string]any{"config": map[string]any{"admin": map[string]any{"authentication": false}}}},
 	})
-	if file := decode[corev1.ConfigMap](t, documents["ConfigMap cloudgateway"]).Data["config.yaml"]; strings.Contains(file, "authentication: true") || strings.Count(file, "certFile") != 1 {
+	if file := decode[corev1.ConfigMap](t, documents["ConfigMap cloudgateway"]).Data["config.yaml"]; strings.Contains(file,
+		"authentication: true") || strings.Count(file, "certFile") != 1 {
 		t.Errorf("configuration:\n%s", file)
 	}
-	if e := loose[monitor](t, documents["PodMonitor cloudgateway"]).Spec.PodMetricsEndpoints[0]; e.Scheme != "" || e.Authorization.Credentials.Name != "" {
+	if e := loose[monitor](t, documents["PodMonitor cloudgateway"]).Spec.PodMetricsEndpoints[0]; e.Scheme != "" ||
+		e.Authorization.Credentials.Name != "" {
 		t.Errorf("scraped by %+v", e)
 	}
 }

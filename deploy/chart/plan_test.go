@@ -14,7 +14,8 @@ import (
 // lets it in. The Deployments of the next installation don't take its pods for theirs.
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	changes := map[string]any{"networkPolicy": map[string]any{"enabled": true}, "components": map[string]any{"cloudgateway": map[string]any{"hostNetwork": false}}}
+	changes := map[string]any{"networkPolicy": map[string]any{"enabled": true},
+		"components": map[string]any{"cloudgateway": map[string]any{"hostNetwork": false}}}
 	working := render(t, "kube-system", changes)
 	changes["plan"] = true
 	looking := render(t, "kube-system", changes)
@@ -25,10 +26,12 @@ func TestPlan(t *testing.T) {
 		job := decode[batchv1.Job](t, looking["Job "+name+"-plan-0"])
 		pod, usual := job.Spec.Template.Spec, decode[appsv1.Deployment](t, working["Deployment "+name])
 		container := pod.Containers[0]
-		if pod.RestartPolicy != corev1.RestartPolicyNever || pod.ServiceAccountName != name || !slices.Equal(container.Args, []string{"plan", "--config=/etc/" + name + "/config.yaml"}) {
+		if pod.RestartPolicy != corev1.RestartPolicyNever || pod.ServiceAccountName != name ||
+			!slices.Equal(container.Args, []string{"plan", "--config=/etc/" + name + "/config.yaml"}) {
 			t.Errorf("%s: restartPolicy %s, account %s, args %q", job.Name, pod.RestartPolicy, pod.ServiceAccountName, container.Args)
 		}
-		if container.LivenessProbe != nil || container.Lifecycle != nil || len(container.VolumeMounts) != len(usual.Spec.Template.Spec.Containers[0].VolumeMounts) {
+		if container.LivenessProbe != nil || container.Lifecycle != nil ||
+			len(container.VolumeMounts) != len(usual.Spec.Template.Spec.Containers[0].VolumeMounts) {
 			t.Errorf("%s: %+v", job.Name, container)
 		}
 		if ttl := job.Spec.TTLSecondsAfterFinished; ttl == nil || *ttl != 7*24*60*60 {

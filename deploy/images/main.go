@@ -171,7 +171,8 @@ func build(ctx context.Context, root, process, arch, version string) ([]byte, er
 		variable = "main.version"
 	}
 	ldflags := "-s -w -X " + variable + "=" + version
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", //nolint:gosec // The arguments are ours.
+	//nolint:gosec // The arguments are ours.
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
 		"-ldflags", ldflags, "-o", path, "./cmd/"+process)
 	cmd.Dir = filepath.Join(root, module(process))
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)

@@ -38,7 +38,8 @@ func TestArchitectures(t *testing.T) {
 	const all = "there are images for linux/amd64 and linux/arm64"
 	for platforms, want := range map[string]string{
 		"amd64": "amd64", "linux/amd64": "amd64", "linux/amd64, linux/arm64": "amd64 arm64", "arm64,amd64,linux/arm64": "arm64 amd64",
-		"": `platform "": ` + all, "amd64,": `platform "": ` + all, "windows/amd64": `platform "windows/amd64": ` + all, "linux/arm/v7": `platform "linux/arm/v7": ` + all,
+		"": `platform "": ` + all, "amd64,": `platform "": ` + all, "windows/amd64": `platform "windows/amd64": ` + all,
+		"linux/arm/v7": `platform "linux/arm/v7": ` + all,
 	} {
 		archs, err := architectures(platforms)
 		if got := strings.Join(archs, " "); got != want && (err == nil || err.Error() != want) {
@@ -69,7 +70,8 @@ func TestSameCommitSameImage(t *testing.T) {
 		if !bytes.Contains(program, []byte("v9.8.7")) {
 			t.Error("the version is not in the program")
 		}
-		if file, err := elf.NewFile(bytes.NewReader(program)); err != nil || file.Section(".symtab") != nil || file.Section(".debug_info") != nil {
+		if file, err := elf.NewFile(bytes.NewReader(program)); err != nil || file.Section(".symtab") != nil ||
+			file.Section(".debug_info") != nil {
 			t.Errorf("the program has its symbols, which is half of its size: %v", err)
 		}
 		if bytes.Contains(program, []byte(sources)) {
@@ -84,7 +86,8 @@ func TestSameCommitSameImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		digest, err := write(filepath.Join(out, "image.tar"), oci.Image{
-			Name: "registry.example.com/" + simulator + ":1.2.3", Program: simulator, Binaries: map[string][]byte{runtime.GOARCH: program}, Created: created,
+			Name: "registry.example.com/" + simulator + ":1.2.3", Program: simulator,
+			Binaries: map[string][]byte{runtime.GOARCH: program}, Created: created,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -46,7 +46,8 @@ func materials(process, version string, created time.Time, binary []byte) (bom, 
 		Metadata: bomMetadata{
 			Timestamp: created.UTC().Format(time.RFC3339), Component: bomPart{Type: "application", Name: process, Version: version},
 		},
-		Components: []bomPart{{Type: "library", Name: "stdlib", Version: info.GoVersion, PURL: "pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")}},
+		Components: []bomPart{{Type: "library", Name: "stdlib", Version: info.GoVersion, PURL: "pkg:golang/stdlib@" +
+			strings.TrimPrefix(info.GoVersion, "go")}},
 	}
 	for _, dep := range info.Deps {
 		part := bomPart{Type: "library", Name: dep.Path, Version: dep.Version}

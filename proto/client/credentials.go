@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// tokenAge is how long a token is sent before its file is read again. The kubelet renews it minutes before it ends; to read it for each of thousands
-// of calls took 2.7 % of a controller's processor time.
+// tokenAge is how long a token is sent before its file is read again. The kubelet renews it minutes before it ends; to
+// read it for each of thousands of calls took 2.7 % of a controller's processor time.
 const tokenAge = 10 * time.Second
 
 // tokenFile sends the token in a file with every call.

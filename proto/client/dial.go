@@ -1,5 +1,5 @@
-// Package client calls the cloud gateway: a connection that finds the active replica and proves who is calling, the typed services on it, and
-// lists item by item. It needs gRPC and the gateway's protocol, and nothing else.
+// Package client calls the cloud gateway: a connection that finds the active replica and proves who is calling, the
+// typed services on it, and lists item by item. It needs gRPC and the gateway's protocol, and nothing else.
 package client
 
 import (
@@ -109,8 +109,9 @@ func Dial(cfg Config) (*Conn, error) {
 }
 
 // reconnect is how a replica that is gone is tried again. gRPC's own longest wait is 2 minutes, for which a standby that came back
-// would not be there for this client. Its own first wait is a second: pods on the node's network have an address before they listen, so on a
-// fresh cluster every client would lose that second, and again after each restart of the gateway's container.
+// would not be there for this client. Its own first wait is a second: pods on the node's network have an address before
+// they listen, so on a fresh cluster every client would lose that second, and again after each restart of the gateway's
+// container.
 func reconnect() grpc.ConnectParams {
 	wait := backoff.DefaultConfig
 	wait.BaseDelay, wait.MaxDelay = firstReconnect, reconnectDelay

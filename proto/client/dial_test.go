@@ -412,7 +412,8 @@ func TestAnyReplica(t *testing.T) {
 	dir := setUp(t)
 	standby := newReplica(t, dir, "standby")
 	conn, err := Dial(Config{
-		Address: standby.address, CAFile: filepath.Join(dir, "ca.crt"), ServerName: tlstest.ServerName, TokenFile: filepath.Join(dir, "token"), AnyReplica: true,
+		Address: standby.address, CAFile: filepath.Join(dir, "ca.crt"), ServerName: tlstest.ServerName,
+		TokenFile: filepath.Join(dir, "token"), AnyReplica: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,13 +18,14 @@ type Page interface {
 	GetNextPageToken() string
 }
 
-// All gives the items of a list, one after the other, and ends with the first error. It asks for the next part when the items of the one before are
-// used up:
+// All gives the items of a list, one after the other, and ends with the first error. It asks for the next part when the
+// items of the one before are used up:
 //
 //	for instance, err := range client.All(ctx, c.Instances.ListInstances, request, (*ecsv1.ListInstancesResponse).GetInstances) {
 //
 // The list is the one that there was for the first part. The request stays as it is.
-func All[Request proto.Message, Answer Page, Item any](ctx context.Context, list func(context.Context, Request, ...grpc.CallOption) (Answer, error),
+func All[Request proto.Message, Answer Page, Item any](ctx context.Context, list func(context.Context, Request,
+	...grpc.CallOption) (Answer, error),
 	request Request, items func(Answer) []Item,
 ) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {

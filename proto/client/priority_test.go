@@ -16,7 +16,8 @@ func TestWithPriority(t *testing.T) {
 		md   func() (metadata.MD, bool)
 		want metadata.MD
 	}{
-		{"inner", func() (metadata.MD, bool) { return metadata.FromOutgoingContext(inner) }, metadata.MD{"other": {"1"}, PriorityKey: {"background"}}},
+		{"inner", func() (metadata.MD, bool) { return metadata.FromOutgoingContext(inner) },
+			metadata.MD{"other": {"1"}, PriorityKey: {"background"}}},
 		{"outer", func() (metadata.MD, bool) { return metadata.FromOutgoingContext(outer) }, metadata.MD{"other": {"1"}, PriorityKey: {"user"}}},
 	} {
 		if got, _ := tt.md(); !cmp.Equal(tt.want, got) {

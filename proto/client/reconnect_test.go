@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// TestReconnectsSoon: a replica that comes back after a long time is soon connected to again; when the active one dies, it has to be. One that
-// is about to listen is tried at once, and again and again.
+// TestReconnectsSoon: a replica that comes back after a long time is soon connected to again; when the active one dies,
+// it has to be. One that is about to listen is tried at once, and again and again.
 func TestReconnectsSoon(t *testing.T) {
 	t.Parallel()
 	const while = 20 * time.Minute // less than gRPC takes to see that nobody calls

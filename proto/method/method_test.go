@@ -15,7 +15,8 @@ func TestEveryMethodHasItsOptions(t *testing.T) {
 	for _, m := range all {
 		services[m.Service] = true
 		if m.Options.GetVerb() == commonv1.Verb_VERB_UNSPECIFIED || m.Options.GetResource() == "" || m.Timeout() <= 0 ||
-			m.Options.GetPriority() == commonv1.Priority_PRIORITY_UNSPECIFIED || m.Options.GetIdempotency() == commonv1.Idempotency_IDEMPOTENCY_UNSPECIFIED {
+			m.Options.GetPriority() == commonv1.Priority_PRIORITY_UNSPECIFIED ||
+			m.Options.GetIdempotency() == commonv1.Idempotency_IDEMPOTENCY_UNSPECIFIED {
 			t.Errorf("%s: its options need verb, resource, timeout, priority and idempotency, and are %v", m.FullName(), m.Options)
 		}
 		if strings.ToLower(m.Options.GetResource()) != m.Options.GetResource() {

@@ -35,7 +35,8 @@ func anyError() *rapid.Generator[*rpcerr.Error] {
 			Unsent:         rapid.Bool().Draw(t, "unsent"),
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "fields") {
-			e.Fields = append(e.Fields, rpcerr.FieldViolation{Field: rapid.String().Draw(t, "field"), Description: rapid.String().Draw(t, "description")})
+			e.Fields = append(e.Fields, rpcerr.FieldViolation{Field: rapid.String().Draw(t, "field"),
+				Description: rapid.String().Draw(t, "description")})
 		}
 		return e
 	})
@@ -172,7 +173,8 @@ func TestErrorText(t *testing.T) {
 		want string
 	}{
 		{name: "bare", err: &rpcerr.Error{Code: codes.Unavailable}, want: "(Unavailable)"},
-		{name: "without reason", err: &rpcerr.Error{Code: codes.Unavailable, Message: "connection refused"}, want: "connection refused (Unavailable)"},
+		{name: "without reason", err: &rpcerr.Error{Code: codes.Unavailable, Message: "connection refused"},
+			want: "connection refused (Unavailable)"},
 		{name: "full", err: &rpcerr.Error{
 			Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", API: "slb/CreateLoadBalancer",
 			CloudCode: "Throttling.User", CloudRequestID: "0B-43",
@@ -193,7 +195,8 @@ func TestErrorText(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	err := fmt.Errorf("x: %w", (&rpcerr.Error{Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: 3 * time.Second}).GRPCStatus().Err())
+	err := fmt.Errorf("x: %w", (&rpcerr.Error{Code: codes.Aborted, Reason: rpcerr.ResourceBusy,
+		RetryAfter: 3 * time.Second}).GRPCStatus().Err())
 	if got, ok := rpcerr.RetryAfter(err); !ok || got != 3*time.Second {
 		t.Errorf("RetryAfter = %v, %v", got, ok)
 	}
@@ -215,13 +218,16 @@ func TestRemedy(t *testing.T) {
 		err        error
 	}{
 		{name: "no call", err: io.EOF},
-		{name: "gateway away", err: fmt.Errorf("list: %w", status.Error(codes.Unavailable, "connection refused")), want: "look whether cloudgateway runs"},
+		{name: "gateway away", err: fmt.Errorf("list: %w", status.Error(codes.Unavailable, "connection refused")),
+			want: "look whether cloudgateway runs"},
 		{name: "cloud away", err: &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable}},
 		{name: "throttled", err: &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled}},
-		{name: "quota", err: &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded}, want: "ask the cloud for a higher quota, or release what nobody needs"},
+		{name: "quota", err: &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded},
+			want: "ask the cloud for a higher quota, or release what nobody needs"},
 		{name: "credentials", err: (&rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials}).GRPCStatus().Err(),
 			want: "look what the gateway may do and with which credentials, by cloudgateway doctor"},
-		{name: "RBAC", err: &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden}, want: "check the ClusterRole of the controller"},
+		{name: "RBAC", err: &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden},
+			want: "check the ClusterRole of the controller"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

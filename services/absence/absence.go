@@ -66,7 +66,8 @@ func (c Cloud) Confirm(ctx context.Context, request *ecsv1.ConfirmAbsentRequest)
 
 // read reads instances and witnesses in one go, and fills in the results of all instances but those that the answer lacks. It gives the
 // instances that are there and were to be expected: of the witnesses, or without any of all that was asked about.
-func (c Cloud) read(ctx context.Context, request *ecsv1.ConfirmAbsentRequest, results []*ecsv1.ConfirmAbsentResult) (there []string, err error) {
+func (c Cloud) read(ctx context.Context, request *ecsv1.ConfirmAbsentRequest,
+	results []*ecsv1.ConfirmAbsentResult) (there []string, err error) {
 	if expected := request.GetRegionId(); expected != "" && c.Region != "" && expected != c.Region {
 		return nil, rpcerr.Errorf(rpcerr.RegionMismatch, "the gateway works in region %s, and the instances are in %s", c.Region, expected)
 	}
@@ -101,11 +102,13 @@ func (c Cloud) read(ctx context.Context, request *ecsv1.ConfirmAbsentRequest, re
 func (c Cloud) credible(ctx context.Context, request *ecsv1.ConfirmAbsentRequest, there []string) error {
 	switch witnesses := len(request.GetWitnessIds()); {
 	case len(there) == 0 && witnesses == 0:
-		return rpcerr.Errorf(rpcerr.NothingFound, "the cloud knows none of the %d instances; name others that are there as witnesses", len(request.GetInstanceIds()))
+		return rpcerr.Errorf(rpcerr.NothingFound,
+			"the cloud knows none of the %d instances; name others that are there as witnesses", len(request.GetInstanceIds()))
 	case len(there) == 0:
 		return rpcerr.Errorf(rpcerr.NothingFound, "the cloud knows none of %d instances that have to be there", witnesses)
 	case witnesses-len(there) > mayLack.Limit(witnesses):
-		return rpcerr.Errorf(rpcerr.PartialAnswer, "the cloud does not know %d of %d instances that have to be there", witnesses-len(there), witnesses)
+		return rpcerr.Errorf(rpcerr.PartialAnswer, "the cloud does not know %d of %d instances that have to be there",
+			witnesses-len(there), witnesses)
 	}
 	for _, id := range there[:min(len(there), witnessesAsked)] {
 		if eni, err := c.interfaceOf(ctx, id); eni != "" || err != nil {
@@ -123,7 +126,8 @@ func (c Cloud) withoutInterface(ctx context.Context, id string) *ecsv1.ConfirmAb
 	case err != nil:
 		return unclear(err)
 	case eni != "":
-		return unclear(rpcerr.Errorf(rpcerr.AbsenceContradicted, "the cloud does not list instance %s, but its network interface %s exists", id, eni))
+		return unclear(rpcerr.Errorf(rpcerr.AbsenceContradicted,
+			"the cloud does not list instance %s, but its network interface %s exists", id, eni))
 	default:
 		return &ecsv1.ConfirmAbsentResult{Presence: ecsv1.Presence_PRESENCE_ABSENT}
 	}

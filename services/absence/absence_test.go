@@ -107,22 +107,28 @@ func TestConfirm(t *testing.T) {
 			ids:     []string{"a", "gone"}, witnesses: named(3), want: "present absent", lists: 2,
 		},
 		"each that is gone costs a list": {
-			account: &account{instances: named(3), interfaces: named(3)}, ids: []string{"x", "y", "z"}, witnesses: named(3), want: "absent absent absent", lists: 4,
+			account: &account{instances: named(3), interfaces: named(3)}, ids: []string{"x", "y", "z"}, witnesses: named(3),
+			want: "absent absent absent", lists: 4,
 		},
 		"the witnesses are those that were asked about": {
 			account: &account{instances: []string{"a"}, interfaces: []string{"a"}}, ids: []string{"gone", "a"}, want: "absent present", lists: 2,
 		},
 		"nothing is there and there are no witnesses": {ids: []string{"x", "y"}, want: "NOTHING_FOUND NOTHING_FOUND"},
-		"no witness is there":                         {account: &account{interfaces: named(3)}, ids: []string{"x"}, witnesses: named(3), want: "NOTHING_FOUND"},
-		"that an asked one is there helps no witness": {account: &account{instances: []string{"a"}}, ids: []string{"a", "x"}, witnesses: named(3), want: "present NOTHING_FOUND"},
+		"no witness is there": {account: &account{interfaces: named(3)}, ids: []string{"x"},
+			witnesses: named(3), want: "NOTHING_FOUND"},
+		"that an asked one is there helps no witness": {account: &account{instances: []string{"a"}}, ids: []string{"a", "x"},
+			witnesses: named(3), want: "present NOTHING_FOUND"},
 		"three of twenty witnesses may be gone": {
 			account: &account{instances: named(20)[3:], interfaces: named(20)}, ids: []string{"x"}, witnesses: named(20), want: "absent", lists: 2,
 		},
-		"four of twenty may not": {account: &account{instances: named(20)[4:], interfaces: named(20)}, ids: []string{"x"}, witnesses: named(20), want: "PARTIAL_ANSWER"},
+		"four of twenty may not": {account: &account{instances: named(20)[4:], interfaces: named(20)}, ids: []string{"x"},
+			witnesses: named(20), want: "PARTIAL_ANSWER"},
 		"five of a hundred may": {
-			account: &account{instances: named(100)[5:], interfaces: named(100)}, ids: []string{"x"}, witnesses: named(100), want: "absent", lists: 2,
+			account: &account{instances: named(100)[5:], interfaces: named(100)}, ids: []string{"x"}, witnesses: named(100),
+			want: "absent", lists: 2,
 		},
-		"one of two may": {account: &account{instances: named(1), interfaces: named(1)}, ids: []string{"x"}, witnesses: named(2), want: "absent", lists: 2},
+		"one of two may": {account: &account{instances: named(1), interfaces: named(1)}, ids: []string{"x"},
+			witnesses: named(2), want: "absent", lists: 2},
 		"two of three may not": {
 			account: &account{instances: named(1), interfaces: named(1)}, ids: []string{"x"}, witnesses: named(3), want: "PARTIAL_ANSWER",
 		},
@@ -135,7 +141,8 @@ func TestConfirm(t *testing.T) {
 			account: &account{instances: named(3), interfaces: append(named(3), "x")},
 			ids:     []string{"x", "y"}, witnesses: named(3), want: "ABSENCE_CONTRADICTED absent", lists: 3,
 		},
-		"no interface is listed at all": {account: &account{instances: named(5)}, ids: []string{"x"}, witnesses: named(5), want: "ABSENCE_CONTRADICTED", lists: 3},
+		"no interface is listed at all": {account: &account{instances: named(5)}, ids: []string{"x"}, witnesses: named(5),
+			want: "ABSENCE_CONTRADICTED", lists: 3},
 		"the interface of the third witness is listed": {
 			account: &account{instances: named(5), interfaces: []string{"w-2"}}, ids: []string{"x"}, witnesses: named(5), want: "absent", lists: 4,
 		},
@@ -180,8 +187,10 @@ func TestConfirm(t *testing.T) {
 func TestAnErrorThatIsNoneOfTheCloud(t *testing.T) {
 	t.Parallel()
 	a := &account{instances: named(1), listsFail: errors.New("broken pipe")}
-	result := a.cloud("").Confirm(t.Context(), &ecsv1.ConfirmAbsentRequest{InstanceIds: []string{"x"}, WitnessIds: named(1), RegionId: "cn-beijing"}).GetResults()[0]
-	if text := result.GetError().GetMessage(); result.GetPresence() != ecsv1.Presence_PRESENCE_UNCLEAR || !strings.Contains(text, "of instance w-0: broken pipe") {
+	result := a.cloud("").Confirm(t.Context(), &ecsv1.ConfirmAbsentRequest{InstanceIds: []string{"x"},
+		WitnessIds: named(1), RegionId: "cn-beijing"}).GetResults()[0]
+	if text := result.GetError().GetMessage(); result.GetPresence() != ecsv1.Presence_PRESENCE_UNCLEAR ||
+		!strings.Contains(text, "of instance w-0: broken pipe") {
 		t.Errorf("got %v", result)
 	}
 }

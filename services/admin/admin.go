@@ -31,8 +31,8 @@ const (
 	checkTimeout = 3 * time.Second
 	// stopTimeout lets a scrape under way finish.
 	stopTimeout = 2 * time.Second
-	// headerTimeout and idleTimeout are how long a client may keep a connection waiting, for a request that it has begun and for the next one. A
-	// Prometheus asks once a minute or more often.
+	// headerTimeout and idleTimeout are how long a client may keep a connection waiting, for a request that it has begun
+	// and for the next one. A Prometheus asks once a minute or more often.
 	headerTimeout, idleTimeout = 5 * time.Second, 2 * time.Minute
 	// answerTimeout is how long an answer may take. Profiles get the time that was asked for besides.
 	answerTimeout = 30 * time.Second
@@ -45,8 +45,8 @@ const (
 type Config struct {
 	// Listen is "host:port"; port 0 takes a free one.
 	Listen string `json:"listen"`
-	// AlsoListen are further addresses with the same pages, such as those of the existing controller manager: ":8080" for /metrics and ":10258"
-	// for /healthz.
+	// AlsoListen are further addresses with the same pages, such as those of the existing controller manager: ":8080" for
+	// /metrics and ":10258" for /healthz.
 	AlsoListen []string `json:"alsoListen"`
 	// Authentication is for an address that others reach, such as a node's. The server then speaks HTTPS, and metrics, profiles and the
 	// reasons on /readyz need a token of the cluster whose holder may get that path by RBAC, or a client on the same machine.
@@ -198,7 +198,8 @@ func Handler(registry *prometheus.Registry, checks ...Check) http.Handler {
 func newHandler(readers *guard, registry *prometheus.Registry, checks []Check) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") })
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") }) // As the existing CCM has it.
+	// As the existing CCM has it.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readiness(readers, newGauge(registry), checks))
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, version.String()+"\n") })
 	mux.Handle("GET /metrics", readers.protect(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
@@ -230,8 +231,9 @@ func newGauge(registry *prometheus.Registry) *prometheus.GaugeVec {
 
 // readiness runs all checks at once and answers one line for each. Kubelets show no token, and need no reasons.
 //
-// On the node's network the kubelet's probe of a pod that waits for this address comes here, too. A pod of another revision counts as ready: were
-// it not, and this one neither, then the Deployment would end none of both, and no upgrade could mend a wrong configuration.
+// On the node's network the kubelet's probe of a pod that waits for this address comes here, too. A pod of another
+// revision counts as ready: were it not, and this one neither, then the Deployment would end none of both, and no
+// upgrade could mend a wrong configuration.
 func readiness(readers *guard, held *prometheus.GaugeVec, checks []Check) http.HandlerFunc {
 	revision := os.Getenv(revisionVariable)
 	return func(w http.ResponseWriter, r *http.Request) {

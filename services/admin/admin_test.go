@@ -84,7 +84,8 @@ func TestReadinessIsAMetric(t *testing.T) {
 		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		return recorder.Body.String()
 	}
-	for want, err := range map[string]error{`readiness_check{check="gateway"} 1`: nil, `readiness_check{check="gateway"} 0`: errors.New("gone")} {
+	for want, err := range map[string]error{`readiness_check{check="gateway"} 1`: nil,
+		`readiness_check{check="gateway"} 0`: errors.New("gone")} {
 		failure = err
 		get("/readyz")
 		if got := get("/metrics"); !strings.Contains(got, want) || !strings.Contains(got, `readiness_check{check="nodes"} 1`) {
@@ -155,7 +156,8 @@ func TestServer(t *testing.T) {
 func TestAlsoListen(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
-	server, err := admin.New(t.Context(), admin.Config{Listen: "127.0.0.1:0", AlsoListen: []string{"127.0.0.1:0", "127.0.0.1:0"}}, nil, log, prometheus.NewRegistry())
+	server, err := admin.New(t.Context(), admin.Config{Listen: "127.0.0.1:0", AlsoListen: []string{"127.0.0.1:0",
+		"127.0.0.1:0"}}, nil, log, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +185,8 @@ func TestAlsoListen(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if _, err := admin.New(t.Context(), admin.Config{Listen: "127.0.0.1:0", AlsoListen: []string{"203.0.113.1:1"}}, nil, log, prometheus.NewRegistry()); err == nil {
+	if _, err := admin.New(t.Context(), admin.Config{Listen: "127.0.0.1:0", AlsoListen: []string{"203.0.113.1:1"}}, nil,
+		log, prometheus.NewRegistry()); err == nil {
 		t.Error("an address of another machine was listened on")
 	}
 }

@@ -42,7 +42,8 @@ func newCluster() *cluster {
 	c.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
 		what := review.Spec.NonResourceAttributes
-		review.Status.Allowed = what.Verb == "get" && (review.Spec.User == "operator" || review.Spec.User == "prometheus" && what.Path == "/metrics")
+		review.Status.Allowed = what.Verb == "get" && (review.Spec.User == "operator" || review.Spec.User == "prometheus" &&
+			what.Path == "/metrics")
 		return true, review, c.down
 	})
 	return c

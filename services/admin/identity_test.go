@@ -94,7 +94,8 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	cfg := admin.Config{Listen: "127.0.0.1:0", Authentication: true, CertFile: "/nowhere", KeyFile: "/nowhere"}
-	if _, err := admin.New(t.Context(), cfg, nil, slog.New(slog.DiscardHandler), prometheus.NewRegistry()); err == nil || !strings.Contains(err.Error(), "admin.certFile") {
+	if _, err := admin.New(t.Context(), cfg, nil, slog.New(slog.DiscardHandler), prometheus.NewRegistry()); err == nil ||
+		!strings.Contains(err.Error(), "admin.certFile") {
 		t.Errorf("files that are not there give %v", err)
 	}
 }

@@ -1,6 +1,6 @@
-// Package buffers bounds what gRPC's messages take in memory. Its own pool knows no size between 32 KiB and 1 MiB, and a client keeps the buffer of
-// a request until the call is answered, in case it has to be repeated: a request of 1 000 servers has 85 KiB, so that a hundred of them that
-// wait for the cloud held 100 MiB.
+// Package buffers bounds what gRPC's messages take in memory. Its own pool knows no size between 32 KiB and 1 MiB, and
+// a client keeps the buffer of a request until the call is answered, in case it has to be repeated: a request of 1 000
+// servers has 85 KiB, so that a hundred of them that wait for the cloud held 100 MiB.
 package buffers
 
 import (
@@ -14,7 +14,8 @@ const (
 	least, most        = 15, 20
 )
 
-// Pool is the pool of all clients and servers of the process. gRPC encodes messages with its default only, which can't be set later than here.
+// Pool is the pool of all clients and servers of the process. gRPC encodes messages with its default only, which can't
+// be set later than here.
 var Pool = install() //nolint:gochecknoglobals // gRPC has one for the process.
 
 func install() mem.BufferPool {

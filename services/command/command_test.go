@@ -81,14 +81,19 @@ func TestExecute(t *testing.T) {
 		{name: "help", args: []string{"--help"}, stdout: help},
 		{name: "subcommand", args: []string{"look", "--here"}, stdout: "looked at [--here]"},
 		{name: "no configuration", code: 1, stderr: "sample: no configuration; name its file, e.g. --config /etc/sample/config.yaml"},
-		{name: "unknown flag", args: []string{"--confg=x"}, code: 1, stderr: "sample: flag provided but not defined: -confg; --help lists the flags"},
-		{name: "argument", args: []string{"--config", "text.yaml", "more"}, code: 1, stderr: `sample: unknown argument "more"; --help lists the commands and flags`},
-		{name: "bad configuration", args: []string{"--config", "bad.yaml"}, code: 1, stderr: "sample: configuration bad.yaml: region: is required"},
+		{name: "unknown flag", args: []string{"--confg=x"}, code: 1,
+			stderr: "sample: flag provided but not defined: -confg; --help lists the flags"},
+		{name: "argument", args: []string{"--config", "text.yaml", "more"}, code: 1,
+			stderr: `sample: unknown argument "more"; --help lists the commands and flags`},
+		{name: "bad configuration", args: []string{"--config", "bad.yaml"}, code: 1,
+			stderr: "sample: configuration bad.yaml: region: is required"},
 		{name: "bad logging", args: []string{"--config", "xml.yaml"}, code: 1, stderr: `logging.format: "xml" is not one of json, text`},
 		{name: "warnings are logged", args: []string{"--config", "text.yaml"}, stdout: `ran with "text.yaml" and ""`,
 			stderr: `level=WARN msg="setting of the cloud-config without effect" setting="Global.zone: unknown"`},
-		{name: "cloud-config", args: []string{"--config=json.yaml", "--cloud-config=old"}, stdout: `ran with "json.yaml" and "old"`, stderr: `"msg":"running"`},
-		{name: "a failure keeps secrets", args: []string{"--config=text.yaml", "--cloud-config=fail"}, code: 1, stdout: "fail", stderr: "sample: AccessKeySecret=REDACTED"},
+		{name: "cloud-config", args: []string{"--config=json.yaml", "--cloud-config=old"},
+			stdout: `ran with "json.yaml" and "old"`, stderr: `"msg":"running"`},
+		{name: "a failure keeps secrets", args: []string{"--config=text.yaml", "--cloud-config=fail"}, code: 1,
+			stdout: "fail", stderr: "sample: AccessKeySecret=REDACTED"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -96,7 +101,8 @@ func TestExecute(t *testing.T) {
 			if code := process(&stdout).Execute(t.Context(), tt.args, &stdout, &stderr); code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
 			}
-			for _, output := range []struct{ name, got, want string }{{"stdout", stdout.String(), tt.stdout}, {"stderr", stderr.String(), tt.stderr}} {
+			for _, output := range []struct{ name, got, want string }{{"stdout", stdout.String(), tt.stdout},
+				{"stderr", stderr.String(), tt.stderr}} {
 				if !strings.Contains(output.got, output.want) || output.want == "" && output.got != "" {
 					t.Errorf("%s is %q, want %q", output.name, output.got, output.want)
 				}

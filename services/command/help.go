@@ -43,7 +43,8 @@ func (c Command[C]) help(w io.Writer, flags *flag.FlagSet) error {
 	return err
 }
 
-// Parse reads the flags of a subcommand. When they ask for help, it writes usage, a line about the command, and the flags, and reports true.
+// Parse reads the flags of a subcommand. When they ask for help, it writes usage, a line about the command, and the
+// flags, and reports true.
 func Parse(flags *flag.FlagSet, about string, args []string, stdout io.Writer) (helped bool, err error) {
 	flags.Init(flags.Name(), flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // Errors are printed once, by Execute.

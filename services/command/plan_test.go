@@ -54,7 +54,8 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := plan.Run([]string{"--help"}, &out); err != nil || !strings.Contains(out.String(), "  -o FORMAT\n      FORMAT of the output, text or json (default: text)\n") {
+	if err := plan.Run([]string{"--help"}, &out); err != nil ||
+		!strings.Contains(out.String(), "  -o FORMAT\n      FORMAT of the output, text or json (default: text)\n") {
 		t.Errorf("help %q, %v", out.String(), err)
 	}
 }

@@ -40,7 +40,8 @@ func Parse(text []byte, into any) error {
 		return describe(doc, err)
 	}
 	if len(strict) > 0 {
-		return fmt.Errorf("%w\nthis is version %s: correct the key, or, if a newer version knows it, run that one", errors.Join(strict...), version.String())
+		return fmt.Errorf("%w\nthis is version %s: correct the key, or, if a newer version knows it, run that one",
+			errors.Join(strict...), version.String())
 	}
 	return nil
 }

@@ -38,8 +38,10 @@ func TestParse(t *testing.T) {
 	}{
 		{name: "empty keeps the defaults", text: "", want: sample{Name: "default", Workers: 3}},
 		{name: "over the defaults", text: "workers: 5\ninner: {level: x, wait: 1m30s}\nlimits: {a: 1}\n",
-			want: sample{Name: "default", Workers: 5, Inner: inner{Level: "x", Wait: config.Duration(90 * time.Second)}, Limits: map[string]int{"a": 1}}},
-		{name: "all unknown keys", text: "nam: x\ninner: {lvl: y}\n", wantErr: []string{`unknown field "nam"`, `unknown field "inner.lvl"`, "this is version " + version.String()}},
+			want: sample{Name: "default", Workers: 5, Inner: inner{Level: "x", Wait: config.Duration(90 * time.Second)},
+				Limits: map[string]int{"a": 1}}},
+		{name: "all unknown keys", text: "nam: x\ninner: {lvl: y}\n", wantErr: []string{`unknown field "nam"`,
+			`unknown field "inner.lvl"`, "this is version " + version.String()}},
 		{name: "keys are case-sensitive", text: "Name: x\n", wantErr: []string{`unknown field "Name"`}},
 		{name: "key twice", text: "name: x\nname: y\n", wantErr: []string{"name", "already"}},
 		{name: "wrong type", text: "inner: {level: 3}\n", wantErr: []string{"inner.level: got a number, want a string"}},

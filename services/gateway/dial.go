@@ -1,5 +1,5 @@
-// Package gateway is the controllers' side of the cloud gateway: proto/client with a resolver that needs no DNS, traces, and calls that a reconcile.Runner
-// doesn't wait for.
+// Package gateway is the controllers' side of the cloud gateway: proto/client with a resolver that needs no DNS,
+// traces, and calls that a reconcile.Runner doesn't wait for.
 package gateway
 
 import (
@@ -91,7 +91,8 @@ func Dial(cfg Config) (*Conn, error) {
 		options = append(options, grpc.WithResolvers(endpoints{client: cfg.Kubernetes, log: cfg.Logger, changed: conn.replicasChanged}))
 	}
 	dialed, err := client.Dial(client.Config{
-		Address: cfg.Address, CAFile: cfg.CAFile, ServerName: cfg.ServerName, TokenFile: cfg.TokenFile, CertFile: cfg.CertFile, KeyFile: cfg.KeyFile,
+		Address: cfg.Address, CAFile: cfg.CAFile, ServerName: cfg.ServerName, TokenFile: cfg.TokenFile,
+		CertFile: cfg.CertFile, KeyFile: cfg.KeyFile,
 		AnyReplica: cfg.AnyReplica, UserAgent: cfg.UserAgent, Logger: cfg.Logger, Options: options,
 	})
 	if err != nil {

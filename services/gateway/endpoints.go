@@ -60,7 +60,10 @@ func (e endpoints) Build(target resolver.Target, cc resolver.ClientConn, _ resol
 	if _, err := w.slices.AddEventHandler(handler); err != nil {
 		return nil, fmt.Errorf("watch EndpointSlices: %w", err)
 	}
-	if err := w.slices.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { w.unreadable(err) }); err != nil {
+	if err := w.slices.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector,
+		err error) {
+		w.unreadable(err)
+	}); err != nil {
 		return nil, fmt.Errorf("watch EndpointSlices: %w", err)
 	}
 	// client-go takes its logger from the context.

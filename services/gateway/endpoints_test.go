@@ -38,7 +38,8 @@ import (
 // slice is an EndpointSlice of Service cloudgateway with ready and unready replicas in turn.
 func slice(name string, port int32, addresses ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: name, Namespace: "kube-system", Labels: map[string]string{discoveryv1.LabelServiceName: "cloudgateway"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kube-system",
+			Labels: map[string]string{discoveryv1.LabelServiceName: "cloudgateway"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: new("admin"), Port: new(int32(1))}, {Name: new("grpc"), Port: &port}},
 	}
@@ -171,7 +172,8 @@ func TestNoReplicas(t *testing.T) {
 		allowed.Store(true)
 		<-time.After(time.Minute) // client-go asks again after half a minute at most, give or take.
 		c.expect(t, "without replicas", "", "has no endpoint with port grpc")
-		if _, err := client.DiscoveryV1().EndpointSlices("kube-system").Create(t.Context(), slice("a", 7443, "10.0.0.1"), metav1.CreateOptions{}); err != nil {
+		if _, err := client.DiscoveryV1().EndpointSlices("kube-system").Create(t.Context(), slice("a", 7443, "10.0.0.1"),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		c.expect(t, "with a replica", "10.0.0.1:7443", "")
@@ -241,7 +243,8 @@ func TestFoundThroughTheAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Client().Capabilities.GetCapabilities(t.Context(), &commonv1.GetCapabilitiesRequest{}, grpc.WaitForReady(true)); err != nil {
+	if _, err := conn.Client().Capabilities.GetCapabilities(t.Context(), &commonv1.GetCapabilitiesRequest{},
+		grpc.WaitForReady(true)); err != nil {
 		t.Error(err)
 	}
 	if err := conn.Close(); err != nil {
@@ -256,7 +259,9 @@ func TestFoundThroughTheAPIServer(t *testing.T) {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if _, err := conn.Client().Capabilities.GetCapabilities(ctx, &commonv1.GetCapabilitiesRequest{}); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "not cloudgateway.kube-system.svc") {
+	if _, err := conn.Client().Capabilities.GetCapabilities(ctx,
+		&commonv1.GetCapabilitiesRequest{}); status.Code(err) != codes.Unavailable ||
+		!strings.Contains(err.Error(), "not cloudgateway.kube-system.svc") {
 		t.Errorf("with another's certificate: %v", err)
 	}
 }
@@ -326,7 +331,8 @@ func TestAddressesOfServices(t *testing.T) {
 		}
 	}
 	dir := setUp(t)
-	cfg := Config{Address: "kubernetes:///cloudgateway.kube-system:7443", CAFile: filepath.Join(dir, "ca.crt"), TokenFile: filepath.Join(dir, "token")}
+	cfg := Config{Address: "kubernetes:///cloudgateway.kube-system:7443", CAFile: filepath.Join(dir, "ca.crt"),
+		TokenFile: filepath.Join(dir, "token")}
 	if _, err := Dial(cfg); err == nil || !strings.Contains(err.Error(), "access to the API server") {
 		t.Errorf("a tool's Dial = %v", err)
 	}

@@ -78,8 +78,8 @@ func (c ElectionConfig) durations() (lease, renew, retry time.Duration) {
 	return c.LeaseDuration.Or(defaultLease), c.RenewDeadline.Or(defaultRenew), c.RetryPeriod.Or(defaultRetry)
 }
 
-// Identity names this replica in the Lease: in a cluster its pod, if POD_NAME and POD_UID name it. A container that is started again, which the
-// kubelet does only after the one before it has ended, then goes on with its Lease at once.
+// Identity names this replica in the Lease: in a cluster its pod, if POD_NAME and POD_UID name it. A container that is
+// started again, which the kubelet does only after the one before it has ended, then goes on with its Lease at once.
 func Identity() (string, error) {
 	if pod, uid := os.Getenv("POD_NAME"), os.Getenv("POD_UID"); pod != "" && uid != "" {
 		return pod + "_" + uid, nil
@@ -125,8 +125,8 @@ func (e *Election) Run(ctx context.Context, run func(ctx context.Context) error)
 	}
 	leading, endLeading := context.WithCancelCause(ctx)
 	defer endLeading(nil)
-	// client-go gives up a retryPeriod later: it counts from the answer to the last renewal, and begins to count with the next attempt. The others
-	// count from the renewal itself.
+	// client-go gives up a retryPeriod later: it counts from the answer to the last renewal, and begins to count with the
+	// next attempt. The others count from the renewal itself.
 	_, renew, _ := e.cfg.durations()
 	defer e.lock.whenLost(renew, func() { endLeading(ErrLeaseLost) })()
 	// The election outlives ctx, until run has returned. client-go takes its logger from the context.

@@ -138,8 +138,8 @@ func TestLostLease(t *testing.T) {
 	})
 }
 
-// TestLeaderGivesUpInTime: the time between a leader's giving up and the start of the next is that for which work may go on, see Drain. It begins
-// with the last renewal, however long the answer to that was under way.
+// TestLeaderGivesUpInTime: the time between a leader's giving up and the start of the next is that for which work may
+// go on, see Drain. It begins with the last renewal, however long the answer to that was under way.
 func TestLeaderGivesUpInTime(t *testing.T) {
 	t.Parallel()
 	for name, delay := range map[string]time.Duration{"answered at once": 0, "answered late": 4 * time.Second} {
@@ -222,7 +222,8 @@ func TestValidate(t *testing.T) {
 		{name: "off", change: func(c *kube.ElectionConfig) { *c = kube.ElectionConfig{} }},
 		{name: "all wrong", change: func(c *kube.ElectionConfig) {
 			c.Namespace, c.Name = "", ""
-			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = config.Duration(time.Second), config.Duration(time.Second), config.Duration(time.Second)
+			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = config.Duration(time.Second), config.Duration(time.Second),
+				config.Duration(time.Second)
 		}, want: "e.namespace: is required\ne.name: is required\ne.leaseDuration: 1s is not at least 1s longer than renewDeadline, 1s\n" +
 			"e.renewDeadline: 1s is not longer than 1.2 times retryPeriod, 1s"},
 	} {

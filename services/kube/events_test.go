@@ -49,7 +49,8 @@ func TestRecorder(t *testing.T) {
 		t.Fatalf("events = %v, want one of each reason", got)
 	}
 	failed := got["SyncLoadBalancerFailed"]
-	if failed.Count != 3 || failed.Message != "no address" || failed.Type != corev1.EventTypeWarning || failed.Source.Component != "lbcontroller" {
+	if failed.Count != 3 || failed.Message != "no address" || failed.Type != corev1.EventTypeWarning ||
+		failed.Source.Component != "lbcontroller" {
 		t.Errorf("repeated event = %+v", failed)
 	}
 	if about := failed.InvolvedObject; about.Kind != "Service" || about.APIVersion != "v1" || about.Name != "web" || about.UID != "u-1" {

@@ -25,8 +25,9 @@ const RepeatWarnings = 30 * time.Minute
 // maxWarnings bounds the warnings that are remembered. One that is forgotten too early is recorded once more, which does no harm.
 const maxWarnings = 10_000
 
-// Events records events for people and does not repeat itself. A warning is recorded once for each object, part of it, reason and cause; texts
-// are not compared, because they carry request ids that differ with every attempt. It is safe for concurrent use.
+// Events records events for people and does not repeat itself. A warning is recorded once for each object, part of it,
+// reason and cause; texts are not compared, because they carry request ids that differ with every attempt. It is safe
+// for concurrent use.
 type Events struct {
 	recorder record.EventRecorder
 	repeat   time.Duration
@@ -42,7 +43,8 @@ type Warning struct {
 	// Part of the object is what the warning is about; empty for the whole object. Parts may be in trouble at the same time, each for its own
 	// cause: the warning about one does not make that about another news.
 	Part string
-	// Cause distinguishes news from repetitions; empty for the message. It leaves out what changes without meaning anything, such as request ids.
+	// Cause distinguishes news from repetitions; empty for the message. It leaves out what changes without meaning
+	// anything, such as request ids.
 	Cause string
 	// Done says that the warning is about something that was done. It does not end, so that Resolve has nothing to say about it.
 	Done bool
@@ -102,8 +104,8 @@ func (e *Events) Warn(object runtime.Object, w Warning) {
 	e.recorder.Event(object, corev1.EventTypeWarning, w.Reason, message)
 }
 
-// Resolve forgets the warnings about an object with the given reasons, or with any, because the trouble is over. If there were any, a Normal
-// event says so: the last word about an object must not be a warning of long ago.
+// Resolve forgets the warnings about an object with the given reasons, or with any, because the trouble is over. If
+// there were any, a Normal event says so: the last word about an object must not be a warning of long ago.
 func (e *Events) Resolve(object runtime.Object, reasons ...string) {
 	if over := e.forget(object, reasons); len(over) > 0 {
 		e.Normal(object, ReasonResolved, "the trouble that "+strings.Join(over, ", ")+" reported is over")

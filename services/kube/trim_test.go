@@ -91,7 +91,8 @@ func TestTrim(t *testing.T) {
 				{Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}},
 			}},
 		},
-		{name: "something else", trim: kube.TrimNode, in: cache.DeletedFinalStateUnknown{Key: "x"}, want: cache.DeletedFinalStateUnknown{Key: "x"}},
+		{name: "something else", trim: kube.TrimNode, in: cache.DeletedFinalStateUnknown{Key: "x"},
+			want: cache.DeletedFinalStateUnknown{Key: "x"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,8 +17,8 @@ func RunInformers(ctx context.Context, factory informers.SharedInformerFactory) 
 	return nil
 }
 
-// Listing is what a controller waits for before it can work: that its informers have listed their objects. A role that is missing shows there, and
-// otherwise in the log only.
+// Listing is what a controller waits for before it can work: that its informers have listed their objects. A role that
+// is missing shows there, and otherwise in the log only.
 type Listing struct{ failure atomic.Pointer[error] }
 
 // Watch has the failures of an informer noted. It comes before the informer is started.

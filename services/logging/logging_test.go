@@ -24,15 +24,21 @@ func TestRedact(t *testing.T) {
 		{name: "nothing", in: "read lb-1: 3 of 4 done", want: "read lb-1: 3 of 4 done"},
 		{name: "signed URL", in: "Get https://slb/?Action=X&Signature=" + hush + "&SecurityToken=" + hush + "%3D&Version=1",
 			want: "Get https://slb/?Action=X&Signature=REDACTED&SecurityToken=REDACTED&Version=1"},
-		{name: "signature's neighbours stay", in: "SignatureMethod=HMAC-SHA1&SignatureNonce=1", want: "SignatureMethod=HMAC-SHA1&SignatureNonce=1"},
+		{name: "signature's neighbours stay", in: "SignatureMethod=HMAC-SHA1&SignatureNonce=1",
+			want: "SignatureMethod=HMAC-SHA1&SignatureNonce=1"},
 		{name: "JSON", in: `{"AccessKeySecret" : "` + hush + `","AccessKeyId":"x"}`, want: `{"AccessKeySecret" : "REDACTED","AccessKeyId":"x"}`},
 		{name: "YAML", in: "access_key_secret: " + hush + "\n", want: "access_key_secret: REDACTED\n"},
-		{name: "percent-encoded", in: "GET&%2F&SecurityToken%3D" + hush + "%26Version%253D1 signature%253d" + hush, want: "GET&%2F&SecurityToken%3DREDACTED signature%253dREDACTED"},
-		{name: "private key", in: "got -----BEGIN EC PRIVATE KEY-----\n" + hush + "\n" + hush + "=\n-----END EC PRIVATE KEY-----\nand more", want: "got REDACTED\nand more"},
-		{name: "private key in one line, cut off", in: "PrivateKey=-----BEGIN PRIVATE KEY----- " + hush + " " + hush, want: "PrivateKey=REDACTED"},
-		{name: "private key in a form", in: "PrivateKey=-----BEGIN+PRIVATE+KEY-----%0A" + hush + "%0A&RegionId=x", want: "PrivateKey=REDACTED&RegionId=x"},
+		{name: "percent-encoded", in: "GET&%2F&SecurityToken%3D" + hush + "%26Version%253D1 signature%253d" +
+			hush, want: "GET&%2F&SecurityToken%3DREDACTED signature%253dREDACTED"},
+		{name: "private key", in: "got -----BEGIN EC PRIVATE KEY-----\n" + hush + "\n" + hush +
+			"=\n-----END EC PRIVATE KEY-----\nand more", want: "got REDACTED\nand more"},
+		{name: "private key in one line, cut off", in: "PrivateKey=-----BEGIN PRIVATE KEY----- " + hush + " " +
+			hush, want: "PrivateKey=REDACTED"},
+		{name: "private key in a form", in: "PrivateKey=-----BEGIN+PRIVATE+KEY-----%0A" + hush + "%0A&RegionId=x",
+			want: "PrivateKey=REDACTED&RegionId=x"},
 		{name: "the field of a private key", in: "pem.private_key_pem: is required", want: "pem.private_key_pem: is required"},
-		{name: "certificate", in: "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----", want: "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----"},
+		{name: "certificate", in: "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----",
+			want: "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----"},
 		{name: "ServiceAccount token", in: "Bearer eyJhbGciOi.eyJpc3MiOi.c2ln refused", want: "Bearer REDACTED refused"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

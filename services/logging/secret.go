@@ -27,9 +27,10 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 // patterns of secrets inside of longer texts: parameters of a signed URL, also percent-encoded, fields of a JSON object, tokens, and
 // private keys in PEM form, also cut off.
 var (
-	parameter = regexp.MustCompile(`(?i)(access_?key_?secret|security_?token|signature|password|private_?key)("?\s*(?:[=:]|%(?:25)*3[da])\s*"?)[^&\s",}]+`)
-	jwt       = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`)
-	pemKey    = regexp.MustCompile(`(?s)-----BEGIN[A-Z ]*PRIVATE KEY-----.*?(?:-----END[A-Z ]*PRIVATE KEY-----|$)`)
+	parameter = regexp.MustCompile(
+		`(?i)(access_?key_?secret|security_?token|signature|password|private_?key)("?\s*(?:[=:]|%(?:25)*3[da])\s*"?)[^&\s",}]+`)
+	jwt    = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`)
+	pemKey = regexp.MustCompile(`(?s)-----BEGIN[A-Z ]*PRIVATE KEY-----.*?(?:-----END[A-Z ]*PRIVATE KEY-----|$)`)
 )
 
 // Redact takes secrets out of a text from elsewhere, e.g. the error of an HTTP client, which quotes the signed URL.

@@ -19,7 +19,8 @@ func TestParseProviderID(t *testing.T) {
 	}{
 		{name: "canonical", in: "cn-hangzhou.i-bp1abc", want: nodes.ID{Region: "cn-hangzhou", InstanceID: "i-bp1abc"}, ok: true},
 		{name: "with scheme", in: "alicloud://cn-hangzhou.i-bp1abc", want: nodes.ID{Region: "cn-hangzhou", InstanceID: "i-bp1abc"}, ok: true},
-		{name: "with scheme and an empty segment", in: "alicloud:///cn-hangzhou.i-bp1abc", want: nodes.ID{Region: "cn-hangzhou", InstanceID: "i-bp1abc"}, ok: true},
+		{name: "with scheme and an empty segment", in: "alicloud:///cn-hangzhou.i-bp1abc",
+			want: nodes.ID{Region: "cn-hangzhou", InstanceID: "i-bp1abc"}, ok: true},
 		{name: "with scheme and segments", in: "alicloud://ack/cn-hangzhou-h/cn-hangzhou.i-bp1abc",
 			want: nodes.ID{Region: "cn-hangzhou", InstanceID: "i-bp1abc"}, ok: true},
 		{name: "segments without scheme", in: "ack/cn-hangzhou.i-bp1abc"},
@@ -78,13 +79,17 @@ func TestExclusion(t *testing.T) {
 		want verdict
 	}{
 		{name: "plain", node: &corev1.Node{}},
-		{name: "exclude, any value", node: label("service.alibabacloud.com/exclude-node", "no"), want: verdict{excluded: true, fromLoadBalancer: true}},
+		{name: "exclude, any value", node: label("service.alibabacloud.com/exclude-node", "no"), want: verdict{excluded: true,
+			fromLoadBalancer: true}},
 		{name: "exclude, but false", node: label("service.alibabacloud.com/exclude-node", "False")},
 		{name: "from load balancers, but false", node: label("node.kubernetes.io/exclude-from-external-load-balancers", "false")},
 		{name: "from load balancers, old name, but false", node: label("alpha.service-controller.kubernetes.io/exclude-balancer", "false")},
-		{name: "exclude, old name", node: label("service.beta.kubernetes.io/exclude-node", ""), want: verdict{excluded: true, fromLoadBalancer: true}},
-		{name: "hybrid", node: &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "ack-hybrid://x"}}, want: verdict{excluded: true, fromLoadBalancer: true}},
-		{name: "from load balancers", node: label("node.kubernetes.io/exclude-from-external-load-balancers", ""), want: verdict{fromLoadBalancer: true}},
+		{name: "exclude, old name", node: label("service.beta.kubernetes.io/exclude-node", ""), want: verdict{excluded: true,
+			fromLoadBalancer: true}},
+		{name: "hybrid", node: &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "ack-hybrid://x"}},
+			want: verdict{excluded: true, fromLoadBalancer: true}},
+		{name: "from load balancers", node: label("node.kubernetes.io/exclude-from-external-load-balancers", ""),
+			want: verdict{fromLoadBalancer: true}},
 		{name: "from load balancers, old name", node: label("alpha.service-controller.kubernetes.io/exclude-balancer", ""),
 			want: verdict{fromLoadBalancer: true}},
 		{name: "master", node: label("node-role.kubernetes.io/master", ""), want: verdict{fromLoadBalancer: true, controlPlane: true}},
@@ -118,12 +123,14 @@ func TestReadyAndSilent(t *testing.T) {
 		silent bool
 	}{
 		{name: "has not begun to report", node: conditions(), want: corev1.ConditionUnknown},
-		{name: "has stopped to report", node: conditions(corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}), want: corev1.ConditionUnknown, silent: true},
+		{name: "has stopped to report", node: conditions(corev1.NodeCondition{Type: corev1.NodeReady,
+			Status: corev1.ConditionUnknown}), want: corev1.ConditionUnknown, silent: true},
 		{name: "ready", node: conditions(
 			corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
 			corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
 		), want: corev1.ConditionTrue},
-		{name: "not ready", node: conditions(corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse}), want: corev1.ConditionFalse},
+		{name: "not ready", node: conditions(corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse}),
+			want: corev1.ConditionFalse},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -12,8 +12,9 @@ func ProviderIDProblem(providerID, region string) string {
 	if instance := instanceIn(providerID); instance != "" {
 		right = ID{Region: region, InstanceID: instance}.String()
 	}
-	return fmt.Sprintf("spec.providerID %q is not of the form <region>.<instance id>; start the kubelet with --provider-id=%s and delete the Node, "+
-		"which the kubelet then makes anew; if it is no ECS instance of this account, label it %s", providerID, right, LabelExclude)
+	return fmt.Sprintf(
+		"spec.providerID %q is not of the form <region>.<instance id>; start the kubelet with --provider-id=%s and delete the Node, "+
+			"which the kubelet then makes anew; if it is no ECS instance of this account, label it %s", providerID, right, LabelExclude)
 }
 
 // instanceIn finds what looks like the id of an instance, "i-…", in a provider id of another form.

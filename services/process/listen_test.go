@@ -20,7 +20,8 @@ func TestListenWaitsForTheAddress(t *testing.T) {
 	address := first.Addr().String()
 
 	ended, end := context.WithCancel(t.Context())
-	if _, err := Listen(ended, address, log, func(context.Context) { end() }); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "address already in use") {
+	if _, err := Listen(ended, address, log, func(context.Context) { end() }); !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("with the end of its context: %v", err)
 	}
 

@@ -8,8 +8,8 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 )
 
-// ErrNotBegun says that nothing was tried yet: the key is added again when its turn comes. It says nothing about what has failed before, whose delay
-// goes on growing.
+// ErrNotBegun says that nothing was tried yet: the key is added again when its turn comes. It says nothing about what
+// has failed before, whose delay goes on growing.
 var ErrNotBegun = errors.New("not begun: another key has its turn")
 
 // terminalError wraps an error that no repetition can mend.
@@ -57,8 +57,8 @@ type deferredError struct {
 func (e *deferredError) Error() string { return e.err.Error() }
 func (e *deferredError) Unwrap() error { return e.err }
 
-// Defer is for an error of several calls, one of which carries a RetryInfo: the attempt is repeated after delay, as if it had failed with that
-// one alone.
+// Defer is for an error of several calls, one of which carries a RetryInfo: the attempt is repeated after delay, as if
+// it had failed with that one alone.
 func Defer(err error, delay time.Duration) error { return &deferredError{err: err, delay: delay} }
 
 // retryAfter returns the time that the gateway asks for.

@@ -28,8 +28,10 @@ func TestGather(t *testing.T) {
 		{name: "no end", gaps: []time.Duration{
 			0, second * 9 / 10, second * 9 / 10, second * 9 / 10, second * 9 / 10, second * 9 / 10, second * 9 / 10,
 		}, want: []time.Duration{5 * second, 6*second + second*4/10}},
-		{name: "bursts apart", gaps: []time.Duration{0, 2 * second, 2 * second, 9 * second}, apart: 4 * second, want: []time.Duration{second, 5 * second, 14 * second}},
-		{name: "a trickle apart", gaps: []time.Duration{0, 2 * second, 2 * second, 2 * second}, apart: 4 * second, want: []time.Duration{second, 5 * second, 9 * second}},
+		{name: "bursts apart", gaps: []time.Duration{0, 2 * second, 2 * second, 9 * second}, apart: 4 * second,
+			want: []time.Duration{second, 5 * second, 14 * second}},
+		{name: "a trickle apart", gaps: []time.Duration{0, 2 * second, 2 * second, 2 * second}, apart: 4 * second,
+			want: []time.Duration{second, 5 * second, 9 * second}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

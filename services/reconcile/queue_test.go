@@ -68,7 +68,8 @@ func TestQueueHoldsBackActiveKeys(t *testing.T) {
 	}
 }
 
-// TestQueueGivesOutRaisedKeys: a key that is held back as one of the least priority is given out when it is raised, though nothing else happens.
+// TestQueueGivesOutRaisedKeys: a key that is held back as one of the least priority is given out when it is raised,
+// though nothing else happens.
 func TestQueueGivesOutRaisedKeys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -141,7 +142,8 @@ func TestQueueAge(t *testing.T) {
 // wait lets the bubble's clock go on.
 func wait(d time.Duration) { <-time.After(d) }
 
-// TestQueueProperties compares the queue with the simplest model: a list of keys with priority, of which now and then the oldest has its turn.
+// TestQueueProperties compares the queue with the simplest model: a list of keys with priority, of which now and then
+// the oldest has its turn.
 func TestQueueProperties(t *testing.T) {
 	t.Parallel()
 	type entry struct {

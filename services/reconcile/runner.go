@@ -138,8 +138,8 @@ func (r *Runner) Resume() {
 // waitingKey is the key of a context for the queue whose worker the attempt holds.
 type waitingKey struct{}
 
-// Waiting calls wait, which waits for something outside of the process and needs no processor. The worker of the attempt that ctx belongs to is
-// free for other keys meanwhile, if the Runner is made so.
+// Waiting calls wait, which waits for something outside of the process and needs no processor. The worker of the
+// attempt that ctx belongs to is free for other keys meanwhile, if the Runner is made so.
 func Waiting(ctx context.Context, wait func()) {
 	if q, ok := ctx.Value(waitingKey{}).(*queue); ok {
 		q.pause()
@@ -169,8 +169,9 @@ func PriorityOf(ctx context.Context) Priority {
 // ErrYielded is the cause of the end of a context of Yielding: more urgent work waits for what the attempt does.
 var ErrYielded = errors.New("given way to more urgent work")
 
-// Yielding returns a context for a part of an attempt that gives way, such as a long read in the background. It ends with the cause ErrYielded when
-// the key of the attempt is added with a higher priority than Periodic, or when Yield is called for it. The function ends the part.
+// Yielding returns a context for a part of an attempt that gives way, such as a long read in the background. It ends
+// with the cause ErrYielded when the key of the attempt is added with a higher priority than Periodic, or when Yield is
+// called for it. The function ends the part.
 func Yielding(ctx context.Context) (context.Context, func()) {
 	a, ok := ctx.Value(attemptKey{}).(attemptOf)
 	if !ok {

@@ -378,8 +378,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestWaitingHoldsNoWorker: attempts that wait for the cloud leave the worker to others, up to a bound, and those of the least priority have a
-// bound of their own.
+// TestWaitingHoldsNoWorker: attempts that wait for the cloud leave the worker to others, up to a bound, and those of
+// the least priority have a bound of their own.
 func TestWaitingHoldsNoWorker(t *testing.T) {
 	t.Parallel()
 	const keys = 12

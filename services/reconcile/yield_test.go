@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestYielding: a part of an attempt gives way to its key that is added more urgently, also before the part begins, and to whoever asks for it.
+// TestYielding: a part of an attempt gives way to its key that is added more urgently, also before the part begins, and
+// to whoever asks for it.
 func TestYielding(t *testing.T) {
 	for name, tt := range map[string]struct {
 		add    func(r *Runner)

@@ -92,8 +92,8 @@ func (l *leadership) run(ctx context.Context, work func(context.Context) error) 
 	return l.election.Run(ctx, work)
 }
 
-// lookForOther is an error if the existing CCM runs: both would write to the same nodes, routes and load balancers. What can't be read is no
-// reason to wait: the Lease is of no use to this controller otherwise.
+// lookForOther is an error if the existing CCM runs: both would write to the same nodes, routes and load balancers.
+// What can't be read is no reason to wait: the Lease is of no use to this controller otherwise.
 func (l *leadership) lookForOther(ctx context.Context) error {
 	lease, err := l.client.CoordinationV1().Leases(otherNamespace).Get(ctx, otherName, metav1.GetOptions{})
 	if err != nil {

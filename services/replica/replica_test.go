@@ -183,7 +183,8 @@ func TestWhatCannotStartIsNamed(t *testing.T) {
 		want string
 	}{
 		{"kubeconfig", func(cfg *replica.Config, _ *replica.Process) { cfg.Kubernetes.Kubeconfig = "/nowhere" }, "kubernetes.kubeconfig"},
-		{"certificates", func(cfg *replica.Config, _ *replica.Process) { cfg.Gateway.CAFile = "/nowhere" }, "connect to the gateway: gateway.caFile"},
+		{"certificates", func(cfg *replica.Config, _ *replica.Process) { cfg.Gateway.CAFile = "/nowhere" },
+			"connect to the gateway: gateway.caFile"},
 		{"address", func(cfg *replica.Config, _ *replica.Process) { cfg.Admin.Listen = "256.0.0.1:0" }, "admin.listen"},
 		{"controller", func(_ *replica.Config, p *replica.Process) {
 			p.New = func(replica.Dependencies) (replica.Controller, error) { return nil, errors.New("no metrics") }

@@ -16,7 +16,8 @@ func TestFromBuild(t *testing.T) {
 		{name: "unknown", want: "dev"},
 		{name: "clean", settings: []debug.BuildSetting{setting("vcs.revision", "0123456789abcdef"), setting("vcs.modified", "false")},
 			want: "dev-0123456789ab"},
-		{name: "dirty", settings: []debug.BuildSetting{setting("vcs.revision", "01234"), setting("vcs.modified", "true")}, want: "dev-01234-dirty"},
+		{name: "dirty", settings: []debug.BuildSetting{setting("vcs.revision", "01234"), setting("vcs.modified", "true")},
+			want: "dev-01234-dirty"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -14,7 +14,8 @@ import (
 
 // TestDoctor examines configurations as the command does.
 func TestDoctor(t *testing.T) {
-	sim, err := openapisim.New(openapisim.Config{LimitsOff: true, Seed: &state.Cloud{Vpcs: map[string]*state.Vpc{"vpc-1": {CidrBlock: "10.0.0.0/8"}}}})
+	sim, err := openapisim.New(openapisim.Config{LimitsOff: true,
+		Seed: &state.Cloud{Vpcs: map[string]*state.Vpc{"vpc-1": {CidrBlock: "10.0.0.0/8"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,8 @@ scheme: HTTP
 	}{
 		{name: "good", args: []string{"--config", config("good")}, want: "acs:ram::1000000000000001:assumed-role/cloudgateway/cloudgateway"},
 		{name: "bad", args: []string{"--config", config("bad")}, wantErr: "can't work like this, 1 of ", want: "FAILED"},
-		{name: "some features", args: []string{"--config", config("good"), "--features", "nodes, routes"}, want: "ecs:ModifyNetworkInterfaceAttribute"},
+		{name: "some features", args: []string{"--config", config("good"), "--features", "nodes, routes"},
+			want: "ecs:ModifyNetworkInterfaceAttribute"},
 		{name: "unknown feature", args: []string{"--config", config("good"), "--features", "pods"}, wantErr: `"pods" is none of`},
 		{name: "no configuration", wantErr: "name one with --config FILE"},
 		{name: "wrong configuration", args: []string{"--config", write("empty.yaml", "")}, wantErr: "tls.certFile: is required"},

@@ -1,6 +1,6 @@
 // Command cloudgateway is the one place that talks to Alibaba Cloud: it holds the credentials, spends the account's rate limits,
-// and serves the cloud to controllers and tools over gRPC. `cloudgateway doctor` examines a configuration instead, and `cloudgateway top` shows
-// how the rate limits are used.
+// and serves the cloud to controllers and tools over gRPC. `cloudgateway doctor` examines a configuration instead, and
+// `cloudgateway top` shows how the rate limits are used.
 package main
 
 import (

@@ -123,7 +123,8 @@ func TestRepetitionsAreReported(t *testing.T) {
 		t.Errorf("the audit log has %q", audits)
 	}
 	_, metrics := w.get("/metrics")
-	if want := `cloudgateway_requests_replayed_total{method="/cloudgateway.slb.v1.LoadBalancerService/CreateLoadBalancer"} 1`; !strings.Contains(metrics, want) {
+	if want := `cloudgateway_requests_replayed_total{` +
+		`method="/cloudgateway.slb.v1.LoadBalancerService/CreateLoadBalancer"} 1`; !strings.Contains(metrics, want) {
 		t.Errorf("the metrics lack %s", want)
 	}
 }
@@ -161,7 +162,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	if err := w.sim.SetFaults(
 		fault.Rule{Product: "slb", Drop: true, Times: 2},
 		fault.Rule{Product: "vpc", Error: &fault.Error{Status: 400, Code: "SignatureDoesNotMatch",
-			Message: "server string to sign is:GET&%2F&AccessKeyId%3D" + openapisim.DefaultAccessKeyID + "%26Signature=x&secret=" + openapisim.DefaultAccessKeySecret}},
+			Message: "server string to sign is:GET&%2F&AccessKeyId%3D" + openapisim.DefaultAccessKeyID +
+				"%26Signature=x&secret=" + openapisim.DefaultAccessKeySecret}},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +220,8 @@ func TestLeaseHasItsOwnClient(t *testing.T) {
 func TestPlainHTTPIsWarnedAbout(t *testing.T) {
 	w := newWorld(t)
 	w.start()
-	if log := w.log.String(); !strings.Contains(log, `"level":"WARN","msg":"scheme is HTTP: identity tokens, security tokens and private keys`) {
+	if log := w.log.String(); !strings.Contains(log,
+		`"level":"WARN","msg":"scheme is HTTP: identity tokens, security tokens and private keys`) {
 		t.Errorf("log:\n%s", log)
 	}
 }

@@ -22,7 +22,8 @@ import (
 func TestEverySourceOfCredentials(t *testing.T) {
 	w := newWorld(t)
 	log := slog.New(slog.DiscardHandler)
-	endpoints := fmt.Sprintf("\nendpoints: {sts: %q}\nmetadataEndpoint: http://%s\nscheme: HTTP\nregion: cn-hangzhou\ntls: {certFile: a, keyFile: b}\n",
+	endpoints := fmt.Sprintf(
+		"\nendpoints: {sts: %q}\nmetadataEndpoint: http://%s\nscheme: HTTP\nregion: cn-hangzhou\ntls: {certFile: a, keyFile: b}\n",
 		w.serve("sts"), w.serve("metadata"))
 	t.Setenv("ACCESS_KEY_ID", openapisim.DefaultAccessKeyID)
 	t.Setenv("ACCESS_KEY_SECRET", openapisim.DefaultAccessKeySecret)
@@ -57,7 +58,8 @@ func TestEverySourceOfCredentials(t *testing.T) {
 		{"environment: true", account},
 		{"ecsRAMRole: {}", role + "KubernetesWorkerRole/ecs-instance"},
 		{
-			`rrsa: {roleARN: "acs:ram::1000000000000001:role/pod", oidcProviderARN: "acs:ram::1000000000000001:oidc-provider/x", tokenFile: DIR/pod-token}`,
+			`rrsa: {roleARN: "acs:ram::1000000000000001:role/pod", oidcProviderARN: ` +
+				`"acs:ram::1000000000000001:oidc-provider/x", tokenFile: DIR/pod-token}`,
 			role + "pod/cloudgateway",
 		},
 		{"stsTokenFile: DIR/token.json", role + "files/others"},
@@ -104,7 +106,8 @@ func seal(t *testing.T, text string) string {
 // podToken is a ServiceAccount token for STS.
 func podToken() string {
 	encode := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
-	claims := fmt.Sprintf(`{"iss":"https://oidc.example","sub":"system:serviceaccount:kube-system:cloudgateway","aud":["sts.aliyuncs.com"],"exp":%d}`,
+	claims := fmt.Sprintf(
+		`{"iss":"https://oidc.example","sub":"system:serviceaccount:kube-system:cloudgateway","aud":["sts.aliyuncs.com"],"exp":%d}`,
 		time.Now().Add(time.Hour).Unix())
 	return encode(`{"alg":"RS256"}`) + "." + encode(claims) + "." + encode("signature")
 }

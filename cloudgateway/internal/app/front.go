@@ -12,8 +12,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
-// frontConfig is that of the OpenAPI front. Calls through it wait as those of a caller of the gateway's own API do, with the priority of a user's
-// change at most.
+// frontConfig is that of the OpenAPI front. Calls through it wait as those of a caller of the gateway's own API do,
+// with the priority of a user's change at most.
 func (g *Gateway) frontConfig(registry prometheus.Registerer, forget func()) front.Config {
 	p := newPriorities(g.cfg)
 	return front.Config{

@@ -52,8 +52,11 @@ func fronted(t *testing.T, more string) *world {
 			}
 		}
 	})
-	w.toolMay = map[string]bool{"ecs:Describe*": true, "slb:*": true, "vpc:DescribeVpcs": true, "ecs:DeleteInstance": true, "ecs:DeleteInstances": true}
-	w.write("keys.yaml", fmt.Sprintf("keys:\n- {id: tool, secret: %[1]s, user: %[2]q}\n- {id: scoped, secret: %[1]s, user: %[3]q}\n", toolSecret, toolUser, scopedUser))
+	w.toolMay = map[string]bool{"ecs:Describe*": true, "slb:*": true, "vpc:DescribeVpcs": true, "ecs:DeleteInstance": true,
+		"ecs:DeleteInstances": true}
+	w.write("keys.yaml",
+		fmt.Sprintf("keys:\n- {id: tool, secret: %[1]s, user: %[2]q}\n- {id: scoped, secret: %[1]s, user: %[3]q}\n",
+			toolSecret, toolUser, scopedUser))
 	text, err := os.ReadFile(w.file)
 	if err != nil {
 		t.Fatal(err)
@@ -96,8 +99,9 @@ var versions = map[string]string{"slb": "2014-05-15", "vpc": "2016-04-28", "ecs"
 func (c *tool) params(name string, params map[string]string) map[string]string {
 	product, action, _ := strings.Cut(name, ":")
 	all := map[string]string{
-		"Action": action, "Version": versions[product], "Format": "JSON", "AccessKeyId": c.id, "SignatureMethod": "HMAC-SHA1", "SignatureVersion": "1.0",
-		"SignatureNonce": rand.Text(), "Timestamp": time.Now().UTC().Format("2006-01-02T15:04:05Z"), "RegionId": "cn-hangzhou",
+		"Action": action, "Version": versions[product], "Format": "JSON", "AccessKeyId": c.id, "SignatureMethod": "HMAC-SHA1",
+		"SignatureVersion": "1.0",
+		"SignatureNonce":   rand.Text(), "Timestamp": time.Now().UTC().Format("2006-01-02T15:04:05Z"), "RegionId": "cn-hangzhou",
 	}
 	maps.Copy(all, params)
 	return all
@@ -174,8 +178,10 @@ func (c *tool) call3(t *testing.T, name string, params map[string]string) reply 
 	sum := sha256.Sum256([]byte(body))
 	host := strings.TrimPrefix(strings.TrimPrefix(c.url, "https://"), "http://")
 	headers := map[string]string{
-		"content-type": "application/x-www-form-urlencoded", "host": host, "x-acs-action": action, "x-acs-content-sha256": hex.EncodeToString(sum[:]),
-		"x-acs-date": time.Now().UTC().Format("2006-01-02T15:04:05Z"), "x-acs-signature-nonce": rand.Text(), "x-acs-version": versions[product],
+		"content-type": "application/x-www-form-urlencoded", "host": host, "x-acs-action": action,
+		"x-acs-content-sha256": hex.EncodeToString(sum[:]),
+		"x-acs-date":           time.Now().UTC().Format("2006-01-02T15:04:05Z"), "x-acs-signature-nonce": rand.Text(),
+		"x-acs-version": versions[product],
 	}
 	signed, text := slices.Sorted(maps.Keys(headers)), ""
 	for _, name := range signed {
@@ -185,7 +191,8 @@ func (c *tool) call3(t *testing.T, name string, params map[string]string) reply 
 	hash := sha256.Sum256([]byte(canonical))
 	mac := hmac.New(sha256.New, []byte(c.secret))
 	mac.Write([]byte("ACS3-HMAC-SHA256\n" + hex.EncodeToString(hash[:])))
-	headers["Authorization"] = "ACS3-HMAC-SHA256 Credential=" + c.id + ",SignedHeaders=" + strings.Join(signed, ";") + ",Signature=" + hex.EncodeToString(mac.Sum(nil))
+	headers["Authorization"] = "ACS3-HMAC-SHA256 Credential=" + c.id + ",SignedHeaders=" + strings.Join(signed, ";") +
+		",Signature=" + hex.EncodeToString(mac.Sum(nil))
 	delete(headers, "host")
 	got, err := c.send(t.Context(), http.MethodPost, "", []byte(body), headers)
 	if err != nil {
@@ -197,8 +204,8 @@ func (c *tool) call3(t *testing.T, name string, params map[string]string) reply 
 // requestIDs are what answers may differ in.
 var requestIDs = regexp.MustCompile(`[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}`)
 
-// TestFrontPassesOn: the answer through the front is the cloud's, byte for byte but for the ids of requests, whatever the version of the signature,
-// the format, and the outcome.
+// TestFrontPassesOn: the answer through the front is the cloud's, byte for byte but for the ids of requests, whatever
+// the version of the signature, the format, and the outcome.
 func TestFrontPassesOn(t *testing.T) {
 	w := fronted(t, "")
 	through := newTool(t, w.openFront(w.start()), "tool", toolSecret)
@@ -230,12 +237,14 @@ func TestFrontPassesOn(t *testing.T) {
 			got, want := call(through), call(direct)
 			if got.Status != tt.status || got.Status != want.Status || got.Type != want.Type ||
 				requestIDs.ReplaceAllString(got.Body, "") != requestIDs.ReplaceAllString(want.Body, "") {
-				t.Errorf("%s, version %s:\n got %d %s %s\nwant %d %s %s", tt.name, version, got.Status, got.Type, got.Body, want.Status, want.Type, want.Body)
+				t.Errorf("%s, version %s:\n got %d %s %s\nwant %d %s %s", tt.name, version, got.Status, got.Type, got.Body,
+					want.Status, want.Type, want.Body)
 			}
 		}
 	}
 	// What the gateway refuses itself is in the format that the tool asks for.
-	if got := through.call(t, "ecs:StopInstance", map[string]string{"Format": "XML"}); got.Status != 403 || !strings.Contains(got.Body, "<Code>Forbidden.RAM</Code>") ||
+	if got := through.call(t, "ecs:StopInstance", map[string]string{"Format": "XML"}); got.Status != 403 ||
+		!strings.Contains(got.Body, "<Code>Forbidden.RAM</Code>") ||
 		got.Type != "text/xml;charset=utf-8" {
 		t.Errorf("got %+v", got)
 	}
@@ -276,32 +285,47 @@ func TestFrontRefuses(t *testing.T) {
 	fresh := func(c *tool, name string, params map[string]string) string {
 		return c.sign(http.MethodPost, c.params(name, params))
 	}
-	v3 := "ACS3-HMAC-SHA256 Credential=tool,SignedHeaders=host;x-acs-action;x-acs-content-sha256;x-acs-date;x-acs-signature-nonce;x-acs-version,Signature=00"
+	v3 := "ACS3-HMAC-SHA256 Credential=tool," +
+		"SignedHeaders=host;x-acs-action;x-acs-content-sha256;x-acs-date;x-acs-signature-nonce;x-acs-version,Signature=00"
 	tests := []struct {
 		name   string
 		attack func() reply
 		status int
 		code   string
 	}{
-		{"unknown key", func() reply { return newTool(t, address, "nobody", toolSecret).call(t, "ecs:DescribeInstances", nil) }, 404, "InvalidAccessKeyId.NotFound"},
-		{"wrong secret", func() reply { return newTool(t, address, "tool", "x"+toolSecret).call(t, "ecs:DescribeInstances", nil) }, 400, "SignatureDoesNotMatch"},
+		{"unknown key", func() reply {
+			return newTool(t, address, "nobody", toolSecret).call(t, "ecs:DescribeInstances",
+				nil)
+		}, 404, "InvalidAccessKeyId.NotFound"},
+		{"wrong secret", func() reply {
+			return newTool(t, address, "tool", "x"+toolSecret).call(t, "ecs:DescribeInstances",
+				nil)
+		}, 400, "SignatureDoesNotMatch"},
 		{"replay", func() reply { return raw(good, signed, nil, nil) }, 400, "SignatureNonceUsed"},
 		{"replay by another method", func() reply {
 			return must(good.send(t.Context(), http.MethodGet, signed, nil, nil))
 		}, 400, "SignatureDoesNotMatch"},
 		{"old timestamp", func() reply { return good.call(t, "ecs:DescribeInstances", at(16*time.Minute)) }, 400, "InvalidTimeStamp.Expired"},
-		{"of before this replica was active", func() reply { return good.call(t, "ecs:DescribeInstances", at(2*time.Minute)) }, 400, "InvalidTimeStamp.Expired"},
+		{"of before this replica was active", func() reply {
+			return good.call(t, "ecs:DescribeInstances",
+				at(2*time.Minute))
+		}, 400, "InvalidTimeStamp.Expired"},
 		{"of the future", func() reply { return good.call(t, "ecs:DescribeInstances", at(-5*time.Minute)) }, 400, "InvalidTimeStamp.Expired"},
-		{"a parameter more", func() reply { return raw(good, fresh(good, "ecs:DescribeInstances", nil)+"&InstanceName=x", nil, nil) }, 400, "SignatureDoesNotMatch"},
+		{"a parameter more", func() reply {
+			return raw(good, fresh(good, "ecs:DescribeInstances", nil)+"&InstanceName=x", nil,
+				nil)
+		}, 400, "SignatureDoesNotMatch"},
 		{"a body more", func() reply {
 			return raw(good, fresh(good, "ecs:DescribeInstances", nil), []byte("InstanceName=x"), nil)
 		}, 400, "SignatureDoesNotMatch"},
-		{"action without permission", func() reply { return good.call(t, "ecs:StopInstance", map[string]string{"InstanceId": "i-web"}) }, 403, "Forbidden.RAM"},
+		{"action without permission",
+			func() reply { return good.call(t, "ecs:StopInstance", map[string]string{"InstanceId": "i-web"}) }, 403, "Forbidden.RAM"},
 		{"a read that gives control", func() reply {
 			return good.call(t, "ecs:DescribeInstanceVncUrl", map[string]string{"InstanceId": "i-web"})
 		}, 403, "Forbidden.RAM"},
 		{"credentials", func() reply { return good.call(t, "sts:AssumeRole", map[string]string{"Version": "2015-04-01"}) }, 403, "Forbidden.RAM"},
-		{"an unknown product", func() reply { return good.call(t, "ram:ListUsers", map[string]string{"Version": "2015-05-01"}) }, 400, "InvalidVersion"},
+		{"an unknown product",
+			func() reply { return good.call(t, "ram:ListUsers", map[string]string{"Version": "2015-05-01"}) }, 400, "InvalidVersion"},
 		{"another region", func() reply {
 			return good.call(t, "ecs:DescribeInstances", map[string]string{"RegionId": "cn-beijing"})
 		}, 404, "InvalidRegionId.NotFound"},
@@ -310,7 +334,10 @@ func TestFrontRefuses(t *testing.T) {
 			delete(params, "RegionId")
 			return raw(good, good.sign(http.MethodPost, params), nil, nil)
 		}, 404, "InvalidRegionId.NotFound"},
-		{"out of scope", func() reply { return scoped.call(t, "ecs:DeleteInstance", map[string]string{"InstanceId": "i-db"}) }, 403, "Forbidden.RAM"},
+		{"out of scope", func() reply {
+			return scoped.call(t, "ecs:DeleteInstance",
+				map[string]string{"InstanceId": "i-db"})
+		}, 403, "Forbidden.RAM"},
 		{"out of scope in a list", func() reply {
 			return scoped.call(t, "ecs:DeleteInstances", map[string]string{"InstanceId.1": "i-web", "InstanceId.2": "i-db"})
 		}, 403, "Forbidden.RAM"},
@@ -377,7 +404,8 @@ func TestFrontBoundsBodies(t *testing.T) {
 func TestFrontWaits(t *testing.T) {
 	w := fronted(t, "budget: {overrides: {ecs/DescribeInstances: {calls: 5, window: 60s}}, maxPriority: user}\n")
 	text := must(os.ReadFile(w.file))
-	w.file = w.write("waits.yaml", strings.Replace(string(text), `budget: {callers: {"system:serviceaccount:kube-system:writer": {maxPriority: backend}}}`, "", 1))
+	w.file = w.write("waits.yaml", strings.Replace(string(text),
+		`budget: {callers: {"system:serviceaccount:kube-system:writer": {maxPriority: backend}}}`, "", 1))
 	if err := w.sim.SetLimits(limit.Table{"ecs/DescribeInstances": {Calls: 5, Window: api.Duration(time.Minute)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +448,8 @@ func TestFrontLosesNothing(t *testing.T) {
 	}
 	inject(fault.Rule{Action: "CreateLoadBalancer", Times: 1, When: fault.After, Drop: true})
 	params := map[string]string{"AddressType": "internet", "LoadBalancerSpec": "slb.s1.small", "ClientToken": "one"}
-	if got, err := c.send(t.Context(), http.MethodPost, c.sign(http.MethodPost, c.params("slb:CreateLoadBalancer", params)), nil, nil); err == nil {
+	if got, err := c.send(t.Context(), http.MethodPost, c.sign(http.MethodPost, c.params("slb:CreateLoadBalancer",
+		params)), nil, nil); err == nil {
 		t.Errorf("a lost answer: %+v", got)
 	}
 	if got := c.call(t, "slb:CreateLoadBalancer", params); got.Status != 200 {
@@ -454,7 +483,8 @@ func TestFrontForgets(t *testing.T) {
 	id := made.GetLoadBalancer().GetLoadBalancerId()
 	read := func(want string) {
 		t.Helper()
-		got, err := client.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, MaxAge: durationpb.New(time.Hour)})
+		got, err := client.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: id,
+			MaxAge: durationpb.New(time.Hour)})
 		if err != nil || got.GetLoadBalancer().GetName() != want {
 			t.Errorf("its name is %q, %v, want %q", got.GetLoadBalancer().GetName(), err, want)
 		}

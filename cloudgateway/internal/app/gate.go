@@ -137,8 +137,8 @@ func newPriorities(cfg config.Config) priorities {
 	return p
 }
 
-// of is the priority of a call: what the caller asks for, as far as the method's ceiling and its own allow. Names that this version does not
-// know count as the highest.
+// of is the priority of a call: what the caller asks for, as far as the method's ceiling and its own allow. Names that
+// this version does not know count as the highest.
 func (p priorities) of(caller string, ceiling flow.Priority, asked []string) flow.Priority {
 	highest, named := p.callers[caller]
 	if !named {
@@ -177,8 +177,9 @@ func patient(b config.Budget, next grpc.UnaryServerInterceptor) grpc.UnaryServer
 	}
 }
 
-// inTheNameOf lets writes and calls to the cloud wait as the caller. Reads share calls with those of the same priority. Those of a caller that
-// may not use all of the budget share them with its own only: what waits for its share of the budget must not make others wait.
+// inTheNameOf lets writes and calls to the cloud wait as the caller. Reads share calls with those of the same priority.
+// Those of a caller that may not use all of the budget share them with its own only: what waits for its share of the
+// budget must not make others wait.
 func inTheNameOf(ctx context.Context, b config.Budget, caller flow.Caller) context.Context {
 	owner := ""
 	if b.Callers[caller.Name].Bounded() {

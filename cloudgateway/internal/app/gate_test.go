@@ -108,10 +108,11 @@ func TestBoundedCallersReadApart(t *testing.T) {
 				cfg.Budget.Callers = map[string]config.CallerBudget{tool: tt.budget}
 				with := onBehalf(cfg)
 				var calls atomic.Int32
-				c := batch.New(batch.Config[string, string]{Logger: slog.New(slog.DiscardHandler), MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {
-					calls.Add(1)
-					return nil, nil
-				}})
+				c := batch.New(batch.Config[string, string]{Logger: slog.New(slog.DiscardHandler), MaxItems: 10,
+					Load: func(context.Context, []string) (map[string]string, error) {
+						calls.Add(1)
+						return nil, nil
+					}})
 				var reads sync.WaitGroup
 				for _, name := range []string{tool, controller} {
 					reads.Go(func() {
@@ -140,7 +141,8 @@ func TestUrgentReadsOvertake(t *testing.T) {
 		}
 		var calls atomic.Int32
 		reader := batch.New(batch.Config[int, string]{
-			Logger: slog.New(slog.DiscardHandler), MaxItems: 1, Timeout: time.Hour, Load: func(ctx context.Context, keys []int) (map[int]string, error) {
+			Logger: slog.New(slog.DiscardHandler), MaxItems: 1, Timeout: time.Hour, Load: func(ctx context.Context,
+				keys []int) (map[int]string, error) {
 				calls.Add(1)
 				return map[int]string{keys[0]: "there"}, budget.Acquire(ctx, "ecs", "DescribeInstances")
 			},
@@ -211,7 +213,8 @@ func TestFirstCallOfATurn(t *testing.T) {
 	}{
 		{name: "nobody before", until: func(time.Time) time.Time { return time.Time{} }, least: limit / 2, most: limit},
 		{name: "just now", until: func(now time.Time) time.Time { return now }, least: careful / 2, most: careful},
-		{name: "its lease would have lasted longer", until: func(now time.Time) time.Time { return now.Add(10 * time.Second) }, least: careful / 2, most: careful},
+		{name: "its lease would have lasted longer",
+			until: func(now time.Time) time.Time { return now.Add(10 * time.Second) }, least: careful / 2, most: careful},
 		{name: "in the minute before", until: func(now time.Time) time.Time { return now.Add(-30 * time.Second) }, least: limit / 2, most: limit},
 		{name: "yesterday", until: func(now time.Time) time.Time { return now.AddDate(0, 0, -1) }, least: limit / 2, most: limit},
 	}

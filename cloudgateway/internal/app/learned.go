@@ -40,8 +40,8 @@ func (g *Gateway) learned() *learnedLimits {
 	return l
 }
 
-// run goes on with what the replica before has learned, calls ready, and keeps what is learned until ctx ends. It calls end before it waits for the
-// API server for the last time: that may be what the Lease was lost for.
+// run goes on with what the replica before has learned, calls ready, and keeps what is learned until ctx ends. It calls
+// end before it waits for the API server for the last time: that may be what the Lease was lost for.
 func (l *learnedLimits) run(ctx context.Context, ready, end func()) {
 	if l.leases == nil {
 		ready()

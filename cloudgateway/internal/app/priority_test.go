@@ -13,8 +13,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
 
-// TestPriorities: each caller × each priority that a method allows × each that is asked for. A call never ranks above its caller, its method, or
-// what was asked for, and never below the lowest of them.
+// TestPriorities: each caller × each priority that a method allows × each that is asked for. A call never ranks above
+// its caller, its method, or what was asked for, and never below the lowest of them.
 func TestPriorities(t *testing.T) {
 	const account = "system:serviceaccount:"
 	cfg := config.Default()
@@ -40,7 +40,8 @@ func TestPriorities(t *testing.T) {
 	}
 	// The names are those of call metadata; others, as of a later version, count as the highest.
 	asked := map[string]flow.Priority{
-		"": flow.Backend, "urgent": flow.Backend, "backend": flow.Backend, "user": flow.Change, "deletion": flow.Deletion, "background": flow.Background,
+		"": flow.Backend, "urgent": flow.Backend, "backend": flow.Backend, "user": flow.Change, "deletion": flow.Deletion,
+		"background": flow.Background,
 	}
 	p := newPriorities(cfg)
 	for caller, ceiling := range callers {

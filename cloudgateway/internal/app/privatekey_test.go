@@ -43,11 +43,14 @@ func TestPrivateKeysAreSeenNowhere(t *testing.T) {
 	}{
 		{name: "done", request: pair},
 		{name: "answer lost", request: pair, fault: fault.Rule{Drop: true, When: fault.After}},
-		{name: "refused with a quotation", request: pair, fault: fault.Rule{Error: refusal(400, "IllegalParam.ServerCertificate")}, want: rpcerr.InvalidField},
+		{name: "refused with a quotation", request: pair,
+			fault: fault.Rule{Error: refusal(400, "IllegalParam.ServerCertificate")}, want: rpcerr.InvalidField},
 		{name: "server error with a quotation", request: pair, fault: fault.Rule{Error: refusal(500, "InternalError")}},
-		{name: "key of another", request: &slbv1.KeyPair{CertificatePem: other.GetCertificatePem(), PrivateKeyPem: key}, want: rpcerr.InvalidField},
+		{name: "key of another", request: &slbv1.KeyPair{CertificatePem: other.GetCertificatePem(), PrivateKeyPem: key},
+			want: rpcerr.InvalidField},
 		{name: "swapped", request: &slbv1.KeyPair{CertificatePem: key, PrivateKeyPem: pair.GetCertificatePem()}, want: rpcerr.InvalidField},
-		{name: "broken", request: &slbv1.KeyPair{CertificatePem: pair.GetCertificatePem(), PrivateKeyPem: key[:len(key)/2]}, want: rpcerr.InvalidField},
+		{name: "broken", request: &slbv1.KeyPair{CertificatePem: pair.GetCertificatePem(), PrivateKeyPem: key[:len(key)/2]},
+			want: rpcerr.InvalidField},
 		// At the end, since nothing is uploaded for a while then.
 		{name: "throttled with a quotation", request: pair, fault: fault.Rule{Error: refusal(400, "Throttling.User")}, want: rpcerr.Throttled},
 	}

@@ -24,8 +24,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/server"
 )
 
-// TestSeriesAreBounded: after three callers have called all methods, and twenty all actions, each with all priorities, Prometheus stores at most
-// 2 400 series of the whole process. They are counted in what it reads.
+// TestSeriesAreBounded: after three callers have called all methods, and twenty all actions, each with all priorities,
+// Prometheus stores at most 2 400 series of the whole process. They are counted in what it reads.
 func TestSeriesAreBounded(t *testing.T) {
 	const callers, most = 20, 2400
 	w := newWorld(t)

@@ -80,8 +80,10 @@ func TestSiege(t *testing.T) {
 		took, sum, late := w.besieged(a, client, id)
 		p50, p99 := took[len(took)/2], took[len(took)*99/100]
 		got, resident := w.memory(), peakMemory(t, active.pid)
-		t.Logf("%s, %d at a time: %d connections tried, at most %d held, %d closed; %d calls, %d ended; the caller's %d calls: p50 %s, p99 %s, max %s; "+
-			"Lease at most %s old; so far Go got %.0f MiB, and at most %.0f MiB were resident", a.Kind, a.Connections, sum.Tried, sum.Most, sum.Closed, sum.Calls, sum.Ended,
+		t.Logf("%s, %d at a time: %d connections tried, at most %d held, %d closed; %d calls, %d ended; the caller's %d "+
+			"calls: p50 %s, p99 %s, max %s; "+
+			"Lease at most %s old; so far Go got %.0f MiB, and at most %.0f MiB were resident", a.Kind, a.Connections, sum.Tried,
+			sum.Most, sum.Closed, sum.Calls, sum.Ended,
 			len(took), p50, p99, took[len(took)-1], late.Round(time.Millisecond), got, resident)
 		if sum.Calls == 0 {
 			t.Errorf("%s: the test shows nothing", a.Kind)
@@ -149,7 +151,8 @@ func (w *world) besieged(a assault, client *gateway.Client, id string) (took []t
 		late = max(late, w.lease.age("cloudgateway"))
 		due := time.Now()
 		calls.Go(func() {
-			_, err := client.LoadBalancers.GetLoadBalancer(w.t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, MaxAge: durationpb.New(time.Hour)})
+			_, err := client.LoadBalancers.GetLoadBalancer(w.t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: id,
+				MaxAge: durationpb.New(time.Hour)})
 			mu.Lock()
 			defer mu.Unlock()
 			took = append(took, time.Since(due))

@@ -39,9 +39,9 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// The times of the election in this test are shorter than the defaults, 15 s, 10 s and 1 s, and leave a busy machine 5 s for a renewal. The limit of
-// the takeover is that of the defaults: TestLeaseDefaults knows what the Lease takes of it, and a busy machine needs as long as ever to connect and
-// to answer.
+// The times of the election in this test are shorter than the defaults, 15 s, 10 s and 1 s, and leave a busy machine 5
+// s for a renewal. The limit of the takeover is that of the defaults: TestLeaseDefaults knows what the Lease takes of
+// it, and a busy machine needs as long as ever to connect and to answer.
 const (
 	quickElection = "leaderElection: {enabled: true, namespace: kube-system, name: cloudgateway, " +
 		"leaseDuration: 6s, renewDeadline: 5s, retryPeriod: 200ms}\n"
@@ -111,8 +111,8 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 }
 
-// TestPlainClientFindsTheActiveReplica: a client of gRPC that makes no health checks, and only tries the addresses of all replicas, gets its answers
-// from the active one, and from the other one when that is killed.
+// TestPlainClientFindsTheActiveReplica: a client of gRPC that makes no health checks, and only tries the addresses of
+// all replicas, gets its answers from the active one, and from the other one when that is killed.
 func TestPlainClientFindsTheActiveReplica(t *testing.T) {
 	w := newWorld(t)
 	text, err := os.ReadFile(w.file)
@@ -142,7 +142,8 @@ func TestPlainClientFindsTheActiveReplica(t *testing.T) {
 	defer conn.Close()
 	read := func(ctx context.Context) error {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer reader")
-		_, err := slbv1.NewLoadBalancerServiceClient(conn).ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Name: "web"}, grpc.WaitForReady(true))
+		_, err := slbv1.NewLoadBalancerServiceClient(conn).ListLoadBalancers(ctx,
+			&slbv1.ListLoadBalancersRequest{Name: "web"}, grpc.WaitForReady(true))
 		return err
 	}
 	untilServed(t, read) // The first may be in the moment before the active one listens.

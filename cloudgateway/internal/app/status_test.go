@@ -30,7 +30,8 @@ func TestStatus(t *testing.T) {
 	for _, a := range got.GetActions() {
 		if a.GetProduct() == "slb" && a.GetAction() == "CreateLoadBalancer" {
 			creates = int(a.GetSent())
-			if by := a.GetSentByCaller(); len(by) != 1 || by[0].GetCaller() != caller || by[0].GetCalls() != 1 || a.GetLimit() < 1 || a.GetWindow() == nil {
+			if by := a.GetSentByCaller(); len(by) != 1 || by[0].GetCaller() != caller || by[0].GetCalls() != 1 ||
+				a.GetLimit() < 1 || a.GetWindow() == nil {
 				t.Errorf("got %v", a)
 			}
 		}

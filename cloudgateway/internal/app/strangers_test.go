@@ -188,8 +188,9 @@ var frontAssaults = map[string]func(ctx context.Context, t *tally, c net.Conn) e
 	},
 	"front: invented keys": func(_ context.Context, t *tally, c net.Conn) error {
 		t.Calls.Add(1)
-		_, err := fmt.Fprintf(c, "GET /?Action=DescribeRegions&Version=2014-05-26&AccessKeyId=%s&SignatureMethod=HMAC-SHA1&SignatureNonce=%s&Timestamp=%s&Signature=x "+
-			"HTTP/1.1\r\nHost: front\r\n\r\n", rand.Text(), rand.Text(), time.Now().UTC().Format("2006-01-02T15:04:05Z"))
+		_, err := fmt.Fprintf(c,
+			"GET /?Action=DescribeRegions&Version=2014-05-26&AccessKeyId=%s&SignatureMethod=HMAC-SHA1&SignatureNonce=%s&Timestamp=%s&Signature=x "+
+				"HTTP/1.1\r\nHost: front\r\n\r\n", rand.Text(), rand.Text(), time.Now().UTC().Format("2006-01-02T15:04:05Z"))
 		return err
 	},
 }

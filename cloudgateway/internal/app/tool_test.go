@@ -146,7 +146,8 @@ func TestToolOutsideOfTheCluster(t *testing.T) {
 	if err != nil || !slices.Contains(services, slbv1.LoadBalancerService_ServiceDesc.ServiceName) {
 		t.Errorf("the gateway shows the services %q, %v", services, err)
 	}
-	for token, code := range map[string]codes.Code{"": codes.Unauthenticated, "invented": codes.Unauthenticated, "reader": codes.PermissionDenied} {
+	for token, code := range map[string]codes.Code{"": codes.Unauthenticated, "invented": codes.Unauthenticated,
+		"reader": codes.PermissionDenied} {
 		if services, err := w.reflected(token); status.Code(err) != code {
 			t.Errorf("the token %q: the gateway shows the services %q, %v", token, services, err)
 		}
@@ -217,8 +218,8 @@ func (w *world) servers(group string) (count int) {
 	return count
 }
 
-// TestGrpcurl: grpcurl, unmodified, finds the active replica by its own port, asks the gateway for the protocol, and adds a server; and the script of the page
-// prints what there is.
+// TestGrpcurl: grpcurl, unmodified, finds the active replica by its own port, asks the gateway for the protocol, and
+// adds a server; and the script of the page prints what there is.
 func TestGrpcurl(t *testing.T) {
 	bin := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "github.com/fullstorydev/grpcurl/cmd/grpcurl")

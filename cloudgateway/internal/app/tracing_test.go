@@ -30,7 +30,8 @@ import (
 func (w *world) controller(collector *tracingtest.Collector, work func(context.Context, *gateway.Client) error) {
 	w.t.Helper()
 	all, log := 1.0, slog.New(slog.DiscardHandler)
-	provider, err := tracing.Start(w.t.Context(), tracing.Config{Endpoint: collector.Endpoint, Insecure: true, SampleRatio: &all}, "controller", "1", log)
+	provider, err := tracing.Start(w.t.Context(), tracing.Config{Endpoint: collector.Endpoint, Insecure: true,
+		SampleRatio: &all}, "controller", "1", log)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -141,14 +142,16 @@ func TestTraceFromTheObjectToTheCloud(t *testing.T) {
 		t.Errorf("trace (-want +got):\n%s", diff)
 	}
 	for _, s := range spans {
-		if id, there := s.Attributes["aliyun.request_id"]; there && (id == "" || !strings.Contains(w.log.String(), id)) && s.Name != "Ecs.DescribeInstances" {
+		if id, there := s.Attributes["aliyun.request_id"]; there && (id == "" || !strings.Contains(w.log.String(), id)) &&
+			s.Name != "Ecs.DescribeInstances" {
 			t.Errorf("%s: the log does not know the cloud's request %q", s.Name, id)
 		}
 	}
 	if id := spans[0].Trace; !strings.Contains(w.log.String(), `"trace_id":"`+id+`"`) {
 		t.Errorf("the audit line does not lead to the trace %s:\n%s", id, w.log.String())
 	}
-	for _, secret := range []string{openapisim.DefaultAccessKeyID, openapisim.DefaultAccessKeySecret, "Signature=", "SecurityToken", "gateway-token", "Bearer"} {
+	for _, secret := range []string{openapisim.DefaultAccessKeyID, openapisim.DefaultAccessKeySecret, "Signature=",
+		"SecurityToken", "gateway-token", "Bearer"} {
 		if strings.Contains(collector.Text(), secret) {
 			t.Errorf("the traces hold %q", secret)
 		}

@@ -39,7 +39,8 @@ type Authorizer struct {
 	outage   logging.Occasional
 }
 
-// question is what is asked about a caller. All that the API server knows of it is part of it: a token with other groups is another question.
+// question is what is asked about a caller. All that the API server knows of it is part of it: a token with other
+// groups is another question.
 type question struct{ caller, resource, verb, names string }
 
 // New makes an Authorizer. The log gets what the API server says when it cannot answer.
@@ -69,7 +70,8 @@ func (a *Authorizer) AuthorizeAny(ctx context.Context, caller rpc.Caller, resour
 		if names[0] != "" {
 			what += " " + strings.Join(names, " or ")
 		}
-		return struct{}{}, deniedLife, rpcerr.Errorf(rpcerr.CallerForbidden, "%s may not %s %s; grant it with a ClusterRole", caller.Name, verb, what)
+		return struct{}{}, deniedLife, rpcerr.Errorf(rpcerr.CallerForbidden, "%s may not %s %s; grant it with a ClusterRole",
+			caller.Name, verb, what)
 	})
 	return err
 }

@@ -122,7 +122,8 @@ func TestAnswersAreRemembered(t *testing.T) {
 	}
 }
 
-// TestOutageIsLogged: what the API server says when it cannot answer is for the log. A caller, whose permission nobody knows, learns none of it.
+// TestOutageIsLogged: what the API server says when it cannot answer is for the log. A caller, whose permission nobody
+// knows, learns none of it.
 func TestOutageIsLogged(t *testing.T) {
 	t.Parallel()
 	const said = "etcd at 10.0.0.5 does not answer"

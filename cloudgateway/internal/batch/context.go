@@ -21,11 +21,11 @@ type caller struct {
 type callerKey struct{}
 
 // WithLane names the caller, whose reads take turns with those of others, and its lane. Lanes keep reads apart from those of other owners
-// and other urgencies: they neither share a call nor wait for one. A shared call waits for the rate limit in the name of the caller that began
-// it, so a caller that may use little of that has to own a lane, lest others wait with it; the others are one owner, "". For the same
-// reason urgent reads never join less urgent ones, at the price of a call now and then; but what an urgent one reads already, a less
-// urgent one of the same owner gets as well. Reads without a lane have one together. What is remembered is shared by all. Lanes last, so
-// there must be few.
+// and other urgencies: they neither share a call nor wait for one. A shared call waits for the rate limit in the name
+// of the caller that began it, so a caller that may use little of that has to own a lane, lest others wait with it; the
+// others are one owner, "". For the same reason urgent reads never join less urgent ones, at the price of a call now
+// and then; but what an urgent one reads already, a less urgent one of the same owner gets as well. Reads without a
+// lane have one together. What is remembered is shared by all. Lanes last, so there must be few.
 func WithLane(ctx context.Context, name, owner string, urgency int) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller{name: name, lane: laneName{owner: owner, urgency: urgency}})
 }

@@ -70,7 +70,8 @@ func (l *lane[K, V]) take(n int) []*flight[K, V] {
 	return taken
 }
 
-// drop removes a flight that no caller wants any more. Callers leave in the order in which they came, so that it is among the first as a rule.
+// drop removes a flight that no caller wants any more. Callers leave in the order in which they came, so that it is
+// among the first as a rule.
 func (l *lane[K, V]) drop(f *flight[K, V]) {
 	l.count--
 	of := slices.IndexFunc(l.queues, func(q *queue[K, V]) bool { return q.caller == f.caller })
@@ -192,7 +193,8 @@ func (r *Reader[K, V]) run(
 const (
 	// mostHalves is how often a batch may be halved: two bad items of a hundred take twelve, and a hundred of them are not worth more.
 	mostHalves = 15
-	// hopeless is how many reads may fail before the first that does not. The first two of a hundred take nine. If all fail, it is about none of them.
+	// hopeless is how many reads may fail before the first that does not. The first two of a hundred take nine. If all
+	// fail, it is about none of them.
 	hopeless = 10
 )
 
@@ -324,8 +326,8 @@ func (w *waiting) add(span trace.Span) {
 }
 
 // begin opens the span of a batch. A span has one parent and a batch many callers, so it is the child of the first one that is
-// recorded, and it is linked with the others, both ways: from the read to all callers that it serves, and from each of them to the read, where
-// the cloud's request id is.
+// recorded, and it is linked with the others, both ways: from the read to all callers that it serves, and from each of
+// them to the read, where the cloud's request id is.
 func (w waiting) begin(ctx context.Context, name string, items int) (context.Context, trace.Span) {
 	if len(w) == 0 {
 		return ctx, trace.SpanFromContext(context.Background())

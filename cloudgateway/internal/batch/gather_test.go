@@ -327,7 +327,8 @@ func TestReadsOfWhoHasLeftEnd(t *testing.T) {
 	})
 }
 
-// TestHalvesEndWithTheirLastCaller: of a batch that is read in halves, callers have their answers while others wait. It ends when those leave.
+// TestHalvesEndWithTheirLastCaller: of a batch that is read in halves, callers have their answers while others wait. It
+// ends when those leave.
 func TestHalvesEndWithTheirLastCaller(t *testing.T) {
 	bad := errors.New("malformed id")
 	synctest.Test(t, func(t *testing.T) {

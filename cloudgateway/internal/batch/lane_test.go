@@ -15,7 +15,8 @@ func TestLanesDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loads := 0
 		var mu sync.Mutex
-		r := New(Config[string, string]{Logger: discard, MaxItems: 2, Parallel: 2, Load: func(ctx context.Context, keys []string) (map[string]string, error) {
+		r := New(Config[string, string]{Logger: discard, MaxItems: 2, Parallel: 2, Load: func(ctx context.Context,
+			keys []string) (map[string]string, error) {
 			mu.Lock()
 			loads++
 			mu.Unlock()
@@ -64,7 +65,8 @@ func TestUrgentReadsDoNotWaitForOthers(t *testing.T) {
 	const background, urgent = 0, 3
 	synctest.Test(t, func(t *testing.T) {
 		var loads atomic.Int32
-		r := New(Config[string, int]{Logger: discard, MaxItems: 1, Parallel: 1, Load: func(ctx context.Context, keys []string) (map[string]int, error) {
+		r := New(Config[string, int]{Logger: discard, MaxItems: 1, Parallel: 1, Load: func(ctx context.Context,
+			keys []string) (map[string]int, error) {
 			loads.Add(1)
 			<-time.After(time.Duration(4-callerOf(ctx).lane.urgency) * time.Second) // as the rate limit lets them go
 			return map[string]int{keys[0]: callerOf(ctx).lane.urgency}, nil

@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	// mostPerCaller and mostWaiting bound the keys that wait to be read, of one caller and in all. One request names 20 000 at most. No caller may
-	// have more than is left for others, so that several that have all that they may leave room for the next one.
+	// mostPerCaller and mostWaiting bound the keys that wait to be read, of one caller and in all. One request names 20
+	// 000 at most. No caller may have more than is left for others, so that several that have all that they may leave room
+	// for the next one.
 	mostPerCaller = 20_000
 	mostWaiting   = 60_000
 	// ownRoom is that of a reader without another one, in bytes.

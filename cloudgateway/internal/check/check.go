@@ -47,7 +47,8 @@ type Table struct {
 // NewTable makes a Table of the protocol's rules and of others. The last rule of a type of request is in force.
 func NewTable(rules ...[]Rule) Table {
 	table := Table{
-		messages: map[protoreflect.FullName]*message{}, methods: map[protoreflect.FullName]method.Method{}, rules: map[protoreflect.FullName]Rule{},
+		messages: map[protoreflect.FullName]*message{}, methods: map[protoreflect.FullName]method.Method{},
+		rules: map[protoreflect.FullName]Rule{},
 	}
 	for _, m := range method.All() {
 		table.methods[m.Descriptor.Input().FullName()] = m

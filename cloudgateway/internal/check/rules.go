@@ -236,8 +236,9 @@ func (m *message) together(c *Request, at *place, v protoreflect.Message) {
 	}
 }
 
-// known reports fields of a message that this version of the protocol lacks. A caller that is newer than the gateway means something by them:
-// a filter that was dropped would make the answer too broad, and an attribute that was dropped would not be set.
+// known reports fields of a message that this version of the protocol lacks. A caller that is newer than the gateway
+// means something by them: a filter that was dropped would make the answer too broad, and an attribute that was dropped
+// would not be set.
 func (p *place) known(c *Request, m protoreflect.Message) {
 	for _, number := range unknown(m.GetUnknown()) {
 		name := protoreflect.Name(strconv.Itoa(int(number)))

@@ -37,14 +37,16 @@ func TestCommonFields(t *testing.T) {
 		{Name: "of the greatest", Request: &vpcv1.ListEipsRequest{
 			MaxAge: durationpb.New(0), PageSize: 20_000, Tags: []*commonv1.Tag{{Key: strings.Repeat("k", 64), Value: strings.Repeat("v", 128)}},
 		}},
-		{Name: "age", Request: &vpcv1.ListEipsRequest{MaxAge: durationpb.New(-time.Nanosecond)}, Want: []string{"max_age: must be a duration of zero or more"}},
+		{Name: "age", Request: &vpcv1.ListEipsRequest{MaxAge: durationpb.New(-time.Nanosecond)},
+			Want: []string{"max_age: must be a duration of zero or more"}},
 		{Name: "age of no form", Request: &vpcv1.ListEipsRequest{MaxAge: &durationpb.Duration{Nanos: 1_000_000_000}}, Want: []string{
 			"max_age: must be a duration of zero or more",
 		}},
 		{Name: "pages", Request: &vpcv1.ListEipsRequest{PageSize: 20_001, PageToken: "x"}, Want: []string{
 			"page_size: 20001: must be 0, for all, to 20000", "page_token: is not the next_page_token of an answer",
 		}},
-		{Name: "pages of less than nothing", Request: &vpcv1.ListEipsRequest{PageSize: -1}, Want: []string{"page_size: -1: must be 0, for all, to 20000"}},
+		{Name: "pages of less than nothing", Request: &vpcv1.ListEipsRequest{PageSize: -1},
+			Want: []string{"page_size: -1: must be 0, for all, to 20000"}},
 		{Name: "tags", Request: &vpcv1.ListEipsRequest{Tags: []*commonv1.Tag{
 			{Key: "a"}, {Key: "a"}, {}, {Key: strings.Repeat("k", 65), Value: strings.Repeat("v", 129)},
 		}}, Want: []string{
@@ -59,10 +61,12 @@ func TestCommonFields(t *testing.T) {
 			"remove_tag_keys: is 1000 characters long, must be 1 to 64", `remove_tag_keys: "` + long[:40] + `…" is also in set_tags`,
 		}},
 		{Name: "twenty keys", Request: &vpcv1.UpdateEipRequest{AllocationId: "eip-1", RemoveTagKeys: many[:20]}},
-		{Name: "twenty keys, one of them empty", Request: &vpcv1.UpdateEipRequest{AllocationId: "eip-1", RemoveTagKeys: append([]string{""}, many[:19]...)}, Want: []string{
+		{Name: "twenty keys, one of them empty", Request: &vpcv1.UpdateEipRequest{AllocationId: "eip-1",
+			RemoveTagKeys: append([]string{""}, many[:19]...)}, Want: []string{
 			"remove_tag_keys: is 0 characters long, must be 1 to 64",
 		}},
-		{Name: "too many tags", Request: &vpcv1.UpdateEipRequest{AllocationId: "eip-1", SetTags: tags(many...), RemoveTagKeys: many}, Want: []string{
+		{Name: "too many tags", Request: &vpcv1.UpdateEipRequest{AllocationId: "eip-1", SetTags: tags(many...),
+			RemoveTagKeys: many}, Want: []string{
 			"set_tags: has 21 items, at most 20 are allowed", "remove_tag_keys: has 21 items, at most 20 are allowed",
 		}},
 		{Name: "tags both ways", Request: &vpcv1.UpdateEipRequest{
@@ -100,7 +104,8 @@ func TestFields(t *testing.T) {
 		return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: port}
 	}
 	groups := func(n int) *ecsv1.UpdateNetworkInterfaceRequest {
-		return &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: "eni-1", SecurityGroupIds: strings.Split(strings.Repeat("sg,", n)+"sg", ",")}
+		return &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: "eni-1",
+			SecurityGroupIds: strings.Split(strings.Repeat("sg,", n)+"sg", ",")}
 	}
 	many := make([]string, 20_000)
 	for i := range many {
@@ -142,7 +147,8 @@ func TestFields(t *testing.T) {
 		{Name: "too low", Request: bandwidth(0), Want: []string{"bandwidth_mbps: 0 is out of range, must be 1 to 1000"}},
 		{Name: "too high", Request: bandwidth(1001), Want: []string{"bandwidth_mbps: 1001 is out of range, must be 1 to 1000"}},
 		{Name: "address", Request: &slbv1.ListLoadBalancersRequest{Address: "fd00::1"}},
-		{Name: "no address", Request: &slbv1.ListLoadBalancersRequest{Address: "10.0.0.0/8"}, Want: []string{`address: "10.0.0.0/8" is not an IP address`}},
+		{Name: "no address", Request: &slbv1.ListLoadBalancersRequest{Address: "10.0.0.0/8"},
+			Want: []string{`address: "10.0.0.0/8" is not an IP address`}},
 		{Name: "address with a zone", Request: &slbv1.ListLoadBalancersRequest{Address: "fe80::1%x\",\"y"}, Want: []string{
 			`address: "fe80::1%x\",\"y" is not an IP address`,
 		}},
@@ -164,7 +170,8 @@ func TestFields(t *testing.T) {
 			"view: 99 is not known to this gateway",
 		}},
 		{Name: "messages in a list", Request: servers(server(1), server(65535))},
-		{Name: "wrong messages in a list", Request: servers(server(65536), server(80), &slbv1.Server{Port: 80, ServerIp: "x", Weight: new(int32(101))}), Want: []string{
+		{Name: "wrong messages in a list", Request: servers(server(65536), server(80), &slbv1.Server{Port: 80, ServerIp: "x",
+			Weight: new(int32(101))}), Want: []string{
 			"add[0].port: 65536 is out of range, must be 1 to 65535", "add[2].type: is required", "add[2].server_id: is required",
 			`add[2].server_ip: "x" is not an IP address`, "add[2].weight: 101 is out of range, must be 0 to 100",
 		}},
@@ -172,11 +179,13 @@ func TestFields(t *testing.T) {
 			"key.load_balancer_id: is required", "key.port: 0 is out of range, must be 1 to 65535", "key.protocol: is required",
 		}},
 		{Name: "message that may be missing", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1", Active: new(true)}},
-		{Name: "message that is there", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1", InternetSpec: &slbv1.InternetSpec{BandwidthMbps: -1}}, Want: []string{
+		{Name: "message that is there", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1",
+			InternetSpec: &slbv1.InternetSpec{BandwidthMbps: -1}}, Want: []string{
 			"internet_spec.bandwidth_mbps: -1 is out of range, must be 0 to 5120",
 		}},
 		{Name: "one of several", Request: &ecsv1.BatchGetNetworkInterfacesRequest{NetworkInterfaceIds: many[:1], VpcId: "vpc-1"}},
-		{Name: "two of several", Request: &ecsv1.BatchGetNetworkInterfacesRequest{NetworkInterfaceIds: many[:1], IpAddresses: []string{"10.0.0.1"}}, Want: []string{
+		{Name: "two of several", Request: &ecsv1.BatchGetNetworkInterfacesRequest{NetworkInterfaceIds: many[:1],
+			IpAddresses: []string{"10.0.0.1"}}, Want: []string{
 			"network_interface_ids: only one of network_interface_ids, ip_addresses is allowed", "vpc_id: is required with ip_addresses",
 		}},
 		{Name: "none of several", Request: &slbv1.UpdateServerGroupRequest{ServerGroupId: "rsp-1", LoadBalancerId: "lb-1"}, Want: []string{
@@ -238,7 +247,10 @@ func TestLongListsAreNotLookedAt(t *testing.T) {
 
 // TestLongListWithinAnItem: the next item is right, and the rules that packages add are not asked all the same.
 func TestLongListWithinAnItem(t *testing.T) {
-	table := check.NewTable([]check.Rule{check.Of(func(*check.Request, *vpcv1.BatchCreateRouteEntriesRequest) { t.Error("the rule is asked") })})
+	table := check.NewTable([]check.Rule{check.Of(func(*check.Request,
+		*vpcv1.BatchCreateRouteEntriesRequest) {
+		t.Error("the rule is asked")
+	})})
 	checktest.Violations(t, table.Check(&vpcv1.BatchCreateRouteEntriesRequest{VpcId: "vpc-1", RouteEntries: []*vpcv1.RouteEntry{
 		{RouteTableId: "vtb-1", NextHops: make([]*vpcv1.NextHop, 20_001)}, {RouteTableId: "vtb-1"},
 	}}), []string{"route_entries[0].next_hops: has 20001 items, at most 20000 are allowed"})
@@ -253,7 +265,8 @@ func TestRequestWithoutARule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := check.NewTable().Check(request)
-			if e, ok := rpcerr.From(err); !ok || e.Code != codes.Internal || !strings.Contains(e.Message, string(request.ProtoReflect().Descriptor().FullName())) {
+			if e, ok := rpcerr.From(err); !ok || e.Code != codes.Internal ||
+				!strings.Contains(e.Message, string(request.ProtoReflect().Descriptor().FullName())) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -268,8 +281,9 @@ func TestBefore(t *testing.T) {
 		request any
 		passes  bool
 	}{
-		"wrong":           {"/cloudgateway.slb.v1.LoadBalancerService/GetLoadBalancer", &slbv1.GetLoadBalancerRequest{}, false},
-		"right":           {"/cloudgateway.slb.v1.LoadBalancerService/GetLoadBalancer", &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"}, true},
+		"wrong": {"/cloudgateway.slb.v1.LoadBalancerService/GetLoadBalancer", &slbv1.GetLoadBalancerRequest{}, false},
+		"right": {"/cloudgateway.slb.v1.LoadBalancerService/GetLoadBalancer",
+			&slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"}, true},
 		"of another API":  {"/grpc.health.v1.Health/Check", &slbv1.GetLoadBalancerRequest{}, true},
 		"without a proto": {"/cloudgateway.slb.v1.LoadBalancerService/GetLoadBalancer", "x", true},
 	} {
@@ -291,7 +305,8 @@ func TestBefore(t *testing.T) {
 func TestWrongItemsAreCheap(t *testing.T) {
 	table := check.NewTable()
 	allocations := func(server *slbv1.Server) float64 {
-		sent := &slbv1.ApplyServerChangesRequest{ServerGroupId: "rsp-1", LoadBalancerId: "lb-1", Add: slices.Repeat([]*slbv1.Server{server}, 20_000)}
+		sent := &slbv1.ApplyServerChangesRequest{ServerGroupId: "rsp-1", LoadBalancerId: "lb-1",
+			Add: slices.Repeat([]*slbv1.Server{server}, 20_000)}
 		return testing.AllocsPerRun(1, func() { _ = table.Check(sent) })
 	}
 	right := allocations(&slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 80})

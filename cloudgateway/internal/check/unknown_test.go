@@ -58,7 +58,8 @@ func TestUnknownFields(t *testing.T) {
 			Listeners: []*slbv1.Listener{{Config: &slbv1.ListenerConfig{HealthCheck: newer(&slbv1.HealthCheck{}, 77)}}},
 		}},
 		{name: "more than an answer names", sent: newer(&slbv1.ListLoadBalancersRequest{}, thirty...), more: true, want: []string{
-			"900", "901", "902", "903", "904", "905", "906", "907", "908", "909", "910", "911", "912", "913", "914", "915", "916", "917", "918", "919",
+			"900", "901", "902", "903", "904", "905", "906", "907", "908", "909", "910", "911", "912", "913", "914", "915",
+			"916", "917", "918", "919",
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

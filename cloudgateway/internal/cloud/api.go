@@ -144,8 +144,8 @@ func TagCalls(product openapi.Product, kind, id string, set []*commonv1.Tag, rem
 	return calls
 }
 
-// As gives an absence for which the cloud has one word, as where it is about tags, the reason that says what is absent. It is only for calls that
-// name nothing else.
+// As gives an absence for which the cloud has one word, as where it is about tags, the reason that says what is absent.
+// It is only for calls that name nothing else.
 func As(reason rpcerr.Reason, err error) error {
 	e, ok := rpcerr.From(err)
 	if !ok || e.Reason != rpcerr.NotFoundReason {
@@ -156,8 +156,8 @@ func As(reason rpcerr.Reason, err error) error {
 	return &exact
 }
 
-// OfWhole is the error of reading a thing with its parts. That a part is absent is not said of the thing, whose own absence has the reason: the part
-// went while it was read.
+// OfWhole is the error of reading a thing with its parts. That a part is absent is not said of the thing, whose own
+// absence has the reason: the part went while it was read.
 func OfWhole(absent rpcerr.Reason, err error) error {
 	e, ok := rpcerr.From(err)
 	if !ok || e.Code != codes.NotFound || e.Reason == absent {

@@ -35,7 +35,8 @@ type Locker interface {
 func Lock(ctx context.Context, locks Locker, key string) (unlock func(), err error) {
 	unlock, err = locks.Lock(ctx, key)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, rpcerr.Errorf(rpcerr.ResourceBusy, "other changes of %s took until the deadline, nothing was tried", key).WithRetry(time.Second)
+		return nil, rpcerr.Errorf(rpcerr.ResourceBusy, "other changes of %s took until the deadline, nothing was tried",
+			key).WithRetry(time.Second)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("wait for other changes of %s: %w", key, err)
@@ -55,8 +56,8 @@ const (
 // Busy reports whether another change of the same resource stood in the way: the same call will do later.
 func Busy(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceBusy }
 
-// BlamesItem reports whether an error of a read of several items may be about one of them: the others can be read without it. The cloud refuses a
-// read of all as soon as a RAM policy forbids it of one.
+// BlamesItem reports whether an error of a read of several items may be about one of them: the others can be read
+// without it. The cloud refuses a read of all as soon as a RAM policy forbids it of one.
 func BlamesItem(err error) bool {
 	e, ok := rpcerr.From(err)
 	_, odd := errors.AsType[unreadable](err)
@@ -149,7 +150,8 @@ func NewReader[K comparable, V any](
 	s Shared, name string, perCall int, g Gathering, load func(context.Context, []K) (map[K]V, error),
 ) *batch.Reader[K, V] {
 	return batch.New(batch.Config[K, V]{
-		Name: name, Load: load, MaxItems: perCall, Idle: cmp.Or(g.Idle, 200*time.Microsecond), Max: cmp.Or(g.Max, 100*time.Millisecond), Parallel: g.Parallel,
+		Name: name, Load: load, MaxItems: perCall, Idle: cmp.Or(g.Idle, 200*time.Microsecond),
+		Max: cmp.Or(g.Max, 100*time.Millisecond), Parallel: g.Parallel,
 		Blames: BlamesItem, Room: s.Room, Registerer: s.Registerer, Logger: s.Logger,
 	})
 }

@@ -118,7 +118,8 @@ func TestNumbered(t *testing.T) {
 	}{
 		{name: "one page", pages: []string{"a"}, totals: []int{1}, want: "a", calls: "1"},
 		{name: "exactly two pages", pages: []string{"ab", "cd", "ab"}, totals: []int{4, 4, 4}, want: "abcd", calls: "121"},
-		{name: "something came between two pages", pages: []string{"ab", "bc", "xa", "bc"}, totals: []int{3, 4, 4, 4}, want: "abcx", calls: "1212"},
+		{name: "something came between two pages", pages: []string{"ab", "bc", "xa", "bc"}, totals: []int{3, 4, 4, 4},
+			want: "abcx", calls: "1212"},
 		{
 			name:  "something went, so that another was on no page",
 			pages: []string{"ab", "de", "bc", "de", "bc"}, totals: []int{5, 4, 4, 4, 4}, want: "bcde", calls: "12121",
@@ -146,20 +147,22 @@ func TestNumbered(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			calls := ""
-			got, err := Numbered(t.Context(), Params{"VpcId": "vpc-1"}, 2, func(s string) string { return s }, func(p Params) ([]string, int, error) {
-				if p["VpcId"] != "vpc-1" || p["PageSize"] != "2" {
-					t.Errorf("params %v", p)
-				}
-				calls += p["PageNumber"]
-				n := len(calls) - 1
-				return strings.Split(tt.pages[n], "")[:len(tt.pages[n])], tt.totals[n], nil
-			})
+			got, err := Numbered(t.Context(), Params{"VpcId": "vpc-1"}, 2, func(s string) string { return s },
+				func(p Params) ([]string, int, error) {
+					if p["VpcId"] != "vpc-1" || p["PageSize"] != "2" {
+						t.Errorf("params %v", p)
+					}
+					calls += p["PageNumber"]
+					n := len(calls) - 1
+					return strings.Split(tt.pages[n], "")[:len(tt.pages[n])], tt.totals[n], nil
+				})
 			if strings.Join(got, "") != tt.want || (err != nil) != (tt.want == "") || calls != tt.calls {
 				t.Errorf("got %q and %v by the pages %s, want %q by %s", got, err, calls, tt.want, tt.calls)
 			}
 		})
 	}
-	if none, err := Numbered(t.Context(), nil, 2, func(s string) string { return s }, func(Params) ([]string, int, error) { return nil, 0, nil }); err != nil || len(none) > 0 {
+	if none, err := Numbered(t.Context(), nil, 2, func(s string) string { return s },
+		func(Params) ([]string, int, error) { return nil, 0, nil }); err != nil || len(none) > 0 {
 		t.Errorf("an empty list: %v, %v", none, err)
 	}
 }

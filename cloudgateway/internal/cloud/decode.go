@@ -17,8 +17,8 @@ import (
 )
 
 // Fields says where the members of an object in an answer go, by their names: to the variable that a pointer leads to, to the Fields of an
-// object within, or to a Decoder. The others are skipped. As with encoding/json, capitals and small letters are the same in names. What does
-// not fit its variable is brought into its form as far as that goes; see openapi.Decode.
+// object within, or to a Decoder. The others are skipped. As with encoding/json, capitals and small letters are the
+// same in names. What does not fit its variable is brought into its form as far as that goes; see openapi.Decode.
 type Fields map[string]any
 
 // Decode reads an object. An error is about one member, the others are read.

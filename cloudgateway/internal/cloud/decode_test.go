@@ -90,7 +90,8 @@ func TestDecode(t *testing.T) {
 func TestDecodeReadsOnce(t *testing.T) {
 	var names []string
 	total := 0
-	err := openapi.Decode([]byte(`{"Total":"many","Names":[{"Name":"a"}],"Total":2}`), &Fields{"Total": &total, "Names": Texts(&names, "Name")})
+	err := openapi.Decode([]byte(`{"Total":"many","Names":[{"Name":"a"}],"Total":2}`),
+		&Fields{"Total": &total, "Names": Texts(&names, "Name")})
 	if err == nil {
 		t.Errorf("got %d of %d names, want an error", len(names), total)
 	}
@@ -99,7 +100,8 @@ func TestDecodeReadsOnce(t *testing.T) {
 // FuzzMembers checks that values are cut where encoding/json cuts them, and that nothing panics.
 func FuzzMembers(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, `{"a":1}`, ` {"a" : "b\\" , "c":"\"}" ,"d":[1,{"e":[]}, null ] }`, `{"a":{"b":{}},"c":-1.5e3}`, `{"a":"]"`, `[{"a":1}]`, `{"a`, `{"a":"b\`,
+		`{}`, `{"a":1}`, ` {"a" : "b\\" , "c":"\"}" ,"d":[1,{"e":[]}, null ] }`, `{"a":{"b":{}},"c":-1.5e3}`, `{"a":"]"`,
+		`[{"a":1}]`, `{"a`, `{"a":"b\`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -17,8 +17,9 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 )
 
-// Kind describes a kind of resource once: how its resources are listed, found by id, decoded and told apart, and by what callers may filter them.
-// Reads, caches, the scopes of callers and the tests go by it; see Collection. M is its message.
+// Kind describes a kind of resource once: how its resources are listed, found by id, decoded and told apart, and by
+// what callers may filter them. Reads, caches, the scopes of callers and the tests go by it; see Collection. M is its
+// message.
 type Kind[M any] struct {
 	// Name is how errors, and the owner of a method in the protocol, call it, e.g. "EIP".
 	Name string
@@ -42,8 +43,8 @@ type Kind[M any] struct {
 	Gathering
 }
 
-// Gathering shapes the calls that reads of single items share; see batch.Config. The default is for reads that come while others are under way: one
-// that comes alone hardly waits.
+// Gathering shapes the calls that reads of single items share; see batch.Config. The default is for reads that come
+// while others are under way: one that comes alone hardly waits.
 type Gathering struct {
 	Idle, Max time.Duration
 	Parallel  int
@@ -333,7 +334,8 @@ func hasTags(there, wanted []*commonv1.Tag) bool {
 	return true
 }
 
-// Find reads what the parameters select now, ordered by id. Nothing that is remembered, and no read that is under way, is part of the answer.
+// Find reads what the parameters select now, ordered by id. Nothing that is remembered, and no read that is under way,
+// is part of the answer.
 func (c *Collection[M]) Find(ctx context.Context, params Params) ([]*M, error) {
 	return c.kind.all(ctx, c.api, query{params: params})
 }

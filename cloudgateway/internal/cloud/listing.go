@@ -49,8 +49,9 @@ func (l Listing[T]) All(ctx context.Context, api API, filter Params) (all []T, e
 	return all, nil
 }
 
-// page makes one call. The member of the answer says whether there are more pages. An item that can't be understood is an error, but one that is
-// about that item: those who share the call with the caller that asked for it can be answered.
+// page makes one call. The member of the answer says whether there are more pages. An item that can't be understood is
+// an error, but one that is about that item: those who share the call with the caller that asked for it can be
+// answered.
 func (l Listing[T]) page(ctx context.Context, api API, params Params, member string, more any) (page []T, err error) {
 	var odd error
 	each := Each(&page, func(item []byte) (T, error) {
@@ -116,11 +117,13 @@ const maxPages = 1000
 // mostPasses is how often the pages of a listing are read in which items go all the time.
 const mostPasses = 4
 
-// Numbered reads all pages of a listing by PageNumber, and gives each item once, in the order of the ids. Fetch makes one call with the parameters
-// and says how many items there are in all; 0: the answer does not say, and a page that is not full is the last.
+// Numbered reads all pages of a listing by PageNumber, and gives each item once, in the order of the ids. Fetch makes
+// one call with the parameters and says how many items there are in all; 0: the answer does not say, and a page that is
+// not full is the last.
 //
-// An item that goes between two calls moves those behind it up, one of them onto a page that was read already. So if there was more than one page,
-// they are read again, until all that was on them is there still: then nothing has gone. What came meanwhile hides nothing.
+// An item that goes between two calls moves those behind it up, one of them onto a page that was read already. So if
+// there was more than one page, they are read again, until all that was on them is there still: then nothing has gone.
+// What came meanwhile hides nothing.
 func Numbered[T any](
 	ctx context.Context, params Params, size int, id func(T) string, fetch func(Params) (page []T, total int, err error),
 ) ([]T, error) {

@@ -49,7 +49,8 @@ func TestListing(t *testing.T) {
 		want       []string
 		err        error
 	}{
-		{name: "numbers", kind: "numbered", answers: []string{`{"TotalCount":3,` + first, `{"TotalCount":3,` + second, `{"TotalCount":3,` + first}, want: []string{"a", "b", "c"}},
+		{name: "numbers", kind: "numbered", answers: []string{`{"TotalCount":3,` + first, `{"TotalCount":3,` + second,
+			`{"TotalCount":3,` + first}, want: []string{"a", "b", "c"}},
 		{name: "tokens", answers: []string{`{"NextToken":"t",` + first, `{"NextToken":"",` + second}, want: []string{"a", "b", "c"}},
 		{name: "a flat list", kind: "flat", answers: []string{`{"Things":[{"Id":"a"}]}`}, want: []string{"a"}},
 		{name: "none", answers: []string{`{}`}},

@@ -61,7 +61,9 @@ func TestUnless(t *testing.T) {
 
 func TestTagsOfAnswers(t *testing.T) {
 	var list TagList
-	if err := json.Unmarshal([]byte(`{"Tag":[{"TagKey":"a","TagValue":"1"},{"TagKey":"acs:rm:rgId","TagValue":"rg-1"},{"TagKey":"b","TagValue":""}]}`), &list); err != nil {
+	if err := json.Unmarshal(
+		[]byte(`{"Tag":[{"TagKey":"a","TagValue":"1"},{"TagKey":"acs:rm:rgId","TagValue":"rg-1"},{"TagKey":"b",`+
+			`"TagValue":""}]}`), &list); err != nil {
 		t.Fatal(err)
 	}
 	there := list.Decode()

@@ -26,8 +26,8 @@ type Config struct {
 	ClusterID string `json:"clusterID"`
 	// Listen is the address of the gRPC server.
 	Listen string `json:"listen"`
-	// ActiveListen is another address of the gRPC server, where it listens while this replica is the active one: a client that tries the addresses of all
-	// replicas finds the active one without health checks. If empty, there is none.
+	// ActiveListen is another address of the gRPC server, where it listens while this replica is the active one: a client
+	// that tries the addresses of all replicas finds the active one without health checks. If empty, there is none.
 	ActiveListen string       `json:"activeListen"`
 	Admin        admin.Config `json:"admin"`
 	TLS          TLS          `json:"tls"`
@@ -50,9 +50,11 @@ type Config struct {
 	Front          Front               `json:"front"`
 	// Reflection describes the API to callers that may get capabilities, for tools like grpcurl.
 	Reflection bool `json:"reflection"`
-	// ScopeControllers keeps lbcontroller from load balancers that are tagged for another cluster than clusterID, and routecontroller in vpcID.
+	// ScopeControllers keeps lbcontroller from load balancers that are tagged for another cluster than clusterID, and
+	// routecontroller in vpcID.
 	ScopeControllers bool `json:"scopeControllers"`
-	// Scopes keep callers to a part of the account in what they change. Every scope that names a caller counts. A caller in none may change what its ClusterRoles allow.
+	// Scopes keep callers to a part of the account in what they change. Every scope that names a caller counts. A caller
+	// in none may change what its ClusterRoles allow.
 	Scopes  []Scope        `json:"scopes"`
 	Logging logging.Config `json:"logging"`
 	Tracing tracing.Config `json:"tracing"`
@@ -67,11 +69,13 @@ type API struct {
 
 // Front is for tools that know nothing but the cloud's OpenAPI.
 type Front struct {
-	// Listen is the address where the front takes signed calls of the OpenAPI, over TLS with the gateway's certificate; if empty, there is no front.
+	// Listen is the address where the front takes signed calls of the OpenAPI, over TLS with the gateway's certificate; if
+	// empty, there is no front.
 	Listen string `json:"listen"`
 	// KeysFile has the key pairs of the tools. It is read again when it changes.
 	KeysFile string `json:"keysFile"`
-	// Wait is how long a call may be held up, by rate limits and by the cloud, 1s to 5m. It should be a little less than the time-out of the tools.
+	// Wait is how long a call may be held up, by rate limits and by the cloud, 1s to 5m. It should be a little less than
+	// the time-out of the tools.
 	Wait config.Duration `json:"wait"`
 }
 
@@ -290,8 +294,9 @@ func (c *Config) addControllerScopes() (warnings []string) {
 			Callers: []string{accounts["lbcontroller"]}, ClusterID: c.ClusterID, Controller: true, forControllers: true,
 		})
 	} else {
-		warnings = append(warnings, "scopeControllers: the cluster is not known, so lbcontroller is not kept from the load balancers of other clusters; "+
-			"set clusterID, also in the cloud-config file, or scopeControllers to false")
+		warnings = append(warnings,
+			"scopeControllers: the cluster is not known, so lbcontroller is not kept from the load balancers of other clusters; "+
+				"set clusterID, also in the cloud-config file, or scopeControllers to false")
 	}
 	if c.VpcID != "" {
 		c.Scopes = append(c.Scopes, Scope{Callers: []string{accounts["routecontroller"]}, VpcIDs: []string{c.VpcID}, forControllers: true})

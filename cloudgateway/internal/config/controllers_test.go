@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestScopeControllers: the controllers are kept to their cluster and VPC, wherever these are named; where they are not, a warning says what
-// to do.
+// TestScopeControllers: the controllers are kept to their cluster and VPC, wherever these are named; where they are
+// not, a warning says what to do.
 func TestScopeControllers(t *testing.T) {
 	const (
 		lb    = "system:serviceaccount:cloud:lbcontroller"
@@ -46,7 +46,8 @@ func TestScopeControllers(t *testing.T) {
 		},
 		{
 			name: "nothing known", file: "scopeControllers: true",
-			warnings: []string{"scopeControllers: the cluster is not known, so lbcontroller", "scopeControllers: the VPC is not known, so routecontroller"},
+			warnings: []string{"scopeControllers: the cluster is not known, so lbcontroller",
+				"scopeControllers: the VPC is not known, so routecontroller"},
 		},
 	}
 	for _, tt := range tests {

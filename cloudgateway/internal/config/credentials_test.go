@@ -34,7 +34,8 @@ func TestCredentials(t *testing.T) {
 		{"all of RRSA from the environment", "", pod, Credentials{RRSA: rrsa(nil)}},
 		{"RRSA named, the rest from the environment", "credentials: {rrsa: {}}", pod, Credentials{RRSA: rrsa(nil)}},
 		{
-			"the file wins over the environment", "credentials: {rrsa: {roleARN: 'acs:ram::1:role/file', sessionName: me, durationSeconds: 900}}", pod,
+			"the file wins over the environment",
+			"credentials: {rrsa: {roleARN: 'acs:ram::1:role/file', sessionName: me, durationSeconds: 900}}", pod,
 			Credentials{RRSA: rrsa(func(r *RRSA) {
 				r.Session = Session{RoleARN: "acs:ram::1:role/file", SessionName: "me", DurationSeconds: 900}
 			})},
@@ -46,9 +47,11 @@ func TestCredentials(t *testing.T) {
 		},
 		{"the environment does not add a source to a named one", "credentials: {ecsRAMRole: {}}", pod, Credentials{ECSRAMRole: &ECSRAMRole{}}},
 		{"token file", "credentials: {stsTokenFile: /token}", nil, Credentials{STSTokenFile: "/token"}},
-		{"add-on token file", "credentials: {addonTokenFile: /var/addon/token-config}", nil, Credentials{AddonTokenFile: "/var/addon/token-config"}},
+		{"add-on token file", "credentials: {addonTokenFile: /var/addon/token-config}", nil,
+			Credentials{AddonTokenFile: "/var/addon/token-config"}},
 		{
-			"a role on top of a source from the environment", "credentials: {assumeRole: {roleARN: 'acs:ram::2:role/other', externalID: tenant}}", pod,
+			"a role on top of a source from the environment",
+			"credentials: {assumeRole: {roleARN: 'acs:ram::2:role/other', externalID: tenant}}", pod,
 			Credentials{
 				RRSA: rrsa(nil),
 				AssumeRole: &AssumeRole{

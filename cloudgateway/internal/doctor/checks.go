@@ -82,9 +82,11 @@ func (x *examination) wayTo(err error) string {
 		return "Trust the endpoint's certificate, or stop what intercepts TLS on the way."
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return "Check DNS, region and endpoints: the host name is not known. Endpoints with -vpc are known inside a VPC only; elsewhere set network to public."
+		return "Check DNS, region and endpoints: the host name is not known. Endpoints with -vpc are known inside a VPC " +
+			"only; elsewhere set network to public."
 	}
-	return "Open the way to the endpoint: routes, security groups, HTTPS_PROXY. Endpoints with -vpc can be reached from inside a VPC only; elsewhere set network to public."
+	return "Open the way to the endpoint: routes, security groups, HTTPS_PROXY. Endpoints with -vpc can be reached " +
+		"from inside a VPC only; elsewhere set network to public."
 }
 
 // clock judges the difference between this machine's clock and the cloud's; nil: it is not known.

@@ -67,7 +67,8 @@ func TestFeatures(t *testing.T) {
 			tried = append(tried, action)
 		}
 	}
-	want := []string{"vpc:DescribeVpcAttribute", "ecs:DescribeInstances", "ecs:DescribeNetworkInterfaces", "ecs:ModifyNetworkInterfaceAttribute"}
+	want := []string{"vpc:DescribeVpcAttribute", "ecs:DescribeInstances", "ecs:DescribeNetworkInterfaces",
+		"ecs:ModifyNetworkInterfaceAttribute"}
 	if diff := cmp.Diff(want, tried); diff != "" {
 		t.Errorf("tried (-want +got):\n%s", diff)
 	}
@@ -78,14 +79,16 @@ func TestOptionalFeatures(t *testing.T) {
 	forbidden := fault.Rule{Product: "slb", Action: "SetBackendServers", Error: &fault.Error{
 		Status: 403, Code: "Forbidden.RAM", Message: "User not authorized to operate on the specified resource.",
 	}}
-	const advice = "1. Attach the policy deploy/ram-policies/default-server-groups.json to acs:ram::1000000000000001:root: it lacks slb:SetBackendServers."
+	const advice = "1. Attach the policy deploy/ram-policies/default-server-groups.json to " +
+		"acs:ram::1000000000000001:root: it lacks slb:SetBackendServers."
 	for _, tt := range []struct {
 		name               string
 		features, optional []rampolicy.Feature
 		want               Result
 		advice             string
 	}{
-		{"by default", rampolicy.Used(config.API{}), rampolicy.Optional(), Warning, advice + " Without it all works but this: The nodes of a Service are in"},
+		{"by default", rampolicy.Used(config.API{}), rampolicy.Optional(), Warning, advice +
+			" Without it all works but this: The nodes of a Service are in"},
 		{"asked for", []rampolicy.Feature{rampolicy.DefaultServerGroups}, nil, Failed, advice + "\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -145,8 +148,10 @@ func TestDiseases(t *testing.T) {
 				"permission vpc:CreateRouteEntries": Failed, "permission vpc:DeleteRouteEntries": Failed,
 			},
 			texts: []string{
-				"1. Attach the policy deploy/ram-policies/load-balancers.json to acs:ram::1000000000000001:root: it lacks slb:CreateLoadBalancer, slb:TagResources.\n",
-				"2. Attach the policy deploy/ram-policies/routes.json to acs:ram::1000000000000001:root: it lacks vpc:CreateRouteEntries, vpc:DeleteRouteEntries.\n",
+				"1. Attach the policy deploy/ram-policies/load-balancers.json to acs:ram::1000000000000001:root: it lacks " +
+					"slb:CreateLoadBalancer, slb:TagResources.\n",
+				"2. Attach the policy deploy/ram-policies/routes.json to acs:ram::1000000000000001:root: it lacks " +
+					"vpc:CreateRouteEntries, vpc:DeleteRouteEntries.\n",
 				"\n4 of ",
 			},
 		},
@@ -239,7 +244,8 @@ func TestDiseases(t *testing.T) {
 			name:   "throttled",
 			infect: func(p *patient) { p.inject(throttled("TagResources")) },
 			want: map[string]Result{
-				"permission slb:TagResources": Warning, "permission vpc:TagResources": Warning, "permission ecs:TagResources": Warning, "permission nlb:TagResources": Warning,
+				"permission slb:TagResources": Warning, "permission vpc:TagResources": Warning,
+				"permission ecs:TagResources": Warning, "permission nlb:TagResources": Warning,
 			},
 			texts: []string{"1. Run the doctor again: not every permission could be tried.\n", "\nNo check failed.\n"},
 		},
@@ -269,7 +275,8 @@ func TestDiseases(t *testing.T) {
 }
 
 func throttled(action string) fault.Rule {
-	return fault.Rule{Action: action, Error: &fault.Error{Status: 400, Code: "Throttling.User", Message: "Request was denied due to user flow control."}}
+	return fault.Rule{Action: action, Error: &fault.Error{Status: 400, Code: "Throttling.User",
+		Message: "Request was denied due to user flow control."}}
 }
 
 func TestOnAnInstance(t *testing.T) {
@@ -302,7 +309,8 @@ func TestOnAnInstance(t *testing.T) {
 		if diff := cmp.Diff(map[string]Result{"permission ecs:DescribeInstances": Failed}, unwell(report)); diff != "" {
 			t.Errorf("findings (-want +got):\n%s", diff)
 		}
-		if i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Result == Failed }); !strings.Contains(report.Findings[i].Todo, "ecs:DescribeInstances") {
+		if i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Result == Failed }); !strings.Contains(
+			report.Findings[i].Todo, "ecs:DescribeInstances") {
 			t.Errorf("what to do is %q", report.Findings[i].Todo)
 		}
 	})
@@ -326,7 +334,8 @@ func TestRateLimitHeader(t *testing.T) {
 		t.Errorf("report:\n%s", text)
 	}
 	w := httptest.NewRecorder()
-	p.sim.Handler("admin").ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/admin/limits", strings.NewReader(`{"enabled":true,"rateLimitHeader":true}`)))
+	p.sim.Handler("admin").ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/admin/limits",
+		strings.NewReader(`{"enabled":true,"rateLimitHeader":true}`)))
 	if w.Code != http.StatusOK {
 		t.Fatal(w.Body)
 	}

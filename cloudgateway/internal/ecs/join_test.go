@@ -105,7 +105,8 @@ func TestJoiningNodesShareReads(t *testing.T) {
 				if _, err := instances.GetInstance(t.Context(), &ecsv1.GetInstanceRequest{InstanceId: fmt.Sprintf("i-%d", i)}); err != nil {
 					t.Error(err)
 				}
-				if _, err := interfaces.GetNetworkInterface(t.Context(), &ecsv1.GetNetworkInterfaceRequest{NetworkInterfaceId: fmt.Sprintf("eni-%d", i)}); err != nil {
+				if _, err := interfaces.GetNetworkInterface(t.Context(),
+					&ecsv1.GetNetworkInterfaceRequest{NetworkInterfaceId: fmt.Sprintf("eni-%d", i)}); err != nil {
 					t.Error(err)
 				}
 			})

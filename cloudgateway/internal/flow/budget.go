@@ -75,8 +75,8 @@ const (
 	OtherWrites = "OtherWrites"
 )
 
-// Counts gives the name under which an action counts. The table has few of the hundreds of actions that there are, and the number of names has
-// to be bounded.
+// Counts gives the name under which an action counts. The table has few of the hundreds of actions that there are, and
+// the number of names has to be bounded.
 func (b *Budget) Counts(product, action string) string {
 	switch _, known := b.limits[product+"/"+action]; {
 	case known:

@@ -397,19 +397,21 @@ func TestUnknownAction(t *testing.T) {
 	}
 }
 
-// TestPart: a gateway with a part of the account's limits has that part of each, also of those that the configuration names and of actions that the
-// table does not have, and one call at least.
+// TestPart: a gateway with a part of the account's limits has that part of each, also of those that the configuration
+// names and of actions that the table does not have, and one call at least.
 func TestPart(t *testing.T) {
 	b := newBudget(t, func(cfg *config.Budget) {
 		cfg.Part = 0.1
-		cfg.Overrides = map[string]config.Limit{"slb/CreateLoadBalancer": override(200, time.Minute), "slb/DeleteLoadBalancer": override(3, time.Second)}
+		cfg.Overrides = map[string]config.Limit{"slb/CreateLoadBalancer": override(200, time.Minute),
+			"slb/DeleteLoadBalancer": override(3, time.Second)}
 	})
 	documented, err := Limits()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for action, want := range map[string]int{
-		"CreateLoadBalancer": 20, "DeleteLoadBalancer": 1, "DescribeLoadBalancers": documented["slb/DescribeLoadBalancers"].Calls / 10, "SetNothing": 6,
+		"CreateLoadBalancer": 20, "DeleteLoadBalancer": 1,
+		"DescribeLoadBalancers": documented["slb/DescribeLoadBalancers"].Calls / 10, "SetNothing": 6,
 	} {
 		if got := b.limiter("slb", action).allowance; got.limit != float64(want) || got.most != float64(want) {
 			t.Errorf("%s: %v calls, and %v at most, want %d", action, got.limit, got.most, want)
@@ -417,7 +419,8 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestCounts: actions that the table has count by themselves, all others of a product together, so that names which a caller makes up are few.
+// TestCounts: actions that the table has count by themselves, all others of a product together, so that names which a
+// caller makes up are few.
 func TestCounts(t *testing.T) {
 	b := newBudget(t, nil)
 	for action, want := range map[string]string{

@@ -86,7 +86,8 @@ func (b *tokens) granted() {
 // fixed is a bucket of 70 % of the limit, which knows nothing of others: what Terway and Karpenter have.
 func fixed(perMinute float64) regulator { return newTokens(0.7*perMinute, 2) }
 
-// additive grows by a sixtieth of the limit with each second in which nothing is refused, spread over a minute, and halves at most once a second.
+// additive grows by a sixtieth of the limit with each second in which nothing is refused, spread over a minute, and
+// halves at most once a second.
 func additive(perMinute float64) regulator {
 	b := newTokens(perMinute, 2)
 	most, last := b.rate, time.Now()
@@ -103,7 +104,8 @@ func additive(perMinute float64) regulator {
 	return b
 }
 
-// cubic is the adaptive mode of the AWS SDKs: after a refusal 0.7 of what was sent, then along a cubic curve to the rate at which it was, and beyond.
+// cubic is the adaptive mode of the AWS SDKs: after a refusal 0.7 of what was sent, then along a cubic curve to the
+// rate at which it was, and beyond.
 func cubic(perMinute float64) regulator {
 	const beta, scale, smooth, least = 0.7, 0.4, 0.8, 0.5
 	b := newTokens(60*perMinute, 10*perMinute) // Without a limit until the first refusal.
@@ -179,8 +181,9 @@ func (u *user) bulk(t *testing.T, r regulator, d time.Duration) {
 	workers.Wait()
 }
 
-// TestComparedWithOtherRules is the table of ADR 8: the same situations under the rules that other clients have. Ours is the only one that is never
-// bad: it uses most of the limit, has few calls refused, leaves others theirs, and lets a single call through soon.
+// TestComparedWithOtherRules is the table of ADR 8: the same situations under the rules that other clients have. Ours
+// is the only one that is never bad: it uses most of the limit, has few calls refused, leaves others theirs, and lets a
+// single call through soon.
 func TestComparedWithOtherRules(t *testing.T) {
 	const run, settled = time.Hour, 20 * time.Minute
 	part := func(of, all int) float64 { return 100 * float64(of) / float64(max(1, of+all)) }
@@ -213,7 +216,8 @@ func TestComparedWithOtherRules(t *testing.T) {
 			granted, refused := ours.count(settled, run)
 			theirs, hurt := stranger.count(settled, run)
 			minutes := (run - settled).Minutes()
-			return fmt.Sprintf("ours %.1f a minute, %.2f %% refused; the stranger's %.1f, %.1f %% refused", float64(granted)/minutes, part(refused, granted),
+			return fmt.Sprintf("ours %.1f a minute, %.2f %% refused; the stranger's %.1f, %.1f %% refused",
+				float64(granted)/minutes, part(refused, granted),
 				float64(theirs)/minutes, part(hurt, theirs)), part(refused, granted) < 1 && float64(theirs)/minutes > 0.9*minuteWrites/2
 		})
 		for n, most := range map[int]float64{2: 1, 5: 2, 20: 5} {
@@ -237,7 +241,8 @@ func TestComparedWithOtherRules(t *testing.T) {
 					total, hurt, squares = total+g, hurt+r, squares+float64(g)*float64(g)
 				}
 				used := 100 * float64(total) / (run - settled).Minutes() / minuteWrites
-				return fmt.Sprintf("%.1f %% used, %.2f %% refused, Jain %.2f", used, part(hurt, total), float64(total)*float64(total)/(float64(n)*squares)),
+				return fmt.Sprintf("%.1f %% used, %.2f %% refused, Jain %.2f", used, part(hurt, total),
+						float64(total)*float64(total)/(float64(n)*squares)),
 					used > 85 && part(hurt, total) < most
 			}
 			measure(fmt.Sprint(n, " gateways"), func(t *testing.T) (string, bool) {

@@ -35,7 +35,8 @@ type lock struct {
 	waiting queue
 }
 
-// Lock waits for the key, and gives up with the error of ctx. It refuses with THROTTLED if too many wait already. Calling unlock again does no harm.
+// Lock waits for the key, and gives up with the error of ctx. It refuses with THROTTLED if too many wait already.
+// Calling unlock again does no harm.
 func (k *Keyed[K]) Lock(ctx context.Context, key K) (unlock func(), err error) {
 	w := &waiter{caller: CallerFrom(ctx), task: taskFrom(ctx), result: make(chan error, 1)}
 	holder, err := k.enter(key, w)

@@ -83,9 +83,9 @@ const (
 //
 // Others show when the cloud refuses a call although the gateway has sent less than the limit. Then the allowance falls to the
 // gateway's share at once, and in further windows below what was granted in them. So it does if the limit is lower than documented. While
-// calls wait and none is refused, it grows again: in a few windows to a little less than where it was refused, which is probably all that there is,
-// and from there on slowly at first and faster each time. So several gateways come to equal allowances, and one that was left alone has the whole
-// limit again after some windows.
+// calls wait and none is refused, it grows again: in a few windows to a little less than where it was refused, which is
+// probably all that there is, and from there on slowly at first and faster each time. So several gateways come to equal
+// allowances, and one that was left alone has the whole limit again after some windows.
 type allowance struct {
 	limit  float64 // as documented, or configured
 	most   float64 // that may be found out to be allowed; at least the limit

@@ -72,8 +72,9 @@ func (s *breaker) ended(now time.Time, ok bool) {
 	}
 }
 
-// TestOutage is what ADR 8 says about budgets of repetitions and breakers: five minutes in which the cloud fails, and 40 changes a minute that are
-// tried again and again, as controllers do. Every attempt waits for the rate limit, which is budget enough.
+// TestOutage is what ADR 8 says about budgets of repetitions and breakers: five minutes in which the cloud fails, and
+// 40 changes a minute that are tried again and again, as controllers do. Every attempt waits for the rate limit, which
+// is budget enough.
 func TestOutage(t *testing.T) {
 	for _, failing := range []float64{0.05, 0.5, 1} {
 		for name, g := range map[string]func() guardian{

@@ -24,9 +24,9 @@ const (
 //
 // The cloud counts most calls in windows that begin with those of the clock, minutes as a rule. So a counter is all that has to be
 // remembered. In each window the calls go as early as they may, so fast that the refusal of one comes back before the last has left. If
-// other clients use the limit too, a quarter of the calls goes at once and the rest evenly, so that all clients are refused as often. While more
-// calls wait than a window holds, an eighth goes evenly too: it costs no time, those that come later do not have to wait for the next
-// window, and other clients that use the limit are noticed.
+// other clients use the limit too, a quarter of the calls goes at once and the rest evenly, so that all clients are
+// refused as often. While more calls wait than a window holds, an eighth goes evenly too: it costs no time, those that
+// come later do not have to wait for the next window, and other clients that use the limit are noticed.
 //
 // Limits of a second are buckets of the cloud, which the pacer imitates.
 type pacer struct {
@@ -226,8 +226,9 @@ type refusal struct {
 }
 
 // takeOver says that another process may have called up to now, it is not known how often. The rest of the window is used all the same, one
-// call after the other: a user's single change must not wait for the next window because many might have gone before it. If the window is full,
-// one call is refused, and the others wait; this says nothing about other clients that use the limit.
+// call after the other: a user's single change must not wait for the next window because many might have gone before
+// it. If the window is full, one call is refused, and the others wait; this says nothing about other clients that use
+// the limit.
 func (p *pacer) takeOver(now time.Time) {
 	p.advance(now)
 	p.tokens, p.inherited = 0, true

@@ -86,7 +86,8 @@ func TestThrottled(t *testing.T) {
 		again      bool
 	}{
 		{name: "no retry-after: the rest of the minute", at: at, want: 40*time.Second + clockMargin},
-		{name: "a shorter retry-after: what is left", at: at.Add(time.Second), retryAfter: time.Second, want: 39*time.Second + clockMargin, again: true},
+		{name: "a shorter retry-after: what is left", at: at.Add(time.Second), retryAfter: time.Second,
+			want: 39*time.Second + clockMargin, again: true},
 		{name: "a longer retry-after", at: at.Add(time.Second), retryAfter: time.Minute, want: time.Minute, again: true},
 	}
 	for _, tt := range tests {

@@ -56,7 +56,8 @@ func (q *queue) push(w *waiter) {
 			return
 		}
 	}
-	// It comes before all whose calls went later than its own last one: a caller that waits seldom does not stand behind one that always waits.
+	// It comes before all whose calls went later than its own last one: a caller that waits seldom does not stand behind
+	// one that always waits.
 	at := slices.IndexFunc(c.lanes, func(l *lane) bool { return c.went[l.caller] > c.went[w.caller.Name] })
 	if at < 0 {
 		at = len(c.lanes)

@@ -21,7 +21,8 @@ func TestQueueOrder(t *testing.T) {
 	}{
 		{name: "first come, first served", push: "a1 a1 a1", want: "a1 a1 a1"},
 		{name: "callers take turns", push: "a1 a1 a1 b1 b1 c1", want: "a1 b1 c1 a1 b1 a1"},
-		{name: "callers with weights", push: "a1 a1 a1 b1 b1 b1", budgets: map[string]config.CallerBudget{"a": {Weight: 2}}, want: "a1 a1 b1 a1 b1 b1"},
+		{name: "callers with weights", push: "a1 a1 a1 b1 b1 b1", budgets: map[string]config.CallerBudget{"a": {Weight: 2}},
+			want: "a1 a1 b1 a1 b1 b1"},
 		{name: "who may not call keeps the turn", push: "a1 b1 b1 c0 a3", mayNo: "a", want: "b1 b1 c0"},
 		{name: "the highest priority first", push: "a0 a1 b3 a2 a3", want: "b3 a3 a2 a1 a0"},
 		{name: "nobody starves", push: "z0 " + strings.Repeat("a3 ", 12), want: strings.Repeat("a3 ", 8) + "z0 " + strings.Repeat("a3 ", 4)},

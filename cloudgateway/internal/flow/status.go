@@ -44,7 +44,8 @@ func (l *limiter) status(now time.Time) *commonv1.ActionStatus {
 	inPeriod := func(calls float64) int32 { return int32(calls*period.Seconds()/l.pacer.window.Seconds() + epsilon) }
 	s := &commonv1.ActionStatus{
 		Product: product, Action: action, Window: durationpb.New(period),
-		Limit: inPeriod(l.allowance.limit), Share: inPeriod(float64(l.shared(1))), Allowance: inPeriod(float64(l.pacer.calls)), Learned: l.allowance.even(),
+		Limit: inPeriod(l.allowance.limit), Share: inPeriod(float64(l.shared(1))),
+		Allowance: inPeriod(float64(l.pacer.calls)), Learned: l.allowance.even(),
 		Sent: int32(l.pacer.sent), Throttled: l.refusals, Waiting: l.queue.status(now),
 	}
 	if l.pacer.pausedUntil.After(now) {
@@ -76,8 +77,8 @@ func (q *queue) status(now time.Time) []*commonv1.WaitingCalls {
 	return all
 }
 
-// Callers returns those that have called since the start, by name and with the highest priority first. Callers share a name where they share series
-// in the metrics.
+// Callers returns those that have called since the start, by name and with the highest priority first. Callers share a
+// name where they share series in the metrics.
 func (b *Budget) Callers() []*commonv1.CallerStatus {
 	callers := b.metrics.callers
 	callers.mu.Lock()

@@ -1,7 +1,8 @@
-// Package front lets tools that know nothing but the cloud's OpenAPI share the gateway's budget and credentials: Terraform, Terway, Karpenter, the
-// aliyun CLI and all that use one of Alibaba Cloud's SDKs. A tool signs with a key pair that stands for a Kubernetes identity; the front checks it,
-// asks RBAC and the scopes, waits for the caller's share of the rate limits, and passes the call on, signed anew. The cloud's answer goes back as it
-// came. The controllers never use it (docs/adr/0013-openapi-front.md).
+// Package front lets tools that know nothing but the cloud's OpenAPI share the gateway's budget and credentials:
+// Terraform, Terway, Karpenter, the aliyun CLI and all that use one of Alibaba Cloud's SDKs. A tool signs with a key
+// pair that stands for a Kubernetes identity; the front checks it, asks RBAC and the scopes, waits for the caller's
+// share of the rate limits, and passes the call on, signed anew. The cloud's answer goes back as it came. The
+// controllers never use it (docs/adr/0013-openapi-front.md).
 package front
 
 import (
@@ -54,8 +55,8 @@ type Config struct {
 	Logger     *slog.Logger
 }
 
-// Front is a server of the OpenAPI. It listens while this replica is the active one: a tool that gets the addresses of all replicas from DNS finds
-// the active one as the one that can be connected to.
+// Front is a server of the OpenAPI. It listens while this replica is the active one: a tool that gets the addresses of
+// all replicas from DNS finds the active one as the one that can be connected to.
 type Front struct {
 	cfg     Config
 	keys    *keyring
@@ -94,12 +95,15 @@ const (
 func limits() rpc.Limits {
 	const mib = 1 << 20
 	return rpc.Limits{
-		Connections: 512, ConnectionsPerCaller: 256, Strangers: 128, StrangersPerPeer: 64, StrangerBytes: 2 * (mostBody + mostHeaders), StrangerCalls: 50,
-		Arrivals: 50, ArrivalsPerSecond: 10, ArrivalsBeyond: 100, FirstCall: reading, Calls: 512, CallsPerCaller: 256, Bytes: 64 * mib, BytesPerCaller: 32 * mib,
+		Connections: 512, ConnectionsPerCaller: 256, Strangers: 128, StrangersPerPeer: 64,
+		StrangerBytes: 2 * (mostBody + mostHeaders), StrangerCalls: 50,
+		Arrivals: 50, ArrivalsPerSecond: 10, ArrivalsBeyond: 100, FirstCall: reading, Calls: 512, CallsPerCaller: 256,
+		Bytes: 64 * mib, BytesPerCaller: 32 * mib,
 	}
 }
 
-// New makes a Front. Key pairs that can't be read are there later, and a gateway that did not start for want of them would stop the controllers.
+// New makes a Front. Key pairs that can't be read are there later, and a gateway that did not start for want of them
+// would stop the controllers.
 func New(cfg Config) *Front {
 	factory := promauto.With(cfg.Registerer)
 	return &Front{
@@ -107,11 +111,13 @@ func New(cfg Config) *Front {
 		audits: rpc.Peers{Burst: 20, PerSecond: 1}, asks: rpc.Peers{Burst: 50, PerSecond: 5},
 		calls: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_front_calls_total",
-			Help: "Calls of tools to the OpenAPI front, by outcome: ok, error (the cloud's), no_answer, or the code with which the gateway refused it.",
+			Help: "Calls of tools to the OpenAPI front, by outcome: ok, error (the cloud's), no_answer, or the code with " +
+				"which the gateway refused it.",
 		}, []string{"outcome"}),
 		closed: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_front_closed_connections_total",
-			Help: "Connections to the OpenAPI front without a permitted call that were closed, by reason as in cloudgateway_closed_connections_total.",
+			Help: "Connections to the OpenAPI front without a permitted call that were closed, by reason as in " +
+				"cloudgateway_closed_connections_total.",
 		}, []string{"reason"}),
 	}
 }

@@ -33,7 +33,8 @@ type Key struct {
 	User string `json:"user"`
 	// Groups of the user. Those that Kubernetes gives are added.
 	Groups []string `json:"groups"`
-	// Wait is how long a call of the tool may be held up, instead of that of the configuration. It should be a little less than the tool's time-out.
+	// Wait is how long a call of the tool may be held up, instead of that of the configuration. It should be a little less
+	// than the tool's time-out.
 	Wait config.Duration `json:"wait"`
 }
 
@@ -149,7 +150,8 @@ func (k Key) validate(p *config.Problems, at string, refused []string) {
 	_, account := serviceAccount(k.User)
 	switch {
 	case k.User == "" || strings.HasPrefix(k.User, "system:") && !account:
-		p.Addf(at+".user", `%q is not a user such as "system:serviceaccount:NAMESPACE:NAME"; other names with "system:" are for Kubernetes itself`, k.User)
+		p.Addf(at+".user",
+			`%q is not a user such as "system:serviceaccount:NAMESPACE:NAME"; other names with "system:" are for Kubernetes itself`, k.User)
 	case slices.Contains(refused, k.User):
 		p.Addf(at+".user", "%q is a controller of this cluster, which calls the gateway's own API", k.User)
 	}

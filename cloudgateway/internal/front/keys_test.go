@@ -55,7 +55,8 @@ func TestKeysAreRenewed(t *testing.T) {
 		has("b")
 		write(3, "keys: [{id: b, secret: short}]")
 		has("b")
-		if text := log.String(); !strings.Contains(text, "former ones count") || strings.Contains(text, "short\"") || strings.Contains(text, "0123456789") {
+		if text := log.String(); !strings.Contains(text, "former ones count") || strings.Contains(text, "short\"") ||
+			strings.Contains(text, "0123456789") {
 			t.Errorf("the log says %s", text)
 		}
 		write(4, "keys: []")

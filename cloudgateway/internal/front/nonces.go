@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// oldest is how old a request may be, as the cloud has it. earliest is how far the clock of a tool may be ahead: after a failover, a request
-	// that a tool has signed ahead of time could be repeated for so long.
+	// oldest is how old a request may be, as the cloud has it. earliest is how far the clock of a tool may be ahead: after
+	// a failover, a request that a tool has signed ahead of time could be repeated for so long.
 	oldest   = 15 * time.Minute
 	earliest = time.Minute
 	// mostNonces and mostNoncesPerKey bound what is remembered. It is 48 bytes each.

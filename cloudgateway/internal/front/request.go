@@ -44,10 +44,12 @@ type signature struct {
 
 func (s signature) by(secret string) bool { return hmac.Equal([]byte(s.made(secret)), []byte(s.given)) }
 
-// system are the parameters of the signature and of the protocol, which the gateway sets anew. In version 3 of the signature they are headers.
+// system are the parameters of the signature and of the protocol, which the gateway sets anew. In version 3 of the
+// signature they are headers.
 func system() []string {
 	return []string{
-		"Action", "Version", "Format", "AccessKeyId", "Signature", "SignatureMethod", "SignatureVersion", "SignatureNonce", "SignatureType", "Timestamp",
+		"Action", "Version", "Format", "AccessKeyId", "Signature", "SignatureMethod", "SignatureVersion", "SignatureNonce",
+		"SignatureType", "Timestamp",
 		"SecurityToken", "BearerToken",
 	}
 }
@@ -57,7 +59,8 @@ var (
 	plainID   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 )
 
-// parse reads a request and refuses what is not of the form that the cloud's documents give, and what two readers could understand in two ways.
+// parse reads a request and refuses what is not of the form that the cloud's documents give, and what two readers could
+// understand in two ways.
 func parse(r *http.Request, body []byte) (*request, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodPost || r.URL.Path != "/" && r.URL.Path != "" {
 		return nil, refuse(http.StatusNotFound, "InvalidAction.NotFound", "only GET and POST of / are calls in RPC style")
@@ -93,7 +96,8 @@ func parse(r *http.Request, body []byte) (*request, error) {
 	return req, nil
 }
 
-// parameters reads names and values. Names that differ in case only, and those given twice, also in query and body, have no meaning that is certain.
+// parameters reads names and values. Names that differ in case only, and those given twice, also in query and body,
+// have no meaning that is certain.
 func parameters(text string, names map[string]bool) (map[string]string, error) {
 	if strings.Count(text, "&") >= mostParameters {
 		return nil, refuse(http.StatusBadRequest, "InvalidParameter", "there are too many parameters")

@@ -29,14 +29,16 @@ func TestPublishedSignature(t *testing.T) {
 	}
 }
 
-const common = "AccessKeyId=k&Action=DescribeRegions&SignatureMethod=HMAC-SHA1&SignatureNonce=n&Version=2014-05-26&Signature=s&Timestamp=2026-01-02T03:04:05Z"
+const common = "AccessKeyId=k&Action=DescribeRegions&SignatureMethod=HMAC-SHA1&SignatureNonce=n&" +
+	"Version=2014-05-26&Signature=s&Timestamp=2026-01-02T03:04:05Z"
 
 // TestParse: what could be understood in two ways, or is of no known form, is refused before anything is looked up.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	v3 := map[string]string{
-		"Authorization": acs3 + " Credential=k,SignedHeaders=host;x-acs-action;x-acs-content-sha256;x-acs-date;x-acs-signature-nonce;x-acs-version,Signature=s",
-		"X-Acs-Action":  "DescribeRegions", "X-Acs-Version": "2014-05-26", "X-Acs-Date": "2026-01-02T03:04:05Z", "X-Acs-Signature-Nonce": "n",
+		"Authorization": acs3 +
+			" Credential=k,SignedHeaders=host;x-acs-action;x-acs-content-sha256;x-acs-date;x-acs-signature-nonce;x-acs-version,Signature=s",
+		"X-Acs-Action": "DescribeRegions", "X-Acs-Version": "2014-05-26", "X-Acs-Date": "2026-01-02T03:04:05Z", "X-Acs-Signature-Nonce": "n",
 		"X-Acs-Content-Sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 	}
 	with := func(change ...string) map[string]string {
@@ -71,9 +73,11 @@ func TestParse(t *testing.T) {
 		{"no nonce", "GET", "/?" + strings.Replace(common, "SignatureNonce=n", "SignatureNonce=", 1), "", nil, "MissingSignatureNonce"},
 		{"no time", "GET", "/?" + strings.Replace(common, "2026-01-02T03:04:05Z", "now", 1), "", nil, "InvalidTimeStamp.Format"},
 		{"an action beside the signed one", "POST", "/?Action=DeleteInstance", "", v3, "InvalidParameter"},
-		{"one in the body", "POST", "/", "aCtion=DeleteInstance", with("X-Acs-Content-Sha256", digestOf("aCtion=DeleteInstance")), "InvalidParameter"},
+		{"one in the body", "POST", "/", "aCtion=DeleteInstance",
+			with("X-Acs-Content-Sha256", digestOf("aCtion=DeleteInstance")), "InvalidParameter"},
 		{"another body", "POST", "/", "InstanceId=i-1", v3, "SignatureDoesNotMatch"},
-		{"an unsigned action", "POST", "/", "", with("Authorization", acs3+" Credential=k,SignedHeaders=host,Signature=s"), "SignatureDoesNotMatch"},
+		{"an unsigned action", "POST", "/", "", with("Authorization", acs3+" Credential=k,SignedHeaders=host,Signature=s"),
+			"SignatureDoesNotMatch"},
 		{"a signed header that is not there", "POST", "/", "", with("X-Acs-Date", ""), "InvalidTimeStamp.Format"},
 		{"a token in a header", "POST", "/", "", with("X-Acs-Security-Token", "x"), "InvalidSecurityToken.Malformed"},
 		{"SM3", "POST", "/", "", with("Authorization", "ACS3-HMAC-SM3 x"), "InvalidSignatureMethod"},

@@ -15,8 +15,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/scope"
 )
 
-// change says which parameters of an action name what it changes, and which it refers to. For callers with a scope, an action without one is
-// refused, and so is any other parameter that could name something.
+// change says which parameters of an action name what it changes, and which it refers to. For callers with a scope, an
+// action without one is refused, and so is any other parameter that could name something.
 type change struct {
 	of     map[string]scope.Kind // by parameter: a single id, "NAME.1" and so on, or a JSON array
 	makes  scope.Kind            // with the Tag.N
@@ -33,19 +33,21 @@ func of(param string, kind scope.Kind, refers ...string) change {
 func changes() map[string]change {
 	all := map[string]change{
 		"ecs:CreateNetworkInterface": {makes: scope.NetworkInterface, in: "VSwitchId", refers: []string{"SecurityGroupId", "SecurityGroupIds"}},
-		"ecs:RunInstances":           {makes: scope.Instance, in: "VSwitchId", refers: []string{"ImageId", "SecurityGroupId", "SecurityGroupIds"}},
-		"slb:CreateLoadBalancer":     {makes: scope.LoadBalancer, in: "VSwitchId", refers: []string{"VpcId", "MasterZoneId", "SlaveZoneId"}},
-		"vpc:AllocateEipAddress":     {makes: scope.EIP},
-		"vpc:CreateVSwitch":          {makes: scope.VSwitch, in: "VpcId"},
-		"vpc:ReleaseEipAddress":      of("AllocationId", scope.EIP),
-		"vpc:DeleteVSwitch":          of("VSwitchId", scope.VSwitch),
-		"ecs:DeleteInstances":        of("InstanceId", scope.Instance),
+		"ecs:RunInstances": {makes: scope.Instance, in: "VSwitchId", refers: []string{"ImageId", "SecurityGroupId",
+			"SecurityGroupIds"}},
+		"slb:CreateLoadBalancer": {makes: scope.LoadBalancer, in: "VSwitchId", refers: []string{"VpcId", "MasterZoneId", "SlaveZoneId"}},
+		"vpc:AllocateEipAddress": {makes: scope.EIP},
+		"vpc:CreateVSwitch":      {makes: scope.VSwitch, in: "VpcId"},
+		"vpc:ReleaseEipAddress":  of("AllocationId", scope.EIP),
+		"vpc:DeleteVSwitch":      of("VSwitchId", scope.VSwitch),
+		"ecs:DeleteInstances":    of("InstanceId", scope.Instance),
 	}
 	for _, action := range []string{"AttachNetworkInterface", "DetachNetworkInterface"} {
 		all["ecs:"+action] = change{of: map[string]scope.Kind{"NetworkInterfaceId": scope.NetworkInterface, "InstanceId": scope.Instance}}
 	}
 	for _, action := range []string{
-		"DeleteNetworkInterface", "ModifyNetworkInterfaceAttribute", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses", "AssignIpv6Addresses",
+		"DeleteNetworkInterface", "ModifyNetworkInterfaceAttribute", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses",
+		"AssignIpv6Addresses",
 		"UnassignIpv6Addresses",
 	} {
 		all["ecs:"+action] = of("NetworkInterfaceId", scope.NetworkInterface, "SecurityGroupId")
@@ -60,7 +62,8 @@ func changes() map[string]change {
 	}
 	for _, action := range []string{
 		"DeleteLoadBalancer", "SetLoadBalancerStatus", "SetLoadBalancerName", "SetLoadBalancerDeleteProtection", "StartLoadBalancerListener",
-		"StopLoadBalancerListener", "DeleteLoadBalancerListener", "CreateVServerGroup", "AddBackendServers", "RemoveBackendServers", "SetBackendServers",
+		"StopLoadBalancerListener", "DeleteLoadBalancerListener", "CreateVServerGroup", "AddBackendServers",
+		"RemoveBackendServers", "SetBackendServers",
 	} {
 		all["slb:"+action] = of("LoadBalancerId", scope.LoadBalancer, "BackendServers")
 	}
@@ -92,7 +95,8 @@ func (f *Front) within(ctx context.Context, caller, name string, req *request) e
 func (c change) read(name string, req *request) (scope.Passed, error) {
 	unknown := func(why string) (scope.Passed, error) {
 		return scope.Passed{}, refuse(http.StatusForbidden, "Forbidden.RAM", fmt.Sprintf(
-			"%s is refused to callers with a scope: %s. Use the gateway's own API, or a key pair whose user no scope of the gateway's configuration names", name, why))
+			"%s is refused to callers with a scope: %s. Use the gateway's own API, or a key pair whose user no scope of the "+
+				"gateway's configuration names", name, why))
 	}
 	if len(c.of) == 0 && c.makes == "" {
 		return unknown("the front does not know what it changes")

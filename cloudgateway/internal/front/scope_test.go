@@ -38,7 +38,8 @@ func TestChanges(t *testing.T) {
 		{"one of two", "ecs:AttachNetworkInterface", "NetworkInterfaceId=eni-1", "refused"},
 		{"a listener", "slb:CreateLoadBalancerTCPListener", "LoadBalancerId=lb-1&ListenerPort=80&VServerGroupId=rsp-1", "load balancer lb-1"},
 		{"servers", "slb:AddBackendServers", `LoadBalancerId=lb-1&BackendServers=[{"ServerId":"i-1"}]`, "load balancer lb-1"},
-		{"a new interface", "ecs:CreateNetworkInterface", "VSwitchId=vsw-1&SecurityGroupId=sg-1&Tag.1.Key=team&Tag.1.Value=web", "makes network interface in vsw-1 team=web"},
+		{"a new interface", "ecs:CreateNetworkInterface",
+			"VSwitchId=vsw-1&SecurityGroupId=sg-1&Tag.1.Key=team&Tag.1.Value=web", "makes network interface in vsw-1 team=web"},
 		{"without a vSwitch", "ecs:RunInstances", "ImageId=x&VpcId=vpc-1", "refused"},
 		{"with another vSwitch", "ecs:RunInstances", "VSwitchId=vsw-1&NetworkInterface.1.VSwitchId=vsw-2", "refused"},
 		{"with a template", "ecs:RunInstances", "VSwitchId=vsw-1&LaunchTemplateName=x", "refused"},
@@ -124,7 +125,8 @@ func FuzzChanges(f *testing.F) {
 			return
 		}
 		for name, value := range params {
-			if strings.Contains(strings.ToLower(name), "instanceid") && !slices.Contains(p.Of, scope.Resource{Kind: scope.Instance, ID: value}) && !strings.HasPrefix(value, "[") {
+			if strings.Contains(strings.ToLower(name), "instanceid") &&
+				!slices.Contains(p.Of, scope.Resource{Kind: scope.Instance, ID: value}) && !strings.HasPrefix(value, "[") {
 				t.Fatalf("%s=%q is overlooked", name, value)
 			}
 		}

@@ -107,7 +107,8 @@ func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work,
 	}
 	product, known := openapi.ProductOf(req.version)
 	if !known {
-		return work, refuse(http.StatusBadRequest, "InvalidVersion", "Specified parameter Version is not valid, or of a product that the gateway does not call.")
+		return work, refuse(http.StatusBadRequest, "InvalidVersion",
+			"Specified parameter Version is not valid, or of a product that the gateway does not call.")
 	}
 	c.product, c.name = product, string(product)+":"+req.action
 	if err := s.permitted(r.Context(), key.caller(), product, req.action); err != nil {
@@ -162,8 +163,8 @@ func (s *session) pass(ctx context.Context, c *call, work rpc.Work) (*openapi.An
 	}, work.Hold)
 }
 
-// refuse answers a call that did not come to the cloud, or to which the cloud has not answered. A tool whose change may have been made gets no
-// answer, as from a cloud whose answer is lost: it knows what it does then.
+// refuse answers a call that did not come to the cloud, or to which the cloud has not answered. A tool whose change may
+// have been made gets no answer, as from a cloud whose answer is lost: it knows what it does then.
 func (s *session) refuse(w http.ResponseWriter, c *call, err error) {
 	if rpcerr.ReasonOf(err) == rpcerr.OutcomeUnknown {
 		s.calls.WithLabelValues("no_answer").Inc()
@@ -177,8 +178,8 @@ func (s *session) refuse(w http.ResponseWriter, c *call, err error) {
 	answer.write(w, c.id, c.request.xml)
 }
 
-// audit leaves a line about every change that was tried, and about what was refused. The refusals of one caller leave so many lines, and so do those of
-// all strangers together.
+// audit leaves a line about every change that was tried, and about what was refused. The refusals of one caller leave
+// so many lines, and so do those of all strangers together.
 func (s *session) audit(c *call, outcome string, status int, err error) {
 	if err == nil && flow.Reads(c.request.action) {
 		return
@@ -186,7 +187,8 @@ func (s *session) audit(c *call, outcome string, status int, err error) {
 	if err != nil && !s.audits.Take(c.key.User) {
 		return
 	}
-	attrs := []any{"method", "openapi", "address", c.address, "outcome", outcome, "status", status, "duration", time.Since(c.begun), "requestId", c.id}
+	attrs := []any{"method", "openapi", "address", c.address, "outcome", outcome, "status", status, "duration",
+		time.Since(c.begun), "requestId", c.id}
 	attrs = append(attrs, "caller", c.key.User, "key", bounded(c.request.keyID), "action", c.name, "resource", resources(c.request))
 	if c.noted != nil {
 		attrs = append(attrs, c.noted()...)

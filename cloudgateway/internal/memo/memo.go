@@ -123,8 +123,8 @@ func (s *Store[K, V]) Get(key K, now time.Time, maxAge time.Duration) (value V, 
 	return e.value, e.asOf, now.Sub(e.asOf) <= maxAge
 }
 
-// Put remembers a value of so many bytes for a time, if there is room or what is older can make some. With no time to keep it, it only takes
-// the place of an older value.
+// Put remembers a value of so many bytes for a time, if there is room or what is older can make some. With no time to
+// keep it, it only takes the place of an older value.
 func (s *Store[K, V]) Put(key K, value V, size int, asOf time.Time, keep time.Duration) {
 	ends := asOf.Add(min(keep, longest))
 	if element, known := s.entries[key]; known {

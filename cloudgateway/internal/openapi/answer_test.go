@@ -73,7 +73,8 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(400, `{"Code":1}`, "-5", "TimeLeft")
 	f.Add(200, "", "9223372036854775807", "TimeLeft:9223372036854775807")
 	f.Fuzz(func(t *testing.T, status int, body, after, limit string) {
-		a := &answer{status: status, body: []byte(body), header: http.Header{"X-Acs-Retry-After": {after}, "X-Ratelimit-User": {limit}, "Retry-After": {after}}}
+		a := &answer{status: status, body: []byte(body), header: http.Header{"X-Acs-Retry-After": {after},
+			"X-Ratelimit-User": {limit}, "Retry-After": {after}}}
 		refusal := a.failure(Call{Product: SLB, Action: "CreateLoadBalancer", Mutating: true})
 		if refusal.RetryAfter < 0 || refusal.RetryAfter > maxRetryAfter {
 			t.Errorf("retry after %s", refusal.RetryAfter)

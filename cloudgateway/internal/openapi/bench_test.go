@@ -10,10 +10,12 @@ import (
 	"testing"
 )
 
-// BenchmarkDo measures what a call costs beyond the cloud's own time: a read with a small answer, one with a full page of instances, and a change
-// of a large vServer group, whose answer is as large and not needed.
+// BenchmarkDo measures what a call costs beyond the cloud's own time: a read with a small answer, one with a full page
+// of instances, and a change of a large vServer group, whose answer is as large and not needed.
 func BenchmarkDo(b *testing.B) {
-	servers := "[" + strings.Repeat(`{"ServerId":"i-bp1a2b3c4d5e6f7g8h9i","Type":"ecs","Port":"30000","Weight":"100","Description":"k8s/80/web/c-1"},`, 40) + "{}]"
+	servers := "[" +
+		strings.Repeat(
+			`{"ServerId":"i-bp1a2b3c4d5e6f7g8h9i","Type":"ecs","Port":"30000","Weight":"100","Description":"k8s/80/web/c-1"},`, 40) + "{}]"
 	read := Call{Product: ECS, Action: "DescribeInstances"}
 	change := Call{Product: SLB, Action: "AddVServerGroupBackendServers", Params: map[string]string{"BackendServers": servers}, Mutating: true}
 	for _, tt := range []struct {

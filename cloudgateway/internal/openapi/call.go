@@ -95,7 +95,8 @@ func ItemError(product Product, action, code, message, requestID string) *rpcerr
 // services are the products, in order: what the SDK calls each, and the version of its API.
 func services() []service {
 	return []service{
-		{SLB, "Slb", "2014-05-15"}, {NLB, "Nlb", "2022-04-30"}, {VPC, "Vpc", "2016-04-28"}, {ECS, "Ecs", "2014-05-26"}, {STS, "Sts", "2015-04-01"},
+		{SLB, "Slb", "2014-05-15"}, {NLB, "Nlb", "2022-04-30"}, {VPC, "Vpc", "2016-04-28"}, {ECS, "Ecs", "2014-05-26"},
+		{STS, "Sts", "2015-04-01"},
 	}
 }
 
@@ -147,8 +148,9 @@ type answer struct {
 	body   []byte
 }
 
-// readAnswer takes the whole response, so that a connection lost half-way counts as a lost answer and not as a bad one. Of a success, it keeps
-// the text only where that is needed: the answer to a change of a vServer group names all its servers, 150 KiB of 1 000.
+// readAnswer takes the whole response, so that a connection lost half-way counts as a lost answer and not as a bad one.
+// Of a success, it keeps the text only where that is needed: the answer to a change of a vServer group names all its
+// servers, 150 KiB of 1 000.
 func readAnswer(res *http.Response, needed bool, hold func(int) error) (*answer, error) {
 	a := &answer{status: res.StatusCode, header: res.Header}
 	body := io.LimitReader(res.Body, maxAnswer)
@@ -250,7 +252,8 @@ func parseAmount(text string, unit time.Duration) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// signed is one attempt: its URL, its headers and its body, which all attempts of a call have in common. Its nonce makes it good for one use.
+// signed is one attempt: its URL, its headers and its body, which all attempts of a call have in common. Its nonce
+// makes it good for one use.
 type signed struct {
 	url    *url.URL
 	header http.Header

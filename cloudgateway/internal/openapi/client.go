@@ -132,9 +132,11 @@ func (cfg Config) hosts() map[Product]string {
 	return hosts
 }
 
-// publicHost is where a product is reached from the internet. The oldest regions, and those of finance and government, have no hosts of their own.
+// publicHost is where a product is reached from the internet. The oldest regions, and those of finance and government,
+// have no hosts of their own.
 func publicHost(p Product, region string) string {
-	const closed = "cn-hangzhou-finance cn-shanghai-finance-1 cn-shenzhen-finance-1 cn-beijing-finance-pop cn-hongkong-finance-pop cn-north-2-gov-1 cn-beijing-gov-1"
+	const closed = "cn-hangzhou-finance cn-shanghai-finance-1 cn-shenzhen-finance-1 cn-beijing-finance-pop " +
+		"cn-hongkong-finance-pop cn-north-2-gov-1 cn-beijing-gov-1"
 	in := func(regions string) bool { return slices.Contains(strings.Fields(regions), region) }
 	switch {
 	case p == SLB && in(closed+" cn-qingdao cn-beijing cn-shanghai cn-hangzhou cn-shenzhen cn-hongkong us-west-1 us-east-1 ap-southeast-1"):

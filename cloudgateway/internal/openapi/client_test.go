@@ -15,7 +15,8 @@ func TestHosts(t *testing.T) {
 		{name: "public", cfg: Config{Region: "cn-chengdu"}, want: "https://slb.cn-chengdu.aliyuncs.com/"},
 		{name: "public, of an old region", cfg: Config{Region: "cn-hangzhou"}, want: "https://slb.aliyuncs.com/"},
 		{name: "inside a VPC", cfg: Config{Region: "cn-hangzhou", Network: "vpc"}, want: "https://slb-vpc.cn-hangzhou.aliyuncs.com/"},
-		{name: "endpoint", cfg: Config{Region: "cn-hangzhou", Endpoints: map[Product]string{SLB: "127.0.0.1:9000"}}, want: "https://127.0.0.1:9000/"},
+		{name: "endpoint", cfg: Config{Region: "cn-hangzhou", Endpoints: map[Product]string{SLB: "127.0.0.1:9000"}},
+			want: "https://127.0.0.1:9000/"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,7 +16,8 @@ func TestPublicHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := regexp.MustCompile(`"([a-z0-9-]+)": +"([a-z0-9.-]+)"`)
-	inside := regexp.MustCompile(`test|inner|internal|nebula|oxs|-pop$|-edge-|-bj-b01$|-[a-z]+[0-9]+-[a-z][0-9]+$|yushanfang|fujian|wuhan|zhangbei`)
+	inside := regexp.MustCompile(
+		`test|inner|internal|nebula|oxs|-pop$|-edge-|-bj-b01$|-[a-z]+[0-9]+-[a-z][0-9]+$|yushanfang|fujian|wuhan|zhangbei`)
 	for _, p := range []Product{SLB, VPC, ECS} {
 		text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "services", string(p), "endpoint.go"))
 		if err != nil {

@@ -244,8 +244,8 @@ func (x *exchange) conclude(ctx context.Context, err error) error {
 	return e
 }
 
-// decode reads a successful answer, if out is not nil. What a proxy answers must not pass for the cloud's word that a write is done, nor that
-// there is nothing of what was to be read. The cloud's answers have a request id.
+// decode reads a successful answer, if out is not nil. What a proxy answers must not pass for the cloud's word that a
+// write is done, nor that there is nothing of what was to be read. The cloud's answers have a request id.
 func (x *exchange) decode(got *answer, requestID string, out any) error {
 	wrong := ""
 	if requestID == "" {
@@ -296,7 +296,8 @@ func (x *exchange) unanswered(ctx context.Context) *rpcerr.Error {
 // settled reports whether the refusal of a repeated call says that the earlier attempts were not executed either, because the
 // same ClientToken or the same deletion would have succeeded otherwise.
 func (x *exchange) settled() bool {
-	settling := []catalogue.Class{catalogue.NotFound, catalogue.Exists, catalogue.Quota, catalogue.Dependency, catalogue.Invalid, catalogue.Money}
+	settling := []catalogue.Class{catalogue.NotFound, catalogue.Exists, catalogue.Quota, catalogue.Dependency,
+		catalogue.Invalid, catalogue.Money}
 	return slices.Contains(settling, x.meaning.Class)
 }
 

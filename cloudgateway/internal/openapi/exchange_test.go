@@ -26,7 +26,8 @@ import (
 var (
 	read       = Call{Product: SLB, Action: "DescribeLoadBalancers"}
 	write      = Call{Product: SLB, Action: "CreateVServerGroup", Mutating: true}
-	idempotent = Call{Product: SLB, Action: "CreateLoadBalancer", Mutating: true, Idempotent: true, Params: map[string]string{"ClientToken": "t"}}
+	idempotent = Call{Product: SLB, Action: "CreateLoadBalancer", Mutating: true, Idempotent: true,
+		Params: map[string]string{"ClientToken": "t"}}
 )
 
 func TestDo(t *testing.T) {
@@ -44,7 +45,8 @@ func TestDo(t *testing.T) {
 		t.Errorf("answer %+v, result %+v", out, result)
 	}
 	got := map[string]string{}
-	for _, name := range []string{"Action", "Version", "RegionId", "InstanceIds", "Tag.1.Key", "Empty", "AccessKeyId", "SecurityToken", "Format"} {
+	for _, name := range []string{"Action", "Version", "RegionId", "InstanceIds", "Tag.1.Key", "Empty", "AccessKeyId",
+		"SecurityToken", "Format"} {
 		got[name] = cloud.calls[0].Get(name)
 	}
 	want := map[string]string{
@@ -126,9 +128,12 @@ func TestOutcomes(t *testing.T) {
 		{"idempotent write, dropped once", idempotent, []step{{drop: true}}, 2, ok, ""},
 		{"idempotent write, 503 once", idempotent, []step{{status: 503, code: "ServiceUnavailable"}}, 2, ok, ""},
 		{"idempotent write, always dropped", idempotent, always(step{drop: true}), attempts, codes.Unknown, unknown},
-		{"idempotent write, dropped, then throttled", idempotent, []step{{drop: true}, {status: 400, code: "Throttling"}}, 2, codes.Unknown, unknown},
-		{"idempotent write, dropped, then its token busy", idempotent, []step{{drop: true}, {status: 400, code: "OperationFailed.TokenIsProcessing"}}, 2, codes.Unknown, unknown},
-		{"idempotent write, dropped, then over quota", idempotent, []step{{drop: true}, {status: 400, code: "OverQuota"}}, 2, codes.ResourceExhausted, rpcerr.QuotaExceeded},
+		{"idempotent write, dropped, then throttled", idempotent, []step{{drop: true}, {status: 400, code: "Throttling"}}, 2,
+			codes.Unknown, unknown},
+		{"idempotent write, dropped, then its token busy", idempotent,
+			[]step{{drop: true}, {status: 400, code: "OperationFailed.TokenIsProcessing"}}, 2, codes.Unknown, unknown},
+		{"idempotent write, dropped, then over quota", idempotent, []step{{drop: true}, {status: 400, code: "OverQuota"}}, 2,
+			codes.ResourceExhausted, rpcerr.QuotaExceeded},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,8 +160,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestAnswerOfAnother: what answers with status 200 and no request id is not the cloud. Whether a write was executed is not known then, though
-// nothing of the answer is needed, and what a read does not find there may exist.
+// TestAnswerOfAnother: what answers with status 200 and no request id is not the cloud. Whether a write was executed is
+// not known then, though nothing of the answer is needed, and what a read does not find there may exist.
 func TestAnswerOfAnother(t *testing.T) {
 	t.Parallel()
 	const unknown, unavailable = "Unknown OUTCOME_UNKNOWN", "Unavailable CLOUD_UNAVAILABLE"

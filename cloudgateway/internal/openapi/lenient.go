@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// Decode reads an answer, or a part of one. The cloud is not strict about types: the same field is 5 in one region and "5" in another, and an empty
-// list may be "". What does not fit at once is brought into the form that out asks for, as Alibaba's own SDK does.
+// Decode reads an answer, or a part of one. The cloud is not strict about types: the same field is 5 in one region and
+// "5" in another, and an empty list may be "". What does not fit at once is brought into the form that out asks for, as
+// Alibaba's own SDK does.
 func Decode(body []byte, out any) error {
 	err := json.Unmarshal(body, out)
 	_, mismatch := errors.AsType[*json.UnmarshalTypeError](err)

@@ -33,10 +33,12 @@ func TestDecode(t *testing.T) {
 		want       document
 		wantErr    bool
 	}{
-		{name: "exact", body: `{"text":"a","Count":1,"Ratio":0.5,"Flag":true,"Ptr":7}`, want: document{Text: "a", Count: 1, Ratio: 0.5, Flag: true, Ptr: &number}},
+		{name: "exact", body: `{"text":"a","Count":1,"Ratio":0.5,"Flag":true,"Ptr":7}`, want: document{Text: "a", Count: 1,
+			Ratio: 0.5, Flag: true, Ptr: &number}},
 		{name: "numbers as strings", body: `{"Count":"12345678901234567","Ratio":"0.5","Ptr":"7","Embedded":"3"}`,
 			want: document{Count: 12345678901234567, Ratio: 0.5, Ptr: &number, common: common{3}}},
-		{name: "other fields keep their digits", body: `{"Count":12345678901234567,"Flag":"true"}`, want: document{Count: 12345678901234567, Flag: true}},
+		{name: "other fields keep their digits", body: `{"Count":12345678901234567,"Flag":"true"}`,
+			want: document{Count: 12345678901234567, Flag: true}},
 		{name: "strings as numbers", body: `{"Text":5}`, want: document{Text: "5"}},
 		{name: "strings as booleans", body: `{"text":true}`, want: document{Text: "true"}},
 		{name: "booleans as strings", body: `{"Flag":"on"}`, want: document{Flag: true}},

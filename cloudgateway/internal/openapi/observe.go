@@ -17,8 +17,8 @@ import (
 	"alicloud-controllers.dev/services/tracing"
 )
 
-// metrics of attempts. The labels are bounded by the actions and the classes of errors that the gateway knows: codes of errors are the cloud's, which
-// has hundreds and adds more.
+// metrics of attempts. The labels are bounded by the actions and the classes of errors that the gateway knows: codes of
+// errors are the cloud's, which has hundreds and adds more.
 type metrics struct {
 	calls  *prometheus.CounterVec
 	took   *prometheus.HistogramVec // by product: a histogram for each action would be two thirds of the gateway's series
@@ -53,7 +53,8 @@ func (x *exchange) record() {
 	x.client.metrics.calls.WithLabelValues(product, action, outcome).Inc()
 	x.client.metrics.took.WithLabelValues(product).Observe(took.Seconds())
 	x.client.metrics.action.WithLabelValues(product, action).Observe(took.Seconds())
-	x.client.cfg.Logger.Debug("cloud call", "api", x.call.api(), "outcome", outcome, "attempt", x.attempts, "took", took, "cloudRequestId", requestID)
+	x.client.cfg.Logger.Debug("cloud call", "api", x.call.api(), "outcome", outcome, "attempt", x.attempts, "took", took,
+		"cloudRequestId", requestID)
 }
 
 func (x *exchange) outcome() (outcome, requestID string) {

@@ -17,10 +17,11 @@ type Answer struct {
 	Body   []byte
 }
 
-// Pass sends a call of another program, which understands the cloud's answers itself: it gets them as they come, errors included. The context
-// needs a deadline. A call that the cloud refuses for its rate waits for room and is sent again as long as the deadline leaves time for that, and
-// so is one for which the gateway's credentials were too old; neither was carried out. Nothing else is repeated: the program knows best what it
-// may repeat. Hold is asked before more of an answer is kept than a few kilobytes.
+// Pass sends a call of another program, which understands the cloud's answers itself: it gets them as they come, errors
+// included. The context needs a deadline. A call that the cloud refuses for its rate waits for room and is sent again
+// as long as the deadline leaves time for that, and so is one for which the gateway's credentials were too old; neither
+// was carried out. Nothing else is repeated: the program knows best what it may repeat. Hold is asked before more of an
+// answer is kept than a few kilobytes.
 //
 // An error is an *rpcerr.Error: OUTCOME_UNKNOWN if a change may have been made although no answer came.
 func (c *Client) Pass(ctx context.Context, call Call, hold func(bytes int) error) (*Answer, error) {

@@ -66,7 +66,8 @@ func TestPass(t *testing.T) {
 // TestPassKeepsHeaders: the cloud's headers tell tools when to try again.
 func TestPassKeepsHeaders(t *testing.T) {
 	cloud := newFakeCloud(t, step{status: 400, code: "Forbidden", header: http.Header{"X-Acs-Retry-After": {"1500"}}})
-	got, err := newWorld(t, cloud.host(), nil).client.Pass(t.Context(), Call{Product: SLB, Action: "DescribeRegions", Format: "XML"}, func(int) error { return nil })
+	got, err := newWorld(t, cloud.host(), nil).client.Pass(t.Context(), Call{Product: SLB, Action: "DescribeRegions",
+		Format: "XML"}, func(int) error { return nil })
 	if err != nil || got.Header.Get("X-Acs-Retry-After") != "1500" {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -58,8 +58,9 @@ func newSimulator(t *testing.T) (*openapisim.Simulator, *openapi.Client) {
 	}
 	client := openapi.New(openapi.Config{
 		Region: "cn-hangzhou", Scheme: "HTTP", Credentials: provider, Budget: budget,
-		Endpoints: map[openapi.Product]string{openapi.SLB: serve("slb"), openapi.VPC: serve("vpc"), openapi.ECS: serve("ecs"), openapi.STS: serve("sts")},
-		Retry:     time.Millisecond,
+		Endpoints: map[openapi.Product]string{openapi.SLB: serve("slb"), openapi.VPC: serve("vpc"), openapi.ECS: serve("ecs"),
+			openapi.STS: serve("sts")},
+		Retry: time.Millisecond,
 	})
 	t.Cleanup(client.Close)
 	return sim, client
@@ -109,7 +110,8 @@ func TestLostAnswerOfACreation(t *testing.T) {
 		{"repeated with the same token", fault.Rule{Action: "CreateLoadBalancer", Times: 1, When: fault.After, Drop: true}, true, "", 1},
 		{"dropped before the effect", fault.Rule{Action: "CreateLoadBalancer", Times: 1, Drop: true}, true, "", 1},
 		{"not repeatable", fault.Rule{Action: "CreateLoadBalancer", Times: 1, When: fault.After, Drop: true}, false, rpcerr.OutcomeUnknown, 1},
-		{"500 after the effect", fault.Rule{Action: "CreateLoadBalancer", Times: 1, When: fault.After, Error: &fault.Error{Status: 500, Code: "InternalError"}}, false, rpcerr.OutcomeUnknown, 1},
+		{"500 after the effect", fault.Rule{Action: "CreateLoadBalancer", Times: 1, When: fault.After,
+			Error: &fault.Error{Status: 500, Code: "InternalError"}}, false, rpcerr.OutcomeUnknown, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,7 +135,8 @@ func TestLostAnswerOfACreation(t *testing.T) {
 
 func TestThrottledBySimulator(t *testing.T) {
 	sim, client := newSimulator(t)
-	inject(t, sim, fault.Rule{Action: "DescribeLoadBalancers", Times: 1, Error: &fault.Error{Code: "Throttling.User", RetryAfter: api.Duration(time.Hour)}})
+	inject(t, sim, fault.Rule{Action: "DescribeLoadBalancers", Times: 1, Error: &fault.Error{Code: "Throttling.User",
+		RetryAfter: api.Duration(time.Hour)}})
 	read := openapi.Call{Product: openapi.SLB, Action: "DescribeLoadBalancers"}
 	_, err := client.Do(t.Context(), read, nil)
 	first, ok := rpcerr.From(err)
@@ -157,7 +160,8 @@ func TestFreshSignatures(t *testing.T) {
 	for i := range 8 {
 		callers.Go(func() {
 			for j := range 5 {
-				call := openapi.Call{Product: openapi.ECS, Action: "DescribeInstances", Params: map[string]string{"InstanceIds": fmt.Sprintf(`["i-%d-%d"]`, i, j)}}
+				call := openapi.Call{Product: openapi.ECS, Action: "DescribeInstances",
+					Params: map[string]string{"InstanceIds": fmt.Sprintf(`["i-%d-%d"]`, i, j)}}
 				if _, err := client.Do(t.Context(), call, nil); err != nil && rpcerr.ReasonOf(err) != rpcerr.CloudUnavailable {
 					t.Error(err)
 				}

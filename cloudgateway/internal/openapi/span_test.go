@@ -58,7 +58,8 @@ func TestSpans(t *testing.T) {
 		{
 			name: "repeated", script: []step{{status: 503, code: "ServiceUnavailable"}, {drop: true}},
 			want: [][]string{
-				{"Error ServiceUnavailable", "budget.wait_ms", "http.response.status_code=503", "aliyun.request_id=REQ-1", "error.type=ServiceUnavailable"},
+				{"Error ServiceUnavailable", "budget.wait_ms", "http.response.status_code=503", "aliyun.request_id=REQ-1",
+					"error.type=ServiceUnavailable"},
 				{"Error EOF", "budget.wait_ms"},
 				{"Unset ", "budget.wait_ms", "http.response.status_code=200", "aliyun.request_id=REQ-3"},
 			},
@@ -67,7 +68,8 @@ func TestSpans(t *testing.T) {
 			name: "refused for good", script: []step{{status: 400, code: "SignatureDoesNotMatch", body: `{"RequestId":"REQ-1",
 				"Code":"SignatureDoesNotMatch","Message":"server string to sign is: GET&%2F&AccessKeyId%3DLTAItest%26Signature=abc"}`}},
 			want: [][]string{
-				{"Error SignatureDoesNotMatch", "budget.wait_ms", "http.response.status_code=400", "aliyun.request_id=REQ-1", "error.type=SignatureDoesNotMatch"},
+				{"Error SignatureDoesNotMatch", "budget.wait_ms", "http.response.status_code=400", "aliyun.request_id=REQ-1",
+					"error.type=SignatureDoesNotMatch"},
 			},
 		},
 		{

@@ -107,7 +107,8 @@ func Intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next g
 	if err != nil {
 		return nil, err
 	}
-	cut(response.(proto.Message).ProtoReflect(), t.After, int(r.GetPageSize()), digest(list)) //nolint:forcetypeassert // gRPC sends nothing else.
+	//nolint:forcetypeassert // gRPC sends nothing else.
+	cut(response.(proto.Message).ProtoReflect(), t.After, int(r.GetPageSize()), digest(list))
 	return response, nil
 }
 

@@ -139,7 +139,8 @@ func TestAllLists(t *testing.T) {
 		}
 		lists++
 		field := items(out)
-		if field == nil || field.Message() == nil || !slices.Contains([]protoreflect.Kind{protoreflect.StringKind, protoreflect.MessageKind}, identity(field.Message()).Kind()) {
+		if field == nil || field.Message() == nil ||
+			!slices.Contains([]protoreflect.Kind{protoreflect.StringKind, protoreflect.MessageKind}, identity(field.Message()).Kind()) {
 			t.Errorf("%s: nothing says by what its items are known", m.FullName())
 		}
 		if in.ByName("max_age") == nil || out.Fields().ByName("as_of") == nil {

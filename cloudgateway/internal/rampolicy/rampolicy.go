@@ -43,7 +43,8 @@ func NewGuard(caller cloud.Caller) *Guard {
 func (g *Guard) Do(ctx context.Context, call openapi.Call, out any) (openapi.Result, error) {
 	name := Row{Product: call.Product, Action: call.Action}.Name()
 	if !g.allowed[name] {
-		return openapi.Result{}, rpcerr.Errorf(rpcerr.Internal, "no RAM policy has %s; add it to the table of cloudgateway/internal/rampolicy", name)
+		return openapi.Result{}, rpcerr.Errorf(rpcerr.Internal,
+			"no RAM policy has %s; add it to the table of cloudgateway/internal/rampolicy", name)
 	}
 	return g.caller.Do(ctx, call, out)
 }
@@ -182,17 +183,20 @@ func (f Feature) About() string {
 	case LoadBalancers:
 		return "Services of type LoadBalancer become CLB instances: lbcontroller."
 	case DefaultServerGroups:
-		return "The nodes of a Service are in the default server group of its CLB instance, too: lbcontroller, only if a Service has the annotation " +
+		return "The nodes of a Service are in the default server group of its CLB instance, too: lbcontroller, only if a " +
+			"Service has the annotation " +
 			"`default-server-group`. Other programs need it for `GetDefaultServerGroup` and `ApplyDefaultServerChanges`."
 	case NetworkLoadBalancers:
-		return "Services become NLB instances: lbcontroller, only if a Service has the class `alibabacloud.com/nlb`. Other programs need it for the services of " +
+		return "Services become NLB instances: lbcontroller, only if a Service has the class `alibabacloud.com/nlb`. " +
+			"Other programs need it for the services of " +
 			"`nlb.v1`."
 	case Nodes:
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
 	case Routes:
 		return "Pod networks become entries of VPC route tables: routecontroller."
 	default: // A service.
-		return "What `" + string(f) + "` offers to other programs and no controller uses, if `api.enable` of the gateway's configuration lists it."
+		return "What `" + string(f) +
+			"` offers to other programs and no controller uses, if `api.enable` of the gateway's configuration lists it."
 	}
 }
 

@@ -59,8 +59,8 @@ func TestTableIsWhatTheSourceCalls(t *testing.T) {
 	}
 }
 
-// textsOf returns the texts of the packages in a directory as patterns: literals as they are, and sums of literals and other values with anything
-// in place of the latter.
+// textsOf returns the texts of the packages in a directory as patterns: literals as they are, and sums of literals and
+// other values with anything in place of the latter.
 func textsOf(t *testing.T, dir string) []*regexp.Regexp {
 	t.Helper()
 	var files []string

@@ -163,7 +163,8 @@ func waited(ctx context.Context, k key) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	return rpcerr.Errorf(rpcerr.ResourceBusy, "the first request with request_id %q took until the deadline; repeat it with the same id", k.requestID).
+	return rpcerr.Errorf(rpcerr.ResourceBusy,
+		"the first request with request_id %q took until the deadline; repeat it with the same id", k.requestID).
 		WithRetry(time.Second)
 }
 

@@ -11,8 +11,8 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 )
 
-// account knows what every caller has under way, and refuses what would be too much. No caller may have more than is left for others, so that
-// several that have all that they may leave room for the next one.
+// account knows what every caller has under way, and refuses what would be too much. No caller may have more than is
+// left for others, so that several that have all that they may leave room for the next one.
 type account struct {
 	limits Limits
 
@@ -78,7 +78,8 @@ func (e *entry) hold(bytes int) error {
 	case e.of.bytes+bytes > a.limits.BytesPerCaller:
 		return tooMuch(fmt.Sprintf("the requests of %s that are under way hold more than %d bytes", e.caller, a.limits.BytesPerCaller))
 	case e.of.bytes+bytes > a.limits.Bytes-a.all.bytes:
-		return tooMuch(fmt.Sprintf("the requests under way hold %d bytes, the most that the gateway takes of %s beside others", a.all.bytes, e.caller))
+		return tooMuch(
+			fmt.Sprintf("the requests under way hold %d bytes, the most that the gateway takes of %s beside others", a.all.bytes, e.caller))
 	}
 	e.bytes += bytes
 	e.of.bytes += bytes

@@ -14,7 +14,8 @@ import (
 	"alicloud-controllers.dev/proto/tlstest"
 )
 
-// TestServeActive: the address of the active replica answers in each of its turns. At the end of one, its clients are told to leave, and nobody listens.
+// TestServeActive: the address of the active replica answers in each of its turns. At the end of one, its clients are
+// told to leave, and nobody listens.
 func TestServeActive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

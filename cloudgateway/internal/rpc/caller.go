@@ -71,7 +71,8 @@ func (s *Server) identify(ctx context.Context, method string) (context.Context, 
 	if err := s.cfg.Authorizer.Authorize(ctx, caller, policy.Resource, policy.Verb); err != nil {
 		s.metrics.refused.WithLabelValues("forbidden").Inc()
 		if policy.Mutating && s.refusals.Take(caller.Name) {
-			tracing.Log(ctx, s.cfg.Logger).Info("audit", "caller", caller.Name, "address", address(ctx), "method", method, "outcome", outcome(err), "error", err)
+			tracing.Log(ctx, s.cfg.Logger).Info("audit", "caller", caller.Name, "address", address(ctx), "method", method,
+				"outcome", outcome(err), "error", err)
 		}
 		s.forbidden.Warn(s.cfg.Logger, "refused", "caller", caller.Name, "method", method, "resource", policy.Resource, "verb", policy.Verb,
 			"error", err)

@@ -16,8 +16,8 @@ import (
 const (
 	// authenticated is the group that Kubernetes adds to every user whose identity is proven.
 	authenticated = "system:authenticated"
-	// reserved begins the names that Kubernetes gives, e.g. those of ServiceAccounts and the group that may do everything. The authority for callers
-	// outside of the cluster is not Kubernetes'.
+	// reserved begins the names that Kubernetes gives, e.g. those of ServiceAccounts and the group that may do everything.
+	// The authority for callers outside of the cluster is not Kubernetes'.
 	reserved = "system:"
 )
 
@@ -44,7 +44,8 @@ func certified(leaf *x509.Certificate) (Caller, error) {
 	for _, name := range slices.Concat([]string{caller.Name}, caller.Groups) {
 		if strings.HasPrefix(name, reserved) {
 			return Caller{}, rpcerr.Errorf(rpcerr.CallerUnauthenticated,
-				"the client certificate has the name or organization %q; what begins with %q is Kubernetes' own, so it is accepted from tokens only", name, reserved)
+				"the client certificate has the name or organization %q; what begins with %q is Kubernetes' own, so it is "+
+					"accepted from tokens only", name, reserved)
 		}
 	}
 	caller.Groups = append([]string{authenticated}, caller.Groups...)

@@ -85,8 +85,9 @@ func (l guarded) Accept() (net.Conn, error) {
 	}
 }
 
-// arrive lets a connection in by what its peer has left, or else by what is there for all: callers behind one address, such as that of a node,
-// must not be locked out by another one there whose connections come to nothing. It returns nil if neither has anything left.
+// arrive lets a connection in by what its peer has left, or else by what is there for all: callers behind one address,
+// such as that of a node, must not be locked out by another one there whose connections come to nothing. It returns nil
+// if neither has anything left.
 func (c *connections) arrive(peer string) (took *Peers, as string) {
 	switch {
 	case c.arrivals.Take(peer):
@@ -98,9 +99,10 @@ func (c *connections) arrive(peer string) (took *Peers, as string) {
 	}
 }
 
-// admit makes room for a connection, at the cost of strangers only. It returns nil if there is none. To a standby all are strangers, since it
-// takes no calls: callers behind one address, who come back at once, would crowd each other out for ever. There the last ones are refused.
-// When it becomes the active replica, they get in as soon as the others have called.
+// admit makes room for a connection, at the cost of strangers only. It returns nil if there is none. To a standby all
+// are strangers, since it takes no calls: callers behind one address, who come back at once, would crowd each other out
+// for ever. There the last ones are refused. When it becomes the active replica, they get in as soon as the others have
+// called.
 func (c *connections) admit(raw net.Conn) *connection {
 	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr())}
 	n.stranger.Store(true)

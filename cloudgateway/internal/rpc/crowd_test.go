@@ -25,8 +25,8 @@ import (
 	"alicloud-controllers.dev/proto/tlstest"
 )
 
-// TestCrowd: many callers behind one address, such as that of a node, who connect at once, are all served soon; also if some only watch, and if a
-// program beside them opens connection after connection that comes to nothing.
+// TestCrowd: many callers behind one address, such as that of a node, who connect at once, are all served soon; also if
+// some only watch, and if a program beside them opens connection after connection that comes to nothing.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	const soon = 10 * time.Second

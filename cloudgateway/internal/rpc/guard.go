@@ -18,7 +18,8 @@ type Guard struct {
 
 // NewGuard guards a listener. The protocols are those that ALPN offers. Closed is called for each connection that is closed for a reason of
 // ours.
-func NewGuard(l net.Listener, files TLSConfig, protocols []string, limits Limits, closed func(reason, peer string), log *slog.Logger) (*Guard, error) {
+func NewGuard(l net.Listener, files TLSConfig, protocols []string, limits Limits, closed func(reason, peer string),
+	log *slog.Logger) (*Guard, error) {
 	limits = limits.withDefaults()
 	files.ClientCAFile = "" // Identity is the other protocol's business.
 	config, err := files.reloading(log)

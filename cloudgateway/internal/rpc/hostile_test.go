@@ -401,7 +401,8 @@ func TestArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const burst, beyond = 3, 2
 		waiting := make(chan net.Conn)
-		c := guarded{queue{conns: waiting}, newConnections(Limits{Arrivals: burst, ArrivalsPerSecond: 1, ArrivalsBeyond: 5 * beyond}.withDefaults(), always, func(_, _ string) {})}
+		c := guarded{queue{conns: waiting}, newConnections(Limits{Arrivals: burst, ArrivalsPerSecond: 1,
+			ArrivalsBeyond: 5 * beyond}.withDefaults(), always, func(_, _ string) {})}
 		accepted := make(chan net.Conn, 100)
 		go func() {
 			for {

@@ -51,7 +51,8 @@ func audit(log *slog.Logger) grpc.UnaryServerInterceptor {
 		start, done := time.Now(), &trail{}
 		response, err := next(context.WithValue(ctx, trailKey{}, []*trail{done}), req)
 		err = done.correct(err)
-		attrs := []any{"caller", caller.Name, "address", address(ctx), "method", info.FullMethod, "duration", time.Since(start), "outcome", outcome(err)}
+		attrs := []any{"caller", caller.Name, "address", address(ctx), "method", info.FullMethod, "duration",
+			time.Since(start), "outcome", outcome(err)}
 		if message, ok := req.(proto.Message); ok {
 			attrs = append(attrs, slog.GroupAttrs("resource", identifiers(message.ProtoReflect())...))
 		}
@@ -88,8 +89,8 @@ func outcome(err error) string {
 	return cmp.Or(string(rpcerr.ReasonOf(err)), status.Code(err).String())
 }
 
-// identifiers lists the request's fields that name something: texts called …_id, a listener's port, also of a message named key inside of it, and
-// how many items each list has, with the names of the first.
+// identifiers lists the request's fields that name something: texts called …_id, a listener's port, also of a message
+// named key inside of it, and how many items each list has, with the names of the first.
 func identifiers(m protoreflect.Message) []slog.Attr {
 	const most = 5
 	var found []slog.Attr
@@ -124,7 +125,8 @@ func nameOf(field protoreflect.FieldDescriptor, item protoreflect.Value) string 
 		f := field.Message().Fields().Get(i)
 		name := string(f.Name())
 		if f.Kind() == protoreflect.StringKind && !f.IsList() && item.Message().Has(f) &&
-			(strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_ip") || strings.HasSuffix(name, "cidr") || name == "domain" || name == "key") {
+			(strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_ip") || strings.HasSuffix(name, "cidr") ||
+				name == "domain" || name == "key") {
 			names = append(names, bounded(item.Message().Get(f).String()))
 		}
 	}

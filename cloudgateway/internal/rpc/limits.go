@@ -6,9 +6,11 @@ import (
 )
 
 // Limits bound what callers cost the server. A zero value stands for its default. The defaults keep the process far below half a GiB,
-// whatever clients do. They bound strangers, whose identity is not known, by the connection, and callers that may call by what they have under way.
+// whatever clients do. They bound strangers, whose identity is not known, by the connection, and callers that may call
+// by what they have under way.
 type Limits struct {
-	// Connections and ConnectionsPerCaller bound the connections. Whose connection it is shows its first permitted call. Defaults 1024 and 512.
+	// Connections and ConnectionsPerCaller bound the connections. Whose connection it is shows its first permitted call.
+	// Defaults 1024 and 512.
 	Connections, ConnectionsPerCaller int
 	// Strangers bounds the connections on which no permitted call was made yet, and StrangersPerPeer those from one address.
 	// Where there are too many, the oldest of the address with the most has to go. Defaults 128 and 32.
@@ -49,13 +51,16 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	const kib, mib = 1 << 10, 1 << 20
 	return Limits{
-		Connections: cmp.Or(l.Connections, 1024), ConnectionsPerCaller: cmp.Or(l.ConnectionsPerCaller, 512), Strangers: cmp.Or(l.Strangers, 128), StrangersPerPeer: cmp.Or(l.StrangersPerPeer, 32),
+		Connections: cmp.Or(l.Connections, 1024), ConnectionsPerCaller: cmp.Or(l.ConnectionsPerCaller, 512),
+		Strangers: cmp.Or(l.Strangers, 128), StrangersPerPeer: cmp.Or(l.StrangersPerPeer, 32),
 		Arrivals: cmp.Or(l.Arrivals, 20), ArrivalsPerSecond: cmp.Or(l.ArrivalsPerSecond, 2),
 		ArrivalsBeyond: cmp.Or(l.ArrivalsBeyond, 50),
-		StrangerBytes:  cmp.Or(l.StrangerBytes, 256*kib), StrangerCalls: cmp.Or(l.StrangerCalls, 100), FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
-		Streams: cmp.Or(l.Streams, 256), ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16),
-		Request: cmp.Or(l.Request, mib), Items: cmp.Or(l.Items, 60_000), Receive: cmp.Or(l.Receive, 10*time.Second), ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
-		Calls: cmp.Or(l.Calls, 4096), CallsPerCaller: cmp.Or(l.CallsPerCaller, 1024),
+		StrangerBytes:  cmp.Or(l.StrangerBytes, 256*kib), StrangerCalls: cmp.Or(l.StrangerCalls, 100),
+		FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
+		Streams:   cmp.Or(l.Streams, 256), ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16),
+		Request: cmp.Or(l.Request, mib), Items: cmp.Or(l.Items, 60_000), Receive: cmp.Or(l.Receive, 10*time.Second),
+		ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
+		Calls:              cmp.Or(l.Calls, 4096), CallsPerCaller: cmp.Or(l.CallsPerCaller, 1024),
 		Bytes: cmp.Or(l.Bytes, 96*mib), BytesPerCaller: cmp.Or(l.BytesPerCaller, 32*mib),
 	}
 }

@@ -49,7 +49,8 @@ func (s *Server) unary(srv any, ss grpc.ServerStream, info *grpc.UnaryServerInfo
 		defer place()
 		return method.Handler(srv, ctx, func(request any) error { //nolint:contextcheck // The stream has its own context.
 			defer place()
-			in := &decoding{message: request.(proto.Message), most: s.limits.Items, hold: call.hold} //nolint:forcetypeassert // By protoc-gen-go-grpc.
+			//nolint:forcetypeassert // By protoc-gen-go-grpc.
+			in := &decoding{message: request.(proto.Message), most: s.limits.Items, hold: call.hold}
 			if err := s.receive(ss, in); err != nil {
 				return err
 			}
@@ -157,7 +158,8 @@ func (s *Server) stream(stopping <-chan struct{}) grpc.StreamServerInterceptor {
 }
 
 // exempted handles a stream of health checks or reflection.
-func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler, stopping <-chan struct{}) error {
+func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
+	stopping <-chan struct{}) error {
 	if !exempt(info.FullMethod) && !reflects(info.FullMethod) {
 		return &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " is a stream; streams are not supported"}
 	}

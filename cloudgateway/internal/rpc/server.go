@@ -169,8 +169,8 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, handler any) {
 	s.health.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_NOT_SERVING)
 }
 
-// SetServing sets what health checks report: whether this is the active replica. The answer is the same for each service, and for "", which is
-// all of them.
+// SetServing sets what health checks report: whether this is the active replica. The answer is the same for each
+// service, and for "", which is all of them.
 func (s *Server) SetServing(serving bool) {
 	state := healthv1.HealthCheckResponse_NOT_SERVING
 	if serving {
@@ -199,8 +199,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return s.serve(ctx, listener, s.health.Shutdown) // Clients use another replica then.
 }
 
-// ServeActive answers on what listen opens, whenever this is the active replica, until ctx ends: a client that tries the addresses of all replicas finds
-// the active one. It does not end the process, which works without it.
+// ServeActive answers on what listen opens, whenever this is the active replica, until ctx ends: a client that tries
+// the addresses of all replicas finds the active one. It does not end the process, which works without it.
 func (s *Server) ServeActive(ctx context.Context, listen func(context.Context) (net.Listener, error)) error {
 	for ctx.Err() == nil {
 		now := s.turn.Load()

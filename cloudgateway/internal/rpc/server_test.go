@@ -188,7 +188,8 @@ func TestAuditLog(t *testing.T) {
 		NoteCloudRequest(ctx, "R-1")
 		NoteReplay(ctx)
 		return fmt.Errorf("release lb-1: %w", &rpcerr.Error{
-			Code: codes.FailedPrecondition, Reason: rpcerr.DeleteProtected, Message: "it is protected", CloudCode: "Protected", CloudRequestID: "R-1",
+			Code: codes.FailedPrecondition, Reason: rpcerr.DeleteProtected, Message: "it is protected", CloudCode: "Protected",
+			CloudRequestID: "R-1",
 		})
 	}
 	if err := w.get(conn); err != nil {
@@ -231,7 +232,8 @@ func TestIdentifiersOfLists(t *testing.T) {
 	t.Parallel()
 	many := &vpcv1.BatchDeleteRouteEntriesRequest{VpcId: "vpc-1"}
 	for i := range 7 {
-		many.RouteEntries = append(many.RouteEntries, &vpcv1.RouteEntry{RouteTableId: "vtb-1", DestinationCidr: fmt.Sprintf("10.0.%d.0/24", i), NextHopId: "i-1"})
+		many.RouteEntries = append(many.RouteEntries, &vpcv1.RouteEntry{RouteTableId: "vtb-1",
+			DestinationCidr: fmt.Sprintf("10.0.%d.0/24", i), NextHopId: "i-1"})
 	}
 	for _, tt := range []struct {
 		request proto.Message
@@ -245,7 +247,8 @@ func TestIdentifiersOfLists(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		group := slog.GroupAttrs("resource", identifiers(tt.request.ProtoReflect())...)
-		slog.New(slog.NewTextHandler(&log, nil)).LogAttrs(t.Context(), slog.LevelInfo, "", group) //nolint:sloglint // The attributes are what is tested.
+		//nolint:sloglint // The attributes are what is tested.
+		slog.New(slog.NewTextHandler(&log, nil)).LogAttrs(t.Context(), slog.LevelInfo, "", group)
 		if got := log.String(); !sameFields(got, tt.want) {
 			t.Errorf("got %s, want %s", got, tt.want)
 		}
@@ -275,7 +278,8 @@ func TestUnsent(t *testing.T) {
 			if changed {
 				NoteCloudChange(ctx)
 			}
-			return fmt.Errorf("release lb-1: %w", &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "no room", Unsent: true})
+			return fmt.Errorf("release lb-1: %w", &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled,
+				Message: "no room", Unsent: true})
 		}
 		err := w.remove(conn)
 		if rpcerr.IsUnsent(err) == changed || err == nil || err.Error() != "release lb-1: no room (THROTTLED)" {
@@ -342,7 +346,8 @@ func TestErrorsOfHandlers(t *testing.T) {
 		reason  rpcerr.Reason
 		logged  string
 	}{
-		{name: "panic", handler: func(context.Context) error { panic("boom") }, want: codes.Internal, reason: rpcerr.Internal, logged: "panic=boom"},
+		{name: "panic", handler: func(context.Context) error { panic("boom") }, want: codes.Internal, reason: rpcerr.Internal,
+			logged: "panic=boom"},
 		{name: "without a reason", handler: func(context.Context) error { return errors.New("secret path /x") }, want: codes.Internal,
 			reason: rpcerr.Internal, logged: "secret path /x"},
 		{name: "deadline", handler: func(context.Context) error { return context.DeadlineExceeded }, want: codes.DeadlineExceeded},

@@ -47,8 +47,8 @@ func (c TLSConfig) load() (*tls.Config, error) {
 	return loaded, nil
 }
 
-// reloading gives a configuration that reads the files for each connection. While they cannot be read, e.g. in the middle of a renewal, the last good
-// ones serve.
+// reloading gives a configuration that reads the files for each connection. While they cannot be read, e.g. in the
+// middle of a renewal, the last good ones serve.
 func (c TLSConfig) reloading(log *slog.Logger) (*tls.Config, error) {
 	first, err := c.load()
 	if err != nil {

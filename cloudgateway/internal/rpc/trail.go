@@ -24,7 +24,8 @@ func trails(ctx context.Context) []*trail {
 	return all
 }
 
-// Together makes a context for a call to the cloud that is made for several methods being handled, each of which notes what is noted under it.
+// Together makes a context for a call to the cloud that is made for several methods being handled, each of which notes
+// what is noted under it.
 func Together(ctx context.Context, methods []context.Context) context.Context {
 	var all []*trail
 	for _, method := range methods {
@@ -56,8 +57,8 @@ func NoteReplay(ctx context.Context) {
 	}
 }
 
-// NoteCloudChange notes that a request which may change the cloud was sent for the method being handled. Its failure no longer means that nothing
-// was; see rpcerr.Error.Unsent.
+// NoteCloudChange notes that a request which may change the cloud was sent for the method being handled. Its failure no
+// longer means that nothing was; see rpcerr.Error.Unsent.
 func NoteCloudChange(ctx context.Context) {
 	for _, t := range trails(ctx) {
 		t.note(func() { t.changed = true })

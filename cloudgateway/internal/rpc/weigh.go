@@ -12,8 +12,8 @@ import (
 	"alicloud-controllers.dev/services/buffers"
 )
 
-// What an item takes in memory, in bytes, besides its texts: a message in a request, and an element of a list that is no message. A test compares
-// the first with the messages that there are.
+// What an item takes in memory, in bytes, besides its texts: a message in a request, and an element of a list that is
+// no message. A test compares the first with the messages that there are.
 const (
 	perMessage = 256
 	perElement = 64
@@ -22,8 +22,8 @@ const (
 // weight is what a request takes in memory once it is decoded.
 type weight struct{ items, bytes int }
 
-// weigh looks at a request that is not decoded yet. An empty message takes two bytes on the wire and fifty times as much in memory, so that the size on
-// the wire says little. What is malformed ends the count, as it ends the decoding.
+// weigh looks at a request that is not decoded yet. An empty message takes two bytes on the wire and fifty times as
+// much in memory, so that the size on the wire says little. What is malformed ends the count, as it ends the decoding.
 func weigh(wire []byte, of protoreflect.MessageDescriptor) weight {
 	w := weight{bytes: len(wire)}
 	w.add(wire, of)
@@ -82,7 +82,8 @@ func (c weighing) Unmarshal(data mem.BufferSlice, into any) error {
 	defer wire.Free()
 	w := weigh(wire.ReadOnlyData(), in.message.ProtoReflect().Descriptor())
 	if w.items > in.most {
-		in.refusal = rpcerr.Errorf(rpcerr.InvalidField, "the request has %d items in all, at most %d are allowed; make several requests of it", w.items, in.most)
+		in.refusal = rpcerr.Errorf(rpcerr.InvalidField,
+			"the request has %d items in all, at most %d are allowed; make several requests of it", w.items, in.most)
 		return nil
 	}
 	if in.refusal = in.hold(w.bytes); in.refusal != nil {

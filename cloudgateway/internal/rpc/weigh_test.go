@@ -43,7 +43,8 @@ func TestWeight(t *testing.T) {
 		{"an unknown field", protowire.AppendString(protowire.AppendTag(nil, 1000, protowire.BytesType), "text"), ids, 0, 7},
 		{"cut off", marshal(ids)[:8], ids, 1, perElement + 8},
 		{"no tag", []byte{0xff}, ids, 0, 1},
-		{"a number where a message should be", protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 7), &slbv1.GetServerGroupRequest{}, 0, 2},
+		{"a number where a message should be", protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 7),
+			&slbv1.GetServerGroupRequest{}, 0, 2},
 	} {
 		if got := weigh(tt.wire, tt.of.ProtoReflect().Descriptor()); got != (weight{tt.items, tt.bytes}) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, weight{tt.items, tt.bytes})

@@ -49,7 +49,8 @@ func (authority) Authorize(_ context.Context, caller Caller, resource, verb stri
 	if caller.Name == "editor" || verb == "get" {
 		return nil
 	}
-	return &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden, Message: caller.Name + " may not " + verb + " " + resource}
+	return &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden, Message: caller.Name + " may not " +
+		verb + " " + resource}
 }
 
 // balancers is a handler whose methods are the test's.
@@ -72,7 +73,8 @@ func (b *balancers) DeleteLoadBalancer(ctx context.Context, _ *slbv1.DeleteLoadB
 func policies() Policies {
 	p := Policies{}
 	for _, m := range slbv1.LoadBalancerService_ServiceDesc.Methods {
-		p["/"+slbv1.LoadBalancerService_ServiceDesc.ServiceName+"/"+m.MethodName] = Policy{Resource: "loadbalancers", Verb: "get", Timeout: time.Minute}
+		p["/"+slbv1.LoadBalancerService_ServiceDesc.ServiceName+"/"+m.MethodName] = Policy{Resource: "loadbalancers",
+			Verb: "get", Timeout: time.Minute}
 	}
 	p[slbv1.LoadBalancerService_DeleteLoadBalancer_FullMethodName] = Policy{
 		Resource: "loadbalancers", Verb: "delete", Timeout: time.Minute, Mutating: true, Priority: 7,
@@ -214,7 +216,8 @@ func (w *world) get(conn *gateway.Conn) error {
 }
 
 func (w *world) remove(conn *gateway.Conn) error {
-	_, err := conn.Client().LoadBalancers.DeleteLoadBalancer(w.t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: "lb-1", RequestId: "r-1"})
+	_, err := conn.Client().LoadBalancers.DeleteLoadBalancer(w.t.Context(),
+		&slbv1.DeleteLoadBalancerRequest{LoadBalancerId: "lb-1", RequestId: "r-1"})
 	return err
 }
 

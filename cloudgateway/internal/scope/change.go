@@ -46,8 +46,8 @@ type made struct {
 	vpcID, vswitchID string
 }
 
-// changeOf says what a request that writes is about, by the owners that the protocol names. Handlers see to it that the load balancer and the VPC
-// that a request names for a part are those of the part.
+// changeOf says what a request that writes is about, by the owners that the protocol names. Handlers see to it that the
+// load balancer and the VPC that a request names for a part are those of the part.
 func changeOf(owners []*commonv1.Owner, request proto.Message) change {
 	var c change
 	for _, owner := range owners {

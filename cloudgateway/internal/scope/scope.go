@@ -103,7 +103,8 @@ func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServ
 			continue
 		}
 		if len(owners) == 0 {
-			return nil, rpcerr.Errorf(rpcerr.Internal, "nothing says which resource %s changes; add owners to its options in the protocol", info.FullMethod)
+			return nil, rpcerr.Errorf(rpcerr.Internal,
+				"nothing says which resource %s changes; add owners to its options in the protocol", info.FullMethod)
 		}
 		if err := g.permit(ctx, r, c, caller.Name, m.Verb()); err != nil {
 			return nil, err
@@ -161,14 +162,15 @@ func (g *Guard) facts(ctx context.Context, r rule, of Resource) (facts, error) {
 	}
 	owner, ok := g.owners[of.Kind]
 	if !ok {
-		return facts{}, rpcerr.Errorf(rpcerr.CallerForbidden, "%s has no tags or VPC that the gateway could read; a caller without a scope has to do it", of)
+		return facts{}, rpcerr.Errorf(rpcerr.CallerForbidden,
+			"%s has no tags or VPC that the gateway could read; a caller without a scope has to do it", of)
 	}
 	tags, vpcID, err := owner.Facts(ctx, of.ID, factsAge)
 	return facts{tags: tags, vpcID: vpcID}, err
 }
 
-// mark is what was last seen of a load balancer. After a failover nothing was: then all of the cluster are read together, which takes one call
-// for a hundred, since many of them are about to be changed.
+// mark is what was last seen of a load balancer. After a failover nothing was: then all of the cluster are read
+// together, which takes one call for a hundred, since many of them are about to be changed.
 func (g *Guard) mark(ctx context.Context, r rule, id string) (facts, bool) {
 	if seen, ok := g.marks.Get(id); ok {
 		return seen, true
@@ -194,7 +196,8 @@ func (g *Guard) follow(c change, response any) {
 	if made, ok := response.(*slbv1.CreateLoadBalancerResponse); ok {
 		g.Saw(made.GetLoadBalancer())
 	}
-	if slices.ContainsFunc(c.setTags, func(t *commonv1.Tag) bool { return t.GetKey() == ClusterTag }) || slices.Contains(c.removeTagKeys, ClusterTag) {
+	if slices.ContainsFunc(c.setTags, func(t *commonv1.Tag) bool { return t.GetKey() == ClusterTag }) ||
+		slices.Contains(c.removeTagKeys, ClusterTag) {
 		for _, resource := range c.of {
 			g.marks.Put(resource.ID, facts{}, 0)
 		}

@@ -163,7 +163,8 @@ func TestEveryScopeOfACallerCounts(t *testing.T) {
 	}{
 		{caller: "a", reads: 1},
 		{
-			caller: "b", reads: 2, message: "b may not delete load balancer lb-1: it is in vpc-2; scopes[1] of the gateway's configuration keeps the caller " +
+			caller: "b", reads: 2,
+			message: "b may not delete load balancer lb-1: it is in vpc-2; scopes[1] of the gateway's configuration keeps the caller " +
 				"to resources in vpc-1. Correct the resource or the scope",
 		},
 		{caller: "c"},
@@ -191,15 +192,18 @@ func TestEveryScopeOfACallerCounts(t *testing.T) {
 func wantRefusal(t *testing.T, err error, message string) {
 	t.Helper()
 	e, _ := rpcerr.From(err)
-	if message == "" && err != nil || message != "" && (e == nil || e.Code != codes.PermissionDenied || e.Reason != rpcerr.CallerForbidden || e.Message != message) {
+	if message == "" && err != nil || message != "" && (e == nil || e.Code != codes.PermissionDenied ||
+		e.Reason != rpcerr.CallerForbidden || e.Message != message) {
 		t.Errorf("got %v, want %q", err, message)
 	}
 }
 
 // TestPassedCalls: what a tool's call changes or makes is inside of the scope as a whole, or the call is refused.
 func TestPassedCalls(t *testing.T) {
-	g := New([]config.Scope{{Callers: []string{"tool"}, Tags: map[string]string{"team": "web"}, VpcIDs: []string{"vpc-2"}}}, []cloud.Owner{&balancers{t: t}}, nil)
-	const ends = "; scopes[0] of the gateway's configuration keeps the caller to resources with the tag team=web and in vpc-2. Correct the resource or the scope"
+	g := New([]config.Scope{{Callers: []string{"tool"}, Tags: map[string]string{"team": "web"},
+		VpcIDs: []string{"vpc-2"}}}, []cloud.Owner{&balancers{t: t}}, nil)
+	const ends = "; scopes[0] of the gateway's configuration keeps the caller to resources with the tag team=web and " +
+		"in vpc-2. Correct the resource or the scope"
 	lb := Resource{Kind: LoadBalancer, ID: "lb-1"}
 	for _, tt := range []struct {
 		name    string
@@ -217,7 +221,8 @@ func TestPassedCalls(t *testing.T) {
 			message: "tool may not call on such a vSwitch: it is in vpc-1" + ends,
 		},
 		{
-			name: "made without the tag", passed: Passed{Makes: VSwitch, VpcID: "vpc-2"}, message: "tool may not call on such a vSwitch: it has no tag team" + ends,
+			name: "made without the tag", passed: Passed{Makes: VSwitch, VpcID: "vpc-2"},
+			message: "tool may not call on such a vSwitch: it has no tag team" + ends,
 		},
 		{
 			name: "made for another team", passed: Passed{Makes: VSwitch, VpcID: "vpc-2", Tags: []*commonv1.Tag{tag("team", "db")}},

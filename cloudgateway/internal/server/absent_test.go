@@ -18,8 +18,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// TestAnAbsentPartIsNotTheWhole: whatever part of a load balancer goes while it is read, the load balancer is not called absent. Only the answer
-// that it is absent itself has that reason.
+// TestAnAbsentPartIsNotTheWhole: whatever part of a load balancer goes while it is read, the load balancer is not
+// called absent. Only the answer that it is absent itself has that reason.
 func TestAnAbsentPartIsNotTheWhole(t *testing.T) {
 	const group, listener, balancer = "ResourceNotFound.VServerGroup", "ListenerNotFound", "InvalidLoadBalancerId.NotFound"
 	for _, tt := range []struct {
@@ -79,10 +79,13 @@ func TestWhatIsNamedAndAbsent(t *testing.T) {
 	})
 	wantNotFound(t, err, rpcerr.SecurityGroupNotFound)
 	lb := w.createBalancer(t, "lb-1")
-	w.strike(t, fault.Rule{Action: "MoveResourceGroup", Error: &fault.Error{Status: 404, Code: "EntityNotExists.ResourceGroup", Message: "It is gone."}})
-	_, err = w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: lb, ResourceGroupId: new("rg-gone")})
+	w.strike(t, fault.Rule{Action: "MoveResourceGroup", Error: &fault.Error{Status: 404,
+		Code: "EntityNotExists.ResourceGroup", Message: "It is gone."}})
+	_, err = w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: lb,
+		ResourceGroupId: new("rg-gone")})
 	wantNotFound(t, err, rpcerr.NotFoundReason)
-	w.strike(t, fault.Rule{Action: "ModifyInstanceAttribute", Error: &fault.Error{Status: 404, Code: "InvalidThing.NotFound", Message: "It is gone."}})
+	w.strike(t, fault.Rule{Action: "ModifyInstanceAttribute", Error: &fault.Error{Status: 404,
+		Code: "InvalidThing.NotFound", Message: "It is gone."}})
 	_, err = w.Instances.UpdateInstance(t.Context(), &ecsv1.UpdateInstanceRequest{InstanceId: instanceID(0), Name: new("web")})
 	wantNotFound(t, err, rpcerr.NotFoundReason)
 }
@@ -97,7 +100,8 @@ func TestTheEndOfAnInstanceIsSeen(t *testing.T) {
 		lb := w.createBalancer(t, "lb-1")
 		group := w.createGroup(t, lb, ecsServers(0, 2)...)
 		if _, err := w.ServerGroups.ApplyDefaultServerChanges(t.Context(), &slbv1.ApplyDefaultServerChangesRequest{
-			LoadBalancerId: lb, Add: []*slbv1.DefaultServer{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(0), Weight: new(int32(100))}},
+			LoadBalancerId: lb, Add: []*slbv1.DefaultServer{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(0),
+				Weight: new(int32(100))}},
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -122,7 +122,8 @@ func TestAccessControlListFromBeginToEnd(t *testing.T) {
 	}
 	_, err := w.AccessControlLists.GetAccessControlList(t.Context(), &slbv1.GetAccessControlListRequest{AclId: id})
 	wantNotFound(t, err, rpcerr.AclNotFound)
-	_, err = w.AccessControlLists.UpdateAccessControlList(t.Context(), &slbv1.UpdateAccessControlListRequest{AclId: id, AddEntries: entries(0, 1)})
+	_, err = w.AccessControlLists.UpdateAccessControlList(t.Context(), &slbv1.UpdateAccessControlListRequest{AclId: id,
+		AddEntries: entries(0, 1)})
 	wantNotFound(t, err, rpcerr.AclNotFound)
 }
 
@@ -147,7 +148,8 @@ func TestUsesOfAnAccessControlList(t *testing.T) {
 		if err := step.write(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		answer, err := w.AccessControlLists.GetAccessControlList(t.Context(), &slbv1.GetAccessControlListRequest{AclId: id, MaxAge: durationpb.New(time.Hour)})
+		answer, err := w.AccessControlLists.GetAccessControlList(t.Context(), &slbv1.GetAccessControlListRequest{AclId: id,
+			MaxAge: durationpb.New(time.Hour)})
 		if uses := answer.GetAccessControlList().GetUses(); err != nil || len(uses) != step.uses {
 			t.Errorf("%s: used by %v, %v, want %d", step.name, uses, err, step.uses)
 		}
@@ -289,7 +291,8 @@ func TestListAccessControlLists(t *testing.T) {
 		for i := range 60 {
 			c.Seed.Acls[fmt.Sprintf("acl-%02d", i)] = &state.Acl{Name: fmt.Sprintf("list-%d", i), IPVersion: "ipv4"}
 		}
-		c.Seed.Acls["acl-70"] = &state.Acl{Name: "six", IPVersion: "ipv6", ResourceGroupID: "rg-2", Tags: []state.Tag{{Key: "owner", Value: "web"}}}
+		c.Seed.Acls["acl-70"] = &state.Acl{Name: "six", IPVersion: "ipv6", ResourceGroupID: "rg-2",
+			Tags: []state.Tag{{Key: "owner", Value: "web"}}}
 	})
 	tests := []struct {
 		name    string
@@ -298,7 +301,8 @@ func TestListAccessControlLists(t *testing.T) {
 		calls   int
 	}{
 		{name: "exact name", request: &slbv1.ListAccessControlListsRequest{Name: "list-1"}, want: []string{"acl-01"}, calls: 1},
-		{name: "IPv6", request: &slbv1.ListAccessControlListsRequest{IpVersion: slbv1.IpVersion_IP_VERSION_IPV6}, want: []string{"acl-70"}, calls: 1},
+		{name: "IPv6", request: &slbv1.ListAccessControlListsRequest{IpVersion: slbv1.IpVersion_IP_VERSION_IPV6},
+			want: []string{"acl-70"}, calls: 1},
 		{name: "resource group", request: &slbv1.ListAccessControlListsRequest{ResourceGroupId: "rg-2"}, want: []string{"acl-70"}, calls: 1},
 		{
 			name: "tags", request: &slbv1.ListAccessControlListsRequest{Tags: []*commonv1.Tag{{Key: "owner"}}}, want: []string{"acl-70"}, calls: 1,

@@ -115,7 +115,8 @@ func TestServerCertificateFromBeginToEnd(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"SetServerCertificateName", "TagResources", "UntagResources", "MoveResourceGroup"}, w.actions(true)); diff != "" {
+	if diff := cmp.Diff([]string{"SetServerCertificateName", "TagResources", "UntagResources", "MoveResourceGroup"},
+		w.actions(true)); diff != "" {
 		t.Errorf("calls of the update (-want +got):\n%s", diff)
 	}
 	if got := list(&slbv1.ListServerCertificatesRequest{
@@ -128,7 +129,8 @@ func TestServerCertificateFromBeginToEnd(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, err = w.Certificates.UpdateServerCertificate(t.Context(), &slbv1.UpdateServerCertificateRequest{ServerCertificateId: testCert, Name: new("x")})
+	_, err = w.Certificates.UpdateServerCertificate(t.Context(),
+		&slbv1.UpdateServerCertificateRequest{ServerCertificateId: testCert, Name: new("x")})
 	wantNotFound(t, err, rpcerr.CertificateNotFound)
 }
 
@@ -160,7 +162,8 @@ func TestCaCertificateFromBeginToEnd(t *testing.T) {
 		}
 	}
 	want := []string{
-		"DescribeCACertificates", "UploadCACertificate", "SetCACertificateName", "MoveResourceGroup", "DescribeCACertificates", "DeleteCACertificate", "DeleteCACertificate",
+		"DescribeCACertificates", "UploadCACertificate", "SetCACertificateName", "MoveResourceGroup",
+		"DescribeCACertificates", "DeleteCACertificate", "DeleteCACertificate",
 	}
 	if diff := cmp.Diff(want, w.actions(true)); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)

@@ -75,7 +75,8 @@ func TestHugeListsAreRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e, ok := rpcerr.From(Checks().Check(tt.request))
-			if !ok || len(e.Fields) != 1 || e.Fields[0].Field != tt.want || !strings.HasPrefix(e.Fields[0].Description, "has 1000000 items, at most ") {
+			if !ok || len(e.Fields) != 1 || e.Fields[0].Field != tt.want || !strings.HasPrefix(e.Fields[0].Description,
+				"has 1000000 items, at most ") {
 				t.Errorf("got %v, want that %s has too many items", e, tt.want)
 			}
 		})

@@ -118,8 +118,9 @@ func TestInstanceFields(t *testing.T) {
 	birthday := timestamppb.New(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	want := &ecsv1.Instance{
 		InstanceId: "i-full", RegionId: "cn-hangzhou", ZoneId: "cn-hangzhou-h", InstanceType: "ecs.g7.large", Status: "Stopped",
-		ChargeType: commonv1.ChargeType_CHARGE_TYPE_PRE_PAID, SpotStrategy: "NoSpot", VpcId: testVPC, VswitchId: testVSwitch, PrivateIps: []string{"192.168.9.9"},
-		Eip: "47.1.2.3", Name: "node", HostName: "host", Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
+		ChargeType: commonv1.ChargeType_CHARGE_TYPE_PRE_PAID, SpotStrategy: "NoSpot", VpcId: testVPC, VswitchId: testVSwitch,
+		PrivateIps: []string{"192.168.9.9"},
+		Eip:        "47.1.2.3", Name: "node", HostName: "host", Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
 		Ipv6Addresses: []string{"2408:1::9"}, PrimaryNetworkInterfaceId: "eni-full", NetworkInterfaceIds: []string{"eni-full", "eni-more"},
 		Description: "of the shop", ResourceGroupId: "rg-1", DeploymentSetId: "ds-1", DeletionProtection: true,
 		SecurityGroupIds: []string{"sg-1"}, StoppedMode: ecsv1.StoppedMode_STOPPED_MODE_STOP_CHARGING,

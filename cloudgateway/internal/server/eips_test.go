@@ -27,7 +27,8 @@ const describeEips = "DescribeEipAddresses"
 func TestLifeOfAnEip(t *testing.T) {
 	w := newWorld(t)
 	bought, err := w.Eips.AllocateEip(t.Context(), &vpcv1.AllocateEipRequest{
-		RequestId: "r-1", Name: "web", Description: "of the shop", BandwidthMbps: 20, InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC, Isp: "BGP_PRO",
+		RequestId: "r-1", Name: "web", Description: "of the shop", BandwidthMbps: 20,
+		InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC, Isp: "BGP_PRO",
 		ResourceGroupId: "rg-1", Tags: []*commonv1.Tag{{Key: "b", Value: "2"}, {Key: "a", Value: "1"}},
 	})
 	if err != nil {
@@ -35,9 +36,12 @@ func TestLifeOfAnEip(t *testing.T) {
 	}
 	id := bought.GetEip().GetAllocationId()
 	want := &vpcv1.Eip{
-		AllocationId: id, IpAddress: bought.GetEip().GetIpAddress(), Status: "Available", BandwidthMbps: 20, InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC,
-		InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_POST_PAID, Name: "web", Description: "of the shop", ResourceGroupId: "rg-1", Isp: "BGP_PRO", RegionId: "cn-hangzhou",
-		BusinessStatus: "Normal", CreationTime: timestamppb.New(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)), Tags: []*commonv1.Tag{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
+		AllocationId: id, IpAddress: bought.GetEip().GetIpAddress(), Status: "Available", BandwidthMbps: 20,
+		InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC,
+		InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_POST_PAID, Name: "web", Description: "of the shop",
+		ResourceGroupId: "rg-1", Isp: "BGP_PRO", RegionId: "cn-hangzhou",
+		BusinessStatus: "Normal", CreationTime: timestamppb.New(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)),
+		Tags: []*commonv1.Tag{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
 	}
 	if diff := cmp.Diff(want, bought.GetEip(), protocmp.Transform()); diff != "" {
 		t.Errorf("new EIP (-want +got):\n%s", diff)
@@ -97,7 +101,8 @@ func TestLifeOfAnEip(t *testing.T) {
 // TestEipThatIsPaidBefore: the order is paid, or there would be an order and no EIP.
 func TestEipThatIsPaidBefore(t *testing.T) {
 	w := newWorld(t)
-	r := &vpcv1.AllocateEipRequest{RequestId: "r-1", InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_PRE_PAID, PricingCycle: "Month", Period: 3}
+	r := &vpcv1.AllocateEipRequest{RequestId: "r-1", InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_PRE_PAID,
+		PricingCycle: "Month", Period: 3}
 	first, err := w.Eips.AllocateEip(t.Context(), r)
 	if err != nil || first.GetEip().GetInstanceChargeType() != commonv1.ChargeType_CHARGE_TYPE_PRE_PAID {
 		t.Fatalf("got %v, %v, want one that is paid before", first, err)

@@ -18,8 +18,9 @@ import (
 	"alicloud-controllers.dev/cloudgateway/writetest"
 )
 
-// TestReadsOfAThousandJoiningNodes counts what 999 nodes that join at once cost: the nodecontroller reads their instances and network interfaces
-// together, and the routecontroller reads the table and creates a hundred routes at a time.
+// TestReadsOfAThousandJoiningNodes counts what 999 nodes that join at once cost: the nodecontroller reads their
+// instances and network interfaces together, and the routecontroller reads the table and creates a hundred routes at a
+// time.
 func TestReadsOfAThousandJoiningNodes(t *testing.T) {
 	const nodes, together = 999, 100
 	w := newWorld(t, func(c *openapisim.Config) { c.Seed = seed(nodes) })

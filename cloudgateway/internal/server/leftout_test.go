@@ -13,8 +13,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
 
-// TestNothingIsLeftOut names the file in which a method of the API, or an action that the gateway calls, is missing. It takes no time, so that who
-// adds a resource can run it after each step.
+// TestNothingIsLeftOut names the file in which a method of the API, or an action that the gateway calls, is missing. It
+// takes no time, so that who adds a resource can run it after each step.
 func TestNothingIsLeftOut(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	read := func(parts ...string) string {
@@ -25,7 +25,8 @@ func TestNothingIsLeftOut(t *testing.T) {
 		}
 		return string(text)
 	}
-	client, questions, page := read("proto", "client", "client.go"), read("cloudgateway", "internal", "server", "own_writes_test.go"), read("docs", "gateway-api.md")
+	client, questions, page := read("proto", "client", "client.go"), read("cloudgateway", "internal", "server",
+		"own_writes_test.go"), read("docs", "gateway-api.md")
 	operations := ""
 	files, err := filepath.Glob(filepath.Join(root, "cloudgateway", "writetest", "*.go"))
 	if err != nil {

@@ -93,13 +93,15 @@ func TestLocksOfWrites(t *testing.T) {
 	}
 }
 
-// TestDeletionOfAUsedGroup: while the deletion of a server group waits for a listener to let go of it, other changes of the load balancer go on.
+// TestDeletionOfAUsedGroup: while the deletion of a server group waits for a listener to let go of it, other changes of
+// the load balancer go on.
 func TestDeletionOfAUsedGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		lb := w.createBalancer(t, "lb-1")
 		old := w.createGroup(t, lb)
-		made, err := w.ServerGroups.CreateServerGroup(t.Context(), &slbv1.CreateServerGroupRequest{RequestId: "r-9", LoadBalancerId: lb, Name: "live"})
+		made, err := w.ServerGroups.CreateServerGroup(t.Context(), &slbv1.CreateServerGroupRequest{RequestId: "r-9",
+			LoadBalancerId: lb, Name: "live"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,10 +114,12 @@ func TestDeletionOfAUsedGroup(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		w.strike(t, fault.Rule{Action: "DeleteVServerGroup", Times: 4, Error: &fault.Error{Status: 400, Code: "RspoolVipExist", Message: "in use"}})
+		w.strike(t, fault.Rule{Action: "DeleteVServerGroup", Times: 4, Error: &fault.Error{Status: 400,
+			Code: "RspoolVipExist", Message: "in use"}})
 		var all sync.WaitGroup
 		all.Go(func() {
-			if _, err := w.ServerGroups.DeleteServerGroup(t.Context(), &slbv1.DeleteServerGroupRequest{LoadBalancerId: lb, ServerGroupId: old}); err != nil {
+			if _, err := w.ServerGroups.DeleteServerGroup(t.Context(), &slbv1.DeleteServerGroupRequest{LoadBalancerId: lb,
+				ServerGroupId: old}); err != nil {
 				t.Errorf("the deletion: %v", err)
 			}
 		})
@@ -133,7 +137,8 @@ func TestDeletionOfAUsedGroup(t *testing.T) {
 				after = append(after, action)
 			}
 		}
-		want := []string{"DeleteVServerGroup", "AddVServerGroupBackendServers", "DeleteVServerGroup", "DeleteVServerGroup", "DeleteVServerGroup", "DeleteVServerGroup"}
+		want := []string{"DeleteVServerGroup", "AddVServerGroupBackendServers", "DeleteVServerGroup", "DeleteVServerGroup",
+			"DeleteVServerGroup", "DeleteVServerGroup"}
 		if diff := cmp.Diff(want, after); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}

@@ -34,7 +34,8 @@ func TestFakeOfNLB(t *testing.T) {
 		w := newWorld(t, slowJobs, func(c *openapisim.Config) {
 			c.Seed.Vpcs[testVPC].Ipv6Cidrs = []string{"2408:4005::/56"}
 			c.Seed.VSwitches[testVSwitch].Ipv6Cidr, c.Seed.VSwitches[otherVSwitch].Ipv6Cidr = "2408:4005:0:1::/64", "2408:4005:0:2::/64"
-			c.Seed.VSwitches["vsw-3"] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-j", CidrBlock: "192.168.128.0/18", Ipv6Cidr: "2408:4005:0:3::/64"}
+			c.Seed.VSwitches["vsw-3"] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-j", CidrBlock: "192.168.128.0/18",
+				Ipv6Cidr: "2408:4005:0:3::/64"}
 			c.Seed.Certificates["cert-2"] = &state.Certificate{}
 			c.Seed.SecurityGroups = map[string]*state.SecurityGroup{"sg-1": {VpcID: testVPC, Type: "normal"}}
 			c.Settings.BackendHealthy = 0
@@ -52,7 +53,8 @@ func TestFakeOfNLB(t *testing.T) {
 		fake.SecurityGroups["sg-1"] = &ecsv1.SecurityGroup{SecurityGroupId: "sg-1", VpcId: testVPC}
 		for i := range 100 {
 			id := instanceID(i)
-			fake.Instances[id] = &ecsv1.Instance{InstanceId: id, VpcId: testVPC, ZoneId: "cn-hangzhou-h", PrivateIps: []string{fmt.Sprintf("192.168.1.%d", 1+i)}}
+			fake.Instances[id] = &ecsv1.Instance{InstanceId: id, VpcId: testVPC, ZoneId: "cn-hangzhou-h",
+				PrivateIps: []string{fmt.Sprintf("192.168.1.%d", 1+i)}}
 		}
 		next := func(job gatewaytest.Job, always bool) {
 			fake.Lock()
@@ -117,7 +119,8 @@ func nlbStory(t *testing.T, c *gateway.Client, fail, hang func()) []string {
 	short, cancel = context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	s.tell("what waits for its turn", second(c.NetworkListeners.CreateListener(short, &nlbv1.CreateListenerRequest{
-		RequestId: "l-9", LoadBalancerId: underway.GetLoadBalancers()[0].GetLoadBalancerId(), Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP, Port: 80,
+		RequestId: "l-9", LoadBalancerId: underway.GetLoadBalancers()[0].GetLoadBalancerId(),
+		Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP, Port: 80,
 		Config: &nlbv1.ListenerConfig{ServerGroupId: &group},
 	})))
 	return s.lines
@@ -160,7 +163,8 @@ func (s *story) tell(what string, err error, answers ...proto.Message) {
 
 func (s *story) groups() string {
 	ctx, c := s.t.Context(), s.NetworkServerGroups
-	request := &nlbv1.CreateServerGroupRequest{RequestId: "g-1", Name: "k8s-80", VpcId: testVPC, Servers: nlbServers(0, 3), Tags: []*commonv1.Tag{{Key: "k", Value: "v"}}}
+	request := &nlbv1.CreateServerGroupRequest{RequestId: "g-1", Name: "k8s-80", VpcId: testVPC, Servers: nlbServers(0, 3),
+		Tags: []*commonv1.Tag{{Key: "k", Value: "v"}}}
 	made, err := c.CreateServerGroup(ctx, request)
 	s.tell("create a group", err, made)
 	again, err := c.CreateServerGroup(ctx, request)
@@ -176,7 +180,8 @@ func (s *story) groups() string {
 	})
 	s.tell("change servers, one of which is unknown", err, changes)
 	s.tell("a server with another port is not there", second(c.ApplyServerChanges(ctx, &nlbv1.ApplyServerChangesRequest{
-		ServerGroupId: group, Update: []*nlbv1.Server{{Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(1), Port: 1, Weight: new(int32(7))}},
+		ServerGroupId: group, Update: []*nlbv1.Server{{Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(1),
+			Port: 1, Weight: new(int32(7))}},
 	})))
 	s.tell("an address does not fit", second(c.ApplyServerChanges(ctx, &nlbv1.ApplyServerChangesRequest{
 		ServerGroupId: group, Add: []*nlbv1.Server{{Type: nlbv1.ServerType_SERVER_TYPE_IP, ServerId: "192.168.7.7", Port: 1}},
@@ -185,7 +190,8 @@ func (s *story) groups() string {
 	s.tell("nothing to be done", err)
 	got, err := c.GetServerGroup(ctx, &nlbv1.GetServerGroupRequest{ServerGroupId: group})
 	s.tell("the group", err, got)
-	listed, err := c.ListServerGroups(ctx, &nlbv1.ListServerGroupsRequest{Names: []string{"k8s-80"}, Tags: []*commonv1.Tag{{Key: "k", Value: "v"}}})
+	listed, err := c.ListServerGroups(ctx, &nlbv1.ListServerGroupsRequest{Names: []string{"k8s-80"},
+		Tags: []*commonv1.Tag{{Key: "k", Value: "v"}}})
 	s.tell("the groups", err, listed)
 	s.tell("a group that is not there", second(c.GetServerGroup(ctx, &nlbv1.GetServerGroupRequest{ServerGroupId: "sgp-gone"})))
 	return group
@@ -213,15 +219,17 @@ func (s *story) listeners(lb, group string) string {
 	s.tell("the listeners", err, listed)
 	health, err := c.ListServerHealth(ctx, &nlbv1.ListServerHealthRequest{ListenerId: made.GetListenerId()})
 	s.tell("their health", err, health)
-	s.tell("certificates of TCP", second(c.ListListenerCertificates(ctx, &nlbv1.ListListenerCertificatesRequest{ListenerId: made.GetListenerId()})))
+	s.tell("certificates of TCP",
+		second(c.ListListenerCertificates(ctx, &nlbv1.ListListenerCertificatesRequest{ListenerId: made.GetListenerId()})))
 
 	tls, err := s.NetworkServerGroups.CreateServerGroup(ctx, &nlbv1.CreateServerGroupRequest{
 		RequestId: "g-3", Name: "k8s-443", VpcId: testVPC, Protocol: nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_TCPSSL,
 	})
 	s.tell("a group for TLS", err, tls)
 	secure, err := c.CreateListener(ctx, &nlbv1.CreateListenerRequest{
-		RequestId: "l-3", LoadBalancerId: lb, Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCPSSL, Port: 443, AdditionalCertificateIds: []string{"cert-2"},
-		Config: &nlbv1.ListenerConfig{ServerGroupId: &tls.ServerGroupId, CertificateIds: []string{testCert}},
+		RequestId: "l-3", LoadBalancerId: lb, Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCPSSL, Port: 443,
+		AdditionalCertificateIds: []string{"cert-2"},
+		Config:                   &nlbv1.ListenerConfig{ServerGroupId: &tls.ServerGroupId, CertificateIds: []string{testCert}},
 	})
 	s.tell("a listener for TLS", err, secure)
 	certificates, err := c.ListListenerCertificates(ctx, &nlbv1.ListListenerCertificatesRequest{ListenerId: secure.GetListenerId()})
@@ -280,9 +288,11 @@ func (s *story) deletions(lb, group, listener string) {
 	ctx := s.t.Context()
 	remove := &nlbv1.DeleteLoadBalancerRequest{LoadBalancerId: lb}
 	s.tell("delete what is protected", second(s.NetworkLoadBalancers.DeleteLoadBalancer(ctx, remove)))
-	s.tell("delete a group in use", second(s.NetworkServerGroups.DeleteServerGroup(ctx, &nlbv1.DeleteServerGroupRequest{ServerGroupId: group})))
+	s.tell("delete a group in use",
+		second(s.NetworkServerGroups.DeleteServerGroup(ctx, &nlbv1.DeleteServerGroupRequest{ServerGroupId: group})))
 	for range 2 {
-		s.tell("delete a listener", second(s.NetworkListeners.DeleteListener(ctx, &nlbv1.DeleteListenerRequest{ListenerId: listener, LoadBalancerId: lb})))
+		s.tell("delete a listener",
+			second(s.NetworkListeners.DeleteListener(ctx, &nlbv1.DeleteListenerRequest{ListenerId: listener, LoadBalancerId: lb})))
 		s.tell("delete a group", second(s.NetworkServerGroups.DeleteServerGroup(ctx, &nlbv1.DeleteServerGroupRequest{ServerGroupId: group})))
 	}
 	s.tell("protect no more", second(s.NetworkLoadBalancers.UpdateLoadBalancer(ctx, &nlbv1.UpdateLoadBalancerRequest{

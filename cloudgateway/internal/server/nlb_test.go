@@ -55,7 +55,8 @@ func (w *world) serveNLB(ctx context.Context, name string, servers int) (balance
 	parts.Go(func() error {
 		made, err := w.NetworkLoadBalancers.CreateLoadBalancer(partCtx, nlbRequest(name))
 		balancer = made.GetLoadBalancer().GetLoadBalancerId()
-		if err == nil && (made.GetLoadBalancer().GetDnsName() == "" || made.GetLoadBalancer().GetStatus() != nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_ACTIVE) {
+		if err == nil && (made.GetLoadBalancer().GetDnsName() == "" ||
+			made.GetLoadBalancer().GetStatus() != nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_ACTIVE) {
 			err = fmt.Errorf("the answer has %v", made.GetLoadBalancer())
 		}
 		return err
@@ -126,7 +127,8 @@ func TestCostOfNLB(t *testing.T) {
 func TestJobThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, slowJobs)
-		w.strike(t, fault.Rule{Product: "nlb", Action: "CreateServerGroup", Job: true, Times: 1, Error: &fault.Error{Code: "InternalError", Message: "It broke."}})
+		w.strike(t, fault.Rule{Product: "nlb", Action: "CreateServerGroup", Job: true, Times: 1,
+			Error: &fault.Error{Code: "InternalError", Message: "It broke."}})
 		request := &nlbv1.CreateServerGroupRequest{RequestId: "r-1", Name: "web", VpcId: testVPC}
 		for range 2 {
 			_, err := w.NetworkServerGroups.CreateServerGroup(t.Context(), request)
@@ -143,8 +145,8 @@ func TestJobThatFails(t *testing.T) {
 	})
 }
 
-// TestJobThatOutlivesTheDeadline: the caller is told so at its deadline, and what repeats the request, also through another gateway after a failover,
-// waits for the same job. Other callers get other tokens.
+// TestJobThatOutlivesTheDeadline: the caller is told so at its deadline, and what repeats the request, also through
+// another gateway after a failover, waits for the same job. Other callers get other tokens.
 func TestJobThatOutlivesTheDeadline(t *testing.T) {
 	for _, failover := range []bool{false, true} {
 		t.Run(fmt.Sprintf("failover=%t", failover), func(t *testing.T) {
@@ -251,11 +253,13 @@ func TestOthersGoOnWhileAnNLBIsMade(t *testing.T) {
 		w.strike(t, fault.Rule{Product: "nlb", Action: "UpdateLoadBalancerAttribute", Job: true, Latency: api.Duration(time.Minute)})
 		var slow errgroup.Group
 		slow.Go(func() error {
-			return second(w.NetworkLoadBalancers.UpdateLoadBalancer(t.Context(), &nlbv1.UpdateLoadBalancerRequest{LoadBalancerId: balancer, Name: new("renamed")}))
+			return second(w.NetworkLoadBalancers.UpdateLoadBalancer(t.Context(),
+				&nlbv1.UpdateLoadBalancerRequest{LoadBalancerId: balancer, Name: new("renamed")}))
 		})
 		<-time.After(time.Second)
 		begin := time.Now()
-		if _, err := w.NetworkServerGroups.ApplyServerChanges(t.Context(), &nlbv1.ApplyServerChangesRequest{ServerGroupId: group, Add: nlbServers(10, 1)}); err != nil {
+		if _, err := w.NetworkServerGroups.ApplyServerChanges(t.Context(),
+			&nlbv1.ApplyServerChangesRequest{ServerGroupId: group, Add: nlbServers(10, 1)}); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(begin); took > 3*time.Second {
@@ -291,7 +295,8 @@ func TestListenerOfAnotherNLB(t *testing.T) {
 				LoadBalancerId: other.GetLoadBalancer().GetLoadBalancerId(), ListenerId: listener,
 			})),
 			"update": second(w.NetworkListeners.UpdateListener(t.Context(), &nlbv1.UpdateListenerRequest{
-				LoadBalancerId: other.GetLoadBalancer().GetLoadBalancerId(), ListenerId: listener, Config: &nlbv1.ListenerConfig{Description: new("mine")},
+				LoadBalancerId: other.GetLoadBalancer().GetLoadBalancerId(), ListenerId: listener,
+				Config: &nlbv1.ListenerConfig{Description: new("mine")},
 			})),
 		} {
 			if rpcerr.ReasonOf(err) != rpcerr.InvalidField {

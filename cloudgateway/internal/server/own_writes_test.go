@@ -134,7 +134,8 @@ func askBalancers(c *state.Cloud, ask func(string, proto.Message)) {
 		ask(slbv1.ServerGroupService_GetServerGroup_FullMethodName, &slbv1.GetServerGroupRequest{ServerGroupId: id})
 	}
 	for id, lb := range c.LoadBalancers {
-		ask(slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName, &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, View: slbv1.View_VIEW_FULL})
+		ask(slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName, &slbv1.GetLoadBalancerRequest{LoadBalancerId: id,
+			View: slbv1.View_VIEW_FULL})
 		ask(slbv1.ListenerService_ListListeners_FullMethodName, &slbv1.ListListenersRequest{LoadBalancerIds: []string{id}})
 		ask(slbv1.ServerHealthService_ListServerHealth_FullMethodName, &slbv1.ListServerHealthRequest{LoadBalancerId: id})
 		ask(slbv1.ServerGroupService_ListServerGroups_FullMethodName, &slbv1.ListServerGroupsRequest{LoadBalancerId: id})

@@ -38,14 +38,16 @@ func owned(cfg *openapisim.Config) {
 	}
 	c.Vpcs["vpc-2"] = &state.Vpc{CidrBlock: "10.0.0.0/8"}
 	c.VSwitches["vsw-2"] = &state.VSwitch{VpcID: "vpc-2", ZoneID: "cn-hangzhou-h", CidrBlock: "10.0.0.0/24"}
-	c.Instances["i-2"] = &state.Instance{VpcID: "vpc-2", VSwitchID: "vsw-2", ZoneID: "cn-hangzhou-h", Status: "Running", PrivateIPs: []string{"10.0.0.1"}}
+	c.Instances["i-2"] = &state.Instance{VpcID: "vpc-2", VSwitchID: "vsw-2", ZoneID: "cn-hangzhou-h", Status: "Running",
+		PrivateIPs: []string{"10.0.0.1"}}
 	c.VSwitches["vsw-3"] = &state.VSwitch{VpcID: "vpc-2", ZoneID: "cn-hangzhou-h", CidrBlock: "10.0.1.0/24"}
 	c.RouteTables["vtb-system"] = &state.RouteTable{VpcID: "vpc-2", Type: "System"}
 	c.RouteTables["vtb-2"] = &state.RouteTable{VpcID: "vpc-2", Type: "Custom"}
 }
 
-// TestWrongOwner: a request that names another load balancer or VPC than that of the part that it changes is refused, in words that name the
-// field, and nothing is written, whether the gateway knows the part or has to find out. What is remembered of the right one stays.
+// TestWrongOwner: a request that names another load balancer or VPC than that of the part that it changes is refused,
+// in words that name the field, and nothing is written, whether the gateway knows the part or has to find out. What is
+// remembered of the right one stays.
 func TestWrongOwner(t *testing.T) {
 	changes := []struct {
 		name, field string
@@ -169,7 +171,8 @@ func TestOwnersCostNoCalls(t *testing.T) {
 	apply(w, "rsp-of-lb-1")
 	want(w, "after a read", "AddVServerGroupBackendServers")
 
-	made, err := w.ServerGroups.CreateServerGroup(t.Context(), &slbv1.CreateServerGroupRequest{RequestId: "r-1", LoadBalancerId: "lb-1", Name: "new"})
+	made, err := w.ServerGroups.CreateServerGroup(t.Context(), &slbv1.CreateServerGroupRequest{RequestId: "r-1",
+		LoadBalancerId: "lb-1", Name: "new"})
 	if err != nil {
 		t.Fatal(err)
 	}

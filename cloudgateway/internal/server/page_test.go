@@ -25,25 +25,39 @@ import (
 func listed() map[string][2]proto.Message {
 	key := &slbv1.ListenerKey{LoadBalancerId: "lb-p", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_HTTPS}
 	return map[string][2]proto.Message{
-		"slb.v1.ListenerService/ListListeners":                   {&slbv1.ListListenersRequest{LoadBalancerIds: []string{"lb-p"}}, &slbv1.ListListenersResponse{}},
-		"slb.v1.ServerGroupService/ListServerGroups":             {&slbv1.ListServerGroupsRequest{LoadBalancerId: "lb-p"}, &slbv1.ListServerGroupsResponse{}},
-		"slb.v1.ForwardingRuleService/ListForwardingRules":       {&slbv1.ListForwardingRulesRequest{Key: key}, &slbv1.ListForwardingRulesResponse{}},
-		"slb.v1.DomainExtensionService/ListDomainExtensions":     {&slbv1.ListDomainExtensionsRequest{Key: key}, &slbv1.ListDomainExtensionsResponse{}},
-		"slb.v1.AccessControlListService/ListAccessControlLists": {&slbv1.ListAccessControlListsRequest{}, &slbv1.ListAccessControlListsResponse{}},
-		"slb.v1.CertificateService/ListServerCertificates":       {&slbv1.ListServerCertificatesRequest{}, &slbv1.ListServerCertificatesResponse{}},
-		"slb.v1.CertificateService/ListCaCertificates":           {&slbv1.ListCaCertificatesRequest{}, &slbv1.ListCaCertificatesResponse{}},
-		"nlb.v1.ListenerService/ListListenerCertificates":        {&nlbv1.ListListenerCertificatesRequest{ListenerId: "lsn-0"}, &nlbv1.ListListenerCertificatesResponse{}},
-		"vpc.v1.NetworkService/ListVpcs":                         {&vpcv1.ListVpcsRequest{}, &vpcv1.ListVpcsResponse{}},
-		"vpc.v1.VSwitchService/ListVSwitches":                    {&vpcv1.ListVSwitchesRequest{VpcId: testVPC}, &vpcv1.ListVSwitchesResponse{}},
-		"vpc.v1.RouteService/ListRouteTables":                    {&vpcv1.ListRouteTablesRequest{VpcId: testVPC}, &vpcv1.ListRouteTablesResponse{}},
-		"ecs.v1.InstanceService/ListInstances":                   {&ecsv1.ListInstancesRequest{VpcId: testVPC}, &ecsv1.ListInstancesResponse{}},
-		"ecs.v1.NetworkInterfaceService/ListNetworkInterfaces":   {&ecsv1.ListNetworkInterfacesRequest{VpcId: testVPC}, &ecsv1.ListNetworkInterfacesResponse{}},
-		"slb.v1.LoadBalancerService/ListLoadBalancers":           {&slbv1.ListLoadBalancersRequest{Status: "active"}, &slbv1.ListLoadBalancersResponse{}},
-		"nlb.v1.LoadBalancerService/ListLoadBalancers":           {&nlbv1.ListLoadBalancersRequest{VpcIds: []string{testVPC}}, &nlbv1.ListLoadBalancersResponse{}},
-		"nlb.v1.ListenerService/ListListeners":                   {&nlbv1.ListListenersRequest{LoadBalancerIds: []string{"nlb-0"}}, &nlbv1.ListListenersResponse{}},
-		"nlb.v1.ServerGroupService/ListServerGroups":             {&nlbv1.ListServerGroupsRequest{VpcId: testVPC}, &nlbv1.ListServerGroupsResponse{}},
-		"vpc.v1.EipService/ListEips":                             {&vpcv1.ListEipsRequest{}, &vpcv1.ListEipsResponse{}},
-		"vpc.v1.RouteService/ListRouteEntries":                   {&vpcv1.ListRouteEntriesRequest{RouteTableId: testTable}, &vpcv1.ListRouteEntriesResponse{}},
+		"slb.v1.ListenerService/ListListeners": {
+			&slbv1.ListListenersRequest{LoadBalancerIds: []string{"lb-p"}}, &slbv1.ListListenersResponse{}},
+		"slb.v1.ServerGroupService/ListServerGroups": {&slbv1.ListServerGroupsRequest{LoadBalancerId: "lb-p"},
+			&slbv1.ListServerGroupsResponse{}},
+		"slb.v1.ForwardingRuleService/ListForwardingRules": {&slbv1.ListForwardingRulesRequest{Key: key},
+			&slbv1.ListForwardingRulesResponse{}},
+		"slb.v1.DomainExtensionService/ListDomainExtensions": {&slbv1.ListDomainExtensionsRequest{Key: key},
+			&slbv1.ListDomainExtensionsResponse{}},
+		"slb.v1.AccessControlListService/ListAccessControlLists": {&slbv1.ListAccessControlListsRequest{},
+			&slbv1.ListAccessControlListsResponse{}},
+		"slb.v1.CertificateService/ListServerCertificates": {&slbv1.ListServerCertificatesRequest{},
+			&slbv1.ListServerCertificatesResponse{}},
+		"slb.v1.CertificateService/ListCaCertificates": {&slbv1.ListCaCertificatesRequest{}, &slbv1.ListCaCertificatesResponse{}},
+		"nlb.v1.ListenerService/ListListenerCertificates": {&nlbv1.ListListenerCertificatesRequest{
+			ListenerId: "lsn-0"}, &nlbv1.ListListenerCertificatesResponse{}},
+		"vpc.v1.NetworkService/ListVpcs":      {&vpcv1.ListVpcsRequest{}, &vpcv1.ListVpcsResponse{}},
+		"vpc.v1.VSwitchService/ListVSwitches": {&vpcv1.ListVSwitchesRequest{VpcId: testVPC}, &vpcv1.ListVSwitchesResponse{}},
+		"vpc.v1.RouteService/ListRouteTables": {&vpcv1.ListRouteTablesRequest{VpcId: testVPC},
+			&vpcv1.ListRouteTablesResponse{}},
+		"ecs.v1.InstanceService/ListInstances": {&ecsv1.ListInstancesRequest{VpcId: testVPC}, &ecsv1.ListInstancesResponse{}},
+		"ecs.v1.NetworkInterfaceService/ListNetworkInterfaces": {&ecsv1.ListNetworkInterfacesRequest{VpcId: testVPC},
+			&ecsv1.ListNetworkInterfacesResponse{}},
+		"slb.v1.LoadBalancerService/ListLoadBalancers": {&slbv1.ListLoadBalancersRequest{Status: "active"},
+			&slbv1.ListLoadBalancersResponse{}},
+		"nlb.v1.LoadBalancerService/ListLoadBalancers": {&nlbv1.ListLoadBalancersRequest{VpcIds: []string{testVPC}},
+			&nlbv1.ListLoadBalancersResponse{}},
+		"nlb.v1.ListenerService/ListListeners": {
+			&nlbv1.ListListenersRequest{LoadBalancerIds: []string{"nlb-0"}}, &nlbv1.ListListenersResponse{}},
+		"nlb.v1.ServerGroupService/ListServerGroups": {&nlbv1.ListServerGroupsRequest{VpcId: testVPC},
+			&nlbv1.ListServerGroupsResponse{}},
+		"vpc.v1.EipService/ListEips": {&vpcv1.ListEipsRequest{}, &vpcv1.ListEipsResponse{}},
+		"vpc.v1.RouteService/ListRouteEntries": {&vpcv1.ListRouteEntriesRequest{RouteTableId: testTable},
+			&vpcv1.ListRouteEntriesResponse{}},
 	}
 }
 
@@ -56,24 +70,29 @@ func TestPagesOfAllLists(t *testing.T) {
 		for i := range many {
 			balancer.Listeners = append(balancer.Listeners, &state.Listener{Port: 80 + 30*i, Protocol: "https", Status: "running"})
 			first := balancer.Listeners[0]
-			first.Rules = append(first.Rules, &state.Rule{ID: fmt.Sprintf("rule-%d", i), Domain: fmt.Sprintf("r%d.example.com", i), ServerGroupID: "rsp-0"})
-			first.Domains = append(first.Domains, &state.Domain{ID: fmt.Sprintf("de-%d", i), Domain: fmt.Sprintf("d%d.example.com", i), CertificateID: testCert})
+			first.Rules = append(first.Rules, &state.Rule{ID: fmt.Sprintf("rule-%d", i), Domain: fmt.Sprintf("r%d.example.com",
+				i), ServerGroupID: "rsp-0"})
+			first.Domains = append(first.Domains, &state.Domain{ID: fmt.Sprintf("de-%d", i),
+				Domain: fmt.Sprintf("d%d.example.com", i), CertificateID: testCert})
 			cfg.Seed.ServerGroups[fmt.Sprintf("rsp-%d", i)] = &state.ServerGroup{LoadBalancerID: "lb-p"}
 			cfg.Seed.Acls[fmt.Sprintf("acl-%d", i)] = &state.Acl{IPVersion: "ipv4"}
 			cfg.Seed.Certificates[fmt.Sprintf("cert-p%d", i)] = &state.Certificate{}
 			cfg.Seed.Certificates[fmt.Sprintf("ca-%d", i)] = &state.Certificate{CA: true}
 			cfg.Seed.Vpcs[fmt.Sprintf("vpc-p%d", i)] = &state.Vpc{CidrBlock: "10.0.0.0/8"}
-			cfg.Seed.VSwitches[fmt.Sprintf("vsw-p%d", i)] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-h", CidrBlock: fmt.Sprintf("192.168.%d.0/24", 128+i)}
+			cfg.Seed.VSwitches[fmt.Sprintf("vsw-p%d", i)] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-h",
+				CidrBlock: fmt.Sprintf("192.168.%d.0/24", 128+i)}
 			cfg.Seed.RouteTables[fmt.Sprintf("vtb-own-%d", i)] = &state.RouteTable{VpcID: testVPC, Type: "Custom"}
 			id := fmt.Sprintf("nlb-%d", i)
 			cfg.Seed.NLBs[id] = &state.NLB{ID: id, VpcID: testVPC}
 			cfg.Seed.NLBServerGroups[fmt.Sprintf("sgp-%d", i)] = &state.NLBServerGroup{ID: fmt.Sprintf("sgp-%d", i), VpcID: testVPC}
 			cfg.Seed.NLBListeners[fmt.Sprintf("lsn-%d", i)] = &state.NLBListener{
-				ID: fmt.Sprintf("lsn-%d", i), NLBID: "nlb-0", Protocol: "TCPSSL", Port: 80 + i, CaCertificateIDs: []string{"ca-0", "ca-1", "ca-2", "ca-3", "ca-4"},
+				ID: fmt.Sprintf("lsn-%d", i), NLBID: "nlb-0", Protocol: "TCPSSL", Port: 80 + i, CaCertificateIDs: []string{"ca-0",
+					"ca-1", "ca-2", "ca-3", "ca-4"},
 			}
 			cfg.Seed.Eips[fmt.Sprintf("eip-%d", i)] = &state.Eip{Address: fmt.Sprintf("47.1.2.%d", 100-i), Status: "Available", Bandwidth: "5"}
 			cfg.Seed.RouteTables[testTable].Entries = append(cfg.Seed.RouteTables[testTable].Entries, &state.RouteEntry{
-				ID: fmt.Sprintf("rte-%d", i), Cidr: fmt.Sprintf("10.0.%d.0/24", 12-i), NextHopID: instanceID(i), NextHopType: "Instance", Type: "Custom", Status: "Available",
+				ID: fmt.Sprintf("rte-%d", i), Cidr: fmt.Sprintf("10.0.%d.0/24", 12-i), NextHopID: instanceID(i),
+				NextHopType: "Instance", Type: "Custom", Status: "Available",
 			})
 		}
 	})
@@ -140,7 +159,8 @@ func TestAnswersSayHowOldTheyAre(t *testing.T) {
 	id := w.createBalancer(t, "lb-1")
 	asOf := func(maxAge time.Duration) time.Time {
 		t.Helper()
-		answer, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, MaxAge: durationpb.New(maxAge)})
+		answer, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: id,
+			MaxAge: durationpb.New(maxAge)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +216,8 @@ func TestUsersOfServerGroups(t *testing.T) {
 	if calls := s.actions(true); len(calls) != 1 {
 		t.Errorf("it took the calls %q", calls)
 	}
-	if _, err := s.Listeners.UpdateListener(t.Context(), &slbv1.UpdateListenerRequest{Key: s.key, Config: &slbv1.ListenerConfig{ServerGroupId: &s.group}}); err != nil {
+	if _, err := s.Listeners.UpdateListener(t.Context(), &slbv1.UpdateListenerRequest{Key: s.key,
+		Config: &slbv1.ListenerConfig{ServerGroupId: &s.group}}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{s.group: listener + rule}, users()); diff != "" {

@@ -32,7 +32,8 @@ func TestPartsThatDoNotExist(t *testing.T) {
 				t.Errorf("deletion of a %s that does not exist: %v", name, err)
 			}
 		}
-		_, err := w.ServerGroups.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{ServerGroupId: "rsp-none", Add: ecsServers(0, 1)})
+		_, err := w.ServerGroups.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{ServerGroupId: "rsp-none",
+			Add: ecsServers(0, 1)})
 		wantNotFound(t, err, rpcerr.ServerGroupNotFound)
 		_, err = w.Routes.BatchDeleteRouteEntries(t.Context(), &vpcv1.BatchDeleteRouteEntriesRequest{RouteEntries: []*vpcv1.RouteEntry{
 			{RouteTableId: "vtb-none", DestinationCidr: "10.0.0.0/24", NextHopId: "i-1"},
@@ -49,7 +50,8 @@ func TestScopeOfAPart(t *testing.T) {
 	w.scopes = []config.Scope{{Callers: []string{scoped}, Tags: map[string]string{"team": "web"}}}
 	w.startGateway(t)
 	for which, forbidden := range map[string]bool{"in": false, "out": true} {
-		_, err := w.ServerGroups.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{ServerGroupId: "rsp-" + which, Add: ecsServers(0, 1)})
+		_, err := w.ServerGroups.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{ServerGroupId: "rsp-" +
+			which, Add: ecsServers(0, 1)})
 		if got := rpcerr.ReasonOf(err) == rpcerr.CallerForbidden; got != forbidden || !forbidden && err != nil {
 			t.Errorf("%s: got %v", which, err)
 		}
@@ -68,7 +70,8 @@ func TestWeightOfANewServer(t *testing.T) {
 		r.ServerGroupId = group
 		return second(w.ServerGroups.ApplyServerChanges(t.Context(), r))
 	}
-	if err := apply(&slbv1.ApplyServerChangesRequest{Add: []*slbv1.Server{server(0, nil), server(1, new(int32(0))), server(2, new(int32(7)))}}); err != nil {
+	if err := apply(&slbv1.ApplyServerChangesRequest{Add: []*slbv1.Server{server(0, nil), server(1, new(int32(0))),
+		server(2, new(int32(7)))}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := apply(&slbv1.ApplyServerChangesRequest{Update: []*slbv1.Server{server(2, nil)}}); rpcerr.ReasonOf(err) != rpcerr.InvalidField {

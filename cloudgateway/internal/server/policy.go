@@ -26,7 +26,8 @@ func Policies(api config.API) rpc.Policies {
 			Resource: m.Options.GetResource(), Verb: m.Verb(), Priority: int(m.Options.GetPriority()), Timeout: m.Timeout(), Mutating: !m.Reads(),
 		}
 		if m.Options.GetToolOnly() && !slices.Contains(api.Enable, m.Service) {
-			row.Off = fmt.Sprintf("%s of %s is off, since no controller needs it; it is offered if api.enable of the gateway's configuration lists %s",
+			row.Off = fmt.Sprintf(
+				"%s of %s is off, since no controller needs it; it is offered if api.enable of the gateway's configuration lists %s",
 				m.Name, m.Service, m.Service)
 		}
 		rows[m.FullName()] = row
@@ -48,8 +49,8 @@ func (s *capabilities) GetCapabilities(
 	}, nil
 }
 
-// methods names every method that is offered, e.g. "slb.v1.ServerGroupService.ApplyServerChanges". Behaviour that is newer than its method gets
-// a name of its own here.
+// methods names every method that is offered, e.g. "slb.v1.ServerGroupService.ApplyServerChanges". Behaviour that is
+// newer than its method gets a name of its own here.
 func methods(api config.API) []string {
 	var names []string
 	for full, row := range Policies(api) {

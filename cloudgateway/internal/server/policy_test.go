@@ -133,7 +133,8 @@ func TestPrioritiesOfWrites(t *testing.T) {
 		if row.Priority != int(want) {
 			t.Errorf("%s has priority %d, want %d", name, row.Priority, want)
 		}
-		if gone := strings.HasPrefix(name, "Delete") || strings.HasPrefix(name, "BatchDelete") || name == "ReleaseEip"; gone != (row.Verb == "delete") {
+		if gone := strings.HasPrefix(name, "Delete") || strings.HasPrefix(name, "BatchDelete") ||
+			name == "ReleaseEip"; gone != (row.Verb == "delete") {
 			t.Errorf("%s needs the verb %s", name, row.Verb)
 		}
 	}

@@ -95,7 +95,8 @@ func TestFirstResultStands(t *testing.T) {
 	other := proto.CloneOf(request)
 	other.Servers = ecsServers(0, 3)
 	_, err := w.ServerGroups.CreateServerGroup(t.Context(), other)
-	if e, _ := rpcerr.From(err); rpcerr.ReasonOf(err) != rpcerr.IdempotencyMismatch || len(e.Fields) != 1 || e.Fields[0].Field != "request_id" {
+	if e, _ := rpcerr.From(err); rpcerr.ReasonOf(err) != rpcerr.IdempotencyMismatch || len(e.Fields) != 1 ||
+		e.Fields[0].Field != "request_id" {
 		t.Errorf("other content: got %v, want a refusal of request_id", err)
 	}
 	if calls := w.actions(true); len(calls) > 0 {

@@ -91,7 +91,8 @@ func TestRouteTablesInTheWay(t *testing.T) {
 	}
 	unassociate := func(table, vswitch string) func(context.Context, *world) error {
 		return func(ctx context.Context, w *world) error {
-			_, err := w.Routes.UnassociateRouteTable(ctx, &vpcv1.UnassociateRouteTableRequest{VpcId: testVPC, RouteTableId: table, VswitchId: vswitch})
+			_, err := w.Routes.UnassociateRouteTable(ctx, &vpcv1.UnassociateRouteTableRequest{VpcId: testVPC,
+				RouteTableId: table, VswitchId: vswitch})
 			return err
 		}
 	}
@@ -110,7 +111,8 @@ func TestRouteTablesInTheWay(t *testing.T) {
 		remedy string        // a part of the message
 		calls  []string
 	}{
-		{name: "bind where another is", run: associate("vtb-free", "vsw-bound"), want: rpcerr.ResourceInUse, calls: []string{bind, describeVSwitches}},
+		{name: "bind where another is", run: associate("vtb-free", "vsw-bound"), want: rpcerr.ResourceInUse,
+			calls: []string{bind, describeVSwitches}},
 		{name: "bind the system's", run: associate(testTable, testVSwitch), want: rpcerr.InvalidState, calls: []string{bind}},
 		{name: "bind in another VPC", run: associate("vtb-other", testVSwitch), want: rpcerr.InvalidField, remedy: "vtb-other is of vpc-2"},
 		{name: "bind nothing", run: associate("vtb-gone", testVSwitch), want: rpcerr.RouteTableNotFound, calls: []string{describeTables, bind}},
@@ -122,10 +124,12 @@ func TestRouteTablesInTheWay(t *testing.T) {
 		{name: "unbind from where another is", run: unassociate("vtb-free", "vsw-bound"), calls: []string{unbind, describeVSwitches}},
 		{name: "unbind nothing", run: unassociate("vtb-gone", "vsw-bound"), calls: []string{describeTables, unbind, describeVSwitches}},
 		{name: "unbind from nothing", run: unassociate("vtb-free", "vsw-gone"), calls: []string{unbind, describeVSwitches}},
-		{name: "unbind the system's", run: unassociate(testTable, testVSwitch), want: rpcerr.InvalidState, calls: []string{unbind, describeVSwitches}},
+		{name: "unbind the system's", run: unassociate(testTable, testVSwitch), want: rpcerr.InvalidState,
+			calls: []string{unbind, describeVSwitches}},
 		{
-			name: "delete what is bound", run: remove("vtb-bound"), want: rpcerr.ResourceInUse, remedy: "is bound to vsw-bound; unassociate it first",
-			calls: []string{del, describeTables},
+			name: "delete what is bound", run: remove("vtb-bound"), want: rpcerr.ResourceInUse,
+			remedy: "is bound to vsw-bound; unassociate it first",
+			calls:  []string{del, describeTables},
 		},
 		{name: "delete what has entries", run: remove("vtb-full"), want: rpcerr.ResourceInUse, remedy: "custom entries", calls: []string{del}},
 		{name: "delete the system's", run: remove(testTable), want: rpcerr.InvalidState, calls: []string{del}},
@@ -176,7 +180,8 @@ func TestRoutesWithSeveralNextHops(t *testing.T) {
 	wide := func(cidr string, hops ...*vpcv1.NextHop) *vpcv1.RouteEntry {
 		return &vpcv1.RouteEntry{RouteTableId: testTable, DestinationCidr: cidr, Name: "wide", Description: "k8s", NextHops: hops}
 	}
-	one, two := &vpcv1.NextHop{NextHopId: instanceID(1)}, &vpcv1.NextHop{NextHopId: instanceID(2), NextHopType: "Instance", Weight: new(int32(50))}
+	one, two := &vpcv1.NextHop{NextHopId: instanceID(1)}, &vpcv1.NextHop{NextHopId: instanceID(2), NextHopType: "Instance",
+		Weight: new(int32(50))}
 	create := func(entries ...*vpcv1.RouteEntry) []*vpcv1.RouteEntryResult {
 		answer, err := w.Routes.BatchCreateRouteEntries(t.Context(), &vpcv1.BatchCreateRouteEntriesRequest{VpcId: testVPC, RouteEntries: entries})
 		if err != nil {
@@ -188,7 +193,8 @@ func TestRoutesWithSeveralNextHops(t *testing.T) {
 	if err := writetest.FirstFailure(nil, create(wide("10.0.0.0/24", one, two), narrow, wide("10.0.1.0/24", two, one))); err != nil {
 		t.Fatal(err)
 	}
-	w.wantCalls(t, "creation", "DescribeRouteTableList", "CreateRouteEntry", describeEntries, "CreateRouteEntry", describeEntries, "CreateRouteEntries", describeEntries)
+	w.wantCalls(t, "creation", "DescribeRouteTableList", "CreateRouteEntry", describeEntries, "CreateRouteEntry",
+		describeEntries, "CreateRouteEntries", describeEntries)
 
 	list := func(r *vpcv1.ListRouteEntriesRequest) []*vpcv1.RouteEntry {
 		r.RouteTableId = testTable
@@ -221,7 +227,8 @@ func TestRoutesWithSeveralNextHops(t *testing.T) {
 	if diff := cmp.Diff([]string{"Available ", "Available ROUTE_CONFLICT", "Available ROUTE_CONFLICT"}, got); diff != "" {
 		t.Errorf("the same, another weight, other hops (-want +got):\n%s", diff)
 	}
-	if err := rpcerr.FromItem(results[2].GetError()); !strings.Contains(err.Error(), `by "i-0000", so "i-0001" and "i-0002" (weight 50) can't be its next hop`) {
+	if err := rpcerr.FromItem(results[2].GetError()); !strings.Contains(err.Error(),
+		`by "i-0000", so "i-0001" and "i-0002" (weight 50) can't be its next hop`) {
 		t.Errorf("conflict: %v", err)
 	}
 	w.forget()
@@ -254,14 +261,18 @@ func TestUpdateRouteEntry(t *testing.T) {
 			name: "the name", request: &vpcv1.UpdateRouteEntryRequest{Name: new("new"), NextHop: hop(0)}, want: "i-0000 new k8s",
 			calls: []string{describeEntries, modify, describeEntries},
 		},
-		{name: "what is so", request: &vpcv1.UpdateRouteEntryRequest{Name: new("old"), NextHop: hop(0)}, want: "i-0000 old k8s", calls: []string{describeEntries}},
-		{name: "of several", entry: "rte-2", request: &vpcv1.UpdateRouteEntryRequest{NextHop: hop(0)}, refusal: rpcerr.InvalidState, calls: []string{describeEntries}},
+		{name: "what is so", request: &vpcv1.UpdateRouteEntryRequest{Name: new("old"), NextHop: hop(0)},
+			want: "i-0000 old k8s", calls: []string{describeEntries}},
+		{name: "of several", entry: "rte-2", request: &vpcv1.UpdateRouteEntryRequest{NextHop: hop(0)},
+			refusal: rpcerr.InvalidState, calls: []string{describeEntries}},
 		{
 			name: "name of several", entry: "rte-2", request: &vpcv1.UpdateRouteEntryRequest{Name: new("new")}, want: " new k8s",
 			calls: []string{describeEntries, modify, describeEntries},
 		},
-		{name: "gone", entry: "rte-9", request: &vpcv1.UpdateRouteEntryRequest{Name: new("new")}, refusal: rpcerr.RouteNotFound, calls: []string{describeEntries}},
-		{name: "of nothing", request: &vpcv1.UpdateRouteEntryRequest{NextHop: &vpcv1.NextHop{NextHopId: "i-gone"}}, refusal: rpcerr.InstanceNotFound, calls: []string{describeEntries, modify}},
+		{name: "gone", entry: "rte-9", request: &vpcv1.UpdateRouteEntryRequest{Name: new("new")},
+			refusal: rpcerr.RouteNotFound, calls: []string{describeEntries}},
+		{name: "of nothing", request: &vpcv1.UpdateRouteEntryRequest{NextHop: &vpcv1.NextHop{NextHopId: "i-gone"}},
+			refusal: rpcerr.InstanceNotFound, calls: []string{describeEntries, modify}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -281,7 +292,8 @@ func TestUpdateRouteEntry(t *testing.T) {
 			if tt.entry == "" {
 				tt.entry = "rte-1"
 			}
-			if _, err := w.Routes.ListRouteTables(t.Context(), &vpcv1.ListRouteTablesRequest{VpcId: testVPC}); err != nil { // Whose the table is is known.
+			// Whose the table is is known.
+			if _, err := w.Routes.ListRouteTables(t.Context(), &vpcv1.ListRouteTablesRequest{VpcId: testVPC}); err != nil {
 				t.Fatal(err)
 			}
 			w.forget()

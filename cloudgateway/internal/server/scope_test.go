@@ -56,7 +56,8 @@ func inTwoTeams(cfg *openapisim.Config) {
 func scopedNLBWrites() map[string]func(t *testing.T, w *world, which string) error {
 	return map[string]func(t *testing.T, w *world, which string) error{
 		"NLB UpdateLoadBalancer": func(t *testing.T, w *world, which string) error {
-			return second(w.NetworkLoadBalancers.UpdateLoadBalancer(t.Context(), &nlbv1.UpdateLoadBalancerRequest{LoadBalancerId: "nlb-" + which, Name: new("new")}))
+			return second(w.NetworkLoadBalancers.UpdateLoadBalancer(t.Context(),
+				&nlbv1.UpdateLoadBalancerRequest{LoadBalancerId: "nlb-" + which, Name: new("new")}))
 		},
 		"NLB DeleteLoadBalancer": func(t *testing.T, w *world, which string) error {
 			return second(w.NetworkLoadBalancers.DeleteLoadBalancer(t.Context(), &nlbv1.DeleteLoadBalancerRequest{LoadBalancerId: "nlb-" + which}))
@@ -82,7 +83,8 @@ func scopedNLBWrites() map[string]func(t *testing.T, w *world, which string) err
 			return second(w.NetworkServerGroups.DeleteServerGroup(t.Context(), &nlbv1.DeleteServerGroupRequest{ServerGroupId: "sgp-free-" + which}))
 		},
 		"UpdateSecurityGroup": func(t *testing.T, w *world, which string) error {
-			return second(w.SecurityGroups.UpdateSecurityGroup(t.Context(), &ecsv1.UpdateSecurityGroupRequest{SecurityGroupId: "sg-" + which, Name: new("new")}))
+			return second(w.SecurityGroups.UpdateSecurityGroup(t.Context(),
+				&ecsv1.UpdateSecurityGroupRequest{SecurityGroupId: "sg-" + which, Name: new("new")}))
 		},
 		"CreateSecurityGroup": func(t *testing.T, w *world, which string) error {
 			return second(w.SecurityGroups.CreateSecurityGroup(t.Context(), &ecsv1.CreateSecurityGroupRequest{
@@ -99,7 +101,8 @@ func scopedWrites() map[string]func(t *testing.T, w *world, which string) error 
 	table := func(which string) string { return map[string]string{"in": testTable, "out": "vtb-system"}[which] }
 	writes := map[string]func(t *testing.T, w *world, which string) error{
 		"UpdateLoadBalancer": func(t *testing.T, w *world, which string) error {
-			return second(w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-" + which, Name: new("new")}))
+			return second(w.LoadBalancers.UpdateLoadBalancer(t.Context(),
+				&slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-" + which, Name: new("new")}))
 		},
 		"DeleteLoadBalancer": func(t *testing.T, w *world, which string) error {
 			return second(w.LoadBalancers.DeleteLoadBalancer(t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: "lb-" + which}))
@@ -116,24 +119,28 @@ func scopedWrites() map[string]func(t *testing.T, w *world, which string) error 
 			}))
 		},
 		"UpdateAccessControlList": func(t *testing.T, w *world, which string) error {
-			return second(w.AccessControlLists.UpdateAccessControlList(t.Context(), &slbv1.UpdateAccessControlListRequest{AclId: "acl-" + which, Name: new("new")}))
+			return second(w.AccessControlLists.UpdateAccessControlList(t.Context(),
+				&slbv1.UpdateAccessControlListRequest{AclId: "acl-" + which, Name: new("new")}))
 		},
 		"UpdateServerCertificate": func(t *testing.T, w *world, which string) error {
-			return second(w.Certificates.UpdateServerCertificate(t.Context(), &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "cert-" + which, Name: new("new")}))
+			return second(w.Certificates.UpdateServerCertificate(t.Context(),
+				&slbv1.UpdateServerCertificateRequest{ServerCertificateId: "cert-" + which, Name: new("new")}))
 		},
 		"DeleteCaCertificate": func(t *testing.T, w *world, which string) error {
 			return second(w.Certificates.DeleteCaCertificate(t.Context(), &slbv1.DeleteCaCertificateRequest{CaCertificateId: "ca-" + which}))
 		},
 		"AssociateEip": func(t *testing.T, w *world, which string) error {
-			return second(w.Eips.AssociateEip(t.Context(), &vpcv1.AssociateEipRequest{AllocationId: "eip-in", InstanceId: "lb-" + which, InstanceType: "SlbInstance"}))
+			return second(w.Eips.AssociateEip(t.Context(), &vpcv1.AssociateEipRequest{AllocationId: "eip-in", InstanceId: "lb-" +
+				which, InstanceType: "SlbInstance"}))
 		},
 		"ReleaseEip": func(t *testing.T, w *world, which string) error {
 			return second(w.Eips.ReleaseEip(t.Context(), &vpcv1.ReleaseEipRequest{AllocationId: "eip-" + which}))
 		},
 		"BatchCreateRouteEntries": func(t *testing.T, w *world, which string) error {
-			return second(w.Routes.BatchCreateRouteEntries(t.Context(), &vpcv1.BatchCreateRouteEntriesRequest{VpcId: vpc(which), RouteEntries: []*vpcv1.RouteEntry{
-				{RouteTableId: table(which), DestinationCidr: "172.16.0.0/24", NextHopId: "i-" + which},
-			}}))
+			return second(w.Routes.BatchCreateRouteEntries(t.Context(), &vpcv1.BatchCreateRouteEntriesRequest{VpcId: vpc(which),
+				RouteEntries: []*vpcv1.RouteEntry{
+					{RouteTableId: table(which), DestinationCidr: "172.16.0.0/24", NextHopId: "i-" + which},
+				}}))
 		},
 		"DeleteRouteTable": func(t *testing.T, w *world, which string) error {
 			return second(w.Routes.DeleteRouteTable(t.Context(), &vpcv1.DeleteRouteTableRequest{VpcId: vpc(which), RouteTableId: "vtb-" + which}))
@@ -154,7 +161,8 @@ func scopedWrites() map[string]func(t *testing.T, w *world, which string) error 
 		"CreateVSwitch": func(t *testing.T, w *world, which string) error {
 			team := map[string]string{"in": "web", "out": "db"}[which]
 			return second(w.VSwitches.CreateVSwitch(t.Context(), &vpcv1.CreateVSwitchRequest{
-				RequestId: "r-1", VpcId: vpc(which), ZoneId: "cn-hangzhou-h", CidrBlock: map[string]string{"in": "192.168.210.0/24", "out": "10.0.10.0/24"}[which],
+				RequestId: "r-1", VpcId: vpc(which), ZoneId: "cn-hangzhou-h", CidrBlock: map[string]string{"in": "192.168.210.0/24",
+					"out": "10.0.10.0/24"}[which],
 				Tags: []*commonv1.Tag{{Key: "team", Value: team}},
 			}))
 		},
@@ -163,8 +171,8 @@ func scopedWrites() map[string]func(t *testing.T, w *world, which string) error 
 	return writes
 }
 
-// TestScope: each kind of write goes through inside of the scope and is refused outside of it, before anything is written, whether the scope
-// is one of tags or of VPCs. Where the resource can't be read, nothing is written either.
+// TestScope: each kind of write goes through inside of the scope and is refused outside of it, before anything is
+// written, whether the scope is one of tags or of VPCs. Where the resource can't be read, nothing is written either.
 func TestScope(t *testing.T) {
 	scopes := map[string]config.Scope{
 		"tags": {Callers: []string{scoped}, Tags: map[string]string{"team": "web"}},
@@ -216,12 +224,13 @@ func TestScopeOfWhatIsGone(t *testing.T) {
 }
 
 // TestScopeOfControllers is what the chart gives lbcontroller: nothing of another cluster, and everything else. It costs no calls where the
-// gateway has read or made the load balancer and its groups. After a failover it costs one for up to a hundred load balancers of the cluster, and
-// one for all server groups of a load balancer.
+// gateway has read or made the load balancer and its groups. After a failover it costs one for up to a hundred load
+// balancers of the cluster, and one for all server groups of a load balancer.
 func TestScopeOfControllers(t *testing.T) {
 	w := newWorld(t, owned, func(cfg *openapisim.Config) {
 		for _, id := range []string{"lb-3", "lb-4"} {
-			cfg.Seed.LoadBalancers[id] = &state.LoadBalancer{AddressType: "internet", Spec: "slb.s2.small", Tags: []state.Tag{{Key: "ack.aliyun.com", Value: "c-1"}}}
+			cfg.Seed.LoadBalancers[id] = &state.LoadBalancer{AddressType: "internet", Spec: "slb.s2.small",
+				Tags: []state.Tag{{Key: "ack.aliyun.com", Value: "c-1"}}}
 			cfg.Seed.ServerGroups["rsp-of-"+id] = &state.ServerGroup{LoadBalancerID: id, Name: "web"}
 		}
 		cfg.Seed.LoadBalancers["lb-2"].Tags = []state.Tag{{Key: "ack.aliyun.com", Value: "c-2"}}
@@ -245,7 +254,8 @@ func TestScopeOfControllers(t *testing.T) {
 	}
 	read := func(id string) {
 		t.Helper()
-		if _, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, View: slbv1.View_VIEW_FULL}); err != nil {
+		if _, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: id,
+			View: slbv1.View_VIEW_FULL}); err != nil {
 			t.Fatal(err)
 		}
 		w.forget()
@@ -272,17 +282,20 @@ func TestScopeOfControllers(t *testing.T) {
 	calls("that of another cluster")
 
 	made, err := w.LoadBalancers.CreateLoadBalancer(t.Context(), &slbv1.CreateLoadBalancerRequest{
-		RequestId: "r-1", Spec: "slb.s1.small", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
+		RequestId: "r-1", Spec: "slb.s1.small", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET,
+		Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
 	})
 	must(err)
 	own := made.GetLoadBalancer().GetLoadBalancerId()
-	group, err := w.ServerGroups.CreateServerGroup(t.Context(), &slbv1.CreateServerGroupRequest{RequestId: "r-2", LoadBalancerId: own, Name: "web"})
+	group, err := w.ServerGroups.CreateServerGroup(t.Context(), &slbv1.CreateServerGroupRequest{RequestId: "r-2",
+		LoadBalancerId: own, Name: "web"})
 	must(err)
 	must(apply(own, group.GetServerGroupId()))
 	calls("a new load balancer", "AddVServerGroupBackendServers", "CreateLoadBalancer", "CreateVServerGroup", "DescribeVServerGroups")
 
 	// It is kept for the user when the Service goes, and is then nobody's.
-	must(second(w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: own, RemoveTagKeys: []string{"ack.aliyun.com"}})))
+	must(second(w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: own,
+		RemoveTagKeys: []string{"ack.aliyun.com"}})))
 	forbidden(second(w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{
 		LoadBalancerId: own, SetTags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-2"}},
 	})))
@@ -305,7 +318,8 @@ func TestScopeOfControllers(t *testing.T) {
 		for what, write := range map[string]func() error{
 			"ApplyServerChanges": func() error { return apply("lb-3", "rsp-of-lb-2") },
 			"DeleteServerGroup": func() error {
-				return second(w.ServerGroups.DeleteServerGroup(t.Context(), &slbv1.DeleteServerGroupRequest{LoadBalancerId: "lb-3", ServerGroupId: "rsp-spare-lb-2"}))
+				return second(w.ServerGroups.DeleteServerGroup(t.Context(), &slbv1.DeleteServerGroupRequest{LoadBalancerId: "lb-3",
+					ServerGroupId: "rsp-spare-lb-2"}))
 			},
 			"UpdateDomainExtension": func() error {
 				return second(w.DomainExtensions.UpdateDomainExtension(t.Context(), &slbv1.UpdateDomainExtensionRequest{

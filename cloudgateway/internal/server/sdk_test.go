@@ -27,8 +27,9 @@ func (s sent) add(calls []journal.Call) {
 	}
 }
 
-// check compares what was sent with the requests of the cloud's SDK, which the cloud generates from its own descriptions: an action or a parameter
-// that it doesn't have would be ignored by the cloud, or refused. The names in the simulator were written by those who wrote the gateway.
+// check compares what was sent with the requests of the cloud's SDK, which the cloud generates from its own
+// descriptions: an action or a parameter that it doesn't have would be ignored by the cloud, or refused. The names in
+// the simulator were written by those who wrote the gateway.
 func (s sent) check(t *testing.T) {
 	t.Helper()
 	products := map[string]sdk{}
@@ -62,7 +63,8 @@ func newer(name string) bool {
 // common are the parameters of every call.
 func common() []string {
 	return []string{
-		"AccessKeyId", "Action", "Format", "RegionId", "SignatureMethod", "SignatureNonce", "SignatureType", "SignatureVersion", "Timestamp", "Version",
+		"AccessKeyId", "Action", "Format", "RegionId", "SignatureMethod", "SignatureNonce", "SignatureType",
+		"SignatureVersion", "Timestamp", "Version",
 	}
 }
 

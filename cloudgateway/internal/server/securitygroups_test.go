@@ -23,7 +23,8 @@ func ruleTo(port int32, cidr string) *ecsv1.SecurityGroupRule {
 }
 
 func dropOf(direction ecsv1.Direction, cidr string) *ecsv1.SecurityGroupRule {
-	return &ecsv1.SecurityGroupRule{Direction: direction, Policy: ecsv1.RulePolicy_RULE_POLICY_DROP, Priority: 100, IpProtocol: "ALL", Cidr: cidr}
+	return &ecsv1.SecurityGroupRule{Direction: direction, Policy: ecsv1.RulePolicy_RULE_POLICY_DROP, Priority: 100,
+		IpProtocol: "ALL", Cidr: cidr}
 }
 
 // TestLifeOfASecurityGroup: what was asked for is what is read, in both families and both directions, and few calls do it.
@@ -31,7 +32,8 @@ func TestLifeOfASecurityGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		create := &ecsv1.CreateSecurityGroupRequest{
-			RequestId: "r-1", Name: "web", Description: "for a Service", VpcId: testVPC, Type: ecsv1.SecurityGroupType_SECURITY_GROUP_TYPE_ENTERPRISE,
+			RequestId: "r-1", Name: "web", Description: "for a Service", VpcId: testVPC,
+			Type: ecsv1.SecurityGroupType_SECURITY_GROUP_TYPE_ENTERPRISE,
 			Tags: []*commonv1.Tag{{Key: "cluster", Value: "c-1"}},
 			Rules: []*ecsv1.SecurityGroupRule{
 				ruleTo(80, "10.0.0.0/8"), ruleTo(80, "2408:4000::/32"), dropOf(ecsv1.Direction_DIRECTION_INGRESS, "0.0.0.0/0"),
@@ -46,17 +48,20 @@ func TestLifeOfASecurityGroup(t *testing.T) {
 			}
 			id = made.GetSecurityGroupId()
 		}
-		if diff := cmp.Diff([]string{"CreateSecurityGroup", "AuthorizeSecurityGroup", "AuthorizeSecurityGroupEgress"}, w.actions(false)); diff != "" {
+		if diff := cmp.Diff([]string{"CreateSecurityGroup", "AuthorizeSecurityGroup", "AuthorizeSecurityGroupEgress"},
+			w.actions(false)); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 		got := w.securityGroup(t, id)
 		want := &ecsv1.SecurityGroup{
-			SecurityGroupId: id, Name: "web", Description: "for a Service", VpcId: testVPC, Type: create.GetType(), Tags: create.GetTags(), RulesLoaded: true,
+			SecurityGroupId: id, Name: "web", Description: "for a Service", VpcId: testVPC, Type: create.GetType(),
+			Tags: create.GetTags(), RulesLoaded: true,
 			Rules: create.GetRules(),
 		}
 		ignore := protocmp.IgnoreFields(&ecsv1.SecurityGroup{}, "creation_time")
 		sortless := protocmp.SortRepeated(func(a, b *ecsv1.SecurityGroupRule) bool { return a.String() < b.String() })
-		if diff := cmp.Diff(want, got, protocmp.Transform(), ignore, sortless, protocmp.IgnoreFields(&ecsv1.SecurityGroupRule{}, "rule_id")); diff != "" {
+		if diff := cmp.Diff(want, got, protocmp.Transform(), ignore, sortless,
+			protocmp.IgnoreFields(&ecsv1.SecurityGroupRule{}, "rule_id")); diff != "" {
 			t.Errorf("the group (-want +got):\n%s", diff)
 		}
 		listed, err := w.SecurityGroups.ListSecurityGroups(t.Context(), &ecsv1.ListSecurityGroupsRequest{
@@ -86,8 +91,8 @@ func (w *world) securityGroup(t *testing.T, id string) *ecsv1.SecurityGroup {
 	return got.GetSecurityGroup()
 }
 
-// TestRulesOfASecurityGroup: a rule to add that is there, and one to remove that is gone, is a success, also if it goes meanwhile; 100 rules take one
-// call.
+// TestRulesOfASecurityGroup: a rule to add that is there, and one to remove that is gone, is a success, also if it goes
+// meanwhile; 100 rules take one call.
 func TestRulesOfASecurityGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(c *openapisim.Config) { c.Settings.Quotas.SecurityRules = 200 })
@@ -99,7 +104,8 @@ func TestRulesOfASecurityGroup(t *testing.T) {
 		}
 		id := made.GetSecurityGroupId()
 		w.forget()
-		update := &ecsv1.UpdateSecurityGroupRequest{SecurityGroupId: id, RemoveRules: []*ecsv1.SecurityGroupRule{ruleTo(2, "10.0.0.0/8"), ruleTo(9999, "10.0.0.0/8")}}
+		update := &ecsv1.UpdateSecurityGroupRequest{SecurityGroupId: id,
+			RemoveRules: []*ecsv1.SecurityGroupRule{ruleTo(2, "10.0.0.0/8"), ruleTo(9999, "10.0.0.0/8")}}
 		for i := range 150 {
 			update.AddRules = append(update.AddRules, ruleTo(int32(1000+i), "10.0.0.0/8"))
 		}
@@ -136,7 +142,8 @@ func TestRulesOfASecurityGroup(t *testing.T) {
 func TestSecurityGroupInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, slowJobs)
-		made, err := w.SecurityGroups.CreateSecurityGroup(t.Context(), &ecsv1.CreateSecurityGroupRequest{RequestId: "r-1", Name: "web", VpcId: testVPC})
+		made, err := w.SecurityGroups.CreateSecurityGroup(t.Context(), &ecsv1.CreateSecurityGroupRequest{RequestId: "r-1",
+			Name: "web", VpcId: testVPC})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +152,8 @@ func TestSecurityGroupInUse(t *testing.T) {
 		if err := second(w.NetworkLoadBalancers.CreateLoadBalancer(t.Context(), create)); err != nil {
 			t.Fatal(err)
 		}
-		err = second(w.SecurityGroups.DeleteSecurityGroup(t.Context(), &ecsv1.DeleteSecurityGroupRequest{SecurityGroupId: made.GetSecurityGroupId()}))
+		err = second(w.SecurityGroups.DeleteSecurityGroup(t.Context(),
+			&ecsv1.DeleteSecurityGroupRequest{SecurityGroupId: made.GetSecurityGroupId()}))
 		if rpcerr.ReasonOf(err).Code() != rpcerr.InvalidState.Code() {
 			t.Errorf("of a load balancer: %v", err)
 		}

@@ -166,8 +166,8 @@ func (s *Services) addNLB(cfg Config) {
 // Guard keeps callers to their scopes.
 func (s *Services) Guard() *scope.Guard { return s.guard }
 
-// Scoped is an interceptor that refuses writes outside of the scopes of their callers. It comes right before the handlers. What a request leaves out
-// of the load balancer or VPC of what it changes is filled in.
+// Scoped is an interceptor that refuses writes outside of the scopes of their callers. It comes right before the
+// handlers. What a request leaves out of the load balancer or VPC of what it changes is filled in.
 func (s *Services) Scoped(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if message, ok := request.(proto.Message); ok {
 		if done, err := s.completed(ctx, s.methods[info.FullMethod], message.ProtoReflect()); done != nil || err != nil {
@@ -196,8 +196,8 @@ func Checks() check.Table {
 	)
 }
 
-// Intercept makes the interceptor right before the handlers: it refuses requests that are wrong, gives lists in parts, and says in answers how
-// old they are. Repeat answers repetitions.
+// Intercept makes the interceptor right before the handlers: it refuses requests that are wrong, gives lists in parts,
+// and says in answers how old they are. Repeat answers repetitions.
 func Intercept(repeat grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
 	return Checks().Before(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		return page.Intercept(ctx, request, info, func(ctx context.Context, request any) (any, error) {

@@ -39,7 +39,8 @@ func TestNetworkThatTakesItsTime(t *testing.T) {
 		var all errgroup.Group
 		for _, write := range []func(context.Context) error{
 			create(&vpcv1.RouteEntry{DestinationCidr: "10.0.0.0/24", NextHopId: instanceID(0)}),
-			create(&vpcv1.RouteEntry{DestinationCidr: "10.0.1.0/24", NextHops: []*vpcv1.NextHop{{NextHopId: instanceID(0)}, {NextHopId: instanceID(1)}}}),
+			create(&vpcv1.RouteEntry{DestinationCidr: "10.0.1.0/24", NextHops: []*vpcv1.NextHop{{NextHopId: instanceID(0)},
+				{NextHopId: instanceID(1)}}}),
 			func(ctx context.Context) error {
 				_, err := w.Routes.AssociateRouteTable(ctx, &vpcv1.AssociateRouteTableRequest{
 					VpcId: testVPC, RouteTableId: "vtb-own", VswitchId: testVSwitch,

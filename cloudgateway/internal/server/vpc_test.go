@@ -142,7 +142,8 @@ func TestNetworkReads(t *testing.T) {
 	}
 	want := []*vpcv1.Eip{{
 		AllocationId: "eip-1", IpAddress: "47.1.2.3", Status: "InUse", InstanceId: "lb-x", InstanceType: "SlbInstance", BandwidthMbps: 5,
-		InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC, InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_POST_PAID, Isp: "BGP", RegionId: "cn-hangzhou", BusinessStatus: "Normal",
+		InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC,
+		InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_POST_PAID, Isp: "BGP", RegionId: "cn-hangzhou", BusinessStatus: "Normal",
 		CreationTime: timestamppb.New(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)),
 	}}
 	if diff := cmp.Diff(want, eips.GetEips(), protocmp.Transform()); diff != "" {
@@ -156,7 +157,8 @@ func TestCapabilities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer.GetVersion() != "test" || answer.GetRegionId() != "cn-hangzhou" || answer.GetVpcId() != testVPC || len(answer.GetMethods()) < 20 {
+	if answer.GetVersion() != "test" || answer.GetRegionId() != "cn-hangzhou" || answer.GetVpcId() != testVPC ||
+		len(answer.GetMethods()) < 20 {
 		t.Errorf("got %v", answer)
 	}
 }

@@ -82,14 +82,18 @@ func TestVSwitchRefusals(t *testing.T) {
 		want  rpcerr.Reason // empty: success
 		calls []string
 	}{
-		{name: "create in nothing", run: create(&vpcv1.CreateVSwitchRequest{VpcId: "vpc-gone", CidrBlock: "10.0.0.0/24"}), want: rpcerr.VpcNotFound, calls: []string{"CreateVSwitch"}},
-		{name: "create over another", run: create(&vpcv1.CreateVSwitchRequest{VpcId: testVPC, CidrBlock: "192.168.1.0/24"}), want: rpcerr.InvalidField, calls: []string{"CreateVSwitch"}},
+		{name: "create in nothing", run: create(&vpcv1.CreateVSwitchRequest{VpcId: "vpc-gone", CidrBlock: "10.0.0.0/24"}),
+			want: rpcerr.VpcNotFound, calls: []string{"CreateVSwitch"}},
+		{name: "create over another", run: create(&vpcv1.CreateVSwitchRequest{VpcId: testVPC, CidrBlock: "192.168.1.0/24"}),
+			want: rpcerr.InvalidField, calls: []string{"CreateVSwitch"}},
 		{
 			name: "create while busy", fault: "TaskConflict", run: create(&vpcv1.CreateVSwitchRequest{VpcId: testVPC, CidrBlock: "192.168.64.0/24"}),
 			calls: []string{"CreateVSwitch", "CreateVSwitch", describeVSwitches},
 		},
-		{name: "delete with instances in it", run: remove(testVSwitch), want: rpcerr.ResourceInUse, calls: []string{describeVSwitches, "DeleteVSwitch"}},
-		{name: "delete with a table of its own", run: remove("vsw-table"), want: rpcerr.ResourceInUse, calls: []string{describeVSwitches, "DeleteVSwitch"}},
+		{name: "delete with instances in it", run: remove(testVSwitch), want: rpcerr.ResourceInUse,
+			calls: []string{describeVSwitches, "DeleteVSwitch"}},
+		{name: "delete with a table of its own", run: remove("vsw-table"), want: rpcerr.ResourceInUse,
+			calls: []string{describeVSwitches, "DeleteVSwitch"}},
 		{
 			name: "delete while busy", fault: "IncorrectRouteEntryStatus", run: remove("vsw-empty"),
 			calls: []string{describeVSwitches, "DeleteVSwitch", describeVSwitches, "DeleteVSwitch", describeVSwitches},
@@ -105,7 +109,9 @@ func TestVSwitchRefusals(t *testing.T) {
 				}
 			})
 			if tt.fault != "" {
-				w.strike(t, fault.Rule{Action: tt.calls[slices.IndexFunc(tt.calls, func(a string) bool { return a != describeVSwitches })], Times: 1, Error: &fault.Error{Status: 400, Code: tt.fault, Message: "Not now."}})
+				w.strike(t,
+					fault.Rule{Action: tt.calls[slices.IndexFunc(tt.calls, func(a string) bool { return a != describeVSwitches })],
+						Times: 1, Error: &fault.Error{Status: 400, Code: tt.fault, Message: "Not now."}})
 			}
 			err := tt.run(t.Context(), w)
 			if got := rpcerr.ReasonOf(err); got != tt.want || (err == nil) != (tt.want == "") {
@@ -132,7 +138,8 @@ func TestListNetworks(t *testing.T) {
 		ids[i] = fmt.Sprintf("vpc-m%02d", len(ids)-1-i)
 	}
 	odd := &vpcv1.Vpc{
-		VpcId: "vpc-m07", CidrBlock: "10.0.0.0/8", Name: "odd", Description: "d", Status: "Available", Tags: []*commonv1.Tag{{Key: "k", Value: "v"}},
+		VpcId: "vpc-m07", CidrBlock: "10.0.0.0/8", Name: "odd", Description: "d", Status: "Available",
+		Tags: []*commonv1.Tag{{Key: "k", Value: "v"}},
 	}
 	for _, tt := range []struct {
 		name    string
@@ -167,7 +174,8 @@ func TestListNetworks(t *testing.T) {
 		{"by name", &vpcv1.ListVSwitchesRequest{Name: "odd"}, []string{"vsw-odd"}},
 		{"by tag", &vpcv1.ListVSwitchesRequest{Tags: []*commonv1.Tag{{Key: "k"}}}, []string{"vsw-odd"}},
 		{"by VPC and zone", &vpcv1.ListVSwitchesRequest{VpcId: testVPC, ZoneId: "cn-hangzhou-i"}, nil},
-		{"by id and zone", &vpcv1.ListVSwitchesRequest{VswitchIds: []string{"vsw-odd", testVSwitch}, ZoneId: "cn-hangzhou-h"}, []string{testVSwitch}},
+		{"by id and zone", &vpcv1.ListVSwitchesRequest{VswitchIds: []string{"vsw-odd", testVSwitch}, ZoneId: "cn-hangzhou-h"},
+			[]string{testVSwitch}},
 	} {
 		got, err := w.VSwitches.ListVSwitches(t.Context(), tt.request)
 		var found []string

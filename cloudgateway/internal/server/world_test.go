@@ -106,8 +106,8 @@ func (w *world) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	return w.endpoints[openapi.Product(product)].dial(ctx)
 }
 
-// pipes listens in memory. It isn't bufconn, where a read deadline that net/http has lifted may strike all the same: the server then takes the
-// connection for broken and ends the request.
+// pipes listens in memory. It isn't bufconn, where a read deadline that net/http has lifted may strike all the same:
+// the server then takes the connection for broken and ends the request.
 type pipes struct {
 	dialed chan net.Conn
 	closed chan struct{}

@@ -38,7 +38,8 @@ func TestChangeMetadata(t *testing.T) {
 	tag := call("TagResources", map[string]string{"ResourceType": "acl", "ResourceId.1": "acl-1", "Tag.1.Key": "a", "Tag.1.Value": "1"})
 	untag := call("UntagResources", map[string]string{"ResourceType": "acl", "ResourceId.1": "acl-1", "TagKey.1": "b", "TagKey.2": "c"})
 	move := call("MoveResourceGroup", map[string]string{"ResourceType": "acl", "ResourceId": "acl-1", "NewResourceGroupId": "rg-1"})
-	all := &slbv1.UpdateAccessControlListRequest{SetTags: []*commonv1.Tag{{Key: "a", Value: "1"}}, RemoveTagKeys: []string{"b", "c"}, ResourceGroupId: new("rg-1")}
+	all := &slbv1.UpdateAccessControlListRequest{SetTags: []*commonv1.Tag{{Key: "a", Value: "1"}},
+		RemoveTagKeys: []string{"b", "c"}, ResourceGroupId: new("rg-1")}
 	for name, tt := range map[string]struct {
 		change *slbv1.UpdateAccessControlListRequest
 		refuse string
@@ -51,7 +52,8 @@ func TestChangeMetadata(t *testing.T) {
 		"refused":        {change: all, refuse: "UntagResources", want: []openapi.Call{tag, untag}},
 	} {
 		r := &recorder{refuse: tt.refuse}
-		if err := New(r, cloud.Shared{}, nil).ChangeMetadata(t.Context(), "acl", "acl-1", rpcerr.AclNotFound, tt.change); (tt.refuse != "") != errors.Is(err, errRefused) {
+		if err := New(r, cloud.Shared{}, nil).ChangeMetadata(t.Context(), "acl", "acl-1", rpcerr.AclNotFound,
+			tt.change); (tt.refuse != "") != errors.Is(err, errRefused) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(tt.want, r.calls); diff != "" {

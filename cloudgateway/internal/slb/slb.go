@@ -133,8 +133,8 @@ func (w *Writer) Set(ctx context.Context, action string, params cloud.Params) er
 	return w.Retry(ctx, cloud.Busy, func(ctx context.Context) error { return w.SetOnce(ctx, action, params) })
 }
 
-// Retry is cloud.Retry for changes that may be sent again after those of others: what the cloud is busy with may be no more than one listener or
-// group of the instance.
+// Retry is cloud.Retry for changes that may be sent again after those of others: what the cloud is busy with may be no
+// more than one listener or group of the instance.
 func (w *Writer) Retry(ctx context.Context, again func(error) bool, attempt func(ctx context.Context) error) error {
 	return cloud.RetryWith(ctx, w.StepAside, again, attempt)
 }
@@ -166,8 +166,9 @@ func (w *Writer) do(
 	return err
 }
 
-// settle waits until the instance is likely to have applied the change before, and returns when that was answered; a zero time if it is not known.
-// Without time to wait, the next one is sent at once: the instance may be ready sooner than expected.
+// settle waits until the instance is likely to have applied the change before, and returns when that was answered; a
+// zero time if it is not known. Without time to wait, the next one is sent at once: the instance may be ready sooner
+// than expected.
 func (w *Writer) settle(ctx context.Context, sleep func(context.Context, time.Duration) bool) (waited bool, last time.Time) {
 	for {
 		last, _ = w.product.changed.Get(w.loadBalancerID)
@@ -236,8 +237,8 @@ func (o *Owners) Of(id string) string {
 	return of
 }
 
-// confirm refuses a request that names another load balancer than that of the part. A part that does not exist passes: to say so is up to the
-// cloud.
+// confirm refuses a request that names another load balancer than that of the part. A part that does not exist passes:
+// to say so is up to the cloud.
 func (o *Owners) confirm(ctx context.Context, id, loadBalancerID string) error {
 	of, err := o.owner(ctx, id, loadBalancerID)
 	if err == nil && of != "" && of != loadBalancerID {

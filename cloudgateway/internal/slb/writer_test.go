@@ -72,8 +72,8 @@ func changes(t *testing.T, p *Product, writes int, balancers ...string) time.Dur
 	return time.Since(start) / time.Duration(writes)
 }
 
-// TestBusyAnswersAreTheException: of the changes that follow each other on the same instance, a few are refused, and again every five minutes. The
-// others wait until the cloud is ready, and hardly longer.
+// TestBusyAnswersAreTheException: of the changes that follow each other on the same instance, a few are refused, and
+// again every five minutes. The others wait until the cloud is ready, and hardly longer.
 func TestBusyAnswersAreTheException(t *testing.T) {
 	const writes = 400
 	for _, settles := range []time.Duration{0, 300 * time.Millisecond, 2 * time.Second} {
@@ -98,7 +98,8 @@ func TestSlowBalancersAreAlone(t *testing.T) {
 	const balancers, writes = 100, 20
 	mean := func(slow int) (took time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
-			b := &busyCloud{settles: 100 * time.Millisecond, takes: 50 * time.Millisecond, until: map[string]time.Time{}, slow: map[string]time.Duration{}}
+			b := &busyCloud{settles: 100 * time.Millisecond, takes: 50 * time.Millisecond, until: map[string]time.Time{},
+				slow: map[string]time.Duration{}}
 			p := newProduct(b)
 			var fast []string
 			var others sync.WaitGroup

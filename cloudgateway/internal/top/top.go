@@ -36,7 +36,8 @@ type Config struct {
 	Out  io.Writer
 }
 
-// Run shows the status, again and again until ctx ends if there is an interval. Then an answer that is missing is shown as well, and tried again.
+// Run shows the status, again and again until ctx ends if there is an interval. Then an answer that is missing is shown
+// as well, and tried again.
 func Run(ctx context.Context, cfg Config) error {
 	if cfg.Interval <= 0 {
 		return cfg.once(ctx)
@@ -98,7 +99,8 @@ const barWidth = 10
 func table(status *commonv1.GetStatusResponse, idle bool) []byte {
 	var b bytes.Buffer
 	now := status.GetAsOf().AsTime()
-	fmt.Fprintf(&b, "cloudgateway %s  %s  %s\n%s\n", status.GetVersion(), status.GetRegionId(), now.Format(time.RFC3339), standing(status, now))
+	fmt.Fprintf(&b, "cloudgateway %s  %s  %s\n%s\n", status.GetVersion(), status.GetRegionId(), now.Format(time.RFC3339),
+		standing(status, now))
 	if !status.GetActive() {
 		return b.Bytes()
 	}
@@ -114,7 +116,8 @@ func table(status *commonv1.GetStatusResponse, idle bool) []byte {
 	}
 	fmt.Fprintln(w, "\nCALLER\tPRIORITY\tSENT\tREFUSED\tGAVE UP")
 	for _, c := range status.GetCallers() {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name(c.GetCaller()), method.PriorityName(c.GetPriority()), c.GetSent(), c.GetRefused(), c.GetGaveUp())
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name(c.GetCaller()), method.PriorityName(c.GetPriority()), c.GetSent(),
+			c.GetRefused(), c.GetGaveUp())
 	}
 	_ = w.Flush() // A buffer takes everything.
 	return b.Bytes()
@@ -178,7 +181,8 @@ func sentBy(a *commonv1.ActionStatus) string {
 func waiting(a *commonv1.ActionStatus) string {
 	var all []string
 	for _, w := range a.GetWaiting() {
-		all = append(all, fmt.Sprintf("%s %s %d for %s", name(w.GetCaller()), method.PriorityName(w.GetPriority()), w.GetCalls(), short(w.GetLongest().AsDuration())))
+		all = append(all, fmt.Sprintf("%s %s %d for %s", name(w.GetCaller()), method.PriorityName(w.GetPriority()),
+			w.GetCalls(), short(w.GetLongest().AsDuration())))
 	}
 	return orNone(strings.Join(all, ", "))
 }

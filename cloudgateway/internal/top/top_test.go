@@ -39,7 +39,8 @@ func busy() *commonv1.GetStatusResponse {
 	const lb, backup = "system:serviceaccount:kube-system:lbcontroller", "system:serviceaccount:tools:backup"
 	now := begin.Add(2*time.Hour + 3*time.Minute)
 	return &commonv1.GetStatusResponse{
-		AsOf: timestamppb.New(now), Version: "v1.4.0", RegionId: "cn-hangzhou", Active: true, Leader: "cloudgateway-7d9-x_4711", LeaderSince: timestamppb.New(begin),
+		AsOf: timestamppb.New(now), Version: "v1.4.0", RegionId: "cn-hangzhou", Active: true,
+		Leader: "cloudgateway-7d9-x_4711", LeaderSince: timestamppb.New(begin),
 		Actions: []*commonv1.ActionStatus{
 			{Product: "ecs", Action: "DescribeInstances", Window: durationpb.New(time.Minute), Limit: 500, Share: 350, Allowance: 500},
 			{
@@ -47,15 +48,18 @@ func busy() *commonv1.GetStatusResponse {
 				SentByCaller: []*commonv1.CallerCalls{{Caller: lb, Calls: 3}},
 			},
 			{
-				Product: "slb", Action: "DescribeLoadBalancers", Window: durationpb.New(10 * time.Second), Limit: 200, Share: 140, Allowance: 120, Learned: true, Sent: 60,
-				SentByCaller: []*commonv1.CallerCalls{{Caller: backup, Calls: 50}, {Caller: lb, Calls: 10}}, Throttled: 2, PausedUntil: timestamppb.New(now.Add(4 * time.Second)),
+				Product: "slb", Action: "DescribeLoadBalancers", Window: durationpb.New(10 * time.Second), Limit: 200, Share: 140,
+				Allowance: 120, Learned: true, Sent: 60,
+				SentByCaller: []*commonv1.CallerCalls{{Caller: backup, Calls: 50}, {Caller: lb, Calls: 10}}, Throttled: 2,
+				PausedUntil: timestamppb.New(now.Add(4 * time.Second)),
 				Waiting: []*commonv1.WaitingCalls{
 					{Caller: lb, Priority: commonv1.Priority_PRIORITY_USER, Calls: 1, Longest: durationpb.New(2 * time.Second)},
 					{Caller: backup, Priority: commonv1.Priority_PRIORITY_BACKGROUND, Calls: 300, Longest: durationpb.New(90 * time.Second)},
 				},
 			},
 		},
-		Callers: []*commonv1.CallerStatus{{Caller: lb, Priority: commonv1.Priority_PRIORITY_USER, Sent: 13, Refused: 1}, {Caller: backup, Priority: commonv1.Priority_PRIORITY_BACKGROUND, Sent: 50, GaveUp: 7}},
+		Callers: []*commonv1.CallerStatus{{Caller: lb, Priority: commonv1.Priority_PRIORITY_USER, Sent: 13, Refused: 1},
+			{Caller: backup, Priority: commonv1.Priority_PRIORITY_BACKGROUND, Sent: 50, GaveUp: 7}},
 	}
 }
 
@@ -86,8 +90,10 @@ func TestTable(t *testing.T) {
 	if diff := cmp.Diff(words(picture), words(string(table(busy(), false)))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	standby := &commonv1.GetStatusResponse{AsOf: timestamppb.New(begin), Version: "v1.4.0", RegionId: "cn-hangzhou", Leader: "cloudgateway-7d9-x_4711"}
-	if got := string(table(standby, false)); !strings.HasSuffix(got, "\nstandby; run this command in the active replica, cloudgateway-7d9-x\n") {
+	standby := &commonv1.GetStatusResponse{AsOf: timestamppb.New(begin), Version: "v1.4.0", RegionId: "cn-hangzhou",
+		Leader: "cloudgateway-7d9-x_4711"}
+	if got := string(table(standby, false)); !strings.HasSuffix(got,
+		"\nstandby; run this command in the active replica, cloudgateway-7d9-x\n") {
 		t.Errorf("a standby shows:\n%s", got)
 	}
 	standby.Leader = ""
@@ -99,7 +105,8 @@ func TestTable(t *testing.T) {
 // TestOnce: scripts get everything, idle actions too, and an error if there is no answer.
 func TestOnce(t *testing.T) {
 	var text, object bytes.Buffer
-	if err := Run(t.Context(), Config{Status: &gateway{busy()}, Out: &text}); err != nil || !strings.Contains(text.String(), "ecs DescribeInstances") {
+	if err := Run(t.Context(), Config{Status: &gateway{busy()}, Out: &text}); err != nil ||
+		!strings.Contains(text.String(), "ecs DescribeInstances") {
 		t.Errorf("error %v, text:\n%s", err, text.String())
 	}
 	if strings.ContainsRune(text.String(), '\x1b') {

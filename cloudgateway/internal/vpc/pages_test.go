@@ -20,8 +20,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
 )
 
-// moving is a cloud in which something is made while a list is read. It comes first in the list, so that what was last on the first page is also
-// on the second.
+// moving is a cloud in which something is made while a list is read. It comes first in the list, so that what was last
+// on the first page is also on the second.
 type moving struct {
 	items, id string // where an answer has its items, and their id
 	pages     int

@@ -33,8 +33,8 @@ func New(caller cloud.Caller, shared cloud.Shared) *Product {
 	return &Product{API: cloud.API{Product: openapi.VPC, Caller: caller}, Shared: shared, Networks: write.NewSerial(shared.Locks)}
 }
 
-// Make makes a part of a VPC with a call that has a token, and waits until the part can be used. The answer has its id in a member; look reads
-// it now.
+// Make makes a part of a VPC with a call that has a token, and waits until the part can be used. The answer has its id
+// in a member; look reads it now.
 func Make[T interface{ GetStatus() string }](
 	ctx context.Context, p *Product, vpcID, action string, params cloud.Params, member string, look func(context.Context, string) (T, error),
 ) (made T, err error) {

@@ -12,7 +12,8 @@ func TestUntilGone(t *testing.T) {
 		exists bool
 		status string
 		want   write.Verdict
-	}{{false, "", write.Done}, {true, Available, write.Todo}, {true, "Deleting", write.Waiting}, {true, "Pending", write.Waiting}, {true, "", write.Waiting}} {
+	}{{false, "", write.Done}, {true, Available, write.Todo}, {true, "Deleting", write.Waiting},
+		{true, "Pending", write.Waiting}, {true, "", write.Waiting}} {
 		if got := UntilGone(tt.exists, tt.status); got != tt.want {
 			t.Errorf("exists %t, status %q: verdict %d, want %d", tt.exists, tt.status, got, tt.want)
 		}

@@ -62,8 +62,8 @@ func (t *Turn) give() {
 // Held reports whether the turn is the request's. It may not be after a StepAside that has failed.
 func (t *Turn) Held() bool { return t.unlock != nil }
 
-// StepAside sleeps and lets others write meanwhile: what makes the request wait need not be in their way. It reports whether there was time for
-// that and the turn is the request's again.
+// StepAside sleeps and lets others write meanwhile: what makes the request wait need not be in their way. It reports
+// whether there was time for that and the turn is the request's again.
 func (t *Turn) StepAside(ctx context.Context, d time.Duration) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false
@@ -179,7 +179,8 @@ func (c Converge[T]) unfinished(refusal error) error {
 	if refusal != nil {
 		return refusal
 	}
-	return rpcerr.Errorf(rpcerr.ResourceBusy, "%s did not come to its end before the deadline; it may still do so", c.Name).WithRetry(PollInterval)
+	return rpcerr.Errorf(rpcerr.ResourceBusy, "%s did not come to its end before the deadline; it may still do so",
+		c.Name).WithRetry(PollInterval)
 }
 
 // Attempt sends a write until it is known what has become of it. It waits while the thing is busy. After a lost answer, or a refusal that

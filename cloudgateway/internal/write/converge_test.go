@@ -35,7 +35,8 @@ func TestConverge(t *testing.T) {
 		took      time.Duration
 	}{
 		{name: "done at once", looks: []string{"new"}, want: "new", steps: []string{"send", "look"}},
-		{name: "done in a while", looks: []string{"old", "between", "new"}, want: "new", steps: []string{"send", "look", "look", "look"}, took: 2 * time.Second},
+		{name: "done in a while", looks: []string{"old", "between", "new"}, want: "new", steps: []string{"send", "look",
+			"look", "look"}, took: 2 * time.Second},
 		{name: "nothing to do", looks: []string{"new"}, lookFirst: true, want: "new", steps: []string{"look"}},
 		{name: "something to do", looks: []string{"old", "new"}, lookFirst: true, want: "new", steps: []string{"look", "send", "look"}},
 		{
@@ -54,7 +55,8 @@ func TestConverge(t *testing.T) {
 		},
 		{name: "refused", looks: []string{"old"}, sends: []error{errPrecise}, err: errPrecise, steps: []string{"send"}},
 		{name: "doubted and so", looks: []string{"new"}, sends: []error{errDoubtful}, want: "new", steps: []string{"send", "look"}},
-		{name: "doubted and not so", looks: []string{"old"}, sends: []error{errDoubtful}, want: "old", err: errDoubtful, steps: []string{"send", "look"}},
+		{name: "doubted and not so", looks: []string{"old"}, sends: []error{errDoubtful}, want: "old", err: errDoubtful,
+			steps: []string{"send", "look"}},
 		{name: "hopeless", looks: []string{"broken"}, want: "broken", err: errPrecise, steps: []string{"send", "look"}},
 		{name: "unread", looks: []string{""}, reason: rpcerr.OutcomeUnknown, steps: []string{"send", "look"}},
 		{name: "unread before anything was sent", looks: []string{""}, lookFirst: true, err: errUnread, steps: []string{"look"}},

@@ -14,8 +14,9 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
-// Create makes something for which the cloud has no token, so that it must not be sent again blindly. After a lost answer, of this attempt of
-// a request or of an earlier one, it looks for what the request may have made. That is never anything that was there before.
+// Create makes something for which the cloud has no token, so that it must not be sent again blindly. After a lost
+// answer, of this attempt of a request or of an earlier one, it looks for what the request may have made. That is never
+// anything that was there before.
 type Create[T any] struct {
 	Ledger *Ledger
 	Key    Key
@@ -124,7 +125,8 @@ func (c Create[T]) made(ctx context.Context, begun Begun) (*T, error) {
 }
 
 func (c Create[T]) unknown(format string, args ...any) error {
-	return rpcerr.Errorf(rpcerr.OutcomeUnknown, "the answer to the creation of %s was lost: %s", c.Name, fmt.Sprintf(format, args...)).WithAPI(c.API)
+	return rpcerr.Errorf(rpcerr.OutcomeUnknown, "the answer to the creation of %s was lost: %s", c.Name,
+		fmt.Sprintf(format, args...)).WithAPI(c.API)
 }
 
 // Existing is for Find where a list does not show all of a thing: it reads what is listed by its id, and keeps what is there and fits.

@@ -35,10 +35,13 @@ func TestCreate(t *testing.T) {
 		{name: "lost, and there", sends: []error{errLost}, looks: [][]string{{}, {"a"}}, sent: 1, made: "a", remembered: true},
 		{name: "lost, and not there", sends: []error{errLost, nil}, looks: [][]string{{}, {}}, sent: 2, made: "sent", remembered: true},
 		{name: "lost twice", sends: []error{errLost}, looks: [][]string{{}, {}, {"a"}}, sent: 2, made: "a", remembered: true},
-		{name: "lost, and one was there before", sends: []error{errLost, nil}, looks: [][]string{{"a"}, {"a"}}, sent: 2, made: "sent", remembered: true},
-		{name: "lost, and another was there before", sends: []error{errLost}, looks: [][]string{{"a"}, {"a", "b"}}, sent: 1, made: "b", remembered: true},
+		{name: "lost, and one was there before", sends: []error{errLost, nil}, looks: [][]string{{"a"}, {"a"}}, sent: 2,
+			made: "sent", remembered: true},
+		{name: "lost, and another was there before", sends: []error{errLost}, looks: [][]string{{"a"}, {"a", "b"}}, sent: 1,
+			made: "b", remembered: true},
 		{
-			name: "lost, and two came", sends: []error{errLost}, looks: [][]string{{}, {"a", "b"}}, sent: 1, reason: rpcerr.OutcomeUnknown, remembered: true,
+			name: "lost, and two came", sends: []error{errLost}, looks: [][]string{{}, {"a", "b"}}, sent: 1,
+			reason: rpcerr.OutcomeUnknown, remembered: true,
 		},
 		{name: "lost, and unread", sends: []error{errLost}, looks: [][]string{{}, nil}, sent: 1, reason: rpcerr.OutcomeUnknown, remembered: true},
 		{name: "unread before", looks: [][]string{nil}, want: errFinal},
@@ -71,7 +74,8 @@ func TestCreate(t *testing.T) {
 					ID: func(id *string) string { return *id },
 				}
 				made, err := c.Run(t.Context())
-				if tt.want != nil && !errors.Is(err, tt.want) || rpcerr.ReasonOf(err) != tt.reason || (err == nil) != (tt.want == nil && tt.reason == "") {
+				if tt.want != nil && !errors.Is(err, tt.want) || rpcerr.ReasonOf(err) != tt.reason ||
+					(err == nil) != (tt.want == nil && tt.reason == "") {
 					t.Errorf("got %v, want %v%s", err, tt.want, tt.reason)
 				}
 				if sent != tt.sent || looked != len(tt.looks) {

@@ -14,9 +14,9 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
-// Token is what the cloud knows a write by: the same caller that repeats a request with the same id, through whichever gateway, gets what the first
-// one began, and callers can't meet each other's. Without an id every write is one of its own. A request that makes several writes gives each
-// step a name.
+// Token is what the cloud knows a write by: the same caller that repeats a request with the same id, through whichever
+// gateway, gets what the first one began, and callers can't meet each other's. Without an id every write is one of its
+// own. A request that makes several writes gives each step a name.
 func Token(ctx context.Context, method, requestID, step string) string {
 	if requestID == "" {
 		return rand.Text()
@@ -49,8 +49,8 @@ const (
 	nextJobLook  = 2 * time.Second
 )
 
-// Await waits for the end of a job. Name is for errors, e.g. "CreateListener of nlb-1". A look that fails is made again as long as there is time: the
-// job goes on whatever becomes of it.
+// Await waits for the end of a job. Name is for errors, e.g. "CreateListener of nlb-1". A look that fails is made again
+// as long as there is time: the job goes on whatever becomes of it.
 func (j Jobs) Await(ctx context.Context, name, id string) error {
 	ctx, cancel := cloud.Earlier(ctx)
 	defer cancel()
@@ -71,6 +71,7 @@ func (j Jobs) Await(ctx context.Context, name, id string) error {
 	if err != nil {
 		why = fmt.Sprintf(" (the last look failed: %v)", err)
 	}
-	return rpcerr.Errorf(rpcerr.ResourceBusy, "job %s of %s goes on after the deadline%s; a repetition with the same request_id waits for it", id, name, why).
+	return rpcerr.Errorf(rpcerr.ResourceBusy,
+		"job %s of %s goes on after the deadline%s; a repetition with the same request_id waits for it", id, name, why).
 		WithRetry(nextJobLook)
 }

@@ -13,8 +13,8 @@ const (
 	longestPace = 5 * time.Second
 )
 
-// Pace remembers how long the cloud worked on a change of a thing, e.g. of a load balancer, where that was seen. It says nothing about other
-// things: one that is slow must not hold the others up.
+// Pace remembers how long the cloud worked on a change of a thing, e.g. of a load balancer, where that was seen. It
+// says nothing about other things: one that is slow must not hold the others up.
 type Pace struct {
 	life time.Duration
 	took *memo.Memo[string, pause]

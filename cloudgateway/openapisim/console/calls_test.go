@@ -74,12 +74,14 @@ func TestRates(t *testing.T) {
 			Product: "slb", Action: "CreateVServerGroup", Peak: 5, Throttled: 2, PerMinute: 3, Limit: "3/min", LimitY: plotHeight - 3*plotHeight/5,
 			Bars: []bar{{X: 120, Width: barWidth, TakenY: 9, Taken: 13, ThrottledY: 1, Refused: 8}},
 		},
-		{Product: "slb", Action: "DescribeRegions", Now: 1, Peak: 1, PerMinute: 600, Limit: "10/s", Bars: []bar{{X: 140, Width: barWidth, TakenY: 20, Taken: 2, ThrottledY: 20}}},
+		{Product: "slb", Action: "DescribeRegions", Now: 1, Peak: 1, PerMinute: 600, Limit: "10/s",
+			Bars: []bar{{X: 140, Width: barWidth, TakenY: 20, Taken: 2, ThrottledY: 20}}},
 		{
 			Product: "slb", Action: "DescribeLoadBalancerAttribute", Now: 1, Peak: 1, LimitY: plotHeight,
 			Bars: []bar{{X: 140, Width: barWidth, Taken: plotHeight}},
 		},
-		{Product: "vpc", Action: "CreateRouteEntry", Now: 1, Peak: 1, LimitY: plotHeight, Bars: []bar{{X: 140, Width: barWidth, Taken: plotHeight}}},
+		{Product: "vpc", Action: "CreateRouteEntry", Now: 1, Peak: 1, LimitY: plotHeight,
+			Bars: []bar{{X: 140, Width: barWidth, Taken: plotHeight}}},
 	}
 	if diff := cmp.Diff(want, v.Items); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -140,7 +140,8 @@ func TestEverythingIsEscaped(t *testing.T) {
 	f.calls = append(f.calls, journal.Call{
 		Seq: 10, Time: noon(), Product: evil, Action: evil, Caller: evil, Code: evil, Fault: evil, Params: map[string]string{evil: evil},
 	})
-	page := get(t, newConsole(t, f), http.MethodGet, "/console?search=%22%27%3E%3Cscript%3Ealert(1)%3C/script%3E&product=%3Cscript%3E").Body.String()
+	page := get(t, newConsole(t, f), http.MethodGet,
+		"/console?search=%22%27%3E%3Cscript%3Ealert(1)%3C/script%3E&product=%3Cscript%3E").Body.String()
 	whole := get(t, newConsole(t, f), http.MethodGet, "/console").Body.String()
 	for _, text := range []string{page, whole} {
 		if strings.Contains(text, "<script>") || strings.Contains(text, `"'>`) {
@@ -184,7 +185,8 @@ func large() *fake {
 func TestPageOfALargeCloud(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t, large())
-	if page := get(t, c, http.MethodGet, "/console"); page.Body.Len() > 300<<10 || !strings.Contains(page.Body.String(), "1–10 of 2\u202f000 load balancers") {
+	if page := get(t, c, http.MethodGet, "/console"); page.Body.Len() > 300<<10 || !strings.Contains(page.Body.String(),
+		"1–10 of 2\u202f000 load balancers") {
 		t.Errorf("the page has %d bytes", page.Body.Len())
 	}
 }

@@ -120,7 +120,8 @@ func small() *fake {
 	c.Interfaces["eni-free"] = &state.NetworkInterface{ID: "eni-free", Type: "Secondary", Status: "Available", PrimaryIP: "192.168.0.31"}
 	c.RouteTables["vtb-1"] = &state.RouteTable{ID: "vtb-1", VpcID: "vpc-1", Type: "System", Entries: []*state.RouteEntry{
 		{Cidr: "100.64.0.0/10", NextHopType: "local", Type: "System", Status: "Available"},
-		{Cidr: "10.0.1.0/24", NextHopID: "i-1", NextHopType: "Instance", Type: "Custom", Status: "Available", Name: "pods", Description: "of node-1"},
+		{Cidr: "10.0.1.0/24", NextHopID: "i-1", NextHopType: "Instance", Type: "Custom", Status: "Available", Name: "pods",
+			Description: "of node-1"},
 		{Cidr: "10.0.2.0/24", NextHopID: "i-2", NextHopType: "Instance", Type: "Custom", Status: "Deleting"},
 	}}
 	addBalancers(c)
@@ -137,12 +138,14 @@ func addBalancers(c *state.Cloud) {
 		Tags:           []state.Tag{{Key: "ack.aliyun.com", Value: "c-1"}, {Key: "lonely"}},
 		DefaultServers: []*state.Server{{Type: "ecs", ServerID: "i-2", Weight: 2}},
 		Listeners: []*state.Listener{
-			{Port: 9000, Protocol: "tcp", Status: "starting", Attributes: map[string]string{"VServerGroupId": "rsp-gone", "PersistenceTimeout": "60"}},
+			{Port: 9000, Protocol: "tcp", Status: "starting", Attributes: map[string]string{"VServerGroupId": "rsp-gone",
+				"PersistenceTimeout": "60"}},
 			{Port: 443, Protocol: "https", Status: "running", Attributes: map[string]string{
 				"Scheduler": "wrr", "VServerGroupId": "rsp-1", "StickySession": "on", "AclStatus": "on", "AclType": "white",
 			}, Rules: []*state.Rule{{Domain: "api.example.com", URL: "/v1", ServerGroupID: "rsp-2"}}},
 			{Port: 80, Protocol: "http", Status: "stopped", Attributes: map[string]string{"ListenerForward": "on", "ForwardPort": "443"}},
-			{Port: 53, Protocol: "udp", Status: "configuring", Attributes: map[string]string{"ProxyProtocolV2Enabled": "true", "BackendServerPort": "5353"}},
+			{Port: 53, Protocol: "udp", Status: "configuring", Attributes: map[string]string{"ProxyProtocolV2Enabled": "true",
+				"BackendServerPort": "5353"}},
 		},
 	}
 	c.LoadBalancers["lb-2"] = &state.LoadBalancer{
@@ -152,7 +155,8 @@ func addBalancers(c *state.Cloud) {
 		{Type: "ecs", ServerID: "i-1", Port: 30443, Weight: 100, Description: "k8s"}, {Type: "ecs", ServerID: "i-2", Port: 30443, Weight: 1},
 	}}
 	c.ServerGroups["rsp-2"] = &state.ServerGroup{ID: "rsp-2", LoadBalancerID: "lb-1", Name: "api", Servers: []*state.Server{
-		{Type: "eni", ServerID: "eni-2", ServerIP: "192.168.0.22", Port: 8080, Weight: 100}, {Type: "eni", ServerID: "eni-2", Port: 8080, Weight: 100},
+		{Type: "eni", ServerID: "eni-2", ServerIP: "192.168.0.22", Port: 8080, Weight: 100}, {Type: "eni", ServerID: "eni-2",
+			Port: 8080, Weight: 100},
 	}}
 	c.ServerGroups["rsp-3"] = &state.ServerGroup{ID: "rsp-3", LoadBalancerID: "lb-1", Name: "idle"}
 }

@@ -48,7 +48,8 @@ func loadBalancer(c *cloud) {
 
 	c.must("slb", "SetLoadBalancerName", "LoadBalancerId", id, "LoadBalancerName", name+"-2")
 	c.must("slb", "SetLoadBalancerStatus", "LoadBalancerId", id, "LoadBalancerStatus", "inactive")
-	c.want(c.must("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", id), "LoadBalancerName", name+"-2", "LoadBalancerStatus", "inactive")
+	c.want(c.must("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", id), "LoadBalancerName", name+"-2",
+		"LoadBalancerStatus", "inactive")
 	c.must("slb", "SetLoadBalancerStatus", "LoadBalancerId", id, "LoadBalancerStatus", "active")
 
 	c.must("slb", "DeleteLoadBalancer", "LoadBalancerId", id)
@@ -65,7 +66,8 @@ func loadBalancers(c *cloud) {
 	c.wait("filters by tag see the load balancers", func() bool {
 		return c.must("slb", "DescribeLoadBalancers", "Tag.1.Key", "contract", "Tag.1.Value", tag).len(list) == 2
 	})
-	byJSON := c.must("slb", "DescribeLoadBalancers", "Tags", `[{"TagKey":"contract","TagValue":"`+tag+`"}]`, "PageSize", "1", "PageNumber", "2")
+	byJSON := c.must("slb", "DescribeLoadBalancers", "Tags", `[{"TagKey":"contract","TagValue":"`+tag+`"}]`, "PageSize",
+		"1", "PageNumber", "2")
 	c.want(byJSON, "TotalCount", "2", "PageSize", "1", "PageNumber", "2")
 	if n := byJSON.len(list); n != 1 {
 		c.t.Errorf("%d load balancers on a page of one", n)
@@ -89,7 +91,8 @@ func protections(c *cloud) {
 	c.refused("OperationDenied.DeleteProtectionIsOn", "slb", "DeleteLoadBalancer", "LoadBalancerId", id)
 	c.must("slb", "SetLoadBalancerDeleteProtection", "LoadBalancerId", id, "DeleteProtection", "off")
 	c.must("slb", "SetLoadBalancerModificationProtection", "LoadBalancerId", id, "ModificationProtectionStatus", "NonProtection")
-	c.want(c.must("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", id), "DeleteProtection", "off", "ModificationProtectionStatus", "NonProtection")
+	c.want(c.must("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", id), "DeleteProtection", "off",
+		"ModificationProtectionStatus", "NonProtection")
 }
 
 // specification shows that no new load balancer is charged by its specification, and that one that is charged by use can't be.
@@ -98,7 +101,8 @@ func specification(c *cloud) {
 	c.refused("IllegalParam.InstanceChargeType", "slb", "CreateLoadBalancer", "LoadBalancerName", c.name(), "AddressType", "internet",
 		"InstanceChargeType", "PayBySpec", "LoadBalancerSpec", "slb.s1.small")
 	c.refused("OperationDenied.PayByCLCU", "slb", "ModifyLoadBalancerInstanceSpec", "LoadBalancerId", id, "LoadBalancerSpec", "slb.s2.small")
-	c.refused("OperationDenied.PayByCLCU", "slb", "ModifyLoadBalancerInternetSpec", "LoadBalancerId", id, "InternetChargeType", "paybybandwidth",
+	c.refused("OperationDenied.PayByCLCU", "slb", "ModifyLoadBalancerInternetSpec", "LoadBalancerId", id,
+		"InternetChargeType", "paybybandwidth",
 		"Bandwidth", "5")
 	c.must("slb", "ModifyLoadBalancerInternetSpec", "LoadBalancerId", id, "Bandwidth", "100")
 	c.refused("Forbidden.LcuToSpec", "slb", "ModifyLoadBalancerInstanceChargeType", "LoadBalancerId", id, "InstanceChargeType", "PayBySpec")

@@ -17,8 +17,8 @@ type budget struct {
 	until       time.Time
 }
 
-// prices are what something new costs in its first hour, which the cloud charges whole: estimates in fen of CNY, meant to be too high. Traffic
-// is not counted: there is none.
+// prices are what something new costs in its first hour, which the cloud charges whole: estimates in fen of CNY, meant
+// to be too high. Traffic is not counted: there is none.
 func prices() map[string]int {
 	return map[string]int{
 		"slb CreateLoadBalancer": 50, "nlb CreateLoadBalancer": 50, "vpc AllocateEipAddress": 20, "vpc CreateCommonBandwidthPackage": 500,

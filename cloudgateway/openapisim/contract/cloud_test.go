@@ -44,8 +44,9 @@ func fromEnvironment(t *testing.T) config {
 		t.Skip("set CONTRACT_REGION to run the scenarios against a cloud; docs/openapisim.md says how")
 	}
 	cfg := config{
-		scheme: cmp.Or(os.Getenv("CONTRACT_SCHEME"), "HTTPS"), region: region, keyID: os.Getenv("ACCESS_KEY_ID"), secret: os.Getenv("ACCESS_KEY_SECRET"),
-		vpcID: os.Getenv("CONTRACT_VPC"), vswitchID: os.Getenv("CONTRACT_VSWITCH"),
+		scheme: cmp.Or(os.Getenv("CONTRACT_SCHEME"), "HTTPS"), region: region, keyID: os.Getenv("ACCESS_KEY_ID"),
+		secret: os.Getenv("ACCESS_KEY_SECRET"),
+		vpcID:  os.Getenv("CONTRACT_VPC"), vswitchID: os.Getenv("CONTRACT_VSWITCH"),
 		otherVSwitchID: os.Getenv("CONTRACT_OTHER_VSWITCH"),
 		instances:      strings.Split(os.Getenv("CONTRACT_INSTANCES"), ","),
 		endpoints:      map[string]string{}, patience: 2 * time.Minute, between: 2 * time.Second,
@@ -61,7 +62,8 @@ func fromEnvironment(t *testing.T) config {
 		cfg.endpoints[product] = cmp.Or(os.Getenv(strings.ToUpper(product)+"_ENDPOINT"), host)
 	}
 	if cfg.keyID == "" || cfg.secret == "" || cfg.vpcID != "" && (cfg.vswitchID == "" || len(cfg.instances) != 2) {
-		t.Fatal("CONTRACT_REGION is set, so ACCESS_KEY_ID and ACCESS_KEY_SECRET must be, too; with CONTRACT_VPC, also CONTRACT_VSWITCH and CONTRACT_INSTANCES=i-a,i-b")
+		t.Fatal("CONTRACT_REGION is set, so ACCESS_KEY_ID and ACCESS_KEY_SECRET must be, too; with CONTRACT_VPC, also " +
+			"CONTRACT_VSWITCH and CONTRACT_INSTANCES=i-a,i-b")
 	}
 	return cfg
 }
@@ -199,7 +201,8 @@ func (c *cloud) wait(what string, holds func() bool) {
 
 // transient reports whether a code says that the same call succeeds later.
 func transient(code string) bool {
-	return strings.HasPrefix(code, "IncorrectStatus.") || strings.HasPrefix(code, "ResourceIn") && !strings.HasPrefix(code, "ResourceInUse.") || slices.Contains([]string{
+	return strings.HasPrefix(code, "IncorrectStatus.") || strings.HasPrefix(code, "ResourceIn") &&
+		!strings.HasPrefix(code, "ResourceInUse.") || slices.Contains([]string{
 		"Throttling", "Throttling.User", "SystemBusy", "OperationBusy", "ServiceIsConfiguring", "ServiceIsStopping", "Operation.Deny",
 		"OperationFailed.ListenerStatusNotSupport", "VServerGroupProcessing", "OperationFailed.ServiceGroupProcessing",
 		"BackendServer.configuring", "DomainExtensionProcessing", "AclEntryProcessing", "ListenerProcessing", "RspoolVipExist",

@@ -33,7 +33,8 @@ func otherCloud(t *testing.T) *url.URL {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/openapisim").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), program, "--all", "127.0.0.1:0", "--region", "cn-shanghai", "--account", "1234567890123456", "--fast",
+	cmd := exec.CommandContext(t.Context(), program, "--all", "127.0.0.1:0", "--region", "cn-shanghai", "--account",
+		"1234567890123456", "--fast",
 		"--limits", "off", "--seed", "none")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Stderr = os.Stderr
@@ -174,7 +175,8 @@ func cloudLeft(t *testing.T, cloud *url.URL) {
 	if err := json.NewDecoder(r.Body).Decode(&left); err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"loadBalancers", "nlbs", "nlbServerGroups", "vpcs", "vswitches", "instances", "eips", "securityGroups", "serverGroups"} {
+	for _, kind := range []string{"loadBalancers", "nlbs", "nlbServerGroups", "vpcs", "vswitches", "instances", "eips",
+		"securityGroups", "serverGroups"} {
 		if items := string(left[kind]); items != "" && items != "{}" {
 			t.Errorf("the run left %s: %s", kind, items)
 		}

@@ -16,10 +16,12 @@ func (c *cloud) servers(port, weight, n int) string {
 
 func group(c *cloud) {
 	balancer := c.newBalancer()
-	id := c.must("slb", "CreateVServerGroup", "LoadBalancerId", balancer, "VServerGroupName", "contract", "BackendServers", c.servers(80, 100, 1)).get("VServerGroupId")
+	id := c.must("slb", "CreateVServerGroup", "LoadBalancerId", balancer, "VServerGroupName", "contract", "BackendServers",
+		c.servers(80, 100, 1)).get("VServerGroupId")
 	const list = "BackendServers.BackendServer"
 	shown := func() answer { return c.must("slb", "DescribeVServerGroupAttribute", "VServerGroupId", id) }
-	c.want(shown(), "VServerGroupName", "contract", "LoadBalancerId", balancer, list+".0.ServerId", c.instances[0], list+".0.Port", "80", list+".0.Weight", "100", list+".0.Type", "ecs")
+	c.want(shown(), "VServerGroupName", "contract", "LoadBalancerId", balancer, list+".0.ServerId", c.instances[0],
+		list+".0.Port", "80", list+".0.Weight", "100", list+".0.Type", "ecs")
 
 	c.must("slb", "AddVServerGroupBackendServers", "VServerGroupId", id, "BackendServers", c.servers(81, 50, 2))
 	if n := shown().len(list); n != 3 {
@@ -43,7 +45,8 @@ func group(c *cloud) {
 
 func groupInUse(c *cloud) {
 	balancer := c.newBalancer()
-	id := c.must("slb", "CreateVServerGroup", "LoadBalancerId", balancer, "VServerGroupName", "contract", "BackendServers", c.servers(80, 100, 2)).get("VServerGroupId")
+	id := c.must("slb", "CreateVServerGroup", "LoadBalancerId", balancer, "VServerGroupName", "contract", "BackendServers",
+		c.servers(80, 100, 2)).get("VServerGroupId")
 	c.must("slb", "CreateLoadBalancerTCPListener", "LoadBalancerId", balancer, "ListenerPort", "80", "Bandwidth", "-1", "VServerGroupId", id)
 	c.refused("RspoolVipExist", "slb", "DeleteVServerGroup", "VServerGroupId", id)
 	c.must("slb", "StartLoadBalancerListener", "LoadBalancerId", balancer, "ListenerPort", "80")
@@ -60,7 +63,8 @@ func defaultGroup(c *cloud) {
 	const list = "BackendServers.BackendServer"
 	c.must("slb", "AddBackendServers", "LoadBalancerId", balancer, "BackendServers", server(100))
 	c.must("slb", "SetBackendServers", "LoadBalancerId", balancer, "BackendServers", server(20))
-	c.want(c.must("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", balancer), list+".0.ServerId", c.instances[0], list+".0.Weight", "20")
+	c.want(c.must("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", balancer), list+".0.ServerId", c.instances[0],
+		list+".0.Weight", "20")
 	c.must("slb", "RemoveBackendServers", "LoadBalancerId", balancer, "BackendServers", server(20))
 	if n := c.must("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", balancer).len(list); n != 0 {
 		c.t.Errorf("%d servers left", n)
@@ -76,7 +80,8 @@ func rules(c *cloud) {
 	c.must("slb", "CreateRules", "LoadBalancerId", balancer, "ListenerPort", "80",
 		"RuleList", fmt.Sprintf(`[{"RuleName":"contract","Domain":"www.example.com","Url":"/a","VServerGroupId":%q}]`, id))
 	all := c.must("slb", "DescribeRules", of...)
-	c.want(all, "Rules.Rule.0.RuleName", "contract", "Rules.Rule.0.Domain", "www.example.com", "Rules.Rule.0.Url", "/a", "Rules.Rule.0.VServerGroupId", id)
+	c.want(all, "Rules.Rule.0.RuleName", "contract", "Rules.Rule.0.Domain", "www.example.com", "Rules.Rule.0.Url", "/a",
+		"Rules.Rule.0.VServerGroupId", id)
 	rule := all.get("Rules.Rule.0.RuleId")
 	c.must("slb", "SetRule", "RuleId", rule, "RuleName", "contract-2")
 	c.want(c.must("slb", "DescribeRuleAttribute", "RuleId", rule), "RuleName", "contract-2", "LoadBalancerId", balancer)

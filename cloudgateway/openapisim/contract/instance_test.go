@@ -105,7 +105,8 @@ func endpoints(c *cloud) {
 func role(c *cloud) {
 	account := c.must("sts", "GetCallerIdentity").get("AccountId")
 	got := c.must("sts", "AssumeRole", "RoleArn", "acs:ram::"+account+":role/contract", "RoleSessionName", "contract")
-	for _, path := range []string{"Credentials.AccessKeyId", "Credentials.AccessKeySecret", "Credentials.SecurityToken", "Credentials.Expiration"} {
+	for _, path := range []string{"Credentials.AccessKeyId", "Credentials.AccessKeySecret", "Credentials.SecurityToken",
+		"Credentials.Expiration"} {
 		if got.get(path) == "" {
 			c.t.Errorf("no %s", path)
 		}

@@ -62,7 +62,8 @@ func httpListener(c *cloud) {
 
 func httpsListener(c *cloud) {
 	cert, key := c.newPair()
-	id := c.must("slb", "UploadServerCertificate", "ServerCertificate", cert, "PrivateKey", key, "ServerCertificateName", c.name()).get("ServerCertificateId")
+	id := c.must("slb", "UploadServerCertificate", "ServerCertificate", cert, "PrivateKey", key, "ServerCertificateName",
+		c.name()).get("ServerCertificateId")
 	c.cleanUp("slb", "DeleteServerCertificate", "ServerCertificateId", id)
 	balancer := c.newBalancer()
 	create := []string{
@@ -79,9 +80,11 @@ func httpsListener(c *cloud) {
 func (c *cloud) domainExtension(balancer, certificate string) {
 	c.t.Helper()
 	of := []string{"LoadBalancerId", balancer, "ListenerPort", "443"}
-	id := c.must("slb", "CreateDomainExtension", append(slices.Clone(of), "Domain", "www.example.com", "ServerCertificateId", certificate)...).get("DomainExtensionId")
+	id := c.must("slb", "CreateDomainExtension", append(slices.Clone(of), "Domain", "www.example.com",
+		"ServerCertificateId", certificate)...).get("DomainExtensionId")
 	c.must("slb", "SetDomainExtensionAttribute", "DomainExtensionId", id, "ServerCertificateId", certificate)
-	c.want(c.must("slb", "DescribeDomainExtensionAttribute", "DomainExtensionId", id), "Domain", "www.example.com", "ServerCertificateId", certificate)
+	c.want(c.must("slb", "DescribeDomainExtensionAttribute", "DomainExtensionId", id), "Domain", "www.example.com",
+		"ServerCertificateId", certificate)
 	c.want(c.must("slb", "DescribeDomainExtensions", of...), "DomainExtensions.DomainExtension.0.DomainExtensionId", id)
 	c.must("slb", "DeleteDomainExtension", "DomainExtensionId", id)
 	if n := c.must("slb", "DescribeDomainExtensions", of...).len("DomainExtensions.DomainExtension"); n != 0 {
@@ -92,11 +95,13 @@ func (c *cloud) domainExtension(balancer, certificate string) {
 func certificates(c *cloud) {
 	cert, key := c.newPair()
 	name := c.name()
-	server := c.must("slb", "UploadServerCertificate", "ServerCertificate", cert, "PrivateKey", key, "ServerCertificateName", name).get("ServerCertificateId")
+	server := c.must("slb", "UploadServerCertificate", "ServerCertificate", cert, "PrivateKey", key,
+		"ServerCertificateName", name).get("ServerCertificateId")
 	c.cleanUp("slb", "DeleteServerCertificate", "ServerCertificateId", server)
 	c.must("slb", "SetServerCertificateName", "ServerCertificateId", server, "ServerCertificateName", name+"-2")
 	c.want(c.must("slb", "DescribeServerCertificates", "ServerCertificateId", server),
-		"ServerCertificates.ServerCertificate.0.ServerCertificateName", name+"-2", "ServerCertificates.ServerCertificate.0.CommonName", "www.example.com")
+		"ServerCertificates.ServerCertificate.0.ServerCertificateName", name+"-2",
+		"ServerCertificates.ServerCertificate.0.CommonName", "www.example.com")
 	c.must("slb", "DeleteServerCertificate", "ServerCertificateId", server)
 	c.refused("ServerCertificateId.NotFound", "slb", "SetServerCertificateName", "ServerCertificateId", server, "ServerCertificateName", name)
 
@@ -126,7 +131,8 @@ func (c *cloud) newPair() (cert, key string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey}))
 }
 
 func accessControl(c *cloud) {
@@ -138,7 +144,8 @@ func accessControl(c *cloud) {
 	c.must("slb", "SetAccessControlListAttribute", "AclId", acl, "AclName", name+"-2")
 	c.must("slb", "RemoveAccessControlListEntry", "AclId", acl, "AclEntrys", `[{"entry":"192.0.2.1/32"}]`)
 	shown := func() answer { return c.must("slb", "DescribeAccessControlListAttribute", "AclId", acl) }
-	c.want(shown(), "AclName", name+"-2", "AclEntrys.AclEntry.0.AclEntryIP", "10.0.0.0/8", "AclEntrys.AclEntry.0.AclEntryComment", "ten", "AclEntrys.AclEntry.1.AclEntryIP", "")
+	c.want(shown(), "AclName", name+"-2", "AclEntrys.AclEntry.0.AclEntryIP", "10.0.0.0/8",
+		"AclEntrys.AclEntry.0.AclEntryComment", "ten", "AclEntrys.AclEntry.1.AclEntryIP", "")
 	c.want(c.must("slb", "DescribeAccessControlLists", "AclName", name+"-2"), "Acls.Acl.0.AclId", acl)
 
 	balancer := c.newBalancer()
@@ -147,7 +154,8 @@ func accessControl(c *cloud) {
 	c.want(shown(), "RelatedListeners.RelatedListener.0.LoadBalancerId", balancer, "RelatedListeners.RelatedListener.0.AclType", "white")
 	c.refused("OperationFailed.AclBindedWithVip", "slb", "DeleteAccessControlList", "AclId", acl)
 	c.must("slb", "SetListenerAccessControlStatus", "LoadBalancerId", balancer, "ListenerPort", "80", "AccessControlStatus", "close")
-	c.want(c.must("slb", "DescribeListenerAccessControlAttribute", "LoadBalancerId", balancer, "ListenerPort", "80"), "AccessControlStatus", "close")
+	c.want(c.must("slb", "DescribeListenerAccessControlAttribute", "LoadBalancerId", balancer, "ListenerPort", "80"),
+		"AccessControlStatus", "close")
 	c.must("slb", "DeleteLoadBalancerListener", "LoadBalancerId", balancer, "ListenerPort", "80")
 	c.must("slb", "DeleteAccessControlList", "AclId", acl)
 	c.refused("AclNotExist", "slb", "DescribeAccessControlListAttribute", "AclId", acl)

@@ -8,7 +8,8 @@ import (
 // tableID returns the system route table of the VPC.
 func (c *cloud) tableID() string {
 	c.t.Helper()
-	return c.must("vpc", "DescribeRouteTableList", "VpcId", c.vpcID, "RouteTableType", "System").get("RouterTableList.RouterTableListType.0.RouteTableId")
+	return c.must("vpc", "DescribeRouteTableList", "VpcId", c.vpcID, "RouteTableType",
+		"System").get("RouterTableList.RouterTableListType.0.RouteTableId")
 }
 
 func networks(c *cloud) {
@@ -40,7 +41,8 @@ func lifeOfNetwork(c *cloud) {
 
 	c.must("vpc", "AssociateRouteTable", "RouteTableId", table, "VSwitchId", vsw)
 	c.wait("the table is that of the vSwitch", func() bool {
-		return c.must("vpc", "DescribeRouteTableList", "RouteTableId", table).get("RouterTableList.RouterTableListType.0.VSwitchIds.VSwitchId.0") == vsw
+		return c.must("vpc", "DescribeRouteTableList", "RouteTableId",
+			table).get("RouterTableList.RouterTableListType.0.VSwitchIds.VSwitchId.0") == vsw
 	})
 	c.must("vpc", "UnassociateRouteTable", "RouteTableId", table, "VSwitchId", vsw)
 	c.must("vpc", "DeleteRouteTable", "RouteTableId", table)
@@ -77,12 +79,14 @@ func route(c *cloud) {
 	c.must("vpc", "CreateRouteEntry", append(slices.Clone(to), "NextHopType", "Instance", "RouteEntryName", "contract")...)
 	got := c.waitForRoute(table, cidr, "Available")
 	c.want(got, "RouteEntrys.RouteEntry.0.Type", "Custom", "RouteEntrys.RouteEntry.0.RouteEntryName", "contract",
-		"RouteEntrys.RouteEntry.0.NextHops.NextHop.0.NextHopId", c.instances[0], "RouteEntrys.RouteEntry.0.NextHops.NextHop.0.NextHopType", "Instance")
+		"RouteEntrys.RouteEntry.0.NextHops.NextHop.0.NextHopId", c.instances[0],
+		"RouteEntrys.RouteEntry.0.NextHops.NextHop.0.NextHopType", "Instance")
 	id := got.get("RouteEntrys.RouteEntry.0.RouteEntryId")
 	c.must("vpc", "ModifyRouteEntry", "RouteEntryId", id, "RouteEntryName", "contract-2")
 	c.want(c.entries(table, cidr), "RouteEntrys.RouteEntry.0.RouteEntryName", "contract-2")
 	c.want(c.must("vpc", "DescribeRouteTables", "RouteTableId", table), "RouteTables.RouteTable.0.RouteTableId", table)
-	if c.must("vpc", "GetVpcRouteEntrySummary", "VpcId", c.vpcID, "RouteTableId", table, "RouteEntryType", "Custom").len("RouteEntrySummarys") != 1 {
+	if c.must("vpc", "GetVpcRouteEntrySummary", "VpcId", c.vpcID, "RouteTableId", table, "RouteEntryType",
+		"Custom").len("RouteEntrySummarys") != 1 {
 		c.t.Error("no summary of the table")
 	}
 	c.must("vpc", "DeleteRouteEntry", to...)
@@ -139,7 +143,8 @@ func networkTags(c *cloud) {
 	c.cleanUp("vpc", "ReleaseEipAddress", "AllocationId", id)
 	of := []string{"ResourceType", "EIP", "ResourceId.1", id}
 	c.must("vpc", "TagResources", append(slices.Clone(of), "Tag.1.Key", "contract", "Tag.1.Value", "v")...)
-	c.want(c.must("vpc", "ListTagResources", of...), "TagResources.TagResource.0.TagKey", "contract", "TagResources.TagResource.0.TagValue", "v")
+	c.want(c.must("vpc", "ListTagResources", of...), "TagResources.TagResource.0.TagKey", "contract",
+		"TagResources.TagResource.0.TagValue", "v")
 	c.must("vpc", "UnTagResources", append(slices.Clone(of), "TagKey.1", "contract")...) // spelt so by this product only
 	if n := c.must("vpc", "ListTagResources", of...).len("TagResources.TagResource"); n != 0 {
 		c.t.Errorf("%d tags left", n)

@@ -37,7 +37,8 @@ func (c *cloud) zoneMappings() []string {
 // newNLB makes an intranet load balancer in two zones and waits until it is active.
 func (c *cloud) newNLB(params ...string) string {
 	c.t.Helper()
-	params = append(append([]string{"VpcId", c.vpcID, "LoadBalancerName", c.name(), "AddressType", "Intranet"}, c.zoneMappings()...), params...)
+	params = append(append([]string{"VpcId", c.vpcID, "LoadBalancerName", c.name(), "AddressType", "Intranet"},
+		c.zoneMappings()...), params...)
 	id := c.job("CreateLoadBalancer", params...).get("LoadbalancerId")
 	c.cleanUp("nlb", "DeleteLoadBalancer", "LoadBalancerId", id)
 	c.wait("the load balancer is active", func() bool {
@@ -77,7 +78,8 @@ func networkLoadBalancer(c *cloud) {
 
 	group, listener := c.newNLBGroup(), ""
 	c.nlbServers(group)
-	listener = c.job("CreateListener", append(slices.Clone(of), "ListenerProtocol", "TCP", "ListenerPort", "80", "ServerGroupId", group)...).get("ListenerId")
+	listener = c.job("CreateListener", append(slices.Clone(of), "ListenerProtocol", "TCP", "ListenerPort", "80",
+		"ServerGroupId", group)...).get("ListenerId")
 	c.nlbListener(id, listener)
 	c.refused("ResourceInUse.ServerGroup", "nlb", "DeleteServerGroup", "ServerGroupId", group)
 	c.job("DeleteListener", "ListenerId", listener)
@@ -90,7 +92,8 @@ func networkLoadBalancer(c *cloud) {
 func (c *cloud) nlbServers(group string) {
 	c.t.Helper()
 	server := func(n int, more ...string) []string {
-		return append([]string{"ServerGroupId", group, "Servers.1.ServerType", "Ecs", "Servers.1.ServerId", c.instances[n], "Servers.1.Port", "80"}, more...)
+		return append([]string{"ServerGroupId", group, "Servers.1.ServerType", "Ecs", "Servers.1.ServerId", c.instances[n],
+			"Servers.1.Port", "80"}, more...)
 	}
 	c.job("AddServersToServerGroup", server(0)...)
 	c.job("AddServersToServerGroup", server(1)...)
@@ -177,7 +180,8 @@ func nlbCertificates(c *cloud) {
 	more := []string{"ListenerId", listener, "AdditionalCertificateIds.1", "cert-2"}
 	c.job("AssociateAdditionalCertificatesWithListener", more...)
 	got := c.must("nlb", "ListListenerCertificates", "ListenerId", listener)
-	c.want(got, "TotalCount", "2", "Certificates.0.IsDefault", "true", "Certificates.1.CertificateId", "cert-2", "Certificates.1.Status", "Associated")
+	c.want(got, "TotalCount", "2", "Certificates.0.IsDefault", "true", "Certificates.1.CertificateId", "cert-2",
+		"Certificates.1.Status", "Associated")
 	c.job("DisassociateAdditionalCertificatesWithListener", more...)
 	c.job("DeleteListener", "ListenerId", listener)
 }

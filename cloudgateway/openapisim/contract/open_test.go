@@ -14,7 +14,8 @@ func schedulers(c *cloud) {
 		}
 	}
 	for _, next := range []string{"rr", "sch", "wlc"} {
-		if _, code := c.call("slb", "SetLoadBalancerTCPListenerAttribute", "LoadBalancerId", id, "ListenerPort", "81", "Scheduler", next); code != "" {
+		if _, code := c.call("slb", "SetLoadBalancerTCPListenerAttribute", "LoadBalancerId", id, "ListenerPort", "81",
+			"Scheduler", next); code != "" {
 			c.t.Logf("the change to the scheduler %s is refused: %s", next, code)
 		}
 		c.must("slb", "DescribeLoadBalancerTCPListenerAttribute", "LoadBalancerId", id, "ListenerPort", "81")

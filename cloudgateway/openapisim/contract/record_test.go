@@ -85,8 +85,10 @@ var (
 		`|(?:\d{1,3}\.){3}\d{1,3}|(?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{0,4}|(?:[0-9a-f]{2}:){5}[0-9a-f]{2})`) // addresses
 	clock   = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|\+08:00)?`)
 	account = regexp.MustCompile(`\b\d{16}\b`)
-	secret  = regexp.MustCompile(`(?i)^(accesskey(id|secret)|securitytoken|.*password|privatekey.*|.*fingerprint|requestid|hostid|nexttoken|orderid|.*signature.*|tokenid|keyword)$`)
-	stamps  = regexp.MustCompile(`(?i)(timestamp|time|seqno)$`)
+	secret  = regexp.MustCompile(
+		`(?i)^(accesskey(id|secret)|securitytoken|.*password|privatekey.*|` +
+			`.*fingerprint|requestid|hostid|nexttoken|orderid|.*signature.*|tokenid|keyword)$`)
+	stamps = regexp.MustCompile(`(?i)(timestamp|time|seqno)$`)
 )
 
 func (m *mask) params(given map[string]string) map[string]string {

@@ -32,7 +32,8 @@ func (c *cloud) makeWorld() {
 	})
 	made := []string{}
 	for i, zone := range []string{first, second} {
-		id := c.must("vpc", "CreateVSwitch", "VpcId", c.vpcID, "ZoneId", zone, "VSwitchName", c.name(), "CidrBlock", []string{"10.0.0.0/24", "10.0.1.0/24"}[i]).
+		id := c.must("vpc", "CreateVSwitch", "VpcId", c.vpcID, "ZoneId", zone, "VSwitchName", c.name(), "CidrBlock",
+			[]string{"10.0.0.0/24", "10.0.1.0/24"}[i]).
 			get("VSwitchId")
 		c.remove("vpc", "DeleteVSwitch", "VSwitchId", id)
 		c.wait("the vSwitch is available", func() bool {
@@ -64,7 +65,8 @@ func (c *cloud) smallType(zone string) string {
 	sold := c.must("ecs", "DescribeAvailableResource", "DestinationResource", "InstanceType", "ZoneId", zone).texts(list, "Value")
 	small := func(kind string) bool { return strings.HasSuffix(kind, ".large") }
 	cheap := func(kind string) int {
-		i := slices.IndexFunc([]string{"ecs.e-", "ecs.u1-", "ecs.t6-", "ecs.c", "ecs.g"}, func(prefix string) bool { return strings.HasPrefix(kind, prefix) })
+		i := slices.IndexFunc([]string{"ecs.e-", "ecs.u1-", "ecs.t6-", "ecs.c", "ecs.g"},
+			func(prefix string) bool { return strings.HasPrefix(kind, prefix) })
 		return cmp.Or(i+1, 9)
 	}
 	sold = slices.DeleteFunc(sold, func(kind string) bool { return !small(kind) })

@@ -23,7 +23,8 @@ func BenchmarkDerive(b *testing.B) {
 		}
 		c.ServerGroups[group.ID] = group
 		for _, port := range []int{80, 443} {
-			lb.Listeners = append(lb.Listeners, &state.Listener{Port: port, Protocol: "tcp", Status: "running", Attributes: map[string]string{"VServerGroupId": group.ID}})
+			lb.Listeners = append(lb.Listeners, &state.Listener{Port: port, Protocol: "tcp", Status: "running",
+				Attributes: map[string]string{"VServerGroupId": group.ID}})
 		}
 		c.LoadBalancers[lb.ID] = lb
 	}

@@ -30,7 +30,8 @@ func demo() *state.Cloud {
 	}
 	c.Interfaces["eni-1"] = &state.NetworkInterface{ID: "eni-1", InstanceID: "i-1", PrimaryIP: "127.0.2.1"}
 	c.Interfaces["eni-2"] = &state.NetworkInterface{ID: "eni-2", PrimaryIP: "127.0.2.2"} // attached to nothing
-	c.ServerGroups["g"] = &state.ServerGroup{ID: "g", LoadBalancerID: "lb-1", Servers: []*state.Server{{Type: "ecs", ServerID: "i-1", Port: 8080, Weight: 100}}}
+	c.ServerGroups["g"] = &state.ServerGroup{ID: "g", LoadBalancerID: "lb-1",
+		Servers: []*state.Server{{Type: "ecs", ServerID: "i-1", Port: 8080, Weight: 100}}}
 	return c
 }
 
@@ -51,7 +52,10 @@ func TestDeriveSockets(t *testing.T) {
 		{"not active yet", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) {
 			lb.Status, lb.ActiveAt = "inactive", due
 		}, nil, due},
-		{"redirecting", func(_ *state.Cloud, _ *state.LoadBalancer, l *state.Listener) { l.Attributes["ListenerForward"] = "on" }, nil, time.Time{}},
+		{"redirecting", func(_ *state.Cloud, _ *state.LoadBalancer,
+			l *state.Listener) {
+			l.Attributes["ListenerForward"] = "on"
+		}, nil, time.Time{}},
 		{"locked", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Status = "locked" }, nil, time.Time{}},
 		{"not on loopback", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Address = "47.96.0.1" }, both[1:], time.Time{}},
 		{"every address", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Address = "0.0.0.0" }, both[1:], time.Time{}},
@@ -62,7 +66,10 @@ func TestDeriveSockets(t *testing.T) {
 		{"server on its way out", func(c *state.Cloud, _ *state.LoadBalancer, _ *state.Listener) {
 			c.Vanishing = []state.Vanishing{{ServerIDs: []string{"i-1"}, At: due}}
 		}, both, due},
-		{"EIP of others", func(c *state.Cloud, _ *state.LoadBalancer, _ *state.Listener) { c.Eips["eip-1"].InstanceID = "i-1" }, both[:1], time.Time{}},
+		{"EIP of others", func(c *state.Cloud, _ *state.LoadBalancer,
+			_ *state.Listener) {
+			c.Eips["eip-1"].InstanceID = "i-1"
+		}, both[:1], time.Time{}},
 	}
 	for _, tt := range tests {
 		c := demo()
@@ -134,11 +141,14 @@ func TestDeriveHealthChecks(t *testing.T) {
 		{"tcp off", "tcp", map[string]string{"HealthCheckSwitch": "off"}, checkup{}},
 		{"tcp by http", "tcp", map[string]string{"HealthCheckType": "http"}, with(web)},
 		{"all set", "tcp", map[string]string{
-			"HealthCheckConnectPort": "90", "HealthCheckInterval": "7", "HealthCheckConnectTimeout": "9", "HealthyThreshold": "2", "UnhealthyThreshold": "4",
+			"HealthCheckConnectPort": "90", "HealthCheckInterval": "7", "HealthCheckConnectTimeout": "9",
+			"HealthyThreshold": "2", "UnhealthyThreshold": "4",
 		}, checkup{kind: "tcp", port: 90, interval: 7 * time.Second, timeout: 9 * time.Second, rise: 2, fall: 4}},
 		{"port of the server", "tcp", map[string]string{"HealthCheckConnectPort": "-520"}, base},
-		{"udp", "udp", map[string]string{"HealthCheckReq": "ping", "HealthCheckExp": "pong"}, with(func(c *checkup) { c.kind, c.send, c.expect = "udp", "ping", "pong" })},
-		{"http", "http", map[string]string{"HealthCheckURI": "/ok", "HealthCheckDomain": "a.example", "HealthCheckMethod": "get", "HealthCheckHttpCode": "http_3xx", "HealthCheckTimeout": "1"}, with(func(c *checkup) {
+		{"udp", "udp", map[string]string{"HealthCheckReq": "ping", "HealthCheckExp": "pong"},
+			with(func(c *checkup) { c.kind, c.send, c.expect = "udp", "ping", "pong" })},
+		{"http", "http", map[string]string{"HealthCheckURI": "/ok", "HealthCheckDomain": "a.example",
+			"HealthCheckMethod": "get", "HealthCheckHttpCode": "http_3xx", "HealthCheckTimeout": "1"}, with(func(c *checkup) {
 			web(c)
 			c.uri, c.host, c.method, c.codes, c.timeout = "/ok", "a.example", "get", "http_3xx", time.Second
 		})},

@@ -48,7 +48,8 @@ func openHTTP(ctx context.Context, f *frontend) (*httpFrontend, error) {
 	}
 	secure := f.socket.protocol == protoHTTPS
 	if secure {
-		h.server.TLSConfig = &tls.Config{GetConfigForClient: h.configFor, NextProtos: []string{"h2", "http/1.1"}} // the limits come with configFor
+		// the limits come with configFor
+		h.server.TLSConfig = &tls.Config{GetConfigForClient: h.configFor, NextProtos: []string{"h2", "http/1.1"}}
 	}
 	ln = &guarded{Listener: ln, frontend: f}
 	h.running.Go(func() {
@@ -148,7 +149,8 @@ func (l *listener) setHeaders(out http.Header, in *http.Request, client netip.Ad
 		}
 	}
 	if l.headers.forwardedFor {
-		chain := append(in.Header["X-Forwarded-For"][:len(in.Header["X-Forwarded-For"]):len(in.Header["X-Forwarded-For"])], client.Addr().String())
+		chain := append(in.Header["X-Forwarded-For"][:len(in.Header["X-Forwarded-For"]):len(in.Header["X-Forwarded-For"])],
+			client.Addr().String())
 		out.Set("X-Forwarded-For", strings.Join(chain, ", "))
 	}
 	if l.headers.forwardedProto {

@@ -43,7 +43,8 @@ func (w *world) nlbListener(c *state.Cloud, l *state.NLBListener, g *state.NLBSe
 	servers := make([]*state.Server, 0, len(g.Servers))
 	for _, s := range g.Servers {
 		if s.Status != "Removing" {
-			servers = append(servers, &state.Server{Type: strings.ToLower(s.Type), ServerID: s.ServerID, ServerIP: s.ServerIP, Port: s.Port, Weight: s.Weight})
+			servers = append(servers, &state.Server{Type: strings.ToLower(s.Type), ServerID: s.ServerID, ServerIP: s.ServerIP,
+				Port: s.Port, Weight: s.Weight})
 		}
 	}
 	a := nlbAttributes(g)
@@ -59,8 +60,9 @@ func (w *world) nlbListener(c *state.Cloud, l *state.NLBListener, g *state.NLBSe
 func nlbAttributes(g *state.NLBServerGroup) attributes {
 	h := g.HealthCheck
 	a := attributes{
-		"Scheduler": strings.ToLower(g.Scheduler), "HealthCheckType": strings.ToLower(h.Type), "HealthCheckConnectPort": strconv.Itoa(h.ConnectPort),
-		"HealthyThreshold": strconv.Itoa(h.HealthyThreshold), "UnhealthyThreshold": strconv.Itoa(h.UnhealthyThreshold),
+		"Scheduler": strings.ToLower(g.Scheduler), "HealthCheckType": strings.ToLower(h.Type),
+		"HealthCheckConnectPort": strconv.Itoa(h.ConnectPort),
+		"HealthyThreshold":       strconv.Itoa(h.HealthyThreshold), "UnhealthyThreshold": strconv.Itoa(h.UnhealthyThreshold),
 		"HealthCheckConnectTimeout": strconv.Itoa(h.ConnectTimeout), "HealthCheckInterval": strconv.Itoa(h.Interval),
 		"HealthCheckURI": h.URL, "HealthCheckHttpCode": strings.Join(h.HTTPCodes, ","), "HealthCheckMethod": strings.ToLower(h.Method),
 	}

@@ -16,7 +16,8 @@ func withNLB() (*state.Cloud, *state.NLB, *state.NLBListener, *state.NLBServerGr
 	lb := &state.NLB{ID: "nlb-1", Status: "Active", Zones: []*state.NLBZone{
 		{Status: "Active", PrivateIP: "192.168.0.1", PublicIP: "127.47.0.8"}, {Status: "Active", PrivateIP: "127.48.0.9"},
 	}}
-	l := &state.NLBListener{ID: "lsn-1@81", NLBID: "nlb-1", Protocol: "TCP", Port: 81, Status: "Running", ServerGroupID: "sgp-1", IdleTimeout: 60}
+	l := &state.NLBListener{ID: "lsn-1@81", NLBID: "nlb-1", Protocol: "TCP", Port: 81, Status: "Running",
+		ServerGroupID: "sgp-1", IdleTimeout: 60}
 	g := &state.NLBServerGroup{ID: "sgp-1", Scheduler: "Wrr", Drain: true, DrainTimeout: 10, HealthCheck: state.NLBHealthCheck{
 		Type: "HTTP", HealthyThreshold: 2, UnhealthyThreshold: 3, ConnectTimeout: 4, Interval: 5, Domain: "$SERVER_IP", URL: "/ok", Method: "GET",
 		HTTPCodes: []string{"http_2xx", "http_3xx"},
@@ -55,7 +56,8 @@ func TestDeriveNLB(t *testing.T) {
 		t.Error(diff)
 	}
 	want := checkup{
-		kind: "http", interval: 5 * time.Second, timeout: 4 * time.Second, rise: 2, fall: 3, method: "get", uri: "/ok", codes: "http_2xx,http_3xx",
+		kind: "http", interval: 5 * time.Second, timeout: 4 * time.Second, rise: 2, fall: 3, method: "get", uri: "/ok",
+		codes: "http_2xx,http_3xx",
 	}
 	if got := spec.pool.targets[0].probe.how.Value(); got != want {
 		t.Errorf("the check is %+v, want %+v", got, want)

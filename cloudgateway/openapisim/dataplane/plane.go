@@ -68,8 +68,9 @@ func New(cfg Config) (*Plane, error) {
 		return nil, err
 	}
 	p := &Plane{
-		cloud: cfg.Cloud, ranges: cfg.Ranges, log: cfg.Logger, wake: make(chan struct{}, 1), open: map[socket]running{}, failed: map[socket]string{},
-		world: &world{},
+		cloud: cfg.Cloud, ranges: cfg.Ranges, log: cfg.Logger, wake: make(chan struct{}, 1), open: map[socket]running{},
+		failed: map[socket]string{},
+		world:  &world{},
 	}
 	p.checks = newChecks(attempt, func() {
 		select {

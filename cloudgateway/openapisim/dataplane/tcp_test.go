@@ -192,7 +192,8 @@ func TestListenerWaitsForItsPort(t *testing.T) {
 	}
 	port := squatter.Addr().(*net.TCPAddr).Port
 	b.change(func(c *state.Cloud) {
-		c.LoadBalancers[lbID].Listeners = []*state.Listener{{Port: port, Protocol: protoTCP, Status: "running", Attributes: map[string]string{"VServerGroupId": "g"}}}
+		c.LoadBalancers[lbID].Listeners = []*state.Listener{{Port: port, Protocol: protoTCP, Status: "running",
+			Attributes: map[string]string{"VServerGroupId": "g"}}}
 	})
 	squatter.Close()
 	eventually(t, "the listener opens", func() bool { return open(squatter.Addr().String()) })

@@ -81,9 +81,11 @@ func TestUsable(t *testing.T) {
 		want    string
 		report  string
 	}{
-		{"good ones only", []target{named("a", 1, false, "good"), named("b", 1, false, "new"), named("c", 1, false, "bad")}, "a", "normal unavailable abnormal "},
+		{"good ones only", []target{named("a", 1, false, "good"), named("b", 1, false, "new"), named("c", 1, false, "bad")},
+			"a", "normal unavailable abnormal "},
 		{"new ones if there are no good ones", []target{named("b", 1, false, "new"), named("c", 1, false, "bad")}, "b", "unavailable abnormal "},
-		{"a good one without weight doesn't count", []target{named("a", 0, false, "good"), named("b", 1, false, "new")}, "b", "normal unavailable "},
+		{"a good one without weight doesn't count", []target{named("a", 0, false, "good"), named("b", 1, false, "new")}, "b",
+			"normal unavailable "},
 		{"never bad ones", []target{named("c", 1, false, "bad")}, "", "abnormal "},
 		{"no check", []target{named("a", 1, false, ""), named("b", 1, true, "")}, "a", "unavailable unavailable "},
 		{"unreachable", []target{named("a", 1, true, "good")}, "", "abnormal "},

@@ -65,7 +65,8 @@ func describeAvailable(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	types := slices.DeleteFunc(catalog(), func(s instanceSize) bool {
-		return !listing.Match(c.Get("InstanceType"), s.name) || c.Has("Cores") && s.cores != c.Int("Cores", 0) || memory > 0 && float64(s.gibibytes) != memory
+		return !listing.Match(c.Get("InstanceType"), s.name) || c.Has("Cores") && s.cores != c.Int("Cores", 0) ||
+			memory > 0 && float64(s.gibibytes) != memory
 	})
 	categories := func(name string) []string {
 		return slices.DeleteFunc(diskCategories(), func(category string) bool { return !listing.Match(c.Get(name), category) })

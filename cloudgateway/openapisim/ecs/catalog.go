@@ -80,7 +80,8 @@ type image struct{ id, family, name, platform, architecture string }
 func images() []image {
 	return []image{
 		{"aliyun_3_x64_20G_alibase_20260101.vhd", "acs:alibaba_cloud_linux_3_2104_lts_x64", "Alibaba Cloud Linux 3.2104 LTS", "Aliyun", x64},
-		{"aliyun_3_arm64_20G_alibase_20260101.vhd", "acs:alibaba_cloud_linux_3_2104_lts_arm64", "Alibaba Cloud Linux 3.2104 LTS for ARM", "Aliyun", arm64},
+		{"aliyun_3_arm64_20G_alibase_20260101.vhd", "acs:alibaba_cloud_linux_3_2104_lts_arm64",
+			"Alibaba Cloud Linux 3.2104 LTS for ARM", "Aliyun", arm64},
 		{"ubuntu_24_04_x64_20G_alibase_20260101.vhd", "acs:ubuntu_24_04_x64", "Ubuntu 24.04 64 bit", "Ubuntu", x64},
 		{"ubuntu_24_04_arm64_20G_alibase_20260101.vhd", "acs:ubuntu_24_04_arm64", "Ubuntu 24.04 64 bit for ARM", "Ubuntu", arm64},
 	}
@@ -138,7 +139,8 @@ func describeInstanceTypes(c *api.Context) (any, *api.Error) {
 	ids, families := c.List("InstanceTypes"), c.List("InstanceTypeFamilies")
 	types := slices.DeleteFunc(catalog(), func(s instanceSize) bool {
 		memory := float64(s.gibibytes)
-		return !listing.Among(ids, s.name) || !listing.Among(families, family(s.name)) || !listing.Match(c.Get("InstanceTypeFamily"), family(s.name)) ||
+		return !listing.Among(ids, s.name) || !listing.Among(families, family(s.name)) ||
+			!listing.Match(c.Get("InstanceTypeFamily"), family(s.name)) ||
 			!listing.Match(c.Get("CpuArchitecture"), s.architecture) || s.cores < c.Int("MinimumCpuCoreCount", 0) ||
 			s.cores > c.Int("MaximumCpuCoreCount", s.cores) || memory < least || memory > most || s.interfaces < c.Int("MinimumEniQuantity", 0) ||
 			s.ips < c.Int("MinimumEniPrivateIpAddressQuantity", 0) || c.Int("MinimumGPUAmount", 0) > 0

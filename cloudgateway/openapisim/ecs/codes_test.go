@@ -92,7 +92,8 @@ func TestTagRefusals(t *testing.T) {
 		{"unknown", nil, "UntagResources", of("ResourceId.1", "i-none", "TagKey.1", "k"), "InvalidResourceId.NotFound"},
 		{"value", nil, "ListTagResources", of("Tag.1.Key", "k", "Tag.1.Value", "https://x"), "InvalidTagValue.Malformed"},
 	}
-	for action, tag := range map[string][2]string{"TagResources": {"Tag", ".Key"}, "UntagResources": {"TagKey", ""}, "ListTagResources": {"Tag", ".Key"}} {
+	for action, tag := range map[string][2]string{"TagResources": {"Tag", ".Key"}, "UntagResources": {"TagKey", ""},
+		"ListTagResources": {"Tag", ".Key"}} {
 		first, second := tag[0]+".1"+tag[1], tag[0]+".2"+tag[1]
 		tests = append(tests,
 			refusal{"no region", nil, action, of("RegionId", "", first, "k"), "MissingParameter.RegionId"},

@@ -33,7 +33,8 @@ func region() api.Param { return api.Required("RegionId") }
 // groupRegion is the region of most actions on security groups, which have a code of their own for its lack.
 func groupRegion() api.Param {
 	r := region()
-	r.Missing = api.BadRequest("MissingParameter.RegionId", "The input parameter \"RegionId\" that is mandatory for this action is not supplied.")
+	r.Missing = api.BadRequest("MissingParameter.RegionId",
+		"The input parameter \"RegionId\" that is mandatory for this action is not supplied.")
 	return r
 }
 

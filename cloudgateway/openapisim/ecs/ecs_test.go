@@ -38,7 +38,8 @@ func newCloud() *state.Cloud {
 	}
 	c.Instances["i-1"].EipID = "eip-1"
 	c.Instances["i-3"].PublicIPs = []string{"47.1.1.3"}
-	c.Eips["eip-1"] = &state.Eip{ID: "eip-1", Address: "121.40.0.1", Bandwidth: "5", Status: "InUse", InstanceID: "i-1", InstanceType: "EcsInstance"}
+	c.Eips["eip-1"] = &state.Eip{ID: "eip-1", Address: "121.40.0.1", Bandwidth: "5", Status: "InUse", InstanceID: "i-1",
+		InstanceType: "EcsInstance"}
 	return c
 }
 
@@ -122,7 +123,8 @@ func TestInstanceShape(t *testing.T) {
 			map[string]any{
 				"NetworkInterfaceId": "eni-pod", "Type": "Secondary", "MacAddress": "", "PrimaryIpAddress": "192.168.0.100",
 				"PrivateIpSets": map[string]any{"PrivateIpSet": list(
-					map[string]any{"PrivateIpAddress": "192.168.0.100", "Primary": true}, map[string]any{"PrivateIpAddress": "192.168.0.101", "Primary": false},
+					map[string]any{"PrivateIpAddress": "192.168.0.100", "Primary": true},
+					map[string]any{"PrivateIpAddress": "192.168.0.101", "Primary": false},
 				)},
 				"Ipv6Sets": map[string]any{"Ipv6Set": list(map[string]any{"Ipv6Address": "2408::1"})},
 			},
@@ -194,7 +196,8 @@ func TestDescribeNetworkInterfaces(t *testing.T) {
 	}{
 		{"all", nil, "eni-i-1 eni-i-2 eni-i-3 eni-pod"},
 		{"ids", []string{"NetworkInterfaceId.1", "eni-i-3", "NetworkInterfaceId.2", "eni-none"}, "eni-i-3"},
-		{"address", []string{"PrivateIpAddress.1", "192.168.0.101", "PrivateIpAddress.2", "192.168.0.2", "VpcId", "vpc-1", "Status", "InUse"}, "eni-i-2 eni-pod"},
+		{"address", []string{"PrivateIpAddress.1", "192.168.0.101", "PrivateIpAddress.2", "192.168.0.2", "VpcId", "vpc-1",
+			"Status", "InUse"}, "eni-i-2 eni-pod"},
 		{"IPv6", []string{"Ipv6Address.1", "2408::1"}, "eni-pod"},
 		{"instance", []string{"InstanceId", "i-1"}, "eni-i-1 eni-pod"},
 		{"type", []string{"Type", "Secondary"}, "eni-pod"},
@@ -366,7 +369,8 @@ func TestRegionsAndZones(t *testing.T) {
 	if got := apitest.List(c.Must("DescribeRegions"), "RegionId", "Regions", "Region"); !cmp.Equal(got, []string{"cn-hangzhou"}) {
 		t.Errorf("regions %v", got)
 	}
-	if got := apitest.List(c.Must("DescribeZones"), "ZoneId", "Zones", "Zone"); !cmp.Equal(got, []string{"cn-hangzhou-a", "cn-hangzhou-b", "z-a", "z-b"}) {
+	if got := apitest.List(c.Must("DescribeZones"), "ZoneId", "Zones", "Zone"); !cmp.Equal(got,
+		[]string{"cn-hangzhou-a", "cn-hangzhou-b", "z-a", "z-b"}) {
 		t.Errorf("zones %v", got)
 	}
 }
@@ -380,12 +384,15 @@ func TestTags(t *testing.T) {
 		params []string
 		want   string
 	}{
-		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "ResourceId.2", "i-3", "Tag.1.Key", "k", "Tag.1.Value", "new"}, ""},
+		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "ResourceId.2", "i-3", "Tag.1.Key", "k",
+			"Tag.1.Value", "new"}, ""},
 		{"TagResources", []string{"ResourceType", "eni", "ResourceId.1", "eni-pod", "Tag.1.Key", "a"}, ""},
 		{"TagResources", []string{"ResourceType", "disk", "ResourceId.1", "d-1", "Tag.1.Key", "a"}, "InvalidResourceType.NotFound"},
-		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "ResourceId.2", "i-none", "Tag.1.Key", "a"}, "InvalidResourceId.NotFound"},
+		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "ResourceId.2", "i-none", "Tag.1.Key",
+			"a"}, "InvalidResourceId.NotFound"},
 		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "Tag.1.Key", "acs:x"}, "InvalidTagKey.Malformed"},
-		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "Tag.1.Key", "a", "Tag.1.Value", "http://x"}, "InvalidTagValue.Malformed"},
+		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "Tag.1.Key", "a", "Tag.1.Value",
+			"http://x"}, "InvalidTagValue.Malformed"},
 		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "Tag.1.Key", "a", "Tag.2.Key", "a"}, "Duplicate.TagKey"},
 		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1"}, "MissingParameter.Tags"},
 		{"UntagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-2", "TagKey.1", "k", "TagKey.2", "none"}, ""},
@@ -406,7 +413,8 @@ func TestTags(t *testing.T) {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}
 	c.Must("UntagResources", "ResourceType", "instance", "ResourceId.1", "i-1", "All", "true")
-	if answer := c.Must("ListTagResources", "ResourceType", "instance", "ResourceId.1", "i-1", "ResourceId.2", "i-2"); len(apitest.List(answer, "TagKey", "TagResources", "TagResource")) != 0 {
+	if answer := c.Must("ListTagResources", "ResourceType", "instance", "ResourceId.1", "i-1", "ResourceId.2",
+		"i-2"); len(apitest.List(answer, "TagKey", "TagResources", "TagResource")) != 0 {
 		t.Errorf("left: %v", answer)
 	}
 	var many []string
@@ -435,8 +443,10 @@ func TestIDsPerCall(t *testing.T) {
 	}{
 		{"DescribeInstances", []string{"InstanceIds", `["i-1"]`}, []string{"InstanceIds", `["i-1","i-2"]`}, "InvalidParameter"},
 		{"DescribeInstances", []string{"PrivateIpAddresses", `["x"]`}, []string{"PrivateIpAddresses", `["x","y"]`}, "InvalidParameter"},
-		{"DescribeInstanceStatus", []string{"InstanceId.1", "x"}, []string{"InstanceId.1", "x", "InstanceId.2", "y"}, "InvalidParameter.TooManyInstanceIds"},
-		{"DescribeNetworkInterfaces", []string{"PrivateIpAddress.1", "x"}, []string{"PrivateIpAddress.1", "x", "PrivateIpAddress.2", "y"}, "InvalidParameter"},
+		{"DescribeInstanceStatus", []string{"InstanceId.1", "x"}, []string{"InstanceId.1", "x", "InstanceId.2", "y"},
+			"InvalidParameter.TooManyInstanceIds"},
+		{"DescribeNetworkInterfaces", []string{"PrivateIpAddress.1", "x"}, []string{"PrivateIpAddress.1", "x",
+			"PrivateIpAddress.2", "y"}, "InvalidParameter"},
 		{"DescribeSecurityGroups", []string{"SecurityGroupIds", `["x"]`}, []string{"SecurityGroupIds", `["x","y"]`}, "InvalidParameter"},
 	} {
 		if _, code := c.Call(tt.action, tt.one...); code != "" {

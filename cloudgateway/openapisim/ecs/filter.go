@@ -20,10 +20,12 @@ func addressLists() []string {
 
 func instanceFilters() []api.Param {
 	params := []api.Param{
-		region(), tags.Uncounted(), api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("ZoneId"), api.Optional("InstanceName"), api.Optional("ImageId"),
+		region(), tags.Uncounted(), api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("ZoneId"),
+		api.Optional("InstanceName"), api.Optional("ImageId"),
 		api.Optional("InstanceType"), api.Optional("InstanceTypeFamily"), api.Optional("InstanceChargeType"), api.Optional("InstanceNetworkType"),
 		api.Optional("InternetChargeType"), api.Flag("IoOptimized"), {Name: "Ipv6Address", Kind: api.Strings, Limit: idsPerCall},
-		api.Optional("KeyPairName"), api.Optional("LockReason"), api.Optional("HpcClusterId"), api.Optional("SecurityGroupId"), api.Optional("ResourceGroupId"),
+		api.Optional("KeyPairName"), api.Optional("LockReason"), api.Optional("HpcClusterId"),
+		api.Optional("SecurityGroupId"), api.Optional("ResourceGroupId"),
 		api.Optional("Status"), {Name: "Filter", Kind: api.Structs},
 	}
 	for _, name := range addressLists() {

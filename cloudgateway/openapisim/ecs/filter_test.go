@@ -49,7 +49,8 @@ func TestInstanceFilters(t *testing.T) {
 			t.Parallel()
 			cloud := newCloud()
 			i := cloud.Instances["i-2"]
-			i.ImageID, i.KeyPairName, i.InstanceType, i.InternetChargeType, i.ResourceGroupID = "m-1", "key", "ecs.c7.large", "PayByBandwidth", "rg-1"
+			i.ImageID, i.KeyPairName, i.InstanceType, i.InternetChargeType, i.ResourceGroupID = "m-1", "key", "ecs.c7.large",
+				"PayByBandwidth", "rg-1"
 			i.Created = time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
 			answer, got := apitest.New(t, ecs.Product(), cloud).Call("DescribeInstances", tt.params...)
 			if got == "" {

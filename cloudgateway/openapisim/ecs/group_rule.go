@@ -61,8 +61,9 @@ func givenMembers(c *api.Context, d direction) map[string]string {
 // newRule checks a rule, whose members are in lower case, and completes it.
 func newRule(c *api.Context, g *state.SecurityGroup, d direction, item map[string]string) (state.SecurityRule, *api.Error) {
 	r := state.SecurityRule{
-		Direction: d.name, IPProtocol: strings.ToUpper(item["ipprotocol"]), PortRange: item["portrange"], SourcePortRange: item["sourceportrange"],
-		Priority: cmp.Or(item["priority"], "1"), NicType: cmp.Or(item["nictype"], "internet"), SourceCidr: item["sourcecidrip"],
+		Direction: d.name, IPProtocol: strings.ToUpper(item["ipprotocol"]), PortRange: item["portrange"],
+		SourcePortRange: item["sourceportrange"],
+		Priority:        cmp.Or(item["priority"], "1"), NicType: cmp.Or(item["nictype"], "internet"), SourceCidr: item["sourcecidrip"],
 		DestCidr: item["destcidrip"], Ipv6SourceCidr: item["ipv6sourcecidrip"], Ipv6DestCidr: item["ipv6destcidrip"],
 		GroupID: item[d.peer+"groupid"], PrefixListID: item[d.peer+"prefixlistid"], Description: item["description"], Created: c.Now,
 	}

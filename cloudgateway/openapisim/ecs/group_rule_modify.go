@@ -67,7 +67,8 @@ func changedMembers(c *api.Context, r state.SecurityRule, d direction) map[strin
 	members := map[string]string{
 		"ipprotocol": r.IPProtocol, "portrange": r.PortRange, "sourceportrange": r.SourcePortRange, "policy": r.Policy, "priority": r.Priority,
 		"nictype": r.NicType, "description": r.Description, "sourcecidrip": r.SourceCidr, "destcidrip": r.DestCidr,
-		"ipv6sourcecidrip": r.Ipv6SourceCidr, "ipv6destcidrip": r.Ipv6DestCidr, d.peer + "groupid": r.GroupID, d.peer + "prefixlistid": r.PrefixListID,
+		"ipv6sourcecidrip": r.Ipv6SourceCidr, "ipv6destcidrip": r.Ipv6DestCidr, d.peer + "groupid": r.GroupID, d.peer +
+			"prefixlistid": r.PrefixListID,
 	}
 	given := givenMembers(c, d)
 	sides := []string{d.peer + "cidrip", "ipv6" + d.peer + "cidrip", d.peer + "groupid", d.peer + "prefixlistid"}

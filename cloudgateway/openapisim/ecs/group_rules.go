@@ -167,7 +167,8 @@ func describeGroup(c *api.Context, g *state.SecurityGroup) (any, *api.Error) {
 		return !listing.Match(way, r.Direction) || !listing.Match(c.Get("NicType"), r.NicType)
 	})
 	slices.SortFunc(rules, func(a, b state.SecurityRule) int { return strings.Compare(a.ID, b.ID) })
-	page, next, ok := listing.After(rules, func(r state.SecurityRule) string { return r.ID }, c.Get("NextToken"), c.Int("MaxResults", maxRules))
+	page, next, ok := listing.After(rules, func(r state.SecurityRule) string { return r.ID }, c.Get("NextToken"),
+		c.Int("MaxResults", maxRules))
 	if !ok {
 		return nil, api.BadRequest("InvalidParamter", "The specified NextToken is not valid.")
 	}

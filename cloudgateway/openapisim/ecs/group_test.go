@@ -70,10 +70,12 @@ func TestSecurityGroupLife(t *testing.T) {
 	if diff := cmp.Diff(want, c.Cloud.Interfaces["eni-i-1"].SecurityGroupIDs); diff != "" {
 		t.Errorf("groups of the primary interface (-want +got):\n%s", diff)
 	}
-	if got := apitest.List(c.Must("DescribeInstances", "SecurityGroupId", id), "InstanceId", "Instances", "Instance"); !cmp.Equal(got, []string{"i-1"}) {
+	if got := apitest.List(c.Must("DescribeInstances", "SecurityGroupId", id), "InstanceId", "Instances",
+		"Instance"); !cmp.Equal(got, []string{"i-1"}) {
 		t.Errorf("instances of the group: %v", got)
 	}
-	groups := c.Must("DescribeSecurityGroups", "SecurityGroupName", "workers", "IsQueryEcsCount", "true")["SecurityGroups"].(map[string]any)["SecurityGroup"].([]any)
+	groups := c.Must("DescribeSecurityGroups", "SecurityGroupName", "workers", "IsQueryEcsCount",
+		"true")["SecurityGroups"].(map[string]any)["SecurityGroup"].([]any)
 	if len(groups) != 1 || groups[0].(map[string]any)["EcsCount"] != 1.0 || groups[0].(map[string]any)["Description"] != "of the cluster" {
 		t.Errorf("groups %v", groups)
 	}
@@ -134,10 +136,12 @@ func TestSecurityRules(t *testing.T) {
 	c.Must("AuthorizeSecurityGroup", rule[:len(rule)-2]...) // an equal rule without the token is no error either
 	c.Must("AuthorizeSecurityGroup", "SecurityGroupId", "sg-1",
 		"Permissions.1.IpProtocol", "ALL", "Permissions.1.SourceGroupId", "sg-2",
-		"Permissions.2.IpProtocol", "UDP", "Permissions.2.PortRange", "53/53", "Permissions.2.Ipv6SourceCidrIp", "2408::/32", "Permissions.2.Policy", "drop")
+		"Permissions.2.IpProtocol", "UDP", "Permissions.2.PortRange", "53/53", "Permissions.2.Ipv6SourceCidrIp", "2408::/32",
+		"Permissions.2.Policy", "drop")
 	c.Must("AuthorizeSecurityGroupEgress", "SecurityGroupId", "sg-1", "IpProtocol", "all", "DestCidrIp", "0.0.0.0/0", "Priority", "100")
 	list := func(way string) []string {
-		return apitest.List(c.Must("DescribeSecurityGroupAttribute", "SecurityGroupId", "sg-1", "Direction", way), "SecurityGroupRuleId", "Permissions", "Permission")
+		return apitest.List(c.Must("DescribeSecurityGroupAttribute", "SecurityGroupId", "sg-1", "Direction", way),
+			"SecurityGroupRuleId", "Permissions", "Permission")
 	}
 	if in, out, all := list("ingress"), list("egress"), list("all"); len(in) != 3 || len(out) != 1 || len(all) != 4 {
 		t.Errorf("%d rules in, %d out, %d together", len(in), len(out), len(all))
@@ -146,11 +150,13 @@ func TestSecurityRules(t *testing.T) {
 		t.Errorf("deletion of a group that a rule names: %q", code)
 	}
 	first := c.Must("DescribeSecurityGroupAttribute", "SecurityGroupId", "sg-1", "MaxResults", "3")
-	if rest := c.Must("DescribeSecurityGroupAttribute", "SecurityGroupId", "sg-1", "MaxResults", "3", "NextToken", first["NextToken"].(string)); len(rest["Permissions"].(map[string]any)["Permission"].([]any)) != 1 {
+	if rest := c.Must("DescribeSecurityGroupAttribute", "SecurityGroupId", "sg-1", "MaxResults", "3", "NextToken",
+		first["NextToken"].(string)); len(rest["Permissions"].(map[string]any)["Permission"].([]any)) != 1 {
 		t.Errorf("the second page: %v", rest)
 	}
 	c.Must("RevokeSecurityGroup", rule[:len(rule)-2]...)
-	c.Must("RevokeSecurityGroup", "SecurityGroupId", "sg-1", "SecurityGroupRuleId.1", list("ingress")[0], "SecurityGroupRuleId.2", list("ingress")[1])
+	c.Must("RevokeSecurityGroup", "SecurityGroupId", "sg-1", "SecurityGroupRuleId.1", list("ingress")[0],
+		"SecurityGroupRuleId.2", list("ingress")[1])
 	c.Must("RevokeSecurityGroupEgress", "SecurityGroupId", "sg-1", "IpProtocol", "ALL", "DestCidrIp", "0.0.0.0/0", "Priority", "100")
 	if left := list("all"); len(left) != 0 {
 		t.Errorf("rules %v are left", left)
@@ -167,17 +173,20 @@ func TestSecurityGroupRefusals(t *testing.T) {
 	}
 	testRefusals(t, []refusal{
 		{"VPC", nil, create, []string{"VpcId", "vpc-none"}, "InvalidVpcId.NotFound"},
-		{"pending VPC", func(c *apitest.Caller) { c.Cloud.Vpcs["vpc-1"].PendingUntil = c.Now.Add(time.Hour) }, create, []string{"VpcId", "vpc-1"}, "IncorrectVpcStatus"},
+		{"pending VPC", func(c *apitest.Caller) { c.Cloud.Vpcs["vpc-1"].PendingUntil = c.Now.Add(time.Hour) }, create,
+			[]string{"VpcId", "vpc-1"}, "IncorrectVpcStatus"},
 		{"name", nil, create, []string{"SecurityGroupName", "1"}, "InvalidSecurityGroupName.Malformed"},
 		{"description", nil, create, []string{"Description", "http://x"}, "InvalidSecurityGroupDiscription.Malformed"},
 		{"type", nil, create, []string{"SecurityGroupType", "huge"}, "InvalidParams.GroupType"},
 		{"enterprise without VPC", nil, create, []string{"SecurityGroupType", "enterprise"}, "InvalidParams.VpcIdGroupType"},
-		{"quota", func(c *apitest.Caller) { c.Settings.Quotas.SecurityGroups = 3 }, create, []string{"VpcId", "vpc-1"}, "QuotaExceed.SecurityGroup"},
+		{"quota", func(c *apitest.Caller) { c.Settings.Quotas.SecurityGroups = 3 }, create, []string{"VpcId", "vpc-1"},
+			"QuotaExceed.SecurityGroup"},
 		{"tags", nil, create, many, "QuotaExceed.Tags"},
 		{"unknown", nil, "DeleteSecurityGroup", []string{"SecurityGroupId", "sg-none"}, "InvalidSecurityGroup.NotFound"},
 		{"used", nil, "DeleteSecurityGroup", []string{"SecurityGroupId", "sg-1"}, "DependencyViolation"},
 		{"unknown", nil, "ModifySecurityGroupAttribute", []string{"SecurityGroupId", "sg-none"}, "InvalidSecurityGroupId.NotFound"},
-		{"name", nil, "ModifySecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "SecurityGroupName", "http://x"}, "InvalidSecurityGroupName.Malformed"},
+		{"name", nil, "ModifySecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "SecurityGroupName", "http://x"},
+			"InvalidSecurityGroupName.Malformed"},
 		{"again", nil, join, group("sg-1", "InstanceId", "i-1"), "InvalidInstanceId.AlreadyExists"},
 		{"other VPC", nil, join, group("sg-other", "InstanceId", "i-1"), "InvalidInstanceId.Mismatch"},
 		{"interface in other VPC", nil, join, group("sg-other", "NetworkInterfaceId", "eni-pod"), "InvalidOperation.VpcMismatch"},
@@ -188,8 +197,11 @@ func TestSecurityGroupRefusals(t *testing.T) {
 		{"last", nil, leave, group("sg-1", "InstanceId", "i-1"), "InstanceLastSecurityGroup"},
 		{"interface not in", nil, leave, group("sg-2", "NetworkInterfaceId", "eni-pod"), "InvalidSecurityGroupAssociation.NotFound"},
 		{"last of interface", nil, leave, group("sg-1", "NetworkInterfaceId", "eni-pod"), "InvalidOperation.AtLeastInOneGroup"},
-		{"group of interface", nil, "ModifyNetworkInterfaceAttribute", []string{"NetworkInterfaceId", "eni-pod", "SecurityGroupId.1", "sg-none"}, "InvalidSecurityGroupId.NotFound"},
-		{"VPC of interface", nil, "ModifyNetworkInterfaceAttribute", []string{"NetworkInterfaceId", "eni-pod", "SecurityGroupId.1", "sg-other"}, "InvalidOperation.VpcMismatch"},
-		{"fine", nil, "ModifyNetworkInterfaceAttribute", []string{"NetworkInterfaceId", "eni-pod", "SecurityGroupId.1", "sg-2", "NetworkInterfaceName", "n"}, ""},
+		{"group of interface", nil, "ModifyNetworkInterfaceAttribute", []string{"NetworkInterfaceId", "eni-pod",
+			"SecurityGroupId.1", "sg-none"}, "InvalidSecurityGroupId.NotFound"},
+		{"VPC of interface", nil, "ModifyNetworkInterfaceAttribute", []string{"NetworkInterfaceId", "eni-pod",
+			"SecurityGroupId.1", "sg-other"}, "InvalidOperation.VpcMismatch"},
+		{"fine", nil, "ModifyNetworkInterfaceAttribute", []string{"NetworkInterfaceId", "eni-pod", "SecurityGroupId.1",
+			"sg-2", "NetworkInterfaceName", "n"}, ""},
 	})
 }

@@ -26,7 +26,8 @@ func TestModifySecurityGroupRule(t *testing.T) {
 	c.Must(modify, byID("PortRange", "443/443", "SourceGroupId", "sg-2", "Policy", "drop", "Priority", "7", "ClientToken", "t")...)
 	got := c.Cloud.SecurityGroups["sg-1"].Rules[0]
 	want := state.SecurityRule{
-		ID: id, Direction: "ingress", IPProtocol: "TCP", PortRange: "443/443", Policy: "Drop", Priority: "7", NicType: "intranet", GroupID: "sg-2",
+		ID: id, Direction: "ingress", IPProtocol: "TCP", PortRange: "443/443", Policy: "Drop", Priority: "7",
+		NicType: "intranet", GroupID: "sg-2",
 		Created: got.Created,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -50,11 +51,16 @@ func TestModifySecurityGroupRule(t *testing.T) {
 		c.Cloud.SecurityGroups["sg-1"].Rules[2].ID = "sgr-2"
 	}
 	tests := []refusal{
-		{"exists", authorized, modify, []string{"SecurityGroupId", "sg-1", "SecurityGroupRuleId", "sgr-1", "PortRange", "81/81"}, "InvalidSecurityGroupRule.RuleExist"},
-		{"exists", authorized, modifyEgress, []string{"SecurityGroupId", "sg-1", "SecurityGroupRuleId", "sgr-2", "PortRange", "54/54"}, "InvalidSecurityGroupRule.RuleExist"},
-		{"other way", authorized, modifyEgress, []string{"SecurityGroupId", "sg-1", "SecurityGroupRuleId", "sgr-1"}, "InvalidSecurityGroupRuleId.NotFound"},
-		{"unknown", authorized, modify, []string{"SecurityGroupId", "sg-1", "SecurityGroupRuleId", "sgr-none"}, "InvalidSecurityGroupRuleId.NotFound"},
-		{"ports of the rule", authorized, modify, []string{"SecurityGroupId", "sg-1", "SecurityGroupRuleId", "sgr-1", "PortRange", "0"}, "InvalidPortRange.Malformed"},
+		{"exists", authorized, modify, []string{"SecurityGroupId", "sg-1", "SecurityGroupRuleId", "sgr-1", "PortRange",
+			"81/81"}, "InvalidSecurityGroupRule.RuleExist"},
+		{"exists", authorized, modifyEgress, []string{"SecurityGroupId", "sg-1", "SecurityGroupRuleId", "sgr-2", "PortRange",
+			"54/54"}, "InvalidSecurityGroupRule.RuleExist"},
+		{"other way", authorized, modifyEgress, []string{"SecurityGroupId", "sg-1", "SecurityGroupRuleId", "sgr-1"},
+			"InvalidSecurityGroupRuleId.NotFound"},
+		{"unknown", authorized, modify, []string{"SecurityGroupId", "sg-1", "SecurityGroupRuleId", "sgr-none"},
+			"InvalidSecurityGroupRuleId.NotFound"},
+		{"ports of the rule", authorized, modify, []string{"SecurityGroupId", "sg-1", "SecurityGroupRuleId", "sgr-1",
+			"PortRange", "0"}, "InvalidPortRange.Malformed"},
 	}
 	for _, a := range []ruleAction{{modify, "AuthorizeSecurityGroup", "Source"}, {modifyEgress, "AuthorizeSecurityGroupEgress", "Dest"}} {
 		tests = append(append(tests, a.refusals()...), refusal{"none", nil, a.name, a.params(), "InvalidSecurityGroupRule.RuleNotExist"})

@@ -117,9 +117,12 @@ func TestSecurityRuleRefusals(t *testing.T) {
 		)
 	}
 	testRefusals(t, append(tests,
-		refusal{"unknown group", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-none"}, "InvalidSecurityGroupId.NotFound"},
-		refusal{"network card", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "NicType", "x"}, "InvalidNicType.ValueNotSupported"},
+		refusal{"unknown group", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-none"},
+			"InvalidSecurityGroupId.NotFound"},
+		refusal{"network card", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "NicType", "x"},
+			"InvalidNicType.ValueNotSupported"},
 		refusal{"token", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "NextToken", "x"}, "InvalidParamter"},
-		refusal{"no region", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "RegionId", ""}, "MissingParameter.RegionId"},
+		refusal{"no region", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "RegionId", ""},
+			"MissingParameter.RegionId"},
 	))
 }

@@ -30,8 +30,10 @@ func TestRunInstances(t *testing.T) {
 	c := newGroupCaller(t)
 	prepareLaunch(c)
 	c.Settings.InstanceCreate, c.Settings.InstanceStart = 2*time.Second, 5*time.Second
-	params := launching("Amount", "2", "InstanceName", "node", "HostName", "host", "UniqueSuffix", "true", "Tag.1.Key", "cluster", "Tag.1.Value", "c-1",
-		"ClientToken", "t", "KeyPairName", "key", "InternetMaxBandwidthOut", "5", "DeletionProtection", "true", "SystemDisk.Category", "cloud_essd")
+	params := launching("Amount", "2", "InstanceName", "node", "HostName", "host", "UniqueSuffix", "true", "Tag.1.Key",
+		"cluster", "Tag.1.Value", "c-1",
+		"ClientToken", "t", "KeyPairName", "key", "InternetMaxBandwidthOut", "5", "DeletionProtection", "true",
+		"SystemDisk.Category", "cloud_essd")
 	sets := c.Must("RunInstances", params...)["InstanceIdSets"].(map[string]any)
 	if diff := cmp.Diff(sets, c.Must("RunInstances", params...)["InstanceIdSets"]); diff != "" {
 		t.Errorf("the repetition (-first +second):\n%s", diff)
@@ -69,7 +71,8 @@ func TestRunInstances(t *testing.T) {
 	if got := apitest.List(interfaces, "Type", "NetworkInterfaceSets", "NetworkInterfaceSet"); !cmp.Equal(got, []string{"Primary"}) {
 		t.Errorf("interfaces %v", got)
 	}
-	instance := c.Must("DescribeInstances", "InstanceIds", fmt.Sprintf("[%q]", first))["Instances"].(map[string]any)["Instance"].([]any)[0].(map[string]any)
+	instance := c.Must("DescribeInstances", "InstanceIds",
+		fmt.Sprintf("[%q]", first))["Instances"].(map[string]any)["Instance"].([]any)[0].(map[string]any)
 	if instance["Cpu"] != 2.0 || instance["Memory"] != 4096.0 || instance["InternetMaxBandwidthOut"] != 5.0 {
 		t.Errorf("instance %v", instance)
 	}
@@ -81,13 +84,15 @@ func TestRunInstancesIsRunningAMinuteLater(t *testing.T) {
 	c := newGroupCaller(t)
 	prepareLaunch(c)
 	c.Settings.InstanceCreate, c.Settings.InstanceStart = 2*time.Second, 5*time.Second
-	id := c.Must("RunInstances", launching("ImageId", "", "ImageFamily", "acs:ubuntu_24_04_x64")...)["InstanceIdSets"].(map[string]any)["InstanceIdSet"].([]any)[0].(string)
+	sets := c.Must("RunInstances", launching("ImageId", "", "ImageFamily", "acs:ubuntu_24_04_x64")...)["InstanceIdSets"]
+	id := sets.(map[string]any)["InstanceIdSet"].([]any)[0].(string)
 	c.Pass(time.Minute)
 	answer := c.Must("DescribeInstanceStatus", "InstanceId.1", id)
 	if got := apitest.List(answer, "Status", "InstanceStatuses", "InstanceStatus"); !cmp.Equal(got, []string{"Running"}) {
 		t.Errorf("statuses %v", got)
 	}
-	if i := c.Cloud.Instances[id]; i.Name != id || !strings.HasPrefix(i.HostName, "iZ") || i.ImageID != "ubuntu_24_04_x64_20G_alibase_20260101.vhd" {
+	if i := c.Cloud.Instances[id]; i.Name != id || !strings.HasPrefix(i.HostName, "iZ") ||
+		i.ImageID != "ubuntu_24_04_x64_20G_alibase_20260101.vhd" {
 		t.Errorf("instance %+v", i)
 	}
 }
@@ -139,7 +144,8 @@ func TestRunInstancesRefusals(t *testing.T) {
 	add("InvalidParameter.Mismatch", nil, "ZoneId", "cn-hangzhou-a")
 	add("InvalidSecurityGroupId.NotFound", nil, "SecurityGroupId", "sg-none")
 	add("InvalidParameter.Mismatch", nil, "SecurityGroupId", "sg-other")
-	add("InvalidOperation.MultiGroupType", func(c *apitest.Caller) { c.Cloud.SecurityGroups["sg-2"].Type = "enterprise" }, "SecurityGroupIds.1", "sg-2")
+	add("InvalidOperation.MultiGroupType", func(c *apitest.Caller) { c.Cloud.SecurityGroups["sg-2"].Type = "enterprise" },
+		"SecurityGroupIds.1", "sg-2")
 	add("JoinedGroupLimitExceed", nil, groups...)
 	add("InvalidPrivateIpAddress.Malformed", nil, "PrivateIpAddress", "192.168.9.7")
 	add("InvalidPrivateIpAddress.Malformed", nil, "PrivateIpAddress", "x")
@@ -156,7 +162,8 @@ func TestRunInstancesRefusals(t *testing.T) {
 	add("InvalidTagValue.Malformed", nil, "Tag.1.Key", "k", "Tag.1.Value", "http://x")
 	add("Duplicate.TagKey", nil, "Tag.1.Key", "k", "Tag.2.Key", "k")
 	add("QuotaExceed.Tags", nil, tagged...)
-	add("IdempotentParameterMismatch", func(c *apitest.Caller) { c.Must(run, launching("ClientToken", "t")...) }, "ClientToken", "t", "Amount", "2")
+	add("IdempotentParameterMismatch", func(c *apitest.Caller) { c.Must(run, launching("ClientToken", "t")...) },
+		"ClientToken", "t", "Amount", "2")
 	add("DryRunOperation", nil, "DryRun", "true")
 	testRefusals(t, tests)
 }

@@ -23,8 +23,10 @@ const (
 
 func balancerActions() []api.Action {
 	ids := []api.Param{
-		texts("LoadBalancerIds", maxIDs), texts("LoadBalancerNames", maxIDs), texts("VpcIds", 10), api.Optional("ResourceGroupId"), api.Optional("ZoneId"),
-		api.OneOf("AddressType", internet, intranet), api.OneOf("AddressIpVersion", ipv4, dualStack), api.OneOf("Ipv6AddressType", internet, intranet),
+		texts("LoadBalancerIds", maxIDs), texts("LoadBalancerNames", maxIDs), texts("VpcIds", 10),
+		api.Optional("ResourceGroupId"), api.Optional("ZoneId"),
+		api.OneOf("AddressType", internet, intranet), api.OneOf("AddressIpVersion", ipv4, dualStack),
+		api.OneOf("Ipv6AddressType", internet, intranet),
 		api.Optional("LoadBalancerType"), api.OneOf("LoadBalancerStatus", "Inactive", active, provisioning, configuring, createFailed),
 		api.OneOf("LoadBalancerBusinessStatus", "Abnormal", normalBusiness, "Locked"), api.Optional("DNSName"),
 		structs("Tag", maxTags),
@@ -41,7 +43,8 @@ func balancerActions() []api.Action {
 			required(api.OneOf("AddressType", internet, intranet)), required(structs("ZoneMappings", 10)), api.Optional("LoadBalancerName"),
 			api.OneOf("AddressIpVersion", ipv4, dualStack), api.Optional("BandwidthPackageId"), api.Flag("DeletionProtectionConfig.Enabled"),
 			api.Optional("DeletionProtectionConfig.Reason"), api.OneOf("ModificationProtectionConfig.Status", consoleProtection, nonProtection),
-			api.Optional("ModificationProtectionConfig.Reason"), api.Optional("LoadBalancerBillingConfig.PayType"), api.OneOf("LoadBalancerType", balancerType),
+			api.Optional("ModificationProtectionConfig.Reason"), api.Optional("LoadBalancerBillingConfig.PayType"),
+			api.OneOf("LoadBalancerType", balancerType),
 			api.Optional("ResourceGroupId"), texts("SecurityGroupIds", 10), structs("Tag", maxTags))...),
 		write("DeleteLoadBalancer", api.On(balancer, deleteBalancer), []string{
 			noBalancer, "OperationDenied.DeletionProtectionEnabled", balancerMade, balancerBusy, lockConflict,

@@ -11,7 +11,8 @@ import (
 func balancerUpdateActions() []api.Action {
 	id := func(more ...api.Param) []api.Param { return append(mandatory("LoadBalancerId"), more...) }
 	return []api.Action{
-		write("UpdateLoadBalancerAttribute", api.On(balancer, updateBalancer), []string{noBalancer, balancerBusy, balancerStatus, lockConflict, "IllegalParam.loadBalancerName"},
+		write("UpdateLoadBalancerAttribute", api.On(balancer, updateBalancer), []string{noBalancer, balancerBusy,
+			balancerStatus, lockConflict, "IllegalParam.loadBalancerName"},
 			id(api.Optional("LoadBalancerName"), api.Number("Cps", 0, maxCps), api.Flag("CrossZoneEnabled"))...),
 		write("UpdateLoadBalancerProtection", api.On(balancer, updateProtection), []string{
 			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, illegal, "IllegalParam.deletionProtectionReason",
@@ -19,10 +20,12 @@ func balancerUpdateActions() []api.Action {
 		}, id(api.Flag("DeletionProtectionEnabled"), api.Optional("DeletionProtectionReason"),
 			api.OneOf("ModificationProtectionStatus", consoleProtection, nonProtection), api.Optional("ModificationProtectionReason"))...),
 		write("EnableLoadBalancerIpv6Internet", ipv6Internet(internet), []string{
-			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "OperationDenied.NonDualStackInstance", "ResourceNotFound.Ipv6Gateway",
+			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "OperationDenied.NonDualStackInstance",
+			"ResourceNotFound.Ipv6Gateway",
 		}, id()...),
 		write("DisableLoadBalancerIpv6Internet", ipv6Internet(intranet), []string{
-			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "OperationDenied.NonDualStackInstance", "OperationDenied.Ipv6IntranetInstance",
+			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "OperationDenied.NonDualStackInstance",
+			"OperationDenied.Ipv6IntranetInstance",
 		}, id()...),
 		write("MoveResourceGroup", moveResourceGroup, []string{
 			noBalancer, noGroup, noPolicy, "OperationFailed.NotExist.ResourceGroup",
@@ -129,14 +132,16 @@ func attachmentActions() []api.Action {
 	packages := mandatory("LoadBalancerId", "BandwidthPackageId")
 	return []api.Action{
 		write("LoadBalancerJoinSecurityGroup", api.On(freeForGroups, joinSecurityGroup), []string{
-			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, quota, "Conflict.SecurityGroup", "Mismatch.vpc", "ResourceNotFound.SecurityGroup",
+			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, quota, "Conflict.SecurityGroup",
+			"Mismatch.vpc", "ResourceNotFound.SecurityGroup",
 			"ResourceAlreadyAssociated.SecurityGroup",
 		}, groups...),
 		write("LoadBalancerLeaveSecurityGroup", api.On(freeForGroups, leaveSecurityGroup), []string{
 			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "ResourceNotFound.SecurityGroup",
 		}, groups...),
 		write("AttachCommonBandwidthPackageToLoadBalancer", api.On(freeBalancer, attachPackage), []string{
-			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "OperationDenied.IntranetLoadBalancer", "ResourceAlreadyAssociated.loadbalancer",
+			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "OperationDenied.IntranetLoadBalancer",
+			"ResourceAlreadyAssociated.loadbalancer",
 			"ResourceNotFound.BandwidthPackageId", "ResourceNotFound.CommonBandwidthPackage",
 		}, packages...),
 		write("DetachCommonBandwidthPackageFromLoadBalancer", api.On(freeBalancer, detachPackage), []string{

@@ -27,7 +27,8 @@ func newCloud() *state.Cloud {
 	addBalancers(c)
 	addGroups(c)
 	addListeners(c)
-	c.NLBSecurityPolicies["tls-1"] = &state.NLBSecurityPolicy{ID: "tls-1", Name: "one", TLSVersions: []string{"TLSv1.2"}, Ciphers: []string{"AES128-SHA"}}
+	c.NLBSecurityPolicies["tls-1"] = &state.NLBSecurityPolicy{ID: "tls-1", Name: "one", TLSVersions: []string{"TLSv1.2"},
+		Ciphers: []string{"AES128-SHA"}}
 	c.NLBSecurityPolicies["tls-used"] = &state.NLBSecurityPolicy{ID: "tls-used", Name: "used"}
 	job := func(id, action, kind, resource, balancer string) {
 		c.NLBJobs[id] = &state.NLBJob{
@@ -100,11 +101,13 @@ func addServers(c *state.Cloud) {
 func addBalancers(c *state.Cloud) {
 	for _, lb := range []state.NLB{
 		{ID: "nlb-1", AddressType: "Internet", AddressIPVersion: "DualStack", Ipv6AddressType: "Intranet", Status: "Active"},
-		{ID: "nlb-2", AddressType: "Internet", AddressIPVersion: "ipv4", Status: "Active", SecurityGroupIDs: []string{"sg-1"}, BandwidthPackageID: "cbwp-1"},
+		{ID: "nlb-2", AddressType: "Internet", AddressIPVersion: "ipv4", Status: "Active", SecurityGroupIDs: []string{"sg-1"},
+			BandwidthPackageID: "cbwp-1"},
 		{ID: "nlb-in", AddressType: "Intranet", AddressIPVersion: "ipv4", Status: "Active"},
 		{ID: "nlb-shifted", AddressType: "Intranet", AddressIPVersion: "ipv4", Status: "Active"},
 		{ID: "nlb-public6", AddressType: "Intranet", AddressIPVersion: "DualStack", Ipv6AddressType: "Internet", Status: "Active"},
-		{ID: "nlb-kept", AddressType: "Intranet", AddressIPVersion: "ipv4", Status: "Active", Deletion: state.NLBProtection{On: true, Since: start()}},
+		{ID: "nlb-kept", AddressType: "Intranet", AddressIPVersion: "ipv4", Status: "Active",
+			Deletion: state.NLBProtection{On: true, Since: start()}},
 		{ID: "nlb-joining", AddressType: "Intranet", AddressIPVersion: "ipv4", Status: "Active"},
 		{ID: "nlb-new", AddressType: "Internet", AddressIPVersion: "DualStack", Ipv6AddressType: "Intranet", Status: "Provisioning"},
 		{ID: "nlb-busy", AddressType: "Internet", AddressIPVersion: "DualStack", Ipv6AddressType: "Internet", Status: "Configuring"},
@@ -163,9 +166,11 @@ func addListeners(c *state.Cloud) {
 	for _, l := range []state.NLBListener{
 		{ID: "lsn-1@80", NLBID: "nlb-1", Protocol: "TCP", Port: 80, Status: "Running", ServerGroupID: "sgp-1", IdleTimeout: 900},
 		{ID: "lsn-udp@53", NLBID: "nlb-1", Protocol: "UDP", Port: 53, Status: "Running", ServerGroupID: "sgp-udp", IdleTimeout: 20},
-		{ID: "lsn-any@0", NLBID: "nlb-1", Protocol: "TCP", StartPort: 1000, EndPort: 2000, Status: "Running", ServerGroupID: "sgp-any", IdleTimeout: 900},
+		{ID: "lsn-any@0", NLBID: "nlb-1", Protocol: "TCP", StartPort: 1000, EndPort: 2000, Status: "Running",
+			ServerGroupID: "sgp-any", IdleTimeout: 900},
 		{ID: "lsn-off@81", NLBID: "nlb-1", Protocol: "TCP", Port: 81, Status: "Stopped", ServerGroupID: "sgp-1", IdleTimeout: 900},
-		{ID: "lsn-busy@82", NLBID: "nlb-1", Protocol: "TCP", Port: 82, Status: "Configuring", SettleTo: "Running", ServerGroupID: "sgp-1", IdleTimeout: 900},
+		{ID: "lsn-busy@82", NLBID: "nlb-1", Protocol: "TCP", Port: 82, Status: "Configuring", SettleTo: "Running",
+			ServerGroupID: "sgp-1", IdleTimeout: 900},
 		{ID: "lsn-held@80", NLBID: "nlb-busy", Protocol: "TCP", Port: 80, Status: "Running", ServerGroupID: "sgp-1", IdleTimeout: 900},
 		{ID: "lsn-locked@80", NLBID: "nlb-joining", Protocol: "TCPSSL", Port: 80, Status: "Running", ServerGroupID: "sgp-tls", IdleTimeout: 900},
 		{

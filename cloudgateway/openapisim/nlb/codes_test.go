@@ -88,7 +88,8 @@ func balancerRefusals() []refusal {
 		if a, ok := codesOf(action); ok && a["ResourceNotFound.loadBalancer"] && params[0] == "LoadBalancerId" {
 			all = append(all, refused(action, "ResourceNotFound.loadBalancer", "LoadBalancerId", "nlb-x"))
 			for code, id := range map[string]string{
-				"ResourceInCreating.loadbalancer": "nlb-new", "ResourceInConfiguring.loadbalancer": "nlb-busy", "IncorrectStatus.loadbalancer": "nlb-dead",
+				"ResourceInCreating.loadbalancer": "nlb-new", "ResourceInConfiguring.loadbalancer": "nlb-busy",
+				"IncorrectStatus.loadbalancer": "nlb-dead",
 			} {
 				if a[code] {
 					all = append(all, refused(action, code, "LoadBalancerId", id))
@@ -130,10 +131,12 @@ func zoneRefusals() []refusal {
 			refused(action, "UnauthorizedZone", id(second, "z-x", vswitch, "vsw-b")...),
 			refused(action, "OperationFailed.DuplicateZones.", id(second, "z-a", vswitch, "vsw-a")...),
 			refused(action, "ResourceNotFound.VSwitch", id(second, "z-b", vswitch, "vsw-x")...),
-			refused(action, "ResourceNotFound.VSwitch", id(second, "z-a", vswitch, "vsw-far", "ZoneMappings.1.ZoneId", "z-b", "ZoneMappings.1.VSwitchId", "vsw-b")...),
+			refused(action, "ResourceNotFound.VSwitch", id(second, "z-a", vswitch, "vsw-far", "ZoneMappings.1.ZoneId", "z-b",
+				"ZoneMappings.1.VSwitchId", "vsw-b")...),
 			refused(action, "Mismatch.ZoneIdAndVswitchId", id(second, "z-c", vswitch, "vsw-b")...),
 			refused(action, "OperationFailed.vSwitchNotSupportIpv6", six...),
-			refused(action, "DuplicatedParam.AllocationId", id(second, "z-b", vswitch, "vsw-b", eip, "eip-1", "ZoneMappings.1.AllocationId", "eip-1")...),
+			refused(action, "DuplicatedParam.AllocationId", id(second, "z-b", vswitch, "vsw-b", eip, "eip-1",
+				"ZoneMappings.1.AllocationId", "eip-1")...),
 			refused(action, "ResourceAlreadyAssociated.AllocationId", id(second, "z-b", vswitch, "vsw-b", eip, "eip-used")...),
 			refused(action, "IllegalParam", id(second, "z-b", vswitch, "vsw-b", eip, "eip-x")...),
 			refused(action, "ResourceInConfiguring.VswitchId", second, "z-c", vswitch, "vsw-pending"),
@@ -144,11 +147,13 @@ func zoneRefusals() []refusal {
 	}
 	return append(all,
 		refused("UpdateLoadBalancerZones", "OperationDenied.ZoneVSwitchChanged", "ZoneMappings.1.VSwitchId", "vsw-a2"),
-		refused("UpdateLoadBalancerZones", "OperationDenied.ProtectedPrivateIPv4AddressChanged", "ZoneMappings.1.PrivateIPv4Address", "192.168.0.9"),
+		refused("UpdateLoadBalancerZones", "OperationDenied.ProtectedPrivateIPv4AddressChanged",
+			"ZoneMappings.1.PrivateIPv4Address", "192.168.0.9"),
 		refused("UpdateLoadBalancerAddressTypeConfig", "OperationDenied.AddressTypeNotChanged", "AddressType", "Intranet"),
 		refused("UpdateLoadBalancerAddressTypeConfig", "Mismatch.ZoneIdAndVswitchId", "ZoneMappings.1.VSwitchId", "vsw-b"),
 		refused("UpdateLoadBalancerAddressTypeConfig", "DuplicatedParam.AllocationId", second, "z-b", vswitch, "vsw-b", eip, "eip-1"),
-		refused("UpdateLoadBalancerAddressTypeConfig", "ResourceAlreadyAssociated.AllocationId", second, "z-b", vswitch, "vsw-b", eip, "eip-used"),
+		refused("UpdateLoadBalancerAddressTypeConfig", "ResourceAlreadyAssociated.AllocationId", second, "z-b", vswitch,
+			"vsw-b", eip, "eip-used"),
 		refused("UpdateLoadBalancerAddressTypeConfig", "IllegalParam", "ZoneMappings.1.AllocationId", "eip-x"),
 		refused("StartShiftLoadBalancerZones", "InvalidZones", second, "z-b", vswitch, "vsw-b"),
 		refused("StartShiftLoadBalancerZones", "InvalidZones", "LoadBalancerId", "nlb-shifted"),
@@ -176,12 +181,15 @@ func listenerRefusals() []refusal {
 		refused("CreateListener", "MissingParam.CaCertificate", with(tls, "CaEnabled", "true")...),
 		refused("CreateListener", "IllegalParam.PreserveClientIpSwitch", with(tls, "ServerGroupId", "sgp-1")...),
 		refused("UpdateListenerAttribute", "MissingParam.AlpnPolicy", "ListenerId", "lsn-tls@443", "AlpnEnabled", "true"),
-		refused("UpdateListenerAttribute", "MissingParam.CaCertificate", "ListenerId", "lsn-locked@80", "CaEnabled", "true", "CertificateIds.1", "cert-1"),
+		refused("UpdateListenerAttribute", "MissingParam.CaCertificate", "ListenerId", "lsn-locked@80", "CaEnabled", "true",
+			"CertificateIds.1", "cert-1"),
 		refused("UpdateListenerAttribute", "IllegalParam.PreserveClientIpSwitch", "ListenerId", "lsn-tls@443", "ServerGroupId", "sgp-1"),
 		refused("UpdateListenerAttribute", "IllegalParam.NonAnyPortListenerConflictWithAnyPortServerGroup", "ServerGroupId", "sgp-any"),
-		refused("UpdateListenerAttribute", "IllegalParam.AnyPortListenerConflictWithNonAnyPortServerGroup", "ListenerId", "lsn-any@0", "ServerGroupId", "sgp-1"),
+		refused("UpdateListenerAttribute", "IllegalParam.AnyPortListenerConflictWithNonAnyPortServerGroup", "ListenerId",
+			"lsn-any@0", "ServerGroupId", "sgp-1"),
 		refused("CreateListener", "IllegalParam.NonAnyPortListenerConflictWithAnyPortServerGroup", "ServerGroupId", "sgp-any"),
-		refused("CreateListener", "IllegalParam.AnyPortListenerConflictWithNonAnyPortServerGroup", "ListenerPort", "0", "StartPort", "9", "EndPort", "10"),
+		refused("CreateListener", "IllegalParam.AnyPortListenerConflictWithNonAnyPortServerGroup", "ListenerPort", "0",
+			"StartPort", "9", "EndPort", "10"),
 		refused("StartListener", "IncorrectStatus.listener", "ListenerId", "lsn-1@80"),
 		refused("StopListener", "IncorrectStatus.listener", "ListenerId", "lsn-off@81"),
 		refused("DeleteListener", "Conflict.Lock", "ListenerId", "lsn-tls@443"),
@@ -191,7 +199,8 @@ func listenerRefusals() []refusal {
 		refused("AssociateAdditionalCertificatesWithListener", "ResourceAlreadyAssociated.Certificate", "AdditionalCertificateIds.2", "cert-2"),
 		refused("AssociateAdditionalCertificatesWithListener", "ResourceAlreadyAssociated.Certificate", "AdditionalCertificateIds.2", "cert-4"),
 		refused("DisassociateAdditionalCertificatesWithListener", "OperationDenied.Protocol", "ListenerId", "lsn-1@80"),
-		refused("DisassociateAdditionalCertificatesWithListener", "OperationDenied.DefaultCertificateUsed", "AdditionalCertificateIds.1", "cert-1"),
+		refused("DisassociateAdditionalCertificatesWithListener", "OperationDenied.DefaultCertificateUsed",
+			"AdditionalCertificateIds.1", "cert-1"),
 		refused("DisassociateAdditionalCertificatesWithListener", "OperationDenied.CaCertificateUsed", "AdditionalCertificateIds.1", "ca-1"),
 		refused("DisassociateAdditionalCertificatesWithListener", "ResourceNotAssociated.Certificate", "AdditionalCertificateIds.1", "cert-4"),
 		refused("DisassociateAdditionalCertificatesWithListener", "IncorrectStatus.certificate", "AdditionalCertificateIds.1", "cert-3"),
@@ -231,7 +240,8 @@ func groupRefusals() []refusal {
 	const check = "HealthCheckConfig."
 	var all []refusal
 	for action, any := range map[string][]string{
-		"CreateServerGroup": {"AnyPortEnabled", "true"}, "UpdateServerGroupAttribute": {"ServerGroupId", "sgp-any", check + "HealthCheckEnabled", "true"},
+		"CreateServerGroup": {"AnyPortEnabled", "true"}, "UpdateServerGroupAttribute": {"ServerGroupId", "sgp-any", check +
+			"HealthCheckEnabled", "true"},
 	} {
 		tls := []string{"Protocol", "TCPSSL", "ServerGroupId", "sgp-tls", "PreserveClientIpEnabled", "true"}
 		all = append(all,
@@ -265,7 +275,8 @@ func serverRefusals() []refusal {
 	const kind, id, ip, port, group = "Servers.1.ServerType", "Servers.1.ServerId", "Servers.1.ServerIp", "Servers.1.Port", "ServerGroupId"
 	var all []refusal
 	for _, action := range []string{"AddServersToServerGroup", "RemoveServersFromServerGroup", "UpdateServerGroupServersAttribute"} {
-		twice := []string{"Servers.2.ServerType", "Ecs", "Servers.2.ServerId", map[bool]string{true: "i-3", false: "i-1"}[action == "AddServersToServerGroup"], "Servers.2.Port", "80"}
+		twice := []string{"Servers.2.ServerType", "Ecs", "Servers.2.ServerId",
+			map[bool]string{true: "i-3", false: "i-1"}[action == "AddServersToServerGroup"], "Servers.2.Port", "80"}
 		all = append(all,
 			refused(action, "ResourceNotFound.serverGroup", group, "sgp-x"),
 			refused(action, "IncorrectStatus.serverGroup", group, "sgp-new"),
@@ -278,7 +289,8 @@ func serverRefusals() []refusal {
 			refused(action, "DuplicatedParam.Server", twice...),
 		)
 		if action != "AddServersToServerGroup" {
-			all = append(all, refused(action, "ResourceNotFound.BackendServer", id, "i-3"), refused(action, "ResourceNotFound.BackendServer", port, "81"))
+			all = append(all, refused(action, "ResourceNotFound.BackendServer", id, "i-3"),
+				refused(action, "ResourceNotFound.BackendServer", port, "81"))
 		}
 		if action != "RemoveServersFromServerGroup" {
 			all = append(all, refused(action, "IllegalParam.description", "Servers.1.Description", "x"))

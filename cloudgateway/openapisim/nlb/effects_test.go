@@ -30,7 +30,8 @@ func TestAddresses(t *testing.T) {
 	id, _ := c.Must("CreateLoadBalancer", with(valid()["CreateLoadBalancer"], "LoadBalancerName", "k8s", "AddressIpVersion", "DualStack",
 		"ZoneMappings.1.PrivateIPv4Address", "192.168.0.77", "ZoneMappings.1.AllocationId", "eip-1", "Tag.1.Key", "k", "Tag.1.Value", "v",
 		"DeletionProtectionConfig.Enabled", "true", "DeletionProtectionConfig.Reason", "mine",
-		"ModificationProtectionConfig.Status", "ConsoleProtection", "SecurityGroupIds.1", "sg-1", "SecurityGroupIds.2", "sg-2")...)["LoadbalancerId"].(string)
+		"ModificationProtectionConfig.Status", "ConsoleProtection", "SecurityGroupIds.1", "sg-1", "SecurityGroupIds.2",
+		"sg-2")...)["LoadbalancerId"].(string)
 	lb := c.Must("GetLoadBalancerAttribute", "LoadBalancerId", id)
 	want(t, lb, "LoadBalancerName", "k8s", "AddressType", "Internet", "AddressIpVersion", "DualStack", "Ipv6AddressType", "Intranet",
 		"DNSName", id+".cn-hangzhou.nlb.aliyuncs.com", "CrossZoneEnabled", "true", "CreateTime", "2026-01-01T12:00Z", "VpcId", "vpc-1")
@@ -48,7 +49,8 @@ func TestAddresses(t *testing.T) {
 	}
 	// Another EIP, which no document says can be exchanged and the existing controllers' tests deny; no public address; nothing.
 	of := []string{"LoadBalancerId", id}
-	c.Must("UpdateLoadBalancerZones", append(of, "ZoneMappings.1.ZoneId", "z-a", "ZoneMappings.1.VSwitchId", "vsw-a", "ZoneMappings.1.AllocationId", "eip-2",
+	c.Must("UpdateLoadBalancerZones", append(of, "ZoneMappings.1.ZoneId", "z-a", "ZoneMappings.1.VSwitchId", "vsw-a",
+		"ZoneMappings.1.AllocationId", "eip-2",
 		"ZoneMappings.2.ZoneId", "z-b", "ZoneMappings.2.VSwitchId", "vsw-b")...)
 	if c.Cloud.Eips["eip-1"].Status != "InUse" || c.Cloud.Eips["eip-2"].Status != "Available" {
 		t.Errorf("EIPs %+v, %+v", c.Cloud.Eips["eip-1"], c.Cloud.Eips["eip-2"])
@@ -57,7 +59,8 @@ func TestAddresses(t *testing.T) {
 	if z := c.Cloud.NLBs[id].Zones[0]; z.PublicIP != "" || c.Cloud.Eips["eip-1"].Status != "Available" {
 		t.Errorf("zone %+v", z)
 	}
-	c.Must("UpdateLoadBalancerProtection", append(of, "DeletionProtectionEnabled", "false", "ModificationProtectionStatus", "NonProtection")...)
+	c.Must("UpdateLoadBalancerProtection", append(of, "DeletionProtectionEnabled", "false", "ModificationProtectionStatus",
+		"NonProtection")...)
 	c.Must("DeleteLoadBalancer", of...)
 }
 
@@ -81,15 +84,18 @@ func TestListenerAttributes(t *testing.T) {
 	c := newCaller(t)
 	set := []string{
 		"ListenerDescription", "k8s.443", "IdleTimeout", "60", "SecurityPolicyId", "tls-1", "CaEnabled", "true", "CertificateIds.1", "cert-1",
-		"CaCertificateIds.1", "ca-1", "AlpnEnabled", "true", "AlpnPolicy", "HTTP2Optional", "ProxyProtocolEnabled", "true", "SecSensorEnabled", "true",
+		"CaCertificateIds.1", "ca-1", "AlpnEnabled", "true", "AlpnPolicy", "HTTP2Optional", "ProxyProtocolEnabled", "true",
+		"SecSensorEnabled", "true",
 		"Cps", "1000", "Mss", "1400", "ProxyProtocolV2Config", `{"Ppv2VpcIdEnabled":true,"Ppv2PrivateLinkEpIdEnabled":false}`,
 	}
 	id, _ := c.Must("CreateListener", append([]string{
 		"LoadBalancerId", "nlb-2", "ListenerProtocol", "TCPSSL", "ListenerPort", "443", "ServerGroupId", "sgp-tls", "Tag.1.Key", "k",
 	}, set...)...)["ListenerId"].(string)
 	l := c.Must("GetListenerAttribute", "ListenerId", id)
-	want(t, l, "ListenerDescription", "k8s.443", "IdleTimeout", "60", "SecurityPolicyId", "tls-1", "CaEnabled", "true", "CertificateIds", "[cert-1]",
-		"CaCertificateIds", "[ca-1]", "AlpnEnabled", "true", "AlpnPolicy", "HTTP2Optional", "ProxyProtocolEnabled", "true", "SecSensorEnabled", "true",
+	want(t, l, "ListenerDescription", "k8s.443", "IdleTimeout", "60", "SecurityPolicyId", "tls-1", "CaEnabled", "true",
+		"CertificateIds", "[cert-1]",
+		"CaCertificateIds", "[ca-1]", "AlpnEnabled", "true", "AlpnPolicy", "HTTP2Optional", "ProxyProtocolEnabled", "true",
+		"SecSensorEnabled", "true",
 		"Cps", "1000", "Mss", "1400", "ListenerPort", "443", "ListenerStatus", "Running", "LoadBalancerId", "nlb-2")
 	want(t, get(l, "ProxyProtocolV2Config"), "Ppv2VpcIdEnabled", "true", "Ppv2PrivateLinkEpIdEnabled", "false")
 	c.Must("UpdateListenerAttribute", "ListenerId", id, "ProxyProtocolV2Config.Ppv2PrivateLinkEpIdEnabled", "true", "AlpnEnabled", "false")
@@ -97,7 +103,8 @@ func TestListenerAttributes(t *testing.T) {
 	want(t, l, "AlpnEnabled", "false", "AlpnPolicy", "HTTP2Optional", "IdleTimeout", "60")
 	want(t, get(l, "ProxyProtocolV2Config"), "Ppv2VpcIdEnabled", "true", "Ppv2PrivateLinkEpIdEnabled", "true")
 
-	id, _ = c.Must("CreateListener", "LoadBalancerId", "nlb-2", "ListenerProtocol", "TCP", "ListenerPort", "0", "StartPort", "1000", "EndPort", "2000",
+	id, _ = c.Must("CreateListener", "LoadBalancerId", "nlb-2", "ListenerProtocol", "TCP", "ListenerPort", "0",
+		"StartPort", "1000", "EndPort", "2000",
 		"ServerGroupId", "sgp-any")["ListenerId"].(string)
 	want(t, c.Must("GetListenerAttribute", "ListenerId", id), "ListenerPort", "0", "StartPort", "1000", "EndPort", "2000")
 }
@@ -107,22 +114,29 @@ func TestGroupAttributes(t *testing.T) {
 	t.Parallel()
 	const check = "HealthCheckConfig."
 	c := newCaller(t)
-	id, _ := c.Must("CreateServerGroup", "ServerGroupName", "k8s.80", "VpcId", "vpc-1", "Protocol", "UDP", "Scheduler", "QCH", "AddressIPVersion", "DualStack",
-		"IpVersionAffinityMode", "NonAffinity", "ConnectionDrainEnabled", "true", "ConnectionDrainTimeout", "10", "PreserveClientIpEnabled", "false",
+	id, _ := c.Must("CreateServerGroup", "ServerGroupName", "k8s.80", "VpcId", "vpc-1", "Protocol", "UDP", "Scheduler",
+		"QCH", "AddressIPVersion", "DualStack",
+		"IpVersionAffinityMode", "NonAffinity", "ConnectionDrainEnabled", "true", "ConnectionDrainTimeout", "10",
+		"PreserveClientIpEnabled", "false",
 		check+"HealthCheckType", "HTTP", check+"HealthCheckConnectPort", "8080", check+"HealthyThreshold", "3", check+"UnhealthyThreshold", "4",
-		check+"HealthCheckConnectTimeout", "6", check+"HealthCheckInterval", "7", check+"HealthCheckDomain", "$SERVER_IP", check+"HealthCheckUrl", "/ok",
+		check+"HealthCheckConnectTimeout", "6", check+"HealthCheckInterval", "7", check+"HealthCheckDomain", "$SERVER_IP",
+		check+"HealthCheckUrl", "/ok",
 		check+"HttpCheckMethod", "HEAD", check+"HealthCheckHttpCode.1", "http_3xx")["ServerGroupId"].(string)
 	g := get(c.Must("ListServerGroups", "ServerGroupIds.1", id), "ServerGroups", 0)
 	want(t, g, "Scheduler", "qch", "AddressIPVersion", "DualStack", "IpVersionAffinityMode", "NonAffinity", "ConnectionDrainEnabled", "true",
-		"ConnectionDrainTimeout", "10", "PreserveClientIpEnabled", "false", "Protocol", "UDP", "ServerGroupType", "Instance", "ServerGroupStatus", "Available")
-	want(t, get(g, "HealthCheck"), "HealthCheckEnabled", "true", "HealthCheckType", "HTTP", "HealthCheckConnectPort", "8080", "HealthyThreshold", "3",
+		"ConnectionDrainTimeout", "10", "PreserveClientIpEnabled", "false", "Protocol", "UDP", "ServerGroupType", "Instance",
+		"ServerGroupStatus", "Available")
+	want(t, get(g, "HealthCheck"), "HealthCheckEnabled", "true", "HealthCheckType", "HTTP", "HealthCheckConnectPort",
+		"8080", "HealthyThreshold", "3",
 		"UnhealthyThreshold", "4", "HealthCheckConnectTimeout", "6", "HealthCheckInterval", "7", "HealthCheckDomain", "$SERVER_IP",
 		"HealthCheckUrl", "/ok", "HttpCheckMethod", "HEAD", "HealthCheckHttpCode", "[http_3xx]")
 	c.Must("AddServersToServerGroup", server(id, "Eni", "eni-1", "53", "Servers.1.ServerIp", "2408:0:0:1::9")...)
 	c.Must("AddServersToServerGroup", server("sgp-ip", "Ip", "192.168.9.9", "80")...)
 	c.Must("AddServersToServerGroup", server("sgp-any", "Ecs", "i-1", "0")...)
-	want(t, get(c.Must("ListServerGroupServers", "ServerGroupId", "sgp-ip"), "Servers", 0), "ServerIp", "192.168.9.9", "ServerType", "Ip", "Port", "80")
-	want(t, get(c.Must("ListServerGroups", "ServerGroupIds.1", "sgp-1"), "ServerGroups", 0), "RelatedLoadBalancerIds", "[nlb-1 nlb-busy]", "ServerCount", "2")
+	want(t, get(c.Must("ListServerGroupServers", "ServerGroupId", "sgp-ip"), "Servers", 0), "ServerIp", "192.168.9.9",
+		"ServerType", "Ip", "Port", "80")
+	want(t, get(c.Must("ListServerGroups", "ServerGroupIds.1", "sgp-1"), "ServerGroups", 0), "RelatedLoadBalancerIds",
+		"[nlb-1 nlb-busy]", "ServerCount", "2")
 }
 
 // Filters narrow lists down. Several tags are alternatives.
@@ -137,7 +151,8 @@ func TestFilters(t *testing.T) {
 		params           []string
 		want             string
 	}{
-		{"ListLoadBalancers", "LoadBalancers", "LoadBalancerId", []string{"Tag.1.Key", "k", "Tag.1.Value", "a", "Tag.2.Key", "k", "Tag.2.Value", "b"}, "[nlb-1 nlb-2]"},
+		{"ListLoadBalancers", "LoadBalancers", "LoadBalancerId", []string{"Tag.1.Key", "k", "Tag.1.Value", "a", "Tag.2.Key",
+			"k", "Tag.2.Value", "b"}, "[nlb-1 nlb-2]"},
 		{"ListLoadBalancers", "LoadBalancers", "LoadBalancerId", []string{"LoadBalancerStatus", "Provisioning"}, "[nlb-new]"},
 		{"ListLoadBalancers", "LoadBalancers", "LoadBalancerId", []string{"LoadBalancerNames.1", "name-nlb-2"}, "[nlb-2]"},
 		{"ListLoadBalancers", "LoadBalancers", "LoadBalancerId", []string{"LoadBalancerIds.1", "nlb-2", "LoadBalancerIds.2", "nlb-x"}, "[nlb-2]"},
@@ -149,8 +164,10 @@ func TestFilters(t *testing.T) {
 		{"ListServerGroups", "ServerGroups", "ServerGroupId", []string{"ServerGroupNames.1", "name-sgp-1"}, "[sgp-1]"},
 		{"ListServerGroupServers", "Servers", "ServerId", []string{"ServerGroupId", "sgp-1", "ServerIps.1", "192.168.0.12"}, "[i-2]"},
 		{"ListListenerCertificates", "Certificates", "CertificateId", []string{"ListenerId", "lsn-tls@443", "CertType", "Ca"}, "[ca-1]"},
-		{"ListListenerCertificates", "Certificates", "CertificateId", []string{"ListenerId", "lsn-tls@443", "CertificateIds.1", "cert-2"}, "[cert-2]"},
-		{"ListTagResources", "TagResources", "ResourceId", []string{"ResourceType", "loadbalancer", "Tag.1.Key", "k", "Tag.1.Value", "b"}, "[nlb-2]"},
+		{"ListListenerCertificates", "Certificates", "CertificateId", []string{"ListenerId", "lsn-tls@443",
+			"CertificateIds.1", "cert-2"}, "[cert-2]"},
+		{"ListTagResources", "TagResources", "ResourceId", []string{"ResourceType", "loadbalancer", "Tag.1.Key", "k",
+			"Tag.1.Value", "b"}, "[nlb-2]"},
 		{"ListSecurityPolicy", "SecurityPolicies", "SecurityPolicyId", []string{"SecurityPolicyNames.1", "used"}, "[tls-used]"},
 	} {
 		if got := fmt.Sprint(apitest.List(c.Must(tt.action, tt.params...), tt.id, tt.list)); got != tt.want {
@@ -169,7 +186,8 @@ func TestHealth(t *testing.T) {
 	c := slow(t)
 	health := func() string {
 		answer := c.Must("GetListenerHealthStatus", "ListenerId", "lsn-1@80")
-		return fmt.Sprint(apitest.List(get(answer, "ListenerHealthStatus", 0, "ServerGroupInfos", 0).(map[string]any), "Status", "NonNormalServers"))
+		return fmt.Sprint(apitest.List(get(answer, "ListenerHealthStatus", 0, "ServerGroupInfos", 0).(map[string]any),
+			"Status", "NonNormalServers"))
 	}
 	if got := health(); got != "[Initial Initial]" {
 		t.Errorf("at first %s", got)
@@ -198,7 +216,8 @@ func TestSeed(t *testing.T) {
 	addServers(cloud)
 	cloud.NLBs["nlb-1"] = &state.NLB{ID: "nlb-1", Zones: []*state.NLBZone{{VSwitchID: "vsw-a"}, {VSwitchID: "vsw-b"}}}
 	cloud.NLBListeners["lsn-1@80"] = &state.NLBListener{ID: "lsn-1@80", NLBID: "nlb-1", Port: 80, ServerGroupID: "sgp-1"}
-	cloud.NLBServerGroups["sgp-1"] = &state.NLBServerGroup{ID: "sgp-1", VpcID: "vpc-1", Servers: []*state.NLBServer{{ServerID: "i-2", Port: 80}, {ServerID: "i-1", Port: 80}}}
+	cloud.NLBServerGroups["sgp-1"] = &state.NLBServerGroup{ID: "sgp-1", VpcID: "vpc-1",
+		Servers: []*state.NLBServer{{ServerID: "i-2", Port: 80}, {ServerID: "i-1", Port: 80}}}
 	c := apitest.New(t, nlb.Product(), cloud)
 	lb := c.Must("GetLoadBalancerAttribute", "LoadBalancerId", "nlb-1")
 	want(t, lb, "LoadBalancerStatus", "Active", "VpcId", "vpc-1", "AddressType", "Intranet")
@@ -283,14 +302,16 @@ func TestEnumeratedValuesInAnyCase(t *testing.T) {
 	shown := c.Must("GetLoadBalancerAttribute", "LoadBalancerId", id)
 	want(t, shown, "AddressType", "Internet", "AddressIpVersion", "DualStack")
 	want(t, get(shown, "ModificationProtectionConfig"), "Status", "ConsoleProtection")
-	group, _ := c.Must("CreateServerGroup", "ServerGroupName", "g0", "VpcId", "vpc-1", "ServerGroupType", "ip", "Protocol", "tcp", "AddressIPVersion", "IPv4",
+	group, _ := c.Must("CreateServerGroup", "ServerGroupName", "g0", "VpcId", "vpc-1", "ServerGroupType", "ip", "Protocol",
+		"tcp", "AddressIPVersion", "IPv4",
 		check+"HealthCheckType", "http", check+"HttpCheckMethod", "get", check+"HealthCheckHttpCode.1", "HTTP_2XX")["ServerGroupId"].(string)
 	g := get(c.Must("ListServerGroups", "ServerGroupIds.1", group), "ServerGroups", 0)
 	want(t, g, "ServerGroupType", "Ip", "Protocol", "TCP", "AddressIPVersion", "ipv4")
 	want(t, get(g, "HealthCheck"), "HealthCheckType", "HTTP", "HttpCheckMethod", "GET", "HealthCheckHttpCode", "[http_2xx]")
 	c.Must("AddServersToServerGroup", server(group, "ip", "192.168.0.11", "80")...)
 	want(t, get(c.Must("ListServerGroupServers", "ServerGroupId", group), "Servers", 0), "ServerType", "Ip")
-	listener, _ := c.Must("CreateListener", "LoadBalancerId", id, "ListenerProtocol", "tcp", "ListenerPort", "80", "ServerGroupId", group)["ListenerId"].(string)
+	listener, _ := c.Must("CreateListener", "LoadBalancerId", id, "ListenerProtocol", "tcp", "ListenerPort", "80",
+		"ServerGroupId", group)["ListenerId"].(string)
 	want(t, c.Must("GetListenerAttribute", "ListenerId", listener), "ListenerProtocol", "TCP")
 	c.Must("TagResources", "ResourceType", "LoadBalancer", "ResourceId.1", id, "Tag.1.Key", "k")
 	c.Settings.ExactCase = true
@@ -306,9 +327,11 @@ func TestIntervalOfUDPChecks(t *testing.T) {
 	for _, tt := range []struct {
 		kind, timeout, interval, enabled, want string
 	}{
-		{"UDP", "12", "5", "true", "IllegalParam"}, {"UDP", "12", "12", "true", ""}, {"UDP", "12", "5", "false", ""}, {"TCP", "12", "5", "true", ""},
+		{"UDP", "12", "5", "true", "IllegalParam"}, {"UDP", "12", "12", "true", ""}, {"UDP", "12", "5", "false", ""},
+		{"TCP", "12", "5", "true", ""},
 	} {
-		_, code := newCaller(t).Call("CreateServerGroup", "ServerGroupName", "g0", "VpcId", "vpc-1", "Protocol", "TCP", check+"HealthCheckType", tt.kind,
+		_, code := newCaller(t).Call("CreateServerGroup", "ServerGroupName", "g0", "VpcId", "vpc-1", "Protocol", "TCP",
+			check+"HealthCheckType", tt.kind,
 			check+"HealthCheckEnabled", tt.enabled, check+"HealthCheckConnectTimeout", tt.timeout, check+"HealthCheckInterval", tt.interval)
 		if code != tt.want {
 			t.Errorf("%+v: %q", tt, code)

@@ -21,9 +21,11 @@ func groupActions() []api.Action {
 	const check = "HealthCheckConfig."
 	settings := []api.Param{
 		api.Flag("ConnectionDrainEnabled"), {Name: "ConnectionDrainTimeout", Kind: api.Int}, api.Flag("PreserveClientIpEnabled"),
-		api.OneOf("Scheduler", "Wrr", "Wlc", "rr", "sch", "tch", "qch"), api.OneOf("IpVersionAffinityMode", "Affinity", "NonAffinity"), api.Flag(check + "HealthCheckEnabled"),
+		api.OneOf("Scheduler", "Wrr", "Wlc", "rr", "sch", "tch", "qch"), api.OneOf("IpVersionAffinityMode", "Affinity",
+			"NonAffinity"), api.Flag(check + "HealthCheckEnabled"),
 		api.OneOf(check+"HealthCheckType", protoTCP, "HTTP", protoUDP), api.Number(check+"HealthCheckConnectPort", 0, maxPort),
-		api.Number(check+"HealthyThreshold", 2, 10), api.Number(check+"UnhealthyThreshold", 2, 10), api.Number(check+"HealthCheckConnectTimeout", 1, 300),
+		api.Number(check+"HealthyThreshold", 2, 10), api.Number(check+"UnhealthyThreshold", 2, 10),
+		api.Number(check+"HealthCheckConnectTimeout", 1, 300),
 		api.Number(check+"HealthCheckInterval", 1, 300), api.Optional(check + "HealthCheckDomain"), api.Optional(check + "HealthCheckUrl"),
 		api.OneOf(check+"HttpCheckMethod", "GET", "HEAD"),
 		{Name: check + "HealthCheckHttpCode", Kind: api.Strings, Enum: []string{"http_2xx", "http_3xx", "http_4xx", "http_5xx"}, Max: 4},
@@ -54,7 +56,8 @@ func createGroup(c *api.Context) (*change, *api.Error) {
 	g := &state.NLBServerGroup{
 		Type: cmp.Or(c.Get("ServerGroupType"), groupOfInstances), VpcID: c.Get("VpcId"), Protocol: cmp.Or(c.Get("Protocol"), protoTCP),
 		AddressIPVersion: cmp.Or(c.Get("AddressIPVersion"), ipv4), Scheduler: "Wrr", Status: creating, AnyPort: c.True("AnyPortEnabled"),
-		HealthCheck: defaultCheck(), ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), state.DefaultResourceGroup), Tags: tags.FilterOf(c), Created: c.Now,
+		HealthCheck: defaultCheck(), ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), state.DefaultResourceGroup),
+		Tags: tags.FilterOf(c), Created: c.Now,
 	}
 	g.ClientIPOff = g.Protocol == protoTCPSSL
 	vpc := c.State.Vpcs[g.VpcID]

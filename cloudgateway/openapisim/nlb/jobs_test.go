@@ -103,9 +103,11 @@ func transitions() []transition {
 		}
 	}
 	return []transition{
-		{"create a load balancer", made("CreateLoadBalancer", "LoadbalancerId"), func(c *apitest.Caller, id string) any { return balancerStatus(c, id) },
+		{"create a load balancer", made("CreateLoadBalancer", "LoadbalancerId"),
+			func(c *apitest.Caller, id string) any { return balancerStatus(c, id) },
 			"Provisioning", "Active", "CreateFailed", 5 * time.Second},
-		{"delete a load balancer", simple("DeleteLoadBalancer", "nlb-in"), func(c *apitest.Caller, id string) any { return balancerStatus(c, id) },
+		{"delete a load balancer", simple("DeleteLoadBalancer", "nlb-in"),
+			func(c *apitest.Caller, id string) any { return balancerStatus(c, id) },
 			"Configuring", nil, "Active", time.Second},
 		{"other zones", simple("UpdateLoadBalancerZones", "nlb-in"), func(c *apitest.Caller, id string) any { return balancerStatus(c, id) },
 			"Configuring", "Active", "Active", time.Second},
@@ -113,7 +115,8 @@ func transitions() []transition {
 			"Active", "Active", "Active", time.Second},
 		{"create a listener", made("CreateListener", "ListenerId"), func(c *apitest.Caller, id string) any { return listenerStatus(c, id) },
 			"Provisioning", "Running", nil, time.Second},
-		{"change a listener", simple("UpdateListenerAttribute", "lsn-1@80"), func(c *apitest.Caller, id string) any { return listenerStatus(c, id) },
+		{"change a listener", simple("UpdateListenerAttribute", "lsn-1@80"),
+			func(c *apitest.Caller, id string) any { return listenerStatus(c, id) },
 			"Configuring", "Running", "Running", time.Second},
 		{"start a listener", simple("StartListener", "lsn-off@81"), func(c *apitest.Caller, id string) any { return listenerStatus(c, id) },
 			"Starting", "Running", "Stopped", time.Second},
@@ -136,9 +139,12 @@ func transitions() []transition {
 		{"another weight", simple("UpdateServerGroupServersAttribute", "sgp-1"), group,
 			[]string{"i-1 0 Configuring", "i-2 100 Available", "Configuring"}, []string{"i-1 0 Available", "i-2 100 Available", "Available"},
 			append(slices.Clone(both), "Available"), time.Second},
-		{"one more certificate", certificate("AssociateAdditionalCertificatesWithListener", "cert-4"), func(c *apitest.Caller, _ string) any { return certificates(c) },
-			[]string{"cert-2 Associated", "cert-4 Associating"}, []string{"cert-2 Associated", "cert-4 Associated"}, []string{"cert-2 Associated"}, time.Second},
-		{"one certificate less", certificate("DisassociateAdditionalCertificatesWithListener", "cert-2"), func(c *apitest.Caller, _ string) any { return certificates(c) },
+		{"one more certificate", certificate("AssociateAdditionalCertificatesWithListener", "cert-4"),
+			func(c *apitest.Caller, _ string) any { return certificates(c) },
+			[]string{"cert-2 Associated", "cert-4 Associating"}, []string{"cert-2 Associated", "cert-4 Associated"},
+			[]string{"cert-2 Associated"}, time.Second},
+		{"one certificate less", certificate("DisassociateAdditionalCertificatesWithListener", "cert-2"),
+			func(c *apitest.Caller, _ string) any { return certificates(c) },
 			[]string{"cert-2 Diassociating"}, []string{}, []string{"cert-2 Associated"}, time.Second},
 	}
 }
@@ -217,7 +223,8 @@ func TestOverlap(t *testing.T) {
 	refused("", "UpdateServerGroupAttribute", "ServerGroupId", "sgp-1", "Scheduler", "RR")
 	refused("", "AddServersToServerGroup", server("sgp-free", "Ecs", "i-3", "80")...)
 	for n := range 5 { // as a controller does that waits for none of them
-		refused("", "CreateListener", "LoadBalancerId", "nlb-2", "ListenerProtocol", "TCP", "ListenerPort", fmt.Sprint(80+n), "ServerGroupId", "sgp-1")
+		refused("", "CreateListener", "LoadBalancerId", "nlb-2", "ListenerProtocol", "TCP", "ListenerPort", fmt.Sprint(80+n),
+			"ServerGroupId", "sgp-1")
 	}
 	refused("", "UpdateListenerAttribute", "ListenerId", "lsn-1@80", "Cps", "10")
 	refused("IncorrectStatus.listener", "UpdateListenerAttribute", "ListenerId", "lsn-1@80", "Cps", "11")

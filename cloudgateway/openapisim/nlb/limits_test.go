@@ -29,7 +29,8 @@ func TestQuotas(t *testing.T) {
 	if _, got := c.Call("UpdateListenerAttribute", "ListenerId", "lsn-tls@443", "ServerGroupId", "sgp-tls"); got != "" {
 		t.Errorf("the group that the listener has: %q", got)
 	}
-	for _, params := range [][]string{{"ListenerId", "lsn-1@80", "ServerGroupId", "sgp-free"}, {"ListenerId", "lsn-off@81", "ServerGroupId", "sgp-free"}} {
+	for _, params := range [][]string{{"ListenerId", "lsn-1@80", "ServerGroupId", "sgp-free"},
+		{"ListenerId", "lsn-off@81", "ServerGroupId", "sgp-free"}} {
 		_, got := c.Call("UpdateListenerAttribute", params...)
 		if want := map[string]string{"lsn-off@81": code}[params[1]]; got != want {
 			t.Errorf("%v: %q, want %q", params, got, want)

@@ -18,8 +18,9 @@ func listenerReadActions() []api.Action {
 			texts("ListenerIds", maxIDs), texts("LoadBalancerIds", maxIDs), api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoTCPSSL),
 			api.Flag("SecSensorEnabled"), structs("Tag", maxTags))...),
 		read("GetListenerHealthStatus", api.On2(listener, listenerHealth), []string{noListener}, append(mandatory("ListenerId"), paging()...)...),
-		read("ListListenerCertificates", api.On2(listener, listCertificates), []string{noListener, "OperationDenied.Protocol"}, append(append(mandatory("ListenerId"),
-			api.OneOf("CertType", "Ca", "Server"), texts("CertificateIds", maxIDs)), paging()...)...),
+		read("ListListenerCertificates", api.On2(listener, listCertificates),
+			[]string{noListener, "OperationDenied.Protocol"}, append(append(mandatory("ListenerId"),
+				api.OneOf("CertType", "Ca", "Server"), texts("CertificateIds", maxIDs)), paging()...)...),
 	}
 }
 

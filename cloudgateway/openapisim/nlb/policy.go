@@ -17,7 +17,8 @@ func policyActions() []api.Action {
 	}
 	return []api.Action{
 		write("CreateSecurityPolicy", createPolicy, []string{illegal, "OperationFailed.NotExist.ResourceGroup"},
-			append(mandatory("SecurityPolicyName"), required(settings[0]), required(settings[1]), api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
+			append(mandatory("SecurityPolicyName"), required(settings[0]), required(settings[1]),
+				api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
 		write("UpdateSecurityPolicyAttribute", api.On(policy, updatePolicy), []string{illegal, noPolicy},
 			append(append(mandatory("SecurityPolicyId"), api.Optional("SecurityPolicyName")), settings...)...),
 		write("DeleteSecurityPolicy", api.On(policy, deletePolicy), []string{noPolicy, "ResourceInUse.securitypolicy"},

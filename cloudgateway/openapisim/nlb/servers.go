@@ -27,7 +27,8 @@ func serverWrites() []string {
 
 func serverActions() []api.Action {
 	params := append(mandatory("ServerGroupId"), required(serverParam()))
-	codes := []string{noGroup, groupStatus, lockConflict, illegal, "MissingParam.ServerId", "MissingParam.ServerType", "DuplicatedParam.Server"}
+	codes := []string{noGroup, groupStatus, lockConflict, illegal, "MissingParam.ServerId", "MissingParam.ServerType",
+		"DuplicatedParam.Server"}
 	return []api.Action{
 		write("AddServersToServerGroup", api.On(freeGroup, addServers), append([]string{
 			quota, "IllegalParam.IP", "IllegalParam.RSPortConflictWithServerGroup", "IllegalParam.description", "IncorrectStatus.Eni",
@@ -56,7 +57,8 @@ func keyOf(s *state.NLBServer) string {
 
 func sortServers(g *state.NLBServerGroup) {
 	slices.SortFunc(g.Servers, func(a, b *state.NLBServer) int {
-		return cmp.Or(strings.Compare(a.ServerID, b.ServerID), strings.Compare(a.ServerIP, b.ServerIP), a.Port-b.Port, strings.Compare(a.Type, b.Type))
+		return cmp.Or(strings.Compare(a.ServerID, b.ServerID), strings.Compare(a.ServerIP, b.ServerIP), a.Port-b.Port,
+			strings.Compare(a.Type, b.Type))
 	})
 }
 

@@ -50,7 +50,8 @@ func tagActions() []api.Action {
 	return []api.Action{
 		write("TagResources", retag(s.Tag), append([]string{illegal, quota}, missing...), kind, ids, required(structs("Tag", maxTags))),
 		write("UntagResources", retag(s.Remove), append([]string{illegal}, missing...), kind, ids, texts("TagKey", maxTags), api.Flag("All")),
-		read("ListTagResources", listTags, []string{illegal}, append(paging(), kind, texts("ResourceId", maxResources), structs("Tag", maxTags))...),
+		read("ListTagResources", listTags, []string{illegal}, append(paging(), kind, texts("ResourceId", maxResources),
+			structs("Tag", maxTags))...),
 	}
 }
 

@@ -105,7 +105,9 @@ func of(p api.Product, all []Documented) []Documented {
 func Coverage() string {
 	var b strings.Builder
 	b.WriteString(coverageIntro)
-	b.WriteString("| product | version | simulated | documented | part | parameters honoured | documented for these actions |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString(
+		"| product | version | simulated | documented | part | parameters honoured | documented for these actions " +
+			"|\n|---|---|---|---|---|---|---|\n")
 	for _, p := range openapisim.Products() {
 		honoured, all := 0, 0
 		for _, a := range p.Actions {
@@ -141,7 +143,8 @@ func writeCoverage(b *strings.Builder, p api.Product) {
 	}
 	missing := slices.DeleteFunc(documented.Actions(p.Name), func(name string) bool { return simulated[name] })
 	if len(missing) > 0 {
-		fmt.Fprintf(b, "\n<details><summary>%d documented actions are not simulated</summary>\n\n%s\n\n</details>\n", len(missing), strings.Join(missing, ", "))
+		fmt.Fprintf(b, "\n<details><summary>%d documented actions are not simulated</summary>\n\n%s\n\n</details>\n",
+			len(missing), strings.Join(missing, ", "))
 	}
 }
 
@@ -201,7 +204,8 @@ func writeAction(b *strings.Builder, product string, a api.Action) {
 	}
 	fmt.Fprintf(b, "Codes: %s.\n", strings.Join(quoted(codes), ", "))
 	if len(a.ItemCodes) > 0 {
-		fmt.Fprintf(b, "\nCodes of failed items, in an answer with status 200: %s.\n", strings.Join(quoted(slices.Sorted(slices.Values(a.ItemCodes))), ", "))
+		fmt.Fprintf(b, "\nCodes of failed items, in an answer with status 200: %s.\n",
+			strings.Join(quoted(slices.Sorted(slices.Values(a.ItemCodes))), ", "))
 	}
 }
 

@@ -66,7 +66,8 @@ func TestCoverage(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"| [Nlb](#nlb-2022-04-30) | 2022-04-30 | 48 | 48 | 100 % |", "| [CreateServerGroup](actions.md#createservergroup) |", "CreateSnapshot"} {
+	for _, want := range []string{"| [Nlb](#nlb-2022-04-30) | 2022-04-30 | 48 | 48 | 100 % |",
+		"| [CreateServerGroup](actions.md#createservergroup) |", "CreateSnapshot"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}

@@ -35,7 +35,8 @@ func aclEntries(c *api.Context) (*state.Acl, []state.AclEntry, *api.Error) {
 	case len(items) == 0:
 		return nil, nil, api.Missing("AclEntrys")
 	case len(items) > c.Settings.Quotas.AclEntriesPerCall:
-		return nil, nil, api.BadRequest("AclEntryExceedLimit", "The number of entries in one call exceeds %d.", c.Settings.Quotas.AclEntriesPerCall)
+		return nil, nil, api.BadRequest("AclEntryExceedLimit", "The number of entries in one call exceeds %d.",
+			c.Settings.Quotas.AclEntriesPerCall)
 	}
 	var out []state.AclEntry
 	for _, item := range items {

@@ -73,7 +73,8 @@ func TestAccessControlLists(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	id := c.call("CreateAccessControlList", params{"AclName": "three", "Tag.1.Key": "k"}).text("AclId")
-	c.call("AddAccessControlListEntry", params{"AclId": id, "AclEntrys": `[{"entry":"11.1.2.3/8","comment":"a"},{"entry":"12.0.0.1","comment":"b"}]`})
+	c.call("AddAccessControlListEntry",
+		params{"AclId": id, "AclEntrys": `[{"entry":"11.1.2.3/8","comment":"a"},{"entry":"12.0.0.1","comment":"b"}]`})
 	got := c.call("DescribeAccessControlListAttribute", params{"AclId": id})
 	if diff := cmp.Diff([]string{"11.0.0.0/8", "12.0.0.1/32"}, got.texts("AclEntrys.AclEntry", "AclEntryIP")); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
@@ -117,7 +118,8 @@ func TestAccessControlListQuotas(t *testing.T) {
 	if got := c.code("CreateAccessControlList", params{"AclName": "n"}); got != "AclNumberOverLimit" {
 		t.Errorf("got code %q, want AclNumberOverLimit", got)
 	}
-	if got := c.code("AddAccessControlListEntry", params{"AclId": "acl-1", "AclEntrys": `[{"entry":"1.1.1.1"}]`}); got != "AclEntryExceedLimit" {
+	if got := c.code("AddAccessControlListEntry",
+		params{"AclId": "acl-1", "AclEntrys": `[{"entry":"1.1.1.1"}]`}); got != "AclEntryExceedLimit" {
 		t.Errorf("got code %q, want AclEntryExceedLimit", got)
 	}
 }

@@ -233,7 +233,8 @@ func checkServerQuotas(c *api.Context, lb *state.LoadBalancer, leaving, more []*
 		}
 	}
 	if perBalancer > 0 && backends > perBalancer {
-		return api.BadRequest("InstanceBackendServerNumberOverLimit", "The number of backend servers of the load balancer exceeds the quota of %d.", perBalancer)
+		return api.BadRequest("InstanceBackendServerNumberOverLimit",
+			"The number of backend servers of the load balancer exceeds the quota of %d.", perBalancer)
 	}
 	return nil
 }

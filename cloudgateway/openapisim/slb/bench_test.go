@@ -13,7 +13,8 @@ func bigCloud(b *testing.B) *cloud {
 	c := newCloud(b)
 	c.settings.Quotas = api.Quotas{LoadBalancers: 10_000, Listeners: 50, Tags: 20}
 	for i := range 2000 {
-		answer, _ := c.mustHandle("CreateLoadBalancer", params{"InstanceChargeType": payByCLCU, "Tag.1.Key": "kubernetes.do.not.delete", "Tag.1.Value": fmt.Sprint(i)}).(api.Object)
+		answer, _ := c.mustHandle("CreateLoadBalancer", params{"InstanceChargeType": payByCLCU,
+			"Tag.1.Key": "kubernetes.do.not.delete", "Tag.1.Value": fmt.Sprint(i)}).(api.Object)
 		id, _ := answer[1].(string)
 		for range 2 {
 			c.mustHandle("CreateVServerGroup", params{"LoadBalancerId": id, "BackendServers": servers(20)})

@@ -139,7 +139,8 @@ func certificates(c *api.Context, idParam string, ca bool) ([]*state.Certificate
 	}
 	var out []*state.Certificate
 	for _, cert := range sortedByID(c.State.Certificates) {
-		if cert.CA == ca && (!c.Has(idParam) || cert.ID == c.Get(idParam)) && filter.Match(cert.Tags) && inResourceGroup(c, cert.ResourceGroupID) {
+		if cert.CA == ca && (!c.Has(idParam) || cert.ID == c.Get(idParam)) && filter.Match(cert.Tags) &&
+			inResourceGroup(c, cert.ResourceGroupID) {
 			out = append(out, cert)
 		}
 	}

@@ -34,7 +34,8 @@ func newPair(t *testing.T) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey}))
 }
 
 func TestUploadCertificates(t *testing.T) {
@@ -47,7 +48,8 @@ func TestUploadCertificates(t *testing.T) {
 		{"no certificate", upload.with("ServerCertificate", ""), "MissingParameter"},
 		{"no key", upload.with("PrivateKey", ""), "MissingParameter"},
 		{"no PEM", upload.with("ServerCertificate", "x"), "CertificateFormatInvalid"},
-		{"broken certificate", upload.with("ServerCertificate", "-----BEGIN CERTIFICATE-----\neA==\n-----END CERTIFICATE-----\n"), "CertificateFormatInvalid"},
+		{"broken certificate", upload.with("ServerCertificate",
+			"-----BEGIN CERTIFICATE-----\neA==\n-----END CERTIFICATE-----\n"), "CertificateFormatInvalid"},
 		{"other key", upload.with("PrivateKey", otherKey), "IllegalParam.ServerCertificate"},
 		{"from the certificate service", params{"AliCloudCertificateId": "x"}, "InvalidParameter.AliCloudCertificateId"},
 	})
@@ -59,7 +61,8 @@ func TestUploadCertificates(t *testing.T) {
 		t.Parallel()
 		c := newCloud(t)
 		got := c.call("UploadServerCertificate", upload.with("ServerCertificateName", "n", "Tag.1.Key", "k"))
-		for name, want := range map[string]any{"ServerCertificateName": "n", "CommonName": "www.example.com", "ExpireTime": "2027-01-01T00:00:00Z"} {
+		for name, want := range map[string]any{"ServerCertificateName": "n", "CommonName": "www.example.com",
+			"ExpireTime": "2027-01-01T00:00:00Z"} {
 			if got[name] != want {
 				t.Errorf("%s is %v, want %v", name, got[name], want)
 			}
@@ -120,11 +123,13 @@ func TestCertificates(t *testing.T) {
 			{"unknown", params{"CACertificateId": "x"}, "CACertificateId.NotFound"},
 		},
 		"DescribeServerCertificates": {
-			{"of another resource group", params{"ServerCertificateId": "cert-1", "ResourceGroupId": "rg-2"}, "Abs.ServerCertificateIdAndResourceGroupId.MissMatch"},
+			{"of another resource group", params{"ServerCertificateId": "cert-1", "ResourceGroupId": "rg-2"},
+				"Abs.ServerCertificateIdAndResourceGroupId.MissMatch"},
 			{"a CA", params{"ServerCertificateId": "ca-1", "ResourceGroupId": "rg-2"}, ""},
 		},
 		"DescribeCACertificates": {
-			{"of another resource group", params{"CACertificateId": "ca-1", "ResourceGroupId": "rg-2"}, "Abs.CACertificateIdAndResourceGroupId.MissMatch"},
+			{"of another resource group", params{"CACertificateId": "ca-1", "ResourceGroupId": "rg-2"},
+				"Abs.CACertificateIdAndResourceGroupId.MissMatch"},
 		},
 	} {
 		t.Run(action, func(t *testing.T) {

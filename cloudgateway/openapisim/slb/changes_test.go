@@ -25,19 +25,22 @@ func changes(t *testing.T) []change {
 		{"StopLoadBalancerListener", listener, "ServiceIsConfiguring"},
 		{"DeleteLoadBalancerListener", listener, "ServiceIsConfiguring"},
 		{"SetListenerAccessControlStatus", listener.with("AccessControlStatus", "close"), "ServiceIsConfiguring"},
-		{"CreateRules", lb.with("ListenerPort", "81", "RuleList", `[{"RuleName":"n","Url":"/n","VServerGroupId":"rsp-1"}]`), "OperationFailed.ListenerStatusNotSupport"},
+		{"CreateRules", lb.with("ListenerPort", "81", "RuleList", `[{"RuleName":"n","Url":"/n","VServerGroupId":"rsp-1"}]`),
+			"OperationFailed.ListenerStatusNotSupport"},
 		{"SetRule", rule.with("RuleName", "n"), "OperationFailed.ListenerStatusNotSupport"},
 		{"DeleteRules", params{"RuleIds": fmt.Sprintf("[%q]", c.ruleID())}, "OperationFailed.ListenerStatusNotSupport"},
 		{"CreateVServerGroup", lb, "VServerGroupProcessing"},
 		{"DeleteVServerGroup", group, "VServerGroupProcessing"},
 		{"AddVServerGroupBackendServers", group.with("BackendServers", one), "VServerGroupProcessing"},
 		{"RemoveVServerGroupBackendServers", group.with("BackendServers", one), "VServerGroupProcessing"},
-		{"ModifyVServerGroupBackendServers", params{"VServerGroupId": "rsp-1", "OldBackendServers": two, "NewBackendServers": one}, "VServerGroupProcessing"},
+		{"ModifyVServerGroupBackendServers", params{"VServerGroupId": "rsp-1", "OldBackendServers": two,
+			"NewBackendServers": one}, "VServerGroupProcessing"},
 		{"SetVServerGroupAttribute", group.with("VServerGroupName", "n"), "VServerGroupProcessing"},
 		{"AddBackendServers", lb.with("BackendServers", one), "BackendServer.configuring"},
 		{"SetBackendServers", lb, "BackendServer.configuring"},
 		{"RemoveBackendServers", lb.with("BackendServers", one), "BackendServer.configuring"},
-		{"CreateDomainExtension", lb.with("ListenerPort", "443", "Domain", "x.example.com", "ServerCertificateId", "cert-1"), "DomainExtensionProcessing"},
+		{"CreateDomainExtension", lb.with("ListenerPort", "443", "Domain", "x.example.com", "ServerCertificateId", "cert-1"),
+			"DomainExtensionProcessing"},
 		{"SetDomainExtensionAttribute", domain.with("ServerCertificateId", "cert-1"), "DomainExtensionProcessing"},
 		{"DeleteDomainExtension", domain, "DomainExtensionProcessing"},
 	}
@@ -107,7 +110,8 @@ func TestUnknownListener(t *testing.T) {
 	t.Parallel()
 	key := params{"LoadBalancerId": "lb-1", "ListenerPort": "82"}
 	calls := map[string]params{
-		"StartLoadBalancerListener": key, "StopLoadBalancerListener": key, "DeleteLoadBalancerListener": key, "DescribeHealthStatus": key, "DescribeListenerAccessControlAttribute": key,
+		"StartLoadBalancerListener": key, "StopLoadBalancerListener": key, "DeleteLoadBalancerListener": key,
+		"DescribeHealthStatus": key, "DescribeListenerAccessControlAttribute": key,
 		"SetListenerAccessControlStatus": key.with("AccessControlStatus", "close"),
 		"CreateRules":                    key.with("RuleList", "[]"), "DescribeRules": key,
 		"CreateDomainExtension": key.with("Domain", "x.example.com"), "DescribeDomainExtensions": key,
@@ -132,7 +136,8 @@ func TestAmbiguousPort(t *testing.T) {
 	t.Parallel()
 	key := params{"LoadBalancerId": "lb-1", "ListenerPort": "81"}
 	for name, p := range map[string]params{
-		"StartLoadBalancerListener": key, "StopLoadBalancerListener": key, "DeleteLoadBalancerListener": key, "DescribeHealthStatus": key, "DescribeListenerAccessControlAttribute": key,
+		"StartLoadBalancerListener": key, "StopLoadBalancerListener": key, "DeleteLoadBalancerListener": key,
+		"DescribeHealthStatus": key, "DescribeListenerAccessControlAttribute": key,
 		"SetListenerAccessControlStatus": key.with("AccessControlStatus", "close"),
 		"CreateRules":                    key.with("RuleList", `[{"RuleName":"n","Url":"/n","VServerGroupId":"rsp-1"}]`), "DescribeRules": key,
 	} {

@@ -144,7 +144,8 @@ func (c *cloud) try(action string, p params) (answer, *api.Error) {
 // statuses are those that the cloud documents for a code.
 func statuses(code string) []int {
 	switch code {
-	case "InvalidLoadBalancerId.NotFound", "ListenerNotFound", "ResourceNotFound.Listener", "ResourceNotFound.vServers", "ResourceNotFound.Certificate",
+	case "InvalidLoadBalancerId.NotFound", "ListenerNotFound", "ResourceNotFound.Listener", "ResourceNotFound.vServers",
+		"ResourceNotFound.Certificate",
 		"InvalidRuleId.NotFound", "CACertificateId.NotFound", "ServerCertificateId.NotFound":
 		return []int{http.StatusNotFound}
 	case "BackendServer.configuring":
@@ -260,9 +261,11 @@ func seedNetwork(s *state.Cloud) {
 	s.Instances["i-stopped"].Status = "Stopped"
 	s.Instances["i-far"].VpcID = "vpc-far"
 	s.Interfaces["eni-1"] = &state.NetworkInterface{
-		ID: "eni-1", InstanceID: "i-1", VpcID: "vpc-1", VSwitchID: "vsw-1", PrimaryIP: "10.0.0.20", PrivateIPs: []string{"10.0.0.20", "10.0.0.21"},
+		ID: "eni-1", InstanceID: "i-1", VpcID: "vpc-1", VSwitchID: "vsw-1", PrimaryIP: "10.0.0.20",
+		PrivateIPs: []string{"10.0.0.20", "10.0.0.21"},
 	}
-	s.Interfaces["eni-far"] = &state.NetworkInterface{ID: "eni-far", VpcID: "vpc-far", PrimaryIP: "10.0.0.30", PrivateIPs: []string{"10.0.0.30"}}
+	s.Interfaces["eni-far"] = &state.NetworkInterface{ID: "eni-far", VpcID: "vpc-far", PrimaryIP: "10.0.0.30",
+		PrivateIPs: []string{"10.0.0.30"}}
 }
 
 func seedCertificates(c *cloud) {
@@ -272,7 +275,8 @@ func seedCertificates(c *cloud) {
 	for _, id := range []string{"ca-1", "ca-unused"} {
 		c.state.Certificates[id] = &state.Certificate{ID: id, Name: id, CA: true, Created: c.now}
 	}
-	c.state.Acls["acl-1"] = &state.Acl{ID: "acl-1", Name: "one", IPVersion: "ipv4", Entries: []state.AclEntry{{Entry: "10.0.0.0/8", Comment: "ours"}}}
+	c.state.Acls["acl-1"] = &state.Acl{ID: "acl-1", Name: "one", IPVersion: "ipv4",
+		Entries: []state.AclEntry{{Entry: "10.0.0.0/8", Comment: "ours"}}}
 	c.state.Acls["acl-2"] = &state.Acl{ID: "acl-2", Name: "two", IPVersion: "ipv4"}
 	c.state.Acls["acl-6"] = &state.Acl{ID: "acl-6", Name: "six", IPVersion: "ipv6"}
 }
@@ -287,12 +291,16 @@ func seedBalancers(c *cloud) {
 		}
 		c.state.LoadBalancers[lb.ID] = &lb
 	}
-	add(state.LoadBalancer{ID: "lb-1", Address: "47.0.0.1", AddressType: internet, NetworkType: "classic", InstanceChargeType: payByCLCU, Tags: []state.Tag{{Key: "owner", Value: "one"}}})
-	add(state.LoadBalancer{ID: "lb-vpc", Address: "10.0.0.100", AddressType: intranet, NetworkType: "vpc", VpcID: "vpc-1", VSwitchID: "vsw-1", InstanceChargeType: payBySpec, Spec: "slb.s1.small"})
+	add(state.LoadBalancer{ID: "lb-1", Address: "47.0.0.1", AddressType: internet, NetworkType: "classic",
+		InstanceChargeType: payByCLCU, Tags: []state.Tag{{Key: "owner", Value: "one"}}})
+	add(state.LoadBalancer{ID: "lb-vpc", Address: "10.0.0.100", AddressType: intranet, NetworkType: "vpc", VpcID: "vpc-1",
+		VSwitchID: "vsw-1", InstanceChargeType: payBySpec, Spec: "slb.s1.small"})
 	add(state.LoadBalancer{ID: "lb-old", Address: "47.0.0.2", AddressType: internet, NetworkType: "classic", InstanceChargeType: payBySpec})
-	add(state.LoadBalancer{ID: "lb-prepaid", Address: "47.0.0.3", AddressType: internet, NetworkType: "classic", InstanceChargeType: payBySpec, Spec: "slb.s1.small", PayType: prePay})
+	add(state.LoadBalancer{ID: "lb-prepaid", Address: "47.0.0.3", AddressType: internet, NetworkType: "classic",
+		InstanceChargeType: payBySpec, Spec: "slb.s1.small", PayType: prePay})
 	add(state.LoadBalancer{ID: "lb-locked", Address: "47.0.0.4", AddressType: internet, NetworkType: "classic", InstanceChargeType: payByCLCU})
-	for id, lb := range map[string]string{"rsp-1": "lb-1", "rsp-2": "lb-1", "rsp-empty": "lb-1", "rsp-rule": "lb-1", "rsp-vpc": "lb-vpc", "rsp-old": "lb-old", "rsp-locked": "lb-locked"} {
+	for id, lb := range map[string]string{"rsp-1": "lb-1", "rsp-2": "lb-1", "rsp-empty": "lb-1", "rsp-rule": "lb-1",
+		"rsp-vpc": "lb-vpc", "rsp-old": "lb-old", "rsp-locked": "lb-locked"} {
 		c.state.ServerGroups[id] = &state.ServerGroup{ID: id, LoadBalancerID: lb, Name: "name-of-" + id, Created: c.now}
 	}
 	servers := `[{"ServerId":"i-1","Port":"30080"},{"ServerId":"i-2","Port":"30080","Weight":"50"}]`
@@ -304,9 +312,12 @@ func seedBalancers(c *cloud) {
 	seven := key.with("VServerGroupId", "rsp-2", "HealthCheck", off, "StickySession", off)
 	c.call("CreateLoadBalancerHTTPSListener", seven.with("ListenerPort", "443", "ServerCertificateId", "cert-1", "CACertificateId", "ca-1"))
 	c.call("CreateLoadBalancerHTTPListener", seven.with("ListenerPort", "81"))
-	c.call("CreateLoadBalancerHTTPListener", params{"LoadBalancerId": "lb-1", "ListenerPort": "8080", "ListenerForward": on, "ForwardPort": "443"})
-	c.call("CreateDomainExtension", params{"LoadBalancerId": "lb-1", "ListenerPort": "443", "Domain": "a.example.com", "ServerCertificateId": "cert-2"})
-	c.call("CreateRules", params{"LoadBalancerId": "lb-1", "ListenerPort": "81", "RuleList": `[{"RuleName":"r","Domain":"b.example.com","Url":"/b","VServerGroupId":"rsp-rule"}]`})
+	c.call("CreateLoadBalancerHTTPListener", params{"LoadBalancerId": "lb-1", "ListenerPort": "8080",
+		"ListenerForward": on, "ForwardPort": "443"})
+	c.call("CreateDomainExtension", params{"LoadBalancerId": "lb-1", "ListenerPort": "443", "Domain": "a.example.com",
+		"ServerCertificateId": "cert-2"})
+	c.call("CreateRules", params{"LoadBalancerId": "lb-1", "ListenerPort": "81",
+		"RuleList": `[{"RuleName":"r","Domain":"b.example.com","Url":"/b","VServerGroupId":"rsp-rule"}]`})
 	for _, l := range c.state.LoadBalancers["lb-1"].Listeners {
 		l.Status = running
 	}

@@ -67,7 +67,8 @@ func TestChargeTypesInLists(t *testing.T) {
 	if diff := cmp.Diff([]string{"4", "3"}, list.texts("LoadBalancers.LoadBalancer", "InternetChargeType")); diff != "" {
 		t.Errorf("InternetChargeType (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{payByTraffic, payByBandwidth}, list.texts("LoadBalancers.LoadBalancer", "InternetChargeTypeAlias")); diff != "" {
+	if diff := cmp.Diff([]string{payByTraffic, payByBandwidth}, list.texts("LoadBalancers.LoadBalancer",
+		"InternetChargeTypeAlias")); diff != "" {
 		t.Errorf("InternetChargeTypeAlias (-want +got):\n%s", diff)
 	}
 }
@@ -86,7 +87,8 @@ func TestRegions(t *testing.T) {
 	if n := len(got.list("AvailableResources.AvailableResource")); n != 12 {
 		t.Errorf("got %d pairs of zones, want 12", n)
 	}
-	if kinds := got.texts("AvailableResources.AvailableResource.0.SupportResources.SupportResource", "AddressType"); !slices.Equal(kinds, []string{"classic_internet"}) {
+	if kinds := got.texts("AvailableResources.AvailableResource.0.SupportResources.SupportResource",
+		"AddressType"); !slices.Equal(kinds, []string{"classic_internet"}) {
 		t.Errorf("IPv6 is on offer for %v, want classic_internet", kinds)
 	}
 }

@@ -27,7 +27,8 @@ func TestChangesOfServers(t *testing.T) {
 	}{
 		{
 			"add as the existing CCM sends it", "AddVServerGroupBackendServers",
-			params{"BackendServers": `[{"serverId":"i-3","serverIp":"","weight":100,"port":30080,"type":"ecs","description":"k8s","IsUserManaged":false,"NodeName":null,"TargetRef":{"kind":"Pod"}}]`},
+			params{"BackendServers": `[{"serverId":"i-3","serverIp":"","weight":100,"port":30080,"type":"ecs",` +
+				`"description":"k8s","IsUserManaged":false,"NodeName":null,"TargetRef":{"kind":"Pod"}}]`},
 			[]string{"ecs/i-1/:30080=100", "ecs/i-2/:30080=50", "ecs/i-3/:30080=100"},
 		},
 		{
@@ -40,11 +41,13 @@ func TestChangesOfServers(t *testing.T) {
 			[]string{"ecs/i-1/:30080=100", "ecs/i-2/:30080=50"},
 		},
 		{
-			"add an interface without address", "AddVServerGroupBackendServers", params{"BackendServers": `[{"ServerId":"eni-1","Port":80,"Type":"eni"}]`},
+			"add an interface without address", "AddVServerGroupBackendServers",
+			params{"BackendServers": `[{"ServerId":"eni-1","Port":80,"Type":"eni"}]`},
 			[]string{"ecs/i-1/:30080=100", "ecs/i-2/:30080=50", "eni/eni-1/10.0.0.20:80=100"},
 		},
 		{
-			"add an interface's second address", "AddVServerGroupBackendServers", params{"BackendServers": `[{"ServerId":"eni-1","ServerIp":"10.0.0.21","Port":80,"Type":"eni","Weight":0}]`},
+			"add an interface's second address", "AddVServerGroupBackendServers",
+			params{"BackendServers": `[{"ServerId":"eni-1","ServerIp":"10.0.0.21","Port":80,"Type":"eni","Weight":0}]`},
 			[]string{"ecs/i-1/:30080=100", "ecs/i-2/:30080=50", "eni/eni-1/10.0.0.21:80=0"},
 		},
 		{
@@ -101,9 +104,12 @@ func TestChangesOfServersRefused(t *testing.T) {
 			{"no new ones", key.with("OldBackendServers", first), "MissingParameter"},
 			{"unequal numbers", key.with("OldBackendServers", first, "NewBackendServers", servers(2)), "InvalidParameter"},
 			{"an old one that is not there", key.with("OldBackendServers", third, "NewBackendServers", first), "InvalidParameter"},
-			{"a new one that is there", key.with("OldBackendServers", first, "NewBackendServers", `[{"ServerId":"i-2","Port":30080}]`), "InvalidParameter"},
+			{"a new one that is there", key.with("OldBackendServers", first, "NewBackendServers",
+				`[{"ServerId":"i-2","Port":30080}]`), "InvalidParameter"},
 			{"too many old ones", key.with("OldBackendServers", servers(41), "NewBackendServers", first), "TooManyBackendServers"},
-			{"a new one twice", key.with("OldBackendServers", `[{"ServerId":"i-1","Port":30080},{"ServerId":"i-2","Port":30080}]`, "NewBackendServers", `[{"ServerId":"i-3","Port":1},{"ServerId":"i-3","Port":1}]`), "InvalidParameter"},
+			{"a new one twice", key.with("OldBackendServers",
+				`[{"ServerId":"i-1","Port":30080},{"ServerId":"i-2","Port":30080}]`, "NewBackendServers",
+				`[{"ServerId":"i-3","Port":1},{"ServerId":"i-3","Port":1}]`), "InvalidParameter"},
 			{"unknown group", params{"VServerGroupId": "rsp-x"}, "InvalidParameter"},
 		},
 		"RemoveVServerGroupBackendServers": {
@@ -165,7 +171,8 @@ func TestDescribeGroups(t *testing.T) {
 			t.Errorf("%s has %d items, want %d", path, n, want)
 		}
 	}
-	if got := c.call("DescribeVServerGroups", params{"LoadBalancerId": "lb-1"}).at("VServerGroups.VServerGroup.0.AssociatedObjects"); got != nil {
+	if got := c.call("DescribeVServerGroups",
+		params{"LoadBalancerId": "lb-1"}).at("VServerGroups.VServerGroup.0.AssociatedObjects"); got != nil {
 		t.Errorf("got %v without asking for it", got)
 	}
 }

@@ -233,7 +233,8 @@ func usualCharge(c *api.Context) string {
 func checkSold(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	switch {
 	case lb.InstanceChargeType == payBySpec && c.Settings.SpecificationsNotSold:
-		return api.BadRequest("IllegalParam.InstanceChargeType", "The specified InstanceChargeType is not valid: new load balancers are PayByCLCU.")
+		return api.BadRequest("IllegalParam.InstanceChargeType",
+			"The specified InstanceChargeType is not valid: new load balancers are PayByCLCU.")
 	case lb.PayType == prePay && c.Settings.SubscriptionsNotSold:
 		return api.Invalid("PayType")
 	}
@@ -264,7 +265,8 @@ func checkProtection(_ *api.Context, lb *state.LoadBalancer) *api.Error {
 		return api.BadRequest("InvalidParam.ModificationProtectionStatus", "The specified ModificationProtectionStatus is not valid.")
 	}
 	if utf8.RuneCountInString(lb.ModificationReason) > 80 {
-		return api.BadRequest("InvalidParam.ModificationProtectionReason", "The specified ModificationProtectionReason is longer than 80 characters.")
+		return api.BadRequest("InvalidParam.ModificationProtectionReason",
+			"The specified ModificationProtectionReason is longer than 80 characters.")
 	}
 	if lb.ModificationStatus == nonProtection {
 		lb.ModificationReason = ""

@@ -29,8 +29,9 @@ func TestCreateLoadBalancer(t *testing.T) {
 			want: map[string]any{
 				"AddressType": internet, "NetworkType": "classic", "VpcId": "", "LoadBalancerName": "a5e4", "DeleteProtection": on,
 				"ModificationProtectionStatus": consoleProtect, "ModificationProtectionReason": "managed.by.ack",
-				"LoadBalancerStatus": active, "InstanceChargeType": payByCLCU, "LoadBalancerSpec": "slb.lcu.elastic", "InternetChargeType": payByTraffic,
-				"MasterZoneId": "cn-hangzhou-a", "SlaveZoneId": "cn-hangzhou-b", "AddressIPVersion": "ipv4",
+				"LoadBalancerStatus": active, "InstanceChargeType": payByCLCU, "LoadBalancerSpec": "slb.lcu.elastic",
+				"InternetChargeType": payByTraffic,
+				"MasterZoneId":       "cn-hangzhou-a", "SlaveZoneId": "cn-hangzhou-b", "AddressIPVersion": "ipv4",
 			},
 		},
 		{
@@ -103,8 +104,10 @@ func TestCreateLoadBalancerRefuses(t *testing.T) {
 		{"address of a load balancer", vpc.with("Address", "10.0.0.100"), "InvalidParameter"},
 		{"zone of another region", clcu.with("MasterZoneId", "cn-beijing-a"), "InvalidParameter"},
 		{"protection", clcu.with("ModificationProtectionStatus", "x"), "InvalidParam.ModificationProtectionStatus"},
-		{"a reason of 80 letters", clcu.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason", strings.Repeat("ü", 80)), ""},
-		{"protection reason", clcu.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason", strings.Repeat("x", 81)), "InvalidParam.ModificationProtectionReason"},
+		{"a reason of 80 letters", clcu.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason",
+			strings.Repeat("ü", 80)), ""},
+		{"protection reason", clcu.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason",
+			strings.Repeat("x", 81)), "InvalidParam.ModificationProtectionReason"},
 		{"prepaid", prepaid, ""},
 		{"prepaid with delete protection", prepaid.with("DeleteProtection", on), "InvalidParameter"},
 		{"prepaid for unknown months", prepaid.with("Duration", ""), "MissingParameter"},
@@ -225,15 +228,18 @@ func TestInstanceChanges(t *testing.T) {
 		"SetLoadBalancerModificationProtection": {
 			{"ok", one.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason", "r"), ""},
 			{"status", one.with("ModificationProtectionStatus", "x"), "InvalidParam.ModificationProtectionStatus"},
-			{"reason", one.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason", strings.Repeat("x", 81)), "InvalidParam.ModificationProtectionReason"},
+			{"reason", one.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason",
+				strings.Repeat("x", 81)), "InvalidParam.ModificationProtectionReason"},
 			{"unknown", params{"LoadBalancerId": "lb-x", "ModificationProtectionStatus": nonProtection}, "InvalidLoadBalancerId.NotFound"},
 		},
 		"MoveResourceGroup": {
 			{"load balancer", params{"ResourceId": "lb-1", "ResourceType": "loadbalancer", "NewResourceGroupId": "rg-2"}, ""},
 			{"certificate", params{"ResourceId": "cert-1", "ResourceType": "certificate", "NewResourceGroupId": "rg-2"}, ""},
 			{"acl", params{"ResourceId": "acl-1", "ResourceType": "acl", "NewResourceGroupId": "rg-2"}, ""},
-			{"unknown load balancer", params{"ResourceId": "lb-x", "ResourceType": "loadbalancer", "NewResourceGroupId": "rg-2"}, "InvalidLoadBalancerId.NotFound"},
-			{"unknown certificate", params{"ResourceId": "x", "ResourceType": "certificate", "NewResourceGroupId": "rg-2"}, "ResourceNotFound.Certificate"},
+			{"unknown load balancer", params{"ResourceId": "lb-x", "ResourceType": "loadbalancer", "NewResourceGroupId": "rg-2"},
+				"InvalidLoadBalancerId.NotFound"},
+			{"unknown certificate", params{"ResourceId": "x", "ResourceType": "certificate", "NewResourceGroupId": "rg-2"},
+				"ResourceNotFound.Certificate"},
 			{"unknown acl", params{"ResourceId": "x", "ResourceType": "acl", "NewResourceGroupId": "rg-2"}, "AclNotExist"},
 		},
 		"ModifyLoadBalancerInstanceSpec": {
@@ -278,8 +284,10 @@ func TestResourceGroups(t *testing.T) {
 		list, path   string
 		idName       string
 	}{
-		{"loadbalancer", "lb-1", "CreateLoadBalancer", params{"InstanceChargeType": payByCLCU}, "DescribeLoadBalancers", "LoadBalancers.LoadBalancer", "LoadBalancerId"},
-		{"certificate", "ca-1", "UploadCACertificate", params{"CACertificate": cert}, "DescribeCACertificates", "CACertificates.CACertificate", "CACertificateId"},
+		{"loadbalancer", "lb-1", "CreateLoadBalancer", params{"InstanceChargeType": payByCLCU}, "DescribeLoadBalancers",
+			"LoadBalancers.LoadBalancer", "LoadBalancerId"},
+		{"certificate", "ca-1", "UploadCACertificate", params{"CACertificate": cert}, "DescribeCACertificates",
+			"CACertificates.CACertificate", "CACertificateId"},
 		{"acl", "acl-1", "CreateAccessControlList", params{"AclName": "n"}, "DescribeAccessControlLists", "Acls.Acl", "AclId"},
 	} {
 		c := newCloud(t)
@@ -309,7 +317,8 @@ func TestInstanceChangesAreShown(t *testing.T) {
 	spec := params{"LoadBalancerId": "lb-vpc"}
 	c.call("SetLoadBalancerName", spec.with("LoadBalancerName", "n"))
 	c.call("SetLoadBalancerStatus", spec.with("LoadBalancerStatus", inactive))
-	c.call("SetLoadBalancerModificationProtection", spec.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason", "r"))
+	c.call("SetLoadBalancerModificationProtection", spec.with("ModificationProtectionStatus", consoleProtect,
+		"ModificationProtectionReason", "r"))
 	c.call("ModifyLoadBalancerInstanceChargeType", spec.with("InstanceChargeType", payByCLCU))
 	c.call("MoveResourceGroup", params{"ResourceId": "lb-vpc", "ResourceType": "loadbalancer", "NewResourceGroupId": "rg-2"})
 	got := c.call("DescribeLoadBalancerAttribute", spec)
@@ -349,7 +358,8 @@ func TestIntranetIsNotPaidByBandwidth(t *testing.T) {
 	_, err := newCloud(t).try("CreateLoadBalancer", params{
 		"VSwitchId": "vsw-1", "LoadBalancerSpec": "slb.s1.small", "InternetChargeType": payByBandwidth, "Bandwidth": "5",
 	})
-	if err == nil || err.Code != "ActionNotAllowed" || err.Message != "The Intranet LB's InternetChargeType is not allowed change to paybybandwidth" {
+	if err == nil || err.Code != "ActionNotAllowed" ||
+		err.Message != "The Intranet LB's InternetChargeType is not allowed change to paybybandwidth" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -411,7 +421,8 @@ func TestSchedulersOfTodaysDocuments(t *testing.T) {
 		code     string // "": accepted
 		set      func(c *cloud)
 	}{
-		{"wrr", "rr", "", nil}, {"sch", "tch", "", nil}, {"wrr", "sch", "InvalidParameter", nil}, {"tch", "rr", "InvalidParameter", nil}, {"rr", "wlc", "", nil},
+		{"wrr", "rr", "", nil}, {"sch", "tch", "", nil}, {"wrr", "sch", "InvalidParameter", nil},
+		{"tch", "rr", "InvalidParameter", nil}, {"rr", "wlc", "", nil},
 		{"wrr", "sch", "", func(c *cloud) { c.settings.SchedulersSwitch = true }},
 		{"rr", "wlc", "InvalidParameter", func(c *cloud) { c.settings.LeastConnectionsRefused = true }},
 	} {
@@ -420,7 +431,8 @@ func TestSchedulersOfTodaysDocuments(t *testing.T) {
 			tt.set(c)
 		}
 		c.call("CreateLoadBalancerTCPListener", newListener(protoTCP).with("ListenerPort", "1000", "Scheduler", tt.from))
-		if code := c.code("SetLoadBalancerTCPListenerAttribute", params{"LoadBalancerId": "lb-1", "ListenerPort": "1000", "Scheduler": tt.to}); code != tt.code {
+		if code := c.code("SetLoadBalancerTCPListenerAttribute", params{"LoadBalancerId": "lb-1", "ListenerPort": "1000",
+			"Scheduler": tt.to}); code != tt.code {
 			t.Errorf("from %s to %s: %q, want %q", tt.from, tt.to, code, tt.code)
 		}
 	}

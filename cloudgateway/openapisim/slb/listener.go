@@ -285,7 +285,8 @@ func setAccessControl(c *api.Context, lb *state.LoadBalancer, l *state.Listener)
 		case acl.IPVersion != lb.AddressIPVersion:
 			return api.BadRequest("IpVersionConflict", "The IP version of the Acl differs from that of the load balancer.")
 		case !slices.Contains(l.AclIDs, id) && len(aclListeners(c, id)) >= c.Settings.Quotas.ListenersPerAcl:
-			return api.BadRequest("AclListenerOverLimit", "The number of listeners of the Acl exceeds the quota of %d.", c.Settings.Quotas.ListenersPerAcl)
+			return api.BadRequest("AclListenerOverLimit", "The number of listeners of the Acl exceeds the quota of %d.",
+				c.Settings.Quotas.ListenersPerAcl)
 		}
 	}
 	l.AclIDs = ids

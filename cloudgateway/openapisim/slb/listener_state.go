@@ -64,7 +64,8 @@ func stopListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (an
 
 // deleteListener deletes the listener with its rules and domain extensions. The load balancer becomes inactive without one.
 func deleteListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (any, *api.Error) {
-	if l.Protocol == protoHTTPS && slices.ContainsFunc(lb.Listeners, func(other *state.Listener) bool { return forwardPort(other) == l.Port }) {
+	if l.Protocol == protoHTTPS &&
+		slices.ContainsFunc(lb.Listeners, func(other *state.Listener) bool { return forwardPort(other) == l.Port }) {
 		return nil, api.BadRequest("ListenerForwardExist", "The listener is the target of an HTTP listener that redirects to it.")
 	}
 	lb.Listeners = slices.DeleteFunc(lb.Listeners, func(other *state.Listener) bool { return other == l })

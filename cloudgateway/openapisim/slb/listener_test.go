@@ -138,7 +138,8 @@ func TestCreateListenerRefuses(t *testing.T) {
 			{"port of UDP", four.with("ListenerPort", "53"), ""},
 			{"no bandwidth", four.with("Bandwidth", ""), "MissingParameter"},
 			{"default group", four.with("VServerGroupId", "", "BackendServerPort", "8080"), ""},
-			{"same port as the backend, from terraform", four.with("VServerGroupId", "", "BackendServerPort", "-520", "HealthCheckConnectPort", "-520"), ""},
+			{"same port as the backend, from terraform", four.with("VServerGroupId", "", "BackendServerPort", "-520",
+				"HealthCheckConnectPort", "-520"), ""},
 			{"bad backend port", four.with("VServerGroupId", "", "BackendServerPort", "0"), "InvalidParameter"},
 			{"group of another load balancer", four.with("VServerGroupId", "rsp-vpc"), "ResourceNotFound.VServerGroup"},
 			{"master and slave group", four.with("VServerGroupId", "", "MasterSlaveServerGroupId", "x"), "InvalidParameter"},
@@ -197,7 +198,8 @@ func TestSetListener(t *testing.T) {
 	t.Parallel()
 	key := params{"LoadBalancerId": "lb-1", "ListenerPort": "80"}
 	testCodes(t, action("Set", protoTCP), []codeTest{
-		{"as the existing CCM sends it", key.with("VServerGroup", on, "VServerGroupId", "rsp-empty", "Scheduler", "rr", "Description", "d", "Bandwidth", "-1"), ""},
+		{"as the existing CCM sends it", key.with("VServerGroup", on, "VServerGroupId", "rsp-empty", "Scheduler", "rr",
+			"Description", "d", "Bandwidth", "-1"), ""},
 		{"default group without port", key.with("VServerGroup", off), "InvalidParameter"},
 		{"master and slave group", key.with("MasterSlaveServerGroup", on), "InvalidParameter"},
 	})

@@ -59,7 +59,8 @@ func (m *machine) servers() string {
 		if i > 0 {
 			text += ","
 		}
-		text += fmt.Sprintf(`{"ServerId":%q,"Port":%d,"Type":%q,"Weight":%d}`, m.pick("server", "i-1", "i-2", "i-3", "i-sick", "i-far", "i-x", "eni-1"),
+		text += fmt.Sprintf(`{"ServerId":%q,"Port":%d,"Type":%q,"Weight":%d}`, m.pick("server", "i-1", "i-2", "i-3", "i-sick",
+			"i-far", "i-x", "eni-1"),
 			rapid.IntRange(1, 2).Draw(m.rt, "server port"), m.pick("type", "ecs", "ecs", "eni"), rapid.IntRange(0, 101).Draw(m.rt, "weight"))
 	}
 	return text + "]"
@@ -72,9 +73,11 @@ func (m *machine) step() {
 	listener := params{"LoadBalancerId": m.balancer(), "ListenerPort": m.port()}
 	protocol := m.pick("protocol", protoTCP, protoUDP, protoHTTP, protoHTTPS)
 	group := params{"VServerGroupId": m.group()}
-	switch m.pick("action", "lb", "lb-", "group", "group-", "add", "remove", "modify", "set", "listen", "forward", "retarget", "start", "stop", "unlisten", "rule", "rules-", "vanish", "read") {
+	switch m.pick("action", "lb", "lb-", "group", "group-", "add", "remove", "modify", "set", "listen", "forward",
+		"retarget", "start", "stop", "unlisten", "rule", "rules-", "vanish", "read") {
 	case "lb":
-		m.code("CreateLoadBalancer", params{"InstanceChargeType": payByCLCU, "VSwitchId": m.pick("vSwitch", "vsw-1", "vsw-small", "vsw-x"), "ClientToken": m.pick("token", "a", "b", "c")})
+		m.code("CreateLoadBalancer", params{"InstanceChargeType": payByCLCU, "VSwitchId": m.pick("vSwitch", "vsw-1",
+			"vsw-small", "vsw-x"), "ClientToken": m.pick("token", "a", "b", "c")})
 	case "lb-":
 		m.code("DeleteLoadBalancer", params{"LoadBalancerId": m.balancer()})
 	case "group":
@@ -109,7 +112,8 @@ func (m *machine) step() {
 	case "unlisten":
 		m.code("DeleteLoadBalancerListener", listener)
 	case "rule":
-		rule := fmt.Sprintf(`[{"RuleName":"n","Domain":"%d.example.com","VServerGroupId":%q}]`, rapid.IntRange(0, 3).Draw(m.rt, "domain"), group["VServerGroupId"])
+		rule := fmt.Sprintf(`[{"RuleName":"n","Domain":"%d.example.com","VServerGroupId":%q}]`,
+			rapid.IntRange(0, 3).Draw(m.rt, "domain"), group["VServerGroupId"])
 		m.code("CreateRules", listener.with("RuleList", rule))
 	case "rules-":
 		for _, lb := range m.state.LoadBalancers {

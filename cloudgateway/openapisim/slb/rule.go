@@ -38,7 +38,8 @@ func ruleActions(t table) []api.Action {
 	dry := api.Flag("DryRun")
 	port := must(api.Number("ListenerPort", 1, 65535))
 	busyCodes := []string{"LbStatusNotSupport", "OperationFailed.ListenerStatusNotSupport"}
-	set := []api.Param{region(), api.Required("RuleId"), api.Optional("RuleName"), api.Optional("VServerGroupId"), api.OneOf("ListenerSync", on, off), dry}
+	set := []api.Param{region(), api.Required("RuleId"), api.Optional("RuleName"), api.Optional("VServerGroupId"),
+		api.OneOf("ListenerSync", on, off), dry}
 	for _, a := range t.ruleRows() {
 		set = append(set, a.param(inSet))
 	}
@@ -116,7 +117,10 @@ func (t table) createRules(c *api.Context) (any, *api.Error) {
 	}
 	l.Rules = rules
 	changed(c, lb)
-	return api.Object{"Rules", wrapped("Rule", added, func(r *state.Rule) api.Object { return api.Object{"RuleId", r.ID, "RuleName", r.Name} })}, nil
+	return api.Object{"Rules", wrapped("Rule", added, func(r *state.Rule) api.Object {
+		return api.Object{"RuleId", r.ID,
+			"RuleName", r.Name}
+	})}, nil
 }
 
 // newRule checks one item of RuleList against the rules that are there before it.

@@ -38,11 +38,14 @@ func TestRules(t *testing.T) {
 		c := newCloud(t)
 		id := c.ruleID()
 		shown := func() answer { return c.call("DescribeRuleAttribute", params{"RuleId": id}) }
-		if got := shown(); got["ListenerSync"] != on || got["ListenerPort"] != "81" || got["LoadBalancerId"] != "lb-1" || got["Scheduler"] != nil {
+		if got := shown(); got["ListenerSync"] != on || got["ListenerPort"] != "81" || got["LoadBalancerId"] != "lb-1" ||
+			got["Scheduler"] != nil {
 			t.Errorf("a new rule: %v", got)
 		}
-		c.call("SetRule", params{"RuleId": id, "RuleName": "new", "VServerGroupId": "rsp-1", "ListenerSync": off, "Scheduler": "rr", "HealthCheck": on, "HealthCheckInterval": "7"})
-		want := map[string]any{"RuleName": "new", "VServerGroupId": "rsp-1", "ListenerSync": off, "Scheduler": "rr", "HealthCheck": on, "HealthCheckInterval": 7.0}
+		c.call("SetRule", params{"RuleId": id, "RuleName": "new", "VServerGroupId": "rsp-1", "ListenerSync": off,
+			"Scheduler": "rr", "HealthCheck": on, "HealthCheckInterval": "7"})
+		want := map[string]any{"RuleName": "new", "VServerGroupId": "rsp-1", "ListenerSync": off, "Scheduler": "rr",
+			"HealthCheck": on, "HealthCheckInterval": 7.0}
 		got := shown()
 		for name, value := range want {
 			if got[name] != value {
@@ -54,7 +57,8 @@ func TestRules(t *testing.T) {
 		}
 		c.call("DeleteVServerGroup", params{"VServerGroupId": "rsp-rule"})
 		c.call("DeleteRules", params{"RuleIds": fmt.Sprintf("[%q]", id)})
-		for action, p := range map[string]params{"DescribeRuleAttribute": {"RuleId": id}, "SetRule": {"RuleId": id}, "DeleteRules": {"RuleIds": fmt.Sprintf("[%q]", id)}} {
+		for action, p := range map[string]params{"DescribeRuleAttribute": {"RuleId": id}, "SetRule": {"RuleId": id},
+			"DeleteRules": {"RuleIds": fmt.Sprintf("[%q]", id)}} {
 			if got := c.code(action, p); got != "InvalidRuleId.NotFound" {
 				t.Errorf("%s of a deleted rule: got code %q, want InvalidRuleId.NotFound", action, got)
 			}
@@ -137,7 +141,8 @@ func TestDomainExtensions(t *testing.T) {
 		}
 		c.call("SetDomainExtensionAttribute", id.with("ServerCertificateId", "cert-1"))
 		want := map[string]any{
-			"DomainExtensionId": c.domainID(), "Domain": "a.example.com", "ServerCertificateId": "cert-1", "LoadBalancerId": "lb-1", "ListenerPort": 443.0,
+			"DomainExtensionId": c.domainID(), "Domain": "a.example.com", "ServerCertificateId": "cert-1",
+			"LoadBalancerId": "lb-1", "ListenerPort": 443.0,
 		}
 		if diff := cmp.Diff(answer(want), c.call("DescribeDomainExtensionAttribute", id)); diff != "" {
 			t.Errorf("attribute (-want +got):\n%s", diff)
@@ -145,7 +150,8 @@ func TestDomainExtensions(t *testing.T) {
 		if n := len(c.call("DescribeDomainExtensions", key.with("DomainExtensionId", "de-x")).list("DomainExtensions.DomainExtension")); n != 0 {
 			t.Errorf("an unknown id gives %d", n)
 		}
-		rule := params{"LoadBalancerId": "lb-1", "ListenerPort": "443", "RuleList": `[{"RuleName":"n","Domain":"a.example.com","VServerGroupId":"rsp-1"}]`}
+		rule := params{"LoadBalancerId": "lb-1", "ListenerPort": "443",
+			"RuleList": `[{"RuleName":"n","Domain":"a.example.com","VServerGroupId":"rsp-1"}]`}
 		ruleID := c.call("CreateRules", rule).text("Rules.Rule.0.RuleId")
 		if got := c.code("DeleteDomainExtension", id); got != "DomainExtensionRelatedRuleExist" {
 			t.Errorf("used by a rule: got code %q, want DomainExtensionRelatedRuleExist", got)

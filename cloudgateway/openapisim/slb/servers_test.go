@@ -72,7 +72,9 @@ func unusable() []serverTest {
 func doubled() []serverTest {
 	return []serverTest{
 		{"twice", "1", `[{"ServerId":"i-1","Port":1},{"ServerId":"i-1","Port":"1"}]`, "InvalidParameter"},
-		{"interface twice, once without address", "1", `[{"ServerId":"eni-1","Port":1,"Type":"eni"},{"ServerId":"eni-1","ServerIp":"10.0.0.20","Port":1,"Type":"eni"}]`, "InvalidBackendServers.ServerIpConflict"},
+		{"interface twice, once without address", "1",
+			`[{"ServerId":"eni-1","Port":1,"Type":"eni"},{"ServerId":"eni-1","ServerIp":"10.0.0.20","Port":1,"Type":"eni"}]`,
+			"InvalidBackendServers.ServerIpConflict"},
 	}
 }
 
@@ -183,7 +185,8 @@ func TestServerQuotas(t *testing.T) {
 		t.Errorf("a fourth server: got code %q, want InstanceBackendServerNumberOverLimit", got)
 	}
 	c.call("ModifyVServerGroupBackendServers", params{
-		"VServerGroupId": "rsp-empty", "OldBackendServers": `[{"ServerId":"i-3","Port":1}]`, "NewBackendServers": `[{"ServerId":"i-sick","Port":1}]`,
+		"VServerGroupId": "rsp-empty", "OldBackendServers": `[{"ServerId":"i-3","Port":1}]`,
+		"NewBackendServers": `[{"ServerId":"i-sick","Port":1}]`,
 	})
 	c.call("AddVServerGroupBackendServers", add("rsp-old", "i-far", 1)) // another load balancer
 	c.settings.Quotas.ServerAttachments = 3
@@ -204,7 +207,8 @@ func TestDefaultGroup(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	lb := params{"LoadBalancerId": "lb-1"}
-	got := c.call("AddBackendServers", lb.with("BackendServers", `[{"ServerId":"i-1","Weight":"10"},{"ServerId":"i-1","Weight":"20"},{"ServerId":"i-2"}]`))
+	got := c.call("AddBackendServers",
+		lb.with("BackendServers", `[{"ServerId":"i-1","Weight":"10"},{"ServerId":"i-1","Weight":"20"},{"ServerId":"i-2"}]`))
 	if diff := cmp.Diff([]string{"10", "100"}, got.texts("BackendServers.BackendServer", "Weight")); diff != "" {
 		t.Errorf("weights after adding (-want +got):\n%s", diff)
 	}

@@ -99,12 +99,14 @@ func TestListTagResources(t *testing.T) {
 	}
 	for i := range 3 {
 		id := c.call("CreateLoadBalancer", params{"InstanceChargeType": payByCLCU}).text("LoadBalancerId")
-		c.call("TagResources", many(params{"ResourceType": "instance", "ResourceId.1": id, "Tag.20.Key": "all", "Tag.20.Value": fmt.Sprint(i)}, "Tag", ".Key", 19))
+		c.call("TagResources", many(params{"ResourceType": "instance", "ResourceId.1": id, "Tag.20.Key": "all",
+			"Tag.20.Value": fmt.Sprint(i)}, "Tag", ".Key", 19))
 	}
 	p := params{"ResourceType": "instance", "Tag.1.Key": "all"}
 	first := c.call("ListTagResources", p)
 	second := c.call("ListTagResources", p.with("NextToken", first.text("NextToken")))
-	if n, m := len(first.list("TagResources.TagResource")), len(second.list("TagResources.TagResource")); n != 50 || m != 10 || second.text("NextToken") != "" {
+	if n, m := len(first.list("TagResources.TagResource")), len(second.list("TagResources.TagResource")); n != 50 ||
+		m != 10 || second.text("NextToken") != "" {
 		t.Errorf("pages have %d and %d tags, want 50 and 10", n, m)
 	}
 }

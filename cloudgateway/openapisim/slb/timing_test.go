@@ -154,7 +154,8 @@ func TestHealthTakesTime(t *testing.T) {
 	c := slowCloud(t)
 	c.call("AddVServerGroupBackendServers", params{"VServerGroupId": "rsp-1", "BackendServers": `[{"ServerId":"i-sick","Port":"1"}]`})
 	health := func() []string {
-		return c.call("DescribeHealthStatus", params{"LoadBalancerId": "lb-1", "ListenerPort": "80"}).texts("BackendServers.BackendServer", "ServerHealthStatus")
+		return c.call("DescribeHealthStatus", params{"LoadBalancerId": "lb-1",
+			"ListenerPort": "80"}).texts("BackendServers.BackendServer", "ServerHealthStatus")
 	}
 	c.pass(c.settings.BackendHealthy - 1)
 	if got := health(); got[len(got)-1] != "unavailable" {

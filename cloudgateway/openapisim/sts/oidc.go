@@ -36,7 +36,8 @@ func (p product) assumeRoleWithOIDC(c *api.Context) (any, *api.Error) {
 	case !p.sessions.Now().Before(time.Unix(claims.Expires, 0)):
 		return nil, api.BadRequest("AuthenticationFail.OIDCToken.Expired", "This OIDC token has expired.")
 	case !slices.Contains(claims.Audience, audience):
-		return nil, api.BadRequest("AuthenticationFail.OIDCToken.AudienceNotMatch", "The audience of this OIDC token does not match the provider.")
+		return nil, api.BadRequest("AuthenticationFail.OIDCToken.AudienceNotMatch",
+			"The audience of this OIDC token does not match the provider.")
 	}
 	session, err := p.session(c)
 	if err != nil {

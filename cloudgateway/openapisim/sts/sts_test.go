@@ -80,7 +80,8 @@ func TestAssumeRoleWithOIDC(t *testing.T) {
 	for _, aud := range []any{"sts.aliyuncs.com", []string{"kubernetes", "sts.aliyuncs.com"}} {
 		c, i := newCaller(t)
 		got := c.Must("AssumeRoleWithOIDC", "RoleArn", role, "RoleSessionName", "pod",
-			"OIDCProviderArn", "acs:ram::"+apitest.Account+":oidc-provider/x", "OIDCToken", token(t, "https://x", "pod", aud, epoch.Add(time.Second)))
+			"OIDCProviderArn", "acs:ram::"+apitest.Account+":oidc-provider/x", "OIDCToken", token(t, "https://x", "pod", aud,
+				epoch.Add(time.Second)))
 		if info, ok := got["OIDCTokenInfo"].(map[string]any); !ok || info["Subject"] != "pod" || info["Issuer"] != "https://x" {
 			t.Errorf("answer %v", got)
 		}
@@ -117,8 +118,10 @@ func TestErrors(t *testing.T) {
 		{"two parts", "AssumeRoleWithOIDC", with(provider, "a.b"), "AuthenticationFail.OIDCToken.Invalid"},
 		{"not base64", "AssumeRoleWithOIDC", with(provider, "a.?.c"), "AuthenticationFail.OIDCToken.Invalid"},
 		{"not JSON", "AssumeRoleWithOIDC", with(provider, "a.YQ.c"), "AuthenticationFail.OIDCToken.Invalid"},
-		{"nobody's token", "AssumeRoleWithOIDC", with(provider, token(t, "https://x", nil, audience, epoch.Add(1))), "AuthenticationFail.OIDCToken.Invalid"},
-		{"token at its end", "AssumeRoleWithOIDC", with(provider, token(t, "https://x", "pod", audience, epoch)), "AuthenticationFail.OIDCToken.Expired"},
+		{"nobody's token", "AssumeRoleWithOIDC", with(provider, token(t, "https://x", nil, audience, epoch.Add(1))),
+			"AuthenticationFail.OIDCToken.Invalid"},
+		{"token at its end", "AssumeRoleWithOIDC", with(provider, token(t, "https://x", "pod", audience, epoch)),
+			"AuthenticationFail.OIDCToken.Expired"},
 		{
 			"token for others", "AssumeRoleWithOIDC", with(provider, token(t, "https://x", "pod", "kubernetes", epoch.Add(time.Hour))),
 			"AuthenticationFail.OIDCToken.AudienceNotMatch",
@@ -145,7 +148,8 @@ func TestGetCallerIdentity(t *testing.T) {
 		t.Errorf("of the account: %v", got)
 	}
 	*i = issuer{role: "gateway", name: "me", assumed: true}
-	if got := c.Must("GetCallerIdentity"); got["Arn"] != "acs:ram::"+apitest.Account+":assumed-role/gateway/me" || got["IdentityType"] != "AssumedRoleUser" {
+	if got := c.Must("GetCallerIdentity"); got["Arn"] != "acs:ram::"+apitest.Account+":assumed-role/gateway/me" ||
+		got["IdentityType"] != "AssumedRoleUser" {
 		t.Errorf("of a session: %v", got)
 	}
 }

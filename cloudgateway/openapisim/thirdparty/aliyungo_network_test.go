@@ -29,10 +29,12 @@ func TestAliyungoNetwork(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t)
 	client := aliyungoNetwork(sim, "vpc")
-	vpc, err := client.CreateVpc(&ecs.CreateVpcArgs{RegionId: region, CidrBlock: "172.16.0.0/16", VpcName: "old", ClientToken: client.GenerateClientToken()})
+	vpc, err := client.CreateVpc(&ecs.CreateVpcArgs{RegionId: region, CidrBlock: "172.16.0.0/16", VpcName: "old",
+		ClientToken: client.GenerateClientToken()})
 	check(t, err)
 	check(t, client.WaitForVpcAvailable(region, vpc.VpcId, 0))
-	vswitch, err := client.CreateVSwitch(&ecs.CreateVSwitchArgs{VpcId: vpc.VpcId, ZoneId: "cn-hangzhou-h", CidrBlock: "172.16.1.0/24", VSwitchName: "a"})
+	vswitch, err := client.CreateVSwitch(&ecs.CreateVSwitchArgs{VpcId: vpc.VpcId, ZoneId: "cn-hangzhou-h",
+		CidrBlock: "172.16.1.0/24", VSwitchName: "a"})
 	check(t, err)
 	check(t, client.WaitForVSwitchAvailable(vpc.VpcId, vswitch, 0))
 	vpcs, pages, err := client.DescribeVpcs(&ecs.DescribeVpcsArgs{RegionId: region, VpcId: vpc.VpcId})
@@ -50,7 +52,8 @@ func TestAliyungoNetwork(t *testing.T) {
 	refused(t, client.DeleteVpc(vpc.VpcId), 404, "InvalidVpcId.NotFound")
 
 	table := tableID(sim)
-	route := &ecs.CreateRouteEntryArgs{RouteTableId: table, DestinationCidrBlock: "10.0.1.0/24", NextHopType: ecs.NextHopIntance, NextHopId: "i-1"}
+	route := &ecs.CreateRouteEntryArgs{RouteTableId: table, DestinationCidrBlock: "10.0.1.0/24",
+		NextHopType: ecs.NextHopIntance, NextHopId: "i-1"}
 	check(t, client.CreateRouteEntry(route))
 	tables, _, err := client.DescribeRouteTables(&ecs.DescribeRouteTablesArgs{RouteTableId: table})
 	check(t, err)
@@ -69,20 +72,23 @@ func TestAliyungoAddresses(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t)
 	client := aliyungoNetwork(sim, "vpc")
-	address, eip, err := client.AllocateEipAddress(&ecs.AllocateEipAddressArgs{RegionId: region, Bandwidth: 5, InternetChargeType: common.PayByTraffic})
+	address, eip, err := client.AllocateEipAddress(&ecs.AllocateEipAddressArgs{RegionId: region, Bandwidth: 5,
+		InternetChargeType: common.PayByTraffic})
 	check(t, err)
 	check(t, client.WaitForEip(region, eip, ecs.EipStatusAvailable, 0))
 	check(t, client.AssociateEipAddress(eip, "i-1"))
 	check(t, client.WaitForEip(region, eip, ecs.EipStatusInUse, 0))
 	check(t, client.ModifyEipAddressAttribute(eip, 10))
-	addresses, _, err := client.DescribeEipAddresses(&ecs.DescribeEipAddressesArgs{RegionId: region, AssociatedInstanceType: ecs.AssociatedInstanceTypeEcsInstance, AssociatedInstanceId: "i-1"})
+	addresses, _, err := client.DescribeEipAddresses(&ecs.DescribeEipAddressesArgs{RegionId: region,
+		AssociatedInstanceType: ecs.AssociatedInstanceTypeEcsInstance, AssociatedInstanceId: "i-1"})
 	check(t, err)
 	if len(addresses) != 1 || addresses[0].IpAddress != address || addresses[0].Bandwidth != "10" {
 		t.Errorf("addresses %+v", addresses)
 	}
 	instances, _, err := aliyungoNetwork(sim, "ecs").DescribeInstances(&ecs.DescribeInstancesArgs{RegionId: region, InstanceIds: `["i-1"]`})
 	check(t, err)
-	if len(instances) != 1 || instances[0].EipAddress.IpAddress != address || instances[0].EipAddress.AllocationId != eip || instances[0].EipAddress.Bandwidth != 10 {
+	if len(instances) != 1 || instances[0].EipAddress.IpAddress != address ||
+		instances[0].EipAddress.AllocationId != eip || instances[0].EipAddress.Bandwidth != 10 {
 		t.Errorf("instances %+v", instances)
 	}
 	check(t, client.UnassociateEipAddress(eip, "i-1"))
@@ -108,14 +114,16 @@ func TestAliyungoInstances(t *testing.T) {
 	if len(seen) != nodes {
 		t.Errorf("%d instances, want %d", len(seen), nodes)
 	}
-	statuses, _, err := client.DescribeInstanceStatus(&ecs.DescribeInstanceStatusArgs{RegionId: region, Pagination: common.Pagination{PageSize: 50}})
+	statuses, _, err := client.DescribeInstanceStatus(&ecs.DescribeInstanceStatusArgs{RegionId: region,
+		Pagination: common.Pagination{PageSize: 50}})
 	check(t, err)
 	if len(statuses) != nodes || statuses[0].Status != ecs.Running {
 		t.Errorf("%d statuses, want %d that are Running", len(statuses), nodes)
 	}
 	interfaces, err := client.DescribeNetworkInterfaces(&ecs.DescribeNetworkInterfacesArgs{RegionId: region, InstanceId: "i-1"})
 	check(t, err)
-	if all := interfaces.NetworkInterfaceSets.NetworkInterfaceSet; len(all) != 1 || all[0].PrivateIpAddress != "192.168.0.11" || all[0].MacAddress == "" {
+	if all := interfaces.NetworkInterfaceSets.NetworkInterfaceSet; len(all) != 1 ||
+		all[0].PrivateIpAddress != "192.168.0.11" || all[0].MacAddress == "" {
 		t.Fatalf("interfaces %+v", all)
 	}
 	check(t, client.WaitForNetworkInterface(region, interfaces.NetworkInterfaceSets.NetworkInterfaceSet[0].NetworkInterfaceId, "InUse", 0))
@@ -134,10 +142,12 @@ func TestAliyungoInstances(t *testing.T) {
 		Policy: ecs.PermissionPolicyAccept, Priority: 1, NicType: ecs.NicTypeIntranet,
 	}
 	check(t, client.AuthorizeSecurityGroup(&in))
-	out := ecs.AuthorizeSecurityGroupEgressArgs{RegionId: region, SecurityGroupId: group, IpProtocol: ecs.IpProtocolAll, PortRange: "-1/-1", DestCidrIp: "10.0.0.0/8"}
+	out := ecs.AuthorizeSecurityGroupEgressArgs{RegionId: region, SecurityGroupId: group, IpProtocol: ecs.IpProtocolAll,
+		PortRange: "-1/-1", DestCidrIp: "10.0.0.0/8"}
 	check(t, client.AuthorizeSecurityGroupEgress(&out))
 	check(t, client.JoinSecurityGroup("i-1", group))
-	check(t, client.ModifySecurityGroupAttribute(&ecs.ModifySecurityGroupAttributeArgs{RegionId: region, SecurityGroupId: group, SecurityGroupName: "new"}))
+	check(t, client.ModifySecurityGroupAttribute(&ecs.ModifySecurityGroupAttributeArgs{RegionId: region,
+		SecurityGroupId: group, SecurityGroupName: "new"}))
 	// Not DescribeSecurityGroupAttribute: the documents have priorities as texts, this client wants numbers.
 	groups, _, err := client.DescribeSecurityGroups(&ecs.DescribeSecurityGroupsArgs{RegionId: region, VpcId: "vpc-1"})
 	check(t, err)
@@ -192,7 +202,8 @@ func TestAliyungoCredentials(t *testing.T) {
 		RoleArn: "acs:ram::1000000000000001:role/reader", RoleSessionName: "session", DurationSeconds: 900,
 	})
 	check(t, err)
-	client := ecs.NewECSClientWithSecurityToken(assumed.Credentials.AccessKeyId, assumed.Credentials.AccessKeySecret, assumed.Credentials.SecurityToken, region)
+	client := ecs.NewECSClientWithSecurityToken(assumed.Credentials.AccessKeyId, assumed.Credentials.AccessKeySecret,
+		assumed.Credentials.SecurityToken, region)
 	if _, err := client.DescribeRegions(); err != nil { // finds ECS by the Location service
 		t.Error(err)
 	}
@@ -219,7 +230,8 @@ func TestAliyungoExpiry(t *testing.T) {
 	t.Cleanup(transport.CloseIdleConnections)
 	meta := metadata.NewMetaData(&http.Client{Transport: transport})
 	ask := func(keys metadata.RoleAuth) error {
-		client := sts.NewClientWithEndpointAndSecurityToken("http://"+sim.Endpoint("sts"), keys.AccessKeyId, keys.AccessKeySecret, keys.SecurityToken)
+		client := sts.NewClientWithEndpointAndSecurityToken("http://"+sim.Endpoint("sts"), keys.AccessKeyId,
+			keys.AccessKeySecret, keys.SecurityToken)
 		_, err := client.GetCallerIdentity()
 		return err
 	}

@@ -43,7 +43,8 @@ func TestAliyungoBalancer(t *testing.T) {
 	id := made.LoadBalancerId
 	check(t, client.WaitForLoadBalancerAsyn(id, slb.ActiveStatus, 0))
 	check(t, client.SetLoadBalancerName(id, "ü*~+ &="))
-	check(t, client.ModifyLoadBalancerInstanceSpec(&slb.ModifyLoadBalancerInstanceSpecArgs{RegionId: region, LoadBalancerId: id, LoadBalancerSpec: slb.S2Small}))
+	check(t, client.ModifyLoadBalancerInstanceSpec(&slb.ModifyLoadBalancerInstanceSpecArgs{RegionId: region,
+		LoadBalancerId: id, LoadBalancerSpec: slb.S2Small}))
 	check(t, client.ModifyLoadBalancerInternetSpec(&slb.ModifyLoadBalancerInternetSpecArgs{
 		LoadBalancerId: id, InternetChargeType: slb.PayByBandwidth, Bandwidth: 10,
 	}))
@@ -93,7 +94,8 @@ func TestAliyungoListeners(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t)
 	client := aliyungoSLB(sim)
-	made, err := client.CreateLoadBalancer(&slb.CreateLoadBalancerArgs{RegionId: region, AddressType: slb.IntranetAddressType, VSwitchId: "vsw-1", LoadBalancerSpec: slb.S1Small})
+	made, err := client.CreateLoadBalancer(&slb.CreateLoadBalancerArgs{RegionId: region,
+		AddressType: slb.IntranetAddressType, VSwitchId: "vsw-1", LoadBalancerSpec: slb.S1Small})
 	check(t, err)
 	id := made.LoadBalancerId
 	group, err := client.CreateVServerGroup(&slb.CreateVServerGroupArgs{
@@ -117,7 +119,8 @@ func TestAliyungoListeners(t *testing.T) {
 
 	web := slb.HTTPListenerType{
 		LoadBalancerId: id, ListenerPort: 80, Bandwidth: -1, Scheduler: slb.WRRScheduler, VServerGroupId: group.VServerGroupId,
-		StickySession: slb.OnFlag, StickySessionType: slb.InsertStickySessionType, CookieTimeout: 60, HealthCheck: slb.OnFlag, HealthCheckURI: "/health",
+		StickySession: slb.OnFlag, StickySessionType: slb.InsertStickySessionType, CookieTimeout: 60, HealthCheck: slb.OnFlag,
+		HealthCheckURI:         "/health",
 		HealthCheckConnectPort: slb.BackendServerPort, HealthyThreshold: 3, UnhealthyThreshold: 3, HealthCheckTimeout: 5, HealthCheckInterval: 2,
 		HealthCheckHttpCode: "http_2xx,http_3xx", Gzip: slb.OnFlag, XForwardedFor_SLBID: slb.OnFlag, Description: "web",
 	}
@@ -126,11 +129,13 @@ func TestAliyungoListeners(t *testing.T) {
 	secure.ListenerPort = 443
 	check(t, client.CreateLoadBalancerHTTPSListener((*slb.CreateLoadBalancerHTTPSListenerArgs)(&secure)))
 	tcp := slb.TCPListenerType{
-		LoadBalancerId: id, ListenerPort: 22, Bandwidth: -1, VServerGroupId: group.VServerGroupId, PersistenceTimeout: 60, HealthCheckType: slb.TCPHealthCheckType,
+		LoadBalancerId: id, ListenerPort: 22, Bandwidth: -1, VServerGroupId: group.VServerGroupId, PersistenceTimeout: 60,
+		HealthCheckType:        slb.TCPHealthCheckType,
 		HealthCheckConnectPort: 8022, HealthCheckConnectTimeout: 5, HealthyThreshold: 3, UnhealthyThreshold: 3,
 	}
 	check(t, client.CreateLoadBalancerTCPListener((*slb.CreateLoadBalancerTCPListenerArgs)(&tcp)))
-	udp := slb.UDPListenerType{LoadBalancerId: id, ListenerPort: 53, Bandwidth: -1, VServerGroupId: group.VServerGroupId, HealthCheckConnectPort: 8053}
+	udp := slb.UDPListenerType{LoadBalancerId: id, ListenerPort: 53, Bandwidth: -1, VServerGroupId: group.VServerGroupId,
+		HealthCheckConnectPort: 8053}
 	check(t, client.CreateLoadBalancerUDPListener((*slb.CreateLoadBalancerUDPListenerArgs)(&udp)))
 	tcp.Scheduler = slb.WLCScheduler
 	tcp.HealthCheckInterval = 7
@@ -149,17 +154,20 @@ func TestAliyungoListeners(t *testing.T) {
 
 	http, err := client.DescribeLoadBalancerHTTPListenerAttribute(id, 80)
 	check(t, err)
-	if http.Gzip != slb.OffFlag || http.CookieTimeout != 60 || http.Bandwidth != -1 || http.HealthCheckHttpCode != "http_2xx,http_3xx" || http.Status != slb.Running {
+	if http.Gzip != slb.OffFlag || http.CookieTimeout != 60 || http.Bandwidth != -1 ||
+		http.HealthCheckHttpCode != "http_2xx,http_3xx" || http.Status != slb.Running {
 		t.Errorf("HTTP listener %+v", http)
 	}
 	https, err := client.DescribeLoadBalancerHTTPSListenerAttribute(id, 443)
 	check(t, err)
-	if https.HealthCheckURI != "/secure" || https.ServerCertificateId != uploaded.ServerCertificateId || https.VServerGroupId != group.VServerGroupId {
+	if https.HealthCheckURI != "/secure" || https.ServerCertificateId != uploaded.ServerCertificateId ||
+		https.VServerGroupId != group.VServerGroupId {
 		t.Errorf("HTTPS listener %+v", https)
 	}
 	stream, err := client.DescribeLoadBalancerTCPListenerAttribute(id, 22)
 	check(t, err)
-	if stream.Scheduler != slb.WLCScheduler || stream.PersistenceTimeout != 60 || stream.HealthCheckInterval != 7 || stream.HealthCheckConnectPort != 8022 {
+	if stream.Scheduler != slb.WLCScheduler || stream.PersistenceTimeout != 60 || stream.HealthCheckInterval != 7 ||
+		stream.HealthCheckConnectPort != 8022 {
 		t.Errorf("TCP listener %+v", stream)
 	}
 	datagram, err := client.DescribeLoadBalancerUDPListenerAttribute(id, 53)
@@ -223,7 +231,8 @@ func aliyungoGroups(t *testing.T, client *slb.Client, id, group string) {
 	})
 	check(t, err)
 	_, err = client.SetVServerGroupAttribute(&slb.SetVServerGroupAttributeArgs{
-		RegionId: region, LoadBalancerId: id, VServerGroupId: group, VServerGroupName: "renamed", BackendServers: `[{"ServerId":"i-3","Port":80,"Weight":30}]`,
+		RegionId: region, LoadBalancerId: id, VServerGroupId: group, VServerGroupName: "renamed",
+		BackendServers: `[{"ServerId":"i-3","Port":80,"Weight":30}]`,
 	})
 	check(t, err)
 	shown, err := client.DescribeVServerGroupAttribute(&slb.DescribeVServerGroupAttributeArgs{RegionId: region, VServerGroupId: group})
@@ -231,7 +240,8 @@ func aliyungoGroups(t *testing.T, client *slb.Client, id, group string) {
 	if all := shown.BackendServers.BackendServer; len(all) != 1 || all[0].ServerId != "i-3" || all[0].Weight != 30 {
 		t.Errorf("servers %+v", all)
 	}
-	groups, err := client.DescribeVServerGroups(&slb.DescribeVServerGroupsArgs{RegionId: region, LoadBalancerId: id, IncludeListener: true, IncludeRule: true})
+	groups, err := client.DescribeVServerGroups(&slb.DescribeVServerGroupsArgs{RegionId: region, LoadBalancerId: id,
+		IncludeListener: true, IncludeRule: true})
 	check(t, err)
 	if all := groups.VServerGroups.VServerGroup; len(all) != 1 || all[0].VServerGroupName != "renamed" {
 		t.Errorf("groups %+v", all)

@@ -20,7 +20,8 @@ type frontRun struct {
 	Seconds                  int
 }
 
-// tally is what the clients met, by client and code, "ok" without one. Doubled are the tokens with which more than one load balancer was made.
+// tally is what the clients met, by client and code, "ok" without one. Doubled are the tokens with which more than one
+// load balancer was made.
 type tally struct {
 	mu       sync.Mutex
 	Outcomes map[string]int
@@ -40,8 +41,9 @@ func (y *tally) note(client, code string) {
 	y.Outcomes[client+": "+code]++
 }
 
-// TestFrontRun lets all clients work through a front that runs already, as TestFrontBesideControllers of deploy/test/e2e starts it. Each reads, and makes
-// and deletes load balancers with a ClientToken, which it repeats until it hears what became of them.
+// TestFrontRun lets all clients work through a front that runs already, as TestFrontBesideControllers of
+// deploy/test/e2e starts it. Each reads, and makes and deletes load balancers with a ClientToken, which it repeats
+// until it hears what became of them.
 func TestFrontRun(t *testing.T) {
 	plan := os.Getenv("FRONT_RUN")
 	if plan == "" {
@@ -55,9 +57,10 @@ func TestFrontRun(t *testing.T) {
 	for name, call := range callers {
 		all.Go(func() {
 			for n := 0; time.Now().Before(end); n++ {
-				y.cycle(name, fmt.Sprintf("%s-%d", strings.NewReplacer(" ", "", ",", "").Replace(name), n), func(product, action string, params map[string]string) (string, string) {
-					return call(t, run.Address, "HTTPS", run.Key, run.Secret, product, action, params)
-				})
+				y.cycle(name, fmt.Sprintf("%s-%d", strings.NewReplacer(" ", "", ",", "").Replace(name), n),
+					func(product, action string, params map[string]string) (string, string) {
+						return call(t, run.Address, "HTTPS", run.Key, run.Secret, product, action, params)
+					})
 				pauseFor(10 * time.Second) // All together want a little more than the limit.
 			}
 		})
@@ -75,7 +78,8 @@ func TestFrontRun(t *testing.T) {
 	all.Go(func() {
 		for time.Now().Before(end) {
 			command := exec.CommandContext(t.Context(), node, "--test", filepath.Join("node", "front.js"))
-			command.Env = append(bareEnvironment(), "NODE_PATH="+filepath.Join(packages, "node_modules"), "NODE_EXTRA_CA_CERTS="+run.CA, "FRONT="+run.Address,
+			command.Env = append(bareEnvironment(), "NODE_PATH="+filepath.Join(packages, "node_modules"),
+				"NODE_EXTRA_CA_CERTS="+run.CA, "FRONT="+run.Address,
 				"ACCESS_KEY_ID="+run.Key, "ACCESS_KEY_SECRET="+run.Secret)
 			code := ""
 			if output, err := command.CombinedOutput(); err != nil {

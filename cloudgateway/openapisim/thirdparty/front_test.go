@@ -62,8 +62,9 @@ var authority = sync.OnceValue(func() (files [2]string) {
 		panic(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -109,8 +110,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newFront builds and starts a gateway in front of a simulated cloud that keeps the cloud's rate limits. Its API server allows the key pair all of SLB,
-// NLB and VPC, and of ECS the actions that begin with Describe.
+// newFront builds and starts a gateway in front of a simulated cloud that keeps the cloud's rate limits. Its API server
+// allows the key pair all of SLB, NLB and VPC, and of ECS the actions that begin with Describe.
 func newFront(t *testing.T) front {
 	t.Helper()
 	sim := newCloud(t)
@@ -212,7 +213,8 @@ func named(code string, err error) string {
 var callers = map[string]caller{
 	"SDK v1": func(t *testing.T, at, scheme, keyID, secret, product, action string, params map[string]string) (string, string) {
 		t.Helper()
-		client, err := sdk.NewClientWithOptions(region, sdk.NewConfig().WithScheme(scheme).WithTimeout(30*time.Second), credentials.NewAccessKeyCredential(keyID, secret))
+		client, err := sdk.NewClientWithOptions(region, sdk.NewConfig().WithScheme(scheme).WithTimeout(30*time.Second),
+			credentials.NewAccessKeyCredential(keyID, secret))
 		check(t, err)
 		request := requests.NewCommonRequest()
 		request.Method, request.Domain, request.Version, request.ApiName, request.Scheme = "POST", at, versions()[product], action, scheme
@@ -225,7 +227,8 @@ var callers = map[string]caller{
 	},
 	"Tea, version 3": func(t *testing.T, at, scheme, keyID, secret, product, action string, params map[string]string) (string, string) {
 		t.Helper()
-		client, err := openapi.NewClient(&openapi.Config{AccessKeyId: &keyID, AccessKeySecret: &secret, Endpoint: &at, Protocol: &scheme, RegionId: new(region)})
+		client, err := openapi.NewClient(&openapi.Config{AccessKeyId: &keyID, AccessKeySecret: &secret, Endpoint: &at,
+			Protocol: &scheme, RegionId: new(region)})
 		check(t, err)
 		query := map[string]*string{"RegionId": new(region)}
 		for name, value := range params {
@@ -239,13 +242,15 @@ var callers = map[string]caller{
 	},
 	"Tea, version 1": func(t *testing.T, at, scheme, keyID, secret, product, action string, params map[string]string) (string, string) {
 		t.Helper()
-		client, err := rpc.NewClient(&rpc.Config{AccessKeyId: &keyID, AccessKeySecret: &secret, Endpoint: &at, Protocol: &scheme, RegionId: new(region)})
+		client, err := rpc.NewClient(&rpc.Config{AccessKeyId: &keyID, AccessKeySecret: &secret, Endpoint: &at,
+			Protocol: &scheme, RegionId: new(region)})
 		check(t, err)
 		form := map[string]any{}
 		for name, value := range params {
 			form[name] = value
 		}
-		answer, err := client.DoRequest(&action, &scheme, new("POST"), new(versions()[product]), new("AK"), map[string]any{"RegionId": region}, form,
+		answer, err := client.DoRequest(&action, &scheme, new("POST"), new(versions()[product]), new("AK"),
+			map[string]any{"RegionId": region}, form,
 			&util.RuntimeOptions{ReadTimeout: new(30000)})
 		text, marshalErr := json.Marshal(answer)
 		check(t, marshalErr)
@@ -270,21 +275,25 @@ func TestFrontIsTheCloud(t *testing.T) {
 		{"slb", "DescribeLoadBalancerAttribute", map[string]string{"LoadBalancerId": "lb-none"}},
 		{"nlb", "ListLoadBalancers", nil},
 		{"nlb", "GetLoadBalancerAttribute", map[string]string{"LoadBalancerId": "nlb-none"}},
-		{"nlb", "CreateListener", map[string]string{"LoadBalancerId": "nlb-none", "ListenerProtocol": "TCP", "ListenerPort": "80", "ServerGroupId": "sgp-none"}},
+		{"nlb", "CreateListener", map[string]string{"LoadBalancerId": "nlb-none", "ListenerProtocol": "TCP",
+			"ListenerPort": "80", "ServerGroupId": "sgp-none"}},
 		{"slb", "CreateLoadBalancerTCPListener", map[string]string{"LoadBalancerId": "lb-none", "ListenerPort": "80"}},
 	}
 	for name, call := range callers {
 		for _, c := range calls {
 			answer, code := call(t, f.address, "HTTPS", frontKey, frontSecret, c.product, c.action, c.params)
-			wanted, wantedCode := call(t, f.sim.Endpoint(c.product), "HTTP", openapisim.DefaultAccessKeyID, openapisim.DefaultAccessKeySecret, c.product, c.action, c.params)
+			wanted, wantedCode := call(t, f.sim.Endpoint(c.product), "HTTP", openapisim.DefaultAccessKeyID,
+				openapisim.DefaultAccessKeySecret, c.product, c.action, c.params)
 			if code != wantedCode || requestIDs.ReplaceAllString(answer, "") != requestIDs.ReplaceAllString(wanted, "") {
 				t.Errorf("%s: %s:\n got %s %s\nwant %s %s", name, c.action, code, answer, wantedCode, wanted)
 			}
 		}
-		if _, code := call(t, f.address, "HTTPS", frontKey, "another-secret-entirely", "ecs", "DescribeRegions", nil); !strings.HasPrefix(code, "SignatureDoesNotMatch") && code != "InvalidAccessKeySecret" {
+		if _, code := call(t, f.address, "HTTPS", frontKey, "another-secret-entirely", "ecs", "DescribeRegions",
+			nil); !strings.HasPrefix(code, "SignatureDoesNotMatch") && code != "InvalidAccessKeySecret" {
 			t.Errorf("%s with a wrong secret: %s", name, code)
 		}
-		if _, code := call(t, f.address, "HTTPS", frontKey, frontSecret, "ecs", "StopInstance", map[string]string{"InstanceId": "i-1"}); code != "Forbidden.RAM" {
+		if _, code := call(t, f.address, "HTTPS", frontKey, frontSecret, "ecs", "StopInstance",
+			map[string]string{"InstanceId": "i-1"}); code != "Forbidden.RAM" {
 			t.Errorf("%s without permission: %s", name, code)
 		}
 	}
@@ -315,7 +324,8 @@ func TestFrontNode(t *testing.T) {
 	packages := installed(t)
 	f := newFront(t)
 	command := exec.CommandContext(t.Context(), node, "--test", filepath.Join("node", "front.js"))
-	command.Env = append(bareEnvironment(), "NODE_PATH="+filepath.Join(packages, "node_modules"), "NODE_EXTRA_CA_CERTS="+f.ca, "FRONT="+f.address,
+	command.Env = append(bareEnvironment(), "NODE_PATH="+filepath.Join(packages, "node_modules"),
+		"NODE_EXTRA_CA_CERTS="+f.ca, "FRONT="+f.address,
 		"ACCESS_KEY_ID="+frontKey, "ACCESS_KEY_SECRET="+frontSecret)
 	output, err := command.CombinedOutput()
 	if err != nil {
@@ -335,7 +345,8 @@ func TestFrontSharesTheLimit(t *testing.T) {
 	for name, call := range callers {
 		all.Go(func() { // One after the other: these clients race with themselves.
 			for n := range 60 {
-				_, code := call(t, f.address, "HTTPS", frontKey, frontSecret, "slb", "SetLoadBalancerName", map[string]string{"LoadBalancerId": "lb-none", "LoadBalancerName": fmt.Sprint(n)})
+				_, code := call(t, f.address, "HTTPS", frontKey, frontSecret, "slb", "SetLoadBalancerName",
+					map[string]string{"LoadBalancerId": "lb-none", "LoadBalancerName": fmt.Sprint(n)})
 				mu.Lock()
 				outcomes[name+": "+code]++
 				mu.Unlock()

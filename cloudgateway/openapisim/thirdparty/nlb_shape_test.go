@@ -126,7 +126,8 @@ func intended() map[string]string {
 			"GetLoadBalancerAttribute.SysSecurityGroupId", "ListLoadBalancers.LoadBalancers.SysSecurityGroupId",
 		},
 		"load balancers that are paid by use have neither": {
-			"GetLoadBalancerAttribute.LoadBalancerBillingConfig.InternetBandwidth", "GetLoadBalancerAttribute.LoadBalancerBillingConfig.InternetChargeType",
+			"GetLoadBalancerAttribute.LoadBalancerBillingConfig.InternetBandwidth",
+			"GetLoadBalancerAttribute.LoadBalancerBillingConfig.InternetChargeType",
 			"ListLoadBalancers.LoadBalancers.LoadBalancerBillingConfig.InternetBandwidth",
 			"ListLoadBalancers.LoadBalancers.LoadBalancerBillingConfig.InternetChargeType",
 		},
@@ -139,7 +140,8 @@ func intended() map[string]string {
 			"GetListenerHealthStatus.NextToken", "ListLoadBalancers.NextToken", "ListSecurityPolicy.NextToken", "ListServerGroupServers.NextToken",
 		},
 		"what the system makes belongs to no account": {
-			system + "RegionId", system + "RelatedListeners", system + "ResourceGroupId", system + "SecurityPolicyName", system + "SecurityPolicyStatus",
+			system + "RegionId", system + "RelatedListeners", system + "ResourceGroupId", system + "SecurityPolicyName", system +
+				"SecurityPolicyStatus",
 			system + "Tags",
 		},
 	} {
@@ -202,22 +204,27 @@ func TestNLBAnswersHaveTheFieldsOfTheSDK(t *testing.T) {
 		zone + "1.ZoneId", "cn-hangzhou-h", zone + "1.VSwitchId", "vsw-1", zone + "1.AllocationId", "eip-1",
 		zone + "2.ZoneId", "cn-hangzhou-i", zone + "2.VSwitchId", "vsw-2",
 	}
-	id := text(t, call("CreateLoadBalancer", append(zones, "VpcId", "vpc-1", "AddressType", "Internet", "AddressIpVersion", "DualStack", "LoadBalancerName", "shape",
+	id := text(t, call("CreateLoadBalancer", append(zones, "VpcId", "vpc-1", "AddressType", "Internet", "AddressIpVersion",
+		"DualStack", "LoadBalancerName", "shape",
 		"BandwidthPackageId", "cbwp-1", "DeletionProtectionConfig.Enabled", "true", "DeletionProtectionConfig.Reason", "kept",
 		"ModificationProtectionConfig.Status", "ConsoleProtection", "ModificationProtectionConfig.Reason", "kept", "SecurityGroupIds.1", "sg-1",
 		"Tag.1.Key", "k", "Tag.1.Value", "v")...), "LoadbalancerId")
-	group := text(t, call("CreateServerGroup", "VpcId", "vpc-1", "ServerGroupName", "shape", "Tag.1.Key", "k", "HealthCheckConfig.HealthCheckType", "HTTP",
+	group := text(t, call("CreateServerGroup", "VpcId", "vpc-1", "ServerGroupName", "shape", "Tag.1.Key", "k",
+		"HealthCheckConfig.HealthCheckType", "HTTP",
 		"PreserveClientIpEnabled", "false"), "ServerGroupId")
 	server := []string{"ServerGroupId", group, "Servers.1.ServerId", "i-1", "Servers.1.ServerType", "Ecs", "Servers.1.Port", "80"}
 	call("AddServersToServerGroup", server...)
-	policy := text(t, call("CreateSecurityPolicy", "SecurityPolicyName", "shape", "TlsVersions.1", "TLSv1.2", "Ciphers.1", "AES128-SHA", "Tag.1.Key", "k"),
+	policy := text(t, call("CreateSecurityPolicy", "SecurityPolicyName", "shape", "TlsVersions.1", "TLSv1.2", "Ciphers.1",
+		"AES128-SHA", "Tag.1.Key", "k"),
 		"SecurityPolicyId")
-	created := call("CreateListener", "LoadBalancerId", id, "ListenerProtocol", "TCPSSL", "ListenerPort", "443", "ServerGroupId", group, "CertificateIds.1", "cert-1",
+	created := call("CreateListener", "LoadBalancerId", id, "ListenerProtocol", "TCPSSL", "ListenerPort", "443",
+		"ServerGroupId", group, "CertificateIds.1", "cert-1",
 		"CaEnabled", "true", "CaCertificateIds.1", "ca-1", "SecurityPolicyId", policy, "Tag.1.Key", "k")
 	listener := text(t, created, "ListenerId")
 	wide := text(t, call("CreateServerGroup", "VpcId", "vpc-1", "ServerGroupName", "wide", "AnyPortEnabled", "true", "Tag.1.Key", "k",
 		"HealthCheckConfig.HealthCheckConnectPort", "80"), "ServerGroupId")
-	ranged := text(t, call("CreateListener", "LoadBalancerId", id, "ListenerProtocol", "TCP", "ListenerPort", "0", "StartPort", "7", "EndPort", "9",
+	ranged := text(t, call("CreateListener", "LoadBalancerId", id, "ListenerProtocol", "TCP", "ListenerPort", "0",
+		"StartPort", "7", "EndPort", "9",
 		"ServerGroupId", wide, "Tag.1.Key", "k"), "ListenerId")
 	call("UpdateListenerAttribute", "ListenerId", listener, "Cps", "7")
 	call("UpdateServerGroupAttribute", "ServerGroupId", group, "Scheduler", "rr")

@@ -58,13 +58,15 @@ func TestSDKNetworkLoadBalancer(t *testing.T) { everywhere(t, sdkNetworkLoadBala
 func sdkNetworkLoadBalancer(t *testing.T, sim *openapisim.Simulator, at place) {
 	t.Helper()
 	otherZone(t, sim)
-	client, err := nlb.NewClientWithOptions(region, sdk.NewConfig().WithScheme(at.scheme), credentials.NewAccessKeyCredential(at.keyID, at.secret))
+	client, err := nlb.NewClientWithOptions(region, sdk.NewConfig().WithScheme(at.scheme),
+		credentials.NewAccessKeyCredential(at.keyID, at.secret))
 	check(t, err)
 	client.Domain = at.address
 
 	create := nlb.CreateCreateLoadBalancerRequest()
 	create.VpcId, create.AddressType, create.LoadBalancerName = "vpc-1", "Internet", "a1"
-	create.ZoneMappings = &[]nlb.CreateLoadBalancerZoneMappings{{ZoneId: "cn-hangzhou-h", VSwitchId: "vsw-1"}, {ZoneId: "cn-hangzhou-i", VSwitchId: "vsw-2"}}
+	create.ZoneMappings = &[]nlb.CreateLoadBalancerZoneMappings{{ZoneId: "cn-hangzhou-h", VSwitchId: "vsw-1"},
+		{ZoneId: "cn-hangzhou-i", VSwitchId: "vsw-2"}}
 	create.DeletionProtectionConfig = nlb.CreateLoadBalancerDeletionProtectionConfig{Enabled: "true"}
 	create.Tag = &[]nlb.CreateLoadBalancerTag{{Key: "ack.aliyun.com", Value: "c-1"}}
 	made, err := client.CreateLoadBalancer(create)
@@ -73,7 +75,8 @@ func sdkNetworkLoadBalancer(t *testing.T, sim *openapisim.Simulator, at place) {
 
 	group := nlb.CreateCreateServerGroupRequest()
 	group.VpcId, group.ServerGroupName = "vpc-1", "k8s.80.TCP.web.default.c-1"
-	group.HealthCheckConfig = nlb.CreateServerGroupHealthCheckConfig{HealthCheckEnabled: "true", HealthCheckType: "HTTP", HealthCheckHttpCode: &[]string{"http_2xx"}}
+	group.HealthCheckConfig = nlb.CreateServerGroupHealthCheckConfig{HealthCheckEnabled: "true", HealthCheckType: "HTTP",
+		HealthCheckHttpCode: &[]string{"http_2xx"}}
 	grouped, err := client.CreateServerGroup(group)
 	check(t, err)
 	add := nlb.CreateAddServersToServerGroupRequest()
@@ -229,13 +232,15 @@ func teaNetworkLoadBalancer(t *testing.T, sim *openapisim.Simulator, at place) {
 	if got := text(t, shown, "ServerGroups", "HealthCheck", "HealthCheckInterval"); got != "10" {
 		t.Errorf("the interval is %s", got)
 	}
-	if got := text(t, must("ListServerGroupServers", map[string]any{"ServerGroupId": group, "MaxResults": 1}), "TotalCount"); got != fmt.Sprint(nodes) {
+	if got := text(t, must("ListServerGroupServers", map[string]any{"ServerGroupId": group, "MaxResults": 1}),
+		"TotalCount"); got != fmt.Sprint(nodes) {
 		t.Errorf("%s servers", got)
 	}
 	job("DeleteListener", map[string]any{"ListenerId": listener})
 	job("DeleteServerGroup", map[string]any{"ServerGroupId": group})
 	job("DeleteLoadBalancer", map[string]any{"LoadBalancerId": id})
-	if _, err := callV3(t, at, "GetLoadBalancerAttribute", map[string]any{"LoadBalancerId": id}); teaCode(err) != "ResourceNotFound.loadBalancer" {
+	if _, err := callV3(t, at, "GetLoadBalancerAttribute",
+		map[string]any{"LoadBalancerId": id}); teaCode(err) != "ResourceNotFound.loadBalancer" {
 		t.Errorf("a deleted load balancer: %v", err)
 	}
 	checkCalls(t, sim, "ResourceNotFound.loadBalancer")

@@ -111,7 +111,8 @@ func npmCI(ctx context.Context, t *testing.T, directory string) {
 	command := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retry-mintimeout=1000")
 	command.Dir = directory
 	output, err := command.CombinedOutput()
-	unreachable := regexp.MustCompile(`code (E(NOTFOUND|AI_AGAIN|CONN(REFUSED|RESET|ABORTED)|(NET|HOST)UNREACH|TIMEDOUT|403|407)|ERR_SOCKET_TIMEOUT)`)
+	unreachable := regexp.MustCompile(
+		`code (E(NOTFOUND|AI_AGAIN|CONN(REFUSED|RESET|ABORTED)|(NET|HOST)UNREACH|TIMEDOUT|403|407)|ERR_SOCKET_TIMEOUT)`)
 	if err != nil && unreachable.Match(output) {
 		t.Skipf("npm can't reach its registry: %s", output)
 	}

@@ -59,7 +59,8 @@ func TestSDKBalancer(t *testing.T) {
 
 	create := slb.CreateCreateLoadBalancerRequest()
 	create.LoadBalancerName, create.AddressType, create.InstanceChargeType = "a1", "internet", "PayByCLCU"
-	create.DeleteProtection, create.ModificationProtectionStatus, create.ModificationProtectionReason = "on", "ConsoleProtection", "managed.by.ack"
+	create.DeleteProtection, create.ModificationProtectionStatus, create.ModificationProtectionReason = "on",
+		"ConsoleProtection", "managed.by.ack"
 	create.ClientToken = "token-1"
 	create.Tag = &[]slb.CreateLoadBalancerTag{{Key: "kubernetes.do.not.delete", Value: "a1"}, {Key: "ack.aliyun.com", Value: "c-1"}}
 	made, err := client.CreateLoadBalancer(create)
@@ -71,7 +72,8 @@ func TestSDKBalancer(t *testing.T) {
 	}
 	found, err = client.DescribeLoadBalancers(find)
 	check(t, err)
-	if all := found.LoadBalancers.LoadBalancer; len(all) != 1 || all[0].Address != made.Address || all[0].LoadBalancerId != made.LoadBalancerId {
+	if all := found.LoadBalancers.LoadBalancer; len(all) != 1 || all[0].Address != made.Address ||
+		all[0].LoadBalancerId != made.LoadBalancerId {
 		t.Errorf("found %+v", all)
 	}
 	list := slb.CreateListTagResourcesRequest()
@@ -187,7 +189,8 @@ func TestSDKRoutes(t *testing.T) {
 	list.RouteTableId, list.RouteEntryType, list.MaxResult = table, "Custom", requests.NewInteger(500)
 	listed, err := client.DescribeRouteEntryList(list)
 	check(t, err)
-	if all := listed.RouteEntrys.RouteEntry; len(all) != 2 || all[0].NextHops.NextHop[0].NextHopId != all[0].InstanceId || all[0].Status != "Available" {
+	if all := listed.RouteEntrys.RouteEntry; len(all) != 2 || all[0].NextHops.NextHop[0].NextHopId != all[0].InstanceId ||
+		all[0].Status != "Available" {
 		t.Errorf("routes %+v", all)
 	}
 	remove := vpc.CreateDeleteRouteEntryRequest()
@@ -215,7 +218,8 @@ func TestSDKInstances(t *testing.T) {
 	list.InstanceIds, list.PageSize = `["i-1","i-2","i-unknown"]`, requests.NewInteger(50)
 	listed, err := client.DescribeInstances(list)
 	check(t, err)
-	if all := listed.Instances.Instance; len(all) != 2 || all[0].VpcAttributes.PrivateIpAddress.IpAddress[0] != "192.168.0.11" || all[0].Status != "Running" {
+	if all := listed.Instances.Instance; len(all) != 2 ||
+		all[0].VpcAttributes.PrivateIpAddress.IpAddress[0] != "192.168.0.11" || all[0].Status != "Running" {
 		t.Fatalf("instances %+v", all)
 	}
 	interfaces := ecs.CreateDescribeNetworkInterfacesRequest()
@@ -259,7 +263,8 @@ func TestSDKXML(t *testing.T) {
 	}
 	show := slb.CreateDescribeLoadBalancerAttributeRequest()
 	show.AcceptFormat, show.LoadBalancerId = "XML", "lb-unknown"
-	if _, err = balancers.DescribeLoadBalancerAttribute(show); err == nil || !strings.Contains(err.Error(), "<Code>InvalidLoadBalancerId.NotFound</Code>") {
+	if _, err = balancers.DescribeLoadBalancerAttribute(show); err == nil ||
+		!strings.Contains(err.Error(), "<Code>InvalidLoadBalancerId.NotFound</Code>") {
 		t.Errorf("an unknown load balancer: %v", err)
 	}
 
@@ -270,7 +275,8 @@ func TestSDKXML(t *testing.T) {
 	list.AcceptFormat, list.InstanceIds = "XML", `["i-1","i-2"]`
 	listed, err := instances.DescribeInstances(list)
 	check(t, err)
-	if all := listed.Instances.Instance; len(all) != 2 || all[0].VpcAttributes.PrivateIpAddress.IpAddress[0] != "192.168.0.11" || !all[0].IoOptimized {
+	if all := listed.Instances.Instance; len(all) != 2 ||
+		all[0].VpcAttributes.PrivateIpAddress.IpAddress[0] != "192.168.0.11" || !all[0].IoOptimized {
 		t.Errorf("instances %+v", all)
 	}
 }

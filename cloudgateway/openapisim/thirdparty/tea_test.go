@@ -119,12 +119,14 @@ func TestTea(t *testing.T) {
 			if got := text(t, shown, "LoadBalancers", "LoadBalancer", "LoadBalancerName"); got != "tea ü*~+" {
 				t.Errorf("name %q", got)
 			}
-			group := must("slb", "CreateVServerGroup", map[string]any{"RegionId": region, "LoadBalancerId": id, "BackendServers": servers(1, 20, 80)})
+			group := must("slb", "CreateVServerGroup", map[string]any{"RegionId": region, "LoadBalancerId": id,
+				"BackendServers": servers(1, 20, 80)})
 			if got := text(t, group, "BackendServers", "BackendServer", "ServerId"); got != "i-1" {
 				t.Errorf("the first server is %q", got)
 			}
 			must("slb", "DeleteLoadBalancer", map[string]any{"RegionId": region, "LoadBalancerId": id})
-			if _, err := call("slb", "DescribeLoadBalancerAttribute", map[string]any{"RegionId": region, "LoadBalancerId": id}); teaCode(err) != "InvalidLoadBalancerId.NotFound" {
+			if _, err := call("slb", "DescribeLoadBalancerAttribute", map[string]any{"RegionId": region,
+				"LoadBalancerId": id}); teaCode(err) != "InvalidLoadBalancerId.NotFound" {
 				t.Errorf("a deleted load balancer: %v", err)
 			}
 

@@ -14,13 +14,16 @@ func TestModifyAttributes(t *testing.T) {
 	c := newCaller(t)
 	c.Must("ModifyVpcAttribute", "VpcId", "vpc-2", "VpcName", "renamed", "Description", "d", "EnableIPv6", "true")
 	v := c.Must("DescribeVpcAttribute", "VpcId", "vpc-2")
-	if diff := cmp.Diff([]any{"renamed", "d", true, "172.16.0.0/12"}, []any{v["VpcName"], v["Description"], v["EnabledIpv6"], v["CidrBlock"]}); diff != "" {
+	if diff := cmp.Diff([]any{"renamed", "d", true, "172.16.0.0/12"}, []any{v["VpcName"], v["Description"],
+		v["EnabledIpv6"], v["CidrBlock"]}); diff != "" {
 		t.Errorf("VPC (-want +got):\n%s", diff)
 	}
-	c.Must("ModifyVSwitchAttribute", "VSwitchId", "vsw-a", "VSwitchName", "renamed", "Description", "d", "EnableIPv6", "true", "Ipv6CidrBlock", "7")
+	c.Must("ModifyVSwitchAttribute", "VSwitchId", "vsw-a", "VSwitchName", "renamed", "Description", "d", "EnableIPv6",
+		"true", "Ipv6CidrBlock", "7")
 	c.Must("ModifyVSwitchAttribute", "VSwitchId", "vsw-a", "Ipv6CidrBlock", "7") // its own
 	vsw := c.Must("DescribeVSwitchAttributes", "VSwitchId", "vsw-a")
-	if diff := cmp.Diff([]any{"renamed", "d", "2408:0:0:7::/64"}, []any{vsw["VSwitchName"], vsw["Description"], vsw["Ipv6CidrBlock"]}); diff != "" {
+	if diff := cmp.Diff([]any{"renamed", "d", "2408:0:0:7::/64"}, []any{vsw["VSwitchName"], vsw["Description"],
+		vsw["Ipv6CidrBlock"]}); diff != "" {
 		t.Errorf("vSwitch (-want +got):\n%s", diff)
 	}
 	if _, code := c.Call("ModifyVpcAttribute", "VpcId", "vpc-1", "EnableIPv6", "false"); code != "InvalidParameter" {
@@ -54,16 +57,20 @@ func TestCheckCanAllocate(t *testing.T) {
 
 func TestAttributeRefusals(t *testing.T) {
 	t.Parallel()
-	const vpc, vsw, table, check = "ModifyVpcAttribute", "ModifyVSwitchAttribute", "ModifyRouteTableAttributes", "CheckCanAllocateVpcPrivateIpAddress"
+	const vpc, vsw, table, check = "ModifyVpcAttribute", "ModifyVSwitchAttribute", "ModifyRouteTableAttributes",
+		"CheckCanAllocateVpcPrivateIpAddress"
 	testRefusals(t, []refusal{
 		{"unknown", nil, vpc, []string{"VpcId", "vpc-none"}, "InvalidVpcId.NotFound"},
-		{"pending", func(c *apitest.Caller) { c.Cloud.Vpcs["vpc-1"].PendingUntil = c.Now.Add(time.Second) }, vpc, []string{"VpcId", "vpc-1"}, "IncorrectVpcStatus"},
+		{"pending", func(c *apitest.Caller) { c.Cloud.Vpcs["vpc-1"].PendingUntil = c.Now.Add(time.Second) }, vpc,
+			[]string{"VpcId", "vpc-1"}, "IncorrectVpcStatus"},
 		{"name", nil, vpc, []string{"VpcId", "vpc-1", "VpcName", "http://x"}, "InvalidVpcName.Malformed"},
 		{"description", nil, vpc, []string{"VpcId", "vpc-1", "Description", "http://x"}, "InvalidVpcDiscription.Malformed"},
 		{"IPv6 off", nil, vpc, []string{"VpcId", "vpc-1", "Ipv6CidrBlock", "2408:1::/56"}, "MissingParam.EnableIpv6"},
-		{"IPv6 block", nil, vpc, []string{"VpcId", "vpc-1", "Ipv6CidrBlock", "2408:1::/48", "EnableIPv6", "true"}, "InvalidIpv6CidrBlock.Malformed"},
+		{"IPv6 block", nil, vpc, []string{"VpcId", "vpc-1", "Ipv6CidrBlock", "2408:1::/48", "EnableIPv6", "true"},
+			"InvalidIpv6CidrBlock.Malformed"},
 		{"unknown", nil, vsw, []string{"VSwitchId", "vsw-none"}, "InvalidVSwitchId.NotFound"},
-		{"pending", func(c *apitest.Caller) { c.Cloud.VSwitches["vsw-a"].PendingUntil = c.Now.Add(time.Second) }, vsw, []string{"VSwitchId", "vsw-a"}, "IncorrectVSwitchStatus"},
+		{"pending", func(c *apitest.Caller) { c.Cloud.VSwitches["vsw-a"].PendingUntil = c.Now.Add(time.Second) }, vsw,
+			[]string{"VSwitchId", "vsw-a"}, "IncorrectVSwitchStatus"},
 		{"name", nil, vsw, []string{"VSwitchId", "vsw-a", "VSwitchName", "http://x"}, "InvalidVSwitchName.Malformed"},
 		{"description", nil, vsw, []string{"VSwitchId", "vsw-a", "Description", "http://x"}, "InvalidVSwitchDiscription.Malformed"},
 		{"IPv6 off", nil, vsw, []string{"VSwitchId", "vsw-c", "Ipv6CidrBlock", "1"}, "OperationFailed.VpcIpv6Disabled"},

@@ -25,14 +25,16 @@ func TestBandwidthPackageLife(t *testing.T) {
 	c.Cloud.NLBs["nlb-1"] = &state.NLB{
 		ID: "nlb-1", BandwidthPackageID: id, Zones: []*state.NLBZone{{ZoneID: "z-a", AllocationID: "eip-of-nlb", PublicIP: "8.1.1.1"}},
 	}
-	shown := apitest.List(c.Must("DescribeCommonBandwidthPackages", "Tag.1.Key", "k"), "Name", "CommonBandwidthPackages", "CommonBandwidthPackage")
+	shown := apitest.List(c.Must("DescribeCommonBandwidthPackages", "Tag.1.Key", "k"), "Name", "CommonBandwidthPackages",
+		"CommonBandwidthPackage")
 	if !cmp.Equal(shown, []string{"shared"}) {
 		t.Errorf("by its tag %v is found", shown)
 	}
 	if got := addresses(c, id); got != "eip-1 eip-of-nlb" {
 		t.Errorf("its addresses are %s", got)
 	}
-	if got := apitest.List(c.Must("DescribeEipAddresses", "AllocationId", "eip-1"), "BandwidthPackageId", "EipAddresses", "EipAddress"); !cmp.Equal(got, []string{id}) {
+	if got := apitest.List(c.Must("DescribeEipAddresses", "AllocationId", "eip-1"), "BandwidthPackageId", "EipAddresses",
+		"EipAddress"); !cmp.Equal(got, []string{id}) {
 		t.Errorf("the address is in %v", got)
 	}
 	c.Must("TagResources", "ResourceType", "COMMONBANDWIDTHPACKAGE", "ResourceId.1", id, "Tag.1.Key", "more")
@@ -80,7 +82,8 @@ func TestBandwidthPackageRefusals(t *testing.T) {
 		{"no bandwidth", nil, "CreateCommonBandwidthPackage", nil, "MissingParameter"},
 		{"bandwidth", nil, "CreateCommonBandwidthPackage", []string{"Bandwidth", "0"}, "InvalidParameter"},
 		{"name", nil, "CreateCommonBandwidthPackage", []string{"Bandwidth", "5", "Name", "http://x"}, "InvalidName.Malformed"},
-		{"description", nil, "CreateCommonBandwidthPackage", []string{"Bandwidth", "5", "Description", "http://x"}, "InvalidDescription.Malformed"},
+		{"description", nil, "CreateCommonBandwidthPackage", []string{"Bandwidth", "5", "Description", "http://x"},
+			"InvalidDescription.Malformed"},
 		{"other package with the token", func(c *apitest.Caller) {
 			c.Must("CreateCommonBandwidthPackage", "Bandwidth", "6", "ClientToken", "t")
 		}, "CreateCommonBandwidthPackage", []string{"Bandwidth", "5", "ClientToken", "t"}, "IdempotentParameterMismatch"},
@@ -89,7 +92,8 @@ func TestBandwidthPackageRefusals(t *testing.T) {
 		{"unknown", nil, "AddCommonBandwidthPackageIp", of("cbwp-none", "eip-1"), "InvalidBandwidthPackageId.NotFound"},
 		{"unknown", nil, "RemoveCommonBandwidthPackageIp", of("cbwp-none", "eip-1"), "InvalidBandwidthPackageId.NotFound"},
 		{"unknown", nil, "DeleteCommonBandwidthPackage", []string{"BandwidthPackageId", "cbwp-none"}, "InvalidBandwidthPackageId.NotFound"},
-		{"with addresses", made, "DeleteCommonBandwidthPackage", []string{"BandwidthPackageId", "cbwp-1"}, "DependencyViolation.BandwidthPackageIps"},
+		{"with addresses", made, "DeleteCommonBandwidthPackage", []string{"BandwidthPackageId", "cbwp-1"},
+			"DependencyViolation.BandwidthPackageIps"},
 		{"unknown address", made, "AddCommonBandwidthPackageIp", of("cbwp-1", "eip-none"), "InvalidAllocationId.NotFound"},
 		{"twice", made, "AddCommonBandwidthPackageIp", of("cbwp-1", "eip-1"), "IpInstanceId.AlreadyInBandwidthPackage"},
 		{"not in it", made, "RemoveCommonBandwidthPackageIp", of("cbwp-1", "eip-2"), "OperationUnsupported.IpNotInCbwp"},

@@ -28,8 +28,10 @@ func TestTokensOfOtherCalls(t *testing.T) {
 			[]string{"VpcId", "vpc-1", "ZoneId", "z-a", "CidrBlock", "192.168.9.0/24"},
 		},
 		{"CreateRouteTable", []string{"VpcId", "vpc-1"}, []string{"VpcId", "vpc-2"}},
-		{"AssociateRouteTable", []string{"RouteTableId", "vtb-custom", "VSwitchId", "vsw-a"}, []string{"RouteTableId", "vtb-custom", "VSwitchId", "vsw-c"}},
-		{"UnassociateRouteTable", []string{"RouteTableId", "vtb-custom", "VSwitchId", "vsw-b"}, []string{"RouteTableId", "vtb-custom", "VSwitchId", "vsw-a"}},
+		{"AssociateRouteTable", []string{"RouteTableId", "vtb-custom", "VSwitchId", "vsw-a"},
+			[]string{"RouteTableId", "vtb-custom", "VSwitchId", "vsw-c"}},
+		{"UnassociateRouteTable", []string{"RouteTableId", "vtb-custom", "VSwitchId", "vsw-b"},
+			[]string{"RouteTableId", "vtb-custom", "VSwitchId", "vsw-a"}},
 		{
 			"CreateRouteEntry", []string{"RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.0.0/24", "NextHopId", "i-1"},
 			[]string{"RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.0.0/24", "NextHopId", "i-2"},
@@ -104,7 +106,8 @@ func TestRouteRefusals(t *testing.T) {
 		return entry("vtb-1", "10.0.0.0/24", "NewNextHopId", id, "NewNextHopType", kind)
 	}
 	testRefusals(t, []refusal{
-		{"name", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", "NextHopId", "i-1", "RouteEntryName", "http://x"), "InvalidRouteEntryName.Malformed"},
+		{"name", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", "NextHopId", "i-1", "RouteEntryName", "http://x"),
+			"InvalidRouteEntryName.Malformed"},
 		{"unknown table", nil, "ModifyRouteEntry", entry("vtb-none", "10.0.0.0/24"), "InvalidRouteTable.NotFound"},
 		{"unknown entry", nil, "ModifyRouteEntry", entry("vtb-1", "10.0.0.0/24"), "InvalidRouteEntry.NotFound"},
 		{"no CIDR", nil, "ModifyRouteEntry", entry("vtb-1", "x"), "InvalidCidrBlock.Malformed"},
@@ -115,15 +118,19 @@ func TestRouteRefusals(t *testing.T) {
 			"InvalidNexthopTypeAndList.BothNotNull",
 		},
 		{"list of one", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", "NextHopList.1.NextHopId", "i-2"), "InvalidNexthopListSize"},
-		{"weight", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", append(several(), "NextHopList.1.Weight", "256")...), "INVALID_WEIGHT_PARAM"},
-		{"one of several is unknown", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", append(several(), "NextHopList.1.NextHopId", "i-none")...), "InvalidNextHop.NotFound"},
+		{"weight", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", append(several(), "NextHopList.1.Weight",
+			"256")...), "INVALID_WEIGHT_PARAM"},
+		{"one of several is unknown", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24",
+			append(several(), "NextHopList.1.NextHopId", "i-none")...), "InvalidNextHop.NotFound"},
 		{"several hops", func(c *apitest.Caller) {
 			c.Must("CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", several()...)...)
 		}, "ModifyRouteEntry", to("i-1", "Instance"), "UnsupportedFeature.ModifyRouteEntryNextHop"},
 		{"instance not ready", created, "ModifyRouteEntry", to("i-starting", "Instance"), "IncorrectInstanceStatus"},
 		{"no such type", created, "ModifyRouteEntry", to("i-2", "Pigeon"), "IllegealParam.NextHopType"},
-		{"unknown table", nil, "UnassociateRouteTable", []string{"RouteTableId", "vtb-none", "VSwitchId", "vsw-b"}, "InvalidRouteTableId.NotFound"},
-		{"unknown vSwitch", nil, "UnassociateRouteTable", []string{"RouteTableId", "vtb-custom", "VSwitchId", "vsw-none"}, "InvalidVSwitchId.NotFound"},
+		{"unknown table", nil, "UnassociateRouteTable", []string{"RouteTableId", "vtb-none", "VSwitchId", "vsw-b"},
+			"InvalidRouteTableId.NotFound"},
+		{"unknown vSwitch", nil, "UnassociateRouteTable", []string{"RouteTableId", "vtb-custom", "VSwitchId", "vsw-none"},
+			"InvalidVSwitchId.NotFound"},
 		{"no table", nil, "DeleteRouteTable", nil, "MissingParam.RouteTableId"},
 		{"no VPC", nil, "CreateVSwitch", nil, "MissingParam.vpcId"},
 	})
@@ -131,7 +138,8 @@ func TestRouteRefusals(t *testing.T) {
 
 // several are two next hops.
 func several() []string {
-	return []string{"NextHopList.1.NextHopId", "i-1", "NextHopList.2.NextHopId", "i-2", "NextHopList.2.NextHopType", "Instance", "NextHopList.2.Weight", "50"}
+	return []string{"NextHopList.1.NextHopId", "i-1", "NextHopList.2.NextHopId", "i-2", "NextHopList.2.NextHopType",
+		"Instance", "NextHopList.2.Weight", "50"}
 }
 
 // An entry with several next hops shows all of them, is found by each, and is deleted by its id.
@@ -151,7 +159,8 @@ func TestSeveralNextHops(t *testing.T) {
 	}
 	c.Must("DeleteRouteEntries", "RouteEntries.1.RouteTableId", "vtb-1", "RouteEntries.1.RouteEntryId", fmt.Sprint(made["RouteEntryId"]))
 	c.Now = c.Now.Add(time.Minute)
-	if answer := c.Must("DescribeRouteEntryList", "RouteTableId", "vtb-1", "RouteEntryType", "Custom"); len(apitest.List(answer, "RouteEntryId", "RouteEntrys", "RouteEntry")) > 0 {
+	if answer := c.Must("DescribeRouteEntryList", "RouteTableId", "vtb-1", "RouteEntryType",
+		"Custom"); len(apitest.List(answer, "RouteEntryId", "RouteEntrys", "RouteEntry")) > 0 {
 		t.Errorf("left: %v", answer)
 	}
 }
@@ -163,7 +172,8 @@ func TestItemCodes(t *testing.T) {
 	pending := c.Now.Add(time.Hour)
 	c.Settings.Quotas.RouteEntries = 1
 	c.Cloud.Vpcs["vpc-2"].PendingUntil, c.Cloud.RouteTables["vtb-custom"].PendingUntil = pending, pending
-	params := batch("vtb-1", "i-1", "10.0.0.0/24", "10.0.0.0/24", "10.0.1.0/24", "x", "192.168.0.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24")
+	params := batch("vtb-1", "i-1", "10.0.0.0/24", "10.0.0.0/24", "10.0.1.0/24", "x", "192.168.0.0/24", "10.0.2.0/24",
+		"10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24")
 	for n, change := range map[int][2]string{
 		6: {"NextHop", "i-none"}, 7: {"NextHop", "i-starting"}, 8: {"NextHopType", "Pigeon"}, 9: {"Name", "http://x"},
 		10: {"RouteTableId", "vtb-none"}, 11: {"RouteTableId", "vtb-2"}, 12: {"RouteTableId", "vtb-custom"},
@@ -245,9 +255,11 @@ func TestEipRefusals(t *testing.T) {
 	}
 	free := func(c *apitest.Caller) { c.Cloud.Eips["eip-1"] = &state.Eip{ID: "eip-1", Status: "Available"} }
 	testRefusals(t, []refusal{
-		{"type", bound("i-1"), "UnassociateEipAddress", []string{"AllocationId", "eip-1", "InstanceType", "Elephant"}, "InvalidInstanceType.ValueNotSupported"},
+		{"type", bound("i-1"), "UnassociateEipAddress", []string{"AllocationId", "eip-1", "InstanceType", "Elephant"},
+			"InvalidInstanceType.ValueNotSupported"},
 		{"starting instance", bound("i-starting"), "UnassociateEipAddress", []string{"AllocationId", "eip-1"}, "IncorrectInstanceStatus"},
-		{"starting instance", free, "AssociateEipAddress", []string{"AllocationId", "eip-1", "InstanceId", "i-starting"}, "IncorrectInstanceStatus"},
+		{"starting instance", free, "AssociateEipAddress", []string{"AllocationId", "eip-1", "InstanceId", "i-starting"},
+			"IncorrectInstanceStatus"},
 		{"other's address", func(c *apitest.Caller) {
 			free(c)
 			c.Cloud.Interfaces["eni-1"] = &state.NetworkInterface{ID: "eni-1", VpcID: "vpc-1", PrivateIPs: []string{"192.168.0.7"}}

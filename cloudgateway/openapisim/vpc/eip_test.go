@@ -131,7 +131,8 @@ func TestEipTransitions(t *testing.T) {
 	c.Settings = api.DefaultSettings()
 	status := func() string {
 		answer := c.Must("DescribeEipAddresses", "AllocationId", "eip-1")
-		return apitest.List(answer, "Status", "EipAddresses", "EipAddress")[0] + " " + apitest.List(answer, "InstanceId", "EipAddresses", "EipAddress")[0]
+		return apitest.List(answer, "Status", "EipAddresses", "EipAddress")[0] + " " +
+			apitest.List(answer, "InstanceId", "EipAddresses", "EipAddress")[0]
 	}
 	steps := []struct {
 		action, want, status string

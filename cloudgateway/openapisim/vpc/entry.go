@@ -62,7 +62,8 @@ func describeRouteEntryList(c *api.Context) (any, *api.Error) {
 	for _, e := range table.Entries {
 		if listing.Match(c.Get("RouteEntryId"), e.ID) && listing.Match(c.Get("RouteEntryName"), e.Name) &&
 			listing.Match(c.Get("RouteEntryType"), e.Type) && listing.Match(c.Get("DestinationCidrBlock"), e.Cidr) &&
-			listing.Among(cidrs, e.Cidr) && leadsTo(e, c.Get("NextHopId"), c.Get("NextHopType")) && listing.Match(strings.ToLower(c.Get("IpVersion")), ipVersion(e.Cidr)) {
+			listing.Among(cidrs, e.Cidr) && leadsTo(e, c.Get("NextHopId"), c.Get("NextHopType")) &&
+			listing.Match(strings.ToLower(c.Get("IpVersion")), ipVersion(e.Cidr)) {
 			matching = append(matching, e)
 		}
 	}

@@ -17,7 +17,8 @@ func createEntryActions() []api.Action {
 		"QuotaExceeded",
 	}
 	return []api.Action{
-		api.Write("CreateRouteEntry", clienttoken.Once("vpc/CreateRouteEntry", clienttoken.Show("RouteEntryId"), createRouteEntry), append([]string{
+		api.Write("CreateRouteEntry", clienttoken.Once("vpc/CreateRouteEntry", clienttoken.Show("RouteEntryId"),
+			createRouteEntry), append([]string{
 			"InvalidRouteTableId.NotFound", duplicateCode, "IncorrectInstanceStatus", "IncorrectVpcStatus", "IncorrectStatus.RouteTableStatus",
 			"TaskConflict", "IdempotentParameterMismatch", "DryRunOperation", "InvalidNexthopTypeAndList.BothNull",
 			"InvalidNexthopTypeAndList.BothNotNull", "InvalidNexthopListSize", "INVALID_WEIGHT_PARAM",

@@ -82,10 +82,12 @@ func TestRouteEntryQuota(t *testing.T) {
 	if answer["SuccessCount"] != 3.0 || !cmp.Equal(failures(answer), []string{"10.0.3.0/24 QuotaExceeded"}) {
 		t.Errorf("answer %v", answer)
 	}
-	if _, code := c.Call("CreateRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.4.0/24", "NextHopId", "i-1"); code != "QuotaExceeded" {
+	if _, code := c.Call("CreateRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.4.0/24", "NextHopId",
+		"i-1"); code != "QuotaExceeded" {
 		t.Errorf("code %q", code)
 	}
-	c.Must("CreateRouteEntry", "RouteTableId", "vtb-custom", "DestinationCidrBlock", "10.0.4.0/24", "NextHopId", "i-1") // the quota is of the table
+	// the quota is of the table
+	c.Must("CreateRouteEntry", "RouteTableId", "vtb-custom", "DestinationCidrBlock", "10.0.4.0/24", "NextHopId", "i-1")
 }
 
 // batch is the parameters of a batch of entries with the same next hop.
@@ -112,8 +114,10 @@ func failures(answer map[string]any) []string {
 func TestRouteBatchesFailInParts(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	params := batch("vtb-1", "i-1", "10.0.0.0/24", "10.0.0.0/24", "not a CIDR", "192.168.0.0/24", "10.0.1.7", "10.0.2.0/24", "10.0.3.0/24", "10.0.4.0/24")
-	params = append(params, "RouteEntries.6.NextHop", "i-none", "RouteEntries.7.RouteTableId", "vtb-none", "RouteEntries.8.NextHop", "i-starting")
+	params := batch("vtb-1", "i-1", "10.0.0.0/24", "10.0.0.0/24", "not a CIDR", "192.168.0.0/24", "10.0.1.7",
+		"10.0.2.0/24", "10.0.3.0/24", "10.0.4.0/24")
+	params = append(params, "RouteEntries.6.NextHop", "i-none", "RouteEntries.7.RouteTableId", "vtb-none",
+		"RouteEntries.8.NextHop", "i-starting")
 	answer := c.Must("CreateRouteEntries", params...)
 	want := []string{
 		"10.0.0.0/24 VPC_ROUTE_ENTRY_CIDR_BLOCK_DUPLICATE", "not a CIDR InvalidCidrBlock.Malformed", "192.168.0.0/24 InvalidCidrBlock",
@@ -193,7 +197,8 @@ func TestDeleteRouteEntry(t *testing.T) {
 		{"dry run", []string{"RouteEntryId", first, "DryRun", "true"}, "DryRunOperation"},
 		{"by id", []string{"RouteEntryId", first}, ""},
 		{"by id again", []string{"RouteEntryId", first}, "InvalidRouteEntryId.NotFound"},
-		{"wrong next hop", []string{"RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.1.0/24", "NextHopId", "i-2"}, "InvalidRouteEntry.NotFound"},
+		{"wrong next hop", []string{"RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.1.0/24", "NextHopId", "i-2"},
+			"InvalidRouteEntry.NotFound"},
 		{"by destination", []string{"RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.1.0/24", "NextHopId", "i-1"}, ""},
 		{"bare address", []string{"RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.2.1", "NextHopId", "i-1"}, ""},
 		{"system entry", []string{"RouteTableId", "vtb-1", "DestinationCidrBlock", "100.64.0.0/10"}, "OperationDenied"},
@@ -263,7 +268,8 @@ func TestDescribeRouteEntryList(t *testing.T) {
 	c := newCaller(t)
 	c.Must("CreateRouteEntries", batch("vtb-1", "i-1", "10.0.0.0/24", "10.0.1.0/24")...)
 	c.Must("CreateRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.2.0/24", "NextHopId", "i-2", "RouteEntryName", "named")
-	c.Must("CreateRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "2001:db8::/64", "NextHopId", "eni-1", "NextHopType", "NetworkInterface")
+	c.Must("CreateRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "2001:db8::/64", "NextHopId", "eni-1",
+		"NextHopType", "NetworkInterface")
 	tests := []struct {
 		name   string
 		params []string
@@ -311,7 +317,8 @@ func TestDescribeRouteEntryList(t *testing.T) {
 func TestRouteEntryShape(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	id := c.Must("CreateRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.0.0/24", "NextHopId", "i-1", "Description", "d")["RouteEntryId"]
+	id := c.Must("CreateRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.0.0/24", "NextHopId", "i-1",
+		"Description", "d")["RouteEntryId"]
 	answer := c.Must("DescribeRouteEntryList", "RouteTableId", "vtb-1", "RouteEntryType", "Custom")
 	want := map[string]any{
 		"NextToken": "",
@@ -342,7 +349,8 @@ func TestRouteInvariants(t *testing.T) {
 		}
 		c.Settings.Quotas.RouteEntries = 5
 		tables := rapid.SampledFrom([]string{"vtb-1", "vtb-custom", "vtb-2", "vtb-none"})
-		cidrs := rapid.SampledFrom([]string{"10.0.0.0/24", "10.0.1.0/24", "10.0.2.7", "10.0.2.7/32", "10.0.0.0/8", "100.64.0.0/10", "192.168.0.0/24", "x", "10.3.0.0/16", "10.4.0.0/16", "10.5.0.0/16"})
+		cidrs := rapid.SampledFrom([]string{"10.0.0.0/24", "10.0.1.0/24", "10.0.2.7", "10.0.2.7/32", "10.0.0.0/8",
+			"100.64.0.0/10", "192.168.0.0/24", "x", "10.3.0.0/16", "10.4.0.0/16", "10.5.0.0/16"})
 		hops := rapid.SampledFrom([]string{"i-1", "i-2", "i-other", "i-none"})
 		for range 25 {
 			table, cidr, hop := tables.Draw(rt, "table"), cidrs.Draw(rt, "cidr"), hops.Draw(rt, "hop")

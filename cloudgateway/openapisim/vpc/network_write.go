@@ -78,7 +78,8 @@ func checkVpcTexts(c *api.Context, enable string) *api.Error {
 	case c.Has("Ipv6CidrBlock") && !c.True(enable):
 		return api.BadRequest("MissingParam.EnableIpv6", "EnableIpv6 must be true together with Ipv6CidrBlock.")
 	}
-	if prefix, err := netip.ParsePrefix(c.Get("Ipv6CidrBlock")); c.Has("Ipv6CidrBlock") && (err != nil || !prefix.Addr().Is6() || prefix.Bits() != 56) {
+	if prefix, err := netip.ParsePrefix(c.Get("Ipv6CidrBlock")); c.Has("Ipv6CidrBlock") &&
+		(err != nil || !prefix.Addr().Is6() || prefix.Bits() != 56) {
 		return malformed("InvalidIpv6CidrBlock.Malformed", "Ipv6CidrBlock")
 	}
 	return nil

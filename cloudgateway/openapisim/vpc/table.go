@@ -63,7 +63,8 @@ func describeRouteTableList(c *api.Context) (any, *api.Error) {
 	matching := slices.DeleteFunc(tablesOf(c.State, c.Get("VpcId")), func(t *state.RouteTable) bool {
 		return !matchTable(c, t) || !listing.Match(c.Get("RouteTableType"), t.Type) || !filter.Match(t.Tags)
 	})
-	return listing.Answer(c, matching, "RouterTableList", "RouterTableListType", func(t *state.RouteTable) api.Object { return newTableView(c, t) })
+	return listing.Answer(c, matching, "RouterTableList", "RouterTableListType",
+		func(t *state.RouteTable) api.Object { return newTableView(c, t) })
 }
 
 // matchTable reports whether a table passes the filters that both lists of tables have.

@@ -15,7 +15,8 @@ func tableWriteActions() []api.Action {
 		"InvalidRouteTableId.NotFound", "InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "IdempotentParameterMismatch",
 	}
 	return []api.Action{
-		api.Write("CreateRouteTable", clienttoken.Once("vpc/CreateRouteTable", clienttoken.Show("RouteTableId"), api.On(settledVpc, createRouteTable)),
+		api.Write("CreateRouteTable", clienttoken.Once("vpc/CreateRouteTable", clienttoken.Show("RouteTableId"),
+			api.On(settledVpc, createRouteTable)),
 			newTagCodes("InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidParameter.RouteTableName.Malformed",
 				"InvalidParameter.Description.Malformed", "QuotaExceeded.RouteTable", "IdempotentParameterMismatch"),
 			region(), api.Required("VpcId"), api.Optional("RouteTableName"), api.Optional("Description"),

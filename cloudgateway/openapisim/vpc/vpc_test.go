@@ -16,7 +16,8 @@ import (
 // newCloud has two VPCs: vpc-1 with two vSwitches, two route tables and two instances, and vpc-2 with one of each.
 func newCloud() *state.Cloud {
 	c := state.New(apitest.Region, apitest.Account)
-	c.Vpcs["vpc-1"] = &state.Vpc{ID: "vpc-1", Name: "one", CidrBlock: "192.168.0.0/16", Ipv6Cidrs: []string{"2408::/56"}, Tags: []state.Tag{{Key: "k", Value: "v"}}}
+	c.Vpcs["vpc-1"] = &state.Vpc{ID: "vpc-1", Name: "one", CidrBlock: "192.168.0.0/16", Ipv6Cidrs: []string{"2408::/56"},
+		Tags: []state.Tag{{Key: "k", Value: "v"}}}
 	c.Vpcs["vpc-2"] = &state.Vpc{ID: "vpc-2", Name: "two", CidrBlock: "172.16.0.0/12"}
 	vsw := func(id, vpcID, zone, cidr, table string) {
 		c.VSwitches[id] = &state.VSwitch{ID: id, VpcID: vpcID, ZoneID: zone, Name: "name-" + id, CidrBlock: cidr, RouteTableID: table}
@@ -29,14 +30,16 @@ func newCloud() *state.Cloud {
 		if id == "vtb-custom" {
 			table.Type = "Custom"
 		}
-		table.Entries = []*state.RouteEntry{{ID: "rte-sys-" + id, Cidr: "100.64.0.0/10", NextHopType: "local", Type: "System", Status: "Available"}}
+		table.Entries = []*state.RouteEntry{{ID: "rte-sys-" + id, Cidr: "100.64.0.0/10", NextHopType: "local", Type: "System",
+			Status: "Available"}}
 		c.RouteTables[id] = table
 	}
 	for id, vpcID := range map[string]string{"i-1": "vpc-1", "i-2": "vpc-1", "i-other": "vpc-2"} {
 		c.Instances[id] = &state.Instance{ID: id, VpcID: vpcID, Status: "Running"}
 	}
 	c.Instances["i-starting"] = &state.Instance{ID: "i-starting", VpcID: "vpc-1", Status: "Starting"}
-	c.Interfaces["eni-1"] = &state.NetworkInterface{ID: "eni-1", VpcID: "vpc-1", VSwitchID: "vsw-a", PrivateIPs: []string{"192.168.0.9", "192.168.0.10"}}
+	c.Interfaces["eni-1"] = &state.NetworkInterface{ID: "eni-1", VpcID: "vpc-1", VSwitchID: "vsw-a",
+		PrivateIPs: []string{"192.168.0.9", "192.168.0.10"}}
 	return c
 }
 
@@ -172,7 +175,8 @@ func TestRegionsAndZones(t *testing.T) {
 	if got := apitest.List(c.Must("DescribeRegions"), "RegionId", "Regions", "Region"); !cmp.Equal(got, []string{"cn-hangzhou"}) {
 		t.Errorf("regions %v", got)
 	}
-	if got := apitest.List(c.Must("DescribeZones"), "ZoneId", "Zones", "Zone"); !cmp.Equal(got, []string{"cn-hangzhou-a", "cn-hangzhou-b", "z-a", "z-b"}) {
+	if got := apitest.List(c.Must("DescribeZones"), "ZoneId", "Zones", "Zone"); !cmp.Equal(got,
+		[]string{"cn-hangzhou-a", "cn-hangzhou-b", "z-a", "z-b"}) {
 		t.Errorf("zones %v", got)
 	}
 }
@@ -183,18 +187,22 @@ func TestTags(t *testing.T) {
 	c.Cloud.Eips["eip-1"] = &state.Eip{ID: "eip-1"}
 	for kind, id := range map[string]string{"VPC": "vpc-1", "VSWITCH": "vsw-a", "ROUTETABLE": "vtb-1", "EIP": "eip-1"} {
 		c.Must("TagResources", "ResourceType", kind, "ResourceId.1", id, "Tag.1.Key", "cluster", "Tag.1.Value", "c-1")
-		if got := apitest.List(c.Must("ListTagResources", "ResourceType", kind, "Tag.1.Key", "cluster"), "ResourceId", "TagResources", "TagResource"); !slices.Contains(got, id) {
+		if got := apitest.List(c.Must("ListTagResources", "ResourceType", kind, "Tag.1.Key", "cluster"), "ResourceId",
+			"TagResources", "TagResource"); !slices.Contains(got, id) {
 			t.Errorf("%s: %v", kind, got)
 		}
 		c.Must("UnTagResources", "ResourceType", kind, "ResourceId.1", id, "TagKey.1", "cluster")
-		if got := apitest.List(c.Must("ListTagResources", "ResourceType", kind, "Tag.1.Key", "cluster"), "ResourceId", "TagResources", "TagResource"); len(got) != 0 {
+		if got := apitest.List(c.Must("ListTagResources", "ResourceType", kind, "Tag.1.Key", "cluster"), "ResourceId",
+			"TagResources", "TagResource"); len(got) != 0 {
 			t.Errorf("%s: left %v", kind, got)
 		}
-		if _, code := c.Call("TagResources", "ResourceType", kind, "ResourceId.1", id+"-none", "Tag.1.Key", "k"); code != "InvalidInstanceIds.NotFound" {
+		if _, code := c.Call("TagResources", "ResourceType", kind, "ResourceId.1", id+"-none", "Tag.1.Key",
+			"k"); code != "InvalidInstanceIds.NotFound" {
 			t.Errorf("%s: unknown id: %q", kind, code)
 		}
 	}
-	if _, code := c.Call("TagResources", "ResourceType", "vpc", "ResourceId.1", "vpc-1", "Tag.1.Key", "k"); code != "InvalidInstanceType.NotFound" {
+	if _, code := c.Call("TagResources", "ResourceType", "vpc", "ResourceId.1", "vpc-1", "Tag.1.Key",
+		"k"); code != "InvalidInstanceType.NotFound" {
 		t.Errorf("type in lower case: %q", code)
 	}
 	many := []string{"ResourceType", "VPC", "Tag.1.Key", "k"}

@@ -45,7 +45,8 @@ func TestNetworkLife(t *testing.T) {
 	c.Settings = api.DefaultSettings()
 	created := c.Must("CreateVpc", "CidrBlock", "10.0.0.0/8", "VpcName", "new", "EnableIpv6", "true", "Tag.1.Key", "k", "ClientToken", "t")
 	vpcID, tableID := created["VpcId"].(string), created["RouteTableId"].(string)
-	if again := c.Must("CreateVpc", "CidrBlock", "10.0.0.0/8", "VpcName", "new", "EnableIpv6", "true", "Tag.1.Key", "k", "ClientToken", "t"); !cmp.Equal(again, created) {
+	if again := c.Must("CreateVpc", "CidrBlock", "10.0.0.0/8", "VpcName", "new", "EnableIpv6", "true", "Tag.1.Key", "k",
+		"ClientToken", "t"); !cmp.Equal(again, created) {
 		t.Errorf("the repetition answers %v, want %v", again, created)
 	}
 	if _, code := c.Call("CreateVpc", "CidrBlock", "10.0.0.0/9", "ClientToken", "t"); code != "IdempotentParameterMismatch" {
@@ -71,7 +72,8 @@ func TestNetworkLife(t *testing.T) {
 	}
 	c.Pass(2 * time.Second)
 	shown := c.Must("DescribeVSwitchAttributes", "VSwitchId", vswitchID)
-	if shown["Status"] != "Available" || shown["Ipv6CidrBlock"] == "" || shown["EnabledIpv6"] != true || shown["AvailableIpAddressCount"] != 252.0 {
+	if shown["Status"] != "Available" || shown["Ipv6CidrBlock"] == "" || shown["EnabledIpv6"] != true ||
+		shown["AvailableIpAddressCount"] != 252.0 {
 		t.Errorf("vSwitch %v", shown)
 	}
 	custom := c.Must("CreateRouteTable", "VpcId", vpcID, "RouteTableName", "mine", "ClientToken", "r")["RouteTableId"].(string)
@@ -121,7 +123,8 @@ func TestVpcRefusals(t *testing.T) {
 		{"unknown", nil, "DeleteVpc", []string{"VpcId", "vpc-none"}, "InvalidVpcId.NotFound"},
 		{"missing", nil, "DeleteVpc", nil, "MissingParameter"},
 		{"vSwitch", nil, "DeleteVpc", []string{"VpcId", "vpc-2"}, "DependencyViolation.VSwitch"},
-		{"instance", func(c *apitest.Caller) { delete(c.Cloud.VSwitches, "vsw-c") }, "DeleteVpc", []string{"VpcId", "vpc-2"}, "DependencyViolation.Instance"},
+		{"instance", func(c *apitest.Caller) { delete(c.Cloud.VSwitches, "vsw-c") }, "DeleteVpc", []string{"VpcId", "vpc-2"},
+			"DependencyViolation.Instance"},
 		{"security group", func(c *apitest.Caller) {
 			empty(c)
 			c.Cloud.SecurityGroups["sg-1"] = &state.SecurityGroup{ID: "sg-1", VpcID: "vpc-2"}
@@ -156,7 +159,8 @@ func TestVSwitchRefusals(t *testing.T) {
 		{"unknown VPC", nil, "CreateVSwitch", create("vpc-none", "z-a", "192.168.9.0/24"), "InvalidVpcId.NotFound"},
 		{"unknown zone", nil, "CreateVSwitch", create("vpc-1", "us-west-1a", "192.168.9.0/24"), "InvalidZoneId.NotFound"},
 		{"name", nil, "CreateVSwitch", create("vpc-1", "z-a", "192.168.9.0/24", "VSwitchName", "http://x"), "InvalidVSwitchName.Malformed"},
-		{"description", nil, "CreateVSwitch", create("vpc-1", "z-a", "192.168.9.0/24", "Description", "http://x"), "InvalidVSwitchDiscription.Malformed"},
+		{"description", nil, "CreateVSwitch", create("vpc-1", "z-a", "192.168.9.0/24", "Description", "http://x"),
+			"InvalidVSwitchDiscription.Malformed"},
 		{"no block", nil, "CreateVSwitch", create("vpc-1", "z-a", "192.168.9.1/24"), "InvalidCidrBlock.Malformed"},
 		{"mask", nil, "CreateVSwitch", create("vpc-1", "z-a", "192.168.9.0/30"), "InvalidCirdrBlock.MaskLength"},
 		{"outside", nil, "CreateVSwitch", create("vpc-1", "z-a", "10.0.0.0/24"), "IllegalParam.CidrBlock"},
@@ -168,7 +172,8 @@ func TestVSwitchRefusals(t *testing.T) {
 		{"IPv6 block taken", func(c *apitest.Caller) {
 			c.Must("CreateVSwitch", create("vpc-1", "z-a", "192.168.8.0/24", "Ipv6CidrBlock", "1")...)
 		}, "CreateVSwitch", create("vpc-1", "z-a", "192.168.9.0/24", "Ipv6CidrBlock", "1"), "OperationFailed.Ipv6CidrBlockExisted"},
-		{"quota", func(c *apitest.Caller) { c.Settings.Quotas.VSwitches = 2 }, "CreateVSwitch", create("vpc-1", "z-a", "192.168.9.0/24"), "QuotaExceeded.VSwitch"},
+		{"quota", func(c *apitest.Caller) { c.Settings.Quotas.VSwitches = 2 }, "CreateVSwitch",
+			create("vpc-1", "z-a", "192.168.9.0/24"), "QuotaExceeded.VSwitch"},
 		{"unknown", nil, "DeleteVSwitch", []string{"VSwitchId", "vsw-none"}, "InvalidVSwitchId.NotFound"},
 		{"interface", nil, "DeleteVSwitch", []string{"VSwitchId", "vsw-a"}, "DependencyViolation"},
 		{"load balancer", func(c *apitest.Caller) {
@@ -193,7 +198,8 @@ func TestRouteTableRefusals(t *testing.T) {
 		{"unknown VPC", nil, "CreateRouteTable", []string{"VpcId", "vpc-none"}, "InvalidVpcId.NotFound"},
 		{"name", nil, "CreateRouteTable", []string{"VpcId", "vpc-1", "RouteTableName", "http://x"}, "InvalidParameter.RouteTableName.Malformed"},
 		{"description", nil, "CreateRouteTable", []string{"VpcId", "vpc-1", "Description", "http://x"}, "InvalidParameter.Description.Malformed"},
-		{"quota", func(c *apitest.Caller) { c.Settings.Quotas.RouteTables = 1 }, "CreateRouteTable", []string{"VpcId", "vpc-1"}, "QuotaExceeded.RouteTable"},
+		{"quota", func(c *apitest.Caller) { c.Settings.Quotas.RouteTables = 1 }, "CreateRouteTable",
+			[]string{"VpcId", "vpc-1"}, "QuotaExceeded.RouteTable"},
 		{"unknown", nil, "DeleteRouteTable", []string{"RouteTableId", "vtb-none"}, "InvalidRouteTableId.NotFound"},
 		{"system", nil, "DeleteRouteTable", []string{"RouteTableId", "vtb-1"}, "IncorrectRouteTableType"},
 		{"bound", nil, "DeleteRouteTable", []string{"RouteTableId", "vtb-custom"}, "IncorrectRouteTableStatus"},
@@ -214,7 +220,8 @@ func TestModifyRouteEntry(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.Settings = api.DefaultSettings()
-	id := c.Must("CreateRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.1.0.0/16", "NextHopId", "i-1")["RouteEntryId"].(string)
+	id := c.Must("CreateRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.1.0.0/16", "NextHopId",
+		"i-1")["RouteEntryId"].(string)
 	for _, tt := range []struct {
 		params []string
 		want   string
@@ -236,12 +243,14 @@ func TestModifyRouteEntry(t *testing.T) {
 		}
 	}
 	c.Pass(3 * time.Second)
-	c.Must("ModifyRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.1.0.0/16", "NewNextHopId", "eni-1", "NewNextHopType", "NetworkInterface")
+	c.Must("ModifyRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.1.0.0/16", "NewNextHopId", "eni-1",
+		"NewNextHopType", "NetworkInterface")
 	entry := c.Cloud.RouteTables["vtb-1"].Entries[1]
 	if entry.Status != "Modifying" || entry.NextHopID != "eni-1" || entry.Name != "n" || entry.Description != "d" {
 		t.Errorf("entry %+v", entry)
 	}
-	if _, code := c.Call("CreateRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.2.0.0/16", "NextHopId", "i-1"); code != "TaskConflict" {
+	if _, code := c.Call("CreateRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.2.0.0/16", "NextHopId",
+		"i-1"); code != "TaskConflict" {
 		t.Errorf("a write beside a modification: %q", code)
 	}
 	c.Pass(3 * time.Second)

@@ -77,7 +77,8 @@ func TestWrite(t *testing.T) {
 		return data
 	}
 	top := parse[v1.IndexManifest](t, files["index.json"]).Manifests[0]
-	if top.Digest.String() != digest || top.Annotations[nameAnnotation] != image().Name || !bytes.Contains(files["oci-layout"], []byte("1.0.0")) {
+	if top.Digest.String() != digest || top.Annotations[nameAnnotation] != image().Name ||
+		!bytes.Contains(files["oci-layout"], []byte("1.0.0")) {
 		t.Errorf("%+v, pulled by %s", top, digest)
 	}
 	platforms := parse[v1.IndexManifest](t, blob(top)).Manifests
@@ -87,7 +88,8 @@ func TestWrite(t *testing.T) {
 	for _, p := range platforms {
 		m := parse[v1.Manifest](t, blob(p))
 		c := parse[v1.ConfigFile](t, blob(m.Config))
-		if c.Architecture != p.Platform.Architecture || c.OS != "linux" || c.Config.User != "65532:65532" || c.Config.Labels["org.opencontainers.image.revision"] != "abc" {
+		if c.Architecture != p.Platform.Architecture || c.OS != "linux" || c.Config.User != "65532:65532" ||
+			c.Config.Labels["org.opencontainers.image.revision"] != "abc" {
 			t.Errorf("%s: configuration %+v", p.Platform.Architecture, c)
 		}
 		if p.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON || m.Layers[0].MediaType != types.OCILayer {
@@ -118,7 +120,8 @@ func TestWrite(t *testing.T) {
 		if !bytes.Equal(all[program], image().Binaries[p.Platform.Architecture]) || !slices.Contains(c.Config.Env, "PATH=/usr/local/bin") {
 			t.Errorf("%s runs %q with %q", p.Platform.Architecture, all[program], c.Config.Env)
 		}
-		if pool := x509.NewCertPool(); !pool.AppendCertsFromPEM(all["etc/ssl/certs/ca-certificates.crt"]) || !strings.Contains(string(all["etc/passwd"]), ":65532:65532:") {
+		if pool := x509.NewCertPool(); !pool.AppendCertsFromPEM(all["etc/ssl/certs/ca-certificates.crt"]) ||
+			!strings.Contains(string(all["etc/passwd"]), ":65532:65532:") {
 			t.Errorf("no certificates, or no user in %q", all["etc/passwd"])
 		}
 	}

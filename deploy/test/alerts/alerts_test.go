@@ -45,18 +45,24 @@ func situations() map[string]struct {
 		"AlicloudGatewayNotLeading": {
 			silent: []recording{
 				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x60`, `leader_election_master_status{name="cloudgateway",pod="b"} 0x60`},
-				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`, `leader_election_master_status{name="cloudgateway",pod="b"} 0x21 1x39`}, // A takeover.
+				// A takeover.
+				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`,
+					`leader_election_master_status{name="cloudgateway",pod="b"} 0x21 1x39`},
 			},
-			loud:  []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 0x60`, `leader_election_master_status{name="cloudgateway",pod="b"} 0x60`}, {`up 1x60`}},
+			loud: []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 0x60`,
+				`leader_election_master_status{name="cloudgateway",pod="b"} 0x60`}, {`up 1x60`}},
 			about: `{}`,
 		},
 		"AlicloudGatewayTwoLeaders": {
-			silent: []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`, `leader_election_master_status{name="cloudgateway",pod="b"} 0x19 1x41`}},
-			loud:   []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 1x60`, `leader_election_master_status{name="cloudgateway",pod="b"} 1x60`}},
-			about:  `{}`,
+			silent: []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`,
+				`leader_election_master_status{name="cloudgateway",pod="b"} 0x19 1x41`}},
+			loud: []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 1x60`,
+				`leader_election_master_status{name="cloudgateway",pod="b"} 1x60`}},
+			about: `{}`,
 		},
 		"AlicloudNotReady": {
-			silent: []recording{{`readiness_check{job="lb",check="gateway",pod="a"} 1x60`, `readiness_check{job="lb",check="gateway",pod="b"} 0x60`}},
+			silent: []recording{{`readiness_check{job="lb",check="gateway",pod="a"} 1x60`,
+				`readiness_check{job="lb",check="gateway",pod="b"} 0x60`}},
 			loud: []recording{{ // Another process has a condition of the same name, which holds.
 				`readiness_check{job="lb",check="gateway",pod="a"} 0x60`, `readiness_check{job="lb",check="gateway",pod="b"} 0x60`,
 				`readiness_check{job="node",check="gateway",pod="c"} 1x60`, `readiness_check{job="lb",check="caches",pod="a"} 1x60`,
@@ -64,9 +70,11 @@ func situations() map[string]struct {
 			about: `{check="gateway", job="lb"}`,
 		},
 		"AlicloudCloudUnanswered": {
-			silent: []recording{{`cloudgateway_openapi_unanswered{product="slb"} 2x60`}, {`cloudgateway_openapi_unanswered{product="slb"} 9x3 0x57`}},
-			loud:   []recording{{`cloudgateway_openapi_unanswered{product="slb",pod="a"} 0+1x60`, `cloudgateway_openapi_unanswered{product="vpc",pod="a"} 0x60`}},
-			about:  `{product="slb"}`,
+			silent: []recording{{`cloudgateway_openapi_unanswered{product="slb"} 2x60`},
+				{`cloudgateway_openapi_unanswered{product="slb"} 9x3 0x57`}},
+			loud: []recording{{`cloudgateway_openapi_unanswered{product="slb",pod="a"} 0+1x60`,
+				`cloudgateway_openapi_unanswered{product="vpc",pod="a"} 0x60`}},
+			about: `{product="slb"}`,
 		},
 		"AlicloudCredentialsEnding": {
 			silent: []recording{
@@ -83,19 +91,23 @@ func situations() map[string]struct {
 				{`cloudgateway_closed_connections_total{reason="no call",pod="a"} 0+60x120`},           // Port checks.
 			},
 			loud: []recording{{
-				`cloudgateway_closed_connections_total{reason="too often",pod="a"} 0+30x120`, `cloudgateway_closed_connections_total{reason="full",pod="a"} 0x120`,
+				`cloudgateway_closed_connections_total{reason="too often",pod="a"} 0+30x120`,
+				`cloudgateway_closed_connections_total{reason="full",pod="a"} 0x120`,
 			}},
 			about: `{reason="too often"}`,
 		},
 		"AlicloudThrottled": {
-			silent: []recording{{`cloudgateway_budget_throttled_total{product="slb",action="X"} 0+1x120`}, {`cloudgateway_budget_throttled_total{product="slb",action="X"} 0+60x10 600x110`}},
-			loud:   []recording{{`cloudgateway_budget_throttled_total{product="slb",action="X",pod="a"} 0+6x120`}},
-			about:  `{action="X", product="slb"}`,
+			silent: []recording{{`cloudgateway_budget_throttled_total{product="slb",action="X"} 0+1x120`},
+				{`cloudgateway_budget_throttled_total{product="slb",action="X"} 0+60x10 600x110`}},
+			loud:  []recording{{`cloudgateway_budget_throttled_total{product="slb",action="X",pod="a"} 0+6x120`}},
+			about: `{action="X", product="slb"}`,
 		},
 		"AlicloudQueueOld": {
-			silent: []recording{{`reconcile_queue_oldest_seconds{controller="service"} 200x60`}, {`reconcile_queue_oldest_seconds{controller="service"} 0+60x9 0x50`}},
-			loud:   []recording{{`reconcile_queue_oldest_seconds{controller="service",pod="a"} 0+60x60`, `reconcile_queue_oldest_seconds{controller="node"} 0x60`}},
-			about:  `{controller="service"}`,
+			silent: []recording{{`reconcile_queue_oldest_seconds{controller="service"} 200x60`},
+				{`reconcile_queue_oldest_seconds{controller="service"} 0+60x9 0x50`}},
+			loud: []recording{{`reconcile_queue_oldest_seconds{controller="service",pod="a"} 0+60x60`,
+				`reconcile_queue_oldest_seconds{controller="node"} 0x60`}},
+			about: `{controller="service"}`,
 		},
 		"AlicloudReconcileFailing": {
 			silent: []recording{
@@ -112,9 +124,11 @@ func situations() map[string]struct {
 		},
 		"AlicloudControllerNotLeading": {
 			silent: []recording{
-				{`leader_election_master_status{name="routecontroller",pod="a"} 1x60`, `leader_election_master_status{name="routecontroller",pod="b"} 0x60`},
+				{`leader_election_master_status{name="routecontroller",pod="a"} 1x60`,
+					`leader_election_master_status{name="routecontroller",pod="b"} 0x60`},
 				{ // A takeover.
-					`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`, `leader_election_master_status{name="routecontroller",pod="b"} 0x22 1x38`,
+					`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`,
+					`leader_election_master_status{name="routecontroller",pod="b"} 0x22 1x38`,
 				},
 				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`}, // It has alerts of its own.
 				{`leader_election_master_status{name="lbcontroller",pod="a"} 0x60`},      // It has never led: it is not ready then.
@@ -122,12 +136,14 @@ func situations() map[string]struct {
 			loud: []recording{
 				{`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`},
 				{`leader_election_master_status{name="routecontroller",pod="a"} 1x20 _x40`, `up 1x60`}, // It is gone.
-				{`leader_election_master_status{name="routecontroller",pod="a"} 1x60`, `leader_election_master_status{name="routecontroller",pod="b"} 1x60`},
+				{`leader_election_master_status{name="routecontroller",pod="a"} 1x60`,
+					`leader_election_master_status{name="routecontroller",pod="b"} 1x60`},
 			},
 			about: `{name="routecontroller"}`,
 		},
 		"AlicloudServicesNotSynced": {
-			silent: []recording{{`lbcontroller_services{state="Synced"} 9x60`, `lbcontroller_services{state="Failed"} 0x60`, `lbcontroller_services{state="Pending"} 1x60`},
+			silent: []recording{{`lbcontroller_services{state="Synced"} 9x60`, `lbcontroller_services{state="Failed"} 0x60`,
+				`lbcontroller_services{state="Pending"} 1x60`},
 				{`lbcontroller_services{state="Failed"} 3x20 0x40`}},
 			loud:  []recording{{`lbcontroller_services{state="Invalid",pod="a"} 1x60`, `lbcontroller_services{state="Synced",pod="a"} 9x60`}},
 			about: `{state="Invalid"}`,
@@ -149,8 +165,9 @@ func situations() map[string]struct {
 		},
 		"AlicloudNodesUninitialized": {
 			silent: []recording{{`nodecontroller_nodes{state="uninitialized"} 50x10 0x50`, `nodecontroller_nodes{state="forwarding"} 50x60`}},
-			loud:   []recording{{`nodecontroller_nodes{state="uninitialized",pod="a"} 1x60`, `nodecontroller_nodes{state="uninitialized",pod="b"} 0x60`}},
-			about:  `{}`,
+			loud: []recording{{`nodecontroller_nodes{state="uninitialized",pod="a"} 1x60`,
+				`nodecontroller_nodes{state="uninitialized",pod="b"} 0x60`}},
+			about: `{}`,
 		},
 		"AlicloudNodesOfOtherMachines": {
 			silent: []recording{{`nodecontroller_nodes{state="ghost"} 0x60`, `nodecontroller_nodes{state="silent"} 5x60`}},
@@ -160,13 +177,16 @@ func situations() map[string]struct {
 		"AlicloudNodeDeletionsHeld": {
 			silent: []recording{{`nodecontroller_held_deletions{cause="budget"} 5x60`, `nodecontroller_held_deletions{cause="record"} 5x60`},
 				{`nodecontroller_held_deletions{cause="unanswered"} 5x10 0x50`}},
-			loud:  []recording{{`nodecontroller_held_deletions{cause="witness",pod="a"} 1x60`, `nodecontroller_held_deletions{cause="unanswered",pod="a"} 0x60`}},
+			loud: []recording{{`nodecontroller_held_deletions{cause="witness",pod="a"} 1x60`,
+				`nodecontroller_held_deletions{cause="unanswered",pod="a"} 0x60`}},
 			about: `{cause="witness"}`,
 		},
 		"AlicloudRoutesMissing": {
-			silent: []recording{{`routecontroller_routes{route_table="vtb-1",state="missing"} 40x5 0x55`, `routecontroller_routes{route_table="vtb-1",state="available"} 9x60`}},
+			silent: []recording{{`routecontroller_routes{route_table="vtb-1",state="missing"} 40x5 0x55`,
+				`routecontroller_routes{route_table="vtb-1",state="available"} 9x60`}},
 			loud: []recording{
-				{`routecontroller_routes{route_table="vtb-1",state="missing",pod="a"} 1x60`}, {`routecontroller_routes{route_table="vtb-1",state="pending",pod="a"} 1x60`},
+				{`routecontroller_routes{route_table="vtb-1",state="missing",pod="a"} 1x60`},
+				{`routecontroller_routes{route_table="vtb-1",state="pending",pod="a"} 1x60`},
 				{`routecontroller_routes{route_table="vtb-1",state="unusable",pod="a"} 1x60`},
 			},
 			about: `{route_table="vtb-1"}`,
@@ -179,7 +199,8 @@ func situations() map[string]struct {
 		"AlicloudRouteTableUnread": {
 			silent: []recording{{`routecontroller_table_unread{route_table="vtb-1",cause="throttled"} 1x10 0x50`}},
 			loud: []recording{{
-				`routecontroller_table_unread{route_table="vtb-1",cause="credentials",pod="a"} 1x60`, `routecontroller_table_unread{route_table="vtb-1",cause="other",pod="a"} 0x60`,
+				`routecontroller_table_unread{route_table="vtb-1",cause="credentials",pod="a"} 1x60`,
+				`routecontroller_table_unread{route_table="vtb-1",cause="other",pod="a"} 0x60`,
 			}},
 			about: `{cause="credentials", route_table="vtb-1"}`,
 		},
@@ -223,8 +244,9 @@ func situations() map[string]struct {
 		},
 		"AlicloudRoutesRefused": {
 			silent: []recording{{`routecontroller_refused_routes{route_table="vtb-1"} 0x60`}},
-			loud:   []recording{{`routecontroller_refused_routes{route_table="vtb-1",pod="a"} 1x60`, `routecontroller_refused_routes{route_table="vtb-2"} 0x60`}},
-			about:  `{route_table="vtb-1"}`,
+			loud: []recording{{`routecontroller_refused_routes{route_table="vtb-1",pod="a"} 1x60`,
+				`routecontroller_refused_routes{route_table="vtb-2"} 0x60`}},
+			about: `{route_table="vtb-1"}`,
 		},
 		"AlicloudRouteTableFull": {
 			silent: []recording{

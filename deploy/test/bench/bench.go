@@ -115,9 +115,11 @@ func unlimited() map[string]any {
 			"CreateVServerGroup", "DeleteVServerGroup", "DescribeVServerGroups", "DescribeVServerGroupAttribute", "SetVServerGroupAttribute",
 			"AddVServerGroupBackendServers", "RemoveVServerGroupBackendServers", "ModifyVServerGroupBackendServers",
 			"CreateLoadBalancerTCPListener", "SetLoadBalancerTCPListenerAttribute", "StartLoadBalancerListener", "StopLoadBalancerListener",
-			"DeleteLoadBalancerListener", "DescribeLoadBalancerListeners", "DescribeHealthStatus", "TagResources", "UntagResources", "ListTagResources",
+			"DeleteLoadBalancerListener", "DescribeLoadBalancerListeners", "DescribeHealthStatus", "TagResources",
+			"UntagResources", "ListTagResources",
 		},
-		"vpc": {"CreateRouteEntries", "CreateRouteEntry", "DeleteRouteEntries", "DeleteRouteEntry", "DescribeRouteTableList", "DescribeRouteEntryList"},
+		"vpc": {"CreateRouteEntries", "CreateRouteEntry", "DeleteRouteEntries", "DeleteRouteEntry", "DescribeRouteTableList",
+			"DescribeRouteEntryList"},
 		"ecs": {"DescribeInstances", "DescribeNetworkInterfaces", "ModifyNetworkInterfaceAttribute"},
 	} {
 		for _, action := range actions {

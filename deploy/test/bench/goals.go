@@ -69,8 +69,8 @@ func best(start time.Time, n int) time.Duration {
 	return max(0, time.Duration(windows)*createWindow-start.Sub(start.Truncate(createWindow)))
 }
 
-// goals are those of which the run says something. What a process does anyway weighs little only beside many Services, and a few windows too short
-// to be compared.
+// goals are those of which the run says something. What a process does anyway weighs little only beside many Services,
+// and a few windows too short to be compared.
 func (r Report) goals() []Goal {
 	const enoughServices, enoughWindows = 1000, 5
 	var goals []Goal
@@ -89,7 +89,8 @@ func (r Report) goals() []Goal {
 		add("calls refused while Services are created", 100*float64(sum(row.Refused))/float64(calls), mostRefused, "%")
 	}
 	if ok && r.Limits && r.Services > createsInWindow*(enoughWindows-1) {
-		add("all addresses: the time", row.Seconds/best(row.Started, r.Services).Seconds(), mostForLimits, "times what CreateLoadBalancer's limit allows")
+		add("all addresses: the time", row.Seconds/best(row.Started, r.Services).Seconds(), mostForLimits,
+			"times what CreateLoadBalancer's limit allows")
 	}
 	cpu := func(row Row, name string, most float64) {
 		if used := row.Processes[world.LB]; used.PeakMiB > 0 && r.Services >= enoughServices {

@@ -35,8 +35,8 @@ type options struct {
 // The sizes that a world has room for.
 const (
 	fewestNodes, mostNodes = 10, 10_000
-	// nodePorts is how many a cluster has by default. Each Service takes one, and besides those that were asked for there are those of a tenant, his
-	// neighbour's, and one for each restart.
+	// nodePorts is how many a cluster has by default. Each Service takes one, and besides those that were asked for there
+	// are those of a tenant, his neighbour's, and one for each restart.
 	nodePorts    = 2768
 	mostServices = nodePorts - bulk - 1 - 4
 	// mostPods twice, the old ones and the new ones, fit into the part of the vSwitch that the nodes leave free.
@@ -87,8 +87,9 @@ func parse(args []string, output io.Writer) (options, error) {
 	case o.pods < 0 || o.pods > mostPods:
 		return options{}, fmt.Errorf("-pods is %d, it must be 0 to %d", o.pods, mostPods)
 	case o.calls() > mostCalls:
-		return options{}, fmt.Errorf("-services is %d and -nodes is %d: to create them takes %d calls, and the simulated cloud can count %d; take fewer of one",
-			o.services, o.nodes, o.calls(), mostCalls)
+		return options{},
+			fmt.Errorf("-services is %d and -nodes is %d: to create them takes %d calls, and the simulated cloud can count %d; take fewer of one",
+				o.services, o.nodes, o.calls(), mostCalls)
 	}
 	o.only = map[string]bool{}
 	var known []string
@@ -108,7 +109,8 @@ func parse(args []string, output io.Writer) (options, error) {
 }
 
 func main() {
-	// The first signal stops the world in order, and so does a terminal that is closed; the next one ends this process, and its children with it.
+	// The first signal stops the world in order, and so does a terminal that is closed; the next one ends this process,
+	// and its children with it.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop)
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {

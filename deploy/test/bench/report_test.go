@@ -45,7 +45,8 @@ func TestWrite(t *testing.T) {
 	if err := report.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"10 nodes, 2 Services", "published rate limits", "1.2 s  ", "1.8 s  ", "2.0 s  ", "well", "b 3, a 1", "refused: Throttling 2", "1.50 s, 40 MiB", "40       MiB  met", "1.1      s    MISSED"} {
+	for _, want := range []string{"10 nodes, 2 Services", "published rate limits", "1.2 s  ", "1.8 s  ", "2.0 s  ", "well",
+		"b 3, a 1", "refused: Throttling 2", "1.50 s, 40 MiB", "40       MiB  met", "1.1      s    MISSED"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())
 		}
@@ -78,7 +79,8 @@ func TestFiguresOutliveFailures(t *testing.T) {
 				Version: "v1", Nodes: 10, Rows: []Row{{Name: "nodes join", Seconds: 1}, {Name: created, Seconds: 4}, {Name: createdAtOnce, Seconds: 1}},
 				Goals: []Goal{{"all addresses: the time with the cloud's waiting times", 4, 2, "times the time without"}},
 			},
-			"goal missed: all addresses: the time with the cloud's waiting times is 4.00 times the time without, it must be at most 2 times the time without",
+			"goal missed: all addresses: the time with the cloud's waiting times is 4.00 times the time without, it must be " +
+				"at most 2 times the time without",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +116,8 @@ func TestFiguresOutliveFailures(t *testing.T) {
 	}
 }
 
-// TestCheckWritable: a run whose figures can't be written does not begin, and one that fails early leaves neither an empty file nor less than there was.
+// TestCheckWritable: a run whose figures can't be written does not begin, and one that fails early leaves neither an
+// empty file nor less than there was.
 func TestCheckWritable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -122,7 +125,8 @@ func TestCheckWritable(t *testing.T) {
 	if err := os.WriteFile(old, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, bad := range map[string]bool{"": false, old: false, filepath.Join(dir, "new.json"): false, dir: true, filepath.Join(old, "new.json"): true} {
+	for name, bad := range map[string]bool{"": false, old: false, filepath.Join(dir, "new.json"): false, dir: true,
+		filepath.Join(old, "new.json"): true} {
 		if err := checkWritable(name); (err != nil) != bad || bad && !strings.Contains(err.Error(), "-json") {
 			t.Errorf("%s: got %v", name, err)
 		}

@@ -70,7 +70,8 @@ func boot(t *testing.T, nodes int) *cluster {
 	}
 	// The network of the VPC: a switch, and a router that knows what the route table says.
 	if err := script(nil, "ip link set lo up", "ip link add vpc0 type bridge", "ip addr add "+vpcRouter+"/24 dev vpc0", "ip link set vpc0 up",
-		"echo 1 >/proc/sys/net/ipv4/ip_forward", "echo 0 >/proc/sys/net/ipv4/conf/vpc0/send_redirects", "ip route add default via 192.168.77.254"); err != nil {
+		"echo 1 >/proc/sys/net/ipv4/ip_forward", "echo 0 >/proc/sys/net/ipv4/conf/vpc0/send_redirects",
+		"ip route add default via 192.168.77.254"); err != nil {
 		t.Fatal(err)
 	}
 	for i := range nodes {
@@ -131,7 +132,8 @@ func (c *cluster) controlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	groups := map[string]string{"admin": "system:masters", "system:kube-controller-manager": "", "system:kube-scheduler": "", "system:kube-proxy": ""}
+	groups := map[string]string{"admin": "system:masters", "system:kube-controller-manager": "",
+		"system:kube-scheduler": "", "system:kube-proxy": ""}
 	for _, n := range c.nodes {
 		groups["system:node:"+n.name] = "system:nodes"
 	}
@@ -258,7 +260,8 @@ func (c *cluster) wait(t *testing.T, what string, condition func(context.Context
 
 // describe is what a person would look at.
 func (c *cluster) describe(t *testing.T) string {
-	out, _ := c.command(context.WithoutCancel(t.Context()), "kubectl get nodes,pods,services -A -o wide; kubectl get events -A --sort-by=.lastTimestamp | tail -30").CombinedOutput()
+	out, _ := c.command(context.WithoutCancel(t.Context()),
+		"kubectl get nodes,pods,services -A -o wide; kubectl get events -A --sort-by=.lastTimestamp | tail -30").CombinedOutput()
 	return string(out)
 }
 
@@ -295,8 +298,9 @@ func (c *cluster) apply(t *testing.T, manifest string) {
 func (c *cluster) simulate(t *testing.T) {
 	t.Helper()
 	seed := state.Cloud{
-		Vpcs:        map[string]*state.Vpc{vpcID: {ID: vpcID, Name: "test", CidrBlock: "192.168.0.0/16"}},
-		VSwitches:   map[string]*state.VSwitch{vswitchID: {ID: vswitchID, VpcID: vpcID, ZoneID: region + "-h", Name: "a", CidrBlock: vpcRange, RouteTableID: "vtb-test"}},
+		Vpcs: map[string]*state.Vpc{vpcID: {ID: vpcID, Name: "test", CidrBlock: "192.168.0.0/16"}},
+		VSwitches: map[string]*state.VSwitch{vswitchID: {ID: vswitchID, VpcID: vpcID, ZoneID: region + "-h", Name: "a",
+			CidrBlock: vpcRange, RouteTableID: "vtb-test"}},
 		RouteTables: map[string]*state.RouteTable{"vtb-test": {ID: "vtb-test", VpcID: vpcID, Name: "system", Type: "System"}},
 		Instances:   map[string]*state.Instance{}, Interfaces: map[string]*state.NetworkInterface{},
 	}
@@ -308,7 +312,8 @@ func (c *cluster) simulate(t *testing.T) {
 		eni := fmt.Sprintf("eni-node%04d", i+1)
 		seed.Interfaces[eni] = &state.NetworkInterface{
 			ID: eni, Type: "Primary", Status: "InUse", InstanceID: n.instance, VpcID: vpcID, VSwitchID: vswitchID, ZoneID: region + "-h",
-			MacAddress: fmt.Sprintf("00:16:3e:00:00:%02x", i+1), PrimaryIP: n.address.String(), PrivateIPs: []string{n.address.String()}, SourceDestCheck: true,
+			MacAddress: fmt.Sprintf("00:16:3e:00:00:%02x", i+1), PrimaryIP: n.address.String(),
+			PrivateIPs: []string{n.address.String()}, SourceDestCheck: true,
 		}
 	}
 	text, err := json.Marshal(seed)

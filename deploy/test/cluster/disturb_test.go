@@ -37,7 +37,8 @@ func (c *cluster) disturbed(t *testing.T, url, what string, act func()) {
 	saw := stop()
 	if served > expected {
 		for _, component := range []string{"lbcontroller", "cloudgateway"} {
-			t.Logf("%s:\n%s", what, c.run(t, "kubectl -n kube-system logs --selector app.kubernetes.io/name="+component+" --since=30s --prefix --tail=30"))
+			t.Logf("%s:\n%s", what,
+				c.run(t, "kubectl -n kube-system logs --selector app.kubernetes.io/name="+component+" --since=30s --prefix --tail=30"))
 		}
 		t.Logf("calls of the cloud:\n%s", c.calls(t, begin))
 	}
@@ -93,7 +94,8 @@ func (c *cluster) change(t *testing.T) time.Duration {
 	t.Helper()
 	c.port++
 	patch := fmt.Sprintf(`{"spec":{"ports":[{"name":"http","port":%d,"targetPort":8080}]}}`, c.port)
-	if _, err := c.client.CoreV1().Services("default").Patch(t.Context(), "changing", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := c.client.CoreV1().Services("default").Patch(t.Context(), "changing", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return c.wait(t, fmt.Sprintf("the load balancer listens at port %d", c.port), func(ctx context.Context) error {
@@ -229,7 +231,8 @@ func (c *cluster) disturb(t *testing.T, url string) {
 		c.disturbed(t, url, "a kill -9 of the leading "+component, func() { c.kill(t, c.leader(t, component)) })
 		c.wait(t, component+" is back", c.deployed(component))
 		c.disturbed(t, url, "a rollout restart of "+component, func() {
-			c.run(t, "kubectl -n kube-system rollout restart deployment/"+component+" && kubectl -n kube-system rollout status deployment/"+component+" --timeout=240s")
+			c.run(t, "kubectl -n kube-system rollout restart deployment/"+component+" && kubectl -n kube-system rollout "+
+				"status deployment/"+component+" --timeout=240s")
 		})
 		for _, pod := range c.pods(t, component) {
 			c.disturbed(t, url, "the deletion of "+pod.Name, func() {
@@ -302,7 +305,8 @@ func (c *cluster) uninstall(t *testing.T) {
 	if len(routes) != len(c.nodes) {
 		t.Errorf("%d routes are left, want one for each node", len(routes))
 	}
-	kept := []string{"serviceaccount", "role.rbac.authorization.k8s.io", "rolebinding.rbac.authorization.k8s.io", "lease.coordination.k8s.io", "configmap"}
+	kept := []string{"serviceaccount", "role.rbac.authorization.k8s.io", "rolebinding.rbac.authorization.k8s.io",
+		"lease.coordination.k8s.io", "configmap"}
 	c.left(t, kept...)
 	c.run(t, c.documented(t, "kubectl -n kube-system delete lease"))
 	c.left(t)
@@ -326,6 +330,7 @@ func (c *cluster) left(t *testing.T, kinds ...string) {
 // objects are all in the namespace that an installation may leave, and those of no namespace.
 func (c *cluster) objects(t *testing.T) []string {
 	t.Helper()
-	return strings.Fields(c.run(t, "kubectl -n kube-system get all,configmap,secret,serviceaccount,role,rolebinding,poddisruptionbudget,networkpolicy,lease -o name; "+
-		"kubectl get clusterrole,clusterrolebinding -o name"))
+	return strings.Fields(c.run(t,
+		"kubectl -n kube-system get all,configmap,secret,serviceaccount,role,rolebinding,poddisruptionbudget,networkpolicy,lease -o name; "+
+			"kubectl get clusterrole,clusterrolebinding -o name"))
 }

@@ -69,7 +69,8 @@ func (c *cluster) commands(t *testing.T) {
 	}
 }
 
-// prompts are the commands of kubectl that a page shows in lines of their own, but for those that need a terminal or a value, or are meant to fail.
+// prompts are the commands of kubectl that a page shows in lines of their own, but for those that need a terminal or a
+// value, or are meant to fail.
 func (c *cluster) prompts(t *testing.T, page string) (lines []string) {
 	t.Helper()
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(c.page(t, page), -1) {
@@ -137,7 +138,8 @@ func (c *cluster) each(ctx context.Context) func(func(*corev1.Node) bool) {
 	return func(yield func(*corev1.Node) bool) {
 		list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil || len(list.Items) < len(c.nodes) {
-			yield(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%d nodes, %v", len(list.Items), err)}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "missing"}}}})
+			yield(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%d nodes, %v", len(list.Items), err)},
+				Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "missing"}}}})
 			return
 		}
 		for i := range list.Items {
@@ -298,7 +300,8 @@ func (c *cluster) deployed(names ...string) func(context.Context) error {
 
 func complete(d *appsv1.Deployment) error {
 	s := d.Status
-	if want := *d.Spec.Replicas; s.ObservedGeneration < d.Generation || s.UpdatedReplicas != want || s.ReadyReplicas != want || s.Replicas != want {
+	if want := *d.Spec.Replicas; s.ObservedGeneration < d.Generation || s.UpdatedReplicas != want ||
+		s.ReadyReplicas != want || s.Replicas != want {
 		return fmt.Errorf("%s: %d replicas, %d ready, %d of the present revision", d.Name, s.Replicas, s.ReadyReplicas, s.UpdatedReplicas)
 	}
 	return nil

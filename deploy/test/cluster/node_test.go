@@ -39,7 +39,8 @@ const (
 
 // newNode makes the i-th machine, and plugs it into the network of the VPC.
 func newNode(dir string, i int) (*node, error) {
-	n := &node{host: fmt.Sprintf("node%d", i), instance: fmt.Sprintf("i-node%04d", i), address: netip.AddrFrom4([4]byte{192, 168, 77, byte(firstOfHost + i)})}
+	n := &node{host: fmt.Sprintf("node%d", i), instance: fmt.Sprintf("i-node%04d", i),
+		address: netip.AddrFrom4([4]byte{192, 168, 77, byte(firstOfHost + i)})}
 	n.name, n.dir = region+"."+n.address.String(), filepath.Join(dir, n.host)
 	if err := os.MkdirAll(filepath.Join(n.dir, "cni"), 0o755); err != nil { // Containers look into it.
 		return nil, fmt.Errorf("make directory of %s: %w", n.host, err)
@@ -63,7 +64,8 @@ func newNode(dir string, i int) (*node, error) {
 		return nil, err
 	}
 	port := fmt.Sprintf("vpc-%d", i)
-	if err := script(nil, "ip link add "+port+" type veth peer name eth0 netns "+fmt.Sprint(n.holder.Process.Pid), "ip link set "+port+" master vpc0 up"); err != nil {
+	if err := script(nil, "ip link add "+port+" type veth peer name eth0 netns "+fmt.Sprint(n.holder.Process.Pid),
+		"ip link set "+port+" master vpc0 up"); err != nil {
 		return nil, err
 	}
 	return n, script(n.enter(),
@@ -71,8 +73,9 @@ func newNode(dir string, i int) (*node, error) {
 		"echo 1 >/proc/sys/net/ipv4/ip_forward",
 		"echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start", // The simulated cloud listens at port 80 of its load balancers.
 		"iptables -t nat -A POSTROUTING -s "+podRange+" ! -d "+podRange+" -j MASQUERADE",
-		// A connection that kube-proxy refuses, as long as a Service has no endpoints, is tracked until it times out, after two minutes by default.
-		// Whatever comes from the same port meanwhile goes the same way, and kube-proxy has no say in it.
+		// A connection that kube-proxy refuses, as long as a Service has no endpoints, is tracked until it times out, after
+		// two minutes by default. Whatever comes from the same port meanwhile goes the same way, and kube-proxy has no say in
+		// it.
 		"echo 1 >/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_syn_sent",
 	)
 }
@@ -111,7 +114,8 @@ func (n *node) run(ctx context.Context, images string) error {
 	config, err := n.file("containerd.toml", `version = 2
 root = "`+n.dir+`/containerd"
 state = "`+n.dir+`/state"
-disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs"]
+disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs",
+"io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs"]
 [grpc]
   address = "`+n.socket()+`"
 [plugins."io.containerd.grpc.v1.cri"]
@@ -208,7 +212,8 @@ authorization: {mode: AlwaysAllow}
 // plug is what the network plugin of a node does: the pods get the range that kube-controller-manager gave to the node.
 func (n *node) plug(podCIDR string) error {
 	_, err := n.file("cni/10-pods.conflist", `{"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "ptp", "ipMasq": false,
-  "ipam": {"type": "host-local", "dataDir": "`+n.dir+`/addresses", "ranges": [[{"subnet": "`+podCIDR+`"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
+  "ipam": {"type": "host-local", "dataDir": "`+n.dir+`/addresses", "ranges": [[{"subnet": "`+podCIDR+`"}]],
+  "routes": [{"dst": "0.0.0.0/0"}]}}]}
 `)
 	return err
 }

@@ -11,8 +11,9 @@ import (
 	"alicloud-controllers.dev/deploy/chart"
 )
 
-// oneNode installs everything on a single node, at first without credentials for the cloud, and mends that by an upgrade. Both gateways are on the
-// node's network: the first has the ports though it is not ready, the second waits for them, and so do the pods of the upgrade.
+// oneNode installs everything on a single node, at first without credentials for the cloud, and mends that by an
+// upgrade. Both gateways are on the node's network: the first has the ports though it is not ready, the second waits
+// for them, and so do the pods of the upgrade.
 func (c *cluster) oneNode(t *testing.T) {
 	t.Helper()
 	c.run(t, "kubectl cordon "+c.nodes[1].name)

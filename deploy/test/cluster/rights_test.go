@@ -28,8 +28,9 @@ rules:
 
 func (c *cluster) auditLog() string { return filepath.Join(c.dir, "audit.log") }
 
-// rights compares what the processes asked for, in the whole life of the installation, with what the chart lets them: nothing was refused, and
-// nothing is granted in vain. What a process may do through the gateway is compared in deploy/chart.
+// rights compares what the processes asked for, in the whole life of the installation, with what the chart lets them:
+// nothing was refused, and nothing is granted in vain. What a process may do through the gateway is compared in
+// deploy/chart.
 func (c *cluster) rights(t *testing.T) {
 	t.Helper()
 	log, err := os.Open(c.auditLog())

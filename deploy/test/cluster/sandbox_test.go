@@ -80,7 +80,8 @@ func unable() string {
 		missing = append(missing, "CNI plugins")
 	}
 	if len(missing) > 0 {
-		return "needs " + strings.Join(missing, ", ") + " (on Debian: containerd runc iptables iproute2 conntrack util-linux containernetworking-plugins)"
+		return "needs " + strings.Join(missing, ", ") +
+			" (on Debian: containerd runc iptables iproute2 conntrack util-linux containernetworking-plugins)"
 	}
 	return ""
 }
@@ -228,7 +229,8 @@ func beFirst() (code int, err error) {
 	); err != nil {
 		return 0, fmt.Errorf("mount: %w", err)
 	}
-	env := append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, roleVariable+"=") }), roleVariable+"="+roleTests)
+	env := append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, roleVariable+"=") }),
+		roleVariable+"="+roleTests)
 	tests, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		return 0, fmt.Errorf("start the tests: %w", err)

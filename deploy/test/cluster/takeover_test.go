@@ -17,8 +17,9 @@ import (
 	"alicloud-controllers.dev/deploy/chart"
 )
 
-// takeOver follows docs/migrate.md from the plan to the way back, in the cluster as another controller manager leaves it: nodes are initialised
-// and have routes. The values name neither a region nor credentials: the metadata service of the instances has both.
+// takeOver follows docs/migrate.md from the plan to the way back, in the cluster as another controller manager leaves
+// it: nodes are initialised and have routes. The values name neither a region nor credentials: the metadata service of
+// the instances has both.
 func (c *cluster) takeOver(t *testing.T) {
 	t.Helper()
 	region := regexp.MustCompile("(?m)^region:.*\n")
@@ -89,7 +90,8 @@ func (c *cluster) useService(t *testing.T) {
 	for page, beginnings := range map[string][]string{
 		"troubleshooting.md": {"kubectl describe service NAME", "kubectl label service NAME", "kubectl -n kube-system logs"},
 		"operations.md":      {"kubectl -n kube-system exec deploy/lbcontroller"},
-		"runbook.md":         {"kubectl -n kube-system describe deployment", "kubectl -n kube-system get lease", "kubectl get events", "kubectl label service NAME"},
+		"runbook.md": {"kubectl -n kube-system describe deployment", "kubectl -n kube-system get lease",
+			"kubectl get events", "kubectl label service NAME"},
 	} {
 		for _, beginning := range beginnings {
 			c.run(t, fill(c.inline(t, page, beginning), "default", "web"))

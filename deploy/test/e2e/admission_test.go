@@ -88,7 +88,8 @@ func (d door) try(ctx context.Context, s *corev1.Service) error {
 
 // isRefusal reports whether it was the policy that refused.
 func isRefusal(err error) bool {
-	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'service-annotations.lbcontroller.alibabacloud.com'")
+	return apierrors.IsInvalid(err) &&
+		strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'service-annotations.lbcontroller.alibabacloud.com'")
 }
 
 // testParser holds the policy against the parser of lbcontroller: it refuses what the parser refuses, and nothing else.
@@ -158,7 +159,8 @@ func (d door) testMessages(t *testing.T) {
 			t.Errorf("%s: value %q: %v, want that the policy refuses it", bad.key, bad.value, err)
 			continue
 		}
-		for _, part := range []string{"annotation " + annotationPrefix + bad.key + ": value \"" + bad.value + "\" is not allowed, use ", bad.allowed} {
+		for _, part := range []string{"annotation " + annotationPrefix + bad.key + ": value \"" + bad.value +
+			"\" is not allowed, use ", bad.allowed} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: %v, want %q in it", bad.key, err, part)
 			}
@@ -237,7 +239,8 @@ const tolerated = "tolerated"
 // leaveTolerated makes a Service with values that the existing cloud controller manager takes for something, before there is a policy.
 func (d door) leaveTolerated(t *testing.T) {
 	t.Helper()
-	s := newService(tolerated, map[string]string{"delete-protection": "yes", "bandwidth": "0", "persistence-timeout": "-1", "scheduler": "wrrr"}, 80)
+	s := newService(tolerated, map[string]string{"delete-protection": "yes", "bandwidth": "0", "persistence-timeout": "-1",
+		"scheduler": "wrrr"}, 80)
 	s.Annotations[legacyPrefix+"sticky-session"] = "yes"
 	s.Finalizers = []string{"service.k8s.alibaba/resources"}
 	if _, err := d.services.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {

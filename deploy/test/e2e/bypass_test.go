@@ -18,14 +18,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// slowDeletions is the label of Services before whose deletion the API server asks a webhook. It asks after it has looked at the finalizers, so one that
-// arrives in the meantime is passed over.
+// slowDeletions is the label of Services before whose deletion the API server asks a webhook. It asks after it has
+// looked at the finalizers, so one that arrives in the meantime is passed over.
 const slowDeletions = "slow-deletion"
 
 // webhookPatience is how long the API server waits for a webhook, at most.
 const webhookPatience = 30 * time.Second
 
-// deletedPastTheFinalizer: a Service that is deleted in spite of the finalizer, which it got while its deletion was under way, leaves nothing behind.
+// deletedPastTheFinalizer: a Service that is deleted in spite of the finalizer, which it got while its deletion was
+// under way, leaves nothing behind.
 func (w testWorld) deletedPastTheFinalizer(t *testing.T) {
 	t.Helper()
 	held := sync.Map{} // of *deletion, by name
@@ -127,7 +128,8 @@ func (w testWorld) webhook(t *testing.T, allows func(ctx context.Context, name s
 			FailurePolicy:  &fail, SideEffects: &none, TimeoutSeconds: &timeout, AdmissionReviewVersions: []string{"v1"},
 		}},
 	}
-	if _, err := w.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), hook, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), hook,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatalf("create the webhook: %v", err)
 	}
 }

@@ -28,7 +28,8 @@ import (
 // TestCallers calls the gateway as somebody who may not: the answer says so, and the cloud hears nothing of it.
 func TestCallers(t *testing.T) {
 	t.Parallel()
-	w := bootWith(t, world.Config{Nodes: 1, Controllers: world.Controllers(), Fast: bool(instant), Node: seldom(), Route: seldom(), BinDir: racing(t)})
+	w := bootWith(t, world.Config{Nodes: 1, Controllers: world.Controllers(), Fast: bool(instant), Node: seldom(),
+		Route: seldom(), BinDir: racing(t)})
 	w.initialised(t)
 	stranger := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "stranger", Namespace: chart.Namespace}}
 	if _, err := w.Client().CoreV1().ServiceAccounts(chart.Namespace).Create(t.Context(), stranger, metav1.CreateOptions{}); err != nil {
@@ -77,13 +78,19 @@ func TestCallers(t *testing.T) {
 		{name: "no token", call: read, want: codes.Unauthenticated},
 		{name: "no token, a write", call: write, want: codes.Unauthenticated},
 		{name: "not a token", authorization: "Bearer secret", call: read, want: codes.Unauthenticated},
-		{name: "a token for the API server", authorization: token(world.LB, "https://kubernetes.default.svc"), call: read, want: codes.Unauthenticated},
+		{name: "a token for the API server", authorization: token(world.LB, "https://kubernetes.default.svc"), call: read,
+			want: codes.Unauthenticated},
 		{name: "a token for somebody else", authorization: token(world.LB, "vault"), call: write, want: codes.Unauthenticated},
-		{name: "a ServiceAccount without permissions", authorization: token("stranger", world.Audience), call: read, want: codes.PermissionDenied},
-		{name: "a ServiceAccount without permissions, a write", authorization: token("stranger", world.Audience), call: write, want: codes.PermissionDenied},
-		{name: "lbcontroller has no business with routes", authorization: token(world.LB, world.Audience), call: routes, want: codes.PermissionDenied},
-		{name: "nodecontroller has no business with load balancers", authorization: token(world.Node, world.Audience), call: write, want: codes.PermissionDenied},
-		{name: "routecontroller has no business with instances", authorization: token(world.Route, world.Audience), call: instance, want: codes.PermissionDenied},
+		{name: "a ServiceAccount without permissions", authorization: token("stranger", world.Audience), call: read,
+			want: codes.PermissionDenied},
+		{name: "a ServiceAccount without permissions, a write", authorization: token("stranger", world.Audience), call: write,
+			want: codes.PermissionDenied},
+		{name: "lbcontroller has no business with routes", authorization: token(world.LB, world.Audience), call: routes,
+			want: codes.PermissionDenied},
+		{name: "nodecontroller has no business with load balancers", authorization: token(world.Node, world.Audience),
+			call: write, want: codes.PermissionDenied},
+		{name: "routecontroller has no business with instances", authorization: token(world.Route, world.Audience),
+			call: instance, want: codes.PermissionDenied},
 	}
 	since := w.position(t)
 	for _, tt := range tests {

@@ -34,7 +34,8 @@ func podIP(n int) string { return fmt.Sprintf("192.168.0.%d", 200+n) }
 func (m *monkey) prepare() {
 	m.t.Helper()
 	m.byHand = map[string]addition{}
-	pods := &state.NetworkInterface{ID: podENI, Type: "Secondary", Status: "InUse", VpcID: world.VpcID, VSwitchID: world.VSwitchIDs()[0], PrimaryIP: podIP(1)}
+	pods := &state.NetworkInterface{ID: podENI, Type: "Secondary", Status: "InUse", VpcID: world.VpcID,
+		VSwitchID: world.VSwitchIDs()[0], PrimaryIP: podIP(1)}
 	for n := range podAddresses {
 		pods.PrivateIPs = append(pods.PrivateIPs, podIP(1+n))
 	}
@@ -46,13 +47,16 @@ func (m *monkey) prepare() {
 		}},
 		Interfaces: map[string]*state.NetworkInterface{podENI: pods},
 		LoadBalancers: map[string]*state.LoadBalancer{theirCLB: {
-			ID: theirCLB, Name: "theirs", Address: "203.0.113.77", AddressType: "internet", AddressIPVersion: "ipv4", NetworkType: "classic", Status: "active",
-			Tags:      []state.Tag{{Key: "kubernetes.do.not.delete", Value: "somebody"}, {Key: "ack.aliyun.com", Value: "another"}},
-			Listeners: []*state.Listener{{Port: 80, Protocol: "tcp", Status: "running", Attributes: map[string]string{"VServerGroupId": "rsp-theirs"}}},
+			ID: theirCLB, Name: "theirs", Address: "203.0.113.77", AddressType: "internet", AddressIPVersion: "ipv4",
+			NetworkType: "classic", Status: "active",
+			Tags: []state.Tag{{Key: "kubernetes.do.not.delete", Value: "somebody"}, {Key: "ack.aliyun.com", Value: "another"}},
+			Listeners: []*state.Listener{{Port: 80, Protocol: "tcp", Status: "running",
+				Attributes: map[string]string{"VServerGroupId": "rsp-theirs"}}},
 		}},
-		ServerGroups: map[string]*state.ServerGroup{"rsp-theirs": {ID: "rsp-theirs", LoadBalancerID: theirCLB, Name: name, Servers: []*state.Server{
-			{Type: "ecs", ServerID: theirInstance, Port: 30001, Weight: 100, Description: name},
-		}}},
+		ServerGroups: map[string]*state.ServerGroup{"rsp-theirs": {ID: "rsp-theirs", LoadBalancerID: theirCLB, Name: name,
+			Servers: []*state.Server{
+				{Type: "ecs", ServerID: theirInstance, Port: 30001, Weight: 100, Description: name},
+			}}},
 	})
 	if err != nil {
 		m.t.Fatal(err)
@@ -180,7 +184,8 @@ func (m *monkey) console() string {
 		groups := 0
 		servers := fmt.Sprintf(`[{"ServerId":%q,"Port":%d,"Weight":7,"Type":"ecs","Description":"by hand"}]`, theirInstance, theirPort)
 		for group, g := range c.ServerGroups {
-			if g.LoadBalancerID == id && m.byAPI("AddVServerGroupBackendServers", map[string]string{"VServerGroupId": group, "BackendServers": servers}) {
+			if g.LoadBalancerID == id && m.byAPI("AddVServerGroupBackendServers", map[string]string{"VServerGroupId": group,
+				"BackendServers": servers}) {
 				m.byHand[group] = addition{instance: id, at: time.Now()}
 				groups++
 			}

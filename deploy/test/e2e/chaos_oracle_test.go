@@ -103,7 +103,8 @@ func (m *monkey) judgeService(svc *corev1.Service, lb *state.LoadBalancer, c *st
 		wrong("%s (-want +got):\n%s", lb.ID, diff)
 	}
 	ingress := svc.Status.LoadBalancer.Ingress
-	if len(ingress) != 1 || ingress[0].IP != lb.Address || svc.Labels[idLabel] != lb.ID || svc.Labels[hashLabel] == "" || !slices.Contains(svc.Finalizers, clbFinalizer) {
+	if len(ingress) != 1 || ingress[0].IP != lb.Address || svc.Labels[idLabel] != lb.ID || svc.Labels[hashLabel] == "" ||
+		!slices.Contains(svc.Finalizers, clbFinalizer) {
 		wrong("%s has address %s, the Service has status %v, labels %v, finalizers %v", lb.ID, lb.Address, ingress, svc.Labels, svc.Finalizers)
 	}
 	if name := annotation(svc, "name"); name != "" && name != lb.Name {
@@ -264,8 +265,8 @@ func presentParts(c *state.Cloud, lb *state.LoadBalancer, wanted []string) []str
 	return parts
 }
 
-// oneLook is how long it may take from a look at a group to its deletion: what comes in between can't be seen. Each call of a pass may wait for
-// a cloud that is slow, throttles or is away, and for this machine.
+// oneLook is how long it may take from a look at a group to its deletion: what comes in between can't be seen. Each
+// call of a pass may wait for a cloud that is slow, throttles or is away, and for this machine.
 const oneLook = time.Minute
 
 // judgeTheirs looks for what others have made.

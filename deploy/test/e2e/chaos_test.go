@@ -84,8 +84,8 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// killLeader kills a controller and returns once it leads again. A process that was started again has the identity of the one before, and so goes
-// on with its Lease.
+// killLeader kills a controller and returns once it leads again. A process that was started again has the identity of
+// the one before, and so goes on with its Lease.
 func (w testWorld) killLeader(t *testing.T, controller string) {
 	t.Helper()
 	if err := w.Kill(controller); err != nil {
@@ -163,7 +163,8 @@ func (m *monkey) someFaults() []fault.Rule {
 		{Product: "slb", Action: "[ADRSM]*", When: fault.After, Drop: true, Probability: seldom},
 		{Product: "slb", Drop: true, Probability: seldom},
 		{Product: "slb", Error: &fault.Error{Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable"}, Probability: often},
-		{Product: "slb", When: fault.After, Error: &fault.Error{Status: http.StatusInternalServerError, Code: "InternalError"}, Probability: seldom},
+		{Product: "slb", When: fault.After, Error: &fault.Error{Status: http.StatusInternalServerError,
+			Code: "InternalError"}, Probability: seldom},
 		{Product: "slb", Error: &fault.Error{Code: "Throttling.User", RetryAfter: api.Duration(time.Second)}, Probability: often},
 		{Product: "slb", Action: "[A-CE-Z]*", Error: &fault.Error{Code: "OperationBusy"}, Probability: often},
 		{Product: "slb", Action: "DescribeLoadBalancer*", Stale: true, Probability: often},

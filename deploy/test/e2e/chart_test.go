@@ -84,8 +84,9 @@ func testManifest(t *testing.T, cfg *rest.Config) {
 	admitted(t, cfg, documents, "openapisim")
 }
 
-// admitted has the API server hold all pods, those of Jobs and of the test of the release too, to a level of the Pod Security Standards, without keeping them. All are of level restricted, but
-// for the network of the node, which the gateway needs in front of routes.
+// admitted has the API server hold all pods, those of Jobs and of the test of the release too, to a level of the Pod
+// Security Standards, without keeping them. All are of level restricted, but for the network of the node, which the
+// gateway needs in front of routes.
 func admitted(t *testing.T, cfg *rest.Config, documents []string, network string) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(cfg)
@@ -94,7 +95,8 @@ func admitted(t *testing.T, cfg *rest.Config, documents []string, network string
 	}
 	for _, level := range []string{"restricted", "baseline"} {
 		namespace := network + "-" + level
-		object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": level}}}
+		object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace,
+			Labels: map[string]string{"pod-security.kubernetes.io/enforce": level}}}
 		if _, err := client.CoreV1().Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +162,8 @@ func renderChart(t *testing.T, cfg *rest.Config, values map[string]any) []string
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "alicloud", Namespace: chart.Namespace}, chartutil.DefaultCapabilities)
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "alicloud", Namespace: chart.Namespace},
+		chartutil.DefaultCapabilities)
 	if err != nil {
 		t.Fatal(err)
 	}

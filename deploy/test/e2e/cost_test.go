@@ -124,7 +124,8 @@ func (w testWorld) steps() []step {
 			// What a user changes is compared with what the cloud holds.
 			want: map[string]int{
 				"SetLoadBalancerTCPListenerAttribute": 1,
-				"DescribeLoadBalancers":               1, "DescribeLoadBalancerListeners": 1, "DescribeVServerGroups": 1, "DescribeVServerGroupAttribute": 1,
+				"DescribeLoadBalancers":               1, "DescribeLoadBalancerListeners": 1, "DescribeVServerGroups": 1,
+				"DescribeVServerGroupAttribute": 1,
 			},
 		},
 		{
@@ -215,9 +216,9 @@ func (w testWorld) joinNodes(t *testing.T, n int) time.Duration {
 	return 0
 }
 
-// TestHundredNodes counts what it takes to initialise 100 nodes that wait for the controllers, with their ranges of pods. The gateway gathers
-// reads for as long as it can: on a busy machine with the race detector a hundred calls come in with pauses between them, and over more than one
-// such period.
+// TestHundredNodes counts what it takes to initialise 100 nodes that wait for the controllers, with their ranges of
+// pods. The gateway gathers reads for as long as it can: on a busy machine with the race detector a hundred calls come
+// in with pauses between them, and over more than one such period.
 func TestHundredNodes(t *testing.T) {
 	t.Parallel()
 	const many = 100

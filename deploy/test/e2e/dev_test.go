@@ -127,7 +127,8 @@ func checkEnv(t *testing.T, dir string, nodes int, controllers ...string) {
 // examine has cloudgateway doctor look at the gateway of a world: nothing is wrong, and nothing is missing in the simulated cloud.
 func examine(t *testing.T, dir string) {
 	t.Helper()
-	doctor := exec.CommandContext(t.Context(), filepath.Join(built.bin, "cloudgateway"), "doctor", "--config", filepath.Join(dir, "config", "cloudgateway.yaml"))
+	doctor := exec.CommandContext(t.Context(), filepath.Join(built.bin, "cloudgateway"), "doctor", "--config",
+		filepath.Join(dir, "config", "cloudgateway.yaml"))
 	if out, err := doctor.CombinedOutput(); err != nil || !strings.Contains(string(out), "ok") || strings.Contains(string(out), "warning") {
 		t.Errorf("doctor: %v\n%s", err, out)
 	}

@@ -38,10 +38,11 @@ subjects:
   - {kind: User, name: tool.example.com}
 `
 
-// TestFrontBesideControllers: unmodified clients of others work through the OpenAPI front for as long as the environment variable FRONT says, e.g. 10m,
-// beside all controllers, Services that come and change, nodes that join, and a gateway that is killed in the middle. In all that time the cloud
-// refuses no call for its rate, but one of an action whose window the killed gateway had filled (ADR 8), and nothing that carries a ClientToken is
-// made twice. The clients are those of cloudgateway/openapisim/thirdparty.
+// TestFrontBesideControllers: unmodified clients of others work through the OpenAPI front for as long as the
+// environment variable FRONT says, e.g. 10m, beside all controllers, Services that come and change, nodes that join,
+// and a gateway that is killed in the middle. In all that time the cloud refuses no call for its rate, but one of an
+// action whose window the killed gateway had filled (ADR 8), and nothing that carries a ClientToken is made twice. The
+// clients are those of cloudgateway/openapisim/thirdparty.
 func TestFrontBesideControllers(t *testing.T) {
 	if os.Getenv("FRONT") == "" {
 		t.Skip("FRONT says no time")
@@ -117,7 +118,8 @@ func TestFrontBesideControllers(t *testing.T) {
 			n++
 		case n < 50:
 			w.change(t, fmt.Sprintf("web-%d", n%20), func(s *corev1.Service) {
-				s.Spec.Ports = append(s.Spec.Ports[:1:1], corev1.ServicePort{Name: fmt.Sprint("q", n), Port: int32(1000 + n), TargetPort: intstr.FromInt32(8080)})
+				s.Spec.Ports = append(s.Spec.Ports[:1:1], corev1.ServicePort{Name: fmt.Sprint("q", n), Port: int32(1000 + n),
+					TargetPort: intstr.FromInt32(8080)})
 			})
 			n++
 		}
@@ -175,7 +177,8 @@ func (w testWorld) waits(t *testing.T, gateway string) string {
 			return value(fmt.Sprintf(`cloudgateway_budget_wait_seconds_bucket{%s,le="%s"}`, labels, le))
 		}
 		sent := value("cloudgateway_budget_wait_seconds_count{" + labels + "}")
-		all = append(all, fmt.Sprintf("%s: %.0f sent, %.0f after more than 1 s, %.0f than 5 s, %.0f than 10 s", priority, sent, sent-bucket("1"), sent-bucket("5"), sent-bucket("10")))
+		all = append(all, fmt.Sprintf("%s: %.0f sent, %.0f after more than 1 s, %.0f than 5 s, %.0f than 10 s", priority,
+			sent, sent-bucket("1"), sent-bucket("5"), sent-bucket("10")))
 	}
 	return strings.Join(all, "; ")
 }

@@ -25,10 +25,11 @@ import (
 const (
 	// gathered is the least time between two reads for nodes that join.
 	gathered = time.Second
-	// routePending is how long the simulated cloud works on new routes, during which it takes no others of the VPC, and routesPerWrite how many
-	// a write has.
+	// routePending is how long the simulated cloud works on new routes, during which it takes no others of the VPC, and
+	// routesPerWrite how many a write has.
 	routePending, routesPerWrite = 3 * time.Second, 50
-	// interfaceWrites is how many changes of network interfaces the cloud takes in a minute (source: limits.csv, ModifyNetworkInterfaceAttribute).
+	// interfaceWrites is how many changes of network interfaces the cloud takes in a minute (source: limits.csv,
+	// ModifyNetworkInterfaceAttribute).
 	interfaceWrites = 200
 	// uninitialized is the taint of a node that waits for its initialisation.
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -37,9 +38,9 @@ const (
 // TestNodesJoinAtOnce lets many nodes join at once.
 //
 // In a cloud that takes its usual three seconds for each fifty routes, 240 nodes have all their routes after 15 s at best. Of changes of
-// network interfaces it takes 200 in a minute. Labels and addresses wait for neither, and 20 nodes that join later wait behind the others. Nodes
-// that come one after the other are read one after the other, so that the bounds of this case grow with the time in which this machine can
-// register them.
+// network interfaces it takes 200 in a minute. Labels and addresses wait for neither, and 20 nodes that join later wait
+// behind the others. Nodes that come one after the other are read one after the other, so that the bounds of this case
+// grow with the time in which this machine can register them.
 //
 // In a cloud without limits that works at once, 200 nodes wait for nothing but this machine. The controllers are held until all are
 // registered, so that they come at once however slow the machine is, and the bounds are the same anywhere.
@@ -101,9 +102,11 @@ func TestNodesJoinAtOnce(t *testing.T) {
 				t.Fatal("no routes were made")
 			}
 			passes := w.routePasses(t) - before
-			t.Logf("%d nodes were registered within %s. They had labels and addresses after %s; with %d more, the last write of routes was after %s, "+
+			t.Logf("%d nodes were registered within %s. They had labels and addresses after %s; with %d more, the last write "+
+				"of routes was after %s, "+
 				"pods could land on the first one after %s and on all after %s, and the last taint not-ready went after %s",
-				tt.nodes, registered, labelled.Sub(start), tt.later, routes[len(routes)-1].Sub(start), joining.times(serves)[0].Sub(start), served.Sub(start), last.Sub(start))
+				tt.nodes, registered, labelled.Sub(start), tt.later, routes[len(routes)-1].Sub(start),
+				joining.times(serves)[0].Sub(start), served.Sub(start), last.Sub(start))
 			checkJoin(t, calls, tt.nodes+tt.later)
 			reads, writes := joinReads(calls), len(routes)
 			if tt.limits {
@@ -121,7 +124,9 @@ func TestNodesJoinAtOnce(t *testing.T) {
 				return
 			}
 			if reads > 6 || writes > tt.nodes/routesPerWrite {
-				t.Errorf("%d reads of instances and network interfaces and %d writes of routes, want at most 6 and %d; instances were read at %v, interfaces at %v",
+				t.Errorf(
+					"%d reads of instances and network interfaces and %d writes of routes, want at most 6 and %d; instances were "+
+						"read at %v, interfaces at %v",
 					reads, writes, tt.nodes/routesPerWrite, timesOf(calls, "DescribeInstances"), timesOf(calls, "DescribeNetworkInterfaces"))
 				w.stayed(t)
 			}
@@ -208,8 +213,8 @@ type joining struct {
 }
 
 // follow follows each change of the nodes from now on. A node that pods may land on has its routes: the taint of an uninitialised node goes
-// together with the coming of the one that says it has no network, which goes once the condition is False. A watch costs the API server, on whose
-// speed the times depend, less than asking it again and again.
+// together with the coming of the one that says it has no network, which goes once the condition is False. A watch
+// costs the API server, on whose speed the times depend, less than asking it again and again.
 func (w testWorld) follow(t *testing.T) *joining {
 	t.Helper()
 	nodes := w.Client().CoreV1().Nodes()
@@ -217,7 +222,8 @@ func (w testWorld) follow(t *testing.T) *joining {
 	if err != nil {
 		t.Fatalf("list nodes: %v", err)
 	}
-	changes, err := watchtools.NewRetryWatcherWithContext(t.Context(), before.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: nodes.Watch})
+	changes, err := watchtools.NewRetryWatcherWithContext(t.Context(), before.ResourceVersion,
+		&cache.ListWatch{WatchFuncWithContext: nodes.Watch})
 	if err != nil {
 		t.Fatalf("watch nodes: %v", err)
 	}
@@ -239,7 +245,8 @@ func (w testWorld) follow(t *testing.T) *joining {
 			status := condition(node, corev1.NodeNetworkUnavailable)
 			if slices.Contains(reached, serves) && status != corev1.ConditionFalse && !gaps[node.Name] {
 				gaps[node.Name] = true
-				t.Errorf("pods may land on %s (version %s), whose condition NetworkUnavailable is %q; taints %v", node.Name, node.ResourceVersion, status, node.Spec.Taints)
+				t.Errorf("pods may land on %s (version %s), whose condition NetworkUnavailable is %q; taints %v", node.Name,
+					node.ResourceVersion, status, node.Spec.Taints)
 			}
 		}
 	})
@@ -362,11 +369,13 @@ func checkLimited(t *testing.T, calls []journal.Call, labelled, ranged time.Time
 		t.Fatalf("%d writes of routes", len(routes))
 	}
 	took, own := routes[len(routes)-1].Sub(routes[0]), time.Duration(len(routes)-1)*routePending
-	t.Logf("changes of network interfaces by minute: %v; %d writes of routes took %s, of which the cloud needed %s", windows, len(routes), took, own)
-	// What comes on top is this machine's: the reads that see the routes in force, and whoever else it works for. Until all nodes have their ranges
-	// of pods, writes wait for these.
+	t.Logf("changes of network interfaces by minute: %v; %d writes of routes took %s, of which the cloud needed %s",
+		windows, len(routes), took, own)
+	// What comes on top is this machine's: the reads that see the routes in force, and whoever else it works for. Until
+	// all nodes have their ranges of pods, writes wait for these.
 	if most := 2*own + max(0, ranged.Sub(routes[0])); took > most {
-		t.Errorf("%d writes of routes took %s, want at most twice the cloud's own %s and until nodes had ranges, %s", len(routes), took, own, most)
+		t.Errorf("%d writes of routes took %s, want at most twice the cloud's own %s and until nodes had ranges, %s",
+			len(routes), took, own, most)
 	}
 }
 
@@ -380,8 +389,9 @@ func (w testWorld) areLate(t *testing.T, late []string) map[string]bool {
 	return isLate
 }
 
-// checkOrder checks that the network interfaces of nodes which joined later were changed after those of all others: the cloud takes few changes
-// in a minute, and who comes last waits for longest. The order is not exact, since several changes are under way at a time.
+// checkOrder checks that the network interfaces of nodes which joined later were changed after those of all others: the
+// cloud takes few changes in a minute, and who comes last waits for longest. The order is not exact, since several
+// changes are under way at a time.
 func (w testWorld) checkOrder(t *testing.T, calls []journal.Call, isLate map[string]bool) {
 	t.Helper()
 	const together = 10 // workers of the nodecontroller for these changes
@@ -404,8 +414,8 @@ func (w testWorld) checkOrder(t *testing.T, calls []journal.Call, isLate map[str
 	}
 }
 
-// TestNoRoutesNoInterfaceWrites lets nodes join a cluster whose network makes no routes of the VPC, such as Terway: nothing has to be switched
-// on any network interface, and nothing has to be read about them.
+// TestNoRoutesNoInterfaceWrites lets nodes join a cluster whose network makes no routes of the VPC, such as Terway:
+// nothing has to be switched on any network interface, and nothing has to be read about them.
 func TestNoRoutesNoInterfaceWrites(t *testing.T) {
 	t.Parallel()
 	w := bootWith(t, world.Config{

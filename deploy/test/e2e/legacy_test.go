@@ -288,9 +288,11 @@ func legacyServices() []legacyService {
 	web := legacyService{service: newService("web", map[string]string{"idle-timeout": "30"}, 80, 443), listeners: map[int32]legacyListener{
 		80: {protocol: "HTTP", params: map[string]string{"ListenerForward": "on", "ForwardPort": "443", "IdleTimeout": "30"}},
 		443: {protocol: "HTTPS", params: map[string]string{
-			"ServerCertificateId": world.CertificateID, "IdleTimeout": "30", "HealthCheck": "on", "HealthCheckURI": "/healthz", "HealthCheckHttpCode": "http_2xx",
-			"HealthCheckInterval": "2", "HealthCheckTimeout": "5", "HealthyThreshold": "3", "UnhealthyThreshold": "3", "HealthCheckConnectPort": "-520",
-			"StickySession": "on", "StickySessionType": "insert", "CookieTimeout": "100",
+			"ServerCertificateId": world.CertificateID, "IdleTimeout": "30", "HealthCheck": "on", "HealthCheckURI": "/healthz",
+			"HealthCheckHttpCode": "http_2xx",
+			"HealthCheckInterval": "2", "HealthCheckTimeout": "5", "HealthyThreshold": "3", "UnhealthyThreshold": "3",
+			"HealthCheckConnectPort": "-520",
+			"StickySession":          "on", "StickySessionType": "insert", "CookieTimeout": "100",
 		}},
 	}}
 	for key, value := range map[string]string{"protocol-port": "http:80,https:443", "forward-port": "80:443", "cert-id": world.CertificateID} {
@@ -299,7 +301,8 @@ func legacyServices() []legacyService {
 
 	inside := legacyService{
 		service: newService("inside", map[string]string{
-			"address-type": "intranet", "name": "renamed", "health-check-type": "http", "health-check-uri": "/ok", "additional-resource-tags": "team=blue",
+			"address-type": "intranet", "name": "renamed", "health-check-type": "http", "health-check-uri": "/ok",
+			"additional-resource-tags": "team=blue",
 		}, 80),
 		lb: map[string]string{
 			"AddressType": "intranet", "VSwitchId": world.VSwitchIDs()[0], "LoadBalancerName": "renamed", "Tag.3.Key": "team", "Tag.3.Value": "blue",

@@ -21,8 +21,9 @@ var built struct {
 	kubernetes binaries.Kubernetes
 }
 
-// raced builds our programs once more if the tests have the race detector, for the worlds in which most happens at once. In all worlds they took
-// twice the processor time with it. The simulated cloud has it in tests of its own; here it took half of the processor time of TestKilledGateway.
+// raced builds our programs once more if the tests have the race detector, for the worlds in which most happens at
+// once. In all worlds they took twice the processor time with it. The simulated cloud has it in tests of its own; here
+// it took half of the processor time of TestKilledGateway.
 var raced = sync.OnceValues(func() (dir string, err error) {
 	if !raceEnabled {
 		return built.bin, nil
@@ -36,8 +37,8 @@ var raced = sync.OnceValues(func() (dir string, err error) {
 	return dir, os.Symlink(filepath.Join(built.bin, cloud), filepath.Join(dir, cloud))
 })
 
-// worlds is how many tests run at the same time unless -parallel says otherwise. A world waits for most of its time: 20 s take it 5 s of one
-// processor, of which the API server needs half.
+// worlds is how many tests run at the same time unless -parallel says otherwise. A world waits for most of its time: 20
+// s take it 5 s of one processor, of which the API server needs half.
 const worlds = 4
 
 // TestMain builds what is missing. With -short there is nothing to run: a world takes seconds.

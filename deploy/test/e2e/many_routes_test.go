@@ -25,12 +25,13 @@ const (
 	routeQuota, routesPerPage = 2000, 500
 )
 
-// TestRoutesOfManyNodes gives 200 nodes routes in two empty tables, and takes 60 of them away again. Each write has as many routes as the cloud
-// takes at once. Nodes whose routes are there don't wait for those whose routes the cloud refuses for a while: they are available before the last
-// write.
+// TestRoutesOfManyNodes gives 200 nodes routes in two empty tables, and takes 60 of them away again. Each write has as
+// many routes as the cloud takes at once. Nodes whose routes are there don't wait for those whose routes the cloud
+// refuses for a while: they are available before the last write.
 //
-// The controller is held until all nodes are there, and gathers those that leave for longer than this machine may halt between two of them, so that
-// the bounds are the same on any machine. Only refused writes grow with the time that passes, as the delays between attempts let them.
+// The controller is held until all nodes are there, and gathers those that leave for longer than this machine may halt
+// between two of them, so that the bounds are the same on any machine. Only refused writes grow with the time that
+// passes, as the delays between attempts let them.
 func TestRoutesOfManyNodes(t *testing.T) {
 	t.Parallel()
 	const many, removed = 200, 60
@@ -118,7 +119,10 @@ func (w testWorld) addTable(t *testing.T, tables []string) {
 		t.Fatal(err)
 	}
 	off := false
-	err := w.Cloud().Limits(t.Context(), func(doc *openapisim.LimitsDocument) { doc.Enabled, doc.Settings.Quotas.RouteEntries = &off, routeQuota })
+	err := w.Cloud().Limits(t.Context(), func(doc *openapisim.LimitsDocument) {
+		doc.Enabled,
+			doc.Settings.Quotas.RouteEntries = &off, routeQuota
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +200,8 @@ func (w testWorld) writes(t *testing.T, since int64, action string) map[string]i
 	return w.writesOf(t, calls, action)
 }
 
-// writesOf counts the writes that had an effect, by table. No other action writes to a table, and the cloud is never asked while it is busy.
+// writesOf counts the writes that had an effect, by table. No other action writes to a table, and the cloud is never
+// asked while it is busy.
 func (w testWorld) writesOf(t *testing.T, calls []journal.Call, action string) map[string]int {
 	t.Helper()
 	writes := map[string]int{}
@@ -229,6 +234,6 @@ func (w testWorld) removeNodes(t *testing.T, names []string) {
 	}
 }
 
-// attemptsWithin is how often one node is tried at most in a time: the delay after the first attempt is a second, and each is at least twice the
-// one before.
+// attemptsWithin is how often one node is tried at most in a time: the delay after the first attempt is a second, and
+// each is at least twice the one before.
 func attemptsWithin(d time.Duration) int { return bits.Len(uint(d/time.Second) + 1) }

@@ -13,8 +13,9 @@ import (
 	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
-// rejects says what the existing controller manager of the cluster's version would change, refuse or not find. Its rules, not ours: it finds a
-// CLB by tag and name, listeners by port and protocol, vServer groups by their names and servers by their descriptions.
+// rejects says what the existing controller manager of the cluster's version would change, refuse or not find. Its
+// rules, not ours: it finds a CLB by tag and name, listeners by port and protocol, vServer groups by their names and
+// servers by their descriptions.
 func (m migration) rejects() []string {
 	m.t.Helper()
 	a := acceptance{migration: m, cloud: m.state(m.t)}
@@ -103,7 +104,8 @@ func (a *acceptance) service(svc *corev1.Service) {
 	}
 	for _, l := range lb.Listeners {
 		key := fmt.Sprintf("k8s/%d%s", l.Port, own)
-		if l.Attributes["Description"] == key && !slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return int(p.Port) == l.Port }) {
+		if l.Attributes["Description"] == key && !slices.ContainsFunc(svc.Spec.Ports,
+			func(p corev1.ServicePort) bool { return int(p.Port) == l.Port }) {
 			wrong("it would delete listener %d", l.Port)
 		}
 	}
@@ -168,7 +170,8 @@ func (a *acceptance) attributes(svc *corev1.Service, lb *state.LoadBalancer, wro
 }
 
 // listener compares the listener of a port. What no annotation names, it leaves as it is.
-func (a *acceptance) listener(svc *corev1.Service, lb *state.LoadBalancer, port corev1.ServicePort, group *state.ServerGroup, wrong func(string, ...any)) {
+func (a *acceptance) listener(svc *corev1.Service, lb *state.LoadBalancer, port corev1.ServicePort,
+	group *state.ServerGroup, wrong func(string, ...any)) {
 	protocol := strings.ToLower(string(port.Protocol))
 	for pair := range strings.SplitSeq(either(svc, "protocol-port"), ",") {
 		if p, number, _ := strings.Cut(pair, ":"); number == fmt.Sprint(port.Port) {
@@ -184,15 +187,18 @@ func (a *acceptance) listener(svc *corev1.Service, lb *state.LoadBalancer, port 
 	if l.Status != "running" {
 		wrong("it would start listener %d, which is %s", l.Port, l.Status)
 	}
-	want := map[string]string{"Description": fmt.Sprintf("k8s/%d/%s/%s/%s", port.Port, svc.Name, svc.Namespace, a.clusterID()), "VServerGroupId": group.ID}
+	want := map[string]string{"Description": fmt.Sprintf("k8s/%d/%s/%s/%s", port.Port, svc.Name, svc.Namespace,
+		a.clusterID()), "VServerGroupId": group.ID}
 	forward := strings.HasPrefix(either(svc, "forward-port"), fmt.Sprint(port.Port)+":")
 	if forward {
 		delete(want, "VServerGroupId")
 		want["ListenerForward"] = "on"
 	}
 	for key, attribute := range map[string]string{
-		"scheduler": "Scheduler", "idle-timeout": "IdleTimeout", "connection-drain": "ConnectionDrain", "connection-drain-timeout": "ConnectionDrainTimeout",
-		"acl-status": "AclStatus", "acl-type": "AclType", "health-check-type": "HealthCheckType", "health-check-uri": "HealthCheckURI",
+		"scheduler": "Scheduler", "idle-timeout": "IdleTimeout", "connection-drain": "ConnectionDrain",
+		"connection-drain-timeout": "ConnectionDrainTimeout",
+		"acl-status":               "AclStatus", "acl-type": "AclType", "health-check-type": "HealthCheckType",
+		"health-check-uri": "HealthCheckURI",
 	} {
 		if value := either(svc, key); value != "" {
 			want[attribute] = value

@@ -58,7 +58,8 @@ func labelsOfV1(i *state.Instance) map[string]string {
 
 func labelsOfV2(i *state.Instance) map[string]string {
 	labels := labelsOfV1(i)
-	labels[corev1.LabelInstanceTypeStable], labels[corev1.LabelTopologyZone], labels[corev1.LabelTopologyRegion] = i.InstanceType, i.ZoneID, world.Region
+	labels[corev1.LabelInstanceTypeStable], labels[corev1.LabelTopologyZone],
+		labels[corev1.LabelTopologyRegion] = i.InstanceType, i.ZoneID, world.Region
 	return labels
 }
 
@@ -84,8 +85,9 @@ func eras() []era {
 			name:    "v1.9.3",
 			version: ccmVersion{clusterID: "clusterid", noFinalizer: true, noID: true, noReuseTag: true, create: paidBySpec()},
 			global: map[string]any{
-				"uid": "1000000000000001", "accessKeyID": key, "accessKeySecret": key, "kubernetesClusterTag": "ack.aliyun.com", "zoneid": world.Region + "-h",
-				"vpcid": world.VpcID, "vswitchid": vSwitches, "nodeMonitorPeriod": 120, "nodeAddrSyncPeriod": 240, "routeTableIDs": world.RouteTableID,
+				"uid": "1000000000000001", "accessKeyID": key, "accessKeySecret": key, "kubernetesClusterTag": "ack.aliyun.com",
+				"zoneid": world.Region + "-h",
+				"vpcid":  world.VpcID, "vswitchid": vSwitches, "nodeMonitorPeriod": 120, "nodeAddrSyncPeriod": 240, "routeTableIDs": world.RouteTableID,
 			},
 			words: []string{
 				"/cloud-controller-manager", "--kubeconfig=/etc/kubernetes/cloud-controller-manager.conf", "--address=127.0.0.1",
@@ -103,7 +105,8 @@ func eras() []era {
 				"nodeMaxConcurrentReconciles": 2, "routeMaxConcurrentReconciles": 1, "disablePublicSLB": false,
 			},
 			words: []string{
-				"--cloud-config=/etc/kubernetes/config/cloud-config.conf", "--metrics-bind-addr=0", "--configure-cloud-routes=true", "--cluster-cidr=10.0.0.0/10",
+				"--cloud-config=/etc/kubernetes/config/cloud-config.conf", "--metrics-bind-addr=0", "--configure-cloud-routes=true",
+				"--cluster-cidr=10.0.0.0/10",
 				"--feature-gates=EndpointSlice=false", "--concurrent-service-syncs=4",
 			},
 			routes: true, masters: []string{oldMaster}, labels: labelsOfV2, services: servicesOfV2,
@@ -141,7 +144,8 @@ func eras() []era {
 
 // withSettings gives a Service annotations of the present prefix, and further parameters to the listener of its port 80.
 func tcpService(name string, annotations map[string]string, params map[string]string) legacyService {
-	return legacyService{service: newService(name, annotations, 80), listeners: map[int32]legacyListener{80: {protocol: "TCP", params: params}}}
+	return legacyService{service: newService(name, annotations, 80),
+		listeners: map[int32]legacyListener{80: {protocol: "TCP", params: params}}}
 }
 
 func servicesOfV1(m migration) []legacyService {
@@ -182,7 +186,8 @@ func servicesOfV2(m migration) []legacyService {
 	}
 	shared := m.onUsers("shared", false)
 	shared.group = m.groupOfUser(shared.on)
-	maps.Copy(shared.service.Annotations, map[string]string{annotationPrefix + "vgroup-port": shared.group + ":80", annotationPrefix + "weight": "60"})
+	maps.Copy(shared.service.Annotations, map[string]string{annotationPrefix + "vgroup-port": shared.group +
+		":80", annotationPrefix + "weight": "60"})
 	shared.servers = func(port corev1.ServicePort) []map[string]any {
 		servers := m.nodePorts(port)
 		for _, server := range servers {
@@ -224,7 +229,8 @@ func servicesOfV214(m migration) []legacyService {
 		"LoadBalancerName": "tagged", "Tag.3.Key": "team", "Tag.3.Value": "blue", "Tag.4.Key": "cost", "Tag.4.Value": "1",
 	}
 	shapes := legacyServices()
-	return append([]legacyService{shapes[0], shapes[2], shapes[3]}, weighted, named, listed, tagged, m.onUsers("taken", true), m.onUsers("hands-off", false))
+	return append([]legacyService{shapes[0], shapes[2], shapes[3]}, weighted, named, listed, tagged,
+		m.onUsers("taken", true), m.onUsers("hands-off", false))
 }
 
 // migration is a cluster that a version of the existing controller manager has run.
@@ -284,7 +290,8 @@ func (m migration) endpoints(service string, n int, gated bool) []string {
 	m.t.Helper()
 	workers, existing := m.workers(), len(m.state(m.t).Interfaces)
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: service + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: service, discoveryv1.LabelManagedBy: "test"}},
+		ObjectMeta: metav1.ObjectMeta{Name: service + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: service,
+			discoveryv1.LabelManagedBy: "test"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: new("p80"), Port: new(int32(8080)), Protocol: new(corev1.ProtocolTCP)}},
 	}
@@ -295,18 +302,21 @@ func (m migration) endpoints(service string, n int, gated bool) []string {
 		addresses = append(addresses, address)
 		id := fmt.Sprintf("eni-%s-%d", service, i)
 		interfaces[id] = &state.NetworkInterface{
-			ID: id, Type: "Secondary", Status: "InUse", InstanceID: worker, VpcID: world.VpcID, VSwitchID: world.VSwitchIDs()[0], PrimaryIP: address, PrivateIPs: []string{address},
+			ID: id, Type: "Secondary", Status: "InUse", InstanceID: worker, VpcID: world.VpcID, VSwitchID: world.VSwitchIDs()[0],
+			PrimaryIP: address, PrivateIPs: []string{address},
 		}
 		pod := m.pod(fmt.Sprintf("%s-%d", service, i), m.nodeOf(worker), service, gated)
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
-			Addresses: []string{address}, NodeName: &pod.Spec.NodeName, Conditions: discoveryv1.EndpointConditions{Ready: new(true), Serving: new(true), Terminating: new(false)},
-			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+			Addresses: []string{address}, NodeName: &pod.Spec.NodeName,
+			Conditions: discoveryv1.EndpointConditions{Ready: new(true), Serving: new(true), Terminating: new(false)},
+			TargetRef:  &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		})
 	}
 	if err := m.Cloud().Seed(m.t.Context(), &state.Cloud{Interfaces: interfaces}); err != nil {
 		m.t.Fatal(err)
 	}
-	if _, err := m.Client().DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(m.t.Context(), slice, metav1.CreateOptions{}); err != nil {
+	if _, err := m.Client().DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(m.t.Context(), slice,
+		metav1.CreateOptions{}); err != nil {
 		m.t.Fatal(err)
 	}
 	return addresses
@@ -333,7 +343,8 @@ func (m migration) pod(name, node, service string, gated bool) *corev1.Pod {
 	pods := m.Client().CoreV1().Pods(metav1.NamespaceDefault)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "web", Image: "web"}}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}},
+		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "web", Image: "web"}},
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}},
 	}
 	if gated {
 		pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: gate(service)}}
@@ -449,7 +460,8 @@ func (m migration) nodes() {
 			if node, err = nodes.Update(ctx, node, metav1.UpdateOptions{}); err != nil {
 				return err
 			}
-			node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: i.PrivateIPs[0]}, {Type: corev1.NodeHostName, Address: node.Name}}
+			node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: i.PrivateIPs[0]},
+				{Type: corev1.NodeHostName, Address: node.Name}}
 			if m.era.routes {
 				node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
 					Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: "RouteCreated", Message: "RouteController created a route",
@@ -476,7 +488,8 @@ func (m migration) makeRoutes() {
 	route := func(cidr, instance string) {
 		m.t.Helper()
 		if err := vpc.Call(m.t.Context(), "CreateRouteEntry", map[string]string{
-			"RegionId": world.Region, "RouteTableId": world.RouteTableID, "DestinationCidrBlock": cidr, "NextHopId": instance, "NextHopType": "Instance",
+			"RegionId": world.Region, "RouteTableId": world.RouteTableID, "DestinationCidrBlock": cidr, "NextHopId": instance,
+			"NextHopType": "Instance",
 		}); err != nil {
 			m.t.Fatal(err)
 		}
@@ -507,7 +520,8 @@ func (m migration) deploy() {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	container := map[string]any{"name": "cloud-controller-manager", "image": "acs/cloud-controller-manager-amd64:" + strings.Fields(m.era.name)[0], "args": m.era.words}
+	container := map[string]any{"name": "cloud-controller-manager", "image": "acs/cloud-controller-manager-amd64:" +
+		strings.Fields(m.era.name)[0], "args": m.era.words}
 	if m.era.inCommand {
 		container["command"] = m.era.words
 		delete(container, "args")
@@ -527,7 +541,8 @@ func (m migration) deploy() {
 				"tolerations": []any{map[string]any{"operator": "Exists"}}, "containers": []any{container},
 			}},
 		}},
-		map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": "ccm", "namespace": "kube-system"}, "spec": map[string]any{
+		map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": "ccm",
+			"namespace": "kube-system"}, "spec": map[string]any{
 			"holderIdentity": "master_1", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z",
 		}},
 	}})

@@ -175,8 +175,8 @@ func (m migration) writesNothing(what string, do func()) {
 	}
 }
 
-// warnedOf fails if our processes have warned of anything but this. Kubernetes' controllers warn of conflicts that they then resolve, and the API
-// server of addresses that it repairs.
+// warnedOf fails if our processes have warned of anything but this. Kubernetes' controllers warn of conflicts that they
+// then resolve, and the API server of addresses that it repairs.
 func (m migration) warnedOf(reasons ...string) {
 	m.t.Helper()
 	list, err := m.Client().CoreV1().Events(metav1.NamespaceAll).List(m.t.Context(), metav1.ListOptions{FieldSelector: "type=Warning"})
@@ -184,7 +184,8 @@ func (m migration) warnedOf(reasons ...string) {
 		m.t.Fatal(err)
 	}
 	for _, e := range list.Items {
-		if slices.Contains([]string{"service-controller", world.Node, world.Route, "cloudgateway"}, e.Source.Component) && !slices.Contains(reasons, e.Reason) {
+		if slices.Contains([]string{"service-controller", world.Node, world.Route, "cloudgateway"}, e.Source.Component) &&
+			!slices.Contains(reasons, e.Reason) {
 			m.t.Errorf("after the takeover, %s warns about %s: %s: %s", e.Source.Component, e.InvolvedObject.Name, e.Reason, e.Message)
 		}
 	}
@@ -202,7 +203,8 @@ func (m migration) end() int64 {
 
 // resources are what the controllers could change.
 func resources(c *state.Cloud) map[string]any {
-	return map[string]any{"CLBs": c.LoadBalancers, "vServer groups": c.ServerGroups, "route tables": c.RouteTables, "interfaces": c.Interfaces, "instances": c.Instances}
+	return map[string]any{"CLBs": c.LoadBalancers, "vServer groups": c.ServerGroups, "route tables": c.RouteTables,
+		"interfaces": c.Interfaces, "instances": c.Instances}
 }
 
 // configure writes the configurations that the chart makes of the converted values, and returns the components that it installs.
@@ -291,7 +293,8 @@ func (m migration) plan(components []string) {
 				m.t.Errorf("%s: %+v", command, table)
 			}
 		}
-		if looked := len(found.Services) + len(found.Orphans) + len(found.RouteTables); looked == 0 && component != world.Node || len(found.Orphans) > 0 {
+		if looked := len(found.Services) + len(found.Orphans) + len(found.RouteTables); looked == 0 &&
+			component != world.Node || len(found.Orphans) > 0 {
 			m.t.Errorf("%s: %s", command, out)
 		}
 	}
@@ -325,9 +328,14 @@ func (m migration) install(components []string) {
 			if svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 				continue
 			}
-			synced := slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "Synced" && c.Status == metav1.ConditionTrue })
-			if hash := svc.Labels[hashLabel]; hash == "" || strings.Trim(hash, "ab") == "" || !slices.Contains(svc.Finalizers, clbFinalizer) || !synced {
-				return fmt.Errorf("Service %s has labels %v, finalizers %v, conditions %v; events: %v", svc.Name, svc.Labels, svc.Finalizers, svc.Status.Conditions, m.events(ctx, svc.Name))
+			synced := slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
+				return c.Type == "Synced" &&
+					c.Status == metav1.ConditionTrue
+			})
+			if hash := svc.Labels[hashLabel]; hash == "" || strings.Trim(hash, "ab") == "" ||
+				!slices.Contains(svc.Finalizers, clbFinalizer) || !synced {
+				return fmt.Errorf("Service %s has labels %v, finalizers %v, conditions %v; events: %v", svc.Name, svc.Labels,
+					svc.Finalizers, svc.Status.Conditions, m.events(ctx, svc.Name))
 			}
 		}
 		nodes, err := m.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{})

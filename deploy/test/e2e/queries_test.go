@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// checkQueries compares what the dashboard and the alerts ask for with what the processes show at work: labels, and the values that are left out
-// because they are usual. That all metrics are there, also those of trouble, is compared with the code in deploy/chart.
+// checkQueries compares what the dashboard and the alerts ask for with what the processes show at work: labels, and the
+// values that are left out because they are usual. That all metrics are there, also those of trouble, is compared with
+// the code in deploy/chart.
 func (w testWorld) checkQueries(t *testing.T) {
 	t.Helper()
 	series := w.series(t)

@@ -19,7 +19,8 @@ func TestUsersLoadBalancer(t *testing.T) {
 	w := boot(t, 2, instant)
 	w.initialised(t)
 	users := oldCCM{testWorld: w, t: t, api: w.slb(t)}
-	users.call("CreateLoadBalancer", map[string]string{"AddressType": "internet", "LoadBalancerName": "mine", "DeleteProtection": "on", "InstanceChargeType": "PayByCLCU"})
+	users.call("CreateLoadBalancer", map[string]string{"AddressType": "internet", "LoadBalancerName": "mine",
+		"DeleteProtection": "on", "InstanceChargeType": "PayByCLCU"})
 	id := users.lbOf("mine").ID
 	users.call("CreateVServerGroup", map[string]string{"LoadBalancerId": id, "VServerGroupName": "mine"})
 	group := users.groupOf(id, "mine")
@@ -49,7 +50,8 @@ func TestUsersLoadBalancer(t *testing.T) {
 		"DescribeLoadBalancers": 1, "DescribeLoadBalancerListeners": 1, "DescribeVServerGroups": 1,
 		"CreateVServerGroup": 1, "CreateLoadBalancerTCPListener": 1, "StartLoadBalancerListener": 1,
 	})
-	if g := w.state(t).ServerGroups[group]; len(g.Servers) != 2 || slices.ContainsFunc(g.Servers, func(s *state.Server) bool { return s.Weight != 25 }) {
+	if g := w.state(t).ServerGroups[group]; len(g.Servers) != 2 ||
+		slices.ContainsFunc(g.Servers, func(s *state.Server) bool { return s.Weight != 25 }) {
 		t.Errorf("servers of the user's vServer group: %+v", g.Servers)
 	}
 	w.create(t, newService("late", map[string]string{"id": id, "force-override-listeners": "true"}, 443))

@@ -103,7 +103,8 @@ func share(want map[string]int, weight int, servers []string) {
 	}
 }
 
-// The manifests of the scenarios as they are published (Alibaba Cloud, "Use the CCM to deploy services across clusters"), but for their comments.
+// The manifests of the scenarios as they are published (Alibaba Cloud, "Use the CCM to deploy services across
+// clusters"), but for their comments.
 const (
 	hybridService = `apiVersion: v1
 kind: Service
@@ -173,7 +174,8 @@ func TestNodesAndOutsideServers(t *testing.T) {
 	w := boot(t, 2, instant)
 	w.initialised(t)
 	users := oldCCM{testWorld: w, t: t, api: w.slb(t)}
-	users.call("CreateLoadBalancer", map[string]string{"AddressType": "internet", "LoadBalancerName": "mine", "InstanceChargeType": "PayByCLCU"})
+	users.call("CreateLoadBalancer", map[string]string{"AddressType": "internet", "LoadBalancerName": "mine",
+		"InstanceChargeType": "PayByCLCU"})
 	id := users.lbOf("mine").ID
 	w.create(t, parseService(t, strings.ReplaceAll(hybridService, "${YOUR_LB_ID}", id)))
 	service := w.balanced(t, "my-nginx-svc")
@@ -185,7 +187,8 @@ func TestNodesAndOutsideServers(t *testing.T) {
 	}
 	users.listenOn(id, group)
 	users.seedOutsider()
-	users.addServers(group, map[string]any{"ServerId": outsider, "Port": service.Spec.Ports[0].NodePort, "Weight": 30, "Type": "ecs", "Description": "by hand"})
+	users.addServers(group, map[string]any{"ServerId": outsider, "Port": service.Spec.Ports[0].NodePort, "Weight": 30,
+		"Type": "ecs", "Description": "by hand"})
 
 	want := map[string]int{outsider: 30}
 	share(want, 100, w.instances(t))
@@ -213,8 +216,8 @@ func TestNodesAndOutsideServers(t *testing.T) {
 	users.listening(id)
 }
 
-// TestClustersShareAGroup is the published scenario of one load balancer for two clusters: both fill one vServer group of the user's, each with
-// its part of the weight.
+// TestClustersShareAGroup is the published scenario of one load balancer for two clusters: both fill one vServer group
+// of the user's, each with its part of the weight.
 func TestClustersShareAGroup(t *testing.T) {
 	t.Parallel()
 	a := boot(t, 2, instant)
@@ -226,7 +229,8 @@ func TestClustersShareAGroup(t *testing.T) {
 	})
 	a.initialised(t)
 	users := oldCCM{testWorld: a, t: t, api: a.slb(t)}
-	users.call("CreateLoadBalancer", map[string]string{"AddressType": "internet", "LoadBalancerName": "mine", "InstanceChargeType": "PayByCLCU"})
+	users.call("CreateLoadBalancer", map[string]string{"AddressType": "internet", "LoadBalancerName": "mine",
+		"InstanceChargeType": "PayByCLCU"})
 	id := users.lbOf("mine").ID
 	users.call("CreateVServerGroup", map[string]string{"LoadBalancerId": id, "VServerGroupName": "both"})
 	group := users.groupOf(id, "both")

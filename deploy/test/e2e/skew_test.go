@@ -24,8 +24,9 @@ import (
 	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
-// TestSkew runs an earlier commit's controllers on this gateway, and these controllers on the earlier gateway, all with the configuration of
-// this chart, over the examples of docs/services.md. `make skew` chooses the commit and names it in SKEW_FROM.
+// TestSkew runs an earlier commit's controllers on this gateway, and these controllers on the earlier gateway, all with
+// the configuration of this chart, over the examples of docs/services.md. `make skew` chooses the commit and names it
+// in SKEW_FROM.
 func TestSkew(t *testing.T) {
 	from := os.Getenv("SKEW_FROM")
 	if from == "" {
@@ -51,7 +52,8 @@ func TestSkew(t *testing.T) {
 				t.Fatal(err)
 			}
 			for program, source := range map[string]string{
-				"openapisim": built.bin, "cloudgateway": versions.gateway, world.LB: versions.controllers, world.Node: versions.controllers, world.Route: versions.controllers,
+				"openapisim": built.bin, "cloudgateway": versions.gateway, world.LB: versions.controllers,
+				world.Node: versions.controllers, world.Route: versions.controllers,
 			} {
 				if err := os.Symlink(filepath.Join(source, program), filepath.Join(dir, program)); err != nil {
 					t.Fatal(err)
@@ -89,8 +91,8 @@ func checkout(t *testing.T, root, commit string) string {
 
 type skewed struct{ oldCCM }
 
-// installChart replaces the gateway and starts the controllers, with what this chart says. So a key that the chart adds without being asked, and
-// that an earlier process does not know, fails here.
+// installChart replaces the gateway and starts the controllers, with what this chart says. So a key that the chart adds
+// without being asked, and that an earlier process does not know, fails here.
 func (s skewed) installChart() {
 	s.t.Helper()
 	cfg, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
@@ -164,7 +166,10 @@ func (s skewed) serveExamples(page string) {
 			return err
 		}
 		for _, svc := range services.Items {
-			synced := slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "Synced" && c.Status == metav1.ConditionTrue })
+			synced := slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
+				return c.Type == "Synced" &&
+					c.Status == metav1.ConditionTrue
+			})
 			if svc.Spec.Type == corev1.ServiceTypeLoadBalancer && !synced {
 				return fmt.Errorf("%s with %v: conditions %v; events %v", svc.Name, svc.Annotations, svc.Status.Conditions, s.events(ctx, svc.Name))
 			}
@@ -209,7 +214,8 @@ func (s skewed) checkLogs() {
 			s.t.Fatal(err)
 		}
 		for line := range strings.Lines(string(log)) {
-			for _, misunderstanding := range []string{"code = Unimplemented", "code = InvalidArgument", "code = PermissionDenied", "CALLER_FORBIDDEN", "INVALID_REQUEST"} {
+			for _, misunderstanding := range []string{"code = Unimplemented", "code = InvalidArgument",
+				"code = PermissionDenied", "CALLER_FORBIDDEN", "INVALID_REQUEST"} {
 				if strings.Contains(line, misunderstanding) {
 					s.t.Errorf("%s: %s", controller, line)
 				}

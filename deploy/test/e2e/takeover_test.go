@@ -16,8 +16,8 @@ import (
 	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
-// takeoverLimit is the longest that a standby of the default lease waits: it looks every 2 to 4.4 s, so it may see the last renewal 4.4 s late, and
-// the end of the 15 s after it, too.
+// takeoverLimit is the longest that a standby of the default lease waits: it looks every 2 to 4.4 s, so it may see the
+// last renewal 4.4 s late, and the end of the 15 s after it, too.
 const takeoverLimit = 24 * time.Second
 
 // TestTakeover kills the active gateway, of two with the default lease, while users change Services and nodes join. The standby must
@@ -73,7 +73,8 @@ func TestTakeover(t *testing.T) {
 		case took = <-served:
 			t.Logf("the standby served after %s, %d changes after the kill", took.Round(time.Millisecond), users.made-before)
 			if most := takeoverLimit + 5*slowest + 4*step; took == 0 || took > most {
-				t.Fatalf("the standby served after %s, at most %s are right where a change takes %s and a call of the cloud %s", took, most, slowest, step)
+				t.Fatalf("the standby served after %s, at most %s are right where a change takes %s and a call of the cloud %s",
+					took, most, slowest, step)
 			}
 		}
 	}
@@ -155,7 +156,8 @@ func (s *stream) check(t *testing.T) {
 			shapes[lb.Address] = shapeOf(cloud, lb)
 		}
 		if len(cloud.LoadBalancers) != len(s.alive) || len(cloud.ServerGroups) != len(s.alive) {
-			return fmt.Errorf("%d load balancers and %d server groups for %d Services", len(cloud.LoadBalancers), len(cloud.ServerGroups), len(s.alive))
+			return fmt.Errorf("%d load balancers and %d server groups for %d Services", len(cloud.LoadBalancers),
+				len(cloud.ServerGroups), len(s.alive))
 		}
 		routes := 0
 		for _, table := range cloud.RouteTables {

@@ -90,7 +90,8 @@ func (w testWorld) showLogs(t *testing.T) {
 // seldom keeps the looks that a controller takes every five minutes out of the calls that are counted, on a machine of any speed.
 func seldom() map[string]any { return map[string]any{"syncInterval": "1h"} }
 
-// stayed fails if a controller has ended by itself. One that could not renew its Lease in time, as on a machine that halts, ends as it should.
+// stayed fails if a controller has ended by itself. One that could not renew its Lease in time, as on a machine that
+// halts, ends as it should.
 func (w testWorld) stayed(t *testing.T) {
 	t.Helper()
 	for _, name := range world.Controllers() {
@@ -106,8 +107,8 @@ func (w testWorld) stayed(t *testing.T) {
 	}
 }
 
-// pollInterval and patience of eventually. 240 nodes take more than a minute on an idle machine, since the cloud limits the calls; a machine
-// that has other work as well may take several times as long.
+// pollInterval and patience of eventually. 240 nodes take more than a minute on an idle machine, since the cloud limits
+// the calls; a machine that has other work as well may take several times as long.
 const pollInterval, patience = 50 * time.Millisecond, 5 * time.Minute
 
 // eventually waits until check returns nil, and fails with its last error. It looks more and more seldom: a long wait is to cost little.

@@ -27,7 +27,8 @@ type Note struct{ Setting, Became string }
 // The Secret that the user makes of the access key in the cloud-config file.
 const (
 	secretName = "cloud-key"
-	credential = "credentials.existingSecret; make the Secret, with the decoded key: kubectl -n kube-system create secret generic " + secretName + " --from-literal=id=… --from-literal=secret=…"
+	credential = "credentials.existingSecret; make the Secret, with the decoded key: kubectl -n kube-system create " +
+		"secret generic " + secretName + " --from-literal=id=… --from-literal=secret=…"
 )
 
 // Convert reads the cloud-config file, which may be empty, the words of the command line, and the environment. Secrets are not taken over.
@@ -110,7 +111,9 @@ func (r *Result) file(old *cloudconfig.CloudConfig) {
 	} else {
 		// What the existing manager takes for it; its load balancers and routes are marked so.
 		r.set("clusterID", "clusterid")
-		r.note(global+"clusterID", "clusterID: it was left out, which stood for %q; every cluster of the account that was run so has the same, see docs/compatibility.md", "clusterid")
+		r.note(global+"clusterID",
+			"clusterID: it was left out, which stood for %q; every cluster of the account that was run so has the same, see "+
+				"docs/compatibility.md", "clusterid")
 	}
 	for _, given := range []struct {
 		key, path string
@@ -182,7 +185,8 @@ func (r *Result) noWork(setting, name, unknown string) {
 	r.note(setting, "%s", cmp.Or(became()[name], unknown))
 }
 
-// became are the flags, feature gates and variables that need no work: what takes their place, in versions 1.9.3 to 2.14 of the existing manager.
+// became are the flags, feature gates and variables that need no work: what takes their place, in versions 1.9.3 to
+// 2.14 of the existing manager.
 func became() map[string]string {
 	const (
 		runtime  = "none: the processes have their own"
@@ -191,10 +195,14 @@ func became() map[string]string {
 	)
 	return map[string]string{
 		"address": "components.*.adminPort", "port": "components.*.adminPort", "metrics-bind-addr": "components.*.adminPort, with /metrics on it",
-		"health-probe-bind-addr": "components.*.adminPort, with /livez and /readyz on it", "pprof-bind-addr": "components.*.adminPort, with /debug/pprof/ on it",
-		"profiling": runtime, "contention-profiling": runtime, "master": runtime, "kubeconfig": "none: the ServiceAccount of each process",
-		"cloud-config": "the values that follow from the file", "cloud-provider": always, "cluster-name": always, "use-service-account-credentials": always,
-		"allocate-node-cidrs": "none: kube-controller-manager gives out the ranges", "allow-untagged-cloud": always, "min-resync-period": always,
+		"health-probe-bind-addr": "components.*.adminPort, with /livez and /readyz on it",
+		"pprof-bind-addr":        "components.*.adminPort, with /debug/pprof/ on it",
+		"profiling":              runtime, "contention-profiling": runtime, "master": runtime,
+		"kubeconfig":   "none: the ServiceAccount of each process",
+		"cloud-config": "the values that follow from the file", "cloud-provider": always, "cluster-name": always,
+		"use-service-account-credentials": always,
+		"allocate-node-cidrs":             "none: kube-controller-manager gives out the ranges",
+		"allow-untagged-cloud":            always, "min-resync-period": always,
 		"controller-start-interval": always, "node-status-update-frequency": "components.nodecontroller.config.syncInterval",
 		"node-monitor-period":        "components.nodecontroller.config.syncInterval, which is 5m by default",
 		"sg-batch-size":              gathered,
@@ -203,17 +211,20 @@ func became() map[string]string {
 		"node-reconcile-batch-size": gathered, "route-reconcile-batch-size": gathered,
 		"kube-api-qps": "none: high enough; the API server limits", "kube-api-burst": "none: high enough; the API server limits",
 		"leader-elect":                "none: always on",
-		"leader-elect-lease-duration": "components.*.config.leaderElection.leaseDuration", "leader-elect-renew-deadline": "components.*.config.leaderElection.renewDeadline",
-		"leader-elect-retry-period": "components.*.config.leaderElection.retryPeriod", "leader-elect-resource-lock": "none: always a Lease",
+		"leader-elect-lease-duration": "components.*.config.leaderElection.leaseDuration",
+		"leader-elect-renew-deadline": "components.*.config.leaderElection.renewDeadline",
+		"leader-elect-retry-period":   "components.*.config.leaderElection.retryPeriod", "leader-elect-resource-lock": "none: always a Lease",
 		"leader-elect-resource-name": "none: one Lease for each process", "leader-elect-resource-namespace": "none: the namespace of the release",
 		"dry-run": "plan: the chart's Jobs print what would change, see docs/migrate.md",
-		"v":       "logging.level", "logtostderr": runtime, "alsologtostderr": runtime, "log-dir": runtime, "log_dir": runtime, "stderrthreshold": runtime, "vmodule": runtime,
+		"v":       "logging.level", "logtostderr": runtime, "alsologtostderr": runtime, "log-dir": runtime,
+		"log_dir": runtime, "stderrthreshold": runtime, "vmodule": runtime,
 		"add_dir_header": runtime, "log_backtrace_at": runtime, "log_file": runtime, "log_file_max_size": runtime, "one_output": runtime,
 		"skip_headers": runtime, "skip_log_headers": runtime,
 		"EndpointSlice": "none: always on", "FilterServiceOnNodeChange": "none: always on",
 		"NLB_ENDPOINT": "none: the product is not supported", "EFLO_CONTROLLER_ENDPOINT": "none: the product is not supported",
 		"X-ACSPROXY-ASCM-CONTEXT": "none: the private cloud is not supported",
-		"POD_NAME":                "none: the chart sets what the processes need", "POD_NAMESPACE": "none: the chart sets what the processes need",
+		"POD_NAME":                "none: the chart sets what the processes need",
+		"POD_NAMESPACE":           "none: the chart sets what the processes need",
 	}
 }
 
@@ -325,7 +336,8 @@ func Words(text string) ([]string, error) {
 func switches() []string {
 	return []string{
 		"use-service-account-credentials", "configure-cloud-routes", "allocate-node-cidrs", "dry-run", "allow-untagged-cloud", "enable-imdsv2",
-		"skip-disable-source-dest-check", "leader-elect", "profiling", "contention-profiling", "logtostderr", "alsologtostderr", "add_dir_header", "one_output",
+		"skip-disable-source-dest-check", "leader-elect", "profiling", "contention-profiling", "logtostderr",
+		"alsologtostderr", "add_dir_header", "one_output",
 		"skip_headers", "skip_log_headers",
 	}
 }

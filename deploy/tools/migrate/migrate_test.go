@@ -13,8 +13,10 @@ import (
 )
 
 const everything = `{"Global": {
-  "uid": "1", "accessKeyID": "TFRBSTV0", "accessKeySecret": "c2VjcmV0IHdvcmQ=", "clusterID": "c-1", "kubernetesClusterTag": "team", "region": "cn-hangzhou",
-  "vpcid": "vpc-1", "zoneid": "cn-hangzhou-h", "vswitchid": "cn-hangzhou-h:vsw-1,:vsw-2", "resourceGroupID": "rg-1", "serviceMaxConcurrentReconciles": 7,
+  "uid": "1", "accessKeyID": "TFRBSTV0", "accessKeySecret": "c2VjcmV0IHdvcmQ=", "clusterID": "c-1",
+  "kubernetesClusterTag": "team", "region": "cn-hangzhou",
+  "vpcid": "vpc-1", "zoneid": "cn-hangzhou-h", "vswitchid": "cn-hangzhou-h:vsw-1,:vsw-2",
+  "resourceGroupID": "rg-1", "serviceMaxConcurrentReconciles": 7,
   "serviceBackendType": "eni", "disablePublicSLB": true, "nodeMaxConcurrentReconciles": 2, "nodeMonitorPeriod": 1, "nodeAddrSyncPeriod": 1,
   "routeMaxConcurrentReconciles": 1, "routeTableIDs": "vtb-1, vtb-2", "privateZoneId": "p", "privateZoneRecordTTL": 1,
   "featureGates": "IPv6DualStack=true,EndpointSlice=true,FilterServiceOnNodeChange=false,LoadBalancerTypeAnnotation=true"}}`
@@ -30,8 +32,10 @@ func TestConvert(t *testing.T) {
 	}{
 		{
 			name: "everything", file: everything,
-			flags: `cloud-controller-manager --kubeconfig=/k --cloud-config=/c --metrics-bind-addr=0 --configure-cloud-routes --cluster-cidr 10.0.0.0/16,fd00::/56
-  --route-reconciliation-period=10s --skip-disable-source-dest-check --network=public --concurrent-service-syncs=3 --node-event-aggregation-wait-seconds=2 -v=5`,
+			flags: `cloud-controller-manager --kubeconfig=/k --cloud-config=/c --metrics-bind-addr=0
+  --configure-cloud-routes --cluster-cidr 10.0.0.0/16,fd00::/56
+  --route-reconciliation-period=10s --skip-disable-source-dest-check --network=public
+  --concurrent-service-syncs=3 --node-event-aggregation-wait-seconds=2 -v=5`,
 			want: golden,
 		},
 		{
@@ -40,8 +44,9 @@ func TestConvert(t *testing.T) {
 			want:  "{clusterID: c-2, vswitchIDs: [vsw-3], network: {mode: terway}}",
 		},
 		{
-			name:  "the sample of version 1",
-			flags: `- --cloud-provider=alicloud - --allocate-node-cidrs=true - --cluster-cidr=172.20.0.0/16 - --feature-gates=IPv6DualStack=false - --port=10258`,
+			name: "the sample of version 1",
+			flags: `- --cloud-provider=alicloud - --allocate-node-cidrs=true - --cluster-cidr=172.20.0.0/16 - ` +
+				`--feature-gates=IPv6DualStack=false - --port=10258`,
 			want: `
 clusterID: clusterid
 network: {mode: flannel, clusterCIDRs: [172.20.0.0/16]}
@@ -49,12 +54,15 @@ components: {nodecontroller: {config: {ipv6: false}}}
 `,
 		},
 		{
-			name: "some controllers", file: "Global: {clusterID: c-3, serviceBackendType: ecs}", flags: "--controllers=node --cluster-cidr=10.0.0.0/8",
-			want: "{clusterID: c-3, network: {mode: terway}, components: {lbcontroller: {enabled: false}}}",
+			name: "some controllers", file: "Global: {clusterID: c-3, serviceBackendType: ecs}",
+			flags: "--controllers=node --cluster-cidr=10.0.0.0/8",
+			want:  "{clusterID: c-3, network: {mode: terway}, components: {lbcontroller: {enabled: false}}}",
 		},
 		{
-			name: "command and arguments, and an environment", file: "Global: {clusterID: c-4}", flags: `["/ccm","--cluster-cidr=10.0.0.0/8"] ["--network=vpc"]`,
-			env: `[{"name":"SERVICE_FORCE_BACKEND_ENI","value":"true"},{"name":"SLB_ENDPOINT","value":"https://slb.example.com"}] [{"name":"POD_NAME","valueFrom":{}}]`,
+			name: "command and arguments, and an environment", file: "Global: {clusterID: c-4}",
+			flags: `["/ccm","--cluster-cidr=10.0.0.0/8"] ["--network=vpc"]`,
+			env: `[{"name":"SERVICE_FORCE_BACKEND_ENI","value":"true"},{"name":"SLB_ENDPOINT",` +
+				`"value":"https://slb.example.com"}] [{"name":"POD_NAME","valueFrom":{}}]`,
 			want: `
 clusterID: c-4
 network: {mode: flannel, clusterCIDRs: [10.0.0.0/8]}
@@ -62,9 +70,10 @@ components: {lbcontroller: {config: {backendType: eni}}, cloudgateway: {config: 
 `,
 		},
 		{
-			name: "the environment overrides the file", file: "Global: {clusterID: c-5, serviceBackendType: eni}", flags: "--configure-cloud-routes=false",
-			env:  `[{"name":"SERVICE_FORCE_BACKEND_ENI","value":"false"}]`,
-			want: "{clusterID: c-5, network: {mode: terway}, components: {lbcontroller: {config: {backendType: node}}}}",
+			name: "the environment overrides the file", file: "Global: {clusterID: c-5, serviceBackendType: eni}",
+			flags: "--configure-cloud-routes=false",
+			env:   `[{"name":"SERVICE_FORCE_BACKEND_ENI","value":"false"}]`,
+			want:  "{clusterID: c-5, network: {mode: terway}, components: {lbcontroller: {config: {backendType: node}}}}",
 		},
 	}
 	for _, tt := range tests {
@@ -103,7 +112,8 @@ components: {lbcontroller: {config: {backendType: eni}}, cloudgateway: {config: 
 // TestEverySettingIsNoted: nothing is dropped without a word, and no secret is repeated.
 func TestEverySettingIsNoted(t *testing.T) {
 	t.Parallel()
-	got, err := Convert([]byte(everything), []string{"--cluster-cidr=10.0.0.0/8", "--dry-run", "--of-another-program=1"}, map[string]string{"ACCESS_KEY_SECRET": "secret word", "TZ": "UTC"})
+	got, err := Convert([]byte(everything), []string{"--cluster-cidr=10.0.0.0/8", "--dry-run", "--of-another-program=1"},
+		map[string]string{"ACCESS_KEY_SECRET": "secret word", "TZ": "UTC"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,12 +135,14 @@ func TestEverySettingIsNoted(t *testing.T) {
 			t.Errorf("%s is not noted in:\n%s", key, notes)
 		}
 	}
-	for _, part := range []string{"feature gate ipv6dualstack", "feature gate endpointslice", "--cluster-cidr", "--dry-run", "--of-another-program: unknown", "environment access_key_secret: credentials", "environment tz: unknown"} {
+	for _, part := range []string{"feature gate ipv6dualstack", "feature gate endpointslice", "--cluster-cidr",
+		"--dry-run", "--of-another-program: unknown", "environment access_key_secret: credentials", "environment tz: unknown"} {
 		if !strings.Contains(notes, part) {
 			t.Errorf("%q is not noted in:\n%s", part, notes)
 		}
 	}
-	if values, _ := yaml.Marshal(got); strings.Contains(string(values)+notes, "secret word") || strings.Contains(string(values)+notes, "c2VjcmV0") {
+	if values, _ := yaml.Marshal(got); strings.Contains(string(values)+notes, "secret word") ||
+		strings.Contains(string(values)+notes, "c2VjcmV0") {
 		t.Error("the secret is repeated")
 	}
 }
@@ -159,7 +171,8 @@ func TestWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestEverySettingIsDocumented: what the old one's flags, keys and variables became is in docs/migrate.md, and the converter knows what is there.
+// TestEverySettingIsDocumented: what the old one's flags, keys and variables became is in docs/migrate.md, and the
+// converter knows what is there.
 func TestEverySettingIsDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../docs/migrate.md")
@@ -177,7 +190,8 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		}
 	}
 	flags := []string{
-		"cloud-config", "cluster-cidr", "configure-cloud-routes", "controllers", "concurrent-service-syncs", "network", "route-reconciliation-period",
+		"cloud-config", "cluster-cidr", "configure-cloud-routes", "controllers", "concurrent-service-syncs", "network",
+		"route-reconciliation-period",
 		"skip-disable-source-dest-check", "node-event-aggregation-wait-seconds", "feature-gates",
 	}
 	for _, flag := range slices.Concat(flags, slices.Collect(maps.Keys(became()))) {
@@ -190,8 +204,9 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		switch {
 		case strings.HasPrefix(name, "--"):
 			if err := r.flag(strings.TrimPrefix(name, "--"), map[string]string{
-				"--cluster-cidr": "10.0.0.0/8", "--concurrent-service-syncs": "1", "--route-reconciliation-period": "1m", "--node-event-aggregation-wait-seconds": "1",
-				"--feature-gates": "EndpointSlice=true",
+				"--cluster-cidr": "10.0.0.0/8", "--concurrent-service-syncs": "1", "--route-reconciliation-period": "1m",
+				"--node-event-aggregation-wait-seconds": "1",
+				"--feature-gates":                       "EndpointSlice=true",
 			}[name]); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

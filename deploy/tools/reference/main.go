@@ -1,6 +1,6 @@
 // Command reference writes the reference pages of the gateway's API, configuration, metrics, events and values of the chart. It reads the
-// sources of all modules, whose packages are internal to them, and of their types only the protocol's: what a page shows is spelled out next
-// to the code it is about.
+// sources of all modules, whose packages are internal to them, and of their types only the protocol's: what a page
+// shows is spelled out next to the code it is about.
 package main
 
 import (

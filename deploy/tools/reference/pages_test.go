@@ -19,7 +19,8 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, pattern := range []string{
-		"*.md", "docs/*.md", "docs/adr/*.md", "docs/reference/*.md", "deploy/README.md", "deploy/chart/README.md", "deploy/chart/templates/NOTES.txt",
+		"*.md", "docs/*.md", "docs/adr/*.md", "docs/reference/*.md", "deploy/README.md", "deploy/chart/README.md",
+		"deploy/chart/templates/NOTES.txt",
 		"cloudgateway/openapisim/*.md", "cloudgateway/openapisim/docs/*.md",
 	} {
 		paths, err := filepath.Glob(filepath.Join(top, pattern))
@@ -117,7 +118,8 @@ func keysOf(t *testing.T, page string) map[string]bool {
 }
 
 // free are the values below which the schema lets users choose the keys, or the chart hands them on.
-var free = regexp.MustCompile(`^(credentials\.(rrsa|assumeRole)|budget\.(callers|overrides)|tls\.certManager\.issuerRef|components\.[a-z*]+\.(config|resources))(\.|$)`)
+var free = regexp.MustCompile(
+	`^(credentials\.(rrsa|assumeRole)|budget\.(callers|overrides)|tls\.certManager\.issuerRef|components\.[a-z*]+\.(config|resources))(\.|$)`)
 
 // TestNames: what a page names is there: values and keys of the configuration, metrics, targets of make, tests.
 func TestNames(t *testing.T) {
@@ -169,14 +171,16 @@ func TestNames(t *testing.T) {
 			word := quoted[1]
 			first, _, dotted := strings.Cut(word, ".")
 			key := regexp.MustCompile(`^[a-z][A-Za-z0-9]*(\.([a-z*][A-Za-z0-9]*))+$`).FindString(strings.TrimSuffix(word, ".*"))
-			if key == "" || !dotted || tops[first] == nil && !known[first] || strings.HasPrefix(key, "kubernetes.do.not") || strings.HasPrefix(key, "kubernetes.reused") {
+			if key == "" || !dotted || tops[first] == nil && !known[first] || strings.HasPrefix(key, "kubernetes.do.not") ||
+				strings.HasPrefix(key, "kubernetes.reused") {
 				continue // Not a key, or a tag of the cloud.
 			}
 			if seen["keys"]++; !valid(key) {
 				t.Errorf("%s: %s is neither a value nor a key of a configuration", name, word)
 			}
 		}
-		for _, metric := range regexp.MustCompile(`\b(?:cloudgateway|lbcontroller|nodecontroller|routecontroller|ccm|reconcile|readiness)_[a-z0-9_]+`).FindAllString(page, -1) {
+		for _, metric := range regexp.MustCompile(
+			`\b(?:cloudgateway|lbcontroller|nodecontroller|routecontroller|ccm|reconcile|readiness)_[a-z0-9_]+`).FindAllString(page, -1) {
 			base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(metric, "")
 			if seen["metrics"]++; !metrics[metric] && !metrics[base] {
 				t.Errorf("%s: there is no metric %s", name, metric)
@@ -245,7 +249,9 @@ func TestPaths(t *testing.T) {
 		if name == "CHANGELOG.md" || strings.HasPrefix(name, "cloudgateway/openapisim/") {
 			continue // It is of the past, or about the paths of requests.
 		}
-		for _, quoted := range regexp.MustCompile("`((?:proto|services|cloudgateway|lbcontroller|nodecontroller|routecontroller|deploy|docs)/[a-zA-Z0-9_./*-]+)`").FindAllStringSubmatch(page, -1) {
+		for _, quoted := range regexp.MustCompile(
+			"`((?:proto|services|cloudgateway|"+
+				"lbcontroller|nodecontroller|routecontroller|deploy|docs)/[a-zA-Z0-9_./*-]+)`").FindAllStringSubmatch(page, -1) {
 			if regexp.MustCompile(`(^|/)[A-Z]+(/|\.|$)`).MatchString(quoted[1]) {
 				continue // A place for a name.
 			}
@@ -263,7 +269,8 @@ func TestPaths(t *testing.T) {
 // TestEveryRowSaysSomething: no key of the configuration, value or metric is without a meaning.
 func TestEveryRowSaysSomething(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"docs/reference/config.md", "docs/reference/metrics.md", "docs/reference/events.md", "deploy/chart/README.md"} {
+	for _, page := range []string{"docs/reference/config.md", "docs/reference/metrics.md", "docs/reference/events.md",
+		"deploy/chart/README.md"} {
 		text, err := os.ReadFile(filepath.Join(top, page))
 		if err != nil {
 			t.Fatal(err)
@@ -287,7 +294,8 @@ func TestVersionsOfPages(t *testing.T) {
 	if err := yaml.Unmarshal(text, &about); err != nil || about.Version == "" {
 		t.Fatalf("Chart.yaml: %v", err)
 	}
-	named := regexp.MustCompile(`(?:controllers?|\$name)[-:]([0-9]+\.[0-9]+\.[0-9]+(?:-dev)?)`).FindAllStringSubmatch(pages(t)["docs/install.md"], -1)
+	named := regexp.MustCompile(`(?:controllers?|\$name)[-:]([0-9]+\.[0-9]+\.[0-9]+(?:-dev)?)`).FindAllStringSubmatch(
+		pages(t)["docs/install.md"], -1)
 	for _, name := range named {
 		if name[1] != about.Version {
 			t.Errorf("docs/install.md: %s is not of version %s", name[0], about.Version)
@@ -296,7 +304,8 @@ func TestVersionsOfPages(t *testing.T) {
 	if len(named) == 0 {
 		t.Error("docs/install.md names no image")
 	}
-	for file, module := range map[string]string{"../../go.mod": `helm.sh/helm/v3 v(3\.\d+)`, "../local/kubernetes/go.mod": `k8s.io/kubernetes v(1\.\d+)`} {
+	for file, module := range map[string]string{"../../go.mod": `helm.sh/helm/v3 v(3\.\d+)`,
+		"../local/kubernetes/go.mod": `k8s.io/kubernetes v(1\.\d+)`} {
 		text, err := os.ReadFile(file)
 		version := regexp.MustCompile(module).FindStringSubmatch(string(text))
 		if err != nil || version == nil {

@@ -51,7 +51,8 @@ func ruleText(f protoreflect.FieldDescriptor, r *commonv1.FieldRules) string {
 		required = "not empty"
 	}
 	add(r.GetRequired(), "%s", required)
-	add(r.GetForm() != commonv1.Form_FORM_UNSPECIFIED, "%s", strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(r.GetForm().String(), "FORM_"), "_", " ")))
+	add(r.GetForm() != commonv1.Form_FORM_UNSPECIFIED, "%s",
+		strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(r.GetForm().String(), "FORM_"), "_", " ")))
 	add(len(r.GetOneOf()) > 0, "one of %s", codes(r.GetOneOf()))
 	add(r.GetLength() != nil, "%d to %d characters", r.GetLength().GetMin(), r.GetLength().GetMax())
 	add(r.GetNoLink(), "no link")

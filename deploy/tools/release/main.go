@@ -28,9 +28,11 @@ func main() {
 	flag.StringVar(&o.changelog, "changelog", "../CHANGELOG.md", "`FILE` with the changes")
 	flag.StringVar(&o.images, "images", "../dist/images", "`DIRECTORY` with what make images wrote")
 	flag.StringVar(&o.out, "out", "../dist/release", "`DIRECTORY` to write")
-	flag.StringVar(&o.version, "version", "", "`VERSION` of the processes; a tag, such as v1.2.3, has to be that of the chart and of the changes")
+	flag.StringVar(&o.version, "version", "",
+		"`VERSION` of the processes; a tag, such as v1.2.3, has to be that of the chart and of the changes")
 	flag.StringVar(&o.source, "source", "",
-		"`URL` below which the files of each tag are published, such as https://git.example.com/team/repo/blob; if empty, the notes name files without a link")
+		"`URL` below which the files of each tag are published, such as https://git.example.com/team/repo/blob; if empty, "+
+			"the notes name files without a link")
 	flag.Parse()
 	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -52,7 +54,8 @@ func (o options) run() error {
 	}
 	tagged := regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`).MatchString(o.version)
 	if tagged && o.version != "v"+version {
-		return fmt.Errorf("the tag is %s and the version of the chart %s: set version and appVersion in Chart.yaml, and tag that commit", o.version, version)
+		return fmt.Errorf(
+			"the tag is %s and the version of the chart %s: set version and appVersion in Chart.yaml, and tag that commit", o.version, version)
 	}
 	files := map[string][]byte{}
 	if files[fmt.Sprintf("%s-%s.tgz", c.Metadata.Name, version)], err = pack(c); err != nil {
@@ -120,8 +123,8 @@ func notes(changes, version string, tagged bool) (string, error) {
 	return "", fmt.Errorf("the changes have no part about %s", version)
 }
 
-// absolute gives the links of the changes, which lead to files beside them, the address of those files at the tag. Where that is not known, each
-// file is named instead: on the page of a release a relative link leads nowhere.
+// absolute gives the links of the changes, which lead to files beside them, the address of those files at the tag.
+// Where that is not known, each file is named instead: on the page of a release a relative link leads nowhere.
 func absolute(notes, version, source string) string {
 	tag, named := "v"+version, false
 	links := regexp.MustCompile(`\[([^\]]+)\]\(([^)\s]+)\)`)

@@ -20,14 +20,16 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, version := t.TempDir(), c.Metadata.Version
-	o := options{chart: "../../chart", changelog: "../../../CHANGELOG.md", images: filepath.Join(dir, "images"), out: filepath.Join(dir, "release")}
+	o := options{chart: "../../chart", changelog: "../../../CHANGELOG.md", images: filepath.Join(dir, "images"),
+		out: filepath.Join(dir, "release")}
 	if err := o.run(); err == nil || !strings.Contains(err.Error(), "find images") {
 		t.Errorf("without images: %v", err)
 	}
 	if err := os.Mkdir(o.images, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"lbcontroller-" + version + ".tar", "lbcontroller-" + version + "-amd64.cdx.json", "lbcontroller-0.0.0.tar"} {
+	for _, name := range []string{"lbcontroller-" + version + ".tar", "lbcontroller-" + version + "-amd64.cdx.json",
+		"lbcontroller-0.0.0.tar"} {
 		if err := os.WriteFile(filepath.Join(o.images, name), []byte(name), 0o600); err != nil {
 			t.Fatal(err)
 		}

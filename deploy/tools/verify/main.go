@@ -1,5 +1,6 @@
 // Command verify checks what neither the compiler nor a linter does: the modules agree on the versions of Go, gRPC and Kubernetes, since a
-// workspace build would hide a difference, and the gateway is linked without the simulated cloud. Its arguments are the directories of the modules.
+// workspace build would hide a difference, and the gateway is linked without the simulated cloud. Its arguments are the
+// directories of the modules.
 package main
 
 import (

@@ -45,7 +45,8 @@ func AdmissionPolicy() string {
 	b.WriteString("  validations:\n")
 	for _, s := range Table() {
 		expression(&b, "    - expression", fmt.Sprintf("variables.asked.all(a, a.key != '%s' ||\n  %s)", s.Key, s.condition()))
-		expression(&b, "      messageExpression", fmt.Sprintf("variables.asked.filter(a, a.key == '%s')[0].refusal +\n  '%s'", s.Key, s.Allowed()))
+		expression(&b, "      messageExpression", fmt.Sprintf("variables.asked.filter(a, a.key == '%s')[0].refusal +\n  '%s'",
+			s.Key, s.Allowed()))
 		fmt.Fprintf(&b, "      message: 'annotation %s%s: the value is not allowed, use %s'\n", Prefix, s.Key, s.Allowed())
 	}
 	return b.String()

@@ -16,12 +16,14 @@ func TestOrigins(t *testing.T) {
 		origin      Origin
 		value, note string
 	}{
-		"nothing":                     {},
-		"an annotation":               {annotations: map[string]string{Prefix + "timeout": "5"}, origin: Written, value: "5", note: "timeout"},
-		"a field":                     {fields: []Field{field}, origin: InSpec, value: "10", note: "timeout"},
-		"both":                        {annotations: map[string]string{Prefix + "timeout": "5"}, fields: []Field{field}, origin: Written, value: "5", note: "timeout"},
-		"gone":                        {annotations: map[string]string{Applied: "timeout"}, origin: Reset, value: "0"},
-		"gone, and a field says more": {annotations: map[string]string{Applied: "timeout"}, fields: []Field{field}, origin: InSpec, value: "10", note: "timeout"},
+		"nothing":       {},
+		"an annotation": {annotations: map[string]string{Prefix + "timeout": "5"}, origin: Written, value: "5", note: "timeout"},
+		"a field":       {fields: []Field{field}, origin: InSpec, value: "10", note: "timeout"},
+		"both": {annotations: map[string]string{Prefix + "timeout": "5"}, fields: []Field{field},
+			origin: Written, value: "5", note: "timeout"},
+		"gone": {annotations: map[string]string{Applied: "timeout"}, origin: Reset, value: "0"},
+		"gone, and a field says more": {annotations: map[string]string{Applied: "timeout"}, fields: []Field{field},
+			origin: InSpec, value: "10", note: "timeout"},
 	} {
 		v, problems := parser.Parse(tt.annotations, tt.fields...)
 		if len(problems) > 0 || v.Origin("timeout") != tt.origin || v.Text("timeout") != tt.value || v.Has("timeout") != (tt.origin != Unset) {
@@ -37,7 +39,8 @@ func TestOrigins(t *testing.T) {
 	}
 	field.Value = "5000"
 	_, problems := parser.Parse(nil, field)
-	if len(problems) != 1 || problems[0].String() != `spec.sessionAffinityConfig: value "5000" is not allowed, use a whole number from 0 to 3600` {
+	if len(problems) != 1 ||
+		problems[0].String() != `spec.sessionAffinityConfig: value "5000" is not allowed, use a whole number from 0 to 3600` {
 		t.Errorf("problems %v", problems)
 	}
 }

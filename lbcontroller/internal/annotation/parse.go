@@ -63,7 +63,8 @@ const (
 	Reset
 )
 
-// Field is a field of the Service that asks for what a key of the table stands for. A value that isn't allowed is a problem, as of an annotation.
+// Field is a field of the Service that asks for what a key of the table stands for. A value that isn't allowed is a
+// problem, as of an annotation.
 type Field struct{ Key, Name, Value string }
 
 // setting is the value of a key.
@@ -96,8 +97,8 @@ func (p Parser) table() []Spec {
 // Parse reads the annotations of one Service.
 func Parse(annotations map[string]string) (Values, []Problem) { return Parser{}.Parse(annotations) }
 
-// Parse reads what the annotations of the table and the fields of a Service ask for, and what was asked for before and is gone. It reports every
-// problem at once. Annotations it doesn't know are not its business.
+// Parse reads what the annotations of the table and the fields of a Service ask for, and what was asked for before and
+// is gone. It reports every problem at once. Annotations it doesn't know are not its business.
 func (p Parser) Parse(annotations map[string]string, fields ...Field) (Values, []Problem) {
 	v := Values{settings: map[string]setting{}}
 	var problems []Problem
@@ -165,7 +166,8 @@ func (p Parser) AppliedNote(annotations map[string]string, fields ...Field) stri
 	return strings.Join(keys, ",")
 }
 
-// restricted reports that ACLStatus has put access control in force. That is noted until the annotation says otherwise: its absence opens nothing.
+// restricted reports that ACLStatus has put access control in force. That is noted until the annotation says otherwise:
+// its absence opens nothing.
 func restricted(annotations map[string]string) bool {
 	return slices.Contains(splitList(annotations[Applied]), ACLStatus)
 }
@@ -175,8 +177,8 @@ func Guarded(annotations map[string]string) bool {
 	return restricted(annotations) && !IsSet(annotations, ACLStatus)
 }
 
-// lookup finds a key under either prefix. An empty value under the current prefix hides the legacy key and counts as not set. Most keys of the
-// table aren't set: their names are put together where they need no allocation.
+// lookup finds a key under either prefix. An empty value under the current prefix hides the legacy key and counts as
+// not set. Most keys of the table aren't set: their names are put together where they need no allocation.
 func lookup(annotations map[string]string, key string) (name, value string, ok bool) {
 	var room [96]byte
 	for _, prefix := range []string{Prefix, LegacyPrefix} {
@@ -398,7 +400,8 @@ func (s Spec) parsePairs(value string) (canonical, want string) {
 		k, v, found := strings.Cut(item, s.Separator)
 		k, v = strings.TrimSpace(k), strings.TrimSpace(v)
 		// A tag may lack its value; a port or a label may not.
-		if k == "" || !s.Pattern.matches(k) || strings.Contains(item, "\x00") || s.Key != AdditionalTags && (!found || s.Separator == ":" && v == "") {
+		if k == "" || !s.Pattern.matches(k) || strings.Contains(item, "\x00") || s.Key != AdditionalTags &&
+			(!found || s.Separator == ":" && v == "") {
 			return "", s.Allowed()
 		}
 		items = append(items, k+"\x00"+v)

@@ -10,31 +10,34 @@ import (
 // TestEveryAnnotation tries good and bad values of every row of the table.
 func TestEveryAnnotation(t *testing.T) {
 	t.Parallel()
-	switches := []string{DrainTerminating, DefaultServerGroup, ForceOverride, DeleteProtection, PreserveOnDelete, HTTP2, ConnectionDrain, ProxyProtocol, ACLStatus, StickySession,
+	switches := []string{DrainTerminating, DefaultServerGroup, ForceOverride, DeleteProtection, PreserveOnDelete, HTTP2,
+		ConnectionDrain, ProxyProtocol, ACLStatus, StickySession,
 		XForwardedForProto, XForwardedForSLBPort, XForwardedForSrcPort, HealthCheckSwitch, HealthCheckFlag, RemoveUnscheduled, IgnoreWeightUpdate}
 	type values struct {
 		good map[string]string // value to canonical value
 		bad  []string
 	}
 	cases := map[string]values{
-		SyncPolicy:                {map[string]string{"Report": "report", "sync": "sync", "upsert-only": "upsert-only"}, []string{"upsert", "dry-run"}},
-		IPMode:                    {map[string]string{"proxy": "Proxy", "VIP": "VIP"}, []string{"on", "dsr"}},
-		AddressType:               {map[string]string{"internet": "internet", " Intranet": "intranet"}, []string{"public"}},
-		Name:                      {map[string]string{"web": "web"}, []string{strings.Repeat("n", 81), " "}},
-		ResourceGroupID:           {map[string]string{"rg-1": "rg-1"}, []string{" "}},
-		AdditionalTags:            {map[string]string{"a=1, b=2=3 ,c=,d": "a\x001,b\x002=3,c\x00,d\x00"}, []string{"=1", ","}},
-		ModificationProtection:    {map[string]string{"consoleprotection": "ConsoleProtection"}, []string{"on"}},
-		VSwitchID:                 {map[string]string{"vsw-1": "vsw-1"}, []string{" "}},
-		ChargeType:                {map[string]string{"PayByBandwidth": "paybybandwidth"}, []string{"free"}},
-		Bandwidth:                 {map[string]string{"1": "1", "5120": "5120", "0100": "100"}, []string{"0", "5121", "fast", "1.5"}},
-		InstanceChargeType:        {map[string]string{"paybyspec": "PayBySpec"}, []string{"PayByHour"}},
-		InstanceSpec:              {map[string]string{"slb.s1.small": "slb.s1.small"}, []string{" "}},
-		MasterZone:                {map[string]string{"cn-hangzhou-b": "cn-hangzhou-b"}, []string{" "}},
-		SlaveZone:                 {map[string]string{"cn-hangzhou-b": "cn-hangzhou-b"}, []string{" "}},
-		IPVersion:                 {map[string]string{"IPv6": "ipv6"}, []string{"6"}},
-		Address:                   {map[string]string{"10.0.0.1": "10.0.0.1"}, []string{"10.0.0", "::1"}},
-		ExternalIPType:            {map[string]string{"EIP": "eip"}, []string{"nat"}},
-		Hostname:                  {map[string]string{"www.example.com": "www.example.com"}, []string{"a b", "Web.example.com", "a..b", "-a", "a-", "10.0.0.1"}},
+		SyncPolicy: {map[string]string{"Report": "report", "sync": "sync", "upsert-only": "upsert-only"},
+			[]string{"upsert", "dry-run"}},
+		IPMode:                 {map[string]string{"proxy": "Proxy", "VIP": "VIP"}, []string{"on", "dsr"}},
+		AddressType:            {map[string]string{"internet": "internet", " Intranet": "intranet"}, []string{"public"}},
+		Name:                   {map[string]string{"web": "web"}, []string{strings.Repeat("n", 81), " "}},
+		ResourceGroupID:        {map[string]string{"rg-1": "rg-1"}, []string{" "}},
+		AdditionalTags:         {map[string]string{"a=1, b=2=3 ,c=,d": "a\x001,b\x002=3,c\x00,d\x00"}, []string{"=1", ","}},
+		ModificationProtection: {map[string]string{"consoleprotection": "ConsoleProtection"}, []string{"on"}},
+		VSwitchID:              {map[string]string{"vsw-1": "vsw-1"}, []string{" "}},
+		ChargeType:             {map[string]string{"PayByBandwidth": "paybybandwidth"}, []string{"free"}},
+		Bandwidth:              {map[string]string{"1": "1", "5120": "5120", "0100": "100"}, []string{"0", "5121", "fast", "1.5"}},
+		InstanceChargeType:     {map[string]string{"paybyspec": "PayBySpec"}, []string{"PayByHour"}},
+		InstanceSpec:           {map[string]string{"slb.s1.small": "slb.s1.small"}, []string{" "}},
+		MasterZone:             {map[string]string{"cn-hangzhou-b": "cn-hangzhou-b"}, []string{" "}},
+		SlaveZone:              {map[string]string{"cn-hangzhou-b": "cn-hangzhou-b"}, []string{" "}},
+		IPVersion:              {map[string]string{"IPv6": "ipv6"}, []string{"6"}},
+		Address:                {map[string]string{"10.0.0.1": "10.0.0.1"}, []string{"10.0.0", "::1"}},
+		ExternalIPType:         {map[string]string{"EIP": "eip"}, []string{"nat"}},
+		Hostname: {map[string]string{"www.example.com": "www.example.com"},
+			[]string{"a b", "Web.example.com", "a..b", "-a", "a-", "10.0.0.1"}},
 		ProtocolPort:              {map[string]string{"http:80, https:443": "http\x0080,https\x00443"}, []string{"http", "80:", ":80"}},
 		CertID:                    {map[string]string{"123_cn": "123_cn"}, []string{" "}},
 		TLSCipherPolicy:           {map[string]string{"TLS_cipher_policy_1_2": "tls_cipher_policy_1_2"}, []string{"1.2"}},
@@ -62,14 +65,16 @@ func TestEveryAnnotation(t *testing.T) {
 		HealthCheckConnectTimeout: {map[string]string{"1": "1", "300": "300"}, []string{"0", "301"}},
 		HealthCheckTimeout:        {map[string]string{"1": "1", "300": "300"}, []string{"0", "301"}},
 		BackendLabel:              {map[string]string{"a=b, c=d=e": "a\x00b,c\x00d=e", "a=": "a\x00"}, []string{"a", "=b"}},
-		VGroupPort:                {map[string]string{"rsp-1:80, rsp-2:443": "rsp-1\x0080,rsp-2\x00443"}, []string{"rsp-1", "rsp/1:80", "rsp 1:80"}},
-		Weight:                    {map[string]string{"0": "0", "100": "100"}, []string{"-1", "101"}},
-		DefaultWeight:             {map[string]string{"0": "0", "100": "100"}, []string{"-1", "101"}},
-		BackendIPVersion:          {map[string]string{"IPv4": "ipv4", "ipv6": "ipv6"}, []string{"ipv5", "dualstack"}},
-		MaxNodes:                  {map[string]string{"1": "1", "10000": "10000"}, []string{"0", "10001", "all"}},
-		ID:                        {map[string]string{" lb-1": "lb-1"}, []string{" ", "lb 1", "lb-1,lb-2", strings.Repeat("x", 65)}},
-		NetworkType:               {map[string]string{"VPC": "vpc", "classic": "classic"}, []string{"alibaba"}},
-		DomainExtensions:          {map[string]string{"a.example.com:1, *.b.com:2": "a.example.com\x001,*.b.com\x002"}, []string{"a.example.com", ":1"}},
+		VGroupPort: {map[string]string{"rsp-1:80, rsp-2:443": "rsp-1\x0080,rsp-2\x00443"},
+			[]string{"rsp-1", "rsp/1:80", "rsp 1:80"}},
+		Weight:           {map[string]string{"0": "0", "100": "100"}, []string{"-1", "101"}},
+		DefaultWeight:    {map[string]string{"0": "0", "100": "100"}, []string{"-1", "101"}},
+		BackendIPVersion: {map[string]string{"IPv4": "ipv4", "ipv6": "ipv6"}, []string{"ipv5", "dualstack"}},
+		MaxNodes:         {map[string]string{"1": "1", "10000": "10000"}, []string{"0", "10001", "all"}},
+		ID:               {map[string]string{" lb-1": "lb-1"}, []string{" ", "lb 1", "lb-1,lb-2", strings.Repeat("x", 65)}},
+		NetworkType:      {map[string]string{"VPC": "vpc", "classic": "classic"}, []string{"alibaba"}},
+		DomainExtensions: {map[string]string{"a.example.com:1, *.b.com:2": "a.example.com\x001,*.b.com\x002"},
+			[]string{"a.example.com", ":1"}},
 	}
 	for _, key := range switches {
 		cases[key] = values{map[string]string{"on": "on", "Off": "off", "true": "on", " FALSE ": "off"}, []string{"yes", "1"}}
@@ -91,7 +96,8 @@ func TestEveryAnnotation(t *testing.T) {
 			if len(problems) != 1 || v.Has(spec.Key) {
 				t.Fatalf("%s=%q: got %q, problems %v, want one problem", spec.Key, raw, v.settings[spec.Key].value, problems)
 			}
-			if p := problems[0]; p.Name != Prefix+spec.Key || p.Value != raw || !strings.Contains(p.String(), p.Name) || (p.Want == "") != spec.Refused {
+			if p := problems[0]; p.Name != Prefix+spec.Key || p.Value != raw || !strings.Contains(p.String(), p.Name) ||
+				(p.Want == "") != spec.Refused {
 				t.Errorf("%s=%q: the problem doesn't name annotation, value and what is allowed: %s", spec.Key, raw, p)
 			}
 		}
@@ -146,7 +152,8 @@ func TestValues(t *testing.T) {
 	n, ok := v.Number(Bandwidth)
 	_, absent := v.Number(CookieTimeout)
 	got := []any{v.List(ACLID), v.Pairs(BackendLabel), n, ok, absent, v.On(StickySession), v.On(HTTP2), v.Name(Bandwidth), v.Name(Cookie)}
-	want := []any{[]string{"acl-1", "acl-2"}, []Pair{{"a", "b"}, {"c", "d=e"}}, int32(7), true, false, true, false, LegacyPrefix + Bandwidth, Prefix + Cookie}
+	want := []any{[]string{"acl-1", "acl-2"}, []Pair{{"a", "b"}, {"c", "d=e"}}, int32(7), true, false, true, false,
+		LegacyPrefix + Bandwidth, Prefix + Cookie}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}

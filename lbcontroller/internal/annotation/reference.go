@@ -12,13 +12,16 @@ func Markdown() string {
 	fmt.Fprintf(&b, "# Annotations of Services\n\n"+
 		"<!-- Generated from lbcontroller/internal/annotation; do not edit. -->\n\n"+
 		"Each key stands behind the prefix `%s`; the older `%s`\nis understood, too, and loses against the first. "+
-		"Values of choices and switches may be in any case, and items of lists may have spaces around\nthem. A Service with a bad value gets one "+
+		"Values of choices and switches may be in any case, and items of lists may have spaces around\nthem. A Service "+
+		"with a bad value gets one "+
 		"Warning event that names annotation, value and what is allowed, and its configuration\nstays as it is until that is mended; "+
 		"the backends of a load balancer that there is go on following nodes and pods, with the weights that they have.\n"+
-		"*Since* is the version of the existing CCM that introduced the annotation; *new* is one that it doesn't have. *For* names the load balancers\n"+
+		"*Since* is the version of the existing CCM that introduced the annotation; *new* is one that it doesn't have. "+
+		"*For* names the load balancers\n"+
 		"for which it is: an NLB is that of a Service with `spec.loadBalancerClass` `alibabacloud.com/nlb`.\n", Prefix, LegacyPrefix)
 	for _, scope := range []Scope{Instance, Status, Listener, Health, Backends} {
-		fmt.Fprintf(&b, "\n## %s\n\n| key | for | values | default | what it does | when removed | since |\n|---|---|---|---|---|---|---|\n", scope)
+		fmt.Fprintf(&b,
+			"\n## %s\n\n| key | for | values | default | what it does | when removed | since |\n|---|---|---|---|---|---|---|\n", scope)
 		for _, s := range sideBySide(scope) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", s.Key, s.kinds(), s.Allowed(), s.Default, s.about(), s.Removal, s.Since)
 		}
@@ -26,7 +29,8 @@ func Markdown() string {
 	fmt.Fprintf(&b, "\n## which Services and which backends\n\n| annotation | effect |\n|---|---|\n"+
 		"| `%s` | any value: another controller's Service |\n"+
 		"| `%s` | set: the Service is served through a tunnel, not by a CLB |\n"+
-		"| `%s` | if `loadBalancerTypeAnnotation` is on in the configuration: `nlb` asks for an NLB, anything else is another controller's Service |\n"+
+		"| `%s` | if `loadBalancerTypeAnnotation` is on in the configuration: `nlb` asks for an NLB, anything else is "+
+		"another controller's Service |\n"+
 		"| `%s` | `eni`: pods are the backends; anything else: nodes are; not set: `backendType` of the configuration |\n",
 		Class, TunnelType, LoadBalancerType, BackendType)
 	return b.String()

@@ -28,8 +28,8 @@ const OwnTags = "service.k8s.alibaba/additional-resource-tags"
 // goes back to the default; without the note the controller could not know that there was one.
 const Applied = "service.k8s.alibaba/applied-annotations"
 
-// Making is the controller's own note on a Service whose CLB isn't as it asks: the listeners that a change makes which is not done yet. One of
-// these that is stopped was never started; any other was stopped by hand.
+// Making is the controller's own note on a Service whose CLB isn't as it asks: the listeners that a change makes which
+// is not done yet. One of these that is stopped was never started; any other was stopped by hand.
 const Making = "service.k8s.alibaba/listeners-being-made"
 
 // ConfirmRelease lets the CLB of a Service go which had a class or a tunnel type before this controller ever served it; value true.
@@ -88,7 +88,8 @@ const (
 type Spec struct {
 	// Key is the part of the annotation's name behind the prefix.
 	Key string
-	// For are the kinds of load balancers that the row is about; empty for CLB alone. A key that has other values elsewhere has a row for each.
+	// For are the kinds of load balancers that the row is about; empty for CLB alone. A key that has other values
+	// elsewhere has a row for each.
 	For []LoadBalancer
 	// Kind is the syntax of the value.
 	Kind Kind

@@ -13,8 +13,9 @@ func TestEveryAnnotationOfNLBs(t *testing.T) {
 		bad  []string
 	}
 	cases := map[string]values{
-		ID:                        {map[string]string{"nlb-1": "nlb-1"}, []string{"nlb 1"}},
-		ZoneMaps:                  {map[string]string{"cn-a:vsw-1, cn-b:vsw-2:10.0.0.1:eip-1": "cn-a\x00vsw-1,cn-b\x00vsw-2:10.0.0.1:eip-1"}, []string{"cn-a", "cn-a:"}},
+		ID: {map[string]string{"nlb-1": "nlb-1"}, []string{"nlb 1"}},
+		ZoneMaps: {
+			map[string]string{"cn-a:vsw-1, cn-b:vsw-2:10.0.0.1:eip-1": "cn-a\x00vsw-1,cn-b\x00vsw-2:10.0.0.1:eip-1"}, []string{"cn-a", "cn-a:"}},
 		AddressType:               {map[string]string{"Intranet": "intranet"}, []string{"public"}},
 		IPVersion:                 {map[string]string{"dualstack": "DualStack", "IPv4": "ipv4"}, []string{"ipv6"}},
 		IPv6AddressType:           {map[string]string{"Internet": "internet"}, []string{"on"}},
@@ -49,7 +50,8 @@ func TestEveryAnnotationOfNLBs(t *testing.T) {
 		VGroupPort:                {map[string]string{"sgp-1:80": "sgp-1\x0080"}, []string{"sgp-1"}},
 		BackendIPVersion:          {map[string]string{"DualStack": "dualstack", "ipv6": "ipv6"}, []string{"6"}},
 	}
-	for _, key := range []string{ForceOverride, CrossZone, DeleteProtection, PreserveOnDelete, CACert, ALPN, ProxyProtocol, PPv2EndpointID, PPv2EndpointService, PPv2VPCID,
+	for _, key := range []string{ForceOverride, CrossZone, DeleteProtection, PreserveOnDelete, CACert, ALPN, ProxyProtocol,
+		PPv2EndpointID, PPv2EndpointService, PPv2VPCID,
 		HealthCheckFlag, ConnectionDrain, PreserveClientIP} {
 		cases[key] = values{map[string]string{"on": "on", "Off": "off"}, []string{"yes"}}
 	}

@@ -44,7 +44,8 @@ func Plan(ctx context.Context, cfg config.Config, which Selection) (Preview, err
 }
 
 // PreviewAll finds out what the kinds would change for the Services of a cluster.
-func PreviewAll(ctx context.Context, client kubernetes.Interface, cfg config.Config, kinds []controller.Registration, which Selection) (Preview, error) {
+func PreviewAll(ctx context.Context, client kubernetes.Interface, cfg config.Config, kinds []controller.Registration,
+	which Selection) (Preview, error) {
 	services, err := client.CoreV1().Services(which.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return Preview{}, fmt.Errorf("list the Services: %w", err)
@@ -83,7 +84,8 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, cfg config.Con
 		}
 		key := svc.Namespace + "/" + svc.Name
 		for _, kind := range controller.PreviewersOf(kinds, svc) {
-			preview.Services = append(preview.Services, kind.Preview(ctx, controller.Request{Key: key, Service: svc, Slices: slicesOf[key], Nodes: set, Gated: gated[key]}))
+			preview.Services = append(preview.Services, kind.Preview(ctx, controller.Request{Key: key, Service: svc,
+				Slices: slicesOf[key], Nodes: set, Gated: gated[key]}))
 		}
 		if err := ctx.Err(); err != nil {
 			return preview, err
@@ -175,7 +177,9 @@ func (p Preview) WriteText(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(&text, "\n%d Services: %d unchanged, %d would change, %d are refused something, %d could not be compared. %d changes in the cloud. %d load balancers without a Service.\n",
+	fmt.Fprintf(&text,
+		"\n%d Services: %d unchanged, %d would change, %d are refused something, %d could not be compared. %d changes in "+
+			"the cloud. %d load balancers without a Service.\n",
 		len(p.Services), unchanged, changing, refusedCount, failed, actions, len(p.Orphans))
 	if withheld > 0 {
 		fmt.Fprintf(&text, "%d changes are withheld by the policy: they would be made with policy sync.\n", withheld)

@@ -44,7 +44,8 @@ func TestPlan(t *testing.T) {
 			Spec:       corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "service.readiness.alibabacloud.com/gated"}}},
 			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.ContainersReady, Status: corev1.ConditionTrue}}},
 		}, &discoveryv1.EndpointSlice{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gated-1", Labels: map[string]string{discoveryv1.LabelServiceName: "gated"}}, AddressType: discoveryv1.AddressTypeIPv4,
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gated-1",
+				Labels: map[string]string{discoveryv1.LabelServiceName: "gated"}}, AddressType: discoveryv1.AddressTypeIPv4,
 			Endpoints: []discoveryv1.Endpoint{{
 				Addresses: []string{"10.0.0.1"}, NodeName: &nodeName, Conditions: discoveryv1.EndpointConditions{Ready: &waiting},
 				TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "pod", UID: "pod"},

@@ -116,7 +116,8 @@ func (c Choice) All() iter.Seq[Share] {
 	}
 }
 
-// Nodes are the instances of nodes if only these are chosen, in order; they have one port and one weight. The list is shared and must not be changed.
+// Nodes are the instances of nodes if only these are chosen, in order; they have one port and one weight. The list is
+// shared and must not be changed.
 func (c Choice) Nodes() (instances []Share, port, weight int32, only bool) {
 	return c.nodes, c.port, c.weight, c.inOrder && len(c.shares) == 0
 }
@@ -274,7 +275,8 @@ func (s Source) Warnings(p Policy) []string {
 	var warnings []string
 	warn := func(names []string, why, next string) {
 		if len(names) > 0 {
-			warnings = append(warnings, fmt.Sprintf("%d nodes are left out because %s: %s; %s", len(names), why, strings.Join(names[:min(len(names), shownNames)], ", "), next))
+			warnings = append(warnings, fmt.Sprintf("%d nodes are left out because %s: %s; %s", len(names), why,
+				strings.Join(names[:min(len(names), shownNames)], ", "), next))
 		}
 	}
 	warn(selected.unnamed, "spec.providerID is not region.instanceId", "see the events of these nodes")
@@ -298,9 +300,14 @@ func (s Source) familyWarning(p Policy) []string {
 	case other == 0:
 		return nil
 	case p.IPv6:
-		return []string{fmt.Sprintf("%d pods are left out because they have no IPv6 address; remove annotation backend-ip-version, or add IPv6 to spec.ipFamilies", other)}
+		return []string{
+			fmt.Sprintf(
+				"%d pods are left out because they have no IPv6 address; remove annotation backend-ip-version, or add IPv6 to spec.ipFamilies", other)}
 	default:
-		return []string{fmt.Sprintf("%d pods are left out because they have no IPv4 address; set the annotations ip-version and backend-ip-version to ipv6, or add IPv4 to spec.ipFamilies", other)}
+		return []string{
+			fmt.Sprintf(
+				"%d pods are left out because they have no IPv4 address; set the annotations ip-version and backend-ip-version "+
+					"to ipv6, or add IPv4 to spec.ipFamilies", other)}
 	}
 }
 

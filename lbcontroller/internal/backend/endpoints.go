@@ -94,8 +94,9 @@ func TargetPort(port corev1.ServicePort) intstr.IntOrString {
 	return port.TargetPort
 }
 
-// slicePort finds the number of the port in a slice, whose ports bear the names of the Service's ports, as kube-proxy does. A name in the Service
-// may mean another number in every slice, and so may a number where slices are made by hand. A slice without ports has that of the Service.
+// slicePort finds the number of the port in a slice, whose ports bear the names of the Service's ports, as kube-proxy
+// does. A name in the Service may mean another number in every slice, and so may a number where slices are made by
+// hand. A slice without ports has that of the Service.
 func slicePort(slice *discoveryv1.EndpointSlice, port corev1.ServicePort) (int32, bool) {
 	target := TargetPort(port)
 	for _, p := range slice.Ports {
@@ -128,7 +129,8 @@ func (s Source) Coming(p Policy) []string {
 	var ips []string
 	for _, slice := range s.Slices {
 		for _, e := range slice.Endpoints {
-			if slice.AddressType == p.family() && len(e.Addresses) > 0 && !value(e.Conditions.Ready, true) && !value(e.Conditions.Terminating, false) {
+			if slice.AddressType == p.family() && len(e.Addresses) > 0 && !value(e.Conditions.Ready, true) &&
+				!value(e.Conditions.Terminating, false) {
 				ips = append(ips, e.Addresses[0])
 			}
 		}

@@ -76,8 +76,8 @@ type selection struct {
 	virtual bool
 }
 
-// New takes a snapshot of the nodes that are not excluded. A virtual node needs neither to be ready nor to be included: it only says where its
-// pods are.
+// New takes a snapshot of the nodes that are not excluded. A virtual node needs neither to be ready nor to be included:
+// it only says where its pods are.
 func New(list []*corev1.Node) *Set {
 	s := &Set{views: map[View]*selection{}, notReady: map[string]bool{}}
 	for _, n := range list {
@@ -118,9 +118,9 @@ func WithoutControlPlane(list []*corev1.Node) []*corev1.Node {
 	return slices.DeleteFunc(slices.Clone(list), nodes.IsControlPlane)
 }
 
-// take returns the nodes that take traffic for a Service, at most MaxNodes of them if that isn't 0: always the same ones for a seed, spread over
-// the zones; all of them are in the order of their instances. While there are fewer, those of notReady may go on being servers. The lists are
-// shared and must not be changed.
+// take returns the nodes that take traffic for a Service, at most MaxNodes of them if that isn't 0: always the same
+// ones for a seed, spread over the zones; all of them are in the order of their instances. While there are fewer, those
+// of notReady may go on being servers. The lists are shared and must not be changed.
 func (s *Set) take(p Policy) (ready, notReady []Share) {
 	selected := s.selection(p.Nodes)
 	ready, notReady = p.known(selected.ready), p.known(selected.notReady)

@@ -29,7 +29,8 @@ func TestSelect(t *testing.T) {
 		node("a", "cn-hangzhou.i-a", map[string]string{"pool": "x", "zone": "1"}),
 		node("b", "alicloud://cn-hangzhou.i-b", map[string]string{"pool": "x"}, func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 		node("c", "", nil),
-		node("v", "", map[string]string{"type": "virtual-kubelet", "service.alibabacloud.com/exclude-node": ""}, func(n *corev1.Node) { n.Status.Conditions = nil }),
+		node("v", "", map[string]string{"type": "virtual-kubelet", "service.alibabacloud.com/exclude-node": ""},
+			func(n *corev1.Node) { n.Status.Conditions = nil }),
 	})
 	for name, test := range map[string]struct {
 		view View
@@ -38,7 +39,8 @@ func TestSelect(t *testing.T) {
 		"all": {View{}, map[string]Node{
 			"a": {Name: "a", InstanceID: "i-a"}, "b": {Name: "b", InstanceID: "i-b"}, "c": {Name: "c"}, "v": {Name: "v", Virtual: true},
 		}},
-		"schedulable":  {ViewOf(map[string]string{"pool": "x"}, true), map[string]Node{"a": {Name: "a", InstanceID: "i-a"}, "b": {Name: "b", InstanceID: "i-b", Leaving: true}}},
+		"schedulable": {ViewOf(map[string]string{"pool": "x"}, true), map[string]Node{"a": {Name: "a", InstanceID: "i-a"},
+			"b": {Name: "b", InstanceID: "i-b", Leaving: true}}},
 		"two labels":   {ViewOf(map[string]string{"pool": "x", "zone": "1"}, false), map[string]Node{"a": {Name: "a", InstanceID: "i-a"}}},
 		"no such node": {ViewOf(map[string]string{"pool": "y"}, false), map[string]Node{}},
 	} {
@@ -54,10 +56,12 @@ func TestSelect(t *testing.T) {
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	before := New([]*corev1.Node{
-		node("same", "r.i-1", map[string]string{"note": "old"}), node("leaves", "r.i-2", nil), node("gets-id", "", nil), node("moves", "r.i-4", map[string]string{"pool": "x"}),
+		node("same", "r.i-1", map[string]string{"note": "old"}), node("leaves", "r.i-2", nil), node("gets-id", "", nil),
+		node("moves", "r.i-4", map[string]string{"pool": "x"}),
 	})
 	after := New([]*corev1.Node{
-		node("same", "r.i-1", map[string]string{"note": "new"}), node("joins", "r.i-3", nil), node("gets-id", "r.i-5", nil), node("moves", "r.i-4", nil),
+		node("same", "r.i-1", map[string]string{"note": "new"}), node("joins", "r.i-3", nil), node("gets-id", "r.i-5", nil),
+		node("moves", "r.i-4", nil),
 	})
 	for name, test := range map[string]struct {
 		view View
@@ -78,7 +82,8 @@ func TestChanged(t *testing.T) {
 // TestOneInstanceTwice: two Nodes of one instance are one backend, as after a rename that left the old Node behind.
 func TestOneInstanceTwice(t *testing.T) {
 	t.Parallel()
-	set := New([]*corev1.Node{node("old", "r.i-2", nil), node("b", "r.i-1", nil), node("new", "r.i-2", nil), node("x", "", nil), node("y", "", nil)})
+	set := New([]*corev1.Node{node("old", "r.i-2", nil), node("b", "r.i-1", nil), node("new", "r.i-2", nil),
+		node("x", "", nil), node("y", "", nil)})
 	choice := Source{Nodes: set}.Choose(Policy{}, corev1.ServicePort{NodePort: 30080})
 	var got []Backend
 	for share := range choice.All() {

@@ -12,7 +12,8 @@ import (
 func TestSlicesMadeByHand(t *testing.T) {
 	t.Parallel()
 	slice := func(ip string, ports ...discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
-		return &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: ports, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{ip}}}}
+		return &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: ports,
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{ip}}}}
 	}
 	named := func(name string, number int32) discoveryv1.EndpointPort {
 		return discoveryv1.EndpointPort{Name: &name, Port: &number}

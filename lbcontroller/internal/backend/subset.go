@@ -22,8 +22,8 @@ type member[T any] struct {
 }
 
 // subset picks n of the candidates, the same for the same seed whatever their order, and spread over zones as evenly as these allow. It is
-// rendezvous hashing: a candidate that comes or goes changes the place of no other candidate but one. A name has two parts, which are not joined:
-// that would take a thousand allocations for each Service and node event.
+// rendezvous hashing: a candidate that comes or goes changes the place of no other candidate but one. A name has two
+// parts, which are not joined: that would take a thousand allocations for each Service and node event.
 func subset[T any](candidates []T, name func(T) (first, second, zone string), seed string, n int) []T {
 	if n <= 0 || len(candidates) <= n {
 		return candidates

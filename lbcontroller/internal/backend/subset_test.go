@@ -29,8 +29,8 @@ func subsetOf(list []Node, seed string, n int) map[string]bool {
 	return names(subset(list, func(n Node) (string, string, string) { return n.InstanceID, "", n.Zone }, seed, n))
 }
 
-// TestSubsetProperties: a subset has as many members as it can, is spread over the zones as evenly as they allow, does not depend on the order,
-// and one node that goes changes at most one place.
+// TestSubsetProperties: a subset has as many members as it can, is spread over the zones as evenly as they allow, does
+// not depend on the order, and one node that goes changes at most one place.
 func TestSubsetProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -38,7 +38,8 @@ func TestSubsetProperties(t *testing.T) {
 		var list []Node
 		for zone, size := range sizes {
 			for i := range size {
-				list = append(list, Node{Name: fmt.Sprintf("node-%d-%d", zone, i), InstanceID: fmt.Sprintf("i-%d-%d", zone, i), Zone: fmt.Sprint("zone-", zone)})
+				list = append(list, Node{Name: fmt.Sprintf("node-%d-%d", zone, i), InstanceID: fmt.Sprintf("i-%d-%d", zone, i),
+					Zone: fmt.Sprint("zone-", zone)})
 			}
 		}
 		seed, n := rapid.StringN(1, 8, -1).Draw(t, "seed"), rapid.IntRange(1, 40).Draw(t, "n")
@@ -83,8 +84,8 @@ func TestSubsetProperties(t *testing.T) {
 	})
 }
 
-// TestSubsetStability: with 500 nodes in three zones and 200 Services that take 25 of them, a node that joins is written to its share of the
-// Services and to nobody else.
+// TestSubsetStability: with 500 nodes in three zones and 200 Services that take 25 of them, a node that joins is
+// written to its share of the Services and to nobody else.
 func TestSubsetStability(t *testing.T) {
 	t.Parallel()
 	const nodes, services, size, joins = 500, 200, 25, 150
@@ -95,7 +96,10 @@ func TestSubsetStability(t *testing.T) {
 		before := subsetOf(list, seed, size)
 		for n := range joins {
 			joined := Node{Name: "joined", InstanceID: fmt.Sprintf("i-bp%d", n*7919), Zone: fmt.Sprint("zone-", n%3)}
-			after := subset(append(list[:nodes:nodes], joined), func(n Node) (string, string, string) { return n.InstanceID, "", n.Zone }, seed, size)
+			after := subset(append(list[:nodes:nodes], joined), func(n Node) (string, string, string) {
+				return n.InstanceID, "",
+					n.Zone
+			}, seed, size)
 			others := 0
 			for _, node := range after {
 				if node.Name == joined.Name {
@@ -140,7 +144,8 @@ func BenchmarkChangedSubset(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var list []*corev1.Node
 	for i := range 1000 {
-		list = append(list, node(fmt.Sprint("node-", i), fmt.Sprintf("r.i-%x", random.Uint64()), map[string]string{corev1.LabelTopologyZone: fmt.Sprint(i % 3)}))
+		list = append(list, node(fmt.Sprint("node-", i), fmt.Sprintf("r.i-%x", random.Uint64()),
+			map[string]string{corev1.LabelTopologyZone: fmt.Sprint(i % 3)}))
 	}
 	before, after := New(list[1:]), New(list)
 	b.ReportAllocs()

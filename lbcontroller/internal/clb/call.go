@@ -34,7 +34,8 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 	case plan.ChangeServers:
 		if a.GroupID == model.DefaultGroup {
 			_, err = p.Gateway.ServerGroups.ApplyDefaultServerChanges(ctx, &slbv1.ApplyDefaultServerChangesRequest{
-				LoadBalancerId: id, RemoveFirst: a.RemoveFirst, Add: defaultServers(a.Add), Remove: defaultServers(a.Remove), Update: defaultServers(a.Update),
+				LoadBalancerId: id, RemoveFirst: a.RemoveFirst, Add: defaultServers(a.Add), Remove: defaultServers(a.Remove),
+				Update: defaultServers(a.Update),
 			})
 			break
 		}
@@ -62,7 +63,8 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 			LoadBalancerId: id, DomainExtensionId: a.Extension.ID, ServerCertificateId: a.Extension.Certificate,
 		})
 	case plan.DeleteExtension:
-		_, err = p.Gateway.DomainExtensions.DeleteDomainExtension(ctx, &slbv1.DeleteDomainExtensionRequest{LoadBalancerId: id, DomainExtensionId: a.Extension.ID})
+		_, err = p.Gateway.DomainExtensions.DeleteDomainExtension(ctx, &slbv1.DeleteDomainExtensionRequest{LoadBalancerId: id,
+			DomainExtensionId: a.Extension.ID})
 	case plan.DeleteListener:
 		_, err = p.Gateway.Listeners.DeleteListener(ctx, &slbv1.DeleteListenerRequest{Key: key(id, a.Key)})
 	default:
@@ -109,7 +111,8 @@ func (p Product) groupNamed(ctx context.Context, instance, name string) (string,
 			return g.GetServerGroupId(), nil
 		}
 	}
-	answer, err := p.Gateway.ServerGroups.CreateServerGroup(ctx, &slbv1.CreateServerGroupRequest{RequestId: groupRequestID(), LoadBalancerId: instance, Name: name})
+	answer, err := p.Gateway.ServerGroups.CreateServerGroup(ctx,
+		&slbv1.CreateServerGroupRequest{RequestId: groupRequestID(), LoadBalancerId: instance, Name: name})
 	if err != nil {
 		return "", fmt.Errorf("create vServer group %s without servers: %w", name, err)
 	}
@@ -119,7 +122,8 @@ func (p Product) groupNamed(ctx context.Context, instance, name string) (string,
 // deleteGroup deletes a group, or takes our servers out of one that is still in use. The existing CCM can't end the release of a Service
 // whose group a listener of the user's goes on using.
 func (p Product) deleteGroup(ctx context.Context, instance string, a plan.DeleteGroup) (plan.Result, error) {
-	_, err := p.Gateway.ServerGroups.DeleteServerGroup(ctx, &slbv1.DeleteServerGroupRequest{ServerGroupId: a.GroupID, LoadBalancerId: instance})
+	_, err := p.Gateway.ServerGroups.DeleteServerGroup(ctx, &slbv1.DeleteServerGroupRequest{ServerGroupId: a.GroupID,
+		LoadBalancerId: instance})
 	if rpcerr.ReasonOf(err) != rpcerr.ServerGroupInUse {
 		return plan.Result{}, err
 	}

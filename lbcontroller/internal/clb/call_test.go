@@ -23,7 +23,8 @@ import (
 
 func wanted(ports ...int32) *model.Desired {
 	owner := ownership.Owner{Service: "web", Namespace: "default", ClusterID: "c"}
-	d := &model.Desired{Owner: owner, UID: "u", Instance: model.Instance{Spec: &slbv1.CreateLoadBalancerRequest{Name: "web", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET}}}
+	d := &model.Desired{Owner: owner, UID: "u",
+		Instance: model.Instance{Spec: &slbv1.CreateLoadBalancerRequest{Name: "web", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET}}}
 	for _, port := range ports {
 		name := owner.Group(fmt.Sprint(30000 + port))
 		d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: port, Protocol: model.TCP}, Group: name,
@@ -57,7 +58,8 @@ func TestRemembersWhatIsThere(t *testing.T) {
 			t.Errorf("what is there differs from what is wanted:\n%s", changes)
 		}
 		if len(read.Groups) != len(now.Groups) || len(read.Listeners) != len(now.Listeners) {
-			t.Errorf("remembered %d groups and %d listeners, there are %d and %d", len(now.Groups), len(now.Listeners), len(read.Groups), len(read.Listeners))
+			t.Errorf("remembered %d groups and %d listeners, there are %d and %d", len(now.Groups), len(now.Listeners),
+				len(read.Groups), len(read.Listeners))
 		}
 	}
 	if recorded != now.InstanceID {
@@ -69,7 +71,8 @@ func TestFailureDoesNotHoldBackTheOthers(t *testing.T) {
 	t.Parallel()
 	f := gatewaytest.New(t)
 	f.Fail("CreateServerGroup", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
-	_, err := apply.Apply(t.Context(), Product{Gateway: f.Client()}, apply.Work{Plan: plan.Diff(Product{}, wanted(80, 443), model.Nothing()), Observed: model.Nothing()})
+	_, err := apply.Apply(t.Context(), Product{Gateway: f.Client()},
+		apply.Work{Plan: plan.Diff(Product{}, wanted(80, 443), model.Nothing()), Observed: model.Nothing()})
 	if rpcerr.ReasonOf(err) != rpcerr.CloudUnavailable {
 		t.Errorf("got %v", err)
 	}
@@ -86,7 +89,10 @@ func TestUnrecordedInstanceStopsTheWork(t *testing.T) {
 	f := gatewaytest.New(t)
 	broken := errors.New("the API server is away")
 	_, err := apply.Apply(t.Context(), Product{Gateway: f.Client()}, apply.Work{
-		Plan: plan.Diff(Product{}, wanted(80), model.Nothing()), Observed: model.Nothing(), Created: func(context.Context, string) error { return broken },
+		Plan: plan.Diff(Product{}, wanted(80), model.Nothing()), Observed: model.Nothing(), Created: func(context.Context,
+			string) error {
+			return broken
+		},
 	})
 	if !errors.Is(err, broken) || len(f.CallsOf("CreateServerGroup")) > 0 {
 		t.Errorf("got %v", err)
@@ -106,8 +112,10 @@ func TestRequestIDs(t *testing.T) {
 	base := apply.Life{ClusterID: "c", UID: "u", Generation: "", Replaces: ""}
 	seen := map[string]bool{id(base, spec): true}
 	for name, other := range map[string]string{
-		"cluster": id(apply.Life{ClusterID: "d", UID: "u"}, spec), "uid": id(apply.Life{ClusterID: "c", UID: "v"}, spec), "generation": id(apply.Life{ClusterID: "c", UID: "u", Generation: "1"}, spec),
-		"replaces": id(apply.Life{ClusterID: "c", UID: "u", Replaces: "lb-1"}, spec), "content": id(base, &slbv1.CreateLoadBalancerRequest{Name: "b"}),
+		"cluster": id(apply.Life{ClusterID: "d", UID: "u"}, spec), "uid": id(apply.Life{ClusterID: "c", UID: "v"}, spec),
+		"generation": id(apply.Life{ClusterID: "c", UID: "u", Generation: "1"}, spec),
+		"replaces":   id(apply.Life{ClusterID: "c", UID: "u", Replaces: "lb-1"}, spec),
+		"content":    id(base, &slbv1.CreateLoadBalancerRequest{Name: "b"}),
 	} {
 		if seen[other] || len(other) > 64 {
 			t.Errorf("%s: id %q", name, other)

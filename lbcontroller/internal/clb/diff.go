@@ -81,11 +81,13 @@ func (r *refusals) fixed(want *slbv1.CreateLoadBalancerRequest, asked Asked, hav
 }
 
 // billing compares how the instance and its traffic are paid for.
-func (r *refusals) billing(want *slbv1.CreateLoadBalancerRequest, asked Asked, have *slbv1.LoadBalancer, up *slbv1.UpdateLoadBalancerRequest, set func(string)) {
+func (r *refusals) billing(want *slbv1.CreateLoadBalancerRequest, asked Asked, have *slbv1.LoadBalancer,
+	up *slbv1.UpdateLoadBalancerRequest, set func(string)) {
 	charge := have.GetInstanceChargeType()
 	if asked.InstanceChargeType && want.GetInstanceChargeType() != charge {
 		if want.GetInstanceChargeType() == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC {
-			r.add("annotation instance-charge-type asks for PayBySpec, but there is no way back from PayByCLCU; set it to PayByCLCU or recreate the Service")
+			r.add("annotation instance-charge-type asks for PayBySpec, but there is no way back from PayByCLCU; set it to " +
+				"PayByCLCU or recreate the Service")
 		} else {
 			charge = want.GetInstanceChargeType()
 			up.InstanceChargeType = charge.Enum()

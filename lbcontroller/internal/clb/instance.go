@@ -126,7 +126,8 @@ func (b builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch bool
 // checkBandwidth reports that a public CLB is to be billed by a bandwidth that isn't said.
 func (b builder) checkBandwidth() {
 	v := b.Values
-	if b.isNew() && v.Text(annotation.ChargeType) == "paybybandwidth" && v.Text(annotation.AddressType) != "intranet" && !v.Has(annotation.Bandwidth) {
+	if b.isNew() && v.Text(annotation.ChargeType) == "paybybandwidth" && v.Text(annotation.AddressType) != "intranet" &&
+		!v.Has(annotation.Bandwidth) {
 		b.Misfit(annotation.ChargeType, "it together with annotation "+annotation.Prefix+annotation.Bandwidth)
 	}
 }
@@ -135,7 +136,8 @@ func (b builder) checkBandwidth() {
 func (b builder) checkAddress() {
 	v := b.Values
 	if b.isNew() && v.Has(annotation.Address) && (v.Text(annotation.AddressType) != "intranet" || v.Text(annotation.IPVersion) == "ipv6") {
-		b.Misfit(annotation.Address, "it together with annotation "+annotation.Prefix+annotation.AddressType+": intranet, and not with ip-version ipv6")
+		b.Misfit(annotation.Address,
+			"it together with annotation "+annotation.Prefix+annotation.AddressType+": intranet, and not with ip-version ipv6")
 	}
 }
 

@@ -111,7 +111,9 @@ func (b builder) withoutOverride() {
 		}
 	}
 	if len(names) > 0 {
-		b.NoEffect("the annotations %s have no effect: the listeners of CLB %s are yours, and are made and bound to the vServer groups by hand; set annotation %s%s to have them managed",
+		b.NoEffect(
+			"the annotations %s have no effect: the listeners of CLB %s are yours, and are made and bound to the vServer "+
+				"groups by hand; set annotation %s%s to have them managed",
 			strings.Join(names, ", "), b.Reuse.ID, annotation.Prefix, annotation.ForceOverride)
 	}
 }
@@ -155,7 +157,8 @@ func (b *builder) checkAccess() {
 	for _, key := range []string{annotation.ACLID, annotation.ACLType} {
 		switch {
 		case !set(annotation.ACLStatus) && set(key):
-			b.Problem("annotation %s has no effect without annotation %s: set that to on to restrict the access, or to off", v.Name(key), annotation.Prefix+annotation.ACLStatus)
+			b.Problem("annotation %s has no effect without annotation %s: set that to on to restrict the access, or to off",
+				v.Name(key), annotation.Prefix+annotation.ACLStatus)
 			return
 		case v.On(annotation.ACLStatus) && !set(key):
 			b.Problem("annotation %s is missing: annotation %s needs it to restrict the access", annotation.Prefix+key, v.Name(annotation.ACLStatus))
@@ -183,7 +186,8 @@ func (b builder) checkProtocols(protocols map[int]model.Protocol) {
 	for _, timeout := range []string{annotation.HealthCheckConnectTimeout, annotation.HealthCheckTimeout} {
 		interval, hasInterval := v.Number(annotation.HealthCheckInterval)
 		if seconds, has := v.Number(timeout); has && hasInterval && seconds < interval {
-			b.NoEffect("annotation %s has no effect: the cloud takes health-check-interval, %d seconds, for a timeout that is less; set it to %d or more",
+			b.NoEffect(
+				"annotation %s has no effect: the cloud takes health-check-interval, %d seconds, for a timeout that is less; set it to %d or more",
 				v.Name(timeout), interval, interval)
 		}
 	}
@@ -223,11 +227,15 @@ func (b builder) forwards(protocols map[int]model.Protocol) map[int32]int32 {
 		case byPort[from] == nil:
 			// As with the other annotations by port, ports that the Service doesn't have are passed over.
 		case !byPort[from][model.HTTP]:
-			b.Misfit(annotation.ForwardPort, fmt.Sprintf("an http port of the Service before the colon: %d is none (see annotation %s)", from, annotation.Prefix+annotation.ProtocolPort))
+			b.Misfit(annotation.ForwardPort,
+				fmt.Sprintf("an http port of the Service before the colon: %d is none (see annotation %s)", from,
+					annotation.Prefix+annotation.ProtocolPort))
 		case byPort[to] == nil && b.Reuse.ID != "":
 			result[from] = to // The https listener is the user's.
 		case !byPort[to][model.HTTPS]:
-			b.Misfit(annotation.ForwardPort, fmt.Sprintf("an https port of the Service after the colon: %d is none (see annotation %s)", to, annotation.Prefix+annotation.ProtocolPort))
+			b.Misfit(annotation.ForwardPort,
+				fmt.Sprintf("an https port of the Service after the colon: %d is none (see annotation %s)", to,
+					annotation.Prefix+annotation.ProtocolPort))
 		default:
 			result[from] = to
 		}

@@ -40,7 +40,8 @@ var _ lb.Product = Product{}
 
 // Marks implements lb.Product.
 func (Product) Marks() lb.Marks {
-	return lb.Marks{Name: annotation.CLB, Finalizer: Finalizer, MetricType: "CLBType", Groups: "vServer group", CreateAPI: "slb/CreateLoadBalancer",
+	return lb.Marks{Name: annotation.CLB, Finalizer: Finalizer, MetricType: "CLBType", Groups: "vServer group",
+		CreateAPI:      "slb/CreateLoadBalancer",
 		ServersPerCall: serversPerCall}
 }
 
@@ -75,13 +76,17 @@ func (Product) Group(*desired.Builder, corev1.ServicePort) desired.Shape { retur
 func (b builder) checkFields() {
 	spec := b.View.Service.Spec
 	if len(spec.LoadBalancerSourceRanges) > 0 {
-		b.NoEffect("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
+		b.NoEffect(
+			"spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
 	}
 	if spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-		b.NoEffect("spec.sessionAffinity has no effect on a CLB; use annotation %s%s for tcp ports, or sticky-session for http and https", annotation.Prefix, annotation.PersistenceTimeout)
+		b.NoEffect(
+			"spec.sessionAffinity has no effect on a CLB; use annotation %s%s for tcp ports, or sticky-session for http and "+
+				"https", annotation.Prefix, annotation.PersistenceTimeout)
 	}
 	if spec.LoadBalancerIP != "" {
-		b.NoEffect("spec.loadBalancerIP has no effect; an intranet CLB gets a chosen address by annotation %s%s", annotation.Prefix, annotation.Address)
+		b.NoEffect("spec.loadBalancerIP has no effect; an intranet CLB gets a chosen address by annotation %s%s",
+			annotation.Prefix, annotation.Address)
 	}
 }
 
@@ -90,15 +95,19 @@ func (p Product) WithoutEffect(view desired.View, there model.Observed) []string
 	v, clb := view.Values, present(there)
 	var warnings []string
 	if kind := view.Service.Annotations[annotation.LoadBalancerType]; kind != "" && !p.ByLoadBalancerType && !strings.EqualFold(kind, "clb") {
-		warnings = append(warnings, "annotation "+annotation.LoadBalancerType+" has no effect: the Service has a CLB, as loadBalancerTypeAnnotation is off in the configuration")
+		warnings = append(warnings,
+			"annotation "+annotation.LoadBalancerType+" has no effect: the Service has a CLB, as loadBalancerTypeAnnotation "+
+				"is off in the configuration")
 	}
 	if v.Has(annotation.InstanceSpec) && clb.GetInstanceChargeType() == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU {
-		warnings = append(warnings, "annotation "+annotation.Prefix+annotation.InstanceSpec+" has no effect: the CLB is billed by usage, not by specification; only "+
-			annotation.Prefix+annotation.InstanceChargeType+": PayBySpec at the creation of the Service gives it one")
+		warnings = append(warnings,
+			"annotation "+annotation.Prefix+annotation.InstanceSpec+" has no effect: the CLB is billed by usage, not by specification; only "+
+				annotation.Prefix+annotation.InstanceChargeType+": PayBySpec at the creation of the Service gives it one")
 	}
 	if v.Has(annotation.VSwitchID) && clb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTERNET {
-		warnings = append(warnings, "annotation "+annotation.Prefix+annotation.VSwitchID+" has no effect: only an intranet CLB is in a vSwitch (annotation "+
-			annotation.Prefix+annotation.AddressType+")")
+		warnings = append(warnings,
+			"annotation "+annotation.Prefix+annotation.VSwitchID+" has no effect: only an intranet CLB is in a vSwitch (annotation "+
+				annotation.Prefix+annotation.AddressType+")")
 	}
 	return warnings
 }

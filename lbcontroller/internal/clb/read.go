@@ -114,7 +114,8 @@ func (p Product) addDefault(ctx context.Context, to *model.Observed) error {
 }
 
 // get reads an instance. A vServer group whose servers weren't read is no part of the result.
-func (p Product) get(ctx context.Context, request *slbv1.GetLoadBalancerRequest) (found model.Observed, others []*slbv1.ServerGroup, err error) {
+func (p Product) get(ctx context.Context, request *slbv1.GetLoadBalancerRequest) (found model.Observed,
+	others []*slbv1.ServerGroup, err error) {
 	answer, err := p.Gateway.LoadBalancers.GetLoadBalancer(ctx, request)
 	if err != nil {
 		return model.Observed{}, nil, fmt.Errorf("read CLB %s: %w", request.GetLoadBalancerId(), err)
@@ -155,7 +156,8 @@ func (p Product) readExtensions(ctx context.Context, found *model.Observed, keys
 		}
 		l.Extensions = []model.Extension{}
 		for _, e := range answer.GetDomainExtensions() {
-			l.Extensions = append(l.Extensions, model.Extension{ID: e.GetDomainExtensionId(), Domain: e.GetDomain(), Certificate: e.GetServerCertificateId()})
+			l.Extensions = append(l.Extensions, model.Extension{ID: e.GetDomainExtensionId(), Domain: e.GetDomain(),
+				Certificate: e.GetServerCertificateId()})
 		}
 	}
 	return nil
@@ -171,9 +173,9 @@ func (p Product) addGroup(ctx context.Context, to *model.Observed, id string) er
 	return nil
 }
 
-// groups reads only the vServer groups on an instance that concern a Service: two calls where there is one group. The cloud has no way to read
-// servers of several groups at once. To note the ids of the groups on the Service would save the list, but no time, since each action
-// has a budget of its own, and groups that are left over would go unseen.
+// groups reads only the vServer groups on an instance that concern a Service: two calls where there is one group. The
+// cloud has no way to read servers of several groups at once. To note the ids of the groups on the Service would save
+// the list, but no time, since each action has a budget of its own, and groups that are left over would go unseen.
 func (p Product) groups(ctx context.Context, id string, parts observe.Parts) (model.Observed, error) {
 	list, err := p.Gateway.ServerGroups.ListServerGroups(ctx, &slbv1.ListServerGroupsRequest{LoadBalancerId: id})
 	if err != nil {

@@ -31,8 +31,10 @@ func seed(f *gatewaytest.Fake, id, lbName, tag string) {
 		Key:    &slbv1.ListenerKey{LoadBalancerId: id, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
 		Config: &slbv1.ListenerConfig{Scheduler: new("rr")}, Status: "stopped",
 	}
-	servers := []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", ServerIp: "192.168.0.1", Port: 30080, Weight: new(int32(100))}}
-	f.ServerGroups["ours-"+id] = &gatewaytest.ServerGroup{ID: "ours-" + id, LoadBalancerID: id, Name: "k8s/30080/web/default/c", Servers: servers}
+	servers := []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", ServerIp: "192.168.0.1",
+		Port: 30080, Weight: new(int32(100))}}
+	f.ServerGroups["ours-"+id] = &gatewaytest.ServerGroup{ID: "ours-" + id, LoadBalancerID: id,
+		Name: "k8s/30080/web/default/c", Servers: servers}
 	f.ServerGroups["theirs-"+id] = &gatewaytest.ServerGroup{ID: "theirs-" + id, LoadBalancerID: id, Name: "theirs", Servers: servers}
 }
 
@@ -63,33 +65,75 @@ func TestFind(t *testing.T) {
 		want string
 		fail bool
 	}{
-		"nothing":                       {seed: func(*gatewaytest.Fake) {}},
-		"by recorded id":                {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) }, hint: observe.Hint{RecordedID: "lb-1"}, want: "lb-1"},
-		"recorded id of another":        {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "other") }, hint: observe.Hint{RecordedID: "lb-1"}},
-		"recorded id without tag":       {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "") }, hint: observe.Hint{RecordedID: "lb-1"}},
-		"untagged, address published":   {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "") }, hint: published},
-		"untagged, address and name":    {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: published, want: "lb-1"},
-		"untagged, address and cluster": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", ""); addTag(f, ownership.TagCluster, "c") }, hint: published, want: "lb-1"},
-		"address and another cluster":   {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", ""); addTag(f, ownership.TagCluster, "d") }, hint: published},
+		"nothing": {seed: func(*gatewaytest.Fake) {}},
+		"by recorded id": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) },
+			hint: observe.Hint{RecordedID: "lb-1"}, want: "lb-1"},
+		"recorded id of another": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "other") },
+			hint: observe.Hint{RecordedID: "lb-1"}},
+		"recorded id without tag":     {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "") }, hint: observe.Hint{RecordedID: "lb-1"}},
+		"untagged, address published": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "") }, hint: published},
+		"untagged, address and name":  {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: published, want: "lb-1"},
+		"untagged, address and cluster": {seed: func(f *gatewaytest.Fake) {
+			seed(f, "lb-1", "x", "")
+			addTag(f,
+				ownership.TagCluster, "c")
+		}, hint: published, want: "lb-1"},
+		"address and another cluster": {seed: func(f *gatewaytest.Fake) {
+			seed(f, "lb-1", "x", "")
+			addTag(f,
+				ownership.TagCluster, "d")
+		}, hint: published},
 		"address, cluster, but reused": {seed: func(f *gatewaytest.Fake) {
 			seed(f, "lb-1", "x", "")
 			addTag(f, ownership.TagCluster, "c")
 			addTag(f, ownership.TagReused, "true")
 		}, hint: published},
-		"cluster, another address":              {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", ""); addTag(f, ownership.TagCluster, "c") }, hint: observe.Hint{RecordedID: "lb-1"}},
-		"recorded id is gone, then tag":         {seed: func(f *gatewaytest.Fake) { seed(f, "lb-2", "x", name) }, hint: observe.Hint{RecordedID: "lb-1"}, want: "lb-2"},
-		"by tag":                                {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) }, want: "lb-1"},
-		"by name":                               {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, want: "lb-1"},
-		"by tag, of another cluster":            {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); addTag(f, ownership.TagCluster, "d") }},
-		"recorded, of another cluster":          {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); addTag(f, ownership.TagCluster, "d") }, hint: published},
-		"by name, reused":                       {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, ""); addTag(f, ownership.TagReused, "true") }},
-		"by name, but a user's":                 {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: observe.Hint{Users: []string{"lb-1"}}},
-		"by tag, though a user's":               {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, name) }, hint: observe.Hint{Users: []string{"lb-1"}}, want: "lb-1"},
-		"recorded, but a user's":                {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: observe.Hint{RecordedID: "lb-1", Addresses: published.Addresses, Users: []string{"lb-1"}}},
-		"no cluster, on it another's":           {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); listenerOf(f, "d") }},
-		"no cluster, on it ours":                {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); listenerOf(f, "c") }, want: "lb-1"},
-		"recorded, no cluster, on it another's": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); listenerOf(f, "d") }, hint: published},
-		"two":                                   {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); seed(f, "lb-2", "x", name) }, fail: true},
+		"cluster, another address": {seed: func(f *gatewaytest.Fake) {
+			seed(f, "lb-1", "x", "")
+			addTag(f,
+				ownership.TagCluster, "c")
+		}, hint: observe.Hint{RecordedID: "lb-1"}},
+		"recorded id is gone, then tag": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-2", "x", name) },
+			hint: observe.Hint{RecordedID: "lb-1"}, want: "lb-2"},
+		"by tag":  {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) }, want: "lb-1"},
+		"by name": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, want: "lb-1"},
+		"by tag, of another cluster": {seed: func(f *gatewaytest.Fake) {
+			seed(f, "lb-1", "x", name)
+			addTag(f,
+				ownership.TagCluster, "d")
+		}},
+		"recorded, of another cluster": {seed: func(f *gatewaytest.Fake) {
+			seed(f, "lb-1", "x", name)
+			addTag(f,
+				ownership.TagCluster, "d")
+		}, hint: published},
+		"by name, reused": {seed: func(f *gatewaytest.Fake) {
+			seed(f, "lb-1", name, "")
+			addTag(f,
+				ownership.TagReused, "true")
+		}},
+		"by name, but a user's": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") },
+			hint: observe.Hint{Users: []string{"lb-1"}}},
+		"by tag, though a user's": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, name) },
+			hint: observe.Hint{Users: []string{"lb-1"}}, want: "lb-1"},
+		"recorded, but a user's": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") },
+			hint: observe.Hint{RecordedID: "lb-1", Addresses: published.Addresses, Users: []string{"lb-1"}}},
+		"no cluster, on it another's": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); listenerOf(f, "d") }},
+		"no cluster, on it ours": {seed: func(f *gatewaytest.Fake) {
+			seed(f, "lb-1", "x", name)
+			listenerOf(f,
+				"c")
+		}, want: "lb-1"},
+		"recorded, no cluster, on it another's": {seed: func(f *gatewaytest.Fake) {
+			seed(f, "lb-1", "x", name)
+			listenerOf(f,
+				"d")
+		}, hint: published},
+		"two": {seed: func(f *gatewaytest.Fake) {
+			seed(f, "lb-1", "x", name)
+			seed(f,
+				"lb-2", "x", name)
+		}, fail: true},
 		"read fails": {seed: func(f *gatewaytest.Fake) {
 			seed(f, "lb-1", "x", name)
 			f.Fail("GetLoadBalancer", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
@@ -206,7 +250,8 @@ func TestReused(t *testing.T) {
 		}
 	}
 	f.Fail("GetServerGroup", 1, &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled})
-	if got, err := (Product{Gateway: f.Client()}).reused(t.Context(), "lb-1", observe.Parts{Owner: owner}); err == nil || got.InstanceID != "" {
+	if got, err := (Product{Gateway: f.Client()}).reused(t.Context(), "lb-1", observe.Parts{Owner: owner}); err == nil ||
+		got.InstanceID != "" {
 		t.Errorf("a failed read gives %+v, %v", got, err)
 	}
 }

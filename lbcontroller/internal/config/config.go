@@ -81,8 +81,9 @@ const (
 	DriftReport  = "report"
 )
 
-// Drift says what a check for drift does about a difference: enforce brings back what the Service asks for, report only reports it, by event and
-// metric. Servers always follow nodes and pods. A Service that is changed is brought in step in any case, except for StoppedListeners.
+// Drift says what a check for drift does about a difference: enforce brings back what the Service asks for, report only
+// reports it, by event and metric. Servers always follow nodes and pods. A Service that is changed is brought in step
+// in any case, except for StoppedListeners.
 type Drift struct {
 	// Instance is about the attributes of the CLB that annotations name: enforce or report.
 	Instance string `json:"instance"`

@@ -30,22 +30,27 @@ func TestDefaults(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
-	got := []any{cfg.ClusterID, cfg.Gateway.ServerName, cfg.BackendType, cfg.Workers, time.Duration(cfg.NodeGather.Quiet), time.Duration(cfg.NodeGather.Max),
+	got := []any{cfg.ClusterID, cfg.Gateway.ServerName, cfg.BackendType, cfg.Workers, time.Duration(cfg.NodeGather.Quiet),
+		time.Duration(cfg.NodeGather.Max),
 		time.Duration(cfg.DriftCheckInterval), cfg.LeaderElection.Enabled, cfg.LeaderElection.Name}
-	if diff := cmp.Diff([]any{"c-demo", "cloudgateway", "node", 10, 2 * time.Second, 5 * time.Second, 4 * time.Hour, true, "lbcontroller"}, got); diff != "" {
+	if diff := cmp.Diff([]any{"c-demo", "cloudgateway", "node", 10, 2 * time.Second, 5 * time.Second, 4 * time.Hour, true,
+		"lbcontroller"}, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 }
 
 func TestCloudConfig(t *testing.T) {
 	t.Parallel()
-	cloud := write(t, `{"Global": {"clusterID": "c-old", "region": "cn-hangzhou", "vpcid": "vpc-1", "vswitchid": ":vsw-1,vsw-2", "resourceGroupID": "rg-1",
-		"serviceBackendType": "eni", "disablePublicSLB": true, "serviceMaxConcurrentReconciles": 5, "featureGates": "LoadBalancerTypeAnnotation=true"}}`)
+	cloud := write(t, `{"Global": {"clusterID": "c-old", "region": "cn-hangzhou", "vpcid": "vpc-1",
+	"vswitchid": ":vsw-1,vsw-2", "resourceGroupID": "rg-1",
+		"serviceBackendType": "eni", "disablePublicSLB": true, "serviceMaxConcurrentReconciles": 5,
+		"featureGates": "LoadBalancerTypeAnnotation=true"}}`)
 	cfg, _, err := Load(write(t, minimal+"workers: 7\n"), cloud)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []any{cfg.ClusterID, cfg.Region, cfg.VPCID, cfg.VSwitchIDs, cfg.ResourceGroupID, cfg.BackendType, cfg.DisablePublicLoadBalancer, cfg.Workers, cfg.LoadBalancerTypeAnnotation}
+	got := []any{cfg.ClusterID, cfg.Region, cfg.VPCID, cfg.VSwitchIDs, cfg.ResourceGroupID, cfg.BackendType,
+		cfg.DisablePublicLoadBalancer, cfg.Workers, cfg.LoadBalancerTypeAnnotation}
 	// The controller's own file wins where both speak.
 	if diff := cmp.Diff([]any{"c-demo", "cn-hangzhou", "vpc-1", []string{"vsw-1", "vsw-2"}, "rg-1", "eni", true, 7, true}, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

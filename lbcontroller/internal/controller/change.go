@@ -28,8 +28,8 @@ func change(old, svc *corev1.Service) (reason, message string) {
 // notePrefix is that of the annotations by which the controller notes on a Service what it must know later.
 const notePrefix = "service.k8s.alibaba/"
 
-// ChangedByUser reports whether the spec or any annotation differs that isn't a note of the controller's. To touch an annotation is how people ask
-// for a look at the cloud.
+// ChangedByUser reports whether the spec or any annotation differs that isn't a note of the controller's. To touch an
+// annotation is how people ask for a look at the cloud.
 func ChangedByUser(old, svc *corev1.Service) bool {
 	differs := func(a, b map[string]string) bool {
 		for key, value := range a {
@@ -39,7 +39,8 @@ func ChangedByUser(old, svc *corev1.Service) bool {
 		}
 		return false
 	}
-	return differs(old.Annotations, svc.Annotations) || differs(svc.Annotations, old.Annotations) || !equality.Semantic.DeepEqual(old.Spec, svc.Spec)
+	return differs(old.Annotations, svc.Annotations) || differs(svc.Annotations, old.Annotations) ||
+		!equality.Semantic.DeepEqual(old.Spec, svc.Spec)
 }
 
 // changedAnnotations returns the keys of the controller's annotations that were set, changed or removed, in order.

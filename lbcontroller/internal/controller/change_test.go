@@ -20,14 +20,16 @@ func TestChange(t *testing.T) {
 		"status": {change: func(svc *corev1.Service) {
 			svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "47.0.0.1"}}
 		}},
-		"kubectl's notes":  {change: func(svc *corev1.Service) { svc.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}" }},
-		"our notes":        {change: func(svc *corev1.Service) { svc.Annotations[annotation.OwnTags] = "team" }},
-		"type":             {change: func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP }},
-		"an annotation":    {annotated(annotation.Scheduler, "wlc"), "AnnotationChanged", "changed: " + annotation.Prefix + annotation.Scheduler},
-		"one removed":      {func(svc *corev1.Service) { clear(svc.Annotations) }, "AnnotationChanged", "changed: " + annotation.Prefix + annotation.Name},
+		"kubectl's notes": {change: func(svc *corev1.Service) { svc.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}" }},
+		"our notes":       {change: func(svc *corev1.Service) { svc.Annotations[annotation.OwnTags] = "team" }},
+		"type":            {change: func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP }},
+		"an annotation":   {annotated(annotation.Scheduler, "wlc"), "AnnotationChanged", "changed: " + annotation.Prefix + annotation.Scheduler},
+		"one removed": {func(svc *corev1.Service) { clear(svc.Annotations) }, "AnnotationChanged", "changed: " +
+			annotation.Prefix + annotation.Name},
 		"the backend type": {eniMode, "AnnotationChanged", "changed: " + annotation.BackendType},
 		"spec":             {local, "ServiceSpecChanged", "the spec of the Service was changed"},
-		"deletion":         {func(svc *corev1.Service) { svc.DeletionTimestamp = &metav1.Time{} }, "DeleteTimestampChanged", "the Service is being deleted"},
+		"deletion": {func(svc *corev1.Service) { svc.DeletionTimestamp = &metav1.Time{} }, "DeleteTimestampChanged",
+			"the Service is being deleted"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

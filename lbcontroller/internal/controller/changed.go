@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// disown takes back that the load balancer of a Service is as it asks, which it said before a user changed it. What becomes of the change shows when the
-// pass ends. An API server that fails holds nothing up.
+// disown takes back that the load balancer of a Service is as it asks, which it said before a user changed it. What
+// becomes of the change shows when the pass ends. An API server that fails holds nothing up.
 func (c *Controller) disown(ctx context.Context, w Writer, key string, svc *corev1.Service) *corev1.Service {
 	s, synced := c.services.Of(key), find(svc.Status.Conditions, ConditionSynced)
 	if !s.takeChanged() || synced == nil || synced.Status != metav1.ConditionTrue {

@@ -44,11 +44,13 @@ func conditionsOf(svc *corev1.Service, o Outcome) []metav1.Condition {
 	if o.Publish != nil && !o.Publish.KeepIngress {
 		ingress = o.Publish.Ingress
 	}
-	ready := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonPublished, Message: "the address is in the status"}
+	ready := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonPublished,
+		Message: "the address is in the status"}
 	if len(ingress) == 0 {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ReasonPending, "there is no address yet"
 	}
-	synced := metav1.Condition{Type: ConditionSynced, Status: metav1.ConditionTrue, Reason: ReasonSynced, Message: "the load balancer is as the Service asks"}
+	synced := metav1.Condition{Type: ConditionSynced, Status: metav1.ConditionTrue, Reason: ReasonSynced,
+		Message: "the load balancer is as the Service asks"}
 	if o.Err != nil {
 		synced.Status, synced.Reason, synced.Message = metav1.ConditionFalse, reasonOf(o), o.Err.Error()
 		if len(synced.Message) > maxConditionText {
@@ -61,7 +63,8 @@ func conditionsOf(svc *corev1.Service, o Outcome) []metav1.Condition {
 // changing are the conditions of a Service that a user has changed, until the controller has looked at it.
 func changing(svc *corev1.Service) []metav1.Condition {
 	list := conditionsOf(svc, Outcome{})
-	list[1].Status, list[1].Reason, list[1].Message = metav1.ConditionUnknown, ReasonChanging, "the Service was changed; the load balancer is compared with it"
+	list[1].Status, list[1].Reason, list[1].Message = metav1.ConditionUnknown, ReasonChanging,
+		"the Service was changed; the load balancer is compared with it"
 	return list
 }
 
@@ -82,8 +85,8 @@ func reasonOf(o Outcome) string {
 	return word.String()
 }
 
-// written are the conditions that were written last, so that they are written on change only: neither because a message names another request, nor
-// again and again because another client overwrites them.
+// written are the conditions that were written last, so that they are written on change only: neither because a message
+// names another request, nor again and again because another client overwrites them.
 type written struct {
 	// gist is what they say, and before what those said that were written before them: both may arrive later.
 	gist, before string
@@ -143,8 +146,8 @@ func gistOf(svc *corev1.Service, list []metav1.Condition) string {
 	return gist.String()
 }
 
-// namesMistake reports whether the message of a condition says what the user has to correct. Another mistake has the same reason, and only the message
-// names it. Messages about failed calls carry the ids of requests.
+// namesMistake reports whether the message of a condition says what the user has to correct. Another mistake has the
+// same reason, and only the message names it. Messages about failed calls carry the ids of requests.
 func namesMistake(c metav1.Condition) bool {
 	return c.Reason == ReasonInvalid || c.Reason == ReasonRefused
 }
@@ -164,7 +167,8 @@ func find(list []metav1.Condition, conditionType string) *metav1.Condition {
 	return &list[i]
 }
 
-// patchOf is the part of a strategic merge patch that puts conditions into those of others, by their type. A time changes only with its status.
+// patchOf is the part of a strategic merge patch that puts conditions into those of others, by their type. A time
+// changes only with its status.
 func patchOf(have, put []metav1.Condition, now time.Time) []metav1.Condition {
 	list := slices.Clone(put)
 	for i := range list {
@@ -176,7 +180,8 @@ func patchOf(have, put []metav1.Condition, now time.Time) []metav1.Condition {
 	return list
 }
 
-// isLeftBehind reports whether a Service shows the state of a load balancer and can have none: it has ceased to ask for one while no controller ran.
+// isLeftBehind reports whether a Service shows the state of a load balancer and can have none: it has ceased to ask for
+// one while no controller ran.
 func isLeftBehind(svc *corev1.Service) bool {
 	return svc.Spec.Type != corev1.ServiceTypeLoadBalancer && find(svc.Status.Conditions, ConditionReady) != nil &&
 		find(svc.Status.Conditions, ConditionSynced) != nil

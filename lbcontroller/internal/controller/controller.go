@@ -26,8 +26,9 @@ import (
 )
 
 const (
-	// maxWaiting is how many Services may wait for the cloud or the record at once, beyond those that are worked on. The gateway takes 256 calls on a
-	// connection, and is the throttle: more would only hold memory, 0.3 MiB each with 1 000 nodes.
+	// maxWaiting is how many Services may wait for the cloud or the record at once, beyond those that are worked on. The
+	// gateway takes 256 calls on a connection, and is the throttle: more would only hold memory, 0.3 MiB each with 1 000
+	// nodes.
 	maxWaiting = 200
 	// maxPeriodic is how many Services are verified at once: what a user changes must not wait behind them at the gateway.
 	maxPeriodic = 4
@@ -62,8 +63,8 @@ type Registration struct {
 	Kind      Kind
 	// Previewer says what the kind would do.
 	Previewer Previewer
-	// Labels and Annotations are the keys under which the kind notes on Services what it must know later. Those that another client takes off, by
-	// replacing a Service, are put back.
+	// Labels and Annotations are the keys under which the kind notes on Services what it must know later. Those that
+	// another client takes off, by replacing a Service, are put back.
 	Labels, Annotations []string
 	// Run is what the kind does beside the passes, as long as this replica leads; nil for nothing.
 	Run func(ctx context.Context) error
@@ -83,7 +84,8 @@ type Controller struct {
 	informers informerSet
 	nodes     atomic.Pointer[backend.Set]
 	gather    *reconcile.Gather
-	// nodeChanges counts changes of nodes, and latest are the nodes after the last that was looked at. nodes are those that Services were queued for.
+	// nodeChanges counts changes of nodes, and latest are the nodes after the last that was looked at. nodes are those
+	// that Services were queued for.
 	nodeChanges atomic.Int64
 	latest      atomic.Pointer[nodesOf]
 	// leading reports that Run has begun: a standby watches, but queues nothing and has nothing to say.

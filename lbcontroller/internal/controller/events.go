@@ -15,34 +15,43 @@ import (
 
 // Reasons of events, those of the existing CCM: users alert on them.
 const (
-	ReasonEnsured         = "EnsuredLoadBalancer"       // Normal: the load balancer was changed and is as the Service asks.
-	ReasonSyncFailed      = "SyncLoadBalancerFailed"    // Warning: what the Service asks for is wrong, is refused, or failed in the cloud.
-	ReasonCleaned         = "CleanLoadBalancer"         // Normal: the load balancer is released; a user's loses what was made on it for the Service.
-	ReasonCleanFailed     = "CleanLoadBalancerFailed"   // Warning: the load balancer can't be released; it is tried again.
-	ReasonAddFinalizer    = "FailedAddFinalizer"        // Warning: the API server refused the finalizer; nothing was created.
-	ReasonRemoveFinalizer = "FailedRemoveFinalizer"     // Warning: the load balancer is released but the Service can't go yet.
-	ReasonRemoveHash      = "FailedRemoveHash"          // Warning: the API server refused a label; the load balancer is not changed yet.
-	ReasonUpdateStatus    = "FailedUpdateStatus"        // Warning: the API server refused the status or labels of the Service.
-	ReasonNoBackends      = "UnAvailableLoadBalancer"   // Warning: a port has no backends: no ready node or pod qualifies.
-	ReasonSkipBackends    = "SkipSyncBackends"          // Warning: some nodes or pods are left out of the backends.
-	ReasonPreserved       = "PreservedOnDelete"         // Warning: the load balancer will be kept when the Service goes, as its annotation asks, or a user's keeps what others use.
-	ReasonEIP             = "FailedSetEIPAddress"       // Warning: no EIP was found; the address of the load balancer is published instead.
-	ReasonAnnotation      = "AnnotationChanged"         // Normal: annotations of the controller were changed; it looks at the load balancer.
-	ReasonSpec            = "ServiceSpecChanged"        // Normal: the spec of the Service was changed; it looks at the load balancer.
-	ReasonDeletion        = "DeleteTimestampChanged"    // Normal: the Service is being deleted; the load balancer is released.
-	ReasonContested       = "StatusContested"           // Warning: another client overwrites the status of the Service.
-	ReasonKept            = "AnnotationKept"            // Warning: an annotation was removed, but the load balancer keeps its value.
-	ReasonCertificate     = "CertificateEnds"           // Warning: a server certificate is missing, has ended, or ends within 30 days.
-	ReasonDrift           = "DriftReported"             // Warning: a user or another tool has changed the load balancer, and the configuration leaves that so.
-	ReasonHeld            = "HeldByPolicy"              // Warning: the policy (report or upsert-only) keeps changes back; the text lists them.
-	ReasonUnconfirmed     = "ReleaseUnconfirmed"        // Warning: a Service that got a class or tunnel type keeps its load balancer until the release is confirmed.
-	ReasonUnknown         = "UnknownAnnotation"         // Warning: an annotation or a field of the spec has no effect: it may be misspelt, or not fit the Service.
-	ReasonReadinessGate   = "FailedUpdateReadinessGate" // Warning: the API server refused the condition of a pod's readiness gate; it is written again.
-	ReasonLastServers     = "LastServersKept"           // Warning: no node qualifies as a backend any more; the last servers stay, as an empty group helps no one.
-	ReasonOrphan          = "OrphanedLoadBalancer"      // Warning on the namespace kube-system: load balancers of the cluster have no Service.
-	ReasonOrphanGone      = "DeletedOrphan"             // Normal on the namespace kube-system: a load balancer whose Service was gone is deleted.
-	ReasonIPMode          = "IPModeDropped"             // Warning: the API server is too old for annotation ip-mode.
-	ReasonTypeChanged     = "TypeChanged"               // Normal: the Service no longer asks for a load balancer.
+	ReasonEnsured    = "EnsuredLoadBalancer"    // Normal: the load balancer was changed and is as the Service asks.
+	ReasonSyncFailed = "SyncLoadBalancerFailed" // Warning: what the Service asks for is wrong, is refused, or failed in the cloud.
+	// Normal: the load balancer is released; a user's loses what was made on it for the Service.
+	ReasonCleaned         = "CleanLoadBalancer"
+	ReasonCleanFailed     = "CleanLoadBalancerFailed" // Warning: the load balancer can't be released; it is tried again.
+	ReasonAddFinalizer    = "FailedAddFinalizer"      // Warning: the API server refused the finalizer; nothing was created.
+	ReasonRemoveFinalizer = "FailedRemoveFinalizer"   // Warning: the load balancer is released but the Service can't go yet.
+	ReasonRemoveHash      = "FailedRemoveHash"        // Warning: the API server refused a label; the load balancer is not changed yet.
+	ReasonUpdateStatus    = "FailedUpdateStatus"      // Warning: the API server refused the status or labels of the Service.
+	ReasonNoBackends      = "UnAvailableLoadBalancer" // Warning: a port has no backends: no ready node or pod qualifies.
+	ReasonSkipBackends    = "SkipSyncBackends"        // Warning: some nodes or pods are left out of the backends.
+	// Warning: the load balancer will be kept when the Service goes, as its annotation asks, or a user's keeps what others
+	// use.
+	ReasonPreserved   = "PreservedOnDelete"
+	ReasonEIP         = "FailedSetEIPAddress"    // Warning: no EIP was found; the address of the load balancer is published instead.
+	ReasonAnnotation  = "AnnotationChanged"      // Normal: annotations of the controller were changed; it looks at the load balancer.
+	ReasonSpec        = "ServiceSpecChanged"     // Normal: the spec of the Service was changed; it looks at the load balancer.
+	ReasonDeletion    = "DeleteTimestampChanged" // Normal: the Service is being deleted; the load balancer is released.
+	ReasonContested   = "StatusContested"        // Warning: another client overwrites the status of the Service.
+	ReasonKept        = "AnnotationKept"         // Warning: an annotation was removed, but the load balancer keeps its value.
+	ReasonCertificate = "CertificateEnds"        // Warning: a server certificate is missing, has ended, or ends within 30 days.
+	// Warning: a user or another tool has changed the load balancer, and the configuration leaves that so.
+	ReasonDrift = "DriftReported"
+	ReasonHeld  = "HeldByPolicy" // Warning: the policy (report or upsert-only) keeps changes back; the text lists them.
+	// Warning: a Service that got a class or tunnel type keeps its load balancer until the release is confirmed.
+	ReasonUnconfirmed = "ReleaseUnconfirmed"
+	// Warning: an annotation or a field of the spec has no effect: it may be misspelt, or not fit the Service.
+	ReasonUnknown = "UnknownAnnotation"
+	// Warning: the API server refused the condition of a pod's readiness gate; it is written again.
+	ReasonReadinessGate = "FailedUpdateReadinessGate"
+	// Warning: no node qualifies as a backend any more; the last servers stay, as an empty group helps no one.
+	ReasonLastServers = "LastServersKept"
+	ReasonOrphan      = "OrphanedLoadBalancer" // Warning on the namespace kube-system: load balancers of the cluster have no Service.
+	// Normal on the namespace kube-system: a load balancer whose Service was gone is deleted.
+	ReasonOrphanGone  = "DeletedOrphan"
+	ReasonIPMode      = "IPModeDropped" // Warning: the API server is too old for annotation ip-mode.
+	ReasonTypeChanged = "TypeChanged"   // Normal: the Service no longer asks for a load balancer.
 )
 
 // ClusterObject carries events that are no Service's.
@@ -77,11 +86,13 @@ func Failure(reason string, errs ...error) Event {
 	if steps := remedies(errs); steps != "" {
 		texts = append(texts, "next: "+steps)
 	}
-	return Event{Type: corev1.EventTypeWarning, Reason: reason, Message: strings.Join(texts, "\n"), Cause: strings.Join(slices.Compact(found), "\n")}
+	return Event{Type: corev1.EventTypeWarning, Reason: reason, Message: strings.Join(texts, "\n"),
+		Cause: strings.Join(slices.Compact(found), "\n")}
 }
 
-// causeOf is what an error has in common with those of other attempts. What was being done matters only if that is what was refused: when the
-// gateway or the cloud can't be reached, one attempt ends with this call and the next with that one.
+// causeOf is what an error has in common with those of other attempts. What was being done matters only if that is what
+// was refused: when the gateway or the cloud can't be reached, one attempt ends with this call and the next with that
+// one.
 func causeOf(err error) string {
 	e, ok := rpcerr.From(err)
 	if ok && !slices.Contains([]codes.Code{codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition}, e.Code) {

@@ -19,8 +19,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
-// patience is how long a pod waits for a Service that isn't there, or that doesn't name it, before it is released: a Service may be made after
-// its pods.
+// patience is how long a pod waits for a Service that isn't there, or that doesn't name it, before it is released: a
+// Service may be made after its pods.
 const patience = time.Minute
 
 func indexPod(obj any) ([]string, error) {
@@ -92,8 +92,8 @@ func (c *Controller) letPodsGo(ctx context.Context, key string) error {
 	return c.writeGates(ctx, namespace, name, gated, verdicts)
 }
 
-// Strays releases waiting pods that take no traffic from a load balancer, once they have waited for a while, and returns when it is time for
-// the next; 0 for none.
+// Strays releases waiting pods that take no traffic from a load balancer, once they have waited for a while, and
+// returns when it is time for the next; 0 for none.
 func Strays(gated readiness.Pods, names []string, why string) (verdicts []readiness.Verdict, next time.Duration) {
 	for _, name := range names {
 		pod := gated[name]
@@ -103,7 +103,8 @@ func Strays(gated readiness.Pods, names []string, why string) (verdicts []readin
 			}
 			continue
 		}
-		verdicts = append(verdicts, readiness.Verdict{Pod: name, UID: pod.UID, Status: corev1.ConditionTrue, Reason: readiness.ReasonNoServer, Message: why})
+		verdicts = append(verdicts, readiness.Verdict{Pod: name, UID: pod.UID, Status: corev1.ConditionTrue,
+			Reason: readiness.ReasonNoServer, Message: why})
 	}
 	return verdicts, next
 }

@@ -51,7 +51,8 @@ type Request struct {
 	Writer Writer
 }
 
-// Outcome is all that follows from one pass over a Service: what is written on it, which events are recorded, and when it is looked at again.
+// Outcome is all that follows from one pass over a Service: what is written on it, which events are recorded, and when
+// it is looked at again.
 type Outcome struct {
 	// Service is the Service as the kind left it; nil if it didn't write on it.
 	Service *corev1.Service

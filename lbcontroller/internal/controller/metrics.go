@@ -36,14 +36,17 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Name: "lbcontroller_readiness_gates_total", Help: "Conditions of readiness gates written on pods, by reason.",
 		}, []string{"reason"}),
 		services: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "lbcontroller_services", Help: "Services with a load balancer, by the reason of their condition Synced; Pending as long as there is no address.",
+			Name: "lbcontroller_services",
+			Help: "Services with a load balancer, by the reason of their condition Synced; Pending as long as there is no address.",
 		}, []string{"state"}),
 		calls: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "lbcontroller_reconcile_calls", Help: "Calls to the gateway of one reconcile of a Service.",
 			Buckets: []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64},
 		}),
 		conflicts: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "lbcontroller_conflicts_total", Help: "Conflicts with others who write on a Service: its status was overwritten (status) or its labels were taken off (labels) again and again, or it changed meanwhile (version).",
+			Name: "lbcontroller_conflicts_total",
+			Help: "Conflicts with others who write on a Service: its status was overwritten (status) or its labels were " +
+				"taken off (labels) again and again, or it changed meanwhile (version).",
 		}, []string{"kind"}),
 		delay: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "lbcontroller_endpoint_delay_seconds", Help: "Time from a change of a Service's endpoints until its servers were right.",

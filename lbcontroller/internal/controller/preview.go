@@ -43,8 +43,8 @@ type Previewer interface {
 	ListOrphans(ctx context.Context) ([]Orphan, error)
 }
 
-// PreviewersOf returns those of the kinds that have to do with a Service, in the order in which they would work on it; none for a Service that
-// belongs to no kind.
+// PreviewersOf returns those of the kinds that have to do with a Service, in the order in which they would work on it;
+// none for a Service that belongs to no kind.
 func PreviewersOf(kinds []Registration, svc *corev1.Service) []Previewer {
 	var list []Previewer
 	a := assign(kinds, svc)

@@ -15,8 +15,9 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 )
 
-// retrySuperseded is when a pass is repeated that worked on an outdated Service. The event that is on its way mostly comes first, but one of nothing
-// but the controller's own conditions queues nothing, and no look is left of the passes before.
+// retrySuperseded is when a pass is repeated that worked on an outdated Service. The event that is on its way mostly
+// comes first, but one of nothing but the controller's own conditions queues nothing, and no look is left of the passes
+// before.
 const retrySuperseded = time.Second
 
 // retryYielded is when a Service is verified again that gave way to more urgent work.
@@ -92,7 +93,8 @@ func (c *Controller) Reconcile(ctx context.Context, key string) error {
 	return c.inTurn(ctx, key, a.shared, func() error { return c.pass(ctx, key, cached, a) })
 }
 
-// dismiss takes back what was shown of a Service that asked for a load balancer in vain and doesn't any more. One that had something was released.
+// dismiss takes back what was shown of a Service that asked for a load balancer in vain and doesn't any more. One that
+// had something was released.
 func (c *Controller) dismiss(ctx context.Context, key string, svc *corev1.Service) error {
 	if c.services.Of(key).state == "" && !isLeftBehind(svc) { // Only passes over the Service change the state.
 		return nil
@@ -181,8 +183,9 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		r.Service = o.Service
 	}
 	if c.modes.strip(o.Publish) {
-		o.Events = append(o.Events, Warningf(ReasonIPMode, "the API server doesn't keep the ipMode of addresses, which annotation ip-mode asks for; "+
-			"upgrade it to Kubernetes 1.30, or publish a name by annotation hostname"))
+		o.Events = append(o.Events,
+			Warningf(ReasonIPMode, "the API server doesn't keep the ipMode of addresses, which annotation ip-mode asks for; "+
+				"upgrade it to Kubernetes 1.30, or publish a name by annotation hostname"))
 	} else if o.Publish != nil && !o.Publish.KeepIngress && !slices.ContainsFunc(o.Publish.Ingress, hasMode) {
 		o.Resolved = append(o.Resolved, ReasonIPMode)
 	}
@@ -223,13 +226,15 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		}
 		if lacks && s.fight(inLabels, labels) {
 			c.metrics.conflicts.WithLabelValues("labels").Inc()
-			o.Events = append(o.Events, Warningf(ReasonContested, "another client takes off labels that the controller notes on the Service, and they are written again, "+
-				"more and more seldom; let it keep the labels of the controller: %s", labels))
+			o.Events = append(o.Events,
+				Warningf(ReasonContested, "another client takes off labels that the controller notes on the Service, and they are written again, "+
+					"more and more seldom; let it keep the labels of the controller: %s", labels))
 		}
 		if restores && s.fight(inStatus, gistOfIngress(o.Publish.Ingress)) {
 			c.metrics.conflicts.WithLabelValues("status").Inc()
-			o.Events = append(o.Events, Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else, and are written again, more and more seldom; "+
-				"find out who else serves the Service and stop that, or give the Service a class"))
+			o.Events = append(o.Events,
+				Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else, and are written again, more and more seldom; "+
+					"find out who else serves the Service and stop that, or give the Service a class"))
 		}
 	}
 	if Superseded(err) {

@@ -48,7 +48,8 @@ func remedy(err error) string {
 		return "switch the delete protection off in the console; it is tried again"
 	case rpcerr.NetworkConflict:
 		return "use servers and load balancer of one VPC"
-	case rpcerr.ListenerExists, rpcerr.ListenerInUse, rpcerr.ServerGroupInUse, rpcerr.DomainExtensionInUse, rpcerr.AclInUse, rpcerr.CertificateInUse,
+	case rpcerr.ListenerExists, rpcerr.ListenerInUse, rpcerr.ServerGroupInUse, rpcerr.DomainExtensionInUse,
+		rpcerr.AclInUse, rpcerr.CertificateInUse,
 		rpcerr.ResourceInUse, rpcerr.AlreadyExists, rpcerr.InvalidState:
 		return "look in the console what stands in the way; it is tried again"
 	case rpcerr.CertificateNotFound:

@@ -33,14 +33,15 @@ func (plain) Forget(string)                            {}
 
 func zonal(n int) *corev1.Node {
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", n), Labels: map[string]string{corev1.LabelTopologyZone: fmt.Sprint("zone-", n%3)}},
-		Spec:       corev1.NodeSpec{ProviderID: fmt.Sprintf("cn-hangzhou.i-bp1%05d", n)},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", n),
+			Labels: map[string]string{corev1.LabelTopologyZone: fmt.Sprint("zone-", n%3)}},
+		Spec:   corev1.NodeSpec{ProviderID: fmt.Sprintf("cn-hangzhou.i-bp1%05d", n)},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
 }
 
-// BenchmarkEvents is what one change of the cluster costs until the Services that it concerns are queued: a node that joins 1 000 others, and a
-// pod that joins a Service.
+// BenchmarkEvents is what one change of the cluster costs until the Services that it concerns are queued: a node that
+// joins 1 000 others, and a pod that joins a Service.
 func BenchmarkEvents(b *testing.B) {
 	const nodeCount = 1000
 	for _, services := range []int{500, 1000, 2000} {

@@ -17,7 +17,8 @@ type service struct {
 	conditions written
 	// state is how the Service stands, as it is counted.
 	state string
-	// due is when the last pass for its endpoints began, or the next one will, and since when the first change came that no pass has dealt with.
+	// due is when the last pass for its endpoints began, or the next one will, and since when the first change came that
+	// no pass has dealt with.
 	due, since time.Time
 	// own are versions that the controller has written last, and lost the state before another client took something off.
 	own  []string

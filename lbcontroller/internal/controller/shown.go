@@ -54,7 +54,8 @@ func (s *service) publish(p Publication) {
 	s.published = publishing{gist: gistOfPublication(p), at: time.Now()}
 }
 
-// writing is the last time that something was written which other clients may fight for. They would otherwise be answered at once, for ever.
+// writing is the last time that something was written which other clients may fight for. They would otherwise be
+// answered at once, for ever.
 type writing struct {
 	gist  string
 	at    time.Time

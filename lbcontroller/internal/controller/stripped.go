@@ -11,8 +11,8 @@ import (
 // maxOwnVersions bounds the versions of a Service that are known to be the controller's: a pass writes less often.
 const maxOwnVersions = 16
 
-// A client may replace a Service by a manifest which knows nothing of what the controller noted on it: finalizer, labels and annotations are gone, as
-// with kubectl replace or helm upgrade --force. The event has the last state.
+// A client may replace a Service by a manifest which knows nothing of what the controller noted on it: finalizer,
+// labels and annotations are gone, as with kubectl replace or helm upgrade --force. The event has the last state.
 
 // wrote remembers a version that the controller has written.
 func (s *service) wrote(version string) {

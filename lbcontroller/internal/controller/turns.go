@@ -56,8 +56,8 @@ func (t *turns) pass(ids []string) map[string]reconcile.Priority {
 	return waiting
 }
 
-// inTurn works on a Service when it is its turn on every load balancer that it shares. Otherwise it is queued again as soon as that may be. A
-// Service that is only verified gives its turn to others.
+// inTurn works on a Service when it is its turn on every load balancer that it shares. Otherwise it is queued again as
+// soon as that may be. A Service that is only verified gives its turn to others.
 func (c *Controller) inTurn(ctx context.Context, key string, shared []string, work func() error) error {
 	p := reconcile.PriorityOf(ctx)
 	if by, ok := c.turns.take(key, shared, p); !ok {

@@ -193,8 +193,8 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 	c.queue(keyOf(svc), reconcile.User)
 }
 
-// serviceDeleted queues every Service, so that what is remembered of it is dropped. Only the event of a deletion has the last state of a Service; one
-// whose deletion was missed may have gone in order.
+// serviceDeleted queues every Service, so that what is remembered of it is dropped. Only the event of a deletion has
+// the last state of a Service; one whose deletion was missed may have gone in order.
 func (c *Controller) serviceDeleted(obj any) {
 	priority := reconcile.Periodic
 	if svc, ok := obj.(*corev1.Service); ok {

@@ -213,7 +213,8 @@ func (w Writer) patch(ctx context.Context, svc *corev1.Service, body map[string]
 	return w.send(ctx, svc, types.MergePatchType, body)
 }
 
-func (w Writer) send(ctx context.Context, svc *corev1.Service, kind types.PatchType, body map[string]any, subresources ...string) (*corev1.Service, error) {
+func (w Writer) send(ctx context.Context, svc *corev1.Service, kind types.PatchType, body map[string]any,
+	subresources ...string) (*corev1.Service, error) {
 	meta, ok := body["metadata"].(map[string]any)
 	if !ok {
 		meta = map[string]any{}
@@ -245,7 +246,8 @@ func changed(have, want map[string]string) map[string]any {
 	return change
 }
 
-// sameIngress compares what there is with what the controller decides; the API server adds more. An ipMode that isn't decided is left alone.
+// sameIngress compares what there is with what the controller decides; the API server adds more. An ipMode that isn't
+// decided is left alone.
 func sameIngress(have, want []corev1.LoadBalancerIngress) bool {
 	return slices.EqualFunc(have, want, func(x, y corev1.LoadBalancerIngress) bool {
 		return x.IP == y.IP && x.Hostname == y.Hostname && (y.IPMode == nil || x.IPMode != nil && *x.IPMode == *y.IPMode)

@@ -31,12 +31,13 @@ func TestHold(t *testing.T) {
 		added   bool
 		gone    bool
 	}{
-		"as it is":                  {live: cached, verbs: []string{"patch"}, added: true},
-		"changed meanwhile":         {live: web(version("2")), verbs: []string{"patch", "get", "patch"}, added: true},
-		"held meanwhile":            {live: web(version("2"), held), verbs: []string{"patch", "get"}},
-		"being deleted":             {live: web(version("2"), held, deleting), verbs: []string{"patch", "get"}, gone: true},
-		"deleted":                   {verbs: []string{"patch"}, gone: true},
-		"another one of its name":   {live: web(version("2"), func(svc *corev1.Service) { svc.UID = "another" }), verbs: []string{"patch", "get"}, gone: true},
+		"as it is":          {live: cached, verbs: []string{"patch"}, added: true},
+		"changed meanwhile": {live: web(version("2")), verbs: []string{"patch", "get", "patch"}, added: true},
+		"held meanwhile":    {live: web(version("2"), held), verbs: []string{"patch", "get"}},
+		"being deleted":     {live: web(version("2"), held, deleting), verbs: []string{"patch", "get"}, gone: true},
+		"deleted":           {verbs: []string{"patch"}, gone: true},
+		"another one of its name": {live: web(version("2"), func(svc *corev1.Service) { svc.UID = "another" }),
+			verbs: []string{"patch", "get"}, gone: true},
 		"the cache isn't believed":  {confirm: true, live: cached, verbs: []string{"get", "patch"}, added: true},
 		"not believed, and deleted": {confirm: true, verbs: []string{"get"}, gone: true},
 	} {

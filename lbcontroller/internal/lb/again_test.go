@@ -18,12 +18,14 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// TestHeldGroupIsNotTriedAtEveryCheck: a vServer group that a rule of a user's holds is tried again after a day, or when the user changes the Service,
-// and not at every check for drift, each time with an event and without the hash meanwhile.
+// TestHeldGroupIsNotTriedAtEveryCheck: a vServer group that a rule of a user's holds is tried again after a day, or
+// when the user changes the Service, and not at every check for drift, each time with an event and without the hash
+// meanwhile.
 func TestHeldGroupIsNotTriedAtEveryCheck(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(morePort))
-		w.cloud.Fail("DeleteServerGroup", 1000, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse, Message: "a rule uses it"})
+		w.cloud.Fail("DeleteServerGroup", 1000, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse,
+			Message: "a rule uses it"})
 		w.update(func(svc *corev1.Service) { svc.Spec.Ports = svc.Spec.Ports[:1] })
 		w.events.take()
 		w.cloud.ResetCalls()
@@ -75,7 +77,8 @@ func TestLockedLoadBalancer(t *testing.T) {
 				w.cloud.Unlock()
 				w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
 					if method == "UpdateListener" || method == "ApplyServerChanges" {
-						return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Aborted, Reason: rpcerr.ResourceBusy, Message: "the load balancer is busy"}}
+						return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Aborted, Reason: rpcerr.ResourceBusy,
+							Message: "the load balancer is busy"}}
 					}
 					return gatewaytest.Fault{}
 				})
@@ -100,7 +103,8 @@ func TestNoListenerForAUsersLoadBalancer(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
 		w.create(web(naming(usersLB)))
-		w.hasEvents("what is missing", "Warning UnknownAnnotation", "no listener of CLB "+usersLB+" forwards to a vServer group of the Service", "force-override")
+		w.hasEvents("what is missing", "Warning UnknownAnnotation",
+			"no listener of CLB "+usersLB+" forwards to a vServer group of the Service", "force-override")
 		var group string
 		w.cloud.Lock()
 		for id, g := range w.cloud.ServerGroups {

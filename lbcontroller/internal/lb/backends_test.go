@@ -57,7 +57,8 @@ func endpointOf(ip string, ready, terminating bool) discoveryv1.Endpoint {
 func (w *world) slice(family discoveryv1.AddressType, endpoints []discoveryv1.Endpoint) {
 	w.t.Helper()
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "web-" + string(family), Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-" + string(family),
+			Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
 		AddressType: family, Endpoints: endpoints,
 	}
 	client := w.kube.DiscoveryV1().EndpointSlices("default")
@@ -136,8 +137,8 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// TestDrain: a pod that terminates loses its weight, and its place when it is gone. Nobody becomes a server for that, and the last ones keep
-// their weight.
+// TestDrain: a pod that terminates loses its weight, and its place when it is gone. Nobody becomes a server for that,
+// and the last ones keep their weight.
 func TestDrain(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		for n := range 4 {
@@ -150,7 +151,8 @@ func TestDrain(t *testing.T) {
 			w.after(30 * time.Second)
 			check(t, what, want, w.weights())
 		}
-		show("two pods", map[string]int32{"10.0.0.1": 100, "10.0.0.2": 100}, endpointOf("10.0.0.1", true, false), endpointOf("10.0.0.2", true, false))
+		show("two pods", map[string]int32{"10.0.0.1": 100, "10.0.0.2": 100}, endpointOf("10.0.0.1", true, false),
+			endpointOf("10.0.0.2", true, false))
 		show("one terminates, and one that never served", map[string]int32{"10.0.0.1": 0, "10.0.0.2": 100},
 			endpointOf("10.0.0.1", true, true), endpointOf("10.0.0.2", true, false), endpointOf("10.0.0.3", false, true))
 		w.restart()
@@ -205,8 +207,8 @@ func TestQuotaOfNoServers(t *testing.T) {
 	})
 }
 
-// TestNodeJoinsManySubsets: with 500 nodes, 200 Services and subsets of 25, a node that joins costs one write for each Service that takes it, and
-// no call for anybody else. backend.TestSubsetStability shows how many take it.
+// TestNodeJoinsManySubsets: with 500 nodes, 200 Services and subsets of 25, a node that joins costs one write for each
+// Service that takes it, and no call for anybody else. backend.TestSubsetStability shows how many take it.
 func TestNodeJoinsManySubsets(t *testing.T) {
 	t.Parallel()
 	const nodes, services, size = 500, 200, 25
@@ -294,7 +296,8 @@ func TestFamilies(t *testing.T) {
 			service: []func(*corev1.Service){podsMode, annotated(annotation.IPVersion, "ipv6"), annotated(annotation.BackendIPVersion, "ipv6")},
 		},
 		{name: "pods have IPv6 only", service: []func(*corev1.Service){podsMode}, families: both[1:], want: map[string]int32{}, warned: true},
-		{name: "nodes of pods that have IPv6 only", service: []func(*corev1.Service){local}, families: both[1:], want: map[string]int32{"i-1": 1}},
+		{name: "nodes of pods that have IPv6 only", service: []func(*corev1.Service){local}, families: both[1:],
+			want: map[string]int32{"i-1": 1}},
 		{name: "nodes of pods that have both", service: []func(*corev1.Service){local}, families: both, want: map[string]int32{"i-1": 1}},
 	}
 	for _, tt := range tests {
@@ -319,8 +322,8 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// TestSliceThatChangesHands: an EndpointSlice made by hand gets the label of its Service late, and then that of another one. Its endpoints are the
-// same all the time.
+// TestSliceThatChangesHands: an EndpointSlice made by hand gets the label of its Service late, and then that of another
+// one. Its endpoints are the same all the time.
 func TestSliceThatChangesHands(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.create(web(local))

@@ -25,8 +25,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
-// limited lets a creation through once in a gap, as the gateway does: a call waits for its turn, unless that comes later than its patience lasts. What
-// follows the creation takes some seconds.
+// limited lets a creation through once in a gap, as the gateway does: a call waits for its turn, unless that comes
+// later than its patience lasts. What follows the creation takes some seconds.
 func (w *world) limited(gap, patience time.Duration) { w.cloud.Interpose(w.limit(gap, patience)) }
 
 func (w *world) limit(gap, patience time.Duration) func(int, string, proto.Message) gatewaytest.Fault {
@@ -62,8 +62,9 @@ func (w *world) limit(gap, patience time.Duration) func(int, string, proto.Messa
 	}
 }
 
-// TestOneRefusalHoldsForAll: while the gateway has no room for the CLBs of many Services, each of them asks it about once, and not again and again, and all
-// that the rate limit allows is used. Those that need no CLB any more don't hold up the others.
+// TestOneRefusalHoldsForAll: while the gateway has no room for the CLBs of many Services, each of them asks it about
+// once, and not again and again, and all that the rate limit allows is used. Those that need no CLB any more don't hold
+// up the others.
 func TestOneRefusalHoldsForAll(t *testing.T) {
 	t.Parallel()
 	const (
@@ -85,7 +86,8 @@ func TestOneRefusalHoldsForAll(t *testing.T) {
 			if i%2 == 0 {
 				patch = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"nonsense"}}}`, annotation.Prefix+annotation.AddressType)
 			}
-			if _, err := w.kube.CoreV1().Services(svc.Namespace).Patch(t.Context(), svc.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := w.kube.CoreV1().Services(svc.Namespace).Patch(t.Context(), svc.Name, types.MergePatchType, patch,
+				metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -95,7 +97,8 @@ func TestOneRefusalHoldsForAll(t *testing.T) {
 			}
 		}
 		took, asked, read := time.Since(start), len(w.cloud.CallsOf("CreateLoadBalancer")), reads()
-		t.Logf("%d Services have an address after %s, the gateway was asked %d times, the API server for a Service %d times", services-turned, took, asked, read)
+		t.Logf("%d Services have an address after %s, the gateway was asked %d times, the API server for a Service %d times",
+			services-turned, took, asked, read)
 		if best := (services - turned) * gap; took > best*11/10 {
 			t.Errorf("all have an address after %s, the limit allows them in %s", took, best)
 		}
@@ -179,11 +182,13 @@ func TestHoldingBackKeepsDelays(t *testing.T) {
 	})
 }
 
-// TestRequestsOfACreation: a creation costs the API server three writes, one more if tags have to be noted before. One that waits for room at the gateway
-// costs a write that says so, and a read when its turn comes: what the cache shows is old by then.
+// TestRequestsOfACreation: a creation costs the API server three writes, one more if tags have to be noted before. One
+// that waits for room at the gateway costs a write that says so, and a read when its turn comes: what the cache shows
+// is old by then.
 func TestRequestsOfACreation(t *testing.T) {
 	t.Parallel()
-	const finalizer, tags, id, address, conditions = "patch finalizers", "patch annotations", "patch labels", "patch status labels", "patch status"
+	const finalizer, tags, id, address, conditions = "patch finalizers", "patch annotations", "patch labels",
+		"patch status labels", "patch status"
 	for name, test := range map[string]struct {
 		change func(*corev1.Service)
 		want   []string

@@ -13,8 +13,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// slowRead lets the next read of a CLB take so long, as one in the background may that waits for its share of the budget. It returns when that has
-// begun.
+// slowRead lets the next read of a CLB take so long, as one in the background may that waits for its share of the
+// budget. It returns when that has begun.
 func (w *world) slowRead(d time.Duration) {
 	w.t.Helper()
 	var begun atomic.Bool
@@ -41,8 +41,8 @@ func within(what func() bool) time.Duration {
 	return time.Since(start)
 }
 
-// TestNothingWaitsForABackgroundRead: neither a pod nor a user waits while a CLB is verified that waits for its turn at the gateway, not either on a
-// CLB that several Services share.
+// TestNothingWaitsForABackgroundRead: neither a pod nor a user waits while a CLB is verified that waits for its turn at
+// the gateway, not either on a CLB that several Services share.
 func TestNothingWaitsForABackgroundRead(t *testing.T) {
 	const long, soon = 100 * time.Second, time.Second
 	inWorld(t, 3, func(w *world) {

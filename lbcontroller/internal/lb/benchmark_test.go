@@ -44,7 +44,8 @@ func newPasses(tb testing.TB, nodes int) *passes {
 		})
 	}
 	p.kind = lb.New(lb.Config{
-		Product: clb.Product{Gateway: p.cloud.Client()}, Gateway: p.cloud.Client(), Desired: desired.Config{ClusterID: clusterID, VPCID: "vpc-test"}, DriftCheck: 4 * time.Hour,
+		Product: clb.Product{Gateway: p.cloud.Client()}, Gateway: p.cloud.Client(),
+		Desired: desired.Config{ClusterID: clusterID, VPCID: "vpc-test"}, DriftCheck: 4 * time.Hour,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	return p
@@ -75,7 +76,8 @@ func (p *passes) writer() controller.Writer {
 // pass is one over a Service.
 func (p *passes) pass(svc *corev1.Service, nodes *backend.Set) controller.Outcome {
 	p.tb.Helper()
-	o := p.kind.Kind.Ensure(p.tb.Context(), controller.Request{Key: svc.Namespace + "/" + svc.Name, Service: svc, Nodes: nodes, Writer: p.writer()})
+	o := p.kind.Kind.Ensure(p.tb.Context(), controller.Request{Key: svc.Namespace + "/" + svc.Name, Service: svc,
+		Nodes: nodes, Writer: p.writer()})
 	if o.Err != nil {
 		p.tb.Fatal(o.Err)
 	}
@@ -101,8 +103,8 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-// BenchmarkCreate is what a new Service costs with 1 000 nodes, API server and gateway in memory included: the pass that makes the CLB, and the one
-// that adds the servers beyond the first.
+// BenchmarkCreate is what a new Service costs with 1 000 nodes, API server and gateway in memory included: the pass
+// that makes the CLB, and the one that adds the servers beyond the first.
 func BenchmarkCreate(b *testing.B) {
 	p := newPasses(b, 1000)
 	set := backend.New(p.all)

@@ -18,7 +18,8 @@ func TestOneListenerStays(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.create(web(func(svc *corev1.Service) {
 			for port := int32(81); port <= 83; port++ {
-				svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", port), Port: port, NodePort: 30000 + port, Protocol: corev1.ProtocolTCP})
+				svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", port), Port: port,
+					NodePort: 30000 + port, Protocol: corev1.ProtocolTCP})
 			}
 		}))
 		w.cloud.Interpose(func(_ int, _ string, req proto.Message) gatewaytest.Fault {

@@ -62,7 +62,8 @@ func TestB05ReplacesAnInstanceThatIsGone(t *testing.T) {
 	})
 }
 
-// The existing CCM ignores a class that is added to a live Service, and leaks the CLB at its next start. Here it goes once that is confirmed.
+// The existing CCM ignores a class that is added to a live Service, and leaks the CLB at its next start. Here it goes
+// once that is confirmed.
 func TestB06ClassOnALiveServiceReleases(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Service){
 		"class":       func(svc *corev1.Service) { svc.Annotations = map[string]string{annotation.Class: "other"} },
@@ -97,11 +98,13 @@ func TestB07RedirectMoves(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		ports := func(svc *corev1.Service) {
 			for _, p := range []int32{443, 444} {
-				svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", p), Port: p, NodePort: 30000 + p, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(1)})
+				svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", p), Port: p, NodePort: 30000 + p,
+					Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(1)})
 			}
 			svc.Spec.Ports = svc.Spec.Ports[:2]
 		}
-		w.create(web(ports, annotated(annotation.ProtocolPort, "http:80,https:443"), annotated(annotation.CertID, "cert-1"), annotated(annotation.ForwardPort, "80:443")))
+		w.create(web(ports, annotated(annotation.ProtocolPort, "http:80,https:443"), annotated(annotation.CertID, "cert-1"),
+			annotated(annotation.ForwardPort, "80:443")))
 		check(t, "listeners", []string{"443/HTTPS", "80/HTTP"}, w.listeners())
 		w.calls()
 		w.update(func(svc *corev1.Service) {

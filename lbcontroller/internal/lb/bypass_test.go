@@ -32,9 +32,9 @@ func (w *world) vanishes() {
 	}
 }
 
-// TestDeletedPastTheFinalizer: the API server decides whether a Service may go at once before it deletes it, and so a deletion that is under way
-// when the finalizer arrives takes the Service all the same. What was made for it until then, or is made afterwards, goes too, and the next Service
-// of the name gets its own.
+// TestDeletedPastTheFinalizer: the API server decides whether a Service may go at once before it deletes it, and so a
+// deletion that is under way when the finalizer arrives takes the Service all the same. What was made for it until
+// then, or is made afterwards, goes too, and the next Service of the name gets its own.
 func TestDeletedPastTheFinalizer(t *testing.T) {
 	for _, during := range []string{"CreateLoadBalancer", "CreateServerGroup", "CreateListener", ""} {
 		for _, again := range []bool{false, true} {
@@ -118,7 +118,8 @@ func TestReleaseOfAVanishedServiceIsRepeated(t *testing.T) {
 	})
 }
 
-// TestVanishedServiceWhoseCLBComesToLightLate: the cloud's lists may lack what was just made. The id was not noted, and the name is the user's.
+// TestVanishedServiceWhoseCLBComesToLightLate: the cloud's lists may lack what was just made. The id was not noted, and
+// the name is the user's.
 func TestVanishedServiceWhoseCLBComesToLightLate(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		vanishes := sync.OnceFunc(w.vanishes)
@@ -153,7 +154,8 @@ func TestVanishedServiceWhoseCLBComesToLightLate(t *testing.T) {
 	})
 }
 
-// TestNextServiceSaysWhatItWaitsFor: as long as the CLB of a Service that vanished can't be released, the next of its name waits. An event says why.
+// TestNextServiceSaysWhatItWaitsFor: as long as the CLB of a Service that vanished can't be released, the next of its
+// name waits. An event says why.
 func TestNextServiceSaysWhatItWaitsFor(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(fresh))

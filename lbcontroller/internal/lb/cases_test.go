@@ -111,7 +111,8 @@ func TestPublishedAddress(t *testing.T) {
 
 func TestThrottledWaitsAsLongAsAsked(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		w.cloud.Fail("CreateListener", 1, &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 5 * time.Second})
+		w.cloud.Fail("CreateListener", 1, &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled,
+			Message: "slow down", RetryAfter: 5 * time.Second})
 		w.create(web())
 		w.settle()
 		check(t, "listeners", []string{"80/TCP"}, w.listeners())
@@ -122,7 +123,8 @@ func TestThrottledWaitsAsLongAsAsked(t *testing.T) {
 
 func TestCloudRefusalIsFinalUntilTheServiceChanges(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		refused := &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField, Message: "no such certificate", API: "slb/CreateLoadBalancerHTTPSListener", CloudRequestID: "R-1"}
+		refused := &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField, Message: "no such certificate",
+			API: "slb/CreateLoadBalancerHTTPSListener", CloudRequestID: "R-1"}
 		w.cloud.Interpose(func(_ int, _ string, request proto.Message) gatewaytest.Fault {
 			if r, ok := request.(*slbv1.CreateListenerRequest); ok && r.GetConfig().GetServerCertificateId() == "cert-x" {
 				return gatewaytest.Fault{Before: refused}
@@ -234,7 +236,8 @@ func TestEveryBadAnnotation(t *testing.T) {
 				w.create(web(annotated(spec.Key, badValue(spec))))
 				check(t, "calls", []string(nil), w.calls())
 				got := w.events.take()
-				if len(got) != 1 || !strings.HasPrefix(got[0], "Warning SyncLoadBalancerFailed") || !strings.Contains(got[0], annotation.Prefix+spec.Key) {
+				if len(got) != 1 || !strings.HasPrefix(got[0], "Warning SyncLoadBalancerFailed") ||
+					!strings.Contains(got[0], annotation.Prefix+spec.Key) {
 					t.Fatalf("events: %q", got)
 				}
 				w.addNode(2)

@@ -23,8 +23,8 @@ const (
 	certificateGather = time.Minute
 )
 
-// certificates knows the ends of the server certificates that Services name. One read from time to time answers for all Services; none waits
-// for it.
+// certificates knows the ends of the server certificates that Services name. One read from time to time answers for all
+// Services; none waits for it.
 type certificates struct {
 	product  Product
 	interval time.Duration

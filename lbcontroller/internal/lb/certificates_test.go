@@ -51,11 +51,13 @@ func TestCertificateEnds(t *testing.T) {
 		}
 		w.certificate("cert-2", 1000*day)
 		w.after(11 * day)
-		if events := strings.Join(w.events.take(), "\n"); strings.Count(events, "Warning CertificateEnds") != 2 || strings.Count(events, "certificate cert-1 ends on") != 2 {
+		if events := strings.Join(w.events.take(), "\n"); strings.Count(events, "Warning CertificateEnds") != 2 ||
+			strings.Count(events, "certificate cert-1 ends on") != 2 {
 			t.Errorf("events about the end that is near:\n%s", events)
 		}
 		w.after(30 * day)
-		if events := strings.Join(w.events.take(), "\n"); strings.Count(events, "Warning CertificateEnds") != 2 || strings.Count(events, "certificate cert-1 has ended on") != 2 {
+		if events := strings.Join(w.events.take(), "\n"); strings.Count(events, "Warning CertificateEnds") != 2 ||
+			strings.Count(events, "certificate cert-1 has ended on") != 2 {
 			t.Errorf("events about the end:\n%s", events)
 		}
 		check(t, "metric", []string{"cert-1", "cert-2"}, w.certificatesOfMetric())

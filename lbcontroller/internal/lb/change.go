@@ -69,7 +69,8 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 	}
 	work := apply.Work{
 		Plan: p, Observed: observed, GroupsApart: c.product.Marks().GroupsApart,
-		Life: apply.Life{ClusterID: c.clusterID, UID: string(s.svc.UID), Generation: svc.Annotations[controller.AnnotationGeneration], Replaces: replaces},
+		Life: apply.Life{ClusterID: c.clusterID, UID: string(s.svc.UID),
+			Generation: svc.Annotations[controller.AnnotationGeneration], Replaces: replaces},
 		Created: func(ctx context.Context, id string) error {
 			noted, err := s.writer.Note(ctx, svc, controller.Notes{Labels: map[string]string{LabelLoadBalancerID: id}})
 			if err == nil {
@@ -113,7 +114,8 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 		return s, controller.ErrStale
 	}
 	// The next CLB of its own must not be taken for this one.
-	svc, err := s.writer.Note(ctx, s.svc, controller.Notes{Annotations: map[string]string{controller.AnnotationGeneration: controller.NextGeneration(s.svc)}})
+	svc, err := s.writer.Note(ctx, s.svc,
+		controller.Notes{Annotations: map[string]string{controller.AnnotationGeneration: controller.NextGeneration(s.svc)}})
 	if err != nil {
 		return s, err
 	}
@@ -125,8 +127,8 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 	return s.with(svc), c.dropGroups(ctx, s.key, s.want.Desired.Owner, own, s.view.Preserved(), s.want.Desired.Groups...)
 }
 
-// groupsToDrop is the way to delete the server groups of a Service that stand by themselves, but those that are wanted elsewhere. It comes after all
-// load balancers are left: listeners on any of them may use a group.
+// groupsToDrop is the way to delete the server groups of a Service that stand by themselves, but those that are wanted
+// elsewhere. It comes after all load balancers are left: listeners on any of them may use a group.
 func (c changer) groupsToDrop(owner ownership.Owner, o model.Observed, preserve bool, wanted ...model.Group) plan.Plan {
 	if !c.product.Marks().GroupsApart || preserve || o.Reused {
 		return plan.Plan{}
@@ -135,7 +137,8 @@ func (c changer) groupsToDrop(owner ownership.Owner, o model.Observed, preserve 
 }
 
 // dropGroups goes that way.
-func (c changer) dropGroups(ctx context.Context, key string, owner ownership.Owner, o model.Observed, preserve bool, wanted ...model.Group) error {
+func (c changer) dropGroups(ctx context.Context, key string, owner ownership.Owner, o model.Observed, preserve bool,
+	wanted ...model.Group) error {
 	p := c.groupsToDrop(owner, o, preserve, wanted...)
 	if p.Empty() {
 		return nil
@@ -176,10 +179,12 @@ func (c changer) leave(ctx context.Context, key string, svc *corev1.Service, cla
 			if done.err = err; err != nil {
 				return done
 			}
-			done.events = append(done.events, controller.Normalf(controller.ReasonCleaned, "CLB %s stays, without what was made on it for the Service", id))
+			done.events = append(done.events, controller.Normalf(controller.ReasonCleaned,
+				"CLB %s stays, without what was made on it for the Service", id))
 		}
 		if rest := reuse.Remains(owner, after); rest != "" {
-			done.events = append(done.events, controller.Donef(controller.ReasonPreserved, "CLB %s keeps %s, which others use; delete by hand what nobody needs", id, rest))
+			done.events = append(done.events, controller.Donef(controller.ReasonPreserved,
+				"CLB %s keeps %s, which others use; delete by hand what nobody needs", id, rest))
 		}
 	}
 	return done

@@ -14,8 +14,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// TestSyncedIsUnknownUntilLooked: from a user's change on until it is looked at nothing is said about the load balancer, so that kubectl wait doesn't take
-// what was before for what is asked for.
+// TestSyncedIsUnknownUntilLooked: from a user's change on until it is looked at nothing is said about the load
+// balancer, so that kubectl wait doesn't take what was before for what is asked for.
 func TestSyncedIsUnknownUntilLooked(t *testing.T) {
 	const good, unknown = "Synced=True Synced", "Synced=Unknown Changing"
 	port := func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 8088 }
@@ -66,8 +66,8 @@ func TestTouchedAnnotation(t *testing.T) {
 	})
 }
 
-// TestSchedulerThatCannotBeSwitched: consistent hashing and the other schedulers can't be switched on a listener, and a listener that serves isn't made
-// anew for that. Anything else goes on.
+// TestSchedulerThatCannotBeSwitched: consistent hashing and the other schedulers can't be switched on a listener, and a
+// listener that serves isn't made anew for that. Anything else goes on.
 func TestSchedulerThatCannotBeSwitched(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated(annotation.Scheduler, "tch")))

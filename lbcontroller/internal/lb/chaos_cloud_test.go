@@ -38,11 +38,13 @@ func (m *monkey) seedCloud() {
 		m.cloud.NetworkInterfaces[id] = &ecsv1.NetworkInterface{NetworkInterfaceId: id, VpcId: "vpc-test", PrimaryIp: podIP(n)}
 	}
 	m.cloud.LoadBalancers[foreignLB] = &slbv1.LoadBalancer{
-		LoadBalancerId: foreignLB, Name: "theirs", Address: "203.0.113.7", Tags: []*commonv1.Tag{tag(ownership.TagService, "somebody"), tag("owner", "them")},
+		LoadBalancerId: foreignLB, Name: "theirs", Address: "203.0.113.7",
+		Tags: []*commonv1.Tag{tag(ownership.TagService, "somebody"), tag("owner", "them")},
 	}
 	m.cloud.ServerGroups["rsp-foreign"] = &gatewaytest.ServerGroup{
 		ID: "rsp-foreign", LoadBalancerID: foreignLB, Name: "k8s/30001/svc-0/default/" + clusterID,
-		Servers: []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30001, Weight: new(int32(100)), Description: "k8s/30001/svc-0/default/" + clusterID}},
+		Servers: []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30001,
+			Weight: new(int32(100)), Description: "k8s/30001/svc-0/default/" + clusterID}},
 	}
 	key := gatewaytest.ListenerKey{LoadBalancerID: foreignLB, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}
 	m.cloud.Listeners[key] = &slbv1.Listener{
@@ -114,7 +116,8 @@ func (m *monkey) deleteCLB(id string) {
 	m.clearStatus()
 }
 
-// clearStatus takes away addresses that no CLB has, and those of CLBs that their Services are to move away from. It reports whether there are any.
+// clearStatus takes away addresses that no CLB has, and those of CLBs that their Services are to move away from. It
+// reports whether there are any.
 func (m *monkey) clearStatus() (cleared bool) {
 	m.cloud.Lock()
 	alive := map[string]bool{}
@@ -135,7 +138,8 @@ func (m *monkey) clearStatus() (cleared bool) {
 func (m *monkey) addForeign(id string) string {
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
-	added := foreign{instance: id, listener: gatewaytest.ListenerKey{LoadBalancerID: id, Port: foreignPort, Protocol: slbv1.Protocol_PROTOCOL_UDP}}
+	added := foreign{instance: id, listener: gatewaytest.ListenerKey{LoadBalancerID: id, Port: foreignPort,
+		Protocol: slbv1.Protocol_PROTOCOL_UDP}}
 	if _, again := m.cloud.Listeners[added.listener]; again {
 		return "has foreign things already"
 	}

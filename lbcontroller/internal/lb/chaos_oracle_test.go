@@ -186,7 +186,8 @@ func (m *monkey) wantedParts(svc *corev1.Service) []string {
 		}
 		servers := m.wantedServers(svc, port, pods)
 		parts = append(parts, fmt.Sprintf("group %s: %s", group, strings.Join(servers, " ")))
-		m.keepsLast[group] = len(servers) == 0 && !pods && (svc.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal || len(m.readyPods(svc.Name)) > 0)
+		m.keepsLast[group] = len(servers) == 0 && !pods &&
+			(svc.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal || len(m.readyPods(svc.Name)) > 0)
 		if m.named(svc) == "" || m.overrides(svc) {
 			parts = append(parts, fmt.Sprintf("listener %d/%s running %s to %s", port.Port, protocol, m.value(svc, annotation.Scheduler), target))
 		}
@@ -249,8 +250,8 @@ func (m *monkey) wantedServers(svc *corev1.Service, port corev1.ServicePort, pod
 	return servers
 }
 
-// restingServers are the servers on nodes that are not ready: nodes and pods. They stay where they are servers and aren't made servers, so that they may be
-// there or not.
+// restingServers are the servers on nodes that are not ready: nodes and pods. They stay where they are servers and
+// aren't made servers, so that they may be there or not.
 func (m *monkey) restingServers() map[string]bool {
 	nodes, err := m.kube.CoreV1().Nodes().List(m.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -365,5 +366,6 @@ func (m *monkey) judgeForeign() {
 
 // foreignParts describe the CLB of others.
 func (m *monkey) foreignParts() []string {
-	return append(m.presentParts(foreignLB, nil), fmt.Sprint(m.cloud.LoadBalancers[foreignLB].GetTags(), m.cloud.LoadBalancers[foreignLB].GetName()))
+	return append(m.presentParts(foreignLB, nil), fmt.Sprint(m.cloud.LoadBalancers[foreignLB].GetTags(),
+		m.cloud.LoadBalancers[foreignLB].GetName()))
 }

@@ -31,8 +31,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// The size of the chaos. CHAOS_RUNS asks for more runs than the ordinary ones, with new seeds or those from CHAOS_SEED on; CHAOS_SEED alone repeats
-// one run.
+// The size of the chaos. CHAOS_RUNS asks for more runs than the ordinary ones, with new seeds or those from CHAOS_SEED
+// on; CHAOS_SEED alone repeats one run.
 const (
 	chaosRuns, chaosSteps         = 12, 60
 	chaosServices, chaosNodes     = 4, 4
@@ -64,8 +64,8 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// seeds are the first seed of a test's random runs and their number, which the environment may name. They are written before anything happens and
-// past the test's log, which is lost when a crash or the time limit ends the runs.
+// seeds are the first seed of a test's random runs and their number, which the environment may name. They are written
+// before anything happens and past the test's log, which is lost when a crash or the time limit ends the runs.
 func seeds(t *testing.T, seed, number string, ordinary int) (first uint64, runs int) {
 	t.Helper()
 	first, runs = 1, ordinary
@@ -167,9 +167,11 @@ func (m *monkey) fault(_ int, method string, _ proto.Message) gatewaytest.Fault 
 	case m.dead:
 		return pick(m, gatewaytest.Fault{Before: down}, gatewaytest.Fault{After: lost})
 	case method == "CreateLoadBalancer":
-		return pick(m, gatewaytest.Fault{Before: down}, gatewaytest.Fault{After: lost}, gatewaytest.Fault{Before: noRoomFor(method, 20*time.Second)})
+		return pick(m, gatewaytest.Fault{Before: down}, gatewaytest.Fault{After: lost},
+			gatewaytest.Fault{Before: noRoomFor(method, 20*time.Second)})
 	}
-	return pick(m, gatewaytest.Fault{Before: down}, gatewaytest.Fault{After: lost}, gatewaytest.Fault{After: down}, gatewaytest.Fault{Before: throttled})
+	return pick(m, gatewaytest.Fault{Before: down}, gatewaytest.Fault{After: lost}, gatewaytest.Fault{After: down},
+		gatewaytest.Fault{Before: throttled})
 }
 
 // play is a run.
@@ -251,7 +253,10 @@ func (m *monkey) act() string {
 		m.clearStatus()
 		return "whoever shall move has the status cleared"
 	case 16:
-		m.edit(svc, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation.Claims: svc.Annotations[annotation.Claims] + ", lb-missing/rsp-1,?"}}})
+		m.edit(svc,
+			map[string]any{
+				"metadata": map[string]any{"annotations": map[string]any{annotation.Claims: svc.Annotations[annotation.Claims] +
+					", lb-missing/rsp-1,?"}}})
 		return svc.Name + " has its note of claims edited"
 	case 17:
 		return m.vanish(svc)
@@ -267,8 +272,8 @@ func (m *monkey) act() string {
 	}
 }
 
-// vanish deletes a Service past its finalizer, as the API server does when both meet. A controller that crashes before it has released what the Service
-// had can't know of it, so there is peace for a while.
+// vanish deletes a Service past its finalizer, as the API server does when both meet. A controller that crashes before
+// it has released what the Service had can't know of it, so there is peace for a while.
 func (m *monkey) vanish(svc *corev1.Service) string {
 	if svc.DeletionTimestamp != nil || len(svc.Finalizers) == 0 || time.Since(svc.CreationTimestamp.Time) > time.Minute {
 		return svc.Name + " does not vanish"

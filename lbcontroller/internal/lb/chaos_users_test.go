@@ -25,7 +25,8 @@ func usersMapping() map[string]string {
 func (m *monkey) seedUsers() {
 	for id, mapping := range usersMapping() {
 		m.cloud.LoadBalancers[id] = &slbv1.LoadBalancer{
-			LoadBalancerId: id, Name: "theirs", Address: "198.51.100." + id[len(id)-1:], Tags: []*commonv1.Tag{tag("owner", "them")}, DeleteProtection: true,
+			LoadBalancerId: id, Name: "theirs", Address: "198.51.100." + id[len(id)-1:],
+			Tags: []*commonv1.Tag{tag("owner", "them")}, DeleteProtection: true,
 			AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, Status: "active",
 		}
 		for pair := range strings.SplitSeq(mapping, ", ") {
@@ -157,7 +158,8 @@ func (m *monkey) partsOf(service, id string, wanted []string) []string {
 		if g := m.cloud.ServerGroups[l.GetConfig().GetServerGroupId()]; g != nil {
 			to = g.Name
 		}
-		parts = append(parts, fmt.Sprintf("listener %d/%s %s %s to %s", key.Port, strings.ToLower(strings.TrimPrefix(key.Protocol.String(), "PROTOCOL_")),
+		parts = append(parts, fmt.Sprintf("listener %d/%s %s %s to %s", key.Port,
+			strings.ToLower(strings.TrimPrefix(key.Protocol.String(), "PROTOCOL_")),
 			l.GetStatus(), l.GetConfig().GetScheduler(), to))
 	}
 	for _, g := range m.cloud.ServerGroups {

@@ -96,7 +96,8 @@ func (w *world) drift() map[string]float64 {
 // TestConditions: a Service shows how it stands, beside what others show there, and is written only when that changes.
 func TestConditions(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		others := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "ByHand", LastTransitionTime: metav1.NewTime(time.Now())}
+		others := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "ByHand",
+			LastTransitionTime: metav1.NewTime(time.Now())}
 		w.create(web(func(svc *corev1.Service) { svc.Status.Conditions = []metav1.Condition{others} }))
 		good := []string{"Audited=True ByHand", "LoadBalancerReady=True Published", "Synced=True Synced"}
 		check(t, "conditions of a new Service", good, w.conditions())
@@ -105,20 +106,23 @@ func TestConditions(t *testing.T) {
 
 		w.after(time.Minute)
 		w.update(annotated(annotation.Scheduler, "fastest"))
-		check(t, "conditions with a bad annotation", []string{"Audited=True ByHand", "LoadBalancerReady=True Published", "Synced=False Invalid"}, w.conditions())
+		check(t, "conditions with a bad annotation", []string{"Audited=True ByHand", "LoadBalancerReady=True Published",
+			"Synced=False Invalid"}, w.conditions())
 		check(t, "states", map[string]float64{"Invalid": 1}, w.states())
 		if message := meta(w.service(), controller.ConditionSynced).Message; !strings.Contains(message, annotation.Scheduler) {
 			t.Errorf("the condition says only %q", message)
 		}
 
 		w.cloud.Fail("UpdateListener", 3, &rpcerr.Error{
-			Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded, Message: "too much", API: "slb/SetLoadBalancerTCPListenerAttribute", CloudCode: "QuotaExceeded.Qps",
+			Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded, Message: "too much",
+			API: "slb/SetLoadBalancerTCPListenerAttribute", CloudCode: "QuotaExceeded.Qps",
 			CloudRequestID: "8A4F",
 		})
 		before := w.patches()
 		w.update(annotated(annotation.Scheduler, "wlc"))
 		w.after(time.Second)
-		if message := meta(w.service(), controller.ConditionSynced).Message; w.conditions()[2] != "Synced=True Synced" && !strings.Contains(message, "request 8A4F") {
+		if message := meta(w.service(), controller.ConditionSynced).Message; w.conditions()[2] != "Synced=True Synced" &&
+			!strings.Contains(message, "request 8A4F") {
 			t.Errorf("the condition says only %q", message)
 		}
 		w.after(10 * time.Minute)
@@ -239,8 +243,8 @@ func TestInvalidServiceGoesOn(t *testing.T) {
 	}
 }
 
-// TestConditionsLeftBehind: the same for a Service that ceased to ask while no controller ran. One of another type may have none but those that were
-// written for a load balancer; one with a class may have those of another controller.
+// TestConditionsLeftBehind: the same for a Service that ceased to ask while no controller ran. One of another type may
+// have none but those that were written for a load balancer; one with a class may have those of another controller.
 func TestConditionsLeftBehind(t *testing.T) {
 	class := "another.example/controller"
 	for name, test := range map[string]struct {

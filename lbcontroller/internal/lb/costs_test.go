@@ -14,7 +14,8 @@ import (
 // started. What a user changes is read first.
 func TestCosts(t *testing.T) {
 	twoPorts := func(svc *corev1.Service) {
-		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
+		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443,
+			Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
 	}
 	tests := []struct {
 		name   string

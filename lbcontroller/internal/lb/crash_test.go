@@ -40,19 +40,23 @@ func (w *world) state() []string {
 			servers = append(servers, fmt.Sprintf("%s%s:%d=%d", s.GetServerId(), s.GetServerIp(), s.GetPort(), s.GetWeight()))
 		}
 		slices.Sort(servers)
-		lines = append(lines, fmt.Sprintf("group %s of %s %s", g.Name, w.cloud.LoadBalancers[g.LoadBalancerID].GetName(), strings.Join(servers, " ")))
+		lines = append(lines, fmt.Sprintf("group %s of %s %s", g.Name, w.cloud.LoadBalancers[g.LoadBalancerID].GetName(),
+			strings.Join(servers, " ")))
 	}
 	for id, g := range w.cloud.DefaultGroups {
 		for _, s := range g.Servers {
-			lines = append(lines, fmt.Sprintf("default group of %s %s=%d %s", w.cloud.LoadBalancers[id].GetName(), s.GetServerId(), s.GetWeight(), s.GetDescription()))
+			lines = append(lines, fmt.Sprintf("default group of %s %s=%d %s", w.cloud.LoadBalancers[id].GetName(),
+				s.GetServerId(), s.GetWeight(), s.GetDescription()))
 		}
 	}
 	for k, l := range w.cloud.Listeners {
-		lines = append(lines, fmt.Sprintf("listener %s %d %s %s -> %s %s %ds", w.cloud.LoadBalancers[k.LoadBalancerID].GetName(), k.Port, k.Protocol, l.GetStatus(),
+		lines = append(lines, fmt.Sprintf("listener %s %d %s %s -> %s %s %ds",
+			w.cloud.LoadBalancers[k.LoadBalancerID].GetName(), k.Port, k.Protocol, l.GetStatus(),
 			names[l.GetConfig().GetServerGroupId()], l.GetConfig().GetScheduler(), l.GetConfig().GetEstablishedTimeout()))
 	}
 	for _, e := range w.cloud.DomainExtensions {
-		lines = append(lines, fmt.Sprintf("certificate of %d %s for %s: %s", e.Listener.Port, e.Listener.Protocol, e.Extension.GetDomain(), e.Extension.GetServerCertificateId()))
+		lines = append(lines, fmt.Sprintf("certificate of %d %s for %s: %s", e.Listener.Port, e.Listener.Protocol,
+			e.Extension.GetDomain(), e.Extension.GetServerCertificateId()))
 	}
 	slices.Sort(lines)
 	return lines
@@ -91,7 +95,8 @@ func (w *world) marks() []string {
 		lines = append(lines, svc.Name)
 		lines = append(lines, slices.Sorted(maps.Keys(svc.Labels))...)
 		lines = append(lines, svc.Finalizers...)
-		lines = append(lines, svc.Annotations[annotation.Claims], svc.Annotations[annotation.Applied], fmt.Sprint(len(svc.Status.LoadBalancer.Ingress)))
+		lines = append(lines, svc.Annotations[annotation.Claims], svc.Annotations[annotation.Applied],
+			fmt.Sprint(len(svc.Status.LoadBalancer.Ingress)))
 		for _, c := range svc.Status.Conditions {
 			lines = append(lines, c.Type+" "+string(c.Status)+" "+c.Reason)
 		}
@@ -145,7 +150,8 @@ var shortScenarios = []string{"create", "change ports", "add a node", "delete", 
 
 func scenarios() map[string]scenario {
 	twoPorts := func(svc *corev1.Service) {
-		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
+		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443,
+			Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
 	}
 	mapped := annotated(annotation.VGroupPort, "rsp-of-"+usersLB+":80")
 	all := map[string]scenario{
@@ -171,11 +177,13 @@ func scenarios() map[string]scenario {
 			w.addNode(7)
 			w.settle()
 		}},
-		"delete":      {before: web(twoPorts), change: func(w *world) { w.remove() }},
-		"preserve":    {before: web(twoPorts, annotated(annotation.PreserveOnDelete, "on")), change: func(w *world) { w.remove() }},
-		"change type": {before: web(twoPorts), change: func(w *world) { w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeNodePort }) }},
-		"reuse":       {users: []string{usersLB}, change: func(w *world) { w.create(web(twoPorts, naming(usersLB), override, mapped)) }},
-		"leave":       {users: []string{usersLB}, before: web(twoPorts, naming(usersLB), override, mapped), change: func(w *world) { w.remove() }},
+		"delete":   {before: web(twoPorts), change: func(w *world) { w.remove() }},
+		"preserve": {before: web(twoPorts, annotated(annotation.PreserveOnDelete, "on")), change: func(w *world) { w.remove() }},
+		"change type": {before: web(twoPorts),
+			change: func(w *world) { w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeNodePort }) }},
+		"reuse": {users: []string{usersLB}, change: func(w *world) { w.create(web(twoPorts, naming(usersLB), override, mapped)) }},
+		"leave": {users: []string{usersLB}, before: web(twoPorts, naming(usersLB), override, mapped),
+			change: func(w *world) { w.remove() }},
 		"move to a user's": {users: []string{usersLB}, before: web(), change: func(w *world) {
 			w.update(func(svc *corev1.Service) { naming(usersLB)(svc); override(svc) })
 			w.clearStatus()
@@ -184,13 +192,14 @@ func scenarios() map[string]scenario {
 			w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ID) })
 			w.clearStatus()
 		}},
-		"move to another": {users: []string{usersLB, "lb-next"}, before: web(twoPorts, naming(usersLB), override, mapped), change: func(w *world) {
-			w.update(func(svc *corev1.Service) {
-				naming("lb-next")(svc)
-				delete(svc.Annotations, annotation.Prefix+annotation.VGroupPort)
-			})
-			w.clearStatus()
-		}},
+		"move to another": {users: []string{usersLB, "lb-next"}, before: web(twoPorts, naming(usersLB), override, mapped),
+			change: func(w *world) {
+				w.update(func(svc *corev1.Service) {
+					naming("lb-next")(svc)
+					delete(svc.Annotations, annotation.Prefix+annotation.VGroupPort)
+				})
+				w.clearStatus()
+			}},
 		"change mapping": {users: []string{usersLB}, before: web(twoPorts, naming(usersLB), override, mapped), change: func(w *world) {
 			w.update(annotated(annotation.VGroupPort, "rsp-of-"+usersLB+":443"))
 		}},
@@ -206,7 +215,8 @@ func scenarios() map[string]scenario {
 			w.settle()
 			w.remove()
 		}},
-		"remove annotations": {before: web(twoPorts, annotated(annotation.Scheduler, "wlc"), annotated(annotation.EstablishedTimeout, "60")), change: func(w *world) {
+		"remove annotations": {before: web(twoPorts, annotated(annotation.Scheduler, "wlc"),
+			annotated(annotation.EstablishedTimeout, "60")), change: func(w *world) {
 			w.update(func(svc *corev1.Service) {
 				without(annotation.Scheduler)(svc)
 				without(annotation.EstablishedTimeout)(svc)
@@ -315,7 +325,8 @@ func domains(value string) func(*corev1.Service) {
 }
 
 // run plays a scenario with a disturbance and returns what is there at the end, and whether the disturbance took place.
-func (s scenario) run(t *testing.T, disturb func(w *world) (happened *atomic.Bool), heal func(w *world)) (state, marks []string, happened bool) {
+func (s scenario) run(t *testing.T, disturb func(w *world) (happened *atomic.Bool), heal func(w *world)) (state,
+	marks []string, happened bool) {
 	t.Helper()
 	inWorld(t, 2, func(w *world) {
 		withRecords(w)
@@ -351,8 +362,9 @@ func (s scenario) run(t *testing.T, disturb func(w *world) (happened *atomic.Boo
 
 func undisturbed(*world) *atomic.Bool { return &atomic.Bool{} }
 
-// death is the end of a process before one of its calls of the gateway or writes to the API server. What comes after another has no effect either.
-// So a death after a call took effect is one before the next: nothing is left of the answer.
+// death is the end of a process before one of its calls of the gateway or writes to the API server. What comes after
+// another has no effect either. So a death after a call took effect is one before the next: nothing is left of the
+// answer.
 type death struct {
 	mu       sync.Mutex
 	left     int // with an effect
@@ -386,8 +398,8 @@ func revive(w *world) {
 	w.start()
 }
 
-// TestCrashAtEveryCall lets the process die before each call of the gateway and each write to the API server, and after the last one, and starts a new
-// one. The end must be that of an undisturbed run.
+// TestCrashAtEveryCall lets the process die before each call of the gateway and each write to the API server, and after
+// the last one, and starts a new one. The end must be that of an undisturbed run.
 func TestCrashAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, s := range scenarios() {
@@ -454,8 +466,8 @@ func TestLostAnswerAtEveryCall(t *testing.T) {
 	}
 }
 
-// TestPutOffFromEveryCallOn: from a call on the gateway has no room to send any more, for a while. What a plan has brought about until then is remembered,
-// and the next attempts go on there.
+// TestPutOffFromEveryCallOn: from a call on the gateway has no room to send any more, for a while. What a plan has
+// brought about until then is remembered, and the next attempts go on there.
 func TestPutOffFromEveryCallOn(t *testing.T) {
 	t.Parallel()
 	for name, s := range scenarios() {

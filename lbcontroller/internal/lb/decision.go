@@ -70,8 +70,9 @@ func recall(s pass) knowledge.Known {
 	return knowledge.Nothing{}
 }
 
-// decide decides, if what is known is enough for that; what was just read is. What was only remembered is not enough to delete anything: others may
-// have come to use it. Nor is it to refuse anything: what stands in the way may be gone. On a user's CLB anything may have been made.
+// decide decides, if what is known is enough for that; what was just read is. What was only remembered is not enough to
+// delete anything: others may have come to use it. Nor is it to refuse anything: what stands in the way may be gone. On
+// a user's CLB anything may have been made.
 func decide(s pass, known knowledge.Known, read bool) (d decision, enough bool) {
 	d = decision{known: known, entry: s.entry, read: read}
 	want := s.want.Desired
@@ -142,7 +143,8 @@ func (p Policy) keeps(s pass, own model.Observed) *reuse.Refusal {
 }
 
 // remedy says how to have done what a policy holds back.
-const remedy = "to have it done, set annotation " + annotation.Prefix + annotation.SyncPolicy + ": sync on the Service, or policy: sync in the configuration"
+const remedy = "to have it done, set annotation " + annotation.Prefix + annotation.SyncPolicy +
+	": sync on the Service, or policy: sync in the configuration"
 
 // withheld says that a policy holds changes back.
 func (p Policy) withheld(id string, actions []plan.Action) error {
@@ -177,8 +179,8 @@ func (d Drift) split(s pass, p plan.Plan) (rest plan.Plan, reported []plan.Actio
 // noListener is the note of a change that makes no listener.
 const noListener = "none"
 
-// making is the note for a change that is about to begin. A Service on which nothing says that its listeners were ever in place needs none: all of
-// them may be started.
+// making is the note for a change that is about to begin. A Service on which nothing says that its listeners were ever
+// in place needs none: all of them may be started.
 func making(s pass, p plan.Plan) string {
 	before := s.svc.Annotations[annotation.Making]
 	if before == "" && s.svc.Labels[LabelHash] == "" {

@@ -55,7 +55,8 @@ func (w *world) byHand(id, server string, weight int32) {
 func TestDefaultGroup(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.create(web(defaultGroup, annotated(annotation.DefaultWeight, "40")))
-		check(t, "calls of a cold creation", []string{"CreateLoadBalancer", "ApplyDefaultServerChanges", "CreateServerGroup", "CreateListener"}, w.calls())
+		check(t, "calls of a cold creation", []string{"CreateLoadBalancer", "ApplyDefaultServerChanges", "CreateServerGroup",
+			"CreateListener"}, w.calls())
 		id := w.instances()[0].GetLoadBalancerId()
 		check(t, "servers", "i-1=40* i-2=40*", w.byDefault(id))
 		w.addNode(3)
@@ -88,7 +89,8 @@ func TestDefaultGroup(t *testing.T) {
 	})
 }
 
-// TestDefaultGroupIsNoted: whoever takes over after a crash knows that there may be servers to take out, even if nobody asks for them any more.
+// TestDefaultGroupIsNoted: whoever takes over after a crash knows that there may be servers to take out, even if nobody
+// asks for them any more.
 func TestDefaultGroupIsNoted(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web())
@@ -113,7 +115,8 @@ func methodsOf(calls []gatewaytest.Call) []string {
 	return names
 }
 
-// TestDefaultGroupOfUsers: that of a user's CLB is neither read nor written unless the Service asks for it, and the Service leaves what it found.
+// TestDefaultGroupOfUsers: that of a user's CLB is neither read nor written unless the Service asks for it, and the
+// Service leaves what it found.
 func TestDefaultGroupOfUsers(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.usersCLB(usersLB)
@@ -155,8 +158,8 @@ func TestDefaultGroupOfUsers(t *testing.T) {
 	}
 }
 
-// TestDefaultGroupFollows: a Service whose configuration can't be understood keeps its servers right there, too. One whose backends are pods has
-// nothing there.
+// TestDefaultGroupFollows: a Service whose configuration can't be understood keeps its servers right there, too. One
+// whose backends are pods has nothing there.
 func TestDefaultGroupFollows(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.create(web(defaultGroup))
@@ -207,8 +210,8 @@ func TestDefaultGroupFaults(t *testing.T) {
 	}
 }
 
-// TestDefaultGroupOfTwo: two Services fill one default server group, and a node that both want is there once. When one of them gives it up, the other
-// puts it back at once, and not with its next check for drift.
+// TestDefaultGroupOfTwo: two Services fill one default server group, and a node that both want is there once. When one
+// of them gives it up, the other puts it back at once, and not with its next check for drift.
 func TestDefaultGroupOfTwo(t *testing.T) {
 	for name, leave := range map[string]func(w *world){
 		"deleted": func(w *world) { w.remove() },

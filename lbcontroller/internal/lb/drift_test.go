@@ -34,8 +34,8 @@ func (w *world) listenerStatus() string {
 	return ""
 }
 
-// TestStoppedListenerIsReported: a listener that somebody stopped stays so, through checks for drift, changes of nodes and of the Service, and at a
-// takeover. Who takes the hash away has it started.
+// TestStoppedListenerIsReported: a listener that somebody stopped stays so, through checks for drift, changes of nodes
+// and of the Service, and at a takeover. Who takes the hash away has it started.
 func TestStoppedListenerIsReported(t *testing.T) {
 	report := func(cfg *settings) { cfg.Kind.Drift = Drift{ReportStopped: true} }
 	inWorld(t, 1, func(w *world) {
@@ -101,8 +101,8 @@ func TestDriftOfListenersIsReported(t *testing.T) {
 // withoutHash asks for a comparison.
 func withoutHash(svc *corev1.Service) { delete(svc.Labels, LabelHash) }
 
-// TestStoppedListenerStaysThroughFailures: a change that fails midway, or in part for good, doesn't start on its next try what somebody has stopped;
-// a listener that the change itself has made and not started is.
+// TestStoppedListenerStaysThroughFailures: a change that fails midway, or in part for good, doesn't start on its next
+// try what somebody has stopped; a listener that the change itself has made and not started is.
 func TestStoppedListenerStaysThroughFailures(t *testing.T) {
 	unavailable := &rpcerr.Error{Code: codes.Unavailable, Message: "away"}
 	report := func(cfg *settings) { cfg.Kind.Drift = Drift{ReportStopped: true} }

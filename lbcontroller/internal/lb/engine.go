@@ -43,7 +43,8 @@ func newEngine(cfg Config) *engine {
 	return &engine{
 		Config: cfg, started: time.Now(), certs: newCertificates(cfg),
 		changer: changer{
-			reader:  reader{Observer: observe.Observer{Reader: cfg.Product, GroupsApart: cfg.Product.Marks().GroupsApart}, clusterID: cfg.Desired.ClusterID, marks: cfg.Product.Marks()},
+			reader: reader{Observer: observe.Observer{Reader: cfg.Product, GroupsApart: cfg.Product.Marks().GroupsApart},
+				clusterID: cfg.Desired.ClusterID, marks: cfg.Product.Marks()},
 			product: cfg.Product, services: &seen.Services[state]{}, records: cfg.Records, logger: cfg.Logger,
 		},
 		gates: gates{product: cfg.Product, patience: cfg.HealthPatience, logger: cfg.Logger},
@@ -75,8 +76,8 @@ func (e *engine) begin(r controller.Request, lists *model.Lists) (pass, error) {
 	return s, err
 }
 
-// compare reads all that concerns a Service in the cloud, whatever is remembered, and decides what would be done. What the Service can't have is
-// known as refused.
+// compare reads all that concerns a Service in the cloud, whatever is remembered, and decides what would be done. What
+// the Service can't have is known as refused.
 func (e *engine) compare(ctx context.Context, s pass) (pass, decision, error) {
 	s, err := s.resolved(ctx, e.Shared.enis)
 	if err != nil {
@@ -120,8 +121,8 @@ func (e *engine) findOut(ctx context.Context, s pass, have knowledge.Known) (dec
 	return d, nil
 }
 
-// eipFor is how long the EIPs of a CLB are believed: one that is taken off may be another's soon, who then gets the traffic. eipAge is how old a list
-// of them may be that serves all Services.
+// eipFor is how long the EIPs of a CLB are believed: one that is taken off may be another's soon, who then gets the
+// traffic. eipAge is how old a list of them may be that serves all Services.
 const eipFor, eipAge = 5 * time.Minute, time.Minute
 
 // eips finds out which elastic addresses are published, and remembers them.
@@ -143,8 +144,9 @@ func (e *engine) eips(ctx context.Context, s pass, entry *knowledge.Entry, id st
 		return eips{addresses: entry.EIPs, trouble: &trouble, unknown: true}
 	}
 	entry.EIPs, entry.EIPsUntil = ips, time.Now().Add(eipFor)
-	return eips{addresses: ips, trouble: warning(len(ips) == 0, controller.ReasonEIP, "no EIP is bound to CLB %s, and its own address is published instead; "+
-		"bind an EIP, or remove annotation %s%s", id, annotation.Prefix, annotation.ExternalIPType)}
+	return eips{addresses: ips, trouble: warning(len(ips) == 0, controller.ReasonEIP,
+		"no EIP is bound to CLB %s, and its own address is published instead; "+
+			"bind an EIP, or remove annotation %s%s", id, annotation.Prefix, annotation.ExternalIPType)}
 }
 
 // isLocked reports whether changes failed because the cloud has locked the load balancer, which looks like one that is busy.
@@ -158,19 +160,23 @@ func (e *engine) isLocked(ctx context.Context, there model.Observed, err error) 
 	return err == nil && ok && lb.GetStatus() == "locked"
 }
 
-// isUnconfirmed reports that a Service which stays one of type LoadBalancer no longer asks for the CLB that it has, because it got a class, a tunnel
-// type or another kind. That may be a mistake, and address and CLB can't be had back; or it was so before the takeover, as the existing CCM
-// overlooks it and serves on.
+// isUnconfirmed reports that a Service which stays one of type LoadBalancer no longer asks for the CLB that it has,
+// because it got a class, a tunnel type or another kind. That may be a mistake, and address and CLB can't be had back;
+// or it was so before the takeover, as the existing CCM overlooks it and serves on.
 func isUnconfirmed(product Product, svc *corev1.Service) bool {
-	has := svc.Labels[LabelHash] != "" || svc.Labels[LabelLoadBalancerID] != "" || len(claimsOf(svc)) > 0 || len(product.Marks().published(svc)) > 0
-	return has && isHeld(product, svc) && svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && !product.Wants(svc) &&
+	has := svc.Labels[LabelHash] != "" || svc.Labels[LabelLoadBalancerID] != "" || len(claimsOf(svc)) > 0 ||
+		len(product.Marks().published(svc)) > 0
+	return has && isHeld(product, svc) && svc.DeletionTimestamp == nil &&
+		svc.Spec.Type == corev1.ServiceTypeLoadBalancer && !product.Wants(svc) &&
 		svc.Annotations[annotation.ConfirmRelease] != "true"
 }
 
 // unconfirmed says what to do about such a Service.
 func unconfirmed(svc *corev1.Service) string {
-	return fmt.Sprintf("the Service has a class, a tunnel type or another type of load balancer, and CLB %s, which is kept and goes on serving "+
-		"until annotation %s: \"true\" confirms that nobody needs it; otherwise take back what was changed", svc.Labels[LabelLoadBalancerID], annotation.ConfirmRelease)
+	return fmt.Sprintf(
+		"the Service has a class, a tunnel type or another type of load balancer, and CLB %s, which is kept and goes on serving "+
+			"until annotation %s: \"true\" confirms that nobody needs it; otherwise take back what was changed",
+		svc.Labels[LabelLoadBalancerID], annotation.ConfirmRelease)
 }
 
 // usesCertificates notes which certificates a Service names.

@@ -128,7 +128,8 @@ func (e *engine) finish(ctx context.Context, s pass, d decision, done result) co
 // fail is the outcome of a pass in which changes failed.
 func (e *engine) fail(ctx context.Context, s pass, d decision, done result) controller.Outcome {
 	if e.isLocked(ctx, d.there(), done.err) {
-		done.err = fmt.Errorf("CLB %s is locked, because the account owes money for it; settle the bill, then it is tried again: %w", d.there().InstanceID, done.err)
+		done.err = fmt.Errorf(
+			"CLB %s is locked, because the account owes money for it; settle the bill, then it is tried again: %w", d.there().InstanceID, done.err)
 	}
 	ids := notFound(done.err)
 	unlearned := e.Shared.instances.Learn(ctx, ids, s.nodes.Reporting(witnesses, ids)) // The next pass leaves out what the cloud doesn't have.
@@ -144,15 +145,16 @@ func (e *engine) fail(ctx context.Context, s pass, d decision, done result) cont
 	return e.gates.open(ctx, o, s, done.observed)
 }
 
-// isSince reports whether a Service was made since the controller started. An old version of the existing CCM may have made a CLB for an older
-// one and written nothing on it.
+// isSince reports whether a Service was made since the controller started. An old version of the existing CCM may have
+// made a CLB for an older one and written nothing on it.
 func isSince(svc *corev1.Service, started time.Time) bool {
 	created := svc.CreationTimestamp.Time
 	return created.IsZero() || !created.Before(started.Truncate(time.Second)) // The API server's times have no fractions.
 }
 
-// meet looks up what the record says of a Service that this leader meets for the first time: what it learns afterwards counts more. If the cloud
-// is recorded to have exactly what the Service asks for, the entry is trusted, and the CLB is read when its turn comes and not at once.
+// meet looks up what the record says of a Service that this leader meets for the first time: what it learns afterwards
+// counts more. If the cloud is recorded to have exactly what the Service asks for, the entry is trusted, and the CLB is
+// read when its turn comes and not at once.
 func meet(ctx context.Context, records *knowledge.Record, s pass) pass {
 	first, verifies := s.memory.Meet(string(s.svc.UID)), reconcile.PriorityOf(ctx) == reconcile.Periodic
 	switch {
@@ -173,16 +175,16 @@ func meet(ctx context.Context, records *knowledge.Record, s pass) pass {
 // newFor is how long a Service with an address counts as new at a change of leaders: some time longer than that takes.
 const newFor = 10 * time.Minute
 
-// isNew reports whether a Service has got its address so lately that the leader of before may have died before it recorded that, and before the
-// Service had all its servers.
+// isNew reports whether a Service has got its address so lately that the leader of before may have died before it
+// recorded that, and before the Service had all its servers.
 func isNew(svc *corev1.Service) bool {
 	return slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
 		return c.Type == controller.ConditionReady && c.Status == metav1.ConditionTrue && time.Since(c.LastTransitionTime.Time) < newFor
 	})
 }
 
-// unhurried is the context of the reads of an idle Service: they have the lowest priority, and give way to a change of the Service, or of another one
-// that shares its CLB. The function ends it.
+// unhurried is the context of the reads of an idle Service: they have the lowest priority, and give way to a change of
+// the Service, or of another one that shares its CLB. The function ends it.
 func unhurried(ctx context.Context, s pass) (context.Context, func()) {
 	if s.idle {
 		return reconcile.Yielding(gateway.WithPriority(ctx, gateway.Background))

@@ -164,8 +164,8 @@ func warnings() map[string]struct {
 	}
 }
 
-// TestEveryWarningNamesTheNextStep: its text says what to do, and of an answer of the cloud the code and the request. No attempt repeats it. The
-// page of events lists no other warnings.
+// TestEveryWarningNamesTheNextStep: its text says what to do, and of an answer of the cloud the code and the request.
+// No attempt repeats it. The page of events lists no other warnings.
 func TestEveryWarningNamesTheNextStep(t *testing.T) {
 	for reason, tt := range warnings() {
 		t.Run(reason, func(t *testing.T) {

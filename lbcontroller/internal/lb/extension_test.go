@@ -40,7 +40,8 @@ func TestDomainExtensions(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		asked := func(value string) func(*corev1.Service) { return annotated(annotation.DomainExtensions, value) }
 		w.create(web(secure, asked("b.example.com:cert-3, a.example.com:cert-2")))
-		check(t, "calls of a creation", []string{"CreateLoadBalancer", "CreateServerGroup", "CreateListener", "CreateDomainExtension", "CreateDomainExtension"}, w.calls())
+		check(t, "calls of a creation", []string{"CreateLoadBalancer", "CreateServerGroup", "CreateListener",
+			"CreateDomainExtension", "CreateDomainExtension"}, w.calls())
 		check(t, "extensions", []string{"80 a.example.com cert-2", "80 b.example.com cert-3"}, w.extensions())
 
 		w.update(asked("a.example.com:cert-9,*.c.example.com:cert-4"))
@@ -72,7 +73,8 @@ func TestDomainExtensionFails(t *testing.T) {
 		w.create(web(secure, annotated(annotation.DomainExtensions, "a.example.com:cert-2")))
 		check(t, "listeners", []string{"80/HTTPS"}, w.listeners())
 		check(t, "addresses", 1, len(w.service().Status.LoadBalancer.Ingress))
-		if got := strings.Join(w.events.take(), "\n"); !strings.Contains(got, "give listener 80/https certificate cert-2 for a.example.com: no certificate cert-2") {
+		if got := strings.Join(w.events.take(), "\n"); !strings.Contains(got,
+			"give listener 80/https certificate cert-2 for a.example.com: no certificate cert-2") {
 			t.Errorf("events:\n%s", got)
 		}
 		w.after(10 * time.Minute)
@@ -97,7 +99,8 @@ func TestDomainExtensionDrift(t *testing.T) {
 
 // TestDomainExtensionsBadValues: each is named, and nothing is created.
 func TestDomainExtensionsBadValues(t *testing.T) {
-	for _, value := range []string{"a_b.example.com:cert-2", "a.example.com:", "a.example.com:cert-2,A.example.com:cert-3", strings.Repeat("x", 254) + ":cert-2"} {
+	for _, value := range []string{"a_b.example.com:cert-2", "a.example.com:", "a.example.com:cert-2,A.example.com:cert-3",
+		strings.Repeat("x", 254) + ":cert-2"} {
 		inWorld(t, 1, func(w *world) {
 			w.create(web(secure, annotated(annotation.DomainExtensions, value)))
 			check(t, "calls with "+value, []string(nil), w.calls())

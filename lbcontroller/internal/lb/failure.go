@@ -15,7 +15,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
-// retryRefused is about when something is looked at again that only a user can correct. That may be in the cloud, which sends no notice of it.
+// retryRefused is about when something is looked at again that only a user can correct. That may be in the cloud, which
+// sends no notice of it.
 const retryRefused = 30 * time.Minute
 
 // verdict is what failed calls mean for a Service.
@@ -25,8 +26,9 @@ type verdict struct {
 	full bool
 }
 
-// judge decides what failed calls mean together. The longest time that the gateway asks for counts, whatever else has failed. What the cloud
-// calls invalid isn't repeated soon, but from time to time: the cloud's codes aren't all known, and what is missing may be made.
+// judge decides what failed calls mean together. The longest time that the gateway asks for counts, whatever else has
+// failed. What the cloud calls invalid isn't repeated soon, but from time to time: the cloud's codes aren't all known,
+// and what is missing may be made.
 func judge(calls []error) verdict {
 	v := verdict{retry: controller.Retry{Mode: controller.RetryBackoff}}
 	invalid := 0
@@ -63,8 +65,8 @@ func isGone(err error) bool {
 	return slices.ContainsFunc(causes(err), func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound })
 }
 
-// isWithoutEffect reports of failed calls of a plan that none of them has changed anything: they were not sent, or what a listener shall be was
-// refused.
+// isWithoutEffect reports of failed calls of a plan that none of them has changed anything: they were not sent, or what
+// a listener shall be was refused.
 func isWithoutEffect(err error) bool {
 	failures, ok := errors.AsType[apply.Failures](err)
 	return ok && !slices.ContainsFunc(failures, func(f *apply.Failure) bool {
@@ -96,8 +98,8 @@ func withLookup(o controller.Outcome, lookup error) controller.Outcome {
 // retrySubset is when a Service is tried again with as many servers as the cloud takes.
 const retrySubset = time.Second
 
-// learnLimit takes down how many servers the cloud takes, if it refused some though room was made. It reports whether the next pass may go well
-// with fewer servers: nothing else has failed, and so few were not tried before.
+// learnLimit takes down how many servers the cloud takes, if it refused some though room was made. It reports whether
+// the next pass may go well with fewer servers: nothing else has failed, and so few were not tried before.
 func learnLimit(memory *state, there model.Observed, err error) bool {
 	failures, _ := errors.AsType[apply.Failures](err)
 	least := 0

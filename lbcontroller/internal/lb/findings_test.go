@@ -31,8 +31,8 @@ func (w *world) addStranger(name string) {
 	w.settle()
 }
 
-// TestUnknownNodeHurtsNobody: a Ready node that the cloud doesn't know is left out. New Services get listeners and an address, existing ones
-// follow the other nodes, and it isn't tried again and again.
+// TestUnknownNodeHurtsNobody: a Ready node that the cloud doesn't know is left out. New Services get listeners and an
+// address, existing ones follow the other nodes, and it isn't tried again and again.
 func TestUnknownNodeHurtsNobody(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.addStranger("stranger")
@@ -100,8 +100,8 @@ func TestUserChangeComparesAll(t *testing.T) {
 	})
 }
 
-// TestListenerOfAnothersGroupIsLeftAlone: a listener that somebody bound by hand to the vServer group of one Service isn't taken by another, whatever
-// its description.
+// TestListenerOfAnothersGroupIsLeftAlone: a listener that somebody bound by hand to the vServer group of one Service
+// isn't taken by another, whatever its description.
 func TestListenerOfAnothersGroupIsLeftAlone(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
@@ -305,7 +305,8 @@ func TestStatusFight(t *testing.T) {
 func TestMisspeltAnnotation(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated("schedular", "wrr")))
-		w.hasEvents("the mistake", "Warning UnknownAnnotation", annotation.Prefix+"schedular is not known", "did you mean "+annotation.Prefix+annotation.Scheduler)
+		w.hasEvents("the mistake", "Warning UnknownAnnotation", annotation.Prefix+"schedular is not known",
+			"did you mean "+annotation.Prefix+annotation.Scheduler)
 		w.addNode(2)
 		w.settle()
 		check(t, "events", []string(nil), w.events.take())
@@ -372,7 +373,8 @@ func TestAnnotationsWithoutEffect(t *testing.T) {
 		w.create(web(annotated(annotation.InstanceSpec, "slb.s2.small"), annotated(annotation.VSwitchID, "vsw-a")))
 		check(t, "vSwitch", "", w.instances()[0].GetVswitchId())
 		check(t, "listeners", []string{"80/TCP"}, w.listeners())
-		w.hasEvents("both", "Warning UnknownAnnotation", annotation.Prefix+annotation.InstanceSpec+" has no effect", annotation.Prefix+annotation.VSwitchID+" has no effect")
+		w.hasEvents("both", "Warning UnknownAnnotation", annotation.Prefix+annotation.InstanceSpec+" has no effect",
+			annotation.Prefix+annotation.VSwitchID+" has no effect")
 	})
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated(annotation.InstanceSpec, "slb.s2.small"), annotated(annotation.InstanceChargeType, "PayBySpec"),
@@ -383,8 +385,8 @@ func TestAnnotationsWithoutEffect(t *testing.T) {
 	})
 }
 
-// TestClassAtTheTakeover: the existing CCM overlooks that a Service got a class, so its CLB may be in use. It is released when somebody confirms
-// that, as it is for a Service that this controller has served.
+// TestClassAtTheTakeover: the existing CCM overlooks that a Service got a class, so its CLB may be in use. It is
+// released when somebody confirms that, as it is for a Service that this controller has served.
 func TestClassAtTheTakeover(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		l := newLegacy()

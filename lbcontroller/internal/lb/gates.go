@@ -56,8 +56,8 @@ func (g gates) open(ctx context.Context, o controller.Outcome, s pass, observed 
 // registered decides about the waiting pods as far as that needs no look at the cloud, and returns those whose health decides, and when to
 // look again at those that the Service doesn't name.
 //
-// Where nodes are the servers, being registered is all that a pod can wait for: kube-proxy sends nothing to a pod that isn't ready, so that the
-// health of its node can't be good because of it.
+// Where nodes are the servers, being registered is all that a pod can wait for: kube-proxy sends nothing to a pod that
+// isn't ready, so that the health of its node can't be good because of it.
 func registered(s pass, observed model.Observed) (verdicts []readiness.Verdict, probed []waiting, next time.Duration) {
 	names := s.gated.Waiting()
 	if len(names) == 0 || s.want.Desired == nil || observed.InstanceID == "" {
@@ -97,7 +97,8 @@ func registered(s pass, observed model.Observed) (verdicts []readiness.Verdict, 
 		case !complete || slices.ContainsFunc(w.places, func(p place) bool { return !present[p] }):
 			// What keeps it away is tried again.
 		case len(w.places) == 0:
-			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered, "the nodes of the Service take traffic from CLB "+observed.InstanceID))
+			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered,
+				"the nodes of the Service take traffic from CLB "+observed.InstanceID))
 		default:
 			probed = append(probed, w)
 		}
@@ -110,14 +111,17 @@ func (w waiting) verdict(status corev1.ConditionStatus, reason, message string) 
 	return readiness.Verdict{Pod: w.name, UID: w.pod.UID, Status: status, Reason: reason, Message: message}
 }
 
-// judgeHealth decides about the pods that are servers. All of them cost one read, which is repeated more and more seldom while nothing changes.
-func (g gates) judgeHealth(ctx context.Context, s pass, probed []waiting, observed model.Observed) (verdicts []readiness.Verdict, next time.Duration) {
+// judgeHealth decides about the pods that are servers. All of them cost one read, which is repeated more and more
+// seldom while nothing changes.
+func (g gates) judgeHealth(ctx context.Context, s pass, probed []waiting,
+	observed model.Observed) (verdicts []readiness.Verdict, next time.Duration) {
 	release := len(probed) > 0 && (g.patience == 0 || unprobed(s, observed))
 	var patient []waiting
 	var uids []types.UID
 	for _, w := range probed {
 		if release {
-			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered, "the pod takes traffic from CLB "+observed.InstanceID))
+			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered,
+				"the pod takes traffic from CLB "+observed.InstanceID))
 			continue
 		}
 		patient, uids = append(patient, w), append(uids, w.pod.UID)
@@ -135,9 +139,11 @@ func (g gates) judgeHealth(ctx context.Context, s pass, probed []waiting, observ
 		}
 		switch {
 		case health == readiness.Good:
-			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered, "the pod takes traffic from CLB "+observed.InstanceID+", whose health checks succeed"))
+			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered,
+				"the pod takes traffic from CLB "+observed.InstanceID+", whose health checks succeed"))
 		case health == readiness.Bad:
-			verdicts = append(verdicts, w.verdict(corev1.ConditionFalse, readiness.ReasonUnhealthy, "the health checks of CLB "+observed.InstanceID+" fail"))
+			verdicts = append(verdicts, w.verdict(corev1.ConditionFalse, readiness.ReasonUnhealthy,
+				"the health checks of CLB "+observed.InstanceID+" fail"))
 		case s.memory.polls.Since(w.pod.UID) >= g.patience:
 			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered,
 				fmt.Sprintf("the pod is registered at CLB %s, which has not found out about its health in %s", observed.InstanceID, g.patience)))

@@ -23,8 +23,8 @@ func unrestricted(svc *corev1.Service) {
 	}
 }
 
-// TestAccessNeverOpensByItself: only off ends access control, not a typing error nor a template that lost the annotation. Nor does a listener that is made
-// or recreated afterwards let anyone in.
+// TestAccessNeverOpensByItself: only off ends access control, not a typing error nor a template that lost the
+// annotation. Nor does a listener that is made or recreated afterwards let anyone in.
 func TestAccessNeverOpensByItself(t *testing.T) {
 	for name, test := range map[string]struct {
 		lose  func(*corev1.Service)
@@ -94,8 +94,8 @@ func literally(key, value string) func(*corev1.Service) {
 	}
 }
 
-// TestReleaseIsConfirmed: a Service that stays one of type LoadBalancer loses its CLB only if that is confirmed. Until then the CLB serves on, and
-// its servers follow.
+// TestReleaseIsConfirmed: a Service that stays one of type LoadBalancer loses its CLB only if that is confirmed. Until
+// then the CLB serves on, and its servers follow.
 func TestReleaseIsConfirmed(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Service){
 		"class":       literally(annotation.Class, "other"),

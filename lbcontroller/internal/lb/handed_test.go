@@ -9,8 +9,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
-// TestHandedOverIsNotDeleted: marks on the CLB decide who has it, not those that are remembered. An operator gives it to another cluster or to
-// people before the Service goes.
+// TestHandedOverIsNotDeleted: marks on the CLB decide who has it, not those that are remembered. An operator gives it
+// to another cluster or to people before the Service goes.
 func TestHandedOverIsNotDeleted(t *testing.T) {
 	retag := func(lb *slbv1.LoadBalancer, key, value string) {
 		for _, tag := range lb.GetTags() {

@@ -33,8 +33,8 @@ func TestLongestWaitCounts(t *testing.T) {
 	}
 }
 
-// TestChangeOfOnesOwnIsCheap: what is remembered of the others on a user's CLB isn't looked at when a Service changes only its own vServer group,
-// as all of them do for each node.
+// TestChangeOfOnesOwnIsCheap: what is remembered of the others on a user's CLB isn't looked at when a Service changes
+// only its own vServer group, as all of them do for each node.
 func TestChangeOfOnesOwnIsCheap(t *testing.T) {
 	var services seen.Services[state]
 	var packer knowledge.Packer
@@ -43,7 +43,8 @@ func TestChangeOfOnesOwnIsCheap(t *testing.T) {
 	for n := range servers {
 		servers[n] = model.Server{ServerKey: model.ServerKey{Type: model.ECS, ID: fmt.Sprint("i-", n), Port: 30080}, Weight: 100}
 	}
-	there := model.Observed{InstanceID: "lb-user", Reused: true, Groups: []model.Group{{ID: "rsp-1", Name: owner.Group("30080"), Servers: servers}}}
+	there := model.Observed{InstanceID: "lb-user", Reused: true,
+		Groups: []model.Group{{ID: "rsp-1", Name: owner.Group("30080"), Servers: servers}}}
 	cost := func(others int) float64 {
 		for n := range others {
 			e := knowledge.Entry{UID: "u", Named: "lb-user", Known: knowledge.Servers{Observed: there}}

@@ -22,8 +22,8 @@ func (w *world) ipMode() string {
 	return "none"
 }
 
-// TestIPMode: the asked mode is published, on a CLB that there is, too. What isn't asked for is left to the API server and to others; a mode that
-// was asked for goes back.
+// TestIPMode: the asked mode is published, on a CLB that there is, too. What isn't asked for is left to the API server
+// and to others; a mode that was asked for goes back.
 func TestIPMode(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web())

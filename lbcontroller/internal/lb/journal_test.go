@@ -26,7 +26,8 @@ import (
 type journal struct {
 	w     *world
 	start time.Time
-	// owners are the names of Services by what shows that a call is for them: the name of their CLB, or the beginning of their pods' addresses.
+	// owners are the names of Services by what shows that a call is for them: the name of their CLB, or the beginning of
+	// their pods' addresses.
 	owners map[string]string
 	// fault decides about a call for a Service; nil lets all pass.
 	fault func(service, method string, request proto.Message) gatewaytest.Fault

@@ -24,7 +24,8 @@ type another struct{ clb.Product }
 
 // Marks implements lb.Product.
 func (another) Marks() lb.Marks {
-	return lb.Marks{Name: "ALB", Finalizer: "service.k8s.alibaba/another", MetricType: "ALBType", DottedNames: true, Groups: "server group", ServersPerCall: 200}
+	return lb.Marks{Name: "ALB", Finalizer: "service.k8s.alibaba/another", MetricType: "ALBType", DottedNames: true,
+		Groups: "server group", ServersPerCall: 200}
 }
 
 // Group implements desired.Configurer.
@@ -47,7 +48,8 @@ func TestTwoKinds(t *testing.T) {
 	if rows := annotation.TableFor("ALB"); len(rows) > 0 {
 		t.Errorf("a kind without rows has %d", len(rows))
 	}
-	kind := lb.New(lb.Config{Product: another{clb.Product{Gateway: client}}, Shared: shared, Gateway: client, Logger: slog.New(slog.DiscardHandler)})
+	kind := lb.New(lb.Config{Product: another{clb.Product{Gateway: client}}, Shared: shared, Gateway: client,
+		Logger: slog.New(slog.DiscardHandler)})
 	svc := web(annotated(annotation.Scheduler, "wrr"))
 	svc.Annotations[annotation.OwnTags] = ""
 	preview := kind.Previewer.Preview(t.Context(), controller.Request{Key: webKey, Service: svc, Nodes: backend.New(nil)})

@@ -226,7 +226,10 @@ func TestBadAnnotationIsOneEventAndNoCall(t *testing.T) {
 		w.create(web(annotated(annotation.Scheduler, "fastest")))
 		check(t, "calls", []string(nil), w.calls())
 		got := w.events.take()
-		check(t, "events", []string{`Warning SyncLoadBalancerFailed annotation service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler: value "fastest" is not allowed, use one of rr, wrr, wlc, sch, tch, qch`}, got)
+		check(t, "events",
+			[]string{
+				`Warning SyncLoadBalancerFailed annotation service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler: ` +
+					`value "fastest" is not allowed, use one of rr, wrr, wlc, sch, tch, qch`}, got)
 		w.after(time.Hour)
 		check(t, "no retry", []string(nil), w.events.take())
 		check(t, "finalizers", 0, len(w.service().Finalizers))

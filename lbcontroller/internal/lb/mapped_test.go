@@ -42,7 +42,8 @@ func TestUsersServerGroup(t *testing.T) {
 		w.addENI("eni-1", "10.0.0.1")
 		w.pods(pod("10.0.0.1", "node-1"))
 		w.create(web(naming(usersLB), mapped, eniMode, override))
-		check(t, "parts", []string{"80->mine (k8s/80/web/default/c-test)", usersListener, "mine: eni-1:8080=100 i-users:9000=7"}, w.parts(usersLB))
+		check(t, "parts", []string{"80->mine (k8s/80/web/default/c-test)", usersListener,
+			"mine: eni-1:8080=100 i-users:9000=7"}, w.parts(usersLB))
 		w.update(func(svc *corev1.Service) { svc.Annotations[annotation.BackendType] = "ecs" })
 		check(t, "parts", []string{"80->mine (k8s/80/web/default/c-test)", usersListener, "mine: i-1:30080=100 i-users:9000=7"}, w.parts(usersLB))
 		w.remove()
@@ -56,7 +57,8 @@ func TestB12MappingChanges(t *testing.T) {
 		change func(*corev1.Service)
 		want   []string
 	}{
-		"removed":        {func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.VGroupPort) }, []string{ours + ": i-1:30080=100", "mine too:", usersGroup}},
+		"removed": {func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.VGroupPort) },
+			[]string{ours + ": i-1:30080=100", "mine too:", usersGroup}},
 		"another":        {annotated(annotation.VGroupPort, "rsp-too:80"), []string{"mine too: i-1:30080=100", usersGroup}},
 		"no port of its": {annotated(annotation.VGroupPort, usersRsp+":81"), []string{ours + ": i-1:30080=100", "mine too:", usersGroup}},
 		"override":       {override, []string{"80->mine (k8s/80/web/default/c-test)", "mine too:", "mine: i-1:30080=100 i-users:9000=7"}},
@@ -104,7 +106,8 @@ func TestUnusableServerGroup(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
 		twoPorts := func(svc *corev1.Service) {
-			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
+			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443,
+				Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
 		}
 		w.create(web(naming(usersLB), override, twoPorts, annotated(annotation.VGroupPort, usersRsp+":80")))
 		w.events.take()
@@ -130,7 +133,8 @@ func TestUnusableServerGroup(t *testing.T) {
 func TestSharedServerGroup(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
-		theirs := &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 30080, Weight: new(int32(20)), Description: "k8s/30080/web/default/c-other"}
+		theirs := &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 30080, Weight: new(int32(20)),
+			Description: "k8s/30080/web/default/c-other"}
 		w.cloud.Lock()
 		w.cloud.ServerGroups[usersRsp].Servers = []*slbv1.Server{theirs}
 		w.cloud.Unlock()
@@ -184,8 +188,8 @@ func TestMappingGoesWithTheCLB(t *testing.T) {
 	}
 }
 
-// TestSharedServerGroupIsHandedOver: two Services with the same pods fill one vServer group of the user's, and each pod is there once. When one of them
-// goes, the other puts its pods back at once.
+// TestSharedServerGroupIsHandedOver: two Services with the same pods fill one vServer group of the user's, and each pod
+// is there once. When one of them goes, the other puts its pods back at once.
 func TestSharedServerGroupIsHandedOver(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
@@ -200,8 +204,8 @@ func TestSharedServerGroupIsHandedOver(t *testing.T) {
 	})
 }
 
-// TestPodChangesBetweenTwoOfOneGroup: two Services fill one vServer group of the user's, as for a canary, and a pod goes from one to the other. It is
-// a server in the end, whichever of them sees that first.
+// TestPodChangesBetweenTwoOfOneGroup: two Services fill one vServer group of the user's, as for a canary, and a pod
+// goes from one to the other. It is a server in the end, whichever of them sees that first.
 func TestPodChangesBetweenTwoOfOneGroup(t *testing.T) {
 	first, second, third := pod("10.0.0.1", "node-1"), pod("10.0.0.2", "node-1"), pod("10.0.0.3", "node-1")
 	joins := func(w *world) { w.endpoints("api", second, third) }

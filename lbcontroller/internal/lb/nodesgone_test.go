@@ -79,15 +79,18 @@ func TestNodesLeaveServers(t *testing.T) {
 			each(w, notReady)
 			w.after(time.Hour)
 		}},
-		"restart while it is away":        {left: 4, kept: true, happens: func(w *world) { each(w, notReady); w.restart() }},
-		"all excluded by their label":     {left: 1, kept: true, happens: func(w *world) { each(w, excluded) }},
-		"all to be deleted":               {left: 1, kept: true, happens: func(w *world) { each(w, toBeDeleted) }},
-		"all to be deleted, and draining": {left: 1, kept: true, service: annotated(annotation.DrainTerminating, "on"), happens: func(w *world) { each(w, toBeDeleted) }},
-		"a label that no node has":        {left: 4, kept: true, happens: func(w *world) { w.update(annotated(annotation.BackendLabel, "pool=none")) }},
-		"a subset of nodes that fall":     {left: 2, kept: true, service: annotated(annotation.MaxNodes, "2"), happens: func(w *world) { each(w, notReady) }},
-		"one that falls":                  {left: 4, happens: func(w *world) { w.updateNode(1, notReady) }},
-		"one that is excluded":            {left: 3, happens: func(w *world) { w.updateNode(1, excluded) }},
-		"one to be deleted":               {left: 3, happens: func(w *world) { w.updateNode(1, toBeDeleted) }},
+		"restart while it is away":    {left: 4, kept: true, happens: func(w *world) { each(w, notReady); w.restart() }},
+		"all excluded by their label": {left: 1, kept: true, happens: func(w *world) { each(w, excluded) }},
+		"all to be deleted":           {left: 1, kept: true, happens: func(w *world) { each(w, toBeDeleted) }},
+		"all to be deleted, and draining": {left: 1, kept: true, service: annotated(annotation.DrainTerminating, "on"),
+			happens: func(w *world) { each(w, toBeDeleted) }},
+		"a label that no node has": {left: 4, kept: true,
+			happens: func(w *world) { w.update(annotated(annotation.BackendLabel, "pool=none")) }},
+		"a subset of nodes that fall": {left: 2, kept: true, service: annotated(annotation.MaxNodes, "2"),
+			happens: func(w *world) { each(w, notReady) }},
+		"one that falls":       {left: 4, happens: func(w *world) { w.updateNode(1, notReady) }},
+		"one that is excluded": {left: 3, happens: func(w *world) { w.updateNode(1, excluded) }},
+		"one to be deleted":    {left: 3, happens: func(w *world) { w.updateNode(1, toBeDeleted) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nodes, func(w *world) {
@@ -115,7 +118,8 @@ func TestNodesLeaveServers(t *testing.T) {
 
 func nodeName(n int) string { return "node-" + string(rune('0'+n)) }
 
-// TestNotReadyNode: it stays a server without a call, it isn't made one, and it takes no traffic of a Service that subsets while others can.
+// TestNotReadyNode: it stays a server without a call, it isn't made one, and it takes no traffic of a Service that
+// subsets while others can.
 func TestNotReadyNode(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		w.updateNode(3, notReady)
@@ -142,8 +146,8 @@ func TestNotReadyNode(t *testing.T) {
 	})
 }
 
-// TestPodsOfNotReadyNodes: what a node reports of its pods is no better than what it reports of itself. The last pod that goes from a ready node
-// leaves the group empty.
+// TestPodsOfNotReadyNodes: what a node reports of its pods is no better than what it reports of itself. The last pod
+// that goes from a ready node leaves the group empty.
 func TestPodsOfNotReadyNodes(t *testing.T) {
 	for name, mode := range map[string]func(*corev1.Service){"Local": local, "pods": eniMode} {
 		t.Run(name, func(t *testing.T) {

@@ -120,7 +120,8 @@ func (w *orphans) look(ctx context.Context) ([]orphan.Orphan, error) {
 	var state orphan.State
 	if text != "" {
 		if err := json.Unmarshal([]byte(text), &state); err != nil {
-			return found, fmt.Errorf("the record of CLBs without a Service can't be read; delete key %s of the ConfigMap to begin anew: %w", w.memo(), err)
+			return found,
+				fmt.Errorf("the record of CLBs without a Service can't be read; delete key %s of the ConfigMap to begin anew: %w", w.memo(), err)
 		}
 	}
 	due, state := orphan.Decide(time.Now(), found, living, state, w.Policy)
@@ -146,7 +147,8 @@ func (w *orphans) look(ctx context.Context) ([]orphan.Orphan, error) {
 }
 
 // delete deletes a CLB, unless what is on it speaks for it; then it returns why. The budget is spent before.
-func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev1.Service, members map[string]bool, state *orphan.State) (kept string, err error) {
+func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev1.Service, members map[string]bool,
+	state *orphan.State) (kept string, err error) {
 	observed, err := w.product.Read(ctx, o.LoadBalancer, observe.Extent{View: observe.Whole})
 	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
 		return "", nil
@@ -166,7 +168,8 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 		return "", err
 	}
 	w.logger.Info("deleting a load balancer whose Service is gone", "loadBalancer", o.LoadBalancer, "address", o.Address, "mark", o.Mark)
-	if _, err := apply.Apply(ctx, w.product, apply.Work{Plan: plan.Release(w.product, observed, false), Observed: observed}); err != nil && !isGone(err) {
+	if _, err := apply.Apply(ctx, w.product, apply.Work{Plan: plan.Release(w.product, observed, false),
+		Observed: observed}); err != nil && !isGone(err) {
 		return "", err
 	}
 	for _, g := range observed.Groups {
@@ -177,7 +180,8 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 			}
 		}
 	}
-	w.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone, "CLB %s (%s) is deleted: its Service is gone since %s",
+	w.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone,
+		"CLB %s (%s) is deleted: its Service is gone since %s",
 		o.LoadBalancer, o.Address, state.Since[o.LoadBalancer].UTC().Format(time.RFC3339))
 	return "", nil
 }

@@ -31,7 +31,8 @@ func (w *world) orphanage(change func(*settings)) {
 		cfg.Kind.Orphans = Orphans{
 			Client: w.kube, Recorder: w.events, Interval: time.Hour, Delete: true, Policy: orphan.Policy{Grace: 24 * time.Hour, PerDay: 2},
 		}
-		cfg.Kind.Records = knowledge.NewRecord(knowledge.RecordConfig{Client: w.kube, Namespace: "kube-system", Name: "backends", Logger: slog.New(slog.DiscardHandler)})
+		cfg.Kind.Records = knowledge.NewRecord(knowledge.RecordConfig{Client: w.kube, Namespace: "kube-system",
+			Name: "backends", Logger: slog.New(slog.DiscardHandler)})
 		change(cfg)
 	}
 	w.restart()
@@ -46,9 +47,10 @@ func (w *world) orphan(id string) {
 		LoadBalancerId: id, Name: "agone", Address: "47.8.8.8", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, DeleteProtection: true,
 		Tags: append(slices.Clone(w.cloud.LoadBalancers[id].GetTags()), tag(ownership.TagService, "agone"), tag(ownership.TagCluster, clusterID)),
 	}
-	w.cloud.ServerGroups["rsp-"+id] = &gatewaytest.ServerGroup{ID: "rsp-" + id, LoadBalancerID: id, Name: owner.Group("30090"), Servers: []*slbv1.Server{
-		{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30090, Weight: new(int32(100)), Description: owner.Group("30090")},
-	}}
+	w.cloud.ServerGroups["rsp-"+id] = &gatewaytest.ServerGroup{ID: "rsp-" + id, LoadBalancerID: id,
+		Name: owner.Group("30090"), Servers: []*slbv1.Server{
+			{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30090, Weight: new(int32(100)), Description: owner.Group("30090")},
+		}}
 	w.listen(id, 80, "rsp-"+id, owner.Listener(80))
 }
 
@@ -58,8 +60,8 @@ func (w *world) has(id string) bool {
 	return w.cloud.LoadBalancers[id] != nil
 }
 
-// TestOrphans: they are reported, and deleted only where that is asked for, after the grace, within the budget, which the next leader knows. A look
-// is one read of the background.
+// TestOrphans: they are reported, and deleted only where that is asked for, after the grace, within the budget, which
+// the next leader knows. A look is one read of the background.
 func TestOrphans(t *testing.T) {
 	t.Run("reported", func(t *testing.T) {
 		inWorld(t, 1, func(w *world) {

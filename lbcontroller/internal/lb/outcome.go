@@ -40,7 +40,8 @@ func outcome(s pass, d decision, done result, shown eips, certificates []string)
 	complete := d.complete()
 	o := controller.Outcome{
 		Service: s.svc, Changed: done.changed, Publish: publication(s, shown.addresses, done.observed, complete),
-		Events: slices.Clone(done.events), Resolved: []string{controller.ReasonCleanFailed, controller.ReasonUnconfirmed}, Wake: done.wake, Looks: s.looks(),
+		Events: slices.Clone(done.events), Resolved: []string{controller.ReasonCleanFailed, controller.ReasonUnconfirmed},
+		Wake: done.wake, Looks: s.looks(),
 	}
 	if shown.unknown {
 		o.Publish.Ingress = s.svc.Status.LoadBalancer.Ingress
@@ -65,10 +66,12 @@ func outcome(s pass, d decision, done result, shown eips, certificates []string)
 	}
 	warn(s, done.observed, say)
 	_, isAll := d.known.(knowledge.All)
-	say(controller.ReasonDrift, warning(len(d.reported) > 0, controller.ReasonDrift, "CLB %s was changed by somebody else and is left so by the configuration "+
-		"(drift); to bring back what the Service asks for, remove its label %s; this is done then: %s",
+	say(controller.ReasonDrift, warning(len(d.reported) > 0, controller.ReasonDrift,
+		"CLB %s was changed by somebody else and is left so by the configuration "+
+			"(drift); to bring back what the Service asks for, remove its label %s; this is done then: %s",
 		id, LabelHash, summary(plan.Plan{Phases: []plan.Phase{d.reported}})), isAll)
-	say(controller.ReasonCertificate, warning(len(certificates) > 0, controller.ReasonCertificate, "CLB %s: %s", id, joined(certificates)), true)
+	say(controller.ReasonCertificate, warning(len(certificates) > 0, controller.ReasonCertificate, "CLB %s: %s", id,
+		joined(certificates)), true)
 	if !complete {
 		return heldBack(s, d, o)
 	}
@@ -83,21 +86,23 @@ func warning(holds bool, reason, format string, args ...any) *controller.Event {
 	return new(controller.Warningf(reason, format, args...))
 }
 
-// withoutListener says, as text for users, that no listener of a user's CLB leads to the Service. One of http or https may do so by its rules, which
-// aren't known.
+// withoutListener says, as text for users, that no listener of a user's CLB leads to the Service. One of http or https
+// may do so by its rules, which aren't known.
 func withoutListener(want *model.Desired, observed model.Observed) []string {
-	if want.Reuse.ID == "" || want.Reuse.Listeners || !observed.ConfigKnown || slices.ContainsFunc(observed.Listeners, func(l model.Listener) bool {
-		forwards := slices.ContainsFunc(observed.Groups, func(g model.Group) bool { return g.ID == l.GroupID() })
-		return forwards || l.Key.Protocol == model.HTTP || l.Key.Protocol == model.HTTPS
-	}) {
+	if want.Reuse.ID == "" || want.Reuse.Listeners || !observed.ConfigKnown || slices.ContainsFunc(observed.Listeners,
+		func(l model.Listener) bool {
+			forwards := slices.ContainsFunc(observed.Groups, func(g model.Group) bool { return g.ID == l.GroupID() })
+			return forwards || l.Key.Protocol == model.HTTP || l.Key.Protocol == model.HTTPS
+		}) {
 		return nil
 	}
 	return []string{fmt.Sprintf("no listener of CLB %s forwards to a vServer group of the Service; make one in the console, "+
-		"or set annotation %s%s to \"true\" to have the listeners of the Service made", observed.InstanceID, annotation.Prefix, annotation.ForceOverride)}
+		"or set annotation %s%s to \"true\" to have the listeners of the Service made", observed.InstanceID,
+		annotation.Prefix, annotation.ForceOverride)}
 }
 
-// withoutBackends are the names of the groups for which there are no backends: those that have no server which takes traffic, and those that keep
-// their last ones.
+// withoutBackends are the names of the groups for which there are no backends: those that have no server which takes
+// traffic, and those that keep their last ones.
 func withoutBackends(want *model.Desired, observed model.Observed) (empty, last []string) {
 	serves := func(s model.Server) bool { return s.Weight > 0 && want.Owner.Owns(s.Description) }
 	for _, g := range want.Groups {
@@ -121,11 +126,15 @@ func withoutBackends(want *model.Desired, observed model.Observed) (empty, last 
 func warn(s pass, observed model.Observed, say func(reason string, event *controller.Event, isOver bool)) {
 	id := observed.InstanceID
 	empty, last := withoutBackends(s.want.Desired, observed)
-	say(controller.ReasonLastServers, warning(len(last) > 0, controller.ReasonLastServers, "CLB %s keeps the last servers of %s: no node qualifies as a backend, "+
-		"or none is ready; look whether there are nodes, whether they are ready or excluded, and whether they have the labels of annotation backend-label",
+	say(controller.ReasonLastServers, warning(len(last) > 0, controller.ReasonLastServers,
+		"CLB %s keeps the last servers of %s: no node qualifies as a backend, "+
+			"or none is ready; look whether there are nodes, whether they are ready or excluded, and whether they have the "+
+			"labels of annotation backend-label",
 		id, strings.Join(last, ", ")), true)
-	say(controller.ReasonNoBackends, warning(len(empty) > 0, controller.ReasonNoBackends, "CLB %s has no backends for %s: no ready node or pod qualifies, "+
-		"or their weight is 0; look whether pods match the selector and are ready, and whether nodes are ready and have the labels of annotation backend-label",
+	say(controller.ReasonNoBackends, warning(len(empty) > 0, controller.ReasonNoBackends,
+		"CLB %s has no backends for %s: no ready node or pod qualifies, "+
+			"or their weight is 0; look whether pods match the selector and are ready, and whether nodes are ready and have "+
+			"the labels of annotation backend-label",
 		id, strings.Join(empty, ", ")), true)
 	warnings := slices.Clone(s.want.Warnings)
 	if n := len(s.pods.Missing); n > 0 {
@@ -138,7 +147,8 @@ func warn(s pass, observed model.Observed, say func(reason string, event *contro
 		skipped.Cause = withoutNames(warnings)
 	}
 	say(controller.ReasonSkipBackends, skipped, true)
-	useless := slices.Concat(s.view.Unknown(), s.want.WithoutEffect, s.product.WithoutEffect(s.view, observed), withoutListener(s.want.Desired, observed))
+	useless := slices.Concat(s.view.Unknown(), s.want.WithoutEffect, s.product.WithoutEffect(s.view, observed),
+		withoutListener(s.want.Desired, observed))
 	say(controller.ReasonUnknown, warning(len(useless) > 0, controller.ReasonUnknown, "%s", joined(useless)), observed.ConfigKnown)
 	kept := s.view.Kept()
 	keeps := warning(len(kept) > 0, controller.ReasonKept, "CLB %s keeps what was asked for by the annotations that were removed: %s; "+
@@ -198,7 +208,8 @@ func ingress(s pass, eips []string, observed model.Observed) []corev1.LoadBalanc
 	return shown
 }
 
-// withoutNames leaves numbers and names out of warnings: which nodes and pods are left out changes all the time, and every Service would report it.
+// withoutNames leaves numbers and names out of warnings: which nodes and pods are left out changes all the time, and
+// every Service would report it.
 func withoutNames(warnings []string) string {
 	kinds := make([]string, len(warnings))
 	for i, w := range warnings {
@@ -208,8 +219,8 @@ func withoutNames(warnings []string) string {
 	return joined(kinds)
 }
 
-// halfway is what a Service shows of a CLB on which something failed: its address, as soon as one of its listeners is there. The hash stays away, unless
-// only servers were to change.
+// halfway is what a Service shows of a CLB on which something failed: its address, as soon as one of its listeners is
+// there. The hash stays away, unless only servers were to change.
 func halfway(s pass, d decision, done result) *controller.Publication {
 	want := s.want.Desired
 	if !done.observed.ConfigKnown || done.observed.Address() == "" || s.want.EIP || d.own().InstanceID != "" {
@@ -250,8 +261,8 @@ func heldBack(s pass, d decision, o controller.Outcome) controller.Outcome {
 	return o
 }
 
-// heldRelease is the outcome for a Service that is to give up what it has while its policy doesn't allow that. The Service stays until then:
-// what it has would belong to no Service.
+// heldRelease is the outcome for a Service that is to give up what it has while its policy doesn't allow that. The
+// Service stays until then: what it has would belong to no Service.
 func heldRelease(policy Policy, what string) controller.Outcome {
 	err := fmt.Errorf("policy %s: not done: %s; the Service keeps its finalizer until then; %s", policy, what, remedy)
 	return controller.Outcome{

@@ -25,8 +25,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
-// pass is a Service that is worked on, with all that is known of it before the cloud is looked at. It is a value: what changes it on the way
-// returns another one.
+// pass is a Service that is worked on, with all that is known of it before the cloud is looked at. It is a value: what
+// changes it on the way returns another one.
 type pass struct {
 	product Product
 	key     string
@@ -96,8 +96,8 @@ func (s pass) isCurrent() bool {
 	return s.product.Wants(s.svc) && annotation.Reused(s.svc.Annotations) == s.want.Desired.Reuse.ID
 }
 
-// isTrusted reports whether nothing need be done because the cloud is recorded to have what the Service asks for. Pods that wait for the CLB
-// must know what it has now.
+// isTrusted reports whether nothing need be done because the cloud is recorded to have what the Service asks for. Pods
+// that wait for the CLB must know what it has now.
 func (s pass) isTrusted() bool {
 	trusted, ok := s.entry.Known.(knowledge.Trusted)
 	return ok && trusted.Digest == s.applied && s.configured() && len(s.gated.Waiting()) == 0
@@ -126,15 +126,16 @@ func (s pass) confirmed(ctx context.Context) (pass, error) {
 
 // resolved looks up the network interfaces of pods. With an error, those that could not be looked up are pending.
 func (s pass) resolved(ctx context.Context, enis *eni.Resolver) (pass, error) {
-	pods, err := enis.Find(ctx, &s.memory.pods, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups), s.want.Coming, backend.Holders(s.slices))
+	pods, err := enis.Find(ctx, &s.memory.pods, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups),
+		s.want.Coming, backend.Holders(s.slices))
 	wanted := *s.want.Desired
 	wanted.Groups = desired.Resolve(wanted.Groups, pods.IDs)
 	s.want.Desired, s.want.OwnGroups, s.pods = &wanted, desired.Resolve(s.want.OwnGroups, pods.IDs), pods
 	return s, err
 }
 
-// looks are the times to look at a Service again: when the cloud must be read, when it may take more servers, and when pods may have got their
-// network interface.
+// looks are the times to look at a Service again: when the cloud must be read, when it may take more servers, and when
+// pods may have got their network interface.
 func (s pass) looks() []controller.Look {
 	var looks []controller.Look
 	look := func(at time.Time, isNeeded bool) {

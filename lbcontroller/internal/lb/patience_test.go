@@ -78,7 +78,8 @@ func TestLabelFight(t *testing.T) {
 		for range 3600 {
 			if w.service().Labels[LabelHash] != "" {
 				patch := []byte(`{"metadata":{"labels":{"` + LabelHash + `":null}}}`)
-				if _, err := w.kube.CoreV1().Services("default").Patch(t.Context(), "web", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				if _, err := w.kube.CoreV1().Services("default").Patch(t.Context(), "web", types.MergePatchType, patch,
+					metav1.PatchOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}

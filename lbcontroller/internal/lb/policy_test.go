@@ -43,7 +43,8 @@ func TestPolicies(t *testing.T) {
 		{plan.DeleteExtension{}, true, false},
 	}
 	for _, test := range tests {
-		got := []bool{Policy("").Allows(test.action), PolicySync.Allows(test.action), PolicyUpsert.Allows(test.action), PolicyReport.Allows(test.action)}
+		got := []bool{Policy("").Allows(test.action), PolicySync.Allows(test.action), PolicyUpsert.Allows(test.action),
+			PolicyReport.Allows(test.action)}
 		if want := []bool{test.sync, test.sync, test.upsert, false}; !slices.Equal(got, want) {
 			t.Errorf("%T: none, sync, upsert-only, report: got %t, want %t", test.action, got, want)
 		}
@@ -98,8 +99,8 @@ func (w *world) gauge(name string) map[string]float64 {
 	return values
 }
 
-// TestPolicyReport: neither the cloud nor the Service is written to, conditions apart, whatever happens. What would be done is in the condition,
-// the event and the metric, and is done once the policy changes.
+// TestPolicyReport: neither the cloud nor the Service is written to, conditions apart, whatever happens. What would be
+// done is in the condition, the event and the metric, and is done once the policy changes.
 func TestPolicyReport(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.under(PolicyReport)
@@ -176,8 +177,8 @@ func TestPolicyReportBeside(t *testing.T) {
 	})
 }
 
-// TestPolicyUpsert: ports, backends and attributes come and change, and servers go, but no listener, no vServer group and no CLB does. With the
-// policy the Service loses what it kept.
+// TestPolicyUpsert: ports, backends and attributes come and change, and servers go, but no listener, no vServer group
+// and no CLB does. With the policy the Service loses what it kept.
 func TestPolicyUpsert(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.under(PolicyUpsert)

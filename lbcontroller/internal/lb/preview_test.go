@@ -20,7 +20,8 @@ import (
 func (w *world) preview(pods bool) controller.Preview {
 	w.t.Helper()
 	kind := lb.New(lb.Config{
-		Product: clb.Product{Gateway: w.cloud.Client(), VSwitchIDs: []string{"vsw-a", "vsw-b"}}, Gateway: w.cloud.Client(), Logger: slog.New(slog.DiscardHandler),
+		Product: clb.Product{Gateway: w.cloud.Client(), VSwitchIDs: []string{"vsw-a", "vsw-b"}}, Gateway: w.cloud.Client(),
+		Logger:  slog.New(slog.DiscardHandler),
 		Desired: desired.Config{ClusterID: clusterID, VPCID: "vpc-test", VSwitchIDs: []string{"vsw-a", "vsw-b"}, PodBackends: pods},
 	})
 	nodes, err := w.kube.CoreV1().Nodes().List(w.t.Context(), metav1.ListOptions{})
@@ -57,7 +58,8 @@ func TestPreview(t *testing.T) {
 			Withheld: []string{"change CLB: delete protection", "delete CLB"},
 		}},
 		"pods instead of nodes": {func(*world) {}, true, controller.Preview{
-			Actions: []string{"create vServer group " + groupName("8080") + " with 0 servers", "change listener 80/tcp: vServer group", "delete vServer group " + groupName("30080")},
+			Actions: []string{"create vServer group " + groupName("8080") + " with 0 servers",
+				"change listener 80/tcp: vServer group", "delete vServer group " + groupName("30080")},
 			Warnings: []string{"the backends would change between nodes and pods: CLB " + oldLB + " has vServer group " + groupName("30080") +
 				"; where the existing CCM ran with SERVICE_FORCE_BACKEND_ENI=true, set backendType: eni"},
 		}},

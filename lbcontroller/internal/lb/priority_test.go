@@ -44,7 +44,8 @@ func TestPriorities(t *testing.T) {
 				w.create(web(func(svc *corev1.Service) { svc.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour)) }))
 				w.start()
 			},
-			want: []string{"ListLoadBalancers user", "ListLoadBalancers user", "CreateLoadBalancer user", "CreateServerGroup user", "CreateListener user"},
+			want: []string{"ListLoadBalancers user", "ListLoadBalancers user", "CreateLoadBalancer user",
+				"CreateServerGroup user", "CreateListener user"},
 		},
 		{
 			name: "endpoints", prepare: func(w *world) {

@@ -29,7 +29,8 @@ func (w *world) gatedPod(n int) discoveryv1.Endpoint {
 	w.t.Helper()
 	name, ip := fmt.Sprintf("web-%d", n), fmt.Sprintf("10.0.0.%d", n)
 	w.cloud.Lock()
-	w.cloud.NetworkInterfaces["eni-"+name] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + name, VpcId: "vpc-test", PrivateIps: []string{ip}}
+	w.cloud.NetworkInterfaces["eni-"+name] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + name, VpcId: "vpc-test",
+		PrivateIps: []string{ip}}
 	w.cloud.Unlock()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
@@ -99,7 +100,8 @@ func TestReadinessGate(t *testing.T) {
 	}{
 		{name: "pods", service: podsMode, health: "normal", first: "True ServerRegistered", last: "True ServerRegistered", reads: 1},
 		{name: "pods, checks under way", service: podsMode, health: "unavailable", last: "True ServerRegistered", reads: 6},
-		{name: "pods, checks fail", service: podsMode, health: "abnormal", first: "False ServerUnhealthy", last: "False ServerUnhealthy", reads: 8},
+		{name: "pods, checks fail", service: podsMode, health: "abnormal", first: "False ServerUnhealthy",
+			last: "False ServerUnhealthy", reads: 8},
 		{name: "pods, health unknown", service: podsMode, broken: true, last: "True ServerRegistered", reads: 6},
 		{
 			name: "pods without checks", health: "unavailable", first: "True ServerRegistered", last: "True ServerRegistered",

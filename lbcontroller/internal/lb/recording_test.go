@@ -33,18 +33,20 @@ func (s slowCore) ConfigMaps(namespace string) typedv1.ConfigMapInterface {
 }
 
 // Patch implements typedv1.ConfigMapInterface.
-func (s slowConfig) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, sub ...string) (*corev1.ConfigMap, error) {
+func (s slowConfig) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions,
+	sub ...string) (*corev1.ConfigMap, error) {
 	<-time.After(patchTime)
 	return s.ConfigMapInterface.Patch(ctx, name, kind, data, o, sub...)
 }
 
-// TestRecordOfAnEvent: what concerns many Services at once costs a few writes of the record, however many Services there are, and none of them waits
-// for more than that.
+// TestRecordOfAnEvent: what concerns many Services at once costs a few writes of the record, however many Services
+// there are, and none of them waits for more than that.
 func TestRecordOfAnEvent(t *testing.T) {
 	const services = 60
 	inWorld(t, 3, func(w *world) {
 		w.config = func(cfg *settings) {
-			cfg.Kind.Records = knowledge.NewRecord(knowledge.RecordConfig{Client: slow{w.kube}, Namespace: "kube-system", Name: recordName, Logger: slog.New(slog.DiscardHandler)})
+			cfg.Kind.Records = knowledge.NewRecord(knowledge.RecordConfig{Client: slow{w.kube}, Namespace: "kube-system",
+				Name: recordName, Logger: slog.New(slog.DiscardHandler)})
 		}
 		w.restart()
 		for n := range services {
@@ -85,8 +87,8 @@ func TestRecordOfAnEvent(t *testing.T) {
 	})
 }
 
-// TestStopInAnEvent: a process that ends when all Services have followed a node, and before that is recorded, leaves a record that the next one
-// doesn't trust, though what was there before is wanted again.
+// TestStopInAnEvent: a process that ends when all Services have followed a node, and before that is recorded, leaves a
+// record that the next one doesn't trust, though what was there before is wanted again.
 func TestStopInAnEvent(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		withRecords(w)

@@ -11,8 +11,9 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
-// TestRefusedServiceReadsNothingForEvents: a Service that can't have the CLB that it names, and has none whose servers could be kept right, costs
-// reads when it is time to look again, and none for the events between. It recovers when somebody mends it.
+// TestRefusedServiceReadsNothingForEvents: a Service that can't have the CLB that it names, and has none whose servers
+// could be kept right, costs reads when it is time to look again, and none for the events between. It recovers when
+// somebody mends it.
 func TestRefusedServiceReadsNothingForEvents(t *testing.T) {
 	node := func(w *world, n int) { w.addNode(10 + n) }
 	endpoint := func(w *world, n int) { w.endpoints("web", pod(fmt.Sprintf("10.0.1.%d", n), "node-1")) }
@@ -78,8 +79,8 @@ func TestRefusedServiceReadsNothingForEvents(t *testing.T) {
 	}
 }
 
-// TestGoneCLBIsLookedFor: how soon a CLB is found that comes back, and how much that costs: at most as long again as it was away, five minutes and a
-// quarter of it. A corrected annotation counts at once.
+// TestGoneCLBIsLookedFor: how soon a CLB is found that comes back, and how much that costs: at most as long again as it
+// was away, five minutes and a quarter of it. A corrected annotation counts at once.
 func TestGoneCLBIsLookedFor(t *testing.T) {
 	for _, away := range []time.Duration{2 * time.Minute, 10 * time.Minute, 6 * time.Hour} {
 		t.Run(away.String(), func(t *testing.T) {

@@ -94,8 +94,9 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 	e.drop(memory)
 	memory.Put(knowledge.Entry{UID: uid, Known: knowledge.Absent{Certain: true, Released: address}}, &e.packer)
 	o.Publish = &controller.Publication{Notes: controller.Notes{
-		Labels:      map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
-		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: "", annotation.Applied: "", annotation.Making: ""}, Exact: []string{annotation.Claims},
+		Labels: map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
+		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: "", annotation.Applied: "",
+			annotation.Making: ""}, Exact: []string{annotation.Claims},
 	}, KeepIngress: isAnothers(e.Product.Marks().published(r.Service), r.Service, view, address)}
 	return o
 }
@@ -124,8 +125,8 @@ func (e *engine) released(r controller.Request) bool {
 	return ok
 }
 
-// releasable reads the instance to give up. What is remembered only says where to look: its marks may have changed since, and they decide whether
-// the instance is still the Service's.
+// releasable reads the instance to give up. What is remembered only says where to look: its marks may have changed
+// since, and they decide whether the instance is still the Service's.
 func (e *engine) releasable(ctx context.Context, r controller.Request, view desired.View) (model.Observed, error) {
 	if e.released(r) {
 		return model.Nothing(), nil
@@ -138,8 +139,9 @@ func (e *engine) releasable(ctx context.Context, r controller.Request, view desi
 	return e.Find(ctx, hint, observe.Basic)
 }
 
-// claimsLeft are where on CLBs of users there may be something of a Service that gives up all it has. Without notes, which another client may have
-// taken off, the CLB that the label names is looked at for what bears the Service's name. What is known is its own.
+// claimsLeft are where on CLBs of users there may be something of a Service that gives up all it has. Without notes,
+// which another client may have taken off, the CLB that the label names is looked at for what bears the Service's name.
+// What is known is its own.
 func (e *engine) claimsLeft(ctx context.Context, r controller.Request, view desired.View, own model.Observed) (ownership.Claims, error) {
 	claims, id := view.Claims(), r.Service.Labels[LabelLoadBalancerID]
 	if !ownership.IsID(id) || id == own.InstanceID || claims.Has(id) || view.Preserved() || e.released(r) {

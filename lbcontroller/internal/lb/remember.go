@@ -14,7 +14,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
-// firstRetry is about when something is looked at again that may be made while the Service waits for it. The time grows by as much as has passed.
+// firstRetry is about when something is looked at again that may be made while the Service waits for it. The time grows
+// by as much as has passed.
 const firstRetry = time.Minute
 
 // nextCheck spreads the drift checks: the share of the interval is the Service's own. What was read completely waits for at
@@ -78,7 +79,8 @@ func toRecord(s pass, d decision) string {
 	switch {
 	case d.begun: // Servers are missing. If this leader dies once that is written, the next one must not take the Service for an idle one.
 		return knowledge.Outdated
-	case !d.complete(), len(s.pods.Missing)+len(s.pods.Pending) > 0, slices.ContainsFunc(groups, transient), slices.ContainsFunc(groups, shared):
+	case !d.complete(), len(s.pods.Missing)+len(s.pods.Pending) > 0, slices.ContainsFunc(groups, transient),
+		slices.ContainsFunc(groups, shared):
 		return ""
 	}
 	return s.applied

@@ -26,11 +26,14 @@ func TestRemovedAnnotations(t *testing.T) {
 		reads      func(l *slbv1.ListenerConfig) any
 		want       any
 	}{
-		"the scheduler":    {annotation.Scheduler, "wlc", func(l *slbv1.ListenerConfig) any { return l.GetScheduler() }, "rr"},
-		"an interval":      {annotation.HealthCheckInterval, "7", func(l *slbv1.ListenerConfig) any { return l.GetHealthCheck().GetInterval() }, int32(2)},
-		"a timeout":        {annotation.EstablishedTimeout, "60", func(l *slbv1.ListenerConfig) any { return l.GetEstablishedTimeout() }, int32(900)},
-		"a switch":         {annotation.ProxyProtocol, "on", func(l *slbv1.ListenerConfig) any { return l.GetProxyProtocolV2() }, false},
-		"the health check": {annotation.HealthCheckSwitch, "off", func(l *slbv1.ListenerConfig) any { return l.GetHealthCheck().GetEnabled() }, true},
+		"the scheduler": {annotation.Scheduler, "wlc", func(l *slbv1.ListenerConfig) any { return l.GetScheduler() }, "rr"},
+		"an interval": {annotation.HealthCheckInterval, "7",
+			func(l *slbv1.ListenerConfig) any { return l.GetHealthCheck().GetInterval() }, int32(2)},
+		"a timeout": {annotation.EstablishedTimeout, "60",
+			func(l *slbv1.ListenerConfig) any { return l.GetEstablishedTimeout() }, int32(900)},
+		"a switch": {annotation.ProxyProtocol, "on", func(l *slbv1.ListenerConfig) any { return l.GetProxyProtocolV2() }, false},
+		"the health check": {annotation.HealthCheckSwitch, "off",
+			func(l *slbv1.ListenerConfig) any { return l.GetHealthCheck().GetEnabled() }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,8 +108,8 @@ func TestRemovedAnnotationInvalid(t *testing.T) {
 	})
 }
 
-// TestForwardPortOfOthers: pairs for ports that the Service doesn't have are passed over with a warning, and on a user's CLB the target may be the user's
-// https listener.
+// TestForwardPortOfOthers: pairs for ports that the Service doesn't have are passed over with a warning, and on a
+// user's CLB the target may be the user's https listener.
 func TestForwardPortOfOthers(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated(annotation.ForwardPort, "8080:443")))

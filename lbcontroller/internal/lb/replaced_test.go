@@ -12,8 +12,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// replace replaces a Service by a manifest that knows nothing of what the controller notes, as kubectl replace and helm upgrade --force do. Only the
-// status stays.
+// replace replaces a Service by a manifest that knows nothing of what the controller notes, as kubectl replace and helm
+// upgrade --force do. Only the status stays.
 func (w *world) replace(changes ...func(*corev1.Service)) {
 	w.t.Helper()
 	w.update(func(svc *corev1.Service) {
@@ -50,7 +50,8 @@ func TestPutService(t *testing.T) {
 	})
 	t.Run("without annotations", func(t *testing.T) {
 		inWorld(t, 2, func(w *world) {
-			w.create(web(annotated(annotation.Scheduler, "wrr"), annotated(annotation.AdditionalTags, "stage=prod"), annotated(annotation.Bandwidth, "5"),
+			w.create(web(annotated(annotation.Scheduler, "wrr"), annotated(annotation.AdditionalTags, "stage=prod"),
+				annotated(annotation.Bandwidth, "5"),
 				annotated(annotation.ChargeType, "paybybandwidth")))
 			w.events.take()
 			w.replace()
@@ -80,7 +81,8 @@ func TestPutService(t *testing.T) {
 			w.update(func(svc *corev1.Service) { svc.Status.LoadBalancer.Ingress = nil })
 			w.after(time.Hour)
 			check(t, "what is left on the first", []string{usersListener, usersGroup}, w.parts("lb-a"))
-			check(t, "what is on the second", []string{ourListener, usersListener, ours + ": i-1:30080=100 i-2:30080=100", usersGroup}, w.parts("lb-b"))
+			check(t, "what is on the second", []string{ourListener, usersListener, ours + ": i-1:30080=100 i-2:30080=100",
+				usersGroup}, w.parts("lb-b"))
 		})
 	})
 	t.Run("a fight", func(t *testing.T) {
@@ -95,8 +97,8 @@ func TestPutService(t *testing.T) {
 	})
 }
 
-// TestFilledGroupOfPutService: servers in a user's vServer group go with the annotation that names the group, and with the Service, whatever
-// has taken the notes off, also while no controller ran.
+// TestFilledGroupOfPutService: servers in a user's vServer group go with the annotation that names the group, and with
+// the Service, whatever has taken the notes off, also while no controller ran.
 func TestFilledGroupOfPutService(t *testing.T) {
 	withGroup := func(w *world) {
 		w.usersCLB("lb-a")

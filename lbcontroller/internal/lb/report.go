@@ -10,8 +10,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 )
 
-// reportAgain is when differences that are only reported are read again, and comparePause how long after a change of backends they are: another
-// controller may be about to follow it.
+// reportAgain is when differences that are only reported are read again, and comparePause how long after a change of
+// backends they are: another controller may be about to follow it.
 const (
 	reportAgain  = 10 * time.Minute
 	comparePause = time.Minute
@@ -41,7 +41,8 @@ func (e *engine) report(ctx context.Context, s pass) controller.Outcome {
 	if refusal := d.refusal(); refusal != nil {
 		return outcomeOfRefusal(s, refusal)
 	}
-	o := controller.Outcome{Publish: &controller.Publication{KeepIngress: true}, Resolved: []string{controller.ReasonSyncFailed, controller.ReasonHeld}}
+	o := controller.Outcome{Publish: &controller.Publication{KeepIngress: true},
+		Resolved: []string{controller.ReasonSyncFailed, controller.ReasonHeld}}
 	s.entry = d.entry
 	s.entry.Known = d.known
 	if !d.complete() {

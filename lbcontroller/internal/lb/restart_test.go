@@ -28,7 +28,8 @@ const recordName = "lbcontroller-backends"
 // withRecords makes each controller keep the record, as a process does.
 func withRecords(w *world) {
 	w.config = func(cfg *settings) {
-		cfg.Kind.Records = knowledge.NewRecord(knowledge.RecordConfig{Client: w.kube, Namespace: "kube-system", Name: recordName, Logger: slog.New(slog.DiscardHandler)})
+		cfg.Kind.Records = knowledge.NewRecord(knowledge.RecordConfig{Client: w.kube, Namespace: "kube-system",
+			Name: recordName, Logger: slog.New(slog.DiscardHandler)})
 	}
 	w.restart()
 }
@@ -124,8 +125,8 @@ func TestRestartFindsWhatChanged(t *testing.T) {
 	}
 }
 
-// TestManyDeletionsAtARestart: fifty Services that are deleted at once, while nobody leads or right after somebody has begun to, cost two writes
-// each and no read.
+// TestManyDeletionsAtARestart: fifty Services that are deleted at once, while nobody leads or right after somebody has
+// begun to, cost two writes each and no read.
 func TestManyDeletionsAtARestart(t *testing.T) {
 	const services = 20
 	for _, leading := range []bool{false, true} {
@@ -207,7 +208,8 @@ func TestRestartAfterNodesThatChangedNothing(t *testing.T) {
 		w.restart()
 		w.updateNode(1, func(node *corev1.Node) { node.Labels = map[string]string{corev1.LabelTopologyZone: "another"} })
 		w.after(time.Minute)
-		w.patch("web-1", map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation.Prefix + annotation.Scheduler: "wlc"}}})
+		w.patch("web-1",
+			map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation.Prefix + annotation.Scheduler: "wlc"}}})
 		w.after(time.Minute)
 		w.calls()
 		w.restart()
@@ -293,8 +295,8 @@ func TestStatesAfterARestart(t *testing.T) {
 	})
 }
 
-// TestStandbyTrustsTheRecord: what users change while another replica leads is that one's to compare with the cloud. The next leader finds it in the
-// record, however long it was a standby.
+// TestStandbyTrustsTheRecord: what users change while another replica leads is that one's to compare with the cloud.
+// The next leader finds it in the record, however long it was a standby.
 func TestStandbyTrustsTheRecord(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		withRecords(w)

@@ -33,7 +33,8 @@ func TestMoveToUsersCLB(t *testing.T) {
 			check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
 
 			w.clearStatus()
-			check(t, "writes of the move", []string{"UpdateLoadBalancer", "CreateServerGroup", "CreateListener", "UpdateLoadBalancer", "DeleteLoadBalancer"}, w.writes())
+			check(t, "writes of the move", []string{"UpdateLoadBalancer", "CreateServerGroup", "CreateListener",
+				"UpdateLoadBalancer", "DeleteLoadBalancer"}, w.writes())
 			check(t, "instances", 1, len(w.instances()))
 			check(t, "parts", []string{ourListener, usersListener, ours + ": i-1:30080=100 i-2:30080=100", usersGroup}, w.parts(usersLB))
 			check(t, "ingress", w.instances()[0].GetAddress(), w.service().Status.LoadBalancer.Ingress[0].IP)

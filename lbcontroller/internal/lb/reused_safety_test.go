@@ -28,7 +28,8 @@ func TestKeptCLBIsNamedLater(t *testing.T) {
 		check(t, "finalizers", 0, len(w.service().Finalizers))
 		w.cloud.Lock()
 		for range 12 { // With as many tags it isn't marked as reused.
-			w.cloud.LoadBalancers[kept].Tags = append(w.cloud.LoadBalancers[kept].GetTags(), tag(fmt.Sprint("t", len(w.cloud.LoadBalancers[kept].GetTags())), "x"))
+			w.cloud.LoadBalancers[kept].Tags = append(w.cloud.LoadBalancers[kept].GetTags(),
+				tag(fmt.Sprint("t", len(w.cloud.LoadBalancers[kept].GetTags())), "x"))
 		}
 		w.cloud.Unlock()
 		w.cloud.Fail("UpdateListener", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "down"})
@@ -72,7 +73,8 @@ func TestNoIDs(t *testing.T) {
 				}
 				w.remove()
 				for _, c := range w.cloud.Calls() {
-					if strings.Contains(fmt.Sprint(c.Request), " users") || strings.Contains(fmt.Sprint(c.Request), "rsp of") || strings.Contains(fmt.Sprint(c.Request), "rsp/of") {
+					if strings.Contains(fmt.Sprint(c.Request), " users") || strings.Contains(fmt.Sprint(c.Request), "rsp of") ||
+						strings.Contains(fmt.Sprint(c.Request), "rsp/of") {
 						t.Errorf("%s asks for what is no id: %v", c.Method, c.Request)
 					}
 				}
@@ -189,8 +191,8 @@ func TestNoteIsNotOverwritten(t *testing.T) {
 	})
 }
 
-// TestEditsFasterThanTheCache: a user changes his mind while a change is under way, of which the cache doesn't show yet what was noted. Nothing that
-// the first annotation put on the CLB stays there.
+// TestEditsFasterThanTheCache: a user changes his mind while a change is under way, of which the cache doesn't show yet
+// what was noted. Nothing that the first annotation put on the CLB stays there.
 func TestEditsFasterThanTheCache(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web())
@@ -202,10 +204,12 @@ func TestEditsFasterThanTheCache(t *testing.T) {
 		edit(map[string]any{annotation.Prefix + annotation.AdditionalTags: "team=blue", annotation.Prefix + annotation.EstablishedTimeout: "60"})
 		w.after(900 * time.Millisecond)
 		edit(map[string]any{
-			annotation.Prefix + annotation.AdditionalTags: "owner=red", annotation.Prefix + annotation.EstablishedTimeout: nil, annotation.Prefix + annotation.Scheduler: "wrr",
+			annotation.Prefix + annotation.AdditionalTags: "owner=red", annotation.Prefix + annotation.EstablishedTimeout: nil,
+			annotation.Prefix + annotation.Scheduler: "wrr",
 		})
 		w.after(600 * time.Millisecond)
-		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault { // When the next pass ends, the cache shows what it has noted itself.
+		// When the next pass ends, the cache shows what it has noted itself.
+		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
 			<-time.After(10 * time.Second)
 			return gatewaytest.Fault{}
 		})

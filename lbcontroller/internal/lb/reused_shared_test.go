@@ -34,12 +34,15 @@ func TestB22SharedCLB(t *testing.T) {
 				w.create(web(naming(usersLB), override))
 				w.create(api(443, naming(usersLB), override))
 				shared := []string{
-					"443->" + apiGroup + " (k8s/443/api/default/c-test)", ourListener, usersListener, ours + ": i-1:30080=100", apiGroup + ": i-1:31080=100", usersGroup,
+					"443->" + apiGroup + " (k8s/443/api/default/c-test)", ourListener, usersListener, ours + ": i-1:30080=100",
+					apiGroup + ": i-1:31080=100", usersGroup,
 				}
 				check(t, "parts", shared, w.parts(usersLB))
 				w.events.take()
 				w.calls()
-				w.patch("api", map[string]any{"spec": map[string]any{"ports": []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 31080, Protocol: corev1.ProtocolTCP}}}})
+				w.patch("api",
+					map[string]any{"spec": map[string]any{"ports": []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 31080,
+						Protocol: corev1.ProtocolTCP}}}})
 				w.settle()
 				w.hasEvents("the conflict", "listener 80/tcp of the CLB is that of Service default/web (cluster c-test)")
 				check(t, "the taken listener", true, slices.Contains(w.parts(usersLB), ourListener))
@@ -54,8 +57,8 @@ func TestB22SharedCLB(t *testing.T) {
 	}
 }
 
-// TestFreedListenerWakesDespiteFailure: a Service that gives up a listener while something else fails lets the one that waits for it have it at
-// once: the next try finds the listener gone, and frees nothing.
+// TestFreedListenerWakesDespiteFailure: a Service that gives up a listener while something else fails lets the one that
+// waits for it have it at once: the next try finds the listener gone, and frees nothing.
 func TestFreedListenerWakesDespiteFailure(t *testing.T) {
 	busy := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.ResourceBusy, Message: "busy"}
 	otherPort := func(w *world) { w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 8080 }) }
@@ -144,7 +147,8 @@ func TestB14GroupInUse(t *testing.T) {
 		w.usersCLB(usersLB)
 		w.create(web(naming(usersLB)))
 		w.calls()
-		w.cloud.Fail("DeleteServerGroup", 1, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse, Message: "a rule uses it"})
+		w.cloud.Fail("DeleteServerGroup", 1, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse,
+			Message: "a rule uses it"})
 		w.remove()
 		check(t, "writes", []string{"DeleteServerGroup", "ApplyServerChanges"}, w.writes())
 		check(t, "parts", []string{usersListener, ours + ":", usersGroup}, w.parts(usersLB))
@@ -160,9 +164,12 @@ func TestHeldGroupsWakeNobody(t *testing.T) {
 		wrong := annotated(annotation.AddressType, "intranet") // It is public.
 		w.create(web(naming(usersLB), wrong))
 		w.create(api(443, naming(usersLB), wrong))
-		w.cloud.Fail("DeleteServerGroup", 1000, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse, Message: "a rule uses it"})
+		w.cloud.Fail("DeleteServerGroup", 1000, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse,
+			Message: "a rule uses it"})
 		for _, name := range []string{"web", "api"} {
-			w.patch(name, map[string]any{"spec": map[string]any{"ports": []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 32000, Protocol: corev1.ProtocolTCP}}}})
+			w.patch(name,
+				map[string]any{"spec": map[string]any{"ports": []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 32000,
+					Protocol: corev1.ProtocolTCP}}}})
 		}
 		w.after(time.Hour)
 		if calls := w.calls(); len(calls) > 30 {
@@ -171,8 +178,8 @@ func TestHeldGroupsWakeNobody(t *testing.T) {
 	})
 }
 
-// TestLostAnswersKeepTheBackoff: two Services that each can't take a pod out of the vServer group that both fill try it more and more seldom. Neither
-// is woken by the other's attempts, whose outcome nobody knows.
+// TestLostAnswersKeepTheBackoff: two Services that each can't take a pod out of the vServer group that both fill try it
+// more and more seldom. Neither is woken by the other's attempts, whose outcome nobody knows.
 func TestLostAnswersKeepTheBackoff(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
@@ -200,8 +207,8 @@ func TestLostAnswersKeepTheBackoff(t *testing.T) {
 	})
 }
 
-// TestTurnsKeepTheBackoff: Services that share a CLB and whose calls fail slowly are tried more and more seldom, though one often comes while
-// another is at work.
+// TestTurnsKeepTheBackoff: Services that share a CLB and whose calls fail slowly are tried more and more seldom, though
+// one often comes while another is at work.
 func TestTurnsKeepTheBackoff(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
@@ -223,8 +230,9 @@ func TestTurnsKeepTheBackoff(t *testing.T) {
 	})
 }
 
-// TestSharedGroupOfOneThatMayNotMove: a Service that names another CLB serves on where it is until its address is cleared. It puts back at once
-// what another one takes out of the vServer group that both fill there, also if this leader has met it as one that may not move.
+// TestSharedGroupOfOneThatMayNotMove: a Service that names another CLB serves on where it is until its address is
+// cleared. It puts back at once what another one takes out of the vServer group that both fill there, also if this
+// leader has met it as one that may not move.
 func TestSharedGroupOfOneThatMayNotMove(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		inWorld(t, 1, func(w *world) {
@@ -240,13 +248,15 @@ func TestSharedGroupOfOneThatMayNotMove(t *testing.T) {
 				w.restart()
 			}
 			w.remove()
-			check(t, fmt.Sprintf("servers (restarted: %t)", restarted), []string{"eni-1:8080=100", "eni-1:8080=100", "i-users:9000=7", "i-users:9000=7"}, w.servers())
+			check(t, fmt.Sprintf("servers (restarted: %t)", restarted), []string{"eni-1:8080=100", "eni-1:8080=100",
+				"i-users:9000=7", "i-users:9000=7"}, w.servers())
 		})
 	}
 }
 
-// TestSharedGroupOfOneThatNamesNoCLB: a Service whose annotation for the CLB is removed serves on in the vServer group that it fills with another one,
-// until its address is cleared. Then it has a CLB of its own, and the group what the other one asks for.
+// TestSharedGroupOfOneThatNamesNoCLB: a Service whose annotation for the CLB is removed serves on in the vServer group
+// that it fills with another one, until its address is cleared. Then it has a CLB of its own, and the group what the
+// other one asks for.
 func TestSharedGroupOfOneThatNamesNoCLB(t *testing.T) {
 	for _, first := range []string{"web", "api"} { // Its name is on the servers.
 		for _, mapped := range []bool{true, false} {
@@ -335,7 +345,8 @@ func TestFilledGroupsOfOneThatNamesNoCLB(t *testing.T) {
 		w.cloud.Unlock()
 		w.addENI("eni-1", "10.0.0.1")
 		w.create(web(naming(usersLB), eniMode, annotated(annotation.VGroupPort, usersRsp+":80,rsp-2:443"), func(svc *corev1.Service) {
-			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
+			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443,
+				Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
 		}))
 		w.pods(pod("10.0.0.1", "node-1"))
 		before := w.servers()
@@ -369,7 +380,8 @@ func TestHeldGroupIsNotTriedForEachEvent(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
 		w.create(web(naming(usersLB)))
-		w.cloud.Fail("DeleteServerGroup", 1000, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse, Message: "a rule uses it"})
+		w.cloud.Fail("DeleteServerGroup", 1000, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse,
+			Message: "a rule uses it"})
 		w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].NodePort = 32000 })
 		check(t, "hash", true, w.service().Labels[LabelHash] != "")
 		w.calls()

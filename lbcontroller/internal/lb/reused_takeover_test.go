@@ -61,7 +61,8 @@ func TestTakeoverOfReusedCLB(t *testing.T) {
 		}, nil},
 		"in ten ports of others": {func(l *legacy) {
 			for i := range 10 {
-				l.groups = append(l.groups, &gatewaytest.ServerGroup{ID: fmt.Sprint("rsp-x", i), LoadBalancerID: usersLB, Name: fmt.Sprintf("k8s/%d/api/default/c-test", 31000+i)})
+				l.groups = append(l.groups, &gatewaytest.ServerGroup{ID: fmt.Sprint("rsp-x", i), LoadBalancerID: usersLB,
+					Name: fmt.Sprintf("k8s/%d/api/default/c-test", 31000+i)})
 			}
 		}, nil},
 	} {
@@ -89,8 +90,9 @@ func TestTakeoverOfReusedCLB(t *testing.T) {
 	}
 }
 
-// TestTakeoverOfPublishedManifests: the Services of the vendor's pages on sharing a CLB, as the existing CCM leaves them: with servers outside of
-// the cluster, and with those of another cluster in the same vServer group. Nothing is written, and the others stay when the Service goes.
+// TestTakeoverOfPublishedManifests: the Services of the vendor's pages on sharing a CLB, as the existing CCM leaves
+// them: with servers outside of the cluster, and with those of another cluster in the same vServer group. Nothing is
+// written, and the others stay when the Service goes.
 func TestTakeoverOfPublishedManifests(t *testing.T) {
 	shared := func(weight int32) func(l *legacy) {
 		return func(l *legacy) {
@@ -101,7 +103,8 @@ func TestTakeoverOfPublishedManifests(t *testing.T) {
 				s.Weight = new(weight / 2)
 			}
 			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{
-				Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 31080, Weight: new(100 - weight), Description: "k8s/31080/service-x/default/c-other",
+				Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 31080, Weight: new(100 - weight),
+				Description: "k8s/31080/service-x/default/c-other",
 			})
 		}
 	}
@@ -111,7 +114,8 @@ func TestTakeoverOfPublishedManifests(t *testing.T) {
 	}{
 		"servers outside of the cluster": {func(l *legacy) {
 			annotated(annotation.ForceOverride, "false")(l.service)
-			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 80, Weight: new(int32(100))})
+			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS,
+				ServerId: "i-9", Port: 80, Weight: new(int32(100))})
 		}, "i-9:80=100"},
 		"the first of two clusters":  {shared(20), "i-9:31080=80"},
 		"the second of two clusters": {shared(80), "i-9:31080=20"},

@@ -50,7 +50,8 @@ func TestReuse(t *testing.T) {
 		check(t, "name", "renamed", w.instances()[0].GetName())
 
 		w.remove()
-		check(t, "calls of the deletion", []string{"ListLoadBalancers", "ListLoadBalancers", "GetLoadBalancer", "GetServerGroup", "DeleteServerGroup"}, w.calls())
+		check(t, "calls of the deletion", []string{"ListLoadBalancers", "ListLoadBalancers", "GetLoadBalancer",
+			"GetServerGroup", "DeleteServerGroup"}, w.calls())
 		check(t, "parts in the end", []string{usersListener, usersGroup}, w.parts(usersLB))
 		check(t, "finalizers", 0, len(w.service().Finalizers))
 		check(t, "note", "", w.service().Annotations[annotation.Claims])
@@ -77,8 +78,10 @@ func TestReuseWithListeners(t *testing.T) {
 		check(t, "writes for a port then", 0, len(w.cloud.Writes()))
 		w.events.take()
 		w.remove()
-		check(t, "parts in the end", []string{"81->" + ours + " (k8s/81/web/default/c-test)", usersListener, ours + ":", usersGroup}, w.parts(usersLB))
-		w.hasEvents("the deletion", "Warning PreservedOnDelete CLB lb-users keeps vServer group "+ours+", listener k8s/81/web/default/c-test, which others use")
+		check(t, "parts in the end", []string{"81->" + ours + " (k8s/81/web/default/c-test)", usersListener, ours +
+			":", usersGroup}, w.parts(usersLB))
+		w.hasEvents("the deletion",
+			"Warning PreservedOnDelete CLB lb-users keeps vServer group "+ours+", listener k8s/81/web/default/c-test, which others use")
 		check(t, "finalizers", 0, len(w.service().Finalizers))
 	})
 	inWorld(t, 1, func(w *world) {
@@ -95,18 +98,20 @@ func TestReuseIsRefused(t *testing.T) {
 		seed func(w *world)
 		want string
 	}{
-		"made for a Service":    {func(w *world) { w.usersCLB(usersLB, tag("kubernetes.do.not.delete", "x")) }, "kubernetes.do.not.delete"},
-		"the API server's":      {func(w *world) { w.usersCLB(usersLB, tag("ack.aliyun.com", clusterID)) }, "ack.aliyun.com"},
-		"another address shown": {func(w *world) { w.usersCLB(usersLB) }, "the Service publishes 47.1.2.3, which is not the address of CLB lb-users"},
+		"made for a Service": {func(w *world) { w.usersCLB(usersLB, tag("kubernetes.do.not.delete", "x")) }, "kubernetes.do.not.delete"},
+		"the API server's":   {func(w *world) { w.usersCLB(usersLB, tag("ack.aliyun.com", clusterID)) }, "ack.aliyun.com"},
+		"another address shown": {func(w *world) { w.usersCLB(usersLB) },
+			"the Service publishes 47.1.2.3, which is not the address of CLB lb-users"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
 				test.seed(w)
 				if !strings.Contains(test.want, "47.1.2.3") { // What looks like the Service's on a CLB of others is not.
 					w.cloud.Lock()
-					w.cloud.ServerGroups["rsp-like"] = &gatewaytest.ServerGroup{ID: "rsp-like", LoadBalancerID: usersLB, Name: ours, Servers: []*slbv1.Server{
-						{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 30080, Description: ours},
-					}}
+					w.cloud.ServerGroups["rsp-like"] = &gatewaytest.ServerGroup{ID: "rsp-like", LoadBalancerID: usersLB, Name: ours,
+						Servers: []*slbv1.Server{
+							{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 30080, Description: ours},
+						}}
 					w.cloud.Unlock()
 				}
 				before := w.parts(usersLB)
@@ -165,7 +170,8 @@ func TestB04ReusedIPv6CLB(t *testing.T) {
 		w.cloud.LoadBalancers[usersLB].IpVersion = slbv1.IpVersion_IP_VERSION_IPV6
 		w.cloud.Unlock()
 		w.create(web(naming(usersLB), annotated(annotation.IPVersion, "ipv4")))
-		w.hasEvents("the creation", `annotation ip-version asks for "ipv4" but the CLB has "ipv6", which can't be changed; correct or remove the annotation`)
+		w.hasEvents("the creation",
+			`annotation ip-version asks for "ipv4" but the CLB has "ipv6", which can't be changed; correct or remove the annotation`)
 		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.IPVersion) })
 		check(t, "hash", true, w.service().Labels[LabelHash] != "")
 		w.update(annotated(annotation.IPVersion, "ipv4"))
@@ -190,8 +196,8 @@ func TestB09UsersTagsStay(t *testing.T) {
 	})
 }
 
-// TestMarkThatFails: a user's CLB that is taken gets its mark though that alone has failed, and the process may have died after that. One that was
-// taken by an old version of the existing CCM is left without.
+// TestMarkThatFails: a user's CLB that is taken gets its mark though that alone has failed, and the process may have
+// died after that. One that was taken by an old version of the existing CCM is left without.
 func TestMarkThatFails(t *testing.T) {
 	refused := func(_ int, method string, _ proto.Message) gatewaytest.Fault {
 		if method != "UpdateLoadBalancer" {
@@ -269,8 +275,8 @@ func TestTCPAndUDPOnUsersCLB(t *testing.T) {
 	}
 }
 
-// TestAVServerGroupThatIsGoneIsNotTheCLB: that something on a user's CLB went while it was read says nothing of the CLB. It is neither reported as
-// missing, nor is what the Service has on it forgotten.
+// TestAVServerGroupThatIsGoneIsNotTheCLB: that something on a user's CLB went while it was read says nothing of the
+// CLB. It is neither reported as missing, nor is what the Service has on it forgotten.
 func TestAVServerGroupThatIsGoneIsNotTheCLB(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		gone := &rpcerr.Error{Code: codes.NotFound, Reason: rpcerr.ServerGroupNotFound, Message: "there is no vServer group rsp-x"}

@@ -24,9 +24,10 @@ func (w *world) usersCLB(id string, tags ...*commonv1.Tag) {
 		LoadBalancerId: id, Name: "mine " + id, Address: "47.9.9." + fmt.Sprint(len(w.cloud.LoadBalancers)), Tags: tags, Status: "active",
 		AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, DeleteProtection: true,
 	}
-	w.cloud.ServerGroups["rsp-of-"+id] = &gatewaytest.ServerGroup{ID: "rsp-of-" + id, LoadBalancerID: id, Name: "mine", Servers: []*slbv1.Server{
-		{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-users", Port: 9000, Weight: new(int32(7)), Description: "by hand"},
-	}}
+	w.cloud.ServerGroups["rsp-of-"+id] = &gatewaytest.ServerGroup{ID: "rsp-of-" + id, LoadBalancerID: id, Name: "mine",
+		Servers: []*slbv1.Server{
+			{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-users", Port: 9000, Weight: new(int32(7)), Description: "by hand"},
+		}}
 	w.listen(id, 9000, "rsp-of-"+id, "by hand")
 }
 

@@ -165,8 +165,8 @@ func TestStaleCacheLeavesNoMarks(t *testing.T) {
 	})
 }
 
-// TestStaleCacheWritesNoStatusAgain: the cache doesn't show yet what was written last. It is not written a second time, and least of all that
-// there is no address.
+// TestStaleCacheWritesNoStatusAgain: the cache doesn't show yet what was written last. It is not written a second time,
+// and least of all that there is no address.
 func TestStaleCacheWritesNoStatusAgain(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.lag(func() time.Duration { return 300 * time.Millisecond })
@@ -195,7 +195,8 @@ func TestServersOfOthersOutliveTheirGroup(t *testing.T) {
 		w.create(web())
 		w.cloud.Lock()
 		for _, g := range w.cloud.ServerGroups {
-			g.Servers = append(g.Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 9999, Weight: new(int32(7)), Description: "by hand"})
+			g.Servers = append(g.Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 9999,
+				Weight: new(int32(7)), Description: "by hand"})
 		}
 		w.cloud.Unlock()
 		w.calls()
@@ -219,7 +220,8 @@ func onCreate(f func()) func(int, string, proto.Message) gatewaytest.Fault {
 func (w *world) deleteInConsole(id string) {
 	w.t.Helper()
 	client := w.cloud.Client().LoadBalancers
-	if _, err := client.UpdateLoadBalancer(w.t.Context(), &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id, DeleteProtection: new(false)}); err != nil {
+	if _, err := client.UpdateLoadBalancer(w.t.Context(), &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id,
+		DeleteProtection: new(false)}); err != nil {
 		w.t.Fatal(err)
 	}
 	if _, err := client.DeleteLoadBalancer(w.t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: id}); err != nil {
@@ -227,8 +229,9 @@ func (w *world) deleteInConsole(id string) {
 	}
 }
 
-// TestConflictWithOwnConditions: a pass fails and says so in the conditions, which the cache shows only after the next pass has begun. The API
-// server refuses what that one writes. It is made good, although the arrival of conditions queues nothing.
+// TestConflictWithOwnConditions: a pass fails and says so in the conditions, which the cache shows only after the next
+// pass has begun. The API server refuses what that one writes. It is made good, although the arrival of conditions
+// queues nothing.
 func TestConflictWithOwnConditions(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
@@ -246,8 +249,8 @@ func TestConflictWithOwnConditions(t *testing.T) {
 	})
 }
 
-// TestClearedStatusOutlivesAPass: a CLB is deleted in the console and the status cleared, while a pass has already read the CLB. What that pass
-// remembers doesn't count: the Service gets another CLB.
+// TestClearedStatusOutlivesAPass: a CLB is deleted in the console and the status cleared, while a pass has already read
+// the CLB. What that pass remembers doesn't count: the Service gets another CLB.
 func TestClearedStatusOutlivesAPass(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated(annotation.ExternalIPType, "eip")))

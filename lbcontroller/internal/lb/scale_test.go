@@ -47,15 +47,16 @@ func passesOf(t testing.TB, registry *prometheus.Registry) int {
 	return passes
 }
 
-// TestEventsAreLinear: an event of a node costs one pass, one call and one server for each Service that it concerns, and nothing for others. An event
-// of an endpoint costs its Service only.
+// TestEventsAreLinear: an event of a node costs one pass, one call and one server for each Service that it concerns,
+// and nothing for others. An event of an endpoint costs its Service only.
 func TestEventsAreLinear(t *testing.T) {
 	for _, services := range []int{3, 12} {
 		t.Run(fmt.Sprint(services), func(t *testing.T) {
 			inWorld(t, 3, func(w *world) {
 				w.label("node-1", "shop")
 				for n := range services {
-					for kind, change := range []func(*corev1.Service){func(*corev1.Service) {}, local, eniMode, annotated(annotation.BackendLabel, "pool=shop")} {
+					for kind, change := range []func(*corev1.Service){func(*corev1.Service) {}, local, eniMode,
+						annotated(annotation.BackendLabel, "pool=shop")} {
 						svc := named(fmt.Sprintf("web-%d-%d", kind, n), 10*n+kind, change)
 						if _, err := w.kube.CoreV1().Services(svc.Namespace).Create(t.Context(), svc, metav1.CreateOptions{}); err != nil {
 							t.Fatal(err)
@@ -118,12 +119,14 @@ func (c *cluster) run(objects []kuberuntime.Object) {
 	c.passes.Store(0)
 	registry, logger := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	kind := lb.New(lb.Config{
-		Product: clb.Product{Gateway: c.cloud.Client()}, Gateway: c.cloud.Client(), Desired: desired.Config{ClusterID: clusterID, VPCID: "vpc-test"}, Registerer: registry, Logger: logger,
+		Product: clb.Product{Gateway: c.cloud.Client()}, Gateway: c.cloud.Client(),
+		Desired: desired.Config{ClusterID: clusterID, VPCID: "vpc-test"}, Registerer: registry, Logger: logger,
 		DriftCheck: 365 * 24 * time.Hour, // One every few seconds, of a Service that isn't concerned, would be counted with the events.
 	})
 	kind.Kind = counted{kind.Kind, &c.passes}
 	running, err := controller.New(controller.Config{
-		Client: c.kube, Recorder: &record.FakeRecorder{}, Workers: 8, NodeQuiet: 50 * time.Millisecond, NodeMax: time.Second, Registerer: registry, Logger: logger,
+		Client: c.kube, Recorder: &record.FakeRecorder{}, Workers: 8, NodeQuiet: 50 * time.Millisecond, NodeMax: time.Second,
+		Registerer: registry, Logger: logger,
 		Kinds: []controller.Registration{kind},
 	})
 	if err != nil {
@@ -190,9 +193,9 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkCluster is what a controller with 2 000 Services and 1 000 nodes needs: memory, which must be less than 300 MiB, and processor time for
-// each Service of one event. The API server and the gateway of the test are in the same process, so these are upper bounds. The time of an event of
-// an endpoint is that between two passes over the Service.
+// BenchmarkCluster is what a controller with 2 000 Services and 1 000 nodes needs: memory, which must be less than 300
+// MiB, and processor time for each Service of one event. The API server and the gateway of the test are in the same
+// process, so these are upper bounds. The time of an event of an endpoint is that between two passes over the Service.
 func BenchmarkCluster(b *testing.B) {
 	const services, nodes, room = 2000, 1000, 300 << 20
 	p := newPasses(b, nodes+1)

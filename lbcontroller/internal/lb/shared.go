@@ -12,10 +12,11 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/seen"
 )
 
-// wake makes other Services on a user's load balancer look at it now, after a change there that has maybe failed, and returns their keys: those
-// that don't have all they ask for, if a listener is free, and those that may have lost a server which they fill in, too. What a change that
-// failed has done isn't known, so they read what is there. A Service of which nothing is remembered will read it anyway, and keeps its own time
-// for that: the delays of two that fail must go on growing.
+// wake makes other Services on a user's load balancer look at it now, after a change there that has maybe failed, and
+// returns their keys: those that don't have all they ask for, if a listener is free, and those that may have lost a
+// server which they fill in, too. What a change that failed has done isn't known, so they read what is there. A Service
+// of which nothing is remembered will read it anyway, and keeps its own time for that: the delays of two that fail must
+// go on growing.
 func wake(services *seen.Services[state], key string, owner ownership.Owner, before, after model.Observed, err error) []string {
 	failed, _ := errors.AsType[apply.Failures](err)
 	maybe := after.Clone()
@@ -38,8 +39,8 @@ func wake(services *seen.Services[state], key string, owner ownership.Owner, bef
 	return keys
 }
 
-// freesListener reports whether a listener of a CLB is gone: others that share it and were refused something may have it now. A vServer group
-// that others use may be tried again and again, and makes no room.
+// freesListener reports whether a listener of a CLB is gone: others that share it and were refused something may have
+// it now. A vServer group that others use may be tried again and again, and makes no room.
 func freesListener(before, after model.Observed) bool {
 	kept := make(map[model.ListenerKey]bool, len(after.Listeners))
 	for _, l := range after.Listeners {
@@ -73,8 +74,8 @@ func takenServers(owner ownership.Owner, before, after model.Observed) map[strin
 	return taken
 }
 
-// loses reports whether a Service fills a group out of which servers were taken that are remembered to be there. What a trusted one fills isn't
-// known.
+// loses reports whether a Service fills a group out of which servers were taken that are remembered to be there. What a
+// trusted one fills isn't known.
 func loses(known knowledge.Known, taken map[string]map[model.ServerKey]bool) bool {
 	_, isTrusted := known.(knowledge.Trusted)
 	return len(taken) > 0 && isTrusted || slices.ContainsFunc(knowledge.There(known).Groups, func(g model.Group) bool {

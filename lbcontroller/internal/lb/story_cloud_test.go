@@ -188,7 +188,8 @@ func (s *story) server(text string) *slbv1.Server {
 	port, weight, _ := strings.Cut(text[colon+1:], "=")
 	id, address, isENI := strings.Cut(place, "/")
 	server := &slbv1.Server{
-		Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, ServerIp: address, Port: int32(s.number(port)), Weight: new(int32(s.number(weight))), Description: "by hand",
+		Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, ServerIp: address, Port: int32(s.number(port)),
+		Weight: new(int32(s.number(weight))), Description: "by hand",
 	}
 	if isENI {
 		server.Type = slbv1.ServerType_SERVER_TYPE_ENI
@@ -207,7 +208,10 @@ func (s *story) deleteThing(id string) {
 	maps.DeleteFunc(s.cloud.Listeners, func(k gatewaytest.ListenerKey, _ *slbv1.Listener) bool { return k.LoadBalancerID == id })
 	maps.DeleteFunc(s.cloud.ServerGroups, func(key string, g *gatewaytest.ServerGroup) bool { return key == id || g.LoadBalancerID == id })
 	delete(s.cloud.Instances, id)
-	maps.DeleteFunc(s.cloud.NetworkInterfaces, func(key string, eni *ecsv1.NetworkInterface) bool { return key == id || eni.GetInstanceId() == id })
+	maps.DeleteFunc(s.cloud.NetworkInterfaces, func(key string, eni *ecsv1.NetworkInterface) bool {
+		return key == id ||
+			eni.GetInstanceId() == id
+	})
 	delete(s.cloud.Eips, id)
 	delete(s.cloud.ServerCertificates, id)
 }
@@ -239,7 +243,8 @@ func (s *story) cloudText() (lines []string) {
 		}
 		for _, key := range slices.Sorted(maps.Keys(s.cloud.DomainExtensions)) {
 			if e := s.cloud.DomainExtensions[key]; e.Listener.LoadBalancerID == id {
-				lines = append(lines, fmt.Sprintf("  %d: certificate %s for %s", e.Listener.Port, e.Extension.GetServerCertificateId(), e.Extension.GetDomain()))
+				lines = append(lines, fmt.Sprintf("  %d: certificate %s for %s", e.Listener.Port,
+					e.Extension.GetServerCertificateId(), e.Extension.GetDomain()))
 			}
 		}
 	}
@@ -291,7 +296,8 @@ func loadBalancerOf(message proto.Message) string {
 
 // untold are fields without meaning for people.
 func untold(name protoreflect.Name) bool {
-	return slices.Contains([]protoreflect.Name{"request_id", "max_age", "load_balancer_id", "server_group_name_prefixes", "network_type", "listeners", "server_groups"}, name)
+	return slices.Contains([]protoreflect.Name{"request_id", "max_age", "load_balancer_id", "server_group_name_prefixes",
+		"network_type", "listeners", "server_groups"}, name)
 }
 
 func messageText(m protoreflect.Message) string {
@@ -359,7 +365,8 @@ func singleText(f protoreflect.FieldDescriptor, v protoreflect.Value) string {
 		prefix := strings.TrimSuffix(string(f.Enum().Values().ByNumber(0).Name()), "UNSPECIFIED")
 		return strings.ToLower(strings.TrimPrefix(name, prefix))
 	case protoreflect.MessageKind:
-		if text := messageText(v.Message()); f.IsList() || f.Name() == "key" || v.Message().Descriptor().FullName() == "google.protobuf.Duration" {
+		if text := messageText(v.Message()); f.IsList() || f.Name() == "key" ||
+			v.Message().Descriptor().FullName() == "google.protobuf.Duration" {
 			return text
 		}
 		return "{" + messageText(v.Message()) + "}"

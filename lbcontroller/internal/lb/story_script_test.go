@@ -449,7 +449,8 @@ func (s *story) node(what string, words []string) {
 	}
 }
 
-// setPods makes the endpoints of a Service: ADDRESS@NODE, with /notready, /terminating or /waiting (for the gate of the pod of that address) behind it.
+// setPods makes the endpoints of a Service: ADDRESS@NODE, with /notready, /terminating or /waiting (for the gate of the
+// pod of that address) behind it.
 func (s *story) setPods(service string, words []string) {
 	s.t.Helper()
 	var list []discoveryv1.Endpoint

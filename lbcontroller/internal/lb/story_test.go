@@ -92,7 +92,9 @@ type story struct {
 
 func newStory(t *testing.T, files []txtar.File) *story {
 	t.Helper()
-	s := &story{world: newWorld(t), files: map[string]string{}, cfg: config.Default(), applied: map[string]*corev1.Service{}, nodePort: 30000, shown: map[string]string{}, begun: map[string]int{}, planned: map[string][]string{}}
+	s := &story{world: newWorld(t), files: map[string]string{}, cfg: config.Default(),
+		applied: map[string]*corev1.Service{}, nodePort: 30000, shown: map[string]string{}, begun: map[string]int{},
+		planned: map[string][]string{}}
 	s.cfg.ClusterID, s.cfg.VPCID, s.cfg.VSwitchIDs = clusterID, "vpc-test", []string{"vsw-a", "vsw-b"}
 	s.cfg.Workers = 1                                              // What happens to several Services comes in one order.
 	s.cfg.Orphans.Interval = svcconfig.Duration(10000 * time.Hour) // Looked for in the stories about them only.
@@ -242,7 +244,8 @@ func (s *story) say(format string, args ...any) {
 	s.told = append(s.told, fmt.Sprintf(format, args...))
 }
 
-// toldCalls are the calls since the last time, a line each. Those of several load balancers are told one after the other, and equal ones in one line.
+// toldCalls are the calls since the last time, a line each. Those of several load balancers are told one after the
+// other, and equal ones in one line.
 func (s *story) toldCalls() (lines []string) {
 	const crash, background = "crash   the controller dies, and another starts", ", in the background"
 	type told struct{ about, text string }

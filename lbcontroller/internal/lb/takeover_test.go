@@ -65,7 +65,8 @@ func (l *legacy) group(port string, servers ...*slbv1.Server) {
 
 // node is a server; the cloud fills in an address that the CCM doesn't send.
 func (l *legacy) node(n int, port, weight int32) *slbv1.Server {
-	return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: fmt.Sprintf("i-%d", n), ServerIp: fmt.Sprintf("192.168.0.%d", n), Port: port, Weight: new(weight)}
+	return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: fmt.Sprintf("i-%d", n),
+		ServerIp: fmt.Sprintf("192.168.0.%d", n), Port: port, Weight: new(weight)}
 }
 
 // listener adds a running listener as the cloud describes it, and returns its attributes.
@@ -104,7 +105,8 @@ func (l *legacy) seed(w *world) {
 		w.cloud.ServerGroups[g.ID] = g
 	}
 	for _, x := range l.listeners {
-		w.cloud.Listeners[gatewaytest.ListenerKey{LoadBalancerID: l.lb.GetLoadBalancerId(), Port: x.GetKey().GetPort(), Protocol: x.GetKey().GetProtocol()}] = x
+		w.cloud.Listeners[gatewaytest.ListenerKey{LoadBalancerID: l.lb.GetLoadBalancerId(), Port: x.GetKey().GetPort(),
+			Protocol: x.GetKey().GetProtocol()}] = x
 	}
 	for domain, certificate := range l.extensions {
 		w.cloud.DomainExtensions["de-"+domain] = &gatewaytest.DomainExtension{
@@ -180,7 +182,8 @@ func TestTakeover(t *testing.T) {
 		}, look},
 		"a redirect": {func(l *legacy) {
 			l.none()
-			l.ports(web80, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
+			l.ports(web80, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443, Protocol: corev1.ProtocolTCP,
+				TargetPort: intstr.FromInt32(8443)})
 			annotated(annotation.ProtocolPort, "http:80,https:443")(l.service)
 			annotated(annotation.ForwardPort, "80:443")(l.service)
 			annotated(annotation.CertID, "cert-1")(l.service)
@@ -205,7 +208,8 @@ func TestTakeover(t *testing.T) {
 			l.pods = []discoveryv1.Endpoint{pod("10.0.0.1", "node-1"), pod("10.0.0.2", "node-2")}
 		}, []string{"BatchGetNetworkInterfaces", "GetLoadBalancer"}},
 		"foreign listeners, groups and servers": {func(l *legacy) {
-			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-foreign", Port: 80, Weight: new(int32(10))},
+			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS,
+				ServerId: "i-foreign", Port: 80, Weight: new(int32(10))},
 				&slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 9999, Weight: new(int32(10)), Description: "by hand"})
 			for _, name := range []string{"by hand", "k8s/80/web/other/" + clusterID, "k8s/80/web/default/other"} {
 				l.groups = append(l.groups, &gatewaytest.ServerGroup{ID: "rsp-" + name, LoadBalancerID: oldLB, Name: name})

@@ -98,19 +98,24 @@ func troubles() map[string]trouble {
 		w.label("stranger", "edge")
 	}
 	return map[string]trouble{
-		"unknown node":                 {before: edge, services: inTrouble(annotated(annotation.BackendLabel, "pool=edge")), event: "SkipSyncBackends"},
-		"unknown node below a pod":     {before: edge, services: inTrouble(local), pods: []discoveryv1.Endpoint{pod("10.9.0.1", "stranger")}, event: "SkipSyncBackends"},
-		"network interface missing":    {services: inTrouble(eniMode), pods: []discoveryv1.Endpoint{pod("10.9.0.1", "node-1")}, event: "SkipSyncBackends"},
+		"unknown node": {before: edge, services: inTrouble(annotated(annotation.BackendLabel, "pool=edge")),
+			event: "SkipSyncBackends"},
+		"unknown node below a pod": {before: edge, services: inTrouble(local),
+			pods: []discoveryv1.Endpoint{pod("10.9.0.1", "stranger")}, event: "SkipSyncBackends"},
+		"network interface missing": {services: inTrouble(eniMode),
+			pods: []discoveryv1.Endpoint{pod("10.9.0.1", "node-1")}, event: "SkipSyncBackends"},
 		"bad value of each annotation": {services: badValues(), event: "SyncLoadBalancerFailed"},
-		"bad value of each annotation, of a CLB that is served": {event: "SyncLoadBalancerFailed", services: inTrouble(shop), strike: func(w *world) {
-			for _, spec := range annotation.Table() {
-				w.patch(victim, annotationPatch(spec.Key, badValue(spec)))
-				w.after(time.Second)
-			}
-		}},
+		"bad value of each annotation, of a CLB that is served": {event: "SyncLoadBalancerFailed", services: inTrouble(shop),
+			strike: func(w *world) {
+				for _, spec := range annotation.Table() {
+					w.patch(victim, annotationPatch(spec.Key, badValue(spec)))
+					w.after(time.Second)
+				}
+			}},
 		"quota of CLBs": {
 			services: inTrouble(shop), event: "quota",
-			fault: at(&rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded, Message: "the quota of CLBs"}, "CreateLoadBalancer"),
+			fault: at(&rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded, Message: "the quota of CLBs"},
+				"CreateLoadBalancer"),
 		},
 		"quota of servers": {
 			services: inTrouble(shop), event: "quota of servers",
@@ -118,7 +123,8 @@ func troubles() map[string]trouble {
 				create, _ := request.(*slbv1.CreateServerGroupRequest)
 				change, _ := request.(*slbv1.ApplyServerChangesRequest)
 				if len(create.GetServers())+len(change.GetAdd()) > 0 {
-					return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.ServerLimit, Message: "the quota of servers"}}
+					return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.ServerLimit,
+						Message: "the quota of servers"}}
 				}
 				return gatewaytest.Fault{}
 			},
@@ -128,7 +134,8 @@ func troubles() map[string]trouble {
 			fault: at(&rpcerr.Error{Code: codes.NotFound, Reason: rpcerr.CertificateNotFound, Message: "no such certificate"}, "CreateListener"),
 		},
 		"port of another Service": {late: true, services: inTrouble(naming(sharedLB), override), event: "SyncLoadBalancerFailed"},
-		"another VPC":             {services: inTrouble(shop), event: "NETWORK_CONFLICT", fault: always(&rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.NetworkConflict})},
+		"another VPC": {services: inTrouble(shop), event: "NETWORK_CONFLICT",
+			fault: always(&rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.NetworkConflict})},
 		"busy": {
 			services: inTrouble(shop), event: "RESOURCE_BUSY",
 			fault: always(&rpcerr.Error{Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: 20 * time.Second}),
@@ -137,7 +144,8 @@ func troubles() map[string]trouble {
 			services: inTrouble(shop), event: "THROTTLED",
 			fault: always(&rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: 20 * time.Second}),
 		},
-		"no answer": {services: inTrouble(shop), event: "SyncLoadBalancerFailed", fault: func(w *world, _ string, _ proto.Message) gatewaytest.Fault {
+		"no answer": {services: inTrouble(shop), event: "SyncLoadBalancerFailed", fault: func(w *world, _ string,
+			_ proto.Message) gatewaytest.Fault {
 			select {
 			case <-time.After(10 * time.Minute):
 			case <-w.t.Context().Done():
@@ -296,7 +304,8 @@ func neighbour(w *world, n int) *corev1.Service {
 	}
 }
 
-// TestTroubleStaysWhereItIs: one Service in trouble changes nothing of what is asked of the cloud, and written, for twenty others, nor when.
+// TestTroubleStaysWhereItIs: one Service in trouble changes nothing of what is asked of the cloud, and written, for
+// twenty others, nor when.
 func TestTroubleStaysWhereItIs(t *testing.T) {
 	t.Parallel()
 	want := trouble{}.play(t, false)

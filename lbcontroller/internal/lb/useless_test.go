@@ -21,16 +21,25 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 		service []func(*corev1.Service)
 		says    string
 	}{
-		"listeners of a user's":       {[]func(*corev1.Service){naming(usersLB), annotated(annotation.ProtocolPort, "http:80"), annotated(annotation.HealthCheckFlag, "on")}, "protocol-port, health-check-flag have no effect"},
-		"a port that there isn't":     {[]func(*corev1.Service){annotated(annotation.ProtocolPort, "https:8888")}, "no effect for port 8888"},
-		"a certificate without https": {[]func(*corev1.Service){annotated(annotation.CertID, "cert-1")}, "cert-id has no effect: it is for https"},
-		"stickiness on tcp":           {[]func(*corev1.Service){annotated(annotation.StickySession, "on")}, "sticky-session has no effect"},
-		"a group without id":          {[]func(*corev1.Service){annotated(annotation.VGroupPort, "rsp-1:80"), annotated(annotation.Weight, "60")}, "vgroup-port has no effect without"},
-		"session affinity":            {[]func(*corev1.Service){func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP }}, "spec.sessionAffinity has no effect"},
-		"an address in the spec":      {[]func(*corev1.Service){func(svc *corev1.Service) { svc.Spec.LoadBalancerIP = "10.0.0.9" }}, "spec.loadBalancerIP has no effect"},
-		"source ranges":               {[]func(*corev1.Service){func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} }}, "spec.loadBalancerSourceRanges has no effect"},
-		"another kind":                {[]func(*corev1.Service){literally(annotation.LoadBalancerType, "nlb")}, "the Service has a CLB"},
-		"a misspelt older key":        {[]func(*corev1.Service){literally(annotation.LegacyPrefix+"address-tipe", "intranet")}, "alicloud-loadbalancer-address-tipe is not known"},
+		"listeners of a user's": {[]func(*corev1.Service){naming(usersLB), annotated(annotation.ProtocolPort,
+			"http:80"), annotated(annotation.HealthCheckFlag, "on")}, "protocol-port, health-check-flag have no effect"},
+		"a port that there isn't": {[]func(*corev1.Service){annotated(annotation.ProtocolPort, "https:8888")}, "no effect for port 8888"},
+		"a certificate without https": {[]func(*corev1.Service){annotated(annotation.CertID, "cert-1")},
+			"cert-id has no effect: it is for https"},
+		"stickiness on tcp": {[]func(*corev1.Service){annotated(annotation.StickySession, "on")}, "sticky-session has no effect"},
+		"a group without id": {[]func(*corev1.Service){annotated(annotation.VGroupPort, "rsp-1:80"),
+			annotated(annotation.Weight, "60")}, "vgroup-port has no effect without"},
+		"session affinity": {
+			[]func(*corev1.Service){func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP }},
+			"spec.sessionAffinity has no effect"},
+		"an address in the spec": {
+			[]func(*corev1.Service){func(svc *corev1.Service) { svc.Spec.LoadBalancerIP = "10.0.0.9" }}, "spec.loadBalancerIP has no effect"},
+		"source ranges": {
+			[]func(*corev1.Service){func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} }},
+			"spec.loadBalancerSourceRanges has no effect"},
+		"another kind": {[]func(*corev1.Service){literally(annotation.LoadBalancerType, "nlb")}, "the Service has a CLB"},
+		"a misspelt older key": {[]func(*corev1.Service){literally(annotation.LegacyPrefix+"address-tipe",
+			"intranet")}, "alicloud-loadbalancer-address-tipe is not known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
@@ -46,7 +55,8 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 func TestWeightIsOfSharedGroups(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.usersCLB(usersLB)
-		w.create(web(naming(usersLB), override, annotated(annotation.VGroupPort, "rsp-of-"+usersLB+":80"), annotated(annotation.Weight, "0"), morePort))
+		w.create(web(naming(usersLB), override, annotated(annotation.VGroupPort, "rsp-of-"+usersLB+":80"),
+			annotated(annotation.Weight, "0"), morePort))
 		check(t, "groups", []string{
 			"k8s/30081/web/default/c-test: i-1:30081=100 i-2:30081=100", "mine: i-1:30080=0 i-2:30080=0 i-users:9000=7",
 		}, w.parts(usersLB)[len(w.parts(usersLB))-2:])

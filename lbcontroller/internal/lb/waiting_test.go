@@ -76,8 +76,8 @@ func TestWaitingHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestAddressComesBeforeAllServers: a Service has its address as soon as its vServer group has the servers of one call. The others follow in a
-// call of their own, with nothing read.
+// TestAddressComesBeforeAllServers: a Service has its address as soon as its vServer group has the servers of one call.
+// The others follow in a call of their own, with nothing read.
 func TestAddressComesBeforeAllServers(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -128,8 +128,8 @@ func isRead(method string) bool {
 	return strings.HasPrefix(method, "Get") || strings.HasPrefix(method, "List")
 }
 
-// TestDeferredCallsNeedNoReads: what the gateway certainly has not sent changes nothing of what is known, so that the next attempt goes on where the
-// last one stopped. Of a call that may have been made the outcome is looked up.
+// TestDeferredCallsNeedNoReads: what the gateway certainly has not sent changes nothing of what is known, so that the
+// next attempt goes on where the last one stopped. Of a call that may have been made the outcome is looked up.
 func TestDeferredCallsNeedNoReads(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -185,11 +185,12 @@ func TestDeferredCallsNeedNoReads(t *testing.T) {
 
 // noRoomFor is the gateway's word that it had no room to send a call, and when it is to be repeated.
 func noRoomFor(method string, after time.Duration) *rpcerr.Error {
-	return &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: after, Message: "no room", Unsent: true, API: "slb/" + method}
+	return &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: after, Message: "no room",
+		Unsent: true, API: "slb/" + method}
 }
 
-// TestDeletionWhileTheCreationWaits: a Service that moves from a user's CLB to its own and is deleted while the gateway has no room for the creation
-// takes what is its own off the user's CLB.
+// TestDeletionWhileTheCreationWaits: a Service that moves from a user's CLB to its own and is deleted while the gateway
+// has no room for the creation takes what is its own off the user's CLB.
 func TestDeletionWhileTheCreationWaits(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 1, func(w *world) {
@@ -209,7 +210,8 @@ func TestDeletionWhileTheCreationWaits(t *testing.T) {
 	})
 }
 
-// TestDeletionAfterALateCreation: of a creation that was given up the cloud may bring the CLB later. The next one is put off, and the Service deleted.
+// TestDeletionAfterALateCreation: of a creation that was given up the cloud may bring the CLB later. The next one is
+// put off, and the Service deleted.
 func TestDeletionAfterALateCreation(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 1, func(w *world) {

@@ -14,15 +14,16 @@ import (
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 )
 
-// walkWorlds are the ordinary worlds, fewer with -short, and walkSteps the steps in each: 2 000 sequences in all, since each step is one that is
-// checked by itself, of an act, the faults, crashes and retries that follow, and the peace after them. It begins in what the steps before have left,
-// where more can go wrong than in an empty world. WALK_WORLDS asks for so many worlds with new seeds, or those from WALK_SEED on; WALK_SEED alone repeats
-// one.
+// walkWorlds are the ordinary worlds, fewer with -short, and walkSteps the steps in each: 2 000 sequences in all, since
+// each step is one that is checked by itself, of an act, the faults, crashes and retries that follow, and the peace
+// after them. It begins in what the steps before have left, where more can go wrong than in an empty world. WALK_WORLDS
+// asks for so many worlds with new seeds, or those from WALK_SEED on; WALK_SEED alone repeats one.
 const walkWorlds, shortWorlds, walkSteps = 20, 2, 100
 
-// TestWalk goes from one peaceful state to the next, each time by one thing that users, nodes, the console, a crash or another controller do,
-// with faults on the way. Meanwhile no port that is served before and after has fewer servers than the smaller of the two. Then each Service
-// has exactly what it asks for, nothing foreign was touched, and another look writes nothing.
+// TestWalk goes from one peaceful state to the next, each time by one thing that users, nodes, the console, a crash or
+// another controller do, with faults on the way. Meanwhile no port that is served before and after has fewer servers
+// than the smaller of the two. Then each Service has exactly what it asks for, nothing foreign was touched, and another
+// look writes nothing.
 func TestWalk(t *testing.T) {
 	ordinary := walkWorlds
 	if testing.Short() {
@@ -146,8 +147,8 @@ func (m *walker) watch() {
 	})
 }
 
-// lookupFailed reports whether the network interfaces of pods could not be read on the way. A pod that is gone leaves then before the one that
-// takes its place is known; requests to either would fail.
+// lookupFailed reports whether the network interfaces of pods could not be read on the way. A pod that is gone leaves
+// then before the one that takes its place is known; requests to either would fail.
 func (m *walker) lookupFailed() bool {
 	return slices.ContainsFunc(m.cloud.CallsOf("BatchGetNetworkInterfaces"), func(c gatewaytest.Call) bool { return c.Err != nil })
 }

@@ -9,8 +9,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
-// The texts of the engine are written in the words of a CLB, as people know them from its events. For another kind the words are changed where
-// the texts leave the engine.
+// The texts of the engine are written in the words of a CLB, as people know them from its events. For another kind the
+// words are changed where the texts leave the engine.
 var kindWord, groupWord = regexp.MustCompile(`\bCLB(s?)\b`), regexp.MustCompile(`\bvServer group(s?)\b`)
 
 // words changes a text to the words of the kind.

@@ -360,7 +360,8 @@ func (w *world) pods(endpoints ...discoveryv1.Endpoint) {
 func (w *world) endpoints(service string, endpoints ...discoveryv1.Endpoint) {
 	w.t.Helper()
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: service + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: service +
+			"-1", Labels: map[string]string{discoveryv1.LabelServiceName: service}},
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: endpoints,
 	}
 	client := w.kube.DiscoveryV1().EndpointSlices("default")

@@ -63,7 +63,8 @@ func (a CreateInstance) Effect(o *model.Observed, r plan.Result) {
 	made := &nlbv1.LoadBalancer{
 		Name: s.GetName(), VpcId: s.GetVpcId(), AddressType: s.GetAddressType(), IpVersion: s.GetIpVersion(), ZoneMappings: s.GetZoneMappings(),
 		SecurityGroupIds: s.GetSecurityGroupIds(), BandwidthPackageId: s.GetBandwidthPackageId(), CrossZoneEnabled: true,
-		DeletionProtection: s.GetDeletionProtection(), ModificationProtection: s.GetModificationProtection(), ResourceGroupId: s.GetResourceGroupId(), Tags: s.GetTags(),
+		DeletionProtection: s.GetDeletionProtection(), ModificationProtection: s.GetModificationProtection(),
+		ResourceGroupId: s.GetResourceGroupId(), Tags: s.GetTags(),
 	}
 	if s.GetIpVersion() == nlbv1.IpVersion_IP_VERSION_DUAL_STACK {
 		made.Ipv6AddressType = nlbv1.AddressType_ADDRESS_TYPE_INTRANET

@@ -20,7 +20,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
-// requestID is new each time: after a lost answer what was made is looked for, while a repeated id could be answered with what has been deleted since.
+// requestID is new each time: after a lost answer what was made is looked for, while a repeated id could be answered
+// with what has been deleted since.
 func requestID(prefix string) string { return prefix + rand.Text() }
 
 // Call implements apply.Caller.
@@ -72,9 +73,11 @@ func (p Product) changeListener(ctx context.Context, now model.Observed, action 
 			ListenerId: listener(a.Key), LoadBalancerId: now.InstanceID, Config: withGroup(a.Changed, a.Group.Resolve(now)),
 		})
 	case plan.StartListener:
-		_, err = p.Gateway.NetworkListeners.StartListener(ctx, &nlbv1.StartListenerRequest{ListenerId: listener(a.Key), LoadBalancerId: now.InstanceID})
+		_, err = p.Gateway.NetworkListeners.StartListener(ctx, &nlbv1.StartListenerRequest{ListenerId: listener(a.Key),
+			LoadBalancerId: now.InstanceID})
 	case plan.DeleteListener:
-		_, err = p.Gateway.NetworkListeners.DeleteListener(ctx, &nlbv1.DeleteListenerRequest{ListenerId: listener(a.Key), LoadBalancerId: now.InstanceID})
+		_, err = p.Gateway.NetworkListeners.DeleteListener(ctx, &nlbv1.DeleteListenerRequest{ListenerId: listener(a.Key),
+			LoadBalancerId: now.InstanceID})
 	case plan.CreateExtension:
 		err = certificates(a.Key, strings.Split(a.Extension.Certificate, ","))
 	case plan.UpdateExtension:
@@ -89,7 +92,8 @@ func (p Product) changeListener(ctx context.Context, now model.Observed, action 
 
 func (p Product) createListener(ctx context.Context, id string, a plan.CreateListener, group string) (plan.Result, error) {
 	request := &nlbv1.CreateListenerRequest{
-		RequestId: requestID("ls-"), LoadBalancerId: id, Protocol: listenerProtocol(a.Listener.Key.Protocol), Config: withGroup(a.Listener.Config, group),
+		RequestId: requestID("ls-"), LoadBalancerId: id, Protocol: listenerProtocol(a.Listener.Key.Protocol),
+		Config: withGroup(a.Listener.Config, group),
 	}
 	if key := a.Listener.Key; key.End == 0 {
 		request.Port = key.Port
@@ -123,10 +127,12 @@ func withGroup(c model.ListenerConfig, id string) *nlbv1.ListenerConfig {
 	return config
 }
 
-// updateInstance takes the marks of ownership off server groups first: what is done last decides whether a preserved NLB counts as given up.
+// updateInstance takes the marks of ownership off server groups first: what is done last decides whether a preserved
+// NLB counts as given up.
 func (p Product) updateInstance(ctx context.Context, id string, a UpdateInstance) error {
 	for _, group := range a.Untag {
-		_, err := p.Gateway.NetworkServerGroups.UpdateServerGroup(ctx, &nlbv1.UpdateServerGroupRequest{ServerGroupId: group, RemoveTagKeys: markKeys()})
+		_, err := p.Gateway.NetworkServerGroups.UpdateServerGroup(ctx, &nlbv1.UpdateServerGroupRequest{ServerGroupId: group,
+			RemoveTagKeys: markKeys()})
 		if err != nil && !rpcerr.IsNotFound(err) {
 			return fmt.Errorf("take the tags off server group %s: %w", group, err)
 		}
@@ -147,7 +153,8 @@ func (p Product) createGroup(ctx context.Context, w apply.Work, now model.Observ
 		request = proto.CloneOf(asked)
 	}
 	mark := ownership.DefaultName(w.Life.UID)
-	request.RequestId, request.Name, request.Servers, request.Tags = requestID("sg-"), a.Group.Name, servers(a.Group.Servers), ownMarks(mark, w.Life.ClusterID)
+	request.RequestId, request.Name, request.Servers, request.Tags = requestID("sg-"), a.Group.Name,
+		servers(a.Group.Servers), ownMarks(mark, w.Life.ClusterID)
 	request.VpcId = p.VPCID
 	if lb := present(now); lb.GetVpcId() != "" {
 		request.VpcId = lb.GetVpcId() // That of a user's NLB may be another.
@@ -203,7 +210,8 @@ func (p Product) groupNamed(ctx context.Context, mark string, want model.Group) 
 func groupChange(a plan.UpdateGroup) *nlbv1.UpdateServerGroupRequest {
 	c, _ := a.Changed.(*nlbv1.CreateServerGroupRequest)
 	return &nlbv1.UpdateServerGroupRequest{
-		ServerGroupId: a.GroupID, Scheduler: c.Scheduler, ConnectionDrainEnabled: c.ConnectionDrainEnabled, ConnectionDrainTimeout: c.ConnectionDrainTimeout,
+		ServerGroupId: a.GroupID, Scheduler: c.Scheduler, ConnectionDrainEnabled: c.ConnectionDrainEnabled,
+		ConnectionDrainTimeout:  c.ConnectionDrainTimeout,
 		PreserveClientIpEnabled: c.PreserveClientIpEnabled, HealthCheck: c.GetHealthCheck(),
 	}
 }

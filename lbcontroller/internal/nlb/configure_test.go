@@ -31,14 +31,16 @@ func build(svc *corev1.Service) (desired.Result, error) {
 // twoPorts has a port for tcpssl and one for udp.
 func twoPorts(svc *corev1.Service) {
 	svc.Spec.Ports[0].Port = 443
-	svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "u", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromInt32(53)})
+	svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "u", Port: 53, NodePort: 30053,
+		Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromInt32(53)})
 	annotated(annotation.ProtocolPort, "tcpssl:443", annotation.CertID, "cert-1")(svc)
 }
 
 // settings are values of every annotation of NLBs that ends up in a request, two of each, and what shows the first one there.
 func settings() map[string][3]string {
 	return map[string][3]string{
-		annotation.ZoneMaps:                  {"cn-h:vsw-1,cn-i:vsw-2:10.0.0.9:eip-1", "cn-h:vsw-1,cn-j:vsw-3", `private_ipv4_address:"10.0.0.9"`},
+		annotation.ZoneMaps: {"cn-h:vsw-1,cn-i:vsw-2:10.0.0.9:eip-1", "cn-h:vsw-1,cn-j:vsw-3",
+			`private_ipv4_address:"10.0.0.9"`},
 		annotation.AddressType:               {"intranet", "internet", "ADDRESS_TYPE_INTRANET"},
 		annotation.Name:                      {"one", "two", `name:"one"`},
 		annotation.AdditionalTags:            {"team=a", "team=b", `key:"team"`},
@@ -126,7 +128,8 @@ func TestEverySetting(t *testing.T) {
 	}
 	for key, values := range settings() {
 		needs := map[string][]string{
-			annotation.CACert: {annotation.CACertID, "ca-1"}, annotation.CACertID: {annotation.CACert, "on"}, annotation.ALPN: {annotation.ALPNPolicy, "HTTP2Only"},
+			annotation.CACert: {annotation.CACertID, "ca-1"}, annotation.CACertID: {annotation.CACert, "on"},
+			annotation.ALPN:       {annotation.ALPNPolicy, "HTTP2Only"},
 			annotation.ALPNPolicy: {annotation.ALPN, "on"}, annotation.PPv2EndpointID: {annotation.ProxyProtocol, "on"},
 			annotation.PPv2EndpointService: {annotation.ProxyProtocol, "on"}, annotation.PPv2VPCID: {annotation.ProxyProtocol, "on"},
 			annotation.ConnectionDrainTimeout: {annotation.ConnectionDrain, "on"}, annotation.IPv6AddressType: {annotation.IPVersion, "DualStack"},
@@ -151,8 +154,10 @@ func TestEverySetting(t *testing.T) {
 		}
 	}
 	elsewhere := []string{
-		annotation.ID, annotation.ForceOverride, annotation.PreserveOnDelete, annotation.ProtocolPort, annotation.ListenerPortRange, annotation.PreserveClientIP,
-		annotation.VGroupPort, annotation.BackendIPVersion, annotation.SyncPolicy, annotation.BackendLabel, annotation.RemoveUnscheduled, annotation.Weight,
+		annotation.ID, annotation.ForceOverride, annotation.PreserveOnDelete, annotation.ProtocolPort,
+		annotation.ListenerPortRange, annotation.PreserveClientIP,
+		annotation.VGroupPort, annotation.BackendIPVersion, annotation.SyncPolicy, annotation.BackendLabel,
+		annotation.RemoveUnscheduled, annotation.Weight,
 		annotation.DefaultWeight, annotation.IgnoreWeightUpdate, annotation.MaxNodes, annotation.DrainTerminating,
 	}
 	for _, spec := range annotation.TableFor(annotation.NLB) {
@@ -239,7 +244,8 @@ func TestFixed(t *testing.T) {
 // TestProblems: everything that is wrong is said at once.
 func TestProblems(t *testing.T) {
 	t.Parallel()
-	_, err := build(web(twoPorts, withoutAnnotation(annotation.CertID), annotated(annotation.ALPN, "on", annotation.ZoneMaps, "a:b", annotation.Scheduler, "qch")))
+	_, err := build(web(twoPorts, withoutAnnotation(annotation.CertID), annotated(annotation.ALPN, "on",
+		annotation.ZoneMaps, "a:b", annotation.Scheduler, "qch")))
 	invalid, ok := errors.AsType[*desired.InvalidError](err)
 	if !ok || len(invalid.Problems) != 4 {
 		t.Errorf("got %v, want four problems", err)

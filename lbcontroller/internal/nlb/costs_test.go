@@ -132,8 +132,8 @@ func lives(w *world) {
 	w.update(annotated(annotation.ServerGroupType, "Ip"))
 }
 
-// TestTroubleAtEveryCall: each call of a life fails, or its answer is lost, once, and the process dies at once. The end is the same, nothing is
-// there twice, and nothing is left when the Service goes.
+// TestTroubleAtEveryCall: each call of a life fails, or its answer is lost, once, and the process dies at once. The end
+// is the same, nothing is there twice, and nothing is left when the Service goes.
 func TestTroubleAtEveryCall(t *testing.T) {
 	end := []string{"balancer " + mark, "listener 80-0 TCP to " + groupName, "group " + groupName + " 10.1.0.1:30080=100 10.1.0.2:30080=100"}
 	calls := 0

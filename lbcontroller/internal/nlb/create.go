@@ -17,8 +17,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
-// createInstance makes an NLB and records it. The request id is that of the life of the Service's NLB, whatever zones are chosen; one whose job has
-// failed is used up.
+// createInstance makes an NLB and records it. The request id is that of the life of the Service's NLB, whatever zones
+// are chosen; one whose job has failed is used up.
 func (p Product) createInstance(ctx context.Context, w apply.Work, a CreateInstance) (plan.Result, error) {
 	id, err := w.Life.RequestID(a.Spec)
 	if err != nil {
@@ -45,8 +45,8 @@ func (p Product) createInstance(ctx context.Context, w apply.Work, a CreateInsta
 	return plan.Result{Instance: Balancer{lb}}, err
 }
 
-// createAgain makes an NLB after one could not be made. The cloud keeps that one, which can't be changed any more: if it is protected it can be deleted
-// only by hand. So the protection of the next one comes when it is there.
+// createAgain makes an NLB after one could not be made. The cloud keeps that one, which can't be changed any more: if
+// it is protected it can be deleted only by hand. So the protection of the next one comes when it is there.
 func (p Product) createAgain(ctx context.Context, life apply.Life, spec *nlbv1.CreateLoadBalancerRequest) (*nlbv1.LoadBalancer, error) {
 	failed, err := p.clearFailed(ctx, spec)
 	if err != nil {
@@ -138,8 +138,9 @@ func firstOfZones(list []*vpcv1.VSwitch) ([]*nlbv1.ZoneMapping, error) {
 		}
 	}
 	if len(zones) < leastZones {
-		return nil, rpcerr.Invalidf("vswitchIDs", "the configured vSwitches with free addresses are in %d zones, and an NLB needs two; add a vSwitch of another zone, "+
-			"or set annotation zone-maps", len(zones))
+		return nil, rpcerr.Invalidf("vswitchIDs",
+			"the configured vSwitches with free addresses are in %d zones, and an NLB needs two; add a vSwitch of another zone, "+
+				"or set annotation zone-maps", len(zones))
 	}
 	slices.SortFunc(zones, func(a, b *nlbv1.ZoneMapping) int { return strings.Compare(a.GetZoneId(), b.GetZoneId()) })
 	return zones, nil

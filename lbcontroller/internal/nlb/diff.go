@@ -28,11 +28,14 @@ func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string
 	var refused []string
 	fixed := func(differs bool, annotation string, want, have any) {
 		if differs {
-			refused = append(refused, fmt.Sprintf("annotation %s asks for %q but the NLB has %q, which can't be changed; %s", annotation, want, have, remedy))
+			refused = append(refused, fmt.Sprintf("annotation %s asks for %q but the NLB has %q, which can't be changed; %s",
+				annotation, want, have, remedy))
 		}
 	}
-	fixed(asked.IPVersion && want.GetIpVersion() != have.GetIpVersion(), "ip-version", ipVersion(want.GetIpVersion()), ipVersion(have.GetIpVersion()))
-	fixed(asked.ResourceGroup && want.GetResourceGroupId() != have.GetResourceGroupId(), "resource-group-id", want.GetResourceGroupId(), have.GetResourceGroupId())
+	fixed(asked.IPVersion && want.GetIpVersion() != have.GetIpVersion(), "ip-version", ipVersion(want.GetIpVersion()),
+		ipVersion(have.GetIpVersion()))
+	fixed(asked.ResourceGroup && want.GetResourceGroupId() != have.GetResourceGroupId(), "resource-group-id",
+		want.GetResourceGroupId(), have.GetResourceGroupId())
 	up := UpdateInstance{Request: &nlbv1.UpdateLoadBalancerRequest{}}
 	r := up.Request
 	set := func(differs bool, what string) bool {
@@ -47,10 +50,12 @@ func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string
 	if set(asked.CrossZone != nil && *asked.CrossZone != have.GetCrossZoneEnabled(), "cross-zone") {
 		r.CrossZoneEnabled = asked.CrossZone
 	}
-	if set(asked.DeleteProtection && want.GetDeletionProtection().GetEnabled() != have.GetDeletionProtection().GetEnabled(), "delete protection") {
+	if set(asked.DeleteProtection &&
+		want.GetDeletionProtection().GetEnabled() != have.GetDeletionProtection().GetEnabled(), "delete protection") {
 		r.DeletionProtection = want.GetDeletionProtection()
 	}
-	if set(asked.ModificationProtection && want.GetModificationProtection().GetEnabled() != have.GetModificationProtection().GetEnabled(), "modification protection") {
+	if set(asked.ModificationProtection &&
+		want.GetModificationProtection().GetEnabled() != have.GetModificationProtection().GetEnabled(), "modification protection") {
 		r.ModificationProtection = want.GetModificationProtection()
 	}
 	if set(asked.AddressType && want.GetAddressType() != have.GetAddressType(), "address type") {
@@ -174,7 +179,8 @@ func (Product) ChangedGroup(wanted, there proto.Message) (changed proto.Message,
 	have, _ := there.(*nlbv1.CreateServerGroupRequest)
 	asked, _ := wanted.(*nlbv1.CreateServerGroupRequest)
 	if group := asked.GetResourceGroupId(); group != "" && group != have.GetResourceGroupId() {
-		refused = fmt.Sprintf("annotation resource-group-id asks for %q but it is in %q, which can't be changed; restore the annotation or recreate the Service",
+		refused = fmt.Sprintf(
+			"annotation resource-group-id asks for %q but it is in %q, which can't be changed; restore the annotation or recreate the Service",
 			group, have.GetResourceGroupId())
 	}
 	// The rest is its shape.

@@ -98,7 +98,8 @@ func (b builder) healthCheck() *nlbv1.HealthCheck {
 	c := &nlbv1.HealthCheck{
 		Enabled: enabled, ConnectPort: b.Number(annotation.HealthCheckConnectPort), Interval: b.Number(annotation.HealthCheckInterval),
 		HealthyThreshold: b.Number(annotation.HealthyThreshold), UnhealthyThreshold: b.Number(annotation.UnhealthyThreshold),
-		ConnectTimeout: b.Number(annotation.HealthCheckConnectTimeout), Domain: b.Text(annotation.HealthCheckDomain), Url: b.Text(annotation.HealthCheckURI),
+		ConnectTimeout: b.Number(annotation.HealthCheckConnectTimeout), Domain: b.Text(annotation.HealthCheckDomain),
+		Url:        b.Text(annotation.HealthCheckURI),
 		HttpMethod: b.Text(annotation.HealthCheckMethod), HttpCodes: b.Values.List(annotation.HealthCheckHTTPCode),
 	}
 	if b.Values.Has(annotation.HealthCheckType) {
@@ -128,14 +129,17 @@ func (b builder) checkGroups() {
 		}
 	}
 	if b.wrote(annotation.ConnectionDrainTimeout) && !v.On(annotation.ConnectionDrain) {
-		b.NoEffect("annotation %s has no effect without annotation %s%s: on", v.Name(annotation.ConnectionDrainTimeout), annotation.Prefix, annotation.ConnectionDrain)
+		b.NoEffect("annotation %s has no effect without annotation %s%s: on", v.Name(annotation.ConnectionDrainTimeout),
+			annotation.Prefix, annotation.ConnectionDrain)
 	}
-	if n, ok := v.Number(annotation.HealthCheckInterval); ok && n > 50 && v.On(annotation.HealthCheckFlag) && v.Text(annotation.HealthCheckType) != "udp" {
+	if n, ok := v.Number(annotation.HealthCheckInterval); ok && n > 50 && v.On(annotation.HealthCheckFlag) &&
+		v.Text(annotation.HealthCheckType) != "udp" {
 		b.Misfit(annotation.HealthCheckInterval, "at most 50: only health-check-type udp allows more")
 	}
 	for i, port := range b.View.Service.Spec.Ports {
 		_, ranged := b.ranges()[port.Port]
-		if ranged && backend.TargetPort(port).Type == intstr.String && (!v.On(annotation.HealthCheckFlag) || !v.Has(annotation.HealthCheckConnectPort)) {
+		if ranged && backend.TargetPort(port).Type == intstr.String && (!v.On(annotation.HealthCheckFlag) ||
+			!v.Has(annotation.HealthCheckConnectPort)) {
 			b.Problem("spec.ports[%d].targetPort: a port with a range needs a number, or the annotations %s%s: on and %s", i, annotation.Prefix,
 				annotation.HealthCheckFlag, annotation.HealthCheckConnectPort)
 		}

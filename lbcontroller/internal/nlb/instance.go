@@ -34,7 +34,8 @@ func (b builder) instance() model.Instance {
 	v := b.Values
 	name := ownership.DefaultName(string(b.View.Service.UID))
 	asked := Asked{
-		Name: v.Has(annotation.Name), AddressType: v.Has(annotation.AddressType), IPVersion: v.Has(annotation.IPVersion), Zones: v.Has(annotation.ZoneMaps),
+		Name: v.Has(annotation.Name), AddressType: v.Has(annotation.AddressType), IPVersion: v.Has(annotation.IPVersion),
+		Zones:         v.Has(annotation.ZoneMaps),
 		ResourceGroup: v.Has(annotation.ResourceGroupID), DeleteProtection: v.Has(annotation.DeleteProtection),
 		ModificationProtection: v.Has(annotation.ModificationProtection), SecurityGroups: v.Has(annotation.SecurityGroupIDs),
 		BandwidthPackage: v.Has(annotation.BandwidthPackageID), CrossZone: b.OnOff(annotation.CrossZone),
@@ -103,7 +104,8 @@ func (b builder) zones() []*nlbv1.ZoneMapping {
 	pairs := b.Values.Pairs(annotation.ZoneMaps)
 	if len(pairs) == 0 {
 		if b.isNew() && len(b.VSwitchIDs) < leastZones {
-			b.Problem("annotation %s%s is missing: an NLB needs vSwitches in at least two zones; set it, or vswitchIDs in the controller's configuration",
+			b.Problem(
+				"annotation %s%s is missing: an NLB needs vSwitches in at least two zones; set it, or vswitchIDs in the controller's configuration",
 				annotation.Prefix, annotation.ZoneMaps)
 		}
 		return nil
@@ -162,7 +164,8 @@ func ownMarks(name, clusterID string) []*commonv1.Tag {
 // isNew reports whether the Service certainly has no NLB yet.
 func (b builder) isNew() bool {
 	svc := b.View.Service
-	return b.Reuse.ID == "" && svc.Labels[ownership.LabelLoadBalancerID] == "" && !slices.ContainsFunc(svc.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.Hostname != "" })
+	return b.Reuse.ID == "" && svc.Labels[ownership.LabelLoadBalancerID] == "" &&
+		!slices.ContainsFunc(svc.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.Hostname != "" })
 }
 
 // additionalTags adds the tags that the user asks for and returns their keys.

@@ -47,7 +47,8 @@ func (b builder) listeners() []model.Listener {
 			key.Port, key.End, name = r.start, r.end, r.String()
 		}
 		if at := slices.IndexFunc(listeners, func(l model.Listener) bool { return l.Key.Meets(key) }); at >= 0 {
-			b.Problem("spec.ports[%d]: the listener would have a port that another has already, %d; choose another port or range", i, listeners[at].Key.Port)
+			b.Problem(
+				"spec.ports[%d]: the listener would have a port that another has already, %d; choose another port or range", i, listeners[at].Key.Port)
 			continue
 		}
 		config := b.listenerConfig(protocol)
@@ -77,7 +78,8 @@ func (b builder) protocol(port corev1.ServicePort) model.Protocol {
 	}
 	for _, p := range b.Values.Pairs(annotation.ProtocolPort) {
 		asked := parseProtocol(p.Key)
-		if number, err := desired.ParsePort(p.Value); err == nil && number == port.Port && asked != 0 && (asked.OverTCP() == own.OverTCP() || alone == 1) {
+		if number, err := desired.ParsePort(p.Value); err == nil && number == port.Port && asked != 0 &&
+			(asked.OverTCP() == own.OverTCP() || alone == 1) {
 			return asked
 		}
 	}
@@ -111,7 +113,8 @@ func (b builder) ranges() map[int32]portRange {
 // listenerConfig returns the annotated attributes of a listener of the protocol. What is left absent keeps the value it has in the cloud.
 func (b builder) listenerConfig(protocol model.Protocol) *nlbv1.ListenerConfig {
 	c := &nlbv1.ListenerConfig{
-		IdleTimeout: b.Number(annotation.IdleTimeout), Cps: b.Number(annotation.ConnectionsPerSec), ProxyProtocolEnabled: b.OnOff(annotation.ProxyProtocol),
+		IdleTimeout: b.Number(annotation.IdleTimeout), Cps: b.Number(annotation.ConnectionsPerSec),
+		ProxyProtocolEnabled: b.OnOff(annotation.ProxyProtocol),
 	}
 	if protocol == model.UDP && c.IdleTimeout != nil {
 		c.IdleTimeout = new(min(c.GetIdleTimeout(), udpIdleTimeout))
@@ -216,7 +219,8 @@ func (b builder) checkPorts() {
 		return
 	}
 	if b.View.Mode != backend.Pods {
-		b.Problem("annotation %s needs pods as backends: set annotation %s to eni, or remove it", b.Values.Name(annotation.ListenerPortRange), annotation.BackendType)
+		b.Problem("annotation %s needs pods as backends: set annotation %s to eni, or remove it",
+			b.Values.Name(annotation.ListenerPortRange), annotation.BackendType)
 	}
 	for _, p := range pairs {
 		b.KnowsPort(annotation.ListenerPortRange, p.Value)
@@ -242,7 +246,9 @@ func (b builder) withoutOverride() {
 		}
 	}
 	if len(names) > 0 {
-		b.NoEffect("the annotations %s have no effect: the listeners of NLB %s are yours, and are made and bound to the server groups by hand; set annotation %s%s to have them managed",
+		b.NoEffect(
+			"the annotations %s have no effect: the listeners of NLB %s are yours, and are made and bound to the server "+
+				"groups by hand; set annotation %s%s to have them managed",
 			strings.Join(names, ", "), b.Reuse.ID, annotation.Prefix, annotation.ForceOverride)
 	}
 }

@@ -1,5 +1,5 @@
-// Package nlb is the kind of load balancers of Services with class alibabacloud.com/nlb, Alibaba Cloud's Network Load Balancer: a Product of the
-// engine.
+// Package nlb is the kind of load balancers of Services with class alibabacloud.com/nlb, Alibaba Cloud's Network Load
+// Balancer: a Product of the engine.
 package nlb
 
 import (
@@ -32,7 +32,8 @@ type Product struct {
 	Gateway *gateway.Client
 	// VPCID and ResourceGroupID are where server groups are made, unless their NLB is elsewhere or the Service says so.
 	VPCID, ResourceGroupID string
-	// VSwitchIDs are those by which a new NLB is in its zones, if its Service doesn't name any: the first in each zone that has a free address.
+	// VSwitchIDs are those by which a new NLB is in its zones, if its Service doesn't name any: the first in each zone
+	// that has a free address.
 	VSwitchIDs []string
 	// ByLoadBalancerType serves Services of which the annotation for the load balancer type says nlb, too.
 	ByLoadBalancerType bool
@@ -80,10 +81,13 @@ func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener
 func (b builder) checkFields() {
 	spec := b.View.Service.Spec
 	if len(spec.LoadBalancerSourceRanges) > 0 {
-		b.NoEffect("spec.loadBalancerSourceRanges has no effect on an NLB; restrict the access by annotation %s%s", annotation.Prefix, annotation.SecurityGroupIDs)
+		b.NoEffect("spec.loadBalancerSourceRanges has no effect on an NLB; restrict the access by annotation %s%s",
+			annotation.Prefix, annotation.SecurityGroupIDs)
 	}
 	if spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-		b.NoEffect("spec.sessionAffinity has no effect on an NLB; use annotation %s%s: sch, which keeps clients by their addresses", annotation.Prefix, annotation.Scheduler)
+		b.NoEffect(
+			"spec.sessionAffinity has no effect on an NLB; use annotation %s%s: sch, which keeps clients by their addresses",
+			annotation.Prefix, annotation.Scheduler)
 	}
 	if spec.LoadBalancerIP != "" {
 		b.NoEffect("spec.loadBalancerIP has no effect on an NLB; chosen addresses are in annotation %s%s", annotation.Prefix, annotation.ZoneMaps)

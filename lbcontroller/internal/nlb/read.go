@@ -21,8 +21,8 @@ import (
 // retryProvisioning is when an NLB is looked at again that is being made.
 const retryProvisioning = 10 * time.Second
 
-// Read implements observe.Reader. Server groups are found by the mark of the Service that they bear, which the NLB bears, too, by their ids, or
-// because a listener uses them. Without an id there is no NLB, but maybe server groups.
+// Read implements observe.Reader. Server groups are found by the mark of the Service that they bear, which the NLB
+// bears, too, by their ids, or because a listener uses them. Without an id there is no NLB, but maybe server groups.
 func (p Product) Read(ctx context.Context, id string, e observe.Extent) (model.Observed, error) {
 	var parts observe.Parts
 	found := model.Observed{InstanceID: id}
@@ -71,7 +71,8 @@ func (p Product) balancer(ctx context.Context, id string) (*nlbv1.LoadBalancer, 
 	}
 	lb := answer.GetLoadBalancer()
 	if lb.GetStatus() == nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_PROVISIONING {
-		return nil, rpcerr.Errorf(rpcerr.ResourceBusy, "the cloud is making it, which takes a while; it is looked at again").WithRetry(retryProvisioning)
+		return nil, rpcerr.Errorf(rpcerr.ResourceBusy,
+			"the cloud is making it, which takes a while; it is looked at again").WithRetry(retryProvisioning)
 	}
 	return lb, nil
 }
@@ -125,7 +126,8 @@ func (p Product) addGroups(ctx context.Context, to *model.Observed, parts observ
 		}
 	}
 	isKnown := func(id string) bool {
-		return id == "" || id == model.DefaultGroup || slices.ContainsFunc(list, func(g *nlbv1.ServerGroup) bool { return g.GetServerGroupId() == id })
+		return id == "" || id == model.DefaultGroup ||
+			slices.ContainsFunc(list, func(g *nlbv1.ServerGroup) bool { return g.GetServerGroupId() == id })
 	}
 	named := slices.DeleteFunc(slices.Concat(parts.IDs, used), isKnown)
 	marked := len(list)
@@ -159,10 +161,13 @@ func (p Product) addGroups(ctx context.Context, to *model.Observed, parts observ
 // group returns a server group as the engine knows it.
 func group(g *nlbv1.ServerGroup) model.Group {
 	config := &nlbv1.CreateServerGroupRequest{
-		Type: cmp.Or(g.GetType(), nlbv1.ServerGroupType_SERVER_GROUP_TYPE_INSTANCE), Protocol: cmp.Or(g.GetProtocol(), nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_TCP),
-		IpVersion: cmp.Or(g.GetIpVersion(), nlbv1.IpVersion_IP_VERSION_IPV4), AnyPortEnabled: g.GetAnyPortEnabled(), ResourceGroupId: g.GetResourceGroupId(),
-		Scheduler: new(schedulerWord(g.GetScheduler())), ConnectionDrainEnabled: new(g.GetConnectionDrainEnabled()),
-		ConnectionDrainTimeout: new(g.GetConnectionDrainTimeout()), PreserveClientIpEnabled: new(g.GetPreserveClientIpEnabled()), HealthCheck: g.GetHealthCheck(),
+		Type: cmp.Or(g.GetType(), nlbv1.ServerGroupType_SERVER_GROUP_TYPE_INSTANCE), Protocol: cmp.Or(g.GetProtocol(),
+			nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_TCP),
+		IpVersion: cmp.Or(g.GetIpVersion(), nlbv1.IpVersion_IP_VERSION_IPV4), AnyPortEnabled: g.GetAnyPortEnabled(),
+		ResourceGroupId: g.GetResourceGroupId(),
+		Scheduler:       new(schedulerWord(g.GetScheduler())), ConnectionDrainEnabled: new(g.GetConnectionDrainEnabled()),
+		ConnectionDrainTimeout:  new(g.GetConnectionDrainTimeout()),
+		PreserveClientIpEnabled: new(g.GetPreserveClientIpEnabled()), HealthCheck: g.GetHealthCheck(),
 	}
 	result := model.Group{ID: g.GetServerGroupId(), Name: g.GetName(), Shape: fixedOf(config), Config: config}
 	// What is remembered of thousands of Services names the same nodes again and again.
@@ -260,7 +265,8 @@ func (p Product) Health(ctx context.Context, there model.Observed) (map[model.Se
 // healthOf says in the words of the engine what was found of a server.
 func healthOf(server model.ServerKey, ill []*nlbv1.ServerHealth) string {
 	for _, h := range ill {
-		if h.GetServerId() != server.ID || h.GetPort() != server.Port || server.IP != "" && h.GetServerIp() != "" && h.GetServerIp() != server.IP {
+		if h.GetServerId() != server.ID || h.GetPort() != server.Port || server.IP != "" && h.GetServerIp() != "" &&
+			h.GetServerIp() != server.IP {
 			continue
 		}
 		if h.GetStatus() == "Unhealthy" {

@@ -24,15 +24,18 @@ func marks() []*commonv1.Tag {
 	return []*commonv1.Tag{{Key: ownership.TagService, Value: mark}, {Key: ownership.TagCluster, Value: clusterID}}
 }
 
-// byCCM puts into the cloud what the existing CCM has made for a Service of which each port has such a protocol, and returns the Service as it left it.
+// byCCM puts into the cloud what the existing CCM has made for a Service of which each port has such a protocol, and
+// returns the Service as it left it.
 func (w *world) byCCM(svc *corev1.Service, protocols ...string) *corev1.Service {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	w.cloud.NLB.LoadBalancers["nlb-ccm"] = &nlbv1.LoadBalancer{
-		LoadBalancerId: "nlb-ccm", Name: mark, VpcId: "vpc-test", AddressType: nlbv1.AddressType_ADDRESS_TYPE_INTERNET, CrossZoneEnabled: true, Tags: marks(),
+		LoadBalancerId: "nlb-ccm", Name: mark, VpcId: "vpc-test", AddressType: nlbv1.AddressType_ADDRESS_TYPE_INTERNET,
+		CrossZoneEnabled: true, Tags: marks(),
 		DeletionProtection:     &nlbv1.Protection{Enabled: true, Reason: "managed.by.ack"},
 		ModificationProtection: &nlbv1.Protection{Enabled: true, Reason: "managed.by.ack"},
-		ZoneMappings:           []*nlbv1.ZoneMapping{{ZoneId: "cn-hangzhou-h", VswitchId: "vsw-h"}, {ZoneId: "cn-hangzhou-i", VswitchId: "vsw-i"}},
+		ZoneMappings: []*nlbv1.ZoneMapping{{ZoneId: "cn-hangzhou-h", VswitchId: "vsw-h"},
+			{ZoneId: "cn-hangzhou-i", VswitchId: "vsw-i"}},
 	}
 	for i, port := range svc.Spec.Ports {
 		protocol := protocols[i]
@@ -43,7 +46,8 @@ func (w *world) byCCM(svc *corev1.Service, protocols ...string) *corev1.Service 
 		}
 		for n := range 2 {
 			group.Servers = append(group.Servers, &nlbv1.Server{
-				Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: fmt.Sprintf("i-%d", n+1), ServerIp: fmt.Sprintf("10.1.0.%d", n+1), Port: port.NodePort,
+				Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: fmt.Sprintf("i-%d", n+1), ServerIp: fmt.Sprintf("10.1.0.%d", n+1),
+				Port:   port.NodePort,
 				Weight: new(int32(100)), Description: name,
 			})
 		}
@@ -75,7 +79,8 @@ func everyPort(svc *corev1.Service) {
 		corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)},
 		corev1.ServicePort{Name: "dns", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromInt32(53)},
 	)
-	annotated(annotation.ProtocolPort, "tcpssl:443", annotation.CertID, "cert-1", annotation.ZoneMaps, "cn-hangzhou-i:vsw-i,cn-hangzhou-h:vsw-h",
+	annotated(annotation.ProtocolPort, "tcpssl:443", annotation.CertID, "cert-1", annotation.ZoneMaps,
+		"cn-hangzhou-i:vsw-i,cn-hangzhou-h:vsw-h",
 		annotation.HealthCheckType, "http")(svc) // Without the switch, the existing CCM doesn't look at the type.
 }
 
@@ -133,7 +138,8 @@ func TestTakeoverOfOthers(t *testing.T) {
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
 		after := w.cloud.NLB.ServerGroups["sgp-ccm-0"]
-		if len(w.cloud.NLB.LoadBalancers) != 1 || len(w.cloud.NLB.ServerGroups) != 1 || len(after.GetServers()) != len(before.GetServers()) || len(after.GetTags()) != 2 {
+		if len(w.cloud.NLB.LoadBalancers) != 1 || len(w.cloud.NLB.ServerGroups) != 1 ||
+			len(after.GetServers()) != len(before.GetServers()) || len(after.GetTags()) != 2 {
 			t.Errorf("the other cluster has %v, %v", w.cloud.NLB.LoadBalancers, w.cloud.NLB.ServerGroups)
 		}
 	})

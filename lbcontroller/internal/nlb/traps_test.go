@@ -53,7 +53,8 @@ func TestZones(t *testing.T) {
 		w.update(annotated(annotation.ZoneMaps, "cn-hangzhou-h:vsw-h,cn-hangzhou-j:vsw-j"))
 		w.expect("a zone less", "UpdateLoadBalancer")
 		check(t, "zones", []string{"cn-hangzhou-h", "cn-hangzhou-j"}, zones())
-		for _, bad := range []string{"cn-hangzhou-h:vsw-h", "cn-hangzhou-h:vsw-h,cn-hangzhou-h:vsw-h", "cn-hangzhou-h:vsw-h:fe80--1,cn-hangzhou-j:vsw-j", "cn-hangzhou-h:vsw h,cn-hangzhou-j:vsw-j"} {
+		for _, bad := range []string{"cn-hangzhou-h:vsw-h", "cn-hangzhou-h:vsw-h,cn-hangzhou-h:vsw-h",
+			"cn-hangzhou-h:vsw-h:fe80--1,cn-hangzhou-j:vsw-j", "cn-hangzhou-h:vsw h,cn-hangzhou-j:vsw-j"} {
 			w.events.take()
 			w.update(annotated(annotation.ZoneMaps, bad))
 			w.expect(bad)
@@ -65,7 +66,8 @@ func TestZones(t *testing.T) {
 	})
 }
 
-// TestOwnZones: without zone-maps the NLB is in one configured vSwitch of each zone, and in others if these are full; with one zone there is none.
+// TestOwnZones: without zone-maps the NLB is in one configured vSwitch of each zone, and in others if these are full;
+// with one zone there is none.
 func TestOwnZones(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web())
@@ -129,8 +131,10 @@ func TestRemovedAnnotations(t *testing.T) {
 // TestTLS: a tcpssl listener has its certificates, and an own server group; what can't be there is refused with a text.
 func TestTLS(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
-		w.create(web(annotated(annotation.ProtocolPort, "tcpssl:80", annotation.CertID, "cert-1", annotation.AdditionalCertIDs, "cert-3,cert-2", annotation.ALPN, "on",
-			annotation.ALPNPolicy, "HTTP2Preferred", annotation.TLSCipherPolicy, "tls_cipher_policy_1_2", annotation.CACert, "on", annotation.CACertID, "ca-1")))
+		w.create(web(annotated(annotation.ProtocolPort, "tcpssl:80", annotation.CertID, "cert-1",
+			annotation.AdditionalCertIDs, "cert-3,cert-2", annotation.ALPN, "on",
+			annotation.ALPNPolicy, "HTTP2Preferred", annotation.TLSCipherPolicy, "tls_cipher_policy_1_2", annotation.CACert,
+			"on", annotation.CACertID, "ca-1")))
 		name := "k8s.30080.TCPSSL.web.default.c-test"
 		w.has("tls", mainLines, "listener 80-0 TCPSSL to "+name, nodeLine(name))
 		l := w.listener()
@@ -162,7 +166,8 @@ func TestTLS(t *testing.T) {
 func TestUDPAndTCP(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.create(web(annotated(annotation.IdleTimeout, "100"), func(svc *corev1.Service) {
-			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "u", Port: 80, NodePort: 30080, Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromInt32(8080)})
+			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "u", Port: 80, NodePort: 30080,
+				Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromInt32(8080)})
 		}))
 		udp := "k8s.30080.UDP.web.default.c-test"
 		w.has("both", mainLines, "listener 80-0 TCP to "+groupName, "listener 80-0 UDP to "+udp, nodeLine(groupName), nodeLine(udp))
@@ -223,7 +228,8 @@ func TestGroupTypes(t *testing.T) {
 func TestImpossible(t *testing.T) {
 	for text, change := range map[string]func(*corev1.Service){
 		"bandwidth-package-id": annotated(annotation.AddressType, "intranet", annotation.BandwidthPackageID, "cbwp-1"),
-		"EIPs only together":   annotated(annotation.AddressType, "intranet", annotation.ZoneMaps, "cn-hangzhou-h:vsw-h:10.0.0.9:eip-1,cn-hangzhou-i:vsw-i"),
+		"EIPs only together": annotated(annotation.AddressType, "intranet", annotation.ZoneMaps,
+			"cn-hangzhou-h:vsw-h:10.0.0.9:eip-1,cn-hangzhou-i:vsw-i"),
 		"qch is for udp":       annotated(annotation.Scheduler, "qch"),
 		"cacert-id is missing": annotated(annotation.ProtocolPort, "tcpssl:80", annotation.CertID, "c", annotation.CACert, "on"),
 		"tcp, udp or tcpssl":   annotated(annotation.ProtocolPort, "https:80"),
@@ -235,8 +241,11 @@ func TestImpossible(t *testing.T) {
 		})
 	}
 	for text, change := range map[string]func(*corev1.Service){
-		"spec.loadBalancerSourceRanges has no effect":                   func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} },
-		"bandwidth is not known":                                        annotated(annotation.Bandwidth, "5"),
+		"spec.loadBalancerSourceRanges has no effect": func(
+			svc *corev1.Service) {
+			svc.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
+		},
+		"bandwidth is not known": annotated(annotation.Bandwidth, "5"),
 		"without annotation " + annotation.Prefix + "health-check-flag": annotated(annotation.HealthCheckType, "http"),
 	} {
 		inWorld(t, 1, func(w *world) {

@@ -62,9 +62,11 @@ type world struct {
 func inWorld(t *testing.T, nodes int, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, kube: fake.NewSimpleClientset(), cloud: gatewaytest.New(t), events: &events{}, vSwitches: []string{"vsw-h", "vsw-i", "vsw-i2"}}
+		w := &world{t: t, kube: fake.NewSimpleClientset(), cloud: gatewaytest.New(t), events: &events{},
+			vSwitches: []string{"vsw-h", "vsw-i", "vsw-i2"}}
 		w.cloud.Lock()
-		for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i", "vsw-i2": "cn-hangzhou-i", "vsw-j": "cn-hangzhou-j"} {
+		for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i", "vsw-i2": "cn-hangzhou-i",
+			"vsw-j": "cn-hangzhou-j"} {
 			w.cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 10}
 		}
 		for _, id := range []string{"sg-1", "sg-2"} {
@@ -96,7 +98,8 @@ func (w *world) start() {
 		}))
 	}
 	c, err := controller.New(controller.Config{
-		Client: w.kube, Recorder: w.events, Workers: 4, NodeQuiet: time.Second, NodeMax: 5 * time.Second, Registerer: registry, Logger: log, Kinds: kinds,
+		Client: w.kube, Recorder: w.events, Workers: 4, NodeQuiet: time.Second, NodeMax: 5 * time.Second,
+		Registerer: registry, Logger: log, Kinds: kinds,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -160,8 +163,10 @@ func web(changes ...func(*corev1.Service)) *corev1.Service {
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: uid, Annotations: map[string]string{}},
 		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: new(nlb.Class), ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyCluster,
-			Ports: []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 30080, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8080)}},
+			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: new(nlb.Class),
+			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyCluster,
+			Ports: []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 30080, Protocol: corev1.ProtocolTCP,
+				TargetPort: intstr.FromInt32(8080)}},
 		},
 	}
 	for _, change := range changes {
@@ -230,11 +235,13 @@ func (w *world) pods(ips ...string) {
 	w.t.Helper()
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
-		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(8080)), Protocol: new(corev1.ProtocolTCP)}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(8080)), Protocol: new(corev1.ProtocolTCP)}},
 	}
 	w.cloud.Lock()
 	for _, ip := range ips {
-		w.cloud.NetworkInterfaces["eni-"+ip] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + ip, VpcId: "vpc-test", PrimaryIp: ip, PrivateIps: []string{ip}, Status: "InUse"}
+		w.cloud.NetworkInterfaces["eni-"+ip] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + ip, VpcId: "vpc-test",
+			PrimaryIp: ip, PrivateIps: []string{ip}, Status: "InUse"}
 		endpoint := discoveryv1.Endpoint{Addresses: []string{ip}}
 		if w.waiting != "" {
 			endpoint.TargetRef = &corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: w.waiting}

@@ -81,8 +81,8 @@ func Waiting(pod *corev1.Pod) []string {
 // Pods are those that declare the gate of a Service, by name.
 type Pods map[string]Pod
 
-// Serves reports whether a pod that is not ready can take traffic, because all its containers are ready. Only the load balancer, which such a
-// pod waits for, may take it for a server.
+// Serves reports whether a pod that is not ready can take traffic, because all its containers are ready. Only the load
+// balancer, which such a pod waits for, may take it for a server.
 func (p Pods) Serves(ref *corev1.ObjectReference) bool {
 	if ref == nil || ref.Kind != "Pod" {
 		return false
@@ -119,7 +119,8 @@ func (v Verdict) Says(c corev1.PodCondition) bool {
 
 // Condition returns the condition that replaces another one.
 func (v Verdict) Condition(service string, old corev1.PodCondition, now time.Time) corev1.PodCondition {
-	c := corev1.PodCondition{Type: Gate(service), Status: v.Status, Reason: v.Reason, Message: v.Message, LastTransitionTime: old.LastTransitionTime}
+	c := corev1.PodCondition{Type: Gate(service), Status: v.Status, Reason: v.Reason, Message: v.Message,
+		LastTransitionTime: old.LastTransitionTime}
 	if old.Status != v.Status {
 		c.LastTransitionTime.Time = now
 	}

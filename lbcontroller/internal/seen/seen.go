@@ -1,5 +1,5 @@
-// Package seen holds, by key, the one struct in which all that is remembered of a Service lives. It is made when the Service is first seen, and
-// dropped with it.
+// Package seen holds, by key, the one struct in which all that is remembered of a Service lives. It is made when the
+// Service is first seen, and dropped with it.
 package seen
 
 import (

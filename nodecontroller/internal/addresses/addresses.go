@@ -53,8 +53,9 @@ func add(list []corev1.NodeAddress, kind corev1.NodeAddressType, addresses ...st
 	return list
 }
 
-// pick keeps the provided addresses, in their order and behind those of other types, and drops others of their types. One that the instance does not have is an error: the kubelet was started
-// with a wrong --node-ip, or the node is mistaken for another instance.
+// pick keeps the provided addresses, in their order and behind those of other types, and drops others of their types.
+// One that the instance does not have is an error: the kubelet was started with a wrong --node-ip, or the node is
+// mistaken for another instance.
 func pick(list []corev1.NodeAddress, provided string) ([]corev1.NodeAddress, error) {
 	var picked []corev1.NodeAddress
 	for text := range strings.SplitSeq(provided, ",") {

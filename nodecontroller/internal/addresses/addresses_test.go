@@ -49,12 +49,14 @@ func TestOf(t *testing.T) {
 			"ExternalIP 1.1.1.1", "ExternalIP 1.1.1.2", "ExternalIP 2.2.2.2", "InternalIP 192.168.0.2", "Hostname a")},
 		{name: "a public one provided", instance: full, provided: "2.2.2.2", want: list(
 			"InternalIP 10.9.0.1", "InternalIP 192.168.0.1", "InternalIP 192.168.0.2", "ExternalIP 2.2.2.2")},
-		{name: "one of each type provided", instance: full, provided: "192.168.0.2,1.1.1.2", want: list("InternalIP 192.168.0.2", "ExternalIP 1.1.1.2")},
+		{name: "one of each type provided", instance: full, provided: "192.168.0.2,1.1.1.2",
+			want: list("InternalIP 192.168.0.2", "ExternalIP 1.1.1.2")},
 		// The existing CCM compares the whole value, so that dual stack never gets its taint off.
 		{name: "two provided", instance: full, provided: "192.168.0.2, FD00:0::1", want: list(
 			"ExternalIP 1.1.1.1", "ExternalIP 1.1.1.2", "ExternalIP 2.2.2.2", "InternalIP 192.168.0.2", "InternalIP fd00::1")},
-		{name: "the same provided twice", instance: &ecsv1.Instance{PrivateIps: []string{"192.168.0.1", "192.168.0.2"}}, provided: "192.168.0.2,192.168.0.2",
-			want: list("InternalIP 192.168.0.2")},
+		{name: "the same provided twice", instance: &ecsv1.Instance{PrivateIps: []string{"192.168.0.1", "192.168.0.2"}},
+			provided: "192.168.0.2,192.168.0.2",
+			want:     list("InternalIP 192.168.0.2")},
 		{name: "a stranger provided", instance: &ecsv1.Instance{PrivateIps: []string{"192.168.0.1"}}, provided: "192.168.0.1,10.0.0.1",
 			err: `the kubelet's --node-ip "10.0.0.1" is no address of the instance, which has 192.168.0.1`},
 		{name: "provided, but none known", instance: &ecsv1.Instance{}, provided: "10.0.0.1",

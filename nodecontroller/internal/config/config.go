@@ -47,7 +47,8 @@ const (
 type Config struct {
 	replica.Config
 
-	// ClusterTag is the key of the tag that instances carry, for nodes without providerID, which are looked for in the VPC. Default: ack.aliyun.com.
+	// ClusterTag is the key of the tag that instances carry, for nodes without providerID, which are looked for in the
+	// VPC. Default: ack.aliyun.com.
 	ClusterTag string `json:"clusterTag"`
 	// ConfigureCloudRoutes keeps pods off new nodes until the routecontroller has made their routes.
 	ConfigureCloudRoutes bool `json:"configureCloudRoutes"`
@@ -71,8 +72,8 @@ type Config struct {
 	ApproveServingCertificates bool `json:"approveServingCertificates"`
 }
 
-// TagRule makes a label, an annotation or a taint of nodes of a tag of their instances; its value is that of the tag. It goes with the tag. ACK
-// puts the tags of a node pool on its instances.
+// TagRule makes a label, an annotation or a taint of nodes of a tag of their instances; its value is that of the tag.
+// It goes with the tag. ACK puts the tags of a node pool on its instances.
 type TagRule struct {
 	// Tag is the key of the tag.
 	Tag string `json:"tag"`
@@ -202,7 +203,8 @@ func (c *Config) validateRules(p *config.Problems) {
 			taken[targets[0]] = true
 		}
 		if rule.Taint != "" {
-			p.OneOf(key+".effect", rule.Effect, string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute))
+			p.OneOf(key+".effect", rule.Effect, string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule),
+				string(corev1.TaintEffectNoExecute))
 		} else if rule.Effect != "" {
 			p.Addf(key+".effect", "is for a taint only")
 		}
@@ -212,7 +214,8 @@ func (c *Config) validateRules(p *config.Problems) {
 // reserved reports whether a key of an annotation or taint means something to Kubernetes or this controller.
 func reserved(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
-	return domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || domain == "k8s.io" || strings.HasSuffix(domain, ".k8s.io") ||
+	return domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || domain == "k8s.io" ||
+		strings.HasSuffix(domain, ".k8s.io") ||
 		strings.HasSuffix(domain, "alibabacloud.com") || key == nodes.TaintToBeDeleted
 }
 

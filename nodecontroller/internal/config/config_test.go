@@ -43,7 +43,8 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, cfg); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
-	policy := &lifecycle.Policy{ConfirmAfter: time.Minute, Silence: time.Minute, Policy: budget.Policy{Window: 10 * time.Minute, Minimum: 3, Percent: 25}}
+	policy := &lifecycle.Policy{ConfirmAfter: time.Minute, Silence: time.Minute,
+		Policy: budget.Policy{Window: 10 * time.Minute, Minimum: 3, Percent: 25}}
 	if diff := cmp.Diff(policy, cfg.Deletion.Policy()); diff != "" {
 		t.Errorf("deletion (-want +got):\n%s", diff)
 	}
@@ -76,13 +77,18 @@ func TestProblems(t *testing.T) {
 		{"rule without a target", "tagRules: [{tag: t}]", "tagRules[0]: has 0 of label, annotation and taint, exactly one is needed"},
 		{"rule with two targets", "tagRules: [{tag: t, label: a/b, annotation: a/b}]", "tagRules[0]: has 2 of label, annotation and taint"},
 		{"rule for a bad label", "tagRules: [{tag: t, label: 'a b'}]", `tagRules[0].label: "a b": `},
-		{"rule for a label of ours", "tagRules: [{tag: t, label: topology.kubernetes.io/zone}]", "tagRules[0]: label topology.kubernetes.io/zone is the controller's own"},
-		{"rule for a taint of Kubernetes", "tagRules: [{tag: t, taint: node.kubernetes.io/not-ready, effect: NoExecute}]", "is the controller's own or that of Kubernetes"},
-		{"rule for the autoscaler's taint", "tagRules: [{tag: t, taint: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]", "is the controller's own or that of Kubernetes"},
-		{"rule for an annotation of ours", "tagRules: [{tag: t, annotation: node.alibabacloud.com/cloud-labels}]", "is the controller's own or that of Kubernetes"},
+		{"rule for a label of ours", "tagRules: [{tag: t, label: topology.kubernetes.io/zone}]",
+			"tagRules[0]: label topology.kubernetes.io/zone is the controller's own"},
+		{"rule for a taint of Kubernetes", "tagRules: [{tag: t, taint: node.kubernetes.io/not-ready, effect: NoExecute}]",
+			"is the controller's own or that of Kubernetes"},
+		{"rule for the autoscaler's taint", "tagRules: [{tag: t, taint: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]",
+			"is the controller's own or that of Kubernetes"},
+		{"rule for an annotation of ours", "tagRules: [{tag: t, annotation: node.alibabacloud.com/cloud-labels}]",
+			"is the controller's own or that of Kubernetes"},
 		{"rule without an effect", "tagRules: [{tag: t, taint: a/b}]", `tagRules[0].effect: "" is not one of NoSchedule`},
 		{"rule with an effect of a label", "tagRules: [{tag: t, label: a/b, effect: NoSchedule}]", "tagRules[0].effect: is for a taint only"},
-		{"two rules for one label", "tagRules: [{tag: t, label: a/b}, {tag: u, label: a/b}]", "tagRules[1]: label a/b is that of an earlier rule"},
+		{"two rules for one label", "tagRules: [{tag: t, label: a/b}, {tag: u, label: a/b}]",
+			"tagRules[1]: label a/b is that of an earlier rule"},
 		{"duration", "syncInterval: 5", `syncInterval: 5 is not a duration such as "30s" or "5m"`},
 	}
 	for _, tt := range tests {
@@ -98,8 +104,10 @@ func TestProblems(t *testing.T) {
 
 func TestTagRules(t *testing.T) {
 	t.Parallel()
-	cfg, _, err := config.Load(file(t, minimal+"tagRules: [{tag: team, label: a/team}, {tag: cost, annotation: a/cost}, {tag: t, taint: a/t, effect: NoExecute}]\n"), "")
-	want := []nodestate.Rule{{Tag: "team", Label: "a/team"}, {Tag: "cost", Annotation: "a/cost"}, {Tag: "t", Taint: "a/t", Effect: "NoExecute"}}
+	cfg, _, err := config.Load(file(t,
+		minimal+"tagRules: [{tag: team, label: a/team}, {tag: cost, annotation: a/cost}, {tag: t, taint: a/t, effect: NoExecute}]\n"), "")
+	want := []nodestate.Rule{{Tag: "team", Label: "a/team"}, {Tag: "cost", Annotation: "a/cost"},
+		{Tag: "t", Taint: "a/t", Effect: "NoExecute"}}
 	if diff := cmp.Diff(want, cfg.Rules()); err != nil || diff != "" {
 		t.Errorf("error %v, rules (-want +got):\n%s", err, diff)
 	}
@@ -118,7 +126,9 @@ func TestDeletionOff(t *testing.T) {
 
 func TestCloudConfigFillsWhatIsEmpty(t *testing.T) {
 	t.Parallel()
-	old := file(t, `{"Global": {"clusterID": "c-old", "region": "cn-beijing", "vpcid": "vpc-1", "kubernetesClusterTag": "mine", "nodeMaxConcurrentReconciles": 5}}`)
+	old := file(t,
+		`{"Global": {"clusterID": "c-old", "region": "cn-beijing", "vpcid": "vpc-1", "kubernetesClusterTag": "mine", `+
+			`"nodeMaxConcurrentReconciles": 5}}`)
 	cfg, warnings, err := config.Load(file(t, strings.Replace(minimal, "clusterID: c-1", "", 1)), old)
 	if err != nil {
 		t.Fatal(err)

@@ -224,8 +224,8 @@ func answerOf(result *ecsv1.ConfirmAbsentResult) (lifecycle.Answer, error) {
 	return lifecycle.Unclear, cmp.Or(rpcerr.FromItem(result.GetError()), errors.New("gateway gave no reason"))
 }
 
-// witnesses are the instances of at most so many nodes that have to be there: their kubelets report, and nobody has announced their end. Without
-// any that report, others take their part that are not asked about.
+// witnesses are the instances of at most so many nodes that have to be there: their kubelets report, and nobody has
+// announced their end. Without any that report, others take their part that are not asked about.
 func (c *Controller) witnesses(all map[string]*corev1.Node, asked map[string]bool, most int) []string {
 	var reporting, others []string
 	for name, node := range all {
@@ -245,9 +245,11 @@ func (c *Controller) witnesses(all map[string]*corev1.Node, asked map[string]boo
 	return reporting[:min(len(reporting), most)]
 }
 
-// refund takes back what was counted for deletions that failed, or whose leader died before: a live read finds their nodes there still. It gives
-// the names of the other nodes that were counted, of which that is not certain yet: a request without an answer may be under way for a while.
-func (c *Controller) refund(ctx context.Context, now time.Time, sightings []lifecycle.Sighting, state lifecycle.State) (lifecycle.State, map[string]bool) {
+// refund takes back what was counted for deletions that failed, or whose leader died before: a live read finds their
+// nodes there still. It gives the names of the other nodes that were counted, of which that is not certain yet: a
+// request without an answer may be under way for a while.
+func (c *Controller) refund(ctx context.Context, now time.Time, sightings []lifecycle.Sighting,
+	state lifecycle.State) (lifecycle.State, map[string]bool) {
 	pending := map[string]bool{}
 	for _, s := range sightings {
 		switch at, counted := state.Charged[s.Key()]; {
@@ -261,8 +263,9 @@ func (c *Controller) refund(ctx context.Context, now time.Time, sightings []life
 	return state, pending
 }
 
-// inTurn orders the nodes that may be deleted, without those whose deletion is pending. Those whose deletion failed come last, and of them those
-// whose failure is the longest ago come first, so that nodes which can't be deleted keep no others.
+// inTurn orders the nodes that may be deleted, without those whose deletion is pending. Those whose deletion failed
+// come last, and of them those whose failure is the longest ago come first, so that nodes which can't be deleted keep
+// no others.
 func (c *Controller) inTurn(confirmed []lifecycle.Sighting, pending map[string]bool) []lifecycle.Sighting {
 	failed := map[string]time.Time{}
 	for _, s := range confirmed {

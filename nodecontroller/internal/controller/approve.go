@@ -30,9 +30,10 @@ const (
 
 // newApproval watches requests.
 func (c *Controller) newApproval() (*approval, error) {
-	a := &approval{factory: informers.NewSharedInformerFactoryWithOptions(c.cfg.Client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName).String()
-	}))}
+	a := &approval{factory: informers.NewSharedInformerFactoryWithOptions(c.cfg.Client, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName).String()
+		}))}
 	var err error
 	if a.queue, err = c.runner("nodeserving", c.approve, approvalWorkers, 0); err != nil {
 		return nil, err
@@ -47,7 +48,8 @@ func (c *Controller) newApproval() (*approval, error) {
 	if err := a.listing.Watch(informer.Informer()); err != nil {
 		return nil, fmt.Errorf("watch certificate signing requests: %w", err)
 	}
-	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, after any) { add(after) }})
+	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add,
+		UpdateFunc: func(_, after any) { add(after) }})
 	if err != nil {
 		return nil, fmt.Errorf("watch certificate signing requests: %w", err)
 	}
@@ -98,8 +100,8 @@ func (c *Controller) approve(ctx context.Context, name string) error {
 	return nil
 }
 
-// applicant gives the node that asks, and the instance that it says it is. An instance is that of one Node at most: else a node could be named for
-// another's.
+// applicant gives the node that asks, and the instance that it says it is. An instance is that of one Node at most:
+// else a node could be named for another's.
 func (c *Controller) applicant(request serving.Request) (*corev1.Node, nodes.ID, error) {
 	node, err := c.nodes.Get(request.Node)
 	if err != nil {

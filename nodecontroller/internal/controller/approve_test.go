@@ -70,8 +70,8 @@ func named(n int) func(*world) {
 	}
 }
 
-// TestServingCertificates has kubelets ask for certificates: before the controller leads and after it, before their node is initialised, for the
-// address of another, and one that is an instance of another node, too.
+// TestServingCertificates has kubelets ask for certificates: before the controller leads and after it, before their
+// node is initialised, for the address of another, and one that is an instance of another node, too.
 func TestServingCertificates(t *testing.T) {
 	prepare := func(w *world) {
 		named(5)(w)
@@ -93,8 +93,9 @@ func TestServingCertificates(t *testing.T) {
 				t.Errorf("request of node-%d: approved %t, want %t; events %q", i, got, want, w.Events.Matching(fmt.Sprintf("node-%d", i)))
 			}
 		}
-		if got := w.Events.Matching("node-1 CertificateNotApproved: The serving certificate that the kubelet asks for is not approved: the cloud does not " +
-			"confirm the address 192.168.0.9 of instance i-1"); len(got) != 1 {
+		if got := w.Events.Matching(
+			"node-1 CertificateNotApproved: The serving certificate that the kubelet asks for is not approved: the cloud does not " +
+				"confirm the address 192.168.0.9 of instance i-1"); len(got) != 1 {
 			t.Errorf("events %q", w.Events.Matching("node-1"))
 		}
 		w.instance(2)

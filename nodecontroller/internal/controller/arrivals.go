@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// arrivalQuiet and arrivalMax bound how long nodes that join are gathered for one read. One node alone waits for arrivalQuiet. The next read
-	// begins arrivalMax after it at the earliest, so that nodes which trickle in cost no more reads than those that come at once.
+	// arrivalQuiet and arrivalMax bound how long nodes that join are gathered for one read. One node alone waits for
+	// arrivalQuiet. The next read begins arrivalMax after it at the earliest, so that nodes which trickle in cost no more
+	// reads than those that come at once.
 	arrivalQuiet = 100 * time.Millisecond
 	arrivalMax   = time.Second
 	// foundAge is how long what was read of a node may be used for another attempt, where the first one failed at the API server.

@@ -18,8 +18,9 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 )
 
-// TestFailedWritesCostNoReads lets the API server refuse the first two writes of each of 20 nodes that join. What was read of them is used until
-// it has taken them. One whose --node-ip the cloud does not know is read again, since it may know it then.
+// TestFailedWritesCostNoReads lets the API server refuse the first two writes of each of 20 nodes that join. What was
+// read of them is used until it has taken them. One whose --node-ip the cloud does not know is read again, since it may
+// know it then.
 func TestFailedWritesCostNoReads(t *testing.T) {
 	const many = 20
 	var mu sync.Mutex
@@ -59,8 +60,9 @@ func TestFailedWritesCostNoReads(t *testing.T) {
 	})
 }
 
-// TestNodeMadeAnew has a node without a provider id made anew under its name, for another instance, while the first one's is looked up. What was
-// read of the first one is not used for the second, whose provider id could never be changed.
+// TestNodeMadeAnew has a node without a provider id made anew under its name, for another instance, while the first
+// one's is looked up. What was read of the first one is not used for the second, whose provider id could never be
+// changed.
 func TestNodeMadeAnew(t *testing.T) {
 	made := func(i int, uid types.UID) *corev1.Node {
 		node := fresh(i)

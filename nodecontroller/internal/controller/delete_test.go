@@ -120,8 +120,8 @@ func TestDeletionThatFailsIsNotPutOff(t *testing.T) {
 	})
 }
 
-// TestUndeletableNodesKeepNoOthers lets the API server refuse the deletion of as many nodes as may go within the budget's window. Others go, and
-// each of the refused ones is tried no more often than the sweep looks.
+// TestUndeletableNodesKeepNoOthers lets the API server refuse the deletion of as many nodes as may go within the
+// budget's window. Others go, and each of the refused ones is tried no more often than the sweep looks.
 func TestUndeletableNodesKeepNoOthers(t *testing.T) {
 	var tries atomic.Int32
 	prepare := func(w *world) {
@@ -153,8 +153,8 @@ func TestUndeletableNodesKeepNoOthers(t *testing.T) {
 	})
 }
 
-// TestNodesThatWaitForAFinalizer has as many nodes as may go within the budget's window wait for somebody's finalizer when they are deleted. Each is
-// deleted and reported once, and others go.
+// TestNodesThatWaitForAFinalizer has as many nodes as may go within the budget's window wait for somebody's finalizer
+// when they are deleted. Each is deleted and reported once, and others go.
 func TestNodesThatWaitForAFinalizer(t *testing.T) {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 	prepare := func(w *world) {
@@ -190,8 +190,8 @@ func TestNodesThatWaitForAFinalizer(t *testing.T) {
 	})
 }
 
-// TestDeletionWithoutAnswer lets the first answers of the API server to deletions be lost, and its watch be behind. What went is not taken for a
-// failure, so that no more nodes go than may.
+// TestDeletionWithoutAnswer lets the first answers of the API server to deletions be lost, and its watch be behind.
+// What went is not taken for a failure, so that no more nodes go than may.
 func TestDeletionWithoutAnswer(t *testing.T) {
 	gone := map[string]bool{} // but still in the cache
 	prepare := func(w *world) {
@@ -246,7 +246,8 @@ func (w *world) guardUIDs() {
 		if err != nil {
 			return true, nil, err
 		}
-		if node := object.(*corev1.Node); body.Metadata.UID != "" && body.Metadata.UID != node.UID { //nolint:forcetypeassert // A failure of the test.
+		//nolint:forcetypeassert // A failure of the test.
+		if node := object.(*corev1.Node); body.Metadata.UID != "" && body.Metadata.UID != node.UID {
 			return true, nil, apierrors.NewConflict(gvr.GroupResource(), node.Name, errors.New("the UID differs"))
 		}
 		return false, nil, nil

@@ -68,8 +68,8 @@ func playWithFault(t *testing.T, bad int, fault gatewaytest.Fault) bool {
 	return happened.Load()
 }
 
-// TestNodeMadeAnewIsNotBlamed makes a Node anew, with the right provider id, while the cloud is asked about the wrong one. The answer comes late,
-// and is no reason for a warning about the new Node.
+// TestNodeMadeAnewIsNotBlamed makes a Node anew, with the right provider id, while the cloud is asked about the wrong
+// one. The answer comes late, and is no reason for a warning about the new Node.
 func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
 	node := func(providerID, uid string) *corev1.Node {
 		n := fresh(0)
@@ -101,8 +101,9 @@ func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
 	})
 }
 
-// TestNodeMadeAnewWaitsForItsOwnInterface makes a Node anew, for another instance, while the network interface of the old one is changed. The new
-// Node keeps its taint until its own interface is changed, and no longer, whatever becomes of the last write to the old one.
+// TestNodeMadeAnewWaitsForItsOwnInterface makes a Node anew, for another instance, while the network interface of the
+// old one is changed. The new Node keeps its taint until its own interface is changed, and no longer, whatever becomes
+// of the last write to the old one.
 func TestNodeMadeAnewWaitsForItsOwnInterface(t *testing.T) {
 	for name, unreadable := range map[string]bool{"last write is refused": false, "last write fails": true} {
 		t.Run(name, func(t *testing.T) {

@@ -27,9 +27,11 @@ func (c *Controller) checked(ctx context.Context, instance *ecsv1.Instance, eni 
 	case !c.forwards() || id == "" && len(instance.GetNetworkInterfaceIds()) == 0: // An instance without any is in the classic network.
 		return false, nil
 	case id == "":
-		return false, fmt.Errorf("the cloud does not say which of the network interfaces %s of instance %s is the primary one, whose source/destination check "+
-			"has to be off for pods to be reached; it is read again, or set disableSourceDestCheck to false and switch it off by hand",
-			strings.Join(instance.GetNetworkInterfaceIds(), ", "), instance.GetInstanceId())
+		return false,
+			fmt.Errorf(
+				"the cloud does not say which of the network interfaces %s of instance %s is the primary one, whose source/destination check "+
+					"has to be off for pods to be reached; it is read again, or set disableSourceDestCheck to false and switch it off by hand",
+				strings.Join(instance.GetNetworkInterfaceIds(), ", "), instance.GetInstanceId())
 	}
 	if eni == nil {
 		resp, err := c.cfg.Gateway.NetworkInterfaces.GetNetworkInterface(ctx, &ecsv1.GetNetworkInterfaceRequest{NetworkInterfaceId: id})

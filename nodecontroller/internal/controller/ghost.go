@@ -30,9 +30,10 @@ func (c *Controller) haunted(ctx context.Context, node *corev1.Node) {
 		heir = c.heir(ctx, node)
 		c.heirs[node.UID] = heir
 	}
-	c.syncFailed(node, fmt.Errorf("the cloud does not know instance %s of spec.providerID, but the kubelet reports: the machine is another one%s. "+
-		"Labels, addresses, routes and load balancers are still those of %s; delete the Node and restart the kubelet, which then registers anew",
-		id.InstanceID, heir, id.InstanceID))
+	c.syncFailed(node,
+		fmt.Errorf("the cloud does not know instance %s of spec.providerID, but the kubelet reports: the machine is another one%s. "+
+			"Labels, addresses, routes and load balancers are still those of %s; delete the Node and restart the kubelet, which then registers anew",
+			id.InstanceID, heir, id.InstanceID))
 }
 
 // heir names the instance that has the address of a node by now, for people; empty if that can't be found out.

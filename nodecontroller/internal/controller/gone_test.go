@@ -77,8 +77,9 @@ func TestReleasedSpotInstance(t *testing.T) {
 	})
 }
 
-// TestMachineThatComesBackUnderTheName releases an instance, whose successor has its name and address and reports to the old Node within half a
-// minute. The Node stays, is told apart and says what to do; when its instance is there after all, that is over.
+// TestMachineThatComesBackUnderTheName releases an instance, whose successor has its name and address and reports to
+// the old Node within half a minute. The Node stays, is told apart and says what to do; when its instance is there
+// after all, that is over.
 func TestMachineThatComesBackUnderTheName(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
@@ -97,7 +98,8 @@ func TestMachineThatComesBackUnderTheName(t *testing.T) {
 		if w.gone("node-3") {
 			t.Fatal("the Node is gone, and the kubelet does not register again")
 		}
-		text := "node-3 SyncNodeFailed: the cloud does not know instance i-3 of spec.providerID, but the kubelet reports: the machine is another one " +
+		text := "node-3 SyncNodeFailed: the cloud does not know instance i-3 of spec.providerID, but the kubelet reports: " +
+			"the machine is another one " +
 			"(i-99 has its address 192.168.0.3)"
 		if got := w.Events.Matching("node-3 SyncNodeFailed"); len(got) != 1 || !strings.HasPrefix(got[0], text) {
 			t.Errorf("events %q, want %q", got, text)
@@ -120,8 +122,8 @@ func TestMachineThatComesBackUnderTheName(t *testing.T) {
 	})
 }
 
-// TestReadyGhost has a node whose machine was replaced without a moment of silence: the sweep finds it. A new machine shows in its system UUID, and is
-// looked at at once.
+// TestReadyGhost has a node whose machine was replaced without a moment of silence: the sweep finds it. A new machine
+// shows in its system UUID, and is looked at at once.
 func TestReadyGhost(t *testing.T) {
 	t.Parallel()
 	machine := func(uuid string) func(*corev1.Node) {
@@ -193,7 +195,8 @@ func TestNodeWithoutAnIPv4Address(t *testing.T) {
 	})
 }
 
-// TestManyGhostsAreReported: if the cloud lacks the instances of many nodes that report, that proves nothing about any of them, and they say so.
+// TestManyGhostsAreReported: if the cloud lacks the instances of many nodes that report, that proves nothing about any
+// of them, and they say so.
 func TestManyGhostsAreReported(t *testing.T) {
 	t.Parallel()
 	run(t, nil, furnished(20), func(w *world) {
@@ -201,7 +204,8 @@ func TestManyGhostsAreReported(t *testing.T) {
 			w.vanish(i)
 		}
 		w.Pass(10 * time.Minute)
-		if got := w.Events.Matching("SyncNodeFailed: whether the instance exists can't be found out: the cloud does not know 10 of 20 instances"); len(got) != 10 {
+		if got := w.Events.Matching(
+			"SyncNodeFailed: whether the instance exists can't be found out: the cloud does not know 10 of 20 instances"); len(got) != 10 {
 			t.Errorf("events %q", got)
 		}
 		if n := len(w.NodeNames()); n != 20 {

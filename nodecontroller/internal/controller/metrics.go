@@ -57,7 +57,8 @@ func newMetrics(registerer prometheus.Registerer, forwarding func() int, states 
 			Name: "nodecontroller_deferred_deletions", Help: "Nodes to delete that the deletion budget keeps for later.",
 		}),
 		held: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "nodecontroller_held_deletions", Help: "Silent nodes that are kept though their instances seem gone or can't be asked about, by cause.",
+			Name: "nodecontroller_held_deletions",
+			Help: "Silent nodes that are kept though their instances seem gone or can't be asked about, by cause.",
 		}, []string{"cause"}),
 		fault: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "nodecontroller_no_instance_found", Help: "1 if the last sweep found not one instance of the nodes, as with wrong credentials.",

@@ -15,8 +15,9 @@ import (
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
 )
 
-// TestGatewayComesBack lets the gateway go away for an hour while 20 nodes join. Delays grow to minutes meanwhile, and end with the outage: the
-// connection, the one of the process with its TLS and its health checks, is made again and has the controller try at once.
+// TestGatewayComesBack lets the gateway go away for an hour while 20 nodes join. Delays grow to minutes meanwhile, and
+// end with the outage: the connection, the one of the process with its TLS and its health checks, is made again and has
+// the controller try at once.
 func TestGatewayComesBack(t *testing.T) {
 	const many = 20
 	var remote *gatewaytest.Remote
@@ -51,7 +52,8 @@ func TestGatewayComesBack(t *testing.T) {
 		remote.Stop()
 		furnished(many)(w)
 		w.Pass(time.Hour)
-		if got := w.Events.Matching("SyncNodeFailed"); waiting() != many || len(got) < many || !strings.Contains(got[0], "look whether cloudgateway runs") {
+		if got := w.Events.Matching("SyncNodeFailed"); waiting() != many || len(got) < many ||
+			!strings.Contains(got[0], "look whether cloudgateway runs") {
 			t.Errorf("%d nodes wait during the outage, want all %d; events %q", waiting(), many, got)
 		}
 		remote.Start()

@@ -104,7 +104,8 @@ func (c *Controller) previewInstance(about *NodePreview, node *corev1.Node, id n
 	case rpcerr.ReasonOf(err) != rpcerr.InstanceNotFound:
 		about.Problem = fmt.Sprintf("instance %s can't be read: %v", id.InstanceID, err)
 	case nodes.Silent(node) && c.cfg.Deletion != nil:
-		about.Changes = []string{fmt.Sprintf("delete the node, if the cloud lacks its instance %s still after %s", id.InstanceID, c.cfg.Deletion.ConfirmAfter)}
+		about.Changes = []string{fmt.Sprintf("delete the node, if the cloud lacks its instance %s still after %s",
+			id.InstanceID, c.cfg.Deletion.ConfirmAfter)}
 	default:
 		about.Problem = fmt.Sprintf("the cloud does not know instance %s", id.InstanceID)
 	}

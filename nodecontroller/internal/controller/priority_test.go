@@ -15,7 +15,8 @@ func TestPriorities(t *testing.T) {
 	priorities := func(t *testing.T, w *world, name string, want map[string]gateway.Priority) {
 		t.Helper()
 		for _, call := range w.cloud.Calls() {
-			if expected, known := want[call.Method]; !known && call.Method != "GetCapabilities" && call.Method != "GetVpc" || known && call.Priority != expected {
+			if expected, known := want[call.Method]; !known && call.Method != "GetCapabilities" && call.Method != "GetVpc" ||
+				known && call.Priority != expected {
 				t.Errorf("%s: %s has priority %s, want %q", name, call.Method, call.Priority, expected)
 			}
 		}

@@ -70,8 +70,8 @@ func (c *Controller) readTogether(ctx context.Context, joining []*corev1.Node) e
 	return err
 }
 
-// giveBack keeps what was read of a node for the next attempt if it is the API server that failed: the cloud need not be asked again for that.
-// It gives the error as it is.
+// giveBack keeps what was read of a node for the next attempt if it is the API server that failed: the cloud need not
+// be asked again for that. It gives the error as it is.
 func (c *Controller) giveBack(node *corev1.Node, seen found, err error) error {
 	if err == nil {
 		return nil
@@ -93,7 +93,8 @@ func (c *Controller) readInterfaces(ctx context.Context, results []*ecsv1.Instan
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	resp, err := c.cfg.Gateway.NetworkInterfaces.BatchGetNetworkInterfaces(ctx, &ecsv1.BatchGetNetworkInterfacesRequest{NetworkInterfaceIds: ids})
+	resp, err := c.cfg.Gateway.NetworkInterfaces.BatchGetNetworkInterfaces(ctx,
+		&ecsv1.BatchGetNetworkInterfacesRequest{NetworkInterfaceIds: ids})
 	if err != nil {
 		return nil, fmt.Errorf("get %d network interfaces: %w", len(ids), err)
 	}

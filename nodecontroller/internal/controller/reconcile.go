@@ -28,8 +28,9 @@ func (c *Controller) reconcileNode(ctx context.Context, name string) error {
 	switch {
 	case nodes.IsVirtual(node):
 		if ok := nodes.IsUninitialized(node) && c.isInstance(node); ok {
-			c.syncFailed(node, fmt.Errorf("label %s=%s says that the node is virtual, and spec.providerID %q that it is an ECS instance; take off the label, "+
-				"or the taint %s if it is right", nodes.LabelType, nodes.ValueVirtual, node.Spec.ProviderID, nodes.TaintUninitialized))
+			c.syncFailed(node,
+				fmt.Errorf("label %s=%s says that the node is virtual, and spec.providerID %q that it is an ECS instance; take off the label, "+
+					"or the taint %s if it is right", nodes.LabelType, nodes.ValueVirtual, node.Spec.ProviderID, nodes.TaintUninitialized))
 		}
 		return nil
 	case nodes.IsUninitialized(node):
@@ -56,8 +57,9 @@ func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) erro
 		return err
 	case nodes.Excluded(node):
 		c.events.Resolve(kube.NodeReference(node.Name), eventSyncFailed)
-		c.normal(node.Name, eventExcluded, fmt.Sprintf("The node is excluded, and spec.providerID %q is no ECS instance of %s; the taint %s is left to "+
-			"whoever initializes the node. Take it off by hand if nothing does", node.Spec.ProviderID, c.cfg.Region, nodes.TaintUninitialized))
+		c.normal(node.Name, eventExcluded,
+			fmt.Sprintf("The node is excluded, and spec.providerID %q is no ECS instance of %s; the taint %s is left to "+
+				"whoever initializes the node. Take it off by hand if nothing does", node.Spec.ProviderID, c.cfg.Region, nodes.TaintUninitialized))
 		return nil
 	default:
 		return reconcile.Terminal(errors.New(c.providerIDProblem(node.Spec.ProviderID)))
@@ -89,8 +91,9 @@ func (c *Controller) providerIDProblem(providerID string) string {
 	if !ok {
 		return nodes.ProviderIDProblem(providerID, c.cfg.Region)
 	}
-	return fmt.Sprintf("spec.providerID %q names region %s, but this controller works for %s; if that is the region of the instance, start the "+
-		"kubelet with --provider-id=%s and delete the Node, else label it %s", providerID, id.Region, c.cfg.Region,
+	return fmt.Sprintf(
+		"spec.providerID %q names region %s, but this controller works for %s; if that is the region of the instance, start the "+
+			"kubelet with --provider-id=%s and delete the Node, else label it %s", providerID, id.Region, c.cfg.Region,
 		nodes.ID{Region: c.cfg.Region, InstanceID: id.InstanceID}, nodes.LabelExclude)
 }
 

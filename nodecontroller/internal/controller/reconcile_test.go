@@ -187,8 +187,8 @@ func TestOneEventPerCause(t *testing.T) {
 	})
 }
 
-// Without a region in the configuration, nothing happens before the gateway has returned its own, however often it refuses. One event on each
-// node that waits says so; a virtual one does not wait for it.
+// Without a region in the configuration, nothing happens before the gateway has returned its own, however often it
+// refuses. One event on each node that waits says so; a virtual one does not wait for it.
 func TestRegionOfTheGateway(t *testing.T) {
 	var refused atomic.Int32
 	prepare := func(w *world) {
@@ -241,7 +241,8 @@ func TestWithoutRegionNamesTheGatewayOnce(t *testing.T) {
 			run(t, leaveOut, prepare, func(w *world) {
 				w.Pass(time.Minute)
 				got := w.Events.Matching("node-0 SyncNodeFailed")
-				if len(got) != 1 || strings.Count(got[0], "look whether cloudgateway runs") != 1 || !strings.Contains(got[0], "set region in the configuration") {
+				if len(got) != 1 || strings.Count(got[0], "look whether cloudgateway runs") != 1 ||
+					!strings.Contains(got[0], "set region in the configuration") {
 					t.Errorf("events %q, want one with each step once", got)
 				}
 			})
@@ -438,8 +439,8 @@ func TestNodesOfOthers(t *testing.T) {
 	})
 }
 
-// TestExcludedNodesAreNoneOfOurs has nodes whose provider ids name no instance of this region and that are excluded from the start. They cause
-// no calls, and one event that says whose business they are.
+// TestExcludedNodesAreNoneOfOurs has nodes whose provider ids name no instance of this region and that are excluded
+// from the start. They cause no calls, and one event that says whose business they are.
 func TestExcludedNodesAreNoneOfOurs(t *testing.T) {
 	prepare := func(w *world) {
 		for i, id := range []string{"cn-beijing.i-0", "aws:///us-east-1a/i-1", "alicloud://cn-beijing/cn-beijing.i-2"} {
@@ -450,7 +451,8 @@ func TestExcludedNodesAreNoneOfOurs(t *testing.T) {
 	}
 	run(t, nil, prepare, func(w *world) {
 		w.Pass(10 * time.Minute)
-		if calls, events := w.cloud.Calls(), w.Events.Matching(""); len(calls) != 0 || len(events) != 3 || len(w.Events.Matching("ExcludedNode")) != 3 || len(w.Patches()) != 0 {
+		if calls, events := w.cloud.Calls(), w.Events.Matching(""); len(calls) != 0 || len(events) != 3 ||
+			len(w.Events.Matching("ExcludedNode")) != 3 || len(w.Patches()) != 0 {
 			t.Errorf("calls %v, events %v, patches %v", calls, events, w.Patches())
 		}
 	})

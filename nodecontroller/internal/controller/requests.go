@@ -35,5 +35,6 @@ func (a *approval) start() {
 
 // pending reports whether a request for a serving certificate waits for a decision.
 func pending(csr *certificatesv1.CertificateSigningRequest) bool {
-	return csr.Spec.SignerName == certificatesv1.KubeletServingSignerName && len(csr.Status.Conditions) == 0 && len(csr.Status.Certificate) == 0
+	return csr.Spec.SignerName == certificatesv1.KubeletServingSignerName && len(csr.Status.Conditions) == 0 &&
+		len(csr.Status.Certificate) == 0
 }

@@ -35,8 +35,9 @@ func initialised(i int) *corev1.Node {
 }
 
 // TestFiveThousandNodes starts on 5 000 nodes that have everything. It must take no more than 60 calls of the cloud, each of which answers
-// about at most 100 instances; nothing is written; and an hour, with ten thousand heartbeats, costs the sweeps and nothing else. The memory is that of the
-// controller, with the journals of the fakes; the processor time is that of the fakes, too.
+// about at most 100 instances; nothing is written; and an hour, with ten thousand heartbeats, costs the sweeps and
+// nothing else. The memory is that of the controller, with the journals of the fakes; the processor time is that of the
+// fakes, too.
 func TestFiveThousandNodes(t *testing.T) {
 	const many = 5000
 	var before int64
@@ -99,13 +100,16 @@ func TestTenKindsOfBadNodes(t *testing.T) {
 			"start the kubelet with --provider-id=cn-hangzhou.i-1 and delete the Node"},
 		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "alicloud://cn-hangzhou/i-2" }, `spec.providerID "alicloud://cn-hangzhou/i-2"`,
 			"start the kubelet with --provider-id=cn-hangzhou.i-2 and delete the Node"},
-		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "alibabacloud://cn-hangzhou.i-3" }, `spec.providerID "alibabacloud://cn-hangzhou.i-3"`,
+		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "alibabacloud://cn-hangzhou.i-3" },
+			`spec.providerID "alibabacloud://cn-hangzhou.i-3"`,
 			"start the kubelet with --provider-id=cn-hangzhou.i-3 and delete the Node"},
-		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "cn-beijing.i-4" }, `spec.providerID "cn-beijing.i-4" names region cn-beijing, but this controller works for cn-hangzhou`,
+		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "cn-beijing.i-4" },
+			`spec.providerID "cn-beijing.i-4" names region cn-beijing, but this controller works for cn-hangzhou`,
 			"else label it service.alibabacloud.com/exclude-node"},
 		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "aws:///us-east-1a/i-5" }, `spec.providerID "aws:///us-east-1a/i-5"`,
 			"label it service.alibabacloud.com/exclude-node"},
-		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "" }, "spec.providerID is empty", "start the kubelet with --provider-id=<region>.<instance id>"},
+		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "" }, "spec.providerID is empty",
+			"start the kubelet with --provider-id=<region>.<instance id>"},
 		{func(_ *world, n *corev1.Node) {
 			n.Spec.ProviderID = ""
 			n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.9.9"}
@@ -149,7 +153,8 @@ func TestTenKindsOfBadNodes(t *testing.T) {
 				t.Errorf("node-%d: events %q, want one with %q and %q", i, events, kind.event, kind.remedy)
 			}
 		}
-		reads := w.calls("BatchGetInstances", "BatchGetNetworkInterfaces", "GetInstance", "GetNetworkInterface", "ListInstances", "GetCapabilities")
+		reads := w.calls("BatchGetInstances", "BatchGetNetworkInterfaces", "GetInstance", "GetNetworkInterface",
+			"ListInstances", "GetCapabilities")
 		t.Logf("%d reads, %d writes", reads, len(w.cloud.Writes()))
 		if reads > 60 || len(w.cloud.Writes()) != all-len(kinds) {
 			t.Errorf("%d reads and %d writes in ten minutes, want at most 60 and %d", reads, len(w.cloud.Writes()), all-len(kinds))

@@ -22,8 +22,9 @@ import (
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
 )
 
-// TestWrongSetUps: whatever is wrong with an installation, an event or a condition of readiness says so with the next step, and there is a series
-// that an alert of the chart looks at: readiness_check for conditions, which have one each, and otherwise the nodes that wait.
+// TestWrongSetUps: whatever is wrong with an installation, an event or a condition of readiness says so with the next
+// step, and there is a series that an alert of the chart looks at: readiness_check for conditions, which have one each,
+// and otherwise the nodes that wait.
 func TestWrongSetUps(t *testing.T) {
 	t.Parallel()
 	refuseAll := func(reason rpcerr.Reason, message string) func(w *world) {
@@ -87,7 +88,8 @@ func TestWrongSetUps(t *testing.T) {
 		},
 		{
 			name: "wrong VPC", prepare: byAddress, edit: func(cfg *controller.Config) { cfg.VPCID = "vpc-other" },
-			event: []string{"node-0 SyncNodeFailed: 0 instances in vpc-other have address 192.168.0.1", "start the kubelet with --provider-id=cn-hangzhou."},
+			event: []string{"node-0 SyncNodeFailed: 0 instances in vpc-other have address 192.168.0.1",
+				"start the kubelet with --provider-id=cn-hangzhou."},
 		},
 		{
 			name: "no VPC",

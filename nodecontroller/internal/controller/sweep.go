@@ -79,8 +79,9 @@ func (c *Controller) compare(ctx context.Context, names []string) error {
 	return ctx.Err()
 }
 
-// suspectOf has those of some nodes looked at that the cloud seems to have no instance for, and the silent ones of which it said nothing. If it has
-// none for any of them, that says more about the answer than about the nodes, and only the silent ones are looked at.
+// suspectOf has those of some nodes looked at that the cloud seems to have no instance for, and the silent ones of
+// which it said nothing. If it has none for any of them, that says more about the answer than about the nodes, and only
+// the silent ones are looked at.
 func (c *Controller) suspectOf(asked []*corev1.Node, results []*ecsv1.InstanceResult) {
 	var suspects, silent []string
 	found := false

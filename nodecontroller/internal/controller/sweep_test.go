@@ -84,7 +84,8 @@ func TestNoInstanceFoundAtAllDeletesNothing(t *testing.T) {
 		if n := len(w.NodeNames()); n != 5 {
 			t.Errorf("%d nodes left, want 5", n)
 		}
-		if len(w.Events.Matching("node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud knows none of the 5 instances")) == 0 {
+		if len(w.Events.Matching(
+			"node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud knows none of the 5 instances")) == 0 {
 			t.Errorf("events %v", w.Events.Matching("node-3"))
 		}
 	})

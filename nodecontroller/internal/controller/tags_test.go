@@ -30,7 +30,8 @@ func (w *world) validateLabels() {
 		var patch struct {
 			Metadata struct{ Labels map[string]*string }
 		}
-		if err := json.Unmarshal(action.(kubetesting.PatchAction).GetPatch(), &patch); err != nil { //nolint:forcetypeassert // A failure of the test.
+		//nolint:forcetypeassert // A failure of the test.
+		if err := json.Unmarshal(action.(kubetesting.PatchAction).GetPatch(), &patch); err != nil {
 			return true, nil, err
 		}
 		for key, value := range patch.Metadata.Labels {
@@ -108,7 +109,8 @@ func TestTagRules(t *testing.T) {
 				}
 			}
 			if node.Labels["example.com/team"] != label || node.Annotations["example.com/cost"] != annotation || has != taint {
-				t.Errorf("label %q, annotation %q, taint %q, want %q, %q, %q", node.Labels["example.com/team"], node.Annotations["example.com/cost"], has,
+				t.Errorf("label %q, annotation %q, taint %q, want %q, %q, %q", node.Labels["example.com/team"],
+					node.Annotations["example.com/cost"], has,
 					label, annotation, taint)
 			}
 			if node.Annotations["example.com/other"] != "stays" || !nodes.HasTaint(node, "example.com/other") {
@@ -181,8 +183,8 @@ func TestLabelThatSaysWhatANodeIsComesLater(t *testing.T) {
 	})
 }
 
-// TestInstanceWithoutAPrimaryInterface: where the check of the primary interface has to be off and the cloud does not say which that is, the node waits
-// and says so.
+// TestInstanceWithoutAPrimaryInterface: where the check of the primary interface has to be off and the cloud does not
+// say which that is, the node waits and says so.
 func TestInstanceWithoutAPrimaryInterface(t *testing.T) {
 	prepare := func(w *world) {
 		furnished(1)(w)
@@ -193,7 +195,8 @@ func TestInstanceWithoutAPrimaryInterface(t *testing.T) {
 	}
 	run(t, nil, prepare, func(w *world) {
 		w.Pass(time.Minute)
-		if got := w.Events.Matching("node-0 SyncNodeFailed: the cloud does not say which of the network interfaces eni-0, eni-9"); len(got) != 1 ||
+		if got := w.Events.Matching(
+			"node-0 SyncNodeFailed: the cloud does not say which of the network interfaces eni-0, eni-9"); len(got) != 1 ||
 			!nodes.IsUninitialized(w.Node("node-0")) {
 			t.Errorf("tainted %t, events %q", nodes.IsUninitialized(w.Node("node-0")), w.Events.Matching("node-0"))
 		}

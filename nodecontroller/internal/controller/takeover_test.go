@@ -97,7 +97,10 @@ func TestTakeover(t *testing.T) {
 			})},
 		{name: "excluded, with labels of its own", node: legacy(without("topology.kubernetes.io/zone"),
 			func(n *corev1.Node) { n.Labels[nodes.LabelExclude] = "" })},
-		{name: "excluded by the older label", node: legacy(func(n *corev1.Node) { n.Labels[nodes.LabelExcludeOld], n.Status.Addresses = "", nil })},
+		{name: "excluded by the older label", node: legacy(func(n *corev1.Node) {
+			n.Labels[nodes.LabelExcludeOld],
+				n.Status.Addresses = "", nil
+		})},
 		{name: "hybrid", node: legacy(func(n *corev1.Node) { n.Spec.ProviderID, n.Labels = "ack-hybrid://cn-hangzhou.i-1", nil })},
 		{name: "Lingjun", node: legacy(func(n *corev1.Node) {
 			n.Spec.ProviderID, n.Labels = "e01-cn-x", map[string]string{"alibabacloud.com/lingjun-worker": "true"}

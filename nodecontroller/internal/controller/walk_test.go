@@ -127,10 +127,12 @@ type history struct {
 	hidden map[string]*ecsv1.Instance
 }
 
-// TestRandomWalk plays random histories with faults: nodes join, go silent, come back and are deleted by their users; instances are released,
-// announced by the autoscaler or not, and stopped and started; their tags change; another machine reports in their stead; the cloud answers with nothing; calls of the cloud and writes to the API server fail; leaders die. At no time is a Node deleted whose
-// instance exists or whose kubelet reports, or more unannounced ones than the budget lets go. In the end every Node with an instance is in
-// service with what its tags ask for, and no other is left but those to which another machine reports, which are marked.
+// TestRandomWalk plays random histories with faults: nodes join, go silent, come back and are deleted by their users;
+// instances are released, announced by the autoscaler or not, and stopped and started; their tags change; another
+// machine reports in their stead; the cloud answers with nothing; calls of the cloud and writes to the API server fail;
+// leaders die. At no time is a Node deleted whose instance exists or whose kubelet reports, or more unannounced ones
+// than the budget lets go. In the end every Node with an instance is in service with what its tags ask for, and no
+// other is left but those to which another machine reports, which are marked.
 func TestRandomWalk(t *testing.T) {
 	t.Parallel()
 	kubetest.Walk(t, func(t *testing.T, random *rand.Rand) {
@@ -325,7 +327,8 @@ func (h *history) checkEnd() {
 			h.t.Errorf("%s: taints %v, labels %v, addresses %v", name, node.Spec.Taints, node.Labels, node.Status.Addresses)
 		}
 		number, _ := strconv.Atoi(strings.TrimPrefix(name, "node-"))
-		if label, has := node.Labels["example.com/team"]; number < 5 && has != (number%2 == 1) || has && label != "end" || nodes.HasTaint(node, nodes.TaintShutdown) {
+		if label, has := node.Labels["example.com/team"]; number < 5 && has != (number%2 == 1) || has && label != "end" ||
+			nodes.HasTaint(node, nodes.TaintShutdown) {
 			h.t.Errorf("%s: labels %v, taints %v", name, node.Labels, node.Spec.Taints)
 		}
 		if h.cloud.NetworkInterfaces["eni-"+strings.TrimPrefix(name, "node-")].GetSourceDestCheck() {

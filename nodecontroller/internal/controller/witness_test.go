@@ -72,10 +72,15 @@ func TestBadWitnesses(t *testing.T) {
 		event, cause string
 		unwritable   bool
 	}{
-		"no instance at all": {hide(0, 20), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud knows none of 15 instances", "nothing_found", false},
-		"half of them":       {hide(0, 10), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud does not know 5 of 15 instances", "contradicted", false},
+		"no instance at all": {hide(0, 20),
+			"node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud knows none of 15 instances", "nothing_found", false},
+		"half of them": {hide(0, 10),
+			"node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud does not know 5 of 15 instances",
+			"contradicted", false},
 		"all but the silent ones": {
-			hide(0, 5), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud does not list instance i-3, but its network interface eni-3", "witness", false,
+			hide(0, 5),
+			"node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud does not list instance i-3, " +
+				"but its network interface eni-3", "witness", false,
 		},
 		"of another region": {func(w *world) {
 			hide(0, 5)(w)
@@ -89,17 +94,22 @@ func TestBadWitnesses(t *testing.T) {
 			w.cloud.Lock()
 			clear(w.cloud.NetworkInterfaces)
 			w.cloud.Unlock()
-		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud lists no network interface of instances", "witness", false},
+		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud lists no network interface " +
+			"of instances", "witness", false},
 		"without answers about network interfaces": {func(w *world) {
 			hide(0, 5)(w)
 			w.cloud.Fail("ListNetworkInterfaces", 1<<30, &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"})
-		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: list the network interfaces of instance i-1", "unanswered", false},
-		"throttled":     {unreadable(20, throttled), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: slow down", "unanswered", false},
-		"expired token": {unreadable(20, expired), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: token expired", "unanswered", false},
+		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: list the network interfaces of " +
+			"instance i-1", "unanswered", false},
+		"throttled": {unreadable(20, throttled),
+			"node-3 DeleteNodeFailed: whether the instance exists can't be found out: slow down", "unanswered", false},
+		"expired token": {unreadable(20, expired),
+			"node-3 DeleteNodeFailed: whether the instance exists can't be found out: token expired", "unanswered", false},
 		"throttled where the silent nodes are read": {
 			unreadable(5, throttled), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: slow down", "unanswered", false,
 		},
-		"gateway that refuses": {failing(throttled), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: slow down", "unanswered", false},
+		"gateway that refuses": {failing(throttled),
+			"node-3 DeleteNodeFailed: whether the instance exists can't be found out: slow down", "unanswered", false},
 		"gateway that does not answer": {
 			(*world).holdInstances, "node-3 DeleteNodeFailed: whether the instance exists can't be found out", "unanswered", false,
 		},

@@ -120,7 +120,8 @@ func (v *Verdict) look(at time.Time) {
 // Decide weighs what is known of all nodes, and gives the state to remember.
 func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Verdict, State) {
 	var verdict Verdict
-	next := State{Absent: make(map[string]time.Time, len(state.Absent)), Deleted: policy.Within(now, state.Deleted), Charged: maps.Clone(state.Charged)}
+	next := State{Absent: make(map[string]time.Time, len(state.Absent)), Deleted: policy.Within(now, state.Deleted),
+		Charged: maps.Clone(state.Charged)}
 	maps.DeleteFunc(next.Charged, func(_ string, at time.Time) bool { return !slices.ContainsFunc(next.Deleted, at.Equal) })
 	for _, s := range sightings {
 		since, suspected := state.Absent[s.Key()]

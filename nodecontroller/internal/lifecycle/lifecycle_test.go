@@ -84,7 +84,8 @@ func TestDecide(t *testing.T) {
 			at(0, waits(time.Minute), gone("a"), there("b")), at(time.Minute, waits(0), with(gone("a"), old), there("b")),
 		}},
 		{"silent for too short a time", []pass{
-			at(0, waits(90*time.Second), with(gone("a"), lately), there("b")), at(time.Minute, waits(30*time.Second), with(gone("a"), lately), there("b")),
+			at(0, waits(90*time.Second), with(gone("a"), lately), there("b")), at(time.Minute, waits(30*time.Second),
+				with(gone("a"), lately), there("b")),
 			at(90*time.Second, goes("a"), with(gone("a"), lately), there("b")),
 		}},
 		{"found again", []pass{
@@ -93,7 +94,8 @@ func TestDecide(t *testing.T) {
 		}},
 		{"announced", []pass{at(0, goes("a"), with(gone("a"), announced), there("b"))}},
 		{"announced, and the kubelet talks", []pass{
-			at(0, waits(time.Minute), with(with(gone("a"), announced), talks)), at(time.Minute, haunts("a"), with(with(gone("a"), announced), talks)),
+			at(0, waits(time.Minute), with(with(gone("a"), announced), talks)),
+			at(time.Minute, haunts("a"), with(with(gone("a"), announced), talks)),
 		}},
 		{"announced, and nothing is proven", []pass{
 			at(0, waits(time.Minute), with(with(gone("a"), announced), unclear)), at(time.Minute, goes("a"), with(gone("a"), announced)),
@@ -103,7 +105,8 @@ func TestDecide(t *testing.T) {
 			at(5*time.Minute, goes("a"), gone("a"), there("b")),
 		}},
 		{"the kubelet talks again", []pass{
-			at(0, waits(time.Minute), gone("a"), there("b")), at(30*time.Second, waits(30*time.Second), with(with(gone("a"), talks), unasked), there("b")),
+			at(0, waits(time.Minute), gone("a"), there("b")), at(30*time.Second, waits(30*time.Second),
+				with(with(gone("a"), talks), unasked), there("b")),
 			at(time.Minute, haunts("a"), with(gone("a"), talks), there("b")),
 		}},
 		{"nothing proven is no answer", []pass{
@@ -112,7 +115,8 @@ func TestDecide(t *testing.T) {
 		}},
 		{"nothing proven of a node that talks is no reason to ask again", []pass{at(0, none, with(with(gone("a"), unclear), talks))}},
 		{"nobody asked", []pass{
-			at(0, none, with(gone("a"), unasked)), at(time.Minute, waits(time.Minute), gone("a")), at(90*time.Second, waits(30*time.Second), with(gone("a"), unasked)),
+			at(0, none, with(gone("a"), unasked)), at(time.Minute, waits(time.Minute), gone("a")),
+			at(90*time.Second, waits(30*time.Second), with(gone("a"), unasked)),
 		}},
 		{"another node of the same name", []pass{
 			at(0, waits(time.Minute), gone("a"), there("b")), at(time.Minute, waits(time.Minute), with(gone("a"), anew), there("b")),
@@ -263,8 +267,8 @@ func TestUncount(t *testing.T) {
 }
 
 // TestDeletionsStayInsideTheirBounds plays random histories: whatever the cloud answers and whenever the leader changes, a deleted node was
-// absent twice or announced, was never seen in between, and the window holds no more unannounced deletions than allowed. Some deletions fail, which is found out sooner or
-// later, and a node that went is made anew.
+// absent twice or announced, was never seen in between, and the window holds no more unannounced deletions than
+// allowed. Some deletions fail, which is found out sooner or later, and a node that went is made anew.
 func TestDeletionsStayInsideTheirBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -280,7 +284,8 @@ func TestDeletionsStayInsideTheirBounds(t *testing.T) {
 			for i := range sightings {
 				name := fmt.Sprint(i)
 				sightings[i] = lifecycle.Sighting{
-					Node: name, UID: fmt.Sprint(made[i]), At: now, Answer: lifecycle.Answer(rapid.SampledFrom([]int{0, 1, 2, 2, 3, 3, 3}).Draw(t, "answer")),
+					Node: name, UID: fmt.Sprint(made[i]), At: now,
+					Answer: lifecycle.Answer(rapid.SampledFrom([]int{0, 1, 2, 2, 3, 3, 3}).Draw(t, "answer")),
 					Silent: rapid.Bool().Draw(t, "silent"), Announced: i%7 == 6,
 				}
 			}
@@ -328,11 +333,12 @@ func TestState(t *testing.T) {
 		other lifecycle.State
 		equal bool
 	}{
-		"the same in another zone": {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now.UTC()}, Deleted: []time.Time{now.UTC()}}, equal: true},
-		"absent since later":       {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now.Add(1)}, Deleted: []time.Time{now}}},
-		"deleted later":            {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now}, Deleted: []time.Time{now.Add(1)}}},
-		"nothing deleted":          {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now}}},
-		"nothing absent":           {other: lifecycle.State{Deleted: []time.Time{now}}},
+		"the same in another zone": {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now.UTC()},
+			Deleted: []time.Time{now.UTC()}}, equal: true},
+		"absent since later": {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now.Add(1)}, Deleted: []time.Time{now}}},
+		"deleted later":      {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now}, Deleted: []time.Time{now.Add(1)}}},
+		"nothing deleted":    {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now}}},
+		"nothing absent":     {other: lifecycle.State{Deleted: []time.Time{now}}},
 		"another node counted": {other: lifecycle.State{
 			Absent: map[string]time.Time{"a 1": now}, Deleted: []time.Time{now}, Charged: map[string]time.Time{"b 1": now},
 		}},

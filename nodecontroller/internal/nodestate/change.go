@@ -67,7 +67,8 @@ func (c Change) Status() bool { return c.AddressesDiffer || c.Condition != nil }
 
 // Object reports whether the node itself is to be written.
 func (c Change) Object() bool {
-	return len(c.Labels)+len(c.Unlabel)+len(c.Annotate)+len(c.Unannotate) > 0 || c.Managed != nil || c.Haunted != nil || c.ProviderID != "" || c.taints()
+	return len(c.Labels)+len(c.Unlabel)+len(c.Annotate)+len(c.Unannotate) > 0 || c.Managed != nil || c.Haunted != nil ||
+		c.ProviderID != "" || c.taints()
 }
 
 func (c Change) taints() bool { return len(c.Untaint) > 0 || len(c.Taint) > 0 }
@@ -100,8 +101,9 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		change.keepPodsOff(node, opts)
 	}
 	change.shutdown(node, instance, opts)
-	// Every instance has an address in its network. Without one, the node would be cut off from the API server; it means that the cloud has not
-	// given out addresses yet, or not returned them. A node whose kubelet has a --node-ip may leave out that one.
+	// Every instance has an address in its network. Without one, the node would be cut off from the API server; it means
+	// that the cloud has not given out addresses yet, or not returned them. A node whose kubelet has a --node-ip may leave
+	// out that one.
 	known := provided != "" || slices.ContainsFunc(list, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })
 	if known && !slices.Equal(list, node.Status.Addresses) {
 		change.Addresses, change.AddressesDiffer = list, true

@@ -23,7 +23,8 @@ import (
 
 func instance() *ecsv1.Instance {
 	return &ecsv1.Instance{
-		InstanceId: "i-1", RegionId: "cn-hangzhou", ZoneId: "cn-hangzhou-h", InstanceType: "ecs.g7.xlarge", ChargeType: commonv1.ChargeType_CHARGE_TYPE_POST_PAID,
+		InstanceId: "i-1", RegionId: "cn-hangzhou", ZoneId: "cn-hangzhou-h", InstanceType: "ecs.g7.xlarge",
+		ChargeType:   commonv1.ChargeType_CHARGE_TYPE_POST_PAID,
 		SpotStrategy: "NoSpot", PrivateIps: []string{"192.168.0.1"},
 		Tags: []*commonv1.Tag{{Key: "ack.alibabacloud.com/nodepool-id", Value: "np-1"}},
 	}
@@ -60,13 +61,15 @@ func done(edits ...func(*corev1.Node)) *corev1.Node {
 	return fresh(append([]func(*corev1.Node){func(n *corev1.Node) {
 		maps.Copy(n.Labels, labels())
 		n.Spec.Taints = nil
-		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.0.1"}, {Type: corev1.NodeHostName, Address: "node-1"}}
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.0.1"},
+			{Type: corev1.NodeHostName, Address: "node-1"}}
 	}}, edits...)...)
 }
 
 func network(status corev1.ConditionStatus, reason string) func(*corev1.Node) {
 	return func(n *corev1.Node) {
-		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, Status: status, Reason: reason})
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable,
+			Status: status, Reason: reason})
 	}
 }
 
@@ -86,8 +89,9 @@ func TestDecide(t *testing.T) {
 		want nodestate.Change
 	}{
 		{name: "fresh", node: fresh(), opts: routes, want: nodestate.Change{
-			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
-			Taint: keptOff,
+			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed,
+			Untaint: []string{nodes.TaintUninitialized},
+			Taint:   keptOff,
 		}},
 		{name: "fresh, without cloud routes", node: fresh(), want: nodestate.Change{
 			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
@@ -99,19 +103,24 @@ func TestDecide(t *testing.T) {
 			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
 		}},
 		{name: "fresh, without provider id", node: fresh(func(n *corev1.Node) { n.Spec.ProviderID = "" }), opts: routes, want: nodestate.Change{
-			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed, ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintUninitialized},
+			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed,
+			ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintUninitialized},
 			Taint: keptOff,
 		}},
-		{name: "fresh, its network is unknown", node: fresh(network(corev1.ConditionUnknown, "NodeStatusUnknown")), opts: routes, want: nodestate.Change{
-			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
-			Taint: keptOff,
-		}},
-		{name: "fresh, known to be without a network", node: fresh(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes, want: nodestate.Change{
-			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
-			Taint: keptOff,
-		}},
+		{name: "fresh, its network is unknown", node: fresh(network(corev1.ConditionUnknown, "NodeStatusUnknown")),
+			opts: routes, want: nodestate.Change{
+				Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed,
+				Untaint: []string{nodes.TaintUninitialized},
+				Taint:   keptOff,
+			}},
+		{name: "fresh, known to be without a network", node: fresh(network(corev1.ConditionTrue, "NoRouteCreated")),
+			opts: routes, want: nodestate.Change{
+				Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
+				Taint: keptOff,
+			}},
 		{name: "has everything", node: done(), opts: routes, want: nodestate.Change{}},
-		{name: "has everything and no route", node: done(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes, want: nodestate.Change{}},
+		{name: "has everything and no route", node: done(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes,
+			want: nodestate.Change{}},
 		{name: "label edited", node: done(func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "x" }), opts: routes,
 			want: nodestate.Change{Labels: map[string]string{"topology.kubernetes.io/zone": "cn-hangzhou-h"}}},
 		{name: "address changed", node: done(func(n *corev1.Node) { n.Status.Addresses[0].Address = "192.168.0.9" }), opts: routes,
@@ -169,7 +178,8 @@ func TestPublicNodeIP(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []corev1.NodeAddress{
-		{Type: corev1.NodeInternalIP, Address: "192.168.0.1"}, {Type: corev1.NodeExternalIP, Address: "47.0.0.1"}, {Type: corev1.NodeHostName, Address: "node-1"},
+		{Type: corev1.NodeInternalIP, Address: "192.168.0.1"}, {Type: corev1.NodeExternalIP, Address: "47.0.0.1"},
+		{Type: corev1.NodeHostName, Address: "node-1"},
 	}
 	if diff := cmp.Diff(want, got.Addresses); diff != "" || !got.AddressesDiffer {
 		t.Errorf("addresses (-want +got):\n%s", diff)
@@ -218,14 +228,17 @@ func TestObjectPatchSaysNoMore(t *testing.T) {
 		change nodestate.Change
 		want   fields
 	}{
-		"nothing":        {nodestate.Change{}, fields{}},
-		"status":         {nodestate.Change{AddressesDiffer: true, Condition: &corev1.NodeCondition{}}, fields{}},
-		"label":          {nodestate.Change{Labels: map[string]string{"a": "b"}}, fields{"metadata": fields{"labels": fields{"a": "b"}}}},
-		"label to go":    {nodestate.Change{Unlabel: []string{"a"}}, fields{"metadata": fields{"labels": fields{"a": nil}}}},
-		"one of each":    {nodestate.Change{Labels: map[string]string{"a": "b"}, Unlabel: []string{"c"}}, fields{"metadata": fields{"labels": fields{"a": "b", "c": nil}}}},
-		"labels of ours": {nodestate.Change{Managed: new("a")}, fields{"metadata": fields{"annotations": fields{nodes.AnnotationCloudLabels: "a"}}}},
-		"none of ours":   {nodestate.Change{Managed: new("")}, fields{"metadata": fields{"annotations": fields{nodes.AnnotationCloudLabels: nil}}}},
-		"provider id":    {nodestate.Change{ProviderID: "cn-hangzhou.i-1"}, fields{"spec": fields{"providerID": "cn-hangzhou.i-1"}}},
+		"nothing":     {nodestate.Change{}, fields{}},
+		"status":      {nodestate.Change{AddressesDiffer: true, Condition: &corev1.NodeCondition{}}, fields{}},
+		"label":       {nodestate.Change{Labels: map[string]string{"a": "b"}}, fields{"metadata": fields{"labels": fields{"a": "b"}}}},
+		"label to go": {nodestate.Change{Unlabel: []string{"a"}}, fields{"metadata": fields{"labels": fields{"a": nil}}}},
+		"one of each": {nodestate.Change{Labels: map[string]string{"a": "b"}, Unlabel: []string{"c"}},
+			fields{"metadata": fields{"labels": fields{"a": "b", "c": nil}}}},
+		"labels of ours": {nodestate.Change{Managed: new("a")},
+			fields{"metadata": fields{"annotations": fields{nodes.AnnotationCloudLabels: "a"}}}},
+		"none of ours": {nodestate.Change{Managed: new("")},
+			fields{"metadata": fields{"annotations": fields{nodes.AnnotationCloudLabels: nil}}}},
+		"provider id": {nodestate.Change{ProviderID: "cn-hangzhou.i-1"}, fields{"spec": fields{"providerID": "cn-hangzhou.i-1"}}},
 		"taint": {
 			nodestate.Change{Untaint: []string{nodes.TaintUninitialized}},
 			fields{"metadata": fields{"resourceVersion": "7"}, "spec": fields{"taints": fresh().Spec.Taints[1:]}},
@@ -247,9 +260,11 @@ func TestStatusPatchSaysNoMore(t *testing.T) {
 		change nodestate.Change
 		want   map[string]any
 	}{
-		"nothing":   {nodestate.Change{Labels: map[string]string{"a": "b"}, Addresses: []corev1.NodeAddress{address}}, map[string]any{}},
-		"addresses": {nodestate.Change{Addresses: []corev1.NodeAddress{address}, AddressesDiffer: true}, map[string]any{"addresses": []any{address, map[string]any{"$patch": "replace"}}}},
-		"condition": {nodestate.Change{Condition: &corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable}}, map[string]any{"conditions": []corev1.NodeCondition{dated}}},
+		"nothing": {nodestate.Change{Labels: map[string]string{"a": "b"}, Addresses: []corev1.NodeAddress{address}}, map[string]any{}},
+		"addresses": {nodestate.Change{Addresses: []corev1.NodeAddress{address}, AddressesDiffer: true},
+			map[string]any{"addresses": []any{address, map[string]any{"$patch": "replace"}}}},
+		"condition": {nodestate.Change{Condition: &corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable}},
+			map[string]any{"conditions": []corev1.NodeCondition{dated}}},
 	} {
 		if diff := cmp.Diff(map[string]any{"status": tt.want}, tt.change.StatusPatch(now)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -359,11 +374,13 @@ func TestMatters(t *testing.T) {
 		{name: "node ip", before: fresh(), edit: func(n *corev1.Node) {
 			n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.0.1"}
 		}, want: true},
-		{name: "excluded no more", before: fresh(func(n *corev1.Node) { n.Labels[nodes.LabelExclude] = "" }), edit: func(n *corev1.Node) { delete(n.Labels, nodes.LabelExclude) }, want: true},
+		{name: "excluded no more", before: fresh(func(n *corev1.Node) { n.Labels[nodes.LabelExclude] = "" }),
+			edit: func(n *corev1.Node) { delete(n.Labels, nodes.LabelExclude) }, want: true},
 		{name: "made anew", before: fresh(), edit: func(n *corev1.Node) { n.UID = "2" }, want: true},
 		{name: "tainted again", before: done(), edit: func(n *corev1.Node) { n.Spec.Taints = fresh().Spec.Taints }, want: true},
 		{name: "falls silent", before: done(ready(corev1.ConditionTrue)), edit: ready(corev1.ConditionUnknown)},
-		{name: "falls silent, taint wanted", before: done(ready(corev1.ConditionTrue)), edit: ready(corev1.ConditionUnknown), opts: on, want: true},
+		{name: "falls silent, taint wanted", before: done(ready(corev1.ConditionTrue)), edit: ready(corev1.ConditionUnknown),
+			opts: on, want: true},
 		{name: "stays silent", before: done(ready(corev1.ConditionUnknown)), edit: func(n *corev1.Node) { n.ResourceVersion = "8" }, opts: on},
 		{name: "is ready", before: done(ready(corev1.ConditionFalse)), edit: ready(corev1.ConditionTrue), opts: on},
 		{name: "is ready, tainted", before: done(ready(corev1.ConditionFalse), shutDown), edit: ready(corev1.ConditionTrue), want: true},
@@ -401,9 +418,11 @@ func TestLabelsThatTheCloudNoLongerHas(t *testing.T) {
 		{"not set by us", done(), noPool, nodestate.Change{}},
 		{"still there", done(setByUs(pool)), func(*ecsv1.Instance) {}, nodestate.Change{}},
 		{"an incomplete answer", done(setByUs(pool)), func(i *ecsv1.Instance) { i.Tags, i.ZoneId = nil, "" }, nodestate.Change{}},
-		{"taken off by somebody", done(setByUs(pool), func(n *corev1.Node) { delete(n.Labels, pool) }), noPool, nodestate.Change{Managed: new("")}},
+		{"taken off by somebody", done(setByUs(pool), func(n *corev1.Node) { delete(n.Labels, pool) }), noPool,
+			nodestate.Change{Managed: new("")}},
 		{"another label is claimed to be ours", done(setByUs("kubernetes.io/hostname")), noPool, nodestate.Change{}},
-		{"another value", done(setByUs(pool)), func(i *ecsv1.Instance) { i.GetTags()[0].Value = "np-2" }, nodestate.Change{Labels: map[string]string{pool: "np-2"}}},
+		{"another value", done(setByUs(pool)), func(i *ecsv1.Instance) { i.GetTags()[0].Value = "np-2" },
+			nodestate.Change{Labels: map[string]string{pool: "np-2"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

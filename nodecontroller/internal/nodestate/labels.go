@@ -156,8 +156,8 @@ func (w *wanted) there(node *corev1.Node, entry string) (has, equal bool) {
 	return has, has && have == value
 }
 
-// manage decides about labels, and about what rules make of tags: what to set, what to take off, and what is ours from now on. Only what we have
-// set is ever taken off; what was there before may be that of a user or another tool.
+// manage decides about labels, and about what rules make of tags: what to set, what to take off, and what is ours from
+// now on. Only what we have set is ever taken off; what was there before may be that of a user or another tool.
 func (c *Change) manage(node *corev1.Node, instance *ecsv1.Instance, opts Options) {
 	w := wantedOf(instance, opts.Rules)
 	c.Problems = w.problems

@@ -8,8 +8,8 @@ import (
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
-// TestWhatIsWritten: one thing that differs is enough for a write, and only of the part that it belongs to. A node whose labels alone differ
-// would keep wrong ones, one without a provider id would never become ready.
+// TestWhatIsWritten: one thing that differs is enough for a write, and only of the part that it belongs to. A node
+// whose labels alone differ would keep wrong ones, one without a provider id would never become ready.
 func TestWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

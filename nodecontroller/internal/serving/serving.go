@@ -1,5 +1,6 @@
-// Package serving decides whether the cloud confirms what a kubelet asks to have in its serving certificate. A certificate for the names and
-// addresses of others would let a node pose as them, so what is not confirmed is left to people. It is pure.
+// Package serving decides whether the cloud confirms what a kubelet asks to have in its serving certificate. A
+// certificate for the names and addresses of others would let a node pose as them, so what is not confirmed is left to
+// people. It is pure.
 package serving
 
 import (
@@ -72,7 +73,8 @@ func Parse(csr *certificatesv1.CertificateSigningRequest) (Request, error) {
 }
 
 func usages(asked []certificatesv1.KeyUsage) error {
-	allowed := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageServerAuth}
+	allowed := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment,
+		certificatesv1.UsageServerAuth}
 	for _, usage := range asked {
 		if !slices.Contains(allowed, usage) {
 			return fmt.Errorf("usage %q is not one of a serving certificate", usage)
@@ -84,12 +86,13 @@ func usages(asked []certificatesv1.KeyUsage) error {
 	return nil
 }
 
-// Confirm is nil if the cloud confirms all that is asked for. Instance is that of the node's provider id, which the kubelet has set itself; so
-// the cloud has to know the instance by the name of the node.
+// Confirm is nil if the cloud confirms all that is asked for. Instance is that of the node's provider id, which the
+// kubelet has set itself; so the cloud has to know the instance by the name of the node.
 func (r Request) Confirm(node *corev1.Node, instance *ecsv1.Instance) error {
 	if !named(node.Name, instance) {
-		return fmt.Errorf("the cloud does not confirm the name of the node: instance %s has host name %q, and the name is neither that nor the id or a private "+
-			"address of the instance", instance.GetInstanceId(), instance.GetHostName())
+		return fmt.Errorf(
+			"the cloud does not confirm the name of the node: instance %s has host name %q, and the name is neither that nor the id or a private "+
+				"address of the instance", instance.GetInstanceId(), instance.GetHostName())
 	}
 	for _, name := range r.DNSNames {
 		if !strings.EqualFold(name, node.Name) && !strings.EqualFold(name, instance.GetHostName()) {
@@ -105,10 +108,11 @@ func (r Request) Confirm(node *corev1.Node, instance *ecsv1.Instance) error {
 	return nil
 }
 
-// named reports whether the cloud knows an instance by the name of a node, in one of the ways that nodes are named: by its host name, its id, or a
-// private address, alone or with the region before it.
+// named reports whether the cloud knows an instance by the name of a node, in one of the ways that nodes are named: by
+// its host name, its id, or a private address, alone or with the region before it.
 func named(node string, instance *ecsv1.Instance) bool {
-	names := []string{instance.GetHostName(), instance.GetInstanceId(), nodes.ID{Region: instance.GetRegionId(), InstanceID: instance.GetInstanceId()}.String()}
+	names := []string{instance.GetHostName(), instance.GetInstanceId(), nodes.ID{Region: instance.GetRegionId(),
+		InstanceID: instance.GetInstanceId()}.String()}
 	for _, ip := range instance.GetPrivateIps() {
 		names = append(names, ip, instance.GetRegionId()+"."+ip)
 	}

@@ -22,7 +22,8 @@ import (
 )
 
 // request makes what the kubelet of node-1 sends.
-func request(t testing.TB, edit func(*certificatesv1.CertificateSigningRequest, *x509.CertificateRequest)) *certificatesv1.CertificateSigningRequest {
+func request(t testing.TB, edit func(*certificatesv1.CertificateSigningRequest,
+	*x509.CertificateRequest)) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -33,7 +34,8 @@ func request(t testing.TB, edit func(*certificatesv1.CertificateSigningRequest, 
 		DNSNames: []string{"node-1"}, IPAddresses: []net.IP{net.ParseIP("192.168.0.1")},
 	}
 	csr := &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
-		SignerName: certificatesv1.KubeletServingSignerName, Username: "system:node:node-1", Groups: []string{"system:nodes", "system:authenticated"},
+		SignerName: certificatesv1.KubeletServingSignerName, Username: "system:node:node-1", Groups: []string{"system:nodes",
+			"system:authenticated"},
 		Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
 	}}
 	edit(csr, template)
@@ -49,7 +51,8 @@ func request(t testing.TB, edit func(*certificatesv1.CertificateSigningRequest, 
 
 func instance() *ecsv1.Instance {
 	return &ecsv1.Instance{
-		InstanceId: "i-1", RegionId: "cn-hangzhou", HostName: "node-1", PrivateIps: []string{"192.168.0.1"}, Eip: "47.0.0.1", Ipv6Addresses: []string{"fd00::1"},
+		InstanceId: "i-1", RegionId: "cn-hangzhou", HostName: "node-1", PrivateIps: []string{"192.168.0.1"}, Eip: "47.0.0.1",
+		Ipv6Addresses: []string{"fd00::1"},
 	}
 }
 
@@ -68,25 +71,48 @@ func TestRequest(t *testing.T) {
 		"all its addresses": {edit: func(_ *csr, r *template) {
 			r.IPAddresses = []net.IP{net.ParseIP("192.168.0.1"), net.ParseIP("47.0.0.1"), net.ParseIP("fd00::1")}
 		}},
-		"a key that enciphers":      {edit: func(c *csr, _ *template) { c.Spec.Usages = append(c.Spec.Usages, certificatesv1.UsageKeyEncipherment) }},
+		"a key that enciphers": {edit: func(c *csr, _ *template) {
+			c.Spec.Usages = append(c.Spec.Usages,
+				certificatesv1.UsageKeyEncipherment)
+		}},
 		"the node has another case": {instance: func(i *ecsv1.Instance) { i.HostName = "NODE-1" }},
-		"another user":              {edit: func(c *csr, _ *template) { c.Spec.Username = "system:admin" }, want: `user "system:admin" is no node`},
-		"no node":                   {edit: func(c *csr, _ *template) { c.Spec.Username = "system:node:" }, want: "is no node"},
-		"in no group of nodes":      {edit: func(c *csr, _ *template) { c.Spec.Groups = []string{"system:authenticated"} }, want: "is no node"},
-		"another node's name":       {edit: func(_ *csr, r *template) { r.Subject.CommonName = "system:node:node-2" }, want: `common name "system:node:node-2"`},
-		"a group of its own":        {edit: func(_ *csr, r *template) { r.Subject.Organization = append(r.Subject.Organization, "system:masters") }, want: "organizations"},
-		"for clients":               {edit: func(c *csr, _ *template) { c.Spec.Usages = append(c.Spec.Usages, certificatesv1.UsageClientAuth) }, want: `usage "client auth"`},
-		"for no servers":            {edit: func(c *csr, _ *template) { c.Spec.Usages = c.Spec.Usages[:1] }, want: "server auth is missing"},
-		"an e-mail address":         {edit: func(_ *csr, r *template) { r.EmailAddresses = []string{"a@example.com"} }, want: "e-mail addresses or URIs"},
-		"a URI":                     {edit: func(_ *csr, r *template) { r.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} }, want: "e-mail addresses or URIs"},
-		"nothing":                   {edit: func(_ *csr, r *template) { r.DNSNames, r.IPAddresses = nil, nil }, want: "neither a name nor an address"},
-		"nonsense":                  {edit: func(c *csr, _ *template) { c.Spec.Request = []byte("x") }, want: "not one PEM block"},
-		"a certificate":             {edit: func(c *csr, _ *template) { c.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE"}) }, want: "not one PEM block"},
+		"another user": {edit: func(c *csr, _ *template) { c.Spec.Username = "system:admin" },
+			want: `user "system:admin" is no node`},
+		"no node":              {edit: func(c *csr, _ *template) { c.Spec.Username = "system:node:" }, want: "is no node"},
+		"in no group of nodes": {edit: func(c *csr, _ *template) { c.Spec.Groups = []string{"system:authenticated"} }, want: "is no node"},
+		"another node's name": {edit: func(_ *csr, r *template) { r.Subject.CommonName = "system:node:node-2" },
+			want: `common name "system:node:node-2"`},
+		"a group of its own": {edit: func(_ *csr,
+			r *template) {
+			r.Subject.Organization = append(r.Subject.Organization, "system:masters")
+		}, want: "organizations"},
+		"for clients": {edit: func(c *csr, _ *template) {
+			c.Spec.Usages = append(c.Spec.Usages,
+				certificatesv1.UsageClientAuth)
+		}, want: `usage "client auth"`},
+		"for no servers": {edit: func(c *csr, _ *template) { c.Spec.Usages = c.Spec.Usages[:1] }, want: "server auth is missing"},
+		"an e-mail address": {edit: func(_ *csr, r *template) { r.EmailAddresses = []string{"a@example.com"} },
+			want: "e-mail addresses or URIs"},
+		"a URI": {edit: func(_ *csr, r *template) { r.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} },
+			want: "e-mail addresses or URIs"},
+		"nothing": {edit: func(_ *csr, r *template) { r.DNSNames, r.IPAddresses = nil, nil },
+			want: "neither a name nor an address"},
+		"nonsense": {edit: func(c *csr, _ *template) { c.Spec.Request = []byte("x") }, want: "not one PEM block"},
+		"a certificate": {edit: func(c *csr,
+			_ *template) {
+			c.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE"})
+		}, want: "not one PEM block"},
 		"a broken request": {edit: func(c *csr, _ *template) {
 			c.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: []byte("x")})
 		}, want: "spec.request: "},
-		"another's address":        {edit: func(_ *csr, r *template) { r.IPAddresses = append(r.IPAddresses, net.ParseIP("192.168.0.2")) }, want: "address 192.168.0.2 of instance i-1"},
-		"another's name":           {edit: func(_ *csr, r *template) { r.DNSNames = append(r.DNSNames, "kubernetes.default") }, want: `name "kubernetes.default" of instance i-1`},
+		"another's address": {edit: func(_ *csr, r *template) {
+			r.IPAddresses = append(r.IPAddresses,
+				net.ParseIP("192.168.0.2"))
+		}, want: "address 192.168.0.2 of instance i-1"},
+		"another's name": {edit: func(_ *csr, r *template) {
+			r.DNSNames = append(r.DNSNames,
+				"kubernetes.default")
+		}, want: `name "kubernetes.default" of instance i-1`},
 		"another instance's name":  {instance: func(i *ecsv1.Instance) { i.HostName = "node-2" }, want: "does not confirm the name of the node"},
 		"an instance without name": {instance: func(i *ecsv1.Instance) { i.HostName = "" }, want: "does not confirm the name of the node"},
 	} {

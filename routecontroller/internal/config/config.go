@@ -53,8 +53,9 @@ type Config struct {
 	SyncInterval config.Duration `json:"syncInterval"`
 	// OrphanGrace is how long a route without a Node stays if neither its instance is gone nor the deletion of the Node was seen.
 	OrphanGrace config.Duration `json:"orphanGrace"`
-	// Deletion bounds the deletion of routes without a Node for which there is no second fact: neither was the deletion of the Node seen, nor is
-	// the instance gone. All others go at once. The ConfigMap routecontroller-deletions keeps the count for the next leader.
+	// Deletion bounds the deletion of routes without a Node for which there is no second fact: neither was the deletion of
+	// the Node seen, nor is the instance gone. All others go at once. The ConfigMap routecontroller-deletions keeps the
+	// count for the next leader.
 	Deletion budget.Config `json:"deletion"`
 	// Gather says how long node changes are gathered.
 	Gather Gather `json:"gather"`

@@ -143,12 +143,15 @@ func TestAllProblemsAtOnce(t *testing.T) {
 
 func TestCloudConfigFillsWhatIsEmpty(t *testing.T) {
 	t.Parallel()
-	old := file(t, `{"Global": {"clusterID": "c-old", "region": "cn-beijing", "vpcid": "vpc-1", "routeTableIDs": "vtb-1, vtb-2", "nodeMaxConcurrentReconciles": 5}}`)
+	old := file(t,
+		`{"Global": {"clusterID": "c-old", "region": "cn-beijing", "vpcid": "vpc-1", "routeTableIDs": "vtb-1, vtb-2", `+
+			`"nodeMaxConcurrentReconciles": 5}}`)
 	cfg, warnings, err := config.Load(file(t, strings.Replace(minimal, "clusterID: c-1", "", 1)), old)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.ClusterID != "c-old" || cfg.Region != "cn-hangzhou" || cfg.VPCID != "vpc-1" || !cmp.Equal(cfg.RouteTableIDs, []string{"vtb-1", "vtb-2"}) {
+	if cfg.ClusterID != "c-old" || cfg.Region != "cn-hangzhou" || cfg.VPCID != "vpc-1" ||
+		!cmp.Equal(cfg.RouteTableIDs, []string{"vtb-1", "vtb-2"}) {
 		t.Errorf("configuration %+v", cfg)
 	}
 	if len(warnings) != 1 {

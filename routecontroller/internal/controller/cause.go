@@ -64,8 +64,8 @@ func causeOf(err error) cause {
 	return causeOther
 }
 
-// unclearOrphans counts, by cause, the orphans of which it can't be found out whether their instances are gone, and gives the first cause with an
-// example.
+// unclearOrphans counts, by cause, the orphans of which it can't be found out whether their instances are gone, and
+// gives the first cause with an example.
 func (m *memory) unclearOrphans(orphans []orphan.Orphan) (count map[cause]int, first cause, example error) {
 	count = map[cause]int{}
 	examples := map[cause]error{}

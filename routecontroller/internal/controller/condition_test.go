@@ -57,7 +57,8 @@ func TestExcludedNodeIsReleased(t *testing.T) {
 	})
 }
 
-// TestOverlappingRangesOfNodes has two nodes with ranges that overlap and are not equal: the older one has its route, and the other says why not.
+// TestOverlappingRangesOfNodes has two nodes with ranges that overlap and are not equal: the older one has its route,
+// and the other says why not.
 func TestOverlappingRangesOfNodes(t *testing.T) {
 	for _, larger := range []int{0, 1} { // The larger range is that of the older node, or of the younger one.
 		ns := makeNodes(2)
@@ -91,7 +92,8 @@ func TestConditionIsThatOfTheVeryNode(t *testing.T) {
 	prepare := func(w *world) {
 		w.Client.PrependReactor("patch", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
 			var patch struct{ Metadata struct{ UID types.UID } }
-			if err := json.Unmarshal(action.(kubetesting.PatchAction).GetPatch(), &patch); err != nil { //nolint:forcetypeassert // A failure of the test.
+			//nolint:forcetypeassert // A failure of the test.
+			if err := json.Unmarshal(action.(kubetesting.PatchAction).GetPatch(), &patch); err != nil {
 				return true, nil, err
 			}
 			if patch.Metadata.UID == "first" {
@@ -108,8 +110,8 @@ func TestConditionIsThatOfTheVeryNode(t *testing.T) {
 	})
 }
 
-// TestRouteOfAnotherMachine has a node whose instance is gone though its kubelet reports, as nodecontroller has found out: its route does not count
-// as available, stays where it is, and works again with the annotation gone.
+// TestRouteOfAnotherMachine has a node whose instance is gone though its kubelet reports, as nodecontroller has found
+// out: its route does not count as available, stays where it is, and works again with the annotation gone.
 func TestRouteOfAnotherMachine(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	edit := func(cfg *controller.Config) { cfg.Registerer = registry }
@@ -138,8 +140,8 @@ func TestRouteOfAnotherMachine(t *testing.T) {
 	})
 }
 
-// TestTablesWithDifferentRoutesForOneRange has two tables with different routes without a mark for a range that both nodes have had. Both are
-// remembered, and the record is not written again and again.
+// TestTablesWithDifferentRoutesForOneRange has two tables with different routes without a mark for a range that both
+// nodes have had. Both are remembered, and the record is not written again and again.
 func TestTablesWithDifferentRoutesForOneRange(t *testing.T) {
 	prepare := func(w *world) {
 		w.cloud.Lock()

@@ -337,8 +337,8 @@ func TestSeveralTablesHaveToBeNamed(t *testing.T) {
 	})
 }
 
-// TestTablesThatCantBeLookedFor lets the gateway be away, or refuse, while a leader looks for the route table. An event and /readyz say so, and
-// another event that it is over.
+// TestTablesThatCantBeLookedFor lets the gateway be away, or refuse, while a leader looks for the route table. An event
+// and /readyz say so, and another event that it is over.
 func TestTablesThatCantBeLookedFor(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -367,7 +367,8 @@ func TestTablesThatCantBeLookedFor(t *testing.T) {
 				if len(got) != 1 || !strings.Contains(got[0], tt.said) {
 					t.Errorf("events %v, want one with %q", w.Events.Matching(""), tt.said)
 				}
-				if got := unready(w); !strings.Contains(got, "route tables are not found yet: list the route tables of "+vpcID) || !strings.Contains(got, tt.err.Message) {
+				if got := unready(w); !strings.Contains(got, "route tables are not found yet: list the route tables of "+vpcID) ||
+					!strings.Contains(got, tt.err.Message) {
 					t.Errorf("not ready, since %q", got)
 				}
 				w.cloud.Interpose(nil)
@@ -381,8 +382,8 @@ func TestTablesThatCantBeLookedFor(t *testing.T) {
 	}
 }
 
-// TestTwoNodesWithOneRange has a route of the newer of two nodes with the same range. It stays, since its Node is there; an event on both nodes
-// says which other has the range and what to do.
+// TestTwoNodesWithOneRange has a route of the newer of two nodes with the same range. It stays, since its Node is
+// there; an event on both nodes says which other has the range and what to do.
 func TestTwoNodesWithOneRange(t *testing.T) {
 	t.Parallel()
 	older, newer := makeNode(0), makeNode(1)
@@ -454,8 +455,8 @@ func TestNodeWithoutRangeGetsAnEvent(t *testing.T) {
 	})
 }
 
-// TestNewNodeWithoutRange: kube-controller-manager gives a Node its range of pods after it has registered. That is no reason to warn, unless it
-// takes long.
+// TestNewNodeWithoutRange: kube-controller-manager gives a Node its range of pods after it has registered. That is no
+// reason to warn, unless it takes long.
 func TestNewNodeWithoutRange(t *testing.T) {
 	for _, comes := range []bool{true, false} {
 		run(t, nil, []*corev1.Node{makeNode(2)}, nil, func(w *world) {

@@ -77,7 +77,8 @@ func chooseTable(vpcID string, tables []*vpcv1.RouteTable) ([]string, error) {
 	}
 	switch {
 	case len(all) == 0:
-		return nil, fmt.Errorf("%s has no route table; check vpcID, and that the gateway works in the region of the VPC (cloudgateway doctor)", vpcID)
+		return nil,
+			fmt.Errorf("%s has no route table; check vpcID, and that the gateway works in the region of the VPC (cloudgateway doctor)", vpcID)
 	case len(all) == 1:
 		return all, nil
 	case len(system) == 1:

@@ -21,15 +21,21 @@ import (
 
 // Reasons of events; the first three are those of the existing CCM.
 const (
-	eventCreated      = "CreatedRoute"         // Normal: the route of the Node is in the table.
-	eventCreateFailed = "CreateRouteFailed"    // Warning: the cloud did not make the route; it is tried again.
-	eventSyncFailed   = "SyncRouteFailed"      // Warning on the route table: the VPC or the table can't be read or changed; it is tried again.
-	eventPending      = "RoutePending"         // Warning: the cloud has worked on the Node's route for five minutes and is not done; the text says what to do.
-	eventForeign      = "ForeignRoute"         // Warning: an entry that is not ours is in the way of the Node's route; remove it.
-	eventQuota        = "RouteTableNearlyFull" // Warning on the route table: 80 % of its quota is used; ask for more.
-	eventOrphans      = "RoutesWithoutNode"    // Warning on the route table: no Node claims these routes; the text says when they go, and why it is not known whether their instances are gone.
-	eventRecordFailed = "RecordFailed"         // Warning on the route table: a ConfigMap for the next leader can't be read or written; no route without a Node is deleted.
-	eventHeld         = "RouteDeletionHeld"    // Warning on the route table: routes without a Node are kept, because too many would go or no Node is left.
+	eventCreated      = "CreatedRoute"      // Normal: the route of the Node is in the table.
+	eventCreateFailed = "CreateRouteFailed" // Warning: the cloud did not make the route; it is tried again.
+	eventSyncFailed   = "SyncRouteFailed"   // Warning on the route table: the VPC or the table can't be read or changed; it is tried again.
+	// Warning: the cloud has worked on the Node's route for five minutes and is not done; the text says what to do.
+	eventPending = "RoutePending"
+	eventForeign = "ForeignRoute"         // Warning: an entry that is not ours is in the way of the Node's route; remove it.
+	eventQuota   = "RouteTableNearlyFull" // Warning on the route table: 80 % of its quota is used; ask for more.
+	// Warning on the route table: no Node claims these routes; the text says when they go, and why it is not known whether
+	// their instances are gone.
+	eventOrphans = "RoutesWithoutNode"
+	// Warning on the route table: a ConfigMap for the next leader can't be read or written; no route without a Node is
+	// deleted.
+	eventRecordFailed = "RecordFailed"
+	// Warning on the route table: routes without a Node are kept, because too many would go or no Node is left.
+	eventHeld = "RouteDeletionHeld"
 )
 
 // namedRoutes bounds the routes that an event names.
@@ -83,7 +89,8 @@ func (c *Controller) report(tableID string, m *memory, v view, result apply.Resu
 		if node, err := c.nodes.Get(route.Node); err == nil && verdicts[claim{route.Node, route.Key}].ready {
 			c.metrics.available.Observe(time.Since(node.CreationTimestamp.Time).Seconds())
 		}
-		c.events.Normal(kube.NodeReference(route.Node), eventCreated, fmt.Sprintf("Created route %s to %s in route table %s", route.CIDR, route.InstanceID, tableID))
+		c.events.Normal(kube.NodeReference(route.Node), eventCreated, fmt.Sprintf("Created route %s to %s in route table %s",
+			route.CIDR, route.InstanceID, tableID))
 	}
 	c.metrics.refused.WithLabelValues(tableID).Set(float64(len(p.Refused) + len(blocked)))
 	c.metrics.count(tableID, v, len(blocked), result)
@@ -106,7 +113,8 @@ func (c *Controller) report(tableID string, m *memory, v view, result apply.Resu
 	}
 }
 
-// claims reports whether a node still makes a claim. It may have gone or changed while the pass was under way, and the next one is due then.
+// claims reports whether a node still makes a claim. It may have gone or changed while the pass was under way, and the
+// next one is due then.
 func (c *Controller) claims(about claim) bool {
 	node, err := c.nodes.Get(about.node)
 	return err == nil && slices.Contains(c.cfg.Scope.KeysOf(node), about.Key)
@@ -125,13 +133,15 @@ func (c *Controller) rangeDue(about claim) time.Duration {
 	return left
 }
 
-// reportStuck says on which routes the cloud works for too long. Nothing but the cloud can finish them: it refuses changes of an entry meanwhile.
+// reportStuck says on which routes the cloud works for too long. Nothing but the cloud can finish them: it refuses
+// changes of an entry meanwhile.
 func (c *Controller) reportStuck(tableID string, m *memory, v view) {
 	part := func(r table.Route) string { return tableID + " " + r.CIDR.String() }
 	for _, route := range m.stuck(v.plan.Pending, time.Now()) {
 		m.reported[route.Key] = true
 		c.events.Warn(kube.NodeReference(route.Node), kube.Warning{Reason: eventPending, Part: part(route), Message: fmt.Sprintf(
-			"route table %s: the cloud has worked on the entry to %s for more than %s, and the route to %s is not available. Look at the entry in the "+
+			"route table %s: the cloud has worked on the entry to %s for more than %s, and the route to %s is not available. "+
+				"Look at the entry in the "+
 				"console of the VPC, and at smaller ones inside of its range. If its state does not change, delete it there, and it is made anew; "+
 				"if that is refused, ask the cloud's support", tableID, route.CIDR, pendingPatience, route.InstanceID)})
 	}
@@ -170,7 +180,8 @@ func (c *Controller) reportOrphans(tableID string, m *memory, v view) {
 		c.log.Error("no node claims a route, routes are kept; check that the API server has the nodes of this cluster",
 			"routeTable", tableID, "routes", len(v.waiting))
 		c.events.Warning(c.tableReference(tableID), eventHeld, fmt.Sprintf("%d routes carry the mark of cluster %s and no Node claims any; "+
-			"they are kept. Check that the API server has the Nodes of this cluster, and that no other cluster has its id", len(v.waiting), c.cfg.ClusterID))
+			"they are kept. Check that the API server has the Nodes of this cluster, and that no other cluster has its id",
+			len(v.waiting), c.cfg.ClusterID))
 	case v.recordErr != nil: // It has an event of its own.
 	case v.orphans.Held > 0:
 		c.events.Warning(c.tableReference(tableID), eventHeld, fmt.Sprintf("%d routes of Nodes that are gone are kept for now: "+
@@ -199,8 +210,8 @@ func nameRoutes(orphans []orphan.Orphan) string {
 	return strings.Join(names, ", ")
 }
 
-// kept says of the entries of ours in the way of routes that do not go now why they stay, and until when: of those that block a route, and of
-// those that take a part of its traffic. The texts stay the same meanwhile.
+// kept says of the entries of ours in the way of routes that do not go now why they stay, and until when: of those that
+// block a route, and of those that take a part of its traffic. The texts stay the same meanwhile.
 func (c *Controller) kept(v view) (blocked, partly []plan.Refusal) {
 	about := make(map[table.Key]orphan.Orphan, len(v.plan.Obstacles))
 	for _, o := range v.waiting {
@@ -212,8 +223,9 @@ func (c *Controller) kept(v view) (blocked, partly []plan.Refusal) {
 		}
 		why := "which goes as soon as deletions are allowed again: the events of the route table say what holds them"
 		if due := about[o.Entry.Key].Due(c.cfg.Orphans); time.Now().Before(due) {
-			why = fmt.Sprintf("which is the instance of no Node here; the entry stays until that instance is gone, or until %s. Check that no other "+
-				"cluster has the id %q or this range of pods; delete the entry if nobody needs it", due.UTC().Format(time.RFC3339), c.cfg.ClusterID)
+			why = fmt.Sprintf(
+				"which is the instance of no Node here; the entry stays until that instance is gone, or until %s. Check that no other "+
+					"cluster has the id %q or this range of pods; delete the entry if nobody needs it", due.UTC().Format(time.RFC3339), c.cfg.ClusterID)
 		}
 		if o.Blocks() {
 			what := fmt.Sprintf("destination %s has an entry of this cluster to %s, ", o.Entry.CIDR, o.Entry.NextHop)

@@ -108,8 +108,9 @@ func (w *world) forgetful() (lose func(names ...string)) {
 	}
 }
 
-// TestNodeMadeAnewIsThere deletes a Node and makes it anew, with the instance and the range that it had. As ever, it gets its range after it
-// was made. That the old one was seen to go then says nothing about the new one, whose Node the API server loses while its instance lives.
+// TestNodeMadeAnewIsThere deletes a Node and makes it anew, with the instance and the range that it had. As ever, it
+// gets its range after it was made. That the old one was seen to go then says nothing about the new one, whose Node the
+// API server loses while its instance lives.
 func TestNodeMadeAnewIsThere(t *testing.T) {
 	t.Parallel()
 	var lose func(...string)
@@ -135,8 +136,9 @@ func TestNodeMadeAnewIsThere(t *testing.T) {
 	})
 }
 
-// TestNodeMadeAnewIsNotBlamed makes a Node anew, with an instance that exists, while the route of the old one is refused because its instance
-// does not exist. The answer comes late, and is no reason for a warning about the new Node.
+// TestNodeMadeAnewIsNotBlamed makes a Node anew, with an instance that exists, while the route of the old one is
+// refused because its instance does not exist. The answer comes late, and is no reason for a warning about the new
+// Node.
 func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
@@ -166,8 +168,8 @@ func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
 	})
 }
 
-// TestNodeMadeAnewIsNotWarnedOfAStranger makes a Node anew, with another range, while the route of the old one is made, a part of whose traffic an
-// entry of somebody else takes. That is no reason for a warning about the new Node.
+// TestNodeMadeAnewIsNotWarnedOfAStranger makes a Node anew, with another range, while the route of the old one is made,
+// a part of whose traffic an entry of somebody else takes. That is no reason for a warning about the new Node.
 func TestNodeMadeAnewIsNotWarnedOfAStranger(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
@@ -196,8 +198,8 @@ func TestNodeMadeAnewIsNotWarnedOfAStranger(t *testing.T) {
 	})
 }
 
-// TestRenamedNodeIsThere has a node register under another name with what it had, and removes the old Node. The API server then loses the new
-// one, without a watched deletion: the route stays.
+// TestRenamedNodeIsThere has a node register under another name with what it had, and removes the old Node. The API
+// server then loses the new one, without a watched deletion: the route stays.
 func TestRenamedNodeIsThere(t *testing.T) {
 	t.Parallel()
 	var lose func(...string)
@@ -270,8 +272,9 @@ func TestBlockedNodesAreQuiet(t *testing.T) {
 	})
 }
 
-// TestStuckRouteIsPolledLessAndLess lets the cloud work on a route for an hour. It is not asked every few seconds all the time; a route that
-// joins meanwhile is looked at as soon as ever, and the stuck one is there within a minute once it is done.
+// TestStuckRouteIsPolledLessAndLess lets the cloud work on a route for an hour. It is not asked every few seconds all
+// the time; a route that joins meanwhile is looked at as soon as ever, and the stuck one is there within a minute once
+// it is done.
 func TestStuckRouteIsPolledLessAndLess(t *testing.T) {
 	t.Parallel()
 	run(t, nil, makeNodes(3), nil, func(w *world) {
@@ -314,8 +317,8 @@ func (w *world) refuse(method string, err error) {
 	})
 }
 
-// TestFailedQuestionIsNotRepeated has a route in the way whose instance can't be asked about. Nodes that join wait for one such question with
-// each reading of the table, not for one each.
+// TestFailedQuestionIsNotRepeated has a route in the way whose instance can't be asked about. Nodes that join wait for
+// one such question with each reading of the table, not for one each.
 func TestFailedQuestionIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
@@ -338,8 +341,9 @@ func TestFailedQuestionIsNotRepeated(t *testing.T) {
 	})
 }
 
-// TestFailedQuestionKeepsTheGrace lets the questions about an instance of the cluster fail for some minutes, whose route without a mark is in
-// the way of a node. It goes after the grace all the same, and nobody calls it a stranger's meanwhile.
+// TestFailedQuestionKeepsTheGrace lets the questions about an instance of the cluster fail for some minutes, whose
+// route without a mark is in the way of a node. It goes after the grace all the same, and nobody calls it a stranger's
+// meanwhile.
 func TestFailedQuestionKeepsTheGrace(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(*world){
@@ -376,8 +380,8 @@ func TestFailedQuestionKeepsTheGrace(t *testing.T) {
 	}
 }
 
-// TestFailedQuestionIsNoEvidence lets the cloud say once that the instance of a route in the way is gone, and refuse the deletion. Then it says
-// nothing about the instance. The route stays until an answer says so again.
+// TestFailedQuestionIsNoEvidence lets the cloud say once that the instance of a route in the way is gone, and refuse
+// the deletion. Then it says nothing about the instance. The route stays until an answer says so again.
 func TestFailedQuestionIsNoEvidence(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
@@ -401,8 +405,8 @@ func TestFailedQuestionIsNoEvidence(t *testing.T) {
 	})
 }
 
-// TestStuckRouteIsReported lets the cloud work on two routes of a node for an hour, in two tables. One event for each says so on the node within a
-// few minutes, and one that it is over when both are there.
+// TestStuckRouteIsReported lets the cloud work on two routes of a node for an hour, in two tables. One event for each
+// says so on the node within a few minutes, and one that it is over when both are there.
 func TestStuckRouteIsReported(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
@@ -441,8 +445,8 @@ func TestStuckRouteIsReported(t *testing.T) {
 	})
 }
 
-// TestStuckRouteOfASilentNode lets the cloud finish a route while its node is silent, and claims none. Once the node reports again, an event
-// says that the trouble is over.
+// TestStuckRouteOfASilentNode lets the cloud finish a route while its node is silent, and claims none. Once the node
+// reports again, an event says that the trouble is over.
 func TestStuckRouteOfASilentNode(t *testing.T) {
 	t.Parallel()
 	run(t, nil, makeNodes(3), nil, func(w *world) {
@@ -465,8 +469,8 @@ func TestStuckRouteOfASilentNode(t *testing.T) {
 	})
 }
 
-// TestSmallerStuckRouteIsReportedOnce lets the cloud work for an hour on an entry inside of the range of a node, whose own route is there. One
-// event on the node says so, and only after that time another that it is over.
+// TestSmallerStuckRouteIsReportedOnce lets the cloud work for an hour on an entry inside of the range of a node, whose
+// own route is there. One event on the node says so, and only after that time another that it is over.
 func TestSmallerStuckRouteIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
@@ -491,13 +495,15 @@ func TestSmallerStuckRouteIsReportedOnce(t *testing.T) {
 	})
 }
 
-// TestStuckRouteIsReportedBesideFailures lets the cloud work on a route for an hour while it refuses to make another. The event is there all the same.
+// TestStuckRouteIsReportedBesideFailures lets the cloud work on a route for an hour while it refuses to make another.
+// The event is there all the same.
 func TestStuckRouteIsReportedBesideFailures(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
 		w.entry(tableA, "10.0.2.0/24", "i-2", marked(2))
 		w.status(tableA, "10.0.2.0/24", "Modifying")
-		w.refuse("BatchCreateRouteEntries", &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded, Message: "the table is full"})
+		w.refuse("BatchCreateRouteEntries", &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded,
+			Message: "the table is full"})
 	}
 	run(t, nil, makeNodes(3), prepare, func(w *world) {
 		w.Pass(20 * time.Minute)
@@ -507,8 +513,9 @@ func TestStuckRouteIsReportedBesideFailures(t *testing.T) {
 	})
 }
 
-// TestOldAnswerIsNoEvidenceForEver lets the cloud leave a living instance of another cluster out of one answer, and say nothing about instances
-// for hours after it. The route to that instance stays: nothing but that answer speaks for its deletion.
+// TestOldAnswerIsNoEvidenceForEver lets the cloud leave a living instance of another cluster out of one answer, and say
+// nothing about instances for hours after it. The route to that instance stays: nothing but that answer speaks for its
+// deletion.
 func TestOldAnswerIsNoEvidenceForEver(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {

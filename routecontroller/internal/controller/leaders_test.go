@@ -54,8 +54,8 @@ func (w *world) gone(n, few int, description func(i int) string) {
 
 func marked(i int) string { return fmt.Sprintf("k8s/%s/node-%d", cluster, i) }
 
-// TestBudgetOutlivesTheLeader kills the leader every 30 seconds while 12 of 40 routes have no Nodes, and their instances live. Exactly they go
-// after the grace, and no ten minutes see more than three of them go.
+// TestBudgetOutlivesTheLeader kills the leader every 30 seconds while 12 of 40 routes have no Nodes, and their
+// instances live. Exactly they go after the grace, and no ten minutes see more than three of them go.
 func TestBudgetOutlivesTheLeader(t *testing.T) {
 	t.Parallel()
 	short := func(cfg *controller.Config) { cfg.Orphans.Grace = 5 * time.Minute }
@@ -198,7 +198,9 @@ func TestStrangersAreNotRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(`{"10.0.1.0/24":{"instance":"i-1","node":"node-1"},"10.0.2.0/24":{"instance":"i-2","node":"node-2"}}`, record.Data["record"]); diff != "" {
+		if diff := cmp.Diff(
+			`{"10.0.1.0/24":{"instance":"i-1","node":"node-1"},"10.0.2.0/24":{"instance":"i-2","node":"node-2"}}`,
+			record.Data["record"]); diff != "" {
 			t.Errorf("record (-want +got):\n%s", diff)
 		}
 	})

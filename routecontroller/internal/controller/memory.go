@@ -116,8 +116,9 @@ func (m *memory) asked(instance string) bool {
 	return asked
 }
 
-// setUnclear notes that a question about instances failed. They are not asked about again before the next reading, since nodes wait meanwhile, and
-// an entry stays whose it was: otherwise one question without an answer would let its grace begin anew.
+// setUnclear notes that a question about instances failed. They are not asked about again before the next reading,
+// since nodes wait meanwhile, and an entry stays whose it was: otherwise one question without an answer would let its
+// grace begin anew.
 func (m *memory) setUnclear(err error, instances ...string) {
 	for _, id := range instances {
 		m.instances[id], m.unclear[id] = m.before[id], err

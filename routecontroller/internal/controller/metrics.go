@@ -51,7 +51,8 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 			Name: "routecontroller_route_entries", Help: "Custom entries of a route table.",
 		}, []string{"route_table"}),
 		refused: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "routecontroller_refused_routes", Help: "Routes of nodes that can't be created because of an entry that is not ours to delete, or not yet.",
+			Name: "routecontroller_refused_routes",
+			Help: "Routes of nodes that can't be created because of an entry that is not ours to delete, or not yet.",
 		}, []string{"route_table"}),
 		orphans: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_orphan_routes", Help: "Routes of this cluster that no Node claims and that are kept for now.",
@@ -73,7 +74,8 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 		}, []string{"route_table"}),
 		routes: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_routes",
-			Help: "Routes of Nodes and of this cluster by state: available, pending, missing, unusable (no range, one that another Node has, or no instance of this region), refused, blocked (by an entry of ours that stays for now), orphan.",
+			Help: "Routes of Nodes and of this cluster by state: available, pending, missing, unusable (no range, one that " +
+				"another Node has, or no instance of this region), refused, blocked (by an entry of ours that stays for now), orphan.",
 		}, []string{"route_table", "state"}),
 		quotaUsed: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_route_quota_used_ratio", Help: "Share of the configured quota that the custom entries of a route table use.",

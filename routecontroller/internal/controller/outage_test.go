@@ -14,8 +14,9 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/controller"
 )
 
-// TestGatewayComesBack lets the gateway go away for an hour while 20 nodes join. The delay between two tries grows meanwhile, and ends with the
-// outage: the connection, the one of the process with its TLS and its health checks, is made again and has the controller try at once.
+// TestGatewayComesBack lets the gateway go away for an hour while 20 nodes join. The delay between two tries grows
+// meanwhile, and ends with the outage: the connection, the one of the process with its TLS and its health checks, is
+// made again and has the controller try at once.
 func TestGatewayComesBack(t *testing.T) {
 	t.Parallel()
 	const before, many = 5, 25
@@ -53,7 +54,8 @@ func TestGatewayComesBack(t *testing.T) {
 		}
 		w.Pass(time.Hour)
 		got := w.Events.Matching("vtb-a SyncRouteFailed")
-		if n := len(w.routes(tableA)); n != before || connected() != before || len(got) == 0 || !strings.Contains(got[0], "look whether cloudgateway runs") {
+		if n := len(w.routes(tableA)); n != before || connected() != before || len(got) == 0 ||
+			!strings.Contains(got[0], "look whether cloudgateway runs") {
 			t.Errorf("%d routes and %d nodes with a network during the outage, want %d; events %q", n, connected(), before, got)
 		}
 		remote.Start()

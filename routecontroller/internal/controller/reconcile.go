@@ -221,7 +221,8 @@ func (c *Controller) awaited() bool {
 	return slices.ContainsFunc(scope.Claims(list).Wanted, func(r table.Route) bool { return !served[r.Node] })
 }
 
-func (c *Controller) apply(ctx context.Context, applier *apply.Applier, tableID string, remove []table.Entry, create []table.Route) apply.Result {
+func (c *Controller) apply(ctx context.Context, applier *apply.Applier, tableID string, remove []table.Entry,
+	create []table.Route) apply.Result {
 	start := time.Now()
 	result := applier.Apply(ctx, tableID, remove, create)
 	if len(create) > 0 {

@@ -19,8 +19,8 @@ func successor(old *corev1.Node) *corev1.Node {
 	return n
 }
 
-// TestReplacedNodesDoNotWait replaces many nodes within a moment, as an upgrade of a node pool does. That so many routes go brakes nothing: each
-// deletion has a second fact. Every new node has its route within half a minute.
+// TestReplacedNodesDoNotWait replaces many nodes within a moment, as an upgrade of a node pool does. That so many
+// routes go brakes nothing: each deletion has a second fact. Every new node has its route within half a minute.
 func TestReplacedNodesDoNotWait(t *testing.T) {
 	t.Parallel()
 	all := makeNodes(250)

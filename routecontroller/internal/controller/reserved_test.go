@@ -14,8 +14,8 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/controller"
 )
 
-// TestRangesOfTheCloudAreRefused gives three nodes ranges of which one overlaps a vSwitch. An event on its node says so, and the cloud is not
-// asked for that route; the others get theirs.
+// TestRangesOfTheCloudAreRefused gives three nodes ranges of which one overlaps a vSwitch. An event on its node says
+// so, and the cloud is not asked for that route; the others get theirs.
 func TestRangesOfTheCloudAreRefused(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
@@ -31,7 +31,8 @@ func TestRangesOfTheCloudAreRefused(t *testing.T) {
 		if diff := cmp.Diff(want, w.routes(tableA)); diff != "" {
 			t.Errorf("routes (-want +got):\n%s", diff)
 		}
-		if len(w.Events.Matching("node-1 CreateRouteFailed: route table vtb-a: pod CIDR 10.0.1.0/24 overlaps 10.0.1.128/25, which is the range of a vSwitch")) != 1 {
+		if len(w.Events.Matching(
+			"node-1 CreateRouteFailed: route table vtb-a: pod CIDR 10.0.1.0/24 overlaps 10.0.1.128/25, which is the range of a vSwitch")) != 1 {
 			t.Errorf("events %v", w.Events.Matching("node-1"))
 		}
 		if got := w.network("node-1"); got != "True NoRouteCreated" {

@@ -16,9 +16,10 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/controller"
 )
 
-// TestFiveThousandNodes starts on 5 000 nodes that have their routes, made by the existing CCM. One read of the table is all it takes, which
-// the gateway does in pages; nothing is written to the cloud, and an hour, with ten thousand heartbeats, costs a read in five minutes. The memory is that
-// of the controller, with the journals of the fakes; the processor time is that of the fakes, too.
+// TestFiveThousandNodes starts on 5 000 nodes that have their routes, made by the existing CCM. One read of the table
+// is all it takes, which the gateway does in pages; nothing is written to the cloud, and an hour, with ten thousand
+// heartbeats, costs a read in five minutes. The memory is that of the controller, with the journals of the fakes; the
+// processor time is that of the fakes, too.
 func TestFiveThousandNodes(t *testing.T) {
 	const many = 5000
 	var before int64

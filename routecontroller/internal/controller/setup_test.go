@@ -32,8 +32,9 @@ func (w *world) unready(t *testing.T) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestWrongSetUps: whatever is wrong with an installation, an event or a condition of readiness says so with the next step, and there is a series
-// that an alert of the chart looks at: readiness_check for conditions, which have one each, and otherwise the routes by state.
+// TestWrongSetUps: whatever is wrong with an installation, an event or a condition of readiness says so with the next
+// step, and there is a series that an alert of the chart looks at: readiness_check for conditions, which have one each,
+// and otherwise the routes by state.
 func TestWrongSetUps(t *testing.T) {
 	t.Parallel()
 	forbidden := &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "the policy lacks the action"}
@@ -100,7 +101,8 @@ func TestWrongSetUps(t *testing.T) {
 					n.Spec.PodCIDR, n.Spec.PodCIDRs = "", nil
 				}
 			},
-			event: []string{"node-0 CreateRouteFailed: spec.podCIDR is not set", "kube-controller-manager sets it with --allocate-node-cidrs"}, state: "unusable",
+			event: []string{"node-0 CreateRouteFailed: spec.podCIDR is not set",
+				"kube-controller-manager sets it with --allocate-node-cidrs"}, state: "unusable",
 		},
 	}
 	for _, tt := range tests {

@@ -28,8 +28,8 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/orphan"
 )
 
-// TestLeaderDiesAtEveryCall kills the leader at each of its calls of the cloud and writes to the API server, before and after the call has an
-// effect. The next one comes to the same end, and makes no route twice.
+// TestLeaderDiesAtEveryCall kills the leader at each of its calls of the cloud and writes to the API server, before and
+// after the call has an effect. The next one comes to the same end, and makes no route twice.
 func TestLeaderDiesAtEveryCall(t *testing.T) {
 	t.Parallel()
 	kubetest.AtEveryCall(t, func(t *testing.T, d *kubetest.Death) {
@@ -73,9 +73,9 @@ func (w *world) reign(t *testing.T, edit func(*controller.Config)) (stop func())
 	}
 }
 
-// TestRandomWalk plays random histories with faults: nodes come, go, are missing for a while, are excluded, and belong to other machines than their
-// instances; calls fail; leaders die. At no time is the
-// route of a node deleted that exists, and in the end every node has its route and no other route of ours is left.
+// TestRandomWalk plays random histories with faults: nodes come, go, are missing for a while, are excluded, and belong
+// to other machines than their instances; calls fail; leaders die. At no time is the route of a node deleted that
+// exists, and in the end every node has its route and no other route of ours is left.
 func TestRandomWalk(t *testing.T) {
 	t.Parallel()
 	kubetest.Walk(t, walk)
@@ -183,8 +183,8 @@ func walk(t *testing.T, random *rand.Rand) {
 	})
 }
 
-// TestTwoClustersWithOneID lets this cluster run for an hour beside another with the same id and overlapping ranges, whose Nodes it does not
-// see. None of the other's routes goes, and an event says that there are routes without a Node.
+// TestTwoClustersWithOneID lets this cluster run for an hour beside another with the same id and overlapping ranges,
+// whose Nodes it does not see. None of the other's routes goes, and an event says that there are routes without a Node.
 func TestTwoClustersWithOneID(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
@@ -232,9 +232,10 @@ func TestNodesDoNotWaitForAQuestion(t *testing.T) {
 	})
 }
 
-// TestTwoClustersWithOneIDAndRange lets this cluster run for an hour beside another with the same id and the same ranges, whose routes have the
-// places of five of our nodes. None of the other's routes goes, whichever leader looks, and the nodes say what keeps their routes away. Then
-// one of the instances is released, and its place is free. In the end the entries have been reported for an hour, and go in the budget.
+// TestTwoClustersWithOneIDAndRange lets this cluster run for an hour beside another with the same id and the same
+// ranges, whose routes have the places of five of our nodes. None of the other's routes goes, whichever leader looks,
+// and the nodes say what keeps their routes away. Then one of the instances is released, and its place is free. In the
+// end the entries have been reported for an hour, and go in the budget.
 func TestTwoClustersWithOneIDAndRange(t *testing.T) {
 	t.Parallel()
 	var registry *prometheus.Registry // of the last leader
@@ -273,8 +274,9 @@ func TestTwoClustersWithOneIDAndRange(t *testing.T) {
 			t.Errorf("metrics: %v refused, by state %v", refused, metrics)
 		}
 		for i := range 5 {
-			text := fmt.Sprintf("route table vtb-a: destination 10.0.%d.0/24 has an entry of this cluster to i-other-%d, which is the instance of no Node here; "+
-				"the entry stays until that instance is gone, or until 2000-01-01T01:00:", i, i)
+			text := fmt.Sprintf(
+				"route table vtb-a: destination 10.0.%d.0/24 has an entry of this cluster to i-other-%d, which is the instance of no Node here; "+
+					"the entry stays until that instance is gone, or until 2000-01-01T01:00:", i, i)
 			event := fmt.Sprintf("node-%d CreateRouteFailed: %s", i, text)
 			if n := len(w.Events.Matching(event)); n == 0 || n > 3 { // One of each leader.
 				t.Errorf("%d events with %q: %q", n, event, w.Events.Matching(fmt.Sprintf("node-%d", i)))
@@ -321,7 +323,8 @@ func TestPlaceOfAFormerNode(t *testing.T) {
 	})
 }
 
-// TestBadAnswersAboutInstances lets the cloud answer wrongly about instances for an hour, while ten Nodes are missing in the API. No route goes.
+// TestBadAnswersAboutInstances lets the cloud answer wrongly about instances for an hour, while ten Nodes are missing
+// in the API. No route goes.
 func TestBadAnswersAboutInstances(t *testing.T) {
 	t.Parallel()
 	failing := func(err *rpcerr.Error) func(*world) {
@@ -349,7 +352,8 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 		spoil        func(*world)
 		cause, event string
 	}{
-		"no instance at all": {hide(0, 20), "nothing_found", "the cloud knows none of 10 instances that have to be there (NOTHING_FOUND); next: check the credentials and the region of the gateway"},
+		"no instance at all": {hide(0, 20), "nothing_found",
+			"the cloud knows none of 10 instances that have to be there (NOTHING_FOUND); next: check the credentials and the region of the gateway"},
 		// All that are asked about, and four of ten nodes.
 		"some of the instances": {hide(6, 20), "partial", "the cloud does not know 4 of 10 instances that have to be there"},
 		"of another region": {func(w *world) {
@@ -368,7 +372,8 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 				delete(w.cloud.NetworkInterfaces, fmt.Sprintf("eni-i-%d", i))
 			}
 		}, "region", "the gateway works in region cn-beijing, and the instances are in cn-hangzhou"},
-		"all but those that are asked about": {hide(10, 20), "witness", "the cloud does not list instance i-10, but its network interface eni-i-10 exists"},
+		"all but those that are asked about": {hide(10, 20), "witness",
+			"the cloud does not list instance i-10, but its network interface eni-i-10 exists"},
 		"all but those that are asked about, and no network interface": {func(w *world) {
 			hide(10, 20)(w)
 			w.cloud.Lock()
@@ -469,7 +474,8 @@ func TestUnreadableTable(t *testing.T) {
 				if n := len(w.routes(tableA)); n != 20 || len(w.cloud.Writes()) != 0 {
 					t.Errorf("%d routes, want all 20; writes %v", n, w.cloud.Writes())
 				}
-				if got := w.Events.Matching("vtb-a SyncRouteFailed: list the entries of route table vtb-a: " + err.Message); len(got) == 0 || len(got) > 3 {
+				if got := w.Events.Matching("vtb-a SyncRouteFailed: list the entries of route table vtb-a: " +
+					err.Message); len(got) == 0 || len(got) > 3 {
 					t.Errorf("events %v", w.Events.Matching("vtb-a"))
 				}
 				if got := causes(t, registry, "routecontroller_table_unread"); !maps.Equal(got, map[string]float64{cause: 1}) {

@@ -81,8 +81,8 @@ type Verdict struct {
 }
 
 // Decide chooses the orphans to delete now. Those whose deletion failed come last, and of them those whose failure is the longest ago come
-// first, so that entries which can't be deleted keep no others. Of the rest those come first that a node waits for, and then those that have
-// been orphans for longest.
+// first, so that entries which can't be deleted keep no others. Of the rest those come first that a node waits for, and
+// then those that have been orphans for longest.
 func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict {
 	var v Verdict
 	if len(orphans) == 0 {
@@ -128,8 +128,8 @@ func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict
 	return v
 }
 
-// Proven reports whether there is a second fact beside the missing Node: its deletion was watched, its instance is gone, or that is the one of
-// a Node with another range.
+// Proven reports whether there is a second fact beside the missing Node: its deletion was watched, its instance is
+// gone, or that is the one of a Node with another range.
 func (o Orphan) Proven() bool { return o.Watched || o.Moved || o.Instance == Gone }
 
 // Due is when an orphan may go, if the budget lets it. Where a node waits for the place of one whose instance is gone, it waits no longer.

@@ -18,12 +18,14 @@ import (
 
 var (
 	now    = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	policy = orphan.Policy{GoneGrace: 2 * time.Minute, Grace: time.Hour, Policy: budget.Policy{Window: 10 * time.Minute, Minimum: 3, Percent: 5}}
+	policy = orphan.Policy{GoneGrace: 2 * time.Minute, Grace: time.Hour, Policy: budget.Policy{Window: 10 * time.Minute,
+		Minimum: 3, Percent: 5}}
 )
 
 // aged makes the orphan 10.0.i.0/24 of a given age.
 func aged(i byte, age time.Duration, instance orphan.Answer, watched bool) orphan.Orphan {
-	entry := table.Entry{Key: table.Key{CIDR: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, i, 0}), 24), InstanceID: "i-" + string('0'+rune(i%10))}}
+	entry := table.Entry{Key: table.Key{CIDR: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, i, 0}), 24),
+		InstanceID: "i-" + string('0'+rune(i%10))}}
 	return orphan.Orphan{Entry: entry, Since: now.Add(-age), Watched: watched, Instance: instance}
 }
 
@@ -60,7 +62,8 @@ func TestDecide(t *testing.T) {
 		{name: "nothing, and no node", claimed: 0},
 		{name: "no node claims anything", orphans: all(aged(1, 9*time.Hour, orphan.Gone, true)), fault: true},
 		{name: "its Node was deleted before our eyes", orphans: all(aged(1, 0, orphan.Unclear, true)), claimed: 9, want: []byte{1}},
-		{name: "its Node was deleted before our eyes, the instance lives", orphans: all(aged(1, 0, orphan.Living, true)), claimed: 9, want: []byte{1}},
+		{name: "its Node was deleted before our eyes, the instance lives", orphans: all(aged(1, 0, orphan.Living, true)),
+			claimed: 9, want: []byte{1}},
 		{name: "missing for a moment", orphans: all(aged(1, 0, orphan.Unclear, false)), claimed: 9, wait: 2 * time.Minute},
 		{name: "instance gone, short grace", orphans: all(aged(1, time.Minute, orphan.Gone, false)), claimed: 9, wait: time.Minute},
 		{name: "instance gone, grace over", orphans: all(aged(1, 2*time.Minute, orphan.Gone, false)), claimed: 9, want: []byte{1}},
@@ -68,18 +71,24 @@ func TestDecide(t *testing.T) {
 		{name: "instance lives, long grace over", orphans: all(aged(1, time.Hour, orphan.Living, false)), claimed: 9, want: []byte{1}},
 		{name: "instance unclear, long grace over", orphans: all(aged(1, time.Hour, orphan.Unclear, false)), claimed: 9, want: []byte{1}},
 		{name: "in the way, the instance lives", orphans: all(blocking(aged(1, 0, orphan.Living, false), false)), claimed: 9, wait: time.Hour},
-		{name: "in the way, the instance lives, almost an hour", orphans: all(blocking(aged(1, 59*time.Minute, orphan.Living, false), false)), claimed: 9, wait: time.Minute},
-		{name: "in the way, long grace over", orphans: all(blocking(aged(1, time.Hour, orphan.Living, false), false)), claimed: 9, want: []byte{1}},
+		{name: "in the way, the instance lives, almost an hour",
+			orphans: all(blocking(aged(1, 59*time.Minute, orphan.Living, false), false)), claimed: 9, wait: time.Minute},
+		{name: "in the way, long grace over", orphans: all(blocking(aged(1, time.Hour, orphan.Living, false), false)),
+			claimed: 9, want: []byte{1}},
 		{name: "in the way, instance gone", orphans: all(blocking(aged(1, 0, orphan.Gone, false), false)), claimed: 9, want: []byte{1}},
-		{name: "in the way, its Node was deleted before our eyes", orphans: all(blocking(aged(1, 0, orphan.Living, true), false)), claimed: 9, want: []byte{1}},
-		{name: "in the way, its Node has another range", orphans: all(blocking(aged(1, 0, orphan.Unclear, false), true)), claimed: 9, want: []byte{1}},
+		{name: "in the way, its Node was deleted before our eyes",
+			orphans: all(blocking(aged(1, 0, orphan.Living, true), false)), claimed: 9, want: []byte{1}},
+		{name: "in the way, its Node has another range", orphans: all(blocking(aged(1, 0, orphan.Unclear, false), true)),
+			claimed: 9, want: []byte{1}},
 		{
-			name:    "with a second fact the budget is no matter",
-			orphans: all(blocking(aged(1, 0, orphan.Unclear, false), true), aged(2, 0, orphan.Living, true), aged(3, 2*time.Minute, orphan.Gone, false)),
+			name: "with a second fact the budget is no matter",
+			orphans: all(blocking(aged(1, 0, orphan.Unclear, false), true), aged(2, 0, orphan.Living, true),
+				aged(3, 2*time.Minute, orphan.Gone, false)),
 			claimed: 9, deleted: ago(9*time.Minute, 5*time.Minute, time.Minute), want: []byte{1, 3, 2},
 		},
 		{
-			name: "with a second fact many go at once", orphans: all(aged(1, 0, 0, true), aged(2, 0, 0, true), aged(3, 0, 0, true), aged(4, 0, 0, true), aged(5, 0, 0, true)),
+			name: "with a second fact many go at once", orphans: all(aged(1, 0, 0, true), aged(2, 0, 0, true),
+				aged(3, 0, 0, true), aged(4, 0, 0, true), aged(5, 0, 0, true)),
 			claimed: 1, want: []byte{1, 2, 3, 4, 5},
 		},
 		{
@@ -96,13 +105,15 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "of those whose deletion failed three at a time",
-			orphans: all(failed(aged(1, 0, 0, true), 4*time.Second), failed(aged(2, 0, 0, true), 3*time.Second), failed(aged(3, 0, 0, true), time.Second),
+			orphans: all(failed(aged(1, 0, 0, true), 4*time.Second), failed(aged(2, 0, 0, true), 3*time.Second),
+				failed(aged(3, 0, 0, true), time.Second),
 				failed(aged(4, 0, 0, true), 2*time.Second), aged(5, 0, 0, true)),
 			claimed: 9, want: []byte{5, 1, 2, 4}, wait: 10 * time.Second,
 		},
 		{
-			name:    "the oldest first, within the budget",
-			orphans: all(aged(1, 2*time.Hour, 0, false), aged(2, 4*time.Hour, 0, false), aged(3, 3*time.Hour, 0, false), aged(4, 5*time.Hour, 0, false)),
+			name: "the oldest first, within the budget",
+			orphans: all(aged(1, 2*time.Hour, 0, false), aged(2, 4*time.Hour, 0, false), aged(3, 3*time.Hour, 0, false),
+				aged(4, 5*time.Hour, 0, false)),
 			claimed: 9, want: []byte{4, 2, 3}, held: 1, wait: 10 * time.Minute,
 		},
 		{
@@ -115,8 +126,9 @@ func TestDecide(t *testing.T) {
 			orphans: all(aged(1, 2*time.Hour, 0, false)), claimed: 9, deleted: ago(30*time.Minute, 20*time.Minute, 10*time.Minute), want: []byte{1},
 		},
 		{
-			name:    "a large cluster has a large budget",
-			orphans: all(aged(1, 2*time.Hour, 0, false), aged(2, 2*time.Hour, 0, false), aged(3, 2*time.Hour, 0, false), aged(4, 2*time.Hour, 0, false)),
+			name: "a large cluster has a large budget",
+			orphans: all(aged(1, 2*time.Hour, 0, false), aged(2, 2*time.Hour, 0, false), aged(3, 2*time.Hour, 0, false),
+				aged(4, 2*time.Hour, 0, false)),
 			claimed: 100, want: []byte{1, 2, 3, 4},
 		},
 	}
@@ -146,7 +158,8 @@ func TestBudgetHolds(t *testing.T) {
 		claimed := rapid.IntRange(1, 200).Draw(t, "claimed")
 		left := map[byte]orphan.Orphan{}
 		for i := range rapid.IntRange(0, 30).Draw(t, "orphans") {
-			left[byte(i)] = aged(byte(i), time.Duration(rapid.IntRange(0, 120).Draw(t, "age"))*time.Minute, orphan.Answer(rapid.IntRange(0, 2).Draw(t, "instance")), rapid.Bool().Draw(t, "watched"))
+			left[byte(i)] = aged(byte(i), time.Duration(rapid.IntRange(0, 120).Draw(t, "age"))*time.Minute,
+				orphan.Answer(rapid.IntRange(0, 2).Draw(t, "instance")), rapid.Bool().Draw(t, "watched"))
 		}
 		var deleted []time.Time
 		at := now

@@ -95,7 +95,8 @@ func (p Plan) Freed(deleted []table.Entry) []table.Route {
 // entries.
 func Diff(in Input, policy Policy) Plan {
 	d := differ{Input: in, Policy: policy, byCIDR: map[netip.Prefix]table.Entry{}, wanted: map[netip.Prefix]table.Route{},
-		possible: map[netip.Prefix]table.Route{}, held: map[table.Key]string{}, nodes: map[string]bool{}, members: map[string]bool{}, unclear: map[string]bool{}, unclearMarks: map[string]bool{}}
+		possible: map[netip.Prefix]table.Route{}, held: map[table.Key]string{}, nodes: map[string]bool{},
+		members: map[string]bool{}, unclear: map[string]bool{}, unclearMarks: map[string]bool{}}
 	d.index()
 	var p Plan
 	for _, route := range in.Claims.Wanted {
@@ -166,7 +167,8 @@ func (d *differ) planRoute(p *Plan, route table.Route) {
 			entry.CIDR, entry.NextHop)})
 	case d.held[entry.Key] != "":
 		d.refuse(p, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
-			"nodes %s and %s have the same pod CIDR %s, and the route there is that of %s; delete one of the two Nodes, so that it gets another range "+
+			"nodes %s and %s have the same pod CIDR %s, and the route there is that of %s; delete one of the two Nodes, so "+
+				"that it gets another range "+
 				"when its kubelet registers again", d.held[entry.Key], route.Node, entry.CIDR, d.held[entry.Key])})
 	case !entry.Available:
 		p.Pending = append(p.Pending, route)

@@ -85,7 +85,8 @@ func TestDiff(t *testing.T) {
 				Route: route("10.0.0.0/15", "i-a", "a"), Reason: "pod CIDR 10.0.0.0/15 lies outside of clusterCIDRs [10.0.0.0/16]",
 			}}}},
 		{name: "inside of a route whose place is taken, by a stranger",
-			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-x", "by hand"), entry("10.0.1.0/25", "i-x", "by hand")}},
+			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-x", "by hand"),
+				entry("10.0.1.0/25", "i-x", "by hand")}},
 			want: plan.Plan{Refused: []plan.Refusal{{Route: a, Entry: entry("10.0.1.0/24", "i-x", "by hand"), Reason: "destination 10.0.1.0/24 " +
 				"is taken by an entry to i-x that is not of this cluster; delete it to let the route be created"}}}},
 		{name: "taken by an unmarked route to a former node",
@@ -154,9 +155,10 @@ func TestDiff(t *testing.T) {
 		{name: "larger entry of a stranger", in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
 			entry("10.0.1.0/24", "i-a", mine), entry("10.0.0.0/16", "i-x", ""),
 		}}, want: plan.Plan{Ready: []table.Route{a}}},
-		{name: "larger entry of a stranger, from the same address", in: plan.Input{Claims: wanted(route("10.0.0.0/24", "i-a", "a")), Entries: []table.Entry{
-			entry("10.0.0.0/24", "i-a", mine), entry("10.0.0.0/23", "i-x", ""),
-		}}, want: plan.Plan{Ready: []table.Route{route("10.0.0.0/24", "i-a", "a")}}},
+		{name: "larger entry of a stranger, from the same address",
+			in: plan.Input{Claims: wanted(route("10.0.0.0/24", "i-a", "a")), Entries: []table.Entry{
+				entry("10.0.0.0/24", "i-a", mine), entry("10.0.0.0/23", "i-x", ""),
+			}}, want: plan.Plan{Ready: []table.Route{route("10.0.0.0/24", "i-a", "a")}}},
 		{name: "the whole range of the cluster", in: plan.Input{Claims: wanted(route("10.0.0.0/16", "i-a", "a"))},
 			want: plan.Plan{Create: []table.Route{route("10.0.0.0/16", "i-a", "a")}}},
 		{name: "node is gone, marked", in: plan.Input{Entries: []table.Entry{entry("10.0.1.0/24", "i-a", mine)}},
@@ -219,7 +221,8 @@ func TestReservedRanges(t *testing.T) {
 	})}
 	works := route("10.0.1.0/24", "i-1", "works")
 	got := plan.Diff(plan.Input{
-		Claims:  table.Claims{Wanted: []table.Route{works, route("10.0.2.0/24", "i-2", "free"), route("10.0.0.0/16", "i-3", "around"), route("100.64.3.0/24", "i-4", "cloud")}},
+		Claims: table.Claims{Wanted: []table.Route{works, route("10.0.2.0/24", "i-2", "free"),
+			route("10.0.0.0/16", "i-3", "around"), route("100.64.3.0/24", "i-4", "cloud")}},
 		Entries: []table.Entry{{Key: works.Key, Available: true}},
 	}, reserving)
 	refused := map[string]bool{}

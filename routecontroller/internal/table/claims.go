@@ -123,13 +123,15 @@ func (s Scope) claim(claims *Claims, holder *holders, node *corev1.Node) {
 				"--provider-id=%s and delete the Node, else label it %s", node.Spec.ProviderID, s.Region,
 				nodes.ID{Region: s.Region, InstanceID: id.InstanceID}, nodes.LabelExclude)
 		case nodes.InstanceAbsent(node):
-			refuse("the cloud does not know instance %s of spec.providerID, so that a route to it leads nowhere; the machine is another one: delete the "+
+			refuse("the cloud does not know instance %s of spec.providerID, so that a route to it leads nowhere; the machine "+
+				"is another one: delete the "+
 				"Node and restart the kubelet, so that it registers anew", id.InstanceID)
 		case older != "" && overlap != cidr:
 			refuse("pod CIDR %s overlaps %s of node %s, and the older one, %s, has the first claim to it; delete one of the two Nodes, so that it "+
 				"gets another range when its kubelet registers again", cidr, overlap, older, older)
 		case older != "":
-			refuse("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; delete one of the two Nodes, "+
+			refuse("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; "+
+				"delete one of the two Nodes, "+
 				"so that it gets another range when its kubelet registers again", older, node.Name, cidr, older)
 		default:
 			holder.add(cidr, node.Name)

@@ -62,8 +62,9 @@ var opts = cmp.Options{cmp.Comparer(func(a, b netip.Prefix) bool { return a == b
 
 // sameRange is why the newer of two nodes with one range gets no route.
 func sameRange(older, newer, cidr string) string {
-	return fmt.Sprintf("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; delete one of the two Nodes, "+
-		"so that it gets another range when its kubelet registers again", older, newer, cidr, older)
+	return fmt.Sprintf(
+		"nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; delete one of the two Nodes, "+
+			"so that it gets another range when its kubelet registers again", older, newer, cidr, older)
 }
 
 func TestClaims(t *testing.T) {
@@ -84,7 +85,8 @@ func TestClaims(t *testing.T) {
 		{name: "silent", nodes: []*corev1.Node{node("a", ready(corev1.ConditionUnknown))}, want: held},
 		{name: "leaving", nodes: []*corev1.Node{node("a", func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} })}, want: held},
 		{name: "excluded", nodes: []*corev1.Node{node("a", label(nodes.LabelExclude))}, want: excluded},
-		{name: "excluded and silent", nodes: []*corev1.Node{node("a", label(nodes.LabelExclude), ready(corev1.ConditionUnknown))}, want: excluded},
+		{name: "excluded and silent", nodes: []*corev1.Node{node("a", label(nodes.LabelExclude),
+			ready(corev1.ConditionUnknown))}, want: excluded},
 		{name: "excluded, old label", nodes: []*corev1.Node{node("a", label(nodes.LabelExcludeOld))}, want: excluded},
 		{name: "without provider id", nodes: []*corev1.Node{node("a", providerID(""))}, want: table.Claims{Unclear: []string{"a"}}},
 		{name: "hybrid", nodes: []*corev1.Node{node("a", providerID("ack-hybrid://x.y"))}, want: table.Claims{Unclear: []string{"a"}}},
@@ -92,7 +94,9 @@ func TestClaims(t *testing.T) {
 		{name: "host bits", nodes: []*corev1.Node{node("a", podCIDRs("10.0.1.7/24"))}, want: wanted},
 		{name: "dual stack", nodes: []*corev1.Node{node("a", podCIDRs("fd00::/64", "10.0.1.0/24"))}, want: wanted},
 		{name: "IPv6 only", nodes: []*corev1.Node{node("a", podCIDRs("fd00::/64"))}, want: table.Claims{
-			Unclear: []string{"a"}, Unroutable: []table.Unroutable{{Node: "a", Reason: "spec.podCIDRs: no IPv4 range in fd00::/64; with ipv6 on, IPv6 ranges get routes, too"}},
+			Unclear: []string{"a"},
+			Unroutable: []table.Unroutable{{Node: "a",
+				Reason: "spec.podCIDRs: no IPv4 range in fd00::/64; with ipv6 on, IPv6 ranges get routes, too"}},
 		}},
 		{name: "IPv6 only, wanted", nodes: []*corev1.Node{node("a", podCIDRs("fd00::/64"))}, ipv6: true,
 			want: table.Claims{Wanted: []table.Route{route("fd00::/64", "a")}}},
@@ -188,8 +192,9 @@ func TestKeysOf(t *testing.T) {
 		node *corev1.Node
 		want []table.Key
 	}{
-		"one family":                      {node("a"), []table.Key{{CIDR: four, InstanceID: "i-a"}}},
-		"two families":                    {node("a", podCIDRs("10.0.1.0/24", "fd00::/64")), []table.Key{{CIDR: four, InstanceID: "i-a"}, {CIDR: six, InstanceID: "i-a"}}},
+		"one family": {node("a"), []table.Key{{CIDR: four, InstanceID: "i-a"}}},
+		"two families": {node("a", podCIDRs("10.0.1.0/24", "fd00::/64")),
+			[]table.Key{{CIDR: four, InstanceID: "i-a"}, {CIDR: six, InstanceID: "i-a"}}},
 		"of another region, all the same": {node("a", providerID("cn-beijing.i-a")), []table.Key{{CIDR: four, InstanceID: "i-a"}}},
 		"no instance yet":                 {node("a", providerID("")), unknown},
 		"no range yet":                    {node("a", podCIDRs()), unknown},

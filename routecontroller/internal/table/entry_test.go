@@ -126,8 +126,10 @@ func FuzzEntryOf(f *testing.F) {
 func TestReserved(t *testing.T) {
 	t.Parallel()
 	got := table.Reserved([]*vpcv1.RouteEntry{
-		{DestinationCidr: "192.168.0.0/24", Type: "System"}, {DestinationCidr: "fd00:1::1/64", Type: "System"}, {DestinationCidr: "0.0.0.0/0", Type: "System"},
-		{DestinationCidr: "10.0.1.0/24", Type: "Custom"}, {DestinationCidr: "pl-1", Type: "System"}, {DestinationCidr: "0.0.0.0/1", Type: "System"},
+		{DestinationCidr: "192.168.0.0/24", Type: "System"}, {DestinationCidr: "fd00:1::1/64", Type: "System"},
+		{DestinationCidr: "0.0.0.0/0", Type: "System"},
+		{DestinationCidr: "10.0.1.0/24", Type: "Custom"}, {DestinationCidr: "pl-1", Type: "System"},
+		{DestinationCidr: "0.0.0.0/1", Type: "System"},
 	})
 	var texts []string
 	for _, prefix := range got {

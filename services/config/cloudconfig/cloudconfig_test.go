@@ -36,12 +36,13 @@ func TestParse(t *testing.T) {
 			want: cloudconfig.CloudConfig{VSwitchIDs: []string{"vsw-1", "vsw-2", "vsw-3"}}},
 		{name: "feature gates", text: `{"Global": {"featureGates": "IPv6DualStack=true, EndpointSlice=False"}}`,
 			want: cloudconfig.CloudConfig{FeatureGates: map[string]bool{"IPv6DualStack": true, "EndpointSlice": false}}},
-		{name: "warnings", text: `{"Local": {}, "Global": {"privateZoneId": "x", "nodeMaxConcurrentReconciles": 1, "colour": "red"}}`, warnings: []string{
-			"Global.colour: unknown setting, ignored",
-			"Global.nodeMaxConcurrentReconciles: has no effect; use workers of the nodecontroller",
-			"Global.privateZoneId: has no effect; PrivateZone is not supported",
-			"Local: unknown section, ignored; settings belong under Global",
-		}},
+		{name: "warnings",
+			text: `{"Local": {}, "Global": {"privateZoneId": "x", "nodeMaxConcurrentReconciles": 1, "colour": "red"}}`, warnings: []string{
+				"Global.colour: unknown setting, ignored",
+				"Global.nodeMaxConcurrentReconciles: has no effect; use workers of the nodecontroller",
+				"Global.privateZoneId: has no effect; PrivateZone is not supported",
+				"Local: unknown section, ignored; settings belong under Global",
+			}},
 		{name: "all errors at once", text: `{"Global": {"accessKeySecret": "!!hush!!", "vswitchid": "a:b:c,zone:", "routeTableIDs": "rtb-1",
 			"disablePublicSLB": "maybe", "region": 5, "serviceMaxConcurrentReconciles": -1, "featureGates": "A"}}`, wantErr: []string{
 			"Global.accessKeySecret: want base64",

@@ -14,7 +14,8 @@ type certificates struct {
 	f *Fake
 }
 
-func (s *certificates) ListServerCertificates(_ context.Context, req *slbv1.ListServerCertificatesRequest) (*slbv1.ListServerCertificatesResponse, error) {
+func (s *certificates) ListServerCertificates(_ context.Context,
+	req *slbv1.ListServerCertificatesRequest) (*slbv1.ListServerCertificatesResponse, error) {
 	s.f.Lock()
 	defer s.f.Unlock()
 	ids := req.GetServerCertificateIds()

@@ -44,7 +44,8 @@ func (f *Fake) extensionsOf(key *slbv1.ListenerKey) ([]*slbv1.DomainExtension, e
 	return sorted(all, func(*slbv1.DomainExtension) bool { return true }), nil
 }
 
-func (s *domainExtensions) ListDomainExtensions(_ context.Context, req *slbv1.ListDomainExtensionsRequest) (*slbv1.ListDomainExtensionsResponse, error) {
+func (s *domainExtensions) ListDomainExtensions(_ context.Context,
+	req *slbv1.ListDomainExtensionsRequest) (*slbv1.ListDomainExtensionsResponse, error) {
 	s.f.Lock()
 	defer s.f.Unlock()
 	list, err := s.f.extensionsOf(req.GetKey())
@@ -54,14 +55,16 @@ func (s *domainExtensions) ListDomainExtensions(_ context.Context, req *slbv1.Li
 	return &slbv1.ListDomainExtensionsResponse{DomainExtensions: list}, nil
 }
 
-func (s *domainExtensions) CreateDomainExtension(_ context.Context, req *slbv1.CreateDomainExtensionRequest) (*slbv1.CreateDomainExtensionResponse, error) {
+func (s *domainExtensions) CreateDomainExtension(_ context.Context,
+	req *slbv1.CreateDomainExtensionRequest) (*slbv1.CreateDomainExtensionResponse, error) {
 	s.f.Lock()
 	defer s.f.Unlock()
 	earlier, err := s.f.replay(req.GetRequestId(), req)
 	if response, ok := earlier.(*slbv1.CreateDomainExtensionResponse); ok && err == nil {
 		return response, nil
 	}
-	if err := firstError(err, required("domain", req.GetDomain()), required("server_certificate_id", req.GetServerCertificateId())); err != nil {
+	if err := firstError(err, required("domain", req.GetDomain()), required("server_certificate_id",
+		req.GetServerCertificateId())); err != nil {
 		return nil, err
 	}
 	list, err := s.f.extensionsOf(req.GetKey())
@@ -75,7 +78,8 @@ func (s *domainExtensions) CreateDomainExtension(_ context.Context, req *slbv1.C
 	}
 	id := s.f.nextID("de")
 	s.f.DomainExtensions[id] = &DomainExtension{
-		Listener: ListenerKey{LoadBalancerID: req.GetKey().GetLoadBalancerId(), Port: req.GetKey().GetPort(), Protocol: req.GetKey().GetProtocol()},
+		Listener: ListenerKey{LoadBalancerID: req.GetKey().GetLoadBalancerId(), Port: req.GetKey().GetPort(),
+			Protocol: req.GetKey().GetProtocol()},
 		Extension: &slbv1.DomainExtension{
 			DomainExtensionId: id, Domain: req.GetDomain(), ServerCertificateId: req.GetServerCertificateId(),
 		},
@@ -85,7 +89,8 @@ func (s *domainExtensions) CreateDomainExtension(_ context.Context, req *slbv1.C
 	return response, nil
 }
 
-func (s *domainExtensions) UpdateDomainExtension(_ context.Context, req *slbv1.UpdateDomainExtensionRequest) (*slbv1.UpdateDomainExtensionResponse, error) {
+func (s *domainExtensions) UpdateDomainExtension(_ context.Context,
+	req *slbv1.UpdateDomainExtensionRequest) (*slbv1.UpdateDomainExtensionResponse, error) {
 	s.f.Lock()
 	defer s.f.Unlock()
 	e, ok := s.f.DomainExtensions[req.GetDomainExtensionId()]
@@ -99,7 +104,8 @@ func (s *domainExtensions) UpdateDomainExtension(_ context.Context, req *slbv1.U
 	return &slbv1.UpdateDomainExtensionResponse{}, nil
 }
 
-func (s *domainExtensions) DeleteDomainExtension(_ context.Context, req *slbv1.DeleteDomainExtensionRequest) (*slbv1.DeleteDomainExtensionResponse, error) {
+func (s *domainExtensions) DeleteDomainExtension(_ context.Context,
+	req *slbv1.DeleteDomainExtensionRequest) (*slbv1.DeleteDomainExtensionResponse, error) {
 	s.f.Lock()
 	defer s.f.Unlock()
 	if e, ok := s.f.DomainExtensions[req.GetDomainExtensionId()]; ok && e.Listener.LoadBalancerID == req.GetLoadBalancerId() {

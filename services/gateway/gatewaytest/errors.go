@@ -80,11 +80,11 @@ func cloneAll[M proto.Message](messages []M) []M {
 	return clones
 }
 
-// tooMany refuses more tags than the cloud takes.
-func tooMany(field string, tags []*commonv1.Tag) error {
+// tooManyTags refuses more tags than the cloud takes.
+func tooManyTags(tags []*commonv1.Tag) error {
 	const most = 20
 	if len(tags) > most {
-		return invalid(field, "has %d items, at most %d are allowed", len(tags), most)
+		return invalid("tags", "has %d items, at most %d are allowed", len(tags), most)
 	}
 	return nil
 }

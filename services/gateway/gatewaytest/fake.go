@@ -155,10 +155,12 @@ func New(t testing.TB) *Fake {
 	t.Helper()
 	f := &Fake{
 		LoadBalancers: map[string]*slbv1.LoadBalancer{}, Listeners: map[ListenerKey]*slbv1.Listener{},
-		ServerGroups: map[string]*ServerGroup{}, DefaultGroups: map[string]*ServerGroup{}, DomainExtensions: map[string]*DomainExtension{}, ServerCertificates: map[string]*slbv1.ServerCertificate{},
+		ServerGroups: map[string]*ServerGroup{}, DefaultGroups: map[string]*ServerGroup{},
+		DomainExtensions: map[string]*DomainExtension{}, ServerCertificates: map[string]*slbv1.ServerCertificate{},
 		NLB: newNLB(), Vpcs: map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
 		RouteTables: map[string]*vpcv1.RouteTable{}, Routes: map[RouteKey]*vpcv1.RouteEntry{},
-		Instances: map[string]*ecsv1.Instance{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{}, SecurityGroups: map[string]*ecsv1.SecurityGroup{},
+		Instances: map[string]*ecsv1.Instance{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{},
+		SecurityGroups:  map[string]*ecsv1.SecurityGroup{},
 		Capabilities:    &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},
 		ServersPerGroup: defaultServersPerGroup, RoutesPerTable: defaultRoutesPerTable,
 		t: t, answered: map[string]answer{}, ids: map[string]int{},

@@ -194,7 +194,10 @@ func TestRefusals(t *testing.T) {
 		want rpcerr.Reason // "" for success
 	}{
 		{name: "taken port", call: func() error { return create(tcp(lb, 80), nil) }, want: rpcerr.ListenerExists},
-		{name: "taken port, other TCP protocol", call: func() error { return create(key(80, slbv1.Protocol_PROTOCOL_HTTP), nil) }, want: rpcerr.ListenerExists},
+		{name: "taken port, other TCP protocol", call: func() error {
+			return create(key(80, slbv1.Protocol_PROTOCOL_HTTP),
+				nil)
+		}, want: rpcerr.ListenerExists},
 		{name: "UDP beside TCP", call: func() error { return create(key(80, slbv1.Protocol_PROTOCOL_UDP), nil) }},
 		{name: "no such group", call: func() error { return create(tcp(lb, 81), &slbv1.ListenerConfig{ServerGroupId: new("rsp-9")}) },
 			want: rpcerr.ServerGroupNotFound},
@@ -202,7 +205,10 @@ func TestRefusals(t *testing.T) {
 			want: rpcerr.ServerGroupNotFound},
 		{name: "no such instance", call: func() error { return create(tcp("lb-9", 81), nil) }, want: rpcerr.LoadBalancerNotFound},
 		{name: "bad port", call: func() error { return create(tcp(lb, 0), nil) }, want: rpcerr.InvalidField},
-		{name: "HTTPS without certificate", call: func() error { return create(key(444, slbv1.Protocol_PROTOCOL_HTTPS), nil) }, want: rpcerr.InvalidField},
+		{name: "HTTPS without certificate", call: func() error {
+			return create(key(444, slbv1.Protocol_PROTOCOL_HTTPS),
+				nil)
+		}, want: rpcerr.InvalidField},
 		{name: "redirect to nothing", call: func() error {
 			return create(key(8081, slbv1.Protocol_PROTOCOL_HTTP), &slbv1.ListenerConfig{ForwardPort: new(int32(9))})
 		}, want: rpcerr.ListenerNotFound},
@@ -232,7 +238,8 @@ func TestRefusals(t *testing.T) {
 		}, want: rpcerr.ServerGroupNotFound},
 		{name: "no such server", call: func() error { return apply(&slbv1.ApplyServerChangesRequest{Add: []*slbv1.Server{ecs("i-99")}}) },
 			want: rpcerr.ServerNotFound},
-		{name: "update of a server that is not there", call: func() error { return apply(&slbv1.ApplyServerChangesRequest{Update: []*slbv1.Server{ecs("i-5")}}) },
+		{name: "update of a server that is not there",
+			call: func() error { return apply(&slbv1.ApplyServerChangesRequest{Update: []*slbv1.Server{ecs("i-5")}}) },
 			want: rpcerr.ServerNotFound},
 		{name: "too many servers", call: func() error {
 			return apply(&slbv1.ApplyServerChangesRequest{Add: []*slbv1.Server{ecs("i-2"), ecs("i-3")}, Remove: []*slbv1.Server{ecs("i-1")}})
@@ -346,10 +353,12 @@ func TestDefaultGroup(t *testing.T) {
 	if err := apply(&slbv1.ApplyDefaultServerChangesRequest{Add: []*slbv1.DefaultServer{server("i-1", 100), server("i-2", 100)}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(&slbv1.ApplyDefaultServerChangesRequest{Remove: []*slbv1.DefaultServer{server("i-1", 0)}, Update: []*slbv1.DefaultServer{server("i-2", 5)}}); err != nil {
+	if err := apply(&slbv1.ApplyDefaultServerChangesRequest{Remove: []*slbv1.DefaultServer{server("i-1", 0)},
+		Update: []*slbv1.DefaultServer{server("i-2", 5)}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(&slbv1.ApplyDefaultServerChangesRequest{Add: []*slbv1.DefaultServer{server("i-none", 1)}}); rpcerr.ReasonOf(err) != rpcerr.ServerNotFound {
+	if err := apply(&slbv1.ApplyDefaultServerChangesRequest{Add: []*slbv1.DefaultServer{server("i-none",
+		1)}}); rpcerr.ReasonOf(err) != rpcerr.ServerNotFound {
 		t.Errorf("a server that isn't there: %v", err)
 	}
 	answer, err := c.GetDefaultServerGroup(t.Context(), &slbv1.GetDefaultServerGroupRequest{LoadBalancerId: lb})
@@ -362,7 +371,8 @@ func TestDefaultGroup(t *testing.T) {
 	if _, err := f.Client().LoadBalancers.DeleteLoadBalancer(t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: lb}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.GetDefaultServerGroup(t.Context(), &slbv1.GetDefaultServerGroupRequest{LoadBalancerId: lb}); rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
+	if _, err := c.GetDefaultServerGroup(t.Context(),
+		&slbv1.GetDefaultServerGroupRequest{LoadBalancerId: lb}); rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
 		t.Errorf("after the load balancer: %v", err)
 	}
 }

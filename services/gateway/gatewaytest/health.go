@@ -31,7 +31,8 @@ func (s *health) ListServerHealth(_ context.Context, req *slbv1.ListServerHealth
 				status = s.f.Health(l.GetKey(), server)
 			}
 			response.Servers = append(response.Servers, &slbv1.ServerHealth{
-				Listener: l.GetKey(), Type: server.GetType(), ServerId: server.GetServerId(), ServerIp: server.GetServerIp(), Port: server.GetPort(), Status: status,
+				Listener: l.GetKey(), Type: server.GetType(), ServerId: server.GetServerId(), ServerIp: server.GetServerIp(),
+				Port: server.GetPort(), Status: status,
 			})
 		}
 	}

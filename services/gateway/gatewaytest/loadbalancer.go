@@ -139,7 +139,8 @@ func (s *loadBalancers) CreateLoadBalancer(_ context.Context, req *slbv1.CreateL
 		lb.VpcId = s.f.VSwitches[req.GetVswitchId()].GetVpcId()
 	}
 	if lb.GetAddress() == "" {
-		lb.Address = s.f.nextAddress(lb.GetAddressType() != slbv1.AddressType_ADDRESS_TYPE_INTRANET, lb.GetIpVersion() == slbv1.IpVersion_IP_VERSION_IPV6)
+		lb.Address = s.f.nextAddress(lb.GetAddressType() != slbv1.AddressType_ADDRESS_TYPE_INTRANET,
+			lb.GetIpVersion() == slbv1.IpVersion_IP_VERSION_IPV6)
 	}
 	s.f.LoadBalancers[id] = proto.CloneOf(lb)
 	response := &slbv1.CreateLoadBalancerResponse{LoadBalancer: s.f.present(lb)}
@@ -153,7 +154,7 @@ func (f *Fake) validCreation(req *slbv1.CreateLoadBalancerRequest) error {
 	if len(req.GetName()) > maxName {
 		return invalid("name", "has %d characters, at most %d are allowed", len(req.GetName()), maxName)
 	}
-	if err := tooMany("tags", req.GetTags()); err != nil {
+	if err := tooManyTags(req.GetTags()); err != nil {
 		return err
 	}
 	if b := req.GetBandwidthMbps(); b < 0 || b > maxBandwidth {

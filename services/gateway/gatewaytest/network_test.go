@@ -19,15 +19,16 @@ func TestRoutes(t *testing.T) {
 	entry := func(table, cidr, hop string) *vpcv1.RouteEntry {
 		return &vpcv1.RouteEntry{RouteTableId: table, DestinationCidr: cidr, NextHopId: hop}
 	}
-	created, err := c.Routes.BatchCreateRouteEntries(ctx, &vpcv1.BatchCreateRouteEntriesRequest{VpcId: "vpc-1", RouteEntries: []*vpcv1.RouteEntry{
-		entry("vtb-1", "10.0.1.0/24", "i-1"),
-		entry("vtb-1", "10.0.1.0/24", "i-1"),
-		entry("vtb-1", "10.0.1.0/24", "i-2"),
-		entry("vtb-9", "10.0.2.0/24", "i-2"),
-		entry("vtb-1", "10.0.2.0/24", "i-99"),
-		entry("vtb-1", "10.0.2.0/24", "i-2"),
-		entry("vtb-1", "10.0.3.0/24", "i-3"),
-	}})
+	created, err := c.Routes.BatchCreateRouteEntries(ctx, &vpcv1.BatchCreateRouteEntriesRequest{VpcId: "vpc-1",
+		RouteEntries: []*vpcv1.RouteEntry{
+			entry("vtb-1", "10.0.1.0/24", "i-1"),
+			entry("vtb-1", "10.0.1.0/24", "i-1"),
+			entry("vtb-1", "10.0.1.0/24", "i-2"),
+			entry("vtb-9", "10.0.2.0/24", "i-2"),
+			entry("vtb-1", "10.0.2.0/24", "i-99"),
+			entry("vtb-1", "10.0.2.0/24", "i-2"),
+			entry("vtb-1", "10.0.3.0/24", "i-3"),
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,11 +42,12 @@ func TestRoutes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("creation (-want +got):\n%s", diff)
 	}
-	deleted, err := c.Routes.BatchDeleteRouteEntries(ctx, &vpcv1.BatchDeleteRouteEntriesRequest{VpcId: "vpc-1", RouteEntries: []*vpcv1.RouteEntry{
-		entry("vtb-1", "10.0.1.0/24", "i-2"), // Another next hop: not this entry.
-		entry("vtb-1", "10.0.2.0/24", "i-2"),
-		entry("vtb-1", "10.0.9.0/24", "i-2"), // Gone.
-	}})
+	deleted, err := c.Routes.BatchDeleteRouteEntries(ctx, &vpcv1.BatchDeleteRouteEntriesRequest{VpcId: "vpc-1",
+		RouteEntries: []*vpcv1.RouteEntry{
+			entry("vtb-1", "10.0.1.0/24", "i-2"), // Another next hop: not this entry.
+			entry("vtb-1", "10.0.2.0/24", "i-2"),
+			entry("vtb-1", "10.0.9.0/24", "i-2"), // Gone.
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -158,7 +158,8 @@ func (n *NLB) recall(w nlbWrite) (*job, error) {
 	}
 	earlier := n.answered[w.method+" "+w.request.GetRequestId()]
 	if earlier != nil && !proto.Equal(earlier.request, w.request) {
-		return nil, refused(rpcerr.IdempotencyMismatch.Code(), rpcerr.IdempotencyMismatch, "request_id %q was used with other content", w.request.GetRequestId())
+		return nil, refused(rpcerr.IdempotencyMismatch.Code(), rpcerr.IdempotencyMismatch,
+			"request_id %q was used with other content", w.request.GetRequestId())
 	}
 	return earlier, nil
 }
@@ -228,9 +229,9 @@ func requestID(r nlbRequest) error {
 }
 
 // nlbName is what a load balancer or a server group can be called.
-func nlbName(field, name string) error {
+func nlbName(name string) error {
 	if name != "" && !namePattern().MatchString(name) {
-		return invalid(field, "%q is not 2 to 128 letters, digits, dots, hyphens and underscores that begin with a letter", name)
+		return invalid("name", "%q is not 2 to 128 letters, digits, dots, hyphens and underscores that begin with a letter", name)
 	}
 	return nil
 }

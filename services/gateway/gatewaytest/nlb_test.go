@@ -66,7 +66,8 @@ func TestNLBTurns(t *testing.T) {
 	inNLB(t, func(t *testing.T, f *gatewaytest.Fake) {
 		ctx, c := t.Context(), f.Client()
 		group, err := c.NetworkServerGroups.CreateServerGroup(ctx, &nlbv1.CreateServerGroupRequest{
-			RequestId: "g-1", Name: "web", VpcId: "vpc-1", Servers: []*nlbv1.Server{{Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 80}},
+			RequestId: "g-1", Name: "web", VpcId: "vpc-1", Servers: []*nlbv1.Server{{Type: nlbv1.ServerType_SERVER_TYPE_ECS,
+				ServerId: "i-1", Port: 80}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -124,11 +125,13 @@ func TestNLBTrouble(t *testing.T) {
 		if _, err := c.CreateLoadBalancer(ctx, networkBalancer("r-2")); err != nil {
 			t.Error(err)
 		}
-		if _, err := c.GetLoadBalancer(ctx, &nlbv1.GetLoadBalancerRequest{LoadBalancerId: "nlb-3"}); rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
+		if _, err := c.GetLoadBalancer(ctx, &nlbv1.GetLoadBalancerRequest{LoadBalancerId: "nlb-3"}); rpcerr.ReasonOf(
+			err) != rpcerr.LoadBalancerNotFound {
 			t.Errorf("it was made twice: %v", err)
 		}
 		writes := f.Writes()
-		if len(writes) != 4 || writes[2].Method != "nlb.CreateLoadBalancer" || !errors.Is(writes[2].Err, lost) || writes[2].Priority != gateway.User {
+		if len(writes) != 4 || writes[2].Method != "nlb.CreateLoadBalancer" || !errors.Is(writes[2].Err, lost) ||
+			writes[2].Priority != gateway.User {
 			t.Errorf("got %v", writes)
 		}
 		if clb := f.CallsOf("CreateLoadBalancer"); len(clb) > 0 {

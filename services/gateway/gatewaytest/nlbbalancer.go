@@ -54,7 +54,8 @@ func (f *Fake) nlb(id string) (*nlbv1.LoadBalancer, error) {
 
 // completeNLB fills in what a test has left out.
 func completeNLB(lb *nlbv1.LoadBalancer) *nlbv1.LoadBalancer {
-	lb.Status, lb.BusinessStatus = cmp.Or(lb.GetStatus(), nlbActive), cmp.Or(lb.GetBusinessStatus(), nlbv1.BusinessStatus_BUSINESS_STATUS_NORMAL)
+	lb.Status, lb.BusinessStatus = cmp.Or(lb.GetStatus(), nlbActive), cmp.Or(lb.GetBusinessStatus(),
+		nlbv1.BusinessStatus_BUSINESS_STATUS_NORMAL)
 	lb.AddressType, lb.IpVersion = cmp.Or(lb.GetAddressType(), nlbIntranet), cmp.Or(lb.GetIpVersion(), nlbv1.IpVersion_IP_VERSION_IPV4)
 	lb.DnsName = cmp.Or(lb.GetDnsName(), lb.GetLoadBalancerId()+".cn-hangzhou.nlb.aliyuncs.com")
 	lb.ResourceGroupId = cmp.Or(lb.GetResourceGroupId(), defaultResourceGroup)
@@ -82,9 +83,11 @@ func (s *nlbBalancers) ListLoadBalancers(_ context.Context, req *nlbv1.ListLoadB
 	return &nlbv1.ListLoadBalancersResponse{LoadBalancers: sorted(s.f.NLB.LoadBalancers, func(lb *nlbv1.LoadBalancer) bool {
 		completeNLB(lb)
 		inZone := func(z *nlbv1.ZoneMapping) bool { return z.GetZoneId() == req.GetZoneId() }
-		return among(req.GetLoadBalancerIds(), lb.GetLoadBalancerId()) && among(req.GetNames(), lb.GetName()) && hasTags(lb.GetTags(), req.GetTags()) &&
+		return among(req.GetLoadBalancerIds(), lb.GetLoadBalancerId()) && among(req.GetNames(), lb.GetName()) &&
+			hasTags(lb.GetTags(), req.GetTags()) &&
 			among(req.GetVpcIds(), lb.GetVpcId()) && (req.GetZoneId() == "" || slices.ContainsFunc(lb.GetZoneMappings(), inZone)) &&
-			match(req.GetAddressType(), lb.GetAddressType()) && match(req.GetIpVersion(), lb.GetIpVersion()) && match(req.GetStatus(), lb.GetStatus()) &&
+			match(req.GetAddressType(), lb.GetAddressType()) && match(req.GetIpVersion(), lb.GetIpVersion()) &&
+			match(req.GetStatus(), lb.GetStatus()) &&
 			match(req.GetBusinessStatus(), lb.GetBusinessStatus()) && match(req.GetResourceGroupId(), lb.GetResourceGroupId()) &&
 			match(req.GetDnsName(), lb.GetDnsName())
 	})}, nil
@@ -99,7 +102,8 @@ func (s *nlbBalancers) ListZones(context.Context, *nlbv1.ListZonesRequest) (*nlb
 func (s *nlbBalancers) CreateLoadBalancer(
 	ctx context.Context, req *nlbv1.CreateLoadBalancerRequest,
 ) (*nlbv1.CreateLoadBalancerResponse, error) {
-	id, err := s.f.writeNLB(ctx, nlbWrite{method: "nlb.CreateLoadBalancer", request: req, plan: func() (nlbChange, error) { return s.f.createNLB(req) }})
+	id, err := s.f.writeNLB(ctx, nlbWrite{method: "nlb.CreateLoadBalancer", request: req,
+		plan: func() (nlbChange, error) { return s.f.createNLB(req) }})
 	if err != nil || req.GetValidateOnly() {
 		return &nlbv1.CreateLoadBalancerResponse{}, err
 	}
@@ -108,7 +112,7 @@ func (s *nlbBalancers) CreateLoadBalancer(
 }
 
 func (f *Fake) createNLB(req *nlbv1.CreateLoadBalancerRequest) (nlbChange, error) {
-	err := firstError(requestID(req), nlbName("name", req.GetName()), required("vpc_id", req.GetVpcId()), tooMany("tags", req.GetTags()),
+	err := firstError(requestID(req), nlbName(req.GetName()), required("vpc_id", req.GetVpcId()), tooManyTags(req.GetTags()),
 		f.validZones(req.GetVpcId(), req.GetZoneMappings()), f.groupsExist(req.GetSecurityGroupIds()))
 	if err == nil && req.GetAddressType() == nlbv1.AddressType_ADDRESS_TYPE_UNSPECIFIED {
 		err = invalid("address_type", "is required")
@@ -155,7 +159,8 @@ func (f *Fake) validZones(vpc string, zones []*nlbv1.ZoneMapping) error {
 		case !slices.Contains(f.NLB.Zones, z.GetZoneId()):
 			return refused(rpcerr.InvalidField.Code(), rpcerr.InvalidField, "instances can't be in the zone %q", z.GetZoneId())
 		case vswitch.GetZoneId() != "" && vswitch.GetZoneId() != z.GetZoneId(), seen[z.GetZoneId()]:
-			return refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "vSwitch %s is in the zone %q, or two are", z.GetVswitchId(), z.GetZoneId())
+			return refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "vSwitch %s is in the zone %q, or two are",
+				z.GetVswitchId(), z.GetZoneId())
 		}
 		seen[z.GetZoneId()] = true
 	}
@@ -217,7 +222,8 @@ func (s *nlbBalancers) UpdateLoadBalancer(
 	ctx context.Context, req *nlbv1.UpdateLoadBalancerRequest,
 ) (*nlbv1.UpdateLoadBalancerResponse, error) {
 	_, err := s.f.writeNLB(ctx, nlbWrite{
-		method: "nlb.UpdateLoadBalancer", resource: req.GetLoadBalancerId(), request: req, plan: func() (nlbChange, error) { return s.f.updateNLB(req) },
+		method: "nlb.UpdateLoadBalancer", resource: req.GetLoadBalancerId(), request: req,
+		plan: func() (nlbChange, error) { return s.f.updateNLB(req) },
 	})
 	return &nlbv1.UpdateLoadBalancerResponse{}, err
 }
@@ -225,7 +231,7 @@ func (s *nlbBalancers) UpdateLoadBalancer(
 func (f *Fake) updateNLB(req *nlbv1.UpdateLoadBalancerRequest) (nlbChange, error) {
 	lb, err := f.usableNLB(req.GetLoadBalancerId())
 	if err == nil && req.Name != nil {
-		err = firstError(required("name", req.GetName()), nlbName("name", req.GetName()))
+		err = firstError(required("name", req.GetName()), nlbName(req.GetName()))
 	}
 	if err == nil && req.GetZoneMappings() != nil {
 		err = f.validZones(lb.GetVpcId(), req.GetZoneMappings().GetZoneMappings())

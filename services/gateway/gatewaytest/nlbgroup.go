@@ -40,8 +40,10 @@ func (f *Fake) nlbGroup(id string) (*nlbv1.ServerGroup, error) {
 func completeNLBGroup(g *nlbv1.ServerGroup) *nlbv1.ServerGroup {
 	const two, five = 2, 5
 	check := &nlbv1.HealthCheck{
-		Enabled: new(true), Type: nlbv1.HealthCheckType_HEALTH_CHECK_TYPE_TCP.Enum(), ConnectPort: new(int32(0)), HealthyThreshold: new(int32(two)),
-		UnhealthyThreshold: new(int32(two)), ConnectTimeout: new(int32(five)), Interval: new(int32(five)), Domain: new(""), Url: new(""), HttpMethod: new(""),
+		Enabled: new(true), Type: nlbv1.HealthCheckType_HEALTH_CHECK_TYPE_TCP.Enum(), ConnectPort: new(int32(0)),
+		HealthyThreshold:   new(int32(two)),
+		UnhealthyThreshold: new(int32(two)), ConnectTimeout: new(int32(five)), Interval: new(int32(five)), Domain: new(""),
+		Url: new(""), HttpMethod: new(""),
 	}
 	proto.Merge(check, g.GetHealthCheck())
 	if check.GetType() == nlbv1.HealthCheckType_HEALTH_CHECK_TYPE_HTTP {
@@ -89,7 +91,8 @@ func (s *nlbGroups) ListServerGroups(_ context.Context, req *nlbv1.ListServerGro
 	defer s.f.Unlock()
 	found := sorted(s.f.NLB.ServerGroups, func(g *nlbv1.ServerGroup) bool {
 		completeNLBGroup(g)
-		return among(req.GetServerGroupIds(), g.GetServerGroupId()) && among(req.GetNames(), g.GetName()) && hasTags(g.GetTags(), req.GetTags()) &&
+		return among(req.GetServerGroupIds(), g.GetServerGroupId()) && among(req.GetNames(), g.GetName()) &&
+			hasTags(g.GetTags(), req.GetTags()) &&
 			match(req.GetVpcId(), g.GetVpcId()) && match(req.GetType(), g.GetType()) && match(req.GetResourceGroupId(), g.GetResourceGroupId())
 	})
 	for i := range found {
@@ -99,7 +102,8 @@ func (s *nlbGroups) ListServerGroups(_ context.Context, req *nlbv1.ListServerGro
 }
 
 func (s *nlbGroups) CreateServerGroup(ctx context.Context, req *nlbv1.CreateServerGroupRequest) (*nlbv1.CreateServerGroupResponse, error) {
-	id, err := s.f.writeNLB(ctx, nlbWrite{method: "nlb.CreateServerGroup", request: req, plan: func() (nlbChange, error) { return s.f.createNLBGroup(req) }})
+	id, err := s.f.writeNLB(ctx, nlbWrite{method: "nlb.CreateServerGroup", request: req,
+		plan: func() (nlbChange, error) { return s.f.createNLBGroup(req) }})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +116,8 @@ func (s *nlbGroups) CreateServerGroup(ctx context.Context, req *nlbv1.CreateServ
 }
 
 func (f *Fake) createNLBGroup(req *nlbv1.CreateServerGroupRequest) (nlbChange, error) {
-	err := firstError(requestID(req), required("name", req.GetName()), nlbName("name", req.GetName()), required("vpc_id", req.GetVpcId()), tooMany("tags", req.GetTags()))
+	err := firstError(requestID(req), required("name", req.GetName()), nlbName(req.GetName()),
+		required("vpc_id", req.GetVpcId()), tooManyTags(req.GetTags()))
 	if err != nil {
 		return nlbChange{}, err
 	}
@@ -174,7 +179,8 @@ func (f *Fake) servesTLS(g *nlbv1.ServerGroup) bool {
 }
 
 // writeGroup makes a change of a group, during which it is configured.
-func (f *Fake) writeGroup(ctx context.Context, method, id string, req nlbRequest, plan func(g *nlbv1.ServerGroup) (nlbChange, error)) error {
+func (f *Fake) writeGroup(ctx context.Context, method, id string, req nlbRequest,
+	plan func(g *nlbv1.ServerGroup) (nlbChange, error)) error {
 	_, err := f.writeNLB(ctx, nlbWrite{method: "nlb." + method, resource: id, request: req, plan: func() (nlbChange, error) {
 		g, err := f.nlbGroup(id)
 		if err != nil {
@@ -210,7 +216,7 @@ func (s *nlbGroups) UpdateServerGroup(ctx context.Context, req *nlbv1.UpdateServ
 		}
 		proto.Merge(after.GetHealthCheck(), req.GetHealthCheck())
 		after.Tags = retagged(after.GetTags(), req)
-		if err := firstError(nlbName("name", after.GetName()), s.f.validNLBGroup(completeNLBGroup(after))); err != nil {
+		if err := firstError(nlbName(after.GetName()), s.f.validNLBGroup(completeNLBGroup(after))); err != nil {
 			return nlbChange{}, err
 		}
 		return nlbChange{change: func() {
@@ -238,7 +244,8 @@ func (s *nlbGroups) DeleteServerGroup(ctx context.Context, req *nlbv1.DeleteServ
 	return &nlbv1.DeleteServerGroupResponse{}, unless(err, rpcerr.ServerGroupNotFound)
 }
 
-func (s *nlbGroups) ApplyServerChanges(ctx context.Context, req *nlbv1.ApplyServerChangesRequest) (*nlbv1.ApplyServerChangesResponse, error) {
+func (s *nlbGroups) ApplyServerChanges(ctx context.Context,
+	req *nlbv1.ApplyServerChangesRequest) (*nlbv1.ApplyServerChangesResponse, error) {
 	calls := int32(0)
 	err := s.f.writeGroup(ctx, "ApplyServerChanges", req.GetServerGroupId(), req, func(g *nlbv1.ServerGroup) (nlbChange, error) {
 		add, addErr := s.f.additions(g, req.GetAdd())
@@ -270,7 +277,8 @@ func (f *Fake) additions(g *nlbv1.ServerGroup, servers []*nlbv1.Server) ([]*nlbv
 		}
 	}
 	if len(g.GetServers())+len(add) > f.NLB.ServersPerGroup {
-		return nil, refused(rpcerr.QuotaExceeded.Code(), rpcerr.QuotaExceeded, "more than %d servers in %s", f.NLB.ServersPerGroup, g.GetServerGroupId())
+		return nil, refused(rpcerr.QuotaExceeded.Code(), rpcerr.QuotaExceeded, "more than %d servers in %s",
+			f.NLB.ServersPerGroup, g.GetServerGroupId())
 	}
 	return add, wrong
 }
@@ -286,7 +294,8 @@ func (f *Fake) newNLBServer(g *nlbv1.ServerGroup, named *nlbv1.Server) (*nlbv1.S
 	unknown := notFound(rpcerr.ServerNotFound, "server", named.GetServerId())
 	switch {
 	case address != (g.GetType() == nlbv1.ServerGroupType_SERVER_GROUP_TYPE_IP), (named.GetPort() == 0) != g.GetAnyPortEnabled():
-		return nil, refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "server %s does not fit into %s", named.GetServerId(), g.GetServerGroupId())
+		return nil, refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "server %s does not fit into %s",
+			named.GetServerId(), g.GetServerGroupId())
 	case address:
 		server.ServerIp = cmp.Or(named.GetServerIp(), named.GetServerId())
 		server.ServerId = server.GetServerIp()
@@ -352,13 +361,15 @@ func applyNLB(g *nlbv1.ServerGroup, add, update, remove []*nlbv1.Server) {
 		g.GetServers()[findNLB(g.GetServers(), r)].Status = nlbv1.ServerStatus_SERVER_STATUS_REMOVING
 	}
 	slices.SortFunc(g.GetServers(), func(a, b *nlbv1.Server) int {
-		return cmp.Or(strings.Compare(a.GetServerId(), b.GetServerId()), strings.Compare(a.GetServerIp(), b.GetServerIp()), cmp.Compare(a.GetPort(), b.GetPort()))
+		return cmp.Or(strings.Compare(a.GetServerId(), b.GetServerId()), strings.Compare(a.GetServerIp(), b.GetServerIp()),
+			cmp.Compare(a.GetPort(), b.GetPort()))
 	})
 }
 
 // settleServers ends what a job does with servers.
 func settleServers(g *nlbv1.ServerGroup) {
-	g.Servers = slices.DeleteFunc(g.GetServers(), func(s *nlbv1.Server) bool { return s.GetStatus() == nlbv1.ServerStatus_SERVER_STATUS_REMOVING })
+	g.Servers = slices.DeleteFunc(g.GetServers(),
+		func(s *nlbv1.Server) bool { return s.GetStatus() == nlbv1.ServerStatus_SERVER_STATUS_REMOVING })
 	for _, s := range g.GetServers() {
 		s.Status = nlbv1.ServerStatus_SERVER_STATUS_AVAILABLE
 	}

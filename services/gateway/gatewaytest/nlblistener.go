@@ -46,11 +46,14 @@ func completeNLBListener(l *nlbv1.Listener) *nlbv1.Listener {
 		idle = 20
 	case nlbTCPSSL:
 		policy = "tls_cipher_policy_1_0"
+	default:
 	}
 	config := &nlbv1.ListenerConfig{
 		Description: new(""), ServerGroupId: new(""), IdleTimeout: &idle, SecurityPolicyId: &policy, CaEnabled: new(false),
-		AlpnEnabled: new(false), AlpnPolicy: new(""), ProxyProtocolEnabled: new(false), Cps: new(int32(0)), Mss: new(int32(0)), SecSensorEnabled: new(false),
-		ProxyProtocolV2: &nlbv1.ProxyProtocolV2{PrivateLinkEpIdEnabled: new(false), PrivateLinkEpsIdEnabled: new(false), VpcIdEnabled: new(false)},
+		AlpnEnabled: new(false), AlpnPolicy: new(""), ProxyProtocolEnabled: new(false), Cps: new(int32(0)),
+		Mss: new(int32(0)), SecSensorEnabled: new(false),
+		ProxyProtocolV2: &nlbv1.ProxyProtocolV2{PrivateLinkEpIdEnabled: new(false), PrivateLinkEpsIdEnabled: new(false),
+			VpcIdEnabled: new(false)},
 	}
 	proto.Merge(config, l.GetConfig())
 	l.Config, l.Status = config, cmp.Or(l.GetStatus(), nlbRunning)
@@ -100,7 +103,8 @@ func (s *nlbListeners) ListServerHealth(_ context.Context, req *nlbv1.ListServer
 		}
 		if status != "" {
 			response.Servers = append(response.Servers, &nlbv1.ServerHealth{
-				ServerGroupId: group.GetServerGroupId(), ServerId: server.GetServerId(), ServerIp: server.GetServerIp(), Port: server.GetPort(), Status: status,
+				ServerGroupId: group.GetServerGroupId(), ServerId: server.GetServerId(), ServerIp: server.GetServerIp(),
+				Port: server.GetPort(), Status: status,
 			})
 		}
 	}
@@ -133,7 +137,8 @@ func (s *nlbListeners) ListListenerCertificates(
 
 func (s *nlbListeners) CreateListener(ctx context.Context, req *nlbv1.CreateListenerRequest) (*nlbv1.CreateListenerResponse, error) {
 	id, err := s.f.writeNLB(ctx, nlbWrite{
-		method: "nlb.CreateListener", resource: req.GetLoadBalancerId(), request: req, plan: func() (nlbChange, error) { return s.f.createNLBListener(req) },
+		method: "nlb.CreateListener", resource: req.GetLoadBalancerId(), request: req,
+		plan: func() (nlbChange, error) { return s.f.createNLBListener(req) },
 	})
 	if err != nil {
 		return nil, err
@@ -143,16 +148,18 @@ func (s *nlbListeners) CreateListener(ctx context.Context, req *nlbv1.CreateList
 
 func (f *Fake) createNLBListener(req *nlbv1.CreateListenerRequest) (nlbChange, error) {
 	lb, err := f.usableNLB(req.GetLoadBalancerId())
-	if err := firstError(requestID(req), err, validPorts(req), tooMany("tags", req.GetTags())); err != nil {
+	if err := firstError(requestID(req), err, validPorts(req), tooManyTags(req.GetTags())); err != nil {
 		return nlbChange{}, err
 	}
 	l := &nlbv1.Listener{
-		LoadBalancerId: req.GetLoadBalancerId(), Protocol: req.GetProtocol(), Port: req.GetPort(), StartPort: req.GetStartPort(), EndPort: req.GetEndPort(),
+		LoadBalancerId: req.GetLoadBalancerId(), Protocol: req.GetProtocol(), Port: req.GetPort(),
+		StartPort: req.GetStartPort(), EndPort: req.GetEndPort(),
 		Status: nlbv1.ListenerStatus_LISTENER_STATUS_PROVISIONING, Config: proto.CloneOf(req.GetConfig()), Tags: cloneAll(req.GetTags()),
 	}
 	for _, id := range idsOf(f.NLB.Listeners) {
 		if other := f.NLB.Listeners[id]; other.GetLoadBalancerId() == l.GetLoadBalancerId() && portsOverlap(l, other) {
-			return nlbChange{}, refused(rpcerr.ListenerExists.Code(), rpcerr.ListenerExists, "a port of %s is taken by %s", l.GetLoadBalancerId(), id)
+			return nlbChange{}, refused(rpcerr.ListenerExists.Code(), rpcerr.ListenerExists, "a port of %s is taken by %s",
+				l.GetLoadBalancerId(), id)
 		}
 	}
 	if err := f.validNLBListener(lb, completeNLBListener(l)); err != nil {
@@ -227,7 +234,8 @@ func (f *Fake) validNLBListener(lb *nlbv1.LoadBalancer, l *nlbv1.Listener) error
 	case !slices.Contains(groupProtocols(l.GetProtocol()), protocol):
 		return refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "a group of protocol %s does not fit", protocol)
 	case secure && group.GetPreserveClientIpEnabled():
-		return illegal("servers of TCPSSL listeners can't see the addresses of clients; switch preserve_client_ip_enabled of %s off", group.GetServerGroupId())
+		return illegal(
+			"servers of TCPSSL listeners can't see the addresses of clients; switch preserve_client_ip_enabled of %s off", group.GetServerGroupId())
 	case (l.GetPort() == 0) != group.GetAnyPortEnabled():
 		return illegal("listeners with ranges, and no others, have groups with any_port_enabled")
 	case secure && config.GetCaEnabled() && len(config.GetCaCertificateIds()) == 0:
@@ -262,51 +270,54 @@ type ownedListener interface {
 func (f *Fake) writeListener(
 	ctx context.Context, method string, req ownedListener, during nlbv1.ListenerStatus, plan func(l *nlbv1.Listener) (nlbChange, error),
 ) error {
-	_, err := f.writeNLB(ctx, nlbWrite{method: "nlb." + method, resource: req.GetLoadBalancerId(), request: req, plan: func() (nlbChange, error) {
-		if err := required("load_balancer_id", req.GetLoadBalancerId()); err != nil {
-			return nlbChange{}, err
-		}
-		l, err := f.nlbListener(req.GetListenerId())
-		switch {
-		case err != nil:
-			return nlbChange{}, err
-		case l.GetLoadBalancerId() != req.GetLoadBalancerId():
-			return nlbChange{}, invalid("load_balancer_id", "listener %s is of %s; name that load balancer", req.GetListenerId(), l.GetLoadBalancerId())
-		}
-		change, err := plan(l)
-		if err != nil || change.nothing() {
-			return nlbChange{}, err
-		}
-		before, finish := l.GetStatus(), change.finish
-		change.begin = func() string { l.Status = during; return "" }
-		change.finish = func(failed bool) {
-			if l.Status = before; finish != nil {
-				finish(failed)
+	_, err := f.writeNLB(ctx, nlbWrite{method: "nlb." + method, resource: req.GetLoadBalancerId(), request: req,
+		plan: func() (nlbChange, error) {
+			if err := required("load_balancer_id", req.GetLoadBalancerId()); err != nil {
+				return nlbChange{}, err
 			}
-		}
-		return change, nil
-	}})
+			l, err := f.nlbListener(req.GetListenerId())
+			switch {
+			case err != nil:
+				return nlbChange{}, err
+			case l.GetLoadBalancerId() != req.GetLoadBalancerId():
+				return nlbChange{}, invalid("load_balancer_id", "listener %s is of %s; name that load balancer", req.GetListenerId(),
+					l.GetLoadBalancerId())
+			}
+			change, err := plan(l)
+			if err != nil || change.nothing() {
+				return nlbChange{}, err
+			}
+			before, finish := l.GetStatus(), change.finish
+			change.begin = func() string { l.Status = during; return "" }
+			change.finish = func(failed bool) {
+				if l.Status = before; finish != nil {
+					finish(failed)
+				}
+			}
+			return change, nil
+		}})
 	return err
 }
 
 func (s *nlbListeners) UpdateListener(ctx context.Context, req *nlbv1.UpdateListenerRequest) (*nlbv1.UpdateListenerResponse, error) {
-	err := s.f.writeListener(ctx, "UpdateListener", req, nlbv1.ListenerStatus_LISTENER_STATUS_CONFIGURING, func(l *nlbv1.Listener) (nlbChange, error) {
-		after := proto.CloneOf(l)
-		if len(req.GetConfig().GetCertificateIds()) > 0 { // A list replaces the former one, but proto.Merge appends.
-			after.Config.CertificateIds = nil
-		}
-		if len(req.GetConfig().GetCaCertificateIds()) > 0 {
-			after.Config.CaCertificateIds = nil
-		}
-		proto.Merge(after.GetConfig(), req.GetConfig())
-		after.Tags = retagged(after.GetTags(), req)
-		return nlbChange{change: func() {
-			l.Config, l.Tags = after.GetConfig(), after.GetTags()
-			if more := req.GetAdditionalCertificates(); more != nil {
-				s.f.NLB.AdditionalCertificates[l.GetListenerId()] = slices.Clone(more.GetCertificateIds())
+	err := s.f.writeListener(ctx, "UpdateListener", req, nlbv1.ListenerStatus_LISTENER_STATUS_CONFIGURING,
+		func(l *nlbv1.Listener) (nlbChange, error) {
+			after := proto.CloneOf(l)
+			if len(req.GetConfig().GetCertificateIds()) > 0 { // A list replaces the former one, but proto.Merge appends.
+				after.Config.CertificateIds = nil
 			}
-		}}, s.f.validNLBListener(s.f.NLB.LoadBalancers[l.GetLoadBalancerId()], after)
-	})
+			if len(req.GetConfig().GetCaCertificateIds()) > 0 {
+				after.Config.CaCertificateIds = nil
+			}
+			proto.Merge(after.GetConfig(), req.GetConfig())
+			after.Tags = retagged(after.GetTags(), req)
+			return nlbChange{change: func() {
+				l.Config, l.Tags = after.GetConfig(), after.GetTags()
+				if more := req.GetAdditionalCertificates(); more != nil {
+					s.f.NLB.AdditionalCertificates[l.GetListenerId()] = slices.Clone(more.GetCertificateIds())
+				}
+			}}, s.f.validNLBListener(s.f.NLB.LoadBalancers[l.GetLoadBalancerId()], after)
+		})
 	return &nlbv1.UpdateListenerResponse{}, err
 }
 
@@ -316,7 +327,8 @@ func (s *nlbListeners) StartListener(ctx context.Context, req *nlbv1.StartListen
 }
 
 func (s *nlbListeners) StopListener(ctx context.Context, req *nlbv1.StopListenerRequest) (*nlbv1.StopListenerResponse, error) {
-	err := s.f.writeListener(ctx, "StopListener", req, nlbv1.ListenerStatus_LISTENER_STATUS_STOPPING, to(nlbv1.ListenerStatus_LISTENER_STATUS_STOPPED))
+	err := s.f.writeListener(ctx, "StopListener", req, nlbv1.ListenerStatus_LISTENER_STATUS_STOPPING,
+		to(nlbv1.ListenerStatus_LISTENER_STATUS_STOPPED))
 	return &nlbv1.StopListenerResponse{}, err
 }
 
@@ -335,12 +347,13 @@ func to(status nlbv1.ListenerStatus) func(l *nlbv1.Listener) (nlbChange, error) 
 }
 
 func (s *nlbListeners) DeleteListener(ctx context.Context, req *nlbv1.DeleteListenerRequest) (*nlbv1.DeleteListenerResponse, error) {
-	err := s.f.writeListener(ctx, "DeleteListener", req, nlbv1.ListenerStatus_LISTENER_STATUS_DELETING, func(l *nlbv1.Listener) (nlbChange, error) {
-		return nlbChange{finish: func(failed bool) {
-			if !failed {
-				s.f.dropNLBListener(l.GetListenerId())
-			}
-		}}, nil
-	})
+	err := s.f.writeListener(ctx, "DeleteListener", req, nlbv1.ListenerStatus_LISTENER_STATUS_DELETING,
+		func(l *nlbv1.Listener) (nlbChange, error) {
+			return nlbChange{finish: func(failed bool) {
+				if !failed {
+					s.f.dropNLBListener(l.GetListenerId())
+				}
+			}}, nil
+		})
 	return &nlbv1.DeleteListenerResponse{}, unless(err, rpcerr.ListenerNotFound, rpcerr.LoadBalancerNotFound)
 }

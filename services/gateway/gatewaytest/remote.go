@@ -19,8 +19,8 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 )
 
-// Remote is the gateway of a Fake as a process of its own is seen: on connections with TLS, that end when it goes away and are refused until
-// it is back.
+// Remote is the gateway of a Fake as a process of its own is seen: on connections with TLS, that end when it goes away
+// and are refused until it is back.
 type Remote struct {
 	f   *Fake
 	dir string

@@ -42,11 +42,13 @@ func (s *securityGroups) GetSecurityGroup(_ context.Context, req *ecsv1.GetSecur
 	return &ecsv1.GetSecurityGroupResponse{SecurityGroup: g}, nil
 }
 
-func (s *securityGroups) ListSecurityGroups(_ context.Context, req *ecsv1.ListSecurityGroupsRequest) (*ecsv1.ListSecurityGroupsResponse, error) {
+func (s *securityGroups) ListSecurityGroups(_ context.Context,
+	req *ecsv1.ListSecurityGroupsRequest) (*ecsv1.ListSecurityGroupsResponse, error) {
 	s.f.Lock()
 	defer s.f.Unlock()
 	found := sorted(s.f.SecurityGroups, func(g *ecsv1.SecurityGroup) bool {
-		return among(req.GetSecurityGroupIds(), g.GetSecurityGroupId()) && match(req.GetName(), g.GetName()) && match(req.GetVpcId(), g.GetVpcId()) &&
+		return among(req.GetSecurityGroupIds(), g.GetSecurityGroupId()) && match(req.GetName(), g.GetName()) &&
+			match(req.GetVpcId(), g.GetVpcId()) &&
 			match(req.GetType(), g.GetType()) && match(req.GetResourceGroupId(), g.GetResourceGroupId()) && hasTags(g.GetTags(), req.GetTags())
 	})
 	for _, g := range found {
@@ -55,7 +57,8 @@ func (s *securityGroups) ListSecurityGroups(_ context.Context, req *ecsv1.ListSe
 	return &ecsv1.ListSecurityGroupsResponse{SecurityGroups: found}, nil
 }
 
-func (s *securityGroups) CreateSecurityGroup(_ context.Context, req *ecsv1.CreateSecurityGroupRequest) (*ecsv1.CreateSecurityGroupResponse, error) {
+func (s *securityGroups) CreateSecurityGroup(_ context.Context,
+	req *ecsv1.CreateSecurityGroupRequest) (*ecsv1.CreateSecurityGroupResponse, error) {
 	s.f.Lock()
 	defer s.f.Unlock()
 	earlier, err := s.f.replay(req.GetRequestId(), req)
@@ -65,13 +68,16 @@ func (s *securityGroups) CreateSecurityGroup(_ context.Context, req *ecsv1.Creat
 	if response, ok := earlier.(*ecsv1.CreateSecurityGroupResponse); ok {
 		return proto.CloneOf(response), nil
 	}
-	err = firstError(required("name", req.GetName()), required("vpc_id", req.GetVpcId()), tooMany("tags", req.GetTags()), validRules("rules", req.GetRules()))
+	err = firstError(required("name", req.GetName()), required("vpc_id", req.GetVpcId()), tooManyTags(req.GetTags()),
+		validRules("rules", req.GetRules()))
 	if err != nil {
 		return nil, err
 	}
 	g := &ecsv1.SecurityGroup{
-		SecurityGroupId: s.f.nextID("sg"), Name: req.GetName(), Description: req.GetDescription(), VpcId: req.GetVpcId(), ResourceGroupId: req.GetResourceGroupId(),
-		Type: max(req.GetType(), ecsv1.SecurityGroupType_SECURITY_GROUP_TYPE_NORMAL), CreationTime: timestamppb.Now(), Tags: cloneAll(req.GetTags()),
+		SecurityGroupId: s.f.nextID("sg"), Name: req.GetName(), Description: req.GetDescription(), VpcId: req.GetVpcId(),
+		ResourceGroupId: req.GetResourceGroupId(),
+		Type:            max(req.GetType(), ecsv1.SecurityGroupType_SECURITY_GROUP_TYPE_NORMAL), CreationTime: timestamppb.Now(),
+		Tags: cloneAll(req.GetTags()),
 	}
 	s.f.addRules(g, req.GetRules())
 	s.f.SecurityGroups[g.GetSecurityGroupId()] = g
@@ -120,7 +126,8 @@ func (f *Fake) addRules(g *ecsv1.SecurityGroup, rules []*ecsv1.SecurityGroupRule
 	}
 }
 
-func (s *securityGroups) UpdateSecurityGroup(_ context.Context, req *ecsv1.UpdateSecurityGroupRequest) (*ecsv1.UpdateSecurityGroupResponse, error) {
+func (s *securityGroups) UpdateSecurityGroup(_ context.Context,
+	req *ecsv1.UpdateSecurityGroupRequest) (*ecsv1.UpdateSecurityGroupResponse, error) {
 	s.f.Lock()
 	defer s.f.Unlock()
 	g, err := s.f.securityGroup(req.GetSecurityGroupId())
@@ -137,7 +144,8 @@ func (s *securityGroups) UpdateSecurityGroup(_ context.Context, req *ecsv1.Updat
 	return &ecsv1.UpdateSecurityGroupResponse{}, nil
 }
 
-func (s *securityGroups) DeleteSecurityGroup(_ context.Context, req *ecsv1.DeleteSecurityGroupRequest) (*ecsv1.DeleteSecurityGroupResponse, error) {
+func (s *securityGroups) DeleteSecurityGroup(_ context.Context,
+	req *ecsv1.DeleteSecurityGroupRequest) (*ecsv1.DeleteSecurityGroupResponse, error) {
 	if err := required("security_group_id", req.GetSecurityGroupId()); err != nil {
 		return nil, err
 	}

@@ -233,7 +233,8 @@ func (s *serverGroups) GetDefaultServerGroup(_ context.Context, req *slbv1.GetDe
 	if group := s.f.DefaultGroups[req.GetLoadBalancerId()]; group != nil {
 		for _, server := range group.Servers {
 			response.Servers = append(response.Servers, &slbv1.DefaultServer{
-				Type: server.GetType(), ServerId: server.GetServerId(), ServerIp: server.GetServerIp(), Weight: server.Weight, Description: server.GetDescription(),
+				Type: server.GetType(), ServerId: server.GetServerId(), ServerIp: server.GetServerIp(), Weight: server.Weight,
+				Description: server.GetDescription(),
 			})
 		}
 	}
@@ -256,7 +257,8 @@ func (s *serverGroups) ApplyDefaultServerChanges(_ context.Context, req *slbv1.A
 	if group == nil {
 		group = &ServerGroup{LoadBalancerID: id}
 	}
-	if err := s.f.change(group, &slbv1.ApplyServerChangesRequest{Add: add, Remove: remove, Update: update, RemoveFirst: req.GetRemoveFirst()}); err != nil {
+	if err := s.f.change(group, &slbv1.ApplyServerChangesRequest{Add: add, Remove: remove, Update: update,
+		RemoveFirst: req.GetRemoveFirst()}); err != nil {
 		return nil, err
 	}
 	s.f.DefaultGroups[id] = group

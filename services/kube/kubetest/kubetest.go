@@ -97,7 +97,8 @@ func (c *Cluster) NodeNames() []string {
 	return names
 }
 
-// Heartbeats lets the kubelets of all nodes report their status once, spread over d, as they do every five minutes though nothing has changed.
+// Heartbeats lets the kubelets of all nodes report their status once, spread over d, as they do every five minutes
+// though nothing has changed.
 func (c *Cluster) Heartbeats(d time.Duration) {
 	c.t.Helper()
 	const steps = 50

@@ -19,7 +19,8 @@ func Laden(node *corev1.Node) *corev1.Node {
 	const images, managers, managed = 50, 4, 2 << 10
 	for i := range images {
 		node.Status.Images = append(node.Status.Images, corev1.ContainerImage{
-			Names:     []string{fmt.Sprintf("registry.example.com/team/application-%d@sha256:%064d", i, i), fmt.Sprintf("registry.example.com/team/application-%d:v1.2.3", i)},
+			Names: []string{fmt.Sprintf("registry.example.com/team/application-%d@sha256:%064d", i, i),
+				fmt.Sprintf("registry.example.com/team/application-%d:v1.2.3", i)},
 			SizeBytes: 1 << 20,
 		})
 	}
@@ -34,7 +35,8 @@ func Laden(node *corev1.Node) *corev1.Node {
 	for i := range 15 {
 		node.Labels[fmt.Sprintf("example.com/label-%d", i)] = "value"
 	}
-	node.Annotations = map[string]string{"csi.volume.kubernetes.io/nodeid": strings.Repeat("x", 200), "example.com/note": strings.Repeat("x", 500)}
+	node.Annotations = map[string]string{"csi.volume.kubernetes.io/nodeid": strings.Repeat("x", 200),
+		"example.com/note": strings.Repeat("x", 500)}
 	for _, kind := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
 		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
 			Type: kind, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficient", Message: "kubelet has sufficient of it available",
@@ -66,8 +68,9 @@ func cpuSeconds(t testing.TB) float64 {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
 }
 
-// WantCPU fails if do takes more processor time than so many seconds, with more allowed under the race detector. The time is that of the whole
-// process, so that no other test may run meanwhile. It is the same on a busy machine, but for the caches that are shared with others.
+// WantCPU fails if do takes more processor time than so many seconds, with more allowed under the race detector. The
+// time is that of the whole process, so that no other test may run meanwhile. It is the same on a busy machine, but for
+// the caches that are shared with others.
 func WantCPU(t *testing.T, seconds float64, do func()) (used float64) {
 	t.Helper()
 	before := cpuSeconds(t)

@@ -41,13 +41,17 @@ func TestChecks(t *testing.T) {
 		{Name: "by private address", Request: &ecsv1.ListInstancesRequest{VpcId: "vpc-1", PrivateIps: addresses}},
 		{Name: "by public address", Request: &ecsv1.ListInstancesRequest{PublicIps: addresses}},
 		{Name: "by EIP", Request: &ecsv1.ListInstancesRequest{Eips: addresses}},
-		{Name: "by private address in no VPC", Request: &ecsv1.ListInstancesRequest{PrivateIps: addresses}, Want: []string{"vpc_id: is required with private_ips"}},
+		{Name: "by private address in no VPC", Request: &ecsv1.ListInstancesRequest{PrivateIps: addresses},
+			Want: []string{"vpc_id: is required with private_ips"}},
 		{Name: "by two lists", Request: &ecsv1.ListInstancesRequest{InstanceIds: ids, Eips: addresses}, Want: []string{two}},
-		{Name: "by two other lists", Request: &ecsv1.ListInstancesRequest{PrivateIps: addresses, PublicIps: addresses}, Want: []string{two, "vpc_id: is required with private_ips"}},
-		{Name: "of all", Request: &ecsv1.ListInstancesRequest{}, Want: []string{"vpc_id: at least one of vpc_id, private_ips, tags, instance_ids, public_ips, eips, status, zone_id, vswitch_id, " +
-			"security_group_id, resource_group_id, name, instance_type, charge_type is required"}},
+		{Name: "by two other lists", Request: &ecsv1.ListInstancesRequest{PrivateIps: addresses, PublicIps: addresses},
+			Want: []string{two, "vpc_id: is required with private_ips"}},
+		{Name: "of all", Request: &ecsv1.ListInstancesRequest{},
+			Want: []string{"vpc_id: at least one of vpc_id, private_ips, tags, instance_ids, public_ips, eips, status, zone_id, vswitch_id, " +
+				"security_group_id, resource_group_id, name, instance_type, charge_type is required"}},
 		{Request: &ecsv1.ListInstancesRequest{
-			VpcId: "v 1", ZoneId: "z 1", VswitchId: "w 1", SecurityGroupId: "s 1", ResourceGroupId: "r 1", InstanceType: "t 1", Name: link, Status: "Idle",
+			VpcId: "v 1", ZoneId: "z 1", VswitchId: "w 1", SecurityGroupId: "s 1", ResourceGroupId: "r 1", InstanceType: "t 1",
+			Name: link, Status: "Idle",
 			ChargeType: 9,
 		}, Want: []string{
 			`vpc_id: "v 1" is not an id of the cloud`, `zone_id: "z 1" is not an id of the cloud`, `vswitch_id: "w 1" is not an id of the cloud`,
@@ -76,7 +80,8 @@ func TestChecks(t *testing.T) {
 		{Request: &ecsv1.StartInstanceRequest{InstanceId: id}},
 		{Request: &ecsv1.StartInstanceRequest{}, Want: required},
 		{Request: &ecsv1.StopInstanceRequest{InstanceId: id}},
-		{Request: &ecsv1.StopInstanceRequest{StoppedMode: 9}, Want: []string{"instance_id: is required", "stopped_mode: 9 is not known to this gateway"}},
+		{Request: &ecsv1.StopInstanceRequest{StoppedMode: 9}, Want: []string{"instance_id: is required",
+			"stopped_mode: 9 is not known to this gateway"}},
 		{Request: &ecsv1.DeleteInstanceRequest{InstanceId: id}},
 		{Request: &ecsv1.DeleteInstanceRequest{}, Want: required},
 	})

@@ -20,6 +20,7 @@ type confirmer struct {
 
 // ConfirmAbsent finds out which instances are gone for good.
 func (s *Service) ConfirmAbsent(ctx context.Context, r *ecsv1.ConfirmAbsentRequest) (*ecsv1.ConfirmAbsentResponse, error) {
-	cloud := absence.Cloud{Region: s.confirmer.region, Instances: s.BatchGetInstances, Interfaces: s.confirmer.interfaces.ListNetworkInterfaces}
+	cloud := absence.Cloud{Region: s.confirmer.region, Instances: s.BatchGetInstances,
+		Interfaces: s.confirmer.interfaces.ListNetworkInterfaces}
 	return cloud.Confirm(ctx, r), nil
 }

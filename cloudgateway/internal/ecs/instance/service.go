@@ -21,7 +21,8 @@ func kind(cfg ecs.Config) cloud.Kind[ecsv1.Instance] {
 	return cloud.Kind[ecsv1.Instance]{
 		Name: "instance", Cache: "instances", NotFound: rpcerr.InstanceNotFound, IDs: "instance_ids",
 		Listing: cloud.Listing[*ecsv1.Instance]{
-			Action: "DescribeInstances", Items: "Instances.Instance", Decode: decode, ID: (*ecsv1.Instance).GetInstanceId, MaxResults: ecs.ItemsPerCall,
+			Action: "DescribeInstances", Items: "Instances.Instance", Decode: decode, ID: (*ecsv1.Instance).GetInstanceId,
+			MaxResults: ecs.ItemsPerCall,
 		},
 		Filters: map[string]cloud.Filter{
 			"instance_ids": cloud.JSONList("InstanceIds", ecs.ItemsPerCall),
@@ -229,7 +230,8 @@ func (ch change) judge(id, status string) (write.Verdict, error) {
 	case ch.passing:
 		return write.Waiting, nil
 	case ch.hopeless:
-		return write.Failed, rpcerr.Errorf(rpcerr.InvalidState, "instance %s is %s; stop it before, or set force", id, status).WithAPI("ecs/" + ch.action)
+		return write.Failed, rpcerr.Errorf(rpcerr.InvalidState, "instance %s is %s; stop it before, or set force", id,
+			status).WithAPI("ecs/" + ch.action)
 	}
 	return write.Todo, nil
 }
@@ -240,8 +242,8 @@ func (s *Service) status(ctx context.Context, id string) (string, error) {
 	return s.statuses.Get(ctx, id, 0)
 }
 
-// forget drops what is remembered about an instance that was written to. If it was deleted, that is everything: its interfaces are gone with it,
-// its EIPs are free, and it is in no server group any more.
+// forget drops what is remembered about an instance that was written to. If it was deleted, that is everything: its
+// interfaces are gone with it, its EIPs are free, and it is in no server group any more.
 func (s *Service) forget(id string, deleted bool) {
 	s.instances.Forget(id)
 	s.statuses.Invalidate(id)

@@ -148,7 +148,8 @@ type key struct {
 
 func keyOf(r *ecsv1.SecurityGroupRule) key {
 	return key{
-		r.GetDirection(), r.GetPriority(), r.GetIpProtocol(), r.GetStartPort(), r.GetEndPort(), r.GetCidr(), r.GetPeerSecurityGroupId(), r.GetPrefixListId(),
+		r.GetDirection(), r.GetPriority(), r.GetIpProtocol(), r.GetStartPort(), r.GetEndPort(), r.GetCidr(),
+		r.GetPeerSecurityGroupId(), r.GetPrefixListId(),
 		r.GetPolicy(),
 	}
 }
@@ -156,7 +157,8 @@ func keyOf(r *ecsv1.SecurityGroupRule) key {
 func compare(x, y *ecsv1.SecurityGroupRule) int {
 	a, b := keyOf(x), keyOf(y)
 	return cmp.Or(
-		cmp.Compare(a.direction, b.direction), cmp.Compare(a.priority, b.priority), cmp.Compare(a.protocol, b.protocol), cmp.Compare(a.start, b.start),
+		cmp.Compare(a.direction, b.direction), cmp.Compare(a.priority, b.priority), cmp.Compare(a.protocol, b.protocol),
+		cmp.Compare(a.start, b.start),
 		cmp.Compare(a.end, b.end), cmp.Compare(a.cidr, b.cidr), cmp.Compare(a.group, b.group), cmp.Compare(a.prefixes, b.prefixes),
 		cmp.Compare(a.policy, b.policy),
 	)

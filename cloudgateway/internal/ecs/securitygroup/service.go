@@ -90,7 +90,8 @@ func (s *Service) rules(ctx context.Context, id string) ([]*ecsv1.SecurityGroupR
 }
 
 // CreateSecurityGroup makes a group with its rules. A repetition of a request that failed half-way goes on with its group.
-func (s *Service) CreateSecurityGroup(ctx context.Context, r *ecsv1.CreateSecurityGroupRequest) (*ecsv1.CreateSecurityGroupResponse, error) {
+func (s *Service) CreateSecurityGroup(ctx context.Context,
+	r *ecsv1.CreateSecurityGroupRequest) (*ecsv1.CreateSecurityGroupResponse, error) {
 	defer s.groups.ForgetLists()
 	params := cloud.Tags(cloud.Params{"ClientToken": write.Token(ctx, "ecs/CreateSecurityGroup", r.GetRequestId(), "")}, r.GetTags()).
 		With("SecurityGroupName", r.GetName()).
@@ -109,7 +110,8 @@ func (s *Service) CreateSecurityGroup(ctx context.Context, r *ecsv1.CreateSecuri
 }
 
 // UpdateSecurityGroup changes what is present in the request.
-func (s *Service) UpdateSecurityGroup(ctx context.Context, r *ecsv1.UpdateSecurityGroupRequest) (*ecsv1.UpdateSecurityGroupResponse, error) {
+func (s *Service) UpdateSecurityGroup(ctx context.Context,
+	r *ecsv1.UpdateSecurityGroupRequest) (*ecsv1.UpdateSecurityGroupResponse, error) {
 	id := r.GetSecurityGroupId()
 	err := s.writes.Do(ctx, id, func(ctx context.Context) error {
 		attributes := cloud.Params{}.With("SecurityGroupName", r.GetName()).With("Description", r.GetDescription())
@@ -169,7 +171,8 @@ func (s *Service) revoke(ctx context.Context, id string, rules []*ecsv1.Security
 }
 
 // DeleteSecurityGroup deletes a group.
-func (s *Service) DeleteSecurityGroup(ctx context.Context, r *ecsv1.DeleteSecurityGroupRequest) (*ecsv1.DeleteSecurityGroupResponse, error) {
+func (s *Service) DeleteSecurityGroup(ctx context.Context,
+	r *ecsv1.DeleteSecurityGroupRequest) (*ecsv1.DeleteSecurityGroupResponse, error) {
 	id := r.GetSecurityGroupId()
 	err := s.writes.Do(ctx, id, func(ctx context.Context) error {
 		return s.api.Set(ctx, "DeleteSecurityGroup", cloud.Params{"SecurityGroupId": id}, nil)

@@ -124,7 +124,8 @@ func (s *Service) CreateListener(ctx context.Context, r *nlbv1.CreateListenerReq
 	id := ""
 	err := nlb.Serially(ctx, s.product.Balancers, r.GetLoadBalancerId(), r, func(ctx context.Context) error {
 		w := s.product.Writer("CreateListener", r)
-		if err := w.Do(ctx, "CreateListener", "", configParams(params, r.GetConfig()), cloud.Fields{"ListenerId": &id}); err != nil || r.GetValidateOnly() {
+		if err := w.Do(ctx, "CreateListener", "", configParams(params, r.GetConfig()),
+			cloud.Fields{"ListenerId": &id}); err != nil || r.GetValidateOnly() {
 			return err
 		}
 		return s.associate(ctx, w, associating, id, r.GetAdditionalCertificateIds())

@@ -16,7 +16,8 @@ func zoneParams(p cloud.Params, zones []*nlbv1.ZoneMapping) cloud.Params {
 	items := make([]cloud.Params, len(zones))
 	for i, z := range zones {
 		items[i] = cloud.Params{
-			"ZoneId": z.GetZoneId(), "VSwitchId": z.GetVswitchId(), "AllocationId": z.GetAllocationId(), "PrivateIPv4Address": z.GetPrivateIpv4Address(),
+			"ZoneId": z.GetZoneId(), "VSwitchId": z.GetVswitchId(), "AllocationId": z.GetAllocationId(),
+			"PrivateIPv4Address": z.GetPrivateIpv4Address(),
 		}
 	}
 	return nlb.Structs(p, "ZoneMappings", items)

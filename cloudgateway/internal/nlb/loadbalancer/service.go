@@ -19,7 +19,8 @@ func kind() cloud.Kind[nlbv1.LoadBalancer] {
 	return cloud.Kind[nlbv1.LoadBalancer]{
 		Name: "network load balancer", Cache: "nlbs", NotFound: rpcerr.LoadBalancerNotFound, IDs: "load_balancer_ids",
 		Listing: cloud.Listing[*nlbv1.LoadBalancer]{
-			Action: "ListLoadBalancers", Items: "LoadBalancers", Decode: decode, ID: (*nlbv1.LoadBalancer).GetLoadBalancerId, MaxResults: nlb.PageSize,
+			Action: "ListLoadBalancers", Items: "LoadBalancers", Decode: decode, ID: (*nlbv1.LoadBalancer).GetLoadBalancerId,
+			MaxResults: nlb.PageSize,
 		},
 		Filters: map[string]cloud.Filter{
 			"load_balancer_ids": cloud.Indexed("LoadBalancerIds", nlb.IDsPerCall),
@@ -104,9 +105,11 @@ func (s *Service) update(ctx context.Context, w *nlb.Writer, r *nlbv1.UpdateLoad
 	id := r.GetLoadBalancerId()
 	calls := []call{
 		{"UpdateLoadBalancerProtection", protectionParams(r.GetDeletionProtection(), r.GetModificationProtection())},
-		{"UpdateLoadBalancerAttribute", cloud.Params{}.With("LoadBalancerName", r.GetName()).Number("Cps", r.Cps).Bool("CrossZoneEnabled", r.CrossZoneEnabled)},
+		{"UpdateLoadBalancerAttribute", cloud.Params{}.With("LoadBalancerName", r.GetName()).Number("Cps",
+			r.Cps).Bool("CrossZoneEnabled", r.CrossZoneEnabled)},
 	}
-	if r.AddressType != nil || r.GetZoneMappings() != nil || r.Ipv6AddressType != nil || r.GetSecurityGroups() != nil || r.BandwidthPackageId != nil {
+	if r.AddressType != nil || r.GetZoneMappings() != nil || r.Ipv6AddressType != nil || r.GetSecurityGroups() != nil ||
+		r.BandwidthPackageId != nil {
 		there, err := s.balancers.Look(ctx, id)
 		if err != nil {
 			return err

@@ -159,5 +159,6 @@ func same(named, there *nlbv1.Server) bool {
 }
 
 func compare(a, b *nlbv1.Server) int {
-	return cmp.Or(strings.Compare(a.GetServerId(), b.GetServerId()), strings.Compare(a.GetServerIp(), b.GetServerIp()), cmp.Compare(a.GetPort(), b.GetPort()))
+	return cmp.Or(strings.Compare(a.GetServerId(), b.GetServerId()), strings.Compare(a.GetServerIp(), b.GetServerIp()),
+		cmp.Compare(a.GetPort(), b.GetPort()))
 }

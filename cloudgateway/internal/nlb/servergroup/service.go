@@ -74,7 +74,10 @@ func (s *Service) withServers(ctx context.Context, id string, maxAge *durationpb
 	parts, partCtx := errgroup.WithContext(ctx)
 	parts.Go(func() (err error) { group, err = s.groups.Get(partCtx, id, maxAge); return err })
 	parts.Go(func() (err error) {
-		servers, err = s.servers.Do(partCtx, id, maxAge.AsDuration(), func(ctx context.Context) ([]*nlbv1.Server, error) { return s.describe(ctx, id) })
+		servers, err = s.servers.Do(partCtx, id, maxAge.AsDuration(), func(ctx context.Context) ([]*nlbv1.Server,
+			error) {
+			return s.describe(ctx, id)
+		})
 		return err
 	})
 	if err := parts.Wait(); err != nil {
@@ -87,7 +90,8 @@ func (s *Service) withServers(ctx context.Context, id string, maxAge *durationpb
 
 // describe reads the servers of a group now, ordered by id, address and port.
 func (s *Service) describe(ctx context.Context, id string) ([]*nlbv1.Server, error) {
-	found, err := cloud.Listing[*nlbv1.Server]{Action: "ListServerGroupServers", Items: "Servers", Decode: decodeServer, MaxResults: nlb.PageSize}.
+	found, err := cloud.Listing[*nlbv1.Server]{Action: "ListServerGroupServers", Items: "Servers", Decode: decodeServer,
+		MaxResults: nlb.PageSize}.
 		All(ctx, s.product.API, cloud.Params{"ServerGroupId": id})
 	slices.SortFunc(found, compare)
 	return found, err
@@ -186,7 +190,8 @@ func (s *Service) apply(ctx context.Context, w *nlb.Writer, id string, do verb, 
 	return wrong
 }
 
-// send makes one call. The cloud refuses all of it if a server of it is there already, gone already, or unknown: the others are then sent without it.
+// send makes one call. The cloud refuses all of it if a server of it is there already, gone already, or unknown: the
+// others are then sent without it.
 func (s *Service) send(ctx context.Context, w *nlb.Writer, id string, do verb, servers []*nlbv1.Server) error {
 	params := serverParams(id, servers, do != removing)
 	err := w.Do(ctx, string(do), fmt.Sprintf("%q", params), params, nil)

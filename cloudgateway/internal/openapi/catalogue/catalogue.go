@@ -161,7 +161,8 @@ func Rows() []Row {
 		return slices.IndexFunc(families(), func(f family) bool { return f.class == r.Meaning.Class })
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Product, b.Product), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Product, b.Product), cmp.Compare(a.Code, b.Code),
+			cmp.Compare(a.Message, b.Message))
 	})
 	return rows
 }
@@ -171,16 +172,20 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Errors of the cloud\n\n" +
 		"<!-- Generated from cloudgateway/internal/openapi/catalogue; do not edit. -->\n\n" +
-		"What the gateway makes of the error codes of Alibaba Cloud: the gRPC code, the reason in ErrorInfo (domain `cloudgateway.alibabacloud.com`), and the wait\n" +
+		"What the gateway makes of the error codes of Alibaba Cloud: the gRPC code, the reason in ErrorInfo (domain " +
+		"`cloudgateway.alibabacloud.com`), and the wait\n" +
 		"in RetryInfo when the cloud itself names none. A trailing `*` stands for any ending.\n")
 	class := Class("")
 	for _, row := range Rows() {
 		m := row.Meaning
 		if m.Class != class {
 			class = m.Class
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| code | product | gRPC code | reason | retry after | remarks |\n|---|---|---|---|---|---|\n", class, class.family().about)
+			fmt.Fprintf(&b,
+				"\n## %s\n\n%s\n\n| code | product | gRPC code | reason | retry after | remarks |\n|---|---|---|---|---|---|\n",
+				class, class.family().about)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` | %s | %s |\n", row.Code, cmp.Or(row.Product, "all"), m.Reason.Code(), m.Reason, row.retry(), row.remarks())
+		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` | %s | %s |\n", row.Code, cmp.Or(row.Product, "all"), m.Reason.Code(),
+			m.Reason, row.retry(), row.remarks())
 	}
 	return b.String()
 }

@@ -59,13 +59,15 @@ func TestMessagesDecide(t *testing.T) {
 			t.Errorf("InvalidParameter %q: reason %s, want %s", tt.message, got, tt.reason)
 		}
 	}
-	if got := Lookup(Answer{Product: vpc, Status: 400, Code: "InvalidParameter", Message: tests[0].message}).Reason; got != rpcerr.InvalidField {
+	if got := Lookup(Answer{Product: vpc, Status: 400, Code: "InvalidParameter",
+		Message: tests[0].message}).Reason; got != rpcerr.InvalidField {
 		t.Errorf("of another product: reason %s", got)
 	}
 }
 
 func TestError(t *testing.T) {
-	refusal := Answer{Product: slb, Action: "CreateVServerGroup", Status: 500, Code: "InternalError", Message: "Sorry.", RequestID: "R", RetryAfter: time.Minute}
+	refusal := Answer{Product: slb, Action: "CreateVServerGroup", Status: 500, Code: "InternalError", Message: "Sorry.",
+		RequestID: "R", RetryAfter: time.Minute}
 	if e := Error(refusal); e.Code != codes.Unavailable || e.Reason != rpcerr.CloudUnavailable || e.RetryAfter != time.Minute {
 		t.Errorf("read: %+v", e)
 	}

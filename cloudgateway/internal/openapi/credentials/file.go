@@ -62,7 +62,8 @@ func (Environment) Fetch(context.Context) (Credentials, error) {
 			return Credentials{AccessKeyID: id, AccessKeySecret: secret, SecurityToken: os.Getenv(prefix + "SECURITY_TOKEN")}, nil
 		}
 	}
-	return Credentials{}, errors.New("set ACCESS_KEY_ID and ACCESS_KEY_SECRET, or ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET")
+	return Credentials{},
+		errors.New("set ACCESS_KEY_ID and ACCESS_KEY_SECRET, or ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET")
 }
 
 // Fixed are credentials for which there are no newer ones, e.g. for a single call.

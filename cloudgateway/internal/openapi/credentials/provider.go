@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	poll              = 30 * time.Second // how often files, and sources of credentials that never end, are read again, so that a change is noticed
+	// how often files, and sources of credentials that never end, are read again, so that a change is noticed
+	poll              = 30 * time.Second
 	retryMin          = time.Second
 	retryMax          = time.Minute
 	fetchTimeout      = 20 * time.Second
@@ -158,7 +159,8 @@ func (p *Provider) refresh(ctx context.Context) time.Time {
 			return now
 		}
 		p.refreshes.WithLabelValues("error").Inc()
-		p.log.Error("cloud credentials not refreshed; the old ones are used until they end", "error", err, "expires", ends(old.credentials.Expires))
+		p.log.Error("cloud credentials not refreshed; the old ones are used until they end", "error", err, "expires",
+			ends(old.credentials.Expires))
 		p.current.Store(&snapshot{credentials: old.credentials, fetched: now, err: err})
 		return now.Add(p.retryIn(old.credentials, now))
 	}

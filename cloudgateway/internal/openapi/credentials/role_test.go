@@ -27,7 +27,8 @@ func (e *exchange) AssumeRoleWithOIDC(_ context.Context, role config.RRSA, token
 
 func TestRRSA(t *testing.T) {
 	sts := &exchange{}
-	source := RRSA{STS: sts, Role: config.RRSA{Session: config.Session{RoleARN: "role"}, OIDCProviderARN: "provider", TokenFile: put(t, "token\n")}}
+	source := RRSA{STS: sts, Role: config.RRSA{Session: config.Session{RoleARN: "role"}, OIDCProviderARN: "provider",
+		TokenFile: put(t, "token\n")}}
 	if got, err := source.Fetch(t.Context()); got.AccessKeyID != "STS.oidc" || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}

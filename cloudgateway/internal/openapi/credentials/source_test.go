@@ -87,7 +87,8 @@ func TestEnvironment(t *testing.T) {
 	}{
 		{"short names", map[string]string{"ACCESS_KEY_ID": "a", "ACCESS_KEY_SECRET": "b"}, "a"},
 		{"long names", map[string]string{"ALIBABA_CLOUD_ACCESS_KEY_ID": "c", "ALIBABA_CLOUD_ACCESS_KEY_SECRET": "d"}, "c"},
-		{"half a pair does not count", map[string]string{"ACCESS_KEY_ID": "a", "ALIBABA_CLOUD_ACCESS_KEY_ID": "c", "ALIBABA_CLOUD_ACCESS_KEY_SECRET": "d"}, "c"},
+		{"half a pair does not count", map[string]string{"ACCESS_KEY_ID": "a", "ALIBABA_CLOUD_ACCESS_KEY_ID": "c",
+			"ALIBABA_CLOUD_ACCESS_KEY_SECRET": "d"}, "c"},
 		{"temporary", map[string]string{"ACCESS_KEY_ID": "STS.e", "ACCESS_KEY_SECRET": "f", "SECURITY_TOKEN": "g"}, "STS.e"},
 		{"nothing", nil, ""},
 	}
@@ -124,7 +125,8 @@ func (m items) Get(_ context.Context, item string) (string, error) {
 
 func TestECSRole(t *testing.T) {
 	const list = "ram/security-credentials/"
-	good := `{"AccessKeyId":"STS.1","AccessKeySecret":"s","SecurityToken":"t","Expiration":"2030-01-02T03:04:05Z","LastUpdated":"2029-01-02T03:04:05Z","Code":"Success"}`
+	good := `{"AccessKeyId":"STS.1","AccessKeySecret":"s","SecurityToken":"t","Expiration":"2030-01-02T03:04:05Z",` +
+		`"LastUpdated":"2029-01-02T03:04:05Z","Code":"Success"}`
 	want := Credentials{AccessKeyID: "STS.1", AccessKeySecret: "s", SecurityToken: "t", Expires: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
 	tests := []struct {
 		name    string
@@ -139,10 +141,14 @@ func TestECSRole(t *testing.T) {
 		{name: "no role", items: items{}, wantErr: "the ECS instance has no RAM role; attach one, or configure an AccessKey"},
 		{name: "wrong role", items: items{}, role: "r", wantErr: `the RAM role "r" is not attached to the ECS instance`},
 		{name: "service away", items: items{list: "fail"}, wantErr: "find the instance's RAM role: connection refused"},
-		{name: "service away later", items: items{list + "r": "fail"}, role: "r", wantErr: `get the credentials of RAM role "r": connection refused`},
-		{name: "failed", items: items{list + "r": `{"Code":"Failed"}`}, role: "r", wantErr: `the credentials of RAM role "r": its code is Failed`},
-		{name: "not JSON", items: items{list + "r": `"secret`}, role: "r", wantErr: `the credentials of RAM role "r": not the JSON document that was expected`},
-		{name: "incomplete", items: items{list + "r": `{"AccessKeyId":"a"}`}, role: "r", wantErr: `the credentials of RAM role "r": SecurityToken or Expiration is missing`},
+		{name: "service away later", items: items{list + "r": "fail"}, role: "r",
+			wantErr: `get the credentials of RAM role "r": connection refused`},
+		{name: "failed", items: items{list + "r": `{"Code":"Failed"}`}, role: "r",
+			wantErr: `the credentials of RAM role "r": its code is Failed`},
+		{name: "not JSON", items: items{list + "r": `"secret`}, role: "r",
+			wantErr: `the credentials of RAM role "r": not the JSON document that was expected`},
+		{name: "incomplete", items: items{list + "r": `{"AccessKeyId":"a"}`}, role: "r",
+			wantErr: `the credentials of RAM role "r": SecurityToken or Expiration is missing`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -185,7 +191,8 @@ func TestCredentialsDoNotPrint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{
-		fmt.Sprint(c), fmt.Sprintf("%v %+v %#v %s", c, c, c, c), fmt.Sprintf("%v %+v", &c, struct{ C Credentials }{c}), string(encoded), log.String(),
+		fmt.Sprint(c), fmt.Sprintf("%v %+v %#v %s", c, c, c, c), fmt.Sprintf("%v %+v", &c, struct{ C Credentials }{c}),
+		string(encoded), log.String(),
 	} {
 		if strings.Contains(text, "s3cret") || strings.Contains(text, "t0ken") {
 			t.Errorf("prints a secret: %s", text)

@@ -58,7 +58,8 @@ func put(t testing.TB, text string) string {
 }
 
 func TestAddonTokenFile(t *testing.T) {
-	want := Credentials{AccessKeyID: "STS.1", AccessKeySecret: "s3cret", SecurityToken: "t0ken", Expires: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
+	want := Credentials{AccessKeyID: "STS.1", AccessKeySecret: "s3cret", SecurityToken: "t0ken",
+		Expires: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
 	got, err := AddonTokenFile{Path: put(t, addonToken(t, nil))}.Fetch(t.Context())
 	if got != want || err != nil {
 		t.Errorf("Fetch = %v, %v, want %v", got, err, want)
@@ -82,7 +83,8 @@ func TestAddonTokenFile(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (AddonTokenFile{Path: put(t, "{")}).Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "not the JSON document") {
+	if _, err := (AddonTokenFile{Path: put(t, "{")}).Fetch(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "not the JSON document") {
 		t.Errorf("half a document: %v", err)
 	}
 	if _, err := (AddonTokenFile{Path: "/none"}).Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "/none") {
@@ -116,7 +118,8 @@ func FuzzAddonToken(f *testing.F) {
 
 func TestTokenFile(t *testing.T) {
 	path := put(t, `{"AccessKeyId":"STS.1","AccessKeySecret":"s3cret","SecurityToken":"t0ken","Expiration":"2030-01-02T03:04:05Z"}`)
-	want := Credentials{AccessKeyID: "STS.1", AccessKeySecret: "s3cret", SecurityToken: "t0ken", Expires: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
+	want := Credentials{AccessKeyID: "STS.1", AccessKeySecret: "s3cret", SecurityToken: "t0ken",
+		Expires: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
 	if got, err := (TokenFile{Path: path}).Fetch(t.Context()); got != want || err != nil {
 		t.Errorf("Fetch = %v, %v, want %v", got, err, want)
 	}

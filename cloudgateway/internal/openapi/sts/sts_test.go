@@ -157,11 +157,13 @@ func TestRefusals(t *testing.T) {
 			want: []string{"NoPermission", "the role's trust policy must name this identity"},
 		},
 		{
-			name: "role of another account", do: assume(config.AssumeRole{Session: config.Session{RoleARN: "acs:ram::2:role/x", SessionName: "gateway"}}),
+			name: "role of another account",
+			do:   assume(config.AssumeRole{Session: config.Session{RoleARN: "acs:ram::2:role/x", SessionName: "gateway"}}),
 			want: []string{"InvalidParameter.RoleArn"},
 		},
 		{
-			name: "too long", do: assume(config.AssumeRole{Session: config.Session{RoleARN: roleARN, SessionName: "gateway", DurationSeconds: 86400}}),
+			name: "too long", do: assume(config.AssumeRole{Session: config.Session{RoleARN: roleARN, SessionName: "gateway",
+				DurationSeconds: 86400}}),
 			want: []string{"assume role", "DurationSeconds"},
 		},
 		{
@@ -180,7 +182,8 @@ func TestRefusals(t *testing.T) {
 			want: []string{"EntityNotExist.OIDCProvider", "enable RRSA for the cluster"},
 		},
 		{
-			name: "STS fails", fault: []fault.Rule{refuse(503, "ServiceUnavailable")}, do: exchange(good, providerARN), want: []string{"ServiceUnavailable"},
+			name: "STS fails", fault: []fault.Rule{refuse(503, "ServiceUnavailable")}, do: exchange(good, providerARN),
+			want: []string{"ServiceUnavailable"},
 		},
 		{
 			name: "connection lost", fault: []fault.Rule{{Product: "sts", Drop: true}}, do: exchange(good, providerARN), want: []string{"EOF"},
@@ -232,7 +235,8 @@ func exchange(token func() string, provider string) func(context.Context, *sts.C
 func TestTokenIsNowhereWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		if _, err := w.sts.AssumeRoleWithOIDC(t.Context(), rrsa(providerARN, ""), token("sts.aliyuncs.com", time.Now().Add(time.Hour))); err != nil {
+		if _, err := w.sts.AssumeRoleWithOIDC(t.Context(), rrsa(providerARN, ""),
+			token("sts.aliyuncs.com", time.Now().Add(time.Hour))); err != nil {
 			t.Fatal(err)
 		}
 		for _, call := range w.sim.Calls(0) {
@@ -253,11 +257,13 @@ func TestCallerIdentity(t *testing.T) {
 		if got, err := w.sts.CallerIdentity(t.Context(), with); err != nil || got.ARN != "acs:ram::1000000000000001:root" {
 			t.Errorf("%+v, %v", got, err)
 		}
-		session, err := w.sts.AssumeRole(t.Context(), with, config.AssumeRole{Session: config.Session{RoleARN: roleARN, SessionName: "gateway"}, ExternalID: "tenant"})
+		session, err := w.sts.AssumeRole(t.Context(), with, config.AssumeRole{Session: config.Session{RoleARN: roleARN,
+			SessionName: "gateway"}, ExternalID: "tenant"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := w.sts.CallerIdentity(t.Context(), session); err != nil || got.ARN != "acs:ram::1000000000000001:assumed-role/gateway/gateway" {
+		if got, err := w.sts.CallerIdentity(t.Context(), session); err != nil ||
+			got.ARN != "acs:ram::1000000000000001:assumed-role/gateway/gateway" {
 			t.Errorf("%+v, %v", got, err)
 		}
 		for _, call := range w.sim.Calls(0) {

@@ -52,7 +52,8 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{t: t, sim: sim, network: serve(t, sim, map[string]string{"sts": stsAddress, "vpc": vpcAddress})}
 	w.sts = sts.New(openapi.Config{
-		Region: "cn-hangzhou", Endpoints: map[openapi.Product]string{openapi.STS: stsAddress}, Scheme: "HTTP", UserAgent: "test", Dial: w.network.Dial,
+		Region: "cn-hangzhou", Endpoints: map[openapi.Product]string{openapi.STS: stsAddress}, Scheme: "HTTP",
+		UserAgent: "test", Dial: w.network.Dial,
 	})
 	return w
 }

@@ -69,7 +69,8 @@ func TestPagesThatDoNotBelongTogether(t *testing.T) {
 		{name: "no entries", pages: []any{page(0)}, want: []string{}, calls: 1},
 		{name: "two pages", pages: []any{page(3, "10.2.0.0/16", "9.0.0.1"), page(3, "10.1.0.0/16"), page(3, "10.2.0.0/16", "9.0.0.1")},
 			want: []string{"9.0.0.1/32", "10.1.0.0/16", "10.2.0.0/16"}, calls: 3},
-		{name: "an entry was removed between them", pages: []any{page(3, "10.1.0.0/16", "10.2.0.0/16"), page(2), page(2, "10.2.0.0/16", "10.3.0.0/16")},
+		{name: "an entry was removed between them", pages: []any{page(3, "10.1.0.0/16", "10.2.0.0/16"), page(2),
+			page(2, "10.2.0.0/16", "10.3.0.0/16")},
 			want: []string{"10.2.0.0/16", "10.3.0.0/16"}, calls: 3},
 		{name: "the same page twice", pages: []any{page(4, "10.1.0.0/16", "10.2.0.0/16")}, calls: 8},
 		{name: "a page is empty", pages: []any{page(3, "10.1.0.0/16"), page(3)}, calls: 2},
@@ -98,7 +99,8 @@ func TestPagesThatDoNotBelongTogether(t *testing.T) {
 
 func TestWhatIsNoNetwork(t *testing.T) {
 	c, _ := newService(page(1, "everything"))
-	if _, err := c.describe(t.Context(), "acl-1"); err == nil || err.Error() != `decode access control list acl-1: "everything" is not a network` {
+	if _, err := c.describe(t.Context(), "acl-1"); err == nil ||
+		err.Error() != `decode access control list acl-1: "everything" is not a network` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -115,7 +117,8 @@ func TestContradictions(t *testing.T) {
 		calls   int
 	}{
 		{name: "nothing of it is there", answers: []any{exists, page(1, "10.9.0.0/16")}, want: exists, calls: 2},
-		{name: "one is there, and another comes", answers: []any{exists, page(1, "10.1.0.0/16"), exists, page(2, "10.1.0.0/16", "10.2.0.0/16")}, calls: 4},
+		{name: "one is there, and another comes", answers: []any{exists, page(1, "10.1.0.0/16"), exists,
+			page(2, "10.1.0.0/16", "10.2.0.0/16")}, calls: 4},
 		{name: "busy, and lost in between", answers: []any{busy, lost, busy, "{}"}, calls: 4},
 		{name: "lost, but done", answers: []any{lost, exists, page(2, "10.1.0.0/16", "10.2.0.0/16")}, calls: 3},
 	}
@@ -123,9 +126,10 @@ func TestContradictions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, s := newService(tt.answers...)
-				_, err := c.UpdateAccessControlList(t.Context(), &slbv1.UpdateAccessControlListRequest{AclId: "acl-1", AddEntries: []*slbv1.AccessControlEntry{
-					{Cidr: "10.1.0.0/16"}, {Cidr: "10.2.0.0/16"},
-				}})
+				_, err := c.UpdateAccessControlList(t.Context(), &slbv1.UpdateAccessControlListRequest{AclId: "acl-1",
+					AddEntries: []*slbv1.AccessControlEntry{
+						{Cidr: "10.1.0.0/16"}, {Cidr: "10.2.0.0/16"},
+					}})
 				if !errors.Is(err, tt.want) || len(s.calls) != tt.calls {
 					t.Errorf("%v after %d calls, want %v after %d", err, len(s.calls), tt.want, tt.calls)
 				}

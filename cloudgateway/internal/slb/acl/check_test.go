@@ -18,7 +18,8 @@ func TestChecks(t *testing.T) {
 		{Request: &slbv1.GetAccessControlListRequest{AclId: "acl-1"}},
 		{Request: &slbv1.GetAccessControlListRequest{}, Want: []string{"acl_id: is required"}},
 		{Name: "of all", Request: &slbv1.ListAccessControlListsRequest{}},
-		{Name: "by all filters", Request: &slbv1.ListAccessControlListsRequest{AclIds: []string{"acl-1"}, Name: long[:80], IpVersion: 1, ResourceGroupId: "rg-1"}},
+		{Name: "by all filters", Request: &slbv1.ListAccessControlListsRequest{AclIds: []string{"acl-1"}, Name: long[:80],
+			IpVersion: 1, ResourceGroupId: "rg-1"}},
 		{Request: &slbv1.ListAccessControlListsRequest{AclIds: []string{""}, Name: long, IpVersion: 9, ResourceGroupId: "r g"}, Want: []string{
 			"acl_ids[0]: is required", "name: is 81 characters long, must be 0 to 80", "ip_version: 9 is not known to this gateway",
 			`resource_group_id: "r g" is not an id of the cloud`,
@@ -48,7 +49,8 @@ func TestChecks(t *testing.T) {
 		{Name: "of the group", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1", ResourceGroupId: new("rg-1")}},
 		{Name: "of a tag", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1", SetTags: []*commonv1.Tag{{Key: "a"}}}},
 		{Name: "without a tag", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1", RemoveTagKeys: []string{"a"}}},
-		{Name: "with an entry", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1", AddEntries: []*slbv1.AccessControlEntry{entry("fd00::/8")}}},
+		{Name: "with an entry", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1",
+			AddEntries: []*slbv1.AccessControlEntry{entry("fd00::/8")}}},
 		{Name: "without an entry", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1", RemoveEntries: []string{"fd00::/8"}}},
 		{Name: "of one entry for another", Request: &slbv1.UpdateAccessControlListRequest{
 			AclId: "acl-1", AddEntries: []*slbv1.AccessControlEntry{entry("10.0.0.0/8")}, RemoveEntries: []string{"11.0.0.0/8"},
@@ -61,13 +63,15 @@ func TestChecks(t *testing.T) {
 		}},
 		{Name: "of nothing", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1"}, Want: []string{nothing}},
 		{Request: &slbv1.UpdateAccessControlListRequest{
-			Name: new(""), ResourceGroupId: new(""), AddEntries: []*slbv1.AccessControlEntry{entry("10.0.0.0/8")}, RemoveEntries: []string{"fd00::/8", "fd00::/8"},
+			Name: new(""), ResourceGroupId: new(""), AddEntries: []*slbv1.AccessControlEntry{entry("10.0.0.0/8")},
+			RemoveEntries: []string{"fd00::/8", "fd00::/8"},
 		}, Want: []string{
 			"acl_id: is required", "name: is 0 characters long, must be 1 to 80", "resource_group_id: is required",
 			`add_entries[0].cidr: "10.0.0.0/8" is not of the list's family; a list takes either IPv4 or IPv6`,
 			"remove_entries[1]: is the same network as remove_entries[0]",
 		}},
-		{Name: "without too many", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1", RemoveEntries: make([]string, 20_001)}, Want: []string{
+		{Name: "without too many", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1",
+			RemoveEntries: make([]string, 20_001)}, Want: []string{
 			"remove_entries: has 20001 items, at most 20000 are allowed",
 		}},
 		{Request: &slbv1.DeleteAccessControlListRequest{AclId: "acl-1"}},

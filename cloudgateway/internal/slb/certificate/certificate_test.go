@@ -24,7 +24,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
-// fakeCloud lists nothing at first, and then what it is given. It loses the answers to uploads, which were carried out only if it lists them.
+// fakeCloud lists nothing at first, and then what it is given. It loses the answers to uploads, which were carried out
+// only if it lists them.
 type fakeCloud struct {
 	listed string // the answer to the listing after an upload
 	calls  []openapi.Call
@@ -53,7 +54,8 @@ func TestAnswerOfTheCertificateService(t *testing.T) {
 		c, f := newService(`{"ServerCertificates":{"ServerCertificate":[
 			{"ServerCertificateId":"1_b","ServerCertificateName":"web","IsAliCloudCertificate":1,"AliCloudCertificateId":"124"},
 			{"ServerCertificateId":"1_a","ServerCertificateName":"web","IsAliCloudCertificate":1,"AliCloudCertificateId":"123",
-			 "CACertificateId":"","CACertificateName":"","AliCloudCertificateName":"service","CommonName":"example.com","Fingerprint":"02:DF","EncryptionAlgorithm":"RSA","EncryptionKeyLength":2048,
+			 "CACertificateId":"","CACertificateName":"","AliCloudCertificateName":"service","CommonName":"example.com",
+			 "Fingerprint":"02:DF","EncryptionAlgorithm":"RSA","EncryptionKeyLength":2048,
 			 "ResourceGroupId":"rg-1","CreateTimeStamp":1000,"ExpireTimeStamp":2000,"Tags":{"Tag":[{"TagKey":"k","TagValue":"v"}]},
 			 "SubjectAlternativeNames":{"SubjectAlternativeName":["example.com","*.example.com"]}}]}}`)
 		made, err := c.servers.upload(t.Context(), upload{
@@ -91,7 +93,8 @@ func TestAnswerOfTheCertificateService(t *testing.T) {
 func TestSecretsAreInTheBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newService(`{"ServerCertificates":{"ServerCertificate":[
-			{"ServerCertificateId":"a","ServerCertificateName":"web","Fingerprint":"x"},{"ServerCertificateId":"b","ServerCertificateName":"web","Fingerprint":"x"}]}}`)
+			{"ServerCertificateId":"a","ServerCertificateName":"web","Fingerprint":"x"},
+			{"ServerCertificateId":"b","ServerCertificateName":"web","Fingerprint":"x"}]}}`)
 		u := upload{RequestID: "r", Name: "web", PEM: "certificate", PrivateKey: "secret"}
 		ctx, cancel := context.WithTimeout(t.Context(), 1) // no time for a second attempt
 		defer cancel()
@@ -112,7 +115,8 @@ func TestSecretsAreInTheBody(t *testing.T) {
 
 // TestKeysOfUploads: repetitions are known by what the cloud will show of them, not by the private key.
 func TestKeysOfUploads(t *testing.T) {
-	const one, two = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\nAAAB\n-----END CERTIFICATE-----\n"
+	const one, two = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+		"-----BEGIN CERTIFICATE-----\nAAAB\n-----END CERTIFICATE-----\n"
 	base := upload{RequestID: "r", Name: "web", PEM: one, PrivateKey: logging.Secret("k")}
 	for name, other := range map[string]upload{
 		"request":     {RequestID: "s", Name: "web", PEM: one},

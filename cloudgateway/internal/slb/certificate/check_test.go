@@ -34,7 +34,8 @@ const (
 func TestKeyPairsAreChecked(t *testing.T) {
 	pair, other := newKeyPair(t, "web"), newKeyPair(t, "other")
 	certificate, key := pair.GetCertificatePem(), pair.GetPrivateKeyPem()
-	const first, second, noKey = "key_pair.certificate_pem: block 1", "key_pair.certificate_pem: block 2", "key_pair.private_key_pem: has no private key in PEM form"
+	const first, second, noKey = "key_pair.certificate_pem: block 1", "key_pair.certificate_pem: block 2",
+		"key_pair.private_key_pem: has no private key in PEM form"
 	// A text before the first block is no obstacle: tools write one.
 	full := strings.Repeat("x", longestPEM-len(certificate)-1) + "\n" + certificate
 	var cases []checktest.Case
@@ -42,17 +43,18 @@ func TestKeyPairsAreChecked(t *testing.T) {
 		certificate, key string
 		want             []string
 	}{
-		"right":             {certificate, key, nil},
-		"chain":             {certificate + other.GetCertificatePem(), key, nil},
-		"curve before":      {certificate, curve + key, nil},
-		"longest":           {full, key, nil},
-		"nothing":           {"", "", []string{"key_pair.certificate_pem: is required", "key_pair.private_key_pem: is required"}},
-		"no PEM":            {"x", "y", []string{first + foreign, noKey}},
-		"broken":            {broken, key, []string{first + " can't be read as an X.509 certificate"}},
-		"broken chain":      {certificate + broken, key, []string{second + " can't be read as an X.509 certificate"}},
-		"key in the chain":  {certificate + key, key, []string{second + foreign}},
-		"swapped":           {key, certificate, []string{first + foreign, noKey}},
-		"key of another":    {certificate, other.GetPrivateKeyPem(), []string{"key_pair.private_key_pem: is not the private key of certificate_pem"}},
+		"right":            {certificate, key, nil},
+		"chain":            {certificate + other.GetCertificatePem(), key, nil},
+		"curve before":     {certificate, curve + key, nil},
+		"longest":          {full, key, nil},
+		"nothing":          {"", "", []string{"key_pair.certificate_pem: is required", "key_pair.private_key_pem: is required"}},
+		"no PEM":           {"x", "y", []string{first + foreign, noKey}},
+		"broken":           {broken, key, []string{first + " can't be read as an X.509 certificate"}},
+		"broken chain":     {certificate + broken, key, []string{second + " can't be read as an X.509 certificate"}},
+		"key in the chain": {certificate + key, key, []string{second + foreign}},
+		"swapped":          {key, certificate, []string{first + foreign, noKey}},
+		"key of another": {certificate, other.GetPrivateKeyPem(),
+			[]string{"key_pair.private_key_pem: is not the private key of certificate_pem"}},
 		"encrypted key":     {certificate, encryptedKey, []string{"key_pair.private_key_pem: is encrypted; the cloud needs it as it is"}},
 		"no key but curves": {certificate, curve, []string{noKey}},
 		"long": {"x" + full, strings.Repeat("é", 40_000), []string{
@@ -78,15 +80,18 @@ func TestChecks(t *testing.T) {
 	tags, keys := []*commonv1.Tag{{Key: "a"}}, []string{"a"}
 	checktest.Run(t, Checks(), []checktest.Case{
 		{Request: &slbv1.ListServerCertificatesRequest{}},
-		{Request: &slbv1.ListServerCertificatesRequest{ServerCertificateIds: []string{"a b"}, Name: strings.Repeat("n", 81), ResourceGroupId: "rg 1"}, Want: []string{
+		{Request: &slbv1.ListServerCertificatesRequest{ServerCertificateIds: []string{"a b"}, Name: strings.Repeat("n", 81),
+			ResourceGroupId: "rg 1"}, Want: []string{
 			`server_certificate_ids[0]: "a b" is not an id of the cloud`, "name: is 81 characters long, must be 0 to 80", wrongGroup,
 		}},
 		{Request: &slbv1.ListCaCertificatesRequest{}},
 		{Request: &slbv1.ListCaCertificatesRequest{CaCertificateIds: []string{"a b"}, ResourceGroupId: "rg 1"}, Want: []string{
 			`ca_certificate_ids[0]: "a b" is not an id of the cloud`, wrongGroup,
 		}},
-		{Name: "of the service", Request: from(&slbv1.AlicloudCertificate{CertificateId: "1", Name: strings.Repeat("n", 128), RegionId: "cn-hangzhou"})},
-		{Name: "of the service, wrong", Request: from(&slbv1.AlicloudCertificate{Name: strings.Repeat("n", 129), RegionId: "cn hangzhou"}), Want: []string{
+		{Name: "of the service", Request: from(&slbv1.AlicloudCertificate{CertificateId: "1", Name: strings.Repeat("n", 128),
+			RegionId: "cn-hangzhou"})},
+		{Name: "of the service, wrong", Request: from(&slbv1.AlicloudCertificate{Name: strings.Repeat("n", 129),
+			RegionId: "cn hangzhou"}), Want: []string{
 			"alicloud_certificate.certificate_id: is required", "alicloud_certificate.name: is 129 characters long, must be 0 to 128",
 			`alicloud_certificate.region_id: "cn hangzhou" is not an id of the cloud`,
 		}},
@@ -101,7 +106,8 @@ func TestChecks(t *testing.T) {
 		{Name: "of the group", Request: &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c", ResourceGroupId: new("rg-1")}},
 		{Name: "of a tag", Request: &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c", SetTags: tags}},
 		{Name: "without a tag", Request: &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c", RemoveTagKeys: keys}},
-		{Name: "of one tag for another", Request: &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c", SetTags: tags, RemoveTagKeys: []string{"b"}}},
+		{Name: "of one tag for another", Request: &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c",
+			SetTags: tags, RemoveTagKeys: []string{"b"}}},
 		{Name: "of nothing", Request: &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c"}, Want: []string{nothing}},
 		{Request: &slbv1.UpdateServerCertificateRequest{Name: new(""), ResourceGroupId: new("")}, Want: []string{
 			"server_certificate_id: is required", emptyName, "resource_group_id: is required",

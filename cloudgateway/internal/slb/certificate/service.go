@@ -125,7 +125,8 @@ func newStore(p *slb.Product, kind, name string) *store {
 		product: p, kind: kind, ledger: write.NewLedger(),
 		// The cloud answers with all certificates of the region at once.
 		certificates: cloud.NewCollection(p.API, p.Shared, cloud.Kind[cert]{
-			Name: name, Cache: strings.ToLower(kind) + "certificates", NotFound: rpcerr.CertificateNotFound, IDs: strings.ToLower(kind) + "_certificate_ids",
+			Name: name, Cache: strings.ToLower(kind) + "certificates", NotFound: rpcerr.CertificateNotFound,
+			IDs: strings.ToLower(kind) + "_certificate_ids",
 			Listing: cloud.Listing[*cert]{
 				Action: "Describe" + kind + "Certificates", Items: kind + "Certificates." + kind + "Certificate", Decode: decode,
 				ID: func(c *cert) string { return c.id },

@@ -11,9 +11,10 @@ import (
 
 func TestExtensionDecode(t *testing.T) {
 	for text, certificate := range map[string]string{
-		`{"DomainExtensionId":"de-1","Domain":"a.example.com","ServerCertificateId":"cert-1"}`:                                                "cert-1",
-		`{"DomainExtensionId":"de-1","Domain":"a.example.com","ServerCertificates":{"ServerCertificate":[{"ServerCertificateId":"cert-2"}]}}`: "cert-2",
-		`{"DomainExtensionId":"de-1","Domain":"a.example.com"}`:                                                                               "",
+		`{"DomainExtensionId":"de-1","Domain":"a.example.com","ServerCertificateId":"cert-1"}`: "cert-1",
+		`{"DomainExtensionId":"de-1","Domain":"a.example.com",` +
+			`"ServerCertificates":{"ServerCertificate":[{"ServerCertificateId":"cert-2"}]}}`: "cert-2",
+		`{"DomainExtensionId":"de-1","Domain":"a.example.com"}`: "",
 	} {
 		got, err := decode([]byte(text))
 		if err != nil {

@@ -19,10 +19,13 @@ func TestChecks(t *testing.T) {
 	checktest.Run(t, Checks(), []checktest.Case{
 		{Request: &slbv1.ListListenersRequest{LoadBalancerIds: []string{"lb-1"}}},
 		{Name: "of all", Request: &slbv1.ListListenersRequest{}, Want: []string{"load_balancer_ids: at least 1 is required"}},
-		{Request: &slbv1.ListListenersRequest{LoadBalancerIds: []string{"lb 1"}}, Want: []string{`load_balancer_ids[0]: "lb 1" is not an id of the cloud`}},
+		{Request: &slbv1.ListListenersRequest{LoadBalancerIds: []string{"lb 1"}},
+			Want: []string{`load_balancer_ids[0]: "lb 1" is not an id of the cloud`}},
 		{Name: "with a server group", Request: &slbv1.CreateListenerRequest{Key: key(protoTCP), Config: group}},
-		{Name: "of default servers", Request: &slbv1.CreateListenerRequest{Key: key(protoTCP), Config: &slbv1.ListenerConfig{BackendServerPort: new(int32(80))}}},
-		{Name: "that redirects", Request: &slbv1.CreateListenerRequest{Key: key(protoHTTP), Config: &slbv1.ListenerConfig{ForwardPort: new(int32(443))}}},
+		{Name: "of default servers", Request: &slbv1.CreateListenerRequest{Key: key(protoTCP),
+			Config: &slbv1.ListenerConfig{BackendServerPort: new(int32(80))}}},
+		{Name: "that redirects", Request: &slbv1.CreateListenerRequest{Key: key(protoHTTP),
+			Config: &slbv1.ListenerConfig{ForwardPort: new(int32(443))}}},
 		{Name: "with a certificate", Request: &slbv1.CreateListenerRequest{Key: key(protoHTTPS), Config: &slbv1.ListenerConfig{
 			ServerGroupId: new("rsp-1"), ServerCertificateId: new("cert-1"),
 		}}},
@@ -52,14 +55,17 @@ func TestChecks(t *testing.T) {
 		{Name: "with a scheduler of UDP", Request: &slbv1.CreateListenerRequest{Key: key(protoTCP), Config: &slbv1.ListenerConfig{
 			ServerGroupId: new("rsp-1"), Scheduler: new("qch"),
 		}}, Want: []string{`config.scheduler: "qch" is not one of wrr, rr, wlc, sch, tch`}},
-		{Name: "of the scheduler", Request: &slbv1.UpdateListenerRequest{Key: key(protoUDP), Config: &slbv1.ListenerConfig{Scheduler: new("qch")}}},
-		{Name: "of what can be set later", Request: &slbv1.UpdateListenerRequest{Key: key(protoTCP), Config: &slbv1.ListenerConfig{SynProxy: new(true)}}},
+		{Name: "of the scheduler", Request: &slbv1.UpdateListenerRequest{Key: key(protoUDP),
+			Config: &slbv1.ListenerConfig{Scheduler: new("qch")}}},
+		{Name: "of what can be set later", Request: &slbv1.UpdateListenerRequest{Key: key(protoTCP),
+			Config: &slbv1.ListenerConfig{SynProxy: new(true)}}},
 		{Name: "of a tag", Request: &slbv1.UpdateListenerRequest{Key: key(protoTCP), SetTags: []*commonv1.Tag{{Key: "a"}}}},
 		{Name: "without a tag", Request: &slbv1.UpdateListenerRequest{Key: key(protoTCP), RemoveTagKeys: []string{"a"}}},
 		{Name: "of one tag for another", Request: &slbv1.UpdateListenerRequest{
 			Key: key(protoTCP), SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"b"},
 		}},
-		{Name: "of nothing", Request: &slbv1.UpdateListenerRequest{Key: key(protoTCP), Config: &slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{}}}, Want: []string{
+		{Name: "of nothing", Request: &slbv1.UpdateListenerRequest{Key: key(protoTCP),
+			Config: &slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{}}}, Want: []string{
 			"config: the request changes nothing; at least one attribute is required",
 		}},
 		{Name: "of what is fixed", Request: &slbv1.UpdateListenerRequest{Key: key(protoTCP), Config: &slbv1.ListenerConfig{
@@ -67,7 +73,8 @@ func TestChecks(t *testing.T) {
 		}}, Want: []string{
 			"config.backend_server_port: can't be changed, delete the listener and create it anew", "config.http2: not supported by TCP listeners",
 		}},
-		{Request: &slbv1.UpdateListenerRequest{Config: group}, Want: append([]string{"config.server_group_id: not supported by UNSPECIFIED listeners"}, noKey...)},
+		{Request: &slbv1.UpdateListenerRequest{Config: group},
+			Want: append([]string{"config.server_group_id: not supported by UNSPECIFIED listeners"}, noKey...)},
 		{Request: &slbv1.DeleteListenerRequest{Key: key(protoTCP)}},
 		{Request: &slbv1.DeleteListenerRequest{}, Want: noKey},
 		{Request: &slbv1.StartListenerRequest{Key: key(protoTCP)}},

@@ -216,8 +216,9 @@ func TestListenerDecode(t *testing.T) {
 			},
 		},
 		{
-			name:   "no redirect",
-			answer: `{"LoadBalancerId":"lb-1","ListenerPort":80,"ListenerProtocol":"http","HTTPListenerConfig":{"ForwardPort":443,"ListenerForward":"off"}}`,
+			name: "no redirect",
+			answer: `{"LoadBalancerId":"lb-1","ListenerPort":80,"ListenerProtocol":"http",` +
+				`"HTTPListenerConfig":{"ForwardPort":443,"ListenerForward":"off"}}`,
 			want: &slbv1.Listener{
 				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: protoHTTP}, Config: &slbv1.ListenerConfig{},
 			},

@@ -31,8 +31,8 @@ func (l listeners) Do(_ context.Context, call openapi.Call, out any) (openapi.Re
 	return openapi.Result{}, json.Unmarshal(fmt.Appendf(nil, `{"Listeners":[%s]}`, strings.Join(items, ",")), out)
 }
 
-// TestOddListenersFailNoOthers: the cloud writes what is empty in many ways. Only what can't be understood is an error, and that for its load
-// balancer alone.
+// TestOddListenersFailNoOthers: the cloud writes what is empty in many ways. Only what can't be understood is an error,
+// and that for its load balancer alone.
 func TestOddListenersFailNoOthers(t *testing.T) {
 	const plain = `{"LoadBalancerId":"lb-1","ListenerPort":80,"ListenerProtocol":"udp","Status":"running"}`
 	for odd, readable := range map[string]bool{
@@ -46,7 +46,8 @@ func TestOddListenersFailNoOthers(t *testing.T) {
 	} {
 		t.Run(odd, func(t *testing.T) {
 			cloudOf := listeners{"lb-1": plain, "lb-2": `{"LoadBalancerId":"lb-2",` + odd + `}`}
-			s := New(slb.New(cloudOf, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}, func(*slbv1.LoadBalancer) {}))
+			s := New(slb.New(cloudOf, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)},
+				func(*slbv1.LoadBalancer) {}))
 			found := s.listeners.GetMany(t.Context(), []string{"lb-1", "lb-2"}, 0)
 			if found[0].Err != nil || len(found[0].Value) != 1 {
 				t.Errorf("the other load balancer: %v, %v", found[0].Value, found[0].Err)

@@ -68,7 +68,8 @@ func (s *Service) fetch(ctx context.Context, ids []string) (map[string][]*slbv1.
 
 // describe reads all listeners of some instances now, ordered by load balancer, port and protocol.
 func (s *Service) describe(ctx context.Context, ids []string) ([]*slbv1.Listener, error) {
-	found, err := cloud.Listing[*slbv1.Listener]{Action: "DescribeLoadBalancerListeners", Items: "Listeners", Decode: decode, MaxResults: perPage}.
+	found, err := cloud.Listing[*slbv1.Listener]{Action: "DescribeLoadBalancerListeners", Items: "Listeners",
+		Decode: decode, MaxResults: perPage}.
 		All(ctx, s.product.API, cloud.Params{}.List("LoadBalancerId", ids))
 	slices.SortFunc(found, func(a, b *slbv1.Listener) int {
 		x, y := a.GetKey(), b.GetKey()

@@ -15,12 +15,16 @@ func TestChecks(t *testing.T) {
 	long := strings.Repeat("x", 81)
 	tags := []*commonv1.Tag{{Key: "a"}}
 	checktest.Run(t, Checks(), []checktest.Case{
-		{Request: &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, ServerGroupIds: []string{"rsp-1"}, ServerGroupNamePrefixes: []string{long[:80]}}},
-		{Request: &slbv1.GetLoadBalancerRequest{View: 9, ServerGroupIds: []string{"rsp 1"}, ServerGroupNamePrefixes: []string{"", long}}, Want: []string{
+		{Request: &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, ServerGroupIds: []string{"rsp-1"},
+			ServerGroupNamePrefixes: []string{long[:80]}}},
+		{Request: &slbv1.GetLoadBalancerRequest{View: 9, ServerGroupIds: []string{"rsp 1"},
+			ServerGroupNamePrefixes: []string{"", long}}, Want: []string{
 			"load_balancer_id: is required", "view: 9 is not known to this gateway", `server_group_ids[0]: "rsp 1" is not an id of the cloud`,
-			"server_group_name_prefixes[0]: is 0 characters long, must be 1 to 80", "server_group_name_prefixes[1]: is 81 characters long, must be 1 to 80",
+			"server_group_name_prefixes[0]: is 0 characters long, must be 1 to 80",
+			"server_group_name_prefixes[1]: is 81 characters long, must be 1 to 80",
 		}},
-		{Name: "of too many prefixes", Request: &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, ServerGroupNamePrefixes: make([]string, 20_001)}, Want: []string{
+		{Name: "of too many prefixes", Request: &slbv1.GetLoadBalancerRequest{LoadBalancerId: id,
+			ServerGroupNamePrefixes: make([]string, 20_001)}, Want: []string{
 			"server_group_name_prefixes: has 20001 items, at most 20000 are allowed",
 		}},
 		{Name: "by id", Request: &slbv1.ListLoadBalancersRequest{LoadBalancerIds: []string{id}}},
@@ -34,10 +38,12 @@ func TestChecks(t *testing.T) {
 			"at least one of tags, name, load_balancer_ids, address, address_type, ip_version, vpc_id, vswitch_id, " +
 			"master_zone_id, slave_zone_id, resource_group_id, server_id, server_address, status, internet_charge_type is required"}},
 		{Request: &slbv1.ListLoadBalancersRequest{
-			Name: "a,b", LoadBalancerIds: []string{""}, Address: "x", AddressType: 9, IpVersion: 9, VpcId: "v 1", VswitchId: "w 1", MasterZoneId: "m 1",
+			Name: "a,b", LoadBalancerIds: []string{""}, Address: "x", AddressType: 9, IpVersion: 9, VpcId: "v 1",
+			VswitchId: "w 1", MasterZoneId: "m 1",
 			SlaveZoneId: "s 1", ResourceGroupId: "r 1", ServerId: "i 1", ServerAddress: "i-1", Status: "busy", InternetChargeType: 9,
 		}, Want: []string{
-			`name: "a,b" contains a comma, which the cloud takes for a list`, "load_balancer_ids[0]: is required", `address: "x" is not an IP address`,
+			`name: "a,b" contains a comma, which the cloud takes for a list`, "load_balancer_ids[0]: is required",
+			`address: "x" is not an IP address`,
 			"address_type: 9 is not known to this gateway", "ip_version: 9 is not known to this gateway", `vpc_id: "v 1" is not an id of the cloud`,
 			`vswitch_id: "w 1" is not an id of the cloud`, `master_zone_id: "m 1" is not an id of the cloud`,
 			`slave_zone_id: "s 1" is not an id of the cloud`, `resource_group_id: "r 1" is not an id of the cloud`,
@@ -61,14 +67,17 @@ func TestChecks(t *testing.T) {
 			RequestId: "r", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET, VswitchId: "vsw-1", Address: "10.0.0.1",
 		}},
 		{Request: &slbv1.CreateLoadBalancerRequest{
-			RequestId: "not ascii: é", Name: long, AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET, IpVersion: 9, Address: "1.2.3", VpcId: "v 1",
+			RequestId: "not ascii: é", Name: long, AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET, IpVersion: 9,
+			Address: "1.2.3", VpcId: "v 1",
 			MasterZoneId: "m 1", SlaveZoneId: "s 1", InstanceChargeType: slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC,
-			InternetChargeType: 9, BandwidthMbps: most + 1, ModificationProtection: &slbv1.ModificationProtection{Reason: "x"}, ResourceGroupId: "r 1",
+			InternetChargeType: 9, BandwidthMbps: most + 1, ModificationProtection: &slbv1.ModificationProtection{Reason: "x"},
+			ResourceGroupId: "r 1",
 		}, Want: []string{
 			"request_id: must be 1 to 64 printable ASCII characters", "name: is 81 characters long, must be 0 to 80",
 			"ip_version: 9 is not known to this gateway", `address: "1.2.3" is not an IP address`, `vpc_id: "v 1" is not an id of the cloud`,
 			"vswitch_id: is required for an intranet instance", `master_zone_id: "m 1" is not an id of the cloud`,
-			`slave_zone_id: "s 1" is not an id of the cloud`, "spec: is required for PayBySpec", "internet_charge_type: 9 is not known to this gateway",
+			`slave_zone_id: "s 1" is not an id of the cloud`, "spec: is required for PayBySpec",
+			"internet_charge_type: 9 is not known to this gateway",
 			"bandwidth_mbps: 5121 is out of range, must be 0 to 5120", "modification_protection.enabled: is required with reason",
 			`resource_group_id: "r 1" is not an id of the cloud`,
 		}},
@@ -84,12 +93,14 @@ func TestChecks(t *testing.T) {
 			LoadBalancerId: id, InstanceChargeType: slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU.Enum(),
 		}},
 		{Name: "of the spec", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id, Spec: new("slb.s1.small")}},
-		{Name: "of the bandwidth", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id, InternetSpec: &slbv1.InternetSpec{BandwidthMbps: 1}}},
+		{Name: "of the bandwidth", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id,
+			InternetSpec: &slbv1.InternetSpec{BandwidthMbps: 1}}},
 		{Name: "of the charge by traffic", Request: &slbv1.UpdateLoadBalancerRequest{
 			LoadBalancerId: id, InternetSpec: &slbv1.InternetSpec{ChargeType: slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC},
 		}},
 		{Name: "of the deletion protection", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id, DeleteProtection: new(false)}},
-		{Name: "of the modification protection", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id, ModificationProtection: &slbv1.ModificationProtection{}}},
+		{Name: "of the modification protection", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id,
+			ModificationProtection: &slbv1.ModificationProtection{}}},
 		{Name: "of a tag", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id, SetTags: tags}},
 		{Name: "without a tag", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id, RemoveTagKeys: []string{"a"}}},
 		{Name: "of the resource group", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id, ResourceGroupId: new("rg-1")}},
@@ -103,7 +114,8 @@ func TestChecks(t *testing.T) {
 			InternetSpec: &slbv1.InternetSpec{}, ModificationProtection: &slbv1.ModificationProtection{Reason: "x"}, ResourceGroupId: new(""),
 		}, Want: []string{
 			"load_balancer_id: is required", "name: is 0 characters long, must be 1 to 80", "instance_charge_type: is required", "spec: is required",
-			"internet_spec.charge_type: at least one of charge_type, bandwidth_mbps is required", "modification_protection.enabled: is required with reason",
+			"internet_spec.charge_type: at least one of charge_type, bandwidth_mbps is required",
+			"modification_protection.enabled: is required with reason",
 			"resource_group_id: is required",
 		}},
 		{Name: "of wrong numbers", Request: &slbv1.UpdateLoadBalancerRequest{

@@ -272,7 +272,10 @@ func decodePair(item []byte) (*slbv1.ZonePair, error) {
 		"MasterZoneId": &pair.MasterZoneId, "SlaveZoneId": &pair.SlaveZoneId,
 		"SupportResources": cloud.Fields{"SupportResource": cloud.Each(&pair.Offers, decodeOffer)},
 	})
-	pair.Offers = slices.DeleteFunc(pair.GetOffers(), func(o *slbv1.AddressOffer) bool { return o.GetAddressType() == 0 || o.GetIpVersion() == 0 })
+	pair.Offers = slices.DeleteFunc(pair.GetOffers(), func(o *slbv1.AddressOffer) bool {
+		return o.GetAddressType() == 0 ||
+			o.GetIpVersion() == 0
+	})
 	return pair, err
 }
 

@@ -261,8 +261,8 @@ func (r *creation) finish(all []*item) {
 	}
 }
 
-// finishCreated sets the id of each rule. The answer identifies rules by their names; where two have the same, only the rules of the listener
-// show which rule has which id.
+// finishCreated sets the id of each rule. The answer identifies rules by their names; where two have the same, only the
+// rules of the listener show which rule has which id.
 func finishCreated(some []*item, created []*slbv1.ForwardingRule) error {
 	ids := map[string]string{}
 	for _, rule := range created {
@@ -270,7 +270,8 @@ func finishCreated(some []*item, created []*slbv1.ForwardingRule) error {
 	}
 	for _, a := range some {
 		if ids[a.rule.GetName()] == "" || len(ids) != len(some) {
-			return rpcerr.Errorf(rpcerr.OutcomeUnknown, "the rules are created, but the answer does not say which rule has which id").WithAPI("slb/CreateRules")
+			return rpcerr.Errorf(rpcerr.OutcomeUnknown,
+				"the rules are created, but the answer does not say which rule has which id").WithAPI("slb/CreateRules")
 		}
 	}
 	for _, a := range some {

@@ -36,11 +36,12 @@ type step struct {
 func (s step) size() int { return max(len(s.out), len(s.into)) }
 
 // next gives what the first of the fewest calls does that make the changes, of which each names at most perCall servers; it is cut to that
-// afterwards. Where the cloud can replace servers, as many removed servers as possible are replaced by added ones in one call: pairing all of
-// min(add, remove) is never worse than pairing fewer, since each call of pairs does the work of one addition and one removal. Where that saves
-// a growing group no call, e.g. when three servers come and two go, none is replaced: the cloud refuses that if one of the old servers has left
-// the group with its instance, but ignores a removal of what is not there. A full group has no room for that. Servers come before they go, so
-// that a group is never emptier than it was, unless removeFirst asks for the opposite.
+// afterwards. Where the cloud can replace servers, as many removed servers as possible are replaced by added ones in
+// one call: pairing all of min(add, remove) is never worse than pairing fewer, since each call of pairs does the work
+// of one addition and one removal. Where that saves a growing group no call, e.g. when three servers come and two go,
+// none is replaced: the cloud refuses that if one of the old servers has left the group with its instance, but ignores
+// a removal of what is not there. A full group has no room for that. Servers come before they go, so that a group is
+// never emptier than it was, unless removeFirst asks for the opposite.
 func (c changes) next(perCall int, canReplace bool) step {
 	calls := func(servers int) int { return (servers + perCall - 1) / perCall }
 	pairs := min(len(c.add), len(c.remove))

@@ -80,7 +80,8 @@ func documents(servers []*slbv1.Server, more func(*slbv1.Server, *serverDoc)) []
 func decodeServer(item []byte) (*slbv1.Server, error) {
 	s := &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, Weight: new(int32)}
 	return s, decodeInto(item, &s.ServerId, cloud.Fields{
-		"ServerIp": cloud.Via(&s.ServerIp, slb.Address), "Type": cloud.Via(&s.Type, slb.ServerType), "Port": cloud.Required(&s.Port), "Weight": cloud.Required(s.Weight),
+		"ServerIp": cloud.Via(&s.ServerIp, slb.Address), "Type": cloud.Via(&s.Type, slb.ServerType),
+		"Port": cloud.Required(&s.Port), "Weight": cloud.Required(s.Weight),
 		"Description": &s.Description,
 	})
 }
@@ -89,7 +90,8 @@ func decodeServer(item []byte) (*slbv1.Server, error) {
 func decodeDefaultServer(item []byte) (*slbv1.DefaultServer, error) {
 	s := &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ECS, Weight: new(int32)}
 	return s, decodeInto(item, &s.ServerId, cloud.Fields{
-		"ServerIp": cloud.Via(&s.ServerIp, slb.Address), "Type": cloud.Via(&s.Type, slb.ServerType), "Weight": cloud.Required(s.Weight), "Description": &s.Description,
+		"ServerIp": cloud.Via(&s.ServerIp, slb.Address), "Type": cloud.Via(&s.Type, slb.ServerType),
+		"Weight": cloud.Required(s.Weight), "Description": &s.Description,
 	})
 }
 

@@ -82,14 +82,17 @@ func TestChecks(t *testing.T) {
 		{Name: "with a mode of no interface", Request: &vpcv1.AssociateEipRequest{
 			AllocationId: id, InstanceId: "i-1", InstanceType: "EcsInstance", Mode: "LOOSE",
 		}, Want: []string{
-			`mode: "LOOSE" is not one of NAT, BINDED, MULTI_BINDED`, "instance_type: must be NetworkInterface where private_ip_address or mode is given",
+			`mode: "LOOSE" is not one of NAT, BINDED, MULTI_BINDED`,
+			"instance_type: must be NetworkInterface where private_ip_address or mode is given",
 		}},
 		{Request: &vpcv1.AssociateEipRequest{InstanceType: "Car"}, Want: []string{
 			"allocation_id: is required", "instance_id: is required", `instance_type: "Car" is not one of ` + types,
 		}},
-		{Name: "to no type", Request: &vpcv1.AssociateEipRequest{AllocationId: id, InstanceId: "i-1"}, Want: []string{"instance_type: is required, one of " + types}},
+		{Name: "to no type", Request: &vpcv1.AssociateEipRequest{AllocationId: id, InstanceId: "i-1"},
+			Want: []string{"instance_type: is required, one of " + types}},
 		{Request: &vpcv1.UnassociateEipRequest{AllocationId: id}},
-		{Request: &vpcv1.UnassociateEipRequest{InstanceId: "i 1"}, Want: []string{"allocation_id: is required", `instance_id: "i 1" is not an id of the cloud`}},
+		{Request: &vpcv1.UnassociateEipRequest{InstanceId: "i 1"}, Want: []string{"allocation_id: is required",
+			`instance_id: "i 1" is not an id of the cloud`}},
 		{Request: &vpcv1.ReleaseEipRequest{AllocationId: id}},
 		{Request: &vpcv1.ReleaseEipRequest{}, Want: []string{"allocation_id: is required"}},
 	})

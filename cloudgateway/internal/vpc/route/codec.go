@@ -6,8 +6,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
-// decode reads one entry in the answer to DescribeRouteEntryList. It takes the next hop from the list of next hops; older answers have it in
-// the entry itself.
+// decode reads one entry in the answer to DescribeRouteEntryList. It takes the next hop from the list of next hops;
+// older answers have it in the entry itself.
 func decode(item []byte) (*vpcv1.RouteEntry, error) {
 	entry := &vpcv1.RouteEntry{}
 	err := cloud.Decode(item, cloud.Fields{

@@ -22,8 +22,8 @@ const (
 	arrival = 20 * time.Millisecond
 )
 
-// changeSet is what changes must have in common to go into one call: the cloud's list of failures does not name the table, and a request must not
-// wait for the small share of the budget or the low priority of another.
+// changeSet is what changes must have in common to go into one call: the cloud's list of failures does not name the
+// table, and a request must not wait for the small share of the budget or the low priority of another.
 type changeSet struct {
 	vpcID, tableID string
 	remove         bool
@@ -44,9 +44,9 @@ type request struct {
 	ended func()          // is called when none is open
 }
 
-// gatherer puts jobs of several requests into the same calls. The cloud takes one change of a VPC at a time, so requests wait for their turn, and
-// the one that has it takes those along that wait. No request gets the outcome of a job that was begun before it came: the entry may have been
-// changed in between.
+// gatherer puts jobs of several requests into the same calls. The cloud takes one change of a VPC at a time, so
+// requests wait for their turn, and the one that has it takes those along that wait. No request gets the outcome of a
+// job that was begun before it came: the entry may have been changed in between.
 type gatherer struct {
 	service *Service
 
@@ -76,8 +76,8 @@ func (g *gatherer) do(ctx context.Context, set changeSet, jobs []*job) {
 	}
 }
 
-// takeTurns carries out batches, as often as it is the turn of a request, until none of its jobs is left. A batch that was begun goes on when the
-// request leaves, as long as another one waits for it.
+// takeTurns carries out batches, as often as it is the turn of a request, until none of its jobs is left. A batch that
+// was begun goes on when the request leaves, as long as another one waits for it.
 func (g *gatherer) takeTurns(turn context.Context, set changeSet, jobs []*job) {
 	if len(jobs) < g.service.routesPerCall {
 		cloud.Sleep(turn, arrival)
@@ -113,7 +113,8 @@ func (g *gatherer) run(ctx context.Context, set changeSet, own []*job) {
 	g.mu.Unlock()
 	by := trace.SpanContextFromContext(ctx)
 	for _, j := range jobs {
-		if span := trace.SpanFromContext(j.from.ctx); by.IsSampled() && !span.SpanContext().Equal(by) { //nolint:contextcheck // That of each request.
+		//nolint:contextcheck // That of each request.
+		if span := trace.SpanFromContext(j.from.ctx); by.IsSampled() && !span.SpanContext().Equal(by) {
 			span.AddLink(trace.Link{SpanContext: by})
 		}
 	}

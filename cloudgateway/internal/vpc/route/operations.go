@@ -193,7 +193,8 @@ func judgeUpdate(r *vpcv1.UpdateRouteEntryRequest, e *vpcv1.RouteEntry) (write.V
 	case e == nil:
 		return refuse(rpcerr.RouteNotFound, "route table %s has no entry %s", r.GetRouteTableId(), r.GetRouteEntryId())
 	case e.GetMultipleNextHops() && r.GetNextHop() != nil:
-		return refuse(rpcerr.InvalidState, "route entry %s has several next hops, which can't be changed; delete it and create another one", r.GetRouteEntryId())
+		return refuse(rpcerr.InvalidState,
+			"route entry %s has several next hops, which can't be changed; delete it and create another one", r.GetRouteEntryId())
 	case e.GetStatus() != vpc.Available:
 		return write.Waiting, nil
 	case len(lacking(r, e)) > 0:

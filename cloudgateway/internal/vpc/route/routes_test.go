@@ -266,15 +266,16 @@ func TestOneWriterPerVpc(t *testing.T) {
 	})
 }
 
-// TestDeletedBetweenTwoCreations: a creation after an answered deletion makes the route again, also while the batch of the first creation goes on
-// with changes of another table.
+// TestDeletedBetweenTwoCreations: a creation after an answered deletion makes the route again, also while the batch of
+// the first creation goes on with changes of another table.
 func TestDeletedBetweenTwoCreations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := routeWorld(0)
 		f.settle = 2 * time.Second
 		s := service(t, f)
 		as := func(priority flow.Priority) context.Context {
-			return batch.WithLane(flow.WithCaller(t.Context(), flow.Caller{Name: "routecontroller", Priority: priority}), "routecontroller", "", int(priority))
+			return batch.WithLane(flow.WithCaller(t.Context(), flow.Caller{Name: "routecontroller", Priority: priority}),
+				"routecontroller", "", int(priority))
 		}
 		change := func(what string, priority flow.Priority, remove bool, entries ...*vpcv1.RouteEntry) {
 			results, err := s.change(as(priority), "vpc-1", entries, remove)
@@ -484,8 +485,8 @@ func TestEntriesKnownByTheirIDs(t *testing.T) {
 	}
 }
 
-// TestIDsAndDestinations: an id says which entry is deleted. What the request says beside it has to be true, and an entry that is not in the
-// table is not deleted, whatever becomes of answers.
+// TestIDsAndDestinations: an id says which entry is deleted. What the request says beside it has to be true, and an
+// entry that is not in the table is not deleted, whatever becomes of answers.
 func TestIDsAndDestinations(t *testing.T) {
 	id := "rte-" + route(0).GetDestinationCidr()
 	for _, tt := range []struct {
@@ -497,7 +498,8 @@ func TestIDsAndDestinations(t *testing.T) {
 		left   int
 	}{
 		{name: "the right destination", entry: &vpcv1.RouteEntry{RouteEntryId: id, DestinationCidr: route(0).GetDestinationCidr()}, writes: 1},
-		{name: "another destination", entry: &vpcv1.RouteEntry{RouteEntryId: id, DestinationCidr: "10.9.9.0/24"}, want: "ROUTE_CONFLICT", left: 1},
+		{name: "another destination", entry: &vpcv1.RouteEntry{RouteEntryId: id, DestinationCidr: "10.9.9.0/24"},
+			want: "ROUTE_CONFLICT", left: 1},
 		{name: "another next hop", entry: &vpcv1.RouteEntry{RouteEntryId: id, NextHopId: "i-other"}, want: "ROUTE_CONFLICT", left: 1},
 		{name: "an entry of another table", entry: &vpcv1.RouteEntry{RouteEntryId: "rte-10.9.9.0/24"}, left: 1},
 		{
@@ -538,7 +540,8 @@ func TestTableOfAnotherVpc(t *testing.T) {
 
 func TestNextHopOfAnEntry(t *testing.T) {
 	const (
-		one = `{"InstanceId":"i-old","NextHopType":"Instance","NextHops":{"NextHop":[{"NextHopId":"eni-1","NextHopType":"NetworkInterface","Weight":7}]}}`
+		one = `{"InstanceId":"i-old","NextHopType":"Instance","NextHops":{"NextHop":[{"NextHopId":"eni-1",` +
+			`"NextHopType":"NetworkInterface","Weight":7}]}}`
 		two = `{"NextHops":{"NextHop":[{"NextHopId":"i-1","NextHopType":"Instance","Weight":7},
 			{"NextHopId":"i-2","NextHopType":"Instance","Weight":7}]}}`
 		none = `{"InstanceId":"i-old","NextHopType":"HaVip","NextHops":{"NextHop":[]}}`

@@ -63,7 +63,8 @@ type run struct {
 // toTheEnd sends calls and waits for each to come into force, since the cloud takes no other one of the VPC until then. As long as there
 // are more to send, a few of the entries of a call speak for all of it; each is looked at in the end.
 func (r *run) toTheEnd(ctx context.Context) {
-	// An id is of an entry in the table, and of the one that the request means, or nothing is sent: the cloud may not look at more than the id.
+	// An id is of an entry in the table, and of the one that the request means, or nothing is sent: the cloud may not look
+	// at more than the id.
 	if err := r.identify(ctx); err != nil {
 		r.expire(err)
 		return
@@ -168,8 +169,8 @@ func (f failedEntry) matches(e *vpcv1.RouteEntry) bool {
 		(f.NextHop == "" || e.GetNextHopId() == "" || f.NextHop == e.GetNextHopId())
 }
 
-// await looks at what was sent until it is in force, or until there is no more time. The first look comes when the last change of the VPC had come
-// into force.
+// await looks at what was sent until it is in force, or until there is no more time. The first look comes when the last
+// change of the VPC had come into force.
 func (r *run) await(ctx context.Context, sent []*job) error {
 	began, pace := time.Now(), r.service.pace
 	pause := time.Duration(0)

@@ -23,8 +23,8 @@ import (
 const (
 	maxRoutesPerCall = 50 // CreateRouteEntries, DeleteRouteEntries
 	cidrsPerCall     = 20 // DescribeRouteEntryList
-	// entriesPerPage is more than the 100 that the reference of DescribeRouteEntryList names. The existing controllers ask for as many, and the
-	// cloud takes it. Where it gives fewer in an answer, the next page goes on behind them.
+	// entriesPerPage is more than the 100 that the reference of DescribeRouteEntryList names. The existing controllers ask
+	// for as many, and the cloud takes it. Where it gives fewer in an answer, the next page goes on behind them.
 	entriesPerPage = 500
 )
 
@@ -207,7 +207,8 @@ func (j *job) expire(cause error) {
 func unfinished(j *job) error {
 	text := fmt.Sprintf("other changes took until the deadline; that of the route to %s was not finished", j.entry.GetDestinationCidr())
 	if j.tried {
-		text = fmt.Sprintf("the route to %s is %q, the change of it did not come to its end before the deadline", j.entry.GetDestinationCidr(), j.status)
+		text = fmt.Sprintf("the route to %s is %q, the change of it did not come to its end before the deadline",
+			j.entry.GetDestinationCidr(), j.status)
 	}
 	return rpcerr.Errorf(rpcerr.ResourceBusy, "%s", text).WithRetry(write.PollInterval)
 }

@@ -25,7 +25,8 @@ func TestChecks(t *testing.T) {
 		{Name: "of a zone", Request: &vpcv1.ListVSwitchesRequest{ZoneId: "cn-a"}},
 		{Name: "by name", Request: &vpcv1.ListVSwitchesRequest{Name: "n"}},
 		{Name: "by tag", Request: &vpcv1.ListVSwitchesRequest{Tags: []*commonv1.Tag{{Key: "a"}}}},
-		{Name: "of all", Request: &vpcv1.ListVSwitchesRequest{}, Want: []string{"vpc_id: at least one of vpc_id, vswitch_ids, zone_id, name, tags is required"}},
+		{Name: "of all", Request: &vpcv1.ListVSwitchesRequest{},
+			Want: []string{"vpc_id: at least one of vpc_id, vswitch_ids, zone_id, name, tags is required"}},
 		{Request: &vpcv1.ListVSwitchesRequest{VpcId: "v 1", VswitchIds: []string{""}, ZoneId: "c a", Name: link}, Want: []string{
 			`vpc_id: "v 1" is not an id of the cloud`, "vswitch_ids[0]: is required", `zone_id: "c a" is not an id of the cloud`,
 			"name: must not begin with http:// or https://",
@@ -36,7 +37,8 @@ func TestChecks(t *testing.T) {
 		{Name: "too narrow", Request: create("10.0.0.0/30"), Want: mask("10.0.0.0/30")},
 		{Name: "of IPv6", Request: create("fd00::/16"), Want: mask("fd00::/16")},
 		{Name: "of no range", Request: create("10.0.0.0"), Want: []string{`cidr_block: "10.0.0.0" is not of the form "10.1.2.0/24"`}},
-		{Request: &vpcv1.CreateVSwitchRequest{CidrBlock: "10.0.0.0/24", Ipv6Subnet: new(int32(256)), Name: link, Description: link}, Want: []string{
+		{Request: &vpcv1.CreateVSwitchRequest{CidrBlock: "10.0.0.0/24", Ipv6Subnet: new(int32(256)), Name: link,
+			Description: link}, Want: []string{
 			"request_id: must be 1 to 64 printable ASCII characters", "vpc_id: is required", "zone_id: is required",
 			"ipv6_subnet: 256 is out of range, must be 0 to 255",
 			"name: must not begin with http:// or https://", "description: must not begin with http:// or https://",

@@ -52,7 +52,8 @@ func (r *region) Do(_ context.Context, call openapi.Call, out any) (openapi.Resu
 func TestCreationWithoutAnID(t *testing.T) {
 	answers := &region{vswitches: 2}
 	c := New(vpc.New(answers, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}))
-	made, err := c.CreateVSwitch(t.Context(), &vpcv1.CreateVSwitchRequest{RequestId: "r", VpcId: "vpc-1", ZoneId: "cn-a", CidrBlock: "10.0.0.0/24"})
+	made, err := c.CreateVSwitch(t.Context(), &vpcv1.CreateVSwitchRequest{RequestId: "r", VpcId: "vpc-1", ZoneId: "cn-a",
+		CidrBlock: "10.0.0.0/24"})
 	if err == nil || answers.calls != 1 {
 		t.Errorf("got %v and %v after %d calls, want an error after one", made, err, answers.calls)
 	}

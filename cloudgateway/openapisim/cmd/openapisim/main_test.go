@@ -40,7 +40,8 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	seed := write(t, `{"vpcs":{"vpc-1":{"cidrBlock":"10.0.0.0/8"}}}`)
 	opts, err := parse([]string{
-		"--slb", "127.0.0.1:1", "--region", "cn-beijing", "--account", "7", "--access-key-id", "id", "--access-key-secret-file", write(t, "secret\n"),
+		"--slb", "127.0.0.1:1", "--region", "cn-beijing", "--account", "7", "--access-key-id", "id",
+		"--access-key-secret-file", write(t, "secret\n"),
 		"--fast", "--limits=off", "--seed", seed, "--session-duration", "90s",
 	}, noEnv, io.Discard)
 	if err != nil {
@@ -50,7 +51,8 @@ func TestParse(t *testing.T) {
 	if opts.addresses["slb"] != "127.0.0.1:1" || len(opts.addresses) != 1 || c.Region != "cn-beijing" || c.Account != "7" {
 		t.Errorf("options %+v", opts)
 	}
-	if c.AccessKeys[0].ID != "id" || c.AccessKeys[0].Secret != "secret" || *c.Settings != api.FastSettings() || !c.LimitsOff || c.SessionDuration != 90*time.Second {
+	if c.AccessKeys[0].ID != "id" || c.AccessKeys[0].Secret != "secret" || *c.Settings != api.FastSettings() ||
+		!c.LimitsOff || c.SessionDuration != 90*time.Second {
 		t.Errorf("config %+v", c)
 	}
 	if c.Seed.Vpcs["vpc-1"].CidrBlock != "10.0.0.0/8" {
@@ -74,7 +76,8 @@ func TestParse(t *testing.T) {
 		{nil, nil, map[string]string{"all": "127.0.0.1:9108"}, true},
 		{[]string{"--fast", "--seed=none"}, nil, map[string]string{"all": "127.0.0.1:9108"}, false},
 		{[]string{"--admin=127.0.0.1:1"}, nil, map[string]string{"admin": "127.0.0.1:1"}, false},
-		{[]string{"--slb=127.0.0.1:1"}, map[string]string{"OPENAPISIM_ALL": "0.0.0.0:2", "OPENAPISIM_SLB": "127.0.0.1:3", "OPENAPISIM_LOG_LEVEL": "warn"},
+		{[]string{"--slb=127.0.0.1:1"}, map[string]string{"OPENAPISIM_ALL": "0.0.0.0:2", "OPENAPISIM_SLB": "127.0.0.1:3",
+			"OPENAPISIM_LOG_LEVEL": "warn"},
 			map[string]string{"slb": "127.0.0.1:1", "all": "0.0.0.0:2"}, true},
 	} {
 		opts, err := parse(tt.args, func(name string) string { return tt.env[name] }, io.Discard)
@@ -106,7 +109,8 @@ func TestParseDataplane(t *testing.T) {
 	if opts, err := parse(nil, noEnv, io.Discard); err != nil || opts.config.Dataplane != nil {
 		t.Errorf("without the flag: %+v, %v", opts.config.Dataplane, err)
 	}
-	opts, err := parse([]string{"--dataplane", "--dataplane-intranet=127.90.0.0/16", "--dataplane-servers=10.9.0.0/16", "--dataplane-servers=10.8.0.0/16"},
+	opts, err := parse([]string{"--dataplane", "--dataplane-intranet=127.90.0.0/16", "--dataplane-servers=10.9.0.0/16",
+		"--dataplane-servers=10.8.0.0/16"},
 		noEnv, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -194,14 +198,16 @@ func TestParseConfigurationFile(t *testing.T) {
 		"listen": {"slb": "127.0.0.1:1", "vpc": "127.0.0.1:2", "all": "127.0.0.1:3", "moon": "127.0.0.1:4"},
 		"settings": {"routePending": "7s"}, "limits": {"enabled": true}}`)
 	env := func(name string) string { return map[string]string{"ACCESS_KEY_ID": "from-the-environment"}[name] }
-	opts, err := parse([]string{"--config", file, "--region=cn-shanghai", "--vpc=127.0.0.1:5", "--limits=off", "--nlb=", "--fast"}, env, io.Discard)
+	opts, err := parse([]string{"--config", file, "--region=cn-shanghai", "--vpc=127.0.0.1:5", "--limits=off", "--nlb=",
+		"--fast"}, env, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := opts.config
 	got := []any{
 		c.Region, c.Account, c.SessionDuration, c.AccessKeys[0].ID, c.Limits.Settings.RoutePending, c.Limits.Settings.InstanceStart, c.LimitsOff,
-		c.Limits.Enabled == nil, opts.addresses["slb"], opts.addresses["vpc"], opts.addresses["all"], opts.addresses["nlb"], opts.addresses["tls"],
+		c.Limits.Enabled == nil, opts.addresses["slb"], opts.addresses["vpc"], opts.addresses["all"], opts.addresses["nlb"],
+		opts.addresses["tls"],
 		opts.addresses["moon"], // the simulator says that it doesn't know it
 	}
 	want := []any{
@@ -315,7 +321,8 @@ func TestAlone(t *testing.T) {
 	request := requests.NewCommonRequest()
 	request.Scheme, request.Domain, request.Version, request.ApiName = "HTTP", values["ECS_ENDPOINT"], "2014-05-26", "DescribeInstances"
 	answer, err := client.ProcessCommonRequest(request)
-	if err != nil || strings.Count(answer.GetHttpContentString(), `"InstanceId"`) < 3 || !strings.Contains(answer.GetHttpContentString(), `"TotalCount":3`) {
+	if err != nil || strings.Count(answer.GetHttpContentString(), `"InstanceId"`) < 3 ||
+		!strings.Contains(answer.GetHttpContentString(), `"TotalCount":3`) {
 		t.Errorf("%v, %v", answer, err)
 	}
 	stop()

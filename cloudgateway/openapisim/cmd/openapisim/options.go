@@ -56,17 +56,19 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	var level slog.Level
 	flags.TextVar(&level, "log-level", slog.LevelInfo, "`level` of what is logged; debug shows why the data plane reset a connection")
 	flags.BoolVar(&opts.version, "version", false, "print the version and exit")
-	seed := flags.String("seed", "", "JSON `file` with what the cloud holds from the start, as for PUT /admin/seed; none: nothing (default a small world, "+
-		"where everything is served at one port)")
+	seed := flags.String("seed", "",
+		"JSON `file` with what the cloud holds from the start, as for PUT /admin/seed; none: nothing (default a small world, "+
+			"where everything is served at one port)")
 	traffic := flags.Bool("dataplane", false, "let running listeners really listen, and forward to their servers; Linux only")
 	var ranges dataplane.Ranges
 	flags.Func("dataplane-internet", "`range` for addresses of internet load balancers (default 127.47.0.0/16)", prefixInto(&ranges.Internet))
 	flags.Func("dataplane-intranet", "`range` for addresses of intranet load balancers (default 127.48.0.0/16)", prefixInto(&ranges.Intranet))
-	flags.Func("dataplane-servers", "`range` of servers besides loopback, such as that of a network namespace; can be repeated", func(text string) error {
-		prefix, err := netip.ParsePrefix(text)
-		ranges.Servers = append(ranges.Servers, prefix)
-		return err
-	})
+	flags.Func("dataplane-servers",
+		"`range` of servers besides loopback, such as that of a network namespace; can be repeated", func(text string) error {
+			prefix, err := netip.ParsePrefix(text)
+			ranges.Servers = append(ranges.Servers, prefix)
+			return err
+		})
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -162,7 +164,8 @@ func readFile(cfg *openapisim.Config, file string, settings api.Settings, given 
 	flags := *cfg
 	f.Apply(cfg)
 	for name, restore := range map[string]func(){
-		"region": func() { cfg.Region = flags.Region }, "account": func() { cfg.Account = flags.Account }, "role": func() { cfg.Role = flags.Role },
+		"region": func() { cfg.Region = flags.Region }, "account": func() { cfg.Account = flags.Account },
+		"role":             func() { cfg.Role = flags.Role },
 		"session-duration": func() { cfg.SessionDuration = flags.SessionDuration },
 	} {
 		if given[name] {

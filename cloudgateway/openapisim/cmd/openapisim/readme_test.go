@@ -111,7 +111,8 @@ func curl(t *testing.T, command string) string {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
 	}
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(command, "curl -s ", "curl -sSf --noproxy '*' ", 1)).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(command, "curl -s ",
+		"curl -sSf --noproxy '*' ", 1)).CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %v\n%s", command, err, out)
 	}

@@ -73,7 +73,8 @@ func (c *Caller) call(action string, params ...string) (map[string]any, string) 
 		return nil, err.Code
 	}
 	ctx := &api.Context{
-		Params: p, State: c.Cloud, Now: c.Now, Account: Account, Region: Region, Regions: []string{Region}, RequestID: "r", AccessKeyID: "k", Settings: &c.Settings,
+		Params: p, State: c.Cloud, Now: c.Now, Account: Account, Region: Region, Regions: []string{Region}, RequestID: "r",
+		AccessKeyID: "k", Settings: &c.Settings,
 		Job: c.Job,
 	}
 	if c.product.Settle != nil {

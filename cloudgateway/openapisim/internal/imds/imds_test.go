@@ -61,7 +61,8 @@ func TestItems(t *testing.T) {
 	}
 	f.cloud.Instances["i-2"] = &state.Instance{ID: "i-2"}
 	f.cloud.Instances["i-1"] = &state.Instance{
-		ID: "i-1", HostName: "host", ZoneID: "cn-hangzhou-i", VpcID: "vpc-1", VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.7"}, InstanceType: "ecs.g7.large",
+		ID: "i-1", HostName: "host", ZoneID: "cn-hangzhou-i", VpcID: "vpc-1", VSwitchID: "vsw-1",
+		PrivateIPs: []string{"192.168.0.7"}, InstanceType: "ecs.g7.large",
 	}
 	f.cloud.Interfaces["eni-1"] = &state.NetworkInterface{ID: "eni-1", Type: "Primary", InstanceID: "i-1", MacAddress: "00:16:3e:00:00:01"}
 	check("instance-id", "i-1")

@@ -101,7 +101,8 @@ func TestTokens(t *testing.T) {
 
 func TestForeignTokens(t *testing.T) {
 	t.Parallel()
-	for _, token := range []string{"x", "2", "!!!", base64.RawURLEncoding.EncodeToString([]byte("00")), base64.StdEncoding.EncodeToString([]byte("after:0"))} {
+	for _, token := range []string{"x", "2", "!!!", base64.RawURLEncoding.EncodeToString([]byte("00")),
+		base64.StdEncoding.EncodeToString([]byte("after:0"))} {
 		if page, next, ok := After(numbered(3), func(id string) string { return id }, token, 2); ok {
 			t.Errorf("token %q gives %v, %q", token, page, next)
 		}

@@ -82,7 +82,8 @@ func readStruct(path string, raw json.RawMessage, v reflect.Value) (problems []e
 		if field, ok := fields[name]; ok {
 			problems = append(problems, read(at, members[name], field)...)
 		} else {
-			problems = append(problems, fmt.Errorf("%s: there is no such key; known are %s", at, strings.Join(slices.Sorted(maps.Keys(fields)), ", ")))
+			problems = append(problems, fmt.Errorf("%s: there is no such key; known are %s", at,
+				strings.Join(slices.Sorted(maps.Keys(fields)), ", ")))
 		}
 	}
 	return problems

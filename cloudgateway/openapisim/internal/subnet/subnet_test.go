@@ -12,7 +12,8 @@ func TestFree(t *testing.T) {
 	t.Parallel()
 	c := state.New("cn-hangzhou", "1")
 	vsw := &state.VSwitch{ID: "vsw-1"}
-	c.NLBs["nlb-1"] = &state.NLB{Zones: []*state.NLBZone{{VSwitchID: "vsw-1", PrivateIP: "10.0.0.1"}, {VSwitchID: "vsw-2", PrivateIP: "10.0.0.4"}}}
+	c.NLBs["nlb-1"] = &state.NLB{Zones: []*state.NLBZone{{VSwitchID: "vsw-1", PrivateIP: "10.0.0.1"},
+		{VSwitchID: "vsw-2", PrivateIP: "10.0.0.4"}}}
 	c.Instances["i-1"] = &state.Instance{VSwitchID: "vsw-1", PrivateIPs: []string{"10.0.0.2"}}
 	c.Interfaces["eni-1"] = &state.NetworkInterface{VSwitchID: "vsw-1", PrivateIPs: []string{"10.0.0.3"}, Ipv6Addresses: []string{"2408::5"}}
 	c.Instances["i-2"] = &state.Instance{VSwitchID: "vsw-2", PrivateIPs: []string{"10.0.0.4"}}

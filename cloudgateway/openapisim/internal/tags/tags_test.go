@@ -16,7 +16,8 @@ import (
 func service() Service {
 	return Service{
 		Untag: "UntagResources", MaxIDs: 2, Sized: true,
-		Types: map[string]Type{"vpc": Of(func(c *state.Cloud) map[string]*state.Vpc { return c.Vpcs }, func(v *state.Vpc) *[]state.Tag { return &v.Tags })},
+		Types: map[string]Type{"vpc": Of(func(c *state.Cloud) map[string]*state.Vpc { return c.Vpcs },
+			func(v *state.Vpc) *[]state.Tag { return &v.Tags })},
 		Codes: Codes{
 			Type: "type", ID: "id", Key: "key", Value: "value", IDs: "ids", Tags: "tags", Duplicate: "duplicate", Quota: "quota",
 			Neither: "neither", Page: "page", Statuses: map[string]int{"id": http.StatusNotFound},
@@ -108,8 +109,10 @@ func TestChanges(t *testing.T) {
 		params       []string
 		want         []state.Tag
 	}{
-		{"a new tag comes last", "TagResources", append(one, "Tag.1.Key", "c"), []state.Tag{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}, {Key: "c"}}},
-		{"an old one keeps its place", "TagResources", append(one, "Tag.1.Key", "a", "Tag.1.Value", "9"), []state.Tag{{Key: "a", Value: "9"}, {Key: "b", Value: "2"}}},
+		{"a new tag comes last", "TagResources", append(one, "Tag.1.Key", "c"), []state.Tag{{Key: "a", Value: "1"},
+			{Key: "b", Value: "2"}, {Key: "c"}}},
+		{"an old one keeps its place", "TagResources", append(one, "Tag.1.Key", "a", "Tag.1.Value", "9"),
+			[]state.Tag{{Key: "a", Value: "9"}, {Key: "b", Value: "2"}}},
 		{"one goes", "UntagResources", append(one, "TagKey.1", "a", "TagKey.2", "none"), []state.Tag{{Key: "b", Value: "2"}}},
 		{"all go", "UntagResources", append(one, "All", "true"), nil},
 		{"keys say more than all", "UntagResources", append(one, "All", "true", "TagKey.1", "b"), []state.Tag{{Key: "a", Value: "1"}}},

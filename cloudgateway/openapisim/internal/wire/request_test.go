@@ -117,7 +117,8 @@ func TestEnumeratedValues(t *testing.T) {
 	table := []api.Param{
 		{Name: "Mode", Enum: []string{"Internet", "Intranet"}},
 		{Name: "Codes", Kind: api.Strings, Enum: []string{"http_2xx"}},
-		{Name: "Servers", Kind: api.Structs, Members: []api.Param{{Name: "Type", Enum: []string{"Ecs"}, Required: true}, {Name: "Port", Kind: api.Int, Min: 1, Max: 9}}},
+		{Name: "Servers", Kind: api.Structs, Members: []api.Param{{Name: "Type", Enum: []string{"Ecs"}, Required: true},
+			{Name: "Port", Kind: api.Int, Min: 1, Max: 9}}},
 	}
 	sent := map[string]string{"mode": "INTERNET", "Codes.1": "HTTP_2xx", "Codes.4": "http_2xx", "Servers.2.Type": "ecs", "Servers.2.Port": "9"}
 	original := maps.Clone(sent)
@@ -185,7 +186,8 @@ func TestCheckParams(t *testing.T) {
 		{"strings", map[string]string{"Id": "1", "Item.1": "x", "Item.5": "y"}, ""},
 		{"too many strings", map[string]string{"Id": "1", "Item.1": "x", "Item.2": "y", "Item.3": "x"}, "InvalidParameter Item"},
 		{"as many as the setting says", map[string]string{"Id": "1", "Address.1": "x", "Address.2": "y", "Address.3": "z"}, ""},
-		{"more than the setting says", map[string]string{"Id": "1", "Address.1": "x", "Address.2": "y", "Address.3": "z", "Address.4": "a"}, "InvalidParameter Address"},
+		{"more than the setting says", map[string]string{"Id": "1", "Address.1": "x", "Address.2": "y", "Address.3": "z",
+			"Address.4": "a"}, "InvalidParameter Address"},
 		{"string not allowed", map[string]string{"Id": "1", "Item.1": "z"}, "InvalidParameter Item"},
 		{"too many structs", map[string]string{"Id": "1", "Tag.1.Key": "x", "Tag.2.Key": "y"}, "InvalidParameter Tag"},
 	}
@@ -270,7 +272,8 @@ func TestFailure(t *testing.T) {
 		Code    string
 		Message string
 	}
-	if err := xml.Unmarshal(Failure(failure, "ID", "h", true).Body, &inXML); err != nil || inXML.Code != failure.Code || inXML.Message != failure.Message {
+	if err := xml.Unmarshal(Failure(failure, "ID", "h", true).Body, &inXML); err != nil || inXML.Code != failure.Code ||
+		inXML.Message != failure.Message {
 		t.Errorf("XML %+v, %v", inXML, err)
 	}
 }

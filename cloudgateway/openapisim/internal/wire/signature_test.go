@@ -25,9 +25,11 @@ const (
 func TestStringToSignV1(t *testing.T) {
 	t.Parallel()
 	got := stringToSignV1(http.MethodGet, map[string]string{
-		"Action": "DescribeRegions", "Format": "XML", "Timestamp": "2012-12-26T10:33:56Z", "Name": "a b*~ü", "Signature": "never signed", "Empty": "",
+		"Action": "DescribeRegions", "Format": "XML", "Timestamp": "2012-12-26T10:33:56Z", "Name": "a b*~ü",
+		"Signature": "never signed", "Empty": "",
 	})
-	want := "GET&%2F&Action%3DDescribeRegions%26Empty%3D%26Format%3DXML%26Name%3Da%2520b%252A~%25C3%25BC%26Timestamp%3D2012-12-26T10%253A33%253A56Z"
+	want := "GET&%2F&Action%3DDescribeRegions%26Empty%3D%26Format%3DXML%26" +
+		"Name%3Da%2520b%252A~%25C3%25BC%26Timestamp%3D2012-12-26T10%253A33%253A56Z"
 	if got != want {
 		t.Errorf("string to sign\n got %s\nwant %s", got, want)
 	}
@@ -38,7 +40,8 @@ func TestSignV1(t *testing.T) {
 	t.Parallel()
 	toSign := stringToSignV1(http.MethodGet, map[string]string{
 		"Timestamp": "2016-02-23T12:46:24Z", "Format": "XML", "AccessKeyId": "testid", "Action": "DescribeRegions",
-		"SignatureMethod": "HMAC-SHA1", "SignatureNonce": "3ee8c1b8-83d3-44af-a94f-4e0ad82fd6cf", "Version": "2014-05-26", "SignatureVersion": "1.0",
+		"SignatureMethod": "HMAC-SHA1", "SignatureNonce": "3ee8c1b8-83d3-44af-a94f-4e0ad82fd6cf", "Version": "2014-05-26",
+		"SignatureVersion": "1.0",
 	})
 	if got, want := signV1("testsecret", toSign), "OLeaidS1JvxuMvnyHOwuJ+uX5qY="; got != want {
 		t.Errorf("signature is %s, want %s", got, want)
@@ -177,7 +180,8 @@ func signedV3(body string) *http.Request {
 			r.Header.Set(h[0], h[1])
 		}
 	}
-	canonical := "POST\n/\nRegionId=cn-hangzhou&Tag=%2A~\n" + strings.Join(headers, "") + "\n" + strings.Join(names, ";") + "\n" + hex.EncodeToString(bodyHash[:])
+	canonical := "POST\n/\nRegionId=cn-hangzhou&Tag=%2A~\n" + strings.Join(headers, "") + "\n" + strings.Join(names, ";") +
+		"\n" + hex.EncodeToString(bodyHash[:])
 	hash := sha256.Sum256([]byte(canonical))
 	mac := hmac.New(sha256.New, []byte(testSecret))
 	mac.Write([]byte("ACS3-HMAC-SHA256\n" + hex.EncodeToString(hash[:])))

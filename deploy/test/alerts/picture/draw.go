@@ -96,7 +96,8 @@ func draw(ctx context.Context, d dashboard, recorded *series.Memory, begin, end 
 		most := greatest(all)
 		shown.Most = number(most, p.Unit)
 		for i, one := range all[:min(len(all), mostLines)] {
-			shown.Lines = append(shown.Lines, line{Legend: legends[i], Colour: colours()[i%len(colours())], Points: points(one.Floats, begin, end, most)})
+			shown.Lines = append(shown.Lines, line{Legend: legends[i], Colour: colours()[i%len(colours())],
+				Points: points(one.Floats, begin, end, most)})
 		}
 		out.Panels = append(out.Panels, shown)
 	}

@@ -1,5 +1,6 @@
-// Command picture draws the dashboard of the chart without Grafana, from what running processes measure: it reads their metrics for a while,
-// evaluates the dashboard's queries with the engine of Prometheus, and writes a page for a browser. make pictures runs it in a local world.
+// Command picture draws the dashboard of the chart without Grafana, from what running processes measure: it reads their
+// metrics for a while, evaluates the dashboard's queries with the engine of Prometheus, and writes a page for a
+// browser. make pictures runs it in a local world.
 package main
 
 import (

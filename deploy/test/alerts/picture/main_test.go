@@ -19,7 +19,8 @@ func TestPicture(t *testing.T) {
 	var reads atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		n := reads.Add(1)
-		_, _ = fmt.Fprintf(w, "# HELP waiting Calls.\n# TYPE waiting gauge\nwaiting{caller=\"a\\\"b\"} %d\nwaiting{caller=\"c\"} 2.5e+01\nmissing 0\n", n)
+		_, _ = fmt.Fprintf(w,
+			"# HELP waiting Calls.\n# TYPE waiting gauge\nwaiting{caller=\"a\\\"b\"} %d\nwaiting{caller=\"c\"} 2.5e+01\nmissing 0\n", n)
 	}))
 	defer server.Close()
 	dir := t.TempDir()
@@ -48,7 +49,8 @@ panels:
 	}
 	for _, want := range []string{
 		`Missing<b>0</b>`, `Many<b class="bad">[0-9]+</b>`, `Unknown<b>no data</b>`, `Waiting <span class="most">0 to 25s</span>`,
-		`<polyline [^>]*points="[0-9.]+,[0-9.]+ [0-9. ,]+"/>`, `gateway a&#34;b</span>`, `gateway c</span>`, `Nothing <span class="most">no data</span>`,
+		`<polyline [^>]*points="[0-9.]+,[0-9.]+ [0-9. ,]+"/>`, `gateway a&#34;b</span>`, `gateway c</span>`,
+		`Nothing <span class="most">no data</span>`,
 	} {
 		if !regexp.MustCompile(want).Match(text) {
 			t.Errorf("the page has no %s:\n%s", want, text)

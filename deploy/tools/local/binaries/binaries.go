@@ -140,8 +140,8 @@ func ensureAll(ctx context.Context, cfg Config, recipes ...recipe) error {
 	return nil
 }
 
-// ensure sets the paths of the recipe's programs and builds those that neither the assets nor the cache has, or downloads them. A lock keeps two worlds that
-// start at the same time from building the same thing twice.
+// ensure sets the paths of the recipe's programs and builds those that neither the assets nor the cache has, or
+// downloads them. A lock keeps two worlds that start at the same time from building the same thing twice.
 func ensure(ctx context.Context, cfg Config, r recipe) error {
 	dir := filepath.Join(cfg.CacheDir, r.directory)
 	for _, p := range r.programs {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// source is a recipe for a program with nothing to import, so that building it is quick and needs no network. It returns where the path goes.
+// source is a recipe for a program with nothing to import, so that building it is quick and needs no network. It
+// returns where the path goes.
 func source(t *testing.T, code string) (recipe, *string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -22,7 +23,8 @@ func source(t *testing.T, code string) (recipe, *string) {
 	}
 	var path string
 	return recipe{
-		programs: []program{{path: &path, name: "small", pkg: "tiny/v2"}}, directory: "tiny-v1", took: "a moment", dir: dir, args: []string{"build", "-v"},
+		programs: []program{{path: &path, name: "small", pkg: "tiny/v2"}}, directory: "tiny-v1", took: "a moment", dir: dir,
+		args: []string{"build", "-v"},
 	}, &path
 }
 

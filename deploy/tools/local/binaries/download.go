@@ -73,7 +73,8 @@ func client() *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// checksum asks for the checksum that the release publishes for the file, in hexadecimal digits. It tells at once whether there is a network.
+// checksum asks for the checksum that the release publishes for the file, in hexadecimal digits. It tells at once
+// whether there is a network.
 func (d download) checksum(ctx context.Context, client *http.Client) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*connectTimeout)
 	defer cancel()

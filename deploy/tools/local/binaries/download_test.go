@@ -67,17 +67,22 @@ func TestDownload(t *testing.T) {
 		says   string
 	}{
 		{name: "a program", files: map[string]string{"/small": program, "/sums": sum(program)}, want: program, says: "downloaded small\n"},
-		{name: "a program among others", files: map[string]string{"/small": program, "/sums": sum("x") + "  other\n" + sum(program) + "  small\n"},
+		{name: "a program among others", files: map[string]string{"/small": program, "/sums": sum("x") + "  other\n" +
+			sum(program) + "  small\n"},
 			want: program, says: "downloaded small\n"},
 		{name: "an archive", files: map[string]string{"/small": packed, "/sums": sum(packed) + " *small\n"}, member: "x-v1/small",
 			want: program, says: "downloaded small\n"},
 		{name: "an archive without it", files: map[string]string{"/small": packed, "/sums": sum(packed)}, member: "x-v1/other",
 			want: built, says: "it has no x-v1/other"},
-		{name: "no archive", files: map[string]string{"/small": program, "/sums": sum(program)}, member: "x-v1/small", want: built, says: "gzip: invalid header"},
-		{name: "another program", files: map[string]string{"/small": "evil", "/sums": sum(program)}, want: built, says: "has the checksum " + sum("evil")},
-		{name: "cut off", files: map[string]string{"/small": program[:9], "/sums": sum(program)}, want: built, says: "and its release publishes " + sum(program)},
+		{name: "no archive", files: map[string]string{"/small": program, "/sums": sum(program)}, member: "x-v1/small",
+			want: built, says: "gzip: invalid header"},
+		{name: "another program", files: map[string]string{"/small": "evil", "/sums": sum(program)}, want: built,
+			says: "has the checksum " + sum("evil")},
+		{name: "cut off", files: map[string]string{"/small": program[:9], "/sums": sum(program)}, want: built,
+			says: "and its release publishes " + sum(program)},
 		{name: "no such release", want: built, says: "404 Not Found"},
-		{name: "no checksum", files: map[string]string{"/small": program, "/sums": sum(program) + "  other\n"}, want: built, says: "publishes no checksum of small"},
+		{name: "no checksum", files: map[string]string{"/small": program, "/sums": sum(program) + "  other\n"}, want: built,
+			says: "publishes no checksum of small"},
 		{name: "a page for guests", files: map[string]string{"/small": program, "/sums": "<html>"}, want: built, says: "none of SHA-256"},
 		{name: "no file", files: map[string]string{"/sums": sum(program)}, want: built, says: "/small: 404 Not Found"},
 		{name: "no network", none: true, want: built, says: "connection refused"},
@@ -121,8 +126,10 @@ func TestDownloadAndBuild(t *testing.T) {
 	url := releases(t, map[string]string{"/ready": "a program", "/sums": sum("a program")})
 	var ready string
 	r, path := source(t, "package main\n\nfunc main() {}\n")
-	r.programs = append(r.programs, program{path: &ready, name: "ready", pkg: "this/is/not/built", download: &download{url: url + "/ready", sums: url + "/sums"}})
-	if err := ensure(t.Context(), Config{CacheDir: t.TempDir(), Out: &bytes.Buffer{}}, r); err != nil || !executable(*path) || !executable(ready) {
+	r.programs = append(r.programs, program{path: &ready, name: "ready", pkg: "this/is/not/built",
+		download: &download{url: url + "/ready", sums: url + "/sums"}})
+	if err := ensure(t.Context(), Config{CacheDir: t.TempDir(), Out: &bytes.Buffer{}}, r); err != nil ||
+		!executable(*path) || !executable(ready) {
 		t.Errorf("%s and %s: %v", *path, ready, err)
 	}
 }

@@ -38,8 +38,8 @@ type recipe struct {
 	env       []string // added to the own environment
 }
 
-// The compilers write nothing that only a debugger reads, which takes a fifth of their time, and they inline nothing in what only a control plane
-// is built of, which takes a quarter of its time.
+// The compilers write nothing that only a debugger reads, which takes a fifth of their time, and they inline nothing in
+// what only a control plane is built of, which takes a quarter of its time.
 const (
 	compilerFlags   = "-gcflags=all=-dwarf=false"
 	kubernetesFlags = "-gcflags=k8s.io/kubernetes/...=-dwarf=false -l"
@@ -80,8 +80,8 @@ func installed(p program, version, took string) recipe {
 	}
 }
 
-// compilerEnv lets compilers and linkers collect their garbage less often, which saves a tenth of their CPU time for a quarter more memory. The
-// limit holds for each of them: one that comes near it collects as often as it needs.
+// compilerEnv lets compilers and linkers collect their garbage less often, which saves a tenth of their CPU time for a
+// quarter more memory. The limit holds for each of them: one that comes near it collects as often as it needs.
 func compilerEnv() []string { return []string{"GOGC=400", "GOMEMLIMIT=1GiB"} }
 
 // missing are the programs that are not where their paths say.
@@ -119,7 +119,8 @@ func (r recipe) build(ctx context.Context, dir string, programs []program, out i
 		args = slices.Concat(r.args, packages)
 	}
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
-	cmd.Dir, cmd.Env = r.dir, slices.Concat(os.Environ(), []string{"GOWORK=off", "TMPDIR=" + tmp, "GOTMPDIR=" + tmp, "GOBIN=" + tmp}, compilerEnv(), r.env)
+	cmd.Dir, cmd.Env = r.dir, slices.Concat(os.Environ(), []string{"GOWORK=off", "TMPDIR=" + tmp, "GOTMPDIR=" +
+		tmp, "GOBIN=" + tmp}, compilerEnv(), r.env)
 	// An interrupted go command leaves its compilers running. All of them are ended, and their files are in tmp.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

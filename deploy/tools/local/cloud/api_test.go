@@ -21,12 +21,14 @@ func TestInsist(t *testing.T) {
 		faults  []fault.Rule
 		forever bool
 	}{
-		"no fault":         {},
-		"an error":         {faults: []fault.Rule{{Error: &fault.Error{Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable"}, Times: 2}}},
-		"throttling":       {faults: []fault.Rule{{Error: &fault.Error{Code: "Throttling.User"}, Times: 1}}},
-		"a lost call":      {faults: []fault.Rule{{Drop: true, Times: 3}}},
-		"a lost answer":    {faults: []fault.Rule{{Drop: true, When: fault.After, Times: 1}}},
-		"a wrong answer":   {faults: []fault.Rule{{Error: &fault.Error{Status: http.StatusInternalServerError, Code: "InternalError"}, When: fault.After, Times: 1}}},
+		"no fault": {},
+		"an error": {faults: []fault.Rule{{Error: &fault.Error{Status: http.StatusServiceUnavailable,
+			Code: "ServiceUnavailable"}, Times: 2}}},
+		"throttling":    {faults: []fault.Rule{{Error: &fault.Error{Code: "Throttling.User"}, Times: 1}}},
+		"a lost call":   {faults: []fault.Rule{{Drop: true, Times: 3}}},
+		"a lost answer": {faults: []fault.Rule{{Drop: true, When: fault.After, Times: 1}}},
+		"a wrong answer": {faults: []fault.Rule{{Error: &fault.Error{Status: http.StatusInternalServerError,
+			Code: "InternalError"}, When: fault.After, Times: 1}}},
 		"faults for ever":  {faults: []fault.Rule{{Error: &fault.Error{Code: "OperationBusy"}}}, forever: true},
 		"silence for ever": {faults: []fault.Rule{{Drop: true}}, forever: true},
 	}
@@ -42,14 +44,16 @@ func TestInsist(t *testing.T) {
 			if err := sim.SetFaults(tt.faults...); err != nil {
 				t.Fatal(err)
 			}
-			operator := API{URL: "http://" + sim.Endpoint("ecs"), Version: "2014-05-26", AccessKeyID: openapisim.DefaultAccessKeyID, AccessKeySecret: openapisim.DefaultAccessKeySecret}
+			operator := API{URL: "http://" + sim.Endpoint("ecs"), Version: "2014-05-26",
+				AccessKeyID: openapisim.DefaultAccessKeyID, AccessKeySecret: openapisim.DefaultAccessKeySecret}
 			ctx := t.Context()
 			if tt.forever {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, 2*again)
 				defer cancel()
 			}
-			err := operator.Insist(ctx, "DeleteInstance", gone, map[string]string{"RegionId": "cn-hangzhou", "InstanceId": instance, "Force": "true"})
+			err := operator.Insist(ctx, "DeleteInstance", gone, map[string]string{"RegionId": "cn-hangzhou",
+				"InstanceId": instance, "Force": "true"})
 			left := false
 			sim.View(func(c *state.Cloud) { left = c.Instances[instance] != nil })
 			if left != tt.forever || (err != nil) != tt.forever {
@@ -62,9 +66,11 @@ func TestInsist(t *testing.T) {
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	sim := openapisimtest.New(t, openapisim.Config{})
-	operator := API{URL: "http://" + sim.Endpoint("ecs"), Version: "2014-05-26", AccessKeyID: openapisim.DefaultAccessKeyID, AccessKeySecret: openapisim.DefaultAccessKeySecret}
+	operator := API{URL: "http://" + sim.Endpoint("ecs"), Version: "2014-05-26",
+		AccessKeyID: openapisim.DefaultAccessKeyID, AccessKeySecret: openapisim.DefaultAccessKeySecret}
 	err := operator.Call(t.Context(), "DeleteInstance", map[string]string{"RegionId": "cn-hangzhou", "InstanceId": "i-none"})
-	if refusal, ok := errors.AsType[*Refusal](err); !ok || refusal.Code != "InvalidInstanceId.NotFound" || refusal.Status != http.StatusNotFound {
+	if refusal, ok := errors.AsType[*Refusal](err); !ok || refusal.Code != "InvalidInstanceId.NotFound" ||
+		refusal.Status != http.StatusNotFound {
 		t.Errorf("got %#v", err)
 	}
 }

@@ -23,7 +23,8 @@ func (s *show) line(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.out, "          %s\n", fmt.Sprintf(format, args...))
 }
 
-// A step that takes longer than patience will not come. It takes seconds, and several times as long on a machine that has other work as well.
+// A step that takes longer than patience will not come. It takes seconds, and several times as long on a machine that
+// has other work as well.
 const patience, pollInterval = 5 * time.Minute, 50 * time.Millisecond
 
 // wait waits for a condition and says how long it took.

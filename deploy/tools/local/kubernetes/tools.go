@@ -1,7 +1,7 @@
 //go:build tools
 
-// Package kubernetes pins the control plane that the local world builds from source, and the nodes of the cluster tests. Command controllers
-// has those controllers of Kubernetes that a world needs, and its fake kubelets.
+// Package kubernetes pins the control plane that the local world builds from source, and the nodes of the cluster
+// tests. Command controllers has those controllers of Kubernetes that a world needs, and its fake kubelets.
 package kubernetes
 
 import (

@@ -1,5 +1,5 @@
-// Package proc runs the processes of a local world: each with its own log file, killed and started again at will, and started again where it ends
-// by itself, as a kubelet does.
+// Package proc runs the processes of a local world: each with its own log file, killed and started again at will, and
+// started again where it ends by itself, as a kubelet does.
 package proc
 
 import (

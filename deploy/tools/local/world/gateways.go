@@ -116,7 +116,8 @@ func (w *World) publishGateway(ctx context.Context) error {
 		return fmt.Errorf("publish the gateway: %w", err)
 	}
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: "cloudgateway", Namespace: chart.Namespace, Labels: map[string]string{discoveryv1.LabelServiceName: "cloudgateway"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "cloudgateway", Namespace: chart.Namespace,
+			Labels: map[string]string{discoveryv1.LabelServiceName: "cloudgateway"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: new(grpcPort), Port: new(int32(number))}},
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{host}}},

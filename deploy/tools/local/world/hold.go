@@ -98,8 +98,8 @@ func (h *Hold) Vacate() error {
 
 var errInterrupted = errors.New("interrupted")
 
-// End gives the directory back after the use of a world, and after its end. It is removed if all went well, and when the user has had enough.
-// Otherwise the logs stay until the next world comes.
+// End gives the directory back after the use of a world, and after its end. It is removed if all went well, and when
+// the user has had enough. Otherwise the logs stay until the next world comes.
 func (h *Hold) End(ctx context.Context, used, stopped error) error {
 	defer h.Release()
 	switch interrupted := ctx.Err() != nil; {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestEnd: the logs stay if something went wrong and nobody is tired of it; otherwise nothing of a world stays, and all that is somebody else's.
+// TestEnd: the logs stay if something went wrong and nobody is tired of it; otherwise nothing of a world stays, and all
+// that is somebody else's.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("it failed")

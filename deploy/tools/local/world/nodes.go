@@ -105,7 +105,8 @@ func (w *World) RemoveNode(ctx context.Context, name string) error {
 func (m machine) node() *corev1.Node {
 	now := metav1.Now()
 	resources := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("128Gi"), corev1.ResourcePods: resource.MustParse("250"),
+		corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("128Gi"),
+		corev1.ResourcePods: resource.MustParse("250"),
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -138,5 +139,6 @@ func (w *World) DeleteInstance(ctx context.Context, id string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, insistence)
 	defer cancel()
-	return ecs.Insist(ctx, "DeleteInstance", "InvalidInstanceId.NotFound", map[string]string{"RegionId": Region, "InstanceId": id, "Force": "true"})
+	return ecs.Insist(ctx, "DeleteInstance", "InvalidInstanceId.NotFound", map[string]string{"RegionId": Region,
+		"InstanceId": id, "Force": "true"})
 }

@@ -66,11 +66,12 @@ func (w *World) simulator() proc.Spec {
 // section is a part of a configuration file.
 type section map[string]any
 
-// lease says how a process is elected. One that is alone keeps its Lease through a minute in which the machine, or the API server, does not get
-// round to it, and goes on with it if it is started again, as a container does. A Lease is shorter where another replica has to wait for its end, but
-// a leader that halts for some seconds keeps it there, too.
+// lease says how a process is elected. One that is alone keeps its Lease through a minute in which the machine, or the
+// API server, does not get round to it, and goes on with it if it is started again, as a container does. A Lease is
+// shorter where another replica has to wait for its end, but a leader that halts for some seconds keeps it there, too.
 func lease(name string, replicas int) section {
-	cfg := section{"enabled": true, "namespace": chart.Namespace, "name": name, "leaseDuration": "65s", "renewDeadline": "60s", "retryPeriod": "2s"}
+	cfg := section{"enabled": true, "namespace": chart.Namespace, "name": name, "leaseDuration": "65s",
+		"renewDeadline": "60s", "retryPeriod": "2s"}
 	if replicas > 1 {
 		maps.Copy(cfg, section{"leaseDuration": "12s", "renewDeadline": "10s", "retryPeriod": "500ms"})
 	}

@@ -20,9 +20,12 @@ type sample struct {
 // that need more bits than there are.
 func odd() []string {
 	return []string{
-		" ", ",", " , ,", "x", "-", "+", "=", ":", "a=", "=b", "a=b=c", "a:", ":b", "a:b", "a:b:c", " a : b ,, c:d, ", "a b:c", "a=b,c", "/", "/a b", "on", "On ", "true", "off", "oN",
-		"\u00a0on\u2003", "fal\u017fe", "\u212a", "http_2xx,\u3000HTTP_3xx,", "http_2xx,http_1xx", "1.0", "0x10", "1_0", "+5", "-0", "007", "00000000000000000000010", "9999999999",
-		"99999999999999999999", "-99999999999999999999", "1.2.3.4", "01.2.3.4", "1.2.3", "256.1.1.1", "::1", "1.2.3.4 ", "a.example.com", "no_host", "bis;cuit", "a_b-c.d",
+		" ", ",", " , ,", "x", "-", "+", "=", ":", "a=", "=b", "a=b=c", "a:", ":b", "a:b", "a:b:c", " a : b ,, c:d, ",
+		"a b:c", "a=b,c", "/", "/a b", "on", "On ", "true", "off", "oN",
+		"\u00a0on\u2003", "fal\u017fe", "\u212a", "http_2xx,\u3000HTTP_3xx,", "http_2xx,http_1xx", "1.0", "0x10", "1_0", "+5",
+		"-0", "007", "00000000000000000000010", "9999999999",
+		"99999999999999999999", "-99999999999999999999", "1.2.3.4", "01.2.3.4", "1.2.3", "256.1.1.1", "::1", "1.2.3.4 ",
+		"a.example.com", "no_host", "bis;cuit", "a_b-c.d",
 		"\u4e91", strings.Repeat("x", 64), strings.Repeat("x", 65), strings.Repeat("\u4e91", 30),
 	}
 }
@@ -47,7 +50,8 @@ func samples() []sample {
 			values = append(values, strings.ToUpper(v), v+"x", " "+v+"\t", v+","+v)
 		}
 		if spec.Kind == annotation.Text && spec.Max > 0 {
-			values = append(values, strings.Repeat("y", spec.Max), strings.Repeat("y", spec.Max+1), strings.Repeat("/", spec.Max), strings.Repeat("/", spec.Max+1))
+			values = append(values, strings.Repeat("y", spec.Max), strings.Repeat("y", spec.Max+1),
+				strings.Repeat("/", spec.Max), strings.Repeat("/", spec.Max+1))
 		}
 		for _, n := range append([]int{spec.Min, spec.Max}, spec.Also...) {
 			if spec.Kind != annotation.Number {

@@ -44,8 +44,8 @@ func (c *Checker) Unknown() map[string]bool {
 // oneCall is how many instances one question may be about.
 const oneCall = 100
 
-// Learn finds out which instances are gone after the cloud has refused some of them as servers. Others are what else the Service has for servers:
-// an answer without those proves nothing.
+// Learn finds out which instances are gone after the cloud has refused some of them as servers. Others are what else
+// the Service has for servers: an answer without those proves nothing.
 func (c *Checker) Learn(ctx context.Context, ids, others []string) error {
 	for part := range slices.Chunk(ids, oneCall) {
 		request := &ecsv1.ConfirmAbsentRequest{InstanceIds: part, WitnessIds: others[:min(len(others), oneCall)]}

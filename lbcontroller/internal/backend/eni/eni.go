@@ -77,9 +77,10 @@ type Answer struct {
 	Again time.Duration
 }
 
-// Find looks up the interfaces of the addresses of a Service, which are sorted. Addresses that it doesn't name any more are forgotten, and so are those
-// that another pod holds now. Those that are coming may be named soon; they are looked up with the others, or before there is a hurry. The answer counts also with an error: the
-// addresses that could not be looked up are pending, and what was known of them before is still believed.
+// Find looks up the interfaces of the addresses of a Service, which are sorted. Addresses that it doesn't name any more
+// are forgotten, and so are those that another pod holds now. Those that are coming may be named soon; they are looked
+// up with the others, or before there is a hurry. The answer counts also with an error: the addresses that could not be
+// looked up are pending, and what was known of them before is still believed.
 func (r *Resolver) Find(ctx context.Context, known *Known, ips, coming []string, holders map[string]types.UID) (Answer, error) {
 	if len(ips)+len(coming) == 0 {
 		*known = Known{}
@@ -170,7 +171,8 @@ func (r *Resolver) look(ctx context.Context, ips []string, ids map[string]string
 	if err != nil {
 		return nil, err
 	}
-	answer, err := r.Client.NetworkInterfaces.BatchGetNetworkInterfaces(ctx, &ecsv1.BatchGetNetworkInterfacesRequest{IpAddresses: ips, VpcId: vpc})
+	answer, err := r.Client.NetworkInterfaces.BatchGetNetworkInterfaces(ctx,
+		&ecsv1.BatchGetNetworkInterfacesRequest{IpAddresses: ips, VpcId: vpc})
 	if err != nil {
 		return nil, fmt.Errorf("find the network interfaces of pods: %w", err)
 	}

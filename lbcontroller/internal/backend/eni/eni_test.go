@@ -37,7 +37,8 @@ func TestFind(t *testing.T) {
 			f.ResetCalls()
 			return answer.IDs, answer.Missing, asked
 		}
-		check := func(what string, wantIDs map[string]string, wantUnfindd []string, wantAsked int, gotIDs map[string]string, gotUnfindd []string, gotAsked int) {
+		check := func(what string, wantIDs map[string]string, wantUnfindd []string, wantAsked int, gotIDs map[string]string,
+			gotUnfindd []string, gotAsked int) {
 			t.Helper()
 			if diff := cmp.Diff([]any{wantIDs, wantUnfindd, wantAsked}, []any{gotIDs, gotUnfindd, gotAsked}); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -78,8 +79,8 @@ func TestFindFails(t *testing.T) {
 	}
 }
 
-// TestMissingWaitsForTheNextLookup: an address that no interface carries, and whose time comes just after others were looked up, is worth another
-// look when there may be one, not at once and again and again until then.
+// TestMissingWaitsForTheNextLookup: an address that no interface carries, and whose time comes just after others were
+// looked up, is worth another look when there may be one, not at once and again and again until then.
 func TestMissingWaitsForTheNextLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := gatewaytest.New(t)

@@ -99,8 +99,8 @@ func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 	return now, nil
 }
 
-// beside begins to make the server groups that are made at the same time as the load balancer, and returns the way to wait for each, by the index of
-// its action.
+// beside begins to make the server groups that are made at the same time as the load balancer, and returns the way to
+// wait for each, by the index of its action.
 func beside(ctx context.Context, c Caller, w Work, actions []plan.Action) map[int]func() (plan.Result, error) {
 	begun := map[int]func() (plan.Result, error){}
 	if !w.GroupsApart || !w.Plan.CreatesInstance() {

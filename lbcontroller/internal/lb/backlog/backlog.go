@@ -1,5 +1,6 @@
-// Package backlog holds back Services that need a call for which the gateway has no room. Each of them that asks the gateway all the same only learns
-// what the others have learned, at the price of a whole pass. So one refusal holds for all of them, and each one that is served calls the next.
+// Package backlog holds back Services that need a call for which the gateway has no room. Each of them that asks the
+// gateway all the same only learns what the others have learned, at the price of a whole pass. So one refusal holds for
+// all of them, and each one that is served calls the next.
 package backlog
 
 import (
@@ -73,8 +74,8 @@ func (b *Backlog) Refused(key string, now time.Time, after time.Duration) {
 	}
 }
 
-// Done notes the end of any other pass, whatever came of it. It returns the Services that are called for that. One that doesn't need the call, or fails
-// before it, gives up its place.
+// Done notes the end of any other pass, whatever came of it. It returns the Services that are called for that. One that
+// doesn't need the call, or fails before it, gives up its place.
 func (b *Backlog) Done(key string, now time.Time) (next []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

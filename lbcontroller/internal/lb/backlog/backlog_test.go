@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBacklog goes through steps such as "enter a/1: yes", each a second after the one before. A pass that only begins and is held back has not ended. A refusal holds for twenty seconds.
+// TestBacklog goes through steps such as "enter a/1: yes", each a second after the one before. A pass that only begins
+// and is held back has not ended. A refusal holds for twenty seconds.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	const refused = 20 * time.Second
@@ -20,7 +21,8 @@ func TestBacklog(t *testing.T) {
 			"done a/1: a/2", "enter a/2: yes", "enter a/4: no", "done a/2: a/3", "enter a/3: yes", "done a/3: a/4",
 		},
 		"the refused one waits behind those that were held back, so that it isn't called again and again": {
-			"enter a/1: yes", "enter a/2: yes", "enter a/3: yes", "refused a/2: ", "enter a/4: no", "done a/1: a/2", "enter a/2: yes", "refused a/2: ",
+			"enter a/1: yes", "enter a/2: yes", "enter a/3: yes", "refused a/2: ", "enter a/4: no", "done a/1: a/2",
+			"enter a/2: yes", "refused a/2: ",
 			"done a/3: a/4",
 		},
 		"after the refusal all may ask, and one that is served calls two": {
@@ -36,10 +38,12 @@ func TestBacklog(t *testing.T) {
 		"one that is called and goes wrong before it asks calls the next": {
 			"enter a/1: yes", "enter a/2: yes", "refused a/2: ", "enter a/2: no", "enter a/3: no", "done a/1: a/2", "done a/2: a/3",
 		},
-		"one that was not called calls none":              {"enter a/1: yes", "enter a/2: yes", "refused a/2: ", "done a/4: ", "done a/1: a/2"},
-		"one that doesn't need it any more isn't called":  {"enter a/1: yes", "enter a/2: yes", "refused a/2: ", "enter a/3: no", "done a/2: ", "done a/1: a/3"},
-		"a refusal counts only of one that has asked":     {"enter a/1: yes", "refused a/2: ", "enter a/3: yes"},
-		"one whose pass panicked is held back and called": {"enter a/1: yes", "enter a/2: yes", "enter a/3: yes", "refused a/3: ", "enter a/2: no", "done a/1: a/3", "done a/3: a/2"},
+		"one that was not called calls none": {"enter a/1: yes", "enter a/2: yes", "refused a/2: ", "done a/4: ", "done a/1: a/2"},
+		"one that doesn't need it any more isn't called": {"enter a/1: yes", "enter a/2: yes", "refused a/2: ",
+			"enter a/3: no", "done a/2: ", "done a/1: a/3"},
+		"a refusal counts only of one that has asked": {"enter a/1: yes", "refused a/2: ", "enter a/3: yes"},
+		"one whose pass panicked is held back and called": {"enter a/1: yes", "enter a/2: yes", "enter a/3: yes",
+			"refused a/3: ", "enter a/2: no", "done a/1: a/3", "done a/3: a/2"},
 		"one that is gone isn't called": {
 			"enter a/1: yes", "enter a/2: yes", "refused a/2: ", "enter a/3: no", "forget a/2: ", "done a/1: a/3", "forget a/3: ", "enter a/4: yes",
 		},
@@ -215,7 +219,8 @@ func TestAllAreServed(t *testing.T) {
 		n := rapid.SampledFrom([]int{1, 2, 10, 100, 300}).Draw(t, "services")
 		var services []*service
 		for i := range n {
-			s := &service{key: fmt.Sprintf("%c/%d", 'a'+rapid.IntRange(0, 2).Draw(t, "namespace"), i), due: seconds("arrives", 0, 30), patience: patience}
+			s := &service{key: fmt.Sprintf("%c/%d", 'a'+rapid.IntRange(0, 2).Draw(t, "namespace"), i),
+				due: seconds("arrives", 0, 30), patience: patience}
 			if rapid.IntRange(0, 9).Draw(t, "has less patience") == 0 { // Its pass has begun before.
 				s.patience /= 4
 			}

@@ -16,8 +16,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
-// TestWeightsOfTheUserStay: weights that were set by hand are overwritten unless the Service says to ignore them, and not as long as what it
-// says of weights is wrong. It is so in all groups, the default one, too.
+// TestWeightsOfTheUserStay: weights that were set by hand are overwritten unless the Service says to ignore them, and
+// not as long as what it says of weights is wrong. It is so in all groups, the default one, too.
 func TestWeightsOfTheUserStay(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -51,7 +51,8 @@ func TestWeightsOfTheUserStay(t *testing.T) {
 func TestZonesAreAskedForByEitherAnnotation(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]bool{annotation.MasterZone: true, annotation.SlaveZone: true, annotation.Name: false} {
-		if asked, ok := mustBuild(t, testConfig(), service(map[string]string{key: "z1"}), nil).Desired.Instance.Asked.(clb.Asked); !ok || asked.Zones != want {
+		if asked, ok := mustBuild(t, testConfig(), service(map[string]string{key: "z1"}),
+			nil).Desired.Instance.Asked.(clb.Asked); !ok || asked.Zones != want {
 			t.Errorf("%s: zones are asked for: %t", key, asked.Zones)
 		}
 	}
@@ -92,7 +93,8 @@ func TestOnlyTheAskedPortIsForwarded(t *testing.T) {
 	t.Parallel()
 	udp := port("dns", 80, intstr.FromInt32(53))
 	udp.Protocol = corev1.ProtocolUDP
-	ports := []corev1.ServicePort{port("http", 80, intstr.FromInt32(1)), udp, port("https", 443, intstr.FromInt32(2)), port("admin", 8080, intstr.FromInt32(3))}
+	ports := []corev1.ServicePort{port("http", 80, intstr.FromInt32(1)), udp, port("https", 443, intstr.FromInt32(2)),
+		port("admin", 8080, intstr.FromInt32(3))}
 	svc := service(map[string]string{
 		annotation.ProtocolPort: "http:80,udp:80,https:443,http:8080", annotation.CertID: "cert-1", annotation.ForwardPort: "80:443",
 	}, ports...)
@@ -112,8 +114,10 @@ func TestOnlyTheAskedPortIsForwarded(t *testing.T) {
 func TestForwardWithAWrongPort(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"80:https", "http:443", "0:443", "80:65536"} {
-		svc := service(map[string]string{annotation.ID: "lb-1", annotation.ForceOverride: "on", annotation.ProtocolPort: "http:80", annotation.ForwardPort: value})
-		if _, err := Build(testConfig(), Input{View: testConfig().View(svc), Nodes: backend.New(nil)}); err == nil || !strings.Contains(err.Error(), "port:port,… with ports 1 to 65535") {
+		svc := service(map[string]string{annotation.ID: "lb-1", annotation.ForceOverride: "on",
+			annotation.ProtocolPort: "http:80", annotation.ForwardPort: value})
+		if _, err := Build(testConfig(), Input{View: testConfig().View(svc), Nodes: backend.New(nil)}); err == nil ||
+			!strings.Contains(err.Error(), "port:port,… with ports 1 to 65535") {
 			t.Errorf("%q: %v", value, err)
 		}
 	}
@@ -123,7 +127,8 @@ func TestForwardWithAWrongPort(t *testing.T) {
 // set by hand.
 func TestReverts(t *testing.T) {
 	t.Parallel()
-	view := testConfig().View(service(map[string]string{annotation.Applied: "scheduler,delete-protection", annotation.DeleteProtection: "off"}))
+	view := testConfig().View(service(map[string]string{annotation.Applied: "scheduler,delete-protection",
+		annotation.DeleteProtection: "off"}))
 	var got []string
 	for _, key := range []string{annotation.Scheduler, annotation.DeleteProtection, annotation.Bandwidth} {
 		if view.Reverts(key) {

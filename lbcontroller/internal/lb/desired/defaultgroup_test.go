@@ -41,7 +41,8 @@ func TestDefaultGroup(t *testing.T) {
 			svc.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 		}
 		ends := []*discoveryv1.EndpointSlice{
-			slice(map[string]int32{"http": 8080}, pod("10.0.0.1", "a"), pod("10.0.0.2", "a")), slice(map[string]int32{"https": 8443}, pod("10.0.0.1", "a")),
+			slice(map[string]int32{"http": 8080}, pod("10.0.0.1", "a"), pod("10.0.0.2", "a")),
+			slice(map[string]int32{"https": 8443}, pod("10.0.0.1", "a")),
 		}
 		result := mustBuild(t, testConfig(), svc, ends, node("a"), node("b"))
 		got := "none"
@@ -67,7 +68,8 @@ func TestDefaultGroup(t *testing.T) {
 		}
 	}
 	svc := service(map[string]string{"id": "lb-1", "vgroup-port": model.DefaultGroup + ":80"})
-	if _, err := Build(testConfig(), Input{View: testConfig().View(svc), Nodes: backend.New(nil)}); err == nil || !strings.Contains(err.Error(), "vgroup-port") {
+	if _, err := Build(testConfig(), Input{View: testConfig().View(svc), Nodes: backend.New(nil)}); err == nil ||
+		!strings.Contains(err.Error(), "vgroup-port") {
 		t.Errorf("its name is no id of a vServer group: %v", err)
 	}
 }

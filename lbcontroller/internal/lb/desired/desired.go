@@ -108,7 +108,8 @@ type Configurer interface {
 type Shape struct {
 	// Protocol is the protocol in the name, where names have one.
 	Protocol string
-	// Ports takes the place of the servers' port in the name: all ports of a listener have one group. Its servers have no port of their own then.
+	// Ports takes the place of the servers' port in the name: all ports of a listener have one group. Its servers have no
+	// port of their own then.
 	Ports string
 	// Addresses says that the servers are addresses, and neither instances nor network interfaces.
 	Addresses bool
@@ -169,20 +170,24 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 		b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
 	}
 	if b.Values.On(annotation.DefaultServerGroup) && in.View.Mode == backend.Pods {
-		b.Warn("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; remove it", annotation.Prefix, annotation.DefaultServerGroup)
+		b.Warn("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; "+
+			"remove it", annotation.Prefix, annotation.DefaultServerGroup)
 	}
 	if b.left > 0 {
-		b.Warn("%d backends are left out because the cloud takes no more servers: raise the quota, or set annotation %s%s", b.left, annotation.Prefix, annotation.MaxNodes)
+		b.Warn("%d backends are left out because the cloud takes no more servers: raise the quota, or set annotation %s%s",
+			b.left, annotation.Prefix, annotation.MaxNodes)
 	}
 	if family := values.Text(annotation.BackendIPVersion); family != "" && family != ipv4 && !b.View.ipv6 {
-		b.Warn("annotation %s%s has no effect: it needs an annotation ip-version that allows IPv6, and the configuration must not ignore it", annotation.Prefix, annotation.BackendIPVersion)
+		b.Warn("annotation %s%s has no effect: it needs an annotation ip-version that allows IPv6, and the configuration "+
+			"must not ignore it", annotation.Prefix, annotation.BackendIPVersion)
 	}
 	if in.View.Values.Has(annotation.IPMode) && !in.View.Reverts(annotation.IPMode) && values.Has(annotation.Hostname) {
 		b.Warn("annotation %s%s has no effect beside annotation hostname: a name has no ipMode", annotation.Prefix, annotation.IPMode)
 	}
 	b.withoutID()
 	if len(b.problems) > 0 {
-		return Result{}, &InvalidError{Problems: b.problems, Backends: &model.Desired{Owner: d.Owner, UID: d.UID, Reuse: d.Reuse, Groups: d.Groups, Mapped: d.Mapped}}
+		return Result{}, &InvalidError{Problems: b.problems, Backends: &model.Desired{Owner: d.Owner, UID: d.UID,
+			Reuse: d.Reuse, Groups: d.Groups, Mapped: d.Mapped}}
 	}
 	return Result{
 		Desired: d, OwnGroups: b.ownGroups(),

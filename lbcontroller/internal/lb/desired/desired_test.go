@@ -126,10 +126,12 @@ func TestBackends(t *testing.T) {
 	}{
 		{name: "cluster", nodes: []*corev1.Node{node("1"), node("2")}, want: []string{"i-1:30080=100", "i-2:30080=100"}},
 		{name: "no nodes", want: nil},
-		{name: "default weight", change: []func(*corev1.Service){set(annotation.DefaultWeight, "7")}, nodes: []*corev1.Node{node("1")}, want: []string{"i-1:30080=7"}},
+		{name: "default weight", change: []func(*corev1.Service){set(annotation.DefaultWeight, "7")},
+			nodes: []*corev1.Node{node("1")}, want: []string{"i-1:30080=7"}},
 		{name: "excluded nodes", nodes: []*corev1.Node{
 			node("1"), node("2", labelled("node-role.kubernetes.io/master", "")),
-			node("3", labelled("service.alibabacloud.com/exclude-node", "")), node("4", labelled("node.kubernetes.io/exclude-from-external-load-balancers", "")),
+			node("3", labelled("service.alibabacloud.com/exclude-node", "")),
+			node("4", labelled("node.kubernetes.io/exclude-from-external-load-balancers", "")),
 			node("5", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }),
 			node("6", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}} }),
 			node("7", func(n *corev1.Node) { n.Spec.ProviderID = "ack-hybrid://x" }),
@@ -138,26 +140,35 @@ func TestBackends(t *testing.T) {
 		{name: "cordoned nodes removed on demand", change: []func(*corev1.Service){set(annotation.RemoveUnscheduled, "on")},
 			nodes: []*corev1.Node{node("1"), node("8", func(n *corev1.Node) { n.Spec.Unschedulable = true })}, want: []string{"i-1:30080=100"}},
 		{name: "by label", change: []func(*corev1.Service){set(annotation.BackendLabel, "pool=a, zone=1")},
-			nodes: []*corev1.Node{node("1", labelled("pool", "a"), labelled("zone", "1")), node("2", labelled("pool", "a")), node("3")}, want: []string{"i-1:30080=100"}},
+			nodes: []*corev1.Node{node("1", labelled("pool", "a"), labelled("zone", "1")), node("2", labelled("pool", "a")),
+				node("3")}, want: []string{"i-1:30080=100"}},
 		{name: "pods of virtual nodes join", nodes: []*corev1.Node{node("1"), node("v", virtual)},
-			slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.1", "v"), pod("10.0.0.2", "1"))}, want: []string{"10.0.0.1:8080=100", "i-1:30080=100"}},
+			slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.1", "v"), pod("10.0.0.2", "1"))},
+			want:   []string{"10.0.0.1:8080=100", "i-1:30080=100"}},
 		{name: "local counts pods", change: []func(*corev1.Service){local}, nodes: []*corev1.Node{node("1"), node("2"), node("3")},
-			slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.1", "1"), pod("10.0.0.2", "1"), pod("10.0.0.3", "2"), pod("10.0.0.4", "gone"))},
-			want:   []string{"i-1:30080=2", "i-2:30080=1"}},
+			slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.1", "1"), pod("10.0.0.2", "1"), pod("10.0.0.3", "2"),
+				pod("10.0.0.4", "gone"))},
+			want: []string{"i-1:30080=2", "i-2:30080=1"}},
 		{name: "local with a virtual node", change: []func(*corev1.Service){local}, nodes: []*corev1.Node{node("1"), node("v", virtual)},
-			slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.1", "1"), pod("10.0.0.2", "v"))}, want: []string{"10.0.0.2:8080=1", "i-1:30080=1"}},
-		{name: "pods", change: []func(*corev1.Service){pods}, slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.1", "x"), pod("10.0.0.1", "x"), pod("10.0.0.2", ""))},
-			want: []string{"10.0.0.1:8080=100", "10.0.0.2:8080=100"}},
+			slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.1", "1"), pod("10.0.0.2", "v"))},
+			want:   []string{"10.0.0.2:8080=1", "i-1:30080=1"}},
+		{name: "pods", change: []func(*corev1.Service){pods},
+			slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.1", "x"), pod("10.0.0.1", "x"), pod("10.0.0.2", ""))},
+			want:   []string{"10.0.0.1:8080=100", "10.0.0.2:8080=100"}},
 		{name: "pods with named ports that differ by slice", change: []func(*corev1.Service){pods, named},
 			slices: []*discoveryv1.EndpointSlice{
 				slice(map[string]int32{"http": 8080}, pod("10.0.0.1", "x")), slice(map[string]int32{"http": 9090}, pod("10.0.0.2", "x")),
 				slice(map[string]int32{"other": 1}, pod("10.0.0.3", "x")),
 			}, want: []string{"10.0.0.1:8080=100", "10.0.0.2:9090=100"}},
-		{name: "pods not ready", change: []func(*corev1.Service){pods}, slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.1", "x"), pod("10.0.0.2", "x", notReady), pod("10.0.0.3", "x", leaving))},
-			want: []string{"10.0.0.1:8080=100"}},
-		{name: "only leaving pods", change: []func(*corev1.Service){pods}, slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.2", "x", notReady), pod("10.0.0.3", "x", leaving))},
-			want: []string{"10.0.0.3:8080=100"}},
-		{name: "other address families", change: []func(*corev1.Service){pods}, slices: []*discoveryv1.EndpointSlice{{AddressType: discoveryv1.AddressTypeIPv6, Endpoints: []discoveryv1.Endpoint{pod("fd00::1", "x")}}}, want: nil},
+		{name: "pods not ready", change: []func(*corev1.Service){pods},
+			slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.1", "x"), pod("10.0.0.2", "x", notReady), pod("10.0.0.3", "x", leaving))},
+			want:   []string{"10.0.0.1:8080=100"}},
+		{name: "only leaving pods", change: []func(*corev1.Service){pods},
+			slices: []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.2", "x", notReady), pod("10.0.0.3", "x", leaving))},
+			want:   []string{"10.0.0.3:8080=100"}},
+		{name: "other address families", change: []func(*corev1.Service){pods},
+			slices: []*discoveryv1.EndpointSlice{{AddressType: discoveryv1.AddressTypeIPv6,
+				Endpoints: []discoveryv1.Endpoint{pod("fd00::1", "x")}}}, want: nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -228,15 +239,18 @@ func TestB17OneAddressWithTwoPorts(t *testing.T) {
 	}
 }
 
-// The existing CCM sends traffic to control plane nodes that don't carry the old label, and small clusters have no others. Who wants no traffic
-// there can say so.
+// The existing CCM sends traffic to control plane nodes that don't carry the old label, and small clusters have no
+// others. Who wants no traffic there can say so.
 func TestB18ControlPlaneLabel(t *testing.T) {
 	t.Parallel()
-	list := []*corev1.Node{node("1", labelled("node-role.kubernetes.io/control-plane", "")), node("2", labelled("node-role.kubernetes.io/master", "")), node("3")}
-	if diff := cmp.Diff([]string{"i-1:30080=100", "i-3:30080=100"}, servers(mustBuild(t, testConfig(), service(nil), nil, list...).Desired)); diff != "" {
+	list := []*corev1.Node{node("1", labelled("node-role.kubernetes.io/control-plane", "")),
+		node("2", labelled("node-role.kubernetes.io/master", "")), node("3")}
+	if diff := cmp.Diff([]string{"i-1:30080=100", "i-3:30080=100"},
+		servers(mustBuild(t, testConfig(), service(nil), nil, list...).Desired)); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"i-3:30080=100"}, servers(mustBuild(t, testConfig(), service(nil), nil, backend.WithoutControlPlane(list)...).Desired)); diff != "" {
+	if diff := cmp.Diff([]string{"i-3:30080=100"},
+		servers(mustBuild(t, testConfig(), service(nil), nil, backend.WithoutControlPlane(list)...).Desired)); diff != "" {
 		t.Errorf("servers without the control plane (-want +got):\n%s", diff)
 	}
 }
@@ -262,13 +276,16 @@ func TestWeightIsShared(t *testing.T) {
 		local       bool
 		want        []string
 	}{
-		"cluster":        {map[string]string{annotation.Weight: "80"}, false, []string{"10.0.0.4:8080=26", "i-1:30080=26", "i-2:30080=26"}},
-		"local":          {map[string]string{annotation.Weight: "80"}, true, []string{"10.0.0.4:8080=20", "i-1:30080=40", "i-2:30080=20"}},
-		"pods":           {map[string]string{annotation.Weight: "80", annotation.BackendType: "eni"}, false, []string{"10.0.0.1:8080=20", "10.0.0.2:8080=20", "10.0.0.3:8080=20", "10.0.0.4:8080=20"}},
-		"at least 1":     {map[string]string{annotation.Weight: "2"}, true, []string{"10.0.0.4:8080=1", "i-1:30080=1", "i-2:30080=1"}},
-		"nothing":        {map[string]string{annotation.Weight: "0"}, true, []string{"10.0.0.4:8080=0", "i-1:30080=0", "i-2:30080=0"}},
-		"not mapped":     {map[string]string{annotation.Weight: "80", annotation.VGroupPort: ""}, false, []string{"10.0.0.4:8080=100", "i-1:30080=100", "i-2:30080=100"}},
-		"of nobody else": {map[string]string{annotation.Weight: "80", annotation.ID: ""}, false, []string{"10.0.0.4:8080=100", "i-1:30080=100", "i-2:30080=100"}},
+		"cluster": {map[string]string{annotation.Weight: "80"}, false, []string{"10.0.0.4:8080=26", "i-1:30080=26", "i-2:30080=26"}},
+		"local":   {map[string]string{annotation.Weight: "80"}, true, []string{"10.0.0.4:8080=20", "i-1:30080=40", "i-2:30080=20"}},
+		"pods": {map[string]string{annotation.Weight: "80", annotation.BackendType: "eni"}, false,
+			[]string{"10.0.0.1:8080=20", "10.0.0.2:8080=20", "10.0.0.3:8080=20", "10.0.0.4:8080=20"}},
+		"at least 1": {map[string]string{annotation.Weight: "2"}, true, []string{"10.0.0.4:8080=1", "i-1:30080=1", "i-2:30080=1"}},
+		"nothing":    {map[string]string{annotation.Weight: "0"}, true, []string{"10.0.0.4:8080=0", "i-1:30080=0", "i-2:30080=0"}},
+		"not mapped": {map[string]string{annotation.Weight: "80", annotation.VGroupPort: ""}, false,
+			[]string{"10.0.0.4:8080=100", "i-1:30080=100", "i-2:30080=100"}},
+		"of nobody else": {map[string]string{annotation.Weight: "80", annotation.ID: ""}, false, []string{"10.0.0.4:8080=100",
+			"i-1:30080=100", "i-2:30080=100"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -297,7 +314,8 @@ func TestB01BlanksInVGroupPort(t *testing.T) {
 	for _, g := range d.Groups {
 		got = append(got, g.ID+" "+g.Name+" "+g.Servers[0].Description)
 	}
-	want := []string{" k8s/30082/web/default/c k8s/30082/web/default/c", "rsp-1 rsp-1 k8s/30080/web/default/c", "rsp-2 rsp-2 k8s/30081/web/default/c"}
+	want := []string{" k8s/30082/web/default/c k8s/30082/web/default/c", "rsp-1 rsp-1 k8s/30080/web/default/c",
+		"rsp-2 rsp-2 k8s/30081/web/default/c"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
@@ -330,7 +348,8 @@ func TestReusedInstance(t *testing.T) {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}
 	annotations[annotation.ForceOverride] = "true"
-	if _, err := Build(cfg, Input{View: cfg.View(service(annotations)), Nodes: backend.New(nil)}); err == nil || !strings.Contains(err.Error(), "cert-id") {
+	if _, err := Build(cfg, Input{View: cfg.View(service(annotations)), Nodes: backend.New(nil)}); err == nil ||
+		!strings.Contains(err.Error(), "cert-id") {
 		t.Errorf("https without a certificate: %v", err)
 	}
 }
@@ -340,7 +359,8 @@ func TestHashOfReuse(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for name, annotations := range map[string]map[string]string{
-		"own": {}, "users": {annotation.ID: "lb-1"}, "another": {annotation.ID: "lb-2"}, "mapped": {annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:80"},
+		"own": {}, "users": {annotation.ID: "lb-1"}, "another": {annotation.ID: "lb-2"}, "mapped": {annotation.ID: "lb-1",
+			annotation.VGroupPort: "rsp-1:80"},
 		"with listeners": {annotation.ID: "lb-1", annotation.ForceOverride: "on"},
 	} {
 		hash, err := mustBuild(t, testConfig(), service(annotations), nil).Desired.ConfigHash()
@@ -353,7 +373,8 @@ func TestHashOfReuse(t *testing.T) {
 
 func TestGroupNames(t *testing.T) {
 	t.Parallel()
-	ports := []corev1.ServicePort{port("http", 80, intstr.FromString("web")), port("dns", 53, intstr.FromInt32(5353)), {Name: "dns-udp", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP}}
+	ports := []corev1.ServicePort{port("http", 80, intstr.FromString("web")), port("dns", 53, intstr.FromInt32(5353)),
+		{Name: "dns-udp", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP}}
 	for mode, want := range map[string][]string{
 		"":    {"k8s/30053/web/default/c", "k8s/30080/web/default/c"},
 		"ecs": {"k8s/30053/web/default/c", "k8s/30080/web/default/c"},
@@ -376,8 +397,9 @@ func TestListeners(t *testing.T) {
 		annotation.ProtocolPort: "http:80, https:443", annotation.CertID: "cert-1", annotation.ForwardPort: "80:443",
 		annotation.HTTP2: "on", annotation.TLSCipherPolicy: "tls_cipher_policy_1_2", annotation.IdleTimeout: "30",
 		annotation.StickySession: "on", annotation.StickySessionType: "insert", annotation.CookieTimeout: "100",
-		annotation.HealthCheckFlag: "on", annotation.HealthCheckURI: "/ok", annotation.HealthCheckConnectTimeout: "9", annotation.HealthCheckTimeout: "8",
-		annotation.ACLStatus: "on", annotation.ACLID: "acl-1,acl-2", annotation.ACLType: "white", annotation.PersistenceTimeout: "5",
+		annotation.HealthCheckFlag: "on", annotation.HealthCheckURI: "/ok", annotation.HealthCheckConnectTimeout: "9",
+		annotation.HealthCheckTimeout: "8",
+		annotation.ACLStatus:          "on", annotation.ACLID: "acl-1,acl-2", annotation.ACLType: "white", annotation.PersistenceTimeout: "5",
 	}
 	got := mustBuild(t, testConfig(), service(all, http80, https443), nil).Desired.Listeners
 	web := func(number int32) *slbv1.ListenerConfig {
@@ -403,7 +425,8 @@ func TestListeners(t *testing.T) {
 		t.Errorf("listeners (-want +got):\n%s", diff)
 	}
 
-	plain := mustBuild(t, testConfig(), service(map[string]string{annotation.PersistenceTimeout: "0", annotation.ACLStatus: "off", annotation.ACLID: "acl-1", annotation.ConnectionDrainTimeout: "20"}), nil).Desired.Listeners
+	plain := mustBuild(t, testConfig(), service(map[string]string{annotation.PersistenceTimeout: "0",
+		annotation.ACLStatus: "off", annotation.ACLID: "acl-1", annotation.ConnectionDrainTimeout: "20"}), nil).Desired.Listeners
 	wantPlain := model.Listener{
 		Key: model.ListenerKey{Port: 80, Protocol: model.TCP}, Group: "k8s/30080/web/default/c",
 		Config:   &slbv1.ListenerConfig{Description: new("k8s/80/web/default/c"), PersistenceTimeout: proto.Int32(0), AclEnabled: new(false)},
@@ -418,7 +441,8 @@ func TestSharedPortNumber(t *testing.T) {
 	t.Parallel()
 	udp := corev1.ServicePort{Name: "udp", Port: 80, NodePort: 30080, Protocol: corev1.ProtocolUDP}
 	var got []string
-	for _, l := range mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "http:80"}, port("tcp", 80, intstr.FromInt32(1)), udp), nil).Desired.Listeners {
+	for _, l := range mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "http:80"},
+		port("tcp", 80, intstr.FromInt32(1)), udp), nil).Desired.Listeners {
 		got = append(got, fmt.Sprintf("%d/%s", l.Key.Port, fmt.Sprint(l.Key.Protocol)))
 	}
 	if diff := cmp.Diff([]string{"80/udp", "80/http"}, got); diff != "" {
@@ -431,26 +455,32 @@ func TestInstance(t *testing.T) {
 	cfg := testConfig()
 	cfg.ResourceGroupID = "rg-default"
 	spec := specOf(mustBuild(t, cfg, service(nil), nil).Desired)
-	if got := []any{spec.GetName(), spec.GetAddressType(), spec.GetInstanceChargeType(), spec.GetDeleteProtection(), spec.GetResourceGroupId(), spec.GetVswitchId(), spec.GetSpec()}; !cmp.Equal(got, []any{
+	if got := []any{spec.GetName(), spec.GetAddressType(), spec.GetInstanceChargeType(), spec.GetDeleteProtection(),
+		spec.GetResourceGroupId(), spec.GetVswitchId(), spec.GetSpec()}; !cmp.Equal(got, []any{
 		"au1", slbv1.AddressType_ADDRESS_TYPE_INTERNET, slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU, true, "rg-default", "", "",
 	}) {
 		t.Errorf("defaults: %v", got)
 	}
 	intranet := mustBuild(t, cfg, service(map[string]string{
-		annotation.AddressType: "intranet", annotation.InstanceChargeType: "PayBySpec", annotation.AdditionalTags: "a=b", annotation.DeleteProtection: "off",
+		annotation.AddressType: "intranet", annotation.InstanceChargeType: "PayBySpec", annotation.AdditionalTags: "a=b",
+		annotation.DeleteProtection:       "off",
 		annotation.ModificationProtection: "NonProtection", annotation.ChargeType: "paybybandwidth", annotation.Bandwidth: "100",
-		annotation.ResourceGroupID: "rg-1", annotation.Name: "mine", annotation.MasterZone: "z1", annotation.SlaveZone: "z2", annotation.Address: "10.0.0.9",
+		annotation.ResourceGroupID: "rg-1", annotation.Name: "mine", annotation.MasterZone: "z1", annotation.SlaveZone: "z2",
+		annotation.Address: "10.0.0.9",
 	}), nil).Desired.Instance
 	got := specOf(&model.Desired{Instance: intranet})
 	if diff := cmp.Diff([]any{
-		"mine", "vpc-1", "vsw-a", true, "slb.s1.small", 3, false, false, int32(100), slbv1.IpVersion_IP_VERSION_UNSPECIFIED, "rg-1", "z1", "z2", "10.0.0.9",
+		"mine", "vpc-1", "vsw-a", true, "slb.s1.small", 3, false, false, int32(100), slbv1.IpVersion_IP_VERSION_UNSPECIFIED,
+		"rg-1", "z1", "z2", "10.0.0.9",
 	}, []any{
 		got.GetName(), got.GetVpcId(), got.GetVswitchId(), intranet.Identity != nil, got.GetSpec(), len(got.GetTags()), got.GetDeleteProtection(),
-		got.GetModificationProtection() != nil, got.GetBandwidthMbps(), got.GetIpVersion(), got.GetResourceGroupId(), got.GetMasterZoneId(), got.GetSlaveZoneId(), got.GetAddress(),
+		got.GetModificationProtection() != nil, got.GetBandwidthMbps(), got.GetIpVersion(), got.GetResourceGroupId(),
+		got.GetMasterZoneId(), got.GetSlaveZoneId(), got.GetAddress(),
 	}); diff != "" {
 		t.Errorf("annotated (-want +got):\n%s", diff)
 	}
-	named := mustBuild(t, cfg, service(map[string]string{annotation.AddressType: "intranet", annotation.VSwitchID: "vsw-x"}), nil).Desired.Instance
+	named := mustBuild(t, cfg, service(map[string]string{annotation.AddressType: "intranet",
+		annotation.VSwitchID: "vsw-x"}), nil).Desired.Instance
 	if specOf(&model.Desired{Instance: named}).GetVswitchId() != "vsw-x" || named.Identity != nil {
 		t.Errorf("annotated vSwitch: %v, %t", specOf(&model.Desired{Instance: named}).GetVswitchId(), named.Identity != nil)
 	}
@@ -464,7 +494,8 @@ func TestModeOf(t *testing.T) {
 		policy corev1.ServiceExternalTrafficPolicy
 		want   backend.Mode
 	}{
-		{false, "", "", backend.Cluster}, {false, "", "Local", backend.Local}, {false, "eni", "Local", backend.Pods}, {true, "", "", backend.Pods}, {true, "ecs", "Local", backend.Local}, {true, "ecs", "", backend.Cluster},
+		{false, "", "", backend.Cluster}, {false, "", "Local", backend.Local}, {false, "eni", "Local", backend.Pods},
+		{true, "", "", backend.Pods}, {true, "ecs", "Local", backend.Local}, {true, "ecs", "", backend.Cluster},
 	} {
 		svc := service(map[string]string{annotation.BackendType: test.value})
 		svc.Spec.ExternalTrafficPolicy = test.policy
@@ -500,9 +531,11 @@ func TestHashFollowsTheConfigurationOnly(t *testing.T) {
 // TestOneNumberOverTCPAndUDP: a protocol may be named for each of the two transports of a port.
 func TestOneNumberOverTCPAndUDP(t *testing.T) {
 	t.Parallel()
-	ports := []corev1.ServicePort{port("dns", 53, intstr.FromInt32(53)), {Name: "dns-udp", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP}}
+	ports := []corev1.ServicePort{port("dns", 53, intstr.FromInt32(53)), {Name: "dns-udp", Port: 53, NodePort: 30053,
+		Protocol: corev1.ProtocolUDP}}
 	var got []string
-	for _, l := range mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "tcp:53,udp:53"}, ports...), nil).Desired.Listeners {
+	for _, l := range mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "tcp:53,udp:53"},
+		ports...), nil).Desired.Listeners {
 		got = append(got, fmt.Sprint(l.Key.Port, " ", fmt.Sprint(l.Key.Protocol)))
 	}
 	if diff := cmp.Diff([]string{"53 tcp", "53 udp"}, got); diff != "" {

@@ -53,7 +53,8 @@ func TestExamplesOfTheDocs(t *testing.T) {
 		if unknown := view.Unknown(); len(unknown) > 0 {
 			t.Errorf("example %d: there is no %v", i, unknown)
 		}
-		in := Input{View: view, Slices: []*discoveryv1.EndpointSlice{ends}, Nodes: backend.New([]*corev1.Node{node("a", labelled("pool", "edge"))})}
+		in := Input{View: view, Slices: []*discoveryv1.EndpointSlice{ends},
+			Nodes: backend.New([]*corev1.Node{node("a", labelled("pool", "edge"))})}
 		result, err := Build(cfg, in)
 		if err != nil || len(result.Warnings) > 0 {
 			t.Errorf("example %d: %v, warnings %q\n%s", i, err, result.Warnings, example[1])

@@ -70,8 +70,8 @@ func (b *Builder) former() []string {
 	return names
 }
 
-// mappedNames are the names of the groups of the ports that annotation vgroup-port still maps to vServer groups of a user's CLB that the Service names
-// no more. A group that is mapped to ports with different backends has none.
+// mappedNames are the names of the groups of the ports that annotation vgroup-port still maps to vServer groups of a
+// user's CLB that the Service names no more. A group that is mapped to ports with different backends has none.
 func (b *Builder) mappedNames() map[string]string {
 	if b.Reuse.ID != "" {
 		return nil
@@ -99,7 +99,9 @@ func (b *Builder) groups() []model.Group {
 	byName, filled := map[string]model.Group{}, map[string]string{}
 	for i, port := range b.View.Service.Spec.Ports {
 		if b.View.Mode != backend.Pods && port.NodePort == 0 {
-			b.Problem("spec.ports[%d].nodePort: missing; nodes as backends need it, set spec.allocateLoadBalancerNodePorts to true or annotation %s to eni", i, annotation.BackendType)
+			b.Problem(
+				"spec.ports[%d].nodePort: missing; nodes as backends need it, set spec.allocateLoadBalancerNodePorts to true or "+
+					"annotation %s to eni", i, annotation.BackendType)
 			continue
 		}
 		name, description := b.GroupName(port), b.ownName(port)
@@ -131,8 +133,8 @@ func (b *Builder) groups() []model.Group {
 	return groups
 }
 
-// fillsDefaultGroup reports whether the Service says anything of the default server group: its servers are to be there, or to go. On a user's
-// instance they go as they do from vServer groups that are named no more.
+// fillsDefaultGroup reports whether the Service says anything of the default server group: its servers are to be there,
+// or to go. On a user's instance they go as they do from vServer groups that are named no more.
 func (b *Builder) fillsDefaultGroup() bool {
 	return b.Values.On(annotation.DefaultServerGroup) || b.Values.Has(annotation.DefaultServerGroup) && b.Reuse.ID == ""
 }
@@ -140,7 +142,8 @@ func (b *Builder) fillsDefaultGroup() bool {
 // defaultGroup has the instances of all ports, each with its highest weight.
 func (b *Builder) defaultGroup(ports []model.Group) model.Group {
 	g := model.Group{
-		ID: model.DefaultGroup, Name: model.DefaultGroup, KeepWeights: b.keepWeights || b.Values.On(annotation.IgnoreWeightUpdate), OnlyRemove: b.keepChoice,
+		ID: model.DefaultGroup, Name: model.DefaultGroup, KeepWeights: b.keepWeights ||
+			b.Values.On(annotation.IgnoreWeightUpdate), OnlyRemove: b.keepChoice,
 	}
 	if !b.Values.On(annotation.DefaultServerGroup) || b.View.Mode == backend.Pods {
 		return g
@@ -178,7 +181,8 @@ func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
 	return to
 }
 
-// group returns the servers of a port, and how many are left out because the cloud takes no more. The network interfaces of pods are left open.
+// group returns the servers of a port, and how many are left out because the cloud takes no more. The network
+// interfaces of pods are left open.
 func (b *Builder) group(description string, port corev1.ServicePort, shape Shape) (g model.Group, left int) {
 	policy := b.policyFor(port)
 	if policy.Mode == backend.Pods && b.View.dual {
@@ -204,7 +208,8 @@ func joinedKeys(a, b map[model.ServerKey]bool) map[model.ServerKey]bool {
 func (b *Builder) groupOf(policy backend.Policy, description string, port corev1.ServicePort, shape Shape) (g model.Group, left int) {
 	choice := b.source.Choose(policy, port)
 	return model.Group{
-		Servers: shape.serversOf(choice, description, b.lists), Draining: shape.serverKeys(choice.Draining), Staying: shape.serverKeys(choice.Staying),
+		Servers: shape.serversOf(choice, description, b.lists), Draining: shape.serverKeys(choice.Draining),
+		Staying:  shape.serverKeys(choice.Staying),
 		KeepLast: choice.KeepLast, Most: choice.Most,
 	}, choice.Left
 }

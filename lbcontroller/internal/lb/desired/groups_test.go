@@ -14,7 +14,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
-// TestDraining: a node whose last pod terminates, and such a pod itself, stay in the groups of the port; the node in the default group, too.
+// TestDraining: a node whose last pod terminates, and such a pod itself, stay in the groups of the port; the node in
+// the default group, too.
 func TestDraining(t *testing.T) {
 	t.Parallel()
 	leaving := func(e *discoveryv1.Endpoint) {
@@ -62,7 +63,8 @@ func TestOwnGroups(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string][]string{"": nil, "lb-1": {"k8s/30080/web/default/c"}} {
 		var got []string
-		for _, g := range mustBuild(t, testConfig(), service(map[string]string{annotation.ID: id, annotation.VGroupPort: "rsp-1:80"}), nil).OwnGroups {
+		for _, g := range mustBuild(t, testConfig(),
+			service(map[string]string{annotation.ID: id, annotation.VGroupPort: "rsp-1:80"}), nil).OwnGroups {
 			got = append(got, g.Name)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -87,7 +89,8 @@ func TestResolve(t *testing.T) {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
 	want := []model.Group{
-		{Name: "pods", Servers: []model.Server{pod("", "10.0.0.2"), pod("eni-1", "10.0.0.3"), pod("eni-2", "10.0.0.1")}, Unresolved: []string{"10.0.0.2"}},
+		{Name: "pods", Servers: []model.Server{pod("", "10.0.0.2"), pod("eni-1", "10.0.0.3"), pod("eni-2", "10.0.0.1")},
+			Unresolved: []string{"10.0.0.2"}},
 		{Name: "both", Servers: []model.Server{instance, pod("eni-2", "10.0.0.1")}},
 		{Name: "nodes", Servers: []model.Server{instance}},
 	}
@@ -104,9 +107,11 @@ func TestDomainExtensions(t *testing.T) {
 	t.Parallel()
 	ports := []corev1.ServicePort{port("http", 80, intstr.FromInt32(1)), port("https", 443, intstr.FromInt32(2))}
 	annotations := func(extensions string) map[string]string {
-		return map[string]string{annotation.ProtocolPort: "http:80,https:443", annotation.CertID: "cert-1", annotation.DomainExtensions: extensions}
+		return map[string]string{annotation.ProtocolPort: "http:80,https:443", annotation.CertID: "cert-1",
+			annotation.DomainExtensions: extensions}
 	}
-	listeners := mustBuild(t, testConfig(), service(annotations("*.b.example.com:cert-b,A.example.com:cert-a,a.example.com:cert-a"), ports...), nil).Desired.Listeners
+	listeners := mustBuild(t, testConfig(),
+		service(annotations("*.b.example.com:cert-b,A.example.com:cert-a,a.example.com:cert-a"), ports...), nil).Desired.Listeners
 	want := []model.Extension{{Domain: "*.b.example.com", Certificate: "cert-b"}, {Domain: "a.example.com", Certificate: "cert-a"}}
 	if diff := cmp.Diff([][]model.Extension{nil, want}, [][]model.Extension{listeners[0].Extensions, listeners[1].Extensions}); diff != "" {
 		t.Errorf("extensions of http and https (-want +got):\n%s", diff)
@@ -131,7 +136,8 @@ func TestForwardOnAUsersCLB(t *testing.T) {
 		"one of its own":                  {"", web, 0},
 	} {
 		cfg := testConfig()
-		svc := service(map[string]string{annotation.ID: test.id, annotation.ForceOverride: "on", annotation.ProtocolPort: "http:80", annotation.ForwardPort: "80:443"}, test.ports...)
+		svc := service(map[string]string{annotation.ID: test.id, annotation.ForceOverride: "on",
+			annotation.ProtocolPort: "http:80", annotation.ForwardPort: "80:443"}, test.ports...)
 		result, err := Build(cfg, Input{View: cfg.View(svc), Nodes: backend.New(nil)})
 		if (err != nil) != (test.want == 0) {
 			t.Errorf("%s: %v", name, err)
@@ -146,13 +152,15 @@ func TestForwardOnAUsersCLB(t *testing.T) {
 // TestMapped: the vServer groups of ports that are mapped to those of a user's CLB are listed where the Service names none.
 func TestMapped(t *testing.T) {
 	t.Parallel()
-	ports := []corev1.ServicePort{port("http", 80, intstr.FromInt32(1)), port("a", 81, intstr.FromInt32(2)), port("b", 82, intstr.FromInt32(3))}
+	ports := []corev1.ServicePort{port("http", 80, intstr.FromInt32(1)), port("a", 81, intstr.FromInt32(2)),
+		port("b", 82, intstr.FromInt32(3))}
 	for name, test := range map[string]struct {
 		annotations map[string]string
 		want        map[string]string
 	}{
-		"names none":     {map[string]string{annotation.VGroupPort: "rsp-1:80,rsp-9:9"}, map[string]string{"rsp-1": "k8s/30080/web/default/c"}},
-		"for two ports":  {map[string]string{annotation.VGroupPort: "rsp-1:81,rsp-1:82,rsp-2:80"}, map[string]string{"rsp-1": "", "rsp-2": "k8s/30080/web/default/c"}},
+		"names none": {map[string]string{annotation.VGroupPort: "rsp-1:80,rsp-9:9"}, map[string]string{"rsp-1": "k8s/30080/web/default/c"}},
+		"for two ports": {map[string]string{annotation.VGroupPort: "rsp-1:81,rsp-1:82,rsp-2:80"},
+			map[string]string{"rsp-1": "", "rsp-2": "k8s/30080/web/default/c"}},
 		"names one":      {map[string]string{annotation.VGroupPort: "rsp-1:80", annotation.ID: "lb-1"}, nil},
 		"nothing mapped": {nil, nil},
 	} {

@@ -56,12 +56,14 @@ func TestPodsByIPv6(t *testing.T) {
 	} {
 		cfg := testConfig()
 		cfg.IgnoreBackendIPv6 = test.ignored
-		svc := service(map[string]string{annotation.BackendType: "eni", annotation.BackendIPVersion: test.backends, annotation.IPVersion: test.clb})
+		svc := service(map[string]string{annotation.BackendType: "eni", annotation.BackendIPVersion: test.backends,
+			annotation.IPVersion: test.clb})
 		result := mustBuild(t, cfg, svc, []*discoveryv1.EndpointSlice{slice(nil, pod("10.0.0.1", "a")), six}, node("a"))
 		if got := strings.Join(servers(result.Desired), " "); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-		if warned := slices.ContainsFunc(result.Warnings, func(w string) bool { return strings.Contains(w, "backend-ip-version has no effect") }); warned != test.warned {
+		if warned := slices.ContainsFunc(result.Warnings,
+			func(w string) bool { return strings.Contains(w, "backend-ip-version has no effect") }); warned != test.warned {
 			t.Errorf("%s: warnings %q", name, result.Warnings)
 		}
 	}
@@ -74,12 +76,13 @@ func TestClaims(t *testing.T) {
 		annotations map[string]string
 		want        string
 	}{
-		"nothing":                {nil, ""},
-		"noted":                  {map[string]string{annotation.Claims: "lb-9/rsp-9"}, "lb-9,lb-9/rsp-9"},
-		"named":                  {map[string]string{annotation.ID: "lb-1"}, "lb-1"},
-		"named, with listeners":  {map[string]string{annotation.ID: "lb-1", annotation.ForceOverride: "on"}, "lb-1,lb-1/listeners"},
-		"named, with its groups": {map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:80", annotation.Claims: "lb-1/rsp-0"}, "lb-1,lb-1/rsp-0,lb-1/rsp-1"},
-		"both":                   {map[string]string{annotation.ID: "lb-1", annotation.Claims: "lb-9"}, "lb-1,lb-9"},
+		"nothing":               {nil, ""},
+		"noted":                 {map[string]string{annotation.Claims: "lb-9/rsp-9"}, "lb-9,lb-9/rsp-9"},
+		"named":                 {map[string]string{annotation.ID: "lb-1"}, "lb-1"},
+		"named, with listeners": {map[string]string{annotation.ID: "lb-1", annotation.ForceOverride: "on"}, "lb-1,lb-1/listeners"},
+		"named, with its groups": {map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:80",
+			annotation.Claims: "lb-1/rsp-0"}, "lb-1,lb-1/rsp-0,lb-1/rsp-1"},
+		"both": {map[string]string{annotation.ID: "lb-1", annotation.Claims: "lb-9"}, "lb-1,lb-9"},
 	} {
 		if got := testConfig().View(service(test.annotations)).Claims().String(); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
@@ -90,7 +93,8 @@ func TestClaims(t *testing.T) {
 // TestApplied: while a change is put in place, the note has what was there before, too, so that a crash in between forgets nothing.
 func TestApplied(t *testing.T) {
 	t.Parallel()
-	view := testConfig().View(service(map[string]string{annotation.Applied: "name,scheduler", annotation.Scheduler: "wrr", annotation.DeleteProtection: "off"}))
+	view := testConfig().View(service(map[string]string{annotation.Applied: "name,scheduler", annotation.Scheduler: "wrr",
+		annotation.DeleteProtection: "off"}))
 	after, meanwhile := view.Applied()
 	if want := "delete-protection,scheduler"; sorted(after) != want || meanwhile != "delete-protection,name,scheduler" {
 		t.Errorf("after %q, meanwhile %q", after, meanwhile)
@@ -161,12 +165,13 @@ func TestDroppedTags(t *testing.T) {
 		id, recorded, note string
 		want               []string
 	}{
-		"none":                  {note: ""},
-		"asked for no more":     {note: "a,b,c", want: []string{"b", "c"}},
-		"of ours and the cloud": {note: "b," + ownership.TagService + "," + ownership.TagCluster + "," + ownership.TagReused + ",acs:x,Aliyun.x", want: []string{"b"}},
-		"of another CLB":        {note: "b", id: "lb-1", recorded: "lb-2"},
-		"of the CLB it names":   {note: "b", id: "lb-1", recorded: "lb-1", want: []string{"b"}},
-		"of a CLB of its own":   {note: "b", recorded: "lb-2", want: []string{"b"}},
+		"none":              {note: ""},
+		"asked for no more": {note: "a,b,c", want: []string{"b", "c"}},
+		"of ours and the cloud": {note: "b," + ownership.TagService + "," + ownership.TagCluster + "," + ownership.TagReused +
+			",acs:x,Aliyun.x", want: []string{"b"}},
+		"of another CLB":      {note: "b", id: "lb-1", recorded: "lb-2"},
+		"of the CLB it names": {note: "b", id: "lb-1", recorded: "lb-1", want: []string{"b"}},
+		"of a CLB of its own": {note: "b", recorded: "lb-2", want: []string{"b"}},
 	} {
 		svc := service(map[string]string{annotation.AdditionalTags: "a=1", annotation.OwnTags: test.note, annotation.ID: test.id})
 		svc.Labels = map[string]string{ownership.LabelLoadBalancerID: test.recorded}
@@ -181,7 +186,8 @@ func TestProtocolOfTheOtherTransport(t *testing.T) {
 	t.Parallel()
 	udp := corev1.ServicePort{Name: "dns", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP}
 	tcp := port("http", 80, udp.TargetPort)
-	d := mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "udp:80,tcp:53"}, tcp, udp, port("https", 443, udp.TargetPort)), nil).Desired
+	d := mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "udp:80,tcp:53"}, tcp, udp,
+		port("https", 443, udp.TargetPort)), nil).Desired
 	var got []model.Protocol
 	for _, l := range d.Listeners {
 		got = append(got, l.Key.Protocol)

@@ -1,5 +1,6 @@
-// Package knowledge is what is known of the cloud about Services: what this process has read and done (Memory), and what the processes before it have
-// recorded (Record). It spares reads, and nothing depends on it: a Service of which nothing is known is read.
+// Package knowledge is what is known of the cloud about Services: what this process has read and done (Memory), and
+// what the processes before it have recorded (Record). It spares reads, and nothing depends on it: a Service of which
+// nothing is known is read.
 package knowledge
 
 import (
@@ -17,8 +18,9 @@ type Nothing struct{}
 
 // Absent says that the Service has no load balancer.
 type Absent struct {
-	// Certain says that there is nothing anywhere: nothing was made for the Service yet, or it has given up all. That a load balancer was looked
-	// for and not found is less: the cloud may still be at one whose creation was lost sight of, and something may be on a user's.
+	// Certain says that there is nothing anywhere: nothing was made for the Service yet, or it has given up all. That a
+	// load balancer was looked for and not found is less: the cloud may still be at one whose creation was lost sight of,
+	// and something may be on a user's.
 	Certain bool
 	// Released is the address of the load balancer that was given up, as long as the cache may not show that yet.
 	Released string
@@ -124,7 +126,8 @@ type Entry struct {
 	VerifyAt time.Time
 	// RefusedSince is when the Service was refused first; every look since then has refused it again.
 	RefusedSince time.Time
-	// EIPs are the addresses bound to the instance, if they are published, and EIPsUntil is how long that is believed. Nil if they weren't read.
+	// EIPs are the addresses bound to the instance, if they are published, and EIPsUntil is how long that is believed. Nil
+	// if they weren't read.
 	EIPs      []string
 	EIPsUntil time.Time
 	// doubts is how often the Service had been doubted when the entry was recalled.
@@ -140,8 +143,8 @@ func (e Entry) Holds(k Known, noted string) Entry {
 	return e
 }
 
-// Compared returns an entry without the doubts that there were when another was recalled: the cloud has been compared since. A doubt makes a refusal
-// new.
+// Compared returns an entry without the doubts that there were when another was recalled: the cloud has been compared
+// since. A doubt makes a refusal new.
 func (e Entry) Compared(recalled Entry) Entry {
 	e.doubts, e.RefusedSince = recalled.doubts, recalled.RefusedSince
 	return e

@@ -97,8 +97,8 @@ func (m *Memory) Forget() {
 	m.entry, m.full = Entry{}, false
 }
 
-// ForgetOn is Forget for a Service that names a user's load balancer or is there, if it is concerned. It reports whether it was: one that names
-// another stays where it is as long as it may not move.
+// ForgetOn is Forget for a Service that names a user's load balancer or is there, if it is concerned. It reports
+// whether it was: one that names another stays where it is as long as it may not move.
 func (m *Memory) ForgetOn(loadBalancer string, concerned func(Entry) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

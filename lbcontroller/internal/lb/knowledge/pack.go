@@ -10,8 +10,9 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
-// packed are the servers of a vServer group as they are remembered. Services with the same nodes have the same servers but for port and description:
-// they share one list, which goes with the last of them. 1 000 servers of a Service took 64 KiB.
+// packed are the servers of a vServer group as they are remembered. Services with the same nodes have the same servers
+// but for port and description: they share one list, which goes with the last of them. 1 000 servers of a Service took
+// 64 KiB.
 type packed struct {
 	// list is empty for no servers.
 	list unique.Handle[string]
@@ -26,8 +27,8 @@ const (
 	different
 )
 
-// Packer packs servers. Services with the same nodes have the same list packed one after the other: to compare it with the last ones is quicker than
-// to make it, and takes no memory. The zero value is ready to use.
+// Packer packs servers. Services with the same nodes have the same list packed one after the other: to compare it with
+// the last ones is quicker than to make it, and takes no memory. The zero value is ready to use.
 type Packer struct {
 	mu     sync.Mutex
 	recent [recentLists]list
@@ -89,8 +90,8 @@ func mapped(k Known, change func([]model.Group)) Known {
 	return k
 }
 
-// Digest is a digest of servers but for the port and the description of the first one, and of those that have the same. The digest for Services with
-// the same nodes is made once.
+// Digest is a digest of servers but for the port and the description of the first one, and of those that have the same.
+// The digest for Services with the same nodes is made once.
 func (p *Packer) Digest(servers []model.Server) [sha256.Size]byte {
 	_, sum := p.servers(servers)
 	return sum

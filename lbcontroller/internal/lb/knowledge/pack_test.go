@@ -28,7 +28,8 @@ func instances(n int, port int32, description string) []model.Server {
 func TestServersAreRemembered(t *testing.T) {
 	t.Parallel()
 	mixed := append(instances(3, 30080, "k8s/30080/web/default/c"),
-		model.Server{ServerKey: model.ServerKey{ID: "i-of-a-user", Port: 1, Type: math.MaxInt32}, Weight: math.MinInt32, Description: strings.Repeat("ü", 200)},
+		model.Server{ServerKey: model.ServerKey{ID: "i-of-a-user", Port: 1, Type: math.MaxInt32}, Weight: math.MinInt32,
+			Description: strings.Repeat("ü", 200)},
 		model.Server{ServerKey: model.ServerKey{ID: "eni-1", IP: "10.0.0.1", Port: math.MaxInt32, Type: model.ENI}, Weight: math.MaxInt32},
 		model.Server{ServerKey: model.ServerKey{IP: "2001:db8::1", Port: -1}, Weight: -1, Description: "k8s/30080/web/default/c"},
 		model.Server{},
@@ -43,7 +44,8 @@ func TestServersAreRemembered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for kind, known := range map[string]Known{
-				"all": All{Observed: model.Observed{InstanceID: "lb-1", ConfigKnown: true, Groups: groups}}, "servers": Servers{model.Observed{InstanceID: "lb-1", Groups: groups}},
+				"all":     All{Observed: model.Observed{InstanceID: "lb-1", ConfigKnown: true, Groups: groups}},
+				"servers": Servers{model.Observed{InstanceID: "lb-1", Groups: groups}},
 				"refused": Refused{Meanwhile: Servers{model.Observed{InstanceID: "lb-1", Groups: groups}}},
 			} {
 				var m Memory
@@ -83,8 +85,10 @@ func TestServersAreShared(t *testing.T) {
 		}
 		for i := range n {
 			for name, change := range map[string]func(*model.Server){
-				"ID": func(s *model.Server) { s.ID += "x" }, "IP": func(s *model.Server) { s.IP = "10.0.0.1" }, "type": func(s *model.Server) { s.Type++ },
-				"weight": func(s *model.Server) { s.Weight++ }, "port": func(s *model.Server) { s.Port++ }, "description": func(s *model.Server) { s.Description += "x" },
+				"ID": func(s *model.Server) { s.ID += "x" }, "IP": func(s *model.Server) { s.IP = "10.0.0.1" },
+				"type":   func(s *model.Server) { s.Type++ },
+				"weight": func(s *model.Server) { s.Weight++ }, "port": func(s *model.Server) { s.Port++ },
+				"description": func(s *model.Server) { s.Description += "x" },
 			} {
 				if n > longList && i%97 > 0 {
 					continue

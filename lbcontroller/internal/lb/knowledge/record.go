@@ -23,8 +23,9 @@ import (
 const (
 	// quiet is how long new entries are gathered before they are written.
 	quiet = 5 * time.Second
-	// maxBytes bounds the entries: the values of a ConfigMap may have 1 MiB, and the whole object 1.5 MiB in etcd, with the managed fields. That is
-	// enough for 9 400 Services whose names have 30 characters with the namespace, and 3 400 of the longest names. Others are read at a restart.
+	// maxBytes bounds the entries: the values of a ConfigMap may have 1 MiB, and the whole object 1.5 MiB in etcd, with
+	// the managed fields. That is enough for 9 400 Services whose names have 30 characters with the namespace, and 3 400
+	// of the longest names. Others are read at a restart.
 	maxBytes = 1 << 20
 	// patience bounds one request to the API server.
 	patience = 5 * time.Second
@@ -41,11 +42,12 @@ type RecordConfig struct {
 // errNoRecord refuses what can't be kept.
 var errNoRecord = errors.New("there is no record")
 
-// Record keeps, beyond the life of a process, which backends each Service was last known to have in the cloud. A new leader reads the record instead
-// of every load balancer: what is wanted and recorded needs no look before its turn. A nil Record records nothing and knows nothing.
+// Record keeps, beyond the life of a process, which backends each Service was last known to have in the cloud. A new
+// leader reads the record instead of every load balancer: what is wanted and recorded needs no look before its turn. A
+// nil Record records nothing and knows nothing.
 //
-// The record is a ConfigMap in the namespace of the controller, not a mark on the Services: backends change with every node, and a write to a Service
-// is sent to every node of the cluster.
+// The record is a ConfigMap in the namespace of the controller, not a mark on the Services: backends change with every
+// node, and a write to a Service is sent to every node of the cluster.
 type Record struct {
 	RecordConfig
 	// busy holds a token while a request is under way.
@@ -64,11 +66,12 @@ type Record struct {
 
 // NewRecord makes a Record; Run writes what it gathers.
 func NewRecord(cfg RecordConfig) *Record {
-	return &Record{RecordConfig: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), wanted: map[string]string{}, sent: map[string]bool{}}
+	return &Record{RecordConfig: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		wanted: map[string]string{}, sent: map[string]bool{}}
 }
 
-// Get returns the digest of what a Service was last known to have in the cloud, Outdated if it was being changed, or "" for nothing. Without an
-// answer of the API server nothing is known of any.
+// Get returns the digest of what a Service was last known to have in the cloud, Outdated if it was being changed, or ""
+// for nothing. Without an answer of the API server nothing is known of any.
 func (s *Record) Get(ctx context.Context, key string) string {
 	if s == nil {
 		return ""
@@ -100,8 +103,8 @@ func (s *Record) Remove(ctx context.Context, key string) {
 }
 
 // Change records that a Service is changed, before that is done: only then a crash on the way can't be taken for success. An API
-// server that fails doesn't hold the change up: the record is wrong only if the process dies before the change is recorded, and what is wanted goes
-// back meanwhile.
+// server that fails doesn't hold the change up: the record is wrong only if the process dies before the change is
+// recorded, and what is wanted goes back meanwhile.
 func (s *Record) Change(ctx context.Context, key string) {
 	if s == nil {
 		return
@@ -115,15 +118,16 @@ func (s *Record) Change(ctx context.Context, key string) {
 	}
 }
 
-// isApplied reports whether the ConfigMap says what the cloud has for a Service, or may, or soon does. What is to take the place of that is not
-// there yet.
+// isApplied reports whether the ConfigMap says what the cloud has for a Service, or may, or soon does. What is to take
+// the place of that is not there yet.
 func (s *Record) isApplied(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent[name] || isDigest(s.stored[name]) || isDigest(s.wanted[name])
 }
 
-// writeNow records a value and waits until it is written. The worker is free for other Services meanwhile, whose values go with the next request.
+// writeNow records a value and waits until it is written. The worker is free for other Services meanwhile, whose values
+// go with the next request.
 func (s *Record) writeNow(ctx context.Context, key, value string) {
 	s.want(name(key), value)
 	reconcile.Waiting(ctx, func() {
@@ -149,7 +153,8 @@ func (s *Record) Memo(ctx context.Context, name string) (string, error) {
 	return s.stored[name], err
 }
 
-// Commit writes such a text. Without an error the next leader finds it. If another client has written since it was read, nothing is written.
+// Commit writes such a text. Without an error the next leader finds it. If another client has written since it was
+// read, nothing is written.
 func (s *Record) Commit(ctx context.Context, name, text string) error {
 	if s == nil {
 		return errNoRecord
@@ -347,7 +352,8 @@ func patched(stored map[string]string, patch map[string]any) map[string]string {
 func (s *Record) send(ctx context.Context, exists bool, version string, all map[string]string, changes map[string]any) (string, error) {
 	configMaps := s.Client.CoreV1().ConfigMaps(s.Namespace)
 	if !exists {
-		created, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}, Data: all}, metav1.CreateOptions{})
+		created, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace,
+			Name: s.Name}, Data: all}, metav1.CreateOptions{})
 		if err != nil {
 			return "", err
 		}

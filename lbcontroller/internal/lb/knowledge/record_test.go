@@ -103,7 +103,8 @@ func TestStore(t *testing.T) {
 // TestChangeAfterAnEntryThatWaits: what is written says that a Service is changed, also if another entry of it waits to be written.
 func TestChangeAfterAnEntryThatWaits(t *testing.T) {
 	for _, waiting := range []string{"", Outdated, "2"} {
-		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "1"}})
+		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"},
+			Data: map[string]string{"default.a": "1"}})
 		inStore(t, kube, func(t *testing.T, s *Record) {
 			s.Set("default/a", waiting)
 			s.Change(t.Context(), "default/a")
@@ -115,7 +116,8 @@ func TestChangeAfterAnEntryThatWaits(t *testing.T) {
 // TestChangeDuringARequest: the same, also if a request that says what a Service has is under way, or if its answer was lost.
 func TestChangeDuringARequest(t *testing.T) {
 	for _, lost := range []bool{true, false} {
-		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "-"}})
+		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"},
+			Data: map[string]string{"default.a": "-"}})
 		var requests atomic.Int32
 		kube.PrependReactor("patch", "configmaps", func(action kubetesting.Action) (bool, runtime.Object, error) {
 			if requests.Add(1) > 1 {
@@ -146,7 +148,8 @@ func TestChangeDuringARequest(t *testing.T) {
 
 // TestStoreOfAnother: who writes without having seen what another wrote reads it first, and loses nothing.
 func TestStoreOfAnother(t *testing.T) {
-	kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "1"}})
+	kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"},
+		Data: map[string]string{"default.a": "1"}})
 	var conflicts atomic.Int32
 	kube.PrependReactor("patch", "configmaps", func(kubetesting.Action) (bool, runtime.Object, error) {
 		if conflicts.Add(1) > 1 {

@@ -2,9 +2,9 @@ package model
 
 import "sync"
 
-// Pool has lists of servers for passes, which work with a list of those that there are and one of those that are wanted. Without it each of the
-// thousands of passes that a node event leads to takes fresh memory for two lists of a thousand servers, which costs more than what it does with them.
-// The zero value is ready.
+// Pool has lists of servers for passes, which work with a list of those that there are and one of those that are
+// wanted. Without it each of the thousands of passes that a node event leads to takes fresh memory for two lists of a
+// thousand servers, which costs more than what it does with them. The zero value is ready.
 type Pool struct {
 	lists sync.Pool // of *[]Server
 }

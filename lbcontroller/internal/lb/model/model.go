@@ -25,10 +25,11 @@ type Desired struct {
 	Groups    []Group    // ordered by name
 	// Former are the names that the vServer groups of these ports would have if nodes were the backends, or if pods were.
 	Former []string
-	// Mapped are the names of the groups that have the servers of a user's vServer group, by its id, for a Service that maps ports to such groups and
-	// names no CLB any more.
+	// Mapped are the names of the groups that have the servers of a user's vServer group, by its id, for a Service that
+	// maps ports to such groups and names no CLB any more.
 	Mapped map[string]string
-	// Guarded says that access control was put in force and that nothing says any more whether it is to be: no listener may be made without it.
+	// Guarded says that access control was put in force and that nothing says any more whether it is to be: no listener
+	// may be made without it.
 	Guarded bool
 }
 
@@ -209,7 +210,8 @@ func (k ServerKey) Place() ServerKey {
 	return k
 }
 
-// Server is a backend of a vServer group. Thousands for each Service are remembered, so that the order of fields, which decides the size, matters.
+// Server is a backend of a vServer group. Thousands for each Service are remembered, so that the order of fields, which
+// decides the size, matters.
 type Server struct {
 	ServerKey
 	Weight      int32
@@ -224,8 +226,9 @@ func (s Server) Compare(other Server) int {
 	return cmp.Or(cmp.Compare(s.Type, other.Type), cmp.Compare(s.IP, other.IP), cmp.Compare(s.Port, other.Port))
 }
 
-// DefaultGroup is the id and the name, here, of the default server group that every instance has. It belongs to no Service: it is only filled, as
-// the user's vServer groups are. Its servers have no port: each listener that forwards to it brings its own.
+// DefaultGroup is the id and the name, here, of the default server group that every instance has. It belongs to no
+// Service: it is only filled, as the user's vServer groups are. Its servers have no port: each listener that forwards
+// to it brings its own.
 const DefaultGroup = "default-server-group"
 
 // Group is a wanted or present vServer group, or the default server group.

@@ -147,8 +147,9 @@ func (o Observer) Find(ctx context.Context, hint Hint, view View) (model.Observe
 	return o.prove(ctx, hint, found, view)
 }
 
-// prove returns an instance that was found, or none if it lacks the tag of the cluster, as those of old versions of the existing CCM do, and what is
-// on it was made by another cluster: one that was restored from its backup has Services with the same UIDs.
+// prove returns an instance that was found, or none if it lacks the tag of the cluster, as those of old versions of the
+// existing CCM do, and what is on it was made by another cluster: one that was restored from its backup has Services
+// with the same UIDs.
 func (o Observer) prove(ctx context.Context, hint Hint, found model.Observed, view View) (model.Observed, error) {
 	if _, named := found.Tags()[ownership.TagCluster]; named {
 		return found, nil

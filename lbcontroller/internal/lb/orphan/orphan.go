@@ -1,8 +1,9 @@
-// Package orphan decides which CLBs were made for Services of the cluster that no longer exist, and which of them may be deleted. It is pure: what
-// must outlive a leader is a value.
+// Package orphan decides which CLBs were made for Services of the cluster that no longer exist, and which of them may
+// be deleted. It is pure: what must outlive a leader is a value.
 //
-// A deletion can't be undone, and the address is lost. So it takes two facts that don't depend on each other: for as long as the grace the API
-// server has had no Service for the CLB, and what is on the CLB was made by this cluster and serves nothing else.
+// A deletion can't be undone, and the address is lost. So it takes two facts that don't depend on each other: for as
+// long as the grace the API server has had no Service for the CLB, and what is on the CLB was made by this cluster and
+// serves nothing else.
 package orphan
 
 import (
@@ -76,13 +77,14 @@ func named(lb model.Observed, services []*corev1.Service) string {
 // Doubt says why the lists prove nothing about the orphans; empty if they are plausible.
 func Doubt(living int) string {
 	if living == 0 {
-		return "no CLB of the cluster belongs to a Service that exists: the cluster id may be that of another cluster, or the Services are not all there"
+		return "no CLB of the cluster belongs to a Service that exists: the cluster id may be that of another cluster, or " +
+			"the Services are not all there"
 	}
 	return ""
 }
 
-// Witness says why a CLB that was read completely must stay, whatever the API server says; empty if nothing speaks for it. Nodes are the ids of
-// the instances of the cluster.
+// Witness says why a CLB that was read completely must stay, whatever the API server says; empty if nothing speaks for
+// it. Nodes are the ids of the instances of the cluster.
 func Witness(o model.Observed, clusterID string, nodes map[string]bool) string {
 	if tags := o.Tags(); tags[ownership.TagCluster] != clusterID || tags[ownership.TagService] == "" || tags[ownership.TagReused] != "" {
 		return "its tags have changed"
@@ -133,8 +135,8 @@ type State struct {
 	Deleted []time.Time `json:"deleted,omitempty"`
 }
 
-// Decide returns the orphans whose deletion is due and inside the budget, of so many CLBs of the cluster in all, and the state after this look.
-// What was no orphan this time begins anew.
+// Decide returns the orphans whose deletion is due and inside the budget, of so many CLBs of the cluster in all, and
+// the state after this look. What was no orphan this time begins anew.
 func Decide(now time.Time, orphans []Orphan, living int, state State, p Policy) (due []Orphan, next State) {
 	spend := p.budget()
 	next = State{Since: map[string]time.Time{}, Deleted: spend.Within(now, state.Deleted)}

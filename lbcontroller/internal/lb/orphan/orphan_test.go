@@ -32,7 +32,8 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	ours := []string{ownership.TagCluster, cluster, ownership.TagService, "agone"}
 	service := func(change func(*corev1.Service)) *corev1.Service {
-		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "there"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
+		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "there"},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
 		change(svc)
 		return svc
 	}
@@ -43,27 +44,34 @@ func TestFind(t *testing.T) {
 		orphan    bool
 		kept      bool
 	}{
-		"its Service is gone":                {cluster, ours, func(*corev1.Service) {}, true, false},
-		"its Service is there":               {cluster, ours, func(svc *corev1.Service) { svc.UID = "gone" }, false, false},
-		"its Service asks for none any more": {cluster, ours, func(svc *corev1.Service) { svc.UID, svc.Spec.Type = "gone", corev1.ServiceTypeClusterIP }, true, false},
+		"its Service is gone":  {cluster, ours, func(*corev1.Service) {}, true, false},
+		"its Service is there": {cluster, ours, func(svc *corev1.Service) { svc.UID = "gone" }, false, false},
+		"its Service asks for none any more": {cluster, ours, func(svc *corev1.Service) {
+			svc.UID, svc.Spec.Type = "gone",
+				corev1.ServiceTypeClusterIP
+		}, true, false},
 		"its Service gives it up": {cluster, ours, func(svc *corev1.Service) {
 			svc.UID, svc.Spec.Type, svc.Finalizers = "gone", corev1.ServiceTypeClusterIP, []string{"its/finalizer"}
 		}, false, false},
-		"of another cluster":        {cluster, []string{ownership.TagCluster, "c-2", ownership.TagService, "agone"}, func(*corev1.Service) {}, false, false},
+		"of another cluster": {cluster, []string{ownership.TagCluster, "c-2", ownership.TagService, "agone"},
+			func(*corev1.Service) {}, false, false},
 		"without the cluster's tag": {cluster, ours[2:], func(*corev1.Service) {}, false, false},
 		"without the Service's tag": {cluster, ours[:2], func(*corev1.Service) {}, false, false},
 		"a user's":                  {cluster, append([]string{ownership.TagReused, "true"}, ours...), func(*corev1.Service) {}, false, false},
-		"no id of the cluster":      {"", []string{ownership.TagCluster, "", ownership.TagService, "agone"}, func(*corev1.Service) {}, false, false},
+		"no id of the cluster": {"", []string{ownership.TagCluster, "", ownership.TagService, "agone"},
+			func(*corev1.Service) {}, false, false},
 		"a Service names it": {cluster, ours, func(svc *corev1.Service) {
 			svc.Annotations = map[string]string{annotation.LegacyPrefix + annotation.ID: "lb-1"}
 		}, true, true},
-		"a Service has its label": {cluster, ours, func(svc *corev1.Service) { svc.Labels = map[string]string{ownership.LabelLoadBalancerID: "lb-1"} }, true, true},
+		"a Service has its label": {cluster, ours,
+			func(svc *corev1.Service) { svc.Labels = map[string]string{ownership.LabelLoadBalancerID: "lb-1"} }, true, true},
 		"a Service shows its address": {cluster, ours, func(svc *corev1.Service) {
 			svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "47.0.0.1"}}
 		}, true, true},
 	}
 	for name, test := range tests {
-		found, _ := Find(test.clusterID, "its/finalizer", []model.Observed{{InstanceID: "lb-1", Instance: clb(test.tags...)}}, []*corev1.Service{service(test.service)})
+		found, _ := Find(test.clusterID, "its/finalizer", []model.Observed{{InstanceID: "lb-1", Instance: clb(test.tags...)}},
+			[]*corev1.Service{service(test.service)})
 		if len(found) == 1 != test.orphan || test.orphan && (found[0].Kept != "") != test.kept {
 			t.Errorf("%s: found %+v", name, found)
 		}

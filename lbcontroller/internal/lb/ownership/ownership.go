@@ -59,8 +59,8 @@ func (o Owner) Group(port string) string {
 	return "k8s/" + port + "/" + o.shortTail()
 }
 
-// Dotted is the name of a server group of an NLB, the description of each of its servers, and that of a listener. The port is that of Group, of a
-// listener its own, or a range with _ in between.
+// Dotted is the name of a server group of an NLB, the description of each of its servers, and that of a listener. The
+// port is that of Group, of a listener its own, or a range with _ in between.
 func (o Owner) Dotted(port, protocol string) string {
 	head := "k8s." + port + "." + strings.ToUpper(protocol) + "."
 	if name := head + dotted(o.tail()); len(name) <= maxDotted {
@@ -81,7 +81,8 @@ func (o Owner) Owns(text string) bool {
 		return ok && port != "" && (tail == o.tail() || tail == o.shortTail())
 	}
 	parts := strings.SplitN(text, ".", 4)
-	return len(parts) == 4 && parts[0] == "k8s" && parts[1] != "" && parts[2] != "" && (parts[3] == dotted(o.tail()) || parts[3] == dotted(o.shortTail()))
+	return len(parts) == 4 && parts[0] == "k8s" && parts[1] != "" && parts[2] != "" && (parts[3] == dotted(o.tail()) ||
+		parts[3] == dotted(o.shortTail()))
 }
 
 // MadeFor returns the Service that a name or description was made for, whatever its cluster. That of a shortened name is shortened, too.

@@ -33,11 +33,15 @@ func TestShortenedNames(t *testing.T) {
 		port  string
 		want  string
 	}{
-		"as long as it may be":     {Owner{long[:61], "default", "c-1"}, "80", "k8s/80/sssssssssssssssssssssssssssssssssssssssssssssssssssssssssssss/default/c-1"},
-		"one character too long":   {Owner{long[:62], "default", "c-1"}, "80", "k8s/80/ssssssssssssssssssssss.ae34c3b997/default/c-1"},
-		"everything is long":       {Owner{long, strings.Repeat("n", 63), strings.Repeat("c", 33)}, "80", "k8s/80/sssssss.d998a03811/nnnnnnn/ccccccccccccccccccccccccccccccccc"},
-		"the longest port name":    {Owner{long, strings.Repeat("n", 63), strings.Repeat("c", 34)}, "port-of-15-char", "k8s/port-of-15-char/ssssss.7203494ee7/nnnnnnn/cccccccccccccccccccccccccccccccccc"},
-		"a long cluster id is cut": {Owner{long, strings.Repeat("n", 63), strings.Repeat("c", 35)}, "80", "k8s/80/ssssss.7afe392a90/nnnnnnn/cccccccccccccccccccccccccccccccccc"},
+		"as long as it may be": {Owner{long[:61], "default", "c-1"}, "80",
+			"k8s/80/sssssssssssssssssssssssssssssssssssssssssssssssssssssssssssss/default/c-1"},
+		"one character too long": {Owner{long[:62], "default", "c-1"}, "80", "k8s/80/ssssssssssssssssssssss.ae34c3b997/default/c-1"},
+		"everything is long": {Owner{long, strings.Repeat("n", 63), strings.Repeat("c", 33)}, "80",
+			"k8s/80/sssssss.d998a03811/nnnnnnn/ccccccccccccccccccccccccccccccccc"},
+		"the longest port name": {Owner{long, strings.Repeat("n", 63), strings.Repeat("c", 34)}, "port-of-15-char",
+			"k8s/port-of-15-char/ssssss.7203494ee7/nnnnnnn/cccccccccccccccccccccccccccccccccc"},
+		"a long cluster id is cut": {Owner{long, strings.Repeat("n", 63), strings.Repeat("c", 35)}, "80",
+			"k8s/80/ssssss.7afe392a90/nnnnnnn/cccccccccccccccccccccccccccccccccc"},
 	} {
 		if got := tt.owner.Group(tt.port); got != tt.want || len(got) > 80 || !tt.owner.Owns(got) {
 			t.Errorf("%s: got %q (%d), want %q", name, got, len(got), tt.want)

@@ -313,8 +313,9 @@ func (p Plan) RemoveFirst() {
 	}
 }
 
-// Begin leaves all but the first servers of each new group to a later plan, if the plan makes the CLB: they suffice to serve, and its address need
-// not wait for the rest, which may take many calls. Servers that take no traffic come last. It reports whether anything is left.
+// Begin leaves all but the first servers of each new group to a later plan, if the plan makes the CLB: they suffice to
+// serve, and its address need not wait for the rest, which may take many calls. Servers that take no traffic come last.
+// It reports whether anything is left.
 func (p Plan) Begin(first int) bool {
 	if !p.CreatesInstance() {
 		return false

@@ -124,9 +124,11 @@ func TestWithout(t *testing.T) {
 		leave      string
 		rest, left string
 	}{
-		"no group": {"1", "1. create vServer group k8s/30080/web/default/c with 1 servers\n1. create vServer group k8s/30081/web/default/c with 0 servers\n" +
-			"2. create listener 80/http\nrefused: something else", ""},
-		"a group without a listener": {"30081", "1. create vServer group k8s/30080/web/default/c with 1 servers\n2. create listener 80/http\nrefused: something else",
+		"no group": {"1",
+			"1. create vServer group k8s/30080/web/default/c with 1 servers\n1. create vServer group k8s/30081/web/default/c with 0 servers\n" +
+				"2. create listener 80/http\nrefused: something else", ""},
+		"a group without a listener": {"30081",
+			"1. create vServer group k8s/30080/web/default/c with 1 servers\n2. create listener 80/http\nrefused: something else",
 			"1. create vServer group k8s/30081/web/default/c with 0 servers"},
 		"the group of a listener": {"30080", "1. create vServer group k8s/30081/web/default/c with 0 servers\nrefused: something else",
 			"1. create vServer group k8s/30080/web/default/c with 1 servers\n1. create listener 80/http"},
@@ -160,8 +162,10 @@ func TestWhatPeopleRead(t *testing.T) {
 	key := model.ListenerKey{Port: 443, Protocol: https}
 	extension := model.Extension{Domain: "www.example.com", Certificate: "cert-1"}
 	for want, action := range map[string]Action{
-		"change listener 443/https: scheduler, health_check.interval":                UpdateListener{Key: key, Changed: &slbv1.ListenerConfig{Scheduler: new("rr"), HealthCheck: &slbv1.HealthCheck{Interval: new(int32(5))}}},
-		"change listener 443/https: scheduler, vServer group":                        UpdateListener{Key: key, Changed: &slbv1.ListenerConfig{Scheduler: new("rr")}, Group: GroupRef{Name: "a"}},
+		"change listener 443/https: scheduler, health_check.interval": UpdateListener{Key: key,
+			Changed: &slbv1.ListenerConfig{Scheduler: new("rr"), HealthCheck: &slbv1.HealthCheck{Interval: new(int32(5))}}},
+		"change listener 443/https: scheduler, vServer group": UpdateListener{Key: key,
+			Changed: &slbv1.ListenerConfig{Scheduler: new("rr")}, Group: GroupRef{Name: "a"}},
 		"give listener 443/https certificate cert-1 for www.example.com":             CreateExtension{Key: key, Extension: extension},
 		"change the certificate of listener 443/https for www.example.com to cert-1": UpdateExtension{Key: key, Extension: extension},
 		"take the certificate for www.example.com off listener 443/https":            DeleteExtension{Key: key, Extension: extension},
@@ -170,7 +174,8 @@ func TestWhatPeopleRead(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := Name(ChangeServers{Name: "a"}) + ", " + Name(CreateGroup{Group: model.Group{Name: "b"}}) + ", " + Name(DeleteInstance{}); got != "change servers of a, create vServer group b, delete CLB" {
+	if got := Name(ChangeServers{Name: "a"}) + ", " + Name(CreateGroup{Group: model.Group{Name: "b"}}) + ", " +
+		Name(DeleteInstance{}); got != "change servers of a, create vServer group b, delete CLB" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -14,7 +14,8 @@ func TestOrderOfListeners(t *testing.T) {
 	t.Parallel()
 	const udp, https = model.UDP, model.HTTPS
 	listener := func(port int32, protocol model.Protocol, forward int32) model.Listener {
-		l := model.Listener{Key: model.ListenerKey{Port: port, Protocol: protocol}, Config: &slbv1.ListenerConfig{Description: new(us().Listener(port))}}
+		l := model.Listener{Key: model.ListenerKey{Port: port, Protocol: protocol},
+			Config: &slbv1.ListenerConfig{Description: new(us().Listener(port))}}
 		if forward == 0 {
 			l.Group, config(l.Config).ServerGroupId = us().Group("30080"), new("rsp-1")
 		} else {
@@ -43,7 +44,8 @@ func TestOrderOfListeners(t *testing.T) {
 			plan: "1. delete listener 81/http\n2. delete listener 443/https",
 		},
 		"a redirect gets another target, and the old one goes": {
-			want: []model.Listener{listener(81, http, 8443), listener(8443, https, 0)}, have: []model.Listener{listener(81, http, 443), listener(443, https, 0)},
+			want: []model.Listener{listener(81, http, 8443), listener(8443, https, 0)},
+			have: []model.Listener{listener(81, http, 443), listener(443, https, 0)},
 			plan: "1. create listener 8443/https\n2. delete listener 81/http\n3. delete listener 443/https\n4. create listener 81/http",
 		},
 	} {
@@ -60,7 +62,8 @@ func TestOrderOfListeners(t *testing.T) {
 func TestUnreadDefaultGroup(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
-	d.Groups = append(d.Groups, model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup, Servers: []model.Server{ecs(1, 0, 100, us().Group("default"))}})
+	d.Groups = append(d.Groups, model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup,
+		Servers: []model.Server{ecs(1, 0, 100, us().Group("default"))}})
 	p := Diff(d, o)
 	for action := range p.Actions() {
 		t.Errorf("it would %s", action)

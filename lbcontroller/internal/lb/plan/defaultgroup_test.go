@@ -22,7 +22,8 @@ func TestDefaultGroup(t *testing.T) {
 		"of a new CLB": {func(d *model.Desired, o *model.Observed) {
 			d.Groups = append(d.Groups, wish(ecs(1, 0, 100, mine)))
 			*o = model.Nothing()
-		}, "1. create CLB \n2. create vServer group k8s/30080/web/default/c with 1 servers\n2. change servers of default-server-group: add 1, remove 0, update 0\n3. create listener 80/http"},
+		}, "1. create CLB \n2. create vServer group k8s/30080/web/default/c with 1 servers\n2. change servers of " +
+			"default-server-group: add 1, remove 0, update 0\n3. create listener 80/http"},
 		"in place": {func(d *model.Desired, o *model.Observed) {
 			d.Groups, o.Groups = append(d.Groups, wish(ecs(1, 0, 100, mine))), append(o.Groups, wish(ecs(1, 0, 100, mine), ecs(9, 0, 7, "")))
 		}, ""},
@@ -30,13 +31,15 @@ func TestDefaultGroup(t *testing.T) {
 			d.Groups, o.Groups = append(d.Groups, wish(ecs(1, 0, 100, mine))), append(o.Groups, wish(ecs(1, 0, 7, ""), ecs(2, 0, 7, "by hand")))
 		}, ""},
 		"others": {func(d *model.Desired, o *model.Observed) {
-			d.Groups, o.Groups = append(d.Groups, wish(ecs(1, 0, 50, mine), ecs(2, 0, 50, mine))), append(o.Groups, wish(ecs(1, 0, 100, mine), ecs(3, 0, 100, mine), ecs(9, 0, 7, "")))
+			d.Groups, o.Groups = append(d.Groups, wish(ecs(1, 0, 50, mine), ecs(2, 0, 50, mine))),
+				append(o.Groups, wish(ecs(1, 0, 100, mine), ecs(3, 0, 100, mine), ecs(9, 0, 7, "")))
 		}, "1. change servers of default-server-group: add 1, remove 1, update 1"},
 		"asked for no more": {func(d *model.Desired, o *model.Observed) {
 			d.Groups, o.Groups = append(d.Groups, wish()), append(o.Groups, wish(ecs(1, 0, 100, mine), ecs(9, 0, 7, "")))
 		}, "1. change servers of default-server-group: add 0, remove 1, update 0"},
 		"asked for no more, on a user's": {func(d *model.Desired, o *model.Observed) {
-			o.Groups, d.Reuse = append(o.Groups, wish(ecs(1, 0, 100, mine), ecs(9, 0, 7, ""))), model.Reuse{ID: "lb-1", Listeners: true, Filled: []string{model.DefaultGroup}}
+			o.Groups, d.Reuse = append(o.Groups, wish(ecs(1, 0, 100, mine), ecs(9, 0, 7, ""))),
+				model.Reuse{ID: "lb-1", Listeners: true, Filled: []string{model.DefaultGroup}}
 		}, "1. change servers of default-server-group: add 0, remove 1, update 0"},
 		"never asked for": {func(_ *model.Desired, o *model.Observed) {
 			o.Groups = append(o.Groups, wish(ecs(1, 0, 100, mine), ecs(9, 0, 7, "")))

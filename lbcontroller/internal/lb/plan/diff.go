@@ -55,8 +55,9 @@ func balancer(kind Differ, d *model.Desired, o model.Observed) (there model.Obse
 	return made, true
 }
 
-// keepServing leaves alone the vServer groups that the ports of a Service had under another name, before pods became its backends or ceased to
-// be, or with another shape, as long as a listener of the user's forwards to one: only the user can send it to the new group.
+// keepServing leaves alone the vServer groups that the ports of a Service had under another name, before pods became
+// its backends or ceased to be, or with another shape, as long as a listener of the user's forwards to one: only the
+// user can send it to the new group.
 func (p *Plan) keepServing(d *model.Desired, o model.Observed, surplus []model.Group) []model.Group {
 	if d.Reuse.ID == "" || d.Reuse.Listeners {
 		return surplus
@@ -67,7 +68,8 @@ func (p *Plan) keepServing(d *model.Desired, o model.Observed, surplus []model.G
 		if i < 0 || !reshaped && !slices.Contains(d.Former, g.Name) {
 			return false
 		}
-		p.refuse("listener %s still forwards to vServer group %s, whose servers stay as they are; let it forward to the new vServer group of the Service",
+		p.refuse(
+			"listener %s still forwards to vServer group %s, whose servers stay as they are; let it forward to the new vServer group of the Service",
 			KeyText(o.Listeners[i].Key), g.Name)
 		return true
 	})
@@ -105,8 +107,8 @@ func FollowServers(d *model.Desired, o model.Observed) Plan {
 	return p
 }
 
-// likePresent gives the servers of a group whose weights are to stay the weight of one that is there: what the Service says of weights can't
-// be understood, and a new server gets no less than the others.
+// likePresent gives the servers of a group whose weights are to stay the weight of one that is there: what the Service
+// says of weights can't be understood, and a new server gets no less than the others.
 func likePresent(owner ownership.Owner, want, have model.Group) model.Group {
 	i := slices.IndexFunc(have.Servers, func(s model.Server) bool { return owner.Owns(s.Description) })
 	if !want.KeepWeights || i < 0 {
@@ -259,7 +261,8 @@ func differing(have, want []model.Server) (restHave, restWant []model.Server) {
 	for len(have) > 1 && len(want) > 0 && have[0] == want[0] && have[1].ServerKey != have[0].ServerKey {
 		have, want = have[1:], want[1:]
 	}
-	for len(have) > 1 && len(want) > 0 && have[len(have)-1] == want[len(want)-1] && have[len(have)-2].ServerKey != have[len(have)-1].ServerKey {
+	for len(have) > 1 && len(want) > 0 && have[len(have)-1] == want[len(want)-1] &&
+		have[len(have)-2].ServerKey != have[len(have)-1].ServerKey {
 		have, want = have[:len(have)-1], want[:len(want)-1]
 	}
 	return have, want

@@ -23,7 +23,8 @@ func TestEffects(t *testing.T) {
 		return model.ListenerKey{Port: port, Protocol: protocol}
 	}
 	listener := func(k model.ListenerKey, group string) model.Listener {
-		return model.Listener{Key: k, Config: &slbv1.ListenerConfig{Scheduler: new("rr"), AclIds: []string{"acl-1"}, ServerGroupId: &group}, Stopped: true}
+		return model.Listener{Key: k, Config: &slbv1.ListenerConfig{Scheduler: new("rr"), AclIds: []string{"acl-1"},
+			ServerGroupId: &group}, Stopped: true}
 	}
 	web, dns := key(80, http), key(80, udp)
 	start := func() model.Observed {
@@ -31,7 +32,8 @@ func TestEffects(t *testing.T) {
 			InstanceID: "lb-1", ConfigKnown: true,
 			Listeners: []model.Listener{listener(web, "rsp-1"), listener(dns, "rsp-2")},
 			Groups: []model.Group{
-				{ID: "rsp-1", Name: "a", Servers: []model.Server{ecs(1, 80, 1, ""), ecs(3, 80, 1, "")}}, {ID: "rsp-2", Name: "b", Servers: []model.Server{ecs(1, 80, 1, "")}},
+				{ID: "rsp-1", Name: "a", Servers: []model.Server{ecs(1, 80, 1, ""), ecs(3, 80, 1, "")}},
+				{ID: "rsp-2", Name: "b", Servers: []model.Server{ecs(1, 80, 1, "")}},
 			},
 		}
 	}
@@ -47,7 +49,8 @@ func TestEffects(t *testing.T) {
 			},
 		},
 		"servers": {
-			ChangeServers{GroupID: "rsp-1", Add: []model.Server{ecs(2, 80, 1, "")}, Update: []model.Server{ecs(3, 80, 9, "")}, Remove: []model.Server{ecs(1, 80, 1, "")}}, Result{},
+			ChangeServers{GroupID: "rsp-1", Add: []model.Server{ecs(2, 80, 1, "")}, Update: []model.Server{ecs(3, 80, 9, "")},
+				Remove: []model.Server{ecs(1, 80, 1, "")}}, Result{},
 			func(o *model.Observed) { o.Groups[0].Servers = []model.Server{ecs(2, 80, 1, ""), ecs(3, 80, 9, "")} },
 		},
 		"servers of the default group of a new instance": {
@@ -62,9 +65,11 @@ func TestEffects(t *testing.T) {
 			func(o *model.Observed) { o.Groups[0].Servers, o.Groups[0].Held = o.Groups[0].Servers[1:], true },
 		},
 		"new listener": {
-			CreateListener{Listener: model.Listener{Key: key(81, tcp), Group: "b", Config: &slbv1.ListenerConfig{Scheduler: new("wrr")}}, Group: GroupRef{Name: "b"}}, Result{},
+			CreateListener{Listener: model.Listener{Key: key(81, tcp), Group: "b",
+				Config: &slbv1.ListenerConfig{Scheduler: new("wrr")}}, Group: GroupRef{Name: "b"}}, Result{},
 			func(o *model.Observed) {
-				o.Listeners = append(o.Listeners, model.Listener{Key: key(81, tcp), Config: &slbv1.ListenerConfig{Scheduler: new("wrr"), ServerGroupId: new("rsp-2")}})
+				o.Listeners = append(o.Listeners, model.Listener{Key: key(81, tcp),
+					Config: &slbv1.ListenerConfig{Scheduler: new("wrr"), ServerGroupId: new("rsp-2")}})
 			},
 		},
 		"new redirect": {

@@ -25,10 +25,13 @@ func TestExtensions(t *testing.T) {
 	}{
 		"none asked for": {nil, []model.Extension{thereA}, ""},
 		"not read":       {[]model.Extension{a}, nil, ""},
-		"new":            {[]model.Extension{a, b}, []model.Extension{}, "1. give listener 443/https certificate cert-a for a.example.com\n1. give listener 443/https certificate cert-b for b.example.com"},
-		"there":          {[]model.Extension{a}, []model.Extension{thereA}, ""},
-		"another one":    {[]model.Extension{a, b}, []model.Extension{thereA, thereB}, "1. change the certificate of listener 443/https for b.example.com to cert-b"},
-		"one no more":    {[]model.Extension{a}, []model.Extension{thereB, thereA}, "1. take the certificate for b.example.com off listener 443/https"},
+		"new": {[]model.Extension{a, b}, []model.Extension{},
+			"1. give listener 443/https certificate cert-a for a.example.com\n1. give listener 443/https certificate cert-b for b.example.com"},
+		"there": {[]model.Extension{a}, []model.Extension{thereA}, ""},
+		"another one": {[]model.Extension{a, b}, []model.Extension{thereA, thereB},
+			"1. change the certificate of listener 443/https for b.example.com to cert-b"},
+		"one no more": {[]model.Extension{a}, []model.Extension{thereB, thereA},
+			"1. take the certificate for b.example.com off listener 443/https"},
 		"one for another": {[]model.Extension{a}, []model.Extension{thereB},
 			"1. give listener 443/https certificate cert-a for a.example.com\n2. take the certificate for b.example.com off listener 443/https"},
 		"all of them": {[]model.Extension{}, []model.Extension{thereB, thereA},
@@ -38,7 +41,8 @@ func TestExtensions(t *testing.T) {
 		d.Listeners[0].Key, o.Listeners[0].Key = model.ListenerKey{Port: 443, Protocol: https}, model.ListenerKey{Port: 443, Protocol: https}
 		d.Listeners[0].Extensions, o.Listeners[0].Extensions = test.want, test.have
 		// Another listener has certificates of its own, of which nothing is said.
-		other := model.Listener{Key: model.ListenerKey{Port: 8443, Protocol: https}, Config: &slbv1.ListenerConfig{Description: new("by hand")}, Extensions: []model.Extension{thereB}}
+		other := model.Listener{Key: model.ListenerKey{Port: 8443, Protocol: https},
+			Config: &slbv1.ListenerConfig{Description: new("by hand")}, Extensions: []model.Extension{thereB}}
 		o.Listeners = append(o.Listeners, other)
 		o = o.Clone()
 		p := Diff(d, o)
@@ -63,13 +67,16 @@ func TestChangedCertificateKeepsItsID(t *testing.T) {
 	o := model.Observed{Listeners: []model.Listener{{Key: key, Extensions: []model.Extension{
 		{ID: "de-1", Domain: "a.example.com", Certificate: "cert-a"}, {ID: "de-2", Domain: "b.example.com", Certificate: "cert-b"},
 	}}}}
-	phases := plan.ChangeOfCertificates(model.Listener{Key: key, Extensions: []model.Extension{{Domain: "b.example.com", Certificate: "cert-c"}, {Domain: "d.example.com", Certificate: "cert-d"}}}, o.Listeners[0])
+	phases := plan.ChangeOfCertificates(model.Listener{Key: key,
+		Extensions: []model.Extension{{Domain: "b.example.com", Certificate: "cert-c"},
+			{Domain: "d.example.com", Certificate: "cert-d"}}}, o.Listeners[0])
 	for _, phase := range phases {
 		for _, action := range phase {
 			action.Effect(&o, Result{ExtensionID: "de-3"})
 		}
 	}
-	want := []model.Extension{{ID: "de-2", Domain: "b.example.com", Certificate: "cert-c"}, {ID: "de-3", Domain: "d.example.com", Certificate: "cert-d"}}
+	want := []model.Extension{{ID: "de-2", Domain: "b.example.com", Certificate: "cert-c"},
+		{ID: "de-3", Domain: "d.example.com", Certificate: "cert-d"}}
 	if diff := gocmp.Diff(want, o.Listeners[0].Extensions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -102,7 +109,8 @@ func TestUnread(t *testing.T) {
 		"known":          {asked, []model.Extension{}, nil},
 	} {
 		d := &model.Desired{Listeners: []model.Listener{{Key: key, Extensions: test.want}}}
-		o := model.Observed{InstanceID: "lb-1", Listeners: []model.Listener{{Key: key, Extensions: test.have}, {Key: model.ListenerKey{Port: 80, Protocol: http}}}}
+		o := model.Observed{InstanceID: "lb-1", Listeners: []model.Listener{{Key: key, Extensions: test.have},
+			{Key: model.ListenerKey{Port: 80, Protocol: http}}}}
 		if diff := gocmp.Diff(test.unread, Unread(d, o)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

@@ -24,31 +24,49 @@ func TestServersOfAGroup(t *testing.T) {
 		have []model.Server
 		plan ChangeServers
 	}{
-		"the same":                    {want: model.Group{Servers: []model.Server{is(1, 100)}}, have: []model.Server{is(1, 100)}},
-		"come":                        {want: model.Group{Servers: []model.Server{is(1, 100)}}, plan: ChangeServers{Add: []model.Server{is(1, 100)}}},
-		"go":                          {have: []model.Server{is(1, 100)}, plan: ChangeServers{Remove: []model.Server{is(1, 100)}}},
-		"come and change":             {want: model.Group{Servers: []model.Server{is(1, 50), is(2, 50)}}, have: []model.Server{is(1, 100)}, plan: ChangeServers{Add: []model.Server{is(2, 50)}, Update: []model.Server{is(1, 50)}}},
-		"come and go":                 {want: model.Group{Servers: []model.Server{is(2, 50)}}, have: []model.Server{is(1, 100)}, plan: ChangeServers{Add: []model.Server{is(2, 50)}, Remove: []model.Server{is(1, 100)}}},
-		"go and change":               {want: model.Group{Servers: []model.Server{is(1, 50)}}, have: []model.Server{is(1, 100), is(2, 100)}, plan: ChangeServers{Remove: []model.Server{is(2, 100)}, Update: []model.Server{is(1, 50)}}},
-		"another's at the same place": {want: model.Group{Servers: []model.Server{is(1, 50)}}, have: []model.Server{ecs(1, 30080, 100, "by hand")}},
-		"weights are kept":            {want: model.Group{Servers: []model.Server{is(1, 50), is(2, 50)}, KeepWeights: true}, have: []model.Server{is(1, 100)}, plan: ChangeServers{Add: []model.Server{is(2, 50)}}},
-		"none may come":               {want: model.Group{Servers: []model.Server{is(1, 50), is(2, 50)}, OnlyRemove: true}, have: []model.Server{is(1, 50), is(3, 50)}, plan: ChangeServers{Remove: []model.Server{is(3, 50)}}},
-		"kept":                        {want: model.Group{Staying: place(1)}, have: []model.Server{is(1, 100), is(2, 100)}, plan: ChangeServers{Remove: []model.Server{is(2, 100)}}},
-		"the last stay":               {want: model.Group{KeepLast: true}, have: []model.Server{is(1, 100), is(2, 0)}},
+		"the same": {want: model.Group{Servers: []model.Server{is(1, 100)}}, have: []model.Server{is(1, 100)}},
+		"come": {want: model.Group{Servers: []model.Server{is(1, 100)}},
+			plan: ChangeServers{Add: []model.Server{is(1, 100)}}},
+		"go": {have: []model.Server{is(1, 100)}, plan: ChangeServers{Remove: []model.Server{is(1, 100)}}},
+		"come and change": {want: model.Group{Servers: []model.Server{is(1, 50), is(2, 50)}},
+			have: []model.Server{is(1, 100)}, plan: ChangeServers{Add: []model.Server{is(2, 50)}, Update: []model.Server{is(1, 50)}}},
+		"come and go": {want: model.Group{Servers: []model.Server{is(2, 50)}},
+			have: []model.Server{is(1, 100)}, plan: ChangeServers{Add: []model.Server{is(2, 50)}, Remove: []model.Server{is(1, 100)}}},
+		"go and change": {want: model.Group{Servers: []model.Server{is(1, 50)}},
+			have: []model.Server{is(1, 100), is(2, 100)}, plan: ChangeServers{Remove: []model.Server{is(2, 100)},
+				Update: []model.Server{is(1, 50)}}},
+		"another's at the same place": {want: model.Group{Servers: []model.Server{is(1, 50)}},
+			have: []model.Server{ecs(1, 30080, 100, "by hand")}},
+		"weights are kept": {want: model.Group{Servers: []model.Server{is(1, 50), is(2, 50)}, KeepWeights: true},
+			have: []model.Server{is(1, 100)}, plan: ChangeServers{Add: []model.Server{is(2, 50)}}},
+		"none may come": {want: model.Group{Servers: []model.Server{is(1, 50), is(2, 50)}, OnlyRemove: true},
+			have: []model.Server{is(1, 50), is(3, 50)}, plan: ChangeServers{Remove: []model.Server{is(3, 50)}}},
+		"kept": {want: model.Group{Staying: place(1)}, have: []model.Server{is(1, 100), is(2, 100)},
+			plan: ChangeServers{Remove: []model.Server{is(2, 100)}}},
+		"the last stay": {want: model.Group{KeepLast: true}, have: []model.Server{is(1, 100), is(2, 0)}},
 		"the last but for one that stays": {want: model.Group{KeepLast: true, Staying: place(2)}, have: []model.Server{is(1, 100), is(2, 100)},
 			plan: ChangeServers{Remove: []model.Server{is(1, 100)}}},
-		"the last but for one without a weight": {want: model.Group{KeepLast: true, Staying: place(2)}, have: []model.Server{is(1, 100), is(2, 0)}},
-		"the last but for one that comes": {want: model.Group{KeepLast: true, Servers: []model.Server{is(2, 100)}}, have: []model.Server{is(1, 100)},
+		"the last but for one without a weight": {want: model.Group{KeepLast: true, Staying: place(2)},
+			have: []model.Server{is(1, 100), is(2, 0)}},
+		"the last but for one that comes": {want: model.Group{KeepLast: true, Servers: []model.Server{is(2, 100)}},
+			have: []model.Server{is(1, 100)},
 			plan: ChangeServers{Add: []model.Server{is(2, 100)}, Remove: []model.Server{is(1, 100)}}},
-		"the last where none may come": {want: model.Group{KeepLast: true, OnlyRemove: true, Servers: []model.Server{is(2, 100)}}, have: []model.Server{is(1, 100)}},
-		"the last drain":               {want: model.Group{KeepLast: true, Draining: place(1)}, have: []model.Server{is(1, 100)}},
-		"draining":                     {want: model.Group{Draining: place(1)}, have: []model.Server{is(1, 100)}, plan: ChangeServers{Update: []model.Server{is(1, 0)}}},
-		"drained":                      {want: model.Group{Draining: place(1)}, have: []model.Server{is(1, 0)}},
-		"draining, weights are kept":   {want: model.Group{Draining: place(1), KeepWeights: true}, have: []model.Server{is(1, 100)}, plan: ChangeServers{Remove: []model.Server{is(1, 100)}}},
-		"another's drains":             {want: model.Group{Draining: place(1)}, have: []model.Server{ecs(1, 30080, 100, "by hand")}},
-		"interface is known later":     {want: model.Group{Servers: []model.Server{eni("", "10.0.0.1")}, Unresolved: []string{"10.0.0.1"}}, have: []model.Server{eni("eni-1", "10.0.0.1")}},
-		"interface is of another pod":  {want: model.Group{Servers: []model.Server{eni("", "10.0.0.1")}, Unresolved: []string{"10.0.0.1"}}, have: []model.Server{eni("eni-1", "10.0.0.2")}, plan: ChangeServers{Remove: []model.Server{eni("eni-1", "10.0.0.2")}}},
-		"instance beside an interface": {want: model.Group{Servers: []model.Server{eni("", "10.0.0.1")}, Unresolved: []string{"10.0.0.1"}}, have: []model.Server{is(1, 100)}, plan: ChangeServers{Remove: []model.Server{is(1, 100)}}},
+		"the last where none may come": {want: model.Group{KeepLast: true, OnlyRemove: true,
+			Servers: []model.Server{is(2, 100)}}, have: []model.Server{is(1, 100)}},
+		"the last drain": {want: model.Group{KeepLast: true, Draining: place(1)}, have: []model.Server{is(1, 100)}},
+		"draining": {want: model.Group{Draining: place(1)}, have: []model.Server{is(1, 100)},
+			plan: ChangeServers{Update: []model.Server{is(1, 0)}}},
+		"drained": {want: model.Group{Draining: place(1)}, have: []model.Server{is(1, 0)}},
+		"draining, weights are kept": {want: model.Group{Draining: place(1), KeepWeights: true},
+			have: []model.Server{is(1, 100)}, plan: ChangeServers{Remove: []model.Server{is(1, 100)}}},
+		"another's drains": {want: model.Group{Draining: place(1)}, have: []model.Server{ecs(1, 30080, 100, "by hand")}},
+		"interface is known later": {want: model.Group{Servers: []model.Server{eni("", "10.0.0.1")},
+			Unresolved: []string{"10.0.0.1"}}, have: []model.Server{eni("eni-1", "10.0.0.1")}},
+		"interface is of another pod": {want: model.Group{Servers: []model.Server{eni("", "10.0.0.1")},
+			Unresolved: []string{"10.0.0.1"}}, have: []model.Server{eni("eni-1", "10.0.0.2")},
+			plan: ChangeServers{Remove: []model.Server{eni("eni-1", "10.0.0.2")}}},
+		"instance beside an interface": {want: model.Group{Servers: []model.Server{eni("", "10.0.0.1")},
+			Unresolved: []string{"10.0.0.1"}}, have: []model.Server{is(1, 100)}, plan: ChangeServers{Remove: []model.Server{is(1, 100)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +103,8 @@ func TestNewGroupHasOnlyServersThatAreKnown(t *testing.T) {
 	wantPlan(t, Diff(d, o), "1. create vServer group k8s/30080/web/default/c with 1 servers\n2. create listener 80/http")
 }
 
-// TestGroupsOfOneName: the cloud allows them. The one that a listener uses stays, or else that with the lower id, in whatever order they are listed.
+// TestGroupsOfOneName: the cloud allows them. The one that a listener uses stays, or else that with the lower id, in
+// whatever order they are listed.
 func TestGroupsOfOneName(t *testing.T) {
 	t.Parallel()
 	name := us().Group("30080")
@@ -121,7 +140,8 @@ func TestUsersListenerKeepsItsServers(t *testing.T) {
 		change func(*model.Desired, *model.Observed)
 		want   string
 	}{
-		"forwards to it": {func(*model.Desired, *model.Observed) {}, create + "refused: listener 80/http still forwards to vServer group k8s/30080/web/default/c, " +
+		"forwards to it": {func(*model.Desired, *model.Observed) {}, create +
+			"refused: listener 80/http still forwards to vServer group k8s/30080/web/default/c, " +
 			"whose servers stay as they are; let it forward to the new vServer group of the Service"},
 		"forwards elsewhere": {func(_ *model.Desired, o *model.Observed) { config(o.Listeners[0].Config).ServerGroupId = new("rsp-9") },
 			create + "2. delete vServer group k8s/30080/web/default/c"},
@@ -130,7 +150,8 @@ func TestUsersListenerKeepsItsServers(t *testing.T) {
 		"listeners are ours": {func(d *model.Desired, o *model.Observed) {
 			d.Reuse.Listeners = true
 			config(o.Listeners[0].Config).Description = new(us().Listener(80))
-			d.Listeners = []model.Listener{{Key: o.Listeners[0].Key, Group: us().Group("8080"), Config: &slbv1.ListenerConfig{Description: new(us().Listener(80))}}}
+			d.Listeners = []model.Listener{{Key: o.Listeners[0].Key, Group: us().Group("8080"),
+				Config: &slbv1.ListenerConfig{Description: new(us().Listener(80))}}}
 		}, create + "2. change listener 80/http: vServer group\n3. delete vServer group k8s/30080/web/default/c"},
 	} {
 		d, o := observed()
@@ -154,10 +175,13 @@ func TestFollowServersWithUnknownWeights(t *testing.T) {
 		have []model.Server
 		want []model.Server
 	}{
-		"of one of ours":         {true, []model.Server{ecs(1, 30080, 7, ours)}, []model.Server{ecs(2, 30080, 7, ours)}},
-		"of others it isn't":     {true, []model.Server{ecs(9, 30080, 7, "by hand")}, []model.Server{ecs(1, 30080, 100, ours), ecs(2, 30080, 100, ours)}},
-		"others stand before it": {true, []model.Server{ecs(9, 30080, 7, "by hand"), ecs(1, 30080, 8, ours)}, []model.Server{ecs(2, 30080, 8, ours)}},
-		"the weights are known":  {false, []model.Server{ecs(1, 30080, 100, ours), ecs(9, 30080, 7, "by hand")}, []model.Server{ecs(2, 30080, 100, ours)}},
+		"of one of ours": {true, []model.Server{ecs(1, 30080, 7, ours)}, []model.Server{ecs(2, 30080, 7, ours)}},
+		"of others it isn't": {true, []model.Server{ecs(9, 30080, 7, "by hand")}, []model.Server{ecs(1, 30080, 100, ours),
+			ecs(2, 30080, 100, ours)}},
+		"others stand before it": {true, []model.Server{ecs(9, 30080, 7, "by hand"), ecs(1, 30080, 8, ours)},
+			[]model.Server{ecs(2, 30080, 8, ours)}},
+		"the weights are known": {false, []model.Server{ecs(1, 30080, 100, ours), ecs(9, 30080, 7, "by hand")},
+			[]model.Server{ecs(2, 30080, 100, ours)}},
 	} {
 		d, o := observed()
 		d.Groups[0].Servers, d.Groups[0].KeepWeights = append(d.Groups[0].Servers, ecs(2, 30080, 100, ours)), test.keep
@@ -179,7 +203,9 @@ func TestMappedGroupOfAService(t *testing.T) {
 	d.Reuse, o.Reused = model.Reuse{ID: "lb-1", Listeners: true}, true
 	d.Groups[0].ID, d.Groups[0].Name, d.Listeners[0].Group = "rsp-u", "rsp-u", "rsp-u"
 	o.Groups = []model.Group{{ID: "rsp-u", Name: "k8s/1/api/default/c"}, o.Groups[0]}
-	wantPlan(t, Diff(d, o), "refused: annotation vgroup-port names vServer group rsp-u, which was made for a Service (k8s/1/api/default/c); name one that was made by hand")
+	wantPlan(t, Diff(d, o),
+		"refused: annotation vgroup-port names vServer group rsp-u, which was made for a Service (k8s/1/api/default/c); "+
+			"name one that was made by hand")
 	if _, ok := DiffServers(d, o); ok {
 		t.Error("the refusal is not reported if only the servers are compared")
 	}

@@ -26,7 +26,8 @@ const (
 // presentInstance is an instance whose every attribute has a value.
 func presentInstance() *slbv1.LoadBalancer {
 	return &slbv1.LoadBalancer{
-		LoadBalancerId: "lb-1", Name: "a", AddressType: internet, Address: "1.1.1.1", MasterZoneId: "z-1", SlaveZoneId: "z-2", ResourceGroupId: "rg-1",
+		LoadBalancerId: "lb-1", Name: "a", AddressType: internet, Address: "1.1.1.1", MasterZoneId: "z-1", SlaveZoneId: "z-2",
+		ResourceGroupId:    "rg-1",
 		InstanceChargeType: bySpec, Spec: "s1", InternetChargeType: byBandwidth, BandwidthMbps: 5, DeleteProtection: true,
 		ModificationProtection: &slbv1.ModificationProtection{Enabled: true, Reason: "r"}, Tags: []*commonv1.Tag{{Key: "theirs", Value: "x"}},
 	}
@@ -41,14 +42,18 @@ func TestInstanceFollowsTheAnnotations(t *testing.T) {
 		what  string
 		after func(*slbv1.LoadBalancer)
 	}{
-		"nothing is asked": {spec: &slbv1.CreateLoadBalancerRequest{Name: "b", Spec: "s2", InstanceChargeType: byCLCU, InternetChargeType: byTraffic, Address: "2.2.2.2"}},
+		"nothing is asked": {spec: &slbv1.CreateLoadBalancerRequest{Name: "b", Spec: "s2", InstanceChargeType: byCLCU,
+			InternetChargeType: byTraffic, Address: "2.2.2.2"}},
 		"all is asked and there": {
 			spec: &slbv1.CreateLoadBalancerRequest{
-				Name: "a", AddressType: internet, Address: "1.1.1.1", MasterZoneId: "z-1", SlaveZoneId: "z-2", ResourceGroupId: "rg-1", InstanceChargeType: bySpec, Spec: "s1",
-				InternetChargeType: byBandwidth, BandwidthMbps: 5, DeleteProtection: true, ModificationProtection: &slbv1.ModificationProtection{Enabled: true},
+				Name: "a", AddressType: internet, Address: "1.1.1.1", MasterZoneId: "z-1", SlaveZoneId: "z-2",
+				ResourceGroupId: "rg-1", InstanceChargeType: bySpec, Spec: "s1",
+				InternetChargeType: byBandwidth, BandwidthMbps: 5, DeleteProtection: true,
+				ModificationProtection: &slbv1.ModificationProtection{Enabled: true},
 			},
 			asked: Asked{
-				AddressType: true, Address: true, IPVersion: true, Zones: true, ResourceGroup: true, Name: true, DeleteProtection: true, ModificationProtection: true,
+				AddressType: true, Address: true, IPVersion: true, Zones: true, ResourceGroup: true, Name: true,
+				DeleteProtection: true, ModificationProtection: true,
 				InstanceChargeType: true, Spec: true, InternetChargeType: true, Bandwidth: true,
 			},
 		},
@@ -65,7 +70,8 @@ func TestInstanceFollowsTheAnnotations(t *testing.T) {
 			after: func(lb *slbv1.LoadBalancer) { lb.InstanceChargeType = byCLCU },
 		},
 		"instance charge type, and a spec that has no effect then": {
-			spec: &slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU, Spec: "s2"}, asked: Asked{InstanceChargeType: true, Spec: true}, what: "instance charge type",
+			spec:  &slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU, Spec: "s2"},
+			asked: Asked{InstanceChargeType: true, Spec: true}, what: "instance charge type",
 			after: func(lb *slbv1.LoadBalancer) { lb.InstanceChargeType = byCLCU },
 		},
 		"bandwidth": {
@@ -141,17 +147,22 @@ func TestDroppedTagsGo(t *testing.T) {
 func TestWhatCanNotBeChanged(t *testing.T) {
 	t.Parallel()
 	refused := func(annotation, want, have string) string {
-		return fmt.Sprintf("refused: annotation %s asks for %q but the CLB has %q, which can't be changed; restore the annotation or recreate the Service", annotation, want, have)
+		return fmt.Sprintf(
+			"refused: annotation %s asks for %q but the CLB has %q, which can't be changed; restore the annotation or "+
+				"recreate the Service", annotation, want, have)
 	}
 	for name, test := range map[string]struct {
 		spec  *slbv1.CreateLoadBalancerRequest
 		asked Asked
 		want  string
 	}{
-		"address type":   {&slbv1.CreateLoadBalancerRequest{AddressType: intranet}, Asked{AddressType: true}, refused("address-type", "intranet", "internet")},
-		"ip version":     {&slbv1.CreateLoadBalancerRequest{IpVersion: slbv1.IpVersion_IP_VERSION_IPV6}, Asked{IPVersion: true}, refused("ip-version", "ipv6", "ipv4")},
-		"address":        {&slbv1.CreateLoadBalancerRequest{Address: "2.2.2.2"}, Asked{Address: true}, refused("ip", "2.2.2.2", "1.1.1.1")},
-		"resource group": {&slbv1.CreateLoadBalancerRequest{ResourceGroupId: "rg-2"}, Asked{ResourceGroup: true}, refused("resource-group-id", "rg-2", "rg-1")},
+		"address type": {&slbv1.CreateLoadBalancerRequest{AddressType: intranet}, Asked{AddressType: true},
+			refused("address-type", "intranet", "internet")},
+		"ip version": {&slbv1.CreateLoadBalancerRequest{IpVersion: slbv1.IpVersion_IP_VERSION_IPV6},
+			Asked{IPVersion: true}, refused("ip-version", "ipv6", "ipv4")},
+		"address": {&slbv1.CreateLoadBalancerRequest{Address: "2.2.2.2"}, Asked{Address: true}, refused("ip", "2.2.2.2", "1.1.1.1")},
+		"resource group": {&slbv1.CreateLoadBalancerRequest{ResourceGroupId: "rg-2"}, Asked{ResourceGroup: true},
+			refused("resource-group-id", "rg-2", "rg-1")},
 		"both zones": {
 			&slbv1.CreateLoadBalancerRequest{MasterZoneId: "z-2", SlaveZoneId: "z-1"}, Asked{Zones: true},
 			refused("master-zoneid", "z-2", "z-1") + "\n" + refused("slave-zoneid", "z-1", "z-2"),
@@ -175,7 +186,9 @@ func TestNetworkType(t *testing.T) {
 		"nothing asked": {"", "classic", ""},
 		"the same":      {"vpc", "vpc", ""},
 		"not reported":  {"vpc", "", ""},
-		"another":       {"vpc", "classic", `refused: annotation network-type asks for "vpc" but the CLB has "classic", which can't be changed; restore the annotation or recreate the Service`},
+		"another": {"vpc", "classic",
+			`refused: annotation network-type asks for "vpc" but the CLB has "classic", which can't be changed; restore the ` +
+				`annotation or recreate the Service`},
 	} {
 		d, o := observed()
 		d.Instance.Asked, present(o).NetworkType = Asked{NetworkType: test.asked}, test.have
@@ -243,17 +256,21 @@ func TestMarkOfAUsersInstance(t *testing.T) {
 func TestNewInstance(t *testing.T) {
 	t.Parallel()
 	spec := &slbv1.CreateLoadBalancerRequest{
-		Name: "a", AddressType: intranet, IpVersion: slbv1.IpVersion_IP_VERSION_IPV6, Address: "10.0.0.1", VpcId: "vpc-1", VswitchId: "vsw-1", MasterZoneId: "z-1", SlaveZoneId: "z-2",
+		Name: "a", AddressType: intranet, IpVersion: slbv1.IpVersion_IP_VERSION_IPV6, Address: "10.0.0.1", VpcId: "vpc-1",
+		VswitchId: "vsw-1", MasterZoneId: "z-1", SlaveZoneId: "z-2",
 		Spec: "s1", InstanceChargeType: bySpec, InternetChargeType: byTraffic, BandwidthMbps: 5, DeleteProtection: true,
-		ModificationProtection: &slbv1.ModificationProtection{Enabled: true}, ResourceGroupId: "rg-1", Tags: []*commonv1.Tag{{Key: "x", Value: "1"}},
+		ModificationProtection: &slbv1.ModificationProtection{Enabled: true}, ResourceGroupId: "rg-1",
+		Tags: []*commonv1.Tag{{Key: "x", Value: "1"}},
 	}
 	for answered, want := range map[string]string{"": "10.0.0.1", "10.0.0.2": "10.0.0.2"} {
 		o := model.Nothing()
 		CreateInstance{Spec: spec}.Effect(&o, Result{Instance: &slbv1.LoadBalancer{LoadBalancerId: "lb-1", Address: answered}})
 		got := &slbv1.LoadBalancer{
-			LoadBalancerId: "lb-1", Name: "a", AddressType: intranet, IpVersion: slbv1.IpVersion_IP_VERSION_IPV6, Address: want, VpcId: "vpc-1", VswitchId: "vsw-1", MasterZoneId: "z-1",
+			LoadBalancerId: "lb-1", Name: "a", AddressType: intranet, IpVersion: slbv1.IpVersion_IP_VERSION_IPV6, Address: want,
+			VpcId: "vpc-1", VswitchId: "vsw-1", MasterZoneId: "z-1",
 			SlaveZoneId: "z-2", Spec: "s1", InstanceChargeType: bySpec, InternetChargeType: byTraffic, BandwidthMbps: 5, DeleteProtection: true,
-			ModificationProtection: &slbv1.ModificationProtection{Enabled: true}, ResourceGroupId: "rg-1", Tags: []*commonv1.Tag{{Key: "x", Value: "1"}},
+			ModificationProtection: &slbv1.ModificationProtection{Enabled: true}, ResourceGroupId: "rg-1",
+			Tags: []*commonv1.Tag{{Key: "x", Value: "1"}},
 		}
 		if diff := gocmp.Diff(got, o.Instance, protocmp.Transform()); diff != "" || o.InstanceID != "lb-1" {
 			t.Errorf("instance %q (-want +got):\n%s", o.InstanceID, diff)

@@ -55,7 +55,8 @@ func surveyOf(d *model.Desired, o model.Observed) survey {
 	for _, l := range o.Listeners {
 		have := present{Listener: l, wanted: wanted[l.Key]}
 		have.server, have.servesAnother = servesAnother(d.Owner, l, o)
-		have.ours = owns(d.Owner, l) || have.wanted && !madeForAnother(l) && !have.servesAnother && (d.Reuse.Listeners || servesOurs(d.Owner, l, o))
+		have.ours = owns(d.Owner, l) || have.wanted && !madeForAnother(l) && !have.servesAnother &&
+			(d.Reuse.Listeners || servesOurs(d.Owner, l, o))
 		s.have[l.Key] = have
 		switch {
 		case !have.ours:
@@ -81,9 +82,9 @@ func (r refusals) target(l model.Listener) bool {
 	return false
 }
 
-// refusals finds the listeners that are held, and the wanted ones that are refused for that or because others hold their ports. One leads to
-// the other: a redirect to a refused port stays as it is, and holds its old target, on whose port nothing else can be made. A listener
-// whose group is frozen isn't made either.
+// refusals finds the listeners that are held, and the wanted ones that are refused for that or because others hold
+// their ports. One leads to the other: a redirect to a refused port stays as it is, and holds its old target, on whose
+// port nothing else can be made. A listener whose group is frozen isn't made either.
 func (s *survey) refusals(d *model.Desired, frozen map[string]bool) (refused refusals) {
 	refused = refusals{}
 	for _, want := range d.Listeners {
@@ -120,7 +121,8 @@ func (s *survey) refusals(d *model.Desired, frozen map[string]bool) (refused ref
 
 // listeners adds the phases for listeners and returns the ids of the groups that listeners go on using other than as
 // wanted.
-func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups map[string]model.Group, frozen map[string]bool) (used map[string]bool) {
+func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups map[string]model.Group,
+	frozen map[string]bool) (used map[string]bool) {
 	if d.Reuse.ID != "" && !d.Reuse.Listeners {
 		return usedBy(o.Listeners)
 	}
@@ -285,11 +287,14 @@ func (s survey) holder(wanted model.ListenerKey) string {
 // taken says, as text for users, why a present listener can't be the wanted one, and what to do.
 func (l present) taken(want model.Listener) string {
 	if owner, ok := ownership.MadeFor(l.Description()); ok {
-		return fmt.Sprintf("listener %s of the CLB is that of %s; choose another port for one of the two, or delete the listener if nobody needs it",
+		return fmt.Sprintf(
+			"listener %s of the CLB is that of %s; choose another port for one of the two, or delete the listener if nobody needs it",
 			KeyText(want.Key), ownerText(owner))
 	}
 	if l.servesAnother {
-		return fmt.Sprintf("listener %s of the CLB forwards to the vServer group of %s; choose another port for one of the two, or delete the listener if nobody needs it",
+		return fmt.Sprintf(
+			"listener %s of the CLB forwards to the vServer group of %s; choose another port for one of the two, or delete "+
+				"the listener if nobody needs it",
 			KeyText(want.Key), ownerText(l.server))
 	}
 	return fmt.Sprintf("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q",
@@ -333,7 +338,8 @@ func servesAnother(owner ownership.Owner, l model.Listener, o model.Observed) (o
 
 func overTCP(k model.ListenerKey) bool { return k.Protocol.OverTCP() }
 
-// openNothing refuses new listeners that would let in whom the Service means to keep out, and with a new one the end of the one on its port.
+// openNothing refuses new listeners that would let in whom the Service means to keep out, and with a new one the end of
+// the one on its port.
 func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed) {
 	isPublic := kind.IsOpener(d, o)
 	if !isPublic && !d.Guarded {
@@ -362,7 +368,9 @@ func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed) {
 	if isPublic {
 		p.refuse("no listener is made on the public CLB for %s, as annotation address-type asks for an intranet one", strings.Join(texts, ", "))
 	} else {
-		p.refuse("no listener is made for %s, as annotation acl-status is gone, by which the access was restricted; set it to on, with acl-id and acl-type, or to off",
+		p.refuse(
+			"no listener is made for %s, as annotation acl-status is gone, by which the access was restricted; set it to on, "+
+				"with acl-id and acl-type, or to off",
 			strings.Join(texts, ", "))
 	}
 }

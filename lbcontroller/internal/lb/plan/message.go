@@ -9,8 +9,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
-// CopyDiff copies the fields of want that differ from have to result, all messages of one type, and reports whether there are any. Lists are
-// compared as sets. What want leaves out is no difference.
+// CopyDiff copies the fields of want that differ from have to result, all messages of one type, and reports whether
+// there are any. Lists are compared as sets. What want leaves out is no difference.
 func CopyDiff(result, want, have proto.Message) (differ bool) {
 	return copyDiff(result.ProtoReflect(), want.ProtoReflect(), have.ProtoReflect())
 }

@@ -19,8 +19,8 @@ func (p Plan) Actions() iter.Seq[Action] {
 	}
 }
 
-// Needs reports whether an action can't be tried, or would do harm, after an earlier one of the plan wasn't carried out. Everything else goes
-// on: trouble with one server or listener is none of the others.
+// Needs reports whether an action can't be tried, or would do harm, after an earlier one of the plan wasn't carried
+// out. Everything else goes on: trouble with one server or listener is none of the others.
 func Needs(action, earlier Action) bool {
 	if Is(earlier, PartInstance, VerbCreate) {
 		return true
@@ -29,7 +29,8 @@ func Needs(action, earlier Action) bool {
 	case interface{ Needs(earlier Action) bool }: // An action of a kind.
 		return a.Needs(earlier)
 	case CreateListener:
-		return closes(earlier) || needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) || needsListener(a.Listener.ForwardPort(), earlier)
+		return closes(earlier) || needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) ||
+			needsListener(a.Listener.ForwardPort(), earlier)
 	case CreateExtension:
 		create, ok := earlier.(CreateListener)
 		return ok && create.Listener.Key == a.Key
@@ -78,8 +79,8 @@ func needsListener(port int32, earlier Action) bool {
 	return ok && create.Listener.Key.Port == port && create.Listener.Key.Protocol.OverTCP()
 }
 
-// mayServe reports whether a group still serves a listener that was to be changed or deleted. The servers that a group loses after the listeners
-// were changed must not be missing there.
+// mayServe reports whether a group still serves a listener that was to be changed or deleted. The servers that a group
+// loses after the listeners were changed must not be missing there.
 func mayServe(group string, earlier Action) bool {
 	switch e := earlier.(type) {
 	case DeleteListener:

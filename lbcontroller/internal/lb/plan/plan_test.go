@@ -19,15 +19,20 @@ func TestChanged(t *testing.T) {
 	t.Parallel()
 	off, on := &slbv1.HealthCheck{Enabled: new(false)}, &slbv1.HealthCheck{Enabled: new(true)}
 	for name, test := range map[string]struct{ want, have, changed *slbv1.ListenerConfig }{
-		"equal":           {&slbv1.ListenerConfig{Scheduler: new("rr")}, &slbv1.ListenerConfig{Scheduler: new("rr"), IdleTimeout: proto.Int32(15)}, nil},
-		"not wanted":      {&slbv1.ListenerConfig{}, &slbv1.ListenerConfig{IdleTimeout: proto.Int32(15)}, nil},
-		"one differs":     {&slbv1.ListenerConfig{Scheduler: new("wrr"), IdleTimeout: proto.Int32(15)}, &slbv1.ListenerConfig{Scheduler: new("rr"), IdleTimeout: proto.Int32(15)}, &slbv1.ListenerConfig{Scheduler: new("wrr")}},
-		"zero is a value": {&slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(0)}, &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(9)}, &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(0)}},
+		"equal": {&slbv1.ListenerConfig{Scheduler: new("rr")}, &slbv1.ListenerConfig{Scheduler: new("rr"),
+			IdleTimeout: proto.Int32(15)}, nil},
+		"not wanted": {&slbv1.ListenerConfig{}, &slbv1.ListenerConfig{IdleTimeout: proto.Int32(15)}, nil},
+		"one differs": {&slbv1.ListenerConfig{Scheduler: new("wrr"), IdleTimeout: proto.Int32(15)},
+			&slbv1.ListenerConfig{Scheduler: new("rr"), IdleTimeout: proto.Int32(15)}, &slbv1.ListenerConfig{Scheduler: new("wrr")}},
+		"zero is a value": {&slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(0)},
+			&slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(9)}, &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(0)}},
 		"set by others": {
 			&slbv1.ListenerConfig{Scheduler: new("rr")},
 			&slbv1.ListenerConfig{
-				Scheduler: new("rr"), CaCertificateId: new("ca-1"), XForwardedFor: new(true), XForwardedForSlbId: new(false), XForwardedForSlbIp: new(true),
-				Gzip: new(false), SynProxy: new(true), BackendServerPort: proto.Int32(-520), HealthCheck: &slbv1.HealthCheck{Request: new("ping"), Response: new("pong")},
+				Scheduler: new("rr"), CaCertificateId: new("ca-1"), XForwardedFor: new(true), XForwardedForSlbId: new(false),
+				XForwardedForSlbIp: new(true),
+				Gzip:               new(false), SynProxy: new(true), BackendServerPort: proto.Int32(-520),
+				HealthCheck: &slbv1.HealthCheck{Request: new("ping"), Response: new("pong")},
 			}, nil,
 		},
 		"nested": {
@@ -40,7 +45,8 @@ func TestChanged(t *testing.T) {
 			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{HttpCode: new("http_3xx,http_2xx")}}, nil,
 		},
 		"lists in any order": {
-			&slbv1.ListenerConfig{AclEnabled: new(true), AclIds: []string{"a", "b"}}, &slbv1.ListenerConfig{AclEnabled: new(true), AclIds: []string{"b", "a"}}, nil,
+			&slbv1.ListenerConfig{AclEnabled: new(true), AclIds: []string{"a", "b"}},
+			&slbv1.ListenerConfig{AclEnabled: new(true), AclIds: []string{"b", "a"}}, nil,
 		},
 		"access control goes together": {
 			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("white"), AclIds: []string{"a"}},
@@ -62,15 +68,20 @@ func TestChanged(t *testing.T) {
 			&slbv1.ListenerConfig{Scheduler: new("rr"), AclEnabled: new(true), AclType: new("white"), AclIds: []string{"a"}},
 			&slbv1.ListenerConfig{Scheduler: new("wrr")},
 		},
-		"health check off on both sides": {&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: new(false), Uri: new("/x")}}, &slbv1.ListenerConfig{HealthCheck: off}, nil},
-		"health check off, nothing said": {&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Uri: new("/x")}}, &slbv1.ListenerConfig{HealthCheck: off}, nil},
-		"health check turned off":        {&slbv1.ListenerConfig{HealthCheck: off}, &slbv1.ListenerConfig{HealthCheck: on}, &slbv1.ListenerConfig{HealthCheck: off}},
+		"health check off on both sides": {&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: new(false),
+			Uri: new("/x")}}, &slbv1.ListenerConfig{HealthCheck: off}, nil},
+		"health check off, nothing said": {&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Uri: new("/x")}},
+			&slbv1.ListenerConfig{HealthCheck: off}, nil},
+		"health check turned off": {&slbv1.ListenerConfig{HealthCheck: off}, &slbv1.ListenerConfig{HealthCheck: on},
+			&slbv1.ListenerConfig{HealthCheck: off}},
 		"stickiness off on both sides": {
 			&slbv1.ListenerConfig{StickySession: new(false), CookieTimeout: proto.Int32(3)}, &slbv1.ListenerConfig{StickySession: new(false)}, nil,
 		},
-		"stickiness off, nothing said": {&slbv1.ListenerConfig{CookieTimeout: proto.Int32(3)}, &slbv1.ListenerConfig{StickySession: new(false)}, nil},
+		"stickiness off, nothing said": {&slbv1.ListenerConfig{CookieTimeout: proto.Int32(3)},
+			&slbv1.ListenerConfig{StickySession: new(false)}, nil},
 		"stickiness on, nothing said": {
-			&slbv1.ListenerConfig{CookieTimeout: proto.Int32(3)}, &slbv1.ListenerConfig{StickySession: new(true)}, &slbv1.ListenerConfig{CookieTimeout: proto.Int32(3)},
+			&slbv1.ListenerConfig{CookieTimeout: proto.Int32(3)}, &slbv1.ListenerConfig{StickySession: new(true)},
+			&slbv1.ListenerConfig{CookieTimeout: proto.Int32(3)},
 		},
 		"access control off, not reported": {&slbv1.ListenerConfig{AclEnabled: new(false)}, &slbv1.ListenerConfig{}, nil},
 	} {
@@ -120,8 +131,10 @@ func TestPlans(t *testing.T) {
 		"node port": {func(d *model.Desired, _ *model.Observed) {
 			d.Groups[0].Name, d.Listeners[0].Group = us().Group("31080"), us().Group("31080")
 		},
-			"1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change listener 80/http: vServer group\n3. delete vServer group k8s/30080/web/default/c"},
-		"protocol": {func(d *model.Desired, _ *model.Observed) { d.Listeners[0].Key.Protocol = tcp }, "1. delete listener 80/http\n2. create listener 80/tcp"},
+			"1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change listener 80/http: vServer group\n3. " +
+				"delete vServer group k8s/30080/web/default/c"},
+		"protocol": {func(d *model.Desired, _ *model.Observed) { d.Listeners[0].Key.Protocol = tcp },
+			"1. delete listener 80/http\n2. create listener 80/tcp"},
 		"redirect": {func(d *model.Desired, _ *model.Observed) {
 			d.Listeners[0].Group, config(d.Listeners[0].Config).ForwardPort = "", proto.Int32(443)
 		}, "1. delete listener 80/http\n2. create listener 80/http"},
@@ -129,7 +142,10 @@ func TestPlans(t *testing.T) {
 		"foreign listener on the port": {func(_ *model.Desired, o *model.Observed) {
 			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new("by hand")}
 		}, `refused: listener 80/http exists on the CLB and isn't ours; delete it, or set its description to "k8s/80/web/default/c"`},
-		"description lost, but our group": {func(_ *model.Desired, o *model.Observed) { config(o.Listeners[0].Config).Description = nil }, "1. change listener 80/http: description"},
+		"description lost, but our group": {func(_ *model.Desired,
+			o *model.Observed) {
+			config(o.Listeners[0].Config).Description = nil
+		}, "1. change listener 80/http: description"},
 		"foreign listener on our group": {func(_ *model.Desired, o *model.Observed) {
 			for i, description := range []*string{new("by hand"), nil} {
 				o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: int32(81 + i), Protocol: tcp},
@@ -144,7 +160,8 @@ func TestPlans(t *testing.T) {
 			"3. change servers of k8s/30080/web/default/c: add 0, remove 1, update 0"},
 		"redirect to a port of others": {func(d *model.Desired, o *model.Observed) {
 			// It goes on leading to the old target, which stays for that reason.
-			redirect := model.Listener{Key: model.ListenerKey{Port: 80, Protocol: http}, Config: &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(443)}}
+			redirect := model.Listener{Key: model.ListenerKey{Port: 80, Protocol: http},
+				Config: &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(443)}}
 			o.Listeners[0].Key, config(o.Listeners[0].Config).Description = model.ListenerKey{Port: 443, Protocol: https}, new(us().Listener(443))
 			o.Listeners = append(o.Listeners, redirect,
 				model.Listener{Key: model.ListenerKey{Port: 444, Protocol: tcp}, Config: &slbv1.ListenerConfig{Description: new("by hand")}})
@@ -156,31 +173,40 @@ func TestPlans(t *testing.T) {
 		"redirect to a port of others instead of a plain listener": {func(d *model.Desired, o *model.Observed) {
 			d.Listeners[0].Group, config(d.Listeners[0].Config).ForwardPort = "", proto.Int32(444)
 			d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: 444, Protocol: https}, Config: &slbv1.ListenerConfig{}})
-			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 444, Protocol: tcp}, Config: &slbv1.ListenerConfig{Description: new("by hand")}})
+			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 444, Protocol: tcp},
+				Config: &slbv1.ListenerConfig{Description: new("by hand")}})
 		}, "refused: port 444 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
 		"redirect of others to a listener of ours that goes": {func(d *model.Desired, o *model.Observed) {
 			o.Listeners[0].Key.Protocol = https
-			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 8080, Protocol: http}, Config: &slbv1.ListenerConfig{ForwardPort: proto.Int32(80)}})
+			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 8080, Protocol: http},
+				Config: &slbv1.ListenerConfig{ForwardPort: proto.Int32(80)}})
 			d.Listeners[0].Key.Protocol = tcp
 		}, "refused: listener 80/https isn't deleted: a listener redirects to it that isn't ours or can't be changed\n" +
 			"refused: port 80 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
-		"description edited, but our group": {func(_ *model.Desired, o *model.Observed) { config(o.Listeners[0].Config).Description = new("front") }, "1. change listener 80/http: description"},
+		"description edited, but our group": {func(_ *model.Desired,
+			o *model.Observed) {
+			config(o.Listeners[0].Config).Description = new("front")
+		}, "1. change listener 80/http: description"},
 		"foreign server in a surplus group": {func(d *model.Desired, o *model.Observed) {
-			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Servers: []model.Server{ecs(1, 1, 1, us().Group("1")), ecs(9, 1, 1, "by hand")}})
+			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"),
+				Servers: []model.Server{ecs(1, 1, 1, us().Group("1")), ecs(9, 1, 1, "by hand")}})
 		}, "1. change servers of k8s/1/web/default/c: add 0, remove 1, update 0"},
 		"surplus group in foreign use": {func(d *model.Desired, o *model.Observed) {
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Servers: []model.Server{ecs(1, 1, 1, us().Group("1"))}},
 				model.Group{ID: "rsp-3", Name: "theirs"})
-			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 9, Protocol: tcp}, Config: &slbv1.ListenerConfig{ServerGroupId: new("rsp-3")}})
+			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 9, Protocol: tcp},
+				Config: &slbv1.ListenerConfig{ServerGroupId: new("rsp-3")}})
 		}, "1. delete vServer group k8s/1/web/default/c"},
-		"weight": {func(d *model.Desired, _ *model.Observed) { d.Groups[0].Servers[0].Weight = 5 }, "1. change servers of k8s/30080/web/default/c: add 0, remove 0, update 1"},
+		"weight": {func(d *model.Desired, _ *model.Observed) { d.Groups[0].Servers[0].Weight = 5 },
+			"1. change servers of k8s/30080/web/default/c: add 0, remove 0, update 1"},
 		"weight kept": {func(d *model.Desired, _ *model.Observed) {
 			d.Groups[0].Servers[0].Weight, d.Groups[0].KeepWeights = 5, true
 		}, ""},
 		"fixed and changeable attributes": {func(d *model.Desired, _ *model.Observed) {
 			spec(d).AddressType, spec(d).Name = slbv1.AddressType_ADDRESS_TYPE_INTRANET, "n"
 			d.Instance.Asked = Asked{AddressType: true, Name: true}
-		}, "1. change CLB: name\nrefused: annotation address-type asks for \"intranet\" but the CLB has \"internet\", which can't be changed; restore the annotation or recreate the Service"},
+		}, "1. change CLB: name\nrefused: annotation address-type asks for \"intranet\" but the CLB has \"internet\", " +
+			"which can't be changed; restore the annotation or recreate the Service"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +229,8 @@ func TestB11IdentityIncludesThePort(t *testing.T) {
 func TestB23UnknownProtocolIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
-	o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 9}, Config: &slbv1.ListenerConfig{Description: new(us().Listener(9))}})
+	o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 9},
+		Config: &slbv1.ListenerConfig{Description: new(us().Listener(9))}})
 	wantPlan(t, Diff(d, o), "")
 }
 
@@ -237,10 +264,15 @@ func TestBilling(t *testing.T) {
 		want    *slbv1.UpdateLoadBalancerRequest
 		refused int
 	}{
-		"spec of CLCU is not bought": {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, Asked{Spec: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 0},
-		"spec":                       {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, Asked{Spec: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec, Spec: "s1"}, &slbv1.UpdateLoadBalancerRequest{Spec: new("s2")}, 0},
-		"to CLCU":                    {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU}, Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec}, &slbv1.UpdateLoadBalancerRequest{InstanceChargeType: byCLCU.Enum()}, 0},
-		"no way back":                {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: bySpec}, Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 1},
+		"spec of CLCU is not bought": {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, Asked{Spec: true},
+			&slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 0},
+		"spec": {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, Asked{Spec: true},
+			&slbv1.LoadBalancer{InstanceChargeType: bySpec, Spec: "s1"}, &slbv1.UpdateLoadBalancerRequest{Spec: new("s2")}, 0},
+		"to CLCU": {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU},
+			Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec},
+			&slbv1.UpdateLoadBalancerRequest{InstanceChargeType: byCLCU.Enum()}, 0},
+		"no way back": {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: bySpec},
+			Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 1},
 		"bandwidth": {
 			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth, BandwidthMbps: 9}, Asked{InternetChargeType: true, Bandwidth: true},
 			&slbv1.LoadBalancer{AddressType: internet, InternetChargeType: byBandwidth, BandwidthMbps: 5},
@@ -251,7 +283,8 @@ func TestBilling(t *testing.T) {
 			&slbv1.LoadBalancer{AddressType: internet, InternetChargeType: byTraffic, BandwidthMbps: 5}, nil, 0,
 		},
 		"intranet": {
-			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth}, Asked{InternetChargeType: true}, &slbv1.LoadBalancer{AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET}, nil, 0,
+			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth}, Asked{InternetChargeType: true},
+			&slbv1.LoadBalancer{AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET}, nil, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -276,7 +309,8 @@ func TestBilling(t *testing.T) {
 func TestTags(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
-	spec(d).Tags = []*commonv1.Tag{{Key: ownership.TagService, Value: "a"}, {Key: ownership.TagCluster, Value: "c"}, {Key: "x", Value: "1"}, {Key: "y", Value: "2"}}
+	spec(d).Tags = []*commonv1.Tag{{Key: ownership.TagService, Value: "a"}, {Key: ownership.TagCluster, Value: "c"},
+		{Key: "x", Value: "1"}, {Key: "y", Value: "2"}}
 	d.Instance.DroppedTags = []string{"gone already", "ours"}
 	present(o).Tags = []*commonv1.Tag{{Key: "x", Value: "1"}, {Key: "y", Value: "old"}, {Key: "theirs", Value: "z"}, {Key: "ours", Value: "w"}}
 	update, ok := Diff(d, o).Phases[0][0].(UpdateInstance)
@@ -301,7 +335,8 @@ func TestDefaultsAreForNewListeners(t *testing.T) {
 		Scheduler: new("rr"), StickySession: new(false), IdleTimeout: proto.Int32(15), HealthCheck: &slbv1.HealthCheck{Enabled: new(false)},
 	}
 	have := config(o.Listeners[0].Config)
-	have.Scheduler, have.StickySession, have.IdleTimeout, have.HealthCheck = new("wlc"), new(true), proto.Int32(30), &slbv1.HealthCheck{Enabled: new(true)}
+	have.Scheduler, have.StickySession, have.IdleTimeout, have.HealthCheck = new("wlc"), new(true), proto.Int32(30),
+		&slbv1.HealthCheck{Enabled: new(true)}
 	wantPlan(t, Diff(d, o), "")
 	o.Listeners = nil
 	create, ok := Diff(d, o).Phases[0][0].(CreateListener)
@@ -357,11 +392,13 @@ func TestB28ReleaseAsksForNoMoreThanThereIs(t *testing.T) {
 		preserve bool
 		want     string
 	}{
-		"nothing to lift":             {have: &slbv1.LoadBalancer{Tags: tags, ModificationProtection: protection}, want: "1. delete CLB"},
-		"protected":                   {have: &slbv1.LoadBalancer{DeleteProtection: true}, want: "1. change CLB: delete protection\n2. delete CLB"},
-		"protection not known":        {want: "1. change CLB: delete protection\n2. delete CLB"},
-		"preserved, nothing to lift":  {have: &slbv1.LoadBalancer{Tags: tags[:1]}, preserve: true},
-		"preserved, protected":        {have: &slbv1.LoadBalancer{DeleteProtection: true, ModificationProtection: protection}, preserve: true, want: "1. change CLB: delete protection, modification protection"},
+		"nothing to lift": {have: &slbv1.LoadBalancer{Tags: tags, ModificationProtection: protection}, want: "1. delete CLB"},
+		"protected": {have: &slbv1.LoadBalancer{DeleteProtection: true},
+			want: "1. change CLB: delete protection\n2. delete CLB"},
+		"protection not known":       {want: "1. change CLB: delete protection\n2. delete CLB"},
+		"preserved, nothing to lift": {have: &slbv1.LoadBalancer{Tags: tags[:1]}, preserve: true},
+		"preserved, protected": {have: &slbv1.LoadBalancer{DeleteProtection: true, ModificationProtection: protection},
+			preserve: true, want: "1. change CLB: delete protection, modification protection"},
 		"preserved, one mark of ours": {have: &slbv1.LoadBalancer{Tags: tags[:2]}, preserve: true, want: "1. change CLB: tags"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -389,10 +426,12 @@ func TestB22ListenersOfOtherServicesStay(t *testing.T) {
 	for _, reuse := range []model.Reuse{{}, {ID: "lb-1", Listeners: true}} {
 		d.Reuse = reuse
 		d.Listeners[0].Key.Protocol = http
-		wantPlan(t, Diff(d, o), "refused: listener 80/http of the CLB is that of Service default/other (cluster c); choose another port for one of the two, "+
-			"or delete the listener if nobody needs it")
+		wantPlan(t, Diff(d, o),
+			"refused: listener 80/http of the CLB is that of Service default/other (cluster c); choose another port for one of the two, "+
+				"or delete the listener if nobody needs it")
 		d.Listeners[0].Key.Protocol = tcp
-		wantPlan(t, Diff(d, o), "refused: port 80 of the CLB has a listener of Service default/other (cluster c); delete it, or choose another port")
+		wantPlan(t, Diff(d, o),
+			"refused: port 80 of the CLB has a listener of Service default/other (cluster c); delete it, or choose another port")
 	}
 }
 
@@ -401,7 +440,8 @@ func TestB22ListenersOfOtherServicesStay(t *testing.T) {
 func TestListenerOfAnotherServicesGroup(t *testing.T) {
 	t.Parallel()
 	other := ownership.Owner{Service: "other", Namespace: "default", ClusterID: us().ClusterID}
-	const want = "refused: listener 80/http of the CLB forwards to the vServer group of Service default/other (cluster c); choose another port for one of the two, " +
+	const want = "refused: listener 80/http of the CLB forwards to the vServer group of Service default/other (cluster " +
+		"c); choose another port for one of the two, " +
 		"or delete the listener if nobody needs it"
 	for _, known := range []bool{true, false} {
 		d, o := observed()
@@ -423,13 +463,15 @@ func TestUsersInstance(t *testing.T) {
 		d.Groups[0].ID, d.Groups[0].Name, d.Listeners[0].Group = "rsp-u", "rsp-u", "rsp-u"
 	}
 	users := model.Group{ID: "rsp-u", Name: "users", Servers: []model.Server{ecs(9, 1, 1, "by hand")}}
-	filled := model.Group{ID: "rsp-u", Name: "users", Servers: []model.Server{ecs(1, 30080, 100, us().Group("30080")), ecs(9, 1, 1, "by hand")}}
+	filled := model.Group{ID: "rsp-u", Name: "users", Servers: []model.Server{ecs(1, 30080, 100, us().Group("30080")),
+		ecs(9, 1, 1, "by hand")}}
 	byHand := &slbv1.ListenerConfig{Description: new("by hand"), ServerGroupId: new("rsp-u")}
 	for name, test := range map[string]struct {
 		change func(d *model.Desired, o *model.Observed)
 		want   string
 	}{
-		"listener of the user": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config = byHand }, "1. change listener 80/http: description, vServer group"},
+		"listener of the user": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config = byHand },
+			"1. change listener 80/http: description, vServer group"},
 		"stopped listener of the user": {func(_ *model.Desired, o *model.Observed) {
 			o.Listeners[0].Config, o.Listeners[0].Stopped = byHand, true
 		}, "1. change listener 80/http: description, vServer group\n1. start listener 80/http"},
@@ -440,11 +482,13 @@ func TestUsersInstance(t *testing.T) {
 		"listeners are the user's, ours from before stays, with its group": {func(d *model.Desired, o *model.Observed) {
 			d.Reuse.Listeners, d.Listeners = false, nil
 			d.Groups[0].Name = us().Group("31080")
-		}, "1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change servers of k8s/30080/web/default/c: add 0, remove 1, update 0"},
+		}, "1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change servers of k8s/30080/web/default/c: " +
+			"add 0, remove 1, update 0"},
 		"group of the user": {func(d *model.Desired, o *model.Observed) {
 			mapped(d)
 			o.Groups = append(o.Groups, users)
-		}, "1. change servers of users: add 1, remove 0, update 0\n2. change listener 80/http: vServer group\n3. delete vServer group k8s/30080/web/default/c"},
+		}, "1. change servers of users: add 1, remove 0, update 0\n2. change listener 80/http: vServer group\n3. delete " +
+			"vServer group k8s/30080/web/default/c"},
 		"group of the user, filled": {func(d *model.Desired, o *model.Observed) {
 			mapped(d)
 			o.Groups, config(o.Listeners[0].Config).ServerGroupId = []model.Group{filled}, new("rsp-u")
@@ -466,7 +510,8 @@ func TestUsersInstance(t *testing.T) {
 		"group is no user's": {func(d *model.Desired, o *model.Observed) {
 			mapped(d)
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-u", Name: us().Group("1")})
-		}, "refused: annotation vgroup-port names vServer group rsp-u, which was made for a Service (k8s/1/web/default/c); name one that was made by hand"},
+		}, "refused: annotation vgroup-port names vServer group rsp-u, which was made for a Service " +
+			"(k8s/1/web/default/c); name one that was made by hand"},
 		"group that the cloud keeps": {func(_ *model.Desired, o *model.Observed) {
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Held: true})
 		}, ""},
@@ -519,7 +564,8 @@ func TestFollowServers(t *testing.T) {
 		{Name: present, Servers: []model.Server{server("i-2", present)}}, {Name: missing, Servers: []model.Server{server("i-2", missing)}},
 	}}
 	observed := model.Observed{InstanceID: "lb-1", Groups: []model.Group{
-		{ID: "rsp-1", Name: present, Servers: []model.Server{server("i-1", present)}}, {ID: "rsp-2", Name: surplus, Servers: []model.Server{server("i-1", surplus)}},
+		{ID: "rsp-1", Name: present, Servers: []model.Server{server("i-1", present)}},
+		{ID: "rsp-2", Name: surplus, Servers: []model.Server{server("i-1", surplus)}},
 	}}
 	want := Plan{Phases: []Phase{{ChangeServers{
 		GroupID: "rsp-1", Name: present, Add: []model.Server{server("i-2", present)}, Remove: []model.Server{server("i-1", present)},

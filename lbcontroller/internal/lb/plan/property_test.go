@@ -39,16 +39,18 @@ func ecs(n int, port int32, weight int32, description string) model.Server {
 // genDesired draws up to four ports, with a redirect from time to time.
 func genDesired(t *rapid.T) *model.Desired {
 	d := &model.Desired{Owner: us(), UID: "u", Instance: model.Instance{
-		Spec:  &slbv1.CreateLoadBalancerRequest{Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), DeleteProtection: rapid.Bool().Draw(t, "protect")},
+		Spec: &slbv1.CreateLoadBalancerRequest{Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"),
+			DeleteProtection: rapid.Bool().Draw(t, "protect")},
 		Asked: Asked{Name: rapid.Bool().Draw(t, "asked name"), DeleteProtection: rapid.Bool().Draw(t, "asked protection")},
 	}}
 	groups := map[string]bool{}
 	for _, port := range rapid.SliceOfNDistinct(rapid.Int32Range(1, 5), 0, 4, rapid.ID).Draw(t, "ports") {
 		protocol := rapid.SampledFrom([]model.Protocol{tcp, udp, http, https}).Draw(t, "protocol")
 		name := us().Group(fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "nodePort")))
-		d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: port, Protocol: protocol}, Group: name, Config: &slbv1.ListenerConfig{
-			Description: new(us().Listener(port)), Scheduler: new(rapid.SampledFrom([]string{"rr", "wrr"}).Draw(t, "scheduler")),
-		}})
+		d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: port, Protocol: protocol}, Group: name,
+			Config: &slbv1.ListenerConfig{
+				Description: new(us().Listener(port)), Scheduler: new(rapid.SampledFrom([]string{"rr", "wrr"}).Draw(t, "scheduler")),
+			}})
 		if !groups[name] {
 			groups[name] = true
 			g := model.Group{Name: name, KeepWeights: rapid.Bool().Draw(t, "keep weights")}
@@ -85,7 +87,8 @@ func reuse(t *rapid.T, d *model.Desired) {
 		return
 	}
 	id := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("rsp-%d", rapid.IntRange(0, 4).Draw(t, "id")) })
-	d.Reuse = model.Reuse{ID: "lb-1", Listeners: rapid.Bool().Draw(t, "override"), Filled: rapid.SliceOfNDistinct(id, 0, 2, rapid.ID).Draw(t, "filled")}
+	d.Reuse = model.Reuse{ID: "lb-1", Listeners: rapid.Bool().Draw(t, "override"), Filled: rapid.SliceOfNDistinct(id, 0, 2,
+		rapid.ID).Draw(t, "filled")}
 	if rapid.Bool().Draw(t, "default filled") {
 		d.Reuse.Filled = append(d.Reuse.Filled, model.DefaultGroup)
 	}
@@ -140,7 +143,8 @@ func genObserved(t *rapid.T) model.Observed {
 		o.Groups = append(o.Groups, g)
 	}
 	for _, port := range rapid.SliceOfNDistinct(rapid.Int32Range(1, 6), 0, 4, rapid.ID).Draw(t, "ports") {
-		l := model.Listener{Key: model.ListenerKey{Port: port, Protocol: rapid.SampledFrom([]model.Protocol{tcp, udp, http, https}).Draw(t, "protocol")},
+		l := model.Listener{Key: model.ListenerKey{Port: port, Protocol: rapid.SampledFrom([]model.Protocol{tcp, udp, http,
+			https}).Draw(t, "protocol")},
 			Config: &slbv1.ListenerConfig{Description: new(us().Listener(port)), Scheduler: new("rr")}, Stopped: rapid.Bool().Draw(t, "stopped")}
 		if owner := rapid.IntRange(0, 5).Draw(t, "owner"); owner < 2 {
 			config(l.Config).Description = new([]string{"by hand", "k8s/1/api/default/c"}[owner])

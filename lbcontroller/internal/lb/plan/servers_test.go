@@ -21,20 +21,28 @@ func TestServersAtTheEnds(t *testing.T) {
 		want, have []model.Server
 		change     *ChangeServers
 	}{
-		"the same":           {want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 100), server(2, 100)}},
-		"none wanted":        {have: []model.Server{server(1, 100)}, change: &ChangeServers{Remove: []model.Server{server(1, 100)}}},
-		"none there":         {want: []model.Server{server(1, 100)}, change: &ChangeServers{Add: []model.Server{server(1, 100)}}},
-		"a new first one":    {want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(2, 100), server(3, 100)}, change: &ChangeServers{Add: []model.Server{server(1, 100)}}},
-		"a new middle one":   {want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), server(3, 100)}, change: &ChangeServers{Add: []model.Server{server(2, 100)}}},
-		"a new last one":     {want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), server(2, 100)}, change: &ChangeServers{Add: []model.Server{server(3, 100)}}},
-		"the first one goes": {want: []model.Server{server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, change: &ChangeServers{Remove: []model.Server{server(1, 100)}}},
-		"the last one goes":  {want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, change: &ChangeServers{Remove: []model.Server{server(3, 100)}}},
-		"another weight":     {want: []model.Server{server(1, 100), server(2, 50), server(3, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, change: &ChangeServers{Update: []model.Server{server(2, 50)}}},
+		"the same":    {want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 100), server(2, 100)}},
+		"none wanted": {have: []model.Server{server(1, 100)}, change: &ChangeServers{Remove: []model.Server{server(1, 100)}}},
+		"none there":  {want: []model.Server{server(1, 100)}, change: &ChangeServers{Add: []model.Server{server(1, 100)}}},
+		"a new first one": {want: []model.Server{server(1, 100), server(2, 100), server(3, 100)},
+			have: []model.Server{server(2, 100), server(3, 100)}, change: &ChangeServers{Add: []model.Server{server(1, 100)}}},
+		"a new middle one": {want: []model.Server{server(1, 100), server(2, 100), server(3, 100)},
+			have: []model.Server{server(1, 100), server(3, 100)}, change: &ChangeServers{Add: []model.Server{server(2, 100)}}},
+		"a new last one": {want: []model.Server{server(1, 100), server(2, 100), server(3, 100)},
+			have: []model.Server{server(1, 100), server(2, 100)}, change: &ChangeServers{Add: []model.Server{server(3, 100)}}},
+		"the first one goes": {want: []model.Server{server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100),
+			server(2, 100), server(3, 100)}, change: &ChangeServers{Remove: []model.Server{server(1, 100)}}},
+		"the last one goes": {want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 100),
+			server(2, 100), server(3, 100)}, change: &ChangeServers{Remove: []model.Server{server(3, 100)}}},
+		"another weight": {want: []model.Server{server(1, 100), server(2, 50), server(3, 100)},
+			have: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, change: &ChangeServers{Update: []model.Server{server(2, 50)}}},
 		"of a server that is there twice, the wanted one at the beginning stays": {
-			want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), byHand, server(2, 100), server(3, 100)},
+			want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), byHand,
+				server(2, 100), server(3, 100)},
 		},
 		"of a server that is there twice, ours at the beginning stays": {
-			want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), server(1, 100), server(2, 100), server(3, 100)},
+			want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100),
+				server(1, 100), server(2, 100), server(3, 100)},
 		},
 		"of a server that is there twice, ours at the end stays": {
 			want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(2, 100)},
@@ -74,8 +82,9 @@ func TestServersWithoutSpareRoom(t *testing.T) {
 	}
 }
 
-// TestExactServers: where a change is said to bring a group to exactly what is wanted, working it out finds the same. That holds for every group of
-// instances of ours alone, and nothing is said of a list other than the one that was compared.
+// TestExactServers: where a change is said to bring a group to exactly what is wanted, working it out finds the same.
+// That holds for every group of instances of ours alone, and nothing is said of a list other than the one that was
+// compared.
 func TestExactServers(t *testing.T) {
 	t.Parallel()
 	mine := us().Group("1")

@@ -27,11 +27,13 @@ func MissingTags(want []*commonv1.Tag, have map[string]string) []*commonv1.Tag {
 	return missing
 }
 
-// mark marks a user's instance as reused before the first change that the Service makes there, so that no death in between leaves it unmarked.
-// The mark alone is no reason to write, unless it has failed: what versions of the existing CCM before v1.9.3.378 left has none.
+// mark marks a user's instance as reused before the first change that the Service makes there, so that no death in
+// between leaves it unmarked. The mark alone is no reason to write, unless it has failed: what versions of the existing
+// CCM before v1.9.3.378 left has none.
 func (p *Plan) mark(kind Differ, d *model.Desired, o model.Observed) {
 	have := o.Tags()
-	if _, marked := have[ownership.TagReused]; marked || o.InstanceID == "" || len(have) >= fewTags || len(p.Phases) == 0 && !d.Instance.Marking {
+	if _, marked := have[ownership.TagReused]; marked || o.InstanceID == "" || len(have) >= fewTags ||
+		len(p.Phases) == 0 && !d.Instance.Marking {
 		return
 	}
 	if d.Instance.Spec == nil {

@@ -42,7 +42,8 @@ type Service struct {
 
 // Missing refuses a CLB that doesn't exist.
 func Missing(id string) *Refusal {
-	return &Refusal{Text: fmt.Sprintf("there is no CLB %s; correct annotation %s%s, or make the CLB", id, annotation.Prefix, annotation.ID), Again: RetryMissing}
+	return &Refusal{Text: fmt.Sprintf("there is no CLB %s; correct annotation %s%s, or make the CLB", id,
+		annotation.Prefix, annotation.ID), Again: RetryMissing}
 }
 
 // Made refuses a CLB that wasn't made by hand but for a Service or a cluster; nil for one that may be reused.
@@ -64,8 +65,10 @@ func Elsewhere(svc Service, want *model.Desired, named model.Observed) *Refusal 
 	if asked == "" || asked == group || svc.RecordedID == named.InstanceID {
 		return nil
 	}
-	return &Refusal{Text: fmt.Sprintf("CLB %s is in resource group %q, but annotation %s%s asks for %q, so it can't be reused; correct or remove the annotation",
-		named.InstanceID, group, annotation.Prefix, annotation.ResourceGroupID, asked)}
+	return &Refusal{
+		Text: fmt.Sprintf(
+			"CLB %s is in resource group %q, but annotation %s%s asks for %q, so it can't be reused; correct or remove the annotation",
+			named.InstanceID, group, annotation.Prefix, annotation.ResourceGroupID, asked)}
 }
 
 // madeTag returns the tag of a CLB that wasn't made by hand but for a Service or a cluster, or "".
@@ -98,8 +101,9 @@ func Gone(svc Service) *Refusal {
 		return nil
 	}
 	if svc.RecordedID == "" {
-		return &Refusal{Text: fmt.Sprintf("no CLB is known to be made for this Service, which publishes %s; to get one, clear status.loadBalancer: %s",
-			strings.Join(svc.Published, ", "), svc.clearStatus())}
+		return &Refusal{
+			Text: fmt.Sprintf("no CLB is known to be made for this Service, which publishes %s; to get one, clear status.loadBalancer: %s",
+				strings.Join(svc.Published, ", "), svc.clearStatus())}
 	}
 	return &Refusal{Text: fmt.Sprintf("the CLB %s of this Service is gone, and its address with it, or was not created for this Service; "+
 		"to get a new one, clear status.loadBalancer: %s", svc.RecordedID, svc.clearStatus())}
@@ -112,7 +116,8 @@ func InVain(uid string, claims ownership.Claims, observed model.Observed) bool {
 }
 
 func (s Service) clearStatus() string {
-	return fmt.Sprintf(`kubectl -n %s patch service %s --subresource=status --type=merge -p '{"status":{"loadBalancer":null}}'`, s.Namespace, s.Name)
+	return fmt.Sprintf(
+		`kubectl -n %s patch service %s --subresource=status --type=merge -p '{"status":{"loadBalancer":null}}'`, s.Namespace, s.Name)
 }
 
 // Claim is what there will be of the Service on the CLB that it names.
@@ -176,9 +181,10 @@ func Anywhere(want *model.Desired, own []model.Group, claims ownership.Claims) *
 	return &stay
 }
 
-// WithFilled adds the user's vServer groups that were filled where the Service is and that it names no more. The descriptions of their servers
-// show for which port. If there are none, the claims show that a group is filled, and the port is the only one, or the one that annotation vgroup-port
-// still maps to the group. The weight they share with others may have gone with the annotations, so it is that of a server there.
+// WithFilled adds the user's vServer groups that were filled where the Service is and that it names no more. The
+// descriptions of their servers show for which port. If there are none, the claims show that a group is filled, and the
+// port is the only one, or the one that annotation vgroup-port still maps to the group. The weight they share with
+// others may have gone with the annotations, so it is that of a server there.
 func WithFilled(want *model.Desired, claims ownership.Claims, observed model.Observed) *model.Desired {
 	d := *want
 	d.Groups = slices.Clone(want.Groups)

@@ -74,9 +74,10 @@ func TestElsewhere(t *testing.T) {
 		asked, group, has string
 		want              []string
 	}{
-		"nothing is asked":           {asked: "rg-1", group: "rg-2"},
-		"the same":                   {asks: true, asked: "rg-1", group: "rg-1"},
-		"another":                    {asks: true, asked: "rg-1", group: "rg-2", has: "lb-2", want: []string{`"rg-2"`, `"rg-1"`, "correct or remove"}},
+		"nothing is asked": {asked: "rg-1", group: "rg-2"},
+		"the same":         {asks: true, asked: "rg-1", group: "rg-1"},
+		"another": {asks: true, asked: "rg-1", group: "rg-2", has: "lb-2",
+			want: []string{`"rg-2"`, `"rg-1"`, "correct or remove"}},
 		"another, but already there": {asks: true, asked: "rg-1", group: "rg-2", has: "lb-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,14 +101,16 @@ func TestTaken(t *testing.T) {
 		own       string
 		want      []string
 	}{
-		"new":                             {},
-		"new, with a CLB of its own":      {own: "lb-9"},
-		"there already":                   {published: []string{"1.1.1.1"}},
-		"there and elsewhere":             {published: []string{"2.2.2.2", "1.1.1.1"}},
-		"by a host name":                  {published: []string{"2.2.2.2", ""}},
-		"by an EIP":                       {published: []string{"2.2.2.2"}, eip: true},
-		"elsewhere":                       {published: []string{"2.2.2.2"}, want: []string{"publishes 2.2.2.2, which is not the address of CLB lb-1", next}},
-		"on its own":                      {published: []string{"2.2.2.2"}, own: "lb-9", want: []string{"has CLB lb-9 of its own", "CLB lb-9 is released", next}},
+		"new":                        {},
+		"new, with a CLB of its own": {own: "lb-9"},
+		"there already":              {published: []string{"1.1.1.1"}},
+		"there and elsewhere":        {published: []string{"2.2.2.2", "1.1.1.1"}},
+		"by a host name":             {published: []string{"2.2.2.2", ""}},
+		"by an EIP":                  {published: []string{"2.2.2.2"}, eip: true},
+		"elsewhere": {published: []string{"2.2.2.2"},
+			want: []string{"publishes 2.2.2.2, which is not the address of CLB lb-1", next}},
+		"on its own": {published: []string{"2.2.2.2"}, own: "lb-9",
+			want: []string{"has CLB lb-9 of its own", "CLB lb-9 is released", next}},
 		"on its own, with the address":    {published: []string{"1.1.1.1"}, own: "lb-9", want: []string{"has CLB lb-9 of its own"}},
 		"on its own, published by an EIP": {published: []string{"2.2.2.2"}, eip: true, own: "lb-9", want: []string{"has CLB lb-9 of its own"}},
 	} {
@@ -176,9 +179,11 @@ func TestClaims(t *testing.T) {
 		want        *model.Desired
 		claim, kept string
 	}{
-		"one of its own":           {want: want("", model.Group{ID: "rsp-1"})},
-		"a user's":                 {want: want("lb-1", model.Group{Name: "k8s/80"}), claim: "lb-1,lb-1/listeners", kept: "lb-1,lb-1/listeners,lb-1/rsp-2"},
-		"a user's, and its groups": {want: want("lb-1", model.Group{ID: "rsp-1"}), claim: "lb-1,lb-1/listeners,lb-1/rsp-1", kept: "lb-1,lb-1/listeners,lb-1/rsp-1,lb-1/rsp-2"},
+		"one of its own": {want: want("", model.Group{ID: "rsp-1"})},
+		"a user's": {want: want("lb-1", model.Group{Name: "k8s/80"}), claim: "lb-1,lb-1/listeners",
+			kept: "lb-1,lb-1/listeners,lb-1/rsp-2"},
+		"a user's, and its groups": {want: want("lb-1", model.Group{ID: "rsp-1"}), claim: "lb-1,lb-1/listeners,lb-1/rsp-1",
+			kept: "lb-1,lb-1/listeners,lb-1/rsp-1,lb-1/rsp-2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Claim(tt.want).String(); got != tt.claim {
@@ -244,7 +249,8 @@ func TestAnywhere(t *testing.T) {
 
 func TestWithFilled(t *testing.T) {
 	t.Parallel()
-	port80 := model.Group{Name: owner().Group("80"), Servers: []model.Server{{ServerKey: server("i-1"), Weight: 100}, {ServerKey: server("i-3"), Weight: 100}}}
+	port80 := model.Group{Name: owner().Group("80"), Servers: []model.Server{{ServerKey: server("i-1"), Weight: 100},
+		{ServerKey: server("i-3"), Weight: 100}}}
 	port443 := model.Group{Name: owner().Group("443"), Servers: []model.Server{{ServerKey: server("i-1"), Weight: 100}}}
 	want := &model.Desired{Owner: owner(), Groups: []model.Group{port80, port443, {ID: "rsp-1", Name: "rsp-1"}}}
 	there := observed("lb-1", "")
@@ -293,7 +299,8 @@ func TestWithFilledByClaims(t *testing.T) {
 	}{
 		{[]model.Group{port80}, nil, []model.Group{port80, filled("rsp-1", 100), filled("rsp-2", 5)}},
 		{[]model.Group{port80, port443}, nil, []model.Group{port80, port443}}, // Which of them was it?
-		{[]model.Group{port80, port443}, map[string]string{"rsp-2": port443.Name, "rsp-3": port80.Name}, []model.Group{port80, port443, filled("rsp-2", 5)}},
+		{[]model.Group{port80, port443}, map[string]string{"rsp-2": port443.Name, "rsp-3": port80.Name},
+			[]model.Group{port80, port443, filled("rsp-2", 5)}},
 	} {
 		got := WithFilled(&model.Desired{Owner: owner(), Groups: test.ports, Mapped: test.mapped}, claims, there)
 		if diff := cmp.Diff(test.want, got.Groups); diff != "" {

@@ -35,7 +35,8 @@ func parse(command string, args []string) (options, error) {
 	flags.StringVar(&o.bin, "bin", filepath.Join(root, "bin"), "`directory` with our programs")
 	flags.StringVar(&o.controllers, "controllers", "lb,node,route", "`list` of lb, node and route, or none")
 	flags.IntVar(&o.nodes, "nodes", 3, "`number` of fake nodes") //nolint:mnd // A default.
-	flags.BoolVar(&o.traffic, "traffic", command == "demo" && runtime.GOOS == "linux", "let load balancers forward, on loopback addresses; Linux only")
+	flags.BoolVar(&o.traffic, "traffic", command == "demo" && runtime.GOOS == "linux",
+		"let load balancers forward, on loopback addresses; Linux only")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}

@@ -1,8 +1,8 @@
-// Command controllers runs those controllers of Kubernetes that a local world needs, as kube-controller-manager does by default, and the fake
-// kubelets of kwok.
+// Command controllers runs those controllers of Kubernetes that a local world needs, as kube-controller-manager does by
+// default, and the fake kubelets of kwok.
 //
-// kube-controller-manager has a fifth of all that the first start of a world compiles, for the volumes, the scheduler and the kubelet, which no
-// world has.
+// kube-controller-manager has a fifth of all that the first start of a world compiles, for the volumes, the scheduler
+// and the kubelet, which no world has.
 package main
 
 import (
@@ -195,7 +195,8 @@ func (m *manager) workloads(ctx context.Context, _ options) error {
 		return fmt.Errorf("make the controller of DaemonSets: %w", err)
 	}
 	replicas := replicaset.NewReplicaSetController(ctx, apps.ReplicaSets(), core.Pods(), m.client, replicaset.BurstReplicas)
-	stateful := statefulset.NewStatefulSetController(ctx, core.Pods(), apps.StatefulSets(), core.PersistentVolumeClaims(), apps.ControllerRevisions(),
+	stateful := statefulset.NewStatefulSetController(ctx, core.Pods(), apps.StatefulSets(), core.PersistentVolumeClaims(),
+		apps.ControllerRevisions(),
 		m.client)
 	slices := endpointslice.NewController(ctx, core.Pods(), core.Services(), core.Nodes(), m.informers.Discovery().V1().EndpointSlices(),
 		maxEndpointsPerSlice, m.client, 0)

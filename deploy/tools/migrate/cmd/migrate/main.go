@@ -1,4 +1,5 @@
-// Command migrate writes values of the chart from the settings of the existing cloud controller manager. It needs no credentials, and has none.
+// Command migrate writes values of the chart from the settings of the existing cloud controller manager. It needs no
+// credentials, and has none.
 package main
 
 import (
@@ -81,7 +82,8 @@ func locate(endpoint, item string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	ask := func(method, path string, header http.Header) string {
-		req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(endpoint, "/")+path, nil) //nolint:gosec // The user names the endpoint.
+		//nolint:gosec // The user names the endpoint.
+		req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(endpoint, "/")+path, nil)
 		if err != nil {
 			return ""
 		}

@@ -14,7 +14,8 @@ import (
 
 // TestMigrate asks the metadata service for what the old file leaves out, and leaves it empty where there is none.
 func TestMigrate(t *testing.T) {
-	sim, err := openapisim.New(openapisim.Config{Region: "cn-hangzhou", Seed: &state.Cloud{Vpcs: map[string]*state.Vpc{"vpc-1": {CidrBlock: "10.0.0.0/8"}}}})
+	sim, err := openapisim.New(openapisim.Config{Region: "cn-hangzhou",
+		Seed: &state.Cloud{Vpcs: map[string]*state.Vpc{"vpc-1": {CidrBlock: "10.0.0.0/8"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,8 @@ func TestMigrate(t *testing.T) {
 	}
 	for endpoint, region := range map[string]string{"http://" + sim.Endpoint("metadata"): "cn-hangzhou", nobody: "", "": ""} {
 		var out strings.Builder
-		if err := convert([]string{"--cloud-config", file, "--flags", "--cluster-cidr=10.0.0.0/8", "--metadata-endpoint", endpoint}, &out); err != nil {
+		if err := convert([]string{"--cloud-config", file, "--flags", "--cluster-cidr=10.0.0.0/8", "--metadata-endpoint",
+			endpoint}, &out); err != nil {
 			t.Fatal(err)
 		}
 		var values struct {
