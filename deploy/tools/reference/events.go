@@ -28,7 +28,7 @@ func eventsPage(t *tree) (string, error) {
 	return page.String(), nil
 }
 
-// reasons reads the constants of the blocks that say so; the comment behind each is its type, a colon, and what it means.
+// reasons reads the constants of the blocks that say so; the comment above each is its type, a colon, and what it means.
 func (s *source) reasons(rows *table) error {
 	for _, file := range s.files {
 		for _, d := range file.Decls {
@@ -41,9 +41,9 @@ func (s *source) reasons(rows *table) error {
 				if !ok || len(reason.Values) != 1 {
 					return fmt.Errorf("%s: %w", block.Doc.Text(), errNotConstant)
 				}
-				typ, meaning, ok := strings.Cut(strings.TrimSpace(reason.Comment.Text()), ": ")
+				typ, meaning, ok := strings.Cut(strings.Join(strings.Fields(reason.Doc.Text()), " "), ": ")
 				if !ok {
-					return fmt.Errorf("constant %s needs a comment behind it, such as // Warning: what it means", reason.Names[0].Name)
+					return fmt.Errorf("constant %s needs a comment above it, such as // Warning: what it means", reason.Names[0].Name)
 				}
 				text, err := s.text(reason.Values[0])
 				if err != nil {

@@ -15,30 +15,47 @@ import (
 
 // Reasons of events, those of the existing CCM: users alert on them.
 const (
-	ReasonEnsured    = "EnsuredLoadBalancer"    // Normal: the load balancer was changed and is as the Service asks.
-	ReasonSyncFailed = "SyncLoadBalancerFailed" // Warning: what the Service asks for is wrong, is refused, or failed in the cloud.
+	// Normal: the load balancer was changed and is as the Service asks.
+	ReasonEnsured = "EnsuredLoadBalancer"
+	// Warning: what the Service asks for is wrong, is refused, or failed in the cloud.
+	ReasonSyncFailed = "SyncLoadBalancerFailed"
 	// Normal: the load balancer is released; a user's loses what was made on it for the Service.
-	ReasonCleaned         = "CleanLoadBalancer"
-	ReasonCleanFailed     = "CleanLoadBalancerFailed" // Warning: the load balancer can't be released; it is tried again.
-	ReasonAddFinalizer    = "FailedAddFinalizer"      // Warning: the API server refused the finalizer; nothing was created.
-	ReasonRemoveFinalizer = "FailedRemoveFinalizer"   // Warning: the load balancer is released but the Service can't go yet.
-	ReasonRemoveHash      = "FailedRemoveHash"        // Warning: the API server refused a label; the load balancer is not changed yet.
-	ReasonUpdateStatus    = "FailedUpdateStatus"      // Warning: the API server refused the status or labels of the Service.
-	ReasonNoBackends      = "UnAvailableLoadBalancer" // Warning: a port has no backends: no ready node or pod qualifies.
-	ReasonSkipBackends    = "SkipSyncBackends"        // Warning: some nodes or pods are left out of the backends.
-	// Warning: the load balancer will be kept when the Service goes, as its annotation asks, or a user's keeps what others
-	// use.
-	ReasonPreserved   = "PreservedOnDelete"
-	ReasonEIP         = "FailedSetEIPAddress"    // Warning: no EIP was found; the address of the load balancer is published instead.
-	ReasonAnnotation  = "AnnotationChanged"      // Normal: annotations of the controller were changed; it looks at the load balancer.
-	ReasonSpec        = "ServiceSpecChanged"     // Normal: the spec of the Service was changed; it looks at the load balancer.
-	ReasonDeletion    = "DeleteTimestampChanged" // Normal: the Service is being deleted; the load balancer is released.
-	ReasonContested   = "StatusContested"        // Warning: another client overwrites the status of the Service.
-	ReasonKept        = "AnnotationKept"         // Warning: an annotation was removed, but the load balancer keeps its value.
-	ReasonCertificate = "CertificateEnds"        // Warning: a server certificate is missing, has ended, or ends within 30 days.
+	ReasonCleaned = "CleanLoadBalancer"
+	// Warning: the load balancer can't be released; it is tried again.
+	ReasonCleanFailed = "CleanLoadBalancerFailed"
+	// Warning: the API server refused the finalizer; nothing was created.
+	ReasonAddFinalizer = "FailedAddFinalizer"
+	// Warning: the load balancer is released but the Service can't go yet.
+	ReasonRemoveFinalizer = "FailedRemoveFinalizer"
+	// Warning: the API server refused a label; the load balancer is not changed yet.
+	ReasonRemoveHash = "FailedRemoveHash"
+	// Warning: the API server refused the status or labels of the Service.
+	ReasonUpdateStatus = "FailedUpdateStatus"
+	// Warning: a port has no backends: no ready node or pod qualifies.
+	ReasonNoBackends = "UnAvailableLoadBalancer"
+	// Warning: some nodes or pods are left out of the backends.
+	ReasonSkipBackends = "SkipSyncBackends"
+	// Warning: the load balancer will be kept when the Service goes, as its annotation asks, or a user's keeps what
+	// others use.
+	ReasonPreserved = "PreservedOnDelete"
+	// Warning: no EIP was found; the address of the load balancer is published instead.
+	ReasonEIP = "FailedSetEIPAddress"
+	// Normal: annotations of the controller were changed; it looks at the load balancer.
+	ReasonAnnotation = "AnnotationChanged"
+	// Normal: the spec of the Service was changed; it looks at the load balancer.
+	ReasonSpec = "ServiceSpecChanged"
+	// Normal: the Service is being deleted; the load balancer is released.
+	ReasonDeletion = "DeleteTimestampChanged"
+	// Warning: another client overwrites the status of the Service.
+	ReasonContested = "StatusContested"
+	// Warning: an annotation was removed, but the load balancer keeps its value.
+	ReasonKept = "AnnotationKept"
+	// Warning: a server certificate is missing, has ended, or ends within 30 days.
+	ReasonCertificate = "CertificateEnds"
 	// Warning: a user or another tool has changed the load balancer, and the configuration leaves that so.
 	ReasonDrift = "DriftReported"
-	ReasonHeld  = "HeldByPolicy" // Warning: the policy (report or upsert-only) keeps changes back; the text lists them.
+	// Warning: the policy (report or upsert-only) keeps changes back; the text lists them.
+	ReasonHeld = "HeldByPolicy"
 	// Warning: a Service that got a class or tunnel type keeps its load balancer until the release is confirmed.
 	ReasonUnconfirmed = "ReleaseUnconfirmed"
 	// Warning: an annotation or a field of the spec has no effect: it may be misspelt, or not fit the Service.
@@ -47,11 +64,14 @@ const (
 	ReasonReadinessGate = "FailedUpdateReadinessGate"
 	// Warning: no node qualifies as a backend any more; the last servers stay, as an empty group helps no one.
 	ReasonLastServers = "LastServersKept"
-	ReasonOrphan      = "OrphanedLoadBalancer" // Warning on the namespace kube-system: load balancers of the cluster have no Service.
+	// Warning on the namespace kube-system: load balancers of the cluster have no Service.
+	ReasonOrphan = "OrphanedLoadBalancer"
 	// Normal on the namespace kube-system: a load balancer whose Service was gone is deleted.
-	ReasonOrphanGone  = "DeletedOrphan"
-	ReasonIPMode      = "IPModeDropped" // Warning: the API server is too old for annotation ip-mode.
-	ReasonTypeChanged = "TypeChanged"   // Normal: the Service no longer asks for a load balancer.
+	ReasonOrphanGone = "DeletedOrphan"
+	// Warning: the API server is too old for annotation ip-mode.
+	ReasonIPMode = "IPModeDropped"
+	// Normal: the Service no longer asks for a load balancer.
+	ReasonTypeChanged = "TypeChanged"
 )
 
 // ClusterObject carries events that are no Service's.

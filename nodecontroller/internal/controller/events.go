@@ -15,19 +15,24 @@ const maxEvents = 20
 
 // Reasons of events, the same as those of the existing CCM where it has them.
 const (
-	eventInitialized = "InitializedNode" // Normal: the Node has its provider ID, addresses and labels and may run pods.
-	eventSyncFailed  = "SyncNodeFailed"  // Warning: the Node can't be brought in step with its instance; the text says what to do.
+	// Normal: the Node has its provider ID, addresses and labels and may run pods.
+	eventInitialized = "InitializedNode"
+	// Warning: the Node can't be brought in step with its instance; the text says what to do.
+	eventSyncFailed = "SyncNodeFailed"
 	// Warning: the serving certificate that the kubelet asks for is left to people; the text says why.
 	eventUnapproved = "CertificateNotApproved"
 	// Warning: a tag of the instance has a value that the Node can't have; the last good one stays.
 	eventInvalidTag = "InvalidTag"
 	// Normal: the Node is excluded and waits for its initialization, which is left to another component.
 	eventExcluded = "ExcludedNode"
-	eventWaiting  = "WaitingForCloud" // Warning: the Node waits for more than a minute for a change of its network interface.
-	eventDeleted  = "DeletedNode"     // Normal: the instance is gone and so is the Node.
+	// Warning: the Node waits for more than a minute for a change of its network interface.
+	eventWaiting = "WaitingForCloud"
+	// Normal: the instance is gone and so is the Node.
+	eventDeleted = "DeletedNode"
 	// Normal: the instance is stopped, and the Node has the taint node.cloudprovider.kubernetes.io/shutdown.
-	eventStopped      = "InstanceStopped"
-	eventDeleteFailed = "DeleteNodeFailed" // Warning: the instance seems gone but the Node stays for now; the text says why.
+	eventStopped = "InstanceStopped"
+	// Warning: the instance seems gone but the Node stays for now; the text says why.
+	eventDeleteFailed = "DeleteNodeFailed"
 )
 
 func (c *Controller) normal(node, reason, message string) {

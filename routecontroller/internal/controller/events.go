@@ -21,15 +21,20 @@ import (
 
 // Reasons of events; the first three are those of the existing CCM.
 const (
-	eventCreated      = "CreatedRoute"      // Normal: the route of the Node is in the table.
-	eventCreateFailed = "CreateRouteFailed" // Warning: the cloud did not make the route; it is tried again.
-	eventSyncFailed   = "SyncRouteFailed"   // Warning on the route table: the VPC or the table can't be read or changed; it is tried again.
+	// Normal: the route of the Node is in the table.
+	eventCreated = "CreatedRoute"
+	// Warning: the cloud did not make the route; it is tried again.
+	eventCreateFailed = "CreateRouteFailed"
+	// Warning on the route table: the VPC or the table can't be read or changed; it is tried again.
+	eventSyncFailed = "SyncRouteFailed"
 	// Warning: the cloud has worked on the Node's route for five minutes and is not done; the text says what to do.
 	eventPending = "RoutePending"
-	eventForeign = "ForeignRoute"         // Warning: an entry that is not ours is in the way of the Node's route; remove it.
-	eventQuota   = "RouteTableNearlyFull" // Warning on the route table: 80 % of its quota is used; ask for more.
-	// Warning on the route table: no Node claims these routes; the text says when they go, and why it is not known whether
-	// their instances are gone.
+	// Warning: an entry that is not ours is in the way of the Node's route; remove it.
+	eventForeign = "ForeignRoute"
+	// Warning on the route table: 80 % of its quota is used; ask for more.
+	eventQuota = "RouteTableNearlyFull"
+	// Warning on the route table: no Node claims these routes; the text says when they go, and why it is not known
+	// whether their instances are gone.
 	eventOrphans = "RoutesWithoutNode"
 	// Warning on the route table: a ConfigMap for the next leader can't be read or written; no route without a Node is
 	// deleted.
