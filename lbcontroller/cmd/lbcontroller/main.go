@@ -1,4 +1,5 @@
-// Command lbcontroller gives every Service of type LoadBalancer its Classic Load Balancer. `lbcontroller plan` says what it would change.
+// Command lbcontroller gives every Service of type LoadBalancer its Classic Load Balancer. `lbcontroller plan` says what it would change,
+// and `lbcontroller convert` makes a Service of an NLB of one with a CLB.
 package main
 
 import (
@@ -22,6 +23,6 @@ func process() command.Command[config.Config] {
 		Logging: func(cfg config.Config) logging.Config { return cfg.Logging },
 		Run:     app.Run,
 
-		Subcommands: map[string]command.Subcommand{"plan": plan()},
+		Subcommands: map[string]command.Subcommand{"plan": plan(), "convert": convert()},
 	}
 }

@@ -21,3 +21,18 @@ func TestProcess(t *testing.T) {
 		t.Errorf("got %q, want it to begin with %q", stderr.String(), want)
 	}
 }
+
+// TestConvertArguments: what is wrong with the arguments is said before a cluster is asked.
+func TestConvertArguments(t *testing.T) {
+	for args, want := range map[string]string{
+		"":      "lbcontroller: convert: name one Service as NAMESPACE/SERVICE, after the flags\n",
+		"web":   "lbcontroller: convert: \"web\" is no NAMESPACE/SERVICE\n",
+		"a/b c": "lbcontroller: convert: name one Service as NAMESPACE/SERVICE, after the flags\n",
+	} {
+		var stdout, stderr strings.Builder
+		if code := process().Execute(t.Context(), append([]string{"convert"}, strings.Fields(args)...), &stdout, &stderr); code != 1 ||
+			stderr.String() != want {
+			t.Errorf("%q: exit code %d, %q, want %q", args, code, stderr.String(), want)
+		}
+	}
+}

@@ -1,0 +1,335 @@
+// Package convert makes of a Service with a CLB one that asks the same of an NLB, and says what can't be the same. It is pure.
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+// Result is a Service of an NLB, with what its user has to know.
+type Result struct {
+	Service *corev1.Service
+	// First is to be done before the Service is applied.
+	First []string
+	// Without is what the Service of the CLB asks for and an NLB doesn't have.
+	Without []string
+	// Differs is what is another way with an NLB.
+	Differs []string
+}
+
+const (
+	on  = "on"
+	tcp = "tcp"
+)
+
+// suffix tells the new Service from the old one, which stays beside it for a time.
+const suffix = "-nlb"
+
+// maxName is how long the name of a Service may be.
+const maxName = 63
+
+// noteDomain is that of what the controller notes on a Service.
+const noteDomain = "service.k8s.alibaba/"
+
+// lastApplied is kubectl's note of another object.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// conversion is one Service on its way.
+type conversion struct {
+	Result
+	values annotation.Values
+	// transport and web say that listeners of the CLB are for tcp and udp, and for http and https, and checked that it checks the servers
+	// of some.
+	transport, web, checked bool
+}
+
+// ToNLB converts a Service that has a CLB. A Service with a bad value is refused: what it asks for isn't known.
+func ToNLB(svc *corev1.Service, class string) (Result, error) {
+	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer || svc.Spec.LoadBalancerClass != nil {
+		return Result{}, errors.New("it has no CLB: its type must be LoadBalancer, without a loadBalancerClass")
+	}
+	values, problems := annotation.Parse(svc.Annotations)
+	if len(problems) > 0 {
+		texts := make([]string, len(problems))
+		for i, p := range problems {
+			texts[i] = p.String()
+		}
+		return Result{}, fmt.Errorf("mend it first: %s", strings.Join(texts, "; "))
+	}
+	c := &conversion{values: values}
+	c.Service = skeleton(svc, class)
+	c.listeners(svc)
+	for _, spec := range annotation.Table() {
+		c.apply(spec)
+	}
+	c.families()
+	c.persistence()
+	c.access(svc)
+	c.health()
+	c.fields(svc)
+	return c.Result, nil
+}
+
+// skeleton is the Service without its annotations for a load balancer, and without what the API server and the controller have added.
+func skeleton(svc *corev1.Service, class string) *corev1.Service {
+	result := &corev1.Service{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: svc.Namespace, Name: svc.Name[:min(len(svc.Name), maxName-len(suffix))] + suffix,
+			Labels: maps.Clone(svc.Labels), Annotations: map[string]string{},
+		},
+		Spec: *svc.Spec.DeepCopy(),
+	}
+	maps.DeleteFunc(result.Labels, func(key, _ string) bool { return strings.HasPrefix(key, noteDomain) })
+	for key, value := range svc.Annotations {
+		isAsked := strings.HasPrefix(key, annotation.Prefix) || strings.HasPrefix(key, annotation.LegacyPrefix)
+		if !isAsked && !strings.HasPrefix(key, noteDomain) && key != lastApplied {
+			result.Annotations[key] = value
+		}
+	}
+	s := &result.Spec
+	s.LoadBalancerClass = &class
+	s.ClusterIP, s.ClusterIPs, s.HealthCheckNodePort, s.ExternalIPs, s.LoadBalancerIP = "", nil, 0, nil, ""
+	for i := range s.Ports {
+		s.Ports[i].NodePort = 0
+	}
+	return result
+}
+
+// set puts an annotation on the Service.
+func (c *conversion) set(key, value string) { c.Service.Annotations[annotation.Prefix+key] = value }
+
+// asked is what an annotation of the NLB is to be, "" for nothing yet.
+func (c *conversion) asked(key string) string { return c.Service.Annotations[annotation.Prefix+key] }
+
+// has reports that the user has written an annotation: what takes the place of one that is gone isn't asked of another load balancer.
+func (c *conversion) has(key string) bool { return c.values.Origin(key) == annotation.Written }
+
+func (c *conversion) first(format string, args ...any) {
+	c.First = append(c.First, fmt.Sprintf(format, args...))
+}
+
+func (c *conversion) without(format string, args ...any) {
+	c.Without = append(c.Without, fmt.Sprintf(format, args...))
+}
+
+func (c *conversion) differs(format string, args ...any) {
+	c.Differs = append(c.Differs, fmt.Sprintf(format, args...))
+}
+
+// text is a value as a user writes it.
+func (c *conversion) text(spec annotation.Spec) string {
+	if spec.Kind != annotation.Pairs {
+		return c.values.Text(spec.Key)
+	}
+	pairs := c.values.Pairs(spec.Key)
+	items := make([]string, len(pairs))
+	for i, p := range pairs {
+		items[i] = p.Key + spec.Separator + p.Value
+	}
+	return strings.Join(items, ",")
+}
+
+// apply does with an annotation what its rule says.
+func (c *conversion) apply(spec annotation.Spec) {
+	r := rules()[spec.Key]
+	if !c.has(spec.Key) {
+		if r.other != "" && c.concerns(spec) && (c.checked || spec.Scope != annotation.Health) {
+			c.differs("%s isn't set: %s on a CLB, %s on an NLB", spec.Key, bare(spec.Default), r.other)
+		}
+		return
+	}
+	value := c.text(spec)
+	switch {
+	case r.own: // By functions of their own.
+		return
+	case r.to == "" || r.fits != nil && !r.fits.MatchString(value):
+		c.without("%s: %s: %s", spec.Key, value, r.note)
+		return
+	}
+	if r.value != nil {
+		value = r.value(value)
+	}
+	c.set(r.to, value)
+	if r.first {
+		c.first("%s: %s: %s", r.to, value, r.note)
+	}
+}
+
+// bare is a default without the words that say whose it is.
+func bare(text string) string { return strings.TrimPrefix(text, "the cloud's, ") }
+
+// concerns reports that listeners of the Service have the attribute.
+func (c *conversion) concerns(spec annotation.Spec) bool {
+	isWeb := slices.Contains(spec.Protocols, "http") || slices.Contains(spec.Protocols, "https")
+	return len(spec.Protocols) == 0 || isWeb && c.web || c.transport && slices.Contains(spec.Protocols, tcp)
+}
+
+// listeners converts protocols, and what only listeners for http and https have.
+func (c *conversion) listeners(svc *corev1.Service) {
+	var kept, secure, plain []string
+	web := map[string]bool{}
+	for _, p := range c.values.Pairs(annotation.ProtocolPort) {
+		switch protocol := strings.ToLower(p.Key); protocol {
+		case "https":
+			kept, secure, web[p.Value] = append(kept, "tcpssl:"+p.Value), append(secure, p.Value), true
+		case "http":
+			plain, web[p.Value] = append(plain, p.Value), true
+		default:
+			kept = append(kept, protocol+":"+p.Value)
+		}
+	}
+	if len(kept) > 0 {
+		c.set(annotation.ProtocolPort, strings.Join(kept, ","))
+	}
+	for _, port := range svc.Spec.Ports {
+		isWeb := web[strconv.Itoa(int(port.Port))]
+		c.web, c.transport = c.web || isWeb, c.transport || !isWeb
+	}
+	transport := !c.has(annotation.HealthCheckSwitch) || c.values.On(annotation.HealthCheckSwitch)
+	webChecked := c.values.On(annotation.HealthCheckFlag)
+	if c.checked = c.transport && transport || c.web && webChecked; c.transport && c.web && transport != webChecked {
+		c.differs("health checks are on for some ports of the CLB and off for others: on an NLB they are on for all")
+	}
+	if len(plain) > 0 {
+		c.without("protocol-port: http:%s: an NLB passes the bytes on, as tcp. Servers see the address of the client and no "+
+			"X-Forwarded-For, and each connection goes to one server, not each request", strings.Join(plain, ", "))
+	}
+	if len(secure) > 0 {
+		c.without("protocol-port: https:%s: an NLB ends TLS and passes the bytes on, as tcpssl. Servers see the NLB's address and no "+
+			"X-Forwarded-For: proxy-protocol: on tells them the client's. Clients get HTTP/2 only by alpn, from servers that speak it", strings.Join(secure, ", "))
+	}
+}
+
+// families converts the family of the address. An NLB has no IPv6 addresses alone, and the cloud gives it private ones.
+func (c *conversion) families() {
+	if !c.has(annotation.IPVersion) {
+		return
+	}
+	if c.values.Text(annotation.IPVersion) != "ipv6" {
+		c.set(annotation.IPVersion, "ipv4")
+		return
+	}
+	c.set(annotation.IPVersion, "DualStack")
+	c.set(annotation.IPv6AddressType, "internet")
+	if c.has(annotation.AddressType) {
+		c.set(annotation.IPv6AddressType, c.values.Text(annotation.AddressType))
+	}
+	c.differs("ip-version: DualStack: the NLB has IPv4 addresses, too, and its vSwitches need IPv6")
+}
+
+// persistence keeps clients with their servers by the scheduler, unless the Service asks for another one.
+func (c *conversion) persistence() {
+	switch seconds, _ := c.values.Number(annotation.PersistenceTimeout); {
+	case !c.has(annotation.PersistenceTimeout) || seconds == 0:
+	case c.has(annotation.Scheduler):
+		c.without("persistence-timeout: %d: an NLB keeps clients by scheduler: sch, and the Service asks for another scheduler", seconds)
+	default:
+		c.set(annotation.Scheduler, "sch")
+		c.differs("scheduler: sch: it keeps clients by their addresses, without a time and without weights, in place of persistence-timeout: %d",
+			seconds)
+	}
+}
+
+// access tells of restrictions that an NLB would not have.
+func (c *conversion) access(svc *corev1.Service) {
+	isOn := c.has(annotation.ACLStatus) && c.values.On(annotation.ACLStatus)
+	if isOn || annotation.Guarded(svc.Annotations) {
+		c.first("the access control lists %s of the CLB have no counterpart, and the NLB is open to everybody: set annotation security-group-ids",
+			strings.Join(c.values.List(annotation.ACLID), ", "))
+	}
+}
+
+// health converts the switches of health checks. An NLB looks at the other annotations only if its one switch is on.
+func (c *conversion) health() {
+	var options []string
+	for _, spec := range annotation.TableFor(annotation.NLB) {
+		if spec.Scope == annotation.Health && c.asked(spec.Key) != "" {
+			options = append(options, spec.Key)
+		}
+	}
+	switch written := c.has(annotation.HealthCheckSwitch) && c.transport || c.has(annotation.HealthCheckFlag) && c.web; {
+	case c.checked && (len(options) > 0 || written):
+		c.set(annotation.HealthCheckFlag, on)
+		if c.web && !c.transport && c.asked(annotation.HealthCheckType) == "" {
+			c.set(annotation.HealthCheckType, "http")
+		}
+	case c.checked:
+	case written:
+		c.set(annotation.HealthCheckFlag, "off")
+	default:
+		c.differs("health-check-flag isn't set: the CLB doesn't check the servers of http and https listeners, an NLB does, by tcp")
+	}
+	if !c.checked {
+		for _, key := range options {
+			delete(c.Service.Annotations, annotation.Prefix+key)
+		}
+	}
+	for _, port := range c.Service.Spec.Ports {
+		if port.Protocol == corev1.ProtocolUDP && c.checked && c.asked(annotation.HealthCheckType) == "" {
+			c.differs("health-check-type isn't set: a CLB checks the servers of udp ports by udp, an NLB those of all ports by tcp; " +
+				"with health-check-flag: on and health-check-type: udp it does so by udp")
+			break
+		}
+	}
+}
+
+// fields says what becomes of fields of the Service, and what is another way with each NLB.
+func (c *conversion) fields(svc *corev1.Service) {
+	spec := svc.Spec
+	if len(spec.Selector) == 0 {
+		c.first("the Service has no selector: give the new one its own EndpointSlices")
+	}
+	if len(spec.ExternalIPs) > 0 {
+		c.without("spec.externalIPs: nodes answer them for one Service only")
+	}
+	if spec.LoadBalancerIP != "" {
+		c.without("spec.loadBalancerIP: it has no effect; chosen addresses are in annotation zone-maps")
+	}
+	c.differs("the status has a host name, not an address: DNS records for it are of type CNAME")
+	c.differs("an NLB is in at least two zones: in those of vswitchIDs of the configuration, or of annotation zone-maps")
+	if c.transport {
+		c.differs("source address: servers see the address of the client (preserve-client-ip); a server can't be its own client")
+	}
+	if c.web {
+		c.differs("timeouts: an NLB ends a connection after 900 seconds without data (idle-timeout); it knows no requests")
+	}
+}
+
+// WriteYAML returns the Service with the lists in front of it, as comments: the whole can be applied.
+func (r Result) WriteYAML() ([]byte, error) {
+	var text strings.Builder
+	section := func(title string, lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		text.WriteString("# " + title + "\n")
+		for _, line := range lines {
+			text.WriteString("# - " + strings.ReplaceAll(line, "\n", " ") + "\n")
+		}
+	}
+	section("Before you apply this:", r.First)
+	section("What an NLB doesn't have:", r.Without)
+	section("What is different:", r.Differs)
+	object, err := yaml.Marshal(r.Service)
+	if err != nil {
+		return nil, fmt.Errorf("encode the Service: %w", err)
+	}
+	const status = "status:\n  loadBalancer: {}\n"
+	text.WriteString(strings.Replace(string(object), status, "", 1))
+	return []byte(text.String()), nil
+}
+
+// nameForm is how the cloud wants the name of an NLB.
+var nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]{1,127}$`)
