@@ -337,6 +337,40 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestServerThatIsNotThere: the others of the request become servers, and the error is about the one.
+func TestServerThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	f := world(t)
+	lb, c := balancer(t, f, "one"), f.Client().ServerGroups
+	server := func(id string) *slbv1.Server {
+		return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, Port: 80, Weight: new(int32(100))}
+	}
+	_, err := c.CreateServerGroup(t.Context(), &slbv1.CreateServerGroupRequest{
+		RequestId: "group", LoadBalancerId: lb, Name: "group", Servers: []*slbv1.Server{server("i-none"), server("i-1")},
+	})
+	if rpcerr.ReasonOf(err) != rpcerr.ServerNotFound {
+		t.Errorf("the creation: %v", err)
+	}
+	list, err := c.ListServerGroups(t.Context(), &slbv1.ListServerGroupsRequest{LoadBalancerId: lb})
+	if err != nil || len(list.GetServerGroups()) != 1 {
+		t.Fatalf("got %v, %v", list, err)
+	}
+	id := list.GetServerGroups()[0].GetServerGroupId()
+	_, err = c.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{
+		LoadBalancerId: lb, ServerGroupId: id, Add: []*slbv1.Server{server("i-none"), server("i-2")}, Remove: []*slbv1.Server{server("i-1")},
+	})
+	if rpcerr.ReasonOf(err) != rpcerr.ServerNotFound {
+		t.Errorf("the change: %v", err)
+	}
+	answer, err := c.GetServerGroup(t.Context(), &slbv1.GetServerGroupRequest{ServerGroupId: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]*slbv1.Server{server("i-2")}, answer.GetServerGroup().GetServers(), protocmp.Transform()); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+}
+
 // TestDefaultGroup: it is there from the beginning, has servers without ports, and goes with its load balancer.
 func TestDefaultGroup(t *testing.T) {
 	t.Parallel()

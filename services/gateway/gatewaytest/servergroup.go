@@ -119,33 +119,35 @@ func (s *serverGroups) CreateServerGroup(_ context.Context, req *slbv1.CreateSer
 	if _, err := s.f.loadBalancer(req.GetLoadBalancerId()); err != nil {
 		return nil, err
 	}
-	if err := firstError(required("name", req.GetName()), s.f.validServers("servers", req.GetServers())); err != nil {
+	if err := firstError(required("name", req.GetName()), validServers("servers", req.GetServers())); err != nil {
 		return nil, err
 	}
-	if err := s.f.roomFor(len(req.GetServers())); err != nil {
+	servers, missing := s.f.existing(req.GetServers())
+	if err := s.f.roomFor(len(servers)); err != nil {
 		return nil, err
 	}
 	id := s.f.nextID("rsp")
-	s.f.ServerGroups[id] = &ServerGroup{
-		ID: id, LoadBalancerID: req.GetLoadBalancerId(), Name: req.GetName(), Servers: cloneAll(req.GetServers()),
+	s.f.ServerGroups[id] = &ServerGroup{ID: id, LoadBalancerID: req.GetLoadBalancerId(), Name: req.GetName(), Servers: cloneAll(servers)}
+	if missing != nil {
+		return nil, missing
 	}
 	response := &slbv1.CreateServerGroupResponse{ServerGroupId: id}
 	s.f.remember(req.GetRequestId(), req, response)
 	return response, nil
 }
 
-// validServers checks the servers of a request and that they exist; f is locked.
-func (f *Fake) validServers(field string, servers []*slbv1.Server) error {
+// validServers checks the servers of a request.
+func validServers(field string, servers []*slbv1.Server) error {
 	for _, s := range servers {
 		if s.GetPort() < 1 || s.GetPort() > maxPort {
 			return invalid(field+".port", "%d is not in 1 to %d", s.GetPort(), maxPort)
 		}
 	}
-	return f.validDefaultServers(field, servers)
+	return validDefaultServers(field, servers)
 }
 
 // validDefaultServers is the same for servers without a port.
-func (f *Fake) validDefaultServers(field string, servers []*slbv1.Server) error {
+func validDefaultServers(field string, servers []*slbv1.Server) error {
 	const maxWeight = 100
 	for _, s := range servers {
 		switch {
@@ -154,24 +156,37 @@ func (f *Fake) validDefaultServers(field string, servers []*slbv1.Server) error 
 		case s.GetWeight() < 0 || s.GetWeight() > maxWeight:
 			return invalid(field+".weight", "%d is not in 0 to %d", s.GetWeight(), maxWeight)
 		}
-		exists := true
 		switch s.GetType() {
 		case slbv1.ServerType_SERVER_TYPE_UNSPECIFIED:
 			return invalid(field+".type", "is required")
-		case slbv1.ServerType_SERVER_TYPE_ECS:
-			_, exists = f.Instances[s.GetServerId()]
 		case slbv1.ServerType_SERVER_TYPE_ENI:
 			if s.GetServerIp() == "" {
 				return invalid(field+".server_ip", "is required for a network interface")
 			}
-			_, exists = f.NetworkInterfaces[s.GetServerId()]
-		case slbv1.ServerType_SERVER_TYPE_ECI:
-		}
-		if !exists {
-			return notFound(rpcerr.ServerNotFound, "server", s.GetServerId())
+		case slbv1.ServerType_SERVER_TYPE_ECS, slbv1.ServerType_SERVER_TYPE_ECI:
 		}
 	}
 	return nil
+}
+
+// existing are the servers that there are, and the error about the others: the gateway leaves these out and does the rest; f is locked.
+func (f *Fake) existing(servers []*slbv1.Server) (there []*slbv1.Server, missing error) {
+	for _, s := range servers {
+		exists := true
+		switch s.GetType() {
+		case slbv1.ServerType_SERVER_TYPE_ECS:
+			_, exists = f.Instances[s.GetServerId()]
+		case slbv1.ServerType_SERVER_TYPE_ENI:
+			_, exists = f.NetworkInterfaces[s.GetServerId()]
+		case slbv1.ServerType_SERVER_TYPE_UNSPECIFIED, slbv1.ServerType_SERVER_TYPE_ECI:
+		}
+		if exists {
+			there = append(there, s)
+		} else if missing == nil {
+			missing = notFound(rpcerr.ServerNotFound, "server", s.GetServerId())
+		}
+	}
+	return there, missing
 }
 
 // roomFor refuses a group of n servers beyond the quota; f is locked.
@@ -190,7 +205,7 @@ func (s *serverGroups) ApplyServerChanges(_ context.Context, req *slbv1.ApplySer
 	if err != nil {
 		return nil, err
 	}
-	if err := firstError(s.f.validServers("add", req.GetAdd()), s.f.validServers("update", req.GetUpdate())); err != nil {
+	if err := firstError(validServers("add", req.GetAdd()), validServers("update", req.GetUpdate())); err != nil {
 		return nil, err
 	}
 	if err := s.f.change(group, req); err != nil {
@@ -200,18 +215,21 @@ func (s *serverGroups) ApplyServerChanges(_ context.Context, req *slbv1.ApplySer
 	return &slbv1.ApplyServerChangesResponse{CloudCalls: calls}, nil
 }
 
-// change makes the changes on a copy first, so that a refused request has none; f is locked.
+// change makes the changes on a copy first, so that a refused request has none; f is locked. With a server that there isn't it makes
+// all others.
 func (f *Fake) change(group *ServerGroup, req *slbv1.ApplyServerChangesRequest) error {
+	add, noSuch := f.existing(req.GetAdd())
+	update, gone := f.existing(req.GetUpdate())
 	after := &ServerGroup{ID: group.ID, Servers: cloneAll(group.Servers)}
 	if req.GetRemoveFirst() {
 		after.remove(req.GetRemove())
 	}
-	after.add(req.GetAdd())
+	after.add(add)
 	if err := f.roomFor(len(after.Servers)); err != nil {
 		return err
 	}
 	after.remove(req.GetRemove())
-	for _, changed := range req.GetUpdate() {
+	for _, changed := range update {
 		i := after.find(changed)
 		if i < 0 {
 			return notFound(rpcerr.ServerNotFound, "server of the group", changed.GetServerId())
@@ -219,7 +237,7 @@ func (f *Fake) change(group *ServerGroup, req *slbv1.ApplyServerChangesRequest) 
 		after.Servers[i] = proto.CloneOf(changed)
 	}
 	group.Servers = after.Servers
-	return nil
+	return firstError(noSuch, gone)
 }
 
 func (s *serverGroups) GetDefaultServerGroup(_ context.Context, req *slbv1.GetDefaultServerGroupRequest,
@@ -250,18 +268,18 @@ func (s *serverGroups) ApplyDefaultServerChanges(_ context.Context, req *slbv1.A
 		return nil, err
 	}
 	add, remove, update := withoutPorts(req.GetAdd()), withoutPorts(req.GetRemove()), withoutPorts(req.GetUpdate())
-	if err := firstError(s.f.validDefaultServers("add", add), s.f.validDefaultServers("update", update)); err != nil {
+	if err := firstError(validDefaultServers("add", add), validDefaultServers("update", update)); err != nil {
 		return nil, err
 	}
 	group := s.f.DefaultGroups[id]
 	if group == nil {
 		group = &ServerGroup{LoadBalancerID: id}
+		s.f.DefaultGroups[id] = group
 	}
 	if err := s.f.change(group, &slbv1.ApplyServerChangesRequest{Add: add, Remove: remove, Update: update,
 		RemoveFirst: req.GetRemoveFirst()}); err != nil {
 		return nil, err
 	}
-	s.f.DefaultGroups[id] = group
 	return &slbv1.ApplyDefaultServerChangesResponse{CloudCalls: callsFor(len(add)) + callsFor(len(remove)) + callsFor(len(update))}, nil
 }
 
