@@ -222,13 +222,19 @@ func (c *Controller) sliceUpdated(oldObj, newObj any) {
 	if moved {
 		c.sliceChanged(old)
 	}
-	if moved || !equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) || !equality.Semantic.DeepEqual(old.Ports, slice.Ports) {
-		c.sliceChanged(slice)
+	switch {
+	case falls(old, slice):
+		c.endpointsChanged(slice, fallGap)
+	case moved || !equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) || !equality.Semantic.DeepEqual(old.Ports, slice.Ports):
+		c.endpointsChanged(slice, 0)
 	}
 }
 
-// sliceChanged queues the Service if pods decide about its backends.
-func (c *Controller) sliceChanged(obj any) {
+// sliceChanged is about a slice that comes or goes.
+func (c *Controller) sliceChanged(obj any) { c.endpointsChanged(obj, 0) }
+
+// endpointsChanged queues the Service of a slice if pods decide about its backends, for a pass that waits at least so long.
+func (c *Controller) endpointsChanged(obj any, wait time.Duration) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
 	}
@@ -240,7 +246,7 @@ func (c *Controller) sliceChanged(obj any) {
 		}
 		a := c.assign(svc)
 		if a.wanted != nil && (a.interest.Mode != backend.Cluster || c.nodes.Load().HasVirtual(a.interest.Nodes) || c.informers.awaited(key)) {
-			c.queueGathered(key)
+			c.queueGathered(key, wait)
 		}
 	}
 }
