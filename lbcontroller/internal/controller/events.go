@@ -35,8 +35,8 @@ const (
 	ReasonNoBackends = "UnAvailableLoadBalancer"
 	// Warning: some nodes or pods are left out of the backends.
 	ReasonSkipBackends = "SkipSyncBackends"
-	// Warning: the load balancer will be kept when the Service goes, as its annotation asks, or a user's keeps what
-	// others use.
+	// Warning: the load balancer will be kept when the Service goes, as its annotation asks; or a user's keeps what others use; or one
+	// stays that was handed over by its tags.
 	ReasonPreserved = "PreservedOnDelete"
 	// Warning: no EIP was found; the address of the load balancer is published instead.
 	ReasonEIP = "FailedSetEIPAddress"

@@ -39,7 +39,7 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 		return fail(o, err)
 	}
 	p := plan.Release(e.Product, observed, view.Preserved())
-	claims, err := e.claimsLeft(ctx, r, view, observed)
+	claims, another, err := e.claimsLeft(ctx, r, view, observed)
 	if err != nil {
 		return fail(o, err)
 	}
@@ -73,6 +73,10 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 			return fail(o, err)
 		}
 		o.Events = append(o.Events, controller.Normalf(controller.ReasonCleaned, "CLB %s is released", observed.InstanceID))
+	}
+	if another != "" {
+		o.Events = append(o.Events, controller.Donef(controller.ReasonPreserved, "CLB %s stays: by its tags it is a user's, or that of "+
+			"another Service or cluster; delete it by hand if nobody needs it", another))
 	}
 	if leaves {
 		left := e.leave(ctx, r.Key, r.Service, claims)
@@ -141,18 +145,20 @@ func (e *engine) releasable(ctx context.Context, r controller.Request, view desi
 
 // claimsLeft are where on CLBs of users there may be something of a Service that gives up all it has. Without notes,
 // which another client may have taken off, the CLB that the label names is looked at for what bears the Service's name.
-// What is known is its own.
-func (e *engine) claimsLeft(ctx context.Context, r controller.Request, view desired.View, own model.Observed) (ownership.Claims, error) {
-	claims, id := view.Claims(), r.Service.Labels[LabelLoadBalancerID]
+// What is known is its own. If that CLB is there, and neither the Service's nor one that it named, its id is returned, too.
+func (e *engine) claimsLeft(ctx context.Context, r controller.Request, view desired.View, own model.Observed) (
+	claims ownership.Claims, another string, err error) {
+	claims = view.Claims()
+	id := r.Service.Labels[LabelLoadBalancerID]
 	if !ownership.IsID(id) || id == own.InstanceID || claims.Has(id) || view.Preserved() || e.released(r) {
-		return claims, nil
+		return claims, "", nil
 	}
 	found, err := e.Read(ctx, id, observe.Extent{View: observe.Whole})
 	if rpcerr.IsNotFound(err) {
-		return claims, nil
+		return claims, "", nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID}
 	claim := ownership.Claim{LoadBalancer: id, Listeners: true}
@@ -162,9 +168,9 @@ func (e *engine) claimsLeft(ctx context.Context, r controller.Request, view desi
 		}
 	}
 	if _, marked := found.Tags()[ownership.TagReused]; !marked || reuse.InVain(string(r.Service.UID), claims, found) {
-		return claims, nil // It was never named: what bears the name may be that of another Service before.
+		return claims, id, nil // It was never named: what bears the name may be that of another Service before.
 	}
-	return claims.With(claim), nil
+	return claims.With(claim), "", nil
 }
 
 // holdRelease keeps what a Service would give up, as its policy doesn't allow that.
