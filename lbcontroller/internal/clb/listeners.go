@@ -35,7 +35,8 @@ func (b builder) listeners() []model.Listener {
 		}
 		seen[key] = true
 		if protocol == model.UDP && slices.Contains([]int32{250, 4789, 4790}, port.Port) {
-			b.Problem("spec.ports[%d]: the cloud reserves port %d for itself over udp; choose another port", i, port.Port)
+			b.RefusePort(i, "the cloud reserves port %d for itself over udp; choose another port", port.Port)
+			continue
 		}
 		config := b.listenerConfig(protocol)
 		config.Description = new(b.Owner.Listener(port.Port))

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,6 +134,8 @@ type Builder struct {
 	problems []string
 	warnings []string
 	useless  []string
+	// refused are the ports that can have no listener, by their index, and why.
+	refused map[int]string
 	// keepWeights and keepChoice report that something is wrong with what the Service says about the weights of its servers, or about
 	// which servers it takes.
 	keepWeights, keepChoice bool
@@ -162,6 +165,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	}
 	d := &model.Desired{Owner: b.Owner, UID: string(svc.UID), Reuse: b.Reuse}
 	d.Instance, d.Listeners = kind.Configure(b)
+	d.Refused = b.refusals()
 	d.Groups = b.groups()
 	d.Former = b.former()
 	d.Mapped = b.mappedNames()
@@ -280,6 +284,26 @@ func (b *Builder) mappedGroups() map[int32]string {
 // Problem refuses the Service for a reason that is for the user to mend. Nothing is written then.
 func (b *Builder) Problem(format string, args ...any) {
 	b.problems = append(b.problems, fmt.Sprintf(format, args...))
+}
+
+// RefusePort is Problem for the port of an index: all others are served.
+func (b *Builder) RefusePort(index int, format string, args ...any) {
+	if b.refused == nil {
+		b.refused = map[int]string{}
+	}
+	b.refused[index] = fmt.Sprintf("spec.ports[%d]: ", index) + fmt.Sprintf(format, args...)
+}
+
+// refusals are the texts about ports that can have no listener. Where there is no other, nothing is made.
+func (b *Builder) refusals() []string {
+	var texts []string
+	for _, index := range slices.Sorted(maps.Keys(b.refused)) {
+		texts = append(texts, b.refused[index])
+	}
+	if len(texts) == len(b.View.Service.Spec.Ports) {
+		b.problems = append(b.problems, texts...)
+	}
+	return texts
 }
 
 // Misfit is Problem for an annotation whose value doesn't fit the rest of the Service.

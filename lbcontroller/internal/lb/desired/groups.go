@@ -98,6 +98,9 @@ func (b *Builder) mappedNames() map[string]string {
 func (b *Builder) groups() []model.Group {
 	byName, filled := map[string]model.Group{}, map[string]string{}
 	for i, port := range b.View.Service.Spec.Ports {
+		if b.refused[i] != "" {
+			continue
+		}
 		if b.View.Mode != backend.Pods && port.NodePort == 0 {
 			b.Problem(
 				"spec.ports[%d].nodePort: missing; nodes as backends need it, set spec.allocateLoadBalancerNodePorts to true or "+

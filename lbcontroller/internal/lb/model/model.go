@@ -28,6 +28,8 @@ type Desired struct {
 	// Mapped are the names of the groups that have the servers of a user's vServer group, by its id, for a Service that
 	// maps ports to such groups and names no CLB any more.
 	Mapped map[string]string
+	// Refused says, as text for users, which ports of the Service can have no listener, and why.
+	Refused []string
 	// Guarded says that access control was put in force and that nothing says any more whether it is to be: no listener
 	// may be made without it.
 	Guarded bool

@@ -20,7 +20,7 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	}
 	current, surplus := matchGroups(d, o)
 	frozen, why := unusable(d, o, current)
-	p.Refused = why
+	p.Refused = slices.Concat(d.Refused, why)
 	p.groups(kind, d.Owner, without(d, frozen), current)
 	stillUsed := p.listeners(kind, d, o, current, frozen)
 	surplus = p.keepServing(d, o, surplus)
