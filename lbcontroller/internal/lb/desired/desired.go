@@ -174,7 +174,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 		b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
 	}
 	if b.Values.On(annotation.DefaultServerGroup) && in.View.Mode == backend.Pods {
-		b.Warn("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; "+
+		b.NoEffect("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; "+
 			"remove it", annotation.Prefix, annotation.DefaultServerGroup)
 	}
 	if b.left > 0 {
@@ -182,11 +182,11 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 			b.left, annotation.Prefix, annotation.MaxNodes)
 	}
 	if family := values.Text(annotation.BackendIPVersion); family != "" && family != ipv4 && !b.View.ipv6 {
-		b.Warn("annotation %s%s has no effect: it needs an annotation ip-version that allows IPv6, and the configuration "+
+		b.NoEffect("annotation %s%s has no effect: it needs an annotation ip-version that allows IPv6, and the configuration "+
 			"must not ignore it", annotation.Prefix, annotation.BackendIPVersion)
 	}
 	if in.View.Values.Has(annotation.IPMode) && !in.View.Reverts(annotation.IPMode) && values.Has(annotation.Hostname) {
-		b.Warn("annotation %s%s has no effect beside annotation hostname: a name has no ipMode", annotation.Prefix, annotation.IPMode)
+		b.NoEffect("annotation %s%s has no effect beside annotation hostname: a name has no ipMode", annotation.Prefix, annotation.IPMode)
 	}
 	b.withoutID()
 	if len(b.problems) > 0 {
@@ -311,7 +311,7 @@ func (b *Builder) Misfit(key, want string) {
 	b.problems = append(b.problems, b.Values.Problem(key, want).String())
 }
 
-// Warn reports what has no effect, or not the whole one. The Service is served all the same.
+// Warn reports what has not the whole effect, such as backends that are left out. The Service is served all the same.
 func (b *Builder) Warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
