@@ -62,9 +62,9 @@ func TestPodsByIPv6(t *testing.T) {
 		if got := strings.Join(servers(result.Desired), " "); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-		if warned := slices.ContainsFunc(result.Warnings,
+		if warned := slices.ContainsFunc(result.WithoutEffect,
 			func(w string) bool { return strings.Contains(w, "backend-ip-version has no effect") }); warned != test.warned {
-			t.Errorf("%s: warnings %q", name, result.Warnings)
+			t.Errorf("%s: without effect %q", name, result.WithoutEffect)
 		}
 	}
 }
