@@ -80,7 +80,8 @@ type Choice struct {
 	shares []Share
 	// Draining lose their weight if they are servers, and Staying are left as they are. No backend becomes a server for that.
 	Draining, Staying map[Backend]bool
-	// KeepLast says that nodes decide which backends there are. That there is none of them left is a fault and no reason to remove the last.
+	// KeepLast says that nodes decide which backends there are, or that nothing is known of the port. That there is none of them left is a
+	// fault and no reason to remove the last.
 	KeepLast bool
 	// Most is how many backends there may be together with those that stay; 0 for any number.
 	Most int
@@ -196,6 +197,7 @@ func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 		return Backend{}, n, false
 	}
 	at := map[Backend]int{}
+	c.KeepLast = c.KeepLast || pods.unnamed
 	for _, e := range pods.taking {
 		b, n, ok := place(e)
 		c.KeepLast = c.KeepLast || p.Mode == Local

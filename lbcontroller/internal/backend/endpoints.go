@@ -24,6 +24,8 @@ type endpoints struct {
 	taking []endpoint
 	// ending are the others that terminate, and down those that neither are ready nor terminate.
 	ending, down []endpoint
+	// unnamed reports that there are pods, and no slice has the port. Slices and Service may be of different times: a port was renamed, say.
+	unnamed bool
 }
 
 // endpoints reads the pods of a port.
@@ -31,9 +33,13 @@ func (s Source) endpoints(p Policy, port corev1.ServicePort) endpoints {
 	ready, serving, ending, down := map[endpoint]endpoint{}, map[endpoint]endpoint{}, map[endpoint]endpoint{}, map[endpoint]endpoint{}
 	waiting := map[endpoint]endpoint{}
 	family := s.family(p)
+	has, named := false, false
 	for _, slice := range s.Slices {
 		number, ok := slicePort(slice, port)
-		if slice.AddressType != family || !ok {
+		if slice.AddressType != family {
+			continue
+		}
+		if has, named = has || len(slice.Endpoints) > 0, named || ok; !ok {
 			continue
 		}
 		for _, e := range slice.Endpoints {
@@ -67,7 +73,7 @@ func (s Source) endpoints(p Policy, port corev1.ServicePort) endpoints {
 	}
 	maps.Copy(ready, waiting)
 	maps.Copy(ending, serving)
-	return endpoints{taking: list(ready), ending: list(ending), down: list(down)}
+	return endpoints{taking: list(ready), ending: list(ending), down: list(down), unnamed: has && !named}
 }
 
 func list(set map[endpoint]endpoint) []endpoint { return slices.Collect(maps.Values(set)) }

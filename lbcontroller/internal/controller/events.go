@@ -62,7 +62,7 @@ const (
 	ReasonUnknown = "UnknownAnnotation"
 	// Warning: the API server refused the condition of a pod's readiness gate; it is written again.
 	ReasonReadinessGate = "FailedUpdateReadinessGate"
-	// Warning: no node qualifies as a backend any more; the last servers stay, as an empty group helps no one.
+	// Warning: no node qualifies as a backend any more, or no pod has the port; the last servers stay, as an empty group helps no one.
 	ReasonLastServers = "LastServersKept"
 	// Warning on the namespace kube-system: load balancers of the cluster have no Service.
 	ReasonOrphan = "OrphanedLoadBalancer"

@@ -127,9 +127,9 @@ func warn(s pass, observed model.Observed, say func(reason string, event *contro
 	id := observed.InstanceID
 	empty, last := withoutBackends(s.want.Desired, observed)
 	say(controller.ReasonLastServers, warning(len(last) > 0, controller.ReasonLastServers,
-		"CLB %s keeps the last servers of %s: no node qualifies as a backend, "+
-			"or none is ready; look whether there are nodes, whether they are ready or excluded, and whether they have the "+
-			"labels of annotation backend-label",
+		"CLB %s keeps the last servers of %s: no node qualifies as a backend, or none is ready, or no pod has the port; look "+
+			"whether there are nodes, whether they are ready or excluded, whether they have the labels of annotation "+
+			"backend-label, and whether pods have the target port",
 		id, strings.Join(last, ", ")), true)
 	say(controller.ReasonNoBackends, warning(len(empty) > 0, controller.ReasonNoBackends,
 		"CLB %s has no backends for %s: no ready node or pod qualifies, "+
