@@ -104,24 +104,61 @@ func (p Parser) Parse(annotations map[string]string, fields ...Field) (Values, [
 	var problems []Problem
 	applied := splitList(annotations[Applied])
 	for _, spec := range p.table() {
-		asked, ok := spec.asked(annotations, fields)
+		name, raw, ok := lookup(annotations, spec.Key)
 		switch {
 		case ok:
-			canonical, want := spec.parse(asked.raw)
-			if spec.Refused || want != "" {
-				problems = append(problems, spec.problem(asked, want))
-				continue
+			if problem := v.set(spec, setting{origin: Written, name: name, raw: raw}); problem != nil {
+				problems = append(problems, *problem)
 			}
-			asked.value = canonical
-			v.settings[spec.Key] = asked
 		case !slices.Contains(applied, spec.Key):
 		case spec.Reset != "":
 			v.settings[spec.Key] = setting{origin: Reset, value: spec.Reset, name: Prefix + spec.Key, raw: spec.Reset}
 		case spec.Removal == Keeps:
-			v.kept = append(v.kept, Prefix+spec.Key)
+			v.kept = append(v.kept, spec.removed())
 		}
 	}
-	return v, problems
+	return v, append(problems, p.Amend(&v, annotations, fields...)...)
+}
+
+// Amend adds what fields of the Service ask for to what its annotations say, which counts more. Fields for which the table
+// has no row ask for nothing.
+func (p Parser) Amend(v *Values, annotations map[string]string, fields ...Field) []Problem {
+	if len(fields) == 0 {
+		return nil
+	}
+	var problems []Problem
+	for _, spec := range p.table() {
+		for _, f := range fields {
+			if f.Key != spec.Key || v.Origin(f.Key) == InSpec || IsSet(annotations, f.Key) {
+				continue
+			}
+			v.kept = slices.DeleteFunc(v.kept, func(name string) bool { return name == spec.removed() })
+			if problem := v.set(spec, setting{origin: InSpec, name: f.Name, raw: f.Value}); problem != nil {
+				problems = append(problems, *problem)
+			}
+		}
+	}
+	return problems
+}
+
+// set is the value of a key from now on, unless it isn't allowed.
+func (v Values) set(spec Spec, asked setting) *Problem {
+	canonical, want := spec.parse(asked.raw)
+	if spec.Refused || want != "" {
+		delete(v.settings, spec.Key)
+		return new(spec.problem(asked, want))
+	}
+	asked.value = canonical
+	v.settings[spec.Key] = asked
+	return nil
+}
+
+// removed names what was removed where the cloud keeps what it asked for.
+func (s Spec) removed() string {
+	if s.Field != "" {
+		return Prefix + s.Key + " or " + s.Field
+	}
+	return Prefix + s.Key
 }
 
 // asked returns what the annotation says, or else the field.
@@ -287,6 +324,28 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Noun names for people what asks for the key: an annotation, or a field of the Service.
+func (v Values) Noun(key string) string {
+	if v.Origin(key) == InSpec {
+		return v.settings[key].name
+	}
+	return "annotation " + v.Name(key)
+}
+
+// Fields are the names of the fields of the Service that ask for something, by key.
+func (v Values) Fields() map[string]string {
+	var names map[string]string
+	for key, s := range v.settings {
+		if s.origin == InSpec {
+			if names == nil {
+				names = map[string]string{}
+			}
+			names[key] = s.name
+		}
+	}
+	return names
 }
 
 // Name returns the name under which the key is set, or its current name.

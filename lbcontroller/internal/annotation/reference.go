@@ -73,6 +73,9 @@ func (s Spec) about() string {
 	if len(s.Protocols) > 0 {
 		text += " For " + strings.Join(s.Protocols, " and ") + "."
 	}
+	if s.Field != "" {
+		text += " `" + s.Field + "` asks for the same."
+	}
 	if s.Refused {
 		text = "**Not supported by this version: a Service that carries it is refused.** " + text
 	}

@@ -39,6 +39,13 @@ const ConfirmRelease = "service.k8s.alibaba/confirm-release"
 // cleaned up whatever becomes of the annotations that name them.
 const Claims = "service.k8s.alibaba/reused-loadbalancers"
 
+// Fields of a Service that ask for the same as an annotation.
+const (
+	FieldAddress  = "spec.loadBalancerIP"
+	FieldAffinity = "spec.sessionAffinity"
+	FieldFamilies = "spec.ipFamilies"
+)
+
 // Kind is the syntax of a value.
 type Kind string
 
@@ -110,6 +117,8 @@ type Spec struct {
 	Protocols []string
 	// Removal is the effect of deleting it.
 	Removal Removal
+	// Field is the field of a Service that asks for the same, if there is one.
+	Field string
 	// Reset is the value that takes the place of one that was applied and is deleted; empty if the cloud keeps it.
 	Reset string
 	// Since is the version of the existing CCM that introduced it, or "new" if it has none such.

@@ -43,7 +43,7 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 func Kinds(cfg config.Config, s replica.Dependencies) []controller.Registration {
 	products := []lb.Product{
 		clb.Product{
-			Gateway: s.Gateway, VSwitchIDs: cfg.VSwitchIDs,
+			Gateway: s.Gateway, VSwitchIDs: cfg.VSwitchIDs, Class: cfg.CLB.Class, OnlyClass: !cfg.CLB.WithoutClass,
 			ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation, DisablePublic: cfg.DisablePublicLoadBalancer,
 		},
 	}
@@ -73,7 +73,7 @@ func engineConfig(cfg config.Config, s replica.Dependencies) lb.Config {
 		Desired: desired.Config{
 			ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, VSwitchIDs: cfg.VSwitchIDs, ResourceGroupID: cfg.ResourceGroupID,
 			MaxNodes: cfg.MaxNodesPerServerGroup, Drain: cfg.DrainTerminating, IgnoreBackendIPv6: !cfg.BackendIPv6,
-			PodBackends: cfg.BackendType == config.BackendENI,
+			ServiceFields: cfg.ServiceFields, PodBackends: cfg.BackendType == config.BackendENI,
 		},
 		Policy: lb.Policy(cfg.Policy),
 		Drift: lb.Drift{

@@ -29,11 +29,11 @@ func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string
 	want, have := specOf(d), present(o)
 	asked, _ := d.Instance.Asked.(Asked)
 	var r refusals
-	remedy := "restore the annotation or recreate the Service"
+	remedy := "restore it or recreate the Service"
 	if d.Reuse.ID != "" {
-		remedy = "correct or remove the annotation"
+		remedy = "correct or remove it"
 	}
-	r.fixed(want, asked, have, remedy)
+	r.fixed(d.Instance, asked, have, remedy)
 	if asked, present := asked.NetworkType, have.GetNetworkType(); asked != "" && present != "" && asked != present {
 		r.add("annotation network-type asks for %q but the CLB has %q, which can't be changed; %s", asked, present, remedy)
 	}
@@ -66,10 +66,11 @@ func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string
 }
 
 // fixed refuses what the cloud decides at creation for good.
-func (r *refusals) fixed(want *slbv1.CreateLoadBalancerRequest, asked Asked, have *slbv1.LoadBalancer, remedy string) {
-	check := func(asked bool, annotation, want, have string) {
+func (r *refusals) fixed(wanted model.Instance, asked Asked, have *slbv1.LoadBalancer, remedy string) {
+	want, _ := wanted.Spec.(*slbv1.CreateLoadBalancerRequest)
+	check := func(asked bool, key, want, have string) {
 		if asked && want != have {
-			r.add("annotation %s asks for %q but the CLB has %q, which can't be changed; %s", annotation, want, have, remedy)
+			r.add("%s asks for %q but the CLB has %q, which can't be changed; %s", wanted.Noun(key), want, have, remedy)
 		}
 	}
 	check(asked.AddressType, "address-type", addressType(want.GetAddressType()), addressType(have.GetAddressType()))

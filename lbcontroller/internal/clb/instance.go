@@ -65,7 +65,7 @@ func (b builder) instance() model.Instance {
 	asked.NetworkType = b.networkType(spec)
 	tags := b.additionalTags(spec)
 	result := model.Instance{
-		Spec: spec, Asked: asked, Forbidden: b.forbidden(spec), Tags: tags, DroppedTags: b.droppedTags(tags),
+		Spec: spec, Asked: asked, Fields: v.Fields(), Forbidden: b.forbidden(spec), Tags: tags, DroppedTags: b.droppedTags(tags),
 		Marking: slices.Contains(annotation.ParseOwnTags(b.View.Service.Annotations), ownership.TagReused),
 	}
 	if asked.ResourceGroup {

@@ -20,6 +20,7 @@ func (b builder) listeners() []model.Listener {
 	}
 	b.checkAccess()
 	protocols := b.protocols()
+	b.checkAffinity(protocols)
 	forwards, extensions := b.forwards(protocols), b.extensions()
 	var listeners []model.Listener
 	seen := map[model.ListenerKey]bool{}
@@ -107,8 +108,8 @@ func (b builder) protocols() map[int]model.Protocol {
 func (b builder) withoutOverride() {
 	var names []string
 	for _, spec := range annotation.Table() {
-		if (spec.Scope == annotation.Listener || spec.Scope == annotation.Health) && b.wrote(spec.Key) {
-			names = append(names, spec.Key)
+		if (spec.Scope == annotation.Listener || spec.Scope == annotation.Health) && b.View.Wrote(spec.Key) {
+			names = append(names, b.named(spec.Key))
 		}
 	}
 	if len(names) > 0 {
@@ -122,7 +123,7 @@ func (b builder) withoutOverride() {
 // withoutProtocol reports annotations for protocols that no listener has.
 func (b builder) withoutProtocol(used map[int]model.Protocol) {
 	for _, spec := range annotation.Table() {
-		if len(spec.Protocols) == 0 || !b.wrote(spec.Key) {
+		if len(spec.Protocols) == 0 || b.Values.Origin(spec.Key) != annotation.Written {
 			continue
 		}
 		applies := false
@@ -136,9 +137,12 @@ func (b builder) withoutProtocol(used map[int]model.Protocol) {
 	}
 }
 
-// wrote reports that the user has set an annotation.
-func (b builder) wrote(key string) bool {
-	return b.Values.Has(key) && !b.View.Reverts(key)
+// named is the key itself, or the field that asks for the same.
+func (b builder) named(key string) string {
+	if b.Values.Origin(key) == annotation.InSpec {
+		return b.Values.Name(key)
+	}
+	return key
 }
 
 // onlyPort reports whether no other port of the Service has this number, as with TCP and UDP on one number.

@@ -30,6 +30,10 @@ type Product struct {
 	Gateway *gateway.Client
 	// VSwitchIDs are those of which a new intranet CLB gets one if its Service names none.
 	VSwitchIDs []string
+	// Class is the class of Services that ask for a CLB; empty for none.
+	Class string
+	// OnlyClass leaves Services without a class to others.
+	OnlyClass bool
 	// ByLoadBalancerType leaves Services with the annotation for the load balancer type to others.
 	ByLoadBalancerType bool
 	// DisablePublic refuses to create public CLBs; those that exist are served on.
@@ -47,9 +51,13 @@ func (Product) Marks() lb.Marks {
 
 // Wants implements lb.Product.
 func (p Product) Wants(svc *corev1.Service) bool {
-	return svc.DeletionTimestamp == nil &&
-		svc.Spec.Type == corev1.ServiceTypeLoadBalancer &&
-		svc.Spec.LoadBalancerClass == nil &&
+	if svc.DeletionTimestamp != nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return false
+	}
+	if class := svc.Spec.LoadBalancerClass; class != nil {
+		return *class == p.Class
+	}
+	return !p.OnlyClass &&
 		svc.Annotations[annotation.Class] == "" &&
 		svc.Annotations[annotation.TunnelType] == "" &&
 		(!p.ByLoadBalancerType || svc.Annotations[annotation.LoadBalancerType] == "")
@@ -71,24 +79,6 @@ func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener
 
 // Group implements desired.Configurer: what serves a port is an attribute of its listener.
 func (Product) Group(*desired.Builder, corev1.ServicePort) desired.Shape { return desired.Shape{} }
-
-// checkFields reports fields of the Service that mean nothing for a CLB.
-func (b builder) checkFields() {
-	spec := b.View.Service.Spec
-	if len(spec.LoadBalancerSourceRanges) > 0 {
-		b.NoEffect(
-			"spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
-	}
-	if spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-		b.NoEffect(
-			"spec.sessionAffinity has no effect on a CLB; use annotation %s%s for tcp ports, or sticky-session for http and "+
-				"https", annotation.Prefix, annotation.PersistenceTimeout)
-	}
-	if spec.LoadBalancerIP != "" {
-		b.NoEffect("spec.loadBalancerIP has no effect; an intranet CLB gets a chosen address by annotation %s%s",
-			annotation.Prefix, annotation.Address)
-	}
-}
 
 // WithoutEffect implements lb.Product.
 func (p Product) WithoutEffect(view desired.View, there model.Observed) []string {

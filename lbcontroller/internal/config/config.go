@@ -58,8 +58,25 @@ type Config struct {
 	BackendIPv6 bool `json:"backendIPv6"`
 	// ReadinessGate is about pods that wait for the load balancer.
 	ReadinessGate ReadinessGate `json:"readinessGate"`
+	// ServiceFields lets fields of the spec of a Service count where no annotation says the same: sessionAffinity, loadBalancerIP, ipFamilies
+	// and ipFamilyPolicy; and it publishes ipMode Proxy where a CLB ends or marks connections. A cluster that is taken over with the
+	// cloud-config file of the existing CCM has it off, since that CCM ignores them.
+	ServiceFields bool `json:"serviceFields"`
+	// CLB says which Services get Classic Load Balancers.
+	CLB CLB `json:"clb"`
 	// NLB is about Network Load Balancers.
 	NLB NLB `json:"nlb"`
+}
+
+// NLBClass is the value of spec.loadBalancerClass that asks for a Network Load Balancer.
+const NLBClass = "alibabacloud.com/nlb"
+
+// CLB says which Services get Classic Load Balancers. Those that have one keep it until it is confirmed that it may go.
+type CLB struct {
+	// Class is the value of spec.loadBalancerClass that asks for one; empty for none.
+	Class string `json:"class"`
+	// WithoutClass gives one to Services without a class. Off, they are left to another controller.
+	WithoutClass bool `json:"withoutClass"`
 }
 
 // NLB says what is done for Services of class alibabacloud.com/nlb.
@@ -139,6 +156,8 @@ func Default() Config {
 		Drift:              Drift{Instance: DriftEnforce, Listeners: DriftEnforce, StoppedListeners: DriftReport},
 		Orphans:            Orphans{Interval: config.Duration(time.Hour), Grace: config.Duration(168 * time.Hour), PerDay: 5},
 		ReadinessGate:      ReadinessGate{Patience: config.Duration(time.Minute)},
+		ServiceFields:      true,
+		CLB:                CLB{Class: "alibabacloud.com/clb", WithoutClass: true},
 		NLB:                NLB{Enabled: true},
 	}
 }
@@ -155,6 +174,7 @@ func Load(path, cloudConfigPath string) (Config, []string, error) {
 func (c *Config) Preset(old *cloudconfig.CloudConfig) {
 	c.DisablePublicLoadBalancer = old.DisablePublicSLB
 	c.LoadBalancerTypeAnnotation = old.FeatureGates["LoadBalancerTypeAnnotation"]
+	c.ServiceFields = false // It ignores them.
 	c.BackendIPv6 = old.FeatureGates["IPv6DualStack"]
 	if old.ServiceBackendType == BackendENI {
 		c.BackendType = BackendENI
@@ -190,6 +210,9 @@ func (c *Config) Validate() error {
 	p.Positive("orphans.interval", c.Orphans.Interval)
 	p.Positive("orphans.grace", c.Orphans.Grace)
 	p.Range("orphans.perDay", c.Orphans.PerDay, 1, 1000)
+	if c.CLB.Class == NLBClass {
+		p.Addf("clb.class", "must not be %s, which asks for a Network Load Balancer", NLBClass)
+	}
 	if c.ReadinessGate.Patience < 0 {
 		p.Addf("readinessGate.patience", "must not be negative")
 	}

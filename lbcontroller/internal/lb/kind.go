@@ -22,6 +22,7 @@ type Kind struct {
 // New makes the kind, to be registered at a controller.
 func New(cfg Config) controller.Registration {
 	marks := cfg.Product.Marks()
+	cfg.Desired.Fields = cfg.Product.Fields
 	cfg.Desired.Parser, cfg.Desired.DottedNames = annotation.NewParser(marks.Name), marks.DottedNames
 	if cfg.Shared == nil {
 		cfg.Shared = NewShared(cfg.Gateway, cfg.Desired.VPCID, cfg.Registerer)

@@ -26,6 +26,8 @@ type Product interface {
 	// Call carries out one action.
 	apply.Caller
 
+	// Fields are what the spec of a Service asks for, in the words of annotations, of which the view has those of the Service.
+	Fields(view desired.View) []annotation.Field
 	// Marks are the texts by which the kind is known on Services and in metrics.
 	Marks() Marks
 	// Wants reports whether a Service asks for a load balancer of the kind.

@@ -171,7 +171,7 @@ func TestB04ReusedIPv6CLB(t *testing.T) {
 		w.cloud.Unlock()
 		w.create(web(naming(usersLB), annotated(annotation.IPVersion, "ipv4")))
 		w.hasEvents("the creation",
-			`annotation ip-version asks for "ipv4" but the CLB has "ipv6", which can't be changed; correct or remove the annotation`)
+			`annotation ip-version asks for "ipv4" but the CLB has "ipv6", which can't be changed; correct or remove it`)
 		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.IPVersion) })
 		check(t, "hash", true, w.service().Labels[LabelHash] != "")
 		w.update(annotated(annotation.IPVersion, "ipv4"))

@@ -366,7 +366,7 @@ func (s *story) setDefaults(svc, there *corev1.Service) {
 				}
 			}
 		}
-		if port.NodePort == 0 {
+		if port.NodePort == 0 && (svc.Spec.AllocateLoadBalancerNodePorts == nil || *svc.Spec.AllocateLoadBalancerNodePorts) {
 			s.nodePort++
 			port.NodePort = s.nodePort
 		}

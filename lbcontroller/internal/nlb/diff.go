@@ -21,15 +21,15 @@ func (Product) Create(d *model.Desired) plan.Action { return CreateInstance{Spec
 func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string) {
 	want, have := specOf(d), present(o)
 	asked, _ := d.Instance.Asked.(Asked)
-	remedy := "restore the annotation or recreate the Service"
+	remedy := "restore it or recreate the Service"
 	if d.Reuse.ID != "" {
-		remedy = "correct or remove the annotation"
+		remedy = "correct or remove it"
 	}
 	var refused []string
-	fixed := func(differs bool, annotation string, want, have any) {
+	fixed := func(differs bool, key string, want, have any) {
 		if differs {
-			refused = append(refused, fmt.Sprintf("annotation %s asks for %q but the NLB has %q, which can't be changed; %s",
-				annotation, want, have, remedy))
+			refused = append(refused, fmt.Sprintf("%s asks for %q but the NLB has %q, which can't be changed; %s",
+				d.Instance.Noun(key), want, have, remedy))
 		}
 	}
 	fixed(asked.IPVersion && want.GetIpVersion() != have.GetIpVersion(), "ip-version", ipVersion(want.GetIpVersion()),
@@ -180,7 +180,7 @@ func (Product) ChangedGroup(wanted, there proto.Message) (changed proto.Message,
 	asked, _ := wanted.(*nlbv1.CreateServerGroupRequest)
 	if group := asked.GetResourceGroupId(); group != "" && group != have.GetResourceGroupId() {
 		refused = fmt.Sprintf(
-			"annotation resource-group-id asks for %q but it is in %q, which can't be changed; restore the annotation or recreate the Service",
+			"annotation resource-group-id asks for %q but it is in %q, which can't be changed; restore it or recreate the Service",
 			group, have.GetResourceGroupId())
 	}
 	// The rest is its shape.

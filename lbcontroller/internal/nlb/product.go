@@ -77,23 +77,6 @@ func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener
 	return instance, listeners
 }
 
-// checkFields reports fields of the Service that mean nothing for an NLB.
-func (b builder) checkFields() {
-	spec := b.View.Service.Spec
-	if len(spec.LoadBalancerSourceRanges) > 0 {
-		b.NoEffect("spec.loadBalancerSourceRanges has no effect on an NLB; restrict the access by annotation %s%s",
-			annotation.Prefix, annotation.SecurityGroupIDs)
-	}
-	if spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-		b.NoEffect(
-			"spec.sessionAffinity has no effect on an NLB; use annotation %s%s: sch, which keeps clients by their addresses",
-			annotation.Prefix, annotation.Scheduler)
-	}
-	if spec.LoadBalancerIP != "" {
-		b.NoEffect("spec.loadBalancerIP has no effect on an NLB; chosen addresses are in annotation %s%s", annotation.Prefix, annotation.ZoneMaps)
-	}
-}
-
 // WithoutEffect implements lb.Product.
 func (Product) WithoutEffect(view desired.View, there model.Observed) []string {
 	v, nlb := view.Values, present(there)

@@ -36,6 +36,11 @@ type Config struct {
 	Drain bool
 	// IgnoreBackendIPv6 makes the addresses of pods IPv4 ones, whatever Services say.
 	IgnoreBackendIPv6 bool
+	// ServiceFields lets fields of the spec count as the annotations that ask for the same.
+	ServiceFields bool
+	// Fields are what the spec of a Service asks for from the kind, in the words of annotations; nil for nothing. The view has
+	// the values of annotations.
+	Fields func(View) []annotation.Field
 	// Parser reads the annotations of the kind; the zero value those of a CLB.
 	Parser annotation.Parser
 	// DottedNames gives server groups names that name the protocol, as NLBs have them; see ownership.Owner.Dotted.
@@ -182,13 +187,14 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 			b.left, annotation.Prefix, annotation.MaxNodes)
 	}
 	if family := values.Text(annotation.BackendIPVersion); family != "" && family != ipv4 && !b.View.ipv6 {
-		b.NoEffect("annotation %s%s has no effect: it needs an annotation ip-version that allows IPv6, and the configuration "+
-			"must not ignore it", annotation.Prefix, annotation.BackendIPVersion)
+		b.NoEffect("%s has no effect: it needs an annotation ip-version that allows IPv6, and the configuration "+
+			"must not ignore it", values.Noun(annotation.BackendIPVersion))
 	}
 	if in.View.Values.Has(annotation.IPMode) && !in.View.Reverts(annotation.IPMode) && values.Has(annotation.Hostname) {
 		b.NoEffect("annotation %s%s has no effect beside annotation hostname: a name has no ipMode", annotation.Prefix, annotation.IPMode)
 	}
 	b.withoutID()
+	b.withoutFields()
 	if len(b.problems) > 0 {
 		return Result{}, &InvalidError{Problems: b.problems, Backends: &model.Desired{Owner: d.Owner, UID: d.UID,
 			Reuse: d.Reuse, Groups: d.Groups, Mapped: d.Mapped}}
@@ -236,6 +242,32 @@ func (b *Builder) withoutID() {
 		if b.Reuse.ID != "" {
 			b.KnowsPort(annotation.VGroupPort, p.Value)
 		}
+	}
+}
+
+// withoutFields reports fields of the spec that ask for something in vain: because fields don't count in this cluster, or
+// because an annotation says something else.
+func (b *Builder) withoutFields() {
+	if b.Config.Fields == nil {
+		return
+	}
+	fields := b.View.fields
+	if !b.ServiceFields {
+		fields = b.Config.Fields(b.View)
+	}
+	said := map[string]bool{"": true} // What the controller chooses by itself isn't the user's.
+	for _, f := range fields {
+		written := b.Values.Origin(f.Key) == annotation.Written
+		switch {
+		case said[f.Name], written && strings.EqualFold(b.Values.Text(f.Key), f.Value), b.Values.Origin(f.Key) == annotation.InSpec:
+			continue
+		case written:
+			b.NoEffect("%s has no effect: annotation %s counts more", f.Name, b.Values.Name(f.Key))
+		case !b.ServiceFields:
+			b.NoEffect("%s has no effect, because serviceFields is off in the configuration; annotation %s%s: %q asks for the same",
+				f.Name, annotation.Prefix, f.Key, f.Value)
+		}
+		said[f.Name] = true
 	}
 }
 

@@ -31,6 +31,8 @@ type View struct {
 	// ipv6 says that the addresses of pods are IPv6 ones, and dual that they are of both families.
 	ipv6, dual bool
 
+	// fields are what the spec asks for, as far as it counts.
+	fields   []annotation.Field
 	problems []annotation.Problem
 	parser   annotation.Parser
 }
@@ -39,6 +41,10 @@ type View struct {
 func (c Config) View(svc *corev1.Service) View {
 	v := View{Service: svc, Mode: c.mode(svc), parser: c.Parser}
 	v.Values, v.problems = c.Parser.Parse(svc.Annotations)
+	if c.ServiceFields && c.Fields != nil {
+		v.fields = c.Fields(v)
+		v.problems = append(v.problems, c.Parser.Amend(&v.Values, svc.Annotations, v.fields...)...)
+	}
 	labels := map[string]string{}
 	for _, p := range v.Values.Pairs(annotation.BackendLabel) {
 		labels[p.Key] = p.Value
@@ -117,12 +123,15 @@ func (v View) Reverts(key string) bool {
 	return v.Values.Origin(key) == annotation.Reset
 }
 
+// Wrote reports that the user asks for something, by an annotation or a field.
+func (v View) Wrote(key string) bool { return v.Values.Has(key) && !v.Reverts(key) }
+
 // Kept are the annotations that were removed though what they asked for stays.
 func (v View) Kept() []string { return v.Values.Kept() }
 
 // Applied is the note on the Service once all it asks for is in place, and while it is being put in place.
 func (v View) Applied() (after, meanwhile string) {
-	after = v.parser.AppliedNote(v.Service.Annotations)
+	after = v.parser.AppliedNote(v.Service.Annotations, v.fields...)
 	keys := strings.FieldsFunc(v.Service.Annotations[annotation.Applied]+","+after, func(r rune) bool { return r == ',' })
 	slices.Sort(keys)
 	return after, strings.Join(slices.Compact(keys), ",")

@@ -54,6 +54,8 @@ type Instance struct {
 	// Asked says which attributes of Spec the user asked for; only these are compared with a load balancer that exists. It is a value of
 	// the kind, and part of the hash in its form as JSON.
 	Asked any
+	// Fields are the fields of the Service that ask for something in place of annotations, by the key of these.
+	Fields map[string]string
 	// ResourceGroup is the resource group that the user asked for; empty for any.
 	ResourceGroup string
 	// Forbidden is why the cluster doesn't allow that such a load balancer is made, as text for users; empty if it does.
@@ -63,6 +65,14 @@ type Instance struct {
 	Tags, DroppedTags []string
 	// Marking says that a user's instance was about to be marked as reused, which may have failed.
 	Marking bool
+}
+
+// Noun names for people what asks for an attribute: an annotation, by its key, or a field of the Service.
+func (i Instance) Noun(key string) string {
+	if field, ok := i.Fields[key]; ok {
+		return field
+	}
+	return "annotation " + key
 }
 
 // Spec is the request that makes a load balancer, a message of the gateway.

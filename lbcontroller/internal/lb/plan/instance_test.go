@@ -148,7 +148,7 @@ func TestWhatCanNotBeChanged(t *testing.T) {
 	t.Parallel()
 	refused := func(annotation, want, have string) string {
 		return fmt.Sprintf(
-			"refused: annotation %s asks for %q but the CLB has %q, which can't be changed; restore the annotation or "+
+			"refused: annotation %s asks for %q but the CLB has %q, which can't be changed; restore it or "+
 				"recreate the Service", annotation, want, have)
 	}
 	for name, test := range map[string]struct {
@@ -187,8 +187,8 @@ func TestNetworkType(t *testing.T) {
 		"the same":      {"vpc", "vpc", ""},
 		"not reported":  {"vpc", "", ""},
 		"another": {"vpc", "classic",
-			`refused: annotation network-type asks for "vpc" but the CLB has "classic", which can't be changed; restore the ` +
-				`annotation or recreate the Service`},
+			`refused: annotation network-type asks for "vpc" but the CLB has "classic", which can't be changed; restore it ` +
+				`or recreate the Service`},
 	} {
 		d, o := observed()
 		d.Instance.Asked, present(o).NetworkType = Asked{NetworkType: test.asked}, test.have

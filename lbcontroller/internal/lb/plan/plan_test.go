@@ -206,7 +206,7 @@ func TestPlans(t *testing.T) {
 			spec(d).AddressType, spec(d).Name = slbv1.AddressType_ADDRESS_TYPE_INTRANET, "n"
 			d.Instance.Asked = Asked{AddressType: true, Name: true}
 		}, "1. change CLB: name\nrefused: annotation address-type asks for \"intranet\" but the CLB has \"internet\", " +
-			"which can't be changed; restore the annotation or recreate the Service"},
+			"which can't be changed; restore it or recreate the Service"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -528,7 +528,7 @@ func TestUsersInstance(t *testing.T) {
 		}, "1. change CLB: name, tags"},
 		"fixed attribute": {func(d *model.Desired, _ *model.Observed) {
 			spec(d).Address, d.Instance.Asked = "10.0.0.1", Asked{Address: true}
-		}, `refused: annotation ip asks for "10.0.0.1" but the CLB has "", which can't be changed; correct or remove the annotation`},
+		}, `refused: annotation ip asks for "10.0.0.1" but the CLB has "", which can't be changed; correct or remove it`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
