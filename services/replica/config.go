@@ -51,7 +51,9 @@ func Load(path, cloudConfigPath string, settings Settings) (warnings []string, e
 	if err != nil {
 		return nil, err
 	}
-	settings.Preset(old)
+	if cloudConfigPath != "" { // Without it, nothing is taken over, and its zeros mean nothing.
+		settings.Preset(old)
+	}
 	if err := config.Load(path, settings); err != nil {
 		return nil, err
 	}

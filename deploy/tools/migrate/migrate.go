@@ -31,6 +31,9 @@ const (
 		"secret generic " + secretName + " --from-literal=id=… --from-literal=secret=…"
 )
 
+// backendIPv6 is the setting for IPv6 addresses of pods, which the feature gate IPv6DualStack was about, too.
+const backendIPv6 = "components.lbcontroller.config.backendIPv6"
+
 // Convert reads the cloud-config file, which may be empty, the words of the command line, and the environment. Secrets are not taken over.
 func Convert(cloudConfig []byte, words []string, env map[string]string) (Result, error) {
 	old, warnings, err := cloudconfig.Parse(cloudConfig)
@@ -38,7 +41,11 @@ func Convert(cloudConfig []byte, words []string, env map[string]string) (Result,
 		return Result{}, fmt.Errorf("cloud-config: %w", err)
 	}
 	r := Result{Values: map[string]any{}}
+	r.set(backendIPv6, false) // As without the feature gate.
 	r.file(old)
+	r.set("components.lbcontroller.config.serviceFields", false)
+	r.note("fields of Services", "components.lbcontroller.config.serviceFields: off, since sessionAffinity, loadBalancerIP and ipFamilies had no "+
+		"effect; to let them have one, look at the plan with it on first, see docs/services.md")
 	for _, warning := range warnings {
 		setting, became, _ := strings.Cut(warning, ": ")
 		r.note(setting, "%s", became)
@@ -155,7 +162,10 @@ func (r *Result) gate(name string, on bool) {
 	setting := "feature gate " + name
 	switch name {
 	case "IPv6DualStack":
-		r.move(setting, "components.nodecontroller.config.ipv6", on)
+		const nodes = "components.nodecontroller.config.ipv6"
+		r.set(nodes, on)
+		r.set(backendIPv6, on)
+		r.note(setting, "%s and %s", nodes, backendIPv6)
 	case "LoadBalancerTypeAnnotation":
 		r.move(setting, "components.lbcontroller.config.loadBalancerTypeAnnotation", on)
 	default:

@@ -32,9 +32,9 @@ func TestDefaults(t *testing.T) {
 	}
 	got := []any{cfg.ClusterID, cfg.Gateway.ServerName, cfg.BackendType, cfg.Workers, time.Duration(cfg.NodeGather.Quiet),
 		time.Duration(cfg.NodeGather.Max),
-		time.Duration(cfg.DriftCheckInterval), cfg.LeaderElection.Enabled, cfg.LeaderElection.Name}
+		time.Duration(cfg.DriftCheckInterval), cfg.LeaderElection.Enabled, cfg.LeaderElection.Name, cfg.ServiceFields, cfg.BackendIPv6, cfg.CLB}
 	if diff := cmp.Diff([]any{"c-demo", "cloudgateway", "node", 10, 2 * time.Second, 5 * time.Second, 4 * time.Hour, true,
-		"lbcontroller"}, got); diff != "" {
+		"lbcontroller", true, true, CLB{Class: "alibabacloud.com/clb", WithoutClass: true}}, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 }
@@ -50,18 +50,18 @@ func TestCloudConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := []any{cfg.ClusterID, cfg.Region, cfg.VPCID, cfg.VSwitchIDs, cfg.ResourceGroupID, cfg.BackendType,
-		cfg.DisablePublicLoadBalancer, cfg.Workers, cfg.LoadBalancerTypeAnnotation}
+		cfg.DisablePublicLoadBalancer, cfg.Workers, cfg.LoadBalancerTypeAnnotation, cfg.ServiceFields}
 	// The controller's own file wins where both speak.
-	if diff := cmp.Diff([]any{"c-demo", "cn-hangzhou", "vpc-1", []string{"vsw-1", "vsw-2"}, "rg-1", "eni", true, 7, true}, got); diff != "" {
+	if diff := cmp.Diff([]any{"c-demo", "cn-hangzhou", "vpc-1", []string{"vsw-1", "vsw-2"}, "rg-1", "eni", true, 7, true, false}, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 	// It also says something with false, but nothing with an empty text or list.
-	cfg, _, err = Load(write(t, minimal+"disablePublicLoadBalancer: false\nvpcID: \"\"\nvswitchIDs: []\n"), cloud)
+	cfg, _, err = Load(write(t, minimal+"disablePublicLoadBalancer: false\nserviceFields: true\nvpcID: \"\"\nvswitchIDs: []\n"), cloud)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = []any{cfg.DisablePublicLoadBalancer, cfg.VPCID, cfg.VSwitchIDs}
-	if diff := cmp.Diff([]any{false, "vpc-1", []string{"vsw-1", "vsw-2"}}, got); diff != "" {
+	got = []any{cfg.DisablePublicLoadBalancer, cfg.ServiceFields, cfg.VPCID, cfg.VSwitchIDs}
+	if diff := cmp.Diff([]any{false, true, "vpc-1", []string{"vsw-1", "vsw-2"}}, got); diff != "" {
 		t.Errorf("configuration with empty values (-want +got):\n%s", diff)
 	}
 }
@@ -74,11 +74,12 @@ gateway: {address: "127.0.0.1:7443", caFile: /ca, tokenFile: /token}
 backendType: pods
 workers: 0
 nodeGather: {quiet: 0s}
+clb: {class: alibabacloud.com/nlb}
 `), "")
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, key := range []string{"clusterID", "backendType", "workers", "nodeGather.quiet"} {
+	for _, key := range []string{"clusterID", "backendType", "workers", "nodeGather.quiet", "clb.class"} {
 		if !strings.Contains(err.Error(), key) {
 			t.Errorf("the error doesn't name %s: %v", key, err)
 		}
