@@ -139,6 +139,7 @@ func (s *story) play(script string) string {
 	s.calls() // Those of the start are nobody's.
 	var told strings.Builder
 	lines := strings.SplitAfter(script, "\n")
+	begun := false
 	for len(lines) > 0 {
 		line := lines[0]
 		lines = lines[1:]
@@ -149,11 +150,15 @@ func (s *story) play(script string) string {
 			continue
 		}
 		if !strings.HasPrefix(line, "> ") {
-			if line == "\n" || strings.HasPrefix(line, "#") {
+			switch {
+			case line == "\n" || strings.HasPrefix(line, "#"):
 				told.WriteString(line)
+			case !begun && line != "":
+				s.t.Fatalf("%q is neither a command nor a comment, which begins with #", line)
 			}
 			continue // What was told of what happens.
 		}
+		begun = true
 		told.WriteString(line)
 		s.do(strings.TrimSpace(line[2:]))
 		if len(lines) > 0 && strings.HasPrefix(lines[0], "> ") {
