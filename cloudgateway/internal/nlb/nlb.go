@@ -8,6 +8,7 @@ import (
 	"time"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -34,6 +35,9 @@ type Product struct {
 	Balancers *write.Serial
 	// Groups orders the writes to a server group, which stands by itself.
 	Groups *write.Serial
+	// SawBalancer and SawGroup are called for what answers of the cloud show; nil: nothing is.
+	SawBalancer func(*nlbv1.LoadBalancer)
+	SawGroup    func(*nlbv1.ServerGroup)
 
 	jobs write.Jobs
 }

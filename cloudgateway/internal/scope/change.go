@@ -15,6 +15,8 @@ type Kind string
 // The kinds that are known by name.
 const (
 	LoadBalancer     Kind = "load balancer"
+	NLB              Kind = "network load balancer"
+	NLBServerGroup   Kind = "NLB server group"
 	Network          Kind = "VPC"
 	VSwitch          Kind = "vSwitch"
 	EIP              Kind = "EIP"

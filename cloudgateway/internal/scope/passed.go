@@ -43,7 +43,7 @@ func (g *Guard) Permit(ctx context.Context, caller, verb string, p Passed) error
 	return nil
 }
 
-// Forget drops what was seen of load balancers, since something was changed that no handler knows.
+// Forget drops what was seen of resources, since something was changed that no handler knows.
 func (g *Guard) Forget() {
 	if g.marks != nil {
 		g.marks.Clear()

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/proto/method"
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -30,7 +31,7 @@ const ClusterTag = config.ClusterTag
 const (
 	// factsAge is how old may be what a decision goes by. A verdict about a token is as old at most.
 	factsAge = time.Minute
-	// mostMarks and markLife bound of how many load balancers, and for how long, the cluster is remembered.
+	// mostMarks and markLife bound of how many resources, and for how long, the cluster is remembered.
 	mostMarks = 20_000
 	markLife  = 24 * time.Hour
 )
@@ -46,14 +47,17 @@ type Guard struct {
 	rules   []rule
 	methods map[string]method.Method
 	owners  map[Kind]cloud.Owner
-	marks   *memo.Memo[string, facts] // of load balancers: as they were last seen; nil if no scope goes by that
-	list    func(ctx context.Context, tag *commonv1.Tag) error
-	seen    *memo.Memo[string, struct{}] // clusters of which all load balancers were seen
+	marks   *memo.Memo[Resource, facts] // as they were last seen; nil if no scope goes by that
+	lists   map[Kind]List
+	seen    *memo.Memo[Resource, struct{}] // clusters of which all resources of a kind were seen
 }
 
-// New makes a Guard. The owners say how resources are read. List reads all load balancers with a tag, and calls Saw for each of them.
-func New(scopes []config.Scope, owners []cloud.Owner, list func(ctx context.Context, tag *commonv1.Tag) error) *Guard {
-	g := &Guard{methods: map[string]method.Method{}, owners: map[Kind]cloud.Owner{}, list: list}
+// List reads all resources of a kind that have a tag, and calls Saw for each of them.
+type List func(ctx context.Context, tag *commonv1.Tag) error
+
+// New makes a Guard. The owners say how resources are read. There is a List for each kind that controllers write to often.
+func New(scopes []config.Scope, owners []cloud.Owner, lists map[Kind]List) *Guard {
+	g := &Guard{methods: map[string]method.Method{}, owners: map[Kind]cloud.Owner{}, lists: lists}
 	for _, m := range method.All() {
 		g.methods[m.FullName()] = m
 	}
@@ -64,24 +68,36 @@ func New(scopes []config.Scope, owners []cloud.Owner, list func(ctx context.Cont
 		r := newRule(i, s)
 		g.rules = append(g.rules, r)
 		if r.lenient() && g.marks == nil {
-			g.marks, g.seen = memo.New[string, facts](mostMarks), memo.New[string, struct{}](len(scopes))
+			g.marks, g.seen = memo.New[Resource, facts](mostMarks), memo.New[Resource, struct{}](len(scopes)*len(lists))
 		}
 	}
 	return g
 }
 
-// Saw notes what an answer of the cloud shows of a load balancer.
-func (g *Guard) Saw(lb *slbv1.LoadBalancer) {
-	if g.marks == nil || lb.GetLoadBalancerId() == "" {
+// Marked is a resource that says whose it is.
+type Marked interface {
+	GetVpcId() string
+	GetTags() []*commonv1.Tag
+}
+
+// Saw notes what an answer of the cloud shows of a resource.
+func (g *Guard) Saw(kind Kind, id string, m Marked) {
+	if id != "" {
+		g.note(Resource{Kind: kind, ID: id}, m.GetVpcId(), m.GetTags())
+	}
+}
+
+func (g *Guard) note(r Resource, vpcID string, tags []*commonv1.Tag) {
+	if g.marks == nil {
 		return
 	}
-	seen := facts{vpcID: lb.GetVpcId()}
-	for _, t := range lb.GetTags() {
+	seen := facts{vpcID: vpcID}
+	for _, t := range tags {
 		if t.GetKey() == ClusterTag {
 			seen.tags = []*commonv1.Tag{{Key: t.GetKey(), Value: t.GetValue()}} // The answer is not kept for it.
 		}
 	}
-	g.marks.Put(lb.GetLoadBalancerId(), seen, markLife)
+	g.marks.Put(r, seen, markLife)
 }
 
 // Intercept is a grpc.UnaryServerInterceptor. It comes right before the handler, behind the memory of repeated requests, whose answer
@@ -149,14 +165,14 @@ func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb strin
 	return nil
 }
 
-// facts are those of a resource. A rule that only keeps callers from what belongs to other clusters goes by what was last seen of a load
-// balancer, so that it costs no calls.
+// facts are those of a resource. A rule that only keeps callers from what belongs to other clusters goes by what was
+// last seen of a load balancer or of a server group that has an owner of its own, so that it costs no calls.
 func (g *Guard) facts(ctx context.Context, r rule, of Resource) (facts, error) {
 	if of.Kind == Network && len(r.tags) == 0 {
 		return facts{vpcID: of.ID}, nil
 	}
-	if r.lenient() && of.Kind == LoadBalancer {
-		if seen, ok := g.mark(ctx, r, of.ID); ok {
+	if r.lenient() && g.lists[of.Kind] != nil {
+		if seen, ok := g.mark(ctx, r, of); ok {
 			return seen, nil
 		}
 	}
@@ -169,15 +185,15 @@ func (g *Guard) facts(ctx context.Context, r rule, of Resource) (facts, error) {
 	return facts{tags: tags, vpcID: vpcID}, err
 }
 
-// mark is what was last seen of a load balancer. After a failover nothing was: then all of the cluster are read
-// together, which takes one call for a hundred, since many of them are about to be changed.
-func (g *Guard) mark(ctx context.Context, r rule, id string) (facts, bool) {
-	if seen, ok := g.marks.Get(id); ok {
+// mark is what was last seen of a resource. After a failover nothing was: then all of its kind and the cluster are
+// read together, which takes one call for a hundred, since many of them are about to be changed.
+func (g *Guard) mark(ctx context.Context, r rule, of Resource) (facts, bool) {
+	if seen, ok := g.marks.Get(of); ok {
 		return seen, true
 	}
-	cluster := r.tags[ClusterTag]
+	cluster := Resource{Kind: of.Kind, ID: r.tags[ClusterTag]}
 	_, err := g.seen.Do(ctx, cluster, func(ctx context.Context) (struct{}, time.Duration, error) {
-		if err := g.list(ctx, &commonv1.Tag{Key: ClusterTag, Value: cluster}); err != nil {
+		if err := g.lists[of.Kind](ctx, &commonv1.Tag{Key: ClusterTag, Value: cluster.ID}); err != nil {
 			return struct{}{}, 0, err
 		}
 		return struct{}{}, markLife, nil
@@ -185,21 +201,26 @@ func (g *Guard) mark(ctx context.Context, r rule, id string) (facts, bool) {
 	if err != nil {
 		return facts{}, false // The one is read by itself.
 	}
-	return g.marks.Get(id)
+	return g.marks.Get(of)
 }
 
-// follow forgets what a change of tags made untrue, and notes a new load balancer.
+// follow forgets what a change of tags made untrue, and notes what was made.
 func (g *Guard) follow(c change, response any) {
 	if g.marks == nil {
 		return
 	}
-	if made, ok := response.(*slbv1.CreateLoadBalancerResponse); ok {
-		g.Saw(made.GetLoadBalancer())
+	switch made := response.(type) {
+	case *slbv1.CreateLoadBalancerResponse:
+		g.Saw(LoadBalancer, made.GetLoadBalancer().GetLoadBalancerId(), made.GetLoadBalancer())
+	case *nlbv1.CreateServerGroupResponse:
+		if id := made.GetServerGroupId(); id != "" {
+			g.note(Resource{Kind: NLBServerGroup, ID: id}, c.makes.vpcID, c.makes.tags)
+		}
 	}
 	if slices.ContainsFunc(c.setTags, func(t *commonv1.Tag) bool { return t.GetKey() == ClusterTag }) ||
 		slices.Contains(c.removeTagKeys, ClusterTag) {
 		for _, resource := range c.of {
-			g.marks.Put(resource.ID, facts{}, 0)
+			g.marks.Put(resource, facts{}, 0)
 		}
 	}
 }

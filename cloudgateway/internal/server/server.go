@@ -88,11 +88,12 @@ func New(cfg Config) *Services {
 	s.addECS(cfg)
 	s.addVPC(cfg)
 	balancers := s.addSLB(cfg)
-	s.addNLB(cfg)
-	s.guard = scope.New(cfg.Scopes, s.owners, func(ctx context.Context, tag *commonv1.Tag) error {
+	lists := s.addNLB(cfg)
+	lists[scope.LoadBalancer] = func(ctx context.Context, tag *commonv1.Tag) error {
 		_, err := balancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Tags: []*commonv1.Tag{tag}})
 		return err
-	})
+	}
+	s.guard = scope.New(cfg.Scopes, s.owners, lists)
 	s.add(func(r grpc.ServiceRegistrar) {
 		commonv1.RegisterCapabilitiesServiceServer(r, &capabilities{cfg: cfg})
 		commonv1.RegisterStatusServiceServer(r, &statusService{cfg: cfg})
@@ -130,7 +131,7 @@ func (s *Services) addVPC(cfg Config) {
 }
 
 func (s *Services) addSLB(cfg Config) *loadbalancer.Service {
-	product := slb.New(cfg.Caller, cfg.Shared, func(lb *slbv1.LoadBalancer) { s.guard.Saw(lb) })
+	product := slb.New(cfg.Caller, cfg.Shared, func(lb *slbv1.LoadBalancer) { s.guard.Saw(scope.LoadBalancer, lb.GetLoadBalancerId(), lb) })
 	listeners := listener.New(product)
 	groups := servergroup.New(product, cfg.ServersPerCall)
 	balancers := loadbalancer.New(product, listeners, groups)
@@ -152,8 +153,11 @@ func (s *Services) addSLB(cfg Config) *loadbalancer.Service {
 	return balancers
 }
 
-func (s *Services) addNLB(cfg Config) {
+// addNLB returns how all instances and all server groups with a tag are read.
+func (s *Services) addNLB(cfg Config) map[scope.Kind]scope.List {
 	product := nlb.New(cfg.Caller, cfg.Shared)
+	product.SawBalancer = func(lb *nlbv1.LoadBalancer) { s.guard.Saw(scope.NLB, lb.GetLoadBalancerId(), lb) }
+	product.SawGroup = func(g *nlbv1.ServerGroup) { s.guard.Saw(scope.NLBServerGroup, g.GetServerGroupId(), g) }
 	balancers, groups := nlbloadbalancer.New(product), nlbservergroup.New(product)
 	s.owners = append(s.owners, balancers.Owner(), groups.Owner())
 	s.add(func(r grpc.ServiceRegistrar) {
@@ -161,6 +165,16 @@ func (s *Services) addNLB(cfg Config) {
 		nlbv1.RegisterListenerServiceServer(r, nlblistener.New(product))
 		nlbv1.RegisterServerGroupServiceServer(r, groups)
 	})
+	return map[scope.Kind]scope.List{
+		scope.NLB: func(ctx context.Context, tag *commonv1.Tag) error {
+			_, err := balancers.ListLoadBalancers(ctx, &nlbv1.ListLoadBalancersRequest{Tags: []*commonv1.Tag{tag}})
+			return err
+		},
+		scope.NLBServerGroup: func(ctx context.Context, tag *commonv1.Tag) error {
+			_, err := groups.ListServerGroups(ctx, &nlbv1.ListServerGroupsRequest{Tags: []*commonv1.Tag{tag}})
+			return err
+		},
+	}
 }
 
 // Guard keeps callers to their scopes.

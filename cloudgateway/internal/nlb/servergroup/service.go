@@ -22,7 +22,7 @@ import (
 const serversPerCall = 200
 
 // kind describes server groups.
-func kind() cloud.Kind[nlbv1.ServerGroup] {
+func kind(saw func(*nlbv1.ServerGroup)) cloud.Kind[nlbv1.ServerGroup] {
 	return cloud.Kind[nlbv1.ServerGroup]{
 		Name: "NLB server group", Cache: "nlb_servergroups", NotFound: rpcerr.ServerGroupNotFound, IDs: "server_group_ids",
 		Listing: cloud.Listing[*nlbv1.ServerGroup]{
@@ -33,6 +33,7 @@ func kind() cloud.Kind[nlbv1.ServerGroup] {
 			"names":            cloud.Indexed("ServerGroupNames", nlb.IDsPerCall),
 			"type":             cloud.Param("ServerGroupType"),
 		},
+		Saw:       saw,
 		Gathering: cloud.Gathering{Parallel: nlb.ParallelReads},
 	}
 }
@@ -49,7 +50,7 @@ type Service struct {
 // New makes a Service.
 func New(p *nlb.Product) *Service {
 	s := &Service{
-		product: p, groups: cloud.NewCollection(p.API, p.Shared, kind()), servers: cloud.NewCache[[]*nlbv1.Server](p.Shared, "nlb_servers"),
+		product: p, groups: cloud.NewCollection(p.API, p.Shared, kind(p.SawGroup)), servers: cloud.NewCache[[]*nlbv1.Server](p.Shared, "nlb_servers"),
 	}
 	p.Groups.OnWrite(func(id string) {
 		s.groups.Forget(id)
