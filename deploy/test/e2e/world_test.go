@@ -274,6 +274,12 @@ func (w testWorld) delete(t *testing.T, name string) {
 func (w testWorld) remove(t *testing.T, name string) {
 	t.Helper()
 	w.delete(t, name)
+	w.gone(t, name)
+}
+
+// gone waits until a Service that was deleted is gone.
+func (w testWorld) gone(t *testing.T, name string) {
+	t.Helper()
 	services := w.Client().CoreV1().Services(metav1.NamespaceDefault)
 	eventually(t, "Service "+name+" goes", func(ctx context.Context) error {
 		list, err := services.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})

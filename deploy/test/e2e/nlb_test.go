@@ -1,0 +1,387 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+	"alicloud-controllers.dev/deploy/tools/local/cloud"
+	"alicloud-controllers.dev/deploy/tools/local/world"
+)
+
+// newNLBService is a Service for which an NLB is made.
+func newNLBService(name string, annotations map[string]string, ports ...int32) *corev1.Service {
+	s := newService(name, annotations, ports...)
+	s.Spec.LoadBalancerClass = new(nlbClass)
+	return s
+}
+
+// nlbWorld is a world in which NLBs are made, in the time that the cloud takes for it.
+type nlbWorld struct {
+	testWorld
+	since int64 // the calls before are counted
+}
+
+// TestNLB is what Services of class NLB cost and what becomes of them, with the real gateway and the time that jobs take.
+func TestNLB(t *testing.T) {
+	t.Parallel()
+	booted := bootWith(t, world.Config{
+		Nodes: 20, Controllers: world.Controllers(), Node: seldom(), Route: seldom(),
+		LB: map[string]any{"nodeGather": map[string]any{"quiet": "2s", "max": "1m"}},
+	})
+	booted.initialised(t)
+	w := &nlbWorld{testWorld: booted, since: booted.position(t)}
+	for _, act := range []struct {
+		name string
+		run  func(t *testing.T)
+	}{
+		{"costs", w.costs},
+		{"on the NLB of a user", w.reuses},
+		{"from a CLB to an NLB and back", w.handOver},
+		{"the gateway is killed", w.killed},
+	} {
+		if !t.Run(act.name, act.run) {
+			return
+		}
+		// The costs are those of the job times of the cloud; the rest is to be quick.
+		err := w.Cloud().Limits(t.Context(), func(doc *openapisim.LimitsDocument) { doc.Settings.NLBActive = time.Second })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := w.state(t); len(left.NLBs)+len(left.NLBListeners)+len(left.NLBServerGroups)+len(left.LoadBalancers) > 0 {
+			t.Fatalf("left in the cloud after %q:\n%s", act.name, strings.Join(nlbLines(left), "\n"))
+		}
+	}
+	w.stayed(t)
+}
+
+// nlbLines shows what the cloud holds of load balancers, without ids.
+func nlbLines(c *state.Cloud) []string {
+	var lines []string
+	for _, g := range c.NLBServerGroups {
+		weights := map[int]int{}
+		for _, s := range g.Servers {
+			weights[s.Weight]++
+		}
+		lines = append(lines, fmt.Sprintf("group %s %s %s, servers by weight %v", g.Name, g.Type, g.Protocol, weights))
+	}
+	for id, lb := range c.NLBs {
+		var parts, tags []string
+		for _, l := range c.NLBListeners {
+			if group := c.NLBServerGroups[l.ServerGroupID]; l.NLBID == id && group != nil {
+				parts = append(parts, fmt.Sprintf("%s:%d %s to %s", l.Protocol, l.Port, l.Status, group.Name))
+			}
+		}
+		for _, tag := range lb.Tags {
+			tags = append(tags, tag.Key)
+		}
+		slices.Sort(parts)
+		slices.Sort(tags)
+		lines = append(lines, fmt.Sprintf("NLB %s %s in %d zones, protected %t %t, %v: %s", lb.AddressType, lb.Status, len(lb.Zones),
+			lb.Deletion.On, lb.Modification.On, tags, strings.Join(parts, ", ")))
+	}
+	for _, lb := range c.LoadBalancers {
+		lines = append(lines, "CLB "+lb.Name)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// cost checks what was called since the last time: these writes to NLB, and at most so many reads.
+func (w *nlbWorld) cost(t *testing.T, what string, mostReads int, writes map[string]int) {
+	t.Helper()
+	calls, next := w.settle(t, w.since)
+	w.since = next
+	var wrote, read []journal.Call
+	for _, call := range calls {
+		switch {
+		case call.Mutating:
+			wrote = append(wrote, call)
+		case call.Product == "nlb":
+			read = append(read, call)
+		}
+	}
+	if diff := cmp.Diff(writes, counts(wrote, "nlb")); diff != "" {
+		t.Errorf("writes to NLB for %s (-want +got):\n%s", what, diff)
+	}
+	t.Logf("reads of NLB for %s: %v", what, counts(read, "nlb"))
+	if len(read) > mostReads {
+		t.Errorf("%d reads of NLB for %s, want at most %d: %v", len(read), what, mostReads, counts(read, "nlb"))
+	}
+}
+
+// hostname waits until a Service has a name, and returns it.
+func (w *nlbWorld) hostname(t *testing.T, service string) string {
+	t.Helper()
+	var ingress corev1.LoadBalancerIngress
+	eventually(t, "Service "+service+" gets the name of an NLB", func(ctx context.Context) error {
+		s, err := w.Client().CoreV1().Services(metav1.NamespaceDefault).Get(ctx, service, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if list := s.Status.LoadBalancer.Ingress; len(list) != 1 || list[0].Hostname == "" || list[0].IP != "" {
+			return fmt.Errorf("status %v; events %q", list, w.events(ctx, service))
+		}
+		ingress = s.Status.LoadBalancer.Ingress[0]
+		return nil
+	})
+	return ingress.Hostname
+}
+
+// holds waits until the cloud holds so many servers in all groups, and all jobs have ended.
+func (w *nlbWorld) holds(t *testing.T, what string, servers int) {
+	t.Helper()
+	eventually(t, what, func(context.Context) error {
+		c, n := w.state(t), 0
+		for _, g := range c.NLBServerGroups {
+			n += len(g.Servers)
+		}
+		if n != servers || len(c.NLBRunningJobs) > 0 {
+			return fmt.Errorf("%d servers, want %d; %d jobs are running", n, servers, len(c.NLBRunningJobs))
+		}
+		return nil
+	})
+}
+
+func (w *nlbWorld) costs(t *testing.T) {
+	const nodes = 20
+	w.create(t, newNLBService("cost", nil, 80))
+	name := w.hostname(t, "cost")
+	w.holds(t, "all nodes serve", nodes)
+	w.cost(t, "a Service with one port and 20 nodes", 8, map[string]int{
+		"CreateLoadBalancer": 1, "CreateServerGroup": 1, "AddServersToServerGroup": 1, "CreateListener": 1,
+	})
+	for _, lb := range w.state(t).NLBs {
+		if lb.DNSName != name || len(lb.Zones) != 2 || !lb.Deletion.On || !lb.Modification.On {
+			t.Errorf("published is %s, the NLB is %+v", name, lb)
+		}
+	}
+	w.change(t, "cost", func(s *corev1.Service) { metav1.SetMetaDataLabel(&s.ObjectMeta, "team", "blue") })
+	w.cost(t, "an update that changes nothing", 0, map[string]int{})
+
+	w.addNodes(t, 1)
+	w.holds(t, "the new node serves", nodes+1)
+	w.cost(t, "one more node", 1, map[string]int{"AddServersToServerGroup": 1})
+
+	w.annotate(t, "cost", "idle-timeout", "60")
+	eventually(t, "the listener is changed", func(context.Context) error {
+		for _, l := range w.state(t).NLBListeners {
+			if l.IdleTimeout != 60 {
+				return fmt.Errorf("the idle timeout is %d", l.IdleTimeout)
+			}
+		}
+		return nil
+	})
+	// What a user changes is compared with what the cloud holds: instance, listeners, groups, servers; then the job.
+	w.cost(t, "one attribute of a listener", 7, map[string]int{"UpdateListenerAttribute": 1})
+
+	w.remove(t, "cost")
+	w.cost(t, "deletion", 6, map[string]int{"UpdateLoadBalancerProtection": 1, "DeleteLoadBalancer": 1, "DeleteServerGroup": 1})
+}
+
+// annotate sets an annotation of a Service.
+func (w *nlbWorld) annotate(t *testing.T, service, key, value string) {
+	t.Helper()
+	w.change(t, service, func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, annotationPrefix+key, value) })
+}
+
+// reuses is the life of two Services on an NLB that somebody made by hand: one fills a server group of the user's, the
+// other has listeners. In the end all is as it was.
+func (w *nlbWorld) reuses(t *testing.T) {
+	api := w.product(t, "NLB", "2022-04-30")
+	id, group := w.usersNLB(t, api)
+	before, nodes := w.state(t), len(w.nodes(t))
+	_, w.since = w.settle(t, 0)
+
+	w.create(t, newNLBService("filling", map[string]string{"id": id, "vgroup-port": group + ":80", "weight": "63"}, 80))
+	w.hostname(t, "filling")
+	w.holds(t, "the user's server group is filled", nodes)
+	w.cost(t, "a Service that fills a server group", 7, map[string]int{"AddServersToServerGroup": 1, "TagResources": 1})
+	for _, s := range w.state(t).NLBServerGroups[group].Servers {
+		if s.Weight != 3 {
+			t.Errorf("the weight of %s is %d, want 3 of 63 for each of 21", s.ServerID, s.Weight)
+		}
+	}
+	w.create(t, newNLBService("listening", map[string]string{"id": id, "force-override-listeners": "true"}, 443))
+	w.hostname(t, "listening")
+	w.holds(t, "both server groups are filled", 2*nodes)
+	w.cost(t, "a Service that has a listener", 7, map[string]int{
+		"CreateServerGroup": 1, "AddServersToServerGroup": 1, "CreateListener": 1,
+	})
+	w.create(t, newNLBService("late", map[string]string{"id": id, "force-override-listeners": "true"}, 443))
+	eventuallyWarned(t, w.testWorld, "late", "Service default/listening")
+
+	for _, name := range []string{"filling", "listening", "late"} {
+		w.remove(t, name)
+	}
+	after := w.state(t)
+	if diff := cmp.Diff(before.NLBServerGroups, after.NLBServerGroups); diff != "" {
+		t.Errorf("server groups (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(before.NLBListeners, after.NLBListeners); diff != "" {
+		t.Errorf("listeners (-before +after):\n%s", diff)
+	}
+	if lb := after.NLBs[id]; lb == nil || !lb.Deletion.On || len(after.NLBs) != 1 {
+		t.Errorf("the user's NLB: %+v", lb)
+	}
+	for action, params := range map[string]map[string]string{
+		"UpdateLoadBalancerProtection": {"DeletionProtectionEnabled": "false"}, "DeleteLoadBalancer": {},
+	} {
+		params["LoadBalancerId"], params["RegionId"] = id, world.Region
+		if err := api.Insist(t.Context(), action, "ResourceNotFound.loadBalancer", params); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := api.Insist(t.Context(), "DeleteServerGroup", "ResourceNotFound.serverGroup", map[string]string{
+		"ServerGroupId": group, "RegionId": world.Region,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.holds(t, "what was the user's is gone", 0)
+}
+
+// usersNLB makes an NLB with a listener to a server group, by hand.
+func (w *nlbWorld) usersNLB(t *testing.T, api cloud.API) (id, group string) {
+	t.Helper()
+	call := func(action string, params map[string]string) {
+		t.Helper()
+		params["RegionId"] = world.Region
+		if err := api.Call(t.Context(), action, params); err != nil {
+			t.Fatal(err)
+		}
+		w.holds(t, action+" has ended", 0)
+	}
+	zones := map[string]string{
+		"LoadBalancerName": "mine", "AddressType": "Internet", "VpcId": world.VpcID,
+		"DeletionProtectionConfig.Enabled": "true",
+	}
+	for i, v := range world.VSwitchIDs() {
+		zones[fmt.Sprintf("ZoneMappings.%d.VSwitchId", i+1)] = v
+		zones[fmt.Sprintf("ZoneMappings.%d.ZoneId", i+1)] = w.state(t).VSwitches[v].ZoneID
+	}
+	call("CreateLoadBalancer", zones)
+	call("CreateServerGroup", map[string]string{"ServerGroupName": "mine", "VpcId": world.VpcID, "Protocol": "TCP", "ServerGroupType": "Instance"})
+	c := w.state(t)
+	id, group = slices.Collect(maps.Keys(c.NLBs))[0], slices.Collect(maps.Keys(c.NLBServerGroups))[0]
+	call("CreateListener", map[string]string{
+		"LoadBalancerId": id, "ListenerProtocol": "TCP", "ListenerPort": "80", "ServerGroupId": group, "ListenerDescription": "by hand",
+	})
+	return id, group
+}
+
+// handOver gives a Service that has a CLB an NLB, as its user does it: the class can be set when the type is. The
+// controller may see the states in between, or not.
+func (w *nlbWorld) handOver(t *testing.T) {
+	w.create(t, newService("moving", nil, 80))
+	w.balanced(t, "moving")
+	class := func(class *string) {
+		t.Helper()
+		w.change(t, "moving", func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
+		})
+		w.change(t, "moving", func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, class
+		})
+	}
+	has := func(what string, nlbs, clbs int, finalizer string) {
+		t.Helper()
+		eventually(t, "the Service has only "+what, func(ctx context.Context) error {
+			s, err := w.Client().CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "moving", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			c := w.state(t)
+			if len(c.NLBs) != nlbs || len(c.NLBListeners) != nlbs || len(c.NLBServerGroups) != nlbs || len(c.LoadBalancers) != clbs ||
+				len(c.ServerGroups) != clbs || !slices.Equal(s.Finalizers, []string{finalizer}) || len(s.Status.LoadBalancer.Ingress) != 1 ||
+				(s.Status.LoadBalancer.Ingress[0].Hostname != "") != (nlbs == 1) {
+				return fmt.Errorf("finalizers %v, status %v, cloud %v; events %q", s.Finalizers, s.Status.LoadBalancer.Ingress, nlbLines(c),
+					w.events(ctx, "moving"))
+			}
+			return nil
+		})
+	}
+	class(new(nlbClass))
+	has("an NLB", 1, 0, "service.k8s.alibaba/nlb")
+	class(nil)
+	has("a CLB", 0, 1, "service.k8s.alibaba/resources")
+	class(new(nlbClass))
+	// It dies anywhere on the way.
+	w.afterCalls(t, 3)
+	if err := w.Kill(world.LB); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(t, world.LB)
+	has("an NLB", 1, 0, "service.k8s.alibaba/nlb")
+	// One that is deleted and made anew under its name, as by `kubectl replace --force`.
+	w.remove(t, "moving")
+	w.create(t, newService("moving", nil, 80))
+	has("a CLB", 0, 1, "service.k8s.alibaba/resources")
+	w.remove(t, "moving")
+}
+
+// killed kills the gateway while Services are made, and once more while they are deleted.
+func (w *nlbWorld) killed(t *testing.T) {
+	const services = 6
+	kill := func(calls int) {
+		t.Helper()
+		w.afterCalls(t, calls)
+		if err := w.Kill(active); err != nil {
+			t.Fatal(err)
+		}
+		w.restart(t, active)
+	}
+	names := make([]string, services)
+	for i := range names {
+		names[i] = fmt.Sprintf("disturbed-%d", i)
+		w.create(t, newNLBService(names[i], nil, 80, 443))
+	}
+	kill(10)
+	kill(10)
+	for _, name := range names {
+		w.hostname(t, name)
+	}
+	w.settle(t, 0)
+	nodes := len(w.nodes(t))
+	var want []string
+	for _, name := range names {
+		svc := w.balanced(t, name)
+		var listeners []string
+		for _, port := range svc.Spec.Ports {
+			group := fmt.Sprintf("k8s.%d.TCP.%s.default.%s", port.NodePort, name, world.ClusterID)
+			want = append(want, fmt.Sprintf("group %s Instance TCP, servers by weight map[100:%d]", group, nodes))
+			listeners = append(listeners, fmt.Sprintf("TCP:%d Running to %s", port.Port, group))
+		}
+		slices.Sort(listeners)
+		want = append(want, "NLB Internet Active in 2 zones, protected true true, [ack.aliyun.com kubernetes.do.not.delete]: "+
+			strings.Join(listeners, ", "))
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, nlbLines(w.state(t))); diff != "" {
+		t.Errorf("what the cloud holds (-want +got):\n%s", diff)
+	}
+	for _, name := range names {
+		w.delete(t, name)
+	}
+	kill(10)
+	for _, name := range names {
+		w.gone(t, name)
+	}
+	eventually(t, "nothing is left", func(context.Context) error {
+		if lines := nlbLines(w.state(t)); len(lines) > 0 {
+			return fmt.Errorf("there are %q", lines)
+		}
+		return nil
+	})
+}
