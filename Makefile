@@ -60,7 +60,7 @@ help-all: ### Show all targets
 ## Run
 
 .PHONY: demo
-demo: build ## Show a Service become a load balancer, change and go
+demo: build ## Show Services become load balancers, change and go
 	@$(WORLD) demo
 
 .PHONY: dev

@@ -1,5 +1,5 @@
-// Package demo shows what the controllers do, in a world that runs already: a Service becomes a load balancer, a node comes and
-// goes, the Service is deleted, and the cloud holds again what it held before.
+// Package demo shows what the controllers do, in a world that runs already: Services become load balancers of both
+// kinds, a node comes and goes, the Services are deleted, and the cloud holds again what it held before.
 package demo
 
 import (
@@ -18,8 +18,11 @@ import (
 	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
-// serviceName is that of the example.
-const serviceName = "web"
+// The Services of the examples.
+const (
+	classic = "web"     // has a CLB
+	network = "web-nlb" // has an NLB
+)
 
 // show is a demo on its way.
 type show struct {
@@ -41,7 +44,7 @@ func Run(ctx context.Context, w *world.World, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, act := range []func(context.Context) error{s.create, s.scale, s.remove} {
+	for _, act := range []func(context.Context) error{s.create, s.scale, s.showNLB, s.remove} {
 		if err := act(ctx); err != nil {
 			return err
 		}
@@ -73,21 +76,21 @@ func (s *show) create(ctx context.Context) error {
 	if err := s.world.Apply(ctx, examples.Web()); err != nil {
 		return err
 	}
-	service := &corev1.Service{} // It is made without an address, and may have one by now.
-	s.line("EXTERNAL-IP %s", externalIP(service))
+	if err := s.world.Apply(ctx, examples.WebNLB()); err != nil { // It takes the cloud longer, and is shown later.
+		return err
+	}
+	s.line("EXTERNAL-IP %s", externalIP(&corev1.Service{})) // It is made without an address, and may have one by now.
 	if s.world.Traffic() {
-		if err := s.serve(ctx); err != nil {
-			return err
+		for _, name := range []string{classic, network} {
+			if err := s.serve(ctx, name); err != nil {
+				return err
+			}
 		}
 	}
-	err := s.wait(ctx, "an address", func(ctx context.Context) (ok bool, err error) {
-		service, err = s.service(ctx)
-		return err == nil && len(service.Status.LoadBalancer.Ingress) > 0, err
-	})
+	service, err := s.published(ctx, classic, "an address")
 	if err != nil {
 		return err
 	}
-	s.line("EXTERNAL-IP %s", externalIP(service))
 	err = s.waitCloud(ctx, "listeners running with all nodes behind them", func(c *state.Cloud) bool {
 		nodes := len(c.Instances)
 		return len(c.LoadBalancers) == 1 && len(c.ServerGroups) == 2 && running(c) == 2 && servers(c) == 2*nodes
@@ -98,7 +101,45 @@ func (s *show) create(ctx context.Context) error {
 	if err := s.balancers(ctx); err != nil {
 		return err
 	}
-	if err := s.curl(ctx); err != nil {
+	if err := s.curl(ctx, service, externalIP(service)); err != nil {
+		return err
+	}
+	return s.calls(ctx)
+}
+
+// published waits until a Service has an address, and prints that.
+func (s *show) published(ctx context.Context, name, what string) (service *corev1.Service, err error) {
+	err = s.wait(ctx, what, func(ctx context.Context) (bool, error) {
+		service, err = s.service(ctx, name)
+		return err == nil && len(service.Status.LoadBalancer.Ingress) > 0, err
+	})
+	if err == nil {
+		s.line("EXTERNAL-IP %s", externalIP(service))
+	}
+	return service, err
+}
+
+// showNLB shows the Service that got its load balancer beside the first one.
+func (s *show) showNLB(ctx context.Context) error {
+	s.title("A Service of class alibabacloud.com/nlb, made with the first one: deploy/tools/local/examples/web-nlb.yaml")
+	service, err := s.published(ctx, network, "the name of a Network Load Balancer")
+	if err != nil {
+		return err
+	}
+	var lb *state.NLB
+	err = s.waitCloud(ctx, "a listener running with all nodes behind it", func(c *state.Cloud) bool {
+		for _, one := range c.NLBs {
+			lb = one
+		}
+		return len(c.NLBs) == 1 && len(c.NLBListeners) == 1 && nlbServers(c) == len(c.Instances) && len(c.NLBRunningJobs) == 0
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.networkBalancers(ctx); err != nil {
+		return err
+	}
+	if err := s.curl(ctx, service, lb.Zones[0].PublicIP); err != nil {
 		return err
 	}
 	return s.calls(ctx)
@@ -140,17 +181,21 @@ func (s *show) follow(ctx context.Context, what string) error {
 }
 
 func (s *show) remove(ctx context.Context) error {
-	s.title("The Service is deleted")
+	s.title("The Services are deleted")
 	services := s.world.Client().CoreV1().Services(metav1.NamespaceDefault)
-	if err := services.Delete(ctx, serviceName, metav1.DeleteOptions{}); err != nil {
-		return fmt.Errorf("delete Service: %w", err)
-	}
-	err := s.wait(ctx, "the Service gone", func(ctx context.Context) (bool, error) {
-		_, err := s.service(ctx)
-		if apierrors.IsNotFound(err) {
-			return true, nil
+	names := []string{classic, network}
+	for _, name := range names {
+		if err := services.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			return fmt.Errorf("delete Service: %w", err)
 		}
-		return false, err
+	}
+	err := s.wait(ctx, "the Services gone", func(ctx context.Context) (bool, error) {
+		for _, name := range names {
+			if _, err := s.service(ctx, name); !apierrors.IsNotFound(err) {
+				return false, err
+			}
+		}
+		return true, nil
 	})
 	if err != nil {
 		return err
@@ -176,8 +221,8 @@ func (s *show) compare(ctx context.Context, before *state.Cloud) error {
 	return nil
 }
 
-func (s *show) service(ctx context.Context) (*corev1.Service, error) {
-	service, err := s.world.Client().CoreV1().Services(metav1.NamespaceDefault).Get(ctx, serviceName, metav1.GetOptions{})
+func (s *show) service(ctx context.Context, name string) (*corev1.Service, error) {
+	service, err := s.world.Client().CoreV1().Services(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("get Service: %w", err)
 	}

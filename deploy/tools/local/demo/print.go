@@ -69,6 +69,37 @@ func (s *show) balancers(ctx context.Context) error {
 	return nil
 }
 
+// networkBalancers prints the Network Load Balancers with their listeners and servers.
+func (s *show) networkBalancers(ctx context.Context) error {
+	c, err := s.world.Cloud().State(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.NLBs)) {
+		lb := c.NLBs[id]
+		addresses := make([]string, len(lb.Zones))
+		for i, z := range lb.Zones {
+			addresses[i] = cmp.Or(z.PublicIP, z.PrivateIP)
+		}
+		s.line("network load balancer %s  %s  %s", lb.ID, strings.Join(addresses, " "), strings.ToLower(lb.AddressType))
+		for _, l := range c.NLBListeners {
+			if l.NLBID != id {
+				continue
+			}
+			s.line("  listener %s:%d  %s", strings.ToLower(l.Protocol), l.Port, strings.ToLower(l.Status))
+			if group := c.NLBServerGroups[l.ServerGroupID]; group != nil {
+				var names []string
+				for _, server := range group.Servers {
+					names = append(names, fmt.Sprintf("%s:%d", server.ServerID, server.Port))
+				}
+				slices.Sort(names)
+				s.line("    %s  %s", group.Name, strings.Join(names, " "))
+			}
+		}
+	}
+	return nil
+}
+
 func serverNames(group *state.ServerGroup) []string {
 	var names []string
 	for _, server := range group.Servers {
@@ -87,10 +118,14 @@ func (s *show) calls(ctx context.Context) error {
 	s.since = next
 	counts := map[string]int{}
 	for _, call := range calls {
-		name := "read  " + call.Action
+		name := "read  "
 		if call.Mutating {
-			name = "write " + call.Action
+			name = "write "
 		}
+		if call.Product == "nlb" { // Others have actions of the same names.
+			name += "nlb "
+		}
+		name += call.Action
 		if call.Code != "" {
 			name += ", refused with " + call.Code
 		}
@@ -146,6 +181,14 @@ func servers(c *state.Cloud) int {
 	return n
 }
 
+func nlbServers(c *state.Cloud) int {
+	n := 0
+	for _, group := range c.NLBServerGroups {
+		n += len(group.Servers)
+	}
+	return n
+}
+
 // customRoutes returns the routes that were not there when the table was made.
 func customRoutes(c *state.Cloud) []string {
 	var routes []string
@@ -172,6 +215,8 @@ func leftovers(before, after *state.Cloud) []string {
 	}
 	add("load balancer", keys(before.LoadBalancers), keys(after.LoadBalancers))
 	add("server group", keys(before.ServerGroups), keys(after.ServerGroups))
+	add("network load balancer", keys(before.NLBs), keys(after.NLBs))
+	add("server group", keys(before.NLBServerGroups), keys(after.NLBServerGroups))
 	add("certificate", keys(before.Certificates), keys(after.Certificates))
 	add("ACL", keys(before.Acls), keys(after.Acls))
 	add("EIP", keys(before.Eips), keys(after.Eips))

@@ -53,9 +53,9 @@ func (b *backends) close() {
 	}
 }
 
-// serve starts the servers behind the node ports that are there now.
-func (s *show) serve(ctx context.Context) error {
-	service, err := s.service(ctx)
+// serve starts the servers behind the node ports of a Service, on the nodes that are there now.
+func (s *show) serve(ctx context.Context, name string) error {
+	service, err := s.service(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -69,20 +69,16 @@ func (s *show) serve(ctx context.Context) error {
 // requests is how many requests each listener gets: enough to meet every node.
 const requests = 4
 
-// curl shows that the load balancer forwards, as a client outside the cluster sees it.
-func (s *show) curl(ctx context.Context) error {
+// curl shows that the load balancer of a Service forwards, as a client outside the cluster sees it.
+func (s *show) curl(ctx context.Context, service *corev1.Service, ip string) error {
 	if !s.world.Traffic() {
 		s.line("(requests through the load balancer are shown on Linux only)")
 		return nil
 	}
-	service, err := s.service(ctx)
-	if err != nil {
-		return err
-	}
 	for _, port := range service.Spec.Ports {
-		url := "http://" + net.JoinHostPort(externalIP(service), strconv.Itoa(int(port.Port))) + "/"
+		url := "http://" + net.JoinHostPort(ip, strconv.Itoa(int(port.Port))) + "/"
 		url = strings.TrimSuffix(strings.Replace(url, ":80/", "/", 1), "/")
-		if !mayListen(externalIP(service), int(port.Port)) {
+		if !mayListen(ip, int(port.Port)) {
 			s.line("curl %s: left out, this user may not listen on port %d", url, port.Port)
 			continue
 		}

@@ -8,3 +8,9 @@ var web []byte
 
 // Web returns the manifest of a Deployment and its Service.
 func Web() []byte { return web }
+
+//go:embed web-nlb.yaml
+var webNLB []byte
+
+// WebNLB returns the manifest of a Service of class NLB, for the pods of Web.
+func WebNLB() []byte { return webNLB }
