@@ -158,3 +158,13 @@ tlsConfig:
 {{- end -}}
 {{ mergeOverwrite $base (deepCopy $c.config) | toYaml }}
 {{- end }}
+
+{{/* The version of the API for policies that change objects, as far as the API server has it; empty if it doesn't. */}}
+{{- define "mutatingAdmission" -}}
+{{- $group := "admissionregistration.k8s.io" -}}
+{{- if .Capabilities.APIVersions.Has (printf "%s/v1/MutatingAdmissionPolicy" $group) -}}
+{{ $group }}/v1
+{{- else if .Capabilities.APIVersions.Has (printf "%s/v1beta1/MutatingAdmissionPolicy" $group) -}}
+{{ $group }}/v1beta1
+{{- end -}}
+{{- end }}

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -162,8 +163,20 @@ func renderChart(t *testing.T, cfg *rest.Config, values map[string]any) []string
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "alicloud", Namespace: chart.Namespace},
-		chartutil.DefaultCapabilities)
+	// As in an installation, the chart sees which APIs there are.
+	_, resources, err := discovery.NewDiscoveryClientForConfigOrDie(cfg).ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := chartutil.DefaultCapabilities.Copy()
+	there.APIVersions = nil
+	for _, list := range resources {
+		there.APIVersions = append(there.APIVersions, list.GroupVersion)
+		for _, r := range list.APIResources {
+			there.APIVersions = append(there.APIVersions, list.GroupVersion+"/"+r.Kind)
+		}
+	}
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "alicloud", Namespace: chart.Namespace}, there)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func valueGroups() []valueGroup {
 		}},
 		{"Rate limits and callers of the gateway", []string{"budget", "scopes", "api", "front", "reflection"}},
 		{"Logs, metrics and alerts", []string{"logging", "tracing", "serviceMonitor", "podMonitor", "prometheusRule", "dashboard"}},
-		{"Checks of Services when they are written", []string{"admissionPolicy"}},
+		{"What the API server does itself", []string{"readinessGates", "admissionPolicy"}},
 	}
 }
 
