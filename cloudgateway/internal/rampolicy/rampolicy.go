@@ -150,6 +150,8 @@ const (
 	DefaultServerGroups Feature = "default-server-groups"
 	// NetworkLoadBalancers is what lbcontroller needs besides where Services have NLB instances.
 	NetworkLoadBalancers Feature = "network-load-balancers"
+	// SourceRanges is what lbcontroller needs besides where Services have loadBalancerSourceRanges.
+	SourceRanges Feature = "source-ranges"
 	// Nodes is what nodecontroller needs.
 	Nodes Feature = "nodes"
 	// Routes is what routecontroller needs.
@@ -158,7 +160,7 @@ const (
 
 // Features are all features that need a permission, in the order in which people meet them.
 func Features() []Feature {
-	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, Nodes, Routes}
+	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, Nodes, Routes}
 	for _, service := range method.ToolServices() {
 		all = append(all, Feature(service))
 	}
@@ -175,7 +177,7 @@ func Used(api config.API) []Feature {
 }
 
 // Optional are the features that the controllers need for what users may ask for, or may not.
-func Optional() []Feature { return []Feature{DefaultServerGroups, NetworkLoadBalancers} }
+func Optional() []Feature { return []Feature{DefaultServerGroups, NetworkLoadBalancers, SourceRanges} }
 
 // About describes a feature.
 func (f Feature) About() string {
@@ -190,6 +192,9 @@ func (f Feature) About() string {
 		return "Services become NLB instances: lbcontroller, only if a Service has the class `alibabacloud.com/nlb`. " +
 			"Other programs need it for the services of " +
 			"`nlb.v1`."
+	case SourceRanges:
+		return "Only the networks of `spec.loadBalancerSourceRanges` may connect to a Service, by an access control list of a CLB instance " +
+			"or a security group of an NLB instance: lbcontroller, only if a Service has the field."
 	case Nodes:
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
 	case Routes:

@@ -28,6 +28,9 @@ const OwnTags = "service.k8s.alibaba/additional-resource-tags"
 // goes back to the default; without the note the controller could not know that there was one.
 const Applied = "service.k8s.alibaba/applied-annotations"
 
+// SourceRanges is the field that restricts who may connect, as Applied names it while there may be a list for that in the cloud.
+const SourceRanges = "spec.loadBalancerSourceRanges"
+
 // Making is the controller's own note on a Service whose CLB isn't as it asks: the listeners that a change makes which
 // is not done yet. One of these that is stopped was never started; any other was stopped by hand.
 const Making = "service.k8s.alibaba/listeners-being-made"

@@ -71,11 +71,6 @@ func endsConnections(view desired.View) bool {
 
 // checkFields reports fields of the Service that mean nothing for a CLB, or not all that they say.
 func (b builder) checkFields() {
-	spec := b.View.Service.Spec
-	if len(spec.LoadBalancerSourceRanges) > 0 {
-		b.NoEffect(
-			"spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
-	}
 	b.checkFamilies()
 }
 

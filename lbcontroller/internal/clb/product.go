@@ -73,6 +73,7 @@ type builder struct {
 func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener) {
 	building := builder{Builder: b, Product: p}
 	instance, listeners := building.instance(), building.listeners()
+	building.access()
 	building.checkFields()
 	return instance, listeners
 }

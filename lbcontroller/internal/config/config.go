@@ -58,8 +58,8 @@ type Config struct {
 	BackendIPv6 bool `json:"backendIPv6"`
 	// ReadinessGate is about pods that wait for the load balancer.
 	ReadinessGate ReadinessGate `json:"readinessGate"`
-	// ServiceFields lets fields of the spec of a Service count where no annotation says the same: sessionAffinity, loadBalancerIP, ipFamilies
-	// and ipFamilyPolicy; and it publishes ipMode Proxy where a CLB ends or marks connections. A cluster that is taken over with the
+	// ServiceFields lets fields of the spec of a Service count where no annotation says the same: sessionAffinity, loadBalancerIP, ipFamilies,
+	// ipFamilyPolicy and loadBalancerSourceRanges; and it publishes ipMode Proxy where a CLB ends or marks connections. A cluster that is taken over with the
 	// cloud-config file of the existing CCM has it off, since that CCM ignores them.
 	ServiceFields bool `json:"serviceFields"`
 	// CLB says which Services get Classic Load Balancers.

@@ -157,8 +157,8 @@ func TestAnnotations(t *testing.T) {
 		{"ipv6", []string{"ip-version", "ipv6"}, []string{"ip-version", "DualStack", "ipv6-address-type", "internet"}, "IPv4 addresses, too"},
 		{"private ipv6", []string{"ip-version", "ipv6", "address-type", "intranet"},
 			[]string{"ip-version", "DualStack", "ipv6-address-type", "intranet", "address-type", "intranet"}, ""},
-		{"access", []string{"acl-status", "on", "acl-id", "acl-1", "acl-type", "white"}, nil, "acl-1 of the CLB have no counterpart"},
-		{"access that was put in force", []string{"", ""}, nil, "open to everybody"},
+		{"access", []string{"acl-status", "on", "acl-id", "acl-1", "acl-type", "white"}, nil, "the networks of the access control lists acl-1"},
+		{"access that was put in force", []string{"", ""}, nil, "192.0.2.0/32: nobody may connect"},
 		{"a name that an NLB can't have", []string{"name", "shop/web"}, nil, "name: shop/web"},
 		{"tags", []string{"additional-resource-tags", "a=b,c="}, []string{"additional-resource-tags", "a=b,c="}, ""},
 	}

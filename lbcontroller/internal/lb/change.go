@@ -99,8 +99,13 @@ func (c changer) moveOut(ctx context.Context, s pass, own model.Observed, done r
 		done.events = append(done.events, controller.Normalf(controller.ReasonCleaned, "CLB %s is released: the Service has moved to CLB %s",
 			own.InstanceID, s.want.Desired.Reuse.ID))
 	}
-	left := c.leave(ctx, s.key, s.svc, s.claims().Without(s.want.Desired.Reuse.ID))
+	elsewhere := s.claims().Without(s.want.Desired.Reuse.ID)
+	left := c.leave(ctx, s.key, s.svc, elsewhere)
 	done.events, done.wake, done.err = append(done.events, left.events...), append(done.wake, left.wake...), left.err
+	if isMove := own.InstanceID != "" || len(elsewhere) > 0; done.err == nil && isMove && s.want.Desired.Access.IsOver() {
+		done.err = c.dropLists(ctx, s.key, done.observed.Lists)
+		done.observed.Lists = nil
+	}
 	return s, done
 }
 
@@ -146,6 +151,18 @@ func (c changer) dropGroups(ctx context.Context, key string, owner ownership.Own
 	c.logger.Info("deleting server groups", "service", key, "plan", c.product.Marks().describe(p))
 	c.services.Of(key).Forget()
 	_, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: model.Observed{Groups: o.Groups}})
+	return err
+}
+
+// dropLists deletes access lists, which must have been read just now. It comes after all that they guard is gone.
+func (c changer) dropLists(ctx context.Context, key string, lists []model.AccessList) error {
+	p := plan.DropLists(lists)
+	if p.Empty() {
+		return nil
+	}
+	c.logger.Info("deleting access lists", "service", key, "plan", c.product.Marks().describe(p))
+	c.services.Of(key).Forget()
+	_, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: model.Observed{Lists: lists}})
 	return err
 }
 

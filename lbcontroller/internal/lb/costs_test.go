@@ -55,6 +55,33 @@ func TestCosts(t *testing.T) {
 			calls: []string{"GetLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"},
 		},
 		{
+			name: "cold create with source ranges", do: func(w *world) { w.create(web(twoPorts, ranges("10.0.0.0/8"))) }, writes: 8,
+			calls: []string{"CreateAccessControlList", "CreateLoadBalancer", "CreateServerGroup", "CreateServerGroup", "CreateListener",
+				"CreateListener"},
+		},
+		{
+			name: "unchanged with source ranges", before: web(ranges("10.0.0.0/8")),
+			do: func(w *world) { w.update(func(svc *corev1.Service) { svc.Labels["team"] = "blue" }) },
+		},
+		{
+			name: "one more node with source ranges", before: web(ranges("10.0.0.0/8")),
+			do: func(w *world) { w.addNode(3); w.settle() }, writes: 1, calls: []string{"ApplyServerChanges"},
+		},
+		{name: "restart with source ranges", before: web(ranges("10.0.0.0/8")), do: func(w *world) { w.restart(); w.settle() }},
+		{
+			name: "a network more", before: web(ranges("10.0.0.0/8")), do: func(w *world) { w.update(ranges("10.0.0.0/8", "192.0.2.0/24")) },
+			writes: 1, calls: []string{"GetLoadBalancer", "ListAccessControlLists", "GetAccessControlList", "UpdateAccessControlList"},
+		},
+		{
+			name: "no source ranges any more", before: web(ranges("10.0.0.0/8")), do: func(w *world) { w.update(ranges()) }, writes: 2,
+			calls: []string{"GetLoadBalancer", "ListAccessControlLists", "GetAccessControlList", "UpdateListener", "DeleteAccessControlList"},
+		},
+		{
+			name: "delete with source ranges", before: web(ranges("10.0.0.0/8")), do: func(w *world) { w.remove() }, writes: 3,
+			calls: []string{"GetLoadBalancer", "ListAccessControlLists", "GetAccessControlList", "UpdateLoadBalancer", "DeleteLoadBalancer",
+				"DeleteAccessControlList"},
+		},
+		{
 			name: "delete right after a restart", before: web(), writes: 2,
 			do: func(w *world) {
 				w.restart()

@@ -53,6 +53,14 @@ func (w *world) state() []string {
 		lines = append(lines, fmt.Sprintf("listener %s %d %s %s -> %s %s %ds",
 			w.cloud.LoadBalancers[k.LoadBalancerID].GetName(), k.Port, k.Protocol, l.GetStatus(),
 			names[l.GetConfig().GetServerGroupId()], l.GetConfig().GetScheduler(), l.GetConfig().GetEstablishedTimeout()))
+		if l.GetConfig().GetAclEnabled() {
+			for _, id := range l.GetConfig().GetAclIds() {
+				lines = append(lines, fmt.Sprintf("  for %s %s", l.GetConfig().GetAclType(), w.cloud.AccessControlLists[id].GetName()))
+			}
+		}
+	}
+	for _, l := range w.cloud.AccessControlLists {
+		lines = append(lines, fmt.Sprintf("list %s %s", l.GetName(), entriesOf(l)))
 	}
 	for _, e := range w.cloud.DomainExtensions {
 		lines = append(lines, fmt.Sprintf("certificate of %d %s for %s: %s", e.Listener.Port, e.Listener.Protocol,
@@ -214,6 +222,33 @@ func scenarios() map[string]scenario {
 			w.addNode(7)
 			w.settle()
 			w.remove()
+		}},
+		"source ranges": {change: func(w *world) { w.create(web(twoPorts, ranges("10.0.0.0/8", "192.0.2.0/24"))) }},
+		"add source ranges": {before: web(twoPorts), change: func(w *world) {
+			w.update(ranges("10.0.0.0/8"))
+		}},
+		"change source ranges": {before: web(ranges("10.0.0.0/8", "192.0.2.0/24")), change: func(w *world) {
+			w.update(changed(ranges("192.0.2.0/24", "198.51.100.0/24"), twoPorts))
+		}},
+		"remove source ranges": {before: web(twoPorts, ranges("10.0.0.0/8")), change: func(w *world) { w.update(ranges()) }},
+		"add and remove source ranges": {before: web(), change: func(w *world) {
+			w.update(ranges("10.0.0.0/8"))
+			w.update(ranges())
+		}},
+		"delete with source ranges": {before: web(ranges("10.0.0.0/8")), change: func(w *world) { w.remove() }},
+		"move with source ranges": {users: []string{usersLB}, before: web(ranges("10.0.0.0/8")), change: func(w *world) {
+			w.update(changed(naming(usersLB), override))
+			w.clearStatus()
+		}},
+		"move without source ranges": {users: []string{usersLB}, before: web(ranges("10.0.0.0/8")), change: func(w *world) {
+			w.update(changed(naming(usersLB), override, ranges()))
+			w.clearStatus()
+		}},
+		"leave with source ranges": {users: []string{usersLB}, before: web(naming(usersLB), override, ranges("10.0.0.0/8")),
+			change: func(w *world) { w.remove() }},
+		"from an access control list to source ranges": {before: web(annotated(annotation.ACLStatus, "on"),
+			annotated(annotation.ACLID, "acl-of-users"), annotated(annotation.ACLType, "white")), change: func(w *world) {
+			w.update(changed(without(annotation.ACLStatus), without(annotation.ACLID), without(annotation.ACLType), ranges("10.0.0.0/8")))
 		}},
 		"remove annotations": {before: web(twoPorts, annotated(annotation.Scheduler, "wlc"),
 			annotated(annotation.EstablishedTimeout, "60")), change: func(w *world) {

@@ -65,7 +65,9 @@ func recall(s pass) knowledge.Known {
 		return knowledge.Nothing{}
 	}
 	if s.fresh && reused == "" {
-		return knowledge.Of(model.Nothing())
+		nothing := model.Nothing()
+		nothing.ListsKnown = true
+		return knowledge.Of(nothing)
 	}
 	return knowledge.Nothing{}
 }
@@ -89,7 +91,11 @@ func decide(s pass, known knowledge.Known, read bool) (d decision, enough bool) 
 	default:
 		return d, false
 	}
+	moving := have.Own.InstanceID != "" || len(s.claims().Without(want.Reuse.ID)) > 0
 	d.plan, d.reported = s.drift.split(s, plan.Diff(s.product, want, have.Observed))
+	if moving {
+		d.plan.KeepLists()
+	}
 	d.plan, d.withheld = d.plan.Without(func(action plan.Action) bool { return !s.policy.Allows(action) })
 	if refusal := s.policy.keeps(s, have.Own); refusal != nil {
 		d.known = knowledge.Refused{Refusal: refusal}
@@ -101,7 +107,6 @@ func decide(s pass, known knowledge.Known, read bool) (d decision, enough bool) 
 	}
 	have.ComparedFor = s.hash
 	d.known, d.entry = have, knowledge.Renew(s.entry) // What was read just now counts as verified.
-	moving := have.Own.InstanceID != "" || len(s.claims().Without(want.Reuse.ID)) > 0
 	if want.Reuse.ID != "" && moving && len(d.plan.Refused) > 0 {
 		// A Service moves as a whole or not at all: what it has now serves on.
 		d.known = knowledge.Refused{Refusal: &reuse.Refusal{Text: joined(d.plan.Refused)}}
@@ -169,7 +174,7 @@ func (d Drift) split(s pass, p plan.Plan) (rest plan.Plan, reported []plan.Actio
 			return true
 		case part == plan.PartInstance && verb == plan.VerbChange:
 			return d.ReportInstance && inPlace
-		case part == plan.PartListener, part == plan.PartCertificate:
+		case part == plan.PartListener, part == plan.PartCertificate, part == plan.PartAccess:
 			return d.ReportListeners && inPlace
 		}
 		return false

@@ -172,6 +172,13 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 		Observed: observed}); err != nil && !isGone(err) {
 		return "", err
 	}
+	lists, err := w.product.Lists(ctx, observe.Mark{DefaultName: o.Mark, ClusterID: w.clusterID})
+	if err == nil {
+		err = w.dropLists(ctx, "", lists)
+	}
+	if err != nil {
+		return "", err
+	}
 	for _, g := range observed.Groups {
 		if owner, made := ownership.MadeFor(g.Name); made {
 			there := model.Observed{Groups: []model.Group{g}}

@@ -68,6 +68,21 @@ func (r reader) servers(ctx context.Context, s pass) (knowledge.Known, error) {
 	return knowledge.Servers{Observed: s.memory.withHeld(found)}, nil
 }
 
+// complete reads what it takes for a comparison: what the kind needs, and the access lists of a Service that has some or is to have some.
+func (r reader) complete(ctx context.Context, found *model.Observed, want *model.Desired) error {
+	if err := r.Complete(ctx, found, want); err != nil || want.Access == nil {
+		return err
+	}
+	lists, err := r.Lists(ctx, r.markOf(want.UID))
+	found.Lists, found.ListsKnown = lists, err == nil
+	return err
+}
+
+// markOf is what things made for a Service bear.
+func (r reader) markOf(uid string) observe.Mark {
+	return observe.Mark{DefaultName: ownership.DefaultName(uid), ClusterID: r.clusterID}
+}
+
 // all reads the CLB that the Service names, or finds its own.
 func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 	hint := r.hint(s.svc, s.view.ClaimsOf(s.svc))
@@ -75,7 +90,7 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 	if id == "" {
 		found, err := r.Find(ctx, hint, observe.Full)
 		if err == nil {
-			err = r.Complete(ctx, &found, s.want.Desired)
+			err = r.complete(ctx, &found, s.want.Desired)
 		}
 		return knowledge.All{Observed: s.memory.withHeld(found)}, err
 	}
@@ -84,7 +99,7 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 		return knowledge.Refused{Refusal: reuse.Missing(id)}, nil
 	}
 	if err == nil {
-		err = r.Complete(ctx, &named, s.want.Desired)
+		err = r.complete(ctx, &named, s.want.Desired)
 	}
 	if err != nil {
 		return nil, err

@@ -43,13 +43,18 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 	if err != nil {
 		return fail(o, err)
 	}
+	lists, err := e.listsLeft(ctx, r, view)
+	if err != nil {
+		return fail(o, err)
+	}
 	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID}
-	whole := plan.Plan{Phases: slices.Concat(p.Phases, e.groupsToDrop(owner, observed, view.Preserved()).Phases)}
+	whole := plan.Plan{Phases: slices.Concat(p.Phases, e.groupsToDrop(owner, observed, view.Preserved()).Phases,
+		plan.DropLists(lists).Phases)}
 	if what := e.kept(policy, r, view, claims, whole); what != "" {
 		return e.holdRelease(r, policy, what)
 	}
 	leaves := len(claims) > 0 && !view.Preserved() && !e.released(r)
-	if r.Service.DeletionTimestamp == nil && (leaves || !p.Empty() || len(observed.Groups) > 0) {
+	if r.Service.DeletionTimestamp == nil && (leaves || !p.Empty() || len(observed.Groups)+len(lists) > 0) {
 		// A crash on the way must not look like success if the Service asks for its CLB again, as it may do already.
 		svc, err := r.Writer.Live(ctx, r.Service)
 		if err == nil && e.Product.Wants(svc) {
@@ -86,6 +91,9 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 		}
 	}
 	if err := e.dropGroups(ctx, r.Key, owner, observed, view.Preserved()); err != nil {
+		return fail(o, err)
+	}
+	if err := e.dropLists(ctx, r.Key, lists); err != nil {
 		return fail(o, err)
 	}
 	// The cache may show the finalizer for a while yet; nothing must be looked up again for that.
@@ -141,6 +149,14 @@ func (e *engine) releasable(ctx context.Context, r controller.Request, view desi
 		hint.RecordedID = there.InstanceID // The cache doesn't show the label yet.
 	}
 	return e.Find(ctx, hint, observe.Basic)
+}
+
+// listsLeft are the access lists of a Service that gives up all it has. With what is preserved they stay.
+func (e *engine) listsLeft(ctx context.Context, r controller.Request, view desired.View) ([]model.AccessList, error) {
+	if !view.MayHaveList() || view.Preserved() || e.released(r) {
+		return nil, nil
+	}
+	return e.Lists(ctx, e.markOf(string(r.Service.UID)))
 }
 
 // claimsLeft are where on CLBs of users there may be something of a Service that gives up all it has. Without notes,

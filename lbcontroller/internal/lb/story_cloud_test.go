@@ -69,6 +69,8 @@ func (s *story) console(id string, value any) {
 		change(s, s.cloud.Eips, id, values, func() *vpcv1.Eip { return &vpcv1.Eip{AllocationId: id, InstanceType: "SlbInstance"} })
 	case kind == "vsw":
 		change(s, s.cloud.VSwitches, id, values, func() *vpcv1.VSwitch { return &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test"} })
+	case kind == "acl":
+		change(s, s.cloud.AccessControlLists, id, values, func() *slbv1.AccessControlList { return &slbv1.AccessControlList{AclId: id} })
 	case kind == "cert":
 		change(s, s.cloud.ServerCertificates, id, values, func() *slbv1.ServerCertificate {
 			return &slbv1.ServerCertificate{ServerCertificateId: id}
@@ -247,6 +249,12 @@ func (s *story) cloudText() (lines []string) {
 					e.Extension.GetServerCertificateId(), e.Extension.GetDomain()))
 			}
 		}
+	}
+	for _, l := range s.cloud.AccessControlLists {
+		lines = append(lines, requestText(l))
+	}
+	for _, g := range s.cloud.SecurityGroups {
+		lines = append(lines, requestText(g))
 	}
 	if len(lines) == 0 {
 		return []string{"the cloud has no load balancer"}

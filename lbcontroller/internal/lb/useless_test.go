@@ -35,8 +35,9 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 		"an address in the spec": {
 			[]func(*corev1.Service){func(svc *corev1.Service) { svc.Spec.LoadBalancerIP = "10.0.0.9" }}, "spec.loadBalancerIP has no effect"},
 		"source ranges": {
-			[]func(*corev1.Service){func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} }},
-			"spec.loadBalancerSourceRanges has no effect"},
+			[]func(*corev1.Service){ranges("10.0.0.0/8"), naming(usersLB)}, "spec.loadBalancerSourceRanges has no effect"},
+		"source ranges of the other family": {[]func(*corev1.Service){ranges("10.0.0.0/8", "2001:db8::/32")},
+			"2001:db8::/32 in spec.loadBalancerSourceRanges have no effect"},
 		"another kind": {[]func(*corev1.Service){literally(annotation.LoadBalancerType, "nlb")}, "the Service has a CLB"},
 		"a misspelt older key": {[]func(*corev1.Service){literally(annotation.LegacyPrefix+"address-tipe",
 			"intranet")}, "alicloud-loadbalancer-address-tipe is not known"},

@@ -173,7 +173,7 @@ func (w *world) start() {
 		CLB: clb.Product{Gateway: w.cloud.Client(), VSwitchIDs: []string{"vsw-a", "vsw-b"}},
 		Kind: lb.Config{
 			Gateway:    w.cloud.Client(),
-			Desired:    desired.Config{ClusterID: clusterID, VPCID: "vpc-test", VSwitchIDs: []string{"vsw-a", "vsw-b"}},
+			Desired:    desired.Config{ClusterID: clusterID, VPCID: "vpc-test", VSwitchIDs: []string{"vsw-a", "vsw-b"}, ServiceFields: true},
 			DriftCheck: 4 * time.Hour, HealthPatience: time.Minute, Registerer: w.registry, Logger: slog.New(slog.DiscardHandler),
 		},
 	}

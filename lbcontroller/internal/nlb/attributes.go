@@ -30,6 +30,8 @@ type UpdateInstance struct {
 	Request *nlbv1.UpdateLoadBalancerRequest
 	// What names the attributes, for people.
 	What []string
+	// Restricts says that the NLB gets a security group.
+	Restricts bool
 	// Untag are the ids of server groups that lose the marks of ownership.
 	Untag []string
 }
@@ -46,9 +48,21 @@ func (a CreateInstance) String() string { return "create NLB " + a.Spec.GetName(
 // String implements plan.Action.
 func (a UpdateInstance) String() string { return "change NLB: " + strings.Join(a.What, ", ") }
 
-// Closes says that a public NLB becomes an intranet one, before which no listener is made.
+// Closes says that a public NLB becomes an intranet one or gets a security group, before which no listener is made.
 func (a UpdateInstance) Closes() bool {
-	return a.Request.GetAddressType() == nlbv1.AddressType_ADDRESS_TYPE_INTRANET
+	return a.Restricts || a.Request.GetAddressType() == nlbv1.AddressType_ADDRESS_TYPE_INTRANET
+}
+
+// Needs says that the security group must be there with its rules.
+func (a UpdateInstance) Needs(earlier plan.Action) bool {
+	part, _ := earlier.About()
+	return a.Restricts && part == plan.PartAccess
+}
+
+// Needs says the same of a new NLB.
+func (CreateInstance) Needs(earlier plan.Action) bool {
+	part, _ := earlier.About()
+	return part == plan.PartAccess
 }
 
 // SetsTag reports whether the change sets a tag.

@@ -43,6 +43,8 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 		err = p.changeServers(ctx, a)
 	case plan.DeleteGroup:
 		return p.deleteGroup(ctx, a)
+	case plan.CreateList, plan.ChangeList, plan.DeleteList:
+		return p.callList(ctx, w, a)
 	case plan.CreateListener:
 		return p.createListener(ctx, id, a, a.Group.Resolve(now))
 	default:

@@ -70,6 +70,9 @@ func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string
 	}
 	if set(asked.SecurityGroups && !sameIDs(want.GetSecurityGroupIds(), have.GetSecurityGroupIds()), "security groups") {
 		r.SecurityGroups = &nlbv1.SecurityGroups{SecurityGroupIds: want.GetSecurityGroupIds()}
+		up.Restricts = slices.ContainsFunc(want.GetSecurityGroupIds(), func(id string) bool {
+			return !slices.Contains(have.GetSecurityGroupIds(), id)
+		})
 	}
 	if set(asked.BandwidthPackage && want.GetBandwidthPackageId() != have.GetBandwidthPackageId(), "bandwidth package") {
 		r.BandwidthPackageId = new(want.GetBandwidthPackageId())

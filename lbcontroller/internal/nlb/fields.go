@@ -30,10 +30,6 @@ func (Product) Fields(view desired.View) []annotation.Field {
 // checkFields reports fields of the Service that mean nothing for an NLB, or not all that they say.
 func (b builder) checkFields() {
 	spec := b.View.Service.Spec
-	if len(spec.LoadBalancerSourceRanges) > 0 {
-		b.NoEffect("spec.loadBalancerSourceRanges has no effect on an NLB; restrict the access by annotation %s%s",
-			annotation.Prefix, annotation.SecurityGroupIDs)
-	}
 	if spec.LoadBalancerIP != "" {
 		b.NoEffect("spec.loadBalancerIP has no effect on an NLB; chosen addresses are in annotation %s%s", annotation.Prefix, annotation.ZoneMaps)
 	}

@@ -4,6 +4,7 @@ package nlb
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +73,7 @@ type builder struct {
 func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener) {
 	building := builder{Builder: b, Product: p}
 	instance, listeners := building.instance(), building.listeners()
+	building.access()
 	building.checkGroups()
 	building.checkFields()
 	return instance, listeners
@@ -85,6 +87,11 @@ func (Product) WithoutEffect(view desired.View, there model.Observed) []string {
 	if nlb != nil && wrote(annotation.IPv6AddressType) && nlb.GetIpVersion() != nlbv1.IpVersion_IP_VERSION_DUAL_STACK {
 		warnings = append(warnings, "annotation "+v.Name(annotation.IPv6AddressType)+" has no effect: the NLB has no IPv6 address; only "+
 			annotation.Prefix+annotation.IPVersion+": DualStack at the creation of the Service gives it some")
+	}
+	others := slices.DeleteFunc(slices.Clone(nlb.GetSecurityGroupIds()), func(id string) bool { return isOurs(there, id) })
+	if view.Restricts() && there.ListsKnown && len(others) > 0 {
+		warnings = append(warnings, annotation.SourceRanges+" may not keep everybody else out: the NLB has the security groups "+
+			strings.Join(others, ", ")+", too; take them off in the console if they let others in")
 	}
 	return warnings
 }

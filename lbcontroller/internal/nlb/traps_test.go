@@ -241,10 +241,6 @@ func TestImpossible(t *testing.T) {
 		})
 	}
 	for text, change := range map[string]func(*corev1.Service){
-		"spec.loadBalancerSourceRanges has no effect": func(
-			svc *corev1.Service) {
-			svc.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
-		},
 		"bandwidth is not known": annotated(annotation.Bandwidth, "5"),
 		"without annotation " + annotation.Prefix + "health-check-flag": annotated(annotation.HealthCheckType, "http"),
 	} {

@@ -56,6 +56,8 @@ type world struct {
 	waiting string
 	// vSwitches are those of the configuration.
 	vSwitches []string
+	// serviceFields says that fields of Services count.
+	serviceFields bool
 }
 
 // inWorld runs the test in a new world with nodes i-1 to i-n.
@@ -63,7 +65,7 @@ func inWorld(t *testing.T, nodes int, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, kube: fake.NewSimpleClientset(), cloud: gatewaytest.New(t), events: &events{},
-			vSwitches: []string{"vsw-h", "vsw-i", "vsw-i2"}}
+			vSwitches: []string{"vsw-h", "vsw-i", "vsw-i2"}, serviceFields: true}
 		w.cloud.Lock()
 		for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i", "vsw-i2": "cn-hangzhou-i",
 			"vsw-j": "cn-hangzhou-j"} {
@@ -93,7 +95,7 @@ func (w *world) start() {
 		nlb.Product{Gateway: w.cloud.Client(), VPCID: "vpc-test", VSwitchIDs: w.vSwitches, ByLoadBalancerType: w.byType},
 	} {
 		kinds = append(kinds, lb.New(lb.Config{
-			Product: product, Shared: shared, Gateway: w.cloud.Client(), Desired: desired.Config{ClusterID: clusterID, VPCID: "vpc-test"},
+			Product: product, Shared: shared, Gateway: w.cloud.Client(), Desired: desired.Config{ClusterID: clusterID, VPCID: "vpc-test", ServiceFields: w.serviceFields},
 			DriftCheck: 4 * time.Hour, HealthPatience: time.Minute, Registerer: registry, Logger: log,
 		}))
 	}
@@ -302,10 +304,33 @@ func (w *world) state() []string {
 			strings.TrimPrefix(l.GetProtocol().String(), "LISTENER_PROTOCOL_"), names[l.GetConfig().GetServerGroupId()]))
 	}
 	for _, lb := range w.cloud.NLB.LoadBalancers {
-		lines = append(lines, "balancer "+lb.GetName())
+		line := "balancer " + lb.GetName()
+		for _, id := range lb.GetSecurityGroupIds() {
+			if name := w.cloud.SecurityGroups[id].GetName(); name != "" {
+				line += " with " + name
+			}
+		}
+		lines = append(lines, line)
+	}
+	for _, g := range w.cloud.SecurityGroups {
+		if g.GetName() == "" { // One that tests give an NLB by hand.
+			continue
+		}
+		lines = append(lines, "security group "+g.GetName()+" "+rulesText(g))
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// rulesText are the rules of a security group, without their descriptions.
+func rulesText(g *ecsv1.SecurityGroup) string {
+	var rules []string
+	for _, r := range g.GetRules() {
+		policy := strings.ToLower(strings.TrimPrefix(r.GetPolicy().String(), "RULE_POLICY_"))
+		rules = append(rules, fmt.Sprintf("%d %s %s %s", r.GetPriority(), policy, r.GetIpProtocol(), r.GetCidr()))
+	}
+	slices.Sort(rules)
+	return strings.Join(rules, ", ")
 }
 
 // has compares what there is.

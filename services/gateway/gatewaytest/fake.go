@@ -49,6 +49,7 @@ type Fake struct {
 	DomainExtensions map[string]*DomainExtension
 	// ServerCertificates are those of the region, by id. Listeners may name others.
 	ServerCertificates map[string]*slbv1.ServerCertificate
+	AccessControlLists map[string]*slbv1.AccessControlList // with their entries
 
 	// NLB is the network load balancers.
 	NLB NLB
@@ -160,9 +161,10 @@ func New(t testing.TB) *Fake {
 		NLB: newNLB(), Vpcs: map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
 		RouteTables: map[string]*vpcv1.RouteTable{}, Routes: map[RouteKey]*vpcv1.RouteEntry{},
 		Instances: map[string]*ecsv1.Instance{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{},
-		SecurityGroups:  map[string]*ecsv1.SecurityGroup{},
-		Capabilities:    &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},
-		ServersPerGroup: defaultServersPerGroup, RoutesPerTable: defaultRoutesPerTable,
+		SecurityGroups:     map[string]*ecsv1.SecurityGroup{},
+		AccessControlLists: map[string]*slbv1.AccessControlList{},
+		Capabilities:       &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},
+		ServersPerGroup:    defaultServersPerGroup, RoutesPerTable: defaultRoutesPerTable,
 		t: t, answered: map[string]answer{}, ids: map[string]int{},
 	}
 	server := f.newServer()
@@ -205,6 +207,7 @@ func (f *Fake) newServer(options ...grpc.ServerOption) *grpc.Server {
 	vpcv1.RegisterEipServiceServer(server, &eips{f: f})
 	ecsv1.RegisterInstanceServiceServer(server, &instances{f: f})
 	ecsv1.RegisterNetworkInterfaceServiceServer(server, &networkInterfaces{f: f})
+	slbv1.RegisterAccessControlListServiceServer(server, &accessLists{f: f})
 	ecsv1.RegisterSecurityGroupServiceServer(server, &securityGroups{f: f})
 	commonv1.RegisterCapabilitiesServiceServer(server, &capabilities{f: f})
 	return server

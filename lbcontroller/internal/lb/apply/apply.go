@@ -13,6 +13,8 @@ import (
 
 // Caller makes the calls of a kind of load balancers.
 type Caller interface {
+	// Bind puts the id of an access list that was made only now into an action: in place of model.ComingList. Pure.
+	Bind(action plan.Action, id string) plan.Action
 	// Call makes the one call of an action; now is what the actions before have left. The error is that of the gateway. Of a group that was
 	// made without its servers the result has the id, beside the error.
 	Call(ctx context.Context, w Work, now model.Observed, action plan.Action) (plan.Result, error)
@@ -75,6 +77,9 @@ func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 	actions := slices.Collect(w.Plan.Actions())
 	begun := beside(ctx, c, w, actions)
 	for i, action := range actions {
+		if list, isThere := now.List(); isThere && len(w.Observed.Lists) == 0 {
+			action = c.Bind(action, list.ID)
+		}
 		answer := begun[i]
 		if answer == nil && slices.ContainsFunc(missing, func(m plan.Action) bool { return plan.Needs(action, m) }) {
 			missing = append(missing, action)

@@ -144,6 +144,7 @@ type Builder struct {
 	// keepWeights and keepChoice report that something is wrong with what the Service says about the weights of its servers, or about
 	// which servers it takes.
 	keepWeights, keepChoice bool
+	access                  *model.Access
 	// limit is how many servers a vServer group takes, and left how many are left out of one for that.
 	limit, left int
 	lists       *model.Lists
@@ -175,6 +176,9 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	d.Former = b.former()
 	d.Mapped = b.mappedNames()
 	d.Guarded = annotation.Guarded(svc.Annotations)
+	if d.Access = b.access; d.Access == nil && in.View.MayHaveList() {
+		d.Access = &model.Access{}
+	}
 	if !b.View.dual { // Which family a pod lacks doesn't matter then.
 		b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
 	}

@@ -32,14 +32,17 @@ type View struct {
 	ipv6, dual bool
 
 	// fields are what the spec asks for, as far as it counts.
-	fields   []annotation.Field
+	fields []annotation.Field
+	// serviceFields says that fields of the spec count.
+	serviceFields bool
+
 	problems []annotation.Problem
 	parser   annotation.Parser
 }
 
 // View parses the annotations of a Service.
 func (c Config) View(svc *corev1.Service) View {
-	v := View{Service: svc, Mode: c.mode(svc), parser: c.Parser}
+	v := View{Service: svc, Mode: c.mode(svc), parser: c.Parser, serviceFields: c.ServiceFields}
 	v.Values, v.problems = c.Parser.Parse(svc.Annotations)
 	if c.ServiceFields && c.Fields != nil {
 		v.fields = c.Fields(v)
@@ -129,9 +132,25 @@ func (v View) Wrote(key string) bool { return v.Values.Has(key) && !v.Reverts(ke
 // Kept are the annotations that were removed though what they asked for stays.
 func (v View) Kept() []string { return v.Values.Kept() }
 
+// MayHaveList reports whether there may be an access list of the Service: for the field, because one is noted, or from the existing CCM.
+func (v View) MayHaveList() bool {
+	noted := strings.Split(v.Service.Annotations[annotation.Applied], ",")
+	return v.serviceFields && len(v.Service.Spec.LoadBalancerSourceRanges) > 0 || slices.Contains(noted, annotation.SourceRanges) ||
+		v.Service.Labels[ownership.LabelSecurityGroupID] != ""
+}
+
+// Restricts reports whether the field for source ranges counts. Once it did, no configuration opens what it keeps shut.
+func (v View) Restricts() bool {
+	return len(v.Service.Spec.LoadBalancerSourceRanges) > 0 && v.MayHaveList()
+}
+
 // Applied is the note on the Service once all it asks for is in place, and while it is being put in place.
 func (v View) Applied() (after, meanwhile string) {
 	after = v.parser.AppliedNote(v.Service.Annotations, v.fields...)
+	if v.Restricts() { // They take the place of lists that an annotation had put in force.
+		keys := slices.DeleteFunc(strings.Split(after, ","), func(key string) bool { return key == "" || key == annotation.ACLStatus })
+		after = strings.Join(append(keys, annotation.SourceRanges), ",")
+	}
 	keys := strings.FieldsFunc(v.Service.Annotations[annotation.Applied]+","+after, func(r rune) bool { return r == ',' })
 	slices.Sort(keys)
 	return after, strings.Join(slices.Compact(keys), ",")

@@ -25,6 +25,9 @@ func (d *Desired) ConfigHash() (string, error) {
 	if d.Reuse.ID != "" {
 		identity = append(identity, d.Reuse.ID, d.Reuse.Listeners)
 	}
+	if d.Access != nil && len(d.Access.Entries) > 0 {
+		identity = append(identity, d.Access)
+	}
 	if err := json.NewEncoder(h).Encode(identity); err != nil {
 		return "", fmt.Errorf("hash the configuration: %w", err)
 	}

@@ -30,6 +30,8 @@ type Desired struct {
 	Mapped map[string]string
 	// Refused says, as text for users, which ports of the Service can have no listener, and why.
 	Refused []string
+	// Access is who may connect; nil if the Service doesn't say and never did.
+	Access *Access
 	// Guarded says that access control was put in force and that nothing says any more whether it is to be: no listener
 	// may be made without it.
 	Guarded bool
@@ -284,6 +286,9 @@ type Observed struct {
 	Groups      []Group
 	// OtherGroups are the names, by id, of vServer groups that are none of the Service's.
 	OtherGroups map[string]string
+	// Lists are the access lists of the Service, ordered by id, if ListsKnown says that they have been looked for.
+	Lists      []AccessList
+	ListsKnown bool
 }
 
 // Nothing is what the cloud holds for a Service that certainly has no instance yet.
@@ -295,7 +300,7 @@ func (o Observed) Clone() Observed {
 	for i := range o.Listeners {
 		o.Listeners[i].Extensions = slices.Clone(o.Listeners[i].Extensions)
 	}
-	o.Groups = slices.Clone(o.Groups)
+	o.Groups, o.Lists = slices.Clone(o.Groups), slices.Clone(o.Lists)
 	return o
 }
 

@@ -39,12 +39,17 @@ type Extent struct {
 // Query finds load balancers by a tag with its value, or by name.
 type Query struct{ Tag, Value, Name string }
 
+// Mark is what the things bear that were made for a Service: its default name, and the cluster.
+type Mark struct{ DefaultName, ClusterID string }
+
 // Reader reads load balancers of a kind. An answer is complete or an error.
 type Reader interface {
 	// Read reads so much of a load balancer. A server group whose servers weren't read is no part of the answer's groups, but of OtherGroups.
 	Read(ctx context.Context, id string, e Extent) (model.Observed, error)
 	// Complete reads what it takes beside Read to compare what is there with what is wanted.
 	Complete(ctx context.Context, found *model.Observed, want *model.Desired) error
+	// Lists reads the access lists that were made for a Service, ordered by id; they bear its marks and its name.
+	Lists(ctx context.Context, mark Mark) ([]model.AccessList, error)
 	// Search lists load balancers, each as with Basic.
 	Search(ctx context.Context, q Query) ([]model.Observed, error)
 }

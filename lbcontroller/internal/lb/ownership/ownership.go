@@ -21,6 +21,9 @@ const (
 // LabelLoadBalancerID holds the id of the CLB, on the Service.
 const LabelLoadBalancerID = "service.k8s.alibaba/loadbalancer-id"
 
+// LabelSecurityGroupID holds the id of the security group that the existing CCM has made for the source ranges of an NLB, on the Service.
+const LabelSecurityGroupID = "service.k8s.alibaba/security-group-id"
+
 // TagReused marks an instance that a user made and a Service names. Such an instance is never ours.
 const TagReused = "kubernetes.reused.by.user"
 

@@ -25,6 +25,8 @@ const (
 	PartGroup
 	// PartServers are the servers in a group.
 	PartServers
+	// PartAccess is the list of who may connect.
+	PartAccess
 )
 
 // Verb is what an action does to the part.
@@ -55,6 +57,8 @@ type Result struct {
 	ExtensionID string
 	// GroupID is the answer of CreateGroup, and ListenerID of CreateListener where the cloud has ids for listeners.
 	GroupID, ListenerID string
+	// ListID is the answer of CreateList.
+	ListID string
 	// GroupHeld says that DeleteGroup could only take our servers out.
 	GroupHeld bool
 }

@@ -10,17 +10,19 @@ import (
 
 // Diff returns the way from what is there, which must be known completely, to what is wanted.
 //
-// The order makes before it breaks: a new instance, then vServer groups with their servers, then listeners (see listenerWork), and
+// The order makes before it breaks: the list of who may connect, a new instance, then vServer groups with their servers, then listeners (see listenerWork), and
 // at the end the groups that nothing uses any more. Attributes of a present instance come with these: nothing waits for them, and
 // one that the cloud refuses must not keep servers from following their nodes.
 func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	var p Plan
+	d, unguarded := p.access(kind, d, o)
+	guards := len(p.Phases)
 	if o.InstanceID == "" && d.Reuse.ID == "" {
 		p.add(Phase{kind.Create(d)})
 	}
 	current, surplus := matchGroups(d, o)
 	frozen, why := unusable(d, o, current)
-	p.Refused = slices.Concat(d.Refused, why)
+	p.Refused = slices.Concat(p.Refused, d.Refused, why)
 	p.groups(kind, d.Owner, without(d, frozen), current)
 	stillUsed := p.listeners(kind, d, o, current, frozen)
 	surplus = p.keepServing(d, o, surplus)
@@ -34,13 +36,16 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 		switch {
 		case change == nil:
 		case closes(change):
-			p.Phases = slices.Insert(p.Phases, 0, Phase{change})
+			p.Phases = slices.Insert(p.Phases, guards, Phase{change})
 		default:
 			last = append(last, change)
 		}
 	}
 	p.add(last)
-	p.openNothing(kind, d, o)
+	if !unguarded {
+		p.add(dropLists(d, o))
+	}
+	p.openNothing(kind, d, o, unguarded)
 	p.mark(kind, d, o)
 	return p
 }

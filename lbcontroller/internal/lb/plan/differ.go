@@ -20,6 +20,9 @@ type Differ interface {
 	Tagged(change Action, tag *commonv1.Tag) Action
 	// IsOpener reports whether a present load balancer is public though an intranet one is asked for.
 	IsOpener(d *model.Desired, o model.Observed) bool
+	// Guard returns what is wanted with the access list in it, which is o.List, or without one that is to go. If who may connect can't be
+	// restricted, it says why, as text for users: nothing is opened then.
+	Guard(d *model.Desired, o model.Observed) (guarded *model.Desired, refused string)
 	// Unprotect returns the action that lifts what keeps a load balancer from being deleted, or nil if nothing does. One that is to be
 	// preserved loses the marks of ownership instead.
 	Unprotect(o model.Observed, preserve bool) Action

@@ -241,9 +241,13 @@ func (w *listenerWork) extensions(want, old model.Listener) {
 	}
 }
 
-// Knows reports whether all is known of what is there that a Service asks for: the further certificates of listeners are read apart.
+// Knows reports whether all is known of what is there that a Service asks for: the further certificates of listeners
+// and access lists are read apart.
 func Knows(d *model.Desired, o model.Observed) bool {
 	isDefault := func(g model.Group) bool { return g.ID == model.DefaultGroup }
+	if d.Access != nil && !o.ListsKnown {
+		return false
+	}
 	if o.InstanceID != "" && slices.ContainsFunc(d.Groups, isDefault) && !slices.ContainsFunc(o.Groups, isDefault) {
 		return false
 	}
@@ -340,9 +344,9 @@ func overTCP(k model.ListenerKey) bool { return k.Protocol.OverTCP() }
 
 // openNothing refuses new listeners that would let in whom the Service means to keep out, and with a new one the end of
 // the one on its port.
-func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed) {
+func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed, unguarded bool) {
 	isPublic := kind.IsOpener(d, o)
-	if !isPublic && !d.Guarded {
+	if !isPublic && !d.Guarded && !unguarded {
 		return
 	}
 	ports := map[int32]bool{}
@@ -365,9 +369,12 @@ func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed) {
 		}
 		return false
 	})
-	if isPublic {
+	switch {
+	case unguarded:
+		p.refuse("no listener is made for %s, as it would be open to everybody", strings.Join(texts, ", "))
+	case isPublic:
 		p.refuse("no listener is made on the public CLB for %s, as annotation address-type asks for an intranet one", strings.Join(texts, ", "))
-	} else {
+	default:
 		p.refuse(
 			"no listener is made for %s, as annotation acl-status is gone, by which the access was restricted; set it to on, "+
 				"with acl-id and acl-type, or to off",

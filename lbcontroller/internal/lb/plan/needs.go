@@ -25,17 +25,21 @@ func Needs(action, earlier Action) bool {
 	if Is(earlier, PartInstance, VerbCreate) {
 		return true
 	}
+	if part, verb := action.About(); part == PartAccess && verb == VerbDelete { // What it guards may still have it.
+		of, did := earlier.About()
+		return of == PartListener || of == PartInstance && did != VerbCreate
+	}
 	switch a := action.(type) {
 	case interface{ Needs(earlier Action) bool }: // An action of a kind.
 		return a.Needs(earlier)
 	case CreateListener:
-		return closes(earlier) || needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) ||
+		return closes(earlier) || isAccess(earlier) || needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) ||
 			needsListener(a.Listener.ForwardPort(), earlier)
 	case CreateExtension:
 		create, ok := earlier.(CreateListener)
 		return ok && create.Listener.Key == a.Key
 	case UpdateListener:
-		return needsGroup(a.Group, earlier) || needsServers(a.Group, earlier)
+		return needsGroup(a.Group, earlier) || needsServers(a.Group, earlier) || Is(earlier, PartAccess, VerbCreate)
 	case DeleteListener:
 		// A redirect that is still there holds its target.
 		redirect, ok := earlier.(DeleteListener)
@@ -54,6 +58,12 @@ func Needs(action, earlier Action) bool {
 func closes(a Action) bool {
 	change, ok := a.(interface{ Closes() bool })
 	return ok && change.Closes()
+}
+
+// isAccess reports whether an action is about who may connect: nothing is opened before.
+func isAccess(a Action) bool {
+	part, _ := a.About()
+	return part == PartAccess
 }
 
 func needsGroup(group GroupRef, earlier Action) bool {

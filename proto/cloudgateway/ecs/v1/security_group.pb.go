@@ -1256,15 +1256,15 @@ const file_cloudgateway_ecs_v1_security_group_proto_rawDesc = "" +
 	"RulePolicy\x12\x1b\n" +
 	"\x17RULE_POLICY_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12RULE_POLICY_ACCEPT\x10\x01\x12\x14\n" +
-	"\x10RULE_POLICY_DROP\x10\x022\xff\x06\n" +
-	"\x14SecurityGroupService\x12\x91\x01\n" +
-	"\x10GetSecurityGroup\x12,.cloudgateway.ecs.v1.GetSecurityGroupRequest\x1a-.cloudgateway.ecs.v1.GetSecurityGroupResponse\" \x8a\xce\x18\x1c\b\x01\x12\x0esecuritygroups\x1a\x02\b\x1e \x03(\x010\x01\x12\x97\x01\n" +
-	"\x12ListSecurityGroups\x12..cloudgateway.ecs.v1.ListSecurityGroupsRequest\x1a/.cloudgateway.ecs.v1.ListSecurityGroupsResponse\" \x8a\xce\x18\x1c\b\x02\x12\x0esecuritygroups\x1a\x02\b\x1e \x03(\x010\x01\x12\xac\x01\n" +
-	"\x13CreateSecurityGroup\x12/.cloudgateway.ecs.v1.CreateSecurityGroupRequest\x1a0.cloudgateway.ecs.v1.CreateSecurityGroupResponse\"2\x8a\xce\x18.\b\x03\x12\x0esecuritygroups\x1a\x02\b< \x03(\x030\x01:\x10\n" +
-	"\x0esecurity group\x12\xbf\x01\n" +
-	"\x13UpdateSecurityGroup\x12/.cloudgateway.ecs.v1.UpdateSecurityGroupRequest\x1a0.cloudgateway.ecs.v1.UpdateSecurityGroupResponse\"E\x8a\xce\x18A\b\x04\x12\x0esecuritygroups\x1a\x02\b< \x03(\x020\x01:#\n" +
-	"\x0esecurity group\x12\x11security_group_id\x12\xbf\x01\n" +
-	"\x13DeleteSecurityGroup\x12/.cloudgateway.ecs.v1.DeleteSecurityGroupRequest\x1a0.cloudgateway.ecs.v1.DeleteSecurityGroupResponse\"E\x8a\xce\x18A\b\x05\x12\x0esecuritygroups\x1a\x02\b< \x02(\x020\x01:#\n" +
+	"\x10RULE_POLICY_DROP\x10\x022\xf5\x06\n" +
+	"\x14SecurityGroupService\x12\x8f\x01\n" +
+	"\x10GetSecurityGroup\x12,.cloudgateway.ecs.v1.GetSecurityGroupRequest\x1a-.cloudgateway.ecs.v1.GetSecurityGroupResponse\"\x1e\x8a\xce\x18\x1a\b\x01\x12\x0esecuritygroups\x1a\x02\b\x1e \x03(\x01\x12\x95\x01\n" +
+	"\x12ListSecurityGroups\x12..cloudgateway.ecs.v1.ListSecurityGroupsRequest\x1a/.cloudgateway.ecs.v1.ListSecurityGroupsResponse\"\x1e\x8a\xce\x18\x1a\b\x02\x12\x0esecuritygroups\x1a\x02\b\x1e \x03(\x01\x12\xaa\x01\n" +
+	"\x13CreateSecurityGroup\x12/.cloudgateway.ecs.v1.CreateSecurityGroupRequest\x1a0.cloudgateway.ecs.v1.CreateSecurityGroupResponse\"0\x8a\xce\x18,\b\x03\x12\x0esecuritygroups\x1a\x02\b< \x03(\x03:\x10\n" +
+	"\x0esecurity group\x12\xbd\x01\n" +
+	"\x13UpdateSecurityGroup\x12/.cloudgateway.ecs.v1.UpdateSecurityGroupRequest\x1a0.cloudgateway.ecs.v1.UpdateSecurityGroupResponse\"C\x8a\xce\x18?\b\x04\x12\x0esecuritygroups\x1a\x02\b< \x03(\x02:#\n" +
+	"\x0esecurity group\x12\x11security_group_id\x12\xbd\x01\n" +
+	"\x13DeleteSecurityGroup\x12/.cloudgateway.ecs.v1.DeleteSecurityGroupRequest\x1a0.cloudgateway.ecs.v1.DeleteSecurityGroupResponse\"C\x8a\xce\x18?\b\x05\x12\x0esecuritygroups\x1a\x02\b< \x02(\x02:#\n" +
 	"\x0esecurity group\x12\x11security_group_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/ecs/v1;ecsv1b\x06proto3"
 
 var (

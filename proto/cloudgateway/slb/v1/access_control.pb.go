@@ -996,15 +996,15 @@ const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\x06acl_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05aclId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"!\n" +
-	"\x1fDeleteAccessControlListResponse2\xcc\a\n" +
-	"\x18AccessControlListService\x12\xa1\x01\n" +
-	"\x14GetAccessControlList\x120.cloudgateway.slb.v1.GetAccessControlListRequest\x1a1.cloudgateway.slb.v1.GetAccessControlListResponse\"$\x8a\xce\x18 \b\x01\x12\x12accesscontrollists\x1a\x02\b\x1e \x03(\x010\x01\x12\xa7\x01\n" +
-	"\x16ListAccessControlLists\x122.cloudgateway.slb.v1.ListAccessControlListsRequest\x1a3.cloudgateway.slb.v1.ListAccessControlListsResponse\"$\x8a\xce\x18 \b\x02\x12\x12accesscontrollists\x1a\x02\b\x1e \x01(\x010\x01\x12\xc1\x01\n" +
-	"\x17CreateAccessControlList\x123.cloudgateway.slb.v1.CreateAccessControlListRequest\x1a4.cloudgateway.slb.v1.CreateAccessControlListResponse\";\x8a\xce\x187\b\x03\x12\x12accesscontrollists\x1a\x02\b< \x03(\x030\x01:\x15\n" +
-	"\x13access control list\x12\xc9\x01\n" +
-	"\x17UpdateAccessControlList\x123.cloudgateway.slb.v1.UpdateAccessControlListRequest\x1a4.cloudgateway.slb.v1.UpdateAccessControlListResponse\"C\x8a\xce\x18?\b\x04\x12\x12accesscontrollists\x1a\x02\b< \x03(\x020\x01:\x1d\n" +
-	"\x13access control list\x12\x06acl_id\x12\xc9\x01\n" +
-	"\x17DeleteAccessControlList\x123.cloudgateway.slb.v1.DeleteAccessControlListRequest\x1a4.cloudgateway.slb.v1.DeleteAccessControlListResponse\"C\x8a\xce\x18?\b\x05\x12\x12accesscontrollists\x1a\x02\b< \x02(\x020\x01:\x1d\n" +
+	"\x1fDeleteAccessControlListResponse2\xc2\a\n" +
+	"\x18AccessControlListService\x12\x9f\x01\n" +
+	"\x14GetAccessControlList\x120.cloudgateway.slb.v1.GetAccessControlListRequest\x1a1.cloudgateway.slb.v1.GetAccessControlListResponse\"\"\x8a\xce\x18\x1e\b\x01\x12\x12accesscontrollists\x1a\x02\b\x1e \x03(\x01\x12\xa5\x01\n" +
+	"\x16ListAccessControlLists\x122.cloudgateway.slb.v1.ListAccessControlListsRequest\x1a3.cloudgateway.slb.v1.ListAccessControlListsResponse\"\"\x8a\xce\x18\x1e\b\x02\x12\x12accesscontrollists\x1a\x02\b\x1e \x03(\x01\x12\xbf\x01\n" +
+	"\x17CreateAccessControlList\x123.cloudgateway.slb.v1.CreateAccessControlListRequest\x1a4.cloudgateway.slb.v1.CreateAccessControlListResponse\"9\x8a\xce\x185\b\x03\x12\x12accesscontrollists\x1a\x02\b< \x03(\x03:\x15\n" +
+	"\x13access control list\x12\xc7\x01\n" +
+	"\x17UpdateAccessControlList\x123.cloudgateway.slb.v1.UpdateAccessControlListRequest\x1a4.cloudgateway.slb.v1.UpdateAccessControlListResponse\"A\x8a\xce\x18=\b\x04\x12\x12accesscontrollists\x1a\x02\b< \x03(\x02:\x1d\n" +
+	"\x13access control list\x12\x06acl_id\x12\xc7\x01\n" +
+	"\x17DeleteAccessControlList\x123.cloudgateway.slb.v1.DeleteAccessControlListRequest\x1a4.cloudgateway.slb.v1.DeleteAccessControlListResponse\"A\x8a\xce\x18=\b\x05\x12\x12accesscontrollists\x1a\x02\b< \x02(\x02:\x1d\n" +
 	"\x13access control list\x12\x06acl_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (

@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+)
+
+// CreateList makes the access list of a Service with its entries.
+type CreateList struct {
+	Access model.Access
+	// Owner is the Service, and Spec the wanted load balancer.
+	Owner ownership.Owner
+	Spec  model.Spec
+}
+
+// ChangeList changes the entries of an access list.
+type ChangeList struct {
+	ID, Name    string
+	Add, Remove []string
+}
+
+// DeleteList deletes an access list that guards nothing any more.
+type DeleteList struct{ ID, Name string }
+
+// About implements Action.
+func (CreateList) About() (Part, Verb) { return PartAccess, VerbCreate }
+
+// About implements Action.
+func (ChangeList) About() (Part, Verb) { return PartAccess, VerbChange }
+
+// About implements Action.
+func (DeleteList) About() (Part, Verb) { return PartAccess, VerbDelete }
+
+func (a CreateList) String() string {
+	return fmt.Sprintf("create access list %s with %d entries", a.Access.Name, len(a.Access.Entries))
+}
+
+func (a ChangeList) String() string {
+	return fmt.Sprintf("change access list %s: add %d, remove %d", a.Name, len(a.Add), len(a.Remove))
+}
+
+func (a DeleteList) String() string { return "delete access list " + a.Name }
+
+// Effect implements Action.
+func (a CreateList) Effect(o *model.Observed, r Result) {
+	o.Lists = append(o.Lists, model.AccessList{ID: r.ListID, Name: a.Access.Name, Entries: a.Access.Entries})
+}
+
+// Effect implements Action.
+func (a ChangeList) Effect(o *model.Observed, _ Result) {
+	for i, l := range o.Lists {
+		if l.ID == a.ID {
+			left := slices.DeleteFunc(slices.Clone(l.Entries), func(e string) bool { return slices.Contains(a.Remove, e) })
+			o.Lists[i].Entries = slices.Sorted(slices.Values(append(left, a.Add...)))
+		}
+	}
+}
+
+// Effect implements Action.
+func (a DeleteList) Effect(o *model.Observed, _ Result) {
+	o.Lists = slices.DeleteFunc(o.Lists, func(l model.AccessList) bool { return l.ID == a.ID })
+}
+
+// access adds the phase for the access list, and returns what is wanted with the list in it. Where access can't be restricted as asked,
+// nothing of that is changed.
+func (p *Plan) access(kind Differ, d *model.Desired, o model.Observed) (guarded *model.Desired, isRefused bool) {
+	if d.Access == nil {
+		return d, false
+	}
+	guarded, refused := kind.Guard(d, o)
+	if refused != "" {
+		p.refuse("%s", refused)
+		return guarded, true
+	}
+	if len(d.Access.Entries) == 0 {
+		return guarded, false
+	}
+	have, isThere := o.List()
+	if !isThere {
+		p.add(Phase{CreateList{Access: *d.Access, Owner: d.Owner, Spec: d.Instance.Spec}})
+		return guarded, false
+	}
+	add := slices.DeleteFunc(slices.Clone(d.Access.Entries), func(e string) bool { return slices.Contains(have.Entries, e) })
+	remove := slices.DeleteFunc(slices.Clone(have.Entries), func(e string) bool { return slices.Contains(d.Access.Entries, e) })
+	if len(add)+len(remove) > 0 {
+		p.add(Phase{ChangeList{ID: have.ID, Name: have.Name, Add: add, Remove: remove}})
+	}
+	return guarded, false
+}
+
+// dropLists deletes the access lists that are not wanted any more. Guard has taken them off what they guarded.
+func dropLists(d *model.Desired, o model.Observed) Phase {
+	if d.Access == nil {
+		return nil
+	}
+	surplus := o.Lists
+	if len(d.Access.Entries) > 0 && len(surplus) > 0 {
+		surplus = surplus[1:]
+	}
+	var phase Phase
+	for _, l := range surplus {
+		phase = append(phase, DeleteList{ID: l.ID, Name: l.Name})
+	}
+	return phase
+}
+
+// DropLists deletes access lists whose Service goes, after all that they guarded.
+func DropLists(lists []model.AccessList) Plan {
+	var p Plan
+	p.add(dropLists(&model.Desired{Access: &model.Access{}}, model.Observed{Lists: lists}))
+	return p
+}
+
+// KeepLists leaves access lists for later, as something that the Service is about to leave may have them yet.
+func (p *Plan) KeepLists() {
+	*p, _ = p.Without(func(a Action) bool { return Is(a, PartAccess, VerbDelete) })
+}

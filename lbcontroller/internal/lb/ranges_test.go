@@ -1,0 +1,218 @@
+package lb_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+// ranges asks that only these networks may connect.
+func ranges(list ...string) func(*corev1.Service) {
+	return func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = list }
+}
+
+// morePorts gives the Service a second port.
+func morePorts(svc *corev1.Service) {
+	svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "more", Port: 81, NodePort: 30081, Protocol: corev1.ProtocolTCP})
+}
+
+// changed makes one change of several.
+func changed(changes ...func(*corev1.Service)) func(*corev1.Service) {
+	return func(svc *corev1.Service) {
+		for _, change := range changes {
+			change(svc)
+		}
+	}
+}
+
+func unavailable() error {
+	return &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the cloud does not answer"}
+}
+
+func entriesOf(l *slbv1.AccessControlList) string {
+	var list []string
+	for _, e := range l.GetEntries() {
+		list = append(list, e.GetCidr())
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+// open are the listeners that let everybody in: without a white list, or with one that is empty.
+func (w *world) open() (open []string) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	for key, l := range w.cloud.Listeners {
+		c, filled := l.GetConfig(), false
+		for _, id := range c.GetAclIds() {
+			filled = filled || len(w.cloud.AccessControlLists[id].GetEntries()) > 0
+		}
+		if !c.GetAclEnabled() || c.GetAclType() != "white" || !filled {
+			open = append(open, fmt.Sprint(key))
+		}
+	}
+	return open
+}
+
+// TestNeverOpen: whatever call fails, loses its answer, or is the last one of a process, no listener of a Service with source ranges is open
+// for a moment.
+func TestNeverOpen(t *testing.T) {
+	t.Parallel()
+	life := func(w *world) {
+		w.create(web(ranges("10.0.0.0/8", "192.0.2.0/24")))
+		w.settle()
+		w.update(changed(ranges("198.51.100.0/24"), morePorts))
+		w.settle()
+	}
+	for k, more := 0, true; more; k++ {
+		for name, fault := range map[string]gatewaytest.Fault{
+			"fails": {Before: unavailable()}, "is lost": {After: unavailable()},
+		} {
+			inWorld(t, 2, func(w *world) {
+				var count, happened atomic.Int64
+				var found atomic.Value
+				w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
+					if open := w.open(); len(open) > 0 {
+						found.Store(open)
+					}
+					if count.Add(1) == int64(k+1) {
+						happened.Add(1)
+						return fault
+					}
+					return gatewaytest.Fault{}
+				})
+				life(w)
+				w.restart()
+				w.after(10 * time.Minute)
+				if open := w.open(); len(open) > 0 || found.Load() != nil {
+					t.Errorf("call %d %s: open in the end %v, on the way %v", k+1, name, open, found.Load())
+				}
+				check(t, fmt.Sprintf("listeners after call %d %s", k+1, name), 2, len(w.cloud.Listeners))
+				check(t, "lists", 1, len(w.cloud.AccessControlLists))
+				more = happened.Load() > 0
+			})
+		}
+	}
+}
+
+// TestListThatCanNotBeMade: without its list, or without all of its entries, a listener isn't made; what is there goes on.
+func TestListThatCanNotBeMade(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]string{"the list": "CreateAccessControlList", "its entries": "UpdateAccessControlList"} {
+		inWorld(t, 2, func(w *world) {
+			if refusal == "UpdateAccessControlList" {
+				w.create(web(ranges("10.0.0.0/8")))
+				w.settle()
+				w.cloud.Interpose(refusesAll(refusal))
+				w.update(changed(ranges("10.0.0.0/8", "192.0.2.0/24"), morePorts))
+			} else {
+				w.cloud.Interpose(refusesAll(refusal))
+				w.create(web(ranges("10.0.0.0/8"), morePorts))
+			}
+			w.addNode(3)
+			w.after(time.Minute)
+			check(t, name+": open", 0, len(w.open()))
+			if _, isThere := w.cloud.Listeners[gatewaytest.ListenerKey{LoadBalancerID: w.instances()[0].GetLoadBalancerId(), Port: 81,
+				Protocol: slbv1.Protocol_PROTOCOL_TCP}]; isThere {
+				t.Errorf("%s: the listener was made", name)
+			}
+			for _, g := range w.cloud.ServerGroups {
+				check(t, name+": servers", 3, len(g.Servers))
+			}
+		})
+	}
+}
+
+// refusesAll fails all calls of a method.
+func refusesAll(method string) func(int, string, proto.Message) gatewaytest.Fault {
+	return func(_ int, called string, _ proto.Message) gatewaytest.Fault {
+		if called == method {
+			return gatewaytest.Fault{Before: unavailable()}
+		}
+		return gatewaytest.Fault{}
+	}
+}
+
+// TestRangesAreNotMixed: the field and a list of the user's exclude each other, be that asked for by annotation or set in the console, and a
+// CLB has networks of its family only.
+func TestRangesAreNotMixed(t *testing.T) {
+	t.Parallel()
+	field := annotation.SourceRanges
+	for name, tt := range map[string]struct {
+		changes []func(*corev1.Service)
+		says    []string
+	}{
+		"annotation": {[]func(*corev1.Service){ranges("10.0.0.0/8"), annotated(annotation.ACLStatus, "on"), annotated(annotation.ACLID, "acl-1"),
+			annotated(annotation.ACLType, "white")}, []string{field, "remove one of the two", annotation.ACLID}},
+		"annotation that switches off": {[]func(*corev1.Service){ranges("10.0.0.0/8"), annotated(annotation.ACLStatus, "off")},
+			[]string{field, "remove one of the two", annotation.ACLStatus}},
+		"other family": {[]func(*corev1.Service){ranges("2001:db8::/32")}, []string{field + " has no IPv4 network", annotation.IPVersion}},
+		"no network":   {[]func(*corev1.Service){ranges("10.0.0.0/8", "10.0.0.0.0/8")}, []string{field, `"10.0.0.0.0/8" is no network`}},
+	} {
+		inWorld(t, 2, func(w *world) {
+			w.create(web(tt.changes...))
+			w.settle()
+			check(t, name+": writes", 0, len(w.cloud.Writes()))
+			text := strings.Join(w.events.take(), "; ")
+			for _, part := range tt.says {
+				if !strings.Contains(text, part) {
+					t.Errorf("%s: %q isn't in %q", name, part, text)
+				}
+			}
+		})
+	}
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		w.settle()
+		w.cloud.Lock()
+		for _, l := range w.cloud.Listeners {
+			l.Config.AclEnabled, l.Config.AclType, l.Config.AclIds = new(true), new("black"), []string{"acl-by-hand"}
+		}
+		w.cloud.Unlock()
+		w.cloud.ResetCalls()
+		w.update(changed(ranges("10.0.0.0/8"), annotated(annotation.Scheduler, "wrr")))
+		w.after(time.Minute)
+		for _, l := range w.cloud.Listeners {
+			check(t, "list by hand", []string{"acl-by-hand"}, l.GetConfig().GetAclIds())
+			check(t, "what else is asked", "wrr", l.GetConfig().GetScheduler())
+		}
+		check(t, "lists", 0, len(w.cloud.AccessControlLists))
+	})
+}
+
+// TestRangesOfOthers: a list is the Service's only by both its marks.
+func TestRangesOfOthers(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 2, func(w *world) {
+		w.create(web(ranges("10.0.0.0/8")))
+		w.settle()
+		w.cloud.Lock()
+		for _, l := range w.cloud.AccessControlLists {
+			for id, cluster := range map[string]string{"acl-other": "c-other", "acl-bare": ""} {
+				theirs := proto.CloneOf(l)
+				theirs.AclId, theirs.Tags[1].Value = id, cluster
+				w.cloud.AccessControlLists[id] = theirs
+			}
+			break
+		}
+		w.cloud.Unlock()
+		w.remove()
+		w.reap()
+		w.after(time.Minute)
+		check(t, "lists that are left", 2, len(w.cloud.AccessControlLists))
+		check(t, "CLBs", 0, len(w.cloud.LoadBalancers))
+	})
+}

@@ -1,0 +1,202 @@
+package nlb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+)
+
+// The words of an entry. Rules that accept come before those that drop the rest.
+const (
+	accept, acceptPriority = "accept", 1
+	drop, dropPriority     = "drop", 100
+)
+
+// access asks for a security group with spec.loadBalancerSourceRanges. Its name and rules are those of the existing CCM, which has no rule
+// that drops the rest of IPv6.
+func (b builder) access() {
+	switch {
+	case !b.Restricts():
+		return
+	case b.Reuse.ID != "" && b.Reuse.Listeners:
+		b.Problem("%s would restrict the access to all listeners of NLB %s, which is yours: remove the field, and give the NLB security groups in "+
+			"the console", annotation.SourceRanges, b.Reuse.ID)
+		return
+	case b.Reuse.ID != "":
+		b.NoEffect("%s has no effect: NLB %s is yours; give it security groups in the console", annotation.SourceRanges, b.Reuse.ID)
+		return
+	}
+	b.OnlyOne(annotation.SecurityGroupIDs)
+	entries := []string{drop + " 0.0.0.0/0", drop + " ::/0"}
+	for _, network := range b.SourceRanges() {
+		entries = append(entries, accept+" "+network.String())
+	}
+	b.RestrictTo("k8s-nlb-"+ownership.DefaultName(string(b.View.Service.UID)), entries)
+}
+
+// isOurs reports whether a security group was made for the Service.
+func isOurs(o model.Observed, id string) bool {
+	return slices.ContainsFunc(o.Lists, func(l model.AccessList) bool { return l.ID == id })
+}
+
+// Guard implements plan.Differ: the NLB has the security group, beside those that people have given it.
+func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired, refused string) {
+	asked, _ := d.Instance.Asked.(Asked)
+	groups := specOf(d).GetSecurityGroupIds()
+	if !asked.SecurityGroups {
+		groups = present(o).GetSecurityGroupIds()
+	}
+	ours := func(id string) bool { return isOurs(o, id) }
+	if d.Access.IsOver() && (d.Reuse.ID != "" || !slices.ContainsFunc(groups, ours)) {
+		return d, ""
+	}
+	groups = slices.DeleteFunc(slices.Clone(groups), ours)
+	if !d.Access.IsOver() {
+		list, _ := o.List()
+		groups = append(groups, list.ID)
+	}
+	slices.Sort(groups)
+	spec := proto.CloneOf(specOf(d))
+	spec.SecurityGroupIds, asked.SecurityGroups = groups, true
+	result := *d
+	result.Instance.Spec, result.Instance.Asked = spec, asked
+	return &result, ""
+}
+
+// Bind implements apply.Caller.
+func (Product) Bind(action plan.Action, id string) plan.Action {
+	bound := func(ids []string) []string {
+		ids = slices.Clone(ids)
+		if i := slices.Index(ids, model.ComingList); i >= 0 {
+			ids[i] = id
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	switch a := action.(type) {
+	case CreateInstance:
+		a.Spec = proto.CloneOf(a.Spec)
+		a.Spec.SecurityGroupIds = bound(a.Spec.GetSecurityGroupIds())
+		return a
+	case UpdateInstance:
+		if a.Request.GetSecurityGroups() != nil {
+			a.Request = proto.CloneOf(a.Request)
+			a.Request.SecurityGroups = &nlbv1.SecurityGroups{SecurityGroupIds: bound(a.Request.GetSecurityGroups().GetSecurityGroupIds())}
+		}
+		return a
+	}
+	return action
+}
+
+// Lists implements observe.Reader.
+func (p Product) Lists(ctx context.Context, mark observe.Mark) ([]model.AccessList, error) {
+	found, err := p.Gateway.SecurityGroups.ListSecurityGroups(ctx,
+		&ecsv1.ListSecurityGroupsRequest{Tags: ownMarks(mark.DefaultName, mark.ClusterID)})
+	if err != nil {
+		return nil, fmt.Errorf("look for the security group: %w", err)
+	}
+	var lists []model.AccessList
+	for _, g := range found.GetSecurityGroups() {
+		answer, err := p.Gateway.SecurityGroups.GetSecurityGroup(ctx, &ecsv1.GetSecurityGroupRequest{SecurityGroupId: g.GetSecurityGroupId()})
+		if err != nil {
+			return nil, fmt.Errorf("read security group %s: %w", g.GetSecurityGroupId(), err)
+		}
+		list := model.AccessList{ID: g.GetSecurityGroupId(), Name: g.GetName()}
+		for _, r := range answer.GetSecurityGroup().GetRules() {
+			if r.GetDirection() == ecsv1.Direction_DIRECTION_INGRESS {
+				list.Entries = append(list.Entries, entryOf(r))
+			}
+		}
+		slices.Sort(list.Entries)
+		lists = append(lists, list)
+	}
+	return lists, nil
+}
+
+// ruleOf is the rule of an entry.
+func ruleOf(entry, description string) *ecsv1.SecurityGroupRule {
+	rule := &ecsv1.SecurityGroupRule{}
+	if protojson.Unmarshal([]byte(entry), rule) == nil {
+		return rule
+	}
+	word, network, _ := strings.Cut(entry, " ")
+	rule = &ecsv1.SecurityGroupRule{
+		Direction: ecsv1.Direction_DIRECTION_INGRESS, Policy: ecsv1.RulePolicy_RULE_POLICY_ACCEPT, Priority: acceptPriority,
+		IpProtocol: "ALL", Cidr: network, Description: description,
+	}
+	if word == drop {
+		rule.Policy, rule.Priority = ecsv1.RulePolicy_RULE_POLICY_DROP, dropPriority
+	}
+	return rule
+}
+
+// entryOf is the entry of a rule. One that no Service asks for is written out: it is removed.
+func entryOf(rule *ecsv1.SecurityGroupRule) string {
+	rule = proto.CloneOf(rule)
+	rule.RuleId, rule.Description = "", ""
+	word := accept
+	if rule.GetPolicy() == ecsv1.RulePolicy_RULE_POLICY_DROP {
+		word = drop
+	}
+	if entry := word + " " + rule.GetCidr(); proto.Equal(ruleOf(entry, ""), rule) {
+		return entry
+	}
+	text, err := protojson.Marshal(rule)
+	if err != nil { // It was decoded from such a message.
+		return ""
+	}
+	return string(text)
+}
+
+func rulesOf(entries []string, description string) []*ecsv1.SecurityGroupRule {
+	rules := make([]*ecsv1.SecurityGroupRule, len(entries))
+	for i, e := range entries {
+		rules[i] = ruleOf(e, description)
+	}
+	return rules
+}
+
+// callList makes the call of an action about the security group. The request id is new each time: after a lost answer the group is found
+// by its tags.
+func (p Product) callList(ctx context.Context, w apply.Work, action plan.Action) (plan.Result, error) {
+	var err error
+	switch a := action.(type) {
+	case plan.CreateList:
+		description := strings.Join([]string{"k8s", a.Owner.Namespace, a.Owner.Service, a.Owner.ClusterID}, ".")
+		request := &ecsv1.CreateSecurityGroupRequest{
+			RequestId: requestID("sg-"), Name: a.Access.Name, Description: description[:min(len(description), maxDescription)], VpcId: p.VPCID,
+			Type: ecsv1.SecurityGroupType_SECURITY_GROUP_TYPE_ENTERPRISE, ResourceGroupId: p.ResourceGroupID,
+			Tags:  ownMarks(ownership.DefaultName(w.Life.UID), w.Life.ClusterID),
+			Rules: rulesOf(a.Access.Entries, description),
+		}
+		if spec, ok := a.Spec.(*nlbv1.CreateLoadBalancerRequest); ok && spec.GetResourceGroupId() != "" {
+			request.ResourceGroupId = spec.GetResourceGroupId()
+		}
+		answer, err := p.Gateway.SecurityGroups.CreateSecurityGroup(ctx, request)
+		return plan.Result{ListID: answer.GetSecurityGroupId()}, err
+	case plan.ChangeList:
+		_, err = p.Gateway.SecurityGroups.UpdateSecurityGroup(ctx, &ecsv1.UpdateSecurityGroupRequest{
+			SecurityGroupId: a.ID, AddRules: rulesOf(a.Add, ""), RemoveRules: rulesOf(a.Remove, ""),
+		})
+	case plan.DeleteList:
+		_, err = p.Gateway.SecurityGroups.DeleteSecurityGroup(ctx, &ecsv1.DeleteSecurityGroupRequest{SecurityGroupId: a.ID})
+	}
+	return plan.Result{}, err
+}
+
+// maxDescription is the length of the description of a security group.
+const maxDescription = 256

@@ -1,0 +1,176 @@
+package nlb_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+// ranges asks that only these networks may connect.
+func ranges(list ...string) func(*corev1.Service) {
+	return func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = list }
+}
+
+const (
+	sgName  = "k8s-nlb-" + mark
+	theRest = "100 drop ALL 0.0.0.0/0, 100 drop ALL ::/0"
+)
+
+// TestSourceRanges are the writes for the security group, which is there with its rules before the NLB is, and goes after it.
+func TestSourceRanges(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web(ranges("10.0.0.0/8", "2001:db8::1/32")))
+		w.expect("cold create", "CreateSecurityGroup", "CreateServerGroup", "CreateLoadBalancer", "CreateListener")
+		rest := []string{"listener 80-0 TCP to " + groupName, nodeLine(groupName)}
+		w.has("created", append(rest, "balancer "+mark+" with "+sgName,
+			"security group "+sgName+" 1 accept ALL 10.0.0.0/8, 1 accept ALL 2001:db8::/32, "+theRest)...)
+		w.update(func(svc *corev1.Service) { svc.Labels["team"] = "a" })
+		check(t, "calls after a change that means nothing", 0, len(w.cloud.Calls()))
+		w.restart()
+		w.expect("restart")
+		w.after(8 * time.Hour)
+		w.expect("drift checks")
+		w.cloud.Lock()
+		for _, g := range w.cloud.SecurityGroups {
+			g.Rules = append(g.Rules, &ecsv1.SecurityGroupRule{
+				Direction: ecsv1.Direction_DIRECTION_INGRESS, Policy: ecsv1.RulePolicy_RULE_POLICY_ACCEPT, Priority: 1,
+				IpProtocol: "TCP", StartPort: 1, EndPort: 9999, Cidr: "0.0.0.0/0",
+			})
+		}
+		w.cloud.Unlock()
+		w.update(ranges("10.0.0.0/8", "192.0.2.0/24"))
+		w.expect("other networks", "UpdateSecurityGroup")
+		w.has("changed", append(rest, "balancer "+mark+" with "+sgName,
+			"security group "+sgName+" 1 accept ALL 10.0.0.0/8, 1 accept ALL 192.0.2.0/24, "+theRest)...)
+		w.update(ranges())
+		w.expect("none any more", "UpdateLoadBalancer", "DeleteSecurityGroup")
+		w.has("open", append(rest, "balancer "+mark)...)
+		w.update(ranges("10.0.0.0/8"))
+		w.expect("again", "CreateSecurityGroup", "UpdateLoadBalancer")
+		w.remove()
+		w.expect("delete", "UpdateLoadBalancer", "DeleteLoadBalancer", "DeleteServerGroup", "DeleteSecurityGroup")
+		w.has("deleted")
+	})
+}
+
+// TestSourceRangesAndTrouble: whatever call fails, or loses its answer, once, be it that the process dies then: the NLB has never a listener
+// without the security group and its rules, nothing is there twice, and nothing is left.
+func TestSourceRangesAndTrouble(t *testing.T) {
+	for n, more := 1, true; more; n++ {
+		for name, fault := range map[string]gatewaytest.Fault{"fails": {Before: unavailable()}, "is lost": {After: unavailable()}} {
+			for _, dies := range []bool{false, true} {
+				inWorld(t, 2, func(w *world) {
+					var count, hit, open atomic.Int64
+					w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
+						w.cloud.Lock()
+						for _, l := range w.cloud.NLB.Listeners {
+							guards := 0
+							for _, id := range w.cloud.NLB.LoadBalancers[l.GetLoadBalancerId()].GetSecurityGroupIds() {
+								guards += len(w.cloud.SecurityGroups[id].GetRules())
+							}
+							if guards < 3 {
+								open.Add(1)
+							}
+						}
+						w.cloud.Unlock()
+						if count.Add(1) == int64(n) {
+							hit.Add(1)
+							return fault
+						}
+						return gatewaytest.Fault{}
+					})
+					mend := func() {
+						if dies {
+							w.restart()
+						}
+						w.after(10 * time.Minute)
+					}
+					what := fmt.Sprintf("call %d %s, dies %t", n, name, dies)
+					w.create(web(ranges("10.0.0.0/8")))
+					mend()
+					w.update(ranges("192.0.2.0/24"))
+					mend()
+					w.has(what, "balancer "+mark+" with "+sgName, "listener 80-0 TCP to "+groupName, nodeLine(groupName),
+						"security group "+sgName+" 1 accept ALL 192.0.2.0/24, "+theRest)
+					check(t, what+": open", 0, open.Load())
+					w.remove()
+					mend()
+					w.has(what + ", deleted")
+					more = hit.Load() > 0
+				})
+			}
+		}
+	}
+}
+
+// TestTakeoverOfSourceRanges: the security group of the existing CCM is taken over. It gets the rule that it lacks, which drops the rest of
+// IPv6, and nothing else is written.
+func TestTakeoverOfSourceRanges(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		svc := w.byCCM(web(ranges("10.0.0.0/8")), "TCP")
+		svc.Labels["service.k8s.alibaba/security-group-id"] = "sg-ccm"
+		rule := func(policy ecsv1.RulePolicy, priority int32, cidr string) *ecsv1.SecurityGroupRule {
+			return &ecsv1.SecurityGroupRule{
+				Direction: ecsv1.Direction_DIRECTION_INGRESS, Policy: policy, Priority: priority, IpProtocol: "ALL", Cidr: cidr,
+				Description: "k8s.default.web." + clusterID, RuleId: "sgr-" + cidr,
+			}
+		}
+		w.cloud.Lock()
+		w.cloud.SecurityGroups["sg-ccm"] = &ecsv1.SecurityGroup{
+			SecurityGroupId: "sg-ccm", Name: sgName, VpcId: "vpc-test", Tags: marks(),
+			Rules: []*ecsv1.SecurityGroupRule{
+				rule(ecsv1.RulePolicy_RULE_POLICY_ACCEPT, 1, "10.0.0.0/8"), rule(ecsv1.RulePolicy_RULE_POLICY_DROP, 100, "0.0.0.0/0"),
+			},
+		}
+		w.cloud.NLB.LoadBalancers["nlb-ccm"].SecurityGroupIds = []string{"sg-ccm", "sg-of-users"}
+		w.cloud.SecurityGroups["sg-of-users"] = &ecsv1.SecurityGroup{SecurityGroupId: "sg-of-users", Name: "by hand"}
+		w.cloud.Unlock()
+		w.create(svc)
+		w.after(time.Minute)
+		w.expect("takeover", "UpdateSecurityGroup")
+		w.says("security groups sg-of-users, too")
+		w.remove()
+		w.after(time.Minute)
+		w.has("deleted", "security group by hand ")
+	})
+}
+
+// TestSourceRangesAreNotMixed: the field and security groups of the user's exclude each other.
+func TestSourceRangesAreNotMixed(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(ranges("10.0.0.0/8"), annotated(annotation.SecurityGroupIDs, "sg-7")))
+		w.has("nothing")
+		w.says(annotation.SourceRanges + " can't be used together with annotation " + annotation.Prefix + annotation.SecurityGroupIDs)
+	})
+}
+
+// TestSourceRangesOff: where fields of Services don't count, they restrict nothing, unless something does already. What once restricted the
+// access goes on, whatever the configuration says.
+func TestSourceRangesOff(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.serviceFields = false
+		w.restart()
+		w.create(web(ranges("10.0.0.0/8")))
+		w.has("off", "balancer "+mark, "listener 80-0 TCP to "+groupName, "group "+groupName+" i-1:30080=100")
+		w.says(annotation.SourceRanges + " has no effect, because serviceFields is off")
+		w.serviceFields = true
+		w.restart()
+		w.update(func(svc *corev1.Service) { svc.Annotations["touched"] = "1" })
+		kept := []string{"balancer " + mark + " with " + sgName, "listener 80-0 TCP to " + groupName,
+			"group " + groupName + " i-1:30080=100", "security group " + sgName + " 1 accept ALL 10.0.0.0/8, " + theRest}
+		w.has("on", kept...)
+		w.serviceFields = false
+		w.restart()
+		w.update(func(svc *corev1.Service) { svc.Annotations["touched"] = "2" })
+		w.has("off again", kept...)
+	})
+}
