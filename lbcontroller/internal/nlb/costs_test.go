@@ -11,10 +11,12 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/nlb"
 )
 
@@ -178,6 +180,62 @@ func TestTroubleAtEveryCall(t *testing.T) {
 					w.remove()
 					mend()
 					w.has(what + ", deleted")
+				})
+			}
+		}
+	}
+}
+
+// TestTroubleAfterAFailedJob: what is made in the place of an NLB that could not be made is protected in the end, too,
+// whichever call fails and whenever the process dies.
+func TestTroubleAfterAFailedJob(t *testing.T) {
+	const most = 20
+	for n := 1; n <= most; n++ {
+		for name, fault := range map[string]gatewaytest.Fault{"fails": {Before: unavailable()}, "is lost": {After: unavailable()}} {
+			for _, dies := range []bool{false, true} {
+				inWorld(t, 1, func(w *world) {
+					fails := true
+					w.cloud.Lock()
+					w.cloud.NLB.Job = func(m string, _ proto.Message) gatewaytest.Job {
+						if m != "nlb.CreateLoadBalancer" || !fails {
+							return gatewaytest.Job{}
+						}
+						fails = false
+						return gatewaytest.Job{Fails: "InternalError"}
+					}
+					w.cloud.Unlock()
+					var count atomic.Int64 // Some calls are made at the same time.
+					var died atomic.Bool
+					w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
+						if count.Add(1) == int64(n) {
+							died.Store(true)
+							return fault
+						}
+						return gatewaytest.Fault{}
+					})
+					w.create(web())
+					if dies && died.Load() {
+						w.restart()
+					}
+					w.after(10 * time.Minute)
+					what := fmt.Sprintf("call %d %s, dies %t", n, name, dies)
+					made := 0
+					w.cloud.Lock()
+					defer w.cloud.Unlock()
+					for _, lb := range w.cloud.NLB.LoadBalancers {
+						if lb.GetStatus() == nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_CREATE_FAILED {
+							continue
+						}
+						if made++; !lb.GetDeletionProtection().GetEnabled() {
+							t.Errorf("%s: the NLB is not protected", what)
+						}
+						for _, tag := range lb.GetTags() {
+							if !slices.Contains([]string{ownership.TagService, ownership.TagCluster}, tag.GetKey()) {
+								t.Errorf("%s: the NLB has the tag %v", what, tag)
+							}
+						}
+					}
+					check(t, what+": NLBs", 1, made)
 				})
 			}
 		}

@@ -38,11 +38,29 @@ func (p Product) createInstance(ctx context.Context, w apply.Work, a CreateInsta
 		}
 	}
 	if again && a.Spec.GetDeletionProtection().GetEnabled() {
-		_, err = p.Gateway.NetworkLoadBalancers.UpdateLoadBalancer(ctx, &nlbv1.UpdateLoadBalancerRequest{
-			LoadBalancerId: lb.GetLoadBalancerId(), DeletionProtection: a.Spec.GetDeletionProtection(),
-		})
+		if lb, err = p.protect(ctx, lb, a.Spec.GetDeletionProtection()); err != nil {
+			return plan.Result{Instance: Balancer{lb}}, err
+		}
 	}
-	return plan.Result{Instance: Balancer{lb}}, err
+	return plan.Result{Instance: Balancer{lb}}, nil
+}
+
+// tagUnprotected is on an NLB that is to be protected against deletion and isn't yet. If the process dies before it is,
+// the next one knows.
+const tagUnprotected = "kubernetes.protection.pending"
+
+// protect gives an NLB the protection that it was made without, and returns it as it is then.
+func (p Product) protect(ctx context.Context, lb *nlbv1.LoadBalancer, wanted *nlbv1.Protection) (*nlbv1.LoadBalancer, error) {
+	_, err := p.Gateway.NetworkLoadBalancers.UpdateLoadBalancer(ctx, &nlbv1.UpdateLoadBalancerRequest{
+		LoadBalancerId: lb.GetLoadBalancerId(), DeletionProtection: wanted, RemoveTagKeys: []string{tagUnprotected},
+	})
+	if err != nil {
+		return lb, err
+	}
+	lb = proto.CloneOf(lb)
+	lb.DeletionProtection = wanted
+	lb.Tags = slices.DeleteFunc(lb.GetTags(), func(t *commonv1.Tag) bool { return t.GetKey() == tagUnprotected })
+	return lb, nil
 }
 
 // createAgain makes an NLB after one could not be made. The cloud keeps that one, which can't be changed any more: if
@@ -53,7 +71,10 @@ func (p Product) createAgain(ctx context.Context, life apply.Life, spec *nlbv1.C
 		return nil, fmt.Errorf("delete what could not be made: %w", err)
 	}
 	spec = proto.CloneOf(spec)
-	spec.DeletionProtection = nil
+	if spec.GetDeletionProtection().GetEnabled() {
+		spec.DeletionProtection = nil
+		spec.Tags = append(spec.Tags, &commonv1.Tag{Key: tagUnprotected, Value: "true"})
+	}
 	id := requestID("lb-") // What had failed was deleted by a process that died then.
 	if life.Replaces = strings.Join(failed, ","); len(failed) > 0 {
 		if id, err = life.RequestID(spec); err != nil {

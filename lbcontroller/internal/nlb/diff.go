@@ -50,7 +50,9 @@ func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string
 	if set(asked.CrossZone != nil && *asked.CrossZone != have.GetCrossZoneEnabled(), "cross-zone") {
 		r.CrossZoneEnabled = asked.CrossZone
 	}
-	if set(asked.DeleteProtection &&
+	_, pending := o.Tags()[tagUnprotected] // See createAgain.
+	pending = pending && d.Reuse.ID == ""
+	if set((asked.DeleteProtection || pending) &&
 		want.GetDeletionProtection().GetEnabled() != have.GetDeletionProtection().GetEnabled(), "delete protection") {
 		r.DeletionProtection = want.GetDeletionProtection()
 	}
@@ -79,6 +81,9 @@ func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string
 	}
 	r.SetTags = plan.MissingTags(want.GetTags(), o.Tags())
 	r.RemoveTagKeys = plan.PresentTags(d.Instance.DroppedTags, o.Tags())
+	if pending {
+		r.RemoveTagKeys = append(r.RemoveTagKeys, tagUnprotected)
+	}
 	set(len(r.GetSetTags())+len(r.GetRemoveTagKeys()) > 0, "tags")
 	if len(up.What) == 0 {
 		return nil, refused
