@@ -151,9 +151,9 @@ bench: ### Run the benchmarks of all modules
 # LIMITS=true keeps to the published rate limits: the creation of 300 Services then takes minutes.
 NODES_AT_SCALE = $(or $(if $(filter-out file,$(origin NODES)),$(NODES)),200)
 .PHONY: scale
-scale: build ### Count calls, time, CPU and memory at scale: NODES=200 SERVICES=300 PODS=300 LIMITS=true JSON=file
+scale: build ### Count calls, time, CPU and memory at scale: NODES=200 SERVICES=300 PODS=300 KIND=nlb LIMITS=true JSON=file
 	cd deploy && go build -o ../bin/ ./test/bench && exec ../bin/bench -nodes=$(NODES_AT_SCALE) -services=$(or $(SERVICES),300) \
-		-pods=$(or $(PODS),300) -limits=$(or $(LIMITS),false) -version='$(VERSION)' -json='$(abspath $(or $(JSON),.dev/scale.json))'
+		-pods=$(or $(PODS),300) -kind=$(or $(KIND),clb) -limits=$(or $(LIMITS),false) -version='$(VERSION)' -json='$(abspath $(or $(JSON),.dev/scale.json))'
 
 ## Check and generate
 

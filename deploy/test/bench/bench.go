@@ -75,6 +75,7 @@ func newBench(ctx context.Context, o options, out io.Writer) (*bench, error) {
 		const many = 1 << 30
 		q := &doc.Settings.Quotas
 		q.LoadBalancers, q.RouteEntries, q.Servers, q.ServerAttachments = many, many, 0, 0
+		q.NLBs, q.NLBServerGroups, q.NLBGroupsPerServer, q.NLBServers = many, many, many, many
 	})
 	if err != nil {
 		return nil, errors.Join(err, w.Stop())
@@ -117,6 +118,11 @@ func unlimited() map[string]any {
 			"CreateLoadBalancerTCPListener", "SetLoadBalancerTCPListenerAttribute", "StartLoadBalancerListener", "StopLoadBalancerListener",
 			"DeleteLoadBalancerListener", "DescribeLoadBalancerListeners", "DescribeHealthStatus", "TagResources",
 			"UntagResources", "ListTagResources",
+		},
+		"nlb": {
+			"CreateLoadBalancer", "DeleteLoadBalancer", "ListLoadBalancers", "UpdateLoadBalancerProtection", "CreateServerGroup",
+			"DeleteServerGroup", "ListServerGroups", "ListServerGroupServers", "AddServersToServerGroup", "RemoveServersFromServerGroup",
+			"UpdateServerGroupServersAttribute", "CreateListener", "DeleteListener", "UpdateListenerAttribute", "ListListeners", "ListAsynJobs",
 		},
 		"vpc": {"CreateRouteEntries", "CreateRouteEntry", "DeleteRouteEntries", "DeleteRouteEntry", "DescribeRouteTableList",
 			"DescribeRouteEntryList"},
@@ -266,27 +272,28 @@ func wait(ctx context.Context, d time.Duration) error {
 // percent of n, at least one.
 func percent(n, p int) int { return max(1, n*p/100) } //nolint:mnd // A percentage.
 
-// groupsComplete checks that every vServer group of a Service on nodes has all nodes, and that no load balancer is there twice.
+// groupsComplete checks that every server group of a Service on nodes has all nodes, and that no load balancer is there twice.
 func groupsComplete(ctx context.Context, b *bench) error {
 	cloud, err := b.world.Cloud().State(ctx)
 	if err != nil {
 		return err
 	}
+	balancers, all := b.kind.holds(cloud)
 	groups := 0
-	for id, group := range cloud.ServerGroups {
-		if len(group.Servers) == 0 || group.Servers[0].Type == "eni" {
+	for id, servers := range all {
+		if len(servers) == 0 || servers[0].pod {
 			continue
 		}
 		groups++
-		if len(group.Servers) != len(cloud.Instances) {
-			return fmt.Errorf("vServer group %s has %d servers, want %d", id, len(group.Servers), len(cloud.Instances))
+		if len(servers) != len(cloud.Instances) {
+			return fmt.Errorf("server group %s has %d servers, want %d", id, len(servers), len(cloud.Instances))
 		}
 	}
 	if groups != len(b.made) {
-		return fmt.Errorf("%d vServer groups have servers, want %d", groups, len(b.made))
+		return fmt.Errorf("%d server groups have servers, want %d", groups, len(b.made))
 	}
-	if n := len(cloud.LoadBalancers); n != len(b.made) {
-		return fmt.Errorf("%d load balancers are there, want %d", n, len(b.made))
+	if balancers != len(b.made) {
+		return fmt.Errorf("%d load balancers are there, want %d", balancers, len(b.made))
 	}
 	return nil
 }
@@ -297,8 +304,8 @@ func cloudEmpty(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	if n, m := len(cloud.LoadBalancers), len(cloud.ServerGroups); n+m > 0 {
-		return fmt.Errorf("%d load balancers and %d vServer groups are left", n, m)
+	if n, groups := b.kind.holds(cloud); n+len(groups) > 0 {
+		return fmt.Errorf("%d load balancers and %d server groups are left", n, len(groups))
 	}
 	return nil
 }

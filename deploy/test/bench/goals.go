@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,6 +42,7 @@ const (
 	mostToServe      = 10.0
 	mostCPUToCreate  = 10.0 // milliseconds for each Service
 	mostCPUOfANode   = 1.0
+	mostJobReads     = 0.2 // for each job
 )
 
 // The largest cluster for which memory is promised.
@@ -57,22 +59,20 @@ func mostMiB(process string) float64 {
 	return 120
 }
 
-// The published limit of CreateLoadBalancer, in each minute of the clock.
-const (
-	createsInWindow = 60
-	createWindow    = time.Minute
-)
+// createWindow is the window of the published limit of CreateLoadBalancer.
+const createWindow = time.Minute
 
-// best is the time in which so many load balancers can be created at best: all that a window allows, at its beginning.
-func best(start time.Time, n int) time.Duration {
-	windows := (n - 1) / createsInWindow // besides the first
+// best is the time in which n load balancers can be created at best: all that a window allows, at its beginning.
+func best(start time.Time, n, inWindow int) time.Duration {
+	windows := (n - 1) / inWindow // besides the first
 	return max(0, time.Duration(windows)*createWindow-start.Sub(start.Truncate(createWindow)))
 }
 
 // goals are those of which the run says something. What a process does anyway weighs little only beside many Services,
 // and a few windows too short to be compared.
 func (r Report) goals() []Goal {
-	const enoughServices, enoughWindows = 1000, 5
+	const enoughServices, enoughWindows, enoughJobs = 1000, 5, 400
+	balancers := cmp.Or(kind(r.Kind), clb)
 	var goals []Goal
 	add := func(name string, measured, most float64, unit string) {
 		goals = append(goals, Goal{name, measured, most, unit})
@@ -88,9 +88,12 @@ func (r Report) goals() []Goal {
 	if calls := row.Reads + row.Writes; calls > 0 && r.Limits {
 		add("calls refused while Services are created", 100*float64(sum(row.Refused))/float64(calls), mostRefused, "%")
 	}
-	if ok && r.Limits && r.Services > createsInWindow*(enoughWindows-1) {
-		add("all addresses: the time", row.Seconds/best(row.Started, r.Services).Seconds(), mostForLimits,
+	if inWindow := balancers.createsInWindow(); ok && r.Limits && r.Services > inWindow*(enoughWindows-1) {
+		add("all addresses: the time", row.Seconds/best(row.Started, r.Services, inWindow).Seconds(), mostForLimits,
 			"times what CreateLoadBalancer's limit allows")
+	}
+	if balancers == nlb && row.Writes >= enoughJobs { // Each of these writes has a job.
+		add("Services are created: reads of jobs", float64(row.Calls["nlb/ListAsynJobs"])/float64(row.Writes), mostJobReads, "for each job")
 	}
 	cpu := func(row Row, name string, most float64) {
 		if used := row.Processes[world.LB]; used.PeakMiB > 0 && r.Services >= enoughServices {
@@ -107,7 +110,7 @@ func (r Report) goals() []Goal {
 	}
 	for _, row := range r.Rows {
 		if strings.HasSuffix(row.Name, restarts) {
-			add(row.Name+": address of a new Service", row.Fresh, mostAfterRestart, "s")
+			add(row.Name+": address of a new Service", row.Fresh, mostAfterRestart+balancers.takes(), "s")
 		}
 	}
 	if r.Nodes > mostNodesForMemory || r.Services > mostServicesForMemory {

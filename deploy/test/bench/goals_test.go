@@ -43,6 +43,16 @@ func TestGoals(t *testing.T) {
 		"a node, and limits": {Report{Limits: true, Rows: []Row{{Name: nodeJoins, Written: 90}}}, 0, 0},
 		"restarts": {Report{Rows: []Row{{Name: world.LB + restarts, Fresh: 5},
 			{Name: "cloudgateway" + restarts, Fresh: 5.1}}}, 1, 2},
+		"restarts with NLBs": {Report{Kind: "nlb", Rows: []Row{{Name: world.LB + restarts, Fresh: 11},
+			{Name: "cloudgateway" + restarts, Fresh: 11.1}}}, 1, 2},
+		"jobs that are looked at together": {Report{Kind: "nlb",
+			Rows: []Row{{Name: created, Writes: 400, Calls: map[string]int{"nlb/ListAsynJobs": 80}}}}, 0, 1},
+		"and more often": {Report{Kind: "nlb",
+			Rows: []Row{{Name: created, Writes: 400, Calls: map[string]int{"nlb/ListAsynJobs": 81}}}}, 1, 1},
+		"and of few": {Report{Kind: "nlb",
+			Rows: []Row{{Name: created, Writes: 399, Calls: map[string]int{"nlb/ListAsynJobs": 399}}}}, 0, 0},
+		"1 000 NLBs": {Report{Kind: "nlb", Limits: true, Services: 1000,
+			Rows: []Row{{Name: created, Started: atTwenty, Seconds: 220 * 1.09}}}, 0, 1},
 		"memory of the gateway": {Report{Rows: []Row{{Processes: usage("cloudgateway", 0, 150)},
 			{Processes: usage("cloudgateway", 0, 151)}}}, 1, 1},
 		"memory of lbcontroller": {Report{Rows: []Row{{Processes: usage(world.LB, 0, 301)},
@@ -87,7 +97,7 @@ func TestBest(t *testing.T) {
 		want  time.Duration
 	}{{0, 60, 0}, {59 * time.Second, 60, 0}, {0, 61, time.Minute}, {50 * time.Second, 61, 10 * time.Second},
 		{20 * time.Second, 1000, 940 * time.Second}} {
-		if got := best(minute.Add(tt.after), tt.n); got != tt.want {
+		if got := best(minute.Add(tt.after), tt.n, clb.createsInWindow()); got != tt.want {
 			t.Errorf("%+v: got %s", tt, got)
 		}
 	}

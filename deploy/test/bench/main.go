@@ -27,6 +27,7 @@ import (
 type options struct {
 	nodes, services, pods int
 	limits                bool
+	kind                  kind
 	dir, bin, json        string
 	version               string          // of what is measured
 	only                  map[string]bool // situations to run besides those that others need; none: all
@@ -45,18 +46,12 @@ const (
 	mostCalls = 100_000
 )
 
-// calls is how many the creation of all Services takes: a load balancer, a listener and its start, and a group with all nodes.
-func (o options) calls() int {
-	const besidesServers, serversPerCall = 3, 40
-	return o.services * (besidesServers + (o.nodes+serversPerCall-1)/serversPerCall)
-}
-
 func parse(args []string, output io.Writer) (options, error) {
 	root, err := binaries.Root()
 	if err != nil {
 		return options{}, err
 	}
-	var o options
+	o := options{kind: clb}
 	var only string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(output)
@@ -69,6 +64,7 @@ func parse(args []string, output io.Writer) (options, error) {
 		}
 		return nil
 	})
+	flags.Func("kind", "`kind` of load balancers: clb or nlb (default clb)", o.kind.parse)
 	flags.StringVar(&o.dir, "dir", filepath.Join(root, ".dev", "scale"), "`directory` of the world's state and logs")
 	flags.StringVar(&o.bin, "bin", filepath.Join(root, "bin"), "`directory` with our programs")
 	flags.StringVar(&o.json, "json", "", "`file` that gets the figures as JSON")
@@ -86,10 +82,10 @@ func parse(args []string, output io.Writer) (options, error) {
 		return options{}, fmt.Errorf("-services is %d, it must be 1 to %d: a cluster has %d node ports", o.services, mostServices, nodePorts)
 	case o.pods < 0 || o.pods > mostPods:
 		return options{}, fmt.Errorf("-pods is %d, it must be 0 to %d", o.pods, mostPods)
-	case o.calls() > mostCalls:
+	case o.services*o.kind.calls(o.nodes) > mostCalls:
 		return options{},
 			fmt.Errorf("-services is %d and -nodes is %d: to create them takes %d calls, and the simulated cloud can count %d; take fewer of one",
-				o.services, o.nodes, o.calls(), mostCalls)
+				o.services, o.nodes, o.services*o.kind.calls(o.nodes), mostCalls)
 	}
 	o.only = map[string]bool{}
 	var known []string
@@ -143,6 +139,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 func measureAll(ctx context.Context, o options, out io.Writer, measure func(context.Context, situation) (Row, error)) error {
 	report := Report{
 		Version: o.version, Time: time.Now().UTC(), CPUs: runtime.NumCPU(), Nodes: o.nodes, Services: o.services, Pods: o.pods, Limits: o.limits,
+		Kind: string(o.kind),
 	}
 	var failed error
 	for _, s := range situations() {

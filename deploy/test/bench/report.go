@@ -24,6 +24,7 @@ type Report struct {
 	Services int       `json:"services"`
 	Pods     int       `json:"pods"`
 	Limits   bool      `json:"limits"`
+	Kind     string    `json:"kind,omitempty"` // of load balancers; empty, in reports of before there were others: clb
 	Rows     []Row     `json:"situations"`
 	Goals    []Goal    `json:"goals"`
 	// Unfinished is the situation that failed or was interrupted, after which nothing was measured.
@@ -120,8 +121,8 @@ func (r Report) Write(out io.Writer) error {
 		limits = "the published rate limits"
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintf(w, "\n%d nodes, %d Services, %d pods with an ENI, %s; %s on %d CPUs, %s\n\n",
-		r.Nodes, r.Services, r.Pods, limits, r.Version, r.CPUs, r.Time.Format(time.DateTime))
+	_, _ = fmt.Fprintf(w, "\n%d nodes, %d Services (%s), %d pods with an ENI, %s; %s on %d CPUs, %s\n\n",
+		r.Nodes, r.Services, cmp.Or(r.Kind, string(clb)), r.Pods, limits, r.Version, r.CPUs, r.Time.Format(time.DateTime))
 	_, _ = fmt.Fprintln(w, "situation\treads\twrites\trefused\tdone after\tlast write after\tlast call after\t")
 	for _, row := range r.Rows {
 		_, _ = fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.1f s\t%.1f s\t%.1f s\t%s\n",

@@ -45,7 +45,7 @@ func TestWrite(t *testing.T) {
 	if err := report.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"10 nodes, 2 Services", "published rate limits", "1.2 s  ", "1.8 s  ", "2.0 s  ", "well",
+	for _, want := range []string{"10 nodes, 2 Services (clb)", "published rate limits", "1.2 s  ", "1.8 s  ", "2.0 s  ", "well",
 		"b 3, a 1", "refused: Throttling 2", "1.50 s, 40 MiB", "40       MiB  met", "1.1      s    MISSED"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())

@@ -170,17 +170,17 @@ func names(namespace, prefix string, n int) []key {
 func (b *bench) create(ctx context.Context, keys []key) error {
 	b.made = append(b.made, keys...)
 	return each(ctx, keys, func(ctx context.Context, k key) error {
-		_, err := b.world.Client().CoreV1().Services(k.namespace).Create(ctx, service(k), metav1.CreateOptions{})
+		_, err := b.world.Client().CoreV1().Services(k.namespace).Create(ctx, b.service(k), metav1.CreateOptions{})
 		return err
 	})
 }
 
-func service(k key) *corev1.Service {
+func (b *bench) service(k key) *corev1.Service {
 	const port, target = 80, 8080
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: k.name, Namespace: k.namespace},
 		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": k.name},
+			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: b.kind.class(), Selector: map[string]string{"app": k.name},
 			Ports: []corev1.ServicePort{{Port: port, TargetPort: intstr.FromInt32(target)}},
 		},
 	}
@@ -365,7 +365,7 @@ func podsRoll(ctx context.Context, b *bench, row *Row) error {
 		return err
 	}
 	k := key{metav1.NamespaceDefault, rolling}
-	s := service(k)
+	s := b.service(k)
 	s.Spec.Selector = nil
 	s.Annotations = map[string]string{"service.beta.kubernetes.io/backend-type": "eni"}
 	if err := b.slices(ctx, addresses[:b.pods]); err != nil {
@@ -464,7 +464,7 @@ func (b *bench) slices(ctx context.Context, addresses []string) error {
 	return nil
 }
 
-// registered checks that exactly these addresses are in the vServer group of the pods.
+// registered checks that exactly these addresses are in the server group of the pods.
 func (b *bench) registered(addresses []string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := wait(ctx, time.Second); err != nil { // The whole state is read.
@@ -479,13 +479,14 @@ func (b *bench) registered(addresses []string) func(context.Context) error {
 			want[address] = true
 		}
 		got := 0
-		for _, group := range cloud.ServerGroups {
-			for _, server := range group.Servers {
-				if server.Type != "eni" {
+		_, groups := b.kind.holds(cloud)
+		for _, servers := range groups {
+			for _, server := range servers {
+				if !server.pod {
 					break
 				}
-				if !want[server.ServerIP] {
-					return fmt.Errorf("%s is still a server", server.ServerIP)
+				if !want[server.ip] {
+					return fmt.Errorf("%s is still a server", server.ip)
 				}
 				got++
 			}
