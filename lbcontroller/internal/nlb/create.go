@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
@@ -113,7 +115,7 @@ func (p Product) create(ctx context.Context, id string, spec *nlbv1.CreateLoadBa
 	var choices []*vpcv1.VSwitch
 	if len(spec.GetZoneMappings()) == 0 {
 		var err error
-		if choices, err = p.vSwitches(ctx); err != nil {
+		if choices, err = p.vSwitches(ctx, zonesAge); err != nil {
 			return nil, err
 		}
 		if request.ZoneMappings, err = firstOfZones(choices); err != nil {
@@ -123,6 +125,10 @@ func (p Product) create(ctx context.Context, id string, spec *nlbv1.CreateLoadBa
 	answer, err := p.Gateway.NetworkLoadBalancers.CreateLoadBalancer(ctx, request)
 	if rpcerr.ReasonOf(err) != rpcerr.NoFreeAddress || choices == nil {
 		return answer.GetLoadBalancer(), err
+	}
+	choices, readErr := p.vSwitches(ctx, 0)
+	if readErr != nil {
+		return nil, readErr
 	}
 	roomy := slices.DeleteFunc(choices, func(v *vpcv1.VSwitch) bool { return v.GetAvailableIpCount() == 0 })
 	zones, zonesErr := firstOfZones(roomy)
@@ -137,9 +143,14 @@ func (p Product) create(ctx context.Context, id string, spec *nlbv1.CreateLoadBa
 	return answer.GetLoadBalancer(), err
 }
 
-// vSwitches are those of the configuration, in its order.
-func (p Product) vSwitches(ctx context.Context) ([]*vpcv1.VSwitch, error) {
-	answer, err := p.Gateway.VSwitches.ListVSwitches(ctx, &vpcv1.ListVSwitchesRequest{VswitchIds: p.VSwitchIDs})
+// zonesAge is how long vSwitches are known to be in their zones: many Services may be created at once.
+const zonesAge = time.Minute
+
+// vSwitches are those of the configuration, in its order, as they were up to maxAge ago.
+func (p Product) vSwitches(ctx context.Context, maxAge time.Duration) ([]*vpcv1.VSwitch, error) {
+	answer, err := p.Gateway.VSwitches.ListVSwitches(ctx, &vpcv1.ListVSwitchesRequest{
+		VswitchIds: p.VSwitchIDs, MaxAge: durationpb.New(maxAge),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("look for the zones of the configured vSwitches: %w", err)
 	}

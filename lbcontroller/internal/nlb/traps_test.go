@@ -5,12 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
@@ -73,6 +77,25 @@ func TestOwnZones(t *testing.T) {
 		w.create(web())
 		check(t, "zones", 2, len(w.balancer().GetZoneMappings()))
 		check(t, "the first vSwitch of the zone", "vsw-i", w.balancer().GetZoneMappings()[1].GetVswitchId())
+	})
+	// Which zones there are is asked once for many Services, and who has room only when somebody hasn't.
+	inWorld(t, 1, func(w *world) {
+		var ages []time.Duration
+		w.cloud.Interpose(func(_ int, method string, r proto.Message) gatewaytest.Fault {
+			if list, ok := r.(*vpcv1.ListVSwitchesRequest); ok {
+				ages = append(ages, list.GetMaxAge().AsDuration())
+			}
+			if method == "nlb.CreateLoadBalancer" && len(ages) == 1 {
+				w.cloud.Lock()
+				defer w.cloud.Unlock()
+				w.cloud.VSwitches["vsw-i"].AvailableIpCount = 0
+				return gatewaytest.Fault{Before: rpcerr.Errorf(rpcerr.NoFreeAddress, "it is full")}
+			}
+			return gatewaytest.Fault{}
+		})
+		w.create(web())
+		check(t, "the vSwitch that has room", "vsw-i2", w.balancer().GetZoneMappings()[1].GetVswitchId())
+		check(t, "how old what is asked may be", []time.Duration{time.Minute, 0}, ages)
 	})
 	inWorld(t, 1, func(w *world) {
 		w.vSwitches = []string{"vsw-i", "vsw-i2"}
