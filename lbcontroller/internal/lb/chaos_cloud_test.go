@@ -2,13 +2,16 @@ package lb_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
@@ -29,13 +32,16 @@ type foreign struct {
 
 func podIP(n int) string { return fmt.Sprintf("10.0.0.%d", n) }
 
+func podIPv6(n int) string { return fmt.Sprintf("2408:4005::%d", n) }
+
 // seedCloud adds the network interfaces of pods, and a CLB that is none of ours although its group is named like one.
 func (m *monkey) seedCloud() {
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
 	for n := 1; n <= podAddresses; n++ {
 		id := "eni-" + podIP(n)
-		m.cloud.NetworkInterfaces[id] = &ecsv1.NetworkInterface{NetworkInterfaceId: id, VpcId: "vpc-test", PrimaryIp: podIP(n)}
+		m.cloud.NetworkInterfaces[id] = &ecsv1.NetworkInterface{NetworkInterfaceId: id, VpcId: "vpc-test", PrimaryIp: podIP(n),
+			Ipv6Addresses: []string{podIPv6(n)}}
 	}
 	m.cloud.LoadBalancers[foreignLB] = &slbv1.LoadBalancer{
 		LoadBalancerId: foreignLB, Name: "theirs", Address: "203.0.113.7",
@@ -53,6 +59,7 @@ func (m *monkey) seedCloud() {
 	}
 	m.theirs = m.foreignParts()
 	m.seedUsers()
+	m.seedNLB()
 }
 
 // byConsole begins what is done in the console.
@@ -69,11 +76,17 @@ func (m *monkey) console() string {
 	}
 	slices.Sort(ids)
 	m.cloud.Unlock()
+	if m.n(6) == 0 {
+		return m.nlbConsole()
+	}
 	if len(ids) == 0 {
 		return "nobody finds a CLB in the console"
 	}
 	id := pick(m, ids...)
-	switch m.n(5) {
+	if m.drift = pick(m, Drift{}, Drift{}, Drift{ReportInstance: true, ReportListeners: true, ReportStopped: true}); m.drift != (Drift{}) {
+		m.restart()
+	}
+	switch m.n(6) {
 	case 0:
 		if users(id) {
 			return "nobody dares to delete " + id
@@ -82,6 +95,14 @@ func (m *monkey) console() string {
 		return id + " is deleted in the console"
 	case 1:
 		return id + " " + m.addForeign(id)
+	case 2:
+		m.cloud.Lock()
+		defer m.cloud.Unlock()
+		key := pick(m, ownership.TagCluster, "a", "b")
+		m.cloud.LoadBalancers[id].Tags = slices.DeleteFunc(m.cloud.LoadBalancers[id].GetTags(), func(t *commonv1.Tag) bool {
+			return t.GetKey() == key
+		})
+		return id + " loses tag " + key
 	}
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
@@ -112,8 +133,42 @@ func (m *monkey) deleteCLB(id string) {
 			delete(m.cloud.ServerGroups, group)
 		}
 	}
+	delete(m.cloud.DefaultGroups, id)
+	for _, eip := range m.cloud.Eips {
+		if eip.GetInstanceId() == id {
+			eip.InstanceId = ""
+		}
+	}
 	m.cloud.Unlock()
 	m.clearStatus()
+}
+
+// eip binds an EIP to another CLB, or to none.
+func (m *monkey) eip() string {
+	m.cloud.Lock()
+	defer m.cloud.Unlock()
+	ids := []string{""}
+	for _, id := range slices.Sorted(maps.Keys(m.cloud.LoadBalancers)) {
+		if id != foreignLB && !users(id) {
+			ids = append(ids, id)
+		}
+	}
+	id := pick(m, ids...)
+	eip := pick(m, "eip-1", "eip-2")
+	m.cloud.Eips[eip] = &vpcv1.Eip{AllocationId: eip, InstanceType: "SlbInstance", InstanceId: id, IpAddress: "192.0.2." + eip[4:]}
+	return fmt.Sprintf("%s is bound to %q", eip, id)
+}
+
+// eipsOf are the EIPs of a CLB; the cloud is locked.
+func (m *monkey) eipsOf(id string) []string {
+	var list []string
+	for _, eip := range m.cloud.Eips {
+		if eip.GetInstanceId() == id {
+			list = append(list, eip.GetIpAddress())
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // clearStatus takes away addresses that no CLB has, and those of CLBs that their Services are to move away from. It
@@ -121,12 +176,31 @@ func (m *monkey) deleteCLB(id string) {
 func (m *monkey) clearStatus() (cleared bool) {
 	m.cloud.Lock()
 	alive := map[string]bool{}
-	for _, lb := range m.cloud.LoadBalancers {
+	for id, lb := range m.cloud.LoadBalancers {
 		alive[lb.GetAddress()] = true
+		for _, ip := range m.eipsOf(id) {
+			alive[ip] = true
+		}
+		alive[id] = true
 	}
 	m.cloud.Unlock()
 	for _, svc := range m.services() {
-		if ingress := svc.Status.LoadBalancer.Ingress; len(ingress) > 0 && (!alive[ingress[0].IP] || m.elsewhere(svc)) {
+		ingress := svc.Status.LoadBalancer.Ingress
+		if len(ingress) == 0 {
+			continue
+		}
+		if ingress[0].Hostname != "" && isNLB(svc) {
+			if m.nlbElsewhere(svc) {
+				m.edit(svc, map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
+				cleared = true
+			}
+			continue
+		}
+		isAlive := alive[ingress[0].IP]
+		if ingress[0].Hostname != "" || m.value(svc, annotation.ExternalIPType) != "" {
+			isAlive = alive[svc.Labels[LabelLoadBalancerID]]
+		}
+		if !isAlive || m.elsewhere(svc) {
 			m.edit(svc, map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
 			cleared = true
 		}

@@ -1,15 +1,15 @@
 package lb_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -28,7 +28,19 @@ const driftTime, lookTime = 6 * time.Hour, time.Hour
 
 // mend corrects every Service that is wrong, and waits until whatever was noticed late is noticed.
 func (m *monkey) mend(late time.Duration) {
+	if m.drift != (Drift{}) {
+		m.drift = Drift{}
+		m.restart()
+	}
 	for _, svc := range m.services() {
+		for _, suffix := range []string{annotation.ProtocolPort, annotation.IPVersion} {
+			if isNLB(svc) && m.value(svc, suffix) != "" {
+				m.edit(svc, annotationPatch(suffix, nil)) // The values are those of CLBs.
+			}
+		}
+		if m.value(svc, annotation.SyncPolicy) != "" {
+			m.edit(svc, annotationPatch(annotation.SyncPolicy, nil))
+		}
 		if asked := m.value(svc, annotation.Scheduler); asked == "" || asked == "fastest" { // Who says nothing gets what there is.
 			m.edit(svc, annotationPatch(annotation.Scheduler, "rr"))
 		}
@@ -43,16 +55,17 @@ func (m *monkey) mend(late time.Duration) {
 	}
 	m.mendUsers()
 	for _, svc := range m.services() {
-		protocols := map[int32]string{}
+		protocols := map[string]bool{}
 		for _, port := range svc.Spec.Ports {
-			protocols[port.Port] = m.protocol(svc, port)
+			protocols[fmt.Sprintf("%s:%d", m.protocol(svc, port), port.Port)] = true
 		}
-		if m.value(svc, annotation.ForwardPort) != "" && (protocols[80] != "http" || protocols[443] != "https") {
+		if m.value(svc, annotation.ForwardPort) != "" && (!protocols["http:80"] || !protocols["https:443"]) {
 			m.edit(svc, annotationPatch(annotation.ForwardPort, nil))
 		}
 	}
 	for range 2 { // A CLB that is found gone only now waits for its Service's status to be cleared, and a Service that shall move, too.
 		m.after(late)
+		m.kubelet()
 		moves := m.clearStatus()
 		m.mendUsers()
 		if !moves {
@@ -60,15 +73,19 @@ func (m *monkey) mend(late time.Duration) {
 		}
 	}
 	m.after(lookTime)
+	m.kubelet()
+	m.after(lookTime)
 }
 
 // judge compares what is there with what the Services ask for.
 func (m *monkey) judge() {
 	services := m.services()
-	m.resting, m.keepsLast = m.restingServers(), map[string]bool{}
+	m.resting, m.keepsLast, m.limits, m.drains = m.restingServers(), map[string]bool{}, map[string]limit{}, map[string]bool{}
 	wanted := map[string][]string{}
 	for _, svc := range services {
-		wanted[svc.Name] = m.wantedParts(svc)
+		if wanted[svc.Name] = m.wantedParts(svc); isNLB(svc) {
+			wanted[svc.Name] = m.wantedNLB(svc)
+		}
 	}
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
@@ -85,6 +102,11 @@ func (m *monkey) judge() {
 	}
 	for _, svc := range services {
 		name := ownership.DefaultName(string(svc.UID))
+		if isNLB(svc) && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && svc.DeletionTimestamp == nil {
+			m.judgeNLB(svc, wanted[svc.Name])
+			continue
+		}
+		m.judgeNLB(svc, nil)
 		m.judgeService(svc, ours[name], wanted[svc.Name])
 		delete(ours, name)
 	}
@@ -93,6 +115,14 @@ func (m *monkey) judge() {
 	}
 	m.judgeForeign()
 	m.judgeUsers(services)
+	m.judgeUsersNLB(services)
+	for _, svc := range services {
+		for _, p := range m.pods[svc.Name] {
+			if p.gated && svc.DeletionTimestamp == nil && !m.isOpen(svc.Name, p) {
+				m.t.Errorf("pod %s waits still", p.name(svc.Name))
+			}
+		}
+	}
 }
 
 func (m *monkey) judgeService(svc *corev1.Service, lb *slbv1.LoadBalancer, parts []string) {
@@ -114,11 +144,16 @@ func (m *monkey) judgeService(svc *corev1.Service, lb *slbv1.LoadBalancer, parts
 		m.t.Errorf("%s has no CLB; status %v, labels %v", svc.Name, svc.Status, svc.Labels)
 		return
 	}
-	if diff := cmp.Diff(parts, m.presentParts(id, parts)); diff != "" {
+	present := m.presentParts(id, parts)
+	if servers := m.presentDefault(id, svc.Name); len(servers) > 0 || m.defaults(svc) {
+		present = append(present, m.groupPart(defaultPart(svc.Name), servers, parts))
+		slices.Sort(present)
+	}
+	if diff := gocmp.Diff(parts, present); diff != "" {
 		m.t.Errorf("%s, %s (-want +got):\n%s", svc.Name, id, diff)
 	}
 	marks := fmt.Sprint(svc.Finalizers, svc.Labels[LabelLoadBalancerID], len(svc.Labels[LabelHash]) > 0, ips(svc))
-	if want := fmt.Sprint([]string{Finalizer}, id, true, []string{lb.GetAddress()}); marks != want {
+	if want := fmt.Sprint([]string{Finalizer}, id, true, m.wantedAddresses(svc, lb)); marks != want {
 		m.t.Errorf("%s has marks %s, want %s", svc.Name, marks, want)
 	}
 	if name := m.value(svc, annotation.Name); name != "" && name != lb.GetName() {
@@ -143,9 +178,39 @@ func (m *monkey) judgeService(svc *corev1.Service, lb *slbv1.LoadBalancer, parts
 func ips(svc *corev1.Service) []string {
 	var list []string
 	for _, ingress := range svc.Status.LoadBalancer.Ingress {
-		list = append(list, ingress.IP)
+		list = append(list, cmp.Or(ingress.IP, ingress.Hostname))
 	}
+	slices.Sort(list)
 	return list
+}
+
+// wantedAddresses are what a Service publishes of its CLB; the cloud is locked.
+func (m *monkey) wantedAddresses(svc *corev1.Service, lb *slbv1.LoadBalancer) []string {
+	eips := m.eipsOf(lb.GetLoadBalancerId())
+	switch {
+	case m.value(svc, annotation.Hostname) != "":
+		return []string{m.value(svc, annotation.Hostname)}
+	case m.value(svc, annotation.ExternalIPType) != "" && len(eips) > 0:
+		return eips
+	}
+	return []string{lb.GetAddress()}
+}
+
+// defaults reports whether the nodes of a Service are to be in the default server group.
+func (m *monkey) defaults(svc *corev1.Service) bool {
+	return m.value(svc, annotation.DefaultServerGroup) == "on" && svc.Annotations[annotation.BackendType] != "eni"
+}
+
+// hasTwins reports whether ports of a Service have one number.
+func hasTwins(svc *corev1.Service) bool {
+	seen := map[int32]bool{}
+	for _, port := range svc.Spec.Ports {
+		if seen[port.Port] {
+			return true
+		}
+		seen[port.Port] = true
+	}
+	return false
 }
 
 func tagOf(lb *slbv1.LoadBalancer, key string) string {
@@ -160,7 +225,9 @@ func tagOf(lb *slbv1.LoadBalancer, key string) string {
 // protocol is that of a port's listener.
 func (m *monkey) protocol(svc *corev1.Service, port corev1.ServicePort) string {
 	for pair := range strings.SplitSeq(m.value(svc, annotation.ProtocolPort), ",") {
-		if protocol, number, _ := strings.Cut(pair, ":"); number == fmt.Sprint(port.Port) {
+		protocol, number, _ := strings.Cut(pair, ":")
+		twins := slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port.Port && p.Protocol != port.Protocol })
+		if number == fmt.Sprint(port.Port) && (!twins || port.Protocol == corev1.ProtocolTCP) { // All that are asked for are over TCP.
 			return protocol
 		}
 	}
@@ -171,12 +238,13 @@ func (m *monkey) protocol(svc *corev1.Service, port corev1.ServicePort) string {
 func (m *monkey) wantedParts(svc *corev1.Service) []string {
 	pods := svc.Annotations["service.beta.kubernetes.io/backend-type"] == "eni"
 	var parts []string
+	var groups [][]string
 	for _, port := range svc.Spec.Ports {
-		number := port.NodePort
+		number := fmt.Sprint(port.NodePort)
 		if pods {
-			number = port.TargetPort.IntVal
+			number = port.TargetPort.String()
 		}
-		group := fmt.Sprintf("k8s/%d/%s/default/%s", number, svc.Name, clusterID)
+		group := fmt.Sprintf("k8s/%s/%s/default/%s", number, svc.Name, clusterID)
 		if mapped := m.mapped(svc, port); mapped != "" {
 			group = mapped
 		}
@@ -184,16 +252,54 @@ func (m *monkey) wantedParts(svc *corev1.Service) []string {
 		if protocol == "http" && m.value(svc, annotation.ForwardPort) != "" {
 			target = "redirect to 443"
 		}
-		servers := m.wantedServers(svc, port, pods)
-		parts = append(parts, fmt.Sprintf("group %s: %s", group, strings.Join(servers, " ")))
-		m.keepsLast[group] = len(servers) == 0 && !pods &&
-			(svc.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal || len(m.readyPods(svc.Name)) > 0)
+		groups = append(groups, m.wantedServers(svc, port, pods))
+		parts = append(parts, m.wantedGroup(svc, port, group))
 		if m.named(svc) == "" || m.overrides(svc) {
 			parts = append(parts, fmt.Sprintf("listener %d/%s running %s to %s", port.Port, protocol, m.value(svc, annotation.Scheduler), target))
 		}
 	}
+	if m.defaults(svc) && m.named(svc) == "" {
+		parts = append(parts, m.groupPart(defaultPart(svc.Name), wantedDefault(groups), []string{}))
+		m.keepsLast[defaultPart(svc.Name)] = len(wantedDefault(groups)) == 0 && m.nodesDecide(svc)
+	}
 	slices.Sort(parts)
 	return slices.Compact(parts)
+}
+
+// wantedGroup describes the group of a port, and takes down what else may be in it.
+func (m *monkey) wantedGroup(svc *corev1.Service, port corev1.ServicePort, group string) string {
+	pods, local := svc.Annotations[annotation.BackendType] == "eni", svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	servers := m.wantedServers(svc, port, pods)
+	if n, err := strconv.Atoi(m.value(svc, annotation.MaxNodes)); err == nil && !pods && !local {
+		m.limits[group], m.limits[defaultPart(svc.Name)] = limit{n, servers}, limit{n, wantedDefault([][]string{servers})}
+	}
+	drains := m.value(svc, annotation.DrainTerminating) == "on"
+	m.drains[group], m.drains[defaultPart(svc.Name)] = drains, drains
+	m.keepsLast[group] = len(servers) == 0 && m.nodesDecide(svc)
+	return m.groupPart(group, servers, []string{})
+}
+
+// nodesDecide reports whether the last servers of a Service stay, since only nodes are missing.
+func (m *monkey) nodesDecide(svc *corev1.Service) bool {
+	return svc.Annotations[annotation.BackendType] != "eni" &&
+		(svc.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal || len(m.takingPods(svc.Name)) > 0)
+}
+
+// limit is how many nodes are servers of a group, out of which.
+type limit struct {
+	n   int
+	all []string
+}
+
+// within describes the servers of a group of which only some nodes are servers: it doesn't matter which.
+func (l limit) within(servers []string) []string {
+	isNode := func(server string) bool { return strings.HasPrefix(server, "i-") }
+	count := func(list []string) int { return len(list) - len(slices.DeleteFunc(slices.Clone(list), isNode)) }
+	if l.n == 0 || count(l.all) <= l.n || count(servers) != l.n && count(servers) != count(l.all) ||
+		slices.ContainsFunc(servers, func(server string) bool { return isNode(server) && !slices.Contains(l.all, server) }) {
+		return servers
+	}
+	return append([]string{fmt.Sprintf("%d nodes", l.n)}, slices.DeleteFunc(slices.Clone(servers), isNode)...)
 }
 
 func (m *monkey) wantedServers(svc *corev1.Service, port corev1.ServicePort, pods bool) []string {
@@ -201,36 +307,43 @@ func (m *monkey) wantedServers(svc *corev1.Service, port corev1.ServicePort, pod
 	if weight == "" {
 		weight = "100"
 	}
-	local := false
 	ready := map[string]int{}  // pods by node
 	shares := map[string]int{} // of the weight, by server
 	var servers []string
-	for ip, node := range m.readyPods(svc.Name) {
+	for ip, node := range m.takingPods(svc.Name) {
 		ready[node]++
-		if pods {
-			shares[fmt.Sprintf("eni-%s:%d", ip, port.TargetPort.IntVal)] = 1
+		if pods || node == virtualNode {
+			shares[fmt.Sprintf("eni-%s:%d", ip, targetOf(port))] = 1
 		}
 	}
 	nodes, err := m.kube.CoreV1().Nodes().List(m.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		m.t.Fatal(err)
 	}
+	local := !pods && svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	atNodes := 0
 	for _, node := range nodes.Items {
+		if node.Name == virtualNode {
+			continue
+		}
 		usable := node.Status.Conditions[0].Status == corev1.ConditionTrue &&
 			(!node.Spec.Unschedulable || m.value(svc, annotation.RemoveUnscheduled) == "")
 		id := "i-" + strings.TrimPrefix(node.Name, "node-")
 		switch {
 		case pods || !usable:
 		case svc.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal:
+			atNodes++
 			shares[fmt.Sprintf("%s:%d", id, port.NodePort)] = 1
 		case ready[node.Name] > 0:
 			shares[fmt.Sprintf("%s:%d", id, port.NodePort)] = ready[node.Name]
-			local = true
 		}
 	}
 	sum := 0
 	for _, n := range shares {
 		sum += n
+	}
+	if most, err := strconv.Atoi(m.value(svc, annotation.MaxNodes)); err == nil && most < atNodes {
+		sum -= atNodes - most
 	}
 	total, err := strconv.Atoi(m.value(svc, annotation.Weight))
 	shared := err == nil && m.named(svc) != "" && m.value(svc, annotation.VGroupPort) != ""
@@ -259,7 +372,7 @@ func (m *monkey) restingServers() map[string]bool {
 	}
 	resting := map[string]bool{}
 	for _, node := range nodes.Items {
-		if node.Status.Conditions[0].Status == corev1.ConditionTrue {
+		if node.Name == virtualNode || node.Status.Conditions[0].Status == corev1.ConditionTrue {
 			continue
 		}
 		resting["i-"+strings.TrimPrefix(node.Name, "node-")] = true
@@ -278,30 +391,15 @@ func (m *monkey) groupPart(name string, servers, wanted []string) string {
 	if wanted != nil {
 		servers = slices.DeleteFunc(slices.Clone(servers), func(server string) bool {
 			place, _, _ := strings.Cut(server, ":")
-			return m.resting[place]
+			return m.resting[place] || m.drains[name] && strings.HasSuffix(server, "=0")
 		})
+		servers = m.limits[name].within(servers)
 		if m.keepsLast[name] && slices.Contains(wanted, empty) {
 			return empty
 		}
 	}
 	slices.Sort(servers)
 	return empty + strings.Join(servers, " ")
-}
-
-func (m *monkey) readyPods(service string) map[string]string {
-	list, err := m.kube.DiscoveryV1().EndpointSlices("default").List(m.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	ready := map[string]string{}
-	for _, slice := range list.Items {
-		for _, e := range slice.Endpoints {
-			if slice.Labels[discoveryv1.LabelServiceName] == service && *e.Conditions.Ready {
-				ready[e.Addresses[0]] = *e.NodeName
-			}
-		}
-	}
-	return ready
 }
 
 // presentParts are the listeners and vServer groups of a CLB, without what others put there. A group that is not wanted may stay
@@ -343,7 +441,7 @@ func (m *monkey) presentParts(id string, wanted []string) []string {
 // judgeForeign looks for what others have made.
 func (m *monkey) judgeForeign() {
 	if got := m.foreignParts(); !slices.Equal(got, m.theirs) {
-		m.t.Errorf("the CLB of others was touched (-before +after):\n%s", cmp.Diff(m.theirs, got))
+		m.t.Errorf("the CLB of others was touched (-before +after):\n%s", gocmp.Diff(m.theirs, got))
 	}
 	for _, f := range m.foreign {
 		lb, ok := m.cloud.LoadBalancers[f.instance]

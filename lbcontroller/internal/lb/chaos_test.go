@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +28,7 @@ import (
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/nlb"
 )
 
 // The size of the chaos. CHAOS_RUNS asks for more runs than the ordinary ones, with new seeds or those from CHAOS_SEED
@@ -100,6 +100,13 @@ type monkey struct {
 
 	born  int   // Services so far
 	ports int32 // node ports so far
+	// pods are those behind each Service.
+	pods map[string][]somePod
+	// drift is what is only reported, until peace returns.
+	drift Drift
+	// limits are how many nodes are servers, and out of which, by group; drains are the groups that may have servers without weight.
+	limits map[string]limit
+	drains map[string]bool
 	// resting are servers that may be there or not, and keepsLast the groups whose last servers stay.
 	resting, keepsLast map[string]bool
 	theirs             []string  // the CLB of others
@@ -110,7 +117,9 @@ type monkey struct {
 }
 
 func newMonkey(w *world, seed uint64) *monkey {
-	m := &monkey{world: w, random: rand.New(rand.NewPCG(seed, 0)), ports: 30000}
+	m := &monkey{world: w, random: rand.New(rand.NewPCG(seed, 0)), ports: 30000, pods: map[string][]somePod{}}
+	w.config = m.bothKinds
+	m.addVirtualNode()
 	w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		patch, ok := action.(kubetesting.PatchAction)
 		if ok && bytes.Contains(patch.GetPatch(), []byte(`"uid"`)) && m.strikes(apiFaultPercent) { // The controller's, not a user's.
@@ -188,6 +197,7 @@ func (m *monkey) play() {
 		m.diary = append(m.diary, fmt.Sprintf("%6.1fs %s", time.Since(start).Seconds(), act))
 		m.after(time.Duration(m.n(4000)) * time.Millisecond)
 		m.reap()
+		m.kubelet()
 	}
 	m.set(func() { m.wild = false })
 	m.mend(driftTime)
@@ -221,12 +231,18 @@ func (m *monkey) act() string {
 		return m.bear()
 	}
 	svc := pick(m, services...)
-	switch m.n(20) {
+	switch m.n(24) {
 	case 0, 1:
-		m.edit(svc, map[string]any{"spec": map[string]any{"ports": m.somePorts()}})
-		return svc.Name + " gets other ports"
+		ports := m.somePorts()
+		m.putSlices(svc.Name, ports...) // Else there are no pods for a moment.
+		m.edit(svc, map[string]any{"spec": map[string]any{"ports": ports}})
+		m.putSlices(svc.Name)
+		return fmt.Sprintf("%s gets ports %s", svc.Name, portsText(ports))
 	case 2, 3, 4:
 		key, value := m.someAnnotation()
+		if isNLB(svc) {
+			key, value = m.someNLBAnnotation()
+		}
 		m.edit(svc, annotationPatch(key, value))
 		return fmt.Sprintf("%s gets annotation %s: %v", svc.Name, key, value)
 	case 5:
@@ -237,8 +253,15 @@ func (m *monkey) act() string {
 		return m.movePods(svc.Name)
 	case 8:
 		kind := pick(m, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeClusterIP)
-		m.edit(svc, map[string]any{"spec": map[string]any{"type": kind}})
-		return fmt.Sprintf("%s becomes a %s", svc.Name, kind)
+		var class any
+		if kind == corev1.ServiceTypeLoadBalancer {
+			class = pick[any](m, nil, nil, nlb.Class)
+		}
+		if svc.Spec.Type == kind {
+			return svc.Name + " stays"
+		}
+		m.edit(svc, map[string]any{"spec": map[string]any{"type": kind, "loadBalancerClass": class}})
+		return fmt.Sprintf("%s becomes a %s of class %v", svc.Name, kind, class)
 	case 9:
 		m.delete(svc)
 		return svc.Name + " is deleted"
@@ -263,6 +286,14 @@ func (m *monkey) act() string {
 	case 18:
 		m.restart()
 		return "the controller is restarted"
+	case 19:
+		return m.replace(svc)
+	case 20:
+		return m.deleteNodes()
+	case 21:
+		return m.restoreNodes()
+	case 22:
+		return byConsole + m.eip()
 	default:
 		m.set(func() { m.dead = true })
 		m.stop()
@@ -281,10 +312,15 @@ func (m *monkey) vanish(svc *corev1.Service) string {
 	if err := m.kube.Tracker().Delete(serviceResource(), svc.Namespace, svc.Name); err != nil {
 		m.t.Fatal(err)
 	}
+	m.peace()
+	return svc.Name + " vanishes"
+}
+
+// peace lets a minute pass without faults.
+func (m *monkey) peace() {
 	m.set(func() { m.wild = false })
 	m.after(time.Minute)
 	m.set(func() { m.wild = true })
-	return svc.Name + " vanishes"
 }
 
 func (m *monkey) bear() string {
@@ -302,15 +338,22 @@ func (m *monkey) bear() string {
 		s.CreationTimestamp = metav1.Now()
 	})
 	if m.n(3) == 0 {
+		svc.Spec.LoadBalancerClass = new(nlb.Class)
+	}
+	if m.n(3) == 0 {
 		annotated(annotation.AddressType, "intranet")(svc)
 	}
 	if m.n(3) == 0 {
 		svc.Annotations[annotation.BackendType] = "eni"
 	}
+	if !isNLB(svc) && m.n(4) == 0 {
+		annotated(annotation.IPVersion, "ipv6")(svc)
+	}
 	if _, err := m.kube.CoreV1().Services(svc.Namespace).Create(m.t.Context(), svc, metav1.CreateOptions{}); err != nil {
 		m.t.Fatal(err)
 	}
-	return name + " is created, backends " + svc.Annotations[annotation.BackendType]
+	m.putSlices(name)
+	return fmt.Sprintf("%s is created with class NLB: %t, ports %s and annotations %v", name, isNLB(svc), portsText(svc.Spec.Ports), svc.Annotations)
 }
 
 func (m *monkey) somePorts() []corev1.ServicePort {
@@ -320,12 +363,30 @@ func (m *monkey) somePorts() []corev1.ServicePort {
 			continue
 		}
 		m.ports++
-		ports = append(ports, corev1.ServicePort{
-			Name: fmt.Sprint("p", port), Port: port, NodePort: m.ports, TargetPort: intstr.FromInt32(pick[int32](m, 8080, 9090)),
-			Protocol: pick(m, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP),
-		})
+		target := pick(m, intstr.FromInt32(8080), intstr.FromInt32(9090), intstr.FromString("web"))
+		ports = append(ports, corev1.ServicePort{Name: fmt.Sprint("p", port), Port: port, NodePort: m.ports, TargetPort: target,
+			Protocol: pick(m, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP)})
+		ports[len(ports)-1].Name += strings.ToLower(string(ports[len(ports)-1].Protocol))
+		if m.n(5) == 0 { // As DNS does.
+			twin := ports[len(ports)-1]
+			m.ports++
+			twin.NodePort = m.ports
+			if twin.Protocol = corev1.ProtocolTCP; ports[len(ports)-1].Protocol == corev1.ProtocolTCP {
+				twin.Protocol = corev1.ProtocolUDP
+			}
+			twin.Name = fmt.Sprint("p", port, strings.ToLower(string(twin.Protocol)))
+			ports = append(ports, twin)
+		}
 	}
 	return ports
+}
+
+func portsText(ports []corev1.ServicePort) string {
+	var texts []string
+	for _, p := range ports {
+		texts = append(texts, fmt.Sprintf("%d/%s:%d>%s", p.Port, p.Protocol, p.NodePort, p.TargetPort.String()))
+	}
+	return strings.Join(texts, " ")
 }
 
 // someAnnotation draws an annotation, now and then a wrong one; nil takes it away.
@@ -342,6 +403,17 @@ func (m *monkey) someAnnotation() (suffix string, value any) {
 		annotation.AdditionalTags:    {"a=1,b=2", "b=3", nil},
 		annotation.DefaultWeight:     {"50", "many", nil},
 		annotation.RemoveUnscheduled: {"on", nil},
+	}
+	if m.n(2) == 0 {
+		menu = map[string][]any{
+			annotation.MaxNodes:           {"1", "2", nil},
+			annotation.DrainTerminating:   {"on", "on", "off", nil},
+			annotation.SyncPolicy:         {"upsert-only", "report", nil},
+			annotation.Hostname:           {"web.example.com", nil},
+			annotation.ExternalIPType:     {"eip", nil},
+			annotation.BackendIPVersion:   {"ipv6", nil},
+			annotation.DefaultServerGroup: {"on", "on", "off", nil},
+		}
 	}
 	if m.n(3) == 0 {
 		menu = map[string][]any{
@@ -368,37 +440,11 @@ func (m *monkey) delete(svc *corev1.Service) {
 	m.reap()
 }
 
-// nodeOfPod is where the pod with an address runs.
-func nodeOfPod(n int) string { return fmt.Sprintf("node-%d", 1+n%chaosNodes) }
-
-// movePods gives a Service up to four pods, some not ready.
-func (m *monkey) movePods(name string) string {
-	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: name + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: name}},
-		AddressType: discoveryv1.AddressTypeIPv4,
-	}
-	for range m.n(5) {
-		ip := 1 + m.n(podAddresses)
-		e := pod(podIP(ip), nodeOfPod(ip))
-		e.Conditions.Ready = new(m.n(4) > 0)
-		slice.Endpoints = append(slice.Endpoints, e)
-	}
-	client := m.kube.DiscoveryV1().EndpointSlices("default")
-	_, err := client.Update(m.t.Context(), slice, metav1.UpdateOptions{})
-	if err != nil {
-		_, err = client.Create(m.t.Context(), slice, metav1.CreateOptions{})
-	}
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return fmt.Sprintf("%s has %d pods", name, len(slice.Endpoints))
-}
-
 func (m *monkey) changeNode() string {
 	name := fmt.Sprintf("node-%d", 1+m.n(chaosNodes))
 	node, err := m.kube.CoreV1().Nodes().Get(m.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
-		m.t.Fatal(err)
+		return m.restoreNodes()
 	}
 	node.Status.Conditions[0].Status = pick(m, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse)
 	node.Spec.Unschedulable = m.n(3) == 0

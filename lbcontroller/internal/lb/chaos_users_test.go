@@ -67,16 +67,22 @@ func (m *monkey) mendUsers() {
 		if svc.DeletionTimestamp != nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 			continue
 		}
+		if isNLB(svc) {
+			m.mendNLB(svc, taken)
+			continue
+		}
 		id := m.named(svc)
 		if id != "" && !users(id) {
 			m.edit(svc, annotationPatch(annotation.ID, nil))
 			id = ""
 		}
-		if id != "" && m.value(svc, annotation.AddressType) != "" {
-			m.edit(svc, annotationPatch(annotation.AddressType, nil)) // The users' are public.
+		for _, suffix := range []string{annotation.AddressType, annotation.IPVersion, annotation.DefaultServerGroup, annotation.ExternalIPType} {
+			if id != "" && m.value(svc, suffix) != "" {
+				m.edit(svc, annotationPatch(suffix, nil)) // The users' are public and have IPv4, and their default server groups are shared.
+			}
 		}
 		mapping := m.value(svc, annotation.VGroupPort)
-		if mapping != "" && (mapping != usersMapping()[id] || taken[mapping]) {
+		if mapping != "" && (mapping != usersMapping()[id] || taken[mapping] || hasTwins(svc)) {
 			m.edit(svc, annotationPatch(annotation.VGroupPort, nil))
 		}
 		taken[mapping] = true
@@ -116,7 +122,9 @@ func (m *monkey) elsewhere(svc *corev1.Service) bool {
 	defer m.cloud.Unlock()
 	for _, ip := range ips(svc) {
 		for id, lb := range m.cloud.LoadBalancers {
-			if lb.GetAddress() == ip && (users(id) || m.named(svc) != "") && id != m.named(svc) {
+			published := lb.GetAddress() == ip || slices.Contains(m.eipsOf(id), ip) ||
+				svc.Status.LoadBalancer.Ingress[0].Hostname != "" && svc.Labels[LabelLoadBalancerID] == id
+			if published && (users(id) || m.named(svc) != "") && id != m.named(svc) {
 				return true
 			}
 		}
@@ -132,7 +140,7 @@ func (m *monkey) judgeReused(svc *corev1.Service, parts []string) {
 		m.t.Errorf("%s on %s (-want +got):\n%s", svc.Name, id, diff)
 	}
 	marks := fmt.Sprint(svc.Finalizers, svc.Labels[LabelLoadBalancerID], len(svc.Labels[LabelHash]) > 0, ips(svc))
-	if want := fmt.Sprint([]string{Finalizer}, id, true, []string{lb.GetAddress()}); marks != want {
+	if want := fmt.Sprint([]string{Finalizer}, id, true, m.wantedAddresses(svc, lb)); marks != want {
 		m.t.Errorf("%s has marks %s, want %s", svc.Name, marks, want)
 	}
 	if tagOf(lb, ownership.TagReused) == "" {
@@ -178,6 +186,9 @@ func (m *monkey) partsOf(service, id string, wanted []string) []string {
 			parts = append(parts, part)
 		}
 	}
+	if servers := m.presentDefault(id, service); len(servers) > 0 {
+		parts = append(parts, m.groupPart(defaultPart(service), servers, wanted))
+	}
 	slices.Sort(parts)
 	return parts
 }
@@ -203,7 +214,7 @@ func (m *monkey) judgeUsers(services []*corev1.Service) {
 		m.judgeListener(id, foreignPort, "by hand")
 		here := map[string]bool{}
 		for _, svc := range services {
-			here[svc.Name] = m.named(svc) == id && svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
+			here[svc.Name] = m.named(svc) == id && !isNLB(svc) && svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
 		}
 		for n := range m.born {
 			if name := fmt.Sprintf("svc-%d", n); !here[name] {

@@ -73,13 +73,13 @@ func (m *walker) walk() {
 
 func (m *walker) step() {
 	before := m.serving()
-	m.set(func() { m.wild, m.least = true, before })
+	m.set(func() { m.wild, m.least = true, before.counts() })
 	late := lookTime
 	act := m.fightOrAct()
 	m.diary = append(m.diary, act)
 	if strings.HasPrefix(act, byConsole) {
 		before, late = m.serving(), driftTime // The controller gets no notice.
-		m.set(func() { m.least = before })
+		m.set(func() { m.least = before.counts() })
 	}
 	m.after(time.Duration(m.n(4000)) * time.Millisecond)
 	m.set(func() { m.wild = false })
@@ -87,7 +87,7 @@ func (m *walker) step() {
 	m.after(11 * time.Minute) // Delays grow up to six.
 	m.watch()
 	if !m.lookupFailed() {
-		m.judgeServing(before, m.serving())
+		m.judgeServing(act, before, m.serving())
 	}
 	m.mend(late)
 	m.judge()
@@ -114,30 +114,42 @@ func (m *walker) fightOrAct() string {
 	return fmt.Sprintf("another controller writes the status of %s %d times", svc.Name, times)
 }
 
-// serving counts the servers that take traffic, by listener and whose it is.
-func (m *walker) serving() map[string]int {
+// served are the servers that take traffic, by listener.
+type served map[string]map[string]bool
+
+// counts are how many there are.
+func (s served) counts() map[string]int {
+	counts := make(map[string]int, len(s))
+	for name, servers := range s {
+		counts[name] = len(servers)
+	}
+	return counts
+}
+
+// serving finds the servers that take traffic, by listener and whose it is.
+func (m *walker) serving() served {
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
-	counts := map[string]int{}
+	now := served{}
 	for key, l := range m.cloud.Listeners {
 		g := m.cloud.ServerGroups[l.GetConfig().GetServerGroupId()]
 		if g == nil {
 			continue // It redirects.
 		}
 		name := fmt.Sprintf("%s %d/%s %s", key.LoadBalancerID, key.Port, key.Protocol, l.GetConfig().GetDescription())
-		counts[name] = 0
+		now[name] = map[string]bool{}
 		for _, s := range g.Servers {
 			if s.GetWeight() > 0 {
-				counts[name]++
+				now[name][fmt.Sprintf("%s %s:%d", s.GetServerId(), s.GetServerIp(), s.GetPort())] = true
 			}
 		}
 	}
-	return counts
+	return now
 }
 
 // watch takes down when there are fewer servers than ever. A listener that is gone has none.
 func (m *walker) watch() {
-	now := m.serving()
+	now := m.serving().counts()
 	m.set(func() {
 		least := make(map[string]int, len(m.least))
 		for name, n := range m.least {
@@ -153,14 +165,25 @@ func (m *walker) lookupFailed() bool {
 	return slices.ContainsFunc(m.cloud.CallsOf("BatchGetNetworkInterfaces"), func(c gatewaytest.Call) bool { return c.Err != nil })
 }
 
-// judgeServing looks for listeners that had too few servers on the way.
-func (m *walker) judgeServing(before, after map[string]int) {
+// judgeServing looks for listeners that had too few servers on the way. Pods that are gone are no loss, even if those that take their place
+// have to wait for their turn to be looked up.
+func (m *walker) judgeServing(act string, before, after served) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var problems []string
 	for name, had := range before {
-		if has, stays := after[name]; stays && m.least[name] < min(had, has) {
-			problems = append(problems, fmt.Sprintf("%s had %d servers, has %d, and had %d on the way", name, had, has, m.least[name]))
+		has, stays := after[name]
+		need := min(len(had), len(has))
+		if strings.Contains(act, havePods) {
+			need = 0
+			for server := range had {
+				if has[server] {
+					need++
+				}
+			}
+		}
+		if stays && m.least[name] < need {
+			problems = append(problems, fmt.Sprintf("%s had %d servers, has %d, and had %d on the way", name, len(had), len(has), m.least[name]))
 		}
 	}
 	slices.Sort(problems)
