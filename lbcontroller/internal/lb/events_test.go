@@ -267,3 +267,15 @@ func TestTroubleThatIsOver(t *testing.T) {
 		})
 	}
 }
+
+// TestEventsAreBounded: a text ends with what to do, however long the value is that it is about.
+func TestEventsAreBounded(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.Scheduler, strings.Repeat("x", 100_000))))
+		for _, text := range w.events.take() {
+			if len(text) > 1100 || !strings.Contains(text, "use one of rr, wrr") {
+				t.Errorf("%d bytes: %.300s", len(text), text)
+			}
+		}
+	})
+}

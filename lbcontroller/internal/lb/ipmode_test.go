@@ -22,25 +22,6 @@ func (w *world) ipMode() string {
 	return "none"
 }
 
-// TestIPMode: the asked mode is published, on a CLB that there is, too. What isn't asked for is left to the API server
-// and to others; a mode that was asked for goes back.
-func TestIPMode(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web())
-		check(t, "mode of a Service that doesn't say", "none", w.ipMode())
-		w.update(annotated(annotation.IPMode, "proxy"))
-		check(t, "mode", "Proxy", w.ipMode())
-		check(t, "writes in the cloud", 3, len(w.cloud.Writes()))
-		w.update(without(annotation.IPMode))
-		check(t, "mode after the removal", "VIP", w.ipMode())
-		w.update(func(svc *corev1.Service) {
-			svc.Status.LoadBalancer.Ingress[0].IPMode = new(corev1.LoadBalancerIPModeProxy) // Somebody else's.
-		})
-		w.after(6 * time.Hour)
-		check(t, "mode that nobody asked for", "Proxy", w.ipMode())
-	})
-}
-
 // dropIPModes makes the API server an old one, which does not know the field.
 func (w *world) dropIPModes() {
 	w.kube.PrependReactor("patch", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {

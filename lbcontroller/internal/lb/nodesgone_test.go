@@ -177,23 +177,6 @@ func TestPodsOfNotReadyNodes(t *testing.T) {
 	}
 }
 
-// TestLastNodesOfPods: with externalTrafficPolicy Local the last servers stay while pods are ready on nodes that can't serve.
-func TestLastNodesOfPods(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
-		w.pods(pod("10.0.0.1", "node-1"), pod("10.0.0.2", "node-2"))
-		w.create(web(local))
-		w.updateNode(1, excluded)
-		check(t, "servers", []string{"i-2:30080=1"}, w.servers())
-		w.updateNode(2, excluded)
-		check(t, "servers when both are excluded", []string{"i-2:30080=1"}, w.servers())
-		w.deleteNode("node-2")
-		w.settle()
-		check(t, "servers when one is gone, whose pod is still there", []string{"i-2:30080=1"}, w.servers())
-		w.pods()
-		check(t, "servers when the pods are gone", 0, len(w.servers()))
-	})
-}
-
 // TestNodeDrains: a node that is about to be deleted takes no new connections and goes with its Node, if the Service asks for that.
 func TestNodeDrains(t *testing.T) {
 	for _, subset := range []string{"", "2"} {

@@ -3,7 +3,6 @@ package lb_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -30,16 +29,6 @@ func ofType(kind corev1.ServiceType) func(*corev1.Service) {
 
 // TestPutService: what a client takes off a Service by replacing it is put back, so that nothing is forgotten in the cloud.
 func TestPutService(t *testing.T) {
-	t.Run("by another type", func(t *testing.T) {
-		inWorld(t, 2, func(w *world) {
-			w.create(web())
-			w.replace(ofType(corev1.ServiceTypeClusterIP))
-			check(t, "instances", 0, len(w.instances()))
-			check(t, "finalizers", 0, len(w.service().Finalizers))
-			w.replace(ofType(corev1.ServiceTypeLoadBalancer))
-			check(t, "instances when it comes back", 1, len(w.instances()))
-		})
-	})
 	t.Run("by a class", func(t *testing.T) {
 		inWorld(t, 2, func(w *world) {
 			w.create(web())
@@ -48,41 +37,12 @@ func TestPutService(t *testing.T) {
 			w.hasEvents("what to do", "ReleaseUnconfirmed")
 		})
 	})
-	t.Run("without annotations", func(t *testing.T) {
-		inWorld(t, 2, func(w *world) {
-			w.create(web(annotated(annotation.Scheduler, "wrr"), annotated(annotation.AdditionalTags, "stage=prod"),
-				annotated(annotation.Bandwidth, "5"),
-				annotated(annotation.ChargeType, "paybybandwidth")))
-			w.events.take()
-			w.replace()
-			check(t, "scheduler", "rr", w.onlyListener().GetScheduler())
-			check(t, "tag", "", tagOf(w.instances()[0], "stage"))
-			w.hasEvents("what stays", "AnnotationKept", "bandwidth")
-			check(t, "conditions", []string{"LoadBalancerReady=True Published", "Synced=True Synced"}, w.conditions())
-			w.calls()
-			w.replace()
-			check(t, "writes of another replacement", 0, len(w.cloud.Writes()))
-		})
-	})
 	t.Run("and being deleted", func(t *testing.T) {
 		inWorld(t, 2, func(w *world) {
 			w.create(web())
 			w.replace()
 			w.remove()
 			check(t, "instances", 0, len(w.instances()))
-		})
-	})
-	t.Run("by another CLB of a user's", func(t *testing.T) {
-		inWorld(t, 2, func(w *world) {
-			w.usersCLB("lb-a")
-			w.usersCLB("lb-b")
-			w.create(web(naming("lb-a"), override))
-			w.replace(naming("lb-b"), override)
-			w.update(func(svc *corev1.Service) { svc.Status.LoadBalancer.Ingress = nil })
-			w.after(time.Hour)
-			check(t, "what is left on the first", []string{usersListener, usersGroup}, w.parts("lb-a"))
-			check(t, "what is on the second", []string{ourListener, usersListener, ours + ": i-1:30080=100 i-2:30080=100",
-				usersGroup}, w.parts("lb-b"))
 		})
 	})
 	t.Run("a fight", func(t *testing.T) {
