@@ -99,25 +99,32 @@ func (d door) testParser(t *testing.T) {
 		t.Fatal(err)
 	}
 	var values []struct {
-		Key, Value string
-		Allowed    bool
+		For, Key, Value string
+		Allowed         bool
 	}
 	if err := json.Unmarshal(text, &values); err != nil {
 		t.Fatal(err)
 	}
-	allowed, refused := map[string][]string{}, 0
+	allowed, refused := map[string]map[string][]string{"": {}, "NLB": {}}, map[string]int{}
+	service := func(kind, name string, annotations map[string]string) *corev1.Service {
+		s := newService(name, annotations, 80)
+		if kind == "NLB" {
+			s.Spec.LoadBalancerClass = new(nlbClass)
+		}
+		return s
+	}
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(8)
 	for _, v := range values {
 		if v.Allowed {
-			allowed[v.Key] = append(allowed[v.Key], v.Value)
+			allowed[v.For][v.Key] = append(allowed[v.For][v.Key], v.Value)
 			continue
 		}
-		refused++
+		refused[v.For]++
 		group.Go(func() error {
-			err := d.try(ctx, newService("refused", map[string]string{v.Key: v.Value}, 80))
+			err := d.try(ctx, service(v.For, "refused", map[string]string{v.Key: v.Value}))
 			if !isRefusal(err) || !strings.Contains(err.Error(), annotationPrefix+v.Key) {
-				t.Errorf("%s: value %q: %v, want that the policy refuses it and names the annotation", v.Key, v.Value, err)
+				t.Errorf("%s %s: value %q: %v, want that the policy refuses it and names the annotation", v.For, v.Key, v.Value, err)
 			}
 			return ctx.Err()
 		})
@@ -126,21 +133,39 @@ func (d door) testParser(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What is allowed goes many at a time.
-	for row := 0; len(allowed) > 0; row++ {
-		annotations := map[string]string{}
-		for key, list := range allowed {
-			if row >= len(list) {
-				delete(allowed, key)
-				continue
+	for kind, allowed := range allowed {
+		for row := 0; len(allowed) > 0; row++ {
+			annotations := map[string]string{}
+			for key, list := range allowed {
+				if row >= len(list) {
+					delete(allowed, key)
+					continue
+				}
+				annotations[key] = list[row]
 			}
-			annotations[key] = list[row]
-		}
-		if err := d.try(t.Context(), newService("allowed", annotations, 80)); err != nil {
-			t.Errorf("%q: %v", annotations, err)
+			if err := d.try(t.Context(), service(kind, "allowed", annotations)); err != nil {
+				t.Errorf("%s %q: %v", kind, annotations, err)
+			}
 		}
 	}
-	if refused < 500 || len(values)-refused < 200 {
-		t.Errorf("only %d values, of which %d are refused", len(values), refused)
+	if all := refused[""] + refused["NLB"]; refused[""] < 500 || refused["NLB"] < 100 || len(values)-all < 200 {
+		t.Errorf("only %d values, of which %v are refused", len(values), refused)
+	}
+	// A value that is allowed for one kind only is judged by the kind of the Service, and a class of others by nobody.
+	for kind, values := range map[string]map[string]string{"": {"health-check-connect-port": "0"}, "NLB": {"idle-timeout": "5"}} {
+		if err := d.try(t.Context(), service(kind, "refused", values)); !isRefusal(err) {
+			t.Errorf("%s %v: %v, want a refusal", kind, values, err)
+		}
+	}
+	for kind, values := range map[string]map[string]string{"NLB": {"health-check-connect-port": "0"}, "": {"idle-timeout": "5"}} {
+		if err := d.try(t.Context(), service(kind, "allowed", values)); err != nil {
+			t.Errorf("%s %v: %v", kind, values, err)
+		}
+	}
+	others := newService("others", map[string]string{"idle-timeout": "x", "bandwidth": "x"}, 80)
+	others.Spec.LoadBalancerClass = new("example.com/lb")
+	if err := d.try(t.Context(), others); err != nil {
+		t.Errorf("a Service of another class: %v", err)
 	}
 }
 
@@ -148,7 +173,11 @@ func (d door) testParser(t *testing.T) {
 // protocol or a port, is the controller's to judge.
 func (d door) testMessages(t *testing.T) {
 	for _, bad := range badAnnotations() {
-		err := d.try(t.Context(), newService("refused", map[string]string{bad.key: bad.value}, 80))
+		s := newService("refused", map[string]string{bad.key: bad.value}, 80)
+		if bad.class != "" {
+			s.Spec.LoadBalancerClass = new(bad.class)
+		}
+		err := d.try(t.Context(), s)
 		if bad.key == "protocol-port" || bad.key == "forward-port" {
 			if err != nil {
 				t.Errorf("%s: %v", bad.key, err)

@@ -32,6 +32,9 @@ func AdmissionPolicy() string {
 		"      expression: 'object.metadata.?annotations.orValue({})'\n" +
 		"    - name: before\n")
 	expression(&b, "      expression", "oldObject != null && "+served("oldObject")+"\n  ? oldObject.metadata.?annotations.orValue({}) : {}")
+	b.WriteString("    # Whether the load balancer is an NLB. Else it is a CLB.\n" +
+		"    - name: nlb\n" +
+		"      expression: 'object.spec.?loadBalancerClass.orValue(\"\") == \"" + NLBClass + "\"'\n")
 	b.WriteString("    # Those of a load balancer that the request adds or changes. A current name hides the older one.\n" +
 		"    - name: asked\n")
 	expression(&b, "      expression", fmt.Sprintf(`variables.annotations.filter(n,
@@ -43,8 +46,8 @@ func AdmissionPolicy() string {
   'value': variables.annotations[n].trim(),
   'refusal': 'annotation ' + n + ': value "' + variables.annotations[n] + '" is not allowed, use '})`, Prefix, LegacyPrefix, len("loadbalancer-")))
 	b.WriteString("  validations:\n")
-	for _, s := range Table() {
-		expression(&b, "    - expression", fmt.Sprintf("variables.asked.all(a, a.key != '%s' ||\n  %s)", s.Key, s.condition()))
+	for _, s := range sideBySide() {
+		expression(&b, "    - expression", fmt.Sprintf("%svariables.asked.all(a, a.key != '%s' ||\n  %s)", s.notFor(), s.Key, s.condition()))
 		expression(&b, "      messageExpression", fmt.Sprintf("variables.asked.filter(a, a.key == '%s')[0].refusal +\n  '%s'",
 			s.Key, s.Allowed()))
 		fmt.Fprintf(&b, "      message: 'annotation %s%s: the value is not allowed, use %s'\n", Prefix, s.Key, s.Allowed())
@@ -62,13 +65,25 @@ func expression(b *strings.Builder, key, text string) {
 	b.WriteString("\n")
 }
 
-// served is a condition in CEL: the CLB of the Service is the controller's. A Service with LoadBalancerType is never checked: whether it is
+// notFor is the beginning of a condition in CEL: it holds for Services that the row isn't about.
+func (s Spec) notFor() string {
+	switch {
+	case len(s.For) == 0:
+		return "variables.nlb || "
+	case len(s.For) == 1:
+		return "!variables.nlb || "
+	}
+	return ""
+}
+
+// served is a condition in CEL: the load balancer of the Service is the controller's. A Service with LoadBalancerType is never checked: whether it is
 // another controller's is in the configuration.
 func served(object string) string {
-	return fmt.Sprintf(`%[1]s.spec.type == 'LoadBalancer' && !has(%[1]s.spec.loadBalancerClass) &&
+	return fmt.Sprintf(`%[1]s.spec.type == 'LoadBalancer' && (%[1]s.spec.?loadBalancerClass.orValue('') == '%[5]s' ||
+  !has(%[1]s.spec.loadBalancerClass) &&
   %[1]s.metadata.?annotations[?'%[2]s'].orValue('') == '' &&
   %[1]s.metadata.?annotations[?'%[3]s'].orValue('') == '' &&
-  %[1]s.metadata.?annotations[?'%[4]s'].orValue('') == ''`, object, Class, LoadBalancerType, TunnelType)
+  %[1]s.metadata.?annotations[?'%[4]s'].orValue('') == '')`, object, Class, LoadBalancerType, TunnelType, NLBClass)
 }
 
 // items are the parts of a list, in CEL.

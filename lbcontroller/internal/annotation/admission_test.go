@@ -25,10 +25,10 @@ func TestAdmissionPolicy(t *testing.T) {
 	if err := yaml.UnmarshalStrict(shipped, &policy); err != nil {
 		t.Fatal(err)
 	}
-	if len(policy.Spec.Validations) != len(Table()) {
-		t.Fatalf("%d rules, want %d", len(policy.Spec.Validations), len(Table()))
+	if len(policy.Spec.Validations) != len(sideBySide()) {
+		t.Fatalf("%d rules, want %d", len(policy.Spec.Validations), len(sideBySide()))
 	}
-	for i, s := range Table() {
+	for i, s := range sideBySide() {
 		rule := policy.Spec.Validations[i]
 		if !strings.Contains(rule.Expression, "'"+s.Key+"'") || !strings.Contains(rule.MessageExpression, "'"+s.Allowed()+"'") {
 			t.Errorf("the rule of %s is %+v", s.Key, rule)

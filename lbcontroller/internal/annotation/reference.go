@@ -36,10 +36,12 @@ func Markdown() string {
 	return b.String()
 }
 
-// sideBySide are the rows of a scope: those of CLBs, each with that of NLBs for the same key, and those that only NLBs have.
-func sideBySide(scope Scope) []Spec {
+// sideBySide are the rows of some scopes, or of all: those of CLBs, each with that of NLBs for the same key, and those that only NLBs have.
+func sideBySide(scopes ...Scope) []Spec {
 	of := func(kind LoadBalancer) []Spec {
-		return slices.DeleteFunc(TableFor(kind), func(s Spec) bool { return s.Scope != scope || kind != CLB && len(s.For) > 1 })
+		return slices.DeleteFunc(TableFor(kind), func(s Spec) bool {
+			return len(scopes) > 0 && !slices.Contains(scopes, s.Scope) || kind != CLB && len(s.For) > 1
+		})
 	}
 	var rows []Spec
 	nlbs := of(NLB)

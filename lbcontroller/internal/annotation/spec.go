@@ -63,6 +63,9 @@ const (
 	Pairs   Kind = "pairs"   // comma list of key and value, joined by Separator
 )
 
+// NLBClass is the value of spec.loadBalancerClass that asks for an NLB.
+const NLBClass = "alibabacloud.com/nlb"
+
 // LoadBalancer is a kind of load balancers, as people name it.
 type LoadBalancer string
 

@@ -23,7 +23,7 @@ const (
 	// Finalizer keeps a Service until its NLB is released. Like the type of metrics it is that of the existing CCM.
 	Finalizer = "service.k8s.alibaba/nlb"
 	// Class is the value of spec.loadBalancerClass that asks for an NLB.
-	Class = "alibabacloud.com/nlb"
+	Class = annotation.NLBClass
 	// serversPerCall is how many servers the cloud adds at once.
 	serversPerCall = 200
 )

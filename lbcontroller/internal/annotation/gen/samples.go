@@ -10,8 +10,10 @@ import (
 
 // sample is a value of an annotation.
 type sample struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
+	// For is the load balancer whose values these are, where kinds differ.
+	For   annotation.LoadBalancer `json:"for,omitempty"`
+	Key   string                  `json:"key"`
+	Value string                  `json:"value"`
 	// Allowed says that the parser takes it.
 	Allowed bool `json:"allowed"`
 }
@@ -40,7 +42,12 @@ func samples() []sample {
 	}
 	seen := map[syntax]bool{}
 	var all []sample
-	for _, spec := range annotation.Table() {
+	nlbOnly := slices.DeleteFunc(annotation.TableFor(annotation.NLB), func(s annotation.Spec) bool { return len(s.For) > 1 })
+	for _, spec := range slices.Concat(annotation.Table(), nlbOnly) {
+		kind, parser := annotation.LoadBalancer(""), annotation.NewParser(annotation.CLB)
+		if len(spec.For) == 1 {
+			kind, parser = spec.For[0], annotation.NewParser(annotation.NLB)
+		}
 		values := append([]string{"?"}, spec.Values...)
 		if s := (syntax{spec.Kind, spec.Pattern, spec.Separator, spec.Key == annotation.AdditionalTags}); !seen[s] {
 			seen[s] = true
@@ -61,8 +68,8 @@ func samples() []sample {
 		}
 		slices.Sort(values)
 		for _, value := range slices.Compact(values) {
-			_, problems := annotation.Parse(map[string]string{annotation.Prefix + spec.Key: value})
-			all = append(all, sample{spec.Key, value, len(problems) == 0})
+			_, problems := parser.Parse(map[string]string{annotation.Prefix + spec.Key: value})
+			all = append(all, sample{kind, spec.Key, value, len(problems) == 0})
 		}
 	}
 	return all
