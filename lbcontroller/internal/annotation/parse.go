@@ -65,7 +65,11 @@ const (
 
 // Field is a field of the Service that asks for what a key of the table stands for. A value that isn't allowed is a
 // problem, as of an annotation.
-type Field struct{ Key, Name, Value string }
+type Field struct {
+	Key, Name, Value string
+	// Chosen says that an annotation or the configuration asks for it, and no field: it counts whether or not fields of Services do.
+	Chosen bool
+}
 
 // setting is the value of a key.
 type setting struct {

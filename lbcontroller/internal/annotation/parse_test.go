@@ -12,7 +12,8 @@ func TestEveryAnnotation(t *testing.T) {
 	t.Parallel()
 	switches := []string{DrainTerminating, DefaultServerGroup, ForceOverride, DeleteProtection, PreserveOnDelete, HTTP2,
 		ConnectionDrain, ProxyProtocol, ACLStatus, StickySession,
-		XForwardedForProto, XForwardedForSLBPort, XForwardedForSrcPort, HealthCheckSwitch, HealthCheckFlag, RemoveUnscheduled, IgnoreWeightUpdate}
+		XForwardedForProto, XForwardedForSLBPort, XForwardedForSrcPort, HealthCheckSwitch,
+		HealthCheckFlag, NodeHealthCheck, RemoveUnscheduled, IgnoreWeightUpdate}
 	type values struct {
 		good map[string]string // value to canonical value
 		bad  []string

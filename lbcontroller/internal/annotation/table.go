@@ -66,6 +66,7 @@ const (
 	UnhealthyThreshold        = "unhealthy-threshold"
 	HealthCheckConnectTimeout = "health-check-connect-timeout"
 	HealthCheckTimeout        = "health-check-timeout"
+	NodeHealthCheck           = "node-health-check"
 
 	BackendLabel       = "backend-label"
 	RemoveUnscheduled  = "remove-unscheduled-backend"
@@ -277,6 +278,10 @@ func healthTable() []Spec {
 		{Key: HealthCheckTimeout, Kind: Number, Min: 1, Max: 300, Scope: Health, Protocols: l7, Default: "the cloud's, 5",
 			Removal: Reverts, Reset: "5", Since: "v1.9.3",
 			Doc: "Seconds until a probe of an http or https backend fails."},
+		{Key: NodeHealthCheck, For: everyKind(), Kind: Switch, Scope: Health, Default: "the configuration's nodeHealthChecks, off",
+			Removal: Reverts, Reset: "off", Since: "new",
+			Doc: "With nodes as backends, asks what kube-proxy says of its node by HTTP: on spec.healthCheckNodePort with " +
+				"externalTrafficPolicy Local, and on port 10256 otherwise. Other annotations of this section count more. Not for udp ports of a CLB."},
 	}
 }
 

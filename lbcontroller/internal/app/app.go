@@ -45,12 +45,14 @@ func Kinds(cfg config.Config, s replica.Dependencies) []controller.Registration 
 		clb.Product{
 			Gateway: s.Gateway, VSwitchIDs: cfg.VSwitchIDs, Class: cfg.CLB.Class, OnlyClass: !cfg.CLB.WithoutClass,
 			ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation, DisablePublic: cfg.DisablePublicLoadBalancer,
+			NodeHealthChecks: cfg.NodeHealthChecks,
 		},
 	}
 	if cfg.NLB.Enabled {
 		products = append(products, nlb.Product{
 			Gateway: s.Gateway, VPCID: cfg.VPCID, ResourceGroupID: cfg.ResourceGroupID, VSwitchIDs: cfg.VSwitchIDs,
 			ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation, DisablePublic: cfg.DisablePublicLoadBalancer,
+			NodeHealthChecks: cfg.NodeHealthChecks,
 		})
 	}
 	var list []controller.Registration

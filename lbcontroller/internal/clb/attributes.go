@@ -47,6 +47,7 @@ func (b builder) listenerConfig(protocol model.Protocol) *slbv1.ListenerConfig {
 		b.tcp(c)
 	case model.UDP:
 		b.transport(c)
+		b.udp(c)
 	case model.HTTP:
 		b.web(c)
 	case model.HTTPS:
@@ -71,6 +72,15 @@ func (b builder) transport(c *slbv1.ListenerConfig) {
 	c.ProxyProtocolV2 = b.OnOff(annotation.ProxyProtocol)
 	c.HealthCheck.Enabled = b.OnOff(annotation.HealthCheckSwitch)
 	c.HealthCheck.Timeout = b.Number(annotation.HealthCheckConnectTimeout)
+}
+
+// udp leaves out what only a check by HTTP finds.
+func (b builder) udp(c *slbv1.ListenerConfig) {
+	if !b.asksNodes() {
+		return
+	}
+	c.HealthCheck.ConnectPort = proto.Int32(serversPort)
+	b.NoEffect("%s has no effect on udp ports: a CLB can't check these by HTTP", b.Values.Noun(annotation.HealthCheckConnectPort))
 }
 
 func (b builder) tcp(c *slbv1.ListenerConfig) {

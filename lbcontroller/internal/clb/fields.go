@@ -16,6 +16,8 @@ import (
 )
 
 const (
+	// serversPort is the port of health checks that stands for that of the server.
+	serversPort = -520
 	// maxPersistence is how long the cloud keeps a client at its server, in seconds.
 	maxPersistence = 3600
 	// defaultPersistence is what the API server fills in.
@@ -23,9 +25,9 @@ const (
 )
 
 // Fields implements lb.Product.
-func (Product) Fields(view desired.View) []annotation.Field {
+func (p Product) Fields(view desired.View) []annotation.Field {
 	spec := view.Service.Spec
-	var fields []annotation.Field
+	fields := view.NodeHealth(p.NodeHealthChecks, desired.OrdinaryCheck{Port: strconv.Itoa(serversPort), Flag: "off"})
 	add := func(key, name, value string) {
 		fields = append(fields, annotation.Field{Key: key, Name: name, Value: value})
 	}
@@ -67,6 +69,11 @@ func endsConnections(view desired.View) bool {
 		return err == nil && (protocol == model.HTTP || protocol == model.HTTPS) &&
 			slices.ContainsFunc(view.Service.Spec.Ports, func(sp corev1.ServicePort) bool { return sp.Port == port })
 	})
+}
+
+// asksNodes reports that health checks ask kube-proxy on the nodes, which answers by HTTP.
+func (b builder) asksNodes() bool {
+	return b.Values.On(annotation.NodeHealthCheck) && b.Values.Origin(annotation.HealthCheckConnectPort) == annotation.InSpec
 }
 
 // checkFields reports fields of the Service that mean nothing for a CLB, or not all that they say.

@@ -36,6 +36,8 @@ type Product struct {
 	OnlyClass bool
 	// ByLoadBalancerType leaves Services with the annotation for the load balancer type to others.
 	ByLoadBalancerType bool
+	// NodeHealthChecks asks nodes for their health by what kube-proxy says, for Services that don't say.
+	NodeHealthChecks bool
 	// DisablePublic refuses to create public CLBs; those that exist are served on.
 	DisablePublic bool
 }

@@ -62,6 +62,9 @@ type Config struct {
 	// ipFamilyPolicy and loadBalancerSourceRanges; and it publishes ipMode Proxy where a CLB ends or marks connections. A cluster that is taken over with the
 	// cloud-config file of the existing CCM has it off, since that CCM ignores them.
 	ServiceFields bool `json:"serviceFields"`
+	// NodeHealthChecks lets load balancers ask kube-proxy on the nodes whether it works and its node stays, for Services that don't say
+	// (annotation node-health-check). The security groups of the nodes must admit the checks, see docs/services.md.
+	NodeHealthChecks bool `json:"nodeHealthChecks"`
 	// CLB says which Services get Classic Load Balancers.
 	CLB CLB `json:"clb"`
 	// NLB is about Network Load Balancers.

@@ -9,9 +9,9 @@ import (
 )
 
 // Fields implements lb.Product.
-func (Product) Fields(view desired.View) []annotation.Field {
+func (p Product) Fields(view desired.View) []annotation.Field {
 	spec := view.Service.Spec
-	var fields []annotation.Field
+	fields := view.NodeHealth(p.NodeHealthChecks, desired.OrdinaryCheck{Port: "0", Flag: "on"})
 	add := func(key, name, value string) {
 		fields = append(fields, annotation.Field{Key: key, Name: name, Value: value})
 	}

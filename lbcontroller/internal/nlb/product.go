@@ -38,6 +38,8 @@ type Product struct {
 	VSwitchIDs []string
 	// ByLoadBalancerType serves Services of which the annotation for the load balancer type says nlb, too.
 	ByLoadBalancerType bool
+	// NodeHealthChecks asks nodes for their health by what kube-proxy says, for Services that don't say.
+	NodeHealthChecks bool
 	// DisablePublic refuses to create public NLBs; those that exist are served on.
 	DisablePublic bool
 }

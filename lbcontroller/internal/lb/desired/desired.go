@@ -199,6 +199,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	}
 	b.withoutID()
 	b.withoutFields()
+	b.withoutNodes()
 	if len(b.problems) > 0 {
 		return Result{}, &InvalidError{Problems: b.problems, Backends: &model.Desired{Owner: d.Owner, UID: d.UID,
 			Reuse: d.Reuse, Groups: d.Groups, Mapped: d.Mapped}}
@@ -255,15 +256,11 @@ func (b *Builder) withoutFields() {
 	if b.Config.Fields == nil {
 		return
 	}
-	fields := b.View.fields
-	if !b.ServiceFields {
-		fields = b.Config.Fields(b.View)
-	}
 	said := map[string]bool{"": true} // What the controller chooses by itself isn't the user's.
-	for _, f := range fields {
+	for _, f := range b.Config.Fields(b.View) {
 		written := b.Values.Origin(f.Key) == annotation.Written
 		switch {
-		case said[f.Name], written && strings.EqualFold(b.Values.Text(f.Key), f.Value), b.Values.Origin(f.Key) == annotation.InSpec:
+		case said[f.Name], f.Chosen, written && strings.EqualFold(b.Values.Text(f.Key), f.Value), b.Values.Origin(f.Key) == annotation.InSpec:
 			continue
 		case written:
 			b.NoEffect("%s has no effect: annotation %s counts more", f.Name, b.Values.Name(f.Key))

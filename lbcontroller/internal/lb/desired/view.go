@@ -44,8 +44,8 @@ type View struct {
 func (c Config) View(svc *corev1.Service) View {
 	v := View{Service: svc, Mode: c.mode(svc), parser: c.Parser, serviceFields: c.ServiceFields}
 	v.Values, v.problems = c.Parser.Parse(svc.Annotations)
-	if c.ServiceFields && c.Fields != nil {
-		v.fields = c.Fields(v)
+	if c.Fields != nil {
+		v.fields = slices.DeleteFunc(c.Fields(v), func(f annotation.Field) bool { return !c.ServiceFields && !f.Chosen })
 		v.problems = append(v.problems, c.Parser.Amend(&v.Values, svc.Annotations, v.fields...)...)
 	}
 	labels := map[string]string{}
@@ -146,7 +146,9 @@ func (v View) Restricts() bool {
 
 // Applied is the note on the Service once all it asks for is in place, and while it is being put in place.
 func (v View) Applied() (after, meanwhile string) {
-	after = v.parser.AppliedNote(v.Service.Annotations, v.fields...)
+	// What goes with an annotation comes back with it, too.
+	noted := slices.DeleteFunc(slices.Clone(v.fields), func(f annotation.Field) bool { return f.Chosen && f.Key != annotation.NodeHealthCheck })
+	after = v.parser.AppliedNote(v.Service.Annotations, noted...)
 	if v.Restricts() { // They take the place of lists that an annotation had put in force.
 		keys := slices.DeleteFunc(strings.Split(after, ","), func(key string) bool { return key == "" || key == annotation.ACLStatus })
 		after = strings.Join(append(keys, annotation.SourceRanges), ",")
