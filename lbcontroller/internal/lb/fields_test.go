@@ -85,10 +85,10 @@ func fieldCases() []fieldCase {
 		[]fieldCase{
 			{"loadBalancerClass", clbKind, [3][2]string{{"{loadBalancerClass: alibabacloud.com/clb}", "create CLB"}, none, none}},
 			{"loadBalancerClass", nlbKind, [3][2]string{{"{loadBalancerClass: alibabacloud.com/nlb}", "create NLB"}, none, none}},
-			{"loadBalancerSourceRanges", clbKind, [3][2]string{{"{loadBalancerSourceRanges: [10.0.0.0/8]}", "spec.loadBalancerSourceRanges"},
-				{"{loadBalancerSourceRanges: [10.0.0.0/9]}", "GetLoadBalancer"}, {"{loadBalancerSourceRanges: null}", "GetLoadBalancer"}}},
-			{"loadBalancerSourceRanges", nlbKind, [3][2]string{{"{loadBalancerSourceRanges: [10.0.0.0/8]}", "spec.loadBalancerSourceRanges"},
-				{"{loadBalancerSourceRanges: [10.0.0.0/9]}", "GetLoadBalancer"}, {"{loadBalancerSourceRanges: null}", "GetLoadBalancer"}}},
+			{"loadBalancerSourceRanges", clbKind, [3][2]string{{"{loadBalancerSourceRanges: [10.0.0.0/8]}", "entries=[cidr=10.0.0.0/8]"},
+				{"{loadBalancerSourceRanges: [10.0.0.0/9]}", "10.0.0.0/9"}, {"{loadBalancerSourceRanges: null}", "aclEnabled=false"}}},
+			{"loadBalancerSourceRanges", nlbKind, [3][2]string{{"{loadBalancerSourceRanges: [10.0.0.0/8]}", "call    CreateSecurityGroup"},
+				{"{loadBalancerSourceRanges: [10.0.0.0/9]}", "10.0.0.0/9"}, {"{loadBalancerSourceRanges: null}", "DeleteSecurityGroup"}}},
 
 			{"loadBalancerIP", clbKind, [3][2]string{{"{loadBalancerIP: 192.168.0.100}", "address=192.168.0.100"},
 				{"{loadBalancerIP: 192.168.0.101}", `spec.loadBalancerIP asks for "192.168.0.101" but the CLB has "192.168.0.100", which can't be changed`},

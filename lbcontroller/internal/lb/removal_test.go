@@ -39,7 +39,8 @@ func TestRemovedAnnotations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
 				w.create(web(annotated(test.set, test.value)))
-				check(t, "note", test.set, w.service().Annotations[annotation.Applied])
+				note := strings.TrimPrefix(w.service().Annotations[annotation.Applied], annotation.IPMode+",") // It comes with proxy-protocol.
+				check(t, "note", test.set, note)
 				w.stop()
 				w.calls()
 				w.update(without(test.set)) // A new leader must know it, too.

@@ -53,6 +53,33 @@ func newLegacy() *legacy {
 	return l
 }
 
+// inTakenOver is inWorld for a cluster that is taken over: fields of Services that the existing CCM ignores have no effect.
+func inTakenOver(t *testing.T, nodes int, test func(w *world)) {
+	t.Helper()
+	inWorld(t, nodes, func(w *world) {
+		w.config = func(s *settings) { s.Kind.Desired.ServiceFields = false }
+		w.restart()
+		test(w)
+	})
+}
+
+// TestTakeoverIgnoresFields: what the existing CCM ignored costs no write at a takeover, and an event says that it has no effect.
+func TestTakeoverIgnoresFields(t *testing.T) {
+	inTakenOver(t, 2, func(w *world) {
+		l := newLegacy()
+		spec := &l.service.Spec
+		spec.SessionAffinity, spec.LoadBalancerIP = corev1.ServiceAffinityClientIP, "10.0.0.9"
+		spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}
+		spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyRequireDualStack)
+		ingress := l.service.Status.LoadBalancer.Ingress
+		l.seed(w)
+		check(t, "writes", 0, len(w.cloud.Writes()))
+		check(t, "status", ingress, w.service().Status.LoadBalancer.Ingress)
+		w.hasEvents("what has no effect", "spec.sessionAffinity has no effect", "spec.loadBalancerIP has no effect",
+			"spec.ipFamilies has no effect", "serviceFields")
+	})
+}
+
 // groupName is the name of a vServer group and the description of its servers.
 func groupName(port string) string { return "k8s/" + port + "/web/default/" + clusterID }
 
@@ -248,7 +275,7 @@ func TestTakeover(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, 2, func(w *world) {
+			inTakenOver(t, 2, func(w *world) {
 				l := newLegacy()
 				test.change(l)
 				ingress := l.service.Status.LoadBalancer.Ingress
@@ -292,7 +319,7 @@ func (l *legacy) pod(ip string) *slbv1.Server {
 
 // TestTakeoverGoesOn: the CLB of the existing CCM is kept right as one of our own.
 func TestTakeoverGoesOn(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
+	inTakenOver(t, 2, func(w *world) {
 		newLegacy().seed(w)
 		w.calls()
 		w.addNode(3)
@@ -305,7 +332,7 @@ func TestTakeoverGoesOn(t *testing.T) {
 
 // TestTakeoverRestoresTheMark: a CLB that has lost its tag is found by its name and marked again, as the existing CCM does.
 func TestTakeoverRestoresTheMark(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
+	inTakenOver(t, 2, func(w *world) {
 		l := newLegacy()
 		l.lb.Tags = nil
 		delete(l.service.Labels, LabelLoadBalancerID)
@@ -318,7 +345,7 @@ func TestTakeoverRestoresTheMark(t *testing.T) {
 // TestCloneOfTheCluster: a cluster restored from a backup of this one has Services with the same UIDs and marks, and another id. It
 // takes nothing of ours, and doesn't delete it either.
 func TestCloneOfTheCluster(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
+	inTakenOver(t, 2, func(w *world) {
 		w.config = func(cfg *settings) { cfg.Kind.Desired.ClusterID = "c-clone" }
 		newLegacy().seed(w)
 		check(t, "events", []string{"SyncLoadBalancerFailed"}, w.events.reasons())
@@ -337,7 +364,7 @@ func TestTakeoverOfWhatIsNotSupported(t *testing.T) {
 		annotation.Scheduler: "fastest", annotation.NetworkType: "alibaba",
 	} {
 		t.Run(key, func(t *testing.T) {
-			inWorld(t, 2, func(w *world) {
+			inTakenOver(t, 2, func(w *world) {
 				l := newLegacy()
 				annotated(key, value)(l.service)
 				l.seed(w)
