@@ -162,13 +162,14 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 	if !ok1 || !ok2 {
 		return
 	}
-	if c.leading.Load() && len(missing(c.Kinds, old, svc)) > 0 {
+	loses := c.leading.Load() && len(missing(c.Kinds, old, svc)) > 0
+	if loses {
 		c.services.Of(keyOf(svc)).lose(old, svc)
 	}
 	a := c.assign(svc)
 	if a.idle() {
-		if !c.assign(old).idle() {
-			c.queue(keyOf(svc), reconcile.User) // What it shows of a load balancer goes.
+		if loses || !c.assign(old).idle() {
+			c.queue(keyOf(svc), reconcile.User) // What it shows of a load balancer goes. How many it had is put back.
 		}
 		return
 	}
