@@ -261,6 +261,12 @@ func (s *story) toldCalls() (lines []string) {
 		calls, beside = parted(calls, func(c told) bool { return strings.Contains(c.text, background) })
 		slices.SortStableFunc(beside, func(a, b told) int { return strings.Compare(a.text, b.text) })
 		calls = append(calls, beside...)
+		for i := range calls { // The server groups of a new NLB are made beside it; they are told before.
+			for n := i; n > 0 && strings.HasPrefix(calls[n].text, "nlb.CreateServerGroup") &&
+				strings.HasPrefix(calls[n-1].text, "nlb.CreateLoadBalancer"); n-- {
+				calls[n-1], calls[n] = calls[n], calls[n-1]
+			}
+		}
 		for i := 0; i < len(calls); {
 			n := 1
 			for i+n < len(calls) && calls[i+n] == calls[i] {
