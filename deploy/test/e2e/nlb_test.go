@@ -54,8 +54,10 @@ func TestNLB(t *testing.T) {
 		if !t.Run(act.name, act.run) {
 			return
 		}
-		// The costs are those of the job times of the cloud; the rest is to be quick.
-		err := w.Cloud().Limits(t.Context(), func(doc *openapisim.LimitsDocument) { doc.Settings.NLBActive = time.Second })
+		// The costs are those of the job times of the cloud; the rest is to be quick, and without any write during a job.
+		err := w.Cloud().Limits(t.Context(), func(doc *openapisim.LimitsDocument) {
+			doc.Settings.NLBActive, doc.Settings.NLBJobsLock = time.Second, true
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
