@@ -274,7 +274,9 @@ func (w *nlbWorld) usersNLB(t *testing.T, api cloud.API) (id, group string) {
 		zones[fmt.Sprintf("ZoneMappings.%d.ZoneId", i+1)] = w.state(t).VSwitches[v].ZoneID
 	}
 	call("CreateLoadBalancer", zones)
-	call("CreateServerGroup", map[string]string{"ServerGroupName": "mine", "VpcId": world.VpcID, "Protocol": "TCP", "ServerGroupType": "Instance"})
+	call("CreateServerGroup", map[string]string{
+		"ServerGroupName": "mine", "VpcId": world.VpcID, "Protocol": "TCP", "ServerGroupType": "Instance",
+	})
 	c := w.state(t)
 	id, group = slices.Collect(maps.Keys(c.NLBs))[0], slices.Collect(maps.Keys(c.NLBServerGroups))[0]
 	call("CreateListener", map[string]string{

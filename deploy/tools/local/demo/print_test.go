@@ -26,7 +26,8 @@ func TestLeftovers(t *testing.T) {
 		{Type: "Custom", Cidr: "10.0.0.0/24", NextHopID: "i-1"},
 		{Type: "Custom", Cidr: "10.0.1.0/24", NextHopID: "i-2", Status: "Deleting"},
 	}}
-	want := []string{"load balancer lb-new", "server group rsp-new", "network load balancer nlb-new", "server group sgp-new", "route 10.0.0.0/24 via i-1 in vtb"}
+	want := []string{"load balancer lb-new", "server group rsp-new", "network load balancer nlb-new", "server group sgp-new",
+		"route 10.0.0.0/24 via i-1 in vtb"}
 	if diff := cmp.Diff(want, leftovers(before, after)); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
