@@ -26,7 +26,8 @@ func renderOn(t *testing.T, changes map[string]any, apis ...string) map[string]s
 	return files
 }
 
-// TestGatesOfPods: the policy is there if it is asked for, lbcontroller runs and the API server knows such policies, in the version that it knows.
+// TestGatesOfPods: the policy is there if it is asked for, lbcontroller runs and the API server knows such policies, in
+// the version that it knows.
 // Otherwise the notes say so. It never keeps a pod from being made.
 func TestGatesOfPods(t *testing.T) {
 	t.Parallel()
@@ -38,11 +39,13 @@ func TestGatesOfPods(t *testing.T) {
 		version string // of the policy; empty for none
 		notes   string
 	}{
-		"by default":           {changes: nil, apis: []string{api + "v1/MutatingAdmissionPolicy"}},
-		"1.36":                 {on, []string{api + "v1/MutatingAdmissionPolicy", api + "v1beta1/MutatingAdmissionPolicy"}, "v1", "kubectl label namespace"},
+		"by default": {changes: nil, apis: []string{api + "v1/MutatingAdmissionPolicy"}},
+		"1.36": {on, []string{api + "v1/MutatingAdmissionPolicy", api + "v1beta1/MutatingAdmissionPolicy"}, "v1",
+			"kubectl label namespace"},
 		"1.34 with the API on": {on, []string{api + "v1beta1/MutatingAdmissionPolicy"}, "v1beta1", "kubectl label namespace"},
 		"an older one":         {on, []string{api + "v1"}, "", "readinessGates.enabled has no effect"},
-		"plan":                 {map[string]any{"readinessGates": on["readinessGates"], "plan": true}, []string{api + "v1/MutatingAdmissionPolicy"}, "", ""},
+		"plan": {map[string]any{"readinessGates": on["readinessGates"], "plan": true},
+			[]string{api + "v1/MutatingAdmissionPolicy"}, "", ""},
 		"without lbcontroller": {map[string]any{"readinessGates": on["readinessGates"],
 			"components": map[string]any{"lbcontroller": map[string]any{"enabled": false}}}, []string{api + "v1/MutatingAdmissionPolicy"}, "", ""},
 	} {
@@ -50,7 +53,8 @@ func TestGatesOfPods(t *testing.T) {
 			t.Parallel()
 			files := renderOn(t, tt.changes, tt.apis...)
 			text := files["alicloud-controllers/templates/gates.yaml"]
-			if got := strings.Count(text, "apiVersion: "+api+tt.version+"\n"); tt.version != "" && got != 2 || tt.version == "" && strings.TrimSpace(text) != "" {
+			if got := strings.Count(text, "apiVersion: "+api+tt.version+"\n"); tt.version != "" && got != 2 ||
+				tt.version == "" && strings.TrimSpace(text) != "" {
 				t.Errorf("the policy:\n%s", text)
 			}
 			notes := files["alicloud-controllers/templates/NOTES.txt"]

@@ -31,7 +31,8 @@ type gateWorld struct {
 const gatedNamespace, ungatedNamespace = "gated", "ungated"
 
 // TestGatesOfPods: in a labelled namespace, new pods get the readiness gate of each Service of ours that selects them, whoever makes them,
-// and lbcontroller opens it. Pods that were there before the Service stay as they are, and nothing that is down keeps a pod from being made.
+// and lbcontroller opens it. Pods that were there before the Service stay as they are, and nothing that is
+// down keeps a pod from being made.
 func TestGatesOfPods(t *testing.T) {
 	t.Parallel()
 	g := newGateWorld(t)
@@ -62,10 +63,11 @@ func TestGatesOfPods(t *testing.T) {
 			map[string]string{"app": "web", "statefulset.kubernetes.io/pod-name": "of-a-statefulset"}, nil, []corev1.PodConditionType{web}},
 		"of-a-job": {gatedNamespace, controllerOf("batch/v1", "Job"),
 			map[string]string{"app": "web", "batch.kubernetes.io/job-name": "job"}, nil, []corev1.PodConditionType{web}},
-		"of-nobody":        {gatedNamespace, metav1.OwnerReference{}, map[string]string{"app": "web"}, nil, []corev1.PodConditionType{web}},
-		"of-two-services":  {gatedNamespace, metav1.OwnerReference{}, map[string]string{"app": "web", "tier": "front"}, nil, sorted(web, tier)},
-		"declares-it":      {gatedNamespace, metav1.OwnerReference{}, map[string]string{"app": "web"}, sorted(web), sorted(web)},
-		"declares-another": {gatedNamespace, metav1.OwnerReference{}, map[string]string{"app": "web"}, sorted("example.com/a"), sorted("example.com/a", web)},
+		"of-nobody":       {gatedNamespace, metav1.OwnerReference{}, map[string]string{"app": "web"}, nil, []corev1.PodConditionType{web}},
+		"of-two-services": {gatedNamespace, metav1.OwnerReference{}, map[string]string{"app": "web", "tier": "front"}, nil, sorted(web, tier)},
+		"declares-it":     {gatedNamespace, metav1.OwnerReference{}, map[string]string{"app": "web"}, sorted(web), sorted(web)},
+		"declares-another": {gatedNamespace, metav1.OwnerReference{}, map[string]string{"app": "web"}, sorted("example.com/a"),
+			sorted("example.com/a", web)},
 		"of-no-service":    {gatedNamespace, metav1.OwnerReference{}, map[string]string{"app": "api"}, nil, nil},
 		"without-labels":   {gatedNamespace, metav1.OwnerReference{}, nil, nil, nil},
 		"of-another-space": {ungatedNamespace, metav1.OwnerReference{}, map[string]string{"app": "web"}, nil, nil},
@@ -82,7 +84,8 @@ func TestGatesOfPods(t *testing.T) {
 	}
 
 	g.deleteService("tier")
-	if got := g.create(gatedNamespace, plainPod("after-a-service", map[string]string{"app": "web", "tier": "front"})); !slices.Equal(got, sorted(web)) {
+	after := plainPod("after-a-service", map[string]string{"app": "web", "tier": "front"})
+	if got := g.create(gatedNamespace, after); !slices.Equal(got, sorted(web)) {
 		t.Errorf("gates after a Service was deleted: %q", got)
 	}
 	for _, name := range []string{"lbcontroller", "cloudgateway", "kube-controllers"} {
@@ -151,7 +154,8 @@ func newGateWorld(t *testing.T) gateWorld {
 }
 
 func controllerOf(version, kind string) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: version, Kind: kind, Name: "owner", UID: "0b1f0000-0000-0000-0000-000000000001", Controller: new(true)}
+	return metav1.OwnerReference{APIVersion: version, Kind: kind, Name: "owner",
+		UID: "0b1f0000-0000-0000-0000-000000000001", Controller: new(true)}
 }
 
 func sorted(gates ...corev1.PodConditionType) []corev1.PodConditionType {

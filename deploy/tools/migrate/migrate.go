@@ -44,7 +44,8 @@ func Convert(cloudConfig []byte, words []string, env map[string]string) (Result,
 	r.set(backendIPv6, false) // As without the feature gate.
 	r.file(old)
 	r.set("components.lbcontroller.config.serviceFields", false)
-	r.note("fields of Services", "components.lbcontroller.config.serviceFields: off, since sessionAffinity, loadBalancerIP and ipFamilies had no "+
+	r.note("fields of Services", "components.lbcontroller.config.serviceFields: off, since "+
+		"sessionAffinity, loadBalancerIP and ipFamilies had no "+
 		"effect; to let them have one, look at the plan with it on first, see docs/services.md")
 	for _, warning := range warnings {
 		setting, became, _ := strings.Cut(warning, ": ")

@@ -52,7 +52,8 @@ func TestCloudConfig(t *testing.T) {
 	got := []any{cfg.ClusterID, cfg.Region, cfg.VPCID, cfg.VSwitchIDs, cfg.ResourceGroupID, cfg.BackendType,
 		cfg.DisablePublicLoadBalancer, cfg.Workers, cfg.LoadBalancerTypeAnnotation, cfg.ServiceFields}
 	// The controller's own file wins where both speak.
-	if diff := cmp.Diff([]any{"c-demo", "cn-hangzhou", "vpc-1", []string{"vsw-1", "vsw-2"}, "rg-1", "eni", true, 7, true, false}, got); diff != "" {
+	if diff := cmp.Diff([]any{"c-demo", "cn-hangzhou", "vpc-1", []string{"vsw-1", "vsw-2"}, "rg-1", "eni", true, 7,
+		true, false}, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 	// It also says something with false, but nothing with an empty text or list.

@@ -19,8 +19,8 @@ import (
 // quiet is what a field says that has no effect on the load balancer: nothing, neither by a call nor by a warning.
 const quiet = "nothing"
 
-// fieldCase is a field of the Service for one kind of load balancers: what follows when it is set at creation, when it is changed, and when it
-// is removed. Each is a merge patch of the spec, and a text that is told then. No patch: the API server allows no such change.
+// fieldCase is a field of the Service for one kind of load balancers: what follows when it is set at creation, when it is
+// changed, and when it is removed. Each is a merge patch of the spec, and a text that is told then. No patch: the API server allows no such change.
 type fieldCase struct {
 	field, kind string
 	steps       [3][2]string
@@ -91,7 +91,8 @@ func fieldCases() []fieldCase {
 				{"{loadBalancerSourceRanges: [10.0.0.0/9]}", "10.0.0.0/9"}, {"{loadBalancerSourceRanges: null}", "DeleteSecurityGroup"}}},
 
 			{"loadBalancerIP", clbKind, [3][2]string{{"{loadBalancerIP: 192.168.0.100}", "address=192.168.0.100"},
-				{"{loadBalancerIP: 192.168.0.101}", `spec.loadBalancerIP asks for "192.168.0.101" but the CLB has "192.168.0.100", which can't be changed`},
+				{"{loadBalancerIP: 192.168.0.101}",
+					`spec.loadBalancerIP asks for "192.168.0.101" but the CLB has "192.168.0.100", which can't be changed`},
 				{"{loadBalancerIP: null}", "AnnotationKept"}}},
 			{"loadBalancerIP", nlbKind, [3][2]string{{"{loadBalancerIP: 192.168.0.100}", "spec.loadBalancerIP has no effect on an NLB"},
 				{"{loadBalancerIP: 192.168.0.101}", "GetLoadBalancer"}, {"{loadBalancerIP: null}", "GetLoadBalancer"}}},
@@ -122,8 +123,8 @@ func fieldCases() []fieldCase {
 		nil)
 }
 
-// TestEveryField: each field of a Service has the effect that docs/services.md says, or an event, when it is set at creation, when it is changed
-// and when it is removed.
+// TestEveryField: each field of a Service has the effect that docs/services.md says, or an event, when it is set at creation,
+// when it is changed and when it is removed.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	for _, tt := range fieldCases() {

@@ -147,7 +147,9 @@ func (v View) Restricts() bool {
 // Applied is the note on the Service once all it asks for is in place, and while it is being put in place.
 func (v View) Applied() (after, meanwhile string) {
 	// What goes with an annotation comes back with it, too.
-	noted := slices.DeleteFunc(slices.Clone(v.fields), func(f annotation.Field) bool { return f.Chosen && f.Key != annotation.NodeHealthCheck })
+	noted := slices.DeleteFunc(slices.Clone(v.fields), func(f annotation.Field) bool {
+		return f.Chosen && f.Key != annotation.NodeHealthCheck
+	})
 	after = v.parser.AppliedNote(v.Service.Annotations, noted...)
 	if v.Restricts() { // They take the place of lists that an annotation had put in force.
 		keys := slices.DeleteFunc(strings.Split(after, ","), func(key string) bool { return key == "" || key == annotation.ACLStatus })
