@@ -47,7 +47,8 @@ func AdmissionPolicy() string {
   'refusal': 'annotation ' + n + ': value "' + variables.annotations[n] + '" is not allowed, use '})`, Prefix, LegacyPrefix, len("loadbalancer-")))
 	b.WriteString("  validations:\n")
 	for _, s := range sideBySide() {
-		expression(&b, "    - expression", fmt.Sprintf("%svariables.asked.all(a, a.key != '%s' ||\n  %s)", s.notFor(), s.Key, s.condition()))
+		expression(&b, "    - expression", fmt.Sprintf("%svariables.asked.all(a, a.key != '%s' ||\n  %s)",
+			s.notFor(), s.Key, s.condition()))
 		expression(&b, "      messageExpression", fmt.Sprintf("variables.asked.filter(a, a.key == '%s')[0].refusal +\n  '%s'",
 			s.Key, s.Allowed()))
 		fmt.Fprintf(&b, "      message: 'annotation %s%s: the value is not allowed, use %s'\n", Prefix, s.Key, s.Allowed())

@@ -14,7 +14,9 @@ func TestConvert(t *testing.T) {
 	t.Parallel()
 	kube := fake.NewClientset(&corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP}}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{
+			{Port: 80, Protocol: corev1.ProtocolTCP},
+		}},
 	}, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "inner"}})
 	text, err := ConvertService(t.Context(), kube, Selection{Namespace: "default", Service: "web"})
 	if err != nil || !strings.Contains(string(text), "\n  loadBalancerClass: alibabacloud.com/nlb\n") {

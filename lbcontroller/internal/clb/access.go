@@ -77,8 +77,8 @@ func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired
 		case d.Access.IsOver() && (config.AclEnabled != nil || !slices.ContainsFunc(ids, isOurs)):
 			continue
 		case d.Access.IsOver() && d.Guarded:
-			return d, fmt.Sprintf("the access to listener %s stays restricted, as annotation acl-status is gone; set it to off, or to on with acl-id and "+
-				"acl-type", plan.KeyText(l.Key))
+			return d, fmt.Sprintf("the access to listener %s stays restricted, as annotation acl-status is gone; set it to off, "+
+				"or to on with acl-id and acl-type", plan.KeyText(l.Key))
 		case d.Access.IsOver():
 			config.AclEnabled = new(false)
 		case foreign >= 0 && !d.Guarded:
@@ -94,8 +94,8 @@ func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired
 	}
 	isIPv6 := strings.Contains(d.Access.Entries[0], ":")
 	if clb := present(o); clb != nil && (clb.GetIpVersion() == slbv1.IpVersion_IP_VERSION_IPV6) != isIPv6 {
-		return d, fmt.Sprintf("%s can't restrict the access to a CLB with an %s address; set annotation ip-version to that, and name such networks",
-			annotation.SourceRanges, ipVersion(clb.GetIpVersion()))
+		return d, fmt.Sprintf("%s can't restrict the access to a CLB with an %s address; set annotation ip-version to that, "+
+			"and name such networks", annotation.SourceRanges, ipVersion(clb.GetIpVersion()))
 	}
 	result.Guarded = false // An annotation that is gone restricted the access before.
 	return &result, ""

@@ -208,7 +208,8 @@ func (c *conversion) listeners(svc *corev1.Service) {
 	}
 	if len(secure) > 0 {
 		c.without("protocol-port: https:%s: an NLB ends TLS and passes the bytes on, as tcpssl. Servers see the NLB's address and no "+
-			"X-Forwarded-For: proxy-protocol: on tells them the client's. Clients get HTTP/2 only by alpn, from servers that speak it", strings.Join(secure, ", "))
+			"X-Forwarded-For: proxy-protocol: on tells them the client's. Clients get HTTP/2 only by alpn, from servers that speak it",
+			strings.Join(secure, ", "))
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 
 // buildNLB is what the controller makes of a Service of an NLB.
 func buildNLB(svc *corev1.Service) (desired.Result, error) {
-	cfg := desired.Config{ClusterID: "c-test", VPCID: "vpc-test", Parser: annotation.NewParser(annotation.NLB), DottedNames: true, ServiceFields: true}
+	cfg := desired.Config{ClusterID: "c-test", VPCID: "vpc-test",
+		Parser: annotation.NewParser(annotation.NLB), DottedNames: true, ServiceFields: true}
 	return desired.Build(cfg, desired.Input{View: cfg.View(svc), Nodes: backend.New(nil)},
 		nlb.Product{VPCID: "vpc-test", VSwitchIDs: []string{"vsw-h", "vsw-i"}})
 }
