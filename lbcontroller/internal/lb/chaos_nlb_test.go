@@ -82,7 +82,10 @@ func (m *monkey) mendNLB(svc *corev1.Service, taken map[string]bool) {
 		id = ""
 	}
 	mapping := m.value(svc, annotation.VGroupPort)
-	if udp := slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == 80 && p.Protocol == corev1.ProtocolUDP }); mapping != "" &&
+	udp := slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool {
+		return p.Port == 80 && p.Protocol == corev1.ProtocolUDP
+	})
+	if mapping != "" &&
 		(id == "" || mapping != usersNLBGroup+":80" || taken[mapping] || udp) {
 		m.edit(svc, annotationPatch(annotation.VGroupPort, nil))
 		mapping = ""
@@ -226,7 +229,9 @@ func (m *monkey) wantedNLB(svc *corev1.Service) []string {
 // judgeUsersNLB looks for what others have made, and for what belongs to no Service; the cloud is locked.
 func (m *monkey) judgeUsersNLB(services []*corev1.Service) {
 	if _, there := m.cloud.NLB.Listeners["lsn-users"]; !there || m.cloud.NLB.LoadBalancers[usersNLB] == nil ||
-		!slices.ContainsFunc(m.cloud.NLB.ServerGroups[usersNLBGroup].GetServers(), func(s *nlbv1.Server) bool { return s.GetPort() == foreignPort }) {
+		!slices.ContainsFunc(m.cloud.NLB.ServerGroups[usersNLBGroup].GetServers(), func(s *nlbv1.Server) bool {
+			return s.GetPort() == foreignPort
+		}) {
 		m.t.Errorf("the NLB of a user has lost something")
 	}
 	known := map[string]bool{usersNLB: true}
@@ -235,7 +240,9 @@ func (m *monkey) judgeUsersNLB(services []*corev1.Service) {
 		known[svc.Name] = true
 	}
 	for id, lb := range m.cloud.NLB.LoadBalancers {
-		if !known[id] && !slices.ContainsFunc(lb.GetTags(), func(t *commonv1.Tag) bool { return t.GetKey() == ownership.TagService && known[t.GetValue()] }) {
+		if !known[id] && !slices.ContainsFunc(lb.GetTags(), func(t *commonv1.Tag) bool {
+			return t.GetKey() == ownership.TagService && known[t.GetValue()]
+		}) {
 			m.t.Errorf("%s is left over", id)
 		}
 	}

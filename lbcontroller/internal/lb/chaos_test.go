@@ -353,7 +353,8 @@ func (m *monkey) bear() string {
 		m.t.Fatal(err)
 	}
 	m.putSlices(name)
-	return fmt.Sprintf("%s is created with class NLB: %t, ports %s and annotations %v", name, isNLB(svc), portsText(svc.Spec.Ports), svc.Annotations)
+	return fmt.Sprintf("%s is created with class NLB: %t, ports %s and annotations %v", name,
+		isNLB(svc), portsText(svc.Spec.Ports), svc.Annotations)
 }
 
 func (m *monkey) somePorts() []corev1.ServicePort {
