@@ -77,8 +77,8 @@ func (s Spec) notFor() string {
 	return ""
 }
 
-// served is a condition in CEL: the load balancer of the Service is the controller's. A Service with LoadBalancerType is never checked: whether it is
-// another controller's is in the configuration.
+// served is a condition in CEL: the load balancer of the Service is the controller's. A Service with LoadBalancerType
+// is never checked: whether it is another controller's is in the configuration.
 func served(object string) string {
 	return fmt.Sprintf(`%[1]s.spec.type == 'LoadBalancer' && (%[1]s.spec.?loadBalancerClass.orValue('') == '%[5]s' ||
   !has(%[1]s.spec.loadBalancerClass) &&

@@ -59,8 +59,8 @@ type Config struct {
 	// ReadinessGate is about pods that wait for the load balancer.
 	ReadinessGate ReadinessGate `json:"readinessGate"`
 	// ServiceFields lets fields of the spec of a Service count where no annotation says the same: sessionAffinity, loadBalancerIP, ipFamilies,
-	// ipFamilyPolicy and loadBalancerSourceRanges; and it publishes ipMode Proxy where a CLB ends or marks connections. A cluster that is taken over with the
-	// cloud-config file of the existing CCM has it off, since that CCM ignores them.
+	// ipFamilyPolicy and loadBalancerSourceRanges; and it publishes ipMode Proxy where a CLB ends or marks connections. A
+	// cluster that is taken over with the cloud-config file of the existing CCM has it off, since that CCM ignores them.
 	ServiceFields bool `json:"serviceFields"`
 	// NodeHealthChecks lets load balancers ask kube-proxy on the nodes whether it works and its node stays, for Services that don't say
 	// (annotation node-health-check). The security groups of the nodes must admit the checks, see docs/services.md.

@@ -37,7 +37,8 @@ func TestRules(t *testing.T) {
 		case r.to == "":
 		case !is:
 			t.Errorf("%s leads to %s, which an NLB doesn't have", s.Key, r.to)
-		case len(s.For) == 0 && s.Scope != annotation.Instance && bare(to.Default) != bare(s.Default) && r.other == "" && sameMeaning[s.Key] == "":
+		case len(s.For) == 0 && s.Scope != annotation.Instance && bare(to.Default) != bare(s.Default) && r.other == "" &&
+			sameMeaning[s.Key] == "":
 			t.Errorf("%s: the default is %q, that of %s %q, and nothing is said", s.Key, s.Default, r.to, to.Default)
 		}
 	}

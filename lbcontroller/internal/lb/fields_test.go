@@ -20,7 +20,8 @@ import (
 const quiet = "nothing"
 
 // fieldCase is a field of the Service for one kind of load balancers: what follows when it is set at creation, when it is
-// changed, and when it is removed. Each is a merge patch of the spec, and a text that is told then. No patch: the API server allows no such change.
+// changed, and when it is removed. Each is a merge patch of the spec, and a text that is told then. No patch: the API
+// server allows no such change.
 type fieldCase struct {
 	field, kind string
 	steps       [3][2]string

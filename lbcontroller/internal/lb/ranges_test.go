@@ -67,8 +67,8 @@ func (w *world) open() (open []string) {
 	return open
 }
 
-// TestNeverOpen: whatever call fails, loses its answer, or is the last one of a process, no listener of a Service with source ranges is open
-// for a moment.
+// TestNeverOpen: whatever call fails, loses its answer, or is the last one of a process, no listener of a Service with
+// source ranges is open for a moment.
 func TestNeverOpen(t *testing.T) {
 	t.Parallel()
 	life := func(w *world) {
@@ -146,8 +146,8 @@ func refusesAll(method string) func(int, string, proto.Message) gatewaytest.Faul
 	}
 }
 
-// TestRangesAreNotMixed: the field and a list of the user's exclude each other, be that asked for by annotation or set in the console, and a
-// CLB has networks of its family only.
+// TestRangesAreNotMixed: the field and a list of the user's exclude each other, be that asked for by annotation or set
+// in the console, and a CLB has networks of its family only.
 func TestRangesAreNotMixed(t *testing.T) {
 	t.Parallel()
 	field := annotation.SourceRanges

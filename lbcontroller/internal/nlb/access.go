@@ -33,8 +33,9 @@ func (b builder) access() {
 	case !b.Restricts():
 		return
 	case b.Reuse.ID != "" && b.Reuse.Listeners:
-		b.Problem("%s would restrict the access to all listeners of NLB %s, which is yours: remove the field, and give the NLB security groups in "+
-			"the console", annotation.SourceRanges, b.Reuse.ID)
+		b.Problem(
+			"%s would restrict the access to all listeners of NLB %s, which is yours: remove the field, and give the NLB security groups in "+
+				"the console", annotation.SourceRanges, b.Reuse.ID)
 		return
 	case b.Reuse.ID != "":
 		b.NoEffect("%s has no effect: NLB %s is yours; give it security groups in the console", annotation.SourceRanges, b.Reuse.ID)

@@ -62,8 +62,8 @@ func TestSourceRanges(t *testing.T) {
 	})
 }
 
-// TestSourceRangesAndTrouble: whatever call fails, or loses its answer, once, be it that the process dies then: the NLB has never a listener
-// without the security group and its rules, nothing is there twice, and nothing is left.
+// TestSourceRangesAndTrouble: whatever call fails, or loses its answer, once, be it that the process dies then: the NLB
+// has never a listener without the security group and its rules, nothing is there twice, and nothing is left.
 func TestSourceRangesAndTrouble(t *testing.T) {
 	for n, more := 1, true; more; n++ {
 		for name, fault := range map[string]gatewaytest.Fault{"fails": {Before: unavailable()}, "is lost": {After: unavailable()}} {

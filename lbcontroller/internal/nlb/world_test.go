@@ -95,7 +95,8 @@ func (w *world) start() {
 		nlb.Product{Gateway: w.cloud.Client(), VPCID: "vpc-test", VSwitchIDs: w.vSwitches, ByLoadBalancerType: w.byType},
 	} {
 		kinds = append(kinds, lb.New(lb.Config{
-			Product: product, Shared: shared, Gateway: w.cloud.Client(), Desired: desired.Config{ClusterID: clusterID, VPCID: "vpc-test", ServiceFields: w.serviceFields},
+			Product: product, Shared: shared, Gateway: w.cloud.Client(), Desired: desired.Config{ClusterID: clusterID,
+				VPCID: "vpc-test", ServiceFields: w.serviceFields},
 			DriftCheck: 4 * time.Hour, HealthPatience: time.Minute, Registerer: registry, Logger: log,
 		}))
 	}

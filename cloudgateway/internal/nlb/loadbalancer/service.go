@@ -47,7 +47,8 @@ type Service struct {
 
 // New makes a Service.
 func New(p *nlb.Product) *Service {
-	s := &Service{product: p, balancers: cloud.NewCollection(p.API, p.Shared, kind(p.SawBalancer)), zones: cloud.NewCache[[]string](p.Shared, "nlb_zones")}
+	s := &Service{product: p, balancers: cloud.NewCollection(p.API, p.Shared, kind(p.SawBalancer)),
+		zones: cloud.NewCache[[]string](p.Shared, "nlb_zones")}
 	p.Balancers.OnWrite(s.balancers.Forget)
 	return s
 }

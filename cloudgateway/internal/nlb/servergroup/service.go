@@ -50,7 +50,8 @@ type Service struct {
 // New makes a Service.
 func New(p *nlb.Product) *Service {
 	s := &Service{
-		product: p, groups: cloud.NewCollection(p.API, p.Shared, kind(p.SawGroup)), servers: cloud.NewCache[[]*nlbv1.Server](p.Shared, "nlb_servers"),
+		product: p, groups: cloud.NewCollection(p.API, p.Shared, kind(p.SawGroup)),
+		servers: cloud.NewCache[[]*nlbv1.Server](p.Shared, "nlb_servers"),
 	}
 	p.Groups.OnWrite(func(id string) {
 		s.groups.Forget(id)

@@ -62,7 +62,8 @@ func TestDefaultGroup(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-		warned := slices.ContainsFunc(result.WithoutEffect, func(w string) bool { return strings.Contains(w, "default-server-group has no effect") })
+		warned := slices.ContainsFunc(result.WithoutEffect,
+			func(w string) bool { return strings.Contains(w, "default-server-group has no effect") })
 		if warned != (name == "pods") {
 			t.Errorf("%s: warnings %q", name, result.WithoutEffect)
 		}

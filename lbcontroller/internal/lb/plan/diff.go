@@ -10,9 +10,10 @@ import (
 
 // Diff returns the way from what is there, which must be known completely, to what is wanted.
 //
-// The order makes before it breaks: the list of who may connect, a new instance, then vServer groups with their servers, then listeners (see listenerWork), and
-// at the end the groups that nothing uses any more. Attributes of a present instance come with these: nothing waits for them, and
-// one that the cloud refuses must not keep servers from following their nodes.
+// The order makes before it breaks: the list of who may connect, a new instance, then vServer groups with their
+// servers, then listeners (see listenerWork), and at the end the groups that nothing uses any more. Attributes of a
+// present instance come with these: nothing waits for them, and one that the cloud refuses must not keep servers from
+// following their nodes.
 func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	var p Plan
 	d, unguarded := p.access(kind, d, o)
