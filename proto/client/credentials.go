@@ -72,17 +72,17 @@ func newTransport(cfg Config) (credentials.TransportCredentials, error) {
 func readTransport(cfg Config) (credentials.TransportCredentials, error) {
 	text, err := os.ReadFile(cfg.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("the CA: %w", err)
+		return nil, fmt.Errorf("CAFile: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s holds no PEM certificate", cfg.CAFile)
+		return nil, fmt.Errorf("CAFile: %s holds no PEM certificate", cfg.CAFile)
 	}
 	loaded := &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: cfg.ServerName}
 	if cfg.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(cfg.CertFile, cfg.KeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("the client certificate: %w", err)
+			return nil, fmt.Errorf("CertFile and KeyFile: %w", err)
 		}
 		loaded.Certificates = []tls.Certificate{pair}
 	}

@@ -395,7 +395,7 @@ func TestDialErrors(t *testing.T) {
 		{name: "nothing", change: func(c *Config) { *c = Config{} },
 			want: "Address and CAFile are required\nTokenFile, or CertFile and KeyFile, are required"},
 		{name: "no key", change: func(c *Config) { c.CertFile = "x" }, want: "TokenFile, or CertFile and KeyFile, are required"},
-		{name: "no CA file", change: func(c *Config) { c.CAFile = filepath.Join(dir, "none") }, want: "the CA: open"},
+		{name: "no CA file", change: func(c *Config) { c.CAFile = filepath.Join(dir, "none") }, want: "CAFile: open"},
 		{name: "no certificate", change: func(c *Config) { c.CAFile = filepath.Join(dir, "token") }, want: "holds no PEM certificate"},
 	} {
 		cfg := good

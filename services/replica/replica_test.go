@@ -184,7 +184,7 @@ func TestWhatCannotStartIsNamed(t *testing.T) {
 	}{
 		{"kubeconfig", func(cfg *replica.Config, _ *replica.Process) { cfg.Kubernetes.Kubeconfig = "/nowhere" }, "kubernetes.kubeconfig"},
 		{"certificates", func(cfg *replica.Config, _ *replica.Process) { cfg.Gateway.CAFile = "/nowhere" },
-			"connect to the gateway: gateway.caFile"},
+			"connect to the gateway: gateway: CAFile: open"},
 		{"address", func(cfg *replica.Config, _ *replica.Process) { cfg.Admin.Listen = "256.0.0.1:0" }, "admin.listen"},
 		{"controller", func(_ *replica.Config, p *replica.Process) {
 			p.New = func(replica.Dependencies) (replica.Controller, error) { return nil, errors.New("no metrics") }
