@@ -2,6 +2,7 @@ package lb_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -214,9 +215,7 @@ func (m *monkey) takingPods(service string) map[string]string {
 	if len(ready) == 0 {
 		ready = serving
 	}
-	for ip, node := range waiting {
-		ready[ip] = node
-	}
+	maps.Copy(ready, waiting)
 	return ready
 }
 

@@ -23,10 +23,6 @@ func (w *world) replace(changes ...func(*corev1.Service)) {
 	})
 }
 
-func ofType(kind corev1.ServiceType) func(*corev1.Service) {
-	return func(svc *corev1.Service) { svc.Spec.Type = kind }
-}
-
 // TestPutService: what a client takes off a Service by replacing it is put back, so that nothing is forgotten in the cloud.
 func TestPutService(t *testing.T) {
 	t.Run("by a class", func(t *testing.T) {

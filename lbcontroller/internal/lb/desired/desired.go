@@ -253,11 +253,11 @@ func (b *Builder) withoutID() {
 // withoutFields reports fields of the spec that ask for something in vain: because fields don't count in this cluster, or
 // because an annotation says something else.
 func (b *Builder) withoutFields() {
-	if b.Config.Fields == nil {
+	if b.Fields == nil {
 		return
 	}
 	said := map[string]bool{"": true} // What the controller chooses by itself isn't the user's.
-	for _, f := range b.Config.Fields(b.View) {
+	for _, f := range b.Fields(b.View) {
 		written := b.Values.Origin(f.Key) == annotation.Written
 		switch {
 		case said[f.Name], f.Chosen, written && strings.EqualFold(b.Values.Text(f.Key), f.Value), b.Values.Origin(f.Key) == annotation.InSpec:
