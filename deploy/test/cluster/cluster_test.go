@@ -300,7 +300,9 @@ func (c *cluster) simulate(t *testing.T) {
 	seed := state.Cloud{
 		Vpcs: map[string]*state.Vpc{vpcID: {ID: vpcID, Name: "test", CidrBlock: "192.168.0.0/16"}},
 		VSwitches: map[string]*state.VSwitch{vswitchID: {ID: vswitchID, VpcID: vpcID, ZoneID: region + "-h", Name: "a",
-			CidrBlock: vpcRange, RouteTableID: "vtb-test"}},
+			CidrBlock: vpcRange, RouteTableID: "vtb-test"},
+			// A Network Load Balancer has two zones.
+			"vsw-other": {ID: "vsw-other", VpcID: vpcID, ZoneID: region + "-i", Name: "b", CidrBlock: "192.168.78.0/24", RouteTableID: "vtb-test"}},
 		RouteTables: map[string]*state.RouteTable{"vtb-test": {ID: "vtb-test", VpcID: vpcID, Name: "system", Type: "System"}},
 		Instances:   map[string]*state.Instance{}, Interfaces: map[string]*state.NetworkInterface{},
 	}

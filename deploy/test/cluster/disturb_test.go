@@ -273,13 +273,13 @@ func (c *cluster) certified(t *testing.T) {
 // release deletes the Services, and looks for load balancers that outlive them.
 func (c *cluster) release(t *testing.T) {
 	t.Helper()
-	c.run(t, "kubectl delete service echo changing --timeout=240s")
+	c.run(t, "kubectl delete service echo changing network --timeout=240s")
 	s, err := c.cloud.State(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.LoadBalancers) > 0 {
-		t.Errorf("%d load balancers are left", len(s.LoadBalancers))
+	if len(s.LoadBalancers)+len(s.NLBs)+len(s.NLBServerGroups) > 0 {
+		t.Errorf("%d CLBs, %d NLBs and %d groups of theirs are left", len(s.LoadBalancers), len(s.NLBs), len(s.NLBServerGroups))
 	}
 }
 

@@ -176,7 +176,8 @@ func (c *cluster) configure(t *testing.T, change func(values string) string) {
   cloudgateway:
     config:
       scheme: HTTP
-      endpoints: {slb: "` + address + `:9101", vpc: "` + address + `:9102", ecs: "` + address + `:9103", sts: "` + address + `:9104"}
+      endpoints: {slb: "` + address + `:9101", vpc: "` + address + `:9102", ecs: "` + address + `:9103", sts: "` + address + `:9104",
+        nlb: "` + address + `:9105"}
 `
 	if err := os.WriteFile(filepath.Join(c.dir, "values.yaml"), []byte(values), 0o600); err != nil {
 		t.Fatal(err)

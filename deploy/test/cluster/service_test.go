@@ -49,7 +49,40 @@ func (c *cluster) serve(t *testing.T) (url string) {
 		}
 		return fmt.Errorf("none of %d listens at port 80", len(s.LoadBalancers))
 	})
-	took = c.wait(t, "both pods answer through the load balancer", func(context.Context) error {
+	c.answers(t, url)
+	c.answers(t, c.networkLoadBalancer(t))
+	return url
+}
+
+// networkLoadBalancer waits for that of the Service with the class, and returns where it is reached.
+func (c *cluster) networkLoadBalancer(t *testing.T) (url string) {
+	t.Helper()
+	took := c.wait(t, "the Network Load Balancer listens", func(ctx context.Context) error {
+		s, err := c.cloud.State(ctx)
+		if err != nil {
+			return err
+		}
+		service, err := c.client.CoreV1().Services("default").Get(ctx, "network", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, l := range s.NLBListeners {
+			lb, published := s.NLBs[l.NLBID], service.Status.LoadBalancer.Ingress
+			if l.Status == "Running" && len(published) == 1 && published[0].Hostname == lb.DNSName {
+				url = fmt.Sprintf("http://%s:%d/", lb.Zones[0].PublicIP, l.Port)
+				return nil
+			}
+		}
+		return fmt.Errorf("%d NLBs, %d listeners, status %v", len(s.NLBs), len(s.NLBListeners), service.Status.LoadBalancer.Ingress)
+	})
+	t.Logf("the Network Load Balancer listened after %.1f s more", took.Seconds())
+	return url
+}
+
+// answers waits until both pods answer at an address.
+func (c *cluster) answers(t *testing.T, url string) {
+	t.Helper()
+	took := c.wait(t, "both pods answer at "+url, func(context.Context) error {
 		stop := c.load(t, url)
 		<-time.After(time.Second)
 		if saw := stop(); len(saw.Hosts) < 2 || len(saw.Failed) > 0 {
@@ -57,6 +90,5 @@ func (c *cluster) serve(t *testing.T) (url string) {
 		}
 		return nil
 	})
-	t.Logf("both pods answered after %.1f s more", took.Seconds())
-	return url
+	t.Logf("both pods answered at %s after %.1f s more", url, took.Seconds())
 }

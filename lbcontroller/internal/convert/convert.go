@@ -261,7 +261,8 @@ func (c *conversion) access(svc *corev1.Service) {
 func (c *conversion) health() {
 	var options []string
 	for _, spec := range annotation.TableFor(annotation.NLB) {
-		if spec.Scope == annotation.Health && c.asked(spec.Key) != "" {
+		isOption := spec.Scope == annotation.Health && spec.Key != annotation.NodeHealthCheck // Which sets them by itself.
+		if isOption && c.asked(spec.Key) != "" {
 			options = append(options, spec.Key)
 		}
 	}

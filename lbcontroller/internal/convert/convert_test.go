@@ -21,10 +21,10 @@ import (
 
 // buildNLB is what the controller makes of a Service of an NLB.
 func buildNLB(svc *corev1.Service) (desired.Result, error) {
-	cfg := desired.Config{ClusterID: "c-test", VPCID: "vpc-test",
-		Parser: annotation.NewParser(annotation.NLB), DottedNames: true, ServiceFields: true}
-	return desired.Build(cfg, desired.Input{View: cfg.View(svc), Nodes: backend.New(nil)},
-		nlb.Product{VPCID: "vpc-test", VSwitchIDs: []string{"vsw-h", "vsw-i"}})
+	product := nlb.Product{VPCID: "vpc-test", VSwitchIDs: []string{"vsw-h", "vsw-i"}}
+	cfg := desired.Config{ClusterID: "c-test", VPCID: "vpc-test", Parser: annotation.NewParser(annotation.NLB), DottedNames: true,
+		ServiceFields: true, Fields: product.Fields}
+	return desired.Build(cfg, desired.Input{View: cfg.View(svc), Nodes: backend.New(nil)}, product)
 }
 
 // examples are the Services of the page for those that write Services, by the heading and a number.
@@ -150,6 +150,7 @@ func TestAnnotations(t *testing.T) {
 			[]string{"health-check-flag", "on", "health-check-uri", "/healthz", "health-check-type", "http", "health-check-domain", "$SERVER_IP"},
 			"health-check-interval isn't set: 2 on a CLB, 5 on an NLB"},
 		{"no checks", []string{"health-check-switch", "off", "health-check-interval", "3"}, []string{"health-check-flag", "off"}, ""},
+		{"checks of nodes", []string{"node-health-check", "on"}, []string{"node-health-check", "on"}, ""},
 		{"no checks of http", []string{"protocol-port", "http:80", "health-check-uri", "/x"}, nil, "doesn't check the servers"},
 		{"checks of http", []string{"protocol-port", "http:80", "health-check-flag", "on", "health-check-method", "head",
 			"health-check-timeout", "4", "health-check-connect-port", "-520"},

@@ -103,6 +103,7 @@ func rules() map[string]rule {
 		annotation.UnhealthyThreshold:        unlike(annotation.UnhealthyThreshold, "2"),
 		annotation.HealthCheckConnectTimeout: same(annotation.HealthCheckConnectTimeout),
 		annotation.HealthCheckTimeout:        same(annotation.HealthCheckConnectTimeout),
+		annotation.NodeHealthCheck:           same(annotation.NodeHealthCheck),
 
 		annotation.BackendLabel:       same(annotation.BackendLabel),
 		annotation.RemoveUnscheduled:  same(annotation.RemoveUnscheduled),
