@@ -53,6 +53,7 @@ func badAnnotations() []badAnnotation {
 		{key: "xforwardedfor-proto", value: "2", allowed: "on", protocol: "http"},
 		{key: "health-check-switch", value: "of", allowed: "off"},
 		{key: "health-check-flag", value: "of", allowed: "off", protocol: "http"},
+		{key: "node-health-check", value: "of", allowed: "off"},
 		{key: "health-check-type", value: "icmp", allowed: "tcp, http"},
 		{key: "health-check-httpcode", value: "http_1xx", allowed: "http_2xx"},
 		{key: "health-check-method", value: "post", allowed: "head, get", protocol: "http"},
