@@ -316,7 +316,9 @@ func TestFamilies(t *testing.T) {
 				}
 				w.create(web(tt.service...))
 				check(t, "servers", tt.want, w.weights())
-				check(t, "warned", tt.warned, slices.Contains(w.events.reasons(), "SkipSyncBackends"))
+				check(t, "warned", tt.warned, slices.ContainsFunc(w.events.reasons(), func(reason string) bool {
+					return reason == "SkipSyncBackends" || reason == "UnknownAnnotation"
+				}))
 			})
 		})
 	}

@@ -248,7 +248,7 @@ func TestChangesAreReported(t *testing.T) {
 		w.update(annotated(annotation.AdditionalTags, "team=blue"))
 		check(t, "events of an annotation", []string{"AnnotationChanged", "EnsuredLoadBalancer"}, w.events.reasons())
 		w.update(func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
-		check(t, "events of the spec", []string{"ServiceSpecChanged", "UnknownAnnotation"}, w.events.reasons())
+		check(t, "events of the spec", []string{"ServiceSpecChanged", "EnsuredLoadBalancer", "UnknownAnnotation"}, w.events.reasons())
 		w.remove()
 		check(t, "events of the deletion", []string{"DeleteTimestampChanged", "CleanLoadBalancer"}, w.events.reasons())
 	})
