@@ -55,6 +55,7 @@ var mostHeld = map[string]time.Duration{
 	"acl": 500 * time.Millisecond,
 	"i":   500 * time.Millisecond, // Instances start and stop without the lock.
 	"eni": 500 * time.Millisecond,
+	"sg":  500 * time.Millisecond,
 	"vpc": 4 * time.Second, // The cloud takes one change of a VPC at a time: until it has come into force, others would be refused.
 	// A change of an NLB, of a listener or of a server group of NLB is a job. The cloud refuses others meanwhile.
 	"nlb": 12 * time.Second,

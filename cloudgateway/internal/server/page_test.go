@@ -47,6 +47,8 @@ func listed() map[string][2]proto.Message {
 		"ecs.v1.InstanceService/ListInstances": {&ecsv1.ListInstancesRequest{VpcId: testVPC}, &ecsv1.ListInstancesResponse{}},
 		"ecs.v1.NetworkInterfaceService/ListNetworkInterfaces": {&ecsv1.ListNetworkInterfacesRequest{VpcId: testVPC},
 			&ecsv1.ListNetworkInterfacesResponse{}},
+		"ecs.v1.SecurityGroupService/ListSecurityGroups": {&ecsv1.ListSecurityGroupsRequest{VpcId: testVPC},
+			&ecsv1.ListSecurityGroupsResponse{}},
 		"slb.v1.LoadBalancerService/ListLoadBalancers": {&slbv1.ListLoadBalancersRequest{Status: "active"},
 			&slbv1.ListLoadBalancersResponse{}},
 		"nlb.v1.LoadBalancerService/ListLoadBalancers": {&nlbv1.ListLoadBalancersRequest{VpcIds: []string{testVPC}},
@@ -89,6 +91,7 @@ func TestPagesOfAllLists(t *testing.T) {
 				ID: fmt.Sprintf("lsn-%d", i), NLBID: "nlb-0", Protocol: "TCPSSL", Port: 80 + i, CaCertificateIDs: []string{"ca-0",
 					"ca-1", "ca-2", "ca-3", "ca-4"},
 			}
+			cfg.Seed.SecurityGroups[fmt.Sprintf("sg-%d", i)] = &state.SecurityGroup{VpcID: testVPC, Type: "normal"}
 			cfg.Seed.Eips[fmt.Sprintf("eip-%d", i)] = &state.Eip{Address: fmt.Sprintf("47.1.2.%d", 100-i), Status: "Available", Bandwidth: "5"}
 			cfg.Seed.RouteTables[testTable].Entries = append(cfg.Seed.RouteTables[testTable].Entries, &state.RouteEntry{
 				ID: fmt.Sprintf("rte-%d", i), Cidr: fmt.Sprintf("10.0.%d.0/24", 12-i), NextHopID: instanceID(i),

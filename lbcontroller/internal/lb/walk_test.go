@@ -14,11 +14,11 @@ import (
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 )
 
-// walkWorlds are the ordinary worlds, fewer with -short, and walkSteps the steps in each: 2 000 sequences in all, since
+// walkWorlds are the ordinary worlds, fewer with -short, and walkSteps the steps in each: 800 sequences in all, since
 // each step is one that is checked by itself, of an act, the faults, crashes and retries that follow, and the peace
 // after them. It begins in what the steps before have left, where more can go wrong than in an empty world. WALK_WORLDS
 // asks for so many worlds with new seeds, or those from WALK_SEED on; WALK_SEED alone repeats one.
-const walkWorlds, shortWorlds, walkSteps = 20, 2, 100
+const walkWorlds, shortWorlds, walkSteps = 8, 2, 100
 
 // TestWalk goes from one peaceful state to the next, each time by one thing that users, nodes, the console, a crash or
 // another controller do, with faults on the way. Meanwhile no port that is served before and after has fewer servers
