@@ -226,10 +226,10 @@ func tagOf(lb *slbv1.LoadBalancer, key string) string {
 func (m *monkey) protocol(svc *corev1.Service, port corev1.ServicePort) string {
 	for pair := range strings.SplitSeq(m.value(svc, annotation.ProtocolPort), ",") {
 		protocol, number, _ := strings.Cut(pair, ":")
-		twins := slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool {
+		otherProtocol := slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool {
 			return p.Port == port.Port && p.Protocol != port.Protocol
 		})
-		if number == fmt.Sprint(port.Port) && (!twins || port.Protocol == corev1.ProtocolTCP) { // All that are asked for are over TCP.
+		if number == fmt.Sprint(port.Port) && (!otherProtocol || port.Protocol == corev1.ProtocolTCP) { // All that are asked for are over TCP.
 			return protocol
 		}
 	}

@@ -369,14 +369,14 @@ func (m *monkey) somePorts() []corev1.ServicePort {
 			Protocol: pick(m, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP)})
 		ports[len(ports)-1].Name += strings.ToLower(string(ports[len(ports)-1].Protocol))
 		if m.n(5) == 0 { // As DNS does.
-			twin := ports[len(ports)-1]
+			second := ports[len(ports)-1]
 			m.ports++
-			twin.NodePort = m.ports
-			if twin.Protocol = corev1.ProtocolTCP; ports[len(ports)-1].Protocol == corev1.ProtocolTCP {
-				twin.Protocol = corev1.ProtocolUDP
+			second.NodePort = m.ports
+			if second.Protocol = corev1.ProtocolTCP; ports[len(ports)-1].Protocol == corev1.ProtocolTCP {
+				second.Protocol = corev1.ProtocolUDP
 			}
-			twin.Name = fmt.Sprint("p", port, strings.ToLower(string(twin.Protocol)))
-			ports = append(ports, twin)
+			second.Name = fmt.Sprint("p", port, strings.ToLower(string(second.Protocol)))
+			ports = append(ports, second)
 		}
 	}
 	return ports

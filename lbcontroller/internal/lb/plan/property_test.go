@@ -267,7 +267,7 @@ func TestDiffProperties(t *testing.T) {
 			t.Fatalf("foreign things changed (-before +after):\n%s\nplan:\n%s", diff, p)
 		}
 		again := Diff(d, c.now)
-		if !again.Empty() && twins(o) {
+		if !again.Empty() && sameNames(o) {
 			// Which of two groups of one name is kept may be decided anew once no listener uses either.
 			c.carryOut(t, again)
 			again = Diff(d, c.now)
@@ -294,8 +294,8 @@ func (c *cloud) carryOut(t *rapid.T, p Plan) {
 	}
 }
 
-// twins reports whether two groups have one name.
-func twins(o model.Observed) bool {
+// sameNames reports whether two groups have one name.
+func sameNames(o model.Observed) bool {
 	names := map[string]bool{}
 	for _, g := range o.Groups {
 		if names[g.Name] {
