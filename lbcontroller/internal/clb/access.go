@@ -131,6 +131,9 @@ func (p Product) Lists(ctx context.Context, mark observe.Mark) ([]model.AccessLi
 	}
 	var lists []model.AccessList
 	for _, l := range found.GetAccessControlLists() {
+		if !mark.On(l.GetTags()) {
+			continue
+		}
 		answer, err := p.Gateway.AccessControlLists.GetAccessControlList(ctx, &slbv1.GetAccessControlListRequest{AclId: l.GetAclId()})
 		if err != nil {
 			return nil, fmt.Errorf("read access control list %s: %w", l.GetAclId(), err)

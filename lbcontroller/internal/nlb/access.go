@@ -112,6 +112,9 @@ func (p Product) Lists(ctx context.Context, mark observe.Mark) ([]model.AccessLi
 	}
 	var lists []model.AccessList
 	for _, g := range found.GetSecurityGroups() {
+		if !mark.On(g.GetTags()) {
+			continue
+		}
 		answer, err := p.Gateway.SecurityGroups.GetSecurityGroup(ctx, &ecsv1.GetSecurityGroupRequest{SecurityGroupId: g.GetSecurityGroupId()})
 		if err != nil {
 			return nil, fmt.Errorf("read security group %s: %w", g.GetSecurityGroupId(), err)

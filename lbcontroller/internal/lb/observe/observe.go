@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
@@ -41,6 +42,15 @@ type Query struct{ Tag, Value, Name string }
 
 // Mark is what the things bear that were made for a Service: its default name, and the cluster.
 type Mark struct{ DefaultName, ClusterID string }
+
+// On reports whether tags are those of a thing that was made for the Service. A filter of the cloud is no proof of that: it takes
+// an empty value for any.
+func (m Mark) On(tags []*commonv1.Tag) bool {
+	has := func(key, value string) bool {
+		return value != "" && slices.ContainsFunc(tags, func(t *commonv1.Tag) bool { return t.GetKey() == key && t.GetValue() == value })
+	}
+	return has(ownership.TagService, m.DefaultName) && has(ownership.TagCluster, m.ClusterID)
+}
 
 // Reader reads load balancers of a kind. An answer is complete or an error.
 type Reader interface {
