@@ -116,6 +116,7 @@ func spared() map[string]string {
 	return map[string]string{
 		"nodecontroller: get /nodes":          "an instance is gone, or somebody else wrote to the node at the same time",
 		"nodecontroller: delete /nodes":       "an instance is gone",
+		"nodecontroller: get /configmaps":     "the nodes are swept, minutes after a start, or an instance is gone",
 		"nodecontroller: create /configmaps":  "an instance is gone",
 		"nodecontroller: update /configmaps":  "an instance is gone",
 		"routecontroller: create /configmaps": "a node is gone",
