@@ -5,6 +5,7 @@ package openapisim_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -47,9 +48,12 @@ func newBrowser(t *testing.T) *browser {
 	}
 	theirIn, in := pipe(t)
 	out, theirOut := pipe(t)
-	cmd := exec.CommandContext(t.Context(), program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+	// Not the test's context: that ends before the cleanups, and would kill the browser while its children write the profile.
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--remote-debugging-pipe", "--no-first-run", "--user-data-dir="+t.TempDir(), "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4
+	cmd.Stderr = new(bytes.Buffer)                 // Wait waits for the children, too: they have it open
+	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +61,11 @@ func newBrowser(t *testing.T) *browser {
 	b := &browser{t: t, in: in, out: bufio.NewReader(out)}
 	t.Cleanup(func() {
 		_, _ = in.Write([]byte(`{"id":0,"method":"Browser.close"}` + "\x00"))
-		_ = cmd.Wait()
+		kill := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+		defer kill.Stop()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the browser was not closed: %v", err)
+		}
 	})
 	target := b.call("Target.createTarget", map[string]any{"url": "about:blank"})["targetId"]
 	b.session, _ = b.call("Target.attachToTarget", map[string]any{"targetId": target, "flatten": true})["sessionId"].(string)
