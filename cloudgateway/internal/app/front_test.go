@@ -39,6 +39,8 @@ const (
 	toolUser   = "system:serviceaccount:tools:tool"
 	scopedUser = "system:serviceaccount:tools:scoped"
 	toolSecret = "secret-of-the-tool-0123"
+	// scopedSecret is of the tool with a scope.
+	scopedSecret = "secret-of-the-scoped-0123"
 )
 
 // fronted starts a gateway with the OpenAPI front, and a key pair for a tool and one for a tool with a scope.
@@ -53,10 +55,10 @@ func fronted(t *testing.T, more string) *world {
 		}
 	})
 	w.toolMay = map[string]bool{"ecs:Describe*": true, "slb:*": true, "vpc:DescribeVpcs": true, "ecs:DeleteInstance": true,
-		"ecs:DeleteInstances": true}
+		"ecs:DeleteInstances": true, "ecs:RunInstances": true}
 	w.write("keys.yaml",
-		fmt.Sprintf("keys:\n- {id: tool, secret: %[1]s, user: %[2]q}\n- {id: scoped, secret: %[1]s, user: %[3]q}\n",
-			toolSecret, toolUser, scopedUser))
+		fmt.Sprintf("keys:\n- {id: tool, secret: %s, user: %q}\n- {id: scoped, secret: %s, user: %q}\n",
+			toolSecret, toolUser, scopedSecret, scopedUser))
 	text, err := os.ReadFile(w.file)
 	if err != nil {
 		t.Fatal(err)
@@ -166,18 +168,17 @@ func (c *tool) call(t *testing.T, name string, params map[string]string) reply {
 	return got
 }
 
-// call3 makes a call with version 3 of the signature, whose parameters are in the body.
-func (c *tool) call3(t *testing.T, name string, params map[string]string) reply {
-	t.Helper()
+// sign3 makes a body and headers with version 3 of the signature.
+func (c *tool) sign3(name string, params map[string]string) (body []byte, headers map[string]string) {
 	product, action, _ := strings.Cut(name, ":")
 	form := url.Values{"RegionId": {"cn-hangzhou"}}
 	for name, value := range params {
 		form.Set(name, value)
 	}
-	body := form.Encode()
-	sum := sha256.Sum256([]byte(body))
+	body = []byte(form.Encode())
+	sum := sha256.Sum256(body)
 	host := strings.TrimPrefix(strings.TrimPrefix(c.url, "https://"), "http://")
-	headers := map[string]string{
+	headers = map[string]string{
 		"content-type": "application/x-www-form-urlencoded", "host": host, "x-acs-action": action,
 		"x-acs-content-sha256": hex.EncodeToString(sum[:]),
 		"x-acs-date":           time.Now().UTC().Format("2006-01-02T15:04:05Z"), "x-acs-signature-nonce": rand.Text(),
@@ -194,7 +195,14 @@ func (c *tool) call3(t *testing.T, name string, params map[string]string) reply 
 	headers["Authorization"] = "ACS3-HMAC-SHA256 Credential=" + c.id + ",SignedHeaders=" + strings.Join(signed, ";") +
 		",Signature=" + hex.EncodeToString(mac.Sum(nil))
 	delete(headers, "host")
-	got, err := c.send(t.Context(), http.MethodPost, "", []byte(body), headers)
+	return body, headers
+}
+
+// call3 makes a call with version 3 of the signature, whose parameters are in the body.
+func (c *tool) call3(t *testing.T, name string, params map[string]string) reply {
+	t.Helper()
+	body, headers := c.sign3(name, params)
+	got, err := c.send(t.Context(), http.MethodPost, "", body, headers)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -267,7 +275,7 @@ func TestFrontRefuses(t *testing.T) {
 	w := fronted(t, "scopes: [{callers: [\""+scopedUser+"\"], tags: {team: web}}]\n")
 	address := w.openFront(w.start())
 	good := newTool(t, address, "tool", toolSecret)
-	scoped := newTool(t, address, "scoped", toolSecret)
+	scoped := newTool(t, address, "scoped", scopedSecret)
 	signed := good.sign(http.MethodPost, good.params("ecs:DescribeInstances", nil))
 	if got, err := good.send(t.Context(), http.MethodPost, signed, nil, nil); err != nil || got.Status != 200 {
 		t.Fatalf("the first use of a signed request: %+v, %v", got, err)
@@ -284,6 +292,11 @@ func TestFrontRefuses(t *testing.T) {
 	}
 	fresh := func(c *tool, name string, params map[string]string) string {
 		return c.sign(http.MethodPost, c.params(name, params))
+	}
+	makes := func(more map[string]string) reply {
+		params := map[string]string{"VSwitchId": "vsw-1", "ImageId": "i", "InstanceType": "t", "Tag.1.Key": "team", "Tag.1.Value": "web"}
+		maps.Copy(params, more)
+		return scoped.call(t, "ecs:RunInstances", params)
 	}
 	v3 := "ACS3-HMAC-SHA256 Credential=tool," +
 		"SignedHeaders=host;x-acs-action;x-acs-content-sha256;x-acs-date;x-acs-signature-nonce;x-acs-version,Signature=00"
@@ -323,6 +336,20 @@ func TestFrontRefuses(t *testing.T) {
 		{"a read that gives control", func() reply {
 			return good.call(t, "ecs:DescribeInstanceVncUrl", map[string]string{"InstanceId": "i-web"})
 		}, 403, "Forbidden.RAM"},
+		{"a read that gives control, in another spelling", func() reply {
+			return good.call(t, "ecs:DescribeInstanceVNCURL", map[string]string{"InstanceId": "i-web"})
+		}, 403, "Forbidden.RAM"},
+		{"replay in the name of another", func() reply {
+			body, headers := good.sign3("ecs:DescribeInstances", nil)
+			headers["Authorization"] = strings.Replace(headers["Authorization"], "Credential=tool", "Credential=scoped", 1)
+			return raw(good, "", body, headers)
+		}, 400, "SignatureDoesNotMatch"},
+		{"a token in small letters", func() reply {
+			return good.call(t, "ecs:DescribeInstances", map[string]string{"securitytoken": "x"})
+		}, 400, "InvalidParameter"},
+		{"a line of the audit log in the id of the key", func() reply {
+			return newTool(t, address, "x\"}\r\n{\"msg\":\"audit\",\"outcome\":\"ok\"", toolSecret).call(t, "ecs:DescribeInstances", nil)
+		}, 404, "InvalidAccessKeyId.NotFound"},
 		{"credentials", func() reply { return good.call(t, "sts:AssumeRole", map[string]string{"Version": "2015-04-01"}) }, 403, "Forbidden.RAM"},
 		{"an unknown product",
 			func() reply { return good.call(t, "ram:ListUsers", map[string]string{"Version": "2015-05-01"}) }, 400, "InvalidVersion"},
@@ -350,6 +377,16 @@ func TestFrontRefuses(t *testing.T) {
 		{"out of scope in small letters", func() reply {
 			return scoped.call(t, "ecs:DeleteInstance", map[string]string{"InstanceId": "i-web", "instanceid": "i-db"})
 		}, 400, "InvalidParameter"},
+		{"out of scope with a space", func() reply {
+			return scoped.call(t, "ecs:DeleteInstance", map[string]string{"InstanceId": "i-web", "InstanceId ": "i-db"})
+		}, 400, "InvalidParameter"},
+		{"out of scope in brackets", func() reply {
+			return scoped.call(t, "ecs:DeleteInstance", map[string]string{"InstanceId": "i-web", "InstanceId[]": "i-db"})
+		}, 400, "InvalidParameter"},
+		{"made for two teams", func() reply { return makes(map[string]string{"Tag.2.Key": "team", "Tag.2.Value": "db"}) }, 403, "Forbidden.RAM"},
+		{"made for two teams, in the former spelling",
+			func() reply { return makes(map[string]string{"Tag.2.key": "team", "Tag.2.value": "db"}) }, 403, "Forbidden.RAM"},
+		{"made with the role of others", func() reply { return makes(map[string]string{"RamRoleName": "admin"}) }, 403, "Forbidden.RAM"},
 		{"twice", func() reply {
 			return raw(scoped, fresh(scoped, "ecs:DeleteInstance", map[string]string{"InstanceId": "i-web"}), []byte("InstanceId=i-db"), nil)
 		}, 400, "InvalidParameter"},
@@ -370,7 +407,7 @@ func TestFrontRefuses(t *testing.T) {
 		if got.Status != tt.status || got.Code != tt.code {
 			t.Errorf("%s: got %d %s, want %d %s", tt.name, got.Status, got.Body, tt.status, tt.code)
 		}
-		if text := w.log.String()[before:]; !strings.Contains(text, `"msg":"audit"`) || !strings.Contains(text, `"outcome":"`+tt.code+`"`) {
+		if text := w.log.String()[before:]; strings.Count(text, `"msg":"audit"`) != 1 || !strings.Contains(text, `"outcome":"`+tt.code+`"`) {
 			t.Errorf("%s: the log says %s", tt.name, text)
 		}
 	}
@@ -387,16 +424,46 @@ func TestFrontRefuses(t *testing.T) {
 	}
 }
 
-// TestFrontBoundsBodies: a body of 10 MiB is not read.
+// TestFrontBoundsBodies: a body of 10 MiB is not read, whether its length is said before or not.
 func TestFrontBoundsBodies(t *testing.T) {
 	w := fronted(t, "")
 	c := newTool(t, w.openFront(w.start()), "tool", toolSecret)
-	got, err := c.send(t.Context(), http.MethodPost, "", bytes.Repeat([]byte("a"), 10<<20), nil)
-	if err == nil && (got.Status != http.StatusRequestEntityTooLarge || got.Code != "RequestTooLarge") {
-		t.Errorf("got %+v", got)
+	body := bytes.Repeat([]byte("a"), 10<<20)
+	for name, r := range map[string]io.Reader{"length": bytes.NewReader(body), "chunks": io.MultiReader(bytes.NewReader(body))} {
+		before := len(w.log.String())
+		query := c.sign(http.MethodPost, c.params("ecs:DescribeInstances", nil))
+		request := must(http.NewRequestWithContext(t.Context(), http.MethodPost, c.url+"/?"+query, r))
+		res, err := c.client.Do(request)
+		if err == nil {
+			text := string(must(io.ReadAll(res.Body)))
+			_ = res.Body.Close()
+			if res.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(text, "RequestTooLarge") {
+				t.Errorf("%s: got %s %s", name, res.Status, text)
+			}
+		}
+		if text := w.log.String()[before:]; !strings.Contains(text, "RequestTooLarge") && !strings.Contains(text, "too many bytes") {
+			t.Errorf("%s: nothing is noted: %s", name, text)
+		}
 	}
-	if text := w.log.String(); !strings.Contains(text, "RequestTooLarge") && !strings.Contains(text, "too many bytes") {
-		t.Errorf("nothing is noted: %s", text)
+}
+
+// TestFrontTakesNoHeaders: lines of a header in a parameter stay in the parameter, and in one line of the audit log.
+func TestFrontTakesNoHeaders(t *testing.T) {
+	w := fronted(t, "")
+	c := newTool(t, w.openFront(w.start()), "tool", toolSecret)
+	const name = "x\r\nX-Acs-Signature-Nonce: 1\r\n\r\n{\"msg\":\"audit\"}"
+	before := len(w.log.String())
+	got := c.call(t, "slb:CreateLoadBalancer", map[string]string{"LoadBalancerName": name, "ClientToken": name, "AddressType": "internet"})
+	if got.Header.Get("X-Acs-Signature-Nonce") != "" {
+		t.Errorf("the header is in the answer: %v", got.Header)
+	}
+	for _, call := range w.sim.Calls(0) {
+		if call.Action == "CreateLoadBalancer" && (call.Params["LoadBalancerName"] != name || call.Params["ClientToken"] != name) {
+			t.Errorf("the cloud got %q", call.Params)
+		}
+	}
+	if text := w.log.String()[before:]; strings.Count(text, `"msg":"audit"`) != 1 || strings.Count(text, "\n") != strings.Count(text, "\n{\"time\"")+1 {
+		t.Errorf("the log says %s", text)
 	}
 }
 

@@ -236,7 +236,7 @@ const byName = "ecs:DescribeInstanceVncUrl"
 // names are those under which RBAC may allow an action: "ecs:DescribeInstances", "ecs:Describe*", "ecs:*".
 func names(product openapi.Product, action string) []string {
 	exact := string(product) + ":" + action
-	if exact == byName {
+	if strings.EqualFold(exact, byName) { // The cloud may take another spelling for the same.
 		return []string{exact}
 	}
 	word := action

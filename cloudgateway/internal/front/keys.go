@@ -124,14 +124,17 @@ func (k *keyring) load() (map[string]Key, error) {
 	if len(f.Keys) > mostKeys {
 		p.Addf("keys", "there are %d, more than %d", len(f.Keys), mostKeys)
 	}
-	keys := make(map[string]Key, len(f.Keys))
+	keys, secrets := make(map[string]Key, len(f.Keys)), make(map[logging.Secret]bool, len(f.Keys))
 	for i, key := range f.Keys {
 		at := fmt.Sprintf("keys[%d]", i)
 		if _, twice := keys[key.ID]; twice {
 			p.Addf(at+".id", "%q is there twice", key.ID)
 		}
+		if secrets[key.Secret] { // Version 3 of the signature does not cover the id: a request would count once for each of them.
+			p.Addf(at+".secret", "is that of another pair; make one with: openssl rand -hex 20")
+		}
 		key.validate(&p, at, k.refused)
-		keys[key.ID] = key
+		keys[key.ID], secrets[key.Secret] = key, true
 	}
 	if err := p.Err(); err != nil {
 		return nil, fmt.Errorf("key pairs %s: %w", k.path, err)

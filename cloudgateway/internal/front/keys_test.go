@@ -70,12 +70,13 @@ func TestKeyPairsAreChecked(t *testing.T) {
 	text := `keys:
 - {id: "a b", secret: 0123456789abcdef, user: tool.example.com}
 - {id: a, secret: 0123456789abcde, user: tool.example.com}
-- {id: b, secret: 0123456789abcdef, user: "system:admin"}
-- {id: c, secret: 0123456789abcdef, user: "system:serviceaccount:kube-system:lbcontroller"}
-- {id: d, secret: 0123456789abcdef, user: tool.example.com, groups: ["system:masters"]}
-- {id: e, secret: 0123456789abcdef, user: tool.example.com, wait: 10m}
-- {id: f, secret: 0123456789abcdef, user: "system:serviceaccount:tools:terraform", groups: [ops], wait: 50s}
-- {id: f, secret: 0123456789abcdef, user: tool.example.com}
+- {id: b, secret: 1123456789abcdef, user: "system:admin"}
+- {id: c, secret: 2123456789abcdef, user: "system:serviceaccount:kube-system:lbcontroller"}
+- {id: d, secret: 3123456789abcdef, user: tool.example.com, groups: ["system:masters"]}
+- {id: e, secret: 4123456789abcdef, user: tool.example.com, wait: 10m}
+- {id: f, secret: 5123456789abcdef, user: "system:serviceaccount:tools:terraform", groups: [ops], wait: 50s}
+- {id: f, secret: 6123456789abcdef, user: tool.example.com}
+- {id: g, secret: 5123456789abcdef, user: tool.example.com}
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -87,6 +88,7 @@ func TestKeyPairsAreChecked(t *testing.T) {
 	}
 	for _, want := range []string{
 		"keys[0].id", "keys[1].secret", "keys[2].user", "keys[3].user", "keys[4].groups[0]", "keys[5].wait", `keys[7].id: "f" is there twice`,
+		"keys[8].secret: is that of another pair",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: no word of %s", err, want)
@@ -94,6 +96,9 @@ func TestKeyPairsAreChecked(t *testing.T) {
 	}
 	if strings.Contains(err.Error(), "keys[6]") {
 		t.Errorf("the good one is refused: %v", err)
+	}
+	if strings.Contains(err.Error(), "5123456789abcdef") {
+		t.Errorf("the error has a secret: %v", err)
 	}
 	caller := Key{User: terraform, Groups: []string{"ops"}}.caller()
 	want := []string{"ops", "system:authenticated", "system:serviceaccounts", "system:serviceaccounts:tools"}

@@ -57,6 +57,7 @@ func system() []string {
 var (
 	plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,63}$`)
 	plainID   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	plainName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 )
 
 // parse reads a request and refuses what is not of the form that the cloud's documents give, and what two readers could
@@ -96,8 +97,8 @@ func parse(r *http.Request, body []byte) (*request, error) {
 	return req, nil
 }
 
-// parameters reads names and values. Names that differ in case only, and those given twice, also in query and body,
-// have no meaning that is certain.
+// parameters reads names and values. Names that differ in case only, those given twice, also in query and body, and those
+// that another reader may trim or take for lists ("InstanceId ", "InstanceId[]") have no meaning that is certain.
 func parameters(text string, names map[string]bool) (map[string]string, error) {
 	if strings.Count(text, "&") >= mostParameters {
 		return nil, refuse(http.StatusBadRequest, "InvalidParameter", "there are too many parameters")
@@ -111,6 +112,9 @@ func parameters(text string, names map[string]bool) (map[string]string, error) {
 		folded := strings.ToLower(name)
 		if len(all) > 1 || names[folded] {
 			return nil, refuse(http.StatusBadRequest, "InvalidParameter", "a parameter is given twice, or in two spellings")
+		}
+		if !plainName.MatchString(name) {
+			return nil, refuse(http.StatusBadRequest, "InvalidParameter", "the name of a parameter is not of letters, digits, dots and dashes")
 		}
 		names[folded] = true
 		single[name] = all[0]
@@ -163,6 +167,9 @@ func (req *request) version1(method string) error {
 	for _, name := range system() {
 		req.take(name)
 	}
+	if err := req.withoutSystem("a parameter of the signature is in another spelling"); err != nil {
+		return err
+	}
 	return req.dated(all["Timestamp"])
 }
 
@@ -203,10 +210,8 @@ func (req *request) version3(r *http.Request, authorization string, body []byte)
 	if r.Header.Get("X-Acs-Content-Sha256") != digest {
 		return wrong("x-acs-content-sha256 is not that of the body")
 	}
-	for name := range req.all() {
-		if slices.ContainsFunc(system(), func(s string) bool { return strings.EqualFold(s, name) }) {
-			return refuse(http.StatusBadRequest, "InvalidParameter", "a parameter has the name of one that is a header here")
-		}
+	if err := req.withoutSystem("a parameter has the name of one that is a header here"); err != nil {
+		return err
 	}
 	text := strings.Join([]string{r.Method, "/", canonical(req.query), headers.String(), fields["SignedHeaders"], digest}, "\n")
 	sum = sha256.Sum256([]byte(text))
@@ -219,6 +224,16 @@ func (req *request) version3(r *http.Request, authorization string, body []byte)
 	req.action, req.version = r.Header.Get("X-Acs-Action"), r.Header.Get("X-Acs-Version")
 	req.keyID, req.nonce = fields["Credential"], r.Header.Get("X-Acs-Signature-Nonce")
 	return req.dated(r.Header.Get("X-Acs-Date"))
+}
+
+// withoutSystem refuses a request that has parameters of the signature left.
+func (req *request) withoutSystem(why string) error {
+	for name := range req.all() {
+		if slices.ContainsFunc(system(), func(s string) bool { return strings.EqualFold(s, name) }) {
+			return refuse(http.StatusBadRequest, "InvalidParameter", why)
+		}
+	}
+	return nil
 }
 
 func (req *request) dated(text string) (err error) {

@@ -64,6 +64,13 @@ func TestParse(t *testing.T) {
 		{"in both", "POST", "/?" + common + "&InstanceId=i-1", "InstanceId=i-2", nil, "InvalidParameter"},
 		{"in two spellings", "GET", "/?" + common + "&InstanceId=i-1&instanceid=i-2", "", nil, "InvalidParameter"},
 		{"action in two spellings", "GET", "/?" + common + "&action=DeleteInstance", "", nil, "InvalidParameter"},
+		{"a name with a space", "GET", "/?" + common + "&InstanceId%20=i-1", "", nil, "InvalidParameter"},
+		{"a name with brackets", "GET", "/?" + common + "&InstanceId[]=i-1", "", nil, "InvalidParameter"},
+		{"a name with a zero", "GET", "/?" + common + "&InstanceId%00=i-1", "", nil, "InvalidParameter"},
+		{"a name in wide letters", "POST", "/?" + common, "%EF%BC%A9nstanceId=i-1", nil, "InvalidParameter"},
+		{"a name that is empty", "POST", "/?" + common, "=i-1", nil, "InvalidParameter"},
+		{"a token in small letters", "GET", "/?" + common + "&securitytoken=x", "", nil, "InvalidParameter"},
+		{"a kind of signature in small letters", "POST", "/?" + common, "signaturetype=BEARERTOKEN", nil, "InvalidParameter"},
 		{"semicolons", "GET", "/?" + common + "&a=1;b=2", "", nil, "InvalidParameter"},
 		{"too many", "GET", "/?" + common + strings.Repeat("&", mostParameters), "", nil, "InvalidParameter"},
 		{"a security token", "GET", "/?" + common + "&SecurityToken=x", "", nil, "InvalidSecurityToken.Malformed"},
@@ -124,6 +131,7 @@ func TestHeadersOnce(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("GET", common, "", "")
 	f.Add("POST", "Action=A&Tag.1.Key=%zz", "a=b;c=d", "")
+	f.Add("POST", common, "securitytoken=x", "")
 	f.Add("POST", "", "=&=&%", acs3+" Credential=a,SignedHeaders=;;host,Signature")
 	f.Fuzz(func(t *testing.T, method, query, body, authorization string) {
 		r := httptest.NewRequest(http.MethodPost, "/", http.NoBody)

@@ -72,10 +72,11 @@ func changes() map[string]change {
 
 // suspicious is a name or a value that could name a resource.
 var (
-	suspiciousName  = regexp.MustCompile(`(?i)(ids?|arns?)(\.|$)|^launchtemplate`)
+	suspiciousName  = regexp.MustCompile(`(?i)(ids?|arns?|rolename)(\.|$)|^launchtemplate`)
 	suspiciousValue = regexp.MustCompile(`^\s*[\[{]`)
 	resourceID      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	numbered        = regexp.MustCompile(`^\.[1-9][0-9]{0,2}$`)
+	suspiciousTag   = regexp.MustCompile(`(?i)^tag`) // There are former spellings, such as Tag.1.key.
 	tagParameter    = regexp.MustCompile(`^Tag\.([1-9][0-9]?)\.(Key|Value)$`)
 )
 
@@ -131,11 +132,17 @@ func (c change) read(name string, req *request) (scope.Passed, error) {
 				tags[tag[1]].Value = value
 			}
 		case slices.Contains(harmless, param), slices.Contains(c.refers, base):
-		case tag != nil || suspiciousName.MatchString(param) || suspiciousValue.MatchString(value):
+		case suspiciousTag.MatchString(param), suspiciousName.MatchString(param), suspiciousValue.MatchString(value):
 			return unknown("the parameter " + bounded(param) + " could name something else")
 		}
 	}
+	keys := map[string]bool{}
 	for _, t := range tags {
+		folded := strings.ToLower(t.GetKey())
+		if keys[folded] {
+			return unknown("the tag " + bounded(t.GetKey()) + " is given twice, so the cloud would choose")
+		}
+		keys[folded] = true
 		p.Tags = append(p.Tags, t)
 	}
 	if c.in != "" && p.VSwitchID == "" && p.VpcID == "" && c.makes != scope.LoadBalancer { // One of the internet is in none.

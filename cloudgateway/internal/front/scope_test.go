@@ -44,6 +44,14 @@ func TestChanges(t *testing.T) {
 		{"with another vSwitch", "ecs:RunInstances", "VSwitchId=vsw-1&NetworkInterface.1.VSwitchId=vsw-2", "refused"},
 		{"with a template", "ecs:RunInstances", "VSwitchId=vsw-1&LaunchTemplateName=x", "refused"},
 		{"tags of what is there", "ecs:DeleteInstance", "InstanceId=i-1&Tag.1.Key=team", "refused"},
+		{"for two teams", "ecs:RunInstances", "VSwitchId=vsw-1&Tag.1.Key=team&Tag.1.Value=web&Tag.2.Key=team&Tag.2.Value=db", "refused"},
+		{"for two teams in another case", "ecs:RunInstances", "VSwitchId=vsw-1&Tag.1.Key=team&Tag.1.Value=web&Tag.2.Key=Team&Tag.2.Value=db",
+			"refused"},
+		{"tags in the former spelling", "ecs:RunInstances",
+			"VSwitchId=vsw-1&Tag.1.Key=team&Tag.1.Value=web&Tag.2.key=team&Tag.2.value=db", "refused"},
+		{"tags beyond the list", "ecs:RunInstances", "VSwitchId=vsw-1&Tag.1.Key=team&Tag.1.Value=web&Tag.100.Key=team&Tag.100.Value=db", "refused"},
+		{"tags by another name", "ecs:RunInstances", "VSwitchId=vsw-1&Tag.1.Key=team&Tag.1.Value=web&Tags.1.TagKey=team", "refused"},
+		{"with a role", "ecs:RunInstances", "VSwitchId=vsw-1&RamRoleName=admin", "refused"},
 		{"of the internet", "slb:CreateLoadBalancer", "AddressType=internet&Tag.1.Key=team&Tag.1.Value=web", "makes load balancer in  team=web"},
 	}
 	for _, tt := range tests {
@@ -99,6 +107,7 @@ func TestNames(t *testing.T) {
 		"Describe":               "ecs:Describe ecs:Describe* ecs:*",
 		"AuthorizeSecurityGroup": "ecs:AuthorizeSecurityGroup ecs:Authorize* ecs:*",
 		"DescribeInstanceVncUrl": "ecs:DescribeInstanceVncUrl",
+		"DescribeInstanceVNCURL": "ecs:DescribeInstanceVNCURL",
 	}
 	for action, want := range tests {
 		if got := strings.Join(names(openapi.ECS, action), " "); got != want {
