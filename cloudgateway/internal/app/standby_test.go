@@ -222,7 +222,7 @@ type replica struct {
 func (w *world) startReplica(file string) *replica {
 	w.t.Helper()
 	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), processFile+"="+file)
+	command.Env = append(os.Environ(), "GOGC=100", "GOMEMLIMIT=off", processFile+"="+file) // Its memory is looked at.
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()
 	if err != nil {

@@ -34,7 +34,7 @@ import (
 // The size of the chaos. CHAOS_RUNS asks for more runs than the ordinary ones, with new seeds or those from CHAOS_SEED
 // on; CHAOS_SEED alone repeats one run.
 const (
-	chaosRuns, chaosSteps         = 12, 60
+	chaosRuns, chaosSteps         = 6, 60
 	chaosServices, chaosNodes     = 4, 4
 	faultPercent, apiFaultPercent = 15, 10
 )

@@ -14,11 +14,11 @@ import (
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 )
 
-// walkWorlds are the ordinary worlds, fewer with -short, and walkSteps the steps in each: 800 sequences in all, since
-// each step is one that is checked by itself, of an act, the faults, crashes and retries that follow, and the peace
-// after them. It begins in what the steps before have left, where more can go wrong than in an empty world. WALK_WORLDS
+// walkWorlds are the ordinary worlds, fewer with -short, and walkSteps the steps in each. Each step is checked by
+// itself: an act, the faults, crashes and retries that follow, and the peace after them. It begins in what the steps
+// before have left, where more can go wrong than in an empty world. make soak walks a hundred other worlds. WALK_WORLDS
 // asks for so many worlds with new seeds, or those from WALK_SEED on; WALK_SEED alone repeats one.
-const walkWorlds, shortWorlds, walkSteps = 8, 2, 100
+const walkWorlds, shortWorlds, walkSteps = 3, 2, 100
 
 // TestWalk goes from one peaceful state to the next, each time by one thing that users, nodes, the console, a crash or
 // another controller do, with faults on the way. Meanwhile no port that is served before and after has fewer servers
