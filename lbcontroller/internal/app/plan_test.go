@@ -84,12 +84,12 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `SERVICE        LOAD BALANCER  RESULT   DETAIL
-default/api    -              change   create CLB aapi
-default/api    -              change   create vServer group k8s/30080/api/default/c-test with 1 servers
+default/api    -              change   create load balancer aapi
+default/api    -              change   create server group k8s/30080/api/default/c-test with 1 servers
 default/api    -              change   create listener 80/tcp
 default/bad    -              REFUSED  annotation service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler: value "fastest" is not allowed, use one of rr, wrr, wlc, sch, tch, qch
-default/gated  -              change   create CLB agated
-default/gated  -              change   create vServer group k8s/30080/gated/default/c-test with 1 servers
+default/gated  -              change   create load balancer agated
+default/gated  -              change   create server group k8s/30080/gated/default/c-test with 1 servers
 default/gated  -              change   create listener 80/tcp
 -              lb-orphan      ORPHAN   name-of-lb-orphan 47.0.0.1: no Service has the mark agone; release it by hand if nobody needs it
 

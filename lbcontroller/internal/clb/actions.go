@@ -44,10 +44,10 @@ func (CreateInstance) About() (plan.Part, plan.Verb) { return plan.PartInstance,
 func (UpdateInstance) About() (plan.Part, plan.Verb) { return plan.PartInstance, plan.VerbChange }
 
 // String implements plan.Action.
-func (a CreateInstance) String() string { return "create CLB " + a.Spec.GetName() }
+func (a CreateInstance) String() string { return "create load balancer " + a.Spec.GetName() }
 
 // String implements plan.Action.
-func (a UpdateInstance) String() string { return "change CLB: " + strings.Join(a.What, ", ") }
+func (a UpdateInstance) String() string { return "change load balancer: " + strings.Join(a.What, ", ") }
 
 // SetsTag reports whether the change sets a tag.
 func (a UpdateInstance) SetsTag(key string) bool {

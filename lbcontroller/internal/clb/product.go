@@ -46,7 +46,7 @@ var _ lb.Product = Product{}
 
 // Marks implements lb.Product.
 func (Product) Marks() lb.Marks {
-	return lb.Marks{Name: annotation.CLB, Finalizer: Finalizer, MetricType: "CLBType", Groups: "vServer group",
+	return lb.Marks{Name: annotation.CLB, Finalizer: Finalizer, MetricType: "CLBType",
 		CreateAPI:      "slb/CreateLoadBalancer",
 		ServersPerCall: serversPerCall}
 }

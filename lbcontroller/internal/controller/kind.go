@@ -14,8 +14,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
-// Kind is a kind of load balancers, such as CLB. Its methods are called by several goroutines, but Ensure and Release never for the same
-// Service at the same time, nor for two Services that share a load balancer.
+// Kind is a kind of load balancers, such as CLB. Its methods are called by several goroutines, but Ensure and
+// Release never for the same Service at the same time, nor for two Services that share a load balancer.
 type Kind interface {
 	// Interest returns what of the cluster concerns a Service.
 	Interest(svc *corev1.Service) Interest

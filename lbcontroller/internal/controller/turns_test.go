@@ -16,7 +16,7 @@ func TestTurns(t *testing.T) {
 		check(t, what, want, ok)
 	}
 	take("first", "a", true, "lb-1", "lb-2")
-	take("another CLB", "b", true, "lb-3")
+	take("another load balancer", "b", true, "lb-3")
 	take("none", "c", true)
 	for range 2 {
 		take("the same", "d", false, "lb-2")

@@ -104,7 +104,7 @@ func TestNoListenerForAUsersLoadBalancer(t *testing.T) {
 		w.usersCLB(usersLB)
 		w.create(web(naming(usersLB)))
 		w.hasEvents("what is missing", "Warning UnknownAnnotation",
-			"no listener of CLB "+usersLB+" forwards to a vServer group of the Service", "force-override")
+			"no listener of load balancer "+usersLB+" forwards to a server group of the Service", "force-override")
 		var group string
 		w.cloud.Lock()
 		for id, g := range w.cloud.ServerGroups {

@@ -223,7 +223,7 @@ func TestNodeJoinsManySubsets(t *testing.T) {
 			w.settle()
 			joined, takers := fmt.Sprintf("i-%d", nodes+1+n), map[string]bool{}
 			w.cloud.Lock()
-			check(t, "vServer groups", services, len(w.cloud.ServerGroups))
+			check(t, "server groups", services, len(w.cloud.ServerGroups))
 			for id, g := range w.cloud.ServerGroups {
 				check(t, "servers of a subset", size, len(g.Servers))
 				if slices.ContainsFunc(g.Servers, func(s *slbv1.Server) bool { return s.GetServerId() == joined }) {

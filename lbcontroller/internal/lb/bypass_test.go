@@ -63,7 +63,7 @@ func TestDeletedPastTheFinalizer(t *testing.T) {
 					check(t, "CLBs", want, len(w.instances()))
 					check(t, "listeners", want, len(w.listeners()))
 					if again {
-						check(t, "CLB of the next Service", w.instances()[0].GetLoadBalancerId(), w.service().Labels[LabelLoadBalancerID])
+						check(t, "load balancer of the next Service", w.instances()[0].GetLoadBalancerId(), w.service().Labels[LabelLoadBalancerID])
 					}
 					check(t, "deleted", 1, len(w.cloud.CallsOf("DeleteLoadBalancer")))
 				})
@@ -147,7 +147,7 @@ func TestVanishedServiceWhoseCLBComesToLightLate(t *testing.T) {
 		w.after(15 * time.Second)
 		check(t, "CLBs", 1, len(w.instances()))
 		w.after(2 * time.Minute)
-		check(t, "CLBs in the end", 0, len(w.instances()))
+		check(t, "load balancers in the end", 0, len(w.instances()))
 		w.calls()
 		w.after(time.Hour)
 		check(t, "calls afterwards", []string(nil), w.calls())
@@ -168,6 +168,6 @@ func TestNextServiceSaysWhatItWaitsFor(t *testing.T) {
 		}
 		w.after(time.Minute)
 		check(t, "CLBs", 1, len(w.instances()))
-		check(t, "CLB of the next Service", w.instances()[0].GetLoadBalancerId(), w.service().Labels[LabelLoadBalancerID])
+		check(t, "load balancer of the next Service", w.instances()[0].GetLoadBalancerId(), w.service().Labels[LabelLoadBalancerID])
 	})
 }

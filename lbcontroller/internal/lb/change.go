@@ -36,7 +36,7 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 	if p.Empty() {
 		return s, result{observed: observed}
 	}
-	c.logger.Info("changing the load balancer", "service", s.key, "loadBalancer", observed.InstanceID, "plan", c.product.Marks().describe(p))
+	c.logger.Info("changing the load balancer", "service", s.key, "loadBalancer", observed.InstanceID, "plan", p.String())
 	replaces := s.svc.Labels[LabelLoadBalancerID]
 	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Claims, annotation.OwnTags, annotation.Applied}}
 	want := s.want.Desired
@@ -55,7 +55,7 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 		// Nor servers in the default server group, if the Service doesn't ask for them any more afterwards.
 		_, n.Annotations[annotation.Applied] = s.view.Applied()
 	}
-	// Nor leave anything on a user's CLB that is not noted on the Service.
+	// Nor leave anything on a user's load balancer that is not noted on the Service.
 	claims := s.claims()
 	for _, claim := range reuse.Claim(want) {
 		if claim.LoadBalancer == observed.InstanceID {
@@ -90,13 +90,14 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 	return s.with(svc), done
 }
 
-// moveOut gives up what the Service had before it moved to the CLB that it has now.
+// moveOut gives up what the Service had before it moved to the load balancer that it has now.
 func (c changer) moveOut(ctx context.Context, s pass, own model.Observed, done result) (pass, result) {
 	if own.InstanceID != "" {
 		if s, done.err = c.releaseOwn(ctx, s, own); done.err != nil {
 			return s, done
 		}
-		done.events = append(done.events, controller.Normalf(controller.ReasonCleaned, "CLB %s is released: the Service has moved to CLB %s",
+		done.events = append(done.events, controller.Normalf(controller.ReasonCleaned,
+			"load balancer %s is released: the Service has moved to load balancer %s",
 			own.InstanceID, s.want.Desired.Reuse.ID))
 	}
 	elsewhere := s.claims().Without(s.want.Desired.Reuse.ID)
@@ -109,7 +110,8 @@ func (c changer) moveOut(ctx context.Context, s pass, own model.Observed, done r
 	return s, done
 }
 
-// releaseOwn gives up the Service's own CLB. Its address can't be had back, so the Service is read anew before.
+// releaseOwn gives up the Service's own load balancer. Its address can't be had back, so the Service is read anew
+// before.
 func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pass, error) {
 	s, err := s.confirmed(ctx)
 	if err != nil {
@@ -118,14 +120,14 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 	if len(s.svc.Status.LoadBalancer.Ingress) > 0 {
 		return s, controller.ErrStale
 	}
-	// The next CLB of its own must not be taken for this one.
+	// The next load balancer of its own must not be taken for this one.
 	svc, err := s.writer.Note(ctx, s.svc,
 		controller.Notes{Annotations: map[string]string{controller.AnnotationGeneration: controller.NextGeneration(s.svc)}})
 	if err != nil {
 		return s, err
 	}
 	p := plan.Release(c.product, own, s.view.Preserved())
-	c.logger.Info("releasing the load balancer", "service", s.key, "loadBalancer", own.InstanceID, "plan", c.product.Marks().describe(p))
+	c.logger.Info("releasing the load balancer", "service", s.key, "loadBalancer", own.InstanceID, "plan", p.String())
 	if _, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: own}); err != nil && !isGone(err) {
 		return s, err
 	}
@@ -148,7 +150,7 @@ func (c changer) dropGroups(ctx context.Context, key string, owner ownership.Own
 	if p.Empty() {
 		return nil
 	}
-	c.logger.Info("deleting server groups", "service", key, "plan", c.product.Marks().describe(p))
+	c.logger.Info("deleting server groups", "service", key, "plan", p.String())
 	c.services.Of(key).Forget()
 	_, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: model.Observed{Groups: o.Groups}})
 	return err
@@ -160,14 +162,14 @@ func (c changer) dropLists(ctx context.Context, key string, lists []model.Access
 	if p.Empty() {
 		return nil
 	}
-	c.logger.Info("deleting access lists", "service", key, "plan", c.product.Marks().describe(p))
+	c.logger.Info("deleting access lists", "service", key, "plan", p.String())
 	c.services.Of(key).Forget()
 	_, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: model.Observed{Lists: lists}})
 	return err
 }
 
-// leave takes what is the Service's off CLBs of users. What others have bound to it stays: a vServer group that is still used loses only
-// its servers.
+// leave takes what is the Service's off load balancers of users. What others have bound to it stays: a server group
+// that is still used loses only its servers.
 func (c changer) leave(ctx context.Context, key string, svc *corev1.Service, claims ownership.Claims) (done result) {
 	owner := ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: c.clusterID}
 	for _, claim := range claims {
@@ -186,7 +188,7 @@ func (c changer) leave(ctx context.Context, key string, svc *corev1.Service, cla
 		p := plan.Leave(owner, model.Reuse{ID: id, Listeners: claim.Listeners, Filled: claim.Groups}, before)
 		if !p.Empty() {
 			done.changed = true
-			c.logger.Info("leaving the load balancer", "service", key, "loadBalancer", id, "plan", c.product.Marks().describe(p))
+			c.logger.Info("leaving the load balancer", "service", key, "loadBalancer", id, "plan", p.String())
 			c.services.Of(key).Forget() // It is wrong from here on.
 			after, err = apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: before})
 			if isGone(err) {
@@ -197,11 +199,11 @@ func (c changer) leave(ctx context.Context, key string, svc *corev1.Service, cla
 				return done
 			}
 			done.events = append(done.events, controller.Normalf(controller.ReasonCleaned,
-				"CLB %s stays, without what was made on it for the Service", id))
+				"load balancer %s stays, without what was made on it for the Service", id))
 		}
 		if rest := reuse.Remains(owner, after); rest != "" {
 			done.events = append(done.events, controller.Donef(controller.ReasonPreserved,
-				"CLB %s keeps %s, which others use; delete by hand what nobody needs", id, rest))
+				"load balancer %s keeps %s, which others use; delete by hand what nobody needs", id, rest))
 		}
 	}
 	return done

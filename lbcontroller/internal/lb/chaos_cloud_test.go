@@ -80,7 +80,7 @@ func (m *monkey) console() string {
 		return m.nlbConsole()
 	}
 	if len(ids) == 0 {
-		return "nobody finds a CLB in the console"
+		return "nobody finds a load balancer in the console"
 	}
 	id := pick(m, ids...)
 	if m.drift = pick(m, Drift{}, Drift{}, Drift{ReportInstance: true, ReportListeners: true, ReportStopped: true}); m.drift != (Drift{}) {

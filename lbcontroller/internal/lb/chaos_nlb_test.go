@@ -130,7 +130,7 @@ func (m *monkey) nlbConsole() string {
 			delete(m.cloud.NLB.Listeners, id)
 		}
 	}
-	return "all NLBs lose their servers, and listener 443"
+	return "all load balancers lose their servers, and listener 443"
 }
 
 // judgeNLB compares what a Service has of NLBs with what it asks for; the cloud is locked.
@@ -232,7 +232,7 @@ func (m *monkey) judgeUsersNLB(services []*corev1.Service) {
 		!slices.ContainsFunc(m.cloud.NLB.ServerGroups[usersNLBGroup].GetServers(), func(s *nlbv1.Server) bool {
 			return s.GetPort() == foreignPort
 		}) {
-		m.t.Errorf("the NLB of a user has lost something")
+		m.t.Errorf("the load balancer of a user has lost something")
 	}
 	known := map[string]bool{usersNLB: true}
 	for _, svc := range services {

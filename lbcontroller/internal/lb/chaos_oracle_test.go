@@ -129,19 +129,19 @@ func (m *monkey) judgeService(svc *corev1.Service, lb *slbv1.LoadBalancer, parts
 	id := lb.GetLoadBalancerId()
 	if svc.DeletionTimestamp != nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		if id != "" || len(svc.Finalizers) > 0 || len(svc.Status.LoadBalancer.Ingress) > 0 || len(svc.Labels) > 0 {
-			m.t.Errorf("%s wants no CLB but has %q, finalizers %v, status %v, labels %v", svc.Name, id, svc.Finalizers, svc.Status, svc.Labels)
+			m.t.Errorf("%s wants no load balancer but has %q, finalizers %v, status %v, labels %v", svc.Name, id, svc.Finalizers, svc.Status, svc.Labels)
 		}
 		return
 	}
 	if m.named(svc) != "" {
 		if id != "" {
-			m.t.Errorf("%s names a CLB, but has %s still", svc.Name, id)
+			m.t.Errorf("%s names a load balancer, but has %s still", svc.Name, id)
 		}
 		m.judgeReused(svc, parts)
 		return
 	}
 	if id == "" {
-		m.t.Errorf("%s has no CLB; status %v, labels %v", svc.Name, svc.Status, svc.Labels)
+		m.t.Errorf("%s has no load balancer; status %v, labels %v", svc.Name, svc.Status, svc.Labels)
 		return
 	}
 	present := m.presentParts(id, parts)
@@ -443,7 +443,7 @@ func (m *monkey) presentParts(id string, wanted []string) []string {
 // judgeForeign looks for what others have made.
 func (m *monkey) judgeForeign() {
 	if got := m.foreignParts(); !slices.Equal(got, m.theirs) {
-		m.t.Errorf("the CLB of others was touched (-before +after):\n%s", gocmp.Diff(m.theirs, got))
+		m.t.Errorf("the load balancer of others was touched (-before +after):\n%s", gocmp.Diff(m.theirs, got))
 	}
 	for _, f := range m.foreign {
 		lb, ok := m.cloud.LoadBalancers[f.instance]

@@ -353,7 +353,7 @@ func (m *monkey) bear() string {
 		m.t.Fatal(err)
 	}
 	m.putSlices(name)
-	return fmt.Sprintf("%s is created with class NLB: %t, ports %s and annotations %v", name,
+	return fmt.Sprintf("%s is created with class load balancer: %t, ports %s and annotations %v", name,
 		isNLB(svc), portsText(svc.Spec.Ports), svc.Annotations)
 }
 

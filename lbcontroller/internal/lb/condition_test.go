@@ -131,11 +131,11 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%d patches for three failures of one kind and a success", n)
 		}
 		if got := meta(w.service(), controller.ConditionReady).LastTransitionTime; !got.Equal(&since) {
-			t.Errorf("the CLB became ready at %v, which was at %v", got, since)
+			t.Errorf("the load balancer became ready at %v, which was at %v", got, since)
 		}
 
 		w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP })
-		check(t, "conditions without a CLB", []string{"Audited=True ByHand"}, w.conditions())
+		check(t, "conditions without a load balancer", []string{"Audited=True ByHand"}, w.conditions())
 		check(t, "states", map[string]float64{}, w.states())
 	})
 }

@@ -20,9 +20,9 @@ import (
 
 // Marks on a Service, those of the existing CCM.
 const (
-	// LabelHash holds the digest of the configuration that the CLB has.
+	// LabelHash holds the digest of the configuration that the load balancer has.
 	LabelHash = "service.beta.kubernetes.io/hash"
-	// LabelLoadBalancerID holds the id of the CLB.
+	// LabelLoadBalancerID holds the id of the load balancer.
 	LabelLoadBalancerID = ownership.LabelLoadBalancerID
 )
 
@@ -34,18 +34,18 @@ type Config struct {
 	Shared  *Shared
 	Gateway *gateway.Client
 	Desired desired.Config
-	// DriftCheck is how often, about, a CLB that nothing happens to is read and compared.
+	// DriftCheck is how often, about, a load balancer that nothing happens to is read and compared.
 	DriftCheck time.Duration
 	// Policy says which changes are made for Services that don't say.
 	Policy Policy
 	// Drift is what is only reported of what others have changed in the cloud.
 	Drift Drift
-	// Orphans is what is done about CLBs whose Services are gone.
+	// Orphans is what is done about load balancers whose Services are gone.
 	Orphans Orphans
 	// Records keep over a restart which backends Services have; nil for none.
 	Records *knowledge.Record
-	// HealthPatience is how long a pod that declares a readiness gate waits for its first health checks at the CLB, at most. 0 releases it
-	// as soon as it is registered.
+	// HealthPatience is how long a pod that declares a readiness gate waits for its first health checks at the load
+	// balancer, at most. 0 releases it as soon as it is registered.
 	HealthPatience time.Duration
 	// CertificateCheck is how often the ends of server certificates are read; 0 for never.
 	CertificateCheck time.Duration
@@ -67,7 +67,7 @@ func NewShared(client *gateway.Client, vpc string, registerer prometheus.Registe
 	return &Shared{enis: &eni.Resolver{Client: client, VPCID: vpc}, instances: &ecs.Checker{Client: client}, metrics: newMetrics(registerer)}
 }
 
-// Orphans says what is done about CLBs of the cluster whose Services are gone.
+// Orphans says what is done about load balancers of the cluster whose Services are gone.
 type Orphans struct {
 	Client   kubernetes.Interface
 	Recorder record.EventRecorder

@@ -47,7 +47,7 @@ func TestCosts(t *testing.T) {
 			calls: []string{"GetLoadBalancer", "DeleteListener", "CreateListener"},
 		},
 		{
-			name: "one more node, two vServer groups", before: web(twoPorts), do: func(w *world) { w.addNode(3); w.settle() }, writes: 2,
+			name: "one more node, two server groups", before: web(twoPorts), do: func(w *world) { w.addNode(3); w.settle() }, writes: 2,
 			calls: []string{"ApplyServerChanges", "ApplyServerChanges"},
 		},
 		{

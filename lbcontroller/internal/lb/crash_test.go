@@ -30,7 +30,7 @@ func (w *world) state() []string {
 	defer w.cloud.Unlock()
 	var lines []string
 	for _, lb := range w.cloud.LoadBalancers {
-		lines = append(lines, fmt.Sprintf("CLB %s protected=%t tags=%d", lb.GetName(), lb.GetDeleteProtection(), len(lb.GetTags())))
+		lines = append(lines, fmt.Sprintf("load balancer %s protected=%t tags=%d", lb.GetName(), lb.GetDeleteProtection(), len(lb.GetTags())))
 	}
 	names := map[string]string{}
 	for id, g := range w.cloud.ServerGroups {
@@ -310,7 +310,7 @@ func scenarios() map[string]scenario {
 			users: []string{usersLB}, before: web(naming(usersLB), defaultGroup), beside: api(443, naming(usersLB), defaultGroup),
 			change: func(w *world) { w.update(without(annotation.DefaultServerGroup)) },
 		},
-		"leave a shared vServer group": {
+		"leave a shared server group": {
 			users: []string{usersLB}, prepare: samePods, before: web(sharing(80)...), beside: api(443, sharing(443)...),
 			change: func(w *world) { w.remove() },
 		},
@@ -318,7 +318,7 @@ func scenarios() map[string]scenario {
 			users: []string{usersLB}, prepare: samePods, before: web(sharing(80)...), beside: api(443, sharing(443)...),
 			change: func(w *world) { w.pods(pod("10.0.0.1", "node-1")) },
 		},
-		"move away from a shared vServer group": {
+		"move away from a shared server group": {
 			users: []string{usersLB, "lb-next"}, prepare: samePods, before: web(sharing(80)...), beside: api(443, sharing(443)...),
 			change: func(w *world) {
 				w.update(func(svc *corev1.Service) {

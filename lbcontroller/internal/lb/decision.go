@@ -18,7 +18,7 @@ type decision struct {
 	plan  plan.Plan
 	// reported is what others have changed and is left so, and withheld what the policy doesn't allow.
 	reported, withheld []plan.Action
-	// entry is what was remembered of the CLB and still holds.
+	// entry is what was remembered of the load balancer and still holds.
 	entry knowledge.Entry
 	// read reports that the cloud was read completely for this.
 	read bool
@@ -35,7 +35,7 @@ func (d decision) refusal() *reuse.Refusal {
 	return refused.Refusal
 }
 
-// own is the CLB that the Service gives up for the one that it names.
+// own is the load balancer that the Service gives up for the one that it names.
 func (d decision) own() model.Observed {
 	all, _ := d.known.(knowledge.All)
 	return all.Own
@@ -52,7 +52,7 @@ func recall(s pass) knowledge.Known {
 		if known.For == s.said() {
 			return known
 		}
-	case knowledge.Servers, knowledge.All: // What is remembered may be the CLB that the Service had before.
+	case knowledge.Servers, knowledge.All: // What is remembered may be the load balancer that the Service had before.
 		if there := knowledge.There(known); there.Reused == (reused != "") && (reused == "" || there.InstanceID == reused) {
 			return known
 		}
@@ -74,7 +74,7 @@ func recall(s pass) knowledge.Known {
 
 // decide decides, if what is known is enough for that; what was just read is. What was only remembered is not enough to
 // delete anything: others may have come to use it. Nor is it to refuse anything: what stands in the way may be gone. On
-// a user's CLB anything may have been made.
+// a user's load balancer anything may have been made.
 func decide(s pass, known knowledge.Known, read bool) (d decision, enough bool) {
 	d = decision{known: known, entry: s.entry, read: read}
 	want := s.want.Desired
@@ -109,12 +109,13 @@ func decide(s pass, known knowledge.Known, read bool) (d decision, enough bool) 
 	d.known, d.entry = have, knowledge.Renew(s.entry) // What was read just now counts as verified.
 	if want.Reuse.ID != "" && moving && len(d.plan.Refused) > 0 {
 		// A Service moves as a whole or not at all: what it has now serves on.
-		d.known = knowledge.Refused{Refusal: &reuse.Refusal{Text: joined(d.plan.Refused)}}
+		d.known = knowledge.Refused{Refusal: &reuse.Refusal{Text: strings.Join(d.plan.Refused, "; ")}}
 	}
 	return d, true
 }
 
-// mayCreate refuses a CLB to a Service that had one which is gone, and a public one where the cluster doesn't allow these.
+// mayCreate refuses a load balancer to a Service that had one which is gone, and a public one where the cluster doesn't
+// allow these.
 func mayCreate(s pass, d decision) *reuse.Refusal {
 	if d.there().InstanceID != "" {
 		return nil
@@ -143,7 +144,8 @@ func (p Policy) keeps(s pass, own model.Observed) *reuse.Refusal {
 	if len(left) == 0 {
 		return nil
 	}
-	return &reuse.Refusal{Text: fmt.Sprintf("policy %s: the Service doesn't move, because it would give up what it has on CLB %s; %s",
+	return &reuse.Refusal{Text: fmt.Sprintf("policy %s: the Service doesn't move, because it would give up "+
+		"what it has on load balancer %s; %s",
 		p, strings.Join(left, ", "), remedy)}
 }
 
@@ -154,7 +156,7 @@ const remedy = "to have it done, set annotation " + annotation.Prefix + annotati
 // withheld says that a policy holds changes back.
 func (p Policy) withheld(id string, actions []plan.Action) error {
 	if id != "" {
-		id = " on CLB " + id
+		id = " on load balancer " + id
 	}
 	return fmt.Errorf("policy %s: not done%s: %s; %s", p, id, summary(plan.Plan{Phases: []plan.Phase{actions}}), remedy)
 }

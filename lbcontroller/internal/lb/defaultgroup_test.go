@@ -204,7 +204,7 @@ func TestDefaultGroupFaults(t *testing.T) {
 				check(t, "writes after reads that fail", 0, len(w.cloud.Writes()))
 				check(t, "servers", "i-1=100* i-users=7", w.byDefault(id))
 				w.remove()
-				check(t, "CLBs in the end", 0, len(w.instances()))
+				check(t, "load balancers in the end", 0, len(w.instances()))
 			})
 		})
 	}

@@ -91,7 +91,7 @@ func TestDriftOfListenersIsReported(t *testing.T) {
 		check(t, "scheduler", "rr", w.onlyListener().GetScheduler())
 		check(t, "name", "theirs", w.instances()[0].GetName())
 		check(t, "servers", 2, len(w.servers()))
-		w.hasEvents("both", "Warning DriftReported", "change listener 80/tcp: scheduler", "change CLB: name")
+		w.hasEvents("both", "Warning DriftReported", "change listener 80/tcp: scheduler", "change load balancer: name")
 		w.update(annotated(annotation.PersistenceTimeout, "7"))
 		check(t, "scheduler", "wrr", w.onlyListener().GetScheduler())
 		check(t, "name", "mine", w.instances()[0].GetName())

@@ -31,11 +31,12 @@ type engine struct {
 	gates  gates
 	packer knowledge.Packer
 	certs  *certificates
-	// creations holds back Services while the gateway has no room for making CLBs.
+	// creations holds back Services while the gateway has no room for making load balancers.
 	creations backlog.Backlog
 	// lists are those that passes work with.
 	lists model.Pool
-	// started is when the kind was made: a Service that is older may have a CLB of which nothing is written on it.
+	// started is when the kind was made: a Service that is older may have a load balancer of which nothing is written
+	// on it.
 	started time.Time
 }
 
@@ -110,7 +111,7 @@ func (e *engine) findOut(ctx context.Context, s pass, have knowledge.Known) (dec
 		if have, err = e.all(ctx, s); err != nil {
 			return decision{}, err
 		}
-		if refused, ok := have.(knowledge.Refused); ok && refused.Again > 0 { // The CLB is gone.
+		if refused, ok := have.(knowledge.Refused); ok && refused.Again > 0 { // The load balancer is gone.
 			s.memory.Forget()
 		}
 		d, _ = decide(s, have, true)
@@ -121,8 +122,8 @@ func (e *engine) findOut(ctx context.Context, s pass, have knowledge.Known) (dec
 	return d, nil
 }
 
-// eipFor is how long the EIPs of a CLB are believed: one that is taken off may be another's soon, who then gets the
-// traffic. eipAge is how old a list of them may be that serves all Services.
+// eipFor is how long the EIPs of a load balancer are believed: one that is taken off may be another's soon, who then
+// gets the traffic. eipAge is how old a list of them may be that serves all Services.
 const eipFor, eipAge = 5 * time.Minute, time.Minute
 
 // eips finds out which elastic addresses are published, and remembers them.
@@ -145,7 +146,7 @@ func (e *engine) eips(ctx context.Context, s pass, entry *knowledge.Entry, id st
 	}
 	entry.EIPs, entry.EIPsUntil = ips, time.Now().Add(eipFor)
 	return eips{addresses: ips, trouble: warning(len(ips) == 0, controller.ReasonEIP,
-		"no EIP is bound to CLB %s, and its own address is published instead; "+
+		"no EIP is bound to load balancer %s, and its own address is published instead; "+
 			"bind an EIP, or remove annotation %s%s", id, annotation.Prefix, annotation.ExternalIPType)}
 }
 
@@ -160,9 +161,9 @@ func (e *engine) isLocked(ctx context.Context, there model.Observed, err error) 
 	return err == nil && ok && lb.GetStatus() == "locked"
 }
 
-// isUnconfirmed reports that a Service which stays one of type LoadBalancer no longer asks for the CLB that it has,
-// because it got a class, a tunnel type or another kind. That may be a mistake, and address and CLB can't be had back;
-// or it was so before the takeover, as the existing CCM overlooks it and serves on.
+// isUnconfirmed reports that a Service which stays one of type LoadBalancer no longer asks for the load balancer that
+// it has, because it got a class, a tunnel type or another kind. That may be a mistake, and address and load balancer
+// can't be had back; or it was so before the takeover, as the existing CCM overlooks it and serves on.
 func isUnconfirmed(product Product, svc *corev1.Service) bool {
 	has := svc.Labels[LabelHash] != "" || svc.Labels[LabelLoadBalancerID] != "" || len(claimsOf(svc)) > 0 ||
 		len(product.Marks().published(svc)) > 0
@@ -174,7 +175,7 @@ func isUnconfirmed(product Product, svc *corev1.Service) bool {
 // unconfirmed says what to do about such a Service.
 func unconfirmed(svc *corev1.Service) string {
 	return fmt.Sprintf(
-		"the Service has a class, a tunnel type or another type of load balancer, and CLB %s, which is kept and goes on serving "+
+		"the Service has a class, a tunnel type or another type of load balancer, and load balancer %s, which is kept and goes on serving "+
 			"until annotation %s: \"true\" confirms that nobody needs it; otherwise take back what was changed",
 		svc.Labels[LabelLoadBalancerID], annotation.ConfirmRelease)
 }
@@ -200,10 +201,11 @@ func (e *engine) callNext(key string, o controller.Outcome) controller.Outcome {
 	} else {
 		o.Wake = append(o.Wake, e.creations.Done(key, time.Now())...)
 	}
-	return e.Product.Marks().inWords(o)
+	return o
 }
 
-// putOff is the outcome for a Service whose CLB isn't asked for yet, since others wait for theirs. What was read is remembered until then.
+// putOff is the outcome for a Service whose load balancer isn't asked for yet, since others wait for theirs. What was
+// read is remembered until then.
 func putOff(s pass, d decision, wait time.Duration) controller.Outcome {
 	if d.read {
 		keep(s, d.entry.Holds(d.known, ""), false)

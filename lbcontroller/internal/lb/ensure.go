@@ -30,7 +30,8 @@ func verifiedBy(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// ensure brings the CLB of a Service to what the Service asks for. The servers that it works with are in lists: none may be kept.
+// ensure brings the load balancer of a Service to what the Service asks for. The servers that it works with are in
+// lists: none may be kept.
 func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.Lists) controller.Outcome {
 	s, err := e.begin(r, lists)
 	if s.entry, s.recalled = s.memory.Recall(string(s.svc.UID), verifiedBy(ctx), lists); s.recalled == knowledge.Doubted {
@@ -129,7 +130,8 @@ func (e *engine) finish(ctx context.Context, s pass, d decision, done result) co
 func (e *engine) fail(ctx context.Context, s pass, d decision, done result) controller.Outcome {
 	if e.isLocked(ctx, d.there(), done.err) {
 		done.err = fmt.Errorf(
-			"CLB %s is locked, because the account owes money for it; settle the bill, then it is tried again: %w", d.there().InstanceID, done.err)
+			"load balancer %s is locked, because the account owes money for it; settle the bill, then it is tried again: %w",
+			d.there().InstanceID, done.err)
 	}
 	ids := notFound(done.err)
 	unlearned := e.Shared.instances.Learn(ctx, ids, s.nodes.Reporting(witnesses, ids)) // The next pass leaves out what the cloud doesn't have.
@@ -146,15 +148,15 @@ func (e *engine) fail(ctx context.Context, s pass, d decision, done result) cont
 }
 
 // isSince reports whether a Service was made since the controller started. An old version of the existing CCM may have
-// made a CLB for an older one and written nothing on it.
+// made a load balancer for an older one and written nothing on it.
 func isSince(svc *corev1.Service, started time.Time) bool {
 	created := svc.CreationTimestamp.Time
 	return created.IsZero() || !created.Before(started.Truncate(time.Second)) // The API server's times have no fractions.
 }
 
 // meet looks up what the record says of a Service that this leader meets for the first time: what it learns afterwards
-// counts more. If the cloud is recorded to have exactly what the Service asks for, the entry is trusted, and the CLB is
-// read when its turn comes and not at once.
+// counts more. If the cloud is recorded to have exactly what the Service asks for, the entry is trusted, and the load
+// balancer is read when its turn comes and not at once.
 func meet(ctx context.Context, records *knowledge.Record, s pass) pass {
 	first, verifies := s.memory.Meet(string(s.svc.UID)), reconcile.PriorityOf(ctx) == reconcile.Periodic
 	switch {
@@ -184,7 +186,7 @@ func isNew(svc *corev1.Service) bool {
 }
 
 // unhurried is the context of the reads of an idle Service: they have the lowest priority, and give way to a change of
-// the Service, or of another one that shares its CLB. The function ends it.
+// the Service, or of another one that shares its load balancer. The function ends it.
 func unhurried(ctx context.Context, s pass) (context.Context, func()) {
 	if s.idle {
 		return reconcile.Yielding(gateway.WithPriority(ctx, gateway.Background))
@@ -192,8 +194,9 @@ func unhurried(ctx context.Context, s pass) (context.Context, func()) {
 	return ctx, func() {}
 }
 
-// allowed keeps a Service that had an address from silently getting another, and obeys the cluster's rule about public CLBs. The Service is
-// read anew unless it just was: a CLB must not be made for what the cache shows of a Service that has gone on since.
+// allowed keeps a Service that had an address from silently getting another, and obeys the cluster's rule about public
+// load balancers. The Service is read anew unless it just was: a load balancer must not be made for what the cache
+// shows of a Service that has gone on since.
 func allowed(ctx context.Context, s pass, d decision) (pass, error) {
 	if d.there().InstanceID != "" {
 		return s, nil

@@ -60,7 +60,7 @@ func causes(err error) []error {
 	return list
 }
 
-// isGone reports that any of the failed calls found that the CLB doesn't exist.
+// isGone reports that any of the failed calls found that the load balancer doesn't exist.
 func isGone(err error) bool {
 	return slices.ContainsFunc(causes(err), func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound })
 }
@@ -152,7 +152,7 @@ func notFound(err error) []string {
 	return slices.Compact(ids)
 }
 
-// noRoom returns the refusal of making a CLB, if that is what went wrong and the gateway had no room for it.
+// noRoom returns the refusal of making a load balancer, if that is what went wrong and the gateway had no room for it.
 func noRoom(marks Marks, err error) *rpcerr.Error {
 	failures, _ := errors.AsType[apply.Failures](err)
 	for _, f := range failures {

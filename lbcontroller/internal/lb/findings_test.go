@@ -124,7 +124,7 @@ func TestListenerOfAnothersGroupIsLeftAlone(t *testing.T) {
 			svc.Name, svc.UID = "api", "66666666-2222-3333-4444-555555555555"
 			svc.Spec.Ports[0].NodePort = 31000
 		}))
-		w.hasEvents("the refusal", "forwards to the vServer group of Service default/web")
+		w.hasEvents("the refusal", "forwards to the server group of Service default/web")
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
 		check(t, "group of the listener", group, w.cloud.Listeners[key].GetConfig().GetServerGroupId())
@@ -153,7 +153,7 @@ func TestModeChangeKeepsUsersListenerServed(t *testing.T) {
 		w.events.take()
 		w.update(eniMode)
 		check(t, "servers", []string{"eni-1:8080=100", "i-1:30080=100", "i-users:9000=7"}, w.servers())
-		w.hasEvents("what to do", "listener 80/tcp still forwards to vServer group "+ours)
+		w.hasEvents("what to do", "listener 80/tcp still forwards to server group "+ours)
 	})
 }
 

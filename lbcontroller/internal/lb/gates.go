@@ -19,7 +19,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
-// place is where a pod takes traffic: a server of a vServer group.
+// place is where a pod takes traffic: a server of a server group.
 type place struct {
 	group  string
 	server model.ServerKey
@@ -32,7 +32,7 @@ type waiting struct {
 	places []place
 }
 
-// gates releases pods that wait for a CLB.
+// gates releases pods that wait for a load balancer.
 type gates struct {
 	product Product
 	// patience is how long a pod waits for its first health checks at most.
@@ -40,7 +40,7 @@ type gates struct {
 	logger   *slog.Logger
 }
 
-// open adds to an outcome what is written on the pods that wait for the CLB, of which so much is there.
+// open adds to an outcome what is written on the pods that wait for the load balancer, of which so much is there.
 func (g gates) open(ctx context.Context, o controller.Outcome, s pass, observed model.Observed) controller.Outcome {
 	verdicts, probed, next := registered(s, observed)
 	found, after := g.judgeHealth(ctx, s, probed, observed)
@@ -98,7 +98,7 @@ func registered(s pass, observed model.Observed) (verdicts []readiness.Verdict, 
 			// What keeps it away is tried again.
 		case len(w.places) == 0:
 			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered,
-				"the nodes of the Service take traffic from CLB "+observed.InstanceID))
+				"the nodes of the Service take traffic from load balancer "+observed.InstanceID))
 		default:
 			probed = append(probed, w)
 		}
@@ -121,7 +121,7 @@ func (g gates) judgeHealth(ctx context.Context, s pass, probed []waiting,
 	for _, w := range probed {
 		if release {
 			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered,
-				"the pod takes traffic from CLB "+observed.InstanceID))
+				"the pod takes traffic from load balancer "+observed.InstanceID))
 			continue
 		}
 		patient, uids = append(patient, w), append(uids, w.pod.UID)
@@ -140,13 +140,14 @@ func (g gates) judgeHealth(ctx context.Context, s pass, probed []waiting,
 		switch {
 		case health == readiness.Good:
 			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered,
-				"the pod takes traffic from CLB "+observed.InstanceID+", whose health checks succeed"))
+				"the pod takes traffic from load balancer "+observed.InstanceID+", whose health checks succeed"))
 		case health == readiness.Bad:
 			verdicts = append(verdicts, w.verdict(corev1.ConditionFalse, readiness.ReasonUnhealthy,
-				"the health checks of CLB "+observed.InstanceID+" fail"))
+				"the health checks of load balancer "+observed.InstanceID+" fail"))
 		case s.memory.polls.Since(w.pod.UID) >= g.patience:
 			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonRegistered,
-				fmt.Sprintf("the pod is registered at CLB %s, which has not found out about its health in %s", observed.InstanceID, g.patience)))
+				fmt.Sprintf("the pod is registered at load balancer %s, which has not found out about its health in %s",
+					observed.InstanceID, g.patience)))
 		}
 	}
 	return verdicts, next
@@ -164,7 +165,8 @@ func unprobed(s pass, observed model.Observed) bool {
 	return !slices.ContainsFunc(listeners, s.product.Probes)
 }
 
-// health asks for the health of all servers of a CLB. What can't be read is unknown: pods must not wait for trouble that is not theirs.
+// health asks for the health of all servers of a load balancer. What can't be read is unknown: pods must not wait for
+// trouble that is not theirs.
 func (g gates) health(ctx context.Context, key string, there model.Observed) func(model.ServerKey) readiness.Health {
 	statuses, err := g.product.Health(gateway.WithPriority(ctx, gateway.Background), there)
 	if err != nil {

@@ -78,7 +78,7 @@ func TestIntranetOpensNothingInPublic(t *testing.T) {
 			svc.Spec.Ports[1].Port = 9200
 		})
 		check(t, "listeners", []string{"80/TCP"}, w.listeners())
-		w.hasEvents("why", "SyncLoadBalancerFailed", "no listener is made on the public CLB for 9200/tcp")
+		w.hasEvents("why", "SyncLoadBalancerFailed", "no listener is made on the public load balancer for 9200/tcp")
 		w.update(without(annotation.AddressType))
 		check(t, "listeners once that is taken back", []string{"80/TCP", "9200/TCP"}, w.listeners())
 	})

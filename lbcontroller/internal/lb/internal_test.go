@@ -63,7 +63,7 @@ func TestChangeOfOnesOwnIsCheap(t *testing.T) {
 
 // TestGoneAmongFailures: a CLB that is gone is recognised whichever of several failed calls says so.
 func TestGoneAmongFailures(t *testing.T) {
-	gone, busy := rpcerr.Errorf(rpcerr.LoadBalancerNotFound, "no such CLB"), rpcerr.Errorf(rpcerr.ResourceBusy, "busy")
+	gone, busy := rpcerr.Errorf(rpcerr.LoadBalancerNotFound, "no such load balancer"), rpcerr.Errorf(rpcerr.ResourceBusy, "busy")
 	if !isGone(errors.Join(busy, gone)) {
 		t.Error("the second of two isn't seen")
 	}

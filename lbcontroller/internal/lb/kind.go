@@ -76,8 +76,9 @@ func (k *Kind) Changed(old, svc *corev1.Service) {
 	memory.Doubt() // What a pass under way remembers was read before.
 }
 
-// forgotten reports whether another client took away what the controller had noted: the address, because the CLB is gone, or the hash, to
-// have the CLB compared at once. The controller itself takes the hash away before it changes the CLB, and notes then what it makes.
+// forgotten reports whether another client took away what the controller had noted: the address, because the load
+// balancer is gone, or the hash, to have the load balancer compared at once. The controller itself takes the hash away
+// before it changes the load balancer, and notes then what it makes.
 func forgotten(old, svc *corev1.Service) bool {
 	cleared := len(old.Status.LoadBalancer.Ingress) > 0 && len(svc.Status.LoadBalancer.Ingress) == 0
 	unmarked := old.Labels[LabelHash] != "" && svc.Labels[LabelHash] == "" && svc.Annotations[annotation.Making] == ""
@@ -94,7 +95,7 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	return k.engine.callNext(r.Key, o)
 }
 
-// Release implements controller.Kind: first the Service's own CLB, then what it has on those of users.
+// Release implements controller.Kind: first the Service's own load balancer, then what it has on those of users.
 func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Outcome {
 	return k.engine.callNext(r.Key, k.engine.release(ctx, r))
 }
@@ -117,7 +118,7 @@ func (k *Kind) Preview(ctx context.Context, r controller.Request) controller.Pre
 	if err := fill(ctx, r, &preview); err != nil {
 		preview.Error = err.Error()
 	}
-	return k.engine.Product.Marks().previewInWords(preview)
+	return preview
 }
 
 // ListOrphans implements controller.Previewer.

@@ -112,7 +112,7 @@ func TestUnusableServerGroup(t *testing.T) {
 		w.create(web(naming(usersLB), override, twoPorts, annotated(annotation.VGroupPort, usersRsp+":80")))
 		w.events.take()
 		w.update(annotated(annotation.VGroupPort, "rsp-none:80"))
-		w.hasEvents("the mistake", "annotation vgroup-port names vServer group rsp-none, which CLB lb-users doesn't have")
+		w.hasEvents("the mistake", "annotation vgroup-port names server group rsp-none, which load balancer lb-users doesn't have")
 		w.addNode(2)
 		w.settle()
 		const https = "k8s/30443/web/default/c-test"

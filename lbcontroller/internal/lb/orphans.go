@@ -27,7 +27,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
-// memo is where the state of orphans is in the record. That of a CLB has no suffix.
+// memo is where the state of orphans is in the record. That of CLBs has no suffix.
 func (w *orphans) memo() string {
 	if name := w.product.Marks().Name; name != annotation.CLB {
 		return "orphans-" + strings.ToLower(string(name))
@@ -35,10 +35,10 @@ func (w *orphans) memo() string {
 	return "orphans"
 }
 
-// shownOrphans bounds the list of CLBs in an event.
+// shownOrphans bounds the list of load balancers in an event.
 const shownOrphans = 5
 
-// orphans looks for CLBs of the cluster whose Services are gone.
+// orphans looks for load balancers of the cluster whose Services are gone.
 type orphans struct {
 	Orphans
 	changer
@@ -74,7 +74,7 @@ func (w *orphans) watch(ctx context.Context) error {
 		}
 		w.found.WithLabelValues(string(w.product.Marks().Name)).Set(float64(len(found)))
 		if text := w.text(found); text != "" {
-			events.Warning(controller.ClusterObject(), controller.ReasonOrphan, w.product.Marks().words(text))
+			events.Warning(controller.ClusterObject(), controller.ReasonOrphan, text)
 		} else {
 			events.Resolve(controller.ClusterObject(), controller.ReasonOrphan)
 		}
@@ -96,9 +96,10 @@ func (w *orphans) text(found []orphan.Orphan) string {
 	}
 	next := "release them in the console if nobody needs them, or set orphans.delete in the configuration"
 	if w.Delete {
-		next = "those without a reason are deleted after orphans.grace; take the tag " + ownership.TagCluster + " off a CLB that is to stay"
+		next = "those without a reason are deleted after orphans.grace; take the tag " +
+			ownership.TagCluster + " off a load balancer that is to stay"
 	}
-	return fmt.Sprintf("%d CLBs of the cluster have no Service: %s; %s", len(found), strings.Join(list, ", "), next)
+	return fmt.Sprintf("%d %ss of the cluster have no Service: %s; %s", len(found), w.product.Marks().Name, strings.Join(list, ", "), next)
 }
 
 // look finds the orphans, and deletes those whose time has come. Anything that can't be read ends the look.
@@ -115,13 +116,14 @@ func (w *orphans) look(ctx context.Context) ([]orphan.Orphan, error) {
 	}
 	text, err := w.records.Memo(ctx, w.memo())
 	if err != nil {
-		return found, fmt.Errorf("read since when CLBs have no Service: %w", err)
+		return found, fmt.Errorf("read since when load balancers have no Service: %w", err)
 	}
 	var state orphan.State
 	if text != "" {
 		if err := json.Unmarshal([]byte(text), &state); err != nil {
 			return found,
-				fmt.Errorf("the record of CLBs without a Service can't be read; delete key %s of the ConfigMap to begin anew: %w", w.memo(), err)
+				fmt.Errorf("the record of load balancers without a Service can't be read; delete key %s of the ConfigMap to begin anew: %w",
+					w.memo(), err)
 		}
 	}
 	due, state := orphan.Decide(time.Now(), found, living, state, w.Policy)
@@ -135,7 +137,7 @@ func (w *orphans) look(ctx context.Context) ([]orphan.Orphan, error) {
 	for _, o := range due {
 		kept, err := w.delete(ctx, o, services, members, &state)
 		if err != nil {
-			return found, fmt.Errorf("delete CLB %s, which has no Service: %w", o.LoadBalancer, err)
+			return found, fmt.Errorf("delete load balancer %s, which has no Service: %w", o.LoadBalancer, err)
 		}
 		for i := range found {
 			if found[i].LoadBalancer == o.LoadBalancer {
@@ -146,7 +148,7 @@ func (w *orphans) look(ctx context.Context) ([]orphan.Orphan, error) {
 	return found, nil
 }
 
-// delete deletes a CLB, unless what is on it speaks for it; then it returns why. The budget is spent before.
+// delete deletes a load balancer, unless what is on it speaks for it; then it returns why. The budget is spent before.
 func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev1.Service, members map[string]bool,
 	state *orphan.State) (kept string, err error) {
 	observed, err := w.product.Read(ctx, o.LoadBalancer, observe.Extent{View: observe.Whole})
@@ -188,7 +190,7 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 		}
 	}
 	w.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone,
-		"CLB %s (%s) is deleted: its Service is gone since %s",
+		"load balancer %s (%s) is deleted: its Service is gone since %s",
 		o.LoadBalancer, o.Address, state.Since[o.LoadBalancer].UTC().Format(time.RFC3339))
 	return "", nil
 }
@@ -203,7 +205,7 @@ func (w *orphans) commit(ctx context.Context, state orphan.State) error {
 		text = string(data)
 	}
 	if err := w.records.Commit(ctx, w.memo(), text); err != nil {
-		return fmt.Errorf("record since when CLBs have no Service, so that the next leader knows: %w", err)
+		return fmt.Errorf("record since when load balancers have no Service, so that the next leader knows: %w", err)
 	}
 	return nil
 }
@@ -235,11 +237,12 @@ func listServices(ctx context.Context, client kubernetes.Interface) ([]*corev1.S
 	return services, nil
 }
 
-// list reads the CLBs of the cluster, then the Services, so that a Service which comes meanwhile is not missed.
+// list reads the load balancers of the cluster, then the Services, so that a Service which comes meanwhile is not
+// missed.
 func (w *orphans) list(ctx context.Context) (found []orphan.Orphan, living int, services []*corev1.Service, err error) {
 	list, err := w.product.Search(ctx, observe.Query{Tag: ownership.TagCluster, Value: w.clusterID})
 	if err != nil {
-		return nil, 0, nil, fmt.Errorf("list the CLBs of the cluster: %w", err)
+		return nil, 0, nil, fmt.Errorf("list the load balancers of the cluster: %w", err)
 	}
 	if len(list) == 0 {
 		return nil, 0, nil, nil

@@ -106,7 +106,7 @@ func TestOrphans(t *testing.T) {
 			check(t, "urgent calls", []string(nil), w.urgent())
 			one := []string{"UpdateLoadBalancer", "DeleteLoadBalancer"}
 			check(t, "writes", append(slices.Clone(one), one...), w.writes())
-			w.hasEvents("the deletions", "Normal DeletedOrphan CLB lb-gone1", "CLB lb-gone2")
+			w.hasEvents("the deletions", "Normal DeletedOrphan load balancer lb-gone1", "load balancer lb-gone2")
 			w.restart()
 			w.after(21 * time.Hour)
 			check(t, "instances while the budget is spent", 2, len(w.instances()))
@@ -140,7 +140,7 @@ func TestOrphansAreKept(t *testing.T) {
 			other.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "47.8.8.8"}}
 			w.create(other)
 		}, "Service default/api"},
-		"no CLB has a Service": {func(w *world) { w.remove() }, "cluster id may be that of another"},
+		"no load balancer has a Service": {func(w *world) { w.remove() }, "cluster id may be that of another"},
 		"the cloud doesn't answer": {func(w *world) {
 			w.cloud.Fail("GetLoadBalancer", 1000, &rpcerr.Error{Code: codes.Unavailable, Message: "away"})
 		}, ""},

@@ -26,7 +26,7 @@ const retryEIP = time.Minute
 // shownPods bounds the list of pods in an event.
 const shownPods = 5
 
-// eips are the elastic addresses of a CLB, as far as they are published.
+// eips are the elastic addresses of a load balancer, as far as they are published.
 type eips struct {
 	addresses []string
 	// trouble is what users should know about them; nil for nothing.
@@ -62,16 +62,16 @@ func outcome(s pass, d decision, done result, shown eips, certificates []string)
 	say(controller.ReasonSyncFailed, nil, complete)
 	say(controller.ReasonHeld, nil, len(d.withheld) == 0)
 	if d.plan.ChangesConfig() { // Servers follow nodes and pods all the time.
-		o.Events = append(o.Events, controller.Normalf(controller.ReasonEnsured, "CLB %s: %s", id, summary(d.plan)))
+		o.Events = append(o.Events, controller.Normalf(controller.ReasonEnsured, "load balancer %s: %s", id, summary(d.plan)))
 	}
 	warn(s, done.observed, say)
 	_, isAll := d.known.(knowledge.All)
 	say(controller.ReasonDrift, warning(len(d.reported) > 0, controller.ReasonDrift,
-		"CLB %s was changed by somebody else and is left so by the configuration "+
+		"load balancer %s was changed by somebody else and is left so by the configuration "+
 			"(drift); to bring back what the Service asks for, remove its label %s; this is done then: %s",
 		id, LabelHash, summary(plan.Plan{Phases: []plan.Phase{d.reported}})), isAll)
-	say(controller.ReasonCertificate, warning(len(certificates) > 0, controller.ReasonCertificate, "CLB %s: %s", id,
-		joined(certificates)), true)
+	say(controller.ReasonCertificate, warning(len(certificates) > 0, controller.ReasonCertificate, "load balancer %s: %s", id,
+		strings.Join(certificates, "; ")), true)
 	if !complete {
 		return heldBack(s, d, o)
 	}
@@ -86,8 +86,8 @@ func warning(holds bool, reason, format string, args ...any) *controller.Event {
 	return new(controller.Warningf(reason, format, args...))
 }
 
-// withoutListener says, as text for users, that no listener of a user's CLB leads to the Service. One of http or https
-// may do so by its rules, which aren't known.
+// withoutListener says, as text for users, that no listener of a user's load balancer leads to the Service. One of http
+// or https may do so by its rules, which aren't known.
 func withoutListener(want *model.Desired, observed model.Observed) []string {
 	if want.Reuse.ID == "" || want.Reuse.Listeners || !observed.ConfigKnown || slices.ContainsFunc(observed.Listeners,
 		func(l model.Listener) bool {
@@ -96,7 +96,7 @@ func withoutListener(want *model.Desired, observed model.Observed) []string {
 		}) {
 		return nil
 	}
-	return []string{fmt.Sprintf("no listener of CLB %s forwards to a vServer group of the Service; make one in the console, "+
+	return []string{fmt.Sprintf("no listener of load balancer %s forwards to a server group of the Service; make one in the console, "+
 		"or set annotation %s%s to \"true\" to have the listeners of the Service made", observed.InstanceID,
 		annotation.Prefix, annotation.ForceOverride)}
 }
@@ -127,12 +127,12 @@ func warn(s pass, observed model.Observed, say func(reason string, event *contro
 	id := observed.InstanceID
 	empty, last := withoutBackends(s.want.Desired, observed)
 	say(controller.ReasonLastServers, warning(len(last) > 0, controller.ReasonLastServers,
-		"CLB %s keeps the last servers of %s: no node qualifies as a backend, or none is ready, or no pod has the port; look "+
+		"load balancer %s keeps the last servers of %s: no node qualifies as a backend, or none is ready, or no pod has the port; look "+
 			"whether there are nodes, whether they are ready or excluded, whether they have the labels of annotation "+
 			"backend-label, and whether pods have the target port",
 		id, strings.Join(last, ", ")), true)
 	say(controller.ReasonNoBackends, warning(len(empty) > 0, controller.ReasonNoBackends,
-		"CLB %s has no backends for %s: no ready node or pod qualifies, "+
+		"load balancer %s has no backends for %s: no ready node or pod qualifies, "+
 			"or their weight is 0; look whether pods match the selector and are ready, and whether nodes are ready and have "+
 			"the labels of annotation backend-label",
 		id, strings.Join(empty, ", ")), true)
@@ -142,23 +142,25 @@ func warn(s pass, observed model.Observed, say func(reason string, event *contro
 		warnings = append(warnings, fmt.Sprintf("%d pods are left out because no network interface has their address: %s; "+
 			"use pods with addresses of the VPC, or remove annotation %s", n, shown, annotation.BackendType))
 	}
-	skipped := warning(len(warnings) > 0, controller.ReasonSkipBackends, "%s", joined(warnings))
+	skipped := warning(len(warnings) > 0, controller.ReasonSkipBackends, "%s", strings.Join(warnings, "; "))
 	if skipped != nil {
 		skipped.Cause = withoutNames(warnings)
 	}
 	say(controller.ReasonSkipBackends, skipped, true)
 	useless := slices.Concat(s.view.Unknown(), s.want.WithoutEffect, s.product.WithoutEffect(s.view, observed),
 		withoutListener(s.want.Desired, observed))
-	say(controller.ReasonUnknown, warning(len(useless) > 0, controller.ReasonUnknown, "%s", joined(useless)), observed.ConfigKnown)
+	say(controller.ReasonUnknown, warning(len(useless) > 0, controller.ReasonUnknown, "%s", strings.Join(useless, "; ")), observed.ConfigKnown)
 	kept := s.view.Kept()
-	keeps := warning(len(kept) > 0, controller.ReasonKept, "CLB %s keeps what was asked for by the annotations that were removed: %s; "+
-		"set them to another value, or change it in the console", id, strings.Join(kept, ", "))
+	keeps := warning(len(kept) > 0, controller.ReasonKept,
+		"load balancer %s keeps what was asked for by the annotations that were removed: %s; "+
+			"set them to another value, or change it in the console", id, strings.Join(kept, ", "))
 	if keeps != nil {
 		keeps.Done = true
 	}
 	say(controller.ReasonKept, keeps, true)
-	say(controller.ReasonPreserved, warning(s.view.Preserved(), controller.ReasonPreserved, "CLB %s will be kept when the Service goes; "+
-		"remove annotation %s%s to have it released then", id, annotation.Prefix, annotation.PreserveOnDelete), true)
+	say(controller.ReasonPreserved, warning(s.view.Preserved(), controller.ReasonPreserved,
+		"load balancer %s will be kept when the Service goes; "+
+			"remove annotation %s%s to have it released then", id, annotation.Prefix, annotation.PreserveOnDelete), true)
 }
 
 // publication is what is written on the Service. The hash appears only when everything asked for is in place.
@@ -183,7 +185,7 @@ func ownTags(keys []string) map[string]string {
 	return map[string]string{annotation.OwnTags: strings.Join(slices.Compact(keys), ",")}
 }
 
-// ingress is what the status shows: the asked host name, else the EIPs, else the address of the CLB.
+// ingress is what the status shows: the asked host name, else the EIPs, else the address of the load balancer.
 func ingress(s pass, eips []string, observed model.Observed) []corev1.LoadBalancerIngress {
 	if s.want.Hostname != "" {
 		return []corev1.LoadBalancerIngress{{Hostname: s.want.Hostname}}
@@ -216,11 +218,11 @@ func withoutNames(warnings []string) string {
 		kind, _, _ := strings.Cut(w, ": ")
 		kinds[i] = strings.TrimLeft(kind, "0123456789")
 	}
-	return joined(kinds)
+	return strings.Join(kinds, "; ")
 }
 
-// halfway is what a Service shows of a CLB on which something failed: its address, as soon as one of its listeners is
-// there. The hash stays away, unless only servers were to change.
+// halfway is what a Service shows of a load balancer on which something failed: its address, as soon as one of its
+// listeners is there. The hash stays away, unless only servers were to change.
 func halfway(s pass, d decision, done result) *controller.Publication {
 	want := s.want.Desired
 	if !done.observed.ConfigKnown || done.observed.Address() == "" || s.want.EIP || d.own().InstanceID != "" {
@@ -243,7 +245,7 @@ func heldBack(s pass, d decision, o controller.Outcome) controller.Outcome {
 	o.Retry = controller.Retry{Mode: controller.RetryNever}
 	var errs []error
 	if len(d.plan.Refused) > 0 {
-		err := errors.New(joined(d.plan.Refused))
+		err := errors.New(strings.Join(d.plan.Refused, "; "))
 		errs, o.Reason = append(errs, err), controller.ReasonRefused
 		o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, err))
 	} else {

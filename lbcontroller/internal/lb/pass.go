@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +35,7 @@ type pass struct {
 	// svc is the Service as it is now, as far as is known.
 	svc  *corev1.Service
 	view desired.View
-	// slices and gated are the endpoints of the Service, and the pods that may wait for the CLB.
+	// slices and gated are the endpoints of the Service, and the pods that may wait for the load balancer.
 	slices []*discoveryv1.EndpointSlice
 	gated  readiness.Pods
 	// nodes are those of the cluster.
@@ -54,7 +55,7 @@ type pass struct {
 	idle bool
 	// limited is how long the Service has no more servers than the cloud took; zero if it has all.
 	limited time.Time
-	// fresh reports that the Service certainly has no CLB yet.
+	// fresh reports that the Service certainly has no load balancer yet.
 	fresh bool
 	// memory is where things are remembered. entry is what is, and recalled what that is good for.
 	memory   *state
@@ -72,7 +73,7 @@ func (s pass) with(svc *corev1.Service) pass {
 // claims are what is noted on the Service.
 func (s pass) claims() ownership.Claims { return claimsOf(s.svc) }
 
-// facts are what decides about the CLB that the Service may have.
+// facts are what decides about the load balancer that the Service may have.
 func (s pass) facts() reuse.Service {
 	f := reuse.Service{
 		Namespace: s.svc.Namespace, Name: s.svc.Name, RecordedID: s.svc.Labels[LabelLoadBalancerID], Claims: s.claims(), EIP: s.want.EIP,
@@ -83,7 +84,7 @@ func (s pass) facts() reuse.Service {
 	return f
 }
 
-// served reports that the Service says that a CLB serves it, as it asks now or did before.
+// served reports that the Service says that a load balancer serves it, as it asks now or did before.
 func (s pass) served() bool {
 	return s.svc.Labels[LabelHash] != "" && s.svc.Labels[LabelLoadBalancerID] != "" && len(s.svc.Status.LoadBalancer.Ingress) > 0
 }
@@ -91,19 +92,20 @@ func (s pass) served() bool {
 // configured reports that the Service says of its configuration that it is in place.
 func (s pass) configured() bool { return s.served() && s.svc.Labels[LabelHash] == s.hash }
 
-// isCurrent reports whether the Service, which may have been read anew, still asks for the CLB for which it was built.
+// isCurrent reports whether the Service, which may have been read anew, still asks for the load balancer for which it
+// was built.
 func (s pass) isCurrent() bool {
 	return s.product.Wants(s.svc) && annotation.Reused(s.svc.Annotations) == s.want.Desired.Reuse.ID
 }
 
 // isTrusted reports whether nothing need be done because the cloud is recorded to have what the Service asks for. Pods
-// that wait for the CLB must know what it has now.
+// that wait for the load balancer must know what it has now.
 func (s pass) isTrusted() bool {
 	trusted, ok := s.entry.Known.(knowledge.Trusted)
 	return ok && trusted.Digest == s.applied && s.configured() && len(s.gated.Waiting()) == 0
 }
 
-// said is all that a refusal of the CLB that the Service names depends on, except that CLB.
+// said is all that a refusal of the load balancer that the Service names depends on, except that load balancer.
 func (s pass) said() string {
 	said := []any{s.hash, s.want.EIP, s.svc.Labels[LabelLoadBalancerID], s.svc.Annotations[annotation.Claims]}
 	for _, ingress := range s.svc.Status.LoadBalancer.Ingress {
@@ -219,5 +221,5 @@ func summary(p plan.Plan) string {
 	if more > 0 {
 		texts = append(texts, fmt.Sprintf("%d more", more))
 	}
-	return joined(texts)
+	return strings.Join(texts, "; ")
 }

@@ -12,8 +12,9 @@ type Policy string
 const (
 	// PolicySync makes every change.
 	PolicySync Policy = "sync"
-	// PolicyUpsert creates and changes, and deletes neither CLBs nor listeners, their further certificates or vServer groups. Servers follow
-	// nodes and pods: one that is left would send requests to a pod that is gone, or to whatever has its address next.
+	// PolicyUpsert creates and changes, and deletes neither load balancers nor listeners, their further certificates or
+	// server groups. Servers follow nodes and pods: one that is left would send requests to a pod that is gone, or to
+	// whatever has its address next.
 	PolicyUpsert Policy = "upsert-only"
 	// PolicyReport writes nothing in the cloud, and on the Service nothing but conditions.
 	PolicyReport Policy = "report"
@@ -33,10 +34,12 @@ func policyOf(view desired.View, general Policy) Policy {
 	return general
 }
 
-// Drift says what happens when a CLB is no longer as its Service asks, though the Service says that it was: a user or another tool has
-// changed it in the cloud. The zero value brings everything back. Servers always follow nodes and pods.
+// Drift says what happens when a load balancer is no longer as its Service asks, though the Service says that it was: a
+// user or another tool has changed it in the cloud. The zero value brings everything back. Servers always follow nodes
+// and pods.
 type Drift struct {
-	// ReportInstance only reports changed attributes of the CLB, and ReportListeners changed listeners and their certificates.
+	// ReportInstance only reports changed attributes of the load balancer, and ReportListeners changed listeners and
+	// their certificates.
 	ReportInstance, ReportListeners bool
 	// ReportStopped only reports listeners that a user or another tool stopped, also at a takeover.
 	ReportStopped bool

@@ -111,7 +111,7 @@ func TestPolicyReport(t *testing.T) {
 		status, message := w.synced()
 		check(t, "condition", "False HeldByPolicy", status)
 		for _, text := range []string{message, strings.Join(w.events.take(), "\n")} {
-			for _, want := range []string{"policy report", "create CLB " + instance, "create listener 80/tcp", "sync-policy: sync", "policy: sync"} {
+			for _, want := range []string{"policy report", "create load balancer " + instance, "create listener 80/tcp", "sync-policy: sync", "policy: sync"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("%q is missing in %q", want, text)
 				}
@@ -141,7 +141,7 @@ func TestPolicyReport(t *testing.T) {
 		check(t, "writes", []string(nil), w.writes())
 		check(t, "finalizers", []string{Finalizer}, w.service().Finalizers)
 		events := strings.Join(w.events.take(), "\n")
-		for _, want := range []string{"add 1, remove 0", "change listener 80/tcp: scheduler", "releasing the CLB"} {
+		for _, want := range []string{"add 1, remove 0", "change listener 80/tcp: scheduler", "releasing the load balancer"} {
 			if !strings.Contains(events, want) {
 				t.Errorf("%q is missing in %q", want, events)
 			}
@@ -195,7 +195,7 @@ func TestPolicyUpsert(t *testing.T) {
 		check(t, "listeners", []string{"80/TCP", "81/TCP"}, w.listeners())
 		status, message := w.synced()
 		check(t, "condition", "False HeldByPolicy", status)
-		if !strings.Contains(message, "delete listener 81/tcp; delete vServer group "+groupName("30081")) {
+		if !strings.Contains(message, "delete listener 81/tcp; delete server group "+groupName("30081")) {
 			t.Errorf("message: %s", message)
 		}
 		w.hasEvents("what is kept", "Warning HeldByPolicy", "delete listener 81/tcp")

@@ -49,16 +49,17 @@ func (e *engine) previewEnsure(ctx context.Context, r controller.Request, result
 		result.Warnings = append(result.Warnings, "left as it is by the configuration (drift): "+action.String())
 	}
 	if own := d.own().InstanceID; own != "" {
-		result.Actions = append(result.Actions, "release CLB "+own)
+		result.Actions = append(result.Actions, "release load balancer "+own)
 	}
 	if name := changedMode(s.want.Desired, observed); name != "" {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("the backends would change between nodes and pods: CLB %s has vServer group %s; "+
-			"where the existing CCM ran with SERVICE_FORCE_BACKEND_ENI=true, set backendType: eni", observed.InstanceID, name))
+		result.Warnings = append(result.Warnings, fmt.Sprintf(
+			"the backends would change between nodes and pods: load balancer %s has server group %s; "+
+				"where the existing CCM ran with SERVICE_FORCE_BACKEND_ENI=true, set backendType: eni", observed.InstanceID, name))
 	}
 	return nil
 }
 
-// changedMode is the vServer group that a Service has for the other kind of backends, nodes or pods.
+// changedMode is the server group that a Service has for the other kind of backends, nodes or pods.
 func changedMode(want *model.Desired, observed model.Observed) string {
 	for _, g := range observed.Groups {
 		if slices.Contains(want.Former, g.Name) && !slices.ContainsFunc(want.Groups, func(w model.Group) bool { return w.Name == g.Name }) {
@@ -91,7 +92,7 @@ func (e *engine) previewRelease(ctx context.Context, r controller.Request, resul
 	}
 	if !view.Preserved() {
 		for _, claim := range view.Claims() {
-			*list = append(*list, "take what is the Service's off CLB "+claim.LoadBalancer)
+			*list = append(*list, "take what is the Service's off load balancer "+claim.LoadBalancer)
 		}
 	}
 	return nil

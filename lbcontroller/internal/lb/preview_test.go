@@ -47,20 +47,20 @@ func TestPreview(t *testing.T) {
 			Actions: []string{"change servers of " + groupName("30080") + ": add 1, remove 0, update 0", "change listener 80/tcp: scheduler"},
 		}},
 		"refused": {func(w *world) { w.update(annotated(annotation.AddressType, "intranet")) }, false, controller.Preview{
-			Refused: []string{"annotation address-type asks for intranet, but the CLB is internet, which can't be changed"},
+			Refused: []string{"annotation address-type asks for intranet, but the load balancer is internet, which can't be changed"},
 		}},
-		"deletion": {func(w *world) { w.remove() }, false, controller.Preview{Actions: []string{"change CLB: delete protection", "delete CLB"}}},
+		"deletion": {func(w *world) { w.remove() }, false, controller.Preview{Actions: []string{"change load balancer: delete protection", "delete load balancer"}}},
 		"withheld": {func(w *world) {
 			w.update(annotated(annotation.SyncPolicy, "upsert-only"))
 			w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 81 })
 		}, false, controller.Preview{Actions: []string{"create listener 81/tcp"}, Withheld: []string{"delete listener 80/tcp"}}},
 		"deletion withheld": {func(w *world) { w.update(annotated(annotation.SyncPolicy, "report")); w.remove() }, false, controller.Preview{
-			Withheld: []string{"change CLB: delete protection", "delete CLB"},
+			Withheld: []string{"change load balancer: delete protection", "delete load balancer"},
 		}},
 		"pods instead of nodes": {func(*world) {}, true, controller.Preview{
-			Actions: []string{"create vServer group " + groupName("8080") + " with 0 servers",
-				"change listener 80/tcp: vServer group", "delete vServer group " + groupName("30080")},
-			Warnings: []string{"the backends would change between nodes and pods: CLB " + oldLB + " has vServer group " + groupName("30080") +
+			Actions: []string{"create server group " + groupName("8080") + " with 0 servers",
+				"change listener 80/tcp: server group", "delete server group " + groupName("30080")},
+			Warnings: []string{"the backends would change between nodes and pods: load balancer " + oldLB + " has server group " + groupName("30080") +
 				"; where the existing CCM ran with SERVICE_FORCE_BACKEND_ENI=true, set backendType: eni"},
 		}},
 	}

@@ -39,7 +39,7 @@ func TestPriorities(t *testing.T) {
 			want: []string{"GetLoadBalancer user", "UpdateListener user"},
 		},
 		{
-			name: "a new Service while its CLB has to be looked for", prepare: func(w *world) { w.stop() },
+			name: "a new Service while its load balancer has to be looked for", prepare: func(w *world) { w.stop() },
 			do: func(w *world) {
 				w.create(web(func(svc *corev1.Service) { svc.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour)) }))
 				w.start()

@@ -55,8 +55,6 @@ type Marks struct {
 	Finalizer string
 	// MetricType is the value of the label type of metrics.
 	MetricType string
-	// Groups is what the kind calls its server groups, in events.
-	Groups string
 	// CreateAPI is the cloud's action that makes a load balancer, as errors of the gateway name it.
 	CreateAPI string
 	// DottedNames gives server groups names as an NLB has them.

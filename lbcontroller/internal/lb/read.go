@@ -24,7 +24,7 @@ type reader struct {
 	marks     Marks
 }
 
-// hint is what a Service says about the CLB that was made for it.
+// hint is what a Service says about the load balancer that was made for it.
 func (r reader) hint(svc *corev1.Service, claims ownership.Claims) observe.Hint {
 	h := observe.Hint{
 		RecordedID: svc.Labels[LabelLoadBalancerID], DefaultName: ownership.DefaultName(string(svc.UID)), ClusterID: r.clusterID,
@@ -36,7 +36,7 @@ func (r reader) hint(svc *corev1.Service, claims ownership.Claims) observe.Hint 
 	return h
 }
 
-// partsOf are the vServer groups that concern a Service on the CLB it names.
+// partsOf are the server groups that concern a Service on the load balancer it names.
 func partsOf(want *model.Desired) observe.Parts {
 	p := observe.Parts{Mark: ownership.DefaultName(want.UID), Owner: want.Owner, IDs: want.Reuse.Filled}
 	for _, g := range want.Groups {
@@ -49,12 +49,13 @@ func partsOf(want *model.Desired) observe.Parts {
 	return p
 }
 
-// reused reads a user's CLB with its listeners, and its vServer groups so far as they concern the Service: many Services may share it.
+// reused reads a user's load balancer with its listeners, and its server groups so far as they concern the Service:
+// many Services may share it.
 func (r reader) reused(ctx context.Context, id string, p observe.Parts) (model.Observed, error) {
 	return r.Read(ctx, id, observe.Extent{View: observe.Full, User: &p})
 }
 
-// servers reads the vServer groups only. A CLB that isn't there is nothing.
+// servers reads the server groups only. A load balancer that isn't there is nothing.
 func (r reader) servers(ctx context.Context, s pass) (knowledge.Known, error) {
 	groups := partsOf(s.want.Desired)
 	found, err := r.Read(ctx, s.svc.Labels[LabelLoadBalancerID], observe.Extent{View: observe.Servers, User: &groups})
@@ -83,7 +84,7 @@ func (r reader) markOf(uid string) observe.Mark {
 	return observe.Mark{DefaultName: ownership.DefaultName(uid), ClusterID: r.clusterID}
 }
 
-// all reads the CLB that the Service names, or finds its own.
+// all reads the load balancer that the Service names, or finds its own.
 func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 	hint := r.hint(s.svc, s.view.ClaimsOf(s.svc))
 	id := s.view.Reused()
@@ -107,8 +108,8 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 	if refusal := cmp.Or(reuse.Made(named), reuse.Elsewhere(s.facts(), s.want.Desired, named)); refusal != nil {
 		return knowledge.Refused{Refusal: refusal}, nil //nolint:nilerr // A refusal is an answer.
 	}
-	// The CLB that was made for the Service before it named another. The label names the CLB that the Service has taken only when nothing
-	// else is left.
+	// The load balancer that was made for the Service before it named another. The label names the load balancer that
+	// the Service has taken only when nothing else is left.
 	var own model.Observed
 	if !s.fresh && s.svc.Labels[LabelLoadBalancerID] != id {
 		if own, err = r.Find(ctx, hint, observe.Basic); err != nil {

@@ -24,23 +24,23 @@ func TestRefusedServiceReadsNothingForEvents(t *testing.T) {
 		trouble func(w *world)
 		event   func(w *world, n int)
 	}{
-		{name: "a user's CLB vanishes, nodes", trouble: vanish, event: node},
-		{name: "a user's CLB vanishes, endpoints of Local", service: []func(*corev1.Service){local}, trouble: vanish, event: endpoint},
-		{name: "a user's CLB vanishes, endpoints of ENI", service: []func(*corev1.Service){eniMode}, trouble: vanish, event: endpoint},
-		{name: "a user's CLB vanishes and another is named that doesn't exist", trouble: func(w *world) {
+		{name: "a user's load balancer vanishes, nodes", trouble: vanish, event: node},
+		{name: "a user's load balancer vanishes, endpoints of Local", service: []func(*corev1.Service){local}, trouble: vanish, event: endpoint},
+		{name: "a user's load balancer vanishes, endpoints of ENI", service: []func(*corev1.Service){eniMode}, trouble: vanish, event: endpoint},
+		{name: "a user's load balancer vanishes and another is named that doesn't exist", trouble: func(w *world) {
 			w.update(naming("lb-none"))
 			vanish(w)
 		}, event: node},
-		{name: "a user's CLB vanishes and another is named that is not the Service's to take", trouble: func(w *world) {
+		{name: "a user's load balancer vanishes and another is named that is not the Service's to take", trouble: func(w *world) {
 			w.usersCLB("lb-made", tag("kubernetes.do.not.delete", "x"))
 			w.update(naming("lb-made"))
 			vanish(w)
 		}, event: node},
-		{name: "a user's CLB vanishes and none is named", trouble: func(w *world) {
+		{name: "a user's load balancer vanishes and none is named", trouble: func(w *world) {
 			vanish(w)
 			w.update(without(annotation.ID))
 		}, event: node},
-		{name: "a user's CLB vanishes and an annotation is wrong", trouble: func(w *world) {
+		{name: "a user's load balancer vanishes and an annotation is wrong", trouble: func(w *world) {
 			w.update(annotated(annotation.Scheduler, "fastest"))
 			vanish(w)
 			w.restart()

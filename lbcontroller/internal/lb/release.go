@@ -20,7 +20,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
-// release gives up first the Service's own CLB, then what it has on those of users.
+// release gives up first the Service's own load balancer, then what it has on those of users.
 func (e *engine) release(ctx context.Context, r controller.Request) controller.Outcome {
 	view := e.Desired.View(r.Service)
 	fail := func(o controller.Outcome, err error) controller.Outcome {
@@ -32,7 +32,7 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 	var o controller.Outcome
 	policy := policyOf(view, e.Policy)
 	if policy == PolicyReport {
-		return e.holdRelease(r, policy, "releasing the CLB "+r.Service.Labels[LabelLoadBalancerID])
+		return e.holdRelease(r, policy, "releasing the load balancer "+r.Service.Labels[LabelLoadBalancerID])
 	}
 	observed, err := e.releasable(ctx, r, view)
 	if err != nil {
@@ -55,7 +55,8 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 	}
 	leaves := len(claims) > 0 && !view.Preserved() && !e.released(r)
 	if r.Service.DeletionTimestamp == nil && (leaves || !p.Empty() || len(observed.Groups)+len(lists) > 0) {
-		// A crash on the way must not look like success if the Service asks for its CLB again, as it may do already.
+		// A crash on the way must not look like success if the Service asks for its load balancer again, as it may do
+		// already.
 		svc, err := r.Writer.Live(ctx, r.Service)
 		if err == nil && e.Product.Wants(svc) {
 			err = controller.ErrStale
@@ -72,16 +73,17 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 		r.Service, o.Service = svc, svc
 	}
 	if o.Changed = !p.Empty(); o.Changed {
-		e.Logger.Info("releasing the load balancer", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", e.Product.Marks().describe(p))
+		e.Logger.Info("releasing the load balancer", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", p.String())
 		e.services.Of(r.Key).Forget() // From here on it is wrong, however this ends.
 		if _, err := apply.Apply(ctx, e.Product, apply.Work{Plan: p, Observed: observed}); err != nil && !isGone(err) {
 			return fail(o, err)
 		}
-		o.Events = append(o.Events, controller.Normalf(controller.ReasonCleaned, "CLB %s is released", observed.InstanceID))
+		o.Events = append(o.Events, controller.Normalf(controller.ReasonCleaned, "load balancer %s is released", observed.InstanceID))
 	}
 	if another != "" {
-		o.Events = append(o.Events, controller.Donef(controller.ReasonPreserved, "CLB %s stays: by its tags it is a user's, or that of "+
-			"another Service or cluster; delete it by hand if nobody needs it", another))
+		o.Events = append(o.Events, controller.Donef(controller.ReasonPreserved,
+			"load balancer %s stays: by its tags it is a user's, or that of "+
+				"another Service or cluster; delete it by hand if nobody needs it", another))
 	}
 	if leaves {
 		left := e.leave(ctx, r.Key, r.Service, claims)
@@ -119,13 +121,13 @@ func (e *engine) kept(policy Policy, r controller.Request, view desired.View, cl
 		return summary(plan.Plan{Phases: []plan.Phase{left}})
 	}
 	if len(claims) > 0 && !view.Preserved() && !e.released(r) && !policy.Allows(plan.DeleteGroup{}) {
-		return "taking what is the Service's off CLB " + claims[0].LoadBalancer
+		return "taking what is the Service's off load balancer " + claims[0].LoadBalancer
 	}
 	return ""
 }
 
-// isAnothers reports that a Service which went over to another controller shows that controller's address, not that of the CLB which is
-// released.
+// isAnothers reports that a Service which went over to another controller shows that controller's address, not that of
+// the load balancer which is released.
 func isAnothers(shown []string, svc *corev1.Service, view desired.View, address string) bool {
 	return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && address != "" && len(shown) > 0 &&
 		!slices.Contains(shown, address) && !view.PublishesEIP()
@@ -159,9 +161,10 @@ func (e *engine) listsLeft(ctx context.Context, r controller.Request, view desir
 	return e.Lists(ctx, e.markOf(string(r.Service.UID)))
 }
 
-// claimsLeft are where on CLBs of users there may be something of a Service that gives up all it has. Without notes,
-// which another client may have taken off, the CLB that the label names is looked at for what bears the Service's name.
-// What is known is its own. If that CLB is there, and neither the Service's nor one that it named, its id is returned, too.
+// claimsLeft are where on load balancers of users there may be something of a Service that gives up all it has. Without
+// notes, which another client may have taken off, the load balancer that the label names is looked at for what bears
+// the Service's name. What is known is its own. If that load balancer is there, and neither the Service's nor one that
+// it named, its id is returned, too.
 func (e *engine) claimsLeft(ctx context.Context, r controller.Request, view desired.View, own model.Observed) (
 	claims ownership.Claims, another string, err error) {
 	claims = view.Claims()

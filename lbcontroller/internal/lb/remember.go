@@ -60,7 +60,8 @@ func keepRefused(s pass, why *reuse.Refusal) knowledge.Entry {
 	return keep(s, e, true)
 }
 
-// rememberNone remembers that a new Service has no CLB: a creation that is refused needs no search either when the Service changes.
+// rememberNone remembers that a new Service has no load balancer: a creation that is refused needs no search either
+// when the Service changes.
 func rememberNone(s pass, d decision) {
 	if s.fresh && d.there().InstanceID == "" {
 		e := knowledge.Renew(s.entry)

@@ -33,7 +33,7 @@ func (e *engine) report(ctx context.Context, s pass) controller.Outcome {
 	if refused, ok := recall(s).(knowledge.Refused); ok {
 		return outcomeOfRefusal(s, refused.Refusal)
 	}
-	s.fresh = false // Another controller may have made a CLB since.
+	s.fresh = false // Another controller may have made a load balancer since.
 	s, d, err := e.compare(ctx, s)
 	if err != nil {
 		return outcomeOfFailure(s, false, err)

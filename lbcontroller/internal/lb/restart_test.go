@@ -77,9 +77,9 @@ func TestRestartWithManyServices(t *testing.T) {
 			}
 			most = max(most, len(read)-before)
 		}
-		check(t, "CLBs read within the time between two checks", services, len(read))
+		check(t, "load balancers read within the time between two checks", services, len(read))
 		if most > 2*services/periods {
-			t.Errorf("%d of %d CLBs are read within an eighth of the time", most, services)
+			t.Errorf("%d of %d load balancers are read within an eighth of the time", most, services)
 		}
 		check(t, "writes", 3, len(w.cloud.Writes()))
 	})
@@ -150,7 +150,7 @@ func TestManyDeletionsAtARestart(t *testing.T) {
 				calls[method]++
 			}
 			check(t, "calls", map[string]int{"GetLoadBalancer": services, "UpdateLoadBalancer": services, "DeleteLoadBalancer": services}, calls)
-			check(t, "CLBs in the end", 0, len(w.instances()))
+			check(t, "load balancers in the end", 0, len(w.instances()))
 		})
 	}
 }
@@ -251,7 +251,7 @@ func TestReleaseIsTakenBack(t *testing.T) {
 			withRecords(w)
 			w.create(web())
 			crash(w, "DeleteLoadBalancer")
-			w.hasEvents("the start", "the CLB lb-1 of this Service is gone, and its address with it")
+			w.hasEvents("the start", "the load balancer lb-1 of this Service is gone, and its address with it")
 		})
 	})
 	t.Run("a user's, after a crash", func(t *testing.T) {

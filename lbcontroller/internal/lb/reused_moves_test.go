@@ -22,7 +22,7 @@ func TestMoveToUsersCLB(t *testing.T) {
 			own := w.service().Labels[LabelLoadBalancerID]
 			w.calls()
 			w.update(func(svc *corev1.Service) { naming(usersLB)(svc); override(svc) })
-			w.hasEvents("the annotation", "the Service has CLB "+own+" of its own; to move to CLB lb-users, clear status.loadBalancer")
+			w.hasEvents("the annotation", "the Service has load balancer "+own+" of its own; to move to load balancer lb-users, clear status.loadBalancer")
 			check(t, "writes", 0, len(w.cloud.Writes()))
 			if restart {
 				w.restart()
@@ -38,7 +38,7 @@ func TestMoveToUsersCLB(t *testing.T) {
 			check(t, "instances", 1, len(w.instances()))
 			check(t, "parts", []string{ourListener, usersListener, ours + ": i-1:30080=100 i-2:30080=100", usersGroup}, w.parts(usersLB))
 			check(t, "ingress", w.instances()[0].GetAddress(), w.service().Status.LoadBalancer.Ingress[0].IP)
-			w.hasEvents("the move", "CLB "+own+" is released: the Service has moved to CLB lb-users")
+			w.hasEvents("the move", "load balancer "+own+" is released: the Service has moved to load balancer lb-users")
 
 			// And back.
 			w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ID) })
@@ -75,7 +75,7 @@ func TestMoveBetweenUsersCLBs(t *testing.T) {
 		w.create(web(naming(usersLB), override))
 		w.calls()
 		w.update(naming("lb-next"))
-		w.hasEvents("the change", "which is not the address of CLB lb-next")
+		w.hasEvents("the change", "which is not the address of load balancer lb-next")
 		w.addNode(2)
 		w.settle()
 		check(t, "writes for a node", []string{"ApplyServerChanges"}, w.writes())
@@ -99,7 +99,7 @@ func TestMoveIsWholeOrNotAtAll(t *testing.T) {
 		w.update(func(svc *corev1.Service) { naming(usersLB)(svc); override(svc) })
 		w.calls()
 		w.clearStatus()
-		w.hasEvents("the move", "listener 80/tcp of the CLB is that of Service default/api (cluster c-other)")
+		w.hasEvents("the move", "listener 80/tcp of the load balancer is that of Service default/api (cluster c-other)")
 		w.addNode(2)
 		w.settle()
 		check(t, "writes", []string{"ApplyServerChanges"}, w.writes())
@@ -140,7 +140,7 @@ func TestMendedByHand(t *testing.T) {
 				w.cloud.Unlock()
 				w.create(svc)
 				w.update(naming(usersLB))
-				w.hasEvents("the conflict", "listener 80/tcp of the CLB is that of Service default/old (cluster c-gone)")
+				w.hasEvents("the conflict", "listener 80/tcp of the load balancer is that of Service default/old (cluster c-gone)")
 				w.calls()
 				w.after(10 * time.Hour)
 				if calls := w.calls(); len(calls) > 80 {

@@ -55,8 +55,8 @@ func TestKeptCLBIsNamedLater(t *testing.T) {
 // TestNoIDs: what can't be an id is reported and never sent to the cloud, and keeps no Service from being served or released.
 func TestNoIDs(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Service){
-		"CLB":           naming("lb users"),
-		"vServer group": func(svc *corev1.Service) { naming(usersLB)(svc); annotated(annotation.VGroupPort, "rsp/of:80")(svc) },
+		"CLB":          naming("lb users"),
+		"server group": func(svc *corev1.Service) { naming(usersLB)(svc); annotated(annotation.VGroupPort, "rsp/of:80")(svc) },
 		"note": func(svc *corev1.Service) {
 			naming(usersLB)(svc)
 			svc.Annotations[annotation.Claims] = "lb users,lb-users/rsp of,lb-users/,/listeners"
@@ -108,7 +108,7 @@ func TestNoteOfTheOwnCLB(t *testing.T) {
 // yet that it was noted. Nothing of the Service is left there, wherever it goes.
 func TestNoteThatTheCacheDoesNotShow(t *testing.T) {
 	for name, mind := range map[string]map[string]any{
-		"another CLB": annotate(annotation.Prefix+annotation.ID, "lb-next"),
+		"another load balancer": annotate(annotation.Prefix+annotation.ID, "lb-next"),
 		"none": {
 			"metadata": map[string]any{"annotations": map[string]any{annotation.Prefix + annotation.ID: nil}},
 			"spec":     map[string]any{"type": corev1.ServiceTypeClusterIP},
@@ -149,8 +149,8 @@ func TestNoteThatTheCacheDoesNotShow(t *testing.T) {
 // TestStaleCacheBuysNothing: no CLB is made for what the cache shows of a Service that has named another since.
 func TestStaleCacheBuysNothing(t *testing.T) {
 	for name, change := range map[string]map[string]any{
-		"names a CLB": annotate(annotation.Prefix+annotation.ID, usersLB),
-		"wants none":  {"spec": map[string]any{"type": corev1.ServiceTypeClusterIP}},
+		"names a load balancer": annotate(annotation.Prefix+annotation.ID, usersLB),
+		"wants none":            {"spec": map[string]any{"type": corev1.ServiceTypeClusterIP}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
@@ -246,7 +246,7 @@ func TestFinalizerThatTheCacheDoesNotShow(t *testing.T) {
 				w.after(time.Minute)
 				for _, c := range w.cloud.Writes() {
 					if strings.Contains(fmt.Sprint(c.Request), usersLB) {
-						t.Errorf("%s changes the CLB of before: %v", c.Method, c.Request)
+						t.Errorf("%s changes the load balancer of before: %v", c.Method, c.Request)
 					}
 				}
 				check(t, "finalizers", name == "another", isHeld(w.service()))

@@ -44,7 +44,7 @@ func TestB22SharedCLB(t *testing.T) {
 					map[string]any{"spec": map[string]any{"ports": []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 31080,
 						Protocol: corev1.ProtocolTCP}}}})
 				w.settle()
-				w.hasEvents("the conflict", "listener 80/tcp of the CLB is that of Service default/web (cluster c-test)")
+				w.hasEvents("the conflict", "listener 80/tcp of the load balancer is that of Service default/web (cluster c-test)")
 				check(t, "the taken listener", true, slices.Contains(w.parts(usersLB), ourListener))
 				w.addNode(2)
 				w.settle()
@@ -122,7 +122,7 @@ func TestSharedCLBAtTheSameTime(t *testing.T) {
 			}
 		}
 		check(t, "takers of the listener", 1, updates)
-		w.hasEvents("the start", "listener 80/tcp of the CLB is that of Service default/", "EnsuredLoadBalancer")
+		w.hasEvents("the start", "listener 80/tcp of the load balancer is that of Service default/", "EnsuredLoadBalancer")
 	})
 }
 
@@ -226,7 +226,7 @@ func TestTurnsKeepTheBackoff(t *testing.T) {
 		}
 		w.cloud.Interpose(nil)
 		w.after(10 * time.Minute)
-		check(t, "vServer groups in the end", services+1, len(w.parts(usersLB))-1)
+		check(t, "server groups in the end", services+1, len(w.parts(usersLB))-1)
 	})
 }
 
@@ -313,7 +313,7 @@ func TestSharedGroupOfOneThatNamesNoCLB(t *testing.T) {
 					}
 					holds("after the move", "10.0.0.3")
 					if n := len(w.instances()); n != 2 {
-						t.Errorf("%d CLBs, want that of the user and one of its own", n)
+						t.Errorf("%d load balancers, want that of the user and one of its own", n)
 					}
 				})
 			}
@@ -405,6 +405,6 @@ func TestNewPortIsLookedAt(t *testing.T) {
 			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "b", Port: 81, NodePort: 30080, Protocol: corev1.ProtocolTCP})
 		})
 		check(t, "calls", []string{"GetLoadBalancer"}, w.calls())
-		w.hasEvents("the conflict", "listener 81/tcp of the CLB is that of Service default/api (cluster c-other)")
+		w.hasEvents("the conflict", "listener 81/tcp of the load balancer is that of Service default/api (cluster c-other)")
 	})
 }

@@ -55,7 +55,7 @@ func TestTakeoverOfReusedCLB(t *testing.T) {
 			override(l.service)
 			l.listeners[0].Config.Description = new("k8s/80/web/default/c-test")
 		}, nil},
-		"in a vServer group of the user's": {func(l *legacy) {
+		"in a server group of the user's": {func(l *legacy) {
 			annotated(annotation.VGroupPort, l.groups[0].ID+":80")(l.service)
 			l.groups[0].Name = "by hand"
 		}, nil},

@@ -55,7 +55,7 @@ func TestReuse(t *testing.T) {
 		check(t, "parts in the end", []string{usersListener, usersGroup}, w.parts(usersLB))
 		check(t, "finalizers", 0, len(w.service().Finalizers))
 		check(t, "note", "", w.service().Annotations[annotation.Claims])
-		w.hasEvents("the deletion", "Normal CleanLoadBalancer CLB lb-users stays, without what was made on it")
+		w.hasEvents("the deletion", "Normal CleanLoadBalancer load balancer lb-users stays, without what was made on it")
 	})
 }
 
@@ -81,7 +81,7 @@ func TestReuseWithListeners(t *testing.T) {
 		check(t, "parts in the end", []string{"81->" + ours + " (k8s/81/web/default/c-test)", usersListener, ours +
 			":", usersGroup}, w.parts(usersLB))
 		w.hasEvents("the deletion",
-			"Warning PreservedOnDelete CLB lb-users keeps vServer group "+ours+", listener k8s/81/web/default/c-test, which others use")
+			"Warning PreservedOnDelete load balancer lb-users keeps server group "+ours+", listener k8s/81/web/default/c-test, which others use")
 		check(t, "finalizers", 0, len(w.service().Finalizers))
 	})
 	inWorld(t, 1, func(w *world) {
@@ -101,7 +101,7 @@ func TestReuseIsRefused(t *testing.T) {
 		"made for a Service": {func(w *world) { w.usersCLB(usersLB, tag("kubernetes.do.not.delete", "x")) }, "kubernetes.do.not.delete"},
 		"the API server's":   {func(w *world) { w.usersCLB(usersLB, tag("ack.aliyun.com", clusterID)) }, "ack.aliyun.com"},
 		"another address shown": {func(w *world) { w.usersCLB(usersLB) },
-			"the Service publishes 47.1.2.3, which is not the address of CLB lb-users"},
+			"the Service publishes 47.1.2.3, which is not the address of load balancer lb-users"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
@@ -140,7 +140,7 @@ func TestReuseIsRefused(t *testing.T) {
 func TestMissingCLB(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(naming(usersLB)))
-		w.hasEvents("the creation", "there is no CLB lb-users; correct annotation "+annotation.Prefix+"id")
+		w.hasEvents("the creation", "there is no load balancer lb-users; correct annotation "+annotation.Prefix+"id")
 		w.calls()
 		w.after(time.Hour)
 		check(t, "calls in an hour", true, len(w.calls()) <= 16) // More often at first.
@@ -155,7 +155,7 @@ func TestMissingCLB(t *testing.T) {
 		w.cloud.Unlock()
 		w.addNode(2)
 		w.after(time.Hour)
-		w.hasEvents("the loss", "there is no CLB lb-users")
+		w.hasEvents("the loss", "there is no load balancer lb-users")
 		check(t, "instances", 0, len(w.instances()))
 		w.remove()
 		check(t, "finalizers", 0, len(w.service().Finalizers))
@@ -279,7 +279,7 @@ func TestTCPAndUDPOnUsersCLB(t *testing.T) {
 // CLB. It is neither reported as missing, nor is what the Service has on it forgotten.
 func TestAVServerGroupThatIsGoneIsNotTheCLB(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		gone := &rpcerr.Error{Code: codes.NotFound, Reason: rpcerr.ServerGroupNotFound, Message: "there is no vServer group rsp-x"}
+		gone := &rpcerr.Error{Code: codes.NotFound, Reason: rpcerr.ServerGroupNotFound, Message: "there is no server group rsp-x"}
 		w.usersCLB(usersLB)
 		w.cloud.Fail("GetLoadBalancer", 1, gone)
 		w.create(web(naming(usersLB)))

@@ -40,9 +40,9 @@ func TestInvalidServiceCannotTakeAnotherCLB(t *testing.T) {
 		w.settle()
 		w.remove()
 		for _, call := range w.cloud.Writes() {
-			t.Errorf("%s changed a CLB of another Service: %v", call.Method, call.Request)
+			t.Errorf("%s changed a load balancer of another Service: %v", call.Method, call.Request)
 		}
-		check(t, "the CLB that was left", 1, len(w.instances()))
+		check(t, "the load balancer that was left", 1, len(w.instances()))
 	})
 }
 
@@ -99,7 +99,7 @@ func TestClearedStatusGetsANewCLB(t *testing.T) {
 		w.update(func(svc *corev1.Service) { svc.Status.LoadBalancer.Ingress = nil })
 		w.settle()
 		if n := len(w.instances()); n != 1 {
-			t.Fatalf("%d CLBs, want a new one", n)
+			t.Fatalf("%d load balancers, want a new one", n)
 		}
 		check(t, "address", w.instances()[0].GetAddress(), w.service().Status.LoadBalancer.Ingress[0].IP)
 	})
@@ -270,7 +270,7 @@ func TestClearedStatusOutlivesAPass(t *testing.T) {
 		w.after(time.Minute)
 		check(t, "CLBs", 1, len(w.instances()))
 		if now := w.service().Labels[LabelLoadBalancerID]; now == first {
-			t.Errorf("the Service shows CLB %s, which is gone, and status %v", now, w.service().Status.LoadBalancer)
+			t.Errorf("the Service shows load balancer %s, which is gone, and status %v", now, w.service().Status.LoadBalancer)
 		}
 	})
 }

@@ -14,8 +14,9 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
-// serve keeps the servers right of the CLB that a Service has which can't have what it asks for, so that a mistake in an annotation doesn't
-// leave traffic on nodes and pods that are gone. The instance, its listeners and what is written on the Service stay as they are.
+// serve keeps the servers right of the load balancer that a Service has which can't have what it asks for, so that a
+// mistake in an annotation doesn't leave traffic on nodes and pods that are gone. The instance, its listeners and what
+// is written on the Service stay as they are.
 func (e *engine) serve(ctx context.Context, s pass, backends *model.Desired, why error) controller.Outcome {
 	var done result
 	recalled := s.entry
@@ -35,12 +36,14 @@ func (e *engine) serve(ctx context.Context, s pass, backends *model.Desired, why
 	return e.gates.open(ctx, o, s, done.observed)
 }
 
-// refuse is serve for a Service that can't have the CLB that it asks for: it has its servers on the one that it has now, if any.
+// refuse is serve for a Service that can't have the load balancer that it asks for: it has its servers on the one that
+// it has now, if any.
 func (e *engine) refuse(ctx context.Context, s pass, why *reuse.Refusal) controller.Outcome {
 	return e.serve(ctx, s, reuse.Anywhere(s.want.Desired, s.want.OwnGroups, s.claims()), why)
 }
 
-// awaitConfirmation keeps the servers right of a Service of which it isn't confirmed that its CLB may go, and nothing else.
+// awaitConfirmation keeps the servers right of a Service of which it isn't confirmed that its load balancer may go, and
+// nothing else.
 func (e *engine) awaitConfirmation(ctx context.Context, s pass, backends *model.Desired) controller.Outcome {
 	text := unconfirmed(s.svc)
 	o := e.serve(ctx, s, backends, &desired.InvalidError{Problems: []string{text}})
@@ -50,7 +53,7 @@ func (e *engine) awaitConfirmation(ctx context.Context, s pass, backends *model.
 	return o
 }
 
-// follow brings the servers in the vServer groups that there are to what is wanted.
+// follow brings the servers in the server groups that there are to what is wanted.
 func (e *engine) follow(ctx context.Context, s pass, backends *model.Desired) (pass, result) {
 	s.entry, s.recalled = s.memory.Last(string(s.svc.UID), time.Now()) // The configuration isn't compared, so a doubt about it stays.
 	observed, err := e.present(ctx, s, backends)

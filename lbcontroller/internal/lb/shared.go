@@ -39,8 +39,8 @@ func wake(services *seen.Services[state], key string, owner ownership.Owner, bef
 	return keys
 }
 
-// freesListener reports whether a listener of a CLB is gone: others that share it and were refused something may have
-// it now. A vServer group that others use may be tried again and again, and makes no room.
+// freesListener reports whether a listener of a load balancer is gone: others that share it and were refused something
+// may have it now. A server group that others use may be tried again and again, and makes no room.
 func freesListener(before, after model.Observed) bool {
 	kept := make(map[model.ListenerKey]bool, len(after.Listeners))
 	for _, l := range after.Listeners {

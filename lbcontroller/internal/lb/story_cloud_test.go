@@ -178,7 +178,7 @@ func (s *story) changeGroup(id string, values map[string]any) {
 				group.Servers = append(group.Servers, server)
 			}
 		default:
-			s.t.Fatalf("a vServer group has no %q", name)
+			s.t.Fatalf("a server group has no %q", name)
 		}
 	}
 }

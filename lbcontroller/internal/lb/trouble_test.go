@@ -105,16 +105,16 @@ func troubles() map[string]trouble {
 		"network interface missing": {services: inTrouble(eniMode),
 			pods: []discoveryv1.Endpoint{pod("10.9.0.1", "node-1")}, event: "SkipSyncBackends"},
 		"bad value of each annotation": {services: badValues(), event: "SyncLoadBalancerFailed"},
-		"bad value of each annotation, of a CLB that is served": {event: "SyncLoadBalancerFailed", services: inTrouble(shop),
+		"bad value of each annotation, of a load balancer that is served": {event: "SyncLoadBalancerFailed", services: inTrouble(shop),
 			strike: func(w *world) {
 				for _, spec := range annotation.Table() {
 					w.patch(victim, annotationPatch(spec.Key, badValue(spec)))
 					w.after(time.Second)
 				}
 			}},
-		"quota of CLBs": {
+		"quota of load balancers": {
 			services: inTrouble(shop), event: "quota",
-			fault: at(&rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded, Message: "the quota of CLBs"},
+			fault: at(&rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded, Message: "the quota of load balancers"},
 				"CreateLoadBalancer"),
 		},
 		"quota of servers": {
@@ -152,7 +152,7 @@ func troubles() map[string]trouble {
 			}
 			return gatewaytest.Fault{}
 		}},
-		"CLB deleted by hand": {services: inTrouble(shop), event: "SyncLoadBalancerFailed", strike: func(w *world) {
+		"load balancer deleted by hand": {services: inTrouble(shop), event: "SyncLoadBalancerFailed", strike: func(w *world) {
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
 			for id, lb := range w.cloud.LoadBalancers {

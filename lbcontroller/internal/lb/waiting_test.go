@@ -141,7 +141,7 @@ func TestDeferredCallsNeedNoReads(t *testing.T) {
 			method: "CreateLoadBalancer", nodes: 2,
 			want: []string{"CreateLoadBalancer", "CreateLoadBalancer", "CreateServerGroup", "CreateListener"},
 		},
-		"vServer group": {
+		"server group": {
 			method: "CreateServerGroup", nodes: 2,
 			want: []string{"CreateServerGroup", "CreateServerGroup", "CreateListener"},
 		},
@@ -206,7 +206,7 @@ func TestDeletionWhileTheCreationWaits(t *testing.T) {
 		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ID) })
 		w.clearStatus()
 		w.remove()
-		check(t, "the user's CLB", before, w.parts(usersLB))
+		check(t, "the user's load balancer", before, w.parts(usersLB))
 	})
 }
 

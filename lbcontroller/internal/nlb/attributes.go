@@ -43,10 +43,10 @@ func (CreateInstance) About() (plan.Part, plan.Verb) { return plan.PartInstance,
 func (UpdateInstance) About() (plan.Part, plan.Verb) { return plan.PartInstance, plan.VerbChange }
 
 // String implements plan.Action.
-func (a CreateInstance) String() string { return "create NLB " + a.Spec.GetName() }
+func (a CreateInstance) String() string { return "create load balancer " + a.Spec.GetName() }
 
 // String implements plan.Action.
-func (a UpdateInstance) String() string { return "change NLB: " + strings.Join(a.What, ", ") }
+func (a UpdateInstance) String() string { return "change load balancer: " + strings.Join(a.What, ", ") }
 
 // Closes says that a public NLB becomes an intranet one or gets a security group, before which no listener is made.
 func (a UpdateInstance) Closes() bool {

@@ -238,7 +238,7 @@ func TestFixed(t *testing.T) {
 	}
 	p := plan.Diff(nlb.Product{}, next.Desired, there)
 	check(t, "refused", 3, len(p.Refused))
-	check(t, "plan", "1. change NLB: name\n", strings.SplitAfter(p.String(), "\n")[0])
+	check(t, "plan", "1. change load balancer: name\n", strings.SplitAfter(p.String(), "\n")[0])
 }
 
 // TestProblems: everything that is wrong is said at once.

@@ -49,7 +49,7 @@ var _ lb.Product = Product{}
 // Marks implements lb.Product.
 func (Product) Marks() lb.Marks {
 	return lb.Marks{
-		Name: annotation.NLB, Finalizer: Finalizer, MetricType: "NLBType", Groups: "server group", CreateAPI: "nlb/CreateLoadBalancer",
+		Name: annotation.NLB, Finalizer: Finalizer, MetricType: "NLBType", CreateAPI: "nlb/CreateLoadBalancer",
 		DottedNames: true, GroupsApart: true, HostNames: true, ServersPerCall: serversPerCall,
 	}
 }

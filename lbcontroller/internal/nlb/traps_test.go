@@ -363,7 +363,7 @@ func TestConflict(t *testing.T) {
 		w.create(web(share, func(svc *corev1.Service) {
 			svc.Name, svc.UID, svc.Spec.Ports[0].NodePort = "api", "aaaaaaaa-c2ae-4642-b033-5607860aef6a", 30090
 		}))
-		w.says("listener 80/tcp of the NLB is that of Service default/web")
+		w.says("listener 80/tcp of the load balancer is that of Service default/web")
 		after := w.state()
 		for _, line := range before {
 			found := false

@@ -71,6 +71,6 @@ func TestDefaultGroup(t *testing.T) {
 	svc := service(map[string]string{"id": "lb-1", "vgroup-port": model.DefaultGroup + ":80"})
 	if _, err := Build(testConfig(), Input{View: testConfig().View(svc), Nodes: backend.New(nil)}); err == nil ||
 		!strings.Contains(err.Error(), "vgroup-port") {
-		t.Errorf("its name is no id of a vServer group: %v", err)
+		t.Errorf("its name is no id of a server group: %v", err)
 	}
 }

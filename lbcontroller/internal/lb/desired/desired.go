@@ -30,7 +30,8 @@ type Config struct {
 	ResourceGroupID string
 	// PodBackends makes pods the backends of Services that don't say.
 	PodBackends bool
-	// MaxNodes is how many nodes are servers of a vServer group with externalTrafficPolicy Cluster, for Services that don't say; 0 for all.
+	// MaxNodes is how many nodes are servers of a server group with externalTrafficPolicy Cluster, for Services that
+	// don't say; 0 for all.
 	MaxNodes int
 	// Drain keeps pods that terminate as servers without new connections, for Services that don't say.
 	Drain bool
@@ -52,11 +53,11 @@ type Input struct {
 	View   View
 	Slices []*discoveryv1.EndpointSlice
 	Nodes  *backend.Set
-	// Gated are the pods that may wait for the CLB before they are ready.
+	// Gated are the pods that may wait for the load balancer before they are ready.
 	Gated readiness.Pods
 	// Unknown are instances that the cloud doesn't have.
 	Unknown map[string]bool
-	// Limit is how many servers a vServer group takes, if the cloud has refused more; 0 if it hasn't.
+	// Limit is how many servers a server group takes, if the cloud has refused more; 0 if it hasn't.
 	Limit int
 	// Lists has the servers of the result.
 	Lists *model.Lists
@@ -65,7 +66,8 @@ type Input struct {
 // Result is what the Service asks for.
 type Result struct {
 	Desired *model.Desired
-	// OwnGroups are the vServer groups that a Service would have on a CLB of its own, if it names one of a user's.
+	// OwnGroups are the server groups that a Service would have on a load balancer of its own, if it names one of a
+	// user's.
 	OwnGroups []model.Group
 	// Hostname and EIP say what to publish instead of the address of the instance.
 	Hostname string
@@ -78,7 +80,7 @@ type Result struct {
 	Coming []string
 }
 
-// Hash is a digest of all that is configured: the CLB, and what is published of it.
+// Hash is a digest of all that is configured: the load balancer, and what is published of it.
 func (r Result) Hash() (string, error) {
 	hash, err := r.Desired.ConfigHash()
 	if err != nil || r.Hostname == "" && !r.EIP && r.IPMode == "" {
@@ -94,8 +96,9 @@ func (r Result) Hash() (string, error) {
 // InvalidError lists everything that is wrong with a Service.
 type InvalidError struct {
 	Problems []string
-	// Backends has the wanted vServer groups and nothing else: what is wrong must not cost a CLB that works its servers. Where what is
-	// wrong concerns the servers, it is about those that are there: their weights stay, or only those go that can't serve any more.
+	// Backends has the wanted server groups and nothing else: what is wrong must not cost a load balancer that works
+	// its servers. Where what is wrong concerns the servers, it is about those that are there: their weights stay, or
+	// only those go that can't serve any more.
 	Backends *model.Desired
 }
 
@@ -135,7 +138,7 @@ type Builder struct {
 
 	kind     Configurer
 	source   backend.Source
-	mapped   map[int32]string // the user's vServer groups by port of the Service
+	mapped   map[int32]string // the user's server groups by port of the Service
 	problems []string
 	warnings []string
 	useless  []string
@@ -145,7 +148,7 @@ type Builder struct {
 	// which servers it takes.
 	keepWeights, keepChoice bool
 	access                  *model.Access
-	// limit is how many servers a vServer group takes, and left how many are left out of one for that.
+	// limit is how many servers a server group takes, and left how many are left out of one for that.
 	limit, left int
 	lists       *model.Lists
 	unknown     map[string]bool
@@ -226,7 +229,7 @@ func (b *Builder) coming() []string {
 	return ips
 }
 
-// ownGroups are the vServer groups on a CLB of the Service's own, if it names another.
+// ownGroups are the server groups on a load balancer of the Service's own, if it names another.
 func (b *Builder) ownGroups() []model.Group {
 	if b.Reuse.ID == "" {
 		return nil
@@ -236,7 +239,8 @@ func (b *Builder) ownGroups() []model.Group {
 	return own.groups()
 }
 
-// withoutID reports annotations about a CLB of the user's while none is named, and groups for ports that the Service doesn't have.
+// withoutID reports annotations about a load balancer of the user's while none is named, and groups for ports that the
+// Service doesn't have.
 func (b *Builder) withoutID() {
 	for _, key := range []string{annotation.ForceOverride, annotation.VGroupPort, annotation.Weight} {
 		if b.Reuse.ID == "" && b.Values.Has(key) && !b.View.Reverts(key) {
@@ -286,7 +290,7 @@ func (b *Builder) NoEffect(format string, args ...any) {
 	b.useless = append(b.useless, fmt.Sprintf(format, args...))
 }
 
-// reused returns what the Service says about a CLB of the user's.
+// reused returns what the Service says about a load balancer of the user's.
 func (b *Builder) reused() model.Reuse {
 	id := b.Values.Text(annotation.ID)
 	if id == "" {
@@ -296,8 +300,8 @@ func (b *Builder) reused() model.Reuse {
 	return model.Reuse{ID: id, Listeners: b.Values.On(annotation.ForceOverride), Filled: filled}
 }
 
-// mappedGroups returns the user's vServer groups that are to be filled, by port. As with the other annotations by port, ports that the
-// Service doesn't have are passed over.
+// mappedGroups returns the user's server groups that are to be filled, by port. As with the other annotations by port,
+// ports that the Service doesn't have are passed over.
 func (b *Builder) mappedGroups() map[int32]string {
 	if b.Reuse.ID == "" {
 		return nil
@@ -306,7 +310,7 @@ func (b *Builder) mappedGroups() map[int32]string {
 	for _, p := range b.Values.Pairs(annotation.VGroupPort) {
 		port, err := ParsePort(p.Value)
 		if other, twice := mapped[port]; err != nil || twice && other != p.Key || p.Key == model.DefaultGroup {
-			b.Misfit(annotation.VGroupPort, "vServer group:port,… with ports 1 to 65535 and one vServer group for each")
+			b.Misfit(annotation.VGroupPort, "server group:port,… with ports 1 to 65535 and one server group for each")
 			return nil
 		}
 		mapped[port] = p.Key

@@ -62,7 +62,7 @@ func TestExamplesOfTheDocs(t *testing.T) {
 		}
 		for _, group := range result.Desired.Groups {
 			if len(group.Servers) != 1 {
-				t.Errorf("example %d: vServer group %s has the servers %+v", i, group.Name, group.Servers)
+				t.Errorf("example %d: server group %s has the servers %+v", i, group.Name, group.Servers)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func (b *Builder) policyFor(port corev1.ServicePort) backend.Policy {
 	return p
 }
 
-// GroupName names the vServer group of a port: a user's by its id, if one is to be filled.
+// GroupName names the server group of a port: a user's by its id, if one is to be filled.
 func (b *Builder) GroupName(port corev1.ServicePort) string {
 	if id := b.mapped[port.Port]; id != "" {
 		return id
@@ -70,8 +70,9 @@ func (b *Builder) former() []string {
 	return names
 }
 
-// mappedNames are the names of the groups of the ports that annotation vgroup-port still maps to vServer groups of a
-// user's CLB that the Service names no more. A group that is mapped to ports with different backends has none.
+// mappedNames are the names of the groups of the ports that annotation vgroup-port still maps to server groups of a
+// user's load balancer that the Service names no more. A group that is mapped to ports with different backends has
+// none.
 func (b *Builder) mappedNames() map[string]string {
 	if b.Reuse.ID != "" {
 		return nil
@@ -110,7 +111,7 @@ func (b *Builder) groups() []model.Group {
 		name, description := b.GroupName(port), b.ownName(port)
 		if other, done := filled[name]; done {
 			if other != description {
-				b.Misfit(annotation.VGroupPort, "a vServer group of its own for each port: "+name+" is named for two that have different backends")
+				b.Misfit(annotation.VGroupPort, "a server group of its own for each port: "+name+" is named for two that have different backends")
 			}
 			continue
 		}
@@ -137,7 +138,7 @@ func (b *Builder) groups() []model.Group {
 }
 
 // fillsDefaultGroup reports whether the Service says anything of the default server group: its servers are to be there,
-// or to go. On a user's instance they go as they do from vServer groups that are named no more.
+// or to go. On a user's instance they go as they do from server groups that are named no more.
 func (b *Builder) fillsDefaultGroup() bool {
 	return b.Values.On(annotation.DefaultServerGroup) || b.Values.Has(annotation.DefaultServerGroup) && b.Reuse.ID == ""
 }

@@ -6,7 +6,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
-// PodAddresses are the addresses of pods among the servers of vServer groups, sorted.
+// PodAddresses are the addresses of pods among the servers of server groups, sorted.
 func PodAddresses(lists ...[]model.Group) []string {
 	var ips []string
 	for _, groups := range lists {

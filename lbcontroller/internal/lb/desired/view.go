@@ -91,20 +91,20 @@ func (c Config) mode(svc *corev1.Service) backend.Mode {
 	}
 }
 
-// Reused is the CLB that the Service names, or "", whatever else is wrong with the Service.
+// Reused is the load balancer that the Service names, or "", whatever else is wrong with the Service.
 func (v View) Reused() string { return annotation.Reused(v.Service.Annotations) }
 
-// Preserved reports whether the CLB shall outlive the Service.
+// Preserved reports whether the load balancer shall outlive the Service.
 func (v View) Preserved() bool { return annotation.Preserved(v.Service.Annotations) }
 
 // SyncPolicy is the policy that the Service asks for, or "".
 func (v View) SyncPolicy() string { return v.Values.Text(annotation.SyncPolicy) }
 
-// PublishesEIP reports whether the EIPs of the CLB are published instead of its own address.
+// PublishesEIP reports whether the EIPs of the load balancer are published instead of its own address.
 func (v View) PublishesEIP() bool { return v.Values.Has(annotation.ExternalIPType) }
 
-// Claims are where on CLBs of users there may be something of the Service: those noted, and the CLB that it names. A Service that was
-// taken over from the existing CCM has no note.
+// Claims are where on load balancers of users there may be something of the Service: those noted, and the load balancer
+// that it names. A Service that was taken over from the existing CCM has no note.
 func (v View) Claims() ownership.Claims { return v.ClaimsOf(v.Service) }
 
 // ClaimsOf is Claims for the Service as it was read since.

@@ -33,7 +33,7 @@ func TestHashOfWhatIsPublished(t *testing.T) {
 		}
 		seen[hash] = name
 		if config, err := result.Desired.ConfigHash(); err != nil || (config == hash) != (name == "nothing said") {
-			t.Errorf("%s: the hash of the CLB alone is %s, of all %s, %v", name, config, hash, err)
+			t.Errorf("%s: the hash of the load balancer alone is %s, of all %s, %v", name, config, hash, err)
 		}
 	}
 }
@@ -48,11 +48,11 @@ func TestPodsByIPv6(t *testing.T) {
 		want          string
 		warned        bool
 	}{
-		"both":                {"ipv6", "ipv6", false, "fd00::1:8080=100", false},
-		"CLB by IPv4":         {"ipv6", "", false, "10.0.0.1:8080=100", true},
-		"pods by IPv4":        {"ipv4", "ipv6", false, "10.0.0.1:8080=100", false},
-		"nothing of the pods": {"", "ipv6", false, "10.0.0.1:8080=100", false},
-		"not permitted":       {"ipv6", "ipv6", true, "10.0.0.1:8080=100", true},
+		"both":                  {"ipv6", "ipv6", false, "fd00::1:8080=100", false},
+		"load balancer by IPv4": {"ipv6", "", false, "10.0.0.1:8080=100", true},
+		"pods by IPv4":          {"ipv4", "ipv6", false, "10.0.0.1:8080=100", false},
+		"nothing of the pods":   {"", "ipv6", false, "10.0.0.1:8080=100", false},
+		"not permitted":         {"ipv6", "ipv6", true, "10.0.0.1:8080=100", true},
 	} {
 		cfg := testConfig()
 		cfg.IgnoreBackendIPv6 = test.ignored
@@ -169,9 +169,9 @@ func TestDroppedTags(t *testing.T) {
 		"asked for no more": {note: "a,b,c", want: []string{"b", "c"}},
 		"of ours and the cloud": {note: "b," + ownership.TagService + "," + ownership.TagCluster + "," + ownership.TagReused +
 			",acs:x,Aliyun.x", want: []string{"b"}},
-		"of another CLB":      {note: "b", id: "lb-1", recorded: "lb-2"},
-		"of the CLB it names": {note: "b", id: "lb-1", recorded: "lb-1", want: []string{"b"}},
-		"of a CLB of its own": {note: "b", recorded: "lb-2", want: []string{"b"}},
+		"of another load balancer":      {note: "b", id: "lb-1", recorded: "lb-2"},
+		"of the load balancer it names": {note: "b", id: "lb-1", recorded: "lb-1", want: []string{"b"}},
+		"of a load balancer of its own": {note: "b", recorded: "lb-2", want: []string{"b"}},
 	} {
 		svc := service(map[string]string{annotation.AdditionalTags: "a=1", annotation.OwnTags: test.note, annotation.ID: test.id})
 		svc.Labels = map[string]string{ownership.LabelLoadBalancerID: test.recorded}

@@ -10,7 +10,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
-// packed are the servers of a vServer group as they are remembered. Services with the same nodes have the same servers
+// packed are the servers of a server group as they are remembered. Services with the same nodes have the same servers
 // but for port and description: they share one list, which goes with the last of them. 1 000 servers of a Service took
 // 64 KiB.
 type packed struct {

@@ -23,10 +23,11 @@ type Desired struct {
 	Instance  Instance
 	Listeners []Listener // ordered by port and protocol
 	Groups    []Group    // ordered by name
-	// Former are the names that the vServer groups of these ports would have if nodes were the backends, or if pods were.
+	// Former are the names that the server groups of these ports would have if nodes were the backends, or if pods
+	// were.
 	Former []string
-	// Mapped are the names of the groups that have the servers of a user's vServer group, by its id, for a Service that
-	// maps ports to such groups and names no CLB any more.
+	// Mapped are the names of the groups that have the servers of a user's server group, by its id, for a Service that
+	// maps ports to such groups and names no load balancer any more.
 	Mapped map[string]string
 	// Refused says, as text for users, which ports of the Service can have no listener, and why.
 	Refused []string
@@ -42,7 +43,7 @@ type Reuse struct {
 	ID string
 	// Listeners says that the Service manages listeners there, too. Otherwise all of them are the user's.
 	Listeners bool
-	// Filled are the ids of the user's vServer groups that were filled for the Service so far.
+	// Filled are the ids of the user's server groups that were filled for the Service so far.
 	Filled []string
 }
 
@@ -149,9 +150,9 @@ type Listener struct {
 	Key ListenerKey
 	// ID is known of present ones, where the cloud has ids for listeners.
 	ID string
-	// Group is the name of the wanted vServer group; empty for a redirect, and in what is present.
+	// Group is the name of the wanted server group; empty for a redirect, and in what is present.
 	Group string
-	// Config are the attributes. The vServer group id is set only in what is present.
+	// Config are the attributes. The server group id is set only in what is present.
 	Config ListenerConfig
 	// Defaults are further attributes of a listener that is created. One that exists keeps what it has: the existing CCM did so,
 	// and what was set by hand since must survive.
@@ -224,7 +225,7 @@ func (k ServerKey) Place() ServerKey {
 	return k
 }
 
-// Server is a backend of a vServer group. Thousands for each Service are remembered, so that the order of fields, which
+// Server is a backend of a server group. Thousands for each Service are remembered, so that the order of fields, which
 // decides the size, matters.
 type Server struct {
 	ServerKey
@@ -241,11 +242,11 @@ func (s Server) Compare(other Server) int {
 }
 
 // DefaultGroup is the id and the name, here, of the default server group that every instance has. It belongs to no
-// Service: it is only filled, as the user's vServer groups are. Its servers have no port: each listener that forwards
-// to it brings its own.
+// Service: it is only filled, as the user's server groups are. Its servers have no port: each listener that forwards to
+// it brings its own.
 const DefaultGroup = "default-server-group"
 
-// Group is a wanted or present vServer group, or the default server group.
+// Group is a wanted or present server group, or the default server group.
 type Group struct {
 	// ID is known of present groups. A wanted one has it if it is the user's, which is only filled; it serves as its name, too.
 	ID   string
@@ -284,7 +285,7 @@ type Observed struct {
 	Instance    LoadBalancer
 	Listeners   []Listener
 	Groups      []Group
-	// OtherGroups are the names, by id, of vServer groups that are none of the Service's.
+	// OtherGroups are the names, by id, of server groups that are none of the Service's.
 	OtherGroups map[string]string
 	// Lists are the access lists of the Service, ordered by id, if ListsKnown says that they have been looked for.
 	Lists      []AccessList

@@ -117,7 +117,7 @@ func (h Hint) publishes(found model.Observed) bool {
 	return slices.Contains(h.Addresses, found.Address())
 }
 
-// Parts are the vServer groups on a user's instance that concern a Service.
+// Parts are the server groups on a user's instance that concern a Service.
 type Parts struct {
 	// Mark is the value of the tag that server groups bear which stand by themselves; empty for none of these.
 	Mark string
@@ -212,8 +212,9 @@ func madeElsewhere(o model.Observed, clusterID string) (elsewhere bool) {
 	return elsewhere
 }
 
-// Serving reads the recorded instance to keep its servers right. If that isn't known to be the Service's own, but the one that the
-// Service publishes, only its vServer groups are answered. The result has no instance if it is neither, or gone.
+// Serving reads the recorded instance to keep its servers right. If that isn't known to be the Service's own, but the
+// one that the Service publishes, only its server groups are answered. The result has no instance if it is neither, or
+// gone.
 func (o Observer) Serving(ctx context.Context, hint Hint) (model.Observed, error) {
 	found, err := o.Read(ctx, hint.RecordedID, Extent{View: Full})
 	switch {
@@ -233,7 +234,7 @@ func (o Observer) Serving(ctx context.Context, hint Hint) (model.Observed, error
 func (o Observer) search(ctx context.Context, q Query) (string, error) {
 	found, err := o.Search(ctx, q)
 	if err != nil {
-		return "", fmt.Errorf("look for the CLB: %w", err)
+		return "", fmt.Errorf("look for the load balancer: %w", err)
 	}
 	var ids []string
 	for _, lb := range found {
@@ -245,5 +246,6 @@ func (o Observer) search(ctx context.Context, q Query) (string, error) {
 	case 1:
 		return ids[0], nil
 	}
-	return "", fmt.Errorf("more than one CLB carries the mark of this Service: %v; remove tag %s from all but one", ids, ownership.TagService)
+	return "", fmt.Errorf("more than one load balancer carries the mark of this Service: %v; remove tag %s from all but one",
+		ids, ownership.TagService)
 }

@@ -1,9 +1,9 @@
-// Package orphan decides which CLBs were made for Services of the cluster that no longer exist, and which of them may
-// be deleted. It is pure: what must outlive a leader is a value.
+// Package orphan decides which load balancers were made for Services of the cluster that no longer exist, and which of
+// them may be deleted. It is pure: what must outlive a leader is a value.
 //
 // A deletion can't be undone, and the address is lost. So it takes two facts that don't depend on each other: for as
-// long as the grace the API server has had no Service for the CLB, and what is on the CLB was made by this cluster and
-// serves nothing else.
+// long as the grace the API server has had no Service for the load balancer, and what is on the load balancer was made
+// by this cluster and serves nothing else.
 package orphan
 
 import (
@@ -21,7 +21,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
-// Orphan is a CLB that was made for a Service of the cluster which no longer exists.
+// Orphan is a load balancer that was made for a Service of the cluster which no longer exists.
 type Orphan struct {
 	LoadBalancer, Name, Address string
 	// Mark is the value of the tag that names the Service.
@@ -30,13 +30,13 @@ type Orphan struct {
 	Kept string
 }
 
-// Find returns the orphans among CLBs, ordered by id, and how many of the others belong to a Service that
-// has or asks for a load balancer. Both tags of the cluster must be there: a CLB
-// of another cluster, or one that a user has made his own, is never an orphan. The Services must have been read after the CLBs.
+// Find returns the orphans among load balancers, ordered by id, and how many of the others belong to a Service that has
+// or asks for a load balancer. Both tags of the cluster must be there: a load balancer of another cluster, or one that
+// a user has made his own, is never an orphan. The Services must have been read after the load balancers.
 func Find(clusterID, finalizer string, list []model.Observed, services []*corev1.Service) (orphans []Orphan, living int) {
 	marks := make(map[string]bool, len(services))
 	for _, svc := range services {
-		// One that has ceased to ask for a CLB holds the finalizer until it has given it up.
+		// One that has ceased to ask for a load balancer holds the finalizer until it has given it up.
 		if svc.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(svc.Finalizers, finalizer) {
 			marks[ownership.DefaultName(string(svc.UID))] = true
 		}
@@ -59,7 +59,7 @@ func Find(clusterID, finalizer string, list []model.Observed, services []*corev1
 	return orphans, living
 }
 
-// named says which Service refers to a CLB that wasn't made for it; empty if none does.
+// named says which Service refers to a load balancer that wasn't made for it; empty if none does.
 func named(lb model.Observed, services []*corev1.Service) string {
 	for _, svc := range services {
 		id := lb.InstanceID
@@ -77,14 +77,14 @@ func named(lb model.Observed, services []*corev1.Service) string {
 // Doubt says why the lists prove nothing about the orphans; empty if they are plausible.
 func Doubt(living int) string {
 	if living == 0 {
-		return "no CLB of the cluster belongs to a Service that exists: the cluster id may be that of another cluster, or " +
+		return "no load balancer of the cluster belongs to a Service that exists: the cluster id may be that of another cluster, or " +
 			"the Services are not all there"
 	}
 	return ""
 }
 
-// Witness says why a CLB that was read completely must stay, whatever the API server says; empty if nothing speaks for
-// it. Nodes are the ids of the instances of the cluster.
+// Witness says why a load balancer that was read completely must stay, whatever the API server says; empty if nothing
+// speaks for it. Nodes are the ids of the instances of the cluster.
 func Witness(o model.Observed, clusterID string, nodes map[string]bool) string {
 	if tags := o.Tags(); tags[ownership.TagCluster] != clusterID || tags[ownership.TagService] == "" || tags[ownership.TagReused] != "" {
 		return "its tags have changed"
@@ -105,11 +105,11 @@ func Witness(o model.Observed, clusterID string, nodes map[string]bool) string {
 	for _, g := range o.Groups {
 		servers += len(g.Servers)
 		if !ours(g.Name) {
-			return fmt.Sprintf("its vServer group %s was not made by this cluster", g.ID)
+			return fmt.Sprintf("its server group %s was not made by this cluster", g.ID)
 		}
 		for _, s := range g.Servers {
 			if s.Type != model.ECS || !nodes[s.ID] {
-				return fmt.Sprintf("its vServer group %s has server %s, which is no node of this cluster", g.ID, s.ID)
+				return fmt.Sprintf("its server group %s has server %s, which is no node of this cluster", g.ID, s.ID)
 			}
 		}
 	}
@@ -121,9 +121,9 @@ func Witness(o model.Observed, clusterID string, nodes map[string]bool) string {
 
 // Policy says when orphans are deleted.
 type Policy struct {
-	// Grace is how long a CLB must have been an orphan.
+	// Grace is how long a load balancer must have been an orphan.
 	Grace time.Duration
-	// PerDay is how many are deleted in a day at most, and never more than half of the CLBs of the cluster.
+	// PerDay is how many are deleted in a day at most, and never more than half of the load balancers of the cluster.
 	PerDay int
 }
 
@@ -135,8 +135,8 @@ type State struct {
 	Deleted []time.Time `json:"deleted,omitempty"`
 }
 
-// Decide returns the orphans whose deletion is due and inside the budget, of so many CLBs of the cluster in all, and
-// the state after this look. What was no orphan this time begins anew.
+// Decide returns the orphans whose deletion is due and inside the budget, of so many load balancers of the cluster in
+// all, and the state after this look. What was no orphan this time begins anew.
 func Decide(now time.Time, orphans []Orphan, living int, state State, p Policy) (due []Orphan, next State) {
 	spend := p.budget()
 	next = State{Since: map[string]time.Time{}, Deleted: spend.Within(now, state.Deleted)}

@@ -108,12 +108,12 @@ func TestWitness(t *testing.T) {
 		"only ours":                           {whole(own.Listener(80), own.Group("30080"), node), false},
 		"a listener made by hand":             {whole("by hand", own.Group("30080"), node), true},
 		"a listener of another cluster":       {whole(other.Listener(80), own.Group("30080"), node), true},
-		"a vServer group made by hand":        {whole(own.Listener(80), "mine", node), true},
-		"a vServer group of another cluster":  {whole(own.Listener(80), other.Group("30080"), node), true},
+		"a server group made by hand":         {whole(own.Listener(80), "mine", node), true},
+		"a server group of another cluster":   {whole(own.Listener(80), other.Group("30080"), node), true},
 		"a server that is no node":            {whole(own.Listener(80), own.Group("30080"), node, stranger), true},
 		"a server that is no instance at all": {whole(own.Listener(80), own.Group("30080"), pod), true},
 		"listeners that weren't read":         {partial, true},
-		"vServer groups that weren't read":    {unread, true},
+		"server groups that weren't read":     {unread, true},
 		"other tags than before":              {retagged, true},
 	}
 	for name, test := range tests {
@@ -171,6 +171,6 @@ func TestDecide(t *testing.T) {
 	step(0, kept, 20)
 	step(100, kept, 20)
 	if Doubt(0) == "" || Doubt(1) != "" {
-		t.Error("only CLBs of Services that exist show that the lists are those of this cluster")
+		t.Error("only load balancers of Services that exist show that the lists are those of this cluster")
 	}
 }

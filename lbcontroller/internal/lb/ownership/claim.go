@@ -6,20 +6,21 @@ import (
 	"strings"
 )
 
-// listenersClaimed stands in the note of claims where the ids of vServer groups do.
+// listenersClaimed stands in the note of claims where the ids of server groups do.
 const listenersClaimed = "listeners"
 
-// Claim is where on a user's CLB there may be something of a Service, beside vServer groups that bear its name.
+// Claim is where on a user's load balancer there may be something of a Service, beside server groups that bear its
+// name.
 type Claim struct {
-	// LoadBalancer is the id of the CLB.
+	// LoadBalancer is the id of the load balancer.
 	LoadBalancer string
 	// Listeners says that its listeners were managed, so that those of the Service go with it.
 	Listeners bool
-	// Groups are the ids of the user's vServer groups that were filled, ordered.
+	// Groups are the ids of the user's server groups that were filled, ordered.
 	Groups []string
 }
 
-// Claims are those of one Service, ordered by CLB.
+// Claims are those of one Service, ordered by load balancer.
 type Claims []Claim
 
 // IsID reports whether a text has the form of an id of the cloud. Nothing can be asked about one that hasn't.
@@ -63,7 +64,7 @@ func (c Claims) String() string {
 	return strings.Join(items, ",")
 }
 
-// Of returns the claim on a CLB, which is empty if there is none.
+// Of returns the claim on a load balancer, which is empty if there is none.
 func (c Claims) Of(id string) Claim {
 	for _, claim := range c {
 		if claim.LoadBalancer == id {
@@ -73,17 +74,17 @@ func (c Claims) Of(id string) Claim {
 	return Claim{LoadBalancer: id}
 }
 
-// Has reports whether there is a claim on a CLB.
+// Has reports whether there is a claim on a load balancer.
 func (c Claims) Has(id string) bool {
 	return slices.ContainsFunc(c, func(claim Claim) bool { return claim.LoadBalancer == id })
 }
 
-// Without returns the claims on other CLBs.
+// Without returns the claims on other load balancers.
 func (c Claims) Without(id string) Claims {
 	return slices.DeleteFunc(slices.Clone(c), func(claim Claim) bool { return claim.LoadBalancer == id })
 }
 
-// With returns the claims and one more, which adds to one on the same CLB.
+// With returns the claims and one more, which adds to one on the same load balancer.
 func (c Claims) With(claim Claim) Claims {
 	old := c.Of(claim.LoadBalancer)
 	groups := slices.Sorted(slices.Values(slices.Concat(old.Groups, claim.Groups)))

@@ -18,7 +18,7 @@ const (
 	TagCluster = "ack.aliyun.com"
 )
 
-// LabelLoadBalancerID holds the id of the CLB, on the Service.
+// LabelLoadBalancerID holds the id of the load balancer, on the Service.
 const LabelLoadBalancerID = "service.k8s.alibaba/loadbalancer-id"
 
 // LabelSecurityGroupID holds the id of the security group that the existing CCM has made for the source ranges of an NLB, on the Service.
@@ -33,7 +33,7 @@ func Reserved(key string) bool {
 	return key == TagService || key == TagCluster || key == TagReused || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
 }
 
-// maxName is the cloud's limit for the name of a vServer group and the description of a server; listeners allow more.
+// maxName is the cloud's limit for the name of a server group and the description of a server; listeners allow more.
 const maxName = 80
 
 // maxDotted is the limit for the name of an NLB's server group.
@@ -53,8 +53,9 @@ func (o Owner) Listener(port int32) string {
 	return "k8s/" + strconv.Itoa(int(port)) + "/" + o.tail()
 }
 
-// Group is the name of the vServer group of a Service port, and the description of each of its servers. The port is the node
-// port, or the target port (number or name) if pods are the backends. A name that the cloud would refuse is shortened.
+// Group is the name of the server group of a Service port, and the description of each of its servers. The port is the
+// node port, or the target port (number or name) if pods are the backends. A name that the cloud would refuse is
+// shortened.
 func (o Owner) Group(port string) string {
 	if name := "k8s/" + port + "/" + o.tail(); len(name) <= maxName {
 		return name

@@ -66,7 +66,7 @@ type Result struct {
 // DeleteInstance releases the instance with all that belongs to it.
 type DeleteInstance struct{}
 
-// CreateGroup creates a vServer group with its servers.
+// CreateGroup creates a server group with its servers.
 type CreateGroup struct{ Group model.Group }
 
 // UpdateGroup changes the attributes of a group that are present in Changed.
@@ -90,7 +90,8 @@ type DeleteGroup struct {
 	Servers       []model.Server
 }
 
-// GroupRef refers to a vServer group: by id, or by name if it is created by the same plan. The zero value refers to none.
+// GroupRef refers to a server group: by id, or by name if it is created by the same plan. The zero value refers to
+// none.
 type GroupRef struct{ ID, Name string }
 
 // Resolve returns the id of the group.
@@ -190,7 +191,7 @@ func Is(a Action, part Part, verb Verb) bool {
 	return p == part && v == verb
 }
 
-func (DeleteInstance) String() string { return "delete CLB" }
+func (DeleteInstance) String() string { return "delete load balancer" }
 
 func (a CreateGroup) String() string {
 	return fmt.Sprintf("%s with %d servers", Name(a), len(a.Group.Servers))
@@ -204,7 +205,7 @@ func (a ChangeServers) String() string {
 func Name(a Action) string {
 	switch a := a.(type) {
 	case CreateGroup:
-		return "create vServer group " + a.Group.Name
+		return "create server group " + a.Group.Name
 	case ChangeServers:
 		return "change servers of " + a.Name
 	}
@@ -212,10 +213,10 @@ func Name(a Action) string {
 }
 
 func (a UpdateGroup) String() string {
-	return "change vServer group " + a.Name + ": " + strings.Join(fieldNames(a.Changed), ", ")
+	return "change server group " + a.Name + ": " + strings.Join(fieldNames(a.Changed), ", ")
 }
 
-func (a DeleteGroup) String() string    { return "delete vServer group " + a.Name }
+func (a DeleteGroup) String() string    { return "delete server group " + a.Name }
 func (a CreateListener) String() string { return "create listener " + KeyText(a.Listener.Key) }
 func (a StartListener) String() string  { return "start listener " + KeyText(a.Key) }
 func (a DeleteListener) String() string { return "delete listener " + KeyText(a.Key) }
@@ -235,7 +236,7 @@ func (a DeleteExtension) String() string {
 func (a UpdateListener) String() string {
 	names := fieldNames(a.Changed)
 	if a.Group != (GroupRef{}) {
-		names = append(names, "vServer group")
+		names = append(names, "server group")
 	}
 	return fmt.Sprintf("change listener %s: %s", KeyText(a.Key), strings.Join(names, ", "))
 }
@@ -317,9 +318,9 @@ func (p Plan) RemoveFirst() {
 	}
 }
 
-// Begin leaves all but the first servers of each new group to a later plan, if the plan makes the CLB: they suffice to
-// serve, and its address need not wait for the rest, which may take many calls. Servers that take no traffic come last.
-// It reports whether anything is left.
+// Begin leaves all but the first servers of each new group to a later plan, if the plan makes the load balancer: they
+// suffice to serve, and its address need not wait for the rest, which may take many calls. Servers that take no traffic
+// come last. It reports whether anything is left.
 func (p Plan) Begin(first int) bool {
 	if !p.CreatesInstance() {
 		return false

@@ -68,12 +68,12 @@ func TestBegin(t *testing.T) {
 		want   [][]model.Server
 		left   bool
 	}{
-		"the CLB is there":       {[]Phase{{group(idle, a, b, c)}}, [][]model.Server{{idle, a, b, c}}, false},
-		"no more than the first": {[]Phase{{CreateInstance{}}, {group(idle, a)}}, [][]model.Server{{idle, a}}, false},
-		"more":                   {[]Phase{{CreateInstance{}}, {group(idle, a, b, c)}}, [][]model.Server{{a, b}}, true},
-		"one of two groups":      {[]Phase{{CreateInstance{}}, {group(c), group(idle, a, b)}}, [][]model.Server{{c}, {a, b}}, true},
-		"few take traffic":       {[]Phase{{CreateInstance{}}, {group(idle, a, none)}}, [][]model.Server{{idle, a}}, true},
-		"no servers":             {[]Phase{{CreateInstance{}}, {group()}}, [][]model.Server{nil}, false},
+		"the load balancer is there": {[]Phase{{group(idle, a, b, c)}}, [][]model.Server{{idle, a, b, c}}, false},
+		"no more than the first":     {[]Phase{{CreateInstance{}}, {group(idle, a)}}, [][]model.Server{{idle, a}}, false},
+		"more":                       {[]Phase{{CreateInstance{}}, {group(idle, a, b, c)}}, [][]model.Server{{a, b}}, true},
+		"one of two groups":          {[]Phase{{CreateInstance{}}, {group(c), group(idle, a, b)}}, [][]model.Server{{c}, {a, b}}, true},
+		"few take traffic":           {[]Phase{{CreateInstance{}}, {group(idle, a, none)}}, [][]model.Server{{idle, a}}, true},
+		"no servers":                 {[]Phase{{CreateInstance{}}, {group()}}, [][]model.Server{nil}, false},
 	} {
 		p := Plan{Phases: tt.phases}
 		left := p.Begin(2)
@@ -125,13 +125,13 @@ func TestWithout(t *testing.T) {
 		rest, left string
 	}{
 		"no group": {"1",
-			"1. create vServer group k8s/30080/web/default/c with 1 servers\n1. create vServer group k8s/30081/web/default/c with 0 servers\n" +
+			"1. create server group k8s/30080/web/default/c with 1 servers\n1. create server group k8s/30081/web/default/c with 0 servers\n" +
 				"2. create listener 80/http\nrefused: something else", ""},
 		"a group without a listener": {"30081",
-			"1. create vServer group k8s/30080/web/default/c with 1 servers\n2. create listener 80/http\nrefused: something else",
-			"1. create vServer group k8s/30081/web/default/c with 0 servers"},
-		"the group of a listener": {"30080", "1. create vServer group k8s/30081/web/default/c with 0 servers\nrefused: something else",
-			"1. create vServer group k8s/30080/web/default/c with 1 servers\n1. create listener 80/http"},
+			"1. create server group k8s/30080/web/default/c with 1 servers\n2. create listener 80/http\nrefused: something else",
+			"1. create server group k8s/30081/web/default/c with 0 servers"},
+		"the group of a listener": {"30080", "1. create server group k8s/30081/web/default/c with 0 servers\nrefused: something else",
+			"1. create server group k8s/30080/web/default/c with 1 servers\n1. create listener 80/http"},
 	} {
 		rest, left := p.Without(named(test.leave))
 		wantPlan(t, rest, test.rest)
@@ -164,7 +164,7 @@ func TestWhatPeopleRead(t *testing.T) {
 	for want, action := range map[string]Action{
 		"change listener 443/https: scheduler, health_check.interval": UpdateListener{Key: key,
 			Changed: &slbv1.ListenerConfig{Scheduler: new("rr"), HealthCheck: &slbv1.HealthCheck{Interval: new(int32(5))}}},
-		"change listener 443/https: scheduler, vServer group": UpdateListener{Key: key,
+		"change listener 443/https: scheduler, server group": UpdateListener{Key: key,
 			Changed: &slbv1.ListenerConfig{Scheduler: new("rr")}, Group: GroupRef{Name: "a"}},
 		"give listener 443/https certificate cert-1 for www.example.com":             CreateExtension{Key: key, Extension: extension},
 		"change the certificate of listener 443/https for www.example.com to cert-1": UpdateExtension{Key: key, Extension: extension},
@@ -175,7 +175,7 @@ func TestWhatPeopleRead(t *testing.T) {
 		}
 	}
 	if got := Name(ChangeServers{Name: "a"}) + ", " + Name(CreateGroup{Group: model.Group{Name: "b"}}) + ", " +
-		Name(DeleteInstance{}); got != "change servers of a, create vServer group b, delete CLB" {
+		Name(DeleteInstance{}); got != "change servers of a, create server group b, delete load balancer" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -19,10 +19,10 @@ func TestDefaultGroup(t *testing.T) {
 		change func(d *model.Desired, o *model.Observed)
 		want   string
 	}{
-		"of a new CLB": {func(d *model.Desired, o *model.Observed) {
+		"of a new load balancer": {func(d *model.Desired, o *model.Observed) {
 			d.Groups = append(d.Groups, wish(ecs(1, 0, 100, mine)))
 			*o = model.Nothing()
-		}, "1. create CLB \n2. create vServer group k8s/30080/web/default/c with 1 servers\n2. change servers of " +
+		}, "1. create load balancer \n2. create server group k8s/30080/web/default/c with 1 servers\n2. change servers of " +
 			"default-server-group: add 1, remove 0, update 0\n3. create listener 80/http"},
 		"in place": {func(d *model.Desired, o *model.Observed) {
 			d.Groups, o.Groups = append(d.Groups, wish(ecs(1, 0, 100, mine))), append(o.Groups, wish(ecs(1, 0, 100, mine), ecs(9, 0, 7, "")))

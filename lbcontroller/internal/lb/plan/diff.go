@@ -10,10 +10,10 @@ import (
 
 // Diff returns the way from what is there, which must be known completely, to what is wanted.
 //
-// The order makes before it breaks: the list of who may connect, a new instance, then vServer groups with their
-// servers, then listeners (see listenerWork), and at the end the groups that nothing uses any more. Attributes of a
-// present instance come with these: nothing waits for them, and one that the cloud refuses must not keep servers from
-// following their nodes.
+// The order makes before it breaks: the list of who may connect, a new instance, then server groups with their servers,
+// then listeners (see listenerWork), and at the end the groups that nothing uses any more. Attributes of a present
+// instance come with these: nothing waits for them, and one that the cloud refuses must not keep servers from following
+// their nodes.
 func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	var p Plan
 	d, unguarded := p.access(kind, d, o)
@@ -61,9 +61,9 @@ func balancer(kind Differ, d *model.Desired, o model.Observed) (there model.Obse
 	return made, true
 }
 
-// keepServing leaves alone the vServer groups that the ports of a Service had under another name, before pods became
-// its backends or ceased to be, or with another shape, as long as a listener of the user's forwards to one: only the
-// user can send it to the new group.
+// keepServing leaves alone the server groups that the ports of a Service had under another name, before pods became its
+// backends or ceased to be, or with another shape, as long as a listener of the user's forwards to one: only the user
+// can send it to the new group.
 func (p *Plan) keepServing(d *model.Desired, o model.Observed, surplus []model.Group) []model.Group {
 	if d.Reuse.ID == "" || d.Reuse.Listeners {
 		return surplus
@@ -75,7 +75,7 @@ func (p *Plan) keepServing(d *model.Desired, o model.Observed, surplus []model.G
 			return false
 		}
 		p.refuse(
-			"listener %s still forwards to vServer group %s, whose servers stay as they are; let it forward to the new vServer group of the Service",
+			"listener %s still forwards to server group %s, whose servers stay as they are; let it forward to the new server group of the Service",
 			KeyText(o.Listeners[i].Key), g.Name)
 		return true
 	})
@@ -132,8 +132,8 @@ func without(d *model.Desired, names map[string]bool) []model.Group {
 	return slices.DeleteFunc(slices.Clone(d.Groups), func(g model.Group) bool { return names[g.Name] })
 }
 
-// Leave returns the way to take what is the owner's off a user's instance: listeners, if they were managed, vServer groups of its name,
-// and its servers in the user's groups that were filled.
+// Leave returns the way to take what is the owner's off a user's instance: listeners, if they were managed, server
+// groups of its name, and its servers in the user's groups that were filled.
 func Leave(owner ownership.Owner, reuse model.Reuse, o model.Observed) Plan {
 	nothing := &model.Desired{Owner: owner, Reuse: reuse}
 	var p Plan
@@ -207,7 +207,7 @@ func unusable(d *model.Desired, o model.Observed, current map[string]model.Group
 	frozen = map[string]bool{}
 	refuse := func(g model.Group, format string, args ...any) {
 		frozen[g.Name] = true
-		why = append(why, "annotation vgroup-port names vServer group "+g.ID+", which "+fmt.Sprintf(format, args...))
+		why = append(why, "annotation vgroup-port names server group "+g.ID+", which "+fmt.Sprintf(format, args...))
 	}
 	for _, want := range d.Groups {
 		if _, ok := current[want.Name]; ok || want.ID == "" || want.ID == model.DefaultGroup && o.InstanceID == "" {
@@ -216,7 +216,7 @@ func unusable(d *model.Desired, o model.Observed, current map[string]model.Group
 		if i := slices.IndexFunc(o.Groups, func(g model.Group) bool { return g.ID == want.ID }); i >= 0 {
 			refuse(want, "was made for a Service (%s); name one that was made by hand", o.Groups[i].Name)
 		} else {
-			refuse(want, "CLB %s doesn't have; correct it, or make the vServer group", o.InstanceID)
+			refuse(want, "load balancer %s doesn't have; correct it, or make the server group", o.InstanceID)
 		}
 	}
 	return frozen, why
@@ -243,7 +243,7 @@ func (p *Plan) groups(kind Differ, owner ownership.Owner, wanted []model.Group, 
 		}
 		changed, refused := kind.ChangedGroup(want.Config, have.Config)
 		if refused != "" {
-			p.refuse("vServer group %s: %s", have.Name, refused)
+			p.refuse("server group %s: %s", have.Name, refused)
 		}
 		if changed != nil {
 			phase = append(phase, UpdateGroup{GroupID: have.ID, Name: have.Name, Changed: changed})

@@ -100,7 +100,7 @@ func TestNewGroupHasOnlyServersThatAreKnown(t *testing.T) {
 	eni.ID, eni.IP, eni.Type = "", "10.0.0.1", model.ENI
 	d.Groups[0].Servers = append(d.Groups[0].Servers, eni)
 	o.Groups, o.Listeners = nil, nil
-	wantPlan(t, Diff(d, o), "1. create vServer group k8s/30080/web/default/c with 1 servers\n2. create listener 80/http")
+	wantPlan(t, Diff(d, o), "1. create server group k8s/30080/web/default/c with 1 servers\n2. create listener 80/http")
 }
 
 // TestGroupsOfOneName: the cloud allows them. The one that a listener uses stays, or else that with the lower id, in
@@ -135,16 +135,16 @@ func TestGroupsOfOneName(t *testing.T) {
 // TestUsersListenerKeepsItsServers: pods become the backends, and so the group has another name. Only the user can send the listener there.
 func TestUsersListenerKeepsItsServers(t *testing.T) {
 	t.Parallel()
-	const create = "1. create vServer group k8s/8080/web/default/c with 1 servers\n"
+	const create = "1. create server group k8s/8080/web/default/c with 1 servers\n"
 	for name, test := range map[string]struct {
 		change func(*model.Desired, *model.Observed)
 		want   string
 	}{
 		"forwards to it": {func(*model.Desired, *model.Observed) {}, create +
-			"refused: listener 80/http still forwards to vServer group k8s/30080/web/default/c, " +
-			"whose servers stay as they are; let it forward to the new vServer group of the Service"},
+			"refused: listener 80/http still forwards to server group k8s/30080/web/default/c, " +
+			"whose servers stay as they are; let it forward to the new server group of the Service"},
 		"forwards elsewhere": {func(_ *model.Desired, o *model.Observed) { config(o.Listeners[0].Config).ServerGroupId = new("rsp-9") },
-			create + "2. delete vServer group k8s/30080/web/default/c"},
+			create + "2. delete server group k8s/30080/web/default/c"},
 		"of a port that is gone": {func(d *model.Desired, _ *model.Observed) { d.Former = []string{us().Group("30081")} },
 			create + "2. change servers of k8s/30080/web/default/c: add 0, remove 1, update 0"},
 		"listeners are ours": {func(d *model.Desired, o *model.Observed) {
@@ -152,7 +152,7 @@ func TestUsersListenerKeepsItsServers(t *testing.T) {
 			config(o.Listeners[0].Config).Description = new(us().Listener(80))
 			d.Listeners = []model.Listener{{Key: o.Listeners[0].Key, Group: us().Group("8080"),
 				Config: &slbv1.ListenerConfig{Description: new(us().Listener(80))}}}
-		}, create + "2. change listener 80/http: vServer group\n3. delete vServer group k8s/30080/web/default/c"},
+		}, create + "2. change listener 80/http: server group\n3. delete server group k8s/30080/web/default/c"},
 	} {
 		d, o := observed()
 		d.Reuse, o.Reused = model.Reuse{ID: "lb-1"}, true
@@ -204,7 +204,7 @@ func TestMappedGroupOfAService(t *testing.T) {
 	d.Groups[0].ID, d.Groups[0].Name, d.Listeners[0].Group = "rsp-u", "rsp-u", "rsp-u"
 	o.Groups = []model.Group{{ID: "rsp-u", Name: "k8s/1/api/default/c"}, o.Groups[0]}
 	wantPlan(t, Diff(d, o),
-		"refused: annotation vgroup-port names vServer group rsp-u, which was made for a Service (k8s/1/api/default/c); "+
+		"refused: annotation vgroup-port names server group rsp-u, which was made for a Service (k8s/1/api/default/c); "+
 			"name one that was made by hand")
 	if _, ok := DiffServers(d, o); ok {
 		t.Error("the refusal is not reported if only the servers are compared")

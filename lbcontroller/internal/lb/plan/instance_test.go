@@ -113,7 +113,7 @@ func TestInstanceFollowsTheAnnotations(t *testing.T) {
 			p := Diff(d, o)
 			want, after := "", presentInstance()
 			if test.what != "" {
-				want = "1. change CLB: " + test.what
+				want = "1. change load balancer: " + test.what
 				test.after(after)
 			}
 			wantPlan(t, p, want)
@@ -136,7 +136,7 @@ func TestDroppedTagsGo(t *testing.T) {
 	present(o).Tags = append(present(o).Tags, &commonv1.Tag{Key: "ours", Value: "y"})
 	d.Instance.DroppedTags = []string{"ours"}
 	p := Diff(d, o)
-	wantPlan(t, p, "1. change CLB: tags")
+	wantPlan(t, p, "1. change load balancer: tags")
 	p.Phases[0][0].Effect(&o, Result{})
 	if diff := gocmp.Diff(presentInstance(), o.Instance, protocmp.Transform()); diff != "" {
 		t.Errorf("the instance afterwards (-want +got):\n%s", diff)
@@ -217,8 +217,8 @@ func TestMarkOfAUsersInstance(t *testing.T) {
 		want   string
 	}{
 		"nothing to do": {func(*model.Desired, *model.Observed) {}, ""},
-		"a change":      {wrongWeight, "1. change CLB: tags\n2. " + servers},
-		"nine tags":     {tags(9), "1. change CLB: tags\n2. " + servers},
+		"a change":      {wrongWeight, "1. change load balancer: tags\n2. " + servers},
+		"nine tags":     {tags(9), "1. change load balancer: tags\n2. " + servers},
 		"ten tags":      {tags(10), "1. " + servers},
 		"marked": {func(d *model.Desired, o *model.Observed) {
 			wrongWeight(d, o)
@@ -230,11 +230,11 @@ func TestMarkOfAUsersInstance(t *testing.T) {
 		}, "1. " + servers},
 		"another tag": {func(d *model.Desired, _ *model.Observed) {
 			spec(d).Tags = append(spec(d).Tags, &commonv1.Tag{Key: "x", Value: "1"})
-		}, "1. change CLB: tags"},
+		}, "1. change load balancer: tags"},
 		"a later change of the instance": {func(d *model.Desired, o *model.Observed) {
 			wrongWeight(d, o)
 			spec(d).Name, d.Instance.Asked = "new", Asked{Name: true}
-		}, "1. change CLB: tags\n2. " + servers + "\n3. change CLB: name"},
+		}, "1. change load balancer: tags\n2. " + servers + "\n3. change load balancer: name"},
 	} {
 		d, o := observed()
 		d.Reuse, o.Reused = model.Reuse{ID: "lb-1", Listeners: true}, true

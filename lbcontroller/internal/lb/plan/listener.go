@@ -41,7 +41,7 @@ func (k keys) meet(other model.ListenerKey) bool { return slices.ContainsFunc(k,
 type present struct {
 	model.Listener
 	wanted, ours, held bool
-	// servesAnother reports that the listener forwards to a vServer group that was made for another Service, the server.
+	// servesAnother reports that the listener forwards to a server group that was made for another Service, the server.
 	servesAnother bool
 	server        ownership.Owner
 }
@@ -144,7 +144,7 @@ func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups
 		case frozen[want.Group]:
 			s.used[old.GroupID()] = true
 		case refused[want.Key]:
-			p.refuse("port %d of the CLB has %s; delete it, or choose another port", want.Key.Port, s.holder(want.Key))
+			p.refuse("port %d of the load balancer has %s; delete it, or choose another port", want.Key.Port, s.holder(want.Key))
 		case refused.target(want):
 			// Already reported; a redirect to a refused listener would only fail. What is there instead stays.
 			s.used[old.GroupID()] = true
@@ -292,16 +292,16 @@ func (s survey) holder(wanted model.ListenerKey) string {
 func (l present) taken(want model.Listener) string {
 	if owner, ok := ownership.MadeFor(l.Description()); ok {
 		return fmt.Sprintf(
-			"listener %s of the CLB is that of %s; choose another port for one of the two, or delete the listener if nobody needs it",
+			"listener %s of the load balancer is that of %s; choose another port for one of the two, or delete the listener if nobody needs it",
 			KeyText(want.Key), ownerText(owner))
 	}
 	if l.servesAnother {
 		return fmt.Sprintf(
-			"listener %s of the CLB forwards to the vServer group of %s; choose another port for one of the two, or delete "+
+			"listener %s of the load balancer forwards to the server group of %s; choose another port for one of the two, or delete "+
 				"the listener if nobody needs it",
 			KeyText(want.Key), ownerText(l.server))
 	}
-	return fmt.Sprintf("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q",
+	return fmt.Sprintf("listener %s exists on the load balancer and isn't ours; delete it, or set its description to %q",
 		KeyText(want.Key), want.Description())
 }
 
@@ -326,8 +326,8 @@ func servesOurs(owner ownership.Owner, l model.Listener, o model.Observed) bool 
 	return slices.ContainsFunc(o.Groups, func(g model.Group) bool { return g.ID == l.GroupID() && owner.Owns(g.Name) })
 }
 
-// servesAnother returns the Service for whose vServer group a listener works, if it isn't the owner. One that people bound to it by hand is
-// none to take.
+// servesAnother returns the Service for whose server group a listener works, if it isn't the owner. One that people
+// bound to it by hand is none to take.
 func servesAnother(owner ownership.Owner, l model.Listener, o model.Observed) (ownership.Owner, bool) {
 	id := l.GroupID()
 	name := o.OtherGroups[id]
@@ -373,7 +373,8 @@ func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed, ungu
 	case unguarded:
 		p.refuse("no listener is made for %s, as it would be open to everybody", strings.Join(texts, ", "))
 	case isPublic:
-		p.refuse("no listener is made on the public CLB for %s, as annotation address-type asks for an intranet one", strings.Join(texts, ", "))
+		p.refuse("no listener is made on the public load balancer for %s, as annotation address-type asks for an intranet one",
+			strings.Join(texts, ", "))
 	default:
 		p.refuse(
 			"no listener is made for %s, as annotation acl-status is gone, by which the access was restricted; set it to on, "+

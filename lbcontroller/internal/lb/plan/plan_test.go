@@ -127,12 +127,12 @@ func TestPlans(t *testing.T) {
 	}{
 		"nothing": {func(*model.Desired, *model.Observed) {}, ""},
 		"everything": {func(_ *model.Desired, o *model.Observed) { *o = model.Nothing() },
-			"1. create CLB \n2. create vServer group k8s/30080/web/default/c with 1 servers\n3. create listener 80/http"},
+			"1. create load balancer \n2. create server group k8s/30080/web/default/c with 1 servers\n3. create listener 80/http"},
 		"node port": {func(d *model.Desired, _ *model.Observed) {
 			d.Groups[0].Name, d.Listeners[0].Group = us().Group("31080"), us().Group("31080")
 		},
-			"1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change listener 80/http: vServer group\n3. " +
-				"delete vServer group k8s/30080/web/default/c"},
+			"1. create server group k8s/31080/web/default/c with 1 servers\n2. change listener 80/http: server group\n3. " +
+				"delete server group k8s/30080/web/default/c"},
 		"protocol": {func(d *model.Desired, _ *model.Observed) { d.Listeners[0].Key.Protocol = tcp },
 			"1. delete listener 80/http\n2. create listener 80/tcp"},
 		"redirect": {func(d *model.Desired, _ *model.Observed) {
@@ -141,7 +141,7 @@ func TestPlans(t *testing.T) {
 		"stopped": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Stopped = true }, "1. start listener 80/http"},
 		"foreign listener on the port": {func(_ *model.Desired, o *model.Observed) {
 			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new("by hand")}
-		}, `refused: listener 80/http exists on the CLB and isn't ours; delete it, or set its description to "k8s/80/web/default/c"`},
+		}, `refused: listener 80/http exists on the load balancer and isn't ours; delete it, or set its description to "k8s/80/web/default/c"`},
 		"description lost, but our group": {func(_ *model.Desired,
 			o *model.Observed) {
 			config(o.Listeners[0].Config).Description = nil
@@ -156,7 +156,7 @@ func TestPlans(t *testing.T) {
 			d.Groups[0].Name, d.Listeners[0].Group = us().Group("31080"), us().Group("31080")
 			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 81, Protocol: tcp},
 				Config: &slbv1.ListenerConfig{Description: new("by hand"), ServerGroupId: new("rsp-1")}})
-		}, "1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change listener 80/http: vServer group\n" +
+		}, "1. create server group k8s/31080/web/default/c with 1 servers\n2. change listener 80/http: server group\n" +
 			"3. change servers of k8s/30080/web/default/c: add 0, remove 1, update 0"},
 		"redirect to a port of others": {func(d *model.Desired, o *model.Observed) {
 			// It goes on leading to the old target, which stays for that reason.
@@ -169,20 +169,20 @@ func TestPlans(t *testing.T) {
 			d.Listeners[0].Key, config(d.Listeners[0].Config).Description = model.ListenerKey{Port: 444, Protocol: https}, new(us().Listener(444))
 			d.Listeners = append([]model.Listener{redirect}, d.Listeners...)
 		}, "refused: listener 443/https isn't deleted: a listener redirects to it that isn't ours or can't be changed\n" +
-			"refused: port 444 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
+			"refused: port 444 of the load balancer has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
 		"redirect to a port of others instead of a plain listener": {func(d *model.Desired, o *model.Observed) {
 			d.Listeners[0].Group, config(d.Listeners[0].Config).ForwardPort = "", proto.Int32(444)
 			d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: 444, Protocol: https}, Config: &slbv1.ListenerConfig{}})
 			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 444, Protocol: tcp},
 				Config: &slbv1.ListenerConfig{Description: new("by hand")}})
-		}, "refused: port 444 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
+		}, "refused: port 444 of the load balancer has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
 		"redirect of others to a listener of ours that goes": {func(d *model.Desired, o *model.Observed) {
 			o.Listeners[0].Key.Protocol = https
 			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 8080, Protocol: http},
 				Config: &slbv1.ListenerConfig{ForwardPort: proto.Int32(80)}})
 			d.Listeners[0].Key.Protocol = tcp
 		}, "refused: listener 80/https isn't deleted: a listener redirects to it that isn't ours or can't be changed\n" +
-			"refused: port 80 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
+			"refused: port 80 of the load balancer has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
 		"description edited, but our group": {func(_ *model.Desired,
 			o *model.Observed) {
 			config(o.Listeners[0].Config).Description = new("front")
@@ -196,7 +196,7 @@ func TestPlans(t *testing.T) {
 				model.Group{ID: "rsp-3", Name: "theirs"})
 			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 9, Protocol: tcp},
 				Config: &slbv1.ListenerConfig{ServerGroupId: new("rsp-3")}})
-		}, "1. delete vServer group k8s/1/web/default/c"},
+		}, "1. delete server group k8s/1/web/default/c"},
 		"weight": {func(d *model.Desired, _ *model.Observed) { d.Groups[0].Servers[0].Weight = 5 },
 			"1. change servers of k8s/30080/web/default/c: add 0, remove 0, update 1"},
 		"weight kept": {func(d *model.Desired, _ *model.Observed) {
@@ -205,7 +205,7 @@ func TestPlans(t *testing.T) {
 		"fixed and changeable attributes": {func(d *model.Desired, _ *model.Observed) {
 			spec(d).AddressType, spec(d).Name = slbv1.AddressType_ADDRESS_TYPE_INTRANET, "n"
 			d.Instance.Asked = Asked{AddressType: true, Name: true}
-		}, "1. change CLB: name\nrefused: annotation address-type asks for \"intranet\" but the CLB has \"internet\", " +
+		}, "1. change load balancer: name\nrefused: annotation address-type asks for \"intranet\" but the CLB has \"internet\", " +
 			"which can't be changed; restore it or recreate the Service"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -392,20 +392,20 @@ func TestB28ReleaseAsksForNoMoreThanThereIs(t *testing.T) {
 		preserve bool
 		want     string
 	}{
-		"nothing to lift": {have: &slbv1.LoadBalancer{Tags: tags, ModificationProtection: protection}, want: "1. delete CLB"},
+		"nothing to lift": {have: &slbv1.LoadBalancer{Tags: tags, ModificationProtection: protection}, want: "1. delete load balancer"},
 		"protected": {have: &slbv1.LoadBalancer{DeleteProtection: true},
-			want: "1. change CLB: delete protection\n2. delete CLB"},
-		"protection not known":       {want: "1. change CLB: delete protection\n2. delete CLB"},
+			want: "1. change load balancer: delete protection\n2. delete load balancer"},
+		"protection not known":       {want: "1. change load balancer: delete protection\n2. delete load balancer"},
 		"preserved, nothing to lift": {have: &slbv1.LoadBalancer{Tags: tags[:1]}, preserve: true},
 		"preserved, protected": {have: &slbv1.LoadBalancer{DeleteProtection: true, ModificationProtection: protection},
-			preserve: true, want: "1. change CLB: delete protection, modification protection"},
-		"preserved, one mark of ours": {have: &slbv1.LoadBalancer{Tags: tags[:2]}, preserve: true, want: "1. change CLB: tags"},
+			preserve: true, want: "1. change load balancer: delete protection, modification protection"},
+		"preserved, one mark of ours": {have: &slbv1.LoadBalancer{Tags: tags[:2]}, preserve: true, want: "1. change load balancer: tags"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := Release(model.Observed{InstanceID: "lb-1", Instance: test.have}, test.preserve)
 			wantPlan(t, p, test.want)
-			if test.want == "1. change CLB: tags" {
+			if test.want == "1. change load balancer: tags" {
 				request := p.Phases[0][0].(UpdateInstance).Request
 				if diff := gocmp.Diff([]string{ownership.TagService}, request.GetRemoveTagKeys()); diff != "" {
 					t.Errorf("removed tags (-want +got):\n%s", diff)
@@ -427,11 +427,11 @@ func TestB22ListenersOfOtherServicesStay(t *testing.T) {
 		d.Reuse = reuse
 		d.Listeners[0].Key.Protocol = http
 		wantPlan(t, Diff(d, o),
-			"refused: listener 80/http of the CLB is that of Service default/other (cluster c); choose another port for one of the two, "+
+			"refused: listener 80/http of the load balancer is that of Service default/other (cluster c); choose another port for one of the two, "+
 				"or delete the listener if nobody needs it")
 		d.Listeners[0].Key.Protocol = tcp
 		wantPlan(t, Diff(d, o),
-			"refused: port 80 of the CLB has a listener of Service default/other (cluster c); delete it, or choose another port")
+			"refused: port 80 of the load balancer has a listener of Service default/other (cluster c); delete it, or choose another port")
 	}
 }
 
@@ -440,7 +440,7 @@ func TestB22ListenersOfOtherServicesStay(t *testing.T) {
 func TestListenerOfAnotherServicesGroup(t *testing.T) {
 	t.Parallel()
 	other := ownership.Owner{Service: "other", Namespace: "default", ClusterID: us().ClusterID}
-	const want = "refused: listener 80/http of the CLB forwards to the vServer group of Service default/other (cluster " +
+	const want = "refused: listener 80/http of the load balancer forwards to the server group of Service default/other (cluster " +
 		"c); choose another port for one of the two, " +
 		"or delete the listener if nobody needs it"
 	for _, known := range []bool{true, false} {
@@ -471,10 +471,10 @@ func TestUsersInstance(t *testing.T) {
 		want   string
 	}{
 		"listener of the user": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config = byHand },
-			"1. change listener 80/http: description, vServer group"},
+			"1. change listener 80/http: description, server group"},
 		"stopped listener of the user": {func(_ *model.Desired, o *model.Observed) {
 			o.Listeners[0].Config, o.Listeners[0].Stopped = byHand, true
-		}, "1. change listener 80/http: description, vServer group\n1. start listener 80/http"},
+		}, "1. change listener 80/http: description, server group\n1. start listener 80/http"},
 		"listeners are the user's": {func(d *model.Desired, o *model.Observed) {
 			d.Reuse.Listeners, d.Listeners = false, nil
 			config(o.Listeners[0].Config).Description = new("by hand")
@@ -482,13 +482,13 @@ func TestUsersInstance(t *testing.T) {
 		"listeners are the user's, ours from before stays, with its group": {func(d *model.Desired, o *model.Observed) {
 			d.Reuse.Listeners, d.Listeners = false, nil
 			d.Groups[0].Name = us().Group("31080")
-		}, "1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change servers of k8s/30080/web/default/c: " +
+		}, "1. create server group k8s/31080/web/default/c with 1 servers\n2. change servers of k8s/30080/web/default/c: " +
 			"add 0, remove 1, update 0"},
 		"group of the user": {func(d *model.Desired, o *model.Observed) {
 			mapped(d)
 			o.Groups = append(o.Groups, users)
-		}, "1. change servers of users: add 1, remove 0, update 0\n2. change listener 80/http: vServer group\n3. delete " +
-			"vServer group k8s/30080/web/default/c"},
+		}, "1. change servers of users: add 1, remove 0, update 0\n2. change listener 80/http: server group\n3. delete " +
+			"server group k8s/30080/web/default/c"},
 		"group of the user, filled": {func(d *model.Desired, o *model.Observed) {
 			mapped(d)
 			o.Groups, config(o.Listeners[0].Config).ServerGroupId = []model.Group{filled}, new("rsp-u")
@@ -502,15 +502,15 @@ func TestUsersInstance(t *testing.T) {
 			mapped(d)
 			d.Reuse.Filled = []string{"rsp-before"}
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-before", Name: "before", Servers: filled.Servers})
-		}, "refused: annotation vgroup-port names vServer group rsp-u, which CLB lb-1 doesn't have; correct it, or make the vServer group"},
+		}, "refused: annotation vgroup-port names server group rsp-u, which load balancer lb-1 doesn't have; correct it, or make the server group"},
 		"group of the user is missing, no listener": {func(d *model.Desired, o *model.Observed) {
 			mapped(d)
 			o.Listeners = nil
-		}, "refused: annotation vgroup-port names vServer group rsp-u, which CLB lb-1 doesn't have; correct it, or make the vServer group"},
+		}, "refused: annotation vgroup-port names server group rsp-u, which load balancer lb-1 doesn't have; correct it, or make the server group"},
 		"group is no user's": {func(d *model.Desired, o *model.Observed) {
 			mapped(d)
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-u", Name: us().Group("1")})
-		}, "refused: annotation vgroup-port names vServer group rsp-u, which was made for a Service " +
+		}, "refused: annotation vgroup-port names server group rsp-u, which was made for a Service " +
 			"(k8s/1/web/default/c); name one that was made by hand"},
 		"group that the cloud keeps": {func(_ *model.Desired, o *model.Observed) {
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Held: true})
@@ -525,7 +525,7 @@ func TestUsersInstance(t *testing.T) {
 		"not marked, with another change": {func(d *model.Desired, _ *model.Observed) {
 			spec(d).Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
 			spec(d).Name, d.Instance.Asked = "new", Asked{Name: true}
-		}, "1. change CLB: name, tags"},
+		}, "1. change load balancer: name, tags"},
 		"fixed attribute": {func(d *model.Desired, _ *model.Observed) {
 			spec(d).Address, d.Instance.Asked = "10.0.0.1", Asked{Address: true}
 		}, `refused: annotation ip asks for "10.0.0.1" but the CLB has "", which can't be changed; correct or remove it`},
@@ -546,10 +546,10 @@ func TestB07ProtocolAndNodePortChangeTogether(t *testing.T) {
 	d, o := observed()
 	d.Groups[0].Name, d.Listeners[0].Group, d.Listeners[0].Key.Protocol = us().Group("31080"), us().Group("31080"), tcp
 	wantPlan(t, Diff(d, o), `
-1. create vServer group k8s/31080/web/default/c with 1 servers
+1. create server group k8s/31080/web/default/c with 1 servers
 2. delete listener 80/http
 3. create listener 80/tcp
-4. delete vServer group k8s/30080/web/default/c`)
+4. delete server group k8s/30080/web/default/c`)
 }
 
 // TestFollowServers: only servers of groups that there are.

@@ -13,7 +13,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
-// RetryMissing is how long it takes at most until a CLB that a Service names and that doesn't exist is looked for again.
+// RetryMissing is how long it takes at most until a load balancer that a Service names and that doesn't exist is looked
+// for again.
 const RetryMissing = 5 * time.Minute
 
 // Refusal is what isn't done until the Service changes.
@@ -27,36 +28,37 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Text }
 
-// Service is what of a Service decides about the CLB that it may have.
+// Service is what of a Service decides about the load balancer that it may have.
 type Service struct {
 	Namespace, Name string
-	// RecordedID is the CLB that is noted on the Service.
+	// RecordedID is the load balancer that is noted on the Service.
 	RecordedID string
 	// Published are the addresses in its status, with "" for a host name.
 	Published []string
 	// Claims are noted on the Service.
 	Claims ownership.Claims
-	// EIP reports that the Service publishes EIPs instead of the address of the CLB.
+	// EIP reports that the Service publishes EIPs instead of the address of the load balancer.
 	EIP bool
 }
 
-// Missing refuses a CLB that doesn't exist.
+// Missing refuses a load balancer that doesn't exist.
 func Missing(id string) *Refusal {
-	return &Refusal{Text: fmt.Sprintf("there is no CLB %s; correct annotation %s%s, or make the CLB", id,
+	return &Refusal{Text: fmt.Sprintf("there is no load balancer %s; correct annotation %s%s, or make the load balancer", id,
 		annotation.Prefix, annotation.ID), Again: RetryMissing}
 }
 
-// Made refuses a CLB that wasn't made by hand but for a Service or a cluster; nil for one that may be reused.
+// Made refuses a load balancer that wasn't made by hand but for a Service or a cluster; nil for one that may be reused.
 func Made(named model.Observed) *Refusal {
 	key := madeTag(named)
 	if key == "" {
 		return nil
 	}
-	return &Refusal{Text: fmt.Sprintf("CLB %s belongs to a cluster or a Service, as its tag %s says, and can't be reused; "+
+	return &Refusal{Text: fmt.Sprintf("load balancer %s belongs to a cluster or a Service, as its tag %s says, and can't be reused; "+
 		"name one that was made by hand in annotation %s%s", named.InstanceID, key, annotation.Prefix, annotation.ID)}
 }
 
-// Elsewhere refuses a CLB of another resource group than the Service asks for, unless the Service has it already.
+// Elsewhere refuses a load balancer of another resource group than the Service asks for, unless the Service has it
+// already.
 func Elsewhere(svc Service, want *model.Desired, named model.Observed) *Refusal {
 	asked, group := want.Instance.ResourceGroup, ""
 	if named.Instance != nil {
@@ -67,11 +69,11 @@ func Elsewhere(svc Service, want *model.Desired, named model.Observed) *Refusal 
 	}
 	return &Refusal{
 		Text: fmt.Sprintf(
-			"CLB %s is in resource group %q, but annotation %s%s asks for %q, so it can't be reused; correct or remove the annotation",
+			"load balancer %s is in resource group %q, but annotation %s%s asks for %q, so it can't be reused; correct or remove the annotation",
 			named.InstanceID, group, annotation.Prefix, annotation.ResourceGroupID, asked)}
 }
 
-// madeTag returns the tag of a CLB that wasn't made by hand but for a Service or a cluster, or "".
+// madeTag returns the tag of a load balancer that wasn't made by hand but for a Service or a cluster, or "".
 func madeTag(observed model.Observed) string {
 	for _, key := range []string{ownership.TagService, ownership.TagCluster} {
 		if _, ok := observed.Tags()[key]; ok {
@@ -81,36 +83,38 @@ func madeTag(observed model.Observed) string {
 	return ""
 }
 
-// Taken refuses a CLB to a Service that publishes another address: a Service must not change its address behind the back of its
-// clients. own is the CLB that was made for the Service, if there is one.
+// Taken refuses a load balancer to a Service that publishes another address: a Service must not change its address
+// behind the back of its clients. own is the load balancer that was made for the Service, if there is one.
 func Taken(svc Service, named, own model.Observed) *Refusal {
 	if own.InstanceID != "" && len(svc.Published) > 0 {
-		return &Refusal{Text: fmt.Sprintf("the Service has CLB %s of its own; to move to CLB %s, clear status.loadBalancer, "+
-			"and CLB %s is released: %s", own.InstanceID, named.InstanceID, own.InstanceID, svc.clearStatus())}
+		return &Refusal{Text: fmt.Sprintf("the Service has load balancer %s of its own; to move to load balancer %s, clear status.loadBalancer, "+
+			"and load balancer %s is released: %s", own.InstanceID, named.InstanceID, own.InstanceID, svc.clearStatus())}
 	}
 	if svc.EIP || len(svc.Published) == 0 || slices.Contains(svc.Published, "") || slices.Contains(svc.Published, named.Address()) {
 		return nil
 	}
-	return &Refusal{Text: fmt.Sprintf("the Service publishes %s, which is not the address of CLB %s; to move there, "+
+	return &Refusal{Text: fmt.Sprintf("the Service publishes %s, which is not the address of load balancer %s; to move there, "+
 		"clear status.loadBalancer: %s", strings.Join(svc.Published, ", "), named.InstanceID, svc.clearStatus())}
 }
 
-// Gone refuses another CLB to a Service whose CLB is gone while it still publishes its address; nil for one that publishes none.
+// Gone refuses another load balancer to a Service whose load balancer is gone while it still publishes its address; nil
+// for one that publishes none.
 func Gone(svc Service) *Refusal {
 	if len(svc.Published) == 0 {
 		return nil
 	}
 	if svc.RecordedID == "" {
 		return &Refusal{
-			Text: fmt.Sprintf("no CLB is known to be made for this Service, which publishes %s; to get one, clear status.loadBalancer: %s",
+			Text: fmt.Sprintf("no load balancer is known to be made for this Service, which publishes %s; to get one, clear status.loadBalancer: %s",
 				strings.Join(svc.Published, ", "), svc.clearStatus())}
 	}
-	return &Refusal{Text: fmt.Sprintf("the CLB %s of this Service is gone, and its address with it, or was not created for this Service; "+
+	return &Refusal{Text: fmt.Sprintf("the load balancer %s of this Service is gone, and its address with it, "+
+		"or was not created for this Service; "+
 		"to get a new one, clear status.loadBalancer: %s", svc.RecordedID, svc.clearStatus())}
 }
 
-// InVain reports that a Service has nothing on a CLB that it names or names no more: it was never given anything there, or the CLB is its
-// own, whatever is noted on the Service.
+// InVain reports that a Service has nothing on a load balancer that it names or names no more: it was never given
+// anything there, or the load balancer is its own, whatever is noted on the Service.
 func InVain(uid string, claims ownership.Claims, observed model.Observed) bool {
 	return madeTag(observed) != "" && !claims.Has(observed.InstanceID) || observed.Tags()[ownership.TagService] == ownership.DefaultName(uid)
 }
@@ -120,7 +124,7 @@ func (s Service) clearStatus() string {
 		`kubectl -n %s patch service %s --subresource=status --type=merge -p '{"status":{"loadBalancer":null}}'`, s.Namespace, s.Name)
 }
 
-// Claim is what there will be of the Service on the CLB that it names.
+// Claim is what there will be of the Service on the load balancer that it names.
 func Claim(want *model.Desired) ownership.Claims {
 	if want.Reuse.ID == "" {
 		return nil
@@ -134,7 +138,8 @@ func Claim(want *model.Desired) ownership.Claims {
 	return ownership.Claims{}.With(claim)
 }
 
-// Kept is the claim as the CLB is now: groups that were filled before may still have servers of the Service, if its ports are frozen.
+// Kept is the claim as the load balancer is now: groups that were filled before may still have servers of the Service,
+// if its ports are frozen.
 func Kept(want *model.Desired, observed model.Observed) ownership.Claims {
 	claims := Claim(want)
 	for _, g := range observed.Groups {
@@ -151,7 +156,7 @@ func Remains(owner ownership.Owner, observed model.Observed) string {
 	var names []string
 	for _, g := range observed.Groups {
 		if owner.Owns(g.Name) {
-			names = append(names, "vServer group "+g.Name)
+			names = append(names, "server group "+g.Name)
 		}
 	}
 	for _, l := range observed.Listeners {
@@ -162,8 +167,9 @@ func Remains(owner ownership.Owner, observed model.Observed) string {
 	return strings.Join(names, ", ")
 }
 
-// Anywhere are the wanted vServer groups of a Service that is refused to move between its own CLB and one that it names: it has either
-// those that it wants there or own, which it would have on one of its own. It returns nil if nothing says where the Service is.
+// Anywhere are the wanted server groups of a Service that is refused to move between its own load balancer and one that
+// it names: it has either those that it wants there or own, which it would have on one of its own. It returns nil if
+// nothing says where the Service is.
 func Anywhere(want *model.Desired, own []model.Group, claims ownership.Claims) *model.Desired {
 	stay := *want
 	if want.Reuse.ID == "" {
@@ -181,7 +187,7 @@ func Anywhere(want *model.Desired, own []model.Group, claims ownership.Claims) *
 	return &stay
 }
 
-// WithFilled adds the user's vServer groups that were filled where the Service is and that it names no more. The
+// WithFilled adds the user's server groups that were filled where the Service is and that it names no more. The
 // descriptions of their servers show for which port. If there are none, the claims show that a group is filled, and the
 // port is the only one, or the one that annotation vgroup-port still maps to the group. The weight they share with
 // others may have gone with the annotations, so it is that of a server there.

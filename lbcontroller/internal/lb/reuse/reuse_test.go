@@ -47,7 +47,7 @@ func wantRefusal(t *testing.T, got *Refusal, again time.Duration, texts ...strin
 
 func TestMissing(t *testing.T) {
 	t.Parallel()
-	wantRefusal(t, Missing("lb-1"), 5*time.Minute, "there is no CLB lb-1", "alibaba-cloud-loadbalancer-id", "or make the CLB")
+	wantRefusal(t, Missing("lb-1"), 5*time.Minute, "there is no load balancer lb-1", "alibaba-cloud-loadbalancer-id", "or make the load balancer")
 }
 
 func TestMade(t *testing.T) {
@@ -61,7 +61,7 @@ func TestMade(t *testing.T) {
 		"reused before":        {tags: []string{ownership.TagReused, "true"}},
 		"for a Service":        {tags: []string{ownership.TagService, "a1"}, want: []string{"as its tag " + ownership.TagService + " says"}},
 		"for a cluster":        {tags: []string{ownership.TagCluster, "c-1"}, want: []string{"as its tag " + ownership.TagCluster + " says"}},
-		"with a tag of no one": {tags: []string{ownership.TagService, ""}, want: []string{"CLB lb-1 belongs to a cluster or a Service"}},
+		"with a tag of no one": {tags: []string{ownership.TagService, ""}, want: []string{"load balancer lb-1 belongs to a cluster or a Service"}},
 	} {
 		t.Run(name, func(t *testing.T) { wantRefusal(t, Made(observed("lb-1", "", tt.tags...)), 0, tt.want...) })
 	}
@@ -101,18 +101,18 @@ func TestTaken(t *testing.T) {
 		own       string
 		want      []string
 	}{
-		"new":                        {},
-		"new, with a CLB of its own": {own: "lb-9"},
-		"there already":              {published: []string{"1.1.1.1"}},
-		"there and elsewhere":        {published: []string{"2.2.2.2", "1.1.1.1"}},
-		"by a host name":             {published: []string{"2.2.2.2", ""}},
-		"by an EIP":                  {published: []string{"2.2.2.2"}, eip: true},
+		"new":                                  {},
+		"new, with a load balancer of its own": {own: "lb-9"},
+		"there already":                        {published: []string{"1.1.1.1"}},
+		"there and elsewhere":                  {published: []string{"2.2.2.2", "1.1.1.1"}},
+		"by a host name":                       {published: []string{"2.2.2.2", ""}},
+		"by an EIP":                            {published: []string{"2.2.2.2"}, eip: true},
 		"elsewhere": {published: []string{"2.2.2.2"},
-			want: []string{"publishes 2.2.2.2, which is not the address of CLB lb-1", next}},
+			want: []string{"publishes 2.2.2.2, which is not the address of load balancer lb-1", next}},
 		"on its own": {published: []string{"2.2.2.2"}, own: "lb-9",
-			want: []string{"has CLB lb-9 of its own", "CLB lb-9 is released", next}},
-		"on its own, with the address":    {published: []string{"1.1.1.1"}, own: "lb-9", want: []string{"has CLB lb-9 of its own"}},
-		"on its own, published by an EIP": {published: []string{"2.2.2.2"}, eip: true, own: "lb-9", want: []string{"has CLB lb-9 of its own"}},
+			want: []string{"has load balancer lb-9 of its own", "load balancer lb-9 is released", next}},
+		"on its own, with the address":    {published: []string{"1.1.1.1"}, own: "lb-9", want: []string{"has load balancer lb-9 of its own"}},
+		"on its own, published by an EIP": {published: []string{"2.2.2.2"}, eip: true, own: "lb-9", want: []string{"has load balancer lb-9 of its own"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := Service{Namespace: "default", Name: "web", Published: tt.published, EIP: tt.eip}
@@ -126,7 +126,7 @@ func TestGone(t *testing.T) {
 	svc := Service{Namespace: "default", Name: "web", RecordedID: "lb-1"}
 	wantRefusal(t, Gone(svc), 0)
 	svc.Published = []string{"1.1.1.1"}
-	wantRefusal(t, Gone(svc), 0, "the CLB lb-1 of this Service is gone", "kubectl -n default patch service web")
+	wantRefusal(t, Gone(svc), 0, "the load balancer lb-1 of this Service is gone", "kubectl -n default patch service web")
 }
 
 func TestInVain(t *testing.T) {
@@ -207,7 +207,7 @@ func TestRemains(t *testing.T) {
 	left.Listeners = []model.Listener{
 		{Config: &slbv1.ListenerConfig{Description: new("by hand")}}, {Config: &slbv1.ListenerConfig{Description: new(o.Listener(80))}},
 	}
-	if got, want := Remains(o, left), "vServer group k8s/80/web/default/c-1, listener k8s/80/web/default/c-1"; got != want {
+	if got, want := Remains(o, left), "server group k8s/80/web/default/c-1, listener k8s/80/web/default/c-1"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
