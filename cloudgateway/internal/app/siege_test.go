@@ -59,7 +59,7 @@ func TestSiege(t *testing.T) {
 	for n, a := range []assault{
 		{Kind: "stalled messages", Connections: 30},
 		{Kind: "stalled messages", Connections: 300},
-		{Kind: "stalled messages", Connections: most},
+		{Kind: "stalled messages", Connections: 3000},
 		{Kind: "slow headers", Connections: most},
 		{Kind: "tokens", Connections: 10, PerSecond: 2000},
 		{Kind: "messages at the limit", Connections: 30},
@@ -73,6 +73,9 @@ func TestSiege(t *testing.T) {
 		{Kind: "front: bodies of 10 MiB", Connections: 30},
 		{Kind: "front: invented keys", Connections: 30},
 	} {
+		if a.Connections > most {
+			continue // What 300 show is enough for an ordinary run.
+		}
 		a.Network, a.Length, a.Address, a.Dir = 1+n, length, active.addr, w.dir
 		if strings.HasPrefix(a.Kind, "front: ") {
 			a.Address = frontAddress
