@@ -56,8 +56,21 @@ func (p provider) GetClientFor(_, kind string) (dynamic.NamespaceableResourceInt
 	return p.Resource(schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(kind) + "s"}), kind != "Namespace", nil
 }
 
-// cluster has what every cluster has, and the given objects.
+// cluster has what every cluster has, the certificate of an earlier installation, and the given objects. A certificate that
+// is made takes more time than all else in a rendering.
 func cluster(t *testing.T, objects ...runtime.Object) engine.ClientProvider {
+	t.Helper()
+	for _, namespace := range []string{"kube-system", "cloud"} {
+		objects = append(objects, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "cloudgateway-tls", Namespace: namespace},
+			Data:       map[string][]byte{"ca.crt": []byte("ca"), "tls.crt": []byte("crt"), "tls.key": []byte("key")},
+		})
+	}
+	return newCluster(t, objects...)
+}
+
+// newCluster has what every cluster has, and the given objects.
+func newCluster(t *testing.T, objects ...runtime.Object) engine.ClientProvider {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -85,7 +98,18 @@ func tryRender(t *testing.T, namespace string, values map[string]any, cluster en
 // render returns the documents by kind and name, in a cluster with the given objects.
 func render(t *testing.T, namespace string, changes map[string]any, objects ...runtime.Object) map[string]string {
 	t.Helper()
-	files, err := tryRender(t, namespace, values(changes), cluster(t, objects...))
+	return renderIn(t, namespace, changes, cluster(t, objects...))
+}
+
+// renderFirst returns the documents of a first installation.
+func renderFirst(t *testing.T, namespace string, changes map[string]any) map[string]string {
+	t.Helper()
+	return renderIn(t, namespace, changes, newCluster(t))
+}
+
+func renderIn(t *testing.T, namespace string, changes map[string]any, cluster engine.ClientProvider) map[string]string {
+	t.Helper()
+	files, err := tryRender(t, namespace, values(changes), cluster)
 	if err != nil {
 		t.Fatalf("render: %v", err)
 	}

@@ -130,14 +130,14 @@ func TestSetOnTheCommandLine(t *testing.T) {
 // cluster to look into would make another one each time, and fails with a message that says so.
 func TestCertificateIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	first := decode[corev1.Secret](t, render(t, "kube-system", nil)["Secret cloudgateway-tls"])
+	first := decode[corev1.Secret](t, renderFirst(t, "kube-system", nil)["Secret cloudgateway-tls"])
 	if len(first.Data["ca.crt"]) == 0 || len(first.Data["tls.crt"]) == 0 || len(first.Data["tls.key"]) == 0 {
 		t.Errorf("the Secret has %d entries", len(first.Data))
 	}
 	old := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "cloudgateway-tls", Namespace: "kube-system"}, Data: map[string][]byte{"ca.crt": []byte("old")},
 	}
-	files, err := tryRender(t, "kube-system", values(nil), cluster(t, old))
+	files, err := tryRender(t, "kube-system", values(nil), newCluster(t, old))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestCertManager(t *testing.T) {
 // TestNameOfTheGateway: the certificate has the names by which the pages for tools let them verify it.
 func TestNameOfTheGateway(t *testing.T) {
 	t.Parallel()
-	secret := decode[corev1.Secret](t, render(t, ours.Namespace, nil)["Secret cloudgateway-tls"])
+	secret := decode[corev1.Secret](t, renderFirst(t, ours.Namespace, nil)["Secret cloudgateway-tls"])
 	block, _ := pem.Decode(secret.Data["tls.crt"])
 	if block == nil {
 		t.Fatal("no certificate")
