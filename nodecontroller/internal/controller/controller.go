@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -69,8 +68,6 @@ type Controller struct {
 	round     round
 	deletions deletions
 	kept      kept
-	// heirs are the instances that have the addresses of ghosts, for people.
-	heirs map[types.UID]string
 	// failed says when the deletion of a node failed last.
 	failed map[string]time.Time
 	// leading says that Run has begun; a standby watches and queues nothing.

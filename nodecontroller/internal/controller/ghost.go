@@ -25,19 +25,14 @@ func (c *Controller) haunted(ctx context.Context, node *corev1.Node) {
 			c.log.Warn("node is not marked", "node", node.Name, "error", err)
 		}
 	}
-	heir, known := c.heirs[node.UID]
-	if !known {
-		heir = c.heir(ctx, node)
-		c.heirs[node.UID] = heir
-	}
 	c.syncFailed(node,
 		fmt.Errorf("the cloud does not know instance %s of spec.providerID, but the kubelet reports: the machine is another one%s. "+
 			"Labels, addresses, routes and load balancers are still those of %s; delete the Node and restart the kubelet, which then registers anew",
-			id.InstanceID, heir, id.InstanceID))
+			id.InstanceID, c.successor(ctx, node), id.InstanceID))
 }
 
-// heir names the instance that has the address of a node by now, for people; empty if that can't be found out.
-func (c *Controller) heir(ctx context.Context, node *corev1.Node) string {
+// successor names the instance that has the address of a node by now, for people; empty if that can't be found out.
+func (c *Controller) successor(ctx context.Context, node *corev1.Node) string {
 	ip, err := internalIP(node)
 	if err != nil {
 		return ""

@@ -8,9 +8,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
 	"alicloud-controllers.dev/services/nodes"
 
@@ -149,6 +153,43 @@ func TestReadyGhost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestMachineBehindAGhostIsFoundLater: which machine goes under the name of a ghost is found out though the first question about it fails,
+// and anew when it is another one.
+func TestMachineBehindAGhostIsFoundLater(t *testing.T) {
+	t.Parallel()
+	run(t, nil, furnished(10), func(w *world) {
+		w.Pass(10*time.Minute + 10*time.Second)
+		w.vanish(3)
+		successor := func(i int) {
+			w.instance(i)
+			w.cloud.Lock()
+			defer w.cloud.Unlock()
+			w.cloud.Instances[fmt.Sprintf("i-%d", i)].PrivateIps = []string{"192.168.0.3"}
+		}
+		successor(98)
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "ListInstances" {
+				return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable}}
+			}
+			return gatewaytest.Fault{}
+		})
+		w.Pass(7 * time.Minute)
+		if got := w.Events.Matching("node-3 SyncNodeFailed: the cloud does not know instance i-3"); len(got) != 1 ||
+			strings.Contains(got[0], "i-98") {
+			t.Fatalf("events %q", w.Events.Matching("node-3"))
+		}
+		w.cloud.Interpose(nil)
+		for _, i := range []int{98, 99} {
+			w.Pass(6 * time.Minute)
+			if got := w.Events.Matching("node-3 SyncNodeFailed"); !strings.Contains(got[len(got)-1], fmt.Sprintf("(i-%d has its address", i)) {
+				t.Errorf("events %q, want one with i-%d", got, i)
+			}
+			w.vanish(98)
+			successor(99)
+		}
+	})
 }
 
 // TestUnannouncedMassAbsenceIsBraked: many instances that go without a word are deleted a few at a time, as long as that is the case.

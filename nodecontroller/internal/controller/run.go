@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
@@ -37,7 +36,7 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c.metrics = newMetrics(cfg.Registerer, c.forwarding.len, c.states)
 	c.arrivals = newArrivals(c.receive)
-	c.kept, c.heirs, c.failed = kept{}, map[types.UID]string{}, map[string]time.Time{}
+	c.kept, c.failed = kept{}, map[string]time.Time{}
 	if cfg.Deletion != nil {
 		c.deletions.record = kube.NewRecord[lifecycle.State](cfg.Client, cfg.Namespace, recordDeletions, recordFormat)
 	}
