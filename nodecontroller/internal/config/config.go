@@ -197,7 +197,8 @@ func (c *Config) validateRules(p *config.Problems) {
 			p.Addf(key, "has %d of label, annotation and taint, exactly one is needed", len(targets))
 		case taken[targets[0]]:
 			p.Addf(key, "%s is that of an earlier rule", targets[0])
-		case slices.Contains(nodestate.OwnLabels(), rule.Label) || reserved(rule.Annotation) || reserved(rule.Taint):
+		case slices.Contains(nodestate.OwnLabels(), rule.Label) || slices.Contains(kubeletLabels(), rule.Label) ||
+			reserved(rule.Annotation) || reserved(rule.Taint):
 			p.Addf(key, "%s is the controller's own or that of Kubernetes", targets[0])
 		default:
 			taken[targets[0]] = true
@@ -209,6 +210,11 @@ func (c *Config) validateRules(p *config.Problems) {
 			p.Addf(key+".effect", "is for a taint only")
 		}
 	}
+}
+
+// kubeletLabels are those that a kubelet sets to what its machine is, again at each of its starts. The scheduler and local volumes go by them.
+func kubeletLabels() []string {
+	return []string{corev1.LabelHostname, corev1.LabelOSStable, corev1.LabelArchStable}
 }
 
 // reserved reports whether a key of an annotation or taint means something to Kubernetes or this controller.

@@ -79,6 +79,8 @@ func TestProblems(t *testing.T) {
 		{"rule for a bad label", "tagRules: [{tag: t, label: 'a b'}]", `tagRules[0].label: "a b": `},
 		{"rule for a label of ours", "tagRules: [{tag: t, label: topology.kubernetes.io/zone}]",
 			"tagRules[0]: label topology.kubernetes.io/zone is the controller's own"},
+		{"rule for a label of kubelets", "tagRules: [{tag: t, label: kubernetes.io/hostname}]",
+			"tagRules[0]: label kubernetes.io/hostname is the controller's own or that of Kubernetes"},
 		{"rule for a taint of Kubernetes", "tagRules: [{tag: t, taint: node.kubernetes.io/not-ready, effect: NoExecute}]",
 			"is the controller's own or that of Kubernetes"},
 		{"rule for the autoscaler's taint", "tagRules: [{tag: t, taint: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]",
