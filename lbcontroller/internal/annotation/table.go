@@ -187,7 +187,8 @@ func listenerTable() []Spec {
 		{Key: Scheduler, Kind: Choice, Values: []string{"rr", "wrr", "wlc", "sch", "tch", "qch"}, Scope: Listener,
 			Default: "rr", Removal: Reverts, Reset: "rr", Since: "v1.9.3",
 			Doc: "How a backend is chosen. Weights matter only with wrr and wlc; sch and tch are for tcp and udp, qch is for " +
-				"udp. A listener can't be switched between these and the others: delete it in the console, and it is made anew."},
+				"udp. A listener can't be switched between these and the others: delete it in the console, and it is made anew. " +
+				"The cloud's documents of today list wlc for http and https only."},
 		{Key: PersistenceTimeout, Kind: Number, Min: 0, Max: 3600, Scope: Listener, Protocols: tcp,
 			Default: "the cloud's, 0 (off)", Removal: Reverts, Reset: "0", Field: FieldAffinity, Since: "v1.9.3",
 			Doc: "Source address stickiness in seconds."},
