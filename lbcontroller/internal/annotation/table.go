@@ -125,8 +125,8 @@ func instanceTable() []Spec {
 			Doc: "Refuses changes made in the console."},
 		{Key: PreserveOnDelete, Kind: Switch, Scope: Instance, Default: "off", Removal: Reverts, Since: "v2.10.0",
 			Doc: "Keeps the CLB with its listeners and backends when the Service goes."},
-		{Key: VSwitchID, Kind: Text, Max: 64, Scope: Instance, Default: "one of vswitchIDs of the configuration", Removal: Keeps, Since: "v1.9.3",
-			Doc: "vSwitch of an intranet CLB; looked at only at creation."},
+		{Key: VSwitchID, Kind: Text, Max: 64, Scope: Instance, Removal: Keeps, Since: "v1.9.3",
+			Default: "one of vswitchIDs of the configuration, or one that is found", Doc: "vSwitch of an intranet CLB; looked at only at creation."},
 		{Key: NetworkType, Kind: Choice, Values: []string{"classic", "vpc"}, Scope: Instance,
 			Default: "vpc for intranet, classic for internet", Removal: Keeps, Since: "v2.12.0",
 			Doc: "Network of the address: new CLBs are in the VPC if they are intranet, and public ones count as classic; " +

@@ -40,7 +40,7 @@ func nlbInstanceTable() []Spec {
 		{Key: ForceOverride, Kind: Switch, Scope: Instance, Default: "off", Removal: Reverts, Since: "v2.5.1",
 			Doc: "Manages the listeners of an existing NLB too; without effect unless id is set."},
 		{Key: ZoneMaps, Kind: Pairs, Separator: ":", Scope: Instance,
-			Default: "one of vswitchIDs of the configuration in each zone", Removal: Keeps, Since: "v2.5.1",
+			Default: "one of vswitchIDs of the configuration in each zone, or those that are found", Removal: Keeps, Since: "v2.5.1",
 			Doc: "Zones with their vSwitches, at least two: zone:vSwitch[:private IPv4 address[:EIP]],…; the NLB gets and " +
 				"loses zones as they are listed."},
 		{Key: AddressType, Kind: Choice, Values: []string{"internet", "intranet"}, Scope: Instance, Default: "internet",

@@ -64,6 +64,8 @@ type Set struct {
 
 	mu    sync.Mutex
 	views map[View]*selection
+	// addresses are nil until somebody asks.
+	addresses []string
 }
 
 // selection is what a view shows of a snapshot. It is made once for all Services that select alike: each looks at it in every pass.
@@ -111,6 +113,24 @@ func internalIP(n *corev1.Node) string {
 		}
 	}
 	return ""
+}
+
+// Addresses are the internal addresses of the nodes with an instance. The list is shared and must not be changed.
+func (s *Set) Addresses() []string {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.addresses == nil {
+		s.addresses = make([]string, 0, len(s.entries))
+		for _, e := range s.entries {
+			if e.IP != "" {
+				s.addresses = append(s.addresses, e.IP)
+			}
+		}
+	}
+	return s.addresses
 }
 
 // WithoutControlPlane leaves out the nodes of the control plane, for clusters that want no traffic there.

@@ -26,8 +26,11 @@ type Asked struct {
 // CreateInstance buys an instance.
 type CreateInstance struct {
 	Spec *slbv1.CreateLoadBalancerRequest
-	// AnyVSwitch says that the vSwitch was the controller's choice, so another may be tried when it is full.
+	// AnyVSwitch says that the vSwitch is the controller's choice: it is found if there is none yet, or if the first is full.
 	AnyVSwitch bool
+	// ClusterID and Nodes are what vSwitches are found by.
+	ClusterID string
+	Nodes     []string
 }
 
 // UpdateInstance changes attributes of the instance; its id is left to the caller.

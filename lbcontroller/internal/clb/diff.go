@@ -16,7 +16,7 @@ import (
 
 // Create implements plan.Differ.
 func (Product) Create(d *model.Desired) plan.Action {
-	return CreateInstance{Spec: specOf(d), AnyVSwitch: d.Instance.Identity != nil}
+	return CreateInstance{Spec: specOf(d), AnyVSwitch: d.Instance.Identity != nil, ClusterID: d.Owner.ClusterID, Nodes: d.Instance.Nodes}
 }
 
 // refusals are what is asked for and can't be done.

@@ -116,10 +116,6 @@ func (b builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch bool
 		return false
 	}
 	spec.VswitchId = b.vswitch()
-	if spec.GetVswitchId() == "" && b.View.Service.Labels[ownership.LabelLoadBalancerID] == "" { // One that exists has its vSwitch.
-		b.Misfit(annotation.AddressType, "it together with annotation "+annotation.Prefix+annotation.VSwitchID+
-			", or set vswitchIDs in the controller's configuration: an intranet CLB needs a vSwitch")
-	}
 	return true
 }
 
@@ -187,14 +183,19 @@ func (b builder) droppedTags(wanted []string) []string {
 	return dropped
 }
 
-// vswitch picks one of the configured vSwitches, always the same for a Service so that a repeated creation is the same request.
+// vswitch picks one of the configured vSwitches, if there are any: always the same for a Service so that a repeated creation is the same request.
 func (b builder) vswitch() string {
 	if len(b.VSwitchIDs) == 0 {
 		return ""
 	}
+	return b.VSwitchIDs[choice(string(b.View.Service.UID), len(b.VSwitchIDs))]
+}
+
+// choice is always the same one of several for a Service, and spreads Services over them.
+func choice(uid string, among int) int {
 	h := fnv.New32a()
-	h.Write([]byte(b.View.Service.UID)) // A hash never fails to write.
-	return b.VSwitchIDs[int(h.Sum32()%uint32(len(b.VSwitchIDs)))]
+	h.Write([]byte(uid)) // A hash never fails to write.
+	return int(h.Sum32() % uint32(among))
 }
 
 // forbidden says why the cluster doesn't allow such a CLB; empty if it does.

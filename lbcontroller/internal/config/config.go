@@ -24,7 +24,8 @@ type Config struct {
 	replica.Config
 
 	// VSwitchIDs place intranet CLBs: each gets one of them, and another one if that is full. An NLB gets one in each of their zones, of which
-	// there must be two.
+	// there must be two. If there are none with free addresses, others of the VPC are found: those with the tag kubernetes.load.balancers, or
+	// else those of the nodes.
 	VSwitchIDs []string `json:"vswitchIDs"`
 	// ResourceGroupID is for CLBs whose Service names none.
 	ResourceGroupID string `json:"resourceGroupID"`

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/proto/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/vswitch"
 )
 
 // remedies says what an operator can do about failed calls, each step once. Errors that are no failed calls say so themselves.
@@ -43,7 +45,8 @@ func remedy(err error) string {
 	case rpcerr.ServerLimit:
 		return "ask the cloud for a higher quota of servers, or let fewer nodes be servers; it is tried again"
 	case rpcerr.NoFreeAddress:
-		return "name a vSwitch with free addresses; it is tried again"
+		return "name vSwitches with free addresses (annotation vswitch-id or zone-maps, vswitchIDs of the configuration, or their tag " +
+			vswitch.Tag + "); it is tried again"
 	case rpcerr.DeleteProtected:
 		return "switch the delete protection off in the console; it is tried again"
 	case rpcerr.NetworkConflict:

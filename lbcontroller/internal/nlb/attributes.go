@@ -23,6 +23,9 @@ func (b Balancer) GetAddress() string { return b.GetDnsName() }
 // CreateInstance makes an NLB. Without zones in the request the controller chooses them.
 type CreateInstance struct {
 	Spec *nlbv1.CreateLoadBalancerRequest
+	// ClusterID and Nodes are what vSwitches are found by.
+	ClusterID string
+	Nodes     []string
 }
 
 // UpdateInstance changes attributes of an NLB; its id is left to the caller.

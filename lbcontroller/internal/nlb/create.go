@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
@@ -17,6 +16,7 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/vswitch"
 )
 
 // createInstance makes an NLB and records it. The request id is that of the life of the Service's NLB, whatever zones
@@ -26,10 +26,10 @@ func (p Product) createInstance(ctx context.Context, w apply.Work, a CreateInsta
 	if err != nil {
 		return plan.Result{}, err
 	}
-	lb, err := p.create(ctx, id, a.Spec)
+	lb, err := p.create(ctx, id, a)
 	again := rpcerr.ReasonOf(err) == rpcerr.JobFailed
 	if again {
-		lb, err = p.createAgain(ctx, w.Life, a.Spec)
+		lb, err = p.createAgain(ctx, w.Life, a)
 	}
 	if err != nil {
 		return plan.Result{}, err
@@ -67,12 +67,12 @@ func (p Product) protect(ctx context.Context, lb *nlbv1.LoadBalancer, wanted *nl
 
 // createAgain makes an NLB after one could not be made. The cloud keeps that one, which can't be changed any more: if
 // it is protected it can be deleted only by hand. So the protection of the next one comes when it is there.
-func (p Product) createAgain(ctx context.Context, life apply.Life, spec *nlbv1.CreateLoadBalancerRequest) (*nlbv1.LoadBalancer, error) {
-	failed, err := p.clearFailed(ctx, spec)
+func (p Product) createAgain(ctx context.Context, life apply.Life, a CreateInstance) (*nlbv1.LoadBalancer, error) {
+	failed, err := p.clearFailed(ctx, a.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("delete what could not be made: %w", err)
 	}
-	spec = proto.CloneOf(spec)
+	spec := proto.CloneOf(a.Spec)
 	if spec.GetDeletionProtection().GetEnabled() {
 		spec.DeletionProtection = nil
 		spec.Tags = append(spec.Tags, &commonv1.Tag{Key: tagUnprotected, Value: "true"})
@@ -83,7 +83,8 @@ func (p Product) createAgain(ctx context.Context, life apply.Life, spec *nlbv1.C
 			return nil, err
 		}
 	}
-	return p.create(ctx, id, spec)
+	a.Spec = spec
+	return p.create(ctx, id, a)
 }
 
 // clearFailed deletes the NLBs of a Service that could not be made, as far as that goes, and returns their ids.
@@ -108,31 +109,26 @@ func (p Product) clearFailed(ctx context.Context, spec *nlbv1.CreateLoadBalancer
 	return ids, nil
 }
 
-// create makes the call, in other vSwitches of the same zones while those that were the controller's choice have no free address.
-func (p Product) create(ctx context.Context, id string, spec *nlbv1.CreateLoadBalancerRequest) (*nlbv1.LoadBalancer, error) {
-	request := proto.CloneOf(spec)
+// create makes the call. Zones that are the controller's choice are looked for, and once more if a vSwitch has no free address.
+func (p Product) create(ctx context.Context, id string, a CreateInstance) (*nlbv1.LoadBalancer, error) {
+	request := proto.CloneOf(a.Spec)
 	request.RequestId = id
-	var choices []*vpcv1.VSwitch
-	if len(spec.GetZoneMappings()) == 0 {
+	isChoice := len(request.GetZoneMappings()) == 0
+	if isChoice {
 		var err error
-		if choices, err = p.vSwitches(ctx, zonesAge); err != nil {
-			return nil, err
-		}
-		if request.ZoneMappings, err = firstOfZones(choices); err != nil {
+		if request.ZoneMappings, err = p.zonesFor(ctx, a, vswitch.Age); err != nil {
 			return nil, err
 		}
 	}
 	answer, err := p.Gateway.NetworkLoadBalancers.CreateLoadBalancer(ctx, request)
-	if rpcerr.ReasonOf(err) != rpcerr.NoFreeAddress || choices == nil {
+	if rpcerr.ReasonOf(err) != rpcerr.NoFreeAddress || !isChoice {
 		return answer.GetLoadBalancer(), err
 	}
-	choices, readErr := p.vSwitches(ctx, 0)
-	if readErr != nil {
-		return nil, readErr
+	zones, lookErr := p.zonesFor(ctx, a, 0)
+	if lookErr != nil {
+		return nil, lookErr
 	}
-	roomy := slices.DeleteFunc(choices, func(v *vpcv1.VSwitch) bool { return v.GetAvailableIpCount() == 0 })
-	zones, zonesErr := firstOfZones(roomy)
-	if zonesErr != nil || slices.EqualFunc(zones, request.GetZoneMappings(), func(a, b *nlbv1.ZoneMapping) bool { return proto.Equal(a, b) }) {
+	if slices.EqualFunc(zones, request.GetZoneMappings(), func(a, b *nlbv1.ZoneMapping) bool { return proto.Equal(a, b) }) {
 		return nil, err
 	}
 	request.ZoneMappings = zones
@@ -143,37 +139,34 @@ func (p Product) create(ctx context.Context, id string, spec *nlbv1.CreateLoadBa
 	return answer.GetLoadBalancer(), err
 }
 
-// zonesAge is how long vSwitches are known to be in their zones: many Services may be created at once.
-const zonesAge = time.Minute
-
-// vSwitches are those of the configuration, in its order, as they were up to maxAge ago.
-func (p Product) vSwitches(ctx context.Context, maxAge time.Duration) ([]*vpcv1.VSwitch, error) {
-	answer, err := p.Gateway.VSwitches.ListVSwitches(ctx, &vpcv1.ListVSwitchesRequest{
-		VswitchIds: p.VSwitchIDs, MaxAge: durationpb.New(maxAge),
-	})
+// zonesFor is one vSwitch with free addresses in each zone, ordered by zone, by a list that is up to maxAge old: those of the
+// configuration, and others only if these are not in two zones.
+func (p Product) zonesFor(ctx context.Context, a CreateInstance, maxAge time.Duration) ([]*nlbv1.ZoneMapping, error) {
+	list, err := vswitch.List(ctx, p.Gateway, a.Spec.GetVpcId(), maxAge)
 	if err != nil {
-		return nil, fmt.Errorf("look for the zones of the configured vSwitches: %w", err)
+		return nil, err
 	}
-	list := answer.GetVswitches()
-	slices.SortFunc(list, func(a, b *vpcv1.VSwitch) int {
-		return slices.Index(p.VSwitchIDs, a.GetVswitchId()) - slices.Index(p.VSwitchIDs, b.GetVswitchId())
-	})
-	return list, nil
+	search := vswitch.Search{Configured: p.VSwitchIDs, ClusterID: a.ClusterID, Nodes: a.Nodes,
+		IPv6: a.Spec.GetIpVersion() == nlbv1.IpVersion_IP_VERSION_DUAL_STACK}
+	zones := firstOfZones(search.Of(list))
+	if len(zones) < leastZones {
+		zones = firstOfZones(search.All(list))
+	}
+	if len(zones) < leastZones {
+		return nil, rpcerr.Errorf(rpcerr.NoFreeAddress, "the vSwitches with free addresses are in %d zones, and an NLB needs two: those of "+
+			"vswitchIDs in the configuration, and those with the tag %s or else those of the nodes", len(zones), vswitch.Tag)
+	}
+	return zones, nil
 }
 
 // firstOfZones is the first vSwitch of each zone, ordered by zone.
-func firstOfZones(list []*vpcv1.VSwitch) ([]*nlbv1.ZoneMapping, error) {
+func firstOfZones(list []*vpcv1.VSwitch) []*nlbv1.ZoneMapping {
 	var zones []*nlbv1.ZoneMapping
 	for _, v := range list {
 		if !slices.ContainsFunc(zones, func(z *nlbv1.ZoneMapping) bool { return z.GetZoneId() == v.GetZoneId() }) {
 			zones = append(zones, &nlbv1.ZoneMapping{ZoneId: v.GetZoneId(), VswitchId: v.GetVswitchId()})
 		}
 	}
-	if len(zones) < leastZones {
-		return nil, rpcerr.Invalidf("vswitchIDs",
-			"the configured vSwitches with free addresses are in %d zones, and an NLB needs two; add a vSwitch of another zone, "+
-				"or set annotation zone-maps", len(zones))
-	}
 	slices.SortFunc(zones, func(a, b *nlbv1.ZoneMapping) int { return strings.Compare(a.GetZoneId(), b.GetZoneId()) })
-	return zones, nil
+	return zones
 }

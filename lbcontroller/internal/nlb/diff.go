@@ -15,7 +15,9 @@ import (
 )
 
 // Create implements plan.Differ.
-func (Product) Create(d *model.Desired) plan.Action { return CreateInstance{Spec: specOf(d)} }
+func (Product) Create(d *model.Desired) plan.Action {
+	return CreateInstance{Spec: specOf(d), ClusterID: d.Owner.ClusterID, Nodes: d.Instance.Nodes}
+}
 
 // Update implements plan.Differ.
 func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string) {

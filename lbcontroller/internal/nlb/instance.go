@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 
@@ -103,11 +101,6 @@ func (b builder) zones() []*nlbv1.ZoneMapping {
 	const want = "zone:vSwitch[:private IPv4 address[:EIP]],… with at least two zones, each once"
 	pairs := b.Values.Pairs(annotation.ZoneMaps)
 	if len(pairs) == 0 {
-		if b.isNew() && len(b.VSwitchIDs) < leastZones {
-			b.Problem(
-				"annotation %s%s is missing: an NLB needs vSwitches in at least two zones; set it, or vswitchIDs in the controller's configuration",
-				annotation.Prefix, annotation.ZoneMaps)
-		}
 		return nil
 	}
 	var zones []*nlbv1.ZoneMapping
@@ -159,13 +152,6 @@ func (b builder) marks(name string) []*commonv1.Tag {
 
 func ownMarks(name, clusterID string) []*commonv1.Tag {
 	return []*commonv1.Tag{{Key: ownership.TagService, Value: name}, {Key: ownership.TagCluster, Value: clusterID}}
-}
-
-// isNew reports whether the Service certainly has no NLB yet.
-func (b builder) isNew() bool {
-	svc := b.View.Service
-	return b.Reuse.ID == "" && svc.Labels[ownership.LabelLoadBalancerID] == "" &&
-		!slices.ContainsFunc(svc.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.Hostname != "" })
 }
 
 // additionalTags adds the tags that the user asks for and returns their keys.

@@ -110,9 +110,34 @@ func TestOwnZones(t *testing.T) {
 		w.vSwitches = nil
 		w.restart()
 		w.create(web())
-		w.has("no NLB")
-		w.says("zone-maps is missing")
+		w.has("no NLB", "group "+groupName+" i-1:30080=100")
+		w.says("vswitchIDs of the configuration, or their tag kubernetes.load.balancers); it is tried again")
 	})
+	// Those of the nodes are taken if none is configured, and stand in for the zone in which the configured one is full.
+	for name, configured := range map[string][]string{"none": nil, "one is full": {"vsw-h", "vsw-i"}} {
+		inWorld(t, 1, func(w *world) {
+			w.cloud.Lock()
+			w.cloud.VSwitches["vsw-i"].AvailableIpCount = 0
+			w.cloud.VSwitches["vsw-h"].CidrBlock, w.cloud.VSwitches["vsw-i2"].CidrBlock = "10.1.0.0/30", "10.1.0.4/30"
+			w.cloud.Unlock()
+			for n := 2; n < 6; n++ {
+				w.addNode(n)
+			}
+			w.vSwitches = configured
+			w.restart()
+			w.create(web())
+			zones := w.balancer().GetZoneMappings()
+			check(t, name+": zones", 2, len(zones))
+			check(t, name+": vSwitches", "vsw-h vsw-i2", zones[0].GetVswitchId()+" "+zones[1].GetVswitchId())
+			before := w.cloud.VSwitches["vsw-h"]
+			w.cloud.Lock()
+			before.AvailableIpCount = 0
+			w.cloud.Unlock()
+			w.writes()
+			w.restart()
+			w.expect("an NLB that exists stays where it is")
+		})
+	}
 }
 
 // TestRemovedAnnotations (trap 3): what was applied and is gone goes back to the default.

@@ -174,6 +174,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	}
 	d := &model.Desired{Owner: b.Owner, UID: string(svc.UID), Reuse: b.Reuse}
 	d.Instance, d.Listeners = kind.Configure(b)
+	d.Instance.Nodes = in.Nodes.Addresses()
 	d.Refused = b.refusals()
 	d.Groups = b.groups()
 	d.Former = b.former()

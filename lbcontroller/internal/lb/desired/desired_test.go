@@ -21,7 +21,6 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
 func testConfig() Config {
@@ -543,12 +542,20 @@ func TestOneNumberOverTCPAndUDP(t *testing.T) {
 	}
 }
 
-// TestIntranetCLBThatExists needs no configured vSwitch.
-func TestIntranetCLBThatExists(t *testing.T) {
+// TestFoundVSwitchIsNoConfiguration: without a configured vSwitch one is found later, and the hash is that of any other choice.
+func TestFoundVSwitchIsNoConfiguration(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig()
-	cfg.VSwitchIDs = nil
 	svc := service(map[string]string{annotation.AddressType: "intranet"})
-	svc.Labels = map[string]string{ownership.LabelLoadBalancerID: "lb-1"}
-	mustBuild(t, cfg, svc, nil)
+	configured := mustBuild(t, cfg, svc, nil)
+	cfg.VSwitchIDs = nil
+	found := mustBuild(t, cfg, svc, nil)
+	if id := specOf(found.Desired).GetVswitchId(); id != "" || found.Desired.Instance.Identity == nil {
+		t.Errorf("vSwitch %q, any vSwitch: %t", id, found.Desired.Instance.Identity != nil)
+	}
+	want, err := configured.Hash()
+	got, gotErr := found.Hash()
+	if got != want || err != nil || gotErr != nil {
+		t.Errorf("hash %s, %v; want %s, %v", got, gotErr, want, err)
+	}
 }

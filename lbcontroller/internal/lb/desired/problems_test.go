@@ -19,8 +19,6 @@ func TestProblems(t *testing.T) {
 	sctp.Protocol = corev1.ProtocolSCTP
 	noNodePort := port("x", 80, intstr.FromInt32(1))
 	noNodePort.NodePort = 0
-	noSwitch := testConfig()
-	noSwitch.VSwitchIDs = nil
 	for name, test := range map[string]struct {
 		cfg         Config
 		annotations map[string]string
@@ -51,8 +49,6 @@ func TestProblems(t *testing.T) {
 		"sch for http": {annotations: map[string]string{annotation.ProtocolPort: "http:80",
 			annotation.Scheduler: "sch"}, want: []string{"scheduler"}},
 		"qch for tcp": {annotations: map[string]string{annotation.Scheduler: "qch"}, want: []string{"scheduler"}},
-		"intranet, no vSwitch": {cfg: noSwitch, annotations: map[string]string{annotation.AddressType: "intranet"},
-			want: []string{"vswitch-id"}},
 		"access lists not in force": {annotations: map[string]string{annotation.ACLID: "acl-1",
 			annotation.ACLType: "white"}, want: []string{"acl-status"}},
 		"access control without lists":              {annotations: map[string]string{annotation.ACLStatus: "on"}, want: []string{"acl-id", "acl-type"}},

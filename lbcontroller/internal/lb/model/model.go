@@ -66,6 +66,8 @@ type Instance struct {
 	// Tags are the keys of the additional tags, and DroppedTags those of tags that were put on the instance for this Service and
 	// are not wanted any more. Neither is configuration: Spec has the wanted tags.
 	Tags, DroppedTags []string
+	// Nodes are the addresses of nodes, by which a vSwitch can be found. They aren't configuration, and must not be changed.
+	Nodes []string
 	// Marking says that a user's instance was about to be marked as reused, which may have failed.
 	Marking bool
 }
