@@ -8,6 +8,7 @@ import (
 
 	"alicloud-controllers.dev/services/replica"
 
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
@@ -59,7 +60,10 @@ func Kinds(cfg config.Config, s replica.Dependencies) []controller.Registration 
 	common := engineConfig(cfg, s)
 	common.Shared = lb.NewShared(s.Gateway, cfg.VPCID, s.Registerer)
 	for _, product := range products {
-		common.Product = product
+		common.Product, common.Quotas = product, lb.Quotas(cfg.Quotas.CLB)
+		if product.Marks().Name == annotation.NLB {
+			common.Quotas = lb.Quotas(cfg.Quotas.NLB)
+		}
 		list = append(list, lb.New(common))
 	}
 	return list

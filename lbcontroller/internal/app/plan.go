@@ -30,6 +30,8 @@ type Preview struct {
 	Services []controller.Preview `json:"services"`
 	// Orphans are load balancers of the cluster without a Service. They are looked for only among all Services.
 	Orphans []controller.Orphan `json:"orphans,omitempty"`
+	// Quotas say what all Services together would need.
+	Quotas []controller.Quota `json:"quotas,omitempty"`
 }
 
 // Plan finds out what a controller with this configuration would change. It writes nothing, neither in the cloud nor in Kubernetes.
@@ -95,6 +97,7 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, cfg config.Con
 		return preview, nil
 	}
 	for _, kind := range kinds {
+		preview.Quotas = append(preview.Quotas, kind.Previewer.Quotas()...)
 		orphans, err := kind.Previewer.ListOrphans(ctx)
 		if err != nil {
 			return preview, err
@@ -181,6 +184,15 @@ func (p Preview) WriteText(w io.Writer) error {
 		"\n%d Services: %d unchanged, %d would change, %d are refused something, %d could not be compared. %d changes in "+
 			"the cloud. %d load balancers without a Service.\n",
 		len(p.Services), unchanged, changing, refusedCount, failed, actions, len(p.Orphans))
+	for _, q := range p.Quotas {
+		switch {
+		case q.Needed > q.Limit:
+			fmt.Fprintf(&text, "QUOTA %s %s: this would need %d of %d; ask the cloud for more, and set quotas in the configuration.\n",
+				q.Kind, q.Name, q.Needed, q.Limit)
+		case q.Needed > 0:
+			fmt.Fprintf(&text, "quota %s %s: this would need %d of %d.\n", q.Kind, q.Name, q.Needed, q.Limit)
+		}
+	}
 	if withheld > 0 {
 		fmt.Fprintf(&text, "%d changes are withheld by the policy: they would be made with policy sync.\n", withheld)
 	}

@@ -72,7 +72,7 @@ func TestPlan(t *testing.T) {
 	lb("lb-bare")
 	cloud.Unlock()
 	cfg := config.Default()
-	cfg.ClusterID, cfg.VPCID = "c-test", "vpc-test"
+	cfg.ClusterID, cfg.VPCID, cfg.Quotas.CLB.Attachments = "c-test", "vpc-test", 1
 	kinds := Kinds(cfg, replica.Dependencies{Client: kube, Gateway: cloud.Client(), Logger: slog.New(slog.DiscardHandler)})
 
 	found, err := PreviewAll(t.Context(), kube, cfg, kinds, Selection{})
@@ -94,6 +94,10 @@ default/gated  -              change   create listener 80/tcp
 -              lb-orphan      ORPHAN   name-of-lb-orphan 47.0.0.1: no Service has the mark agone; release it by hand if nobody needs it
 
 3 Services: 0 unchanged, 2 would change, 1 are refused something, 0 could not be compared. 6 changes in the cloud. 1 load balancers without a Service.
+quota CLB load_balancers: this would need 2 of 60.
+quota CLB listeners: this would need 1 of 50.
+quota CLB servers: this would need 1 of 200.
+QUOTA CLB attachments: this would need 2 of 1; ask the cloud for more, and set quotas in the configuration.
 `
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)

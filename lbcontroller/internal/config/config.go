@@ -66,6 +66,8 @@ type Config struct {
 	// NodeHealthChecks lets load balancers ask kube-proxy on the nodes whether it works and its node stays, for Services that don't say
 	// (annotation node-health-check). The security groups of the nodes must admit the checks, see docs/services.md.
 	NodeHealthChecks bool `json:"nodeHealthChecks"`
+	// Quotas are the cloud's limits, of which metrics and plan say how much is needed. Set those that the cloud has raised.
+	Quotas Quotas `json:"quotas"`
 	// CLB says which Services get Classic Load Balancers.
 	CLB CLB `json:"clb"`
 	// NLB is about Network Load Balancers.
@@ -87,6 +89,26 @@ type CLB struct {
 type NLB struct {
 	// Enabled serves them. Off, they are left to another controller.
 	Enabled bool `json:"enabled"`
+}
+
+// Quotas are the cloud's limits by kind of load balancer.
+type Quotas struct {
+	CLB QuotaSet `json:"clb"`
+	NLB QuotaSet `json:"nlb"`
+}
+
+// QuotaSet are limits; 0 for one that nothing is said about.
+type QuotaSet struct {
+	// LoadBalancers is how many the account may have.
+	LoadBalancers int `json:"loadBalancers"`
+	// Listeners is how many a load balancer may have.
+	Listeners int `json:"listeners"`
+	// Servers is how many a server group may have.
+	Servers int `json:"servers"`
+	// Attachments is in how many server groups a server may be.
+	Attachments int `json:"attachments"`
+	// ACLEntries is how many entries an access list may have.
+	ACLEntries int `json:"aclEntries"`
 }
 
 // Policies.
@@ -161,8 +183,12 @@ func Default() Config {
 		Orphans:            Orphans{Interval: config.Duration(time.Hour), Grace: config.Duration(168 * time.Hour), PerDay: 5},
 		ReadinessGate:      ReadinessGate{Patience: config.Duration(time.Minute)},
 		ServiceFields:      true,
-		CLB:                CLB{Class: "alibabacloud.com/clb", WithoutClass: true},
-		NLB:                NLB{Enabled: true},
+		Quotas: Quotas{ // Those of accounts that have not asked for more, by the pages about the quotas of CLB and NLB.
+			CLB: QuotaSet{LoadBalancers: 60, Listeners: 50, Servers: 200, Attachments: 50, ACLEntries: 300},
+			NLB: QuotaSet{LoadBalancers: 60, Listeners: 50, Servers: 400, Attachments: 200},
+		},
+		CLB: CLB{Class: "alibabacloud.com/clb", WithoutClass: true},
+		NLB: NLB{Enabled: true},
 	}
 }
 
@@ -197,6 +223,12 @@ func (c *Config) Fill(old *cloudconfig.CloudConfig) {
 	}
 }
 
+func (q QuotaSet) validate(key string, p *config.Problems) {
+	if min(q.LoadBalancers, q.Listeners, q.Servers, q.Attachments, q.ACLEntries) < 0 {
+		p.Addf(key, "must not be negative")
+	}
+}
+
 // Validate reports all problems at once.
 func (c *Config) Validate() error {
 	var p config.Problems
@@ -214,6 +246,8 @@ func (c *Config) Validate() error {
 	p.Positive("orphans.interval", c.Orphans.Interval)
 	p.Positive("orphans.grace", c.Orphans.Grace)
 	p.Range("orphans.perDay", c.Orphans.PerDay, 1, 1000)
+	c.Quotas.CLB.validate("quotas.clb", &p)
+	c.Quotas.NLB.validate("quotas.nlb", &p)
 	if c.CLB.Class == NLBClass {
 		p.Addf("clb.class", "must not be %s, which asks for a Network Load Balancer", NLBClass)
 	}

@@ -35,10 +35,22 @@ type Orphan struct {
 	Kept string `json:"kept,omitempty"`
 }
 
+// Quota is a limit of the cloud, and how much of it the Services of the cluster ask for that were looked at.
+type Quota struct {
+	Kind string `json:"kind"`
+	// Name is load_balancers, listeners (of the load balancer with the most), servers (of the largest server group),
+	// attachments (of the server that is in the most groups) or acl_entries (of the longest access list).
+	Name   string `json:"name"`
+	Needed int    `json:"needed"`
+	Limit  int    `json:"limit"`
+}
+
 // Previewer finds out what a kind would do. It reads, and writes nothing anywhere.
 type Previewer interface {
 	// Preview compares what a Service asks for with what the cloud holds. The Writer of the request isn't used.
 	Preview(ctx context.Context, r Request) Preview
+	// Quotas are those of the cloud, after Preview was called for all Services. Ones that aren't known are left out.
+	Quotas() []Quota
 	// ListOrphans lists the orphans. It reads the Services anew: they must not be older than the load balancers.
 	ListOrphans(ctx context.Context) ([]Orphan, error)
 }

@@ -42,6 +42,8 @@ type Config struct {
 	Drift Drift
 	// Orphans is what is done about load balancers whose Services are gone.
 	Orphans Orphans
+	// Quotas are the cloud's limits.
+	Quotas Quotas
 	// Records keep over a restart which backends Services have; nil for none.
 	Records *knowledge.Record
 	// HealthPatience is how long a pod that declares a readiness gate waits for its first health checks at the load

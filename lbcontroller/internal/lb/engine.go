@@ -41,7 +41,7 @@ type engine struct {
 }
 
 func newEngine(cfg Config) *engine {
-	return &engine{
+	e := &engine{
 		Config: cfg, started: time.Now(), certs: newCertificates(cfg),
 		changer: changer{
 			reader: reader{Observer: observe.Observer{Reader: cfg.Product, GroupsApart: cfg.Product.Marks().GroupsApart},
@@ -50,6 +50,10 @@ func newEngine(cfg Config) *engine {
 		},
 		gates: gates{product: cfg.Product, patience: cfg.HealthPatience, logger: cfg.Logger},
 	}
+	if cfg.Registerer != nil {
+		cfg.Registerer.MustRegister(newQuotaCollector(e))
+	}
+	return e
 }
 
 func newCertificates(cfg Config) *certificates {
@@ -189,6 +193,7 @@ func (e *engine) usesCertificates(s *state, ids []string) {
 // drop forgets all about a Service that has nothing any more but what is known of it.
 func (e *engine) drop(s *state) {
 	e.usesCertificates(s, nil)
+	s.needs.Store(nil)
 	e.Shared.metrics.withhold(s, withheld{})
 	e.Shared.metrics.lastServers.set(&s.lastServers, false)
 	e.Shared.metrics.noBackends.set(&s.noBackends, false)

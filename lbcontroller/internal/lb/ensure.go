@@ -39,6 +39,7 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 	}
 	if err == nil {
 		s.applied = appliedDigest(s)
+		s.memory.needs.Store(needsOf(s.want.Desired, s.packer))
 		e.usesCertificates(s.memory, certificatesOf(e.Product, s.want.Desired.Listeners))
 	}
 	if isUnconfirmed(e.Product, s.svc) {

@@ -121,6 +121,15 @@ func (k *Kind) Preview(ctx context.Context, r controller.Request) controller.Pre
 	return preview
 }
 
+// Quotas implements controller.Previewer.
+func (k *Kind) Quotas() []controller.Quota {
+	var list []controller.Quota
+	for _, q := range k.engine.quotas() {
+		list = append(list, controller.Quota{Kind: string(k.engine.Product.Marks().Name), Name: q.name, Needed: q.needed, Limit: q.limit})
+	}
+	return list
+}
+
 // ListOrphans implements controller.Previewer.
 func (k *Kind) ListOrphans(ctx context.Context) ([]controller.Orphan, error) {
 	found, _, _, err := k.orphans.list(ctx)

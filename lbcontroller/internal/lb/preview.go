@@ -25,6 +25,7 @@ func (e *engine) previewEnsure(ctx context.Context, r controller.Request, result
 		return err
 	}
 	result.Warnings = slices.Concat(result.Warnings, s.want.Warnings, s.want.WithoutEffect)
+	s.memory.needs.Store(needsOf(s.want.Desired, s.packer))
 	s, d, err := e.compare(ctx, s)
 	if err != nil {
 		return err

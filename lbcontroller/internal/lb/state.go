@@ -2,6 +2,7 @@ package lb
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
@@ -26,6 +27,8 @@ type state struct {
 	// port has none, as they were counted.
 	withheld                withheld
 	lastServers, noBackends bool
+	// needs is what the Service asks for that the cloud has a quota of; nil if it has no load balancer.
+	needs atomic.Pointer[needs]
 }
 
 // heldFor is the time between two attempts to delete a server group that is in use. A forwarding rule of the user may refer to it, and the

@@ -90,6 +90,24 @@ func mapped(k Known, change func([]model.Group)) Known {
 	return k
 }
 
+// Set are the servers of a group, for those who only count: Services with the same nodes have the same one.
+type Set struct{ list unique.Handle[string] }
+
+// Set returns the set of servers; that of none is the zero value.
+func (p *Packer) Set(servers []model.Server) Set {
+	one, _ := p.servers(servers)
+	return Set{one.list}
+}
+
+// IDs are the ids of the servers.
+func (s Set) IDs() []string {
+	var ids []string
+	for _, server := range (packed{list: s.list}).unpack(nil) {
+		ids = append(ids, server.ID)
+	}
+	return ids
+}
+
 // Digest is a digest of servers but for the port and the description of the first one, and of those that have the same.
 // The digest for Services with the same nodes is made once.
 func (p *Packer) Digest(servers []model.Server) [sha256.Size]byte {
