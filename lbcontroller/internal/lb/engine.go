@@ -127,8 +127,8 @@ func (e *engine) findOut(ctx context.Context, s pass, have knowledge.Known) (dec
 }
 
 // eipFor is how long the EIPs of a load balancer are believed: one that is taken off may be another's soon, who then
-// gets the traffic. eipAge is how old a list of them may be that serves all Services.
-const eipFor, eipAge = 5 * time.Minute, time.Minute
+// gets the traffic. eipAge is how old a list of them may be that serves all Services. Together they are less than a minute.
+const eipFor, eipAge = 40 * time.Second, 15 * time.Second
 
 // eips finds out which elastic addresses are published, and remembers them.
 func (e *engine) eips(ctx context.Context, s pass, entry *knowledge.Entry, id string) eips {

@@ -63,7 +63,7 @@ func TestAnotherEIP(t *testing.T) {
 		check(t, "published", "198.51.100.7", w.service().Status.LoadBalancer.Ingress[0].IP)
 		w.calls()
 		bind("eip-2", "198.51.100.8")
-		w.after(6 * time.Minute)
+		w.after(time.Minute)
 		check(t, "published after another is bound", "198.51.100.8", w.service().Status.LoadBalancer.Ingress[0].IP)
 		check(t, "calls", []string{"ListEips"}, w.calls())
 	})
