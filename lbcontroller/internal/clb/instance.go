@@ -119,11 +119,16 @@ func (b builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch bool
 	return true
 }
 
-// checkBandwidth reports that a public CLB is to be billed by a bandwidth that isn't said.
+// checkBandwidth reports that a public CLB is to be billed by a bandwidth that isn't said, or though it is billed by usage.
 func (b builder) checkBandwidth() {
 	v := b.Values
-	if b.isNew() && v.Text(annotation.ChargeType) == "paybybandwidth" && v.Text(annotation.AddressType) != "intranet" &&
-		!v.Has(annotation.Bandwidth) {
+	if !b.isNew() || v.Text(annotation.ChargeType) != "paybybandwidth" || v.Text(annotation.AddressType) == "intranet" {
+		return
+	}
+	switch {
+	case v.Text(annotation.InstanceChargeType) != "PayBySpec":
+		b.Misfit(annotation.ChargeType, "paybytraffic: only a CLB that is billed PayBySpec can have its traffic billed by bandwidth")
+	case !v.Has(annotation.Bandwidth):
 		b.Misfit(annotation.ChargeType, "it together with annotation "+annotation.Prefix+annotation.Bandwidth)
 	}
 }
