@@ -83,7 +83,9 @@ func (m *monkey) console() string {
 		return "nobody finds a load balancer in the console"
 	}
 	id := pick(m, ids...)
-	if m.drift = pick(m, Drift{}, Drift{}, Drift{ReportInstance: true, ReportListeners: true, ReportStopped: true}); m.drift != (Drift{}) {
+	drift := pick(m, Drift{}, Drift{}, Drift{ReportInstance: true, ReportListeners: true, ReportStopped: true})
+	if drift != m.drift {
+		m.drift = drift
 		m.restart()
 	}
 	switch m.n(6) {

@@ -348,7 +348,8 @@ func (m *monkey) wantedServers(svc *corev1.Service, port corev1.ServicePort, pod
 		sum -= atNodes - most
 	}
 	total, err := strconv.Atoi(m.value(svc, annotation.Weight))
-	shared := err == nil && m.named(svc) != "" && m.value(svc, annotation.VGroupPort) != ""
+	shared := err == nil && m.named(svc) != "" && slices.ContainsFunc(strings.Split(m.value(svc, annotation.VGroupPort), ","),
+		func(pair string) bool { return strings.HasSuffix(pair, fmt.Sprintf(":%d", port.Port)) })
 	for server, n := range shares {
 		if place, _, _ := strings.Cut(server, ":"); m.resting[place] {
 			continue
