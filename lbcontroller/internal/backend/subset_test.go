@@ -88,7 +88,7 @@ func TestSubsetProperties(t *testing.T) {
 // written to its share of the Services and to nobody else.
 func TestSubsetStability(t *testing.T) {
 	t.Parallel()
-	const nodes, services, size, joins = 500, 200, 25, 150
+	const nodes, services, size, joins = 500, 200, 25, 80
 	list := candidates(nodes, 3)
 	written := 0
 	for service := range services {
