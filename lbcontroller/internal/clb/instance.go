@@ -188,7 +188,8 @@ func (b builder) droppedTags(wanted []string) []string {
 	return dropped
 }
 
-// vswitch picks one of the configured vSwitches, if there are any: always the same for a Service so that a repeated creation is the same request.
+// vswitch picks one of the configured vSwitches, if there are any: always the same for a Service, so that a repeated creation is the
+// same request.
 func (b builder) vswitch() string {
 	if len(b.VSwitchIDs) == 0 {
 		return ""
