@@ -38,7 +38,10 @@ func TestNLB(t *testing.T) {
 	t.Parallel()
 	booted := bootWith(t, world.Config{
 		Nodes: 20, Controllers: world.Controllers(), Node: seldom(), Route: seldom(),
-		LB: map[string]any{"nodeGather": map[string]any{"quiet": "2s", "max": "1m"}},
+		LB: map[string]any{
+			"nodeGather": map[string]any{"quiet": "2s", "max": "1m"},
+			"vswitchIDs": []string{}, // Those in which the nodes are serve.
+		},
 	})
 	booted.initialised(t)
 	w := &nlbWorld{testWorld: booted, since: booted.position(t)}
