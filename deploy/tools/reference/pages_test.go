@@ -121,6 +121,9 @@ func keysOf(t *testing.T, page string) map[string]bool {
 var free = regexp.MustCompile(
 	`^(credentials\.(rrsa|assumeRole)|budget\.(callers|overrides)|tls\.certManager\.issuerRef|components\.[a-z*]+\.(config|resources))(\.|$)`)
 
+// cloudTag are tags of the cloud, whose first word is a key of the configuration.
+var cloudTag = regexp.MustCompile(`^kubernetes\.(do\.not|reused|load\.balancers)`)
+
 // TestNames: what a page names is there: values and keys of the configuration, metrics, targets of make, tests.
 func TestNames(t *testing.T) {
 	t.Parallel()
@@ -171,9 +174,8 @@ func TestNames(t *testing.T) {
 			word := quoted[1]
 			first, _, dotted := strings.Cut(word, ".")
 			key := regexp.MustCompile(`^[a-z][A-Za-z0-9]*(\.([a-z*][A-Za-z0-9]*))+$`).FindString(strings.TrimSuffix(word, ".*"))
-			if key == "" || !dotted || tops[first] == nil && !known[first] || strings.HasPrefix(key, "kubernetes.do.not") ||
-				strings.HasPrefix(key, "kubernetes.reused") {
-				continue // Not a key, or a tag of the cloud.
+			if key == "" || !dotted || tops[first] == nil && !known[first] || cloudTag.MatchString(key) {
+				continue // Not a key.
 			}
 			if seen["keys"]++; !valid(key) {
 				t.Errorf("%s: %s is neither a value nor a key of a configuration", name, word)
