@@ -152,6 +152,8 @@ const (
 	NetworkLoadBalancers Feature = "network-load-balancers"
 	// SourceRanges is what lbcontroller needs besides where Services have loadBalancerSourceRanges.
 	SourceRanges Feature = "source-ranges"
+	// TLSSecrets is what lbcontroller needs besides where Services have certificates of Secrets.
+	TLSSecrets Feature = "tls-secrets"
 	// Nodes is what nodecontroller needs.
 	Nodes Feature = "nodes"
 	// Routes is what routecontroller needs.
@@ -160,7 +162,7 @@ const (
 
 // Features are all features that need a permission, in the order in which people meet them.
 func Features() []Feature {
-	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, Nodes, Routes}
+	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, Nodes, Routes}
 	for _, service := range method.ToolServices() {
 		all = append(all, Feature(service))
 	}
@@ -177,7 +179,9 @@ func Used(api config.API) []Feature {
 }
 
 // Optional are the features that the controllers need for what users may ask for, or may not.
-func Optional() []Feature { return []Feature{DefaultServerGroups, NetworkLoadBalancers, SourceRanges} }
+func Optional() []Feature {
+	return []Feature{DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets}
+}
 
 // About describes a feature.
 func (f Feature) About() string {
@@ -195,6 +199,8 @@ func (f Feature) About() string {
 	case SourceRanges:
 		return "Only the networks of `spec.loadBalancerSourceRanges` may connect to a Service, by an access control list of a CLB instance " +
 			"or a security group of an NLB instance: lbcontroller, only if a Service has the field."
+	case TLSSecrets:
+		return "HTTPS listeners of CLB instances have certificates of Secrets: lbcontroller, only if a Service has the annotation `tls-secret`."
 	case Nodes:
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
 	case Routes:

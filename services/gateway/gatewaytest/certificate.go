@@ -2,12 +2,17 @@ package gatewaytest
 
 import (
 	"context"
-	"slices"
+	"crypto/tls"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
-// certificates serves server certificates.
+// certificates serves server certificates. Listeners may name others.
 type certificates struct {
 	slbv1.UnimplementedCertificateServiceServer
 
@@ -18,8 +23,55 @@ func (s *certificates) ListServerCertificates(_ context.Context,
 	req *slbv1.ListServerCertificatesRequest) (*slbv1.ListServerCertificatesResponse, error) {
 	s.f.Lock()
 	defer s.f.Unlock()
-	ids := req.GetServerCertificateIds()
 	return &slbv1.ListServerCertificatesResponse{ServerCertificates: sorted(s.f.ServerCertificates, func(c *slbv1.ServerCertificate) bool {
-		return len(ids) == 0 || slices.Contains(ids, c.GetServerCertificateId())
+		return among(req.GetServerCertificateIds(), c.GetServerCertificateId()) && hasTags(c.GetTags(), req.GetTags())
 	})}, nil
+}
+
+// UploadServerCertificate keeps no key, and nothing of a request beyond its certificate. Like the gateway it answers a repetition with what
+// there is.
+func (s *certificates) UploadServerCertificate(_ context.Context,
+	req *slbv1.UploadServerCertificateRequest) (*slbv1.UploadServerCertificateResponse, error) {
+	s.f.Lock()
+	defer s.f.Unlock()
+	earlier, err := s.f.replay(req.GetRequestId(), req)
+	if err != nil {
+		return nil, err
+	}
+	if response, ok := earlier.(*slbv1.UploadServerCertificateResponse); ok {
+		if s.f.ServerCertificates[response.GetServerCertificate().GetServerCertificateId()] != nil { // It forgets within an hour.
+			return proto.CloneOf(response), nil
+		}
+	}
+	pair, err := tls.X509KeyPair([]byte(req.GetKeyPair().GetCertificatePem()), []byte(req.GetKeyPair().GetPrivateKeyPem()))
+	if err != nil {
+		return nil, invalid("key_pair", "%v", err)
+	}
+	cert := &slbv1.ServerCertificate{
+		ServerCertificateId: s.f.nextID("cert"), Name: req.GetName(), Tags: cloneAll(req.GetTags()),
+		Details: &slbv1.CertificateDetails{ExpirationTime: timestamppb.New(pair.Leaf.NotAfter)},
+	}
+	s.f.ServerCertificates[cert.GetServerCertificateId()] = cert
+	response := &slbv1.UploadServerCertificateResponse{ServerCertificate: proto.CloneOf(cert)}
+	s.f.remember(req.GetRequestId(), req, response)
+	return response, nil
+}
+
+func (s *certificates) DeleteServerCertificate(_ context.Context,
+	req *slbv1.DeleteServerCertificateRequest) (*slbv1.DeleteServerCertificateResponse, error) {
+	s.f.Lock()
+	defer s.f.Unlock()
+	id := req.GetServerCertificateId()
+	for _, l := range s.f.Listeners {
+		if l.GetConfig().GetServerCertificateId() == id {
+			return nil, refused(codes.FailedPrecondition, rpcerr.CertificateInUse, "a listener uses certificate %s", id)
+		}
+	}
+	for _, e := range s.f.DomainExtensions {
+		if e.Extension.GetServerCertificateId() == id {
+			return nil, refused(codes.FailedPrecondition, rpcerr.CertificateInUse, "a domain extension uses certificate %s", id)
+		}
+	}
+	delete(s.f.ServerCertificates, id)
+	return &slbv1.DeleteServerCertificateResponse{}, nil
 }

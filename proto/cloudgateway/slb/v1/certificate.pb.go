@@ -1616,14 +1616,14 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x11ca_certificate_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0fcaCertificateId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x1d\n" +
-	"\x1bDeleteCaCertificateResponse2\x88\f\n" +
+	"\x1bDeleteCaCertificateResponse2\x84\f\n" +
 	"\x12CertificateService\x12\xa5\x01\n" +
-	"\x16ListServerCertificates\x122.cloudgateway.slb.v1.ListServerCertificatesRequest\x1a3.cloudgateway.slb.v1.ListServerCertificatesResponse\"\"\x8a\xce\x18\x1e\b\x02\x12\x12servercertificates\x1a\x02\b\x1e \x01(\x01\x12\xc0\x01\n" +
-	"\x17UploadServerCertificate\x123.cloudgateway.slb.v1.UploadServerCertificateRequest\x1a4.cloudgateway.slb.v1.UploadServerCertificateResponse\":\x8a\xce\x186\b\x03\x12\x12servercertificates\x1a\x02\b< \x03(\x030\x01:\x14\n" +
+	"\x16ListServerCertificates\x122.cloudgateway.slb.v1.ListServerCertificatesRequest\x1a3.cloudgateway.slb.v1.ListServerCertificatesResponse\"\"\x8a\xce\x18\x1e\b\x02\x12\x12servercertificates\x1a\x02\b\x1e \x03(\x01\x12\xbe\x01\n" +
+	"\x17UploadServerCertificate\x123.cloudgateway.slb.v1.UploadServerCertificateRequest\x1a4.cloudgateway.slb.v1.UploadServerCertificateResponse\"8\x8a\xce\x184\b\x03\x12\x12servercertificates\x1a\x02\b< \x03(\x03:\x14\n" +
 	"\x12server certificate\x12\xd7\x01\n" +
 	"\x17UpdateServerCertificate\x123.cloudgateway.slb.v1.UpdateServerCertificateRequest\x1a4.cloudgateway.slb.v1.UpdateServerCertificateResponse\"Q\x8a\xce\x18M\b\x04\x12\x12servercertificates\x1a\x02\b< \x03(\x020\x01:+\n" +
-	"\x12server certificate\x12\x15server_certificate_id\x12\xd7\x01\n" +
-	"\x17DeleteServerCertificate\x123.cloudgateway.slb.v1.DeleteServerCertificateRequest\x1a4.cloudgateway.slb.v1.DeleteServerCertificateResponse\"Q\x8a\xce\x18M\b\x05\x12\x12servercertificates\x1a\x02\b< \x02(\x020\x01:+\n" +
+	"\x12server certificate\x12\x15server_certificate_id\x12\xd5\x01\n" +
+	"\x17DeleteServerCertificate\x123.cloudgateway.slb.v1.DeleteServerCertificateRequest\x1a4.cloudgateway.slb.v1.DeleteServerCertificateResponse\"O\x8a\xce\x18K\b\x05\x12\x12servercertificates\x1a\x02\b< \x02(\x02:+\n" +
 	"\x12server certificate\x12\x15server_certificate_id\x12\x97\x01\n" +
 	"\x12ListCaCertificates\x12..cloudgateway.slb.v1.ListCaCertificatesRequest\x1a/.cloudgateway.slb.v1.ListCaCertificatesResponse\" \x8a\xce\x18\x1c\b\x02\x12\x0ecacertificates\x1a\x02\b\x1e \x01(\x010\x01\x12\xac\x01\n" +
 	"\x13UploadCaCertificate\x12/.cloudgateway.slb.v1.UploadCaCertificateRequest\x1a0.cloudgateway.slb.v1.UploadCaCertificateResponse\"2\x8a\xce\x18.\b\x03\x12\x0ecacertificates\x1a\x02\b< \x03(\x030\x01:\x10\n" +
