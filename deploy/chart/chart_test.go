@@ -468,6 +468,38 @@ func TestRBAC(t *testing.T) {
 	}
 }
 
+// TestSecretsOfNamespaces: lbcontroller may read Secrets in the namespaces that are listed, and nowhere by default.
+func TestSecretsOfNamespaces(t *testing.T) {
+	t.Parallel()
+	readers := func(documents map[string]string) (found []string) {
+		for name, text := range documents {
+			if strings.Contains(name, "Role ") && strings.Contains(text, "secrets") && !strings.Contains(name, "Binding") {
+				found = append(found, name)
+			}
+		}
+		return found
+	}
+	if found := readers(render(t, "kube-system", nil)); len(found) > 0 {
+		t.Errorf("by default Secrets can be read by %v", found)
+	}
+	documents := render(t, "alicloud", map[string]any{"components": map[string]any{"lbcontroller": map[string]any{
+		"config": map[string]any{"tlsSecretNamespaces": []any{"shop"}}}}})
+	const name = "alicloud:lbcontroller:tls-secrets"
+	if found := readers(documents); !slices.Equal(found, []string{"Role " + name}) {
+		t.Errorf("Secrets can be read by %v", found)
+	}
+	role := decode[rbacv1.Role](t, documents["Role "+name])
+	want := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}}}
+	if diff := cmp.Diff(want, role.Rules); diff != "" || role.Namespace != "shop" {
+		t.Errorf("Role in %s (-want +got):\n%s", role.Namespace, diff)
+	}
+	binding := decode[rbacv1.RoleBinding](t, documents["RoleBinding "+name])
+	to := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "lbcontroller", Namespace: "alicloud"}}
+	if binding.Namespace != "shop" || binding.RoleRef.Kind != "Role" || binding.RoleRef.Name != name || !cmp.Equal(to, binding.Subjects) {
+		t.Errorf("RoleBinding: %+v", binding)
+	}
+}
+
 // TestGatewayPermissions: what each component may do through the gateway. A new permission is a decision, seen in this table.
 func TestGatewayPermissions(t *testing.T) {
 	t.Parallel()

@@ -41,6 +41,7 @@ func TestEveryAnnotation(t *testing.T) {
 			[]string{"a b", "Web.example.com", "a..b", "-a", "a-", "10.0.0.1"}},
 		ProtocolPort:              {map[string]string{"http:80, https:443": "http\x0080,https\x00443"}, []string{"http", "80:", ":80"}},
 		CertID:                    {map[string]string{"123_cn": "123_cn"}, []string{" "}},
+		TLSSecret:                 {map[string]string{"web-tls": "web-tls", " a.b": "a.b"}, []string{"Web", "ns/web", "web_tls"}},
 		TLSCipherPolicy:           {map[string]string{"TLS_cipher_policy_1_2": "tls_cipher_policy_1_2"}, []string{"1.2"}},
 		ForwardPort:               {map[string]string{"80:443, 81:443": "80\x00443,81\x00443"}, []string{"80"}},
 		Scheduler:                 {map[string]string{"WRR": "wrr"}, []string{"random"}},

@@ -33,8 +33,9 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
 			Kinds:   Kinds(cfg, s),
 			Workers: cfg.Workers, ExcludeControlPlane: cfg.ExcludeControlPlaneNodes,
-			NodeQuiet: time.Duration(cfg.NodeGather.Quiet),
-			NodeMax:   time.Duration(cfg.NodeGather.Max),
+			SecretNamespaces: cfg.TLSSecretNamespaces,
+			NodeQuiet:        time.Duration(cfg.NodeGather.Quiet),
+			NodeMax:          time.Duration(cfg.NodeGather.Max),
 		})
 	}}
 	return process.Run(ctx, cfg.Config, log)
@@ -93,6 +94,7 @@ func engineConfig(cfg config.Config, s replica.Dependencies) lb.Config {
 			Policy: orphan.Policy{Grace: time.Duration(cfg.Orphans.Grace), PerDay: cfg.Orphans.PerDay},
 		},
 		CertificateCheck: time.Hour,
+		TLSSecrets:       len(cfg.TLSSecretNamespaces) > 0,
 		DriftCheck:       time.Duration(cfg.DriftCheckInterval),
 		HealthPatience:   time.Duration(cfg.ReadinessGate.Patience),
 	}

@@ -85,9 +85,10 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, cfg config.Con
 			continue
 		}
 		key := svc.Namespace + "/" + svc.Name
+		secrets := controller.ReadSecrets(ctx, client, cfg.TLSSecretNamespaces, svc)
 		for _, kind := range controller.PreviewersOf(kinds, svc) {
 			preview.Services = append(preview.Services, kind.Preview(ctx, controller.Request{Key: key, Service: svc,
-				Slices: slicesOf[key], Nodes: set, Gated: gated[key]}))
+				Slices: slicesOf[key], Nodes: set, Gated: gated[key], Secrets: secrets}))
 		}
 		if err := ctx.Err(); err != nil {
 			return preview, err

@@ -21,7 +21,7 @@ func (b builder) listeners() []model.Listener {
 	b.checkAccess()
 	protocols := b.protocols()
 	b.checkAffinity(protocols)
-	forwards, extensions := b.forwards(protocols), b.extensions()
+	forwards, extensions, secret := b.forwards(protocols), b.extensions(), b.secret()
 	var listeners []model.Listener
 	seen := map[model.ListenerKey]bool{}
 	for i, port := range b.View.Service.Spec.Ports {
@@ -44,6 +44,9 @@ func (b builder) listeners() []model.Listener {
 		l := model.Listener{Key: key, Group: b.GroupName(port), Config: config, Defaults: listenerDefaults(protocol)}
 		if protocol == model.HTTPS {
 			l.Extensions = extensions
+			if secret != nil {
+				config.ServerCertificateId, l.Waits = secret.id, secret.lacks
+			}
 		}
 		if target, ok := forwards[port.Port]; ok && protocol == model.HTTP {
 			l.Group, config.ForwardPort = "", new(target)
@@ -178,7 +181,7 @@ func (b builder) checkProtocols(protocols map[int]model.Protocol) {
 	for _, p := range protocols {
 		used[p] = true
 	}
-	if used[model.HTTPS] && !v.Has(annotation.CertID) {
+	if used[model.HTTPS] && !v.Has(annotation.CertID) && !v.Has(annotation.TLSSecret) {
 		b.Problem("annotation %s is missing: an https listener needs a server certificate", annotation.Prefix+annotation.CertID)
 	}
 	l7 := used[model.HTTP] || used[model.HTTPS]
@@ -248,6 +251,28 @@ func (b builder) forwards(protocols map[int]model.Protocol) map[int32]int32 {
 	return result
 }
 
+// wantedCertificate is the placeholder of a certificate from a Secret, or why there is none.
+type wantedCertificate struct {
+	id    *string
+	lacks string
+}
+
+// secret is the certificate of annotation tls-secret; nil without it.
+func (b builder) secret() *wantedCertificate {
+	if !b.Values.Has(annotation.TLSSecret) {
+		return nil
+	}
+	if b.Values.Has(annotation.CertID) {
+		b.Problem("annotation %s can't be used together with annotation %s: remove one of the two", b.Values.Name(annotation.TLSSecret),
+			b.Values.Name(annotation.CertID))
+	}
+	id, lacks := b.FromSecret(annotation.TLSSecret, b.Values.Text(annotation.TLSSecret))
+	if id == "" {
+		return &wantedCertificate{lacks: lacks}
+	}
+	return &wantedCertificate{id: &id}
+}
+
 // extensions returns the further certificates that are asked for, ordered by domain; nil without the annotation.
 func (b builder) extensions() []model.Extension {
 	var list []model.Extension
@@ -264,7 +289,11 @@ func (b builder) extensions() []model.Extension {
 			return nil
 		case !twice:
 			certificates[domain] = p.Value
-			list = append(list, model.Extension{Domain: domain, Certificate: p.Value})
+			id := p.Value
+			if secret, ok := annotation.SecretName(id); ok {
+				id, _ = b.FromSecret(annotation.DomainExtensions, secret)
+			}
+			list = append(list, model.Extension{Domain: domain, Certificate: id})
 		}
 	}
 	slices.SortFunc(list, func(a, b model.Extension) int { return strings.Compare(a.Domain, b.Domain) })

@@ -68,6 +68,9 @@ type Config struct {
 	NodeHealthChecks bool `json:"nodeHealthChecks"`
 	// Quotas are the cloud's limits, of which metrics and plan say how much is needed. Set those that the cloud has raised.
 	Quotas Quotas `json:"quotas"`
+	// TLSSecretNamespaces are the namespaces in which Services may name Secrets with certificates (annotation tls-secret). The controller must
+	// be allowed to get, list and watch the Secrets there, as the chart lets it.
+	TLSSecretNamespaces []string `json:"tlsSecretNamespaces"`
 	// CLB says which Services get Classic Load Balancers.
 	CLB CLB `json:"clb"`
 	// NLB is about Network Load Balancers.

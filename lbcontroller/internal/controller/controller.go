@@ -41,6 +41,8 @@ type Config struct {
 	// Kinds are the kinds of load balancers. The first that wants a Service has it.
 	Kinds   []Registration
 	Workers int
+	// SecretNamespaces are those in which Services may name Secrets with certificates.
+	SecretNamespaces []string
 	// NodeQuiet and NodeMax gather bursts of node changes.
 	NodeQuiet, NodeMax time.Duration
 	// ExcludeControlPlane keeps traffic off the nodes of the control plane.
@@ -82,6 +84,7 @@ type Controller struct {
 
 	runner    *reconcile.Runner
 	informers informerSet
+	secrets   secretsOf
 	nodes     atomic.Pointer[backend.Set]
 	gather    *reconcile.Gather
 	// nodeChanges counts changes of nodes, and latest are the nodes after the last that was looked at. nodes are those
@@ -109,7 +112,9 @@ func New(cfg Config) (*Controller, error) {
 	c.runner = runner
 	c.nodes.Store(backend.New(nil))
 	c.gather = reconcile.NewGather(cfg.NodeQuiet, cfg.NodeMax, func(context.Context) { c.nodesChanged() })
-	c.informers, err = c.newInformers()
+	if c.informers, err = c.newInformers(); err == nil {
+		c.secrets, err = c.newSecrets()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
@@ -118,7 +123,12 @@ func New(cfg Config) (*Controller, error) {
 
 // Watch keeps the caches until ctx ends. It runs in a standby too, so that it can take over at once.
 func (c *Controller) Watch(ctx context.Context) error {
-	return kube.RunInformers(ctx, c.informers.factory)
+	var watching errgroup.Group
+	watching.Go(func() error { return kube.RunInformers(ctx, c.informers.factory) })
+	for _, secrets := range c.secrets {
+		watching.Go(func() error { return kube.RunInformers(ctx, secrets.factory) })
+	}
+	return watching.Wait()
 }
 
 // Checks are the conditions of readiness.
@@ -139,6 +149,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.informers.synced) {
 		return nil // Stopped before the caches were complete.
 	}
+	c.secrets.await(ctx)
 	set, err := c.snapshot()
 	if err != nil {
 		return err

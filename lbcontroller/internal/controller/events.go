@@ -52,6 +52,8 @@ const (
 	ReasonKept = "AnnotationKept"
 	// Warning: a server certificate is missing, has ended, or ends within 30 days.
 	ReasonCertificate = "CertificateEnds"
+	// Warning: a Secret has no certificate that can be used; the certificate of before stays.
+	ReasonSecret = "TLSSecretInvalid"
 	// Warning: a user or another tool has changed the load balancer, and the configuration leaves that so.
 	ReasonDrift = "DriftReported"
 	// Warning: the policy (report or upsert-only) keeps changes back; the text lists them.

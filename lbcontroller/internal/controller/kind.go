@@ -11,6 +11,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/certificate"
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
@@ -47,6 +48,8 @@ type Request struct {
 	Nodes   *backend.Set
 	// Gated are the pods that declare the readiness gate of the Service.
 	Gated readiness.Pods
+	// Secrets are those with certificates that the Service names, by name.
+	Secrets map[string]certificate.Secret
 	// Writer writes on the Service what must be there before the work is done.
 	Writer Writer
 }

@@ -126,7 +126,8 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 		return err
 	}
 	request := func(r Registration) Request { // Never change what the cache shares.
-		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated, Writer: c.writer(key, r.Finalizer)}
+		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated, Secrets: c.secrets.of(cached),
+			Writer: c.writer(key, r.Finalizer)}
 	}
 	for _, kind := range a.release {
 		if err := c.release(ctx, kind, request(kind)); err != nil {

@@ -14,6 +14,7 @@ var sameMeaning = map[string]string{
 	annotation.HealthCheckTimeout:     "5",
 	annotation.EstablishedTimeout:     "900 for tcp",
 	annotation.CertID:                 "none",
+	annotation.TLSSecret:              "none",
 	annotation.DomainExtensions:       "none of a new one",
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"alicloud-controllers.dev/services/gateway"
 
+	"alicloud-controllers.dev/lbcontroller/internal/certificate"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
@@ -49,7 +50,9 @@ func certificatesOf(product Product, listeners []model.Listener) []string {
 			ids = append(ids, id)
 		}
 		for _, e := range l.Extensions {
-			ids = append(ids, e.Certificate)
+			if e.Certificate != "" {
+				ids = append(ids, e.Certificate)
+			}
 		}
 	}
 	slices.Sort(ids)
@@ -67,13 +70,20 @@ func (c *certificates) Use(ids, before []string) {
 	}
 	for _, id := range ids {
 		c.used[id]++
-		if _, known := c.ends[id]; !known && !c.missing[id] {
+		if _, known := c.ends[id]; !known && !c.missing[id] && !certificate.IsPlaceholder(id) {
 			select {
 			case c.wake <- struct{}{}:
 			default:
 			}
 		}
 	}
+}
+
+// uses reports whether a Service needs a certificate.
+func (c *certificates) uses(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used[id] > 0
 }
 
 // Run reads the certificates until ctx ends. Without an interval it does nothing.
@@ -103,7 +113,7 @@ func (c *certificates) Run(ctx context.Context) error {
 
 func (c *certificates) read(ctx context.Context) error {
 	c.mu.Lock()
-	ids := slices.Sorted(maps.Keys(c.used))
+	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(c.used)), certificate.IsPlaceholder)
 	c.mu.Unlock()
 	found := map[string]time.Time{}
 	if len(ids) > 0 {

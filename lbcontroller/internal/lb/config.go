@@ -49,6 +49,8 @@ type Config struct {
 	// HealthPatience is how long a pod that declares a readiness gate waits for its first health checks at the load
 	// balancer, at most. 0 releases it as soon as it is registered.
 	HealthPatience time.Duration
+	// TLSSecrets says that certificates of Secrets are uploaded, and deleted when nobody needs them.
+	TLSSecrets bool
 	// CertificateCheck is how often the ends of server certificates are read; 0 for never.
 	CertificateCheck time.Duration
 	// Registerer takes the metrics of the kind; nil for none.

@@ -22,12 +22,12 @@ type decision struct {
 	entry knowledge.Entry
 	// read reports that the cloud was read completely for this.
 	read bool
-	// begun reports that servers are left for the next pass.
-	begun bool
+	// begun reports that servers are left for the next pass, and unfinished that certificates are.
+	begun, unfinished bool
 }
 
 // complete reports that the Service has all it asks for, once the plan is carried out.
-func (d decision) complete() bool { return len(d.plan.Refused)+len(d.withheld) == 0 }
+func (d decision) complete() bool { return len(d.plan.Refused)+len(d.withheld) == 0 && !d.unfinished }
 
 // refusal is why the Service can't have what it asks for; nil if it can.
 func (d decision) refusal() *reuse.Refusal {
@@ -125,6 +125,10 @@ func mayCreate(s pass, d decision) *reuse.Refusal {
 	}
 	if why := s.want.Desired.Instance.Forbidden; why != "" {
 		return &reuse.Refusal{Text: why}
+	}
+	canBeMade := func(l model.Listener) bool { return l.Waits == "" }
+	if len(s.want.Lacking) > 0 && !slices.ContainsFunc(s.want.Desired.Listeners, canBeMade) {
+		return &reuse.Refusal{Text: strings.Join(s.want.Lacking, "; ")}
 	}
 	return nil
 }

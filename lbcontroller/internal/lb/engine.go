@@ -14,6 +14,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/certificate"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/backlog"
@@ -28,9 +29,10 @@ import (
 type engine struct {
 	Config
 	changer
-	gates  gates
-	packer knowledge.Packer
-	certs  *certificates
+	gates   gates
+	packer  knowledge.Packer
+	certs   *certificates
+	uploads *uploads
 	// creations holds back Services while the gateway has no room for making load balancers.
 	creations backlog.Backlog
 	// lists are those that passes work with.
@@ -41,8 +43,9 @@ type engine struct {
 }
 
 func newEngine(cfg Config) *engine {
+	certs := newCertificates(cfg)
 	e := &engine{
-		Config: cfg, started: time.Now(), certs: newCertificates(cfg),
+		Config: cfg, started: time.Now(), certs: certs, uploads: newUploads(cfg, certs),
 		changer: changer{
 			reader: reader{Observer: observe.Observer{Reader: cfg.Product, GroupsApart: cfg.Product.Marks().GroupsApart},
 				clusterID: cfg.Desired.ClusterID, marks: cfg.Product.Marks()},
@@ -72,11 +75,13 @@ func (e *engine) begin(r controller.Request, lists *model.Lists) (pass, error) {
 		entry: knowledge.Entry{Known: knowledge.Nothing{}},
 	}
 	s.policy = policyOf(s.view, e.Policy)
-	in := desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: e.Shared.instances.Unknown(), Lists: lists}
+	in := desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: e.Shared.instances.Unknown(), Lists: lists,
+		Secrets: r.Secrets, Now: time.Now()}
 	in.Limit, s.limited = s.memory.Limit()
 	var err error
 	if s.want, err = desired.Build(e.Desired, in, e.Product); err == nil {
 		s.hash, err = s.want.Hash()
+		s.named = slices.DeleteFunc(certificatesOf(e.Product, s.want.Desired.Listeners), certificate.IsPlaceholder)
 	}
 	return s, err
 }
@@ -85,6 +90,9 @@ func (e *engine) begin(r controller.Request, lists *model.Lists) (pass, error) {
 // the Service can't have is known as refused.
 func (e *engine) compare(ctx context.Context, s pass) (pass, decision, error) {
 	s, err := s.resolved(ctx, e.Shared.enis)
+	if err == nil {
+		s, err = e.uploads.resolve(ctx, s, false)
+	}
 	if err != nil {
 		return s, decision{}, err
 	}
@@ -184,15 +192,24 @@ func unconfirmed(svc *corev1.Service) string {
 		svc.Labels[LabelLoadBalancerID], annotation.ConfirmRelease)
 }
 
-// usesCertificates notes which certificates a Service names.
-func (e *engine) usesCertificates(s *state, ids []string) {
+// usesCertificates notes which certificates a Service names, and which listeners keep for it: those of before where a Secret has no good one.
+func (e *engine) usesCertificates(s *state, wanted *model.Desired, there []model.Listener) {
+	waits := map[model.ListenerKey]bool{}
+	for _, l := range wanted.Listeners {
+		waits[l.Key] = l.Waits != ""
+	}
+	there = slices.DeleteFunc(slices.Clone(there), func(l model.Listener) bool { return !waits[l.Key] })
+	ids := certificatesOf(e.Product, slices.Concat(wanted.Listeners, there))
+	for i := range ids {
+		ids[i] = e.uploads.known(ids[i])
+	}
 	e.certs.Use(ids, s.certificates)
 	s.certificates = ids
 }
 
 // drop forgets all about a Service that has nothing any more but what is known of it.
 func (e *engine) drop(s *state) {
-	e.usesCertificates(s, nil)
+	e.usesCertificates(s, &model.Desired{}, nil)
 	s.needs.Store(nil)
 	e.Shared.metrics.withhold(s, withheld{})
 	e.Shared.metrics.lastServers.set(&s.lastServers, false)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/reconcile"
 
@@ -40,7 +41,7 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 	if err == nil {
 		s.applied = appliedDigest(s)
 		s.memory.needs.Store(needsOf(s.want.Desired, s.packer))
-		e.usesCertificates(s.memory, certificatesOf(e.Product, s.want.Desired.Listeners))
+		e.usesCertificates(s.memory, s.want.Desired, knowledge.There(s.entry.Known).Listeners)
 	}
 	if isUnconfirmed(e.Product, s.svc) {
 		return e.awaitConfirmation(ctx, s, backendsOf(s.want, err))
@@ -69,9 +70,11 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 	// Pods that can't be looked up keep their places, and nothing else waits for them.
 	reading, end := unhurried(ctx, s)
 	s, lookup := s.resolved(reading, e.Shared.enis)
+	s, upload := e.uploads.resolve(reading, s, true)
 	d, err := e.findOut(reading, s, have)
 	o, gaveWay := yielded(reading)
-	if end(); gaveWay && (err != nil || lookup != nil) {
+	d.unfinished = upload != nil
+	if end(); gaveWay && (err != nil || lookup != nil || upload != nil) {
 		return o
 	}
 	if err != nil {
@@ -104,7 +107,7 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 		return e.fail(ctx, s, d, done)
 	}
 	o = e.finish(ctx, s, d, done)
-	return e.gates.open(ctx, withLookup(o, lookup), s, done.observed)
+	return e.gates.open(ctx, withLookup(withUpload(o, upload), lookup), s, done.observed)
 }
 
 // finish remembers and records what a pass has brought about, and says what follows from it.
@@ -114,6 +117,7 @@ func (e *engine) finish(ctx context.Context, s pass, d decision, done result) co
 		noted = ""
 	}
 	s.memory.hold(done.observed.Groups)
+	e.usesCertificates(s.memory, s.want.Desired, done.observed.Listeners)
 	s.entry = d.entry.Holds(knowledge.Now(d.known, done.observed), noted)
 	shown := e.eips(ctx, s, &s.entry, done.observed.InstanceID)
 	s.entry = keep(s, s.entry, done.observed.ConfigKnown)
@@ -124,7 +128,7 @@ func (e *engine) finish(ctx context.Context, s pass, d decision, done result) co
 	e.Shared.metrics.lastServers.set(&s.memory.lastServers, len(last) > 0)
 	e.Shared.metrics.noBackends.set(&s.memory.noBackends, len(empty) > 0)
 	e.Shared.metrics.withhold(s.memory, withheld{s.policy, len(d.withheld)})
-	return outcome(s, d, done, shown, e.certs.Warnings(s.memory.certificates, time.Now()))
+	return outcome(s, d, done, shown, e.certs.Warnings(s.named, time.Now()))
 }
 
 // fail is the outcome of a pass in which changes failed.
@@ -135,6 +139,9 @@ func (e *engine) fail(ctx context.Context, s pass, d decision, done result) cont
 			d.there().InstanceID, done.err)
 	}
 	ids := notFound(done.err)
+	if slices.ContainsFunc(causes(done.err), func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.CertificateNotFound }) {
+		e.uploads.forget(s.want.Certificates) // They are looked for again.
+	}
 	unlearned := e.Shared.instances.Learn(ctx, ids, s.nodes.Reporting(witnesses, ids)) // The next pass leaves out what the cloud doesn't have.
 	o := outcomeOfFailure(s, done.changed, errors.Join(done.err, unlearned))
 	if all, ok := d.known.(knowledge.All); ok && !all.Reused && isWithoutEffect(done.err) { // What is there is as certain as before.

@@ -126,6 +126,14 @@ func warnings() map[string]struct {
 			w.create(web(annotated(annotation.InstanceSpec, "slb.s2.small"), annotated(annotation.InstanceChargeType, "PayBySpec")))
 			w.update(without(annotation.InstanceSpec))
 		}},
+		"TLSSecretInvalid": {next: "correct it, or name another one", lead: func(w *world) {
+			configured(w, readsSecrets)
+			pair := newPair(w.t, "first", false)
+			w.secret("web-tls", &pair, corev1.SecretTypeTLS)
+			w.create(web(fromSecret))
+			w.secret("web-tls", nil, "")
+			w.settle()
+		}},
 		"CertificateEnds": {next: "upload it, or name another one", lead: func(w *world) {
 			configured(w, func(cfg *settings) { cfg.Kind.CertificateCheck, cfg.Kind.DriftCheck = time.Hour, time.Hour })
 			w.create(web(secure))

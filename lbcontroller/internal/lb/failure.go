@@ -95,6 +95,14 @@ func withLookup(o controller.Outcome, lookup error) controller.Outcome {
 	return o
 }
 
+// withUpload adds to an outcome that certificates could not be uploaded. It counts more than what listeners wait for.
+func withUpload(o controller.Outcome, upload error) controller.Outcome {
+	if upload != nil {
+		o.Events = slices.DeleteFunc(o.Events, func(e controller.Event) bool { return e.Reason == controller.ReasonSyncFailed })
+	}
+	return withLookup(o, upload)
+}
+
 // retrySubset is when a Service is tried again with as many servers as the cloud takes.
 const retrySubset = time.Second
 

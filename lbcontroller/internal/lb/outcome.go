@@ -70,6 +70,8 @@ func outcome(s pass, d decision, done result, shown eips, certificates []string)
 		"load balancer %s was changed by somebody else and is left so by the configuration "+
 			"(drift); to bring back what the Service asks for, remove its label %s; this is done then: %s",
 		id, LabelHash, summary(plan.Plan{Phases: []plan.Phase{d.reported}})), isAll)
+	say(controller.ReasonSecret, warning(len(s.want.Lacking) > 0, controller.ReasonSecret, "%s; the certificate of before stays until "+
+		"then", strings.Join(s.want.Lacking, "; ")), true)
 	say(controller.ReasonCertificate, warning(len(certificates) > 0, controller.ReasonCertificate, "load balancer %s: %s", id,
 		strings.Join(certificates, "; ")), true)
 	if !complete {

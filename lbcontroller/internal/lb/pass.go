@@ -42,6 +42,8 @@ type pass struct {
 	nodes *backend.Set
 	// want is what the Service asks for; its Desired knows the network interfaces of pods once they are looked up.
 	want desired.Result
+	// named are the certificates that the user names by their ids.
+	named []string
 	// pods are the answers about network interfaces.
 	pods eni.Answer
 	// hash is a digest of the configuration, and applied one of that and the backends.

@@ -24,7 +24,7 @@ func (e *engine) previewEnsure(ctx context.Context, r controller.Request, result
 	if err != nil {
 		return err
 	}
-	result.Warnings = slices.Concat(result.Warnings, s.want.Warnings, s.want.WithoutEffect)
+	result.Warnings = slices.Concat(result.Warnings, s.want.Warnings, s.want.WithoutEffect, s.want.Lacking)
 	s.memory.needs.Store(needsOf(s.want.Desired, s.packer))
 	s, d, err := e.compare(ctx, s)
 	if err != nil {

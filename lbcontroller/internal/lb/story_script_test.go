@@ -105,6 +105,8 @@ func (s *story) do(line string) {
 		s.restart()
 	case "throttle", "fail", "slow", "lose", "crash":
 		s.trouble(verb, words)
+	case "secret":
+		s.putSecret(words[0], words[1])
 	case "plan":
 		s.plan(words[0])
 	case "show":

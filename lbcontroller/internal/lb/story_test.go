@@ -75,9 +75,11 @@ type story struct {
 	nodePort int32                      // the last one given out
 	born     int                        // Services so far
 	shown    map[string]string          // what was last told of each Service and pod
-	passed   bool                       // the step says itself how long it takes
-	long     bool                       // minutes
-	reads    bool                       // the step looks only
+
+	certificates certificates
+	passed       bool // the step says itself how long it takes
+	long         bool // minutes
+	reads        bool // the step looks only
 
 	crashed int // calls of a process that has died
 
@@ -115,6 +117,7 @@ func newStory(t *testing.T, files []txtar.File) *story {
 	s.failing = s.apiFault
 	s.cloud.Interpose(s.cloudFault)
 	s.config = func(c *settings) {
+		c.Controller.SecretNamespaces = s.cfg.TLSSecretNamespaces
 		c.Controller.Workers, c.Controller.Logger = s.cfg.Workers, slog.New(plans{s})
 		c.Controller.Kinds = app.Kinds(s.cfg, s.dependencies(c.Controller.Logger))
 	}
@@ -168,7 +171,7 @@ func (s *story) play(script string) string {
 			break
 		}
 		for _, happened := range s.happened() {
-			told.WriteString(wrap(happened))
+			told.WriteString(wrap(s.certificates.named(happened)))
 		}
 	}
 	return told.String()
@@ -286,7 +289,7 @@ func (s *story) toldCalls() (lines []string) {
 			sort()
 			lines = append(lines, crash)
 		}
-		text := c.Method + " " + requestText(c.Request)
+		text := s.certificates.named(c.Method + " " + requestText(c.Request)) // Their order must not depend on fingerprints.
 		if c.Priority == gateway.Background {
 			text += background
 		}

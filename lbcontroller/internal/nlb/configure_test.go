@@ -159,6 +159,7 @@ func TestEverySetting(t *testing.T) {
 		annotation.VGroupPort, annotation.BackendIPVersion, annotation.SyncPolicy, annotation.BackendLabel,
 		annotation.RemoveUnscheduled, annotation.Weight,
 		annotation.DefaultWeight, annotation.IgnoreWeightUpdate, annotation.MaxNodes, annotation.DrainTerminating, annotation.NodeHealthCheck,
+		annotation.TLSSecret,
 	}
 	for _, spec := range annotation.TableFor(annotation.NLB) {
 		if _, ok := settings()[spec.Key]; !ok && !slices.Contains(elsewhere, spec.Key) {
@@ -249,5 +250,16 @@ func TestProblems(t *testing.T) {
 	invalid, ok := errors.AsType[*desired.InvalidError](err)
 	if !ok || len(invalid.Problems) != 4 {
 		t.Errorf("got %v, want four problems", err)
+	}
+}
+
+// TestNoSecrets: a certificate of a Secret is refused, with the way out, whatever else the Service has.
+func TestNoSecrets(t *testing.T) {
+	t.Parallel()
+	for _, more := range []func(*corev1.Service){func(*corev1.Service) {}, withoutAnnotation(annotation.CertID)} {
+		_, err := build(web(twoPorts, annotated(annotation.TLSSecret, "web-tls"), more))
+		if err == nil || !strings.Contains(err.Error(), "tls-secret is refused") || !strings.Contains(err.Error(), annotation.CertID+" instead") {
+			t.Errorf("a Secret for an NLB: %v", err)
+		}
 	}
 }

@@ -170,7 +170,12 @@ func (b builder) checkListeners(listeners []model.Listener) {
 	if used[model.TCPSSL] {
 		b.needs(annotation.CACert, annotation.CACertID)
 		b.needs(annotation.ALPN, annotation.ALPNPolicy)
-		if !v.Has(annotation.CertID) {
+		switch {
+		case v.Has(annotation.TLSSecret):
+			b.Problem("annotation %s is refused: an NLB takes certificates of the Certificate Management Service only, to which the controller "+
+				"can't upload; upload it there, and name it by annotation %s%s instead", v.Name(annotation.TLSSecret),
+				annotation.Prefix, annotation.CertID)
+		case !v.Has(annotation.CertID):
 			b.Problem("annotation %s%s is missing: the tcpssl listeners need a certificate", annotation.Prefix, annotation.CertID)
 		}
 		if v.On(annotation.PreserveClientIP) && !b.View.Reverts(annotation.PreserveClientIP) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/certificate"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
@@ -61,6 +63,9 @@ type Input struct {
 	Limit int
 	// Lists has the servers of the result.
 	Lists *model.Lists
+	// Secrets are those that the Service names, by name, and Now is when their certificates have to be valid.
+	Secrets map[string]certificate.Secret
+	Now     time.Time
 }
 
 // Result is what the Service asks for.
@@ -78,6 +83,10 @@ type Result struct {
 	Warnings, WithoutEffect []string
 	// Coming are the addresses of pods that may be servers soon, sorted.
 	Coming []string
+	// Certificates are those from Secrets, by their placeholders, which stand for ids in listeners. Lacking says, for people, why others
+	// can't be used.
+	Certificates map[string]certificate.Certificate
+	Lacking      []string
 }
 
 // Hash is a digest of all that is configured: the load balancer, and what is published of it.
@@ -152,6 +161,11 @@ type Builder struct {
 	limit, left int
 	lists       *model.Lists
 	unknown     map[string]bool
+
+	secrets      map[string]certificate.Secret
+	now          time.Time
+	certificates map[string]certificate.Certificate
+	lacking      []string
 }
 
 // Build returns what the Service asks for, or an *InvalidError with every problem.
@@ -161,6 +175,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	b := &Builder{Config: cfg, View: in.View, Values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated},
 		Owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
 	b.kind, b.limit, b.lists, b.unknown = kind, in.Limit, in.Lists, in.Unknown
+	b.secrets, b.now = in.Secrets, in.Now
 	b.Reuse = b.reused()
 	b.mapped = b.mappedGroups()
 	for _, p := range in.View.problems {
@@ -214,7 +229,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 		EIP:      values.Has(annotation.ExternalIPType),
 		IPMode:   values.Text(annotation.IPMode),
 		Warnings: b.warnings, WithoutEffect: b.useless,
-		Coming: b.coming(),
+		Coming: b.coming(), Certificates: b.certificates, Lacking: b.lacking,
 	}, nil
 }
 

@@ -161,6 +161,8 @@ type Listener struct {
 	Defaults ListenerConfig
 	// Stopped says that a present listener refuses connections.
 	Stopped bool
+	// Waits is why a wanted listener can't be made yet, as text for users; empty if it can. One that is there is served on.
+	Waits string
 	// Extensions are the further certificates by domain. Nil says that none are asked for, or that those that there are aren't known.
 	Extensions []Extension
 }
@@ -191,7 +193,7 @@ func (l Listener) ForwardPort() int32 {
 
 // Extension is a further certificate of an https listener, for clients that ask for a domain.
 type Extension struct {
-	// ID is known of present ones.
+	// ID is known of present ones. A wanted one without a certificate keeps what is there.
 	ID, Domain, Certificate string
 }
 

@@ -88,7 +88,7 @@ func (r refusals) target(l model.Listener) bool {
 func (s *survey) refusals(d *model.Desired, frozen map[string]bool) (refused refusals) {
 	refused = refusals{}
 	for _, want := range d.Listeners {
-		if _, exists := s.have[want.Key]; frozen[want.Group] && !exists {
+		if _, exists := s.have[want.Key]; (frozen[want.Group] || want.Waits != "") && !exists {
 			refused[want.Key] = true
 		}
 	}
@@ -143,6 +143,8 @@ func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups
 		switch {
 		case frozen[want.Group]:
 			s.used[old.GroupID()] = true
+		case want.Waits != "" && !exists:
+			p.refuse("listener %s isn't made: %s", KeyText(want.Key), want.Waits)
 		case refused[want.Key]:
 			p.refuse("port %d of the load balancer has %s; delete it, or choose another port", want.Key.Port, s.holder(want.Key))
 		case refused.target(want):
@@ -177,7 +179,9 @@ func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, p
 		l.Config, l.Defaults = merged(l.Defaults, l.Config), nil
 	}
 	for _, e := range l.Extensions {
-		w.secure = append(w.secure, CreateExtension{Key: l.Key, Extension: e})
+		if e.Certificate != "" {
+			w.secure = append(w.secure, CreateExtension{Key: l.Key, Extension: e})
+		}
 	}
 	*phase = append(*phase, CreateListener{Listener: l, Group: refTo(l.Group, groups)})
 }
@@ -229,6 +233,7 @@ func (w *listenerWork) extensions(want, old model.Listener) {
 		have, ok := present[e.Domain]
 		delete(present, e.Domain)
 		switch {
+		case e.Certificate == "": // What is there stays.
 		case !ok:
 			w.secure = append(w.secure, CreateExtension{Key: want.Key, Extension: e})
 		case have.Certificate != e.Certificate:

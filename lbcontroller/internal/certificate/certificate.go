@@ -1,0 +1,156 @@
+// Package certificate decides about server certificates that come from Secrets: which is good, how it is marked in the cloud, which of the
+// cloud's has its content, and which of them nobody uses any more. It is pure.
+package certificate
+
+import (
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"alicloud-controllers.dev/services/logging"
+)
+
+// Secret is what is known of a Secret that a Service names.
+type Secret struct {
+	// Chain and Key are its entries tls.crt and tls.key.
+	Chain string
+	Key   logging.Secret
+	// Problem says, as text for users, why there is none to read; empty if there is one.
+	Problem string
+	// Forbidden says that the configuration lets no Secret of the namespace be read.
+	Forbidden bool
+}
+
+// Certificate is one that can be uploaded. It names nothing of the Secret: Secrets with the same content share it.
+type Certificate struct {
+	// Fingerprint is that of the chain. A key belongs to it, so it stands for that, too.
+	Fingerprint string
+	// Chain and Key are in the form that the cloud takes.
+	Chain string
+	Key   logging.Secret
+}
+
+// Of takes the certificate out of a Secret. What is wrong with it is a text for users.
+func Of(s Secret, now time.Time) (c Certificate, problem string) {
+	if s.Problem != "" {
+		return c, s.Problem
+	}
+	pair, err := tls.X509KeyPair([]byte(s.Chain), []byte(s.Key))
+	if err != nil { // The error never has a part of the key.
+		return c, "its entries tls.crt and tls.key are no certificate with its key: " + err.Error()
+	}
+	if now.Before(pair.Leaf.NotBefore) || !now.Before(pair.Leaf.NotAfter) {
+		return c, fmt.Sprintf("its certificate is valid from %s to %s only", pair.Leaf.NotBefore.UTC().Format(time.DateTime),
+			pair.Leaf.NotAfter.UTC().Format(time.DateTime))
+	}
+	key, err := encodedKey(pair.PrivateKey)
+	if err != nil {
+		return c, err.Error()
+	}
+	var chain strings.Builder
+	content := sha256.New()
+	for _, der := range pair.Certificate {
+		content.Write(der) // A hash never fails to write.
+		chain.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	return Certificate{Fingerprint: hex.EncodeToString(content.Sum(nil)), Chain: chain.String(), Key: key}, ""
+}
+
+// encodedKey is a key in the form of its algorithm: the cloud doesn't take PKCS #8.
+func encodedKey(key any) (logging.Secret, error) {
+	var block pem.Block
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		block = pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)}
+	case *ecdsa.PrivateKey:
+		der, err := x509.MarshalECPrivateKey(k)
+		if err != nil {
+			return "", fmt.Errorf("its key can't be encoded: %w", err)
+		}
+		block = pem.Block{Type: "EC PRIVATE KEY", Bytes: der}
+	default:
+		return "", fmt.Errorf("its key is neither RSA nor ECDSA, and the cloud takes no others")
+	}
+	return logging.Secret(pem.EncodeToMemory(&block)), nil
+}
+
+// placeholder stands before a fingerprint where the id of a certificate will stand.
+const placeholder = "sha256:"
+
+// Placeholder stands for the id of a certificate until that is known.
+func Placeholder(fingerprint string) string { return placeholder + fingerprint }
+
+// Placeholder is that of the certificate.
+func (c Certificate) Placeholder() string { return Placeholder(c.Fingerprint) }
+
+// IsPlaceholder tells a placeholder from an id.
+func IsPlaceholder(id string) bool { return strings.HasPrefix(id, placeholder) }
+
+// TagFingerprint is the tag of a certificate in the cloud that has its fingerprint.
+const TagFingerprint = "alibabacloud.com/lbcontroller-certificate"
+
+// nameLength is how long a name is in the cloud, and fingerprintInName how much of the fingerprint it has.
+const nameLength, fingerprintInName = 80, 16
+
+// Name is that of a certificate of a cluster in the cloud, for people.
+func (c Certificate) Name(clusterID string) string { return nameOf(clusterID, c.Fingerprint) }
+
+func nameOf(clusterID, fingerprint string) string {
+	prefix := "k8s-" + clusterID
+	return prefix[:min(len(prefix), nameLength-fingerprintInName-1)] + "-" + fingerprint[:min(len(fingerprint), fingerprintInName)]
+}
+
+// IsName reports whether a certificate of the cloud has the name of one of a cluster with a fingerprint.
+func IsName(name, clusterID, fingerprint string) bool {
+	return fingerprint != "" && name == nameOf(clusterID, fingerprint)
+}
+
+// RequestID makes uploads of one content by several Services, or after a crash, one upload.
+func (c Certificate) RequestID(clusterID string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", clusterID, c.Fingerprint))
+	return "cert-" + hex.EncodeToString(sum[:20])
+}
+
+// Stored is a certificate of the cluster in the cloud.
+type Stored struct{ ID, Fingerprint string }
+
+// Compare orders certificates.
+func (s Stored) Compare(other Stored) int { return strings.Compare(s.ID, other.ID) }
+
+// Usage is what is known of the use of the cluster's certificates.
+type Usage struct {
+	// Stored are those that the cloud has just shown.
+	Stored []Stored
+	// Needed says whether a Service needs one.
+	Needed func(Stored) bool
+	// Since is since when others were known to be needed by none, by id.
+	Since map[string]time.Time
+}
+
+// Unused decides which certificates may be deleted: those that nobody has needed for a grace. since is what is known from now on.
+func (u Usage) Unused(now time.Time, grace time.Duration) (due []Stored, since map[string]time.Time) {
+	since = map[string]time.Time{}
+	for _, c := range u.Stored {
+		if u.Needed(c) {
+			continue
+		}
+		first, known := u.Since[c.ID]
+		if !known {
+			first = now
+		}
+		since[c.ID] = first
+		if now.Sub(first) >= grace {
+			due = append(due, c)
+		}
+	}
+	slices.SortFunc(due, Stored.Compare)
+	return due, since
+}

@@ -1,0 +1,72 @@
+package clb
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/certificate"
+	"alicloud-controllers.dev/lbcontroller/internal/lb"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+)
+
+var _ lb.CertificateStore = Product{}
+
+// certificateTags are the marks of certificates of a cluster; with an empty fingerprint, of all of them.
+func certificateTags(clusterID, fingerprint string) []*commonv1.Tag {
+	return []*commonv1.Tag{{Key: ownership.TagCluster, Value: clusterID}, {Key: certificate.TagFingerprint, Value: fingerprint}}
+}
+
+// StoredCertificates implements lb.CertificateStore. Only those with the name and both tags are ours.
+func (p Product) StoredCertificates(ctx context.Context, clusterID, fingerprint string) ([]certificate.Stored, error) {
+	tags := certificateTags(clusterID, fingerprint)
+	if fingerprint == "" {
+		tags = tags[:1]
+	}
+	answer, err := p.Gateway.Certificates.ListServerCertificates(ctx, &slbv1.ListServerCertificatesRequest{Tags: tags})
+	if err != nil {
+		return nil, err
+	}
+	var stored []certificate.Stored
+	for _, c := range answer.GetServerCertificates() {
+		marks := map[string]string{}
+		for _, tag := range c.GetTags() {
+			marks[tag.GetKey()] = tag.GetValue()
+		}
+		found := certificate.Stored{ID: c.GetServerCertificateId(), Fingerprint: marks[certificate.TagFingerprint]}
+		if marks[ownership.TagCluster] == clusterID && certificate.IsName(c.GetName(), clusterID, found.Fingerprint) {
+			stored = append(stored, found)
+		}
+	}
+	return stored, nil
+}
+
+// UploadCertificate implements lb.CertificateStore.
+func (p Product) UploadCertificate(ctx context.Context, clusterID string, c certificate.Certificate) (string, error) {
+	answer, err := p.Gateway.Certificates.UploadServerCertificate(ctx, &slbv1.UploadServerCertificateRequest{
+		RequestId: c.RequestID(clusterID), Name: c.Name(clusterID), Tags: certificateTags(clusterID, c.Fingerprint),
+		Source: &slbv1.UploadServerCertificateRequest_KeyPair{KeyPair: &slbv1.KeyPair{CertificatePem: c.Chain, PrivateKeyPem: string(c.Key)}},
+	})
+	return answer.GetServerCertificate().GetServerCertificateId(), err
+}
+
+// DeleteCertificate implements lb.CertificateStore.
+func (p Product) DeleteCertificate(ctx context.Context, id string) error {
+	_, err := p.Gateway.Certificates.DeleteServerCertificate(ctx, &slbv1.DeleteServerCertificateRequest{ServerCertificateId: id})
+	return err
+}
+
+// WithCertificate implements lb.CertificateStore.
+func (Product) WithCertificate(l model.Listener, id string) model.Listener {
+	config := proto.CloneOf(configOf(l.Config))
+	config.ServerCertificateId = nil
+	if id != "" {
+		config.ServerCertificateId = &id
+	}
+	l.Config = config
+	return l
+}

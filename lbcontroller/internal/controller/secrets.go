@@ -1,0 +1,154 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"alicloud-controllers.dev/services/logging"
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/certificate"
+)
+
+// secretsPatience is how long a new leader waits for the Secrets. A namespace in which they may not be read holds up nobody for longer.
+const secretsPatience = 10 * time.Second
+
+// secretsOf are the watched Secrets with certificates, by namespace. No other is read.
+type secretsOf map[string]secretWatch
+
+type secretWatch struct {
+	factory informers.SharedInformerFactory
+	store   cache.Store
+	synced  cache.InformerSynced
+}
+
+// newSecrets watches the Secrets of the configured namespaces.
+func (c *Controller) newSecrets() (secretsOf, error) {
+	secrets := secretsOf{}
+	for _, namespace := range c.SecretNamespaces {
+		factory := informers.NewSharedInformerFactoryWithOptions(c.Client, 0, informers.WithNamespace(namespace),
+			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+				o.FieldSelector = fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()
+			}))
+		informer := factory.Core().V1().Secrets().Informer()
+		if err := informer.SetTransform(trimSecret); err != nil {
+			return nil, err
+		}
+		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: c.secretChanged, UpdateFunc: func(_, obj any) { c.secretChanged(obj) }, DeleteFunc: c.secretChanged,
+		})
+		if err != nil {
+			return nil, err
+		}
+		secrets[namespace] = secretWatch{factory: factory, store: informer.GetStore(), synced: registration.HasSynced}
+	}
+	return secrets, nil
+}
+
+// trimSecret leaves of a Secret what is needed of it.
+func trimSecret(obj any) (any, error) {
+	s, ok := obj.(*corev1.Secret)
+	if !ok {
+		return obj, nil
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion},
+		Type:       s.Type,
+		Data:       map[string][]byte{corev1.TLSCertKey: s.Data[corev1.TLSCertKey], corev1.TLSPrivateKeyKey: s.Data[corev1.TLSPrivateKeyKey]},
+	}, nil
+}
+
+// await waits until the Secrets are known, or for the patience.
+func (s secretsOf) await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, secretsPatience)
+	defer cancel()
+	for _, w := range s {
+		cache.WaitForCacheSync(ctx.Done(), w.synced)
+	}
+}
+
+// of are the Secrets that a Service names.
+func (s secretsOf) of(svc *corev1.Service) map[string]certificate.Secret {
+	var found map[string]certificate.Secret
+	for _, name := range annotation.Secrets(svc.Annotations) {
+		if found == nil {
+			found = map[string]certificate.Secret{}
+		}
+		found[name] = s.get(svc.Namespace, name)
+	}
+	return found
+}
+
+func (s secretsOf) get(namespace, name string) certificate.Secret {
+	w, watched := s[namespace]
+	if !watched {
+		return certificate.Secret{Forbidden: true}
+	}
+	obj, _, _ := w.store.GetByKey(namespace + "/" + name) // Reading the cache never fails.
+	secret, ok := obj.(*corev1.Secret)
+	switch {
+	case !ok && !w.synced():
+		return certificate.Secret{Problem: "the Secrets of the namespace can't be read; look whether the ServiceAccount of lbcontroller may " +
+			"get, list and watch them there"}
+	case !ok:
+		secret = &corev1.Secret{}
+	}
+	return secretOf(secret)
+}
+
+// secretOf is a Secret as kinds get it.
+func secretOf(s *corev1.Secret) certificate.Secret {
+	if s.Type != corev1.SecretTypeTLS {
+		return certificate.Secret{Problem: "the namespace has no Secret of this name with type kubernetes.io/tls"}
+	}
+	return certificate.Secret{Chain: string(s.Data[corev1.TLSCertKey]), Key: logging.Secret(s.Data[corev1.TLSPrivateKeyKey])}
+}
+
+// secretChanged queues the Services that name a Secret.
+func (c *Controller) secretChanged(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	secret, ok := obj.(*corev1.Secret)
+	if !ok || !c.leading.Load() {
+		return // The next leader begins with all Services.
+	}
+	services, err := c.informers.services.Services(secret.Namespace).List(labels.Everything())
+	if err != nil {
+		c.Logger.Error("Services are not queued for a changed Secret", "error", err)
+		return
+	}
+	for _, svc := range services {
+		if slices.Contains(annotation.Secrets(svc.Annotations), secret.Name) && c.assign(svc).wanted != nil {
+			c.queue(keyOf(svc), reconcile.User)
+		}
+	}
+}
+
+// ReadSecrets reads the Secrets that a Service names, for a preview. Those of other namespaces are forbidden, as they are to the controller.
+func ReadSecrets(ctx context.Context, client kubernetes.Interface, namespaces []string, svc *corev1.Service) map[string]certificate.Secret {
+	found := map[string]certificate.Secret{}
+	for _, name := range annotation.Secrets(svc.Annotations) {
+		if !slices.Contains(namespaces, svc.Namespace) {
+			found[name] = certificate.Secret{Forbidden: true}
+			continue
+		}
+		secret, err := client.CoreV1().Secrets(svc.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			found[name] = certificate.Secret{Problem: err.Error()}
+			continue
+		}
+		found[name] = secretOf(secret)
+	}
+	return found
+}

@@ -1,0 +1,202 @@
+package lb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/gateway"
+
+	"alicloud-controllers.dev/lbcontroller/internal/certificate"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+)
+
+const (
+	// certificateGrace is how long a certificate stays that no Service needs any more: a Secret may get back what it had. The gateway
+	// answers an upload that is repeated within an hour with the certificate of then, so it must not be shorter.
+	certificateGrace = 2 * time.Hour
+	// certificateSweep is how often such certificates are looked for.
+	certificateSweep = time.Hour
+)
+
+// CertificateStore keeps server certificates for listeners: what a Product also is where the cloud takes certificates for them.
+type CertificateStore interface {
+	// StoredCertificates are those that bear the marks of a cluster, and the fingerprint, if it isn't empty.
+	StoredCertificates(ctx context.Context, clusterID, fingerprint string) ([]certificate.Stored, error)
+	// UploadCertificate brings one to the cloud, with the marks.
+	UploadCertificate(ctx context.Context, clusterID string, c certificate.Certificate) (id string, err error)
+	// DeleteCertificate deletes one that nothing uses; otherwise the error has reason rpcerr.CertificateInUse.
+	DeleteCertificate(ctx context.Context, id string) error
+	// WithCertificate is a listener with the id of a certificate; an empty one leaves the certificate as it is. Pure.
+	WithCertificate(l model.Listener, id string) model.Listener
+}
+
+// uploads knows which certificates of the cloud have the content of Secrets.
+type uploads struct {
+	store     CertificateStore // nil where certificates can't be uploaded, or no Secret may be read
+	clusterID string
+	certs     *certificates
+	logger    *slog.Logger
+
+	mu sync.Mutex
+	// ids are those of the certificates, by placeholder.
+	ids map[string]string
+}
+
+func newUploads(cfg Config, certs *certificates) *uploads {
+	u := &uploads{clusterID: cfg.Desired.ClusterID, certs: certs, logger: cfg.Logger, ids: map[string]string{}}
+	if store, ok := cfg.Product.(CertificateStore); ok && cfg.TLSSecrets {
+		u.store = store
+	}
+	return u
+}
+
+// known is the id for a placeholder, once that is known. Other ids are themselves.
+func (u *uploads) known(id string) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if known, ok := u.ids[id]; ok {
+		return known
+	}
+	return id
+}
+
+// needed reports whether a Service needs a certificate. One that was not worked on since a restart needs what has the content of its Secret.
+func (u *uploads) needed(c certificate.Stored) bool {
+	return u.certs.uses(c.ID) || u.certs.uses(certificate.Placeholder(c.Fingerprint))
+}
+
+// forget makes the certificates of a Service be looked up again.
+func (u *uploads) forget(wanted map[string]certificate.Certificate) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for id := range wanted {
+		delete(u.ids, id)
+	}
+}
+
+// find gives the id of a certificate in the cloud: of several that crashes have left, the first. It is uploaded if there is none, or
+// else the id is empty.
+func (u *uploads) find(ctx context.Context, c certificate.Certificate, upload bool) (string, error) {
+	if id := u.known(c.Placeholder()); !certificate.IsPlaceholder(id) {
+		return id, nil
+	}
+	found, err := u.store.StoredCertificates(ctx, u.clusterID, c.Fingerprint)
+	if err != nil {
+		return "", fmt.Errorf("look for the uploaded certificate: %w", err)
+	}
+	id := ""
+	switch {
+	case len(found) > 0:
+		id = slices.MinFunc(found, certificate.Stored.Compare).ID
+	case !upload:
+		return "", nil
+	default:
+		if id, err = u.store.UploadCertificate(ctx, u.clusterID, c); err != nil {
+			return "", fmt.Errorf("upload certificate %s: %w", c.Name(u.clusterID), err)
+		}
+		u.logger.Info("uploaded a certificate", "certificate", id, "name", c.Name(u.clusterID))
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ids[c.Placeholder()] = id
+	return id, nil
+}
+
+// resolve puts ids in place of the placeholders. With an error, those that could not be had are left as they are in the cloud. Without
+// upload, placeholders stay for what would be uploaded.
+func (u *uploads) resolve(ctx context.Context, s pass, upload bool) (pass, error) {
+	if len(s.want.Certificates) == 0 || u.store == nil {
+		return s, nil
+	}
+	ids, failed := map[string]string{}, map[string]error{}
+	for _, placeholder := range slices.Sorted(maps.Keys(s.want.Certificates)) {
+		id, err := u.find(ctx, s.want.Certificates[placeholder], upload)
+		if err != nil {
+			failed[placeholder] = err
+		} else if id == "" {
+			id = placeholder
+		}
+		ids[placeholder] = id
+	}
+	wanted := *s.want.Desired
+	wanted.Listeners = slices.Clone(wanted.Listeners)
+	for i, l := range wanted.Listeners {
+		if id := s.product.Certificate(l); failed[id] != nil {
+			wanted.Listeners[i] = u.store.WithCertificate(l, "")
+			wanted.Listeners[i].Waits = "its certificate isn't uploaded yet"
+		} else if ids[id] != "" {
+			wanted.Listeners[i] = u.store.WithCertificate(l, ids[id])
+		}
+		if l.Extensions == nil {
+			continue
+		}
+		extensions := slices.Clone(l.Extensions)
+		for n, e := range extensions {
+			if id, known := ids[e.Certificate]; known {
+				extensions[n].Certificate = id // Empty after a failure.
+			}
+		}
+		wanted.Listeners[i].Extensions = extensions
+	}
+	s.want.Desired = &wanted
+	return s, errors.Join(slices.Collect(maps.Values(failed))...)
+}
+
+// run deletes certificates that no Service has needed for the grace, until ctx ends.
+func (u *uploads) run(ctx context.Context) error {
+	if u.store == nil {
+		return nil
+	}
+	since := map[string]time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(certificateSweep):
+		}
+		var err error
+		if since, err = u.sweep(gateway.WithPriority(ctx, gateway.Background), since); err != nil && ctx.Err() == nil {
+			u.logger.Warn("certificates that nobody needs are not deleted; it is tried again in an hour", "error", err)
+		}
+	}
+}
+
+// sweep deletes what is due. since is since when each certificate was known to be unused; it gives what is known from now on.
+func (u *uploads) sweep(ctx context.Context, since map[string]time.Time) (map[string]time.Time, error) {
+	stored, err := u.store.StoredCertificates(ctx, u.clusterID, "")
+	if err != nil {
+		return since, fmt.Errorf("list the certificates of the cluster: %w", err)
+	}
+	now := time.Now()
+	due, since := certificate.Usage{Stored: stored, Needed: u.needed, Since: since}.Unused(now, certificateGrace)
+	var errs []error
+	for _, c := range due {
+		id := c.ID
+		if u.leave(id); u.needed(c) {
+			continue
+		}
+		switch err := u.store.DeleteCertificate(ctx, id); {
+		case rpcerr.ReasonOf(err) == rpcerr.CertificateInUse: // A listener of a user's, or of a Service whose Secret is gone.
+			since[id] = now
+		case err != nil:
+			errs = append(errs, fmt.Errorf("delete certificate %s: %w", id, err))
+		default:
+			u.logger.Info("deleted a certificate that no Service needs any more", "certificate", id)
+		}
+	}
+	return since, errors.Join(errs...)
+}
+
+// leave lets no Service take a certificate from memory any more.
+func (u *uploads) leave(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	maps.DeleteFunc(u.ids, func(_, known string) bool { return known == id })
+}
