@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -100,8 +102,8 @@ func (c *Controller) approve(ctx context.Context, name string) error {
 	return nil
 }
 
-// applicant gives the node that asks, and the instance that it says it is. An instance is that of one Node at most:
-// else a node could be named for another's.
+// applicant gives the node that asks, and the instance that it says it is. An instance is that of one Node at most, and a name that is
+// asked for is not that of another one: host names are not unique. Else a node could pose as another.
 func (c *Controller) applicant(request serving.Request) (*corev1.Node, nodes.ID, error) {
 	node, err := c.nodes.Get(request.Node)
 	if err != nil {
@@ -116,8 +118,14 @@ func (c *Controller) applicant(request serving.Request) (*corev1.Node, nodes.ID,
 		return nil, id, fmt.Errorf("list nodes: %w", err)
 	}
 	for _, other := range all {
-		if same, _ := nodes.ParseProviderID(other.Spec.ProviderID); same == id && other.Name != node.Name {
+		if other.Name == node.Name {
+			continue
+		}
+		if same, _ := nodes.ParseProviderID(other.Spec.ProviderID); same == id {
 			return nil, id, fmt.Errorf("node %s is instance %s, too", other.Name, id.InstanceID)
+		}
+		if slices.ContainsFunc(request.DNSNames, func(name string) bool { return strings.EqualFold(name, other.Name) }) {
+			return nil, id, fmt.Errorf("it asks for the name of node %s", other.Name)
 		}
 	}
 	return node, id, nil

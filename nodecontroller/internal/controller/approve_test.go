@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,22 +22,29 @@ import (
 
 func approves(cfg *controller.Config) { cfg.ApproveServing = true }
 
-// ask lets the kubelet of node-i ask for a serving certificate for an address.
-func (w *world) ask(t *testing.T, i int, address string) {
+// ask lets the kubelet of node-i ask for a serving certificate for an address and for names.
+func (w *world) ask(t *testing.T, i int, address string, names ...string) {
+	t.Helper()
+	w.askAs(t, fmt.Sprintf("csr-%d", i), fmt.Sprintf("node-%d", i), address, names...)
+}
+
+// askAs is ask for a node of any name, with the name of the request.
+func (w *world) askAs(t *testing.T, name, node, address string, names ...string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	user := fmt.Sprintf("system:node:node-%d", i)
+	user := "system:node:" + node
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
-		Subject: pkix.Name{CommonName: user, Organization: []string{"system:nodes"}}, IPAddresses: []net.IP{net.ParseIP(address)},
+		Subject:  pkix.Name{CommonName: user, Organization: []string{"system:nodes"}},
+		DNSNames: names, IPAddresses: []net.IP{net.ParseIP(address)},
 	}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = w.Client.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("csr-%d", i), CreationTimestamp: metav1.Now()},
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Now()},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			SignerName: certificatesv1.KubeletServingSignerName, Username: user, Groups: []string{"system:nodes"},
 			Usages:  []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
@@ -109,6 +117,33 @@ func TestServingCertificates(t *testing.T) {
 		w.Pass(10 * time.Minute)
 		if w.approved(t, 3) || len(w.Events.Matching("node-3 CertificateNotApproved")) != 1 {
 			t.Errorf("node-3, whose instance another node claims: events %q", w.Events.Matching("node-3"))
+		}
+	})
+}
+
+// TestServingCertificateForTheNameOfAnotherNode: host names of instances are not unique. One that is the name of another Node would let the
+// one node pose as the other.
+func TestServingCertificateForTheNameOfAnotherNode(t *testing.T) {
+	prepare := func(w *world) {
+		named(2)(w)
+		node := fresh(3)
+		node.Name = region + ".192.168.0.3" // after its address
+		w.instance(3)
+		w.cloud.Lock()
+		w.cloud.Instances["i-3"].HostName = "node-1"
+		w.cloud.Unlock()
+		w.CreateNode(node)
+	}
+	run(t, approves, prepare, func(w *world) {
+		w.Pass(time.Minute)
+		w.askAs(t, "csr-3", region+".192.168.0.3", "192.168.0.3", "node-1")
+		w.ask(t, 1, "192.168.0.1", "node-1")
+		w.Pass(20 * time.Minute)
+		if w.approved(t, 3) || !w.approved(t, 1) {
+			t.Errorf("approved: %t for a node of the host name node-1, %t for node-1", w.approved(t, 3), w.approved(t, 1))
+		}
+		if got := w.Events.Matching(region + ".192.168.0.3 CertificateNotApproved"); len(got) != 1 || !strings.Contains(got[0], "node-1") {
+			t.Errorf("events %q", got)
 		}
 	})
 }
