@@ -2,12 +2,15 @@ package controller_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	kubetesting "k8s.io/client-go/testing"
 )
 
 // successor makes the node with another instance that takes the place of one, with its range.
@@ -86,4 +89,31 @@ func TestReplacedNodesDoNotWait(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDeletionsShareALook: before routes are deleted, all nodes are read from the API server, which is tens of megabytes for thousands.
+// Nodes that leave one after the other, and whose places nobody waits for, share such a look.
+func TestDeletionsShareALook(t *testing.T) {
+	t.Parallel()
+	run(t, nil, makeNodes(40), nil, func(w *world) {
+		w.Pass(5 * time.Minute)
+		var lists atomic.Int32
+		w.Client.PrependReactor("list", "nodes", func(kubetesting.Action) (bool, runtime.Object, error) {
+			lists.Add(1)
+			return false, nil, nil
+		})
+		const leaving = 12
+		for i := range leaving {
+			w.DeleteNode(fmt.Sprintf("node-%d", i))
+			w.release(fmt.Sprintf("i-%d", i))
+			w.Pass(5 * time.Second)
+		}
+		w.Pass(40 * time.Second)
+		if n := len(w.routes(tableA)); n != 40-leaving {
+			t.Errorf("%d routes, want %d", n, 40-leaving)
+		}
+		if n := lists.Load(); n == 0 || n > 4 {
+			t.Errorf("%d lists of all nodes for %d deletions in a minute and a half, want one in 30 s", n, leaving)
+		}
+	})
 }
