@@ -462,7 +462,8 @@ func TestFrontTakesNoHeaders(t *testing.T) {
 			t.Errorf("the cloud got %q", call.Params)
 		}
 	}
-	if text := w.log.String()[before:]; strings.Count(text, `"msg":"audit"`) != 1 || strings.Count(text, "\n") != strings.Count(text, "\n{\"time\"")+1 {
+	text := w.log.String()[before:]
+	if strings.Count(text, `"msg":"audit"`) != 1 || strings.Count(text, "\n") != strings.Count(text, "\n{\"time\"")+1 {
 		t.Errorf("the log says %s", text)
 	}
 }
