@@ -38,10 +38,7 @@ func TestNLB(t *testing.T) {
 	t.Parallel()
 	booted := bootWith(t, world.Config{
 		Nodes: 20, Controllers: world.Controllers(), Node: seldom(), Route: seldom(),
-		LB: map[string]any{
-			"nodeGather": map[string]any{"quiet": "2s", "max": "1m"},
-			"vswitchIDs": []string{}, // Those in which the nodes are serve.
-		},
+		LB: map[string]any{"nodeGather": map[string]any{"quiet": "2s", "max": "1m"}},
 	})
 	booted.initialised(t)
 	w := &nlbWorld{testWorld: booted, since: booted.position(t)}
@@ -51,6 +48,7 @@ func TestNLB(t *testing.T) {
 	}{
 		{"costs", w.costs},
 		{"on the NLB of a user", w.reuses},
+		{"who may connect", w.restricts},
 		{"from a CLB to an NLB and back", w.handOver},
 		{"the gateway is killed", w.killed},
 	} {
@@ -286,6 +284,100 @@ func (w *nlbWorld) usersNLB(t *testing.T, api cloud.API) (id, group string) {
 		"LoadBalancerId": id, "ListenerProtocol": "TCP", "ListenerPort": "80", "ServerGroupId": group, "ListenerDescription": "by hand",
 	})
 	return id, group
+}
+
+// restricts is the life of spec.loadBalancerSourceRanges of a Service of each kind. The controller dies and comes back
+// meanwhile, and writes nothing then.
+func (w *nlbWorld) restricts(t *testing.T) {
+	before := w.state(t)
+	shows := func(what string, want ...string) {
+		t.Helper()
+		eventually(t, what, func(ctx context.Context) error {
+			if diff := cmp.Diff(want, whoMayConnect(w.state(t), before)); diff != "" {
+				return fmt.Errorf("who may connect (-want +got):\n%s; events %q, %q", diff, w.events(ctx, "classic"), w.events(ctx, "network"))
+			}
+			return nil
+		})
+	}
+	for _, s := range []*corev1.Service{newService("classic", nil, 80, 443), newNLBService("network", nil, 80)} {
+		s.Spec.LoadBalancerSourceRanges = []string{"198.51.100.0/24", "2001:db8::/32"}
+		w.create(t, s)
+		w.balanced(t, s.Name)
+	}
+	shows("two networks may connect", "CLB tcp:443 white 198.51.100.0/24", "CLB tcp:80 white 198.51.100.0/24",
+		"NLB Accept 198.51.100.0/24, Accept 2001:db8::/32, Drop 0.0.0.0/0, Drop ::/0")
+	eventuallyWarned(t, w.testWorld, "classic", "2001:db8::/32 in spec.loadBalancerSourceRanges have no effect")
+	_, w.since = w.settle(t, 0)
+	if err := w.Kill(world.LB); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(t, world.LB)
+	w.cost(t, "a restart", 0, map[string]int{})
+	each := func(ranges ...string) {
+		t.Helper()
+		for _, name := range []string{"classic", "network"} {
+			w.change(t, name, func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = ranges })
+		}
+	}
+	each("203.0.113.0/24")
+	shows("another network may connect", "CLB tcp:443 white 203.0.113.0/24", "CLB tcp:80 white 203.0.113.0/24",
+		"NLB Accept 203.0.113.0/24, Drop 0.0.0.0/0, Drop ::/0")
+	each()
+	shows("everybody may connect", "no listener of a CLB has 203.0.113.0/24") // It is named still, and the cloud keeps it for that.
+	each("198.51.100.0/24")
+	shows("one network may connect again", "CLB tcp:443 white 198.51.100.0/24", "CLB tcp:80 white 198.51.100.0/24",
+		"NLB Accept 198.51.100.0/24, Drop 0.0.0.0/0, Drop ::/0")
+	each()
+	shows("everybody may connect again", "no listener of a CLB has 198.51.100.0/24")
+	w.remove(t, "classic")
+	w.remove(t, "network")
+	shows("no list is left")
+}
+
+// whoMayConnect shows the access lists that were made since, each with where it is in force.
+func whoMayConnect(now, before *state.Cloud) (lines []string) {
+	for id, acl := range now.Acls {
+		if before.Acls[id] != nil {
+			continue
+		}
+		var entries, listeners []string
+		for _, e := range acl.Entries {
+			entries = append(entries, e.Entry)
+		}
+		slices.Sort(entries)
+		for _, lb := range now.LoadBalancers {
+			for _, l := range lb.Listeners {
+				if l.Attributes["AclStatus"] == "on" && slices.Equal(l.AclIDs, []string{id}) {
+					listeners = append(listeners, fmt.Sprintf("CLB %s:%d %s %s", l.Protocol, l.Port, l.Attributes["AclType"], strings.Join(entries, ", ")))
+				}
+			}
+		}
+		if len(listeners) == 0 {
+			listeners = []string{"no listener of a CLB has " + strings.Join(entries, ", ")}
+		}
+		lines = append(lines, listeners...)
+	}
+	for id, group := range now.SecurityGroups {
+		if before.SecurityGroups[id] != nil {
+			continue
+		}
+		var rules []string
+		for _, r := range group.Rules {
+			if r.Direction == "ingress" {
+				rules = append(rules, r.Policy+" "+r.SourceCidr+r.Ipv6SourceCidr)
+			}
+		}
+		slices.Sort(rules)
+		line := "no NLB has "
+		for _, lb := range now.NLBs {
+			if slices.Contains(lb.SecurityGroupIDs, id) {
+				line = "NLB "
+			}
+		}
+		lines = append(lines, line+strings.Join(rules, ", "))
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // handOver gives a Service that has a CLB an NLB, as its user does it: the class can be set when the type is. The

@@ -48,12 +48,12 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 			tags = append(tags, ownership.TagReused)
 		}
 		n.Annotations = ownTags(tags)
-		_, n.Annotations[annotation.Applied] = s.view.Applied()
+		_, n.Annotations[annotation.Applied] = s.view.Applied(false)
 		n.Annotations[annotation.Making] = making(s, p)
 	}
 	if p.FillsDefaultGroup() {
 		// Nor servers in the default server group, if the Service doesn't ask for them any more afterwards.
-		_, n.Annotations[annotation.Applied] = s.view.Applied()
+		_, n.Annotations[annotation.Applied] = s.view.Applied(false)
 	}
 	// Nor leave anything on a user's load balancer that is not noted on the Service.
 	claims := s.claims()

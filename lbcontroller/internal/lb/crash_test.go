@@ -234,6 +234,7 @@ func scenarios() map[string]scenario {
 		"add and remove source ranges": {before: web(), change: func(w *world) {
 			w.update(ranges("10.0.0.0/8"))
 			w.update(ranges())
+			w.remove() // A list that a listener named stays until then.
 		}},
 		"delete with source ranges": {before: web(ranges("10.0.0.0/8")), change: func(w *world) { w.remove() }},
 		"move with source ranges": {users: []string{usersLB}, before: web(ranges("10.0.0.0/8")), change: func(w *world) {

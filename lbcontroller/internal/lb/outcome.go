@@ -172,7 +172,7 @@ func publication(s pass, eips []string, observed model.Observed, complete bool) 
 		Annotations: ownTags(s.want.Desired.Instance.Tags), Exact: []string{annotation.Claims},
 	}
 	n.Annotations[annotation.Claims] = reuse.Kept(s.want.Desired, observed).String()
-	after, meanwhile := s.view.Applied()
+	after, meanwhile := s.view.Applied(s.view.MayHaveList() && (len(observed.Lists) > 0 || !observed.ListsKnown))
 	n.Annotations[annotation.Applied], n.Annotations[annotation.Making] = after, ""
 	if !complete {
 		n.Annotations[annotation.Making] = noListener // All that were made are started.

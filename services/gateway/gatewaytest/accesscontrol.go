@@ -116,7 +116,7 @@ func (s *accessLists) DeleteAccessControlList(_ context.Context,
 	s.f.Lock()
 	defer s.f.Unlock()
 	for _, l := range s.f.Listeners {
-		if l.GetConfig().GetAclEnabled() && slices.Contains(l.GetConfig().GetAclIds(), req.GetAclId()) {
+		if slices.Contains(l.GetConfig().GetAclIds(), req.GetAclId()) {
 			return nil, refused(rpcerr.AclInUse.Code(), rpcerr.AclInUse, "the listener on port %d has the access control list %s",
 				l.GetKey().GetPort(), req.GetAclId())
 		}

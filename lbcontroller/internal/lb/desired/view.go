@@ -144,15 +144,18 @@ func (v View) Restricts() bool {
 	return len(v.Service.Spec.LoadBalancerSourceRanges) > 0 && v.MayHaveList()
 }
 
-// Applied is the note on the Service once all it asks for is in place, and while it is being put in place.
-func (v View) Applied() (after, meanwhile string) {
+// Applied is the note on the Service once all it asks for is in place, and while it is being put in place. There may be
+// an access list that nobody asks for any more.
+func (v View) Applied(listIsLeft bool) (after, meanwhile string) {
 	// What goes with an annotation comes back with it, too.
 	noted := slices.DeleteFunc(slices.Clone(v.fields), func(f annotation.Field) bool {
 		return f.Chosen && f.Key != annotation.NodeHealthCheck
 	})
 	after = v.parser.AppliedNote(v.Service.Annotations, noted...)
-	if v.Restricts() { // They take the place of lists that an annotation had put in force.
-		keys := slices.DeleteFunc(strings.Split(after, ","), func(key string) bool { return key == "" || key == annotation.ACLStatus })
+	if v.Restricts() || listIsLeft {
+		keys := slices.DeleteFunc(strings.Split(after, ","), func(key string) bool {
+			return key == "" || key == annotation.ACLStatus && v.Restricts() // The ranges take the place of an annotation's lists.
+		})
 		after = strings.Join(append(keys, annotation.SourceRanges), ",")
 	}
 	keys := strings.FieldsFunc(v.Service.Annotations[annotation.Applied]+","+after, func(r rune) bool { return r == ',' })

@@ -95,11 +95,11 @@ func TestApplied(t *testing.T) {
 	t.Parallel()
 	view := testConfig().View(service(map[string]string{annotation.Applied: "name,scheduler", annotation.Scheduler: "wrr",
 		annotation.DeleteProtection: "off"}))
-	after, meanwhile := view.Applied()
+	after, meanwhile := view.Applied(false)
 	if want := "delete-protection,scheduler"; sorted(after) != want || meanwhile != "delete-protection,name,scheduler" {
 		t.Errorf("after %q, meanwhile %q", after, meanwhile)
 	}
-	if _, meanwhile := testConfig().View(service(nil)).Applied(); meanwhile != "" {
+	if _, meanwhile := testConfig().View(service(nil)).Applied(false); meanwhile != "" {
 		t.Errorf("nothing is noted as %q", meanwhile)
 	}
 }

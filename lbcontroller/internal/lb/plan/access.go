@@ -91,7 +91,9 @@ func (p *Plan) access(kind Differ, d *model.Desired, o model.Observed) (guarded 
 	return guarded, false
 }
 
-// dropLists deletes the access lists that are not wanted any more. Guard has taken them off what they guarded.
+// dropLists deletes the access lists that are not wanted any more. Guard has switched off what they guarded. The cloud
+// deletes none that a listener names, in force or not, and a listener can't be made to name none: such a list goes when
+// another look finds it free, or with the load balancer.
 func dropLists(d *model.Desired, o model.Observed) Phase {
 	if d.Access == nil {
 		return nil
@@ -102,9 +104,17 @@ func dropLists(d *model.Desired, o model.Observed) Phase {
 	}
 	var phase Phase
 	for _, l := range surplus {
-		phase = append(phase, DeleteList{ID: l.ID, Name: l.Name})
+		if !slices.ContainsFunc(o.Listeners, func(by model.Listener) bool { return names(by.Config, l.ID) }) {
+			phase = append(phase, DeleteList{ID: l.ID, Name: l.Name})
+		}
 	}
 	return phase
+}
+
+// names reports whether a listener has an access list, in force or not.
+func names(c model.ListenerConfig, list string) bool {
+	lists, ok := c.(interface{ GetAclIds() []string })
+	return ok && slices.Contains(lists.GetAclIds(), list)
 }
 
 // DropLists deletes access lists whose Service goes, after all that they guarded.
