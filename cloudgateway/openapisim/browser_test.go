@@ -49,8 +49,8 @@ func newBrowser(t *testing.T) *browser {
 	theirIn, in := pipe(t)
 	out, theirOut := pipe(t)
 	// Not the test's context: that ends before the cleanups, and would kill the browser while its children write the profile.
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-		"--remote-debugging-pipe", "--no-first-run", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--headless", "--no-sandbox", "--disable-gpu",
+		"--disable-dev-shm-usage", "--remote-debugging-pipe", "--no-first-run", "--user-data-dir="+t.TempDir(), "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4
 	cmd.Stderr = new(bytes.Buffer)                 // Wait waits for the children, too: they have it open
 	cmd.WaitDelay = 10 * time.Second

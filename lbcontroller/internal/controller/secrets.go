@@ -135,7 +135,8 @@ func (c *Controller) secretChanged(obj any) {
 	}
 }
 
-// ReadSecrets reads the Secrets that a Service names, for a preview. Those of other namespaces are forbidden, as they are to the controller.
+// ReadSecrets reads the Secrets that a Service names, for a preview. Those of other namespaces are forbidden, as
+// they are to the controller.
 func ReadSecrets(ctx context.Context, client kubernetes.Interface, namespaces []string, svc *corev1.Service) map[string]certificate.Secret {
 	found := map[string]certificate.Secret{}
 	for _, name := range annotation.Secrets(svc.Annotations) {

@@ -129,7 +129,8 @@ func (m *monkey) judgeService(svc *corev1.Service, lb *slbv1.LoadBalancer, parts
 	id := lb.GetLoadBalancerId()
 	if svc.DeletionTimestamp != nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		if id != "" || len(svc.Finalizers) > 0 || len(svc.Status.LoadBalancer.Ingress) > 0 || len(svc.Labels) > 0 {
-			m.t.Errorf("%s wants no load balancer but has %q, finalizers %v, status %v, labels %v", svc.Name, id, svc.Finalizers, svc.Status, svc.Labels)
+			m.t.Errorf("%s wants no load balancer but has %q, finalizers %v, status %v, labels %v",
+				svc.Name, id, svc.Finalizers, svc.Status, svc.Labels)
 		}
 		return
 	}

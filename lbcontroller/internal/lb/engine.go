@@ -192,7 +192,8 @@ func unconfirmed(svc *corev1.Service) string {
 		svc.Labels[LabelLoadBalancerID], annotation.ConfirmRelease)
 }
 
-// usesCertificates notes which certificates a Service names, and which listeners keep for it: those of before where a Secret has no good one.
+// usesCertificates notes which certificates a Service names, and which listeners keep for it: those of
+// before where a Secret has no good one.
 func (e *engine) usesCertificates(s *state, wanted *model.Desired, there []model.Listener) {
 	waits := map[model.ListenerKey]bool{}
 	for _, l := range wanted.Listeners {

@@ -111,7 +111,8 @@ func TestPolicyReport(t *testing.T) {
 		status, message := w.synced()
 		check(t, "condition", "False HeldByPolicy", status)
 		for _, text := range []string{message, strings.Join(w.events.take(), "\n")} {
-			for _, want := range []string{"policy report", "create load balancer " + instance, "create listener 80/tcp", "sync-policy: sync", "policy: sync"} {
+			for _, want := range []string{"policy report", "create load balancer " + instance, "create listener 80/tcp",
+				"sync-policy: sync", "policy: sync"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("%q is missing in %q", want, text)
 				}

@@ -49,7 +49,9 @@ func TestPreview(t *testing.T) {
 		"refused": {func(w *world) { w.update(annotated(annotation.AddressType, "intranet")) }, false, controller.Preview{
 			Refused: []string{"annotation address-type asks for intranet, but the load balancer is internet, which can't be changed"},
 		}},
-		"deletion": {func(w *world) { w.remove() }, false, controller.Preview{Actions: []string{"change load balancer: delete protection", "delete load balancer"}}},
+		"deletion": {func(w *world) { w.remove() }, false, controller.Preview{
+			Actions: []string{"change load balancer: delete protection", "delete load balancer"},
+		}},
 		"withheld": {func(w *world) {
 			w.update(annotated(annotation.SyncPolicy, "upsert-only"))
 			w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 81 })
@@ -60,7 +62,8 @@ func TestPreview(t *testing.T) {
 		"pods instead of nodes": {func(*world) {}, true, controller.Preview{
 			Actions: []string{"create server group " + groupName("8080") + " with 0 servers",
 				"change listener 80/tcp: server group", "delete server group " + groupName("30080")},
-			Warnings: []string{"the backends would change between nodes and pods: load balancer " + oldLB + " has server group " + groupName("30080") +
+			Warnings: []string{"the backends would change between nodes and pods: load balancer " + oldLB +
+				" has server group " + groupName("30080") +
 				"; where the existing CCM ran with SERVICE_FORCE_BACKEND_ENI=true, set backendType: eni"},
 		}},
 	}

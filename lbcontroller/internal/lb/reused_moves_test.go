@@ -22,7 +22,8 @@ func TestMoveToUsersCLB(t *testing.T) {
 			own := w.service().Labels[LabelLoadBalancerID]
 			w.calls()
 			w.update(func(svc *corev1.Service) { naming(usersLB)(svc); override(svc) })
-			w.hasEvents("the annotation", "the Service has load balancer "+own+" of its own; to move to load balancer lb-users, clear status.loadBalancer")
+			w.hasEvents("the annotation", "the Service has load balancer "+own+" of its own; to move to load balancer "+
+				"lb-users, clear status.loadBalancer")
 			check(t, "writes", 0, len(w.cloud.Writes()))
 			if restart {
 				w.restart()

@@ -152,8 +152,8 @@ func (w *world) uploaded() (all []string, attached string) {
 	return all, attached
 }
 
-// TestSecretInTrouble renews a Secret, the process dies at each of its calls or writes in turn, or each answer is lost. In the end the listener
-// has the new certificate, which was uploaded once, and the old one is gone.
+// TestSecretInTrouble renews a Secret, the process dies at each of its calls or writes in turn, or each answer is
+// lost. In the end the listener has the new certificate, which was uploaded once, and the old one is gone.
 func TestSecretInTrouble(t *testing.T) {
 	t.Parallel()
 	lost := &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, Message: "the answer was lost"}
@@ -251,7 +251,7 @@ func TestOnlyOurCertificates(t *testing.T) {
 			"cert-name":        func(c *slbv1.ServerCertificate) { c.Name = "mine" },
 			"cert-cluster":     func(c *slbv1.ServerCertificate) { c.Tags[0].Value = "c-other" },
 			"cert-fingerprint": func(c *slbv1.ServerCertificate) { c.Tags[1].Value = strings.Repeat("0", 64) },
-			"cert-untagged":    func(c *slbv1.ServerCertificate) { c.Tags = c.Tags[:1] },
+			"cert-untagged":    func(c *slbv1.ServerCertificate) { c.Tags = c.GetTags()[:1] },
 			"cert-used":        func(*slbv1.ServerCertificate) {},
 			"cert-unused":      func(*slbv1.ServerCertificate) {},
 		} {
@@ -312,7 +312,7 @@ func TestKeysAreNowhere(t *testing.T) {
 		}
 		for _, pair := range []tlsPair{good, other} {
 			block, _ := pem.Decode(pair.key)
-			for _, part := range []string{string(pair.key[40:80]), fmt.Sprintf("%x", block.Bytes[40:60]), fmt.Sprint(block.Bytes[40:60])} {
+			for _, part := range []string{string(pair.key[40:80]), hex.EncodeToString(block.Bytes[40:60]), fmt.Sprintf("%d", block.Bytes[40:60])} {
 				if strings.Contains(shown, part) {
 					t.Errorf("a private key is shown")
 				}

@@ -67,7 +67,8 @@ func (u *uploads) known(id string) string {
 	return id
 }
 
-// needed reports whether a Service needs a certificate. One that was not worked on since a restart needs what has the content of its Secret.
+// needed reports whether a Service needs a certificate. One that was not worked on since a restart needs what
+// has the content of its Secret.
 func (u *uploads) needed(c certificate.Stored) bool {
 	return u.certs.uses(c.ID) || u.certs.uses(certificate.Placeholder(c.Fingerprint))
 }

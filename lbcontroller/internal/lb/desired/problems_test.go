@@ -51,8 +51,12 @@ func TestProblems(t *testing.T) {
 		"qch for tcp": {annotations: map[string]string{annotation.Scheduler: "qch"}, want: []string{"scheduler"}},
 		"access lists not in force": {annotations: map[string]string{annotation.ACLID: "acl-1",
 			annotation.ACLType: "white"}, want: []string{"acl-status"}},
-		"access control without lists":              {annotations: map[string]string{annotation.ACLStatus: "on"}, want: []string{"acl-id", "acl-type"}},
-		"private address of a public load balancer": {annotations: map[string]string{annotation.Address: "10.0.0.9"}, want: []string{"address-type"}},
+		"access control without lists": {
+			annotations: map[string]string{annotation.ACLStatus: "on"}, want: []string{"acl-id", "acl-type"},
+		},
+		"private address of a public load balancer": {
+			annotations: map[string]string{annotation.Address: "10.0.0.9"}, want: []string{"address-type"},
+		},
 		"IPv4 address of an IPv6 load balancer": {annotations: map[string]string{annotation.Address: "10.0.0.9",
 			annotation.AddressType: "intranet", annotation.IPVersion: "ipv6"},
 			want: []string{"address-type"}},

@@ -47,7 +47,8 @@ func wantRefusal(t *testing.T, got *Refusal, again time.Duration, texts ...strin
 
 func TestMissing(t *testing.T) {
 	t.Parallel()
-	wantRefusal(t, Missing("lb-1"), 5*time.Minute, "there is no load balancer lb-1", "alibaba-cloud-loadbalancer-id", "or make the load balancer")
+	wantRefusal(t, Missing("lb-1"), 5*time.Minute, "there is no load balancer lb-1", "alibaba-cloud-loadbalancer-id",
+		"or make the load balancer")
 }
 
 func TestMade(t *testing.T) {
@@ -56,12 +57,14 @@ func TestMade(t *testing.T) {
 		tags []string
 		want []string
 	}{
-		"by hand":              {},
-		"by hand, with a tag":  {tags: []string{"team", "web"}},
-		"reused before":        {tags: []string{ownership.TagReused, "true"}},
-		"for a Service":        {tags: []string{ownership.TagService, "a1"}, want: []string{"as its tag " + ownership.TagService + " says"}},
-		"for a cluster":        {tags: []string{ownership.TagCluster, "c-1"}, want: []string{"as its tag " + ownership.TagCluster + " says"}},
-		"with a tag of no one": {tags: []string{ownership.TagService, ""}, want: []string{"load balancer lb-1 belongs to a cluster or a Service"}},
+		"by hand":             {},
+		"by hand, with a tag": {tags: []string{"team", "web"}},
+		"reused before":       {tags: []string{ownership.TagReused, "true"}},
+		"for a Service":       {tags: []string{ownership.TagService, "a1"}, want: []string{"as its tag " + ownership.TagService + " says"}},
+		"for a cluster":       {tags: []string{ownership.TagCluster, "c-1"}, want: []string{"as its tag " + ownership.TagCluster + " says"}},
+		"with a tag of no one": {
+			tags: []string{ownership.TagService, ""}, want: []string{"load balancer lb-1 belongs to a cluster or a Service"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) { wantRefusal(t, Made(observed("lb-1", "", tt.tags...)), 0, tt.want...) })
 	}
@@ -111,8 +114,10 @@ func TestTaken(t *testing.T) {
 			want: []string{"publishes 2.2.2.2, which is not the address of load balancer lb-1", next}},
 		"on its own": {published: []string{"2.2.2.2"}, own: "lb-9",
 			want: []string{"has load balancer lb-9 of its own", "load balancer lb-9 is released", next}},
-		"on its own, with the address":    {published: []string{"1.1.1.1"}, own: "lb-9", want: []string{"has load balancer lb-9 of its own"}},
-		"on its own, published by an EIP": {published: []string{"2.2.2.2"}, eip: true, own: "lb-9", want: []string{"has load balancer lb-9 of its own"}},
+		"on its own, with the address": {published: []string{"1.1.1.1"}, own: "lb-9", want: []string{"has load balancer lb-9 of its own"}},
+		"on its own, published by an EIP": {
+			published: []string{"2.2.2.2"}, eip: true, own: "lb-9", want: []string{"has load balancer lb-9 of its own"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := Service{Namespace: "default", Name: "web", Published: tt.published, EIP: tt.eip}
