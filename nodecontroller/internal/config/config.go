@@ -212,7 +212,8 @@ func (c *Config) validateRules(p *config.Problems) {
 	}
 }
 
-// kubeletLabels are those that a kubelet sets to what its machine is, again at each of its starts. The scheduler and local volumes go by them.
+// kubeletLabels are those that a kubelet sets to what its machine is, again at each of its starts. The scheduler and
+// local volumes go by them.
 func kubeletLabels() []string {
 	return []string{corev1.LabelHostname, corev1.LabelOSStable, corev1.LabelArchStable}
 }
