@@ -93,6 +93,7 @@ func badAnnotations() []badAnnotation {
 		{key: "health-check-domain", value: tooLong, allowed: "80"},
 		{key: "network-type", value: "alibaba", allowed: "classic, vpc"},
 		{key: "domain-extensions", value: "a.example.com", allowed: "key:value", protocol: "https", with: map[string]string{"cert-id": "c"}},
+		{key: "tls-secret", value: "No_Secret", allowed: "DNS name", protocol: "https"},
 		{class: nlbClass, key: "zone-maps", value: "cn-hangzhou-a", allowed: "key:value"},
 		{class: nlbClass, key: "ipv6-address-type", value: "public", allowed: "internet, intranet"},
 		{class: nlbClass, key: "security-group-ids", value: ",", allowed: "a comma list"},
