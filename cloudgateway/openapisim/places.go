@@ -119,8 +119,8 @@ func (s *Simulator) serveAt(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	http.Error(w, fmt.Sprintf("no such place: write /at/REGION/… or /at/ACCOUNT/REGION/… with a region of %s", strings.Join(s.regions, ", ")),
-		http.StatusNotFound)
+	http.Error(w, fmt.Sprintf("no such place: write /at/REGION/… or /at/ACCOUNT/REGION/… with a region of %s",
+		strings.Join(s.regions, ", ")), http.StatusNotFound)
 }
 
 // Reset takes the cloud, and all others of the process, to where they were at the start: what they hold, settings, limits, faults, the

@@ -161,7 +161,8 @@ metadataEndpoint: http:///latest
 endpoints: {slb: "http://slb", ecs: "ecs:port", sts: "[::1]:80"}
 scheme: FTP
 network: moon
-budget: {part: 0, share: 2, overrides: {CreateLoadBalancer: {calls: 0, window: 5s}}, learnUpTo: 11, maxPriority: high, callers: {backup: {weight: -1, share: 10, maxPriority: low}}}
+budget: {part: 0, share: 2, overrides: {CreateLoadBalancer: {calls: 0, window: 5s}}, learnUpTo: 11, maxPriority: high,
+  callers: {backup: {weight: -1, share: 10, maxPriority: low}}}
 scopes:
   - {}
   - {callers: ["", "a*b", "c*"], tags: {ack.aliyun.com: c-1, "": x}, clusterID: c-1, vpcIDs: [""]}

@@ -60,7 +60,8 @@ func TestWaitsByCaller(t *testing.T) {
 			t.Fatalf("the second call of a minute went after %v s", waited)
 		}
 		want := fmt.Sprintf(`
-			# HELP cloudgateway_budget_caller_wait_seconds_total Time that the calls of a caller waited for the rate limit, whether they were sent or not.
+			# HELP cloudgateway_budget_caller_wait_seconds_total Time that the calls of a caller waited for the rate limit, `+
+			`whether they were sent or not.
 			# TYPE cloudgateway_budget_caller_wait_seconds_total counter
 			cloudgateway_budget_caller_wait_seconds_total{caller="hasty"} 10
 			cloudgateway_budget_caller_wait_seconds_total{caller="patient"} %v

@@ -88,8 +88,8 @@ controllers, and for the services that ` + "`api.enable`" + ` lists, is reported
 
 ` + "```sh\ncloudgateway doctor --config FILE\n```" + `
 
-STS calls (AssumeRoleWithOIDC, GetCallerIdentity) need no permission. An identity that is to assume another role (` + "`credentials.assumeRole`" + `)
-needs ` + "`sts:AssumeRole`" + ` on that role, whose trust policy must name the identity.
+STS calls (AssumeRoleWithOIDC, GetCallerIdentity) need no permission. An identity that is to assume another role
+(` + "`credentials.assumeRole`" + `) needs ` + "`sts:AssumeRole`" + ` on that role, whose trust policy must name the identity.
 `)
 	for _, f := range Features() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s Policy: [%s.json](../../deploy/ram-policies/%s.json).\n\n| action | to |\n|---|---|\n", f, f.About(), f, f)
@@ -100,8 +100,8 @@ needs ` + "`sts:AssumeRole`" + ` on that role, whose trust policy must name the 
 	b.WriteString(`
 ## Trust policy of a role for RRSA
 
-The role that the gateway's ServiceAccount stands for (` + "`credentials.rrsa`" + `) trusts the cluster's OIDC provider. Replace the account id and the
-cluster id:
+The role that the gateway's ServiceAccount stands for (` + "`credentials.rrsa`" + `) trusts the cluster's OIDC provider. Replace the
+account id and the cluster id:
 
 ` + "```json" + `
 {

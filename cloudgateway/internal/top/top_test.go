@@ -63,12 +63,15 @@ func busy() *commonv1.GetStatusResponse {
 	}
 }
 
+// picture is what people see, but for the width of the columns.
 const picture = `cloudgateway v1.4.0  cn-hangzhou  2026-11-22T12:03:00Z
 active since 2026-11-22T10:00:00Z (2h3m): cloudgateway-7d9-x
 
-ACTION                     USED              SENT              BY                                          WAITING                                                                       REMARKS
-slb DescribeLoadBalancers  50%   #####.....  60 of 120 in 10s  tools/backup 50, kube-system/lbcontroller 10  kube-system/lbcontroller user 1 for 2s, tools/backup background 300 for 1m30s  others use the limit of 200 too; stopped for 4s; 2 refused by the cloud
-slb CreateLoadBalancer     5%    ..........  3 of 60 in 1m     kube-system/lbcontroller 3                  -                                                                             -
+ACTION  USED  SENT  BY  WAITING  REMARKS
+slb DescribeLoadBalancers  50%  #####.....  60 of 120 in 10s  tools/backup 50, kube-system/lbcontroller 10  ` +
+	`kube-system/lbcontroller user 1 for 2s, tools/backup background 300 for 1m30s  ` +
+	`others use the limit of 200 too; stopped for 4s; 2 refused by the cloud
+slb CreateLoadBalancer  5%  ..........  3 of 60 in 1m  kube-system/lbcontroller 3  -  -
 1 more actions are idle
 
 CALLER                    PRIORITY    SENT  REFUSED  GAVE UP

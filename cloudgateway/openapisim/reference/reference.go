@@ -88,8 +88,8 @@ every action answers
 	"  `SignatureNonceUsed`, `InvalidTimeStamp.Expired`, `MissingSecurityToken`, `InvalidSecurityToken.*`, `Throttling`" + `;
 - any other code by a fault rule ([openapisim](openapisim.md)).
 
-In the tables **bold** parameters are required; *list* and *struct list* stand for ` + "`Name.1`, `Name.2`, … and `Name.1.Key`, …" + `; ranges
-of lists are numbers of items.
+In the tables **bold** parameters are required; *list* and *struct list* stand for ` + "`Name.1`, `Name.2`, … and\n" +
+	"`Name.1.Key`, …" + `; ranges of lists are numbers of items.
 
 `
 
@@ -128,8 +128,9 @@ const coverageIntro = `# How much of each product is simulated
 
 <!-- Generated from the tables in cloudgateway/openapisim; do not edit. -->
 
-Documented are the actions of version 1 of the SDK for Go, v1.63.107, and the few beyond it that clients call. A parameter that is ignored can be sent,
-and nothing comes of it. [actions.md](actions.md) has the parameters and codes of each action. An action that is not simulated answers
+Documented are the actions of version 1 of the SDK for Go, v1.63.107, and the few beyond it that clients call. A
+parameter that is ignored can be sent, and nothing comes of it. [actions.md](actions.md) has the parameters and codes of
+each action. An action that is not simulated answers
 ` + "`InvalidAction.NotFound`" + `, and its message says whether the product documents it.
 
 `

@@ -349,7 +349,8 @@ effect is there exactly once, and nothing else is.
   the answer is outstanding.
 - **Restarted**: the gateway's process is started again; **standby**: a second one, which has waited, takes over. Either begins when the
   lease of the killed one has ended (in the test a lease of 12 s).
-- **UNAVAILABLE**: the caller can't know. It repeats the RPC with the same ` + "`request_id`" + `, and the next gateway does what is missing.
+- **UNAVAILABLE**: the caller can't know. It repeats the RPC with the same ` + "`request_id`" + `,
+  and the next gateway does what is missing.
 - **UNAVAILABLE, look**: the caller looks for what it wanted to create before it goes on, since only the killed gateway remembered.
 
 What else can go wrong with a call is in [fault-matrix.md](fault-matrix.md).

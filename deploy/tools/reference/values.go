@@ -75,12 +75,13 @@ helm install alicloud deploy/chart --namespace kube-system --values values.yaml 
 helm test alicloud --namespace kube-system
 ` + "```" + `
 
-In place of ` + "`deploy/chart`" + ` it may be the package of a release, such as ` + "`alicloud-controllers-VERSION.tgz`" + `. It needs Kubernetes 1.30, kubelets with
-` + "`--cloud-provider=external`" + `, credentials (here the RAM role of the nodes), and images in your registry. The pages docs/install.md, docs/credentials.md
-and docs/recipes.md of the source tree have each step. Upgrade with ` + "`helm upgrade`" + ` and the same values.
+In place of ` + "`deploy/chart`" + ` it may be the package of a release, such as ` + "`alicloud-controllers-VERSION.tgz`" + `. It
+needs Kubernetes 1.30, kubelets with ` + "`--cloud-provider=external`" + `, credentials (here the RAM role of the nodes), and
+images in your registry. The pages docs/install.md, docs/credentials.md and docs/recipes.md of the source tree have each
+step. Upgrade with ` + "`helm upgrade`" + ` and the same values.
 
-A wrong value is refused before anything is installed. ` + "`components.NAME`" + ` stands for each of cloudgateway, lbcontroller, nodecontroller and
-routecontroller.
+A wrong value is refused before anything is installed. ` + "`components.NAME`" + ` stands for each of cloudgateway,
+lbcontroller, nodecontroller and routecontroller.
 `
 
 // valueGroup is a part of the page with the values below some keys.

@@ -44,7 +44,8 @@ func AdmissionPolicy() string {
 .map(n, {
   'key': n.substring(n.indexOf('loadbalancer-') + %[3]d),
   'value': variables.annotations[n].trim(),
-  'refusal': 'annotation ' + n + ': value "' + variables.annotations[n] + '" is not allowed, use '})`, Prefix, LegacyPrefix, len("loadbalancer-")))
+  'refusal': 'annotation ' + n + ': value "' + variables.annotations[n] + '" is not allowed, use '})`,
+		Prefix, LegacyPrefix, len("loadbalancer-")))
 	b.WriteString("  validations:\n")
 	for _, s := range sideBySide() {
 		expression(&b, "    - expression", fmt.Sprintf("%svariables.asked.all(a, a.key != '%s' ||\n  %s)",

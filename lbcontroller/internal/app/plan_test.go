@@ -87,13 +87,15 @@ func TestPlan(t *testing.T) {
 default/api    -              change   create load balancer aapi
 default/api    -              change   create server group k8s/30080/api/default/c-test with 1 servers
 default/api    -              change   create listener 80/tcp
-default/bad    -              REFUSED  annotation service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler: value "fastest" is not allowed, use one of rr, wrr, wlc, sch, tch, qch
+default/bad    -              REFUSED  annotation service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler: value "fastest" ` +
+		`is not allowed, use one of rr, wrr, wlc, sch, tch, qch
 default/gated  -              change   create load balancer agated
 default/gated  -              change   create server group k8s/30080/gated/default/c-test with 1 servers
 default/gated  -              change   create listener 80/tcp
 -              lb-orphan      ORPHAN   name-of-lb-orphan 47.0.0.1: no Service has the mark agone; release it by hand if nobody needs it
 
-3 Services: 0 unchanged, 2 would change, 1 are refused something, 0 could not be compared. 6 changes in the cloud. 1 load balancers without a Service.
+3 Services: 0 unchanged, 2 would change, 1 are refused something, 0 could not be compared. ` +
+		`6 changes in the cloud. 1 load balancers without a Service.
 quota CLB load_balancers: this would need 2 of 60.
 quota CLB listeners: this would need 1 of 50.
 quota CLB servers: this would need 1 of 200.

@@ -220,7 +220,8 @@ func (b builder) checkPorts() {
 		return
 	}
 	if ranges := b.ranges(); len(ranges) != len(pairs) {
-		b.Misfit(annotation.ListenerPortRange, "first-last:port,… with ports 1 to 65535, the first less than the last, and one range for a port")
+		b.Misfit(annotation.ListenerPortRange,
+			"first-last:port,… with ports 1 to 65535, the first less than the last, and one range for a port")
 		return
 	}
 	if b.View.Mode != backend.Pods {

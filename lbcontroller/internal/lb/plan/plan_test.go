@@ -502,11 +502,13 @@ func TestUsersInstance(t *testing.T) {
 			mapped(d)
 			d.Reuse.Filled = []string{"rsp-before"}
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-before", Name: "before", Servers: filled.Servers})
-		}, "refused: annotation vgroup-port names server group rsp-u, which load balancer lb-1 doesn't have; correct it, or make the server group"},
+		}, "refused: annotation vgroup-port names server group rsp-u, which load balancer lb-1 doesn't have; " +
+			"correct it, or make the server group"},
 		"group of the user is missing, no listener": {func(d *model.Desired, o *model.Observed) {
 			mapped(d)
 			o.Listeners = nil
-		}, "refused: annotation vgroup-port names server group rsp-u, which load balancer lb-1 doesn't have; correct it, or make the server group"},
+		}, "refused: annotation vgroup-port names server group rsp-u, which load balancer lb-1 doesn't have; " +
+			"correct it, or make the server group"},
 		"group is no user's": {func(d *model.Desired, o *model.Observed) {
 			mapped(d)
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-u", Name: us().Group("1")})
