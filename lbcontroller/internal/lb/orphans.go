@@ -49,7 +49,7 @@ type orphans struct {
 
 func newOrphans(cfg Config, c changer) *orphans {
 	return &orphans{
-		Orphans: cfg.Orphans, changer: c, mayDelete: cfg.Policy == PolicySync || cfg.Policy == "",
+		Orphans: cfg.Orphans, changer: c, mayDelete: cfg.Policy.deletes(),
 		found: cfg.Shared.metrics.orphans,
 	}
 }

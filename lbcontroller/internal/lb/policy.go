@@ -12,8 +12,8 @@ type Policy string
 const (
 	// PolicySync makes every change.
 	PolicySync Policy = "sync"
-	// PolicyUpsert creates and changes, and deletes neither load balancers nor listeners, their further certificates or
-	// server groups. Servers follow nodes and pods: one that is left would send requests to a pod that is gone, or to
+	// PolicyUpsert creates and changes, and deletes neither load balancers nor listeners, certificates or server groups.
+	// Servers follow nodes and pods: one that is left would send requests to a pod that is gone, or to
 	// whatever has its address next.
 	PolicyUpsert Policy = "upsert-only"
 	// PolicyReport writes nothing in the cloud, and on the Service nothing but conditions.
@@ -25,6 +25,9 @@ func (p Policy) Allows(action plan.Action) bool {
 	_, verb := action.About()
 	return p != PolicyReport && (p != PolicyUpsert || verb != plan.VerbDelete)
 }
+
+// deletes reports whether what is no Service's any more may be deleted, which has no policy of its own.
+func (p Policy) deletes() bool { return p == PolicySync || p == "" }
 
 // policyOf is the policy for a Service: its own, or that of the configuration.
 func policyOf(view desired.View, general Policy) Policy {

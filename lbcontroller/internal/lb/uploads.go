@@ -43,6 +43,7 @@ type uploads struct {
 	clusterID string
 	certs     *certificates
 	logger    *slog.Logger
+	deletes   bool // unused certificates
 
 	mu sync.Mutex
 	// ids are those of the certificates, by placeholder.
@@ -50,7 +51,8 @@ type uploads struct {
 }
 
 func newUploads(cfg Config, certs *certificates) *uploads {
-	u := &uploads{clusterID: cfg.Desired.ClusterID, certs: certs, logger: cfg.Logger, ids: map[string]string{}}
+	u := &uploads{clusterID: cfg.Desired.ClusterID, certs: certs, logger: cfg.Logger, deletes: cfg.Policy.deletes(),
+		ids: map[string]string{}}
 	if store, ok := cfg.Product.(CertificateStore); ok && cfg.TLSSecrets {
 		u.store = store
 	}
@@ -152,7 +154,7 @@ func (u *uploads) resolve(ctx context.Context, s pass, upload bool) (pass, error
 
 // run deletes certificates that no Service has needed for the grace, until ctx ends.
 func (u *uploads) run(ctx context.Context) error {
-	if u.store == nil {
+	if u.store == nil || !u.deletes {
 		return nil
 	}
 	since := map[string]time.Time{}
