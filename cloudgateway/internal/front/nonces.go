@@ -12,9 +12,9 @@ const (
 	// a failover, a request that a tool has signed ahead of time could be repeated for so long.
 	oldest   = 15 * time.Minute
 	earliest = time.Minute
-	// mostNonces and mostNoncesPerKey bound what is remembered. It is 48 bytes each.
-	mostNonces       = 400_000
-	mostNoncesPerKey = 100_000
+	// mostNonces is how many are remembered, at 48 bytes each, before a key pair may have its equal part and no more. What others
+	// have already is kept, so that 256 hostile pairs, one after the other, come to six times as many.
+	mostNonces = 100_000
 )
 
 // nonces are those of the requests that were accepted, as long as such a request would be accepted once more.
@@ -31,7 +31,8 @@ type seen struct {
 	turned      time.Time
 }
 
-// use notes a nonce. It refuses one that was used before, and those of a key pair that has used too many.
+// use notes a nonce. It refuses one that was used before. While all key pairs together have used too many, it refuses those of a
+// pair that has more than its equal part, so that no pair keeps others out.
 func (n *nonces) use(key, nonce string, now time.Time) error {
 	sum := sha256.Sum256([]byte(nonce))
 	digest := [16]byte(sum[:16])
@@ -51,7 +52,7 @@ func (n *nonces) use(key, nonce string, now time.Time) error {
 	switch {
 	case lately || earlier:
 		return refuse(http.StatusBadRequest, "SignatureNonceUsed", "Specified signature nonce was used already.")
-	case len(of.now)+len(of.before) >= mostNoncesPerKey || n.all >= mostNonces:
+	case n.all >= mostNonces && len(of.now)+len(of.before) >= mostNonces/len(n.keys):
 		return throttled(time.Minute)
 	}
 	of.now[digest] = struct{}{}

@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -189,8 +191,30 @@ func TestNonces(t *testing.T) {
 	if _, kept := n.keys["other"]; kept || n.all > 4 {
 		t.Errorf("%d nonces are kept, of %d key pairs", n.all, len(n.keys))
 	}
-	n.all = mostNonces
-	use("third", "z", "Throttling.User")
+}
+
+// TestNoncesOfHostilePairs: pairs that use as many as they can keep no other one out.
+func TestNoncesOfHostilePairs(t *testing.T) {
+	t.Parallel()
+	var n nonces
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	flood := func(key string) (taken int) {
+		for n.use(key, strconv.Itoa(taken), now) == nil {
+			taken++
+		}
+		return taken
+	}
+	if taken := flood("alone"); taken != mostNonces {
+		t.Errorf("a pair that is alone may use %d nonces, not %d", taken, mostNonces)
+	}
+	for pairs := 2; pairs <= 16; pairs++ {
+		if taken := flood(fmt.Sprint("pair ", pairs)); taken != mostNonces/pairs {
+			t.Errorf("the last one of %d pairs may use %d nonces, not its part of %d", pairs, taken, mostNonces)
+		}
+	}
+	if n.all > 4*mostNonces {
+		t.Errorf("%d nonces are remembered, more than four times %d", n.all, mostNonces)
+	}
 }
 
 func TestTimely(t *testing.T) {
