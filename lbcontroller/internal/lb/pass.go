@@ -107,9 +107,9 @@ func (s pass) isTrusted() bool {
 	return ok && trusted.Digest == s.applied && s.configured() && len(s.gated.Waiting()) == 0
 }
 
-// said is all that a refusal of the load balancer that the Service names depends on, except that load balancer.
+// said is all that a refusal depends on, except the load balancer that the Service names.
 func (s pass) said() string {
-	said := []any{s.hash, s.want.EIP, s.svc.Labels[LabelLoadBalancerID], s.svc.Annotations[annotation.Claims]}
+	said := []any{s.hash, s.want.EIP, s.want.Lacking, s.svc.Labels[LabelLoadBalancerID], s.svc.Annotations[annotation.Claims]}
 	for _, ingress := range s.svc.Status.LoadBalancer.Ingress {
 		said = append(said, ingress.IP, ingress.Hostname)
 	}
