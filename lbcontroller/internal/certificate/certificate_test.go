@@ -107,10 +107,18 @@ func TestMarks(t *testing.T) {
 	a, b := Certificate{Fingerprint: strings.Repeat("a", 64)}, Certificate{Fingerprint: strings.Repeat("b", 64)}
 	long := strings.Repeat("c", 100)
 	again := Certificate{Fingerprint: a.Fingerprint}
-	if a.RequestID("c-1") != again.RequestID("c-1") || a.RequestID("c-1") == a.RequestID("c-2") || a.RequestID("c-1") == b.RequestID("c-1") {
-		t.Error("request ids don't tell clusters and contents apart")
+	if a.RequestID("c-1", "cert-1") != again.RequestID("c-1", "cert-1") {
+		t.Error("a repeated upload has another request id")
 	}
-	if n := len(a.RequestID(long)); n > 64 {
+	ids := map[string]bool{}
+	for _, id := range []string{a.RequestID("c-1", ""), a.RequestID("c-2", ""), b.RequestID("c-1", ""), a.RequestID("c-1", "cert-1"),
+		a.RequestID("c-1", "cert-2")} {
+		ids[id] = true
+	}
+	if len(ids) != 5 {
+		t.Error("request ids don't tell clusters, contents and what is gone apart")
+	}
+	if n := len(a.RequestID(long, long)); n > 64 {
 		t.Errorf("a request id has %d characters", n)
 	}
 	if name := a.Name(long); len(name) != 80 || !strings.HasSuffix(name, "-"+strings.Repeat("a", 16)) {

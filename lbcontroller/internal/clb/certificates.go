@@ -46,9 +46,9 @@ func (p Product) StoredCertificates(ctx context.Context, clusterID, fingerprint 
 }
 
 // UploadCertificate implements lb.CertificateStore.
-func (p Product) UploadCertificate(ctx context.Context, clusterID string, c certificate.Certificate) (string, error) {
+func (p Product) UploadCertificate(ctx context.Context, clusterID string, c certificate.Certificate, gone string) (string, error) {
 	answer, err := p.Gateway.Certificates.UploadServerCertificate(ctx, &slbv1.UploadServerCertificateRequest{
-		RequestId: c.RequestID(clusterID), Name: c.Name(clusterID), Tags: certificateTags(clusterID, c.Fingerprint),
+		RequestId: c.RequestID(clusterID, gone), Name: c.Name(clusterID), Tags: certificateTags(clusterID, c.Fingerprint),
 		Source: &slbv1.UploadServerCertificateRequest_KeyPair{KeyPair: &slbv1.KeyPair{CertificatePem: c.Chain, PrivateKeyPem: string(c.Key)}},
 	})
 	return answer.GetServerCertificate().GetServerCertificateId(), err

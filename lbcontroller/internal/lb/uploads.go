@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// certificateGrace is how long a certificate stays that no Service needs any more: a Secret may get back what it had. The gateway
-	// answers an upload that is repeated within an hour with the certificate of then, so it must not be shorter.
+	// certificateGrace is how long a certificate stays that no Service needs any more: a Secret may get back what it had.
 	certificateGrace = 2 * time.Hour
 	// certificateSweep is how often such certificates are looked for.
 	certificateSweep = time.Hour
@@ -29,8 +28,8 @@ const (
 type CertificateStore interface {
 	// StoredCertificates are those that bear the marks of a cluster, and the fingerprint, if it isn't empty.
 	StoredCertificates(ctx context.Context, clusterID, fingerprint string) ([]certificate.Stored, error)
-	// UploadCertificate brings one to the cloud, with the marks.
-	UploadCertificate(ctx context.Context, clusterID string, c certificate.Certificate) (id string, err error)
+	// UploadCertificate brings one to the cloud, with the marks, in place of one that is gone, if its id isn't empty.
+	UploadCertificate(ctx context.Context, clusterID string, c certificate.Certificate, gone string) (id string, err error)
 	// DeleteCertificate deletes one that nothing uses; otherwise the error has reason rpcerr.CertificateInUse.
 	DeleteCertificate(ctx context.Context, id string) error
 	// WithCertificate is a listener with the id of a certificate; an empty one leaves the certificate as it is. Pure.
@@ -46,13 +45,13 @@ type uploads struct {
 	deletes   bool // unused certificates
 
 	mu sync.Mutex
-	// ids are those of the certificates, by placeholder.
-	ids map[string]string
+	// ids are those of the certificates, by placeholder, and gone are those that the cloud turned out not to have.
+	ids, gone map[string]string
 }
 
 func newUploads(cfg Config, certs *certificates) *uploads {
 	u := &uploads{clusterID: cfg.Desired.ClusterID, certs: certs, logger: cfg.Logger, deletes: cfg.Policy.deletes(),
-		ids: map[string]string{}}
+		ids: map[string]string{}, gone: map[string]string{}}
 	if store, ok := cfg.Product.(CertificateStore); ok && cfg.TLSSecrets {
 		u.store = store
 	}
@@ -75,13 +74,23 @@ func (u *uploads) needed(c certificate.Stored) bool {
 	return u.certs.uses(c.ID) || u.certs.uses(certificate.Placeholder(c.Fingerprint))
 }
 
-// forget makes the certificates of a Service be looked up again.
+// forget makes the certificates of a Service be looked up again, since the cloud doesn't have all of them.
 func (u *uploads) forget(wanted map[string]certificate.Certificate) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for id := range wanted {
-		delete(u.ids, id)
+	for placeholder := range wanted {
+		if id, known := u.ids[placeholder]; known {
+			u.gone[placeholder] = id
+			delete(u.ids, placeholder)
+		}
 	}
+}
+
+// lost is the id of the last certificate for a placeholder that the cloud turned out not to have; empty for none.
+func (u *uploads) lost(placeholder string) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.gone[placeholder]
 }
 
 // find gives the id of a certificate in the cloud: of several that crashes have left, the first. It is uploaded if there is none, or
@@ -101,7 +110,7 @@ func (u *uploads) find(ctx context.Context, c certificate.Certificate, upload bo
 	case !upload:
 		return "", nil
 	default:
-		if id, err = u.store.UploadCertificate(ctx, u.clusterID, c); err != nil {
+		if id, err = u.store.UploadCertificate(ctx, u.clusterID, c, u.lost(c.Placeholder())); err != nil {
 			return "", fmt.Errorf("upload certificate %s: %w", c.Name(u.clusterID), err)
 		}
 		u.logger.Info("uploaded a certificate", "certificate", id, "name", c.Name(u.clusterID))
@@ -152,7 +161,8 @@ func (u *uploads) resolve(ctx context.Context, s pass, upload bool) (pass, error
 	return s, errors.Join(slices.Collect(maps.Values(failed))...)
 }
 
-// run deletes certificates that no Service has needed for the grace, until ctx ends.
+// run deletes certificates that no Service has needed for the grace, until ctx ends. Since when that is so is not recorded: a new leader
+// counts anew, which only keeps them for longer.
 func (u *uploads) run(ctx context.Context) error {
 	if u.store == nil || !u.deletes {
 		return nil

@@ -3,6 +3,7 @@ package gatewaytest
 import (
 	"context"
 	"crypto/tls"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -12,7 +13,7 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 )
 
-// certificates serves server certificates. Listeners may name others.
+// certificates serves server certificates. Listeners may name others, but none that was uploaded and is gone.
 type certificates struct {
 	slbv1.UnimplementedCertificateServiceServer
 
@@ -28,8 +29,11 @@ func (s *certificates) ListServerCertificates(_ context.Context,
 	})}, nil
 }
 
-// UploadServerCertificate keeps no key, and nothing of a request beyond its certificate. Like the gateway it answers a repetition with what
-// there is.
+// repliesLife is how long the gateway answers a repeated request_id with the first result.
+const repliesLife = time.Hour
+
+// UploadServerCertificate keeps no key, and nothing of a request beyond its certificate. Like the gateway it answers a repetition with the
+// first result, also if that is gone.
 func (s *certificates) UploadServerCertificate(_ context.Context,
 	req *slbv1.UploadServerCertificateRequest) (*slbv1.UploadServerCertificateResponse, error) {
 	s.f.Lock()
@@ -38,10 +42,8 @@ func (s *certificates) UploadServerCertificate(_ context.Context,
 	if err != nil {
 		return nil, err
 	}
-	if response, ok := earlier.(*slbv1.UploadServerCertificateResponse); ok {
-		if s.f.ServerCertificates[response.GetServerCertificate().GetServerCertificateId()] != nil { // It forgets within an hour.
-			return proto.CloneOf(response), nil
-		}
+	if response, ok := earlier.(*slbv1.UploadServerCertificateResponse); ok && time.Since(s.f.answered[req.GetRequestId()].at) < repliesLife {
+		return proto.CloneOf(response), nil
 	}
 	pair, err := tls.X509KeyPair([]byte(req.GetKeyPair().GetCertificatePem()), []byte(req.GetKeyPair().GetPrivateKeyPem()))
 	if err != nil {
@@ -51,7 +53,7 @@ func (s *certificates) UploadServerCertificate(_ context.Context,
 		ServerCertificateId: s.f.nextID("cert"), Name: req.GetName(), Tags: cloneAll(req.GetTags()),
 		Details: &slbv1.CertificateDetails{ExpirationTime: timestamppb.New(pair.Leaf.NotAfter)},
 	}
-	s.f.ServerCertificates[cert.GetServerCertificateId()] = cert
+	s.f.ServerCertificates[cert.GetServerCertificateId()], s.f.uploaded[cert.GetServerCertificateId()] = cert, true
 	response := &slbv1.UploadServerCertificateResponse{ServerCertificate: proto.CloneOf(cert)}
 	s.f.remember(req.GetRequestId(), req, response)
 	return response, nil
@@ -74,4 +76,12 @@ func (s *certificates) DeleteServerCertificate(_ context.Context,
 	}
 	delete(s.f.ServerCertificates, id)
 	return &slbv1.DeleteServerCertificateResponse{}, nil
+}
+
+// validCertificate refuses a certificate that was uploaded and is gone; f is locked.
+func (f *Fake) validCertificate(id string) error {
+	if f.uploaded[id] && f.ServerCertificates[id] == nil {
+		return notFound(rpcerr.CertificateNotFound, "server certificate", id)
+	}
+	return nil
 }

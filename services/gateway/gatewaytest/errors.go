@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -57,7 +58,7 @@ func (f *Fake) replay(requestID string, req proto.Message) (proto.Message, error
 
 // remember stores the answer of a creation; f is locked.
 func (f *Fake) remember(requestID string, req, response proto.Message) {
-	f.answered[requestID] = answer{request: proto.Clone(req), response: proto.Clone(response)}
+	f.answered[requestID] = answer{request: proto.Clone(req), response: proto.Clone(response), at: time.Now()}
 }
 
 // sorted gives clones of the values of m that keep accepts, ordered by key.

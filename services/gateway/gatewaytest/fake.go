@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -83,6 +84,7 @@ type Fake struct {
 	faults    []*fault
 	interpose func(seq int, method string, req proto.Message) Fault
 	answered  map[string]answer // creations by request_id
+	uploaded  map[string]bool   // ids of certificates, also of those that are gone
 	ids       map[string]int    // last number given out, by prefix
 }
 
@@ -148,8 +150,11 @@ type fault struct {
 	fault  Fault
 }
 
-// answer is what a creation was asked and has answered.
-type answer struct{ request, response proto.Message }
+// answer is what a creation was asked and has answered, and when.
+type answer struct {
+	request, response proto.Message
+	at                time.Time
+}
 
 // New starts a Fake with an empty cloud. It ends with the test.
 func New(t testing.TB) *Fake {
@@ -165,7 +170,7 @@ func New(t testing.TB) *Fake {
 		AccessControlLists: map[string]*slbv1.AccessControlList{},
 		Capabilities:       &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},
 		ServersPerGroup:    defaultServersPerGroup, RoutesPerTable: defaultRoutesPerTable,
-		t: t, answered: map[string]answer{}, ids: map[string]int{},
+		t: t, answered: map[string]answer{}, uploaded: map[string]bool{}, ids: map[string]int{},
 	}
 	server := f.newServer()
 

@@ -124,6 +124,9 @@ func (f *Fake) validListener(key ListenerKey, config *slbv1.ListenerConfig) erro
 	if key.Protocol == slbv1.Protocol_PROTOCOL_HTTPS && config.GetServerCertificateId() == "" {
 		return invalid("config.server_certificate_id", "is required for HTTPS")
 	}
+	if err := f.validCertificate(config.GetServerCertificateId()); err != nil {
+		return err
+	}
 	if port := config.GetForwardPort(); port != 0 {
 		target := ListenerKey{LoadBalancerID: key.LoadBalancerID, Port: port, Protocol: slbv1.Protocol_PROTOCOL_HTTPS}
 		if _, ok := f.Listeners[target]; !ok {
@@ -156,7 +159,8 @@ func (s *listeners) UpdateListener(_ context.Context, req *slbv1.UpdateListenerR
 	if req.GetConfig() != nil && req.GetConfig().ForwardPort != nil {
 		return nil, invalid("config.forward_port", "cannot be changed")
 	}
-	if err := s.f.validGroup(req.GetKey().GetLoadBalancerId(), req.GetConfig().GetServerGroupId()); err != nil {
+	if err := firstError(s.f.validGroup(req.GetKey().GetLoadBalancerId(), req.GetConfig().GetServerGroupId()),
+		s.f.validCertificate(req.GetConfig().GetServerCertificateId())); err != nil {
 		return nil, err
 	}
 	if len(req.GetConfig().GetAclIds()) > 0 {
