@@ -95,6 +95,7 @@ func engineConfig(cfg config.Config, s replica.Dependencies) lb.Config {
 		},
 		CertificateCheck: time.Hour,
 		TLSSecrets:       len(cfg.TLSSecretNamespaces) > 0,
+		CertificateGrace: time.Duration(cfg.TLSSecretGrace),
 		DriftCheck:       time.Duration(cfg.DriftCheckInterval),
 		HealthPatience:   time.Duration(cfg.ReadinessGate.Patience),
 	}

@@ -71,6 +71,9 @@ type Config struct {
 	// TLSSecretNamespaces are the namespaces in which Services may name Secrets with certificates (annotation tls-secret). The controller must
 	// be allowed to get, list and watch the Secrets there, as the chart lets it.
 	TLSSecretNamespaces []string `json:"tlsSecretNamespaces"`
+	// TLSSecretGrace is how long a certificate that was uploaded for a Secret stays when no Service needs it any more, at least: a Secret may get
+	// back what it had. A new leader counts anew.
+	TLSSecretGrace config.Duration `json:"tlsSecretGrace"`
 	// CLB says which Services get Classic Load Balancers.
 	CLB CLB `json:"clb"`
 	// NLB is about Network Load Balancers.
@@ -186,6 +189,7 @@ func Default() Config {
 		Orphans:            Orphans{Interval: config.Duration(time.Hour), Grace: config.Duration(168 * time.Hour), PerDay: 5},
 		ReadinessGate:      ReadinessGate{Patience: config.Duration(time.Minute)},
 		ServiceFields:      true,
+		TLSSecretGrace:     config.Duration(2 * time.Hour),
 		Quotas: Quotas{ // Those of accounts that have not asked for more, by the pages about the quotas of CLB and NLB.
 			CLB: QuotaSet{LoadBalancers: 60, Listeners: 50, Servers: 200, Attachments: 50, ACLEntries: 300},
 			NLB: QuotaSet{LoadBalancers: 60, Listeners: 50, Servers: 400, Attachments: 200},
@@ -249,6 +253,7 @@ func (c *Config) Validate() error {
 	p.Positive("orphans.interval", c.Orphans.Interval)
 	p.Positive("orphans.grace", c.Orphans.Grace)
 	p.Range("orphans.perDay", c.Orphans.PerDay, 1, 1000)
+	p.Positive("tlsSecretGrace", c.TLSSecretGrace)
 	c.Quotas.CLB.validate("quotas.clb", &p)
 	c.Quotas.NLB.validate("quotas.nlb", &p)
 	if c.CLB.Class == NLBClass {

@@ -51,6 +51,8 @@ type Config struct {
 	HealthPatience time.Duration
 	// TLSSecrets says that certificates of Secrets are uploaded, and deleted when nobody needs them.
 	TLSSecrets bool
+	// CertificateGrace is how long such a certificate stays that no Service needs.
+	CertificateGrace time.Duration
 	// CertificateCheck is how often the ends of server certificates are read; 0 for never.
 	CertificateCheck time.Duration
 	// Registerer takes the metrics of the kind; nil for none.

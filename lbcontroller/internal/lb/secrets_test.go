@@ -135,6 +135,7 @@ func fromSecret(svc *corev1.Service) {
 // readsSecrets lets the controller read the Secrets of the namespace.
 func readsSecrets(cfg *settings) {
 	cfg.Controller.SecretNamespaces, cfg.Kind.TLSSecrets = []string{"default"}, true
+	cfg.Kind.CertificateGrace = 2 * time.Hour
 	cfg.Kind.DriftCheck = 365 * 24 * time.Hour // What only that would find is lost.
 }
 

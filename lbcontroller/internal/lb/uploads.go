@@ -17,12 +17,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
-const (
-	// certificateGrace is how long a certificate stays that no Service needs any more: a Secret may get back what it had.
-	certificateGrace = 2 * time.Hour
-	// certificateSweep is how often such certificates are looked for.
-	certificateSweep = time.Hour
-)
+// certificateSweep is how often certificates are looked for that no Service needs, at least.
+const certificateSweep = time.Hour
 
 // CertificateStore keeps server certificates for listeners: what a Product also is where the cloud takes certificates for them.
 type CertificateStore interface {
@@ -42,7 +38,8 @@ type uploads struct {
 	clusterID string
 	certs     *certificates
 	logger    *slog.Logger
-	deletes   bool // unused certificates
+	deletes   bool          // unused certificates
+	grace     time.Duration // before that
 
 	mu sync.Mutex
 	// ids are those of the certificates, by placeholder, and gone are those that the cloud turned out not to have.
@@ -50,7 +47,7 @@ type uploads struct {
 }
 
 func newUploads(cfg Config, certs *certificates) *uploads {
-	u := &uploads{clusterID: cfg.Desired.ClusterID, certs: certs, logger: cfg.Logger, deletes: cfg.Policy.deletes(),
+	u := &uploads{clusterID: cfg.Desired.ClusterID, certs: certs, logger: cfg.Logger, deletes: cfg.Policy.deletes(), grace: cfg.CertificateGrace,
 		ids: map[string]string{}, gone: map[string]string{}}
 	if store, ok := cfg.Product.(CertificateStore); ok && cfg.TLSSecrets {
 		u.store = store
@@ -172,11 +169,11 @@ func (u *uploads) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(certificateSweep):
+		case <-time.After(min(u.grace/2, certificateSweep)):
 		}
 		var err error
 		if since, err = u.sweep(gateway.WithPriority(ctx, gateway.Background), since); err != nil && ctx.Err() == nil {
-			u.logger.Warn("certificates that nobody needs are not deleted; it is tried again in an hour", "error", err)
+			u.logger.Warn("certificates that nobody needs are not deleted; it is tried again later", "error", err)
 		}
 	}
 }
@@ -188,7 +185,7 @@ func (u *uploads) sweep(ctx context.Context, since map[string]time.Time) (map[st
 		return since, fmt.Errorf("list the certificates of the cluster: %w", err)
 	}
 	now := time.Now()
-	due, since := certificate.Usage{Stored: stored, Needed: u.needed, Since: since}.Unused(now, certificateGrace)
+	due, since := certificate.Usage{Stored: stored, Needed: u.needed, Since: since}.Unused(now, u.grace)
 	var errs []error
 	for _, c := range due {
 		id := c.ID
