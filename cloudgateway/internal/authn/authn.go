@@ -46,13 +46,13 @@ const (
 
 // Authenticator checks tokens. It keeps hashes of them only.
 type Authenticator struct {
-	reviewer authenticationv1client.TokenReviewInterface
-	audience string
-	log      *slog.Logger
-	callers  *memo.Memo[hash, rpc.Caller]
-	proven   *memo.Memo[hash, struct{}]
-	strange  rpc.Peers
-	outage   logging.Occasional
+	reviewer     authenticationv1client.TokenReviewInterface
+	audience     string
+	log          *slog.Logger
+	callers      *memo.Memo[hash, rpc.Caller]
+	proven       *memo.Memo[hash, struct{}]
+	failedTokens rpc.Peers
+	outageLog    logging.Occasional
 }
 
 type hash [sha256.Size]byte
@@ -62,7 +62,7 @@ type hash [sha256.Size]byte
 func New(reviewer authenticationv1client.TokenReviewInterface, audience string, log *slog.Logger) *Authenticator {
 	return &Authenticator{
 		reviewer: reviewer, audience: audience, log: log, callers: memo.New[hash, rpc.Caller](kept), proven: memo.New[hash, struct{}](kept),
-		strange: rpc.Peers{Burst: burst, PerSecond: perSecond},
+		failedTokens: rpc.Peers{Burst: burst, PerSecond: perSecond},
 	}
 }
 
@@ -78,14 +78,14 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (rpc.Cal
 func (a *Authenticator) lookUp(ctx context.Context, key hash, token string) (rpc.Caller, time.Duration, error) {
 	_, proven := a.proven.Get(key)
 	peer := rpc.Peer(ctx)
-	if !proven && !a.strange.Take(peer) {
+	if !proven && !a.failedTokens.Take(peer) {
 		return rpc.Caller{}, 0, &rpcerr.Error{
 			Code: codes.ResourceExhausted, RetryAfter: time.Second, Message: "too many tokens from this address were not accepted; try again later",
 		}
 	}
 	caller, life, err := a.review(ctx, token)
 	if !proven && rpcerr.ReasonOf(err) != rpcerr.CallerUnauthenticated { // Nothing was found out, or nothing bad.
-		a.strange.GiveBack(peer)
+		a.failedTokens.GiveBack(peer)
 	}
 	if err != nil {
 		return caller, life, err
@@ -100,7 +100,7 @@ func (a *Authenticator) review(ctx context.Context, token string) (rpc.Caller, t
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{a.audience}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		a.outage.Warn(a.log, "the API server cannot review tokens", "error", err)
+		a.outageLog.Warn(a.log, "the API server cannot review tokens", "error", err)
 		return rpc.Caller{}, 0, &rpcerr.Error{
 			Code: codes.Unavailable, RetryAfter: time.Second, Message: "the Kubernetes API server can't check the caller's token at the moment",
 		}

@@ -37,13 +37,13 @@ func TestAge(t *testing.T) {
 	})
 }
 
-// TestKeep: what is read is remembered for those who come later, though its reader wants it fresh.
-func TestKeep(t *testing.T) {
+// TestWithRetention: what is read is remembered for those who come later, though its reader wants it fresh.
+func TestWithRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &cloud{}
 		r := newTestReader(t, s, nil)
 		for range 2 {
-			if _, err := r.Get(Keep(t.Context(), time.Minute), "a", 0); err != nil {
+			if _, err := r.Get(WithRetention(t.Context(), time.Minute), "a", 0); err != nil {
 				t.Fatal(err)
 			}
 		}

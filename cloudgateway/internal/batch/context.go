@@ -83,15 +83,15 @@ func see(ctx context.Context, asOf time.Time) {
 	}
 }
 
-type keepKey struct{}
+type retentionKey struct{}
 
-// Keep returns a context whose reads are remembered for a time, as if a caller would accept that age.
-func Keep(ctx context.Context, d time.Duration) context.Context {
-	return context.WithValue(ctx, keepKey{}, d)
+// WithRetention returns a context whose reads are remembered for a time, as if a caller would accept that age.
+func WithRetention(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, retentionKey{}, d)
 }
 
-// kept is how long an answer is to be remembered that may be as old as maxAge.
-func kept(ctx context.Context, maxAge time.Duration) time.Duration {
-	d, _ := ctx.Value(keepKey{}).(time.Duration)
+// retention is how long an answer is to be remembered that may be as old as maxAge.
+func retention(ctx context.Context, maxAge time.Duration) time.Duration {
+	d, _ := ctx.Value(retentionKey{}).(time.Duration)
 	return max(d, maxAge)
 }

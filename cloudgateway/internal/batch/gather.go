@@ -243,7 +243,7 @@ func (r *Reader[K, V]) read(
 
 // finish gives a flight its outcome.
 func (r *Reader[K, V]) finish(f *flight[K, V], value V, exists bool, err error) {
-	if r.unlist(f) && err == nil { // otherwise the key was written meanwhile, for example
+	if r.stopSharing(f) && err == nil { // otherwise the key was written meanwhile, for example
 		r.remember(f, value, exists)
 	}
 	if err == nil && !exists && r.cfg.Absent != nil {
@@ -252,7 +252,7 @@ func (r *Reader[K, V]) finish(f *flight[K, V], value V, exists bool, err error) 
 	f.value, f.err = value, err
 	close(f.done)
 	if f.callers > 0 {
-		f.batch.settle()
+		f.batch.callerLeft()
 	}
 }
 

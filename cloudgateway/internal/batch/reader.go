@@ -201,7 +201,7 @@ func (r *Reader[K, V]) get(
 		case <-f.done:
 			see(ctx, f.asOf)
 			results[i] = Result[V]{Value: f.value, Err: f.err}
-			if f.hurried(ctx) {
+			if f.endedEarly(ctx) {
 				again = append(again, i)
 			}
 		case <-ctx.Done():
@@ -222,8 +222,8 @@ func (r *Reader[K, V]) get(
 	return results
 }
 
-// hurried reports whether a read ended because the callers that began it had less time than one that shares it.
-func (f *flight[K, V]) hurried(ctx context.Context) bool {
+// endedEarly reports whether a read ended because the callers that began it had less time than one that shares it.
+func (f *flight[K, V]) endedEarly(ctx context.Context) bool {
 	if f.err == nil || f.batch == nil || f.batch.deadline.IsZero() {
 		return false
 	}
@@ -312,7 +312,7 @@ func (r *Reader[K, V]) begin(ctx context.Context, key K, by caller, now time.Tim
 // join adds a caller.
 func (f *flight[K, V]) join(ctx context.Context, maxAge time.Duration) {
 	f.callers++
-	f.keep = max(f.keep, kept(ctx, maxAge))
+	f.keep = max(f.keep, retention(ctx, maxAge))
 	if f.batch == nil {
 		f.spans.add(trace.SpanFromContext(ctx))
 	}
@@ -335,24 +335,24 @@ func (r *Reader[K, V]) leave(f *flight[K, V]) {
 		return
 	default:
 	}
-	r.unlist(f)
+	r.stopSharing(f)
 	if f.batch == nil {
 		r.lanes[f.lane].drop(f)
 		r.noLongerWaits(f)
 		return
 	}
-	f.batch.settle()
+	f.batch.callerLeft()
 }
 
-// settle notes that one flight less is waited for. A batch ends with the last: it may be reading halves of those whose callers have left.
-func (b *batch) settle() {
+// callerLeft notes that one flight less is waited for. A batch ends with the last: it may be reading halves of those whose callers have left.
+func (b *batch) callerLeft() {
 	if b.wanted--; b.wanted == 0 {
 		b.cancel()
 	}
 }
 
-// unlist keeps others from sharing a flight. It reports whether they could until now.
-func (r *Reader[K, V]) unlist(f *flight[K, V]) bool {
+// stopSharing keeps others from sharing a flight. It reports whether they could until now.
+func (r *Reader[K, V]) stopSharing(f *flight[K, V]) bool {
 	of := r.flights[f.key]
 	if of[f.lane] != f {
 		return false

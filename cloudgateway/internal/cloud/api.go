@@ -53,7 +53,7 @@ func (a API) SetAll(ctx context.Context, calls []openapi.Call) error {
 func (a API) ChangeTags(
 	ctx context.Context, kind, id string, notFound rpcerr.Reason, set []*commonv1.Tag, remove []string,
 ) error {
-	return As(notFound, a.SetAll(ctx, TagCalls(a.Product, kind, id, set, remove)))
+	return WithNotFoundReason(notFound, a.SetAll(ctx, TagCalls(a.Product, kind, id, set, remove)))
 }
 
 // Answer gives a response to the caller, unless there is an error.
@@ -144,9 +144,9 @@ func TagCalls(product openapi.Product, kind, id string, set []*commonv1.Tag, rem
 	return calls
 }
 
-// As gives an absence for which the cloud has one word, as where it is about tags, the reason that says what is absent.
-// It is only for calls that name nothing else.
-func As(reason rpcerr.Reason, err error) error {
+// WithNotFoundReason makes the reason of an error say what is absent, where the cloud has one code for all absences, as
+// calls about tags have. It is only for calls that name nothing else.
+func WithNotFoundReason(reason rpcerr.Reason, err error) error {
 	e, ok := rpcerr.From(err)
 	if !ok || e.Reason != rpcerr.NotFoundReason {
 		return err

@@ -116,7 +116,7 @@ func Via[F, T any](into *T, ours func(theirs F) T) *Decoder {
 	}}
 }
 
-// One decodes by a function.
+// One is a Decoder that sets a variable to what a function reads.
 func One[T any](into *T, decode func(value []byte) (T, error)) *Decoder {
 	return &Decoder{func(value []byte) (err error) {
 		*into, err = decode(value)

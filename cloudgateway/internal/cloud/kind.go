@@ -37,8 +37,8 @@ type Kind[M any] struct {
 	SameName bool
 	// Read reads one resource, of a kind whose listing does not show all of a resource; nil: the listing does.
 	Read func(ctx context.Context, id string) (*M, error)
-	// Saw is called for each resource in an answer of the listing; nil: nothing is.
-	Saw func(*M)
+	// Observe is called for each resource in an answer of the listing; nil: nothing is.
+	Observe func(*M)
 	// Gathering is how reads of single resources wait for others.
 	Gathering
 }
@@ -203,9 +203,9 @@ func (q query) key() string {
 func (k *Kind[M]) all(ctx context.Context, api API, q query) ([]*M, error) {
 	if len(q.lists) == 0 {
 		found, err := k.All(ctx, api, q.params)
-		if k.Saw != nil {
+		if k.Observe != nil {
 			for _, m := range found {
-				k.Saw(m)
+				k.Observe(m)
 			}
 		}
 		return Distinct(found, k.ID), err

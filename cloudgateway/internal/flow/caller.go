@@ -46,7 +46,7 @@ func (c Caller) normal() Caller {
 // CallerFrom returns the caller of a context.
 func CallerFrom(ctx context.Context) Caller {
 	if e := taskFrom(ctx); e != nil {
-		return e.onBehalf()
+		return e.effectiveCaller()
 	}
 	return Caller{}.normal()
 }
@@ -66,22 +66,22 @@ type task struct {
 	waiting map[*waiter]*limiter // calls that wait for the rate limit
 }
 
-// onBehalf gives the caller in whose name the task goes on at present.
-func (e *task) onBehalf() Caller {
+// effectiveCaller gives the caller in whose name the task goes on at present.
+func (e *task) effectiveCaller() Caller {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.caller
 }
 
-// lend lets the task go on in the name of a caller that waits for it.
-func (e *task) lend(c Caller, budgets map[string]config.CallerBudget) {
+// inherit lets the task go on in the name of a caller that waits for it.
+func (e *task) inherit(c Caller, budgets map[string]config.CallerBudget) {
 	if e == nil {
 		return
 	}
 	e.mu.Lock()
-	lent := e.caller.with(c, budgets)
-	changed := lent != e.caller
-	e.caller = lent
+	inherited := e.caller.with(c, budgets)
+	changed := inherited != e.caller
+	e.caller = inherited
 	waiting := maps.Clone(e.waiting)
 	e.mu.Unlock()
 	if !changed {
@@ -102,8 +102,8 @@ func (c Caller) with(waiting Caller, budgets map[string]config.CallerBudget) Cal
 	return c
 }
 
-// attend notes a call that waits until done. The caller is that of the call; it may have been lent another meanwhile.
-func (e *task) attend(l *limiter, w *waiter, caller Caller) (done func()) {
+// track notes a call that waits until done. The caller is that of the call; it may have inherited another meanwhile.
+func (e *task) track(l *limiter, w *waiter, caller Caller) (done func()) {
 	if e == nil {
 		return func() {}
 	}

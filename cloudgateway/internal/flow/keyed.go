@@ -43,7 +43,7 @@ func (k *Keyed[K]) Lock(ctx context.Context, key K) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	holder.lend(w.caller, k.Callers)
+	holder.inherit(w.caller, k.Callers)
 	select {
 	case <-w.result:
 		return sync.OnceFunc(func() { k.pass(key) }), nil
@@ -90,7 +90,7 @@ func (k *Keyed[K]) leave(key K, w *waiter) {
 func (k *Keyed[K]) pass(key K) {
 	next, others := k.hand(key)
 	for _, c := range others {
-		next.lend(c, k.Callers)
+		next.inherit(c, k.Callers)
 	}
 }
 

@@ -88,7 +88,7 @@ func (l *limiter) acquire(ctx context.Context, caller Caller) error {
 	if err != nil {
 		return err
 	}
-	defer taskFrom(ctx).attend(l, w, caller)()
+	defer taskFrom(ctx).track(l, w, caller)()
 	select {
 	case err := <-w.result:
 		return err
@@ -110,7 +110,7 @@ func (l *limiter) promote(w *waiter, e *task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.queue.remove(w) {
-		w.caller = e.onBehalf()
+		w.caller = e.effectiveCaller()
 		l.queue.push(w)
 		l.dispatch(time.Now())
 	}

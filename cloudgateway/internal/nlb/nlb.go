@@ -35,9 +35,9 @@ type Product struct {
 	Balancers *write.Serial
 	// Groups orders the writes to a server group, which stands by itself.
 	Groups *write.Serial
-	// SawBalancer and SawGroup are called for what answers of the cloud show; nil: nothing is.
-	SawBalancer func(*nlbv1.LoadBalancer)
-	SawGroup    func(*nlbv1.ServerGroup)
+	// ObserveBalancer and ObserveGroup are called for what answers of the cloud show; nil: nothing is.
+	ObserveBalancer func(*nlbv1.LoadBalancer)
+	ObserveGroup    func(*nlbv1.ServerGroup)
 
 	jobs write.Jobs
 }

@@ -103,7 +103,7 @@ func Intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next g
 		age := durationpb.New(max(time.Since(t.AsOf)+late, list.GetMaxAge().AsDuration()))
 		m.Set(m.Descriptor().Fields().ByName("max_age"), protoreflect.ValueOfMessage(age.ProtoReflect()))
 	}
-	response, err := next(batch.Keep(ctx, remembered), list)
+	response, err := next(batch.WithRetention(ctx, remembered), list)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type connections struct {
 	serving  func() bool               // reports whether this is the active replica
 	closed   func(reason, peer string) // for the metrics and the log
 	arrivals Peers
-	beyond   Peers // one bucket for the arrivals of all who have used up their own
+	overflow Peers // one bucket for the arrivals of all who have used up their own
 
 	mu        sync.Mutex
 	all       map[string]*connection   // by both addresses
@@ -35,8 +35,8 @@ type connections struct {
 func newConnections(limits Limits, serving func() bool, closed func(reason, peer string)) *connections {
 	return &connections{
 		limits: limits, serving: serving, closed: closed, arrivals: Peers{Burst: limits.Arrivals, PerSecond: limits.ArrivalsPerSecond},
-		beyond: Peers{Burst: limits.ArrivalsBeyond / 5, PerSecond: limits.ArrivalsBeyond},
-		all:    make(map[string]*connection), callers: make(map[string]int), strangers: make(map[string][]*connection),
+		overflow: Peers{Burst: limits.ArrivalsBeyond / 5, PerSecond: limits.ArrivalsBeyond},
+		all:      make(map[string]*connection), callers: make(map[string]int), strangers: make(map[string][]*connection),
 	}
 }
 
@@ -50,11 +50,11 @@ type guarded struct {
 type connection struct {
 	net.Conn
 
-	owner *connections
-	peer  string
-	first *time.Timer // ends a connection on which no call is made
-	took  *Peers      // what it was let in by
-	as    string      // as whom
+	owner     *connections
+	peer      string
+	first     *time.Timer // ends a connection on which no call is made
+	bucket    *Peers      // what it was let in by
+	bucketKey string      // as whom
 
 	caller   string // who made the first permitted call, as long as it is not a stranger's
 	stranger atomic.Bool
@@ -73,9 +73,9 @@ func (l guarded) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		peer, reason := peerOf(raw.RemoteAddr()), "too often"
-		if took, as := c.arrive(peer); took != nil {
+		if bucket, key := c.arrive(peer); bucket != nil {
 			if accepted := c.admit(raw); accepted != nil {
-				accepted.took, accepted.as = took, as
+				accepted.bucket, accepted.bucketKey = bucket, key
 				return accepted, nil
 			}
 			reason = "full"
@@ -88,12 +88,12 @@ func (l guarded) Accept() (net.Conn, error) {
 // arrive lets a connection in by what its peer has left, or else by what is there for all: callers behind one address,
 // such as that of a node, must not be locked out by another one there whose connections come to nothing. It returns nil
 // if neither has anything left.
-func (c *connections) arrive(peer string) (took *Peers, as string) {
+func (c *connections) arrive(peer string) (bucket *Peers, key string) {
 	switch {
 	case c.arrivals.Take(peer):
 		return &c.arrivals, peer
-	case c.beyond.Take(""):
-		return &c.beyond, ""
+	case c.overflow.Take(""):
+		return &c.overflow, ""
 	default:
 		return nil, ""
 	}
@@ -218,8 +218,8 @@ func (n *connection) prove(caller string) error {
 		return nil
 	}
 	first, err := n.owner.belongs(n, caller)
-	if first && n.took != nil {
-		n.took.GiveBack(n.as)
+	if first && n.bucket != nil {
+		n.bucket.GiveBack(n.bucketKey)
 	}
 	return err
 }

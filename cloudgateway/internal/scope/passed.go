@@ -45,8 +45,8 @@ func (g *Guard) Permit(ctx context.Context, caller, verb string, p Passed) error
 
 // Forget drops what was seen of resources, since something was changed that no handler knows.
 func (g *Guard) Forget() {
-	if g.marks != nil {
-		g.marks.Clear()
+	if g.lastSeen != nil {
+		g.lastSeen.Clear()
 		g.seen.Clear()
 	}
 }

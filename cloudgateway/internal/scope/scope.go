@@ -31,9 +31,9 @@ const ClusterTag = config.ClusterTag
 const (
 	// factsAge is how old may be what a decision goes by. A verdict about a token is as old at most.
 	factsAge = time.Minute
-	// mostMarks and markLife bound of how many resources, and for how long, the cluster is remembered.
-	mostMarks = 20_000
-	markLife  = 24 * time.Hour
+	// mostSeen and seenLife bound of how many resources, and for how long, the cluster is remembered.
+	mostSeen = 20_000
+	seenLife = 24 * time.Hour
 )
 
 // facts are what scopes look at in a resource.
@@ -44,15 +44,15 @@ type facts struct {
 
 // Guard refuses writes outside of the scopes of their callers.
 type Guard struct {
-	rules   []rule
-	methods map[string]method.Method
-	owners  map[Kind]cloud.Owner
-	marks   *memo.Memo[Resource, facts] // as they were last seen; nil if no scope goes by that
-	lists   map[Kind]List
-	seen    *memo.Memo[Resource, struct{}] // clusters of which all resources of a kind were seen
+	rules    []rule
+	methods  map[string]method.Method
+	owners   map[Kind]cloud.Owner
+	lastSeen *memo.Memo[Resource, facts] // as they were last seen; nil if no scope goes by that
+	lists    map[Kind]List
+	seen     *memo.Memo[Resource, struct{}] // clusters of which all resources of a kind were seen
 }
 
-// List reads all resources of a kind that have a tag, and calls Saw for each of them.
+// List reads all resources of a kind that have a tag, and calls Observe for each of them.
 type List func(ctx context.Context, tag *commonv1.Tag) error
 
 // New makes a Guard. The owners say how resources are read. There is a List for each kind that controllers write to often.
@@ -67,8 +67,8 @@ func New(scopes []config.Scope, owners []cloud.Owner, lists map[Kind]List) *Guar
 	for i, s := range scopes {
 		r := newRule(i, s)
 		g.rules = append(g.rules, r)
-		if r.lenient() && g.marks == nil {
-			g.marks, g.seen = memo.New[Resource, facts](mostMarks), memo.New[Resource, struct{}](len(scopes)*len(lists))
+		if r.lenient() && g.lastSeen == nil {
+			g.lastSeen, g.seen = memo.New[Resource, facts](mostSeen), memo.New[Resource, struct{}](len(scopes)*len(lists))
 		}
 	}
 	return g
@@ -80,15 +80,15 @@ type Marked interface {
 	GetTags() []*commonv1.Tag
 }
 
-// Saw notes what an answer of the cloud shows of a resource.
-func (g *Guard) Saw(kind Kind, id string, m Marked) {
+// Observe notes what an answer of the cloud shows of a resource.
+func (g *Guard) Observe(kind Kind, id string, m Marked) {
 	if id != "" {
 		g.note(Resource{Kind: kind, ID: id}, m.GetVpcId(), m.GetTags())
 	}
 }
 
 func (g *Guard) note(r Resource, vpcID string, tags []*commonv1.Tag) {
-	if g.marks == nil {
+	if g.lastSeen == nil {
 		return
 	}
 	seen := facts{vpcID: vpcID}
@@ -97,7 +97,7 @@ func (g *Guard) note(r Resource, vpcID string, tags []*commonv1.Tag) {
 			seen.tags = []*commonv1.Tag{{Key: t.GetKey(), Value: t.GetValue()}} // The answer is not kept for it.
 		}
 	}
-	g.marks.Put(r, seen, markLife)
+	g.lastSeen.Put(r, seen, seenLife)
 }
 
 // Intercept is a grpc.UnaryServerInterceptor. It comes right before the handler, behind the memory of repeated requests, whose answer
@@ -127,7 +127,7 @@ func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServ
 		}
 	}
 	response, err := next(ctx, request)
-	g.follow(c, response)
+	g.invalidate(c, response)
 	return response, err
 }
 
@@ -172,7 +172,7 @@ func (g *Guard) facts(ctx context.Context, r rule, of Resource) (facts, error) {
 		return facts{vpcID: of.ID}, nil
 	}
 	if r.lenient() && g.lists[of.Kind] != nil {
-		if seen, ok := g.mark(ctx, r, of); ok {
+		if seen, ok := g.lookUp(ctx, r, of); ok {
 			return seen, nil
 		}
 	}
@@ -185,10 +185,10 @@ func (g *Guard) facts(ctx context.Context, r rule, of Resource) (facts, error) {
 	return facts{tags: tags, vpcID: vpcID}, err
 }
 
-// mark is what was last seen of a resource. After a failover nothing was: then all of its kind and the cluster are
+// lookUp gives what was last seen of a resource. After a failover nothing was: then all of its kind and the cluster are
 // read together, which takes one call for a hundred, since many of them are about to be changed.
-func (g *Guard) mark(ctx context.Context, r rule, of Resource) (facts, bool) {
-	if seen, ok := g.marks.Get(of); ok {
+func (g *Guard) lookUp(ctx context.Context, r rule, of Resource) (facts, bool) {
+	if seen, ok := g.lastSeen.Get(of); ok {
 		return seen, true
 	}
 	cluster := Resource{Kind: of.Kind, ID: r.tags[ClusterTag]}
@@ -196,22 +196,22 @@ func (g *Guard) mark(ctx context.Context, r rule, of Resource) (facts, bool) {
 		if err := g.lists[of.Kind](ctx, &commonv1.Tag{Key: ClusterTag, Value: cluster.ID}); err != nil {
 			return struct{}{}, 0, err
 		}
-		return struct{}{}, markLife, nil
+		return struct{}{}, seenLife, nil
 	})
 	if err != nil {
 		return facts{}, false // The one is read by itself.
 	}
-	return g.marks.Get(of)
+	return g.lastSeen.Get(of)
 }
 
-// follow forgets what a change of tags made untrue, and notes what was made.
-func (g *Guard) follow(c change, response any) {
-	if g.marks == nil {
+// invalidate forgets what a change of tags made untrue, and notes what was made.
+func (g *Guard) invalidate(c change, response any) {
+	if g.lastSeen == nil {
 		return
 	}
 	switch made := response.(type) {
 	case *slbv1.CreateLoadBalancerResponse:
-		g.Saw(LoadBalancer, made.GetLoadBalancer().GetLoadBalancerId(), made.GetLoadBalancer())
+		g.Observe(LoadBalancer, made.GetLoadBalancer().GetLoadBalancerId(), made.GetLoadBalancer())
 	case *nlbv1.CreateServerGroupResponse:
 		if id := made.GetServerGroupId(); id != "" {
 			g.note(Resource{Kind: NLBServerGroup, ID: id}, c.makes.vpcID, c.makes.tags)
@@ -220,7 +220,7 @@ func (g *Guard) follow(c change, response any) {
 	if slices.ContainsFunc(c.setTags, func(t *commonv1.Tag) bool { return t.GetKey() == ClusterTag }) ||
 		slices.Contains(c.removeTagKeys, ClusterTag) {
 		for _, resource := range c.of {
-			g.marks.Put(resource, facts{}, 0)
+			g.lastSeen.Put(resource, facts{}, 0)
 		}
 	}
 }

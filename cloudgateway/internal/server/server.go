@@ -131,7 +131,7 @@ func (s *Services) addVPC(cfg Config) {
 }
 
 func (s *Services) addSLB(cfg Config) *loadbalancer.Service {
-	product := slb.New(cfg.Caller, cfg.Shared, func(lb *slbv1.LoadBalancer) { s.guard.Saw(scope.LoadBalancer, lb.GetLoadBalancerId(), lb) })
+	product := slb.New(cfg.Caller, cfg.Shared, func(lb *slbv1.LoadBalancer) { s.guard.Observe(scope.LoadBalancer, lb.GetLoadBalancerId(), lb) })
 	listeners := listener.New(product)
 	groups := servergroup.New(product, cfg.ServersPerCall)
 	balancers := loadbalancer.New(product, listeners, groups)
@@ -156,8 +156,8 @@ func (s *Services) addSLB(cfg Config) *loadbalancer.Service {
 // addNLB returns how all instances and all server groups with a tag are read.
 func (s *Services) addNLB(cfg Config) map[scope.Kind]scope.List {
 	product := nlb.New(cfg.Caller, cfg.Shared)
-	product.SawBalancer = func(lb *nlbv1.LoadBalancer) { s.guard.Saw(scope.NLB, lb.GetLoadBalancerId(), lb) }
-	product.SawGroup = func(g *nlbv1.ServerGroup) { s.guard.Saw(scope.NLBServerGroup, g.GetServerGroupId(), g) }
+	product.ObserveBalancer = func(lb *nlbv1.LoadBalancer) { s.guard.Observe(scope.NLB, lb.GetLoadBalancerId(), lb) }
+	product.ObserveGroup = func(g *nlbv1.ServerGroup) { s.guard.Observe(scope.NLBServerGroup, g.GetServerGroupId(), g) }
 	balancers, groups := nlbloadbalancer.New(product), nlbservergroup.New(product)
 	s.owners = append(s.owners, balancers.Owner(), groups.Owner())
 	s.add(func(r grpc.ServiceRegistrar) {

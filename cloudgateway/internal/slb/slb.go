@@ -27,8 +27,8 @@ type Product struct {
 	cloud.API
 	cloud.Shared
 
-	// Saw is to be called for every load balancer in an answer of the cloud.
-	Saw func(*slbv1.LoadBalancer)
+	// Observe is to be called for every load balancer in an answer of the cloud.
+	Observe func(*slbv1.LoadBalancer)
 
 	balancers *write.Serial                 // by load balancer
 	pace      write.Pace                    // how long the cloud works on a change of a load balancer
@@ -36,10 +36,10 @@ type Product struct {
 	releases  *memo.Memo[string, struct{}]  // load balancers whose listeners or rules let go of a vServer group a moment ago
 }
 
-// New makes a Product. Saw is called for every load balancer in an answer of the cloud.
-func New(caller cloud.Caller, shared cloud.Shared, saw func(*slbv1.LoadBalancer)) *Product {
+// New makes a Product. Observe is called for every load balancer in an answer of the cloud.
+func New(caller cloud.Caller, shared cloud.Shared, observe func(*slbv1.LoadBalancer)) *Product {
 	return &Product{
-		API: cloud.API{Product: openapi.SLB, Caller: caller}, Shared: shared, Saw: saw,
+		API: cloud.API{Product: openapi.SLB, Caller: caller}, Shared: shared, Observe: observe,
 		balancers: write.NewSerial(shared.Locks), pace: write.NewPace(paceLife),
 		changed: memo.New[string, time.Time](mostBalancers), releases: memo.New[string, struct{}](mostBalancers),
 	}
@@ -98,7 +98,7 @@ func (p *Product) ChangeMetadata(ctx context.Context, kind, id string, notFound 
 		calls = append(calls, cloud.Write(openapi.SLB, "MoveResourceGroup",
 			cloud.Params{"ResourceType": kind, "ResourceId": id, "NewResourceGroupId": group}))
 	}
-	return cloud.As(notFound, p.SetAll(ctx, calls))
+	return cloud.WithNotFoundReason(notFound, p.SetAll(ctx, calls))
 }
 
 // Writer sends the changes of the listeners and groups of one instance, whose lock is held. The instance applies them one after
@@ -294,7 +294,7 @@ func Moment(text string) *timestamppb.Timestamp {
 	return timestamppb.New(time.UnixMilli(ms))
 }
 
-// Is recognises a word of the cloud.
+// Is compares with a word of the cloud, for Via.
 func Is(word string) func(string) bool { return func(w string) bool { return w == word } }
 
 // ProtocolName gives the cloud's name of a protocol in capitals, e.g. "TCP".

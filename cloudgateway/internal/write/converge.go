@@ -119,7 +119,7 @@ func (c Converge[T]) Run(ctx context.Context) (T, error) {
 		seen     T
 		refusal  error // of the last attempt
 		accepted = c.Send == nil
-		begun    = accepted // the cloud may be at it
+		begun    = accepted // the cloud may have begun to carry it out
 		v        Verdict
 		err      error
 	)

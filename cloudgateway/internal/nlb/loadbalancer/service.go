@@ -14,7 +14,7 @@ import (
 )
 
 // kind describes NLB instances.
-func kind(saw func(*nlbv1.LoadBalancer)) cloud.Kind[nlbv1.LoadBalancer] {
+func kind(observe func(*nlbv1.LoadBalancer)) cloud.Kind[nlbv1.LoadBalancer] {
 	const vpcsPerCall = 10
 	return cloud.Kind[nlbv1.LoadBalancer]{
 		Name: "network load balancer", Cache: "nlbs", NotFound: rpcerr.LoadBalancerNotFound, IDs: "load_balancer_ids",
@@ -31,7 +31,7 @@ func kind(saw func(*nlbv1.LoadBalancer)) cloud.Kind[nlbv1.LoadBalancer] {
 			"business_status":   cloud.Param("LoadBalancerBusinessStatus"),
 			"dns_name":          cloud.Param("DNSName"),
 		},
-		Saw:       saw,
+		Observe:   observe,
 		Gathering: cloud.Gathering{Parallel: nlb.ParallelReads},
 	}
 }
@@ -47,7 +47,7 @@ type Service struct {
 
 // New makes a Service.
 func New(p *nlb.Product) *Service {
-	s := &Service{product: p, balancers: cloud.NewCollection(p.API, p.Shared, kind(p.SawBalancer)),
+	s := &Service{product: p, balancers: cloud.NewCollection(p.API, p.Shared, kind(p.ObserveBalancer)),
 		zones: cloud.NewCache[[]string](p.Shared, "nlb_zones")}
 	p.Balancers.OnWrite(s.balancers.Forget)
 	return s

@@ -22,7 +22,7 @@ import (
 const serversPerCall = 200
 
 // kind describes server groups.
-func kind(saw func(*nlbv1.ServerGroup)) cloud.Kind[nlbv1.ServerGroup] {
+func kind(observe func(*nlbv1.ServerGroup)) cloud.Kind[nlbv1.ServerGroup] {
 	return cloud.Kind[nlbv1.ServerGroup]{
 		Name: "NLB server group", Cache: "nlb_servergroups", NotFound: rpcerr.ServerGroupNotFound, IDs: "server_group_ids",
 		Listing: cloud.Listing[*nlbv1.ServerGroup]{
@@ -33,7 +33,7 @@ func kind(saw func(*nlbv1.ServerGroup)) cloud.Kind[nlbv1.ServerGroup] {
 			"names":            cloud.Indexed("ServerGroupNames", nlb.IDsPerCall),
 			"type":             cloud.Param("ServerGroupType"),
 		},
-		Saw:       saw,
+		Observe:   observe,
 		Gathering: cloud.Gathering{Parallel: nlb.ParallelReads},
 	}
 }
@@ -50,7 +50,7 @@ type Service struct {
 // New makes a Service.
 func New(p *nlb.Product) *Service {
 	s := &Service{
-		product: p, groups: cloud.NewCollection(p.API, p.Shared, kind(p.SawGroup)),
+		product: p, groups: cloud.NewCollection(p.API, p.Shared, kind(p.ObserveGroup)),
 		servers: cloud.NewCache[[]*nlbv1.Server](p.Shared, "nlb_servers"),
 	}
 	p.Groups.OnWrite(func(id string) {

@@ -22,7 +22,7 @@ import (
 )
 
 // kind describes CLB instances.
-func kind(saw func(*slbv1.LoadBalancer)) cloud.Kind[slbv1.LoadBalancer] {
+func kind(observe func(*slbv1.LoadBalancer)) cloud.Kind[slbv1.LoadBalancer] {
 	const perPage = 100 // the greatest page of DescribeLoadBalancers (SLB API reference)
 	return cloud.Kind[slbv1.LoadBalancer]{
 		Name: "load balancer", Cache: "loadbalancers", NotFound: rpcerr.LoadBalancerNotFound, IDs: "load_balancer_ids",
@@ -39,7 +39,7 @@ func kind(saw func(*slbv1.LoadBalancer)) cloud.Kind[slbv1.LoadBalancer] {
 			"status":               cloud.Param("LoadBalancerStatus"),
 			"internet_charge_type": cloud.Param("InternetChargeType").Lower(),
 		},
-		Saw:       saw,
+		Observe:   observe,
 		Gathering: cloud.Gathering{Parallel: slb.ParallelReads},
 	}
 }
@@ -59,7 +59,7 @@ type Service struct {
 func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Service) *Service {
 	s := &Service{
 		product: p, listeners: listeners, groups: groups, zones: cloud.NewCache[[]*slbv1.ZonePair](p.Shared, "zones"),
-		balancers: cloud.NewCollection(p.API, p.Shared, kind(p.Saw)),
+		balancers: cloud.NewCollection(p.API, p.Shared, kind(p.Observe)),
 	}
 	p.OnWrite(s.balancers.Forget)
 	return s
@@ -153,7 +153,7 @@ type update struct {
 func (s *Service) update(ctx context.Context, id string, u update) error {
 	err := s.product.Set(ctx, u.action, u.params, nil)
 	if u.tags {
-		err = cloud.As(rpcerr.LoadBalancerNotFound, err)
+		err = cloud.WithNotFoundReason(rpcerr.LoadBalancerNotFound, err)
 	}
 	if u.done == nil || rpcerr.ReasonOf(err) != rpcerr.InvalidState {
 		return err

@@ -16,7 +16,7 @@ import (
 )
 
 // kind describes route tables.
-func kind(saw func(*vpcv1.RouteTable)) cloud.Kind[vpcv1.RouteTable] {
+func kind(observe func(*vpcv1.RouteTable)) cloud.Kind[vpcv1.RouteTable] {
 	return cloud.Kind[vpcv1.RouteTable]{
 		Name: "route table", Cache: "routetables", NotFound: rpcerr.RouteTableNotFound, IDs: "route_table_ids",
 		Listing: cloud.Listing[*vpcv1.RouteTable]{
@@ -24,7 +24,7 @@ func kind(saw func(*vpcv1.RouteTable)) cloud.Kind[vpcv1.RouteTable] {
 			ID: (*vpcv1.RouteTable).GetRouteTableId, PerPage: vpc.PageSize,
 		},
 		Filters: map[string]cloud.Filter{"route_table_ids": cloud.CommaList("RouteTableId", 1)},
-		Saw:     saw,
+		Observe: observe,
 	}
 }
 
