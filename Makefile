@@ -194,7 +194,7 @@ verify-proto: $(call TOOL,buf)
 	@echo "== buf lint"
 	@cd proto && buf lint
 	@echo "== buf breaking"
-	@cd proto && buf breaking --against baseline.txtpb || { \
+	@cd proto && buf breaking --against baseline.binpb || { \
 		echo "proto: callers of the last release would break; see proto/buf.yaml for what may change"; exit 1; }
 
 # golangci-lint remembers findings with the absolute path of their file, and takes those of another checkout for this one's: it
@@ -211,7 +211,7 @@ generate: $(GENERATORS) ## Write generated code and reference pages
 
 .PHONY: proto-baseline
 proto-baseline: $(call TOOL,buf) ### Make the present gRPC API the one that changes are compared with; part of a release
-	cd proto && buf build --exclude-source-info -o baseline.txtpb
+	cd proto && buf build --exclude-source-info -o baseline.binpb
 
 .PHONY: tidy
 tidy: ### Tidy all modules and align their versions

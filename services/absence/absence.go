@@ -61,6 +61,9 @@ func (c Cloud) Confirm(ctx context.Context, request *ecsv1.ConfirmAbsentRequest)
 		})
 	}
 	_ = asked.Wait() // The functions give no errors.
+	for i, id := range request.GetInstanceIds() {
+		results[i].Requested = id
+	}
 	return &ecsv1.ConfirmAbsentResponse{Results: results}
 }
 

@@ -15,6 +15,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
+	"alicloud-controllers.dev/cloudgateway/openapisim/nlb"
 	"alicloud-controllers.dev/cloudgateway/openapisim/slb"
 	"alicloud-controllers.dev/cloudgateway/openapisim/vpc"
 )
@@ -31,6 +32,7 @@ func TestTableIsWhatTheSourceCalls(t *testing.T) {
 		{openapi.SLB, slb.Product(), []string{"slb", "cloud"}},
 		{openapi.VPC, vpc.Product(), []string{"vpc", "cloud"}},
 		{openapi.ECS, ecs.Product(), []string{"ecs", "cloud"}},
+		{openapi.NLB, nlb.Product(), []string{"nlb", "cloud"}},
 	} {
 		t.Run(string(product.name), func(t *testing.T) {
 			var texts []*regexp.Regexp

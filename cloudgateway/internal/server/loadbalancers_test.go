@@ -22,7 +22,7 @@ func TestListLoadBalancersByAnything(t *testing.T) {
 	w.createGroup(t, intranet, ecsServers(3, 1)...)
 	public := balancerRequest("public")
 	public.AddressType, public.VpcId, public.VswitchId, public.Name = slbv1.AddressType_ADDRESS_TYPE_INTERNET, "", "", "public"
-	public.MasterZoneId, public.SlaveZoneId, public.ResourceGroupId = "cn-hangzhou-b", "cn-hangzhou-h", "rg-2"
+	public.PrimaryZoneId, public.StandbyZoneId, public.ResourceGroupId = "cn-hangzhou-b", "cn-hangzhou-h", "rg-2"
 	public.InternetChargeType, public.BandwidthMbps = slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH, 5
 	public.Tags = []*commonv1.Tag{{Key: "team", Value: "web"}, {Key: "env", Value: "prod"}}
 	answer, err := w.LoadBalancers.CreateLoadBalancer(t.Context(), public)
@@ -48,8 +48,8 @@ func TestListLoadBalancersByAnything(t *testing.T) {
 		{"IP version", &slbv1.ListLoadBalancersRequest{IpVersion: ipv6}, nil},
 		{"VPC", &slbv1.ListLoadBalancersRequest{VpcId: testVPC}, []string{intranet}},
 		{"vSwitch", &slbv1.ListLoadBalancersRequest{VswitchId: testVSwitch}, []string{intranet}},
-		{"primary zone", &slbv1.ListLoadBalancersRequest{MasterZoneId: "cn-hangzhou-b"}, []string{internet}},
-		{"standby zone", &slbv1.ListLoadBalancersRequest{SlaveZoneId: "cn-hangzhou-h"}, []string{internet}},
+		{"primary zone", &slbv1.ListLoadBalancersRequest{PrimaryZoneId: "cn-hangzhou-b"}, []string{internet}},
+		{"standby zone", &slbv1.ListLoadBalancersRequest{StandbyZoneId: "cn-hangzhou-h"}, []string{internet}},
 		{"resource group", &slbv1.ListLoadBalancersRequest{ResourceGroupId: "rg-2"}, []string{internet}},
 		{"server", &slbv1.ListLoadBalancersRequest{ServerId: instanceID(3)}, []string{intranet}},
 		{"server's address", &slbv1.ListLoadBalancersRequest{ServerAddress: "192.168.1.4"}, []string{intranet}},
@@ -126,7 +126,7 @@ func TestAvailableZones(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range answer.GetZonePairs() {
-			pairs = append(pairs, p.GetMasterZoneId()+" "+p.GetSlaveZoneId())
+			pairs = append(pairs, p.GetPrimaryZoneId()+" "+p.GetStandbyZoneId())
 			for _, o := range p.GetOffers() {
 				if r.GetIpVersion() != 0 && r.GetIpVersion() != o.GetIpVersion() || o.GetIpVersion() == 0 || o.GetAddressType() == 0 {
 					t.Errorf("the offer %v isn't what was asked for", o)

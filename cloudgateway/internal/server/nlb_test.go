@@ -277,6 +277,31 @@ func TestOthersGoOnWhileAnNLBIsMade(t *testing.T) {
 	})
 }
 
+// TestListenerWithoutItsNLB: a request need not name the load balancer of a listener.
+func TestListenerWithoutItsNLB(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slowJobs)
+		_, _, listener, err := w.serveNLB(t.Context(), "web", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.NetworkListeners.UpdateListener(t.Context(), &nlbv1.UpdateListenerRequest{
+			ListenerId: listener, Config: &nlbv1.ListenerConfig{Description: new("mine")},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		found, err := w.NetworkListeners.GetListener(t.Context(), &nlbv1.GetListenerRequest{ListenerId: listener})
+		if err != nil || found.GetListener().GetConfig().GetDescription() != "mine" {
+			t.Errorf("got %v, %v", found.GetListener(), err)
+		}
+		for range 2 {
+			if _, err := w.NetworkListeners.DeleteListener(t.Context(), &nlbv1.DeleteListenerRequest{ListenerId: listener}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // TestListenerOfAnotherNLB: a listener is not changed in the name of another load balancer.
 func TestListenerOfAnotherNLB(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

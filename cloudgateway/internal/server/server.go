@@ -158,11 +158,12 @@ func (s *Services) addNLB(cfg Config) map[scope.Kind]scope.List {
 	product := nlb.New(cfg.Caller, cfg.Shared)
 	product.ObserveBalancer = func(lb *nlbv1.LoadBalancer) { s.guard.Observe(scope.NLB, lb.GetLoadBalancerId(), lb) }
 	product.ObserveGroup = func(g *nlbv1.ServerGroup) { s.guard.Observe(scope.NLBServerGroup, g.GetServerGroupId(), g) }
-	balancers, groups := nlbloadbalancer.New(product), nlbservergroup.New(product)
+	balancers, listeners, groups := nlbloadbalancer.New(product), nlblistener.New(product), nlbservergroup.New(product)
+	s.parts = append(s.parts, part{"listener_id", "load_balancer_id", listeners.LoadBalancerOf})
 	s.owners = append(s.owners, balancers.Owner(), groups.Owner())
 	s.add(func(r grpc.ServiceRegistrar) {
 		nlbv1.RegisterLoadBalancerServiceServer(r, balancers)
-		nlbv1.RegisterListenerServiceServer(r, nlblistener.New(product))
+		nlbv1.RegisterListenerServiceServer(r, listeners)
 		nlbv1.RegisterServerGroupServiceServer(r, groups)
 	})
 	return map[scope.Kind]scope.List{

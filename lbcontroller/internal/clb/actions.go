@@ -63,7 +63,7 @@ func (a CreateInstance) Effect(o *model.Observed, r plan.Result) {
 	answer, _ := r.Instance.(*slbv1.LoadBalancer)
 	made := &slbv1.LoadBalancer{
 		Name: s.GetName(), AddressType: s.GetAddressType(), IpVersion: s.GetIpVersion(), Address: s.GetAddress(),
-		VpcId: s.GetVpcId(), VswitchId: s.GetVswitchId(), MasterZoneId: s.GetMasterZoneId(), SlaveZoneId: s.GetSlaveZoneId(),
+		VpcId: s.GetVpcId(), VswitchId: s.GetVswitchId(), PrimaryZoneId: s.GetPrimaryZoneId(), StandbyZoneId: s.GetStandbyZoneId(),
 		Spec: s.GetSpec(), InstanceChargeType: s.GetInstanceChargeType(), InternetChargeType: s.GetInternetChargeType(),
 		BandwidthMbps: s.GetBandwidthMbps(), DeleteProtection: s.GetDeleteProtection(),
 		ModificationProtection: proto.CloneOf(s.GetModificationProtection()), ResourceGroupId: s.GetResourceGroupId(),

@@ -77,8 +77,8 @@ func (r *refusals) fixed(wanted model.Instance, asked Asked, have *slbv1.LoadBal
 	check(asked.IPVersion, "ip-version", ipVersion(want.GetIpVersion()), ipVersion(have.GetIpVersion()))
 	check(asked.Address, "ip", want.GetAddress(), have.GetAddress())
 	check(asked.ResourceGroup, "resource-group-id", want.GetResourceGroupId(), have.GetResourceGroupId())
-	check(asked.Zones && want.GetMasterZoneId() != "", "master-zoneid", want.GetMasterZoneId(), have.GetMasterZoneId())
-	check(asked.Zones && want.GetSlaveZoneId() != "", "slave-zoneid", want.GetSlaveZoneId(), have.GetSlaveZoneId())
+	check(asked.Zones && want.GetPrimaryZoneId() != "", "master-zoneid", want.GetPrimaryZoneId(), have.GetPrimaryZoneId())
+	check(asked.Zones && want.GetStandbyZoneId() != "", "slave-zoneid", want.GetStandbyZoneId(), have.GetStandbyZoneId())
 }
 
 // billing compares how the instance and its traffic are paid for.

@@ -53,7 +53,8 @@ func (s *instances) BatchGetInstances(_ context.Context, req *ecsv1.BatchGetInst
 	response := &ecsv1.BatchGetInstancesResponse{}
 	for _, id := range req.GetInstanceIds() {
 		instance, err := s.f.readInstance(id)
-		response.Results = append(response.Results, &ecsv1.InstanceResult{Instance: instance, Error: rpcerr.ToItem(err)})
+		response.Results = append(response.Results, &ecsv1.InstanceResult{
+			Requested: id, Instance: instance, Error: rpcerr.ToItem(err)})
 	}
 	return response, nil
 }
@@ -186,10 +187,10 @@ func (s *networkInterfaces) ListNetworkInterfaces(_ context.Context, req *ecsv1.
 func interfaceResult(eni *ecsv1.NetworkInterface, item string) *ecsv1.NetworkInterfaceResult {
 	if eni == nil {
 		return &ecsv1.NetworkInterfaceResult{
-			Error: rpcerr.ToItem(notFound(rpcerr.NetworkInterfaceNotFound, "network interface", item)),
+			Requested: item, Error: rpcerr.ToItem(notFound(rpcerr.NetworkInterfaceNotFound, "network interface", item)),
 		}
 	}
-	return &ecsv1.NetworkInterfaceResult{NetworkInterface: proto.CloneOf(eni)}
+	return &ecsv1.NetworkInterfaceResult{Requested: item, NetworkInterface: proto.CloneOf(eni)}
 }
 
 func (s *networkInterfaces) UpdateNetworkInterface(_ context.Context, req *ecsv1.UpdateNetworkInterfaceRequest,

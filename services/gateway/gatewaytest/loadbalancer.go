@@ -120,7 +120,7 @@ func (s *loadBalancers) CreateLoadBalancer(_ context.Context, req *slbv1.CreateL
 	id := s.f.nextID("lb")
 	lb := &slbv1.LoadBalancer{
 		LoadBalancerId: id, Name: req.GetName(), Address: req.GetAddress(), AddressType: req.GetAddressType(),
-		IpVersion: req.GetIpVersion(), NetworkType: "classic", MasterZoneId: req.GetMasterZoneId(), SlaveZoneId: req.GetSlaveZoneId(),
+		IpVersion: req.GetIpVersion(), NetworkType: "classic", PrimaryZoneId: req.GetPrimaryZoneId(), StandbyZoneId: req.GetStandbyZoneId(),
 		Spec: req.GetSpec(), InstanceChargeType: req.GetInstanceChargeType(), InternetChargeType: req.GetInternetChargeType(),
 		BandwidthMbps: req.GetBandwidthMbps(), DeleteProtection: req.GetDeleteProtection(),
 		ModificationProtection: req.GetModificationProtection(), ResourceGroupId: req.GetResourceGroupId(), Tags: req.GetTags(),

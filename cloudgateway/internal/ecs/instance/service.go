@@ -74,7 +74,7 @@ func (s *Service) BatchGetInstances(
 ) (*ecsv1.BatchGetInstancesResponse, error) {
 	results := make([]*ecsv1.InstanceResult, len(r.GetInstanceIds()))
 	for i, found := range s.instances.BatchGet(ctx, r.GetInstanceIds(), r.GetMaxAge()) {
-		results[i] = &ecsv1.InstanceResult{Instance: found.Value, Error: rpcerr.ToItem(found.Err)}
+		results[i] = &ecsv1.InstanceResult{Requested: r.GetInstanceIds()[i], Instance: found.Value, Error: rpcerr.ToItem(found.Err)}
 	}
 	return &ecsv1.BatchGetInstancesResponse{Results: results}, nil
 }
@@ -91,10 +91,11 @@ func (s *Service) BatchGetInstanceStatuses(
 ) (*ecsv1.BatchGetInstanceStatusesResponse, error) {
 	results := make([]*ecsv1.InstanceStatusResult, len(r.GetInstanceIds()))
 	for i, found := range s.statuses.GetMany(ctx, r.GetInstanceIds(), r.GetMaxAge().AsDuration()) {
+		id := r.GetInstanceIds()[i]
 		if found.Err == nil && found.Value == gone {
-			found.Err = noStatus(r.GetInstanceIds()[i])
+			found.Err = noStatus(id)
 		}
-		results[i] = &ecsv1.InstanceStatusResult{Status: found.Value, Error: rpcerr.ToItem(found.Err)}
+		results[i] = &ecsv1.InstanceStatusResult{Requested: id, Status: found.Value, Error: rpcerr.ToItem(found.Err)}
 	}
 	return &ecsv1.BatchGetInstanceStatusesResponse{Results: results}, nil
 }

@@ -74,7 +74,7 @@ func (s *Service) BatchGetNetworkInterfaces(
 	ctx context.Context, r *ecsv1.BatchGetNetworkInterfacesRequest,
 ) (*ecsv1.BatchGetNetworkInterfacesResponse, error) {
 	if len(r.GetIpAddresses()) == 0 {
-		return batchResponse(s.interfaces.BatchGet(ctx, r.GetNetworkInterfaceIds(), r.GetMaxAge())), nil
+		return batchResponse(r.GetNetworkInterfaceIds(), s.interfaces.BatchGet(ctx, r.GetNetworkInterfaceIds(), r.GetMaxAge())), nil
 	}
 	keys := make([]addressKey, len(r.GetIpAddresses()))
 	for i, text := range r.GetIpAddresses() {
@@ -90,13 +90,13 @@ func (s *Service) BatchGetNetworkInterfaces(
 			found[i].Err = s.interfaces.NotFound(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
 		}
 	}
-	return batchResponse(found), nil
+	return batchResponse(r.GetIpAddresses(), found), nil
 }
 
-func batchResponse(found []batch.Result[*ecsv1.NetworkInterface]) *ecsv1.BatchGetNetworkInterfacesResponse {
+func batchResponse(requested []string, found []batch.Result[*ecsv1.NetworkInterface]) *ecsv1.BatchGetNetworkInterfacesResponse {
 	results := make([]*ecsv1.NetworkInterfaceResult, len(found))
 	for i, f := range found {
-		results[i] = &ecsv1.NetworkInterfaceResult{NetworkInterface: f.Value, Error: rpcerr.ToItem(f.Err)}
+		results[i] = &ecsv1.NetworkInterfaceResult{Requested: requested[i], NetworkInterface: f.Value, Error: rpcerr.ToItem(f.Err)}
 	}
 	return &ecsv1.BatchGetNetworkInterfacesResponse{Results: results}
 }

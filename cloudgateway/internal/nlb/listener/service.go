@@ -65,6 +65,12 @@ func (s *Service) GetListener(ctx context.Context, r *nlbv1.GetListenerRequest) 
 	return cloud.Answer(&nlbv1.GetListenerResponse{Listener: found}, err)
 }
 
+// LoadBalancerOf gives the load balancer of a listener.
+func (s *Service) LoadBalancerOf(ctx context.Context, id string) (string, error) {
+	found, err := s.listeners.Get(ctx, id, nil)
+	return found.GetLoadBalancerId(), err
+}
+
 // ListListeners reads every listener that matches, ordered by id.
 func (s *Service) ListListeners(ctx context.Context, r *nlbv1.ListListenersRequest) (*nlbv1.ListListenersResponse, error) {
 	found, err := s.listeners.List(ctx, r)

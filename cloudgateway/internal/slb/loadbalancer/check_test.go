@@ -36,17 +36,17 @@ func TestChecks(t *testing.T) {
 		}},
 		{Name: "of all", Request: &slbv1.ListLoadBalancersRequest{}, Want: []string{"tags: " +
 			"at least one of tags, name, load_balancer_ids, address, address_type, ip_version, vpc_id, vswitch_id, " +
-			"master_zone_id, slave_zone_id, resource_group_id, server_id, server_address, status, internet_charge_type is required"}},
+			"primary_zone_id, standby_zone_id, resource_group_id, server_id, server_address, status, internet_charge_type is required"}},
 		{Request: &slbv1.ListLoadBalancersRequest{
 			Name: "a,b", LoadBalancerIds: []string{""}, Address: "x", AddressType: 9, IpVersion: 9, VpcId: "v 1",
-			VswitchId: "w 1", MasterZoneId: "m 1",
-			SlaveZoneId: "s 1", ResourceGroupId: "r 1", ServerId: "i 1", ServerAddress: "i-1", Status: "busy", InternetChargeType: 9,
+			VswitchId: "w 1", PrimaryZoneId: "m 1",
+			StandbyZoneId: "s 1", ResourceGroupId: "r 1", ServerId: "i 1", ServerAddress: "i-1", Status: "busy", InternetChargeType: 9,
 		}, Want: []string{
 			`name: "a,b" contains a comma, which the cloud takes for a list`, "load_balancer_ids[0]: is required",
 			`address: "x" is not an IP address`,
 			"address_type: 9 is not known to this gateway", "ip_version: 9 is not known to this gateway", `vpc_id: "v 1" is not an id of the cloud`,
-			`vswitch_id: "w 1" is not an id of the cloud`, `master_zone_id: "m 1" is not an id of the cloud`,
-			`slave_zone_id: "s 1" is not an id of the cloud`, `resource_group_id: "r 1" is not an id of the cloud`,
+			`vswitch_id: "w 1" is not an id of the cloud`, `primary_zone_id: "m 1" is not an id of the cloud`,
+			`standby_zone_id: "s 1" is not an id of the cloud`, `resource_group_id: "r 1" is not an id of the cloud`,
 			`server_id: "i 1" is not an id of the cloud`, `server_address: "i-1" is not an IP address`,
 			`status: "busy" is not one of active, inactive, locked`, "internet_charge_type: 9 is not known to this gateway",
 		}},
@@ -69,14 +69,14 @@ func TestChecks(t *testing.T) {
 		{Request: &slbv1.CreateLoadBalancerRequest{
 			RequestId: "not ascii: é", Name: long, AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET, IpVersion: 9,
 			Address: "1.2.3", VpcId: "v 1",
-			MasterZoneId: "m 1", SlaveZoneId: "s 1", InstanceChargeType: slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC,
+			PrimaryZoneId: "m 1", StandbyZoneId: "s 1", InstanceChargeType: slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC,
 			InternetChargeType: 9, BandwidthMbps: most + 1, ModificationProtection: &slbv1.ModificationProtection{Reason: "x"},
 			ResourceGroupId: "r 1",
 		}, Want: []string{
 			"request_id: must be 1 to 64 printable ASCII characters", "name: is 81 characters long, must be 0 to 80",
 			"ip_version: 9 is not known to this gateway", `address: "1.2.3" is not an IP address`, `vpc_id: "v 1" is not an id of the cloud`,
-			"vswitch_id: is required for an intranet instance", `master_zone_id: "m 1" is not an id of the cloud`,
-			`slave_zone_id: "s 1" is not an id of the cloud`, "spec: is required for PayBySpec",
+			"vswitch_id: is required for an intranet instance", `primary_zone_id: "m 1" is not an id of the cloud`,
+			`standby_zone_id: "s 1" is not an id of the cloud`, "spec: is required for PayBySpec",
 			"internet_charge_type: 9 is not known to this gateway",
 			"bandwidth_mbps: 5121 is out of range, must be 0 to 5120", "modification_protection.enabled: is required with reason",
 			`resource_group_id: "r 1" is not an id of the cloud`,

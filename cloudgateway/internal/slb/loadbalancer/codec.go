@@ -43,8 +43,8 @@ func createParams(r *slbv1.CreateLoadBalancerRequest) cloud.Params {
 		With("Address", r.GetAddress()).
 		With("VpcId", r.GetVpcId()).
 		With("VSwitchId", r.GetVswitchId()).
-		With("MasterZoneId", r.GetMasterZoneId()).
-		With("SlaveZoneId", r.GetSlaveZoneId()).
+		With("MasterZoneId", r.GetPrimaryZoneId()).
+		With("SlaveZoneId", r.GetStandbyZoneId()).
 		With("LoadBalancerSpec", r.GetSpec()).
 		With("InstanceChargeType", instanceChargeType(r.GetInstanceChargeType())).
 		With("InternetChargeType", slb.Word(r.GetInternetChargeType())).
@@ -99,8 +99,8 @@ func decode(item []byte) (*slbv1.LoadBalancer, error) {
 		"NetworkType":                  &lb.NetworkType,
 		"VpcId":                        &lb.VpcId,
 		"VSwitchId":                    &lb.VswitchId,
-		"MasterZoneId":                 &lb.MasterZoneId,
-		"SlaveZoneId":                  &lb.SlaveZoneId,
+		"MasterZoneId":                 &lb.PrimaryZoneId,
+		"SlaveZoneId":                  &lb.StandbyZoneId,
 		"InstanceChargeType":           cloud.Via(&lb.InstanceChargeType, cloud.Named),
 		"InternetChargeType":           &charge,
 		"InternetChargeTypeAlias":      &alias,

@@ -36,6 +36,8 @@ func kind(observe func(*slbv1.LoadBalancer)) cloud.Kind[slbv1.LoadBalancer] {
 			"address_type":         cloud.Param("AddressType").Lower(),
 			"ip_version":           cloud.Param("AddressIPVersion").Lower(),
 			"server_address":       cloud.Param("ServerIntranetAddress"),
+			"primary_zone_id":      cloud.Param("MasterZoneId"),
+			"standby_zone_id":      cloud.Param("SlaveZoneId"),
 			"status":               cloud.Param("LoadBalancerStatus"),
 			"internet_charge_type": cloud.Param("InternetChargeType").Lower(),
 		},
@@ -248,7 +250,7 @@ func (s *Service) ListAvailableZones(
 		})
 		if len(offers) > 0 {
 			found = append(found, &slbv1.ZonePair{
-				MasterZoneId: pair.GetMasterZoneId(), SlaveZoneId: pair.GetSlaveZoneId(), Offers: offers,
+				PrimaryZoneId: pair.GetPrimaryZoneId(), StandbyZoneId: pair.GetStandbyZoneId(), Offers: offers,
 			})
 		}
 	}
@@ -261,7 +263,7 @@ func (s *Service) describeZones(ctx context.Context) ([]*slbv1.ZonePair, error) 
 		"AvailableResources": cloud.Fields{"AvailableResource": cloud.Each(&all, decodePair)},
 	})
 	slices.SortFunc(all, func(a, b *slbv1.ZonePair) int {
-		return cmp.Or(strings.Compare(a.GetMasterZoneId(), b.GetMasterZoneId()), strings.Compare(a.GetSlaveZoneId(), b.GetSlaveZoneId()))
+		return cmp.Or(strings.Compare(a.GetPrimaryZoneId(), b.GetPrimaryZoneId()), strings.Compare(a.GetStandbyZoneId(), b.GetStandbyZoneId()))
 	})
 	return all, err
 }
@@ -269,7 +271,7 @@ func (s *Service) describeZones(ctx context.Context) ([]*slbv1.ZonePair, error) 
 func decodePair(item []byte) (*slbv1.ZonePair, error) {
 	pair := &slbv1.ZonePair{}
 	err := cloud.Decode(item, cloud.Fields{
-		"MasterZoneId": &pair.MasterZoneId, "SlaveZoneId": &pair.SlaveZoneId,
+		"MasterZoneId": &pair.PrimaryZoneId, "SlaveZoneId": &pair.StandbyZoneId,
 		"SupportResources": cloud.Fields{"SupportResource": cloud.Each(&pair.Offers, decodeOffer)},
 	})
 	pair.Offers = slices.DeleteFunc(pair.GetOffers(), func(o *slbv1.AddressOffer) bool {

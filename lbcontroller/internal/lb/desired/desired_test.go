@@ -474,7 +474,7 @@ func TestInstance(t *testing.T) {
 	}, []any{
 		got.GetName(), got.GetVpcId(), got.GetVswitchId(), intranet.Identity != nil, got.GetSpec(), len(got.GetTags()), got.GetDeleteProtection(),
 		got.GetModificationProtection() != nil, got.GetBandwidthMbps(), got.GetIpVersion(), got.GetResourceGroupId(),
-		got.GetMasterZoneId(), got.GetSlaveZoneId(), got.GetAddress(),
+		got.GetPrimaryZoneId(), got.GetStandbyZoneId(), got.GetAddress(),
 	}); diff != "" {
 		t.Errorf("annotated (-want +got):\n%s", diff)
 	}

@@ -26,7 +26,7 @@ const (
 // presentInstance is an instance whose every attribute has a value.
 func presentInstance() *slbv1.LoadBalancer {
 	return &slbv1.LoadBalancer{
-		LoadBalancerId: "lb-1", Name: "a", AddressType: internet, Address: "1.1.1.1", MasterZoneId: "z-1", SlaveZoneId: "z-2",
+		LoadBalancerId: "lb-1", Name: "a", AddressType: internet, Address: "1.1.1.1", PrimaryZoneId: "z-1", StandbyZoneId: "z-2",
 		ResourceGroupId:    "rg-1",
 		InstanceChargeType: bySpec, Spec: "s1", InternetChargeType: byBandwidth, BandwidthMbps: 5, DeleteProtection: true,
 		ModificationProtection: &slbv1.ModificationProtection{Enabled: true, Reason: "r"}, Tags: []*commonv1.Tag{{Key: "theirs", Value: "x"}},
@@ -46,7 +46,7 @@ func TestInstanceFollowsTheAnnotations(t *testing.T) {
 			InternetChargeType: byTraffic, Address: "2.2.2.2"}},
 		"all is asked and there": {
 			spec: &slbv1.CreateLoadBalancerRequest{
-				Name: "a", AddressType: internet, Address: "1.1.1.1", MasterZoneId: "z-1", SlaveZoneId: "z-2",
+				Name: "a", AddressType: internet, Address: "1.1.1.1", PrimaryZoneId: "z-1", StandbyZoneId: "z-2",
 				ResourceGroupId: "rg-1", InstanceChargeType: bySpec, Spec: "s1",
 				InternetChargeType: byBandwidth, BandwidthMbps: 5, DeleteProtection: true,
 				ModificationProtection: &slbv1.ModificationProtection{Enabled: true},
@@ -164,11 +164,11 @@ func TestWhatCanNotBeChanged(t *testing.T) {
 		"resource group": {&slbv1.CreateLoadBalancerRequest{ResourceGroupId: "rg-2"}, Asked{ResourceGroup: true},
 			refused("resource-group-id", "rg-2", "rg-1")},
 		"both zones": {
-			&slbv1.CreateLoadBalancerRequest{MasterZoneId: "z-2", SlaveZoneId: "z-1"}, Asked{Zones: true},
+			&slbv1.CreateLoadBalancerRequest{PrimaryZoneId: "z-2", StandbyZoneId: "z-1"}, Asked{Zones: true},
 			refused("master-zoneid", "z-2", "z-1") + "\n" + refused("slave-zoneid", "z-1", "z-2"),
 		},
-		"one zone, which is right":  {&slbv1.CreateLoadBalancerRequest{SlaveZoneId: "z-2"}, Asked{Zones: true}, ""},
-		"the other, which is right": {&slbv1.CreateLoadBalancerRequest{MasterZoneId: "z-1"}, Asked{Zones: true}, ""},
+		"one zone, which is right":  {&slbv1.CreateLoadBalancerRequest{StandbyZoneId: "z-2"}, Asked{Zones: true}, ""},
+		"the other, which is right": {&slbv1.CreateLoadBalancerRequest{PrimaryZoneId: "z-1"}, Asked{Zones: true}, ""},
 	} {
 		d, o := observed()
 		d.Instance, o.Instance = model.Instance{Spec: test.spec, Asked: test.asked}, presentInstance()
@@ -257,7 +257,7 @@ func TestNewInstance(t *testing.T) {
 	t.Parallel()
 	spec := &slbv1.CreateLoadBalancerRequest{
 		Name: "a", AddressType: intranet, IpVersion: slbv1.IpVersion_IP_VERSION_IPV6, Address: "10.0.0.1", VpcId: "vpc-1",
-		VswitchId: "vsw-1", MasterZoneId: "z-1", SlaveZoneId: "z-2",
+		VswitchId: "vsw-1", PrimaryZoneId: "z-1", StandbyZoneId: "z-2",
 		Spec: "s1", InstanceChargeType: bySpec, InternetChargeType: byTraffic, BandwidthMbps: 5, DeleteProtection: true,
 		ModificationProtection: &slbv1.ModificationProtection{Enabled: true}, ResourceGroupId: "rg-1",
 		Tags: []*commonv1.Tag{{Key: "x", Value: "1"}},
@@ -267,8 +267,8 @@ func TestNewInstance(t *testing.T) {
 		CreateInstance{Spec: spec}.Effect(&o, Result{Instance: &slbv1.LoadBalancer{LoadBalancerId: "lb-1", Address: answered}})
 		got := &slbv1.LoadBalancer{
 			LoadBalancerId: "lb-1", Name: "a", AddressType: intranet, IpVersion: slbv1.IpVersion_IP_VERSION_IPV6, Address: want,
-			VpcId: "vpc-1", VswitchId: "vsw-1", MasterZoneId: "z-1",
-			SlaveZoneId: "z-2", Spec: "s1", InstanceChargeType: bySpec, InternetChargeType: byTraffic, BandwidthMbps: 5, DeleteProtection: true,
+			VpcId: "vpc-1", VswitchId: "vsw-1", PrimaryZoneId: "z-1",
+			StandbyZoneId: "z-2", Spec: "s1", InstanceChargeType: bySpec, InternetChargeType: byTraffic, BandwidthMbps: 5, DeleteProtection: true,
 			ModificationProtection: &slbv1.ModificationProtection{Enabled: true}, ResourceGroupId: "rg-1",
 			Tags: []*commonv1.Tag{{Key: "x", Value: "1"}},
 		}

@@ -678,7 +678,9 @@ type InstanceResult struct {
 	// The instance; absent if not found or failed.
 	Instance *Instance `protobuf:"bytes,1,opt,name=instance,proto3" json:"instance,omitempty"`
 	// Why it failed; code NOT_FOUND means that a complete answer lacks the id.
-	Error         *v1.ItemError `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	Error *v1.ItemError `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	// The id in the request.
+	Requested     string `protobuf:"bytes,3,opt,name=requested,proto3" json:"requested,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -725,6 +727,13 @@ func (x *InstanceResult) GetError() *v1.ItemError {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *InstanceResult) GetRequested() string {
+	if x != nil {
+		return x.Requested
+	}
+	return ""
 }
 
 // BatchGetInstancesResponse holds one result per id of the request, in its order.
@@ -1114,7 +1123,9 @@ type ConfirmAbsentResult struct {
 	// Why nothing is certain, if that is unclear: the reason of a call that failed, or REGION_MISMATCH, NOTHING_FOUND (no witness is there),
 	// PARTIAL_ANSWER (too many of them are not) or ABSENCE_CONTRADICTED (the list of network interfaces says otherwise, or has none of a
 	// witness).
-	Error         *v1.ItemError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Error *v1.ItemError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// The id in the request.
+	Requested     string `protobuf:"bytes,4,opt,name=requested,proto3" json:"requested,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1168,6 +1179,13 @@ func (x *ConfirmAbsentResult) GetError() *v1.ItemError {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *ConfirmAbsentResult) GetRequested() string {
+	if x != nil {
+		return x.Requested
+	}
+	return ""
 }
 
 // ConfirmAbsentResponse holds one result per id of the request, in its order.
@@ -1277,7 +1295,9 @@ type InstanceStatusResult struct {
 	// "Pending", "Starting", "Running", "Stopping" or "Stopped"; empty if not found or failed.
 	Status string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
 	// Why it failed; code NOT_FOUND means that a complete answer lacks the id.
-	Error         *v1.ItemError `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	Error *v1.ItemError `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	// The id in the request.
+	Requested     string `protobuf:"bytes,3,opt,name=requested,proto3" json:"requested,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1324,6 +1344,13 @@ func (x *InstanceStatusResult) GetError() *v1.ItemError {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *InstanceStatusResult) GetRequested() string {
+	if x != nil {
+		return x.Requested
+	}
+	return ""
 }
 
 // BatchGetInstanceStatusesResponse holds one result per id of the request, in its order.
@@ -1885,10 +1912,11 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"{\n" +
 	"\x18BatchGetInstancesRequest\x12+\n" +
 	"\finstance_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\vinstanceIds\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x84\x01\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa2\x01\n" +
 	"\x0eInstanceResult\x129\n" +
 	"\binstance\x18\x01 \x01(\v2\x1d.cloudgateway.ecs.v1.InstanceR\binstance\x127\n" +
-	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"\x8b\x01\n" +
+	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\x12\x1c\n" +
+	"\trequested\x18\x03 \x01(\tR\trequested\"\x8b\x01\n" +
 	"\x19BatchGetInstancesResponse\x12=\n" +
 	"\aresults\x18\x01 \x03(\v2#.cloudgateway.ecs.v1.InstanceResultR\aresults\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xf1\a\n" +
@@ -1943,19 +1971,21 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\b\x01\x10\x01:\x04\b\x01\x10dR\vinstanceIds\x12.\n" +
 	"\vwitness_ids\x18\x02 \x03(\tB\r\x8a\xce\x18\t\b\x01\x10\x01:\x03\x10\xe8\aR\n" +
 	"witnessIds\x12#\n" +
-	"\tregion_id\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\bregionId\"\xc4\x01\n" +
+	"\tregion_id\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\bregionId\"\xe2\x01\n" +
 	"\x13ConfirmAbsentResult\x129\n" +
 	"\bpresence\x18\x01 \x01(\x0e2\x1d.cloudgateway.ecs.v1.PresenceR\bpresence\x129\n" +
 	"\binstance\x18\x02 \x01(\v2\x1d.cloudgateway.ecs.v1.InstanceR\binstance\x127\n" +
-	"\x05error\x18\x03 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"[\n" +
+	"\x05error\x18\x03 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\x12\x1c\n" +
+	"\trequested\x18\x04 \x01(\tR\trequested\"[\n" +
 	"\x15ConfirmAbsentResponse\x12B\n" +
 	"\aresults\x18\x01 \x03(\v2(.cloudgateway.ecs.v1.ConfirmAbsentResultR\aresults\"\x82\x01\n" +
 	"\x1fBatchGetInstanceStatusesRequest\x12+\n" +
 	"\finstance_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\vinstanceIds\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"g\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x85\x01\n" +
 	"\x14InstanceStatusResult\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x127\n" +
-	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"\x98\x01\n" +
+	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\x12\x1c\n" +
+	"\trequested\x18\x03 \x01(\tR\trequested\"\x98\x01\n" +
 	" BatchGetInstanceStatusesResponse\x12C\n" +
 	"\aresults\x18\x01 \x03(\v2).cloudgateway.ecs.v1.InstanceStatusResultR\aresults\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xcf\x03\n" +

@@ -457,7 +457,9 @@ type NetworkInterfaceResult struct {
 	// The interface; absent if not found or failed.
 	NetworkInterface *NetworkInterface `protobuf:"bytes,1,opt,name=network_interface,json=networkInterface,proto3" json:"network_interface,omitempty"`
 	// Why it failed; code NOT_FOUND means that a complete answer lacks it.
-	Error         *v1.ItemError `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	Error *v1.ItemError `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	// The id or address in the request.
+	Requested     string `protobuf:"bytes,3,opt,name=requested,proto3" json:"requested,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -504,6 +506,13 @@ func (x *NetworkInterfaceResult) GetError() *v1.ItemError {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *NetworkInterfaceResult) GetRequested() string {
+	if x != nil {
+		return x.Requested
+	}
+	return ""
 }
 
 // BatchGetNetworkInterfacesResponse holds one result per item of the request, in its order.
@@ -976,10 +985,11 @@ const file_cloudgateway_ecs_v1_network_interface_proto_rawDesc = "" +
 	"\fip_addresses\x18\x02 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x02R\vipAddresses\x12\x1d\n" +
 	"\x06vpc_id\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x122\n" +
 	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge:A\x8a\xce\x18=\x12\x15network_interface_ids\x12\fip_addresses\x1a\x16\n" +
-	"\fip_addresses\x12\x06vpc_id\"\xa5\x01\n" +
+	"\fip_addresses\x12\x06vpc_id\"\xc3\x01\n" +
 	"\x16NetworkInterfaceResult\x12R\n" +
 	"\x11network_interface\x18\x01 \x01(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x10networkInterface\x127\n" +
-	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"\x9b\x01\n" +
+	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\x12\x1c\n" +
+	"\trequested\x18\x03 \x01(\tR\trequested\"\x9b\x01\n" +
 	"!BatchGetNetworkInterfacesResponse\x12E\n" +
 	"\aresults\x18\x01 \x03(\v2+.cloudgateway.ecs.v1.NetworkInterfaceResultR\aresults\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xee\x04\n" +

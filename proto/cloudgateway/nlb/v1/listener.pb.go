@@ -1420,7 +1420,7 @@ type UpdateListenerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id, "lsn-…"; required.
 	ListenerId string `protobuf:"bytes,1,opt,name=listener_id,json=listenerId,proto3" json:"listener_id,omitempty"`
-	// Its load balancer, "nlb-…"; required.
+	// Its load balancer, "nlb-…"; absent: the gateway finds it. Another one than that of the listener is refused.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// New attributes.
 	Config *ListenerConfig `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
@@ -1567,7 +1567,7 @@ type StartListenerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id, "lsn-…"; required.
 	ListenerId string `protobuf:"bytes,1,opt,name=listener_id,json=listenerId,proto3" json:"listener_id,omitempty"`
-	// Its load balancer, "nlb-…"; required.
+	// Its load balancer, "nlb-…"; absent: the gateway finds it. Another one than that of the listener is refused.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is answered with the first
 	// result, and before that waits for the same jobs of the cloud.
@@ -1678,7 +1678,7 @@ type StopListenerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id, "lsn-…"; required.
 	ListenerId string `protobuf:"bytes,1,opt,name=listener_id,json=listenerId,proto3" json:"listener_id,omitempty"`
-	// Its load balancer, "nlb-…"; required.
+	// Its load balancer, "nlb-…"; absent: the gateway finds it. Another one than that of the listener is refused.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is answered with the first
 	// result, and before that waits for the same jobs of the cloud.
@@ -1789,7 +1789,7 @@ type DeleteListenerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id, "lsn-…"; required.
 	ListenerId string `protobuf:"bytes,1,opt,name=listener_id,json=listenerId,proto3" json:"listener_id,omitempty"`
-	// Its load balancer, "nlb-…"; required.
+	// Its load balancer, "nlb-…"; absent: the gateway finds it. Another one than that of the listener is refused.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is answered with the first
 	// result, and before that waits for the same jobs of the cloud.
@@ -1906,7 +1906,7 @@ const file_cloudgateway_nlb_v1_listener_proto_rawDesc = "" +
 	"\x0evpc_id_enabled\x18\x03 \x01(\bH\x02R\fvpcIdEnabled\x88\x01\x01B\x1d\n" +
 	"\x1b_private_link_ep_id_enabledB\x1e\n" +
 	"\x1c_private_link_eps_id_enabledB\x11\n" +
-	"\x0f_vpc_id_enabled\"\xd0\a\n" +
+	"\x0f_vpc_id_enabled\"\xd2\a\n" +
 	"\x0eListenerConfig\x122\n" +
 	"\vdescription\x18\x01 \x01(\tB\v\x8a\xce\x18\a\"\x05\b\x02\x10\x80\x02H\x00R\vdescription\x88\x01\x01\x125\n" +
 	"\x0fserver_group_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01H\x01R\rserverGroupId\x88\x01\x01\x123\n" +
@@ -1917,8 +1917,8 @@ const file_cloudgateway_nlb_v1_listener_proto_rawDesc = "" +
 	"\n" +
 	"ca_enabled\x18\x06 \x01(\bH\x04R\tcaEnabled\x88\x01\x01\x12:\n" +
 	"\x12ca_certificate_ids\x18\a \x03(\tB\f\x8a\xce\x18\b\b\x01\x10\x01:\x02\x10\x01R\x10caCertificateIds\x12&\n" +
-	"\falpn_enabled\x18\b \x01(\bH\x05R\valpnEnabled\x88\x01\x01\x12_\n" +
-	"\valpn_policy\x18\t \x01(\tB9\x8a\xce\x185\x1a\tHTTP1Only\x1a\tHTTP2Only\x1a\rHTTP2Optional\x1a\x0eHTTP2PreferredH\x06R\n" +
+	"\falpn_enabled\x18\b \x01(\bH\x05R\valpnEnabled\x88\x01\x01\x12a\n" +
+	"\valpn_policy\x18\t \x01(\tB;\x8a\xce\x187\b\x01\x1a\tHTTP1Only\x1a\tHTTP2Only\x1a\rHTTP2Optional\x1a\x0eHTTP2PreferredH\x06R\n" +
 	"alpnPolicy\x88\x01\x01\x129\n" +
 	"\x16proxy_protocol_enabled\x18\n" +
 	" \x01(\bH\aR\x14proxyProtocolEnabled\x88\x01\x01\x12P\n" +
@@ -2034,11 +2034,11 @@ const file_cloudgateway_nlb_v1_listener_proto_rawDesc = "" +
 	"\vlistener_id\x18\x01 \x01(\tR\n" +
 	"listenerId\"G\n" +
 	"\x0eCertificateIds\x125\n" +
-	"\x0fcertificate_ids\x18\x01 \x03(\tB\f\x8a\xce\x18\b\b\x01\x10\x01:\x02\x10\x19R\x0ecertificateIds\"\xfa\x03\n" +
+	"\x0fcertificate_ids\x18\x01 \x03(\tB\f\x8a\xce\x18\b\b\x01\x10\x01:\x02\x10\x19R\x0ecertificateIds\"\xf8\x03\n" +
 	"\x15UpdateListenerRequest\x12,\n" +
 	"\vlistener_id\x18\x01 \x01(\tB\v\x8a\xce\x18\a\b\x01\"\x03\x10\x80\x01R\n" +
-	"listenerId\x122\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12;\n" +
+	"listenerId\x120\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0eloadBalancerId\x12;\n" +
 	"\x06config\x18\x03 \x01(\v2#.cloudgateway.nlb.v1.ListenerConfigR\x06config\x12\\\n" +
 	"\x17additional_certificates\x18\x04 \x01(\v2#.cloudgateway.nlb.v1.CertificateIdsR\x16additionalCertificates\x126\n" +
 	"\bset_tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
@@ -2050,27 +2050,27 @@ const file_cloudgateway_nlb_v1_listener_proto_rawDesc = "" +
 	"\x17additional_certificates\n" +
 	"\bset_tags\n" +
 	"\x0fremove_tag_keys\"\x18\n" +
-	"\x16UpdateListenerResponse\"\xbc\x01\n" +
+	"\x16UpdateListenerResponse\"\xba\x01\n" +
 	"\x14StartListenerRequest\x12,\n" +
 	"\vlistener_id\x18\x01 \x01(\tB\v\x8a\xce\x18\a\b\x01\"\x03\x10\x80\x01R\n" +
-	"listenerId\x122\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
+	"listenerId\x120\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12#\n" +
 	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"\x17\n" +
-	"\x15StartListenerResponse\"\xbb\x01\n" +
+	"\x15StartListenerResponse\"\xb9\x01\n" +
 	"\x13StopListenerRequest\x12,\n" +
 	"\vlistener_id\x18\x01 \x01(\tB\v\x8a\xce\x18\a\b\x01\"\x03\x10\x80\x01R\n" +
-	"listenerId\x122\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
+	"listenerId\x120\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12#\n" +
 	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"\x16\n" +
-	"\x14StopListenerResponse\"\xbd\x01\n" +
+	"\x14StopListenerResponse\"\xbb\x01\n" +
 	"\x15DeleteListenerRequest\x12,\n" +
 	"\vlistener_id\x18\x01 \x01(\tB\v\x8a\xce\x18\a\b\x01\"\x03\x10\x80\x01R\n" +
-	"listenerId\x122\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
+	"listenerId\x120\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12#\n" +
 	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"\x18\n" +

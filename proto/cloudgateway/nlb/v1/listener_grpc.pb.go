@@ -34,8 +34,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ListenerService manages listeners of NLB instances. Requests name the load balancer, too: it says who may change a listener, and writes to one
-// load balancer go one after the other.
+// ListenerService manages listeners of NLB instances. Writes to one load balancer, also those to its listeners, go one after the other.
 type ListenerServiceClient interface {
 	// GetListener reads one listener. NOT_FOUND with reason LISTENER_NOT_FOUND if it does not exist.
 	GetListener(ctx context.Context, in *GetListenerRequest, opts ...grpc.CallOption) (*GetListenerResponse, error)
@@ -174,8 +173,7 @@ func (c *listenerServiceClient) DeleteListener(ctx context.Context, in *DeleteLi
 // All implementations must embed UnimplementedListenerServiceServer
 // for forward compatibility.
 //
-// ListenerService manages listeners of NLB instances. Requests name the load balancer, too: it says who may change a listener, and writes to one
-// load balancer go one after the other.
+// ListenerService manages listeners of NLB instances. Writes to one load balancer, also those to its listeners, go one after the other.
 type ListenerServiceServer interface {
 	// GetListener reads one listener. NOT_FOUND with reason LISTENER_NOT_FOUND if it does not exist.
 	GetListener(context.Context, *GetListenerRequest) (*GetListenerResponse, error)

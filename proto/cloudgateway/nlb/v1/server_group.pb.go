@@ -391,9 +391,9 @@ type HealthCheck struct {
 	ConnectTimeout *int32 `protobuf:"varint,6,opt,name=connect_timeout,json=connectTimeout,proto3,oneof" json:"connect_timeout,omitempty"`
 	// Seconds between two checks, 1 to 50, for UDP up to 300.
 	Interval *int32 `protobuf:"varint,7,opt,name=interval,proto3,oneof" json:"interval,omitempty"`
-	// Host name of HTTP checks, at most 80 characters; "$SERVER_IP": the address of the server.
+	// Host name of HTTP checks, 1 to 80 characters; "$SERVER_IP": the address of the server.
 	Domain *string `protobuf:"bytes,8,opt,name=domain,proto3,oneof" json:"domain,omitempty"`
-	// Path of HTTP checks, which begins with "/", at most 80 characters.
+	// Path of HTTP checks, which begins with "/", 1 to 80 characters.
 	Url *string `protobuf:"bytes,9,opt,name=url,proto3,oneof" json:"url,omitempty"`
 	// Method of HTTP checks: "GET" or "HEAD".
 	HttpMethod *string `protobuf:"bytes,10,opt,name=http_method,json=httpMethod,proto3,oneof" json:"http_method,omitempty"`
@@ -1775,7 +1775,7 @@ var File_cloudgateway_nlb_v1_server_group_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\n" +
-	"&cloudgateway/nlb/v1/server_group.proto\x12\x13cloudgateway.nlb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a'cloudgateway/nlb/v1/load_balancer.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfa\x05\n" +
+	"&cloudgateway/nlb/v1/server_group.proto\x12\x13cloudgateway.nlb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a'cloudgateway/nlb/v1/load_balancer.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\x06\n" +
 	"\vHealthCheck\x12\x1d\n" +
 	"\aenabled\x18\x01 \x01(\bH\x00R\aenabled\x88\x01\x01\x12E\n" +
 	"\x04type\x18\x02 \x01(\x0e2$.cloudgateway.nlb.v1.HealthCheckTypeB\x06\x8a\xce\x18\x02\b\x01H\x01R\x04type\x88\x01\x01\x122\n" +
@@ -1788,11 +1788,13 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\x8a\xce\x18\x062\x04\b\x02\x10\n" +
 	"H\x04R\x12unhealthyThreshold\x88\x01\x01\x129\n" +
 	"\x0fconnect_timeout\x18\x06 \x01(\x05B\v\x8a\xce\x18\a2\x05\b\x01\x10\xac\x02H\x05R\x0econnectTimeout\x88\x01\x01\x12,\n" +
-	"\binterval\x18\a \x01(\x05B\v\x8a\xce\x18\a2\x05\b\x01\x10\xac\x02H\x06R\binterval\x88\x01\x01\x12%\n" +
-	"\x06domain\x18\b \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PH\aR\x06domain\x88\x01\x01\x12\x1f\n" +
-	"\x03url\x18\t \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PH\bR\x03url\x88\x01\x01\x125\n" +
+	"\binterval\x18\a \x01(\x05B\v\x8a\xce\x18\a2\x05\b\x01\x10\xac\x02H\x06R\binterval\x88\x01\x01\x12'\n" +
+	"\x06domain\x18\b \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PH\aR\x06domain\x88\x01\x01\x12!\n" +
+	"\x03url\x18\t \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PH\bR\x03url\x88\x01\x01\x127\n" +
 	"\vhttp_method\x18\n" +
-	" \x01(\tB\x0f\x8a\xce\x18\v\x1a\x03GET\x1a\x04HEADH\tR\n" +
+	" \x01(\tB\x11\x8a\xce\x18\r\b\x01\x1a\x03GET\x1a\x04HEADH\tR\n" +
 	"httpMethod\x88\x01\x01\x12Q\n" +
 	"\n" +
 	"http_codes\x18\v \x03(\tB2\x8a\xce\x18.\b\x01\x1a\bhttp_2xx\x1a\bhttp_3xx\x1a\bhttp_4xx\x1a\bhttp_5xx:\x02\x10\x04R\thttpCodesB\n" +
@@ -1860,7 +1862,7 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\x18ListServerGroupsResponse\x12E\n" +
 	"\rserver_groups\x18\x01 \x03(\v2 .cloudgateway.nlb.v1.ServerGroupR\fserverGroups\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xe4\a\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xe6\a\n" +
 	"\x18CreateServerGroupRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12!\n" +
@@ -1870,8 +1872,8 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\bprotocol\x18\x05 \x01(\x0e2(.cloudgateway.nlb.v1.ServerGroupProtocolR\bprotocol\x12=\n" +
 	"\n" +
 	"ip_version\x18\x06 \x01(\x0e2\x1e.cloudgateway.nlb.v1.IpVersionR\tipVersion\x12(\n" +
-	"\x10any_port_enabled\x18\a \x01(\bR\x0eanyPortEnabled\x12D\n" +
-	"\tscheduler\x18\b \x01(\tB!\x8a\xce\x18\x1d\x1a\x03Wrr\x1a\x03Wlc\x1a\x02rr\x1a\x03sch\x1a\x03tch\x1a\x03qchH\x00R\tscheduler\x88\x01\x01\x12=\n" +
+	"\x10any_port_enabled\x18\a \x01(\bR\x0eanyPortEnabled\x12F\n" +
+	"\tscheduler\x18\b \x01(\tB#\x8a\xce\x18\x1f\b\x01\x1a\x03Wrr\x1a\x03Wlc\x1a\x02rr\x1a\x03sch\x1a\x03tch\x1a\x03qchH\x00R\tscheduler\x88\x01\x01\x12=\n" +
 	"\x18connection_drain_enabled\x18\t \x01(\bH\x01R\x16connectionDrainEnabled\x88\x01\x01\x12H\n" +
 	"\x18connection_drain_timeout\x18\n" +
 	" \x01(\x05B\t\x8a\xce\x18\x052\x03\x10\x84\aH\x02R\x16connectionDrainTimeout\x88\x01\x01\x12@\n" +
@@ -1887,11 +1889,11 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\x19_connection_drain_timeoutB\x1d\n" +
 	"\x1b_preserve_client_ip_enabled\"C\n" +
 	"\x19CreateServerGroupResponse\x12&\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\"\xd2\a\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\"\xd4\a\n" +
 	"\x18UpdateServerGroupRequest\x120\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x12$\n" +
-	"\x04name\x18\x02 \x01(\tB\v\x8a\xce\x18\a\"\x05\b\x02\x10\x80\x01H\x00R\x04name\x88\x01\x01\x12D\n" +
-	"\tscheduler\x18\x03 \x01(\tB!\x8a\xce\x18\x1d\x1a\x03Wrr\x1a\x03Wlc\x1a\x02rr\x1a\x03sch\x1a\x03tch\x1a\x03qchH\x01R\tscheduler\x88\x01\x01\x12=\n" +
+	"\x04name\x18\x02 \x01(\tB\v\x8a\xce\x18\a\"\x05\b\x02\x10\x80\x01H\x00R\x04name\x88\x01\x01\x12F\n" +
+	"\tscheduler\x18\x03 \x01(\tB#\x8a\xce\x18\x1f\b\x01\x1a\x03Wrr\x1a\x03Wlc\x1a\x02rr\x1a\x03sch\x1a\x03tch\x1a\x03qchH\x01R\tscheduler\x88\x01\x01\x12=\n" +
 	"\x18connection_drain_enabled\x18\x04 \x01(\bH\x02R\x16connectionDrainEnabled\x88\x01\x01\x12H\n" +
 	"\x18connection_drain_timeout\x18\x05 \x01(\x05B\t\x8a\xce\x18\x052\x03\x10\x84\aH\x03R\x16connectionDrainTimeout\x88\x01\x01\x12@\n" +
 	"\x1apreserve_client_ip_enabled\x18\x06 \x01(\bH\x04R\x17preserveClientIpEnabled\x88\x01\x01\x12C\n" +

@@ -367,9 +367,9 @@ type LoadBalancer struct {
 	// vSwitch of an intranet instance.
 	VswitchId string `protobuf:"bytes,8,opt,name=vswitch_id,json=vswitchId,proto3" json:"vswitch_id,omitempty"`
 	// Primary zone.
-	MasterZoneId string `protobuf:"bytes,9,opt,name=master_zone_id,json=masterZoneId,proto3" json:"master_zone_id,omitempty"`
+	PrimaryZoneId string `protobuf:"bytes,9,opt,name=primary_zone_id,json=primaryZoneId,proto3" json:"primary_zone_id,omitempty"`
 	// Standby zone.
-	SlaveZoneId string `protobuf:"bytes,10,opt,name=slave_zone_id,json=slaveZoneId,proto3" json:"slave_zone_id,omitempty"`
+	StandbyZoneId string `protobuf:"bytes,10,opt,name=standby_zone_id,json=standbyZoneId,proto3" json:"standby_zone_id,omitempty"`
 	// Specification, e.g. "slb.s1.small"; empty for PayByCLCU.
 	Spec string `protobuf:"bytes,11,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Billing of the instance.
@@ -488,16 +488,16 @@ func (x *LoadBalancer) GetVswitchId() string {
 	return ""
 }
 
-func (x *LoadBalancer) GetMasterZoneId() string {
+func (x *LoadBalancer) GetPrimaryZoneId() string {
 	if x != nil {
-		return x.MasterZoneId
+		return x.PrimaryZoneId
 	}
 	return ""
 }
 
-func (x *LoadBalancer) GetSlaveZoneId() string {
+func (x *LoadBalancer) GetStandbyZoneId() string {
 	if x != nil {
-		return x.SlaveZoneId
+		return x.StandbyZoneId
 	}
 	return ""
 }
@@ -760,9 +760,9 @@ type ListLoadBalancersRequest struct {
 	// Intranet instances in this vSwitch.
 	VswitchId string `protobuf:"bytes,9,opt,name=vswitch_id,json=vswitchId,proto3" json:"vswitch_id,omitempty"`
 	// Instances with this primary zone.
-	MasterZoneId string `protobuf:"bytes,10,opt,name=master_zone_id,json=masterZoneId,proto3" json:"master_zone_id,omitempty"`
+	PrimaryZoneId string `protobuf:"bytes,10,opt,name=primary_zone_id,json=primaryZoneId,proto3" json:"primary_zone_id,omitempty"`
 	// Instances with this standby zone.
-	SlaveZoneId string `protobuf:"bytes,11,opt,name=slave_zone_id,json=slaveZoneId,proto3" json:"slave_zone_id,omitempty"`
+	StandbyZoneId string `protobuf:"bytes,11,opt,name=standby_zone_id,json=standbyZoneId,proto3" json:"standby_zone_id,omitempty"`
 	// Instances in this resource group, "rg-…".
 	ResourceGroupId string `protobuf:"bytes,12,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
 	// Instances that have this server in a vServer group or the default server group, "i-…" or "eni-…".
@@ -875,16 +875,16 @@ func (x *ListLoadBalancersRequest) GetVswitchId() string {
 	return ""
 }
 
-func (x *ListLoadBalancersRequest) GetMasterZoneId() string {
+func (x *ListLoadBalancersRequest) GetPrimaryZoneId() string {
 	if x != nil {
-		return x.MasterZoneId
+		return x.PrimaryZoneId
 	}
 	return ""
 }
 
-func (x *ListLoadBalancersRequest) GetSlaveZoneId() string {
+func (x *ListLoadBalancersRequest) GetStandbyZoneId() string {
 	if x != nil {
-		return x.SlaveZoneId
+		return x.StandbyZoneId
 	}
 	return ""
 }
@@ -1125,9 +1125,9 @@ func (x *ListAvailableZonesResponse) GetAsOf() *timestamppb.Timestamp {
 type ZonePair struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Primary zone.
-	MasterZoneId string `protobuf:"bytes,1,opt,name=master_zone_id,json=masterZoneId,proto3" json:"master_zone_id,omitempty"`
+	PrimaryZoneId string `protobuf:"bytes,1,opt,name=primary_zone_id,json=primaryZoneId,proto3" json:"primary_zone_id,omitempty"`
 	// Standby zone.
-	SlaveZoneId string `protobuf:"bytes,2,opt,name=slave_zone_id,json=slaveZoneId,proto3" json:"slave_zone_id,omitempty"`
+	StandbyZoneId string `protobuf:"bytes,2,opt,name=standby_zone_id,json=standbyZoneId,proto3" json:"standby_zone_id,omitempty"`
 	// What can be created there, of what the request asks for; at least one.
 	Offers        []*AddressOffer `protobuf:"bytes,3,rep,name=offers,proto3" json:"offers,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1164,16 +1164,16 @@ func (*ZonePair) Descriptor() ([]byte, []int) {
 	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *ZonePair) GetMasterZoneId() string {
+func (x *ZonePair) GetPrimaryZoneId() string {
 	if x != nil {
-		return x.MasterZoneId
+		return x.PrimaryZoneId
 	}
 	return ""
 }
 
-func (x *ZonePair) GetSlaveZoneId() string {
+func (x *ZonePair) GetStandbyZoneId() string {
 	if x != nil {
-		return x.SlaveZoneId
+		return x.StandbyZoneId
 	}
 	return ""
 }
@@ -1260,9 +1260,9 @@ type CreateLoadBalancerRequest struct {
 	// vSwitch of an intranet instance.
 	VswitchId string `protobuf:"bytes,7,opt,name=vswitch_id,json=vswitchId,proto3" json:"vswitch_id,omitempty"`
 	// Primary zone; empty: the cloud chooses.
-	MasterZoneId string `protobuf:"bytes,8,opt,name=master_zone_id,json=masterZoneId,proto3" json:"master_zone_id,omitempty"`
+	PrimaryZoneId string `protobuf:"bytes,8,opt,name=primary_zone_id,json=primaryZoneId,proto3" json:"primary_zone_id,omitempty"`
 	// Standby zone; empty: the cloud chooses.
-	SlaveZoneId string `protobuf:"bytes,9,opt,name=slave_zone_id,json=slaveZoneId,proto3" json:"slave_zone_id,omitempty"`
+	StandbyZoneId string `protobuf:"bytes,9,opt,name=standby_zone_id,json=standbyZoneId,proto3" json:"standby_zone_id,omitempty"`
 	// Specification; required for PayBySpec.
 	Spec string `protobuf:"bytes,10,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Billing of the instance.
@@ -1362,16 +1362,16 @@ func (x *CreateLoadBalancerRequest) GetVswitchId() string {
 	return ""
 }
 
-func (x *CreateLoadBalancerRequest) GetMasterZoneId() string {
+func (x *CreateLoadBalancerRequest) GetPrimaryZoneId() string {
 	if x != nil {
-		return x.MasterZoneId
+		return x.PrimaryZoneId
 	}
 	return ""
 }
 
-func (x *CreateLoadBalancerRequest) GetSlaveZoneId() string {
+func (x *CreateLoadBalancerRequest) GetStandbyZoneId() string {
 	if x != nil {
-		return x.SlaveZoneId
+		return x.StandbyZoneId
 	}
 	return ""
 }
@@ -1818,7 +1818,7 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x16ModificationProtection\x12\x18\n" +
 	"\aenabled\x18\x01 \x01(\bR\aenabled\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\x06reason:\x17\x8a\xce\x18\x13\x1a\x11\n" +
-	"\x06reason\x12\aenabled\"\x98\t\n" +
+	"\x06reason\x12\aenabled\"\x9e\t\n" +
 	"\fLoadBalancer\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1829,10 +1829,10 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\fnetwork_type\x18\x06 \x01(\tR\vnetworkType\x12\x15\n" +
 	"\x06vpc_id\x18\a \x01(\tR\x05vpcId\x12\x1d\n" +
 	"\n" +
-	"vswitch_id\x18\b \x01(\tR\tvswitchId\x12$\n" +
-	"\x0emaster_zone_id\x18\t \x01(\tR\fmasterZoneId\x12\"\n" +
-	"\rslave_zone_id\x18\n" +
-	" \x01(\tR\vslaveZoneId\x12\x12\n" +
+	"vswitch_id\x18\b \x01(\tR\tvswitchId\x12&\n" +
+	"\x0fprimary_zone_id\x18\t \x01(\tR\rprimaryZoneId\x12&\n" +
+	"\x0fstandby_zone_id\x18\n" +
+	" \x01(\tR\rstandbyZoneId\x12\x12\n" +
 	"\x04spec\x18\v \x01(\tR\x04spec\x12Y\n" +
 	"\x14instance_charge_type\x18\f \x01(\x0e2'.cloudgateway.slb.v1.InstanceChargeTypeR\x12instanceChargeType\x12Y\n" +
 	"\x14internet_charge_type\x18\r \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\x12internetChargeType\x12%\n" +
@@ -1856,7 +1856,7 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x10server_group_ids\x18\x05 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eserverGroupIds\"\x92\x01\n" +
 	"\x17GetLoadBalancerResponse\x12F\n" +
 	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xaf\b\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb8\b\n" +
 	"\x18ListLoadBalancersRequest\x12/\n" +
 	"\x04tags\x18\x01 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x124\n" +
@@ -1868,10 +1868,10 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"ip_version\x18\a \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x12\x1d\n" +
 	"\x06vpc_id\x18\b \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12%\n" +
 	"\n" +
-	"vswitch_id\x18\t \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\tvswitchId\x12,\n" +
-	"\x0emaster_zone_id\x18\n" +
-	" \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\fmasterZoneId\x12*\n" +
-	"\rslave_zone_id\x18\v \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\vslaveZoneId\x122\n" +
+	"vswitch_id\x18\t \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\tvswitchId\x12.\n" +
+	"\x0fprimary_zone_id\x18\n" +
+	" \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\rprimaryZoneId\x12.\n" +
+	"\x0fstandby_zone_id\x18\v \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\rstandbyZoneId\x122\n" +
 	"\x11resource_group_id\x18\f \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x12#\n" +
 	"\tserver_id\x18\r \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\bserverId\x12-\n" +
 	"\x0eserver_address\x18\x0e \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\rserverAddress\x126\n" +
@@ -1879,7 +1879,7 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x14internet_charge_type\x18\x10 \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\x12internetChargeType\x12\x1b\n" +
 	"\tpage_size\x18\x11 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x12 \x01(\tR\tpageToken:\xc6\x01\x8a\xce\x18\xc1\x01\n" +
+	"page_token\x18\x12 \x01(\tR\tpageToken:\xc9\x01\x8a\xce\x18\xc4\x01\n" +
 	"\x04tags\n" +
 	"\x04name\n" +
 	"\x11load_balancer_ids\n" +
@@ -1890,8 +1890,8 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x06vpc_id\n" +
 	"\n" +
 	"vswitch_id\n" +
-	"\x0emaster_zone_id\n" +
-	"\rslave_zone_id\n" +
+	"\x0fprimary_zone_id\n" +
+	"\x0fstandby_zone_id\n" +
 	"\x11resource_group_id\n" +
 	"\tserver_id\n" +
 	"\x0eserver_address\n" +
@@ -1909,15 +1909,15 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x1aListAvailableZonesResponse\x12<\n" +
 	"\n" +
 	"zone_pairs\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ZonePairR\tzonePairs\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x8f\x01\n" +
-	"\bZonePair\x12$\n" +
-	"\x0emaster_zone_id\x18\x01 \x01(\tR\fmasterZoneId\x12\"\n" +
-	"\rslave_zone_id\x18\x02 \x01(\tR\vslaveZoneId\x129\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x95\x01\n" +
+	"\bZonePair\x12&\n" +
+	"\x0fprimary_zone_id\x18\x01 \x01(\tR\rprimaryZoneId\x12&\n" +
+	"\x0fstandby_zone_id\x18\x02 \x01(\tR\rstandbyZoneId\x129\n" +
 	"\x06offers\x18\x03 \x03(\v2!.cloudgateway.slb.v1.AddressOfferR\x06offers\"\x92\x01\n" +
 	"\fAddressOffer\x12C\n" +
 	"\faddress_type\x18\x01 \x01(\x0e2 .cloudgateway.slb.v1.AddressTypeR\vaddressType\x12=\n" +
 	"\n" +
-	"ip_version\x18\x02 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\"\x9a\a\n" +
+	"ip_version\x18\x02 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\"\xa0\a\n" +
 	"\x19CreateLoadBalancerRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1c\n" +
@@ -1928,9 +1928,9 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\aaddress\x18\x05 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\aaddress\x12\x1d\n" +
 	"\x06vpc_id\x18\x06 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12%\n" +
 	"\n" +
-	"vswitch_id\x18\a \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\tvswitchId\x12,\n" +
-	"\x0emaster_zone_id\x18\b \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\fmasterZoneId\x12*\n" +
-	"\rslave_zone_id\x18\t \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\vslaveZoneId\x12\x1a\n" +
+	"vswitch_id\x18\a \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\tvswitchId\x12.\n" +
+	"\x0fprimary_zone_id\x18\b \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\rprimaryZoneId\x12.\n" +
+	"\x0fstandby_zone_id\x18\t \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\rstandbyZoneId\x12\x1a\n" +
 	"\x04spec\x18\n" +
 	" \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x04spec\x12Y\n" +
 	"\x14instance_charge_type\x18\v \x01(\x0e2'.cloudgateway.slb.v1.InstanceChargeTypeR\x12instanceChargeType\x12Y\n" +
