@@ -83,31 +83,25 @@ func Unless(err error, reasons ...rpcerr.Reason) error {
 	return err
 }
 
-// TagList is what answers say about the tags of a resource. The names of the fields differ between products and actions.
-type TagList struct {
-	Tag []struct{ TagKey, TagValue, Key, Value string }
-}
-
-// TagsInto decodes the tags of a resource. Some answers have them as a plain list.
+// TagsInto decodes the tags of a resource, ordered by key. Some answers have them as a plain list, and the names of the fields
+// differ between products and actions.
 func TagsInto(into *[]*commonv1.Tag) *Decoder {
-	return One(into, func(value []byte) ([]*commonv1.Tag, error) {
-		var tags TagList
+	return &Decoder{func(value []byte) error {
+		tags, decode := Each(into, decodeTag), error(nil)
 		if len(value) > 0 && value[0] == '[' {
-			err := openapi.Decode(value, &tags.Tag)
-			return tags.Decode(), err
+			decode = tags.UnmarshalJSON(value)
+		} else {
+			decode = Decode(value, Fields{"Tag": tags})
 		}
-		err := openapi.Decode(value, &tags)
-		return tags.Decode(), err
-	})
+		SortedBy(*into, (*commonv1.Tag).GetKey)
+		return decode
+	}}
 }
 
-// Decode gives the tags, ordered by key.
-func (l TagList) Decode() []*commonv1.Tag {
-	var tags []*commonv1.Tag
-	for _, t := range l.Tag {
-		tags = append(tags, &commonv1.Tag{Key: cmp.Or(t.TagKey, t.Key), Value: cmp.Or(t.TagValue, t.Value)})
-	}
-	return SortedBy(tags, (*commonv1.Tag).GetKey)
+func decodeTag(item []byte) (*commonv1.Tag, error) {
+	var key, tagKey, value, tagValue string
+	err := Decode(item, Fields{"Key": &key, "TagKey": &tagKey, "Value": &value, "TagValue": &tagValue})
+	return &commonv1.Tag{Key: cmp.Or(tagKey, key), Value: cmp.Or(tagValue, value)}, err
 }
 
 // SameTags reports whether there are exactly the wanted tags. Those that the cloud itself sets don't count.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -12,22 +13,21 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
-
-	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
 // Fields says where the members of an object in an answer go, by their names: to the variable that a pointer leads to, to the Fields of an
 // object within, or to a Decoder. The others are skipped. As with encoding/json, capitals and small letters are the
-// same in names. What does not fit its variable is brought into its form as far as that goes; see openapi.Decode.
+// same in names. The cloud is not strict about types: the same field is 5 in one region and "5" in another, and an empty
+// list may be "". What does not fit its variable is brought into its form as far as that goes.
 type Fields map[string]any
 
 // Decode reads an object. An error is about one member, the others are read.
 func Decode(object []byte, fields Fields) error {
-	if len(object) == 0 || object[0] != '{' {
-		if err := openapi.Decode(object, &map[string]any{}); err != nil {
-			return err
-		}
-		object = []byte("{}") // There is none.
+	switch {
+	case nothing(object):
+		object = []byte("{}")
+	case object[0] != '{':
+		return json.Unmarshal(object, &map[string]any{}) // It says what is wrong.
 	}
 	var wrong error
 	for name, value := range members(object) {
@@ -43,6 +43,9 @@ func Decode(object []byte, fields Fields) error {
 	return wrong
 }
 
+// nothing reports whether there is no value.
+func nothing(value []byte) bool { return slices.Contains([]string{"", "null", `""`}, string(value)) }
+
 // decode reads a value. Most are plain texts.
 func decode(value []byte, into any) error {
 	switch into := into.(type) {
@@ -55,8 +58,43 @@ func decode(value []byte, into any) error {
 			*into = string(value[1 : len(value)-1])
 			return nil
 		}
+	case *[]string:
+		return Each(into, func(item []byte) (text string, err error) {
+			err = decode(item, &text)
+			return text, err
+		}).decode(value)
 	}
-	return openapi.Decode(value, into)
+	if json.Unmarshal(value, into) == nil {
+		return nil
+	}
+	return json.Unmarshal(fit(value, reflect.TypeOf(into)), into)
+}
+
+// fit brings a text, a number or a truth into the form that a type decodes. What it can't bring there it leaves for the decoder to refuse.
+func fit(value []byte, into reflect.Type) []byte {
+	for into.Kind() == reflect.Pointer {
+		into = into.Elem()
+	}
+	text := string(value)
+	if err := json.Unmarshal(value, &text); err == nil && text == "" {
+		return []byte("null") // It is as if it were not there.
+	}
+	number, truth := json.Valid([]byte(text)) && strings.Trim(text, "0123456789+-.eE") == "", strings.ToLower(text)
+	switch kind := into.Kind(); {
+	case kind == reflect.String && (number || truth == "true" || truth == "false"):
+		return []byte(`"` + text + `"`)
+	case kind == reflect.Bool && (truth == "true" || truth == "on" || number && text != "0"):
+		return []byte("true")
+	case kind == reflect.Bool && (truth == "false" || truth == "off" || number):
+		return []byte("false")
+	case kind >= reflect.Int && kind <= reflect.Float64 && number:
+		return []byte(text)
+	case kind >= reflect.Int && kind <= reflect.Float64 && truth == "true":
+		return []byte("1")
+	case kind >= reflect.Int && kind <= reflect.Float64 && truth == "false":
+		return []byte("0")
+	}
+	return value
 }
 
 func (f Fields) named(name []byte) any {
@@ -74,10 +112,12 @@ func (f Fields) named(name []byte) any {
 	return nil
 }
 
-// Members are the values of an object in an answer by their names, for where the names are data. Of what is no object there are none.
-func Members(object []byte) (map[string]json.RawMessage, error) {
-	var all map[string]json.RawMessage
-	err := openapi.Decode(object, &all)
+// Members are the values of an object in an answer by their names, for where the names are data.
+func Members(object []byte) (all map[string]json.RawMessage, err error) {
+	if nothing(object) {
+		return nil, nil //nolint:nilnil // There are none.
+	}
+	err = json.Unmarshal(object, &all)
 	return all, err
 }
 
@@ -94,7 +134,7 @@ type required struct {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (r *required) UnmarshalJSON(value []byte) error {
-	r.there = !slices.Contains([]string{"null", `""`}, string(value))
+	r.there = !nothing(value)
 	return decode(value, r.into)
 }
 
@@ -127,8 +167,11 @@ func One[T any](into *T, decode func(value []byte) (T, error)) *Decoder {
 // Each decodes a list, item by item.
 func Each[T any](into *[]T, decode func(item []byte) (T, error)) *Decoder {
 	return &Decoder{func(list []byte) error {
-		if len(list) == 0 || list[0] != '[' {
-			return openapi.Decode(list, &[]any{}) // There is none, or it says what is wrong.
+		switch {
+		case nothing(list):
+			return nil
+		case list[0] != '[':
+			return json.Unmarshal(list, &[]any{}) // It says what is wrong.
 		}
 		for item := range items(list) {
 			t, err := decode(item)
@@ -147,6 +190,14 @@ func Texts(into *[]string, member string) *Decoder {
 		err = Decode(item, Fields{member: &text})
 		return text, err
 	})
+}
+
+// Text is a text, a number or a truth as text; empty for anything else.
+func Text(value []byte) (text string) {
+	if len(value) > 0 {
+		_ = decode(value, &text) // What is neither is as if it were not there.
+	}
+	return text
 }
 
 // members gives the names and values of an object in valid JSON. A map of them would cost more than all else in reading an answer.

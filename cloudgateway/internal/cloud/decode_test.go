@@ -7,8 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // thing is what an answer of the cloud is decoded into.
@@ -90,7 +89,7 @@ func TestDecode(t *testing.T) {
 func TestDecodeReadsOnce(t *testing.T) {
 	var names []string
 	total := 0
-	err := openapi.Decode([]byte(`{"Total":"many","Names":[{"Name":"a"}],"Total":2}`),
+	err := json.Unmarshal([]byte(`{"Total":"many","Names":[{"Name":"a"}],"Total":2}`),
 		&Fields{"Total": &total, "Names": Texts(&names, "Name")})
 	if err == nil {
 		t.Errorf("got %d of %d names, want an error", len(names), total)
@@ -131,6 +130,66 @@ func FuzzMembers(f *testing.F) {
 			}
 		case document[0] == '[' && json.Unmarshal(document, &list) == nil && count != len(list):
 			t.Errorf("%d items, want %d", count, len(list))
+		}
+	})
+}
+
+// TestForms: the same value in another form; the cloud changes them between regions.
+func TestForms(t *testing.T) {
+	var (
+		text  string
+		count int64
+		ratio float64
+		flag  bool
+		list  []string
+	)
+	fields := Fields{"Text": &text, "Count": &count, "Ratio": &ratio, "Flag": &flag, "List": &list}
+	for object, want := range map[string]any{
+		`{"Count":"12345678901234567"}`: int64(12345678901234567), `{"Count":12345678901234567}`: int64(12345678901234567),
+		`{"Count":true}`: int64(1), `{"Count":false}`: int64(0), `{"Count":""}`: int64(0), `{"Ratio":"0.5"}`: 0.5, `{"Text":5}`: "5",
+		`{"Text":true}`: "true", `{"Flag":"on"}`: true, `{"Flag":"True"}`: true, `{"Flag":1}`: true, `{"Flag":"1"}`: true,
+		`{"Flag":0}`: false, `{"Flag":"0"}`: false, `{"Flag":"off"}`: false, `{"Flag":""}`: false, `{"List":""}`: []string(nil),
+		`{"List":["a",5,true]}`: []string{"a", "5", "true"},
+	} {
+		text, count, ratio, flag, list = "", 0, 0, false, nil
+		err := Decode([]byte(object), fields)
+		got := map[byte]any{'T': text, 'C': count, 'R': ratio, 'F': flag, 'L': list}[object[2]]
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", object, err, diff)
+		}
+	}
+	for _, object := range []string{
+		`{"Count":"many"}`, `{"Count":{}}`, `{"Flag":"perhaps"}`, `{"Text":{}}`, `{"Text":[]}`, `{"List":{}}`, `{"List":"a"}`,
+		`{"Count":1.5}`, `{"Count":"{}"}`, `{"Ratio":[]}`,
+	} {
+		if err := Decode([]byte(object), fields); err == nil {
+			t.Errorf("%s was read", object)
+		}
+	}
+}
+
+// FuzzDecode checks that whatever encoding/json reads is read as the same, and that nothing panics.
+func FuzzDecode(f *testing.F) {
+	f.Add(`{"Count":"1","List":["80"]}`)
+	f.Add(`{"Flag":"on","Text":5,"List":null}`)
+	f.Add(` {"Text" : "b\\" , "Count":-1 , "List":[ "\"}", "]" ] }`)
+	type document struct {
+		Text  string
+		Count int64
+		Flag  bool
+		List  []string
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		var strict, lenient document
+		strictErr := json.Unmarshal([]byte(body), &strict)
+		err := json.Unmarshal([]byte(body), &Fields{
+			"Text": &lenient.Text, "Count": &lenient.Count, "Flag": &lenient.Flag, "List": &lenient.List,
+		})
+		if strictErr != nil || strings.Count(strings.ToLower(body), "list") > 1 { // A second list is added to the first.
+			return
+		}
+		if diff := cmp.Diff(strict, lenient, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Errorf("error %v (-strict +lenient):\n%s", err, diff)
 		}
 	})
 }

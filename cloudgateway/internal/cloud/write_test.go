@@ -60,13 +60,12 @@ func TestUnless(t *testing.T) {
 }
 
 func TestTagsOfAnswers(t *testing.T) {
-	var list TagList
+	var there []*commonv1.Tag
 	if err := json.Unmarshal(
 		[]byte(`{"Tag":[{"TagKey":"a","TagValue":"1"},{"TagKey":"acs:rm:rgId","TagValue":"rg-1"},{"TagKey":"b",`+
-			`"TagValue":""}]}`), &list); err != nil {
+			`"TagValue":""}]}`), TagsInto(&there)); err != nil {
 		t.Fatal(err)
 	}
-	there := list.Decode()
 	for name, tt := range map[string]struct {
 		wanted []*commonv1.Tag
 		want   bool

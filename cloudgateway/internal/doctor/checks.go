@@ -212,16 +212,16 @@ func (x *examination) permitted(ctx context.Context, check string, row rampolicy
 // seesItself reads the instance that this runs on: where RAM restricts what is visible, ECS answers with an empty list and not
 // with an error.
 func (x *examination) seesItself(ctx context.Context, check string) bool {
-	var answer struct{ TotalCount int }
+	total := 0
 	params := cloud.Params{}.JSONList("InstanceIds", []string{x.instanceID})
-	_, err := x.caller.Do(ctx, cloud.Read(openapi.ECS, "DescribeInstances", params), &answer)
+	_, err := x.caller.Do(ctx, cloud.Read(openapi.ECS, "DescribeInstances", params), &cloud.Fields{"TotalCount": &total})
 	switch {
 	case rpcerr.ReasonOf(err) == rpcerr.CloudForbidden:
 		x.report.add(check, Failed, "", "%s", text(err))
 		return false
 	case err != nil:
 		x.report.add(check, Warning, "Run the doctor again: not every permission could be tried.", "%s", text(err))
-	case answer.TotalCount == 0:
+	case total == 0:
 		x.report.add(check, Failed, "", "%s, on which this runs, is not visible", x.instanceID)
 		return false
 	default:

@@ -191,14 +191,12 @@ func (x *examination) ownVPC(ctx context.Context) {
 		x.report.add(check, Skipped, "", "needs credentials and the endpoint")
 		return
 	}
-	var answer struct {
-		VpcID     string `json:"VpcId"`
-		CidrBlock string
-	}
-	_, err := x.caller.Do(ctx, cloud.Read(openapi.VPC, "DescribeVpcAttribute", cloud.Params{"VpcId": x.VpcID}), &answer)
+	id, cidr := "", ""
+	_, err := x.caller.Do(ctx, cloud.Read(openapi.VPC, "DescribeVpcAttribute", cloud.Params{"VpcId": x.VpcID}),
+		&cloud.Fields{"VpcId": &id, "CidrBlock": &cidr})
 	switch {
-	case err == nil && answer.VpcID == x.VpcID:
-		x.report.add(check, OK, "", "%s, %s", x.VpcID, answer.CidrBlock)
+	case err == nil && id == x.VpcID:
+		x.report.add(check, OK, "", "%s, %s", x.VpcID, cidr)
 	case err == nil || rpcerr.IsNotFound(err):
 		x.report.add(check, Failed, "Correct vpcID or region: the account has no "+x.VpcID+" in "+x.OpenAPI.Region+".",
 			"%s is not in %s, or not of this account", x.VpcID, x.OpenAPI.Region)

@@ -3,6 +3,7 @@ package openapi
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -251,7 +252,7 @@ func (x *exchange) decode(got *answer, requestID string, out any) error {
 	if requestID == "" {
 		wrong = "has no request id, so it is not the cloud's"
 	} else if out != nil {
-		if err := Decode(got.body, out); err != nil {
+		if err := json.Unmarshal(got.body, out); err != nil {
 			wrong = "can't be read: " + err.Error()
 		}
 	}

@@ -261,25 +261,13 @@ func (o *Owners) owner(ctx context.Context, id, claimed string) (string, error) 
 	return of, nil
 }
 
-// LooseText reads a JSON string, number or boolean as text: the cloud is not consistent about which it sends.
-func LooseText(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	if t := string(raw); t != "null" {
-		return t
-	}
-	return ""
-}
-
 // LooseList reads a JSON list of strings, or a comma list in one string.
 func LooseList(raw json.RawMessage) []string {
 	var list []string
 	if json.Unmarshal(raw, &list) == nil {
 		return list
 	}
-	if s := LooseText(raw); s != "" {
+	if s := cloud.Text(raw); s != "" {
 		return strings.Split(s, ",")
 	}
 	return nil

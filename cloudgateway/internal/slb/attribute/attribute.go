@@ -15,6 +15,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/check"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
@@ -227,7 +228,7 @@ func (a Row) Decode(cfg proto.Message, raw json.RawMessage) bool {
 		}
 		return len(ids) > 0
 	}
-	s := slb.LooseText(raw)
+	s := cloud.Text(raw)
 	if s == "" {
 		return false
 	}

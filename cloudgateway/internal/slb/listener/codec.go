@@ -9,7 +9,6 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/slb/attribute"
 )
 
@@ -53,26 +52,26 @@ func decode(item []byte) (*slbv1.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode listener: %w", err)
 	}
-	name, port := strings.ToUpper(slb.LooseText(fields["ListenerProtocol"])), slb.LooseText(fields["ListenerPort"])
+	name, port := strings.ToUpper(cloud.Text(fields["ListenerProtocol"])), cloud.Text(fields["ListenerPort"])
 	n, err := strconv.ParseInt(port, 10, 32)
 	if err != nil {
 		return nil, fmt.Errorf("decode listener: port %q is not a number", port)
 	}
 	l := &slbv1.Listener{
 		Key: &slbv1.ListenerKey{
-			LoadBalancerId: slb.LooseText(fields["LoadBalancerId"]),
+			LoadBalancerId: cloud.Text(fields["LoadBalancerId"]),
 			Port:           int32(n),
 			Protocol:       cloud.Named[slbv1.Protocol](name),
 		},
 		Config: &slbv1.ListenerConfig{},
-		Status: slb.LooseText(fields["Status"]),
+		Status: cloud.Text(fields["Status"]),
 	}
 	if err := cloud.Decode(item, cloud.Fields{"Tags": cloud.TagsInto(&l.Tags)}); err != nil {
 		return nil, fmt.Errorf("decode listener %d/%s: %w", n, name, err)
 	}
 	if l.GetKey().GetProtocol() == slbv1.Protocol_PROTOCOL_UNSPECIFIED {
 		l.UnknownProtocol = name
-		if description := slb.LooseText(fields["Description"]); description != "" {
+		if description := cloud.Text(fields["Description"]); description != "" {
 			l.Config.Description = &description
 		}
 		return l, nil
@@ -97,7 +96,7 @@ func decode(item []byte) (*slbv1.Listener, error) {
 			}
 		}
 	}
-	if slb.LooseText(values["ListenerForward"]) != "on" {
+	if cloud.Text(values["ListenerForward"]) != "on" {
 		l.Config.ForwardPort = nil
 	}
 	if l.GetConfig().GetServerCertificateId() == "" {

@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -10,8 +11,6 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
-	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
 func TestBalancerDecode(t *testing.T) {
@@ -70,7 +69,7 @@ func TestBalancerDecode(t *testing.T) {
 func TestCreationWithoutAnID(t *testing.T) {
 	for answer, good := range map[string]bool{`{"RequestId":"R","LoadBalancerId":"lb-1"}`: true, `{"RequestId":"R"}`: false, `null`: false} {
 		lb, fields := created(&slbv1.CreateLoadBalancerRequest{Name: "web"})
-		if err := openapi.Decode([]byte(answer), fields); (err == nil) != good || lb.GetName() != "web" {
+		if err := json.Unmarshal([]byte(answer), fields); (err == nil) != good || lb.GetName() != "web" {
 			t.Errorf("%s: got %v and %v", answer, lb, err)
 		}
 	}

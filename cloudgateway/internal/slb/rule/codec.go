@@ -8,7 +8,6 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/slb/attribute"
 )
 
@@ -52,7 +51,7 @@ func configParams(cfg *slbv1.ForwardingRuleConfig) map[string]string {
 func decode(item []byte) (*slbv1.ForwardingRule, error) {
 	fields, err := cloud.Members(item)
 	rule := &slbv1.ForwardingRule{
-		RuleId: slb.LooseText(fields["RuleId"]), Domain: slb.LooseText(fields["Domain"]), Url: slb.LooseText(fields["Url"]),
+		RuleId: cloud.Text(fields["RuleId"]), Domain: cloud.Text(fields["Domain"]), Url: cloud.Text(fields["Url"]),
 		Config: &slbv1.ForwardingRuleConfig{},
 	}
 	for _, a := range rows() {

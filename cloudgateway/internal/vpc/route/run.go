@@ -121,9 +121,9 @@ func (r *run) send(ctx context.Context, jobs []*job) {
 	for i, j := range jobs {
 		entries[i] = j.entry
 	}
-	var answer struct{ FailedRouteEntries []failedEntry }
+	var failed []failedEntry
 	call := r.op.call(r.tableID, entries)
-	result, err := r.service.product.Caller.Do(onBehalf(ctx, jobs), call, &answer)
+	result, err := r.service.product.Caller.Do(onBehalf(ctx, jobs), call, &cloud.Fields{"FailedRouteEntries": cloud.Each(&failed, decodeFailed)})
 	for _, j := range jobs {
 		j.tried, j.last = true, err
 		switch {
@@ -140,8 +140,8 @@ func (r *run) send(ctx context.Context, jobs []*job) {
 		}
 		j.sends++
 	}
-	for _, f := range answer.FailedRouteEntries {
-		refusal := openapi.ItemError(openapi.VPC, call.Action, f.FailedCode, f.FailedMessage, result.RequestID)
+	for _, f := range failed {
+		refusal := openapi.ItemError(openapi.VPC, call.Action, f.code, f.message, result.RequestID)
 		for _, j := range jobs {
 			if f.matches(j.entry) {
 				j.refuse(r.op, refusal)
@@ -151,22 +151,22 @@ func (r *run) send(ctx context.Context, jobs []*job) {
 }
 
 // failedEntry is one refusal in the answer to a batch.
-type failedEntry struct {
-	RouteEntryID  string `json:"RouteEntryId"`
-	DstCidrBlock  string
-	NextHop       string
-	FailedCode    string
-	FailedMessage string
+type failedEntry struct{ id, destination, nextHop, code, message string }
+
+func decodeFailed(item []byte) (f failedEntry, err error) {
+	return f, cloud.Decode(item, cloud.Fields{
+		"RouteEntryId": &f.id, "DstCidrBlock": &f.destination, "NextHop": &f.nextHop, "FailedCode": &f.code, "FailedMessage": &f.message,
+	})
 }
 
 // matches reports whether the refusal is of the entry. What the cloud leaves out matches anything, but one of the id and the
 // destination is always there.
 func (f failedEntry) matches(e *vpcv1.RouteEntry) bool {
-	if f.RouteEntryID != "" && f.RouteEntryID == e.GetRouteEntryId() {
+	if f.id != "" && f.id == e.GetRouteEntryId() {
 		return true
 	}
-	return f.DstCidrBlock != "" && f.DstCidrBlock == e.GetDestinationCidr() &&
-		(f.NextHop == "" || e.GetNextHopId() == "" || f.NextHop == e.GetNextHopId())
+	return f.destination != "" && f.destination == e.GetDestinationCidr() &&
+		(f.nextHop == "" || e.GetNextHopId() == "" || f.nextHop == e.GetNextHopId())
 }
 
 // await looks at what was sent until it is in force, or until there is no more time. The first look comes when the last
