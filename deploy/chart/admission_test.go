@@ -56,3 +56,34 @@ func TestAdmissionPolicy(t *testing.T) {
 		}
 	}
 }
+
+// TestAdmissionPolicyByClass: the policy judges the Services that the configuration gives to lbcontroller, and no others.
+func TestAdmissionPolicyByClass(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		config  map[string]any
+		classes string
+		names   []string
+	}{
+		"by default":        {nil, "'alibabacloud.com/clb', 'alibabacloud.com/nlb'", []string{"served", "stays"}},
+		"another class":     {map[string]any{"clb": map[string]any{"class": "example.com/clb"}}, "'example.com/clb', 'alibabacloud.com/nlb'", []string{"served", "stays"}},
+		"no class for CLBs": {map[string]any{"clb": map[string]any{"class": ""}}, "'', 'alibabacloud.com/nlb'", []string{"served", "stays"}},
+		"only with a class": {map[string]any{"clb": map[string]any{"withoutClass": false}}, "'alibabacloud.com/clb', 'alibabacloud.com/nlb'",
+			[]string{"served", "stays", "class"}},
+		"no NLBs": {map[string]any{"nlb": map[string]any{"enabled": false}}, "'alibabacloud.com/clb', 'alibabacloud.com/nlb'",
+			[]string{"served", "stays", "no-nlb"}},
+	} {
+		policy := decode[admissionv1.ValidatingAdmissionPolicy](t, render(t, "kube-system", map[string]any{
+			"admissionPolicy": map[string]any{"enabled": true},
+			"components":      map[string]any{"lbcontroller": map[string]any{"config": tt.config}},
+		})["ValidatingAdmissionPolicy service-annotations.lbcontroller.alibabacloud.com"])
+		var names []string
+		for _, c := range policy.Spec.MatchConditions {
+			names = append(names, c.Name)
+		}
+		text := policy.Spec.MatchConditions[0].Expression + policy.Spec.Variables[1].Expression
+		if n := strings.Count(text, "loadBalancerClass in ["+tt.classes+"]"); n != 2 || !slices.Equal(names, tt.names) {
+			t.Errorf("%s: conditions %q, expressions\n%s", name, names, text)
+		}
+	}
+}

@@ -233,6 +233,42 @@ func (d door) testExamples(t *testing.T) {
 	}
 }
 
+// testClasses: Services of each class that asks for a load balancer of ours are judged alike, from their creation on and when the class comes
+// with the type. Only what is new is judged.
+func (d door) testClasses(t *testing.T) {
+	patch := func(text string) error {
+		_, err := d.services.Patch(t.Context(), "classes", types.MergePatchType, []byte(text), metav1.PatchOptions{})
+		return err
+	}
+	for name, class := range map[string]*string{"none": nil, "CLB": new("alibabacloud.com/clb"), "NLB": new(nlbClass)} {
+		s := newService("classes", map[string]string{"delete-protection": "maybe"}, 80)
+		s.Spec.LoadBalancerClass = class
+		if err := d.try(t.Context(), s); !isRefusal(err) {
+			t.Errorf("class %s: %v, want a refusal", name, err)
+		}
+		s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
+		if _, err := d.services.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
+			t.Fatalf("class %s: without a load balancer: %v", name, err)
+		}
+		asks := `{"spec":{"type":"LoadBalancer"}%s}`
+		if class != nil {
+			asks = `{"spec":{"type":"LoadBalancer","loadBalancerClass":"` + *class + `"}%s}`
+		}
+		if err := patch(fmt.Sprintf(asks, "")); !isRefusal(err) {
+			t.Errorf("class %s: the Service comes with its old mistake: %v, want a refusal", name, err)
+		}
+		if err := patch(fmt.Sprintf(asks, `,"metadata":{"annotations":{"`+annotationPrefix+`delete-protection":"on"}}`)); err != nil {
+			t.Errorf("class %s: the Service comes with a good value: %v", name, err)
+		}
+		if err := patch(`{"metadata":{"annotations":{"` + annotationPrefix + `name":"x` + strings.Repeat("y", 200) + `"}}}`); !isRefusal(err) {
+			t.Errorf("class %s: a bad value: %v, want a refusal", name, err)
+		}
+		if err := d.services.Delete(t.Context(), s.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // testOthers: Services of others, and those without a load balancer, are nobody's business. Once one becomes ours, it is looked at.
 func (d door) testOthers(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Service){

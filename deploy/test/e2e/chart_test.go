@@ -59,6 +59,7 @@ func TestChartIsAccepted(t *testing.T) {
 		t.Run("parser", d.testParser)
 		t.Run("messages", d.testMessages)
 		t.Run("examples", d.testExamples)
+		t.Run("classes", d.testClasses)
 		t.Run("others", d.testOthers)
 		t.Run("tolerated", d.testTolerated)
 	})

@@ -79,13 +79,14 @@ func (s Spec) notFor() string {
 }
 
 // served is a condition in CEL: the load balancer of the Service is the controller's. A Service with LoadBalancerType
-// is never checked: whether it is another controller's is in the configuration.
+// is never checked: whether it is another controller's is in the configuration. The chart puts the class of CLBs in that is configured.
 func served(object string) string {
-	return fmt.Sprintf(`%[1]s.spec.type == 'LoadBalancer' && (%[1]s.spec.?loadBalancerClass.orValue('') == '%[5]s' ||
+	return fmt.Sprintf(`%[1]s.spec.type == 'LoadBalancer' &&
+  (has(%[1]s.spec.loadBalancerClass) && %[1]s.spec.loadBalancerClass in ['%[6]s', '%[5]s'] ||
   !has(%[1]s.spec.loadBalancerClass) &&
   %[1]s.metadata.?annotations[?'%[2]s'].orValue('') == '' &&
   %[1]s.metadata.?annotations[?'%[3]s'].orValue('') == '' &&
-  %[1]s.metadata.?annotations[?'%[4]s'].orValue('') == '')`, object, Class, LoadBalancerType, TunnelType, NLBClass)
+  %[1]s.metadata.?annotations[?'%[4]s'].orValue('') == '')`, object, Class, LoadBalancerType, TunnelType, NLBClass, CLBClass)
 }
 
 // items are the parts of a list, in CEL.

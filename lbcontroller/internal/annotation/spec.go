@@ -63,8 +63,11 @@ const (
 	Pairs   Kind = "pairs"   // comma list of key and value, joined by Separator
 )
 
-// NLBClass is the value of spec.loadBalancerClass that asks for an NLB.
-const NLBClass = "alibabacloud.com/nlb"
+// The values of spec.loadBalancerClass that ask for a CLB, unless another one is configured, and for an NLB.
+const (
+	CLBClass = "alibabacloud.com/clb"
+	NLBClass = "alibabacloud.com/nlb"
+)
 
 // LoadBalancer is a kind of load balancers, as people name it.
 type LoadBalancer string

@@ -11,6 +11,8 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/replica"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
 // Backend types.
@@ -79,9 +81,6 @@ type Config struct {
 	// NLB is about Network Load Balancers.
 	NLB NLB `json:"nlb"`
 }
-
-// NLBClass is the value of spec.loadBalancerClass that asks for a Network Load Balancer.
-const NLBClass = "alibabacloud.com/nlb"
 
 // CLB says which Services get Classic Load Balancers. Those that have one keep it until it is confirmed that it may go.
 type CLB struct {
@@ -194,7 +193,7 @@ func Default() Config {
 			CLB: QuotaSet{LoadBalancers: 60, Listeners: 50, Servers: 200, Attachments: 50, ACLEntries: 300},
 			NLB: QuotaSet{LoadBalancers: 60, Listeners: 50, Servers: 400, Attachments: 200},
 		},
-		CLB: CLB{Class: "alibabacloud.com/clb", WithoutClass: true},
+		CLB: CLB{Class: annotation.CLBClass, WithoutClass: true},
 		NLB: NLB{Enabled: true},
 	}
 }
@@ -256,8 +255,8 @@ func (c *Config) Validate() error {
 	p.Positive("tlsSecretGrace", c.TLSSecretGrace)
 	c.Quotas.CLB.validate("quotas.clb", &p)
 	c.Quotas.NLB.validate("quotas.nlb", &p)
-	if c.CLB.Class == NLBClass {
-		p.Addf("clb.class", "must not be %s, which asks for a Network Load Balancer", NLBClass)
+	if c.CLB.Class == annotation.NLBClass {
+		p.Addf("clb.class", "must not be %s, which asks for a Network Load Balancer", annotation.NLBClass)
 	}
 	if c.ReadinessGate.Patience < 0 {
 		p.Addf("readinessGate.patience", "must not be negative")
