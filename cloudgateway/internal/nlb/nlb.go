@@ -101,14 +101,19 @@ func (w *Writer) Do(ctx context.Context, action, step string, params cloud.Param
 		delete(call, "ClientToken") // A token would be used up.
 		return w.dryRun(ctx, action, call)
 	}
-	job := ""
-	answer := cloud.Fields{"JobId": &job}
+	job, request := "", ""
+	answer := cloud.Fields{"JobId": &job, "RequestId": &request}
 	maps.Copy(answer, fields)
 	w.Calls++
 	if err := w.product.Set(ctx, action, call, &answer); err != nil || job == "" {
 		return err
 	}
-	return w.product.jobs.Await(ctx, action, job)
+	err := w.product.jobs.Await(ctx, action, job)
+	if e, ok := rpcerr.From(err); ok && e.Reason == rpcerr.JobFailed { // What Alibaba's support asks for.
+		e.API, e.CloudRequestID = "nlb/"+action, request
+		return e
+	}
+	return err
 }
 
 func (w *Writer) dryRun(ctx context.Context, action string, params cloud.Params) error {

@@ -134,8 +134,9 @@ func TestJobThatFails(t *testing.T) {
 			_, err := w.NetworkServerGroups.CreateServerGroup(t.Context(), request)
 			e, _ := rpcerr.From(err)
 			if rpcerr.ReasonOf(err) != rpcerr.JobFailed || e.Code != codes.FailedPrecondition || e.CloudCode != "InternalError" ||
-				!strings.Contains(e.Message, "It broke.") || !strings.Contains(e.Message, "job ") {
-				t.Errorf("got %v, want JOB_FAILED with the job and its code", err)
+				!strings.Contains(e.Message, "It broke.") || !strings.Contains(e.Message, "job ") ||
+				e.API != "nlb/CreateServerGroup" || e.CloudRequestID == "" {
+				t.Errorf("got %v, want JOB_FAILED with the job, its code and the request that began it", err)
 			}
 		}
 		request.RequestId = "r-2"
