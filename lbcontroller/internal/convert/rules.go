@@ -29,7 +29,8 @@ const (
 	noBill  = "an NLB is billed by use"
 	noHTTP  = "an NLB knows no HTTP"
 	noReuse = "it is about a CLB that exists; the new Service gets an NLB of its own"
-	newCert = "NLBs take certificates of the certificate service, such as 123-cn-hangzhou: put their ids in place of these"
+	newCert = "NLBs take certificates of the certificate service, such as 123-cn-hangzhou: put their ids in place of these, and " +
+		"watch their end there: no event warns of it"
 )
 
 // rules has each annotation of a CLB.
