@@ -2,6 +2,7 @@ package nlb_test
 
 import (
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -407,6 +409,54 @@ func TestConflict(t *testing.T) {
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
 		check(t, "listeners: the port is the other's now", 2, len(w.cloud.NLB.Listeners))
+	})
+}
+
+// TestServers (trap 7): a server is told apart by its port, too, and a pod without a network interface keeps no dead one in its place.
+func TestServers(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.users()
+		w.create(web(annotated(annotation.ID, "nlb-user", annotation.VGroupPort, "sgp-user:80")))
+		w.has("filled", usersLines, userListener, "group by-hand i-1:30080=100 i-2:30080=100")
+		w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].NodePort = 30081 })
+		w.has("on another port", usersLines, userListener, "group by-hand i-1:30081=100 i-2:30081=100")
+	})
+	inWorld(t, 1, func(w *world) {
+		const name = "k8s.8080.TCP.web.default.c-test"
+		w.pods("10.0.0.1", "10.0.0.2")
+		w.create(web(onPods))
+		w.has("two pods", mainLines, "listener 80-0 TCP to "+name, "group "+name+" eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+		w.homeless = "10.0.0.9"
+		w.pods("10.0.0.1", "10.0.0.9")
+		w.has("one of them gone", mainLines, "listener 80-0 TCP to "+name, "group "+name+" eni-10.0.0.1:8080=100")
+		w.says("10.0.0.9")
+	})
+}
+
+// TestDrift (trap 10): what was changed by hand is put back by a check hours later, whose reads give way to all others. Nothing about the
+// Service has changed.
+func TestDrift(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web(annotated(annotation.IdleTimeout, "60")))
+		end := w.state()
+		w.writes()
+		w.cloud.Lock()
+		for _, l := range w.cloud.NLB.Listeners {
+			l.Config.IdleTimeout = new(int32(100))
+		}
+		for _, g := range w.cloud.NLB.ServerGroups {
+			g.Servers = g.Servers[:1]
+		}
+		w.cloud.Unlock()
+		w.after(5 * time.Hour)
+		for _, c := range w.cloud.Calls() {
+			if strings.Contains(c.Method, ".Get") || strings.Contains(c.Method, ".List") {
+				check(t, "priority of "+c.Method, gateway.Background, c.Priority)
+			}
+		}
+		w.expect("the check", "UpdateListener", "ApplyServerChanges")
+		w.has("put back", end...)
+		check(t, "idle timeout", 60, w.listener().GetConfig().GetIdleTimeout())
 	})
 }
 

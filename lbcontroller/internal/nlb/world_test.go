@@ -54,6 +54,8 @@ type world struct {
 	byType bool
 	// waiting is the name of the pod behind endpoints that wait for the NLB.
 	waiting string
+	// homeless is the address of a pod that no network interface has.
+	homeless string
 	// vSwitches are those of the configuration.
 	vSwitches []string
 	// serviceFields says that fields of Services count.
@@ -243,8 +245,10 @@ func (w *world) pods(ips ...string) {
 	}
 	w.cloud.Lock()
 	for _, ip := range ips {
-		w.cloud.NetworkInterfaces["eni-"+ip] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + ip, VpcId: "vpc-test",
-			PrimaryIp: ip, PrivateIps: []string{ip}, Status: "InUse"}
+		if ip != w.homeless {
+			w.cloud.NetworkInterfaces["eni-"+ip] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + ip, VpcId: "vpc-test",
+				PrimaryIp: ip, PrivateIps: []string{ip}, Status: "InUse"}
+		}
 		endpoint := discoveryv1.Endpoint{Addresses: []string{ip}}
 		if w.waiting != "" {
 			endpoint.TargetRef = &corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: w.waiting}
