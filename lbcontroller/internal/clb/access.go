@@ -148,6 +148,23 @@ func (p Product) Lists(ctx context.Context, mark observe.Mark) ([]model.AccessLi
 	return lists, nil
 }
 
+// AllLists implements observe.Reader.
+func (p Product) AllLists(ctx context.Context, clusterID string) ([]model.AccessList, error) {
+	found, err := p.Gateway.AccessControlLists.ListAccessControlLists(ctx, &slbv1.ListAccessControlListsRequest{
+		Tags: []*commonv1.Tag{{Key: ownership.TagCluster, Value: clusterID}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for the access control lists of the cluster: %w", err)
+	}
+	var lists []model.AccessList
+	for _, l := range found.GetAccessControlLists() {
+		if mark := observe.MarkOf(l.GetTags(), clusterID); mark != "" {
+			lists = append(lists, model.AccessList{ID: l.GetAclId(), Name: l.GetName(), Mark: mark})
+		}
+	}
+	return lists, nil
+}
+
 // listTags are the marks by which an access control list is known.
 func listTags(mark observe.Mark) []*commonv1.Tag {
 	return []*commonv1.Tag{{Key: ownership.TagService, Value: mark.DefaultName}, {Key: ownership.TagCluster, Value: mark.ClusterID}}
@@ -181,6 +198,10 @@ func (p Product) callList(ctx context.Context, w apply.Work, action plan.Action)
 			request.AddEntries = append(request.AddEntries, &slbv1.AccessControlEntry{Cidr: cidr})
 		}
 		_, err = p.Gateway.AccessControlLists.UpdateAccessControlList(ctx, request)
+	case plan.KeepList:
+		_, err = p.Gateway.AccessControlLists.UpdateAccessControlList(ctx, &slbv1.UpdateAccessControlListRequest{
+			AclId: a.ID, RemoveTagKeys: []string{ownership.TagService, ownership.TagCluster},
+		})
 	case plan.DeleteList:
 		_, err = p.Gateway.AccessControlLists.DeleteAccessControlList(ctx, &slbv1.DeleteAccessControlListRequest{AclId: a.ID})
 	}

@@ -67,7 +67,7 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 			DomainExtensionId: a.Extension.ID})
 	case plan.DeleteListener:
 		_, err = p.Gateway.Listeners.DeleteListener(ctx, &slbv1.DeleteListenerRequest{Key: key(id, a.Key)})
-	case plan.CreateList, plan.ChangeList, plan.DeleteList:
+	case plan.CreateList, plan.ChangeList, plan.KeepList, plan.DeleteList:
 		return p.callList(ctx, w, a)
 	default:
 		err = fmt.Errorf("no call is known for %T", action)

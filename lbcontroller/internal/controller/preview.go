@@ -31,6 +31,8 @@ type Orphan struct {
 	Address      string `json:"address"`
 	// Mark is what names the Service.
 	Mark string `json:"mark"`
+	// AccessList says that it is no load balancer, but an access list of one that is gone, by its id.
+	AccessList bool `json:"accessList,omitempty"`
 	// Kept is why it is never deleted by the controller, if that is known.
 	Kept string `json:"kept,omitempty"`
 }

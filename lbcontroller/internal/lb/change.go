@@ -104,7 +104,7 @@ func (c changer) moveOut(ctx context.Context, s pass, own model.Observed, done r
 	left := c.leave(ctx, s.key, s.svc, elsewhere)
 	done.events, done.wake, done.err = append(done.events, left.events...), append(done.wake, left.wake...), left.err
 	if isMove := own.InstanceID != "" || len(elsewhere) > 0; done.err == nil && isMove && s.want.Desired.Access.IsOver() {
-		done.err = c.dropLists(ctx, s.key, done.observed.Lists)
+		done.err = c.dropLists(ctx, s.key, done.observed.Lists, false)
 		done.observed.Lists = nil
 	}
 	return s, done
@@ -156,13 +156,13 @@ func (c changer) dropGroups(ctx context.Context, key string, owner ownership.Own
 	return err
 }
 
-// dropLists deletes access lists, which must have been read just now. It comes after all that they guard is gone.
-func (c changer) dropLists(ctx context.Context, key string, lists []model.AccessList) error {
-	p := plan.DropLists(lists)
+// dropLists deletes access lists, which must have been read just now, or leaves them to the user. It comes after all that they guard is gone.
+func (c changer) dropLists(ctx context.Context, key string, lists []model.AccessList, preserve bool) error {
+	p := plan.DropLists(lists, preserve)
 	if p.Empty() {
 		return nil
 	}
-	c.logger.Info("deleting access lists", "service", key, "plan", p.String())
+	c.logger.Info("giving up access lists", "service", key, "plan", p.String())
 	c.services.Of(key).Forget()
 	_, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: model.Observed{Lists: lists}})
 	return err

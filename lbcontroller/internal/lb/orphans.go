@@ -1,13 +1,16 @@
 package lb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -87,8 +90,12 @@ func (w *orphans) text(found []orphan.Orphan) string {
 		return ""
 	}
 	var list []string
+	what := string(w.product.Marks().Name) + "s"
+	if slices.ContainsFunc(found, func(o orphan.Orphan) bool { return o.AccessList }) {
+		what += " or access lists"
+	}
 	for _, o := range found[:min(len(found), shownOrphans)] {
-		text := fmt.Sprintf("%s (%s)", o.LoadBalancer, o.Address)
+		text := fmt.Sprintf("%s (%s)", o.LoadBalancer, cmp.Or(o.Address, o.Name))
 		if o.Kept != "" && w.Delete {
 			text += ", kept because " + o.Kept
 		}
@@ -99,7 +106,7 @@ func (w *orphans) text(found []orphan.Orphan) string {
 		next = "those without a reason are deleted after orphans.grace; take the tag " +
 			ownership.TagCluster + " off a load balancer that is to stay"
 	}
-	return fmt.Sprintf("%d %ss of the cluster have no Service: %s; %s", len(found), w.product.Marks().Name, strings.Join(list, ", "), next)
+	return fmt.Sprintf("%d %s of the cluster have no Service: %s; %s", len(found), what, strings.Join(list, ", "), next)
 }
 
 // look finds the orphans, and deletes those whose time has come. Anything that can't be read ends the look.
@@ -135,7 +142,11 @@ func (w *orphans) look(ctx context.Context) ([]orphan.Orphan, error) {
 		return found, err
 	}
 	for _, o := range due {
-		kept, err := w.delete(ctx, o, services, members, &state)
+		remove := w.delete
+		if o.AccessList {
+			remove = w.deleteList
+		}
+		kept, err := remove(ctx, o, services, members, &state)
 		if err != nil {
 			return found, fmt.Errorf("delete load balancer %s, which has no Service: %w", o.LoadBalancer, err)
 		}
@@ -158,7 +169,7 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 	if err != nil {
 		return "", err
 	}
-	again, _ := orphan.Find(w.clusterID, w.product.Marks().Finalizer, []model.Observed{observed}, services)
+	again, _ := orphan.Find(w.clusterID, w.product.Marks().Finalizer, []model.Observed{observed}, nil, services)
 	if len(again) == 0 || again[0].Kept != "" || again[0].Mark != o.Mark {
 		return "it has changed", nil
 	}
@@ -176,7 +187,7 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 	}
 	lists, err := w.product.Lists(ctx, observe.Mark{DefaultName: o.Mark, ClusterID: w.clusterID})
 	if err == nil {
-		err = w.dropLists(ctx, "", lists)
+		err = w.dropLists(ctx, "", lists, false)
 	}
 	if err != nil {
 		return "", err
@@ -193,6 +204,34 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 		"load balancer %s (%s) is deleted: its Service is gone since %s",
 		o.LoadBalancer, o.Address, state.Since[o.LoadBalancer].UTC().Format(time.RFC3339))
 	return "", nil
+}
+
+// deleteList deletes an access list that bears both marks yet, unless something uses it; then it returns why. The budget is spent before.
+func (w *orphans) deleteList(ctx context.Context, o orphan.Orphan, _ []*corev1.Service, _ map[string]bool,
+	state *orphan.State) (kept string, err error) {
+	lists, err := w.product.Lists(ctx, observe.Mark{DefaultName: o.Mark, ClusterID: w.clusterID})
+	if err != nil {
+		return "", err
+	}
+	lists = slices.DeleteFunc(lists, func(l model.AccessList) bool { return l.ID != o.LoadBalancer })
+	if len(lists) == 0 {
+		return "it has changed", nil
+	}
+	state.Deleted = append(state.Deleted, time.Now())
+	if err := w.commit(ctx, *state); err != nil {
+		return "", err
+	}
+	w.logger.Info("deleting an access list whose Service is gone", "list", o.LoadBalancer, "name", o.Name, "mark", o.Mark)
+	err = w.dropLists(ctx, "", lists, false)
+	isFree := func(err error) bool { e, ok := rpcerr.From(err); return !ok || e.Code != codes.FailedPrecondition }
+	if err != nil && !slices.ContainsFunc(causes(err), isFree) {
+		return "something else uses it", nil
+	}
+	if err == nil {
+		w.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone,
+			"access list %s (%s) is deleted: its Service is gone since %s", o.LoadBalancer, o.Name, state.Since[o.LoadBalancer].UTC().Format(time.RFC3339))
+	}
+	return "", err
 }
 
 func (w *orphans) commit(ctx context.Context, state orphan.State) error {
@@ -237,19 +276,23 @@ func listServices(ctx context.Context, client kubernetes.Interface) ([]*corev1.S
 	return services, nil
 }
 
-// list reads the load balancers of the cluster, then the Services, so that a Service which comes meanwhile is not
-// missed.
+// list reads the load balancers and access lists of the cluster, then the Services, so that a Service which comes meanwhile is not
+// missed. Where the gateway may not read access lists there are none.
 func (w *orphans) list(ctx context.Context) (found []orphan.Orphan, living int, services []*corev1.Service, err error) {
 	list, err := w.product.Search(ctx, observe.Query{Tag: ownership.TagCluster, Value: w.clusterID})
 	if err != nil {
 		return nil, 0, nil, fmt.Errorf("list the load balancers of the cluster: %w", err)
 	}
-	if len(list) == 0 {
+	lists, err := w.product.AllLists(ctx, w.clusterID)
+	if err != nil && rpcerr.ReasonOf(err) != rpcerr.CloudForbidden {
+		return nil, 0, nil, err
+	}
+	if len(list)+len(lists) == 0 {
 		return nil, 0, nil, nil
 	}
 	if services, err = listServices(ctx, w.Client); err != nil {
 		return nil, 0, nil, err
 	}
-	found, living = orphan.Find(w.clusterID, w.product.Marks().Finalizer, list, services)
+	found, living = orphan.Find(w.clusterID, w.product.Marks().Finalizer, list, lists, services)
 	return found, living, services, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -88,7 +89,7 @@ func TestOrphans(t *testing.T) {
 			w.orphan("lb-gone3")
 			w.calls()
 			w.after(10*time.Minute + time.Second)
-			check(t, "calls of a look", []string{"ListLoadBalancers"}, w.calls())
+			check(t, "calls of a look", []string{"ListAccessControlLists", "ListLoadBalancers"}, slices.Sorted(slices.Values(w.calls())))
 			w.after(10 * time.Hour)
 			w.restart() // The next leader goes on.
 			w.cloud.ResetCalls()
@@ -113,6 +114,83 @@ func TestOrphans(t *testing.T) {
 			w.after(4 * time.Hour)
 			check(t, "instances at last", 1, len(w.instances()))
 			check(t, "the Service's", instance, w.instances()[0].GetName())
+		})
+	})
+}
+
+// TestOrphanedLists: the access list of a Service that went past its finalizer, and whose CLB was deleted by hand, is found, reported, and
+// deleted where that is asked for. One with another mark, of a Service that is there, or that something uses, stays.
+func TestOrphanedLists(t *testing.T) {
+	t.Parallel()
+	const left = "acl-left"
+	orphaned := func(t *testing.T, change func(*settings), then func(w *world)) {
+		inWorld(t, 1, func(w *world) {
+			w.orphanage(change)
+			w.create(web(ranges("10.0.0.0/8")))
+			w.settle()
+			w.cloud.Lock()
+			for _, l := range w.cloud.AccessControlLists {
+				for id, marks := range map[string][2]string{left: {"agone", clusterID}, "acl-other": {"agone", "c-other"}, "acl-bare": {"", clusterID}} {
+					more := proto.CloneOf(l)
+					more.AclId, more.Name = id, "k8s-clb-agone"
+					more.Tags[0].Value, more.Tags[1].Value = marks[0], marks[1]
+					w.cloud.AccessControlLists[id] = more
+				}
+				break
+			}
+			w.cloud.Unlock()
+			w.calls()
+			w.events.take()
+			then(w)
+		})
+	}
+	there := func(w *world) []string {
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		return slices.Sorted(maps.Keys(w.cloud.AccessControlLists))
+	}
+	t.Run("reported", func(t *testing.T) {
+		orphaned(t, func(cfg *settings) { cfg.Kind.Orphans.Delete = false }, func(w *world) {
+			w.after(time.Hour)
+			w.hasEvents("the first look", "Warning OrphanedLoadBalancer 1 CLBs or access lists of the cluster have no Service: "+
+				"acl-left (k8s-clb-agone); release them")
+			check(t, "metric", map[string]float64{"CLB": 1}, w.gauge("lbcontroller_orphans"))
+			w.after(100 * time.Hour)
+			check(t, "writes", []string(nil), w.writes())
+		})
+	})
+	t.Run("deleted", func(t *testing.T) {
+		orphaned(t, func(*settings) {}, func(w *world) {
+			before := there(w)
+			w.after(23 * time.Hour)
+			check(t, "within the grace", before, there(w))
+			w.after(3 * time.Hour)
+			check(t, "after it", slices.DeleteFunc(slices.Clone(before), func(id string) bool { return id == left }), there(w))
+			w.hasEvents("the deletion", "Normal DeletedOrphan access list acl-left (k8s-clb-agone) is deleted")
+			check(t, "urgent calls", []string(nil), w.urgent())
+			w.after(72 * time.Hour)
+			check(t, "in the end", len(before)-1, len(there(w)))
+		})
+	})
+	t.Run("in use", func(t *testing.T) {
+		orphaned(t, func(*settings) {}, func(w *world) {
+			w.cloud.Fail("DeleteAccessControlList", 1000, rpcerr.Errorf(rpcerr.AclInUse, "a listener uses it"))
+			w.orphan("lb-gone")
+			w.after(72 * time.Hour)
+			check(t, "it stays", true, slices.Contains(there(w), left))
+			check(t, "and keeps no other orphan", false, w.has("lb-gone"))
+			if !strings.Contains(strings.Join(w.events.take(), "\n"), "something else uses it") {
+				t.Errorf("nothing says why")
+			}
+		})
+	})
+	t.Run("without permission", func(t *testing.T) {
+		orphaned(t, func(*settings) {}, func(w *world) {
+			w.cloud.Fail("ListAccessControlLists", 1000, rpcerr.Errorf(rpcerr.CloudForbidden, "the policy lacks it"))
+			w.orphan("lb-gone")
+			w.after(72 * time.Hour)
+			check(t, "access lists", 4, len(there(w)))
+			check(t, "a load balancer is found all the same", false, w.has("lb-gone"))
 		})
 	})
 }

@@ -216,3 +216,25 @@ func TestRangesOfOthers(t *testing.T) {
 		check(t, "CLBs", 0, len(w.cloud.LoadBalancers))
 	})
 }
+
+// TestRangesPreserved: with a preserved CLB its list stays, and is nobody's then but the user's.
+func TestRangesPreserved(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 2, func(w *world) {
+		w.create(web(ranges("10.0.0.0/8"), annotated(annotation.PreserveOnDelete, "on")))
+		w.settle()
+		w.remove()
+		w.reap()
+		w.after(time.Minute)
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		check(t, "CLBs", 1, len(w.cloud.LoadBalancers))
+		check(t, "lists", 1, len(w.cloud.AccessControlLists))
+		for _, l := range w.cloud.AccessControlLists {
+			check(t, "marks", 0, len(l.GetTags()))
+		}
+		for _, l := range w.cloud.Listeners {
+			check(t, "still in force", true, l.GetConfig().GetAclEnabled())
+		}
+	})
+}

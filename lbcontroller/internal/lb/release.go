@@ -49,7 +49,7 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 	}
 	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID}
 	whole := plan.Plan{Phases: slices.Concat(p.Phases, e.groupsToDrop(owner, observed, view.Preserved()).Phases,
-		plan.DropLists(lists).Phases)}
+		plan.DropLists(lists, view.Preserved()).Phases)}
 	if what := e.kept(policy, r, view, claims, whole); what != "" {
 		return e.holdRelease(r, policy, what)
 	}
@@ -95,7 +95,7 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 	if err := e.dropGroups(ctx, r.Key, owner, observed, view.Preserved()); err != nil {
 		return fail(o, err)
 	}
-	if err := e.dropLists(ctx, r.Key, lists); err != nil {
+	if err := e.dropLists(ctx, r.Key, lists, view.Preserved()); err != nil {
 		return fail(o, err)
 	}
 	// The cache may show the finalizer for a while yet; nothing must be looked up again for that.
@@ -153,9 +153,9 @@ func (e *engine) releasable(ctx context.Context, r controller.Request, view desi
 	return e.Find(ctx, hint, observe.Basic)
 }
 
-// listsLeft are the access lists of a Service that gives up all it has. With what is preserved they stay.
+// listsLeft are the access lists of a Service that gives up all it has.
 func (e *engine) listsLeft(ctx context.Context, r controller.Request, view desired.View) ([]model.AccessList, error) {
-	if !view.MayHaveList() || view.Preserved() || e.released(r) {
+	if !view.MayHaveList() || e.released(r) {
 		return nil, nil
 	}
 	return e.Lists(ctx, e.markOf(string(r.Service.UID)))

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 
@@ -131,6 +132,23 @@ func (p Product) Lists(ctx context.Context, mark observe.Mark) ([]model.AccessLi
 	return lists, nil
 }
 
+// AllLists implements observe.Reader.
+func (p Product) AllLists(ctx context.Context, clusterID string) ([]model.AccessList, error) {
+	found, err := p.Gateway.SecurityGroups.ListSecurityGroups(ctx, &ecsv1.ListSecurityGroupsRequest{
+		Tags: []*commonv1.Tag{{Key: ownership.TagCluster, Value: clusterID}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for the security groups of the cluster: %w", err)
+	}
+	var lists []model.AccessList
+	for _, g := range found.GetSecurityGroups() {
+		if mark := observe.MarkOf(g.GetTags(), clusterID); mark != "" {
+			lists = append(lists, model.AccessList{ID: g.GetSecurityGroupId(), Name: g.GetName(), Mark: mark})
+		}
+	}
+	return lists, nil
+}
+
 // ruleOf is the rule of an entry.
 func ruleOf(entry, description string) *ecsv1.SecurityGroupRule {
 	rule := &ecsv1.SecurityGroupRule{}
@@ -195,6 +213,10 @@ func (p Product) callList(ctx context.Context, w apply.Work, action plan.Action)
 	case plan.ChangeList:
 		_, err = p.Gateway.SecurityGroups.UpdateSecurityGroup(ctx, &ecsv1.UpdateSecurityGroupRequest{
 			SecurityGroupId: a.ID, AddRules: rulesOf(a.Add, ""), RemoveRules: rulesOf(a.Remove, ""),
+		})
+	case plan.KeepList:
+		_, err = p.Gateway.SecurityGroups.UpdateSecurityGroup(ctx, &ecsv1.UpdateSecurityGroupRequest{
+			SecurityGroupId: a.ID, RemoveTagKeys: []string{ownership.TagService, ownership.TagCluster},
 		})
 	case plan.DeleteList:
 		_, err = p.Gateway.SecurityGroups.DeleteSecurityGroup(ctx, &ecsv1.DeleteSecurityGroupRequest{SecurityGroupId: a.ID})

@@ -174,3 +174,20 @@ func TestSourceRangesOff(t *testing.T) {
 		w.has("off again", kept...)
 	})
 }
+
+// TestSourceRangesPreserved: with a preserved NLB its security group stays, and is nobody's then but the user's.
+func TestSourceRangesPreserved(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web(ranges("10.0.0.0/8"), annotated(annotation.PreserveOnDelete, "on")))
+		before := w.state()
+		w.writes()
+		w.remove()
+		w.expect("preserved", "UpdateLoadBalancer", "UpdateServerGroup", "UpdateSecurityGroup")
+		w.has("preserved", before...)
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		for _, g := range w.cloud.SecurityGroups {
+			check(t, "marks", 0, len(g.GetTags()))
+		}
+	})
+}

@@ -43,7 +43,7 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 		err = p.changeServers(ctx, a)
 	case plan.DeleteGroup:
 		return p.deleteGroup(ctx, a)
-	case plan.CreateList, plan.ChangeList, plan.DeleteList:
+	case plan.CreateList, plan.ChangeList, plan.KeepList, plan.DeleteList:
 		return p.callList(ctx, w, a)
 	case plan.CreateListener:
 		return p.createListener(ctx, id, a, a.Group.Resolve(now))

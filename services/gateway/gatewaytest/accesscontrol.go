@@ -105,6 +105,7 @@ func (s *accessLists) UpdateAccessControlList(_ context.Context,
 	l.Entries = slices.DeleteFunc(l.GetEntries(), func(e *slbv1.AccessControlEntry) bool {
 		return slices.Contains(req.GetRemoveEntries(), e.GetCidr())
 	})
+	l.Tags = retagged(l.GetTags(), req)
 	return &slbv1.UpdateAccessControlListResponse{}, nil
 }
 

@@ -16,6 +16,8 @@ func (a *Access) IsOver() bool { return a != nil && len(a.Entries) == 0 }
 type AccessList struct {
 	ID, Name string
 	Entries  []string // sorted
+	// Mark names its Service, where lists of all Services were asked for.
+	Mark string
 }
 
 // ComingList stands for the id of the list until it is made.

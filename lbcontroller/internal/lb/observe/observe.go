@@ -52,6 +52,16 @@ func (m Mark) On(tags []*commonv1.Tag) bool {
 	return has(ownership.TagService, m.DefaultName) && has(ownership.TagCluster, m.ClusterID)
 }
 
+// MarkOf is the default name of the Service of a cluster for which a thing with these tags was made; empty if it was made for none.
+func MarkOf(tags []*commonv1.Tag, clusterID string) string {
+	for _, t := range tags {
+		if t.GetKey() == ownership.TagService && (Mark{DefaultName: t.GetValue(), ClusterID: clusterID}).On(tags) {
+			return t.GetValue()
+		}
+	}
+	return ""
+}
+
 // Reader reads load balancers of a kind. An answer is complete or an error.
 type Reader interface {
 	// Read reads so much of a load balancer. A server group whose servers weren't read is no part of the answer's groups, but of OtherGroups.
@@ -60,6 +70,8 @@ type Reader interface {
 	Complete(ctx context.Context, found *model.Observed, want *model.Desired) error
 	// Lists reads the access lists that were made for a Service, ordered by id; they bear its marks and its name.
 	Lists(ctx context.Context, mark Mark) ([]model.AccessList, error)
+	// AllLists reads the access lists that were made for the Services of a cluster, with their marks and without their entries.
+	AllLists(ctx context.Context, clusterID string) ([]model.AccessList, error)
 	// Search lists load balancers, each as with Basic.
 	Search(ctx context.Context, q Query) ([]model.Observed, error)
 }

@@ -1,4 +1,4 @@
-// Package orphan decides which load balancers were made for Services of the cluster that no longer exist, and which of
+// Package orphan decides which load balancers, and access lists of those that are gone, were made for Services of the cluster that no longer exist, and which of
 // them may be deleted. It is pure: what must outlive a leader is a value.
 //
 // A deletion can't be undone, and the address is lost. So it takes two facts that don't depend on each other: for as
@@ -26,14 +26,18 @@ type Orphan struct {
 	LoadBalancer, Name, Address string
 	// Mark is the value of the tag that names the Service.
 	Mark string
+	// AccessList says that it is no load balancer, but an access list of one that is gone, by its id.
+	AccessList bool
 	// Kept is why it is never deleted by the controller, if that is known.
 	Kept string
 }
 
 // Find returns the orphans among load balancers, ordered by id, and how many of the others belong to a Service that has
 // or asks for a load balancer. Both tags of the cluster must be there: a load balancer of another cluster, or one that
-// a user has made his own, is never an orphan. The Services must have been read after the load balancers.
-func Find(clusterID, finalizer string, list []model.Observed, services []*corev1.Service) (orphans []Orphan, living int) {
+// a user has made his own, is never an orphan. The access lists are those that bear both tags; one goes with a load balancer of the same
+// mark. The Services must have been read after both.
+func Find(clusterID, finalizer string, list []model.Observed, lists []model.AccessList, services []*corev1.Service) (
+	orphans []Orphan, living int) {
 	marks := make(map[string]bool, len(services))
 	for _, svc := range services {
 		// One that has ceased to ask for a load balancer holds the finalizer until it has given it up.
@@ -53,6 +57,14 @@ func Find(clusterID, finalizer string, list []model.Observed, services []*corev1
 			orphans = append(orphans, Orphan{
 				LoadBalancer: lb.InstanceID, Name: lb.Name(), Address: lb.Address(), Mark: mark, Kept: named(lb, services),
 			})
+		}
+	}
+	for _, lb := range list {
+		marks[lb.Tags()[ownership.TagService]] = true
+	}
+	for _, l := range lists {
+		if !marks[l.Mark] {
+			orphans = append(orphans, Orphan{LoadBalancer: l.ID, Name: l.Name, Mark: l.Mark, AccessList: true})
 		}
 	}
 	slices.SortFunc(orphans, func(a, b Orphan) int { return strings.Compare(a.LoadBalancer, b.LoadBalancer) })

@@ -70,7 +70,7 @@ func TestFind(t *testing.T) {
 		}, true, true},
 	}
 	for name, test := range tests {
-		found, _ := Find(test.clusterID, "its/finalizer", []model.Observed{{InstanceID: "lb-1", Instance: clb(test.tags...)}},
+		found, _ := Find(test.clusterID, "its/finalizer", []model.Observed{{InstanceID: "lb-1", Instance: clb(test.tags...)}}, nil,
 			[]*corev1.Service{service(test.service)})
 		if len(found) == 1 != test.orphan || test.orphan && (found[0].Kept != "") != test.kept {
 			t.Errorf("%s: found %+v", name, found)

@@ -25,6 +25,12 @@ type ChangeList struct {
 // DeleteList deletes an access list that guards nothing any more.
 type DeleteList struct{ ID, Name string }
 
+// KeepList takes the marks off an access list that stays with what its Service leaves.
+type KeepList struct{ ID, Name string }
+
+// About implements Action.
+func (KeepList) About() (Part, Verb) { return PartAccess, VerbChange }
+
 // About implements Action.
 func (CreateList) About() (Part, Verb) { return PartAccess, VerbCreate }
 
@@ -43,6 +49,8 @@ func (a ChangeList) String() string {
 }
 
 func (a DeleteList) String() string { return "delete access list " + a.Name }
+
+func (a KeepList) String() string { return "take the marks off access list " + a.Name }
 
 // Effect implements Action.
 func (a CreateList) Effect(o *model.Observed, r Result) {
@@ -63,6 +71,9 @@ func (a ChangeList) Effect(o *model.Observed, _ Result) {
 func (a DeleteList) Effect(o *model.Observed, _ Result) {
 	o.Lists = slices.DeleteFunc(o.Lists, func(l model.AccessList) bool { return l.ID == a.ID })
 }
+
+// Effect implements Action.
+func (a KeepList) Effect(o *model.Observed, _ Result) { DeleteList(a).Effect(o, Result{}) }
 
 // access adds the phase for the access list, and returns what is wanted with the list in it. Where access can't be restricted as asked,
 // nothing of that is changed.
@@ -117,9 +128,17 @@ func names(c model.ListenerConfig, list string) bool {
 	return ok && slices.Contains(lists.GetAclIds(), list)
 }
 
-// DropLists deletes access lists whose Service goes, after all that they guarded.
-func DropLists(lists []model.AccessList) Plan {
+// DropLists deletes access lists whose Service goes, after all that they guarded. With what is preserved they stay, as the user's.
+func DropLists(lists []model.AccessList, preserve bool) Plan {
 	var p Plan
+	if preserve {
+		var phase Phase
+		for _, l := range lists {
+			phase = append(phase, KeepList{ID: l.ID, Name: l.Name})
+		}
+		p.add(phase)
+		return p
+	}
 	p.add(dropLists(&model.Desired{Access: &model.Access{}}, model.Observed{Lists: lists}))
 	return p
 }
