@@ -47,13 +47,13 @@ func TestTableIsWhatTheSourceCalls(t *testing.T) {
 			}
 			for _, action := range table {
 				if !slices.ContainsFunc(texts, func(text *regexp.Regexp) bool { return text.MatchString(action) }) {
-					t.Errorf("the table has %s, which nothing calls", action)
+					t.Errorf("cloudgateway/internal/rampolicy/actions.csv has %s, which nothing calls", action)
 				}
 			}
 			for _, known := range product.simulated.Actions {
 				for _, text := range texts {
 					if text.MatchString(known.Name) && !slices.Contains(table, known.Name) {
-						t.Errorf("the source calls %s, which the table does not have", known.Name)
+						t.Errorf("cloudgateway/internal/rampolicy/actions.csv: %s is missing, which the source calls", known.Name)
 					}
 				}
 			}

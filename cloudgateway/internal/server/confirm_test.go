@@ -59,7 +59,10 @@ func TestConfirmAbsent(t *testing.T) {
 				t.Fatal(err)
 			}
 			var words []string
-			for _, result := range answer.GetResults() {
+			for i, result := range answer.GetResults() {
+				if asked := tt.request.GetInstanceIds()[i]; result.GetRequested() != asked {
+					t.Errorf("result %d is of %q, want %s", i, result.GetRequested(), asked)
+				}
 				word := result.GetPresence().String()
 				if result.GetError() != nil {
 					word = result.GetError().GetReason()

@@ -55,6 +55,9 @@ func TestBatchGetInstances(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, r := range answer.GetResults() {
+		if r.GetRequested() != names[i] {
+			t.Errorf("result %d is of %q, want %s", i, r.GetRequested(), names[i])
+		}
 		if i == 0 {
 			if e := r.GetError(); codes.Code(e.GetCode()) != codes.NotFound || e.GetReason() != string(rpcerr.InstanceNotFound) {
 				t.Errorf("%s: got %v, want INSTANCE_NOT_FOUND", names[i], r)

@@ -126,8 +126,11 @@ func TestInstanceStatuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, r := range answer.GetResults() {
+	for i, r := range answer.GetResults() {
 		got = append(got, r.GetStatus()+r.GetError().GetReason())
+		if r.GetRequested() != ids[i] {
+			t.Errorf("result %d is of %q, want %s", i, r.GetRequested(), ids[i])
+		}
 	}
 	if want := append([]string{"INSTANCE_NOT_FOUND"}, slices.Repeat([]string{"Running"}, 50)...); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
