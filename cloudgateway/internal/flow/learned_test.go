@@ -2,6 +2,7 @@ package flow
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,6 +49,44 @@ func TestLearnedLimitsAreRestored(t *testing.T) {
 				}
 				if got := after.limiter("slb", learned).pacer.calls; got != want {
 					t.Errorf("%d calls a minute, want %d", got, want)
+				}
+			})
+		})
+	}
+}
+
+// TestFailoverBesideAStranger: what a replica has learned spares others the calls by which the next one would learn it.
+func TestFailoverBesideAStranger(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		kept        bool
+		least, most int // calls of the stranger that are refused in five minutes
+	}{{"kept", true, 0, 40}, {"not kept", false, 80, 300}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const before, after = 20*time.Minute + 20*time.Second, 5 * time.Minute
+				a := newAccount(minuteWrites, time.Minute)
+				stranger := &user{account: a}
+				var pacing sync.WaitGroup
+				pacing.Go(func() { stranger.pace(60, before+after) })
+				first, next := newUser(t, a, nil), newUser(t, a, nil)
+				first.work(t, Change, 200, before)
+				next.budget.TakeOver(time.Now())
+				text, found := first.budget.Learned()
+				if !found {
+					t.Fatal("nothing was learned beside a stranger")
+				}
+				if tt.kept {
+					if err := next.budget.Restore(text); err != nil {
+						t.Fatal(err)
+					}
+				}
+				next.work(t, Change, 200, after)
+				pacing.Wait()
+				granted, refused := stranger.count(before, before+after)
+				t.Logf("%d calls of the stranger granted, %d refused", granted, refused)
+				if refused < tt.least || refused > tt.most {
+					t.Errorf("%d calls of the stranger were refused, want %d to %d", refused, tt.least, tt.most)
 				}
 			})
 		})
