@@ -44,7 +44,9 @@ func Decode(object []byte, fields Fields) error {
 }
 
 // nothing reports whether there is no value.
-func nothing(value []byte) bool { return slices.Contains([]string{"", "null", `""`}, string(value)) }
+func nothing(value []byte) bool {
+	return len(value) <= len("null") && slices.Contains([]string{"", "null", `""`}, string(value)) // Long ones are not copied for it.
+}
 
 // decode reads a value. Most are plain texts.
 func decode(value []byte, into any) error {
