@@ -141,6 +141,9 @@ func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb strin
 		if err != nil {
 			return fmt.Errorf("find out whether %s is in the scope of %s: %w", resource, caller, err)
 		}
+		r := r
+		// A controller may bind an EIP without a tag, which is a user's, but not release it.
+		r.controller = r.controller && (resource.Kind != EIP || verb != "delete")
 		if why := r.outside(found); why != "" {
 			return r.refusal(caller, verb, resource.String(), why)
 		}

@@ -16,6 +16,7 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -291,6 +292,56 @@ func TestListEips(t *testing.T) {
 		}
 		if n := len(w.actions(true)); n != tt.calls {
 			t.Errorf("%s: %d calls, want %d", tt.name, n, tt.calls)
+		}
+	}
+}
+
+// TestScopeOfControllersForEips: lbcontroller may bind and unbind an EIP of a user's, and releases none but those that it has allocated.
+func TestScopeOfControllersForEips(t *testing.T) {
+	cluster := func(id string) []state.Tag { return []state.Tag{{Key: "ack.aliyun.com", Value: id}} }
+	w := newWorld(t, func(c *openapisim.Config) {
+		c.Seed.LoadBalancers["lb-1"] = &state.LoadBalancer{AddressType: "intranet", Spec: "slb.s2.small", Tags: cluster("c-1")}
+		c.Seed.LoadBalancers["lb-2"] = &state.LoadBalancer{AddressType: "intranet", Spec: "slb.s2.small", Tags: cluster("c-2")}
+		for id, labels := range map[string][]state.Tag{"eip-user": nil, "eip-other": cluster("c-2")} {
+			c.Seed.Eips[id] = &state.Eip{Address: "47.1.2.3", Status: "Available", Bandwidth: "5", Tags: labels}
+		}
+	})
+	w.scopes = []config.Scope{{Callers: []string{scoped}, ClusterID: "c-1", Controller: true}}
+	w.startGateway(t)
+	bind := func(id, lb string) error {
+		return second(w.Eips.AssociateEip(t.Context(), &vpcv1.AssociateEipRequest{AllocationId: id, InstanceId: lb, InstanceType: "SlbInstance"}))
+	}
+	unbind := func(id string) error {
+		return second(w.Eips.UnassociateEip(t.Context(), &vpcv1.UnassociateEipRequest{AllocationId: id, InstanceId: "lb-1"}))
+	}
+	release := func(id string) error {
+		return second(w.Eips.ReleaseEip(t.Context(), &vpcv1.ReleaseEipRequest{AllocationId: id}))
+	}
+	made, err := w.Eips.AllocateEip(t.Context(), &vpcv1.AllocateEipRequest{
+		RequestId: "r-1", Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := made.GetEip().GetAllocationId()
+	for _, step := range []struct {
+		what string
+		err  error
+		want rpcerr.Reason
+	}{
+		{"bind a user's", bind("eip-user", "lb-1"), ""},
+		{"unbind it", unbind("eip-user"), ""},
+		{"release it", release("eip-user"), rpcerr.CallerForbidden},
+		{"bind it to a load balancer of another cluster", bind("eip-user", "lb-2"), rpcerr.CallerForbidden},
+		{"bind that of another cluster", bind("eip-other", "lb-1"), rpcerr.CallerForbidden},
+		{"release that", release("eip-other"), rpcerr.CallerForbidden},
+		{"bind an own one", bind(own, "lb-1"), ""},
+		{"unbind it again", unbind(own), ""},
+		{"release an own one", release(own), ""},
+		{"release it once more", release(own), ""},
+	} {
+		if rpcerr.ReasonOf(step.err) != step.want {
+			t.Errorf("%s: %v, want reason %q", step.what, step.err, step.want)
 		}
 	}
 }
