@@ -516,7 +516,8 @@ func TestGatewayPermissions(t *testing.T) {
 			// For spec.loadBalancerSourceRanges.
 			"accesscontrollists": {"get", "list", "create", "update", "delete"},
 			"securitygroups":     {"get", "list", "create", "update", "delete"},
-			"vswitches":          {"list"}, "eips": {"list"}, "networkinterfaces": {"list"}, "instances": {"list"}, "capabilities": {"get"},
+			"eips":               {"list", "create", "update", "delete"},
+			"vswitches":          {"list"}, "networkinterfaces": {"list"}, "instances": {"list"}, "capabilities": {"get"},
 		},
 		"nodecontroller":  {"instances": {"get", "list"}, "networkinterfaces": {"get", "list", "update"}, "capabilities": {"get"}},
 		"routecontroller": {"routes": {"list", "create", "delete"}, "instances": {"list"}, "capabilities": {"get"}},

@@ -154,6 +154,8 @@ const (
 	SourceRanges Feature = "source-ranges"
 	// TLSSecrets is what lbcontroller needs besides where Services have certificates of Secrets.
 	TLSSecrets Feature = "tls-secrets"
+	// EIPs is what lbcontroller needs besides where Services bind or allocate an EIP.
+	EIPs Feature = "eips"
 	// Nodes is what nodecontroller needs.
 	Nodes Feature = "nodes"
 	// Routes is what routecontroller needs.
@@ -162,7 +164,7 @@ const (
 
 // Features are all features that need a permission, in the order in which people meet them.
 func Features() []Feature {
-	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, Nodes, Routes}
+	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, Nodes, Routes}
 	for _, service := range method.ToolServices() {
 		all = append(all, Feature(service))
 	}
@@ -180,7 +182,7 @@ func Used(api config.API) []Feature {
 
 // Optional are the features that the controllers need for what users may ask for, or may not.
 func Optional() []Feature {
-	return []Feature{DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets}
+	return []Feature{DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs}
 }
 
 // About describes a feature.
@@ -201,6 +203,9 @@ func (f Feature) About() string {
 			"or a security group of an NLB instance: lbcontroller, only if a Service has the field."
 	case TLSSecrets:
 		return "HTTPS listeners of CLB instances have certificates of Secrets: lbcontroller, only if a Service has the annotation `tls-secret`."
+	case EIPs:
+		return "EIPs are bound to CLB instances, and allocated for them: lbcontroller, only if a Service has the annotation `eip-id` or " +
+			"`eip-allocate`."
 	case Nodes:
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
 	case Routes:

@@ -127,8 +127,9 @@ func (s skewed) installChart() {
 }
 
 // notServed are examples that have no load balancer of the whole shape: one asks for no writes, one is about CLBs from
-// before, such as are not sold any more, and one needs a configuration that an earlier process doesn't know.
-var notServed = []string{"sync-policy: report", "instance-charge-type: PayBySpec", "tls-secret:"}
+// before, such as are not sold any more, one needs a configuration that an earlier process doesn't know, and others bind an
+// EIP, which an earlier gateway doesn't do for lbcontroller.
+var notServed = []string{"sync-policy: report", "instance-charge-type: PayBySpec", "tls-secret:", "loadbalancer-eip-"}
 
 // serveExamples makes a Service of each example, and waits until all are as they ask for.
 func (s skewed) serveExamples(page string) {

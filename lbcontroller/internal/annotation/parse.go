@@ -224,6 +224,9 @@ func Known(annotations ...map[string]string) []string {
 // ParseOwnTags reads the note OwnTags.
 func ParseOwnTags(annotations map[string]string) []string { return splitList(annotations[OwnTags]) }
 
+// ParseEIPs reads the note EIPs.
+func ParseEIPs(annotations map[string]string) []string { return splitList(annotations[EIPs]) }
+
 // Unknown returns the names under either prefix that the table doesn't have, sorted, each with the key of the table that is most like it,
 // or "" if none is.
 func (p Parser) Unknown(annotations map[string]string) []Pair {

@@ -13,7 +13,7 @@ func TestEveryAnnotation(t *testing.T) {
 	switches := []string{DrainTerminating, DefaultServerGroup, ForceOverride, DeleteProtection, PreserveOnDelete, HTTP2,
 		ConnectionDrain, ProxyProtocol, ACLStatus, StickySession,
 		XForwardedForProto, XForwardedForSLBPort, XForwardedForSrcPort, HealthCheckSwitch,
-		HealthCheckFlag, NodeHealthCheck, RemoveUnscheduled, IgnoreWeightUpdate}
+		HealthCheckFlag, NodeHealthCheck, RemoveUnscheduled, IgnoreWeightUpdate, EIPAllocate}
 	type values struct {
 		good map[string]string // value to canonical value
 		bad  []string
@@ -37,6 +37,9 @@ func TestEveryAnnotation(t *testing.T) {
 		IPVersion:              {map[string]string{"IPv6": "ipv6"}, []string{"6"}},
 		Address:                {map[string]string{"10.0.0.1": "10.0.0.1"}, []string{"10.0.0", "::1"}},
 		ExternalIPType:         {map[string]string{"EIP": "eip"}, []string{"nat"}},
+		EIPID:                  {map[string]string{" eip-1": "eip-1"}, []string{" ", "eip 1", "eip-1,eip-2", strings.Repeat("x", 65)}},
+		EIPBandwidth:           {map[string]string{"1": "1", "1000": "1000"}, []string{"0", "1001"}},
+		EIPChargeType:          {map[string]string{"paybytraffic": "PayByTraffic"}, []string{"PayByCLCU"}},
 		Hostname: {map[string]string{"www.example.com": "www.example.com"},
 			[]string{"a b", "Web.example.com", "a..b", "-a", "a-", "10.0.0.1"}},
 		ProtocolPort:              {map[string]string{"http:80, https:443": "http\x0080,https\x00443"}, []string{"http", "80:", ":80"}},

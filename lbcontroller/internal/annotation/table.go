@@ -24,6 +24,10 @@ const (
 	IPVersion              = "ip-version"
 	Address                = "ip"
 	ExternalIPType         = "external-ip-type"
+	EIPID                  = "eip-id"
+	EIPAllocate            = "eip-allocate"
+	EIPBandwidth           = "eip-bandwidth"
+	EIPChargeType          = "eip-internet-charge-type"
 	Hostname               = "hostname"
 	IPMode                 = "ip-mode"
 	SyncPolicy             = "sync-policy"
@@ -155,6 +159,17 @@ func instanceTable() []Spec {
 		{Key: ExternalIPType, Kind: Choice, Values: []string{"eip"}, Scope: Status, Default: "the address of the CLB",
 			Removal: Reverts, Since: "v1.9.3.316",
 			Doc: "Publishes the EIPs bound to the CLB instead of its own address."},
+		{Key: EIPID, Kind: Text, Max: 64, Pattern: IDText, Scope: Instance, Default: "none", Removal: Reverts, Since: "new",
+			Doc: "Binds this EIP to the CLB and publishes its address; needs address-type intranet. It is never released, and taken off " +
+				"when the annotation or the Service goes."},
+		{Key: EIPAllocate, Kind: Switch, Scope: Instance, Default: "off", Removal: Reverts, Since: "new",
+			Doc: "Allocates an EIP for the Service, binds it to the CLB and publishes its address; needs address-type intranet. It is " +
+				"released when the annotation or the Service goes."},
+		{Key: EIPBandwidth, Kind: Number, Min: 1, Max: 1000, Scope: Instance, Default: "the cloud's, 5", Removal: Reverts, Since: "new",
+			Doc: "Peak bandwidth of an EIP that is allocated, in Mbit/s; looked at only at its allocation."},
+		{Key: EIPChargeType, Kind: Choice, Values: []string{"PayByTraffic", "PayByBandwidth"}, Scope: Instance,
+			Default: "the cloud's, PayByBandwidth", Removal: Reverts, Since: "new",
+			Doc: "Billing of the traffic of an EIP that is allocated; looked at only at its allocation."},
 		{Key: Hostname, Kind: Text, Max: 253, Pattern: HostText, Scope: Status, Default: "none", Removal: Reverts, Since: "v2.3.0",
 			Doc: "Publishes this host name instead of an address."},
 		{Key: IPMode, Kind: Choice, Values: []string{"VIP", "Proxy"}, Scope: Status,

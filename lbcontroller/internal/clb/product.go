@@ -76,6 +76,7 @@ func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener
 	building := builder{Builder: b, Product: p}
 	instance, listeners := building.instance(), building.listeners()
 	building.access()
+	building.eip()
 	building.checkFields()
 	return instance, listeners
 }
@@ -102,7 +103,7 @@ func (p Product) WithoutEffect(view desired.View, there model.Observed) []string
 			"annotation "+annotation.Prefix+annotation.VSwitchID+" has no effect: only an intranet CLB is in a vSwitch (annotation "+
 				annotation.Prefix+annotation.AddressType+")")
 	}
-	return warnings
+	return append(warnings, otherEIP(v, there)...)
 }
 
 // Probes implements lb.Product. Health checks are on unless they are switched off.
@@ -131,7 +132,7 @@ func (p Product) Health(ctx context.Context, there model.Observed) (map[model.Se
 
 // EIPs implements lb.Product.
 func (p Product) EIPs(ctx context.Context, id string, maxAge time.Duration) ([]string, error) {
-	request := &vpcv1.ListEipsRequest{AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: id}
+	request := &vpcv1.ListEipsRequest{AssociatedInstanceType: slbInstance, AssociatedInstanceId: id}
 	if maxAge > 0 { // One list serves all load balancers.
 		request.AssociatedInstanceId, request.MaxAge = "", durationpb.New(maxAge)
 	}

@@ -29,6 +29,7 @@ const (
 	noBill  = "an NLB is billed by use"
 	noHTTP  = "an NLB knows no HTTP"
 	noReuse = "it is about a CLB that exists; the new Service gets an NLB of its own"
+	noEIP   = "an NLB has an EIP in each zone: those of annotation zone-maps, or with address-type internet some that come and go with it"
 	newCert = "NLBs take certificates of the certificate service, such as 123-cn-hangzhou: put their ids in place of these, and " +
 		"watch their end there: no event warns of it"
 )
@@ -61,6 +62,10 @@ func rules() map[string]rule {
 		annotation.IPVersion:              {own: true},
 		annotation.Address:                none("chosen addresses are in annotation zone-maps"),
 		annotation.ExternalIPType:         none("an NLB publishes its name, which leads to its EIPs, too; annotation zone-maps names those"),
+		annotation.EIPID:                  none(noEIP),
+		annotation.EIPAllocate:            none(noEIP),
+		annotation.EIPBandwidth:           none(noEIP),
+		annotation.EIPChargeType:          none(noEIP),
 		annotation.Hostname:               none("an NLB publishes a name of its own"),
 		annotation.IPMode:                 none("an NLB publishes a name, for which kube-proxy doesn't answer"),
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -12,6 +13,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
@@ -50,6 +52,8 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 		n.Annotations = ownTags(tags)
 		_, n.Annotations[annotation.Applied] = s.view.Applied(false)
 		n.Annotations[annotation.Making] = making(s, p)
+		_, eips := s.view.EIPs()
+		n.Annotations[annotation.EIPs] = strings.Join(eips, ",")
 	}
 	if p.FillsDefaultGroup() {
 		// Nor servers in the default server group, if the Service doesn't ask for them any more afterwards.
@@ -110,6 +114,21 @@ func (c changer) moveOut(ctx context.Context, s pass, own model.Observed, done r
 	return s, done
 }
 
+// leaveEIPs gives up the EIPs of a load balancer that the Service has no more, as it was deleted by hand before the Service moved.
+func (c changer) leaveEIPs(ctx context.Context, s pass) error {
+	if !s.policy.Allows(plan.ReleaseEIP{}) {
+		return nil
+	}
+	eips, there, err := c.eipsToDrop(ctx, s.view, model.Nothing())
+	if err != nil || eips.Empty() {
+		return err
+	}
+	if _, err := s.confirmed(ctx); err != nil {
+		return err
+	}
+	return c.dropEIPs(ctx, s.key, eips, there)
+}
+
 // releaseOwn gives up the Service's own load balancer. Its address can't be had back, so the Service is read anew
 // before.
 func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pass, error) {
@@ -126,12 +145,45 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 	if err != nil {
 		return s, err
 	}
+	eips, own, err := c.eipsToDrop(ctx, s.view, own)
+	if err == nil {
+		err = c.dropEIPs(ctx, s.key, eips, own)
+	}
+	if err != nil {
+		return s, err
+	}
 	p := plan.Release(c.product, own, s.view.Preserved())
 	c.logger.Info("releasing the load balancer", "service", s.key, "loadBalancer", own.InstanceID, "plan", p.String())
 	if _, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: own}); err != nil && !isGone(err) {
 		return s, err
 	}
 	return s.with(svc), c.dropGroups(ctx, s.key, s.want.Desired.Owner, own, s.view.Preserved(), s.want.Desired.Groups...)
+}
+
+// eipsToDrop reads the EIPs of a Service that gives up a load balancer, or has none any more, and returns the way to give them up, too. With
+// what is preserved they stay.
+func (c changer) eipsToDrop(ctx context.Context, view desired.View, there model.Observed) (plan.Plan, model.Observed, error) {
+	w := view.EIP()
+	_, released := knowledge.Released(c.services.Of(keyOf(view.Service)).Get(string(view.Service.UID)).Known)
+	if w == nil || released || view.Preserved() {
+		return plan.Plan{}, there, nil
+	}
+	w.ID, w.Allocate = "", false
+	if err := c.findEIPs(ctx, &there, c.markOf(string(view.Service.UID)), w); err != nil {
+		return plan.Plan{}, there, err
+	}
+	return plan.DropEIPs(w, there), there, nil
+}
+
+// dropEIPs goes that way. It comes before the load balancer is released.
+func (c changer) dropEIPs(ctx context.Context, key string, p plan.Plan, there model.Observed) error {
+	if p.Empty() {
+		return nil
+	}
+	c.logger.Info("giving up EIPs", "service", key, "loadBalancer", there.InstanceID, "plan", p.String())
+	c.services.Of(key).Forget()
+	_, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: there})
+	return err
 }
 
 // groupsToDrop is the way to delete the server groups of a Service that stand by themselves, but those that are wanted

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -65,6 +66,9 @@ func (w *world) state() []string {
 	for _, e := range w.cloud.DomainExtensions {
 		lines = append(lines, fmt.Sprintf("certificate of %d %s for %s: %s", e.Listener.Port, e.Listener.Protocol,
 			e.Extension.GetDomain(), e.Extension.GetServerCertificateId()))
+	}
+	for _, e := range w.cloud.Eips {
+		lines = append(lines, fmt.Sprintf("EIP %s %s on %s", e.GetName(), e.GetStatus(), w.cloud.LoadBalancers[e.GetInstanceId()].GetName()))
 	}
 	slices.Sort(lines)
 	return lines
@@ -156,6 +160,22 @@ type scenario struct {
 // shortScenarios are those that are left with -short, for the inner loop.
 var shortScenarios = []string{"create", "change ports", "add a node", "delete", "reuse", "move to a user's", "readiness gates", "takeover"}
 
+// usersEIP is an EIP of a user's, which addEIP adds.
+const usersEIP = "eip-user"
+
+func addEIP(w *world) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	w.cloud.Eips[usersEIP] = &vpcv1.Eip{AllocationId: usersEIP, Name: "by hand", IpAddress: "203.0.113.9", Status: "Available"}
+}
+
+func intranet(svc *corev1.Service) { annotated(annotation.AddressType, "intranet")(svc) }
+
+func allocated(svc *corev1.Service) {
+	intranet(svc)
+	annotated(annotation.EIPAllocate, "on")(svc)
+}
+
 func scenarios() map[string]scenario {
 	twoPorts := func(svc *corev1.Service) {
 		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443,
@@ -222,6 +242,22 @@ func scenarios() map[string]scenario {
 			w.addNode(7)
 			w.settle()
 			w.remove()
+		}},
+		"allocate an EIP": {change: func(w *world) { w.create(web(allocated)) }},
+		"change to the user's EIP": {prepare: addEIP, before: web(allocated), change: func(w *world) {
+			w.update(changed(without(annotation.EIPAllocate), annotated(annotation.EIPID, usersEIP)))
+		}},
+		"change from the user's EIP": {prepare: addEIP, before: web(intranet, annotated(annotation.EIPID, usersEIP)), change: func(w *world) {
+			w.update(changed(without(annotation.EIPID), annotated(annotation.EIPAllocate, "on")))
+		}},
+		"ask for an EIP for a moment": {before: web(intranet), change: func(w *world) {
+			w.update(annotated(annotation.EIPAllocate, "on"))
+			w.update(without(annotation.EIPAllocate))
+		}},
+		"delete with an EIP": {before: web(allocated), change: func(w *world) { w.remove() }},
+		"move to a user's with an EIP": {users: []string{usersLB}, before: web(allocated), change: func(w *world) {
+			w.update(changed(without(annotation.EIPAllocate), without(annotation.AddressType), naming(usersLB), override))
+			w.clearStatus()
 		}},
 		"source ranges": {change: func(w *world) { w.create(web(twoPorts, ranges("10.0.0.0/8", "192.0.2.0/24"))) }},
 		"add source ranges": {before: web(twoPorts), change: func(w *world) {

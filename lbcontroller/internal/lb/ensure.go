@@ -103,6 +103,9 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 	if done.err == nil {
 		s, done = e.moveOut(ctx, s, d.own(), done)
 	}
+	if done.err == nil && d.read && s.want.Desired.Reuse.ID != "" && d.own().InstanceID == "" {
+		done.err = e.leaveEIPs(ctx, s)
+	}
 	if done.err != nil {
 		return e.fail(ctx, s, d, done)
 	}

@@ -31,7 +31,7 @@ func New(cfg Config) controller.Registration {
 	kind := &Kind{engine: e, orphans: newOrphans(cfg, e.changer)}
 	return controller.Registration{
 		MetricType: marks.MetricType, Finalizer: marks.Finalizer, Kind: kind, Previewer: kind, Run: kind.run,
-		Labels: []string{LabelLoadBalancerID}, Annotations: []string{annotation.OwnTags, annotation.Applied, annotation.Claims},
+		Labels: []string{LabelLoadBalancerID}, Annotations: []string{annotation.OwnTags, annotation.Applied, annotation.Claims, annotation.EIPs},
 	}
 }
 

@@ -181,11 +181,19 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 		return "", err
 	}
 	w.logger.Info("deleting a load balancer whose Service is gone", "loadBalancer", o.LoadBalancer, "address", o.Address, "mark", o.Mark)
+	mark, allocated := observe.Mark{DefaultName: o.Mark, ClusterID: w.clusterID}, &model.WantedEIP{Made: true}
+	err = w.findEIPs(ctx, &observed, mark, allocated)
+	if err == nil {
+		err = w.dropEIPs(ctx, "", plan.DropEIPs(allocated, observed), observed)
+	}
+	if err != nil {
+		return "", err
+	}
 	if _, err := apply.Apply(ctx, w.product, apply.Work{Plan: plan.Release(w.product, observed, false),
 		Observed: observed}); err != nil && !isGone(err) {
 		return "", err
 	}
-	lists, err := w.product.Lists(ctx, observe.Mark{DefaultName: o.Mark, ClusterID: w.clusterID})
+	lists, err := w.product.Lists(ctx, mark)
 	if err == nil {
 		err = w.dropLists(ctx, "", lists, false)
 	}

@@ -174,6 +174,11 @@ func publication(s pass, eips []string, observed model.Observed, complete bool) 
 	n.Annotations[annotation.Claims] = reuse.Kept(s.want.Desired, observed).String()
 	after, meanwhile := s.view.Applied(s.view.MayHaveList() && (len(observed.Lists) > 0 || !observed.ListsKnown))
 	n.Annotations[annotation.Applied], n.Annotations[annotation.Making] = after, ""
+	bound, coming := s.view.EIPs()
+	if !complete || s.want.Desired.Reuse.ID != "" && !s.policy.Allows(plan.ReleaseEIP{}) {
+		bound = coming
+	}
+	n.Annotations[annotation.EIPs] = strings.Join(bound, ",")
 	if !complete {
 		n.Annotations[annotation.Making] = noListener // All that were made are started.
 		n.Labels[LabelHash], n.Annotations[annotation.Applied] = "", meanwhile

@@ -82,7 +82,13 @@ func (e *engine) previewRelease(ctx context.Context, r controller.Request, resul
 		return nil
 	}
 	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID}
-	policy, released := policyOf(view, e.Policy), plan.Release(e.Product, observed, view.Preserved())
+	policy := policyOf(view, e.Policy)
+	eips, observed, err := e.eipsToDrop(ctx, view, observed)
+	if err != nil {
+		return err
+	}
+	released := plan.Release(e.Product, observed, view.Preserved())
+	released.Phases = slices.Concat(eips.Phases, released.Phases)
 	released.Phases = append(released.Phases, e.groupsToDrop(owner, observed, view.Preserved()).Phases...)
 	list := &result.Actions
 	if policy == PolicyReport || e.kept(policy, r, view, view.Claims(), released) != "" {

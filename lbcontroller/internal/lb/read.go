@@ -71,11 +71,30 @@ func (r reader) servers(ctx context.Context, s pass) (knowledge.Known, error) {
 
 // complete reads what it takes for a comparison: what the kind needs, and the access lists of a Service that has some or is to have some.
 func (r reader) complete(ctx context.Context, found *model.Observed, want *model.Desired) error {
-	if err := r.Complete(ctx, found, want); err != nil || want.Access == nil {
+	if err := r.Complete(ctx, found, want); err != nil {
 		return err
 	}
-	lists, err := r.Lists(ctx, r.markOf(want.UID))
-	found.Lists, found.ListsKnown = lists, err == nil
+	if want.Access != nil {
+		lists, err := r.Lists(ctx, r.markOf(want.UID))
+		if found.Lists, found.ListsKnown = lists, err == nil; err != nil {
+			return err
+		}
+	}
+	if want.EIP == nil || want.Reuse.ID != "" {
+		found.EIPsKnown = true
+		return nil
+	}
+	return r.findEIPs(ctx, found, r.markOf(want.UID), want.EIP)
+}
+
+// findEIPs reads the EIPs that concern a Service with the load balancer that was found.
+func (r reader) findEIPs(ctx context.Context, found *model.Observed, mark observe.Mark, w *model.WantedEIP) error {
+	store, ok := r.Reader.(observe.EIPReader)
+	if !ok {
+		return nil
+	}
+	eips, err := store.FindEIPs(ctx, mark, found.InstanceID, w)
+	found.EIPs, found.EIPsKnown = eips, err == nil
 	return err
 }
 

@@ -39,6 +39,10 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 		return fail(o, err)
 	}
 	p := plan.Release(e.Product, observed, view.Preserved())
+	eips, observed, err := e.eipsToDrop(ctx, view, observed)
+	if err != nil {
+		return fail(o, err)
+	}
 	claims, another, err := e.claimsLeft(ctx, r, view, observed)
 	if err != nil {
 		return fail(o, err)
@@ -48,13 +52,13 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 		return fail(o, err)
 	}
 	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID}
-	whole := plan.Plan{Phases: slices.Concat(p.Phases, e.groupsToDrop(owner, observed, view.Preserved()).Phases,
+	whole := plan.Plan{Phases: slices.Concat(eips.Phases, p.Phases, e.groupsToDrop(owner, observed, view.Preserved()).Phases,
 		plan.DropLists(lists, view.Preserved()).Phases)}
 	if what := e.kept(policy, r, view, claims, whole); what != "" {
 		return e.holdRelease(r, policy, what)
 	}
 	leaves := len(claims) > 0 && !view.Preserved() && !e.released(r)
-	if r.Service.DeletionTimestamp == nil && (leaves || !p.Empty() || len(observed.Groups)+len(lists) > 0) {
+	if r.Service.DeletionTimestamp == nil && (leaves || !p.Empty() || !eips.Empty() || len(observed.Groups)+len(lists) > 0) {
 		// A crash on the way must not look like success if the Service asks for its load balancer again, as it may do
 		// already.
 		svc, err := r.Writer.Live(ctx, r.Service)
@@ -72,7 +76,14 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 		}
 		r.Service, o.Service = svc, svc
 	}
-	if o.Changed = !p.Empty(); o.Changed {
+	o.Changed = !p.Empty() || !eips.Empty()
+	if err := e.dropEIPs(ctx, r.Key, eips, observed); err != nil {
+		return fail(o, err)
+	}
+	for _, stays := range eips.Refused {
+		o.Events = append(o.Events, controller.Donef(controller.ReasonPreserved, "%s", stays))
+	}
+	if !p.Empty() {
 		e.Logger.Info("releasing the load balancer", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", p.String())
 		e.services.Of(r.Key).Forget() // From here on it is wrong, however this ends.
 		if _, err := apply.Apply(ctx, e.Product, apply.Work{Plan: p, Observed: observed}); err != nil && !isGone(err) {
@@ -110,7 +121,7 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels: map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
 		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: "", annotation.Applied: "",
-			annotation.Making: ""}, Exact: []string{annotation.Claims},
+			annotation.Making: "", annotation.EIPs: ""}, Exact: []string{annotation.Claims},
 	}, KeepIngress: isAnothers(e.Product.Marks().published(r.Service), r.Service, view, address)}
 	return o
 }

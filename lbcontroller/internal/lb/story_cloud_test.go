@@ -256,6 +256,9 @@ func (s *story) cloudText() (lines []string) {
 	for _, g := range s.cloud.SecurityGroups {
 		lines = append(lines, requestText(g))
 	}
+	for _, id := range slices.Sorted(maps.Keys(s.cloud.Eips)) {
+		lines = append(lines, requestText(s.cloud.Eips[id]))
+	}
 	if len(lines) == 0 {
 		return []string{"the cloud has no load balancer"}
 	}

@@ -268,5 +268,10 @@ func (s *loadBalancers) DeleteLoadBalancer(_ context.Context, req *slbv1.DeleteL
 		}
 	}
 	delete(s.f.DefaultGroups, id)
+	for _, e := range s.f.Eips {
+		if e.GetInstanceId() == id {
+			e.InstanceId, e.InstanceType, e.Status = "", "", "Available"
+		}
+	}
 	return &slbv1.DeleteLoadBalancerResponse{}, nil
 }

@@ -1,9 +1,11 @@
 package gatewaytest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
@@ -57,14 +59,81 @@ type eips struct {
 	f *Fake
 }
 
-func (s *eips) ListEips(_ context.Context, req *vpcv1.ListEipsRequest) (*vpcv1.ListEipsResponse, error) {
-	if err := required("associated_instance_type", req.GetAssociatedInstanceType()); err != nil {
-		return nil, err
+// eip finds an EIP; f is locked.
+func (f *Fake) eip(id string) (*vpcv1.Eip, error) {
+	if e := f.Eips[id]; e != nil {
+		return e, nil
 	}
+	return nil, notFound(rpcerr.EipNotFound, "EIP", id)
+}
+
+func (s *eips) ListEips(_ context.Context, req *vpcv1.ListEipsRequest) (*vpcv1.ListEipsResponse, error) {
 	s.f.Lock()
 	defer s.f.Unlock()
 	return &vpcv1.ListEipsResponse{Eips: sorted(s.f.Eips, func(e *vpcv1.Eip) bool {
-		return e.GetInstanceType() == req.GetAssociatedInstanceType() &&
-			(req.GetAssociatedInstanceId() == "" || e.GetInstanceId() == req.GetAssociatedInstanceId())
+		return among(req.GetAllocationIds(), e.GetAllocationId()) && hasTags(e.GetTags(), req.GetTags()) &&
+			match(req.GetAssociatedInstanceType(), e.GetInstanceType()) && match(req.GetAssociatedInstanceId(), e.GetInstanceId())
 	})}, nil
+}
+
+func (s *eips) AllocateEip(_ context.Context, req *vpcv1.AllocateEipRequest) (*vpcv1.AllocateEipResponse, error) {
+	s.f.Lock()
+	defer s.f.Unlock()
+	earlier, err := s.f.replay(req.GetRequestId(), req)
+	if err != nil {
+		return nil, err
+	}
+	if response, ok := earlier.(*vpcv1.AllocateEipResponse); ok {
+		return proto.CloneOf(response), nil
+	}
+	e := &vpcv1.Eip{
+		AllocationId: s.f.nextID("eip-new"), IpAddress: s.f.nextAddress(true, false), Status: "Available", Name: req.GetName(),
+		BandwidthMbps: cmp.Or(req.GetBandwidthMbps(), 5), Tags: cloneAll(req.GetTags()), ResourceGroupId: req.GetResourceGroupId(),
+		InternetChargeType: cmp.Or(req.GetInternetChargeType(), vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH),
+	}
+	s.f.Eips[e.GetAllocationId()] = e
+	response := &vpcv1.AllocateEipResponse{Eip: proto.CloneOf(e)}
+	s.f.remember(req.GetRequestId(), req, response)
+	return response, nil
+}
+
+// AssociateEip is for load balancers, of which each has one EIP at most.
+func (s *eips) AssociateEip(_ context.Context, req *vpcv1.AssociateEipRequest) (*vpcv1.AssociateEipResponse, error) {
+	s.f.Lock()
+	defer s.f.Unlock()
+	e, err := s.f.eip(req.GetAllocationId())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.f.loadBalancer(req.GetInstanceId()); err != nil {
+		return nil, err
+	}
+	for _, other := range s.f.Eips {
+		isBound := other == e && e.GetInstanceId() != "" || other.GetInstanceId() == req.GetInstanceId()
+		if isBound && (other != e || e.GetInstanceId() != req.GetInstanceId()) {
+			return nil, refused(codes.FailedPrecondition, rpcerr.ResourceInUse, "EIP %s is bound to %s", other.GetAllocationId(),
+				other.GetInstanceId())
+		}
+	}
+	e.InstanceId, e.InstanceType, e.Status = req.GetInstanceId(), req.GetInstanceType(), "InUse"
+	return &vpcv1.AssociateEipResponse{Eip: proto.CloneOf(e)}, nil
+}
+
+func (s *eips) UnassociateEip(_ context.Context, req *vpcv1.UnassociateEipRequest) (*vpcv1.UnassociateEipResponse, error) {
+	s.f.Lock()
+	defer s.f.Unlock()
+	if e := s.f.Eips[req.GetAllocationId()]; e != nil && match(req.GetInstanceId(), e.GetInstanceId()) {
+		e.InstanceId, e.InstanceType, e.Status = "", "", "Available"
+	}
+	return &vpcv1.UnassociateEipResponse{}, nil
+}
+
+func (s *eips) ReleaseEip(_ context.Context, req *vpcv1.ReleaseEipRequest) (*vpcv1.ReleaseEipResponse, error) {
+	s.f.Lock()
+	defer s.f.Unlock()
+	if e := s.f.Eips[req.GetAllocationId()]; e.GetInstanceId() != "" {
+		return nil, refused(codes.FailedPrecondition, rpcerr.ResourceInUse, "EIP %s is bound to %s", e.GetAllocationId(), e.GetInstanceId())
+	}
+	delete(s.f.Eips, req.GetAllocationId())
+	return &vpcv1.ReleaseEipResponse{}, nil
 }

@@ -38,6 +38,9 @@ func (b *Builder) RestrictTo(name string, entries []string) {
 	b.access = &model.Access{Name: name, Entries: entries}
 }
 
+// BindEIP asks for an elastic IP address, or for none any more.
+func (b *Builder) BindEIP(w *model.WantedEIP) { b.eip = w }
+
 // OnlyOne refuses a Service that restricts the access both by the field and by one of the annotations: neither counts more.
 func (b *Builder) OnlyOne(keys ...string) {
 	for _, key := range keys {

@@ -157,6 +157,7 @@ type Builder struct {
 	// which servers it takes.
 	keepWeights, keepChoice bool
 	access                  *model.Access
+	eip                     *model.WantedEIP
 	// limit is how many servers a server group takes, and left how many are left out of one for that.
 	limit, left int
 	lists       *model.Lists
@@ -198,6 +199,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	if d.Access = b.access; d.Access == nil && in.View.MayHaveList() {
 		d.Access = &model.Access{}
 	}
+	d.EIP = b.eip
 	if !b.View.dual { // Which family a pod lacks doesn't matter then.
 		b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
 	}
@@ -226,7 +228,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	return Result{
 		Desired: d, OwnGroups: b.ownGroups(),
 		Hostname: values.Text(annotation.Hostname),
-		EIP:      values.Has(annotation.ExternalIPType),
+		EIP:      in.View.PublishesEIP(),
 		IPMode:   values.Text(annotation.IPMode),
 		Warnings: b.warnings, WithoutEffect: b.useless,
 		Coming: b.coming(), Certificates: b.certificates, Lacking: b.lacking,

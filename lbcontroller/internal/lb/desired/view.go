@@ -8,6 +8,7 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
@@ -101,7 +102,33 @@ func (v View) Preserved() bool { return annotation.Preserved(v.Service.Annotatio
 func (v View) SyncPolicy() string { return v.Values.Text(annotation.SyncPolicy) }
 
 // PublishesEIP reports whether the EIPs of the load balancer are published instead of its own address.
-func (v View) PublishesEIP() bool { return v.Values.Has(annotation.ExternalIPType) }
+func (v View) PublishesEIP() bool {
+	return v.Values.Has(annotation.ExternalIPType) || v.Values.Has(annotation.EIPID) || v.Values.On(annotation.EIPAllocate)
+}
+
+// EIPs is the note about EIPs once all that the Service asks for is in place, and while it is being put in place.
+func (v View) EIPs() (after, meanwhile []string) {
+	if id := v.Values.Text(annotation.EIPID); id != "" {
+		after = append(after, id)
+	} else if v.Values.On(annotation.EIPAllocate) {
+		after = append(after, annotation.EIPAllocated)
+	}
+	meanwhile = append(annotation.ParseEIPs(v.Service.Annotations), after...)
+	slices.Sort(meanwhile)
+	return after, slices.Compact(meanwhile)
+}
+
+// EIP is the elastic IP address that the Service asks for, and what it may have from before; nil for neither.
+func (v View) EIP() *model.WantedEIP {
+	_, users := v.EIPs()
+	if len(users) == 0 {
+		return nil
+	}
+	w := &model.WantedEIP{ID: v.Values.Text(annotation.EIPID), Allocate: v.Values.On(annotation.EIPAllocate)}
+	w.Made = slices.Contains(users, annotation.EIPAllocated)
+	w.Users = slices.DeleteFunc(users, func(id string) bool { return id == annotation.EIPAllocated })
+	return w
+}
 
 // Claims are where on load balancers of users there may be something of the Service: those noted, and the load balancer
 // that it names. A Service that was taken over from the existing CCM has no note.

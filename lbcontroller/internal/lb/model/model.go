@@ -33,6 +33,8 @@ type Desired struct {
 	Refused []string
 	// Access is who may connect; nil if the Service doesn't say and never did.
 	Access *Access
+	// EIP is the elastic IP address that is to be bound; nil if the Service doesn't say and never did.
+	EIP *WantedEIP
 	// Guarded says that access control was put in force and that nothing says any more whether it is to be: no listener
 	// may be made without it.
 	Guarded bool
@@ -294,6 +296,9 @@ type Observed struct {
 	// Lists are the access lists of the Service, ordered by id, if ListsKnown says that they have been looked for.
 	Lists      []AccessList
 	ListsKnown bool
+	// EIPs are those that concern the Service, ordered by id, if EIPsKnown says that they have been looked for.
+	EIPs      []EIP
+	EIPsKnown bool
 }
 
 // Nothing is what the cloud holds for a Service that certainly has no instance yet.
@@ -305,7 +310,7 @@ func (o Observed) Clone() Observed {
 	for i := range o.Listeners {
 		o.Listeners[i].Extensions = slices.Clone(o.Listeners[i].Extensions)
 	}
-	o.Groups, o.Lists = slices.Clone(o.Groups), slices.Clone(o.Lists)
+	o.Groups, o.Lists, o.EIPs = slices.Clone(o.Groups), slices.Clone(o.Lists), slices.Clone(o.EIPs)
 	return o
 }
 

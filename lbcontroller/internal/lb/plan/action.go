@@ -27,6 +27,8 @@ const (
 	PartServers
 	// PartAccess is the list of who may connect.
 	PartAccess
+	// PartEIP is an elastic IP address that is bound to the load balancer.
+	PartEIP
 )
 
 // Verb is what an action does to the part.
@@ -59,6 +61,8 @@ type Result struct {
 	GroupID, ListenerID string
 	// ListID is the answer of CreateList.
 	ListID string
+	// EIP is the answer of AllocateEIP.
+	EIP *model.EIP
 	// GroupHeld says that DeleteGroup could only take our servers out.
 	GroupHeld bool
 }

@@ -16,6 +16,9 @@ import (
 // their nodes.
 func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	var p Plan
+	if !d.EIP.IsAsked() { // What goes off the internet does so before anything is opened.
+		p.eip(d, o, false)
+	}
 	d, unguarded := p.access(kind, d, o)
 	guards := len(p.Phases)
 	if o.InstanceID == "" && d.Reuse.ID == "" {
@@ -43,6 +46,9 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 		}
 	}
 	p.add(last)
+	if d.EIP.IsAsked() {
+		p.eip(d, o, unguarded || kind.IsOpener(d, o))
+	}
 	if !unguarded {
 		p.add(dropLists(d, o))
 	}

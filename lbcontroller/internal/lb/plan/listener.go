@@ -246,11 +246,11 @@ func (w *listenerWork) extensions(want, old model.Listener) {
 	}
 }
 
-// Knows reports whether all is known of what is there that a Service asks for: the further certificates of listeners
-// and access lists are read apart.
+// Knows reports whether all is known of what is there that a Service asks for: the further certificates of listeners,
+// access lists and EIPs are read apart.
 func Knows(d *model.Desired, o model.Observed) bool {
 	isDefault := func(g model.Group) bool { return g.ID == model.DefaultGroup }
-	if d.Access != nil && !o.ListsKnown {
+	if d.Access != nil && !o.ListsKnown || d.EIP != nil && !o.EIPsKnown {
 		return false
 	}
 	if o.InstanceID != "" && slices.ContainsFunc(d.Groups, isDefault) && !slices.ContainsFunc(o.Groups, isDefault) {

@@ -1392,21 +1392,21 @@ const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\x12InternetChargeType\x12$\n" +
 	" INTERNET_CHARGE_TYPE_UNSPECIFIED\x10\x00\x12'\n" +
 	"#INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC\x10\x01\x12)\n" +
-	"%INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH\x10\x022\xd4\a\n" +
+	"%INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH\x10\x022\xcc\a\n" +
 	"\n" +
 	"EipService\x12i\n" +
 	"\x06GetEip\x12\".cloudgateway.vpc.v1.GetEipRequest\x1a#.cloudgateway.vpc.v1.GetEipResponse\"\x16\x8a\xce\x18\x12\b\x01\x12\x04eips\x1a\x02\b\x1e \x03(\x010\x01\x12m\n" +
-	"\bListEips\x12$.cloudgateway.vpc.v1.ListEipsRequest\x1a%.cloudgateway.vpc.v1.ListEipsResponse\"\x14\x8a\xce\x18\x10\b\x02\x12\x04eips\x1a\x02\b\x1e \x03(\x01\x12\x7f\n" +
-	"\vAllocateEip\x12'.cloudgateway.vpc.v1.AllocateEipRequest\x1a(.cloudgateway.vpc.v1.AllocateEipResponse\"\x1d\x8a\xce\x18\x19\b\x03\x12\x04eips\x1a\x02\b< \x03(\x030\x01:\x05\n" +
+	"\bListEips\x12$.cloudgateway.vpc.v1.ListEipsRequest\x1a%.cloudgateway.vpc.v1.ListEipsResponse\"\x14\x8a\xce\x18\x10\b\x02\x12\x04eips\x1a\x02\b\x1e \x03(\x01\x12}\n" +
+	"\vAllocateEip\x12'.cloudgateway.vpc.v1.AllocateEipRequest\x1a(.cloudgateway.vpc.v1.AllocateEipResponse\"\x1b\x8a\xce\x18\x17\b\x03\x12\x04eips\x1a\x02\b< \x03(\x03:\x05\n" +
 	"\x03EIP\x12\x88\x01\n" +
 	"\tUpdateEip\x12%.cloudgateway.vpc.v1.UpdateEipRequest\x1a&.cloudgateway.vpc.v1.UpdateEipResponse\",\x8a\xce\x18(\b\x04\x12\x04eips\x1a\x02\b< \x03(\x020\x01:\x14\n" +
-	"\x03EIP\x12\rallocation_id\x12\xaf\x01\n" +
-	"\fAssociateEip\x12(.cloudgateway.vpc.v1.AssociateEipRequest\x1a).cloudgateway.vpc.v1.AssociateEipResponse\"J\x8a\xce\x18F\b\x04\x12\x04eips\x1a\x02\b< \x03(\x020\x01:\x14\n" +
-	"\x03EIP\x12\rallocation_id:\x1c\x12\vinstance_id\"\rinstance_type\x12\x97\x01\n" +
-	"\x0eUnassociateEip\x12*.cloudgateway.vpc.v1.UnassociateEipRequest\x1a+.cloudgateway.vpc.v1.UnassociateEipResponse\",\x8a\xce\x18(\b\x04\x12\x04eips\x1a\x02\b< \x03(\x020\x01:\x14\n" +
-	"\x03EIP\x12\rallocation_id\x12\x8b\x01\n" +
+	"\x03EIP\x12\rallocation_id\x12\xad\x01\n" +
+	"\fAssociateEip\x12(.cloudgateway.vpc.v1.AssociateEipRequest\x1a).cloudgateway.vpc.v1.AssociateEipResponse\"H\x8a\xce\x18D\b\x04\x12\x04eips\x1a\x02\b< \x03(\x02:\x14\n" +
+	"\x03EIP\x12\rallocation_id:\x1c\x12\vinstance_id\"\rinstance_type\x12\x95\x01\n" +
+	"\x0eUnassociateEip\x12*.cloudgateway.vpc.v1.UnassociateEipRequest\x1a+.cloudgateway.vpc.v1.UnassociateEipResponse\"*\x8a\xce\x18&\b\x04\x12\x04eips\x1a\x02\b< \x03(\x02:\x14\n" +
+	"\x03EIP\x12\rallocation_id\x12\x89\x01\n" +
 	"\n" +
-	"ReleaseEip\x12&.cloudgateway.vpc.v1.ReleaseEipRequest\x1a'.cloudgateway.vpc.v1.ReleaseEipResponse\",\x8a\xce\x18(\b\x05\x12\x04eips\x1a\x02\b< \x02(\x020\x01:\x14\n" +
+	"ReleaseEip\x12&.cloudgateway.vpc.v1.ReleaseEipRequest\x1a'.cloudgateway.vpc.v1.ReleaseEipResponse\"*\x8a\xce\x18&\b\x05\x12\x04eips\x1a\x02\b< \x02(\x02:\x14\n" +
 	"\x03EIP\x12\rallocation_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
 var (

@@ -1,0 +1,184 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+)
+
+// AllocateEIP buys an elastic IP address for the Service.
+type AllocateEIP struct {
+	EIP *model.WantedEIP
+	// Spec is the wanted load balancer.
+	Spec model.Spec
+}
+
+// BindEIP binds an elastic IP address to the load balancer; without an id the one that is allocated by the same plan.
+type BindEIP struct{ ID string }
+
+// UnbindEIP takes an elastic IP address off the load balancer.
+type UnbindEIP struct{ ID string }
+
+// ReleaseEIP gives back an elastic IP address that was allocated for the Service.
+type ReleaseEIP struct{ ID string }
+
+// About implements Action.
+func (AllocateEIP) About() (Part, Verb) { return PartEIP, VerbCreate }
+
+// About implements Action.
+func (BindEIP) About() (Part, Verb) { return PartEIP, VerbChange }
+
+// About implements Action.
+func (UnbindEIP) About() (Part, Verb) { return PartEIP, VerbDelete }
+
+// About implements Action.
+func (ReleaseEIP) About() (Part, Verb) { return PartEIP, VerbDelete }
+
+func (AllocateEIP) String() string  { return "allocate an EIP" }
+func (a UnbindEIP) String() string  { return "unbind EIP " + a.ID }
+func (a ReleaseEIP) String() string { return "release EIP " + a.ID }
+
+func (a BindEIP) String() string {
+	if a.ID == "" {
+		return "bind the allocated EIP"
+	}
+	return "bind EIP " + a.ID
+}
+
+// Resolve returns the id of the EIP.
+func (a BindEIP) Resolve(o model.Observed) string {
+	if a.ID != "" {
+		return a.ID
+	}
+	made, _ := o.EIP(&model.WantedEIP{Allocate: true})
+	return made.ID
+}
+
+// Effect implements Action.
+func (a AllocateEIP) Effect(o *model.Observed, r Result) {
+	if r.EIP != nil {
+		o.EIPs = append(o.EIPs, *r.EIP)
+	}
+}
+
+// Effect implements Action.
+func (a BindEIP) Effect(o *model.Observed, _ Result) {
+	id := a.Resolve(*o)
+	for i := range o.EIPs {
+		if e := &o.EIPs[i]; e.ID == id {
+			e.BoundTo, e.BoundType = o.InstanceID, ""
+		}
+	}
+}
+
+// Effect implements Action.
+func (a UnbindEIP) Effect(o *model.Observed, _ Result) {
+	for i := range o.EIPs {
+		if e := &o.EIPs[i]; e.ID == a.ID {
+			e.BoundTo, e.BoundType = "", ""
+		}
+	}
+}
+
+// Effect implements Action.
+func (a ReleaseEIP) Effect(o *model.Observed, _ Result) {
+	o.EIPs = slices.DeleteFunc(o.EIPs, func(e model.EIP) bool { return e.ID == a.ID })
+}
+
+// Needs is what Needs says of it: it opens the load balancer to the internet, which takes one EIP.
+func (BindEIP) Needs(earlier Action) bool {
+	change, isListener := earlier.(UpdateListener)
+	part, _ := earlier.About()
+	return part == PartEIP || isAccess(earlier) || closes(earlier) || isListener && restricts(change.Changed)
+}
+
+// Needs is what Needs says of it: the cloud releases none that is bound.
+func (a ReleaseEIP) Needs(earlier Action) bool { return earlier == UnbindEIP{ID: a.ID} }
+
+// restricts reports whether attributes of a listener say who may connect.
+func restricts(c model.ListenerConfig) bool {
+	lists, ok := c.(interface{ GetAclIds() []string })
+	return ok && len(lists.GetAclIds()) > 0
+}
+
+// eip adds the phases for the elastic IP address of a load balancer of the Service's own. What is bound to something else, or is none of the
+// Service's, is left alone. Nothing is bound while the load balancer isn't as closed as it is asked to be, and nothing is unbound for an EIP
+// that can't be had.
+func (p *Plan) eip(d *model.Desired, o model.Observed, isOpen bool) {
+	w := d.EIP
+	if w == nil || d.Reuse.ID != "" {
+		return
+	}
+	there, isThere := o.EIP(w)
+	isBound := isThere && there.BoundTo != "" && there.BoundTo == o.InstanceID
+	if w.IsAsked() && !isBound {
+		if why := unfit(w, o, there, isThere); why != "" || isOpen {
+			if why != "" {
+				p.refuse("%s", why)
+			}
+			return
+		}
+	}
+	unbind, release := p.surplusEIPs(w, o, there.ID)
+	p.add(unbind)
+	if w.IsAsked() && !isBound {
+		if !isThere {
+			p.add(Phase{AllocateEIP{EIP: w, Spec: d.Instance.Spec}})
+		}
+		p.add(Phase{BindEIP{ID: there.ID}})
+	}
+	p.add(release)
+}
+
+// unfit says why the EIP that is asked for can't be bound, as text for users; empty if it can.
+func unfit(w *model.WantedEIP, o model.Observed, e model.EIP, isThere bool) string {
+	others := slices.IndexFunc(o.EIPs, func(e model.EIP) bool { return e.BoundTo != "" && e.BoundTo == o.InstanceID && !w.IsOf(e) })
+	switch {
+	case w.ID != "" && !isThere:
+		return fmt.Sprintf("annotation eip-id names EIP %s, which is not in the region; name one that is there", w.ID)
+	case e.Others:
+		return fmt.Sprintf("annotation eip-id names EIP %s, which was allocated for another Service; name one that was allocated by hand", w.ID)
+	case e.BoundTo != "" && w.ID != "":
+		return fmt.Sprintf("annotation eip-id names EIP %s, which is bound to %s %s; unbind it there, or name another one", w.ID, e.BoundType,
+			e.BoundTo)
+	case e.BoundTo != "":
+		return fmt.Sprintf("EIP %s, which was allocated for the Service, is bound to %s %s; unbind it there, or remove annotation eip-allocate",
+			e.ID, e.BoundType, e.BoundTo)
+	case others >= 0:
+		return fmt.Sprintf("load balancer %s has EIP %s, which the Service has not bound; unbind it, or name it by annotation eip-id",
+			o.InstanceID, o.EIPs[others].ID)
+	}
+	return w.Forbidden
+}
+
+// surplusEIPs returns the phases that take off what the load balancer is to have no more, and release what was allocated for it.
+func (p *Plan) surplusEIPs(w *model.WantedEIP, o model.Observed, wanted string) (unbind, release Phase) {
+	for _, e := range o.EIPs {
+		if e.ID == wanted {
+			continue
+		}
+		isFree := e.BoundTo == ""
+		if !isFree && e.BoundTo == o.InstanceID && w.IsOf(e) {
+			unbind, isFree = append(unbind, UnbindEIP{ID: e.ID}), true
+		}
+		switch isMade := w.Made && e.Ours && !slices.Contains(w.Users, e.ID); {
+		case isMade && isFree:
+			release = append(release, ReleaseEIP{ID: e.ID})
+		case isMade:
+			p.refuse("EIP %s, which was allocated for the Service, stays, as it is bound to %s %s; release it by hand, or take its tag %s off "+
+				"to keep it", e.ID, e.BoundType, e.BoundTo, ownership.TagService)
+		}
+	}
+	return unbind, release
+}
+
+// DropEIPs takes the elastic IP addresses of a Service off a load balancer that it gives up, and releases those that were allocated for it.
+func DropEIPs(w *model.WantedEIP, o model.Observed) Plan {
+	var p Plan
+	unbind, release := p.surplusEIPs(w, o, "")
+	p.add(unbind)
+	p.add(release)
+	return p
+}
