@@ -19,6 +19,10 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/yaml"
 
 	svcconfig "alicloud-controllers.dev/services/config"
@@ -117,6 +121,7 @@ func newStory(t *testing.T, files []txtar.File) *story {
 	s.failing = s.apiFault
 	s.cloud.Interpose(s.cloudFault)
 	s.config = func(c *settings) {
+		c.Controller.Client = unhurried{s.kube}
 		c.Controller.SecretNamespaces = s.cfg.TLSSecretNamespaces
 		c.Controller.Workers, c.Controller.Logger = s.cfg.Workers, slog.New(plans{s})
 		c.Controller.Kinds = app.Kinds(s.cfg, s.dependencies(c.Controller.Logger))
@@ -127,6 +132,29 @@ func newStory(t *testing.T, files []txtar.File) *story {
 
 func (s *story) dependencies(log *slog.Logger) replica.Dependencies {
 	return replica.Dependencies{Client: s.kube, Gateway: s.cloud.Client(), Recorder: s.events, Registerer: s.registry, Logger: log}
+}
+
+// unhurried is an API server that answers a write on a Service when the caches have it, as they mostly do by the time at which a
+// call of the cloud is answered. Those of stories take no time, and what is known of the Service after one would depend on the
+// order of goroutines.
+type (
+	unhurried         struct{ *fake.Clientset }
+	unhurriedCore     struct{ typedv1.CoreV1Interface }
+	unhurriedServices struct{ typedv1.ServiceInterface }
+)
+
+func (u unhurried) CoreV1() typedv1.CoreV1Interface { return unhurriedCore{u.Clientset.CoreV1()} }
+
+func (u unhurriedCore) Services(namespace string) typedv1.ServiceInterface {
+	return unhurriedServices{u.CoreV1Interface.Services(namespace)}
+}
+
+// Patch implements typedv1.ServiceInterface.
+func (u unhurriedServices) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions,
+	sub ...string) (*corev1.Service, error) {
+	written, err := u.ServiceInterface.Patch(ctx, name, kind, data, o, sub...)
+	<-time.After(time.Millisecond)
+	return written, err
 }
 
 func (s *story) unmarshal(text string, into any) {
