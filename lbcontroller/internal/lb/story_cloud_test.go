@@ -56,7 +56,9 @@ func (s *story) console(id string, value any) {
 			return &slbv1.LoadBalancer{LoadBalancerId: id, Name: "by hand", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, Status: "active"}
 		})
 	case kind == "rsp":
-		s.changeGroup(id, values)
+		s.changeGroup(s.cloud.ServerGroups, id, values)
+	case kind == "default": // The default server group of a load balancer.
+		s.changeGroup(s.cloud.DefaultGroups, strings.TrimPrefix(id, "default-"), values)
 	case kind == "i":
 		change(s, s.cloud.Instances, id, values, func() *ecsv1.Instance {
 			return &ecsv1.Instance{InstanceId: id, VpcId: "vpc-test", Status: "Running"}
@@ -152,12 +154,12 @@ func tagsOf(list protoreflect.List) (tags []*commonv1.Tag) {
 }
 
 // changeGroup changes a vServer group. Its servers are written ID:PORT=WEIGHT, with /ADDRESS behind the id of an interface.
-func (s *story) changeGroup(id string, values map[string]any) {
+func (s *story) changeGroup(all map[string]*gatewaytest.ServerGroup, id string, values map[string]any) {
 	s.t.Helper()
-	group := s.cloud.ServerGroups[id]
-	if group == nil {
+	group, there := all[id]
+	if !there {
 		group = &gatewaytest.ServerGroup{ID: id}
-		s.cloud.ServerGroups[id] = group
+		all[id] = group
 	}
 	for name, value := range values {
 		switch list, isList := value.([]any); {
@@ -179,6 +181,11 @@ func (s *story) changeGroup(id string, values map[string]any) {
 			}
 		default:
 			s.t.Fatalf("a server group has no %q", name)
+		}
+	}
+	for _, server := range group.Servers {
+		if !there && strings.HasPrefix(group.Name, "k8s/") { // A controller has made it, with its servers.
+			server.Description = group.Name
 		}
 	}
 }
@@ -216,6 +223,7 @@ func (s *story) deleteThing(id string) {
 	})
 	delete(s.cloud.Eips, id)
 	delete(s.cloud.ServerCertificates, id)
+	maps.DeleteFunc(s.cloud.DomainExtensions, func(_ string, e *gatewaytest.DomainExtension) bool { return e.Extension.GetDomain() == id })
 }
 
 // cloudText describes the load balancers, with what is on each.

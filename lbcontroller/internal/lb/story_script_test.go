@@ -509,10 +509,7 @@ func (s *story) show(what string) {
 			s.say("%s", line)
 		}
 	case name != what || strings.HasPrefix(what, "ccm_"):
-		values := s.gauge(what)
-		for _, labels := range slices.Sorted(maps.Keys(values)) {
-			s.say("%s{%s} %v", what, labels, values[labels])
-		}
+		s.showMetric(what)
 	default:
 		svc, err := s.kube.CoreV1().Services("default").Get(s.t.Context(), what, metav1.GetOptions{})
 		s.must(err)
@@ -521,6 +518,24 @@ func (s *story) show(what string) {
 				if s.applied[what].Annotations[key] != notes[key] && key != LabelHash {
 					s.say("%s: %s", key, notes[key])
 				}
+			}
+		}
+	}
+}
+
+// showMetric tells the values of a metric that aren't 0, with their labels.
+func (s *story) showMetric(name string) {
+	s.t.Helper()
+	families, err := s.registry.Gather()
+	s.must(err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			if v := m.GetGauge().GetValue() + m.GetCounter().GetValue(); family.GetName() == name && v != 0 {
+				s.say("%s{%s} %v", name, strings.Join(labels, " "), v)
 			}
 		}
 	}
