@@ -151,8 +151,8 @@ func TestDrain(t *testing.T) {
 			w.after(30 * time.Second)
 			check(t, what, want, w.weights())
 		}
-		show("two pods", map[string]int32{"10.0.0.1": 100, "10.0.0.2": 100}, endpointOf("10.0.0.1", true, false),
-			endpointOf("10.0.0.2", true, false))
+		show("two pods, and one that isn't ready", map[string]int32{"10.0.0.1": 100, "10.0.0.2": 100},
+			endpointOf("10.0.0.1", true, false), endpointOf("10.0.0.2", true, false), endpointOf("10.0.0.4", false, false))
 		show("one terminates, and one that never served", map[string]int32{"10.0.0.1": 0, "10.0.0.2": 100},
 			endpointOf("10.0.0.1", true, true), endpointOf("10.0.0.2", true, false), endpointOf("10.0.0.3", false, true))
 		w.restart()
@@ -160,27 +160,6 @@ func TestDrain(t *testing.T) {
 			endpointOf("10.0.0.1", false, true), endpointOf("10.0.0.2", true, false), endpointOf("10.0.0.3", false, true))
 		show("it is gone", map[string]int32{"10.0.0.2": 100}, endpointOf("10.0.0.2", true, false))
 		show("all terminate", map[string]int32{"10.0.0.2": 100}, endpointOf("10.0.0.2", true, true))
-	})
-}
-
-// TestQuotaIsASubset: with more nodes than the cloud takes as servers, it gets as many as it takes, and a warning says so.
-func TestQuotaIsASubset(t *testing.T) {
-	inWorld(t, 12, func(w *world) {
-		w.cloud.Lock()
-		w.cloud.ServersPerGroup = 8
-		w.cloud.Unlock()
-		w.create(web())
-		w.after(time.Minute)
-		servers := w.servers()
-		if len(servers) == 0 || len(servers) > 8 {
-			t.Fatalf("%d servers of 12 nodes, 8 are allowed", len(servers))
-		}
-		if reasons := w.events.reasons(); !slices.Contains(reasons, "SkipSyncBackends") || slices.Contains(reasons, "SyncLoadBalancerFailed") {
-			t.Errorf("events %v", reasons)
-		}
-		w.calls()
-		w.after(time.Hour)
-		check(t, "calls when nothing happens", []string(nil), w.calls())
 	})
 }
 
@@ -242,28 +221,6 @@ func TestNodeJoinsManySubsets(t *testing.T) {
 			t.Logf("%d Services take %s", len(takers), joined)
 			check(t, "written to", takers, written)
 		}
-	})
-}
-
-// TestMaxNodes: a Service that asks for a subset has so many servers, and a node that it doesn't take costs it nothing.
-func TestMaxNodes(t *testing.T) {
-	inWorld(t, 12, func(w *world) {
-		w.create(web(annotated(annotation.MaxNodes, "3")))
-		check(t, "servers", 3, len(w.servers()))
-		w.calls()
-		for n := range 12 {
-			before := w.servers()
-			w.addNode(13 + n)
-			w.settle()
-			want := 0
-			if !slices.Equal(before, w.servers()) {
-				want = 1
-			}
-			check(t, "calls when a node joins", want, len(w.calls()))
-			check(t, "servers", 3, len(w.servers()))
-		}
-		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.MaxNodes) })
-		check(t, "servers without the annotation", 24, len(w.servers()))
 	})
 }
 

@@ -2,8 +2,6 @@ package lb_test
 
 import (
 	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -107,17 +105,6 @@ func TestVanishedServicesKeepTheirCLBs(t *testing.T) {
 	}
 }
 
-// TestReleaseOfAVanishedServiceIsRepeated: the cloud may be busy.
-func TestReleaseOfAVanishedServiceIsRepeated(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web(fresh))
-		w.cloud.Fail("DeleteLoadBalancer", 2, busy())
-		w.vanishes()
-		w.after(time.Minute)
-		check(t, "CLBs", 0, len(w.instances()))
-	})
-}
-
 // TestVanishedServiceWhoseCLBComesToLightLate: the cloud's lists may lack what was just made. The id was not noted, and
 // the name is the user's.
 func TestVanishedServiceWhoseCLBComesToLightLate(t *testing.T) {
@@ -151,23 +138,5 @@ func TestVanishedServiceWhoseCLBComesToLightLate(t *testing.T) {
 		w.calls()
 		w.after(time.Hour)
 		check(t, "calls afterwards", []string(nil), w.calls())
-	})
-}
-
-// TestNextServiceSaysWhatItWaitsFor: as long as the CLB of a Service that vanished can't be released, the next of its
-// name waits. An event says why.
-func TestNextServiceSaysWhatItWaitsFor(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web(fresh))
-		w.cloud.Fail("DeleteLoadBalancer", 3, busy())
-		w.vanishes()
-		w.events.take()
-		w.create(web(fresh, func(svc *corev1.Service) { svc.UID = "0dd0f3b5-6d4e-4bb4-9b30-0f1f6f4f0001" }))
-		if events := w.events.take(); !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, uid+", which is gone") }) {
-			t.Errorf("events: %q", events)
-		}
-		w.after(time.Minute)
-		check(t, "CLBs", 1, len(w.instances()))
-		check(t, "load balancer of the next Service", w.instances()[0].GetLoadBalancerId(), w.service().Labels[LabelLoadBalancerID])
 	})
 }

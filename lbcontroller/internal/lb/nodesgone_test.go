@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -26,21 +25,12 @@ func toBeDeleted(n *corev1.Node) {
 
 func excluded(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} }
 
-func included(n *corev1.Node) { n.Labels = nil }
-
 // deleteNode deletes a Node without waiting.
 func (w *world) deleteNode(name string) {
 	w.t.Helper()
 	if err := w.kube.CoreV1().Nodes().Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-// downPod is a pod that its node no longer reports to be ready, or that is evicted from there.
-func downPod(ip, node string, terminating bool) discoveryv1.Endpoint {
-	e := pod(ip, node)
-	e.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(false), Terminating: new(terminating)}
-	return e
 }
 
 // TestNodesLeaveServers: nothing that happens to nodes takes the last servers, and an event and a metric say so until there are others.
@@ -117,83 +107,3 @@ func TestNodesLeaveServers(t *testing.T) {
 }
 
 func nodeName(n int) string { return "node-" + string(rune('0'+n)) }
-
-// TestNotReadyNode: it stays a server without a call, it isn't made one, and it takes no traffic of a Service that
-// subsets while others can.
-func TestNotReadyNode(t *testing.T) {
-	inWorld(t, 3, func(w *world) {
-		w.updateNode(3, notReady)
-		w.create(web())
-		check(t, "servers", []string{"i-1:30080=100", "i-2:30080=100"}, w.servers())
-		w.calls()
-		w.updateNode(2, notReady)
-		w.updateNode(2, ready)
-		w.updateNode(2, notReady)
-		w.restart()
-		check(t, "calls that write", 0, len(w.cloud.Writes()))
-		w.updateNode(3, ready)
-		check(t, "servers", []string{"i-1:30080=100", "i-2:30080=100", "i-3:30080=100"}, w.servers())
-		w.deleteNode("node-2")
-		w.settle()
-		check(t, "servers when it is deleted", []string{"i-1:30080=100", "i-3:30080=100"}, w.servers())
-	})
-	inWorld(t, 5, func(w *world) {
-		w.create(web(annotated(annotation.MaxNodes, "2")))
-		for _, server := range w.servers() {
-			w.updateNode(int(server[2]-'0'), notReady)
-		}
-		check(t, "servers of a subset", 2, len(w.servers()))
-	})
-}
-
-// TestPodsOfNotReadyNodes: what a node reports of its pods is no better than what it reports of itself. The last pod
-// that goes from a ready node leaves the group empty.
-func TestPodsOfNotReadyNodes(t *testing.T) {
-	for name, mode := range map[string]func(*corev1.Service){"Local": local, "pods": eniMode} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, 2, func(w *world) {
-				w.addENI("eni-1", "10.0.0.1")
-				w.addENI("eni-2", "10.0.0.2")
-				w.pods(pod("10.0.0.1", "node-1"), pod("10.0.0.2", "node-2"))
-				w.create(web(mode))
-				check(t, "servers", 2, len(w.servers()))
-				w.updateNode(1, notReady)
-				w.updateNode(2, notReady)
-				w.pods(downPod("10.0.0.1", "node-1", false), downPod("10.0.0.2", "node-2", false))
-				check(t, "servers when the nodes are not ready", 2, len(w.servers()))
-				w.after(5 * time.Minute)
-				w.pods(downPod("10.0.0.1", "node-1", true), downPod("10.0.0.2", "node-2", true))
-				w.after(time.Hour)
-				check(t, "servers when the pods are evicted", 2, len(w.servers()))
-				w.updateNode(1, ready)
-				check(t, "servers when a node has come back without its pod", 1, len(w.servers()))
-				w.updateNode(2, ready)
-				check(t, "servers when no pod is ready", 0, len(w.servers()))
-				w.pods(pod("10.0.0.1", "node-1"))
-				w.pods()
-				check(t, "servers when the last pod is gone", 0, len(w.servers()))
-			})
-		})
-	}
-}
-
-// TestNodeDrains: a node that is about to be deleted takes no new connections and goes with its Node, if the Service asks for that.
-func TestNodeDrains(t *testing.T) {
-	for _, subset := range []string{"", "2"} {
-		inWorld(t, 2, func(w *world) {
-			w.create(web(annotated(annotation.DrainTerminating, "on"), annotated(annotation.MaxNodes, subset)))
-			w.updateNode(1, toBeDeleted)
-			check(t, "servers", []string{"i-1:30080=0", "i-2:30080=100"}, w.servers())
-			w.deleteNode("node-1")
-			w.settle()
-			check(t, "servers without the node", []string{"i-2:30080=100"}, w.servers())
-		})
-	}
-	inWorld(t, 2, func(w *world) {
-		w.create(web(annotated(annotation.DrainTerminating, "on"), annotated(annotation.RemoveUnscheduled, "on")))
-		w.updateNode(1, func(n *corev1.Node) { n.Spec.Unschedulable = true })
-		check(t, "servers", []string{"i-1:30080=0", "i-2:30080=100"}, w.servers())
-		w.updateNode(1, func(n *corev1.Node) { n.Spec.Unschedulable = false })
-		check(t, "servers when it is schedulable again", []string{"i-1:30080=100", "i-2:30080=100"}, w.servers())
-	})
-}

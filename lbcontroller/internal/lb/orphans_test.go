@@ -19,6 +19,7 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
@@ -59,63 +60,6 @@ func (w *world) has(id string) bool {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	return w.cloud.LoadBalancers[id] != nil
-}
-
-// TestOrphans: they are reported, and deleted only where that is asked for, after the grace, within the budget, which
-// the next leader knows. A look is one read of the background.
-func TestOrphans(t *testing.T) {
-	t.Run("reported", func(t *testing.T) {
-		inWorld(t, 1, func(w *world) {
-			w.orphanage(func(cfg *settings) { cfg.Kind.Orphans.Delete = false })
-			w.create(web())
-			w.orphan("lb-gone")
-			w.calls()
-			w.events.take()
-			w.after(time.Hour)
-			w.hasEvents("the first look", "Warning OrphanedLoadBalancer 1 CLBs of the cluster have no Service: lb-gone (47.8.8.8); release them")
-			check(t, "metric", map[string]float64{"CLB": 1}, w.gauge("lbcontroller_orphans"))
-			w.after(100 * time.Hour)
-			check(t, "reported again", false, slices.Contains(w.events.reasons(), "OrphanedLoadBalancer"))
-			check(t, "lb-gone is there", true, w.has("lb-gone"))
-			check(t, "writes", []string(nil), w.writes())
-		})
-	})
-	t.Run("deleted", func(t *testing.T) {
-		inWorld(t, 1, func(w *world) {
-			w.orphanage(func(*settings) {})
-			w.create(web())
-			w.orphan("lb-gone1")
-			w.orphan("lb-gone2")
-			w.orphan("lb-gone3")
-			w.calls()
-			w.after(10*time.Minute + time.Second)
-			check(t, "calls of a look", []string{"ListAccessControlLists", "ListLoadBalancers"}, slices.Sorted(slices.Values(w.calls())))
-			w.after(10 * time.Hour)
-			w.restart() // The next leader goes on.
-			w.cloud.ResetCalls()
-			w.after(13 * time.Hour)
-			check(t, "instances within the grace", 4, len(w.instances()))
-			check(t, "urgent reads", []string(nil), w.urgent())
-			w.calls()
-			w.after(2 * time.Hour)
-			check(t, "instances after the grace", 2, len(w.instances()))
-			reads := slices.DeleteFunc(w.cloud.CallsOf("GetLoadBalancer"), func(c gatewaytest.Call) bool { // Not the check of the Service's.
-				request, ok := c.Request.(*slbv1.GetLoadBalancerRequest)
-				return !ok || !strings.HasPrefix(request.GetLoadBalancerId(), "lb-gone")
-			})
-			check(t, "reads", 2, len(reads))
-			check(t, "urgent calls", []string(nil), w.urgent())
-			one := []string{"UpdateLoadBalancer", "DeleteLoadBalancer"}
-			check(t, "writes", append(slices.Clone(one), one...), w.writes())
-			w.hasEvents("the deletions", "Normal DeletedOrphan load balancer lb-gone1", "load balancer lb-gone2")
-			w.restart()
-			w.after(21 * time.Hour)
-			check(t, "instances while the budget is spent", 2, len(w.instances()))
-			w.after(4 * time.Hour)
-			check(t, "instances at last", 1, len(w.instances()))
-			check(t, "the Service's", instance, w.instances()[0].GetName())
-		})
-	})
 }
 
 // TestOrphanedLists: the access list of a Service that went past its finalizer, and whose CLB was deleted by hand, is found, reported, and
@@ -284,4 +228,14 @@ func (w *world) broken(verb, resource string) {
 	w.kube.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("the API server is away")
 	})
+}
+
+// urgent are the calls that didn't have the priority of the background.
+func (w *world) urgent() (methods []string) {
+	for _, c := range w.cloud.Calls() {
+		if c.Priority != gateway.Background {
+			methods = append(methods, c.Method)
+		}
+	}
+	return methods
 }

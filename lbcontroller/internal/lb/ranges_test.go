@@ -108,44 +108,6 @@ func TestNeverOpen(t *testing.T) {
 	}
 }
 
-// TestListThatCanNotBeMade: without its list, or without all of its entries, a listener isn't made; what is there goes on.
-func TestListThatCanNotBeMade(t *testing.T) {
-	t.Parallel()
-	for name, refusal := range map[string]string{"the list": "CreateAccessControlList", "its entries": "UpdateAccessControlList"} {
-		inWorld(t, 2, func(w *world) {
-			if refusal == "UpdateAccessControlList" {
-				w.create(web(ranges("10.0.0.0/8")))
-				w.settle()
-				w.cloud.Interpose(refusesAll(refusal))
-				w.update(changed(ranges("10.0.0.0/8", "192.0.2.0/24"), morePorts))
-			} else {
-				w.cloud.Interpose(refusesAll(refusal))
-				w.create(web(ranges("10.0.0.0/8"), morePorts))
-			}
-			w.addNode(3)
-			w.after(time.Minute)
-			check(t, name+": open", 0, len(w.open()))
-			if _, isThere := w.cloud.Listeners[gatewaytest.ListenerKey{LoadBalancerID: w.instances()[0].GetLoadBalancerId(), Port: 81,
-				Protocol: slbv1.Protocol_PROTOCOL_TCP}]; isThere {
-				t.Errorf("%s: the listener was made", name)
-			}
-			for _, g := range w.cloud.ServerGroups {
-				check(t, name+": servers", 3, len(g.Servers))
-			}
-		})
-	}
-}
-
-// refusesAll fails all calls of a method.
-func refusesAll(method string) func(int, string, proto.Message) gatewaytest.Fault {
-	return func(_ int, called string, _ proto.Message) gatewaytest.Fault {
-		if called == method {
-			return gatewaytest.Fault{Before: unavailable()}
-		}
-		return gatewaytest.Fault{}
-	}
-}
-
 // TestRangesAreNotMixed: the field and a list of the user's exclude each other, be that asked for by annotation or set
 // in the console, and a CLB has networks of its family only.
 func TestRangesAreNotMixed(t *testing.T) {
@@ -190,30 +152,6 @@ func TestRangesAreNotMixed(t *testing.T) {
 			check(t, "what else is asked", "wrr", l.GetConfig().GetScheduler())
 		}
 		check(t, "lists", 0, len(w.cloud.AccessControlLists))
-	})
-}
-
-// TestRangesOfOthers: a list is the Service's only by both its marks.
-func TestRangesOfOthers(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 2, func(w *world) {
-		w.create(web(ranges("10.0.0.0/8")))
-		w.settle()
-		w.cloud.Lock()
-		for _, l := range w.cloud.AccessControlLists {
-			for id, cluster := range map[string]string{"acl-other": "c-other", "acl-bare": ""} {
-				theirs := proto.CloneOf(l)
-				theirs.AclId, theirs.Tags[1].Value = id, cluster
-				w.cloud.AccessControlLists[id] = theirs
-			}
-			break
-		}
-		w.cloud.Unlock()
-		w.remove()
-		w.reap()
-		w.after(time.Minute)
-		check(t, "lists that are left", 2, len(w.cloud.AccessControlLists))
-		check(t, "CLBs", 0, len(w.cloud.LoadBalancers))
 	})
 }
 

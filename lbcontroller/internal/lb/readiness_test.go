@@ -225,39 +225,6 @@ func TestReadinessGateWithoutLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestReadinessGateOfDeletedService: pods that wait are released when their Service goes.
-func TestReadinessGateOfDeletedService(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
-		w.healthIs("abnormal")
-		w.create(web(podsMode))
-		w.pods(w.gatedPod(1))
-		w.after(2 * time.Minute)
-		check(t, "gate", "False ServerUnhealthy", w.gate(1))
-		w.remove()
-		if err := w.kube.CoreV1().Services("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.settle()
-		check(t, "gate without the Service", "True NoServer", w.gate(1))
-	})
-}
-
-// TestReadinessGateAtTakeover: a pod that is registered already and waits for its gate costs no write.
-func TestReadinessGateAtTakeover(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
-		w.healthIs("unavailable")
-		w.create(web(podsMode))
-		w.pods(w.gatedPod(1))
-		w.stop()
-		w.cloud.ResetCalls()
-		w.healthIs("normal")
-		w.start()
-		w.settle()
-		check(t, "gate", "True ServerRegistered", w.gate(1))
-		check(t, "writes to the cloud", 0, len(w.cloud.Writes()))
-	})
-}
-
 // TestReadinessGateIsRefused: what the API server doesn't take is written again, and reported.
 func TestReadinessGateIsRefused(t *testing.T) {
 	inWorld(t, 2, func(w *world) {

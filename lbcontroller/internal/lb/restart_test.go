@@ -155,30 +155,6 @@ func TestManyDeletionsAtARestart(t *testing.T) {
 	}
 }
 
-// TestRestartAfterACrash: a process that dies after it changed the backends, and before that is recorded, leaves no record of what was
-// there before, though that is wanted again when the next one starts.
-func TestRestartAfterACrash(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
-		withRecords(w)
-		w.create(web())
-		w.calls()
-		node, err := w.kube.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		excluded(node)
-		if _, err := w.kube.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.after(2 * time.Second)
-		check(t, "calls", []string{"ApplyServerChanges"}, w.calls())
-		w.stop()
-		w.updateNode(1, included)
-		w.start()
-		check(t, "servers", []string{"i-1:30080=100", "i-2:30080=100"}, w.servers())
-	})
-}
-
 // TestRestartAfterACrashOfASecondChange: the same, when the pass right before has changed nothing, and that isn't recorded yet either.
 func TestRestartAfterACrashOfASecondChange(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
@@ -196,24 +172,6 @@ func TestRestartAfterACrashOfASecondChange(t *testing.T) {
 		w.endpoints("web", pod("10.0.0.1", "node-1"))
 		w.start()
 		check(t, "servers", before, w.servers())
-	})
-}
-
-// TestRestartAfterNodesThatChangedNothing: a Service that is trusted stays so for the next leader, though a node that carries its traffic
-// changed in a way that is nothing to the CLB, and another Service changed later.
-func TestRestartAfterNodesThatChangedNothing(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
-		withRecords(w)
-		w.many(2)
-		w.restart()
-		w.updateNode(1, func(node *corev1.Node) { node.Labels = map[string]string{corev1.LabelTopologyZone: "another"} })
-		w.after(time.Minute)
-		w.patch("web-1",
-			map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation.Prefix + annotation.Scheduler: "wlc"}}})
-		w.after(time.Minute)
-		w.calls()
-		w.restart()
-		check(t, "calls of the next leader", []string(nil), w.calls())
 	})
 }
 
@@ -281,18 +239,6 @@ func TestReleaseIsTakenBack(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestStatesAfterARestart: a Service of which nothing is read after a restart is counted as the others are.
-func TestStatesAfterARestart(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
-		withRecords(w)
-		w.create(web())
-		w.calls()
-		w.restart()
-		check(t, "calls", []string(nil), w.calls())
-		check(t, "states", map[string]float64{"Synced": 1}, w.states())
-	})
 }
 
 // TestStandbyTrustsTheRecord: what users change while another replica leads is that one's to compare with the cloud.

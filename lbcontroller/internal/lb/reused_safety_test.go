@@ -7,102 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
-	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
-
-// TestKeptCLBIsNamedLater: a CLB that was made for the Service and kept when it went still has the default name when the Service comes back
-// for it by id. It is the user's from then on, even if the first attempt fails half-way.
-func TestKeptCLBIsNamedLater(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web(annotated(annotation.PreserveOnDelete, "on")))
-		kept := w.instances()[0].GetLoadBalancerId()
-		w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP })
-		check(t, "finalizers", 0, len(w.service().Finalizers))
-		w.cloud.Lock()
-		for range 12 { // With as many tags it isn't marked as reused.
-			w.cloud.LoadBalancers[kept].Tags = append(w.cloud.LoadBalancers[kept].GetTags(),
-				tag(fmt.Sprint("t", len(w.cloud.LoadBalancers[kept].GetTags())), "x"))
-		}
-		w.cloud.Unlock()
-		w.cloud.Fail("UpdateListener", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "down"})
-		w.update(func(svc *corev1.Service) {
-			delete(svc.Annotations, annotation.Prefix+annotation.PreserveOnDelete)
-			naming(kept)(svc)
-			override(svc)
-			annotated(annotation.Scheduler, "wlc")(svc)
-			svc.Spec.Type = corev1.ServiceTypeLoadBalancer
-		})
-		w.after(time.Minute)
-		check(t, "instances", 1, len(w.instances()))
-		check(t, "hash", true, w.service().Labels[LabelHash] != "")
-		w.update(func(svc *corev1.Service) { svc.Labels = nil })
-		w.clearStatus()
-		check(t, "instances without labels and status", 1, len(w.instances()))
-		w.remove()
-		check(t, "instances in the end", 1, len(w.instances()))
-		check(t, "finalizers in the end", 0, len(w.service().Finalizers))
-	})
-}
-
-// TestNoIDs: what can't be an id is reported and never sent to the cloud, and keeps no Service from being served or released.
-func TestNoIDs(t *testing.T) {
-	for name, change := range map[string]func(*corev1.Service){
-		"CLB":          naming("lb users"),
-		"server group": func(svc *corev1.Service) { naming(usersLB)(svc); annotated(annotation.VGroupPort, "rsp/of:80")(svc) },
-		"note": func(svc *corev1.Service) {
-			naming(usersLB)(svc)
-			svc.Annotations[annotation.Claims] = "lb users,lb-users/rsp of,lb-users/,/listeners"
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, 1, func(w *world) {
-				w.usersCLB(usersLB)
-				w.create(web(func(svc *corev1.Service) { svc.Finalizers = []string{Finalizer} }, change))
-				if name == "note" {
-					check(t, "note", usersLB, w.service().Annotations[annotation.Claims])
-				} else {
-					w.hasEvents("the mistake", "Warning SyncLoadBalancerFailed annotation", "is not allowed, use")
-				}
-				w.remove()
-				for _, c := range w.cloud.Calls() {
-					if strings.Contains(fmt.Sprint(c.Request), " users") || strings.Contains(fmt.Sprint(c.Request), "rsp of") ||
-						strings.Contains(fmt.Sprint(c.Request), "rsp/of") {
-						t.Errorf("%s asks for what is no id: %v", c.Method, c.Request)
-					}
-				}
-				check(t, "parts", []string{usersListener, usersGroup}, w.parts(usersLB))
-				check(t, "finalizers", 0, len(w.service().Finalizers))
-			})
-		})
-	}
-}
-
-// TestNoteOfTheOwnCLB: somebody notes the Service's own CLB as a user's. It works on as a whole, and goes as a whole.
-func TestNoteOfTheOwnCLB(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web())
-		own := w.instances()[0].GetLoadBalancerId()
-		w.calls()
-		w.update(func(svc *corev1.Service) {
-			annotated(annotation.Scheduler, "wrr")(svc)
-			svc.Annotations[annotation.Claims] = own + "," + own + "/listeners"
-		})
-		check(t, "writes", []string{"UpdateListener"}, w.writes())
-		check(t, "note", "", w.service().Annotations[annotation.Claims])
-		w.update(func(svc *corev1.Service) { svc.Annotations[annotation.Claims] = own })
-		w.remove()
-		check(t, "instances", 0, len(w.instances()))
-		check(t, "finalizers", 0, len(w.service().Finalizers))
-	})
-}
 
 // TestNoteThatTheCacheDoesNotShow: a user changes his mind while a change is under way for the first CLB, of which the cache doesn't show
 // yet that it was noted. Nothing of the Service is left there, wherever it goes.

@@ -21,42 +21,6 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// TestB22SharedCLB: with the existing CCM the last writer wins a port. Here an event on the second Service says whose it is, and the
-// Service gets it when the first one lets go of it.
-func TestB22SharedCLB(t *testing.T) {
-	for name, free := range map[string]func(w *world){
-		"deleted": func(w *world) { w.remove() },
-		"moved":   func(w *world) { w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 8080 }) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, 1, func(w *world) {
-				w.usersCLB(usersLB)
-				w.create(web(naming(usersLB), override))
-				w.create(api(443, naming(usersLB), override))
-				shared := []string{
-					"443->" + apiGroup + " (k8s/443/api/default/c-test)", ourListener, usersListener, ours + ": i-1:30080=100",
-					apiGroup + ": i-1:31080=100", usersGroup,
-				}
-				check(t, "parts", shared, w.parts(usersLB))
-				w.events.take()
-				w.calls()
-				w.patch("api",
-					map[string]any{"spec": map[string]any{"ports": []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 31080,
-						Protocol: corev1.ProtocolTCP}}}})
-				w.settle()
-				w.hasEvents("the conflict", "listener 80/tcp of the load balancer is that of Service default/web (cluster c-test)")
-				check(t, "the taken listener", true, slices.Contains(w.parts(usersLB), ourListener))
-				w.addNode(2)
-				w.settle()
-				check(t, "servers go on", true, slices.Contains(w.parts(usersLB), apiGroup+": i-1:31080=100 i-2:31080=100"))
-				free(w)
-				check(t, "the freed listener", true, slices.Contains(w.parts(usersLB), "80->"+apiGroup+" (k8s/80/api/default/c-test)"))
-				check(t, "the user's", true, slices.Contains(w.parts(usersLB), usersListener) && slices.Contains(w.parts(usersLB), usersGroup))
-			})
-		})
-	}
-}
-
 // TestFreedListenerWakesDespiteFailure: a Service that gives up a listener while something else fails lets the one that
 // waits for it have it at once: the next try finds the listener gone, and frees nothing.
 func TestFreedListenerWakesDespiteFailure(t *testing.T) {
@@ -123,36 +87,6 @@ func TestSharedCLBAtTheSameTime(t *testing.T) {
 		}
 		check(t, "takers of the listener", 1, updates)
 		w.hasEvents("the start", "listener 80/tcp of the load balancer is that of Service default/", "EnsuredLoadBalancer")
-	})
-}
-
-// TestB14GroupInUse: with the existing CCM a listener that a user has bound to the Service's group keeps the Service from going.
-func TestB14GroupInUse(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.usersCLB(usersLB)
-		w.create(web(naming(usersLB)))
-		w.cloud.Lock()
-		for id, g := range w.cloud.ServerGroups {
-			if g.Name == ours {
-				w.listen(usersLB, 80, id, "by hand")
-			}
-		}
-		w.cloud.Unlock()
-		w.remove()
-		check(t, "parts", []string{"80->" + ours + " (by hand)", usersListener, ours + ":", usersGroup}, w.parts(usersLB))
-		check(t, "finalizers", 0, len(w.service().Finalizers))
-	})
-	// What uses the group may be a rule, which only the cloud knows.
-	inWorld(t, 1, func(w *world) {
-		w.usersCLB(usersLB)
-		w.create(web(naming(usersLB)))
-		w.calls()
-		w.cloud.Fail("DeleteServerGroup", 1, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse,
-			Message: "a rule uses it"})
-		w.remove()
-		check(t, "writes", []string{"DeleteServerGroup", "ApplyServerChanges"}, w.writes())
-		check(t, "parts", []string{usersListener, ours + ":", usersGroup}, w.parts(usersLB))
-		check(t, "finalizers", 0, len(w.service().Finalizers))
 	})
 }
 
@@ -321,21 +255,6 @@ func TestSharedGroupOfOneThatNamesNoCLB(t *testing.T) {
 	}
 }
 
-// TestFilledGroupOfOneThatNamesNoCLB: such a Service fills the vServer group again when it has pods again.
-func TestFilledGroupOfOneThatNamesNoCLB(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.usersCLB(usersLB)
-		w.addENI("eni-1", "10.0.0.1")
-		w.create(web(sharing(80)...))
-		w.pods(pod("10.0.0.1", "node-1"))
-		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ID) })
-		w.pods()
-		check(t, "servers without pods", []string(nil), w.serversOf("mine"))
-		w.pods(pod("10.0.0.1", "node-1"))
-		check(t, "servers with pods", []string{"10.0.0.1"}, w.serversOf("mine"))
-	})
-}
-
 // TestFilledGroupsOfOneThatNamesNoCLB: the same with several ports, as long as annotation vgroup-port says which group is for which.
 func TestFilledGroupsOfOneThatNamesNoCLB(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
@@ -373,38 +292,4 @@ func (w *world) serversOf(group string) (list []string) {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// TestHeldGroupIsNotTriedForEachEvent: a vServer group that a rule holds is remembered as such, and costs nothing until the next check.
-func TestHeldGroupIsNotTriedForEachEvent(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.usersCLB(usersLB)
-		w.create(web(naming(usersLB)))
-		w.cloud.Fail("DeleteServerGroup", 1000, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse,
-			Message: "a rule uses it"})
-		w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].NodePort = 32000 })
-		check(t, "hash", true, w.service().Labels[LabelHash] != "")
-		w.calls()
-		w.addNode(2)
-		w.settle()
-		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
-	})
-}
-
-// TestNewPortIsLookedAt: what is remembered of a CLB that others use, too, is too old to make a listener by.
-func TestNewPortIsLookedAt(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.usersCLB(usersLB)
-		w.create(web(naming(usersLB), override))
-		w.cloud.Lock()
-		w.listen(usersLB, 81, usersRsp, "k8s/81/api/default/c-other")
-		w.cloud.Unlock()
-		w.calls()
-		w.events.take()
-		w.update(func(svc *corev1.Service) {
-			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "b", Port: 81, NodePort: 30080, Protocol: corev1.ProtocolTCP})
-		})
-		check(t, "calls", []string{"GetLoadBalancer"}, w.calls())
-		w.hasEvents("the conflict", "listener 81/tcp of the load balancer is that of Service default/api (cluster c-other)")
-	})
 }

@@ -158,30 +158,3 @@ func TestReusedCLBIsReadSeldom(t *testing.T) {
 		}
 	})
 }
-
-// TestReplacedService: kubectl replace takes away all that the controller has noted. It notes it again, and the cloud sees no write.
-func TestReplacedService(t *testing.T) {
-	for name, change := range map[string]func(*corev1.Service){
-		"alone":         func(*corev1.Service) {},
-		"with mappings": annotated(annotation.VGroupPort, usersRsp+":80"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, 1, func(w *world) {
-				w.usersCLB(usersLB)
-				w.create(web(naming(usersLB), override, change))
-				before := w.service()
-				w.calls()
-				w.update(func(svc *corev1.Service) {
-					svc.Finalizers, svc.Labels = nil, nil
-					delete(svc.Annotations, annotation.Claims)
-				})
-				check(t, "writes", []string(nil), w.writes())
-				check(t, "finalizers", before.Finalizers, w.service().Finalizers)
-				check(t, "labels", before.Labels, w.service().Labels)
-				check(t, "note", before.Annotations[annotation.Claims], w.service().Annotations[annotation.Claims])
-				w.remove()
-				check(t, "parts", []string{usersListener, usersGroup}, w.parts(usersLB))
-			})
-		})
-	}
-}

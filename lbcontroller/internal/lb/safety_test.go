@@ -18,110 +18,6 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// TestInvalidServiceCannotTakeAnotherCLB: a Service with a mistake, whose label names a CLB that another Service of its name left
-// behind, neither changes the servers of that CLB nor deletes it.
-func TestInvalidServiceCannotTakeAnotherCLB(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
-		w.create(web(annotated(annotation.PreserveOnDelete, "on")))
-		left := w.instances()[0].GetLoadBalancerId()
-		w.remove()
-		if err := w.kube.Tracker().Delete(serviceResource(), "default", "web"); err != nil {
-			t.Fatal(err)
-		}
-		w.settle()
-		w.calls()
-
-		restored := web(annotated(annotation.Scheduler, "fastest"))
-		restored.UID = "0dd0f3b5-6d4e-4bb4-9b30-0f1f6f4f0001"
-		restored.Labels = map[string]string{LabelLoadBalancerID: left}
-		restored.Finalizers = []string{Finalizer}
-		w.create(restored)
-		w.addNode(3)
-		w.settle()
-		w.remove()
-		for _, call := range w.cloud.Writes() {
-			t.Errorf("%s changed a load balancer of another Service: %v", call.Method, call.Request)
-		}
-		check(t, "the load balancer that was left", 1, len(w.instances()))
-	})
-}
-
-// TestPreserveAfterRestart: a controller that has only compared the servers since its start still lifts every protection and takes
-// its tags off a CLB that is to be kept.
-func TestPreserveAfterRestart(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web(annotated(annotation.PreserveOnDelete, "on")))
-		w.restart()
-		w.remove()
-		lb := w.instances()[0]
-		check(t, "delete protection", false, lb.GetDeleteProtection())
-		check(t, "modification protection", false, lb.GetModificationProtection().GetEnabled())
-		check(t, "tags", 0, len(lb.GetTags()))
-		check(t, "listeners", []string{"80/TCP"}, w.listeners())
-	})
-}
-
-// TestRefusedAttributeLeavesServersRight: what only the cloud can refuse must not keep the servers from following the nodes.
-func TestRefusedAttributeLeavesServersRight(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
-		w.create(web())
-		refused := &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField, Message: "no such name"}
-		w.cloud.Fail("UpdateLoadBalancer", 10, refused)
-		w.update(annotated(annotation.Name, "not-for-you"))
-		w.addNode(3)
-		w.settle()
-		check(t, "servers", []string{"i-1:30080=100", "i-2:30080=100", "i-3:30080=100"}, w.servers())
-		check(t, "hash", "", w.service().Labels[LabelHash])
-	})
-}
-
-// TestOneRefusedListenerDoesNotEndTheOthers: two calls of a phase fail, one for good and one for now. The latter is tried again.
-func TestOneRefusedListenerDoesNotEndTheOthers(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		for range 4 { // More often than the controller's own labels make it look again.
-			w.cloud.Fail("CreateListener", 1, &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField, Message: "wrong"})
-			w.cloud.Fail("CreateListener", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "down"})
-		}
-		w.create(web(func(svc *corev1.Service) {
-			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "b", Port: 81, NodePort: 30081, Protocol: corev1.ProtocolTCP})
-		}))
-		w.after(time.Minute)
-		check(t, "listeners", []string{"80/TCP", "81/TCP"}, w.listeners())
-	})
-}
-
-// TestClearedStatusGetsANewCLB: when somebody deletes the CLB in the console and clears the status, as the event advises, what is
-// remembered must not bring the dead address back.
-func TestClearedStatusGetsANewCLB(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web())
-		w.deleteInConsole(w.instances()[0].GetLoadBalancerId())
-		w.update(func(svc *corev1.Service) { svc.Status.LoadBalancer.Ingress = nil })
-		w.settle()
-		if n := len(w.instances()); n != 1 {
-			t.Fatalf("%d load balancers, want a new one", n)
-		}
-		check(t, "address", w.instances()[0].GetAddress(), w.service().Status.LoadBalancer.Ingress[0].IP)
-	})
-}
-
-// TestRemovedHashForcesALook: who takes the hash off a Service gets its CLB compared at once, as with the existing CCM.
-func TestRemovedHashForcesALook(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web(annotated(annotation.Scheduler, "rr")))
-		hash := w.service().Labels[LabelHash]
-		w.cloud.Lock()
-		for _, l := range w.cloud.Listeners {
-			l.Config.Scheduler, l.Status = new("wlc"), "stopped"
-		}
-		w.cloud.Unlock()
-		w.calls()
-		w.update(func(svc *corev1.Service) { delete(svc.Labels, LabelHash) })
-		check(t, "calls", []string{"GetLoadBalancer", "UpdateListener", "StartListener"}, w.calls())
-		check(t, "hash", hash, w.service().Labels[LabelHash])
-	})
-}
-
 // TestStaleCacheCreatesWithFinalizer: a Service wavers between types faster than the cache follows. No CLB is created while
 // the finalizer is off, whatever the cache shows.
 func TestStaleCacheCreatesWithFinalizer(t *testing.T) {
@@ -185,24 +81,6 @@ func TestStaleCacheWritesNoStatusAgain(t *testing.T) {
 		w.calls()
 		w.after(time.Minute)
 		check(t, "calls", []string(nil), w.calls())
-	})
-}
-
-// TestServersOfOthersOutliveTheirGroup: somebody adds a server to a vServer group of ours, which the controller doesn't know when the
-// group is no longer wanted. The group stays, with that server.
-func TestServersOfOthersOutliveTheirGroup(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web())
-		w.cloud.Lock()
-		for _, g := range w.cloud.ServerGroups {
-			g.Servers = append(g.Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 9999,
-				Weight: new(int32(7)), Description: "by hand"})
-		}
-		w.cloud.Unlock()
-		w.calls()
-		w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].NodePort = 30081 })
-		check(t, "calls", []string{"GetLoadBalancer", "CreateServerGroup", "UpdateListener", "ApplyServerChanges"}, w.calls())
-		check(t, "servers", []string{"i-1:30081=100", "i-1:9999=7"}, w.servers())
 	})
 }
 
