@@ -37,7 +37,7 @@ type nlbWorld struct {
 func TestNLB(t *testing.T) {
 	t.Parallel()
 	booted := bootWith(t, world.Config{
-		Nodes: 20, Controllers: world.Controllers(), Node: seldom(), Route: seldom(),
+		Nodes: 20, Controllers: world.Controllers(), Node: seldom(), Route: seldom(), DualStack: true,
 		LB: map[string]any{"nodeGather": map[string]any{"quiet": "2s", "max": "1m"}},
 	})
 	booted.initialised(t)
@@ -49,6 +49,8 @@ func TestNLB(t *testing.T) {
 		{"costs", w.costs},
 		{"on the NLB of a user", w.reuses},
 		{"who may connect", w.restricts},
+		{"pods that wait for it", w.gates},
+		{"both families", w.dualStack},
 		{"from a CLB to an NLB and back", w.handOver},
 		{"the gateway is killed", w.killed},
 	} {

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	podCIDR     = "10.0.0.0/10" // 16 384 nodes of 254 pods
-	podCIDR6    = "fd00:10::/48"
-	serviceCIDR = "172.21.0.0/20"
-	issuer      = "https://kubernetes.default.svc"
+	podCIDR      = "10.0.0.0/10" // 16 384 nodes of 254 pods
+	podCIDR6     = "fd00:10::/48"
+	serviceCIDR  = "172.21.0.0/20"
+	serviceCIDR6 = "fd00:20::/112"
+	issuer       = "https://kubernetes.default.svc"
 )
 
 // kwokStages say what the fake kubelets do.
@@ -65,7 +66,7 @@ func (w *World) controlPlane(ca *pki.Authority) ([]proc.Spec, error) {
 				"--tls-cert-file=" + serving.CertFile, "--tls-private-key-file=" + serving.KeyFile,
 				"--service-account-issuer=" + issuer, "--service-account-key-file=" + saPublic,
 				"--service-account-signing-key-file=" + saPrivate, "--token-auth-file=" + tokens,
-				"--authorization-mode=Node,RBAC", "--service-cluster-ip-range=" + serviceCIDR,
+				"--authorization-mode=Node,RBAC", "--service-cluster-ip-range=" + strings.Join(w.serviceCIDRs(), ","),
 				"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
 				"--shutdown-delay-duration=0s", "--profiling=false",
 			},
@@ -89,6 +90,14 @@ func (w *World) podCIDRs() []string {
 		return []string{podCIDR, podCIDR6}
 	}
 	return []string{podCIDR}
+}
+
+// serviceCIDRs are the ranges of the addresses of Services. Those that don't ask for both families have the first.
+func (w *World) serviceCIDRs() []string {
+	if w.cfg.DualStack {
+		return []string{serviceCIDR, serviceCIDR6}
+	}
+	return []string{serviceCIDR}
 }
 
 // answers reports nil when url answers 200. Certificates are not checked: the question is whether the process is up.
