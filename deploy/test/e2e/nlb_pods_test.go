@@ -244,8 +244,8 @@ func (w *nlbWorld) deletePods(t *testing.T, service string) {
 	}
 }
 
-// dualStack: a Service with both families has an NLB with addresses of both in each zone. Its pods are servers with both of their addresses,
-// nodes with the one that they have. Without IPv6 in a vSwitch that it names, an event says so.
+// dualStack: a Service with both families has an NLB with addresses of both in each zone. Its pods are servers with both
+// of their addresses, nodes with the one that they have. Without IPv6 in a vSwitch that it names, an event says so.
 func (w *nlbWorld) dualStack(t *testing.T) {
 	both := func(s *corev1.Service) *corev1.Service {
 		s.Spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyRequireDualStack)
