@@ -193,7 +193,7 @@ func Default() Config {
 			CLB: QuotaSet{LoadBalancers: 60, Listeners: 50, Servers: 200, Attachments: 50, ACLEntries: 300},
 			NLB: QuotaSet{LoadBalancers: 60, Listeners: 50, Servers: 400, Attachments: 200},
 		},
-		CLB: CLB{Class: annotation.CLBClass, WithoutClass: true},
+		CLB: CLB{Class: "alibabacloud.com/clb", WithoutClass: true}, // annotation.CLBClass, as the reference page shows it
 		NLB: NLB{Enabled: true},
 	}
 }

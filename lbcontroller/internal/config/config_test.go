@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
 func write(t *testing.T, text string) string {
@@ -34,7 +36,7 @@ func TestDefaults(t *testing.T) {
 		time.Duration(cfg.NodeGather.Max),
 		time.Duration(cfg.DriftCheckInterval), cfg.LeaderElection.Enabled, cfg.LeaderElection.Name, cfg.ServiceFields, cfg.BackendIPv6, cfg.CLB}
 	if diff := cmp.Diff([]any{"c-demo", "cloudgateway", "node", 10, 2 * time.Second, 5 * time.Second, 4 * time.Hour, true,
-		"lbcontroller", true, true, CLB{Class: "alibabacloud.com/clb", WithoutClass: true}}, got); diff != "" {
+		"lbcontroller", true, true, CLB{Class: annotation.CLBClass, WithoutClass: true}}, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 }
