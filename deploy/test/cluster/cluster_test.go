@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,7 +90,7 @@ func boot(t *testing.T, nodes int) *cluster {
 		go func() {
 			err := n.run(t.Context(), c.built.Images)
 			if err == nil {
-				err = n.join(t.Context(), c)
+				err = n.join(c)
 			}
 			ready <- err
 		}()
@@ -100,21 +101,26 @@ func boot(t *testing.T, nodes int) *cluster {
 		}
 	}
 	for _, n := range c.nodes {
-		var podCIDR string
-		c.wait(t, n.host+" gets a range for its pods", func(ctx context.Context) error {
-			object, err := c.client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
-			if err == nil && object.Spec.PodCIDR == "" {
-				err = fmt.Errorf("it has none: %s", proc.Tail(n.kubelet.LogFile()))
-			}
-			podCIDR = object.Spec.PodCIDR
-			return err
-		})
-		if err := n.plug(podCIDR); err != nil {
-			t.Fatal(err)
-		}
+		c.plug(t, n)
 	}
 	c.simulate(t)
 	return c
+}
+
+// plug waits until a node has a range for its pods, and lets them have it.
+func (c *cluster) plug(t *testing.T, n *node) {
+	t.Helper()
+	c.wait(t, n.host+" gets a range for its pods", func(ctx context.Context) error {
+		object, err := c.client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
+		if err == nil && object.Spec.PodCIDR == "" {
+			err = fmt.Errorf("it has none: %s", proc.Tail(n.kubelet.LogFile()))
+		}
+		n.pods = object.Spec.PodCIDR
+		return err
+	})
+	if err := n.plug(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // controlPlane starts what runs Kubernetes, at the address of the VPC's router.
@@ -317,6 +323,12 @@ func (c *cluster) simulate(t *testing.T) {
 			MacAddress: fmt.Sprintf("00:16:3e:00:00:%02x", i+1), PrimaryIP: n.address.String(),
 			PrivateIPs: []string{n.address.String()}, SourceDestCheck: true,
 		}
+		// Where pods are backends, their addresses are those of a network interface.
+		eni = fmt.Sprintf("eni-pods%04d", i+1)
+		seed.Interfaces[eni] = &state.NetworkInterface{
+			ID: eni, Type: "Secondary", Status: "InUse", InstanceID: n.instance, VpcID: vpcID, VSwitchID: vswitchID, ZoneID: region + "-h",
+			MacAddress: fmt.Sprintf("00:16:3e:00:01:%02x", i+1), PrivateIPs: addresses(n.pods),
+		}
 	}
 	text, err := json.Marshal(seed)
 	if err != nil {
@@ -336,6 +348,17 @@ func (c *cluster) simulate(t *testing.T) {
 	c.cloud = cloud.New("http://" + c.nodes[0].address.String() + ":9100")
 	c.wait(t, "the simulated cloud answers", c.cloud.Healthy)
 	go c.route(t.Context())
+}
+
+// addresses are those that pods may get of a range of 256.
+func addresses(podCIDR string) (all []string) {
+	const first, last = 2, 254 // as the network plugin gives them
+	parts := netip.MustParsePrefix(podCIDR).Addr().As4()
+	for i := first; i <= last; i++ {
+		parts[3] = byte(i)
+		all = append(all, netip.AddrFrom4(parts).String())
+	}
+	return all
 }
 
 // tag is that of our images.
@@ -412,6 +435,7 @@ func (c *cluster) load(t *testing.T, urls ...string) (stop func() seen) {
 type seen struct {
 	Answered int
 	Hosts    map[string]int
+	URLs     map[string]int
 	Failed   []string
 }
 

@@ -28,8 +28,14 @@ import (
 // a change of a Service afterwards reaches the cloud.
 func (c *cluster) disturbed(t *testing.T, url, what string, act func()) {
 	t.Helper()
+	c.underLoad(t, []string{url, url}, what, act)
+}
+
+// underLoad is disturbed with as many requests at once as there are URLs. It returns how many were answered by each.
+func (c *cluster) underLoad(t *testing.T, urls []string, what string, act func()) map[string]int {
+	t.Helper()
 	c.settled(t)
-	stop := c.load(t, url, url)
+	stop := c.load(t, urls...)
 	begin := time.Now()
 	act()
 	acted := time.Since(begin)
@@ -51,6 +57,111 @@ func (c *cluster) disturbed(t *testing.T, url, what string, act func()) {
 		t.Logf("the workload:\n%s", c.run(t, "kubectl get pods --selector app=echo -o wide; kubectl get endpointslices -o yaml"))
 		t.Errorf("%s: %d requests were answered, these failed: %q", what, saw.Answered, saw.Failed)
 	}
+	return saw.URLs
+}
+
+// manyRequests disturbs while many requests come at once, by way of nodes and to pods.
+func (c *cluster) manyRequests(t *testing.T, nodes, pods, what string, act func()) {
+	t.Helper()
+	const most, least = 16, 1000 // requests at once, and in all, to each URL
+	answered := c.underLoad(t, slices.Repeat([]string{nodes, pods}, most), what, act)
+	t.Logf("%s: %d requests were answered by way of nodes, %d by pods", what, answered[nodes], answered[pods])
+	if min(answered[nodes], answered[pods]) < least {
+		t.Errorf("%s: too few requests to show something, want %d of each", what, least)
+	}
+}
+
+// rollOut replaces the pods of the workload. Its manifest declares no readiness gate; the API server gives them.
+func (c *cluster) rollOut(t *testing.T, nodes, pods string) {
+	t.Helper()
+	c.run(t, fill(c.block(t, "services.md", "kubectl label namespace"), "default", ""))
+	c.manyRequests(t, nodes, pods, "a rollout of the workload", func() {
+		c.run(t, "kubectl rollout restart deployment/echo && kubectl rollout status deployment/echo --timeout=240s")
+	})
+	c.gated(t)
+}
+
+// removeNode takes a node with pods of the workload out of service, as docs/services.md says how, and starts its machine again.
+func (c *cluster) removeNode(t *testing.T, nodes, pods string) {
+	t.Helper()
+	leaving := c.nodes[1]
+	c.manyRequests(t, nodes, pods, "the removal of a node", func() {
+		c.run(t, strings.ReplaceAll(c.block(t, "services.md", "kubectl drain"), "NODE", leaving.name))
+		c.unused(t, leaving)
+		if err := leaving.leave(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	c.comeBack(t, leaving)
+}
+
+// gated looks whether the pods of the workload have the gates of both Services, and are ready for all that.
+func (c *cluster) gated(t *testing.T) {
+	t.Helper()
+	list, err := c.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: "app=echo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range list.Items {
+		gates := map[corev1.PodConditionType]bool{}
+		for _, gate := range pod.Spec.ReadinessGates {
+			gates[gate.ConditionType] = true
+		}
+		const prefix = "service.readiness.alibabacloud.com/"
+		if pod.DeletionTimestamp == nil && (!gates[prefix+"echo"] || !gates[prefix+"pods"]) {
+			t.Errorf("%s has the gates %v", pod.Name, pod.Spec.ReadinessGates)
+		}
+	}
+}
+
+// unused waits until no load balancer sends anything to a node.
+func (c *cluster) unused(t *testing.T, n *node) {
+	t.Helper()
+	took := c.wait(t, "no load balancer has servers on "+n.host, func(ctx context.Context) error {
+		s, err := c.cloud.State(ctx)
+		if err != nil {
+			return err
+		}
+		for _, g := range s.ServerGroups {
+			if slices.ContainsFunc(g.Servers, func(s *state.Server) bool { return s.ServerID == n.instance }) {
+				return fmt.Errorf("%s has it", g.Name)
+			}
+		}
+		for _, g := range s.NLBServerGroups {
+			if slices.ContainsFunc(g.Servers, func(s *state.NLBServer) bool { return s.ServerID == n.instance }) {
+				return fmt.Errorf("%s has it", g.Name)
+			}
+		}
+		return nil
+	})
+	t.Logf("load balancers were without %s after %.1f s", n.host, took.Seconds())
+}
+
+// comeBack starts the machine of a node that was removed, and waits until all is as before.
+func (c *cluster) comeBack(t *testing.T, n *node) {
+	t.Helper()
+	begin := time.Now()
+	if err := n.comeBack(); err != nil {
+		t.Fatal(err)
+	}
+	c.plug(t, n)
+	c.wait(t, n.host+" is back", c.without(unavailable))
+	c.wait(t, "every node has one route", func(ctx context.Context) error {
+		s, err := c.cloud.State(ctx)
+		if err != nil {
+			return err
+		}
+		if routes := routesOf(s); len(routes) != len(c.nodes) {
+			return fmt.Errorf("there are %d", len(routes))
+		}
+		return nil
+	})
+	t.Logf("%s was back after %.1f s", n.host, time.Since(begin).Seconds())
+}
+
+// routesOf are those that were made for nodes.
+func routesOf(s *state.Cloud) []*state.RouteEntry {
+	return slices.DeleteFunc(s.RouteTables["vtb-test"].Entries, func(e *state.RouteEntry) bool { return e.Type != "Custom" })
 }
 
 // expected is how long a change of a Service takes at most, on a machine that does nothing else.
@@ -206,9 +317,6 @@ func (c *cluster) kill(t *testing.T, pod corev1.Pod) {
 // disturb is everything that must not be felt.
 func (c *cluster) disturb(t *testing.T, url string) {
 	t.Helper()
-	c.disturbed(t, url, "a rollout of the workload", func() {
-		c.run(t, "kubectl rollout restart deployment/echo && kubectl rollout status deployment/echo --timeout=240s")
-	})
 	c.disturbed(t, url, "an upgrade of the chart", func() { c.upgrade(t) })
 	c.disturbed(t, url, "a rollback", func() {
 		c.run(t, c.inline(t, "install.md", "helm rollback")+" --wait")
@@ -273,7 +381,7 @@ func (c *cluster) certified(t *testing.T) {
 // release deletes the Services, and looks for load balancers that outlive them.
 func (c *cluster) release(t *testing.T) {
 	t.Helper()
-	c.run(t, "kubectl delete service echo changing network --timeout=240s")
+	c.run(t, "kubectl delete service echo pods changing network --timeout=240s")
 	s, err := c.cloud.State(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -301,8 +409,7 @@ func (c *cluster) uninstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := slices.DeleteFunc(s.RouteTables["vtb-test"].Entries, func(e *state.RouteEntry) bool { return e.Type != "Custom" })
-	if len(routes) != len(c.nodes) {
+	if routes := routesOf(s); len(routes) != len(c.nodes) {
 		t.Errorf("%d routes are left, want one for each node", len(routes))
 	}
 	kept := []string{"serviceaccount", "role.rbac.authorization.k8s.io", "rolebinding.rbac.authorization.k8s.io",
@@ -327,10 +434,12 @@ func (c *cluster) left(t *testing.T, kinds ...string) {
 	})
 }
 
-// objects are all in the namespace that an installation may leave, and those of no namespace.
+// objects are all in the namespace that an installation may leave, and those of no namespace. CoreDNS is not among them: its pods move when a
+// node goes.
 func (c *cluster) objects(t *testing.T) []string {
 	t.Helper()
 	return strings.Fields(c.run(t,
-		"kubectl -n kube-system get all,configmap,secret,serviceaccount,role,rolebinding,poddisruptionbudget,networkpolicy,lease -o name; "+
+		"kubectl -n kube-system get all,configmap,secret,serviceaccount,role,rolebinding,poddisruptionbudget,networkpolicy,lease -o name "+
+			"--selector 'k8s-app!=kube-dns'; "+
 			"kubectl get clusterrole,clusterrolebinding -o name"))
 }

@@ -34,9 +34,11 @@ func TestInstall(t *testing.T) {
 	c.fresh(t)
 	c.install(t)
 	c.run(t, c.documented(t, "helm test"))
-	url := c.serve(t)
-	c.disturb(t, url)
+	nodes, pods := c.serve(t)
+	c.rollOut(t, nodes, pods)
+	c.disturb(t, nodes)
 	c.commands(t)
+	c.removeNode(t, nodes, pods)
 	c.release(t)
 	c.rights(t)
 	c.uninstall(t)
@@ -187,7 +189,9 @@ func (c *cluster) configure(t *testing.T, change func(values string) string) {
 // install runs helm as the docs say, and prints how long everything took.
 func (c *cluster) install(t *testing.T) {
 	t.Helper()
-	c.configure(t, func(values string) string { return values + "credentials: {existingSecret: cloud-key}\n" })
+	c.configure(t, func(values string) string {
+		return values + "credentials: {existingSecret: cloud-key}\nreadinessGates: {enabled: true}\n"
+	})
 	c.run(t, "kubectl -n kube-system create secret generic cloud-key --from-literal=id="+accessKeyID+" --from-literal=secret="+c.secret)
 	c.before = c.objects(t)
 	begin := time.Now()

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -19,10 +20,13 @@ import (
 type node struct {
 	name, host string // in Kubernetes, and its own
 	instance   string // in the cloud
+	port       string // of the network of the VPC
+	pods       string // the range of their addresses
 	address    netip.Addr
 	dir        string
 	holder     *exec.Cmd // whose namespaces they are
-	kubelet    *proc.Process
+	// What runs beside containerd.
+	proxy, kubelet *proc.Process
 }
 
 const (
@@ -39,7 +43,7 @@ const (
 
 // newNode makes the i-th machine, and plugs it into the network of the VPC.
 func newNode(dir string, i int) (*node, error) {
-	n := &node{host: fmt.Sprintf("node%d", i), instance: fmt.Sprintf("i-node%04d", i),
+	n := &node{host: fmt.Sprintf("node%d", i), instance: fmt.Sprintf("i-node%04d", i), port: fmt.Sprintf("vpc-%d", i),
 		address: netip.AddrFrom4([4]byte{192, 168, 77, byte(firstOfHost + i)})}
 	n.name, n.dir = region+"."+n.address.String(), filepath.Join(dir, n.host)
 	if err := os.MkdirAll(filepath.Join(n.dir, "cni"), 0o755); err != nil { // Containers look into it.
@@ -63,9 +67,8 @@ func newNode(dir string, i int) (*node, error) {
 	if err := makeCgroups(n.host); err != nil {
 		return nil, err
 	}
-	port := fmt.Sprintf("vpc-%d", i)
-	if err := script(nil, "ip link add "+port+" type veth peer name eth0 netns "+fmt.Sprint(n.holder.Process.Pid),
-		"ip link set "+port+" master vpc0 up"); err != nil {
+	if err := script(nil, "ip link add "+n.port+" type veth peer name eth0 netns "+fmt.Sprint(n.holder.Process.Pid),
+		"ip link set "+n.port+" master vpc0 up"); err != nil {
 		return nil, err
 	}
 	return n, script(n.enter(),
@@ -156,7 +159,7 @@ func (n *node) ctr(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 // join starts kube-proxy and the kubelet, as docs/install.md says how.
-func (n *node) join(ctx context.Context, c *cluster) error {
+func (n *node) join(c *cluster) error {
 	proxy, err := n.file("kube-proxy.yaml", `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: iptables
@@ -198,24 +201,32 @@ authorization: {mode: AlwaysAllow}
 	if err != nil {
 		return err
 	}
-	if err := start(ctx, n.program("kube-proxy", c.built.Node.Proxy, "--config="+proxy, "--hostname-override="+n.name, "--v=4")); err != nil {
-		return err
-	}
+	n.proxy = proc.New(n.program("kube-proxy", c.built.Node.Proxy, "--config="+proxy, "--hostname-override="+n.name, "--v=4"))
 	n.kubelet = proc.New(n.program("kubelet", c.built.Node.Kubelet,
 		"--config="+config, "--kubeconfig="+c.kubeconfig("system:node:"+n.name), "--root-dir="+filepath.Join(n.dir, "kubelet"),
 		"--cert-dir="+filepath.Join(n.dir, "pki"), "--hostname-override="+n.name, "--node-ip="+n.address.String(),
 		"--cloud-provider=external", "--provider-id="+region+"."+n.instance,
 	))
-	return n.kubelet.Start()
+	return errors.Join(n.proxy.Start(), n.kubelet.Start())
 }
 
 // plug is what the network plugin of a node does: the pods get the range that kube-controller-manager gave to the node.
-func (n *node) plug(podCIDR string) error {
+func (n *node) plug() error {
 	_, err := n.file("cni/10-pods.conflist", `{"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "ptp", "ipMasq": false,
-  "ipam": {"type": "host-local", "dataDir": "`+n.dir+`/addresses", "ranges": [[{"subnet": "`+podCIDR+`"}]],
+  "ipam": {"type": "host-local", "dataDir": "`+n.dir+`/addresses", "ranges": [[{"subnet": "`+n.pods+`"}]],
   "routes": [{"dst": "0.0.0.0/0"}]}}]}
 `)
 	return err
+}
+
+// leave is what happens to a machine that is taken out of service, after its Node.
+func (n *node) leave() error {
+	return errors.Join(n.kubelet.Stop(), n.proxy.Stop(), script(nil, "ip link set "+n.port+" down"))
+}
+
+// comeBack is the start of the machine.
+func (n *node) comeBack() error {
+	return errors.Join(script(nil, "ip link set "+n.port+" up"), n.proxy.Start(), n.kubelet.Start())
 }
 
 // start starts a process and waits until it is ready; it ends with the sandbox.

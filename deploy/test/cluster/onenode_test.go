@@ -38,7 +38,7 @@ func (c *cluster) oneNode(t *testing.T) {
 	})
 	c.configure(t, func(values string) string { return values + "credentials: {existingSecret: cloud-key}\n" })
 	c.run(t, c.documented(t, "helm upgrade"))
-	url := c.serve(t)
+	url, _ := c.serve(t)
 	c.disturbed(t, url, "an upgrade on one node", func() { c.upgrade(t) })
 	c.disturbed(t, url, "a kill -9 of the leading cloudgateway on one node", func() { c.kill(t, c.leader(t, "cloudgateway")) })
 	c.wait(t, "all are back", c.deployed(chart.Components()...))

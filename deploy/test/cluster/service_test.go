@@ -17,8 +17,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// serve deploys a workload behind a load balancer, and returns where it is reached.
-func (c *cluster) serve(t *testing.T) (url string) {
+// serve deploys a workload behind load balancers, and returns where it is reached: by way of the nodes, and at the pods.
+func (c *cluster) serve(t *testing.T) (nodes, pods string) {
 	t.Helper()
 	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/test/cluster/testdata/echo.yaml"))
 	if err != nil {
@@ -36,21 +36,29 @@ func (c *cluster) serve(t *testing.T) (url string) {
 		return nil
 	})
 	t.Logf("the Service had an address after %.1f s", took.Seconds())
-	c.wait(t, "the load balancer of the workload", func(ctx context.Context) error {
+	nodes, pods = c.classicLoadBalancer(t, 80), c.classicLoadBalancer(t, 81)
+	for _, url := range []string{nodes, pods, c.networkLoadBalancer(t)} {
+		c.answers(t, url)
+	}
+	return nodes, pods
+}
+
+// classicLoadBalancer waits for the one that listens at a port, and returns where it is reached.
+func (c *cluster) classicLoadBalancer(t *testing.T, port int) (url string) {
+	t.Helper()
+	c.wait(t, fmt.Sprintf("a load balancer listens at port %d", port), func(ctx context.Context) error {
 		s, err := c.cloud.State(ctx)
 		if err != nil {
 			return err
 		}
 		for _, lb := range s.LoadBalancers {
-			if slices.ContainsFunc(lb.Listeners, func(l *state.Listener) bool { return l.Port == 80 && l.Status == "running" }) {
-				url = "http://" + lb.Address + "/"
+			if slices.ContainsFunc(lb.Listeners, func(l *state.Listener) bool { return l.Port == port && l.Status == "running" }) {
+				url = fmt.Sprintf("http://%s:%d/", lb.Address, port)
 				return nil
 			}
 		}
-		return fmt.Errorf("none of %d listens at port 80", len(s.LoadBalancers))
+		return fmt.Errorf("none of %d does", len(s.LoadBalancers))
 	})
-	c.answers(t, url)
-	c.answers(t, c.networkLoadBalancer(t))
 	return url
 }
 

@@ -39,10 +39,6 @@ func main() {
 	}
 }
 
-// drain is longer than it takes until no client sends requests to a pod that is about to end: kube-proxy and the health checks of the load
-// balancer must have noticed.
-const drain = 5 * time.Second
-
 func serve(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -56,7 +52,6 @@ func serve(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		<-ctx.Done()
-		<-time.After(drain)
 		_ = server.Shutdown(context.WithoutCancel(ctx))
 	}()
 	if err := server.ListenAndServe(); err != nil && ctx.Err() == nil {
@@ -70,6 +65,7 @@ func serve(ctx context.Context) error {
 type Seen struct {
 	Answered int            `json:"answered"`
 	Hosts    map[string]int `json:"hosts"`  // who answered, and how often
+	URLs     map[string]int `json:"urls"`   // and where
 	Failed   []string       `json:"failed"` // when, and why
 }
 
@@ -80,7 +76,7 @@ func load(ctx context.Context, from string, urls []string, out io.Writer) error 
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	// A new connection for each request, as curl makes it: the next one may meet another server.
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext}}
-	seen := Seen{Hosts: map[string]int{}}
+	seen := Seen{Hosts: map[string]int{}, URLs: map[string]int{}}
 	var mu sync.Mutex
 	var workers sync.WaitGroup
 	for _, url := range urls {
@@ -95,6 +91,7 @@ func load(ctx context.Context, from string, urls []string, out io.Writer) error 
 				} else {
 					seen.Answered++
 					seen.Hosts[host]++
+					seen.URLs[url]++
 				}
 				mu.Unlock()
 				<-tick.C
