@@ -52,8 +52,9 @@ func TestTLSSecretIsRenewed(t *testing.T) {
 	w.renew(clients, third)
 	w.renew(clients, first)
 	made, failed := clients.stop()
-	if t.Logf("%d handshakes, %d failed", made, len(failed)); made < 1000 || len(failed) > 0 {
-		t.Errorf("of %d handshakes these failed: %q", made, failed)
+	const least = 100 // How many there are depends on the machine.
+	if t.Logf("%d handshakes, %d failed", made, len(failed)); made < least || len(failed) > 0 {
+		t.Errorf("of %d handshakes, at least %d, these failed: %q", made, least, failed)
 	}
 	w.remove(t, "web")
 }
