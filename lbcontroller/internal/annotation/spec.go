@@ -42,8 +42,8 @@ const ConfirmRelease = "service.k8s.alibaba/confirm-release"
 // cleaned up whatever becomes of the annotations that name them.
 const Claims = "service.k8s.alibaba/reused-loadbalancers"
 
-// EIPs is the controller's own note on a Service: the ids of the user's EIPs that it has bound to the CLB, and EIPAllocated while there may be
-// one that was allocated. Only these are taken off again.
+// EIPs is the controller's own note on a Service: the ids of the user's EIPs that it has bound to the CLB, and EIPAllocated
+// while there may be one that was allocated. Only these are taken off again.
 const EIPs = "service.k8s.alibaba/eips"
 
 // EIPAllocated is what stands in EIPs in place of an id.

@@ -176,7 +176,8 @@ func (p Preview) WriteText(w io.Writer) error {
 		if o.Kept != "" {
 			next = "but " + o.Kept
 		}
-		fmt.Fprintf(table, "-\t%s\tORPHAN\t%s: no Service has the mark %s; %s\n", o.LoadBalancer, strings.TrimSpace(o.Name+" "+o.Address), o.Mark, next)
+		fmt.Fprintf(table, "-\t%s\tORPHAN\t%s: no Service has the mark %s; %s\n",
+			o.LoadBalancer, strings.TrimSpace(o.Name+" "+o.Address), o.Mark, next)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -113,8 +113,9 @@ func IsName(name, clusterID, fingerprint string) bool {
 	return fingerprint != "" && name == nameOf(clusterID, fingerprint)
 }
 
-// RequestID makes uploads of one content by several Services, or after a crash, one upload. gone is the id of an uploaded certificate with the
-// content that the cloud no longer has, if one is known: the gateway would answer the request of before with that for an hour.
+// RequestID makes uploads of one content by several Services, or after a crash, one upload. gone is the id of an uploaded
+// certificate with the content that the cloud no longer has, if one is known: the gateway would answer the request of
+// before with that for an hour.
 func (c Certificate) RequestID(clusterID, gone string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", clusterID, c.Fingerprint, gone))
 	return "cert-" + hex.EncodeToString(sum[:20])

@@ -73,8 +73,8 @@ type Config struct {
 	// TLSSecretNamespaces are the namespaces in which Services may name Secrets with certificates (annotation tls-secret). The controller must
 	// be allowed to get, list and watch the Secrets there, as the chart lets it.
 	TLSSecretNamespaces []string `json:"tlsSecretNamespaces"`
-	// TLSSecretGrace is how long a certificate that was uploaded for a Secret stays when no Service needs it any more, at least: a Secret may get
-	// back what it had. A new leader counts anew.
+	// TLSSecretGrace is how long a certificate that was uploaded for a Secret stays when no Service needs it any more, at
+	// least: a Secret may get back what it had. A new leader counts anew.
 	TLSSecretGrace config.Duration `json:"tlsSecretGrace"`
 	// CLB says which Services get Classic Load Balancers.
 	CLB CLB `json:"clb"`

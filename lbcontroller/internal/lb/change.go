@@ -160,8 +160,8 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 	return s.with(svc), c.dropGroups(ctx, s.key, s.want.Desired.Owner, own, s.view.Preserved(), s.want.Desired.Groups...)
 }
 
-// eipsToDrop reads the EIPs of a Service that gives up a load balancer, or has none any more, and returns the way to give them up, too. With
-// what is preserved they stay.
+// eipsToDrop reads the EIPs of a Service that gives up a load balancer, or has none any more, and returns the way to give
+// them up, too. With what is preserved they stay.
 func (c changer) eipsToDrop(ctx context.Context, view desired.View, there model.Observed) (plan.Plan, model.Observed, error) {
 	w := view.EIP()
 	_, released := knowledge.Released(c.services.Of(keyOf(view.Service)).Get(string(view.Service.UID)).Known)
@@ -208,7 +208,8 @@ func (c changer) dropGroups(ctx context.Context, key string, owner ownership.Own
 	return err
 }
 
-// dropLists deletes access lists, which must have been read just now, or leaves them to the user. It comes after all that they guard is gone.
+// dropLists deletes access lists, which must have been read just now, or leaves them to the user. It comes after all that
+// they guard is gone.
 func (c changer) dropLists(ctx context.Context, key string, lists []model.AccessList, preserve bool) error {
 	p := plan.DropLists(lists, preserve)
 	if p.Empty() {

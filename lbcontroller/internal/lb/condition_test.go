@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubetesting "k8s.io/client-go/testing"
 
@@ -29,45 +27,6 @@ func (w *world) conditions() (list []string) {
 	return list
 }
 
-// services are the states of Services that the metric counts, other than none.
-func (w *world) states() map[string]float64 {
-	w.t.Helper()
-	families, err := w.registry.Gather()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	states := map[string]float64{}
-	for _, family := range families {
-		if family.GetName() != "lbcontroller_services" {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			if n := m.GetGauge().GetValue(); n != 0 {
-				states[m.GetLabel()[0].GetValue()] = n
-			}
-		}
-	}
-	return states
-}
-
-// drift counts what checks for drift found, by what it was about.
-func (w *world) drift() map[string]float64 {
-	w.t.Helper()
-	families, err := w.registry.Gather()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	found := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			if family.GetName() == "lbcontroller_drift_total" && m.GetCounter().GetValue() > 0 {
-				found[strings.TrimSuffix(m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue(), " mended")] = m.GetCounter().GetValue()
-			}
-		}
-	}
-	return found
-}
-
 // TestConditionsTakenAway: somebody who takes the conditions away again and again is not answered each time.
 func TestConditionsTakenAway(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
@@ -82,14 +41,6 @@ func TestConditionsTakenAway(t *testing.T) {
 		w.after(5 * time.Hour)
 		check(t, "conditions", []string{"LoadBalancerReady=True Published", "Synced=True Synced"}, w.conditions())
 	})
-}
-
-func meta(svc *corev1.Service, conditionType string) metav1.Condition {
-	i := slices.IndexFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == conditionType })
-	if i < 0 {
-		return metav1.Condition{}
-	}
-	return svc.Status.Conditions[i]
 }
 
 // patches is how often Services were patched.

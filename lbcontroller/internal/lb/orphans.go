@@ -237,7 +237,8 @@ func (w *orphans) deleteList(ctx context.Context, o orphan.Orphan, _ []*corev1.S
 	}
 	if err == nil {
 		w.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone,
-			"access list %s (%s) is deleted: its Service is gone since %s", o.LoadBalancer, o.Name, state.Since[o.LoadBalancer].UTC().Format(time.RFC3339))
+			"access list %s (%s) is deleted: its Service is gone since %s", o.LoadBalancer, o.Name,
+			state.Since[o.LoadBalancer].UTC().Format(time.RFC3339))
 	}
 	return "", err
 }

@@ -74,7 +74,9 @@ func TestOrphanedLists(t *testing.T) {
 			w.settle()
 			w.cloud.Lock()
 			for _, l := range w.cloud.AccessControlLists {
-				for id, marks := range map[string][2]string{left: {"agone", clusterID}, "acl-other": {"agone", "c-other"}, "acl-bare": {"", clusterID}} {
+				for id, marks := range map[string][2]string{
+					left: {"agone", clusterID}, "acl-other": {"agone", "c-other"}, "acl-bare": {"", clusterID},
+				} {
 					more := proto.CloneOf(l)
 					more.AclId, more.Name = id, "k8s-clb-agone"
 					more.Tags[0].Value, more.Tags[1].Value = marks[0], marks[1]

@@ -42,18 +42,6 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// under gives all Services a policy.
-func (w *world) under(policy Policy) {
-	w.config = func(cfg *settings) { cfg.Kind.Policy = policy }
-	w.restart()
-}
-
-// withheld is what the metric says.
-func (w *world) withheld() map[string]float64 {
-	w.t.Helper()
-	return w.gauge("lbcontroller_withheld_changes")
-}
-
 // gauge are the values of a metric with one label, without those that are 0.
 func (w *world) gauge(name string) map[string]float64 {
 	w.t.Helper()

@@ -47,8 +47,10 @@ type uploads struct {
 }
 
 func newUploads(cfg Config, certs *certificates) *uploads {
-	u := &uploads{clusterID: cfg.Desired.ClusterID, certs: certs, logger: cfg.Logger, deletes: cfg.Policy.deletes(), grace: cfg.CertificateGrace,
-		ids: map[string]string{}, gone: map[string]string{}}
+	u := &uploads{
+		clusterID: cfg.Desired.ClusterID, certs: certs, logger: cfg.Logger, deletes: cfg.Policy.deletes(),
+		grace: cfg.CertificateGrace, ids: map[string]string{}, gone: map[string]string{},
+	}
 	if store, ok := cfg.Product.(CertificateStore); ok && cfg.TLSSecrets {
 		u.store = store
 	}

@@ -445,7 +445,7 @@ func TestDrift(t *testing.T) {
 			l.Config.IdleTimeout = new(int32(100))
 		}
 		for _, g := range w.cloud.NLB.ServerGroups {
-			g.Servers = g.Servers[:1]
+			g.Servers = g.GetServers()[:1]
 		}
 		w.cloud.Unlock()
 		w.after(5 * time.Hour)

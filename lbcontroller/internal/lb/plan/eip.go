@@ -95,7 +95,7 @@ func (BindEIP) Needs(earlier Action) bool {
 }
 
 // Needs is what Needs says of it: the cloud releases none that is bound.
-func (a ReleaseEIP) Needs(earlier Action) bool { return earlier == UnbindEIP{ID: a.ID} }
+func (a ReleaseEIP) Needs(earlier Action) bool { return earlier == UnbindEIP(a) }
 
 // restricts reports whether attributes of a listener say who may connect.
 func restricts(c model.ListenerConfig) bool {
@@ -103,9 +103,9 @@ func restricts(c model.ListenerConfig) bool {
 	return ok && len(lists.GetAclIds()) > 0
 }
 
-// eip adds the phases for the elastic IP address of a load balancer of the Service's own. What is bound to something else, or is none of the
-// Service's, is left alone. Nothing is bound while the load balancer isn't as closed as it is asked to be, and nothing is unbound for an EIP
-// that can't be had.
+// eip adds the phases for the elastic IP address of a load balancer of the Service's own. What is bound to something else,
+// or is none of the Service's, is left alone. Nothing is bound while the load balancer isn't as closed as it is asked to be,
+// and nothing is unbound for an EIP that can't be had.
 func (p *Plan) eip(d *model.Desired, o model.Observed, isOpen bool) {
 	w := d.EIP
 	if w == nil || d.Reuse.ID != "" {
