@@ -65,8 +65,11 @@ func TestAdmissionPolicyByClass(t *testing.T) {
 		classes string
 		names   []string
 	}{
-		"by default":        {nil, "'alibabacloud.com/clb', 'alibabacloud.com/nlb'", []string{"served", "stays"}},
-		"another class":     {map[string]any{"clb": map[string]any{"class": "example.com/clb"}}, "'example.com/clb', 'alibabacloud.com/nlb'", []string{"served", "stays"}},
+		"by default": {nil, "'alibabacloud.com/clb', 'alibabacloud.com/nlb'", []string{"served", "stays"}},
+		"another class": {
+			map[string]any{"clb": map[string]any{"class": "example.com/clb"}}, "'example.com/clb', 'alibabacloud.com/nlb'",
+			[]string{"served", "stays"},
+		},
 		"no class for CLBs": {map[string]any{"clb": map[string]any{"class": ""}}, "'', 'alibabacloud.com/nlb'", []string{"served", "stays"}},
 		"only with a class": {map[string]any{"clb": map[string]any{"withoutClass": false}}, "'alibabacloud.com/clb', 'alibabacloud.com/nlb'",
 			[]string{"served", "stays", "class"}},

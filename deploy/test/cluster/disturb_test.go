@@ -434,8 +434,8 @@ func (c *cluster) left(t *testing.T, kinds ...string) {
 	})
 }
 
-// objects are all in the namespace that an installation may leave, and those of no namespace. CoreDNS is not among them: its pods move when a
-// node goes.
+// objects are all in the namespace that an installation may leave, and those of no namespace. CoreDNS is not among them: its
+// pods move when a node goes.
 func (c *cluster) objects(t *testing.T) []string {
 	t.Helper()
 	return strings.Fields(c.run(t,

@@ -233,8 +233,8 @@ func (d door) testExamples(t *testing.T) {
 	}
 }
 
-// testClasses: Services of each class that asks for a load balancer of ours are judged alike, from their creation on and when the class comes
-// with the type. Only what is new is judged.
+// testClasses: Services of each class that asks for a load balancer of ours are judged alike, from their creation on and when
+// the class comes with the type. Only what is new is judged.
 func (d door) testClasses(t *testing.T) {
 	patch := func(text string) error {
 		_, err := d.services.Patch(t.Context(), "classes", types.MergePatchType, []byte(text), metav1.PatchOptions{})

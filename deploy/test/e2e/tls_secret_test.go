@@ -30,9 +30,10 @@ type tlsWorld struct {
 	t *testing.T
 }
 
-// TestTLSSecretIsRenewed: while clients make handshakes on and on, a Secret is renewed as cert-manager does it, gets a key that doesn't fit, and
-// takes its first certificate back. Each handshake succeeds, with the certificate of before or that of now. The unused ones go after the
-// grace, also when that is within the hour for which the gateway answers the same upload with the certificate of before.
+// TestTLSSecretIsRenewed: while clients make handshakes on and on, a Secret is renewed as cert-manager does it, gets a key
+// that doesn't fit, and takes its first certificate back. Each handshake succeeds, with the certificate of before or that of
+// now. The unused ones go after the grace, also when that is within the hour for which the gateway answers the same upload
+// with the certificate of before.
 func TestTLSSecretIsRenewed(t *testing.T) {
 	t.Parallel()
 	w := newTLSWorld(t)
