@@ -344,7 +344,8 @@ func (r *Reader[K, V]) leave(f *flight[K, V]) {
 	f.batch.callerLeft()
 }
 
-// callerLeft notes that one flight less is waited for. A batch ends with the last: it may be reading halves of those whose callers have left.
+// callerLeft notes that one flight less is waited for. A batch ends with the last: it may be reading halves of those whose
+// callers have left.
 func (b *batch) callerLeft() {
 	if b.wanted--; b.wanted == 0 {
 		b.cancel()

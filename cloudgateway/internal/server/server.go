@@ -131,7 +131,9 @@ func (s *Services) addVPC(cfg Config) {
 }
 
 func (s *Services) addSLB(cfg Config) *loadbalancer.Service {
-	product := slb.New(cfg.Caller, cfg.Shared, func(lb *slbv1.LoadBalancer) { s.guard.Observe(scope.LoadBalancer, lb.GetLoadBalancerId(), lb) })
+	product := slb.New(cfg.Caller, cfg.Shared, func(lb *slbv1.LoadBalancer) {
+		s.guard.Observe(scope.LoadBalancer, lb.GetLoadBalancerId(), lb)
+	})
 	listeners := listener.New(product)
 	groups := servergroup.New(product, cfg.ServersPerCall)
 	balancers := loadbalancer.New(product, listeners, groups)

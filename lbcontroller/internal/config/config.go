@@ -252,7 +252,9 @@ func (c *Config) Validate() error {
 	p.Positive("orphans.interval", c.Orphans.Interval)
 	p.Positive("orphans.grace", c.Orphans.Grace)
 	p.Range("orphans.perDay", c.Orphans.PerDay, 1, 1000)
-	p.Positive("tlsSecretGrace", c.TLSSecretGrace)
+	if c.TLSSecretGrace < config.Duration(time.Second) { // Certificates are looked for twice as often.
+		p.Addf("tlsSecretGrace", "%s is shorter than 1s", c.TLSSecretGrace)
+	}
 	c.Quotas.CLB.validate("quotas.clb", &p)
 	c.Quotas.NLB.validate("quotas.nlb", &p)
 	if c.CLB.Class == annotation.NLBClass {

@@ -78,11 +78,12 @@ backendType: pods
 workers: 0
 nodeGather: {quiet: 0s}
 clb: {class: alibabacloud.com/nlb}
+tlsSecretGrace: 1ms
 `), "")
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, key := range []string{"clusterID", "backendType", "workers", "nodeGather.quiet", "clb.class"} {
+	for _, key := range []string{"clusterID", "backendType", "workers", "nodeGather.quiet", "clb.class", "tlsSecretGrace"} {
 		if !strings.Contains(err.Error(), key) {
 			t.Errorf("the error doesn't name %s: %v", key, err)
 		}

@@ -123,7 +123,8 @@ func (r *run) send(ctx context.Context, jobs []*job) {
 	}
 	var failed []failedEntry
 	call := r.op.call(r.tableID, entries)
-	result, err := r.service.product.Caller.Do(onBehalf(ctx, jobs), call, &cloud.Fields{"FailedRouteEntries": cloud.Each(&failed, decodeFailed)})
+	answer := &cloud.Fields{"FailedRouteEntries": cloud.Each(&failed, decodeFailed)}
+	result, err := r.service.product.Caller.Do(onBehalf(ctx, jobs), call, answer)
 	for _, j := range jobs {
 		j.tried, j.last = true, err
 		switch {
