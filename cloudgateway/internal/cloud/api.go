@@ -3,6 +3,7 @@ package cloud
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
@@ -62,6 +64,24 @@ func Answer[M any](response *M, err error) (*M, error) {
 		return nil, err
 	}
 	return response, nil
+}
+
+// Results makes the items of an answer about many resources, in the order in which they were asked for.
+func Results[V, R any](requested []string, found []batch.Result[V], item func(requested string, value V, err *commonv1.ItemError) R) []R {
+	items := make([]R, len(found))
+	for i, f := range found {
+		yield(i)
+		items[i] = item(requested[i], f.Value, rpcerr.ToItem(f.Err))
+	}
+	return items
+}
+
+// yield lets other calls go on while a call deals with many items. Without it, eight calls with 20 000 ids each held up
+// all others for 0.2 s (TestSiege).
+func yield(item int) {
+	if item%250 == 0 {
+		runtime.Gosched()
+	}
 }
 
 // Set makes a change that says how something shall be, and not how it shall change: done twice it has the effect of once, so a

@@ -284,6 +284,7 @@ func (c *Collection[M]) NotFound(id string) error {
 func (c *Collection[M]) BatchGet(ctx context.Context, ids []string, maxAge *durationpb.Duration) []batch.Result[*M] {
 	results := c.items.GetMany(ctx, ids, maxAge.AsDuration())
 	for i, id := range ids {
+		yield(i)
 		results[i].Value, results[i].Err = c.found(id)(results[i].Value, results[i].Err)
 	}
 	return results

@@ -97,7 +97,7 @@ func limits() rpc.Limits {
 	return rpc.Limits{
 		Connections: 512, ConnectionsPerCaller: 256, Strangers: 128, StrangersPerPeer: 64,
 		StrangerBytes: 2 * (mostBody + mostHeaders), StrangerCalls: 50,
-		Arrivals: 50, ArrivalsPerSecond: 10, ArrivalsBeyond: 100, FirstCall: reading, Calls: 512, CallsPerCaller: 256,
+		Arrivals: 50, ArrivalsBeyond: 100, FirstCall: reading, Calls: 512, CallsPerCaller: 256,
 		Bytes: 64 * mib, BytesPerCaller: 32 * mib,
 	}
 }

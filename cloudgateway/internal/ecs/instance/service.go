@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 
@@ -72,10 +73,10 @@ func (s *Service) GetInstance(ctx context.Context, r *ecsv1.GetInstanceRequest) 
 func (s *Service) BatchGetInstances(
 	ctx context.Context, r *ecsv1.BatchGetInstancesRequest,
 ) (*ecsv1.BatchGetInstancesResponse, error) {
-	results := make([]*ecsv1.InstanceResult, len(r.GetInstanceIds()))
-	for i, found := range s.instances.BatchGet(ctx, r.GetInstanceIds(), r.GetMaxAge()) {
-		results[i] = &ecsv1.InstanceResult{Requested: r.GetInstanceIds()[i], Instance: found.Value, Error: rpcerr.ToItem(found.Err)}
-	}
+	found := s.instances.BatchGet(ctx, r.GetInstanceIds(), r.GetMaxAge())
+	results := cloud.Results(r.GetInstanceIds(), found, func(id string, value *ecsv1.Instance, err *commonv1.ItemError) *ecsv1.InstanceResult {
+		return &ecsv1.InstanceResult{Requested: id, Instance: value, Error: err}
+	})
 	return &ecsv1.BatchGetInstancesResponse{Results: results}, nil
 }
 
@@ -89,14 +90,15 @@ func (s *Service) ListInstances(ctx context.Context, r *ecsv1.ListInstancesReque
 func (s *Service) BatchGetInstanceStatuses(
 	ctx context.Context, r *ecsv1.BatchGetInstanceStatusesRequest,
 ) (*ecsv1.BatchGetInstanceStatusesResponse, error) {
-	results := make([]*ecsv1.InstanceStatusResult, len(r.GetInstanceIds()))
-	for i, found := range s.statuses.GetMany(ctx, r.GetInstanceIds(), r.GetMaxAge().AsDuration()) {
-		id := r.GetInstanceIds()[i]
-		if found.Err == nil && found.Value == gone {
-			found.Err = noStatus(id)
+	found := s.statuses.GetMany(ctx, r.GetInstanceIds(), r.GetMaxAge().AsDuration())
+	for i, id := range r.GetInstanceIds() {
+		if found[i].Err == nil && found[i].Value == gone {
+			found[i].Err = noStatus(id)
 		}
-		results[i] = &ecsv1.InstanceStatusResult{Requested: id, Status: found.Value, Error: rpcerr.ToItem(found.Err)}
 	}
+	results := cloud.Results(r.GetInstanceIds(), found, func(id string, value string, err *commonv1.ItemError) *ecsv1.InstanceStatusResult {
+		return &ecsv1.InstanceStatusResult{Requested: id, Status: value, Error: err}
+	})
 	return &ecsv1.BatchGetInstanceStatusesResponse{Results: results}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 
@@ -94,10 +95,10 @@ func (s *Service) BatchGetNetworkInterfaces(
 }
 
 func batchResponse(requested []string, found []batch.Result[*ecsv1.NetworkInterface]) *ecsv1.BatchGetNetworkInterfacesResponse {
-	results := make([]*ecsv1.NetworkInterfaceResult, len(found))
-	for i, f := range found {
-		results[i] = &ecsv1.NetworkInterfaceResult{Requested: requested[i], NetworkInterface: f.Value, Error: rpcerr.ToItem(f.Err)}
-	}
+	results := cloud.Results(requested, found,
+		func(id string, value *ecsv1.NetworkInterface, err *commonv1.ItemError) *ecsv1.NetworkInterfaceResult {
+			return &ecsv1.NetworkInterfaceResult{Requested: id, NetworkInterface: value, Error: err}
+		})
 	return &ecsv1.BatchGetNetworkInterfacesResponse{Results: results}
 }
 
