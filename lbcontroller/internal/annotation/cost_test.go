@@ -14,4 +14,7 @@ func TestParseAllocates(t *testing.T) {
 	if allocations > float64(len(parser.specs))/2 {
 		t.Errorf("%.0f allocations for a table of %d keys of which one is set", allocations, len(parser.specs))
 	}
+	if made := testing.AllocsPerRun(10, func() { TableFor(NLB) }); made > 0 {
+		t.Errorf("%.0f allocations for the table of a kind, which a pass over a Service looks at several times", made)
+	}
 }

@@ -45,10 +45,10 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s%s: value %q is not allowed, use %s", kind, p.Name, value, p.Want)
 }
 
-// Parser reads annotations by the table of a kind. The zero value builds that of CLBs for each Service, one of NewParser once.
+// Parser reads annotations by the table of a kind. The zero value has that of CLBs.
 type Parser struct{ specs []Spec }
 
-// NewParser makes a parser for many Services of a kind.
+// NewParser makes a parser for Services of a kind.
 func NewParser(kind LoadBalancer) Parser { return Parser{specs: TableFor(kind)} }
 
 func (p Parser) table() []Spec {

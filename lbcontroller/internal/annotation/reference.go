@@ -39,7 +39,7 @@ func Markdown() string {
 // sideBySide are the rows of some scopes, or of all: those of CLBs, each with that of NLBs for the same key, and those that only NLBs have.
 func sideBySide(scopes ...Scope) []Spec {
 	of := func(kind LoadBalancer) []Spec {
-		return slices.DeleteFunc(TableFor(kind), func(s Spec) bool {
+		return slices.DeleteFunc(slices.Clone(TableFor(kind)), func(s Spec) bool {
 			return len(scopes) > 0 && !slices.Contains(scopes, s.Scope) || kind != CLB && len(s.For) > 1
 		})
 	}

@@ -1,6 +1,9 @@
 package annotation
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Keys of the table, in its order.
 const (
@@ -88,16 +91,24 @@ const (
 // Table returns every annotation that the controller knows for a CLB, in the order of the reference page. The ranges are the cloud's.
 func Table() []Spec { return TableFor(CLB) }
 
-// TableFor returns the annotations of a kind of load balancers. A new kind adds its rows here, and its name to those that it shares.
-func TableFor(kind LoadBalancer) []Spec {
-	all := slices.Concat(instanceTable(), listenerTable(), healthTable(), backendTable(), nlbTable())
-	return slices.DeleteFunc(all, func(s Spec) bool {
-		if len(s.For) == 0 {
-			return kind != CLB
+// TableFor returns the annotations of a kind of load balancers, which callers may not change.
+func TableFor(kind LoadBalancer) []Spec { return tables()[kind] }
+
+// tables are those of all kinds, made once: a pass over a Service looks at them several times. A new kind adds its rows
+// here, and its name to those that it shares.
+var tables = sync.OnceValue(func() map[LoadBalancer][]Spec { //nolint:gochecknoglobals // A constant.
+	of := map[LoadBalancer][]Spec{}
+	for _, s := range slices.Concat(instanceTable(), listenerTable(), healthTable(), backendTable(), nlbTable()) {
+		kinds := s.For
+		if len(kinds) == 0 {
+			kinds = []LoadBalancer{CLB}
 		}
-		return !slices.Contains(s.For, kind)
-	})
-}
+		for _, kind := range kinds {
+			of[kind] = append(of[kind], s)
+		}
+	}
+	return of
+})
 
 // everyKind is for rows that mean the same for all load balancers.
 func everyKind() []LoadBalancer { return []LoadBalancer{CLB, NLB} }
