@@ -67,7 +67,9 @@ func Answer[M any](response *M, err error) (*M, error) {
 }
 
 // Results makes the items of an answer about many resources, in the order in which they were asked for.
-func Results[V, R any](requested []string, found []batch.Result[V], item func(requested string, value V, err *commonv1.ItemError) R) []R {
+func Results[V, R any](
+	requested []string, found []batch.Result[V], item func(requested string, value V, err *commonv1.ItemError) R,
+) []R {
 	items := make([]R, len(found))
 	for i, f := range found {
 		yield(i)

@@ -74,9 +74,10 @@ func (s *Service) BatchGetInstances(
 	ctx context.Context, r *ecsv1.BatchGetInstancesRequest,
 ) (*ecsv1.BatchGetInstancesResponse, error) {
 	found := s.instances.BatchGet(ctx, r.GetInstanceIds(), r.GetMaxAge())
-	results := cloud.Results(r.GetInstanceIds(), found, func(id string, value *ecsv1.Instance, err *commonv1.ItemError) *ecsv1.InstanceResult {
-		return &ecsv1.InstanceResult{Requested: id, Instance: value, Error: err}
-	})
+	results := cloud.Results(r.GetInstanceIds(), found,
+		func(id string, value *ecsv1.Instance, err *commonv1.ItemError) *ecsv1.InstanceResult {
+			return &ecsv1.InstanceResult{Requested: id, Instance: value, Error: err}
+		})
 	return &ecsv1.BatchGetInstancesResponse{Results: results}, nil
 }
 
@@ -96,9 +97,10 @@ func (s *Service) BatchGetInstanceStatuses(
 			found[i].Err = noStatus(id)
 		}
 	}
-	results := cloud.Results(r.GetInstanceIds(), found, func(id string, value string, err *commonv1.ItemError) *ecsv1.InstanceStatusResult {
-		return &ecsv1.InstanceStatusResult{Requested: id, Status: value, Error: err}
-	})
+	results := cloud.Results(r.GetInstanceIds(), found,
+		func(id, value string, err *commonv1.ItemError) *ecsv1.InstanceStatusResult {
+			return &ecsv1.InstanceStatusResult{Requested: id, Status: value, Error: err}
+		})
 	return &ecsv1.BatchGetInstanceStatusesResponse{Results: results}, nil
 }
 

@@ -42,7 +42,8 @@ func samples() []sample {
 	}
 	seen := map[syntax]bool{}
 	var all []sample
-	nlbOnly := slices.DeleteFunc(slices.Clone(annotation.TableFor(annotation.NLB)), func(s annotation.Spec) bool { return len(s.For) > 1 })
+	nlbOnly := slices.DeleteFunc(slices.Clone(annotation.TableFor(annotation.NLB)),
+		func(s annotation.Spec) bool { return len(s.For) > 1 })
 	for _, spec := range slices.Concat(annotation.Table(), nlbOnly) {
 		kind, parser := annotation.LoadBalancer(""), annotation.NewParser(annotation.CLB)
 		if len(spec.For) == 1 {
