@@ -176,7 +176,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 		}})
 	}
 	if g.front != nil {
-		parts = append(parts, process.Component{Name: "front", Run: g.front.Run})
+		parts = append(parts, process.Component{Name: "front", Run: func(ctx context.Context) error {
+			return g.rpc.WhileActive(ctx, "tools that use the OpenAPI front find nothing", g.front.Serve)
+		}})
 	}
 	return process.Run(ctx, g.log, parts...)
 }
@@ -195,10 +197,8 @@ func (g *Gateway) lead(ctx context.Context) error {
 				return
 			}
 			g.rpc.SetServing(true)
-			g.frontServes(true)
 		}, func() {
 			g.rpc.SetServing(false)
-			g.frontServes(false)
 			g.gate.end()
 		})
 		return nil

@@ -29,10 +29,3 @@ func (g *Gateway) frontConfig(registry prometheus.Registerer, forget func()) fro
 		Registerer: registry, Logger: g.log,
 	}
 }
-
-// frontServes opens or closes the front, if there is one.
-func (g *Gateway) frontServes(serving bool) {
-	if g.front != nil {
-		g.front.SetServing(serving)
-	}
-}

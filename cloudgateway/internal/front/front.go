@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,8 +54,7 @@ type Config struct {
 	Logger     *slog.Logger
 }
 
-// Front is a server of the OpenAPI. It listens while this replica is the active one: a tool that gets the addresses of
-// all replicas from DNS finds the active one as the one that can be connected to.
+// Front is a server of the OpenAPI.
 type Front struct {
 	cfg     Config
 	keys    *keyring
@@ -67,17 +65,7 @@ type Front struct {
 	audits  rpc.Peers // the lines of the audit log about refusals, by caller; "": a stranger
 	asks    rpc.Peers // refusals by RBAC, by caller
 	strange logging.Occasional
-
-	addr  atomic.Value // string
-	terms chan *term   // at most the newest
-	mu    sync.Mutex
-	term  *term
-}
-
-// term is a time for which this replica is the active one.
-type term struct {
-	began time.Time
-	over  chan struct{}
+	addr    atomic.Value // string
 }
 
 const (
@@ -107,7 +95,7 @@ func limits() rpc.Limits {
 func New(cfg Config) *Front {
 	factory := promauto.With(cfg.Registerer)
 	return &Front{
-		cfg: cfg, keys: newKeyring(cfg.KeysFile, cfg.Refused, cfg.Logger), changes: changes(), terms: make(chan *term, 1),
+		cfg: cfg, keys: newKeyring(cfg.KeysFile, cfg.Refused, cfg.Logger), changes: changes(),
 		audits: rpc.Peers{Burst: 20, PerSecond: 1}, asks: rpc.Peers{Burst: 50, PerSecond: 5},
 		calls: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_front_calls_total",
@@ -122,69 +110,27 @@ func New(cfg Config) *Front {
 	}
 }
 
-// SetServing says whether this replica is the active one.
-func (f *Front) SetServing(serving bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.term != nil {
-		close(f.term.over)
-		f.term = nil
-	}
-	if serving {
-		f.term = &term{began: time.Now(), over: make(chan struct{})}
-		select {
-		case <-f.terms: // It is over.
-		default:
-		}
-		f.terms <- f.term
-	}
-}
-
 // Addr is where the front listens; empty: it does not at present.
 func (f *Front) Addr() string {
 	addr, _ := f.addr.Load().(string)
 	return addr
 }
 
-// Run serves in the terms of this replica until ctx ends. Calls under way may then finish within 20 seconds.
-func (f *Front) Run(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case t := <-f.terms:
-			f.serve(ctx, t)
-		}
-	}
-}
-
-// serve listens in one term. An address that is in use does not end the gateway, which works without the front.
-func (f *Front) serve(ctx context.Context, t *term) {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	var waiting sync.WaitGroup
-	defer waiting.Wait()
-	waiting.Go(func() {
-		defer end()
-		select {
-		case <-t.over:
-		case <-ctx.Done():
-		}
-	})
+// Serve answers while this replica is the active one, which is until ctx ends: a tool that gets the addresses of all
+// replicas from DNS finds the active one as the one that can be connected to. Calls under way may then finish within 20
+// seconds.
+func (f *Front) Serve(ctx context.Context) error {
+	began := time.Now()
 	listener, err := process.Listen(ctx, f.cfg.Listen, f.cfg.Logger, nil)
-	var guard *rpc.Guard
-	if err == nil {
-		guard, err = rpc.NewGuard(listener, f.cfg.TLS, []string{"http/1.1"}, limits(), f.close, f.cfg.Logger)
-	}
 	if err != nil {
-		if ctx.Err() == nil {
-			f.cfg.Logger.Error("the OpenAPI front can't listen; tools that use it find nothing", "listen", f.cfg.Listen, "error", err)
-		}
-		<-ctx.Done()
-		return
+		return err
+	}
+	guard, err := rpc.NewGuard(listener, f.cfg.TLS, []string{"http/1.1"}, limits(), f.close, f.cfg.Logger)
+	if err != nil {
+		return errors.Join(err, listener.Close())
 	}
 	server := &http.Server{
-		Handler:           &session{Front: f, guard: guard, term: t},
+		Handler:           &session{Front: f, guard: guard, began: began},
 		ReadHeaderTimeout: reading, ReadTimeout: reading, IdleTimeout: idle, MaxHeaderBytes: mostHeaders,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, c)
@@ -193,8 +139,9 @@ func (f *Front) serve(ctx context.Context, t *term) {
 	}
 	f.addr.Store(listener.Addr().String())
 	f.cfg.Logger.Info("the OpenAPI front listens", "listen", listener.Addr().String())
-	waiting.Go(func() {
-		<-ctx.Done()
+	stopped := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(stopped)
 		f.addr.Store("")
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish)
 		defer cancel()
@@ -202,9 +149,12 @@ func (f *Front) serve(ctx context.Context, t *term) {
 			_ = server.Close() // Those that are left have had their time.
 		}
 	})
-	if err := server.Serve(guard.Listener); !errors.Is(err, http.ErrServerClosed) {
-		f.cfg.Logger.Error("the OpenAPI front has ended", "error", err)
+	err = server.Serve(guard.Listener)
+	if !unhook() {
+		<-stopped
+		return nil
 	}
+	return err
 }
 
 // close notes that a connection without a permitted call was closed.

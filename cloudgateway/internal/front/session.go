@@ -17,12 +17,12 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
-// session serves in one term.
+// session serves from one time on.
 type session struct {
 	*Front
 
 	guard *rpc.Guard
-	term  *term
+	began time.Time
 }
 
 // call is a request on its way through the front.
@@ -95,7 +95,7 @@ func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work,
 	if !known {
 		return work, refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound", "Specified access key is not found.")
 	}
-	if err := timely(req.at, time.Now(), s.term.began); err != nil {
+	if err := timely(req.at, time.Now(), s.began); err != nil {
 		return work, err
 	}
 	if !req.signature.by(string(key.Secret)) {

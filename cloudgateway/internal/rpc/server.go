@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -93,7 +92,13 @@ type registration struct {
 // turn is a time for which this replica is active, or a standby.
 type turn struct {
 	active bool
-	over   chan struct{}
+	over   context.Context // ends with the turn
+	end    func()
+}
+
+func newTurn(active bool) *turn {
+	over, end := context.WithCancel(context.Background())
+	return &turn{active: active, over: over, end: end}
 }
 
 // New makes a Server. Register the handlers, then Serve.
@@ -113,7 +118,7 @@ func New(cfg Config) (*Server, error) {
 		tls:      tlsConfig,
 		refusals: Peers{Burst: 10, PerSecond: 1},
 	}
-	s.turn.Store(&turn{over: make(chan struct{})})
+	s.turn.Store(newTurn(false))
 	s.account = newAccount(s.limits)
 	s.connections = newConnections(s.limits, func() bool { return s.turn.Load().active }, func(reason, peer string) {
 		s.metrics.closed.WithLabelValues(reason).Inc()
@@ -176,7 +181,7 @@ func (s *Server) SetServing(serving bool) {
 	if serving {
 		state = healthv1.HealthCheckResponse_SERVING
 	}
-	close(s.turn.Swap(&turn{active: serving, over: make(chan struct{})}).over)
+	s.turn.Swap(newTurn(serving)).end()
 	s.health.SetServingStatus("", state)
 	for _, r := range s.registered {
 		s.health.SetServingStatus(r.desc.ServiceName, state)
@@ -200,41 +205,39 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 }
 
 // ServeActive answers on what listen opens, whenever this is the active replica, until ctx ends: a client that tries
-// the addresses of all replicas finds the active one. It does not end the process, which works without it.
+// the addresses of all replicas finds the active one.
 func (s *Server) ServeActive(ctx context.Context, listen func(context.Context) (net.Listener, error)) error {
+	return s.WhileActive(ctx, "clients that make no health checks find no gateway", func(ctx context.Context) error {
+		listener, err := listen(ctx)
+		if err != nil {
+			return err
+		}
+		return s.serve(ctx, listener, func() {})
+	})
+}
+
+// WhileActive calls serve, whenever this is the active replica, until ctx ends. The context of serve ends with that time.
+// An error of it does not end the process, which works without it: the log then has it, with what is lost.
+func (s *Server) WhileActive(ctx context.Context, lost string, serve func(context.Context) error) error {
 	for ctx.Err() == nil {
 		now := s.turn.Load()
 		if now.active {
-			s.inTurn(ctx, now, listen)
+			s.inTurn(ctx, now, lost, serve)
 		}
 		select {
-		case <-now.over:
+		case <-now.over.Done():
 		case <-ctx.Done():
 		}
 	}
 	return nil
 }
 
-// inTurn answers on what listen opens until the turn is over.
-func (s *Server) inTurn(ctx context.Context, now *turn, listen func(context.Context) (net.Listener, error)) {
+func (s *Server) inTurn(ctx context.Context, now *turn, lost string, serve func(context.Context) error) {
 	ctx, end := context.WithCancel(ctx)
-	var waiting sync.WaitGroup
-	defer waiting.Wait()
 	defer end()
-	waiting.Go(func() {
-		defer end()
-		select {
-		case <-now.over:
-		case <-ctx.Done():
-		}
-	})
-	listener, err := listen(ctx)
-	if err == nil {
-		err = s.serve(ctx, listener, func() {})
-	}
-	if err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Error("clients that make no health checks find no gateway", "error", err)
-		<-ctx.Done()
+	defer context.AfterFunc(now.over, end)() //nolint:contextcheck // The turn outlives the call.
+	if err := serve(ctx); err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Error(lost, "error", err)
 	}
 }
 
