@@ -24,14 +24,15 @@ type weight struct{ items, bytes int }
 
 // weigh looks at a request that is not decoded yet. An empty message takes two bytes on the wire and fifty times as
 // much in memory, so that the size on the wire says little. What is malformed ends the count, as it ends the decoding.
-func weigh(wire []byte, of protoreflect.MessageDescriptor) weight {
+// One item more than most ends it too: to count a million would hold up others.
+func weigh(wire []byte, of protoreflect.MessageDescriptor, most int) weight {
 	w := weight{bytes: len(wire)}
-	w.add(wire, of)
+	w.add(wire, of, most)
 	return w
 }
 
-func (w *weight) add(wire []byte, of protoreflect.MessageDescriptor) {
-	for len(wire) > 0 {
+func (w *weight) add(wire []byte, of protoreflect.MessageDescriptor, most int) {
+	for len(wire) > 0 && w.items <= most {
 		number, kind, tag := protowire.ConsumeTag(wire)
 		if tag < 0 {
 			return
@@ -48,7 +49,7 @@ func (w *weight) add(wire []byte, of protoreflect.MessageDescriptor) {
 			inner, _ := protowire.ConsumeBytes(value)
 			w.items++
 			w.bytes += perMessage
-			w.add(inner, field.Message())
+			w.add(inner, field.Message(), most)
 		case field.IsList():
 			w.items++
 			w.bytes += perElement
@@ -80,10 +81,10 @@ func (c weighing) Unmarshal(data mem.BufferSlice, into any) error {
 	}
 	wire := data.MaterializeToBuffer(buffers.Pool)
 	defer wire.Free()
-	w := weigh(wire.ReadOnlyData(), in.message.ProtoReflect().Descriptor())
+	w := weigh(wire.ReadOnlyData(), in.message.ProtoReflect().Descriptor(), in.most)
 	if w.items > in.most {
 		in.refusal = rpcerr.Errorf(rpcerr.InvalidField,
-			"the request has %d items in all, at most %d are allowed; make several requests of it", w.items, in.most)
+			"the request has more than the %d items in all that are allowed; make several requests of it", in.most)
 		return nil
 	}
 	if in.refusal = in.hold(w.bytes); in.refusal != nil {

@@ -46,8 +46,30 @@ func TestWeight(t *testing.T) {
 		{"a number where a message should be", protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 7),
 			&slbv1.GetServerGroupRequest{}, 0, 2},
 	} {
-		if got := weigh(tt.wire, tt.of.ProtoReflect().Descriptor()); got != (weight{tt.items, tt.bytes}) {
+		if got := weigh(tt.wire, tt.of.ProtoReflect().Descriptor(), 10); got != (weight{tt.items, tt.bytes}) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, weight{tt.items, tt.bytes})
+		}
+	}
+}
+
+// TestWeightEnds: what is refused for its items isn't counted to the end, inside of messages neither.
+func TestWeightEnds(t *testing.T) {
+	t.Parallel()
+	servers := make([]*slbv1.Server, 1000)
+	for i := range servers {
+		servers[i] = &slbv1.Server{}
+	}
+	for name, request := range map[string]proto.Message{
+		"texts":                 &ecsv1.BatchGetInstancesRequest{InstanceIds: make([]string, 1000)},
+		"messages":              &slbv1.ApplyServerChangesRequest{Add: servers},
+		"messages in a message": &slbv1.GetServerGroupResponse{ServerGroup: &slbv1.ServerGroup{Servers: servers}},
+	} {
+		wire, err := proto.Marshal(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := weigh(wire, request.ProtoReflect().Descriptor(), 10).items; got != 11 {
+			t.Errorf("%s: %d items are counted, want 11", name, got)
 		}
 	}
 }
@@ -80,7 +102,7 @@ func TestWeightIsEnough(t *testing.T) { //nolint:paralleltest // It measures the
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			took, says := int(after.HeapAlloc)-int(before.HeapAlloc), weigh(wire, m.Descriptor.Input())
+			took, says := int(after.HeapAlloc)-int(before.HeapAlloc), weigh(wire, m.Descriptor.Input(), items)
 			if says.items != items || took > says.bytes {
 				t.Errorf("%s of %s: %d bytes of memory, the weight is %v", field.Name(), m.Name, took, says)
 			}
@@ -113,7 +135,7 @@ func TestHeavyRequests(t *testing.T) {
 		_, err := client.ListLoadBalancers(t.Context(), r)
 		return err
 	}
-	if err := list(60_001); rpcerr.ReasonOf(err) != rpcerr.InvalidField || !strings.Contains(err.Error(), "60001 items") {
+	if err := list(60_001); rpcerr.ReasonOf(err) != rpcerr.InvalidField || !strings.Contains(err.Error(), "60000 items") {
 		t.Errorf("too many items: got %v", err)
 	}
 	if err := list(50_000); err == nil || !strings.Contains(err.Error(), "bytes") {
