@@ -244,6 +244,7 @@ func (s *story) happened() []string {
 		s.start()
 	}
 	s.reap()
+	synctest.Wait() // What follows at once belongs to the same step.
 	doings := slices.Concat(s.take(), s.toldCalls())
 	if s.long { // How often something was tried depends on chance.
 		seen := map[string]bool{}
