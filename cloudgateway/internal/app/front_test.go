@@ -15,12 +15,14 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -587,4 +589,51 @@ func TestFrontKeysAreRotated(t *testing.T) {
 	if got := former.call(t, "vpc:DescribeVpcs", nil); got.Code != "InvalidAccessKeyId.NotFound" {
 		t.Errorf("the former pair: %+v", got)
 	}
+}
+
+// TestFrontWithoutListener: when the listener fails, connections end as they do when this replica is no more the active
+// one. They would go on for as long as tools keep them.
+func TestFrontWithoutListener(t *testing.T) {
+	w := fronted(t, "")
+	g := w.start()
+	c := newTool(t, w.openFront(g), "tool", toolSecret)
+	if got := c.call(t, "ecs:DescribeInstances", nil); got.Status != http.StatusOK {
+		t.Fatalf("before: %+v", got)
+	}
+	breakListener(t, g.front.Addr())
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for range 2000 {
+		if g.front.Addr() == "" {
+			break
+		}
+		<-tick.C
+	}
+	for range 20 { // One that is under way when the server ends is answered.
+		query := c.sign(http.MethodPost, c.params("ecs:DescribeInstances", nil))
+		if _, err := c.send(t.Context(), http.MethodPost, query, nil, nil); err != nil {
+			return
+		}
+	}
+	t.Error("a connection of before is still served")
+}
+
+// breakListener makes a listener of this process fail.
+func breakListener(t *testing.T, address string) {
+	t.Helper()
+	port := netip.MustParseAddrPort(address).Port()
+	for fd := range 4096 {
+		if listens, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN); err != nil || listens == 0 {
+			continue
+		}
+		if at, err := syscall.Getsockname(fd); err == nil {
+			if at, ok := at.(*syscall.SockaddrInet4); ok && at.Port == int(port) {
+				if err := syscall.Shutdown(fd, syscall.SHUT_RDWR); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+		}
+	}
+	t.Fatalf("nothing listens on %s", address)
 }

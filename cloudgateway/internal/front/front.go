@@ -139,8 +139,9 @@ func (f *Front) Serve(ctx context.Context) error {
 	}
 	f.addr.Store(listener.Addr().String())
 	f.cfg.Logger.Info("the OpenAPI front listens", "listen", listener.Addr().String())
+	ctx, end := context.WithCancel(ctx)
 	stopped := make(chan struct{})
-	unhook := context.AfterFunc(ctx, func() {
+	context.AfterFunc(ctx, func() {
 		defer close(stopped)
 		f.addr.Store("")
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish)
@@ -150,10 +151,8 @@ func (f *Front) Serve(ctx context.Context) error {
 		}
 	})
 	err = server.Serve(guard.Listener)
-	if !unhook() {
-		<-stopped
-		return nil
-	}
+	end() // Connections end with it, also when the listener has failed.
+	<-stopped
 	return err
 }
 

@@ -2,7 +2,9 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -62,6 +64,61 @@ func TestServeActive(t *testing.T) {
 	}
 	w.server.SetServing(true)
 	<-opened
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("ServeActive = %v", err)
+	}
+}
+
+// failing is a listener that accepts one connection, and fails on demand.
+type failing struct {
+	net.Listener
+	accepted atomic.Bool
+	fail     chan struct{}
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if f.accepted.Swap(true) {
+		<-f.fail
+		return nil, errors.New("no buffer space")
+	}
+	return f.Listener.Accept()
+}
+
+// TestServeActiveWithoutListener: when the listener fails, clients are told to leave as at the end of a turn.
+func TestServeActiveWithoutListener(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := &failing{Listener: inner, fail: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- w.server.ServeActive(ctx, func(context.Context) (net.Listener, error) { return listener, nil })
+	}()
+	trust, err := credentials.NewClientTLSFromFile(w.path("server.crt"), tlstest.ServerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient(inner.Addr().String(), grpc.WithTransportCredentials(trust), grpc.WithPerRPCCredentials(editor{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func() error {
+		_, err := slbv1.NewLoadBalancerServiceClient(conn).GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"})
+		return err
+	}
+	if err := get(); err != nil {
+		t.Errorf("in its turn: %v", err)
+	}
+	close(listener.fail)
+	until(t, "the connection is left", func() bool { return status.Code(get()) == codes.Unavailable })
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("ServeActive = %v", err)

@@ -241,11 +241,13 @@ func (s *Server) inTurn(ctx context.Context, now *turn, lost string, serve func(
 	}
 }
 
-// serve answers on listener until ctx ends. It calls leaving then, lets calls finish, and ends those that do not.
+// serve answers on listener until ctx ends or the listener fails. It calls leaving then, lets calls finish, and ends those
+// that do not.
 func (s *Server) serve(ctx context.Context, listener net.Listener, leaving func()) error {
+	ctx, end := context.WithCancel(ctx)
 	stopping, stopped := make(chan struct{}), make(chan struct{})
 	server := s.newGRPC(stopping)
-	unhook := context.AfterFunc(ctx, func() {
+	context.AfterFunc(ctx, func() {
 		defer close(stopped)
 		leaving()
 		close(stopping)
@@ -254,9 +256,10 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, leaving func(
 		server.GracefulStop()
 	})
 	err := server.Serve(guarded{listener, s.connections})
-	if !unhook() {
-		<-stopped
-		return nil
+	end()
+	<-stopped
+	if err != nil {
+		return fmt.Errorf("serve gRPC on %s: %w", listener.Addr(), err)
 	}
-	return fmt.Errorf("serve gRPC on %s: %w", listener.Addr(), err)
+	return nil
 }

@@ -24,7 +24,7 @@ type weight struct{ items, bytes int }
 
 // weigh looks at a request that is not decoded yet. An empty message takes two bytes on the wire and fifty times as
 // much in memory, so that the size on the wire says little. What is malformed ends the count, as it ends the decoding.
-// One item more than most ends it too: to count a million would hold up others.
+// One item more than most ends it too: to count half a million would hold up others.
 func weigh(wire []byte, of protoreflect.MessageDescriptor, most int) weight {
 	w := weight{bytes: len(wire)}
 	w.add(wire, of, most)
