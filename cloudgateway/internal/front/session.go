@@ -17,7 +17,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
-// session serves from one time on.
+// session serves from the time on at which this replica became the active one.
 type session struct {
 	*Front
 

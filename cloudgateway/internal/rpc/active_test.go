@@ -16,6 +16,28 @@ import (
 	"alicloud-controllers.dev/proto/tlstest"
 )
 
+// plain is a client that makes no health checks: get makes a call, and leave closes the connection.
+func (w *world) plain(address string) (get func() error, leave func()) {
+	w.t.Helper()
+	trust, err := credentials.NewClientTLSFromFile(w.path("server.crt"), tlstest.ServerName)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(trust), grpc.WithPerRPCCredentials(editor{}))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return func() error {
+			request := &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"}
+			_, err := slbv1.NewLoadBalancerServiceClient(conn).GetLoadBalancer(w.t.Context(), request)
+			return err
+		}, func() {
+			if err := conn.Close(); err != nil {
+				w.t.Error(err)
+			}
+		}
+}
+
 // TestServeActive: the address of the active replica answers in each of its turns. At the end of one, its clients are
 // told to leave, and nobody listens.
 func TestServeActive(t *testing.T) {
@@ -34,21 +56,10 @@ func TestServeActive(t *testing.T) {
 			return l, err
 		})
 	}()
-	trust, err := credentials.NewClientTLSFromFile(w.path("server.crt"), tlstest.ServerName)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for range 3 {
 		w.server.SetServing(true)
 		address := (<-opened).Addr().String()
-		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(trust), grpc.WithPerRPCCredentials(editor{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		get := func() error {
-			_, err := slbv1.NewLoadBalancerServiceClient(conn).GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"})
-			return err
-		}
+		get, leave := w.plain(address)
 		if err := get(); err != nil {
 			t.Errorf("in its turn: %v", err)
 		}
@@ -58,9 +69,7 @@ func TestServeActive(t *testing.T) {
 			t.Error("a standby listens")
 			_ = c.Close()
 		}
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
+		leave()
 	}
 	w.server.SetServing(true)
 	<-opened
@@ -99,26 +108,13 @@ func TestServeActiveWithoutListener(t *testing.T) {
 	go func() {
 		ended <- w.server.ServeActive(ctx, func(context.Context) (net.Listener, error) { return listener, nil })
 	}()
-	trust, err := credentials.NewClientTLSFromFile(w.path("server.crt"), tlstest.ServerName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := grpc.NewClient(inner.Addr().String(), grpc.WithTransportCredentials(trust), grpc.WithPerRPCCredentials(editor{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	get := func() error {
-		_, err := slbv1.NewLoadBalancerServiceClient(conn).GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"})
-		return err
-	}
+	get, leave := w.plain(inner.Addr().String())
 	if err := get(); err != nil {
 		t.Errorf("in its turn: %v", err)
 	}
 	close(listener.fail)
 	until(t, "the connection is left", func() bool { return status.Code(get()) == codes.Unavailable })
-	if err := conn.Close(); err != nil {
-		t.Error(err)
-	}
+	leave()
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("ServeActive = %v", err)
