@@ -2,12 +2,14 @@ package bench
 
 import (
 	"context"
+	"os"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
@@ -18,26 +20,33 @@ type unlimited struct{}
 func (unlimited) Acquire(context.Context, string, string) error         { return nil }
 func (unlimited) Throttled(string, string, time.Duration) time.Duration { return 0 }
 
-// BenchmarkGatewayOverhead calls the simulated cloud 200 times in a second, a second directly and a second through the gateway in
-// turn, and compares how long the calls take from when they were due. The gateway's calls go over TLS with a token, and each makes
-// one call to the cloud: nothing is cached. One operation is a call through the gateway.
+// BenchmarkGatewayOverhead calls the simulated cloud 200 times in a second, a second directly and a second through the
+// gateway in turn, and compares how long the calls take from when they were due. The gateway's calls go over TLS with a
+// token, and each makes one call to the cloud: nothing is cached. GATEWAY_BEFORE names the binary of this package's
+// tests at another commit, as go test -c makes it: then its gateway has a second in each turn, too, with the same
+// caller and cloud.
 func BenchmarkGatewayOverhead(b *testing.B) {
 	const (
 		balancers = 200
 		perSecond = 200
-		rounds    = 10 // of a second each, both ways
+		rounds    = 10 // of a second each way
 	)
 	w := newWorld(b, seedBalancers(balancers), wide("slb/DescribeVServerGroupAttribute", "slb/SetVServerGroupAttribute"))
-	gateway := w.dial()
 	direct := openapi.New(openapi.Config{
 		Region: "cn-hangzhou", Scheme: "HTTP", Credentials: accessKey{}, Budget: unlimited{},
 		Endpoints: map[openapi.Product]string{openapi.SLB: w.sim.Endpoint("slb")},
 	})
 	b.Cleanup(direct.Close)
+	clients := map[string]*gateway.Client{"gateway": w.dial()}
+	if before := os.Getenv("GATEWAY_BEFORE"); before != "" {
+		w.run(before)
+		clients["before"] = w.dial()
+	}
 
 	calls := []struct {
-		name            string
-		direct, through func(ctx context.Context, i int) error
+		name    string
+		direct  func(ctx context.Context, i int) error
+		through func(ctx context.Context, c *gateway.Client, i int) error
 	}{
 		{
 			name: "read",
@@ -48,8 +57,9 @@ func BenchmarkGatewayOverhead(b *testing.B) {
 				}, &map[string]any{})
 				return err
 			},
-			through: func(ctx context.Context, i int) error {
-				_, err := gateway.ServerGroups.GetServerGroup(ctx, &slbv1.GetServerGroupRequest{ServerGroupId: groupID(i%balancers, 0)})
+			through: func(ctx context.Context, c *gateway.Client, i int) error {
+				request := &slbv1.GetServerGroupRequest{ServerGroupId: groupID(i%balancers, 0)}
+				_, err := c.ServerGroups.GetServerGroup(ctx, request)
 				return err
 			},
 		},
@@ -65,11 +75,12 @@ func BenchmarkGatewayOverhead(b *testing.B) {
 				}, &map[string]any{})
 				return err
 			},
-			through: func(ctx context.Context, i int) error {
-				_, err := gateway.ServerGroups.ApplyServerChanges(ctx, &slbv1.ApplyServerChangesRequest{
+			through: func(ctx context.Context, c *gateway.Client, i int) error {
+				_, err := c.ServerGroups.ApplyServerChanges(ctx, &slbv1.ApplyServerChangesRequest{
 					LoadBalancerId: balancerID(i % balancers), ServerGroupId: groupID(i%balancers, 0),
 					Update: []*slbv1.Server{{
-						Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(0), Port: int32(30000 + i%balancers), Weight: new(int32(60)),
+						Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(0), Port: int32(30000 + i%balancers),
+						Weight: new(int32(60)),
 					}},
 				})
 				return err
@@ -78,23 +89,33 @@ func BenchmarkGatewayOverhead(b *testing.B) {
 	}
 	for _, call := range calls {
 		b.Run(call.name, func(b *testing.B) {
-			warm := perSecond // connections, tokens, and the half rate after a start
-			paced(b, warm, perSecond, call.direct)
-			paced(b, warm, perSecond, call.through)
+			ways := map[string]func(ctx context.Context, i int) error{"direct": call.direct}
+			for name, client := range clients {
+				ways[name] = func(ctx context.Context, i int) error { return call.through(ctx, client, i) }
+			}
+			took := make(map[string][]time.Duration)
+			for _, way := range ways {
+				paced(b, perSecond, perSecond, way) // connections, tokens, and the half rate after a start
+			}
 			w.sim.ClearCalls()
-			var direct, through []time.Duration
+			made := 0
 			for b.Loop() {
 				for range rounds {
-					direct = append(direct, paced(b, perSecond, perSecond, call.direct)...)
-					through = append(through, paced(b, perSecond, perSecond, call.through)...)
+					for name, way := range ways { // in any order
+						took[name] = append(took[name], paced(b, perSecond, perSecond, way)...)
+						made += perSecond
+					}
 				}
 			}
-			if made, want := len(w.sim.Calls(0)), len(direct)+len(through); made != want {
-				b.Errorf("%d calls reached the cloud, want %d", made, want)
+			if reached := len(w.sim.Calls(0)); reached != made {
+				b.Errorf("%d calls reached the cloud, want %d", reached, made)
 			}
 			b.ReportMetric(0, "ns/op")
-			report(b, "p50", 0.50, direct, through)
-			report(b, "p99", 0.99, direct, through)
+			for name, q := range map[string]float64{"p50": 0.50, "p99": 0.99} {
+				for way := range ways {
+					b.ReportMetric(milliseconds(quantile(took[way], q)), name+"-"+way+"-ms")
+				}
+			}
 		})
 	}
 }
@@ -118,15 +139,6 @@ func paced(b *testing.B, n, perSecond int, call func(ctx context.Context, i int)
 	}
 	calls.Wait()
 	return took
-}
-
-// report states a quantile of both and the difference, in milliseconds.
-func report(b *testing.B, name string, q float64, direct, through []time.Duration) {
-	b.Helper()
-	d, t := quantile(direct, q), quantile(through, q)
-	b.ReportMetric(milliseconds(d), name+"-direct-ms")
-	b.ReportMetric(milliseconds(t), name+"-gateway-ms")
-	b.ReportMetric(milliseconds(t-d), name+"-added-ms")
 }
 
 func quantile(d []time.Duration, q float64) time.Duration {
