@@ -7,6 +7,7 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -48,7 +49,7 @@ func nothing(value []byte) bool {
 	return len(value) <= len("null") && slices.Contains([]string{"", "null", `""`}, string(value)) // Long ones are not copied for it.
 }
 
-// decode reads a value. Most are plain texts.
+// decode reads a value. Most are plain texts and numbers, which make no garbage here.
 func decode(value []byte, into any) error {
 	switch into := into.(type) {
 	case nil:
@@ -58,6 +59,11 @@ func decode(value []byte, into any) error {
 	case *string:
 		if len(value) > 1 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) {
 			*into = string(value[1 : len(value)-1])
+			return nil
+		}
+	case *int32:
+		if number, err := strconv.ParseInt(string(value), 10, 32); err == nil {
+			*into = int32(number)
 			return nil
 		}
 	case *[]string:
@@ -100,8 +106,11 @@ func fit(value []byte, into reflect.Type) []byte {
 }
 
 func (f Fields) named(name []byte) any {
-	if text := ""; bytes.IndexByte(name, '\\') >= 0 && json.Unmarshal(slices.Concat([]byte{'"'}, name, []byte{'"'}), &text) == nil {
-		name = []byte(text)
+	if bytes.IndexByte(name, '\\') >= 0 {
+		var text string
+		if json.Unmarshal(slices.Concat([]byte{'"'}, name, []byte{'"'}), &text) == nil {
+			name = []byte(text)
+		}
 	}
 	if into, ok := f[string(name)]; ok {
 		return into

@@ -193,3 +193,21 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestPlainValuesMakeNoGarbage: a group has a thousand servers with two numbers each.
+func TestPlainValuesMakeNoGarbage(t *testing.T) {
+	var id string
+	var port, weight int32
+	fields := Fields{"ServerId": &id, "Port": &port, "Weight": &weight}
+	made := testing.AllocsPerRun(100, func() {
+		if err := Decode([]byte(`{"ServerId": "i-1", "Port": 30000, "Weight": 100, "Type": "ecs"}`), fields); err != nil {
+			t.Error(err)
+		}
+	})
+	if made > 2 {
+		t.Errorf("%v allocations, want the text's and one for what is read", made)
+	}
+	if id != "i-1" || port != 30000 || weight != 100 {
+		t.Errorf("got %s %d %d", id, port, weight)
+	}
+}
