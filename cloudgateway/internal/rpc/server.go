@@ -237,7 +237,8 @@ func (s *Server) inTurn(ctx context.Context, now *turn, lost string, serve func(
 	defer end()
 	defer context.AfterFunc(now.over, end)() //nolint:contextcheck // The turn outlives the call.
 	if err := serve(ctx); err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Error("what only the active replica serves has failed", "lost", lost, "error", err)
+		s.cfg.Logger.Error("a port of the active replica has failed: restart this process to open it again",
+			"lost", lost, "error", err)
 	}
 }
 
