@@ -93,8 +93,8 @@ budget: %[5]s
 }
 
 // run starts a gateway, which is these tests' binary or that of another commit, and learns from its log where it
-// listens. It runs from a copy: the kernel keeps what the linker has just written in smaller pages than other files,
-// which makes a call after an idle second half as long again.
+// listens. It runs from a copy: from the file that the linker wrote, the first call after an idle second takes half as
+// long again, presumably since the kernel keeps that in smaller pages.
 func (w *world) run(binary string) {
 	w.t.Helper()
 	w.addr = ""
