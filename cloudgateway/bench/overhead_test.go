@@ -22,11 +22,11 @@ type unlimited struct{}
 func (unlimited) Acquire(context.Context, string, string) error         { return nil }
 func (unlimited) Throttled(string, string, time.Duration) time.Duration { return 0 }
 
-// BenchmarkGatewayOverhead calls the simulated cloud 200 times in a second, a second directly and a second through the
-// gateway in turn, and compares how long the calls take from when they were due. The gateway's calls go over TLS with a
-// token, and each makes one call to the cloud: nothing is cached. GATEWAY_BEFORE names the binary of this package's
-// tests at another commit, as go test -c makes it: then its gateway has a second in each turn, too, with the same
-// caller and cloud.
+// BenchmarkGatewayOverhead calls the simulated cloud 200 times in a second, in each round a second directly and a
+// second through the gateway, in random order, and compares how long the calls take from when they were due. The
+// gateway's calls go over TLS with a token, and each makes one call to the cloud: nothing is cached. GATEWAY_BEFORE is
+// the absolute path of this package's tests at another commit, as go test -c makes them: then its gateway has a second
+// in each round, too, with the same caller and cloud.
 func BenchmarkGatewayOverhead(b *testing.B) {
 	const (
 		balancers = 200

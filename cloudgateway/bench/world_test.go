@@ -93,8 +93,8 @@ budget: %[5]s
 }
 
 // run starts a gateway, which is these tests' binary or that of another commit, and learns from its log where it
-// listens. It runs from a copy: from the file that the linker wrote, the first call after an idle second takes half as
-// long again, presumably since the kernel keeps that in smaller pages.
+// listens; the last one started is that of the world. It runs from a copy. From the file that the linker wrote, the
+// first call after an idle second takes 1.5 times as long, presumably since the kernel keeps that file in smaller pages.
 func (w *world) run(binary string) {
 	w.t.Helper()
 	w.addr = ""

@@ -49,7 +49,7 @@ func nothing(value []byte) bool {
 	return len(value) <= len("null") && slices.Contains([]string{"", "null", `""`}, string(value)) // Long ones are not copied for it.
 }
 
-// decode reads a value. Most are plain texts and numbers, which make no garbage here.
+// decode reads a value. Most are plain texts and 32-bit numbers, which need no decoder of encoding/json.
 func decode(value []byte, into any) error {
 	switch into := into.(type) {
 	case nil:
@@ -61,7 +61,7 @@ func decode(value []byte, into any) error {
 			*into = string(value[1 : len(value)-1])
 			return nil
 		}
-	case *int32:
+	case *int32: // The value is valid JSON, so what ParseInt reads is a number.
 		if number, err := strconv.ParseInt(string(value), 10, 32); err == nil {
 			*into = int32(number)
 			return nil

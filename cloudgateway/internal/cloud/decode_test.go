@@ -3,6 +3,7 @@ package cloud
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -139,21 +140,24 @@ func TestForms(t *testing.T) {
 	var (
 		text  string
 		count int64
+		port  int32
 		ratio float64
 		flag  bool
 		list  []string
 	)
-	fields := Fields{"Text": &text, "Count": &count, "Ratio": &ratio, "Flag": &flag, "List": &list}
+	fields := Fields{"Text": &text, "Count": &count, "Port": &port, "Ratio": &ratio, "Flag": &flag, "List": &list}
 	for object, want := range map[string]any{
 		`{"Count":"12345678901234567"}`: int64(12345678901234567), `{"Count":12345678901234567}`: int64(12345678901234567),
 		`{"Count":true}`: int64(1), `{"Count":false}`: int64(0), `{"Count":""}`: int64(0), `{"Ratio":"0.5"}`: 0.5, `{"Text":5}`: "5",
 		`{"Text":true}`: "true", `{"Flag":"on"}`: true, `{"Flag":"True"}`: true, `{"Flag":1}`: true, `{"Flag":"1"}`: true,
 		`{"Flag":0}`: false, `{"Flag":"0"}`: false, `{"Flag":"off"}`: false, `{"Flag":""}`: false, `{"List":""}`: []string(nil),
 		`{"List":["a",5,true]}`: []string{"a", "5", "true"},
+		`{"Port":-2147483648}`:  int32(math.MinInt32), `{"Port":2147483647}`: int32(math.MaxInt32), `{"Port":-0}`: int32(0),
+		`{"Port":"80"}`: int32(80), `{"Port":""}`: int32(0), `{"Port":null}`: int32(0), `{"Port":true}`: int32(1),
 	} {
-		text, count, ratio, flag, list = "", 0, 0, false, nil
+		text, count, port, ratio, flag, list = "", 0, 0, 0, false, nil
 		err := Decode([]byte(object), fields)
-		got := map[byte]any{'T': text, 'C': count, 'R': ratio, 'F': flag, 'L': list}[object[2]]
+		got := map[byte]any{'T': text, 'C': count, 'P': port, 'R': ratio, 'F': flag, 'L': list}[object[2]]
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", object, err, diff)
 		}
@@ -161,6 +165,7 @@ func TestForms(t *testing.T) {
 	for _, object := range []string{
 		`{"Count":"many"}`, `{"Count":{}}`, `{"Flag":"perhaps"}`, `{"Text":{}}`, `{"Text":[]}`, `{"List":{}}`, `{"List":"a"}`,
 		`{"Count":1.5}`, `{"Count":"{}"}`, `{"Ratio":[]}`,
+		`{"Port":2147483648}`, `{"Port":1e3}`, `{"Port":"1_000"}`, `{"Port":"x"}`,
 	} {
 		if err := Decode([]byte(object), fields); err == nil {
 			t.Errorf("%s was read", object)
@@ -171,11 +176,12 @@ func TestForms(t *testing.T) {
 // FuzzDecode checks that whatever encoding/json reads is read as the same, and that nothing panics.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"Count":"1","List":["80"]}`)
-	f.Add(`{"Flag":"on","Text":5,"List":null}`)
+	f.Add(`{"Flag":"on","Text":5,"List":null,"Port":-80}`)
 	f.Add(` {"Text" : "b\\" , "Count":-1 , "List":[ "\"}", "]" ] }`)
 	type document struct {
 		Text  string
 		Count int64
+		Port  int32
 		Flag  bool
 		List  []string
 	}
@@ -183,7 +189,7 @@ func FuzzDecode(f *testing.F) {
 		var strict, lenient document
 		strictErr := json.Unmarshal([]byte(body), &strict)
 		err := json.Unmarshal([]byte(body), &Fields{
-			"Text": &lenient.Text, "Count": &lenient.Count, "Flag": &lenient.Flag, "List": &lenient.List,
+			"Text": &lenient.Text, "Count": &lenient.Count, "Port": &lenient.Port, "Flag": &lenient.Flag, "List": &lenient.List,
 		})
 		if strictErr != nil || strings.Count(strings.ToLower(body), "list") > 1 { // A second list is added to the first.
 			return
@@ -194,7 +200,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestPlainValuesMakeNoGarbage: a group has a thousand servers with two numbers each.
+// TestPlainValuesMakeNoGarbage: a group can have a thousand servers, with two numbers each.
 func TestPlainValuesMakeNoGarbage(t *testing.T) {
 	var id string
 	var port, weight int32
