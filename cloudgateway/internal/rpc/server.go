@@ -237,8 +237,7 @@ func (s *Server) inTurn(ctx context.Context, now *turn, lost string, serve func(
 	defer end()
 	defer context.AfterFunc(now.over, end)() //nolint:contextcheck // The turn outlives the call.
 	if err := serve(ctx); err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Error("a port of the active replica is closed until this process restarts or becomes active again",
-			"lost", lost, "error", err)
+		s.cfg.Logger.Error("a port of the active replica has failed: restart this process", "lost", lost, "error", err)
 	}
 }
 
