@@ -71,7 +71,7 @@ func (w *world) listen(spec *listener, addresses []string, idle time.Duration) {
 func newListener(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener) *listener {
 	a := attributes(l.Attributes)
 	spec := &listener{
-		loadBalancerID: lb.ID, port: l.Port, protocol: l.Protocol,
+		loadBalancerID: lb.ID, port: l.Port, protocol: l.Protocol, access: accessOf(c, l),
 		headers:     a.headers(),
 		established: a.seconds("EstablishedTimeout", 900), request: a.seconds("RequestTimeout", 60),
 	}

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -15,6 +16,7 @@ type flows struct {
 }
 
 type flow struct {
+	client netip.Addr
 	target targetID
 	cut    func()      // ends the connection; nil: it may end by itself whatever becomes of its server
 	timer  *time.Timer // while it is drained
@@ -25,13 +27,13 @@ func newFlows() *flows {
 }
 
 // open counts a connection. It returns nil when no more are taken.
-func (f *flows) open(id targetID, cut func()) *flow {
+func (f *flows) open(client netip.Addr, id targetID, cut func()) *flow {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return nil
 	}
-	opened := &flow{target: id, cut: cut}
+	opened := &flow{client: client, target: id, cut: cut}
 	f.all[opened] = struct{}{}
 	f.active[id]++
 	f.ended.Add(1)
@@ -69,6 +71,17 @@ func (f *flows) release(lost func(targetID) bool, after time.Duration) {
 		case !gone && fl.timer != nil:
 			fl.timer.Stop()
 			fl.timer = nil
+		}
+	}
+}
+
+// expel ends the connections of clients that are not let in any more.
+func (f *flows) expel(admits func(netip.Addr) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for fl := range f.all {
+		if fl.cut != nil && !admits(fl.client) {
+			fl.cut()
 		}
 	}
 }

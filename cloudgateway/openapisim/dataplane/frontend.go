@@ -35,7 +35,20 @@ func newFrontend(s socket, spec *listener, st standings, log *slog.Logger) *fron
 // apply puts settings in force, or looks again at those that are after the health of a server changed.
 func (f *frontend) apply(spec *listener) {
 	f.spec.Store(spec)
+	f.enforce(spec)
+}
+
+// enforce ends the connections that the settings don't allow.
+func (f *frontend) enforce(spec *listener) {
 	f.flows.release(func(id targetID) bool { return f.lost(spec, id) }, spec.drain)
+	if spec.access.ends {
+		f.flows.expel(spec.access.admits)
+	}
+}
+
+// admits reports whether a client may connect now.
+func (f *frontend) admits(client netip.AddrPort) bool {
+	return f.spec.Load().access.admits(client.Addr())
 }
 
 // connections is the number of connections of a server.
@@ -60,10 +73,10 @@ func (f *frontend) choose(p *pool) (target, bool) {
 }
 
 // open counts a connection to a server. The settings may have changed since the server was chosen, so they are looked at again.
-func (f *frontend) open(spec *listener, id targetID, cut func()) *flow {
-	fl := f.flows.open(id, cut)
+func (f *frontend) open(spec *listener, client netip.Addr, id targetID, cut func()) *flow {
+	fl := f.flows.open(client, id, cut)
 	if now := f.spec.Load(); fl != nil && now != spec {
-		f.flows.release(func(id targetID) bool { return f.lost(now, id) }, now.drain)
+		f.enforce(now)
 	}
 	return fl
 }

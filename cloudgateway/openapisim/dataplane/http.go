@@ -107,7 +107,7 @@ func (h *httpFrontend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no healthy server", http.StatusServiceUnavailable)
 		return
 	}
-	fl := h.open(spec, chosen.id, nil)
+	fl := h.open(spec, client.Addr(), chosen.id, nil)
 	if fl == nil {
 		http.Error(w, "the listener was stopped", http.StatusServiceUnavailable)
 		return

@@ -29,13 +29,14 @@ func (w *world) addNLBs(c *state.Cloud) {
 				addresses = append(addresses, z.PrivateIP, z.PublicIP)
 			}
 		}
-		w.listen(w.nlbListener(c, l, g), addresses, 0)
+		w.listen(w.nlbListener(c, lb, l, g), addresses, 0)
 	}
 }
 
-func (w *world) nlbListener(c *state.Cloud, l *state.NLBListener, g *state.NLBServerGroup) *listener {
+func (w *world) nlbListener(c *state.Cloud, lb *state.NLB, l *state.NLBListener, g *state.NLBServerGroup) *listener {
 	spec := &listener{
 		loadBalancerID: l.NLBID, port: l.Port, protocol: strings.ToLower(l.Protocol), established: time.Duration(l.IdleTimeout) * time.Second,
+		access: nlbAccess(c, lb, l),
 	}
 	if g.Drain {
 		spec.drain = time.Duration(g.DrainTimeout) * time.Second

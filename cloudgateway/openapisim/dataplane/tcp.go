@@ -61,7 +61,7 @@ func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
 	}
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
-	fl := t.open(spec, chosen.id, cut)
+	fl := t.open(spec, from.Addr(), chosen.id, cut)
 	if fl == nil {
 		return
 	}
@@ -144,7 +144,8 @@ func closeWrite(conn net.Conn) error {
 	return conn.Close()
 }
 
-// guarded is a listener that goes on after errors that pass.
+// guarded is a listener that lets in whom the settings let in, and goes on after errors that pass. The cloud does not answer those
+// that it keeps out; here they are reset, since a program can't undo that the kernel has accepted them.
 type guarded struct {
 	net.Listener
 	frontend *frontend
@@ -154,8 +155,13 @@ func (g *guarded) Accept() (net.Conn, error) {
 	for {
 		conn, err := g.Listener.Accept()
 		switch {
-		case err == nil, errors.Is(err, net.ErrClosed):
-			return conn, err
+		case errors.Is(err, net.ErrClosed):
+			return nil, err
+		case err == nil && g.frontend.admits(remote(conn)):
+			return conn, nil
+		case err == nil:
+			g.frontend.log.Debug("connection reset: access control does not let the client in", "client", remote(conn))
+			abort(conn)
 		default:
 			// Out of file descriptors, or the client is gone already. Both pass.
 			g.frontend.log.Warn("connection not accepted", "error", err)

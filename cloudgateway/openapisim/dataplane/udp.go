@@ -97,10 +97,10 @@ func (u *udpFrontend) forgetEnded() {
 	}
 }
 
-// open begins the session of a client. It returns nil if there is no server, or there are too many sessions.
+// open begins the session of a client. It returns nil if the client isn't let in, there is no server, or there are too many sessions.
 func (u *udpFrontend) open(ctx context.Context, from netip.AddrPort) *session {
 	spec := u.spec.Load()
-	if len(u.sessions) >= maxSessions {
+	if len(u.sessions) >= maxSessions || !spec.access.admits(from.Addr()) {
 		return nil
 	}
 	chosen, ok := u.choose(&spec.pool)
@@ -112,7 +112,7 @@ func (u *udpFrontend) open(ctx context.Context, from netip.AddrPort) *session {
 		u.log.DebugContext(ctx, "no connection to server", "server", chosen.id.server, "error", err)
 		return nil
 	}
-	fl := u.frontend.open(spec, chosen.id, func() { _ = server.Close() }) // ends answer below
+	fl := u.frontend.open(spec, from.Addr(), chosen.id, func() { _ = server.Close() }) // ends answer below
 	if fl == nil {
 		_ = server.Close() // the listener is being closed
 		return nil

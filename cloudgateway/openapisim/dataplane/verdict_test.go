@@ -156,9 +156,9 @@ func TestFlowsAreReleased(t *testing.T) {
 		cut := map[string]time.Duration{}
 		opened := map[string]*flow{}
 		for _, name := range []string{"stays", "goes", "returns"} {
-			opened[name] = f.open(id(name), func() { cut[name] = time.Since(start) })
+			opened[name] = f.open(netip.Addr{}, id(name), func() { cut[name] = time.Since(start) })
 		}
-		opened["request"] = f.open(id("goes"), nil)
+		opened["request"] = f.open(netip.Addr{}, id("goes"), nil)
 		if n := f.count(id("goes")); n != 2 {
 			t.Errorf("%d connections, want 2", n)
 		}
@@ -174,7 +174,7 @@ func TestFlowsAreReleased(t *testing.T) {
 			f.done(fl)
 		}
 		f.end()
-		if f.count(id("goes")) != 0 || f.open(id("stays"), nil) != nil {
+		if f.count(id("goes")) != 0 || f.open(netip.Addr{}, id("stays"), nil) != nil {
 			t.Error("closed flows are open")
 		}
 	})

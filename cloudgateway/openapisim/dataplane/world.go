@@ -31,7 +31,8 @@ type listener struct {
 	port           int
 	protocol       string
 
-	pool pool
+	access access
+	pool   pool
 
 	certificate string // of HTTPS, with its key, as PEM
 	headers     headers
