@@ -42,9 +42,9 @@ func BenchmarkPick(b *testing.B) {
 			for i := range weights {
 				weights[i] = 1 + i%100
 			}
-			s, among := &schedule{}, targets(weights...)
+			s, p, among := &schedule{}, &pool{scheduler: scheduler}, targets(weights...)
 			for b.Loop() {
-				s.pick(scheduler, among)
+				s.pick(p, among, demand{})
 			}
 		})
 	}

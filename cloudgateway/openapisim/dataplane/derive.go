@@ -117,7 +117,10 @@ type deriver struct {
 }
 
 func (d deriver) pool(a attributes, group []*state.Server) pool {
-	p := pool{scheduler: a.text("Scheduler", "wrr"), sticky: a.sticky(), targets: make([]target, 0, len(group))}
+	p := pool{
+		scheduler: a.text("Scheduler", "wrr"), persistence: a.seconds("PersistenceTimeout", 0), sticky: a.sticky(),
+		targets: make([]target, 0, len(group)),
+	}
 	c := a.checkup(d.listener.protocol)
 	how := unique.Make(c)
 	for _, s := range group {

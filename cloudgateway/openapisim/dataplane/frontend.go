@@ -65,11 +65,11 @@ func (f *frontend) lost(spec *listener, id targetID) bool {
 }
 
 // choose returns the server for a new connection.
-func (f *frontend) choose(p *pool) (target, bool) {
+func (f *frontend) choose(p *pool, client netip.AddrPort) (target, bool) {
 	usable := f.standings.usable(p.targets)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.schedule.pick(p.scheduler, usable)
+	return f.schedule.pick(p, usable, demand{client: client, now: time.Now(), active: f.flows.count})
 }
 
 // open counts a connection to a server. The settings may have changed since the server was chosen, so they are looked at again.

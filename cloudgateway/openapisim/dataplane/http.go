@@ -101,7 +101,7 @@ func (h *httpFrontend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	client := parseAddr(r.RemoteAddr)
 	chosen, ok := p.sticky.find(r, h.standings.usable(p.targets), time.Now())
 	if !ok {
-		chosen, ok = h.choose(p)
+		chosen, ok = h.choose(p, client)
 	}
 	if !ok {
 		http.Error(w, "no healthy server", http.StatusServiceUnavailable)

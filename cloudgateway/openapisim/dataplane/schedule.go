@@ -1,23 +1,102 @@
 package dataplane
 
-// schedule chooses servers in turn. It remembers only what its scheduler needs, by server, so that a change of the group
-// does not begin the turn anew. It is not safe for concurrent use.
+import (
+	"cmp"
+	"maps"
+	"math"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// schedule chooses servers for new connections. It remembers only what its scheduler needs, by server, so that a change of the group
+// does not begin the turn anew, and which client has which server. It is not safe for concurrent use.
 type schedule struct {
-	current map[targetID]int // smooth weighted round robin
-	turn    uint64           // round robin
+	current map[targetID]int          // smooth weighted round robin
+	turn    uint64                    // round robin
+	kept    map[netip.Addr]assignment // of listeners that keep clients at their servers
 }
 
-// pick chooses one of the targets, which all have a weight above zero; it returns false if there are none. What is not "rr" is
-// weighted round robin, the default of the cloud: its other schedulers would change which server serves a client, not whether one does.
-func (s *schedule) pick(scheduler string, targets []target) (target, bool) {
+// assignment is the server of a client, which keeps it until its time of persistence has passed without a new connection.
+type assignment struct {
+	id    targetID
+	until time.Time
+}
+
+// maxKept bounds the clients whose servers are remembered. Beyond it, some are given another server too early.
+const maxKept = 100_000
+
+// demand is a new connection as schedulers see it.
+type demand struct {
+	client netip.AddrPort
+	now    time.Time
+	active func(targetID) int // the connections of a server
+}
+
+// pick chooses one of the targets, which are those of the pool that can be used and all have a weight above zero; it returns false if
+// there are none.
+func (s *schedule) pick(p *pool, targets []target, d demand) (target, bool) {
 	if len(targets) == 0 {
 		return target{}, false
 	}
-	if scheduler == "rr" {
-		s.turn++
-		return targets[(s.turn-1)%uint64(len(targets))], true
+	if p.persistence == 0 {
+		return s.next(p.scheduler, targets, d), true
 	}
-	return s.weighted(targets), true
+	client := d.client.Addr()
+	last, known := s.kept[client]
+	i := slices.IndexFunc(targets, func(t target) bool { return t.id == last.id })
+	var chosen target
+	if known && i >= 0 && d.now.Before(last.until) {
+		chosen = targets[i]
+	} else {
+		chosen = s.next(p.scheduler, targets, d)
+	}
+	s.keep(client, assignment{id: chosen.id, until: d.now.Add(p.persistence)}, d.now)
+	return chosen, true
+}
+
+func (s *schedule) keep(client netip.Addr, a assignment, now time.Time) {
+	if s.kept == nil {
+		s.kept = map[netip.Addr]assignment{}
+	}
+	if _, known := s.kept[client]; !known && len(s.kept) >= maxKept {
+		maps.DeleteFunc(s.kept, func(_ netip.Addr, old assignment) bool { return !now.Before(old.until) })
+		for other := range s.kept {
+			if len(s.kept) < maxKept {
+				break
+			}
+			delete(s.kept, other)
+		}
+	}
+	s.kept[client] = a
+}
+
+// next applies a scheduler. The one by QUIC connections, qch, goes by the client's address: packets are not looked into.
+func (s *schedule) next(scheduler string, targets []target, d demand) target {
+	switch scheduler {
+	case "rr":
+		s.turn++
+		return targets[(s.turn-1)%uint64(len(targets))]
+	case "sch", "qch":
+		return hashed(targets, hashText(d.client.Addr().String()))
+	case "tch":
+		return hashed(targets, hashText(d.client.String()))
+	case "wlc":
+		return slices.MinFunc(targets, func(a, b target) int {
+			return cmp.Compare(d.active(a.id)*b.weight, d.active(b.id)*a.weight)
+		})
+	}
+	return s.weighted(targets)
+}
+
+// hashed gives every key its server, by weight: a server that comes or goes changes only the keys that it takes or had (rendezvous
+// hashing).
+func hashed(targets []target, key uint64) target {
+	score := func(t target) float64 {
+		share := (float64(mix(key^t.id.hash())>>11) + 0.5) / (1 << 53)
+		return float64(t.weight) / -math.Log(share)
+	}
+	return slices.MaxFunc(targets, func(a, b target) int { return cmp.Compare(score(a), score(b)) })
 }
 
 // weighted is the smooth weighted round robin that nginx made popular: every target gains its weight, the richest is chosen and

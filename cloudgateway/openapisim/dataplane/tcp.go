@@ -54,7 +54,7 @@ func (t *tcpFrontend) accept(ctx context.Context) {
 func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
 	defer abort(client) // without effect after an orderly end
 	from, spec := remote(client), t.spec.Load()
-	chosen, ok := t.choose(&spec.pool)
+	chosen, ok := t.choose(&spec.pool, from)
 	if !ok {
 		t.log.DebugContext(ctx, "connection reset: no server can take it", "client", from)
 		return

@@ -29,6 +29,27 @@ func TestTCPForwardsByWeight(t *testing.T) {
 	}
 }
 
+// A listener with persistence keeps a client at its server, and gives other clients theirs.
+func TestTCPPersistence(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(tcpServer(t, "a"), 100), server(tcpServer(t, "b"), 100))
+	address := b.listen(protoTCP, "Scheduler", "rr", "PersistenceTimeout", "3600")
+	first, second := greeting(t, "127.0.0.9", address), greeting(t, "127.0.0.8", address)
+	for range 5 {
+		if got := greeting(t, "127.0.0.9", address); got != first {
+			t.Errorf("the first client got %q, then %q", first, got)
+		}
+		if got := greeting(t, "127.0.0.8", address); got != second || second[:1] == first[:1] {
+			t.Errorf("the second client got %q, then %q; the first one %q", second, got, first)
+		}
+	}
+	b.change(func(*state.Cloud) { b.listener(0).Attributes["PersistenceTimeout"] = "0" })
+	if one, two := greeting(t, "127.0.0.9", address), greeting(t, "127.0.0.9", address); one == two {
+		t.Errorf("without persistence both connections went to %q", one)
+	}
+}
+
 func TestTCPPassesHalfClose(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

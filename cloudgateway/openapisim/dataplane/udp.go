@@ -103,7 +103,7 @@ func (u *udpFrontend) open(ctx context.Context, from netip.AddrPort) *session {
 	if len(u.sessions) >= maxSessions || !spec.access.admits(from.Addr()) {
 		return nil
 	}
-	chosen, ok := u.choose(&spec.pool)
+	chosen, ok := u.choose(&spec.pool, from)
 	if !ok {
 		return nil
 	}

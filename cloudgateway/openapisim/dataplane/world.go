@@ -43,9 +43,10 @@ type listener struct {
 
 // pool is a group of servers with a way to choose among them.
 type pool struct {
-	scheduler string
-	sticky    sticky // HTTP: one session stays at one server
-	targets   []target
+	scheduler   string
+	persistence time.Duration // TCP, UDP: how long a client keeps its server after its last new connection; 0: it doesn't
+	sticky      sticky        // HTTP: one session stays at one server
+	targets     []target
 }
 
 // target is a server.
