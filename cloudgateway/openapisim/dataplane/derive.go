@@ -2,7 +2,10 @@ package dataplane
 
 import (
 	"cmp"
+	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 	"unique"
 
@@ -26,8 +29,7 @@ func derive(c *state.Cloud, reach Ranges) *world {
 		w.expect(lb.ActiveAt)
 		for _, l := range lb.Listeners {
 			w.expect(l.SettleAt)
-			redirects := attributes(l.Attributes).on("ListenerForward", false) // those are not simulated
-			if lb.Status == "active" && (l.Status == "running" || l.Status == "configuring") && !redirects {
+			if lb.Status == "active" && (l.Status == "running" || l.Status == "configuring") {
 				w.add(c, lb, l, append([]string{lb.Address}, external[lb.ID]...))
 			}
 		}
@@ -48,6 +50,7 @@ func (w *world) add(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener, a
 	d := deriver{cloud: c, world: w, listener: spec}
 	a := attributes(l.Attributes)
 	spec.pool = d.pool(a, servers(c, lb, l))
+	spec.routes = d.routes(l)
 	idle := time.Duration(0)
 	if l.Protocol == protoHTTP || l.Protocol == protoHTTPS {
 		idle = a.seconds("IdleTimeout", 15)
@@ -78,17 +81,64 @@ func newListener(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener) *lis
 	if a.on("ConnectionDrain", false) {
 		spec.drain = a.seconds("ConnectionDrainTimeout", 300)
 	}
-	if l.Protocol == protoHTTPS {
-		spec.certificate = pemOf(c, a["ServerCertificateId"])
+	spec.proxyProtocol = a.on("ProxyProtocolV2Enabled", false)
+	switch {
+	case l.Protocol == protoHTTPS:
+		spec.tls = terms{alpn: []string{"h2", "http/1.1"}, oldest: oldestVersion(a["TLSCipherPolicy"])}
+		if !a.on("EnableHttp2", true) {
+			spec.tls.alpn = spec.tls.alpn[1:]
+		}
+		spec.tls.certificates = pemsOf(c, a["ServerCertificateId"])
+		for _, domain := range l.Domains {
+			spec.tls.certificates = append(spec.tls.certificates, pemsOf(c, domain.CertificateID)...)
+		}
+	case a.on("ListenerForward", false):
+		spec.redirect = redirect{port: a.port("ForwardPort", 443), code: a.number("ForwardCode", http.StatusFound)}
 	}
 	return spec
 }
 
-func pemOf(c *state.Cloud, id string) string {
-	if cert := c.Certificates[id]; cert != nil {
-		return cert.PEM
+// pemsOf returns the certificates of ids that there are.
+func pemsOf(c *state.Cloud, ids ...string) []string {
+	var out []string
+	for _, id := range ids {
+		if cert := c.Certificates[id]; cert != nil {
+			out = append(out, cert.PEM)
+		}
 	}
-	return ""
+	return out
+}
+
+// routes are the forwarding rules of a listener in the order in which they are looked at: those of a domain first, and of two with
+// the same domain the one of the longer path (help page "Forwarding rules" of CLB).
+func (d deriver) routes(l *state.Listener) []route {
+	out := make([]route, 0, len(l.Rules))
+	for _, r := range l.Rules {
+		a := attributes(l.Attributes)
+		if r.Attributes["ListenerSync"] == "off" {
+			a = r.Attributes
+		}
+		var group []*state.Server
+		if g := d.cloud.ServerGroups[r.ServerGroupID]; g != nil {
+			group = g.Servers
+		}
+		out = append(out, route{domain: strings.ToLower(r.Domain), path: r.URL, pool: d.pool(a, group)})
+	}
+	slices.SortStableFunc(out, func(a, b route) int {
+		return cmp.Or(cmp.Compare(breadth(a.domain), breadth(b.domain)), cmp.Compare(len(b.path), len(a.path)))
+	})
+	return out
+}
+
+// breadth ranks domains: one name, names below one, any.
+func breadth(domain string) int {
+	switch {
+	case domain == "":
+		return 2
+	case strings.HasPrefix(domain, "*."):
+		return 1
+	}
+	return 0
 }
 
 // servers returns those of the group of a listener, or the default ones of its load balancer, which have no port of their own.

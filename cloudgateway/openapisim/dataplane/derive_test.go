@@ -55,7 +55,7 @@ func TestDeriveSockets(t *testing.T) {
 		{"redirecting", func(_ *state.Cloud, _ *state.LoadBalancer,
 			l *state.Listener) {
 			l.Attributes["ListenerForward"] = "on"
-		}, nil, time.Time{}},
+		}, both, time.Time{}},
 		{"locked", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Status = "locked" }, nil, time.Time{}},
 		{"not on loopback", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Address = "47.96.0.1" }, both[1:], time.Time{}},
 		{"every address", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Address = "0.0.0.0" }, both[1:], time.Time{}},

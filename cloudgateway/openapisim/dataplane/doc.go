@@ -10,5 +10,5 @@
 // server elsewhere counts as failed, so that a cloud seeded with addresses of a real network does no harm there.
 //
 // Known differences from the cloud: no limit of bandwidth or of connections, no compression, no QUIC-aware migration, no
-// IPv6, no master-slave groups; health checks and idle times follow the real clock, not the virtual one.
+// IPv6, no ranges of ports, no master-slave groups; health checks and idle times follow the real clock, not the virtual one.
 package dataplane

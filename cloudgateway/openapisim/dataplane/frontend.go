@@ -97,6 +97,17 @@ func dial(ctx context.Context, network string, client netip.Addr, server netip.A
 	return conn, nil
 }
 
+// source is the address from which a server is called.
+func (l *listener) source(client, own netip.AddrPort) netip.Addr {
+	if l.ownAddress {
+		return own.Addr()
+	}
+	return client.Addr()
+}
+
+// local returns the address of the listener that a connection came to.
+func local(conn net.Conn) netip.AddrPort { return parseAddr(conn.LocalAddr().String()) }
+
 // remote returns the address of the other end of a connection.
 func remote(conn net.Conn) netip.AddrPort { return parseAddr(conn.RemoteAddr().String()) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -27,11 +28,7 @@ type httpFrontend struct {
 	transport *http.Transport
 	stop      context.CancelFunc
 	running   sync.WaitGroup
-
-	handshake   sync.Mutex // guards what follows
-	certificate string     // that config has
-	config      *tls.Config
-	problem     error // why there is no config
+	tls       handshakes
 }
 
 func openHTTP(ctx context.Context, f *frontend) (*httpFrontend, error) {
@@ -40,7 +37,7 @@ func openHTTP(ctx context.Context, f *frontend) (*httpFrontend, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	h := &httpFrontend{frontend: f, stop: stop, transport: newTransport()}
+	h := &httpFrontend{frontend: f, stop: stop, transport: newTransport(), tls: handshakes{log: f.log}}
 	h.server = &http.Server{
 		Handler: h, IdleTimeout: f.socket.idle, ReadHeaderTimeout: headerTimeout,
 		BaseContext: func(net.Listener) context.Context { return ctx },
@@ -82,22 +79,18 @@ func (h *httpFrontend) close() {
 	h.transport.CloseIdleConnections()
 }
 
-// configFor returns the TLS settings in force. The certificate is read anew only when it changed.
+// configFor returns the TLS settings in force.
 func (h *httpFrontend) configFor(*tls.ClientHelloInfo) (*tls.Config, error) {
-	h.handshake.Lock()
-	defer h.handshake.Unlock()
-	if certificate := h.spec.Load().certificate; certificate != h.certificate || h.config == nil {
-		h.certificate = certificate
-		if h.config, h.problem = newTLS(certificate); h.problem != nil {
-			h.log.Warn("TLS connections are refused", "error", h.problem)
-		}
-	}
-	return h.config, h.problem
+	return h.tls.configFor(h.spec.Load().tls)
 }
 
 func (h *httpFrontend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	spec := h.spec.Load()
-	p := &spec.pool
+	if spec.redirect.port != 0 {
+		spec.redirect.answer(w, r)
+		return
+	}
+	p := spec.poolFor(r)
 	client := parseAddr(r.RemoteAddr)
 	chosen, ok := p.sticky.find(r, h.standings.usable(p.targets), time.Now())
 	if !ok {
@@ -134,6 +127,48 @@ func (h *httpFrontend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		},
 	}
 	proxy.ServeHTTP(w, r)
+}
+
+// answer sends a client to the same page of the HTTPS listener.
+func (d redirect) answer(w http.ResponseWriter, r *http.Request) {
+	host := hostname(r)
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if d.port != 443 {
+		host = fmt.Sprintf("%s:%d", host, d.port)
+	}
+	http.Redirect(w, r, "https://"+host+r.URL.RequestURI(), d.code)
+}
+
+// poolFor returns the servers that have a request: those of the first forwarding rule that matches, or the listener's.
+func (l *listener) poolFor(r *http.Request) *pool {
+	host := strings.ToLower(hostname(r))
+	for i, rule := range l.routes {
+		if rule.has(host, r.URL.Path) {
+			return &l.routes[i].pool
+		}
+	}
+	return &l.pool
+}
+
+func (r *route) has(host, path string) bool {
+	if r.path != "" && !strings.HasPrefix(path, r.path) {
+		return false
+	}
+	if below, wildcard := strings.CutPrefix(r.domain, "*"); wildcard {
+		label, isBelow := strings.CutSuffix(host, below)
+		return isBelow && label != "" && !strings.Contains(label, ".")
+	}
+	return r.domain == "" || r.domain == host
+}
+
+// hostname is the name that a request is for, without a port.
+func hostname(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.Host); err == nil {
+		return host
+	}
+	return strings.Trim(r.Host, "[]")
 }
 
 // setHeaders sets the headers from which the server learns what it can't see. The proxy has removed what the client said about

@@ -245,3 +245,73 @@ func TestPlaneRefusesUnknownProtocol(t *testing.T) {
 		t.Error("a listener of sctp is open")
 	}
 }
+
+// A listener that redirects sends every client to the HTTPS listener, with the page that it asked for.
+func TestHTTPRedirects(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	address := b.listen(protoHTTP, "VServerGroupId", "", "ListenerForward", "on")
+	client := newHTTPClient(t)
+	for _, tt := range []struct{ port, code, host, want string }{
+		{"443", "301", "web.example", "301 https://web.example/a%20b?c=d"},
+		{"443", "302", "web.example:8080", "302 https://web.example/a%20b?c=d"},
+		{"8443", "308", "web.example", "308 https://web.example:8443/a%20b?c=d"},
+		{"8443", "", "[::1]:80", "302 https://[::1]:8443/a%20b?c=d"},
+	} {
+		b.change(func(*state.Cloud) {
+			b.listener(0).Attributes["ForwardPort"], b.listener(0).Attributes["ForwardCode"] = tt.port, tt.code
+		})
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/a%20b?c=d", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = tt.host
+		answer, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if got := fmt.Sprint(answer.StatusCode, " ", answer.Header.Get("Location")); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.host, got, tt.want)
+		}
+	}
+}
+
+// A forwarding rule has the requests of its domain and path; what no rule has goes to the group of the listener.
+func TestHTTPForwardingRules(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	for _, name := range []string{"g", "shop", "pay", "any", "wild"} {
+		b.group(name, server(namedHTTP(t, name), 100))
+	}
+	address, client := b.listen(protoHTTP), newHTTPClient(t)
+	b.change(func(*state.Cloud) {
+		b.listener(0).Rules = []*state.Rule{
+			{URL: "/any", ServerGroupID: "any"},
+			{Domain: "*.example", ServerGroupID: "wild"},
+			{Domain: "Shop.example", ServerGroupID: "shop"},
+			{Domain: "shop.example", URL: "/pay", ServerGroupID: "pay",
+				Attributes: map[string]string{"ListenerSync": "off", "HealthCheck": "off"}},
+		}
+	})
+	for page, want := range map[string]string{
+		"other.test/": "g", "other.test/any/thing": "any", "shop.example/": "shop", "SHOP.example:80/x": "shop",
+		"shop.example/pay/now": "pay", "web.example/": "wild", "a.web.example/": "g", "shop.example/any": "shop",
+	} {
+		host, path, _ := strings.Cut(page, "/")
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		answer, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if string(body) != want {
+			t.Errorf("%s goes to %q, want %q", page, body, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,8 +10,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// addNLBs adds the TCP and UDP listeners of Network Load Balancers, which forward as those of CLB do. Listeners that end TLS and
-// those with a range of ports carry nothing.
+// addNLBs adds the listeners of Network Load Balancers, which forward as those of CLB do. Those with a range of ports carry nothing.
 func (w *world) addNLBs(c *state.Cloud) {
 	for _, id := range c.NLBRunningJobs {
 		if j := c.NLBJobs[id]; j != nil {
@@ -19,7 +19,7 @@ func (w *world) addNLBs(c *state.Cloud) {
 	}
 	for _, l := range c.NLBListeners {
 		lb, g := c.NLBs[l.NLBID], c.NLBServerGroups[l.ServerGroupID]
-		forwards := l.Port != 0 && l.Protocol != "TCPSSL" && (l.Status == "Running" || l.Status == "Configuring")
+		forwards := l.Port != 0 && (l.Status == "Running" || l.Status == "Configuring")
 		if lb == nil || g == nil || !forwards || lb.Status == "Provisioning" || lb.Status == "CreateFailed" {
 			continue
 		}
@@ -38,6 +38,18 @@ func (w *world) nlbListener(c *state.Cloud, lb *state.NLB, l *state.NLBListener,
 		loadBalancerID: l.NLBID, port: l.Port, protocol: strings.ToLower(l.Protocol), established: time.Duration(l.IdleTimeout) * time.Second,
 		access: nlbAccess(c, lb, l),
 	}
+	spec.proxyProtocol, spec.ownAddress = l.ProxyProtocol, g.ClientIPOff
+	if l.Protocol == "TCPSSL" {
+		ids := slices.Clone(l.CertificateIDs)
+		for _, further := range l.Additional {
+			ids = append(ids, further.ID)
+		}
+		spec.protocol, spec.ownAddress = protoTLS, true // who ends TLS can't pass the client's connection on
+		spec.tls = terms{certificates: pemsOf(c, ids...), oldest: oldestVersion(l.SecurityPolicyID)}
+		if l.Alpn {
+			spec.tls.alpn = alpnPolicies[l.AlpnPolicy]
+		}
+	}
 	if g.Drain {
 		spec.drain = time.Duration(g.DrainTimeout) * time.Second
 	}
@@ -55,6 +67,12 @@ func (w *world) nlbListener(c *state.Cloud, lb *state.NLB, l *state.NLBListener,
 	}
 	spec.pool = deriver{cloud: c, world: w, listener: checked}.pool(a, servers)
 	return spec
+}
+
+// alpnPolicies are what is offered, in the order of preference (CreateListener of NLB, AlpnPolicy).
+var alpnPolicies = map[string][]string{
+	"HTTP1Only": {"http/1.1", "http/1.0"}, "HTTP2Only": {"h2"}, "HTTP2Optional": {"http/1.1", "http/1.0", "h2"},
+	"HTTP2Preferred": {"h2", "http/1.1", "http/1.0"},
 }
 
 // nlbAttributes are the settings of a group by the names that they have at listeners of CLB.

@@ -1,7 +1,15 @@
 package dataplane
 
 import (
+	"bufio"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,7 +88,10 @@ func TestDeriveNLBSockets(t *testing.T) {
 			func(_ *state.Cloud, _ *state.NLB, l *state.NLBListener) { l.Protocol = "UDP" },
 			[]string{"127.47.0.8:81/udp", "127.48.0.9:81/udp"},
 		},
-		"TLS":          {func(_ *state.Cloud, _ *state.NLB, l *state.NLBListener) { l.Protocol = "TCPSSL" }, nil},
+		"TLS": {
+			func(_ *state.Cloud, _ *state.NLB, l *state.NLBListener) { l.Protocol = "TCPSSL" },
+			[]string{"127.47.0.8:81/tcpssl", "127.48.0.9:81/tcpssl"},
+		},
 		"shifted":      {func(_ *state.Cloud, lb *state.NLB, _ *state.NLBListener) { lb.Zones[0].Status = "Shifted" }, both[1:]},
 		"provisioning": {func(_ *state.Cloud, lb *state.NLB, _ *state.NLBListener) { lb.Status = "Provisioning" }, nil},
 		"no group":     {func(c *state.Cloud, _ *state.NLB, _ *state.NLBListener) { clear(c.NLBServerGroups) }, nil},
@@ -99,5 +110,103 @@ func TestDeriveNLBSockets(t *testing.T) {
 		if slices.Sort(got); !slices.Equal(got, tt.want) || !w.due.Equal(due) {
 			t.Errorf("%s: %v until %v, want %v", name, got, w.due, tt.want)
 		}
+	}
+}
+
+// nlbAt adds a Network Load Balancer with a listener in front of one server to a bed. It returns the listener's address.
+func nlbAt(t *testing.T, b *bed, port int, change func(*state.NLBListener, *state.NLBServerGroup)) string {
+	t.Helper()
+	listens := b.freePort(protoTCP)
+	g := &state.NLBServerGroup{ID: "sgp-1", Scheduler: "Rr", HealthCheck: state.NLBHealthCheck{Off: true}, Servers: []*state.NLBServer{
+		{Type: "Ip", ServerID: "127.0.0.1", ServerIP: "127.0.0.1", Port: port, Weight: 1},
+	}}
+	l := &state.NLBListener{
+		ID: "l", NLBID: "nlb-1", Protocol: "TCP", Port: listens, Status: "Running", ServerGroupID: g.ID, IdleTimeout: 900,
+	}
+	change(l, g)
+	b.change(func(c *state.Cloud) {
+		zones := []*state.NLBZone{{Status: "Active", PrivateIP: b.address.String()}}
+		c.NLBs["nlb-1"] = &state.NLB{ID: "nlb-1", Status: "Active", Zones: zones}
+		c.NLBServerGroups[g.ID], c.NLBListeners[l.ID] = g, l
+	})
+	return netip.AddrPortFrom(b.address, uint16(listens)).String()
+}
+
+// A listener that ends TLS serves the certificate of the name that is asked for and the protocols of its policy. Servers see the load
+// balancer's address.
+func TestTCPSSL(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.change(func(c *state.Cloud) {
+		for _, name := range []string{"web.example", "shop.example"} {
+			certificate, key := selfSigned(t, name)
+			c.Certificates[name] = &state.Certificate{ID: name, PEM: certificate + key}
+		}
+	})
+	address := nlbAt(t, b, tcpServer(t, "a"), func(l *state.NLBListener, _ *state.NLBServerGroup) {
+		l.Protocol, l.CertificateIDs, l.Additional = "TCPSSL", []string{"web.example"}, []state.NLBCertificate{{ID: "shop.example"}}
+		l.Alpn, l.AlpnPolicy, l.SecurityPolicyID = true, "HTTP2Preferred", "tls_cipher_policy_1_2"
+	})
+	for name, want := range map[string]string{"web.example": "web.example", "shop.example": "shop.example", "": "web.example"} {
+		conn := tls.Client(connect(t, "127.0.0.9", address), &tls.Config{
+			ServerName: name, InsecureSkipVerify: true, NextProtos: []string{"http/1.1", "h2"},
+		})
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if want := "a " + b.address.String() + "\n"; line != want || err != nil {
+			t.Fatalf("the server says %q, %v, want %q", line, err, want)
+		}
+		s := conn.ConnectionState()
+		if got := s.PeerCertificates[0].Subject.CommonName; got != want || s.NegotiatedProtocol != "h2" {
+			t.Errorf("who asks for %q gets %q and %q", name, got, s.NegotiatedProtocol)
+		}
+		conn.Close()
+	}
+	if _, _, err := handshake(t, address, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
+		t.Error("TLS 1.1 is served by a policy of 1.2")
+	}
+	plain := connect(t, "127.0.0.1", address)
+	if _, err := io.WriteString(plain, "GET / HTTP/1.1\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if answer, _ := io.ReadAll(plain); strings.HasPrefix(string(answer), "a ") {
+		t.Errorf("who speaks no TLS gets %q", answer)
+	}
+}
+
+// With the PROXY protocol servers are told the client's address, with preservation off they see the load balancer's.
+func TestClientAddressesOfNLB(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	header := func(conn net.Conn) string {
+		raw := make([]byte, 28)
+		if _, err := io.ReadFull(conn, raw); err != nil {
+			return err.Error()
+		}
+		from, _ := netip.AddrFromSlice(raw[16:20])
+		to, _ := netip.AddrFromSlice(raw[20:24])
+		return fmt.Sprintf("%q %x %s %s", raw[:12], raw[12:16], netip.AddrPortFrom(from, binary.BigEndian.Uint16(raw[24:])),
+			netip.AddrPortFrom(to, binary.BigEndian.Uint16(raw[26:])))
+	}
+	seen := make(chan string, 1)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		conn, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		seen <- remote(conn).Addr().String() + " " + header(conn)
+	}()
+	address := nlbAt(t, b, ln.Addr().(*net.TCPAddr).Port, func(l *state.NLBListener, g *state.NLBServerGroup) {
+		l.ProxyProtocol, g.ClientIPOff = true, true
+	})
+	client := connect(t, "127.0.0.9", address)
+	want := fmt.Sprintf("%s %q 2111000c %s %s", b.address, "\r\n\r\n\x00\r\nQUIT\n", client.LocalAddr(), address)
+	if got := <-seen; got != want {
+		t.Errorf("the server sees\n%s, want\n%s", got, want)
 	}
 }

@@ -174,7 +174,7 @@ func (p *Plane) publish(w *world) {
 func (p *Plane) start(ctx context.Context, s socket, spec *listener) (running, error) {
 	f := newFrontend(s, spec, p.checks.standing, p.log)
 	switch s.protocol {
-	case protoTCP:
+	case protoTCP, protoTLS:
 		return openTCP(ctx, f)
 	case protoUDP:
 		return openUDP(ctx, f)

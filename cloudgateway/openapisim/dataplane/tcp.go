@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +16,13 @@ import (
 // acceptPause is how long a listener that can't accept waits before it tries again.
 const acceptPause = 100 * time.Millisecond
 
-// tcpFrontend forwards the connections of a TCP listener.
+// handshakeTimeout is how long a client may take to agree upon TLS.
+const handshakeTimeout = 15 * time.Second
+
+// tcpFrontend forwards the connections of a TCP listener, and of one that ends TLS.
 type tcpFrontend struct {
 	*frontend
+	tls      handshakes
 	listener net.Listener
 	stop     context.CancelFunc
 	running  sync.WaitGroup
@@ -29,7 +34,7 @@ func openTCP(ctx context.Context, f *frontend) (*tcpFrontend, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	t := &tcpFrontend{frontend: f, listener: &guarded{Listener: ln, frontend: f}, stop: stop}
+	t := &tcpFrontend{frontend: f, tls: handshakes{log: f.log}, listener: &guarded{Listener: ln, frontend: f}, stop: stop}
 	t.running.Go(func() { t.accept(ctx) })
 	return t, nil
 }
@@ -54,6 +59,15 @@ func (t *tcpFrontend) accept(ctx context.Context) {
 func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
 	defer abort(client) // without effect after an orderly end
 	from, spec := remote(client), t.spec.Load()
+	to := local(client)
+	if t.socket.protocol == protoTLS {
+		secured, err := t.handshake(ctx, client, spec)
+		if err != nil {
+			t.log.DebugContext(ctx, "connection reset: no TLS was agreed upon", "client", from, "error", err)
+			return
+		}
+		client = secured
+	}
 	chosen, ok := t.choose(&spec.pool, from)
 	if !ok {
 		t.log.DebugContext(ctx, "connection reset: no server can take it", "client", from)
@@ -66,15 +80,35 @@ func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
 		return
 	}
 	defer t.flows.done(fl)
-	server, err := dial(ctx, protoTCP, from.Addr(), chosen.id.addr)
+	server, err := dial(ctx, protoTCP, spec.source(from, to), chosen.id.addr)
 	if err != nil {
 		t.log.DebugContext(ctx, "connection reset: its server did not accept it", "client", from, "server", chosen.id.server, "error", err)
 		return
 	}
 	defer abort(server)
+	if spec.proxyProtocol {
+		if _, err := server.Write(proxyHeader(from, to)); err != nil {
+			return
+		}
+	}
 	if err := relay(ctx, client, server, spec.established); err != nil {
 		t.log.DebugContext(ctx, "connection reset", "client", from, "server", chosen.id.server, "error", err)
 	}
+}
+
+// handshake agrees upon TLS with a client.
+func (t *tcpFrontend) handshake(ctx context.Context, client net.Conn, spec *listener) (net.Conn, error) {
+	config, err := t.tls.configFor(spec.tls)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	secured := tls.Server(client, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("TLS handshake: %w", err)
+	}
+	return secured, nil
 }
 
 // relay copies both ways until both have ended, ctx ends, or nothing moved for the idle time. It returns why it reset both.

@@ -4,17 +4,74 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 )
 
-// newTLS returns what an HTTPS listener needs for handshakes: its one certificate. Those of domain extensions, client
-// certificates and cipher policies are not carried out.
-func newTLS(certificate string) (*tls.Config, error) {
-	pair, err := keyPair(certificate)
-	if err != nil {
-		return nil, fmt.Errorf("certificate of the listener: %w", err)
+// handshakes are the TLS settings of a frontend, which read certificates anew only when they changed.
+type handshakes struct {
+	log *slog.Logger
+
+	mu      sync.Mutex // guards what follows
+	made    bool
+	of      terms
+	config  *tls.Config
+	problem error // why there is no config
+}
+
+// configFor returns the settings in force.
+func (h *handshakes) configFor(now terms) (*tls.Config, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.made || !now.same(h.of) {
+		h.made, h.of = true, now
+		var left []error
+		if h.config, left, h.problem = newTLS(now); h.problem != nil {
+			h.log.Warn("TLS connections are refused", "error", h.problem)
+		}
+		for _, err := range left {
+			h.log.Warn("a further certificate is not served", "error", err)
+		}
 	}
-	return &tls.Config{NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*pair}}, nil
+	return h.config, h.problem
+}
+
+func (t terms) same(other terms) bool {
+	return slices.Equal(t.certificates, other.certificates) && slices.Equal(t.alpn, other.alpn) && t.oldest == other.oldest
+}
+
+// newTLS returns what a listener needs for handshakes, and why further certificates are left out. Certificates of clients are not
+// asked for, and of cipher policies only the oldest version holds.
+func newTLS(t terms) (config *tls.Config, left []error, err error) {
+	if len(t.certificates) == 0 {
+		return nil, nil, errors.New("the listener has no certificate that is there")
+	}
+	config = &tls.Config{NextProtos: t.alpn, MinVersion: t.oldest}
+	for i, text := range t.certificates {
+		pair, err := keyPair(text)
+		switch {
+		case err == nil:
+			config.Certificates = append(config.Certificates, *pair)
+		case i == 0:
+			return nil, nil, fmt.Errorf("certificate of the listener: %w", err)
+		default:
+			left = append(left, err)
+		}
+	}
+	return config, left, nil
+}
+
+// oldestVersion is that of a cipher policy, by its name. Those of one's own have 1.2 here.
+func oldestVersion(policy string) uint16 {
+	switch {
+	case strings.HasPrefix(policy, "tls_cipher_policy_1_0"):
+		return tls.VersionTLS10
+	case strings.HasPrefix(policy, "tls_cipher_policy_1_1"):
+		return tls.VersionTLS11
+	}
+	return tls.VersionTLS12
 }
 
 // keyPair reads a certificate with its key from one PEM text.

@@ -27,7 +27,7 @@ func selfSigned(t *testing.T, name string) (certificate, key string) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		DNSNames: []string{name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
@@ -63,7 +63,7 @@ func TestHTTPS(t *testing.T) {
 		fmt.Fprint(w, r.Proto, " ", r.Header.Get("X-Forwarded-Proto"))
 	}), 100))
 	b.change(func(c *state.Cloud) {
-		for _, name := range []string{"default"} {
+		for _, name := range []string{"default", "*.shop.example"} {
 			certificate, key := selfSigned(t, name)
 			c.Certificates[name] = &state.Certificate{ID: name, PEM: certificate + key}
 		}
@@ -103,6 +103,30 @@ func TestHTTPS(t *testing.T) {
 			}
 		})
 	}
+	b.change(func(*state.Cloud) {
+		b.listener(0).Domains = []*state.Domain{{Domain: "*.shop.example", CertificateID: "*.shop.example"}}
+	})
+	for name, want := range map[string]string{"a.shop.example": "*.shop.example", "shop.example": "default", "": "default"} {
+		if got, _, err := handshake(t, address, &tls.Config{ServerName: name}); got != want {
+			t.Errorf("who asks for %q gets the certificate %q, %v", name, got, err)
+		}
+	}
+	old := &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	set("TLSCipherPolicy", "tls_cipher_policy_1_1")
+	if _, version, err := handshake(t, address, old.Clone()); version != tls.VersionTLS11 {
+		t.Errorf("with a policy of TLS 1.1: %x, %v", version, err)
+	}
+	set("TLSCipherPolicy", "tls_cipher_policy_1_2_strict")
+	if _, _, err := handshake(t, address, old.Clone()); err == nil {
+		t.Error("TLS 1.1 is served by a policy of 1.2")
+	}
+	set("EnableHttp2", "off")
+	both := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}
+	conn := tls.Client(connect(t, "127.0.0.1", address), both)
+	if err := conn.HandshakeContext(t.Context()); err != nil || conn.ConnectionState().NegotiatedProtocol != "http/1.1" {
+		t.Errorf("without HTTP/2: %q, %v", conn.ConnectionState().NegotiatedProtocol, err)
+	}
+	conn.Close()
 	set("ServerCertificateId", "no key")
 	if _, _, err := handshake(t, address, &tls.Config{}); err == nil {
 		t.Error("a listener without a key is served")
@@ -117,14 +141,19 @@ func TestTLSProblems(t *testing.T) {
 	t.Parallel()
 	certificate, key := selfSigned(t, "a")
 	_, foreign := selfSigned(t, "b")
-	tests := []struct{ name, pem, want string }{
-		{"no certificate", "", "certificate of the listener: its key is not known"},
-		{"no key", certificate, "its key is not known"},
-		{"foreign key", certificate + foreign, "read its PEM"},
-		{"good", certificate + key, ""},
+	tests := []struct {
+		name string
+		pems []string
+		want string
+	}{
+		{"no certificate", nil, "no certificate that is there"},
+		{"no key", []string{certificate}, "its key is not known"},
+		{"foreign key", []string{certificate + foreign}, "read its PEM"},
+		{"good", []string{certificate + key}, ""},
+		{"further one without a key", []string{certificate + key, certificate}, ""},
 	}
 	for _, tt := range tests {
-		_, err := newTLS(tt.pem)
+		_, _, err := newTLS(terms{certificates: tt.pems})
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}

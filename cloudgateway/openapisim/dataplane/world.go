@@ -34,8 +34,14 @@ type listener struct {
 	access access
 	pool   pool
 
-	certificate string // of HTTPS, with its key, as PEM
-	headers     headers
+	routes   []route  // HTTP: forwarding rules; the first that matches has the request
+	redirect redirect // HTTP: the answer to every request
+
+	tls           terms // of listeners that end TLS
+	headers       headers
+	proxyProtocol bool // servers get a header of the PROXY protocol, version 2, before what the client sends (TCP)
+	ownAddress    bool // servers see an address of the load balancer in place of the client's
+
 	established time.Duration // how long a TCP connection may be idle
 	request     time.Duration // how long an HTTP server may take to begin its answer
 	drain       time.Duration // how long connections survive the loss of their server
@@ -47,6 +53,26 @@ type pool struct {
 	persistence time.Duration // TCP, UDP: how long a client keeps its server after its last new connection; 0: it doesn't
 	sticky      sticky        // HTTP: one session stays at one server
 	targets     []target
+}
+
+// route is a forwarding rule: the requests of a domain and path have servers of their own.
+type route struct {
+	domain string // "": any; *.example.com: those one level below
+	path   string // what the path of the request begins with; "": any
+	pool   pool
+}
+
+// redirect is where an HTTP listener sends its clients. Without a port it sends them nowhere.
+type redirect struct {
+	port int // of HTTPS
+	code int // of the answer
+}
+
+// terms are those of TLS handshakes.
+type terms struct {
+	certificates []string // with their keys, as PEM; the first one is for clients that ask for no name that another has
+	alpn         []string // in the order of preference; nil: none is agreed upon
+	oldest       uint16   // version
 }
 
 // target is a server.
@@ -113,6 +139,7 @@ const (
 	protoUDP   = "udp"
 	protoHTTP  = "http"
 	protoHTTPS = "https"
+	protoTLS   = "tcpssl"
 )
 
 // Health as DescribeHealthStatus names it.
