@@ -14,8 +14,9 @@ import (
 type access struct {
 	rules  []accessRule // the first one whose block has the client decides
 	others bool         // whether clients of no rule are let in
-	// ends reports that connections end whose client is not let in any more. Security groups do that: sessions stay only if a change
-	// of the rules means the same for them. Of access lists no document speaks; there only new connections are looked at.
+	// ends reports that connections end whose client is not let in any more. Security groups do that: sessions stay
+	// only if a change of the rules means the same for them. Of access lists no document speaks; there only new
+	// connections are looked at.
 	ends bool
 }
 
@@ -37,8 +38,9 @@ func (a access) admits(client netip.Addr) bool {
 // everybody is the access of a listener that nothing restricts.
 func everybody() access { return access{others: true} }
 
-// accessOf returns what the access lists of a listener of CLB let in. A list without entries, and one that is not there, restricts
-// nothing (help page "Access control" of CLB: the listener then forwards all requests, white list or black).
+// accessOf returns what the access lists of a listener of CLB let in. A list without entries, and one that is not
+// there, restricts nothing (help page "Access control" of CLB: the listener then forwards all requests, white list or
+// black).
 func accessOf(c *state.Cloud, l *state.Listener) access {
 	a := attributes(l.Attributes)
 	if !a.on("AclStatus", false) {
@@ -61,12 +63,13 @@ func accessOf(c *state.Cloud, l *state.Listener) access {
 	return out
 }
 
-// managedPriority is that of the rule by which the cloud itself lets everybody into a Network Load Balancer that has joined security
-// groups (help page "Configure security groups for NLB": without a rule that drops, all requests are accepted).
+// managedPriority is that of the rule by which the cloud itself lets everybody into a Network Load Balancer that has
+// joined security groups (help page "Configure security groups for NLB": without a rule that drops, all requests are
+// accepted).
 const managedPriority = 100
 
-// nlbAccess returns what the security groups of a Network Load Balancer let in at a listener. Rules apply in the order of their
-// priorities, those that drop before those that accept.
+// nlbAccess returns what the security groups of a Network Load Balancer let in at a listener. Rules apply in the order
+// of their priorities, those that drop before those that accept.
 func nlbAccess(c *state.Cloud, lb *state.NLB, l *state.NLBListener) access {
 	type ranked struct {
 		accessRule

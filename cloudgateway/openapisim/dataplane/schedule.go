@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// schedule chooses servers for new connections. It remembers only what its scheduler needs, by server, so that a change of the group
-// does not begin the turn anew, and which client has which server. It is not safe for concurrent use.
+// schedule chooses servers for new connections. It remembers only what its scheduler needs, by server, so that a change
+// of the group does not begin the turn anew, and which client has which server. It is not safe for concurrent use.
 type schedule struct {
 	current map[targetID]int          // smooth weighted round robin
 	turn    uint64                    // round robin
 	kept    map[netip.Addr]assignment // of listeners that keep clients at their servers
 }
 
-// assignment is the server of a client, which keeps it until its time of persistence has passed without a new connection.
+// assignment is the server of a client, which keeps it until its time of persistence has passed without a new
+// connection.
 type assignment struct {
 	id    targetID
 	until time.Time
@@ -33,8 +34,8 @@ type demand struct {
 	active func(targetID) int // the connections of a server
 }
 
-// pick chooses one of the targets, which are those of the pool that can be used and all have a weight above zero; it returns false if
-// there are none.
+// pick chooses one of the targets, which are those of the pool that can be used and all have a weight above zero; it
+// returns false if there are none.
 func (s *schedule) pick(p *pool, targets []target, d demand) (target, bool) {
 	if len(targets) == 0 {
 		return target{}, false
@@ -71,7 +72,8 @@ func (s *schedule) keep(client netip.Addr, a assignment, now time.Time) {
 	s.kept[client] = a
 }
 
-// next applies a scheduler. The one by QUIC connections, qch, goes by the client's address: packets are not looked into.
+// next applies a scheduler. The one by QUIC connections, qch, goes by the client's address: packets are not looked
+// into.
 func (s *schedule) next(scheduler string, targets []target, d demand) target {
 	switch scheduler {
 	case "rr":
@@ -89,8 +91,8 @@ func (s *schedule) next(scheduler string, targets []target, d demand) target {
 	return s.weighted(targets)
 }
 
-// hashed gives every key its server, by weight: a server that comes or goes changes only the keys that it takes or had (rendezvous
-// hashing).
+// hashed gives every key its server, by weight: a server that comes or goes changes only the keys that it takes or had
+// (rendezvous hashing).
 func hashed(targets []target, key uint64) target {
 	score := func(t target) float64 {
 		share := (float64(mix(key^t.id.hash())>>11) + 0.5) / (1 << 53)
@@ -99,8 +101,8 @@ func hashed(targets []target, key uint64) target {
 	return slices.MaxFunc(targets, func(a, b target) int { return cmp.Compare(score(a), score(b)) })
 }
 
-// weighted is the smooth weighted round robin that nginx made popular: every target gains its weight, the richest is chosen and
-// pays the total. In every round of the total each target comes as often as its weight, spread evenly.
+// weighted is the smooth weighted round robin that nginx made popular: every target gains its weight, the richest is
+// chosen and pays the total. In every round of the total each target comes as often as its weight, spread evenly.
 func (s *schedule) weighted(targets []target) target {
 	next := make(map[targetID]int, len(targets))
 	total, best := 0, 0
