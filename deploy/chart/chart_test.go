@@ -52,8 +52,9 @@ func values(changes map[string]any) map[string]any {
 type provider struct{ dynamic.Interface }
 
 // GetClientFor implements engine.ClientProvider.
-func (p provider) GetClientFor(_, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
-	return p.Resource(schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(kind) + "s"}), kind != "Namespace", nil
+func (p provider) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	version, err := schema.ParseGroupVersion(apiVersion)
+	return p.Resource(version.WithResource(strings.ToLower(kind) + "s")), kind != "Namespace", err
 }
 
 // cluster has what every cluster has, the certificate of an earlier installation, and the given objects. A certificate that

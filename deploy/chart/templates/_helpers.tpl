@@ -55,6 +55,7 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- if and .Values.tls.existingSecret .Values.tls.certManager.enabled -}}
 {{- $problems = append $problems "tls: existingSecret is named and certManager enabled; keep one of them" -}}
 {{- end -}}
+{{- $problems = concat $problems (include "leavingSecret" . | fromJsonArray) -}}
 {{- if and .Values.front.enabled (not .Values.front.keysSecret) -}}
 {{- $problems = append $problems "front.keysSecret: is required with front.enabled. It is the Secret with the key pairs of the tools; docs/openapi-front.md has its form" -}}
 {{- end -}}
@@ -62,6 +63,40 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- $problems = append $problems "podMonitor, serviceMonitor: both are enabled, and every series would be there twice; keep one of them" -}}
 {{- end -}}
 {{- if $problems -}}{{- fail (printf "\n\n  %s\n" (join "\n  " $problems)) -}}{{- end -}}
+{{- end }}
+
+{{/* What this upgrade itself would delete of the certificate while pods need it, as a JSON list. Helm goes by the annotation that the Secret has in
+the cluster, and versions of the chart before 0.2.0 have made it without; a Secret of cert-manager may belong to its Certificate, with which it
+goes. Whoever renders without a look into the cluster deletes nothing. */}}
+{{- define "leavingSecret" -}}
+{{- $namespace := .Release.Namespace -}}
+{{- $problems := list -}}
+{{- if or .Values.tls.existingSecret .Values.tls.certManager.enabled -}}
+{{- with lookup "v1" "Secret" $namespace "cloudgateway-tls" -}}
+{{- $made := hasPrefix (printf "%s-" $.Chart.Name) (dig "labels" "helm.sh/chart" "" .metadata) -}}
+{{- if and $made (include "goesWithRelease" (list $ .)) -}}
+{{- $problems = append $problems (printf "tls: an earlier version of this chart has made Secret cloudgateway-tls, and this upgrade would delete it, while pods need it. Keep it first: kubectl -n %s annotate secret cloudgateway-tls helm.sh/resource-policy=keep" $namespace) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.tls.existingSecret -}}
+{{- range $owner := dig "metadata" "ownerReferences" list (lookup "v1" "Secret" $namespace .) -}}
+{{- if eq $owner.kind "Certificate" -}}
+{{- if include "goesWithRelease" (list $ (lookup $owner.apiVersion $owner.kind $namespace $owner.name)) -}}
+{{- $problems = append $problems (printf "tls.existingSecret: Secret %s belongs to Certificate %s of this release, and this upgrade would delete both, while pods need the Secret. Take it away from there first: kubectl -n %s patch secret %s --type=merge -p '{\"metadata\":{\"ownerReferences\":null}}'" $.Values.tls.existingSecret $owner.name $namespace $.Values.tls.existingSecret) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{ toJson $problems }}
+{{- end }}
+
+{{/* "true" if Helm deletes the object, as it is in the cluster, once the chart hasn't it; the argument is a list of the root and the object. */}}
+{{- define "goesWithRelease" -}}
+{{- $annotations := dig "metadata" "annotations" dict (index . 1) -}}
+{{- if and (eq (dig "meta.helm.sh/release-name" "" $annotations) (index . 0).Release.Name) (ne (dig "helm.sh/resource-policy" "" $annotations) "keep") -}}
+true
+{{- end -}}
 {{- end }}
 
 {{/* The source of the volume with the existing controller manager's file, or nothing. */}}
