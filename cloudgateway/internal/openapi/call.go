@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
+	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -201,12 +203,19 @@ func (a *answer) failure(call Call) catalogue.Answer {
 
 // envelope is what every answer has, and what those have that are errors.
 type envelope struct {
-	RequestID     string `json:"RequestId"`
+	RequestID     string `json:"RequestId" xml:"RequestId"`
 	Code, Message string
 }
 
-// envelope gives what can be read, also with an error.
+// envelope gives what can be read, also with an error. Other programs may ask for XML.
 func (a *answer) envelope() (e envelope, err error) {
+	if bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("<")) {
+		err = xml.Unmarshal(a.body, &e)
+		if e.RequestID == "" {
+			err = errors.New("no document of the cloud")
+		}
+		return e, err
+	}
 	err = json.Unmarshal(a.body, &e)
 	return e, err
 }

@@ -172,6 +172,7 @@ func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bo
 		x.refusal = x.answer.failure(x.call)
 		x.meaning = catalogue.Lookup(x.refusal)
 	}
+	x.discreet()
 	x.record()
 	x.endSpan(nil)
 	if x.succeeded() {

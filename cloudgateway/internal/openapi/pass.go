@@ -23,7 +23,8 @@ type Answer struct {
 // was carried out. Nothing else is repeated: the program knows best what it may repeat. Hold is asked before more of an
 // answer is kept than a few kilobytes.
 //
-// An error is an *rpcerr.Error: OUTCOME_UNKNOWN if a change may have been made although no answer came.
+// An error is an *rpcerr.Error: OUTCOME_UNKNOWN if a change may have been made although no answer came. It is a *Withheld if there was an
+// answer that no other program must see.
 func (c *Client) Pass(ctx context.Context, call Call, hold func(bytes int) error) (*Answer, error) {
 	x := &exchange{client: c, call: call, needed: true, hold: hold}
 	got, err := x.run(ctx)
@@ -34,6 +35,9 @@ func (c *Client) Pass(ctx context.Context, call Call, hold func(bytes int) error
 		return nil, err
 	}
 	rpc.NoteCloudRequest(ctx, got.requestID())
+	if err := x.withheld(got); err != nil {
+		return nil, err
+	}
 	return &Answer{Status: got.status, Header: got.header, Body: got.body}, nil
 }
 

@@ -26,7 +26,7 @@ func TestPass(t *testing.T) {
 		attempts int
 	}{
 		{"success", read, nil, 200, `"Name":"x"`, "", 1},
-		{"an answer without a request id", read, []step{{body: "<html>"}}, 200, "<html>", "", 1},
+		{"an answer that is not the cloud's", read, []step{{body: "<html>"}}, 0, "", rpcerr.CloudUnavailable, 1},
 		{"an error", write, []step{{status: 404, code: "InvalidInstanceId.NotFound"}}, 404, "InvalidInstanceId.NotFound", "", 1},
 		{"an error of the cloud's own", read, []step{{status: 503, code: "ServiceUnavailable"}}, 503, "ServiceUnavailable", "", 1},
 		{"throttled once", write, []step{throttled}, 200, `"Name":"x"`, "", 2},

@@ -85,13 +85,23 @@ func Error(a Answer) *rpcerr.Error {
 	return e
 }
 
+// Quoting is after what the cloud quotes the request that it has refused.
+const Quoting = "server string to sign is:"
+
+// AboutCredentials reports whether a code is about the credentials or the signature of a request, also one that the table does not have.
+func AboutCredentials(code string) bool {
+	return slices.ContainsFunc([]string{"InvalidAccessKey", "MissingAccessKey", "InvalidSecurityToken", "MissingSecurityToken", "Signature",
+		"IncompleteSignature", "MissingSignature", "InvalidTimeStamp", "IllegalTimestamp", "Forbidden.AccessKey"},
+		func(prefix string) bool { return strings.HasPrefix(code, prefix) })
+}
+
 // message is the cloud's own text; rpcerr adds the action, the code and the request id. Proxies answer with pages of HTML, of
 // which the beginning is enough, and may quote the URL. The refusal of a wrong signature quotes what should have been
 // signed, and in it the security token.
 func message(a Answer) string {
 	const limit = 300
 	text := strings.ToValidUTF8(strings.Join(strings.Fields(a.Message), " "), "?")
-	text, _, _ = strings.Cut(text, "server string to sign is:")
+	text, _, _ = strings.Cut(text, Quoting)
 	text = logging.Redact(strings.TrimSpace(text))
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "") + "…"
