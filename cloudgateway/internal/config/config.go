@@ -50,8 +50,8 @@ type Config struct {
 	Front          Front               `json:"front"`
 	// Reflection describes the API to callers that may get capabilities, for tools like grpcurl.
 	Reflection bool `json:"reflection"`
-	// ScopeControllers keeps lbcontroller from load balancers that are tagged for another cluster than clusterID, and
-	// routecontroller in vpcID.
+	// ScopeControllers keeps lbcontroller to what is tagged for the cluster clusterID, but for load balancers, server groups and EIPs of
+	// nobody's, which it may change and bind; routecontroller to the routes of vpcID; and nodecontroller to the network interfaces there.
 	ScopeControllers bool `json:"scopeControllers"`
 	// Scopes keep callers to a part of the account in what they change. Every scope that names a caller counts. A caller
 	// in none may change what its ClusterRoles allow.
@@ -166,9 +166,9 @@ type Scope struct {
 	VpcIDs []string `json:"vpcIDs"`
 	// ClusterID is the value that the tag "ack.aliyun.com" must have.
 	ClusterID string `json:"clusterID"`
-	// Controller says that the callers are controllers of the cluster. They may change what has no tag "ack.aliyun.com", too, e.g. load
-	// balancers that users made by hand, but nothing that is tagged for another cluster. They know which load balancer a server group is of,
-	// so that the gateway need not read it. It needs clusterID.
+	// Controller says that the callers are controllers of the cluster. They may change load balancers and server groups without a tag
+	// "ack.aliyun.com", too, which users made by hand, and bind such EIPs, but delete none of them. Of what the existing CCM has made, its tag
+	// "kubernetes.do.not.delete" is enough for everything. It needs clusterID.
 	Controller bool `json:"controller"`
 	// forControllers: it is one that scopeControllers stands for.
 	forControllers bool
@@ -295,14 +295,16 @@ func (c *Config) addControllerScopes() (warnings []string) {
 		})
 	} else {
 		warnings = append(warnings,
-			"scopeControllers: the cluster is not known, so lbcontroller is not kept from the load balancers of other clusters; "+
+			"scopeControllers: the cluster is not known, so lbcontroller is not kept from what is of others; "+
 				"set clusterID, also in the cloud-config file, or scopeControllers to false")
 	}
 	if c.VpcID != "" {
-		c.Scopes = append(c.Scopes, Scope{Callers: []string{accounts["routecontroller"]}, VpcIDs: []string{c.VpcID}, forControllers: true})
+		c.Scopes = append(c.Scopes, Scope{
+			Callers: []string{accounts["routecontroller"], accounts["nodecontroller"]}, VpcIDs: []string{c.VpcID}, forControllers: true,
+		})
 	} else {
-		warnings = append(warnings, "scopeControllers: the VPC is not known, so routecontroller is not kept from the routes of other VPCs; "+
-			"set vpcID, also in the cloud-config file, or scopeControllers to false")
+		warnings = append(warnings, "scopeControllers: the VPC is not known, so routecontroller is not kept from the routes of other VPCs, nor "+
+			"nodecontroller from network interfaces there; set vpcID, also in the cloud-config file, or scopeControllers to false")
 	}
 	return warnings
 }

@@ -13,12 +13,13 @@ func TestScopeControllers(t *testing.T) {
 	const (
 		lb    = "system:serviceaccount:cloud:lbcontroller"
 		route = "system:serviceaccount:cloud:routecontroller"
+		node  = "system:serviceaccount:cloud:nodecontroller"
 	)
 	environment := func(values map[string]string) func(string) string {
 		return func(name string) string { return values[name] }
 	}
 	own := Scope{Callers: []string{lb}, ClusterID: "c-1", Controller: true, forControllers: true}
-	vpc := Scope{Callers: []string{route}, VpcIDs: []string{"vpc-1"}, forControllers: true}
+	vpc := Scope{Callers: []string{route, node}, VpcIDs: []string{"vpc-1"}, forControllers: true}
 	tools := Scope{Callers: []string{"tools"}, VpcIDs: []string{"vpc-2"}}
 	tests := []struct {
 		name, file, cloudConfig string

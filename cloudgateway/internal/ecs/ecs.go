@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
@@ -21,6 +23,8 @@ type Config struct {
 	Caller cloud.Caller
 	// Idle and Max shape the gathering of reads, see batch.Config.
 	Idle, Max time.Duration
+	// ObserveInterface is called with every network interface that is read by its id or in a list; nil: nobody looks.
+	ObserveInterface func(*ecsv1.NetworkInterface)
 }
 
 // API makes the calls of the product.

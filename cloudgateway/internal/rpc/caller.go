@@ -1,14 +1,19 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/tracing"
@@ -68,7 +73,8 @@ func (s *Server) identify(ctx context.Context, method string) (context.Context, 
 		s.metrics.refused.WithLabelValues("off").Inc()
 		return nil, Caller{}, &rpcerr.Error{Code: codes.Unimplemented, Message: policy.Off}
 	}
-	if err := s.cfg.Authorizer.Authorize(ctx, caller, policy.Resource, policy.Verb); err != nil {
+	policy, err = s.permit(ctx, caller, policy)
+	if err != nil {
 		s.metrics.refused.WithLabelValues("forbidden").Inc()
 		if policy.Mutating && s.refusals.Take(caller.Name) {
 			tracing.Log(ctx, s.cfg.Logger).Info("audit", "caller", caller.Name, "address", address(ctx), "method", method,
@@ -79,6 +85,49 @@ func (s *Server) identify(ctx context.Context, method string) (context.Context, 
 		return nil, Caller{}, typed(err, s.cfg.Logger, method)
 	}
 	return WithCaller(context.WithValue(ctx, policyKey{}, policy), caller), caller, nil
+}
+
+// permit asks whether the caller may use a method. The policy that it returns has a Narrow if the caller may do no more than that.
+func (s *Server) permit(ctx context.Context, caller Caller, policy Policy) (Policy, error) {
+	narrow := policy.Narrow
+	policy.Narrow = Narrow{}
+	err := s.cfg.Authorizer.Authorize(ctx, caller, policy.Resource, policy.Verb)
+	if narrow.Resource == "" || rpcerr.ReasonOf(err) != rpcerr.CallerForbidden {
+		return policy, err
+	}
+	switch also := s.cfg.Authorizer.Authorize(ctx, caller, narrow.Resource, policy.Verb); {
+	case also == nil:
+		policy.Narrow = narrow
+		return policy, nil
+	case rpcerr.ReasonOf(also) == rpcerr.CallerForbidden:
+		return policy, err
+	default:
+		return policy, also
+	}
+}
+
+// narrow refuses a request that sets more than its caller may. It comes first after the request was read.
+func narrow(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	policy, _ := PolicyFrom(ctx)
+	message, ok := request.(proto.Message)
+	if policy.Narrow.Resource == "" {
+		return next(ctx, request)
+	}
+	beyond := ""
+	if ok {
+		message.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+			if !slices.Contains(policy.Narrow.Fields, string(field.Name())) {
+				beyond = string(field.Name())
+			}
+			return beyond == ""
+		})
+	}
+	if !ok || beyond != "" || len(message.ProtoReflect().GetUnknown()) > 0 {
+		caller, _ := CallerFrom(ctx)
+		return nil, rpcerr.Errorf(rpcerr.CallerForbidden, "%s may %s %s only, which does not allow to set %s; grant it %s of %s with a ClusterRole",
+			caller.Name, policy.Verb, policy.Narrow.Resource, cmp.Or(beyond, "unknown fields"), policy.Verb, policy.Resource)
+	}
+	return next(ctx, request)
 }
 
 // authenticate goes by the token, and by the client certificate if the call carries none.

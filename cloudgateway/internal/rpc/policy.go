@@ -14,6 +14,8 @@ import (
 type Policy struct {
 	// Resource and Verb are what the caller has to be allowed, e.g. "loadbalancers" and "update".
 	Resource, Verb string
+	// Narrow is a smaller permission, which is enough for some requests; without a resource, there is none.
+	Narrow Narrow
 	// Priority is for the handler's flow control, which finds it with PolicyFrom; it means nothing here.
 	Priority int
 	// Timeout bounds the handler, also if the caller's own deadline is later or missing.
@@ -22,6 +24,12 @@ type Policy struct {
 	Mutating bool
 	// Off says why the method is not offered, and how it can be. Empty: it is.
 	Off string
+}
+
+// Narrow is a permission to use the verb of a Policy on another resource, for requests that set none but the fields.
+type Narrow struct {
+	Resource string
+	Fields   []string
 }
 
 // Policies are the rows by full method name, "/package.Service/Method".

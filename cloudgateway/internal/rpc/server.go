@@ -131,6 +131,7 @@ func New(cfg Config) (*Server, error) {
 	s.inner = chain(
 		audit(cfg.Logger),
 		limit(cfg.Logger),
+		narrow,
 		extend(cfg.Context),
 		intercept(cfg.Interceptor),
 		recovering(cfg.Logger), // Of the handler, so that the audit log has its panics.

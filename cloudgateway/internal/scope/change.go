@@ -36,9 +36,11 @@ func (r Resource) String() string { return string(r.Kind) + " " + r.ID }
 // change is what a request does, as far as scopes care.
 type change struct {
 	of            []Resource      // owners of what is changed
+	part          bool            // a part of the first of them is
 	setTags       []*commonv1.Tag // on the first of them
 	removeTagKeys []string
 	makes         *made
+	passed        bool // it is passed on to the cloud as it is
 }
 
 // made is a resource that a request creates.
@@ -62,12 +64,13 @@ func changeOf(owners []*commonv1.Owner, request proto.Message) change {
 			kind = bindable(textAt(request, owner.GetKindField()))
 		}
 		c.of = append(c.of, Resource{Kind: kind, ID: textAt(request, owner.GetField())})
+		c.part = c.part || owner.GetPart()
 	}
 	tagging, ok := request.(interface {
 		GetSetTags() []*commonv1.Tag
 		GetRemoveTagKeys() []string
 	})
-	if ok && !owners[0].GetPart() {
+	if ok && !c.part {
 		c.setTags, c.removeTagKeys = tagging.GetSetTags(), tagging.GetRemoveTagKeys()
 	}
 	return c

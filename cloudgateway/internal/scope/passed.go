@@ -28,7 +28,7 @@ func (g *Guard) Keeps(caller string) bool {
 
 // Permit refuses a call that changes something outside of the scopes of its caller.
 func (g *Guard) Permit(ctx context.Context, caller, verb string, p Passed) error {
-	c := change{of: p.Of}
+	c := change{of: p.Of, passed: true}
 	if p.Makes != "" {
 		c.makes = &made{kind: p.Makes, tags: p.Tags, vpcID: p.VpcID, vswitchID: p.VSwitchID}
 	}

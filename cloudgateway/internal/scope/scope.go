@@ -28,6 +28,12 @@ import (
 // ClusterTag is the key of the tag that names the cluster of a resource, as the existing CCM and ACK write it.
 const ClusterTag = config.ClusterTag
 
+// ServiceTag is the key of the tag that the existing CCM gives to what it makes for a Service. What its old versions made has no ClusterTag.
+const ServiceTag = "kubernetes.do.not.delete"
+
+// owns reports whether a tag says whose something is.
+func owns(key string) bool { return key == ClusterTag || key == ServiceTag }
+
 const (
 	// factsAge is how old may be what a decision goes by. A verdict about a token is as old at most.
 	factsAge = time.Minute
@@ -39,7 +45,13 @@ const (
 // facts are what scopes look at in a resource.
 type facts struct {
 	tags  []*commonv1.Tag
-	vpcID string // empty for what is in no VPC, e.g. EIPs
+	vpcID string    // empty for what is in no VPC, e.g. EIPs
+	asOf  time.Time // of what was seen in passing
+}
+
+// ofNobody reports whether nothing says whose it is.
+func (f facts) ofNobody() bool {
+	return !slices.ContainsFunc(f.tags, func(t *commonv1.Tag) bool { return owns(t.GetKey()) })
 }
 
 // Guard refuses writes outside of the scopes of their callers.
@@ -67,8 +79,8 @@ func New(scopes []config.Scope, owners []cloud.Owner, lists map[Kind]List) *Guar
 	for i, s := range scopes {
 		r := newRule(i, s)
 		g.rules = append(g.rules, r)
-		if r.lenient() && g.lastSeen == nil {
-			g.lastSeen, g.seen = memo.New[Resource, facts](mostSeen), memo.New[Resource, struct{}](len(scopes)*len(lists))
+		if (r.lenient() || r.ofVPCs()) && g.lastSeen == nil {
+			g.lastSeen, g.seen = memo.New[Resource, facts](mostSeen), memo.New[Resource, struct{}](max(1, len(scopes)*len(lists)))
 		}
 	}
 	return g
@@ -91,10 +103,10 @@ func (g *Guard) note(r Resource, vpcID string, tags []*commonv1.Tag) {
 	if g.lastSeen == nil {
 		return
 	}
-	seen := facts{vpcID: vpcID}
+	seen := facts{vpcID: vpcID, asOf: time.Now()}
 	for _, t := range tags {
-		if t.GetKey() == ClusterTag {
-			seen.tags = []*commonv1.Tag{{Key: t.GetKey(), Value: t.GetValue()}} // The answer is not kept for it.
+		if owns(t.GetKey()) {
+			seen.tags = append(seen.tags, &commonv1.Tag{Key: t.GetKey(), Value: t.GetValue()}) // The answer is not kept for it.
 		}
 	}
 	g.lastSeen.Put(r, seen, seenLife)
@@ -133,49 +145,57 @@ func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServ
 
 // permit says why a change is outside of the scope of a rule; nil if it is not.
 func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb string) error {
-	for _, resource := range c.of {
-		found, err := g.facts(ctx, r, resource)
+	for i, resource := range c.of {
+		enough := r.enough(resource.Kind, verb, c)
+		found, err := g.facts(ctx, r, resource, verb == "delete" && !c.part)
 		if rpcerr.IsNotFound(err) && verb == "delete" {
 			continue // It is gone already, which the handler says as it does for any caller.
 		}
 		if err != nil {
 			return fmt.Errorf("find out whether %s is in the scope of %s: %w", resource, caller, err)
 		}
-		r := r
-		// A controller may bind an EIP without a tag, which is a user's, but not release it.
-		r.controller = r.controller && (resource.Kind != EIP || verb != "delete")
-		if why := r.outside(found); why != "" {
+		if why := r.outside(found, enough); why != "" {
 			return r.refusal(caller, verb, resource.String(), why)
 		}
-	}
-	if why := r.escapes(c.setTags, c.removeTagKeys); why != "" {
-		return r.refusal(caller, verb, c.of[0].String(), why)
+		if i > 0 {
+			continue
+		}
+		if why := r.escapes(found, c.setTags, c.removeTagKeys); why != "" {
+			return r.refusal(caller, verb, resource.String(), why)
+		}
 	}
 	if c.makes == nil {
 		return nil
 	}
 	wanted := facts{tags: c.makes.tags, vpcID: c.makes.vpcID}
 	if id := c.makes.vswitchID; id != "" && len(r.vpcs) > 0 {
-		in, err := g.facts(ctx, r, Resource{Kind: VSwitch, ID: id})
+		in, err := g.facts(ctx, r, Resource{Kind: VSwitch, ID: id}, false)
 		if err != nil {
 			return fmt.Errorf("find out whether vSwitch %s is in the scope of %s: %w", id, caller, err)
 		}
 		wanted.vpcID = in.vpcID
 	}
-	if why := r.outside(wanted); why != "" {
+	if why := r.outside(wanted, ownTag); why != "" {
 		return r.refusal(caller, verb, "such a "+string(c.makes.kind), why)
 	}
 	return nil
 }
 
 // facts are those of a resource. A rule that only keeps callers from what belongs to other clusters goes by what was
-// last seen of a load balancer or of a server group that has an owner of its own, so that it costs no calls.
-func (g *Guard) facts(ctx context.Context, r rule, of Resource) (facts, error) {
+// last seen of a load balancer or of a server group that has an owner of its own, so that it costs no calls. What is
+// to be deleted was seen just now.
+func (g *Guard) facts(ctx context.Context, r rule, of Resource, deleted bool) (facts, error) {
 	if of.Kind == Network && len(r.tags) == 0 {
 		return facts{vpcID: of.ID}, nil
 	}
+	if r.ofVPCs() && of.Kind == NetworkInterface && g.lastSeen != nil {
+		if seen, ok := g.lastSeen.Get(of); ok {
+			return seen, nil // It never moves.
+		}
+	}
 	if r.lenient() && g.lists[of.Kind] != nil {
-		if seen, ok := g.lookUp(ctx, r, of); ok {
+		seen, ok := g.lookUp(ctx, r, of)
+		if ok && (!deleted || time.Since(seen.asOf) <= factsAge) {
 			return seen, nil
 		}
 	}
@@ -220,8 +240,8 @@ func (g *Guard) invalidate(c change, response any) {
 			g.note(Resource{Kind: NLBServerGroup, ID: id}, c.makes.vpcID, c.makes.tags)
 		}
 	}
-	if slices.ContainsFunc(c.setTags, func(t *commonv1.Tag) bool { return t.GetKey() == ClusterTag }) ||
-		slices.Contains(c.removeTagKeys, ClusterTag) {
+	if slices.ContainsFunc(c.setTags, func(t *commonv1.Tag) bool { return owns(t.GetKey()) }) ||
+		slices.ContainsFunc(c.removeTagKeys, owns) {
 		for _, resource := range c.of {
 			g.lastSeen.Put(resource, facts{}, 0)
 		}
@@ -259,13 +279,39 @@ func (r rule) names(caller string) bool {
 // lenient reports whether the rule asks for no more than that a resource is of no other cluster.
 func (r rule) lenient() bool { return r.controller && len(r.tags) == 1 && len(r.vpcs) == 0 }
 
+// mark is what a resource needs for a rule of controllers.
+type mark int
+
+const (
+	ownTag     mark = iota // the tag of the cluster
+	serviceTag             // that, or only that of the existing CCM
+	notOthers              // none; it may not be another cluster's
+)
+
+// enough says which mark a resource needs to be changed. Users name load balancers, server groups and EIPs that they made: a controller changes
+// and binds these, but deletes none. Everything else it has made itself, or the existing CCM has.
+func (r rule) enough(kind Kind, verb string, c change) mark {
+	named := kind == LoadBalancer || kind == NLB || kind == NLBServerGroup || kind == EIP
+	switch {
+	case !r.controller || c.passed:
+		return ownTag
+	case named && (c.part || verb == "update"):
+		return notOthers
+	default:
+		return serviceTag
+	}
+}
+
+// ofVPCs reports whether the rule asks for no more than a VPC.
+func (r rule) ofVPCs() bool { return len(r.tags) == 0 }
+
 // outside says why a resource is outside of the scope; "" if it is inside.
-func (r rule) outside(f facts) string {
+func (r rule) outside(f facts, enough mark) string {
 	tagged := len(r.tags) > 0 // as the rule asks for
 	for _, key := range slices.Sorted(maps.Keys(r.tags)) {
 		i := slices.IndexFunc(f.tags, func(t *commonv1.Tag) bool { return t.GetKey() == key })
 		switch {
-		case i < 0 && r.controller && key == ClusterTag:
+		case i < 0 && key == ClusterTag && (enough == notOthers || enough == serviceTag && !f.ofNobody()):
 			tagged = false
 		case i < 0:
 			return "it has no tag " + key
@@ -283,11 +329,15 @@ func (r rule) outside(f facts) string {
 	}
 }
 
-// escapes says why tags may not be changed so; "" if they may. No caller may put a resource into the scope of others.
-func (r rule) escapes(set []*commonv1.Tag, remove []string) string {
+// escapes says why tags may not be changed so; "" if they may. No caller may put a resource into the scope of others, and a
+// controller may not make what is nobody's its own, for it could then delete it.
+func (r rule) escapes(now facts, set []*commonv1.Tag, remove []string) string {
 	for _, t := range set {
 		if want, ok := r.tags[t.GetKey()]; ok && want != t.GetValue() {
 			return fmt.Sprintf("its tag %s would become %q", t.GetKey(), t.GetValue())
+		}
+		if r.controller && owns(t.GetKey()) && now.ofNobody() {
+			return fmt.Sprintf("it has no tag %s or %s, and would become the cluster's", ClusterTag, ServiceTag)
 		}
 	}
 	for _, key := range remove {
@@ -311,7 +361,8 @@ func (r rule) String() string {
 	for _, key := range slices.Sorted(maps.Keys(r.tags)) {
 		ask := fmt.Sprintf("with the tag %s=%s", key, r.tags[key])
 		if r.controller && key == ClusterTag {
-			ask += " or without a tag " + key
+			ask += fmt.Sprintf(" (or with none but %s; load balancers, server groups and EIPs of nobody's may be changed and bound, not deleted)",
+				ServiceTag)
 		}
 		asks = append(asks, ask)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/proto/method"
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -80,11 +82,12 @@ func TestOutside(t *testing.T) {
 	lenientBoth := config.Scope{ClusterID: "c-1", Controller: true, VpcIDs: []string{"vpc-1"}}
 	ours, others := []*commonv1.Tag{tag(ClusterTag, "c-1")}, []*commonv1.Tag{tag(ClusterTag, "c-2")}
 	for _, tt := range []struct {
-		name  string
-		scope config.Scope
-		tags  []*commonv1.Tag
-		vpc   string
-		why   string
+		name   string
+		scope  config.Scope
+		enough mark
+		tags   []*commonv1.Tag
+		vpc    string
+		why    string
 	}{
 		{name: "all tags", scope: team, tags: []*commonv1.Tag{tag("x", "y"), tag("team", "web"), tag("env", "prod")}},
 		{name: "one tag is missing", scope: team, tags: []*commonv1.Tag{tag("team", "web")}, why: "it has no tag env"},
@@ -93,9 +96,15 @@ func TestOutside(t *testing.T) {
 		{name: "own cluster", scope: cluster, tags: ours},
 		{name: "other cluster", scope: cluster, tags: others, why: `its tag ack.aliyun.com is "c-2"`},
 		{name: "no cluster", scope: cluster, why: "it has no tag ack.aliyun.com"},
-		{name: "own cluster, or none", scope: lenient, tags: ours},
-		{name: "other cluster, where none is fine", scope: lenient, tags: others, why: `its tag ack.aliyun.com is "c-2"`},
-		{name: "no cluster, which is fine", scope: lenient, tags: []*commonv1.Tag{tag("x", "y")}},
+		{name: "own cluster, or none", scope: lenient, enough: notOthers, tags: ours},
+		{name: "other cluster, where none is fine", scope: lenient, enough: notOthers, tags: others, why: `its tag ack.aliyun.com is "c-2"`},
+		{name: "no cluster, which is fine", scope: lenient, enough: notOthers, tags: []*commonv1.Tag{tag("x", "y")}},
+		{name: "no mark at all", scope: lenient, enough: serviceTag, tags: []*commonv1.Tag{tag("x", "y")}, why: "it has no tag ack.aliyun.com"},
+		{name: "the existing CCM's mark", scope: lenient, enough: serviceTag, tags: []*commonv1.Tag{tag(ServiceTag, "a0123")}},
+		{name: "the existing CCM's mark of another cluster", scope: lenient, enough: serviceTag,
+			tags: append(others, tag(ServiceTag, "a0123")), why: `its tag ack.aliyun.com is "c-2"`},
+		{name: "the existing CCM's mark, where it is not enough", scope: lenient, enough: ownTag, tags: []*commonv1.Tag{tag(ServiceTag, "a0123")},
+			why: "it has no tag ack.aliyun.com"},
 		{name: "one of the VPCs", scope: vpcs, vpc: "vpc-2"},
 		{name: "another VPC", scope: vpcs, vpc: "vpc-3", why: "it is in vpc-3"},
 		{name: "no VPC", scope: vpcs, why: "it is in no VPC"},
@@ -103,10 +112,10 @@ func TestOutside(t *testing.T) {
 		{name: "tag in another VPC", scope: both, tags: ours, vpc: "vpc-3", why: "it is in vpc-3"},
 		{name: "tag in no VPC", scope: both, tags: ours},
 		{name: "VPC without the tag", scope: both, vpc: "vpc-1", why: "it has no tag ack.aliyun.com"},
-		{name: "neither tag nor VPC", scope: lenientBoth, why: "it is in no VPC"},
+		{name: "neither tag nor VPC", scope: lenientBoth, enough: notOthers, why: "it is in no VPC"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if why := newRule(0, tt.scope).outside(facts{tags: tt.tags, vpcID: tt.vpc}); why != tt.why {
+			if why := newRule(0, tt.scope).outside(facts{tags: tt.tags, vpcID: tt.vpc}, tt.enough); why != tt.why {
 				t.Errorf("got %q, want %q", why, tt.why)
 			}
 		})
@@ -115,10 +124,12 @@ func TestOutside(t *testing.T) {
 
 // TestEscapes: nobody takes a resource out of the scope, or puts it into that of others.
 func TestEscapes(t *testing.T) {
+	own := []*commonv1.Tag{tag(ClusterTag, "c-1")}
 	strict, lenient := newRule(0, config.Scope{ClusterID: "c-1"}), newRule(0, config.Scope{ClusterID: "c-1", Controller: true})
 	for _, tt := range []struct {
 		name   string
 		rule   rule
+		now    []*commonv1.Tag
 		set    []*commonv1.Tag
 		remove []string
 		why    string
@@ -127,11 +138,17 @@ func TestEscapes(t *testing.T) {
 		{name: "the same again", rule: strict, set: []*commonv1.Tag{tag(ClusterTag, "c-1")}},
 		{name: "another value", rule: strict, set: []*commonv1.Tag{tag(ClusterTag, "c-2")}, why: `its tag ack.aliyun.com would become "c-2"`},
 		{name: "no value", rule: strict, remove: []string{ClusterTag}, why: "it would lose its tag ack.aliyun.com"},
-		{name: "given away", rule: lenient, set: []*commonv1.Tag{tag(ClusterTag, "c-2")}, why: `its tag ack.aliyun.com would become "c-2"`},
-		{name: "given to nobody", rule: lenient, remove: []string{ClusterTag}},
+		{name: "given away", rule: lenient, now: own, set: []*commonv1.Tag{tag(ClusterTag, "c-2")}, why: `its tag ack.aliyun.com would become "c-2"`},
+		{name: "given to nobody", rule: lenient, now: own, remove: []string{ClusterTag}},
+		{name: "made its own", rule: lenient, set: []*commonv1.Tag{tag(ClusterTag, "c-1")},
+			why: "it has no tag ack.aliyun.com or kubernetes.do.not.delete, and would become the cluster's"},
+		{name: "made that of a Service", rule: lenient, set: []*commonv1.Tag{tag(ServiceTag, "a0123")},
+			why: "it has no tag ack.aliyun.com or kubernetes.do.not.delete, and would become the cluster's"},
+		{name: "a mark that was lost", rule: lenient, now: own, set: []*commonv1.Tag{tag(ServiceTag, "a0123")}},
+		{name: "another tag of nobody's", rule: lenient, set: []*commonv1.Tag{tag("kubernetes.reused.by.user", "true")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if why := tt.rule.escapes(tt.set, tt.remove); why != tt.why {
+			if why := tt.rule.escapes(facts{tags: tt.now}, tt.set, tt.remove); why != tt.why {
 				t.Errorf("got %q, want %q", why, tt.why)
 			}
 		})
@@ -235,6 +252,70 @@ func TestPassedCalls(t *testing.T) {
 		}
 		if tt.message == "" && err != nil || tt.message != "" && (err == nil || !strings.Contains(err.Error(), tt.message)) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.message)
+		}
+	}
+}
+
+// TestDeletionGoesByWhatIsSo: a controller deletes a load balancer by tags that were read just now, though what it changes goes by what
+// was seen last.
+func TestDeletionGoesByWhatIsSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := &taggedBalancers{tags: []*commonv1.Tag{tag(ClusterTag, "c-2")}}
+		g := New([]config.Scope{{Callers: []string{"lb"}, ClusterID: "c-1", Controller: true}}, []cloud.Owner{of},
+			map[Kind]List{LoadBalancer: func(context.Context, *commonv1.Tag) error { return nil }})
+		g.Observe(LoadBalancer, "lb-1", &slbv1.LoadBalancer{Tags: []*commonv1.Tag{tag(ClusterTag, "c-1")}})
+		call := func(method string, request any) error {
+			_, err := g.Intercept(rpc.WithCaller(t.Context(), rpc.Caller{Name: "lb"}), request,
+				&grpc.UnaryServerInfo{FullMethod: "/cloudgateway.slb.v1." + method}, func(context.Context, any) (any, error) { return struct{}{}, nil })
+			return err
+		}
+		remove := &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: "lb-1"}
+		if err := call("LoadBalancerService/DeleteLoadBalancer", remove); err != nil || of.reads > 0 {
+			t.Errorf("just seen: %v after %d reads", err, of.reads)
+		}
+		time.Sleep(time.Hour)
+		if err := call("LoadBalancerService/UpdateLoadBalancer", &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1"}); err != nil || of.reads > 0 {
+			t.Errorf("a change an hour later: %v after %d reads", err, of.reads)
+		}
+		listener := &slbv1.DeleteListenerRequest{Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1"}}
+		if err := call("ListenerService/DeleteListener", listener); err != nil || of.reads > 0 {
+			t.Errorf("the deletion of a part an hour later: %v after %d reads", err, of.reads)
+		}
+		if err := call("LoadBalancerService/DeleteLoadBalancer", remove); rpcerr.ReasonOf(err) != rpcerr.CallerForbidden || of.reads != 1 {
+			t.Errorf("a deletion an hour later: %v after %d reads, want a refusal after one", err, of.reads)
+		}
+	})
+}
+
+// taggedBalancers are load balancers with tags.
+type taggedBalancers struct {
+	tags  []*commonv1.Tag
+	reads int
+}
+
+func (*taggedBalancers) Kind() string { return string(LoadBalancer) }
+
+func (b *taggedBalancers) Facts(context.Context, string, time.Duration) ([]*commonv1.Tag, string, error) {
+	b.reads++
+	return b.tags, "", nil
+}
+
+// TestInterfacesAreSeenInPassing: nodecontroller reads the interfaces that it changes, so that its scope costs no calls.
+func TestInterfacesAreSeenInPassing(t *testing.T) {
+	g := New([]config.Scope{{Callers: []string{"node"}, VpcIDs: []string{"vpc-1"}}}, nil, nil)
+	g.Observe(NetworkInterface, "eni-in", &ecsv1.NetworkInterface{VpcId: "vpc-1"})
+	g.Observe(NetworkInterface, "eni-out", &ecsv1.NetworkInterface{VpcId: "vpc-2"})
+	for id, want := range map[string]string{
+		"eni-in": "",
+		"eni-out": "node may not update network interface eni-out: it is in vpc-2; scopes[0] of the gateway's configuration keeps the caller " +
+			"to resources in vpc-1. Correct the resource or the scope",
+		"eni-unseen": "network interface eni-unseen has no tags or VPC that the gateway could read; a caller without a scope has to do it",
+	} {
+		_, err := g.Intercept(rpc.WithCaller(t.Context(), rpc.Caller{Name: "node"}), &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: id},
+			&grpc.UnaryServerInfo{FullMethod: "/cloudgateway.ecs.v1.NetworkInterfaceService/UpdateNetworkInterface"},
+			func(context.Context, any) (any, error) { return struct{}{}, nil })
+		if e, _ := rpcerr.From(err); e == nil && want != "" || e != nil && !strings.HasSuffix(e.Message, want) {
+			t.Errorf("%s: got %v, want %q", id, err, want)
 		}
 	}
 }

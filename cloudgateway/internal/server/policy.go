@@ -25,6 +25,9 @@ func Policies(api config.API) rpc.Policies {
 		row := rpc.Policy{
 			Resource: m.Options.GetResource(), Verb: m.Verb(), Priority: int(m.Options.GetPriority()), Timeout: m.Timeout(), Mutating: !m.Reads(),
 		}
+		if narrow := m.Options.GetNarrow(); narrow != nil {
+			row.Narrow = rpc.Narrow{Resource: narrow.GetResource(), Fields: narrow.GetFields()}
+		}
 		if m.Options.GetToolOnly() && !slices.Contains(api.Enable, m.Service) {
 			row.Off = fmt.Sprintf(
 				"%s of %s is off, since no controller needs it; it is offered if api.enable of the gateway's configuration lists %s",

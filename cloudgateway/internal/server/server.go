@@ -102,7 +102,10 @@ func New(cfg Config) *Services {
 }
 
 func (s *Services) addECS(cfg Config) {
-	product := ecs.Config{Shared: cfg.Shared, Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max}
+	product := ecs.Config{Shared: cfg.Shared, Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max,
+		ObserveInterface: func(eni *ecsv1.NetworkInterface) {
+			s.guard.Observe(scope.NetworkInterface, eni.GetNetworkInterfaceId(), eni)
+		}}
 	interfaces := networkinterface.New(product)
 	instances := instance.New(product, cfg.Region, interfaces)
 	groups := securitygroup.New(product)

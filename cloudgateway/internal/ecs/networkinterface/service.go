@@ -32,6 +32,7 @@ func kind(cfg ecs.Config) cloud.Kind[ecsv1.NetworkInterface] {
 			"name":                  cloud.Param("NetworkInterfaceName"),
 		},
 		Gathering: cfg.Gathering(),
+		Observe:   cfg.ObserveInterface,
 	}
 }
 

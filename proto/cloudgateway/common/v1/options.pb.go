@@ -330,7 +330,9 @@ type MethodOptions struct {
 	// Whether no controller calls the method. The gateway then refuses it, unless its configuration enables the service (api.enable).
 	ToolOnly bool `protobuf:"varint,6,opt,name=tool_only,json=toolOnly,proto3" json:"tool_only,omitempty"`
 	// What a write changes. The gateway looks whether it is inside of the scopes of the caller. Every method that writes has at least one.
-	Owners        []*Owner `protobuf:"bytes,7,rep,name=owners,proto3" json:"owners,omitempty"`
+	Owners []*Owner `protobuf:"bytes,7,rep,name=owners,proto3" json:"owners,omitempty"`
+	// A smaller permission, which is enough for some requests.
+	Narrow        *Narrow `protobuf:"bytes,8,opt,name=narrow,proto3" json:"narrow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -414,6 +416,68 @@ func (x *MethodOptions) GetOwners() []*Owner {
 	return nil
 }
 
+func (x *MethodOptions) GetNarrow() *Narrow {
+	if x != nil {
+		return x.Narrow
+	}
+	return nil
+}
+
+// Narrow is a permission for requests that set few of the fields.
+type Narrow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The virtual resource that a ClusterRole names in place of that of the method, with the same verb.
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The fields that such a request may set; the others are unset.
+	Fields        []string `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Narrow) Reset() {
+	*x = Narrow{}
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Narrow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Narrow) ProtoMessage() {}
+
+func (x *Narrow) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Narrow.ProtoReflect.Descriptor instead.
+func (*Narrow) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Narrow) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *Narrow) GetFields() []string {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
 // Owner is a resource with tags, or a VPC, of its own, that a write changes, or a part of which it changes. Handlers see to it that the owner that
 // a request names for a part is that of the part.
 type Owner struct {
@@ -423,7 +487,7 @@ type Owner struct {
 	// The field of the request with its id, or the path there, e.g. "key.load_balancer_id"; empty: the method makes one, with the tags, the VPC or
 	// the vSwitch of the request.
 	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
-	// Whether the tags that the request sets or removes are those of a part.
+	// Whether the request changes a part of it, e.g. a listener. The tags that it sets or removes are then those of the part.
 	Part bool `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
 	// The field that says of which kind the resource is, in place of kind.
 	KindField     string `protobuf:"bytes,4,opt,name=kind_field,json=kindField,proto3" json:"kind_field,omitempty"`
@@ -433,7 +497,7 @@ type Owner struct {
 
 func (x *Owner) Reset() {
 	*x = Owner{}
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[2]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +509,7 @@ func (x *Owner) String() string {
 func (*Owner) ProtoMessage() {}
 
 func (x *Owner) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[2]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +522,7 @@ func (x *Owner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Owner.ProtoReflect.Descriptor instead.
 func (*Owner) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{2}
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Owner) GetKind() string {
@@ -513,7 +577,7 @@ type FieldRules struct {
 
 func (x *FieldRules) Reset() {
 	*x = FieldRules{}
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[3]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -525,7 +589,7 @@ func (x *FieldRules) String() string {
 func (*FieldRules) ProtoMessage() {}
 
 func (x *FieldRules) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[3]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -538,7 +602,7 @@ func (x *FieldRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldRules.ProtoReflect.Descriptor instead.
 func (*FieldRules) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{3}
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FieldRules) GetRequired() bool {
@@ -603,7 +667,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[4]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -615,7 +679,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[4]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -628,7 +692,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Bounds) GetMin() int32 {
@@ -662,7 +726,7 @@ type MessageRules struct {
 
 func (x *MessageRules) Reset() {
 	*x = MessageRules{}
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[5]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +738,7 @@ func (x *MessageRules) String() string {
 func (*MessageRules) ProtoMessage() {}
 
 func (x *MessageRules) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[5]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +751,7 @@ func (x *MessageRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageRules.ProtoReflect.Descriptor instead.
 func (*MessageRules) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{5}
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *MessageRules) GetAnyOf() []string {
@@ -731,7 +795,7 @@ type Need struct {
 
 func (x *Need) Reset() {
 	*x = Need{}
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[6]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +807,7 @@ func (x *Need) String() string {
 func (*Need) ProtoMessage() {}
 
 func (x *Need) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[6]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +820,7 @@ func (x *Need) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Need.ProtoReflect.Descriptor instead.
 func (*Need) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{6}
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Need) GetField() string {
@@ -847,7 +911,7 @@ const file_cloudgateway_common_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"$cloudgateway/common/v1/options.proto\x12\x16cloudgateway.common.v1\x1a google/protobuf/descriptor.proto\x1a\x1egoogle/protobuf/duration.proto\"-\n" +
 	"\x0eServiceOptions\x12\x1b\n" +
-	"\tfor_tools\x18\x01 \x01(\bR\bforTools\"\xeb\x02\n" +
+	"\tfor_tools\x18\x01 \x01(\bR\bforTools\"\xa3\x03\n" +
 	"\rMethodOptions\x120\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1c.cloudgateway.common.v1.VerbR\x04verb\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x123\n" +
@@ -855,7 +919,11 @@ const file_cloudgateway_common_v1_options_proto_rawDesc = "" +
 	"\bpriority\x18\x04 \x01(\x0e2 .cloudgateway.common.v1.PriorityR\bpriority\x12E\n" +
 	"\vidempotency\x18\x05 \x01(\x0e2#.cloudgateway.common.v1.IdempotencyR\vidempotency\x12\x1b\n" +
 	"\ttool_only\x18\x06 \x01(\bR\btoolOnly\x125\n" +
-	"\x06owners\x18\a \x03(\v2\x1d.cloudgateway.common.v1.OwnerR\x06owners\"d\n" +
+	"\x06owners\x18\a \x03(\v2\x1d.cloudgateway.common.v1.OwnerR\x06owners\x126\n" +
+	"\x06narrow\x18\b \x01(\v2\x1e.cloudgateway.common.v1.NarrowR\x06narrow\"<\n" +
+	"\x06Narrow\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
+	"\x06fields\x18\x02 \x03(\tR\x06fields\"d\n" +
 	"\x05Owner\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12\x12\n" +
@@ -924,7 +992,7 @@ func file_cloudgateway_common_v1_options_proto_rawDescGZIP() []byte {
 }
 
 var file_cloudgateway_common_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_cloudgateway_common_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_cloudgateway_common_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_cloudgateway_common_v1_options_proto_goTypes = []any{
 	(Verb)(0),                           // 0: cloudgateway.common.v1.Verb
 	(Priority)(0),                       // 1: cloudgateway.common.v1.Priority
@@ -932,41 +1000,43 @@ var file_cloudgateway_common_v1_options_proto_goTypes = []any{
 	(Form)(0),                           // 3: cloudgateway.common.v1.Form
 	(*ServiceOptions)(nil),              // 4: cloudgateway.common.v1.ServiceOptions
 	(*MethodOptions)(nil),               // 5: cloudgateway.common.v1.MethodOptions
-	(*Owner)(nil),                       // 6: cloudgateway.common.v1.Owner
-	(*FieldRules)(nil),                  // 7: cloudgateway.common.v1.FieldRules
-	(*Bounds)(nil),                      // 8: cloudgateway.common.v1.Bounds
-	(*MessageRules)(nil),                // 9: cloudgateway.common.v1.MessageRules
-	(*Need)(nil),                        // 10: cloudgateway.common.v1.Need
-	(*durationpb.Duration)(nil),         // 11: google.protobuf.Duration
-	(*descriptorpb.ServiceOptions)(nil), // 12: google.protobuf.ServiceOptions
-	(*descriptorpb.MethodOptions)(nil),  // 13: google.protobuf.MethodOptions
-	(*descriptorpb.FieldOptions)(nil),   // 14: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil), // 15: google.protobuf.MessageOptions
+	(*Narrow)(nil),                      // 6: cloudgateway.common.v1.Narrow
+	(*Owner)(nil),                       // 7: cloudgateway.common.v1.Owner
+	(*FieldRules)(nil),                  // 8: cloudgateway.common.v1.FieldRules
+	(*Bounds)(nil),                      // 9: cloudgateway.common.v1.Bounds
+	(*MessageRules)(nil),                // 10: cloudgateway.common.v1.MessageRules
+	(*Need)(nil),                        // 11: cloudgateway.common.v1.Need
+	(*durationpb.Duration)(nil),         // 12: google.protobuf.Duration
+	(*descriptorpb.ServiceOptions)(nil), // 13: google.protobuf.ServiceOptions
+	(*descriptorpb.MethodOptions)(nil),  // 14: google.protobuf.MethodOptions
+	(*descriptorpb.FieldOptions)(nil),   // 15: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 16: google.protobuf.MessageOptions
 }
 var file_cloudgateway_common_v1_options_proto_depIdxs = []int32{
 	0,  // 0: cloudgateway.common.v1.MethodOptions.verb:type_name -> cloudgateway.common.v1.Verb
-	11, // 1: cloudgateway.common.v1.MethodOptions.timeout:type_name -> google.protobuf.Duration
+	12, // 1: cloudgateway.common.v1.MethodOptions.timeout:type_name -> google.protobuf.Duration
 	1,  // 2: cloudgateway.common.v1.MethodOptions.priority:type_name -> cloudgateway.common.v1.Priority
 	2,  // 3: cloudgateway.common.v1.MethodOptions.idempotency:type_name -> cloudgateway.common.v1.Idempotency
-	6,  // 4: cloudgateway.common.v1.MethodOptions.owners:type_name -> cloudgateway.common.v1.Owner
-	3,  // 5: cloudgateway.common.v1.FieldRules.form:type_name -> cloudgateway.common.v1.Form
-	8,  // 6: cloudgateway.common.v1.FieldRules.length:type_name -> cloudgateway.common.v1.Bounds
-	8,  // 7: cloudgateway.common.v1.FieldRules.range:type_name -> cloudgateway.common.v1.Bounds
-	8,  // 8: cloudgateway.common.v1.FieldRules.items:type_name -> cloudgateway.common.v1.Bounds
-	10, // 9: cloudgateway.common.v1.MessageRules.needs:type_name -> cloudgateway.common.v1.Need
-	12, // 10: cloudgateway.common.v1.service:extendee -> google.protobuf.ServiceOptions
-	13, // 11: cloudgateway.common.v1.method:extendee -> google.protobuf.MethodOptions
-	14, // 12: cloudgateway.common.v1.field:extendee -> google.protobuf.FieldOptions
-	15, // 13: cloudgateway.common.v1.message:extendee -> google.protobuf.MessageOptions
-	4,  // 14: cloudgateway.common.v1.service:type_name -> cloudgateway.common.v1.ServiceOptions
-	5,  // 15: cloudgateway.common.v1.method:type_name -> cloudgateway.common.v1.MethodOptions
-	7,  // 16: cloudgateway.common.v1.field:type_name -> cloudgateway.common.v1.FieldRules
-	9,  // 17: cloudgateway.common.v1.message:type_name -> cloudgateway.common.v1.MessageRules
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	14, // [14:18] is the sub-list for extension type_name
-	10, // [10:14] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	7,  // 4: cloudgateway.common.v1.MethodOptions.owners:type_name -> cloudgateway.common.v1.Owner
+	6,  // 5: cloudgateway.common.v1.MethodOptions.narrow:type_name -> cloudgateway.common.v1.Narrow
+	3,  // 6: cloudgateway.common.v1.FieldRules.form:type_name -> cloudgateway.common.v1.Form
+	9,  // 7: cloudgateway.common.v1.FieldRules.length:type_name -> cloudgateway.common.v1.Bounds
+	9,  // 8: cloudgateway.common.v1.FieldRules.range:type_name -> cloudgateway.common.v1.Bounds
+	9,  // 9: cloudgateway.common.v1.FieldRules.items:type_name -> cloudgateway.common.v1.Bounds
+	11, // 10: cloudgateway.common.v1.MessageRules.needs:type_name -> cloudgateway.common.v1.Need
+	13, // 11: cloudgateway.common.v1.service:extendee -> google.protobuf.ServiceOptions
+	14, // 12: cloudgateway.common.v1.method:extendee -> google.protobuf.MethodOptions
+	15, // 13: cloudgateway.common.v1.field:extendee -> google.protobuf.FieldOptions
+	16, // 14: cloudgateway.common.v1.message:extendee -> google.protobuf.MessageOptions
+	4,  // 15: cloudgateway.common.v1.service:type_name -> cloudgateway.common.v1.ServiceOptions
+	5,  // 16: cloudgateway.common.v1.method:type_name -> cloudgateway.common.v1.MethodOptions
+	8,  // 17: cloudgateway.common.v1.field:type_name -> cloudgateway.common.v1.FieldRules
+	10, // 18: cloudgateway.common.v1.message:type_name -> cloudgateway.common.v1.MessageRules
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	15, // [15:19] is the sub-list for extension type_name
+	11, // [11:15] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_common_v1_options_proto_init() }
@@ -980,7 +1050,7 @@ func file_cloudgateway_common_v1_options_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_common_v1_options_proto_rawDesc), len(file_cloudgateway_common_v1_options_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 4,
 			NumServices:   0,
 		},

@@ -1046,13 +1046,15 @@ const file_cloudgateway_ecs_v1_network_interface_proto_rawDesc = "" +
 	"\x05_nameB\x0e\n" +
 	"\f_descriptionB\x14\n" +
 	"\x12_delete_on_release\" \n" +
-	"\x1eUpdateNetworkInterfaceResponse2\xe7\x05\n" +
+	"\x1eUpdateNetworkInterfaceResponse2\xb2\x06\n" +
 	"\x17NetworkInterfaceService\x12\x9b\x01\n" +
 	"\x13GetNetworkInterface\x12/.cloudgateway.ecs.v1.GetNetworkInterfaceRequest\x1a0.cloudgateway.ecs.v1.GetNetworkInterfaceResponse\"!\x8a\xce\x18\x1d\b\x01\x12\x11networkinterfaces\x1a\x02\b\x1e \x03(\x01\x12\xad\x01\n" +
 	"\x19BatchGetNetworkInterfaces\x125.cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest\x1a6.cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse\"!\x8a\xce\x18\x1d\b\x02\x12\x11networkinterfaces\x1a\x02\b\x1e \x04(\x01\x12\xa3\x01\n" +
-	"\x15ListNetworkInterfaces\x121.cloudgateway.ecs.v1.ListNetworkInterfacesRequest\x1a2.cloudgateway.ecs.v1.ListNetworkInterfacesResponse\"#\x8a\xce\x18\x1f\b\x02\x12\x11networkinterfaces\x1a\x02\b\x1e \x01(\x010\x01\x12\xcf\x01\n" +
-	"\x16UpdateNetworkInterface\x122.cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest\x1a3.cloudgateway.ecs.v1.UpdateNetworkInterfaceResponse\"L\x8a\xce\x18H\b\x04\x12\x11networkinterfaces\x1a\x02\b< \x03(\x02:)\n" +
-	"\x11network interface\x12\x14network_interface_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/ecs/v1;ecsv1b\x06proto3"
+	"\x15ListNetworkInterfaces\x121.cloudgateway.ecs.v1.ListNetworkInterfacesRequest\x1a2.cloudgateway.ecs.v1.ListNetworkInterfacesResponse\"#\x8a\xce\x18\x1f\b\x02\x12\x11networkinterfaces\x1a\x02\b\x1e \x01(\x010\x01\x12\x9a\x02\n" +
+	"\x16UpdateNetworkInterface\x122.cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest\x1a3.cloudgateway.ecs.v1.UpdateNetworkInterfaceResponse\"\x96\x01\x8a\xce\x18\x91\x01\b\x04\x12\x11networkinterfaces\x1a\x02\b< \x03(\x02:)\n" +
+	"\x11network interface\x12\x14network_interface_idBG\n" +
+	"\x10sourcedestchecks\x12\x14network_interface_id\x12\x11source_dest_check\x12\n" +
+	"request_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/ecs/v1;ecsv1b\x06proto3"
 
 var (
 	file_cloudgateway_ecs_v1_network_interface_proto_rawDescOnce sync.Once

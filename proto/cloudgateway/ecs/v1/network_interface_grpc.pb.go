@@ -40,7 +40,8 @@ type NetworkInterfaceServiceClient interface {
 	// ListNetworkInterfaces reads all interfaces that match every given filter.
 	ListNetworkInterfaces(ctx context.Context, in *ListNetworkInterfacesRequest, opts ...grpc.CallOption) (*ListNetworkInterfacesResponse, error)
 	// UpdateNetworkInterface changes the attributes that are present in the request and leaves the others: attributes, then
-	// set_tags, then remove_tag_keys, one cloud call each; on an error the earlier ones stay changed.
+	// set_tags, then remove_tag_keys, one cloud call each; on an error the earlier ones stay changed. A caller that may only update
+	// sourcedestchecks may set source_dest_check alone.
 	UpdateNetworkInterface(ctx context.Context, in *UpdateNetworkInterfaceRequest, opts ...grpc.CallOption) (*UpdateNetworkInterfaceResponse, error)
 }
 
@@ -107,7 +108,8 @@ type NetworkInterfaceServiceServer interface {
 	// ListNetworkInterfaces reads all interfaces that match every given filter.
 	ListNetworkInterfaces(context.Context, *ListNetworkInterfacesRequest) (*ListNetworkInterfacesResponse, error)
 	// UpdateNetworkInterface changes the attributes that are present in the request and leaves the others: attributes, then
-	// set_tags, then remove_tag_keys, one cloud call each; on an error the earlier ones stay changed.
+	// set_tags, then remove_tag_keys, one cloud call each; on an error the earlier ones stay changed. A caller that may only update
+	// sourcedestchecks may set source_dest_check alone.
 	UpdateNetworkInterface(context.Context, *UpdateNetworkInterfaceRequest) (*UpdateNetworkInterfaceResponse, error)
 	mustEmbedUnimplementedNetworkInterfaceServiceServer()
 }

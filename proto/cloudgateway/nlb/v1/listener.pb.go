@@ -2088,22 +2088,22 @@ const file_cloudgateway_nlb_v1_listener_proto_rawDesc = "" +
 	"\x18LISTENER_STATUS_STARTING\x10\x04\x12\x1c\n" +
 	"\x18LISTENER_STATUS_STOPPING\x10\x05\x12\x1b\n" +
 	"\x17LISTENER_STATUS_STOPPED\x10\x06\x12\x1c\n" +
-	"\x18LISTENER_STATUS_DELETING\x10\a2\x88\f\n" +
+	"\x18LISTENER_STATUS_DELETING\x10\a2\x90\f\n" +
 	"\x0fListenerService\x12\x84\x01\n" +
 	"\vGetListener\x12'.cloudgateway.nlb.v1.GetListenerRequest\x1a(.cloudgateway.nlb.v1.GetListenerResponse\"\"\x8a\xce\x18\x1e\b\x01\x12\x10networklisteners\x1a\x02\b\x1e \x03(\x010\x01\x12\x88\x01\n" +
 	"\rListListeners\x12).cloudgateway.nlb.v1.ListListenersRequest\x1a*.cloudgateway.nlb.v1.ListListenersResponse\" \x8a\xce\x18\x1c\b\x02\x12\x10networklisteners\x1a\x02\b\x1e \x03(\x01\x12\x91\x01\n" +
 	"\x10ListServerHealth\x12,.cloudgateway.nlb.v1.ListServerHealthRequest\x1a-.cloudgateway.nlb.v1.ListServerHealthResponse\" \x8a\xce\x18\x1c\b\x02\x12\x10networklisteners\x1a\x02\b\x1e \x01(\x01\x12\xa9\x01\n" +
-	"\x18ListListenerCertificates\x124.cloudgateway.nlb.v1.ListListenerCertificatesRequest\x1a5.cloudgateway.nlb.v1.ListListenerCertificatesResponse\" \x8a\xce\x18\x1c\b\x02\x12\x10networklisteners\x1a\x02\b\x1e \x03(\x01\x12\xb7\x01\n" +
-	"\x0eCreateListener\x12*.cloudgateway.nlb.v1.CreateListenerRequest\x1a+.cloudgateway.nlb.v1.CreateListenerResponse\"L\x8a\xce\x18H\b\x03\x12\x10networklisteners\x1a\x03\b\x96\x01 \x03(\x03:)\n" +
-	"\x15network load balancer\x12\x10load_balancer_id\x12\xb9\x01\n" +
+	"\x18ListListenerCertificates\x124.cloudgateway.nlb.v1.ListListenerCertificatesRequest\x1a5.cloudgateway.nlb.v1.ListListenerCertificatesResponse\" \x8a\xce\x18\x1c\b\x02\x12\x10networklisteners\x1a\x02\b\x1e \x03(\x01\x12\xb9\x01\n" +
+	"\x0eCreateListener\x12*.cloudgateway.nlb.v1.CreateListenerRequest\x1a+.cloudgateway.nlb.v1.CreateListenerResponse\"N\x8a\xce\x18J\b\x03\x12\x10networklisteners\x1a\x03\b\x96\x01 \x03(\x03:+\n" +
+	"\x15network load balancer\x12\x10load_balancer_id\x18\x01\x12\xb9\x01\n" +
 	"\x0eUpdateListener\x12*.cloudgateway.nlb.v1.UpdateListenerRequest\x1a+.cloudgateway.nlb.v1.UpdateListenerResponse\"N\x8a\xce\x18J\b\x04\x12\x10networklisteners\x1a\x03\b\x96\x01 \x03(\x02:+\n" +
-	"\x15network load balancer\x12\x10load_balancer_id\x18\x01\x12\xb4\x01\n" +
-	"\rStartListener\x12).cloudgateway.nlb.v1.StartListenerRequest\x1a*.cloudgateway.nlb.v1.StartListenerResponse\"L\x8a\xce\x18H\b\x04\x12\x10networklisteners\x1a\x03\b\x96\x01 \x03(\x02:)\n" +
-	"\x15network load balancer\x12\x10load_balancer_id\x12\xb3\x01\n" +
-	"\fStopListener\x12(.cloudgateway.nlb.v1.StopListenerRequest\x1a).cloudgateway.nlb.v1.StopListenerResponse\"N\x8a\xce\x18J\b\x04\x12\x10networklisteners\x1a\x03\b\x96\x01 \x03(\x020\x01:)\n" +
-	"\x15network load balancer\x12\x10load_balancer_id\x12\xb7\x01\n" +
-	"\x0eDeleteListener\x12*.cloudgateway.nlb.v1.DeleteListenerRequest\x1a+.cloudgateway.nlb.v1.DeleteListenerResponse\"L\x8a\xce\x18H\b\x05\x12\x10networklisteners\x1a\x03\b\x96\x01 \x02(\x02:)\n" +
-	"\x15network load balancer\x12\x10load_balancer_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/nlb/v1;nlbv1b\x06proto3"
+	"\x15network load balancer\x12\x10load_balancer_id\x18\x01\x12\xb6\x01\n" +
+	"\rStartListener\x12).cloudgateway.nlb.v1.StartListenerRequest\x1a*.cloudgateway.nlb.v1.StartListenerResponse\"N\x8a\xce\x18J\b\x04\x12\x10networklisteners\x1a\x03\b\x96\x01 \x03(\x02:+\n" +
+	"\x15network load balancer\x12\x10load_balancer_id\x18\x01\x12\xb5\x01\n" +
+	"\fStopListener\x12(.cloudgateway.nlb.v1.StopListenerRequest\x1a).cloudgateway.nlb.v1.StopListenerResponse\"P\x8a\xce\x18L\b\x04\x12\x10networklisteners\x1a\x03\b\x96\x01 \x03(\x020\x01:+\n" +
+	"\x15network load balancer\x12\x10load_balancer_id\x18\x01\x12\xb9\x01\n" +
+	"\x0eDeleteListener\x12*.cloudgateway.nlb.v1.DeleteListenerRequest\x1a+.cloudgateway.nlb.v1.DeleteListenerResponse\"N\x8a\xce\x18J\b\x05\x12\x10networklisteners\x1a\x03\b\x96\x01 \x02(\x02:+\n" +
+	"\x15network load balancer\x12\x10load_balancer_id\x18\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/nlb/v1;nlbv1b\x06proto3"
 
 var (
 	file_cloudgateway_nlb_v1_listener_proto_rawDescOnce sync.Once

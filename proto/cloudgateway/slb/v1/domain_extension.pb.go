@@ -598,15 +598,15 @@ const file_cloudgateway_slb_v1_domain_extension_proto_rawDesc = "" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x120\n" +
 	"\x10load_balancer_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0eloadBalancerId\x128\n" +
 	"\x13domain_extension_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x11domainExtensionId\"\x1f\n" +
-	"\x1dDeleteDomainExtensionResponse2\x8e\x06\n" +
+	"\x1dDeleteDomainExtensionResponse2\x94\x06\n" +
 	"\x16DomainExtensionService\x12\x9d\x01\n" +
-	"\x14ListDomainExtensions\x120.cloudgateway.slb.v1.ListDomainExtensionsRequest\x1a1.cloudgateway.slb.v1.ListDomainExtensionsResponse\" \x8a\xce\x18\x1c\b\x02\x12\x10domainextensions\x1a\x02\b\x1e \x01(\x01\x12\xc7\x01\n" +
-	"\x15CreateDomainExtension\x121.cloudgateway.slb.v1.CreateDomainExtensionRequest\x1a2.cloudgateway.slb.v1.CreateDomainExtensionResponse\"G\x8a\xce\x18C\b\x03\x12\x10domainextensions\x1a\x02\b< \x03(\x03:%\n" +
-	"\rload balancer\x12\x14key.load_balancer_id\x12\xc3\x01\n" +
-	"\x15UpdateDomainExtension\x121.cloudgateway.slb.v1.UpdateDomainExtensionRequest\x1a2.cloudgateway.slb.v1.UpdateDomainExtensionResponse\"C\x8a\xce\x18?\b\x04\x12\x10domainextensions\x1a\x02\b< \x03(\x02:!\n" +
-	"\rload balancer\x12\x10load_balancer_id\x12\xc3\x01\n" +
-	"\x15DeleteDomainExtension\x121.cloudgateway.slb.v1.DeleteDomainExtensionRequest\x1a2.cloudgateway.slb.v1.DeleteDomainExtensionResponse\"C\x8a\xce\x18?\b\x05\x12\x10domainextensions\x1a\x02\b< \x02(\x02:!\n" +
-	"\rload balancer\x12\x10load_balancer_idB:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	"\x14ListDomainExtensions\x120.cloudgateway.slb.v1.ListDomainExtensionsRequest\x1a1.cloudgateway.slb.v1.ListDomainExtensionsResponse\" \x8a\xce\x18\x1c\b\x02\x12\x10domainextensions\x1a\x02\b\x1e \x01(\x01\x12\xc9\x01\n" +
+	"\x15CreateDomainExtension\x121.cloudgateway.slb.v1.CreateDomainExtensionRequest\x1a2.cloudgateway.slb.v1.CreateDomainExtensionResponse\"I\x8a\xce\x18E\b\x03\x12\x10domainextensions\x1a\x02\b< \x03(\x03:'\n" +
+	"\rload balancer\x12\x14key.load_balancer_id\x18\x01\x12\xc5\x01\n" +
+	"\x15UpdateDomainExtension\x121.cloudgateway.slb.v1.UpdateDomainExtensionRequest\x1a2.cloudgateway.slb.v1.UpdateDomainExtensionResponse\"E\x8a\xce\x18A\b\x04\x12\x10domainextensions\x1a\x02\b< \x03(\x02:#\n" +
+	"\rload balancer\x12\x10load_balancer_id\x18\x01\x12\xc5\x01\n" +
+	"\x15DeleteDomainExtension\x121.cloudgateway.slb.v1.DeleteDomainExtensionRequest\x1a2.cloudgateway.slb.v1.DeleteDomainExtensionResponse\"E\x8a\xce\x18A\b\x05\x12\x10domainextensions\x1a\x02\b< \x02(\x02:#\n" +
+	"\rload balancer\x12\x10load_balancer_id\x18\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
 	file_cloudgateway_slb_v1_domain_extension_proto_rawDescOnce sync.Once

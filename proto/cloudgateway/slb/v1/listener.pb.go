@@ -1543,19 +1543,19 @@ const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\fPROTOCOL_TCP\x10\x01\x12\x10\n" +
 	"\fPROTOCOL_UDP\x10\x02\x12\x11\n" +
 	"\rPROTOCOL_HTTP\x10\x03\x12\x12\n" +
-	"\x0ePROTOCOL_HTTPS\x10\x042\x80\b\n" +
+	"\x0ePROTOCOL_HTTPS\x10\x042\x88\b\n" +
 	"\x0fListenerService\x12\x83\x01\n" +
-	"\rListListeners\x12).cloudgateway.slb.v1.ListListenersRequest\x1a*.cloudgateway.slb.v1.ListListenersResponse\"\x1b\x8a\xce\x18\x17\b\x02\x12\tlisteners\x1a\x02\b\x1e \x01(\x010\x01\x12\xab\x01\n" +
-	"\x0eCreateListener\x12*.cloudgateway.slb.v1.CreateListenerRequest\x1a+.cloudgateway.slb.v1.CreateListenerResponse\"@\x8a\xce\x18<\b\x03\x12\tlisteners\x1a\x02\b< \x03(\x02:%\n" +
-	"\rload balancer\x12\x14key.load_balancer_id\x12\xad\x01\n" +
+	"\rListListeners\x12).cloudgateway.slb.v1.ListListenersRequest\x1a*.cloudgateway.slb.v1.ListListenersResponse\"\x1b\x8a\xce\x18\x17\b\x02\x12\tlisteners\x1a\x02\b\x1e \x01(\x010\x01\x12\xad\x01\n" +
+	"\x0eCreateListener\x12*.cloudgateway.slb.v1.CreateListenerRequest\x1a+.cloudgateway.slb.v1.CreateListenerResponse\"B\x8a\xce\x18>\b\x03\x12\tlisteners\x1a\x02\b< \x03(\x02:'\n" +
+	"\rload balancer\x12\x14key.load_balancer_id\x18\x01\x12\xad\x01\n" +
 	"\x0eUpdateListener\x12*.cloudgateway.slb.v1.UpdateListenerRequest\x1a+.cloudgateway.slb.v1.UpdateListenerResponse\"B\x8a\xce\x18>\b\x04\x12\tlisteners\x1a\x02\b< \x03(\x02:'\n" +
-	"\rload balancer\x12\x14key.load_balancer_id\x18\x01\x12\xab\x01\n" +
-	"\x0eDeleteListener\x12*.cloudgateway.slb.v1.DeleteListenerRequest\x1a+.cloudgateway.slb.v1.DeleteListenerResponse\"@\x8a\xce\x18<\b\x05\x12\tlisteners\x1a\x02\b< \x02(\x02:%\n" +
-	"\rload balancer\x12\x14key.load_balancer_id\x12\xa8\x01\n" +
-	"\rStartListener\x12).cloudgateway.slb.v1.StartListenerRequest\x1a*.cloudgateway.slb.v1.StartListenerResponse\"@\x8a\xce\x18<\b\x04\x12\tlisteners\x1a\x02\b< \x03(\x02:%\n" +
-	"\rload balancer\x12\x14key.load_balancer_id\x12\xa7\x01\n" +
-	"\fStopListener\x12(.cloudgateway.slb.v1.StopListenerRequest\x1a).cloudgateway.slb.v1.StopListenerResponse\"B\x8a\xce\x18>\b\x04\x12\tlisteners\x1a\x02\b< \x03(\x020\x01:%\n" +
-	"\rload balancer\x12\x14key.load_balancer_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	"\rload balancer\x12\x14key.load_balancer_id\x18\x01\x12\xad\x01\n" +
+	"\x0eDeleteListener\x12*.cloudgateway.slb.v1.DeleteListenerRequest\x1a+.cloudgateway.slb.v1.DeleteListenerResponse\"B\x8a\xce\x18>\b\x05\x12\tlisteners\x1a\x02\b< \x02(\x02:'\n" +
+	"\rload balancer\x12\x14key.load_balancer_id\x18\x01\x12\xaa\x01\n" +
+	"\rStartListener\x12).cloudgateway.slb.v1.StartListenerRequest\x1a*.cloudgateway.slb.v1.StartListenerResponse\"B\x8a\xce\x18>\b\x04\x12\tlisteners\x1a\x02\b< \x03(\x02:'\n" +
+	"\rload balancer\x12\x14key.load_balancer_id\x18\x01\x12\xa9\x01\n" +
+	"\fStopListener\x12(.cloudgateway.slb.v1.StopListenerRequest\x1a).cloudgateway.slb.v1.StopListenerResponse\"D\x8a\xce\x18@\b\x04\x12\tlisteners\x1a\x02\b< \x03(\x020\x01:'\n" +
+	"\rload balancer\x12\x14key.load_balancer_id\x18\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
 	file_cloudgateway_slb_v1_listener_proto_rawDescOnce sync.Once

@@ -886,15 +886,15 @@ const file_cloudgateway_slb_v1_rule_proto_rawDesc = "" +
 	"\x03key\x18\x02 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x12#\n" +
 	"\brule_ids\x18\x03 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\aruleIds\"i\n" +
 	"\"BatchDeleteForwardingRulesResponse\x12C\n" +
-	"\aresults\x18\x01 \x03(\v2).cloudgateway.slb.v1.ForwardingRuleResultR\aresults2\xb5\x06\n" +
+	"\aresults\x18\x01 \x03(\v2).cloudgateway.slb.v1.ForwardingRuleResultR\aresults2\xbb\x06\n" +
 	"\x15ForwardingRuleService\x12\x9b\x01\n" +
-	"\x13ListForwardingRules\x12/.cloudgateway.slb.v1.ListForwardingRulesRequest\x1a0.cloudgateway.slb.v1.ListForwardingRulesResponse\"!\x8a\xce\x18\x1d\b\x02\x12\x0fforwardingrules\x1a\x02\b\x1e \x01(\x010\x01\x12\xd7\x01\n" +
-	"\x1aBatchCreateForwardingRules\x126.cloudgateway.slb.v1.BatchCreateForwardingRulesRequest\x1a7.cloudgateway.slb.v1.BatchCreateForwardingRulesResponse\"H\x8a\xce\x18D\b\x03\x12\x0fforwardingrules\x1a\x02\b< \x03(\x030\x01:%\n" +
-	"\rload balancer\x12\x14key.load_balancer_id\x12\xc1\x01\n" +
-	"\x14UpdateForwardingRule\x120.cloudgateway.slb.v1.UpdateForwardingRuleRequest\x1a1.cloudgateway.slb.v1.UpdateForwardingRuleResponse\"D\x8a\xce\x18@\b\x04\x12\x0fforwardingrules\x1a\x02\b< \x03(\x020\x01:!\n" +
-	"\rload balancer\x12\x10load_balancer_id\x12\xd7\x01\n" +
-	"\x1aBatchDeleteForwardingRules\x126.cloudgateway.slb.v1.BatchDeleteForwardingRulesRequest\x1a7.cloudgateway.slb.v1.BatchDeleteForwardingRulesResponse\"H\x8a\xce\x18D\b\x05\x12\x0fforwardingrules\x1a\x02\b< \x02(\x020\x01:%\n" +
-	"\rload balancer\x12\x14key.load_balancer_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	"\x13ListForwardingRules\x12/.cloudgateway.slb.v1.ListForwardingRulesRequest\x1a0.cloudgateway.slb.v1.ListForwardingRulesResponse\"!\x8a\xce\x18\x1d\b\x02\x12\x0fforwardingrules\x1a\x02\b\x1e \x01(\x010\x01\x12\xd9\x01\n" +
+	"\x1aBatchCreateForwardingRules\x126.cloudgateway.slb.v1.BatchCreateForwardingRulesRequest\x1a7.cloudgateway.slb.v1.BatchCreateForwardingRulesResponse\"J\x8a\xce\x18F\b\x03\x12\x0fforwardingrules\x1a\x02\b< \x03(\x030\x01:'\n" +
+	"\rload balancer\x12\x14key.load_balancer_id\x18\x01\x12\xc3\x01\n" +
+	"\x14UpdateForwardingRule\x120.cloudgateway.slb.v1.UpdateForwardingRuleRequest\x1a1.cloudgateway.slb.v1.UpdateForwardingRuleResponse\"F\x8a\xce\x18B\b\x04\x12\x0fforwardingrules\x1a\x02\b< \x03(\x020\x01:#\n" +
+	"\rload balancer\x12\x10load_balancer_id\x18\x01\x12\xd9\x01\n" +
+	"\x1aBatchDeleteForwardingRules\x126.cloudgateway.slb.v1.BatchDeleteForwardingRulesRequest\x1a7.cloudgateway.slb.v1.BatchDeleteForwardingRulesResponse\"J\x8a\xce\x18F\b\x05\x12\x0fforwardingrules\x1a\x02\b< \x02(\x020\x01:'\n" +
+	"\rload balancer\x12\x14key.load_balancer_id\x18\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
 	file_cloudgateway_slb_v1_rule_proto_rawDescOnce sync.Once

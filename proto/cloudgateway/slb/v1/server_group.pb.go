@@ -1486,21 +1486,21 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\x17SERVER_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSERVER_TYPE_ECS\x10\x01\x12\x13\n" +
 	"\x0fSERVER_TYPE_ENI\x10\x02\x12\x13\n" +
-	"\x0fSERVER_TYPE_ECI\x10\x032\x82\v\n" +
+	"\x0fSERVER_TYPE_ECI\x10\x032\x8a\v\n" +
 	"\x12ServerGroupService\x12\x87\x01\n" +
 	"\x0eGetServerGroup\x12*.cloudgateway.slb.v1.GetServerGroupRequest\x1a+.cloudgateway.slb.v1.GetServerGroupResponse\"\x1c\x8a\xce\x18\x18\b\x01\x12\fservergroups\x1a\x02\b\x1e \x03(\x01\x12\x8d\x01\n" +
-	"\x10ListServerGroups\x12,.cloudgateway.slb.v1.ListServerGroupsRequest\x1a-.cloudgateway.slb.v1.ListServerGroupsResponse\"\x1c\x8a\xce\x18\x18\b\x02\x12\fservergroups\x1a\x02\b\x1e \x03(\x01\x12\xb3\x01\n" +
-	"\x11CreateServerGroup\x12-.cloudgateway.slb.v1.CreateServerGroupRequest\x1a..cloudgateway.slb.v1.CreateServerGroupResponse\"?\x8a\xce\x18;\b\x03\x12\fservergroups\x1a\x02\b< \x03(\x03:!\n" +
-	"\rload balancer\x12\x10load_balancer_id\x12\xb6\x01\n" +
-	"\x12ApplyServerChanges\x12..cloudgateway.slb.v1.ApplyServerChangesRequest\x1a/.cloudgateway.slb.v1.ApplyServerChangesResponse\"?\x8a\xce\x18;\b\x04\x12\fservergroups\x1a\x02\b< \x04(\x02:!\n" +
-	"\rload balancer\x12\x10load_balancer_id\x12\xb7\x01\n" +
+	"\x10ListServerGroups\x12,.cloudgateway.slb.v1.ListServerGroupsRequest\x1a-.cloudgateway.slb.v1.ListServerGroupsResponse\"\x1c\x8a\xce\x18\x18\b\x02\x12\fservergroups\x1a\x02\b\x1e \x03(\x01\x12\xb5\x01\n" +
+	"\x11CreateServerGroup\x12-.cloudgateway.slb.v1.CreateServerGroupRequest\x1a..cloudgateway.slb.v1.CreateServerGroupResponse\"A\x8a\xce\x18=\b\x03\x12\fservergroups\x1a\x02\b< \x03(\x03:#\n" +
+	"\rload balancer\x12\x10load_balancer_id\x18\x01\x12\xb8\x01\n" +
+	"\x12ApplyServerChanges\x12..cloudgateway.slb.v1.ApplyServerChangesRequest\x1a/.cloudgateway.slb.v1.ApplyServerChangesResponse\"A\x8a\xce\x18=\b\x04\x12\fservergroups\x1a\x02\b< \x04(\x02:#\n" +
+	"\rload balancer\x12\x10load_balancer_id\x18\x01\x12\xb7\x01\n" +
 	"\x11UpdateServerGroup\x12-.cloudgateway.slb.v1.UpdateServerGroupRequest\x1a..cloudgateway.slb.v1.UpdateServerGroupResponse\"C\x8a\xce\x18?\b\x04\x12\fservergroups\x1a\x02\b< \x03(\x020\x01:#\n" +
-	"\rload balancer\x12\x10load_balancer_id\x18\x01\x12\xb3\x01\n" +
-	"\x11DeleteServerGroup\x12-.cloudgateway.slb.v1.DeleteServerGroupRequest\x1a..cloudgateway.slb.v1.DeleteServerGroupResponse\"?\x8a\xce\x18;\b\x05\x12\fservergroups\x1a\x02\b< \x02(\x02:!\n" +
-	"\rload balancer\x12\x10load_balancer_id\x12\x9c\x01\n" +
-	"\x15GetDefaultServerGroup\x121.cloudgateway.slb.v1.GetDefaultServerGroupRequest\x1a2.cloudgateway.slb.v1.GetDefaultServerGroupResponse\"\x1c\x8a\xce\x18\x18\b\x01\x12\fservergroups\x1a\x02\b\x1e \x03(\x01\x12\xcb\x01\n" +
-	"\x19ApplyDefaultServerChanges\x125.cloudgateway.slb.v1.ApplyDefaultServerChangesRequest\x1a6.cloudgateway.slb.v1.ApplyDefaultServerChangesResponse\"?\x8a\xce\x18;\b\x04\x12\fservergroups\x1a\x02\b< \x04(\x02:!\n" +
-	"\rload balancer\x12\x10load_balancer_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	"\rload balancer\x12\x10load_balancer_id\x18\x01\x12\xb5\x01\n" +
+	"\x11DeleteServerGroup\x12-.cloudgateway.slb.v1.DeleteServerGroupRequest\x1a..cloudgateway.slb.v1.DeleteServerGroupResponse\"A\x8a\xce\x18=\b\x05\x12\fservergroups\x1a\x02\b< \x02(\x02:#\n" +
+	"\rload balancer\x12\x10load_balancer_id\x18\x01\x12\x9c\x01\n" +
+	"\x15GetDefaultServerGroup\x121.cloudgateway.slb.v1.GetDefaultServerGroupRequest\x1a2.cloudgateway.slb.v1.GetDefaultServerGroupResponse\"\x1c\x8a\xce\x18\x18\b\x01\x12\fservergroups\x1a\x02\b\x1e \x03(\x01\x12\xcd\x01\n" +
+	"\x19ApplyDefaultServerChanges\x125.cloudgateway.slb.v1.ApplyDefaultServerChangesRequest\x1a6.cloudgateway.slb.v1.ApplyDefaultServerChangesResponse\"A\x8a\xce\x18=\b\x04\x12\fservergroups\x1a\x02\b< \x04(\x02:#\n" +
+	"\rload balancer\x12\x10load_balancer_id\x18\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
 	file_cloudgateway_slb_v1_server_group_proto_rawDescOnce sync.Once
