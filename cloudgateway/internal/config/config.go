@@ -77,6 +77,9 @@ type Front struct {
 	// Wait is how long a call may be held up, by rate limits and by the cloud, 1s to 5m. It should be a little less than
 	// the time-out of the tools.
 	Wait config.Duration `json:"wait"`
+	// AuditReads leaves a line in the audit log for every call of a tool. Without it, changes, refusals, and reads that give keys or control
+	// leave one.
+	AuditReads bool `json:"auditReads"`
 }
 
 // TLS names the files of the server's identity. They are read again when they change.

@@ -60,11 +60,14 @@ type Front struct {
 	keys    *keyring
 	nonces  nonces
 	changes map[string]change
+	named   map[string]bool // the actions for which no pattern stands
 	calls   *prometheus.CounterVec
 	closed  *prometheus.CounterVec
+	kept    *prometheus.CounterVec
 	audits  rpc.Peers // the lines of the audit log about refusals, by caller; "": a stranger
 	asks    rpc.Peers // refusals by RBAC, by caller
 	strange logging.Occasional
+	ours    logging.Occasional // about answers that tools do not get
 	addr    atomic.Value // string
 }
 
@@ -95,7 +98,7 @@ func limits() rpc.Limits {
 func New(cfg Config) *Front {
 	factory := promauto.With(cfg.Registerer)
 	return &Front{
-		cfg: cfg, keys: newKeyring(cfg.KeysFile, cfg.Refused, cfg.Logger), changes: changes(),
+		cfg: cfg, keys: newKeyring(cfg.KeysFile, cfg.Refused, cfg.Logger), changes: changes(), named: alone(),
 		audits: rpc.Peers{Burst: 20, PerSecond: 1}, asks: rpc.Peers{Burst: 50, PerSecond: 5},
 		calls: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_front_calls_total",
@@ -106,6 +109,11 @@ func New(cfg Config) *Front {
 			Name: "cloudgateway_front_closed_connections_total",
 			Help: "Connections to the OpenAPI front without a permitted call that were closed, by reason as in " +
 				"cloudgateway_closed_connections_total.",
+		}, []string{"reason"}),
+		kept: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "cloudgateway_front_withheld_answers_total",
+			Help: "Answers that tools did not get, by reason: credentials (the cloud refuses those of the gateway), quote (the answer has them " +
+				"in it) or not_the_cloud (something between has answered).",
 		}, []string{"reason"}),
 	}
 }
@@ -172,20 +180,17 @@ func (f *Front) permitted(ctx context.Context, caller rpc.Caller, product openap
 	if !f.asks.Take(caller.Name) {
 		return throttled(time.Second)
 	}
-	err := f.cfg.Authorizer.AuthorizeAny(ctx, caller, Resource, Verb, names(product, action)...)
+	err := f.cfg.Authorizer.AuthorizeAny(ctx, caller, Resource, Verb, f.names(product, action)...)
 	if err == nil {
 		f.asks.GiveBack(caller.Name)
 	}
 	return err
 }
 
-// byName is an action that no pattern stands for: it looks like a read, and gives control over an instance.
-const byName = "ecs:DescribeInstanceVncUrl"
-
 // names are those under which RBAC may allow an action: "ecs:DescribeInstances", "ecs:Describe*", "ecs:*".
-func names(product openapi.Product, action string) []string {
+func (f *Front) names(product openapi.Product, action string) []string {
 	exact := string(product) + ":" + action
-	if strings.EqualFold(exact, byName) { // The cloud may take another spelling for the same.
+	if f.isAlone(exact) {
 		return []string{exact}
 	}
 	word := action

@@ -29,7 +29,7 @@ func of(param string, kind scope.Kind, refers ...string) change {
 	return change{of: map[string]scope.Kind{param: kind}, refers: refers}
 }
 
-// changes are the actions of which the front knows what they change, by "product:Action".
+// changes are the actions of which the front knows what they change, or what keys they give, by "product:Action".
 func changes() map[string]change {
 	all := map[string]change{
 		"ecs:CreateNetworkInterface": {makes: scope.NetworkInterface, in: "VSwitchId", refers: []string{"SecurityGroupId", "SecurityGroupIds"}},
@@ -67,6 +67,7 @@ func changes() map[string]change {
 	} {
 		all["slb:"+action] = of("LoadBalancerId", scope.LoadBalancer, "BackendServers")
 	}
+	maps.Copy(all, reads())
 	return all
 }
 
@@ -85,7 +86,7 @@ func (f *Front) within(ctx context.Context, caller, name string, req *request) e
 	if !f.cfg.Guard.Keeps(caller) {
 		return nil
 	}
-	passed, err := f.changes[name].read(name, req)
+	passed, err := f.changes[name].read(name, req) // Another spelling of an action is another name, which is refused.
 	if err != nil {
 		return err
 	}

@@ -92,12 +92,44 @@ func TestChangesAreWrites(t *testing.T) {
 	t.Parallel()
 	for name, c := range changes() {
 		product, action, _ := strings.Cut(name, ":")
+		if !(&Front{named: alone()}).minds(name) {
+			t.Errorf("%s is not looked at", name)
+		}
 		if !plainWord.MatchString(action) || !slices.Contains([]string{"ecs", "slb", "vpc", "nlb"}, product) {
 			t.Errorf("%s is no action", name)
 		}
 		if (len(c.of) == 0) == (c.makes == "") {
 			t.Errorf("%s has to change or to make something", name)
 		}
+	}
+}
+
+// TestSensitiveReads: every action that gives keys or control is named alone, and a caller with a scope gets it of what is inside, or not
+// at all.
+func TestSensitiveReads(t *testing.T) {
+	t.Parallel()
+	f := &Front{named: alone()}
+	known := 0
+	for name := range alone() {
+		product, action, _ := strings.Cut(name, ":")
+		if got := f.names(openapi.Product(product), action); len(got) != 1 || got[0] != name || !f.minds(name) {
+			t.Errorf("%s is allowed by %q, minded: %t", name, got, f.minds(name))
+		}
+	}
+	for name, c := range changes() {
+		if !f.isAlone(name) {
+			continue
+		}
+		known++
+		for params, want := range map[string]bool{"InstanceId": true, "": false, "InvokeId": false, "InstanceIds": false} {
+			_, err := c.read(name, &request{query: map[string]string{"RegionId": "r", params: "i-1"}, form: map[string]string{}})
+			if (err == nil) != want {
+				t.Errorf("%s by %q: %v", name, params, err)
+			}
+		}
+	}
+	if known != len(reads()) {
+		t.Errorf("%d of %d have a scope", known, len(reads()))
 	}
 }
 
@@ -110,9 +142,12 @@ func TestNames(t *testing.T) {
 		"AuthorizeSecurityGroup": "ecs:AuthorizeSecurityGroup ecs:Authorize* ecs:*",
 		"DescribeInstanceVncUrl": "ecs:DescribeInstanceVncUrl",
 		"DescribeInstanceVNCURL": "ecs:DescribeInstanceVNCURL",
+		"DescribeUserData":       "ecs:DescribeUserData",
+		"RunCommand":             "ecs:RunCommand",
 	}
+	f := &Front{named: alone()}
 	for action, want := range tests {
-		if got := strings.Join(names(openapi.ECS, action), " "); got != want {
+		if got := strings.Join(f.names(openapi.ECS, action), " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net"
@@ -147,20 +148,27 @@ func (s *session) pass(ctx context.Context, c *call, work rpc.Work) (*openapi.An
 	ctx, cancel := context.WithTimeout(s.cfg.Context(ctx, c.key.User), c.key.Wait.Or(time.Duration(s.cfg.Wait)))
 	defer cancel()
 	writes := !flow.Reads(c.request.action)
-	if writes {
+	if s.minds(c.name) {
 		if err := s.within(ctx, c.key.User, c.name, c.request); err != nil {
 			return nil, err
 		}
+	}
+	if writes {
 		defer s.cfg.Forget()
 	}
 	format := "JSON"
 	if c.request.xml {
 		format = "XML"
 	}
-	return s.cfg.Cloud.Pass(ctx, openapi.Call{
+	answer, err := s.cfg.Cloud.Pass(ctx, openapi.Call{
 		Product: c.product, Action: c.request.action, As: s.cfg.Counts(string(c.product), c.request.action), Format: format,
 		Params: c.request.query, Form: c.request.form, Mutating: writes,
 	}, work.Hold)
+	if kept, ok := errors.AsType[*openapi.Withheld](err); ok {
+		s.kept.WithLabelValues(kept.Why).Inc()
+		s.ours.Warn(s.cfg.Logger, "a tool does not get the answer to its call", "action", c.name, "reason", kept.Why, "error", err)
+	}
+	return answer, err
 }
 
 // refuse answers a call that did not come to the cloud, or to which the cloud has not answered. A tool whose change may
@@ -178,10 +186,10 @@ func (s *session) refuse(w http.ResponseWriter, c *call, err error) {
 	answer.write(w, c.id, c.request.xml)
 }
 
-// audit leaves a line about every change that was tried, and about what was refused. The refusals of one caller leave
-// so many lines, and so do those of all strangers together.
+// audit leaves a line about every change that was tried, about reads that give keys or control, and about what was refused; with AuditReads
+// about every call. The refusals of one caller leave so many lines, and so do those of all strangers together.
 func (s *session) audit(c *call, outcome string, status int, err error) {
-	if err == nil && flow.Reads(c.request.action) {
+	if err == nil && !s.minds(c.name) && !s.cfg.AuditReads {
 		return
 	}
 	if err != nil && !s.audits.Take(c.key.User) {
