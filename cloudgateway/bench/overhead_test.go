@@ -20,6 +20,8 @@ import (
 type unlimited struct{}
 
 func (unlimited) Acquire(context.Context, string, string) error         { return nil }
+func (unlimited) Answered(string, string) {}
+
 func (unlimited) Throttled(string, string, time.Duration) time.Duration { return 0 }
 
 // BenchmarkGatewayOverhead calls the simulated cloud 200 times in a second, in each round a second directly and a

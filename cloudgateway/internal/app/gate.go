@@ -112,6 +112,9 @@ func onStandby() error {
 	return rpcerr.Errorf(rpcerr.NotActive, "this replica of the gateway is on standby; another one is active").WithRetry(time.Second)
 }
 
+// Answered implements openapi.Budget.
+func (t *gate) Answered(product, action string) { t.budget.Answered(product, action) }
+
 // Throttled implements openapi.Budget.
 func (t *gate) Throttled(product, action string, retryAfter time.Duration) time.Duration {
 	return t.budget.Throttled(product, action, retryAfter)

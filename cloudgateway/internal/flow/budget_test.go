@@ -424,7 +424,8 @@ func TestPart(t *testing.T) {
 func TestCounts(t *testing.T) {
 	b := newBudget(t, nil)
 	for action, want := range map[string]string{
-		"DescribeInstances": "DescribeInstances", "DescribeInstanceTypes": OtherReads, "ListAnything": OtherReads, "RunInstances": OtherWrites,
+		"DescribeInstances": "DescribeInstances", "DescribeAnything": OtherReads, "ListAnything": OtherReads, "RunAnything": OtherWrites,
+		"RunInstances": "RunInstances",
 		"Describer": OtherReads, "": OtherWrites,
 	} {
 		if got := b.Counts("ecs", action); got != want {

@@ -61,8 +61,8 @@ func Reads(action string) bool {
 	return slices.ContainsFunc([]string{"Describe", "List", "Get"}, func(word string) bool { return strings.HasPrefix(action, word) })
 }
 
-// unlisted is what an action gets that the table does not have: as little as the least of its kind.
-func unlisted(action string) Limit {
+// least is what an action gets of a product that the table does not have: as little as the least of its kind.
+func least(action string) Limit {
 	if Reads(action) {
 		return Limit{Calls: 300, Window: time.Minute}
 	}

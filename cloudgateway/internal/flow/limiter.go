@@ -233,6 +233,14 @@ func (l *limiter) dispatch(now time.Time) {
 	l.metrics.waiting.Set(float64(l.queue.size))
 }
 
+// idle reports whether nothing of the present window would be forgotten with the limiter.
+func (l *limiter) idle(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.advance(now)
+	return l.queue.size == 0 && l.pacer.sent == 0 && !l.pacer.pausedUntil.After(now)
+}
+
 func (l *limiter) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -95,6 +95,14 @@ func (m metrics) of(product, action string) actionMetrics {
 	}
 }
 
+// forget ends the series of an action.
+func (m metrics) forget(product, action string) {
+	m.actionWait.DeleteLabelValues(product, action)
+	m.throttled.DeleteLabelValues(product, action)
+	m.waiting.DeleteLabelValues(product, action)
+	m.limit.DeleteLabelValues(product, action)
+}
+
 func (m actionMetrics) waited(c Caller, result string, d time.Duration) {
 	priority := method.PriorityName(c.Priority)
 	m.wait.Observe(d.Seconds())

@@ -139,9 +139,10 @@ func (b *Budget) Restore(text string) error {
 	}
 	for name, calls := range kept.Calls {
 		product, action, ok := strings.Cut(name, "/")
-		if _, known := b.limits[name]; !ok || !known {
+		if _, known := b.limits[product+"/"+OtherReads]; !ok || !known {
 			continue
 		}
+		b.Answered(product, action) // It was, or it would not have been refused for its rate.
 		b.limiter(product, action).restore(calls)
 	}
 	return nil

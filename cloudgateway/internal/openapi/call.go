@@ -53,7 +53,7 @@ type Call struct {
 	Unsigned bool
 	// Mutating makes a lost answer an unknown outcome.
 	Mutating bool
-	// As is the action under which the budget and the metrics count it; empty: Action.
+	// As is the action under which the metrics of calls count it; empty: Action.
 	As string
 	// Format of the answer, "JSON" or "XML"; empty: JSON.
 	Format string

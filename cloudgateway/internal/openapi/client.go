@@ -29,6 +29,8 @@ const maxRetries = 3
 type Budget interface {
 	// Acquire waits for room for one call. It refuses at once what can't be sent before the deadline of ctx.
 	Acquire(ctx context.Context, product, action string) error
+	// Answered notes that the cloud has answered a call, so that there is such an action.
+	Answered(product, action string)
 	// Throttled notes that the cloud refused a call for its rate. RetryAfter is the wait that the cloud named; zero: none. It
 	// returns how long no call of the action will be sent.
 	Throttled(product, action string, retryAfter time.Duration) time.Duration
@@ -39,6 +41,9 @@ type Unlimited struct{}
 
 // Acquire lets every call pass.
 func (Unlimited) Acquire(context.Context, string, string) error { return nil }
+
+// Answered notes nothing.
+func (Unlimited) Answered(string, string) {}
 
 // Throttled returns the wait that the cloud named.
 func (Unlimited) Throttled(_, _ string, retryAfter time.Duration) time.Duration { return retryAfter }

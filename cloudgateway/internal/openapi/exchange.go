@@ -173,6 +173,9 @@ func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bo
 		x.meaning = catalogue.Lookup(x.refusal)
 	}
 	x.discreet()
+	if x.answer != nil && (x.succeeded() || catalogue.KnowsAction(x.refusal)) {
+		x.client.cfg.Budget.Answered(string(x.call.Product), x.call.Action)
+	}
 	x.record()
 	x.endSpan(nil)
 	if x.succeeded() {
@@ -278,7 +281,7 @@ func (x *exchange) refused() *rpcerr.Error {
 
 // throttled tells the budget that the cloud refused the call for its rate. It returns how long no call of the action will be sent.
 func (x *exchange) throttled() time.Duration {
-	return x.client.cfg.Budget.Throttled(string(x.call.Product), x.call.counted(), x.refusal.RetryAfter)
+	return x.client.cfg.Budget.Throttled(string(x.call.Product), x.call.Action, x.refusal.RetryAfter)
 }
 
 // unanswered is the error of a call without an answer.

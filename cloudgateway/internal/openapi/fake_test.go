@@ -180,6 +180,8 @@ func (f *fakeBudget) Acquire(_ context.Context, product, action string) error {
 	return nil
 }
 
+func (f *fakeBudget) Answered(string, string) {}
+
 func (f *fakeBudget) Throttled(_, _ string, retryAfter time.Duration) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

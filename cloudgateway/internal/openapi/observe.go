@@ -169,7 +169,7 @@ func (x *exchange) beginSpan(ctx context.Context) {
 // acquire waits for the budget and shows in the trace for how long.
 func (x *exchange) acquire(ctx context.Context) error {
 	begin := time.Now()
-	err := x.client.cfg.Budget.Acquire(ctx, string(x.call.Product), x.call.counted())
+	err := x.client.cfg.Budget.Acquire(ctx, string(x.call.Product), x.call.Action)
 	if x.span.IsRecording() {
 		x.span.SetAttributes(attribute.Int64("budget.wait_ms", time.Since(begin).Milliseconds()))
 	}

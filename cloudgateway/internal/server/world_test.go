@@ -226,6 +226,8 @@ type noBudget struct{}
 
 func (noBudget) Acquire(context.Context, string, string) error { return nil }
 
+func (noBudget) Answered(string, string) {}
+
 func (noBudget) Throttled(string, string, time.Duration) time.Duration { return time.Second }
 
 // seed is what the cloud holds from the start.

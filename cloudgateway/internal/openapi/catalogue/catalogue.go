@@ -95,6 +95,13 @@ func AboutCredentials(code string) bool {
 		func(prefix string) bool { return strings.HasPrefix(code, prefix) })
 }
 
+// KnowsAction reports whether an error answer shows that there is the action. What is refused before that says nothing.
+func KnowsAction(a Answer) bool {
+	before := a.Code == "" || AboutCredentials(a.Code) || a.Status >= http.StatusInternalServerError
+	return !before && !slices.ContainsFunc([]string{"InvalidAction", "InvalidApi", "InvalidVersion", "MissingAction"},
+		func(prefix string) bool { return strings.HasPrefix(a.Code, prefix) })
+}
+
 // message is the cloud's own text; rpcerr adds the action, the code and the request id. Proxies answer with pages of HTML, of
 // which the beginning is enough, and may quote the URL. The refusal of a wrong signature quotes what should have been
 // signed, and in it the security token.
