@@ -149,7 +149,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	if err := g.rpc.Check(); err != nil || g.cfg.Front.Listen == "" {
 		return err
 	}
-	g.front = front.New(g.frontConfig(registry, room.Clear))
+	g.front = front.New(g.frontConfig(registry, room.ClearOf))
 	return nil
 }
 

@@ -45,5 +45,17 @@ func TestRoomClear(t *testing.T) {
 		close(proceed)
 		<-done
 		read(x, 5)
+
+		// What is of another product is kept.
+		z := New(Config[string, int]{Logger: discard, Name: "z", Room: room.For("slb")})
+		read(z, 6)
+		room.ClearOf("ecs", "vpc")
+		read(z, 6)
+		room.ClearOf("ecs", "slb")
+		read(z, 7)
+		read(x, 5)
+		room.For("ecs").Clear()
+		read(z, 8)
+		read(x, 9)
 	})
 }

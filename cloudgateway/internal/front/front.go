@@ -48,8 +48,8 @@ type Config struct {
 	Counts func(product, action string) string
 	// Context makes the calls under it wait in the name of the caller, and end with the term of this replica.
 	Context func(ctx context.Context, caller string) context.Context
-	// Forget is called after each call that may have changed something: it may be in anything that the gateway remembers.
-	Forget     func()
+	// Forget is called after each call that may have changed something, with the products of which answers may show it.
+	Forget     func(products ...string)
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
 }

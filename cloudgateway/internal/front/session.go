@@ -153,17 +153,17 @@ func (s *session) pass(ctx context.Context, c *call, work rpc.Work) (*openapi.An
 			return nil, err
 		}
 	}
-	if writes {
-		defer s.cfg.Forget()
-	}
 	format := "JSON"
 	if c.request.xml {
 		format = "XML"
 	}
-	answer, err := s.cfg.Cloud.Pass(ctx, openapi.Call{
+	answer, changed, err := s.cfg.Cloud.Pass(ctx, openapi.Call{
 		Product: c.product, Action: c.request.action, As: s.cfg.Counts(string(c.product), c.request.action), Format: format,
 		Params: c.request.query, Form: c.request.form, Mutating: writes,
 	}, work.Hold)
+	if changed {
+		s.cfg.Forget(shownBy(string(c.product), c.request.action)...)
+	}
 	if kept, ok := errors.AsType[*openapi.Withheld](err); ok {
 		s.kept.WithLabelValues(kept.Why).Inc()
 		s.ours.Warn(s.cfg.Logger, "a tool does not get the answer to its call", "action", c.name, "reason", kept.Why, "error", err)

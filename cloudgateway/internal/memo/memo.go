@@ -45,6 +45,14 @@ func (m *Memo[K, V]) Put(key K, value V, life time.Duration) {
 // Clear forgets all values.
 func (m *Memo[K, V]) Clear() { m.values.RemoveAll(func(any) bool { return true }) }
 
+// ClearFunc forgets the values of all keys for which which is true.
+func (m *Memo[K, V]) ClearFunc(which func(K) bool) {
+	m.values.RemoveAll(func(key any) bool {
+		k, ok := key.(K)
+		return ok && which(k)
+	})
+}
+
 func put(in *cache.LRUExpireCache, key, value any, life time.Duration) {
 	if life <= 0 {
 		in.Remove(key)

@@ -25,20 +25,33 @@ type Answer struct {
 //
 // An error is an *rpcerr.Error: OUTCOME_UNKNOWN if a change may have been made although no answer came. It is a *Withheld if there was an
 // answer that no other program must see.
-func (c *Client) Pass(ctx context.Context, call Call, hold func(bytes int) error) (*Answer, error) {
+//
+// Changed reports whether something may have been changed: it was sent, and not refused for what comes before the action itself.
+func (c *Client) Pass(ctx context.Context, call Call, hold func(bytes int) error) (got *Answer, changed bool, err error) {
 	x := &exchange{client: c, call: call, needed: true, hold: hold}
-	got, err := x.run(ctx)
+	answer, err := x.run(ctx)
+	changed = call.Mutating && (x.unclear || x.answer != nil && !x.carriedOutNothing())
 	if call.Mutating && !x.started.IsZero() {
 		rpc.NoteCloudChange(ctx)
 	}
 	if err != nil {
-		return nil, err
+		return nil, changed, err
 	}
-	rpc.NoteCloudRequest(ctx, got.requestID())
-	if err := x.withheld(got); err != nil {
-		return nil, err
+	rpc.NoteCloudRequest(ctx, answer.requestID())
+	if err := x.withheld(answer); err != nil {
+		return nil, changed, err
 	}
-	return &Answer{Status: got.status, Header: got.header, Body: got.body}, nil
+	return &Answer{Status: answer.status, Header: answer.header, Body: answer.body}, changed, nil
+}
+
+// carriedOutNothing reports whether the cloud has refused the call before it looked at what it is about.
+func (x *exchange) carriedOutNothing() bool {
+	if x.succeeded() {
+		return false
+	}
+	class := x.meaning.Class
+	return class == catalogue.Throttle || class == catalogue.Authentication || class == catalogue.Permission ||
+		x.refusal.Code != "" && !catalogue.KnowsAction(x.refusal) && class != catalogue.Server
 }
 
 // passes reports whether it is a call of another program.

@@ -59,7 +59,7 @@ func TestWithheld(t *testing.T) {
 				client := newWorld(t, newFakeCloud(t, script...).host(), nil).client
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				got, err := client.Pass(ctx, Call{Product: ECS, Action: "X", Format: tt.format, Mutating: mutating}, func(int) error { return nil })
+				got, _, err := client.Pass(ctx, Call{Product: ECS, Action: "X", Format: tt.format, Mutating: mutating}, func(int) error { return nil })
 				w, _ := errors.AsType[*Withheld](err)
 				switch {
 				case tt.why == "":
@@ -84,7 +84,7 @@ func TestXMLIsUnderstood(t *testing.T) {
 		step{body: `<DescribeRegionsResponse><RequestId>R</RequestId></DescribeRegionsResponse>`})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	got, err := newWorld(t, cloud.host(), nil).client.Pass(ctx, Call{Product: ECS, Action: "DescribeRegions", Format: "XML"}, func(int) error { return nil })
+	got, _, err := newWorld(t, cloud.host(), nil).client.Pass(ctx, Call{Product: ECS, Action: "DescribeRegions", Format: "XML"}, func(int) error { return nil })
 	if err != nil || got.Status != 200 || cloud.attempts() != 2 {
 		t.Errorf("got %+v, %v after %d attempts", got, err, cloud.attempts())
 	}

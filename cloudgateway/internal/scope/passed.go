@@ -2,6 +2,7 @@ package scope
 
 import (
 	"context"
+	"slices"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 )
@@ -43,10 +44,16 @@ func (g *Guard) Permit(ctx context.Context, caller, verb string, p Passed) error
 	return nil
 }
 
-// Forget drops what was seen of resources, since something was changed that no handler knows.
-func (g *Guard) Forget() {
-	if g.lastSeen != nil {
-		g.lastSeen.Clear()
-		g.seen.Clear()
+// Forget drops what was seen of the resources of some products, since something was changed there that no handler knows. A network interface
+// never moves, which is all that is kept of it.
+func (g *Guard) Forget(products ...string) {
+	if g.lastSeen == nil {
+		return
 	}
+	of := func(r Resource) bool {
+		return r.Kind == LoadBalancer && slices.Contains(products, "slb") ||
+			(r.Kind == NLB || r.Kind == NLBServerGroup) && slices.Contains(products, "nlb")
+	}
+	g.lastSeen.ClearFunc(of)
+	g.seen.ClearFunc(of)
 }

@@ -31,6 +31,7 @@ import (
 	nlblistener "alicloud-controllers.dev/cloudgateway/internal/nlb/listener"
 	nlbloadbalancer "alicloud-controllers.dev/cloudgateway/internal/nlb/loadbalancer"
 	nlbservergroup "alicloud-controllers.dev/cloudgateway/internal/nlb/servergroup"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/page"
 	"alicloud-controllers.dev/cloudgateway/internal/scope"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
@@ -70,6 +71,15 @@ type Config struct {
 	Version, Region, VpcID string
 }
 
+// of is what the resources of a product work with.
+func (cfg Config) of(product openapi.Product) cloud.Shared {
+	shared := cfg.Shared
+	if shared.Room != nil {
+		shared.Room = shared.Room.For(string(product))
+	}
+	return shared
+}
+
 // Services are all services of the API.
 type Services struct {
 	register []func(grpc.ServiceRegistrar)
@@ -102,7 +112,7 @@ func New(cfg Config) *Services {
 }
 
 func (s *Services) addECS(cfg Config) {
-	product := ecs.Config{Shared: cfg.Shared, Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max,
+	product := ecs.Config{Shared: cfg.of(openapi.ECS), Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max,
 		ObserveInterface: func(eni *ecsv1.NetworkInterface) {
 			s.guard.Observe(scope.NetworkInterface, eni.GetNetworkInterfaceId(), eni)
 		}}
@@ -118,7 +128,7 @@ func (s *Services) addECS(cfg Config) {
 }
 
 func (s *Services) addVPC(cfg Config) {
-	product := vpc.New(cfg.Caller, cfg.Shared)
+	product := vpc.New(cfg.Caller, cfg.of(openapi.VPC))
 	eips := eip.New(product)
 	vswitches := vswitch.New(product)
 	routes := route.New(product, vswitches, cfg.RoutesPerCall)
@@ -134,7 +144,7 @@ func (s *Services) addVPC(cfg Config) {
 }
 
 func (s *Services) addSLB(cfg Config) *loadbalancer.Service {
-	product := slb.New(cfg.Caller, cfg.Shared, func(lb *slbv1.LoadBalancer) {
+	product := slb.New(cfg.Caller, cfg.of(openapi.SLB), func(lb *slbv1.LoadBalancer) {
 		s.guard.Observe(scope.LoadBalancer, lb.GetLoadBalancerId(), lb)
 	})
 	listeners := listener.New(product)
@@ -160,7 +170,7 @@ func (s *Services) addSLB(cfg Config) *loadbalancer.Service {
 
 // addNLB returns how all instances and all server groups with a tag are read.
 func (s *Services) addNLB(cfg Config) map[scope.Kind]scope.List {
-	product := nlb.New(cfg.Caller, cfg.Shared)
+	product := nlb.New(cfg.Caller, cfg.of(openapi.NLB))
 	product.ObserveBalancer = func(lb *nlbv1.LoadBalancer) { s.guard.Observe(scope.NLB, lb.GetLoadBalancerId(), lb) }
 	product.ObserveGroup = func(g *nlbv1.ServerGroup) { s.guard.Observe(scope.NLBServerGroup, g.GetServerGroupId(), g) }
 	balancers, listeners, groups := nlbloadbalancer.New(product), nlblistener.New(product), nlbservergroup.New(product)
