@@ -4,8 +4,10 @@ package authz
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +43,7 @@ type Authorizer struct {
 
 // question is what is asked about a caller. All that the API server knows of it is part of it: a token with other
 // groups is another question.
-type question struct{ caller, resource, verb, names string }
+type question struct{ caller, resource, verb, name string }
 
 // New makes an Authorizer. The log gets what the API server says when it cannot answer.
 func New(reviewer authorizationv1client.SubjectAccessReviewInterface, log *slog.Logger) *Authorizer {
@@ -53,27 +55,40 @@ func (a *Authorizer) Authorize(ctx context.Context, caller rpc.Caller, resource,
 	return a.AuthorizeAny(ctx, caller, resource, verb, "")
 }
 
-// AuthorizeAny is Authorize for resources that have names: the caller has to be allowed one of them. "" is no name.
+// errNotThisName is the answer about one of several names.
+var errNotThisName = errors.New("not by this name")
+
+// AuthorizeAny is Authorize for resources that have names: the caller has to be allowed one of them. "" is no name. The names are in the order
+// from the narrowest to the widest. The widest is asked for first, and the answer about each is remembered by itself: a caller that may do
+// everything of a kind costs one question, whatever it does.
 func (a *Authorizer) AuthorizeAny(ctx context.Context, caller rpc.Caller, resource, verb string, names ...string) error {
-	q := question{caller: fmt.Sprintf("%q", caller), resource: resource, verb: verb, names: strings.Join(names, " ")}
-	_, err := a.allowed.Do(ctx, q, func(ctx context.Context) (struct{}, time.Duration, error) {
-		for _, name := range names {
-			allowed, err := a.review(ctx, caller, resource, verb, name)
-			if err != nil {
+	of := func(name string) question {
+		return question{caller: fmt.Sprintf("%q", caller), resource: resource, verb: verb, name: name}
+	}
+	for _, name := range names { // While the API server is away, what is remembered counts.
+		if _, known := a.allowed.Get(of(name)); known {
+			return nil
+		}
+	}
+	for _, name := range slices.Backward(names) {
+		_, err := a.allowed.Do(ctx, of(name), func(ctx context.Context) (struct{}, time.Duration, error) {
+			switch allowed, err := a.review(ctx, caller, resource, verb, name); {
+			case err != nil:
 				return struct{}{}, 0, err
+			case !allowed:
+				return struct{}{}, deniedLife, errNotThisName
 			}
-			if allowed {
-				return struct{}{}, allowedLife, nil
-			}
+			return struct{}{}, allowedLife, nil
+		})
+		if !errors.Is(err, errNotThisName) {
+			return err
 		}
-		what := resource + "." + Group
-		if names[0] != "" {
-			what += " " + strings.Join(names, " or ")
-		}
-		return struct{}{}, deniedLife, rpcerr.Errorf(rpcerr.CallerForbidden, "%s may not %s %s; grant it with a ClusterRole",
-			caller.Name, verb, what)
-	})
-	return err
+	}
+	what := resource + "." + Group
+	if names[0] != "" {
+		what += " " + strings.Join(names, " or ")
+	}
+	return rpcerr.Errorf(rpcerr.CallerForbidden, "%s may not %s %s; grant it with a ClusterRole", caller.Name, verb, what)
 }
 
 func (a *Authorizer) review(ctx context.Context, caller rpc.Caller, resource, verb, name string) (bool, error) {
