@@ -55,6 +55,12 @@ func audit(log *slog.Logger) grpc.UnaryServerInterceptor {
 			time.Since(start), "outcome", outcome(err)}
 		if message, ok := req.(proto.Message); ok {
 			attrs = append(attrs, slog.GroupAttrs("resource", identifiers(message.ProtoReflect())...))
+			if policy.Verb == "update" {
+				attrs = append(attrs, "fields", fieldsOf(message.ProtoReflect(), ""))
+			}
+		}
+		if made, ok := response.(proto.Message); ok && err == nil && policy.Verb == "create" {
+			attrs = append(attrs, slog.GroupAttrs("created", madeBy(made.ProtoReflect())...))
 		}
 		if id := requestID(req); id != "" {
 			attrs = append(attrs, "requestId", id)
@@ -89,7 +95,45 @@ func outcome(err error) string {
 	return cmp.Or(string(rpcerr.ReasonOf(err)), status.Code(err).String())
 }
 
-// identifiers lists the request's fields that name something: texts called …_id, a listener's port, also of a message
+// fieldsOf are the names of the fields that a request sets, also inside of its messages: what it changes, without the values.
+func fieldsOf(m protoreflect.Message, at string) []string {
+	const most = 30
+	var set []string
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		name := at + string(field.Name())
+		switch {
+		case name == "key" || name == "request_id" || strings.HasSuffix(name, "_id") && !field.HasPresence():
+			// It names what is changed.
+		case field.Message() != nil && !field.IsList() && !field.IsMap() && field.Message().FullName().Parent() != "google.protobuf":
+			set = append(set, fieldsOf(value.Message(), name+".")...)
+		default:
+			set = append(set, name)
+		}
+		return true
+	})
+	slices.Sort(set)
+	return set[:min(most, len(set))]
+}
+
+// madeBy are the ids and the name in an answer, also in its first message: those of what was created.
+func madeBy(m protoreflect.Message) []slog.Attr {
+	var found []slog.Attr
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		name := string(field.Name())
+		switch {
+		case field.IsList() || field.IsMap():
+		case field.Kind() == protoreflect.StringKind && (strings.HasSuffix(name, "_id") || name == "name"):
+			found = append(found, slog.String(name, bounded(value.String())))
+		case field.Kind() == protoreflect.MessageKind && m.Descriptor().Parent() == field.Message().Parent() && len(found) == 0 &&
+			strings.HasSuffix(string(m.Descriptor().Name()), "Response"):
+			found = append(found, madeBy(value.Message())...)
+		}
+		return true
+	})
+	return found
+}
+
+// identifiers lists the request's fields that name something: texts called …_id, its name, a listener's port, also of a message
 // named key inside of it, and how many items each list has, with the names of the first.
 func identifiers(m protoreflect.Message) []slog.Attr {
 	const most = 5
@@ -103,7 +147,7 @@ func identifiers(m protoreflect.Message) []slog.Attr {
 				first = append(first, nameOf(field, list.Get(i)))
 			}
 			found = append(found, slog.Group(name, "count", list.Len(), "first", first))
-		case field.Kind() == protoreflect.StringKind && strings.HasSuffix(name, "_id") && name != "request_id":
+		case field.Kind() == protoreflect.StringKind && (strings.HasSuffix(name, "_id") && name != "request_id" || name == "name"):
 			found = append(found, slog.String(name, bounded(value.String())))
 		case name == "port":
 			found = append(found, slog.Int64(name, value.Int()))

@@ -227,6 +227,30 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
+// TestAuditOfChanges: the line of a creation has what was made, that of a change the names of the fields, and none has their values.
+func TestAuditOfChanges(t *testing.T) {
+	attrs := func(found []slog.Attr) string { return slog.GroupAttrs("x", found...).Value.String() }
+	made := &slbv1.CreateLoadBalancerResponse{LoadBalancer: &slbv1.LoadBalancer{LoadBalancerId: "lb-1", Name: "web"}}
+	if got := attrs(madeBy(made.ProtoReflect())); !strings.Contains(got, "load_balancer_id=lb-1") || !strings.Contains(got, "name=web") {
+		t.Errorf("made: %s", got)
+	}
+	if got := attrs(identifiers((&slbv1.CreateLoadBalancerRequest{Name: "web"}).ProtoReflect())); !strings.Contains(got, "name=web") {
+		t.Errorf("asked for: %s", got)
+	}
+	update := &slbv1.UpdateListenerRequest{
+		Key:    &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80},
+		Config: &slbv1.ListenerConfig{ServerGroupId: new("rsp-1"), BandwidthMbps: new(int32(5))}, SetTags: []*commonv1.Tag{{Key: "a", Value: "b"}},
+	}
+	want := []string{"config.bandwidth_mbps", "config.server_group_id", "set_tags"}
+	if diff := cmp.Diff(want, fieldsOf(update.ProtoReflect(), "")); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+	protection := &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1", DeleteProtection: new(false)}
+	if diff := cmp.Diff([]string{"delete_protection"}, fieldsOf(protection.ProtoReflect(), "")); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
 // TestIdentifiersOfLists: the audit line says which things a request is about, and does not grow with their number.
 func TestIdentifiersOfLists(t *testing.T) {
 	t.Parallel()
