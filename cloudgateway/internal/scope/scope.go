@@ -147,7 +147,7 @@ func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServ
 func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb string) error {
 	for i, resource := range c.of {
 		enough := r.enough(resource.Kind, verb, c)
-		found, err := g.facts(ctx, r, resource, verb == "delete" && !c.part)
+		found, err := g.facts(ctx, r, resource, verb == "delete" && !c.part || c.passed)
 		if rpcerr.IsNotFound(err) && verb == "delete" {
 			continue // It is gone already, which the handler says as it does for any caller.
 		}

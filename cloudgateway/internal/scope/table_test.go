@@ -62,8 +62,11 @@ type kindOwner struct {
 func (o kindOwner) Kind() string { return string(o.kind) }
 
 func (o kindOwner) Facts(context.Context, string, time.Duration) ([]*commonv1.Tag, string, error) {
-	if o.kind == Network {
+	switch o.kind {
+	case Network:
 		return nil, o.now.vpc, nil
+	case EIP, "access control list", "server certificate", "CA certificate":
+		return o.now.tags, "", nil
 	}
 	return o.now.tags, o.now.vpc, nil
 }
@@ -163,7 +166,7 @@ func callers(t *testing.T) (names []string, roles map[string]map[string]bool) {
 		names = append(names, component)
 		roles[component] = granted(t, component)
 	}
-	return append(names, "a tool with a scope clusterID", "a tool with a scope vpcIDs", "a tool without a scope"), roles
+	return append(names, "a tool with a scope clusterID", "a tool with a scope vpcIDs"), roles
 }
 
 // granted are the verbs and resources that a controller's ClusterRole in the chart allows.
@@ -175,7 +178,9 @@ func granted(t *testing.T, component string) map[string]bool {
 	}
 	allowed := map[string]bool{}
 	for document := range strings.SplitSeq(string(text), "\n---") {
-		var role struct{ Rules []struct{ APIGroups, Resources, Verbs []string } }
+		var role struct {
+			Rules []struct{ APIGroups, Resources, Verbs []string }
+		}
 		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 			t.Fatal(err)
 		}
@@ -304,6 +309,7 @@ const tableHead = `# Who may change what
 Written by ` + "`go test ./internal/scope -run TestTable -update`" + ` in cloudgateway. It is what the scopes of the chart (` + "`scopes.controllers: true`" +
 	`) allow, and
 those of two tools, by the kind of resource, the verb, and whose the resource is: by its tag ` + "`" + ClusterTag + "`" + `, and the existing CCM's
-` + "`" + ServiceTag + "`" + `. For a creation these are the tags in the request. Of the controllers, only what their ClusterRoles in the chart allow is shown.
-[ADR 9](../adr/0009-scopes.md) has the reasons.
+` + "`" + ServiceTag + "`" + `. For a creation these are the tags in the request. Of the controllers, only what their ClusterRoles in the chart allow is shown;
+that of nodecontroller allows the source/destination check of a network interface and none of its other attributes. A caller in no scope may
+do whatever its ClusterRole allows. [ADR 9](../adr/0009-scopes.md) has the reasons.
 `
