@@ -26,6 +26,9 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"alicloud-controllers.dev/services/gateway"
@@ -50,9 +53,10 @@ type world struct {
 	log   lockedBuffer
 	stop  func() error
 
-	latency time.Duration   // of the API server
-	toolMay map[string]bool // call through the OpenAPI front, by name, with any key pair
-	agents  sync.Map        // the user agents of requests to the API server, by path
+	latency  time.Duration   // of the API server
+	toolMay  map[string]bool // call through the OpenAPI front, by name, with any key pair
+	accounts sync.Map        // ServiceAccounts that are "gone" or "forbidden", by name
+	agents   sync.Map        // the user agents of requests to the API server, by path
 }
 
 // lockedBuffer takes the log of all goroutines.
@@ -251,6 +255,22 @@ func (w *world) selfSigned(name string) (certificate, privateKey string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }
 
+// serviceAccount answers with a ServiceAccount, or that there is none.
+func (w *world) serviceAccount(out http.ResponseWriter, name string) {
+	uid, _ := w.accounts.Load(name)
+	switch uid {
+	case "gone":
+		w.answerWith(out, http.StatusNotFound, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure",
+			Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
+	case "forbidden":
+		w.answerWith(out, http.StatusForbidden, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure",
+			Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden})
+	default:
+		w.answer(out, &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-of-" + types.UID(name)}})
+	}
+}
+
 // review is the API server: the token "reader" may read load balancers, "writer" and "bulk" may do everything, "elsewhere" was made for
 // another audience, others are unknown.
 func (w *world) review(out http.ResponseWriter, r *http.Request) {
@@ -267,6 +287,10 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	if _, name, ok := strings.Cut(r.URL.Path, "/namespaces/kube-system/leases"); ok && r.Method == http.MethodGet {
 		object, code := w.lease.handle(r.Method, strings.TrimPrefix(name, "/"), nil)
 		w.answerWith(out, code, object)
+		return
+	}
+	if _, name, ok := strings.Cut(r.URL.Path, "/serviceaccounts/"); ok && r.Method == http.MethodGet {
+		w.serviceAccount(out, name)
 		return
 	}
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)

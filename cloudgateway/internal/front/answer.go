@@ -21,6 +21,7 @@ type refusal struct {
 	status        int
 	code, message string
 	after         time.Duration // when another attempt makes sense; 0: it is not known
+	why           string        // of a throttled call, for the metrics
 }
 
 // Error implements error.
@@ -30,10 +31,31 @@ func refuse(status int, code, message string) *refusal {
 	return &refusal{status: status, code: code, message: message}
 }
 
-// throttled is what a tool gets for whom there is no room in time. It is what the cloud says itself.
-func throttled(after time.Duration) *refusal {
-	r := refuse(http.StatusBadRequest, "Throttling.User", "Request was denied due to user flow control.")
-	r.after = after
+// Why a call is throttled.
+const (
+	reasonLimit       = "limit"       // of the account, for the action
+	reasonConnections = "connections" // of the caller
+	reasonCalls       = "calls"       // under way
+	reasonBytes       = "bytes"       // of requests and answers under way
+	reasonLookups     = "lookups"     // of permissions under way
+	reasonRefusals    = "refusals"    // by RBAC, of late
+	reasonNonces      = "nonces"      // of requests that have to be remembered
+)
+
+// throttled is what a tool gets for whom there is no room in time. The code is the cloud's plainest: some tools compare the whole of it, others
+// look for the word.
+func throttled(after time.Duration, reason string) *refusal {
+	r := refuse(http.StatusBadRequest, "Throttling", "Request was denied due to user flow control: "+reason)
+	r.after, r.why = after, reasonLimit
+	return r
+}
+
+// because is an error of one of the gateway's bounds.
+func because(why string, err error) error {
+	r := refusalOf(err)
+	if r.why != "" {
+		r.why = why
+	}
 	return r
 }
 
@@ -49,7 +71,7 @@ func refusalOf(err error) *refusal {
 	case !ok:
 		return refuse(http.StatusInternalServerError, "InternalError", "the gateway has a defect; its log says more")
 	case e.Code == codes.ResourceExhausted:
-		return throttled(e.RetryAfter)
+		return throttled(e.RetryAfter, e.Message)
 	case e.Reason == rpcerr.CallerForbidden, e.Code == codes.PermissionDenied:
 		return refuse(http.StatusForbidden, "Forbidden.RAM", e.Message)
 	case e.Code == codes.NotFound:

@@ -7,6 +7,7 @@ package front
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -43,7 +44,9 @@ type Config struct {
 	Refused    []string // users that may have no key pair
 	Cloud      *openapi.Client
 	Authorizer *authz.Authorizer
-	Guard      *scope.Guard
+	// Account looks a ServiceAccount up. The UID is empty if it is not known.
+	Account func(ctx context.Context, namespace, name string) (found bool, uid string, err error)
+	Guard   *scope.Guard
 	// Counts gives the name under which an action counts in the budget.
 	Counts func(product, action string) string
 	// Context makes the calls under it wait in the name of the caller, and end with the term of this replica.
@@ -64,11 +67,15 @@ type Front struct {
 	calls   *prometheus.CounterVec
 	closed  *prometheus.CounterVec
 	kept    *prometheus.CounterVec
+
+	throttled *prometheus.CounterVec
+
 	audits  rpc.Peers // the lines of the audit log about refusals, by caller; "": a stranger
 	asks    rpc.Peers // refusals by RBAC, by caller
+	lookups lookups
 	strange logging.Occasional
 	ours    logging.Occasional // about answers that tools do not get
-	addr    atomic.Value // string
+	addr    atomic.Value       // string
 }
 
 const (
@@ -97,8 +104,18 @@ func limits() rpc.Limits {
 // would stop the controllers.
 func New(cfg Config) *Front {
 	factory := promauto.With(cfg.Registerer)
+	keys := newKeyring(cfg.KeysFile, cfg.Refused, cfg.Logger)
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cloudgateway_front_keys_unreadable",
+		Help: "Whether the file of key pairs can't be read, so that the former ones count: 1 or 0.",
+	}, func() float64 {
+		if keys.failed.Load() {
+			return 1
+		}
+		return 0
+	})
 	return &Front{
-		cfg: cfg, keys: newKeyring(cfg.KeysFile, cfg.Refused, cfg.Logger), changes: changes(), named: alone(),
+		cfg: cfg, keys: keys, changes: changes(), named: alone(),
 		audits: rpc.Peers{Burst: 20, PerSecond: 1}, asks: rpc.Peers{Burst: 50, PerSecond: 5},
 		calls: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_front_calls_total",
@@ -108,7 +125,12 @@ func New(cfg Config) *Front {
 		closed: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_front_closed_connections_total",
 			Help: "Connections to the OpenAPI front without a permitted call that were closed, by reason as in " +
-				"cloudgateway_closed_connections_total.",
+				"cloudgateway_closed_connections_total; and those of callers with too many that were idle longest.",
+		}, []string{"reason"}),
+		throttled: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "cloudgateway_front_throttled_calls_total",
+			Help: "Calls of tools that the gateway answered with Throttling, by reason: limit (the account's, for the action), connections, calls " +
+				"or bytes (the caller has too many under way), lookups (of permissions under way), refusals (by RBAC, of late) or nonces (to be remembered).",
 		}, []string{"reason"}),
 		kept: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_front_withheld_answers_total",
@@ -133,7 +155,7 @@ func (f *Front) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	guard, err := rpc.NewGuard(listener, f.cfg.TLS, []string{"http/1.1"}, limits(), f.close, f.cfg.Logger)
+	guard, err := rpc.NewGuard(listener, f.cfg.TLS, []string{"http/1.1"}, tls.VersionTLS12, limits(), f.close, f.cfg.Logger)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -142,6 +164,11 @@ func (f *Front) Serve(ctx context.Context) error {
 		ReadHeaderTimeout: reading, ReadTimeout: reading, IdleTimeout: idle, MaxHeaderBytes: mostHeaders,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, c)
+		},
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state == http.StateIdle || state == http.StateActive {
+				guard.Rests(c, state == http.StateIdle)
+			}
 		},
 		ErrorLog: slog.NewLogLogger(f.cfg.Logger.Handler(), slog.LevelDebug),
 	}
@@ -167,6 +194,9 @@ func (f *Front) Serve(ctx context.Context) error {
 // close notes that a connection without a permitted call was closed.
 func (f *Front) close(reason, peer string) {
 	f.closed.WithLabelValues(reason).Inc()
+	if reason == rpc.IdleLongest {
+		return // It is a caller's.
+	}
 	f.strange.Warn(f.cfg.Logger, "connection to the OpenAPI front without a permitted call is closed", "address", peer, "reason", reason)
 }
 
@@ -177,10 +207,15 @@ func (f *Front) permitted(ctx context.Context, caller rpc.Caller, product openap
 	if product == openapi.STS && action != "GetCallerIdentity" {
 		return refuse(http.StatusForbidden, "Forbidden.RAM", "of STS the front offers GetCallerIdentity only: the others give credentials away")
 	}
-	if !f.asks.Take(caller.Name) {
-		return throttled(time.Second)
+	leave, err := f.lookups.enter(ctx, caller.Name)
+	if err != nil {
+		return err
 	}
-	err := f.cfg.Authorizer.AuthorizeAny(ctx, caller, Resource, Verb, f.names(product, action)...)
+	defer leave()
+	if !f.asks.Take(caller.Name) { // What is under way at once never uses it up.
+		return because(reasonRefusals, throttled(time.Second, "too many calls of the caller were refused by RBAC"))
+	}
+	err = f.cfg.Authorizer.AuthorizeAny(ctx, caller, Resource, Verb, f.names(product, action)...)
 	if err == nil {
 		f.asks.GiveBack(caller.Name)
 	}

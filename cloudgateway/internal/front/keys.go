@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"alicloud-controllers.dev/services/config"
@@ -36,22 +37,24 @@ type Key struct {
 	// Wait is how long a call of the tool may be held up, instead of that of the configuration. It should be a little less
 	// than the tool's time-out.
 	Wait config.Duration `json:"wait"`
+	// UID is that of the ServiceAccount which the user is. If it is set, another ServiceAccount of the same name is another user.
+	UID string `json:"uid"`
 }
 
 // caller is the identity, with the groups that Kubernetes would give it.
 func (k Key) caller() rpc.Caller {
 	groups := append(slices.Clone(k.Groups), "system:authenticated")
-	if namespace, ok := serviceAccount(k.User); ok {
+	if namespace, _, ok := k.serviceAccount(); ok {
 		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
 	}
-	return rpc.Caller{Name: k.User, Groups: groups}
+	return rpc.Caller{Name: k.User, UID: k.UID, Groups: groups}
 }
 
-// serviceAccount gives the namespace of the ServiceAccount that a user is.
-func serviceAccount(user string) (namespace string, ok bool) {
-	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
-	namespace, name, _ := strings.Cut(rest, ":")
-	return namespace, ok && namespace != "" && name != "" && !strings.Contains(name, ":")
+// serviceAccount gives the ServiceAccount that the user is.
+func (k Key) serviceAccount() (namespace, name string, ok bool) {
+	rest, ok := strings.CutPrefix(k.User, "system:serviceaccount:")
+	namespace, name, _ = strings.Cut(rest, ":")
+	return namespace, name, ok && namespace != "" && name != "" && !strings.Contains(name, ":")
 }
 
 // file is the file of key pairs.
@@ -66,6 +69,7 @@ type keyring struct {
 	refused []string // users that may have none
 	log     *slog.Logger
 	bad     logging.Occasional
+	failed  atomic.Bool // the file can't be read at present
 
 	mu     sync.Mutex
 	looked time.Time
@@ -98,6 +102,7 @@ func (k *keyring) renew() {
 		return
 	}
 	keys, err := k.load()
+	k.failed.Store(err != nil)
 	if err != nil {
 		k.bad.Warn(k.log, "the key pairs of the OpenAPI front can't be read, the former ones count", "keys", len(k.keys), "error", err)
 		return
@@ -150,7 +155,7 @@ func (k Key) validate(p *config.Problems, at string, refused []string) {
 	if len(k.Secret) < leastSecret {
 		p.Addf(at+".secret", "is shorter than %d characters; make one with: openssl rand -hex 20", leastSecret)
 	}
-	_, account := serviceAccount(k.User)
+	_, _, account := k.serviceAccount()
 	switch {
 	case k.User == "" || strings.HasPrefix(k.User, "system:") && !account:
 		p.Addf(at+".user",

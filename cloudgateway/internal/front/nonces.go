@@ -53,7 +53,7 @@ func (n *nonces) use(key, nonce string, now time.Time) error {
 	case lately || earlier:
 		return refuse(http.StatusBadRequest, "SignatureNonceUsed", "Specified signature nonce was used already.")
 	case n.all >= mostNonces && len(of.now)+len(of.before) >= mostNonces/len(n.keys):
-		return throttled(time.Minute)
+		return because(reasonNonces, throttled(time.Minute, "too many requests of the key pair have to be remembered"))
 	}
 	of.now[digest] = struct{}{}
 	n.all++

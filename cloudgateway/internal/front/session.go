@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -36,6 +37,7 @@ type call struct {
 	key     Key // empty until the signature is checked
 	name    string
 	noted   func() []any
+	made    []string // what the answer names
 }
 
 // ServeHTTP implements http.Handler.
@@ -67,6 +69,7 @@ func (s *session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		outcome = "error"
 	}
 	s.calls.WithLabelValues(outcome).Inc()
+	c.made = madeBy(answer.Body)
 	s.audit(c, outcome, answer.Status, nil)
 	inTime(w)
 	w.WriteHeader(answer.Status)
@@ -103,6 +106,9 @@ func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work,
 		return work, refuse(http.StatusBadRequest, "SignatureDoesNotMatch", "Specified signature is not matched with our calculation.")
 	}
 	c.key = key
+	if err := s.lives(r.Context(), key); err != nil {
+		return work, err
+	}
 	if err := s.nonces.use(key.ID, req.nonce, time.Now()); err != nil {
 		return work, err
 	}
@@ -119,17 +125,41 @@ func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work,
 		return work, err
 	}
 	if err := s.guard.Proved(conn, key.User); err != nil {
-		return work, err
+		return work, because(reasonConnections, err)
 	}
 	work, err = s.guard.Begin(key.User)
 	if err != nil {
-		return work, err
+		return work, because(reasonCalls, err)
 	}
 	if err := work.Hold(2 * (len(body) + len(r.URL.RawQuery))); err != nil { //nolint:mnd // As text and as parameters.
 		work.End()
-		return work, err
+		return work, because(reasonBytes, err)
 	}
 	return work, nil
+}
+
+// lives refuses a key pair of a ServiceAccount that is gone.
+func (f *Front) lives(ctx context.Context, key Key) error {
+	namespace, name, ok := key.serviceAccount()
+	if !ok {
+		return nil
+	}
+	leave, err := f.lookups.enter(ctx, key.User)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	found, uid, err := f.cfg.Account(ctx, namespace, name)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound", "Specified access key is not found: its user, a ServiceAccount, is gone.")
+	case key.UID != "" && uid != "" && key.UID != uid:
+		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound",
+			"Specified access key is not found: its user is a ServiceAccount that is gone; there is another one of the same name.")
+	}
+	return nil
 }
 
 // here refuses calls about another region, whose limits are others.
@@ -180,6 +210,9 @@ func (s *session) refuse(w http.ResponseWriter, c *call, err error) {
 		panic(http.ErrAbortHandler)
 	}
 	answer := refusalOf(err)
+	if answer.why != "" {
+		s.throttled.WithLabelValues(answer.why).Inc()
+	}
 	s.calls.WithLabelValues(answer.code).Inc()
 	s.audit(c, answer.code, answer.status, err)
 	inTime(w)
@@ -198,6 +231,12 @@ func (s *session) audit(c *call, outcome string, status int, err error) {
 	attrs := []any{"method", "openapi", "address", c.address, "outcome", outcome, "status", status, "duration",
 		time.Since(c.begun), "requestId", c.id}
 	attrs = append(attrs, "caller", c.key.User, "key", bounded(c.request.keyID), "action", c.name, "resource", resources(c.request))
+	if s.minds(c.name) {
+		attrs = append(attrs, "parameters", names(c.request))
+	}
+	if len(c.made) > 0 {
+		attrs = append(attrs, "answered", c.made)
+	}
 	if c.noted != nil {
 		attrs = append(attrs, c.noted()...)
 	}
@@ -207,13 +246,40 @@ func (s *session) audit(c *call, outcome string, status int, err error) {
 	s.cfg.Logger.Info("audit", attrs...)
 }
 
+// names are those of the first parameters. Their values may be secrets, and what was changed can be looked up by the resource.
+func names(req *request) []string {
+	const most = 30
+	all := slices.Sorted(maps.Keys(req.all()))
+	for i := range all {
+		all[i] = bounded(all[i])
+	}
+	return all[:min(most, len(all))]
+}
+
+// madeBy are the ids at the top of an answer, e.g. that of what was created.
+func madeBy(body []byte) []string {
+	const most, longest = 5, 64 << 10 // The answer to a creation is short.
+	var top map[string]json.RawMessage
+	if len(body) > longest || json.Unmarshal(body, &top) != nil {
+		return nil
+	}
+	var ids []string
+	for _, name := range slices.Sorted(maps.Keys(top)) {
+		var id string
+		if len(ids) < most && strings.HasSuffix(name, "Id") && name != "RequestId" && name != "HostId" && json.Unmarshal(top[name], &id) == nil {
+			ids = append(ids, bounded(name)+"="+bounded(id))
+		}
+	}
+	return ids
+}
+
 // resources are the first parameters that name something.
 func resources(req *request) []string {
 	const most = 10
 	var named []string
 	params := req.all()
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		if len(named) < most && suspiciousName.MatchString(name) {
+		if len(named) < most && (suspiciousName.MatchString(name) || strings.HasSuffix(name, "Name")) {
 			named = append(named, bounded(name)+"="+bounded(params[name]))
 		}
 	}

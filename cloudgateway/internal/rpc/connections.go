@@ -14,6 +14,9 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
+// IdleLongest is why a connection of a caller with too many is closed.
+const IdleLongest = "idle longest"
+
 // errStrangerBytes ends a connection on which much was sent without a permitted call.
 var errStrangerBytes = errors.New("too much was sent before a permitted call")
 
@@ -56,7 +59,8 @@ type connection struct {
 	bucket    *Peers      // what it was let in by
 	bucketKey string      // as whom
 
-	caller   string // who made the first permitted call, as long as it is not a stranger's
+	caller   string    // who made the first permitted call, as long as it is not a stranger's
+	idle     time.Time // since when no request is under way; zero: one is, or nobody says
 	stranger atomic.Bool
 	read     atomic.Int64 // bytes, counted for strangers
 	refused  atomic.Int64 // calls, likewise
@@ -217,31 +221,63 @@ func (n *connection) prove(caller string) error {
 	if n == nil || !n.stranger.Load() {
 		return nil
 	}
-	first, err := n.owner.belongs(n, caller)
+	first, leaves, err := n.owner.belongs(n, caller)
+	if leaves != nil {
+		leaves.end(IdleLongest)
+	}
 	if first && n.bucket != nil {
 		n.bucket.GiveBack(n.bucketKey)
 	}
 	return err
 }
 
-// belongs takes a connection off the strangers. It reports whether it was one of theirs.
-func (c *connections) belongs(n *connection, caller string) (first bool, err error) {
+// belongs takes a connection off the strangers. It reports whether it was one of theirs. Of a caller that has as many as it may, the one that
+// has been idle for longest leaves: its client opens another when it needs one.
+func (c *connections) belongs(n *connection, caller string) (first bool, leaves *connection, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !n.stranger.Load() {
-		return false, nil
+		return false, nil, nil
 	}
 	if c.all[between(n.LocalAddr(), n.RemoteAddr())] == n { // Otherwise it is gone.
 		// No caller may have more than are left for others, so that several that have all that they may leave room for the next one.
 		if has := c.callers[caller]; has >= c.limits.ConnectionsPerCaller || has > c.limits.Connections-len(c.all) {
-			return false, tooMuch(fmt.Sprintf("%s has %d connections, the most that a caller may have", caller, has))
+			if leaves = c.longestIdle(caller); leaves == nil {
+				return false, nil, tooMuch(fmt.Sprintf("%s has %d connections in use, the most that a caller may have", caller, has))
+			}
+			c.forget(leaves)
 		}
 		c.callers[caller]++
 		n.caller = caller
 		c.known(n)
 	}
 	n.stranger.Store(false)
-	return true, nil
+	return true, leaves, nil
+}
+
+// longestIdle is the connection of a caller that has been idle for longest; nil if all are in use.
+func (c *connections) longestIdle(caller string) *connection {
+	var longest *connection
+	for _, n := range c.all {
+		if n.stranger.Load() || n.caller != caller || n.idle.IsZero() || longest != nil && !n.idle.Before(longest.idle) {
+			continue
+		}
+		longest = n
+	}
+	return longest
+}
+
+// rests notes that no request is under way on a connection, or that one has begun.
+func (n *connection) rests(idle bool) {
+	if n == nil {
+		return
+	}
+	n.owner.mu.Lock()
+	defer n.owner.mu.Unlock()
+	n.idle = time.Time{}
+	if idle {
+		n.idle = time.Now()
+	}
 }
 
 // Read implements net.Conn.

@@ -16,9 +16,9 @@ type Guard struct {
 	account     *account
 }
 
-// NewGuard guards a listener. The protocols are those that ALPN offers. Closed is called for each connection that is closed for a reason of
+// NewGuard guards a listener. The protocols are those that ALPN offers, and least is the least version of TLS. Closed is called for each connection that is closed for a reason of
 // ours.
-func NewGuard(l net.Listener, files TLSConfig, protocols []string, limits Limits, closed func(reason, peer string),
+func NewGuard(l net.Listener, files TLSConfig, protocols []string, least uint16, limits Limits, closed func(reason, peer string),
 	log *slog.Logger) (*Guard, error) {
 	limits = limits.withDefaults()
 	files.ClientCAFile = "" // Identity is the other protocol's business.
@@ -26,6 +26,7 @@ func NewGuard(l net.Listener, files TLSConfig, protocols []string, limits Limits
 	if err != nil {
 		return nil, err
 	}
+	config.MinVersion = least
 	reload := config.GetConfigForClient
 	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		loaded, err := reload(hello)
@@ -33,7 +34,7 @@ func NewGuard(l net.Listener, files TLSConfig, protocols []string, limits Limits
 			return nil, err
 		}
 		loaded = loaded.Clone()
-		loaded.NextProtos = protocols
+		loaded.NextProtos, loaded.MinVersion = protocols, least
 		return loaded, nil
 	}
 	active := func() bool { return true } // A standby does not listen.
@@ -58,6 +59,10 @@ func (g *Guard) Refused(c net.Conn) { g.of(c).refuse() }
 
 // Proved notes that a caller made a permitted request. Its error says that the caller has too many connections.
 func (g *Guard) Proved(c net.Conn, caller string) error { return g.of(c).prove(caller) }
+
+// Rests notes that no request is under way on a connection, or that one has begun. Of a caller with too many connections, the one that has
+// been idle for longest is closed.
+func (g *Guard) Rests(c net.Conn, idle bool) { g.of(c).rests(idle) }
 
 // Count gives the number of connections.
 func (g *Guard) Count() (callers, strangers int) { return g.connections.count() }

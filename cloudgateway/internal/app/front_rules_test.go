@@ -1,0 +1,255 @@
+package app
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+)
+
+// TestFrontWithholds: what the cloud says about the gateway's own credentials does not reach a tool, which would take its own for wrong.
+func TestFrontWithholds(t *testing.T) {
+	w := fronted(t, "")
+	c := newTool(t, w.openFront(w.start()), "tool", toolSecret)
+	for code, reason := range map[string]string{
+		"SignatureDoesNotMatch": "credentials", "InvalidAccessKeyId.NotFound": "credentials", "InvalidParameter": "quote",
+	} {
+		if err := w.sim.SetFaults(fault.Rule{Action: "DescribeInstances", Error: &fault.Error{
+			Status: 400, Code: code, Message: "server string to sign is:POST&AccessKeyId%3D" + openapisim.DefaultAccessKeyID,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		got := c.call(t, "ecs:DescribeInstances", nil)
+		if got.Status != http.StatusServiceUnavailable || got.Code != "ServiceUnavailable" || !strings.Contains(got.Body, `"HostId":"cloudgateway"`) ||
+			strings.Contains(got.Body, openapisim.DefaultAccessKeyID) {
+			t.Errorf("%s: got %d %s", code, got.Status, got.Body)
+		}
+		_, page := w.get("/metrics")
+		if !strings.Contains(page, `cloudgateway_front_withheld_answers_total{reason="`+reason+`"}`) {
+			t.Errorf("%s: no metric says so", code)
+		}
+	}
+	if text := w.log.String(); !strings.Contains(text, "a tool does not get the answer") {
+		t.Error("the log does not say so")
+	}
+}
+
+// TestFrontKeepsSensitiveReads: a read that gives keys or control is named alone, kept to the scope of the caller, and in the audit log.
+func TestFrontKeepsSensitiveReads(t *testing.T) {
+	w := fronted(t, "scopes: [{callers: [\""+scopedUser+"\"], tags: {team: web}}]\n")
+	w.toolMay["vpc:*"], w.toolMay["ecs:*"], w.toolMay["ecs:DescribeUserData"] = true, true, true
+	address := w.openFront(w.start())
+	free, scoped := newTool(t, address, "tool", toolSecret), newTool(t, address, "scoped", scopedSecret)
+	for _, name := range []string{"ecs:DescribeInvocationResults", "ecs:RunCommand", "ecs:DescribeInstanceVncUrl", "vpc:DescribeSslVpnClientCert",
+		"vpc:DescribeVpnConnections"} {
+		if got := free.call(t, name, map[string]string{"InstanceId": "i-web"}); got.Status != 403 {
+			t.Errorf("%s by a wildcard: %+v", name, got)
+		}
+	}
+	for id, inside := range map[string]bool{"i-web": true, "i-db": false} {
+		before, calls := len(w.log.String()), len(w.sim.Calls(0))
+		got := scoped.call(t, "ecs:DescribeUserData", map[string]string{"InstanceId": id})
+		sent := false
+		for _, call := range w.sim.Calls(int64(calls)) {
+			sent = sent || call.Action == "DescribeUserData"
+		}
+		if (got.Status == 403) == inside || sent != inside {
+			t.Errorf("user data of %s: %+v, sent %t", id, got, sent)
+		}
+		if text := w.log.String()[before:]; strings.Count(text, `"msg":"audit"`) != 1 || !strings.Contains(text, "InstanceId="+id) {
+			t.Errorf("the log says %s", text)
+		}
+	}
+}
+
+// TestFrontAudit: the line of a creation has what was created, that of a change the names of its parameters, and a read has one if asked for.
+func TestFrontAudit(t *testing.T) {
+	w := fronted(t, "")
+	text := string(must(os.ReadFile(w.file)))
+	w.file = w.write("audited.yaml", strings.Replace(text, "wait: 3s", "wait: 3s, auditReads: true", 1))
+	c := newTool(t, w.openFront(w.start()), "tool", toolSecret)
+	lines := func(call string, params map[string]string) (reply, map[string]any) {
+		t.Helper()
+		before := len(w.log.String())
+		got := c.call(t, call, params)
+		found := regexp.MustCompile(`(?m)^.*"msg":"audit".*$`).FindAllString(w.log.String()[before:], -1)
+		if len(found) != 1 {
+			t.Fatalf("%s: %d lines", call, len(found))
+		}
+		var line map[string]any
+		if err := json.Unmarshal([]byte(found[0]), &line); err != nil {
+			t.Fatal(err)
+		}
+		return got, line
+	}
+	got, line := lines("slb:CreateLoadBalancer", map[string]string{"LoadBalancerName": "web", "AddressType": "internet", "LoadBalancerSpec": "slb.s1.small"})
+	var made struct {
+		LoadBalancerID string `json:"LoadBalancerId"`
+	}
+	if err := json.Unmarshal([]byte(got.Body), &made); err != nil || made.LoadBalancerID == "" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if !strings.Contains(fmt.Sprint(line["answered"]), "LoadBalancerId="+made.LoadBalancerID) || !strings.Contains(fmt.Sprint(line["resource"]), "LoadBalancerName=web") {
+		t.Errorf("the creation: %v", line)
+	}
+	_, line = lines("slb:SetLoadBalancerDeleteProtection", map[string]string{"LoadBalancerId": made.LoadBalancerID, "DeleteProtection": "off"})
+	if fmt.Sprint(line["parameters"]) != "[DeleteProtection LoadBalancerId RegionId]" {
+		t.Errorf("the change: %v", line)
+	}
+	if _, line = lines("ecs:DescribeInstances", nil); line["outcome"] != "ok" {
+		t.Errorf("the read: %v", line)
+	}
+}
+
+// TestFrontPairEndsWithItsServiceAccount: the deletion of a ServiceAccount takes its key pair away. An older role of the gateway, which can't
+// look it up, takes nothing away.
+func TestFrontPairEndsWithItsServiceAccount(t *testing.T) {
+	for state, want := range map[string]string{"": "", "forbidden": "", "gone": "InvalidAccessKeyId.NotFound"} {
+		w := fronted(t, "")
+		w.accounts.Store("tool", state)
+		c := newTool(t, w.openFront(w.start()), "tool", toolSecret)
+		if got := c.call(t, "ecs:DescribeInstances", nil); got.Code != want {
+			t.Errorf("%q: got %+v, want %q", state, got, want)
+		}
+		if state == "forbidden" && !strings.Contains(w.log.String(), "update its ClusterRole") {
+			t.Error("the log does not say that the role is an old one")
+		}
+	}
+	w := fronted(t, "")
+	w.write("keys.yaml", fmt.Sprintf("keys: [{id: tool, secret: %s, user: %q, uid: uid-of-another}]\n", toolSecret, toolUser))
+	c := newTool(t, w.openFront(w.start()), "tool", toolSecret)
+	if got := c.call(t, "ecs:DescribeInstances", nil); got.Code != "InvalidAccessKeyId.NotFound" || !strings.Contains(got.Body, "another one of the same name") {
+		t.Errorf("one that was made anew: %+v", got)
+	}
+}
+
+// TestFrontLooksUpABurst: permitted calls that come at once while their permission is looked up are not refused, and cost few questions.
+func TestFrontLooksUpABurst(t *testing.T) {
+	w := fronted(t, "")
+	w.latency = 300 * time.Millisecond
+	address := w.openFront(w.start())
+	var burst sync.WaitGroup
+	var refused atomic.Int32
+	for range 60 {
+		c := newTool(t, address, "tool", toolSecret)
+		query := c.sign(http.MethodPost, c.params("ecs:DescribeInstances", nil))
+		burst.Go(func() {
+			if got, err := c.send(t.Context(), http.MethodPost, query, nil, nil); err != nil || got.Status != 200 {
+				t.Logf("%+v, %v", got, err)
+				refused.Add(1)
+			}
+		})
+	}
+	burst.Wait()
+	if n := refused.Load(); n > 0 {
+		t.Errorf("%d of 60 calls were refused", n)
+	}
+}
+
+// TestFrontClosesIdleConnections: a caller with more connections than it may have loses the one that has been idle for longest, and no call.
+func TestFrontClosesIdleConnections(t *testing.T) {
+	w := fronted(t, "")
+	address := w.openFront(w.start())
+	refused := 0
+	for range 300 { // each of a client of its own, which keeps it
+		c := newTool(t, address, "tool", toolSecret)
+		if got := c.call(t, "ecs:DescribeInstances", nil); got.Status != 200 {
+			t.Logf("%+v", got)
+			refused++
+		}
+	}
+	if refused > 0 {
+		t.Errorf("%d of 300 calls were refused", refused)
+	}
+	_, page := w.get("/metrics")
+	if !strings.Contains(page, `cloudgateway_front_closed_connections_total{reason="idle longest"} 44`) {
+		t.Error("no metric says that 44 connections were closed")
+	}
+}
+
+// TestFrontTakesTLS12: old Java, Python and PHP have no 1.3. The gateway's own API takes no less than that.
+func TestFrontTakesTLS12(t *testing.T) {
+	w := fronted(t, "")
+	front := strings.TrimPrefix(w.openFront(w.start()), "https://")
+	for address, want := range map[string]bool{front: true, w.addr: false} {
+		for _, version := range []uint16{tls.VersionTLS11, tls.VersionTLS12, tls.VersionTLS13} {
+			conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", address,
+				&tls.Config{InsecureSkipVerify: true, MinVersion: version, MaxVersion: version, NextProtos: []string{"h2", "http/1.1"}})
+			if err == nil {
+				_ = conn.Close()
+			}
+			if taken := err == nil; taken != (version == tls.VersionTLS13 || want && version == tls.VersionTLS12) {
+				t.Errorf("%s: %s is taken: %t, %v", address, tls.VersionName(version), taken, err)
+			}
+		}
+	}
+}
+
+// TestRefusedChangesForgetNothing: what the gateway's own budget refuses has changed nothing, and what a tool changes in one product leaves
+// what is known of others.
+func TestRefusedChangesForgetNothing(t *testing.T) {
+	w := fronted(t, "")
+	text := string(must(os.ReadFile(w.file)))
+	w.file = w.write("limited.yaml", strings.Replace(text, `budget: {callers: {`,
+		`budget: {overrides: {slb/OtherWrites: {calls: 1, window: 60s}}, callers: {`, 1))
+	w.toolMay["ecs:*"] = true
+	g := w.start()
+	c, client := newTool(t, w.openFront(g), "tool", toolSecret), w.dial("writer")
+	read := func() {
+		t.Helper()
+		old := durationpb.New(time.Hour)
+		if _, err := client.LoadBalancers.ListLoadBalancers(t.Context(), &slbv1.ListLoadBalancersRequest{
+			AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET, MaxAge: old}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Instances.ListInstances(t.Context(), &ecsv1.ListInstancesRequest{VpcId: "vpc-1", MaxAge: old}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads := func() (slb, ecs int) {
+		for _, call := range w.sim.Calls(0) {
+			switch call.Action {
+			case "DescribeLoadBalancers":
+				slb++
+			case "DescribeInstances":
+				ecs++
+			}
+		}
+		return slb, ecs
+	}
+	read()
+	slb, ecs := reads()
+	throttled := 0
+	for range 6 {
+		if got := c.call(t, "slb:FrobnicateNothing", nil); got.Code == "Throttling" {
+			throttled++
+		}
+		read()
+	}
+	if s, e := reads(); s != slb || e != ecs || throttled != 5 {
+		t.Errorf("%d and %d reads after %d refused changes, want %d and %d", s, e, throttled, slb, ecs)
+	}
+	if got := c.call(t, "ecs:StopInstance", map[string]string{"InstanceId": "i-web"}); strings.HasPrefix(got.Code, "Throttling") {
+		t.Fatalf("%+v", got)
+	}
+	read()
+	if s, e := reads(); s != slb || e == ecs {
+		t.Errorf("after a change of ECS: %d reads of load balancers, want %d, and %d of instances, want more than %d", s, slb, e, ecs)
+	}
+}
