@@ -45,7 +45,8 @@ const (
 	mostAsked   = 1000
 )
 
-// accounts looks up ServiceAccounts. A role of an older chart does not allow it: key pairs then outlive their ServiceAccounts, as they did.
+// accounts looks up ServiceAccounts. A role of an older chart does not allow it: key pairs then outlive their
+// ServiceAccounts, as they did.
 func (g *Gateway) accounts() func(ctx context.Context, namespace, name string) (found bool, uid string, err error) {
 	type account struct{ namespace, name string }
 	type answer struct {
@@ -61,7 +62,8 @@ func (g *Gateway) accounts() func(ctx context.Context, namespace, name string) (
 			case apierrors.IsNotFound(err):
 				return answer{}, absentLife, nil
 			case apierrors.IsForbidden(err):
-				forbidden.Warn(g.log, "the gateway may not get serviceaccounts, so key pairs of the OpenAPI front outlive theirs; update its ClusterRole",
+				forbidden.Warn(g.log,
+					"the gateway may not get serviceaccounts, so key pairs of the OpenAPI front outlive theirs; update its ClusterRole",
 					"error", err)
 				return answer{found: true}, accountLife, nil
 			case err != nil:

@@ -23,7 +23,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 )
 
-// TestFrontWithholds: what the cloud says about the gateway's own credentials does not reach a tool, which would take its own for wrong.
+// TestFrontWithholds: what the cloud says about the gateway's own credentials does not reach a tool, which would take
+// its own for wrong.
 func TestFrontWithholds(t *testing.T) {
 	w := fronted(t, "")
 	c := newTool(t, w.openFront(w.start()), "tool", toolSecret)
@@ -36,8 +37,8 @@ func TestFrontWithholds(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := c.call(t, "ecs:DescribeInstances", nil)
-		if got.Status != http.StatusServiceUnavailable || got.Code != "ServiceUnavailable" || !strings.Contains(got.Body, `"HostId":"cloudgateway"`) ||
-			strings.Contains(got.Body, openapisim.DefaultAccessKeyID) {
+		if got.Status != http.StatusServiceUnavailable || got.Code != "ServiceUnavailable" ||
+			!strings.Contains(got.Body, `"HostId":"cloudgateway"`) || strings.Contains(got.Body, openapisim.DefaultAccessKeyID) {
 			t.Errorf("%s: got %d %s", code, got.Status, got.Body)
 		}
 		_, page := w.get("/metrics")
@@ -50,14 +51,17 @@ func TestFrontWithholds(t *testing.T) {
 	}
 }
 
-// TestFrontKeepsSensitiveReads: a read that gives keys or control is named alone, kept to the scope of the caller, and in the audit log.
+// TestFrontKeepsSensitiveReads: a read that gives keys or control is named alone, kept to the scope of the caller,
+// and in the audit log.
 func TestFrontKeepsSensitiveReads(t *testing.T) {
 	w := fronted(t, "scopes: [{callers: [\""+scopedUser+"\"], tags: {team: web}}]\n")
 	w.toolMay["vpc:*"], w.toolMay["ecs:*"], w.toolMay["ecs:DescribeUserData"] = true, true, true
 	address := w.openFront(w.start())
 	free, scoped := newTool(t, address, "tool", toolSecret), newTool(t, address, "scoped", scopedSecret)
-	for _, name := range []string{"ecs:DescribeInvocationResults", "ecs:RunCommand", "ecs:DescribeInstanceVncUrl", "vpc:DescribeSslVpnClientCert",
-		"vpc:DescribeVpnConnections"} {
+	for _, name := range []string{
+		"ecs:DescribeInvocationResults", "ecs:RunCommand", "ecs:DescribeInstanceVncUrl", "vpc:DescribeSslVpnClientCert",
+		"vpc:DescribeVpnConnections",
+	} {
 		if got := free.call(t, name, map[string]string{"InstanceId": "i-web"}); got.Status != 403 {
 			t.Errorf("%s by a wildcard: %+v", name, got)
 		}
@@ -78,7 +82,8 @@ func TestFrontKeepsSensitiveReads(t *testing.T) {
 	}
 }
 
-// TestFrontAudit: the line of a creation has what was created, that of a change the names of its parameters, and a read has one if asked for.
+// TestFrontAudit: the line of a creation has what was created, that of a change the names of its parameters, and a
+// read has one if asked for.
 func TestFrontAudit(t *testing.T) {
 	w := fronted(t, "")
 	text := string(must(os.ReadFile(w.file)))
@@ -98,14 +103,16 @@ func TestFrontAudit(t *testing.T) {
 		}
 		return got, line
 	}
-	got, line := lines("slb:CreateLoadBalancer", map[string]string{"LoadBalancerName": "web", "AddressType": "internet", "LoadBalancerSpec": "slb.s1.small"})
+	got, line := lines("slb:CreateLoadBalancer",
+		map[string]string{"LoadBalancerName": "web", "AddressType": "internet", "LoadBalancerSpec": "slb.s1.small"})
 	var made struct {
 		LoadBalancerID string `json:"LoadBalancerId"`
 	}
 	if err := json.Unmarshal([]byte(got.Body), &made); err != nil || made.LoadBalancerID == "" {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if !strings.Contains(fmt.Sprint(line["answered"]), "LoadBalancerId="+made.LoadBalancerID) || !strings.Contains(fmt.Sprint(line["resource"]), "LoadBalancerName=web") {
+	if !strings.Contains(fmt.Sprint(line["answered"]), "LoadBalancerId="+made.LoadBalancerID) ||
+		!strings.Contains(fmt.Sprint(line["resource"]), "LoadBalancerName=web") {
 		t.Errorf("the creation: %v", line)
 	}
 	_, line = lines("slb:SetLoadBalancerDeleteProtection", map[string]string{"LoadBalancerId": made.LoadBalancerID, "DeleteProtection": "off"})
@@ -117,8 +124,8 @@ func TestFrontAudit(t *testing.T) {
 	}
 }
 
-// TestFrontPairEndsWithItsServiceAccount: the deletion of a ServiceAccount takes its key pair away. An older role of the gateway, which can't
-// look it up, takes nothing away.
+// TestFrontPairEndsWithItsServiceAccount: the deletion of a ServiceAccount takes its key pair away. An older role of
+// the gateway, which can't look it up, takes nothing away.
 func TestFrontPairEndsWithItsServiceAccount(t *testing.T) {
 	for state, want := range map[string]string{"": "", "forbidden": "", "gone": "InvalidAccessKeyId.NotFound"} {
 		w := fronted(t, "")
@@ -134,12 +141,14 @@ func TestFrontPairEndsWithItsServiceAccount(t *testing.T) {
 	w := fronted(t, "")
 	w.write("keys.yaml", fmt.Sprintf("keys: [{id: tool, secret: %s, user: %q, uid: uid-of-another}]\n", toolSecret, toolUser))
 	c := newTool(t, w.openFront(w.start()), "tool", toolSecret)
-	if got := c.call(t, "ecs:DescribeInstances", nil); got.Code != "InvalidAccessKeyId.NotFound" || !strings.Contains(got.Body, "another one of the same name") {
+	if got := c.call(t, "ecs:DescribeInstances", nil); got.Code != "InvalidAccessKeyId.NotFound" ||
+		!strings.Contains(got.Body, "another one of the same name") {
 		t.Errorf("one that was made anew: %+v", got)
 	}
 }
 
-// TestFrontLooksUpABurst: permitted calls that come at once while their permission is looked up are not refused, and cost few questions.
+// TestFrontLooksUpABurst: permitted calls that come at once while their permission is looked up are not refused, and
+// cost few questions.
 func TestFrontLooksUpABurst(t *testing.T) {
 	w := fronted(t, "")
 	w.latency = 300 * time.Millisecond
@@ -162,7 +171,8 @@ func TestFrontLooksUpABurst(t *testing.T) {
 	}
 }
 
-// TestFrontClosesIdleConnections: a caller with more connections than it may have loses the one that has been idle for longest, and no call.
+// TestFrontClosesIdleConnections: a caller with more connections than it may have loses the one that has been idle
+// for longest, and no call.
 func TestFrontClosesIdleConnections(t *testing.T) {
 	w := fronted(t, "")
 	address := w.openFront(w.start())
@@ -201,8 +211,8 @@ func TestFrontTakesTLS12(t *testing.T) {
 	}
 }
 
-// TestRefusedChangesForgetNothing: what the gateway's own budget refuses has changed nothing, and what a tool changes in one product leaves
-// what is known of others.
+// TestRefusedChangesForgetNothing: what the gateway's own budget refuses has changed nothing, and what a tool changes
+// in one product leaves what is known of others.
 func TestRefusedChangesForgetNothing(t *testing.T) {
 	w := fronted(t, "")
 	text := string(must(os.ReadFile(w.file)))

@@ -58,9 +58,9 @@ func (a *Authorizer) Authorize(ctx context.Context, caller rpc.Caller, resource,
 // errNotThisName is the answer about one of several names.
 var errNotThisName = errors.New("not by this name")
 
-// AuthorizeAny is Authorize for resources that have names: the caller has to be allowed one of them. "" is no name. The names are in the order
-// from the narrowest to the widest. The widest is asked for first, and the answer about each is remembered by itself: a caller that may do
-// everything of a kind costs one question, whatever it does.
+// AuthorizeAny is Authorize for resources that have names: the caller has to be allowed one of them. "" is no name.
+// The names are in the order from the narrowest to the widest. The widest is asked for first, and the answer about
+// each is remembered by itself: a caller that may do everything of a kind costs one question, whatever it does.
 func (a *Authorizer) AuthorizeAny(ctx context.Context, caller rpc.Caller, resource, verb string, names ...string) error {
 	of := func(name string) question {
 		return question{caller: fmt.Sprintf("%q", caller), resource: resource, verb: verb, name: name}

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Room is what several readers remember together: its size is bounded, and all of it, or what is of a product, can be forgotten at once.
+// Room is what several readers remember together: its size is bounded, and all of it, or what is of a product, can be
+// forgotten at once.
 type Room struct {
 	bytes   *semaphore.Weighted
 	product string // of the readers that are added

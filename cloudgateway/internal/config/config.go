@@ -50,8 +50,9 @@ type Config struct {
 	Front          Front               `json:"front"`
 	// Reflection describes the API to callers that may get capabilities, for tools like grpcurl.
 	Reflection bool `json:"reflection"`
-	// ScopeControllers keeps lbcontroller to what is tagged for the cluster clusterID, but for load balancers, server groups and EIPs of
-	// nobody's, which it may change and bind; routecontroller to the routes of vpcID; and nodecontroller to the network interfaces there.
+	// ScopeControllers keeps lbcontroller to what is tagged for the cluster clusterID, but for load balancers, server
+	// groups and EIPs of nobody's, which it may change and bind; routecontroller to the routes of vpcID; and
+	// nodecontroller to the network interfaces there.
 	ScopeControllers bool `json:"scopeControllers"`
 	// Scopes keep callers to a part of the account in what they change. Every scope that names a caller counts. A caller
 	// in none may change what its ClusterRoles allow.
@@ -77,8 +78,8 @@ type Front struct {
 	// Wait is how long a call may be held up, by rate limits and by the cloud, 1s to 5m. It should be a little less than
 	// the time-out of the tools.
 	Wait config.Duration `json:"wait"`
-	// AuditReads leaves a line in the audit log for every call of a tool. Without it, changes, refusals, and reads that give keys or control
-	// leave one.
+	// AuditReads leaves a line in the audit log for every call of a tool. Without it, changes, refusals, and reads
+	// that give keys or control leave one.
 	AuditReads bool `json:"auditReads"`
 }
 
@@ -169,9 +170,10 @@ type Scope struct {
 	VpcIDs []string `json:"vpcIDs"`
 	// ClusterID is the value that the tag "ack.aliyun.com" must have.
 	ClusterID string `json:"clusterID"`
-	// Controller says that the callers are controllers of the cluster. They may change load balancers and server groups without a tag
-	// "ack.aliyun.com", too, which users made by hand, and bind such EIPs, but delete none of them. Of what the existing CCM has made, its tag
-	// "kubernetes.do.not.delete" is enough for everything. It needs clusterID.
+	// Controller says that the callers are controllers of the cluster. They may change load balancers and server
+	// groups without a tag "ack.aliyun.com", too, which users made by hand, and bind such EIPs, but delete none of
+	// them. Of what the existing CCM has made, its tag "kubernetes.do.not.delete" is enough for everything. It needs
+	// clusterID.
 	Controller bool `json:"controller"`
 	// forControllers: it is one that scopeControllers stands for.
 	forControllers bool

@@ -72,15 +72,16 @@ func (b *Budget) Acquire(ctx context.Context, product, action string) error {
 	return b.limiter(product, action).acquire(ctx, CallerFrom(ctx))
 }
 
-// The names under which a budget counts the actions of a product together of which it is not known that there are any: the table of limits
-// does not have them, and the cloud has not answered yet. Their limits are also those of each action that the table does not have.
+// The names under which a budget counts the actions of a product together of which it is not known that there are
+// any: the table of limits does not have them, and the cloud has not answered yet. Their limits are also those of
+// each action that the table does not have.
 const (
 	OtherReads  = "OtherReads"
 	OtherWrites = "OtherWrites"
 )
 
-// Counts gives the name under which metrics of calls have an action. The table has few of the hundreds of actions that there are, and
-// the number of names has to be bounded.
+// Counts gives the name under which metrics of calls have an action. The table has few of the hundreds of actions
+// that there are, and the number of names has to be bounded.
 func (b *Budget) Counts(product, action string) string {
 	if _, listed := b.limits[product+"/"+action]; listed {
 		return action
@@ -95,8 +96,9 @@ func others(action string) string {
 	return OtherWrites
 }
 
-// Answered notes that the cloud knows an action. The cloud counts each by itself, so it has a limiter of its own from now on, unless
-// there are too many. What the cloud does not know has none: a caller could make up names, and limiters with them.
+// Answered notes that the cloud knows an action. The cloud counts each by itself, so it has a limiter of its own from
+// now on, unless there are too many. What the cloud does not know has none: a caller could make up names, and
+// limiters with them.
 func (b *Budget) Answered(product, action string) {
 	name := product + "/" + action
 	if _, listed := b.limits[name]; listed {
@@ -158,8 +160,8 @@ func (u *unlisted) use(name string) {
 	u.used[name] = u.turn
 }
 
-// makeRoom reports whether there is room for another action, for which the one that nobody has used for longest may go. One whose calls
-// wait, or are stopped, or that were sent in the present window, stays.
+// makeRoom reports whether there is room for another action, for which the one that nobody has used for longest may
+// go. One whose calls wait, or are stopped, or that were sent in the present window, stays.
 func (b *Budget) makeRoom() bool {
 	if len(b.unlisted.used) < mostUnlisted {
 		return true

@@ -45,8 +45,9 @@ func (m *minutes) count(caller string) int {
 	return n
 }
 
-// TestThrottlingIsChargedToItsAction: one tool makes 120 calls of an action a minute, which the cloud takes, and another one calls another
-// action, of which the cloud takes few. The first goes on as if it were alone, although no row of the table has either.
+// TestThrottlingIsChargedToItsAction: one tool makes 120 calls of an action a minute, which the cloud takes, and
+// another one calls another action, of which the cloud takes few. The first goes on as if it were alone, although no
+// row of the table has either.
 func TestThrottlingIsChargedToItsAction(t *testing.T) {
 	for _, limit := range []int{5, 20} {
 		synctest.Test(t, func(t *testing.T) {
@@ -84,8 +85,8 @@ func TestThrottlingIsChargedToItsAction(t *testing.T) {
 	}
 }
 
-// TestUnlistedActionsAreBounded: made-up names count together, real ones by themselves, at most 256 of them, and those with calls that
-// wait are not forgotten. The series of what is forgotten end.
+// TestUnlistedActionsAreBounded: made-up names count together, real ones by themselves, at most 256 of them, and
+// those with calls that wait are not forgotten. The series of what is forgotten end.
 func TestUnlistedActionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewPedanticRegistry()

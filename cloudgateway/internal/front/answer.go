@@ -42,8 +42,8 @@ const (
 	reasonNonces      = "nonces"      // of requests that have to be remembered
 )
 
-// throttled is what a tool gets for whom there is no room in time. The code is the cloud's plainest: some tools compare the whole of it, others
-// look for the word.
+// throttled is what a tool gets for whom there is no room in time. The code is the cloud's plainest: some tools
+// compare the whole of it, others look for the word.
 func throttled(after time.Duration, reason string) *refusal {
 	r := refuse(http.StatusBadRequest, "Throttling", "Request was denied due to user flow control: "+reason)
 	r.after, r.why = after, reasonLimit

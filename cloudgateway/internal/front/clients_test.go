@@ -14,8 +14,8 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 )
 
-// TestThrottlingIsUnderstood: the tools that docs/openapi-front.md names have rules of their own for what they repeat, read in their sources:
-// each takes the front's answer for throttling, and the message has the true reason.
+// TestThrottlingIsUnderstood: the tools that docs/openapi-front.md names have rules of their own for what they
+// repeat, read in their sources: each takes the front's answer for throttling, and the message has the true reason.
 func TestThrottlingIsUnderstood(t *testing.T) {
 	t.Parallel()
 	rules := map[string]func(code string, header func(string) string) bool{
@@ -60,7 +60,8 @@ func TestThrottlingIsUnderstood(t *testing.T) {
 func TestShownBy(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"ecs:RunInstances": "ecs", "ecs:AttachNetworkInterface": "ecs", "ecs:AssignPrivateIpAddresses": "ecs", "ecs:DeleteInstances": "ecs nlb slb vpc",
+		"ecs:RunInstances": "ecs", "ecs:AttachNetworkInterface": "ecs", "ecs:AssignPrivateIpAddresses": "ecs",
+		"ecs:DeleteInstances":        "ecs nlb slb vpc",
 		"ecs:DetachNetworkInterface": "ecs nlb slb vpc", "vpc:AssociateEipAddress": "ecs nlb slb vpc", "vpc:CreateVSwitch": "vpc",
 		"slb:SetLoadBalancerName": "slb", "slb:DeleteLoadBalancer": "ecs slb vpc", "nlb:UpdateLoadBalancerAttribute": "nlb",
 		"nlb:UpdateLoadBalancerZones": "ecs nlb vpc", "nlb:TagResources": "nlb",

@@ -129,8 +129,9 @@ func New(cfg Config) *Front {
 		}, []string{"reason"}),
 		throttled: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_front_throttled_calls_total",
-			Help: "Calls of tools that the gateway answered with Throttling, by reason: limit (the account's, for the action), connections, calls " +
-				"or bytes (the caller has too many under way), lookups (of permissions under way), refusals (by RBAC, of late) or nonces (to be remembered).",
+			Help: "Calls of tools that the gateway answered with Throttling, by reason: limit (the account's, for the action), " +
+				"connections, calls or bytes (the caller has too many under way), lookups (of permissions under way), refusals (by " +
+				"RBAC, of late) or nonces (to be remembered).",
 		}, []string{"reason"}),
 		kept: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_front_withheld_answers_total",

@@ -37,7 +37,8 @@ type Key struct {
 	// Wait is how long a call of the tool may be held up, instead of that of the configuration. It should be a little less
 	// than the tool's time-out.
 	Wait config.Duration `json:"wait"`
-	// UID is that of the ServiceAccount which the user is. If it is set, another ServiceAccount of the same name is another user.
+	// UID is that of the ServiceAccount which the user is. If it is set, another ServiceAccount of the same name is
+	// another user.
 	UID string `json:"uid"`
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// mostLookups is how many questions about one caller the API server is asked at once. Further calls of the caller wait.
+	// mostLookups is how many questions about one caller the API server is asked at once. Further calls of the caller
+	// wait.
 	mostLookups = 16
 	// lookupWait is how long they do.
 	lookupWait = reading

@@ -104,8 +104,8 @@ func TestChangesAreWrites(t *testing.T) {
 	}
 }
 
-// TestSensitiveReads: every action that gives keys or control is named alone, and a caller with a scope gets it of what is inside, or not
-// at all.
+// TestSensitiveReads: every action that gives keys or control is named alone, and a caller with a scope gets it of
+// what is inside, or not at all.
 func TestSensitiveReads(t *testing.T) {
 	t.Parallel()
 	f := &Front{named: alone()}

@@ -7,9 +7,9 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/scope"
 )
 
-// alone are the actions that give keys, secrets, or control over an instance. No pattern stands for them: a role has to name each. Those that
-// read are looked at by the scopes and leave a line in the audit log, as changes do. The names are in small letters: the cloud may take
-// another spelling for the same.
+// alone are the actions that give keys, secrets, or control over an instance. No pattern stands for them: a role has
+// to name each. Those that read are looked at by the scopes and leave a line in the audit log, as changes do. The
+// names are in small letters: the cloud may take another spelling for the same.
 func alone() map[string]bool {
 	all := map[string]bool{}
 	for product, actions := range map[string]string{

@@ -154,7 +154,8 @@ func (f *Front) lives(ctx context.Context, key Key) error {
 	case err != nil:
 		return err
 	case !found:
-		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound", "Specified access key is not found: its user, a ServiceAccount, is gone.")
+		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound",
+			"Specified access key is not found: its user, a ServiceAccount, is gone.")
 	case key.UID != "" && uid != "" && key.UID != uid:
 		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound",
 			"Specified access key is not found: its user is a ServiceAccount that is gone; there is another one of the same name.")
@@ -219,8 +220,9 @@ func (s *session) refuse(w http.ResponseWriter, c *call, err error) {
 	answer.write(w, c.id, c.request.xml)
 }
 
-// audit leaves a line about every change that was tried, about reads that give keys or control, and about what was refused; with AuditReads
-// about every call. The refusals of one caller leave so many lines, and so do those of all strangers together.
+// audit leaves a line about every change that was tried, about reads that give keys or control, and about what was
+// refused; with AuditReads about every call. The refusals of one caller leave so many lines, and so do those of all
+// strangers together.
 func (s *session) audit(c *call, outcome string, status int, err error) {
 	if err == nil && !s.minds(c.name) && !s.cfg.AuditReads {
 		return
@@ -246,7 +248,8 @@ func (s *session) audit(c *call, outcome string, status int, err error) {
 	s.cfg.Logger.Info("audit", attrs...)
 }
 
-// names are those of the first parameters. Their values may be secrets, and what was changed can be looked up by the resource.
+// names are those of the first parameters. Their values may be secrets, and what was changed can be looked up by the
+// resource.
 func names(req *request) []string {
 	const most = 30
 	all := slices.Sorted(maps.Keys(req.all()))

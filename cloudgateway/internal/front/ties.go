@@ -11,8 +11,9 @@ type tie struct {
 	shown  []string
 }
 
-// ties are the ones that are known. What the typed API remembers of a product shows ids, addresses, states and tags of that product, and of
-// others: which instances and interfaces are servers, next hops of routes, or have an EIP; which EIPs a load balancer has.
+// ties are the ones that are known. What the typed API remembers of a product shows ids, addresses, states and tags
+// of that product, and of others: which instances and interfaces are servers, next hops of routes, or have an EIP;
+// which EIPs a load balancer has.
 func ties() []tie {
 	return []tie{
 		// They leave server groups and routes, and lose their EIPs and addresses.

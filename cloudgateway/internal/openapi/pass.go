@@ -23,10 +23,11 @@ type Answer struct {
 // was carried out. Nothing else is repeated: the program knows best what it may repeat. Hold is asked before more of an
 // answer is kept than a few kilobytes.
 //
-// An error is an *rpcerr.Error: OUTCOME_UNKNOWN if a change may have been made although no answer came. It is a *Withheld if there was an
-// answer that no other program must see.
+// An error is an *rpcerr.Error: OUTCOME_UNKNOWN if a change may have been made although no answer came. It is a
+// *Withheld if there was an answer that no other program must see.
 //
-// Changed reports whether something may have been changed: it was sent, and not refused for what comes before the action itself.
+// Changed reports whether something may have been changed: it was sent, and not refused for what comes before the
+// action itself.
 func (c *Client) Pass(ctx context.Context, call Call, hold func(bytes int) error) (got *Answer, changed bool, err error) {
 	x := &exchange{client: c, call: call, needed: true, hold: hold}
 	answer, err := x.run(ctx)

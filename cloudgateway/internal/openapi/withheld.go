@@ -26,7 +26,8 @@ const (
 	WithheldStranger = "not_the_cloud"
 )
 
-// Withheld is the error of an answer that another program must not get: it is about the gateway, and may quote what the gateway has sent.
+// Withheld is the error of an answer that another program must not get: it is about the gateway, and may quote what
+// the gateway has sent.
 type Withheld struct {
 	// Why is one of the reasons above.
 	Why string
@@ -47,7 +48,8 @@ func (x *exchange) withheld(got *answer) error {
 	known := err == nil && got.requestID() != ""
 	switch {
 	case !got.ok() && (x.meaning.Class == catalogue.Authentication || catalogue.AboutCredentials(x.refusal.Code)):
-		why, message = WithheldCredentials, "the cloud refuses the gateway's own credentials ("+x.refusal.Code+"); the key pair of the caller is right"
+		why = WithheldCredentials
+		message = "the cloud refuses the gateway's own credentials (" + x.refusal.Code + "); the key pair of the caller is right"
 	case quotes(got.body, x.with) || slices.ContainsFunc(headerValues(got.header), func(v string) bool { return quotes([]byte(v), x.with) }):
 		why, message = WithheldQuote, "the cloud's answer quotes the gateway's own credentials"
 	case !known:
@@ -82,8 +84,8 @@ func (x *exchange) discreet() {
 	}
 }
 
-// quotes reports whether a text has one of the credentials in it, in whatever form: long enough runs of letters and digits look the same in
-// all of them.
+// quotes reports whether a text has one of the credentials in it, in whatever form: long enough runs of letters and
+// digits look the same in all of them.
 func quotes(text []byte, c credentials.Credentials) bool {
 	return slices.ContainsFunc([]string{c.AccessKeyID, c.AccessKeySecret, c.SecurityToken}, func(secret string) bool {
 		return secret != "" && slices.ContainsFunc(forms(secret), func(form string) bool { return bytes.Contains(text, []byte(form)) })

@@ -19,14 +19,17 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 )
 
-// TestWithheld: an answer that is about the gateway's own credentials, that quotes them, or that is not the cloud's, is kept from other programs.
+// TestWithheld: an answer that is about the gateway's own credentials, that quotes them, or that is not the cloud's,
+// is kept from other programs.
 func TestWithheld(t *testing.T) {
-	quote := "Specified signature is not matched with our calculation. server string to sign is:POST&%2F&AccessKeyId%3DLTAItest%26SecurityToken%3Dsts-token"
+	quote := "Specified signature is not matched with our calculation. " +
+		"server string to sign is:POST&%2F&AccessKeyId%3DLTAItest%26SecurityToken%3Dsts-token"
 	refusal := func(code string) step {
 		return step{status: 400, body: fmt.Sprintf(`{"RequestId":"R","HostId":"h","Code":%q,"Message":%q}`, code, quote)}
 	}
 	asXML := func(code string) step {
-		return step{status: 400, body: fmt.Sprintf(`<?xml version="1.0"?><Error><RequestId>R</RequestId><HostId>h</HostId><Code>%s</Code><Message>no</Message></Error>`, code)}
+		return step{status: 400, body: `<?xml version="1.0"?><Error><RequestId>R</RequestId><HostId>h</HostId><Code>` + code +
+			`</Code><Message>no</Message></Error>`}
 	}
 	tests := []struct {
 		name   string
@@ -46,7 +49,7 @@ func TestWithheld(t *testing.T) {
 		{name: "a header that quotes", script: []step{{header: http.Header{"X-Acs-Echo": {"LTAItest"}}}}, why: WithheldQuote},
 		{name: "a proxy's page", script: []step{{status: 502, body: "<html>GET /?Action=x&AccessKeyId=LTA</html>"}}, why: WithheldStranger},
 		{name: "a proxy's success", script: []step{{body: "<html>sign in</html>"}}, why: WithheldStranger},
-		{name: "a proxy's page instead of XML", format: "XML", script: []step{{body: "<html><body>sign in</body></html>"}}, why: WithheldStranger},
+		{name: "a proxy's page instead of XML", format: "XML", script: []step{{body: "<html><body>in</body></html>"}}, why: WithheldStranger},
 		{name: "JSON of somebody else", script: []step{{body: `{"error":"denied"}`}}, why: WithheldStranger},
 		{name: "an error of the tool's", script: []step{{status: 404, code: "InvalidInstanceId.NotFound"}}},
 		{name: "RAM refuses", script: []step{{status: 403, code: "Forbidden.RAM"}}},
@@ -84,7 +87,8 @@ func TestXMLIsUnderstood(t *testing.T) {
 		step{body: `<DescribeRegionsResponse><RequestId>R</RequestId></DescribeRegionsResponse>`})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	got, _, err := newWorld(t, cloud.host(), nil).client.Pass(ctx, Call{Product: ECS, Action: "DescribeRegions", Format: "XML"}, func(int) error { return nil })
+	got, _, err := newWorld(t, cloud.host(), nil).client.Pass(ctx, Call{Product: ECS, Action: "DescribeRegions", Format: "XML"},
+		func(int) error { return nil })
 	if err != nil || got.Status != 200 || cloud.attempts() != 2 {
 		t.Errorf("got %+v, %v after %d attempts", got, err, cloud.attempts())
 	}
@@ -119,11 +123,14 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-// TestErrorsQuoteNothing: neither errors of the typed API nor the log show the credentials, whoever quotes them and how.
+// TestErrorsQuoteNothing: neither errors of the typed API nor the log show the credentials, whoever quotes them and
+// how.
 func TestErrorsQuoteNothing(t *testing.T) {
 	for name, s := range map[string]step{
-		"the cloud's words":  {status: 400, body: `{"RequestId":"R","Code":"InvalidParameter","Message":"in request AccessKeyId=LTAItest, token sts-token"}`},
-		"a wrong signature":  {status: 400, body: `{"RequestId":"R","Code":"SignatureDoesNotMatch","Message":"no. server string to sign is:SecurityToken%3Dsts-token"}`},
+		"the cloud's words": {status: 400,
+			body: `{"RequestId":"R","Code":"InvalidParameter","Message":"in request AccessKeyId=LTAItest, token sts-token"}`},
+		"a wrong signature": {status: 400,
+			body: `{"RequestId":"R","Code":"SignatureDoesNotMatch","Message":"no. server string to sign is:SecurityToken%3Dsts-token"}`},
 		"a proxy's page":     {status: 502, body: "<html>GET http://h/?AccessKeyId=LTAItest&Security-Token: sts-token</html>"},
 		"a proxy's success":  {body: "LTAItest sts-token"},
 		"a malformed header": {header: http.Header{"X-Acs-Request-Id": {"LTAItest"}}, body: "sts-token"},

@@ -83,8 +83,8 @@ func Markdown() string {
 <!-- Generated from cloudgateway/internal/rampolicy; do not edit. -->
 
 The gateway's identity in the cloud (a RAM role or a RAM user) needs one policy for each feature that is used. The policies are in
-[deploy/ram-policies](../../deploy/ram-policies); for the controllers and its own API, the gateway calls nothing that they do not have. What tools call
-through the [OpenAPI front](../openapi-front.md) needs a policy of yours. What is missing for the
+[deploy/ram-policies](../../deploy/ram-policies); for the controllers and its own API, the gateway calls nothing that they do not
+have. What tools call through the [OpenAPI front](../openapi-front.md) needs a policy of yours. What is missing for the
 controllers, and for the services that ` + "`api.enable`" + ` lists, is reported by
 
 ` + "```sh\ncloudgateway doctor --config FILE\n```" + `

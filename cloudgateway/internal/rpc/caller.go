@@ -87,7 +87,8 @@ func (s *Server) identify(ctx context.Context, method string) (context.Context, 
 	return WithCaller(context.WithValue(ctx, policyKey{}, policy), caller), caller, nil
 }
 
-// permit asks whether the caller may use a method. The policy that it returns has a Narrow if the caller may do no more than that.
+// permit asks whether the caller may use a method. The policy that it returns has a Narrow if the caller may do no
+// more than that.
 func (s *Server) permit(ctx context.Context, caller Caller, policy Policy) (Policy, error) {
 	narrow := policy.Narrow
 	policy.Narrow = Narrow{}
@@ -124,7 +125,8 @@ func narrow(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc
 	}
 	if !ok || beyond != "" || len(message.ProtoReflect().GetUnknown()) > 0 {
 		caller, _ := CallerFrom(ctx)
-		return nil, rpcerr.Errorf(rpcerr.CallerForbidden, "%s may %s %s only, which does not allow to set %s; grant it %s of %s with a ClusterRole",
+		return nil, rpcerr.Errorf(rpcerr.CallerForbidden,
+			"%s may %s %s only, which does not allow to set %s; grant it %s of %s with a ClusterRole",
 			caller.Name, policy.Verb, policy.Narrow.Resource, cmp.Or(beyond, "unknown fields"), policy.Verb, policy.Resource)
 	}
 	return next(ctx, request)

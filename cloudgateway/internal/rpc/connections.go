@@ -231,8 +231,8 @@ func (n *connection) prove(caller string) error {
 	return err
 }
 
-// belongs takes a connection off the strangers. It reports whether it was one of theirs. Of a caller that has as many as it may, the one that
-// has been idle for longest leaves: its client opens another when it needs one.
+// belongs takes a connection off the strangers. It reports whether it was one of theirs. Of a caller that has as many
+// as it may, the one that has been idle for longest leaves: its client opens another when it needs one.
 func (c *connections) belongs(n *connection, caller string) (first bool, leaves *connection, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

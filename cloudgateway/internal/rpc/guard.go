@@ -16,8 +16,8 @@ type Guard struct {
 	account     *account
 }
 
-// NewGuard guards a listener. The protocols are those that ALPN offers, and least is the least version of TLS. Closed is called for each connection that is closed for a reason of
-// ours.
+// NewGuard guards a listener. The protocols are those that ALPN offers, and least is the least version of TLS. Closed
+// is called for each connection that is closed for a reason of ours.
 func NewGuard(l net.Listener, files TLSConfig, protocols []string, least uint16, limits Limits, closed func(reason, peer string),
 	log *slog.Logger) (*Guard, error) {
 	limits = limits.withDefaults()
@@ -60,8 +60,8 @@ func (g *Guard) Refused(c net.Conn) { g.of(c).refuse() }
 // Proved notes that a caller made a permitted request. Its error says that the caller has too many connections.
 func (g *Guard) Proved(c net.Conn, caller string) error { return g.of(c).prove(caller) }
 
-// Rests notes that no request is under way on a connection, or that one has begun. Of a caller with too many connections, the one that has
-// been idle for longest is closed.
+// Rests notes that no request is under way on a connection, or that one has begun. Of a caller with too many
+// connections, the one that has been idle for longest is closed.
 func (g *Guard) Rests(c net.Conn, idle bool) { g.of(c).rests(idle) }
 
 // Count gives the number of connections.

@@ -95,7 +95,8 @@ func outcome(err error) string {
 	return cmp.Or(string(rpcerr.ReasonOf(err)), status.Code(err).String())
 }
 
-// fieldsOf are the names of the fields that a request sets, also inside of its messages: what it changes, without the values.
+// fieldsOf are the names of the fields that a request sets, also inside of its messages: what it changes, without the
+// values.
 func fieldsOf(m protoreflect.Message, at string) []string {
 	const most = 30
 	var set []string
@@ -133,8 +134,8 @@ func madeBy(m protoreflect.Message) []slog.Attr {
 	return found
 }
 
-// identifiers lists the request's fields that name something: texts called …_id, its name, a listener's port, also of a message
-// named key inside of it, and how many items each list has, with the names of the first.
+// identifiers lists the request's fields that name something: texts called …_id, its name, a listener's port, also of
+// a message named key inside of it, and how many items each list has, with the names of the first.
 func identifiers(m protoreflect.Message) []slog.Attr {
 	const most = 5
 	var found []slog.Attr

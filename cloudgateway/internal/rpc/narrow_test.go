@@ -28,13 +28,14 @@ func (r roles) Authorize(_ context.Context, _ Caller, resource, _ string) error 
 	return rpcerr.Errorf(rpcerr.CallerForbidden, "may not update %s", resource)
 }
 
-// TestNarrow: who may do no more than the smaller permission says sends no other fields. A wider permission, as old charts grant it, is not
-// narrowed by it.
+// TestNarrow: who may do no more than the smaller permission says sends no other fields. A wider permission, as old
+// charts grant it, is not narrowed by it.
 func TestNarrow(t *testing.T) {
 	policy := Policy{Resource: "networkinterfaces", Verb: "update",
 		Narrow: Narrow{Resource: "sourcedestchecks", Fields: []string{"network_interface_id", "source_dest_check", "request_id"}}}
 	check := &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: "eni-1", SourceDestCheck: new(false), RequestId: "r"}
-	groups := &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: "eni-1", SourceDestCheck: new(false), SecurityGroupIds: []string{"sg-1"}}
+	groups := &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: "eni-1", SourceDestCheck: new(false),
+		SecurityGroupIds: []string{"sg-1"}}
 	tagged := &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: "eni-1", RemoveTagKeys: []string{"team"}}
 	unknown := &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: "eni-1"}
 	unknown.ProtoReflect().SetUnknown([]byte{0xf8, 0x7f, 1})

@@ -227,7 +227,8 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
-// TestAuditOfChanges: the line of a creation has what was made, that of a change the names of the fields, and none has their values.
+// TestAuditOfChanges: the line of a creation has what was made, that of a change the names of the fields, and none
+// has their values.
 func TestAuditOfChanges(t *testing.T) {
 	attrs := func(found []slog.Attr) string { return slog.GroupAttrs("x", found...).Value.String() }
 	made := &slbv1.CreateLoadBalancerResponse{LoadBalancer: &slbv1.LoadBalancer{LoadBalancerId: "lb-1", Name: "web"}}
@@ -238,8 +239,9 @@ func TestAuditOfChanges(t *testing.T) {
 		t.Errorf("asked for: %s", got)
 	}
 	update := &slbv1.UpdateListenerRequest{
-		Key:    &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80},
-		Config: &slbv1.ListenerConfig{ServerGroupId: new("rsp-1"), BandwidthMbps: new(int32(5))}, SetTags: []*commonv1.Tag{{Key: "a", Value: "b"}},
+		Key:     &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80},
+		Config:  &slbv1.ListenerConfig{ServerGroupId: new("rsp-1"), BandwidthMbps: new(int32(5))},
+		SetTags: []*commonv1.Tag{{Key: "a", Value: "b"}},
 	}
 	want := []string{"config.bandwidth_mbps", "config.server_group_id", "set_tags"}
 	if diff := cmp.Diff(want, fieldsOf(update.ProtoReflect(), "")); diff != "" {

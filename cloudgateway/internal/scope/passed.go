@@ -44,8 +44,8 @@ func (g *Guard) Permit(ctx context.Context, caller, verb string, p Passed) error
 	return nil
 }
 
-// Forget drops what was seen of the resources of some products, since something was changed there that no handler knows. A network interface
-// never moves, which is all that is kept of it.
+// Forget drops what was seen of the resources of some products, since something was changed there that no handler
+// knows. A network interface never moves, which is all that is kept of it.
 func (g *Guard) Forget(products ...string) {
 	if g.lastSeen == nil {
 		return

@@ -28,7 +28,8 @@ import (
 // ClusterTag is the key of the tag that names the cluster of a resource, as the existing CCM and ACK write it.
 const ClusterTag = config.ClusterTag
 
-// ServiceTag is the key of the tag that the existing CCM gives to what it makes for a Service. What its old versions made has no ClusterTag.
+// ServiceTag is the key of the tag that the existing CCM gives to what it makes for a Service. What its old versions
+// made has no ClusterTag.
 const ServiceTag = "kubernetes.do.not.delete"
 
 // owns reports whether a tag says whose something is.
@@ -288,8 +289,9 @@ const (
 	notOthers              // none; it may not be another cluster's
 )
 
-// enough says which mark a resource needs to be changed. Users name load balancers, server groups and EIPs that they made: a controller changes
-// and binds these, but deletes none. Everything else it has made itself, or the existing CCM has.
+// enough says which mark a resource needs to be changed. Users name load balancers, server groups and EIPs that they
+// made: a controller changes and binds these, but deletes none. Everything else it has made itself, or the existing
+// CCM has.
 func (r rule) enough(kind Kind, verb string, c change) mark {
 	named := kind == LoadBalancer || kind == NLB || kind == NLBServerGroup || kind == EIP
 	switch {
@@ -329,8 +331,8 @@ func (r rule) outside(f facts, enough mark) string {
 	}
 }
 
-// escapes says why tags may not be changed so; "" if they may. No caller may put a resource into the scope of others, and a
-// controller may not make what is nobody's its own, for it could then delete it.
+// escapes says why tags may not be changed so; "" if they may. No caller may put a resource into the scope of others,
+// and a controller may not make what is nobody's its own, for it could then delete it.
 func (r rule) escapes(now facts, set []*commonv1.Tag, remove []string) string {
 	for _, t := range set {
 		if want, ok := r.tags[t.GetKey()]; ok && want != t.GetValue() {

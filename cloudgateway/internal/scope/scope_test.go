@@ -138,7 +138,8 @@ func TestEscapes(t *testing.T) {
 		{name: "the same again", rule: strict, set: []*commonv1.Tag{tag(ClusterTag, "c-1")}},
 		{name: "another value", rule: strict, set: []*commonv1.Tag{tag(ClusterTag, "c-2")}, why: `its tag ack.aliyun.com would become "c-2"`},
 		{name: "no value", rule: strict, remove: []string{ClusterTag}, why: "it would lose its tag ack.aliyun.com"},
-		{name: "given away", rule: lenient, now: own, set: []*commonv1.Tag{tag(ClusterTag, "c-2")}, why: `its tag ack.aliyun.com would become "c-2"`},
+		{name: "given away", rule: lenient, now: own, set: []*commonv1.Tag{tag(ClusterTag, "c-2")},
+			why: `its tag ack.aliyun.com would become "c-2"`},
 		{name: "given to nobody", rule: lenient, now: own, remove: []string{ClusterTag}},
 		{name: "made its own", rule: lenient, set: []*commonv1.Tag{tag(ClusterTag, "c-1")},
 			why: "it has no tag ack.aliyun.com or kubernetes.do.not.delete, and would become the cluster's"},
@@ -256,8 +257,8 @@ func TestPassedCalls(t *testing.T) {
 	}
 }
 
-// TestDeletionGoesByWhatIsSo: a controller deletes a load balancer by tags that were read just now, though what it changes goes by what
-// was seen last.
+// TestDeletionGoesByWhatIsSo: a controller deletes a load balancer by tags that were read just now, though what it
+// changes goes by what was seen last.
 func TestDeletionGoesByWhatIsSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := &taggedBalancers{tags: []*commonv1.Tag{tag(ClusterTag, "c-2")}}
@@ -274,7 +275,8 @@ func TestDeletionGoesByWhatIsSo(t *testing.T) {
 			t.Errorf("just seen: %v after %d reads", err, of.reads)
 		}
 		time.Sleep(time.Hour)
-		if err := call("LoadBalancerService/UpdateLoadBalancer", &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1"}); err != nil || of.reads > 0 {
+		change := &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1"}
+		if err := call("LoadBalancerService/UpdateLoadBalancer", change); err != nil || of.reads > 0 {
 			t.Errorf("a change an hour later: %v after %d reads", err, of.reads)
 		}
 		listener := &slbv1.DeleteListenerRequest{Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1"}}
@@ -300,7 +302,8 @@ func (b *taggedBalancers) Facts(context.Context, string, time.Duration) ([]*comm
 	return b.tags, "", nil
 }
 
-// TestInterfacesAreSeenInPassing: nodecontroller reads the interfaces that it changes, so that its scope costs no calls.
+// TestInterfacesAreSeenInPassing: nodecontroller reads the interfaces that it changes, so that its scope costs no
+// calls.
 func TestInterfacesAreSeenInPassing(t *testing.T) {
 	g := New([]config.Scope{{Callers: []string{"node"}, VpcIDs: []string{"vpc-1"}}}, nil, nil)
 	g.Observe(NetworkInterface, "eni-in", &ecsv1.NetworkInterface{VpcId: "vpc-1"})

@@ -235,7 +235,7 @@ func may(t *testing.T, caller string, m method.Method, role map[string]bool, mar
 		name = namespace + caller
 	}
 	_, err := g.Intercept(rpc.WithCaller(t.Context(), rpc.Caller{Name: name}), requestOf(m, mark),
-		&grpc.UnaryServerInfo{FullMethod: m.FullName()}, func(context.Context, any) (any, error) { return nil, nil }) //nolint:nilnil // No answer is needed.
+		&grpc.UnaryServerInfo{FullMethod: m.FullName()}, func(context.Context, any) (any, error) { return struct{}{}, nil })
 	switch {
 	case err == nil:
 		return "yes"
@@ -306,10 +306,10 @@ func cellOf(t *testing.T, caller string, methods []method.Method, role map[strin
 
 const tableHead = `# Who may change what
 
-Written by ` + "`go test ./internal/scope -run TestTable -update`" + ` in cloudgateway. It is what the scopes of the chart (` + "`scopes.controllers: true`" +
-	`) allow, and
-those of two tools, by the kind of resource, the verb, and whose the resource is: by its tag ` + "`" + ClusterTag + "`" + `, and the existing CCM's
-` + "`" + ServiceTag + "`" + `. For a creation these are the tags in the request. Of the controllers, only what their ClusterRoles in the chart allow is shown;
-that of nodecontroller allows the source/destination check of a network interface and none of its other attributes. A caller in no scope may
-do whatever its ClusterRole allows. [ADR 9](../adr/0009-scopes.md) has the reasons.
+Written by ` + "`go test ./internal/scope -run TestTable -update`" + ` in cloudgateway. It is what the scopes of the chart allow
+(` + "`scopes.controllers: true`" + `), and those of two tools, by the kind of resource, the verb, and whose the resource is: by its tag
+` + "`" + ClusterTag + "`" + `, and the existing CCM's ` + "`" + ServiceTag + "`" + `. For a creation these are the tags in the
+request. Of the controllers, only what their ClusterRoles in the chart allow is shown; that of nodecontroller allows the
+source/destination check of a network interface and none of its other attributes. A caller in no scope may do whatever its
+ClusterRole allows. [ADR 9](../adr/0009-scopes.md) has the reasons.
 `

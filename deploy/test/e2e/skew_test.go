@@ -129,8 +129,9 @@ func (s skewed) installChart() {
 	}
 }
 
-// grantAsBefore gives nodecontroller the role of the earlier chart. An earlier gateway does not know the permission for the source/destination
-// check alone, so that nodecontroller waits for the end of a roll-out (docs/adr/0009-scopes.md).
+// grantAsBefore gives nodecontroller the role of the earlier chart. An earlier gateway does not know the permission
+// for the source/destination check alone, so that nodecontroller waits for the end of a roll-out
+// (docs/adr/0009-scopes.md).
 func (s skewed) grantAsBefore(tree string) {
 	s.t.Helper()
 	role, err := os.ReadFile(filepath.Join(tree, "deploy", "chart", "files", "rbac", "nodecontroller.yaml"))

@@ -88,7 +88,8 @@ func Error(a Answer) *rpcerr.Error {
 // Quoting is after what the cloud quotes the request that it has refused.
 const Quoting = "server string to sign is:"
 
-// AboutCredentials reports whether a code is about the credentials or the signature of a request, also one that the table does not have.
+// AboutCredentials reports whether a code is about the credentials or the signature of a request, also one that the
+// table does not have.
 func AboutCredentials(code string) bool {
 	return slices.ContainsFunc([]string{"InvalidAccessKey", "MissingAccessKey", "InvalidSecurityToken", "MissingSecurityToken", "Signature",
 		"IncompleteSignature", "MissingSignature", "InvalidTimeStamp", "IllegalTimestamp", "Forbidden.AccessKey"},
