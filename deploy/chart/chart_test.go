@@ -520,7 +520,9 @@ func TestGatewayPermissions(t *testing.T) {
 			"eips":               {"list", "create", "update", "delete"},
 			"vswitches":          {"list"}, "networkinterfaces": {"list"}, "instances": {"list"}, "capabilities": {"get"},
 		},
-		"nodecontroller":  {"instances": {"get", "list"}, "networkinterfaces": {"get", "list", "update"}, "capabilities": {"get"}},
+		"nodecontroller": {
+			"instances": {"get", "list"}, "networkinterfaces": {"get", "list"}, "sourcedestchecks": {"update"}, "capabilities": {"get"},
+		},
 		"routecontroller": {"routes": {"list", "create", "delete"}, "instances": {"list"}, "capabilities": {"get"}},
 	}
 	documents := render(t, "kube-system", nil)
