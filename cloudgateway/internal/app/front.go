@@ -26,7 +26,7 @@ func (g *Gateway) frontConfig(registry prometheus.Registerer, forget func(produc
 	p := newPriorities(g.cfg)
 	return front.Config{
 		Front: g.cfg.Front, TLS: rpc.TLSConfig(g.cfg.TLS), Region: g.cfg.Region, Refused: slices.Collect(maps.Values(g.cfg.ControllerAccounts())),
-		Cloud: g.openapi, Authorizer: g.authorizer, Guard: g.services.Guard(), Counts: g.gate.budget.Counts,
+		Cloud: g.openapi, Authorizer: g.authorizer, UnderWay: g.rpc.Account(), Guard: g.services.Guard(), Counts: g.gate.budget.Counts,
 		Context: func(ctx context.Context, caller string) context.Context {
 			return inTheNameOf(g.gate.within(ctx), g.cfg.Budget, flow.Caller{Name: caller, Priority: p.of(caller, flow.Change, nil)})
 		},

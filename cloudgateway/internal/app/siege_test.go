@@ -12,12 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // TestSiege: whatever strangers do, and callers who ask for too much, the gateway keeps its memory below the limit of the chart, keeps its
@@ -34,7 +37,15 @@ func TestSiege(t *testing.T) {
 		}
 		most = 3000
 	}
-	w := newWorld(t)
+	w := newWorld(t, func(seed *state.Cloud) {
+		var tags []state.Tag
+		for i := range instanceTag {
+			tags = append(tags, state.Tag{Key: fmt.Sprintf("example.com/tag-%d", i), Value: strings.Repeat("v", 40)})
+		}
+		for _, id := range known(instances) {
+			seed.Instances[id] = &state.Instance{Name: id, VpcID: "vpc-1", ZoneID: "cn-hangzhou-h", Status: "Running", Tags: tags}
+		}
+	})
 	w.latency = 5 * time.Millisecond
 	text, err := os.ReadFile(w.file)
 	if err != nil {
@@ -55,6 +66,11 @@ func TestSiege(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := made.GetLoadBalancer().GetLoadBalancerId()
+	list, err := client.Instances.ListInstances(t.Context(), wholeList())
+	if err != nil || len(list.GetInstances()) != instances {
+		t.Fatalf("%d instances, %v", len(list.GetInstances()), err)
+	}
+	t.Logf("a list has %.1f MiB, and idle the gateway has got %.0f MiB", float64(proto.Size(list))/(1<<20), w.memory())
 	limit := chartMemory(t)
 	for n, a := range []assault{
 		{Kind: "stalled messages", Connections: 30},
@@ -68,6 +84,8 @@ func TestSiege(t *testing.T) {
 		{Kind: "20 000 ids", Connections: 8},
 		{Kind: "streams", Connections: 10},
 		{Kind: "streams of a caller", Connections: 1},
+		{Kind: "answers that nobody reads", Connections: 4},
+		{Kind: "batches of 20 000 ids, unread", Connections: 4},
 		{Kind: "front: idle connections", Connections: most},
 		{Kind: "front: slow headers", Connections: most},
 		{Kind: "front: bodies of 10 MiB", Connections: 30},

@@ -18,6 +18,9 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
@@ -85,12 +88,59 @@ var assaults = map[string]func(a *assault, t *tally) func(ctx context.Context, c
 	"streams": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
 		return func(_ context.Context, c *hostile.Client) { t.stall(c, rand.Text(), 1000, 0) }
 	},
+	"answers that nobody reads": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
+		return func(_ context.Context, c *hostile.Client) {
+			t.unread(c, ecsv1.InstanceService_ListInstances_FullMethodName, wholeList())
+		}
+	},
+	"batches of 20 000 ids, unread": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
+		return func(_ context.Context, c *hostile.Client) {
+			t.unread(c, ecsv1.InstanceService_BatchGetInstances_FullMethodName,
+				&ecsv1.BatchGetInstancesRequest{InstanceIds: known(mostIDs), MaxAge: durationpb.New(time.Hour)})
+		}
+	},
 	"streams of a caller": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
 		return func(_ context.Context, c *hostile.Client) { t.stall(c, "bulk", 10_000, 0) }
 	},
 }
 
+// unread begins calls of a caller who takes nothing of the answers.
+func (t *tally) unread(c *hostile.Client, method string, request proto.Message) {
+	message, err := proto.Marshal(request)
+	if err != nil {
+		panic(err) // It is ours.
+	}
+	const calls = 250
+	for i := range calls {
+		stream := uint32(2*i + 1)
+		if c.Headers(stream, method, "bulk", true) != nil || c.Send(stream, message) != nil {
+			return
+		}
+		t.Calls.Add(1)
+	}
+}
+
+// known are ids of 20 000 instances, of which the cloud has some.
+func known(most int) []string {
+	ids := make([]string, most)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("i-%020d", i)
+	}
+	return ids
+}
+
+const (
+	mostIDs     = 20_000
+	instances   = 3000 // that the cloud has
+	instanceTag = 10   // that each of them has
+)
+
 const stalledMethod = slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName
+
+// wholeList asks for all instances, which may be as old as the siege.
+func wholeList() *ecsv1.ListInstancesRequest {
+	return &ecsv1.ListInstancesRequest{VpcId: "vpc-1", MaxAge: durationpb.New(time.Hour)}
+}
 
 // stall begins calls whose messages, of the greatest size, do not come to their end.
 func (t *tally) stall(c *hostile.Client, token string, calls, sent int) {
@@ -253,12 +303,8 @@ func (t *tally) connect(ctx context.Context, address, from string, do func(conte
 
 // callers are the means of a caller with a token.
 func (a *assault) callers() map[string]func(context.Context, *gateway.Client) error {
-	const mib, mostIDs = 1 << 20, 20_000
-	long := strings.Repeat("l", mib-100)
-	ids := make([]string, mostIDs)
-	for i := range ids {
-		ids[i] = fmt.Sprintf("i-%020d", i)
-	}
+	const mib = 1 << 20
+	long, ids := strings.Repeat("l", mib-100), known(mostIDs)
 	return map[string]func(context.Context, *gateway.Client) error{
 		"messages at the limit of a caller": func(ctx context.Context, c *gateway.Client) error {
 			_, err := c.LoadBalancers.GetLoadBalancer(ctx, &slbv1.GetLoadBalancerRequest{LoadBalancerId: long})

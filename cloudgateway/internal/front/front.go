@@ -46,7 +46,9 @@ type Config struct {
 	Authorizer *authz.Authorizer
 	// Account looks a ServiceAccount up. The UID is empty if it is not known.
 	Account func(ctx context.Context, namespace, name string) (found bool, uid string, err error)
-	Guard   *scope.Guard
+	// UnderWay is what the callers have under way, who may use the gateway's own API as well.
+	UnderWay *rpc.Account
+	Guard    *scope.Guard
 	// Counts gives the name under which an action counts in the budget.
 	Counts func(product, action string) string
 	// Context makes the calls under it wait in the name of the caller, and end with the term of this replica.
@@ -89,14 +91,12 @@ const (
 	writing = 30 * time.Second
 )
 
-// limits bound what clients cost before their identity is known, and after that. Tools open a connection for each of many calls at once.
+// limits bound what clients cost before their identity is known; what is under way counts in the account of all the gateway's callers. Tools open a connection for each of many calls at once.
 func limits() rpc.Limits {
-	const mib = 1 << 20
 	return rpc.Limits{
 		Connections: 512, ConnectionsPerCaller: 256, Strangers: 128, StrangersPerPeer: 64,
 		StrangerBytes: 2 * (mostBody + mostHeaders), StrangerCalls: 50,
-		Arrivals: 50, ArrivalsBeyond: 100, FirstCall: reading, Calls: 512, CallsPerCaller: 256,
-		Bytes: 64 * mib, BytesPerCaller: 32 * mib,
+		Arrivals: 50, ArrivalsBeyond: 100, FirstCall: reading,
 	}
 }
 
@@ -156,7 +156,7 @@ func (f *Front) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	guard, err := rpc.NewGuard(listener, f.cfg.TLS, []string{"http/1.1"}, tls.VersionTLS12, limits(), f.close, f.cfg.Logger)
+	guard, err := rpc.NewGuard(listener, f.cfg.TLS, []string{"http/1.1"}, tls.VersionTLS12, limits(), f.cfg.UnderWay, f.close, f.cfg.Logger)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

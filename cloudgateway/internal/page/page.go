@@ -27,6 +27,9 @@ import (
 // remembered is how long a list is kept for the requests for its other parts. Without it, each would read the whole list.
 const remembered = 5 * time.Minute
 
+// Most is how many items a part has at most: some megabytes of instances with all their tags.
+const Most = 1000
+
 // Request is a request for a part of a list.
 type Request interface {
 	proto.Message
@@ -108,11 +111,19 @@ func Intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next g
 		return nil, err
 	}
 	//nolint:forcetypeassert // gRPC sends nothing else.
-	cut(response.(proto.Message).ProtoReflect(), t.After, int(r.GetPageSize()), digest(list))
+	cut(response.(proto.Message).ProtoReflect(), t.After, size(r), digest(list))
 	return response, nil
 }
 
-// cut leaves in an answer the items after one of them, size at most if it is not zero.
+// size is how many items a request gets at most.
+func size(r Request) int {
+	if asked := int(r.GetPageSize()); asked > 0 {
+		return min(asked, Most)
+	}
+	return Most
+}
+
+// cut leaves in an answer the items after one of them, size at most.
 func cut(answer protoreflect.Message, after string, size int, request []byte) {
 	field := items(answer.Descriptor())
 	identity := identity(field.Message())
@@ -122,10 +133,7 @@ func cut(answer protoreflect.Message, after string, size int, request []byte) {
 	if after != "" {
 		begin = sort.Search(all.Len(), func(i int) bool { return at(i) > after })
 	}
-	end := all.Len()
-	if size > 0 {
-		end = min(end, begin+size)
-	}
+	end := min(all.Len(), begin+size)
 	if end < all.Len() {
 		asOf, _ := answer.Get(answer.Descriptor().Fields().ByName("as_of")).Message().Interface().(*timestamppb.Timestamp)
 		text, _ := json.Marshal(token{After: at(end - 1), AsOf: asOf.AsTime(), Request: request}) // Texts and times always have a JSON form.

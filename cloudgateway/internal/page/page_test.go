@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +68,24 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestWithoutPageSize: who does not ask for pages gets everything, and who stops asking gets all that is left.
+// TestGreatestPage: no part of a list has more than the greatest page, whatever a client asks for.
+func TestGreatestPage(t *testing.T) {
+	t.Parallel()
+	var all list
+	for i := range 2*Most + 10 {
+		all = append(all, fmt.Sprintf("eip-%05d", i))
+	}
+	r := &vpcv1.ListEipsRequest{PageSize: 20_000}
+	for _, want := range []int{Most, Most, 10} {
+		ids, next := ask(t, all, r)
+		if len(ids) != want || (next == "") != (want == 10) {
+			t.Fatalf("a part of %d items that goes on with %q, want %d", len(ids), next, want)
+		}
+		r.PageSize, r.PageToken = 0, next
+	}
+}
+
+// TestWithoutPageSize: who does not ask for pages gets everything, and who stops asking gets what is left, as far as it fits.
 func TestWithoutPageSize(t *testing.T) {
 	t.Parallel()
 	l := list{"a", "b", "c", "d"}

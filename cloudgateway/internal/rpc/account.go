@@ -11,9 +11,9 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 )
 
-// account knows what every caller has under way, and refuses what would be too much. No caller may have more than is
-// left for others, so that several that have all that they may leave room for the next one.
-type account struct {
+// Account knows what every caller has under way, and refuses what would be too much. A call is under way from its headers to the last byte of
+// its answer. No caller may have more than is left for others, so that several that have all that they may leave room for the next one.
+type Account struct {
 	limits Limits
 
 	mu      sync.Mutex
@@ -24,28 +24,31 @@ type account struct {
 // share is what is under way.
 type share struct {
 	calls, bytes int
-	receiving    chan struct{} // one place for each request that is being read
+	places       chan struct{} // one for each request that is being read, and each answer that is being encoded
 }
 
-func newAccount(limits Limits) *account {
-	return &account{limits: limits, callers: make(map[string]*share)}
+// answerRoom is what every call has for its answer from the beginning, in bytes, so that a usual one is never refused when the work is done.
+const answerRoom = 16 << 10
+
+func newAccount(limits Limits) *Account {
+	return &Account{limits: limits, callers: make(map[string]*share)}
 }
 
 // entry is a call of a caller that is under way.
 type entry struct {
-	account *account
+	account *Account
 	caller  string
 	of      *share
 	bytes   int
 }
 
 // enter begins a call. End it.
-func (a *account) enter(caller string) (*entry, error) {
+func (a *Account) enter(caller string) (*entry, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of := a.callers[caller]
 	if of == nil {
-		of = &share{receiving: make(chan struct{}, a.limits.ReceivingPerCaller)}
+		of = &share{places: make(chan struct{}, a.limits.ReceivingPerCaller)}
 	}
 	switch {
 	case of.calls >= a.limits.CallsPerCaller:
@@ -53,17 +56,21 @@ func (a *account) enter(caller string) (*entry, error) {
 	case of.calls >= a.limits.Calls-a.all.calls:
 		return nil, tooMuch(fmt.Sprintf("%d calls are under way, the most that the gateway takes of %s beside others", a.all.calls, caller))
 	}
+	e := &entry{account: a, caller: caller, of: of}
+	if err := e.add(answerRoom); err != nil {
+		return nil, err
+	}
 	a.callers[caller] = of
 	of.calls++
 	a.all.calls++
-	return &entry{account: a, caller: caller, of: of}, nil
+	return e, nil
 }
 
-// receive waits for a place to read the request.
-func (e *entry) receive(ctx context.Context) (done func(), err error) {
+// place waits for a place to read the request, or to encode the answer.
+func (e *entry) place(ctx context.Context) (done func(), err error) {
 	select {
-	case e.of.receiving <- struct{}{}:
-		return func() { <-e.of.receiving }, nil
+	case e.of.places <- struct{}{}:
+		return func() { <-e.of.places }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -71,15 +78,30 @@ func (e *entry) receive(ctx context.Context) (done func(), err error) {
 
 // hold adds what the request takes in memory.
 func (e *entry) hold(bytes int) error {
+	e.account.mu.Lock()
+	defer e.account.mu.Unlock()
+	return e.add(bytes)
+}
+
+// answer adds what the answer takes in memory beyond the room that it has.
+func (e *entry) answer(bytes int) error {
+	if most := e.account.limits.BytesPerCaller; bytes > most {
+		return &rpcerr.Error{Code: codes.ResourceExhausted, Message: fmt.Sprintf("the answer has %d bytes, and a caller may have %d under way: "+
+			"ask for less at a time, with page_size where the request has it", bytes, most)}
+	}
+	return e.hold(max(0, bytes-answerRoom))
+}
+
+// add adds bytes, with the account locked.
+func (e *entry) add(bytes int) error {
 	a := e.account
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	switch {
 	case e.of.bytes+bytes > a.limits.BytesPerCaller:
-		return tooMuch(fmt.Sprintf("the requests of %s that are under way hold more than %d bytes", e.caller, a.limits.BytesPerCaller))
+		return tooMuch(fmt.Sprintf("the calls of %s that are under way hold more than %d bytes of requests and answers", e.caller,
+			a.limits.BytesPerCaller))
 	case e.of.bytes+bytes > a.limits.Bytes-a.all.bytes:
-		return tooMuch(
-			fmt.Sprintf("the requests under way hold %d bytes, the most that the gateway takes of %s beside others", a.all.bytes, e.caller))
+		return tooMuch(fmt.Sprintf("the calls under way hold %d bytes of requests and answers, the most that the gateway takes of %s beside others",
+			a.all.bytes, e.caller))
 	}
 	e.bytes += bytes
 	e.of.bytes += bytes

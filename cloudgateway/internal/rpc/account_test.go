@@ -11,7 +11,7 @@ func TestRoomForTheNextCaller(t *testing.T) {
 	const callers, size = 6, 10
 	for name, limits := range map[string]Limits{
 		"calls": {Calls: 400, CallsPerCaller: 100},
-		"bytes": {Bytes: 400 * size, BytesPerCaller: 100 * size},
+		"bytes": {Bytes: 400 * (size + answerRoom), BytesPerCaller: 100 * (size + answerRoom)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -20,11 +20,15 @@ const IdleLongest = "idle longest"
 // errStrangerBytes ends a connection on which much was sent without a permitted call.
 var errStrangerBytes = errors.New("too much was sent before a permitted call")
 
+// notRead is why a connection is closed whose client does not read an answer.
+const notRead = "answer not read"
+
 // connections bounds the connections of strangers, of all listeners together. A connection is a stranger's until its first permitted call.
 type connections struct {
 	limits   Limits
 	serving  func() bool               // reports whether this is the active replica
 	closed   func(reason, peer string) // for the metrics and the log
+	sending  time.Duration             // in which a client has to take something of what is written; 0: for ever
 	arrivals Peers
 	overflow Peers // one bucket for the arrivals of all who have used up their own
 
@@ -66,6 +70,7 @@ type connection struct {
 	refused  atomic.Int64 // calls, likewise
 	exempt   atomic.Int64 // calls under way that need no token
 	gone     sync.Once
+	over     chan struct{} // closed with the connection
 }
 
 // Accept implements net.Listener.
@@ -108,7 +113,7 @@ func (c *connections) arrive(peer string) (bucket *Peers, key string) {
 // for ever. There the last ones are refused. When it becomes the active replica, they get in as soon as the others have
 // called.
 func (c *connections) admit(raw net.Conn) *connection {
-	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr())}
+	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr()), over: make(chan struct{})}
 	n.stranger.Store(true)
 	c.mu.Lock()
 	var leaves *connection
@@ -290,9 +295,21 @@ func (n *connection) Read(p []byte) (int, error) {
 	return got, err
 }
 
+// Write implements net.Conn. A client that takes nothing, not even refusals, ends its connection; the server of another protocol than gRPC has
+// deadlines of its own.
+func (n *connection) Write(p []byte) (int, error) {
+	if n.owner.sending > 0 {
+		if err := n.SetWriteDeadline(time.Now().Add(n.owner.sending)); err != nil {
+			return 0, err
+		}
+	}
+	return n.Conn.Write(p)
+}
+
 // Close implements net.Conn.
 func (n *connection) Close() error {
 	n.gone.Do(func() {
+		close(n.over)
 		n.owner.mu.Lock()
 		defer n.owner.mu.Unlock()
 		n.first.Stop()

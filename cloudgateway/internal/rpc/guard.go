@@ -13,13 +13,13 @@ type Guard struct {
 	net.Listener // of TLS connections
 
 	connections *connections
-	account     *account
+	account     *Account
 }
 
-// NewGuard guards a listener. The protocols are those that ALPN offers, and least is the least version of TLS. Closed
-// is called for each connection that is closed for a reason of ours.
-func NewGuard(l net.Listener, files TLSConfig, protocols []string, least uint16, limits Limits, closed func(reason, peer string),
-	log *slog.Logger) (*Guard, error) {
+// NewGuard guards a listener. The protocols are those that ALPN offers, and least is the least version of TLS. The account has what callers have
+// under way here, and elsewhere. Closed is called for each connection that is closed for a reason of ours.
+func NewGuard(l net.Listener, files TLSConfig, protocols []string, least uint16, limits Limits, account *Account,
+	closed func(reason, peer string), log *slog.Logger) (*Guard, error) {
 	limits = limits.withDefaults()
 	files.ClientCAFile = "" // Identity is the other protocol's business.
 	config, err := files.reloading(log)
@@ -39,7 +39,7 @@ func NewGuard(l net.Listener, files TLSConfig, protocols []string, least uint16,
 	}
 	active := func() bool { return true } // A standby does not listen.
 	all := newConnections(limits, active, closed)
-	return &Guard{Listener: tls.NewListener(guarded{l, all}, config), connections: all, account: newAccount(limits)}, nil
+	return &Guard{Listener: tls.NewListener(guarded{l, all}, config), connections: all, account: account}, nil
 }
 
 // of finds what is known of a connection that the listener accepted, nil if it is another.

@@ -8,12 +8,14 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -21,6 +23,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/proto/tlstest"
 
 	"alicloud-controllers.dev/services/gateway"
@@ -310,7 +313,7 @@ func TestWorkOfOneCaller(t *testing.T) {
 		limits Limits
 	}{
 		{name: "calls", limits: Limits{CallsPerCaller: 5}},
-		{name: "bytes", limits: Limits{BytesPerCaller: 5 * 1003}},
+		{name: "bytes", limits: Limits{BytesPerCaller: 5 * (1003 + answerRoom)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -355,6 +358,119 @@ func TestWorkOfOneCaller(t *testing.T) {
 				t.Errorf("afterwards: %v", err)
 			}
 		})
+	}
+}
+
+// unread is a world whose answers have so many bytes, and a caller in it who lets nothing of them come.
+func unread(t *testing.T, size int, limits Limits) (*world, *hostile.Client) {
+	t.Helper()
+	w := newWorld(t, func(c *Config) { c.Limits = limits })
+	w.handler.answer = strings.Repeat("l", size)
+	r, err := w.dialRaw("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return w, r
+}
+
+// ask makes so many calls.
+func ask(t *testing.T, r *hostile.Client, first, calls int) {
+	t.Helper()
+	for i := range calls {
+		stream := uint32(2*(first+i) + 1)
+		err := r.Headers(stream, getMethod, tokenEditor, true)
+		if err == nil {
+			err = r.Send(stream, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// underWay is what all callers have under way.
+func (w *world) underWay() (calls, bytes int) {
+	a := w.server.account
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.all.calls, a.all.bytes
+}
+
+// TestAnswersNobodyReads: an answer counts until its last byte is gone, whether it is given up or not. A caller who reads none has no more
+// of them than its bytes, others are served, and its connection ends when it takes too long.
+func TestAnswersNobodyReads(t *testing.T) {
+	t.Parallel()
+	const size, most, calls = 1 << 20, 5, 20
+	limits := Limits{BytesPerCaller: most*size + calls*answerRoom, Send: time.Minute}
+	w, r := unread(t, size, limits)
+	refused := w.server.metrics.handled.WithLabelValues(slbv1.LoadBalancerService_ServiceDesc.ServiceName, "GetLoadBalancer", "ResourceExhausted")
+	ask(t, r, 0, calls)
+	until(t, "all are decided", func() bool { return testutil.ToFloat64(refused) == calls-most })
+	if under, bytes := w.underWay(); under != most || bytes < most*size {
+		t.Errorf("%d calls and %d bytes are under way, want %d calls", under, bytes, most)
+	}
+	w.handler.answer = "lb-1"
+	if err := w.get(w.dial(tokenViewer)); err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+	for call := range calls {
+		if err := r.Reset(uint32(2*call + 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "nothing is under way when all are given up", func() bool {
+		under, bytes := w.underWay()
+		return under == 0 && bytes == 0
+	})
+}
+
+// TestAnswersNobodyReadsInTime: the same with small answers, whose calls count, and the time to read.
+func TestAnswersNobodyReadsInTime(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int{"small": 10, "large": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, r := unread(t, size, Limits{Send: 500 * time.Millisecond, CallsPerCaller: 10})
+			if err := r.NoWindow(); err != nil {
+				t.Fatal(err)
+			}
+			ask(t, r, 0, 10)
+			until(t, "all are under way", func() bool {
+				under, _ := w.underWay()
+				return under == 10
+			})
+			drained := make(chan struct{})
+			go func() {
+				defer close(drained)
+				var ended atomic.Int64
+				r.Drain(&ended)
+			}()
+			<-drained // The server has ended the connection.
+			until(t, "nothing is under way", func() bool {
+				under, bytes := w.underWay()
+				return under == 0 && bytes == 0
+			})
+			if closed := testutil.ToFloat64(w.server.metrics.closed.WithLabelValues("answer not read")); closed != 1 {
+				t.Errorf("%v connections were closed for that", closed)
+			}
+		})
+	}
+}
+
+// TestTooLongAnAnswer: an answer that never fits says what to do, and one of a change that was made does not look as if it was not.
+func TestTooLongAnAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Limits = Limits{BytesPerCaller: 1 << 20} })
+	w.handler.answer = strings.Repeat("l", 2<<20)
+	conn := w.dial(tokenEditor)
+	if e, _ := rpcerr.From(w.get(conn)); e == nil || e.Code != codes.ResourceExhausted || e.RetryAfter != 0 ||
+		!strings.Contains(e.Message, "page_size") {
+		t.Errorf("a read: %v", e)
+	}
+	_, err := conn.Client().LoadBalancers.CreateLoadBalancer(t.Context(), &slbv1.CreateLoadBalancerRequest{RequestId: "r-1"})
+	if rpcerr.ReasonOf(err) != rpcerr.OutcomeUnknown {
+		t.Errorf("a change: %v", err)
 	}
 }
 

@@ -40,12 +40,15 @@ type Limits struct {
 	Items int
 	// Receive is the time from the headers of a permitted call to the end of its message. Default 10 s.
 	Receive time.Duration
-	// ReceivingPerCaller bounds the requests of one caller that are read at the same time; others wait. Default 16.
+	// ReceivingPerCaller bounds the requests of one caller that are read, and its answers that are encoded, at the same time; others
+	// wait. Default 16.
 	ReceivingPerCaller int
 	// Calls and CallsPerCaller bound the calls under way. Defaults 4096 and 1024.
 	Calls, CallsPerCaller int
-	// Bytes and BytesPerCaller bound the memory of the requests of the calls under way. Defaults 96 MiB and 32 MiB.
+	// Bytes and BytesPerCaller bound the memory of the requests and answers of the calls under way. Defaults 96 MiB and 32 MiB.
 	Bytes, BytesPerCaller int
+	// Send is the time from an answer to its last byte, and for any byte to be taken from the server. Default 30 s.
+	Send time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
@@ -62,5 +65,6 @@ func (l Limits) withDefaults() Limits {
 		ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
 		Calls:              cmp.Or(l.Calls, 4096), CallsPerCaller: cmp.Or(l.CallsPerCaller, 1024),
 		Bytes: cmp.Or(l.Bytes, 96*mib), BytesPerCaller: cmp.Or(l.BytesPerCaller, 32*mib),
+		Send: cmp.Or(l.Send, 30*time.Second),
 	}
 }

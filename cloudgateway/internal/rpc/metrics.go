@@ -28,13 +28,12 @@ func newMetrics() metrics {
 		}, []string{"grpc_service"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_refused_calls_total",
-			Help: "Calls that were refused by their headers: unknown (no accepted identity), off (not enabled), forbidden or " +
-				"busy (too much under way).",
+			Help: "Calls that were refused: unknown (no accepted identity), off (not enabled), forbidden or busy (too much under way).",
 		}, []string{"reason"}),
 		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_closed_connections_total",
-			Help: "Connections without a permitted call that were closed: no call, too many bytes, too many refusals, " +
-				"crowded out, too often or full.",
+			Help: "Connections that were closed: answer not read, or, without a permitted call, no call, too many bytes, " +
+				"too many refusals, crowded out, too often or full.",
 		}, []string{"reason"}),
 	}
 }

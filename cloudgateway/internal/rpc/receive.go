@@ -35,19 +35,19 @@ func (s *Server) headersFirst(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 
 // unary handles a call of a unary method.
 func (s *Server) unary(srv any, ss grpc.ServerStream, info *grpc.UnaryServerInfo, method grpc.MethodDesc) error {
-	reply, err := s.outer(ss.Context(), nil, info, func(ctx context.Context, _ any) (any, error) {
+	_, err := s.outer(ss.Context(), nil, info, func(ctx context.Context, _ any) (any, error) {
 		ctx, call, err := s.admit(ctx, info.FullMethod)
 		if err != nil {
 			return nil, err
 		}
 		defer call.end()
-		place, err := call.receive(ctx)
+		place, err := call.place(ctx)
 		if err != nil {
 			return nil, err
 		}
 		place = sync.OnceFunc(place)
 		defer place()
-		return method.Handler(srv, ctx, func(request any) error { //nolint:contextcheck // The stream has its own context.
+		reply, err := method.Handler(srv, ctx, func(request any) error { //nolint:contextcheck // The stream has its own context.
 			defer place()
 			//nolint:forcetypeassert // By protoc-gen-go-grpc.
 			in := &decoding{message: request.(proto.Message), most: s.limits.Items, hold: call.hold}
@@ -56,17 +56,19 @@ func (s *Server) unary(srv any, ss grpc.ServerStream, info *grpc.UnaryServerInfo
 			}
 			return in.refusal
 		}, s.inner)
+		if err != nil {
+			return nil, err
+		}
+		return nil, s.send(ctx, ss, call, reply) //nolint:contextcheck // The stream has its own context.
 	})
-	if err != nil {
-		return err
-	}
-	return ss.SendMsg(reply)
+	return err
 }
 
 // underWay is a call that was admitted.
 type underWay interface {
-	receive(ctx context.Context) (done func(), err error)
+	place(ctx context.Context) (done func(), err error)
 	hold(bytes int) error
+	answer(bytes int) error
 	end()
 }
 
@@ -108,9 +110,11 @@ func (n *connection) enter(most int) (exemptCall, error) {
 	return exemptCall{n}, nil
 }
 
-func (exemptCall) receive(context.Context) (func(), error) { return func() {}, nil }
+func (exemptCall) place(context.Context) (func(), error) { return func() {}, nil }
 
 func (exemptCall) hold(int) error { return nil }
+
+func (exemptCall) answer(int) error { return nil }
 
 func (c exemptCall) end() {
 	if c.from != nil {
@@ -143,6 +147,49 @@ func (s *Server) receive(ss grpc.ServerStream, message any) error {
 	return err
 }
 
+// send gives a caller an answer, and returns when the last byte of it is gone: until then the call is under way. gRPC itself keeps what a
+// client does not read, and lets the handler go. A client that takes too long loses its connection, for which gRPC has no milder means.
+func (s *Server) send(ctx context.Context, ss grpc.ServerStream, call underWay, reply any) error {
+	out, err := s.encode(ctx, ss, call, reply)
+	if err != nil {
+		return err
+	}
+	from := s.connections.of(ss.Context())
+	if from == nil {
+		return nil // The connection is gone, and all that it held.
+	}
+	late := time.NewTimer(s.limits.Send)
+	defer late.Stop()
+	select {
+	case <-out.gone:
+	case <-from.over: // gRPC leaves what it held to the garbage.
+	case <-late.C:
+		if ss.Context().Err() == nil { // Otherwise the call was given up just when gRPC took the answer, and dropped it.
+			from.end(notRead)
+		}
+	}
+	return nil
+}
+
+// encode hands an answer to gRPC, if there is room for it.
+func (s *Server) encode(ctx context.Context, ss grpc.ServerStream, call underWay, reply any) (*encoding, error) {
+	place, err := call.place(ss.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer place()
+	message := reply.(proto.Message) //nolint:forcetypeassert // By protoc-gen-go-grpc.
+	out := &encoding{message: message, size: proto.Size(message), gone: make(chan struct{})}
+	if err := call.answer(out.size); err != nil {
+		s.metrics.refused.WithLabelValues("busy").Inc()
+		if policy, _ := PolicyFrom(ctx); policy.Mutating {
+			return nil, rpcerr.Errorf(rpcerr.OutcomeUnknown, "the change was made, and its answer has no room: %s", err)
+		}
+		return nil, err
+	}
+	return out, ss.SendMsg(out)
+}
+
 // stream lets the methods of headersFirst pass, and refuses every true stream but health checks and reflection. It ends these when
 // the server stops: a client that watches our health would otherwise keep a graceful stop waiting.
 func (s *Server) stream(stopping <-chan struct{}) grpc.StreamServerInterceptor {
@@ -163,7 +210,7 @@ func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServer
 	if !exempt(info.FullMethod) && !reflects(info.FullMethod) {
 		return &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " is a stream; streams are not supported"}
 	}
-	_, call, err := s.admit(ss.Context(), info.FullMethod)
+	admitted, call, err := s.admit(ss.Context(), info.FullMethod)
 	if err != nil {
 		return err
 	}
@@ -179,15 +226,18 @@ func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServer
 		case <-ended:
 		}
 	}()
-	return next(srv, boundedStream{ServerStream: ss, ctx: ctx, server: s})
+	return next(srv, boundedStream{ServerStream: ss, ctx: ctx, server: s, answer: func(message any) error {
+		return s.send(admitted, ss, call, message)
+	}})
 }
 
-// boundedStream is a stream with a context of ours, whose messages have to come in time.
+// boundedStream is a stream with a context of ours, whose messages have to come, and to be read, in time.
 type boundedStream struct {
 	grpc.ServerStream
 
 	ctx    context.Context // The stream's own, as gRPC has it.
 	server *Server
+	answer func(message any) error
 }
 
 // Context implements grpc.ServerStream.
@@ -195,3 +245,6 @@ func (s boundedStream) Context() context.Context { return s.ctx }
 
 // RecvMsg implements grpc.ServerStream.
 func (s boundedStream) RecvMsg(message any) error { return s.server.receive(s.ServerStream, message) }
+
+// SendMsg implements grpc.ServerStream.
+func (s boundedStream) SendMsg(message any) error { return s.answer(message) }

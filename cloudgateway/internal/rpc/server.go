@@ -69,7 +69,7 @@ type Config struct {
 type Server struct {
 	cfg         Config
 	limits      Limits
-	account     *account
+	account     *Account
 	connections *connections
 	registered  []registration
 	health      *health.Server
@@ -122,8 +122,13 @@ func New(cfg Config) (*Server, error) {
 	s.account = newAccount(s.limits)
 	s.connections = newConnections(s.limits, func() bool { return s.turn.Load().active }, func(reason, peer string) {
 		s.metrics.closed.WithLabelValues(reason).Inc()
-		s.closed.Warn(cfg.Logger, "connection without a permitted call is closed", "address", peer, "reason", reason)
+		what := "connection without a permitted call is closed"
+		if reason == notRead {
+			what = "connection of a caller that does not read is closed"
+		}
+		s.closed.Warn(cfg.Logger, what, "address", peer, "reason", reason)
 	})
+	s.connections.sending = s.limits.Send
 	if err := s.metrics.register(cfg.Registerer, s.connections.count); err != nil {
 		return nil, fmt.Errorf("register the metrics of the server: %w", err)
 	}
@@ -174,6 +179,9 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, handler any) {
 	s.registered = append(s.registered, registration{s.headersFirst(desc), handler})
 	s.health.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_NOT_SERVING)
 }
+
+// Account is what the callers have under way, for servers of other protocols that bound the same callers.
+func (s *Server) Account() *Account { return s.account }
 
 // SetServing sets what health checks report: whether this is the active replica. The answer is the same for each
 // service, and for "", which is all of them.

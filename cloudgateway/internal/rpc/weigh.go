@@ -1,7 +1,7 @@
 package rpc
 
 import (
-	"google.golang.org/grpc/encoding"
+	grpcencoding "google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // The codec of requests and answers.
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -68,10 +68,45 @@ type decoding struct {
 	refusal error
 }
 
-// weighing is the codec of gRPC, which it asks to decode an decoding.
-type weighing struct{ encoding.CodecV2 }
+// encoding is an answer to be encoded, whose size the account knows. It is the pool to which its bytes go when they are gone.
+type encoding struct {
+	message proto.Message
+	size    int
+	gone    chan struct{}
+}
 
-func newCodec() weighing { return weighing{encoding.GetCodecV2("proto")} }
+// Get implements mem.BufferPool.
+func (*encoding) Get(size int) *[]byte { return buffers.Pool.Get(size) }
+
+// Put implements mem.BufferPool. gRPC calls it when the last byte is written, or when the stream has ended.
+func (e *encoding) Put(b *[]byte) {
+	buffers.Pool.Put(b)
+	close(e.gone)
+}
+
+// pooled is the least size of a buffer of which gRPC says when it is gone.
+const pooled = 2 << 10
+
+// weighing is the codec of gRPC, which it asks to decode a decoding, and to encode an encoding.
+type weighing struct{ grpcencoding.CodecV2 }
+
+func newCodec() weighing { return weighing{grpcencoding.GetCodecV2("proto")} }
+
+// Marshal implements encoding.CodecV2.
+func (c weighing) Marshal(v any) (mem.BufferSlice, error) {
+	out, ok := v.(*encoding)
+	if !ok {
+		return c.CodecV2.Marshal(v)
+	}
+	buffer := buffers.Pool.Get(max(pooled, out.size))
+	text, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend((*buffer)[:0], out.message)
+	if err != nil {
+		buffers.Pool.Put(buffer)
+		return nil, err
+	}
+	*buffer = text
+	return mem.BufferSlice{mem.NewBuffer(buffer, out)}, nil
+}
 
 // Unmarshal implements encoding.CodecV2.
 func (c weighing) Unmarshal(data mem.BufferSlice, into any) error {

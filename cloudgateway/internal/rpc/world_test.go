@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -59,10 +60,16 @@ type balancers struct {
 
 	get    func(ctx context.Context) error
 	remove func(ctx context.Context) error
+	answer string // the id that is answered; empty: the one that is asked for
 }
 
 func (b *balancers) GetLoadBalancer(ctx context.Context, req *slbv1.GetLoadBalancerRequest) (*slbv1.GetLoadBalancerResponse, error) {
-	return &slbv1.GetLoadBalancerResponse{LoadBalancer: &slbv1.LoadBalancer{LoadBalancerId: req.GetLoadBalancerId()}}, b.get(ctx)
+	id := cmp.Or(b.answer, req.GetLoadBalancerId())
+	return &slbv1.GetLoadBalancerResponse{LoadBalancer: &slbv1.LoadBalancer{LoadBalancerId: id}}, b.get(ctx)
+}
+
+func (b *balancers) CreateLoadBalancer(context.Context, *slbv1.CreateLoadBalancerRequest) (*slbv1.CreateLoadBalancerResponse, error) {
+	return &slbv1.CreateLoadBalancerResponse{LoadBalancer: &slbv1.LoadBalancer{LoadBalancerId: b.answer}}, nil
 }
 
 func (b *balancers) DeleteLoadBalancer(ctx context.Context, _ *slbv1.DeleteLoadBalancerRequest) (*slbv1.DeleteLoadBalancerResponse, error) {
@@ -78,6 +85,9 @@ func policies() Policies {
 	}
 	p[slbv1.LoadBalancerService_DeleteLoadBalancer_FullMethodName] = Policy{
 		Resource: "loadbalancers", Verb: "delete", Timeout: time.Minute, Mutating: true, Priority: 7,
+	}
+	p[slbv1.LoadBalancerService_CreateLoadBalancer_FullMethodName] = Policy{
+		Resource: "loadbalancers", Verb: "create", Timeout: time.Minute, Mutating: true,
 	}
 	return p
 }

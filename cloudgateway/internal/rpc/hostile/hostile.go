@@ -24,6 +24,8 @@ type Client struct {
 	block  bytes.Buffer
 	hpack  *hpack.Encoder
 	writes sync.Mutex
+
+	windows windows
 }
 
 // Dial connects from an address of the loopback network. It takes any certificate.
@@ -37,7 +39,8 @@ func Dial(ctx context.Context, address, from string) (*Client, error) {
 		return nil, fmt.Errorf("connect from %s: %w", from, err)
 	}
 	c := &Client{Conn: conn, framer: http2.NewFramer(conn, conn)}
-	c.hpack = hpack.NewEncoder(&c.block)
+	c.hpack, c.windows.more = hpack.NewEncoder(&c.block), map[uint32]int{}
+	c.windows.change = sync.NewCond(&c.windows.mu)
 	if _, err = io.WriteString(conn, http2.ClientPreface); err == nil {
 		err = c.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20})
 	}
@@ -102,14 +105,88 @@ func (c *Client) Stall(stream uint32, announced, sent int) error {
 	return nil
 }
 
+// Send sends a whole message as the server is ready to take it, of which Drain learns, and says that there is no other.
+func (c *Client) Send(stream uint32, message []byte) error {
+	const prefix, frame = 5, 16 << 10
+	left := append(binary.BigEndian.AppendUint32(make([]byte, 1, prefix+len(message)), uint32(len(message))), message...)
+	for len(left) > 0 {
+		size, err := c.room(stream, min(frame, len(left)))
+		if err != nil {
+			return err
+		}
+		c.writes.Lock()
+		err = c.framer.WriteData(stream, size == len(left), left[:size])
+		c.writes.Unlock()
+		if err != nil {
+			return err
+		}
+		left = left[size:]
+	}
+	return nil
+}
+
+// windows are what the server is ready to take.
+type windows struct {
+	mu     sync.Mutex
+	change *sync.Cond
+	more   map[uint32]int // beyond what there is at first, by stream; 0: in all
+	over   bool
+}
+
+// room waits until the server takes some of so many bytes, and says how many.
+func (c *Client) room(stream uint32, most int) (int, error) {
+	const first = 64<<10 - 1
+	w := &c.windows
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		if w.over {
+			return 0, io.ErrClosedPipe
+		}
+		if size := min(most, first+w.more[stream], first+w.more[0]); size > 0 {
+			w.more[stream] -= size
+			w.more[0] -= size
+			return size, nil
+		}
+		w.change.Wait()
+	}
+}
+
+// learn notes that the server takes more, or that the connection is over.
+func (c *Client) learn(stream uint32, more int, over bool) {
+	c.windows.mu.Lock()
+	defer c.windows.mu.Unlock()
+	c.windows.more[stream] += more
+	c.windows.over = over
+	c.windows.change.Broadcast()
+}
+
+// NoWindow lets nothing come of the answers to the calls that follow.
+func (c *Client) NoWindow() error {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	return c.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+}
+
+// Reset gives a call up.
+func (c *Client) Reset(stream uint32) error {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	return c.framer.WriteRSTStream(stream, http2.ErrCodeCancel)
+}
+
 // Drain reads until the server ends the connection, and counts the calls that it has ended.
 func (c *Client) Drain(ended *atomic.Int64) {
 	for {
 		frame, err := c.framer.ReadFrame()
 		if err != nil {
+			c.learn(0, 0, true)
 			return
 		}
 		h := frame.Header()
+		if more, ok := frame.(*http2.WindowUpdateFrame); ok {
+			c.learn(h.StreamID, int(more.Increment), false)
+		}
 		if h.Type == http2.FrameRSTStream || h.Type == http2.FrameHeaders && h.Flags.Has(http2.FlagHeadersEndStream) {
 			ended.Add(1)
 		}

@@ -825,7 +825,7 @@ type ListInstancesRequest struct {
 	InstanceType string `protobuf:"bytes,14,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
 	// Instances that are paid for like this.
 	ChargeType v1.ChargeType `protobuf:"varint,15,opt,name=charge_type,json=chargeType,proto3,enum=cloudgateway.common.v1.ChargeType" json:"charge_type,omitempty"`
-	// The most items in the answer, at most 20 000; zero: all.
+	// The most items in the answer, of which it never has more than 1 000; zero: all.
 	PageSize int32 `protobuf:"varint,16,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
 	// meanwhile may be missing; the others are there once.

@@ -593,7 +593,7 @@ type ListNetworkInterfacesRequest struct {
 	Tags []*v1.Tag `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
 	MaxAge *durationpb.Duration `protobuf:"bytes,10,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	// The most items in the answer, at most 20 000; zero: all.
+	// The most items in the answer, of which it never has more than 1 000; zero: all.
 	PageSize int32 `protobuf:"varint,11,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
 	// meanwhile may be missing; the others are there once.

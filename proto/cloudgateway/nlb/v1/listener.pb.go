@@ -622,7 +622,7 @@ type ListListenersRequest struct {
 	Protocol ListenerProtocol `protobuf:"varint,4,opt,name=protocol,proto3,enum=cloudgateway.nlb.v1.ListenerProtocol" json:"protocol,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
 	MaxAge *durationpb.Duration `protobuf:"bytes,5,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	// The most items in the answer, at most 20 000; zero: all.
+	// The most items in the answer, of which it never has more than 1 000; zero: all.
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
 	// meanwhile may be missing; the others are there once.
@@ -991,7 +991,7 @@ type ListListenerCertificatesRequest struct {
 	ListenerId string `protobuf:"bytes,1,opt,name=listener_id,json=listenerId,proto3" json:"listener_id,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
 	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	// The most items in the answer, at most 20 000; zero: all.
+	// The most items in the answer, of which it never has more than 1 000; zero: all.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
 	// meanwhile may be missing; the others are there once.

@@ -847,7 +847,7 @@ type ListLoadBalancersRequest struct {
 	DnsName string `protobuf:"bytes,11,opt,name=dns_name,json=dnsName,proto3" json:"dns_name,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
 	MaxAge *durationpb.Duration `protobuf:"bytes,12,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	// The most items in the answer, at most 20 000; zero: all.
+	// The most items in the answer, of which it never has more than 1 000; zero: all.
 	PageSize int32 `protobuf:"varint,13,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
 	// meanwhile may be missing; the others are there once.

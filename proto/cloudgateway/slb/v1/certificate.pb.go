@@ -430,7 +430,7 @@ type ListServerCertificatesRequest struct {
 	ResourceGroupId string `protobuf:"bytes,4,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
 	MaxAge *durationpb.Duration `protobuf:"bytes,5,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	// The most items in the answer, at most 20 000; zero: all.
+	// The most items in the answer, of which it never has more than 1 000; zero: all.
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
 	// meanwhile may be missing; the others are there once.
@@ -988,7 +988,7 @@ type ListCaCertificatesRequest struct {
 	ResourceGroupId string `protobuf:"bytes,4,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
 	MaxAge *durationpb.Duration `protobuf:"bytes,5,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	// The most items in the answer, at most 20 000; zero: all.
+	// The most items in the answer, of which it never has more than 1 000; zero: all.
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
 	// meanwhile may be missing; the others are there once.

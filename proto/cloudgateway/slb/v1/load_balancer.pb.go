@@ -773,7 +773,7 @@ type ListLoadBalancersRequest struct {
 	Status string `protobuf:"bytes,15,opt,name=status,proto3" json:"status,omitempty"`
 	// Instances whose public traffic is billed like this.
 	InternetChargeType InternetChargeType `protobuf:"varint,16,opt,name=internet_charge_type,json=internetChargeType,proto3,enum=cloudgateway.slb.v1.InternetChargeType" json:"internet_charge_type,omitempty"`
-	// The most items in the answer, at most 20 000; zero: all.
+	// The most items in the answer, of which it never has more than 1 000; zero: all.
 	PageSize int32 `protobuf:"varint,17,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
 	// meanwhile may be missing; the others are there once.

@@ -400,7 +400,7 @@ type ListServerGroupsRequest struct {
 	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
 	// Whether the answer says which listeners and forwarding rules use each group.
 	IncludeUsers bool `protobuf:"varint,3,opt,name=include_users,json=includeUsers,proto3" json:"include_users,omitempty"`
-	// The most items in the answer, at most 20 000; zero: all.
+	// The most items in the answer, of which it never has more than 1 000; zero: all.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
 	// meanwhile may be missing; the others are there once.
