@@ -101,6 +101,49 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// cells counts the columns of a row of a table. A pipe in code or behind a backslash is text.
+func cells(row string) int {
+	row = regexp.MustCompile("`[^`]*`").ReplaceAllString(row, "")
+	return strings.Count(strings.ReplaceAll(row, `\|`, ""), "|") - 1
+}
+
+// brokenTables are the lines of a page that look like rows and are not shown as such: without a head, after an empty line for example, or
+// with another number of columns than the head has.
+func brokenTables(page string) []string {
+	isRule := regexp.MustCompile(`^\|( *:?-+:? *\|)+$`)
+	var broken []string
+	columns, lines := 0, strings.Split(fences.ReplaceAllString(page, ""), "\n")
+	for i, line := range lines {
+		switch isRow := strings.HasPrefix(line, "|"); {
+		case !isRow:
+			columns = 0
+		case columns == 0 && (i+1 == len(lines) || !isRule.MatchString(lines[i+1])):
+			broken = append(broken, line)
+		case columns == 0:
+			columns = cells(line)
+		case !isRule.MatchString(line) && cells(line) != columns:
+			broken = append(broken, line)
+		}
+	}
+	return broken
+}
+
+// TestTables: what is meant as the row of a table is shown as one.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	for name, text := range pages(t) {
+		for _, row := range brokenTables(text) {
+			t.Errorf("%s: not shown as a row of a table: %.80s", name, row)
+		}
+	}
+	whole := "| a | b |\n|---|---|\n| `x|y` | 1 \\| 2 |\n"
+	for page, want := range map[string]int{whole: 0, whole + "\n| c | d |\n": 1, whole + "| c |\n": 1, "```\n| c |\n```\n": 0} {
+		if got := brokenTables(page); len(got) != want {
+			t.Errorf("%q: broken are %q", page, got)
+		}
+	}
+}
+
 // keysOf are the keys of a configuration or of values, with those that contain others.
 func keysOf(t *testing.T, page string) map[string]bool {
 	t.Helper()
