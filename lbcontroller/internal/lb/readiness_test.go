@@ -16,6 +16,7 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -84,6 +85,8 @@ func (w *world) podWrites() int {
 func (w *world) healthIs(status string) {
 	w.cloud.Lock()
 	w.cloud.Health = func(*slbv1.ListenerKey, *slbv1.Server) string { return status }
+	ofNLB := map[string]string{"abnormal": "Unhealthy", "unavailable": "Initial"}[status]
+	w.cloud.NLB.Health = func(*nlbv1.Listener, *nlbv1.Server) string { return ofNLB }
 	w.cloud.Unlock()
 }
 

@@ -1,230 +1,20 @@
 package lb_test
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 )
-
-// inConsole does what a user or another tool does in the cloud.
-func (s *story) inConsole(id, text string) {
-	s.t.Helper()
-	if id == "delete" {
-		s.deleteThing(text)
-		return
-	}
-	var values any
-	s.unmarshal(text, &values)
-	s.console(id, values)
-}
-
-// console changes a thing of the cloud, or makes it. What it is shows in its id.
-func (s *story) console(id string, value any) {
-	s.t.Helper()
-	values, ok := value.(map[string]any)
-	if !ok {
-		s.t.Fatalf("%s needs fields in braces, not %v", id, value)
-	}
-	s.cloud.Lock()
-	defer s.cloud.Unlock()
-	instance, port, isListener := strings.Cut(id, ":")
-	kind, _, _ := strings.Cut(id, "-")
-	switch {
-	case isListener:
-		key := s.listenerKey(instance, port)
-		change(s, s.cloud.Listeners, key, values, func() *slbv1.Listener {
-			return &slbv1.Listener{
-				Key: &slbv1.ListenerKey{LoadBalancerId: instance, Port: key.Port, Protocol: key.Protocol}, Status: "running",
-				Config: &slbv1.ListenerConfig{Description: new("by hand"), Scheduler: new("wrr")},
-			}
-		})
-	case kind == "lb":
-		change(s, s.cloud.LoadBalancers, id, values, func() *slbv1.LoadBalancer {
-			return &slbv1.LoadBalancer{LoadBalancerId: id, Name: "by hand", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, Status: "active"}
-		})
-	case kind == "rsp":
-		s.changeGroup(s.cloud.ServerGroups, id, values)
-	case kind == "default": // The default server group of a load balancer.
-		s.changeGroup(s.cloud.DefaultGroups, strings.TrimPrefix(id, "default-"), values)
-	case kind == "i":
-		change(s, s.cloud.Instances, id, values, func() *ecsv1.Instance {
-			return &ecsv1.Instance{InstanceId: id, VpcId: "vpc-test", Status: "Running"}
-		})
-	case kind == "eni":
-		change(s, s.cloud.NetworkInterfaces, id, values, func() *ecsv1.NetworkInterface {
-			return &ecsv1.NetworkInterface{NetworkInterfaceId: id, VpcId: "vpc-test", Status: "InUse"}
-		})
-	case kind == "eip":
-		change(s, s.cloud.Eips, id, values, func() *vpcv1.Eip { return &vpcv1.Eip{AllocationId: id, InstanceType: "SlbInstance"} })
-	case kind == "vsw":
-		change(s, s.cloud.VSwitches, id, values, func() *vpcv1.VSwitch { return &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test"} })
-	case kind == "acl":
-		change(s, s.cloud.AccessControlLists, id, values, func() *slbv1.AccessControlList { return &slbv1.AccessControlList{AclId: id} })
-	case kind == "cert":
-		change(s, s.cloud.ServerCertificates, id, values, func() *slbv1.ServerCertificate {
-			return &slbv1.ServerCertificate{ServerCertificateId: id}
-		})
-	case id == "quota":
-		s.cloud.ServersPerGroup = int(values["serversPerGroup"].(float64)) //nolint:forcetypeassert // The test fails.
-	default:
-		s.t.Fatalf("what is %q?", id)
-	}
-}
-
-func (s *story) listenerKey(instance, port string) gatewaytest.ListenerKey {
-	s.t.Helper()
-	number, protocol, _ := strings.Cut(port, "/")
-	return gatewaytest.ListenerKey{
-		LoadBalancerID: instance, Port: int32(s.number(number)),
-		Protocol: slbv1.Protocol(slbv1.Protocol_value["PROTOCOL_"+strings.ToUpper(protocol)]),
-	}
-}
-
-// change sets fields of a message, which is made if it isn't there.
-func change[K comparable, M proto.Message](s *story, all map[K]M, key K, values map[string]any, create func() M) {
-	s.t.Helper()
-	if _, there := all[key]; !there {
-		all[key] = create()
-	}
-	s.fill(all[key].ProtoReflect(), values)
-}
-
-func (s *story) fill(m protoreflect.Message, values map[string]any) {
-	s.t.Helper()
-	for name, value := range values {
-		field := m.Descriptor().Fields().ByJSONName(name)
-		if field == nil {
-			s.t.Fatalf("%s has no %q", m.Descriptor().Name(), name)
-		}
-		fields, isMap := value.(map[string]any)
-		text, isText := value.(string)
-		switch {
-		case isMap && field.IsList(): // Tags: null takes one away.
-			for _, key := range slices.Sorted(maps.Keys(fields)) {
-				list := m.Mutable(field).List()
-				kept := slices.DeleteFunc(tagsOf(list), func(t *commonv1.Tag) bool { return t.GetKey() == key })
-				if fields[key] != nil {
-					kept = append(kept, tag(key, fmt.Sprint(fields[key])))
-				}
-				list.Truncate(0)
-				for _, t := range kept {
-					list.Append(protoreflect.ValueOfMessage(t.ProtoReflect()))
-				}
-			}
-		case isMap:
-			s.fill(m.Mutable(field).Message(), fields)
-		case isText && field.Kind() == protoreflect.EnumKind:
-			for i := range field.Enum().Values().Len() {
-				if v := field.Enum().Values().Get(i); strings.HasSuffix(string(v.Name()), "_"+text) {
-					m.Set(field, protoreflect.ValueOfEnum(v.Number()))
-				}
-			}
-		default:
-			data, err := json.Marshal(map[string]any{name: value})
-			s.must(err)
-			fresh := m.New()
-			s.must(protojson.Unmarshal(data, fresh.Interface()))
-			if m.Clear(field); fresh.Has(field) {
-				m.Set(field, fresh.Get(field))
-			}
-		}
-	}
-}
-
-func tagsOf(list protoreflect.List) (tags []*commonv1.Tag) {
-	for i := range list.Len() {
-		if t, ok := list.Get(i).Message().Interface().(*commonv1.Tag); ok {
-			tags = append(tags, t)
-		}
-	}
-	return tags
-}
-
-// changeGroup changes a vServer group. Its servers are written ID:PORT=WEIGHT, with /ADDRESS behind the id of an interface.
-func (s *story) changeGroup(all map[string]*gatewaytest.ServerGroup, id string, values map[string]any) {
-	s.t.Helper()
-	group, there := all[id]
-	if !there {
-		group = &gatewaytest.ServerGroup{ID: id}
-		all[id] = group
-	}
-	for name, value := range values {
-		switch list, isList := value.([]any); {
-		case name == "loadBalancerId":
-			group.LoadBalancerID = fmt.Sprint(value)
-		case name == "name":
-			group.Name = fmt.Sprint(value)
-		case name == "servers" && isList:
-			had := group.Servers
-			group.Servers = nil
-			for _, text := range list {
-				server := s.server(fmt.Sprint(text))
-				for _, old := range had { // Another weight leaves it whose it is.
-					if old.GetServerId() == server.GetServerId() && old.GetPort() == server.GetPort() {
-						server.Description = old.GetDescription()
-					}
-				}
-				group.Servers = append(group.Servers, server)
-			}
-		default:
-			s.t.Fatalf("a server group has no %q", name)
-		}
-	}
-	for _, server := range group.Servers {
-		if !there && strings.HasPrefix(group.Name, "k8s/") { // A controller has made it, with its servers.
-			server.Description = group.Name
-		}
-	}
-}
-
-func (s *story) server(text string) *slbv1.Server {
-	s.t.Helper()
-	colon := strings.LastIndexByte(text, ':')
-	place := text[:colon]
-	port, weight, _ := strings.Cut(text[colon+1:], "=")
-	id, address, isENI := strings.Cut(place, "/")
-	server := &slbv1.Server{
-		Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, ServerIp: address, Port: int32(s.number(port)),
-		Weight: new(int32(s.number(weight))), Description: "by hand",
-	}
-	if isENI {
-		server.Type = slbv1.ServerType_SERVER_TYPE_ENI
-	}
-	return server
-}
-
-func (s *story) deleteThing(id string) {
-	s.t.Helper()
-	s.cloud.Lock()
-	defer s.cloud.Unlock()
-	if instance, port, ok := strings.Cut(id, ":"); ok {
-		delete(s.cloud.Listeners, s.listenerKey(instance, port))
-	}
-	delete(s.cloud.LoadBalancers, id)
-	maps.DeleteFunc(s.cloud.Listeners, func(k gatewaytest.ListenerKey, _ *slbv1.Listener) bool { return k.LoadBalancerID == id })
-	maps.DeleteFunc(s.cloud.ServerGroups, func(key string, g *gatewaytest.ServerGroup) bool { return key == id || g.LoadBalancerID == id })
-	delete(s.cloud.Instances, id)
-	maps.DeleteFunc(s.cloud.NetworkInterfaces, func(key string, eni *ecsv1.NetworkInterface) bool {
-		return key == id ||
-			eni.GetInstanceId() == id
-	})
-	delete(s.cloud.Eips, id)
-	delete(s.cloud.ServerCertificates, id)
-	maps.DeleteFunc(s.cloud.DomainExtensions, func(_ string, e *gatewaytest.DomainExtension) bool { return e.Extension.GetDomain() == id })
-}
 
 // cloudText describes the load balancers, with what is on each.
 func (s *story) cloudText() (lines []string) {
@@ -258,11 +48,12 @@ func (s *story) cloudText() (lines []string) {
 			}
 		}
 	}
-	for _, l := range s.cloud.AccessControlLists {
-		lines = append(lines, requestText(l))
+	lines = append(lines, s.nlbText()...)
+	for _, id := range slices.Sorted(maps.Keys(s.cloud.AccessControlLists)) {
+		lines = append(lines, requestText(s.cloud.AccessControlLists[id]))
 	}
-	for _, g := range s.cloud.SecurityGroups {
-		lines = append(lines, requestText(g))
+	for _, id := range slices.Sorted(maps.Keys(s.cloud.SecurityGroups)) {
+		lines = append(lines, requestText(s.cloud.SecurityGroups[id]))
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.cloud.Eips)) {
 		lines = append(lines, requestText(s.cloud.Eips[id]))
@@ -273,7 +64,83 @@ func (s *story) cloudText() (lines []string) {
 	return lines
 }
 
-func serversText(servers []*slbv1.Server) string {
+// nlbText describes the NLBs, with the listeners of each, and then the server groups, which stand by themselves; the cloud is locked.
+func (s *story) nlbText() (lines []string) {
+	n := s.cloud.NLB
+	for _, id := range slices.Sorted(maps.Keys(n.LoadBalancers)) {
+		balancer := plainly(n.LoadBalancers[id])
+		balancer.VpcId, balancer.ResourceGroupId = "", ""
+		if balancer.GetBusinessStatus() == nlbv1.BusinessStatus_BUSINESS_STATUS_NORMAL {
+			balancer.BusinessStatus = 0
+		}
+		for _, zone := range balancer.GetZoneMappings() {
+			zone.NetworkInterfaceId, zone.PrivateIpv4Address = "", ""
+		}
+		lines = append(lines, requestText(balancer))
+		listeners := slices.Collect(maps.Values(n.Listeners))
+		listeners = slices.DeleteFunc(listeners, func(l *nlbv1.Listener) bool { return l.GetLoadBalancerId() != id })
+		slices.SortFunc(listeners, func(a, b *nlbv1.Listener) int {
+			return cmp.Or(cmp.Compare(a.GetPort()+a.GetStartPort(), b.GetPort()+b.GetStartPort()), cmp.Compare(a.GetProtocol(), b.GetProtocol()))
+		})
+		for _, l := range listeners {
+			port := fmt.Sprint(l.GetPort())
+			if l.GetPort() == 0 {
+				port = fmt.Sprintf("%d-%d", l.GetStartPort(), l.GetEndPort())
+			}
+			protocol := strings.ToLower(strings.TrimPrefix(l.GetProtocol().String(), "LISTENER_PROTOCOL_"))
+			shown := plainly(l)
+			shown.ListenerId, shown.LoadBalancerId, shown.Protocol, shown.Port, shown.StartPort, shown.EndPort = "", "", 0, 0, 0, 0
+			text := fmt.Sprintf("  %s/%s %s %s", port, protocol, l.GetListenerId(), messageText(shown.ProtoReflect()))
+			if more := n.AdditionalCertificates[l.GetListenerId()]; len(more) > 0 {
+				text += fmt.Sprintf(" additionalCertificates=%v", more)
+			}
+			lines = append(lines, text)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(n.ServerGroups)) {
+		shown := plainly(n.ServerGroups[id])
+		shown.ServerGroupId, shown.Name, shown.VpcId, shown.ResourceGroupId, shown.Servers = "", "", "", "", nil
+		if proto.Equal(shown.GetHealthCheck(), checkByDefault) {
+			shown.HealthCheck = nil
+		}
+		lines = append(lines, fmt.Sprintf("%s %s %s: %s", id, n.ServerGroups[id].GetName(), messageText(shown.ProtoReflect()),
+			serversText(n.ServerGroups[id].GetServers())))
+	}
+	return lines
+}
+
+// checkByDefault is the health check of a server group of which nobody has asked for another.
+var checkByDefault = &nlbv1.HealthCheck{
+	Enabled: new(true), Type: nlbv1.HealthCheckType_HEALTH_CHECK_TYPE_TCP.Enum(), HealthyThreshold: new(int32(2)),
+	UnhealthyThreshold: new(int32(2)), ConnectTimeout: new(int32(5)), Interval: new(int32(5)),
+}
+
+// plainly is a message without the fields that say nothing: those of NLBs say most of what they are not.
+func plainly[M proto.Message](m M) M {
+	m = proto.CloneOf(m)
+	var clear func(m protoreflect.Message)
+	clear = func(m protoreflect.Message) {
+		m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+			isMessage := f.Kind() == protoreflect.MessageKind && !f.IsList()
+			if isMessage {
+				clear(v.Message())
+			}
+			if isMessage && !hasFields(v.Message()) || !isMessage && !f.IsList() && v.Equal(f.Default()) {
+				m.Clear(f)
+			}
+			return true
+		})
+	}
+	clear(m.ProtoReflect())
+	return m
+}
+
+func hasFields(m protoreflect.Message) (any bool) {
+	m.Range(func(protoreflect.FieldDescriptor, protoreflect.Value) bool { any = true; return false })
+	return any
+}
+
+func serversText[S proto.Message](servers []S) string {
 	var texts []string
 	for _, s := range servers {
 		texts = append(texts, messageText(s.ProtoReflect()))
@@ -316,7 +183,7 @@ func loadBalancerOf(message proto.Message) string {
 // untold are fields without meaning for people.
 func untold(name protoreflect.Name) bool {
 	return slices.Contains([]protoreflect.Name{"request_id", "max_age", "load_balancer_id", "server_group_name_prefixes",
-		"network_type", "listeners", "server_groups", "key_pair"}, name)
+		"network_type", "creation_time", "listeners", "server_groups", "key_pair"}, name)
 }
 
 func messageText(m protoreflect.Message) string {

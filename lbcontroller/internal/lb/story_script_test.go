@@ -45,9 +45,7 @@ func (s *story) do(line string) {
 	verb, rest, _ := strings.Cut(line, " ")
 	words := strings.Fields(rest)
 	if verb == "heal" {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.rules = nil
+		s.heal()
 		return
 	}
 	if len(words) == 0 {
@@ -105,6 +103,8 @@ func (s *story) do(line string) {
 		s.restart()
 	case "throttle", "fail", "slow", "lose", "crash":
 		s.trouble(verb, words)
+	case "job":
+		s.job(words)
 	case "secret":
 		s.putSecret(words[0], words[1])
 	case "plan":
@@ -153,7 +153,7 @@ func (s *story) await(method string) {
 // trouble is what a command says about calls to come.
 func (s *story) trouble(verb string, words []string) {
 	s.t.Helper()
-	r := &rule{method: words[0], left: 1}
+	r := &rule{text: verb + " " + strings.Join(words, " "), method: words[0], left: 1}
 	if verb == "lose" || verb == "crash" { // answer of, before, after
 		before := words[0] == "before"
 		if verb == "lose" {
@@ -199,6 +199,56 @@ func (s *story) trouble(verb string, words []string) {
 	s.rules = append(s.rules, r)
 }
 
+// job is what a command says about the jobs of an NLB's writes to come.
+func (s *story) job(words []string) {
+	s.t.Helper()
+	r := &rule{text: "job " + strings.Join(words, " "), left: 1, job: &gatewaytest.Job{}}
+	r.method, r.about, _ = strings.Cut(strings.TrimSuffix(words[0], ")"), "(")
+	for words = words[1:]; len(words) > 0; {
+		switch {
+		case words[0] == "takes" && len(words) > 1:
+			r.job.Takes, words = s.duration(words[1]), words[2:]
+		case words[0] == "fails" && len(words) > 1:
+			r.job.Fails, words = words[1], words[2:]
+		case words[0] == "always":
+			r.left, words = everyTime, words[1:]
+		default:
+			r.left, words = s.number(words[0]), words[1:]
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = append(s.rules, r)
+}
+
+// jobOf finds out what becomes of the job of a write.
+func (s *story) jobOf(method string, request proto.Message) gatewaytest.Job {
+	text := requestText(request)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.rules {
+		if r.job != nil && r.left > 0 && r.method == method && strings.Contains(text, r.about) {
+			r.left--
+			r.struck++
+			return *r.job
+		}
+	}
+	return gatewaytest.Job{}
+}
+
+// heal ends all trouble. What was ordered and has never struck shows nothing, so it is a mistake of the story.
+func (s *story) heal() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.rules {
+		if r.struck == 0 || r.left > 0 && r.left < everyTime/2 {
+			s.t.Errorf("%q has struck %d times, and is left over", r.text, r.struck)
+		}
+	}
+	s.rules = nil
+}
+
 // faultOf finds out what becomes of a call of a method; of a write to the API server with method "patch".
 func (s *story) faultOf(method, text string) (gatewaytest.Fault, time.Duration) {
 	s.mu.Lock()
@@ -208,6 +258,9 @@ func (s *story) faultOf(method, text string) (gatewaytest.Fault, time.Duration) 
 		return gatewaytest.Fault{Before: errDead}, 0
 	}
 	for _, r := range s.rules {
+		if r.job != nil {
+			continue
+		}
 		if r.method == "" && method != "patch" {
 			r.number--
 		}
@@ -215,6 +268,7 @@ func (s *story) faultOf(method, text string) (gatewaytest.Fault, time.Duration) 
 			continue
 		}
 		r.left--
+		r.struck++
 		if r.dies {
 			s.dead = true
 		}

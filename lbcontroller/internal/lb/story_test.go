@@ -120,6 +120,9 @@ func newStory(t *testing.T, files []txtar.File) *story {
 	s.events.named = true
 	s.failing = s.apiFault
 	s.cloud.Interpose(s.cloudFault)
+	s.cloud.Lock()
+	s.cloud.NLB.Job = s.jobOf
+	s.cloud.Unlock()
 	s.config = func(c *settings) {
 		c.Controller.Client = unhurried{s.kube}
 		c.Controller.SecretNamespaces = s.cfg.TLSSecretNamespaces
@@ -202,6 +205,7 @@ func (s *story) play(script string) string {
 			told.WriteString(wrap(s.certificates.named(happened)))
 		}
 	}
+	s.heal()
 	return told.String()
 }
 
@@ -454,6 +458,8 @@ func (p plans) Handle(_ context.Context, r slog.Record) error {
 
 // rule says what becomes of calls.
 type rule struct {
+	text   string // as it was ordered
+	struck int    // times so far
 	method string // that they are of; empty for the call of that number, from now on
 	about  string // a text that is in the request
 	number int
@@ -461,4 +467,5 @@ type rule struct {
 	wait   time.Duration
 	fault  gatewaytest.Fault
 	dies   bool
+	job    *gatewaytest.Job // it is about the job of the write
 }
