@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -287,6 +288,12 @@ func (s *story) apiFault() gatewaytest.Fault {
 
 func (s *story) cloudFault(_ int, method string, request proto.Message) gatewaytest.Fault {
 	fault, wait := s.faultOf(method, requestText(request))
+	if r, ok := request.(*nlbv1.CreateServerGroupRequest); ok && wait == 0 { // They are begun at once, and get their ids in one order.
+		_, port, _ := strings.Cut(r.GetName(), ".")
+		port, _, _ = strings.Cut(port, ".")
+		number, _ := strconv.Atoi(port) // The name of a target port is before all numbers.
+		wait = time.Duration(number+1) * time.Microsecond
+	}
 	if wait > 0 {
 		<-time.After(wait)
 	}
