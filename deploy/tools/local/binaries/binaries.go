@@ -107,6 +107,18 @@ func EnsureNode(ctx context.Context, cfg Config) (Node, error) {
 	return n, err
 }
 
+// EnsureUpstream returns the program that has Kubernetes' own end-to-end tests, and builds it if it is missing.
+func EnsureUpstream(ctx context.Context, cfg Config) (string, error) {
+	var path string
+	r, err := kubernetesOf(ctx, filepath.Join(cfg.Root, "deploy/test/upstream"), []string{"go.mod", "main.go"}, "about 8 minutes",
+		[]program{{path: &path, name: "upstream", pkg: "alicloud-controllers.dev/deploy/test/upstream"}})
+	if err != nil {
+		return "", err
+	}
+	err = ensureAll(ctx, cfg, r)
+	return path, err
+}
+
 // EnsureKubectl returns kubectl of the control plane's version, and builds it if it is missing.
 func EnsureKubectl(ctx context.Context, cfg Config) (string, error) {
 	var path string

@@ -45,16 +45,21 @@ const (
 	kubernetesFlags = "-gcflags=k8s.io/kubernetes/...=-dwarf=false -l"
 )
 
-// kubernetes builds programs with the versions that tools/local/kubernetes/go.mod requires, and keeps them by the digest of what it
-// pins and of the program that is ours.
+// kubernetes builds programs with the versions that tools/local/kubernetes/go.mod requires.
 func kubernetes(ctx context.Context, root, took string, programs []program) (recipe, error) {
 	dir := filepath.Join(root, "deploy/tools/local/kubernetes")
+	return kubernetesOf(ctx, dir, []string{"go.mod", "controllers/main.go", "controllers/kubelets.go"}, took, programs)
+}
+
+// kubernetesOf builds programs of Kubernetes with the versions that the go.mod of a directory requires, and keeps them by the digest of
+// the files there that decide what is built.
+func kubernetesOf(ctx context.Context, dir string, of []string, took string, programs []program) (recipe, error) {
 	version, err := required(ctx, dir, "k8s.io/kubernetes")
 	if err != nil {
 		return recipe{}, err
 	}
 	digest := sha256.New()
-	for _, name := range []string{"go.mod", "controllers/main.go", "controllers/kubelets.go"} {
+	for _, name := range of {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return recipe{}, fmt.Errorf("read what Kubernetes is built of: %w", err)

@@ -110,6 +110,19 @@ func prepareNode(ctx context.Context, args []string) error {
 	return err
 }
 
+// prepareUpstream does the same for Kubernetes' own end-to-end tests.
+func prepareUpstream(ctx context.Context, args []string) error {
+	if err := prepare(ctx, args); err != nil {
+		return err
+	}
+	cfg, err := building()
+	if err != nil {
+		return err
+	}
+	_, err = binaries.EnsureUpstream(ctx, cfg)
+	return err
+}
+
 func up(ctx context.Context, args []string) error {
 	o, err := parse("up", args)
 	if err != nil {

@@ -5,6 +5,7 @@
 //	world demo [-bin DIR]                                                           shows what it does and leaves nothing
 //	world prepare                                                                   puts the control plane into the cache
 //	world prepare-node                                                              does that, and builds the programs of a real node
+//	world prepare-upstream                                                          does that, and builds Kubernetes' own end-to-end tests
 //
 // KUBEBUILDER_ASSETS names a directory with kube-apiserver and etcd, which are then taken from there. Otherwise those of the releases are
 // downloaded where there is a network, and built where there is none; DOWNLOAD=never builds them always.
@@ -30,10 +31,10 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	commands := map[string]func(context.Context, []string) error{
-		"up": up, "down": down, "demo": showcase, "prepare": prepare, "prepare-node": prepareNode,
+		"up": up, "down": down, "demo": showcase, "prepare": prepare, "prepare-node": prepareNode, "prepare-upstream": prepareUpstream,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return fmt.Errorf("name a command: up, down, demo, prepare or prepare-node")
+		return fmt.Errorf("name a command: up, down, demo, prepare, prepare-node or prepare-upstream")
 	}
 	return commands[args[0]](ctx, args[1:])
 }
