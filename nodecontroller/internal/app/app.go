@@ -38,7 +38,7 @@ func Plan(ctx context.Context, cfg config.Config) (controller.Preview, error) {
 func controllerConfig(cfg config.Config, deps replica.Dependencies) controller.Config {
 	return controller.Config{
 		Dependencies: deps,
-		Region:       cfg.Region, VPCID: cfg.VPCID, ClusterTag: cfg.ClusterTag,
+		Region:       cfg.Region, VPCID: cfg.VPCID, ClusterTag: cfg.ClusterTag, ClusterID: cfg.ClusterID, NodeVPCIDs: cfg.NodeVPCIDs,
 		Options: nodestate.Options{
 			CloudRoutes: cfg.ConfigureCloudRoutes, IPv6: cfg.IPv6, ShutdownTaint: cfg.ShutdownTaint, Rules: cfg.Rules(),
 		},

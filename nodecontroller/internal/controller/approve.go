@@ -83,6 +83,11 @@ func (c *Controller) approve(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.belongs(ctx, node, instance); isForeign(err) {
+		return c.unapproved(csr, request, err)
+	} else if err != nil {
+		return err
+	}
 	if err := request.Confirm(node, instance); err != nil {
 		return c.unapproved(csr, request, err)
 	}
@@ -110,7 +115,7 @@ func (c *Controller) applicant(request serving.Request) (*corev1.Node, nodes.ID,
 		return nil, nodes.ID{}, fmt.Errorf("node %s: %w", request.Node, err)
 	}
 	id, ours := c.ours(node)
-	if !ours || nodes.IsUninitialized(node) || nodes.InstanceAbsent(node) {
+	if !ours || nodes.IsUninitialized(node) || nodes.InstanceAbsent(node) || nodes.Foreign(node) {
 		return nil, id, errors.New("the node is not an initialised instance of this region")
 	}
 	all, err := c.nodes.List(labels.Everything())

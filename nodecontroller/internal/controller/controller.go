@@ -31,6 +31,10 @@ type Config struct {
 	VPCID  string
 	// ClusterTag is the key of the tag that the cluster's instances carry.
 	ClusterTag string
+	// ClusterID is the value of that tag. Without it the tag's value does not count.
+	ClusterID string
+	// NodeVPCIDs are further VPCs whose instances may be nodes.
+	NodeVPCIDs []string
 	Options    nodestate.Options
 	// DisableSourceDestCheck lets instances forward the packets of pods, where Options.CloudRoutes is set.
 	DisableSourceDestCheck bool
@@ -61,6 +65,7 @@ type Controller struct {
 	forwarding   *forwarding
 	forwardQueue *reconcile.Runner
 	sweeps       *reconcile.Runner
+	home         home
 	// approval is nil if it is switched off.
 	approval *approval
 	// suspects are nodes whose instances may be gone. What follows belongs to the sweep, of which there is one at a time.

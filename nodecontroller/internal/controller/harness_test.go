@@ -92,7 +92,7 @@ func (w *world) config(edit func(*controller.Config)) controller.Config {
 			Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events, Logger: slog.New(slog.DiscardHandler),
 			Namespace: metav1.NamespaceSystem,
 		},
-		Region: region, ClusterTag: "ack.aliyun.com", Options: nodestate.Options{CloudRoutes: true},
+		Region: region, VPCID: vpcID, ClusterTag: "ack.aliyun.com", Options: nodestate.Options{CloudRoutes: true},
 		DisableSourceDestCheck: true, SyncInterval: 5 * time.Minute, Workers: 100,
 		Deletion: &lifecycle.Policy{
 			ConfirmAfter: time.Minute, Silence: time.Minute, Policy: budget.Policy{Window: 10 * time.Minute, Minimum: 3, Percent: 5},

@@ -31,7 +31,8 @@ func newMetrics(registerer prometheus.Registerer, forwarding func() int, states 
 		registerer.MustRegister(counted{prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "nodecontroller_nodes",
 			Help: "Nodes by state: uninitialized, forwarding (waits for its network interface only), initialized, stopped, " +
-				"silent (the kubelet does not report), ghost (the kubelet reports, and the instance is gone), other (excluded, virtual, or no " +
+				"silent (the kubelet does not report), ghost (the kubelet reports, and the instance is gone), " +
+				"foreign (the instance is of another VPC or cluster), other (excluded, virtual, or no " +
 				"instance of this region).",
 		}, []string{"state"}), states})
 	}
@@ -73,7 +74,8 @@ const (
 	stateForwarding    = "forwarding" // it waits for its network interface only
 	stateStopped       = "stopped"
 	stateSilent        = "silent"
-	stateGhost         = "ghost" // the kubelet reports, and the instance is gone
+	stateGhost         = "ghost"   // the kubelet reports, and the instance is gone
+	stateForeign       = "foreign" // the instance is none of the cluster's
 	stateInitialized   = "initialized"
 )
 

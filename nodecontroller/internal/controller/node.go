@@ -53,6 +53,8 @@ func (c *Controller) runner(name string, work reconcile.Func, workers int, timeo
 func (c *Controller) state(node *corev1.Node) string {
 	_, ours := c.ours(node)
 	switch {
+	case ours && nodes.Foreign(node):
+		return stateForeign
 	case nodes.IsUninitialized(node) && c.forwarding.has(node.Name):
 		return stateForwarding
 	case nodes.IsUninitialized(node) && !nodes.IsVirtual(node):
@@ -73,7 +75,7 @@ func (c *Controller) state(node *corev1.Node) string {
 // states counts the nodes by state. A standby counts none.
 func (c *Controller) states() map[string]int {
 	count := map[string]int{
-		stateOther: 0, stateUninitialized: 0, stateForwarding: 0, stateStopped: 0, stateSilent: 0, stateGhost: 0, stateInitialized: 0,
+		stateOther: 0, stateUninitialized: 0, stateForwarding: 0, stateStopped: 0, stateSilent: 0, stateGhost: 0, stateForeign: 0, stateInitialized: 0,
 	}
 	if !c.leading.Load() {
 		return count

@@ -87,7 +87,7 @@ func (c *Controller) previewPart(ctx context.Context, part []corev1.Node) ([]Nod
 		node := &part[i]
 		about := NodePreview{Node: node.Name}
 		if id, ok := c.ours(node); ok {
-			c.previewInstance(&about, node, id, results[id.InstanceID])
+			c.previewInstance(ctx, &about, node, id, results[id.InstanceID])
 		} else if err := c.previewStranger(ctx, &about, node); err != nil {
 			about.Problem = err.Error()
 		}
@@ -97,10 +97,10 @@ func (c *Controller) previewPart(ctx context.Context, part []corev1.Node) ([]Nod
 }
 
 // previewInstance is about a node with the id of an instance.
-func (c *Controller) previewInstance(about *NodePreview, node *corev1.Node, id nodes.ID, result *ecsv1.InstanceResult) {
+func (c *Controller) previewInstance(ctx context.Context, about *NodePreview, node *corev1.Node, id nodes.ID, result *ecsv1.InstanceResult) {
 	switch err := rpcerr.FromItem(result.GetError()); {
 	case result.GetInstance() != nil:
-		c.previewChange(about, node, result.GetInstance())
+		c.previewChange(ctx, about, node, result.GetInstance())
 	case rpcerr.ReasonOf(err) != rpcerr.InstanceNotFound:
 		about.Problem = fmt.Sprintf("instance %s can't be read: %v", id.InstanceID, err)
 	case nodes.Silent(node) && c.cfg.Deletion != nil:
@@ -119,7 +119,7 @@ func (c *Controller) previewStranger(ctx context.Context, about *NodePreview, no
 	case node.Spec.ProviderID == "":
 		instance, err := c.instanceByAddress(ctx, node)
 		if err == nil {
-			c.previewChange(about, node, instance)
+			c.previewChange(ctx, about, node, instance)
 		}
 		return err
 	case nodes.IsLingjun(node):
@@ -133,7 +133,11 @@ func (c *Controller) previewStranger(ctx context.Context, about *NodePreview, no
 	}
 }
 
-func (c *Controller) previewChange(about *NodePreview, node *corev1.Node, instance *ecsv1.Instance) {
+func (c *Controller) previewChange(ctx context.Context, about *NodePreview, node *corev1.Node, instance *ecsv1.Instance) {
+	if err := c.belongs(ctx, node, instance); err != nil {
+		about.Problem = err.Error()
+		return
+	}
 	change, err := c.inStep(instance)(node)
 	if err != nil {
 		about.Problem = err.Error()

@@ -33,6 +33,9 @@ func (c *Controller) receive(ctx context.Context, names []string) {
 	slices.SortFunc(joining, func(a, b *corev1.Node) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
+	if _, err := c.findHome(ctx); err != nil { // Asked for once, before all attempts ask.
+		tracing.Log(ctx, c.log).Info("the VPC of the cluster is not known yet", "error", err)
+	}
 	if err := c.readTogether(ctx, joining); err != nil {
 		tracing.Log(ctx, c.log).Info("joining nodes are read one by one", "nodes", len(joining), "error", err)
 	}

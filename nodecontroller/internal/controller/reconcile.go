@@ -72,6 +72,11 @@ func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) erro
 		}
 		seen = found{instance: instance, at: time.Now()}
 	}
+	if err := c.belongs(ctx, node, seen.instance); isForeign(err) {
+		return c.refuse(ctx, node, err)
+	} else if err != nil {
+		return c.giveBack(node, seen, err)
+	}
 	checked, err := c.checked(ctx, seen.instance, seen.eni)
 	if err == nil && !checked {
 		return c.giveBack(node, seen, c.finish(ctx, node, seen.instance, start))

@@ -92,7 +92,7 @@ func TestWrongSetUps(t *testing.T) {
 				"start the kubelet with --provider-id=cn-hangzhou."},
 		},
 		{
-			name: "no VPC",
+			name: "no VPC", edit: func(cfg *controller.Config) { cfg.VPCID = "" },
 			prepare: func(w *world) {
 				byAddress(w)
 				w.cloud.Capabilities.VpcId = ""

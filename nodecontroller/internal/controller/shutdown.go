@@ -31,6 +31,9 @@ func (c *Controller) lookAtShutdown(ctx context.Context, node *corev1.Node) erro
 	if err != nil {
 		return fmt.Errorf("get instance %s: %w", id.InstanceID, err)
 	}
+	if err := c.mayKeep(ctx, node, resp.GetInstance()); err != nil {
+		return c.refuse(ctx, node, err)
+	}
 	if nodestate.Stopping(resp.GetInstance()) {
 		c.init.AddAfter(node.Name, reconcile.Node, stoppingDelay)
 	}

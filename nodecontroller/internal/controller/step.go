@@ -19,12 +19,24 @@ const sweepWrites = 20
 
 // sync writes what differs. A failure is an event on the node, which is tried again in the next sweep; it holds up no other.
 func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ecsv1.InstanceResult) {
+	for _, result := range results { // One at home is enough to take another for foreign, whichever comes first.
+		if where, err := c.findHome(ctx); err == nil && where.Contains(result.GetInstance()) {
+			c.home.inhabited.Store(true)
+		}
+	}
 	var group errgroup.Group
 	group.SetLimit(sweepWrites)
 	for i, node := range all {
 		instance := results[i].GetInstance()
 		// Initialising needs more than writing; it is the queue's business.
 		if instance == nil || nodes.IsUninitialized(node) {
+			continue
+		}
+		if err := c.mayKeep(ctx, node, instance); err != nil {
+			group.Go(func() error {
+				c.syncFailed(node, c.refuse(ctx, node, err))
+				return nil
+			})
 			continue
 		}
 		if nodestate.Stopping(instance) && nodestate.MayBeShutDown(node, c.cfg.Options) {

@@ -12,8 +12,13 @@ import (
 )
 
 func (c *Controller) nodeAdded(object any) {
-	if node, ok := object.(*corev1.Node); ok && c.leading.Load() && nodes.IsUninitialized(node) {
+	node, ok := object.(*corev1.Node)
+	switch {
+	case !ok || !c.leading.Load():
+	case nodes.IsUninitialized(node):
 		c.arrivals.add(node.Name)
+	case c.sweepable(node): // A kubelet may leave out the taint that lets a Node wait until it was looked at.
+		c.suspect(node.Name)
 	}
 }
 

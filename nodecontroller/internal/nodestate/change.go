@@ -96,6 +96,9 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		change.Haunted = new("")
 	}
 	change.manage(node, instance, opts)
+	if nodes.Foreign(node) {
+		change.Untaint = append(change.Untaint, nodes.TaintForeign)
+	}
 	if nodes.IsUninitialized(node) {
 		change.Untaint = append(change.Untaint, nodes.TaintUninitialized)
 		change.keepPodsOff(node, opts)
