@@ -554,7 +554,7 @@ func TestStrangersInTheWay(t *testing.T) {
 func TestWhatTheExistingCCMLeftBehindMakesRoom(t *testing.T) {
 	prepare := func(w *world) {
 		w.entry(tableA, "10.0.0.0/24", "i-gone", "")
-		w.entry(tableA, "10.0.1.128/25", "i-gone-too", "")
+		w.entry(tableA, "10.0.1.0/24", "i-gone-too", "")
 		w.entry(tableA, "10.0.2.0/24", "i-gone", "made by hand")
 		w.entry(tableA, "10.0.9.0/24", "i-gone", "")
 	}

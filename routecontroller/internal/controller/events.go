@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,8 @@ import (
 const (
 	// Normal: the route of the Node is in the table.
 	eventCreated = "CreatedRoute"
+	// Normal on the route table: these entries were deleted, and why.
+	eventDeleted = "DeletedRoute"
 	// Warning: the cloud did not make the route; it is tried again.
 	eventCreateFailed = "CreateRouteFailed"
 	// Warning on the route table: the VPC or the table can't be read or changed; it is tried again.
@@ -45,6 +48,9 @@ const (
 
 // namedRoutes bounds the routes that an event names.
 const namedRoutes = 5
+
+// deletedTogether is how many deleted routes an event names, whose text is of 1024 bytes at most.
+const deletedTogether = 8
 
 // rangeGrace is how long a new Node may be without a range of pods. Each is for a moment.
 const rangeGrace = 30 * time.Second
@@ -87,6 +93,7 @@ func (c *Controller) report(tableID string, m *memory, v view, result apply.Resu
 	for _, entry := range result.Deleted {
 		c.log.Info("route deleted", "routeTable", tableID, "cidr", entry.CIDR, "nextHop", entry.NextHop)
 	}
+	c.reportDeleted(tableID, v, result.Deleted)
 	for _, route := range createdNodes(p, result) {
 		if !failing[route.Node] {
 			c.events.Forget(kube.NodeReference(route.Node), eventCreateFailed, eventPending)
@@ -115,6 +122,22 @@ func (c *Controller) report(tableID string, m *memory, v view, result apply.Resu
 		if _, differs := c.wantedCondition(node); differs {
 			c.conditions.Add(name, reconcile.Node)
 		}
+	}
+}
+
+// reportDeleted says which entries were deleted, and why. One event names several, for those of one object are limited.
+func (c *Controller) reportDeleted(tableID string, v view, deleted []table.Entry) {
+	why := map[table.Key]string{}
+	for _, o := range v.plan.Obstacles {
+		why[o.Entry.Key] = fmt.Sprintf("in the way of node %s, which has %s", o.Route.Node, o.Route.CIDR)
+	}
+	for part := range slices.Chunk(deleted, deletedTogether) {
+		texts := make([]string, len(part))
+		for i, entry := range part {
+			reason := cmp.Or(why[entry.Key], "no Node claims it")
+			texts[i] = fmt.Sprintf("%s to %s%s: %s", entry.CIDR, entry.NextHop, plan.Described(entry), reason)
+		}
+		c.events.Normal(c.tableReference(tableID), eventDeleted, "Deleted "+strings.Join(texts, "; "))
 	}
 }
 

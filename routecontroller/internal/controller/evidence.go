@@ -29,7 +29,7 @@ func (c *Controller) askObstacles(ctx context.Context, m *memory, claims table.C
 	p := c.diff(m, claims)
 	var unknown []string
 	for _, refusal := range slices.Concat(p.Refused, p.Foreign) {
-		if id := refusal.Entry.InstanceID; id != "" && !m.asked(id) && !table.Marked(refusal.Entry.Description) {
+		if id := refusal.Entry.InstanceID; id != "" && !m.asked(id) && refusal.Entry.Description == "" {
 			unknown = append(unknown, id)
 		}
 	}

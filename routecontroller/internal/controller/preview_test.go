@@ -43,7 +43,7 @@ func TestPreview(t *testing.T) {
 			"vtb-a: delete 10.0.1.0/24 to i-gone: it is in the way of a node's route",
 			"vtb-a: delete 10.0.2.0/24 to i-0: it is in the way of a node's route",
 			"vtb-a: without a node 10.0.9.0/24 to i-9: without a node since 2000-01-01T00:00:00Z",
-			"vtb-a: problem 10.0.3.0/24 to i-3 of node node-3: destination 10.0.3.0/24 is taken by an entry to i-other that " +
+			"vtb-a: problem 10.0.3.0/24 to i-3 of node node-3: destination 10.0.3.0/24 is taken by an entry to i-other (\"by hand\") that " +
 				"is not of this cluster; " +
 				"delete it to let the route be created",
 			"vtb-a: 2 routes would be made and 2 deleted, 1 have no node, 1 have a problem, 1 are available, 0 are pending.",

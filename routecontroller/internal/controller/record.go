@@ -151,7 +151,7 @@ func (a *adopted) save(ctx context.Context, memories map[string]*memory) error {
 	found := map[table.Key]string{}
 	for _, m := range memories {
 		for key, node := range m.seen {
-			if entry := m.entries[key.CIDR]; entry.Key == key && !table.Marked(entry.Description) || m.entries == nil && a.has(key) {
+			if entry := m.entries[key.CIDR]; entry.Key == key && entry.Description == "" || m.entries == nil && a.has(key) {
 				found[key] = node
 			}
 		}

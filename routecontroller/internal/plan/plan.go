@@ -96,7 +96,7 @@ func (p Plan) Freed(deleted []table.Entry) []table.Route {
 func Diff(in Input, policy Policy) Plan {
 	d := differ{Input: in, Policy: policy, byCIDR: map[netip.Prefix]table.Entry{}, wanted: map[netip.Prefix]table.Route{},
 		possible: map[netip.Prefix]table.Route{}, held: map[table.Key]string{}, nodes: map[string]bool{},
-		members: map[string]bool{}, unclear: map[string]bool{}, unclearMarks: map[string]bool{}}
+		members: map[string]bool{}, sizes: map[size]bool{}, unclear: map[string]bool{}, unclearMarks: map[string]bool{}}
 	d.index()
 	var p Plan
 	for _, route := range in.Claims.Wanted {
@@ -119,10 +119,20 @@ type differ struct {
 	held map[table.Key]string
 	// nodes are the instances of nodes, and members those and the instances of former nodes.
 	nodes, members map[string]bool
+	// sizes are those of the ranges that nodes have or had.
+	sizes map[size]bool
 	// unclear are nodes whose route is not known, and their marks; what was made for them is kept.
 	unclear      map[string]bool
 	unclearMarks map[string]bool
 }
+
+// size is that of a range, and its family.
+type size struct {
+	bits int
+	ipv6 bool
+}
+
+func sizeOf(cidr netip.Prefix) size { return size{cidr.Bits(), cidr.Addr().Is6()} }
 
 func (d *differ) index() {
 	for _, entry := range d.Entries {
@@ -136,9 +146,10 @@ func (d *differ) index() {
 	}
 	for _, route := range slices.Concat(d.Claims.Wanted, d.Claims.Held, d.Claims.Excluded) {
 		d.nodes[route.InstanceID], d.members[route.InstanceID] = true, true
+		d.sizes[sizeOf(route.CIDR)] = true
 	}
 	for key := range d.Seen {
-		d.members[key.InstanceID] = true
+		d.members[key.InstanceID], d.sizes[sizeOf(key.CIDR)] = true, true
 	}
 	for _, node := range d.Claims.Unclear {
 		d.unclear[node] = true
@@ -163,8 +174,8 @@ func (d *differ) planRoute(p *Plan, route table.Route) {
 		p.Create = append(p.Create, route)
 	case !d.ours(entry):
 		d.refuse(p, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
-			"destination %s is taken by an entry to %s that is not of this cluster; delete it to let the route be created",
-			entry.CIDR, entry.NextHop)})
+			"destination %s is taken by an entry to %s%s that is not of this cluster; delete it to let the route be created",
+			entry.CIDR, entry.NextHop, Described(entry))})
 	case d.held[entry.Key] != "":
 		d.refuse(p, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
 			"nodes %s and %s have the same pod CIDR %s, and the route there is that of %s; delete one of the two Nodes, so "+
@@ -175,6 +186,14 @@ func (d *differ) planRoute(p *Plan, route table.Route) {
 	default:
 		p.Obstacles = append(p.Obstacles, d.obstacle(route, entry))
 	}
+}
+
+// Described gives what somebody has written about an entry, for people.
+func Described(entry table.Entry) string {
+	if entry.Description == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%q)", entry.Description)
 }
 
 // refuse notes that a route can't be had. What lies inside of its destination is in no route's way then.
@@ -197,7 +216,7 @@ func (d *differ) planUnclaimed(p *Plan, entry table.Entry) {
 	switch {
 	case inside && !d.ours(entry):
 		p.Foreign = append(p.Foreign, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
-			"entry %s to %s is not of this cluster and takes a part of pod CIDR %s", entry.CIDR, entry.NextHop, route.CIDR)})
+			"entry %s to %s%s is not of this cluster and takes a part of pod CIDR %s", entry.CIDR, entry.NextHop, Described(entry), route.CIDR)})
 	case inside && entry.Available:
 		p.Obstacles = append(p.Obstacles, d.obstacle(route, entry))
 	case inside:
@@ -221,18 +240,18 @@ func (d *differ) possibleAround(cidr netip.Prefix) (table.Route, bool) {
 	return table.Route{}, false
 }
 
-// ours reports whether an entry in the way of a node may be deleted: it carries our mark, or no mark at all and leads to an
-// instance of the cluster, which is what the existing CCM makes. What that one left behind leads to an instance that is gone by
-// now: such an entry serves no node, and unless it has a description, it makes room.
+// ours reports whether an entry in the way of a node may be deleted: it carries our mark; or it has no description, a range such as nodes have,
+// and leads to an instance of the cluster, which is what the existing CCM makes. What that one left behind leads to an instance that is gone by
+// now: such an entry serves no node, and makes room. Any other description is that of somebody else.
 func (d *differ) ours(entry table.Entry) bool {
-	if table.Marked(entry.Description) {
+	if entry.Description != "" {
 		return table.MarkedBy(entry.Description, d.ClusterID)
 	}
-	if entry.InstanceID == "" {
+	if entry.InstanceID == "" || !d.sizes[sizeOf(entry.CIDR)] {
 		return false
 	}
 	state := d.Instances[entry.InstanceID]
-	return d.members[entry.InstanceID] || state == Member || state == Gone && entry.Description == ""
+	return d.members[entry.InstanceID] || state == Member || state == Gone
 }
 
 // leftOver reports whether an entry was made for a node that does not claim it any more. More proof is asked for than in ours,
@@ -241,7 +260,7 @@ func (d *differ) leftOver(entry table.Entry) bool {
 	if entry.InstanceID == "" {
 		return false
 	}
-	if table.Marked(entry.Description) {
+	if entry.Description != "" {
 		return table.MarkedBy(entry.Description, d.ClusterID) && !d.unclearMarks[entry.Description]
 	}
 	node, seen := d.Seen[entry.Key]

@@ -88,7 +88,7 @@ func TestDiff(t *testing.T) {
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-x", "by hand"),
 				entry("10.0.1.0/25", "i-x", "by hand")}},
 			want: plan.Plan{Refused: []plan.Refusal{{Route: a, Entry: entry("10.0.1.0/24", "i-x", "by hand"), Reason: "destination 10.0.1.0/24 " +
-				"is taken by an entry to i-x that is not of this cluster; delete it to let the route be created"}}}},
+				"is taken by an entry to i-x (\"by hand\") that is not of this cluster; delete it to let the route be created"}}}},
 		{name: "taken by an unmarked route to a former node",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "")},
 				Seen: map[table.Key]string{key("10.0.9.0/24", "i-z"): "z"}},
@@ -101,15 +101,35 @@ func TestDiff(t *testing.T) {
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "")},
 				Instances: map[string]plan.InstanceState{"i-z": plan.Gone}},
 			want: obstacle(a, entry("10.0.1.0/24", "i-z", ""), false)},
-		{name: "a part of it is taken by an unmarked route to an instance that is gone",
-			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-a", mine), entry("10.0.1.0/25", "i-z", "")},
+		{name: "a part of it is taken by an unmarked route to an instance that is gone, of a size that nodes have",
+			in: plan.Input{Claims: wanted(a, route("10.0.8.0/25", "i-b", "b")),
+				Entries:   []table.Entry{entry("10.0.1.0/24", "i-a", mine), entry("10.0.1.0/25", "i-z", "")},
 				Instances: map[string]plan.InstanceState{"i-z": plan.Gone}},
-			want: plan.Plan{Obstacles: []plan.Obstacle{{Route: a, Entry: entry("10.0.1.0/25", "i-z", "")}}, Ready: []table.Route{a}}},
+			want: plan.Plan{Obstacles: []plan.Obstacle{{Route: a, Entry: entry("10.0.1.0/25", "i-z", "")}}, Ready: []table.Route{a},
+				Create: []table.Route{route("10.0.8.0/25", "i-b", "b")}}},
+		{name: "a part of it is taken by an unmarked route to a node, of a size that no node has",
+			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-a", mine), entry("10.0.1.77/32", "i-a", "")}},
+			want: plan.Plan{Ready: []table.Route{a}, Foreign: []plan.Refusal{{Route: a, Entry: entry("10.0.1.77/32", "i-a", ""),
+				Reason: "entry 10.0.1.77/32 to i-a is not of this cluster and takes a part of pod CIDR 10.0.1.0/24"}}}},
+		{name: "a part of it is taken by a route to a node that somebody has described",
+			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-a", mine), entry("10.0.1.77/32", "i-a", "VIP")}},
+			want: plan.Plan{Ready: []table.Route{a}, Foreign: []plan.Refusal{{Route: a, Entry: entry("10.0.1.77/32", "i-a", "VIP"),
+				Reason: "entry 10.0.1.77/32 to i-a (\"VIP\") is not of this cluster and takes a part of pod CIDR 10.0.1.0/24"}}}},
+		{name: "taken by a route to a node that somebody has described",
+			in: plan.Input{Claims: wanted(a, route("10.0.2.0/24", "i-b", "b")), Entries: []table.Entry{
+				entry("10.0.1.0/24", "i-b", "VPN appliance"), entry("10.0.2.0/24", "i-b", ""),
+			}},
+			want: plan.Plan{Ready: []table.Route{route("10.0.2.0/24", "i-b", "b")}, Refused: []plan.Refusal{{
+				Route: a, Entry: entry("10.0.1.0/24", "i-b", "VPN appliance"), Reason: "destination 10.0.1.0/24 is taken by an entry to i-b " +
+					"(\"VPN appliance\") that is not of this cluster; delete it to let the route be created",
+			}}}},
+		{name: "left over by a node, and described by somebody", in: plan.Input{Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "VPN appliance")},
+			Seen: map[table.Key]string{key("10.0.1.0/24", "i-z"): "z"}}},
 		{name: "taken by a route that somebody has described, though to an instance that is gone",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "our VPN")},
 				Instances: map[string]plan.InstanceState{"i-z": plan.Gone}},
 			want: plan.Plan{Refused: []plan.Refusal{{Route: a, Entry: entry("10.0.1.0/24", "i-z", "our VPN"), Reason: "destination " +
-				"10.0.1.0/24 is taken by an entry to i-z that is not of this cluster; delete it to let the route be created"}}}},
+				"10.0.1.0/24 is taken by an entry to i-z (\"our VPN\") that is not of this cluster; delete it to let the route be created"}}}},
 		{name: "to an instance that is gone, in nobody's way", in: plan.Input{Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "")},
 			Instances: map[string]plan.InstanceState{"i-z": plan.Gone}}},
 		{name: "taken by a stranger",
@@ -123,7 +143,7 @@ func TestDiff(t *testing.T) {
 			}},
 			want: plan.Plan{Ready: []table.Route{route("10.0.2.0/24", "i-b", "b")}, Refused: []plan.Refusal{{
 				Route: a, Entry: entry("10.0.1.0/24", "i-b", "k8s/c-2/x"), Reason: "destination 10.0.1.0/24 " +
-					"is taken by an entry to i-b that is not of this cluster; delete it to let the route be created",
+					"is taken by an entry to i-b (\"k8s/c-2/x\") that is not of this cluster; delete it to let the route be created",
 			}}}},
 		{name: "outside of the cluster's ranges", in: plan.Input{Claims: wanted(route("10.9.1.0/24", "i-a", "a"))},
 			want: plan.Plan{Refused: []plan.Refusal{{
@@ -141,9 +161,9 @@ func TestDiff(t *testing.T) {
 		{name: "larger than the cluster's ranges, marked", in: plan.Input{Entries: []table.Entry{entry("10.0.0.0/8", "i-a", mine)}}},
 		{name: "smaller entry of ours takes a part",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
-				entry("10.0.1.0/24", "i-a", mine), entry("10.0.1.128/25", "i-a", ""),
+				entry("10.0.1.0/24", "i-a", mine), entry("10.0.1.128/25", "i-a", mine),
 			}},
-			want: plan.Plan{Obstacles: []plan.Obstacle{{Route: a, Entry: entry("10.0.1.128/25", "i-a", ""), Moved: true}}, Ready: []table.Route{a}}},
+			want: plan.Plan{Obstacles: []plan.Obstacle{{Route: a, Entry: entry("10.0.1.128/25", "i-a", mine), Moved: true}}, Ready: []table.Route{a}}},
 		{name: "smaller entry of a stranger takes a part",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
 				entry("10.0.1.0/24", "i-a", mine), {Key: key("10.0.1.128/25", ""), NextHop: "ngw-1", Available: true},

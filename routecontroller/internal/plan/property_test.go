@@ -127,20 +127,22 @@ func TestDiffTouchesOnlyWhatIsOurs(t *testing.T) {
 		p := plan.Diff(in, policy)
 		members := map[string]bool{}
 		claimed := map[table.Key]bool{}
+		sizes := map[int]bool{}
 		for _, r := range slices.Concat(in.Claims.Wanted, in.Claims.Held, in.Claims.Excluded) {
 			members[r.InstanceID] = true
 			claimed[r.Key] = true
+			sizes[r.CIDR.Bits()] = true
 		}
 		for instance, standing := range in.Instances {
 			members[instance] = members[instance] || standing == plan.Member
 		}
 		for k := range in.Seen {
 			members[k.InstanceID] = true
+			sizes[k.CIDR.Bits()] = true
 		}
 		for _, e := range slices.Concat(obstacles(p), p.Orphans) {
-			ours := table.MarkedBy(e.Description, cluster) ||
-				!table.Marked(e.Description) && e.InstanceID != "" && members[e.InstanceID] ||
-				e.Description == "" && e.InstanceID != "" && in.Instances[e.InstanceID] == plan.Gone
+			ours := table.MarkedBy(e.Description, cluster) || e.Description == "" && e.InstanceID != "" && sizes[e.CIDR.Bits()] &&
+				(members[e.InstanceID] || in.Instances[e.InstanceID] == plan.Gone)
 			switch {
 			case !ours:
 				t.Fatalf("deletes %+v, which is not ours", e)
