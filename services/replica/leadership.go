@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +23,8 @@ const (
 	otherNamespace, otherName = metav1.NamespaceSystem, "ccm"
 	// otherDuration is how long its Lease holds if that does not say, and otherSlack what the clocks of hosts may differ by.
 	otherDuration, otherSlack = 15 * time.Second, 5 * time.Second
-	// otherRetry is the time between two looks at it.
-	otherRetry = 5 * time.Second
+	// otherRetry is the time between two looks at it while it keeps this replica from leading, and otherWatch while this one leads.
+	otherRetry, otherWatch = 5 * time.Second, 30 * time.Second
 	// eventOther is the reason of the event on that Lease.
 	eventOther = "OtherControllerRuns"
 )
@@ -37,7 +38,7 @@ type leadership struct {
 	name     string
 	// beside lets this controller lead while the existing CCM runs.
 	beside bool
-	// other is why this replica stays out of the election, nil for no reason.
+	// other is why this replica stays out of the election, or that another cloud controller manager runs while it leads; nil for neither.
 	other atomic.Pointer[error]
 }
 
@@ -74,14 +75,15 @@ func (l *leadership) describe() string {
 // run waits until the existing CCM has ended, and then for the Lease, and works.
 func (l *leadership) run(ctx context.Context, work func(context.Context) error) error {
 	for !l.beside {
-		err := l.lookForOther(ctx)
+		runs, err := l.lookForOther(ctx)
 		if err == nil {
 			break
 		}
 		l.log.Error("this controller does not lead", "error", err)
 		l.other.Store(&err)
-		l.recorder.Event(&corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: otherNamespace, Name: otherName},
-			corev1.EventTypeWarning, eventOther, l.name+" does not lead: "+err.Error())
+		if runs {
+			l.report(l.name + " does not lead: " + err.Error())
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -89,30 +91,74 @@ func (l *leadership) run(ctx context.Context, work func(context.Context) error) 
 		}
 	}
 	l.other.Store(nil)
-	return l.election.Run(ctx, work)
+	return l.election.Run(ctx, func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		watching, end := context.WithCancel(ctx)
+		group.Go(func() error { return l.watchOther(watching) })
+		group.Go(func() error {
+			defer end()
+			return work(ctx)
+		})
+		return group.Wait()
+	})
 }
 
-// lookForOther is an error if the existing CCM runs: both would write to the same nodes, routes and load balancers.
-// What can't be read is no reason to wait: the Lease is of no use to this controller otherwise.
-func (l *leadership) lookForOther(ctx context.Context) error {
-	lease, err := l.client.CoordinationV1().Leases(otherNamespace).Get(ctx, otherName, metav1.GetOptions{})
-	if err != nil {
-		if !apierrors.IsNotFound(err) {
-			l.log.Warn("whether the existing CCM runs can't be seen", "lease", otherNamespace+"/"+otherName, "error", err)
+// watchOther says, while this replica leads, that the existing CCM runs again: an upgrade of a managed cluster may bring it back. This replica
+// goes on: which of the two has to end is for people to say, and nothing would work if both gave way.
+func (l *leadership) watchOther(ctx context.Context) error {
+	defer l.other.Store(nil)
+	tick := time.NewTicker(otherWatch)
+	defer tick.Stop()
+	for !l.beside {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
 		}
-		return nil
+		runs, err := l.lookForOther(ctx)
+		switch {
+		case runs && l.other.Load() == nil:
+			l.log.Error("two controllers write to the same nodes, routes and load balancers", "error", err)
+			l.report(l.name + " leads, and undoes what that one does, and the other way round: " + err.Error())
+			l.other.Store(&err)
+		case err == nil && l.other.Load() != nil:
+			l.log.Info("the other cloud controller manager has ended")
+			l.other.Store(nil)
+		}
+	}
+	return nil
+}
+
+// report writes an event on the Lease of the existing CCM.
+func (l *leadership) report(message string) {
+	l.recorder.Event(&corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: otherNamespace, Name: otherName},
+		corev1.EventTypeWarning, eventOther, message)
+}
+
+// lookForOther is an error if the existing CCM runs: both would write to the same nodes, routes and load balancers. It is one, too, if that can't
+// be found out now. What this controller may not read is no reason to wait: the chart lets it.
+func (l *leadership) lookForOther(ctx context.Context) (runs bool, err error) {
+	lease, err := l.client.CoordinationV1().Leases(otherNamespace).Get(ctx, otherName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case apierrors.IsForbidden(err):
+		l.log.Warn("whether the existing CCM runs can't be seen", "lease", otherNamespace+"/"+otherName, "error", err)
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("whether another cloud controller manager runs can't be seen: get the Lease %s/%s: %w", otherNamespace, otherName, err)
 	}
 	spec := lease.Spec
 	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.RenewTime == nil {
-		return nil
+		return false, nil
 	}
 	duration := otherDuration
 	if spec.LeaseDurationSeconds != nil {
 		duration = time.Duration(*spec.LeaseDurationSeconds) * time.Second
 	}
 	if time.Since(spec.RenewTime.Time) > duration+otherSlack {
-		return nil
+		return false, nil
 	}
-	return fmt.Errorf("another cloud controller manager runs (%s renews the Lease %s/%s); end it, or set allowExistingCCM if "+
+	return true, fmt.Errorf("another cloud controller manager runs (%s renews the Lease %s/%s); end it, or set allowExistingCCM if "+
 		"the two share no work", *spec.HolderIdentity, otherNamespace, otherName)
 }
