@@ -20,6 +20,9 @@ const (
 	LabelExcludeFromLoadBalancersOld = "alpha.service-controller.kubernetes.io/exclude-balancer"
 )
 
+// DefaultClusterTag is the key of the tag that ACK puts on the instances of a cluster; its value is the cluster's id.
+const DefaultClusterTag = "ack.aliyun.com"
+
 // Other labels, taints and annotations of nodes.
 const (
 	// LabelMaster marks a control plane node, old name.

@@ -37,8 +37,6 @@ const (
 	minConfirmAfter = time.Minute
 	// minOldPeriod is the shortest period that is taken from the existing CCM's file: one of seconds would be the cloud's main load.
 	minOldPeriod = time.Minute
-	// defaultClusterTag is the key of the tag that ACK puts on a cluster's instances.
-	defaultClusterTag = "ack.aliyun.com"
 	// gateDualStack is the existing CCM's feature gate for the IPv6 addresses of nodes.
 	gateDualStack = "IPv6DualStack"
 )
@@ -157,7 +155,7 @@ func (c *Config) Preset(old *cloudconfig.CloudConfig) {
 func (c *Config) Fill(old *cloudconfig.CloudConfig) {
 	c.Config.Fill(old)
 	config.Fill(&c.ClusterTag, old.KubernetesClusterTag)
-	config.Fill(&c.ClusterTag, defaultClusterTag)
+	config.Fill(&c.ClusterTag, nodes.DefaultClusterTag)
 }
 
 // Validate reports all problems at once.
@@ -206,7 +204,7 @@ func (c *Config) validateRules(p *config.Problems) {
 		case taken[targets[0]]:
 			p.Addf(key, "%s is that of an earlier rule", targets[0])
 		case slices.Contains(nodestate.OwnLabels(), rule.Label) || slices.Contains(kubeletLabels(), rule.Label) ||
-			reserved(rule.Annotation) || reserved(rule.Taint):
+			reserved(rule.Label) || rule.Label == nodes.LabelType || reserved(rule.Annotation) || reserved(rule.Taint):
 			p.Addf(key, "%s is the controller's own or that of Kubernetes", targets[0])
 		default:
 			taken[targets[0]] = true
@@ -226,7 +224,7 @@ func kubeletLabels() []string {
 	return []string{corev1.LabelHostname, corev1.LabelOSStable, corev1.LabelArchStable}
 }
 
-// reserved reports whether a key of an annotation or taint means something to Kubernetes or this controller.
+// reserved reports whether a key of a label, annotation or taint means something to Kubernetes or this controller.
 func reserved(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || domain == "k8s.io" ||

@@ -42,7 +42,7 @@ func newController(cfg config.Config, deps replica.Dependencies) (*controller.Co
 	}
 	return controller.New(controller.Config{
 		Dependencies: deps,
-		ClusterID:    cfg.ClusterID, VPCID: cfg.VPCID, Scope: table.Scope{Region: cfg.Region, IPv6: cfg.IPv6},
+		ClusterID:    cfg.ClusterID, ClusterTag: cfg.ClusterTag, VPCID: cfg.VPCID, Scope: table.Scope{Region: cfg.Region, IPv6: cfg.IPv6},
 		RouteTableIDs: cfg.RouteTableIDs, ClusterCIDRs: clusterCIDRs, RouteQuota: cfg.RouteQuota,
 		SyncInterval: time.Duration(cfg.SyncInterval),
 		Orphans:      cfg.Orphans(),

@@ -15,6 +15,7 @@ import (
 	"alicloud-controllers.dev/services/config/cloudconfig"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/routecontroller/internal/orphan"
@@ -42,6 +43,9 @@ const (
 type Config struct {
 	replica.Config
 
+	// ClusterTag is the key of the tag with the cluster's id that instances carry, as in nodecontroller. A route without a description in the way of
+	// a node is the cluster's if its instance has it. Default: ack.aliyun.com.
+	ClusterTag string `json:"clusterTag"`
 	// RouteTableIDs are the tables that get the routes; if empty, the VPC's only one, or else its system table.
 	RouteTableIDs []string `json:"routeTableIDs"`
 	// ClusterCIDRs are the ranges of pods; routes outside of them are never created or deleted.
@@ -113,6 +117,8 @@ func Load(path, cloudConfigPath string) (Config, []string, error) {
 // Fill takes from the existing CCM's file what the configuration leaves empty.
 func (c *Config) Fill(old *cloudconfig.CloudConfig) {
 	c.Config.Fill(old)
+	config.Fill(&c.ClusterTag, old.KubernetesClusterTag)
+	config.Fill(&c.ClusterTag, nodes.DefaultClusterTag)
 	if len(c.RouteTableIDs) == 0 {
 		c.RouteTableIDs = old.RouteTableIDs
 	}

@@ -75,6 +75,12 @@ func (c *Controller) wantedCondition(node *corev1.Node) (corev1.NodeCondition, b
 	if !known {
 		return corev1.NodeCondition{}, false
 	}
+	if ready {
+		if cause, known = c.unmanagedTable(c.cfg.Scope.KeysOf(node)); !known {
+			return corev1.NodeCondition{}, false
+		}
+		ready = cause == ""
+	}
 	now := metav1.Now()
 	condition := corev1.NodeCondition{
 		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: reasonRoute, Message: messageRoute,

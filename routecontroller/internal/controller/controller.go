@@ -24,7 +24,9 @@ import (
 type Config struct {
 	replica.Dependencies
 
-	ClusterID     string
+	ClusterID string
+	// ClusterTag is the key of the tag of instances whose value is ClusterID.
+	ClusterTag    string
 	Scope         table.Scope
 	VPCID         string
 	RouteTableIDs []string
@@ -59,6 +61,7 @@ type Controller struct {
 	target       atomic.Pointer[target]
 	undiscovered atomic.Pointer[error]
 	verdicts     *claimVerdicts
+	bindings     bindings
 	// leading says that Run has begun; a standby watches and queues nothing.
 	leading atomic.Bool
 }

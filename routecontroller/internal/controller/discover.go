@@ -38,6 +38,7 @@ func (c *Controller) discover(ctx context.Context) error {
 		return err
 	}
 	t := &target{
+		vpcID:     vpcID,
 		tableIDs:  ids,
 		applier:   apply.New(apply.Config{Routes: c.cfg.Gateway.Routes, VPCID: vpcID, ClusterID: c.cfg.ClusterID}),
 		memories:  map[string]*memory{},
@@ -52,6 +53,7 @@ func (c *Controller) discover(ctx context.Context) error {
 	c.log.Info("route tables found", "region", c.region, "vpc", vpcID, "routeTables", ids)
 	// All nodes are in the cache: there is nothing to gather, and nodes wait for their routes.
 	c.addTables(reconcile.Node)
+	c.tables.Add(bindingsKey, reconcile.Node)
 	return nil
 }
 
@@ -66,7 +68,7 @@ func (c *Controller) tableIDs(ctx context.Context, vpcID string) ([]string, erro
 	return chooseTable(vpcID, resp.GetRouteTables())
 }
 
-// chooseTable gives the only table, or the system table, which the VPC's vSwitches use unless they are bound to another.
+// chooseTable gives the only table, or the system table, which the VPC's vSwitches use unless they are bound to another (lookAtBindings).
 func chooseTable(vpcID string, tables []*vpcv1.RouteTable) ([]string, error) {
 	var all, system []string
 	for _, t := range tables {

@@ -20,8 +20,6 @@ const (
 	oneCall, minWitnesses = 100, 3
 	// askTimeout bounds a question about instances, for nodes wait for the rest of the pass.
 	askTimeout = 30 * time.Second
-	// clusterTag is the tag that ACK puts on the instances of a cluster; its value is the cluster's id.
-	clusterTag = "ack.aliyun.com"
 )
 
 // askObstacles asks about the instances that unmarked entries in the way lead to: they may be of the cluster, or there no more.
@@ -86,7 +84,7 @@ func (c *Controller) learn(m *memory, id string, result *ecsv1.ConfirmAbsentResu
 	case ecsv1.Presence_PRESENCE_PRESENT:
 		m.instances[id] = plan.Stranger
 		for _, tag := range result.GetInstance().GetTags() {
-			if tag.GetKey() == clusterTag && tag.GetValue() == c.cfg.ClusterID {
+			if tag.GetKey() == c.cfg.ClusterTag && tag.GetValue() == c.cfg.ClusterID {
 				m.instances[id] = plan.Member
 			}
 		}

@@ -34,6 +34,8 @@ type metrics struct {
 	routes      *prometheus.GaugeVec
 	quotaUsed   *prometheus.GaugeVec
 	available   prometheus.Histogram
+	// unmanaged counts the nodes in vSwitches that are bound to tables without routes.
+	unmanaged *prometheus.GaugeVec
 }
 
 func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
@@ -85,6 +87,10 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 			Help:    "Time from the creation of a Node until a route of it is available in a table.",
 			Buckets: prometheus.ExponentialBuckets(0.5, 2, 12), //nolint:mnd // Half a second to 17 minutes.
 		}),
+		unmanaged: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "routecontroller_unmanaged_table_nodes",
+			Help: "Nodes whose vSwitch is bound to a route table of the VPC that gets no routes, by that table.",
+		}, []string{"route_table"}),
 		recordFault: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "routecontroller_record_unusable", Help: "1 if a ConfigMap for the next leader can't be read or written, which stops deletions.",
 		}),

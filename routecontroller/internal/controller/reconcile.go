@@ -41,6 +41,9 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 		}
 		return err
 	}
+	if tableID == bindingsKey {
+		return c.lookAtBindings(ctx)
+	}
 	start := time.Now()
 	t := c.target.Load()
 	m := t.memories[tableID]

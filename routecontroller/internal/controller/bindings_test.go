@@ -1,0 +1,102 @@
+package controller_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/nodes"
+
+	"alicloud-controllers.dev/routecontroller/internal/controller"
+)
+
+// bind lets the VPC have a custom table with the vSwitch vsw-2, and some instances be there.
+func (w *world) bind(instances ...string) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	w.cloud.RouteTables[tableA].Type = "System"
+	w.cloud.RouteTables[tableA].VswitchIds = []string{"vsw-1"}
+	w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID, Type: "Custom", VswitchIds: []string{"vsw-2"}}
+	for _, instance := range w.cloud.Instances {
+		instance.VswitchId = "vsw-1"
+	}
+	for _, id := range instances {
+		w.cloud.Instances[id].VswitchId = "vsw-2"
+	}
+}
+
+// TestNodeOfAnotherTable has a node in a vSwitch that is bound to a table which gets no routes: its condition says so, an event names the table,
+// and a table that is named, or bound later, or bound no more is noticed.
+func TestNodeOfAnotherTable(t *testing.T) {
+	t.Parallel()
+	event := "vtb-b RouteTableNotManaged: the vSwitches vsw-2 of " + vpcID + " are bound to route table vtb-b"
+	unreached := func(t *testing.T, w *world) {
+		t.Helper()
+		condition, _ := nodes.Condition(w.Node("node-0"), corev1.NodeNetworkUnavailable)
+		if condition.Status != corev1.ConditionTrue || !strings.Contains(condition.Message, "vtb-b") ||
+			!strings.Contains(condition.Message, "routeTableIDs") {
+			t.Errorf("condition of the node of the other table: %+v", condition)
+		}
+		if got := w.network("node-1"); got != "False RouteCreated" {
+			t.Errorf("condition of the other node: %s", got)
+		}
+		if len(w.Events.Matching(event)) == 0 {
+			t.Errorf("no event %q in %q", event, w.Events.Matching(""))
+		}
+	}
+	named := func(ids ...string) func(*controller.Config) {
+		return func(cfg *controller.Config) { cfg.RouteTableIDs = ids }
+	}
+	t.Run("found", func(t *testing.T) {
+		t.Parallel()
+		run(t, named(), makeNodes(2), func(w *world) { w.bind("i-0") }, func(w *world) {
+			w.Pass(10 * time.Second)
+			unreached(t, w)
+		})
+	})
+	t.Run("the other one is named", func(t *testing.T) {
+		t.Parallel()
+		run(t, named(tableA), makeNodes(2), func(w *world) { w.bind("i-0") }, func(w *world) {
+			w.Pass(10 * time.Second)
+			unreached(t, w)
+		})
+	})
+	t.Run("both are named", func(t *testing.T) {
+		t.Parallel()
+		run(t, named(tableA, tableB), makeNodes(2), func(w *world) { w.bind("i-0") }, func(w *world) {
+			w.Pass(10 * time.Second)
+			if got := w.network("node-0"); got != "False RouteCreated" || len(w.Events.Matching("RouteTableNotManaged")) > 0 {
+				t.Errorf("condition %s, events %q", got, w.Events.Matching(""))
+			}
+		})
+	})
+	t.Run("bound later, and no more", func(t *testing.T) {
+		t.Parallel()
+		run(t, named(), makeNodes(2), nil, func(w *world) {
+			w.Pass(time.Minute)
+			if got := w.network("node-0"); got != "False RouteCreated" {
+				t.Errorf("condition %s before", got)
+			}
+			w.bind("i-0")
+			w.Pass(6 * time.Minute)
+			unreached(t, w)
+			node := makeNode(2)
+			w.instance(node)
+			w.CreateNode(node)
+			w.Pass(10 * time.Second)
+			if got := w.network("node-2"); got != "False RouteCreated" {
+				t.Errorf("condition of a node that joins: %s", got)
+			}
+			w.cloud.Lock()
+			w.cloud.RouteTables[tableB].VswitchIds = nil
+			w.cloud.Unlock()
+			w.Pass(6 * time.Minute)
+			if got := w.network("node-0"); got != "False RouteCreated" {
+				t.Errorf("condition %s once the table is bound no more", got)
+			}
+		})
+	})
+}
