@@ -293,12 +293,21 @@ func (c *Controller) reportUnclear(all map[string]*corev1.Node, answers map[stri
 			c.kept[name], reason = heldBy(said.err), eventDeleteFailed
 		}
 		if reported++; reported <= maxEvents {
-			c.fail(name, reason, fmt.Errorf("whether the instance exists can't be found out: %w", said.err))
+			c.fail(name, reason, unclear(said.err))
 		}
 	}
 	if reported > 0 {
 		c.log.Warn("whether instances of nodes exist can't be found out", "nodes", reported)
 	}
+}
+
+// unclear says why it can't be found out whether an instance exists. That of the last node can't be, for no other is there to prove the answer.
+func unclear(err error) error {
+	if heldBy(err) == heldNothingFound {
+		return fmt.Errorf("whether the instance exists can't be found out; if it was the last one of the cluster and is released, delete the Node by "+
+			"hand: %w", err)
+	}
+	return fmt.Errorf("whether the instance exists can't be found out: %w", err)
 }
 
 // keepUnrecorded says of silent suspects that they stay because the next leader would not know of their deletion.

@@ -26,9 +26,13 @@ import (
 const (
 	// approvalWorkers look at requests at once; the gateway reads their instances together.
 	approvalWorkers = 20
-	// approvalRetry is when to look again at a request whose node is not initialised yet, and approvalPatience for how long.
+	// approvalRetry is when to look again at a request whose node is not an initialised instance yet, and approvalPatience for how long if nothing
+	// says that it will be one.
 	approvalRetry, approvalPatience = 10 * time.Second, 10 * time.Minute
 )
+
+// errNotYet says that the cloud can be asked about a request once its node is initialised.
+var errNotYet = errors.New("the node is not initialised yet")
 
 // newApproval watches requests.
 func (c *Controller) newApproval() (*approval, error) {
@@ -74,7 +78,7 @@ func (c *Controller) approve(ctx context.Context, name string) error {
 	}
 	node, id, err := c.applicant(request)
 	if err != nil {
-		if time.Since(csr.CreationTimestamp.Time) < approvalPatience {
+		if errors.Is(err, errNotYet) || time.Since(csr.CreationTimestamp.Time) < approvalPatience {
 			return reconcile.After(err, approvalRetry)
 		}
 		return c.unapproved(csr, request, err)
@@ -115,6 +119,9 @@ func (c *Controller) applicant(request serving.Request) (*corev1.Node, nodes.ID,
 		return nil, nodes.ID{}, fmt.Errorf("node %s: %w", request.Node, err)
 	}
 	id, ours := c.ours(node)
+	if nodes.IsUninitialized(node) && !nodes.Foreign(node) && (ours || node.Spec.ProviderID == "" && !nodes.Excluded(node)) {
+		return nil, id, errNotYet // It may take long, and says nothing about the request.
+	}
 	if !ours || nodes.IsUninitialized(node) || nodes.InstanceAbsent(node) || nodes.Foreign(node) {
 		return nil, id, errors.New("the node is not an initialised instance of this region")
 	}
@@ -139,8 +146,8 @@ func (c *Controller) applicant(request serving.Request) (*corev1.Node, nodes.ID,
 // unapproved says on the node why its request is left to people.
 func (c *Controller) unapproved(csr *certificatesv1.CertificateSigningRequest, request serving.Request, why error) error {
 	if request.Node != "" {
-		c.warn(request.Node, eventUnapproved, fmt.Sprintf("The serving certificate that the kubelet asks for is not approved: %v. Look at it by "+
-			"kubectl describe csr %s; kubectl certificate approve or deny decides", why, csr.Name))
+		c.warn(request.Node, eventUnapproved, fmt.Sprintf("The serving certificate that the kubelet asks for is not approved: %v. "+
+			"kubectl get csr shows the request; kubectl certificate approve or deny decides", why))
 	}
 	return reconcile.Terminal(fmt.Errorf("certificate signing request %s is left to people: %w", csr.Name, why))
 }

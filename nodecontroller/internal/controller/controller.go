@@ -73,6 +73,8 @@ type Controller struct {
 	round     round
 	deletions deletions
 	kept      kept
+	// duplicates are the nodes whose instance is that of another one, too.
+	duplicates map[string]string
 	// failed says when the deletion of a node failed last.
 	failed map[string]time.Time
 	// leading says that Run has begun; a standby watches and queues nothing.

@@ -1,10 +1,15 @@
 package controller
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/kube"
 
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
@@ -27,6 +32,10 @@ const (
 	eventExcluded = "ExcludedNode"
 	// Warning: the Node waits for more than a minute for a change of its network interface.
 	eventWaiting = "WaitingForCloud"
+	// Normal: the source/destination check of the Node's network interface was on again, and was switched off.
+	eventCheckOff = "SourceDestCheckDisabled"
+	// Warning: another Node is the same instance; the text says which to delete.
+	eventDuplicate = "DuplicateNode"
 	// Normal: the instance is gone and so is the Node.
 	eventDeleted = "DeletedNode"
 	// Normal: the instance is stopped, and the Node has the taint node.cloudprovider.kubernetes.io/shutdown.
@@ -51,6 +60,19 @@ func (c *Controller) fail(node, reason string, err error) {
 func (c *Controller) syncFailed(node *corev1.Node, err error) {
 	if c.current(node) {
 		c.fail(node.Name, eventSyncFailed, err)
+	}
+}
+
+// reportUnread says on the cluster that the instances of its nodes can't be read, which is about no single node.
+func (c *Controller) reportUnread(err error) {
+	about := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: metav1.NamespaceSystem}
+	c.metrics.read(err)
+	if err == nil {
+		c.events.Resolve(about, eventSyncFailed)
+		return
+	}
+	if _, wait := rpcerr.RetryAfter(err); !wait && !errors.Is(err, context.Canceled) {
+		c.events.Failure(about, eventSyncFailed, fmt.Errorf("the instances of nodes can't be read: no node is initialised, kept in step or deleted: %w", err))
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
@@ -43,6 +45,33 @@ func (c *Controller) checked(ctx context.Context, instance *ecsv1.Instance, eni 
 	return eni.GetSourceDestCheck(), nil
 }
 
+// recheck looks at the network interfaces of nodes in service: somebody may have switched the source/destination check of one on again, or it was
+// not to be off when the node joined. It is one call of the cloud for 100 nodes. What can't be read has its turn in the next round.
+func (c *Controller) recheck(ctx context.Context, asked []*corev1.Node, results []*ecsv1.InstanceResult) error {
+	var serving []*ecsv1.InstanceResult
+	of := map[string]*corev1.Node{}
+	for i, node := range asked {
+		instance := results[i].GetInstance()
+		if instance == nil || nodes.IsUninitialized(node) || c.belongs(ctx, node, instance) != nil {
+			continue
+		}
+		serving, of[instance.GetInstanceId()] = append(serving, results[i]), node
+	}
+	ctx, cancel := context.WithTimeout(gateway.WithPriority(ctx, gateway.Background), answerTimeout)
+	defer cancel()
+	enis, err := c.readInterfaces(ctx, serving)
+	if err != nil {
+		return err
+	}
+	for _, result := range serving {
+		instance := result.GetInstance()
+		if node := of[instance.GetInstanceId()]; enis[instance.GetPrimaryNetworkInterfaceId()].GetSourceDestCheck() && !c.forwarding.has(node.Name) {
+			c.queueForwarding(node, node, instance)
+		}
+	}
+	return nil
+}
+
 // forward switches the source/destination check of a waiting node's network interface off, and takes the node's taint off.
 func (c *Controller) forward(ctx context.Context, name string) error {
 	wait, ok := c.forwarding.begin(name)
@@ -62,9 +91,19 @@ func (c *Controller) forward(ctx context.Context, name string) error {
 	}
 	if !wait.off {
 		if err := c.switchCheckOff(ctx, wait); err != nil {
+			_, putOff := rpcerr.RetryAfter(err)
+			c.forwarding.attempted(name, wait.uid, !putOff)
 			return c.attempted(ctx, node, err)
 		}
 		c.forwarding.switchedOff(name, wait.uid)
+	}
+	if !nodes.IsUninitialized(node) {
+		c.forwarding.forget(name, wait.uid)
+		c.events.Forget(kube.NodeReference(name), eventWaiting)
+		c.events.Resolve(kube.NodeReference(name), eventSyncFailed)
+		c.normal(name, eventCheckOff, "The source/destination check of network interface "+wait.instance.GetPrimaryNetworkInterfaceId()+
+			" was on, so that pods of the node were not reached; it is off now")
+		return nil
 	}
 	return c.attempted(ctx, node, c.finish(ctx, node, wait.instance, wait.since))
 }
@@ -97,6 +136,9 @@ func (c *Controller) watchForwarding(ctx context.Context) error {
 			return nil
 		case now := <-tick.C:
 			for _, name := range c.forwarding.overdue(now) {
+				if node, err := c.nodes.Get(name); err != nil || !nodes.IsUninitialized(node) {
+					continue
+				}
 				c.warn(name, eventWaiting, "The node has its labels and addresses, and keeps its taint "+nodes.TaintUninitialized+
 					" until the source/destination check of its network interface is off; the cloud limits how many are changed in a minute")
 			}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,9 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/nodes"
 )
+
+// errNoInstance says that no instance is found by a node's address.
+var errNoInstance = errors.New("there is no instance")
 
 // instanceByAddress finds the one instance of the VPC that has the node's internal address and the cluster's tag. Anything but
 // exactly one is an error: a wrong guess would give the node a stranger's routes.
@@ -29,7 +33,12 @@ func (c *Controller) instanceByAddress(ctx context.Context, node *corev1.Node) (
 	if err != nil {
 		return nil, fmt.Errorf("find the instance with address %s: %w", ip, err)
 	}
-	if n := len(resp.GetInstances()); n != 1 {
+	n := len(resp.GetInstances())
+	if n == 0 {
+		return nil, fmt.Errorf("%w in %s with address %s and tag %s; start the kubelet with --provider-id=%s.<instance id>",
+			errNoInstance, vpc, ip, c.cfg.ClusterTag, c.cfg.Region)
+	}
+	if n != 1 {
 		return nil, fmt.Errorf("%d instances in %s have address %s and tag %s; start the kubelet with --provider-id=%s.<instance id>",
 			n, vpc, ip, c.cfg.ClusterTag, c.cfg.Region)
 	}

@@ -39,6 +39,8 @@ type round struct {
 	pause time.Duration
 	// rounds counts those that are complete.
 	rounds int
+	// found is set if this round found an instance, and lacking if it has missed one.
+	found, lacking bool
 }
 
 // begin divides nodes into parts.
@@ -48,6 +50,11 @@ func (r *round) begin(names []string, interval time.Duration) {
 		size = firstPart
 	}
 	slices.Sort(names)
+	r.found, r.lacking = false, false
+	// Parts of one size, so that no node is alone in the last: the others of a part are evidence for its answer.
+	if parts := (len(names) + size - 1) / size; parts > 0 {
+		size = (len(names) + parts - 1) / parts
+	}
 	r.parts = slices.Collect(slices.Chunk(names, size))
 	r.pause = 0
 	if n := len(r.parts); n > 0 && r.rounds > 0 {

@@ -1,11 +1,15 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc/codes"
 
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/reconcile"
 )
 
@@ -22,6 +26,7 @@ type metrics struct {
 	deferred    prometheus.Gauge
 	fault       prometheus.Gauge
 	held        *prometheus.GaugeVec
+	unread      *prometheus.GaugeVec
 }
 
 // newMetrics registers the metrics. forwarding counts the nodes that wait for their network interfaces, and states all nodes by state.
@@ -32,7 +37,7 @@ func newMetrics(registerer prometheus.Registerer, forwarding func() int, states 
 			Name: "nodecontroller_nodes",
 			Help: "Nodes by state: uninitialized, forwarding (waits for its network interface only), initialized, stopped, " +
 				"silent (the kubelet does not report), ghost (the kubelet reports, and the instance is gone), " +
-				"foreign (the instance is of another VPC or cluster), other (excluded, virtual, or no " +
+				"foreign (the instance is of another VPC or cluster), duplicate (another Node is the same instance), other (excluded, virtual, or no " +
 				"instance of this region).",
 		}, []string{"state"}), states})
 	}
@@ -61,6 +66,10 @@ func newMetrics(registerer prometheus.Registerer, forwarding func() int, states 
 			Name: "nodecontroller_held_deletions",
 			Help: "Silent nodes that are kept though their instances seem gone or can't be asked about, by cause.",
 		}, []string{"cause"}),
+		unread: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "nodecontroller_instances_unread",
+			Help: "1 if the last sweep could not read the instances of nodes, by cause: credentials, unavailable, throttled, other.",
+		}, []string{"cause"}),
 		fault: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "nodecontroller_no_instance_found", Help: "1 if the last sweep found not one instance of the nodes, as with wrong credentials.",
 		}),
@@ -76,6 +85,7 @@ const (
 	stateSilent        = "silent"
 	stateGhost         = "ghost"   // the kubelet reports, and the instance is gone
 	stateForeign       = "foreign" // the instance is none of the cluster's
+	stateDuplicate     = "duplicate"
 	stateInitialized   = "initialized"
 )
 
@@ -108,6 +118,41 @@ func (m *metrics) setFault(nothingFound bool) {
 	if nothingFound {
 		m.fault.Set(1)
 	}
+}
+
+// read shows whether the instances of nodes could be read, and why not.
+func (m *metrics) read(err error) {
+	for _, cause := range []string{causeCredentials, causeUnavailable, causeThrottled, causeOther} {
+		m.unread.WithLabelValues(cause).Set(0)
+	}
+	if err != nil {
+		m.unread.WithLabelValues(causeOf(err)).Set(1)
+	}
+}
+
+// Causes of reads that fail, as routecontroller has them.
+const (
+	causeCredentials = "credentials" // of the gateway in the cloud or of the controller at the gateway, or what they allow
+	causeUnavailable = "unavailable" // the gateway or the cloud does not answer
+	causeThrottled   = "throttled"
+	causeOther       = "other"
+)
+
+func causeOf(err error) string {
+	switch rpcerr.ReasonOf(err) {
+	case rpcerr.CloudForbidden, rpcerr.CloudCredentials, rpcerr.CallerForbidden, rpcerr.CallerUnauthenticated:
+		return causeCredentials
+	case rpcerr.Throttled:
+		return causeThrottled
+	case rpcerr.CloudUnavailable:
+		return causeUnavailable
+	default:
+	}
+	failure, ok := rpcerr.From(err)
+	if errors.Is(err, context.DeadlineExceeded) || ok && (failure.Code == codes.Unavailable || failure.Code == codes.DeadlineExceeded) {
+		return causeUnavailable
+	}
+	return causeOther
 }
 
 func (m *metrics) observe(verb string, start time.Time) {

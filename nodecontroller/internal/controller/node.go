@@ -8,6 +8,8 @@ import (
 
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // sweepable reports whether a node is an instance of this region that is to be looked at. A node that waits for its initialisation is
@@ -50,9 +52,13 @@ func (c *Controller) runner(name string, work reconcile.Func, workers int, timeo
 }
 
 // state is that of one node.
-func (c *Controller) state(node *corev1.Node) string {
+func (c *Controller) state(node *corev1.Node, duplicate bool) string {
 	_, ours := c.ours(node)
 	switch {
+	case duplicate:
+		return stateDuplicate
+	case nodes.Excluded(node):
+		return stateOther
 	case ours && nodes.Foreign(node):
 		return stateForeign
 	case nodes.IsUninitialized(node) && c.forwarding.has(node.Name):
@@ -75,7 +81,7 @@ func (c *Controller) state(node *corev1.Node) string {
 // states counts the nodes by state. A standby counts none.
 func (c *Controller) states() map[string]int {
 	count := map[string]int{
-		stateOther: 0, stateUninitialized: 0, stateForwarding: 0, stateStopped: 0, stateSilent: 0, stateGhost: 0, stateForeign: 0, stateInitialized: 0,
+		stateOther: 0, stateUninitialized: 0, stateForwarding: 0, stateStopped: 0, stateSilent: 0, stateGhost: 0, stateForeign: 0, stateDuplicate: 0, stateInitialized: 0,
 	}
 	if !c.leading.Load() {
 		return count
@@ -84,8 +90,10 @@ func (c *Controller) states() map[string]int {
 	if err != nil { // A cache gives none.
 		return count
 	}
+	duplicates := nodestate.Duplicates(all)
 	for _, node := range all {
-		count[c.state(node)]++
+		_, duplicate := duplicates[node.Name]
+		count[c.state(node, duplicate)]++
 	}
 	return count
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -118,6 +119,9 @@ func (c *Controller) previewStranger(ctx context.Context, about *NodePreview, no
 		return nil
 	case node.Spec.ProviderID == "":
 		instance, err := c.instanceByAddress(ctx, node)
+		if errors.Is(err, errNoInstance) && nodes.Excluded(node) {
+			return nil
+		}
 		if err == nil {
 			c.previewChange(ctx, about, node, instance)
 		}

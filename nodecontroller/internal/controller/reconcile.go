@@ -56,10 +56,7 @@ func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) erro
 		_, err := c.write(ctx, node, onlyUntaint)
 		return err
 	case nodes.Excluded(node):
-		c.events.Resolve(kube.NodeReference(node.Name), eventSyncFailed)
-		c.normal(node.Name, eventExcluded,
-			fmt.Sprintf("The node is excluded, and spec.providerID %q is no ECS instance of %s; the taint %s is left to "+
-				"whoever initializes the node. Take it off by hand if nothing does", node.Spec.ProviderID, c.cfg.Region, nodes.TaintUninitialized))
+		c.reportExcluded(node)
 		return nil
 	default:
 		return reconcile.Terminal(errors.New(c.providerIDProblem(node.Spec.ProviderID)))
@@ -67,7 +64,13 @@ func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) erro
 	seen, ok := c.arrivals.take(node)
 	if !ok || id.InstanceID != "" && seen.instance.GetInstanceId() != id.InstanceID {
 		instance, err := c.instanceOf(ctx, node, id)
-		if err != nil {
+		switch {
+		case errors.Is(err, errNoInstance) && nodes.Excluded(node):
+			c.reportExcluded(node)
+			return nil
+		case errors.Is(err, errNoInstance) && nodes.Silent(node):
+			return reconcile.Terminal(fmt.Errorf("%w; the kubelet doesn't report: if its machine is gone, delete the Node", err))
+		case err != nil:
 			return err
 		}
 		seen = found{instance: instance, at: time.Now()}
@@ -88,6 +91,14 @@ func (c *Controller) initializeNode(ctx context.Context, node *corev1.Node) erro
 	}
 	c.queueForwarding(node, written, seen.instance)
 	return nil
+}
+
+// reportExcluded says of an excluded node that it is none of the controller's.
+func (c *Controller) reportExcluded(node *corev1.Node) {
+	c.events.Resolve(kube.NodeReference(node.Name), eventSyncFailed)
+	c.normal(node.Name, eventExcluded,
+		fmt.Sprintf("The node is excluded, and spec.providerID %q is no ECS instance of %s; the taint %s is left to "+
+			"whoever initializes the node. Take it off by hand if nothing does", node.Spec.ProviderID, c.cfg.Region, nodes.TaintUninitialized))
 }
 
 // providerIDProblem says why a provider id names no instance of this region, and what to do.

@@ -88,7 +88,7 @@ func TestWrongSetUps(t *testing.T) {
 		},
 		{
 			name: "wrong VPC", prepare: byAddress, edit: func(cfg *controller.Config) { cfg.VPCID = "vpc-other" },
-			event: []string{"node-0 SyncNodeFailed: 0 instances in vpc-other have address 192.168.0.1",
+			event: []string{"node-0 SyncNodeFailed: there is no instance in vpc-other with address 192.168.0.1",
 				"start the kubelet with --provider-id=cn-hangzhou."},
 		},
 		{

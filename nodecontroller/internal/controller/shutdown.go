@@ -9,6 +9,7 @@ import (
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
@@ -20,6 +21,14 @@ const stoppingDelay = 30 * time.Second
 // lookAtShutdown taints a node that has gone silent if its instance is stopped, and takes the taint off if it is not any more.
 // The sweep does the same; this is the quick way, for nodes of which something says that the answer may have changed.
 func (c *Controller) lookAtShutdown(ctx context.Context, node *corev1.Node) error {
+	if nodes.Excluded(node) && c.isInstance(node) {
+		_, err := c.write(ctx, node, func(node *corev1.Node) (nodestate.Change, error) { return nodestate.Release(node, c.cfg.Options), nil })
+		return err
+	}
+	if !nodestate.ReadyAgain(node).Empty() {
+		_, err := c.write(ctx, node, func(node *corev1.Node) (nodestate.Change, error) { return nodestate.ReadyAgain(node), nil })
+		return err
+	}
 	id, ours := c.ours(node)
 	if !ours || !nodestate.MayBeShutDown(node, c.cfg.Options) {
 		return nil

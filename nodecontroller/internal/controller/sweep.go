@@ -15,6 +15,8 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
 // sweep compares the next part of the nodes with their instances, or finds out about those whose instances seem gone.
@@ -33,8 +35,14 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 		for _, node := range all {
 			if c.sweepable(node) {
 				names = append(names, node.Name)
+				if !nodestate.ReadyAgain(node).Empty() { // It takes no answer of the cloud, which may be away.
+					c.init.Add(node.Name, reconcile.Periodic)
+				}
+			} else if nodes.Excluded(node) && c.isInstance(node) && !nodestate.Release(node, c.cfg.Options).Empty() {
+				c.init.Add(node.Name, reconcile.Periodic)
 			}
 		}
+		c.reportDuplicates(all)
 		c.round.begin(names, c.cfg.SyncInterval)
 	}
 	next := c.cfg.SyncInterval
@@ -45,6 +53,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 		c.round.parts, next = c.round.parts[1:], c.round.pause
 	}
 	if len(c.round.parts) == 0 {
+		c.metrics.setFault(c.round.lacking && !c.round.found)
 		if c.round.rounds == 0 || next == 0 {
 			next = c.cfg.SyncInterval
 		}
@@ -68,6 +77,7 @@ func (c *Controller) compare(ctx context.Context, names []string) error {
 		return nil
 	}
 	results, err := c.readInstances(ctx, ids)
+	c.reportUnread(err)
 	if err != nil {
 		if ctx.Err() == nil {
 			c.suspectOf(asked, nil) // Who waits for silent nodes to go learns why they stay.
@@ -76,6 +86,9 @@ func (c *Controller) compare(ctx context.Context, names []string) error {
 	}
 	c.sync(ctx, asked, results)
 	c.suspectOf(asked, results)
+	if err := c.recheck(ctx, asked, results); err != nil {
+		return err
+	}
 	return ctx.Err()
 }
 
@@ -95,7 +108,8 @@ func (c *Controller) suspectOf(asked []*corev1.Node, results []*ecsv1.InstanceRe
 			suspects = append(suspects, node.Name)
 		}
 	}
-	c.metrics.setFault(results != nil && !found && len(suspects)+len(silent) > 0)
+	c.round.found = c.round.found || found
+	c.round.lacking = c.round.lacking || results != nil && len(suspects)+len(silent) > 0
 	if found {
 		silent = append(silent, suspects...)
 	}

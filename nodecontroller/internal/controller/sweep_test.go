@@ -23,7 +23,7 @@ func TestSweepOfNothingNewWritesNothing(t *testing.T) {
 		w.cloud.ResetCalls()
 		w.Client.ClearActions()
 		w.Pass(5 * time.Minute)
-		if n := len(w.cloud.Calls()); n != 1 || w.calls("BatchGetInstances") != 1 {
+		if n := len(w.cloud.Calls()); n != 2 || w.calls("BatchGetInstances", "BatchGetNetworkInterfaces") != 2 {
 			t.Errorf("%d calls, want one for all", n)
 		}
 		if got := w.Patches(); len(got) != 0 {

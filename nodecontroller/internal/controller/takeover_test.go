@@ -125,7 +125,7 @@ func TestTakeover(t *testing.T) {
 				w.CreateNode(tt.node)
 			}
 			run(t, tt.edit, prepare, func(w *world) {
-				if n := len(w.cloud.Calls()); n != tt.reads || w.calls("BatchGetInstances") != tt.reads {
+				if n := len(w.cloud.Calls()); n != tt.reads+w.calls("BatchGetNetworkInterfaces") || w.calls("BatchGetInstances") != tt.reads {
 					t.Errorf("%d calls, %d of the sweep, want %d", n, w.calls("BatchGetInstances"), tt.reads)
 				}
 				if got := w.Patches(); !slices.Equal(got, tt.want) {

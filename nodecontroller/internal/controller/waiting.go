@@ -27,7 +27,9 @@ type forwardingWait struct {
 	// tried is set once the change may have been sent, so that another attempt looks before it sends again.
 	tried bool
 	// off is set once the check is known to be off; what is left is to write the node.
-	off    bool
+	off bool
+	// failed is set if the last attempt was refused, and not put off: then there is nothing to wait for.
+	failed bool
 	warned bool
 }
 
@@ -55,6 +57,16 @@ func (f *forwarding) begin(name string) (forwardingWait, bool) {
 		f.waiting[name] = sent
 	}
 	return wait, ok
+}
+
+// attempted notes whether the last attempt was refused, or only put off.
+func (f *forwarding) attempted(name string, uid types.UID, failed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if wait, ok := f.waiting[name]; ok && wait.uid == uid {
+		wait.failed = failed
+		f.waiting[name] = wait
+	}
 }
 
 // switchedOff notes that the check is off, so that an attempt that fails later asks the cloud nothing more.
@@ -89,13 +101,13 @@ func (f *forwarding) len() int {
 	return len(f.waiting)
 }
 
-// overdue gives the nodes that have waited for too long and were not reported before.
+// overdue gives the nodes that the cloud has let wait for too long and that were not reported before.
 func (f *forwarding) overdue(now time.Time) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var names []string
 	for name, wait := range f.waiting {
-		if !wait.warned && now.Sub(wait.since) >= forwardingPatience {
+		if !wait.warned && !wait.failed && now.Sub(wait.since) >= forwardingPatience {
 			wait.warned = true
 			f.waiting[name] = wait
 			names = append(names, name)

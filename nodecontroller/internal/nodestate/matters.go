@@ -18,13 +18,16 @@ func MayBeAnother(before, after *corev1.Node) bool {
 // that depends on, and else in what says that its instance may be stopped or running again.
 func Matters(before, after *corev1.Node, opts Options) bool {
 	if !nodes.IsUninitialized(after) {
+		if nodes.Excluded(after) {
+			return !Release(after, opts).Empty()
+		}
 		return nodes.Ready(before) != nodes.Ready(after) && MayBeShutDown(after, opts)
 	}
 	provided := nodes.AnnotationProvidedIP
 	if before.UID != after.UID || nodes.IsUninitialized(before) != nodes.IsUninitialized(after) ||
 		before.Spec.ProviderID != after.Spec.ProviderID || before.Annotations[provided] != after.Annotations[provided] ||
 		nodes.Excluded(before) != nodes.Excluded(after) || nodes.IsVirtual(before) != nodes.IsVirtual(after) ||
-		nodes.IsLingjun(before) != nodes.IsLingjun(after) {
+		nodes.IsLingjun(before) != nodes.IsLingjun(after) || nodes.Silent(before) && !nodes.Silent(after) {
 		return true
 	}
 	// The instance is found by its address if there is no id. With an id, new addresses are but what the initialisation itself
