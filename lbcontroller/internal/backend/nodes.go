@@ -78,13 +78,13 @@ type selection struct {
 	virtual bool
 }
 
-// New takes a snapshot of the nodes that are not excluded, and whose instances nodecontroller has found to be the cluster's: a kubelet alone says
-// which instance its Node is. A virtual node needs neither to be ready nor to be included: it only says where its pods are.
+// New takes a snapshot of the nodes that are not excluded, without those whose instance nodecontroller has found to be none of the cluster's: a
+// kubelet alone says which instance its Node is. A virtual node needs neither to be ready nor to be included: it only says where its pods are.
 func New(list []*corev1.Node) *Set {
 	s := &Set{views: map[View]*selection{}, notReady: map[string]bool{}}
 	for _, n := range list {
 		virtual, leaving := nodes.IsVirtual(n), nodes.HasTaint(n, nodes.TaintToBeDeleted)
-		if virtual && leaving || !virtual && (nodes.ExcludedFromLoadBalancer(n) || nodes.IsUninitialized(n) || nodes.Foreign(n)) {
+		if virtual && leaving || !virtual && (nodes.ExcludedFromLoadBalancer(n) || nodes.Foreign(n)) {
 			continue
 		}
 		e := entry{labels: n.Labels, cordoned: n.Spec.Unschedulable, Node: Node{

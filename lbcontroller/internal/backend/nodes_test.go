@@ -118,15 +118,14 @@ func TestSubsetOfUsableNodes(t *testing.T) {
 	}
 }
 
-// TestUncheckedNodes leaves out nodes of which nodecontroller has not seen yet whose instance they claim to be, or has seen that it is none of the
-// cluster's.
-func TestUncheckedNodes(t *testing.T) {
+// TestForeignNodes leaves out nodes whose instance nodecontroller has found to be none of the cluster's.
+func TestForeignNodes(t *testing.T) {
 	t.Parallel()
 	tainted := func(key string) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: corev1.TaintEffectNoSchedule}} }
 	}
 	for key, want := range map[string]int{
-		"example.com/any": 1, "node.cloudprovider.kubernetes.io/uninitialized": 0, "node.alibabacloud.com/foreign-instance": 0,
+		"example.com/any": 1, "node.cloudprovider.kubernetes.io/uninitialized": 1, "node.alibabacloud.com/foreign-instance": 0,
 	} {
 		set := New([]*corev1.Node{node("a", "cn-hangzhou.i-a", nil, tainted(key))})
 		if got := len(set.Select(View{})); got != want {

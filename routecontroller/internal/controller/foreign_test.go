@@ -71,28 +71,26 @@ func TestDeletedRoutesAreReported(t *testing.T) {
 	})
 }
 
-// TestUncheckedNodes gives no route to a Node before nodecontroller has seen whose instance it claims to be, nor after that has refused it.
-func TestUncheckedNodes(t *testing.T) {
+// TestForeignNodes gives no route to a Node whose instance nodecontroller has found to be none of the cluster's, and takes the one away that was
+// made before.
+func TestForeignNodes(t *testing.T) {
 	t.Parallel()
-	unchecked, refused := makeNode(0), makeNode(1)
-	unchecked.Spec.Taints = []corev1.Taint{{Key: nodes.TaintUninitialized, Effect: corev1.TaintEffectNoSchedule}}
-	unchecked.Status.Conditions = nil
-	refused.Spec.Taints = []corev1.Taint{{Key: nodes.TaintForeign, Effect: corev1.TaintEffectNoSchedule}}
-	run(t, nil, []*corev1.Node{unchecked, refused, makeNode(2)}, nil, func(w *world) {
-		w.Pass(10 * time.Minute)
+	foreign := []corev1.Taint{{Key: nodes.TaintForeign, Effect: corev1.TaintEffectNoSchedule}}
+	refused := makeNode(1)
+	refused.Spec.Taints = foreign
+	run(t, nil, []*corev1.Node{makeNode(0), refused, makeNode(2)}, nil, func(w *world) {
+		w.UpdateNode("node-0", func(n *corev1.Node) { n.Spec.Taints = foreign })
+		w.Pass(2 * time.Hour)
 		if diff := cmp.Diff([]string{"10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
 			t.Errorf("routes (-want +got):\n%s", diff)
 		}
 		if len(w.Events.Matching("node-1 CreateRouteFailed: instance i-1 of spec.providerID is of another VPC or cluster")) == 0 {
 			t.Errorf("no event about the refused node: %q", w.Events.Matching(""))
 		}
-		w.UpdateNode("node-0", func(n *corev1.Node) {
-			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue})
-		})
 		w.UpdateNode("node-1", func(n *corev1.Node) { n.Spec.Taints = nil })
 		w.Pass(10 * time.Second)
-		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-1", "10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
-			t.Errorf("routes once the nodes are checked (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"10.0.1.0/24→i-1", "10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
+			t.Errorf("routes once the node is accepted (-want +got):\n%s", diff)
 		}
 	})
 }

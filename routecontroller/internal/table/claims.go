@@ -126,9 +126,10 @@ func (s Scope) claim(claims *Claims, holder *holders, node *corev1.Node) {
 			refuse("the cloud does not know instance %s of spec.providerID, so that a route to it leads nowhere; the machine "+
 				"is another one: delete the "+
 				"Node and restart the kubelet, so that it registers anew", id.InstanceID)
-		case nodes.Foreign(node):
-			refuse("instance %s of spec.providerID is of another VPC or cluster, the events of the Node say which (SyncNodeFailed); it gets no route",
-				id.InstanceID)
+		case nodes.Foreign(node): // What was made before nodecontroller saw that is not kept.
+			claims.Unroutable = append(claims.Unroutable, Unroutable{Key: route.Key, Node: node.Name, Reason: fmt.Sprintf(
+				"instance %s of spec.providerID is of another VPC or cluster, the events of the Node say which (SyncNodeFailed); it gets no route",
+				id.InstanceID)})
 		case older != "" && overlap != cidr:
 			refuse("pod CIDR %s overlaps %s of node %s, and the older one, %s, has the first claim to it; delete one of the two Nodes, so that it "+
 				"gets another range when its kubelet registers again", cidr, overlap, older, older)
@@ -167,14 +168,7 @@ func SameClaim(a, b *corev1.Node) bool {
 // wants reports whether a route is to be created for a node, as far as the node's life goes. A node that has not begun to report
 // is not silent: it needs its route to become ready.
 func wants(node *corev1.Node) bool {
-	return !nodes.Excluded(node) && node.DeletionTimestamp == nil && !nodes.Silent(node) && !unchecked(node)
-}
-
-// unchecked reports whether nodecontroller has still to see whether the instance of a node is the cluster's: the taint is there, and the condition
-// that comes with the addresses isn't. The kubelet alone says which instance it is.
-func unchecked(node *corev1.Node) bool {
-	_, seen := nodes.Condition(node, corev1.NodeNetworkUnavailable)
-	return nodes.IsUninitialized(node) && !seen
+	return !nodes.Excluded(node) && node.DeletionTimestamp == nil && !nodes.Silent(node)
 }
 
 // podCIDRs are the ranges of a node that need routes, the first of each family, or the reason why there is none.
