@@ -130,12 +130,6 @@ func MarkedBy(description, clusterID string) bool {
 	return clusterID != "" && strings.HasPrefix(description, markPrefix+clusterID+"/")
 }
 
-// Marked reports whether a description is the mark of any cluster.
-func Marked(description string) bool {
-	cluster, _, ok := strings.Cut(strings.TrimPrefix(description, markPrefix), "/")
-	return strings.HasPrefix(description, markPrefix) && ok && cluster != ""
-}
-
 // CompareKeys orders routes by destination.
 func CompareKeys(a, b Key) int {
 	return cmp.Or(a.CIDR.Addr().Compare(b.CIDR.Addr()), cmp.Compare(a.CIDR.Bits(), b.CIDR.Bits()),
