@@ -138,6 +138,13 @@ func (w *world) instance(i int) {
 	}
 }
 
+// open lets the network interface of i-i forward packets, as that of a node in service does.
+func (w *world) open(i int) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	w.cloud.NetworkInterfaces[fmt.Sprintf("eni-%d", i)].SourceDestCheck = new(false)
+}
+
 // vanish takes an instance away, with its network interface.
 func (w *world) vanish(i int) {
 	w.hide(i)

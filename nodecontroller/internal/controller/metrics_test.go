@@ -36,6 +36,9 @@ func TestNodesByState(t *testing.T) {
 			}
 			return gatewaytest.Fault{}
 		})
+		for _, i := range []int{3, 4, 5, 7} {
+			w.open(i)
+		}
 		w.UpdateNode("node-2", func(n *corev1.Node) { n.Spec.ProviderID = "i-2" })
 		w.UpdateNode("node-3", func(n *corev1.Node) { *n = *initialised(3); silent(n) })
 		w.UpdateNode("node-4", func(n *corev1.Node) { *n = *initialised(4); silent(n) })

@@ -44,6 +44,7 @@ func TestFiveThousandNodes(t *testing.T) {
 	prepare := func(w *world) {
 		for i := range many {
 			w.instance(i)
+			w.open(i)
 			if err := w.Client.Tracker().Add(kubetest.Laden(initialised(i))); err != nil {
 				t.Fatal(err)
 			}

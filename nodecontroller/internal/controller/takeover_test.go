@@ -114,6 +114,7 @@ func TestTakeover(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			prepare := func(w *world) {
 				w.instance(1)
+				w.open(1)
 				w.cloud.Lock()
 				instance := w.cloud.Instances["i-1"]
 				instance.ChargeType, instance.SpotStrategy = commonv1.ChargeType_CHARGE_TYPE_POST_PAID, "NoSpot"
