@@ -41,7 +41,7 @@ func TestFiveThousandNodes(t *testing.T) {
 	}
 	run(t, edit, nil, prepare, func(w *world) {
 		w.Pass(10 * time.Second)
-		if n := w.calls("ListRouteEntries"); n != 1 || len(w.cloud.Calls()) > 3 {
+		if n := w.calls("ListRouteEntries"); n != 1 || len(w.cloud.Calls()) > 4 {
 			t.Errorf("%d reads of the table among %d calls, want one", n, len(w.cloud.Calls()))
 		}
 		grown := kubetest.HeapMiB() - before

@@ -67,7 +67,7 @@ func TestTakeoverWritesNothing(t *testing.T) {
 	both := func(cfg *controller.Config) { cfg.RouteTableIDs = []string{tableA, tableB} }
 	run(t, both, all, prepare, func(w *world) {
 		before := [2][]string{w.routes(tableA), w.routes(tableB)}
-		if n := w.calls("ListRouteEntries"); n != 2 || len(w.cloud.Calls()) != 5 { // And one for the VPC, and two for its tables.
+		if n := w.calls("ListRouteEntries"); n != 2 || len(w.cloud.Calls()) != 4 { // And one for the VPC, and one for its tables.
 			t.Errorf("calls %v, want one reading per table", w.cloud.Calls())
 		}
 		w.Pass(time.Hour)
