@@ -15,6 +15,7 @@ type File struct {
 	Region          string       `json:"region"`
 	Account         string       `json:"account"`
 	Role            string       `json:"role"`
+	Roles           []string     `json:"roles"`           // further ones that can be assumed; none: any role can
 	SessionDuration api.Duration `json:"sessionDuration"` // life of keys from the metadata service
 	AccessKeys      []AccessKey  `json:"accessKeys"`
 	Regions         []string     `json:"regions"`  // further ones
@@ -54,6 +55,9 @@ func (f *File) Apply(cfg *Config) {
 		if text.from != "" {
 			*text.to = text.from
 		}
+	}
+	if len(f.Roles) > 0 {
+		cfg.Roles = f.Roles
 	}
 	if f.SessionDuration > 0 {
 		cfg.SessionDuration = time.Duration(f.SessionDuration)

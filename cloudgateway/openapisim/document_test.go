@@ -72,7 +72,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	}
 	maps.Copy(defaults, defaults["quotas"].(map[string]any))
 	delete(defaults, "quotas")
-	name, value := regexp.MustCompile("`([a-zA-Z]+)`"), regexp.MustCompile(`true|false|\d+[a-z]*`)
+	name, value := regexp.MustCompile("`([a-zA-Z]+)`"), regexp.MustCompile(`true|false|echo|\d+[a-z]*`)
 	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 3 {

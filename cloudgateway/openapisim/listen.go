@@ -37,12 +37,16 @@ func (s *Simulator) Start(ctx context.Context, addresses map[string]string) erro
 			problems = append(problems, fmt.Errorf("listen for %s: %w", name, err))
 			continue
 		}
-		if name == tlsEndpoint {
+		if name == tlsEndpoint || name == frontEndpoint {
 			config, err := s.serverTLS(s.authority)
 			if err != nil {
 				problems = append(problems, err)
 			}
-			listener = tls.NewListener(listener, config)
+			if name == tlsEndpoint {
+				listener = tls.NewListener(listener, config)
+			} else {
+				listener = eitherListener{listener, config}
+			}
 		}
 		s.listeners[name] = listener
 	}

@@ -13,7 +13,7 @@ func TestNLBKeepsWhatItUses(t *testing.T) {
 	t.Parallel()
 	cloud := twoZones(1)
 	cloud.SecurityGroups = map[string]*state.SecurityGroup{"sg-1": {VpcID: "vpc-1"}}
-	cloud.Certificates = map[string]*state.Certificate{"default": {}, "additional": {}, "authority": {CA: true}}
+	cloud.UserCertificates = map[string]*state.UserCertificate{"default": {}, "additional": {}, "authority": {CA: true}}
 	c := newClient(t, newCloud(t, openapisim.Config{Seed: cloud}))
 	lb := c.must("nlb", "CreateLoadBalancer", append(newNLBParams(), "SecurityGroupIds.1", "sg-1")...)["LoadbalancerId"].(string)
 	group := c.must("nlb", "CreateServerGroup", "VpcId", "vpc-1", "ServerGroupName", "group", "Protocol", "TCPSSL",
@@ -26,9 +26,6 @@ func TestNLBKeepsWhatItUses(t *testing.T) {
 		product, action, name, id, code string
 	}{
 		{"ecs", "DeleteSecurityGroup", "SecurityGroupId", "sg-1", "DependencyViolation"},
-		{"slb", "DeleteServerCertificate", "ServerCertificateId", "default", "CertificateAndPrivateKeyIsRefered"},
-		{"slb", "DeleteServerCertificate", "ServerCertificateId", "additional", "CertificateAndPrivateKeyIsRefered"},
-		{"slb", "DeleteCACertificate", "CACertificateId", "authority", "CertificateAndPrivateKeyIsRefered"},
 		{"vpc", "DeleteVSwitch", "VSwitchId", "vsw-2", "DependencyViolation"},
 	}
 	for _, u := range used {

@@ -3,9 +3,11 @@ package openapisim
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/cas"
 	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/keys"
 	"alicloud-controllers.dev/cloudgateway/openapisim/location"
@@ -29,6 +31,7 @@ func products(sessions sts.Sessions, address func(c *api.Context, product string
 		nlb.Product(),
 		location.Product(address),
 		resourcemanager.Product(),
+		cas.Product(),
 	}
 }
 
@@ -43,7 +46,7 @@ type Endpoint struct {
 // Endpoints are the ports of a simulator: those of the products and its own.
 func Endpoints() []Endpoint {
 	endpoints := []Endpoint{
-		{Name: frontEndpoint, About: "everything, told apart by host name or version"},
+		{Name: frontEndpoint, About: "everything, told apart by host name or version, with TLS and without"},
 		{Name: tlsEndpoint, About: "everything, with TLS", Scheme: "https"},
 		{Name: "admin", About: "the admin API, and for people the page /console"},
 		{Name: "metadata", About: "the instance metadata service"},
@@ -100,6 +103,12 @@ type sessions struct {
 	now   func() time.Time
 	// account is the one whose roles are assumed.
 	account string
+	// roles are those that can be assumed; none: any.
+	roles []string
+}
+
+func (s sessions) Exists(role string) bool {
+	return len(s.roles) == 0 || slices.ContainsFunc(s.roles, func(known string) bool { return strings.EqualFold(known, role) })
 }
 
 func (s sessions) Now() time.Time { return s.now() }

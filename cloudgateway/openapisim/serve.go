@@ -1,7 +1,9 @@
 package openapisim
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -30,13 +32,13 @@ const droppedCode = "ConnectionDropped"
 type product struct {
 	*Simulator
 	*settling
-	actions map[string]*api.Action
+	actions map[string]*action
 }
 
 func (s *Simulator) newProduct(p *settling) *product {
-	actions := make(map[string]*api.Action, len(p.Actions))
+	actions := make(map[string]*action, len(p.Actions))
 	for i := range p.Actions {
-		actions[p.Actions[i].Name] = &p.Actions[i]
+		actions[p.Actions[i].Name] = newAction(p.Name, &p.Actions[i])
 	}
 	return &product{Simulator: s, settling: p, actions: actions}
 }
@@ -48,8 +50,10 @@ type exchange struct {
 	caller  string
 	arrived time.Time
 	request *wire.Request
-	params  map[string]string
-	action  *api.Action // nil if unknown
+	sent    map[string]string // the parameters as they were sent
+	params  map[string]string // in the form in which handlers read them
+	ignored []string          // parameters that come to nothing, though the cloud documents them
+	action  *action           // nil if unknown
 	key     keys.Key
 	rule    *fault.Rule   // the fault that strikes, or nil
 	wait    time.Duration // for the header x-acs-retry-after; 0: none
@@ -123,7 +127,8 @@ func (p *product) answer(r *http.Request, x *exchange) wire.Answer {
 func (p *product) admit(r *http.Request, x *exchange) *api.Error {
 	var err *api.Error
 	x.request, err = wire.Parse(r)
-	x.params = x.request.Params()
+	x.sent = x.request.Params()
+	x.params = x.sent
 	if err != nil {
 		return err
 	}
@@ -135,6 +140,8 @@ func (p *product) admit(r *http.Request, x *exchange) *api.Error {
 			return err
 		}
 	}
+	x.params = wire.Structured(x.action.Params, x.sent)
+	x.ignored = x.action.ignored(x.params)
 	now := p.clock.Now()
 	if wait, ok := p.limiter.Allow(p.Name, x.action.Name, now); !ok {
 		if p.retryAfter.Load() {
@@ -157,7 +164,7 @@ func (p *product) findAction(x *exchange) *api.Error {
 	case req.Version == "":
 		return api.Missing("Version")
 	case req.Version != p.Version:
-		return api.BadRequest("InvalidVersion", "Specified parameter Version is not valid.")
+		return p.unknownVersion(req.Version)
 	}
 	if x.action = p.actions[req.Action]; x.action == nil {
 		where := "the product documents no such action"
@@ -167,6 +174,21 @@ func (p *product) findAction(x *exchange) *api.Error {
 		return api.NotFound("InvalidAction.NotFound", "Specified api is not found, please check your url and method. (openapisim: %s)", where)
 	}
 	return nil
+}
+
+// unknownVersion says which products there are when the version is none of theirs: who calls another product would look for his own
+// mistake.
+func (p *product) unknownVersion(version string) *api.Error {
+	err := api.BadRequest("InvalidVersion", "Specified parameter Version is not valid.")
+	var known []string
+	for _, other := range p.products {
+		if other.Version == version {
+			return err
+		}
+		known = append(known, other.Code+" "+other.Version)
+	}
+	err.Message += " (openapisim: no product of the version " + version + " is simulated; there are " + strings.Join(known, ", ") + ")"
+	return err
 }
 
 func (p *product) authenticate(x *exchange) *api.Error {
@@ -231,6 +253,7 @@ func (p *product) perform(x *exchange) wire.Answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var answer wire.Answer
+	unchanged := p.watch(x)
 	result, err := p.handle(x)
 	if x.action.Mutating {
 		p.changes.Add(1)
@@ -243,7 +266,7 @@ func (p *product) perform(x *exchange) wire.Answer {
 			err = internalError()
 		}
 	}
-	effect := err == nil && x.action.Mutating
+	effect := err == nil && x.action.Mutating && !unchanged()
 	if rule := x.strikes(fault.After); rule != nil {
 		if rule.Drop {
 			p.record(x, 0, droppedCode, effect)
@@ -254,7 +277,7 @@ func (p *product) perform(x *exchange) wire.Answer {
 		}
 	}
 	if err != nil {
-		answer = wire.Failure(err, x.id, x.host, x.request.XML)
+		answer = wire.Failure(err, p.Code, x.id, x.host, x.request.XML)
 		p.record(x, answer.Status, err.Code, effect)
 		return answer
 	}
@@ -271,6 +294,9 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 	}()
 	params := api.NewParams(x.params)
 	settings := p.settings.Load()
+	if len(x.ignored) > 0 && settings.Strict {
+		return nil, notSimulated(x.action, x.ignored)
+	}
 	if err := wire.CheckParams(p.Malformed, x.action.Params, &params, settings); err != nil {
 		return nil, err
 	}
@@ -290,6 +316,19 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 		x.takes, x.applied = settings.WriteTime, p.hold(c.Holds(), settings.WriteTime)
 	}
 	return result, err
+}
+
+// watch returns a function that reports whether a write that ignores parameters has changed nothing: what it was asked for may have been
+// just that. Others are taken at their word, so that they cost nothing.
+func (p *product) watch(x *exchange) (unchanged func() bool) {
+	if len(x.ignored) == 0 || x.action.creates() {
+		return func() bool { return false }
+	}
+	before, _ := json.Marshal(p.cloud) // what can't be written is different
+	return func() bool {
+		after, err := json.Marshal(p.cloud)
+		return err == nil && bytes.Equal(before, after)
+	}
 }
 
 // hold keeps others from changing things while a write is applied, whether its caller waits for the answer or not. The channel is
@@ -350,7 +389,7 @@ func (x *exchange) jobFault() *api.JobFault {
 
 // refuse answers and records a request that had no effect.
 func (p *product) refuse(x *exchange, err *api.Error) wire.Answer {
-	answer := wire.Failure(err, x.id, x.host, x.request.XML)
+	answer := wire.Failure(err, p.Code, x.id, x.host, x.request.XML)
 	p.record(x, answer.Status, err.Code, false)
 	return answer
 }
@@ -364,8 +403,9 @@ func (x *exchange) faultError() *api.Error {
 func (p *product) record(x *exchange, status int, code string, effect bool) {
 	latency := p.realNow().Sub(x.arrived) + x.takes // some of it is still to come
 	call := journal.Call{
-		Time: p.clock.Now(), Product: p.Name, Action: x.request.Action, Params: withoutSecrets(x.params), Caller: x.caller,
+		Time: p.clock.Now(), Product: p.Name, Action: x.request.Action, Params: withoutSecrets(x.sent), Caller: x.caller,
 		Status: status, Code: code, Mutating: x.action != nil && x.action.Mutating, Effect: effect,
+		Ignored: x.ignored,
 	}
 	if x.rule != nil {
 		call.Fault = x.rule.ID

@@ -65,6 +65,7 @@ type Config struct {
 	AnyCredentials bool
 
 	Role            string        // RAM role of the instances; default KubernetesWorkerRole
+	Roles           []string      // further RAM roles that can be assumed; none: any role can
 	SessionDuration time.Duration // life of temporary keys from the metadata service; default 6 h
 	MetadataV2Only  bool          // the metadata service insists on a token
 
@@ -76,6 +77,14 @@ type Config struct {
 
 	Now    func() time.Time // the real time; default time.Now
 	Logger *slog.Logger     // default: nothing is logged
+}
+
+// roles are those that can be assumed, or nil for any.
+func (c *Config) roles() []string {
+	if len(c.Roles) == 0 {
+		return nil
+	}
+	return append(slices.Clone(c.Roles), c.Role)
 }
 
 func (c *Config) setDefaults() {
@@ -190,7 +199,7 @@ func newPlace(cfg Config, home *Simulator) (*Simulator, error) {
 		s.keys, s.nonces, s.places, s.clock = home.keys, home.nonces, home.places, home.clock
 	}
 	var names []string
-	for _, p := range products(sessions{store: s.keys, now: cfg.Now, account: cfg.Account}, s.location) {
+	for _, p := range products(sessions{store: s.keys, now: cfg.Now, account: cfg.Account, roles: cfg.roles()}, s.location) {
 		s.products, names = append(s.products, &settling{Product: p}), append(names, p.Name)
 	}
 	s.faults = fault.NewSet(s.copyState)

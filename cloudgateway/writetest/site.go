@@ -60,6 +60,9 @@ func (s *Site) Seed(number int) *state.Cloud {
 		Certificates: map[string]*state.Certificate{
 			certificate: {Name: certificate}, otherCertificate: {Name: otherCertificate},
 		},
+		UserCertificates: map[string]*state.UserCertificate{
+			certificate: {Name: certificate}, otherCertificate: {Name: otherCertificate},
+		},
 	}
 	for i, zone := range []string{zone, secondZone, "cn-hangzhou-j"} {
 		id := s.vswitch()

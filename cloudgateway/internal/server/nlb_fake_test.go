@@ -36,7 +36,7 @@ func TestFakeOfNLB(t *testing.T) {
 			c.Seed.VSwitches[testVSwitch].Ipv6Cidr, c.Seed.VSwitches[otherVSwitch].Ipv6Cidr = "2408:4005:0:1::/64", "2408:4005:0:2::/64"
 			c.Seed.VSwitches["vsw-3"] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-j", CidrBlock: "192.168.128.0/18",
 				Ipv6Cidr: "2408:4005:0:3::/64"}
-			c.Seed.Certificates["cert-2"] = &state.Certificate{}
+			c.Seed.UserCertificates["cert-2"] = &state.UserCertificate{}
 			c.Seed.SecurityGroups = map[string]*state.SecurityGroup{"sg-1": {VpcID: testVPC, Type: "normal"}}
 			c.Settings.BackendHealthy = 0
 		})

@@ -79,6 +79,7 @@ func TestPagesOfAllLists(t *testing.T) {
 			cfg.Seed.ServerGroups[fmt.Sprintf("rsp-%d", i)] = &state.ServerGroup{LoadBalancerID: "lb-p"}
 			cfg.Seed.Acls[fmt.Sprintf("acl-%d", i)] = &state.Acl{IPVersion: "ipv4"}
 			cfg.Seed.Certificates[fmt.Sprintf("cert-p%d", i)] = &state.Certificate{}
+			cfg.Seed.UserCertificates[fmt.Sprintf("cert-p%d", i)] = &state.UserCertificate{}
 			cfg.Seed.Certificates[fmt.Sprintf("ca-%d", i)] = &state.Certificate{CA: true}
 			cfg.Seed.Vpcs[fmt.Sprintf("vpc-p%d", i)] = &state.Vpc{CidrBlock: "10.0.0.0/8"}
 			cfg.Seed.VSwitches[fmt.Sprintf("vsw-p%d", i)] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-h",

@@ -238,6 +238,7 @@ func seed(instances int) *state.Cloud {
 	c.RouteTables[testTable] = &state.RouteTable{VpcID: testVPC, Type: "System"}
 	c.Certificates[testCert] = &state.Certificate{}
 	c.Certificates[testCA] = &state.Certificate{CA: true}
+	c.UserCertificates[testCert], c.UserCertificates[testCA] = &state.UserCertificate{}, &state.UserCertificate{CA: true}
 	for i := range instances {
 		c.Instances[instanceID(i)] = &state.Instance{
 			VpcID: testVPC, VSwitchID: testVSwitch, ZoneID: "cn-hangzhou-h", Status: "Running",

@@ -67,6 +67,8 @@ func TestEverySettingHasAName(t *testing.T) {
 			*f = Duration(time.Second)
 		case *int:
 			*f = 1
+		case *string:
+			*f = "set"
 		case *bool:
 			*f = true
 		case *Quotas:

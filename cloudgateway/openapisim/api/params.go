@@ -13,7 +13,8 @@ import (
 type Params struct {
 	values map[string]string
 	folded map[string]string
-	owned  bool // values is a copy
+	owned  bool              // values is a copy
+	sent   map[string]string // enumerated values as they were sent, where they are replaced, by their names in lower case
 }
 
 // NewParams takes over the values.
@@ -84,7 +85,7 @@ func (p Params) List(name string) []string {
 func (p Params) Names(name string) []string {
 	var out []string
 	for _, n := range p.indexes(name) {
-		if item := name + "." + strconv.Itoa(n); p.sent(item) {
+		if item := name + "." + strconv.Itoa(n); p.has(item) {
 			out = append(out, item)
 		}
 	}
@@ -94,7 +95,7 @@ func (p Params) Names(name string) []string {
 	return out
 }
 
-func (p Params) sent(name string) bool {
+func (p Params) has(name string) bool {
 	_, ok := p.Lookup(name)
 	return ok
 }
@@ -138,7 +139,7 @@ func (p Params) SetFlag(name string, value *bool) {
 func (p Params) Prefixes(name string) []string {
 	var out []string
 	for _, n := range p.indexes(name) {
-		if !p.sent(name + "." + strconv.Itoa(n)) {
+		if !p.has(name + "." + strconv.Itoa(n)) {
 			out = append(out, name+"."+strconv.Itoa(n)+".")
 		}
 	}

@@ -48,6 +48,13 @@ type Settings struct {
 	NLBJobsLock             bool `json:"nlbJobsLock"` // NLB: a job of a load balancer or its listeners refuses every other write to them
 	// SchedulersSwitch lets a TCP or UDP listener change between rr or wrr and consistent hashing, which the documents rule out today.
 	SchedulersSwitch bool `json:"schedulersSwitch"`
+	// Strict refuses writes with parameters that the cloud documents and that are not simulated. Otherwise they are carried out without
+	// them, and the journal says so.
+	Strict bool `json:"strict"`
+	// Spelling is how answers spell enumerated values that clients spell otherwise than the documents: [SpellingEcho] or
+	// [SpellingDocuments]. What the cloud does is not published; clients that compare what they sent with what they read, as
+	// Terraform does, work with NLB, whose documents say "ipv4" and "tch" where these send "Ipv4" and "Tch".
+	Spelling string `json:"spelling"`
 	// ExactCase refuses enumerated values in another case than that of the documents. NLB and SLB are known not to: the existing
 	// controllers have sent NLB "internet" and "tcp" since 2022. Of the other products nothing is known.
 	ExactCase bool `json:"exactCase"`
@@ -70,7 +77,7 @@ type Quotas struct {
 	Rules             int `json:"rules"`             // per listener
 	DomainExtensions  int `json:"domainExtensions"`  // per listener
 	Certificates      int `json:"certificates"`      // per region
-	Acls              int `json:"acls"`              // per account
+	Acls              int `json:"acls"`              // per region
 	AclEntries        int `json:"aclEntries"`        // per ACL
 	AclEntriesPerCall int `json:"aclEntriesPerCall"` // per call
 	ListenersPerAcl   int `json:"listenersPerAcl"`   // listeners that use one ACL
@@ -119,12 +126,14 @@ func DefaultSettings() Settings {
 		SpecificationsNotSold: true,
 		SubscriptionsNotSold:  true,
 
+		Spelling: SpellingEcho,
+
 		ServersPerCall: 40,
 		RoutesPerCall:  50,
 		IDsPerCall:     100,
 		Quotas: Quotas{
 			LoadBalancers: 60, Listeners: 50, Servers: 200, ServerAttachments: 50, Rules: 40, DomainExtensions: 3,
-			Certificates: 100, Acls: 200, AclEntries: 300, AclEntriesPerCall: 50, ListenersPerAcl: 50, Tags: 20,
+			Certificates: 100, Acls: 50, AclEntries: 300, AclEntriesPerCall: 50, ListenersPerAcl: 50, Tags: 20,
 			RouteEntries: 200, Eips: 20, Vpcs: 10, VSwitches: 150, RouteTables: 9, SecurityGroups: 100, SecurityRules: 200,
 			NLBs: 60, NLBListeners: 50, NLBServers: 400, NLBServerGroups: 3000, NLBGroupsPerServer: 200, NLBListenersPerGroup: 50,
 			NLBSecurityGroups: 4, NLBCertificates: 25,
@@ -143,6 +152,8 @@ func BusySettings() Settings {
 func FastSettings() Settings {
 	s := DefaultSettings()
 	return Settings{
+		Strict:                s.Strict,
+		Spelling:              s.Spelling,
 		SpecificationsNotSold: s.SpecificationsNotSold, SubscriptionsNotSold: s.SubscriptionsNotSold,
 		ServersPerCall: s.ServersPerCall, RoutesPerCall: s.RoutesPerCall, IDsPerCall: s.IDsPerCall, Quotas: s.Quotas,
 	}

@@ -55,6 +55,9 @@ func (s *Settings) check() error {
 			check(name, *n, 1)
 		}
 	}
+	if s.Spelling != SpellingEcho && s.Spelling != SpellingDocuments {
+		problems = append(problems, fmt.Errorf("setting spelling: %q is neither %s nor %s", s.Spelling, SpellingEcho, SpellingDocuments))
+	}
 	for field, value := range reflect.ValueOf(s.Quotas).Fields() {
 		check("quotas."+field.Tag.Get("json"), int(value.Int()), 0)
 	}

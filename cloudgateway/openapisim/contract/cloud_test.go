@@ -58,6 +58,8 @@ func fromEnvironment(t *testing.T) config {
 			host = "location-readonly.aliyuncs.com"
 		case "resourcemanager":
 			host = "resourcemanager.aliyuncs.com"
+		case "cas":
+			host = "cas.aliyuncs.com"
 		}
 		cfg.endpoints[product] = cmp.Or(os.Getenv(strings.ToUpper(product)+"_ENDPOINT"), host)
 	}

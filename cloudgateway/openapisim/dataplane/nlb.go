@@ -40,12 +40,18 @@ func (w *world) nlbListener(c *state.Cloud, lb *state.NLB, l *state.NLBListener,
 	}
 	spec.proxyProtocol, spec.ownAddress = l.ProxyProtocol, g.ClientIPOff
 	if l.Protocol == "TCPSSL" {
+		var pems []string
 		ids := slices.Clone(l.CertificateIDs)
 		for _, further := range l.Additional {
 			ids = append(ids, further.ID)
 		}
 		spec.protocol, spec.ownAddress = protoTLS, true // who ends TLS can't pass the client's connection on
-		spec.tls = terms{certificates: pemsOf(c, ids...), oldest: oldestVersion(l.SecurityPolicyID)}
+		for _, id := range ids {
+			if cert := c.UserCertificate(id); cert != nil {
+				pems = append(pems, cert.PEM)
+			}
+		}
+		spec.tls = terms{certificates: pems, oldest: oldestVersion(l.SecurityPolicyID)}
 		if l.Alpn {
 			spec.tls.alpn = alpnPolicies[l.AlpnPolicy]
 		}

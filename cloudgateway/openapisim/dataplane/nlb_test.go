@@ -140,7 +140,7 @@ func TestTCPSSL(t *testing.T) {
 	b.change(func(c *state.Cloud) {
 		for _, name := range []string{"web.example", "shop.example"} {
 			certificate, key := selfSigned(t, name)
-			c.Certificates[name] = &state.Certificate{ID: name, PEM: certificate + key}
+			c.UserCertificates[name] = &state.UserCertificate{ID: name, PEM: certificate + key}
 		}
 	})
 	address := nlbAt(t, b, tcpServer(t, "a"), func(l *state.NLBListener, _ *state.NLBServerGroup) {

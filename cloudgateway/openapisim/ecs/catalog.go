@@ -49,7 +49,38 @@ func catalog() []instanceSize {
 			all = append(all, s)
 		}
 	}
-	return all
+	return append(all, older()...)
+}
+
+// older are types of earlier generations, and of entry-level families, which are sold in small sizes.
+func older() []instanceSize {
+	var all []instanceSize
+	for _, f := range []struct {
+		name    string
+		perCore int
+	}{{"ecs.c6", 2}, {"ecs.g6", 4}, {"ecs.r6", 8}, {"ecs.sn1ne", 2}, {"ecs.sn2ne", 4}} {
+		for _, s := range []instanceSize{
+			{"large", x86, 2, 0, 2, 6, 1_024_000, 300_000}, {"xlarge", x86, 4, 0, 3, 10, 1_536_000, 500_000},
+			{"2xlarge", x86, 8, 0, 4, 10, 2_560_000, 800_000},
+		} {
+			s.name, s.gibibytes = f.name+"."+s.name, f.perCore*s.cores
+			all = append(all, s)
+		}
+	}
+	return append(all,
+		instanceSize{"ecs.e-c1m1.large", x86, 2, 2, 2, 2, 204_800, 300_000},
+		instanceSize{"ecs.e-c1m2.large", x86, 2, 4, 2, 2, 204_800, 300_000},
+		instanceSize{"ecs.n4.small", x86, 1, 2, 2, 2, 512_000, 50_000},
+		instanceSize{"ecs.n4.large", x86, 2, 4, 2, 2, 512_000, 100_000},
+		instanceSize{"ecs.s6-c1m1.small", x86, 1, 1, 2, 2, 81_920, 100_000},
+		instanceSize{"ecs.s6-c1m2.small", x86, 1, 2, 2, 2, 81_920, 100_000},
+		instanceSize{"ecs.t5-lc1m1.small", x86, 1, 1, 2, 2, 204_800, 60_000},
+		instanceSize{"ecs.t5-lc1m2.small", x86, 1, 2, 2, 2, 204_800, 60_000},
+		instanceSize{"ecs.t6-c1m1.large", x86, 2, 2, 2, 2, 81_920, 40_000},
+		instanceSize{"ecs.t6-c1m2.large", x86, 2, 4, 2, 2, 81_920, 40_000},
+		instanceSize{"ecs.u1-c1m2.large", x86, 2, 4, 2, 6, 1_024_000, 300_000},
+		instanceSize{"ecs.u1-c1m4.large", x86, 2, 8, 2, 6, 1_024_000, 300_000},
+	)
 }
 
 // sizeOf is the size of an instance type. A seed can name one that is not on sale; it has that of ecs.g7.xlarge.
@@ -74,16 +105,18 @@ func onSale(instanceType string) (instanceSize, bool) {
 func diskCategories() []string { return []string{"cloud_efficiency", "cloud_essd", "cloud_ssd"} }
 
 // image is a public image.
-type image struct{ id, family, name, platform, architecture string }
+type image struct{ id, family, name, platform, architecture, created string }
 
 // images are all images; the first one is that of instances whose seed names none.
 func images() []image {
 	return []image{
-		{"aliyun_3_x64_20G_alibase_20260101.vhd", "acs:alibaba_cloud_linux_3_2104_lts_x64", "Alibaba Cloud Linux 3.2104 LTS", "Aliyun", x64},
+		{"aliyun_3_x64_20G_alibase_20260101.vhd", "acs:alibaba_cloud_linux_3_2104_lts_x64", "Alibaba Cloud Linux 3.2104 LTS", "Aliyun", x64,
+			"2026-01-04T00:00:00Z"},
 		{"aliyun_3_arm64_20G_alibase_20260101.vhd", "acs:alibaba_cloud_linux_3_2104_lts_arm64",
-			"Alibaba Cloud Linux 3.2104 LTS for ARM", "Aliyun", arm64},
-		{"ubuntu_24_04_x64_20G_alibase_20260101.vhd", "acs:ubuntu_24_04_x64", "Ubuntu 24.04 64 bit", "Ubuntu", x64},
-		{"ubuntu_24_04_arm64_20G_alibase_20260101.vhd", "acs:ubuntu_24_04_arm64", "Ubuntu 24.04 64 bit for ARM", "Ubuntu", arm64},
+			"Alibaba Cloud Linux 3.2104 LTS for ARM", "Aliyun", arm64, "2026-01-02T00:00:00Z"},
+		{"ubuntu_24_04_x64_20G_alibase_20260101.vhd", "acs:ubuntu_24_04_x64", "Ubuntu 24.04 64 bit", "Ubuntu", x64, "2026-01-03T00:00:00Z"},
+		{"ubuntu_24_04_arm64_20G_alibase_20260101.vhd", "acs:ubuntu_24_04_arm64", "Ubuntu 24.04 64 bit for ARM", "Ubuntu", arm64,
+			"2026-01-01T00:00:00Z"},
 	}
 }
 
@@ -104,7 +137,7 @@ func catalogActions() []api.Action {
 			api.Number("MaxResults", 1, maxTypes)),
 		api.Read("DescribeImages", describeImages, api.Words("DryRunOperation"), append(listing.Params(maxResults),
 			region(), api.Optional("ImageId"), api.Optional("ImageName"), api.Optional("ImageFamily"),
-			api.OneOf("ImageOwnerAlias", "system", "self", "others", "marketplace"),
+			api.OneOf("ImageOwnerAlias", "system", "self", "others", "marketplace"), api.Optional("ImageOwnerId"),
 			api.OneOf("Architecture", "i386", x64, arm64), api.OneOf("OSType", "linux", "windows"),
 			api.Optional("Status"), api.Optional("InstanceType"), api.Flag("IsSupportCloudinit"),
 			api.Flag("IsSupportIoOptimized"), api.Flag("DryRun"))...),
@@ -115,13 +148,36 @@ func newTypeView(s instanceSize) api.Object {
 	name := family(s.name)
 	return api.Object{
 		"InstanceTypeId", s.name, "InstanceTypeFamily", name, "InstanceFamilyLevel", "EnterpriseLevel",
-		"InstanceCategory", "General-purpose", "Generation", "ecs-" + string(name[len("ecs.x")]),
+		"InstanceCategory", category(name), "Generation", generation(name),
 		"CpuArchitecture", s.architecture, "CpuCoreCount", s.cores, "MemorySize", float64(s.gibibytes),
 		"EniQuantity", s.interfaces, "EniTotalQuantity", s.interfaces, "EniPrivateIpAddressQuantity", s.ips,
 		"EniIpv6AddressQuantity", s.ips, "EniTrunkSupported", true, "InstanceBandwidthRx", s.bandwidth,
 		"InstanceBandwidthTx", s.bandwidth, "InstancePpsRx", s.packets, "InstancePpsTx", s.packets, "GPUAmount", 0,
 		"GPUSpec", "", "LocalStorageCategory", "", "NvmeSupport", "supported",
 	}
+}
+
+// category is what a family is for, by its letter and the memory of each core.
+func category(family string) string {
+	switch letters := strings.TrimPrefix(family, "ecs."); {
+	case strings.HasPrefix(letters, "c"), strings.HasPrefix(letters, "sn1"):
+		return "Compute-optimized"
+	case strings.HasPrefix(letters, "r"):
+		return "Memory-optimized"
+	case strings.HasPrefix(letters, "t"):
+		return "Burstable"
+	case strings.HasPrefix(letters, "e"), strings.HasPrefix(letters, "s6"), strings.HasPrefix(letters, "n4"):
+		return "Shared"
+	}
+	return "General-purpose"
+}
+
+// generation is the number in the name of a family, ecs-7 of ecs.g7.
+func generation(family string) string {
+	if at := strings.IndexAny(family, "123456789"); at >= 0 {
+		return "ecs-" + family[at:at+1]
+	}
+	return "ecs-1"
 }
 
 // maxTypes is the greatest page of instance types, and the one of calls that ask for none.
@@ -171,7 +227,7 @@ func newImageView(i image) api.Object {
 		"ImageId", i.id, "ImageName", i.id, "ImageFamily", i.family, "ImageOwnerAlias", "system",
 		"ImageVersion", "v2026.1.1", "OSName", i.name, "OSNameEn", i.name, "OSType", "linux", "Platform", i.platform,
 		"Architecture", i.architecture, "Status", "Available", "Progress", "100%", "Usage", "instance", "Size", 20,
-		"CreationTime", "2026-01-01T00:00:00Z", "Description", "", "IsPublic", true, "IsSelfShared", "",
+		"CreationTime", i.created, "Description", "", "IsPublic", true, "IsSelfShared", "",
 		"IsSupportCloudinit", true, "IsSupportIoOptimized", true,
 		"DiskDeviceMappings", map[string]any{"DiskDeviceMapping": []any{}}, "Tags", map[string]any{"Tag": []any{}},
 	}
@@ -185,6 +241,9 @@ func describeImages(c *api.Context) (any, *api.Error) {
 	supported := func(name string) bool { return !c.Has(name) || c.True(name) }
 	var matching []image
 	for _, i := range images() {
+		if c.Has("ImageOwnerId") { // public images are of nobody's account
+			break
+		}
 		fits := !c.Has("InstanceType")
 		if s, ok := onSale(c.Get("InstanceType")); ok {
 			fits = i.runsOn(s)

@@ -32,7 +32,7 @@ func TestCatalog(t *testing.T) {
 		},
 		{"families", types, []string{"InstanceTypeFamilies.1", "ecs.c7", "MinimumCpuCoreCount", "32"}, "ecs.c7.8xlarge"},
 		{"architecture", types, []string{"CpuArchitecture", "ARM", "MaximumCpuCoreCount", "2"}, "ecs.g8y.large"},
-		{"memory", types, []string{"MinimumMemorySize", "4", "MaximumMemorySize", "7.5"}, "ecs.c7.large"},
+		{"memory", types, []string{"InstanceTypeFamily", "ecs.c7", "MinimumMemorySize", "4", "MaximumMemorySize", "7.5"}, "ecs.c7.large"},
 		{"no memory", types, []string{"MinimumMemorySize", "much"}, "InvalidParameter"},
 		{"no greatest memory", types, []string{"MaximumMemorySize", "-1"}, "InvalidParameter"},
 		{"interfaces", types, []string{"InstanceTypeFamily", "ecs.r7", "MinimumEniQuantity", "8"}, "ecs.r7.4xlarge ecs.r7.8xlarge"},
@@ -81,7 +81,7 @@ func TestZonesOfAnEmptyCloud(t *testing.T) {
 	}
 	zone := answer["Zones"].(map[string]any)["Zone"].([]any)[0].(map[string]any)
 	types := zone["AvailableInstanceTypes"].(map[string]any)["InstanceTypes"].([]any)
-	if len(types) != 20 || types[0] != "ecs.c7.large" {
+	if len(types) != 47 || types[0] != "ecs.c7.large" {
 		t.Errorf("instance types %v", types)
 	}
 	got := []any{zone["AvailableDiskCategories"], zone["AvailableResourceCreation"]}
@@ -118,7 +118,10 @@ func TestDescribeAvailableResource(t *testing.T) {
 		params []string
 		want   string
 	}{
-		{[]string{"DestinationResource", "InstanceType", "Cores", "2", "Memory", "8"}, "2 WithStock InstanceType ecs.g7.large ecs.g8y.large"},
+		{[]string{"DestinationResource", "InstanceType", "Cores", "2", "Memory", "8"},
+			"2 WithStock InstanceType ecs.g7.large ecs.g8y.large ecs.g6.large ecs.sn2ne.large ecs.u1-c1m4.large"},
+		{[]string{"DestinationResource", "InstanceType", "Cores", "1", "Memory", "2"},
+			"2 WithStock InstanceType ecs.n4.small ecs.s6-c1m2.small ecs.t5-lc1m2.small"},
 		{[]string{"DestinationResource", "Zone", "InstanceType", "ecs.c7.large", "ZoneId", "cn-hangzhou-b"},
 			"1 WithStock InstanceType ecs.c7.large"},
 		{[]string{"DestinationResource", "SystemDisk", "InstanceType", "ecs.c7.large"},

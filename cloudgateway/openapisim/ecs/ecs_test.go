@@ -204,7 +204,7 @@ func TestDescribeNetworkInterfaces(t *testing.T) {
 		{"unknown type", []string{"Type", "Third"}, "InvalidParameter"},
 		{"status", []string{"Status", "Available"}, ""},
 		{"tag", []string{"Tag.1.Key", "k", "Tag.1.Value", "v"}, "eni-i-1"},
-		{"token pages are at least 10", []string{"MaxResults", "9"}, "InvalidParameter"},
+		{"token pages are at least 10", []string{"MaxResults", "3"}, "eni-i-1 eni-i-2 eni-i-3 eni-pod"},
 		{"token pages", []string{"MaxResults", "10"}, "eni-i-1 eni-i-2 eni-i-3 eni-pod"},
 		{"strange token", []string{"NextToken", "x"}, "InvalidParameter"},
 		{"page", []string{"PageNumber", "2", "PageSize", "3"}, "eni-pod"},

@@ -1,6 +1,7 @@
 package ecs
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -167,7 +168,8 @@ func matchInstance(c *api.Context, i *state.Instance, lists map[string][]string)
 		network = "classic"
 	}
 	for name, value := range map[string]string{
-		"VpcId": i.VpcID, "VSwitchId": i.VSwitchID, "ResourceGroupId": i.ResourceGroupID, "ZoneId": i.ZoneID, "ImageId": imageOf(i),
+		"VpcId": i.VpcID, "VSwitchId": i.VSwitchID, "ResourceGroupId": cmp.Or(i.ResourceGroupID, state.DefaultResourceGroup),
+		"ZoneId": i.ZoneID, "ImageId": imageOf(i),
 		"InstanceType": i.InstanceType, "InstanceTypeFamily": family(i.InstanceType), "InstanceChargeType": i.ChargeType,
 		"InternetChargeType": internetChargeType(i), "KeyPairName": i.KeyPairName, "InstanceNetworkType": network, "Status": i.Status,
 		"LockReason": "", // none is locked

@@ -30,6 +30,7 @@ func groupActions() []api.Action {
 			append(listing.Params(50),
 				groupRegion(), api.Optional("SecurityGroupId"), api.Param{Name: "SecurityGroupIds", Kind: api.JSON},
 				api.Optional("SecurityGroupName"), api.Optional("SecurityGroupType"), api.Optional("VpcId"), tags.Param(),
+				api.Optional("ResourceGroupId"),
 				api.OneOf("NetworkType", "vpc", "classic"), api.Flag("IsQueryEcsCount"),
 				api.Optional("NextToken"), api.Number("MaxResults", 1, maxResults),
 				api.Flag("DryRun"))...),
@@ -39,7 +40,7 @@ func groupActions() []api.Action {
 				InvalidTagKey.Malformed InvalidTagValue.Malformed Duplicate.TagKey QuotaExceed.SecurityGroup
 				QuotaExceed.Tags IdempotentParameterMismatch`), region(), api.Optional("SecurityGroupName"),
 			api.Optional("Description"), api.Optional("VpcId"), api.Optional("SecurityGroupType"),
-			api.Optional("ClientToken"), tags.Uncounted()),
+			api.Optional("ClientToken"), tags.Uncounted(), api.Optional("ResourceGroupId")),
 		api.Write("DeleteSecurityGroup", deleteGroup, api.Words("InvalidSecurityGroup.NotFound DependencyViolation"),
 			groupRegion(), id),
 		api.Write("ModifySecurityGroupAttribute", api.On(groupByID, modifyGroup),
@@ -71,7 +72,9 @@ func describeGroups(c *api.Context) (any, *api.Error) {
 			network = "classic"
 		}
 		return listing.Among(ids, g.ID) && listing.Match(c.Get("SecurityGroupName"), g.Name) && listing.Match(c.Get("VpcId"), g.VpcID) &&
-			listing.Match(c.Get("SecurityGroupType"), groupType(g)) && listing.Match(c.Get("NetworkType"), network) && filter.Match(g.Tags)
+			listing.Match(c.Get("SecurityGroupType"), groupType(g)) &&
+			listing.Match(c.Get("ResourceGroupId"), cmp.Or(g.ResourceGroupID, state.DefaultResourceGroup)) &&
+			listing.Match(c.Get("NetworkType"), network) && filter.Match(g.Tags)
 	})
 	groups, answer, ok := page(c, matching, func(g *state.SecurityGroup) string { return g.ID }, c.Int("MaxResults", minResults))
 	if !ok {
@@ -97,10 +100,19 @@ func newGroupView(c *api.Context, g *state.SecurityGroup) api.Object {
 	}
 	return api.Object{
 		"SecurityGroupId", g.ID, "SecurityGroupName", g.Name, "SecurityGroupType", groupType(g),
-		"Description", g.Description, "VpcId", g.VpcID, "CreationTime", g.Created.UTC().Format(time.RFC3339),
-		"ResourceGroupId", "", "EcsCount", count, "AvailableInstanceAmount", left, "RuleCount", len(g.Rules),
+		"Description", g.Description, "VpcId", g.VpcID, "CreationTime", groupCreated(g),
+		"ResourceGroupId", cmp.Or(g.ResourceGroupID, state.DefaultResourceGroup), "EcsCount", count, "AvailableInstanceAmount",
+		left, "RuleCount", len(g.Rules),
 		"ServiceManaged", false, "Tags", tags.Longs(g.Tags),
 	}
+}
+
+// groupCreated shows when a group was made. A seed doesn't have to say.
+func groupCreated(g *state.SecurityGroup) string {
+	if g.Created.IsZero() {
+		return "2026-01-01T00:00:00Z"
+	}
+	return g.Created.UTC().Format(time.RFC3339)
 }
 
 func groupType(g *state.SecurityGroup) string { return cmp.Or(g.Type, normalGroup) }
@@ -122,7 +134,7 @@ func createGroup(c *api.Context) (string, *api.Error) {
 	}
 	g := &state.SecurityGroup{
 		Name: c.Get("SecurityGroupName"), Description: c.Get("Description"), VpcID: c.Get("VpcId"), Type: kind, Created: c.Now,
-		Tags: tags.FilterOf(c),
+		Tags: tags.FilterOf(c), ResourceGroupID: c.Get("ResourceGroupId"),
 	}
 	if err := tagCodes().CheckNew(g.Tags); err != nil {
 		return "", err

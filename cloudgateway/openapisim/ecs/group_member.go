@@ -22,7 +22,7 @@ func memberActions() []api.Action {
 			"InstanceSecurityGroupLimitExceeded", mixedGroups,
 		}, codes...), params...),
 		api.Write("LeaveSecurityGroup", api.On2(findMember, leaveGroup), append([]string{
-			"InstanceNotInSecurityGroup", "InstanceLastSecurityGroup", "InvalidSecurityGroupAssociation.NotFound",
+			"InstanceLastSecurityGroup", "InvalidSecurityGroupAssociation.NotFound",
 			"InvalidOperation.AtLeastInOneGroup",
 		}, codes...), params...),
 	}
@@ -120,10 +120,9 @@ func leaveGroup(c *api.Context, g *state.SecurityGroup, m member) (any, *api.Err
 	current := *m.groups[0]
 	in, last := slices.Contains(current, g.ID), len(current) == 1
 	switch {
-	case !in && m.instance:
-		return nil, forbidden("InstanceNotInSecurityGroup", "The instance is not in the security group.")
 	case !in:
-		return nil, api.BadRequest("InvalidSecurityGroupAssociation.NotFound", "The network interface is not in the security group.")
+		return nil, api.BadRequest("InvalidSecurityGroupAssociation.NotFound",
+			"The instance or network interface is not in the security group.")
 	case last && m.instance:
 		return nil, forbidden("InstanceLastSecurityGroup", "An instance must be in a security group.")
 	case last:

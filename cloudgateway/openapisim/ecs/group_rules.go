@@ -41,7 +41,7 @@ func ruleCodes(d direction) []string {
 func ruleActions() []api.Action {
 	id := api.Required("SecurityGroupId")
 	actions := []api.Action{api.Read("DescribeSecurityGroupAttribute", api.On(groupByID, describeGroup),
-		api.Words("InvalidSecurityGroupId.NotFound InvalidNicType.ValueNotSupported InvalidParamter"), groupRegion(),
+		api.Words("InvalidSecurityGroupId.NotFound InvalidParamter"), groupRegion(),
 		id, api.OneOf("Direction", "ingress", "egress", "all"), api.Optional("NicType"), api.Optional("NextToken"),
 		api.Number("MaxResults", 1, maxRules))}
 	for suffix, d := range map[string]direction{"": ingress(), "Egress": egress()} {
@@ -52,7 +52,8 @@ func ruleActions() []api.Action {
 			api.Write("AuthorizeSecurityGroup"+suffix, func(c *api.Context) (any, *api.Error) {
 				return nil, once(c, "AuthorizeSecurityGroup"+suffix, d, authorize)
 			},
-				append(slices.Clone(codes), "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions", "AuthorizationLimitExceed"),
+				append(slices.Clone(codes), "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions", "AuthorizationLimitExceed",
+					"InvalidGroupParameter.OperationDenied"),
 				common...),
 			api.Write("RevokeSecurityGroup"+suffix,
 				func(c *api.Context) (any, *api.Error) { return nil, once(c, "RevokeSecurityGroup"+suffix, d, revoke) },
@@ -93,6 +94,10 @@ func authorize(c *api.Context, g *state.SecurityGroup, d direction) *api.Error {
 			err.Status = http.StatusForbidden // unlike everywhere else
 		}
 		return err
+	}
+	named := func(r state.SecurityRule) bool { return r.GroupID != "" }
+	if groupType(g) == enterpriseGroup && slices.ContainsFunc(rules, named) {
+		return forbidden("InvalidGroupParameter.OperationDenied", "The rules of an advanced security group can't name another group.")
 	}
 	rules = slices.DeleteFunc(rules, func(r state.SecurityRule) bool {
 		return slices.ContainsFunc(g.Rules, func(old state.SecurityRule) bool { return sameRule(r, old) })
@@ -155,16 +160,25 @@ func newPermission(r state.SecurityRule) api.Object {
 	}
 }
 
+// innerAccess says whether the members of a group reach each other: those of enterprise groups don't.
+func innerAccess(g *state.SecurityGroup) string {
+	if groupType(g) == enterpriseGroup {
+		return "Drop"
+	}
+	return "Accept"
+}
+
 // maxRules is the greatest page of rules, and the one of calls that ask for none.
 const maxRules = 1000
 
 func describeGroup(c *api.Context, g *state.SecurityGroup) (any, *api.Error) {
-	if c.Has("NicType") && !nicType(c.Get("NicType")) {
-		return nil, nicTypeNotSupported()
+	kind := c.Get("NicType")
+	if !nicType(kind) { // Terraform's provider sends "<nil>" for rules that name none, and finds them
+		kind = ""
 	}
 	way := strings.TrimPrefix(cmp.Or(c.Get("Direction"), "all"), "all")
 	rules := slices.DeleteFunc(slices.Clone(g.Rules), func(r state.SecurityRule) bool {
-		return !listing.Match(way, r.Direction) || !listing.Match(c.Get("NicType"), r.NicType)
+		return !listing.Match(way, r.Direction) || !listing.Match(kind, r.NicType)
 	})
 	slices.SortFunc(rules, func(a, b state.SecurityRule) int { return strings.Compare(a.ID, b.ID) })
 	page, next, ok := listing.After(rules, func(r state.SecurityRule) string { return r.ID }, c.Get("NextToken"),
@@ -174,7 +188,7 @@ func describeGroup(c *api.Context, g *state.SecurityGroup) (any, *api.Error) {
 	}
 	return api.Object{
 		"SecurityGroupId", g.ID, "SecurityGroupName", g.Name, "Description", g.Description, "VpcId", g.VpcID,
-		"RegionId", c.Region, "InnerAccessPolicy", "Accept", "NextToken", next,
+		"RegionId", c.Region, "InnerAccessPolicy", innerAccess(g), "NextToken", next,
 		"Permissions", api.Object{"Permission", api.Objects(page, newPermission)},
 	}, nil
 }

@@ -193,7 +193,7 @@ func TestSecurityGroupRefusals(t *testing.T) {
 		{"five groups", func(c *apitest.Caller) {
 			c.Cloud.Instances["i-1"].SecurityGroupIDs = []string{"a", "b", "c", "d", "e"}
 		}, join, group("sg-2", "InstanceId", "i-1"), "InstanceSecurityGroupLimitExceeded"},
-		{"not in", nil, leave, group("sg-2", "InstanceId", "i-1"), "InstanceNotInSecurityGroup"},
+		{"not in", nil, leave, group("sg-2", "InstanceId", "i-1"), "InvalidSecurityGroupAssociation.NotFound"},
 		{"last", nil, leave, group("sg-1", "InstanceId", "i-1"), "InstanceLastSecurityGroup"},
 		{"interface not in", nil, leave, group("sg-2", "NetworkInterfaceId", "eni-pod"), "InvalidSecurityGroupAssociation.NotFound"},
 		{"last of interface", nil, leave, group("sg-1", "NetworkInterfaceId", "eni-pod"), "InvalidOperation.AtLeastInOneGroup"},

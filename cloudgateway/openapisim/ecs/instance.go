@@ -74,14 +74,15 @@ func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.Netw
 		state.Fill(&eip.InternetChargeType, "PayByTraffic")
 	}
 	bandwidth, _ := strconv.Atoi(eip.Bandwidth) // a text in VPC, 0 if a seed has none
-	return api.Object{
+	return api.Spelled(i.Spelling, api.Object{
 		"InstanceId", i.ID, "InstanceName", i.Name, "HostName", i.HostName, "RegionId", c.Region, "ZoneId", i.ZoneID,
 		"InstanceType", i.InstanceType, "InstanceTypeFamily", family(i.InstanceType), "ImageId", imageOf(i),
 		"CreationTime", creationTime(i), "StartTime", creationTime(i), "ExpiredTime", never, "Status", i.Status,
 		"InstanceNetworkType", network, "InstanceChargeType", i.ChargeType, "InternetChargeType", internetChargeType(i),
 		"InternetMaxBandwidthIn", 0, "InternetMaxBandwidthOut", i.InternetBandwidth, "SpotStrategy", i.SpotStrategy,
 		"Cpu", size.cores, "CPU", size.cores, "Memory", size.gibibytes * 1024, "OSType", "linux",
-		"Description", i.Description, "ResourceGroupId", i.ResourceGroupID, "DeploymentSetId", i.DeploymentSetID,
+		"Description", i.Description, "ResourceGroupId", cmp.Or(i.ResourceGroupID, state.DefaultResourceGroup),
+		"DeploymentSetId", i.DeploymentSetID,
 		"KeyPairName", i.KeyPairName, "SerialNumber", "", "StoppedMode", cmp.Or(i.StoppedMode, "Not-applicable"),
 		"IoOptimized", true, "DeletionProtection", i.DeletionProtection, "VpcAttributes", api.Object{
 			"VpcId", i.VpcID, "VSwitchId", i.VSwitchID, "NatIpAddress", "",
@@ -100,7 +101,7 @@ func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.Netw
 		"SecurityGroupIds", newSecurityGroupIDs(i.SecurityGroupIDs),
 		"OperationLocks", api.Object{"LockReason", []string{}}, "Tags", tags.Longs(i.Tags),
 		"RdmaIpAddress", newAddresses(nil),
-	}
+	})
 }
 
 // minResults and maxResults are what MaxResults is brought to. A numbered page is no larger either.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
@@ -19,7 +20,7 @@ func interfaceActions() []api.Action {
 			api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("InstanceId"), api.Optional("PrimaryIpAddress"),
 			api.Optional("NetworkInterfaceName"), api.Optional("SecurityGroupId"), api.Optional("ResourceGroupId"),
 			api.Optional("Status"), api.OneOf("Type", "Primary", "Secondary"),
-			api.Optional("NextToken"), api.Number("MaxResults", 10, 500),
+			api.Optional("NextToken"), api.Param{Name: "MaxResults", Kind: api.Int},
 		)...),
 		api.Write("ModifyNetworkInterfaceAttribute", api.On(interfaceByID, modifyInterface),
 			api.Words(`InvalidEniId.NotFound InvalidOperation.InvalidEniState InvalidSecurityGroupId.NotFound
@@ -51,7 +52,8 @@ func newInterfaceView(c *api.Context, eni *state.NetworkInterface) api.Object {
 		"Type", eni.Type, "Status", eni.Status, "InstanceId", eni.InstanceID, "VpcId", eni.VpcID,
 		"VSwitchId", eni.VSwitchID, "ZoneId", eni.ZoneID, "MacAddress", eni.MacAddress,
 		"PrivateIpAddress", eni.PrimaryIP, "OwnerId", c.Account, "Description", eni.Description,
-		"ResourceGroupId", eni.ResourceGroupID, "SourceDestCheck", eni.SourceDestCheck,
+		"ResourceGroupId", cmp.Or(eni.ResourceGroupID, state.DefaultResourceGroup), "CreationTime", interfaceCreated(eni),
+		"SourceDestCheck", eni.SourceDestCheck,
 		"DeleteOnRelease", !eni.KeepOnRelease, "ServiceManaged", false, "PrivateIpSets", newPrivateIPSets(eni),
 		"Ipv6Sets", newIPv6Sets(eni), "Ipv4PrefixSets", sets(eni.Ipv4Prefixes, "Ipv4PrefixSet", "Ipv4Prefix"),
 		"Ipv6PrefixSets", sets(eni.Ipv6Prefixes, "Ipv6PrefixSet", "Ipv6Prefix"), "SecurityGroupIds", newSecurityGroupIDs(eni.SecurityGroupIDs),
@@ -67,16 +69,25 @@ func describeInterfaces(c *api.Context) (any, *api.Error) {
 			listing.Match(c.Get("VpcId"), eni.VpcID) && listing.Match(c.Get("VSwitchId"), eni.VSwitchID) &&
 			listing.Match(c.Get("InstanceId"), eni.InstanceID) && listing.Match(c.Get("PrimaryIpAddress"), eni.PrimaryIP) &&
 			listing.Match(c.Get("NetworkInterfaceName"), eni.Name) && inGroup(c.Get("SecurityGroupId"), eni.SecurityGroupIDs) &&
-			listing.Match(c.Get("ResourceGroupId"), eni.ResourceGroupID) &&
+			listing.Match(c.Get("ResourceGroupId"), cmp.Or(eni.ResourceGroupID, state.DefaultResourceGroup)) &&
 			listing.Match(c.Get("Status"), eni.Status) && listing.Match(c.Get("Type"), eni.Type) && filter.Match(eni.Tags)
 	})
-	interfaces, answer, ok := page(c, matching, func(e *state.NetworkInterface) string { return e.ID }, c.Int("MaxResults", minResults))
+	interfaces, answer, ok := page(c, matching, func(e *state.NetworkInterface) string { return e.ID },
+		min(max(c.Int("MaxResults", minResults), minResults), 500))
 	if !ok {
 		return nil, api.Invalid("NextToken")
 	}
 	return append(answer, "NetworkInterfaceSets", api.Object{
 		"NetworkInterfaceSet", api.Objects(interfaces, func(eni *state.NetworkInterface) api.Object { return newInterfaceView(c, eni) }),
 	}), nil
+}
+
+// interfaceCreated shows when an interface was made. A seed doesn't have to say.
+func interfaceCreated(eni *state.NetworkInterface) string {
+	if eni.Created.IsZero() {
+		return "2026-01-01T00:00:00Z"
+	}
+	return eni.Created.UTC().Format(time.RFC3339)
 }
 
 // interfaceByID returns the network interface of the parameter NetworkInterfaceId.

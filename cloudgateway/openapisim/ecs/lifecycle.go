@@ -69,6 +69,7 @@ func startInstance(c *api.Context, i *state.Instance) (any, *api.Error) {
 }
 
 func stopInstance(c *api.Context, i *state.Instance) (any, *api.Error) {
+	c.Keep("", &i.Spelling)
 	i.StoppedMode = c.Get("StoppedMode")
 	begin(c, i, stopping, stopped, c.Settings.InstanceStop)
 	return nil, nil

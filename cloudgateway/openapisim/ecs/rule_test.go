@@ -86,7 +86,9 @@ func TestSecurityRuleRefusals(t *testing.T) {
 		)
 		if a.name == a.authorize {
 			tests = append(tests,
-				refusal{"quota", func(c *apitest.Caller) { c.Settings.Quotas.SecurityRules = 0 }, a.name, rule(), "AuthorizationLimitExceed"})
+				refusal{"quota", func(c *apitest.Caller) { c.Settings.Quotas.SecurityRules = 0 }, a.name, rule(), "AuthorizationLimitExceed"},
+				refusal{"a group, for an advanced one", func(c *apitest.Caller) { c.Cloud.SecurityGroups["sg-1"].Type = "enterprise" }, a.name,
+					rule(peer+"GroupId", "sg-2"), "InvalidGroupParameter.OperationDenied"})
 			continue
 		}
 		byID := func(ids ...string) []string {
@@ -119,8 +121,6 @@ func TestSecurityRuleRefusals(t *testing.T) {
 	testRefusals(t, append(tests,
 		refusal{"unknown group", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-none"},
 			"InvalidSecurityGroupId.NotFound"},
-		refusal{"network card", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "NicType", "x"},
-			"InvalidNicType.ValueNotSupported"},
 		refusal{"token", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "NextToken", "x"}, "InvalidParamter"},
 		refusal{"no region", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "RegionId", ""},
 			"MissingParameter.RegionId"},

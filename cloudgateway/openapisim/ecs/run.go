@@ -217,10 +217,11 @@ func (l *launch) add(c *api.Context, n int, address string) *state.Instance {
 		Description: c.Get("Description"), ResourceGroupID: c.Get("ResourceGroupId"), DeploymentSetID: c.Get("DeploymentSetId"),
 		DeletionProtection: c.True("DeletionProtection"), Tags: slices.Clone(l.tags),
 	}
+	c.Keep("", &i.Spelling)
 	eni := &state.NetworkInterface{
 		ID: c.NewID("eni-bp1"), Type: "Primary", Status: "InUse", InstanceID: id, VpcID: i.VpcID, VSwitchID: i.VSwitchID, ZoneID: i.ZoneID,
 		PrimaryIP: address, PrivateIPs: []string{address}, SourceDestCheck: true, SecurityGroupIDs: slices.Clone(l.groups),
-		ResourceGroupID: i.ResourceGroupID,
+		ResourceGroupID: i.ResourceGroupID, Created: c.Now,
 	}
 	sequence := c.State.Sequence
 	eni.MacAddress = fmt.Sprintf("00:16:3e:%02x:%02x:%02x", byte(sequence>>16), byte(sequence>>8), byte(sequence))

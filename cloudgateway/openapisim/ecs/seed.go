@@ -43,6 +43,7 @@ func completeInstance(c *state.Cloud, i *state.Instance, hasPrimary bool) {
 		ID: id, Type: "Primary", Status: "InUse", InstanceID: i.ID, VpcID: i.VpcID, VSwitchID: i.VSwitchID, ZoneID: i.ZoneID,
 		MacAddress: fmt.Sprintf("00:16:3e:%02x:%02x:%02x", byte(c.Sequence>>16), byte(c.Sequence>>8), byte(c.Sequence)),
 		PrimaryIP:  i.PrivateIPs[0], PrivateIPs: slices.Clone(i.PrivateIPs), SourceDestCheck: true,
+		SecurityGroupIDs: slices.Clone(i.SecurityGroupIDs), ResourceGroupID: i.ResourceGroupID, Created: i.Created,
 	}
 }
 

@@ -10,18 +10,19 @@ import (
 
 // Call is one request to the OpenAPI, answered or not.
 type Call struct {
-	Seq      int64             `json:"seq"`              // counts from 1 and is never used twice
-	Time     time.Time         `json:"time"`             // of the virtual clock
-	Product  string            `json:"product"`          // slb, vpc, ecs, sts, location, nlb
-	Action   string            `json:"action"`           // as sent, also if it does not exist
-	Params   map[string]string `json:"params"`           // as sent, without signature, tokens and private keys
-	Caller   string            `json:"caller"`           // user agent
-	Status   int               `json:"status"`           // HTTP status; 0: the connection was dropped by a fault
-	Code     string            `json:"code"`             // error code, empty on success
-	Mutating bool              `json:"mutating"`         // whether the action is a write
-	Latency  float64           `json:"latency_ms"`       // until the answer was ready
-	Effect   bool              `json:"effect,omitempty"` // the write was carried out, whatever was answered
-	Fault    string            `json:"fault,omitempty"`  // id of the fault rule that was applied
+	Seq      int64             `json:"seq"`               // counts from 1 and is never used twice
+	Time     time.Time         `json:"time"`              // of the virtual clock
+	Product  string            `json:"product"`           // slb, vpc, ecs, sts, location, nlb
+	Action   string            `json:"action"`            // as sent, also if it does not exist
+	Params   map[string]string `json:"params"`            // as sent, without signature, tokens and private keys
+	Caller   string            `json:"caller"`            // user agent
+	Status   int               `json:"status"`            // HTTP status; 0: the connection was dropped by a fault
+	Code     string            `json:"code"`              // error code, empty on success
+	Mutating bool              `json:"mutating"`          // whether the action is a write
+	Latency  float64           `json:"latency_ms"`        // until the answer was ready
+	Effect   bool              `json:"effect,omitempty"`  // the write was carried out, whatever was answered
+	Ignored  []string          `json:"ignored,omitempty"` // parameters of a write that the cloud documents and that came to nothing
+	Fault    string            `json:"fault,omitempty"`   // id of the fault rule that was applied
 }
 
 // chunkSize calls are allocated at once: the price of a call does not depend on how many there are.

@@ -24,12 +24,17 @@ const (
 // mapping is one item of ZoneMappings.
 type mapping struct {
 	zoneID, vswitchID, privateIP, allocationID string
+	localIPv4, localIPv6                       []string
 }
 
 func mappings(c *api.Context) []mapping {
 	var out []mapping
-	for _, item := range c.Items("ZoneMappings") {
-		out = append(out, mapping{item["zoneid"], item["vswitchid"], item["privateipv4address"], item["allocationid"]})
+	for _, prefix := range c.Prefixes("ZoneMappings") {
+		out = append(out, mapping{
+			zoneID: c.Get(prefix + "ZoneId"), vswitchID: c.Get(prefix + "VSwitchId"), privateIP: c.Get(prefix + "PrivateIPv4Address"),
+			allocationID: c.Get(prefix + "AllocationId"), localIPv4: c.List(prefix + "Ipv4LocalAddresses"),
+			localIPv6: c.List(prefix + "Ipv6LocalAddresses"),
+		})
 	}
 	return out
 }
@@ -142,7 +147,8 @@ func privateAddress(c *api.Context, vsw *state.VSwitch, wanted string) (string, 
 // addZone gives a load balancer an address in a zone. The mapping was checked.
 func addZone(c *api.Context, lb *state.NLB, m mapping) {
 	vsw := c.State.VSwitches[m.vswitchID]
-	z := &state.NLBZone{ZoneID: m.zoneID, VSwitchID: m.vswitchID, Status: active, EniID: c.NewID("eni-")}
+	z := &state.NLBZone{ZoneID: m.zoneID, VSwitchID: m.vswitchID, Status: active, EniID: c.NewID("eni-"),
+		Ipv4LocalAddresses: m.localIPv4, Ipv6LocalAddresses: m.localIPv6}
 	z.PrivateIP, _ = privateAddress(c, vsw, m.privateIP)
 	if prefix, err := netip.ParsePrefix(vsw.Ipv6Cidr); err == nil && lb.AddressIPVersion == dualStack {
 		c.State.Sequence++

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -54,9 +55,11 @@ func balancerActions() []api.Action {
 	}
 }
 
+var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\pL[\pL\pN._-]+$`) })
+
 // validName reports whether a load balancer or a server group can have a name.
 func validName(name string) bool {
-	return utf8.RuneCountInString(name) <= 128 && regexp.MustCompile(`^\pL[\pL\pN._-]+$`).MatchString(name)
+	return utf8.RuneCountInString(name) <= 128 && nameForm().MatchString(name)
 }
 
 // checkResourceGroup checks that a resource group exists.
@@ -70,6 +73,7 @@ func createBalancer(c *api.Context) (*change, *api.Error) {
 		AddressIPVersion: cmp.Or(c.Get("AddressIpVersion"), ipv4), ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), state.DefaultResourceGroup),
 		BandwidthPackageID: c.Get("BandwidthPackageId"), Created: c.Now, Tags: tags.FilterOf(c),
 	}
+	c.Keep("", &lb.Spelling)
 	if lb.AddressIPVersion == dualStack {
 		lb.Ipv6AddressType = intranet
 	}
@@ -134,7 +138,7 @@ func deleteBalancer(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 			return nil, err
 		}
 	}
-	if busyBalancer(c, lb.ID) {
+	if busyBalancer(c, lb.ID, "StartShiftLoadBalancerZones", "CancelShiftLoadBalancerZones") {
 		return nil, fail(lockConflict)
 	}
 	return configure(lb), nil
@@ -212,7 +216,7 @@ func complete(c *api.Context, lb *state.NLB) {
 	for _, z := range seeded {
 		if vsw := c.State.VSwitches[z.VSwitchID]; vsw != nil && z.PrivateIP == "" {
 			lb.VpcID = cmp.Or(lb.VpcID, vsw.VpcID)
-			addZone(c, lb, mapping{vsw.ZoneID, z.VSwitchID, "", z.AllocationID})
+			addZone(c, lb, mapping{zoneID: vsw.ZoneID, vswitchID: z.VSwitchID, allocationID: z.AllocationID})
 			continue
 		}
 		z.Status = cmp.Or(z.Status, active)
@@ -229,7 +233,7 @@ func listBalancers(c *api.Context) (any, *api.Error) {
 		name: "LoadBalancers", ids: "LoadBalancerIds", all: c.State.NLBs, place: (*state.NLB).Place,
 		match: func(lb *state.NLB) bool {
 			complete(c, lb)
-			return listing.Among(names, lb.Name) && listing.Among(vpcs, lb.VpcID) && wanted.MatchAny(lb.Tags) &&
+			return listing.Among(names, lb.Name) && listing.Among(vpcs, lb.VpcID) && wanted.Match(lb.Tags) &&
 				listing.Match(c.Get("AddressType"), lb.AddressType) && listing.Match(c.Get("AddressIpVersion"), lb.AddressIPVersion) &&
 				listing.Match(c.Get("Ipv6AddressType"), lb.Ipv6AddressType) && listing.Match(c.Get("DNSName"), lb.DNSName) &&
 				listing.Match(c.Get("LoadBalancerStatus"), lb.Status) && listing.Match(c.Get("LoadBalancerBusinessStatus"), normalBusiness) &&

@@ -74,10 +74,12 @@ func updateProtection(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 		return nil, err
 	}
 	return &change{apply: func() {
+		c.Keep("", &lb.Spelling)
 		if c.Has("DeletionProtectionEnabled") {
 			setProtection(c, &lb.Deletion, c.True("DeletionProtectionEnabled"), c.Get("DeletionProtectionReason"))
 		}
 		if modification != "" {
+			lb.Spelling = lb.Spelling.Renamed("ModificationProtectionStatus", "Status")
 			setProtection(c, &lb.Modification, modification == consoleProtection, c.Get("ModificationProtectionReason"))
 		}
 	}}, nil

@@ -1,6 +1,7 @@
 package nlb
 
 import (
+	"cmp"
 	"strconv"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -35,21 +36,21 @@ func showBalancer(c *api.Context, lb *state.NLB, tags []api.Object) api.Object {
 	if lb.Modification.On {
 		modification = consoleProtection
 	}
-	return api.Object{
+	return api.Spelled(lb.Spelling, api.Object{
 		"RegionId", c.Region, "LoadBalancerId", lb.ID, "LoadBalancerName", lb.Name, "LoadBalancerType", balancerType,
-		"AddressType", lb.AddressType, "AddressIpVersion", lb.AddressIPVersion, "Ipv6AddressType", api.NonZero(lb.Ipv6AddressType),
+		"AddressType", lb.AddressType, "AddressIpVersion", lb.AddressIPVersion, "Ipv6AddressType", cmp.Or(lb.Ipv6AddressType, intranet),
 		"LoadBalancerStatus", lb.Status, "LoadBalancerBusinessStatus", normalBusiness, "VpcId", lb.VpcID, "CreateTime", stamp(lb.Created),
-		"ResourceGroupId", lb.ResourceGroupID, "DNSName", lb.DNSName, "BandwidthPackageId", api.NonZero(lb.BandwidthPackageID),
+		"ResourceGroupId", lb.ResourceGroupID, "DNSName", lb.DNSName, "BandwidthPackageId", lb.BandwidthPackageID,
 		"CrossZoneEnabled", !lb.CrossZoneOff, "TrafficAffinityEnabled", false, "Cps", api.NonZero(lb.Cps),
 		"SecurityGroupIds", lb.SecurityGroupIDs, "LoadBalancerBillingConfig", api.Object{"PayType", payType},
 		"DeletionProtectionConfig", showProtection("Enabled", lb.Deletion.On, lb.Deletion),
 		"ModificationProtectionConfig", showProtection("Status", modification, lb.Modification),
 		"OperationLocks", []api.Object{}, "ZoneMappings", api.Objects(lb.Zones, showZone), "Tags", tags,
-	}
+	})
 }
 
 func showProtection(name string, value any, p state.NLBProtection) api.Object {
-	return api.Object{name, value, "EnabledTime", api.NonZero(stamp(p.Since)), "Reason", api.NonZero(p.Reason)}
+	return api.Object{name, value, "EnabledTime", stamp(p.Since), "Reason", p.Reason}
 }
 
 func showZone(z *state.NLBZone) api.Object {
@@ -61,10 +62,11 @@ func showZone(z *state.NLBZone) api.Object {
 		six = healthy
 	}
 	return api.Object{
-		"ZoneId", z.ZoneID, "VSwitchId", z.VSwitchID, "Status", z.Status, "EipType", api.NonZero(eipType),
+		"ZoneId", z.ZoneID, "VSwitchId", z.VSwitchID, "Status", z.Status, "EipType", eipType,
 		"LoadBalancerAddresses", []api.Object{{
-			"EniId", z.EniID, "PrivateIPv4Address", z.PrivateIP, "PrivateIPv4HcStatus", healthy, "Ipv6Address", api.NonZero(z.Ipv6Address),
-			"PrivateIPv6HcStatus", api.NonZero(six), "AllocationId", api.NonZero(z.AllocationID), "PublicIPv4Address", api.NonZero(z.PublicIP),
+			"EniId", z.EniID, "PrivateIPv4Address", z.PrivateIP, "PrivateIPv4HcStatus", healthy, "Ipv6Address", z.Ipv6Address,
+			"PrivateIPv6HcStatus", six, "AllocationId", z.AllocationID, "PublicIPv4Address", z.PublicIP,
+			"Ipv4LocalAddresses", z.Ipv4LocalAddresses, "Ipv6LocalAddresses", z.Ipv6LocalAddresses,
 		}},
 	}
 }

@@ -73,9 +73,9 @@ func addNetwork(c *state.Cloud) {
 		c.SecurityGroups[g.ID] = &g
 	}
 	for _, id := range []string{"cert-1", "cert-2", "cert-3", "cert-4"} {
-		c.Certificates[id] = &state.Certificate{ID: id}
+		c.UserCertificates[id] = &state.UserCertificate{ID: id}
 	}
-	c.Certificates["ca-1"] = &state.Certificate{ID: "ca-1", CA: true}
+	c.UserCertificates["ca-1"] = &state.UserCertificate{ID: "ca-1", CA: true}
 }
 
 func addServers(c *state.Cloud) {

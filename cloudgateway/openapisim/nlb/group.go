@@ -15,6 +15,7 @@ const (
 	groupOfAddresses = "Ip"
 
 	maxDrain = 900 // seconds
+	maxProbe = 512 // characters of what a UDP check sends and expects
 )
 
 func groupActions() []api.Action {
@@ -28,6 +29,8 @@ func groupActions() []api.Action {
 		api.Number(check+"HealthCheckConnectTimeout", 1, 300),
 		api.Number(check+"HealthCheckInterval", 1, 300), api.Optional(check + "HealthCheckDomain"), api.Optional(check + "HealthCheckUrl"),
 		api.OneOf(check+"HttpCheckMethod", "GET", "HEAD"),
+		api.OneOf(check+"HealthCheckHttpVersion", "HTTP1.0", "HTTP1.1"), api.Optional(check + "HealthCheckReq"),
+		api.Optional(check + "HealthCheckExp"),
 		{Name: check + "HealthCheckHttpCode", Kind: api.Strings, Enum: []string{"http_2xx", "http_3xx", "http_4xx", "http_5xx"}, Max: 4},
 	}
 	codes := []string{
@@ -86,6 +89,7 @@ func createGroup(c *api.Context) (*change, *api.Error) {
 
 // setGroup sets what the parameters of a call say. On an error the group, a copy, is of no more use.
 func setGroup(c *api.Context, g *state.NLBServerGroup) *api.Error {
+	c.Keep("", &g.Spelling)
 	c.SetText("ServerGroupName", &g.Name)
 	c.SetText("IpVersionAffinityMode", &g.IPAffinity)
 	c.SetFlag("ConnectionDrainEnabled", &g.Drain)
@@ -131,6 +135,9 @@ func setCheck(c *api.Context, g *state.NLBServerGroup) *api.Error {
 	c.SetText(prefix+"HealthCheckDomain", &h.Domain)
 	c.SetText(prefix+"HealthCheckUrl", &h.URL)
 	c.SetText(prefix+"HttpCheckMethod", &h.Method)
+	c.SetText(prefix+"HealthCheckHttpVersion", &h.HTTPVersion)
+	c.SetText(prefix+"HealthCheckReq", &h.Request)
+	c.SetText(prefix+"HealthCheckExp", &h.Response)
 	c.SetInt(prefix+"HealthCheckConnectPort", &h.ConnectPort)
 	c.SetInt(prefix+"HealthyThreshold", &h.HealthyThreshold)
 	c.SetInt(prefix+"UnhealthyThreshold", &h.UnhealthyThreshold)
@@ -140,7 +147,7 @@ func setCheck(c *api.Context, g *state.NLBServerGroup) *api.Error {
 		h.HTTPCodes = codes
 	}
 	if h.Type == "HTTP" {
-		h.Method, h.URL = cmp.Or(h.Method, "GET"), cmp.Or(h.URL, "/")
+		h.Method, h.URL, h.HTTPVersion = cmp.Or(h.Method, "GET"), cmp.Or(h.URL, "/"), cmp.Or(h.HTTPVersion, "HTTP1.0")
 		if len(h.HTTPCodes) == 0 {
 			h.HTTPCodes = []string{"http_2xx"}
 		}
@@ -150,6 +157,8 @@ func setCheck(c *api.Context, g *state.NLBServerGroup) *api.Error {
 		return fail("IllegalParam.healthCheckDomain")
 	case h.URL != "" && (len(h.URL) > 80 || h.URL[0] != '/'):
 		return fail("IlleagalParam.healthCheckUrl") // spelt so by the cloud
+	case len(h.Request) > maxProbe, len(h.Response) > maxProbe:
+		return fail(illegal)
 	case h.Type != protoUDP && h.Interval > 50, h.Type == protoUDP && !h.Off && h.Interval < h.ConnectTimeout:
 		return fail(illegal)
 	case g.AnyPort && !h.Off && h.ConnectPort == 0:

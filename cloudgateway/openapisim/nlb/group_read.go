@@ -1,6 +1,7 @@
 package nlb
 
 import (
+	"cmp"
 	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -32,11 +33,11 @@ func listGroups(c *api.Context) (any, *api.Error) {
 		match: func(g *state.NLBServerGroup) bool {
 			completeGroup(c, g)
 			return listing.Among(names, g.Name) && listing.Match(c.Get("ServerGroupType"), g.Type) && listing.Match(c.Get("VpcId"), g.VpcID) &&
-				listing.Match(c.Get("ResourceGroupId"), g.ResourceGroupID) && wanted.MatchAny(g.Tags)
+				listing.Match(c.Get("ResourceGroupId"), g.ResourceGroupID) && wanted.Match(g.Tags)
 		},
 		show: func(g *state.NLBServerGroup) api.Object {
 			slices.Sort(related[g.ID])
-			return showGroup(c, g, related[g.ID])
+			return api.Spelled(g.Spelling, showGroup(c, g, related[g.ID]))
 		},
 	}.answer(c)
 }
@@ -45,7 +46,7 @@ func showGroup(c *api.Context, g *state.NLBServerGroup, related []string) api.Ob
 	h := g.HealthCheck
 	return api.Object{
 		"RegionId", c.Region, "AliUid", account(c), "ServerGroupId", g.ID, "ServerGroupName", g.Name, "ServerGroupType", g.Type,
-		"ServerGroupStatus", g.Status, "AddressIPVersion", g.AddressIPVersion, "IpVersionAffinityMode", api.NonZero(g.IPAffinity),
+		"ServerGroupStatus", g.Status, "AddressIPVersion", g.AddressIPVersion, "IpVersionAffinityMode", cmp.Or(g.IPAffinity, "NonAffinity"),
 		"VpcId", g.VpcID, "Scheduler", g.Scheduler, "Protocol", g.Protocol, "PersistenceEnabled", false, "PersistenceTimeout", 0,
 		"ConnectionDrainEnabled", g.Drain, "ConnectionDrainTimeout", g.DrainTimeout, "PreserveClientIpEnabled", !g.ClientIPOff,
 		"AnyPortEnabled", g.AnyPort, "QuicVersion", "", "ResourceGroupId", g.ResourceGroupID, "ServerCount", len(g.Servers),
@@ -53,7 +54,8 @@ func showGroup(c *api.Context, g *state.NLBServerGroup, related []string) api.Ob
 			"HealthCheckEnabled", !h.Off, "HealthCheckType", h.Type, "HealthCheckConnectPort", h.ConnectPort,
 			"HealthyThreshold", h.HealthyThreshold, "UnhealthyThreshold", h.UnhealthyThreshold,
 			"HealthCheckConnectTimeout", h.ConnectTimeout, "HealthCheckInterval", h.Interval, "HealthCheckDomain", h.Domain,
-			"HealthCheckUrl", h.URL, "HttpCheckMethod", h.Method, "HealthCheckHttpCode", h.HTTPCodes,
+			"HealthCheckUrl", h.URL, "HttpCheckMethod", h.Method, "HealthCheckHttpCode", h.HTTPCodes, "HealthCheckHttpVersion", h.HTTPVersion,
+			"HealthCheckReq", h.Request, "HealthCheckExp", h.Response,
 		},
 	}
 }
@@ -74,7 +76,8 @@ func listServers(c *api.Context, g *state.NLBServerGroup) (any, *api.Error) {
 			zone = eni.ZoneID
 		}
 		return api.Object{
-			"ServerGroupId", g.ID, "ServerId", s.ServerID, "ServerType", s.Type, "ServerIp", s.ServerIP, "Port", s.Port, "Weight", s.Weight,
+			"ServerGroupId", g.ID, "ServerId", s.ServerID, "ServerType", s.Spelling.Of("ServerType", s.Type), "ServerIp",
+			s.ServerIP, "Port", s.Port, "Weight", s.Weight,
 			"Description", s.Description, "ZoneId", zone, "Status", s.Status,
 		}
 	})

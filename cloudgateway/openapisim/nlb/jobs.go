@@ -122,9 +122,12 @@ func busy(c *api.Context, kind, id string, actions ...string) bool {
 	})
 }
 
-// busyBalancer reports whether any job of a load balancer or one of its listeners is running.
-func busyBalancer(c *api.Context, id string) bool {
-	return slices.ContainsFunc(c.State.NLBRunningJobs, func(job string) bool { return c.State.NLBJobs[job].NLBID == id })
+// busyBalancer reports whether any job of a load balancer or one of its listeners is running, but for those of some actions.
+func busyBalancer(c *api.Context, id string, besides ...string) bool {
+	return slices.ContainsFunc(c.State.NLBRunningJobs, func(job string) bool {
+		j := c.State.NLBJobs[job]
+		return j.NLBID == id && !slices.Contains(besides, j.Action)
+	})
 }
 
 // Jobs are forgotten a day after they end, as client tokens are. So that this costs little, it is done once in a while.

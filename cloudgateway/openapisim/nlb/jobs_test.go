@@ -3,6 +3,7 @@ package nlb_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -243,7 +244,7 @@ func TestOverlap(t *testing.T) {
 		t.Errorf("the load balancer is %v", got)
 	}
 	answer := c.Must("ListServerGroups", "ServerGroupIds.1", "sgp-1")
-	if got := get(answer, "ServerGroups", 0, "Scheduler"); got != "rr" {
+	if got := get(answer, "ServerGroups", 0, "Scheduler"); !strings.EqualFold(fmt.Sprint(got), "rr") {
 		t.Errorf("the scheduler is %v", got)
 	}
 	refused("", "RemoveServersFromServerGroup", server("sgp-1", "Ecs", "i-1", "80")...)

@@ -2,7 +2,8 @@ package nlb
 
 import (
 	"cmp"
-	"encoding/json"
+	"crypto/x509"
+	"encoding/pem"
 	"slices"
 	"unicode/utf8"
 
@@ -30,7 +31,7 @@ func listenerActions() []api.Action {
 		api.Optional("ListenerDescription"), {Name: "IdleTimeout", Kind: api.Int}, api.Optional("SecurityPolicyId"), api.Flag("CaEnabled"),
 		texts("CertificateIds", 0), texts("CaCertificateIds", 0), api.Flag("AlpnEnabled"),
 		api.OneOf("AlpnPolicy", "HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred"), api.Flag("ProxyProtocolEnabled"),
-		api.Optional("ProxyProtocolV2Config"), api.Flag("ProxyProtocolV2Config.Ppv2PrivateLinkEpIdEnabled"),
+		api.Flag("ProxyProtocolV2Config.Ppv2PrivateLinkEpIdEnabled"),
 		api.Flag("ProxyProtocolV2Config.Ppv2PrivateLinkEpsIdEnabled"), api.Flag("ProxyProtocolV2Config.Ppv2VpcIdEnabled"),
 		api.Flag("SecSensorEnabled"), api.Number("Cps", 0, maxCps), api.Number("Mss", 0, 1500),
 	}
@@ -115,12 +116,14 @@ func portsOverlap(a, b *state.NLBListener) bool {
 
 // setListener sets what the parameters of a call say. On an error the listener, a copy, is of no more use.
 func setListener(c *api.Context, lb *state.NLB, l *state.NLBListener) *api.Error {
+	c.Keep("", &l.Spelling)
 	c.SetText("ListenerDescription", &l.Description)
 	c.SetInt("IdleTimeout", &l.IdleTimeout)
 	c.SetInt("Cps", &l.Cps)
 	c.SetInt("Mss", &l.Mss)
 	c.SetFlag("SecSensorEnabled", &l.SecSensor)
 	c.SetFlag("ProxyProtocolEnabled", &l.ProxyProtocol)
+	setProxyV2(c, &l.ProxyV2)
 	longest := greatestIdle
 	if l.Protocol == protoUDP {
 		longest = greatestIdleUDP
@@ -132,8 +135,6 @@ func setListener(c *api.Context, lb *state.NLB, l *state.NLBListener) *api.Error
 		return fail("IllegalParam.ListenerDescription")
 	case l.Protocol == protoUDP && l.Mss != 0:
 		return fail("IllegalParam.MssConflictWithUdpAndGeneve")
-	case !setProxyV2(c, &l.ProxyV2):
-		return fail(illegal)
 	}
 	if l.Protocol == protoTCPSSL {
 		if err := setTLS(c, l); err != nil {
@@ -147,31 +148,12 @@ func setListener(c *api.Context, lb *state.NLB, l *state.NLBListener) *api.Error
 	return nil
 }
 
-// setProxyV2 reads what the header of the proxy protocol carries, which clients send as JSON or member by member. It reports
-// whether it could be read.
-func setProxyV2(c *api.Context, v *state.NLBProxyV2) bool {
-	const name = "ProxyProtocolV2Config"
-	c.SetFlag(name+".Ppv2PrivateLinkEpIdEnabled", &v.EndpointID)
-	c.SetFlag(name+".Ppv2PrivateLinkEpsIdEnabled", &v.EndpointServiceID)
-	c.SetFlag(name+".Ppv2VpcIdEnabled", &v.VpcID)
-	if !c.Has(name) {
-		return true
-	}
-	var document struct {
-		Ppv2PrivateLinkEpIdEnabled, Ppv2PrivateLinkEpsIdEnabled, Ppv2VpcIdEnabled *bool
-	}
-	if json.Unmarshal([]byte(c.Get(name)), &document) != nil {
-		return false
-	}
-	for sent, value := range map[*bool]*bool{
-		document.Ppv2PrivateLinkEpIdEnabled: &v.EndpointID, document.Ppv2PrivateLinkEpsIdEnabled: &v.EndpointServiceID,
-		document.Ppv2VpcIdEnabled: &v.VpcID,
-	} {
-		if sent != nil {
-			*value = *sent
-		}
-	}
-	return true
+// setProxyV2 reads what the header of the proxy protocol carries.
+func setProxyV2(c *api.Context, v *state.NLBProxyV2) {
+	const name = "ProxyProtocolV2Config."
+	c.SetFlag(name+"Ppv2PrivateLinkEpIdEnabled", &v.EndpointID)
+	c.SetFlag(name+"Ppv2PrivateLinkEpsIdEnabled", &v.EndpointServiceID)
+	c.SetFlag(name+"Ppv2VpcIdEnabled", &v.VpcID)
 }
 
 // setTLS sets certificates, the TLS policy and ALPN of a listener.
@@ -203,12 +185,23 @@ func setTLS(c *api.Context, l *state.NLBListener) *api.Error {
 	return nil
 }
 
-// certificateIs reports whether certificates exist and are those of authorities or of servers.
+// certificateIs reports whether certificates exist in the Certificate Management Service and are those of authorities or of servers.
 func certificateIs(c *api.Context, ids []string, ca bool) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool {
-		cert := c.State.Certificates[id]
-		return cert == nil || cert.CA != ca
+		cert := c.State.UserCertificate(id)
+		return cert == nil || cert.CA != ca && (!ca || !ofAuthority(cert.PEM))
 	})
+}
+
+// ofAuthority reports whether an uploaded certificate is one of an authority. It may serve as that of a server all the same, as
+// self-signed ones do.
+func ofAuthority(text string) bool {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return false
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	return err == nil && cert.IsCA
 }
 
 // checkGroup checks that a listener can use its server group.

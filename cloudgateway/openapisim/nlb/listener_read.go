@@ -25,7 +25,7 @@ func listenerReadActions() []api.Action {
 }
 
 func showListener(c *api.Context, l *state.NLBListener, tags []api.Object) api.Object {
-	return api.Object{
+	return api.Spelled(l.Spelling, api.Object{
 		"RegionId", c.Region, "LoadBalancerId", l.NLBID, "ListenerId", l.ID, "ListenerProtocol", l.Protocol, "ListenerPort", l.Port,
 		"StartPort", api.NonZero(portText(l, l.StartPort)), "EndPort", api.NonZero(portText(l, l.EndPort)), "ListenerDescription", l.Description,
 		"ServerGroupId", l.ServerGroupID, "IdleTimeout", l.IdleTimeout, "SecurityPolicyId", l.SecurityPolicyID, "CaEnabled", l.Ca,
@@ -35,7 +35,7 @@ func showListener(c *api.Context, l *state.NLBListener, tags []api.Object) api.O
 		},
 		"SecSensorEnabled", l.SecSensor, "ListenerStatus", l.Status, "Cps", l.Cps, "Mss", l.Mss, "CertificateIds", l.CertificateIDs,
 		"CaCertificateIds", l.CaCertificateIDs, "Tags", tags,
-	}
+	})
 }
 
 // portText is an end of the range of ports of a listener that has one. It is text in the cloud.
@@ -57,7 +57,7 @@ func listListeners(c *api.Context) (any, *api.Error) {
 		match: func(l *state.NLBListener) bool {
 			completeListener(c, l)
 			sensor := !c.Has("SecSensorEnabled") || c.True("SecSensorEnabled") == l.SecSensor
-			return listing.Among(balancers, l.NLBID) && listing.Match(c.Get("ListenerProtocol"), l.Protocol) && sensor && wanted.MatchAny(l.Tags)
+			return listing.Among(balancers, l.NLBID) && listing.Match(c.Get("ListenerProtocol"), l.Protocol) && sensor && wanted.Match(l.Tags)
 		},
 		show: func(l *state.NLBListener) api.Object { return showListener(c, l, tagsOf(l.Tags)) },
 	}.answer(c)
@@ -116,7 +116,8 @@ func listenerHealth(c *api.Context, l *state.NLBListener, _ *state.NLB) (any, *a
 	return pageOf(c, "ListenerHealthStatus", []*state.NLBListener{l}, func(l *state.NLBListener) string { return l.ID },
 		func(l *state.NLBListener) api.Object {
 			return api.Object{
-				"ListenerId", l.ID, "ListenerPort", l.Port, "ListenerProtocol", l.Protocol, "StartPort", api.NonZero(portText(l, l.StartPort)),
+				"ListenerId", l.ID, "ListenerPort", l.Port, "ListenerProtocol", l.Spelling.Of("ListenerProtocol", l.Protocol),
+				"StartPort", api.NonZero(portText(l, l.StartPort)),
 				"EndPort", api.NonZero(portText(l, l.EndPort)), "ServerGroupInfos", infos,
 			}
 		})

@@ -21,7 +21,7 @@ func Product() api.Product {
 		Actions: slices.Concat(
 			regionActions(), balancerActions(), balancerUpdateActions(), attachmentActions(), zoneActions(),
 			listenerActions(), listenerStateActions(), listenerReadActions(), certificateActions(),
-			groupActions(), groupReadActions(), serverActions(), policyActions(), tagActions(), jobActions(),
+			groupActions(), groupReadActions(), serverActions(), policyActions(), tagActions(), jobActions(), monitorActions(),
 		),
 	}
 }

@@ -17,8 +17,7 @@ func policyActions() []api.Action {
 	}
 	return []api.Action{
 		write("CreateSecurityPolicy", createPolicy, []string{illegal, "OperationFailed.NotExist.ResourceGroup"},
-			append(mandatory("SecurityPolicyName"), required(settings[0]), required(settings[1]),
-				api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
+			append([]api.Param{api.Optional("SecurityPolicyName"), api.Optional("ResourceGroupId"), structs("Tag", maxTags)}, settings...)...),
 		write("UpdateSecurityPolicyAttribute", api.On(policy, updatePolicy), []string{illegal, noPolicy},
 			append(append(mandatory("SecurityPolicyId"), api.Optional("SecurityPolicyName")), settings...)...),
 		write("DeleteSecurityPolicy", api.On(policy, deletePolicy), []string{noPolicy, "ResourceInUse.securitypolicy"},
@@ -55,6 +54,7 @@ func policyExists(c *api.Context, id string) bool {
 
 func createPolicy(c *api.Context) (*change, *api.Error) {
 	p := &state.NLBSecurityPolicy{ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), state.DefaultResourceGroup), Tags: tags.FilterOf(c)}
+	p.TLSVersions, p.Ciphers = systemPolicies()[0].TLSVersions, systemPolicies()[0].Ciphers
 	switch {
 	case !setPolicy(c, p) || !validTags(p.Tags):
 		return nil, fail(illegal)
@@ -71,6 +71,7 @@ func createPolicy(c *api.Context) (*change, *api.Error) {
 
 // setPolicy sets what the parameters of a call say, and reports whether a policy can be so.
 func setPolicy(c *api.Context, p *state.NLBSecurityPolicy) bool {
+	c.Keep("", &p.Spelling)
 	c.SetText("SecurityPolicyName", &p.Name)
 	if versions := c.List("TlsVersions"); len(versions) > 0 {
 		p.TLSVersions = versions
@@ -78,7 +79,7 @@ func setPolicy(c *api.Context, p *state.NLBSecurityPolicy) bool {
 	if ciphers := c.List("Ciphers"); len(ciphers) > 0 {
 		p.Ciphers = ciphers
 	}
-	return validName(p.Name)
+	return p.Name == "" || validName(p.Name)
 }
 
 func policy(c *api.Context) (*state.NLBSecurityPolicy, *api.Error) {
@@ -121,7 +122,8 @@ func finishPolicy(c *api.Context, j *state.NLBJob) {
 }
 
 func showPolicy(p *state.NLBSecurityPolicy) api.Object {
-	return api.Object{"SecurityPolicyId", p.ID, "TlsVersion", strings.Join(p.TLSVersions, ","), "Ciphers", strings.Join(p.Ciphers, ",")}
+	return api.Object{"SecurityPolicyId", p.ID, "TlsVersion", strings.Join(p.Spelling.All("TlsVersions", p.TLSVersions),
+		","), "Ciphers", strings.Join(p.Ciphers, ",")}
 }
 
 func listSystemPolicies(*api.Context) (any, *api.Error) {
@@ -133,7 +135,7 @@ func listPolicies(c *api.Context) (any, *api.Error) {
 	return list[state.NLBSecurityPolicy]{
 		name: "SecurityPolicies", ids: "SecurityPolicyIds", all: c.State.NLBSecurityPolicies, place: (*state.NLBSecurityPolicy).Place,
 		match: func(p *state.NLBSecurityPolicy) bool {
-			return listing.Among(names, p.Name) && listing.Match(c.Get("ResourceGroupId"), p.ResourceGroupID) && wanted.MatchAny(p.Tags)
+			return listing.Among(names, p.Name) && listing.Match(c.Get("ResourceGroupId"), p.ResourceGroupID) && wanted.Match(p.Tags)
 		},
 		show: func(p *state.NLBSecurityPolicy) api.Object {
 			status := available
@@ -144,7 +146,8 @@ func listPolicies(c *api.Context) (any, *api.Error) {
 			for _, l := range c.State.NLBListeners {
 				if l.SecurityPolicyID == p.ID {
 					related = append(related, api.Object{
-						"ListenerId", l.ID, "ListenerPort", l.Port, "ListenerProtocol", l.Protocol, "LoadBalancerId", l.NLBID,
+						"ListenerId", l.ID, "ListenerPort", l.Port, "ListenerProtocol", l.Spelling.Of("ListenerProtocol", l.Protocol),
+						"LoadBalancerId", l.NLBID,
 					})
 				}
 			}

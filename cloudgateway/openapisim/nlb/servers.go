@@ -68,18 +68,20 @@ type item struct {
 	port         int
 	weight       *int
 	description  *string
+	spelling     state.Spelling
 }
 
 // items reads the parameter Servers, whose form was checked.
 func items(c *api.Context) []item {
 	var out []item
-	for _, sent := range c.Items("Servers") {
-		i := item{kind: sent["servertype"], id: sent["serverid"], ip: sent["serverip"]}
-		i.port, _ = strconv.Atoi(sent["port"])
-		if weight, err := strconv.Atoi(sent["weight"]); err == nil {
+	for _, prefix := range c.Prefixes("Servers") {
+		i := item{kind: c.Get(prefix + "ServerType"), id: c.Get(prefix + "ServerId"), ip: c.Get(prefix + "ServerIp")}
+		c.Keep(prefix, &i.spelling)
+		i.port = c.Int(prefix+"Port", 0)
+		if weight, err := strconv.Atoi(c.Get(prefix + "Weight")); err == nil {
 			i.weight = &weight
 		}
-		if text := sent["description"]; text != "" {
+		if text := c.Get(prefix + "Description"); text != "" {
 			i.description = &text
 		}
 		out = append(out, i)
@@ -146,7 +148,8 @@ func reachedAt(s *state.NLBServer) string { return s.ServerIP + " " + strconv.It
 
 // newServer makes a server of a group, checked against what exists.
 func newServer(c *api.Context, g *state.NLBServerGroup, i item) (*state.NLBServer, *api.Error) {
-	s := &state.NLBServer{Type: i.kind, ServerID: i.id, ServerIP: i.ip, Port: i.port, Weight: 100, Status: adding, Added: c.Now}
+	s := &state.NLBServer{Type: i.kind, ServerID: i.id, ServerIP: i.ip, Port: i.port, Weight: 100, Status: adding,
+		Added: c.Now, Spelling: i.spelling}
 	if i.weight != nil {
 		s.Weight = *i.weight
 	}

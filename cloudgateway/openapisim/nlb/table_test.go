@@ -68,12 +68,15 @@ func valid() map[string][]string {
 		"ListSystemSecurityPolicy":                       {},
 		"TagResources": {"ResourceType", "loadbalancer", "ResourceId.1", "nlb-1",
 			"Tag.1.Key", "k", "Tag.1.Value", "v"},
-		"UntagResources":   {"ResourceType", "loadbalancer", "ResourceId.1", "nlb-1", "TagKey.1", "k"},
-		"ListTagResources": {"ResourceType", "loadbalancer"},
-		"GetJobStatus":     {"JobId", "job-1"},
-		"ListAsynJobs":     {"JobIds.1", "job-1"},
-		"DescribeRegions":  {},
-		"DescribeZones":    {},
+		"UntagResources":                {"ResourceType", "loadbalancer", "ResourceId.1", "nlb-1", "TagKey.1", "k"},
+		"ListTagResources":              {"ResourceType", "loadbalancer"},
+		"GetJobStatus":                  {"JobId", "job-1"},
+		"ListAsynJobs":                  {"JobIds.1", "job-1"},
+		"DescribeRegions":               {},
+		"SetHdMonitorRegionConfig":      {"LogProject", "p", "MetricStore", "m"},
+		"DescribeHdMonitorRegionConfig": {},
+		"DeleteHdMonitorRegionConfig":   {},
+		"DescribeZones":                 {},
 	}
 }
 

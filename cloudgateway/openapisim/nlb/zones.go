@@ -79,6 +79,7 @@ func updateAddressType(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 	}
 	what := configure(lb)
 	what.apply = func() {
+		c.Keep("", &lb.Spelling)
 		lb.AddressType = to
 		for _, z := range lb.Zones {
 			if to == internet {

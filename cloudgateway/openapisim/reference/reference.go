@@ -5,7 +5,6 @@ package reference
 
 import (
 	"cmp"
-	_ "embed" // for the documented actions
 	"fmt"
 	"slices"
 	"strings"
@@ -17,43 +16,9 @@ import (
 
 //go:generate go run ./gen -o ../docs/actions.md -coverage ../docs/coverage.md
 
-//go:embed actions.txt
-var actionsText string
-
-// Documented is an action of the cloud's documents.
-type Documented struct {
-	Product, Name string
-	Params        []string // without the members of repeated ones, as in [api.Param]
-}
-
-// DocumentedActions are the actions that the controllers, and other tools that do their work, can be expected to call.
-func DocumentedActions() []Documented {
-	var out []Documented
-	for line := range strings.Lines(actionsText) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] == "#" {
-			continue
-		}
-		d := Documented{Product: fields[0], Name: fields[1]}
-		for _, p := range fields[2:] {
-			if name := paramName(p); !slices.Contains(d.Params, name) {
-				d.Params = append(d.Params, name)
-			}
-		}
-		out = append(out, d)
-	}
-	return out
-}
-
-// paramName cuts what belongs to the form of a parameter off its name: "Tag.N{Key,Value}!" is Tag.
-func paramName(documented string) string {
-	name, _, _ := strings.Cut(strings.TrimSuffix(documented, "!"), "{")
-	return strings.TrimSuffix(name, ".N")
-}
-
 // Missing returns the documented actions that the simulated cloud doesn't have.
-func Missing() []Documented {
-	return slices.DeleteFunc(DocumentedActions(), func(d Documented) bool {
+func Missing() []documented.Action {
+	return slices.DeleteFunc(slices.Clone(documented.Described()), func(d documented.Action) bool {
 		return slices.ContainsFunc(openapisim.Products(), func(p api.Product) bool {
 			return p.Name == d.Product && slices.ContainsFunc(p.Actions, func(a api.Action) bool { return a.Name == d.Name })
 		})
@@ -97,8 +62,8 @@ func anchor(p api.Product) string {
 	return strings.ReplaceAll(strings.ToLower(p.Code+" "+p.Version), " ", "-")
 }
 
-func of(p api.Product, all []Documented) []Documented {
-	return slices.DeleteFunc(slices.Clone(all), func(d Documented) bool { return d.Product != p.Name })
+func of(p api.Product, all []documented.Action) []documented.Action {
+	return slices.DeleteFunc(slices.Clone(all), func(d documented.Action) bool { return d.Product != p.Name })
 }
 
 // Coverage renders the page that says how much of each product there is.
@@ -128,9 +93,10 @@ const coverageIntro = `# How much of each product is simulated
 
 <!-- Generated from the tables in cloudgateway/openapisim; do not edit. -->
 
-Documented are the actions of version 1 of the SDK for Go, v1.63.107, and the few beyond it that clients call. A
-parameter that is ignored can be sent, and nothing comes of it. [actions.md](actions.md) has the parameters and codes of
-each action. An action that is not simulated answers
+Documented are the actions of version 1 of the SDK for Go, v1.63.107 (April 2025), and what clients send that is younger than
+it: the certificates of CAS, the monitoring of NLB, versions of HTTP in health checks. A parameter that is ignored can be sent,
+and nothing comes of it; the journal says so for writes, and a strict cloud refuses them ([openapisim](openapisim.md)).
+[actions.md](actions.md) has the parameters and codes of each action. An action that is not simulated answers
 ` + "`InvalidAction.NotFound`" + `, and its message says whether the product documents it.
 
 `
@@ -150,16 +116,9 @@ func writeCoverage(b *strings.Builder, p api.Product) {
 }
 
 // documentedParams is the number of parameters that an action documents.
-func documentedParams(product, action string) int {
-	for _, d := range DocumentedActions() {
-		if d.Product == product && d.Name == action {
-			return len(d.Params)
-		}
-	}
-	return 0
-}
+func documentedParams(product, action string) int { return len(documented.Params(product, action)) }
 
-func writeProduct(b *strings.Builder, p api.Product, missing []Documented) {
+func writeProduct(b *strings.Builder, p api.Product, missing []documented.Action) {
 	fmt.Fprintf(b, "\n## %s %s\n", p.Code, p.Version)
 	if p.Malformed != "" {
 		fmt.Fprintf(b, "\nA parameter of the wrong form is answered with `%s` instead of `InvalidParameter`.\n", p.Malformed)
@@ -224,15 +183,9 @@ func sortedParams(params []api.Param) []api.Param {
 }
 
 func ignoredParams(product string, a api.Action) []string {
-	for _, d := range DocumentedActions() {
-		if d.Product != product || d.Name != a.Name {
-			continue
-		}
-		return slices.DeleteFunc(d.Params, func(name string) bool {
-			return slices.ContainsFunc(a.Params, func(p api.Param) bool { return strings.EqualFold(p.Name, name) })
-		})
-	}
-	return nil
+	return slices.DeleteFunc(slices.Clone(documented.Params(product, a.Name)), func(name string) bool {
+		return slices.ContainsFunc(a.Params, func(p api.Param) bool { return strings.EqualFold(p.Name, name) })
+	})
 }
 
 func quoted(names []string) []string {

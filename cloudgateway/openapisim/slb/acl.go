@@ -49,6 +49,7 @@ func createACL(c *api.Context) (any, *api.Error) {
 		ID: c.NewID("acl-bp1"), Name: c.Get("AclName"), IPVersion: cmp.Or(c.Get("AddressIPVersion"), "ipv4"), Tags: tags,
 		Created: c.Now, ResourceGroupID: c.Get("ResourceGroupId"),
 	}
+	c.Keep("", &acl.Spelling)
 	c.State.Acls[acl.ID] = acl
 	return api.Object{"AclId", acl.ID}, nil
 }
@@ -86,7 +87,7 @@ func aclListeners(c *api.Context, id string) []api.Object {
 
 func viewOfACL(acl *state.Acl) api.Object {
 	return api.Object{
-		"AclId", acl.ID, "AclName", acl.Name, "AddressIPVersion", acl.IPVersion,
+		"AclId", acl.ID, "AclName", acl.Name, "AddressIPVersion", acl.Spelling.Of("AddressIPVersion", acl.IPVersion),
 		"ResourceGroupId", resourceGroup(acl.ResourceGroupID), "ServiceManagedMode", "Unmanaged",
 		"CreateTime", stamp(acl.Created), "Tags", tags.Longs(acl.Tags),
 	}
@@ -100,7 +101,8 @@ func describeACLs(c *api.Context) (any, *api.Error) {
 	var all []*state.Acl
 	for _, acl := range sortedByID(c.State.Acls) {
 		if strings.Contains(acl.Name, c.Get("AclName")) && filter.Match(acl.Tags) &&
-			(!c.Has("AddressIPVersion") || acl.IPVersion == c.Get("AddressIPVersion")) && inResourceGroup(c, acl.ResourceGroupID) {
+			(!c.Has("AddressIPVersion") || strings.EqualFold(acl.IPVersion, c.Get("AddressIPVersion"))) && inResourceGroup(c,
+			acl.ResourceGroupID) {
 			all = append(all, acl)
 		}
 	}

@@ -182,11 +182,6 @@ func deleteCertificate(c *api.Context, cert *state.Certificate) (any, *api.Error
 			}
 		}
 	}
-	for _, l := range c.State.NLBListeners { // certificates are theirs, too
-		if l.UsesCertificate(cert.ID) {
-			return nil, certificateInUse()
-		}
-	}
 	delete(c.State.Certificates, cert.ID)
 	return nil, nil
 }

@@ -3,6 +3,7 @@ package slb
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
@@ -26,7 +27,7 @@ func describeActions() []api.Action {
 }
 
 func viewOf(c *api.Context, lb *state.LoadBalancer) api.Object {
-	return api.Object{
+	return api.Spelled(lb.Spelling, api.Object{
 		"LoadBalancerId", lb.ID, "LoadBalancerName", lb.Name, "LoadBalancerStatus", lb.Status,
 		"LoadBalancerSpec", shownSpec(lb), "Address", lb.Address, "AddressType", lb.AddressType,
 		"AddressIPVersion", lb.AddressIPVersion, "NetworkType", lb.NetworkType, "VpcId", lb.VpcID,
@@ -37,7 +38,7 @@ func viewOf(c *api.Context, lb *state.LoadBalancer) api.Object {
 		"ModificationProtectionStatus", lb.ModificationStatus, "ModificationProtectionReason", lb.ModificationReason,
 		"ServiceManagedMode", "Unmanaged", "ResourceGroupId", lb.ResourceGroupID, "CreateTime", stamp(lb.Created),
 		"CreateTimeStamp", lb.Created.UnixMilli(), "Tags", tags.Longs(lb.Tags),
-	}
+	})
 }
 
 func describeLoadBalancers(c *api.Context, match func(*state.LoadBalancer) bool) (any, *api.Error) {
@@ -80,6 +81,10 @@ func loadBalancerFilter(c *api.Context) (func(*state.LoadBalancer) bool, *api.Er
 		"VSwitchId":          func(lb *state.LoadBalancer) string { return lb.VSwitchID },
 		"VpcId":              func(lb *state.LoadBalancer) string { return lb.VpcID },
 	}
+	enumerated := map[string]bool{
+		"AddressIPVersion": true, "AddressType": true, "InternetChargeType": true, "LoadBalancerStatus": true,
+		"NetworkType": true, "PayType": true,
+	}
 	for name := range equal {
 		if !c.Has(name) {
 			delete(equal, name)
@@ -94,7 +99,7 @@ func loadBalancerFilter(c *api.Context) (func(*state.LoadBalancer) bool, *api.Er
 	}
 	return func(lb *state.LoadBalancer) bool {
 		for name, value := range equal {
-			if value(lb) != c.Get(name) {
+			if sent := c.Get(name); sent != value(lb) && (!enumerated[name] || !strings.EqualFold(sent, value(lb))) {
 				return false
 			}
 		}

@@ -90,7 +90,7 @@ func created(c *api.Context, id string) any {
 	}
 	return api.Object{
 		"LoadBalancerId", lb.ID, "LoadBalancerName", lb.Name, "Address", lb.Address,
-		"AddressIPVersion", lb.AddressIPVersion, "NetworkType", lb.NetworkType, "VpcId", lb.VpcID,
+		"AddressIPVersion", lb.Spelling.Of("AddressIPVersion", lb.AddressIPVersion), "NetworkType", lb.NetworkType, "VpcId", lb.VpcID,
 		"VSwitchId", lb.VSwitchID, "ResourceGroupId", lb.ResourceGroupID,
 	}
 }
@@ -114,6 +114,7 @@ func newLoadBalancer(c *api.Context) (*state.LoadBalancer, *api.Error) {
 		lb.Status, lb.ActiveAt = inactive, c.Now.Add(d)
 	}
 	keepIndexed(c, lb)
+	c.Keep("", &lb.Spelling)
 	var err *api.Error
 	if lb.Tags, err = newTags(c); err != nil {
 		return nil, err
@@ -219,10 +220,11 @@ func setCharges(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	return nil
 }
 
-// usualCharge is how a load balancer is charged if the call doesn't say: by use, but by its specification if it names one or did so
-// when these were sold.
+// usualCharge is how a load balancer is charged if the call doesn't say: by use, or by its specification when these were sold. A
+// specification alone is ignored: the existing controllers' own tests make load balancers so, months after the end of sale, and could not
+// run if it were refused.
 func usualCharge(c *api.Context) string {
-	if c.Settings.SpecificationsNotSold && !c.Has("LoadBalancerSpec") {
+	if c.Settings.SpecificationsNotSold {
 		return payByCLCU
 	}
 	return payBySpec

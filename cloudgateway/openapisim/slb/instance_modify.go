@@ -54,6 +54,7 @@ func modifyInternetSpec(c *api.Context, lb *state.LoadBalancer) (any, *api.Error
 	case charge == payByBandwidth && listenerBandwidth(lb, nil) > bandwidth:
 		return nil, invalidBandwidth()
 	}
+	c.Keep("", &lb.Spelling)
 	if c.Settings.ChargeTypeAtMidnight && charge != lb.InternetChargeType {
 		lb.Reserved = &state.InternetSpec{ChargeType: charge, Bandwidth: bandwidth, ActiveAt: nextMidnight(c.Now)}
 		return api.Object{"OrderId", 0}, nil
@@ -81,6 +82,7 @@ func modifyInstanceChargeType(c *api.Context, lb *state.LoadBalancer) (any, *api
 	case c.Has("InternetChargeType") && c.Get("InternetChargeType") != payByTraffic:
 		return nil, api.BadRequest("IllegalParam.InternetChargeType", "PayByCLCU supports InternetChargeType paybytraffic only.")
 	}
+	c.Keep("", &lb.Spelling)
 	toCLCU(lb)
 	return nil, nil
 }

@@ -42,6 +42,7 @@ func setLoadBalancerStatus(c *api.Context, lb *state.LoadBalancer) (any, *api.Er
 	if lb.Status == locked {
 		return nil, api.BadRequest("OperationUnsupported.SetLoadBalancerStatus", "The status of a locked load balancer cannot be set.")
 	}
+	c.Keep("", &lb.Spelling)
 	lb.Status, lb.ActiveAt = c.Get("LoadBalancerStatus"), time.Time{}
 	return nil, nil
 }
@@ -51,6 +52,7 @@ func setDeleteProtection(c *api.Context, lb *state.LoadBalancer) (any, *api.Erro
 		return nil, api.BadRequest("OperationUnsupported.DeleteProtectionForPrePayInstance",
 			"A subscription load balancer does not support delete protection.")
 	}
+	c.Keep("", &lb.Spelling)
 	lb.DeleteProtection = c.Get("DeleteProtection")
 	return nil, nil
 }
@@ -61,6 +63,7 @@ func setModificationProtection(c *api.Context, lb *state.LoadBalancer) (any, *ap
 	if err := checkProtection(c, &next); err != nil {
 		return nil, err
 	}
+	c.Keep("", &lb.Spelling)
 	lb.ModificationStatus, lb.ModificationReason = next.ModificationStatus, next.ModificationReason
 	return nil, nil
 }

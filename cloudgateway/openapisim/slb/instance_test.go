@@ -376,7 +376,8 @@ func TestWhatIsNotSoldAnyMore(t *testing.T) {
 		t.Errorf("in advance: got code %q, want InvalidParameter", got)
 	}
 	c.settings.SpecificationsNotSold = true
-	if got := c.code("CreateLoadBalancer", bySpec); got != "IllegalParam.InstanceChargeType" {
+	c.call("CreateLoadBalancer", bySpec) // which is ignored
+	if got := c.code("CreateLoadBalancer", bySpec.with("InstanceChargeType", payBySpec)); got != "IllegalParam.InstanceChargeType" {
 		t.Errorf("by specification: got code %q, want IllegalParam.InstanceChargeType", got)
 	}
 	c.call("CreateLoadBalancer", params{"InstanceChargeType": payByCLCU})
@@ -391,7 +392,7 @@ func TestSoldToday(t *testing.T) {
 		today, once string // code, or how it is charged
 	}{
 		{params{}, payByCLCU, "MissingParam.LoadBalancerSpec"},
-		{params{"LoadBalancerSpec": "slb.s1.small"}, "IllegalParam.InstanceChargeType", payBySpec},
+		{params{"LoadBalancerSpec": "slb.s1.small"}, payByCLCU, payBySpec},
 		{params{"InstanceChargeType": payBySpec, "LoadBalancerSpec": "slb.s1.small"}, "IllegalParam.InstanceChargeType", payBySpec},
 		{params{"InstanceChargeType": payByCLCU, "PayType": prePay, "PricingCycle": "month", "Duration": "1"}, "InvalidParameter", payByCLCU},
 		{params{"InstanceChargeType": payByCLCU}, payByCLCU, payByCLCU},

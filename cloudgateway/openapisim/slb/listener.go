@@ -88,6 +88,7 @@ func (t table) create(c *api.Context, protocol string) (any, *api.Error) {
 		return nil, err
 	}
 	l := &state.Listener{Port: port, Protocol: protocol, Status: stopped, Attributes: t.fallbacks(protocol)}
+	c.Keep("", &l.Spelling)
 	maps.Copy(l.Attributes, values)
 	if err := checkScheduler(c, "", l); err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func (o object) put(a attribute, l *state.Listener, listing bool) {
 	case a.kind == api.Bool && (!listing || a.use&asText == 0):
 		o[a.name] = strings.EqualFold(value, "true")
 	default:
-		o[a.name] = value
+		o[a.name] = l.Spelling.Of(a.name, value)
 	}
 }
 

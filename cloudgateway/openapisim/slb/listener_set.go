@@ -34,6 +34,7 @@ func (t table) set(c *api.Context, protocol string) (any, *api.Error) {
 	next := *l
 	next.Attributes, next.AclIDs = maps.Clone(l.Attributes), slices.Clone(l.AclIDs)
 	maps.Copy(next.Attributes, values)
+	c.Keep("", &next.Spelling)
 	if err := checkScheduler(c, l.Attributes["Scheduler"], &next); err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func attributes() []attribute {
 		{name: "AclStatus", on: every, use: both | common, enum: onOff, fallback: off},
 		{name: "AclType", on: every, use: both | common, enum: []string{"white", "black"}},
 
-		{name: "PersistenceTimeout", on: onTCP, use: both, kind: api.Int, max: 3600, fallback: "0"},
+		{name: "PersistenceTimeout", on: layer4, use: both, kind: api.Int, max: 3600, fallback: "0"},
 		{name: "EstablishedTimeout", on: onTCP, use: both, kind: api.Int, min: 10, max: 900, fallback: "900"},
 		{name: "SynProxy", on: onTCP, use: inSet | unlisted, enum: []string{"enable", "disable"}},
 		{name: "ConnectionDrain", on: layer4, use: both, enum: onOff, fallback: off},
@@ -212,11 +212,17 @@ func (t table) fallbacks(protocol string) map[string]string {
 
 // value returns an attribute of a listener, or what the table has for one that was never set.
 func (a attribute) value(l *state.Listener) string {
+	if l.Protocol == protoTCP && ofHTTPChecks(a.name) && l.Attributes["HealthCheckType"] != protoHTTP {
+		return "" // what was set comes back when the type of the check does
+	}
 	if v, ok := l.Attributes[a.name]; ok {
 		return v
 	}
 	return a.fallback
 }
+
+// ofHTTPChecks reports whether a TCP listener shows an attribute only while its servers are checked by HTTP.
+func ofHTTPChecks(name string) bool { return name == "HealthCheckURI" || name == "HealthCheckHttpCode" }
 
 func lengthOf(lo, hi int) func(string) bool {
 	return func(v string) bool { n := utf8.RuneCountInString(v); return n >= lo && n <= hi }

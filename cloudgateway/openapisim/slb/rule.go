@@ -74,7 +74,7 @@ func (t table) ruleView(r *state.Rule) object {
 	}
 	o["ListenerSync"] = off
 	for _, a := range t.ruleRows() {
-		o.put(a, &state.Listener{Attributes: r.Attributes}, false)
+		o.put(a, &state.Listener{Attributes: r.Attributes, Spelling: r.Spelling}, false)
 	}
 	return o
 }
@@ -221,6 +221,7 @@ func (t table) setRule(c *api.Context, p rulePlace) (any, *api.Error) {
 		}
 		next.Attributes[a.name] = c.Get(a.name)
 	}
+	c.Keep("", &next.Spelling)
 	if c.Has("ListenerSync") {
 		next.Attributes["ListenerSync"] = c.Get("ListenerSync")
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -26,6 +27,7 @@ type NLB struct {
 	Modification       NLBProtection `json:"modificationProtection,omitzero"`
 	Tags               []Tag         `json:"tags,omitempty"`
 	Created            time.Time     `json:"created"`
+	Spelling           Spelling      `json:"spelling,omitempty"`
 }
 
 // Place sorts lists of load balancers; the same in the other types.
@@ -60,6 +62,9 @@ type NLBZone struct {
 	Ipv6Address  string `json:"ipv6Address,omitempty"`
 	AllocationID string `json:"allocationId,omitempty"` // of the caller's EIP, or of one that the cloud provides
 	PublicIP     string `json:"publicIp,omitempty"`
+	// The addresses from which servers get traffic, if the caller chose them.
+	Ipv4LocalAddresses []string `json:"ipv4LocalAddresses,omitempty"`
+	Ipv6LocalAddresses []string `json:"ipv6LocalAddresses,omitempty"`
 }
 
 // NLBListener is a listener of a Network Load Balancer.
@@ -90,6 +95,7 @@ type NLBListener struct {
 	Additional       []NLBCertificate `json:"additionalCertificates,omitempty"`
 	Tags             []Tag            `json:"tags,omitempty"`
 	Created          time.Time        `json:"created"`
+	Spelling         Spelling         `json:"spelling,omitempty"`
 }
 
 // UsesCertificate reports whether a certificate is one of the listener: its own, an authority of its clients, or an additional one.
@@ -132,6 +138,7 @@ type NLBServerGroup struct {
 	Servers          []*NLBServer   `json:"servers,omitempty"` // in the order of their keys
 	Tags             []Tag          `json:"tags,omitempty"`
 	Created          time.Time      `json:"created"`
+	Spelling         Spelling       `json:"spelling,omitempty"`
 }
 
 // NLBHealthCheck is how the servers of a group are checked. Times are seconds.
@@ -147,6 +154,9 @@ type NLBHealthCheck struct {
 	URL                string   `json:"url,omitempty"`
 	Method             string   `json:"method,omitempty"`
 	HTTPCodes          []string `json:"httpCodes,omitempty"`
+	HTTPVersion        string   `json:"httpVersion,omitempty"` // HTTP1.0, HTTP1.1
+	Request            string   `json:"request,omitempty"`     // that a UDP check sends
+	Response           string   `json:"response,omitempty"`    // that it expects
 }
 
 // NLBServer is a server of a group.
@@ -159,6 +169,7 @@ type NLBServer struct {
 	Description string    `json:"description,omitempty"`
 	Status      string    `json:"status"` // Adding, Available, Configuring, Removing
 	Added       time.Time `json:"added"`
+	Spelling    Spelling  `json:"spelling,omitempty"`
 }
 
 // NLBSecurityPolicy is a TLS policy of the account.
@@ -170,6 +181,7 @@ type NLBSecurityPolicy struct {
 	Ciphers         []string `json:"ciphers"`
 	ResourceGroupID string   `json:"resourceGroupId"`
 	Tags            []Tag    `json:"tags,omitempty"`
+	Spelling        Spelling `json:"spelling,omitempty"`
 }
 
 // NLBJob is an asynchronous job of NLB.
@@ -191,13 +203,34 @@ type NLBJob struct {
 
 // BandwidthPackage is an Internet Shared Bandwidth instance.
 type BandwidthPackage struct {
-	ID                 string   `json:"id"`
-	Bandwidth          int      `json:"bandwidth"` // Mbit/s
-	Name               string   `json:"name,omitempty"`
-	Description        string   `json:"description,omitempty"`
-	InternetChargeType string   `json:"internetChargeType,omitempty"` // PayByBandwidth if empty
-	ISP                string   `json:"isp,omitempty"`                // BGP if empty
-	ResourceGroupID    string   `json:"resourceGroupId,omitempty"`
-	Tags               []Tag    `json:"tags,omitempty"`
-	AllocationIDs      []string `json:"allocationIds,omitempty"` // of the EIPs in it; those of load balancers are not among them
+	ID                 string    `json:"id"`
+	Bandwidth          int       `json:"bandwidth"` // Mbit/s
+	Name               string    `json:"name,omitempty"`
+	Description        string    `json:"description,omitempty"`
+	InternetChargeType string    `json:"internetChargeType,omitempty"` // PayByBandwidth if empty
+	ISP                string    `json:"isp,omitempty"`                // BGP if empty
+	ResourceGroupID    string    `json:"resourceGroupId,omitempty"`
+	Tags               []Tag     `json:"tags,omitempty"`
+	AllocationIDs      []string  `json:"allocationIds,omitempty"` // of the EIPs in it; those of load balancers are not among them
+	Spelling           Spelling  `json:"spelling,omitempty"`
+	Created            time.Time `json:"created,omitzero"`
+	Ratio              int       `json:"ratio,omitempty"` // in percent; 100 if 0
+	// Binding says until when an address that came into the package is still being bound.
+	Binding         map[string]time.Time `json:"binding,omitempty"`
+	ProtectionTypes []string             `json:"securityProtectionTypes,omitempty"`
+}
+
+// NLBMonitor is where the fine-grained monitoring of a region keeps what it measures.
+type NLBMonitor struct {
+	ID          string `json:"id"` // of the region
+	LogProject  string `json:"logProject"`
+	MetricStore string `json:"metricStore"`
+}
+
+// UserCertificate returns a certificate by its number, or as load balancers name it: with the region ("10741304-cn-hangzhou").
+func (c *Cloud) UserCertificate(id string) *UserCertificate {
+	if cert := c.UserCertificates[id]; cert != nil {
+		return cert
+	}
+	return c.UserCertificates[strings.TrimSuffix(id, "-"+c.Region)]
 }

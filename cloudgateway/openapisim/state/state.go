@@ -24,14 +24,17 @@ type Cloud struct {
 	SecurityGroups map[string]*SecurityGroup    `json:"securityGroups"`
 	LoadBalancers  map[string]*LoadBalancer     `json:"loadBalancers"`
 	ServerGroups   map[string]*ServerGroup      `json:"serverGroups"`
-	Certificates   map[string]*Certificate      `json:"certificates"`
-	Acls           map[string]*Acl              `json:"acls"`
+	Certificates   map[string]*Certificate      `json:"certificates"` // of SLB
+	// UserCertificates are those of the Certificate Management Service, by their numbers.
+	UserCertificates map[string]*UserCertificate `json:"userCertificates"`
+	Acls             map[string]*Acl             `json:"acls"`
 
 	NLBs                map[string]*NLB               `json:"nlbs"`
 	NLBListeners        map[string]*NLBListener       `json:"nlbListeners"`
 	NLBServerGroups     map[string]*NLBServerGroup    `json:"nlbServerGroups"`
 	NLBSecurityPolicies map[string]*NLBSecurityPolicy `json:"nlbSecurityPolicies"`
 	NLBJobs             map[string]*NLBJob            `json:"nlbJobs"`
+	NLBMonitors         map[string]*NLBMonitor        `json:"nlbMonitors"` // by region
 	// NLBRunningJobs are the ids of the jobs that have not ended, in the order of their start.
 	NLBRunningJobs    []string                     `json:"nlbRunningJobs,omitempty"`
 	BandwidthPackages map[string]*BandwidthPackage `json:"bandwidthPackages"`
@@ -82,7 +85,11 @@ type Vpc struct {
 	Tags           []Tag    `json:"tags,omitempty"`
 	Description    string   `json:"description,omitempty"`
 	// PendingUntil is when a new VPC becomes available; the same in vSwitches and route tables.
-	PendingUntil time.Time `json:"pendingUntil,omitzero"`
+	PendingUntil    time.Time `json:"pendingUntil,omitzero"`
+	Created         time.Time `json:"created,omitzero"` // the zero time in a seed that does not say; the same in what is in a VPC
+	ResourceGroupID string    `json:"resourceGroupId,omitempty"`
+	UserCidrs       []string  `json:"userCidrs,omitempty"`
+	DNSHostname     bool      `json:"dnsHostname,omitempty"`
 }
 
 // VSwitch is a subnet of a VPC in one zone.
@@ -98,6 +105,7 @@ type VSwitch struct {
 	Description  string `json:"description,omitempty"`
 
 	PendingUntil time.Time `json:"pendingUntil,omitzero"`
+	Created      time.Time `json:"created,omitzero"`
 }
 
 // RouteTable is a route table.
@@ -109,8 +117,12 @@ type RouteTable struct {
 	Tags    []Tag         `json:"tags,omitempty"`
 	Entries []*RouteEntry `json:"entries,omitempty"`
 
-	Description  string    `json:"description,omitempty"`
-	PendingUntil time.Time `json:"pendingUntil,omitzero"`
+	Description     string    `json:"description,omitempty"`
+	PendingUntil    time.Time `json:"pendingUntil,omitzero"`
+	Created         time.Time `json:"created,omitzero"`
+	OfGateway       bool      `json:"ofGateway,omitempty"` // for gateways, not for vSwitches
+	PropagationOff  bool      `json:"routePropagationOff,omitempty"`
+	ResourceGroupID string    `json:"resourceGroupId,omitempty"` // empty: that of the VPC
 }
 
 // RouteEntry is an entry of a route table.
@@ -157,11 +169,14 @@ type Eip struct {
 	Description  string    `json:"description,omitempty"`
 	Tags         []Tag     `json:"tags,omitempty"`
 
-	InternetChargeType string `json:"internetChargeType,omitempty"` // PayByTraffic if empty
-	ISP                string `json:"isp,omitempty"`                // BGP if empty
-	InstanceChargeType string `json:"instanceChargeType,omitempty"` // PostPaid if empty
-	ResourceGroupID    string `json:"resourceGroupId,omitempty"`
-	PrivateIP          string `json:"privateIp,omitempty"` // of several that a network interface has
+	InternetChargeType string    `json:"internetChargeType,omitempty"` // PayByTraffic if empty
+	ISP                string    `json:"isp,omitempty"`                // BGP if empty
+	InstanceChargeType string    `json:"instanceChargeType,omitempty"` // PostPaid if empty
+	ResourceGroupID    string    `json:"resourceGroupId,omitempty"`
+	PrivateIP          string    `json:"privateIp,omitempty"` // of several that a network interface has
+	Spelling           Spelling  `json:"spelling,omitempty"`
+	Created            time.Time `json:"created,omitzero"`
+	ProtectionTypes    []string  `json:"securityProtectionTypes,omitempty"`
 }
 
 // Instance is an ECS instance.
@@ -200,43 +215,46 @@ type Instance struct {
 	SettleTo string    `json:"settleTo,omitempty"`
 	SettleAt time.Time `json:"settleAt,omitzero"`
 	// Healthy reports whether health checks of load balancers succeed; nil counts as true.
-	Healthy *bool `json:"healthy,omitempty"`
+	Healthy  *bool    `json:"healthy,omitempty"`
+	Spelling Spelling `json:"spelling,omitempty"`
 }
 
 // NetworkInterface is an elastic network interface.
 type NetworkInterface struct {
-	ID               string   `json:"id"`
-	Type             string   `json:"type"`   // Primary or Secondary
-	Status           string   `json:"status"` // Available, InUse, …
-	InstanceID       string   `json:"instanceId,omitempty"`
-	VpcID            string   `json:"vpcId"`
-	VSwitchID        string   `json:"vswitchId"`
-	ZoneID           string   `json:"zoneId"`
-	MacAddress       string   `json:"macAddress"`
-	PrimaryIP        string   `json:"primaryIp"`
-	PrivateIPs       []string `json:"privateIps"` // the primary one included
-	Ipv6Addresses    []string `json:"ipv6Addresses,omitempty"`
-	Ipv4Prefixes     []string `json:"ipv4Prefixes,omitempty"`
-	Ipv6Prefixes     []string `json:"ipv6Prefixes,omitempty"`
-	SourceDestCheck  bool     `json:"sourceDestCheck"`
-	KeepOnRelease    bool     `json:"keepOnRelease,omitempty"` // outlives its instance
-	ResourceGroupID  string   `json:"resourceGroupId,omitempty"`
-	SecurityGroupIDs []string `json:"securityGroupIds,omitempty"`
-	Name             string   `json:"name,omitempty"`
-	Description      string   `json:"description,omitempty"`
-	Tags             []Tag    `json:"tags,omitempty"`
+	ID               string    `json:"id"`
+	Type             string    `json:"type"`   // Primary or Secondary
+	Status           string    `json:"status"` // Available, InUse, …
+	InstanceID       string    `json:"instanceId,omitempty"`
+	VpcID            string    `json:"vpcId"`
+	VSwitchID        string    `json:"vswitchId"`
+	ZoneID           string    `json:"zoneId"`
+	MacAddress       string    `json:"macAddress"`
+	PrimaryIP        string    `json:"primaryIp"`
+	PrivateIPs       []string  `json:"privateIps"` // the primary one included
+	Ipv6Addresses    []string  `json:"ipv6Addresses,omitempty"`
+	Ipv4Prefixes     []string  `json:"ipv4Prefixes,omitempty"`
+	Ipv6Prefixes     []string  `json:"ipv6Prefixes,omitempty"`
+	SourceDestCheck  bool      `json:"sourceDestCheck"`
+	KeepOnRelease    bool      `json:"keepOnRelease,omitempty"` // outlives its instance
+	ResourceGroupID  string    `json:"resourceGroupId,omitempty"`
+	SecurityGroupIDs []string  `json:"securityGroupIds,omitempty"`
+	Name             string    `json:"name,omitempty"`
+	Description      string    `json:"description,omitempty"`
+	Tags             []Tag     `json:"tags,omitempty"`
+	Created          time.Time `json:"created,omitzero"`
 }
 
 // SecurityGroup is a security group.
 type SecurityGroup struct {
-	ID          string         `json:"id"`
-	Name        string         `json:"name"`
-	Description string         `json:"description,omitempty"`
-	VpcID       string         `json:"vpcId"`
-	Type        string         `json:"type"` // normal, enterprise
-	Created     time.Time      `json:"created"`
-	Tags        []Tag          `json:"tags,omitempty"`
-	Rules       []SecurityRule `json:"rules,omitempty"`
+	ID              string         `json:"id"`
+	Name            string         `json:"name"`
+	Description     string         `json:"description,omitempty"`
+	VpcID           string         `json:"vpcId"`
+	Type            string         `json:"type"` // normal, enterprise
+	Created         time.Time      `json:"created"`
+	Tags            []Tag          `json:"tags,omitempty"`
+	Rules           []SecurityRule `json:"rules,omitempty"`
+	ResourceGroupID string         `json:"resourceGroupId,omitempty"`
 }
 
 // SecurityRule lets traffic in or out. The peer is where it comes from or goes to: a block, a group or a prefix list.
@@ -292,6 +310,7 @@ type LoadBalancer struct {
 	DefaultServers []*Server   `json:"defaultServers,omitempty"`
 	// Reserved is how the load balancer is charged from the next midnight on.
 	Reserved *InternetSpec `json:"reserved,omitempty"`
+	Spelling Spelling      `json:"spelling,omitempty"`
 }
 
 // InternetSpec is how traffic is charged.
@@ -314,6 +333,7 @@ type Listener struct {
 	Tags       []Tag             `json:"tags,omitempty"`
 	Domains    []*Domain         `json:"domains,omitempty"`
 	Rules      []*Rule           `json:"rules,omitempty"`
+	Spelling   Spelling          `json:"spelling,omitempty"`
 }
 
 // Domain is a domain extension of an HTTPS listener.
@@ -331,6 +351,7 @@ type Rule struct {
 	URL           string            `json:"url,omitempty"`
 	ServerGroupID string            `json:"serverGroupId"`
 	Attributes    map[string]string `json:"attributes,omitempty"`
+	Spelling      Spelling          `json:"spelling,omitempty"`
 }
 
 // ServerGroup is a vServer group.
@@ -370,6 +391,18 @@ type Certificate struct {
 	ResourceGroupID string `json:"resourceGroupId,omitempty"` // "": the account's own; the same in access control lists
 }
 
+// UserCertificate is a certificate of the Certificate Management Service.
+type UserCertificate struct {
+	ID      string    `json:"id"` // a number
+	Name    string    `json:"name"`
+	PEM     string    `json:"pem,omitempty"` // with the private key where load balancers carry traffic
+	CA      bool      `json:"ca,omitempty"`  // of an authority, for the certificates of clients
+	Created time.Time `json:"created,omitzero"`
+
+	ResourceGroupID string `json:"resourceGroupId,omitempty"`
+	Tags            []Tag  `json:"tags,omitempty"`
+}
+
 // Acl is an access control list.
 type Acl struct {
 	ID        string     `json:"id"`
@@ -380,7 +413,8 @@ type Acl struct {
 	Created   time.Time  `json:"created,omitzero"`
 	BusyUntil time.Time  `json:"busyUntil,omitzero"`
 
-	ResourceGroupID string `json:"resourceGroupId,omitempty"`
+	ResourceGroupID string   `json:"resourceGroupId,omitempty"`
+	Spelling        Spelling `json:"spelling,omitempty"`
 }
 
 // AclEntry is an entry of an access control list.

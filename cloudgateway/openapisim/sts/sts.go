@@ -2,6 +2,8 @@
 package sts
 
 import (
+	"fmt"
+	"hash/fnv"
 	"regexp"
 	"strings"
 	"time"
@@ -15,6 +17,8 @@ type Sessions interface {
 	Now() time.Time
 	// Session returns the role and the session name of a temporary key.
 	Session(accessKeyID string) (role, name string, ok bool)
+	// Exists reports whether there is a role, whose name is in lower case.
+	Exists(role string) bool
 	Issue(role, name string, life time.Duration) Credentials
 }
 
@@ -38,7 +42,7 @@ func Product(sessions Sessions) api.Product {
 				api.Required("RoleArn"), api.Required("RoleSessionName"), api.Optional("Policy"), api.Optional("ExternalId"),
 				api.Number("DurationSeconds", minLife, maxLife),
 			},
-			Codes: []string{"InvalidParameter.RoleArn", "InvalidParameter.RoleSessionName"},
+			Codes: []string{"EntityNotExist.Role", "InvalidParameter.RoleArn", "InvalidParameter.RoleSessionName"},
 		},
 		{
 			Name: "AssumeRoleWithOIDC", Handle: p.assumeRoleWithOIDC, Unsigned: true,
@@ -48,7 +52,7 @@ func Product(sessions Sessions) api.Product {
 				api.Number("DurationSeconds", minLife, maxLife),
 			},
 			Codes: []string{
-				"InvalidParameter.RoleArn", "InvalidParameter.RoleSessionName", "EntityNotExist.OIDCProvider",
+				"InvalidParameter.RoleArn", "InvalidParameter.RoleSessionName", "EntityNotExist.OIDCProvider", "EntityNotExist.Role",
 				"AuthenticationFail.OIDCToken.Invalid", "AuthenticationFail.OIDCToken.Expired", "AuthenticationFail.OIDCToken.AudienceNotMatch",
 			},
 		},
@@ -71,8 +75,8 @@ type callerIdentity struct {
 func (p product) getCallerIdentity(c *api.Context) (any, *api.Error) {
 	if role, name, ok := p.sessions.Session(c.AccessKeyID); ok {
 		return callerIdentity{
-			IdentityType: "AssumedRoleUser", AccountID: c.Account, RoleID: "3" + c.Account,
-			PrincipalID: "3" + c.Account + ":" + name, Arn: assumedArn(c.Account, role, name),
+			IdentityType: "AssumedRoleUser", AccountID: c.Account, RoleID: roleID(c.Account, role),
+			PrincipalID: roleID(c.Account, role) + ":" + name, Arn: assumedArn(c.Account, role, name),
 		}, nil
 	}
 	return callerIdentity{
@@ -107,18 +111,28 @@ func (p product) session(c *api.Context) (assumedRole, *api.Error) {
 	if !ok || role == "" {
 		return assumedRole{}, api.BadRequest("InvalidParameter.RoleArn", "The parameter RoleArn is wrongly formed.")
 	}
+	if !p.sessions.Exists(role) {
+		return assumedRole{}, api.NotFound("EntityNotExist.Role", "The role not exists: %s.", c.Get("RoleArn"))
+	}
 	name := c.Get("RoleSessionName")
 	if !sessionName.MatchString(name) {
 		return assumedRole{}, api.BadRequest("InvalidParameter.RoleSessionName", "The parameter RoleSessionName is wrongly formed.")
 	}
 	issued := p.sessions.Issue(role, name, time.Duration(c.Int("DurationSeconds", defaultLife))*time.Second)
 	var out assumedRole
-	out.AssumedRoleUser.AssumedRoleID = "3" + c.Account + ":" + name
+	out.AssumedRoleUser.AssumedRoleID = roleID(c.Account, role) + ":" + name
 	out.AssumedRoleUser.Arn = assumedArn(c.Account, role, name)
 	out.Credentials.AccessKeyID, out.Credentials.AccessKeySecret = issued.AccessKeyID, issued.AccessKeySecret
 	out.Credentials.SecurityToken = issued.SecurityToken
 	out.Credentials.Expiration = issued.Expiration.UTC().Format(time.RFC3339)
 	return out, nil
+}
+
+// roleID is a number of its own for each role, as the cloud gives it.
+func roleID(account, role string) string {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(account + "/" + strings.ToLower(role))) // never fails
+	return fmt.Sprintf("3%08d%010d", len(account), sum.Sum32())
 }
 
 func assumedArn(account, role, name string) string {

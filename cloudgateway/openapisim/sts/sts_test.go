@@ -25,6 +25,8 @@ func (*issuer) Now() time.Time { return epoch }
 
 func (i *issuer) Session(string) (role, name string, ok bool) { return i.role, i.name, i.assumed }
 
+func (*issuer) Exists(role string) bool { return role != "none" }
+
 func (i *issuer) Issue(role, name string, life time.Duration) Credentials {
 	i.role, i.name, i.life = role, name, life
 	return Credentials{AccessKeyID: "STS.1", AccessKeySecret: "s", SecurityToken: "t", Expiration: epoch.Add(life)}
@@ -43,7 +45,7 @@ func TestAssumeRole(t *testing.T) {
 	c, i := newCaller(t)
 	want := map[string]any{
 		"AssumedRoleUser": map[string]any{
-			"AssumedRoleId": "3" + apitest.Account + ":me", "Arn": "acs:ram::" + apitest.Account + ":assumed-role/gateway/me",
+			"AssumedRoleId": roleID(apitest.Account, "gateway") + ":me", "Arn": "acs:ram::" + apitest.Account + ":assumed-role/gateway/me",
 		},
 		"Credentials": map[string]any{
 			"AccessKeyId": "STS.1", "AccessKeySecret": "s", "SecurityToken": "t", "Expiration": "2026-01-01T12:15:00Z",
@@ -114,6 +116,8 @@ func TestErrors(t *testing.T) {
 			"InvalidParameter.RoleArn",
 		},
 		{"bad name", "AssumeRoleWithOIDC", append(with(provider, good), "RoleSessionName", "a b"), "InvalidParameter.RoleSessionName"},
+		{"no such role", "AssumeRoleWithOIDC", append(with(provider, good), "RoleArn",
+			"acs:ram::"+apitest.Account+":role/none"), "EntityNotExist.Role"},
 		{"provider of another account", "AssumeRoleWithOIDC", with("acs:ram::2:oidc-provider/x", good), "EntityNotExist.OIDCProvider"},
 		{"two parts", "AssumeRoleWithOIDC", with(provider, "a.b"), "AuthenticationFail.OIDCToken.Invalid"},
 		{"not base64", "AssumeRoleWithOIDC", with(provider, "a.?.c"), "AuthenticationFail.OIDCToken.Invalid"},
@@ -175,5 +179,22 @@ func TestOnlyTheExchangeIsUnsigned(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"AssumeRoleWithOIDC"}, unsigned); diff != "" {
 		t.Errorf("unsigned (-want +got):\n%s", diff)
+	}
+}
+
+// EntityNotExist.Role is what the documents of AssumeRole list for a role that is not there. Each role has an id of its own.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	c, _ := newCaller(t)
+	if _, code := c.Call("AssumeRole", "RoleArn", "acs:ram::"+apitest.Account+":role/none", "RoleSessionName",
+		"me"); code != "EntityNotExist.Role" {
+		t.Errorf("a role that is not there: %q", code)
+	}
+	id := func(role string) any {
+		answer := c.Must("AssumeRole", "RoleArn", "acs:ram::"+apitest.Account+":role/"+role, "RoleSessionName", "me")
+		return answer["AssumedRoleUser"].(map[string]any)["AssumedRoleId"]
+	}
+	if id("a") == id("b") || id("a") != id("A") {
+		t.Errorf("ids of roles: %v, %v, %v", id("a"), id("b"), id("A"))
 	}
 }

@@ -114,10 +114,14 @@ func (c *comparison) compare(path string, answer any, of reflect.Type) {
 // intended are the differences that there are to be, by path, with the reason.
 func intended() map[string]string {
 	reasons := map[string]string{}
-	system := "ListSystemSecurityPolicy.SecurityPolicies."
+	const system, check = "ListSystemSecurityPolicy.SecurityPolicies.", "ListServerGroups.ServerGroups.HealthCheck."
+	const address = ".ZoneMappings.LoadBalancerAddresses."
 	for reason, paths := range map[string][]string{
 		"of version 2 of the SDK": {
 			"GetListenerAttribute.ProxyProtocolV2Config", "ListListeners.Listeners.ProxyProtocolV2Config", "ListLoadBalancers.LoadBalancers.Cps",
+			check + "HealthCheckHttpVersion", check + "HealthCheckReq", check + "HealthCheckExp",
+			"GetLoadBalancerAttribute" + address + "Ipv4LocalAddresses", "GetLoadBalancerAttribute" + address + "Ipv6LocalAddresses",
+			"ListLoadBalancers.LoadBalancers" + address + "Ipv4LocalAddresses", "ListLoadBalancers.LoadBalancers" + address + "Ipv6LocalAddresses",
 		},
 		"no document says what it counts": {
 			"GetLoadBalancerAttribute.CapacityUnitCount", "ListLoadBalancers.LoadBalancers.CapacityUnitCount",
@@ -164,7 +168,7 @@ func seedShapes(t *testing.T, sim *openapisim.Simulator) {
 		Eips:              map[string]*state.Eip{"eip-1": {Address: "121.40.0.1"}},
 		SecurityGroups:    map[string]*state.SecurityGroup{"sg-1": {VpcID: "vpc-1", Type: "normal"}},
 		BandwidthPackages: map[string]*state.BandwidthPackage{"cbwp-1": {Bandwidth: 100}},
-		Certificates:      map[string]*state.Certificate{"cert-1": {}, "cert-2": {}, "ca-1": {CA: true}},
+		UserCertificates:  map[string]*state.UserCertificate{"cert-1": {}, "cert-2": {}, "ca-1": {CA: true}},
 	}))
 }
 

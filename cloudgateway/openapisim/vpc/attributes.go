@@ -2,6 +2,7 @@ package vpc
 
 import (
 	"net/netip"
+	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/subnet"
@@ -13,9 +14,9 @@ func attributeActions() []api.Action {
 	return []api.Action{
 		api.Write("ModifyVpcAttribute", api.On(settledVpc, modifyVpc),
 			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus InvalidVpcName.Malformed InvalidVpcDiscription.Malformed
-				InvalidIpv6CidrBlock.Malformed MissingParam.EnableIpv6`), api.Optional("RegionId"),
+				InvalidIpv6CidrBlock.Malformed MissingParam.EnableIpv6 InvalidParameter`), api.Optional("RegionId"),
 			api.Required("VpcId"), api.Optional("VpcName"), api.Optional("Description"), api.Flag("EnableIPv6"),
-			api.Optional("Ipv6CidrBlock")),
+			api.Optional("Ipv6CidrBlock"), api.Optional("CidrBlock"), api.Flag("EnableDnsHostname")),
 		api.Write("ModifyVSwitchAttribute", api.On(settledVSwitch, modifyVSwitch),
 			api.Words(`InvalidVSwitchId.NotFound IncorrectVSwitchStatus InvalidVSwitchName.Malformed
 				InvalidVSwitchDiscription.Malformed OperationFailed.VpcIpv6Disabled OperationFailed.Ipv6CidrBlockExisted`),
@@ -24,7 +25,7 @@ func attributeActions() []api.Action {
 		api.Write("ModifyRouteTableAttributes", api.On(tableByID, modifyRouteTable),
 			api.Words(`InvalidRouteTableId.NotFound InvalidParameter.RouteTableName.Malformed
 				InvalidParameter.Description.Malformed`), region(), api.Required("RouteTableId"),
-			api.Optional("RouteTableName"), api.Optional("Description")),
+			api.Optional("RouteTableName"), api.Optional("Description"), api.Flag("RoutePropagationEnable")),
 		api.Read("CheckCanAllocateVpcPrivateIpAddress", api.On(vswitchByID, checkCanAllocate),
 			api.Words("InvalidVSwitchId.NotFound InvalidParameter"), region(), api.Required("VSwitchId"),
 			api.Required("PrivateIpAddress"), api.OneOf("IpVersion", "IPV4", "IPV6")),
@@ -34,6 +35,9 @@ func attributeActions() []api.Action {
 func modifyVpc(c *api.Context, v *state.Vpc) (any, *api.Error) {
 	if err := checkVpcTexts(c, "EnableIPv6"); err != nil {
 		return nil, err
+	}
+	if c.Has("CidrBlock") && !holdsVSwitches(c, v, c.Get("CidrBlock")) {
+		return nil, api.Invalid("CidrBlock")
 	}
 	if c.Has("EnableIPv6") && !c.True("EnableIPv6") {
 		for _, vsw := range vswitchesOf(c.State, v.ID) {
@@ -46,9 +50,29 @@ func modifyVpc(c *api.Context, v *state.Vpc) (any, *api.Error) {
 	if c.True("EnableIPv6") && len(v.Ipv6Cidrs) == 0 {
 		assignIPv6(c, v)
 	}
+	c.SetText("CidrBlock", &v.CidrBlock)
+	c.SetFlag("EnableDnsHostname", &v.DNSHostname)
 	c.SetText("VpcName", &v.Name)
 	c.SetText("Description", &v.Description)
 	return nil, nil
+}
+
+// holdsVSwitches reports whether a VPC can have another block: all its vSwitches have to be in it, or in a further one.
+func holdsVSwitches(c *api.Context, v *state.Vpc, text string) bool {
+	if !validBlock(text, 8, 28) {
+		return false
+	}
+	for _, vsw := range vswitchesOf(c.State, v.ID) {
+		subnet, err := netip.ParsePrefix(vsw.CidrBlock)
+		inside := func(block string) bool {
+			whole, err := netip.ParsePrefix(block)
+			return err == nil && whole.Bits() <= subnet.Bits() && whole.Overlaps(subnet)
+		}
+		if err == nil && !inside(text) && !slices.ContainsFunc(v.SecondaryCidrs, inside) {
+			return false
+		}
+	}
+	return true
 }
 
 func modifyVSwitch(c *api.Context, v *state.VSwitch) (any, *api.Error) {
@@ -66,7 +90,7 @@ func modifyVSwitch(c *api.Context, v *state.VSwitch) (any, *api.Error) {
 		}
 		ipv6 = block
 	}
-	v.Ipv6Cidr = ipv6
+	v.Ipv6Cidr, v.PendingUntil = ipv6, pendingUntil(c)
 	c.SetText("VSwitchName", &v.Name)
 	c.SetText("Description", &v.Description)
 	return nil, nil
@@ -78,6 +102,9 @@ func modifyRouteTable(c *api.Context, table *state.RouteTable) (any, *api.Error)
 	}
 	c.SetText("RouteTableName", &table.Name)
 	c.SetText("Description", &table.Description)
+	if c.Has("RoutePropagationEnable") {
+		table.PropagationOff = !c.True("RoutePropagationEnable")
+	}
 	return nil, nil
 }
 

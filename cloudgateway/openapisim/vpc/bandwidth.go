@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
@@ -33,7 +34,8 @@ func bandwidthActions() []api.Action {
 			newTagCodes("InvalidName.Malformed", "InvalidDescription.Malformed", "IdempotentParameterMismatch"),
 			region(), must(api.Number("Bandwidth", 1, 20_000)), api.Optional("Name"), api.Optional("Description"),
 			api.Optional("ISP"), api.OneOf("InternetChargeType", payByBandwidth, "PayBy95", "PayByDominantTraffic"),
-			api.Optional("ResourceGroupId"), api.Optional("ClientToken"), tags.Param()),
+			api.Optional("ResourceGroupId"), api.Optional("ClientToken"), tags.Param(), api.Number("Ratio", 10, 100),
+			api.Param{Name: "SecurityProtectionTypes", Kind: api.Strings, Max: 10}),
 		api.Read("DescribeCommonBandwidthPackages", describePackages, tagFilterCodes(),
 			append(listing.Params(maxPage), region(), api.Optional("BandwidthPackageId"), api.Optional("Name"),
 				api.Optional("ResourceGroupId"), tags.Param())...),
@@ -60,7 +62,9 @@ func createPackage(c *api.Context) (string, *api.Error) {
 	p := &state.BandwidthPackage{
 		ID: c.NewID("cbwp-"), Bandwidth: c.Int("Bandwidth", 0), Name: c.Get("Name"), Description: c.Get("Description"),
 		InternetChargeType: c.Get("InternetChargeType"), ISP: c.Get("ISP"), ResourceGroupID: c.Get("ResourceGroupId"), Tags: labels,
+		Created: c.Now, Ratio: c.Int("Ratio", 0), ProtectionTypes: c.List("SecurityProtectionTypes"),
 	}
+	c.Keep("", &p.Spelling)
 	c.State.BandwidthPackages[p.ID] = p
 	return p.ID, nil
 }
@@ -68,7 +72,7 @@ func createPackage(c *api.Context) (string, *api.Error) {
 func showCreatedPackage(c *api.Context, id string) any {
 	group := ""
 	if p := c.State.BandwidthPackages[id]; p != nil {
-		group = p.ResourceGroupID
+		group = resourceGroup(p.ResourceGroupID)
 	}
 	return api.Object{"BandwidthPackageId", id, "ResourceGroupId", group}
 }
@@ -80,32 +84,38 @@ func describePackages(c *api.Context) (any, *api.Error) {
 	}
 	matching := listing.Find(c.State.BandwidthPackages, func(p *state.BandwidthPackage) bool {
 		return listing.Match(c.Get("BandwidthPackageId"), p.ID) && listing.Match(c.Get("Name"), p.Name) &&
-			listing.Match(c.Get("ResourceGroupId"), p.ResourceGroupID) && filter.Match(p.Tags)
+			listing.Match(c.Get("ResourceGroupId"), resourceGroup(p.ResourceGroupID)) && filter.Match(p.Tags)
 	})
 	return listing.Answer(c, matching, "CommonBandwidthPackages", "CommonBandwidthPackage", func(p *state.BandwidthPackage) api.Object {
 		return api.Object{
 			"BandwidthPackageId", p.ID, "Bandwidth", strconv.Itoa(p.Bandwidth), "Name", p.Name,
 			"Description", p.Description, "Status", available, "BusinessStatus", "Normal", "RegionId", c.Region,
-			"ISP", cmp.Or(p.ISP, line), "InternetChargeType", cmp.Or(p.InternetChargeType, payByBandwidth),
-			"InstanceChargeType", postPaid, "CreationTime", creationTime, "ExpiredTime", "",
-			"ResourceGroupId", p.ResourceGroupID, "DeletionProtection", false, // the next inner name is the cloud's
-			"PublicIpAddresses", api.Object{"PublicIpAddresse", membersOf(c.State, p)}, "Tags", tags.Shorts(p.Tags),
+			"ISP", cmp.Or(p.ISP, line), "InternetChargeType", p.Spelling.Of("InternetChargeType", cmp.Or(p.InternetChargeType, payByBandwidth)),
+			"InstanceChargeType", postPaid, "CreationTime", creationTime(p.Created), "ExpiredTime", "",
+			"ResourceGroupId", resourceGroup(p.ResourceGroupID), "Ratio", cmp.Or(p.Ratio, 100), "SecurityProtectionTypes", api.Object{
+				"SecurityProtectionType", p.ProtectionTypes,
+			}, "DeletionProtection", false, // the next inner name is the cloud's
+			"PublicIpAddresses", api.Object{"PublicIpAddresse", membersOf(c, p)}, "Tags", tags.Shorts(p.Tags),
 		}
 	})
 }
 
 // membersOf are the addresses in a package, and those of the load balancers that it is attached to.
-func membersOf(c *state.Cloud, p *state.BandwidthPackage) []api.Object {
+func membersOf(c *api.Context, p *state.BandwidthPackage) []api.Object {
 	members := make([]api.Object, 0, len(p.AllocationIDs))
 	for _, id := range p.AllocationIDs {
-		if e := c.Eips[id]; e != nil {
+		if e := c.State.Eips[id]; e != nil {
+			status := "BINDED"
+			if c.Now.Before(p.Binding[id]) {
+				status = "BINDING"
+			}
 			members = append(members, api.Object{
-				"AllocationId", e.ID, "IpAddress", e.Address, "BandwidthPackageIpRelationStatus", "BINDED",
+				"AllocationId", e.ID, "IpAddress", e.Address, "BandwidthPackageIpRelationStatus", status,
 			})
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.NLBs)) {
-		if lb := c.NLBs[id]; lb.BandwidthPackageID == p.ID {
+	for _, id := range slices.Sorted(maps.Keys(c.State.NLBs)) {
+		if lb := c.State.NLBs[id]; lb.BandwidthPackageID == p.ID {
 			for _, z := range lb.Zones {
 				members = append(members, api.Object{
 					"AllocationId", z.AllocationID, "IpAddress", z.PublicIP,
@@ -142,6 +152,13 @@ func addToPackage(c *api.Context, p *state.BandwidthPackage) (string, *api.Error
 		return "", api.BadRequest(addressInUse, "The specified IP address is in a bandwidth package already.")
 	}
 	p.AllocationIDs = append(p.AllocationIDs, e.ID)
+	if d := c.Settings.EipAssociating; d > 0 {
+		p.Binding = maps.Clone(p.Binding)
+		if p.Binding == nil {
+			p.Binding = map[string]time.Time{}
+		}
+		p.Binding[e.ID] = c.Now.Add(d)
+	}
 	return p.ID, nil
 }
 
@@ -150,6 +167,7 @@ func removeFromPackage(c *api.Context, p *state.BandwidthPackage) (string, *api.
 	if at < 0 {
 		return "", api.BadRequest(addressNotInUse, "The specified IP address is not in the bandwidth package.")
 	}
+	delete(p.Binding, p.AllocationIDs[at])
 	p.AllocationIDs = slices.Delete(p.AllocationIDs, at, at+1)
 	return p.ID, nil
 }
@@ -157,7 +175,7 @@ func removeFromPackage(c *api.Context, p *state.BandwidthPackage) (string, *api.
 // deletePackage refuses a package with addresses unless it is forced, which takes them out of it.
 func deletePackage(c *api.Context, p *state.BandwidthPackage) (any, *api.Error) {
 	switch {
-	case len(membersOf(c.State, p)) > 0 && !c.True("Force"):
+	case len(membersOf(c, p)) > 0 && !c.True("Force"):
 		return nil, api.BadRequest(packageInUse, "The bandwidth package still has IP addresses.")
 	}
 	for _, lb := range c.State.NLBs {

@@ -27,7 +27,8 @@ func eipActions() []api.Action {
 			api.OneOf("InternetChargeType", payByBandwidth, payByTraffic), api.Optional("ISP"),
 			api.Optional("ClientToken"), tags.Param(), api.OneOf("InstanceChargeType", postPaid, prePaid),
 			api.OneOf("PricingCycle", "Month", "Year"), api.Number("Period", 1, 9), api.Flag("AutoPay"),
-			api.Optional("ResourceGroupId"), api.Optional("PublicIpAddressPoolId")),
+			api.Optional("ResourceGroupId"), api.Optional("PublicIpAddressPoolId"),
+			api.Param{Name: "SecurityProtectionTypes", Kind: api.Strings, Max: 10}),
 		api.Write("ReleaseEipAddress", api.On(eipByID, releaseEipAddress),
 			api.Words("InvalidAllocationId.NotFound IncorrectEipStatus Forbidden.ChargeTypeIsPrepaid"),
 			api.Optional("RegionId"), api.Required("AllocationId")),
@@ -53,12 +54,14 @@ func newEipView(c *api.Context, e *state.Eip) api.Object {
 	view := api.Object{
 		"AllocationId", e.ID, "IpAddress", e.Address, "Name", e.Name, "Status", e.Status, "Bandwidth", e.Bandwidth,
 		"EipBandwidth", e.Bandwidth, "InstanceId", e.InstanceID, "InstanceType", e.InstanceType,
-		"PrivateIpAddress", e.PrivateIP, "RegionId", c.Region, "AllocationTime", creationTime,
-		"ChargeType", cmp.Or(e.InstanceChargeType, postPaid),
-		"InternetChargeType", cmp.Or(e.InternetChargeType, payByTraffic), "BusinessStatus", "Normal",
+		"PrivateIpAddress", e.PrivateIP, "RegionId", c.Region, "AllocationTime", creationTime(e.Created),
+		"ChargeType", e.Spelling.Of("InstanceChargeType", cmp.Or(e.InstanceChargeType, postPaid)),
+		"InternetChargeType", e.Spelling.Of("InternetChargeType", cmp.Or(e.InternetChargeType, payByTraffic)), "BusinessStatus", "Normal",
 		"Description", e.Description, "Descritpion", e.Description, //nolint:misspell // The cloud has both.
 		"ISP", cmp.Or(e.ISP, line), "Netmode", "public",
-		"Mode", "NAT", "ResourceGroupId", e.ResourceGroupID, "ExpiredTime", "", "DeletionProtection", false,
+		"Mode", "NAT", "ResourceGroupId", resourceGroup(e.ResourceGroupID), "SecurityProtectionTypes", api.Object{
+			"SecurityProtectionType", e.ProtectionTypes,
+		}, "ExpiredTime", "", "DeletionProtection", false,
 		"SecondLimited", false, "ServiceManaged", 0, "BandwidthPackageId", "", "BandwidthPackageType", "",
 		"BandwidthPackageBandwidth", "", "AvailableRegions", api.Object{"AvailableRegion", []string{c.Region}},
 		"OperationLocks", api.Object{"LockReason", []string{}}, "Tags", tags.Shorts(e.Tags),
@@ -92,7 +95,8 @@ func describeEipAddresses(c *api.Context) (any, *api.Error) {
 		return listing.Among(ids, e.ID) && listing.Among(addresses, e.Address) && listing.Match(c.Get("EipName"), e.Name) &&
 			listing.Match(c.Get("AssociatedInstanceType"), e.InstanceType) && listing.Match(c.Get("AssociatedInstanceId"), e.InstanceID) &&
 			listing.Match(c.Get("ISP"), cmp.Or(e.ISP, line)) && listing.Match(c.Get("ChargeType"), cmp.Or(e.InstanceChargeType, postPaid)) &&
-			listing.Match(c.Get("ResourceGroupId"), e.ResourceGroupID) && listing.Match(c.Get("Status"), e.Status) && filter.Match(e.Tags)
+			listing.Match(c.Get("ResourceGroupId"), resourceGroup(e.ResourceGroupID)) && listing.Match(c.Get("Status"), e.Status) &&
+			filter.Match(e.Tags)
 	})
 	return listing.Answer(c, matching, "EipAddresses", "EipAddress", func(e *state.Eip) api.Object { return newEipView(c, e) })
 }
@@ -111,7 +115,8 @@ func allocateEipAddress(c *api.Context) (string, *api.Error) {
 	e := &state.Eip{
 		ID: c.NewID("eip-"), Bandwidth: fmt.Sprint(c.Int("Bandwidth", 5)), Status: available, Name: c.Get("Name"),
 		Description: c.Get("Description"), InternetChargeType: cmp.Or(c.Get("InternetChargeType"), payByBandwidth), ISP: c.Get("ISP"),
-		InstanceChargeType: c.Get("InstanceChargeType"), ResourceGroupID: c.Get("ResourceGroupId"), Tags: labels,
+		InstanceChargeType: c.Get("InstanceChargeType"), ResourceGroupID: c.Get("ResourceGroupId"), Tags: labels, Created: c.Now,
+		ProtectionTypes: c.List("SecurityProtectionTypes"),
 	}
 	n := c.State.Sequence
 	e.Address = fmt.Sprintf("121.%d.%d.%d", 40+n/(256*254)%8, n/254%256, 1+n%254)
@@ -120,6 +125,7 @@ func allocateEipAddress(c *api.Context) (string, *api.Error) {
 			e.Address = address
 		}
 	}
+	c.Keep("", &e.Spelling)
 	c.State.Eips[e.ID] = e
 	return e.ID, nil
 }
@@ -129,7 +135,7 @@ func showAllocatedEip(c *api.Context, id string) any {
 	if e == nil { // released since; a repeated call still names it
 		e = &state.Eip{ID: id}
 	}
-	return api.Object{"AllocationId", e.ID, "EipAddress", e.Address, "ResourceGroupId", e.ResourceGroupID}
+	return api.Object{"AllocationId", e.ID, "EipAddress", e.Address, "ResourceGroupId", resourceGroup(e.ResourceGroupID)}
 }
 
 func releaseEipAddress(c *api.Context, e *state.Eip) (any, *api.Error) {
@@ -142,7 +148,8 @@ func releaseEipAddress(c *api.Context, e *state.Eip) (any, *api.Error) {
 	if p := packageOf(c.State, e.ID); p != nil {
 		p.AllocationIDs = slices.DeleteFunc(p.AllocationIDs, func(id string) bool { return id == e.ID })
 	}
-	delete(c.State.Eips, e.ID)
+	e.Status, e.BusyUntil = releasing, c.Now.Add(c.Settings.EipAssociating)
+	settleIfFast(c, e)
 	return nil, nil
 }
 

@@ -15,7 +15,7 @@ const (
 	associating   = "Associating"
 	inUse         = "InUse"
 	unassociating = "Unassociating"
-	releasing     = "Releasing" // for a moment that no client sees here
+	releasing     = "Releasing"
 )
 
 // The instances an address can belong to.
@@ -135,14 +135,16 @@ func eipTypeNotSupported() *api.Error {
 
 func settleIfFast(c *api.Context, e *state.Eip) {
 	if !c.Now.Before(e.BusyUntil) {
-		settleEip(e)
+		settleEip(c.State, e)
 	}
 }
 
 // settleEip completes a transition.
-func settleEip(e *state.Eip) {
+func settleEip(c *state.Cloud, e *state.Eip) {
 	e.BusyUntil = time.Time{}
 	switch e.Status {
+	case releasing:
+		delete(c.Eips, e.ID)
 	case associating:
 		e.Status = inUse
 	case unassociating:

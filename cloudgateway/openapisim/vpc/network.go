@@ -1,7 +1,9 @@
 package vpc
 
 import (
+	"cmp"
 	"strconv"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
@@ -9,30 +11,51 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// creationTime is shown for resources whose real one the state doesn't keep.
-const creationTime = "2024-01-01T00:00:00Z"
+// creationTime shows when something was made. A seed doesn't have to say.
+func creationTime(created time.Time) string {
+	if created.IsZero() {
+		return "2024-01-01T00:00:00Z"
+	}
+	return created.UTC().Format(time.RFC3339)
+}
+
+// resourceGroup shows a resource group: nothing is in none.
+func resourceGroup(id string) string { return cmp.Or(id, state.DefaultResourceGroup) }
+
+// groupOfVpc is the resource group of a VPC, which what is in it shares.
+func groupOfVpc(c *api.Context, id string) string {
+	if v := c.State.Vpcs[id]; v != nil {
+		return resourceGroup(v.ResourceGroupID)
+	}
+	return state.DefaultResourceGroup
+}
 
 func networkActions() []api.Action {
 	return []api.Action{
 		api.Read("DescribeVpcs", describeVpcs, tagFilterCodes("InvalidVpcIdNumber.NotSupported"),
-			append(listing.Params(maxPage), region(), api.Optional("VpcId"), api.Optional("VpcName"), tags.Param())...),
+			append(listing.Params(maxPage), region(), api.Optional("VpcId"), api.Optional("VpcName"),
+				api.Optional("ResourceGroupId"), tags.Param())...),
 		api.Read("DescribeVpcAttribute", api.On(vpcByID, describeVpcAttribute), api.Words("InvalidVpcId.NotFound"), region(),
 			api.Required("VpcId")),
 	}
 }
 
 func newVpcView(c *api.Context, v *state.Vpc) api.Object {
-	ipv6 := ""
+	ipv6, dnsHostname := "", "DISABLED"
+	if v.DNSHostname {
+		dnsHostname = "ENABLED"
+	}
 	if len(v.Ipv6Cidrs) > 0 {
 		ipv6 = v.Ipv6Cidrs[0]
 	}
 	return api.Object{
-		"VpcId", v.ID, "VpcName", v.Name, "Status", status(v.PendingUntil), "CreationTime", creationTime,
+		"VpcId", v.ID, "VpcName", v.Name, "Status", status(v.PendingUntil), "CreationTime", creationTime(v.Created),
 		"RegionId", c.Region, "OwnerId", owner(c), "CidrBlock", v.CidrBlock, "Ipv6CidrBlock", ipv6,
 		"EnabledIpv6", len(v.Ipv6Cidrs) > 0, "VRouterId", "vrt-" + state.Suffix(v.ID), "Description", v.Description,
-		"ResourceGroupId", "", "IsDefault", false,
+		"ResourceGroupId", resourceGroup(v.ResourceGroupID), "IsDefault", false,
 		"VSwitchIds", vswitchIDs(c, func(vsw *state.VSwitch) bool { return vsw.VpcID == v.ID }),
-		"SecondaryCidrBlocks", api.Object{"SecondaryCidrBlock", v.SecondaryCidrs}, "UserCidrs", api.Object{"UserCidr", []string{}},
+		"SecondaryCidrBlocks", api.Object{"SecondaryCidrBlock", v.SecondaryCidrs}, "UserCidrs", api.Object{"UserCidr",
+			v.UserCidrs}, "DnsHostnameStatus", dnsHostname,
 		"Ipv6CidrBlocks", api.Object{"Ipv6CidrBlock", api.Objects(v.Ipv6Cidrs, func(cidr string) api.Object {
 			return api.Object{"Ipv6Isp", "BGP", "Ipv6CidrBlock", cidr}
 		})},
@@ -65,7 +88,8 @@ func describeVpcs(c *api.Context) (any, *api.Error) {
 		return nil, api.BadRequest("InvalidVpcIdNumber.NotSupported", "The number of VpcIds exceeds 20.")
 	}
 	matching := listing.Find(c.State.Vpcs, func(v *state.Vpc) bool {
-		return listing.Among(ids, v.ID) && listing.Match(c.Get("VpcName"), v.Name) && filter.Match(v.Tags)
+		return listing.Among(ids, v.ID) && listing.Match(c.Get("VpcName"), v.Name) &&
+			listing.Match(c.Get("ResourceGroupId"), resourceGroup(v.ResourceGroupID)) && filter.Match(v.Tags)
 	})
 	return listing.Answer(c, matching, "Vpcs", "Vpc", func(v *state.Vpc) api.Object {
 		var tables []string

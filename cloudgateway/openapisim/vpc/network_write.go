@@ -9,6 +9,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -20,6 +21,8 @@ func networkWriteActions() []api.Action {
 				"InvalidIpv6CidrBlock.Malformed", "MissingParam.EnableIpv6", "QuotaExceeded.Vpc", "IdempotentParameterMismatch", "DryRunOperation"),
 			region(), api.Optional("CidrBlock"), api.Optional("VpcName"), api.Optional("Description"),
 			api.Flag("EnableIpv6"), api.Optional("Ipv6CidrBlock"), api.Optional("ClientToken"), api.Flag("DryRun"),
+			api.Optional("ResourceGroupId"),
+			api.Optional("UserCidr"), api.Flag("EnableDnsHostname"),
 			tags.Param()),
 		api.Write(deleteVpcAction, clienttoken.Once("vpc/"+deleteVpcAction, nil, api.On(settledVpc, deleteVpc)),
 			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus TaskConflict DependencyViolation.VSwitch
@@ -47,8 +50,11 @@ func createVpc(c *api.Context) (string, *api.Error) {
 	if err != nil {
 		return "", err
 	}
-	if !privateBlock(cidr, 8, 28) {
+	switch {
+	case !validBlock(cidr, 8, 28):
 		return "", api.Invalid("CidrBlock")
+	case !validUserCidrs(listing.CommaList(c.Get("UserCidr"))):
+		return "", api.Invalid("UserCidr")
 	}
 	if quota := c.Settings.Quotas.Vpcs; len(c.State.Vpcs) >= quota {
 		return "", api.BadRequest("QuotaExceeded.Vpc", "VPC quota exceeded: a region can have %d.", quota)
@@ -58,13 +64,14 @@ func createVpc(c *api.Context) (string, *api.Error) {
 	}
 	v := &state.Vpc{
 		ID: c.NewID("vpc-bp1"), Name: c.Get("VpcName"), Description: c.Get("Description"), CidrBlock: cidr, Tags: labels,
-		PendingUntil: pendingUntil(c),
+		PendingUntil: pendingUntil(c), Created: c.Now, ResourceGroupID: c.Get("ResourceGroupId"),
+		UserCidrs: listing.CommaList(c.Get("UserCidr")), DNSHostname: c.True("EnableDnsHostname"),
 	}
 	if c.True("EnableIpv6") {
 		assignIPv6(c, v)
 	}
 	c.State.Vpcs[v.ID] = v
-	addTable(c, &state.RouteTable{VpcID: v.ID, Type: system})
+	addTable(c, &state.RouteTable{VpcID: v.ID, Type: system, Created: c.Now})
 	return v.ID, nil
 }
 
@@ -97,7 +104,7 @@ func newCreatedVpc(c *api.Context, id string) any {
 	if own := systemTable(c.State, id); own != nil {
 		table = own.ID
 	}
-	return api.Object{"VpcId", id, "VRouterId", "vrt-" + state.Suffix(id), "RouteTableId", table, "ResourceGroupId", ""}
+	return api.Object{"VpcId", id, "VRouterId", "vrt-" + state.Suffix(id), "RouteTableId", table, "ResourceGroupId", groupOfVpc(c, id)}
 }
 
 // vpcByID returns the VPC of the parameter VpcId.
@@ -164,11 +171,29 @@ func checkUnused(c *state.Cloud, vpcID string, force bool) *api.Error {
 	return nil
 }
 
-// privateBlock reports whether text is a private IPv4 block that may be used for networks, with a mask in the range.
-func privateBlock(text string, shortest, longest int) bool {
+// validBlock reports whether text is an IPv4 block that a VPC can have, with a mask in the range: besides the private ones any block but
+// those of the cloud's services, of multicast, of loopback and of links, and parts of them.
+func validBlock(text string, shortest, longest int) bool {
 	prefix, err := netip.ParsePrefix(text)
-	return err == nil && prefix == prefix.Masked() && prefix.Addr().Is4() && prefix.Addr().IsPrivate() &&
-		prefix.Bits() >= shortest && prefix.Bits() <= longest
+	if err != nil || prefix != prefix.Masked() || !prefix.Addr().Is4() || prefix.Bits() < shortest || prefix.Bits() > longest {
+		return false
+	}
+	for _, taken := range []string{"100.64.0.0/10", "224.0.0.0/4", "127.0.0.0/8", "169.254.0.0/16", "0.0.0.0/8"} {
+		if prefix.Overlaps(netip.MustParsePrefix(taken)) {
+			return false
+		}
+	}
+	return true
+}
+
+// validUserCidrs reports whether these are the blocks that a VPC can take for private: three at most.
+func validUserCidrs(blocks []string) bool {
+	for _, block := range blocks {
+		if prefix, err := netip.ParsePrefix(block); err != nil || !prefix.Addr().Is4() {
+			return false
+		}
+	}
+	return len(blocks) <= 3
 }
 
 // validName holds for all things of VPC: names are optional, and no links.

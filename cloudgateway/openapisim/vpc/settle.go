@@ -47,7 +47,7 @@ func settle(c *api.Context) (next time.Time) {
 	}
 	for _, eip := range c.State.Eips {
 		if over(&eip.BusyUntil) {
-			settleEip(eip)
+			settleEip(c.State, eip)
 		}
 	}
 	return next

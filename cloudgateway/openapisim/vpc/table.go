@@ -25,18 +25,36 @@ const virtualRouter = "VRouter"
 func tableActions() []api.Action {
 	return []api.Action{api.Read("DescribeRouteTableList", describeRouteTableList, tagFilterCodes(), append(listing.Params(maxPage),
 		region(), api.Optional("VpcId"), api.Optional("RouterId"), api.Param{Name: "RouterType", Enum: routerTypes()},
-		api.Optional("RouteTableId"), api.Optional("RouteTableName"),
+		api.Optional("RouteTableId"), api.Optional("RouteTableName"), api.Optional("ResourceGroupId"),
 		api.OneOf("RouteTableType", system, custom), tags.Param())...)}
 }
 
 func newTableView(c *api.Context, t *state.RouteTable) api.Object {
 	return api.Object{
 		"RouteTableId", t.ID, "RouteTableName", t.Name, "RouteTableType", t.Type, "VpcId", t.VpcID, "RouterId", routerOf(t),
-		"RouterType", virtualRouter, "AssociateType", "VSwitch", "Status", status(t.PendingUntil), "CreationTime", creationTime,
-		"Description", t.Description, "ResourceGroupId", "", "OwnerId", owner(c), "RoutePropagationEnable", true,
+		"RouterType", virtualRouter, "AssociateType", associateType(t), "Status", status(t.PendingUntil), "CreationTime",
+		creationTime(t.Created),
+		"Description", t.Description, "ResourceGroupId", tableGroup(c, t), "OwnerId", owner(c), "RoutePropagationEnable", !t.PropagationOff,
 		"VSwitchIds", vswitchIDs(c, func(vsw *state.VSwitch) bool { return vsw.RouteTableID == t.ID }),
 		"GatewayIds", api.Object{"GatewayIds", []string{}}, "Tags", tags.Shorts(t.Tags),
 	}
+}
+
+// The things that a table can be for.
+const (
+	ofVSwitches = "VSwitch"
+	ofGateways  = "Gateway"
+)
+
+func associateType(t *state.RouteTable) string {
+	if t.OfGateway {
+		return ofGateways
+	}
+	return ofVSwitches
+}
+
+func tableGroup(c *api.Context, t *state.RouteTable) string {
+	return cmp.Or(t.ResourceGroupID, groupOfVpc(c, t.VpcID))
 }
 
 func routerOf(t *state.RouteTable) string { return "vrt-" + state.Suffix(t.VpcID) }
@@ -61,7 +79,8 @@ func describeRouteTableList(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	matching := slices.DeleteFunc(tablesOf(c.State, c.Get("VpcId")), func(t *state.RouteTable) bool {
-		return !matchTable(c, t) || !listing.Match(c.Get("RouteTableType"), t.Type) || !filter.Match(t.Tags)
+		return !matchTable(c, t) || !listing.Match(c.Get("RouteTableType"), t.Type) ||
+			!listing.Match(c.Get("ResourceGroupId"), tableGroup(c, t)) || !filter.Match(t.Tags)
 	})
 	return listing.Answer(c, matching, "RouterTableList", "RouterTableListType",
 		func(t *state.RouteTable) api.Object { return newTableView(c, t) })

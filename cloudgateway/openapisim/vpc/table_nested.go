@@ -35,7 +35,7 @@ func describeRouteTables(c *api.Context) (any, *api.Error) {
 	return listing.Answer(c, matching, "RouteTables", "RouteTable", func(t *state.RouteTable) api.Object {
 		return api.Object{
 			"RouteTableId", t.ID, "RouteTableType", t.Type, "VRouterId", routerOf(t), "Status", status(t.PendingUntil),
-			"CreationTime", creationTime, "ResourceGroupId", "",
+			"CreationTime", creationTime(t.Created), "ResourceGroupId", tableGroup(c, t),
 			"VSwitchIds", vswitchIDs(c, func(vsw *state.VSwitch) bool { return vsw.RouteTableID == t.ID }),
 			"RouteEntrys", api.Object{"RouteEntry", api.Objects(t.Entries, func(e *state.RouteEntry) api.Object { return newEntryView(t, e) })},
 		}

@@ -20,7 +20,7 @@ func tableWriteActions() []api.Action {
 			newTagCodes("InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidParameter.RouteTableName.Malformed",
 				"InvalidParameter.Description.Malformed", "QuotaExceeded.RouteTable", "IdempotentParameterMismatch"),
 			region(), api.Required("VpcId"), api.Optional("RouteTableName"), api.Optional("Description"),
-			api.OneOf("AssociateType", "VSwitch"), api.Optional("ClientToken"), tags.Param()),
+			api.OneOf("AssociateType", ofVSwitches, ofGateways), api.Flag("RoutePropagationEnable"), api.Optional("ClientToken"), tags.Param()),
 		api.Write("DeleteRouteTable", api.On(tableByID, deleteRouteTable),
 			api.Words(`InvalidRouteTableId.NotFound IncorrectRouteTableType IncorrectRouteTableStatus
 				DependencyViolation.RouteEntry`), region(),
@@ -54,7 +54,8 @@ func createRouteTable(c *api.Context, v *state.Vpc) (string, *api.Error) {
 	}
 	table := &state.RouteTable{
 		VpcID: v.ID, Type: custom, Name: c.Get("RouteTableName"), Description: c.Get("Description"), Tags: labels,
-		PendingUntil: pendingUntil(c),
+		PendingUntil: pendingUntil(c), Created: c.Now, OfGateway: c.Get("AssociateType") == ofGateways,
+		PropagationOff: c.Has("RoutePropagationEnable") && !c.True("RoutePropagationEnable"),
 	}
 	addTable(c, table)
 	return table.ID, nil
@@ -128,7 +129,7 @@ func associateRouteTable(c *api.Context, table *state.RouteTable, v *state.VSwit
 	switch {
 	case table.VpcID != v.VpcID:
 		return "", api.NotFound("Forbidden.NotInSameVpc", "The route table and the VSwitch are not in the same VPC.")
-	case table.Type != custom:
+	case table.Type != custom || table.OfGateway:
 		return "", api.BadRequest("OperationDenied.SwitchToSystemRouteTable", "The system route table can't be associated.")
 	case current != nil && current.Type == custom:
 		return "", api.NotFound("Forbidden.VSwitchAlreadyAssociatedRouteTable", "The VSwitch is associated with a route table already.")
@@ -137,7 +138,7 @@ func associateRouteTable(c *api.Context, table *state.RouteTable, v *state.VSwit
 	case busy(c.State, v.VpcID):
 		return "", wrongVSwitchStatus()
 	}
-	v.RouteTableID = table.ID
+	v.RouteTableID, v.PendingUntil = table.ID, pendingUntil(c)
 	return table.ID, nil
 }
 
@@ -154,6 +155,7 @@ func unassociateRouteTable(c *api.Context, table *state.RouteTable, v *state.VSw
 	if own := systemTable(c.State, v.VpcID); own != nil {
 		v.RouteTableID = own.ID
 	}
+	v.PendingUntil = pendingUntil(c)
 	return table.ID, nil
 }
 

@@ -15,7 +15,7 @@ func vswitchActions() []api.Action {
 		api.Read("DescribeVSwitches", describeVSwitches, tagFilterCodes("InvalidVSwitchIdNumber.NotSupported"),
 			append(listing.Params(maxPage),
 				api.Optional("RegionId"), api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("VSwitchName"),
-				api.Optional("ZoneId"), api.Optional("RouteTableId"), tags.Param())...),
+				api.Optional("ZoneId"), api.Optional("RouteTableId"), api.Optional("ResourceGroupId"), tags.Param())...),
 		api.Read("DescribeVSwitchAttributes", describeVSwitchAttributes, nil, api.Optional("RegionId"),
 			api.Required("VSwitchId")),
 	}
@@ -29,7 +29,7 @@ func newVSwitchView(c *api.Context, v *state.VSwitch) api.Object {
 	return api.Object{
 		"VSwitchId", v.ID, "VSwitchName", v.Name, "VpcId", v.VpcID, "ZoneId", v.ZoneID, "CidrBlock", v.CidrBlock,
 		"Ipv6CidrBlock", v.Ipv6Cidr, "EnabledIpv6", v.Ipv6Cidr != "", "Status", status(v.PendingUntil),
-		"CreationTime", creationTime, "Description", v.Description, "ResourceGroupId", "", "OwnerId", owner(c),
+		"CreationTime", creationTime(v.Created), "Description", v.Description, "ResourceGroupId", groupOfVpc(c, v.VpcID), "OwnerId", owner(c),
 		"IsDefault", false, "AvailableIpAddressCount", availableAddresses(c.State, v),
 		"RouteTable", api.Object{"RouteTableId", table.ID, "RouteTableType", table.Type}, "Tags", tags.Shorts(v.Tags),
 	}
@@ -63,7 +63,8 @@ func describeVSwitches(c *api.Context) (any, *api.Error) {
 	}
 	matching := listing.Find(c.State.VSwitches, func(v *state.VSwitch) bool {
 		return listing.Among(ids, v.ID) && listing.Match(c.Get("VpcId"), v.VpcID) && listing.Match(c.Get("ZoneId"), v.ZoneID) &&
-			listing.Match(c.Get("VSwitchName"), v.Name) && listing.Match(c.Get("RouteTableId"), v.RouteTableID) && filter.Match(v.Tags)
+			listing.Match(c.Get("VSwitchName"), v.Name) && listing.Match(c.Get("RouteTableId"), v.RouteTableID) &&
+			listing.Match(c.Get("ResourceGroupId"), groupOfVpc(c, v.VpcID)) && filter.Match(v.Tags)
 	})
 	return listing.Answer(c, matching, "VSwitches", "VSwitch", func(v *state.VSwitch) api.Object { return newVSwitchView(c, v) })
 }
@@ -75,7 +76,7 @@ func describeVSwitchAttributes(c *api.Context) (any, *api.Error) {
 	v := c.State.VSwitches[c.Get("VSwitchId")]
 	if v == nil {
 		gone := newVSwitchView(c, &state.VSwitch{})
-		for name, value := range map[string]any{"CreationTime": "", "OwnerId": 0, "Status": ""} {
+		for name, value := range map[string]any{"CreationTime": "", "ResourceGroupId": "", "OwnerId": 0, "Status": ""} {
 			gone.Set(name, value)
 		}
 		return gone, nil

@@ -56,7 +56,7 @@ func createVSwitch(c *api.Context, v *state.Vpc) (string, *api.Error) {
 	}
 	vsw := &state.VSwitch{
 		ID: c.NewID("vsw-bp1"), VpcID: v.ID, ZoneID: c.Get("ZoneId"), Name: c.Get("VSwitchName"), Description: c.Get("Description"),
-		CidrBlock: subnet.String(), Ipv6Cidr: ipv6, Tags: labels, PendingUntil: pendingUntil(c),
+		CidrBlock: subnet.String(), Ipv6Cidr: ipv6, Tags: labels, PendingUntil: pendingUntil(c), Created: c.Now,
 	}
 	if table := systemTable(c.State, v.ID); table != nil {
 		vsw.RouteTableID = table.ID

@@ -91,7 +91,9 @@ func TestNetworkLife(t *testing.T) {
 			t.Errorf("%s has %d system entries, want those of the vSwitch and of the services", table, got)
 		}
 	}
+	c.Pass(2 * time.Second)
 	c.Must("UnassociateRouteTable", "RouteTableId", custom, "VSwitchId", vswitchID, "ClientToken", "u")
+	c.Pass(2 * time.Second)
 	if got := c.Cloud.VSwitches[vswitchID].RouteTableID; got != tableID {
 		t.Errorf("the vSwitch is bound to %s, want the system table", got)
 	}
@@ -112,7 +114,8 @@ func TestVpcRefusals(t *testing.T) {
 		delete(c.Cloud.Instances, "i-other")
 	}
 	testRefusals(t, []refusal{
-		{"public block", nil, "CreateVpc", []string{"CidrBlock", "8.0.0.0/16"}, "InvalidParameter"},
+		{"block of the cloud", nil, "CreateVpc", []string{"CidrBlock", "100.64.0.0/16"}, "InvalidParameter"},
+		{"blocks of the user", nil, "CreateVpc", []string{"UserCidr", "10.0.0.0/8,x"}, "InvalidParameter"},
 		{"small block", nil, "CreateVpc", []string{"CidrBlock", "10.0.0.0/29"}, "InvalidParameter"},
 		{"name", nil, "CreateVpc", []string{"VpcName", "http://x"}, "InvalidVpcName.Malformed"},
 		{"description", nil, "CreateVpc", []string{"Description", "https://x"}, "InvalidVpcDiscription.Malformed"},

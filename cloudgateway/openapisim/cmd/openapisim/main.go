@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
@@ -71,11 +72,24 @@ func printExports(out io.Writer, cfg openapisim.Config, address string) {
 	}
 	fmt.Fprintf(out, `
 export ALIBABA_CLOUD_ACCESS_KEY_ID=%[2]s ALIBABA_CLOUD_ACCESS_KEY_SECRET=%[3]s ALIBABA_CLOUD_REGION_ID=%[4]s  # SDKs, CLI
-export ALICLOUD_ACCESS_KEY=%[2]s ALICLOUD_SECRET_KEY=%[3]s ALICLOUD_REGION=%[4]s                              # Terraform
-export SLB_ENDPOINT=%[1]s NLB_ENDPOINT=%[1]s VPC_ENDPOINT=%[1]s ECS_ENDPOINT=%[1]s STS_ENDPOINT=%[1]s         # Terraform
 aliyun ecs DescribeInstances --RegionId %[4]s --endpoint %[1]s --insecure                                     # an example
-Everything speaks HTTP here; http://%[1]s/console is for people.
-`, address, key.ID, key.Secret, cfg.Region)
+
+# Terraform: it speaks TLS, so it has to know the authority; and without the account type it asks the real cloud for it.
+export ALICLOUD_ACCESS_KEY=%[2]s ALICLOUD_SECRET_KEY=%[3]s ALICLOUD_REGION=%[4]s ALIBABA_CLOUD_ACCOUNT_TYPE=Domestic
+curl -so openapisim-ca.pem http://%[1]s/admin/ca; export SSL_CERT_FILE=$PWD/openapisim-ca.pem
+export%[5]s
+
+Everything speaks HTTP and HTTPS at this port; http://%[1]s/console is for people.
+`, address, key.ID, key.Secret, cfg.Region, endpoints(address))
+}
+
+// endpoints are the variables by which Terraform's provider finds the products.
+func endpoints(address string) string {
+	var out strings.Builder
+	for _, p := range openapisim.Products() {
+		out.WriteString(" " + strings.ToUpper(p.Name) + "_ENDPOINT=" + address)
+	}
+	return out.String()
 }
 
 // version is set by builds of images with -ldflags "-X main.version=…".

@@ -330,3 +330,32 @@ func TestAlone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestParseStrictAndWeather(t *testing.T) {
+	t.Parallel()
+	opts, err := parse([]string{"--strict", "--weather=bad"}, noEnv, io.Discard)
+	if err != nil || opts.config.Settings == nil || !opts.config.Settings.Strict || len(opts.config.Faults) == 0 {
+		t.Errorf("%+v, %d faults, %v", opts.config.Settings, len(opts.config.Faults), err)
+	}
+	if _, err := parse([]string{"--weather=fair"}, noEnv, io.Discard); err == nil || !strings.Contains(err.Error(),
+		`"fair" is none of bad`) {
+		t.Errorf("an unknown weather: %v", err)
+	}
+}
+
+// Terraform's provider has no variable for the protocol, asks the real cloud for the type of the account unless a variable has it, and
+// looks for every product by a variable of its own (its acceptance tests hung for want of these).
+func TestPrintedLinesForTerraform(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	printExports(&out, openapisim.Config{Region: "cn-hangzhou"}, "127.0.0.1:9108")
+	for _, want := range []string{
+		"ALIBABA_CLOUD_ACCOUNT_TYPE=Domestic", "curl -so openapisim-ca.pem http://127.0.0.1:9108/admin/ca; export SSL_CERT_FILE=",
+		" LOCATION_ENDPOINT=127.0.0.1:9108", " RESOURCEMANAGER_ENDPOINT=127.0.0.1:9108", " NLB_ENDPOINT=127.0.0.1:9108",
+		" CAS_ENDPOINT=127.0.0.1:9108",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("there is no %q in:\n%s", want, &out)
+		}
+	}
+}

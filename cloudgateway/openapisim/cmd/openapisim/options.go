@@ -9,12 +9,14 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 )
 
 // defaultAddress is where everything is served if nothing says where.
@@ -49,6 +51,9 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	secretFile := flags.String("access-key-secret-file", "", "`file` with the secret of the AccessKey (default $ACCESS_KEY_SECRET)")
 	flags.BoolVar(&cfg.AnyCredentials, "any-credentials", false, "take every AccessKey, and check no signature")
 	fast := flags.Bool("fast", false, "complete every change at once instead of after the time it takes in the cloud")
+	strict := flags.Bool("strict", false, "refuse writes with documented parameters that are not simulated, instead of ignoring these")
+	weather := flags.String("weather", "",
+		"a set of `faults`, besides those of --config: bad answers calls with the codes on which clients repeat")
 	limits := flags.String("limits", "on", "rate limits of the OpenAPI: on or off; they can be switched later at /admin/limits")
 	file := flags.String("config", "", "JSON `file` with access keys, accounts, settings, limits and faults; flags win")
 	flags.StringVar(&cfg.StateDir, "state", "", "`directory` that keeps what the cloud holds, and the authority of --tls, for the next start")
@@ -91,12 +96,21 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 		settings = api.FastSettings()
 		cfg.Settings = &settings
 	}
+	if *strict {
+		settings.Strict = true
+		cfg.Settings = &settings
+	}
 	configured, err := readFile(cfg, *file, settings, given)
 	if err != nil {
 		return options{}, err
 	}
 	if cfg.LimitsOff = *limits == "off"; given["limits"] && cfg.Limits != nil {
 		cfg.Limits.Enabled = nil
+	}
+	if rules := fault.Weather(*weather); rules != nil {
+		cfg.Faults = append(slices.Clone(cfg.Faults), rules...)
+	} else if *weather != "" {
+		return options{}, fmt.Errorf("--weather: %q is none of %s", *weather, strings.Join(fault.Weathers(), ", "))
 	}
 	opts.listen(listen, configured, given)
 	if *traffic {

@@ -68,7 +68,7 @@ func (c *Caller) call(action string, params ...string) (map[string]any, string) 
 	for i := 0; i < len(params); i += 2 {
 		values[params[i]] = params[i+1]
 	}
-	p := api.NewParams(values)
+	p := api.NewParams(wire.Structured(a.Params, values))
 	if err := wire.CheckParams(c.product.Malformed, a.Params, &p, &c.Settings); err != nil {
 		return nil, err.Code
 	}

@@ -86,10 +86,11 @@ type errorBody struct {
 }
 
 // Failure encodes an error.
-func Failure(err *api.Error, requestID, host string, asXML bool) Answer {
+func Failure(err *api.Error, product, requestID, host string, asXML bool) Answer {
 	body := errorBody{
 		RequestID: requestID, HostID: host, Code: err.Code, Message: err.Message,
-		Recommend: "https://api.aliyun.com/troubleshoot?q=" + percentEncode(err.Code) + "&requestId=" + requestID,
+		Recommend: "https://api.aliyun.com/troubleshoot?q=" + percentEncode(err.Code) + "&product=" +
+			percentEncode(product) + "&requestId=" + requestID,
 	}
 	a := Answer{Status: err.Status, XML: asXML}
 	if asXML { // nothing but strings: neither encoding can fail
@@ -97,7 +98,11 @@ func Failure(err *api.Error, requestID, host string, asXML bool) Answer {
 		a.Body = append([]byte(xmlHeader), encoded...)
 		return a
 	}
-	a.Body, _ = json.Marshal(body)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // the cloud writes the address of Recommend as it is
+	_ = encoder.Encode(body)
+	a.Body = bytes.TrimRight(text.Bytes(), "\n")
 	return a
 }
 

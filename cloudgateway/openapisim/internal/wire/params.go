@@ -15,7 +15,11 @@ import (
 func CheckParams(malformed string, table []api.Param, params *api.Params, settings *api.Settings) *api.Error {
 	c := checker{malformed, params, settings}
 	for i := range table {
-		if err := c.check(&table[i], table[i].Name); err != nil {
+		name := table[i].Name
+		if structure, _, ok := strings.Cut(name, "."); ok && c.Has(structure) {
+			return c.invalid(structure, "%q is neither JSON nor members such as %s", c.Get(structure), name)
+		}
+		if err := c.check(&table[i], name); err != nil {
 			return err
 		}
 	}
@@ -70,7 +74,7 @@ func (c checker) checkEnum(p *api.Param, name string) *api.Error {
 	if i < 0 || c.settings.ExactCase {
 		return c.invalid(name, "%q is none of %s", value, strings.Join(p.Enum, ", "))
 	}
-	c.Set(name, p.Enum[i])
+	c.Respell(name, p.Enum[i])
 	return nil
 }
 
@@ -79,6 +83,9 @@ func (c checker) checkItems(p *api.Param, name string) *api.Error {
 	if p.Kind == api.Strings {
 		names = c.Names(name)
 	} else {
+		if value := c.Get(name); value != "" {
+			return c.invalid(name, "%q is neither JSON nor members such as %s.1.Member", value, name)
+		}
 		prefixes = c.Prefixes(name)
 	}
 	count := len(names) + len(prefixes)

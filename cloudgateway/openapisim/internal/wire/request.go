@@ -4,8 +4,10 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -56,6 +58,9 @@ func Parse(r *http.Request) (*Request, *api.Error) {
 	for name, values := range r.Form { // form first, then query
 		req.Values[name] = values[0]
 	}
+	if err := req.readJSON(r.Header.Get("Content-Type"), body); err != nil {
+		return req, err
+	}
 	req.XML = strings.EqualFold(req.Values["Format"], "XML")
 	authorization := r.Header.Get("Authorization")
 	actionInHeader := r.Header.Get("X-Acs-Action") != "" && req.Values["Action"] == ""
@@ -67,6 +72,30 @@ func Parse(r *http.Request) (*Request, *api.Error) {
 		req.readV1(r.Method)
 	}
 	return req, req.checkText()
+}
+
+// readJSON adds the members of a body that is a JSON document. Structures stay JSON; [Structured] reads them.
+func (req *Request) readJSON(contentType string, body []byte) *api.Error {
+	if kind, _, err := mime.ParseMediaType(contentType); err != nil || kind != "application/json" || len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	var document map[string]json.RawMessage
+	if err := json.Unmarshal(body, &document); err != nil {
+		return api.BadRequest("InvalidParameter", "The request can't be parsed: %v.", err)
+	}
+	for name, raw := range document {
+		value := string(raw)
+		switch {
+		case value == "null":
+			continue
+		case value[0] == '"':
+			if err := json.Unmarshal(raw, &value); err != nil {
+				return api.BadRequest("InvalidParameter", "The request can't be parsed: %v.", err)
+			}
+		}
+		req.Values[name] = value
+	}
+	return nil
 }
 
 // checkText refuses what is not UTF-8: neither answers nor snapshots could repeat it.

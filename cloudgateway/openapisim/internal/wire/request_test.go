@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"maps"
@@ -256,13 +257,16 @@ func TestFailure(t *testing.T) {
 	t.Parallel()
 	failure := api.NotFound("Invalid<Id>.NotFound", "There is no %q.", "lb-1")
 	var got map[string]string
-	answer := Failure(failure, "ID", "127.0.0.1:1", false)
+	answer := Failure(failure, "Slb", "ID", "127.0.0.1:1", false)
 	if err := json.Unmarshal(answer.Body, &got); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{
 		"RequestId": "ID", "HostId": "127.0.0.1:1", "Code": "Invalid<Id>.NotFound", "Message": `There is no "lb-1".`,
-		"Recommend": "https://api.aliyun.com/troubleshoot?q=Invalid%3CId%3E.NotFound&requestId=ID",
+		"Recommend": "https://api.aliyun.com/troubleshoot?q=Invalid%3CId%3E.NotFound&product=Slb&requestId=ID",
+	}
+	if bytes.Contains(answer.Body, []byte(`\u0026`)) {
+		t.Errorf("an address that is escaped: %s", answer.Body)
 	}
 	if diff := cmp.Diff(want, got); diff != "" || answer.Status != 404 {
 		t.Errorf("status %d, body (-want +got):\n%s", answer.Status, diff)
@@ -272,7 +276,7 @@ func TestFailure(t *testing.T) {
 		Code    string
 		Message string
 	}
-	if err := xml.Unmarshal(Failure(failure, "ID", "h", true).Body, &inXML); err != nil || inXML.Code != failure.Code ||
+	if err := xml.Unmarshal(Failure(failure, "Slb", "ID", "h", true).Body, &inXML); err != nil || inXML.Code != failure.Code ||
 		inXML.Message != failure.Message {
 		t.Errorf("XML %+v, %v", inXML, err)
 	}
@@ -282,7 +286,7 @@ func TestWrite(t *testing.T) {
 	t.Parallel()
 	for asXML, contentType := range map[bool]string{false: "application/json;charset=utf-8", true: "text/xml;charset=utf-8"} {
 		w := httptest.NewRecorder()
-		Failure(api.BadRequest("C", "m"), "ID", "h", asXML).Write(w, "ID")
+		Failure(api.BadRequest("C", "m"), "Slb", "ID", "h", asXML).Write(w, "ID")
 		if w.Code != 400 || w.Header().Get("Content-Type") != contentType || w.Header().Get("x-acs-request-id") != "ID" {
 			t.Errorf("status %d, headers %v", w.Code, w.Header())
 		}

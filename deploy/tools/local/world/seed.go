@@ -34,6 +34,9 @@ func (p plan) network() *state.Cloud {
 		},
 		RouteTables:  map[string]*state.RouteTable{RouteTableID: {ID: RouteTableID, VpcID: VpcID, Name: "system", Type: "System"}},
 		Certificates: map[string]*state.Certificate{CertificateID: certificate},
+		UserCertificates: map[string]*state.UserCertificate{ // NLBs have theirs from another product than CLBs
+			CertificateID: {ID: CertificateID, Name: "demo", Created: time.Now()},
+		},
 		Acls: map[string]*state.Acl{AclID: {
 			ID: AclID, Name: "demo", IPVersion: "ipv4", Entries: []state.AclEntry{{Entry: "198.51.100.0/24", Comment: "office"}},
 		}},
