@@ -3,9 +3,11 @@ package server
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
@@ -94,8 +96,8 @@ func TestListNetworkInterfaces(t *testing.T) {
 		{"instance", &ecsv1.ListNetworkInterfacesRequest{InstanceId: "i-1"}, "eni-1"},
 		{"VPC", &ecsv1.ListNetworkInterfacesRequest{VpcId: "vpc-2"}, "eni-2 eni-pod"},
 		{"vSwitch", &ecsv1.ListNetworkInterfacesRequest{VswitchId: testVSwitch}, "eni-1"},
-		{"security group", &ecsv1.ListNetworkInterfacesRequest{SecurityGroupId: "sg-2"}, "eni-pod"},
-		{"resource group", &ecsv1.ListNetworkInterfacesRequest{ResourceGroupId: "rg-2"}, "eni-pod"},
+		{"security group", &ecsv1.ListNetworkInterfacesRequest{SecurityGroupId: "sg-2"}, "eni-2 eni-pod"},
+		{"resource group", &ecsv1.ListNetworkInterfacesRequest{ResourceGroupId: "rg-2"}, "eni-2 eni-pod"},
 		{"name", &ecsv1.ListNetworkInterfacesRequest{Name: "pod"}, "eni-pod"},
 		{"type", &ecsv1.ListNetworkInterfacesRequest{Type: "Primary"}, "eni-1 eni-2"},
 		{"status", &ecsv1.ListNetworkInterfacesRequest{Status: "Available"}, "eni-pod"},
@@ -134,7 +136,7 @@ func TestNetworkInterfaceFields(t *testing.T) {
 		PrimaryIp: "10.0.0.9", PrivateIps: []string{"10.0.0.9"}, SourceDestCheck: new(false), Name: "pod", Description: "of a pod",
 		MacAddress: "00:16:3e:00:00:09", SecurityGroupIds: []string{"sg-2"}, ResourceGroupId: "rg-2",
 		Tags: []*commonv1.Tag{{Key: "a", Value: "2"}}, Ipv4Prefixes: []string{"10.0.0.16/28"}, Ipv6Prefixes: []string{"2408:1::/80"},
-		DeleteOnRelease: new(false),
+		DeleteOnRelease: new(false), CreationTime: timestamppb.New(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
 	}
 	if diff := cmp.Diff(want, answer.GetNetworkInterface(), protocmp.Transform()); diff != "" {
 		t.Errorf("interface (-want +got):\n%s", diff)

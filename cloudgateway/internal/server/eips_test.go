@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
@@ -41,7 +40,7 @@ func TestLifeOfAnEip(t *testing.T) {
 		InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC,
 		InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_POST_PAID, Name: "web", Description: "of the shop",
 		ResourceGroupId: "rg-1", Isp: "BGP_PRO", RegionId: "cn-hangzhou",
-		BusinessStatus: "Normal", CreationTime: timestamppb.New(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)),
+		BusinessStatus: "Normal", CreationTime: bought.GetEip().GetCreationTime(),
 		Tags: []*commonv1.Tag{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
 	}
 	if diff := cmp.Diff(want, bought.GetEip(), protocmp.Transform()); diff != "" {

@@ -36,6 +36,7 @@ func TestLifeOfARouteTable(t *testing.T) {
 	id := made.GetRouteTable().GetRouteTableId()
 	want := &vpcv1.RouteTable{
 		RouteTableId: id, VpcId: testVPC, Type: "Custom", Name: "web", Description: "of the shop", Status: "Available", Tags: r.GetTags(),
+		ResourceGroupId: state.DefaultResourceGroup,
 	}
 	if diff := cmp.Diff(want, made.GetRouteTable(), protocmp.Transform()); diff != "" {
 		t.Errorf("new table (-want +got):\n%s", diff)

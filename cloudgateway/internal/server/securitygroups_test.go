@@ -13,6 +13,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 func ruleTo(port int32, cidr string) *ecsv1.SecurityGroupRule {
@@ -56,7 +57,7 @@ func TestLifeOfASecurityGroup(t *testing.T) {
 		want := &ecsv1.SecurityGroup{
 			SecurityGroupId: id, Name: "web", Description: "for a Service", VpcId: testVPC, Type: create.GetType(),
 			Tags: create.GetTags(), RulesLoaded: true,
-			Rules: create.GetRules(),
+			Rules: create.GetRules(), ResourceGroupId: state.DefaultResourceGroup,
 		}
 		ignore := protocmp.IgnoreFields(&ecsv1.SecurityGroup{}, "creation_time")
 		sortless := protocmp.SortRepeated(func(a, b *ecsv1.SecurityGroupRule) bool { return a.String() < b.String() })

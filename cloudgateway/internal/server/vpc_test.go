@@ -101,6 +101,7 @@ func TestNetworkReads(t *testing.T) {
 	}
 	if diff := cmp.Diff(&vpcv1.Vpc{
 		VpcId: testVPC, CidrBlock: "192.168.0.0/16", SecondaryCidrBlocks: []string{"172.16.0.0/12"}, Status: "Available",
+		ResourceGroupId: state.DefaultResourceGroup,
 	}, network.GetVpc(), protocmp.Transform()); diff != "" {
 		t.Errorf("VPC (-want +got):\n%s", diff)
 	}
@@ -144,7 +145,7 @@ func TestNetworkReads(t *testing.T) {
 		AllocationId: "eip-1", IpAddress: "47.1.2.3", Status: "InUse", InstanceId: "lb-x", InstanceType: "SlbInstance", BandwidthMbps: 5,
 		InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC,
 		InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_POST_PAID, Isp: "BGP", RegionId: "cn-hangzhou", BusinessStatus: "Normal",
-		CreationTime: timestamppb.New(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)),
+		CreationTime: timestamppb.New(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)), ResourceGroupId: state.DefaultResourceGroup,
 	}}
 	if diff := cmp.Diff(want, eips.GetEips(), protocmp.Transform()); diff != "" {
 		t.Errorf("EIPs (-want +got):\n%s", diff)

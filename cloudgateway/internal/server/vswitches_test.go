@@ -38,6 +38,7 @@ func TestLifeOfAVSwitch(t *testing.T) {
 	want := &vpcv1.VSwitch{
 		VswitchId: id, VpcId: testVPC, ZoneId: "cn-hangzhou-i", CidrBlock: "192.168.64.0/24", AvailableIpCount: 252, Name: "web",
 		Description: "of the shop", Status: "Available", Ipv6CidrBlock: "2408:4005:1:100::/64", RouteTableId: testTable, Tags: r.GetTags(),
+		ResourceGroupId: state.DefaultResourceGroup,
 	}
 	if diff := cmp.Diff(want, made.GetVswitch(), protocmp.Transform()); diff != "" {
 		t.Errorf("new vSwitch (-want +got):\n%s", diff)
@@ -139,7 +140,7 @@ func TestListNetworks(t *testing.T) {
 	}
 	odd := &vpcv1.Vpc{
 		VpcId: "vpc-m07", CidrBlock: "10.0.0.0/8", Name: "odd", Description: "d", Status: "Available",
-		Tags: []*commonv1.Tag{{Key: "k", Value: "v"}},
+		Tags: []*commonv1.Tag{{Key: "k", Value: "v"}}, ResourceGroupId: state.DefaultResourceGroup,
 	}
 	for _, tt := range []struct {
 		name    string

@@ -282,8 +282,10 @@ func Moment(text string) *timestamppb.Timestamp {
 	return timestamppb.New(time.UnixMilli(ms))
 }
 
-// Is compares with a word of the cloud, for Via.
-func Is(word string) func(string) bool { return func(w string) bool { return w == word } }
+// Is compares with a word of the cloud, for Via, in any case: it may be spelt as another tool has sent it.
+func Is(word string) func(string) bool {
+	return func(w string) bool { return strings.EqualFold(w, word) }
+}
 
 // ProtocolName gives the cloud's name of a protocol in capitals, e.g. "TCP".
 func ProtocolName(p slbv1.Protocol) string {

@@ -63,7 +63,7 @@ func protectionParams(deletion, modification *nlbv1.Protection) cloud.Params {
 // decode reads one instance in the answer to ListLoadBalancers.
 func decode(item []byte) (*nlbv1.LoadBalancer, error) {
 	lb := &nlbv1.LoadBalancer{DeletionProtection: &nlbv1.Protection{}, ModificationProtection: &nlbv1.Protection{}}
-	return lb, cloud.Decode(item, cloud.Fields{
+	err := cloud.Decode(item, cloud.Fields{
 		"LoadBalancerId":             cloud.Required(&lb.LoadBalancerId),
 		"LoadBalancerName":           &lb.Name,
 		"LoadBalancerStatus":         cloud.Via(&lb.Status, cloud.Named),
@@ -80,13 +80,17 @@ func decode(item []byte) (*nlbv1.LoadBalancer, error) {
 		"Cps":                        &lb.Cps,
 		"DeletionProtectionConfig":   cloud.Fields{"Enabled": &lb.DeletionProtection.Enabled, "Reason": &lb.DeletionProtection.Reason},
 		"ModificationProtectionConfig": cloud.Fields{
-			"Status": cloud.Via(&lb.ModificationProtection.Enabled, func(word string) bool { return word == consoleProtection }),
+			"Status": cloud.Via(&lb.ModificationProtection.Enabled, func(word string) bool { return strings.EqualFold(word, consoleProtection) }),
 			"Reason": &lb.ModificationProtection.Reason,
 		},
 		"ResourceGroupId": &lb.ResourceGroupId,
 		"CreateTime":      cloud.Via(&lb.CreationTime, cloud.Time),
 		"Tags":            cloud.TagsInto(&lb.Tags),
 	})
+	if lb.GetIpVersion() != nlbv1.IpVersion_IP_VERSION_DUAL_STACK {
+		lb.Ipv6AddressType = nlbv1.AddressType_ADDRESS_TYPE_UNSPECIFIED // the cloud says Intranet of those that have no IPv6
+	}
+	return lb, err
 }
 
 func decodeZone(item []byte) (*nlbv1.ZoneMapping, error) {

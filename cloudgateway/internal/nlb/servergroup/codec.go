@@ -101,7 +101,7 @@ func decode(item []byte) (*nlbv1.ServerGroup, error) {
 		"Protocol":                cloud.Via(&g.Protocol, protocolNamed),
 		"AddressIPVersion":        cloud.Via(&g.IpVersion, cloud.Named),
 		"AnyPortEnabled":          &g.AnyPortEnabled,
-		"Scheduler":               &g.Scheduler,
+		"Scheduler":               cloud.Via(&g.Scheduler, scheduler),
 		"ConnectionDrainEnabled":  &g.ConnectionDrainEnabled,
 		"ConnectionDrainTimeout":  &g.ConnectionDrainTimeout,
 		"PreserveClientIpEnabled": &g.PreserveClientIpEnabled,
@@ -115,14 +115,29 @@ func decode(item []byte) (*nlbv1.ServerGroup, error) {
 			"HealthCheckInterval":       &interval,
 			"HealthCheckDomain":         &domain,
 			"HealthCheckUrl":            &path,
-			"HttpCheckMethod":           &method,
-			"HealthCheckHttpCode":       &h.HttpCodes,
+			"HttpCheckMethod":           cloud.Via(&method, strings.ToUpper),
+			"HealthCheckHttpCode": cloud.Via(&h.HttpCodes, func(codes []string) []string {
+				for i, code := range codes {
+					codes[i] = strings.ToLower(code)
+				}
+				return codes
+			}),
 		},
 		"ServerCount":            &g.ServerCount,
 		"RelatedLoadBalancerIds": &g.LoadBalancerIds,
 		"ResourceGroupId":        &g.ResourceGroupId,
 		"Tags":                   cloud.TagsInto(&g.Tags),
 	})
+}
+
+// scheduler is the word of the documents, whatever the case in which another tool has sent it.
+func scheduler(word string) string {
+	for _, known := range []string{"Wrr", "Wlc", "rr", "sch", "tch", "qch"} {
+		if strings.EqualFold(known, word) {
+			return known
+		}
+	}
+	return word
 }
 
 func protocolNamed(word string) nlbv1.ServerGroupProtocol {

@@ -241,8 +241,11 @@ func (a Row) Decode(cfg proto.Message, raw json.RawMessage) bool {
 		}
 		value = protoreflect.ValueOfInt32(int32(n))
 	case OnOff, TrueFalse, Enable:
-		value = protoreflect.ValueOfBool(s == "on" || s == "true" || s == "enable")
+		value = protoreflect.ValueOfBool(slices.Contains([]string{"on", "true", "enable"}, strings.ToLower(s)))
 	case Text, CommaList:
+		if at := slices.IndexFunc(a.Allowed, func(word string) bool { return strings.EqualFold(word, s) }); at >= 0 {
+			s = a.Allowed[at] // whatever the case in which another tool has sent it
+		}
 		value = protoreflect.ValueOfString(s)
 	}
 	m, field := find(cfg, a.Field, protoreflect.Message.Mutable)

@@ -96,7 +96,7 @@ func decode(item []byte) (*slbv1.Listener, error) {
 			}
 		}
 	}
-	if cloud.Text(values["ListenerForward"]) != "on" {
+	if !strings.EqualFold(cloud.Text(values["ListenerForward"]), "on") {
 		l.Config.ForwardPort = nil
 	}
 	if l.GetConfig().GetServerCertificateId() == "" {
