@@ -87,9 +87,11 @@ func (b builder) tcp(c *slbv1.ListenerConfig) {
 	c.PersistenceTimeout = b.Number(annotation.PersistenceTimeout)
 	c.EstablishedTimeout = b.Number(annotation.EstablishedTimeout)
 	c.HealthCheck.Type = b.Text(annotation.HealthCheckType)
-	c.HealthCheck.Uri = b.Text(annotation.HealthCheckURI)
 	c.HealthCheck.Domain = b.Text(annotation.HealthCheckDomain)
-	c.HealthCheck.HttpCode = b.Text(annotation.HealthCheckHTTPCode)
+	if c.GetHealthCheck().GetType() == "http" { // of a check by TCP the cloud shows neither, and they would be set again and again
+		c.HealthCheck.Uri = b.Text(annotation.HealthCheckURI)
+		c.HealthCheck.HttpCode = b.Text(annotation.HealthCheckHTTPCode)
+	}
 }
 
 // web sets what HTTP and HTTPS listeners share.
