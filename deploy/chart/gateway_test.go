@@ -70,7 +70,8 @@ func TestGatewayConfig(t *testing.T) {
 				"config": map[string]any{"credentials": map[string]any{"environment": true}},
 			}}},
 		},
-		{file: "front", values: map[string]any{"front": map[string]any{"enabled": true, "keysSecret": "tools", "wait": "20s"}}},
+		{file: "front", values: map[string]any{"front": map[string]any{"enabled": true, "keysSecret": "tools", "wait": "20s",
+			"auditReads": true}}},
 		{file: "budget-left-out", values: map[string]any{"budget": map[string]any{"share": nil, "learnUpTo": nil}}},
 		{
 			file: "budget",

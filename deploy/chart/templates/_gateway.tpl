@@ -37,6 +37,7 @@
 {{- $front := dict -}}
 {{- if .Values.front.enabled -}}
 {{- $front = dict "front" (dict "listen" (printf ":%d" (int .Values.front.port)) "keysFile" "/etc/front/keys.yaml" "wait" .Values.front.wait) -}}
+{{- if .Values.front.auditReads -}}{{- $_ := set $front.front "auditReads" true -}}{{- end -}}
 {{- end -}}
 {{- merge $front (dict
   "vpcID" .Values.vpcID "clusterID" .Values.clusterID
