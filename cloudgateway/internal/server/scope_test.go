@@ -341,3 +341,48 @@ func TestScopeOfControllers(t *testing.T) {
 		}
 	}
 }
+
+// TestScopeOfNodecontroller is what the chart gives nodecontroller: the interfaces in the VPC of the cluster, whatever a kubelet has claimed
+// of them. It reads them before it changes them, so that the scope costs no call.
+func TestScopeOfNodecontroller(t *testing.T) {
+	w := newWorld(t, owned, func(cfg *openapisim.Config) {
+		cfg.Seed.Interfaces["eni-in"] = &state.NetworkInterface{
+			VSwitchID: testVSwitch, PrimaryIP: "192.168.20.1", SourceDestCheck: true,
+		}
+		cfg.Seed.Interfaces["eni-db"] = &state.NetworkInterface{
+			VSwitchID: "vsw-2", PrimaryIP: "10.0.0.77", SourceDestCheck: true,
+		}
+	})
+	w.scopes = []config.Scope{{Callers: []string{scoped}, VpcIDs: []string{testVPC}}}
+	w.startGateway(t)
+	off := func(id string) error {
+		return second(w.NetworkInterfaces.UpdateNetworkInterface(t.Context(), &ecsv1.UpdateNetworkInterfaceRequest{
+			NetworkInterfaceId: id, SourceDestCheck: new(false),
+		}))
+	}
+	for _, known := range []bool{true, false} {
+		if known {
+			if _, err := w.NetworkInterfaces.BatchGetNetworkInterfaces(t.Context(), &ecsv1.BatchGetNetworkInterfacesRequest{
+				NetworkInterfaceIds: []string{"eni-in", "eni-db"},
+			}); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			w.startGateway(t) // one that remembers nothing
+		}
+		w.forget()
+		err := off("eni-db")
+		if e, _ := rpcerr.From(err); e == nil || e.Reason != rpcerr.CallerForbidden || !strings.Contains(e.Message, "it is in vpc-2") {
+			t.Errorf("known %t: that of a database: %v", known, err)
+		}
+		if err := off("eni-in"); err != nil {
+			t.Errorf("known %t: that of a node: %v", known, err)
+		}
+		if writes := w.actions(false); !slices.Equal(writes, []string{"ModifyNetworkInterfaceAttribute"}) {
+			t.Errorf("known %t: %q were sent", known, writes)
+		}
+		if calls := w.actions(true); known && len(calls) != 1 {
+			t.Errorf("the scope costs calls: %q", calls)
+		}
+	}
+}
