@@ -95,39 +95,16 @@ func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work,
 		return work, err
 	}
 	c.request = req
-	key, known := s.keys.find(req.keyID)
-	if !known {
-		return work, refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound", "Specified access key is not found.")
-	}
-	if err := timely(req.at, time.Now(), s.began); err != nil {
+	if err := s.recognise(r.Context(), c); err != nil {
 		return work, err
 	}
-	if !req.signature.by(string(key.Secret)) {
-		return work, refuse(http.StatusBadRequest, "SignatureDoesNotMatch", "Specified signature is not matched with our calculation.")
-	}
-	c.key = key
-	if err := s.lives(r.Context(), key); err != nil {
+	if err := s.allow(r.Context(), c); err != nil {
 		return work, err
 	}
-	if err := s.nonces.use(key.ID, req.nonce, time.Now()); err != nil {
-		return work, err
-	}
-	product, known := openapi.ProductOf(req.version)
-	if !known {
-		return work, refuse(http.StatusBadRequest, "InvalidVersion",
-			"Specified parameter Version is not valid, or of a product that the gateway does not call.")
-	}
-	c.product, c.name = product, string(product)+":"+req.action
-	if err := s.permitted(r.Context(), key.caller(), product, req.action); err != nil {
-		return work, err
-	}
-	if err := s.here(req); err != nil {
-		return work, err
-	}
-	if err := s.guard.Proved(conn, key.User); err != nil {
+	if err := s.guard.Proved(conn, c.key.User); err != nil {
 		return work, because(reasonConnections, err)
 	}
-	work, err = s.guard.Begin(key.User)
+	work, err = s.guard.Begin(c.key.User)
 	if err != nil {
 		return work, because(reasonCalls, err)
 	}
@@ -136,6 +113,39 @@ func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work,
 		return work, because(reasonBytes, err)
 	}
 	return work, nil
+}
+
+// recognise finds out whose request it is. It is of one use.
+func (s *session) recognise(ctx context.Context, c *call) error {
+	key, known := s.keys.find(c.request.keyID)
+	if !known {
+		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound", "Specified access key is not found.")
+	}
+	if err := timely(c.request.at, time.Now(), s.began); err != nil {
+		return err
+	}
+	if !c.request.signature.by(string(key.Secret)) {
+		return refuse(http.StatusBadRequest, "SignatureDoesNotMatch", "Specified signature is not matched with our calculation.")
+	}
+	c.key = key
+	if err := s.lives(ctx, key); err != nil {
+		return err
+	}
+	return s.nonces.use(key.ID, c.request.nonce, time.Now())
+}
+
+// allow refuses what the caller may not do, whatever it is about.
+func (s *session) allow(ctx context.Context, c *call) error {
+	product, known := openapi.ProductOf(c.request.version)
+	if !known {
+		return refuse(http.StatusBadRequest, "InvalidVersion",
+			"Specified parameter Version is not valid, or of a product that the gateway does not call.")
+	}
+	c.product, c.name = product, string(product)+":"+c.request.action
+	if err := s.permitted(ctx, c.key.caller(), product, c.request.action); err != nil {
+		return err
+	}
+	return s.here(c.request)
 }
 
 // lives refuses a key pair of a ServiceAccount that is gone.
