@@ -1,5 +1,5 @@
 {{/* The one source of credentials that is named: its key, or nothing for the RAM role of the instance. */}}
-{{- define "credentialSource" -}}
+{{- define "alicloud-controllers.credentialSource" -}}
 {{- $credentials := .Values.credentials -}}
 {{- $named := list -}}
 {{- range $key := list "existingSecret" "ramRole" "stsTokenSecret" "addonTokenSecret" -}}
@@ -16,9 +16,9 @@
 {{- end }}
 
 {{/* The gateway's part of its configuration file. */}}
-{{- define "gatewayConfig" -}}
+{{- define "alicloud-controllers.gatewayConfig" -}}
 {{- $credentials := dict -}}
-{{- $source := include "credentialSource" . -}}
+{{- $source := include "alicloud-controllers.credentialSource" . -}}
 {{- $own := .Values.components.cloudgateway.config.credentials -}}
 {{- if eq $source "existingSecret" -}}
 {{- $credentials = dict "accessKey" (dict "idFile" "/etc/credentials/id" "secretFile" "/etc/credentials/secret") -}}
@@ -28,7 +28,7 @@
 {{- $credentials = dict "stsTokenFile" "/etc/credentials/token" -}}
 {{- else if eq $source "addonTokenSecret" -}}
 {{- $credentials = dict "addonTokenFile" "/etc/credentials/token-config" -}}
-{{- else if or (eq $source "ramRole") (not (or $own (include "cloudConfig" .))) -}}
+{{- else if or (eq $source "ramRole") (not (or $own (include "alicloud-controllers.cloudConfig" .))) -}}
 {{- $credentials = dict "ecsRAMRole" (dict "role" .Values.credentials.ramRole) -}}
 {{- end -}}
 {{- if .Values.credentials.assumeRole.roleARN -}}{{- $credentials = set $credentials "assumeRole" .Values.credentials.assumeRole -}}{{- end -}}
@@ -42,12 +42,12 @@
 {{- merge $front (dict
   "vpcID" .Values.vpcID "clusterID" .Values.clusterID
   "listen" (printf ":%d" (int .Values.gatewayPort)) "activeListen" (printf ":%d" (int .Values.gatewayActivePort))
-  "tls" $tls "credentials" $credentials "budget" (include "budget" . | fromYaml) "reflection" .Values.reflection "api" .Values.api
+  "tls" $tls "credentials" $credentials "budget" (include "alicloud-controllers.budget" . | fromYaml) "reflection" .Values.reflection "api" .Values.api
   "scopeControllers" .Values.scopes.controllers "scopes" .Values.scopes.others) | toYaml -}}
 {{- end }}
 
 {{/* The budget, with the numbers that helm's --set makes strings of. */}}
-{{- define "budget" -}}
+{{- define "alicloud-controllers.budget" -}}
 {{- $budget := deepCopy .Values.budget -}}
 {{- range $key := list "part" "share" "learnUpTo" -}}
 {{- if hasKey $budget $key -}}{{- $_ := set $budget $key (float64 (get $budget $key)) -}}{{- end -}}
@@ -59,8 +59,8 @@
 {{- end }}
 
 {{/* The volume with what the source of credentials needs, as a list item. */}}
-{{- define "credentialVolume" -}}
-{{- $source := include "credentialSource" . -}}
+{{- define "alicloud-controllers.credentialVolume" -}}
+{{- $source := include "alicloud-controllers.credentialSource" . -}}
 {{- if eq $source "rrsa" -}}
 - name: credentials
   projected:

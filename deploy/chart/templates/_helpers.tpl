@@ -1,18 +1,18 @@
 {{/* Labels of a component; the argument is a list of the root and the component's name. */}}
-{{- define "labels" -}}
+{{- define "alicloud-controllers.labels" -}}
 {{- $root := index . 0 -}}
-{{ include "selector" . }}
+{{ include "alicloud-controllers.selector" . }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{- define "selector" -}}
+{{- define "alicloud-controllers.selector" -}}
 app.kubernetes.io/name: {{ index . 1 }}
 app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- end }}
 
-{{- define "image" -}}
+{{- define "alicloud-controllers.image" -}}
 {{- $root := index . 0 -}}
 {{- $c := index $root.Values.components (index . 1) -}}
 {{- with $root.Values.image.registry }}{{ . }}/{{ end }}{{ $c.repository }}
@@ -20,8 +20,8 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- end }}
 
 {{/* The names of the enabled components, as a JSON list, once it is sure that the values make a configuration. */}}
-{{- define "components" -}}
-{{- include "validate" . -}}
+{{- define "alicloud-controllers.components" -}}
+{{- include "alicloud-controllers.validate" . -}}
 {{- $names := list -}}
 {{- range $name, $component := .Values.components -}}
 {{- $enabled := $component.enabled -}}
@@ -32,9 +32,9 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- end }}
 
 {{/* What is missing, all at once, and where to find it. The schema can only say that something is wrong. */}}
-{{- define "validate" -}}
+{{- define "alicloud-controllers.validate" -}}
 {{- $problems := list -}}
-{{- $old := include "cloudConfig" . -}}
+{{- $old := include "alicloud-controllers.cloudConfig" . -}}
 {{- if and (not .Values.clusterID) (not $old) -}}
 {{- $problems = append $problems "clusterID: is required. On ACK it is the cluster's id in the console, \"c…\"; elsewhere choose a name that no other cluster of the account has, and never change it" -}}
 {{- end -}}
@@ -55,7 +55,7 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- if and .Values.tls.existingSecret .Values.tls.certManager.enabled -}}
 {{- $problems = append $problems "tls: existingSecret is named and certManager enabled; keep one of them" -}}
 {{- end -}}
-{{- $problems = concat $problems (include "leavingSecret" . | fromJsonArray) -}}
+{{- $problems = concat $problems (include "alicloud-controllers.leavingSecret" . | fromJsonArray) -}}
 {{- if and .Values.front.enabled (not .Values.front.keysSecret) -}}
 {{- $problems = append $problems "front.keysSecret: is required with front.enabled. It is the Secret with the key pairs of the tools; docs/openapi-front.md has its form" -}}
 {{- end -}}
@@ -68,13 +68,13 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{/* What this upgrade itself would delete of the certificate while pods need it, as a JSON list. Helm goes by the annotation that the Secret has in
 the cluster, and versions of the chart before 0.2.0 have made it without; a Secret of cert-manager may belong to its Certificate, with which it
 goes. Whoever renders without a look into the cluster deletes nothing. */}}
-{{- define "leavingSecret" -}}
+{{- define "alicloud-controllers.leavingSecret" -}}
 {{- $namespace := .Release.Namespace -}}
 {{- $problems := list -}}
 {{- if or .Values.tls.existingSecret .Values.tls.certManager.enabled -}}
 {{- with lookup "v1" "Secret" $namespace "cloudgateway-tls" -}}
 {{- $made := hasPrefix (printf "%s-" $.Chart.Name) (dig "labels" "helm.sh/chart" "" .metadata) -}}
-{{- if and $made (include "goesWithRelease" (list $ .)) -}}
+{{- if and $made (include "alicloud-controllers.goesWithRelease" (list $ .)) -}}
 {{- $problems = append $problems (printf "tls: an earlier version of this chart has made Secret cloudgateway-tls, and this upgrade would delete it, while pods need it. Keep it first: kubectl -n %s annotate secret cloudgateway-tls helm.sh/resource-policy=keep" $namespace) -}}
 {{- end -}}
 {{- end -}}
@@ -82,7 +82,7 @@ goes. Whoever renders without a look into the cluster deletes nothing. */}}
 {{- with .Values.tls.existingSecret -}}
 {{- range $owner := dig "metadata" "ownerReferences" list (lookup "v1" "Secret" $namespace .) -}}
 {{- if eq $owner.kind "Certificate" -}}
-{{- if include "goesWithRelease" (list $ (lookup $owner.apiVersion $owner.kind $namespace $owner.name)) -}}
+{{- if include "alicloud-controllers.goesWithRelease" (list $ (lookup $owner.apiVersion $owner.kind $namespace $owner.name)) -}}
 {{- $problems = append $problems (printf "tls.existingSecret: Secret %s belongs to Certificate %s of this release, and this upgrade would delete both, while pods need the Secret. Take it away from there first: kubectl -n %s patch secret %s --type=merge -p '{\"metadata\":{\"ownerReferences\":null}}'" $.Values.tls.existingSecret $owner.name $namespace $.Values.tls.existingSecret) -}}
 {{- end -}}
 {{- end -}}
@@ -92,7 +92,7 @@ goes. Whoever renders without a look into the cluster deletes nothing. */}}
 {{- end }}
 
 {{/* "true" if Helm deletes the object, as it is in the cluster, once the chart hasn't it; the argument is a list of the root and the object. */}}
-{{- define "goesWithRelease" -}}
+{{- define "alicloud-controllers.goesWithRelease" -}}
 {{- $annotations := dig "metadata" "annotations" dict (index . 1) -}}
 {{- if and (eq (dig "meta.helm.sh/release-name" "" $annotations) (index . 0).Release.Name) (ne (dig "helm.sh/resource-policy" "" $annotations) "keep") -}}
 true
@@ -100,7 +100,7 @@ true
 {{- end }}
 
 {{/* The source of the volume with the existing controller manager's file, or nothing. */}}
-{{- define "cloudConfig" -}}
+{{- define "alicloud-controllers.cloudConfig" -}}
 {{- with .Values.cloudConfig -}}
 {{- if .configMap -}}configMap: {name: {{ .configMap }}}
 {{- else if .secret -}}secret: {secretName: {{ .secret }}, defaultMode: 0440}
@@ -109,7 +109,7 @@ true
 {{- end }}
 
 {{/* The digest of that file, empty where whoever renders can't look into the cluster. */}}
-{{- define "cloudConfigDigest" -}}
+{{- define "alicloud-controllers.cloudConfigDigest" -}}
 {{- with .Values.cloudConfig -}}
 {{- $object := dict -}}
 {{- if .configMap -}}{{- $object = lookup "v1" "ConfigMap" $.Release.Namespace .configMap -}}
@@ -120,7 +120,7 @@ true
 {{- end }}
 
 {{/* "true" if the pods of a component are on the node's network; the argument is a list of the root and the component's name. */}}
-{{- define "hostNetwork" -}}
+{{- define "alicloud-controllers.hostNetwork" -}}
 {{- $root := index . 0 -}}
 {{- $on := (index $root.Values.components (index . 1)).hostNetwork -}}
 {{- if kindIs "string" $on -}}{{- $on = and (eq (index . 1) "cloudgateway") (eq $root.Values.network.mode "flannel") -}}{{- end -}}
@@ -128,29 +128,29 @@ true
 {{- end }}
 
 {{/* "true" if the admin address of a component authenticates its clients: where it is one of the node, if its configuration says nothing else. */}}
-{{- define "authentication" -}}
+{{- define "alicloud-controllers.authentication" -}}
 {{- $c := index (index . 0).Values.components (index . 1) -}}
-{{- if dig "admin" "authentication" (eq (include "hostNetwork" .) "true") $c.config -}}true{{- end -}}
+{{- if dig "admin" "authentication" (eq (include "alicloud-controllers.hostNetwork" .) "true") $c.config -}}true{{- end -}}
 {{- end }}
 
 {{/* How an endpoint of a PodMonitor or ServiceMonitor is scraped that authenticates its clients. */}}
-{{- define "scrapeTLS" -}}
+{{- define "alicloud-controllers.scrapeTLS" -}}
 scheme: https
 tlsConfig:
   {{- if eq (index . 1) "cloudgateway" }}
-  ca: {secret: {name: {{ include "tlsSecret" (index . 0) }}, key: ca.crt}}
+  ca: {secret: {name: {{ include "alicloud-controllers.tlsSecret" (index . 0) }}, key: ca.crt}}
   serverName: cloudgateway.{{ (index . 0).Release.Namespace }}.svc
   {{- else }}
   insecureSkipVerify: true
   {{- end }}
 {{- end }}
 
-{{- define "tlsSecret" -}}
+{{- define "alicloud-controllers.tlsSecret" -}}
 {{ .Values.tls.existingSecret | default "cloudgateway-tls" }}
 {{- end }}
 
 {{/* The configuration file of a component: what the chart knows, and what the user adds or changes. */}}
-{{- define "config" -}}
+{{- define "alicloud-controllers.config" -}}
 {{- $root := index . 0 -}}
 {{- $name := index . 1 -}}
 {{- $c := index $root.Values.components $name -}}
@@ -159,7 +159,7 @@ tlsConfig:
   "admin" (dict "listen" (printf ":%d" (int $c.adminPort)))
   "logging" (dict "level" $root.Values.logging.level "format" "json")
   "leaderElection" (dict "enabled" true "namespace" $root.Release.Namespace "name" $name) -}}
-{{- if include "authentication" (list $root $name) -}}
+{{- if include "alicloud-controllers.authentication" (list $root $name) -}}
 {{- $_ := set $base.admin "authentication" true -}}
 {{- if eq $name "cloudgateway" -}}
 {{- $_ := set $base.admin "certFile" "/etc/tls/tls.crt" -}}
@@ -167,7 +167,7 @@ tlsConfig:
 {{- end -}}
 {{- end -}}
 {{- if eq $name "cloudgateway" -}}
-{{- $base = merge $base (include "gatewayConfig" $root | fromYaml) -}}
+{{- $base = merge $base (include "alicloud-controllers.gatewayConfig" $root | fromYaml) -}}
 {{- else -}}
 {{- $base = merge $base (dict
   "clusterID" $root.Values.clusterID
@@ -178,7 +178,7 @@ tlsConfig:
 {{- $base = merge $base (dict "vpcID" $root.Values.vpcID) -}}
 {{- /* Without a routecontroller, no component would ever take back that new nodes have no route. */ -}}
 {{- if eq $name "nodecontroller" -}}
-{{- $base = merge $base (dict "configureCloudRoutes" (has "routecontroller" (include "components" $root | fromJsonArray))) -}}
+{{- $base = merge $base (dict "configureCloudRoutes" (has "routecontroller" (include "alicloud-controllers.components" $root | fromJsonArray))) -}}
 {{- end -}}
 {{- if and $root.Values.network.ipv6 (has $name (list "nodecontroller" "routecontroller")) -}}{{- $base = merge $base (dict "ipv6" true) -}}{{- end -}}
 {{- if eq $name "lbcontroller" -}}{{- $base = merge $base (dict "vswitchIDs" $root.Values.vswitchIDs) -}}{{- end -}}
@@ -195,7 +195,7 @@ tlsConfig:
 {{- end }}
 
 {{/* The version of the API for policies that change objects, as far as the API server has it; empty if it doesn't. */}}
-{{- define "mutatingAdmission" -}}
+{{- define "alicloud-controllers.mutatingAdmission" -}}
 {{- $group := "admissionregistration.k8s.io" -}}
 {{- if .Capabilities.APIVersions.Has (printf "%s/v1/MutatingAdmissionPolicy" $group) -}}
 {{ $group }}/v1
