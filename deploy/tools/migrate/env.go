@@ -45,11 +45,11 @@ func (r *Result) variable(name, value string) {
 		r.note(setting, "%s", credential)
 	case "SERVICE_FORCE_BACKEND_ENI":
 		r.forceBackend(setting, value)
-	case "SLB_ENDPOINT", "VPC_ENDPOINT", "ECS_ENDPOINT":
+	case "SLB_ENDPOINT", "NLB_ENDPOINT", "VPC_ENDPOINT", "ECS_ENDPOINT", "ALIBABA_CLOUD_STS_ENDPOINT":
 		if _, host, ok := strings.Cut(value, "://"); ok {
 			value = host
 		}
-		product, _, _ := strings.Cut(name, "_")
+		product, _, _ := strings.Cut(strings.TrimPrefix(name, "ALIBABA_CLOUD_"), "_")
 		r.move(setting, gateway+"endpoints."+strings.ToLower(product), value)
 	case "ALICLOUD_CLIENT_SCHEME":
 		r.move(setting, gateway+"scheme", strings.ToUpper(value))

@@ -232,10 +232,10 @@ func became() map[string]string {
 		"add_dir_header": runtime, "log_backtrace_at": runtime, "log_file": runtime, "log_file_max_size": runtime, "one_output": runtime,
 		"skip_headers": runtime, "skip_log_headers": runtime,
 		"EndpointSlice": "none: always on", "FilterServiceOnNodeChange": "none: always on",
-		"NLB_ENDPOINT": "none: the product is not supported", "EFLO_CONTROLLER_ENDPOINT": "none: the product is not supported",
-		"X-ACSPROXY-ASCM-CONTEXT": "none: the private cloud is not supported",
-		"POD_NAME":                "none: the chart sets what the processes need",
-		"POD_NAMESPACE":           "none: the chart sets what the processes need",
+		"EFLO_CONTROLLER_ENDPOINT": "none: the product is not supported",
+		"X-ACSPROXY-ASCM-CONTEXT":  "none: the private cloud is not supported",
+		"POD_NAME":                 "none: the chart sets what the processes need",
+		"POD_NAMESPACE":            "none: the chart sets what the processes need",
 	}
 }
 
@@ -301,12 +301,17 @@ func (r *Result) flag(name, value string) error {
 // controllers takes over which of them run.
 func (r *Result) controllers(setting, value string) {
 	given := strings.Split(value, ",")
-	for _, c := range []struct{ old, component string }{{"service", "lbcontroller"}, {"node", "nodecontroller"}} {
-		if !slices.Contains(given, c.old) {
-			r.set("components."+c.component+".enabled", false)
-		}
+	if !slices.Contains(given, "node") {
+		r.set("components.nodecontroller.enabled", false)
 	}
-	r.note(setting, "components.*.enabled; routes are a matter of network.mode, and nlb, ingress and pvtz are not supported")
+	switch {
+	case slices.Contains(given, "nlb"): // It is on by default.
+	case slices.Contains(given, "service"):
+		r.set("components.lbcontroller.config.nlb.enabled", false)
+	default:
+		r.set("components.lbcontroller.enabled", false)
+	}
+	r.note(setting, "components.*.enabled and components.lbcontroller.config.nlb.enabled; routes are a matter of network.mode, and ingress and pvtz are not supported")
 }
 
 // has reports whether there is a value at a path.

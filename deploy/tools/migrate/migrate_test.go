@@ -2,8 +2,10 @@ package migrate
 
 import (
 	_ "embed"
+	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -254,6 +256,49 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	for key := range file.Global {
 		if !documented[key] {
 			t.Errorf("docs/migrate.md does not say what became of %s", key)
+		}
+	}
+}
+
+// TestEndpoints: an endpoint of a product's own, which the gateway can have, is taken over from its variable.
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/reference/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	products := regexp.MustCompile("(?m)^\\| `endpoints\\.([a-z]+)` ").FindAllStringSubmatch(string(text), -1)
+	if len(products) < 4 {
+		t.Fatalf("the gateway has endpoints of %q", products)
+	}
+	for _, product := range products {
+		name := strings.ToUpper(product[1]) + "_ENDPOINT"
+		if product[1] == "sts" {
+			name = "ALIBABA_CLOUD_STS_ENDPOINT" // The variable of the cloud's own libraries.
+		}
+		got, err := Convert(nil, nil, map[string]string{name: "https://internal.example.com"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path := "components.cloudgateway.config.endpoints." + product[1]; !got.has(path) || strings.Contains(fmt.Sprint(got.Notes), "not supported") {
+			t.Errorf("%s: no %s in %v, notes %v", name, path, got.Values, got.Notes)
+		}
+	}
+}
+
+// TestControllersOfLoadBalancers: NLBs are served where they were, and CLBs alone where they were alone.
+func TestControllersOfLoadBalancers(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string][2]bool{ // lbcontroller off, NLBs off
+		"node,route,service,nlb": {false, false}, "service": {false, true}, "nlb": {false, false}, "node,route": {true, false},
+	} {
+		got, err := Convert(nil, []string{"--controllers=" + list}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		off := [2]bool{got.has("components.lbcontroller.enabled"), got.has("components.lbcontroller.config.nlb.enabled")}
+		if off != want {
+			t.Errorf("--controllers=%s: %v, want %v: %v", list, off, want, got.Values)
 		}
 	}
 }
