@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 
 	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/version"
@@ -31,6 +32,16 @@ type Command[C any] struct {
 	Subcommands map[string]Subcommand
 }
 
+// CloudConfigVariable is the environment variable that names the cloud-config file where --cloud-config doesn't. The chart sets it, so that a
+// command in a pod finds the file that the process itself has read.
+const CloudConfigVariable = "CLOUD_CONFIG"
+
+// CloudConfig defines the flag --cloud-config, the same for a process and each of its commands.
+func CloudConfig(flags *flag.FlagSet) *string {
+	return flags.String("cloud-config", os.Getenv(CloudConfigVariable),
+		"cloud-config `FILE` of the existing CCM, for what the configuration leaves out; otherwise $"+CloudConfigVariable+" names it")
+}
+
 // Execute does what the arguments say and gives the exit code, 0 or 1. The log and a failure go to stderr.
 func (c Command[C]) Execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := c.execute(ctx, args, stdout, stderr)
@@ -50,7 +61,7 @@ func (c Command[C]) execute(ctx context.Context, args []string, stdout, stderr i
 	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // Errors are printed once, by Execute.
 	path := flags.String("config", "", "configuration `FILE` (YAML); required")
-	cloudConfig := flags.String("cloud-config", "", "cloud-config `FILE` of the existing CCM, for what the configuration leaves out")
+	cloudConfig := CloudConfig(flags)
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	err := flags.Parse(args)
 	switch {

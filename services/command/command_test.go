@@ -62,7 +62,7 @@ Examples:
 
 Flags:
   --cloud-config FILE
-      cloud-config FILE of the existing CCM, for what the configuration leaves out (default: none)
+      cloud-config FILE of the existing CCM, for what the configuration leaves out; otherwise $CLOUD_CONFIG names it (default: none)
   --config FILE
       configuration FILE (YAML); required
   --version
@@ -111,5 +111,20 @@ func TestExecute(t *testing.T) {
 				t.Errorf("a secret is printed: %s", stderr.String())
 			}
 		})
+	}
+}
+
+// TestCloudConfigOfTheEnvironment: without the flag, a process and its commands take the file that the environment names.
+func TestCloudConfigOfTheEnvironment(t *testing.T) {
+	t.Setenv(command.CloudConfigVariable, "/etc/cloud-config/conf")
+	for want, args := range map[string][]string{
+		`ran with "json.yaml" and "/etc/cloud-config/conf"`: {"--config", "json.yaml"},
+		`ran with "json.yaml" and "other"`:                  {"--config", "json.yaml", "--cloud-config", "other"},
+		`ran with "json.yaml" and ""`:                       {"--config", "json.yaml", "--cloud-config="},
+	} {
+		var out, log strings.Builder
+		if code := process(&out).Execute(t.Context(), args, io.Discard, &log); code != 0 || out.String() != want {
+			t.Errorf("%q: code %d, %q, want %q: %s", args, code, out.String(), want, log.String())
+		}
 	}
 }

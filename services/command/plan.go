@@ -47,7 +47,7 @@ func Plan[C any, P Preview](name string, load func(path, cloudConfig string) (C,
 	return Subcommand{About: about, Example: name + " plan -o json", Run: func(args []string, stdout io.Writer) error {
 		flags := flag.NewFlagSet(name+" plan", flag.ContinueOnError)
 		path := flags.String("config", "/etc/"+name+"/config.yaml", "configuration `FILE` (YAML)")
-		cloudConfig := flags.String("cloud-config", "", "cloud-config `FILE` of the existing CCM, for what the configuration leaves out")
+		cloudConfig := CloudConfig(flags)
 		output := flags.String("o", "text", "`FORMAT` of the output, text or json")
 		which.Flags(flags)
 		switch helped, err := Parse(flags, about, args, stdout); {

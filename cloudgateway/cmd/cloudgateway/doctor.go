@@ -24,7 +24,7 @@ const aboutDoctor = "Examines a configuration: credentials, permissions, network
 func examine(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("cloudgateway doctor", flag.ContinueOnError)
 	file := flags.String("config", "", "configuration `FILE` of the gateway (YAML); required")
-	cloudConfig := flags.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`, if the gateway gets one")
+	cloudConfig := command.CloudConfig(flags)
 	list := flags.String("features", "",
 		fmt.Sprintf("the `FEATURES` whose permissions are tried, of %q; if empty, those of the controllers and of "+
 			"the services in api.enable, and what is optional is only reported", rampolicy.Features()))

@@ -31,7 +31,7 @@ const aboutTop = "Shows how the rate limits are used, in a terminal again and ag
 func showStatus(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("cloudgateway top", flag.ContinueOnError)
 	file := flags.String("config", "", "configuration `FILE` of the replica on this machine, from which its address and certificate are known")
-	cloudConfig := flags.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`, if the gateway gets one")
+	cloudConfig := command.CloudConfig(flags)
 	var to gateway.Config
 	flags.StringVar(&to.Address, "address", "", "`HOST:PORT` of the gateway, instead of --config")
 	flags.StringVar(&to.CAFile, "ca-file", "", "`FILE` with the certificates that sign the gateway's")

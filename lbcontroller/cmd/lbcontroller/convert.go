@@ -22,7 +22,7 @@ func convert() command.Subcommand {
 	return command.Subcommand{About: about, Example: app.Name + " convert default/web", Run: func(args []string, stdout io.Writer) error {
 		flags := flag.NewFlagSet(app.Name+" convert", flag.ContinueOnError)
 		path := flags.String("config", "/etc/"+app.Name+"/config.yaml", "configuration `FILE` (YAML)")
-		cloudConfig := flags.String("cloud-config", "", "cloud-config `FILE` of the existing CCM, for what the configuration leaves out")
+		cloudConfig := command.CloudConfig(flags)
 		switch helped, err := command.Parse(flags, about, args, stdout); {
 		case err != nil:
 			return fmt.Errorf("convert: %w", err)
