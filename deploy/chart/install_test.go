@@ -399,55 +399,6 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestAlerts: every alert asks for metrics that there are, and leads to a part of the runbook.
-func TestAlerts(t *testing.T) {
-	t.Parallel()
-	var rule struct {
-		Spec struct {
-			Groups []struct {
-				Rules []struct {
-					Alert, Expr, For string
-					Labels           map[string]string
-					Annotations      map[string]string
-				}
-			}
-		}
-	}
-	document := render(t, "kube-system", map[string]any{"prometheusRule": map[string]any{
-		"enabled": true, "labels": map[string]any{"release": "prometheus"}, "runbookURL": "https://example.com/runbook",
-	}})["PrometheusRule alicloud-controllers"]
-	if err := yaml.Unmarshal([]byte(document), &rule); err != nil {
-		t.Fatal(err)
-	}
-	metrics, runbook := read(t, "../../docs/reference/metrics.md"), read(t, "../../docs/runbook.md")
-	rules := rule.Spec.Groups[0].Rules
-	for _, r := range rules {
-		asked := metricNames().FindAllString(r.Expr, -1)
-		for _, metric := range asked {
-			if !strings.Contains(metrics, "`"+metric+"`") {
-				t.Errorf("%s asks for %s, which there is not", r.Alert, metric)
-			}
-		}
-		anchor := "#" + strings.ToLower(r.Alert)
-		if len(asked) == 0 || r.Annotations["runbook"] != "docs/runbook.md"+anchor || !strings.Contains(runbook, "\n## "+r.Alert+"\n") ||
-			r.Annotations["runbook_url"] != "https://example.com/runbook"+anchor {
-			t.Errorf("%s: metrics %q, annotations %q", r.Alert, asked, r.Annotations)
-		}
-		if r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" {
-			t.Errorf("%s is not complete: %+v", r.Alert, r)
-		}
-	}
-	if parts := strings.Count(runbook, "\n## Alicloud"); parts != len(rules) || loose[metav1.PartialObjectMetadata](t,
-		document).Labels["release"] != "prometheus" {
-		t.Errorf("%d alerts for %d parts of the runbook:\n%s", len(rules), parts, document)
-	}
-	unpublished := render(t, "kube-system",
-		map[string]any{"prometheusRule": map[string]any{"enabled": true}})["PrometheusRule alicloud-controllers"]
-	if strings.Contains(unpublished, "runbook_url") || !strings.Contains(unpublished, "runbook: docs/runbook.md#alicloudnotready") {
-		t.Errorf("where the runbook is not published, alerts link to it:\n%s", unpublished)
-	}
-}
-
 // TestEventsInTheRunbook: it says what to do about each event of the controllers once, and about no other.
 func TestEventsInTheRunbook(t *testing.T) {
 	t.Parallel()

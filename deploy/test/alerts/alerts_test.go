@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
@@ -25,7 +26,8 @@ const interval = time.Minute
 
 // alert is one of the chart's.
 type alert struct {
-	Alert, Expr, For, Severity, Summary string
+	Alert, Expr, For string
+	Annotations      struct{ Summary string }
 }
 
 // recording is a set of series in the notation of promtool: a+bxn are n+1 samples, one a minute.
@@ -35,11 +37,13 @@ type recording []string
 func situations() map[string]struct {
 	silent []recording
 	loud   []recording
-	about  string // the labels of the alert in each loud situation
+	gone   []recording // loud where the series are those of one cluster: nothing tells which cluster lacks a process that never had a series
+	about  string      // the labels of the alert in each loud situation
 } {
 	return map[string]struct {
 		silent []recording
 		loud   []recording
+		gone   []recording
 		about  string
 	}{
 		"AlicloudGatewayNotLeading": {
@@ -50,24 +54,40 @@ func situations() map[string]struct {
 					`leader_election_master_status{name="cloudgateway",pod="b"} 0x21 1x39`},
 			},
 			loud: []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 0x60`,
-				`leader_election_master_status{name="cloudgateway",pod="b"} 0x60`}, {`up 1x60`}},
-			about: `{}`,
+				`leader_election_master_status{name="cloudgateway",pod="b"} 0x60`},
+				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 _x40`, `up 1x60`}},
+			gone:  []recording{{`up 1x60`}},
+			about: `{name="cloudgateway"}`,
 		},
 		"AlicloudGatewayTwoLeaders": {
 			silent: []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`,
 				`leader_election_master_status{name="cloudgateway",pod="b"} 0x19 1x41`}},
 			loud: []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 1x60`,
 				`leader_election_master_status{name="cloudgateway",pod="b"} 1x60`}},
-			about: `{}`,
+			about: `{name="cloudgateway"}`,
 		},
 		"AlicloudNotReady": {
-			silent: []recording{{`readiness_check{job="lb",check="gateway",pod="a"} 1x60`,
-				`readiness_check{job="lb",check="gateway",pod="b"} 0x60`}},
-			loud: []recording{{ // Another process has a condition of the same name, which holds.
-				`readiness_check{job="lb",check="gateway",pod="a"} 0x60`, `readiness_check{job="lb",check="gateway",pod="b"} 0x60`,
-				`readiness_check{job="node",check="gateway",pod="c"} 1x60`, `readiness_check{job="lb",check="caches",pod="a"} 1x60`,
-			}},
-			about: `{check="gateway", job="lb"}`,
+			silent: []recording{with(pair("lbcontroller", 1), `readiness_check{job="lbcontroller",check="gateway",instance="a"} 1x60`,
+				`readiness_check{job="lbcontroller",check="gateway",instance="b"} 0x60`)},
+			loud: []recording{with(append(pair("lbcontroller", 1), pair("nodecontroller", 1)...), // Another process has a condition of the same name, which holds.
+				`readiness_check{job="lbcontroller",check="gateway",instance="a"} 0x60`, `readiness_check{job="lbcontroller",check="gateway",instance="b"} 0x60`,
+				`readiness_check{job="nodecontroller",check="gateway",instance="a"} 1x60`, `readiness_check{job="lbcontroller",check="caches",instance="a"} 1x60`,
+			)},
+			about: `{check="gateway", job="lbcontroller"}`,
+		},
+		"AlicloudStandbyMissing": {
+			silent: []recording{
+				with(pair("lbcontroller", 1), `readiness_check{job="lbcontroller",check="gateway",instance="b"} 1x60`),
+				{`leader_election_master_status{name="lbcontroller",job="lbcontroller",instance="a"} 1x60`, // A node is drained.
+					`leader_election_master_status{name="lbcontroller",job="lbcontroller",instance="b"} 0x20 _x10 0x30`},
+				with(pair("lbcontroller", 1), `readiness_check{job="lbcontroller",check="gateway",instance="b"} 1x10 0x10 1x40`),
+			},
+			loud: []recording{
+				{`leader_election_master_status{name="lbcontroller",job="lbcontroller",instance="a"} 1x60`},
+				with(pair("lbcontroller", 1), `readiness_check{job="lbcontroller",check="gateway",instance="b"} 0x60`,
+					`readiness_check{job="lbcontroller",check="caches",instance="b"} 1x60`, `readiness_check{job="lbcontroller",check="gateway",instance="a"} 1x60`),
+			},
+			about: `{name="lbcontroller"}`,
 		},
 		"AlicloudCloudUnanswered": {
 			silent: []recording{{`cloudgateway_openapi_unanswered{product="slb"} 2x60`},
@@ -83,6 +103,55 @@ func situations() map[string]struct {
 			},
 			loud:  []recording{{`cloudgateway_credentials_expiry_timestamp_seconds{pod="a"} 3600x60`}},
 			about: `{pod="a"}`,
+		},
+		"AlicloudCredentialsNotRenewed": {
+			silent: []recording{
+				{`cloudgateway_credentials_refreshes_total{source="rrsa",outcome="error",pod="a"} 0x10 3x50`,
+					`cloudgateway_credentials_refreshes_total{source="rrsa",outcome="changed",pod="a"} 1x12 2x48`},
+				// One replica can't, and the other can: the first is restarted, and the second renews.
+				{`cloudgateway_credentials_refreshes_total{source="file",outcome="unchanged",pod="a"} 0+2x60`},
+			},
+			loud: []recording{{`cloudgateway_credentials_refreshes_total{source="rrsa",outcome="error",pod="a"} 0x10 1+1x50`,
+				`cloudgateway_credentials_refreshes_total{source="rrsa",outcome="changed",pod="a"} 4x60`}},
+			about: `{source="rrsa"}`,
+		},
+		"AlicloudCredentialsRefused": {
+			silent: []recording{
+				// The first call with a token that had ended, after which a new one is fetched. Calls are rare.
+				{`cloudgateway_openapi_calls_total{product="ecs",outcome="authentication",pod="a"} 0x10 1x110`,
+					`cloudgateway_openapi_calls_total{product="ecs",outcome="ok",pod="a"} ` + every(5, 24)},
+				// A call of a tool is signed with a key that the cloud doesn't take, and all others go on.
+				{`cloudgateway_openapi_calls_total{product="ecs",outcome="authentication",pod="a"} 0+1x60`,
+					`cloudgateway_openapi_calls_total{product="slb",outcome="ok",pod="a"} 0+5x60`},
+				{`cloudgateway_openapi_calls_total{product="ecs",outcome="ok",pod="a"} 7x60`}, // Nobody calls.
+			},
+			loud: []recording{{`cloudgateway_openapi_calls_total{product="ecs",outcome="authentication",pod="a"} _x20 1+3x40`,
+				`cloudgateway_openapi_calls_total{product="ecs",outcome="ok",pod="a"} 0+5x20 100x40`}},
+			about: `{}`,
+		},
+		"AlicloudCallsForbidden": {
+			silent: []recording{
+				{`cloudgateway_openapi_calls_total{product="ecs",action="X",outcome="permission",pod="a"} 0x10 1x110`}, // Once.
+				{`cloudgateway_openapi_calls_total{product="ecs",action="X",outcome="ok",pod="a"} 0+9x120`},
+			},
+			loud: []recording{{`cloudgateway_openapi_calls_total{product="ecs",action="X",outcome="permission",pod="a"} ` + every(6, 20),
+				`cloudgateway_openapi_calls_total{product="ecs",action="Y",outcome="ok",pod="a"} 0+9x120`}},
+			about: `{action="X", product="ecs"}`,
+		},
+		"AlicloudFrontConnectionsRefused": {
+			silent: []recording{{`cloudgateway_front_closed_connections_total{reason="no call",pod="a"} 0+60x120`}},
+			loud:   []recording{{`cloudgateway_front_closed_connections_total{reason="full",pod="a"} 0+30x120`}},
+			about:  `{reason="full"}`,
+		},
+		"AlicloudFrontCallsRefused": {
+			silent: []recording{
+				{`cloudgateway_front_calls_total{outcome="ok",pod="a"} 0+60x120`, `cloudgateway_front_calls_total{outcome="error",pod="a"} 0+60x120`},
+				{`cloudgateway_front_calls_total{outcome="Throttling",pod="a"} 0+60x9 540x111`}, // Terraform has begun.
+				{`cloudgateway_front_calls_total{outcome="ClientClosedRequest",pod="a"} 0+60x120`},
+			},
+			loud: []recording{{`cloudgateway_front_calls_total{outcome="Throttling",pod="a"} 0+30x120`,
+				`cloudgateway_front_calls_total{outcome="Forbidden.RAM",pod="a"} 0+1x120`}},
+			about: `{outcome="Throttling"}`,
 		},
 		"AlicloudGatewayConnectionsRefused": {
 			silent: []recording{
@@ -103,42 +172,48 @@ func situations() map[string]struct {
 			about: `{action="X", product="slb"}`,
 		},
 		"AlicloudQueueOld": {
-			silent: []recording{{`reconcile_queue_oldest_seconds{controller="service"} 200x60`},
-				{`reconcile_queue_oldest_seconds{controller="service"} 0+60x9 0x50`}},
-			loud: []recording{{`reconcile_queue_oldest_seconds{controller="service",pod="a"} 0+60x60`,
-				`reconcile_queue_oldest_seconds{controller="node"} 0x60`}},
+			silent: []recording{with(pair("lbcontroller", 1), `reconcile_queue_oldest_seconds{controller="service",job="lbcontroller",instance="a"} 200x60`),
+				with(pair("lbcontroller", 1), `reconcile_queue_oldest_seconds{controller="service",job="lbcontroller",instance="a"} 0+60x9 0x50`)},
+			loud: []recording{with(pair("lbcontroller", 1), `reconcile_queue_oldest_seconds{controller="service",job="lbcontroller",instance="a"} 0+60x60`,
+				`reconcile_queue_oldest_seconds{controller="node",job="lbcontroller",instance="a"} 0x60`)},
 			about: `{controller="service"}`,
 		},
 		"AlicloudReconcileFailing": {
 			silent: []recording{
-				{`reconcile_total{controller="service",outcome="success"} 0+600x120`, `reconcile_total{controller="service",outcome="error"} 0x120`},
-				{`reconcile_total{controller="service",outcome="error"} 0+30x20 600x100`}, // An outage of twenty minutes.
-				{`reconcile_total{controller="service",outcome="terminal"} 0+30x120`},     // Annotations that are wrong.
+				with(pair("lbcontroller", 1), `reconcile_total{controller="service",outcome="success",job="lbcontroller",instance="a"} 0+600x120`,
+					`reconcile_total{controller="service",outcome="error",job="lbcontroller",instance="a"} 0x120`),
+				// An outage of twenty minutes.
+				with(pair("lbcontroller", 1), `reconcile_total{controller="service",outcome="error",job="lbcontroller",instance="a"} 0+30x20 600x100`),
+				// Annotations that are wrong.
+				with(pair("lbcontroller", 1), `reconcile_total{controller="service",outcome="terminal",job="lbcontroller",instance="a"} 0+30x120`),
 			},
 			loud: []recording{
-				{`reconcile_total{controller="service",outcome="error"} 0+12x120`},
-				{`reconcile_total{controller="service",outcome="error"} ` + every(6, 20)}, // One object.
-				{`reconcile_total{controller="service",outcome="panic"} ` + every(6, 20)},
+				with(pair("lbcontroller", 1), `reconcile_total{controller="service",outcome="error",job="lbcontroller",instance="a"} 0+12x120`),
+				// One object.
+				with(pair("lbcontroller", 1), `reconcile_total{controller="service",outcome="error",job="lbcontroller",instance="a"} `+every(6, 20)),
+				with(pair("lbcontroller", 1), `reconcile_total{controller="service",outcome="panic",job="lbcontroller",instance="a"} `+every(6, 20)),
 			},
 			about: `{controller="service"}`,
 		},
 		"AlicloudControllerNotLeading": {
 			silent: []recording{
-				{`leader_election_master_status{name="routecontroller",pod="a"} 1x60`,
-					`leader_election_master_status{name="routecontroller",pod="b"} 0x60`},
-				{ // A takeover.
+				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x60`,
+					`leader_election_master_status{name="routecontroller",pod="b"} 0x60`),
+				controllers( // A takeover.
 					`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`,
 					`leader_election_master_status{name="routecontroller",pod="b"} 0x22 1x38`,
-				},
-				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`}, // It has alerts of its own.
-				{`leader_election_master_status{name="lbcontroller",pod="a"} 0x60`},      // It has never led: it is not ready then.
+				),
+				// The gateway has alerts of its own.
+				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x60`, `leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`),
 			},
 			loud: []recording{
-				{`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`},
-				{`leader_election_master_status{name="routecontroller",pod="a"} 1x20 _x40`, `up 1x60`}, // It is gone.
-				{`leader_election_master_status{name="routecontroller",pod="a"} 1x60`,
-					`leader_election_master_status{name="routecontroller",pod="b"} 1x60`},
+				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`),
+				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 0x60`),      // It has never led.
+				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x20 _x40`), // It is gone.
+				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x60`,
+					`leader_election_master_status{name="routecontroller",pod="b"} 1x60`),
 			},
+			gone:  []recording{controllers(`up 1x60`)},
 			about: `{name="routecontroller"}`,
 		},
 		"AlicloudServicesNotSynced": {
@@ -168,6 +243,17 @@ func situations() map[string]struct {
 			loud: []recording{{`nodecontroller_nodes{state="uninitialized",pod="a"} 1x60`,
 				`nodecontroller_nodes{state="uninitialized",pod="b"} 0x60`}},
 			about: `{}`,
+		},
+		"AlicloudInstancesUnread": {
+			silent: []recording{{`nodecontroller_instances_unread{cause="throttled"} 1x10 0x50`}},
+			loud: []recording{{`nodecontroller_instances_unread{cause="credentials",pod="a"} 1x60`,
+				`nodecontroller_instances_unread{cause="other",pod="a"} 0x60`}},
+			about: `{cause="credentials"}`,
+		},
+		"AlicloudNodesForwarding": {
+			silent: []recording{{`nodecontroller_nodes{state="forwarding"} 50x20 0x40`}}, // Many join at once.
+			loud:   []recording{{`nodecontroller_nodes{state="forwarding",pod="a"} 3x60`, `nodecontroller_nodes{state="initialized",pod="a"} 9x60`}},
+			about:  `{}`,
 		},
 		"AlicloudNodesOfOtherMachines": {
 			silent: []recording{{`nodecontroller_nodes{state="ghost"} 0x60`, `nodecontroller_nodes{state="silent"} 5x60`}},
@@ -250,11 +336,11 @@ func situations() map[string]struct {
 		},
 		"AlicloudRouteTableFull": {
 			silent: []recording{
-				{`routecontroller_route_entries{route_table="vtb-1"} 100x60`, `routecontroller_route_quota 200x60`},
+				{`routecontroller_route_entries{route_table="vtb-1"} 159x60`, `routecontroller_route_quota 200x60`},
 				{`routecontroller_route_entries{route_table="vtb-1"} 190x60`, `routecontroller_route_quota 0x60`}, // It is not known.
 			},
 			loud: []recording{{
-				`routecontroller_route_entries{route_table="vtb-1",pod="a"} 190x60`, `routecontroller_route_entries{route_table="vtb-2",pod="a"} 3x60`,
+				`routecontroller_route_entries{route_table="vtb-1",pod="a"} 160x60`, `routecontroller_route_entries{route_table="vtb-2",pod="a"} 3x60`,
 				`routecontroller_route_quota{pod="a"} 200x60`,
 			}},
 			about: `{route_table="vtb-1"}`,
@@ -271,40 +357,159 @@ func every(minutes, times int) string {
 	return strings.Join(values, " ")
 }
 
-// TestAlerts evaluates every alert as Prometheus does: it fires about the right thing once its trouble has lasted, and is silent otherwise.
+// pair is a process with two replicas, the first of which leads or not.
+func pair(name string, leads int) recording {
+	return recording{
+		fmt.Sprintf(`leader_election_master_status{name=%[1]q,job=%[1]q,instance="a"} %[2]dx120`, name, leads),
+		fmt.Sprintf(`leader_election_master_status{name=%[1]q,job=%[1]q,instance="b"} 0x120`, name),
+	}
+}
+
+// with is a recording with further series.
+func with(r recording, lines ...string) recording { return append(slices.Clone(r), lines...) }
+
+// controllers are those but routecontroller, which lead, and further series.
+func controllers(lines ...string) recording {
+	return with(lines, append(pair("lbcontroller", 1), pair("nodecontroller", 1)...)...)
+}
+
+// strangers are the series of other programs of a cluster that have names like ours, and are in trouble, or hide it.
+func strangers() recording {
+	return recording{
+		`leader_election_master_status{name="kube-scheduler",job="kube-scheduler",instance="s"} 1x20 0x100`,
+		`leader_election_master_status{name="some-operator.example.com",job="operator",instance="o"} 1x20 _x100`,
+		`leader_election_master_status{name="controller-leader-election-helper",namespace="x",job="x",instance="x"} 1x120`,
+		`leader_election_master_status{name="controller-leader-election-helper",namespace="y",job="y",instance="y"} 1x120`,
+		`readiness_check{job="operator",check="gateway",instance="o"} 0x120`,
+		`readiness_check{job="lbcontroller",check="gateway",instance="another program of that job"} 1x120`,
+		`reconcile_total{controller="service",outcome="error",job="operator",instance="o"} 0+60x120`,
+		`reconcile_queue_oldest_seconds{controller="service",job="operator",instance="o"} 0+60x120`,
+	}
+}
+
+// healthy is a cluster in which nothing is wrong.
+func healthy() recording {
+	r := recording{
+		`cloudgateway_openapi_unanswered{product="slb",pod="a"} 0x120`, `cloudgateway_openapi_unanswered{product="vpc",pod="a"} 0x120`,
+		`cloudgateway_credentials_expiry_timestamp_seconds{pod="a"} 90000x120`,
+		`cloudgateway_credentials_refreshes_total{source="rrsa",outcome="changed",pod="a"} 0+1x120`,
+		`cloudgateway_openapi_calls_total{product="ecs",action="X",outcome="ok",pod="a"} 0+60x120`,
+		`cloudgateway_closed_connections_total{reason="full",pod="a"} 0x120`, `cloudgateway_front_calls_total{outcome="ok",pod="a"} 0+60x120`,
+		`cloudgateway_budget_throttled_total{product="slb",action="X",pod="a"} 0x120`,
+		`lbcontroller_services{state="Synced",pod="a"} 9x120`, `lbcontroller_services{state="Pending",pod="a"} 0x120`,
+		`lbcontroller_certificate_end_timestamp_seconds{certificate="c",pod="a"} 9000000x120`, `lbcontroller_orphans{kind="clb",pod="a"} 0x120`,
+		`lbcontroller_last_servers{pod="a"} 0x120`, `lbcontroller_services_without_backends{pod="a"} 0x120`,
+		`nodecontroller_no_instance_found{pod="a"} 0x120`, `nodecontroller_instances_unread{cause="credentials",pod="a"} 0x120`, `nodecontroller_nodes{state="initialized",pod="a"} 9x120`,
+		`nodecontroller_held_deletions{cause="witness",pod="a"} 0x120`, `nodecontroller_deferred_deletions{pod="a"} 0x120`,
+		`routecontroller_record_unusable{pod="a"} 0x120`, `routecontroller_refused_routes{route_table="vtb-1",pod="a"} 0x120`,
+		`routecontroller_route_entries{route_table="vtb-1",pod="a"} 195x120`, `routecontroller_route_quota{pod="a"} 1000x120`,
+		`routecontroller_routes{route_table="vtb-1",state="available",pod="a"} 9x120`,
+		`routecontroller_no_node_claims{route_table="vtb-1",pod="a"} 0x120`,
+		`routecontroller_table_unread{route_table="vtb-1",cause="other",pod="a"} 0x120`,
+		`routecontroller_held_deletions{route_table="vtb-1",pod="a"} 0x120`,
+		`routecontroller_unconfirmed_routes{route_table="vtb-1",cause="region",pod="a"} 0x120`,
+	}
+	for _, name := range []string{"cloudgateway", "lbcontroller", "nodecontroller", "routecontroller"} {
+		r = append(r, pair(name, 1)...)
+		for _, instance := range []string{"a", "b"} {
+			r = append(r, fmt.Sprintf(`readiness_check{job=%q,check="gateway",instance=%q} 1x120`, name, instance),
+				fmt.Sprintf(`reconcile_total{controller="service",outcome="success",job=%q,instance=%q} 0+60x120`, name, instance),
+				fmt.Sprintf(`reconcile_queue_oldest_seconds{controller="service",job=%q,instance=%q} 0x120`, name, instance))
+		}
+	}
+	return r
+}
+
+// in puts the label of a cluster on series.
+func in(cluster string, r recording) recording {
+	var labelled recording
+	for _, line := range r {
+		name, values, _ := strings.Cut(line, " ")
+		if open := strings.IndexByte(line, '{'); open >= 0 {
+			end := strings.LastIndexByte(line, '}')
+			name, values = line[:open]+"{"+line[open+1:end]+",", line[end+2:]
+		} else {
+			name += "{"
+		}
+		labelled = append(labelled, name+fmt.Sprintf("cluster=%q} ", cluster)+values)
+	}
+	return labelled
+}
+
+// clustered gives the labels of an alert about a cluster.
+func clustered(t *testing.T, about, cluster string) string {
+	t.Helper()
+	found, err := parser.NewParser(parser.Options{}).ParseMetric(about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return labels.NewBuilder(found).Set("cluster", cluster).Labels().String()
+}
+
+// TestAlerts evaluates every alert as Prometheus does: it fires about the right thing once its trouble has lasted, and is silent otherwise. Other
+// programs of the cluster change nothing.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
+	check(t, "one-cluster", func(name string, a alert) {
+		tt := situations()[name]
+		for _, r := range tt.silent {
+			silent(t, a, with(r, strangers()...))
+		}
+		for _, r := range append(tt.loud, tt.gone...) {
+			loud(t, a, with(r, strangers()...), tt.about)
+		}
+		for _, label := range regexp.MustCompile(`\{\{ \$labels\.([a-z_]+) \}\}`).FindAllStringSubmatch(a.Annotations.Summary, -1) {
+			if !strings.Contains(tt.about, label[1]+"=") {
+				t.Errorf("the summary speaks of the label %s, which the alert has not: %s", label[1], a.Annotations.Summary)
+			}
+		}
+	})
+}
+
+// TestClusters: where clusters share a Prometheus, what is wrong in one is neither hidden by the others nor charged to them.
+func TestClusters(t *testing.T) {
+	t.Parallel()
+	check(t, "clusters", func(name string, a alert) {
+		tt := situations()[name]
+		others := with(in("a", with(healthy(), strangers()...)), in("b", strangers())...)
+		silent(t, a, with(in("c", healthy()), others...))
+		for _, r := range tt.silent {
+			silent(t, a, with(in("b", r), others...))
+		}
+		for _, r := range tt.loud {
+			loud(t, a, with(in("b", r), others...), clustered(t, tt.about, "b"))
+		}
+	})
+}
+
+// check runs the test of each alert that the chart makes with some values.
+func check(t *testing.T, file string, test func(name string, a alert)) {
+	t.Helper()
+	var rules struct{ Groups []struct{ Rules []alert } }
+	load(t, "../../chart/testdata/alerts/"+file+".yaml", &rules)
 	all := map[string]alert{}
-	var file struct{ Alerts []alert }
-	load(t, "../../chart/files/alerts.yaml", &file)
-	for _, a := range file.Alerts {
+	for _, a := range rules.Groups[0].Rules {
 		all[a.Alert] = a
 	}
-	tests := situations()
-	if a, b := slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(tests)); !slices.Equal(a, b) {
+	if a, b := slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(situations())); !slices.Equal(a, b) {
 		t.Fatalf("the chart has the alerts %q, there are situations for %q", a, b)
 	}
-	placeholder := regexp.MustCompile(`\{\{ \$labels\.([a-z_]+) \}\}`)
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := all[name]
-			for _, r := range tt.silent {
-				if got := firing(t, a, r); len(got) > 0 {
-					t.Errorf("it fires with %q: %q", r, got)
-				}
-			}
-			for _, r := range tt.loud {
-				if got := firing(t, a, r); !slices.Equal(got, []string{tt.about}) {
-					t.Errorf("with %q it fires about %q, want %q", r, got, tt.about)
-				}
-			}
-			for _, label := range placeholder.FindAllStringSubmatch(a.Summary, -1) {
-				if !strings.Contains(tt.about, label[1]+"=") {
-					t.Errorf("the summary speaks of the label %s, which the alert has not: %s", label[1], a.Summary)
-				}
-			}
-		})
+	for name, a := range all {
+		test(name, a)
+	}
+}
+
+func silent(t *testing.T, a alert, r recording) {
+	t.Helper()
+	if got := firing(t, a, r); len(got) > 0 {
+		t.Errorf("%s fires with %q: %q", a.Alert, r, got)
+	}
+}
+
+func loud(t *testing.T, a alert, r recording, about string) {
+	t.Helper()
+	if got := firing(t, a, r); !slices.Equal(got, []string{about}) {
+		t.Errorf("with %q %s fires about %q, want %q", r, a.Alert, got, about)
 	}
 }
 
@@ -386,7 +591,7 @@ func firing(t *testing.T, a alert, r recording) []string {
 	return slices.Sorted(maps.Keys(fired))
 }
 
-// parse reads a recording, and returns when it ends.
+// parse reads a recording, and returns when its first series ends, and with it what is looked at.
 func parse(t *testing.T, r recording) (*series.Memory, time.Time) {
 	t.Helper()
 	m, end := &series.Memory{}, time.Time{}
@@ -397,11 +602,13 @@ func parse(t *testing.T, r recording) (*series.Memory, time.Time) {
 		}
 		var samples []chunks.Sample
 		for i, value := range values {
-			at := time.Unix(0, 0).Add(time.Duration(i) * interval)
-			samples = append(samples, series.Sample(at, value.Value))
-			if at.After(end) {
-				end = at
+			if value.Omitted {
+				continue
 			}
+			samples = append(samples, series.Sample(time.Unix(0, 0).Add(time.Duration(i)*interval), value.Value))
+		}
+		if len(m.Series) == 0 {
+			end = time.Unix(0, 0).Add(time.Duration(len(values)-1) * interval)
 		}
 		m.Series = append(m.Series, storage.NewListSeries(name, samples))
 	}
