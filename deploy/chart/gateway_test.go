@@ -341,7 +341,7 @@ func TestExtras(t *testing.T) {
 		}
 	}
 	changes["plan"] = true
-	pod := decode[batchv1.Job](t, render(t, "kube-system", changes)["Job lbcontroller-plan-0"]).Spec.Template.Spec
+	pod := decode[batchv1.Job](t, jobOf(t, render(t, "kube-system", changes), "lbcontroller")).Spec.Template.Spec
 	if !has(pod) || slices.Contains(pod.Containers[0].Args, "--version") {
 		t.Errorf("the plan: %+v", pod)
 	}

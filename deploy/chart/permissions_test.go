@@ -24,7 +24,9 @@ import (
 func TestLeastPrivilege(t *testing.T) {
 	t.Parallel()
 	methods := methods()
-	documents := render(t, "kube-system", nil)
+	documents := render(t, "kube-system", map[string]any{"components": map[string]any{"lbcontroller": map[string]any{
+		"config": map[string]any{"tlsSecretNamespaces": []any{"web"}}, // Without it, certificates are only read.
+	}}})
 	for _, component := range ours.Components()[1:] { // The gateway does not call itself.
 		used := map[string]bool{}
 		for _, called := range gatewayCalls(t, component, methods) {

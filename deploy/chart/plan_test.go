@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestPlan(t *testing.T) {
 		if looking["Deployment "+name] != "" || looking["ConfigMap "+name] != working["ConfigMap "+name] {
 			t.Errorf("%s runs, or has another configuration", name)
 		}
-		job := decode[batchv1.Job](t, looking["Job "+name+"-plan-0"])
+		job := decode[batchv1.Job](t, jobOf(t, looking, name))
 		pod, usual := job.Spec.Template.Spec, decode[appsv1.Deployment](t, working["Deployment "+name])
 		container := pod.Containers[0]
 		if pod.RestartPolicy != corev1.RestartPolicyNever || pod.ServiceAccountName != name ||
@@ -48,5 +49,41 @@ func TestPlan(t *testing.T) {
 	}
 	if looking["Deployment cloudgateway"] != working["Deployment cloudgateway"] {
 		t.Error("the gateway differs")
+	}
+}
+
+// jobOf returns the Job with the plan of a component.
+func jobOf(t *testing.T, documents map[string]string, component string) string {
+	t.Helper()
+	for key, document := range documents {
+		if regexp.MustCompile("^Job " + component + "-plan-[0-9a-f]{8}$").MatchString(key) {
+			return document
+		}
+	}
+	t.Fatalf("there is no plan of %s", component)
+	return ""
+}
+
+// TestPlanOfChangedValues: a Job can't be changed, so one with other pods has another name, also where Helm doesn't count upgrades; the same
+// values give the same Job there.
+func TestPlanOfChangedValues(t *testing.T) {
+	t.Parallel()
+	name := func(changes map[string]any) string {
+		t.Helper()
+		changes["plan"] = true
+		return decode[batchv1.Job](t, jobOf(t, render(t, "kube-system", changes), "lbcontroller")).Name
+	}
+	seen := map[string]string{}
+	for what, changes := range map[string]map[string]any{
+		"nothing": {}, "region": {"region": "cn-beijing"}, "image": {"image": map[string]any{"tag": "next"}},
+		"labels": {"podLabels": map[string]any{"team": "edge"}}, "pull secrets": {"imagePullSecrets": []any{map[string]any{"name": "pull"}}},
+	} {
+		if other, ok := seen[name(changes)]; ok {
+			t.Errorf("%s and %s make one Job of two", what, other)
+		}
+		seen[name(changes)] = what
+	}
+	if seen[name(map[string]any{})] != "nothing" {
+		t.Error("the same values make another Job")
 	}
 }

@@ -39,7 +39,7 @@ const CloudConfigVariable = "CLOUD_CONFIG"
 // CloudConfig defines the flag --cloud-config, the same for a process and each of its commands.
 func CloudConfig(flags *flag.FlagSet) *string {
 	return flags.String("cloud-config", os.Getenv(CloudConfigVariable),
-		"cloud-config `FILE` of the existing CCM, for what the configuration leaves out; $"+CloudConfigVariable+" is the default")
+		"cloud-config `FILE` of the existing CCM, for what the configuration leaves out; otherwise $"+CloudConfigVariable+" names it")
 }
 
 // Execute does what the arguments say and gives the exit code, 0 or 1. The log and a failure go to stderr.

@@ -62,7 +62,7 @@ Examples:
 
 Flags:
   --cloud-config FILE
-      cloud-config FILE of the existing CCM, for what the configuration leaves out; $CLOUD_CONFIG is the default (default: none)
+      cloud-config FILE of the existing CCM, for what the configuration leaves out; otherwise $CLOUD_CONFIG names it (default: none)
   --config FILE
       configuration FILE (YAML); required
   --version

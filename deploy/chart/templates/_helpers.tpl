@@ -15,7 +15,7 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- define "alicloud-controllers.image" -}}
 {{- $root := index . 0 -}}
 {{- $c := index $root.Values.components (index . 1) -}}
-{{- with $root.Values.image.registry }}{{ . }}/{{ end }}{{ $c.repository }}
+{{- with $root.Values.image.registry | default (dig "imageRegistry" "" ($root.Values.global | default dict)) }}{{ . }}/{{ end }}{{ $c.repository }}
 {{- if $c.digest }}@{{ $c.digest }}{{ else }}:{{ $c.tag | default $root.Values.image.tag | default $root.Chart.AppVersion }}{{ end }}
 {{- end }}
 
@@ -33,6 +33,14 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 
 {{/* What is missing, all at once, and where to find it. The schema can only say that something is wrong. */}}
 {{- define "alicloud-controllers.validate" -}}
+{{- $missing := list -}}
+{{- range $key := list "admissionPolicy" "api" "budget" "cloudConfig" "components" "credentials" "dashboard" "front" "image" "logging" "network"
+  "networkPolicy" "podDisruptionBudget" "podMonitor" "prometheusRule" "readinessGates" "scopes" "serviceMonitor" "tls" "tracing" -}}
+{{- if not (kindIs "map" (get $.Values $key)) -}}{{- $missing = append $missing $key -}}{{- end -}}
+{{- end -}}
+{{- if $missing -}}
+{{- fail (printf "\n\n  values: %s: missing. Were the values of an earlier version of the chart reused as a whole, with helm upgrade --reuse-values? Take --reset-then-reuse-values, which adds what is new, or --values\n" (join ", " $missing)) -}}
+{{- end -}}
 {{- $problems := list -}}
 {{- $old := include "alicloud-controllers.cloudConfig" . -}}
 {{- if and (not .Values.clusterID) (not $old) -}}
@@ -202,4 +210,35 @@ tlsConfig:
 {{- else if .Capabilities.APIVersions.Has (printf "%s/v1beta1/MutatingAdmissionPolicy" $group) -}}
 {{ $group }}/v1beta1
 {{- end -}}
+{{- end }}
+
+{{/* What of the files in files/rbac a component does not need with these values: verbs by the first resource of a rule. The argument is a list of the
+root and the component's name. */}}
+{{- define "alicloud-controllers.unneeded" -}}
+{{- $name := index . 1 -}}
+{{- $config := include "alicloud-controllers.config" . | fromYaml -}}
+{{- $unneeded := dict -}}
+{{- if eq $name "nodecontroller" -}}
+{{- if not (dig "deletion" "enabled" true $config) -}}{{- $_ := set $unneeded "nodes" (list "delete") -}}{{- end -}}
+{{- if not (and (dig "disableSourceDestCheck" true $config) (dig "configureCloudRoutes" true $config)) -}}
+{{- $_ := set $unneeded "sourcedestchecks" (list "update") -}}
+{{- end -}}
+{{- else if eq $name "lbcontroller" -}}
+{{- if not (dig "nlb" "enabled" true $config) -}}
+{{- range $resource := list "networkloadbalancers" "networklisteners" -}}
+{{- $_ := set $unneeded $resource (list "get" "list" "create" "update" "delete") -}}
+{{- end -}}
+{{- end -}}
+{{- if not (dig "tlsSecretNamespaces" list $config) -}}{{- $_ := set $unneeded "servercertificates" (list "create" "delete") -}}{{- end -}}
+{{- end -}}
+{{ toYaml $unneeded }}
+{{- end }}
+
+{{/* What an endpoint of a PodMonitor or ServiceMonitor says of scraping; the argument is the values of the monitor. */}}
+{{- define "alicloud-controllers.scrape" -}}
+{{- $fields := dict -}}
+{{- range $key := list "interval" "scrapeTimeout" "metricRelabelings" -}}
+{{- with get $ $key -}}{{- $_ := set $fields $key . -}}{{- end -}}
+{{- end -}}
+{{- if $fields -}}{{- toYaml $fields -}}{{- end -}}
 {{- end }}
