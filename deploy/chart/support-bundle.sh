@@ -64,6 +64,7 @@ for pod in $(k get pods -l "app.kubernetes.io/name in ($(echo $names | tr ' ' ,)
 	keep "$pod-before.log" k logs "$pod" --tail=500 --previous
 	port=$(k get pod "$pod" -o 'jsonpath={.spec.containers[0].livenessProbe.httpGet.port}')
 	scheme=$(k get pod "$pod" -o 'jsonpath={.spec.containers[0].livenessProbe.httpGet.scheme}' | tr '[:upper:]' '[:lower:]')
+	: >"$work/forward" # The shell in the background may be slower than the first look.
 	k port-forward "$pod" ":$port" >"$work/forward" 2>&1 </dev/null &
 	forward=$!
 	local=
