@@ -102,14 +102,11 @@ func (s *Service) UpdateLoadBalancer(
 	return cloud.Answer(&nlbv1.UpdateLoadBalancerResponse{}, err)
 }
 
-// update makes the calls of an update, one after the other.
+// update makes the calls of an update, one after the other: first those that say who may connect, so that an attribute that the cloud
+// refuses, such as a name, holds none of them back.
 func (s *Service) update(ctx context.Context, w *nlb.Writer, r *nlbv1.UpdateLoadBalancerRequest) error {
 	id := r.GetLoadBalancerId()
-	calls := []call{
-		{"UpdateLoadBalancerProtection", protectionParams(r.GetDeletionProtection(), r.GetModificationProtection())},
-		{"UpdateLoadBalancerAttribute", cloud.Params{}.With("LoadBalancerName", r.GetName()).Number("Cps",
-			r.Cps).Bool("CrossZoneEnabled", r.CrossZoneEnabled)},
-	}
+	var calls []call
 	if r.AddressType != nil || r.GetZoneMappings() != nil || r.Ipv6AddressType != nil || r.GetSecurityGroups() != nil ||
 		r.BandwidthPackageId != nil {
 		there, err := s.balancers.Look(ctx, id)
@@ -119,8 +116,12 @@ func (s *Service) update(ctx context.Context, w *nlb.Writer, r *nlbv1.UpdateLoad
 		if there == nil {
 			return s.balancers.NotFound(id)
 		}
-		calls = append(calls, differences(r, there)...)
+		calls = differences(r, there)
 	}
+	calls = append(calls,
+		call{"UpdateLoadBalancerProtection", protectionParams(r.GetDeletionProtection(), r.GetModificationProtection())},
+		call{"UpdateLoadBalancerAttribute", cloud.Params{}.With("LoadBalancerName", r.GetName()).Number("Cps",
+			r.Cps).Bool("CrossZoneEnabled", r.CrossZoneEnabled)})
 	for _, c := range calls {
 		if len(c.params) == 0 {
 			continue
@@ -141,35 +142,48 @@ type call struct {
 	params cloud.Params
 }
 
-// differences are the calls that make an instance as a request wants it in what the cloud refuses to set to what it is.
+// differences are the calls that make an instance as a request wants it in what the cloud refuses to set to what it is. What takes it off
+// the internet comes first, then the security groups, and then what opens it, so that at no time anybody can connect whom neither the
+// instance as it is lets in nor the one that is wanted.
 func differences(r *nlbv1.UpdateLoadBalancerRequest, there *nlbv1.LoadBalancer) []call {
-	var calls []call
+	const internet = nlbv1.AddressType_ADDRESS_TYPE_INTERNET
+	var closing, opening []call
 	zones := r.GetZoneMappings().GetZoneMappings()
 	if r.AddressType != nil && r.GetAddressType() != there.GetAddressType() {
-		params := zoneParams(cloud.Params{"AddressType": cloud.Word(r.GetAddressType())}, withAddresses(zones, there))
-		calls = append(calls, call{"UpdateLoadBalancerAddressTypeConfig", params})
+		c := call{"UpdateLoadBalancerAddressTypeConfig",
+			zoneParams(cloud.Params{"AddressType": cloud.Word(r.GetAddressType())}, withAddresses(zones, there))}
+		if r.GetAddressType() == internet {
+			opening = append(opening, c)
+		} else {
+			closing = append(closing, c)
+		}
 	}
 	if r.GetZoneMappings() != nil && !sameZones(zones, there.GetZoneMappings()) {
-		calls = append(calls, call{"UpdateLoadBalancerZones", zoneParams(cloud.Params{}, zones)})
+		opening = append(opening, call{"UpdateLoadBalancerZones", zoneParams(cloud.Params{}, zones)})
 	}
 	if r.Ipv6AddressType != nil && r.GetIpv6AddressType() != there.GetIpv6AddressType() {
-		action := "DisableLoadBalancerIpv6Internet"
-		if r.GetIpv6AddressType() == nlbv1.AddressType_ADDRESS_TYPE_INTERNET {
-			action = "EnableLoadBalancerIpv6Internet"
+		params := cloud.Params{"LoadBalancerId": there.GetLoadBalancerId()}
+		if r.GetIpv6AddressType() == internet {
+			opening = append(opening, call{"EnableLoadBalancerIpv6Internet", params})
+		} else {
+			closing = append(closing, call{"DisableLoadBalancerIpv6Internet", params})
 		}
-		calls = append(calls, call{action, cloud.Params{"LoadBalancerId": there.GetLoadBalancerId()}})
-	}
-	if r.GetSecurityGroups() != nil {
-		wanted, has := r.GetSecurityGroups().GetSecurityGroupIds(), there.GetSecurityGroupIds()
-		// It is never without a group in between.
-		calls = append(calls, call{"LoadBalancerJoinSecurityGroup", cloud.Params{}.List("SecurityGroupIds", without(wanted, has))},
-			call{"LoadBalancerLeaveSecurityGroup", cloud.Params{}.List("SecurityGroupIds", without(has, wanted))})
 	}
 	if has := there.GetBandwidthPackageId(); r.BandwidthPackageId != nil && r.GetBandwidthPackageId() != has {
-		calls = append(calls, call{"DetachCommonBandwidthPackageFromLoadBalancer", cloud.Params{}.With("BandwidthPackageId", has)},
+		opening = append(opening, call{"DetachCommonBandwidthPackageFromLoadBalancer", cloud.Params{}.With("BandwidthPackageId", has)},
 			call{"AttachCommonBandwidthPackageToLoadBalancer", cloud.Params{}.With("BandwidthPackageId", r.GetBandwidthPackageId())})
 	}
-	return calls
+	if r.GetSecurityGroups() == nil {
+		return slices.Concat(closing, opening)
+	}
+	wanted, has := r.GetSecurityGroups().GetSecurityGroupIds(), there.GetSecurityGroupIds()
+	// It is never without a group in between, unless it is to have none: then everybody can connect, which comes last.
+	join := call{"LoadBalancerJoinSecurityGroup", cloud.Params{}.List("SecurityGroupIds", without(wanted, has))}
+	leave := call{"LoadBalancerLeaveSecurityGroup", cloud.Params{}.List("SecurityGroupIds", without(has, wanted))}
+	if len(wanted) == 0 {
+		return slices.Concat(closing, opening, []call{leave})
+	}
+	return slices.Concat(closing, []call{join, leave}, opening)
 }
 
 // withAddresses are the zones of an instance with the EIPs that a request has for them.
