@@ -39,8 +39,9 @@ const (
 	TaintUninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 	// TaintShutdown is on a node whose instance is stopped (source: k8s.io/cloud-provider/api).
 	TaintShutdown = "node.cloudprovider.kubernetes.io/shutdown"
-	// TaintForeign is on a node that says it is an instance which is none of the cluster's; the node controller sets it and takes it off. A taint
-	// because a kubelet may not change those of its own Node (source: Kubernetes, admission plugin NodeRestriction).
+	// TaintForeign is on a node that says it is an instance which is none of the cluster's; the node controller sets it
+	// and takes it off. A taint because a kubelet may not change those of its own Node (source: Kubernetes, admission
+	// plugin NodeRestriction).
 	TaintForeign = "node.alibabacloud.com/foreign-instance"
 	// TaintToBeDeleted is set by the cluster autoscaler before it removes a node.
 	TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
@@ -81,7 +82,8 @@ func IsLingjun(node *corev1.Node) bool { return node.Labels[LabelLingjun] == "tr
 // IsUninitialized reports whether the node waits for its initialisation by the node controller.
 func IsUninitialized(node *corev1.Node) bool { return HasTaint(node, TaintUninitialized) }
 
-// Foreign reports whether the node says that it is an instance which is none of the cluster's: nothing in the cloud is changed for it.
+// Foreign reports whether the node says that it is an instance which is none of the cluster's: nothing in the cloud is
+// changed for it.
 func Foreign(node *corev1.Node) bool { return HasTaint(node, TaintForeign) }
 
 // HasTaint reports whether the node has a taint of that key, with whatever effect.

@@ -23,7 +23,8 @@ const (
 	otherNamespace, otherName = metav1.NamespaceSystem, "ccm"
 	// otherDuration is how long its Lease holds if that does not say, and otherSlack what the clocks of hosts may differ by.
 	otherDuration, otherSlack = 15 * time.Second, 5 * time.Second
-	// otherRetry is the time between two looks at it while it keeps this replica from leading, and otherWatch while this one leads.
+	// otherRetry is the time between two looks at it while it keeps this replica from leading, and otherWatch while this
+	// one leads.
 	otherRetry, otherWatch = 5 * time.Second, 30 * time.Second
 	// eventOther is the reason of the event on that Lease.
 	eventOther = "OtherControllerRuns"
@@ -38,7 +39,8 @@ type leadership struct {
 	name     string
 	// beside lets this controller lead while the existing CCM runs.
 	beside bool
-	// other is why this replica stays out of the election, or that another cloud controller manager runs while it leads; nil for neither.
+	// other is why this replica stays out of the election, or that another cloud controller manager runs while it leads;
+	// nil for neither.
 	other atomic.Pointer[error]
 }
 
@@ -103,8 +105,9 @@ func (l *leadership) run(ctx context.Context, work func(context.Context) error) 
 	})
 }
 
-// watchOther says, while this replica leads, that the existing CCM runs again: an upgrade of a managed cluster may bring it back. This replica
-// goes on: which of the two has to end is for people to say, and nothing would work if both gave way.
+// watchOther says, while this replica leads, that the existing CCM runs again: an upgrade of a managed cluster may
+// bring it back. This replica goes on: which of the two has to end is for people to say, and nothing would work if both
+// gave way.
 func (l *leadership) watchOther(ctx context.Context) error {
 	defer l.other.Store(nil)
 	tick := time.NewTicker(otherWatch)
@@ -135,8 +138,9 @@ func (l *leadership) report(message string) {
 		corev1.EventTypeWarning, eventOther, message)
 }
 
-// lookForOther is an error if the existing CCM runs: both would write to the same nodes, routes and load balancers. It is one, too, if that can't
-// be found out now. What this controller may not read is no reason to wait: the chart lets it.
+// lookForOther is an error if the existing CCM runs: both would write to the same nodes, routes and load balancers. It
+// is one, too, if that can't be found out now. What this controller may not read is no reason to wait: the chart lets
+// it.
 func (l *leadership) lookForOther(ctx context.Context) (runs bool, err error) {
 	lease, err := l.client.CoordinationV1().Leases(otherNamespace).Get(ctx, otherName, metav1.GetOptions{})
 	switch {
@@ -146,7 +150,8 @@ func (l *leadership) lookForOther(ctx context.Context) (runs bool, err error) {
 		l.log.Warn("whether the existing CCM runs can't be seen", "lease", otherNamespace+"/"+otherName, "error", err)
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("whether another cloud controller manager runs can't be seen: get the Lease %s/%s: %w", otherNamespace, otherName, err)
+		return false, fmt.Errorf("whether another cloud controller manager runs can't be seen: get the Lease %s/%s: %w",
+			otherNamespace, otherName, err)
 	}
 	spec := lease.Spec
 	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.RenewTime == nil {

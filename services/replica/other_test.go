@@ -14,8 +14,8 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 )
 
-// TestOtherComesBack lets the existing CCM come back while this replica leads: within a minute an event and the condition of readiness say so,
-// and they end with it.
+// TestOtherComesBack lets the existing CCM come back while this replica leads: within a minute an event and the
+// condition of readiness say so, and they end with it.
 func TestOtherComesBack(t *testing.T) {
 	t.Parallel()
 	play(t, func(s *stage) {

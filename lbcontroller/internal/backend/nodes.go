@@ -78,8 +78,9 @@ type selection struct {
 	virtual bool
 }
 
-// New takes a snapshot of the nodes that are not excluded, without those whose instance nodecontroller has found to be none of the cluster's: a
-// kubelet alone says which instance its Node is. A virtual node needs neither to be ready nor to be included: it only says where its pods are.
+// New takes a snapshot of the nodes that are not excluded, without those whose instance nodecontroller has found to be
+// none of the cluster's: a kubelet alone says which instance its Node is. A virtual node needs neither to be ready nor
+// to be included: it only says where its pods are.
 func New(list []*corev1.Node) *Set {
 	s := &Set{views: map[View]*selection{}, notReady: map[string]bool{}}
 	for _, n := range list {

@@ -301,11 +301,12 @@ func (c *Controller) reportUnclear(all map[string]*corev1.Node, answers map[stri
 	}
 }
 
-// unclear says why it can't be found out whether an instance exists. That of the last node can't be, for no other is there to prove the answer.
+// unclear says why it can't be found out whether an instance exists. That of the last node can't be, for no other is
+// there to prove the answer.
 func unclear(err error) error {
 	if heldBy(err) == heldNothingFound {
-		return fmt.Errorf("whether the instance exists can't be found out: %w. If it was the last one of the cluster and is released, delete the Node by "+
-			"hand", err)
+		return fmt.Errorf("whether the instance exists can't be found out: %w. If it was the last one of the cluster and is released, "+
+			"delete the Node by hand", err)
 	}
 	return fmt.Errorf("whether the instance exists can't be found out: %w", err)
 }

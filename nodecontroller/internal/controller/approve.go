@@ -26,8 +26,8 @@ import (
 const (
 	// approvalWorkers look at requests at once; the gateway reads their instances together.
 	approvalWorkers = 20
-	// approvalRetry is when to look again at a request whose node is not an initialised instance yet, and approvalPatience for how long if nothing
-	// says that it will be one.
+	// approvalRetry is when to look again at a request whose node is not an initialised instance yet, and approvalPatience
+	// for how long if nothing says that it will be one.
 	approvalRetry, approvalPatience = 10 * time.Second, 10 * time.Minute
 )
 

@@ -72,7 +72,8 @@ func (c *Controller) reportUnread(err error) {
 		return
 	}
 	if _, wait := rpcerr.RetryAfter(err); !wait && !errors.Is(err, context.Canceled) {
-		c.events.Failure(about, eventSyncFailed, fmt.Errorf("the instances of nodes can't be read: no node is initialised, kept in step or deleted: %w", err))
+		c.events.Failure(about, eventSyncFailed,
+			fmt.Errorf("the instances of nodes can't be read: no node is initialised, kept in step or deleted: %w", err))
 	}
 }
 

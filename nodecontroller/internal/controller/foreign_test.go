@@ -40,8 +40,8 @@ func untainted(n *corev1.Node) { n.Spec.Taints = nil }
 
 func inCluster(cfg *controller.Config) { cfg.VPCID, cfg.ClusterID = vpcID, "c-1" }
 
-// TestClaimOfAnotherInstance has a kubelet say that it is an instance of another VPC or cluster. For that instance nothing is changed, and the Node
-// gets nothing of it.
+// TestClaimOfAnotherInstance has a kubelet say that it is an instance of another VPC or cluster. For that instance
+// nothing is changed, and the Node gets nothing of it.
 func TestClaimOfAnotherInstance(t *testing.T) {
 	t.Parallel()
 	terway := func(cfg *controller.Config) {
@@ -75,7 +75,8 @@ func TestClaimOfAnotherInstance(t *testing.T) {
 				n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.0.50"}
 			}},
 		{name: "without a tag", vpc: vpcID},
-		{name: "another VPC that nodes may be in", vpc: "vpc-2", edit: func(cfg *controller.Config) { inCluster(cfg); cfg.NodeVPCIDs = []string{"vpc-2"} }},
+		{name: "another VPC that nodes may be in", vpc: "vpc-2",
+			edit: func(cfg *controller.Config) { inCluster(cfg); cfg.NodeVPCIDs = []string{"vpc-2"} }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -154,14 +155,15 @@ func TestClaimIsCorrected(t *testing.T) {
 		w.Pass(10 * time.Minute)
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
-		if node := w.Node("node-7"); nodes.IsUninitialized(node) || nodes.Foreign(node) || w.cloud.NetworkInterfaces["eni-50"].GetSourceDestCheck() {
+		if node := w.Node("node-7"); nodes.IsUninitialized(node) || nodes.Foreign(node) ||
+			w.cloud.NetworkInterfaces["eni-50"].GetSourceDestCheck() {
 			t.Errorf("after the correction the node has taints %v", node.Spec.Taints)
 		}
 	})
 }
 
-// TestNodesInService keeps the nodes of a cluster that have been in service before: a wrong vpcID or tag is no reason to take all of them
-// out, and without cloud routes they may be in another VPC.
+// TestNodesInService keeps the nodes of a cluster that have been in service before: a wrong vpcID or tag is no reason
+// to take all of them out, and without cloud routes they may be in another VPC.
 func TestNodesInService(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(*controller.Config){

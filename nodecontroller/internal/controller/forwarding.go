@@ -45,8 +45,9 @@ func (c *Controller) checked(ctx context.Context, instance *ecsv1.Instance, eni 
 	return eni.GetSourceDestCheck(), nil
 }
 
-// recheck looks at the network interfaces of nodes in service: somebody may have switched the source/destination check of one on again, or it was
-// not to be off when the node joined. It is one call of the cloud for 100 nodes. What can't be read has its turn in the next round.
+// recheck looks at the network interfaces of nodes in service: somebody may have switched the source/destination check
+// of one on again, or it was not to be off when the node joined. It is one call of the cloud for 100 nodes. What can't
+// be read has its turn in the next round.
 func (c *Controller) recheck(ctx context.Context, asked []*corev1.Node, results []*ecsv1.InstanceResult) error {
 	var serving []*ecsv1.InstanceResult
 	of := map[string]*corev1.Node{}
@@ -65,7 +66,8 @@ func (c *Controller) recheck(ctx context.Context, asked []*corev1.Node, results 
 	}
 	for _, result := range serving {
 		instance := result.GetInstance()
-		if node := of[instance.GetInstanceId()]; enis[instance.GetPrimaryNetworkInterfaceId()].GetSourceDestCheck() && !c.forwarding.has(node.Name) {
+		node, eni := of[instance.GetInstanceId()], enis[instance.GetPrimaryNetworkInterfaceId()]
+		if eni.GetSourceDestCheck() && !c.forwarding.has(node.Name) {
 			c.queueForwarding(node, node, instance)
 		}
 	}

@@ -17,11 +17,13 @@ import (
 // home is where the cluster's instances are, as far as that is known.
 type home struct {
 	where atomic.Pointer[nodestate.Home]
-	// inhabited is set once an instance of a node was found there. Before, it is as likely that the configuration is wrong as that a node is.
+	// inhabited is set once an instance of a node was found there. Before, it is as likely that the configuration is wrong
+	// as that a node is.
 	inhabited atomic.Bool
 }
 
-// findHome gives where the instances of the cluster are. Where the configuration names no VPC, the gateway is asked for its own once.
+// findHome gives where the instances of the cluster are. Where the configuration names no VPC, the gateway is asked for
+// its own once.
 func (c *Controller) findHome(ctx context.Context) (nodestate.Home, error) {
 	if known := c.home.where.Load(); known != nil {
 		return *known, nil
@@ -50,8 +52,8 @@ func (c *Controller) belongs(ctx context.Context, node *corev1.Node, instance *e
 	return nil
 }
 
-// mayKeep is belongs for a node in service: an error means that it is to be marked. It is none before an instance of any node was found where
-// the cluster is: of a wrong configuration all nodes would suffer.
+// mayKeep is belongs for a node in service: an error means that it is to be marked. It is none before an instance of
+// any node was found where the cluster is: of a wrong configuration all nodes would suffer.
 func (c *Controller) mayKeep(ctx context.Context, node *corev1.Node, instance *ecsv1.Instance) error {
 	if err := c.belongs(ctx, node, instance); isForeign(err) && (c.home.inhabited.Load() || nodestate.Joins(node, time.Now())) {
 		return err
@@ -67,7 +69,8 @@ func isForeign(err error) bool {
 	return errors.As(err, &foreign)
 }
 
-// refuse marks a node whose instance is none of the cluster's, so that it gets no route and becomes no server, and gives the reason again.
+// refuse marks a node whose instance is none of the cluster's, so that it gets no route and becomes no server, and
+// gives the reason again.
 func (c *Controller) refuse(ctx context.Context, node *corev1.Node, why error) error {
 	_, err := c.write(ctx, node, func(node *corev1.Node) (nodestate.Change, error) { return nodestate.Refused(node), nil })
 	return errors.Join(why, err)

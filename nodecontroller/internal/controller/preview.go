@@ -98,7 +98,8 @@ func (c *Controller) previewPart(ctx context.Context, part []corev1.Node) ([]Nod
 }
 
 // previewInstance is about a node with the id of an instance.
-func (c *Controller) previewInstance(ctx context.Context, about *NodePreview, node *corev1.Node, id nodes.ID, result *ecsv1.InstanceResult) {
+func (c *Controller) previewInstance(ctx context.Context, about *NodePreview, node *corev1.Node, id nodes.ID,
+	result *ecsv1.InstanceResult) {
 	switch err := rpcerr.FromItem(result.GetError()); {
 	case result.GetInstance() != nil:
 		c.previewChange(ctx, about, node, result.GetInstance())

@@ -48,7 +48,8 @@ func TestPriorities(t *testing.T) {
 		}
 		w.cloud.ResetCalls()
 		w.Pass(6 * time.Minute)
-		priorities(t, w, "sweep", map[string]gateway.Priority{"BatchGetInstances": gateway.Background, "BatchGetNetworkInterfaces": gateway.Background})
+		priorities(t, w, "sweep", map[string]gateway.Priority{
+			"BatchGetInstances": gateway.Background, "BatchGetNetworkInterfaces": gateway.Background})
 		w.vanish(1)
 		w.UpdateNode("node-1", silent)
 		w.Pass(12 * time.Minute)

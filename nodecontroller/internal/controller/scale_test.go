@@ -114,7 +114,8 @@ func TestTenKindsOfBadNodes(t *testing.T) {
 		{func(_ *world, n *corev1.Node) {
 			n.Spec.ProviderID = ""
 			n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.9.9"}
-		}, "there is no instance in vpc-test with address 192.168.9.9 and tag ack.aliyun.com", "start the kubelet with --provider-id=cn-hangzhou."},
+		}, "there is no instance in vpc-test with address 192.168.9.9 and tag ack.aliyun.com",
+			"start the kubelet with --provider-id=cn-hangzhou."},
 		{func(w *world, _ *corev1.Node) { w.vanish(8) }, `the cloud does not know the instance of spec.providerID "cn-hangzhou.i-8"`,
 			"if it was released, delete the Node"},
 		{func(w *world, _ *corev1.Node) {

@@ -38,7 +38,8 @@ func exclude(n *corev1.Node) {
 	n.Labels[nodes.LabelExclude] = "true"
 }
 
-// TestReadyNodeLosesTheShutdownTaint starts a stopped machine while the gateway is away: a ready kubelet is proof enough.
+// TestReadyNodeLosesTheShutdownTaint starts a stopped machine while the gateway is away: a ready kubelet is proof
+// enough.
 func TestReadyNodeLosesTheShutdownTaint(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool
@@ -61,7 +62,8 @@ func TestReadyNodeLosesTheShutdownTaint(t *testing.T) {
 	})
 }
 
-// TestExcludedNodeIsReleased takes off a node that leaves the controller's hands what goes with the state and the tags of its instance.
+// TestExcludedNodeIsReleased takes off a node that leaves the controller's hands what goes with the state and the tags
+// of its instance.
 func TestExcludedNodeIsReleased(t *testing.T) {
 	t.Parallel()
 	edit := func(cfg *controller.Config) {
@@ -103,8 +105,9 @@ func TestExcludedNodeIsReleased(t *testing.T) {
 					n.Spec.Taints = []corev1.Taint{{Key: nodes.TaintShutdown, Effect: corev1.TaintEffectNoSchedule}, {Key: "example.com/other"},
 						{Key: "example.com/dedicated", Value: "a", Effect: corev1.TaintEffectNoSchedule}}
 					n.Labels["example.com/team"] = "a"
-					n.Annotations = map[string]string{nodes.AnnotationCloudLabels: "example.com/team,annotation:example.com/note,taint:example.com/dedicated",
-						"example.com/note": "a", nodes.AnnotationInstanceAbsent: "i-1"}
+					n.Annotations = map[string]string{
+						nodes.AnnotationCloudLabels: "example.com/team,annotation:example.com/note,taint:example.com/dedicated",
+						"example.com/note":          "a", nodes.AnnotationInstanceAbsent: "i-1"}
 				})
 			}, body)
 			continue
@@ -113,7 +116,8 @@ func TestExcludedNodeIsReleased(t *testing.T) {
 			w.status("i-1", "Stopped")
 			w.UpdateNode("node-1", silent)
 			w.Pass(time.Minute)
-			if node := w.Node("node-1"); !w.shutDown("node-1") || !nodes.HasTaint(node, "example.com/dedicated") || node.Labels["example.com/team"] == "" {
+			if node := w.Node("node-1"); !w.shutDown("node-1") || !nodes.HasTaint(node, "example.com/dedicated") ||
+				node.Labels["example.com/team"] == "" {
 				t.Fatalf("before: taints %v, labels %v", node.Spec.Taints, node.Labels)
 			}
 			w.UpdateNode("node-1", exclude)
@@ -122,7 +126,8 @@ func TestExcludedNodeIsReleased(t *testing.T) {
 	}
 }
 
-// TestCheckIsSwitchedOffAgain has somebody switch the source/destination check of a node in service on, which the sweep finds.
+// TestCheckIsSwitchedOffAgain has somebody switch the source/destination check of a node in service on, which the sweep
+// finds.
 func TestCheckIsSwitchedOffAgain(t *testing.T) {
 	t.Parallel()
 	run(t, nil, furnished(3), func(w *world) {
@@ -144,7 +149,8 @@ func TestCheckIsSwitchedOffAgain(t *testing.T) {
 	})
 }
 
-// TestRefusedChangeIsNoWait says of a node whose network interface may not be changed what is wrong, and not that it has to wait.
+// TestRefusedChangeIsNoWait says of a node whose network interface may not be changed what is wrong, and not that it
+// has to wait.
 func TestRefusedChangeIsNoWait(t *testing.T) {
 	t.Parallel()
 	var forbidden atomic.Bool
@@ -160,7 +166,8 @@ func TestRefusedChangeIsNoWait(t *testing.T) {
 	})
 }
 
-// TestCertificateAfterAnOutage has a kubelet ask for a certificate while the gateway is away for long: it gets it once its node is initialised.
+// TestCertificateAfterAnOutage has a kubelet ask for a certificate while the gateway is away for long: it gets it once
+// its node is initialised.
 func TestCertificateAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool
@@ -180,7 +187,8 @@ func TestCertificateAfterAnOutage(t *testing.T) {
 	})
 }
 
-// TestMachinesOutsideOfTheCloud asks about an excluded machine without a provider ID once, and about a silent one that has no instance, too.
+// TestMachinesOutsideOfTheCloud asks about an excluded machine without a provider ID once, and about a silent one that
+// has no instance, too.
 func TestMachinesOutsideOfTheCloud(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
@@ -198,7 +206,9 @@ func TestMachinesOutsideOfTheCloud(t *testing.T) {
 		if n := w.calls("ListInstances"); n > 3 {
 			t.Errorf("%d questions about 3 machines", n)
 		}
-		for text, want := range map[string]int{"node-7 ExcludedNode": 1, "node-7 SyncNodeFailed": 0, "node-9 SyncNodeFailed: there is no instance": 1} {
+		for text, want := range map[string]int{
+			"node-7 ExcludedNode": 1, "node-7 SyncNodeFailed": 0, "node-9 SyncNodeFailed: there is no instance": 1,
+		} {
 			if got := w.Events.Matching(text); len(got) != want {
 				t.Errorf("events %q: %q, want %d", text, got, want)
 			}

@@ -10,8 +10,9 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 )
 
-// Duplicates gives the nodes whose instance is that of another Node, too, with the name of that one: a kubelet was renamed, or started with the
-// id of another machine. Of two the one whose kubelet doesn't report is the duplicate, or else the younger.
+// Duplicates gives the nodes whose instance is that of another Node, too, with the name of that one: a kubelet was
+// renamed, or started with the id of another machine. Of two the one whose kubelet doesn't report is the duplicate, or
+// else the younger.
 func Duplicates(all []*corev1.Node) map[string]string {
 	of := map[nodes.ID][]*corev1.Node{}
 	for _, node := range all {

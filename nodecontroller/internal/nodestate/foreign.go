@@ -23,16 +23,17 @@ type Home struct {
 	Tag, ClusterID string
 }
 
-// Foreign says why an instance is none of the cluster's, and what to do; "" if nothing says so. The kubelet alone says which instance a Node
-// is, so that without this question its word would be enough to change the network interface of any instance of the account.
+// Foreign says why an instance is none of the cluster's, and what to do; "" if nothing says so. The kubelet alone says
+// which instance a Node is, so that without this question its word would be enough to change the network interface of
+// any instance of the account.
 //
-// An instance of a Node that is in service for long may carry the tag of the cluster that it was in before, and be in another VPC where no
-// routes have to lead to it.
+// An instance of a Node that is in service for long may carry the tag of the cluster that it was in before, and be in
+// another VPC where no routes have to lead to it.
 func (h Home) Foreign(node *corev1.Node, instance *ecsv1.Instance, opts Options, now time.Time) string {
 	joins := Joins(node, now)
 	if vpc := instance.GetVpcId(); (joins || opts.CloudRoutes) && vpc != "" && !slices.Contains(h.VPCs, vpc) {
-		return fmt.Sprintf("instance %s of spec.providerID is in %s, and the cluster is in %s: nothing in the cloud is changed for it. If it is the "+
-			"wrong one, start the kubelet with the right --provider-id and delete the Node; if nodes may be in %s, name that in nodeVPCIDs",
+		return fmt.Sprintf("instance %s of spec.providerID is in %s, and the cluster is in %s: nothing in the cloud is changed for it. "+
+			"If it is the wrong one, start the kubelet with the right --provider-id and delete the Node; if nodes may be in %s, name that in nodeVPCIDs",
 			instance.GetInstanceId(), vpc, strings.Join(h.VPCs, ", "), vpc)
 	}
 	if !joins || h.ClusterID == "" {
@@ -40,8 +41,8 @@ func (h Home) Foreign(node *corev1.Node, instance *ecsv1.Instance, opts Options,
 	}
 	for _, tag := range instance.GetTags() {
 		if tag.GetKey() == h.Tag && tag.GetValue() != "" && tag.GetValue() != h.ClusterID {
-			return fmt.Sprintf("instance %s of spec.providerID has tag %s=%s, and this is cluster %s: nothing in the cloud is changed for it. If it "+
-				"is the wrong one, start the kubelet with the right --provider-id and delete the Node; else give the instance the tag %s=%s, or "+
+			return fmt.Sprintf("instance %s of spec.providerID has tag %s=%s, and this is cluster %s: nothing in the cloud is changed for it. "+
+				"If it is the wrong one, start the kubelet with the right --provider-id and delete the Node; else give the instance the tag %s=%s, or "+
 				"take the tag off", instance.GetInstanceId(), h.Tag, tag.GetValue(), h.ClusterID, h.Tag, h.ClusterID)
 		}
 	}

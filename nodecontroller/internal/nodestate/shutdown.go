@@ -16,9 +16,9 @@ const (
 	statusStopped  = "Stopped"
 )
 
-// shutdown taints the node of a stopped instance, and takes the taint off again once the instance is started or the kubelet is
-// ready (ReadyAgain does so without an answer of the cloud). The taint goes though the option is off, for no other component would ever remove what the
-// option has left behind.
+// shutdown taints the node of a stopped instance, and takes the taint off again once the instance is started or the
+// kubelet is ready (ReadyAgain does so without an answer of the cloud). The taint goes though the option is off, for no
+// other component would ever remove what the option has left behind.
 func (c *Change) shutdown(node *corev1.Node, instance *ecsv1.Instance, opts Options) {
 	tainted := nodes.HasTaint(node, nodes.TaintShutdown)
 	ready := nodes.Ready(node) == corev1.ConditionTrue
@@ -31,7 +31,8 @@ func (c *Change) shutdown(node *corev1.Node, instance *ecsv1.Instance, opts Opti
 	}
 }
 
-// ReadyAgain is the change that takes the taint of a stopped instance off a node whose kubelet is ready: nobody has to ask the cloud for that.
+// ReadyAgain is the change that takes the taint of a stopped instance off a node whose kubelet is ready: nobody has to
+// ask the cloud for that.
 func ReadyAgain(node *corev1.Node) Change {
 	if !nodes.HasTaint(node, nodes.TaintShutdown) || nodes.Ready(node) != corev1.ConditionTrue {
 		return Change{}
@@ -39,8 +40,8 @@ func ReadyAgain(node *corev1.Node) Change {
 	return Change{Untaint: []string{nodes.TaintShutdown}}
 }
 
-// Release is the change that takes off a node what the controller has put there and goes with the instance's state or tags. It is for a node that
-// leaves the controller's hands: nobody else would ever take it off.
+// Release is the change that takes off a node what the controller has put there and goes with the instance's state or
+// tags. It is for a node that leaves the controller's hands: nobody else would ever take it off.
 func Release(node *corev1.Node, opts Options) Change {
 	var change Change
 	for _, key := range []string{nodes.TaintShutdown, nodes.TaintForeign} {

@@ -43,8 +43,8 @@ const (
 type Config struct {
 	replica.Config
 
-	// ClusterTag is the key of the tag with the cluster's id that instances carry, as in nodecontroller. A route without a description in the way of
-	// a node is the cluster's if its instance has it. Default: ack.aliyun.com.
+	// ClusterTag is the key of the tag with the cluster's id that instances carry, as in nodecontroller. A route without a
+	// description in the way of a node is the cluster's if its instance has it. Default: ack.aliyun.com.
 	ClusterTag string `json:"clusterTag"`
 	// RouteTableIDs are the tables that get the routes; if empty, the VPC's only one, or else its system table.
 	RouteTableIDs []string `json:"routeTableIDs"`

@@ -27,7 +27,8 @@ const bindingsKey = " bindings"
 // instancesTogether is how many instances are read in one call of the gateway.
 const instancesTogether = 1000
 
-// bindings says which vSwitches use a table that gets no routes. A node there reaches no pod, whatever the other tables have.
+// bindings says which vSwitches use a table that gets no routes. A node there reaches no pod, whatever the other tables
+// have.
 type bindings struct {
 	mu sync.Mutex
 	// unmanaged are the tables by the vSwitches that are bound to them, nil before they were looked for.
@@ -63,8 +64,8 @@ func (b *bindings) failed() {
 	}
 }
 
-// tableOf gives the unmanaged table that the vSwitch of an instance is bound to, "" for none. It is not known of an instance that came after
-// the last look, if there are such tables at all.
+// tableOf gives the unmanaged table that the vSwitch of an instance is bound to, "" for none. It is not known of an
+// instance that came after the last look, if there are such tables at all.
 func (b *bindings) tableOf(instance string) (tableID string, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,8 +98,9 @@ func vswitchesOf(tables []*vpcv1.RouteTable, managed []string) map[string]string
 	return bound
 }
 
-// lookAtBindings looks whether vSwitches are bound to tables that get no routes, and which nodes are there: tables are bound and unbound while
-// the controller runs. It is one call of the cloud, and only where there are such tables one for 100 nodes more.
+// lookAtBindings looks whether vSwitches are bound to tables that get no routes, and which nodes are there: tables are
+// bound and unbound while the controller runs. It is one call of the cloud, and only where there are such tables one
+// for 100 nodes more.
 func (c *Controller) lookAtBindings(ctx context.Context) error {
 	t := c.target.Load()
 	if !c.awaited() {
@@ -134,7 +136,8 @@ func (c *Controller) lookAtBindings(ctx context.Context) error {
 	return nil
 }
 
-// readVSwitches gives the vSwitches of the instances of nodes. It reads those that are not known; one that the cloud does not know has none.
+// readVSwitches gives the vSwitches of the instances of nodes. It reads those that are not known; one that the cloud
+// does not know has none.
 func (c *Controller) readVSwitches(ctx context.Context, all []*corev1.Node, known map[string]string) (map[string]string, error) {
 	vswitches := map[string]string{}
 	var unread []string
@@ -163,8 +166,8 @@ func (c *Controller) readVSwitches(ctx context.Context, all []*corev1.Node, know
 	return vswitches, nil
 }
 
-// reportBindings says on the tables that get no routes which vSwitches are bound to them. Where the configuration names the tables, that is
-// worth a warning only if nodes are there.
+// reportBindings says on the tables that get no routes which vSwitches are bound to them. Where the configuration names
+// the tables, that is worth a warning only if nodes are there.
 func (c *Controller) reportBindings(t *target, unmanaged, vswitches map[string]string) {
 	bound, count := map[string][]string{}, map[string]int{}
 	for vswitch, id := range unmanaged {
@@ -184,8 +187,9 @@ func (c *Controller) reportBindings(t *target, unmanaged, vswitches map[string]s
 		}
 		slices.Sort(list)
 		warned[id] = true
-		c.events.Warning(c.tableReference(id), eventUnmanaged, fmt.Sprintf("the vSwitches %s of %s are bound to route table %s, which gets no routes to "+
-			"pods: %d nodes there reach none. Name it in routeTableIDs, together with %s", strings.Join(list, ", "), t.vpcID, id, count[id],
+		c.events.Warning(c.tableReference(id), eventUnmanaged, fmt.Sprintf(
+			"the vSwitches %s of %s are bound to route table %s, which gets no routes "+
+				"to pods: %d nodes there reach none. Name it in routeTableIDs, together with %s", strings.Join(list, ", "), t.vpcID, id, count[id],
 			strings.Join(t.tableIDs, ", ")))
 	}
 	for id := range t.warned {
@@ -196,8 +200,8 @@ func (c *Controller) reportBindings(t *target, unmanaged, vswitches map[string]s
 	t.warned = warned
 }
 
-// unmanagedTable says why a node reaches no pods though its routes are there: its vSwitch is bound to another table; "" if it is not. It is not
-// known before the table of its vSwitch is.
+// unmanagedTable says why a node reaches no pods though its routes are there: its vSwitch is bound to another table; ""
+// if it is not. It is not known before the table of its vSwitch is.
 func (c *Controller) unmanagedTable(keys []table.Key) (cause string, known bool) {
 	for _, key := range keys {
 		id, known := c.bindings.tableOf(key.InstanceID)

@@ -28,8 +28,8 @@ func (w *world) bind(instances ...string) {
 	}
 }
 
-// TestNodeOfAnotherTable has a node in a vSwitch that is bound to a table which gets no routes: its condition says so, an event names the table,
-// and a table that is named, or bound later, or bound no more is noticed.
+// TestNodeOfAnotherTable has a node in a vSwitch that is bound to a table which gets no routes: its condition says so,
+// an event names the table, and a table that is named, or bound later, or bound no more is noticed.
 func TestNodeOfAnotherTable(t *testing.T) {
 	t.Parallel()
 	event := "vtb-b RouteTableNotManaged: the vSwitches vsw-2 of " + vpcID + " are bound to route table vtb-b"

@@ -68,7 +68,8 @@ func (c *Controller) tableIDs(ctx context.Context, vpcID string) ([]string, erro
 	return chooseTable(vpcID, resp.GetRouteTables())
 }
 
-// chooseTable gives the only table, or the system table, which the VPC's vSwitches use unless they are bound to another (lookAtBindings).
+// chooseTable gives the only table, or the system table, which the VPC's vSwitches use unless they are bound to another
+// (lookAtBindings).
 func chooseTable(vpcID string, tables []*vpcv1.RouteTable) ([]string, error) {
 	var all, system []string
 	for _, t := range tables {

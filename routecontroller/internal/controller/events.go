@@ -39,7 +39,8 @@ const (
 	// Warning on the route table: no Node claims these routes; the text says when they go, and why it is not known
 	// whether their instances are gone.
 	eventOrphans = "RoutesWithoutNode"
-	// Warning on a route table of the VPC that gets no routes: vSwitches are bound to it, and nodes there reach no pods; name it in routeTableIDs.
+	// Warning on a route table of the VPC that gets no routes: vSwitches are bound to it, and nodes there reach no pods;
+	// name it in routeTableIDs.
 	eventUnmanaged = "RouteTableNotManaged"
 	// Warning on the route table: a ConfigMap for the next leader can't be read or written; no route without a Node is
 	// deleted.

@@ -10,8 +10,8 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 )
 
-// TestDescribedEntryStays lets people have entries of their own to instances that are nodes: inside of a node's range, and at the range of
-// a node that joins. They stay, and events name them.
+// TestDescribedEntryStays lets people have entries of their own to instances that are nodes: inside of a node's range,
+// and at the range of a node that joins. They stay, and events name them.
 func TestDescribedEntryStays(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
@@ -24,7 +24,8 @@ func TestDescribedEntryStays(t *testing.T) {
 		w.instance(node)
 		w.CreateNode(node)
 		w.Pass(2 * time.Hour)
-		want := []string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-1", "10.0.1.77/32→i-2", "10.0.1.78/32→i-2", "10.0.2.0/24→i-2", "10.0.3.0/24→i-0"}
+		want := []string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-1", "10.0.1.77/32→i-2", "10.0.1.78/32→i-2",
+			"10.0.2.0/24→i-2", "10.0.3.0/24→i-0"}
 		if diff := cmp.Diff(want, w.routes(tableA)); diff != "" {
 			t.Errorf("routes (-want +got):\n%s", diff)
 		}
@@ -71,8 +72,8 @@ func TestDeletedRoutesAreReported(t *testing.T) {
 	})
 }
 
-// TestForeignNodes gives no route to a Node whose instance nodecontroller has found to be none of the cluster's, and takes the one away that was
-// made before.
+// TestForeignNodes gives no route to a Node whose instance nodecontroller has found to be none of the cluster's, and
+// takes the one away that was made before.
 func TestForeignNodes(t *testing.T) {
 	t.Parallel()
 	foreign := []corev1.Taint{{Key: nodes.TaintForeign, Effect: corev1.TaintEffectNoSchedule}}

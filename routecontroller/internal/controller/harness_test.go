@@ -98,7 +98,8 @@ func (w *world) config(edit func(*controller.Config)) controller.Config {
 			Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events, Logger: slog.New(slog.DiscardHandler),
 			Namespace: metav1.NamespaceSystem,
 		},
-		ClusterID: cluster, ClusterTag: "ack.aliyun.com", Scope: table.Scope{Region: region}, ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")},
+		ClusterID: cluster, ClusterTag: "ack.aliyun.com", Scope: table.Scope{Region: region},
+		ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")},
 		SyncInterval: 5 * time.Minute, GatherQuiet: time.Second, GatherMax: 5 * time.Second,
 		RouteQuota: 200,
 		Orphans: orphan.Policy{

@@ -240,9 +240,10 @@ func (d *differ) possibleAround(cidr netip.Prefix) (table.Route, bool) {
 	return table.Route{}, false
 }
 
-// ours reports whether an entry in the way of a node may be deleted: it carries our mark; or it has no description, a range such as nodes have,
-// and leads to an instance of the cluster, which is what the existing CCM makes. What that one left behind leads to an instance that is gone by
-// now: such an entry serves no node, and makes room. Any other description is that of somebody else.
+// ours reports whether an entry in the way of a node may be deleted: it carries our mark; or it has no description, a
+// range such as nodes have, and leads to an instance of the cluster, which is what the existing CCM makes. What that
+// one left behind leads to an instance that is gone by now: such an entry serves no node, and makes room. Any other
+// description is that of somebody else.
 func (d *differ) ours(entry table.Entry) bool {
 	if entry.Description != "" {
 		return table.MarkedBy(entry.Description, d.ClusterID)

@@ -123,8 +123,9 @@ func TestDiff(t *testing.T) {
 				Route: a, Entry: entry("10.0.1.0/24", "i-b", "VPN appliance"), Reason: "destination 10.0.1.0/24 is taken by an entry to i-b " +
 					"(\"VPN appliance\") that is not of this cluster; delete it to let the route be created",
 			}}}},
-		{name: "left over by a node, and described by somebody", in: plan.Input{Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "VPN appliance")},
-			Seen: map[table.Key]string{key("10.0.1.0/24", "i-z"): "z"}}},
+		{name: "left over by a node, and described by somebody",
+			in: plan.Input{Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "VPN appliance")},
+				Seen: map[table.Key]string{key("10.0.1.0/24", "i-z"): "z"}}},
 		{name: "taken by a route that somebody has described, though to an instance that is gone",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "our VPN")},
 				Instances: map[string]plan.InstanceState{"i-z": plan.Gone}},
@@ -163,7 +164,8 @@ func TestDiff(t *testing.T) {
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
 				entry("10.0.1.0/24", "i-a", mine), entry("10.0.1.128/25", "i-a", mine),
 			}},
-			want: plan.Plan{Obstacles: []plan.Obstacle{{Route: a, Entry: entry("10.0.1.128/25", "i-a", mine), Moved: true}}, Ready: []table.Route{a}}},
+			want: plan.Plan{Obstacles: []plan.Obstacle{{Route: a, Entry: entry("10.0.1.128/25", "i-a", mine), Moved: true}},
+				Ready: []table.Route{a}}},
 		{name: "smaller entry of a stranger takes a part",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
 				entry("10.0.1.0/24", "i-a", mine), {Key: key("10.0.1.128/25", ""), NextHop: "ngw-1", Available: true},
