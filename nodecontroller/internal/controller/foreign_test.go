@@ -115,12 +115,13 @@ func (w *world) check(t *testing.T, words []string) {
 	t.Helper()
 	node := w.Node("node-7")
 	w.cloud.Lock()
-	guarded := w.cloud.NetworkInterfaces["eni-50"].GetSourceDestCheck()
+	guarded, elsewhere := w.cloud.NetworkInterfaces["eni-50"].GetSourceDestCheck(), w.cloud.Instances["i-50"].GetVpcId() != vpcID
 	w.cloud.Unlock()
 	events := w.Events.Matching("node-7 SyncNodeFailed")
 	if len(words) == 0 {
-		if nodes.IsUninitialized(node) || nodes.Foreign(node) || guarded || len(events) > 0 {
-			t.Errorf("the node is not in service: taints %v, check %t, events %q", node.Spec.Taints, guarded, events)
+		if nodes.IsUninitialized(node) || nodes.Foreign(node) || guarded != elsewhere || len(events) > 0 {
+			t.Errorf("the node is not in service, or an interface is changed to which no route can lead: taints %v, check %t, "+
+				"events %q", node.Spec.Taints, guarded, events)
 		}
 		return
 	}

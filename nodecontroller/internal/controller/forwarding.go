@@ -26,7 +26,7 @@ const forwardingWorkers = 10
 func (c *Controller) checked(ctx context.Context, instance *ecsv1.Instance, eni *ecsv1.NetworkInterface) (bool, error) {
 	id := instance.GetPrimaryNetworkInterfaceId()
 	switch {
-	case !c.forwards() || id == "" && len(instance.GetNetworkInterfaceIds()) == 0: // An instance without any is in the classic network.
+	case !c.forwards() || !c.reachable(ctx, instance) || id == "" && len(instance.GetNetworkInterfaceIds()) == 0: // An instance without any is in the classic network.
 		return false, nil
 	case id == "":
 		return false,
@@ -45,6 +45,12 @@ func (c *Controller) checked(ctx context.Context, instance *ecsv1.Instance, eni 
 	return eni.GetSourceDestCheck(), nil
 }
 
+// reachable reports whether routes may lead to an instance. None does to another VPC, so that nothing has to be changed there.
+func (c *Controller) reachable(ctx context.Context, instance *ecsv1.Instance) bool {
+	where, err := c.findHome(ctx)
+	return err != nil || instance.GetVpcId() == "" || instance.GetVpcId() == where.VPCs[0]
+}
+
 // recheck looks at the network interfaces of nodes in service: somebody may have switched the source/destination check
 // of one on again, or it was not to be off when the node joined. It is one call of the cloud for 100 nodes. What can't
 // be read has its turn in the next round.
@@ -53,7 +59,8 @@ func (c *Controller) recheck(ctx context.Context, asked []*corev1.Node, results 
 	of := map[string]*corev1.Node{}
 	for i, node := range asked {
 		instance := results[i].GetInstance()
-		if instance == nil || nodes.IsUninitialized(node) || c.belongs(ctx, node, instance) != nil {
+		if instance == nil || nodes.IsUninitialized(node) || !c.reachable(ctx, instance) ||
+			c.belongs(ctx, node, instance) != nil {
 			continue
 		}
 		serving, of[instance.GetInstanceId()] = append(serving, results[i]), node
