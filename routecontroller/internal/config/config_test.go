@@ -40,6 +40,7 @@ func TestDefaults(t *testing.T) {
 	want := config.Default()
 	want.Gateway.Address, want.Gateway.CAFile, want.Gateway.TokenFile = "127.0.0.1:7443", "/tls/ca.crt", "/token"
 	want.ClusterID, want.Region, want.ClusterCIDRs = "c-1", "cn-hangzhou", []string{"10.0.0.0/8"}
+	want.ClusterTag = "ack.aliyun.com"
 	if diff := cmp.Diff(want, cfg); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
