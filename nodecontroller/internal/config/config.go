@@ -46,8 +46,8 @@ type Config struct {
 	replica.Config
 
 	// ClusterTag is the key of the tag with the cluster's id that instances carry. A node without providerID is looked for
-	// in the VPC among the instances with it, and an instance with another cluster's id becomes no node. Default:
-	// ack.aliyun.com.
+	// in the VPC among the instances with it, and an instance with another cluster's id becomes no node.
+	// Default: ack.aliyun.com.
 	ClusterTag string `json:"clusterTag"`
 	// NodeVPCIDs are further VPCs whose instances may be nodes. The instance of a node is in vpcID otherwise: a kubelet
 	// alone says which instance it is, and must not have that of others changed. No route leads to another VPC.
