@@ -32,8 +32,8 @@ func (f *Fake) accessList(id string) (*slbv1.AccessControlList, error) {
 
 func (s *accessLists) GetAccessControlList(_ context.Context,
 	req *slbv1.GetAccessControlListRequest) (*slbv1.GetAccessControlListResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	l, err := s.f.accessList(req.GetAclId())
 	if err != nil {
 		return nil, err
@@ -43,8 +43,8 @@ func (s *accessLists) GetAccessControlList(_ context.Context,
 
 func (s *accessLists) ListAccessControlLists(_ context.Context,
 	req *slbv1.ListAccessControlListsRequest) (*slbv1.ListAccessControlListsResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	found := sorted(s.f.AccessControlLists, func(l *slbv1.AccessControlList) bool {
 		return among(req.GetAclIds(), l.GetAclId()) && match(req.GetName(), l.GetName()) && hasTags(l.GetTags(), req.GetTags())
 	})
@@ -56,8 +56,8 @@ func (s *accessLists) ListAccessControlLists(_ context.Context,
 
 func (s *accessLists) CreateAccessControlList(_ context.Context,
 	req *slbv1.CreateAccessControlListRequest) (*slbv1.CreateAccessControlListResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	earlier, err := s.f.replay(req.GetRequestId(), req)
 	if err != nil {
 		return nil, err
@@ -93,8 +93,8 @@ func addEntries(l *slbv1.AccessControlList, entries []*slbv1.AccessControlEntry)
 
 func (s *accessLists) UpdateAccessControlList(_ context.Context,
 	req *slbv1.UpdateAccessControlListRequest) (*slbv1.UpdateAccessControlListResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	l, err := s.f.accessList(req.GetAclId())
 	if err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func (s *accessLists) DeleteAccessControlList(_ context.Context,
 	if err := required("acl_id", req.GetAclId()); err != nil {
 		return nil, err
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	for _, l := range s.f.Listeners {
 		if slices.Contains(l.GetConfig().GetAclIds(), req.GetAclId()) {
 			return nil, refused(rpcerr.AclInUse.Code(), rpcerr.AclInUse, "the listener on port %d has the access control list %s",

@@ -22,8 +22,8 @@ type certificates struct {
 
 func (s *certificates) ListServerCertificates(_ context.Context,
 	req *slbv1.ListServerCertificatesRequest) (*slbv1.ListServerCertificatesResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	return &slbv1.ListServerCertificatesResponse{ServerCertificates: sorted(s.f.ServerCertificates, func(c *slbv1.ServerCertificate) bool {
 		return among(req.GetServerCertificateIds(), c.GetServerCertificateId()) && hasTags(c.GetTags(), req.GetTags())
 	})}, nil
@@ -36,8 +36,8 @@ const repliesLife = time.Hour
 // first result, also if that is gone.
 func (s *certificates) UploadServerCertificate(_ context.Context,
 	req *slbv1.UploadServerCertificateRequest) (*slbv1.UploadServerCertificateResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	earlier, err := s.f.replay(req.GetRequestId(), req)
 	if err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func (s *certificates) UploadServerCertificate(_ context.Context,
 
 func (s *certificates) DeleteServerCertificate(_ context.Context,
 	req *slbv1.DeleteServerCertificateRequest) (*slbv1.DeleteServerCertificateResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	id := req.GetServerCertificateId()
 	for _, l := range s.f.Listeners {
 		if l.GetConfig().GetServerCertificateId() == id {

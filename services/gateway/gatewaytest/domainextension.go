@@ -46,8 +46,8 @@ func (f *Fake) extensionsOf(key *slbv1.ListenerKey) ([]*slbv1.DomainExtension, e
 
 func (s *domainExtensions) ListDomainExtensions(_ context.Context,
 	req *slbv1.ListDomainExtensionsRequest) (*slbv1.ListDomainExtensionsResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	list, err := s.f.extensionsOf(req.GetKey())
 	if err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func (s *domainExtensions) ListDomainExtensions(_ context.Context,
 
 func (s *domainExtensions) CreateDomainExtension(_ context.Context,
 	req *slbv1.CreateDomainExtensionRequest) (*slbv1.CreateDomainExtensionResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	earlier, err := s.f.replay(req.GetRequestId(), req)
 	if response, ok := earlier.(*slbv1.CreateDomainExtensionResponse); ok && err == nil {
 		return response, nil
@@ -91,8 +91,8 @@ func (s *domainExtensions) CreateDomainExtension(_ context.Context,
 
 func (s *domainExtensions) UpdateDomainExtension(_ context.Context,
 	req *slbv1.UpdateDomainExtensionRequest) (*slbv1.UpdateDomainExtensionResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	e, ok := s.f.DomainExtensions[req.GetDomainExtensionId()]
 	if !ok || e.Listener.LoadBalancerID != req.GetLoadBalancerId() {
 		return nil, notFound(rpcerr.DomainExtensionNotFound, "domain extension", req.GetDomainExtensionId())
@@ -106,8 +106,8 @@ func (s *domainExtensions) UpdateDomainExtension(_ context.Context,
 
 func (s *domainExtensions) DeleteDomainExtension(_ context.Context,
 	req *slbv1.DeleteDomainExtensionRequest) (*slbv1.DeleteDomainExtensionResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	if e, ok := s.f.DomainExtensions[req.GetDomainExtensionId()]; ok && e.Listener.LoadBalancerID == req.GetLoadBalancerId() {
 		delete(s.f.DomainExtensions, req.GetDomainExtensionId())
 	}

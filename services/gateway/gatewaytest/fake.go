@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +82,10 @@ type Fake struct {
 	mu        sync.Mutex
 	calls     []Call
 	started   int
+	watcher   *Watcher
+	byHand    bool // a test has had it locked
+	writing   int  // writes that have an effect just now
+	underway  atomic.Int64
 	faults    []*fault
 	interpose func(seq int, method string, req proto.Message) Fault
 	answered  map[string]answer // creations by request_id
@@ -221,15 +226,6 @@ func (f *Fake) newServer(options ...grpc.ServerOption) *grpc.Server {
 // Client gives the clients of the Fake.
 func (f *Fake) Client() *gateway.Client { return f.client }
 
-// Lock keeps calls away while a test looks at the state or changes it.
-func (f *Fake) Lock() {
-	f.mu.Lock()
-	f.NLB.settle()
-}
-
-// Unlock lets calls in again.
-func (f *Fake) Unlock() { f.mu.Unlock() }
-
 // Calls lists the calls since New or ResetCalls, in the order they were answered.
 func (f *Fake) Calls() []Call {
 	f.mu.Lock()
@@ -285,12 +281,16 @@ func (f *Fake) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 	if !ok {
 		return nil, fmt.Errorf("gatewaytest: %T is not a message", req)
 	}
+	f.underway.Add(1)
+	defer f.underway.Add(-1)
 	what := f.faultOf(method, message)
 	if what.Before != nil {
 		f.record(ctx, method, message, what.Before)
 		return nil, what.Before
 	}
+	end := f.beginWrite(method, message)
 	response, err := handle(ctx, req)
+	end()
 	if err == nil && what.After != nil {
 		err = what.After
 	}
@@ -344,7 +344,7 @@ type capabilities struct {
 
 func (s *capabilities) GetCapabilities(context.Context, *commonv1.GetCapabilitiesRequest,
 ) (*commonv1.GetCapabilitiesResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	return proto.CloneOf(s.f.Capabilities), nil
 }

@@ -14,8 +14,8 @@ type health struct {
 }
 
 func (s *health) ListServerHealth(_ context.Context, req *slbv1.ListServerHealthRequest) (*slbv1.ListServerHealthResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	if _, err := s.f.loadBalancer(req.GetLoadBalancerId()); err != nil {
 		return nil, err
 	}

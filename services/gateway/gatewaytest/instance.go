@@ -25,8 +25,8 @@ func (s *instances) GetInstance(_ context.Context, req *ecsv1.GetInstanceRequest
 	if err := required("instance_id", req.GetInstanceId()); err != nil {
 		return nil, err
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	instance, err := s.f.readInstance(req.GetInstanceId())
 	if err != nil {
 		return nil, err
@@ -48,8 +48,8 @@ func (f *Fake) readInstance(id string) (*ecsv1.Instance, error) {
 
 func (s *instances) BatchGetInstances(_ context.Context, req *ecsv1.BatchGetInstancesRequest,
 ) (*ecsv1.BatchGetInstancesResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	response := &ecsv1.BatchGetInstancesResponse{}
 	for _, id := range req.GetInstanceIds() {
 		instance, err := s.f.readInstance(id)
@@ -60,9 +60,9 @@ func (s *instances) BatchGetInstances(_ context.Context, req *ecsv1.BatchGetInst
 }
 
 func (s *instances) ConfirmAbsent(ctx context.Context, req *ecsv1.ConfirmAbsentRequest) (*ecsv1.ConfirmAbsentResponse, error) {
-	s.f.Lock()
+	s.f.enter()
 	region := s.f.Capabilities.GetRegionId()
-	s.f.Unlock()
+	s.f.leave()
 	cloud := absence.Cloud{
 		Region:     region,
 		Instances:  within(s.f, "BatchGetInstances", s.BatchGetInstances),
@@ -88,8 +88,8 @@ func (s *instances) ListInstances(_ context.Context, req *ecsv1.ListInstancesReq
 	if req.GetVpcId() == "" && len(req.GetTags()) == 0 {
 		return nil, invalid("vpc_id", "at least one filter is required: vpc_id or tags")
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	return &ecsv1.ListInstancesResponse{Instances: sorted(s.f.Instances, func(i *ecsv1.Instance) bool {
 		return (req.GetVpcId() == "" || i.GetVpcId() == req.GetVpcId()) &&
 			(len(req.GetPrivateIps()) == 0 || overlap(i.GetPrivateIps(), req.GetPrivateIps())) &&
@@ -122,8 +122,8 @@ type networkInterfaces struct {
 
 func (s *networkInterfaces) GetNetworkInterface(_ context.Context, req *ecsv1.GetNetworkInterfaceRequest,
 ) (*ecsv1.GetNetworkInterfaceResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	eni, err := s.f.networkInterface(req.GetNetworkInterfaceId())
 	if err != nil {
 		return nil, err
@@ -153,8 +153,8 @@ func (s *networkInterfaces) BatchGetNetworkInterfaces(_ context.Context, req *ec
 			return nil, err
 		}
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	response := &ecsv1.BatchGetNetworkInterfacesResponse{}
 	for _, id := range req.GetNetworkInterfaceIds() {
 		response.Results = append(response.Results, interfaceResult(s.f.NetworkInterfaces[id], id))
@@ -175,8 +175,8 @@ func (s *networkInterfaces) BatchGetNetworkInterfaces(_ context.Context, req *ec
 
 func (s *networkInterfaces) ListNetworkInterfaces(_ context.Context, req *ecsv1.ListNetworkInterfacesRequest,
 ) (*ecsv1.ListNetworkInterfacesResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	matches := func(filter, value string) bool { return filter == "" || filter == value }
 	found := sorted(s.f.NetworkInterfaces, func(eni *ecsv1.NetworkInterface) bool {
 		return matches(req.GetInstanceId(), eni.GetInstanceId()) && matches(req.GetVpcId(), eni.GetVpcId())
@@ -195,8 +195,8 @@ func interfaceResult(eni *ecsv1.NetworkInterface, item string) *ecsv1.NetworkInt
 
 func (s *networkInterfaces) UpdateNetworkInterface(_ context.Context, req *ecsv1.UpdateNetworkInterfaceRequest,
 ) (*ecsv1.UpdateNetworkInterfaceResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	eni, err := s.f.networkInterface(req.GetNetworkInterfaceId())
 	if err != nil {
 		return nil, err

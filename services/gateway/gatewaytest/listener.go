@@ -77,8 +77,8 @@ func (s *listeners) ListListeners(_ context.Context, req *slbv1.ListListenersReq
 	if len(req.GetLoadBalancerIds()) == 0 {
 		return nil, invalid("load_balancer_ids", "at least one is required")
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	response := &slbv1.ListListenersResponse{}
 	for _, id := range slices.Compact(slices.SortedFunc(slices.Values(req.GetLoadBalancerIds()), strings.Compare)) {
 		response.Listeners = append(response.Listeners, s.f.listenersOf(id)...)
@@ -87,8 +87,8 @@ func (s *listeners) ListListeners(_ context.Context, req *slbv1.ListListenersReq
 }
 
 func (s *listeners) CreateListener(_ context.Context, req *slbv1.CreateListenerRequest) (*slbv1.CreateListenerResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	key, err := keyOf(req.GetKey())
 	if err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ func (f *Fake) validGroup(loadBalancerID, groupID string) error {
 }
 
 func (s *listeners) UpdateListener(_ context.Context, req *slbv1.UpdateListenerRequest) (*slbv1.UpdateListenerResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	l, err := s.f.listener(req.GetKey())
 	if err != nil {
 		return nil, err
@@ -171,8 +171,8 @@ func (s *listeners) UpdateListener(_ context.Context, req *slbv1.UpdateListenerR
 }
 
 func (s *listeners) DeleteListener(_ context.Context, req *slbv1.DeleteListenerRequest) (*slbv1.DeleteListenerResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	key, err := keyOf(req.GetKey())
 	if err != nil {
 		return nil, err
@@ -197,8 +197,8 @@ func (s *listeners) StopListener(_ context.Context, req *slbv1.StopListenerReque
 }
 
 func (f *Fake) setStatus(key *slbv1.ListenerKey, status string) error {
-	f.Lock()
-	defer f.Unlock()
+	f.enter()
+	defer f.leave()
 	l, err := f.listener(key)
 	if err != nil {
 		return err

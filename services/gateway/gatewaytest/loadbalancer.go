@@ -36,8 +36,8 @@ func (f *Fake) loadBalancer(id string) (*slbv1.LoadBalancer, error) {
 
 func (s *loadBalancers) GetLoadBalancer(_ context.Context, req *slbv1.GetLoadBalancerRequest,
 ) (*slbv1.GetLoadBalancerResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	stored, err := s.f.loadBalancer(req.GetLoadBalancerId())
 	if err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (s *loadBalancers) ListLoadBalancers(_ context.Context, req *slbv1.ListLoad
 	if len(req.GetTags()) == 0 && req.GetName() == "" && len(req.GetLoadBalancerIds()) == 0 {
 		return nil, invalid("tags", "at least one filter is required: tags, name or load_balancer_ids")
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	found := sorted(s.f.LoadBalancers, func(lb *slbv1.LoadBalancer) bool {
 		return (req.GetName() == "" || lb.GetName() == req.GetName()) &&
 			(len(req.GetLoadBalancerIds()) == 0 || slices.Contains(req.GetLoadBalancerIds(), lb.GetLoadBalancerId())) &&
@@ -105,8 +105,8 @@ func hasTags(tags, wanted []*commonv1.Tag) bool {
 
 func (s *loadBalancers) CreateLoadBalancer(_ context.Context, req *slbv1.CreateLoadBalancerRequest,
 ) (*slbv1.CreateLoadBalancerResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	earlier, err := s.f.replay(req.GetRequestId(), req)
 	if err != nil {
 		return nil, err
@@ -191,8 +191,8 @@ func (f *Fake) nextAddress(public, six bool) string {
 
 func (s *loadBalancers) UpdateLoadBalancer(_ context.Context, req *slbv1.UpdateLoadBalancerRequest,
 ) (*slbv1.UpdateLoadBalancerResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	lb, err := s.f.loadBalancer(req.GetLoadBalancerId())
 	if err != nil {
 		return nil, err
@@ -249,8 +249,8 @@ func (s *loadBalancers) DeleteLoadBalancer(_ context.Context, req *slbv1.DeleteL
 	if err := required("load_balancer_id", req.GetLoadBalancerId()); err != nil {
 		return nil, err
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	id := req.GetLoadBalancerId()
 	if s.f.LoadBalancers[id].GetDeleteProtection() {
 		return nil, refused(codes.FailedPrecondition, rpcerr.DeleteProtected, "delete protection of %s is on", id)

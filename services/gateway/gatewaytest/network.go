@@ -24,8 +24,8 @@ func (s *networks) GetVpc(_ context.Context, req *vpcv1.GetVpcRequest) (*vpcv1.G
 	if err := required("vpc_id", req.GetVpcId()); err != nil {
 		return nil, err
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	vpc, ok := s.f.Vpcs[req.GetVpcId()]
 	if !ok {
 		return nil, notFound(rpcerr.VpcNotFound, "VPC", req.GetVpcId())
@@ -44,8 +44,8 @@ func (s *vswitches) ListVSwitches(_ context.Context, req *vpcv1.ListVSwitchesReq
 	if req.GetVpcId() == "" && len(req.GetVswitchIds()) == 0 {
 		return nil, invalid("vpc_id", "at least one filter is required: vpc_id or vswitch_ids")
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	return &vpcv1.ListVSwitchesResponse{Vswitches: sorted(s.f.VSwitches, func(v *vpcv1.VSwitch) bool {
 		return (req.GetVpcId() == "" || v.GetVpcId() == req.GetVpcId()) &&
 			(len(req.GetVswitchIds()) == 0 || slices.Contains(req.GetVswitchIds(), v.GetVswitchId()))
@@ -68,8 +68,8 @@ func (f *Fake) eip(id string) (*vpcv1.Eip, error) {
 }
 
 func (s *eips) ListEips(_ context.Context, req *vpcv1.ListEipsRequest) (*vpcv1.ListEipsResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	return &vpcv1.ListEipsResponse{Eips: sorted(s.f.Eips, func(e *vpcv1.Eip) bool {
 		return among(req.GetAllocationIds(), e.GetAllocationId()) && hasTags(e.GetTags(), req.GetTags()) &&
 			match(req.GetAssociatedInstanceType(), e.GetInstanceType()) && match(req.GetAssociatedInstanceId(), e.GetInstanceId())
@@ -77,8 +77,8 @@ func (s *eips) ListEips(_ context.Context, req *vpcv1.ListEipsRequest) (*vpcv1.L
 }
 
 func (s *eips) AllocateEip(_ context.Context, req *vpcv1.AllocateEipRequest) (*vpcv1.AllocateEipResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	earlier, err := s.f.replay(req.GetRequestId(), req)
 	if err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ func (s *eips) AllocateEip(_ context.Context, req *vpcv1.AllocateEipRequest) (*v
 
 // AssociateEip is for load balancers, of which each has one EIP at most.
 func (s *eips) AssociateEip(_ context.Context, req *vpcv1.AssociateEipRequest) (*vpcv1.AssociateEipResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	e, err := s.f.eip(req.GetAllocationId())
 	if err != nil {
 		return nil, err
@@ -120,8 +120,8 @@ func (s *eips) AssociateEip(_ context.Context, req *vpcv1.AssociateEipRequest) (
 }
 
 func (s *eips) UnassociateEip(_ context.Context, req *vpcv1.UnassociateEipRequest) (*vpcv1.UnassociateEipResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	if e := s.f.Eips[req.GetAllocationId()]; e != nil && match(req.GetInstanceId(), e.GetInstanceId()) {
 		e.InstanceId, e.InstanceType, e.Status = "", "", "Available"
 	}
@@ -129,8 +129,8 @@ func (s *eips) UnassociateEip(_ context.Context, req *vpcv1.UnassociateEipReques
 }
 
 func (s *eips) ReleaseEip(_ context.Context, req *vpcv1.ReleaseEipRequest) (*vpcv1.ReleaseEipResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	if e := s.f.Eips[req.GetAllocationId()]; e.GetInstanceId() != "" {
 		return nil, refused(codes.FailedPrecondition, rpcerr.ResourceInUse, "EIP %s is bound to %s", e.GetAllocationId(), e.GetInstanceId())
 	}

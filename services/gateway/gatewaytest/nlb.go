@@ -63,8 +63,8 @@ func newNLB() NLB {
 	}
 }
 
-// settle ends the jobs whose time has come.
-func (n *NLB) settle() {
+// settle ends the jobs whose time has come, and reports whether there were any.
+func (n *NLB) settle() bool {
 	var ended []*job
 	n.running = slices.DeleteFunc(n.running, func(j *job) bool {
 		if j.ends.After(time.Now()) {
@@ -79,6 +79,7 @@ func (n *NLB) settle() {
 			j.finish(j.Fails != "")
 		}
 	}
+	return len(ended) > 0
 }
 
 // nlbRequest is a request to write.
@@ -110,8 +111,8 @@ func (c nlbChange) nothing() bool { return c.begin == nil && c.change == nil && 
 func (f *Fake) writeNLB(ctx context.Context, w nlbWrite) (string, error) {
 	ctx, cancel := earlier(ctx)
 	defer cancel()
-	f.Lock()
-	defer f.Unlock()
+	f.enter()
+	defer f.leave()
 	if w.request.GetValidateOnly() {
 		_, err := w.plan()
 		return "", err
@@ -198,14 +199,14 @@ func (n *NLB) begin(w nlbWrite, change nlbChange, recallable bool) *job {
 // await waits for the end of a job, without f, which is locked. It reports whether the job has ended.
 func (f *Fake) await(ctx context.Context, j *job) bool {
 	for slices.Contains(f.NLB.running, j) && ctx.Err() == nil {
-		f.Unlock()
+		f.leave()
 		end := time.NewTimer(time.Until(j.ends))
 		select {
 		case <-end.C:
 		case <-ctx.Done():
 		}
 		end.Stop()
-		f.Lock()
+		f.enter()
 	}
 	return !slices.Contains(f.NLB.running, j)
 }

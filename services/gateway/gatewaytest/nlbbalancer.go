@@ -68,8 +68,8 @@ func completeNLB(lb *nlbv1.LoadBalancer) *nlbv1.LoadBalancer {
 }
 
 func (s *nlbBalancers) GetLoadBalancer(_ context.Context, req *nlbv1.GetLoadBalancerRequest) (*nlbv1.GetLoadBalancerResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	lb, err := s.f.nlb(req.GetLoadBalancerId())
 	if err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func (s *nlbBalancers) GetLoadBalancer(_ context.Context, req *nlbv1.GetLoadBala
 }
 
 func (s *nlbBalancers) ListLoadBalancers(_ context.Context, req *nlbv1.ListLoadBalancersRequest) (*nlbv1.ListLoadBalancersResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	return &nlbv1.ListLoadBalancersResponse{LoadBalancers: sorted(s.f.NLB.LoadBalancers, func(lb *nlbv1.LoadBalancer) bool {
 		completeNLB(lb)
 		inZone := func(z *nlbv1.ZoneMapping) bool { return z.GetZoneId() == req.GetZoneId() }
@@ -94,8 +94,8 @@ func (s *nlbBalancers) ListLoadBalancers(_ context.Context, req *nlbv1.ListLoadB
 }
 
 func (s *nlbBalancers) ListZones(context.Context, *nlbv1.ListZonesRequest) (*nlbv1.ListZonesResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	return &nlbv1.ListZonesResponse{ZoneIds: slices.Clone(s.f.NLB.Zones)}, nil
 }
 

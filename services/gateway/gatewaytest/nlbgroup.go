@@ -77,8 +77,8 @@ func (f *Fake) presentNLBGroup(g *nlbv1.ServerGroup, withServers bool) *nlbv1.Se
 }
 
 func (s *nlbGroups) GetServerGroup(_ context.Context, req *nlbv1.GetServerGroupRequest) (*nlbv1.GetServerGroupResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	g, err := s.f.nlbGroup(req.GetServerGroupId())
 	if err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (s *nlbGroups) GetServerGroup(_ context.Context, req *nlbv1.GetServerGroupR
 }
 
 func (s *nlbGroups) ListServerGroups(_ context.Context, req *nlbv1.ListServerGroupsRequest) (*nlbv1.ListServerGroupsResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	found := sorted(s.f.NLB.ServerGroups, func(g *nlbv1.ServerGroup) bool {
 		completeNLBGroup(g)
 		return among(req.GetServerGroupIds(), g.GetServerGroupId()) && among(req.GetNames(), g.GetName()) &&

@@ -61,8 +61,8 @@ func completeNLBListener(l *nlbv1.Listener) *nlbv1.Listener {
 }
 
 func (s *nlbListeners) GetListener(_ context.Context, req *nlbv1.GetListenerRequest) (*nlbv1.GetListenerResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	l, err := s.f.nlbListener(req.GetListenerId())
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func (s *nlbListeners) ListListeners(_ context.Context, req *nlbv1.ListListeners
 	if len(req.GetLoadBalancerIds())+len(req.GetListenerIds())+len(req.GetTags()) == 0 {
 		return nil, invalid("load_balancer_ids", "at least one filter is required: load_balancer_ids, listener_ids or tags")
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	return &nlbv1.ListListenersResponse{Listeners: sorted(s.f.NLB.Listeners, func(l *nlbv1.Listener) bool {
 		completeNLBListener(l)
 		return among(req.GetLoadBalancerIds(), l.GetLoadBalancerId()) && among(req.GetListenerIds(), l.GetListenerId()) &&
@@ -84,8 +84,8 @@ func (s *nlbListeners) ListListeners(_ context.Context, req *nlbv1.ListListeners
 }
 
 func (s *nlbListeners) ListServerHealth(_ context.Context, req *nlbv1.ListServerHealthRequest) (*nlbv1.ListServerHealthResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	l, err := s.f.nlbListener(req.GetListenerId())
 	if err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func (s *nlbListeners) ListServerHealth(_ context.Context, req *nlbv1.ListServer
 func (s *nlbListeners) ListListenerCertificates(
 	_ context.Context, req *nlbv1.ListListenerCertificatesRequest,
 ) (*nlbv1.ListListenerCertificatesResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	l, err := s.f.nlbListener(req.GetListenerId())
 	if err != nil {
 		return nil, err

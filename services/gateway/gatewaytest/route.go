@@ -32,8 +32,8 @@ func (s *routes) ListRouteTables(_ context.Context, req *vpcv1.ListRouteTablesRe
 	if err := required("vpc_id", req.GetVpcId()); err != nil {
 		return nil, err
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	return &vpcv1.ListRouteTablesResponse{RouteTables: sorted(s.f.RouteTables, func(t *vpcv1.RouteTable) bool {
 		return t.GetVpcId() == req.GetVpcId()
 	})}, nil
@@ -44,8 +44,8 @@ func (s *routes) ListRouteEntries(_ context.Context, req *vpcv1.ListRouteEntries
 	if err := required("route_table_id", req.GetRouteTableId()); err != nil {
 		return nil, err
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	if _, ok := s.f.RouteTables[req.GetRouteTableId()]; !ok {
 		return nil, notFound(rpcerr.RouteTableNotFound, "route table", req.GetRouteTableId())
 	}
@@ -69,8 +69,8 @@ func (s *routes) BatchCreateRouteEntries(_ context.Context, req *vpcv1.BatchCrea
 	if err := required("vpc_id", req.GetVpcId()); err != nil {
 		return nil, err
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	response := &vpcv1.BatchCreateRouteEntriesResponse{}
 	for _, wanted := range req.GetRouteEntries() {
 		result := &vpcv1.RouteEntryResult{Status: statusAvailable}
@@ -125,8 +125,8 @@ func (s *routes) BatchDeleteRouteEntries(_ context.Context, req *vpcv1.BatchDele
 	if err := required("vpc_id", req.GetVpcId()); err != nil {
 		return nil, err
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	response := &vpcv1.BatchDeleteRouteEntriesResponse{}
 	for _, unwanted := range req.GetRouteEntries() {
 		result := &vpcv1.RouteEntryResult{}

@@ -31,8 +31,8 @@ func (f *Fake) securityGroup(id string) (*ecsv1.SecurityGroup, error) {
 }
 
 func (s *securityGroups) GetSecurityGroup(_ context.Context, req *ecsv1.GetSecurityGroupRequest) (*ecsv1.GetSecurityGroupResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	g, err := s.f.securityGroup(req.GetSecurityGroupId())
 	if err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func (s *securityGroups) GetSecurityGroup(_ context.Context, req *ecsv1.GetSecur
 
 func (s *securityGroups) ListSecurityGroups(_ context.Context,
 	req *ecsv1.ListSecurityGroupsRequest) (*ecsv1.ListSecurityGroupsResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	found := sorted(s.f.SecurityGroups, func(g *ecsv1.SecurityGroup) bool {
 		return among(req.GetSecurityGroupIds(), g.GetSecurityGroupId()) && match(req.GetName(), g.GetName()) &&
 			match(req.GetVpcId(), g.GetVpcId()) &&
@@ -59,8 +59,8 @@ func (s *securityGroups) ListSecurityGroups(_ context.Context,
 
 func (s *securityGroups) CreateSecurityGroup(_ context.Context,
 	req *ecsv1.CreateSecurityGroupRequest) (*ecsv1.CreateSecurityGroupResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	earlier, err := s.f.replay(req.GetRequestId(), req)
 	if err != nil {
 		return nil, err
@@ -128,8 +128,8 @@ func (f *Fake) addRules(g *ecsv1.SecurityGroup, rules []*ecsv1.SecurityGroupRule
 
 func (s *securityGroups) UpdateSecurityGroup(_ context.Context,
 	req *ecsv1.UpdateSecurityGroupRequest) (*ecsv1.UpdateSecurityGroupResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	g, err := s.f.securityGroup(req.GetSecurityGroupId())
 	if err := firstError(err, validRules("add_rules", req.GetAddRules()), validRules("remove_rules", req.GetRemoveRules())); err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func (s *securityGroups) DeleteSecurityGroup(_ context.Context,
 	if err := required("security_group_id", req.GetSecurityGroupId()); err != nil {
 		return nil, err
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	for id, lb := range s.f.NLB.LoadBalancers {
 		if slices.Contains(lb.GetSecurityGroupIds(), req.GetSecurityGroupId()) {
 			return nil, refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "%s has the security group %s", id, req.GetSecurityGroupId())

@@ -82,8 +82,8 @@ func (f *Fake) serverGroup(id string) (*ServerGroup, error) {
 
 func (s *serverGroups) GetServerGroup(_ context.Context, req *slbv1.GetServerGroupRequest,
 ) (*slbv1.GetServerGroupResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	group, err := s.f.serverGroup(req.GetServerGroupId())
 	if err != nil {
 		return nil, err
@@ -93,8 +93,8 @@ func (s *serverGroups) GetServerGroup(_ context.Context, req *slbv1.GetServerGro
 
 func (s *serverGroups) ListServerGroups(_ context.Context, req *slbv1.ListServerGroupsRequest,
 ) (*slbv1.ListServerGroupsResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	if _, err := s.f.loadBalancer(req.GetLoadBalancerId()); err != nil {
 		return nil, err
 	}
@@ -107,8 +107,8 @@ func (s *serverGroups) ListServerGroups(_ context.Context, req *slbv1.ListServer
 
 func (s *serverGroups) CreateServerGroup(_ context.Context, req *slbv1.CreateServerGroupRequest,
 ) (*slbv1.CreateServerGroupResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	earlier, err := s.f.replay(req.GetRequestId(), req)
 	if err != nil {
 		return nil, err
@@ -199,8 +199,8 @@ func (f *Fake) roomFor(n int) error {
 
 func (s *serverGroups) ApplyServerChanges(_ context.Context, req *slbv1.ApplyServerChangesRequest,
 ) (*slbv1.ApplyServerChangesResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	group, err := s.f.groupOn(req.GetServerGroupId(), req.GetLoadBalancerId())
 	if err != nil {
 		return nil, err
@@ -242,8 +242,8 @@ func (f *Fake) change(group *ServerGroup, req *slbv1.ApplyServerChangesRequest) 
 
 func (s *serverGroups) GetDefaultServerGroup(_ context.Context, req *slbv1.GetDefaultServerGroupRequest,
 ) (*slbv1.GetDefaultServerGroupResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	if _, err := s.f.loadBalancer(req.GetLoadBalancerId()); err != nil {
 		return nil, err
 	}
@@ -261,8 +261,8 @@ func (s *serverGroups) GetDefaultServerGroup(_ context.Context, req *slbv1.GetDe
 
 func (s *serverGroups) ApplyDefaultServerChanges(_ context.Context, req *slbv1.ApplyDefaultServerChangesRequest,
 ) (*slbv1.ApplyDefaultServerChangesResponse, error) {
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	id := req.GetLoadBalancerId()
 	if _, err := s.f.loadBalancer(id); err != nil {
 		return nil, err
@@ -337,8 +337,8 @@ func (s *serverGroups) DeleteServerGroup(_ context.Context, req *slbv1.DeleteSer
 		required("load_balancer_id", req.GetLoadBalancerId())); err != nil {
 		return nil, err
 	}
-	s.f.Lock()
-	defer s.f.Unlock()
+	s.f.enter()
+	defer s.f.leave()
 	for key, l := range s.f.Listeners {
 		if l.GetConfig().GetServerGroupId() == req.GetServerGroupId() {
 			return nil, refused(codes.FailedPrecondition, rpcerr.ServerGroupInUse, "the listener on port %d uses %s",
