@@ -129,6 +129,7 @@ soak: SEED := $(or $(SEED),$(shell date +%s))
 soak: kubernetes ### Let users, faults and crashes go wild for long: CHAOS_RUNS=n, WALK_WORLDS=n in lbcontroller, WALKS=n in nodecontroller and routecontroller, CHAOS_FOR=time end to end; SEED=n repeats one
 	cd lbcontroller && CHAOS_SEED=$(SEED) CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/lb/
 	cd lbcontroller && WALK_SEED=$(SEED) WALK_WORLDS=$(or $(WALK_WORLDS),100) go test $(RACE) -count=1 -timeout 2h -run TestWalk $(TESTFLAGS) ./internal/lb/
+	cd lbcontroller && CRASHES=all go test $(RACE) -count=1 -timeout 2h -run 'EveryCall|SomewhereOn' $(TESTFLAGS) ./internal/lb/
 	cd nodecontroller && WALK_SEED=$(SEED) WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
 	cd routecontroller && WALK_SEED=$(SEED) WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
 	cd deploy && CHAOS_SEED=$(SEED) CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./test/e2e/

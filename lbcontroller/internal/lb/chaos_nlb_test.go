@@ -12,6 +12,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
@@ -26,6 +27,11 @@ const usersNLB, usersNLBGroup = "nlb-users", "sgp-users"
 // bothKinds serves CLBs and NLBs.
 func (m *monkey) bothKinds(c *settings) {
 	c.Kind.Drift = m.drift
+	bothKinds(c)
+}
+
+// bothKinds serves CLBs and NLBs, which are in two zones.
+func bothKinds(c *settings) {
 	c.Kind.Shared = lb.NewShared(c.Kind.Gateway, "vpc-test", c.Kind.Registerer)
 	of := func(product lb.Product) controller.Registration {
 		cfg := c.Kind
@@ -38,11 +44,16 @@ func (m *monkey) bothKinds(c *settings) {
 
 func isNLB(svc *corev1.Service) bool { return svc.Spec.LoadBalancerClass != nil }
 
+// addZones adds the vSwitches in which NLBs are; the cloud is locked.
+func addZones(cloud *gatewaytest.Fake) {
+	for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i"} {
+		cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 100}
+	}
+}
+
 // seedNLB adds an NLB of a user's, with a listener and a server by hand; the cloud is locked.
 func (m *monkey) seedNLB() {
-	for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i"} {
-		m.cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 100}
-	}
+	addZones(m.cloud)
 	m.cloud.NLB.LoadBalancers[usersNLB] = &nlbv1.LoadBalancer{LoadBalancerId: usersNLB, Name: "theirs", VpcId: "vpc-test",
 		Tags: []*commonv1.Tag{tag("owner", "them")}}
 	m.cloud.NLB.ServerGroups[usersNLBGroup] = &nlbv1.ServerGroup{ServerGroupId: usersNLBGroup, Name: "theirs", VpcId: "vpc-test",
@@ -65,6 +76,7 @@ func (m *monkey) someNLBAnnotation() (suffix string, value any) {
 		annotation.SyncPolicy:        {"upsert-only", "report", nil},
 		annotation.ConnectionDrain:   {"on", "off", nil},
 		annotation.IdleTimeout:       {"30", nil},
+		annotation.AddressType:       {"intranet", nil},
 		annotation.ID:                {usersNLB, usersNLB, "nlb-missing", nil},
 		annotation.ForceOverride:     {"on", nil},
 		annotation.VGroupPort:        {usersNLBGroup + ":80", "sgp-none:80", nil},

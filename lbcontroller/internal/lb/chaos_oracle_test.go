@@ -38,6 +38,9 @@ func (m *monkey) mend(late time.Duration) {
 				m.edit(svc, annotationPatch(suffix, nil)) // The values are those of CLBs.
 			}
 		}
+		if m.value(svc, annotation.ID) != "" || m.value(svc, annotation.IPVersion) != "" { // Whose access is a user's matter, or of a family.
+			m.edit(svc, map[string]any{"spec": map[string]any{"loadBalancerSourceRanges": nil}})
+		}
 		if m.value(svc, annotation.SyncPolicy) != "" {
 			m.edit(svc, annotationPatch(annotation.SyncPolicy, nil))
 		}

@@ -34,7 +34,7 @@ import (
 // The size of the chaos. CHAOS_RUNS asks for more runs than the ordinary ones, with new seeds or those from CHAOS_SEED
 // on; CHAOS_SEED alone repeats one run.
 const (
-	chaosRuns, chaosSteps         = 6, 60
+	chaosRuns, chaosSteps         = 5, 60
 	chaosServices, chaosNodes     = 4, 4
 	faultPercent, apiFaultPercent = 15, 10
 )
@@ -119,6 +119,7 @@ type monkey struct {
 func newMonkey(w *world, seed uint64) *monkey {
 	m := &monkey{world: w, random: rand.New(rand.NewPCG(seed, 0)), ports: 30000, pods: map[string][]somePod{}}
 	w.config = m.bothKinds
+	watchOver(w)
 	m.addVirtualNode()
 	w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		patch, ok := action.(kubetesting.PatchAction)
@@ -231,7 +232,7 @@ func (m *monkey) act() string {
 		return m.bear()
 	}
 	svc := pick(m, services...)
-	switch m.n(24) {
+	switch m.n(25) {
 	case 0, 1:
 		ports := m.somePorts()
 		m.putSlices(svc.Name, ports...) // Else there are no pods for a moment.
@@ -294,6 +295,8 @@ func (m *monkey) act() string {
 		return m.restoreNodes()
 	case 22:
 		return byConsole + m.eip()
+	case 23:
+		return m.restrict(svc)
 	default:
 		m.set(func() { m.dead = true })
 		m.stop()
@@ -301,6 +304,13 @@ func (m *monkey) act() string {
 		m.start()
 		return "the controller crashes"
 	}
+}
+
+// restrict lets only some networks connect to a Service, or everybody again.
+func (m *monkey) restrict(svc *corev1.Service) string {
+	networks := pick[any](m, []string{"10.0.0.0/8"}, []string{"10.0.0.0/8", "192.0.2.0/24"}, []string{"192.0.2.0/24"}, nil)
+	m.edit(svc, map[string]any{"spec": map[string]any{"loadBalancerSourceRanges": networks}})
+	return fmt.Sprintf("%s is for %v", svc.Name, networks)
 }
 
 // vanish deletes a Service past its finalizer, as the API server does when both meet. A controller that crashes before

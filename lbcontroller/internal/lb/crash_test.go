@@ -70,6 +70,7 @@ func (w *world) state() []string {
 	for _, e := range w.cloud.Eips {
 		lines = append(lines, fmt.Sprintf("EIP %s %s on %s", e.GetName(), e.GetStatus(), w.cloud.LoadBalancers[e.GetInstanceId()].GetName()))
 	}
+	lines = append(lines, w.nlbState()...)
 	slices.Sort(lines)
 	return lines
 }
@@ -150,7 +151,8 @@ func (w *world) podMarks() (lines []string) {
 
 // scenario is a way from one Service to another.
 type scenario struct {
-	users   []string     // CLBs of users
+	nlb     bool         // the world has both kinds, and the Service is of the class of NLBs
+	users   []string     // load balancers of users, of the kind of the Service
 	prepare func(*world) // what there is before the first Service; nil for nothing
 	before  *corev1.Service
 	beside  *corev1.Service // comes after it
@@ -158,7 +160,8 @@ type scenario struct {
 }
 
 // shortScenarios are those that are left with -short, for the inner loop.
-var shortScenarios = []string{"create", "change ports", "add a node", "delete", "reuse", "move to a user's", "readiness gates", "takeover"}
+var shortScenarios = []string{"create", "change ports", "add a node", "delete", "reuse", "move to a user's", "readiness gates", "takeover",
+	"NLB: create", "NLB: change ports", "NLB: delete", "NLB: source ranges"}
 
 // usersEIP is an EIP of a user's, which addEIP adds.
 const usersEIP = "eip-user"
@@ -366,6 +369,7 @@ func scenarios() map[string]scenario {
 			},
 		},
 	}
+	maps.Copy(all, nlbScenarios())
 	if testing.Short() {
 		maps.DeleteFunc(all, func(name string, _ scenario) bool { return !slices.Contains(shortScenarios, name) })
 	}
@@ -402,14 +406,25 @@ func (s scenario) run(t *testing.T, disturb func(w *world) (happened *atomic.Boo
 	t.Helper()
 	inWorld(t, 2, func(w *world) {
 		withRecords(w)
+		watchOver(w)
 		kept := w.config
 		w.config = func(cfg *settings) {
 			kept(cfg)
+			if s.nlb {
+				bothKinds(cfg)
+			}
 			cfg.Kind.DriftCheck = 365 * 24 * time.Hour // What only that would find is lost.
+		}
+		if s.nlb {
+			w.zones()
 		}
 		w.restart()
 		for _, id := range s.users {
-			w.usersCLB(id)
+			if s.nlb {
+				w.usersNLB(id)
+			} else {
+				w.usersCLB(id)
+			}
 		}
 		if s.prepare != nil {
 			s.prepare(w)

@@ -165,7 +165,35 @@ func (s *story) loadBalancerOf(request proto.Message) string {
 	if r, ok := request.(*slbv1.GetServerGroupRequest); ok && s.cloud.ServerGroups[r.GetServerGroupId()] != nil {
 		return s.cloud.ServerGroups[r.GetServerGroupId()].LoadBalancerID
 	}
-	return loadBalancerOf(request)
+	if id := loadBalancerOf(request); id != "" {
+		return id
+	}
+	return s.networkBalancerOf(request)
+}
+
+// networkBalancerOf finds the NLB that a request is about by what it names: a list with one, the group of a listener, or the tag of a
+// Service; the cloud is locked.
+func (s *story) networkBalancerOf(request proto.Message) string {
+	if r, ok := request.(interface{ GetLoadBalancerIds() []string }); ok && len(r.GetLoadBalancerIds()) == 1 {
+		return r.GetLoadBalancerIds()[0]
+	}
+	if r, ok := request.(interface{ GetServerGroupId() string }); ok {
+		for _, l := range s.cloud.NLB.Listeners {
+			if l.GetConfig().GetServerGroupId() == r.GetServerGroupId() {
+				return l.GetLoadBalancerId()
+			}
+		}
+	}
+	if r, ok := request.(*nlbv1.ListServerGroupsRequest); ok && len(r.GetTags()) > 0 {
+		for id, lb := range s.cloud.NLB.LoadBalancers {
+			for _, t := range lb.GetTags() {
+				if t.GetKey() == r.GetTags()[0].GetKey() && t.GetValue() == r.GetTags()[0].GetValue() {
+					return id
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // loadBalancerOf is the load balancer that a message is about, "" for none.

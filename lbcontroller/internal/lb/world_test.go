@@ -81,6 +81,8 @@ type world struct {
 	elect func()
 	// failing decides about each write of the controller to the API server; nil lets all pass.
 	failing func() gatewaytest.Fault
+	// oracle watches, if watchOver was asked to.
+	oracle *oracle
 	// writing lets one write on a Service happen at a time.
 	writing sync.Mutex
 }
@@ -119,6 +121,9 @@ func newWorld(t *testing.T) *world {
 func (w *world) react(action kubetesting.Action) (bool, runtime.Object, error) {
 	patch, isPatch := action.(kubetesting.PatchAction)
 	reads := slices.Contains([]string{"get", "list", "watch"}, action.GetVerb())
+	if w.oracle != nil && !reads {
+		w.oracle.written(action.GetResource().Resource)
+	}
 	ours := action.GetResource().Resource == "configmaps" || isPatch && bytes.Contains(patch.GetPatch(), []byte(`"uid"`))
 	if isPatch {
 		if err := w.otherUID(patch); err != nil {
