@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -193,4 +196,39 @@ func TestAnErrorThatIsNoneOfTheCloud(t *testing.T) {
 		!strings.Contains(text, "of instance w-0: broken pipe") {
 		t.Errorf("got %v", result)
 	}
+}
+
+// TestAsksAFewAtATime: a hundred instances that the cloud lacks are not asked about all at once.
+func TestAsksAFewAtATime(t *testing.T) {
+	t.Parallel()
+	const most = 10
+	synctest.Test(t, func(t *testing.T) {
+		cloud := (&account{instances: named(4), interfaces: named(4)}).cloud("")
+		list := cloud.Interfaces
+		var mu sync.Mutex
+		var now, peak int
+		cloud.Interfaces = func(ctx context.Context, r *ecsv1.ListNetworkInterfacesRequest) (*ecsv1.ListNetworkInterfacesResponse, error) {
+			count := func(by int) {
+				mu.Lock()
+				defer mu.Unlock()
+				now += by
+				peak = max(peak, now)
+			}
+			count(1)
+			<-time.After(time.Second) // In the bubble that takes none, and all who may come have come.
+			count(-1)
+			return list(ctx, r)
+		}
+		var gone []string
+		for i := range 100 {
+			gone = append(gone, fmt.Sprintf("i-%d", i))
+		}
+		response := cloud.Confirm(t.Context(), &ecsv1.ConfirmAbsentRequest{InstanceIds: gone, WitnessIds: named(4)})
+		if len(response.GetResults()) != len(gone) || response.GetResults()[99].GetPresence() != ecsv1.Presence_PRESENCE_ABSENT {
+			t.Errorf("the last result is %v", response.GetResults()[99])
+		}
+		if peak != most {
+			t.Errorf("up to %d questions at a time, want %d", peak, most)
+		}
+	})
 }

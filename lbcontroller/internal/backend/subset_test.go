@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 )
 
@@ -151,5 +153,44 @@ func BenchmarkChangedSubset(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		ChangedSubset(before, after, Policy{Seed: "uid", MaxNodes: 25})
+	}
+}
+
+// TestBoundAndWeight: a group has room for the nodes that a Service takes and for the servers on virtual nodes beside them, and each takes
+// the full weight if nothing asks for another.
+func TestBoundAndWeight(t *testing.T) {
+	t.Parallel()
+	source := Source{
+		Nodes: New([]*corev1.Node{
+			node("a", "r.i-a", nil), node("b", "r.i-b", nil), node("c", "r.i-c", nil),
+			node("v", "", map[string]string{"type": "virtual-kubelet"}),
+		}),
+		Slices: []*discoveryv1.EndpointSlice{{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{
+			{Addresses: []string{"10.0.0.1"}, NodeName: new("v")}, {Addresses: []string{"10.0.0.2"}, NodeName: new("v")},
+		}}},
+	}
+	port := corev1.ServicePort{Name: "http", Port: 80, NodePort: 30080, TargetPort: intstr.FromInt32(8080)}
+	for name, test := range map[string]struct {
+		policy      Policy
+		most, count int
+		weight      int32
+	}{
+		"all nodes":                          {Policy{Mode: Cluster}, 0, 5, 100},
+		"some nodes":                         {Policy{Mode: Cluster, MaxNodes: 2}, 4, 4, 100},
+		"some nodes, and less room":          {Policy{Mode: Cluster, MaxNodes: 2, Limit: 3}, 3, 3, 100},
+		"another weight":                     {Policy{Mode: Cluster, Each: new(int32(7))}, 0, 5, 7},
+		"pods":                               {Policy{Mode: Pods}, 0, 2, 100},
+		"pods, and less room":                {Policy{Mode: Pods, Limit: 1}, 1, 1, 100},
+		"the number of nodes is not of pods": {Policy{Mode: Pods, MaxNodes: 1}, 0, 2, 100},
+	} {
+		choice := source.Choose(test.policy, port)
+		if choice.Most != test.most || choice.Len() != test.count {
+			t.Errorf("%s: %d of at most %d, want %d of %d", name, choice.Len(), choice.Most, test.count, test.most)
+		}
+		for share := range choice.All() {
+			if share.Weight != test.weight {
+				t.Errorf("%s: %v has the weight %d, want %d", name, share.Backend, share.Weight, test.weight)
+			}
+		}
 	}
 }
