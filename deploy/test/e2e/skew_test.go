@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
@@ -138,8 +139,17 @@ func (s skewed) grantAsBefore(tree string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.Apply(s.t.Context(), role); err != nil {
-		s.t.Fatal(err)
+	for document := range strings.SplitSeq("\n"+string(role), "\n---") {
+		var r rbacv1.ClusterRole
+		if err := yaml.Unmarshal([]byte(document), &r); err != nil {
+			s.t.Fatal(err)
+		}
+		if r.Kind != "ClusterRole" {
+			continue
+		}
+		if _, err := s.Client().RbacV1().ClusterRoles().Update(s.t.Context(), &r, metav1.UpdateOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 }
 
