@@ -183,8 +183,13 @@ func sortedParams(params []api.Param) []api.Param {
 }
 
 func ignoredParams(product string, a api.Action) []string {
-	return slices.DeleteFunc(slices.Clone(documented.Params(product, a.Name)), func(name string) bool {
-		return slices.ContainsFunc(a.Params, func(p api.Param) bool { return strings.EqualFold(p.Name, name) })
+	all := documented.Params(product, a.Name)
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+		byMembers := slices.ContainsFunc(all, func(other string) bool { return strings.HasPrefix(other, name+".") })
+		return slices.ContainsFunc(a.Params, func(p api.Param) bool {
+			// A structure whose members the documents don't list is read by its members.
+			return strings.EqualFold(p.Name, name) || !byMembers && strings.HasPrefix(p.Name, name+".")
+		})
 	})
 }
 
