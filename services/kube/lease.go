@@ -54,13 +54,13 @@ func (e *Election) Register(registerer prometheus.Registerer, process string) {
 }
 
 // Holds reports whether the lease is certain to be this replica's: it has been renewed, or there is no election. A process that did not
-// run for a while has lost the lease before its election notices that.
+// run for a while, or whose machine was suspended, has lost the lease before its election notices that.
 func (e *Election) Holds() bool {
 	if !e.cfg.Enabled {
 		return true
 	}
 	_, renew, _ := e.cfg.durations()
-	return e.lock.heldFor() < renew
+	return e.lock.heldFor(time.Now()) < renew
 }
 
 // watchedLock is a lock that remembers what the election has seen on its way through it.
@@ -159,11 +159,17 @@ func (l *watchedLock) whenLost(renew time.Duration, lost func()) (stop func()) {
 	}
 }
 
-// heldFor is how long ago the lease was last seen to be this replica's.
-func (l *watchedLock) heldFor() time.Duration {
+// heldFor is how long ago the lease was last seen to be this replica's, by the clock for which that is longer: the monotonic one stands still
+// while the machine is suspended, and the other replicas' don't.
+func (l *watchedLock) heldFor(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return time.Since(l.held)
+	return passed(l.held, now, now)
+}
+
+// passed is the time since then by the monotonic clock of now, or by that on the wall.
+func passed(since, now, wall time.Time) time.Duration {
+	return max(now.Sub(since), wall.Round(0).Sub(since.Round(0)))
 }
 
 func (l *watchedLock) standing() (Standing, error) {

@@ -87,7 +87,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	}
 	g.gate = &gate{budget: budget, holds: g.election.Holds, drain: cfg.LeaderElection.Drain()}
 	way := cloudConfig(cfg, log)
-	way.Credentials, way.Budget, way.Registerer = g.credentials, g.gate, registry
+	way.Credentials, way.Budget, way.Turn, way.Registerer = g.credentials, g.gate, g.gate, registry
 	g.openapi = openapi.New(way)
 	if strings.EqualFold(cfg.Scheme, "HTTP") {
 		log.Warn("scheme is HTTP: identity tokens, security tokens and private keys go to the cloud in clear text; use HTTPS outside of tests")
@@ -156,8 +156,9 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 // Addr is where the gRPC server listens.
 func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 
-// Run works until ctx ends, a signal comes or a part fails. The parts stop in the reverse order: first the server, which lets
-// calls under way finish, then the leadership, so that no other replica calls the cloud before that.
+// Run works until ctx ends, a signal comes or a part fails. The parts stop in the reverse order: first the leadership, which refuses what was
+// not sent and gives the Lease back when the changes that were sent are answered, and then the servers, whose last answers another replica does
+// not wait for.
 func (g *Gateway) Run(ctx context.Context) error {
 	defer g.openapi.Close()
 	g.log.Info("starting", "version", version.String(), "listen", g.Addr(), "admin", g.admin.Addr(), "region", g.cfg.Region)
@@ -165,7 +166,6 @@ func (g *Gateway) Run(ctx context.Context) error {
 		{Name: "tracing", Run: g.tracing.Run},
 		{Name: "admin", Run: g.admin.Run},
 		{Name: "credentials", Run: g.credentials.Run},
-		{Name: "leadership", Run: g.lead},
 		{Name: "server", Run: func(ctx context.Context) error { return g.rpc.Serve(ctx, g.listener) }},
 	}
 	if g.cfg.ActiveListen != "" {
@@ -180,7 +180,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 			return g.rpc.WhileActive(ctx, "tools that use the OpenAPI front find nothing", g.front.Serve)
 		}})
 	}
-	return process.Run(ctx, g.log, parts...)
+	return process.Run(ctx, g.log, append(parts, process.Component{Name: "leadership", Run: g.lead})...)
 }
 
 // lead serves while this replica is the active one; without election it always is.

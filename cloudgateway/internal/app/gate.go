@@ -24,18 +24,23 @@ type gate struct {
 	budget *flow.Budget
 	// holds reports whether the lease is certain to be this replica's. Nil: there is no election.
 	holds func() bool
-	// drain is how long after the end of the term what was sent before may wait for its answer. 0: for ever.
+	// drain is how long after the end of the lease what was sent before may wait for its answer. 0: for ever.
 	drain time.Duration
 
-	mu   sync.Mutex
-	term *term // nil: this replica is on standby
+	mu      sync.Mutex
+	term    *term          // nil: this replica is on standby
+	changes sync.WaitGroup // that were sent and are not answered; none begins without a term
 }
+
+// mostWait is how long the end of a term waits for the answers to changes while the lease is this replica's.
+const mostWait = 12 * time.Second
 
 // term is a time for which this replica is the active one.
 type term struct {
 	calls   context.Context // ends with the term
 	answers context.Context // ends when another replica may begin
-	end     func()
+
+	endCalls, endAnswers func()
 }
 
 // errTermEnded ends the handlers whose answers come too late.
@@ -56,23 +61,61 @@ func (t *gate) begin(ctx context.Context, until time.Time) {
 	answers, endAnswers := context.WithCancelCause(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.term = &term{calls: calls, answers: answers, end: func() {
-		endCalls()
-		if t.drain > 0 {
-			time.AfterFunc(t.drain, func() { endAnswers(errTermEnded) })
-		}
-	}}
+	t.term = &term{calls: calls, answers: answers, endCalls: endCalls, endAnswers: func() { endAnswers(errTermEnded) }}
 }
 
-// end stops the calls that have not been sent yet, also those that wait.
+// end refuses the calls that have not been sent yet, also those that wait, and returns when the changes that were sent are answered: then
+// another replica may begin. While the lease is this replica's, it is so for another drain. Reads are not waited for.
 func (t *gate) end() {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.term != nil {
-		t.term.end()
-		t.term = nil
+	ended := t.term
+	t.term = nil
+	t.mu.Unlock()
+	if ended == nil {
+		return
+	}
+	ended.endCalls()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		t.changes.Wait()
+	}()
+	for waited, step := time.Duration(0), t.drain; ; waited += step {
+		if step == 0 {
+			step = mostWait
+		}
+		select {
+		case <-answered:
+			if t.drain > 0 {
+				time.AfterFunc(t.drain, ended.endAnswers)
+			}
+			return
+		case <-time.After(step):
+		}
+		if waited+step >= mostWait || !t.Holds() {
+			ended.endAnswers()
+			<-answered // The calls end with their handlers.
+			return
+		}
 	}
 }
+
+// Enter implements openapi.Turn.
+func (t *gate) Enter(mutating bool) (end func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.term == nil || !t.Holds() {
+		return nil, onStandby()
+	}
+	if !mutating {
+		return func() {}, nil
+	}
+	t.changes.Add(1)
+	return t.changes.Done, nil
+}
+
+// Holds implements openapi.Turn.
+func (t *gate) Holds() bool { return t.holds == nil || t.holds() }
 
 func (t *gate) current() *term {
 	t.mu.Lock()
@@ -102,7 +145,7 @@ func (t *gate) Acquire(ctx context.Context, product, action string) error {
 	defer cancel()
 	defer context.AfterFunc(now.calls, cancel)() //nolint:contextcheck // The term outlives the call.
 	err := t.budget.Acquire(waiting, product, action)
-	if now.calls.Err() != nil || t.holds != nil && !t.holds() {
+	if now.calls.Err() != nil || !t.Holds() {
 		return onStandby()
 	}
 	return err

@@ -286,6 +286,57 @@ func TestTermEndsWhileWritesWait(t *testing.T) {
 	}
 }
 
+// TestHandover: the end of a term waits for the changes that were sent, and for nothing else. A change without an answer ends with its handler
+// when another replica may begin, or when it has had its time.
+func TestHandover(t *testing.T) {
+	const never = time.Hour
+	for _, tt := range []struct {
+		name      string
+		mutating  bool
+		answered  time.Duration
+		drain     time.Duration // 0: no election
+		lostAfter time.Duration
+		want      time.Duration
+	}{
+		{name: "read", answered: never, drain: 4 * time.Second, lostAfter: never},
+		{name: "change", mutating: true, answered: time.Second, drain: 4 * time.Second, lostAfter: never, want: time.Second},
+		{name: "slow change", mutating: true, answered: 6 * time.Second, drain: 4 * time.Second, lostAfter: never, want: 6 * time.Second},
+		{name: "hanging change", mutating: true, answered: never, drain: 4 * time.Second, lostAfter: never, want: mostWait},
+		{name: "lease lost", mutating: true, answered: never, drain: 4 * time.Second, want: 4 * time.Second},
+		{name: "lease lost meanwhile", mutating: true, answered: never, drain: 4 * time.Second, lostAfter: 5 * time.Second, want: 8 * time.Second},
+		{name: "hanging change without an election", mutating: true, answered: never, lostAfter: never, want: mostWait},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				gate := &gate{drain: tt.drain, holds: func() bool { return time.Since(start) <= tt.lostAfter }}
+				gate.begin(t.Context(), time.Time{})
+				handler := gate.within(t.Context())
+				end, err := gate.Enter(tt.mutating)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var call sync.WaitGroup
+				call.Go(func() {
+					defer end()
+					select {
+					case <-handler.Done():
+					case <-time.After(tt.answered):
+					}
+				})
+				gate.end()
+				if took := time.Since(start); took != tt.want {
+					t.Errorf("the handover took %s, want %s", took, tt.want)
+				}
+				if _, err := gate.Enter(tt.mutating); rpcerr.ReasonOf(err) != rpcerr.NotActive {
+					t.Errorf("a call afterwards: %v", err)
+				}
+				call.Wait()
+			})
+		})
+	}
+}
+
 // TestHandlersEndWithTheTerm: what was sent before the end of a term may wait for its answer until another replica may begin.
 func TestHandlersEndWithTheTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -86,12 +86,13 @@ const (
 	reading = 10 * time.Second
 	idle    = time.Minute
 	// finish is how long calls under way may go on after the end.
-	finish = 20 * time.Second
+	finish = 8 * time.Second
 	// writing is how long a tool may take to read an answer.
 	writing = 30 * time.Second
 )
 
-// limits bound what clients cost before their identity is known; what is under way counts in the account of all the gateway's callers. Tools open a connection for each of many calls at once.
+// limits bound what clients cost before their identity is known; what is under way counts in the account of all the
+// gateway's callers. Tools open a connection for each of many calls at once.
 func limits() rpc.Limits {
 	return rpc.Limits{
 		Connections: 512, ConnectionsPerCaller: 256, Strangers: 128, StrangersPerPeer: 64,
@@ -148,7 +149,7 @@ func (f *Front) Addr() string {
 }
 
 // Serve answers while this replica is the active one, which is until ctx ends: a tool that gets the addresses of all
-// replicas from DNS finds the active one as the one that can be connected to. Calls under way may then finish within 20
+// replicas from DNS finds the active one as the one that can be connected to. Calls under way may then finish within 8
 // seconds.
 func (f *Front) Serve(ctx context.Context) error {
 	began := time.Now()

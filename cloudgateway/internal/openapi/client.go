@@ -19,6 +19,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"alicloud-controllers.dev/proto/rpcerr"
+
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 )
 
@@ -35,6 +37,23 @@ type Budget interface {
 	// returns how long no call of the action will be sent.
 	Throttled(product, action string, retryAfter time.Duration) time.Duration
 }
+
+// Turn is the right of this replica to call the cloud.
+type Turn interface {
+	// Enter begins an attempt that has room in the budget, and end is called when it is answered or given up. The error is that of the call.
+	Enter(mutating bool) (end func(), err error)
+	// Holds reports whether the right is certain to be there. It is asked before anything is written to the cloud.
+	Holds() bool
+}
+
+// always is the Turn of a process that is alone.
+type always struct{}
+
+// Enter implements Turn.
+func (always) Enter(bool) (end func(), err error) { return func() {}, nil }
+
+// Holds implements Turn.
+func (always) Holds() bool { return true }
 
 // Unlimited is a Budget for calls that are rare by themselves.
 type Unlimited struct{}
@@ -66,6 +85,8 @@ type Config struct {
 	Scheme      string
 	Credentials Credentials
 	Budget      Budget
+	// Turn of the process; nil: it always has it.
+	Turn Turn
 	// UserAgent is what the cloud's audit log shows, e.g. "alicloud-controllers/1.0.0".
 	UserAgent string
 	// Timeout bounds calls whose context has no deadline. Default 30 s.
@@ -120,6 +141,9 @@ func (cfg Config) withDefaults() Config {
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
+	if cfg.Turn == nil {
+		cfg.Turn = always{}
+	}
 	cfg.Retry = cmp.Or(cfg.Retry, 200*time.Millisecond)
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, "alicloud-controllers")
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
@@ -168,11 +192,38 @@ const (
 	mostPerHost    = 256
 )
 
+// turned is a connection on which nothing is written without the turn: it may be lost while one waits for a connection, and to make one takes
+// seconds.
+type turned struct {
+	net.Conn
+
+	turn Turn
+}
+
+// Write implements net.Conn.
+func (c turned) Write(p []byte) (int, error) {
+	if !c.turn.Holds() {
+		return 0, errNoTurn
+	}
+	return c.Conn.Write(p)
+}
+
+// errNoTurn is the error of what was not written.
+var errNoTurn error = rpcerr.Errorf(rpcerr.NotActive, "this replica of the gateway is on standby; another one is active").WithRetry(time.Second)
+
+func (cfg Config) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := cfg.Dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return turned{c, cfg.Turn}, nil
+}
+
 func newHTTP(cfg Config) *http.Client {
 	return &http.Client{
 		Transport: pool{&http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           cfg.Dial,
+			DialContext:           cfg.dial,
 			TLSHandshakeTimeout:   connectTimeout,
 			ResponseHeaderTimeout: cfg.AttemptTimeout,
 			MaxIdleConnsPerHost:   idlePerHost,

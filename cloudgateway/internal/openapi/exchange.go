@@ -65,6 +65,7 @@ type exchange struct {
 	refusal catalogue.Answer  // the answer, if it is an error
 	meaning catalogue.Meaning // of the refusal
 	span    trace.Span
+	end     func() // of the attempt's turn
 
 	attempts int
 	renewed  bool
@@ -82,6 +83,7 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", x.call.api(), err)
 	}
+	defer func() { x.ended() }()
 	if err := x.prepare(first); err != nil {
 		return nil, unsent(err)
 	}
@@ -140,6 +142,11 @@ func (x *exchange) ready(r *http.Request) error {
 	if err := x.acquire(ctx); err != nil {
 		return err
 	}
+	end, err := x.client.cfg.Turn.Enter(x.call.Mutating)
+	if err != nil {
+		return err
+	}
+	x.end = end
 	with, err := x.client.cfg.Credentials.Current()
 	if err != nil {
 		return rpcerr.Errorf(rpcerr.CloudCredentials, "%s", err).WithAPI(x.call.api())
@@ -163,6 +170,9 @@ func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bo
 		x.answer, err = readAnswer(res, x.needed, x.hold)
 	}
 	x.failure = cause(err)
+	if errors.Is(err, errNoTurn) {
+		x.sent.Store(false)
+	}
 	if x.answer != nil {
 		if said := x.answer.header.Get("X-Ratelimit-User-Api"); said != "" {
 			x.client.limits.Store(x.call.Product, said)
@@ -176,6 +186,7 @@ func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bo
 	if x.answer != nil && (x.succeeded() || catalogue.KnowsAction(x.refusal)) {
 		x.client.cfg.Budget.Answered(string(x.call.Product), x.call.Action)
 	}
+	x.ended()
 	x.record()
 	x.endSpan(nil)
 	if x.succeeded() {
@@ -187,6 +198,14 @@ func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bo
 		return x.passAgain(), nil
 	}
 	return x.worthRepeating() && (x.call.repeatable() || !mayHaveRun) && x.timeLeft(ctx), nil
+}
+
+// ended gives the turn of an attempt back, if it has one.
+func (x *exchange) ended() {
+	if x.end != nil {
+		x.end()
+		x.end = nil
+	}
 }
 
 func (x *exchange) succeeded() bool { return x.answer != nil && x.answer.ok() }

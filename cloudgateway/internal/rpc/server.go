@@ -41,7 +41,7 @@ const (
 	// window is how much of a request may arrive before it is read. It is the least that HTTP/2 has.
 	window = 64<<10 - 1
 	// stopTimeout is how long calls under way may go on after the stop.
-	stopTimeout = 20 * time.Second
+	stopTimeout = 8 * time.Second
 )
 
 // Config describes a Server.
@@ -205,7 +205,7 @@ func (s *Server) Check() error {
 	return nil
 }
 
-// Serve checks the policies and answers on listener until ctx ends. Calls under way may then finish within 20 seconds.
+// Serve checks the policies and answers on listener until ctx ends. Calls under way may then finish within 8 seconds.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err := s.Check(); err != nil {
 		return errors.Join(err, listener.Close())

@@ -1,0 +1,155 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway"
+
+	"alicloud-controllers.dev/cloudgateway/internal/rpc/hostile"
+)
+
+// TestNobodyHoldsUpAHandover: when the active replica is told to end, callers are without an answer for a moment, whatever its others wait for:
+// what was not sent to the cloud is refused, so that it comes to the next replica, and nobody waits for whoever reads slowly.
+func TestNobodyHoldsUpAHandover(t *testing.T) {
+	for name, burden := range map[string]func(w *world, g *Gateway, direct *gateway.Client) (ended func() error){
+		"idle": func(*world, *Gateway, *gateway.Client) func() error { return func() error { return nil } },
+		"full queue": func(w *world, g *Gateway, direct *gateway.Client) func() error {
+			_, leave := w.queued(g, 2, func(ctx context.Context, n int) error {
+				_, err := direct.VSwitches.ListVSwitches(ctx, &vpcv1.ListVSwitchesRequest{VpcId: "vpc-1", Name: strconv.Itoa(n)})
+				return err // The client repeats what was refused, and waits for the next replica.
+			})
+			return func() error {
+				leave()
+				return nil
+			}
+		},
+		"slow client": func(w *world, _ *Gateway, _ *gateway.Client) func() error {
+			c, err := hostile.Dial(w.t.Context(), w.addr, "127.0.0.1")
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.t.Cleanup(func() { _ = c.Close() })
+			request, err := proto.Marshal(&slbv1.ListLoadBalancersRequest{Name: "slow"})
+			if err == nil {
+				err = c.NoWindow()
+			}
+			if err == nil {
+				err = c.Headers(1, slbv1.LoadBalancerService_ListLoadBalancers_FullMethodName, "writer", true)
+			}
+			if err == nil {
+				err = c.Send(1, request)
+			}
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.await("DescribeLoadBalancers", 1)
+			return func() error { return nil }
+		},
+		"front": func(w *world, g *Gateway, _ *gateway.Client) func() error {
+			tool := newTool(w.t, w.openFront(g), "tool", toolSecret)
+			ended, _ := w.queued(g, 2, func(ctx context.Context, _ int) error {
+				got, err := tool.send(ctx, http.MethodPost, tool.sign(http.MethodPost, tool.params("vpc:DescribeVSwitches", nil)), nil, nil)
+				if err == nil && got.Status != http.StatusOK &&
+					(got.Code != "ServiceUnavailable" || got.Header.Get("X-Acs-Retry-After") == "") {
+					err = errors.New(got.Body)
+				}
+				return err
+			})
+			return ended
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := fronted(t, election+"budget: {overrides: {vpc/DescribeVSwitches: {calls: 1, window: 60s}}}\n")
+			text, err := os.ReadFile(w.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := slices.DeleteFunc(strings.Split(strings.Replace(string(text), "wait: 3s", "wait: 90s", 1), "\n"),
+				func(line string) bool { return strings.HasPrefix(line, "budget: {callers") })
+			w.file = w.write("handover.yaml", strings.Join(lines, "\n"))
+			w.toolMay = map[string]bool{"vpc:DescribeVSwitches": true}
+			first := w.start()
+			end, firstAddr := w.stop, w.addr
+			direct := w.dial("writer")
+			ended := burden(w, first, direct)
+			w.start()
+			client := w.dialReplicas(firstAddr, w.addr)
+			read := func() {
+				untilServed(t, func(ctx context.Context) error {
+					_, err := client.LoadBalancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Name: "web"}, grpc.WaitForReady(true))
+					return err
+				})
+			}
+			read()
+			stopped := make(chan error, 1)
+			begun := time.Now()
+			go func() { stopped <- end() }()
+			last, gap := begun, time.Duration(0)
+			pace := time.NewTicker(250 * time.Millisecond) // Reads are not to fill the queue themselves.
+			defer pace.Stop()
+			for over := false; !over; {
+				select {
+				case err := <-stopped:
+					if err != nil {
+						t.Errorf("the first replica ended with %v", err)
+					}
+					over = true
+				default:
+				}
+				read()
+				gap, last = max(gap, time.Since(last)), time.Now()
+				<-pace.C
+			}
+			t.Logf("%s: %s without an answer", name, gap.Round(10*time.Millisecond))
+			// At rest it is less than 3 s: the standby looks at the Lease every 1 to 2.2 s. A busy machine needs longer.
+			if limit := 10 * time.Second; gap > limit {
+				t.Errorf("%s: callers were without an answer for %s, want at most %s", name, gap, limit)
+			}
+			if err := ended(); err != nil {
+				t.Errorf("a call that waited: %v", err)
+			}
+		})
+	}
+}
+
+// queued makes calls of an action of which one a minute may be sent, and returns when the others wait. Ended gives their errors.
+func (w *world) queued(g *Gateway, calls int, call func(ctx context.Context, n int) error) (ended func() error, leave func()) {
+	w.t.Helper()
+	results := make(chan error, calls)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 90*time.Second)
+	w.t.Cleanup(cancel)
+	for n := range calls {
+		go func() { results <- call(ctx, n) }()
+	}
+	w.await("DescribeVSwitches", 1)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for waiting := 0; waiting < calls-1; <-look.C {
+		waiting = 0
+		for _, action := range g.gate.budget.Actions() {
+			for _, some := range action.GetWaiting() {
+				waiting += int(some.GetCalls())
+			}
+		}
+	}
+	return func() error {
+		var wrong []error
+		for range calls {
+			wrong = append(wrong, <-results)
+		}
+		return errors.Join(wrong...)
+	}, cancel
+}
