@@ -70,6 +70,7 @@ type connection struct {
 	refused  atomic.Int64 // calls, likewise
 	exempt   atomic.Int64 // calls under way that need no token
 	gone     sync.Once
+	ended    atomic.Bool   // by us
 	over     chan struct{} // closed with the connection
 }
 
@@ -320,7 +321,9 @@ func (n *connection) Close() error {
 
 // end closes a connection for a reason of ours.
 func (n *connection) end(reason string) {
-	n.owner.closed(reason, n.peer)
+	if n.ended.CompareAndSwap(false, true) { // Several answers may be late at the same time.
+		n.owner.closed(reason, n.peer)
+	}
 	_ = n.Close() // It is of no use any more.
 }
 
