@@ -19,8 +19,8 @@ import (
 // unlimited is no budget.
 type unlimited struct{}
 
-func (unlimited) Acquire(context.Context, string, string) error         { return nil }
-func (unlimited) Answered(string, string) {}
+func (unlimited) Acquire(context.Context, string, string) error { return nil }
+func (unlimited) Answered(string, string)                       {}
 
 func (unlimited) Throttled(string, string, time.Duration) time.Duration { return 0 }
 
