@@ -11,6 +11,7 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
@@ -22,6 +23,9 @@ import (
 
 // white lets only the entries of a list connect.
 const white = "white"
+
+// listPrefix begins the name of a Service's access control list and of its EIP, before its default name.
+const listPrefix = "k8s-clb-"
 
 // access asks for an access control list with spec.loadBalancerSourceRanges, for all listeners of the Service. The list has one family,
 // that of the address: nobody with an address of the other can come.
@@ -54,7 +58,7 @@ func (b builder) access() {
 	case len(others) > 0:
 		b.NoEffect("%s in %s have no effect: the CLB has an %s address", strings.Join(others, ", "), annotation.SourceRanges, family)
 	}
-	b.RestrictTo("k8s-clb-"+ownership.DefaultName(string(b.View.Service.UID)), entries)
+	b.RestrictTo(listPrefix+ownership.DefaultName(string(b.View.Service.UID)), entries)
 }
 
 // Guard implements plan.Differ: all listeners have the access control list. Lists that people have given a listener are theirs.
@@ -131,7 +135,7 @@ func (p Product) Lists(ctx context.Context, mark observe.Mark) ([]model.AccessLi
 	}
 	var lists []model.AccessList
 	for _, l := range found.GetAccessControlLists() {
-		if !mark.On(l.GetTags()) {
+		if !mark.Made(listPrefix, l.GetName(), l.GetTags()) {
 			continue
 		}
 		answer, err := p.Gateway.AccessControlLists.GetAccessControlList(ctx, &slbv1.GetAccessControlListRequest{AclId: l.GetAclId()})
@@ -144,23 +148,6 @@ func (p Product) Lists(ctx context.Context, mark observe.Mark) ([]model.AccessLi
 		}
 		slices.Sort(list.Entries)
 		lists = append(lists, list)
-	}
-	return lists, nil
-}
-
-// AllLists implements observe.Reader.
-func (p Product) AllLists(ctx context.Context, clusterID string) ([]model.AccessList, error) {
-	found, err := p.Gateway.AccessControlLists.ListAccessControlLists(ctx, &slbv1.ListAccessControlListsRequest{
-		Tags: []*commonv1.Tag{{Key: ownership.TagCluster, Value: clusterID}},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for the access control lists of the cluster: %w", err)
-	}
-	var lists []model.AccessList
-	for _, l := range found.GetAccessControlLists() {
-		if mark := observe.MarkOf(l.GetTags(), clusterID); mark != "" {
-			lists = append(lists, model.AccessList{ID: l.GetAclId(), Name: l.GetName(), Mark: mark})
-		}
 	}
 	return lists, nil
 }
@@ -204,6 +191,9 @@ func (p Product) callList(ctx context.Context, w apply.Work, action plan.Action)
 		})
 	case plan.DeleteList:
 		_, err = p.Gateway.AccessControlLists.DeleteAccessControlList(ctx, &slbv1.DeleteAccessControlListRequest{AclId: a.ID})
+		if rpcerr.ReasonOf(err) == rpcerr.AclInUse {
+			return plan.Result{Held: true}, nil
+		}
 	}
 	return plan.Result{}, err
 }

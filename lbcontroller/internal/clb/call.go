@@ -138,7 +138,7 @@ func (p Product) deleteGroup(ctx context.Context, instance string, a plan.Delete
 			return plan.Result{}, err
 		}
 	}
-	return plan.Result{GroupHeld: true}, nil
+	return plan.Result{Held: true}, nil
 }
 
 func key(id string, k model.ListenerKey) *slbv1.ListenerKey {

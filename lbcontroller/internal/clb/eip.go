@@ -115,11 +115,12 @@ func (p Product) FindEIPs(ctx context.Context, mark observe.Mark, loadBalancer s
 	return slices.CompactFunc(found, func(a, b model.EIP) bool { return a.ID == b.ID }), nil
 }
 
-// eipOf is an EIP, by its marks.
+// eipOf is an EIP, by its marks. One that somebody has renamed is that person's.
 func eipOf(mark observe.Mark, e *vpcv1.Eip) model.EIP {
 	marked := slices.ContainsFunc(e.GetTags(), func(t *commonv1.Tag) bool { return t.GetKey() == ownership.TagService })
 	return model.EIP{
-		ID: e.GetAllocationId(), BoundTo: e.GetInstanceId(), BoundType: e.GetInstanceType(), Ours: mark.On(e.GetTags()),
+		ID: e.GetAllocationId(), BoundTo: e.GetInstanceId(), BoundType: e.GetInstanceType(),
+		Ours:   mark.Made(listPrefix, e.GetName(), e.GetTags()),
 		Others: marked && !mark.On(e.GetTags()), Bandwidth: e.GetBandwidthMbps(), ChargeType: int32(e.GetInternetChargeType()),
 	}
 }
@@ -132,7 +133,7 @@ func (p Product) callEIP(ctx context.Context, w apply.Work, now model.Observed, 
 	case plan.AllocateEIP:
 		mark := observe.Mark{DefaultName: ownership.DefaultName(w.Life.UID), ClusterID: w.Life.ClusterID}
 		request := &vpcv1.AllocateEipRequest{
-			RequestId: "eip-" + rand.Text(), Name: "k8s-clb-" + mark.DefaultName, Tags: listTags(mark),
+			RequestId: "eip-" + rand.Text(), Name: listPrefix + mark.DefaultName, Tags: listTags(mark),
 			BandwidthMbps: a.EIP.Bandwidth, InternetChargeType: vpcv1.InternetChargeType(a.EIP.ChargeType),
 		}
 		if spec, ok := a.Spec.(*slbv1.CreateLoadBalancerRequest); ok {

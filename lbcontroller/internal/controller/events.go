@@ -35,16 +35,19 @@ const (
 	ReasonNoBackends = "UnAvailableLoadBalancer"
 	// Warning: some nodes or pods are left out of the backends.
 	ReasonSkipBackends = "SkipSyncBackends"
-	// Warning: the load balancer will be kept when the Service goes, as its annotation asks; or a user's keeps what others use; or one
-	// stays that was handed over by its tags.
+	// Warning: the load balancer will be kept when the Service goes, as its annotation asks; or something else uses what
+	// was made for the Service, which stays; or a load balancer stays that was handed over by its tags. A Normal one
+	// says that it was kept as asked.
 	ReasonPreserved = "PreservedOnDelete"
 	// Warning: no EIP was found; the address of the load balancer is published instead.
 	ReasonEIP = "FailedSetEIPAddress"
+	// Warning: an EIP that was allocated for the Service is there, and the Service doesn't ask for it any more.
+	ReasonEIPLeft = "UnusedEIP"
 	// Normal: annotations of the controller were changed; it looks at the load balancer.
 	ReasonAnnotation = "AnnotationChanged"
 	// Normal: the spec of the Service was changed; it looks at the load balancer.
 	ReasonSpec = "ServiceSpecChanged"
-	// Normal: the Service is being deleted; the load balancer is released.
+	// Normal: the Service is being deleted.
 	ReasonDeletion = "DeleteTimestampChanged"
 	// Warning: another client overwrites the status of the Service.
 	ReasonContested = "StatusContested"
@@ -66,9 +69,9 @@ const (
 	ReasonReadinessGate = "FailedUpdateReadinessGate"
 	// Warning: no node qualifies as a backend any more, or no pod has the port; the last servers stay, as an empty group helps no one.
 	ReasonLastServers = "LastServersKept"
-	// Warning on the namespace kube-system: load balancers of the cluster have no Service.
+	// Warning on the namespace kube-system: load balancers of the cluster, or things beside them, have no Service.
 	ReasonOrphan = "OrphanedLoadBalancer"
-	// Normal on the namespace kube-system: a load balancer whose Service was gone is deleted.
+	// Normal on the namespace kube-system: a load balancer, or a thing beside one, whose Service was gone is deleted.
 	ReasonOrphanGone = "DeletedOrphan"
 	// Warning: the API server is too old for annotation ip-mode.
 	ReasonIPMode = "IPModeDropped"

@@ -31,8 +31,9 @@ type Orphan struct {
 	Address      string `json:"address"`
 	// Mark is what names the Service.
 	Mark string `json:"mark"`
-	// AccessList says that it is no load balancer, but an access list of one that is gone, by its id.
-	AccessList bool `json:"accessList,omitempty"`
+	// Thing is what it is if it is no load balancer, but stands beside one that is gone, such as "access list";
+	// LoadBalancer is its id then.
+	Thing string `json:"thing,omitempty"`
 	// Kept is why it is never deleted by the controller, if that is known.
 	Kept string `json:"kept,omitempty"`
 }

@@ -57,8 +57,12 @@ func remedy(err error) string {
 		return "look in the console what stands in the way; it is tried again"
 	case rpcerr.CertificateNotFound:
 		return "upload the certificate, or name another one"
+	case rpcerr.EipNotFound:
+		return "allocate the EIP, or name another one"
 	case rpcerr.AclNotFound:
 		return "make the access control list, or name another one"
+	case rpcerr.SecurityGroupNotFound:
+		return "make the security group, or name another one in annotation security-group-ids; it is tried again"
 	case rpcerr.VSwitchNotFound:
 		return "name another vSwitch"
 	default:

@@ -189,7 +189,7 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 		c.events.Normal(svc, reason, message)
 	}
 	if svc.DeletionTimestamp == nil && len(a.release) > 0 && len(c.assign(old).release) == 0 {
-		c.events.Normal(svc, ReasonTypeChanged, "the Service no longer asks for the load balancer that it has; it is released")
+		c.events.Normal(svc, ReasonTypeChanged, "the Service no longer asks for the load balancer that it has")
 	}
 	c.queue(keyOf(svc), reconcile.User)
 }

@@ -13,7 +13,6 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
@@ -108,8 +107,10 @@ func (c changer) moveOut(ctx context.Context, s pass, own model.Observed, done r
 	left := c.leave(ctx, s.key, s.svc, elsewhere)
 	done.events, done.wake, done.err = append(done.events, left.events...), append(done.wake, left.wake...), left.err
 	if isMove := own.InstanceID != "" || len(elsewhere) > 0; done.err == nil && isMove && s.want.Desired.Access.IsOver() {
-		done.err = c.dropLists(ctx, s.key, done.observed.Lists, false)
-		done.observed.Lists = nil
+		var left model.Observed
+		lists := done.observed.Lists
+		left, done.err = c.drop(ctx, s.key, plan.DropLists(lists, false), model.Observed{Lists: lists})
+		done.observed.Lists = left.Lists
 	}
 	return s, done
 }
@@ -119,14 +120,29 @@ func (c changer) leaveEIPs(ctx context.Context, s pass) error {
 	if !s.policy.Allows(plan.ReleaseEIP{}) {
 		return nil
 	}
-	eips, there, err := c.eipsToDrop(ctx, s.view, model.Nothing())
+	eips, there, err := c.eipsToDrop(ctx, s, model.Nothing())
 	if err != nil || eips.Empty() {
 		return err
 	}
 	if _, err := s.confirmed(ctx); err != nil {
 		return err
 	}
-	return c.dropEIPs(ctx, s.key, eips, there)
+	_, err = c.drop(ctx, s.key, eips, there)
+	return err
+}
+
+// eipsToDrop reads the EIPs that are noted on a Service which gives up a load balancer, or has none any more, and
+// returns the way to give them up, too. With what is preserved they stay.
+func (c changer) eipsToDrop(ctx context.Context, s pass, there model.Observed) (plan.Plan, model.Observed, error) {
+	w := s.view.EIP()
+	if w == nil || s.view.Preserved() {
+		return plan.Plan{}, there, nil
+	}
+	w.ID, w.Allocate = "", false
+	if err := c.findEIPs(ctx, &there, c.markOf(string(s.svc.UID)), w); err != nil {
+		return plan.Plan{}, there, err
+	}
+	return plan.DropEIPs(w, there), there, nil
 }
 
 // releaseOwn gives up the Service's own load balancer. Its address can't be had back, so the Service is read anew
@@ -145,9 +161,9 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 	if err != nil {
 		return s, err
 	}
-	eips, own, err := c.eipsToDrop(ctx, s.view, own)
+	eips, own, err := c.eipsToDrop(ctx, s, own)
 	if err == nil {
-		err = c.dropEIPs(ctx, s.key, eips, own)
+		own, err = c.drop(ctx, s.key, eips, own)
 	}
 	if err != nil {
 		return s, err
@@ -157,68 +173,11 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 	if _, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: own}); err != nil && !isGone(err) {
 		return s, err
 	}
-	return s.with(svc), c.dropGroups(ctx, s.key, s.want.Desired.Owner, own, s.view.Preserved(), s.want.Desired.Groups...)
-}
-
-// eipsToDrop reads the EIPs of a Service that gives up a load balancer, or has none any more, and returns the way to give
-// them up, too. With what is preserved they stay.
-func (c changer) eipsToDrop(ctx context.Context, view desired.View, there model.Observed) (plan.Plan, model.Observed, error) {
-	w := view.EIP()
-	_, released := knowledge.Released(c.services.Of(keyOf(view.Service)).Get(string(view.Service.UID)).Known)
-	if w == nil || released || view.Preserved() {
-		return plan.Plan{}, there, nil
-	}
-	w.ID, w.Allocate = "", false
-	if err := c.findEIPs(ctx, &there, c.markOf(string(view.Service.UID)), w); err != nil {
-		return plan.Plan{}, there, err
-	}
-	return plan.DropEIPs(w, there), there, nil
-}
-
-// dropEIPs goes that way. It comes before the load balancer is released.
-func (c changer) dropEIPs(ctx context.Context, key string, p plan.Plan, there model.Observed) error {
-	if p.Empty() {
-		return nil
-	}
-	c.logger.Info("giving up EIPs", "service", key, "loadBalancer", there.InstanceID, "plan", p.String())
-	c.services.Of(key).Forget()
-	_, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: there})
-	return err
-}
-
-// groupsToDrop is the way to delete the server groups of a Service that stand by themselves, but those that are wanted
-// elsewhere. It comes after all load balancers are left: listeners on any of them may use a group.
-func (c changer) groupsToDrop(owner ownership.Owner, o model.Observed, preserve bool, wanted ...model.Group) plan.Plan {
-	if !c.product.Marks().GroupsApart || preserve || o.Reused {
-		return plan.Plan{}
-	}
-	return plan.DropGroups(owner, o.Groups, wanted)
-}
-
-// dropGroups goes that way.
-func (c changer) dropGroups(ctx context.Context, key string, owner ownership.Owner, o model.Observed, preserve bool,
-	wanted ...model.Group) error {
-	p := c.groupsToDrop(owner, o, preserve, wanted...)
-	if p.Empty() {
-		return nil
-	}
-	c.logger.Info("deleting server groups", "service", key, "plan", p.String())
-	c.services.Of(key).Forget()
-	_, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: model.Observed{Groups: o.Groups}})
-	return err
-}
-
-// dropLists deletes access lists, which must have been read just now, or leaves them to the user. It comes after all that
-// they guard is gone.
-func (c changer) dropLists(ctx context.Context, key string, lists []model.AccessList, preserve bool) error {
-	p := plan.DropLists(lists, preserve)
-	if p.Empty() {
-		return nil
-	}
-	c.logger.Info("giving up access lists", "service", key, "plan", p.String())
-	c.services.Of(key).Forget()
-	_, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: model.Observed{Lists: lists}})
-	return err
+	beside := plan.Beside{Owner: s.want.Desired.Owner, Preserve: s.view.Preserved(),
+		GroupsApart: c.product.Marks().GroupsApart, Wanted: s.want.Desired.Groups}
+	_, groups := beside.Drop(model.Observed{Groups: own.Groups, Reused: own.Reused})
+	_, err = c.drop(ctx, s.key, groups, own)
+	return s.with(svc), err
 }
 
 // leave takes what is the Service's off load balancers of users. What others have bound to it stays: a server group
@@ -251,12 +210,15 @@ func (c changer) leave(ctx context.Context, key string, svc *corev1.Service, cla
 			if done.err = err; err != nil {
 				return done
 			}
+		}
+		rest := reuse.Remains(owner, after)
+		switch {
+		case rest != "":
+			done.events = append(done.events, controller.Donef(controller.ReasonPreserved,
+				"load balancer %s keeps %s of the Service, which others use; delete by hand what nobody needs", id, rest))
+		case !p.Empty():
 			done.events = append(done.events, controller.Normalf(controller.ReasonCleaned,
 				"load balancer %s stays, without what was made on it for the Service", id))
-		}
-		if rest := reuse.Remains(owner, after); rest != "" {
-			done.events = append(done.events, controller.Donef(controller.ReasonPreserved,
-				"load balancer %s keeps %s, which others use; delete by hand what nobody needs", id, rest))
 		}
 	}
 	return done

@@ -52,7 +52,7 @@ func TestCosts(t *testing.T) {
 		},
 		{
 			name: "delete", before: web(), do: func(w *world) { w.remove() }, writes: 2,
-			calls: []string{"GetLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"},
+			calls: []string{"GetLoadBalancer", "ListAccessControlLists", "UpdateLoadBalancer", "DeleteLoadBalancer"},
 		},
 		{
 			name: "cold create with source ranges", do: func(w *world) { w.create(web(twoPorts, ranges("10.0.0.0/8"))) }, writes: 8,
@@ -87,7 +87,7 @@ func TestCosts(t *testing.T) {
 				w.restart()
 				w.remove()
 			},
-			calls: []string{"GetLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"},
+			calls: []string{"GetLoadBalancer", "ListAccessControlLists", "UpdateLoadBalancer", "DeleteLoadBalancer"},
 		},
 	}
 	for _, tt := range tests {

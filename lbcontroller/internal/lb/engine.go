@@ -70,7 +70,8 @@ func newCertificates(cfg Config) *certificates {
 // begin begins a pass: it builds what a Service asks for. If the Service can't have that, the error is a *desired.InvalidError.
 func (e *engine) begin(r controller.Request, lists *model.Lists) (pass, error) {
 	s := pass{
-		product: e.Product, key: r.Key, writer: r.Writer, svc: r.Service, nodes: r.Nodes, view: e.Desired.View(r.Service),
+		product: e.Product, key: r.Key, writer: r.Writer, svc: r.Service, nodes: r.Nodes,
+		view:   e.Desired.View(r.Service),
 		slices: r.Slices, gated: r.Gated, drift: e.Drift, driftCheck: e.DriftCheck, memory: e.services.Of(r.Key), packer: &e.packer,
 		entry: knowledge.Entry{Known: knowledge.Nothing{}},
 	}
@@ -215,8 +216,8 @@ func (e *engine) usesCertificates(s *state, wanted *model.Desired, there []model
 	s.certificates = ids
 }
 
-// drop forgets all about a Service that has nothing any more but what is known of it.
-func (e *engine) drop(s *state) {
+// forget forgets all about a Service that has nothing any more but what is known of it.
+func (e *engine) forget(s *state) {
 	e.usesCertificates(s, &model.Desired{}, nil)
 	s.needs.Store(nil)
 	e.Shared.metrics.withhold(s, withheld{})

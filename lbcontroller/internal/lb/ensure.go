@@ -34,9 +34,14 @@ func verifiedBy(ctx context.Context) time.Time {
 // ensure brings the load balancer of a Service to what the Service asks for. The servers that it works with are in
 // lists: none may be kept.
 func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.Lists) controller.Outcome {
+	svc, err := e.recollected(ctx, r)
+	if err != nil {
+		return outcomeOfNotes(err)
+	}
+	r.Service = svc
 	s, err := e.begin(r, lists)
 	if s.entry, s.recalled = s.memory.Recall(string(s.svc.UID), verifiedBy(ctx), lists); s.recalled == knowledge.Doubted {
-		s.memory.held = nil // What the user has changed may let the server groups go.
+		s.memory.held = nil // What the user has changed may let these go.
 	}
 	if err == nil {
 		s.applied = appliedDigest(s)
@@ -83,6 +88,11 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 	if refusal := d.refusal(); refusal != nil {
 		return e.refuse(ctx, s, refusal)
 	}
+	if claimed, err := e.reclaim(ctx, s, d); err != nil {
+		return outcomeOfFailure(s, false, err)
+	} else if claimed {
+		return controller.Outcome{Err: controller.ErrStale}
+	}
 	rememberNone(s, d)
 	if d.plan.CreatesInstance() && mayCreate(s, d) == nil {
 		if wait := e.creations.Enter(s.key, time.Now()); wait > 0 {
@@ -119,7 +129,7 @@ func (e *engine) finish(ctx context.Context, s pass, d decision, done result) co
 	if !d.complete() {
 		noted = ""
 	}
-	s.memory.hold(done.observed.Groups)
+	s.memory.hold(done.observed)
 	e.usesCertificates(s.memory, s.want.Desired, done.observed.Listeners)
 	s.entry = d.entry.Holds(knowledge.Now(d.known, done.observed), noted)
 	shown := e.eips(ctx, s, &s.entry, done.observed.InstanceID)

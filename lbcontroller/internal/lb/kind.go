@@ -103,7 +103,7 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 
 // Forget implements controller.Kind.
 func (k *Kind) Forget(key string) {
-	k.engine.drop(k.engine.services.Of(key))
+	k.engine.forget(k.engine.services.Of(key))
 	k.engine.services.Drop(key)
 	k.engine.Records.Set(key, "")
 	k.engine.creations.Forget(key)
@@ -136,7 +136,12 @@ func (k *Kind) ListOrphans(ctx context.Context) ([]controller.Orphan, error) {
 	found, _, _, err := k.orphans.list(ctx)
 	list := make([]controller.Orphan, len(found))
 	for i, o := range found {
-		list[i] = controller.Orphan(o)
+		list[i] = controller.Orphan{
+			LoadBalancer: o.LoadBalancer, Name: o.Name, Address: o.Address, Mark: o.Mark, Kept: o.Kept,
+		}
+		if o.Thing != 0 {
+			list[i].Thing = o.Thing.String()
+		}
 	}
 	return list, err
 }

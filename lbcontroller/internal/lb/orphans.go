@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -23,6 +22,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/orphan"
@@ -41,19 +41,20 @@ func (w *orphans) memo() string {
 // shownOrphans bounds the list of load balancers in an event.
 const shownOrphans = 5
 
-// orphans looks for load balancers of the cluster whose Services are gone.
+// orphans looks for load balancers of the cluster whose Services are gone, and for what stands beside load balancers.
 type orphans struct {
 	Orphans
 	changer
-	// mayDelete reports that the policy of the configuration lets them be deleted.
-	mayDelete bool
-	found     *prometheus.GaugeVec
+	events  *kube.Events
+	desired desired.Config
+	policy  Policy
+	found   *prometheus.GaugeVec
 }
 
 func newOrphans(cfg Config, c changer) *orphans {
 	return &orphans{
-		Orphans: cfg.Orphans, changer: c, mayDelete: cfg.Policy.deletes(),
-		found: cfg.Shared.metrics.orphans,
+		Orphans: cfg.Orphans, changer: c, events: kube.NewEvents(cfg.Orphans.Recorder, 0),
+		desired: cfg.Desired, policy: cfg.Policy, found: cfg.Shared.metrics.orphans,
 	}
 }
 
@@ -63,7 +64,6 @@ func (w *orphans) watch(ctx context.Context) error {
 		return nil
 	}
 	ctx = gateway.WithPriority(ctx, gateway.Background)
-	events := kube.NewEvents(w.Recorder, 0)
 	for pause := min(w.Interval, 10*time.Minute); ; pause = w.Interval { //nolint:mnd // A new leader has more urgent reads.
 		select {
 		case <-ctx.Done():
@@ -77,9 +77,9 @@ func (w *orphans) watch(ctx context.Context) error {
 		}
 		w.found.WithLabelValues(string(w.product.Marks().Name)).Set(float64(len(found)))
 		if text := w.text(found); text != "" {
-			events.Warning(controller.ClusterObject(), controller.ReasonOrphan, text)
+			w.events.Warning(controller.ClusterObject(), controller.ReasonOrphan, text)
 		} else {
-			events.Resolve(controller.ClusterObject(), controller.ReasonOrphan)
+			w.events.Resolve(controller.ClusterObject(), controller.ReasonOrphan)
 		}
 	}
 }
@@ -91,11 +91,14 @@ func (w *orphans) text(found []orphan.Orphan) string {
 	}
 	var list []string
 	what := string(w.product.Marks().Name) + "s"
-	if slices.ContainsFunc(found, func(o orphan.Orphan) bool { return o.AccessList }) {
-		what += " or access lists"
+	if slices.ContainsFunc(found, func(o orphan.Orphan) bool { return o.Thing != 0 }) {
+		what += ", or things beside " + what + ","
 	}
 	for _, o := range found[:min(len(found), shownOrphans)] {
 		text := fmt.Sprintf("%s (%s)", o.LoadBalancer, cmp.Or(o.Address, o.Name))
+		if o.Thing != 0 {
+			text = fmt.Sprintf("%s %s", o.Thing, text)
+		}
 		if o.Kept != "" && w.Delete {
 			text += ", kept because " + o.Kept
 		}
@@ -104,7 +107,7 @@ func (w *orphans) text(found []orphan.Orphan) string {
 	next := "release them in the console if nobody needs them, or set orphans.delete in the configuration"
 	if w.Delete {
 		next = "those without a reason are deleted after orphans.grace; take the tag " +
-			ownership.TagCluster + " off a load balancer that is to stay"
+			ownership.TagCluster + " off what is to stay"
 	}
 	return fmt.Sprintf("%d %s of the cluster have no Service: %s; %s", len(found), what, strings.Join(list, ", "), next)
 }
@@ -112,7 +115,7 @@ func (w *orphans) text(found []orphan.Orphan) string {
 // look finds the orphans, and deletes those whose time has come. Anything that can't be read ends the look.
 func (w *orphans) look(ctx context.Context) ([]orphan.Orphan, error) {
 	found, living, services, err := w.list(ctx)
-	if err != nil || !w.Delete || !w.mayDelete {
+	if err != nil || !w.Delete || !w.policy.deletes() {
 		return found, err
 	}
 	if doubt := orphan.Doubt(living); doubt != "" {
@@ -143,12 +146,12 @@ func (w *orphans) look(ctx context.Context) ([]orphan.Orphan, error) {
 	}
 	for _, o := range due {
 		remove := w.delete
-		if o.AccessList {
-			remove = w.deleteList
+		if o.Thing != 0 {
+			remove = w.deleteThing
 		}
 		kept, err := remove(ctx, o, services, members, &state)
 		if err != nil {
-			return found, fmt.Errorf("delete load balancer %s, which has no Service: %w", o.LoadBalancer, err)
+			return found, fmt.Errorf("delete %s %s, which has no Service: %w", o.Thing, o.LoadBalancer, err)
 		}
 		for i := range found {
 			if found[i].LoadBalancer == o.LoadBalancer {
@@ -181,32 +184,8 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 		return "", err
 	}
 	w.logger.Info("deleting a load balancer whose Service is gone", "loadBalancer", o.LoadBalancer, "address", o.Address, "mark", o.Mark)
-	mark, allocated := observe.Mark{DefaultName: o.Mark, ClusterID: w.clusterID}, &model.WantedEIP{Made: true}
-	err = w.findEIPs(ctx, &observed, mark, allocated)
-	if err == nil {
-		err = w.dropEIPs(ctx, "", plan.DropEIPs(allocated, observed), observed)
-	}
-	if err != nil {
+	if err := w.deleteWhole(ctx, o, observed); err != nil {
 		return "", err
-	}
-	if _, err := apply.Apply(ctx, w.product, apply.Work{Plan: plan.Release(w.product, observed, false),
-		Observed: observed}); err != nil && !isGone(err) {
-		return "", err
-	}
-	lists, err := w.product.Lists(ctx, mark)
-	if err == nil {
-		err = w.dropLists(ctx, "", lists, false)
-	}
-	if err != nil {
-		return "", err
-	}
-	for _, g := range observed.Groups {
-		if owner, made := ownership.MadeFor(g.Name); made {
-			there := model.Observed{Groups: []model.Group{g}}
-			if _, err := apply.Apply(ctx, w.product, apply.Work{Plan: w.groupsToDrop(owner, there, false), Observed: there}); err != nil {
-				return "", err
-			}
-		}
 	}
 	w.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone,
 		"load balancer %s (%s) is deleted: its Service is gone since %s",
@@ -214,33 +193,108 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 	return "", nil
 }
 
-// deleteList deletes an access list that bears both marks yet, unless something uses it; then it returns why. The budget is spent before.
-func (w *orphans) deleteList(ctx context.Context, o orphan.Orphan, _ []*corev1.Service, _ map[string]bool,
+// deleteWhole deletes a load balancer with what stands beside it.
+func (w *orphans) deleteWhole(ctx context.Context, o orphan.Orphan, observed model.Observed) error {
+	mark := observe.Mark{DefaultName: o.Mark, ClusterID: w.clusterID}
+	beside := plan.Beside{EIP: &model.WantedEIP{Made: true}, GroupsApart: w.product.Marks().GroupsApart}
+	err := w.findEIPs(ctx, &observed, mark, beside.EIP)
+	if err != nil {
+		return err
+	}
+	// One that isn't bound may be the user's, who has named it by its id before.
+	observed.EIPs = slices.DeleteFunc(observed.EIPs, func(e model.EIP) bool { return e.BoundTo != observed.InstanceID })
+	first, _ := beside.Drop(observed)
+	if observed, err = w.drop(ctx, "", first, observed); err != nil {
+		return err
+	}
+	if _, err := apply.Apply(ctx, w.product, apply.Work{Plan: plan.Release(w.product, observed, false),
+		Observed: observed}); err != nil && !isGone(err) {
+		return err
+	}
+	if observed.Lists, err = w.product.Lists(ctx, mark); err != nil {
+		return err
+	}
+	if observed.Failed, err = w.failed(ctx, mark); err != nil && !isUnreadable(err) {
+		return err
+	}
+	var last plan.Plan
+	for _, g := range observed.Groups { // Each names its Service, which is the same.
+		if owner, made := ownership.MadeFor(g.Name); made {
+			beside.Owner = owner
+		}
+	}
+	_, last = beside.Drop(observed)
+	_, err = w.drop(ctx, "", last, observed)
+	return err
+}
+
+// deleteThing deletes a thing that bears the marks yet, unless something speaks for it; then it returns why. It is read
+// anew, and the budget is spent before.
+func (w *orphans) deleteThing(ctx context.Context, o orphan.Orphan, services []*corev1.Service, members map[string]bool,
 	state *orphan.State) (kept string, err error) {
-	lists, err := w.product.Lists(ctx, observe.Mark{DefaultName: o.Mark, ClusterID: w.clusterID})
+	things, err := w.Things(ctx, o.Thing, w.clusterID, 0)
 	if err != nil {
 		return "", err
 	}
-	lists = slices.DeleteFunc(lists, func(l model.AccessList) bool { return l.ID != o.LoadBalancer })
-	if len(lists) == 0 {
+	again, _ := orphan.Find(w.clusterID, w.product.Marks().Finalizer, nil, things, services)
+	if !slices.ContainsFunc(again, func(now orphan.Orphan) bool {
+		return now.LoadBalancer == o.LoadBalancer && now.Mark == o.Mark && now.Name == o.Name && now.Kept == ""
+	}) {
 		return "it has changed", nil
+	}
+	there, p, kept, err := w.thing(ctx, o, members)
+	if err != nil || kept != "" {
+		return kept, err
 	}
 	state.Deleted = append(state.Deleted, time.Now())
 	if err := w.commit(ctx, *state); err != nil {
 		return "", err
 	}
-	w.logger.Info("deleting an access list whose Service is gone", "list", o.LoadBalancer, "name", o.Name, "mark", o.Mark)
-	err = w.dropLists(ctx, "", lists, false)
-	isFree := func(err error) bool { e, ok := rpcerr.From(err); return !ok || e.Code != codes.FailedPrecondition }
-	if err != nil && !slices.ContainsFunc(causes(err), isFree) {
-		return "something else uses it", nil
+	w.logger.Info("deleting a thing whose Service is gone", "thing", o.Thing, "id", o.LoadBalancer, "name", o.Name,
+		"mark", o.Mark)
+	if there, err = w.drop(ctx, "", p, there); err != nil {
+		return "", err
 	}
-	if err == nil {
-		w.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone,
-			"access list %s (%s) is deleted: its Service is gone since %s", o.LoadBalancer, o.Name,
-			state.Since[o.LoadBalancer].UTC().Format(time.RFC3339))
+	if len(there.Groups)+len(there.Lists)+len(there.EIPs)+len(there.Failed) > 0 {
+		return "something else uses it, or it is protected", nil
 	}
-	return "", err
+	w.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone,
+		"%s %s (%s) is deleted: its Service is gone since %s", o.Thing, o.LoadBalancer, o.Name,
+		state.Since[o.LoadBalancer].UTC().Format(time.RFC3339))
+	return "", nil
+}
+
+// thing reads a thing as it is now, and returns the way to delete it and nothing else, or why it stays.
+func (w *orphans) thing(ctx context.Context, o orphan.Orphan, members map[string]bool) (
+	there model.Observed, p plan.Plan, kept string, err error) {
+	mark := observe.Mark{DefaultName: o.Mark, ClusterID: w.clusterID}
+	switch o.Thing {
+	case model.ThingList:
+		there.Lists, err = w.product.Lists(ctx, mark)
+		if len(there.Lists) != 1 || there.Lists[0].ID != o.LoadBalancer {
+			kept = "it has changed"
+		}
+	case model.ThingGroup:
+		var found model.Observed
+		group := observe.Parts{IDs: []string{o.LoadBalancer}}
+		found, err = w.product.Read(ctx, "", observe.Extent{View: observe.Servers, User: &group})
+		for _, g := range found.Groups {
+			if g.ID == o.LoadBalancer && g.Name == o.Name {
+				there.Groups, kept = append(there.Groups, g), orphan.WitnessGroup(g, members)
+			}
+		}
+	case model.ThingFailed:
+		there.Failed = []model.Thing{{Kind: o.Thing, ID: o.LoadBalancer, Name: o.Name, Mark: o.Mark}}
+	case model.ThingEIP: // It is never deleted; see orphan.Find.
+	}
+	_, p = plan.Beside{}.Drop(there)
+	for _, g := range there.Groups { // One that a listener has come to use keeps its servers.
+		p.Phases = append(p.Phases, plan.Phase{plan.DeleteGroup{GroupID: g.ID, Name: g.Name}})
+	}
+	if err == nil && kept == "" && p.Empty() {
+		kept = "it has changed"
+	}
+	return there, p, kept, err
 }
 
 func (w *orphans) commit(ctx context.Context, state orphan.State) error {
@@ -285,23 +339,77 @@ func listServices(ctx context.Context, client kubernetes.Interface) ([]*corev1.S
 	return services, nil
 }
 
-// list reads the load balancers and access lists of the cluster, then the Services, so that a Service which comes meanwhile is not
-// missed. Where the gateway may not read access lists there are none.
+// list reads the load balancers of the cluster and what stands beside them, then the Services, so that a Service
+// which comes meanwhile is not missed. Where the gateway may not read a kind of things there are none. Services that
+// lack the note of a thing get it.
 func (w *orphans) list(ctx context.Context) (found []orphan.Orphan, living int, services []*corev1.Service, err error) {
 	list, err := w.product.Search(ctx, observe.Query{Tag: ownership.TagCluster, Value: w.clusterID})
 	if err != nil {
 		return nil, 0, nil, fmt.Errorf("list the load balancers of the cluster: %w", err)
 	}
-	lists, err := w.product.AllLists(ctx, w.clusterID)
-	if err != nil && rpcerr.ReasonOf(err) != rpcerr.CloudForbidden {
+	things, err := w.things(ctx, w.Beside(model.Nothing()), 0)
+	if err != nil {
 		return nil, 0, nil, err
 	}
-	if len(list)+len(lists) == 0 {
+	if len(list)+len(things) == 0 {
 		return nil, 0, nil, nil
 	}
 	if services, err = listServices(ctx, w.Client); err != nil {
 		return nil, 0, nil, err
 	}
-	found, living = orphan.Find(w.clusterID, w.product.Marks().Finalizer, list, lists, services)
-	return found, living, services, nil
+	found, living = orphan.Find(w.clusterID, w.product.Marks().Finalizer, list, things, services)
+	return found, living, services, w.remind(ctx, things, services)
+}
+
+// tellEIPs says of EIPs that were allocated for a Service which doesn't ask for them and doesn't note them that they
+// are there. Nothing is done about one: the user may have named it by its id, so that it is the user's, and its
+// address can't be had back.
+func (w *orphans) tellEIPs(view desired.View, mine []model.Thing) {
+	asked := view.EIP()
+	var ids []string
+	for _, t := range mine {
+		if t.Kind == model.ThingEIP && (asked == nil || !asked.Made && !slices.Contains(asked.Users, t.ID)) {
+			ids = append(ids, t.ID)
+		}
+	}
+	if len(ids) == 0 {
+		w.events.Resolve(view.Service, controller.ReasonEIPLeft)
+		return
+	}
+	w.events.Warning(view.Service, controller.ReasonEIPLeft, fmt.Sprintf("EIP %s was allocated for the Service, which "+
+		"doesn't ask for it any more: unbind and release it in the console, or take its tag %s off if it is yours",
+		strings.Join(ids, ", "), ownership.TagService))
+}
+
+// remind notes on Services what was made for them, where they lack the note, and has them compared. What is about to go
+// looks for itself.
+func (w *orphans) remind(ctx context.Context, things []model.Thing, services []*corev1.Service) error {
+	made := map[string][]model.Thing{}
+	for _, t := range things {
+		made[t.Mark] = append(made[t.Mark], t)
+	}
+	writer := controller.Writer{Client: w.Client, Finalizer: w.product.Marks().Finalizer}
+	for _, svc := range services {
+		mine := made[ownership.DefaultName(string(svc.UID))]
+		if svc.DeletionTimestamp != nil || !w.product.Wants(svc) {
+			continue
+		}
+		view := w.desired.View(svc)
+		w.tellEIPs(view, mine)
+		if len(mine) == 0 {
+			continue
+		}
+		notes := unnoted(view, slices.DeleteFunc(mine, func(t model.Thing) bool { return t.Kind == model.ThingEIP }))
+		if len(notes.Annotations) == 0 || policyOf(view, w.policy) == PolicyReport {
+			continue
+		}
+		w.logger.Info("a Service lacks the note of what was made for it", "service", keyOf(svc), "things", mine)
+		memory := w.services.Of(keyOf(svc))
+		memory.Forget()
+		memory.Doubt() // What a pass under way remembers doesn't know of it.
+		if _, err := writer.Note(ctx, svc, notes); err != nil && !controller.Superseded(err) {
+			return err
+		}
+	}
+	return nil
 }

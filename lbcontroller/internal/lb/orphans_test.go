@@ -98,8 +98,8 @@ func TestOrphanedLists(t *testing.T) {
 	t.Run("reported", func(t *testing.T) {
 		orphaned(t, func(cfg *settings) { cfg.Kind.Orphans.Delete = false }, func(w *world) {
 			w.after(time.Hour)
-			w.hasEvents("the first look", "Warning OrphanedLoadBalancer 1 CLBs or access lists of the cluster have no Service: "+
-				"acl-left (k8s-clb-agone); release them")
+			w.hasEvents("the first look", "Warning OrphanedLoadBalancer 1 CLBs, or things beside CLBs, of the cluster "+
+				"have no Service: access list acl-left (k8s-clb-agone); release them")
 			check(t, "metric", map[string]float64{"CLB": 1}, w.gauge("lbcontroller_orphans"))
 			w.after(100 * time.Hour)
 			check(t, "writes", []string(nil), w.writes())

@@ -154,15 +154,24 @@ func warn(s pass, observed model.Observed, say func(reason string, event *contro
 	say(controller.ReasonUnknown, warning(len(useless) > 0, controller.ReasonUnknown, "%s", strings.Join(useless, "; ")), observed.ConfigKnown)
 	kept := s.view.Kept()
 	keeps := warning(len(kept) > 0, controller.ReasonKept,
-		"load balancer %s keeps what was asked for by the annotations that were removed: %s; "+
-			"set them to another value, or change it in the console", id, strings.Join(kept, ", "))
+		"the removal of annotations changes nothing on load balancer %s, which keeps what they have set there, if "+
+			"anything: %s; set them to another value, or change it in the console", id, strings.Join(kept, ", "))
 	if keeps != nil {
 		keeps.Done = true
 	}
 	say(controller.ReasonKept, keeps, true)
-	say(controller.ReasonPreserved, warning(s.view.Preserved(), controller.ReasonPreserved,
-		"load balancer %s will be kept when the Service goes; "+
-			"remove annotation %s%s to have it released then", id, annotation.Prefix, annotation.PreserveOnDelete), true)
+	var stays []string
+	if s.view.Preserved() {
+		stays = append(stays, fmt.Sprintf("load balancer %s will be kept when the Service goes; "+
+			"remove annotation %s%s to have it released then", id, annotation.Prefix, annotation.PreserveOnDelete))
+	}
+	if s.want.Desired.Access.IsOver() {
+		for _, text := range plan.LeftLists(observed.Lists) {
+			stays = append(stays, "the Service needs no "+text+": it stays; delete it by hand if nobody needs it")
+		}
+	}
+	say(controller.ReasonPreserved, warning(len(stays) > 0, controller.ReasonPreserved, "%s",
+		strings.Join(stays, "; ")), true)
 }
 
 // publication is what is written on the Service. The hash appears only when everything asked for is in place.
@@ -300,6 +309,16 @@ func outcomeOfRefusal(s pass, why error) controller.Outcome {
 	}
 	o.Looks = s.looks()
 	return o
+}
+
+// outcomeOfNotes is that of a pass that could not find out what was noted on the Service.
+func outcomeOfNotes(err error) controller.Outcome {
+	if controller.Superseded(err) {
+		return controller.Outcome{Err: err}
+	}
+	calls := causes(err)
+	return controller.Outcome{Err: err, Retry: judge(calls).retry, Events: []controller.Event{
+		controller.Failure(controller.ReasonSyncFailed, calls...)}}
 }
 
 // outcomeOfFailure is that of a pass in which calls failed. What they have done isn't known.

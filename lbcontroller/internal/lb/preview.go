@@ -9,9 +9,6 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
 func (e *engine) previewEnsure(ctx context.Context, r controller.Request, result *controller.Preview) error {
@@ -72,33 +69,25 @@ func changedMode(want *model.Desired, observed model.Observed) string {
 
 func (e *engine) previewRelease(ctx context.Context, r controller.Request, result *controller.Preview) error {
 	view := e.Desired.View(r.Service)
-	observed, err := e.Find(ctx, e.hint(r.Service, view.Claims()), observe.Basic)
-	if err != nil {
-		return err
-	}
-	result.LoadBalancer = observed.InstanceID
 	if isUnconfirmed(e.Product, r.Service) {
 		result.Refused = []string{unconfirmed(r.Service)}
 		return nil
 	}
-	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID}
-	policy := policyOf(view, e.Policy)
-	eips, observed, err := e.eipsToDrop(ctx, view, observed)
+	p, err := e.possessions(ctx, r, view)
 	if err != nil {
 		return err
 	}
-	released := plan.Release(e.Product, observed, view.Preserved())
-	released.Phases = slices.Concat(eips.Phases, released.Phases)
-	released.Phases = append(released.Phases, e.groupsToDrop(owner, observed, view.Preserved()).Phases...)
+	result.LoadBalancer = p.observed.InstanceID
+	policy := policyOf(view, e.Policy)
 	list := &result.Actions
-	if policy == PolicyReport || e.kept(policy, r, view, view.Claims(), released) != "" {
+	if policy == PolicyReport || e.kept(policy, r, view, p.claims, p.whole()) != "" {
 		list = &result.Withheld
 	}
-	for action := range released.Actions() {
+	for action := range p.whole().Actions() {
 		*list = append(*list, action.String())
 	}
 	if !view.Preserved() {
-		for _, claim := range view.Claims() {
+		for _, claim := range p.claims {
 			*list = append(*list, "take what is the Service's off load balancer "+claim.LoadBalancer)
 		}
 	}

@@ -65,7 +65,8 @@ func TestPriorities(t *testing.T) {
 		},
 		{
 			name: "deletion", prepare: func(w *world) { w.create(web()) }, do: func(w *world) { w.remove() },
-			want: []string{"GetLoadBalancer deletion", "UpdateLoadBalancer deletion", "DeleteLoadBalancer deletion"},
+			want: []string{"GetLoadBalancer deletion", "ListAccessControlLists deletion", "UpdateLoadBalancer deletion",
+				"DeleteLoadBalancer deletion"},
 		},
 		{
 			name: "deletion of what has to be looked at", prepare: func(w *world) {
@@ -76,7 +77,8 @@ func TestPriorities(t *testing.T) {
 				w.remove()
 				w.start()
 			},
-			want: []string{"GetLoadBalancer deletion", "UpdateLoadBalancer deletion", "DeleteLoadBalancer deletion"},
+			want: []string{"GetLoadBalancer deletion", "ListAccessControlLists deletion", "UpdateLoadBalancer deletion",
+				"DeleteLoadBalancer deletion"},
 		},
 		{
 			name: "check for drift", prepare: func(w *world) { w.create(web()) }, do: func(w *world) { w.after(6 * time.Hour) },

@@ -176,3 +176,47 @@ func TestRangesPreserved(t *testing.T) {
 		}
 	})
 }
+
+// TestClonedList: an access control list with another name that bears the tags of the Service's is another's: it is
+// neither changed nor deleted. Of one with the same name nobody knows whose it is: that is told.
+func TestClonedList(t *testing.T) {
+	t.Parallel()
+	const cloned = "acl-0"
+	for _, name := range []string{"my-own-clone", ""} {
+		inWorld(t, 2, func(w *world) {
+			w.create(web(ranges("10.0.0.0/8")))
+			w.settle()
+			w.cloud.Lock()
+			for _, l := range w.cloud.AccessControlLists {
+				clone := proto.CloneOf(l)
+				clone.AclId = cloned
+				if name != "" {
+					clone.Name = name
+				}
+				w.cloud.AccessControlLists[cloned] = clone
+				break
+			}
+			w.cloud.Unlock()
+			w.cloud.ResetCalls()
+			w.after(10 * time.Hour)
+			if name != "" {
+				check(t, "writes of the drift checks", []string(nil), w.writes())
+				w.update(ranges())
+				w.after(10 * time.Hour)
+			}
+			w.remove()
+			w.reap()
+			w.after(time.Minute)
+			w.cloud.Lock()
+			defer w.cloud.Unlock()
+			check(t, "the clone", "10.0.0.0/8", entriesOf(w.cloud.AccessControlLists[cloned]))
+			if name != "" {
+				check(t, "lists", 1, len(w.cloud.AccessControlLists))
+				return
+			}
+			if text := strings.Join(w.events.take(), "; "); !strings.Contains(text, cloned) {
+				t.Errorf("the clone isn't told: %s", text)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package lb
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"alicloud-controllers.dev/proto/rpcerr"
 
@@ -20,103 +21,158 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
+// possessions are all that a Service has which gives it up, and the ways to that, in the order in which they are gone:
+// what leads to its load balancer, the load balancer, what it has on those of users, and what all of these have used.
+type possessions struct {
+	observed model.Observed
+	// another is a load balancer that the Service's label names and that isn't its own, nor one that it named; it stays.
+	another model.Observed
+	claims  ownership.Claims
+	beside  plan.Beside
+
+	first, instance, last plan.Plan
+}
+
+// possessions reads them.
+func (e *engine) possessions(ctx context.Context, r controller.Request, view desired.View) (p possessions, err error) {
+	if e.isReleased(r.Service) {
+		p.observed, p.claims = model.Nothing(), view.Claims()
+		return p, nil
+	}
+	if p.observed, err = e.releasable(ctx, r, view); err != nil {
+		return p, err
+	}
+	if p.claims, p.another, err = e.claimsLeft(ctx, r, view, p.observed); err != nil {
+		return p, err
+	}
+	p.beside = plan.Beside{
+		Owner:    ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID},
+		Preserve: view.Preserved(), GroupsApart: e.Product.Marks().GroupsApart, Used: p.another.UsedGroups(),
+	}
+	p.instance = plan.Release(e.Product, p.observed, view.Preserved())
+	if p.observed, p.beside.EIP, err = e.beside(ctx, view, p.observed); err != nil {
+		return p, err
+	}
+	p.first, p.last = p.beside.Drop(p.observed)
+	return p, nil
+}
+
+// whole is all that is done to the cloud but for the load balancers of users.
+func (p possessions) whole() plan.Plan {
+	return plan.Plan{Phases: slices.Concat(p.first.Phases, p.instance.Phases, p.last.Phases)}
+}
+
 // release gives up first the Service's own load balancer, then what it has on those of users.
 func (e *engine) release(ctx context.Context, r controller.Request) controller.Outcome {
 	view := e.Desired.View(r.Service)
-	fail := func(o controller.Outcome, err error) controller.Outcome {
+	var o controller.Outcome
+	fail := func(err error) controller.Outcome {
 		calls := causes(err)
 		o.Err, o.Retry = err, controller.Retry{After: judge(calls).retry.After}
 		o.Events = append(o.Events, controller.Failure(controller.ReasonCleanFailed, calls...))
 		return o
 	}
-	var o controller.Outcome
 	policy := policyOf(view, e.Policy)
 	if policy == PolicyReport {
 		return e.holdRelease(r, policy, "releasing the load balancer "+r.Service.Labels[LabelLoadBalancerID])
 	}
-	observed, err := e.releasable(ctx, r, view)
+	p, err := e.possessions(ctx, r, view)
 	if err != nil {
-		return fail(o, err)
+		return fail(err)
 	}
-	p := plan.Release(e.Product, observed, view.Preserved())
-	eips, observed, err := e.eipsToDrop(ctx, view, observed)
-	if err != nil {
-		return fail(o, err)
-	}
-	claims, another, err := e.claimsLeft(ctx, r, view, observed)
-	if err != nil {
-		return fail(o, err)
-	}
-	lists, err := e.listsLeft(ctx, r, view)
-	if err != nil {
-		return fail(o, err)
-	}
-	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID}
-	whole := plan.Plan{Phases: slices.Concat(eips.Phases, p.Phases, e.groupsToDrop(owner, observed, view.Preserved()).Phases,
-		plan.DropLists(lists, view.Preserved()).Phases)}
-	if what := e.kept(policy, r, view, claims, whole); what != "" {
+	if what := e.kept(policy, r, view, p.claims, p.whole()); what != "" {
 		return e.holdRelease(r, policy, what)
 	}
-	leaves := len(claims) > 0 && !view.Preserved() && !e.released(r)
-	if r.Service.DeletionTimestamp == nil && (leaves || !p.Empty() || !eips.Empty() || len(observed.Groups)+len(lists) > 0) {
-		// A crash on the way must not look like success if the Service asks for its load balancer again, as it may do
-		// already.
-		svc, err := r.Writer.Live(ctx, r.Service)
-		if err == nil && e.Product.Wants(svc) {
-			err = controller.ErrStale
-		}
-		if err == nil {
-			svc, err = r.Writer.Note(ctx, svc, controller.Notes{Labels: map[string]string{LabelHash: ""}})
-		}
+	leaves := len(p.claims) > 0 && !view.Preserved() && !e.isReleased(r.Service)
+	if r.Service.DeletionTimestamp == nil && (leaves || !p.whole().Empty() || len(p.observed.Groups) > 0) {
+		svc, err := e.beginRelease(ctx, r)
 		if controller.Superseded(err) {
 			return controller.Outcome{Err: err}
 		}
 		if err != nil {
-			return fail(o, err)
+			return fail(err)
 		}
 		r.Service, o.Service = svc, svc
 	}
-	o.Changed = !p.Empty() || !eips.Empty()
-	if err := e.dropEIPs(ctx, r.Key, eips, observed); err != nil {
-		return fail(o, err)
-	}
-	for _, stays := range eips.Refused {
-		o.Events = append(o.Events, controller.Donef(controller.ReasonPreserved, "%s", stays))
-	}
-	if !p.Empty() {
-		e.Logger.Info("releasing the load balancer", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", p.String())
-		e.services.Of(r.Key).Forget() // From here on it is wrong, however this ends.
-		if _, err := apply.Apply(ctx, e.Product, apply.Work{Plan: p, Observed: observed}); err != nil && !isGone(err) {
-			return fail(o, err)
-		}
-		o.Events = append(o.Events, controller.Normalf(controller.ReasonCleaned, "load balancer %s is released", observed.InstanceID))
-	}
-	if another != "" {
-		o.Events = append(o.Events, controller.Donef(controller.ReasonPreserved,
-			"load balancer %s stays: by its tags it is a user's, or that of "+
-				"another Service or cluster; delete it by hand if nobody needs it", another))
+	o.Changed = !p.instance.Empty() || !p.first.Empty()
+	address := p.observed.Address()
+	events, err := e.giveUp(ctx, r.Key, &p)
+	if o.Events = append(o.Events, events...); err != nil {
+		return fail(err)
 	}
 	if leaves {
-		left := e.leave(ctx, r.Key, r.Service, claims)
+		left := e.leave(ctx, r.Key, r.Service, p.claims)
 		o.Changed, o.Events, o.Wake = o.Changed || left.changed, append(o.Events, left.events...), left.wake
 		if left.err != nil {
-			return fail(o, left.err)
+			return fail(left.err)
 		}
 	}
-	if err := e.dropGroups(ctx, r.Key, owner, observed, view.Preserved()); err != nil {
-		return fail(o, err)
+	if p.observed, err = e.drop(ctx, r.Key, p.last, p.observed); err != nil {
+		return fail(err)
 	}
-	if err := e.dropLists(ctx, r.Key, lists, view.Preserved()); err != nil {
-		return fail(o, err)
+	if left := p.beside.Left(p.observed); len(left) > 0 {
+		o.Events = append(o.Events, controller.Donef(controller.ReasonPreserved,
+			"what was made for the Service stays: %s; delete by hand what nobody needs", strings.Join(left, "; ")))
 	}
-	// The cache may show the finalizer for a while yet; nothing must be looked up again for that.
-	address := observed.Address()
+	return e.allReleased(ctx, r, view, address, o)
+}
+
+// beginRelease notes on a Service that lives on that something is missing: a crash on the way must not look like
+// success if the Service asks for its load balancer again, as it may do already.
+func (e *engine) beginRelease(ctx context.Context, r controller.Request) (*corev1.Service, error) {
+	svc, err := r.Writer.Live(ctx, r.Service)
+	if err == nil && e.Product.Wants(svc) {
+		err = controller.ErrStale
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.Writer.Note(ctx, svc, controller.Notes{Labels: map[string]string{LabelHash: ""}})
+}
+
+// giveUp releases the Service's own load balancer, and before it what leads there.
+func (e *engine) giveUp(ctx context.Context, key string, p *possessions) (events []controller.Event, err error) {
+	if p.observed, err = e.drop(ctx, key, p.first, p.observed); err != nil {
+		return nil, err
+	}
+	for _, stays := range p.first.Refused {
+		events = append(events, controller.Donef(controller.ReasonPreserved, "%s", stays))
+	}
+	id := p.observed.InstanceID
+	if !p.instance.Empty() {
+		e.Logger.Info("releasing the load balancer", "service", key, "loadBalancer", id, "plan", p.instance.String())
+		e.services.Of(key).Forget() // From here on it is wrong, however this ends.
+		work := apply.Work{Plan: p.instance, Observed: p.observed}
+		if _, err := apply.Apply(ctx, e.Product, work); err != nil && !isGone(err) {
+			return events, err
+		}
+	}
+	switch {
+	case id != "" && !p.observed.Reused && p.beside.Preserve:
+		events = append(events, controller.Normalf(controller.ReasonPreserved,
+			"load balancer %s stays with all that belongs to it, as annotation %s asks, and is yours from now on: nothing "+
+				"follows nodes and pods there", id, annotation.Prefix+annotation.PreserveOnDelete))
+	case !p.instance.Empty():
+		events = append(events, controller.Normalf(controller.ReasonCleaned, "load balancer %s is released", id))
+	}
+	if p.another.InstanceID != "" {
+		events = append(events, controller.Donef(controller.ReasonPreserved,
+			"load balancer %s stays: by its tags it is a user's, or that of "+
+				"another Service or cluster; delete it by hand if nobody needs it", p.another.InstanceID))
+	}
+	return events, nil
+}
+
+// allReleased is the outcome for a Service that has given up all. The cache may show the finalizer for a while yet;
+// nothing must be looked up again for that.
+func (e *engine) allReleased(ctx context.Context, r controller.Request, view desired.View, address string,
+	o controller.Outcome) controller.Outcome {
 	memory, uid := e.services.Of(r.Key), string(r.Service.UID)
 	if released, ok := knowledge.Released(memory.Get(uid).Known); ok && address == "" {
 		address = released
 	}
 	e.Records.Remove(ctx, r.Key)
-	e.drop(memory)
+	e.forget(memory)
 	memory.Put(knowledge.Entry{UID: uid, Known: knowledge.Absent{Certain: true, Released: address}}, &e.packer)
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels: map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
@@ -131,7 +187,7 @@ func (e *engine) kept(policy Policy, r controller.Request, view desired.View, cl
 	if _, left := p.Without(func(action plan.Action) bool { return !policy.Allows(action) }); len(left) > 0 {
 		return summary(plan.Plan{Phases: []plan.Phase{left}})
 	}
-	if len(claims) > 0 && !view.Preserved() && !e.released(r) && !policy.Allows(plan.DeleteGroup{}) {
+	if len(claims) > 0 && !view.Preserved() && !e.isReleased(r.Service) && !policy.Allows(plan.DeleteGroup{}) {
 		return "taking what is the Service's off load balancer " + claims[0].LoadBalancer
 	}
 	return ""
@@ -144,18 +200,9 @@ func isAnothers(shown []string, svc *corev1.Service, view desired.View, address 
 		!slices.Contains(shown, address) && !view.PublishesEIP()
 }
 
-// released reports that the Service has given up all it had, which the cache doesn't show yet.
-func (e *engine) released(r controller.Request) bool {
-	_, ok := knowledge.Released(e.services.Of(r.Key).Get(string(r.Service.UID)).Known)
-	return ok
-}
-
 // releasable reads the instance to give up. What is remembered only says where to look: its marks may have changed
 // since, and they decide whether the instance is still the Service's.
 func (e *engine) releasable(ctx context.Context, r controller.Request, view desired.View) (model.Observed, error) {
-	if e.released(r) {
-		return model.Nothing(), nil
-	}
 	hint := e.hint(r.Service, view.Claims())
 	there := knowledge.There(e.services.Of(r.Key).Get(string(r.Service.UID)).Known)
 	if hint.RecordedID == "" && !there.Reused {
@@ -164,43 +211,41 @@ func (e *engine) releasable(ctx context.Context, r controller.Request, view desi
 	return e.Find(ctx, hint, observe.Basic)
 }
 
-// listsLeft are the access lists of a Service that gives up all it has.
-func (e *engine) listsLeft(ctx context.Context, r controller.Request, view desired.View) ([]model.AccessList, error) {
-	if !view.MayHaveList() || e.released(r) {
-		return nil, nil
-	}
-	return e.Lists(ctx, e.markOf(string(r.Service.UID)))
-}
-
 // claimsLeft are where on load balancers of users there may be something of a Service that gives up all it has. Without
 // notes, which another client may have taken off, the load balancer that the label names is looked at for what bears
 // the Service's name. What is known is its own. If that load balancer is there, and neither the Service's nor one that
-// it named, its id is returned, too.
+// it named, it is returned, too.
 func (e *engine) claimsLeft(ctx context.Context, r controller.Request, view desired.View, own model.Observed) (
-	claims ownership.Claims, another string, err error) {
+	claims ownership.Claims, another model.Observed, err error) {
 	claims = view.Claims()
 	id := r.Service.Labels[LabelLoadBalancerID]
-	if !ownership.IsID(id) || id == own.InstanceID || claims.Has(id) || view.Preserved() || e.released(r) {
-		return claims, "", nil
+	if !ownership.IsID(id) || id == own.InstanceID || claims.Has(id) || view.Preserved() {
+		return claims, another, nil
 	}
 	found, err := e.Read(ctx, id, observe.Extent{View: observe.Whole})
 	if rpcerr.IsNotFound(err) {
-		return claims, "", nil
+		return claims, another, nil
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, another, err
 	}
 	owner := ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID}
-	claim := ownership.Claim{LoadBalancer: id, Listeners: true}
+	claim := claimOn(found, owner)
+	if _, marked := found.Tags()[ownership.TagReused]; !marked || reuse.InVain(string(r.Service.UID), claims, found) {
+		return claims, found, nil // It was never named: what bears the name may be that of another Service before.
+	}
+	return claims.With(claim), another, nil
+}
+
+// claimOn is the claim by which all goes that a Service may have on a load balancer of a user's, which was read whole.
+func claimOn(found model.Observed, owner ownership.Owner) ownership.Claim {
+	claim := ownership.Claim{LoadBalancer: found.InstanceID, Listeners: true}
 	for _, g := range found.Groups {
 		if !owner.Owns(g.Name) && slices.ContainsFunc(g.Servers, func(s model.Server) bool { return owner.Owns(s.Description) }) {
 			claim.Groups = append(claim.Groups, g.ID)
 		}
 	}
-	if _, marked := found.Tags()[ownership.TagReused]; !marked || reuse.InVain(string(r.Service.UID), claims, found) {
-		return claims, id, nil // It was never named: what bears the name may be that of another Service before.
-	}
-	return claims.With(claim), "", nil
+	return claim
 }
 
 // holdRelease keeps what a Service would give up, as its policy doesn't allow that.

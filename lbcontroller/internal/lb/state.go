@@ -21,7 +21,7 @@ type state struct {
 	polls readiness.Polls
 	// certificates are the ids that the Service names.
 	certificates []string
-	// held are the server groups whose deletion the cloud refused because they are in use, and when.
+	// held are the server groups and access lists whose deletion the cloud refused because they are in use, and when.
 	held map[string]time.Time
 	// withheld are changes that its policy holds back, lastServers says that its last servers stay, and noBackends that a
 	// port has none, as they were counted.
@@ -31,30 +31,44 @@ type state struct {
 	needs atomic.Pointer[needs]
 }
 
-// heldFor is the time between two attempts to delete a server group that is in use. A forwarding rule of the user may refer to it, and the
-// list of a group's users doesn't name rules.
+// heldFor is the time between two attempts to delete what is in use. A forwarding rule of the user may refer to it,
+// and the list of a group's users doesn't name rules.
 const heldFor = 24 * time.Hour
 
-// hold records which server groups the cloud refused to delete.
-func (s *state) hold(groups []model.Group) {
-	for _, g := range groups {
-		if _, noted := s.held[g.ID]; g.Held && !noted {
+// hold records what the cloud refused to delete.
+func (s *state) hold(o model.Observed) {
+	hold := func(id string, isHeld bool) {
+		if _, noted := s.held[id]; isHeld && !noted {
 			if s.held == nil {
 				s.held = map[string]time.Time{}
 			}
-			s.held[g.ID] = time.Now()
+			s.held[id] = time.Now()
 		}
+	}
+	for _, g := range o.Groups {
+		hold(g.ID, g.Held)
+	}
+	for _, l := range o.Lists {
+		hold(l.ID, l.Held)
 	}
 }
 
-// withHeld marks, in what was read, the server groups whose deletion was refused less than heldFor ago.
+// withHeld marks, in what was read, what less than heldFor ago the cloud refused to delete.
 func (s *state) withHeld(o model.Observed) model.Observed {
-	o.Groups = slices.Clone(o.Groups)
-	for i := range o.Groups {
-		since, held := s.held[o.Groups[i].ID]
-		if o.Groups[i].Held = held && time.Since(since) < heldFor; held && !o.Groups[i].Held {
-			delete(s.held, o.Groups[i].ID)
+	isHeld := func(id string) bool {
+		since, noted := s.held[id]
+		if noted && time.Since(since) >= heldFor {
+			delete(s.held, id)
+			return false
 		}
+		return noted
+	}
+	o.Groups, o.Lists = slices.Clone(o.Groups), slices.Clone(o.Lists)
+	for i := range o.Groups {
+		o.Groups[i].Held = isHeld(o.Groups[i].ID)
+	}
+	for i := range o.Lists {
+		o.Lists[i].Held = isHeld(o.Lists[i].ID)
 	}
 	return o
 }

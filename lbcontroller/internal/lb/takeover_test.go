@@ -152,7 +152,8 @@ func (l *legacy) seed(w *world) {
 // TestTakeover starts on what versions of the existing CCM left behind: nothing in the cloud may be written, whatever the shape, and the
 // next start knows that all is in place.
 func TestTakeover(t *testing.T) {
-	find, look := []string{"ListLoadBalancers", "GetLoadBalancer"}, []string{"GetLoadBalancer"}
+	look := []string{"GetLoadBalancer"}
+	find := []string{"ListEips", "ListAccessControlLists", "ListLoadBalancers", "GetLoadBalancer"}
 	web80 := corev1.ServicePort{Name: "http", Port: 80, NodePort: 30080, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8080)}
 	tests := map[string]struct {
 		change func(l *legacy)
@@ -337,7 +338,8 @@ func TestTakeoverRestoresTheMark(t *testing.T) {
 		l.lb.Tags = nil
 		delete(l.service.Labels, LabelLoadBalancerID)
 		l.seed(w)
-		check(t, "calls", []string{"ListLoadBalancers", "ListLoadBalancers", "GetLoadBalancer", "UpdateLoadBalancer"}, w.calls())
+		check(t, "calls", []string{"ListEips", "ListAccessControlLists", "ListLoadBalancers", "ListLoadBalancers",
+			"GetLoadBalancer", "UpdateLoadBalancer"}, w.calls())
 		check(t, "tags", []string{instance}, []string{w.instances()[0].GetTags()[0].GetValue()})
 	})
 }

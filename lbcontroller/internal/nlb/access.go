@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
@@ -26,6 +26,9 @@ const (
 	accept, acceptPriority = "accept", 1
 	drop, dropPriority     = "drop", 100
 )
+
+// listPrefix begins the name of a Service's security group, before its default name.
+const listPrefix = "k8s-nlb-"
 
 // access asks for a security group with spec.loadBalancerSourceRanges. Its name and rules are those of the existing CCM, which has no rule
 // that drops the rest of IPv6.
@@ -47,7 +50,7 @@ func (b builder) access() {
 	for _, network := range b.SourceRanges() {
 		entries = append(entries, accept+" "+network.String())
 	}
-	b.RestrictTo("k8s-nlb-"+ownership.DefaultName(string(b.View.Service.UID)), entries)
+	b.RestrictTo(listPrefix+ownership.DefaultName(string(b.View.Service.UID)), entries)
 }
 
 // isOurs reports whether a security group was made for the Service.
@@ -113,7 +116,7 @@ func (p Product) Lists(ctx context.Context, mark observe.Mark) ([]model.AccessLi
 	}
 	var lists []model.AccessList
 	for _, g := range found.GetSecurityGroups() {
-		if !mark.On(g.GetTags()) {
+		if !mark.Made(listPrefix, g.GetName(), g.GetTags()) {
 			continue
 		}
 		answer, err := p.Gateway.SecurityGroups.GetSecurityGroup(ctx, &ecsv1.GetSecurityGroupRequest{SecurityGroupId: g.GetSecurityGroupId()})
@@ -128,23 +131,6 @@ func (p Product) Lists(ctx context.Context, mark observe.Mark) ([]model.AccessLi
 		}
 		slices.Sort(list.Entries)
 		lists = append(lists, list)
-	}
-	return lists, nil
-}
-
-// AllLists implements observe.Reader.
-func (p Product) AllLists(ctx context.Context, clusterID string) ([]model.AccessList, error) {
-	found, err := p.Gateway.SecurityGroups.ListSecurityGroups(ctx, &ecsv1.ListSecurityGroupsRequest{
-		Tags: []*commonv1.Tag{{Key: ownership.TagCluster, Value: clusterID}},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for the security groups of the cluster: %w", err)
-	}
-	var lists []model.AccessList
-	for _, g := range found.GetSecurityGroups() {
-		if mark := observe.MarkOf(g.GetTags(), clusterID); mark != "" {
-			lists = append(lists, model.AccessList{ID: g.GetSecurityGroupId(), Name: g.GetName(), Mark: mark})
-		}
 	}
 	return lists, nil
 }
@@ -198,7 +184,7 @@ func (p Product) callList(ctx context.Context, w apply.Work, action plan.Action)
 	var err error
 	switch a := action.(type) {
 	case plan.CreateList:
-		description := strings.Join([]string{"k8s", a.Owner.Namespace, a.Owner.Service, a.Owner.ClusterID}, ".")
+		description := descriptionOf(a.Owner)
 		request := &ecsv1.CreateSecurityGroupRequest{
 			RequestId: requestID("sg-"), Name: a.Access.Name, Description: description[:min(len(description), maxDescription)], VpcId: p.VPCID,
 			Type: ecsv1.SecurityGroupType_SECURITY_GROUP_TYPE_ENTERPRISE, ResourceGroupId: p.ResourceGroupID,
@@ -212,7 +198,7 @@ func (p Product) callList(ctx context.Context, w apply.Work, action plan.Action)
 		return plan.Result{ListID: answer.GetSecurityGroupId()}, err
 	case plan.ChangeList:
 		_, err = p.Gateway.SecurityGroups.UpdateSecurityGroup(ctx, &ecsv1.UpdateSecurityGroupRequest{
-			SecurityGroupId: a.ID, AddRules: rulesOf(a.Add, ""), RemoveRules: rulesOf(a.Remove, ""),
+			SecurityGroupId: a.ID, AddRules: rulesOf(a.Add, descriptionOf(a.Owner)), RemoveRules: rulesOf(a.Remove, ""),
 		})
 	case plan.KeepList:
 		_, err = p.Gateway.SecurityGroups.UpdateSecurityGroup(ctx, &ecsv1.UpdateSecurityGroupRequest{
@@ -220,8 +206,16 @@ func (p Product) callList(ctx context.Context, w apply.Work, action plan.Action)
 		})
 	case plan.DeleteList:
 		_, err = p.Gateway.SecurityGroups.DeleteSecurityGroup(ctx, &ecsv1.DeleteSecurityGroupRequest{SecurityGroupId: a.ID})
+		if rpcerr.ReasonOf(err) == rpcerr.ResourceInUse {
+			return plan.Result{Held: true}, nil
+		}
 	}
 	return plan.Result{}, err
+}
+
+// descriptionOf is the description of the security group of a Service, and of each of its rules.
+func descriptionOf(o ownership.Owner) string {
+	return strings.Join([]string{"k8s", o.Namespace, o.Service, o.ClusterID}, ".")
 }
 
 // maxDescription is the length of the description of a security group.

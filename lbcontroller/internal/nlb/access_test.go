@@ -191,3 +191,53 @@ func TestSourceRangesPreserved(t *testing.T) {
 		}
 	})
 }
+
+// clone puts a copy of the Service's security group into the cloud, under another name and with the id.
+func (w *world) clone(id, name string) {
+	w.t.Helper()
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	for _, g := range w.cloud.SecurityGroups {
+		if g.GetName() == sgName {
+			clone := proto.CloneOf(g)
+			clone.SecurityGroupId, clone.Name = id, name
+			w.cloud.SecurityGroups[id] = clone
+			return
+		}
+	}
+	w.t.Fatal("the Service has no security group")
+}
+
+// TestClonedSecurityGroup: a security group with another name that bears the tags of the Service's, as a clone does, is
+// another's: it is neither changed nor deleted. Of one with the same name nobody knows whose it is: that is told.
+func TestClonedSecurityGroup(t *testing.T) {
+	for _, id := range []string{"sg-00", "sg-zz"} {
+		inWorld(t, 1, func(w *world) {
+			w.create(web(ranges("10.0.0.0/8")))
+			w.clone(id, "my-own-clone")
+			w.writes()
+			w.after(10 * time.Hour)
+			w.expect("drift checks")
+			w.update(ranges("192.0.2.0/24"))
+			w.expect("other networks", "UpdateSecurityGroup")
+			clone := "security group my-own-clone 1 accept ALL 10.0.0.0/8, " + theRest
+			w.has("changed", "balancer "+mark+" with "+sgName, "listener 80-0 TCP to "+groupName,
+				"group "+groupName+" i-1:30080=100", "security group "+sgName+" 1 accept ALL 192.0.2.0/24, "+theRest, clone)
+			w.update(ranges())
+			w.expect("none any more", "UpdateLoadBalancer", "DeleteSecurityGroup")
+			w.remove()
+			w.has("deleted", clone)
+		})
+	}
+	inWorld(t, 1, func(w *world) {
+		w.create(web(ranges("10.0.0.0/8")))
+		w.clone("sg-zz", sgName)
+		w.writes()
+		w.after(10 * time.Hour)
+		w.expect("drift checks")
+		w.says("sg-zz")
+		w.remove()
+		w.expect("deleted", "UpdateLoadBalancer", "DeleteLoadBalancer", "DeleteServerGroup")
+		w.says("what was made for the Service stays: access list")
+	})
+}

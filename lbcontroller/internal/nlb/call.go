@@ -35,6 +35,12 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 		err = p.updateInstance(ctx, id, a)
 	case plan.DeleteInstance:
 		_, err = p.Gateway.NetworkLoadBalancers.DeleteLoadBalancer(ctx, &nlbv1.DeleteLoadBalancerRequest{LoadBalancerId: id})
+	case plan.DeleteFailed:
+		_, err = p.Gateway.NetworkLoadBalancers.DeleteLoadBalancer(ctx,
+			&nlbv1.DeleteLoadBalancerRequest{LoadBalancerId: a.ID})
+		if rpcerr.ReasonOf(err) == rpcerr.DeleteProtected {
+			return plan.Result{Held: true}, nil
+		}
 	case plan.CreateGroup:
 		return p.createGroup(ctx, w, now, a)
 	case plan.UpdateGroup:
@@ -245,7 +251,7 @@ func (p Product) deleteGroup(ctx context.Context, a plan.DeleteGroup) (plan.Resu
 			return plan.Result{}, err
 		}
 	}
-	return plan.Result{GroupHeld: true}, nil
+	return plan.Result{Held: true}, nil
 }
 
 func servers(list []model.Server) []*nlbv1.Server {

@@ -15,6 +15,7 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/vswitch"
 )
@@ -89,16 +90,20 @@ func (p Product) createAgain(ctx context.Context, life apply.Life, a CreateInsta
 
 // clearFailed deletes the NLBs of a Service that could not be made, as far as that goes, and returns their ids.
 func (p Product) clearFailed(ctx context.Context, spec *nlbv1.CreateLoadBalancerRequest) ([]string, error) {
-	mark := spec.GetTags()[0] // The first is that of the Service; see ownMarks.
+	marks := spec.GetTags()[:2] // Those of the Service and of the cluster; see ownMarks.
 	answer, err := p.Gateway.NetworkLoadBalancers.ListLoadBalancers(ctx, &nlbv1.ListLoadBalancersRequest{
-		Tags: []*commonv1.Tag{mark}, Status: nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_CREATE_FAILED,
+		Tags: marks, Status: nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_CREATE_FAILED,
 	})
 	if err != nil {
 		return nil, err
 	}
+	own := observe.Mark{DefaultName: marks[0].GetValue(), ClusterID: marks[1].GetValue()}
 	var ids []string
 	for _, lb := range answer.GetLoadBalancers() {
 		id := lb.GetLoadBalancerId()
+		if !own.On(lb.GetTags()) || lb.GetStatus() != nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_CREATE_FAILED {
+			continue // A filter of the cloud is no proof.
+		}
 		ids = append(ids, id)
 		_, err := p.Gateway.NetworkLoadBalancers.DeleteLoadBalancer(ctx, &nlbv1.DeleteLoadBalancerRequest{LoadBalancerId: id})
 		if err != nil && rpcerr.ReasonOf(err) != rpcerr.DeleteProtected {

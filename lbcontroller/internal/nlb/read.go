@@ -32,7 +32,7 @@ func (p Product) Read(ctx context.Context, id string, e observe.Extent) (model.O
 			return model.Observed{}, fmt.Errorf("read NLB %s: %w", id, err)
 		}
 		found.Instance = Balancer{lb}
-		parts.Mark = cmp.Or(found.Tags()[ownership.TagService], lb.GetName())
+		parts.Mark = cmp.Or(e.Mark, found.Tags()[ownership.TagService], lb.GetName())
 	}
 	if e.User != nil {
 		parts = *e.User

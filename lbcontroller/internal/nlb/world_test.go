@@ -33,6 +33,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/orphan"
 	"alicloud-controllers.dev/lbcontroller/internal/nlb"
 )
 
@@ -60,6 +62,8 @@ type world struct {
 	vSwitches []string
 	// serviceFields says that fields of Services count.
 	serviceFields bool
+	// orphans says that the controller looks every hour for what has no Service, and deletes it after a day.
+	orphans bool
 }
 
 // inWorld runs the test in a new world with nodes i-1 to i-n.
@@ -92,6 +96,15 @@ func (w *world) start() {
 	registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	shared := lb.NewShared(w.cloud.Client(), "vpc-test", registry)
 	var kinds []controller.Registration
+	var searches lb.Orphans
+	var records *knowledge.Record
+	if w.orphans {
+		records = knowledge.NewRecord(knowledge.RecordConfig{
+			Client: w.kube, Namespace: "kube-system", Name: "backends", Logger: log,
+		})
+		searches = lb.Orphans{Client: w.kube, Recorder: w.events, Interval: time.Hour, Delete: true,
+			Policy: orphan.Policy{Grace: 24 * time.Hour, PerDay: 5}}
+	}
 	for _, product := range []lb.Product{
 		clb.Product{Gateway: w.cloud.Client(), ByLoadBalancerType: w.byType},
 		nlb.Product{Gateway: w.cloud.Client(), VPCID: "vpc-test", VSwitchIDs: w.vSwitches, ByLoadBalancerType: w.byType},
@@ -100,6 +113,7 @@ func (w *world) start() {
 			Product: product, Shared: shared, Gateway: w.cloud.Client(), Desired: desired.Config{ClusterID: clusterID,
 				VPCID: "vpc-test", ServiceFields: w.serviceFields},
 			DriftCheck: 4 * time.Hour, HealthPatience: time.Minute, Registerer: registry, Logger: log,
+			Orphans: searches, Records: records,
 		}))
 	}
 	c, err := controller.New(controller.Config{

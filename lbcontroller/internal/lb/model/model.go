@@ -299,6 +299,8 @@ type Observed struct {
 	// EIPs are those that concern the Service, ordered by id, if EIPsKnown says that they have been looked for.
 	EIPs      []EIP
 	EIPsKnown bool
+	// Failed are load balancers that could not be made for the Service, where they have been looked for.
+	Failed []Thing
 }
 
 // Nothing is what the cloud holds for a Service that certainly has no instance yet.
@@ -312,6 +314,15 @@ func (o Observed) Clone() Observed {
 	}
 	o.Groups, o.Lists, o.EIPs = slices.Clone(o.Groups), slices.Clone(o.Lists), slices.Clone(o.EIPs)
 	return o
+}
+
+// UsedGroups are the ids of the server groups that listeners of the load balancer forward to.
+func (o Observed) UsedGroups() map[string]bool {
+	used := map[string]bool{}
+	for _, l := range o.Listeners {
+		used[l.GroupID()] = true
+	}
+	return used
 }
 
 // Name is that of the present load balancer.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -32,6 +33,9 @@ const (
 // Extent says what is read of a load balancer.
 type Extent struct {
 	View View
+	// Mark is the default name of the Service for which it is read, if it is the Service's own: its server groups bear
+	// that, whatever has become of its tags.
+	Mark string
 	// User says which parts of a user's load balancer are read; nil for a load balancer of the Service's own, where all server groups that may
 	// be the Service's are read.
 	User *Parts
@@ -52,6 +56,12 @@ func (m Mark) On(tags []*commonv1.Tag) bool {
 	return has(ownership.TagService, m.DefaultName) && has(ownership.TagCluster, m.ClusterID)
 }
 
+// Made reports whether a thing that stands beside a load balancer was made for the Service: by its tags, which a
+// clone bears, too, and by its name, which begins with the prefix.
+func (m Mark) Made(prefix, name string, tags []*commonv1.Tag) bool {
+	return name == prefix+m.DefaultName && m.On(tags)
+}
+
 // MarkOf is the default name of the Service of a cluster for which a thing with these tags was made; empty if it was made for none.
 func MarkOf(tags []*commonv1.Tag, clusterID string) string {
 	for _, t := range tags {
@@ -70,8 +80,12 @@ type Reader interface {
 	Complete(ctx context.Context, found *model.Observed, want *model.Desired) error
 	// Lists reads the access lists that were made for a Service, ordered by id; they bear its marks and its name.
 	Lists(ctx context.Context, mark Mark) ([]model.AccessList, error)
-	// AllLists reads the access lists that were made for the Services of a cluster, with their marks and without their entries.
-	AllLists(ctx context.Context, clusterID string) ([]model.AccessList, error)
+	// Beside are the kinds of things that may stand beside a load balancer, or, where there is none, beside any of this
+	// kind. Pure.
+	Beside(there model.Observed) []model.ThingKind
+	// Things lists the things of a kind that were made for Services of a cluster, by both tags and by their names, as
+	// they were not longer ago than maxAge; 0 for now. They are ordered by id.
+	Things(ctx context.Context, kind model.ThingKind, clusterID string, maxAge time.Duration) ([]model.Thing, error)
 	// Search lists load balancers, each as with Basic.
 	Search(ctx context.Context, q Query) ([]model.Observed, error)
 }
@@ -151,7 +165,7 @@ type Parts struct {
 // Find looks for the instance of a Service: by the recorded id, by tag, by name. The result has no instance if there is none.
 func (o Observer) Find(ctx context.Context, hint Hint, view View) (model.Observed, error) {
 	if hint.RecordedID != "" && !slices.Contains(hint.Users, hint.RecordedID) {
-		found, err := o.Read(ctx, hint.RecordedID, Extent{View: view})
+		found, err := o.Read(ctx, hint.RecordedID, Extent{View: view, Mark: hint.DefaultName})
 		if err == nil && hint.owns(found) {
 			return o.prove(ctx, hint, found, view)
 		}
@@ -171,7 +185,7 @@ func (o Observer) Find(ctx context.Context, hint Hint, view View) (model.Observe
 	if id == "" {
 		return o.nothing(ctx, hint)
 	}
-	found, err := o.Read(ctx, id, Extent{View: view})
+	found, err := o.Read(ctx, id, Extent{View: view, Mark: hint.DefaultName})
 	if err == nil && (hint.belongsElsewhere(found.Tags()) || hint.takesForUsers(found)) {
 		return o.nothing(ctx, hint)
 	}
@@ -191,7 +205,7 @@ func (o Observer) prove(ctx context.Context, hint Hint, found model.Observed, vi
 	whole := found
 	if view == Basic {
 		var err error
-		if whole, err = o.Read(ctx, found.InstanceID, Extent{View: Full}); err != nil {
+		if whole, err = o.Read(ctx, found.InstanceID, Extent{View: Full, Mark: hint.DefaultName}); err != nil {
 			return model.Observed{}, err
 		}
 	}
@@ -235,7 +249,7 @@ func madeElsewhere(o model.Observed, clusterID string) (elsewhere bool) {
 // one that the Service publishes, only its server groups are answered. The result has no instance if it is neither, or
 // gone.
 func (o Observer) Serving(ctx context.Context, hint Hint) (model.Observed, error) {
-	found, err := o.Read(ctx, hint.RecordedID, Extent{View: Full})
+	found, err := o.Read(ctx, hint.RecordedID, Extent{View: Full, Mark: hint.DefaultName})
 	switch {
 	case rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound:
 		return model.Nothing(), nil

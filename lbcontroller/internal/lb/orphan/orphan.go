@@ -1,5 +1,5 @@
-// Package orphan decides which load balancers, and access lists of those that are gone, were made for Services of the cluster
-// that no longer exist, and which of them may be deleted. It is pure: what must outlive a leader is a value.
+// Package orphan decides which load balancers, and things beside those that are gone, were made for Services of the
+// cluster that no longer exist, and which of them may be deleted. It is pure: what must outlive a leader is a value.
 //
 // A deletion can't be undone, and the address is lost. So it takes two facts that don't depend on each other: for as
 // long as the grace the API server has had no Service for the load balancer, and what is on the load balancer was made
@@ -26,22 +26,22 @@ type Orphan struct {
 	LoadBalancer, Name, Address string
 	// Mark is the value of the tag that names the Service.
 	Mark string
-	// AccessList says that it is no load balancer, but an access list of one that is gone, by its id.
-	AccessList bool
+	// Thing is what it is if it is no load balancer, but stands beside one that is gone; LoadBalancer is its id then.
+	Thing model.ThingKind
 	// Kept is why it is never deleted by the controller, if that is known.
 	Kept string
 }
 
-// Find returns the orphans among load balancers, ordered by id, and how many of the others belong to a Service that has
-// or asks for a load balancer. Both tags of the cluster must be there: a load balancer of another cluster, or one that
-// a user has made his own, is never an orphan. The access lists are those that bear both tags; one goes with a load balancer of the same
-// mark. The Services must have been read after both.
-func Find(clusterID, finalizer string, list []model.Observed, lists []model.AccessList, services []*corev1.Service) (
+// Find returns the orphans among load balancers, ordered by id, and how many of the others belong to a Service that
+// has or asks for a load balancer. Both tags of the cluster must be there: a load balancer of another cluster, or one
+// that a user has made his own, is never an orphan. The things are those that bear both tags and a name of the
+// controller's; one goes with a load balancer of the same mark, and one that something uses serves somebody. The
+// Services must have been read after both.
+func Find(clusterID, finalizer string, list []model.Observed, things []model.Thing, services []*corev1.Service) (
 	orphans []Orphan, living int) {
 	marks := make(map[string]bool, len(services))
 	for _, svc := range services {
-		// One that has ceased to ask for a load balancer holds the finalizer until it has given it up.
-		if svc.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(svc.Finalizers, finalizer) {
+		if Has(svc, finalizer) {
 			marks[ownership.DefaultName(string(svc.UID))] = true
 		}
 	}
@@ -62,13 +62,43 @@ func Find(clusterID, finalizer string, list []model.Observed, lists []model.Acce
 	for _, lb := range list {
 		marks[lb.Tags()[ownership.TagService]] = true
 	}
-	for _, l := range lists {
-		if !marks[l.Mark] {
-			orphans = append(orphans, Orphan{LoadBalancer: l.ID, Name: l.Name, Mark: l.Mark, AccessList: true})
+	named := map[model.Thing]int{} // How many are alike but for their ids.
+	for _, t := range things {
+		named[model.Thing{Kind: t.Kind, Name: t.Name, Mark: t.Mark}]++
+	}
+	for _, t := range things {
+		if marks[t.Mark] || t.UsedBy != "" {
+			continue
 		}
+		o := Orphan{LoadBalancer: t.ID, Name: t.Name, Mark: t.Mark, Thing: t.Kind}
+		switch {
+		case t.Kind == model.ThingList && named[model.Thing{Kind: t.Kind, Name: t.Name, Mark: t.Mark}] > 1:
+			o.Kept = "another one has the same name and tags, so that it may be a copy that somebody made"
+		case t.Kind == model.ThingEIP: // A user may have named it by annotation eip-id: it is his then.
+			o.Kept = "its address can't be had back; release it by hand if nobody needs it"
+		case t.Kind == model.ThingGroup:
+			o.Kept = nameOf(t.Name, clusterID, services)
+		}
+		orphans = append(orphans, o)
 	}
 	slices.SortFunc(orphans, func(a, b Orphan) int { return strings.Compare(a.LoadBalancer, b.LoadBalancer) })
 	return orphans, living
+}
+
+// Has reports whether a Service asks for a load balancer, or may still have one: if it has ceased to ask for it, it
+// holds the finalizer until it has given it up.
+func Has(svc *corev1.Service, finalizer string) bool {
+	return svc.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(svc.Finalizers, finalizer)
+}
+
+// nameOf says that a name is that of a Service which is there; empty if it isn't.
+func nameOf(name, clusterID string, services []*corev1.Service) string {
+	for _, svc := range services {
+		if (ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: clusterID}).Owns(name) {
+			return fmt.Sprintf("its name is that of Service %s/%s", svc.Namespace, svc.Name)
+		}
+	}
+	return ""
 }
 
 // named says which Service refers to a load balancer that wasn't made for it; empty if none does.
@@ -119,14 +149,37 @@ func Witness(o model.Observed, clusterID string, nodes map[string]bool) string {
 		if !ours(g.Name) {
 			return fmt.Sprintf("its server group %s was not made by this cluster", g.ID)
 		}
-		for _, s := range g.Servers {
-			if s.Type != model.ECS || !nodes[s.ID] {
-				return fmt.Sprintf("its server group %s has server %s, which is no node of this cluster", g.ID, s.ID)
-			}
+		if id := stranger(g, nodes); id != "" {
+			return fmt.Sprintf("its server group %s has server %s, which is no node of this cluster", g.ID, id)
 		}
 	}
 	if servers == 0 {
 		return "it has no server which proves that it isn't another cluster's with the same id"
+	}
+	return ""
+}
+
+// stranger is a server of a group that is no node of the cluster; empty for none.
+func stranger(g model.Group, nodes map[string]bool) string {
+	for _, s := range g.Servers {
+		if s.Type != model.ECS || !nodes[s.ID] {
+			return s.ID
+		}
+	}
+	return ""
+}
+
+// WitnessGroup says why a server group that bears the marks of the cluster must stay, though its Service is gone;
+// empty if nothing speaks for it. One without a server serves nobody.
+func WitnessGroup(g model.Group, nodes map[string]bool) string {
+	owner, made := ownership.MadeFor(g.Name)
+	if id := stranger(g, nodes); id != "" {
+		return fmt.Sprintf("it has server %s, which is no node of this cluster", id)
+	}
+	for _, s := range g.Servers {
+		if by, ok := ownership.MadeFor(s.Description); !made || !ok || by != owner {
+			return fmt.Sprintf("it has server %s, which was put there by hand", s.ID)
+		}
 	}
 	return ""
 }

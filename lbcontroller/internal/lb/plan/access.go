@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
@@ -20,6 +21,8 @@ type CreateList struct {
 type ChangeList struct {
 	ID, Name    string
 	Add, Remove []string
+	// Owner is the Service.
+	Owner ownership.Owner
 }
 
 // DeleteList deletes an access list that guards nothing any more.
@@ -68,7 +71,13 @@ func (a ChangeList) Effect(o *model.Observed, _ Result) {
 }
 
 // Effect implements Action.
-func (a DeleteList) Effect(o *model.Observed, _ Result) {
+func (a DeleteList) Effect(o *model.Observed, r Result) {
+	if r.Held {
+		for i := range o.Lists {
+			o.Lists[i].Held = o.Lists[i].Held || o.Lists[i].ID == a.ID
+		}
+		return
+	}
 	o.Lists = slices.DeleteFunc(o.Lists, func(l model.AccessList) bool { return l.ID == a.ID })
 }
 
@@ -89,6 +98,9 @@ func (p *Plan) access(kind Differ, d *model.Desired, o model.Observed) (guarded 
 	if len(d.Access.Entries) == 0 {
 		return guarded, false
 	}
+	if len(o.Lists) > 1 {
+		p.refuse("%s", severalLists(o.Lists))
+	}
 	have, isThere := o.List()
 	if !isThere {
 		p.add(Phase{CreateList{Access: *d.Access, Owner: d.Owner, Spec: d.Instance.Spec}})
@@ -97,7 +109,7 @@ func (p *Plan) access(kind Differ, d *model.Desired, o model.Observed) (guarded 
 	add := slices.DeleteFunc(slices.Clone(d.Access.Entries), func(e string) bool { return slices.Contains(have.Entries, e) })
 	remove := slices.DeleteFunc(slices.Clone(have.Entries), func(e string) bool { return slices.Contains(d.Access.Entries, e) })
 	if len(add)+len(remove) > 0 {
-		p.add(Phase{ChangeList{ID: have.ID, Name: have.Name, Add: add, Remove: remove}})
+		p.add(Phase{ChangeList{ID: have.ID, Name: have.Name, Add: add, Remove: remove, Owner: d.Owner}})
 	}
 	return guarded, false
 }
@@ -109,17 +121,26 @@ func dropLists(d *model.Desired, o model.Observed) Phase {
 	if d.Access == nil {
 		return nil
 	}
-	surplus := o.Lists
-	if len(d.Access.Entries) > 0 && len(surplus) > 0 {
-		surplus = surplus[1:]
+	if len(d.Access.Entries) > 0 || len(o.Lists) != 1 { // Of several, nobody knows which isn't a copy that somebody made.
+		return nil
 	}
 	var phase Phase
-	for _, l := range surplus {
-		if !slices.ContainsFunc(o.Listeners, func(by model.Listener) bool { return names(by.Config, l.ID) }) {
+	for _, l := range o.Lists {
+		if !l.Held && !slices.ContainsFunc(o.Listeners, func(by model.Listener) bool { return names(by.Config, l.ID) }) {
 			phase = append(phase, DeleteList{ID: l.ID, Name: l.Name})
 		}
 	}
 	return phase
+}
+
+// severalLists says, as text for users, that more than one access list bears the marks of a Service.
+func severalLists(lists []model.AccessList) string {
+	var ids []string
+	for _, l := range lists {
+		ids = append(ids, l.ID)
+	}
+	return fmt.Sprintf("%s have the name and the tags of the Service's access list %s, which only one can be; one is "+
+		"used, and none is deleted: rename the others, or delete them", strings.Join(ids, ", "), lists[0].Name)
 }
 
 // names reports whether a listener has an access list, in force or not.

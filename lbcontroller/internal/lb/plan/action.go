@@ -63,8 +63,9 @@ type Result struct {
 	ListID string
 	// EIP is the answer of AllocateEIP.
 	EIP *model.EIP
-	// GroupHeld says that DeleteGroup could only take our servers out.
-	GroupHeld bool
+	// Held says that the cloud keeps what was to be deleted, as something else uses it. Of a server group only our
+	// servers are taken out.
+	Held bool
 }
 
 // DeleteInstance releases the instance with all that belongs to it.

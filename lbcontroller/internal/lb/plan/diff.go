@@ -163,14 +163,6 @@ func Release(kind Differ, o model.Observed, preserve bool) Plan {
 	return p
 }
 
-// DropGroups deletes server groups of the owner's that stand by themselves, apart from those that are wanted.
-func DropGroups(owner ownership.Owner, groups, wanted []model.Group) Plan {
-	unwanted := slices.DeleteFunc(slices.Clone(groups), func(g model.Group) bool { return Wants(wanted, g) })
-	var p Plan
-	p.add(cleanUp(&model.Desired{Owner: owner}, unwanted, nil))
-	return p
-}
-
 // Wants reports whether a present server group is one of the wanted ones that are no user's.
 func Wants(wanted []model.Group, g model.Group) bool {
 	return slices.ContainsFunc(wanted, func(w model.Group) bool { return w.ID == "" && w.Name == g.Name && w.Shape == g.Shape })

@@ -66,7 +66,7 @@ func (a ChangeServers) after(have []model.Server) []model.Server {
 
 // Effect implements Action.
 func (a DeleteGroup) Effect(o *model.Observed, r Result) {
-	if r.GroupHeld {
+	if r.Held {
 		ChangeServers{GroupID: a.GroupID, Remove: a.Servers}.Effect(o, r)
 		for i := range o.Groups {
 			o.Groups[i].Held = o.Groups[i].Held || o.Groups[i].ID == a.GroupID

@@ -61,7 +61,7 @@ func TestEffects(t *testing.T) {
 		},
 		"group goes": {DeleteGroup{GroupID: "rsp-1"}, Result{}, func(o *model.Observed) { o.Groups = o.Groups[1:] }},
 		"group that the cloud keeps": {
-			DeleteGroup{GroupID: "rsp-1", Servers: []model.Server{ecs(1, 80, 1, "")}}, Result{GroupHeld: true},
+			DeleteGroup{GroupID: "rsp-1", Servers: []model.Server{ecs(1, 80, 1, "")}}, Result{Held: true},
 			func(o *model.Observed) { o.Groups[0].Servers, o.Groups[0].Held = o.Groups[0].Servers[1:], true },
 		},
 		"new listener": {
@@ -132,7 +132,7 @@ func TestEffectsLeaveListsAlone(t *testing.T) {
 	} {
 		o := model.Observed{Groups: []model.Group{{ID: "rsp-1", Servers: list}}}
 		after := o.Clone()
-		action.Effect(&after, Result{GroupHeld: true})
+		action.Effect(&after, Result{Held: true})
 		if !slices.Equal(before, o.Groups[0].Servers) {
 			t.Errorf("%s: the list of before has changed", name)
 		}

@@ -103,6 +103,16 @@ func Gone(svc Service) *Refusal {
 	if len(svc.Published) == 0 {
 		return nil
 	}
+	if on := svc.Claims; len(on) > 0 && (svc.RecordedID == "" || on.Has(svc.RecordedID)) {
+		id := svc.RecordedID
+		if id == "" {
+			id = on[0].LoadBalancer
+		}
+		return &Refusal{Text: fmt.Sprintf("the Service publishes %s, and is on load balancer %s, which is yours and which "+
+			"it names no more; name it again by annotation %s%s, or, to get a load balancer of its own, "+
+			"clear status.loadBalancer: %s",
+			strings.Join(svc.Published, ", "), id, annotation.Prefix, annotation.ID, svc.clearStatus())}
+	}
 	if svc.RecordedID == "" {
 		return &Refusal{
 			Text: fmt.Sprintf("no load balancer is known to be made for this Service, which publishes %s; to get one, clear status.loadBalancer: %s",
