@@ -177,7 +177,7 @@ func (p Preview) WriteText(w io.Writer) error {
 			next = "but " + o.Kept
 		}
 		fmt.Fprintf(table, "-\t%s\tORPHAN\t%s: no Service has the mark %s; %s\n",
-			o.LoadBalancer, strings.TrimSpace(o.Name+" "+o.Address), o.Mark, next)
+			o.LoadBalancer, strings.Join(strings.Fields(o.Thing+" "+o.Name+" "+o.Address), " "), o.Mark, next)
 	}
 	if err := table.Flush(); err != nil {
 		return err

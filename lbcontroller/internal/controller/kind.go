@@ -52,7 +52,14 @@ type Request struct {
 	Secrets map[string]certificate.Secret
 	// Writer writes on the Service what must be there before the work is done.
 	Writer Writer
+	// Exists reports whether there is a Service that a name or description in the cloud was made for; owns says of one
+	// whether it was. Nil for a Service that is gone itself.
+	Exists Exists
 }
+
+// Exists reports whether there is a Service of that namespace and name, or another one for which owns holds: names in
+// the cloud may be shortened. That there is none is said by the API server, and not by the cache alone.
+type Exists func(ctx context.Context, namespace, name string, owns func(*corev1.Service) bool) (bool, error)
 
 // Outcome is all that follows from one pass over a Service: what is written on it, which events are recorded, and when
 // it is looked at again.

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/reconcile"
@@ -127,7 +129,7 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 	}
 	request := func(r Registration) Request { // Never change what the cache shares.
 		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated, Secrets: c.secrets.of(cached),
-			Writer: c.writer(key, r.Finalizer)}
+			Writer: c.writer(key, r.Finalizer), Exists: c.exists}
 	}
 	for _, kind := range a.release {
 		if err := c.release(ctx, kind, request(kind)); err != nil {
@@ -149,6 +151,32 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 		c.metrics.delay.Observe(time.Since(since).Seconds())
 	}
 	return c.conclude(ctx, r, a.wanted.MetricType, verbOf(cached, true), start, o)
+}
+
+// exists implements Exists.
+func (c *Controller) exists(ctx context.Context, namespace, name string, owns func(*corev1.Service) bool,
+) (bool, error) {
+	cached, err := c.informers.services.Services(namespace).Get(name)
+	if err == nil && cached.DeletionTimestamp == nil {
+		return true, nil
+	}
+	all, err := c.informers.services.List(labels.Everything())
+	if err != nil {
+		return false, fmt.Errorf("list the Services in the cache: %w", err)
+	}
+	isAnother := func(svc *corev1.Service) bool { return (svc.Namespace != namespace || svc.Name != name) && owns(svc) }
+	if slices.ContainsFunc(all, isAnother) {
+		return true, nil
+	}
+	live, err := c.Client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read Service %s/%s: %w", namespace, name, err)
+	}
+	holds := func(r Registration) bool { return Writer{Finalizer: r.Finalizer}.Holds(live) }
+	return live.DeletionTimestamp == nil || slices.ContainsFunc(c.Kinds, holds), nil // Otherwise it has given up all.
 }
 
 // release lets a kind give up what it has of a Service, and the Service go.

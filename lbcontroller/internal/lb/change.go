@@ -86,6 +86,9 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 	s.memory.Forget()
 	c.records.Change(ctx, s.key)
 	after, err := apply.Apply(ctx, c.product, work)
+	if err == nil && observed.Reused {
+		err = c.clearNobodys(ctx, s.exists, want.Owner, observed, after)
+	}
 	done := result{changed: true, observed: after, err: err}
 	if observed.Reused { // The next try finds gone what is, and has no Service to wake.
 		done.wake = wake(c.services, s.key, want.Owner, observed, after, err)
@@ -104,7 +107,7 @@ func (c changer) moveOut(ctx context.Context, s pass, own model.Observed, done r
 			own.InstanceID, s.want.Desired.Reuse.ID))
 	}
 	elsewhere := s.claims().Without(s.want.Desired.Reuse.ID)
-	left := c.leave(ctx, s.key, s.svc, elsewhere)
+	left := c.leave(ctx, s.key, s.svc, s.exists, elsewhere)
 	done.events, done.wake, done.err = append(done.events, left.events...), append(done.wake, left.wake...), left.err
 	if isMove := own.InstanceID != "" || len(elsewhere) > 0; done.err == nil && isMove && s.want.Desired.Access.IsOver() {
 		var left model.Observed
@@ -182,7 +185,8 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 
 // leave takes what is the Service's off load balancers of users. What others have bound to it stays: a server group
 // that is still used loses only its servers.
-func (c changer) leave(ctx context.Context, key string, svc *corev1.Service, claims ownership.Claims) (done result) {
+func (c changer) leave(ctx context.Context, key string, svc *corev1.Service, exists controller.Exists,
+	claims ownership.Claims) (done result) {
 	owner := ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: c.clusterID}
 	for _, claim := range claims {
 		id := claim.LoadBalancer
@@ -210,6 +214,9 @@ func (c changer) leave(ctx context.Context, key string, svc *corev1.Service, cla
 			if done.err = err; err != nil {
 				return done
 			}
+		}
+		if done.err = c.clearNobodys(ctx, exists, owner, before, after); done.err != nil {
+			return done
 		}
 		rest := reuse.Remains(owner, after)
 		switch {

@@ -70,7 +70,7 @@ func newCertificates(cfg Config) *certificates {
 // begin begins a pass: it builds what a Service asks for. If the Service can't have that, the error is a *desired.InvalidError.
 func (e *engine) begin(r controller.Request, lists *model.Lists) (pass, error) {
 	s := pass{
-		product: e.Product, key: r.Key, writer: r.Writer, svc: r.Service, nodes: r.Nodes,
+		product: e.Product, key: r.Key, writer: r.Writer, exists: r.Exists, svc: r.Service, nodes: r.Nodes,
 		view:   e.Desired.View(r.Service),
 		slices: r.Slices, gated: r.Gated, drift: e.Drift, driftCheck: e.DriftCheck, memory: e.services.Of(r.Key), packer: &e.packer,
 		entry: knowledge.Entry{Known: knowledge.Nothing{}},

@@ -169,6 +169,16 @@ func warnings() map[string]struct {
 			w.orphan("lb-gone")
 			w.after(2 * time.Hour)
 		}},
+		"UnusedEIP": {next: "release it in the console", lead: func(w *world) {
+			w.orphanage(func(*settings) {})
+			w.create(web(intranet, annotated(annotation.EIPAllocate, "on")))
+			w.cloud.Lock()
+			ids := slices.Collect(maps.Keys(w.cloud.Eips))
+			w.cloud.Unlock()
+			w.update(changed(without(annotation.EIPAllocate), annotated(annotation.EIPID, ids[0])))
+			w.update(without(annotation.EIPID))
+			w.after(30 * time.Hour)
+		}},
 	}
 }
 

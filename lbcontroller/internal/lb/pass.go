@@ -38,6 +38,8 @@ type pass struct {
 	// slices and gated are the endpoints of the Service, and the pods that may wait for the load balancer.
 	slices []*discoveryv1.EndpointSlice
 	gated  readiness.Pods
+	// exists reports whether there is another Service.
+	exists controller.Exists
 	// nodes are those of the cluster.
 	nodes *backend.Set
 	// want is what the Service asks for; its Desired knows the network interfaces of pods once they are looked up.

@@ -121,6 +121,9 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 	if err == nil {
 		err = r.complete(ctx, &named, s.want.Desired)
 	}
+	if err == nil {
+		named, err = r.withNobodys(ctx, s.exists, s.want.Desired.Owner, named)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 		return fail(err)
 	}
 	if leaves {
-		left := e.leave(ctx, r.Key, r.Service, p.claims)
+		left := e.leave(ctx, r.Key, r.Service, r.Exists, p.claims)
 		o.Changed, o.Events, o.Wake = o.Changed || left.changed, append(o.Events, left.events...), left.wake
 		if left.err != nil {
 			return fail(left.err)

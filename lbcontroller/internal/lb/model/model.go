@@ -301,6 +301,9 @@ type Observed struct {
 	EIPsKnown bool
 	// Failed are load balancers that could not be made for the Service, where they have been looked for.
 	Failed []Thing
+	// Nobodys are names of server groups and descriptions of listeners that were made for Services of the cluster which
+	// are gone: nobody owns these. It is known of a user's load balancer that was just read.
+	Nobodys map[string]bool
 }
 
 // Nothing is what the cloud holds for a Service that certainly has no instance yet.

@@ -184,7 +184,7 @@ func matchGroups(d *model.Desired, o model.Observed) (current map[string]model.G
 		best, taken := current[g.Name]
 		_, made := ownership.MadeFor(g.Name)
 		switch {
-		case users[g.ID] && !made:
+		case users[g.ID] && (!made || o.Nobodys[g.Name]):
 			current[g.ID] = g
 		case !wanted[form{g.Name, g.Shape}]:
 			surplus = append(surplus, g)

@@ -55,8 +55,8 @@ func surveyOf(d *model.Desired, o model.Observed) survey {
 	for _, l := range o.Listeners {
 		have := present{Listener: l, wanted: wanted[l.Key]}
 		have.server, have.servesAnother = servesAnother(d.Owner, l, o)
-		have.ours = owns(d.Owner, l) || have.wanted && !madeForAnother(l) && !have.servesAnother &&
-			(d.Reuse.Listeners || servesOurs(d.Owner, l, o))
+		have.ours = owns(d.Owner, l) || have.wanted && !madeForAnother(l, o) && !have.servesAnother &&
+			(d.Reuse.Listeners || servesOurs(d.Owner, l, o)) || d.Reuse.Listeners && inTheWayOfNobody(d, l, o)
 		s.have[l.Key] = have
 		switch {
 		case !have.ours:
@@ -314,10 +314,19 @@ func ownerText(o ownership.Owner) string {
 	return fmt.Sprintf("Service %s/%s (cluster %s)", o.Namespace, o.Service, o.ClusterID)
 }
 
-// madeForAnother reports whether a listener is another Service's by its description; of ours, owns decides before.
-func madeForAnother(l model.Listener) bool {
+// madeForAnother reports whether a listener is another Service's by its description; of ours, owns decides before. A
+// Service that is gone has none.
+func madeForAnother(l model.Listener, o model.Observed) bool {
 	_, made := ownership.MadeFor(l.Description())
-	return made
+	return made && !o.Nobodys[l.Description()]
+}
+
+// inTheWayOfNobody reports whether a listener was made for a Service that is gone, with its server group, and has the
+// port of a wanted one of another protocol: it goes.
+func inTheWayOfNobody(d *model.Desired, l model.Listener, o model.Observed) bool {
+	_, serves := servesAnother(d.Owner, l, o)
+	return l.Key.Protocol != 0 && o.Nobodys[l.Description()] && !serves &&
+		slices.ContainsFunc(d.Listeners, func(want model.Listener) bool { return want.Key.Meets(l.Key) })
 }
 
 // owns reports whether a listener is ours, by its description. One of a protocol that this version doesn't know never is.
@@ -342,7 +351,7 @@ func servesAnother(owner ownership.Owner, l model.Listener, o model.Observed) (o
 		}
 	}
 	other, made := ownership.MadeFor(name)
-	return other, made && !owner.Owns(name)
+	return other, made && !owner.Owns(name) && !o.Nobodys[name]
 }
 
 func overTCP(k model.ListenerKey) bool { return k.Protocol.OverTCP() }
