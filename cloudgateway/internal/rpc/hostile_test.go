@@ -435,11 +435,17 @@ func TestAnswersNobodyReadsInTime(t *testing.T) {
 			if err := r.NoWindow(); err != nil {
 				t.Fatal(err)
 			}
+			answer := make(chan struct{}) // The time to read begins with the answers, however long the calls take to come.
+			w.handler.get = func(context.Context) error {
+				<-answer
+				return nil
+			}
 			ask(t, r, 0, 10)
 			until(t, "all are under way", func() bool {
 				under, _ := w.underWay()
 				return under == 10
 			})
+			close(answer)
 			drained := make(chan struct{})
 			go func() {
 				defer close(drained)
