@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -197,15 +198,47 @@ const (
 type turned struct {
 	net.Conn
 
-	turn Turn
+	turn    Turn
+	written atomic.Int64 // writes
+	refused atomic.Bool  // a write
 }
 
 // Write implements net.Conn.
-func (c turned) Write(p []byte) (int, error) {
+func (c *turned) Write(p []byte) (int, error) {
 	if !c.turn.Holds() {
+		c.refused.Store(true)
 		return 0, errNoTurn
 	}
+	c.written.Add(1)
 	return c.Conn.Write(p)
+}
+
+// usage is a connection as an attempt got it.
+type usage struct {
+	of     *turned // nil: it is not known
+	before int64   // writes
+}
+
+// usageOf is that of a connection of the transport, with TLS or without, on which the attempt has written nothing yet.
+func usageOf(c net.Conn) *usage {
+	for {
+		over, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		c = over.NetConn()
+	}
+	u := &usage{}
+	if of, ok := c.(*turned); ok {
+		u.of, u.before = of, of.written.Load()
+	}
+	return u
+}
+
+// refused reports whether nothing was written for want of the turn. The error of the attempt may not say it: the transport closes the connection
+// then, and may hear first from its reader that it is closed. What is refused later counts for nothing, such as the farewell of TLS.
+func (u *usage) refused() bool {
+	return u.of != nil && u.of.refused.Load() && u.of.written.Load() == u.before
 }
 
 // errNoTurn is the error of what was not written.
@@ -216,7 +249,7 @@ func (cfg Config) dial(ctx context.Context, network, address string) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	return turned{c, cfg.Turn}, nil
+	return &turned{Conn: c, turn: cfg.Turn}, nil
 }
 
 func newHTTP(cfg Config) *http.Client {

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -48,7 +49,7 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 }
 
 // exchange is one call on its way: what the last attempt brought and what is known from all of them. One goroutine runs it;
-// only sent is also written by the transport's.
+// only on is also written by the transport's.
 type exchange struct {
 	client *Client
 	call   Call
@@ -59,11 +60,11 @@ type exchange struct {
 	// The last attempt.
 	with    credentials.Credentials
 	started time.Time
-	sent    atomic.Bool       // a connection was there, so the request may have reached the cloud
-	answer  *answer           // nil if none came
-	failure error             // why none came
-	refusal catalogue.Answer  // the answer, if it is an error
-	meaning catalogue.Meaning // of the refusal
+	on      atomic.Pointer[usage] // the connection that was there, by which the request may have reached the cloud
+	answer  *answer               // nil if none came
+	failure error                 // why none came
+	refusal catalogue.Answer      // the answer, if it is an error
+	meaning catalogue.Meaning     // of the refusal
 	span    trace.Span
 	end     func() // of the attempt's turn
 
@@ -76,8 +77,8 @@ type exchange struct {
 func (x *exchange) run(ctx context.Context) (*answer, error) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		// The transport repeats an attempt by itself only if nothing was written, and asks for a connection again then.
-		GetConn: func(string) { x.sent.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { x.sent.Store(true) },
+		GetConn: func(string) { x.on.Store(nil) },
+		GotConn: func(got httptrace.GotConnInfo) { x.on.Store(usageOf(got.Conn)) },
 	})
 	first, err := http.NewRequestWithContext(ctx, http.MethodPost, "", nil)
 	if err != nil {
@@ -160,7 +161,7 @@ func (x *exchange) ready(r *http.Request) error {
 	x.body = s.body
 	x.with, x.started = with, time.Now()
 	x.answer, x.failure, x.refusal, x.meaning = nil, nil, catalogue.Answer{}, catalogue.Meaning{}
-	x.sent.Store(false)
+	x.on.Store(nil)
 	return nil
 }
 
@@ -169,10 +170,8 @@ func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bo
 	if err == nil {
 		x.answer, err = readAnswer(res, x.needed, x.hold)
 	}
-	x.failure = cause(err)
-	if errors.Is(err, errNoTurn) {
-		x.sent.Store(false)
-	}
+	refusal := x.unwritten(err)
+	x.failure = cause(cmp.Or(refusal, err))
 	if x.answer != nil {
 		if said := x.answer.header.Get("X-Ratelimit-User-Api"); said != "" {
 			x.client.limits.Store(x.call.Product, said)
@@ -192,12 +191,22 @@ func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bo
 	if x.succeeded() {
 		return false, nil
 	}
-	mayHaveRun := x.meaning.Unclear() || (x.answer == nil && x.sent.Load())
+	mayHaveRun := x.meaning.Unclear() || (x.answer == nil && x.on.Load() != nil)
 	x.unclear = x.unclear || (x.call.Mutating && mayHaveRun)
 	if x.passes() {
-		return x.passAgain(), nil
+		return x.passAgain(), refusal
 	}
-	return x.worthRepeating() && (x.call.repeatable() || !mayHaveRun) && x.timeLeft(ctx), nil
+	return x.worthRepeating() && (x.call.repeatable() || !mayHaveRun) && x.timeLeft(ctx), refusal
+}
+
+// unwritten is the error of an attempt that failed since its connection refused to write without the turn, nil if that is not why.
+func (x *exchange) unwritten(err error) error {
+	by := x.on.Load()
+	if err == nil || by == nil || !by.refused() {
+		return nil
+	}
+	x.on.Store(nil)
+	return errNoTurn
 }
 
 // ended gives the turn of an attempt back, if it has one.

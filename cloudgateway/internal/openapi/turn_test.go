@@ -2,6 +2,8 @@ package openapi
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -69,17 +71,66 @@ func TestTurnLostWhileConnecting(t *testing.T) {
 	}
 }
 
+// TestRefusedWrites: only of an attempt that has written nothing is it said that nothing was sent. A connection with TLS writes once more when
+// it is closed.
+func TestRefusedWrites(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	for name, tt := range map[string]struct{ earlier, inTime, want bool }{
+		"nothing written":               {want: true},
+		"nothing written after another": {earlier: true, want: true},
+		"written":                       {inTime: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			turn := &shift{}
+			raw, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			//nolint:gosec // Who the server is doesn't matter.
+			over := tls.Client(&turned{Conn: raw, turn: turn}, &tls.Config{InsecureSkipVerify: true})
+			defer over.Close()
+			if err := over.HandshakeContext(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			write := func(want error) {
+				if _, err := over.Write([]byte("GET ")); !errors.Is(err, want) {
+					t.Errorf("a write gives %v, want %v", err, want)
+				}
+			}
+			if tt.earlier {
+				write(nil)
+			}
+			u := usageOf(over)
+			if tt.inTime {
+				write(nil)
+			}
+			turn.lost.Store(true)
+			if !tt.inTime {
+				write(errNoTurn)
+			}
+			_ = over.Close() // It can't say farewell.
+			if got := u.refused(); got != tt.want {
+				t.Errorf("nothing was sent: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
 // TestTurnLastsToTheAnswer: an attempt has its turn until it is answered, lost or given up.
 func TestTurnLastsToTheAnswer(t *testing.T) {
 	t.Parallel()
 	turn := &shift{}
-	var during atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var during, attempts atomic.Int64
+	var leave atomic.Pointer[context.CancelFunc]
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		during.Store(10*turn.changes.Load() + turn.others.Load())
-		if r.FormValue("Action") == "DescribeLoadBalancers" {
+		if r.FormValue("Action") == "DescribeLoadBalancers" && attempts.Add(1) < 3 {
 			panic(http.ErrAbortHandler)
 		}
-		<-r.Context().Done() // The caller leaves.
+		(*leave.Load())() // The caller leaves.
+		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
 	w := newWorld(t, strings.TrimPrefix(server.URL, "http://"), func(cfg *Config) { cfg.Turn, cfg.Retry = turn, time.Millisecond })
@@ -87,7 +138,8 @@ func TestTurnLastsToTheAnswer(t *testing.T) {
 		mutating bool
 		want     int64
 	}{"DescribeLoadBalancers": {want: 1}, "CreateLoadBalancer": {mutating: true, want: 10}} {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		leave.Store(&cancel)
 		_, err := w.client.Do(ctx, Call{Product: SLB, Action: action, Mutating: tt.mutating}, nil)
 		cancel()
 		if err == nil || during.Load() != tt.want || turn.changes.Load()+turn.others.Load() != 0 {
