@@ -62,10 +62,10 @@ func TestSkew(t *testing.T) {
 			}
 			s := skewed{oldCCM{testWorld: bootWith(t, world.Config{Nodes: 2, BinDir: dir, Fast: bool(instant)}), t: t}}
 			s.api = s.slb(t)
-			s.installChart()
 			if versions.gateway != built.bin {
 				s.grantAsBefore(earlier)
 			}
+			s.installChart()
 			s.initialised(t)
 			s.serveExamples(filepath.Join(versions.tree, "docs", "services.md"))
 			s.addNodes(t, 1)
