@@ -27,10 +27,11 @@ func Matters(before, after *corev1.Node, opts Options) bool {
 	if before.UID != after.UID || nodes.IsUninitialized(before) != nodes.IsUninitialized(after) ||
 		before.Spec.ProviderID != after.Spec.ProviderID || before.Annotations[provided] != after.Annotations[provided] ||
 		nodes.Excluded(before) != nodes.Excluded(after) || nodes.IsVirtual(before) != nodes.IsVirtual(after) ||
-		nodes.IsLingjun(before) != nodes.IsLingjun(after) || nodes.Silent(before) && !nodes.Silent(after) {
+		nodes.IsLingjun(before) != nodes.IsLingjun(after) {
 		return true
 	}
-	// The instance is found by its address if there is no id. With an id, new addresses are but what the initialisation itself
-	// has just written.
-	return after.Spec.ProviderID == "" && !slices.Equal(before.Status.Addresses, after.Status.Addresses)
+	// The instance is found by its address if there is no id, and not looked for while the kubelet of a machine without one
+	// is silent. With an id, new addresses are but what the initialisation itself has just written.
+	return after.Spec.ProviderID == "" &&
+		(nodes.Silent(before) && !nodes.Silent(after) || !slices.Equal(before.Status.Addresses, after.Status.Addresses))
 }
