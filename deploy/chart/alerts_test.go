@@ -39,8 +39,8 @@ func everything() map[string]any {
 	return map[string]any{"front": map[string]any{"enabled": true, "keysSecret": "tools"}}
 }
 
-// TestAlerts: every alert asks for metrics that there are, and leads to a part of the runbook. What they do is tested in deploy/test/alerts, with the
-// files that are written here.
+// TestAlerts: every alert asks for metrics that there are, and leads to a part of the runbook. What they do is tested
+// in deploy/test/alerts, with the files that are written here.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	all, document := rules(t, map[string]any{"labels": map[string]any{"release": "prometheus"}, "runbookURL": "https://example.com/runbook"},

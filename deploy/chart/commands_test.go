@@ -11,8 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestCommandsOfThePages: every command that a page runs in a pod finds there, with every set of values, the configuration that the process has:
-// the file it names or takes by default, and the existing controller manager's file, which it doesn't name.
+// TestCommandsOfThePages: every command that a page runs in a pod finds there, with every set of values, the
+// configuration that the process has: the file it names or takes by default, and the existing controller manager's
+// file, which it doesn't name.
 func TestCommandsOfThePages(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../../docs/*.md")

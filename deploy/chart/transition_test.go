@@ -13,8 +13,9 @@ import (
 	ours "alicloud-controllers.dev/deploy/chart"
 )
 
-// TestTransitions: an upgrade from any set of values to any other deletes nothing that pods mount or are, of those before, which may have to
-// start again while the new ones come, nor of the new ones. Helm deletes what the new manifest hasn't, unless it is annotated to be kept.
+// TestTransitions: an upgrade from any set of values to any other deletes nothing that pods mount or are, of those
+// before, which may have to start again while the new ones come, nor of the new ones. Helm deletes what the new
+// manifest hasn't, unless it is annotated to be kept.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	variants := map[string]map[string]any{
@@ -48,8 +49,8 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// usedBy gives the objects without which pods of documents don't start, by kind and name, with the component that needs them. What isn't in after
-// any more needs nothing.
+// usedBy gives the objects without which pods of documents don't start, by kind and name, with the component that needs
+// them. What isn't in after any more needs nothing.
 func usedBy(t *testing.T, documents, after map[string]string) map[string]string {
 	t.Helper()
 	used := map[string]string{}
@@ -72,8 +73,9 @@ func usedBy(t *testing.T, documents, after map[string]string) map[string]string 
 	return used
 }
 
-// TestLeavingTheCertificate: what an upgrade to another certificate would delete, by Helm or with its owner, is refused with the command that
-// keeps it; what stays is accepted. An earlier version of the chart has made the Secret without the annotation that keeps it.
+// TestLeavingTheCertificate: what an upgrade to another certificate would delete, by Helm or with its owner, is refused
+// with the command that keeps it; what stays is accepted. An earlier version of the chart has made the Secret without
+// the annotation that keeps it.
 func TestLeavingTheCertificate(t *testing.T) {
 	t.Parallel()
 	about := func(kind, version, name string, labels, annotations map[string]any, owners ...any) *unstructured.Unstructured {
@@ -121,7 +123,8 @@ func TestLeavingTheCertificate(t *testing.T) {
 	}
 }
 
-// TestFromHelmToOthers: what docs/recipes.md says: rendered without a look into the cluster, with the certificate that Helm has left, it is the same.
+// TestFromHelmToOthers: what docs/recipes.md says: rendered without a look into the cluster, with the certificate that
+// Helm has left, it is the same.
 func TestFromHelmToOthers(t *testing.T) {
 	t.Parallel()
 	page := read(t, "../../docs/recipes.md")

@@ -13,7 +13,8 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 )
 
-// TestNamesOfTemplates: names of templates are global in Helm, so each of ours begins with the chart's name, and so does each that is included.
+// TestNamesOfTemplates: names of templates are global in Helm, so each of ours begins with the chart's name, and so
+// does each that is included.
 func TestNamesOfTemplates(t *testing.T) {
 	t.Parallel()
 	count := 0

@@ -32,8 +32,8 @@ type Command[C any] struct {
 	Subcommands map[string]Subcommand
 }
 
-// CloudConfigVariable is the environment variable that names the cloud-config file where --cloud-config doesn't. The chart sets it, so that a
-// command in a pod finds the file that the process itself has read.
+// CloudConfigVariable is the environment variable that names the cloud-config file where --cloud-config doesn't. The
+// chart sets it, so that a command in a pod finds the file that the process itself has read.
 const CloudConfigVariable = "CLOUD_CONFIG"
 
 // CloudConfig defines the flag --cloud-config, the same for a process and each of its commands.

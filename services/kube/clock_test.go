@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestPassedByBothClocks: a machine that was suspended has the time of the others on the wall only, and a wall that was set back does not make
-// a lease younger.
+// TestPassedByBothClocks: a machine that was suspended has the time of the others on the wall only, and a wall that was
+// set back does not make a lease younger.
 func TestPassedByBothClocks(t *testing.T) {
 	t.Parallel()
 	then := time.Now()

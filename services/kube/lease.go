@@ -159,8 +159,8 @@ func (l *watchedLock) whenLost(renew time.Duration, lost func()) (stop func()) {
 	}
 }
 
-// heldFor is how long ago the lease was last seen to be this replica's, by the clock for which that is longer: the monotonic one stands still
-// while the machine is suspended, and the other replicas' don't.
+// heldFor is how long ago the lease was last seen to be this replica's, by the clock for which that is longer: the
+// monotonic one stands still while the machine is suspended, and the other replicas' don't.
 func (l *watchedLock) heldFor(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

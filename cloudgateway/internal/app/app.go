@@ -156,9 +156,9 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 // Addr is where the gRPC server listens.
 func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 
-// Run works until ctx ends, a signal comes or a part fails. The parts stop in the reverse order: first the leadership, which refuses what was
-// not sent and gives the Lease back when the changes that were sent are answered, and then the servers, whose last answers another replica does
-// not wait for.
+// Run works until ctx ends, a signal comes or a part fails. The parts stop in the reverse order: first the leadership,
+// which refuses what was not sent and gives the Lease back when the changes that were sent are answered, and then the
+// servers, whose last answers another replica does not wait for.
 func (g *Gateway) Run(ctx context.Context) error {
 	defer g.openapi.Close()
 	g.log.Info("starting", "version", version.String(), "listen", g.Addr(), "admin", g.admin.Addr(), "region", g.cfg.Region)

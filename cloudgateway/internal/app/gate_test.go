@@ -286,8 +286,8 @@ func TestTermEndsWhileWritesWait(t *testing.T) {
 	}
 }
 
-// TestHandover: the end of a term waits for the changes that were sent, and for nothing else. A change without an answer ends with its handler
-// when another replica may begin, or when it has had its time.
+// TestHandover: the end of a term waits for the changes that were sent, and for nothing else. A change without an
+// answer ends with its handler when another replica may begin, or when it has had its time.
 func TestHandover(t *testing.T) {
 	const never = time.Hour
 	for _, tt := range []struct {

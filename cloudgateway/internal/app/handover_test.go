@@ -21,8 +21,9 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/rpc/hostile"
 )
 
-// TestNobodyHoldsUpAHandover: when the active replica is told to end, callers are without an answer for a moment, whatever its others wait for:
-// what was not sent to the cloud is refused, so that it comes to the next replica, and nobody waits for whoever reads slowly.
+// TestNobodyHoldsUpAHandover: when the active replica is told to end, callers are without an answer for a moment,
+// whatever its others wait for: what was not sent to the cloud is refused, so that it comes to the next replica, and
+// nobody waits for whoever reads slowly.
 func TestNobodyHoldsUpAHandover(t *testing.T) {
 	for name, burden := range map[string]func(w *world, g *Gateway, direct *gateway.Client) (ended func() error){
 		"idle": func(*world, *Gateway, *gateway.Client) func() error { return func() error { return nil } },

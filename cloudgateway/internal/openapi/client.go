@@ -193,8 +193,8 @@ const (
 	mostPerHost    = 256
 )
 
-// turned is a connection on which nothing is written without the turn: it may be lost while one waits for a connection, and to make one takes
-// seconds.
+// turned is a connection on which nothing is written without the turn: it may be lost while one waits for a connection,
+// and to make one takes seconds.
 type turned struct {
 	net.Conn
 

@@ -34,8 +34,8 @@ func (s *shift) Enter(mutating bool) (end func(), err error) {
 
 func (s *shift) Holds() bool { return !s.lost.Load() }
 
-// TestTurnLostWhileConnecting: what has waited for a connection is not sent when the turn is over meanwhile, and the caller hears that nothing
-// was. The same goes for a connection that is there.
+// TestTurnLostWhileConnecting: what has waited for a connection is not sent when the turn is over meanwhile, and the
+// caller hears that nothing was. The same goes for a connection that is there.
 func TestTurnLostWhileConnecting(t *testing.T) {
 	t.Parallel()
 	for name, warm := range map[string]bool{"new connection": false, "idle connection": true} {

@@ -11,8 +11,9 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 )
 
-// Account knows what every caller has under way, and refuses what would be too much. A call is under way from its headers to the last byte of
-// its answer. No caller may have more than is left for others, so that several that have all that they may leave room for the next one.
+// Account knows what every caller has under way, and refuses what would be too much. A call is under way from its
+// headers to the last byte of its answer. No caller may have more than is left for others, so that several that have
+// all that they may leave room for the next one.
 type Account struct {
 	limits Limits
 
@@ -27,7 +28,8 @@ type share struct {
 	places       chan struct{} // one for each request that is being read, and each answer that is being encoded
 }
 
-// answerRoom is what every call has for its answer from the beginning, in bytes, so that a usual one is never refused when the work is done.
+// answerRoom is what every call has for its answer from the beginning, in bytes, so that a usual one is never refused
+// when the work is done.
 const answerRoom = 16 << 10
 
 func newAccount(limits Limits) *Account {

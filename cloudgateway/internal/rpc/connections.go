@@ -296,8 +296,8 @@ func (n *connection) Read(p []byte) (int, error) {
 	return got, err
 }
 
-// Write implements net.Conn. A client that takes nothing, not even refusals, ends its connection; the server of another protocol than gRPC has
-// deadlines of its own.
+// Write implements net.Conn. A client that takes nothing, not even refusals, ends its connection; the server of another
+// protocol than gRPC has deadlines of its own.
 func (n *connection) Write(p []byte) (int, error) {
 	if n.owner.sending > 0 {
 		if err := n.SetWriteDeadline(time.Now().Add(n.owner.sending)); err != nil {

@@ -16,8 +16,9 @@ type Guard struct {
 	account     *Account
 }
 
-// NewGuard guards a listener. The protocols are those that ALPN offers, and least is the least version of TLS. The account has what callers have
-// under way here, and elsewhere. Closed is called for each connection that is closed for a reason of ours.
+// NewGuard guards a listener. The protocols are those that ALPN offers, and least is the least version of TLS. The
+// account has what callers have under way here, and elsewhere. Closed is called for each connection that is closed for
+// a reason of ours.
 func NewGuard(l net.Listener, files TLSConfig, protocols []string, least uint16, limits Limits, account *Account,
 	closed func(reason, peer string), log *slog.Logger) (*Guard, error) {
 	limits = limits.withDefaults()

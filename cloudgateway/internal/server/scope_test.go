@@ -342,8 +342,8 @@ func TestScopeOfControllers(t *testing.T) {
 	}
 }
 
-// TestScopeOfNodecontroller is what the chart gives nodecontroller: the interfaces in the VPC of the cluster, whatever a kubelet has claimed
-// of them. It reads them before it changes them, so that the scope costs no call.
+// TestScopeOfNodecontroller is what the chart gives nodecontroller: the interfaces in the VPC of the cluster, whatever
+// a kubelet has claimed of them. It reads them before it changes them, so that the scope costs no call.
 func TestScopeOfNodecontroller(t *testing.T) {
 	w := newWorld(t, owned, func(cfg *openapisim.Config) {
 		cfg.Seed.Interfaces["eni-in"] = &state.NetworkInterface{

@@ -446,8 +446,8 @@ func clustered(t *testing.T, about, cluster string) string {
 	return labels.NewBuilder(found).Set("cluster", cluster).Labels().String()
 }
 
-// TestAlerts evaluates every alert as Prometheus does: it fires about the right thing once its trouble has lasted, and is silent otherwise. Other
-// programs of the cluster change nothing.
+// TestAlerts evaluates every alert as Prometheus does: it fires about the right thing once its trouble has lasted, and
+// is silent otherwise. Other programs of the cluster change nothing.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	check(t, "one-cluster", func(name string, a alert) {
