@@ -53,7 +53,7 @@ func (w *world) nlbListener(c *state.Cloud, lb *state.NLB, l *state.NLBListener,
 		}
 		spec.tls = terms{certificates: pems, oldest: oldestVersion(l.SecurityPolicyID)}
 		if l.Alpn {
-			spec.tls.alpn = alpnPolicies[l.AlpnPolicy]
+			spec.tls.alpn = alpn(l.AlpnPolicy)
 		}
 	}
 	if g.Drain {
@@ -75,10 +75,19 @@ func (w *world) nlbListener(c *state.Cloud, lb *state.NLB, l *state.NLBListener,
 	return spec
 }
 
-// alpnPolicies are what is offered, in the order of preference (CreateListener of NLB, AlpnPolicy).
-var alpnPolicies = map[string][]string{
-	"HTTP1Only": {"http/1.1", "http/1.0"}, "HTTP2Only": {"h2"}, "HTTP2Optional": {"http/1.1", "http/1.0", "h2"},
-	"HTTP2Preferred": {"h2", "http/1.1", "http/1.0"},
+// alpn is what a policy offers, in the order of preference (CreateListener of NLB, AlpnPolicy); nil for any other policy.
+func alpn(policy string) []string {
+	switch policy {
+	case "HTTP1Only":
+		return []string{"http/1.1", "http/1.0"}
+	case "HTTP2Only":
+		return []string{"h2"}
+	case "HTTP2Optional":
+		return []string{"http/1.1", "http/1.0", "h2"}
+	case "HTTP2Preferred":
+		return []string{"h2", "http/1.1", "http/1.0"}
+	}
+	return nil
 }
 
 // nlbAttributes are the settings of a group by the names that they have at listeners of CLB.

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -55,11 +54,11 @@ func balancerActions() []api.Action {
 	}
 }
 
-var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\pL[\pL\pN._-]+$`) })
+var nameForm = regexp.MustCompile(`^\pL[\pL\pN._-]+$`)
 
 // validName reports whether a load balancer or a server group can have a name.
 func validName(name string) bool {
-	return utf8.RuneCountInString(name) <= 128 && nameForm().MatchString(name)
+	return utf8.RuneCountInString(name) <= 128 && nameForm.MatchString(name)
 }
 
 // checkResourceGroup checks that a resource group exists.

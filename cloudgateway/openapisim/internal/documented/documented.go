@@ -32,7 +32,7 @@ type Action struct {
 }
 
 // Described are the actions whose parameters are known. The caller must not change them.
-var Described = sync.OnceValue(func() []Action {
+var Described = sync.OnceValue(func() []Action { //nolint:gochecknoglobals // A constant.
 	var out []Action
 	for line := range strings.Lines(params) {
 		fields := strings.Fields(line)
