@@ -117,7 +117,8 @@ func TestOwnAlerts(t *testing.T) {
 		"prometheusRule.alerts.AlicloudNotReady.threshold: ":                  {"AlicloudNotReady": map[string]any{"threshold": 2}},
 		"prometheusRule.alerts.AlicloudNotReady.for":                          {"AlicloudNotReady": map[string]any{"for": "soon"}},
 	} {
-		_, err := tryRender(t, "kube-system", values(map[string]any{"prometheusRule": map[string]any{"enabled": true, "alerts": alerts}}), cluster(t))
+		changed := map[string]any{"prometheusRule": map[string]any{"enabled": true, "alerts": alerts}}
+		_, err := tryRender(t, "kube-system", values(changed), cluster(t))
 		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "/", "."), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -140,7 +141,8 @@ func TestAlertsOfWhatIsInstalled(t *testing.T) {
 		not        []string // parts of names of alerts that are not there
 		notInExprs string
 	}{
-		"no routes":   {map[string]any{"network": map[string]any{"mode": "terway"}}, []string{"Route", "NoNodeClaims"}, `name=~?"[^"]*routecontroller`},
+		"no routes": {map[string]any{"network": map[string]any{"mode": "terway"}}, []string{"Route", "NoNodeClaims"},
+			`name=~?"[^"]*routecontroller`},
 		"no front":    {nil, []string{"Front"}, "cloudgateway_front"},
 		"only a plan": {map[string]any{"plan": true}, []string{"Route", "Node", "Service", "Controller", "Queue"}, `name=~?"[^"]*controller`},
 		"one replica of each": {map[string]any{"components": map[string]any{

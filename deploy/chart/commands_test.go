@@ -21,7 +21,8 @@ func TestCommandsOfThePages(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages = append(pages, "../../README.md", "support-bundle.sh", "templates/NOTES.txt")
-	commands := regexp.MustCompile(`exec (?:-it )?\S+ -- (cloudgateway|lbcontroller|nodecontroller|routecontroller) ([a-z]+)([^` + "`" + `\n]*)`)
+	commands := regexp.MustCompile(`exec (?:-it )?\S+ -- (cloudgateway|lbcontroller|nodecontroller|routecontroller) ` +
+		`([a-z]+)([^` + "`" + `\n]*)`)
 	type command struct{ page, process, name, arguments string }
 	var all []command
 	for _, page := range pages {

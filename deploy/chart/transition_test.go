@@ -19,15 +19,17 @@ import (
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	variants := map[string]map[string]any{
-		"the chart's certificate":        nil,
-		"that certificate, by hand":      {"tls": map[string]any{"existingSecret": "cloudgateway-tls"}},
-		"another certificate":            {"tls": map[string]any{"existingSecret": "mine"}},
-		"cert-manager, own authority":    {"tls": map[string]any{"certManager": map[string]any{"enabled": true}}},
-		"cert-manager, another's":        {"tls": map[string]any{"certManager": map[string]any{"enabled": true, "issuerRef": map[string]any{"name": "x"}}}},
-		"without routes":                 {"network": map[string]any{"mode": "terway"}},
-		"a plan":                         {"plan": true},
-		"the existing manager's file":    {"cloudConfig": map[string]any{"configMap": "cloud-config"}},
-		"tracing, callers and a front":   {"tracing": map[string]any{"endpoint": "c:4317", "caSecret": "c"}, "front": map[string]any{"enabled": true, "keysSecret": "k"}},
+		"the chart's certificate":     nil,
+		"that certificate, by hand":   {"tls": map[string]any{"existingSecret": "cloudgateway-tls"}},
+		"another certificate":         {"tls": map[string]any{"existingSecret": "mine"}},
+		"cert-manager, own authority": {"tls": map[string]any{"certManager": map[string]any{"enabled": true}}},
+		"cert-manager, another's": {"tls": map[string]any{"certManager": map[string]any{
+			"enabled": true, "issuerRef": map[string]any{"name": "x"}}}},
+		"without routes":              {"network": map[string]any{"mode": "terway"}},
+		"a plan":                      {"plan": true},
+		"the existing manager's file": {"cloudConfig": map[string]any{"configMap": "cloud-config"}},
+		"tracing, callers and a front": {"tracing": map[string]any{"endpoint": "c:4317", "caSecret": "c"},
+			"front": map[string]any{"enabled": true, "keysSecret": "k"}},
 		"credentials":                    {"credentials": map[string]any{"existingSecret": "key"}},
 		"dashboards, monitors, policies": {"dashboard": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}},
 	}
@@ -128,7 +130,11 @@ func TestLeavingTheCertificate(t *testing.T) {
 func TestFromHelmToOthers(t *testing.T) {
 	t.Parallel()
 	page := read(t, "../../docs/recipes.md")
-	for _, part := range []string{"### From Helm to Argo CD\n", "kubectl -n kube-system delete secret -l owner=helm,name=alicloud\n", "existingSecret: cloudgateway-tls"} {
+	for _, part := range []string{
+		"### From Helm to Argo CD\n",
+		"kubectl -n kube-system delete secret -l owner=helm,name=alicloud\n",
+		"existingSecret: cloudgateway-tls",
+	} {
 		if !strings.Contains(page, part) {
 			t.Errorf("docs/recipes.md lacks %q", part)
 		}

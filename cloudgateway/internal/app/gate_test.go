@@ -303,7 +303,8 @@ func TestHandover(t *testing.T) {
 		{name: "slow change", mutating: true, answered: 6 * time.Second, drain: 4 * time.Second, lostAfter: never, want: 6 * time.Second},
 		{name: "hanging change", mutating: true, answered: never, drain: 4 * time.Second, lostAfter: never, want: mostWait},
 		{name: "lease lost", mutating: true, answered: never, drain: 4 * time.Second, want: 4 * time.Second},
-		{name: "lease lost meanwhile", mutating: true, answered: never, drain: 4 * time.Second, lostAfter: 5 * time.Second, want: 8 * time.Second},
+		{name: "lease lost meanwhile", mutating: true, answered: never, drain: 4 * time.Second, lostAfter: 5 * time.Second,
+			want: 8 * time.Second},
 		{name: "hanging change without an election", mutating: true, answered: never, lostAfter: never, want: mostWait},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

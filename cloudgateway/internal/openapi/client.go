@@ -242,7 +242,8 @@ func (u *usage) refused() bool {
 }
 
 // errNoTurn is the error of what was not written.
-var errNoTurn error = rpcerr.Errorf(rpcerr.NotActive, "this replica of the gateway is on standby; another one is active").WithRetry(time.Second)
+var errNoTurn error = rpcerr.Errorf(rpcerr.NotActive,
+	"this replica of the gateway is on standby; another one is active").WithRetry(time.Second)
 
 func (cfg Config) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := cfg.Dial(ctx, network, address)

@@ -102,8 +102,8 @@ func (e *entry) add(bytes int) error {
 		return tooMuch(fmt.Sprintf("the calls of %s that are under way hold more than %d bytes of requests and answers", e.caller,
 			a.limits.BytesPerCaller))
 	case e.of.bytes+bytes > a.limits.Bytes-a.all.bytes:
-		return tooMuch(fmt.Sprintf("the calls under way hold %d bytes of requests and answers, the most that the gateway takes of %s beside others",
-			a.all.bytes, e.caller))
+		return tooMuch(fmt.Sprintf("the calls under way hold %d bytes of requests and answers, "+
+			"the most that the gateway takes of %s beside others", a.all.bytes, e.caller))
 	}
 	e.bytes += bytes
 	e.of.bytes += bytes

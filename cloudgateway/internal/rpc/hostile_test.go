@@ -404,7 +404,8 @@ func TestAnswersNobodyReads(t *testing.T) {
 	const size, most, calls = 1 << 20, 5, 20
 	limits := Limits{BytesPerCaller: most*size + calls*answerRoom, Send: time.Minute}
 	w, r := unread(t, size, limits)
-	refused := w.server.metrics.handled.WithLabelValues(slbv1.LoadBalancerService_ServiceDesc.ServiceName, "GetLoadBalancer", "ResourceExhausted")
+	refused := w.server.metrics.handled.WithLabelValues(slbv1.LoadBalancerService_ServiceDesc.ServiceName, "GetLoadBalancer",
+		"ResourceExhausted")
 	ask(t, r, 0, calls)
 	until(t, "all are decided", func() bool { return testutil.ToFloat64(refused) == calls-most })
 	if under, bytes := w.underWay(); under != most || bytes < most*size {

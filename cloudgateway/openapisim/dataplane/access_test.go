@@ -44,7 +44,8 @@ func TestAccessLists(t *testing.T) {
 func TestAccessBySecurityGroups(t *testing.T) {
 	t.Parallel()
 	rule := func(policy, priority, from, protocol, ports string) state.SecurityRule {
-		return state.SecurityRule{Direction: "ingress", Policy: policy, Priority: priority, SourceCidr: from, IPProtocol: protocol, PortRange: ports}
+		return state.SecurityRule{Direction: "ingress", Policy: policy, Priority: priority, SourceCidr: from, IPProtocol: protocol,
+			PortRange: ports}
 	}
 	dropAll := rule("Drop", "100", "0.0.0.0/0", "ALL", "-1/-1")
 	for _, tt := range []struct {

@@ -119,7 +119,8 @@ func intended() map[string]string {
 	for reason, paths := range map[string][]string{
 		"of version 2 of the SDK": {
 			"GetListenerAttribute.ProxyProtocolV2Config", "ListListeners.Listeners.ProxyProtocolV2Config", "ListLoadBalancers.LoadBalancers.Cps",
-			"ListServerGroups.ServerGroups.IpVersionAffinityMode", check + "HealthCheckHttpVersion", check + "HealthCheckReq", check + "HealthCheckExp",
+			"ListServerGroups.ServerGroups.IpVersionAffinityMode", check + "HealthCheckHttpVersion", check + "HealthCheckReq",
+			check + "HealthCheckExp",
 			"GetLoadBalancerAttribute" + address + "Ipv4LocalAddresses", "GetLoadBalancerAttribute" + address + "Ipv6LocalAddresses",
 			"ListLoadBalancers.LoadBalancers" + address + "Ipv4LocalAddresses", "ListLoadBalancers.LoadBalancers" + address + "Ipv6LocalAddresses",
 		},

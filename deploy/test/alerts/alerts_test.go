@@ -69,9 +69,12 @@ func situations() map[string]struct {
 		"AlicloudNotReady": {
 			silent: []recording{with(pair("lbcontroller", 1), `readiness_check{job="lbcontroller",check="gateway",instance="a"} 1x60`,
 				`readiness_check{job="lbcontroller",check="gateway",instance="b"} 0x60`)},
-			loud: []recording{with(append(pair("lbcontroller", 1), pair("nodecontroller", 1)...), // Another process has a condition of the same name, which holds.
-				`readiness_check{job="lbcontroller",check="gateway",instance="a"} 0x60`, `readiness_check{job="lbcontroller",check="gateway",instance="b"} 0x60`,
-				`readiness_check{job="nodecontroller",check="gateway",instance="a"} 1x60`, `readiness_check{job="lbcontroller",check="caches",instance="a"} 1x60`,
+			// Another process has a condition of the same name, which holds.
+			loud: []recording{with(append(pair("lbcontroller", 1), pair("nodecontroller", 1)...),
+				`readiness_check{job="lbcontroller",check="gateway",instance="a"} 0x60`,
+				`readiness_check{job="lbcontroller",check="gateway",instance="b"} 0x60`,
+				`readiness_check{job="nodecontroller",check="gateway",instance="a"} 1x60`,
+				`readiness_check{job="lbcontroller",check="caches",instance="a"} 1x60`,
 			)},
 			about: `{check="gateway", job="lbcontroller"}`,
 		},
@@ -85,7 +88,8 @@ func situations() map[string]struct {
 			loud: []recording{
 				{`leader_election_master_status{name="lbcontroller",job="lbcontroller",instance="a"} 1x60`},
 				with(pair("lbcontroller", 1), `readiness_check{job="lbcontroller",check="gateway",instance="b"} 0x60`,
-					`readiness_check{job="lbcontroller",check="caches",instance="b"} 1x60`, `readiness_check{job="lbcontroller",check="gateway",instance="a"} 1x60`),
+					`readiness_check{job="lbcontroller",check="caches",instance="b"} 1x60`,
+					`readiness_check{job="lbcontroller",check="gateway",instance="a"} 1x60`),
 			},
 			about: `{name="lbcontroller"}`,
 		},
@@ -172,9 +176,13 @@ func situations() map[string]struct {
 			about: `{action="X", product="slb"}`,
 		},
 		"AlicloudQueueOld": {
-			silent: []recording{with(pair("lbcontroller", 1), `reconcile_queue_oldest_seconds{controller="service",job="lbcontroller",instance="a"} 200x60`),
-				with(pair("lbcontroller", 1), `reconcile_queue_oldest_seconds{controller="service",job="lbcontroller",instance="a"} 0+60x9 0x50`)},
-			loud: []recording{with(pair("lbcontroller", 1), `reconcile_queue_oldest_seconds{controller="service",job="lbcontroller",instance="a"} 0+60x60`,
+			silent: []recording{
+				with(pair("lbcontroller", 1),
+					`reconcile_queue_oldest_seconds{controller="service",job="lbcontroller",instance="a"} 200x60`),
+				with(pair("lbcontroller", 1),
+					`reconcile_queue_oldest_seconds{controller="service",job="lbcontroller",instance="a"} 0+60x9 0x50`)},
+			loud: []recording{with(pair("lbcontroller", 1),
+				`reconcile_queue_oldest_seconds{controller="service",job="lbcontroller",instance="a"} 0+60x60`,
 				`reconcile_queue_oldest_seconds{controller="node",job="lbcontroller",instance="a"} 0x60`)},
 			about: `{controller="service"}`,
 		},
@@ -204,7 +212,8 @@ func situations() map[string]struct {
 					`leader_election_master_status{name="routecontroller",pod="b"} 0x22 1x38`,
 				),
 				// The gateway has alerts of its own.
-				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x60`, `leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`),
+				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x60`,
+					`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`),
 			},
 			loud: []recording{
 				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`),
@@ -399,7 +408,8 @@ func healthy() recording {
 		`lbcontroller_services{state="Synced",pod="a"} 9x120`, `lbcontroller_services{state="Pending",pod="a"} 0x120`,
 		`lbcontroller_certificate_end_timestamp_seconds{certificate="c",pod="a"} 9000000x120`, `lbcontroller_orphans{kind="clb",pod="a"} 0x120`,
 		`lbcontroller_last_servers{pod="a"} 0x120`, `lbcontroller_services_without_backends{pod="a"} 0x120`,
-		`nodecontroller_no_instance_found{pod="a"} 0x120`, `nodecontroller_instances_unread{cause="credentials",pod="a"} 0x120`, `nodecontroller_nodes{state="initialized",pod="a"} 9x120`,
+		`nodecontroller_no_instance_found{pod="a"} 0x120`, `nodecontroller_instances_unread{cause="credentials",pod="a"} 0x120`,
+		`nodecontroller_nodes{state="initialized",pod="a"} 9x120`,
 		`nodecontroller_held_deletions{cause="witness",pod="a"} 0x120`, `nodecontroller_deferred_deletions{pod="a"} 0x120`,
 		`routecontroller_record_unusable{pod="a"} 0x120`, `routecontroller_refused_routes{route_table="vtb-1",pod="a"} 0x120`,
 		`routecontroller_route_entries{route_table="vtb-1",pod="a"} 195x120`, `routecontroller_route_quota{pod="a"} 1000x120`,

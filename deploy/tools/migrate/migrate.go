@@ -311,7 +311,8 @@ func (r *Result) controllers(setting, value string) {
 	default:
 		r.set("components.lbcontroller.enabled", false)
 	}
-	r.note(setting, "components.*.enabled and components.lbcontroller.config.nlb.enabled; routes are a matter of network.mode, and ingress and pvtz are not supported")
+	r.note(setting, "components.*.enabled and components.lbcontroller.config.nlb.enabled; routes are a matter of network.mode, "+
+		"and ingress and pvtz are not supported")
 }
 
 // has reports whether there is a value at a path.

@@ -280,7 +280,8 @@ func TestEndpoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if path := "components.cloudgateway.config.endpoints." + product[1]; !got.has(path) || strings.Contains(fmt.Sprint(got.Notes), "not supported") {
+		path := "components.cloudgateway.config.endpoints." + product[1]
+		if !got.has(path) || strings.Contains(fmt.Sprint(got.Notes), "not supported") {
 			t.Errorf("%s: no %s in %v, notes %v", name, path, got.Values, got.Notes)
 		}
 	}

@@ -26,7 +26,9 @@ const forwardingWorkers = 10
 func (c *Controller) checked(ctx context.Context, instance *ecsv1.Instance, eni *ecsv1.NetworkInterface) (bool, error) {
 	id := instance.GetPrimaryNetworkInterfaceId()
 	switch {
-	case !c.forwards() || !c.reachable(ctx, instance) || id == "" && len(instance.GetNetworkInterfaceIds()) == 0: // An instance without any is in the classic network.
+	case !c.forwards() || !c.reachable(ctx, instance):
+		return false, nil
+	case id == "" && len(instance.GetNetworkInterfaceIds()) == 0: // It is in the classic network.
 		return false, nil
 	case id == "":
 		return false,

@@ -33,7 +33,8 @@ func (h Home) Foreign(node *corev1.Node, instance *ecsv1.Instance, opts Options,
 	joins := Joins(node, now)
 	if vpc := instance.GetVpcId(); (joins || opts.CloudRoutes) && vpc != "" && !slices.Contains(h.VPCs, vpc) {
 		return fmt.Sprintf("instance %s of spec.providerID is in %s, and the cluster is in %s: nothing in the cloud is changed for it. "+
-			"If it is the wrong one, start the kubelet with the right --provider-id and delete the Node; if nodes may be in %s, name that in nodeVPCIDs",
+			"If it is the wrong one, start the kubelet with the right --provider-id and delete the Node; if nodes may be in %s, "+
+			"name that in nodeVPCIDs",
 			instance.GetInstanceId(), vpc, strings.Join(h.VPCs, ", "), vpc)
 	}
 	if !joins || h.ClusterID == "" {
