@@ -2,6 +2,7 @@ package annotation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -48,6 +49,9 @@ func AdmissionPolicy() string {
 		Prefix, LegacyPrefix, len("loadbalancer-")))
 	b.WriteString("  validations:\n")
 	for _, s := range sideBySide() {
+		if s.guards() {
+			b.WriteString(s.isForThis())
+		}
 		expression(&b, "    - expression", fmt.Sprintf("%svariables.asked.all(a, a.key != '%s' ||\n  %s)",
 			s.notFor(), s.Key, s.condition()))
 		expression(&b, "      messageExpression", fmt.Sprintf("variables.asked.filter(a, a.key == '%s')[0].refusal +\n  '%s'",
@@ -76,6 +80,33 @@ func (s Spec) notFor() string {
 		return "!variables.nlb || "
 	}
 	return ""
+}
+
+// guards reports whether a row is about who may connect to load balancers of its kind.
+func (s Spec) guards() bool { return slices.Contains(accessWords(s.kind()), s.Key) }
+
+// kind is the kind of a row that is for one kind alone.
+func (s Spec) kind() LoadBalancer {
+	if len(s.For) == 0 {
+		return CLB
+	}
+	return s.For[0]
+}
+
+// isForThis refuses a word about who may connect that is for the other kind: it would restrict nothing.
+func (s Spec) isForThis() string {
+	is, nothing := "!variables.nlb", "a.value.lowerAscii() in ['off', 'false']"
+	key := ACLStatus
+	if s.kind() == NLB {
+		is, nothing, key = "variables.nlb", "a.value == '"+None+"'", SecurityGroupIDs
+	}
+	text := fmt.Sprintf("is for %ss and restricts nothing here; %s", s.kind(), s.kind().other().counterpart())
+	var b strings.Builder
+	expression(&b, "    - expression", fmt.Sprintf("%s || !variables.asked.exists(a, a.key == '%s') ||\n  "+
+		"variables.annotations.exists(n, n in ['%s%s', '%s%s'] && %s)", is, s.Key, Prefix, key, LegacyPrefix, key,
+		strings.ReplaceAll(nothing, "a.value", "variables.annotations[n].trim()")))
+	fmt.Fprintf(&b, "      message: 'annotation %s%s %s'\n", Prefix, s.Key, text)
+	return b.String()
 }
 
 // served is a condition in CEL: the load balancer of the Service is the controller's. A Service with LoadBalancerType

@@ -46,10 +46,15 @@ func (p Problem) String() string {
 }
 
 // Parser reads annotations by the table of a kind. The zero value has that of CLBs.
-type Parser struct{ specs []Spec }
+type Parser struct {
+	kind  LoadBalancer
+	specs []Spec
+}
 
 // NewParser makes a parser for Services of a kind.
-func NewParser(kind LoadBalancer) Parser { return Parser{specs: TableFor(kind)} }
+func NewParser(kind LoadBalancer) Parser {
+	return Parser{kind: kind, specs: TableFor(kind)}
+}
 
 func (p Parser) table() []Spec {
 	if p.specs == nil {
@@ -320,10 +325,14 @@ func (s Spec) parse(raw string) (canonical, want string) {
 		}
 		return strconv.Itoa(n), ""
 	case List:
-		if items := splitList(value); len(items) > 0 {
-			return strings.Join(items, ","), ""
+		items := distinct(splitList(value))
+		switch {
+		case len(items) == 0:
+			return "", s.Allowed()
+		case len(items) > 1 && slices.Contains(items, None):
+			return "", s.Allowed() + ", or " + None + " alone"
 		}
-		return "", s.Allowed()
+		return strings.Join(items, ","), ""
 	case Pairs:
 		return s.parsePairs(value)
 	case Text:
@@ -353,6 +362,7 @@ func (s Spec) parseChoices(value string) (canonical, want string) {
 // parsePairs joins key and value by NUL, which no annotation value can usefully contain, so that a value may hold the separator.
 func (s Spec) parsePairs(value string) (canonical, want string) {
 	var items []string
+	values := map[string]string{}
 	for _, item := range splitList(value) {
 		k, v, found := strings.Cut(item, s.Separator)
 		k, v = strings.TrimSpace(k), strings.TrimSpace(v)
@@ -361,8 +371,13 @@ func (s Spec) parsePairs(value string) (canonical, want string) {
 			(!found || s.Separator == ":" && v == "") {
 			return "", s.Allowed()
 		}
+		if other, twice := values[k]; twice && other != v && (s.Separator == "=" || s.Key == ForwardPort) {
+			return "", fmt.Sprintf("%s with each key once: it has the key %s twice", s.Allowed(), k)
+		}
+		values[k] = v
 		items = append(items, k+"\x00"+v)
 	}
+	items = distinct(items)
 	if len(items) == 0 {
 		return "", s.Allowed()
 	}
@@ -442,6 +457,16 @@ func parseSwitch(value string) (on, known bool) {
 		return false, true
 	}
 	return false, false
+}
+
+// distinct leaves out what is there a second time.
+func distinct(items []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(items, func(item string) bool {
+		isSecond := seen[item]
+		seen[item] = true
+		return isSecond
+	})
 }
 
 // splitList trims the items and drops empty ones.

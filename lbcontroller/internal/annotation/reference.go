@@ -27,7 +27,8 @@ func Markdown() string {
 		}
 	}
 	fmt.Fprintf(&b, "\n## which Services and which backends\n\n| annotation | effect |\n|---|---|\n"+
-		"| `%s` | any value: another controller's Service |\n"+
+		"| `%s` | `alibabacloud.com/clb` and `alibabacloud.com/nlb`: as in `spec.loadBalancerClass`; any other value: "+
+		"another controller's Service |\n"+
 		"| `%s` | set: the Service is served through a tunnel, not by a CLB |\n"+
 		"| `%s` | if `loadBalancerTypeAnnotation` is on in the configuration: `nlb` asks for an NLB, anything else is "+
 		"another controller's Service |\n"+

@@ -69,7 +69,7 @@ func (b builder) protocols() map[int]model.Protocol {
 		protocol, known := parseProtocol(p.Key)
 		port, err := desired.ParsePort(p.Value)
 		if !known || err != nil {
-			b.Misfit(annotation.ProtocolPort, "protocol:port,… with protocol tcp, udp, http or https and port 1 to 65535")
+			b.Misfit(annotation.ProtocolPort, "protocol:port,… with protocol tcp, udp, http or https (tcpssl is for NLBs) and port 1 to 65535")
 			break
 		}
 		key := transport{port: port, tcp: protocol.OverTCP()}

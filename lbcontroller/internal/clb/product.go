@@ -56,11 +56,10 @@ func (p Product) Wants(svc *corev1.Service) bool {
 	if svc.DeletionTimestamp != nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return false
 	}
-	if class := svc.Spec.LoadBalancerClass; class != nil {
-		return *class == p.Class
+	if class, isAsked := annotation.ClassOf(svc.Spec.LoadBalancerClass, svc.Annotations); isAsked {
+		return class == p.Class
 	}
 	return !p.OnlyClass &&
-		svc.Annotations[annotation.Class] == "" &&
 		svc.Annotations[annotation.TunnelType] == "" &&
 		(!p.ByLoadBalancerType || svc.Annotations[annotation.LoadBalancerType] == "")
 }

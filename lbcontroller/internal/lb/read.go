@@ -116,7 +116,7 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 	}
 	named, err := r.reused(ctx, id, partsOf(s.want.Desired))
 	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
-		return knowledge.Refused{Refusal: reuse.Missing(id)}, nil
+		return knowledge.Refused{Refusal: reuse.Missing(id, r.marks.Name)}, nil
 	}
 	if err == nil {
 		err = r.complete(ctx, &named, s.want.Desired)

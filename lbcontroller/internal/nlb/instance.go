@@ -185,5 +185,9 @@ func (b builder) forbidden(spec *nlbv1.CreateLoadBalancerRequest) string {
 	if b.DisablePublic && spec.GetAddressType() == nlbv1.AddressType_ADDRESS_TYPE_INTERNET {
 		return "public NLBs are disabled in this cluster; set annotation " + annotation.Prefix + annotation.AddressType + " to intranet"
 	}
+	if groups := annotation.Prefix + annotation.SecurityGroupIDs; slices.Contains(b.View.Kept(), groups) && !b.Restricts() {
+		return "annotation " + groups + " is gone, by which the access was restricted, and a new NLB would be open to everybody; set it again, " +
+			"or to " + annotation.None
+	}
 	return ""
 }

@@ -59,10 +59,11 @@ func (p Product) Wants(svc *corev1.Service) bool {
 	if svc.DeletionTimestamp != nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return false
 	}
-	if class := svc.Spec.LoadBalancerClass; class != nil {
-		return *class == Class
+	if class, isAsked := annotation.ClassOf(svc.Spec.LoadBalancerClass, svc.Annotations); isAsked {
+		return class == Class
 	}
-	return p.ByLoadBalancerType && strings.EqualFold(svc.Annotations[annotation.LoadBalancerType], "nlb")
+	return p.ByLoadBalancerType && svc.Annotations[annotation.TunnelType] == "" &&
+		strings.EqualFold(svc.Annotations[annotation.LoadBalancerType], "nlb")
 }
 
 // builder builds what is wanted of one Service.

@@ -164,8 +164,9 @@ func TestRemovedAnnotations(t *testing.T) {
 			}
 		})
 		w.expect("all gone", "UpdateLoadBalancer", "UpdateServerGroup", "UpdateListener")
+		w.says("AnnotationKept")
 		balancer, group, config := w.balancer(), w.group(), w.listener().GetConfig()
-		check(t, "groups", 0, len(balancer.GetSecurityGroupIds()))
+		check(t, "groups that stay until none is asked for", []string{"sg-1", "sg-2"}, balancer.GetSecurityGroupIds())
 		check(t, "cross-zone, protection", true, balancer.GetCrossZoneEnabled() && balancer.GetDeletionProtection().GetEnabled())
 		check(t, "tags", 2, len(balancer.GetTags()))
 		check(t, "scheduler", "Wrr", group.GetScheduler())
@@ -291,7 +292,7 @@ func TestImpossible(t *testing.T) {
 		})
 	}
 	for text, change := range map[string]func(*corev1.Service){
-		"bandwidth is not known": annotated(annotation.Bandwidth, "5"),
+		"bandwidth is for CLBs": annotated(annotation.Bandwidth, "5"),
 		"without annotation " + annotation.Prefix + "health-check-flag": annotated(annotation.HealthCheckType, "http"),
 	} {
 		inWorld(t, 1, func(w *world) {

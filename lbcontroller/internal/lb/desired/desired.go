@@ -188,6 +188,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 			b.keepChoice = true
 		}
 	}
+	b.problems = append(b.problems, in.View.parser.Unrestricted(svc.Annotations, svc.Labels, svc.Spec.LoadBalancerSourceRanges)...)
 	d := &model.Desired{Owner: b.Owner, UID: string(svc.UID), Reuse: b.Reuse}
 	d.Instance, d.Listeners = kind.Configure(b)
 	d.Instance.Nodes = in.Nodes.Addresses()

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -195,9 +196,12 @@ func (v View) Unknown() []string {
 	var warnings []string
 	for _, u := range v.parser.Unknown(v.Service.Annotations) {
 		text := "annotation " + u.Key + " is not known and has no effect"
-		if u.Value != "" {
+		switch other, isOther := v.parser.ForOther(u.Key); {
+		case isOther:
+			text = fmt.Sprintf("annotation %s is for %ss and has no effect; remove it, or ask for such a load balancer", u.Key, other)
+		case u.Value != "":
 			text += "; did you mean " + annotation.Prefix + u.Value + "?"
-		} else {
+		default:
 			text += "; correct or remove it"
 		}
 		warnings = append(warnings, text)

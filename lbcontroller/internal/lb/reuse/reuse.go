@@ -41,8 +41,16 @@ type Service struct {
 	EIP bool
 }
 
-// Missing refuses a load balancer that doesn't exist.
-func Missing(id string) *Refusal {
+// Missing refuses a load balancer that doesn't exist among those of a kind. The beginning of its id says of which kind it is.
+func Missing(id string, kind annotation.LoadBalancer) *Refusal {
+	switch {
+	case kind == annotation.CLB && strings.HasPrefix(id, "nlb-"):
+		return &Refusal{Text: fmt.Sprintf("load balancer %s is an NLB, and the Service asks for a CLB: correct annotation %s%s, or make the "+
+			"Service anew with spec.loadBalancerClass: %s", id, annotation.Prefix, annotation.ID, annotation.NLBClass), Again: RetryMissing}
+	case kind == annotation.NLB && strings.HasPrefix(id, "lb-"):
+		return &Refusal{Text: fmt.Sprintf("load balancer %s is a CLB, and the Service asks for an NLB: correct annotation %s%s, or make the "+
+			"Service anew without spec.loadBalancerClass", id, annotation.Prefix, annotation.ID), Again: RetryMissing}
+	}
 	return &Refusal{Text: fmt.Sprintf("there is no load balancer %s; correct annotation %s%s, or make the load balancer", id,
 		annotation.Prefix, annotation.ID), Again: RetryMissing}
 }

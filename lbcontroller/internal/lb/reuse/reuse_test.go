@@ -10,6 +10,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
@@ -47,8 +48,11 @@ func wantRefusal(t *testing.T, got *Refusal, again time.Duration, texts ...strin
 
 func TestMissing(t *testing.T) {
 	t.Parallel()
-	wantRefusal(t, Missing("lb-1"), 5*time.Minute, "there is no load balancer lb-1", "alibaba-cloud-loadbalancer-id",
+	wantRefusal(t, Missing("lb-1", annotation.CLB), 5*time.Minute, "there is no load balancer lb-1", "alibaba-cloud-loadbalancer-id",
 		"or make the load balancer")
+	wantRefusal(t, Missing("nlb-1", annotation.CLB), 5*time.Minute, "load balancer nlb-1 is an NLB", "alibaba-cloud-loadbalancer-id",
+		annotation.NLBClass)
+	wantRefusal(t, Missing("lb-1", annotation.NLB), 5*time.Minute, "load balancer lb-1 is a CLB", "without spec.loadBalancerClass")
 }
 
 func TestMade(t *testing.T) {
