@@ -49,14 +49,16 @@ func AdmissionPolicy() string {
 		Prefix, LegacyPrefix, len("loadbalancer-")))
 	b.WriteString("  validations:\n")
 	for _, s := range sideBySide() {
-		if s.guards() {
-			b.WriteString(s.isForThis())
-		}
 		expression(&b, "    - expression", fmt.Sprintf("%svariables.asked.all(a, a.key != '%s' ||\n  %s)",
 			s.notFor(), s.Key, s.condition()))
 		expression(&b, "      messageExpression", fmt.Sprintf("variables.asked.filter(a, a.key == '%s')[0].refusal +\n  '%s'",
 			s.Key, s.Allowed()))
 		fmt.Fprintf(&b, "      message: 'annotation %s%s: the value is not allowed, use %s'\n", Prefix, s.Key, s.Allowed())
+	}
+	for _, s := range sideBySide() {
+		if s.guards() {
+			b.WriteString(s.isForThis())
+		}
 	}
 	return b.String()
 }
@@ -95,16 +97,15 @@ func (s Spec) kind() LoadBalancer {
 
 // isForThis refuses a word about who may connect that is for the other kind: it would restrict nothing.
 func (s Spec) isForThis() string {
-	is, nothing := "!variables.nlb", "a.value.lowerAscii() in ['off', 'false']"
-	key := ACLStatus
+	is, key, nothing := "!variables.nlb", ACLStatus, ".lowerAscii() in ['off', 'false']"
 	if s.kind() == NLB {
-		is, nothing, key = "variables.nlb", "a.value == '"+None+"'", SecurityGroupIDs
+		is, key, nothing = "variables.nlb", SecurityGroupIDs, " == '"+None+"'"
 	}
 	text := fmt.Sprintf("is for %ss and restricts nothing here; %s", s.kind(), s.kind().other().counterpart())
 	var b strings.Builder
 	expression(&b, "    - expression", fmt.Sprintf("%s || !variables.asked.exists(a, a.key == '%s') ||\n  "+
-		"variables.annotations.exists(n, n in ['%s%s', '%s%s'] && %s)", is, s.Key, Prefix, key, LegacyPrefix, key,
-		strings.ReplaceAll(nothing, "a.value", "variables.annotations[n].trim()")))
+		"variables.annotations[?'%[3]s%[5]s'].orValue(variables.annotations[?'%[4]s%[5]s'].orValue('')).trim()%[6]s",
+		is, s.Key, Prefix, LegacyPrefix, key, nothing))
 	fmt.Fprintf(&b, "      message: 'annotation %s%s %s'\n", Prefix, s.Key, text)
 	return b.String()
 }

@@ -2,6 +2,7 @@ package annotation
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,8 +26,15 @@ func TestAdmissionPolicy(t *testing.T) {
 	if err := yaml.UnmarshalStrict(shipped, &policy); err != nil {
 		t.Fatal(err)
 	}
-	if len(policy.Spec.Validations) != len(sideBySide()) {
-		t.Fatalf("%d rules, want %d", len(policy.Spec.Validations), len(sideBySide()))
+	words := slices.Concat(accessWords(CLB), accessWords(NLB)) // Each has a rule for the kind that it isn't for.
+	if want := len(sideBySide()) + len(words); len(policy.Spec.Validations) != want {
+		t.Fatalf("%d rules, want %d", len(policy.Spec.Validations), want)
+	}
+	for i, word := range words {
+		rule := policy.Spec.Validations[len(sideBySide())+i]
+		if !strings.Contains(rule.Expression, "a.key == '"+word+"'") || !strings.Contains(rule.Message, "restricts nothing here") {
+			t.Errorf("the rule of %s for the other kind is %+v", word, rule)
+		}
 	}
 	for i, s := range sideBySide() {
 		rule := policy.Spec.Validations[i]

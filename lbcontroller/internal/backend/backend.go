@@ -83,6 +83,8 @@ type Choice struct {
 	// KeepLast says that nodes decide which backends there are, or that nothing is known of the port. That there is none of them left is a
 	// fault and no reason to remove the last.
 	KeepLast bool
+	// Nobody says that pods decide which backends there are, and that the Service certainly has none.
+	Nobody bool
 	// Most is how many backends there may be together with those that stay; 0 for any number.
 	Most int
 	// Left is how many backends are left out because of Limit.
@@ -167,7 +169,8 @@ func (s Source) Choose(p Policy, port corev1.ServicePort) Choice {
 // choice returns the backends of a port, without weights. What stays although it takes no traffic any more is part of it.
 func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 	selected := s.Nodes.selection(p.Nodes)
-	c := Choice{Draining: map[Backend]bool{}, Staying: map[Backend]bool{}, KeepLast: p.Mode == Cluster}
+	c := Choice{Draining: map[Backend]bool{}, Staying: map[Backend]bool{}, KeepLast: p.Mode == Cluster,
+		Nobody: p.Mode != Cluster && s.isEmpty()}
 	var pods endpoints
 	if p.Mode != Cluster || selected.virtual {
 		pods = s.endpoints(p, port)

@@ -76,6 +76,12 @@ func (s Source) endpoints(p Policy, port corev1.ServicePort) endpoints {
 	return endpoints{taking: list(ready), ending: list(ending), down: list(down), unnamed: has && !named}
 }
 
+// isEmpty reports that the Service certainly has no pods. Without any EndpointSlice it may be that they aren't there yet.
+func (s Source) isEmpty() bool {
+	return len(s.Slices) > 0 &&
+		!slices.ContainsFunc(s.Slices, func(slice *discoveryv1.EndpointSlice) bool { return len(slice.Endpoints) > 0 })
+}
+
 func list(set map[endpoint]endpoint) []endpoint { return slices.Collect(maps.Values(set)) }
 
 // family is that of the addresses to read. Where nodes are the servers, any address says where the pods are.

@@ -105,6 +105,28 @@ func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired
 	return &result, ""
 }
 
+// OpenTo implements lb.Product.
+func (Product) OpenTo(there model.Observed) string {
+	var open, restricted []string
+	for _, l := range there.Listeners {
+		if config := configOf(l.Config); config.GetAclEnabled() {
+			restricted = append(restricted, fmt.Sprintf("%s by %s list %s", plan.KeyText(l.Key), config.GetAclType(),
+				strings.Join(config.GetAclIds(), ", ")))
+		} else {
+			open = append(open, plan.KeyText(l.Key))
+		}
+	}
+	var texts []string
+	if len(open) > 0 {
+		texts = append(texts, fmt.Sprintf("load balancer %s is open to everybody who reaches %s at %s", there.InstanceID, there.Address(),
+			strings.Join(open, ", ")))
+	}
+	if len(restricted) > 0 {
+		texts = append(texts, fmt.Sprintf("load balancer %s restricts the access to %s", there.InstanceID, strings.Join(restricted, ", ")))
+	}
+	return strings.Join(texts, "; ")
+}
+
 // Bind implements apply.Caller.
 func (Product) Bind(action plan.Action, id string) plan.Action {
 	bound := func(c model.ListenerConfig) model.ListenerConfig {
@@ -180,11 +202,15 @@ func (p Product) callList(ctx context.Context, w apply.Work, action plan.Action)
 		answer, err := p.Gateway.AccessControlLists.CreateAccessControlList(ctx, request)
 		return plan.Result{ListID: answer.GetAclId()}, err
 	case plan.ChangeList:
-		request := &slbv1.UpdateAccessControlListRequest{AclId: a.ID, RemoveEntries: a.Remove}
-		for _, cidr := range a.Add {
-			request.AddEntries = append(request.AddEntries, &slbv1.AccessControlEntry{Cidr: cidr})
+		for _, step := range a.Steps(func(string) bool { return true }) {
+			request := &slbv1.UpdateAccessControlListRequest{AclId: a.ID, RemoveEntries: step.Remove}
+			for _, cidr := range step.Add {
+				request.AddEntries = append(request.AddEntries, &slbv1.AccessControlEntry{Cidr: cidr})
+			}
+			if _, err = p.Gateway.AccessControlLists.UpdateAccessControlList(ctx, request); err != nil {
+				break
+			}
 		}
-		_, err = p.Gateway.AccessControlLists.UpdateAccessControlList(ctx, request)
 	case plan.KeepList:
 		_, err = p.Gateway.AccessControlLists.UpdateAccessControlList(ctx, &slbv1.UpdateAccessControlListRequest{
 			AclId: a.ID, RemoveTagKeys: []string{ownership.TagService, ownership.TagCluster},

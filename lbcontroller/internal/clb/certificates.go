@@ -2,16 +2,19 @@ package clb
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/certificate"
 	"alicloud-controllers.dev/lbcontroller/internal/lb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
 var _ lb.CertificateStore = Product{}
@@ -69,4 +72,33 @@ func (Product) WithCertificate(l model.Listener, id string) model.Listener {
 	}
 	l.Config = config
 	return l
+}
+
+// Prove implements apply.Caller: the certificates that a listener names are there. The cloud has no way to ask for more.
+func (p Product) Prove(ctx context.Context, _ model.Observed, coming plan.CreateListener) error {
+	var ids []string
+	if id := p.Certificate(coming.Listener); id != "" {
+		ids = append(ids, id)
+	}
+	for _, e := range coming.Listener.Extensions {
+		if e.Certificate != "" && !slices.Contains(ids, e.Certificate) {
+			ids = append(ids, e.Certificate)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	there, err := p.CertificateEnds(ctx, ids)
+	if reason := rpcerr.ReasonOf(err); reason == rpcerr.CallerForbidden || reason == rpcerr.CloudForbidden {
+		return nil // Who may not read certificates can name them all the same.
+	}
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, isThere := there[id]; !isThere {
+			return rpcerr.Errorf(rpcerr.CertificateNotFound, "there is no certificate %s", id)
+		}
+	}
+	return nil
 }

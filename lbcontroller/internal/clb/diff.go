@@ -25,7 +25,7 @@ type refusals []string
 func (r *refusals) add(format string, args ...any) { *r = append(*r, fmt.Sprintf(format, args...)) }
 
 // Update implements plan.Differ.
-func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string) {
+func (Product) Update(d *model.Desired, o model.Observed) ([]plan.Action, []string) {
 	want, have := specOf(d), present(o)
 	asked, _ := d.Instance.Asked.(Asked)
 	var r refusals
@@ -62,7 +62,7 @@ func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string
 	if len(up.What) == 0 {
 		return nil, r
 	}
-	return up, r
+	return []plan.Action{up}, r
 }
 
 // fixed refuses what the cloud decides at creation for good.

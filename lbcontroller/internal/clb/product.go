@@ -48,6 +48,7 @@ var _ lb.Product = Product{}
 func (Product) Marks() lb.Marks {
 	return lb.Marks{Name: annotation.CLB, Finalizer: Finalizer, MetricType: "CLBType",
 		CreateAPI:      "slb/CreateLoadBalancer",
+		ListLimit:      "an access control list takes 300 unless the quota of the account was raised",
 		ServersPerCall: serversPerCall}
 }
 

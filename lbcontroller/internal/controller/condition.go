@@ -57,6 +57,13 @@ func conditionsOf(svc *corev1.Service, o Outcome) []metav1.Condition {
 			synced.Message = strings.ToValidUTF8(synced.Message[:maxConditionText], "") + " …"
 		}
 	}
+	if o.Err == nil && o.Waits {
+		synced.Status, synced.Reason, synced.Message = metav1.ConditionUnknown, ReasonChanging,
+			"the network interfaces of pods are looked up before they become servers"
+		if have := find(svc.Status.Conditions, ConditionSynced); have != nil { // Nothing is known that wasn't known before.
+			synced = *have
+		}
+	}
 	return []metav1.Condition{ready, synced}
 }
 

@@ -67,7 +67,8 @@ const (
 	ReasonUnknown = "UnknownAnnotation"
 	// Warning: the API server refused the condition of a pod's readiness gate; it is written again.
 	ReasonReadinessGate = "FailedUpdateReadinessGate"
-	// Warning: no node qualifies as a backend any more, or no pod has the port; the last servers stay, as an empty group helps no one.
+	// Warning: no node qualifies as a backend any more, no pod has the port, or the server group to which a listener is to go would have no
+	// server; the last servers stay, as an empty group helps no one.
 	ReasonLastServers = "LastServersKept"
 	// Warning on the namespace kube-system: load balancers of the cluster, or things beside them, have no Service.
 	ReasonOrphan = "OrphanedLoadBalancer"

@@ -79,6 +79,8 @@ type Outcome struct {
 	// Err is what went wrong, and Retry when the pass is repeated for that.
 	Err   error
 	Retry Retry
+	// Waits says that it isn't known yet whether the load balancer is as the Service asks. Nothing is said of that then.
+	Waits bool
 	// Reason names in one word what went wrong, for a condition; empty for that of Err.
 	Reason string
 	// Looks are further times to look at the Service.

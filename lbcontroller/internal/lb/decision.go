@@ -27,7 +27,9 @@ type decision struct {
 }
 
 // complete reports that the Service has all it asks for, once the plan is carried out.
-func (d decision) complete() bool { return len(d.plan.Refused)+len(d.withheld) == 0 && !d.unfinished }
+func (d decision) complete() bool {
+	return len(d.plan.Refused)+len(d.withheld) == 0 && !d.unfinished && !d.plan.Waits
+}
 
 // refusal is why the Service can't have what it asks for; nil if it can.
 func (d decision) refusal() *reuse.Refusal {
@@ -107,11 +109,30 @@ func decide(s pass, known knowledge.Known, read bool) (d decision, enough bool) 
 	}
 	have.ComparedFor = s.hash
 	d.known, d.entry = have, knowledge.Renew(s.entry) // What was read just now counts as verified.
-	if want.Reuse.ID != "" && moving && len(d.plan.Refused) > 0 {
-		// A Service moves as a whole or not at all: what it has now serves on.
-		d.known = knowledge.Refused{Refusal: &reuse.Refusal{Text: strings.Join(d.plan.Refused, "; ")}}
+	if moving {
+		if refusal := mayMove(want, have, d.plan); refusal != nil {
+			d.known = knowledge.Refused{Refusal: refusal}
+		}
 	}
 	return d, true
+}
+
+// mayMove refuses to take a Service from one load balancer to another where not all of it can go, or where no server would take its
+// traffic though some do now. It moves as a whole or not at all: what it has now serves on.
+func mayMove(want *model.Desired, have knowledge.All, p plan.Plan) *reuse.Refusal {
+	idle, isPending := plan.Idle(want, have.Observed)
+	serves := slices.ContainsFunc(have.Own.Groups, func(g model.Group) bool { return plan.TakesTraffic(g.Servers) })
+	switch {
+	case want.Reuse.ID != "" && len(p.Refused) > 0:
+		return &reuse.Refusal{Text: strings.Join(p.Refused, "; ")}
+	case len(idle) == 0 || !serves:
+		return nil
+	case isPending:
+		return &reuse.Refusal{Text: "the Service doesn't move before the network interfaces of its pods are known: " + strings.Join(idle, ", "),
+			Again: firstRetry}
+	}
+	return &reuse.Refusal{Text: fmt.Sprintf("the Service doesn't move, as no server would take the traffic of %s; look whether pods and "+
+		"nodes are ready, and whether pods have addresses of the VPC", strings.Join(idle, ", ")), Again: reuse.RetryMissing}
 }
 
 // mayCreate refuses a load balancer to a Service that had one which is gone, and a public one where the cluster doesn't

@@ -120,7 +120,7 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 		return e.fail(ctx, s, d, done)
 	}
 	o = e.finish(ctx, s, d, done)
-	return e.gates.open(ctx, withLookup(withUpload(o, upload), lookup), s, done.observed)
+	return e.gates.open(ctx, withPending(withLookup(withUpload(o, upload), lookup), s), s, done.observed)
 }
 
 // finish remembers and records what a pass has brought about, and says what follows from it.
@@ -137,8 +137,8 @@ func (e *engine) finish(ctx context.Context, s pass, d decision, done result) co
 	if !shown.unknown {
 		e.Records.Set(s.key, toRecord(s, d))
 	}
-	empty, last := withoutBackends(s.want.Desired, done.observed)
-	e.Shared.metrics.lastServers.set(&s.memory.lastServers, len(last) > 0)
+	empty, last := d.withoutBackends(s.want.Desired, done.observed)
+	e.Shared.metrics.lastServers.set(&s.memory.lastServers, len(last)+len(d.plan.Kept) > 0)
 	e.Shared.metrics.noBackends.set(&s.memory.noBackends, len(empty) > 0)
 	e.Shared.metrics.withhold(s.memory, withheld{s.policy, len(d.withheld)})
 	return outcome(s, d, done, shown, e.certs.Warnings(s.named, time.Now()))
@@ -159,6 +159,12 @@ func (e *engine) fail(ctx context.Context, s pass, d decision, done result) cont
 	o := outcomeOfFailure(s, done.changed, errors.Join(done.err, unlearned))
 	if all, ok := d.known.(knowledge.All); ok && !all.Reused && isWithoutEffect(done.err) { // What is there is as certain as before.
 		keep(s, d.entry.Holds(knowledge.Now(all, done.observed), ""), false)
+	}
+	if isUnguarded(done.err) {
+		o = withText(o, e.Product.OpenTo(done.observed))
+	}
+	if want := s.want.Desired.Access; want != nil && slices.ContainsFunc(causes(done.err), isListFull) {
+		o = withText(o, fmt.Sprintf("the list has %d entries; %s", len(want.Entries), e.Product.Marks().ListLimit))
 	}
 	o.Publish, o.Wake = halfway(s, d, done), done.wake
 	o.Events = append(done.events, o.Events...)

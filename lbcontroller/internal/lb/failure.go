@@ -2,6 +2,7 @@ package lb
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,7 +23,7 @@ const retryRefused = 30 * time.Minute
 // verdict is what failed calls mean for a Service.
 type verdict struct {
 	retry controller.Retry
-	// full reports that a server group takes no more servers: the next pass removes before it adds.
+	// full reports that a server group takes no more servers, or an access list no more entries: the next pass removes before it adds.
 	full bool
 }
 
@@ -39,12 +40,22 @@ func judge(calls []error) verdict {
 		if e, ok := rpcerr.From(err); ok && e.Code == codes.InvalidArgument { // Repeating doesn't change it.
 			invalid++
 		}
-		v.full = v.full || rpcerr.ReasonOf(err) == rpcerr.ServerLimit
+		v.full = v.full || rpcerr.ReasonOf(err) == rpcerr.ServerLimit || isListFull(err)
 	}
 	if invalid == len(calls) {
 		v.retry = controller.Retry{Mode: controller.RetryAfter, After: retryRefused}
 	}
 	return v
+}
+
+// isListFull reports that a list of who may connect takes no more entries.
+func isListFull(err error) bool {
+	f, ok := errors.AsType[*apply.Failure](err)
+	if !ok || rpcerr.ReasonOf(f.Err) != rpcerr.QuotaExceeded {
+		return false
+	}
+	part, verb := f.Action.About()
+	return part == plan.PartAccess && verb != plan.VerbDelete
 }
 
 // causes lists the failed calls in an error.
@@ -77,6 +88,26 @@ func isWithoutEffect(err error) bool {
 	})
 }
 
+// isUnguarded reports that what says who may connect could not be changed as asked.
+func isUnguarded(err error) bool {
+	failures, _ := errors.AsType[apply.Failures](err)
+	return slices.ContainsFunc(failures, func(f *apply.Failure) bool { return plan.Guards(f.Action) })
+}
+
+// withText adds to an outcome what people must know of the failure, in its event and in the condition.
+func withText(o controller.Outcome, text string) controller.Outcome {
+	if text == "" || o.Err == nil {
+		return o
+	}
+	o.Err = fmt.Errorf("%w; %s", o.Err, text)
+	for i := range o.Events {
+		if o.Events[i].Reason == controller.ReasonSyncFailed {
+			o.Events[i].Message += "\n" + text
+		}
+	}
+	return o
+}
+
 // noteError is a refusal of the API server to write on the Service before the cloud is changed.
 type noteError struct{ err error }
 
@@ -92,6 +123,16 @@ func withLookup(o controller.Outcome, lookup error) controller.Outcome {
 	o.Err, o.Retry, o.Reason = errors.Join(o.Err, lookup), judge(calls).retry, ""
 	o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, calls...))
 	o.Resolved = slices.DeleteFunc(o.Resolved, func(reason string) bool { return reason == controller.ReasonSyncFailed })
+	return o
+}
+
+// withPending adds to an outcome that network interfaces of pods aren't known yet: that nothing went wrong so far doesn't say that the
+// load balancer is as asked.
+func withPending(o controller.Outcome, s pass) controller.Outcome {
+	if len(s.pods.Pending) > 0 {
+		o.Waits = true
+		o.Resolved = slices.DeleteFunc(o.Resolved, func(reason string) bool { return reason == controller.ReasonSyncFailed })
+	}
 	return o
 }
 

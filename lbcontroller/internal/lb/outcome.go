@@ -64,7 +64,7 @@ func outcome(s pass, d decision, done result, shown eips, certificates []string)
 	if d.plan.ChangesConfig() { // Servers follow nodes and pods all the time.
 		o.Events = append(o.Events, controller.Normalf(controller.ReasonEnsured, "load balancer %s: %s", id, summary(d.plan)))
 	}
-	warn(s, done.observed, say)
+	warn(s, d, done.observed, say)
 	_, isAll := d.known.(knowledge.All)
 	say(controller.ReasonDrift, warning(len(d.reported) > 0, controller.ReasonDrift,
 		"load balancer %s was changed by somebody else and is left so by the configuration "+
@@ -104,11 +104,14 @@ func withoutListener(want *model.Desired, observed model.Observed) []string {
 }
 
 // withoutBackends are the names of the groups for which there are no backends: those that have no server which takes
-// traffic, and those that keep their last ones.
-func withoutBackends(want *model.Desired, observed model.Observed) (empty, last []string) {
+// traffic, and those that keep their last ones. Groups to which listeners don't go for that are neither.
+func (d decision) withoutBackends(want *model.Desired, observed model.Observed) (empty, last []string) {
+	kept := func(name string) bool {
+		return slices.ContainsFunc(d.plan.Kept, func(k plan.Kept) bool { return k.Group == name })
+	}
 	serves := func(s model.Server) bool { return s.Weight > 0 && want.Owner.Owns(s.Description) }
 	for _, g := range want.Groups {
-		if g.ID == model.DefaultGroup || slices.ContainsFunc(g.Servers, func(s model.Server) bool { return s.Weight > 0 }) {
+		if g.ID == model.DefaultGroup || kept(g.Name) || slices.ContainsFunc(g.Servers, func(s model.Server) bool { return s.Weight > 0 }) {
 			continue // The default group has the servers of the others.
 		}
 		i := slices.IndexFunc(observed.Groups, func(have model.Group) bool { return have.Name == g.Name || have.ID == g.ID && g.ID != "" })
@@ -124,15 +127,28 @@ func withoutBackends(want *model.Desired, observed model.Observed) (empty, last 
 	return empty, last
 }
 
+// lastServers says which last servers stay, as text for users.
+func lastServers(id string, d decision, last []string) []string {
+	var texts []string
+	if len(last) > 0 {
+		texts = append(texts, fmt.Sprintf(
+			"load balancer %s keeps the last servers of %s: no node qualifies as a backend, or none is ready, or no pod has the port; look "+
+				"whether there are nodes, whether they are ready or excluded, whether they have the labels of annotation "+
+				"backend-label, and whether pods have the target port",
+			id, strings.Join(last, ", ")))
+	}
+	for _, kept := range d.plan.Kept {
+		texts = append(texts, kept.Text)
+	}
+	return texts
+}
+
 // warn says what users should know about a Service's backends and annotations, and which of it holds no longer.
-func warn(s pass, observed model.Observed, say func(reason string, event *controller.Event, isOver bool)) {
+func warn(s pass, d decision, observed model.Observed, say func(reason string, event *controller.Event, isOver bool)) {
 	id := observed.InstanceID
-	empty, last := withoutBackends(s.want.Desired, observed)
-	say(controller.ReasonLastServers, warning(len(last) > 0, controller.ReasonLastServers,
-		"load balancer %s keeps the last servers of %s: no node qualifies as a backend, or none is ready, or no pod has the port; look "+
-			"whether there are nodes, whether they are ready or excluded, whether they have the labels of annotation "+
-			"backend-label, and whether pods have the target port",
-		id, strings.Join(last, ", ")), true)
+	empty, last := d.withoutBackends(s.want.Desired, observed)
+	keeps := lastServers(id, d, last)
+	say(controller.ReasonLastServers, warning(len(keeps) > 0, controller.ReasonLastServers, "%s", strings.Join(keeps, "; ")), true)
 	say(controller.ReasonNoBackends, warning(len(empty) > 0, controller.ReasonNoBackends,
 		"load balancer %s has no backends for %s: no ready node or pod qualifies, "+
 			"or their weight is 0; look whether pods match the selector and are ready, and whether nodes are ready and have "+
@@ -153,13 +169,13 @@ func warn(s pass, observed model.Observed, say func(reason string, event *contro
 		withoutListener(s.want.Desired, observed))
 	say(controller.ReasonUnknown, warning(len(useless) > 0, controller.ReasonUnknown, "%s", strings.Join(useless, "; ")), observed.ConfigKnown)
 	kept := s.view.Kept()
-	keeps := warning(len(kept) > 0, controller.ReasonKept,
+	remains := warning(len(kept) > 0, controller.ReasonKept,
 		"the removal of annotations changes nothing on load balancer %s, which keeps what they have set there, if "+
 			"anything: %s; set them to another value, or change it in the console", id, strings.Join(kept, ", "))
-	if keeps != nil {
-		keeps.Done = true
+	if remains != nil {
+		remains.Done = true
 	}
-	say(controller.ReasonKept, keeps, true)
+	say(controller.ReasonKept, remains, true)
 	var stays []string
 	if s.view.Preserved() {
 		stays = append(stays, fmt.Sprintf("load balancer %s will be kept when the Service goes; "+
@@ -260,13 +276,20 @@ func halfway(s pass, d decision, done result) *controller.Publication {
 func heldBack(s pass, d decision, o controller.Outcome) controller.Outcome {
 	o.Retry = controller.Retry{Mode: controller.RetryNever}
 	var errs []error
-	if len(d.plan.Refused) > 0 {
-		err := errors.New(strings.Join(d.plan.Refused, "; "))
+	var told []error // What has an event of its own.
+	refused := slices.Clone(d.plan.Refused)
+	for _, kept := range d.plan.Kept {
+		told, o.Reason = append(told, errors.New(kept.Text)), controller.ReasonLastServers
+		refused = slices.DeleteFunc(refused, func(text string) bool { return text == kept.Text })
+	}
+	if len(refused) > 0 {
+		err := errors.New(strings.Join(refused, "; "))
 		errs, o.Reason = append(errs, err), controller.ReasonRefused
 		o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, err))
 	} else {
 		o.Resolved = append(o.Resolved, controller.ReasonSyncFailed)
 	}
+	errs = append(errs, told...)
 	if len(d.withheld) > 0 {
 		err := s.policy.withheld(d.there().InstanceID, d.withheld)
 		errs = append(errs, err)

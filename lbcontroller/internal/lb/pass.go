@@ -135,8 +135,8 @@ func (s pass) resolved(ctx context.Context, enis *eni.Resolver) (pass, error) {
 	pods, err := enis.Find(ctx, &s.memory.pods, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups),
 		s.want.Coming, backend.Holders(s.slices))
 	wanted := *s.want.Desired
-	wanted.Groups = desired.Resolve(wanted.Groups, pods.IDs)
-	s.want.Desired, s.want.OwnGroups, s.pods = &wanted, desired.Resolve(s.want.OwnGroups, pods.IDs), pods
+	wanted.Groups = desired.Resolve(wanted.Groups, pods.IDs, pods.Pending)
+	s.want.Desired, s.want.OwnGroups, s.pods = &wanted, desired.Resolve(s.want.OwnGroups, pods.IDs, pods.Pending), pods
 	return s, err
 }
 

@@ -60,8 +60,7 @@ func TestPreview(t *testing.T) {
 			Withheld: []string{"change load balancer: delete protection", "delete load balancer"},
 		}},
 		"pods instead of nodes": {func(*world) {}, true, controller.Preview{
-			Actions: []string{"create server group " + groupName("8080") + " with 0 servers",
-				"change listener 80/tcp: server group", "delete server group " + groupName("30080")},
+			Refused: []string{""}, // Its listener would have no servers.
 			Warnings: []string{"the backends would change between nodes and pods: load balancer " + oldLB +
 				" has server group " + groupName("30080") +
 				"; where the existing CCM ran with SERVICE_FORCE_BACKEND_ENI=true, set backendType: eni"},

@@ -34,6 +34,8 @@ type Product interface {
 	Wants(svc *corev1.Service) bool
 	// WithoutEffect says, as text for users, which annotations mean nothing for the load balancer that there is.
 	WithoutEffect(view desired.View, there model.Observed) []string
+	// OpenTo says, as text for users, who can connect to a load balancer as it is; empty if it has no listener.
+	OpenTo(there model.Observed) string
 	// Probes reports whether a listener, wanted or present, checks the health of its servers.
 	Probes(l model.Listener) bool
 	// Health returns what the cloud says of the health of each server, once for each listener that it works for. The type of a server is left
@@ -63,6 +65,8 @@ type Marks struct {
 	GroupsApart bool
 	// HostNames says that what is published of a load balancer is a host name.
 	HostNames bool
+	// ListLimit says for people how long an access list may be.
+	ListLimit string
 	// ServersPerCall is how many servers the cloud takes in one call.
 	ServersPerCall int
 }

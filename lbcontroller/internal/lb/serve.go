@@ -70,7 +70,7 @@ func (e *engine) follow(ctx context.Context, s pass, backends *model.Desired) (p
 	pods, lookup := e.Shared.enis.Find(ctx, &s.memory.pods, desired.PodAddresses(backends.Groups), nil, backend.Holders(s.slices))
 	s.pods = pods
 	resolved := *backends
-	resolved.Groups = desired.Resolve(backends.Groups, s.pods.IDs)
+	resolved.Groups = desired.Resolve(backends.Groups, s.pods.IDs, s.pods.Pending)
 	s.want.Desired = &resolved
 	p := plan.FollowServers(reuse.WithFilled(&resolved, s.claims(), observed), observed)
 	if s.memory.Full() {

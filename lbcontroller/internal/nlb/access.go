@@ -82,6 +82,23 @@ func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired
 	return &result, ""
 }
 
+// OpenTo implements lb.Product.
+func (Product) OpenTo(there model.Observed) string {
+	nlb := present(there)
+	if nlb == nil || len(there.Listeners) == 0 {
+		return ""
+	}
+	from := "the networks that reach its VPC"
+	if internet := nlbv1.AddressType_ADDRESS_TYPE_INTERNET; nlb.GetAddressType() == internet || nlb.GetIpv6AddressType() == internet {
+		from = "the internet"
+	}
+	if groups := nlb.GetSecurityGroupIds(); len(groups) > 0 {
+		return fmt.Sprintf("load balancer %s is open from %s to whom its security groups let in: %s", there.InstanceID, from,
+			strings.Join(groups, ", "))
+	}
+	return fmt.Sprintf("load balancer %s is open from %s to everybody", there.InstanceID, from)
+}
+
 // Bind implements apply.Caller.
 func (Product) Bind(action plan.Action, id string) plan.Action {
 	bound := func(ids []string) []string {
@@ -197,9 +214,13 @@ func (p Product) callList(ctx context.Context, w apply.Work, action plan.Action)
 		answer, err := p.Gateway.SecurityGroups.CreateSecurityGroup(ctx, request)
 		return plan.Result{ListID: answer.GetSecurityGroupId()}, err
 	case plan.ChangeList:
-		_, err = p.Gateway.SecurityGroups.UpdateSecurityGroup(ctx, &ecsv1.UpdateSecurityGroupRequest{
-			SecurityGroupId: a.ID, AddRules: rulesOf(a.Add, descriptionOf(a.Owner)), RemoveRules: rulesOf(a.Remove, ""),
-		})
+		for _, step := range a.Steps(func(entry string) bool { return strings.HasPrefix(entry, accept+" ") }) {
+			if _, err = p.Gateway.SecurityGroups.UpdateSecurityGroup(ctx, &ecsv1.UpdateSecurityGroupRequest{
+				SecurityGroupId: a.ID, AddRules: rulesOf(step.Add, descriptionOf(a.Owner)), RemoveRules: rulesOf(step.Remove, ""),
+			}); err != nil {
+				break
+			}
+		}
 	case plan.KeepList:
 		_, err = p.Gateway.SecurityGroups.UpdateSecurityGroup(ctx, &ecsv1.UpdateSecurityGroupRequest{
 			SecurityGroupId: a.ID, RemoveTagKeys: []string{ownership.TagService, ownership.TagCluster},

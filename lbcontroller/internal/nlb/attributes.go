@@ -33,11 +33,27 @@ type UpdateInstance struct {
 	Request *nlbv1.UpdateLoadBalancerRequest
 	// What names the attributes, for people.
 	What []string
-	// Restricts says that the NLB gets a security group.
-	Restricts bool
+	// Access says whom it keeps out or lets in.
+	Access Access
 	// Untag are the ids of server groups that lose the marks of ownership.
 	Untag []string
 }
+
+// Access is what a change of an NLB means for who may connect.
+type Access int
+
+// The changes of access, in the order in which they are made.
+const (
+	// Neutral changes nothing.
+	Neutral Access = iota
+	// Closes takes the NLB off the internet.
+	Closes
+	// Guards gives the NLB other security groups, and Swaps takes some off for that, which let other people in.
+	Guards
+	Swaps
+	// Opens lets the internet in, or everybody by taking all security groups off.
+	Opens
+)
 
 // About implements plan.Action.
 func (CreateInstance) About() (plan.Part, plan.Verb) { return plan.PartInstance, plan.VerbCreate }
@@ -51,15 +67,21 @@ func (a CreateInstance) String() string { return "create load balancer " + a.Spe
 // String implements plan.Action.
 func (a UpdateInstance) String() string { return "change load balancer: " + strings.Join(a.What, ", ") }
 
-// Closes says that a public NLB becomes an intranet one or gets a security group, before which no listener is made.
+// Closes says that a public NLB becomes an intranet one or gets other security groups, before which no listener is made.
 func (a UpdateInstance) Closes() bool {
-	return a.Restricts || a.Request.GetAddressType() == nlbv1.AddressType_ADDRESS_TYPE_INTRANET
+	return a.Access == Closes || a.Access == Guards || a.Access == Swaps
 }
 
-// Needs says that the security group must be there with its rules.
+// Opens says that others can connect then, for which everything that restricts that must be in place.
+func (a UpdateInstance) Opens() bool { return a.Access == Opens }
+
+// Needs says that the security group must be there with its rules, and that the people of other groups come in only where the NLB is
+// reached from then on.
 func (a UpdateInstance) Needs(earlier plan.Action) bool {
 	part, _ := earlier.About()
-	return a.Restricts && part == plan.PartAccess
+	isGuard := a.Access == Guards || a.Access == Swaps
+	change, _ := earlier.(UpdateInstance)
+	return isGuard && part == plan.PartAccess || a.Access == Swaps && change.Access == Closes
 }
 
 // Needs says the same of a new NLB.

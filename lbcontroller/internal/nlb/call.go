@@ -112,6 +112,35 @@ func (p Product) createListener(ctx context.Context, id string, a plan.CreateLis
 	return plan.Result{ListenerID: answer.GetListenerId()}, err
 }
 
+// Prove implements apply.Caller: the cloud checks the listener, at a port that is free.
+func (p Product) Prove(ctx context.Context, now model.Observed, coming plan.CreateListener) error {
+	request := &nlbv1.CreateListenerRequest{
+		RequestId: requestID("ls-"), LoadBalancerId: now.InstanceID, Protocol: listenerProtocol(coming.Listener.Key.Protocol),
+		Config: withGroup(coming.Listener.Config, coming.Group.Resolve(now)), ValidateOnly: true,
+	}
+	if key := coming.Listener.Key; key.End != 0 {
+		request.StartPort, request.EndPort = key.Port, key.End
+	} else {
+		request.Port = freePort(now)
+	}
+	_, err := p.Gateway.NetworkListeners.CreateListener(ctx, request)
+	switch rpcerr.ReasonOf(err) {
+	case rpcerr.ListenerExists, rpcerr.QuotaExceeded: // The one that is to go has a port of the range, or its place among all.
+		return nil
+	default:
+		return err
+	}
+}
+
+// freePort is a port that no listener has.
+func freePort(now model.Observed) int32 {
+	port := int32(65535)
+	for slices.ContainsFunc(now.Listeners, func(l model.Listener) bool { return l.Key.Port <= port && port <= max(l.Key.Port, l.Key.End) }) {
+		port--
+	}
+	return port
+}
+
 func listenerProtocol(p model.Protocol) nlbv1.ListenerProtocol {
 	switch p {
 	case model.UDP:

@@ -20,7 +20,7 @@ func (Product) Create(d *model.Desired) plan.Action {
 }
 
 // Update implements plan.Differ.
-func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string) {
+func (Product) Update(d *model.Desired, o model.Observed) ([]plan.Action, []string) {
 	want, have := specOf(d), present(o)
 	asked, _ := d.Instance.Asked.(Asked)
 	remedy := "restore it or recreate the Service"
@@ -38,59 +38,119 @@ func (Product) Update(d *model.Desired, o model.Observed) (plan.Action, []string
 		ipVersion(have.GetIpVersion()))
 	fixed(asked.ResourceGroup && want.GetResourceGroupId() != have.GetResourceGroupId(), "resource-group-id",
 		want.GetResourceGroupId(), have.GetResourceGroupId())
-	up := UpdateInstance{Request: &nlbv1.UpdateLoadBalancerRequest{}}
-	r := up.Request
-	set := func(differs bool, what string) bool {
-		if differs {
-			up.What = append(up.What, what)
-		}
-		return differs
+	var c changes
+	c.access(d, have)
+	c.attributes(d, o)
+	c.opens(d, have)
+	return c, refused
+}
+
+// changes are the actions of an update. Each attribute has one of its own: one that the cloud refuses holds back none of the others.
+type changes []plan.Action
+
+func (c *changes) add(access Access, what string, r *nlbv1.UpdateLoadBalancerRequest) {
+	*c = append(*c, UpdateInstance{Request: r, What: []string{what}, Access: access})
+}
+
+// access adds what restricts who may connect. First the NLB leaves the internet: security groups that take the place of others let other
+// people in.
+func (c *changes) access(d *model.Desired, have *nlbv1.LoadBalancer) {
+	want := specOf(d)
+	asked, _ := d.Instance.Asked.(Asked)
+	const internet = nlbv1.AddressType_ADDRESS_TYPE_INTERNET
+	if asked.AddressType && want.GetAddressType() != have.GetAddressType() && want.GetAddressType() != internet {
+		c.add(Closes, "address type", &nlbv1.UpdateLoadBalancerRequest{AddressType: want.GetAddressType().Enum()})
 	}
-	if set(asked.Name && want.GetName() != have.GetName(), "name") {
-		r.Name = new(want.GetName())
+	if wants := asked.IPv6AddressType; wants != 0 && wants != internet && isDual(have) && wants != have.GetIpv6AddressType() {
+		c.add(Closes, "IPv6 address type", &nlbv1.UpdateLoadBalancerRequest{Ipv6AddressType: wants.Enum()})
 	}
-	if set(asked.CrossZone != nil && *asked.CrossZone != have.GetCrossZoneEnabled(), "cross-zone") {
-		r.CrossZoneEnabled = asked.CrossZone
+	groups := want.GetSecurityGroupIds()
+	if !asked.SecurityGroups || len(groups) == 0 || sameIDs(groups, have.GetSecurityGroupIds()) {
+		return
+	}
+	access := Guards
+	if len(have.GetSecurityGroupIds()) > 0 {
+		access = Swaps
+	}
+	c.add(access, "security groups", &nlbv1.UpdateLoadBalancerRequest{SecurityGroups: &nlbv1.SecurityGroups{SecurityGroupIds: groups}})
+}
+
+// attributes adds what has nothing to do with who may connect.
+func (c *changes) attributes(d *model.Desired, o model.Observed) {
+	want, have := specOf(d), present(o)
+	asked, _ := d.Instance.Asked.(Asked)
+	if asked.Name && want.GetName() != have.GetName() {
+		c.add(Neutral, "name", &nlbv1.UpdateLoadBalancerRequest{Name: new(want.GetName())})
+	}
+	if asked.CrossZone != nil && *asked.CrossZone != have.GetCrossZoneEnabled() {
+		c.add(Neutral, "cross-zone", &nlbv1.UpdateLoadBalancerRequest{CrossZoneEnabled: asked.CrossZone})
 	}
 	_, pending := o.Tags()[tagUnprotected] // See createAgain.
 	pending = pending && d.Reuse.ID == ""
-	if set((asked.DeleteProtection || pending) &&
-		want.GetDeletionProtection().GetEnabled() != have.GetDeletionProtection().GetEnabled(), "delete protection") {
-		r.DeletionProtection = want.GetDeletionProtection()
+	differs := want.GetDeletionProtection().GetEnabled() != have.GetDeletionProtection().GetEnabled()
+	if pending || asked.DeleteProtection && differs {
+		r, what := &nlbv1.UpdateLoadBalancerRequest{}, "tags"
+		if differs {
+			r.DeletionProtection, what = want.GetDeletionProtection(), "delete protection"
+		}
+		if pending { // The tag says so until the NLB is protected.
+			r.RemoveTagKeys = []string{tagUnprotected}
+		}
+		c.add(Neutral, what, r)
 	}
-	if set(asked.ModificationProtection &&
-		want.GetModificationProtection().GetEnabled() != have.GetModificationProtection().GetEnabled(), "modification protection") {
-		r.ModificationProtection = want.GetModificationProtection()
+	if asked.ModificationProtection &&
+		want.GetModificationProtection().GetEnabled() != have.GetModificationProtection().GetEnabled() {
+		c.add(Neutral, "modification protection",
+			&nlbv1.UpdateLoadBalancerRequest{ModificationProtection: want.GetModificationProtection()})
 	}
-	if set(asked.AddressType && want.GetAddressType() != have.GetAddressType(), "address type") {
-		r.AddressType = want.GetAddressType().Enum()
+	tags := &nlbv1.UpdateLoadBalancerRequest{
+		SetTags: plan.MissingTags(want.GetTags(), o.Tags()), RemoveTagKeys: plan.PresentTags(d.Instance.DroppedTags, o.Tags()),
 	}
-	if set(asked.Zones && !sameZones(want.GetZoneMappings(), have.GetZoneMappings()), "zones") {
-		r.ZoneMappings = &nlbv1.ZoneMappings{ZoneMappings: want.GetZoneMappings()}
+	if len(tags.GetSetTags())+len(tags.GetRemoveTagKeys()) > 0 {
+		c.add(Neutral, "tags", tags)
 	}
-	hasIPv6 := have.GetIpVersion() == nlbv1.IpVersion_IP_VERSION_DUAL_STACK
-	if set(asked.IPv6AddressType != 0 && hasIPv6 && asked.IPv6AddressType != have.GetIpv6AddressType(), "IPv6 address type") {
-		r.Ipv6AddressType = asked.IPv6AddressType.Enum()
+}
+
+// opens adds where the NLB can be reached, and takes its last security groups off.
+func (c *changes) opens(d *model.Desired, have *nlbv1.LoadBalancer) {
+	want := specOf(d)
+	asked, _ := d.Instance.Asked.(Asked)
+	const internet = nlbv1.AddressType_ADDRESS_TYPE_INTERNET
+	goesPublic := asked.AddressType && want.GetAddressType() == internet && have.GetAddressType() != internet
+	zones := &nlbv1.UpdateLoadBalancerRequest{}
+	if asked.Zones && !sameZones(want.GetZoneMappings(), have.GetZoneMappings()) {
+		zones.ZoneMappings = &nlbv1.ZoneMappings{ZoneMappings: want.GetZoneMappings()}
 	}
-	if set(asked.SecurityGroups && !sameIDs(want.GetSecurityGroupIds(), have.GetSecurityGroupIds()), "security groups") {
-		r.SecurityGroups = &nlbv1.SecurityGroups{SecurityGroupIds: want.GetSecurityGroupIds()}
-		up.Restricts = slices.ContainsFunc(want.GetSecurityGroupIds(), func(id string) bool {
-			return !slices.Contains(have.GetSecurityGroupIds(), id)
-		})
+	switch {
+	case goesPublic: // The zones have the EIPs.
+		zones.AddressType = want.GetAddressType().Enum()
+		c.add(Opens, "address type", zones)
+	case zones.GetZoneMappings() != nil && hasEIP(want.GetZoneMappings()):
+		c.add(Opens, "zones", zones)
+	case zones.GetZoneMappings() != nil:
+		c.add(Neutral, "zones", zones)
 	}
-	if set(asked.BandwidthPackage && want.GetBandwidthPackageId() != have.GetBandwidthPackageId(), "bandwidth package") {
-		r.BandwidthPackageId = new(want.GetBandwidthPackageId())
+	if asked.IPv6AddressType == internet && isDual(have) && have.GetIpv6AddressType() != internet {
+		c.add(Opens, "IPv6 address type", &nlbv1.UpdateLoadBalancerRequest{Ipv6AddressType: internet.Enum()})
 	}
-	r.SetTags = plan.MissingTags(want.GetTags(), o.Tags())
-	r.RemoveTagKeys = plan.PresentTags(d.Instance.DroppedTags, o.Tags())
-	if pending {
-		r.RemoveTagKeys = append(r.RemoveTagKeys, tagUnprotected)
+	if asked.BandwidthPackage && want.GetBandwidthPackageId() != have.GetBandwidthPackageId() {
+		access := Neutral
+		if goesPublic { // It is for public NLBs.
+			access = Opens
+		}
+		c.add(access, "bandwidth package", &nlbv1.UpdateLoadBalancerRequest{BandwidthPackageId: new(want.GetBandwidthPackageId())})
 	}
-	set(len(r.GetSetTags())+len(r.GetRemoveTagKeys()) > 0, "tags")
-	if len(up.What) == 0 {
-		return nil, refused
+	if asked.SecurityGroups && len(want.GetSecurityGroupIds()) == 0 && len(have.GetSecurityGroupIds()) > 0 {
+		c.add(Opens, "security groups", &nlbv1.UpdateLoadBalancerRequest{SecurityGroups: &nlbv1.SecurityGroups{}})
 	}
-	return up, refused
+}
+
+func isDual(lb *nlbv1.LoadBalancer) bool {
+	return lb.GetIpVersion() == nlbv1.IpVersion_IP_VERSION_DUAL_STACK
+}
+
+func hasEIP(zones []*nlbv1.ZoneMapping) bool {
+	return slices.ContainsFunc(zones, func(z *nlbv1.ZoneMapping) bool { return z.GetAllocationId() != "" })
 }
 
 func ipVersion(v nlbv1.IpVersion) string {

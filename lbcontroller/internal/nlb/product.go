@@ -50,6 +50,7 @@ var _ lb.Product = Product{}
 func (Product) Marks() lb.Marks {
 	return lb.Marks{
 		Name: annotation.NLB, Finalizer: Finalizer, MetricType: "NLBType", CreateAPI: "nlb/CreateLoadBalancer",
+		ListLimit:   "a security group takes 200 rules unless the quota of the account was raised, and 2 of them keep everybody else out",
 		DottedNames: true, GroupsApart: true, HostNames: true, ServersPerCall: serversPerCall,
 	}
 }

@@ -163,7 +163,8 @@ func TestRemovedAnnotations(t *testing.T) {
 				withoutAnnotation(pairs[i])(svc)
 			}
 		})
-		w.expect("all gone", "UpdateLoadBalancer", "UpdateServerGroup", "UpdateListener")
+		// Each attribute of the NLB has a call of its own: one that is refused holds back none of the others.
+		w.expect("all gone", "UpdateLoadBalancer", "UpdateLoadBalancer", "UpdateLoadBalancer", "UpdateServerGroup", "UpdateListener")
 		w.says("AnnotationKept")
 		balancer, group, config := w.balancer(), w.group(), w.listener().GetConfig()
 		check(t, "groups that stay until none is asked for", []string{"sg-1", "sg-2"}, balancer.GetSecurityGroupIds())

@@ -212,7 +212,10 @@ func withoutAnnotation(key string) func(*corev1.Service) {
 }
 
 // onPods makes pods the backends.
-func onPods(svc *corev1.Service) { svc.Annotations[annotation.BackendType] = "eni" }
+func onPods(svc *corev1.Service) {
+	annotated()(svc)
+	svc.Annotations[annotation.BackendType] = "eni"
+}
 
 func (w *world) create(svc *corev1.Service) {
 	w.t.Helper()

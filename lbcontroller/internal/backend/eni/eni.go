@@ -43,6 +43,8 @@ type Known struct {
 	// last is when addresses were looked up last, and steps how often that was without a pause of calm.
 	last  time.Time
 	steps int
+	// failed is what went wrong with the last lookup; nil if nothing did.
+	failed error
 }
 
 // next is when the next lookup may be.
@@ -73,14 +75,15 @@ type Answer struct {
 	Missing []string
 	// Pending are the addresses that are not looked up yet, because others were just now, sorted.
 	Pending []string
-	// Again is when the missing or pending ones are worth another look.
+	// Again is when the missing or pending ones are worth another look. After a failed lookup the pending ones wait for the caller's backoff.
 	Again time.Duration
 }
 
 // Find looks up the interfaces of the addresses of a Service, which are sorted. Addresses that it doesn't name any more
 // are forgotten, and so are those that another pod holds now. Those that are coming may be named soon; they are looked
 // up with the others, or before there is a hurry. The answer counts also with an error: the addresses that could not be
-// looked up are pending, and what was known of them before is still believed.
+// looked up are pending, and what was known of them before is still believed. It is an error again as long as the next
+// lookup has to wait: nothing is known then that wasn't known before.
 func (r *Resolver) Find(ctx context.Context, known *Known, ips, coming []string, holders map[string]types.UID) (Answer, error) {
 	if len(ips)+len(coming) == 0 {
 		*known = Known{}
@@ -91,8 +94,13 @@ func (r *Resolver) Find(ctx context.Context, known *Known, ips, coming []string,
 		ids, asked := map[string]string{}, []string(nil)
 		asked, err = r.look(ctx, unknown, ids)
 		known.remember(asked, ids, ips, holders)
+		known.failed = err
 	}
-	return known.answer(ips), err
+	a := known.answer(ips)
+	if err == nil && len(a.Pending) > 0 {
+		err = known.failed
+	}
+	return a, err
 }
 
 // mayLook reports whether a lookup may be made now, and counts it.
@@ -156,7 +164,9 @@ func (k *Known) answer(ips []string) Answer {
 		}
 		if !ok {
 			a.Pending = append(a.Pending, ip)
-			a.Again = min(a.Again, next)
+			if k.failed == nil {
+				a.Again = min(a.Again, next)
+			}
 			continue
 		}
 		a.Missing = append(a.Missing, ip)

@@ -18,6 +18,9 @@ type Caller interface {
 	// Call makes the one call of an action; now is what the actions before have left. The error is that of the gateway. Of a group that was
 	// made without its servers the result has the id, beside the error.
 	Call(ctx context.Context, w Work, now model.Observed, action plan.Action) (plan.Result, error)
+	// Prove finds out whether a listener that takes the place of another could be made, and changes nothing. The error says why not; none
+	// doesn't rule out that the cloud refuses it all the same.
+	Prove(ctx context.Context, now model.Observed, coming plan.CreateListener) error
 }
 
 // Work is a plan with what it takes to carry it out.
@@ -74,6 +77,7 @@ func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 	now := w.Observed.Clone()
 	var failures Failures
 	var missing []plan.Action // What failed, and what was held back for that.
+	var partial []plan.Action // Server groups that were made without their servers.
 	actions := slices.Collect(w.Plan.Actions())
 	begun := beside(ctx, c, w, actions)
 	for i, action := range actions {
@@ -81,8 +85,13 @@ func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 			action = c.Bind(action, list.ID)
 		}
 		answer := begun[i]
-		if answer == nil && slices.ContainsFunc(missing, func(m plan.Action) bool { return plan.Needs(action, m) }) {
+		if answer == nil && (slices.ContainsFunc(missing, func(m plan.Action) bool { return plan.Needs(action, m) }) ||
+			slices.ContainsFunc(partial, func(m plan.Action) bool { return plan.NeedsServers(action, m) })) {
 			missing = append(missing, action)
+			continue
+		}
+		if unproved := prove(ctx, c, now, action); len(unproved) > 0 {
+			failures, missing = append(failures, unproved...), append(missing, action)
 			continue
 		}
 		if answer == nil {
@@ -95,13 +104,56 @@ func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 				missing = append(missing, action)
 				continue
 			}
+			partial = append(partial, action)
 		}
 		action.Effect(&now, result)
 	}
+	failures = append(failures, bringBack(ctx, c, w, &now, missing)...)
 	if len(failures) > 0 {
 		return now, failures
 	}
 	return now, nil
+}
+
+// prove returns what can't take the place of a listener that is to go.
+func prove(ctx context.Context, c Caller, now model.Observed, action plan.Action) (failures Failures) {
+	gone, ok := action.(plan.DeleteListener)
+	if !ok {
+		return nil
+	}
+	for _, next := range gone.Next {
+		if err := c.Prove(ctx, now, next); err != nil {
+			failures = append(failures, &Failure{Action: next, Err: err})
+		}
+	}
+	return failures
+}
+
+// bringBack makes the listeners again that have gone for others which could not be made.
+func bringBack(ctx context.Context, c Caller, w Work, now *model.Observed, missing []plan.Action) (failures Failures) {
+	isMissing := func(key model.ListenerKey) bool {
+		return slices.ContainsFunc(missing, func(m plan.Action) bool {
+			create, ok := m.(plan.CreateListener)
+			return ok && create.Listener.Key == key
+		})
+	}
+	for action := range w.Plan.Actions() {
+		gone, ok := action.(plan.DeleteListener)
+		isTaken := func(l model.Listener) bool { return l.Key.Meets(gone.Key) }
+		if !ok || slices.ContainsFunc(now.Listeners, isTaken) ||
+			!slices.ContainsFunc(gone.Next, func(next plan.CreateListener) bool { return isMissing(next.Listener.Key) }) {
+			continue
+		}
+		for _, back := range gone.Back() {
+			result, err := c.Call(ctx, w, *now, back)
+			if err != nil {
+				failures = append(failures, &Failure{Action: back, Err: err})
+				break
+			}
+			back.Effect(now, result)
+		}
+	}
+	return failures
 }
 
 // beside begins to make the server groups that are made at the same time as the load balancer, and returns the way to

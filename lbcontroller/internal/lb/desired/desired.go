@@ -195,6 +195,9 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	d.Refused = b.refusals()
 	d.Groups = b.groups()
 	d.Former = b.former()
+	if in.View.Mode == backend.Pods {
+		d.OnNodes = b.onNodes
+	}
 	d.Mapped = b.mappedNames()
 	d.Guarded = annotation.Guarded(svc.Annotations)
 	if d.Access = b.access; d.Access == nil && in.View.MayHaveList() {
@@ -246,6 +249,17 @@ func (b *Builder) coming() []string {
 		slices.Sort(ips)
 	}
 	return ips
+}
+
+// onNodes are the server groups that the Service would have if nodes were its backends.
+func (b *Builder) onNodes() []model.Group {
+	nodes := *b
+	nodes.mapped = nil
+	nodes.View.Mode = backend.Cluster
+	if b.View.Service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
+		nodes.View.Mode = backend.Local
+	}
+	return nodes.groups()
 }
 
 // ownGroups are the server groups on a load balancer of the Service's own, if it names another.

@@ -214,7 +214,7 @@ func (b *Builder) groupOf(policy backend.Policy, description string, port corev1
 	return model.Group{
 		Servers: shape.serversOf(choice, description, b.lists), Draining: shape.serverKeys(choice.Draining),
 		Staying:  shape.serverKeys(choice.Staying),
-		KeepLast: choice.KeepLast, Most: choice.Most,
+		KeepLast: choice.KeepLast, Most: choice.Most, Nobody: choice.Nobody,
 	}, choice.Left
 }
 

@@ -94,7 +94,8 @@ func TestResolve(t *testing.T) {
 		{Name: "both", Servers: []model.Server{instance, pod("eni-2", "10.0.0.1")}},
 		{Name: "nodes", Servers: []model.Server{instance}},
 	}
-	if diff := cmp.Diff(want, desired.Resolve(groups, map[string]string{"10.0.0.1": "eni-2", "10.0.0.3": "eni-1"})); diff != "" {
+	interfaces := map[string]string{"10.0.0.1": "eni-2", "10.0.0.3": "eni-1"}
+	if diff := cmp.Diff(want, desired.Resolve(groups, interfaces, []string{"10.0.0.4"})); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 	if groups[0].Servers[0].ID != "" {

@@ -24,12 +24,13 @@ func PodAddresses(lists ...[]model.Group) []string {
 
 func isPod(s model.Server) bool { return s.Type == model.ENI }
 
-// Resolve returns the groups with the network interfaces of their pods, by address. A pod whose interface isn't known is unresolved.
-func Resolve(groups []model.Group, interfaces map[string]string) []model.Group {
+// Resolve returns the groups with the network interfaces of their pods, by address. A pod whose interface isn't known is unresolved, and
+// those that weren't looked up yet are pending, in order.
+func Resolve(groups []model.Group, interfaces map[string]string, pending []string) []model.Group {
 	resolved := slices.Clone(groups)
 	for i := range resolved {
 		g := &resolved[i]
-		g.Unresolved = nil
+		g.Unresolved, g.Pending = nil, false
 		if !slices.ContainsFunc(g.Servers, isPod) {
 			continue // Lists of a thousand nodes are long to copy.
 		}
@@ -41,6 +42,8 @@ func Resolve(groups []model.Group, interfaces map[string]string) []model.Group {
 			}
 			if s.ID = interfaces[s.IP]; s.ID == "" {
 				g.Unresolved = append(g.Unresolved, s.IP)
+				_, isPending := slices.BinarySearch(pending, s.IP)
+				g.Pending = g.Pending || isPending
 			}
 		}
 		slices.SortFunc(g.Servers, model.Server.Compare)

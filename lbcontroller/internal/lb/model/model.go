@@ -26,6 +26,9 @@ type Desired struct {
 	// Former are the names that the server groups of these ports would have if nodes were the backends, or if pods
 	// were.
 	Former []string
+	// OnNodes builds the server groups that the Service would have with nodes as its backends, where pods are: a listener may stay on one of
+	// them. Nil where it has them.
+	OnNodes func() []Group
 	// Mapped are the names of the groups that have the servers of a user's server group, by its id, for a Service that
 	// maps ports to such groups and names no load balancer any more.
 	Mapped map[string]string
@@ -263,8 +266,12 @@ type Group struct {
 	Config proto.Message
 	// Servers are ordered. A wanted server of type ENI may lack its ID until it is resolved.
 	Servers []Server
-	// Unresolved are addresses whose network interface couldn't be found: a present server with such an address is kept.
+	// Unresolved are addresses whose network interface couldn't be found: a present server with such an address is kept. Pending says that
+	// some of them weren't looked up yet.
 	Unresolved []string
+	Pending    bool
+	// Nobody says of a wanted group that certainly no pod is behind its port.
+	Nobody bool
 	// Draining are present servers of a wanted group that get no new connections, and Staying those that are left as they are, although
 	// neither is wanted. No server is added for that. The ID of a network interface is left open.
 	Draining, Staying map[ServerKey]bool

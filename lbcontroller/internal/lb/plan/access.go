@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
@@ -23,6 +26,31 @@ type ChangeList struct {
 	Add, Remove []string
 	// Owner is the Service.
 	Owner ownership.Owner
+	// Stays is how many entries stay.
+	Stays int
+	// RemoveFirst makes room before adding, in a list that is full.
+	RemoveFirst bool
+}
+
+// Steps are the changes by which a list becomes what it is to be: one, or two if room is made first. Only entries that let somebody in go
+// then, as lets tells, and never the last one of all: the cloud takes a list without entries for one that lets everybody in.
+func (a ChangeList) Steps(lets func(entry string) bool) []ChangeList {
+	first, rest := a, a
+	first.Add, first.Remove, rest.Remove = nil, nil, nil
+	for _, entry := range a.Remove {
+		if lets(entry) {
+			first.Remove = append(first.Remove, entry)
+		} else {
+			rest.Remove = append(rest.Remove, entry)
+		}
+	}
+	if last := len(first.Remove) - 1; last >= 0 && a.Stays+len(rest.Remove) == 0 {
+		rest.Remove, first.Remove = append(rest.Remove, first.Remove[last]), first.Remove[:last]
+	}
+	if !a.RemoveFirst || len(a.Add) == 0 || len(first.Remove) == 0 {
+		return []ChangeList{a}
+	}
+	return []ChangeList{first, rest}
 }
 
 // DeleteList deletes an access list that guards nothing any more.
@@ -109,7 +137,8 @@ func (p *Plan) access(kind Differ, d *model.Desired, o model.Observed) (guarded 
 	add := slices.DeleteFunc(slices.Clone(d.Access.Entries), func(e string) bool { return slices.Contains(have.Entries, e) })
 	remove := slices.DeleteFunc(slices.Clone(have.Entries), func(e string) bool { return slices.Contains(d.Access.Entries, e) })
 	if len(add)+len(remove) > 0 {
-		p.add(Phase{ChangeList{ID: have.ID, Name: have.Name, Add: add, Remove: remove, Owner: d.Owner}})
+		p.add(Phase{ChangeList{ID: have.ID, Name: have.Name, Add: add, Remove: remove, Owner: d.Owner,
+			Stays: len(have.Entries) - len(remove)}})
 	}
 	return guarded, false
 }
@@ -147,6 +176,38 @@ func severalLists(lists []model.AccessList) string {
 func names(c model.ListenerConfig, list string) bool {
 	lists, ok := c.(interface{ GetAclIds() []string })
 	return ok && slices.Contains(lists.GetAclIds(), list)
+}
+
+// restricts reports whether attributes of a listener say who may connect.
+func restricts(c model.ListenerConfig) bool {
+	lists, ok := c.(interface{ GetAclIds() []string })
+	return ok && len(lists.GetAclIds()) > 0
+}
+
+// apart takes the attributes that restrict who may connect out of a change of a listener: one that the cloud refuses among the others must
+// not hold them back. Either is nil if it has none.
+func apart(changed model.ListenerConfig) (guard, others model.ListenerConfig) {
+	if !restricts(changed) {
+		return nil, changed
+	}
+	split := func(isGuard bool) model.ListenerConfig {
+		part, hasAny := proto.Clone(changed), false
+		message := part.ProtoReflect()
+		message.Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+			if strings.HasPrefix(string(field.Name()), "acl_") == isGuard {
+				hasAny = true
+			} else {
+				message.Clear(field)
+			}
+			return true
+		})
+		config, ok := part.(model.ListenerConfig)
+		if !hasAny || !ok {
+			return nil
+		}
+		return config
+	}
+	return split(true), split(false)
 }
 
 // DropLists deletes access lists whose Service goes, after all that they guarded. With what is preserved they stay, as the user's.

@@ -152,6 +152,20 @@ type DeleteListener struct {
 	// ForwardPort is where a redirect leads to, 0 for a listener that is none; GroupID is the server group of any other.
 	ForwardPort int32
 	GroupID     string
+	// Next are the listeners that take its place, if any do. Before it goes it is proved that they can be made, and if one can't all the same,
+	// Old comes back.
+	Next []CreateListener
+	Old  model.Listener
+}
+
+// Back are the actions that make a listener again that has gone.
+func (a DeleteListener) Back() []Action {
+	old := model.Listener{Key: a.Old.Key, Config: a.Old.Config}
+	list := []Action{CreateListener{Listener: old, Group: GroupRef{ID: a.GroupID}}}
+	for _, e := range a.Old.Extensions {
+		list = append(list, CreateExtension{Key: old.Key, Extension: e})
+	}
+	return list
 }
 
 // About implements Action.
@@ -273,6 +287,10 @@ type Plan struct {
 	Phases []Phase
 	// Refused says, as text for users, what is asked for but will not be done.
 	Refused []string
+	// Kept are the listeners that keep their servers, of which Refused says why.
+	Kept []Kept
+	// Waits says that a listener keeps its servers until the network interfaces of pods are known.
+	Waits bool
 }
 
 // Empty reports whether there is nothing to do.
@@ -311,13 +329,17 @@ func (p Plan) CreatesInstance() bool {
 	return p.has(func(a Action) bool { return Is(a, PartInstance, VerbCreate) })
 }
 
-// RemoveFirst makes room before adding, for groups that the cloud has called full.
+// RemoveFirst makes room before adding, for groups and access lists that the cloud has called full.
 func (p Plan) RemoveFirst() {
 	for _, phase := range p.Phases {
 		for i, a := range phase {
 			if change, ok := a.(ChangeServers); ok && len(change.Add) > 0 && len(change.Remove) > 0 {
 				change.RemoveFirst = true
 				phase[i] = change
+			}
+			if list, ok := a.(ChangeList); ok {
+				list.RemoveFirst = true
+				phase[i] = list
 			}
 		}
 	}

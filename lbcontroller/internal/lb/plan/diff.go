@@ -27,25 +27,37 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	current, surplus := matchGroups(d, o)
 	frozen, why := unusable(d, o, current)
 	p.Refused = slices.Concat(p.Refused, d.Refused, why)
-	p.groups(kind, d.Owner, without(d, frozen), current)
-	stillUsed := p.listeners(kind, d, o, current, frozen)
-	surplus = p.keepServing(d, o, surplus)
+	s := surveyOf(d, o)
+	s.stay(d, o, current, frozen)
+	p.groups(kind, d.Owner, s.made(without(d, frozen), d, current), current)
+	p.followNodes(d, o, s)
+	stillUsed := p.listeners(kind, d, o, current, frozen, s)
+	surplus = p.keepServing(d, o, s.staying(surplus))
 	var last Phase
 	if len(frozen) == 0 { // What a frozen port has now may be what it is to lose.
 		last = cleanUp(d, surplus, stillUsed)
 	}
+	var opening Phase
 	if there, is := balancer(kind, d, o); is {
-		change, refused := kind.Update(d, there)
+		changes, refused := kind.Update(d, there)
 		p.Refused = append(p.Refused, refused...)
-		switch {
-		case change == nil:
-		case closes(change):
-			p.Phases = slices.Insert(p.Phases, guards, Phase{change})
-		default:
-			last = append(last, change)
+		var closing Phase
+		for _, change := range changes {
+			switch {
+			case closes(change):
+				closing = append(closing, change)
+			case !opens(change):
+				last = append(last, change)
+			case !unguarded:
+				opening = append(opening, change)
+			}
+		}
+		if len(closing) > 0 {
+			p.Phases = slices.Insert(p.Phases, guards, closing)
 		}
 	}
 	p.add(last)
+	p.add(opening)
 	if d.EIP.IsAsked() {
 		p.eip(d, o, unguarded || kind.IsOpener(d, o))
 	}
@@ -143,7 +155,7 @@ func without(d *model.Desired, names map[string]bool) []model.Group {
 func Leave(owner ownership.Owner, reuse model.Reuse, o model.Observed) Plan {
 	nothing := &model.Desired{Owner: owner, Reuse: reuse}
 	var p Plan
-	used := p.listeners(nil, nothing, o, nil, nil) // Nothing is compared where nothing is wanted.
+	used := p.listeners(nil, nothing, o, nil, nil, surveyOf(nothing, o)) // Nothing is compared where nothing is wanted.
 	p.add(cleanUp(nothing, o.Groups, used))
 	return p
 }

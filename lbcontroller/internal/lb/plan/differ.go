@@ -13,9 +13,10 @@ import (
 type Differ interface {
 	// Create returns the action that makes the wanted load balancer.
 	Create(d *model.Desired) Action
-	// Update returns the action that changes a present load balancer, its tags among it, or nil if nothing is to change. Only what the user
-	// asked for is compared. What can't be changed is refused, as text for users, and the rest goes on.
-	Update(d *model.Desired, o model.Observed) (change Action, refused []string)
+	// Update returns the actions that change a present load balancer, its tags among it, in the order of their calls. Only what the user
+	// asked for is compared. What can't be changed is refused, as text for users, and the rest goes on. Attributes that restrict who may
+	// connect, or let others connect, have actions of their own, which say so by Closes and Opens.
+	Update(d *model.Desired, o model.Observed) (changes []Action, refused []string)
 	// Tagged returns a change of the load balancer that sets a tag, too; change is nil if nothing else changes.
 	Tagged(change Action, tag *commonv1.Tag) Action
 	// IsOpener reports whether a present load balancer is public though an intranet one is asked for.

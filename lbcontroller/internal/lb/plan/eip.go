@@ -87,21 +87,17 @@ func (a ReleaseEIP) Effect(o *model.Observed, _ Result) {
 	o.EIPs = slices.DeleteFunc(o.EIPs, func(e model.EIP) bool { return e.ID == a.ID })
 }
 
-// Needs is what Needs says of it: it opens the load balancer to the internet, which takes one EIP.
+// Opens says that the load balancer can be reached from the internet then.
+func (BindEIP) Opens() bool { return true }
+
+// Needs is what Needs says of it: the load balancer takes one EIP.
 func (BindEIP) Needs(earlier Action) bool {
-	change, isListener := earlier.(UpdateListener)
 	part, _ := earlier.About()
-	return part == PartEIP || isAccess(earlier) || closes(earlier) || isListener && restricts(change.Changed)
+	return part == PartEIP
 }
 
 // Needs is what Needs says of it: the cloud releases none that is bound.
 func (a ReleaseEIP) Needs(earlier Action) bool { return earlier == UnbindEIP(a) }
-
-// restricts reports whether attributes of a listener say who may connect.
-func restricts(c model.ListenerConfig) bool {
-	lists, ok := c.(interface{ GetAclIds() []string })
-	return ok && len(lists.GetAclIds()) > 0
-}
 
 // eip adds the phases for the elastic IP address of a load balancer of the Service's own. What is bound to something else,
 // or is none of the Service's, is left alone. Nothing is bound while the load balancer isn't as closed as it is asked to be,

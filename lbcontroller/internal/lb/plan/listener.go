@@ -28,6 +28,9 @@ type survey struct {
 	leaving keys            // those that a deletion frees
 	taken   keys            // those that a listener not ours holds, or one that is held
 	used    map[string]bool // ids of the groups that listeners go on using other than as wanted
+	// stays are the wanted listeners in whose place the present ones stay, since these have servers, and kept says so.
+	stays map[model.ListenerKey]bool
+	kept  []Kept
 }
 
 // keys are those of listeners.
@@ -41,12 +44,20 @@ func (k keys) meet(other model.ListenerKey) bool { return slices.ContainsFunc(k,
 type present struct {
 	model.Listener
 	wanted, ours, held bool
+	// replaced says of one that is held that what is wanted in its place can't be made.
+	replaced bool
 	// servesAnother reports that the listener forwards to a server group that was made for another Service, the server.
 	servesAnother bool
 	server        ownership.Owner
 }
 
+// managesListeners reports whether the listeners of the load balancer are the Service's; on a user's they may all be the user's.
+func managesListeners(d *model.Desired) bool { return d.Reuse.ID == "" || d.Reuse.Listeners }
+
 func surveyOf(d *model.Desired, o model.Observed) survey {
+	if !managesListeners(d) {
+		return survey{}
+	}
 	s := survey{have: map[model.ListenerKey]present{}, used: map[string]bool{}}
 	wanted := make(map[model.ListenerKey]bool, len(d.Listeners))
 	for _, l := range d.Listeners {
@@ -88,7 +99,7 @@ func (r refusals) target(l model.Listener) bool {
 func (s *survey) refusals(d *model.Desired, frozen map[string]bool) (refused refusals) {
 	refused = refusals{}
 	for _, want := range d.Listeners {
-		if _, exists := s.have[want.Key]; (frozen[want.Group] || want.Waits != "") && !exists {
+		if _, exists := s.have[want.Key]; (frozen[want.Group] || want.Waits != "" || s.stays[want.Key]) && !exists {
 			refused[want.Key] = true
 		}
 	}
@@ -102,6 +113,11 @@ func (s *survey) refusals(d *model.Desired, frozen map[string]bool) (refused ref
 			old, exists := s.have[want.Key]
 			if s.taken.meet(want.Key) && !exists && !refused[want.Key] {
 				refused[want.Key], grown = true, true
+			}
+			if !exists && (refused[want.Key] || refused.target(want)) { // What is there stays, and may hold other ports.
+				held := len(s.taken)
+				s.holdPort(want.Key)
+				grown = grown || len(s.taken) > held
 			}
 			if exists && (refused.target(want) || frozen[want.Group]) {
 				targets[old.ForwardPort()] = true
@@ -122,16 +138,19 @@ func (s *survey) refusals(d *model.Desired, frozen map[string]bool) (refused ref
 // listeners adds the phases for listeners and returns the ids of the groups that listeners go on using other than as
 // wanted.
 func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups map[string]model.Group,
-	frozen map[string]bool) (used map[string]bool) {
-	if d.Reuse.ID != "" && !d.Reuse.Listeners {
+	frozen map[string]bool, s survey) (used map[string]bool) {
+	if !managesListeners(d) {
 		return usedBy(o.Listeners)
 	}
 	var w listenerWork
-	s := surveyOf(d, o)
 	refused := s.refusals(d, frozen)
+	for _, kept := range s.kept {
+		p.refuse("%s", kept.Text)
+	}
+	p.Kept, p.Waits = s.kept, len(s.stays) > len(s.kept)
 	for _, l := range o.Listeners {
 		switch have := s.have[l.Key]; {
-		case have.wanted || !have.ours:
+		case have.wanted || !have.ours || have.replaced:
 		case have.held:
 			p.refuse("listener %s isn't deleted: a listener redirects to it that isn't ours or can't be changed", KeyText(l.Key))
 		default:
@@ -145,6 +164,8 @@ func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups
 			s.used[old.GroupID()] = true
 		case want.Waits != "" && !exists:
 			p.refuse("listener %s isn't made: %s", KeyText(want.Key), want.Waits)
+		case s.stays[want.Key] && (!exists || want.ForwardPort() != old.ForwardPort()):
+			s.used[old.GroupID()] = true
 		case refused[want.Key]:
 			p.refuse("port %d of the load balancer has %s; delete it, or choose another port", want.Key.Port, s.holder(want.Key))
 		case refused.target(want):
@@ -161,10 +182,11 @@ func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups
 			w.delete(old.Listener)
 			w.create(want, groups, &w.replace)
 		default:
-			w.update(kind, want, old.Listener, groups)
+			w.update(kind, want, old.Listener, groups, s.stays[want.Key])
 		}
 	}
 	p.Refused = append(p.Refused, w.refused...)
+	w.pair()
 	for _, phase := range []Phase{w.ready, w.unlink, w.remove, w.replace, w.forward, w.secure, w.insecure} {
 		p.add(phase)
 	}
@@ -192,7 +214,7 @@ func refTo(name string, groups map[string]model.Group) GroupRef {
 }
 
 func (w *listenerWork) delete(l model.Listener) {
-	gone := DeleteListener{Key: l.Key, ForwardPort: l.ForwardPort(), GroupID: l.GroupID()}
+	gone := DeleteListener{Key: l.Key, ForwardPort: l.ForwardPort(), GroupID: l.GroupID(), Old: l}
 	if gone.ForwardPort != 0 {
 		w.unlink = append(w.unlink, gone)
 		return
@@ -200,15 +222,38 @@ func (w *listenerWork) delete(l model.Listener) {
 	w.remove = append(w.remove, gone)
 }
 
-func (w *listenerWork) update(kind Differ, want, old model.Listener, groups map[string]model.Group) {
+// pair tells the listeners that go which ones take their place.
+func (w *listenerWork) pair() {
+	for _, phase := range []Phase{w.unlink, w.remove} {
+		for i, action := range phase {
+			gone, ok := action.(DeleteListener)
+			if !ok {
+				continue
+			}
+			for _, coming := range slices.Concat(w.replace, w.forward) {
+				if create, ok := coming.(CreateListener); ok && create.Listener.Key.Meets(gone.Key) {
+					gone.Next = append(gone.Next, create)
+				}
+			}
+			phase[i] = gone
+		}
+	}
+}
+
+// update changes a present listener, which goes to the wanted server group unless it stays on the one that it has.
+func (w *listenerWork) update(kind Differ, want, old model.Listener, groups map[string]model.Group, stays bool) {
 	if want.ForwardPort() == 0 {
 		changed, refused := kind.Changed(want.Config, old.Config)
 		if refused != "" {
 			w.refused = append(w.refused, "listener "+KeyText(want.Key)+": "+refused)
 		}
-		change := UpdateListener{Key: want.Key, Changed: changed}
-		if g, ok := groups[want.Group]; !ok || g.ID != old.GroupID() {
-			change.Group = refTo(want.Group, groups)
+		guard, others := apart(changed)
+		if guard != nil {
+			w.ready = append(w.ready, UpdateListener{Key: want.Key, Changed: guard})
+		}
+		change := UpdateListener{Key: want.Key, Changed: others}
+		if !stays {
+			change.Group = goesTo(want, old, groups)
 		}
 		if change.Changed != nil || change.Group != (GroupRef{}) {
 			w.ready = append(w.ready, change)
@@ -363,11 +408,9 @@ func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed, ungu
 	if !isPublic && !d.Guarded && !unguarded {
 		return
 	}
-	ports := map[int32]bool{}
 	var texts []string
 	for action := range p.Actions() {
 		if create, ok := action.(CreateListener); ok {
-			ports[create.Listener.Key.Port] = true
 			texts = append(texts, KeyText(create.Listener.Key))
 		}
 	}
@@ -379,7 +422,7 @@ func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed, ungu
 		case CreateListener:
 			return true
 		case DeleteListener:
-			return ports[a.Key.Port]
+			return len(a.Next) > 0
 		}
 		return false
 	})

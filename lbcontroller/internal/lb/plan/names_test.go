@@ -21,6 +21,7 @@ type (
 	DeleteInstance  = plan.DeleteInstance
 	CreateGroup     = plan.CreateGroup
 	ChangeServers   = plan.ChangeServers
+	ChangeList      = plan.ChangeList
 	DeleteGroup     = plan.DeleteGroup
 	CreateListener  = plan.CreateListener
 	UpdateListener  = plan.UpdateListener

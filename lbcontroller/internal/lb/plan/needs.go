@@ -2,6 +2,7 @@ package plan
 
 import (
 	"iter"
+	"slices"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
@@ -29,21 +30,26 @@ func Needs(action, earlier Action) bool {
 		of, did := earlier.About()
 		return of == PartListener || of == PartInstance && did != VerbCreate
 	}
+	if opens(action) && Guards(earlier) {
+		return true
+	}
 	switch a := action.(type) {
 	case interface{ Needs(earlier Action) bool }: // An action of a kind.
 		return a.Needs(earlier)
 	case CreateListener:
-		return closes(earlier) || isAccess(earlier) || needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) ||
-			needsListener(a.Listener.ForwardPort(), earlier)
+		return a.needs(earlier) || needsPort(a.Listener.Key, earlier)
 	case CreateExtension:
 		create, ok := earlier.(CreateListener)
 		return ok && create.Listener.Key == a.Key
 	case UpdateListener:
-		return needsGroup(a.Group, earlier) || needsServers(a.Group, earlier) || Is(earlier, PartAccess, VerbCreate)
+		return NeedsServers(a, earlier) || restricts(a.Changed) && Is(earlier, PartAccess, VerbCreate)
 	case DeleteListener:
 		// A redirect that is still there holds its target.
 		redirect, ok := earlier.(DeleteListener)
-		return ok && redirect.ForwardPort == a.Key.Port && a.Key.Protocol.OverTCP()
+		holds := ok && redirect.ForwardPort == a.Key.Port && a.Key.Protocol.OverTCP()
+		// It serves until what takes its place can be made.
+		return holds || NeedsServers(a, earlier) ||
+			slices.ContainsFunc(a.Next, func(next CreateListener) bool { return next.needs(earlier) })
 	case DeleteGroup:
 		return mayServe(a.GroupID, earlier)
 	case ChangeServers:
@@ -60,6 +66,19 @@ func closes(a Action) bool {
 	return ok && change.Closes()
 }
 
+// opens reports whether an action lets others connect than could so far.
+func opens(a Action) bool {
+	change, ok := a.(interface{ Opens() bool })
+	return ok && change.Opens()
+}
+
+// Guards reports whether an action says who may connect: what opens a load balancer comes after it, and not at all if it fails.
+func Guards(a Action) bool {
+	change, isListener := a.(UpdateListener)
+	part, verb := a.About()
+	return closes(a) || part == PartAccess && verb != VerbDelete || isListener && restricts(change.Changed)
+}
+
 // isAccess reports whether an action is about who may connect: nothing is opened before.
 func isAccess(a Action) bool {
 	part, _ := a.About()
@@ -71,10 +90,27 @@ func needsGroup(group GroupRef, earlier Action) bool {
 	return ok && group.ID == "" && group.Name == create.Group.Name
 }
 
-// needsServers keeps a listener from going over to a group that didn't get its servers.
-func needsServers(group GroupRef, earlier Action) bool {
-	change, ok := earlier.(ChangeServers)
-	return ok && group.ID == change.GroupID
+// needs reports what a new listener needs apart from its port.
+func (a CreateListener) needs(earlier Action) bool {
+	return closes(earlier) || isAccess(earlier) || needsGroup(a.Group, earlier) || needsListener(a.Listener.ForwardPort(), earlier)
+}
+
+// NeedsServers reports whether an action takes a listener, or what was served by the one whose place it takes, to a group that didn't get
+// all its servers. A listener on a free port needs only the group.
+func NeedsServers(action, earlier Action) bool {
+	var groups []GroupRef
+	switch a := action.(type) {
+	case UpdateListener:
+		groups = append(groups, a.Group)
+	case DeleteListener:
+		for _, next := range a.Next {
+			groups = append(groups, next.Group)
+		}
+	}
+	change, isChange := earlier.(ChangeServers)
+	return slices.ContainsFunc(groups, func(g GroupRef) bool {
+		return g != (GroupRef{}) && (needsGroup(g, earlier) || isChange && g.ID == change.GroupID)
+	})
 }
 
 // needsPort reports whether the listener that is to go from a port is still there.

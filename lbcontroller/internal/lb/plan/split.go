@@ -2,7 +2,7 @@ package plan
 
 // Without leaves out the actions that leave names, and those that need them. It returns what it left out apart.
 func (p Plan) Without(leave func(Action) bool) (rest Plan, left []Action) {
-	rest.Refused = p.Refused
+	rest.Refused, rest.Kept, rest.Waits = p.Refused, p.Kept, p.Waits
 	for _, phase := range p.Phases {
 		var kept Phase
 		for _, action := range phase {
