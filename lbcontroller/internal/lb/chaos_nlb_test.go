@@ -163,6 +163,9 @@ func (m *monkey) judgeNLB(svc *corev1.Service, parts []string) {
 	if !isWanted {
 		parts = []string{}
 	}
+	if isWanted && keepsServers(svc) {
+		return
+	}
 	if isWanted && m.named(svc) != "" {
 		id = m.named(svc)
 	}

@@ -128,6 +128,13 @@ func (m *monkey) judge() {
 	}
 }
 
+// keepsServers reports that a Service says that a listener stays where it has servers: then what there is differs from what is asked for.
+func keepsServers(svc *corev1.Service) bool {
+	return slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "keeps the servers that it has")
+	})
+}
+
 func (m *monkey) judgeService(svc *corev1.Service, lb *slbv1.LoadBalancer, parts []string) {
 	id := lb.GetLoadBalancerId()
 	if svc.DeletionTimestamp != nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -146,6 +153,9 @@ func (m *monkey) judgeService(svc *corev1.Service, lb *slbv1.LoadBalancer, parts
 	}
 	if id == "" {
 		m.t.Errorf("%s has no load balancer; status %v, labels %v", svc.Name, svc.Status, svc.Labels)
+		return
+	}
+	if keepsServers(svc) {
 		return
 	}
 	present := m.presentParts(id, parts)

@@ -134,6 +134,9 @@ func (m *monkey) elsewhere(svc *corev1.Service) bool {
 
 // judgeReused compares what a Service has on the user's CLB that it names; the cloud is locked.
 func (m *monkey) judgeReused(svc *corev1.Service, parts []string) {
+	if keepsServers(svc) {
+		return
+	}
 	id := m.named(svc)
 	lb := m.cloud.LoadBalancers[id]
 	if diff := cmp.Diff(parts, m.partsOf(svc.Name, id, parts)); diff != "" {
