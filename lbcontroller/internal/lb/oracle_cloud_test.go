@@ -192,6 +192,9 @@ func (o *oracle) notOurs(request proto.Message) string {
 	case *slbv1.CreateListenerRequest:
 		return o.notOurPort(r.GetKey().GetLoadBalancerId(), r.GetKey().GetPort(), "")
 	case *nlbv1.CreateListenerRequest:
+		if r.GetValidateOnly() {
+			return "" // Nothing is made.
+		}
 		return o.notOurPort(r.GetLoadBalancerId(), max(r.GetPort(), r.GetStartPort()), "")
 	case *slbv1.UpdateListenerRequest:
 		return o.notOurCLBListener(r.GetKey())

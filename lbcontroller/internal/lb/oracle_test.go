@@ -155,7 +155,7 @@ func (o *oracle) remember(forget bool) {
 	for _, key := range slices.Sorted(maps.Keys(there)) {
 		svc, past := there[key], o.pasts[key]
 		o.born[ownership.DefaultName(string(svc.UID))] = svc
-		if opened := word(svc, annotation.ACLStatus) == "off" || word(svc, annotation.SecurityGroupIDs) == "none"; accessWords(svc) {
+		if opened := word(svc, annotation.ACLStatus) == "off" || word(svc, annotation.SecurityGroupIDs) == "none"; restricts(svc) {
 			o.worded[string(svc.UID)] = !opened
 		} else if opened || len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 			o.worded[string(svc.UID)] = false
@@ -237,7 +237,15 @@ func word(svc *corev1.Service, suffix string) string {
 	return svc.Annotations[annotation.Prefix+suffix]
 }
 
-// accessWords reports whether annotations restrict the access.
+// restricts reports whether annotations of its kind restrict the access to the load balancer of a Service.
+func restricts(svc *corev1.Service) bool {
+	if ofNLB(svc) {
+		return word(svc, annotation.SecurityGroupIDs) != ""
+	}
+	return word(svc, annotation.ACLStatus) == "on" || word(svc, annotation.ACLID) != ""
+}
+
+// accessWords reports whether annotations, of either kind, are meant to restrict the access.
 func accessWords(svc *corev1.Service) bool {
 	return word(svc, annotation.ACLStatus) == "on" || word(svc, annotation.ACLID) != "" || word(svc, annotation.SecurityGroupIDs) != ""
 }

@@ -69,12 +69,6 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// knownFaults are the stories in which the oracle finds a fault of today that is being mended, and which. One that is gone fails the story.
-var knownFaults = map[string]string{
-	"pods-are-servers":     "who serves: 80/tcp of lb-1", // Another target port, before its EndpointSlices: the listener gets an empty group.
-	"nlb-pods-are-servers": "who serves: 80/tcp of nlb-1",
-}
-
 // story is a world in which a script is played.
 type story struct {
 	*world
@@ -123,16 +117,7 @@ func newStory(t *testing.T, files []txtar.File) *story {
 			s.console(id, things[id])
 		}
 	}
-	if fault, known := knownFaults[filepath.Base(t.Name())]; known {
-		said := watchOver(s.world).silently()
-		t.Cleanup(func() {
-			if !slices.ContainsFunc(*said, func(line string) bool { return strings.HasPrefix(line, fault) }) {
-				t.Errorf("the fault %q is gone: take the story out of knownFaults; the oracle says %q", fault, *said)
-			}
-		})
-	} else {
-		watchOver(s.world)
-	}
+	watchOver(s.world)
 	s.events.named = true
 	s.failing = s.apiFault
 	s.cloud.Interpose(s.cloudFault)
