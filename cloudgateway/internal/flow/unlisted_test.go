@@ -65,7 +65,7 @@ func TestThrottlingIsChargedToItsAction(t *testing.T) {
 				}
 				b.Answered("ecs", action)
 			}
-			time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
+			<-time.After(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
 			for minute := range 15 {
 				cloud.count("B")
 				for half := range 120 {
@@ -73,14 +73,14 @@ func TestThrottlingIsChargedToItsAction(t *testing.T) {
 					if half%4 == 0 {
 						go call("A", "RunSomething")
 					}
-					time.Sleep(500 * time.Millisecond)
+					<-time.After(500 * time.Millisecond)
 					synctest.Wait()
 				}
 				if n := cloud.count("B"); n < 116 {
 					t.Errorf("beside an action with %d calls a minute: %d calls in minute %d, want 116 to 120", limit, n, minute+1)
 				}
 			}
-			time.Sleep(time.Minute) // Calls that wait come to their end.
+			<-time.After(time.Minute) // Calls that wait come to their end.
 		})
 	}
 }

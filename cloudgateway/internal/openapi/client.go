@@ -235,8 +235,9 @@ func usageOf(c net.Conn) *usage {
 	return u
 }
 
-// refused reports whether nothing was written for want of the turn. The error of the attempt may not say it: the transport closes the connection
-// then, and may hear first from its reader that it is closed. What is refused later counts for nothing, such as the farewell of TLS.
+// refused reports whether nothing was written for want of the turn. The error of the attempt may not say it: the
+// transport closes the connection then, and may hear first from its reader that it is closed. What is refused later
+// counts for nothing, such as the farewell of TLS.
 func (u *usage) refused() bool {
 	return u.of != nil && u.of.refused.Load() && u.of.written.Load() == u.before
 }

@@ -71,8 +71,8 @@ func TestTurnLostWhileConnecting(t *testing.T) {
 	}
 }
 
-// TestRefusedWrites: only of an attempt that has written nothing is it said that nothing was sent. A connection with TLS writes once more when
-// it is closed.
+// TestRefusedWrites: only of an attempt that has written nothing is it said that nothing was sent. A connection with
+// TLS writes once more when it is closed.
 func TestRefusedWrites(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.NotFoundHandler())
@@ -88,7 +88,6 @@ func TestRefusedWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			//nolint:gosec // Who the server is doesn't matter.
 			over := tls.Client(&turned{Conn: raw, turn: turn}, &tls.Config{InsecureSkipVerify: true})
 			defer over.Close()
 			if err := over.HandshakeContext(t.Context()); err != nil {

@@ -274,7 +274,7 @@ func TestDeletionGoesByWhatIsSo(t *testing.T) {
 		if err := call("LoadBalancerService/DeleteLoadBalancer", remove); err != nil || of.reads > 0 {
 			t.Errorf("just seen: %v after %d reads", err, of.reads)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		change := &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1"}
 		if err := call("LoadBalancerService/UpdateLoadBalancer", change); err != nil || of.reads > 0 {
 			t.Errorf("a change an hour later: %v after %d reads", err, of.reads)

@@ -62,10 +62,10 @@ type kindOwner struct {
 func (o kindOwner) Kind() string { return string(o.kind) }
 
 func (o kindOwner) Facts(context.Context, string, time.Duration) ([]*commonv1.Tag, string, error) {
-	switch o.kind {
-	case Network:
+	if o.kind == Network {
 		return nil, o.now.vpc, nil
-	case EIP, "access control list", "server certificate", "CA certificate":
+	}
+	if slices.Contains([]Kind{EIP, "access control list", "server certificate", "CA certificate"}, o.kind) {
 		return o.now.tags, "", nil
 	}
 	return o.now.tags, o.now.vpc, nil

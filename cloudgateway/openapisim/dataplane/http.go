@@ -138,6 +138,7 @@ func (d redirect) answer(w http.ResponseWriter, r *http.Request) {
 	if d.port != 443 {
 		host = fmt.Sprintf("%s:%d", host, d.port)
 	}
+	//nolint:gosec // The host is the client's own, to which it is sent back.
 	http.Redirect(w, r, "https://"+host+r.URL.RequestURI(), d.code)
 }
 

@@ -358,7 +358,7 @@ func TestFrontSharesTheLimit(t *testing.T) {
 	reached := 0
 	for name := range callers {
 		reached += outcomes[name+": InvalidLoadBalancerId.NotFound"]
-		if outcomes[name+": InvalidLoadBalancerId.NotFound"]+outcomes[name+": Throttling.User"] != 60 {
+		if outcomes[name+": InvalidLoadBalancerId.NotFound"]+outcomes[name+": Throttling"] != 60 {
 			t.Errorf("%s: outcomes %v", name, outcomes)
 		}
 	}

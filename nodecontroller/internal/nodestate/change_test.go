@@ -371,8 +371,11 @@ func TestMatters(t *testing.T) {
 		{name: "own write of addresses", before: fresh(), edit: addresses},
 		{name: "address without provider id", before: fresh(func(n *corev1.Node) { n.Spec.ProviderID = "" }), edit: addresses, want: true},
 		{name: "reports again", before: fresh(ready(corev1.ConditionUnknown)), edit: ready(corev1.ConditionTrue)},
-		{name: "reports again without provider id", before: fresh(ready(corev1.ConditionUnknown), func(n *corev1.Node) { n.Spec.ProviderID = "" }),
-			edit: ready(corev1.ConditionTrue), want: true},
+		{
+			name:   "reports again without provider id",
+			before: fresh(ready(corev1.ConditionUnknown), func(n *corev1.Node) { n.Spec.ProviderID = "" }),
+			edit:   ready(corev1.ConditionTrue), want: true,
+		},
 		{name: "provider id", before: fresh(), edit: func(n *corev1.Node) { n.Spec.ProviderID = "cn-hangzhou.i-2" }, want: true},
 		{name: "node ip", before: fresh(), edit: func(n *corev1.Node) {
 			n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.0.1"}

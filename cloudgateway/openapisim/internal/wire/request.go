@@ -74,9 +74,15 @@ func Parse(r *http.Request) (*Request, *api.Error) {
 	return req, req.checkText()
 }
 
+// isJSON reports whether a body is said to be a JSON document.
+func isJSON(contentType string) bool {
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && kind == "application/json"
+}
+
 // readJSON adds the members of a body that is a JSON document. Structures stay JSON; [Structured] reads them.
 func (req *Request) readJSON(contentType string, body []byte) *api.Error {
-	if kind, _, err := mime.ParseMediaType(contentType); err != nil || kind != "application/json" || len(bytes.TrimSpace(body)) == 0 {
+	if !isJSON(contentType) || len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
 	var document map[string]json.RawMessage
