@@ -75,6 +75,8 @@ func TestClaimOfAnotherInstance(t *testing.T) {
 				n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.0.50"}
 			}},
 		{name: "without a tag", vpc: vpcID},
+		{name: "other cluster, and this one has no id of its own", vpc: vpcID, cluster: "c-2",
+			edit: func(cfg *controller.Config) { inCluster(cfg); cfg.ClusterID = "clusterid" }},
 		{name: "another VPC that nodes may be in", vpc: "vpc-2",
 			edit: func(cfg *controller.Config) { inCluster(cfg); cfg.NodeVPCIDs = []string{"vpc-2"} }},
 	} {

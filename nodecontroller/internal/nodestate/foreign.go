@@ -15,11 +15,15 @@ import (
 // young is how long a Node counts as new, so that its instance has to prove more than that of one in service.
 const young = 10 * time.Minute
 
+// unnamed is the id of every cluster whose configuration gave the existing CCM none. It says nothing about tags.
+const unnamed = "clusterid"
+
 // Home is what the instances of a cluster have in common.
 type Home struct {
 	// VPCs are where they may be, that of the cluster first.
 	VPCs []string
-	// Tag is the key of the tag whose value is the id of an instance's cluster.
+	// Tag is the key of the tag whose value is the id of an instance's cluster. Of a cluster without an id of its own the value does not
+	// count.
 	Tag, ClusterID string
 }
 
@@ -37,7 +41,7 @@ func (h Home) Foreign(node *corev1.Node, instance *ecsv1.Instance, opts Options,
 			"name that in nodeVPCIDs",
 			instance.GetInstanceId(), vpc, strings.Join(h.VPCs, ", "), vpc)
 	}
-	if !joins || h.ClusterID == "" {
+	if !joins || h.ClusterID == "" || h.ClusterID == unnamed {
 		return ""
 	}
 	for _, tag := range instance.GetTags() {
