@@ -145,7 +145,10 @@ func (w testWorld) steps() []step {
 		{
 			name: "deletion",
 			do:   func(t *testing.T) error { w.remove(t, "cost"); return nil },
-			want: map[string]int{"DescribeLoadBalancers": 1, "SetLoadBalancerDeleteProtection": 1, "DeleteLoadBalancer": 1},
+			// An access list of the Service may stand beside its load balancer, which is looked for by its tags.
+			want: map[string]int{
+				"DescribeLoadBalancers": 1, "SetLoadBalancerDeleteProtection": 1, "DeleteLoadBalancer": 1, "DescribeAccessControlLists": 1,
+			},
 		},
 	}
 }

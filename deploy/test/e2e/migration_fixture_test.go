@@ -32,8 +32,6 @@ type era struct {
 	masters []string
 	// labels are those that it puts on a node.
 	labels func(*state.Instance) map[string]string
-	// forwards says that it has switched off the check of sources and destinations.
-	forwards bool
 	// services makes what it leaves of Services.
 	services func(migration) []legacyService
 }
@@ -137,7 +135,7 @@ func eras() []era {
 				"--node-reconcile-batch-size=50", "--route-reconcile-batch-size=25", "--node-event-aggregation-wait-seconds=1", "--enable-imdsv2=true",
 				"--max-throttling-retry-times=10", "--skip-disable-source-dest-check=false", "--leader-elect-resource-name=ccm",
 			},
-			routes: true, masters: []string{controlPlane, excluded}, labels: labelsOfV211, forwards: true, services: servicesOfV214,
+			routes: true, masters: []string{controlPlane, excluded}, labels: labelsOfV211, services: servicesOfV214,
 		},
 	}
 }
@@ -470,7 +468,8 @@ func (m migration) nodes() {
 			_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
 			return err
 		})
-		if m.era.forwards {
+		// Pods are reached by routes only where the check of sources and destinations is off. Early versions left that to others.
+		if m.era.routes {
 			eni := "eni-" + strings.TrimPrefix(instanceOf(&listed), "i-")
 			if err := ecs.Call(m.t.Context(), "ModifyNetworkInterfaceAttribute", map[string]string{
 				"RegionId": world.Region, "NetworkInterfaceId": eni, "SourceDestCheck": "false",
