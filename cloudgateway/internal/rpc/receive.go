@@ -59,7 +59,7 @@ func (s *Server) unary(srv any, ss grpc.ServerStream, info *grpc.UnaryServerInfo
 		if err != nil {
 			return nil, err
 		}
-		return nil, s.send(ctx, ss, call, reply) //nolint:contextcheck // The stream has its own context.
+		return nil, s.send(ctx, ss, call, reply)
 	})
 	return err
 }
@@ -154,7 +154,7 @@ func (s *Server) send(ctx context.Context, ss grpc.ServerStream, call underWay, 
 	if err != nil {
 		return err
 	}
-	from := s.connections.of(ss.Context())
+	from := s.connections.of(ctx)
 	if from == nil {
 		return nil // The connection is gone, and all that it held.
 	}
@@ -164,7 +164,7 @@ func (s *Server) send(ctx context.Context, ss grpc.ServerStream, call underWay, 
 	case <-out.gone:
 	case <-from.over: // gRPC leaves what it held to the garbage.
 	case <-late.C:
-		if ss.Context().Err() == nil { // Otherwise the call was given up just when gRPC took the answer, and dropped it.
+		if ctx.Err() == nil { // Otherwise the call was given up just when gRPC took the answer, and dropped it.
 			from.end(notRead)
 		}
 	}
@@ -173,7 +173,7 @@ func (s *Server) send(ctx context.Context, ss grpc.ServerStream, call underWay, 
 
 // encode hands an answer to gRPC, if there is room for it.
 func (s *Server) encode(ctx context.Context, ss grpc.ServerStream, call underWay, reply any) (*encoding, error) {
-	place, err := call.place(ss.Context())
+	place, err := call.place(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -205,12 +205,14 @@ func (s *Server) stream(stopping <-chan struct{}) grpc.StreamServerInterceptor {
 }
 
 // exempted handles a stream of health checks or reflection.
+//
+//nolint:contextcheck,nolintlint // The stream has its own context. The linter of directives takes this for unused.
 func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 	stopping <-chan struct{}) error {
 	if !exempt(info.FullMethod) && !reflects(info.FullMethod) {
 		return &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " is a stream; streams are not supported"}
 	}
-	admitted, call, err := s.admit(ss.Context(), info.FullMethod)
+	_, call, err := s.admit(ss.Context(), info.FullMethod)
 	if err != nil {
 		return err
 	}
@@ -227,7 +229,7 @@ func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServer
 		}
 	}()
 	return next(srv, boundedStream{ServerStream: ss, ctx: ctx, server: s, answer: func(message any) error {
-		return s.send(admitted, ss, call, message)
+		return s.send(ctx, ss, call, message)
 	}})
 }
 
