@@ -118,12 +118,12 @@ var checkByDefault = &nlbv1.HealthCheck{
 // plainly is a message without the fields that say nothing: those of NLBs say most of what they are not.
 func plainly[M proto.Message](m M) M {
 	m = proto.CloneOf(m)
-	var clear func(m protoreflect.Message)
-	clear = func(m protoreflect.Message) {
+	var clean func(m protoreflect.Message)
+	clean = func(m protoreflect.Message) {
 		m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 			isMessage := f.Kind() == protoreflect.MessageKind && !f.IsList()
 			if isMessage {
-				clear(v.Message())
+				clean(v.Message())
 			}
 			if isMessage && !hasFields(v.Message()) || !isMessage && !f.IsList() && v.Equal(f.Default()) {
 				m.Clear(f)
@@ -131,13 +131,13 @@ func plainly[M proto.Message](m M) M {
 			return true
 		})
 	}
-	clear(m.ProtoReflect())
+	clean(m.ProtoReflect())
 	return m
 }
 
-func hasFields(m protoreflect.Message) (any bool) {
-	m.Range(func(protoreflect.FieldDescriptor, protoreflect.Value) bool { any = true; return false })
-	return any
+func hasFields(m protoreflect.Message) (has bool) {
+	m.Range(func(protoreflect.FieldDescriptor, protoreflect.Value) bool { has = true; return false })
+	return has
 }
 
 func serversText[S proto.Message](servers []S) string {

@@ -168,7 +168,7 @@ func TestGroupsThatAreNotDeleted(t *testing.T) {
 		"without a server":   {func(g *nlbv1.ServerGroup) { g.Servers = nil }, true},
 		"another name":       {func(g *nlbv1.ServerGroup) { g.Name = "my-own" }, false},
 		"another cluster's":  {func(g *nlbv1.ServerGroup) { g.Tags[1].Value = "c-other" }, false},
-		"one tag only":       {func(g *nlbv1.ServerGroup) { g.Tags = g.Tags[:1] }, false},
+		"one tag only":       {func(g *nlbv1.ServerGroup) { g.Tags = g.GetTags()[:1] }, false},
 		"name of a cluster":  {func(g *nlbv1.ServerGroup) { g.Name = "k8s.30080.TCP.gone.default.c-other" }, false},
 		"name of a Service":  {func(g *nlbv1.ServerGroup) { g.Name = "k8s.30090.TCP.api.default.c-test" }, false},
 		"a foreign server":   {func(g *nlbv1.ServerGroup) { g.Servers[0].ServerId = "i-other" }, false},
@@ -263,7 +263,7 @@ func TestTagGoneFromANamedNLB(t *testing.T) {
 		w.create(web(annotated(annotation.Name, "shop")))
 		w.cloud.Lock()
 		for _, lb := range w.cloud.NLB.LoadBalancers {
-			lb.Tags = slices.DeleteFunc(lb.Tags, func(t *commonv1.Tag) bool { return t.GetKey() == ownership.TagService })
+			lb.Tags = slices.DeleteFunc(lb.GetTags(), func(t *commonv1.Tag) bool { return t.GetKey() == ownership.TagService })
 		}
 		w.cloud.Unlock()
 		w.writes()
