@@ -64,8 +64,8 @@ func jobOf(t *testing.T, documents map[string]string, component string) string {
 	return ""
 }
 
-// TestPlanOfChangedValues: a Job can't be changed, so one with other pods has another name, also where Helm doesn't count upgrades; the same
-// values give the same Job there.
+// TestPlanOfChangedValues: a Job can't be changed, so one with other pods has another name, also where Helm doesn't
+// count upgrades; the same values give the same Job there.
 func TestPlanOfChangedValues(t *testing.T) {
 	t.Parallel()
 	name := func(changes map[string]any) string {
