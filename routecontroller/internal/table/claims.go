@@ -22,7 +22,7 @@ type Scope struct {
 
 // Claims is what the nodes of a cluster ask of every route table. A node claims one route for each family of its pod CIDRs.
 type Claims struct {
-	// Wanted routes have to exist. No two have one destination. Ordered by destination.
+	// Wanted routes have to exist. No two have one destination, and no two nodes one instance. Ordered by destination.
 	Wanted []Route
 	// Held routes stay if they exist and are not created: their nodes are leaving, silent (a stopped instance), or unroutable.
 	Held []Route
@@ -44,12 +44,12 @@ type Unroutable struct {
 
 // Claims reads the claims off all nodes of a cluster. The result does not depend on the order of the nodes, which are not changed.
 func (s Scope) Claims(all []*corev1.Node) Claims {
-	// Of two nodes with one pod CIDR the older keeps the route, so that a newcomer can't steal traffic.
+	// Of two nodes with one pod CIDR or one instance the older keeps the route, so that a newcomer can't steal traffic.
 	ordered := slices.SortedFunc(slices.Values(all), func(a, b *corev1.Node) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	var claims Claims
-	holder := holders{of: map[netip.Prefix]string{}}
+	holder := holders{of: map[netip.Prefix]string{}, instances: map[string]string{}}
 	for _, node := range ordered {
 		s.claim(&claims, &holder, node)
 	}
@@ -62,9 +62,11 @@ func (s Scope) Claims(all []*corev1.Node) Claims {
 	return claims
 }
 
-// holders are the nodes that have ranges already.
+// holders are the nodes that have ranges and instances already.
 type holders struct {
 	of map[netip.Prefix]string
+	// instances are the nodes that have routes to instances. A machine has the pods of one node only.
+	instances map[string]string
 	// longest are the bits of the smallest range.
 	longest int
 }
@@ -86,8 +88,28 @@ func (h *holders) overlapping(cidr netip.Prefix) (netip.Prefix, string) {
 	return netip.Prefix{}, ""
 }
 
-func (h *holders) add(cidr netip.Prefix, node string) {
-	h.of[cidr], h.longest = node, max(h.longest, cidr.Bits())
+func (h *holders) add(route Route) {
+	h.of[route.CIDR], h.longest = route.Node, max(h.longest, route.CIDR.Bits())
+	h.instances[route.InstanceID] = route.Node
+}
+
+// refusal says why the node of a wanted route can't have it: an older node has its range, or its instance.
+func (h *holders) refusal(route Route) string {
+	if other := h.instances[route.InstanceID]; other != "" && other != route.Node {
+		return fmt.Sprintf("nodes %s and %s have the same instance %s in spec.providerID, and the older one, %s, has its routes; if the kubelet was "+
+			"renamed, delete the Node that is not its own any more, else correct --provider-id of %s and delete that Node",
+			other, route.Node, route.InstanceID, other, route.Node)
+	}
+	switch overlap, older := h.overlapping(route.CIDR); {
+	case older == "":
+		return ""
+	case overlap != route.CIDR:
+		return fmt.Sprintf("pod CIDR %s overlaps %s of node %s, and the older one, %s, has the first claim to it; delete one of the two Nodes, so "+
+			"that it gets another range when its kubelet registers again", route.CIDR, overlap, older, older)
+	default:
+		return fmt.Sprintf("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; delete one of "+
+			"the two Nodes, so that it gets another range when its kubelet registers again", older, route.Node, route.CIDR, older)
+	}
 }
 
 // claim adds the claims of one node; holder says which node has a range already.
@@ -112,7 +134,6 @@ func (s Scope) claim(claims *Claims, holder *holders, node *corev1.Node) {
 			claims.Held = append(claims.Held, route) // The Node is there: what it has is not for us to take away.
 			claims.Unroutable = append(claims.Unroutable, Unroutable{Key: route.Key, Node: node.Name, Reason: fmt.Sprintf(format, args...)})
 		}
-		overlap, older := holder.overlapping(cidr)
 		switch {
 		case nodes.Excluded(node):
 			claims.Excluded = append(claims.Excluded, route)
@@ -130,15 +151,12 @@ func (s Scope) claim(claims *Claims, holder *holders, node *corev1.Node) {
 			claims.Unroutable = append(claims.Unroutable, Unroutable{Key: route.Key, Node: node.Name, Reason: fmt.Sprintf(
 				"instance %s of spec.providerID is of another VPC or cluster, the events of the Node say which (SyncNodeFailed); it gets no route",
 				id.InstanceID)})
-		case older != "" && overlap != cidr:
-			refuse("pod CIDR %s overlaps %s of node %s, and the older one, %s, has the first claim to it; delete one of the two Nodes, so that it "+
-				"gets another range when its kubelet registers again", cidr, overlap, older, older)
-		case older != "":
-			refuse("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; "+
-				"delete one of the two Nodes, "+
-				"so that it gets another range when its kubelet registers again", older, node.Name, cidr, older)
 		default:
-			holder.add(cidr, node.Name)
+			if taken := holder.refusal(route); taken != "" {
+				refuse("%s", taken)
+				continue
+			}
+			holder.add(route)
 			claims.Wanted = append(claims.Wanted, route)
 		}
 	}

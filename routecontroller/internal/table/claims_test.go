@@ -67,6 +67,17 @@ func sameRange(older, newer, cidr string) string {
 			"so that it gets another range when its kubelet registers again", older, newer, cidr, older)
 }
 
+// routeOf is the route of a node whose instance has another name.
+func routeOf(cidr, instance, node string) table.Route {
+	return table.Route{Key: table.Key{CIDR: netip.MustParsePrefix(cidr), InstanceID: instance}, Node: node}
+}
+
+// sameInstance is why the newer of two nodes with one provider ID gets no route.
+func sameInstance(older, newer, id string) string {
+	return fmt.Sprintf("nodes %s and %s have the same instance %s in spec.providerID, and the older one, %s, has its routes; if the kubelet was "+
+		"renamed, delete the Node that is not its own any more, else correct --provider-id of %s and delete that Node", older, newer, id, older, newer)
+}
+
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	wanted := table.Claims{Wanted: []table.Route{route("10.0.1.0/24", "a")}}
@@ -144,6 +155,43 @@ func TestClaims(t *testing.T) {
 					{Key: route("10.0.1.0/24", "b").Key, Node: "b", Reason: sameRange("c", "b", "10.0.1.0/24")},
 				},
 			}},
+		{name: "two nodes of one instance", nodes: []*corev1.Node{node("b", age(9), podCIDRs("10.0.2.0/24"), providerID("cn-hangzhou.i-a")),
+			node("a", age(5))}, want: table.Claims{
+			Wanted:     []table.Route{route("10.0.1.0/24", "a")},
+			Held:       []table.Route{routeOf("10.0.2.0/24", "i-a", "b")},
+			Unroutable: []table.Unroutable{{Key: routeOf("10.0.2.0/24", "i-a", "b").Key, Node: "b", Reason: sameInstance("a", "b", "i-a")}},
+		}},
+		{name: "two nodes of one instance, with and without scheme, of two families", ipv6: true, nodes: []*corev1.Node{
+			node("b", age(9), podCIDRs("10.0.2.0/24", "fd02::/64"), providerID("alicloud://cn-hangzhou.i-a")),
+			node("a", age(5), podCIDRs("10.0.1.0/24", "fd01::/64")),
+		}, want: table.Claims{
+			Wanted: []table.Route{route("10.0.1.0/24", "a"), route("fd01::/64", "a")},
+			Held:   []table.Route{routeOf("10.0.2.0/24", "i-a", "b"), routeOf("fd02::/64", "i-a", "b")},
+			Unroutable: []table.Unroutable{
+				{Key: routeOf("10.0.2.0/24", "i-a", "b").Key, Node: "b", Reason: sameInstance("a", "b", "i-a")},
+				{Key: routeOf("fd02::/64", "i-a", "b").Key, Node: "b", Reason: sameInstance("a", "b", "i-a")},
+			},
+		}},
+		{name: "a renamed kubelet: the old node is silent", nodes: []*corev1.Node{node("a", age(5), ready(corev1.ConditionUnknown)),
+			node("b", age(9), podCIDRs("10.0.2.0/24"), providerID("cn-hangzhou.i-a"))}, want: table.Claims{
+			Wanted: []table.Route{routeOf("10.0.2.0/24", "i-a", "b")},
+			Held:   []table.Route{route("10.0.1.0/24", "a")},
+		}},
+		{name: "a renamed kubelet: the old node is excluded", nodes: []*corev1.Node{node("a", age(5), label(nodes.LabelExclude)),
+			node("b", age(9), podCIDRs("10.0.2.0/24"), providerID("cn-hangzhou.i-a"))}, want: table.Claims{
+			Wanted:   []table.Route{routeOf("10.0.2.0/24", "i-a", "b")},
+			Excluded: []table.Route{route("10.0.1.0/24", "a")},
+		}},
+		{name: "one instance id in two regions", nodes: []*corev1.Node{node("a", age(5), providerID("cn-beijing.i-a")),
+			node("b", age(9), podCIDRs("10.0.2.0/24"), providerID("cn-hangzhou.i-a"))}, want: table.Claims{
+			Wanted: []table.Route{routeOf("10.0.2.0/24", "i-a", "b")},
+			Held:   []table.Route{route("10.0.1.0/24", "a")},
+			Unroutable: []table.Unroutable{{
+				Key: route("10.0.1.0/24", "a").Key, Node: "a",
+				Reason: `spec.providerID "cn-beijing.i-a" is of another region than the route tables (cn-hangzhou); if the instance is there, ` +
+					"start the kubelet with --provider-id=cn-hangzhou.i-a and delete the Node, else label it service.alibabacloud.com/exclude-node",
+			}},
+		}},
 		{name: "ordered by destination", nodes: []*corev1.Node{node("a", podCIDRs("10.0.10.0/24")), node("b", podCIDRs("10.0.9.0/24"))},
 			want: table.Claims{Wanted: []table.Route{route("10.0.9.0/24", "b"), route("10.0.10.0/24", "a")}}},
 	}
