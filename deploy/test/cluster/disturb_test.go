@@ -413,19 +413,20 @@ func (c *cluster) uninstall(t *testing.T) {
 		t.Errorf("%d routes are left, want one for each node", len(routes))
 	}
 	kept := []string{"serviceaccount", "role.rbac.authorization.k8s.io", "rolebinding.rbac.authorization.k8s.io",
-		"lease.coordination.k8s.io", "configmap"}
+		"lease.coordination.k8s.io", "configmap", "secret/cloudgateway-tls"}
 	c.left(t, kept...)
 	c.run(t, c.documented(t, "kubectl -n kube-system delete lease"))
 	c.left(t)
 }
 
-// left waits until nothing is left of the installation but objects of these kinds. What belonged to others goes some time after them.
-func (c *cluster) left(t *testing.T, kinds ...string) {
+// left waits until nothing is left of the installation but what is kept: objects by kind or by kind and name. What
+// belonged to others goes some time after them.
+func (c *cluster) left(t *testing.T, kept ...string) {
 	t.Helper()
 	c.wait(t, "no more is left than docs/install.md says", func(context.Context) error {
 		rest := slices.DeleteFunc(c.objects(t), func(object string) bool {
 			kind, _, _ := strings.Cut(object, "/")
-			return slices.Contains(c.before, object) || slices.Contains(kinds, kind)
+			return slices.Contains(c.before, object) || slices.Contains(kept, kind) || slices.Contains(kept, object)
 		})
 		if len(rest) > 0 {
 			return fmt.Errorf("there are still %q", rest)
