@@ -96,19 +96,19 @@ func (h *holders) add(route Route) {
 // refusal says why the node of a wanted route can't have it: an older node has its range, or its instance.
 func (h *holders) refusal(route Route) string {
 	if other := h.instances[route.InstanceID]; other != "" && other != route.Node {
-		return fmt.Sprintf("nodes %s and %s have the same instance %s in spec.providerID, and the older one, %s, has its routes; if the kubelet was "+
-			"renamed, delete the Node that is not its own any more, else correct --provider-id of %s and delete that Node",
+		return fmt.Sprintf("nodes %s and %s have the same instance %s in spec.providerID, and the older one, %s, has its routes; "+
+			"if the kubelet was renamed, delete the Node that is not its own any more, else correct --provider-id of %s and delete that Node",
 			other, route.Node, route.InstanceID, other, route.Node)
 	}
 	switch overlap, older := h.overlapping(route.CIDR); {
 	case older == "":
 		return ""
 	case overlap != route.CIDR:
-		return fmt.Sprintf("pod CIDR %s overlaps %s of node %s, and the older one, %s, has the first claim to it; delete one of the two Nodes, so "+
-			"that it gets another range when its kubelet registers again", route.CIDR, overlap, older, older)
+		return fmt.Sprintf("pod CIDR %s overlaps %s of node %s, and the older one, %s, has the first claim to it; "+
+			"delete one of the two Nodes, so that it gets another range when its kubelet registers again", route.CIDR, overlap, older, older)
 	default:
-		return fmt.Sprintf("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; delete one of "+
-			"the two Nodes, so that it gets another range when its kubelet registers again", older, route.Node, route.CIDR, older)
+		return fmt.Sprintf("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; "+
+			"delete one of the two Nodes, so that it gets another range when its kubelet registers again", older, route.Node, route.CIDR, older)
 	}
 }
 

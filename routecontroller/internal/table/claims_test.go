@@ -74,8 +74,9 @@ func routeOf(cidr, instance, node string) table.Route {
 
 // sameInstance is why the newer of two nodes with one provider ID gets no route.
 func sameInstance(older, newer, id string) string {
-	return fmt.Sprintf("nodes %s and %s have the same instance %s in spec.providerID, and the older one, %s, has its routes; if the kubelet was "+
-		"renamed, delete the Node that is not its own any more, else correct --provider-id of %s and delete that Node", older, newer, id, older, newer)
+	return fmt.Sprintf("nodes %s and %s have the same instance %s in spec.providerID, and the older one, %s, has its routes; "+
+		"if the kubelet was renamed, delete the Node that is not its own any more, else correct --provider-id of %s and delete that Node",
+		older, newer, id, older, newer)
 }
 
 func TestClaims(t *testing.T) {
@@ -155,11 +156,14 @@ func TestClaims(t *testing.T) {
 					{Key: route("10.0.1.0/24", "b").Key, Node: "b", Reason: sameRange("c", "b", "10.0.1.0/24")},
 				},
 			}},
-		{name: "two nodes of one instance", nodes: []*corev1.Node{node("b", age(9), podCIDRs("10.0.2.0/24"), providerID("cn-hangzhou.i-a")),
-			node("a", age(5))}, want: table.Claims{
-			Wanted:     []table.Route{route("10.0.1.0/24", "a")},
-			Held:       []table.Route{routeOf("10.0.2.0/24", "i-a", "b")},
-			Unroutable: []table.Unroutable{{Key: routeOf("10.0.2.0/24", "i-a", "b").Key, Node: "b", Reason: sameInstance("a", "b", "i-a")}},
+		{name: "two nodes of one instance", nodes: []*corev1.Node{
+			node("b", age(9), podCIDRs("10.0.2.0/24"), providerID("cn-hangzhou.i-a")), node("a", age(5)),
+		}, want: table.Claims{
+			Wanted: []table.Route{route("10.0.1.0/24", "a")},
+			Held:   []table.Route{routeOf("10.0.2.0/24", "i-a", "b")},
+			Unroutable: []table.Unroutable{
+				{Key: routeOf("10.0.2.0/24", "i-a", "b").Key, Node: "b", Reason: sameInstance("a", "b", "i-a")},
+			},
 		}},
 		{name: "two nodes of one instance, with and without scheme, of two families", ipv6: true, nodes: []*corev1.Node{
 			node("b", age(9), podCIDRs("10.0.2.0/24", "fd02::/64"), providerID("alicloud://cn-hangzhou.i-a")),
