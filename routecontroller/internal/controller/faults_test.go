@@ -266,8 +266,9 @@ func TestBlockedNodesAreQuiet(t *testing.T) {
 		if n := len(w.Events.Matching("CreateRouteFailed")); n != 2*blocked {
 			t.Errorf("%d warnings, want two for each node", n)
 		}
-		if n := len(w.Patches()); n != 120 {
-			t.Errorf("%d patches, want one for each node", n)
+		// A pass may come before the watch has shown the patch of the one before, and patches the same once more.
+		if n := len(w.Patches()); n < 120 || n > 2*120 {
+			t.Errorf("%d patches, want one for each node, or two", n)
 		}
 	})
 }
