@@ -336,13 +336,13 @@ func TestUnknownProductAction(t *testing.T) {
 func TestPanicsOfHandlersAreAnswers(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t, openapisim.Config{})
-	sim.Update(func(c *state.Cloud) { c.Interfaces["eni-broken"] = nil })
+	sim.Update(func(c *state.Cloud) { c.SecurityGroups["sg-broken"] = nil })
 	c := newClient(t, sim)
-	if _, code := c.call("ecs", "DescribeNetworkInterfaces"); code != "InternalError" {
+	if _, code := c.call("ecs", "DescribeSecurityGroups"); code != "InternalError" {
 		t.Errorf("code %q", code)
 	}
-	sim.Update(func(c *state.Cloud) { delete(c.Interfaces, "eni-broken") }) // the lock was released
-	c.must("ecs", "DescribeNetworkInterfaces")
+	sim.Update(func(c *state.Cloud) { delete(c.SecurityGroups, "sg-broken") }) // the lock was released
+	c.must("ecs", "DescribeSecurityGroups")
 }
 
 func TestStartRefusesUnknownEndpoints(t *testing.T) {

@@ -28,6 +28,8 @@ type Settings struct {
 	InstanceStart  time.Duration `json:"instanceStart"`  // Starting until Running
 	InstanceStop   time.Duration `json:"instanceStop"`   // Stopping until Stopped
 	InstanceDelete time.Duration `json:"instanceDelete"` // DeleteInstance until gone
+	// InterfaceChange is how long network interfaces are Creating, Attaching and Detaching.
+	InterfaceChange time.Duration `json:"interfaceChange"`
 	NLBActive      time.Duration `json:"nlbActive"`      // NLB: CreateLoadBalancer until Active
 	NLBJob         time.Duration `json:"nlbJob"`         // NLB: any other asynchronous job
 
@@ -119,6 +121,7 @@ func DefaultSettings() Settings {
 		InstanceStart:      5 * time.Second,
 		InstanceStop:       5 * time.Second,
 		InstanceDelete:     time.Second,
+		InterfaceChange:    time.Second,
 		NLBActive:          5 * time.Second,
 		NLBJob:             time.Second,
 

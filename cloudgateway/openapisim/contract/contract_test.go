@@ -75,6 +75,7 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"role":                role,
 		"role of a pod":       podRole,
 		"life of an instance": lifeOfInstance,
+		"life of interface":   lifeOfInterface,
 		"new instances":       newInstances,
 		"old specification":   oldSpecification,
 		"NLB places":          nlbPlaces,
@@ -227,6 +228,11 @@ func remains(sim *openapisim.Simulator) map[string]int {
 		for id := range seed().Instances {
 			if c.Instances[id] != nil {
 				out["launched instances"]--
+			}
+		}
+		for _, eni := range c.Interfaces {
+			if eni.Type == "Secondary" {
+				out["network interfaces"]++
 			}
 		}
 		out["load balancers"] = len(c.LoadBalancers) - len(seed().LoadBalancers)

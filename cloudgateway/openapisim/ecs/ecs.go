@@ -17,7 +17,8 @@ func idsPerCall(s *api.Settings) int { return s.IDsPerCall }
 // Product returns the product with all its actions.
 func Product() api.Product {
 	actions := slices.Concat(
-		instanceActions(), runActions(), lifecycleActions(), catalogActions(), availableActions(), interfaceActions(), groupActions(),
+		instanceActions(), runActions(), lifecycleActions(), catalogActions(), availableActions(), interfaceActions(),
+		interfaceWriteActions(), interfaceAddressActions(), groupActions(),
 		ruleActions(), modifyRuleActions(), memberActions(),
 		tagging().Actions(),
 		[]api.Action{regions.Describe("ecs", "available")},

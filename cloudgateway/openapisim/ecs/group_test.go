@@ -202,6 +202,6 @@ func TestSecurityGroupRefusals(t *testing.T) {
 		{"VPC of interface", nil, "ModifyNetworkInterfaceAttribute", []string{"NetworkInterfaceId", "eni-pod",
 			"SecurityGroupId.1", "sg-other"}, "InvalidOperation.VpcMismatch"},
 		{"fine", nil, "ModifyNetworkInterfaceAttribute", []string{"NetworkInterfaceId", "eni-pod", "SecurityGroupId.1",
-			"sg-2", "NetworkInterfaceName", "n"}, ""},
+			"sg-2", "NetworkInterfaceName", "name"}, ""},
 	})
 }

@@ -19,15 +19,18 @@ func interfaceActions() []api.Action {
 			region(), list("NetworkInterfaceId"), list("PrivateIpAddress"), list("Ipv6Address"), tags.Param(),
 			api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("InstanceId"), api.Optional("PrimaryIpAddress"),
 			api.Optional("NetworkInterfaceName"), api.Optional("SecurityGroupId"), api.Optional("ResourceGroupId"),
-			api.Optional("Status"), api.OneOf("Type", "Primary", "Secondary"),
+			api.Optional("Status"), api.OneOf("Type", primaryInterface, secondaryInterface, trunkInterface),
 			api.Optional("NextToken"), api.Param{Name: "MaxResults", Kind: api.Int},
 		)...),
 		api.Write("ModifyNetworkInterfaceAttribute", api.On(interfaceByID, modifyInterface),
 			api.Words(`InvalidEniId.NotFound InvalidOperation.InvalidEniState InvalidSecurityGroupId.NotFound
-				InvalidOperation.VpcMismatch InvalidOperation.MultiGroupType JoinedGroupLimitExceed`), region(),
+				InvalidOperation.VpcMismatch InvalidOperation.MultiGroupType JoinedGroupLimitExceed
+				InvalidNetworkInterfaceName.Malformed InvalidDescription.Malformed`), region(),
 			api.Required("NetworkInterfaceId"), api.Flag("SourceDestCheck"), api.Optional("NetworkInterfaceName"),
 			api.Optional("Description"), api.Param{Name: "SecurityGroupId", Kind: api.Strings},
-			api.Flag("DeleteOnRelease")),
+			api.Flag("DeleteOnRelease"), api.Number("QueueNumber", 1, 2048)),
+		api.Read("DescribeNetworkInterfaceAttribute", api.On(interfaceByID, describeInterfaceAttribute),
+			api.Words("InvalidEniId.NotFound"), region(), api.Required("NetworkInterfaceId"), api.Optional("Attribute")),
 	}
 }
 
@@ -48,7 +51,7 @@ func newIPv6Sets(eni *state.NetworkInterface) api.Object {
 
 func newInterfaceView(c *api.Context, eni *state.NetworkInterface) api.Object {
 	return api.Object{
-		"NetworkInterfaceId", eni.ID, "NetworkInterfaceName", eni.Name, "NetworkInterfaceTrafficMode", "Standard",
+		"NetworkInterfaceId", eni.ID, "NetworkInterfaceName", eni.Name, "NetworkInterfaceTrafficMode", cmp.Or(eni.TrafficMode, "Standard"),
 		"Type", eni.Type, "Status", eni.Status, "InstanceId", eni.InstanceID, "VpcId", eni.VpcID,
 		"VSwitchId", eni.VSwitchID, "ZoneId", eni.ZoneID, "MacAddress", eni.MacAddress,
 		"PrivateIpAddress", eni.PrimaryIP, "OwnerId", c.Account, "Description", eni.Description,
@@ -57,8 +60,28 @@ func newInterfaceView(c *api.Context, eni *state.NetworkInterface) api.Object {
 		"DeleteOnRelease", !eni.KeepOnRelease, "ServiceManaged", false, "PrivateIpSets", newPrivateIPSets(eni),
 		"Ipv6Sets", newIPv6Sets(eni), "Ipv4PrefixSets", sets(eni.Ipv4Prefixes, "Ipv4PrefixSet", "Ipv4Prefix"),
 		"Ipv6PrefixSets", sets(eni.Ipv6Prefixes, "Ipv6PrefixSet", "Ipv6Prefix"), "SecurityGroupIds", newSecurityGroupIDs(eni.SecurityGroupIDs),
-		"AssociatedPublicIp", api.Object{}, "Attachment", api.Object{"InstanceId", api.NonZero(eni.InstanceID)}, "Tags", tags.Longs(eni.Tags),
+		"AssociatedPublicIp", newPublicIP(c, eni), "Attachment", api.Object{
+			"InstanceId", api.NonZero(eni.InstanceID), "DeviceIndex", 0, "NetworkCardIndex", 0, "TrunkNetworkInterfaceId", "",
+		},
+		"QueueNumber", cmp.Or(eni.QueueNumber, queues), "Tags", tags.Longs(eni.Tags),
 	}
+}
+
+// queues is how many queues an interface has that nobody gave others.
+const queues = 2
+
+// newPublicIP shows the elastic address of the primary address of an interface, if it has one.
+func newPublicIP(c *api.Context, eni *state.NetworkInterface) api.Object {
+	for _, eip := range c.State.Eips {
+		if eip.InstanceID == eni.ID && (eip.PrivateIP == "" || eip.PrivateIP == eni.PrimaryIP) {
+			return api.Object{"AllocationId", eip.ID, "PublicIpAddress", eip.Address}
+		}
+	}
+	return api.Object{}
+}
+
+func describeInterfaceAttribute(c *api.Context, eni *state.NetworkInterface) (any, *api.Error) {
+	return newInterfaceView(c, eni), nil
 }
 
 func describeInterfaces(c *api.Context) (any, *api.Error) {
@@ -100,18 +123,11 @@ func modifyInterface(c *api.Context, eni *state.NetworkInterface) (any, *api.Err
 		return nil, wrongInterfaceState()
 	}
 	groups := c.List("SecurityGroupId")
-	if len(groups) > groupsPerMember {
-		return nil, api.BadRequest("JoinedGroupLimitExceed", "A network interface can be in %d security groups.", groupsPerMember)
+	if err := checkInterfaceGroups(c, groups, eni.VpcID); err != nil {
+		return nil, err
 	}
-	for _, id := range groups {
-		switch g := c.State.SecurityGroups[id]; {
-		case g == nil:
-			return nil, groupNotFound()
-		case mixed(c.State, groups[0], g):
-			return nil, forbidden(mixedGroups, "A network interface can't be in security groups of different types.")
-		case g.VpcID != eni.VpcID:
-			return nil, forbidden("InvalidOperation.VpcMismatch", "The network interface and security group %s are not in the same VPC.", id)
-		}
+	if err := checkInterfaceTexts(c); err != nil {
+		return nil, err
 	}
 	if len(groups) > 0 {
 		eni.SecurityGroupIDs = groups
@@ -122,6 +138,7 @@ func modifyInterface(c *api.Context, eni *state.NetworkInterface) (any, *api.Err
 		eni.KeepOnRelease = !c.True("DeleteOnRelease")
 	}
 	c.SetFlag("SourceDestCheck", &eni.SourceDestCheck)
+	c.SetInt("QueueNumber", &eni.QueueNumber)
 	return nil, nil
 }
 

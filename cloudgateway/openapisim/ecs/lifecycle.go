@@ -33,8 +33,12 @@ func lifecycleActions() []api.Action {
 	}
 }
 
-// settle completes the changes of instances that have ended.
+// settle completes the changes of instances and network interfaces that have ended.
 func settle(c *api.Context) (next time.Time) {
+	return api.Earlier(settleInstances(c), settleInterfaces(c))
+}
+
+func settleInstances(c *api.Context) (next time.Time) {
 	for _, i := range c.State.Instances {
 		for !i.SettleAt.IsZero() && !c.Now.Before(i.SettleAt) {
 			i.Status = i.SettleTo
@@ -59,7 +63,7 @@ func following(c *api.Context, i *state.Instance) (status string, at time.Time) 
 // begin lets an instance pass through a status on the way to its final one, "" for gone.
 func begin(c *api.Context, i *state.Instance, passing, final string, window time.Duration) {
 	i.Status, i.SettleTo, i.SettleAt = passing, final, c.Now.Add(window)
-	settle(c)
+	settleInstances(c)
 }
 
 func startInstance(c *api.Context, i *state.Instance) (any, *api.Error) {
@@ -123,6 +127,11 @@ func vanish(c *api.Context, i *state.Instance) {
 			gone[id] = true
 		}
 	}
+	leaveServers(c, gone)
+}
+
+// leaveServers takes what is gone out of every group that it serves, a little later.
+func leaveServers(c *api.Context, gone map[string]bool) {
 	c.State.Vanishing = append(c.State.Vanishing, state.Vanishing{
 		ServerIDs: slices.Sorted(maps.Keys(gone)), At: c.Now.Add(c.Settings.ServersVanish),
 	})
@@ -136,7 +145,7 @@ func remove(c *api.Context, i *state.Instance) {
 		switch {
 		case eni.InstanceID != i.ID:
 		case eni.KeepOnRelease:
-			eni.InstanceID, eni.Status = "", "Available"
+			eni.InstanceID, eni.Status, eni.SettleTo, eni.SettleAt = "", available, "", time.Time{}
 		default:
 			delete(c.State.Interfaces, id)
 		}

@@ -224,7 +224,7 @@ func (l *launch) add(c *api.Context, n int, address string) *state.Instance {
 		ResourceGroupID: i.ResourceGroupID, Created: c.Now,
 	}
 	sequence := c.State.Sequence
-	eni.MacAddress = fmt.Sprintf("00:16:3e:%02x:%02x:%02x", byte(sequence>>16), byte(sequence>>8), byte(sequence))
+	eni.MacAddress = macAddress(c)
 	if i.InternetBandwidth > 0 {
 		i.PublicIPs = []string{fmt.Sprintf("8.%d.%d.%d", 136+sequence/(256*254)%8, sequence/254%256, 1+sequence%254)}
 	}

@@ -223,7 +223,7 @@ type Instance struct {
 type NetworkInterface struct {
 	ID               string    `json:"id"`
 	Type             string    `json:"type"`   // Primary or Secondary
-	Status           string    `json:"status"` // Available, InUse, …
+	Status           string    `json:"status"` // Creating, Available, Attaching, InUse, Detaching
 	InstanceID       string    `json:"instanceId,omitempty"`
 	VpcID            string    `json:"vpcId"`
 	VSwitchID        string    `json:"vswitchId"`
@@ -242,6 +242,12 @@ type NetworkInterface struct {
 	Description      string    `json:"description,omitempty"`
 	Tags             []Tag     `json:"tags,omitempty"`
 	Created          time.Time `json:"created,omitzero"`
+	QueueNumber      int       `json:"queueNumber,omitempty"` // 0: that of the instance type
+	TrafficMode      string    `json:"trafficMode,omitempty"` // Standard if empty
+
+	// SettleTo is the status that the interface has from SettleAt on.
+	SettleTo string    `json:"settleTo,omitempty"`
+	SettleAt time.Time `json:"settleAt,omitzero"`
 }
 
 // SecurityGroup is a security group.

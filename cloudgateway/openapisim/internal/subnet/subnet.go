@@ -24,6 +24,9 @@ func Used(c *state.Cloud, vsw *state.VSwitch) map[string]bool {
 		if eni.VSwitchID == vsw.ID {
 			add(eni.PrivateIPs...)
 			add(eni.Ipv6Addresses...)
+			for _, prefix := range eni.Ipv4Prefixes {
+				add(addresses(prefix)...)
+			}
 		}
 	}
 	for _, lb := range c.LoadBalancers {
@@ -62,4 +65,17 @@ func Free(block netip.Prefix, used map[string]bool) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// addresses are those of a block; a block that is none has none.
+func addresses(block string) []string {
+	prefix, err := netip.ParsePrefix(block)
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for addr := prefix.Masked().Addr(); prefix.Contains(addr); addr = addr.Next() {
+		all = append(all, addr.String())
+	}
+	return all
 }
