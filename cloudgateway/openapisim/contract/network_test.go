@@ -163,7 +163,24 @@ func sharedBandwidth(c *cloud) {
 	c.want(c.must("vpc", "DescribeCommonBandwidthPackages", "BandwidthPackageId", id), "TotalCount", "1", first+"Bandwidth", "2",
 		first+"PublicIpAddresses.PublicIpAddresse.0.AllocationId", eip)
 	c.want(c.must("vpc", "DescribeEipAddresses", "AllocationId", eip), "EipAddresses.EipAddress.0.BandwidthPackageId", id)
+	limit := []string{"BandwidthPackageId", id, "EipId", eip}
+	bandwidth := func(want string) {
+		c.want(c.must("vpc", "DescribeEipAddresses", "AllocationId", eip), "EipAddresses.EipAddress.0.Bandwidth", want,
+			"EipAddresses.EipAddress.0.EipBandwidth", "1")
+	}
+	bandwidth("2")
+	c.must("vpc", "ModifyCommonBandwidthPackageIpBandwidth", append(slices.Clone(limit), "Bandwidth", "1")...)
+	bandwidth("1")
+	c.must("vpc", "CancelCommonBandwidthPackageIpBandwidth", limit...)
+	bandwidth("2")
 	c.must("vpc", "RemoveCommonBandwidthPackageIp", member...)
+	bandwidth("1")
+	c.must("vpc", "ModifyCommonBandwidthPackageSpec", "BandwidthPackageId", id, "Bandwidth", "3")
+	c.must("vpc", "ModifyCommonBandwidthPackageAttribute", "BandwidthPackageId", id, "Description", "contract")
+	c.must("vpc", "DeletionProtection", "Type", "CBWP", "InstanceId", id, "ProtectionEnable", "true")
+	c.want(c.must("vpc", "DescribeCommonBandwidthPackages", "BandwidthPackageId", id), first+"Bandwidth", "3", first+"Description", "contract",
+		first+"DeletionProtection", "true")
+	c.must("vpc", "DeletionProtection", "Type", "CBWP", "InstanceId", id, "ProtectionEnable", "false")
 	c.must("vpc", "DeleteCommonBandwidthPackage", "BandwidthPackageId", id)
 	c.want(c.must("vpc", "DescribeCommonBandwidthPackages", "BandwidthPackageId", id), "TotalCount", "0")
 }

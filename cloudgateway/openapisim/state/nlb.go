@@ -218,6 +218,9 @@ type BandwidthPackage struct {
 	// Binding says until when an address that came into the package is still being bound.
 	Binding         map[string]time.Time `json:"binding,omitempty"`
 	ProtectionTypes []string             `json:"securityProtectionTypes,omitempty"`
+	// Limits are what single addresses can have of the bandwidth at most, in Mbit/s; the others can have all of it.
+	Limits             map[string]int `json:"limits,omitempty"`
+	DeletionProtection bool           `json:"deletionProtection,omitempty"`
 }
 
 // NLBMonitor is where the fine-grained monitoring of a region keeps what it measures.

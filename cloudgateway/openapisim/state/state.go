@@ -90,6 +90,8 @@ type Vpc struct {
 	ResourceGroupID string    `json:"resourceGroupId,omitempty"`
 	UserCidrs       []string  `json:"userCidrs,omitempty"`
 	DNSHostname     bool      `json:"dnsHostname,omitempty"`
+	Default         bool      `json:"default,omitempty"` // the one of the region for what names none
+	ClassicLink     bool      `json:"classicLink,omitempty"`
 }
 
 // VSwitch is a subnet of a VPC in one zone.
@@ -106,6 +108,7 @@ type VSwitch struct {
 
 	PendingUntil time.Time `json:"pendingUntil,omitzero"`
 	Created      time.Time `json:"created,omitzero"`
+	Default      bool      `json:"default,omitempty"` // that of its zone in the default VPC
 }
 
 // RouteTable is a route table.
@@ -177,6 +180,11 @@ type Eip struct {
 	Spelling           Spelling  `json:"spelling,omitempty"`
 	Created            time.Time `json:"created,omitzero"`
 	ProtectionTypes    []string  `json:"securityProtectionTypes,omitempty"`
+	DeletionProtection bool      `json:"deletionProtection,omitempty"`
+	ForwardMode        string    `json:"forwardMode,omitempty"` // NAT if empty
+	// Where the fine-grained monitoring of the address keeps what it measures; both empty: it is off.
+	LogProject string `json:"logProject,omitempty"`
+	LogStore   string `json:"logStore,omitempty"`
 }
 
 // Instance is an ECS instance.

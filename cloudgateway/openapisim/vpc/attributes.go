@@ -36,7 +36,7 @@ func modifyVpc(c *api.Context, v *state.Vpc) (any, *api.Error) {
 	if err := checkVpcTexts(c, "EnableIPv6"); err != nil {
 		return nil, err
 	}
-	if c.Has("CidrBlock") && !holdsVSwitches(c, v, c.Get("CidrBlock")) {
+	if c.Has("CidrBlock") && (v.Default || !holdsVSwitches(c, v, c.Get("CidrBlock"))) { // that of the default VPC can't be changed
 		return nil, api.Invalid("CidrBlock")
 	}
 	if c.Has("EnableIPv6") && !c.True("EnableIPv6") {

@@ -14,13 +14,14 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// Codes of bandwidth packages. Which code the cloud has for one that still has addresses, and for an address that is in another
-// one, no document at hand says.
+// Codes of bandwidth packages. Which code the cloud has for one that still has addresses or is protected, and for an address that is
+// in another one, no document at hand says.
 const (
-	noPackage       = "InvalidBandwidthPackageId.NotFound"
-	packageInUse    = "DependencyViolation.BandwidthPackageIps"
-	addressInUse    = "IpInstanceId.AlreadyInBandwidthPackage"
-	addressNotInUse = "OperationUnsupported.IpNotInCbwp"
+	noPackage        = "InvalidBandwidthPackageId.NotFound"
+	packageInUse     = "DependencyViolation.BandwidthPackageIps"
+	protectedPackage = "OperationDenied.DeletionProtection"
+	addressInUse     = "IpInstanceId.AlreadyInBandwidthPackage"
+	addressNotInUse  = "OperationUnsupported.IpNotInCbwp"
 )
 
 // bandwidthActions share the bandwidth of Internet Shared Bandwidth instances, which NLB attaches as well.
@@ -44,7 +45,7 @@ func bandwidthActions() []api.Action {
 		api.Write("RemoveCommonBandwidthPackageIp", clienttoken.Once("vpc/RemoveCommonBandwidthPackageIp", nil,
 			api.On(packageByID, removeFromPackage)),
 			[]string{noPackage, addressNotInUse, "IdempotentParameterMismatch"}, member...),
-		api.Write("DeleteCommonBandwidthPackage", api.On(packageByID, deletePackage), []string{noPackage, packageInUse},
+		api.Write("DeleteCommonBandwidthPackage", api.On(packageByID, deletePackage), []string{noPackage, packageInUse, protectedPackage},
 			region(), api.Required("BandwidthPackageId"), api.Flag("Force")),
 	}
 }
@@ -94,7 +95,9 @@ func describePackages(c *api.Context) (any, *api.Error) {
 			"InstanceChargeType", postPaid, "CreationTime", creationTime(p.Created), "ExpiredTime", "",
 			"ResourceGroupId", resourceGroup(p.ResourceGroupID), "Ratio", cmp.Or(p.Ratio, 100), "SecurityProtectionTypes", api.Object{
 				"SecurityProtectionType", p.ProtectionTypes,
-			}, "DeletionProtection", false, // the next inner name is the cloud's
+			}, "DeletionProtection", p.DeletionProtection, "HasReservationData", "false", "ServiceManaged", 0,
+			"ReservationActiveTime", "", "ReservationBandwidth", "", "ReservationInternetChargeType", "", "ReservationOrderType", "",
+			// The next inner name is the cloud's.
 			"PublicIpAddresses", api.Object{"PublicIpAddresse", membersOf(c, p)}, "Tags", tags.Shorts(p.Tags),
 		}
 	})
@@ -165,9 +168,10 @@ func addToPackage(c *api.Context, p *state.BandwidthPackage) (string, *api.Error
 func removeFromPackage(c *api.Context, p *state.BandwidthPackage) (string, *api.Error) {
 	at := slices.Index(p.AllocationIDs, c.Get("IpInstanceId"))
 	if at < 0 {
-		return "", api.BadRequest(addressNotInUse, "The specified IP address is not in the bandwidth package.")
+		return "", addressNotInPackage()
 	}
 	delete(p.Binding, p.AllocationIDs[at])
+	delete(p.Limits, p.AllocationIDs[at])
 	p.AllocationIDs = slices.Delete(p.AllocationIDs, at, at+1)
 	return p.ID, nil
 }
@@ -175,6 +179,8 @@ func removeFromPackage(c *api.Context, p *state.BandwidthPackage) (string, *api.
 // deletePackage refuses a package with addresses unless it is forced, which takes them out of it.
 func deletePackage(c *api.Context, p *state.BandwidthPackage) (any, *api.Error) {
 	switch {
+	case p.DeletionProtection:
+		return nil, api.BadRequest(protectedPackage, "The bandwidth package is protected from deletion.")
 	case len(membersOf(c, p)) > 0 && !c.True("Force"):
 		return nil, api.BadRequest(packageInUse, "The bandwidth package still has IP addresses.")
 	}

@@ -30,7 +30,7 @@ func eipActions() []api.Action {
 			api.Optional("ResourceGroupId"), api.Optional("PublicIpAddressPoolId"),
 			api.Param{Name: "SecurityProtectionTypes", Kind: api.Strings, Max: 10}),
 		api.Write("ReleaseEipAddress", api.On(eipByID, releaseEipAddress),
-			api.Words("InvalidAllocationId.NotFound IncorrectEipStatus Forbidden.ChargeTypeIsPrepaid"),
+			api.Words("InvalidAllocationId.NotFound IncorrectEipStatus Forbidden.ChargeTypeIsPrepaid OperationDenied.DeletionProtection"),
 			api.Optional("RegionId"), api.Required("AllocationId")),
 	}
 }
@@ -59,9 +59,10 @@ func newEipView(c *api.Context, e *state.Eip) api.Object {
 		"InternetChargeType", e.Spelling.Of("InternetChargeType", cmp.Or(e.InternetChargeType, payByTraffic)), "BusinessStatus", "Normal",
 		"Description", e.Description, "Descritpion", e.Description, //nolint:misspell // The cloud has both.
 		"ISP", cmp.Or(e.ISP, line), "Netmode", "public",
-		"Mode", "NAT", "ResourceGroupId", resourceGroup(e.ResourceGroupID), "SecurityProtectionTypes", api.Object{
+		"Mode", cmp.Or(e.ForwardMode, "NAT"), "ResourceGroupId", resourceGroup(e.ResourceGroupID), "SecurityProtectionTypes", api.Object{
 			"SecurityProtectionType", e.ProtectionTypes,
-		}, "ExpiredTime", "", "DeletionProtection", false,
+		}, "ExpiredTime", "", "DeletionProtection", e.DeletionProtection, "HDMonitorStatus", monitorStatus(e), "HasReservationData", "false",
+		"InstanceRegionId", regionOf(c, e), "PublicIpAddressPoolId", "", "SegmentInstanceId", "", "VpcId", "", "Zone", "", "BizType", "Default",
 		"SecondLimited", false, "ServiceManaged", 0, "BandwidthPackageId", "", "BandwidthPackageType", "",
 		"BandwidthPackageBandwidth", "", "AvailableRegions", api.Object{"AvailableRegion", []string{c.Region}},
 		"OperationLocks", api.Object{"LockReason", []string{}}, "Tags", tags.Shorts(e.Tags),
@@ -70,8 +71,18 @@ func newEipView(c *api.Context, e *state.Eip) api.Object {
 		view.Set("BandwidthPackageId", p.ID)
 		view.Set("BandwidthPackageType", "CommonBandwidthPackage")
 		view.Set("BandwidthPackageBandwidth", strconv.Itoa(p.Bandwidth))
+		// In a package an address has what it can have there; its own bandwidth is EipBandwidth.
+		view.Set("Bandwidth", strconv.Itoa(cmp.Or(p.Limits[e.ID], p.Bandwidth)))
 	}
 	return view
+}
+
+// regionOf is the region of what an address belongs to, "" if it belongs to nothing.
+func regionOf(c *api.Context, e *state.Eip) string {
+	if e.InstanceID == "" {
+		return ""
+	}
+	return c.Region
 }
 
 // maxEipIDs is the number of ids or addresses in one describe.
@@ -144,8 +155,11 @@ func releaseEipAddress(c *api.Context, e *state.Eip) (any, *api.Error) {
 		return nil, incorrectEipStatus()
 	case e.InstanceChargeType == prePaid:
 		return nil, api.BadRequest("Forbidden.ChargeTypeIsPrepaid", "A subscription elastic IP address can't be released.")
+	case e.DeletionProtection:
+		return nil, api.BadRequest("OperationDenied.DeletionProtection", "The elastic IP address is protected from deletion.")
 	}
 	if p := packageOf(c.State, e.ID); p != nil {
+		delete(p.Limits, e.ID)
 		p.AllocationIDs = slices.DeleteFunc(p.AllocationIDs, func(id string) bool { return id == e.ID })
 	}
 	e.Status, e.BusyUntil = releasing, c.Now.Add(c.Settings.EipAssociating)

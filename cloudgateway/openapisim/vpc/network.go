@@ -52,7 +52,7 @@ func newVpcView(c *api.Context, v *state.Vpc) api.Object {
 		"VpcId", v.ID, "VpcName", v.Name, "Status", status(v.PendingUntil), "CreationTime", creationTime(v.Created),
 		"RegionId", c.Region, "OwnerId", owner(c), "CidrBlock", v.CidrBlock, "Ipv6CidrBlock", ipv6,
 		"EnabledIpv6", len(v.Ipv6Cidrs) > 0, "VRouterId", "vrt-" + state.Suffix(v.ID), "Description", v.Description,
-		"ResourceGroupId", resourceGroup(v.ResourceGroupID), "IsDefault", false,
+		"ResourceGroupId", resourceGroup(v.ResourceGroupID), "IsDefault", v.Default,
 		"VSwitchIds", vswitchIDs(c, func(vsw *state.VSwitch) bool { return vsw.VpcID == v.ID }),
 		"SecondaryCidrBlocks", api.Object{"SecondaryCidrBlock", v.SecondaryCidrs}, "UserCidrs", api.Object{"UserCidr",
 			v.UserCidrs}, "DnsHostnameStatus", dnsHostname,
@@ -106,7 +106,7 @@ func describeVpcAttribute(c *api.Context, v *state.Vpc) (any, *api.Error) {
 	resource := func(kind string, count int) api.Object {
 		return api.Object{"ResourceType", kind, "ResourceCount", count}
 	}
-	return append(newVpcView(c, v), "ClassicLinkEnabled", false, "AssociatedCens", api.Object{"AssociatedCen", []string{}},
+	return append(newVpcView(c, v), "ClassicLinkEnabled", v.ClassicLink, "AssociatedCens", api.Object{"AssociatedCen", []string{}},
 		"CloudResources", api.Object{"CloudResourceSetType", []api.Object{
 			resource("VRouter", 1), resource("VSwitch", len(vswitchesOf(c.State, v.ID))), resource("RouteTable", len(tablesOf(c.State, v.ID))),
 		}}), nil

@@ -56,23 +56,32 @@ func createVpc(c *api.Context) (string, *api.Error) {
 	case !validUserCidrs(listing.CommaList(c.Get("UserCidr"))):
 		return "", api.Invalid("UserCidr")
 	}
-	if quota := c.Settings.Quotas.Vpcs; len(c.State.Vpcs) >= quota {
-		return "", api.BadRequest("QuotaExceeded.Vpc", "VPC quota exceeded: a region can have %d.", quota)
+	if len(c.State.Vpcs) >= c.Settings.Quotas.Vpcs {
+		return "", tooManyVpcs(c)
 	}
 	if c.True("DryRun") {
 		return "", api.DryRun()
 	}
-	v := &state.Vpc{
-		ID: c.NewID("vpc-bp1"), Name: c.Get("VpcName"), Description: c.Get("Description"), CidrBlock: cidr, Tags: labels,
-		PendingUntil: pendingUntil(c), Created: c.Now, ResourceGroupID: c.Get("ResourceGroupId"),
+	v := addVpc(c, &state.Vpc{
+		Name: c.Get("VpcName"), Description: c.Get("Description"), CidrBlock: cidr, Tags: labels,
 		UserCidrs: listing.CommaList(c.Get("UserCidr")), DNSHostname: c.True("EnableDnsHostname"),
-	}
+	})
+	return v.ID, nil
+}
+
+// addVpc gives a new VPC its id and what the cloud makes with it.
+func addVpc(c *api.Context, v *state.Vpc) *state.Vpc {
+	v.ID, v.PendingUntil, v.Created, v.ResourceGroupID = c.NewID("vpc-bp1"), pendingUntil(c), c.Now, c.Get("ResourceGroupId")
 	if c.True("EnableIpv6") {
 		assignIPv6(c, v)
 	}
 	c.State.Vpcs[v.ID] = v
 	addTable(c, &state.RouteTable{VpcID: v.ID, Type: system, Created: c.Now})
-	return v.ID, nil
+	return v
+}
+
+func tooManyVpcs(c *api.Context) *api.Error {
+	return api.BadRequest("QuotaExceeded.Vpc", "VPC quota exceeded: a region can have %d.", c.Settings.Quotas.Vpcs)
 }
 
 // checkVpcTexts checks what can be said of a VPC. Actions spell the parameter that switches IPv6 on differently.
@@ -94,12 +103,18 @@ func checkVpcTexts(c *api.Context, enable string) *api.Error {
 
 // assignIPv6 gives a VPC the IPv6 block of the call, or one of the cloud's.
 func assignIPv6(c *api.Context, v *state.Vpc) {
-	c.State.Sequence++
-	assigned := fmt.Sprintf("2408:4005:%x:%x00::/56", c.State.Sequence>>8&0xffff, c.State.Sequence&0xff)
-	v.Ipv6Cidrs = []string{cmp.Or(c.Get("Ipv6CidrBlock"), assigned)}
+	v.Ipv6Cidrs = []string{cmp.Or(c.Get("Ipv6CidrBlock"), newIPv6Block(c))}
 }
 
-func newCreatedVpc(c *api.Context, id string) any {
+// newIPv6Block is one that the cloud has not given away yet.
+func newIPv6Block(c *api.Context) string {
+	c.State.Sequence++
+	return fmt.Sprintf("2408:4005:%x:%x00::/56", c.State.Sequence>>8&0xffff, c.State.Sequence&0xff)
+}
+
+func newCreatedVpc(c *api.Context, id string) any { return createdVpc(c, id) }
+
+func createdVpc(c *api.Context, id string) api.Object {
 	table := ""
 	if own := systemTable(c.State, id); own != nil {
 		table = own.ID

@@ -24,7 +24,9 @@ func Product() api.Product {
 		networkActions(), networkWriteActions(), vswitchActions(), vswitchWriteActions(),
 		tableActions(), nestedActions(), tableWriteActions(),
 		entryActions(), createEntryActions(), modifyEntryActions(), deleteEntryActions(),
-		eipActions(), eipStateActions(), eipModifyActions(), bandwidthActions(), attributeActions(), tagging().Actions(),
+		eipActions(), eipStateActions(), eipModifyActions(), bandwidthActions(),
+		bandwidthModifyActions(), attributeActions(), protectionActions(), groupActions(), publishedActions(),
+		blockActions(), defaultActions(), tagging().Actions(),
 		[]api.Action{regions.Describe("vpc", ""), regions.DescribeZones(region())},
 	)
 	return api.Product{

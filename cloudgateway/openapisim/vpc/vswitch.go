@@ -30,7 +30,7 @@ func newVSwitchView(c *api.Context, v *state.VSwitch) api.Object {
 		"VSwitchId", v.ID, "VSwitchName", v.Name, "VpcId", v.VpcID, "ZoneId", v.ZoneID, "CidrBlock", v.CidrBlock,
 		"Ipv6CidrBlock", v.Ipv6Cidr, "EnabledIpv6", v.Ipv6Cidr != "", "Status", status(v.PendingUntil),
 		"CreationTime", creationTime(v.Created), "Description", v.Description, "ResourceGroupId", groupOfVpc(c, v.VpcID), "OwnerId", owner(c),
-		"IsDefault", false, "AvailableIpAddressCount", availableAddresses(c.State, v),
+		"IsDefault", v.Default, "AvailableIpAddressCount", availableAddresses(c.State, v),
 		"RouteTable", api.Object{"RouteTableId", table.ID, "RouteTableType", table.Type}, "Tags", tags.Shorts(v.Tags),
 	}
 }

@@ -31,7 +31,7 @@ func vswitchWriteActions() []api.Action {
 
 func createVSwitch(c *api.Context, v *state.Vpc) (string, *api.Error) {
 	if !knownZone(c, c.Get("ZoneId")) {
-		return "", api.NotFound("InvalidZoneId.NotFound", "Specified value of ZoneId does not exist.")
+		return "", unknownZone()
 	}
 	if err := checkVSwitchTexts(c); err != nil {
 		return "", err
@@ -54,18 +54,23 @@ func createVSwitch(c *api.Context, v *state.Vpc) (string, *api.Error) {
 	if busy(c.State, v.ID) {
 		return "", taskConflict()
 	}
-	vsw := &state.VSwitch{
-		ID: c.NewID("vsw-bp1"), VpcID: v.ID, ZoneID: c.Get("ZoneId"), Name: c.Get("VSwitchName"), Description: c.Get("Description"),
-		CidrBlock: subnet.String(), Ipv6Cidr: ipv6, Tags: labels, PendingUntil: pendingUntil(c), Created: c.Now,
-	}
-	if table := systemTable(c.State, v.ID); table != nil {
+	vsw := addVSwitch(c, &state.VSwitch{
+		VpcID: v.ID, Name: c.Get("VSwitchName"), Description: c.Get("Description"), CidrBlock: subnet.String(), Ipv6Cidr: ipv6, Tags: labels,
+	})
+	return vsw.ID, nil
+}
+
+// addVSwitch gives a new vSwitch its id, the zone of the call, and the entries that the cloud makes for it.
+func addVSwitch(c *api.Context, vsw *state.VSwitch) *state.VSwitch {
+	vsw.ID, vsw.ZoneID, vsw.PendingUntil, vsw.Created = c.NewID("vsw-bp1"), c.Get("ZoneId"), pendingUntil(c), c.Now
+	if table := systemTable(c.State, vsw.VpcID); table != nil {
 		vsw.RouteTableID = table.ID
 	}
 	c.State.VSwitches[vsw.ID] = vsw
-	for _, table := range tablesOf(c.State, v.ID) {
+	for _, table := range tablesOf(c.State, vsw.VpcID) {
 		addSystemEntry(c, table, vsw.CidrBlock)
 	}
-	return vsw.ID, nil
+	return vsw
 }
 
 func checkVSwitchTexts(c *api.Context) *api.Error {
@@ -218,4 +223,8 @@ func vswitchUser(c *state.Cloud, v *state.VSwitch) string {
 
 func vswitchNotFound() *api.Error {
 	return api.NotFound("InvalidVSwitchId.NotFound", "Specified virtual switch does not exist.")
+}
+
+func unknownZone() *api.Error {
+	return api.NotFound("InvalidZoneId.NotFound", "Specified value of ZoneId does not exist.")
 }
