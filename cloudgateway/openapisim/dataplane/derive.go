@@ -63,7 +63,7 @@ func (w *world) listen(spec *listener, addresses []string, idle time.Duration) {
 	w.byKey[listenerKey{spec.loadBalancerID, spec.port, spec.protocol}] = spec
 	for _, text := range addresses {
 		addr, err := netip.ParseAddr(text)
-		if err != nil || !addr.IsLoopback() {
+		if err != nil || !w.reach.carries(addr) {
 			continue // no client could reach it, or it isn't ours to listen on
 		}
 		s := socket{addr: netip.AddrPortFrom(addr, uint16(spec.port)), protocol: spec.protocol, idle: idle}

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -187,7 +188,9 @@ func TestRanges(t *testing.T) {
 		{"defaults", Ranges{}, Ranges{Internet: at("127.47.0.0/16"), Intranet: at("127.48.0.0/16")}},
 		{"one set", Ranges{Internet: at("127.90.1.1/24")}, Ranges{Internet: at("127.90.1.0/24"), Intranet: at("127.48.0.0/16")}},
 		{"overlap", Ranges{Internet: at("127.48.1.0/24")}, Ranges{}},
-		{"not loopback", Ranges{Internet: at("47.96.0.0/16")}, Ranges{}},
+		{"off loopback", Ranges{Internet: at("198.18.0.0/16")}, Ranges{Internet: at("198.18.0.0/16"), Intranet: at("127.48.0.0/16")}},
+		{"multicast", Ranges{Internet: at("224.1.0.0/16")}, Ranges{}},
+		{"of a link", Ranges{Internet: at("169.254.0.0/16")}, Ranges{}},
 		{"more than loopback", Ranges{Internet: at("127.0.0.0/7")}, Ranges{}},
 		{"too small", Ranges{Intranet: at("127.48.0.0/25")}, Ranges{}},
 		{"IPv6", Ranges{Intranet: at("::1/128")}, Ranges{}},
@@ -197,5 +200,36 @@ func TestRanges(t *testing.T) {
 		if got.Internet != tt.want.Internet || got.Intranet != tt.want.Intranet || (err == nil) != tt.want.Internet.IsValid() {
 			t.Errorf("%s: %v and %v, want %v", tt.name, got, err, tt.want)
 		}
+	}
+}
+
+func TestListensInItsRanges(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"198.18.0.9": true, "198.19.0.9": true, "198.20.0.9": false, "127.47.0.9": true, "0.0.0.0": false,
+	} {
+		c := demo()
+		c.LoadBalancers["lb-1"].Address = address
+		w := derive(c, Ranges{Internet: netip.MustParsePrefix("198.18.0.0/16"), Intranet: netip.MustParsePrefix("198.19.0.0/16")})
+		s := socket{addr: netip.AddrPortFrom(netip.MustParseAddr(address), 80), protocol: protoTCP}
+		if got := w.listeners[s] != nil; got != want {
+			t.Errorf("%s: %v, want %v", address, got, want)
+		}
+	}
+}
+
+// A range whose addresses are elsewhere is refused at the start: its listeners could never be opened.
+func TestRangeOfOthers(t *testing.T) {
+	t.Parallel()
+	r, err := Ranges{Internet: netip.MustParsePrefix("203.0.113.0/24")}.Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = New(Config{Ranges: r})
+	if err == nil || !strings.Contains(err.Error(), "ip route add local 203.0.113.0/24 dev lo") {
+		t.Errorf("%v, want what to do", err)
+	}
+	if r.Internet = netip.MustParsePrefix("127.47.0.0/16"); r.present(t.Context()) != nil {
+		t.Error("loopback is refused")
 	}
 }

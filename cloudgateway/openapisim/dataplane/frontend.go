@@ -2,12 +2,14 @@ package dataplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -81,16 +83,22 @@ func (f *frontend) open(spec *listener, client netip.Addr, id targetID, cut func
 	return fl
 }
 
-// dial connects to a server from the address of the client, as the cloud does: servers see which client it is. That works since
-// all of loopback is ours.
+// dial connects to a server from the address of the client, as the cloud does: servers see which client it is. That works for
+// clients at addresses of this machine, such as all of loopback. For others it is the machine's own.
 func dial(ctx context.Context, network string, client netip.Addr, server netip.AddrPort) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: connectTimeout}
-	if ip := net.IP(client.AsSlice()); ip.IsLoopback() && server.Addr().Is4() == client.Is4() {
-		if dialer.LocalAddr = (&net.TCPAddr{IP: ip}); network == protoUDP {
+	if server.Addr().Is4() == client.Is4() {
+		if ip := net.IP(client.AsSlice()); network == protoUDP {
 			dialer.LocalAddr = &net.UDPAddr{IP: ip}
+		} else {
+			dialer.LocalAddr = &net.TCPAddr{IP: ip}
 		}
 	}
 	conn, err := dialer.DialContext(ctx, network, server.String())
+	if dialer.LocalAddr != nil && errors.Is(err, syscall.EADDRNOTAVAIL) {
+		dialer.LocalAddr = nil
+		conn, err = dialer.DialContext(ctx, network, server.String())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to server: %w", err)
 	}

@@ -67,6 +67,9 @@ func New(cfg Config) (*Plane, error) {
 	if err := supported(); err != nil {
 		return nil, err
 	}
+	if err := cfg.Ranges.present(context.Background()); err != nil {
+		return nil, err
+	}
 	p := &Plane{
 		cloud: cfg.Cloud, ranges: cfg.Ranges, log: cfg.Logger, wake: make(chan struct{}, 1), open: map[socket]running{},
 		failed: map[socket]string{},

@@ -1,13 +1,16 @@
 package dataplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 )
 
-// Ranges are where the addresses of load balancers come from: prefixes of IPv4 loopback.
+// Ranges are where the addresses of load balancers come from: prefixes of IPv4, on loopback or with a local route, which makes all
+// addresses of a prefix those of the machine.
 type Ranges struct {
 	Internet netip.Prefix // default 127.47.0.0/16
 	Intranet netip.Prefix // default 127.48.0.0/16; for those whose vSwitch isn't on loopback itself
@@ -21,9 +24,13 @@ func (r Ranges) reaches(addr netip.Addr) bool {
 	return addr.IsLoopback() || slices.ContainsFunc(r.Servers, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
+// carries reports whether an address is one at which load balancers may listen.
+func (r Ranges) carries(addr netip.Addr) bool {
+	return addr.IsLoopback() || r.Internet.Contains(addr) || r.Intranet.Contains(addr)
+}
+
 // Complete checks the ranges and fills in those that are not set.
 func (r Ranges) Complete() (Ranges, error) {
-	loopback := netip.MustParsePrefix("127.0.0.0/8")
 	for _, p := range []struct {
 		name     string
 		prefix   *netip.Prefix
@@ -32,8 +39,8 @@ func (r Ranges) Complete() (Ranges, error) {
 		if !p.prefix.IsValid() {
 			*p.prefix = netip.MustParsePrefix(p.fallback)
 		}
-		if !loopback.Contains(p.prefix.Addr()) || p.prefix.Bits() < 8 || p.prefix.Bits() > 24 {
-			return Ranges{}, fmt.Errorf("%s range %s: it must be a part of %s with at most 24 bits", p.name, p.prefix, loopback)
+		if addr := p.prefix.Addr(); !addr.Is4() || !addr.IsLoopback() && !addr.IsGlobalUnicast() || p.prefix.Bits() < 8 || p.prefix.Bits() > 24 {
+			return Ranges{}, fmt.Errorf("%s range %s: it must be a prefix of IPv4 unicast with 8 to 24 bits", p.name, p.prefix)
 		}
 		*p.prefix = p.prefix.Masked()
 	}
@@ -41,4 +48,19 @@ func (r Ranges) Complete() (Ranges, error) {
 		return Ranges{}, errors.New("the ranges " + r.Internet.String() + " and " + r.Intranet.String() + " overlap")
 	}
 	return r, nil
+}
+
+// present reports an error for a range whose addresses are not the machine's, so that nothing could listen there.
+func (r Ranges) present(ctx context.Context) error {
+	for _, p := range []netip.Prefix{r.Internet, r.Intranet} {
+		if !p.IsValid() {
+			continue // of a plane for loopback only
+		}
+		conn, err := (&net.ListenConfig{}).ListenPacket(ctx, protoUDP, netip.AddrPortFrom(p.Addr().Next(), 0).String())
+		if err != nil {
+			return fmt.Errorf("addresses of %s are not this machine's; give it a local route (ip route add local %s dev lo): %w", p, p, err)
+		}
+		_ = conn.Close() // Nothing was sent.
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -218,4 +219,22 @@ func TestListenerWaitsForItsPort(t *testing.T) {
 	})
 	squatter.Close()
 	eventually(t, "the listener opens", func() bool { return open(squatter.Addr().String()) })
+}
+
+// The server of a client from elsewhere sees an address of the machine.
+func TestDialForClientsFromElsewhere(t *testing.T) {
+	t.Parallel()
+	server := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(tcpServer(t, "a")))
+	for client, want := range map[string]string{"127.0.9.1": "127.0.9.1", "203.0.113.7": "127.0.0.1", "2001:db8::7": "127.0.0.1"} {
+		conn, err := dial(t.Context(), protoTCP, netip.MustParseAddr(client), server)
+		if err != nil {
+			t.Errorf("%s: %v", client, err)
+			continue
+		}
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if line != "a "+want+"\n" || err != nil {
+			t.Errorf("%s: the server sees %q, %v, want %s", client, line, err, want)
+		}
+		conn.Close()
+	}
 }
