@@ -193,6 +193,16 @@ func (s *story) groups() string {
 	listed, err := c.ListServerGroups(ctx, &nlbv1.ListServerGroupsRequest{Names: []string{"k8s-80"},
 		Tags: []*commonv1.Tag{{Key: "k", Value: "v"}}})
 	s.tell("the groups", err, listed)
+	request = &nlbv1.CreateServerGroupRequest{RequestId: "g-4", Name: "both", VpcId: testVPC, IpVersion: nlbv1.IpVersion_IP_VERSION_DUAL_STACK,
+		IpVersionAffinity: nlbv1.IpVersionAffinity_IP_VERSION_AFFINITY_AFFINITY}
+	both, err := c.CreateServerGroup(ctx, request)
+	s.tell("a group of both families", err, both)
+	before, err := c.GetServerGroup(ctx, &nlbv1.GetServerGroupRequest{ServerGroupId: both.GetServerGroupId()})
+	s.tell("what it does with them", err, before)
+	s.tell("and not any more", second(c.UpdateServerGroup(ctx, &nlbv1.UpdateServerGroupRequest{ServerGroupId: both.GetServerGroupId(),
+		IpVersionAffinity: nlbv1.IpVersionAffinity_IP_VERSION_AFFINITY_NON_AFFINITY.Enum()})))
+	after, err := c.GetServerGroup(ctx, &nlbv1.GetServerGroupRequest{ServerGroupId: both.GetServerGroupId()})
+	s.tell("then", err, after)
 	s.tell("a group that is not there", second(c.GetServerGroup(ctx, &nlbv1.GetServerGroupRequest{ServerGroupId: "sgp-gone"})))
 	return group
 }

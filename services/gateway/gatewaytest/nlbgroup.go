@@ -64,6 +64,7 @@ func completeNLBGroup(g *nlbv1.ServerGroup) *nlbv1.ServerGroup {
 func (f *Fake) presentNLBGroup(g *nlbv1.ServerGroup, withServers bool) *nlbv1.ServerGroup {
 	shown := proto.CloneOf(completeNLBGroup(g))
 	shown.ServerCount, shown.ServersLoaded = int32(len(g.GetServers())), withServers
+	shown.IpVersionAffinity = cmp.Or(g.GetIpVersionAffinity(), nlbv1.IpVersionAffinity_IP_VERSION_AFFINITY_NON_AFFINITY)
 	if !withServers {
 		shown.Servers = nil
 	}
@@ -126,6 +127,7 @@ func (f *Fake) createNLBGroup(req *nlbv1.CreateServerGroupRequest) (nlbChange, e
 		AnyPortEnabled: req.GetAnyPortEnabled(), Scheduler: req.GetScheduler(), ConnectionDrainEnabled: req.GetConnectionDrainEnabled(),
 		ConnectionDrainTimeout: req.GetConnectionDrainTimeout(), HealthCheck: req.GetHealthCheck(), ResourceGroupId: req.GetResourceGroupId(),
 		Tags: cloneAll(req.GetTags()), Status: nlbv1.ServerGroupStatus_SERVER_GROUP_STATUS_CREATING,
+		IpVersionAffinity:       req.GetIpVersionAffinity(),
 		PreserveClientIpEnabled: req.GetProtocol() != nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_TCPSSL,
 	})
 	set(&g.PreserveClientIpEnabled, req.PreserveClientIpEnabled)
@@ -211,6 +213,7 @@ func (s *nlbGroups) UpdateServerGroup(ctx context.Context, req *nlbv1.UpdateServ
 		set(&after.ConnectionDrainTimeout, req.ConnectionDrainTimeout)
 		set(&after.PreserveClientIpEnabled, req.PreserveClientIpEnabled)
 		set(&after.ResourceGroupId, req.ResourceGroupId)
+		set(&after.IpVersionAffinity, req.IpVersionAffinity)
 		if len(req.GetHealthCheck().GetHttpCodes()) > 0 {
 			after.HealthCheck.HttpCodes = nil // A list replaces the former one, but proto.Merge appends.
 		}

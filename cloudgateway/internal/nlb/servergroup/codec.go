@@ -45,6 +45,7 @@ func createParams(r *nlbv1.CreateServerGroupRequest) cloud.Params {
 		With("ServerGroupType", cloud.Word(r.GetType())).
 		With("Protocol", protocolWord(r.GetProtocol())).
 		With("AddressIPVersion", strings.Replace(cloud.Word(r.GetIpVersion()), "Ipv4", "ipv4", 1)).
+		With("IpVersionAffinityMode", cloud.Word(r.GetIpVersionAffinity())).
 		With("ResourceGroupId", r.GetResourceGroupId()).
 		With("Scheduler", r.GetScheduler()).
 		Bool("ConnectionDrainEnabled", r.ConnectionDrainEnabled).
@@ -59,6 +60,7 @@ func createParams(r *nlbv1.CreateServerGroupRequest) cloud.Params {
 func updateParams(r *nlbv1.UpdateServerGroupRequest) cloud.Params {
 	return healthParams(cloud.Params{}.
 		With("ServerGroupName", r.GetName()).
+		With("IpVersionAffinityMode", cloud.Word(r.GetIpVersionAffinity())).
 		With("Scheduler", r.GetScheduler()).
 		Bool("ConnectionDrainEnabled", r.ConnectionDrainEnabled).
 		Number("ConnectionDrainTimeout", r.ConnectionDrainTimeout).
@@ -91,7 +93,7 @@ func decode(item []byte) (*nlbv1.ServerGroup, error) {
 		Enabled: &enabled, Type: &kind, ConnectPort: &connectPort, HealthyThreshold: &healthyThreshold, UnhealthyThreshold: &unhealthyThreshold,
 		ConnectTimeout: &connectTimeout, Interval: &interval, Domain: &domain, Url: &path, HttpMethod: &method,
 	}
-	g := &nlbv1.ServerGroup{HealthCheck: h}
+	g := &nlbv1.ServerGroup{HealthCheck: h, IpVersionAffinity: nlbv1.IpVersionAffinity_IP_VERSION_AFFINITY_NON_AFFINITY}
 	return g, cloud.Decode(item, cloud.Fields{
 		"ServerGroupId":           cloud.Required(&g.ServerGroupId),
 		"ServerGroupName":         &g.Name,
@@ -100,6 +102,7 @@ func decode(item []byte) (*nlbv1.ServerGroup, error) {
 		"ServerGroupType":         cloud.Via(&g.Type, cloud.Named),
 		"Protocol":                cloud.Via(&g.Protocol, protocolNamed),
 		"AddressIPVersion":        cloud.Via(&g.IpVersion, cloud.Named),
+		"IpVersionAffinityMode":   cloud.Via(&g.IpVersionAffinity, affinity),
 		"AnyPortEnabled":          &g.AnyPortEnabled,
 		"Scheduler":               cloud.Via(&g.Scheduler, scheduler),
 		"ConnectionDrainEnabled":  &g.ConnectionDrainEnabled,
@@ -138,6 +141,11 @@ func scheduler(word string) string {
 		}
 	}
 	return word
+}
+
+// affinity is what the cloud does where its answer says nothing.
+func affinity(word string) nlbv1.IpVersionAffinity {
+	return cmp.Or(cloud.Named[nlbv1.IpVersionAffinity](word), nlbv1.IpVersionAffinity_IP_VERSION_AFFINITY_NON_AFFINITY)
 }
 
 func protocolNamed(word string) nlbv1.ServerGroupProtocol {

@@ -252,6 +252,59 @@ func (HealthCheckType) EnumDescriptor() ([]byte, []int) {
 	return file_cloudgateway_nlb_v1_server_group_proto_rawDescGZIP(), []int{3}
 }
 
+// IpVersionAffinity says whether the servers of a group of both families of addresses are chosen by the family of the client's.
+type IpVersionAffinity int32
+
+const (
+	// Not set; the cloud's default is IP_VERSION_AFFINITY_NON_AFFINITY.
+	IpVersionAffinity_IP_VERSION_AFFINITY_UNSPECIFIED IpVersionAffinity = 0
+	// Affinity: connections by IPv4 go to servers with IPv4 addresses only, and those by IPv6 to servers with IPv6 addresses only.
+	IpVersionAffinity_IP_VERSION_AFFINITY_AFFINITY IpVersionAffinity = 1
+	// NonAffinity: connections go to every server.
+	IpVersionAffinity_IP_VERSION_AFFINITY_NON_AFFINITY IpVersionAffinity = 2
+)
+
+// Enum value maps for IpVersionAffinity.
+var (
+	IpVersionAffinity_name = map[int32]string{
+		0: "IP_VERSION_AFFINITY_UNSPECIFIED",
+		1: "IP_VERSION_AFFINITY_AFFINITY",
+		2: "IP_VERSION_AFFINITY_NON_AFFINITY",
+	}
+	IpVersionAffinity_value = map[string]int32{
+		"IP_VERSION_AFFINITY_UNSPECIFIED":  0,
+		"IP_VERSION_AFFINITY_AFFINITY":     1,
+		"IP_VERSION_AFFINITY_NON_AFFINITY": 2,
+	}
+)
+
+func (x IpVersionAffinity) Enum() *IpVersionAffinity {
+	p := new(IpVersionAffinity)
+	*p = x
+	return p
+}
+
+func (x IpVersionAffinity) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (IpVersionAffinity) Descriptor() protoreflect.EnumDescriptor {
+	return file_cloudgateway_nlb_v1_server_group_proto_enumTypes[4].Descriptor()
+}
+
+func (IpVersionAffinity) Type() protoreflect.EnumType {
+	return &file_cloudgateway_nlb_v1_server_group_proto_enumTypes[4]
+}
+
+func (x IpVersionAffinity) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use IpVersionAffinity.Descriptor instead.
+func (IpVersionAffinity) EnumDescriptor() ([]byte, []int) {
+	return file_cloudgateway_nlb_v1_server_group_proto_rawDescGZIP(), []int{4}
+}
+
 // ServerType is the kind of server.
 type ServerType int32
 
@@ -297,11 +350,11 @@ func (x ServerType) String() string {
 }
 
 func (ServerType) Descriptor() protoreflect.EnumDescriptor {
-	return file_cloudgateway_nlb_v1_server_group_proto_enumTypes[4].Descriptor()
+	return file_cloudgateway_nlb_v1_server_group_proto_enumTypes[5].Descriptor()
 }
 
 func (ServerType) Type() protoreflect.EnumType {
-	return &file_cloudgateway_nlb_v1_server_group_proto_enumTypes[4]
+	return &file_cloudgateway_nlb_v1_server_group_proto_enumTypes[5]
 }
 
 func (x ServerType) Number() protoreflect.EnumNumber {
@@ -310,7 +363,7 @@ func (x ServerType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ServerType.Descriptor instead.
 func (ServerType) EnumDescriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_server_group_proto_rawDescGZIP(), []int{4}
+	return file_cloudgateway_nlb_v1_server_group_proto_rawDescGZIP(), []int{5}
 }
 
 // ServerStatus says what becomes of a server.
@@ -358,11 +411,11 @@ func (x ServerStatus) String() string {
 }
 
 func (ServerStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_cloudgateway_nlb_v1_server_group_proto_enumTypes[5].Descriptor()
+	return file_cloudgateway_nlb_v1_server_group_proto_enumTypes[6].Descriptor()
 }
 
 func (ServerStatus) Type() protoreflect.EnumType {
-	return &file_cloudgateway_nlb_v1_server_group_proto_enumTypes[5]
+	return &file_cloudgateway_nlb_v1_server_group_proto_enumTypes[6]
 }
 
 func (x ServerStatus) Number() protoreflect.EnumNumber {
@@ -371,7 +424,7 @@ func (x ServerStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ServerStatus.Descriptor instead.
 func (ServerStatus) EnumDescriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_server_group_proto_rawDescGZIP(), []int{5}
+	return file_cloudgateway_nlb_v1_server_group_proto_rawDescGZIP(), []int{6}
 }
 
 // HealthCheck says how servers are checked. What is absent is the cloud's default, or stays as it is.
@@ -660,8 +713,10 @@ type ServerGroup struct {
 	Servers []*Server `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"`
 	// Whether the servers were read.
 	ServersLoaded bool `protobuf:"varint,19,opt,name=servers_loaded,json=serversLoaded,proto3" json:"servers_loaded,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Whether servers are chosen by the family of the client's address; set in every answer.
+	IpVersionAffinity IpVersionAffinity `protobuf:"varint,20,opt,name=ip_version_affinity,json=ipVersionAffinity,proto3,enum=cloudgateway.nlb.v1.IpVersionAffinity" json:"ip_version_affinity,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ServerGroup) Reset() {
@@ -825,6 +880,13 @@ func (x *ServerGroup) GetServersLoaded() bool {
 		return x.ServersLoaded
 	}
 	return false
+}
+
+func (x *ServerGroup) GetIpVersionAffinity() IpVersionAffinity {
+	if x != nil {
+		return x.IpVersionAffinity
+	}
+	return IpVersionAffinity_IP_VERSION_AFFINITY_UNSPECIFIED
 }
 
 // GetServerGroupRequest names a group.
@@ -1155,9 +1217,11 @@ type CreateServerGroupRequest struct {
 	// Its servers, at most 20 000.
 	Servers []*Server `protobuf:"bytes,15,rep,name=servers,proto3" json:"servers,omitempty"`
 	// Whether the cloud only says if it would carry out the request; nothing is changed.
-	ValidateOnly  bool `protobuf:"varint,16,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ValidateOnly bool `protobuf:"varint,16,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// Whether servers are chosen by the family of the client's address; for groups with servers of both families.
+	IpVersionAffinity IpVersionAffinity `protobuf:"varint,17,opt,name=ip_version_affinity,json=ipVersionAffinity,proto3,enum=cloudgateway.nlb.v1.IpVersionAffinity" json:"ip_version_affinity,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *CreateServerGroupRequest) Reset() {
@@ -1302,6 +1366,13 @@ func (x *CreateServerGroupRequest) GetValidateOnly() bool {
 	return false
 }
 
+func (x *CreateServerGroupRequest) GetIpVersionAffinity() IpVersionAffinity {
+	if x != nil {
+		return x.IpVersionAffinity
+	}
+	return IpVersionAffinity_IP_VERSION_AFFINITY_UNSPECIFIED
+}
+
 // CreateServerGroupResponse has the id of the new group.
 type CreateServerGroupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1375,9 +1446,11 @@ type UpdateServerGroupRequest struct {
 	// result, and before that waits for the same jobs of the cloud.
 	RequestId string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Whether the cloud only says if it would carry out the request; nothing is changed.
-	ValidateOnly  bool `protobuf:"varint,12,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ValidateOnly bool `protobuf:"varint,12,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// Whether servers are chosen by the family of the client's address.
+	IpVersionAffinity *IpVersionAffinity `protobuf:"varint,13,opt,name=ip_version_affinity,json=ipVersionAffinity,proto3,enum=cloudgateway.nlb.v1.IpVersionAffinity,oneof" json:"ip_version_affinity,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *UpdateServerGroupRequest) Reset() {
@@ -1492,6 +1565,13 @@ func (x *UpdateServerGroupRequest) GetValidateOnly() bool {
 		return x.ValidateOnly
 	}
 	return false
+}
+
+func (x *UpdateServerGroupRequest) GetIpVersionAffinity() IpVersionAffinity {
+	if x != nil && x.IpVersionAffinity != nil {
+		return *x.IpVersionAffinity
+	}
+	return IpVersionAffinity_IP_VERSION_AFFINITY_UNSPECIFIED
 }
 
 // UpdateServerGroupResponse is empty.
@@ -1819,7 +1899,7 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\vdescription\x18\x06 \x01(\tB\t\x8a\xce\x18\x05\"\x03\x10\x80\x02R\vdescription\x129\n" +
 	"\x06status\x18\a \x01(\x0e2!.cloudgateway.nlb.v1.ServerStatusR\x06status\x12\x1f\n" +
 	"\azone_id\x18\b \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x06zoneIdB\t\n" +
-	"\a_weight\"\xa7\a\n" +
+	"\a_weight\"\xff\a\n" +
 	"\vServerGroup\x12&\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12>\n" +
@@ -1841,7 +1921,8 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\x11resource_group_id\x18\x10 \x01(\tR\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\x11 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x125\n" +
 	"\aservers\x18\x12 \x03(\v2\x1b.cloudgateway.nlb.v1.ServerR\aservers\x12%\n" +
-	"\x0eservers_loaded\x18\x13 \x01(\bR\rserversLoaded\"}\n" +
+	"\x0eservers_loaded\x18\x13 \x01(\bR\rserversLoaded\x12V\n" +
+	"\x13ip_version_affinity\x18\x14 \x01(\x0e2&.cloudgateway.nlb.v1.IpVersionAffinityR\x11ipVersionAffinity\"}\n" +
 	"\x15GetServerGroupRequest\x120\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x8e\x01\n" +
@@ -1862,7 +1943,7 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\x18ListServerGroupsResponse\x12E\n" +
 	"\rserver_groups\x18\x01 \x03(\v2 .cloudgateway.nlb.v1.ServerGroupR\fserverGroups\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xe6\a\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xbe\b\n" +
 	"\x18CreateServerGroupRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12!\n" +
@@ -1882,14 +1963,15 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\x11resource_group_id\x18\r \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\x0e \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x125\n" +
 	"\aservers\x18\x0f \x03(\v2\x1b.cloudgateway.nlb.v1.ServerR\aservers\x12#\n" +
-	"\rvalidate_only\x18\x10 \x01(\bR\fvalidateOnlyB\f\n" +
+	"\rvalidate_only\x18\x10 \x01(\bR\fvalidateOnly\x12V\n" +
+	"\x13ip_version_affinity\x18\x11 \x01(\x0e2&.cloudgateway.nlb.v1.IpVersionAffinityR\x11ipVersionAffinityB\f\n" +
 	"\n" +
 	"_schedulerB\x1b\n" +
 	"\x19_connection_drain_enabledB\x1b\n" +
 	"\x19_connection_drain_timeoutB\x1d\n" +
 	"\x1b_preserve_client_ip_enabled\"C\n" +
 	"\x19CreateServerGroupResponse\x12&\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\"\xd4\a\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\"\xe6\b\n" +
 	"\x18UpdateServerGroupRequest\x120\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x12$\n" +
 	"\x04name\x18\x02 \x01(\tB\v\x8a\xce\x18\a\"\x05\b\x02\x10\x80\x01H\x00R\x04name\x88\x01\x01\x12F\n" +
@@ -1904,7 +1986,8 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	" \x03(\tR\rremoveTagKeys\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\v \x01(\tR\trequestId\x12#\n" +
-	"\rvalidate_only\x18\f \x01(\bR\fvalidateOnly:\xa2\x01\x8a\xce\x18\x9d\x01\n" +
+	"\rvalidate_only\x18\f \x01(\bR\fvalidateOnly\x12c\n" +
+	"\x13ip_version_affinity\x18\r \x01(\x0e2&.cloudgateway.nlb.v1.IpVersionAffinityB\x06\x8a\xce\x18\x02\b\x01H\x06R\x11ipVersionAffinity\x88\x01\x01:\xb7\x01\x8a\xce\x18\xb2\x01\n" +
 	"\x04name\n" +
 	"\tscheduler\n" +
 	"\x18connection_drain_enabled\n" +
@@ -1913,14 +1996,16 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\fhealth_check\n" +
 	"\x11resource_group_id\n" +
 	"\bset_tags\n" +
-	"\x0fremove_tag_keysB\a\n" +
+	"\x0fremove_tag_keys\n" +
+	"\x13ip_version_affinityB\a\n" +
 	"\x05_nameB\f\n" +
 	"\n" +
 	"_schedulerB\x1b\n" +
 	"\x19_connection_drain_enabledB\x1b\n" +
 	"\x19_connection_drain_timeoutB\x1d\n" +
 	"\x1b_preserve_client_ip_enabledB\x14\n" +
-	"\x12_resource_group_id\"\x1b\n" +
+	"\x12_resource_group_idB\x16\n" +
+	"\x14_ip_version_affinity\"\x1b\n" +
 	"\x19UpdateServerGroupResponse\"\x90\x01\n" +
 	"\x18DeleteServerGroupRequest\x120\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x12\x1d\n" +
@@ -1958,7 +2043,11 @@ const file_cloudgateway_nlb_v1_server_group_proto_rawDesc = "" +
 	"\x1dHEALTH_CHECK_TYPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15HEALTH_CHECK_TYPE_TCP\x10\x01\x12\x1a\n" +
 	"\x16HEALTH_CHECK_TYPE_HTTP\x10\x02\x12\x19\n" +
-	"\x15HEALTH_CHECK_TYPE_UDP\x10\x03*|\n" +
+	"\x15HEALTH_CHECK_TYPE_UDP\x10\x03*\x80\x01\n" +
+	"\x11IpVersionAffinity\x12#\n" +
+	"\x1fIP_VERSION_AFFINITY_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cIP_VERSION_AFFINITY_AFFINITY\x10\x01\x12$\n" +
+	" IP_VERSION_AFFINITY_NON_AFFINITY\x10\x02*|\n" +
 	"\n" +
 	"ServerType\x12\x1b\n" +
 	"\x17SERVER_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
@@ -1996,82 +2085,86 @@ func file_cloudgateway_nlb_v1_server_group_proto_rawDescGZIP() []byte {
 	return file_cloudgateway_nlb_v1_server_group_proto_rawDescData
 }
 
-var file_cloudgateway_nlb_v1_server_group_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_cloudgateway_nlb_v1_server_group_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
 var file_cloudgateway_nlb_v1_server_group_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_cloudgateway_nlb_v1_server_group_proto_goTypes = []any{
 	(ServerGroupType)(0),               // 0: cloudgateway.nlb.v1.ServerGroupType
 	(ServerGroupProtocol)(0),           // 1: cloudgateway.nlb.v1.ServerGroupProtocol
 	(ServerGroupStatus)(0),             // 2: cloudgateway.nlb.v1.ServerGroupStatus
 	(HealthCheckType)(0),               // 3: cloudgateway.nlb.v1.HealthCheckType
-	(ServerType)(0),                    // 4: cloudgateway.nlb.v1.ServerType
-	(ServerStatus)(0),                  // 5: cloudgateway.nlb.v1.ServerStatus
-	(*HealthCheck)(nil),                // 6: cloudgateway.nlb.v1.HealthCheck
-	(*Server)(nil),                     // 7: cloudgateway.nlb.v1.Server
-	(*ServerGroup)(nil),                // 8: cloudgateway.nlb.v1.ServerGroup
-	(*GetServerGroupRequest)(nil),      // 9: cloudgateway.nlb.v1.GetServerGroupRequest
-	(*GetServerGroupResponse)(nil),     // 10: cloudgateway.nlb.v1.GetServerGroupResponse
-	(*ListServerGroupsRequest)(nil),    // 11: cloudgateway.nlb.v1.ListServerGroupsRequest
-	(*ListServerGroupsResponse)(nil),   // 12: cloudgateway.nlb.v1.ListServerGroupsResponse
-	(*CreateServerGroupRequest)(nil),   // 13: cloudgateway.nlb.v1.CreateServerGroupRequest
-	(*CreateServerGroupResponse)(nil),  // 14: cloudgateway.nlb.v1.CreateServerGroupResponse
-	(*UpdateServerGroupRequest)(nil),   // 15: cloudgateway.nlb.v1.UpdateServerGroupRequest
-	(*UpdateServerGroupResponse)(nil),  // 16: cloudgateway.nlb.v1.UpdateServerGroupResponse
-	(*DeleteServerGroupRequest)(nil),   // 17: cloudgateway.nlb.v1.DeleteServerGroupRequest
-	(*DeleteServerGroupResponse)(nil),  // 18: cloudgateway.nlb.v1.DeleteServerGroupResponse
-	(*ApplyServerChangesRequest)(nil),  // 19: cloudgateway.nlb.v1.ApplyServerChangesRequest
-	(*ApplyServerChangesResponse)(nil), // 20: cloudgateway.nlb.v1.ApplyServerChangesResponse
-	(IpVersion)(0),                     // 21: cloudgateway.nlb.v1.IpVersion
-	(*v1.Tag)(nil),                     // 22: cloudgateway.common.v1.Tag
-	(*durationpb.Duration)(nil),        // 23: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 24: google.protobuf.Timestamp
+	(IpVersionAffinity)(0),             // 4: cloudgateway.nlb.v1.IpVersionAffinity
+	(ServerType)(0),                    // 5: cloudgateway.nlb.v1.ServerType
+	(ServerStatus)(0),                  // 6: cloudgateway.nlb.v1.ServerStatus
+	(*HealthCheck)(nil),                // 7: cloudgateway.nlb.v1.HealthCheck
+	(*Server)(nil),                     // 8: cloudgateway.nlb.v1.Server
+	(*ServerGroup)(nil),                // 9: cloudgateway.nlb.v1.ServerGroup
+	(*GetServerGroupRequest)(nil),      // 10: cloudgateway.nlb.v1.GetServerGroupRequest
+	(*GetServerGroupResponse)(nil),     // 11: cloudgateway.nlb.v1.GetServerGroupResponse
+	(*ListServerGroupsRequest)(nil),    // 12: cloudgateway.nlb.v1.ListServerGroupsRequest
+	(*ListServerGroupsResponse)(nil),   // 13: cloudgateway.nlb.v1.ListServerGroupsResponse
+	(*CreateServerGroupRequest)(nil),   // 14: cloudgateway.nlb.v1.CreateServerGroupRequest
+	(*CreateServerGroupResponse)(nil),  // 15: cloudgateway.nlb.v1.CreateServerGroupResponse
+	(*UpdateServerGroupRequest)(nil),   // 16: cloudgateway.nlb.v1.UpdateServerGroupRequest
+	(*UpdateServerGroupResponse)(nil),  // 17: cloudgateway.nlb.v1.UpdateServerGroupResponse
+	(*DeleteServerGroupRequest)(nil),   // 18: cloudgateway.nlb.v1.DeleteServerGroupRequest
+	(*DeleteServerGroupResponse)(nil),  // 19: cloudgateway.nlb.v1.DeleteServerGroupResponse
+	(*ApplyServerChangesRequest)(nil),  // 20: cloudgateway.nlb.v1.ApplyServerChangesRequest
+	(*ApplyServerChangesResponse)(nil), // 21: cloudgateway.nlb.v1.ApplyServerChangesResponse
+	(IpVersion)(0),                     // 22: cloudgateway.nlb.v1.IpVersion
+	(*v1.Tag)(nil),                     // 23: cloudgateway.common.v1.Tag
+	(*durationpb.Duration)(nil),        // 24: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 25: google.protobuf.Timestamp
 }
 var file_cloudgateway_nlb_v1_server_group_proto_depIdxs = []int32{
 	3,  // 0: cloudgateway.nlb.v1.HealthCheck.type:type_name -> cloudgateway.nlb.v1.HealthCheckType
-	4,  // 1: cloudgateway.nlb.v1.Server.type:type_name -> cloudgateway.nlb.v1.ServerType
-	5,  // 2: cloudgateway.nlb.v1.Server.status:type_name -> cloudgateway.nlb.v1.ServerStatus
+	5,  // 1: cloudgateway.nlb.v1.Server.type:type_name -> cloudgateway.nlb.v1.ServerType
+	6,  // 2: cloudgateway.nlb.v1.Server.status:type_name -> cloudgateway.nlb.v1.ServerStatus
 	2,  // 3: cloudgateway.nlb.v1.ServerGroup.status:type_name -> cloudgateway.nlb.v1.ServerGroupStatus
 	0,  // 4: cloudgateway.nlb.v1.ServerGroup.type:type_name -> cloudgateway.nlb.v1.ServerGroupType
 	1,  // 5: cloudgateway.nlb.v1.ServerGroup.protocol:type_name -> cloudgateway.nlb.v1.ServerGroupProtocol
-	21, // 6: cloudgateway.nlb.v1.ServerGroup.ip_version:type_name -> cloudgateway.nlb.v1.IpVersion
-	6,  // 7: cloudgateway.nlb.v1.ServerGroup.health_check:type_name -> cloudgateway.nlb.v1.HealthCheck
-	22, // 8: cloudgateway.nlb.v1.ServerGroup.tags:type_name -> cloudgateway.common.v1.Tag
-	7,  // 9: cloudgateway.nlb.v1.ServerGroup.servers:type_name -> cloudgateway.nlb.v1.Server
-	23, // 10: cloudgateway.nlb.v1.GetServerGroupRequest.max_age:type_name -> google.protobuf.Duration
-	8,  // 11: cloudgateway.nlb.v1.GetServerGroupResponse.server_group:type_name -> cloudgateway.nlb.v1.ServerGroup
-	24, // 12: cloudgateway.nlb.v1.GetServerGroupResponse.as_of:type_name -> google.protobuf.Timestamp
-	22, // 13: cloudgateway.nlb.v1.ListServerGroupsRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 14: cloudgateway.nlb.v1.ListServerGroupsRequest.type:type_name -> cloudgateway.nlb.v1.ServerGroupType
-	23, // 15: cloudgateway.nlb.v1.ListServerGroupsRequest.max_age:type_name -> google.protobuf.Duration
-	8,  // 16: cloudgateway.nlb.v1.ListServerGroupsResponse.server_groups:type_name -> cloudgateway.nlb.v1.ServerGroup
-	24, // 17: cloudgateway.nlb.v1.ListServerGroupsResponse.as_of:type_name -> google.protobuf.Timestamp
-	0,  // 18: cloudgateway.nlb.v1.CreateServerGroupRequest.type:type_name -> cloudgateway.nlb.v1.ServerGroupType
-	1,  // 19: cloudgateway.nlb.v1.CreateServerGroupRequest.protocol:type_name -> cloudgateway.nlb.v1.ServerGroupProtocol
-	21, // 20: cloudgateway.nlb.v1.CreateServerGroupRequest.ip_version:type_name -> cloudgateway.nlb.v1.IpVersion
-	6,  // 21: cloudgateway.nlb.v1.CreateServerGroupRequest.health_check:type_name -> cloudgateway.nlb.v1.HealthCheck
-	22, // 22: cloudgateway.nlb.v1.CreateServerGroupRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	7,  // 23: cloudgateway.nlb.v1.CreateServerGroupRequest.servers:type_name -> cloudgateway.nlb.v1.Server
-	6,  // 24: cloudgateway.nlb.v1.UpdateServerGroupRequest.health_check:type_name -> cloudgateway.nlb.v1.HealthCheck
-	22, // 25: cloudgateway.nlb.v1.UpdateServerGroupRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	7,  // 26: cloudgateway.nlb.v1.ApplyServerChangesRequest.add:type_name -> cloudgateway.nlb.v1.Server
-	7,  // 27: cloudgateway.nlb.v1.ApplyServerChangesRequest.update:type_name -> cloudgateway.nlb.v1.Server
-	7,  // 28: cloudgateway.nlb.v1.ApplyServerChangesRequest.remove:type_name -> cloudgateway.nlb.v1.Server
-	9,  // 29: cloudgateway.nlb.v1.ServerGroupService.GetServerGroup:input_type -> cloudgateway.nlb.v1.GetServerGroupRequest
-	11, // 30: cloudgateway.nlb.v1.ServerGroupService.ListServerGroups:input_type -> cloudgateway.nlb.v1.ListServerGroupsRequest
-	13, // 31: cloudgateway.nlb.v1.ServerGroupService.CreateServerGroup:input_type -> cloudgateway.nlb.v1.CreateServerGroupRequest
-	15, // 32: cloudgateway.nlb.v1.ServerGroupService.UpdateServerGroup:input_type -> cloudgateway.nlb.v1.UpdateServerGroupRequest
-	17, // 33: cloudgateway.nlb.v1.ServerGroupService.DeleteServerGroup:input_type -> cloudgateway.nlb.v1.DeleteServerGroupRequest
-	19, // 34: cloudgateway.nlb.v1.ServerGroupService.ApplyServerChanges:input_type -> cloudgateway.nlb.v1.ApplyServerChangesRequest
-	10, // 35: cloudgateway.nlb.v1.ServerGroupService.GetServerGroup:output_type -> cloudgateway.nlb.v1.GetServerGroupResponse
-	12, // 36: cloudgateway.nlb.v1.ServerGroupService.ListServerGroups:output_type -> cloudgateway.nlb.v1.ListServerGroupsResponse
-	14, // 37: cloudgateway.nlb.v1.ServerGroupService.CreateServerGroup:output_type -> cloudgateway.nlb.v1.CreateServerGroupResponse
-	16, // 38: cloudgateway.nlb.v1.ServerGroupService.UpdateServerGroup:output_type -> cloudgateway.nlb.v1.UpdateServerGroupResponse
-	18, // 39: cloudgateway.nlb.v1.ServerGroupService.DeleteServerGroup:output_type -> cloudgateway.nlb.v1.DeleteServerGroupResponse
-	20, // 40: cloudgateway.nlb.v1.ServerGroupService.ApplyServerChanges:output_type -> cloudgateway.nlb.v1.ApplyServerChangesResponse
-	35, // [35:41] is the sub-list for method output_type
-	29, // [29:35] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	22, // 6: cloudgateway.nlb.v1.ServerGroup.ip_version:type_name -> cloudgateway.nlb.v1.IpVersion
+	7,  // 7: cloudgateway.nlb.v1.ServerGroup.health_check:type_name -> cloudgateway.nlb.v1.HealthCheck
+	23, // 8: cloudgateway.nlb.v1.ServerGroup.tags:type_name -> cloudgateway.common.v1.Tag
+	8,  // 9: cloudgateway.nlb.v1.ServerGroup.servers:type_name -> cloudgateway.nlb.v1.Server
+	4,  // 10: cloudgateway.nlb.v1.ServerGroup.ip_version_affinity:type_name -> cloudgateway.nlb.v1.IpVersionAffinity
+	24, // 11: cloudgateway.nlb.v1.GetServerGroupRequest.max_age:type_name -> google.protobuf.Duration
+	9,  // 12: cloudgateway.nlb.v1.GetServerGroupResponse.server_group:type_name -> cloudgateway.nlb.v1.ServerGroup
+	25, // 13: cloudgateway.nlb.v1.GetServerGroupResponse.as_of:type_name -> google.protobuf.Timestamp
+	23, // 14: cloudgateway.nlb.v1.ListServerGroupsRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 15: cloudgateway.nlb.v1.ListServerGroupsRequest.type:type_name -> cloudgateway.nlb.v1.ServerGroupType
+	24, // 16: cloudgateway.nlb.v1.ListServerGroupsRequest.max_age:type_name -> google.protobuf.Duration
+	9,  // 17: cloudgateway.nlb.v1.ListServerGroupsResponse.server_groups:type_name -> cloudgateway.nlb.v1.ServerGroup
+	25, // 18: cloudgateway.nlb.v1.ListServerGroupsResponse.as_of:type_name -> google.protobuf.Timestamp
+	0,  // 19: cloudgateway.nlb.v1.CreateServerGroupRequest.type:type_name -> cloudgateway.nlb.v1.ServerGroupType
+	1,  // 20: cloudgateway.nlb.v1.CreateServerGroupRequest.protocol:type_name -> cloudgateway.nlb.v1.ServerGroupProtocol
+	22, // 21: cloudgateway.nlb.v1.CreateServerGroupRequest.ip_version:type_name -> cloudgateway.nlb.v1.IpVersion
+	7,  // 22: cloudgateway.nlb.v1.CreateServerGroupRequest.health_check:type_name -> cloudgateway.nlb.v1.HealthCheck
+	23, // 23: cloudgateway.nlb.v1.CreateServerGroupRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	8,  // 24: cloudgateway.nlb.v1.CreateServerGroupRequest.servers:type_name -> cloudgateway.nlb.v1.Server
+	4,  // 25: cloudgateway.nlb.v1.CreateServerGroupRequest.ip_version_affinity:type_name -> cloudgateway.nlb.v1.IpVersionAffinity
+	7,  // 26: cloudgateway.nlb.v1.UpdateServerGroupRequest.health_check:type_name -> cloudgateway.nlb.v1.HealthCheck
+	23, // 27: cloudgateway.nlb.v1.UpdateServerGroupRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	4,  // 28: cloudgateway.nlb.v1.UpdateServerGroupRequest.ip_version_affinity:type_name -> cloudgateway.nlb.v1.IpVersionAffinity
+	8,  // 29: cloudgateway.nlb.v1.ApplyServerChangesRequest.add:type_name -> cloudgateway.nlb.v1.Server
+	8,  // 30: cloudgateway.nlb.v1.ApplyServerChangesRequest.update:type_name -> cloudgateway.nlb.v1.Server
+	8,  // 31: cloudgateway.nlb.v1.ApplyServerChangesRequest.remove:type_name -> cloudgateway.nlb.v1.Server
+	10, // 32: cloudgateway.nlb.v1.ServerGroupService.GetServerGroup:input_type -> cloudgateway.nlb.v1.GetServerGroupRequest
+	12, // 33: cloudgateway.nlb.v1.ServerGroupService.ListServerGroups:input_type -> cloudgateway.nlb.v1.ListServerGroupsRequest
+	14, // 34: cloudgateway.nlb.v1.ServerGroupService.CreateServerGroup:input_type -> cloudgateway.nlb.v1.CreateServerGroupRequest
+	16, // 35: cloudgateway.nlb.v1.ServerGroupService.UpdateServerGroup:input_type -> cloudgateway.nlb.v1.UpdateServerGroupRequest
+	18, // 36: cloudgateway.nlb.v1.ServerGroupService.DeleteServerGroup:input_type -> cloudgateway.nlb.v1.DeleteServerGroupRequest
+	20, // 37: cloudgateway.nlb.v1.ServerGroupService.ApplyServerChanges:input_type -> cloudgateway.nlb.v1.ApplyServerChangesRequest
+	11, // 38: cloudgateway.nlb.v1.ServerGroupService.GetServerGroup:output_type -> cloudgateway.nlb.v1.GetServerGroupResponse
+	13, // 39: cloudgateway.nlb.v1.ServerGroupService.ListServerGroups:output_type -> cloudgateway.nlb.v1.ListServerGroupsResponse
+	15, // 40: cloudgateway.nlb.v1.ServerGroupService.CreateServerGroup:output_type -> cloudgateway.nlb.v1.CreateServerGroupResponse
+	17, // 41: cloudgateway.nlb.v1.ServerGroupService.UpdateServerGroup:output_type -> cloudgateway.nlb.v1.UpdateServerGroupResponse
+	19, // 42: cloudgateway.nlb.v1.ServerGroupService.DeleteServerGroup:output_type -> cloudgateway.nlb.v1.DeleteServerGroupResponse
+	21, // 43: cloudgateway.nlb.v1.ServerGroupService.ApplyServerChanges:output_type -> cloudgateway.nlb.v1.ApplyServerChangesResponse
+	38, // [38:44] is the sub-list for method output_type
+	32, // [32:38] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_nlb_v1_server_group_proto_init() }
@@ -2089,7 +2182,7 @@ func file_cloudgateway_nlb_v1_server_group_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_nlb_v1_server_group_proto_rawDesc), len(file_cloudgateway_nlb_v1_server_group_proto_rawDesc)),
-			NumEnums:      6,
+			NumEnums:      7,
 			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
