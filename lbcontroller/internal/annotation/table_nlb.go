@@ -174,6 +174,7 @@ func nlbBackendTable() []Spec {
 			Doc: "Fills existing server groups, server group:port,…; without effect unless id is set."},
 		{Key: BackendIPVersion, Kind: Choice, Values: []string{"ipv4", "ipv6", "dualstack"}, Scope: Backends, Default: "ipv4",
 			Removal: Reverts, Field: FieldFamilies, Since: "v2.14.0",
-			Doc: "Families of the addresses of pods as backends; ipv6 and dualstack need ip-version DualStack. A change makes new server groups."},
+			Doc: "Families of the addresses of pods as backends; ipv6 and dualstack need ip-version DualStack. With dualstack clients get servers " +
+				"of their own family, with ipv6 all clients get all servers. From or to ipv4 makes new server groups."},
 	}
 }

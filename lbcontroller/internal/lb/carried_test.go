@@ -53,6 +53,8 @@ func carriedFields() []carriedField {
 			before: []string{"connection-drain=on", "connection-drain-timeout=20"},
 			after:  []string{"connection-drain=on", "connection-drain-timeout=60"}},
 		{message: group, field: "preserve_client_ip_enabled", after: []string{"preserve-client-ip=off"}},
+		{message: group, field: "ip_version_affinity", before: []string{"ip-version=DualStack", "backend-ip-version=ipv6"},
+			after: []string{"ip-version=DualStack", "backend-ip-version=dualstack"}},
 		{message: group, field: "health_check.enabled", before: checks, after: []string{"health-check-flag=off"}},
 		{message: group, field: "health_check.type", after: checks},
 		{message: group, field: "health_check.connect_port", before: checks,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -203,6 +204,11 @@ func (p Product) createGroup(ctx context.Context, w apply.Work, now model.Observ
 		request.PreserveClientIpEnabled = new(false) // The cloud's default is on, with which no tcpssl listener can use it.
 	}
 	answer, err := p.Gateway.NetworkServerGroups.CreateServerGroup(ctx, request)
+	if isOlder(err) && request.GetIpVersionAffinity() != 0 {
+		// A group without it serves. The first look after the upgrade of the gateway sets it.
+		request.RequestId, request.IpVersionAffinity = requestID("sg-"), nlbv1.IpVersionAffinity_IP_VERSION_AFFINITY_UNSPECIFIED
+		answer, err = p.Gateway.NetworkServerGroups.CreateServerGroup(ctx, request)
+	}
 	if slices.Contains([]rpcerr.Reason{rpcerr.ServerNotFound, rpcerr.ServerLimit, rpcerr.QuotaExceeded}, rpcerr.ReasonOf(err)) {
 		// The servers were refused, not the group: listeners must not wait for one node that the cloud doesn't know.
 		id, findErr := p.groupNamed(ctx, mark, a.Group)
@@ -215,6 +221,15 @@ func (p Product) createGroup(ctx context.Context, w apply.Work, now model.Observ
 		return plan.Result{}, err
 	}
 	return plan.Result{GroupID: answer.GetServerGroupId()}, nil
+}
+
+// isOlder reports that the gateway has refused fields that it doesn't know: it names them by their numbers.
+func isOlder(err error) bool {
+	e, ok := rpcerr.From(err)
+	return ok && len(e.Fields) > 0 && !slices.ContainsFunc(e.Fields, func(f rpcerr.FieldViolation) bool {
+		_, notNumber := strconv.Atoi(f.Field)
+		return notNumber != nil
+	})
 }
 
 // full says of a quota that is used up, where only servers were to be added, that the server group holds as many as it may.
@@ -246,11 +261,15 @@ func (p Product) groupNamed(ctx context.Context, mark string, want model.Group) 
 
 func groupChange(a plan.UpdateGroup) *nlbv1.UpdateServerGroupRequest {
 	c, _ := a.Changed.(*nlbv1.CreateServerGroupRequest)
-	return &nlbv1.UpdateServerGroupRequest{
+	r := &nlbv1.UpdateServerGroupRequest{
 		ServerGroupId: a.GroupID, Scheduler: c.Scheduler, ConnectionDrainEnabled: c.ConnectionDrainEnabled,
 		ConnectionDrainTimeout:  c.ConnectionDrainTimeout,
 		PreserveClientIpEnabled: c.PreserveClientIpEnabled, HealthCheck: c.GetHealthCheck(),
 	}
+	if mode := c.GetIpVersionAffinity(); mode != 0 {
+		r.IpVersionAffinity = mode.Enum()
+	}
+	return r
 }
 
 // changeServers adds and removes. To make room in a group that is full it removes first.

@@ -258,6 +258,9 @@ func (Product) ChangedGroup(wanted, there proto.Message) (changed proto.Message,
 		Scheduler: asked.Scheduler, ConnectionDrainEnabled: asked.ConnectionDrainEnabled, ConnectionDrainTimeout: asked.ConnectionDrainTimeout,
 		PreserveClientIpEnabled: asked.PreserveClientIpEnabled, HealthCheck: asked.GetHealthCheck(),
 	}
+	if have.GetIpVersionAffinity() != 0 { // A gateway that doesn't say it can't change it.
+		want.IpVersionAffinity = asked.GetIpVersionAffinity()
+	}
 	if h := have.GetHealthCheck(); !want.GetHealthCheck().GetEnabled() && h != nil && !h.GetEnabled() {
 		want.HealthCheck = nil
 	}

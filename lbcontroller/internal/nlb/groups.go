@@ -50,6 +50,10 @@ func (b builder) groupConfig(protocol model.Protocol) *nlbv1.CreateServerGroupRe
 	}
 	if b.View.TakesIPv6() {
 		c.IpVersion = nlbv1.IpVersion_IP_VERSION_DUAL_STACK
+		c.IpVersionAffinity = nlbv1.IpVersionAffinity_IP_VERSION_AFFINITY_NON_AFFINITY // Else clients by IPv4 would have no server.
+	}
+	if b.View.TakesBoth() {
+		c.IpVersionAffinity = nlbv1.IpVersionAffinity_IP_VERSION_AFFINITY_AFFINITY
 	}
 	if b.Values.Has(annotation.Scheduler) {
 		c.Scheduler = new(schedulerWord(b.Values.Text(annotation.Scheduler)))

@@ -164,8 +164,8 @@ func group(g *nlbv1.ServerGroup) model.Group {
 		Type: cmp.Or(g.GetType(), nlbv1.ServerGroupType_SERVER_GROUP_TYPE_INSTANCE), Protocol: cmp.Or(g.GetProtocol(),
 			nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_TCP),
 		IpVersion: cmp.Or(g.GetIpVersion(), nlbv1.IpVersion_IP_VERSION_IPV4), AnyPortEnabled: g.GetAnyPortEnabled(),
-		ResourceGroupId: g.GetResourceGroupId(),
-		Scheduler:       new(schedulerWord(g.GetScheduler())), ConnectionDrainEnabled: new(g.GetConnectionDrainEnabled()),
+		ResourceGroupId: g.GetResourceGroupId(), IpVersionAffinity: g.GetIpVersionAffinity(),
+		Scheduler: new(schedulerWord(g.GetScheduler())), ConnectionDrainEnabled: new(g.GetConnectionDrainEnabled()),
 		ConnectionDrainTimeout:  new(g.GetConnectionDrainTimeout()),
 		PreserveClientIpEnabled: new(g.GetPreserveClientIpEnabled()), HealthCheck: g.GetHealthCheck(),
 	}

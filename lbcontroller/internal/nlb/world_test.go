@@ -1,6 +1,7 @@
 package nlb_test
 
 import (
+	stdcmp "cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -26,6 +27,7 @@ import (
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -64,6 +66,8 @@ type world struct {
 	serviceFields bool
 	// orphans says that the controller looks every hour for what has no Service, and deletes it after a day.
 	orphans bool
+	// gateway is what the controller calls; nil: the cloud's own client.
+	gateway *gateway.Client
 }
 
 // inWorld runs the test in a new world with nodes i-1 to i-n.
@@ -94,7 +98,8 @@ func inWorld(t *testing.T, nodes int, test func(w *world)) {
 func (w *world) start() {
 	w.t.Helper()
 	registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
-	shared := lb.NewShared(w.cloud.Client(), "vpc-test", registry)
+	called := stdcmp.Or(w.gateway, w.cloud.Client())
+	shared := lb.NewShared(called, "vpc-test", registry)
 	var kinds []controller.Registration
 	var searches lb.Orphans
 	var records *knowledge.Record
@@ -106,11 +111,11 @@ func (w *world) start() {
 			Policy: orphan.Policy{Grace: 24 * time.Hour, PerDay: 5}}
 	}
 	for _, product := range []lb.Product{
-		clb.Product{Gateway: w.cloud.Client(), ByLoadBalancerType: w.byType},
-		nlb.Product{Gateway: w.cloud.Client(), VPCID: "vpc-test", VSwitchIDs: w.vSwitches, ByLoadBalancerType: w.byType},
+		clb.Product{Gateway: called, ByLoadBalancerType: w.byType},
+		nlb.Product{Gateway: called, VPCID: "vpc-test", VSwitchIDs: w.vSwitches, ByLoadBalancerType: w.byType},
 	} {
 		kinds = append(kinds, lb.New(lb.Config{
-			Product: product, Shared: shared, Gateway: w.cloud.Client(), Desired: desired.Config{ClusterID: clusterID,
+			Product: product, Shared: shared, Gateway: called, Desired: desired.Config{ClusterID: clusterID,
 				VPCID: "vpc-test", ServiceFields: w.serviceFields},
 			DriftCheck: 4 * time.Hour, HealthPatience: time.Minute, Registerer: registry, Logger: log,
 			Orphans: searches, Records: records,

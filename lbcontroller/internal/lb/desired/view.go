@@ -77,6 +77,9 @@ func (v View) Policy() backend.Policy {
 // TakesIPv6 reports whether the addresses of pods are IPv6 ones, or of both families.
 func (v View) TakesIPv6() bool { return v.ipv6 }
 
+// TakesBoth reports whether the addresses of pods are of both families.
+func (v View) TakesBoth() bool { return v.dual }
+
 // mode returns what the backends of a Service are. Pods beat the traffic policy.
 func (c Config) mode(svc *corev1.Service) backend.Mode {
 	pods := c.PodBackends
