@@ -17,6 +17,8 @@ type Problem struct {
 	Key string
 	// Name is the full name the user wrote.
 	Name string
+	// Port is the one that the value is for; 0 for all.
+	Port int32
 	// Value is the value the user wrote.
 	Value string
 	// Want says what is allowed; empty if nothing is, because the annotation is not supported.
@@ -42,7 +44,7 @@ func (p Problem) String() string {
 	if len(value) > shownValue {
 		value = strings.ToValidUTF8(value[:shownValue], "") + "…"
 	}
-	return fmt.Sprintf("%s%s: value %q is not allowed, use %s", kind, p.Name, value, p.Want)
+	return fmt.Sprintf("%s%s%s: value %q is not allowed, use %s", kind, p.Name, forPort(p.Port), value, p.Want)
 }
 
 // Parser reads annotations by the table of a kind. The zero value has that of CLBs.
@@ -55,6 +57,9 @@ type Parser struct {
 func NewParser(kind LoadBalancer) Parser {
 	return Parser{kind: kind, specs: TableFor(kind)}
 }
+
+// Table returns the rows that the parser reads by.
+func (p Parser) Table() []Spec { return p.table() }
 
 func (p Parser) table() []Spec {
 	if p.specs == nil {
@@ -71,26 +76,23 @@ func Parse(annotations map[string]string) (Values, []Problem) { return Parser{}.
 func (p Parser) Parse(annotations map[string]string, fields ...Field) (Values, []Problem) {
 	v := Values{settings: map[string]setting{}}
 	var problems []Problem
-	applied := splitList(annotations[Applied])
+	noted := parseNotes(annotations[Applied])
 	for _, spec := range p.table() {
-		name, raw, ok := lookup(annotations, spec.Key)
-		switch {
-		case ok:
-			if problem := v.set(spec, setting{origin: Written, name: name, raw: raw}); problem != nil {
-				problems = append(problems, *problem)
+		if name, raw, ok := lookup(annotations, spec.Key); ok {
+			if wrong := v.set(spec, setting{origin: Written, name: name, raw: raw}); len(wrong) > 0 {
+				problems = append(problems, wrong...)
+				continue
 			}
-		case !slices.Contains(applied, spec.Key):
-		case spec.Reset != "":
-			v.settings[spec.Key] = setting{origin: Reset, value: spec.Reset, name: Prefix + spec.Key, raw: spec.Reset}
-		case spec.Removal == Keeps:
-			v.kept = append(v.kept, spec.removed())
+		}
+		if ports, was := noted[spec.Key]; was {
+			v.revert(spec, ports)
 		}
 	}
 	return v, append(problems, p.Amend(&v, annotations, fields...)...)
 }
 
 // Amend adds what fields of the Service ask for to what its annotations say, which counts more. Fields for which the table
-// has no row ask for nothing.
+// has no row ask for nothing. One that has an annotation for some ports asks for the others.
 func (p Parser) Amend(v *Values, annotations map[string]string, fields ...Field) []Problem {
 	if len(fields) == 0 {
 		return nil
@@ -98,27 +100,52 @@ func (p Parser) Amend(v *Values, annotations map[string]string, fields ...Field)
 	var problems []Problem
 	for _, spec := range p.table() {
 		for _, f := range fields {
-			if f.Key != spec.Key || v.Origin(f.Key) == InSpec || IsSet(annotations, f.Key) {
+			onlySome := v.Origin(f.Key) != Written && len(v.Ports(f.Key)) > 0
+			if f.Key != spec.Key || v.Origin(f.Key) == InSpec || IsSet(annotations, f.Key) && !onlySome {
 				continue
 			}
-			v.kept = slices.DeleteFunc(v.kept, func(name string) bool { return name == spec.removed() })
-			if problem := v.set(spec, setting{origin: InSpec, name: f.Name, raw: f.Value}); problem != nil {
-				problems = append(problems, *problem)
-			}
+			v.kept = slices.DeleteFunc(v.kept, func(name string) bool {
+				name, _, _ = strings.Cut(name, forSomePort)
+				return name == spec.removed()
+			})
+			problems = append(problems, v.set(spec, setting{origin: InSpec, name: f.Name, raw: f.Value})...)
 		}
 	}
 	return problems
 }
 
-// set is the value of a key from now on, unless it isn't allowed.
-func (v Values) set(spec Spec, asked setting) *Problem {
-	canonical, want := spec.parse(asked.raw)
-	if spec.Refused || want != "" {
-		delete(v.settings, spec.Key)
-		return new(spec.problem(asked, want))
+// set is the value of a key from now on, for all ports or for those that it is for, unless something of it isn't allowed.
+func (v Values) set(spec Spec, asked setting) []Problem {
+	parts := []part{{raw: asked.raw}}
+	if asked.origin == Written {
+		parts = spec.split(asked.raw)
 	}
-	asked.value = canonical
-	v.settings[spec.Key] = asked
+	var problems []Problem
+	result := setting{name: asked.name}
+	for _, part := range parts {
+		one := asked
+		one.port, one.raw = part.port, part.raw
+		canonical, want := spec.parse(part.raw)
+		if part.wrong != "" {
+			want = part.wrong
+		}
+		if spec.Refused || want != "" {
+			problems = append(problems, spec.problem(one, want))
+			continue
+		}
+		one.value = canonical
+		result.add(one)
+	}
+	if len(problems) > 0 {
+		delete(v.settings, spec.Key)
+		return problems
+	}
+	for _, own := range v.settings[spec.Key].ports { // A field asks for all ports but those of an annotation.
+		if asked.origin == InSpec && own.origin == Written {
+			result.add(own)
+		}
+	}
+	v.settings[spec.Key] = result
 	return nil
 }
 
@@ -130,24 +157,11 @@ func (s Spec) removed() string {
 	return Prefix + s.Key
 }
 
-// asked returns what the annotation says, or else the field.
-func (s Spec) asked(annotations map[string]string, fields []Field) (setting, bool) {
-	if name, raw, ok := lookup(annotations, s.Key); ok {
-		return setting{origin: Written, name: name, raw: raw}, true
-	}
-	for _, f := range fields {
-		if f.Key == s.Key {
-			return setting{origin: InSpec, name: f.Name, raw: f.Value}, true
-		}
-	}
-	return setting{}, false
-}
-
 func (s Spec) problem(asked setting, want string) Problem {
 	if s.Refused {
 		want = ""
 	}
-	return Problem{Key: s.Key, Name: asked.name, Value: asked.raw, Want: want, Scope: s.Scope, InSpec: asked.origin == InSpec}
+	return Problem{Key: s.Key, Name: asked.name, Port: asked.port, Value: asked.raw, Want: want, Scope: s.Scope, InSpec: asked.origin == InSpec}
 }
 
 // IsSet reports whether an annotation has a value, good or bad.
@@ -160,13 +174,18 @@ func IsSet(annotations map[string]string, key string) bool {
 func (p Parser) AppliedNote(annotations map[string]string, fields ...Field) string {
 	var keys []string
 	for _, spec := range p.table() {
-		switch asked, set := spec.asked(annotations, fields); {
+		_, raw, isWritten := lookup(annotations, spec.Key)
+		inSpec := slices.ContainsFunc(fields, func(f Field) bool { return f.Key == spec.Key })
+		switch {
 		case spec.Key == ACLStatus:
-			if on, _ := parseSwitch(asked.raw); on || !set && restricted(annotations) {
+			if on, _ := parseSwitch(raw); on || !isWritten && !inSpec && restricted(annotations) {
 				keys = append(keys, spec.Key)
 			}
-		case (spec.Reset != "" || spec.Removal == Keeps) && set:
+		case spec.Reset == "" && spec.Removal != Keeps, !isWritten && !inSpec:
+		case !isWritten:
 			keys = append(keys, spec.Key)
+		default:
+			keys = append(keys, spec.notes(raw, inSpec)...)
 		}
 	}
 	return strings.Join(keys, ",")

@@ -93,6 +93,7 @@ const (
 	Instance Scope = "instance"
 	Listener Scope = "listener"
 	Health   Scope = "health check"
+	Group    Scope = "server group"
 	Backends Scope = "backends"
 	Status   Scope = "status"
 )
@@ -129,6 +130,8 @@ type Spec struct {
 	Default string
 	// Scope is what the annotation configures.
 	Scope Scope
+	// Whole says that there is one value for all ports though the scope is a listener, a health check or a server group.
+	Whole bool
 	// Protocols are the listener protocols it applies to; empty means all.
 	Protocols []string
 	// Removal is the effect of deleting it.
@@ -144,6 +147,11 @@ type Spec struct {
 	// Refused marks an annotation of the existing CCM that this version can't honour: a Service that carries it is left alone,
 	// because acting on the rest would do half of what was asked.
 	Refused bool
+}
+
+// ByPort reports that a value may be for one port; see split.
+func (s Spec) ByPort() bool {
+	return !s.Whole && (s.Scope == Listener || s.Scope == Health || s.Scope == Group)
 }
 
 // Pattern is a character class of a Text.

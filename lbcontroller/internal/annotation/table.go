@@ -194,7 +194,8 @@ func instanceTable() []Spec {
 func listenerTable() []Spec {
 	l4, l7, tcp, http, https := []string{"tcp", "udp"}, []string{"http", "https"}, []string{"tcp"}, []string{"http"}, []string{"https"}
 	return []Spec{
-		{Key: ProtocolPort, Kind: Pairs, Separator: ":", Scope: Listener, Default: "the protocol of the port", Removal: Reverts, Since: "v1.9.3",
+		{Key: ProtocolPort, Kind: Pairs, Separator: ":", Scope: Listener, Whole: true,
+			Default: "the protocol of the port", Removal: Reverts, Since: "v1.9.3",
 			Doc: "Protocol by port, for instance https:443,http:80; a change recreates the listener."},
 		{Key: CertID, Kind: Text, Max: 128, Scope: Listener, Protocols: https, Default: "none; required for https",
 			Removal: Fails, Since: "v1.9.3.164",
@@ -213,7 +214,8 @@ func listenerTable() []Spec {
 			Doc: "TLS versions and ciphers."},
 		{Key: HTTP2, Kind: Switch, Scope: Listener, Protocols: https, Default: "the cloud's, on", Removal: Reverts, Reset: "on", Since: "v2.1.0",
 			Doc: "HTTP/2 between client and CLB."},
-		{Key: ForwardPort, Kind: Pairs, Separator: ":", Scope: Listener, Protocols: http, Default: "none", Removal: Reverts, Since: "v1.9.3.164",
+		{Key: ForwardPort, Kind: Pairs, Separator: ":", Scope: Listener, Whole: true,
+			Protocols: http, Default: "none", Removal: Reverts, Since: "v1.9.3.164",
 			Doc: "Redirects an http port to an https port, for instance 80:443; a change recreates the http listener."},
 		{Key: Scheduler, Kind: Choice, Values: []string{"rr", "wrr", "wlc", "sch", "tch", "qch"}, Scope: Listener,
 			Default: "rr", Removal: Reverts, Reset: "rr", Since: "v1.9.3",
@@ -241,12 +243,14 @@ func listenerTable() []Spec {
 		{Key: ProxyProtocol, Kind: Switch, Scope: Listener, Protocols: l4, Default: "the cloud's, off", Removal: Reverts,
 			Reset: "off", Since: "v2.6.0",
 			Doc: "Sends the client address by PROXY protocol version 2."},
-		{Key: ACLStatus, Kind: Switch, Scope: Listener, Default: "the cloud's, off", Removal: Keeps, Since: "v1.9.3.164",
+		{Key: ACLStatus, Kind: Switch, Scope: Listener, Whole: true,
+			Default: "the cloud's, off", Removal: Keeps, Since: "v1.9.3.164",
 			Doc: "Puts access control in force; on needs acl-id and acl-type. Only off opens the listeners again: " +
 				"without the annotation they stay as they are, and no new ones are made."},
-		{Key: ACLID, Kind: List, Scope: Listener, Default: "none", Removal: Keeps, Since: "v1.9.3.164",
+		{Key: ACLID, Kind: List, Scope: Listener, Whole: true, Default: "none", Removal: Keeps, Since: "v1.9.3.164",
 			Doc: "Access control lists; refused without acl-status."},
-		{Key: ACLType, Kind: Choice, Values: []string{"white", "black"}, Scope: Listener, Default: "none", Removal: Keeps, Since: "v1.9.3.164",
+		{Key: ACLType, Kind: Choice, Values: []string{"white", "black"}, Scope: Listener, Whole: true,
+			Default: "none", Removal: Keeps, Since: "v1.9.3.164",
 			Doc: "Whether the lists allow or forbid; refused without acl-status."},
 		{Key: StickySession, Kind: Switch, Scope: Listener, Protocols: l7, Default: "off", Removal: Reverts, Reset: "off", Since: "v1.9.3",
 			Doc: "Session stickiness by cookie; needs sticky-session-type."},
@@ -310,7 +314,8 @@ func healthTable() []Spec {
 		{Key: HealthCheckTimeout, Kind: Number, Min: 1, Max: 300, Scope: Health, Protocols: l7, Default: "the cloud's, 5",
 			Removal: Reverts, Reset: "5", Since: "v1.9.3",
 			Doc: "Seconds until a probe of an http or https backend fails."},
-		{Key: NodeHealthCheck, For: everyKind(), Kind: Switch, Scope: Health, Default: "the configuration's nodeHealthChecks, off",
+		{Key: NodeHealthCheck, For: everyKind(), Kind: Switch, Scope: Health, Whole: true,
+			Default: "the configuration's nodeHealthChecks, off",
 			Removal: Reverts, Reset: "off", Since: "new",
 			Doc: "With nodes as backends, asks what kube-proxy says of its node by HTTP: on spec.healthCheckNodePort with " +
 				"externalTrafficPolicy Local, and on port 10256 otherwise. Other annotations of this section count more. Not for udp ports of a CLB."},

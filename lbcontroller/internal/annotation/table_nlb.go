@@ -81,9 +81,11 @@ func nlbInstanceTable() []Spec {
 func nlbListenerTable() []Spec {
 	secure := []string{"tcpssl"}
 	return []Spec{
-		{Key: ProtocolPort, Kind: Pairs, Separator: ":", Scope: Listener, Default: "the protocol of the port", Removal: Reverts, Since: "v2.5.1",
+		{Key: ProtocolPort, Kind: Pairs, Separator: ":", Scope: Listener, Whole: true,
+			Default: "the protocol of the port", Removal: Reverts, Since: "v2.5.1",
 			Doc: "Protocol by port, tcp, udp or tcpssl, for instance tcpssl:443,tcp:80; a change recreates the listener."},
-		{Key: ListenerPortRange, Kind: Pairs, Separator: ":", Scope: Listener, Default: "the port", Removal: Reverts, Since: "v2.11.2",
+		{Key: ListenerPortRange, Kind: Pairs, Separator: ":", Scope: Listener, Whole: true,
+			Default: "the port", Removal: Reverts, Since: "v2.11.2",
 			Doc: "Ranges of listener ports by port of the Service, for instance 8000-8100:80; traffic goes to the port of " +
 				"the pod at which it came. Only for backend-type eni."},
 		{Key: CertID, Kind: List, Scope: Listener, Protocols: secure, Default: "none; required for tcpssl", Removal: Fails, Since: "v2.5.1",
@@ -160,14 +162,14 @@ func nlbBackendTable() []Spec {
 		{Key: ServerGroupType, Kind: Choice, Values: []string{"Instance", "Ip"}, Scope: Backends, Default: "Instance",
 			Removal: Reverts, Since: "v2.8.0",
 			Doc: "Whether backends are registered as instances and network interfaces or as addresses; a change makes new server groups."},
-		{Key: Scheduler, Kind: Choice, Values: []string{"rr", "wrr", "wlc", "sch", "tch", "qch"}, Scope: Backends,
+		{Key: Scheduler, Kind: Choice, Values: []string{"rr", "wrr", "wlc", "sch", "tch", "qch"}, Scope: Group,
 			Default: "the cloud's, wrr", Removal: Reverts, Reset: "wrr", Field: FieldAffinity,
 			Since: "v2.5.1", Doc: "How a backend is chosen. Weights matter only with wrr and wlc; qch is for udp."},
-		{Key: ConnectionDrain, Kind: Switch, Scope: Backends, Default: "the cloud's, off", Removal: Reverts, Reset: "off", Since: "v2.5.1",
+		{Key: ConnectionDrain, Kind: Switch, Scope: Group, Default: "the cloud's, off", Removal: Reverts, Reset: "off", Since: "v2.5.1",
 			Doc: "Ends the connections of a backend that is removed or unhealthy after a time."},
-		{Key: ConnectionDrainTimeout, Kind: Number, Min: 0, Max: 900, Scope: Backends, Default: "the cloud's", Removal: Keeps, Since: "v2.5.1",
+		{Key: ConnectionDrainTimeout, Kind: Number, Min: 0, Max: 900, Scope: Group, Default: "the cloud's", Removal: Keeps, Since: "v2.5.1",
 			Doc: "That time, in seconds; needs connection-drain."},
-		{Key: PreserveClientIP, Kind: Switch, Scope: Backends, Default: "the cloud's, on", Removal: Reverts, Reset: "on", Since: "v2.5.1",
+		{Key: PreserveClientIP, Kind: Switch, Scope: Group, Default: "the cloud's, on", Removal: Reverts, Reset: "on", Since: "v2.5.1",
 			Doc: "Shows backends the addresses of clients; off for tcpssl unless it is asked for, since the cloud can't do both."},
 		{Key: VGroupPort, Kind: Pairs, Separator: ":", Pattern: IDText, Scope: Backends, Default: "server groups of its own",
 			Removal: Reverts, Since: "v2.9.1",

@@ -1,6 +1,8 @@
 package annotation
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,6 +39,10 @@ type setting struct {
 	value  string // canonical
 	name   string // of the annotation or field
 	raw    string // as the user wrote it
+	// port is the one that the value is for; 0 for all.
+	port int32
+	// ports are the values for one port.
+	ports map[int32]setting
 }
 
 // Values are the valid settings of one Service in canonical spelling. The zero value holds none.
@@ -53,6 +59,58 @@ func (v Values) Noun(key string) string {
 	return "annotation " + v.Name(key)
 }
 
+// ForPort are the values for one port of the Service: those that it has of its own, and for the rest those for all.
+func (v Values) ForPort(port int32) Values {
+	var settings map[string]setting
+	for key, s := range v.settings {
+		if own, has := s.ports[port]; has {
+			if settings == nil {
+				settings = maps.Clone(v.settings)
+			}
+			own.ports = s.ports
+			settings[key] = own
+		}
+	}
+	if settings == nil {
+		return v
+	}
+	return Values{settings: settings, kept: v.kept}
+}
+
+// Ports are those for which an annotation has a value of their own, in order. That of a value for all is not among them.
+func (v Values) Ports(key string) []int32 {
+	var ports []int32
+	for port, s := range v.settings[key].ports {
+		if s.origin == Written {
+			ports = append(ports, port)
+		}
+	}
+	slices.Sort(ports)
+	return ports
+}
+
+// ByPort reports whether anything is asked for one port.
+func (v Values) ByPort() bool {
+	for _, s := range v.settings {
+		if len(s.ports) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// IsOwn reports that a value is for one port alone.
+func (v Values) IsOwn(key string) bool { return v.settings[key].port != 0 }
+
+// Same reports that a key asks the same of two ports.
+func (v Values) Same(key string, one, other int32) bool {
+	a, b := v.ForPort(one), v.ForPort(other)
+	return a.Has(key) == b.Has(key) && a.Text(key) == b.Text(key)
+}
+
+// Written reports that an annotation asks for something, for all ports or for one.
+func (v Values) Written(key string) bool { return v.Origin(key) == Written || len(v.Ports(key)) > 0 }
+
 // Fields are the names of the fields of the Service that ask for something, by key.
 func (v Values) Fields() map[string]string {
 	var names map[string]string
@@ -67,17 +125,22 @@ func (v Values) Fields() map[string]string {
 	return names
 }
 
-// Name returns the name under which the key is set, or its current name.
+// Name returns the name under which the key is set, or its current name, and the port if the value is for one.
 func (v Values) Name(key string) string {
-	if s, ok := v.settings[key]; ok {
-		return s.name
+	if s := v.settings[key]; s.name != "" {
+		return s.name + forPort(s.port)
 	}
 	return Prefix + key
 }
 
 // Problem reports that the value of key doesn't fit for a reason that only shows in context.
 func (v Values) Problem(key, want string) Problem {
-	return Problem{Key: key, Name: v.Name(key), Value: v.settings[key].raw, Want: want, InSpec: v.settings[key].origin == InSpec}
+	s := v.settings[key]
+	name := s.name
+	if name == "" {
+		name = Prefix + key
+	}
+	return Problem{Key: key, Name: name, Port: s.port, Value: s.raw, Want: want, InSpec: s.origin == InSpec}
 }
 
 // Has reports whether anything is asked for by the key, be it that it was reset.

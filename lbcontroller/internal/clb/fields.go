@@ -63,7 +63,8 @@ func endsConnections(view desired.View) bool {
 	if v.Has(annotation.Hostname) || v.Has(annotation.ID) && !v.On(annotation.ForceOverride) {
 		return false // A name has no ipMode, and what a user's listeners do isn't known.
 	}
-	return v.On(annotation.ProxyProtocol) || slices.ContainsFunc(v.Pairs(annotation.ProtocolPort), func(p annotation.Pair) bool {
+	marks := func(p corev1.ServicePort) bool { return v.ForPort(p.Port).On(annotation.ProxyProtocol) }
+	return slices.ContainsFunc(view.Service.Spec.Ports, marks) || slices.ContainsFunc(v.Pairs(annotation.ProtocolPort), func(p annotation.Pair) bool {
 		protocol, _ := parseProtocol(p.Key)
 		port, err := desired.ParsePort(p.Value)
 		return err == nil && (protocol == model.HTTP || protocol == model.HTTPS) &&

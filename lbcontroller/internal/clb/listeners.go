@@ -21,7 +21,9 @@ func (b builder) listeners() []model.Listener {
 	b.checkAccess()
 	protocols := b.protocols()
 	b.checkAffinity(protocols)
-	forwards, extensions, secret := b.forwards(protocols), b.extensions(), b.secret()
+	forwards := b.forwards(protocols)
+	b.extensions()
+	b.secret() // What can't be is reported, whether or not a listener needs it.
 	var listeners []model.Listener
 	seen := map[model.ListenerKey]bool{}
 	for i, port := range b.View.Service.Spec.Ports {
@@ -39,12 +41,13 @@ func (b builder) listeners() []model.Listener {
 			b.RefusePort(i, "the cloud reserves port %d for itself over udp; choose another port", port.Port)
 			continue
 		}
-		config := b.listenerConfig(protocol)
+		own := b.at(port.Port)
+		config := own.listenerConfig(protocol)
 		config.Description = new(b.Owner.Listener(port.Port))
 		l := model.Listener{Key: key, Group: b.GroupName(port), Config: config, Defaults: listenerDefaults(protocol)}
 		if protocol == model.HTTPS {
-			l.Extensions = extensions
-			if secret != nil {
+			l.Extensions = own.extensions()
+			if secret := own.secret(); secret != nil {
 				config.ServerCertificateId, l.Waits = secret.id, secret.lacks
 			}
 		}
@@ -96,8 +99,13 @@ func (b builder) protocols() map[int]model.Protocol {
 			result[i] = protocol
 		}
 	}
-	b.checkProtocols(result)
+	for i, port := range b.View.Service.Spec.Ports {
+		if protocol, isKnown := result[i]; isKnown {
+			b.at(port.Port).checkListener(protocol)
+		}
+	}
 	b.withoutProtocol(result)
+	b.HasProtocols(result)
 	for _, p := range b.Values.Pairs(annotation.ProtocolPort) {
 		b.KnowsPort(annotation.ProtocolPort, p.Value)
 	}
@@ -174,44 +182,48 @@ func (b *builder) checkAccess() {
 	}
 }
 
-// checkProtocols reports listener annotations that don't fit the protocols in use.
-func (b builder) checkProtocols(protocols map[int]model.Protocol) {
+// checkListener reports listener annotations that don't fit each other or the protocol of a port.
+func (b builder) checkListener(protocol model.Protocol) {
 	v := b.Values
-	used := map[model.Protocol]bool{}
-	for _, p := range protocols {
-		used[p] = true
+	if protocol == model.HTTPS && !v.Has(annotation.CertID) && !v.Has(annotation.TLSSecret) {
+		b.Problem("annotation %s is missing%s: an https listener needs a server certificate", annotation.Prefix+annotation.CertID,
+			b.About(annotation.CertID, annotation.TLSSecret))
 	}
-	if used[model.HTTPS] && !v.Has(annotation.CertID) && !v.Has(annotation.TLSSecret) {
-		b.Problem("annotation %s is missing: an https listener needs a server certificate", annotation.Prefix+annotation.CertID)
-	}
-	l7 := used[model.HTTP] || used[model.HTTPS]
+	isWeb := protocol == model.HTTP || protocol == model.HTTPS
 	switch s := v.Text(annotation.Scheduler); {
-	case (s == "sch" || s == "tch") && l7:
+	case (s == "sch" || s == "tch") && isWeb:
 		b.Misfit(annotation.Scheduler, "rr, wrr or wlc: sch and tch are for tcp and udp only")
-	case s == "qch" && (l7 || used[model.TCP]):
+	case s == "qch" && protocol != model.UDP:
 		b.Misfit(annotation.Scheduler, "rr, wrr or wlc: qch is for udp only")
 	}
 	for _, timeout := range []string{annotation.HealthCheckConnectTimeout, annotation.HealthCheckTimeout} {
 		interval, hasInterval := v.Number(annotation.HealthCheckInterval)
 		if seconds, has := v.Number(timeout); has && hasInterval && seconds < interval {
-			b.NoEffect(
-				"annotation %s has no effect: the cloud takes health-check-interval, %d seconds, for a timeout that is less; set it to %d or more",
-				v.Name(timeout), interval, interval)
+			b.NoEffect("annotation %s has no effect%s: the cloud takes health-check-interval, %d seconds, for a timeout that is less; "+
+				"set it to %d or more", v.Name(timeout), b.About(timeout, annotation.HealthCheckInterval), interval, interval)
 		}
 	}
-	if !l7 || !v.On(annotation.StickySession) {
-		return
+	if isWeb && v.On(annotation.StickySession) {
+		b.checkSticky()
+	}
+}
+
+// checkSticky reports that stickiness lacks what it needs.
+func (b builder) checkSticky() {
+	v := b.Values
+	together := func(key, needed, more string) {
+		b.Misfit(key, "it together with annotation "+annotation.Prefix+needed+b.About(needed, key)+more)
 	}
 	switch v.Text(annotation.StickySessionType) {
 	case "":
-		b.Misfit(annotation.StickySession, "it together with annotation "+annotation.Prefix+annotation.StickySessionType+" (insert or server)")
+		together(annotation.StickySession, annotation.StickySessionType, " (insert or server)")
 	case "insert":
 		if !v.Has(annotation.CookieTimeout) {
-			b.Misfit(annotation.StickySessionType, "it together with annotation "+annotation.Prefix+annotation.CookieTimeout)
+			together(annotation.StickySessionType, annotation.CookieTimeout, "")
 		}
 	case "server":
 		if !v.Has(annotation.Cookie) {
-			b.Misfit(annotation.StickySessionType, "it together with annotation "+annotation.Prefix+annotation.Cookie)
+			together(annotation.StickySessionType, annotation.Cookie, "")
 		}
 	}
 }

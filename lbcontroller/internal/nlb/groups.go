@@ -17,7 +17,7 @@ import (
 
 // Group implements desired.Configurer.
 func (p Product) Group(b *desired.Builder, port corev1.ServicePort) desired.Shape {
-	building := builder{Builder: b, Product: p}
+	building := builder{Builder: b, Product: p}.at(port.Port)
 	protocol := building.protocol(port)
 	shape := desired.Shape{Protocol: protocol.String(), Addresses: building.addresses()}
 	config := building.groupConfig(protocol)
@@ -124,23 +124,20 @@ func healthType(text string) nlbv1.HealthCheckType {
 
 // checkGroups reports annotations about server groups that have no effect, and ranges whose health can't be checked.
 func (b builder) checkGroups() {
-	v := b.Values
-	if !v.On(annotation.HealthCheckFlag) {
-		for _, spec := range annotation.TableFor(annotation.NLB) {
-			if spec.Scope == annotation.Health && spec.Key != annotation.HealthCheckFlag && b.wrote(spec.Key) {
-				b.NoEffect("annotation %s has no effect without annotation %s%s: on", v.Name(spec.Key), annotation.Prefix, annotation.HealthCheckFlag)
+	for i, port := range b.View.Service.Spec.Ports {
+		own := b.at(port.Port)
+		v := own.Values
+		for _, spec := range b.Parser.Table() {
+			if spec.Scope == annotation.Health && spec.Key != annotation.HealthCheckFlag {
+				own.withoutSwitch(spec.Key, annotation.HealthCheckFlag)
 			}
 		}
-	}
-	if b.wrote(annotation.ConnectionDrainTimeout) && !v.On(annotation.ConnectionDrain) {
-		b.NoEffect("annotation %s has no effect without annotation %s%s: on", v.Name(annotation.ConnectionDrainTimeout),
-			annotation.Prefix, annotation.ConnectionDrain)
-	}
-	if n, ok := v.Number(annotation.HealthCheckInterval); ok && n > 50 && v.On(annotation.HealthCheckFlag) &&
-		v.Text(annotation.HealthCheckType) != "udp" {
-		b.Misfit(annotation.HealthCheckInterval, "at most 50: only health-check-type udp allows more")
-	}
-	for i, port := range b.View.Service.Spec.Ports {
+		own.withoutSwitch(annotation.ConnectionDrainTimeout, annotation.ConnectionDrain)
+		if n, ok := v.Number(annotation.HealthCheckInterval); ok && n > 50 && v.On(annotation.HealthCheckFlag) &&
+			v.Text(annotation.HealthCheckType) != "udp" {
+			own.Misfit(annotation.HealthCheckInterval, "at most 50"+own.About(annotation.HealthCheckInterval, annotation.HealthCheckType)+
+				": only health-check-type udp allows more")
+		}
 		_, ranged := b.ranges()[port.Port]
 		if ranged && backend.TargetPort(port).Type == intstr.String && (!v.On(annotation.HealthCheckFlag) ||
 			!v.Has(annotation.HealthCheckConnectPort)) {

@@ -51,15 +51,16 @@ func (b builder) listeners() []model.Listener {
 				"spec.ports[%d]: the listener would have a port that another has already, %d; choose another port or range", i, listeners[at].Key.Port)
 			continue
 		}
-		config := b.listenerConfig(protocol)
+		own := b.at(port.Port)
+		config := own.listenerConfig(protocol)
 		config.Description = new(b.Owner.Dotted(name, protocol.String()))
 		l := model.Listener{Key: key, Group: b.GroupName(port), Config: config}
 		if protocol == model.TCPSSL {
-			l.Extensions = b.certificates()
+			l.Extensions = own.certificates()
 		}
 		listeners = append(listeners, l)
 	}
-	b.checkListeners(listeners)
+	b.checkListeners()
 	slices.SortFunc(listeners, func(a, b model.Listener) int { return a.Key.Compare(b.Key) })
 	return listeners
 }
@@ -155,49 +156,73 @@ func extensions(ids []string) []model.Extension {
 }
 
 // checkListeners reports listener annotations that don't fit each other or the protocols in use.
-func (b builder) checkListeners(listeners []model.Listener) {
-	used := map[model.Protocol]bool{}
-	for _, l := range listeners {
-		used[l.Key.Protocol] = true
-	}
+func (b builder) checkListeners() {
 	b.checkPorts()
+	protocols, isSecure := map[int]model.Protocol{}, false
+	for i, port := range b.View.Service.Spec.Ports {
+		if protocol := b.protocol(port); protocol != 0 {
+			protocols[i], isSecure = protocol, isSecure || protocol == model.TCPSSL
+			b.at(port.Port).checkListener(protocol)
+		}
+	}
+	b.HasProtocols(protocols)
+	for _, spec := range b.Parser.Table() {
+		if len(spec.Protocols) > 0 && b.wrote(spec.Key) && !isSecure && len(protocols) > 0 {
+			b.NoEffect("annotation %s has no effect: it is for tcpssl, and no port has that protocol (annotation %s)", b.Values.Name(spec.Key),
+				annotation.Prefix+annotation.ProtocolPort)
+		}
+	}
+}
+
+// checkListener does so for a port.
+func (b builder) checkListener(protocol model.Protocol) {
 	v := b.Values
 	for _, key := range []string{annotation.CertID, annotation.CACertID} {
 		if len(v.List(key)) > 1 {
 			b.Misfit(key, "one certificate: the others of a listener are in annotation "+annotation.Prefix+annotation.AdditionalCertIDs)
 		}
 	}
-	if used[model.TCPSSL] {
-		b.needs(annotation.CACert, annotation.CACertID)
-		b.needs(annotation.ALPN, annotation.ALPNPolicy)
-		switch {
-		case v.Has(annotation.TLSSecret):
-			b.Problem("annotation %s is refused: an NLB takes certificates of the Certificate Management Service only, to which the controller "+
-				"can't upload; upload it there, and name it by annotation %s%s instead", v.Name(annotation.TLSSecret),
-				annotation.Prefix, annotation.CertID)
-		case !v.Has(annotation.CertID):
-			b.Problem("annotation %s%s is missing: the tcpssl listeners need a certificate", annotation.Prefix, annotation.CertID)
-		}
-		if v.On(annotation.PreserveClientIP) && !b.View.Reverts(annotation.PreserveClientIP) {
-			b.Misfit(annotation.PreserveClientIP, "off, as the cloud can't show backends the addresses of clients of tcpssl listeners")
-		}
-	}
-	if v.Text(annotation.Scheduler) == "qch" && (used[model.TCP] || used[model.TCPSSL]) {
+	if protocol == model.TCPSSL {
+		b.checkSecure()
+	} else if v.Text(annotation.Scheduler) == "qch" && protocol == model.TCP {
 		b.Misfit(annotation.Scheduler, "rr, wrr, wlc, sch or tch: qch is for udp only")
 	}
-	for _, spec := range annotation.TableFor(annotation.NLB) {
-		if len(spec.Protocols) > 0 && b.wrote(spec.Key) && !used[model.TCPSSL] && len(used) > 0 {
-			b.NoEffect("annotation %s has no effect: it is for tcpssl, and no port has that protocol (annotation %s)", v.Name(spec.Key),
-				annotation.Prefix+annotation.ProtocolPort)
-		}
-	}
 	for _, key := range []string{annotation.PPv2EndpointID, annotation.PPv2EndpointService, annotation.PPv2VPCID} {
-		if b.wrote(key) && !v.On(annotation.ProxyProtocol) {
-			b.NoEffect("annotation %s has no effect without annotation %s%s: on", v.Name(key), annotation.Prefix, annotation.ProxyProtocol)
-		}
+		b.withoutSwitch(key, annotation.ProxyProtocol)
 	}
-	if n, _ := v.Number(annotation.IdleTimeout); n > udpIdleTimeout && used[model.UDP] && b.wrote(annotation.IdleTimeout) {
+	if n, _ := v.Number(annotation.IdleTimeout); n > udpIdleTimeout && protocol == model.UDP && b.wrote(annotation.IdleTimeout) {
 		b.NoEffect("annotation %s is %d for udp ports, the most that the cloud allows there", v.Name(annotation.IdleTimeout), udpIdleTimeout)
+	}
+}
+
+// checkSecure does so for a tcpssl port.
+func (b builder) checkSecure() {
+	v := b.Values
+	b.needs(annotation.CACert, annotation.CACertID)
+	b.needs(annotation.ALPN, annotation.ALPNPolicy)
+	switch {
+	case v.Has(annotation.TLSSecret):
+		b.Problem("annotation %s is refused: an NLB takes certificates of the Certificate Management Service only, to which the controller "+
+			"can't upload; upload it there, and name it by annotation %s%s instead", v.Name(annotation.TLSSecret),
+			annotation.Prefix, annotation.CertID)
+	case !v.Has(annotation.CertID):
+		b.Problem("annotation %s%s is missing%s: the tcpssl listeners need a certificate", annotation.Prefix, annotation.CertID,
+			b.About(annotation.CertID))
+	}
+	if v.On(annotation.PreserveClientIP) && !b.View.Reverts(annotation.PreserveClientIP) {
+		b.Misfit(annotation.PreserveClientIP, "off"+b.About(annotation.PreserveClientIP)+
+			", as the cloud can't show backends the addresses of clients of tcpssl listeners")
+	}
+	if v.Text(annotation.Scheduler) == "qch" {
+		b.Misfit(annotation.Scheduler, "rr, wrr, wlc, sch or tch: qch is for udp only")
+	}
+}
+
+// withoutSwitch reports an annotation that counts only beside a switch. One for all ports is not in vain for one of them by itself.
+func (b builder) withoutSwitch(key, needed string) {
+	if b.wrote(key) && !b.Values.On(needed) && (b.Values.IsOwn(key) || !b.Values.IsOwn(needed)) {
+		b.NoEffect("annotation %s has no effect%s without annotation %s%s: on", b.Values.Name(key), b.About(key, needed),
+			annotation.Prefix, needed)
 	}
 }
 
@@ -236,7 +261,7 @@ func (b builder) checkPorts() {
 // needs reports a switch that is on without what it needs.
 func (b builder) needs(key, needed string) {
 	if b.Values.On(key) && !b.Values.Has(needed) {
-		b.Problem("annotation %s%s is missing: annotation %s needs it", annotation.Prefix, needed, b.Values.Name(key))
+		b.Problem("annotation %s%s is missing%s: annotation %s needs it", annotation.Prefix, needed, b.About(needed, key), b.Values.Name(key))
 	}
 }
 
@@ -247,7 +272,7 @@ func (b builder) wrote(key string) bool { return b.Values.Has(key) && !b.View.Re
 func (b builder) withoutOverride() {
 	var names []string
 	for _, spec := range annotation.TableFor(annotation.NLB) {
-		if spec.Scope == annotation.Listener && b.wrote(spec.Key) {
+		if spec.Scope == annotation.Listener && b.View.Wrote(spec.Key) {
 			names = append(names, spec.Key)
 		}
 	}

@@ -73,6 +73,9 @@ type builder struct {
 	Product
 }
 
+// at is the builder with the values for one port.
+func (b builder) at(port int32) builder { return builder{Builder: b.At(port), Product: b.Product} }
+
 // Configure implements desired.Configurer.
 func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener) {
 	building := builder{Builder: b, Product: p}

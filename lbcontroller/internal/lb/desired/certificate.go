@@ -22,7 +22,7 @@ func (b *Builder) FromSecret(key, secret string) (id, lacks string) {
 	c, problem := certificate.Of(s, b.now)
 	if problem != "" {
 		lacks = fmt.Sprintf("Secret %s of annotation %s can't be used: %s; correct it, or name another one", secret, b.Values.Name(key), problem)
-		b.lacking = append(b.lacking, lacks)
+		b.lacking = once(b.lacking, lacks)
 		return "", lacks
 	}
 	if b.certificates == nil {

@@ -145,14 +145,13 @@ type Builder struct {
 	Owner  ownership.Owner
 	Reuse  model.Reuse
 
-	kind     Configurer
-	source   backend.Source
-	mapped   map[int32]string // the user's server groups by port of the Service
-	problems []string
-	warnings []string
-	useless  []string
-	// refused are the ports that can have no listener, by their index, and why.
-	refused map[int]string
+	*findings
+
+	kind   Configurer
+	source backend.Source
+	mapped map[int32]string // the user's server groups by port of the Service
+	// port is the one that the values are for; 0 for all.
+	port int32
 	// keepWeights and keepChoice report that something is wrong with what the Service says about the weights of its servers, or about
 	// which servers it takes.
 	keepWeights, keepChoice bool
@@ -163,17 +162,34 @@ type Builder struct {
 	lists       *model.Lists
 	unknown     map[string]bool
 
-	secrets      map[string]certificate.Secret
-	now          time.Time
+	secrets map[string]certificate.Secret
+	now     time.Time
+}
+
+// findings are what is collected while a Service is looked at, as a whole and port by port.
+type findings struct {
+	problems []string
+	warnings []string
+	useless  []string
+	// refused are the ports that can have no listener, by their index, and why.
+	refused      map[int]string
 	certificates map[string]certificate.Certificate
 	lacking      []string
+}
+
+// once adds a text that isn't there: several ports may give the same.
+func once(texts []string, text string) []string {
+	if slices.Contains(texts, text) {
+		return texts
+	}
+	return append(texts, text)
 }
 
 // Build returns what the Service asks for, or an *InvalidError with every problem.
 func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	svc := in.View.Service
 	values := in.View.Values
-	b := &Builder{Config: cfg, View: in.View, Values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated},
+	b := &Builder{Config: cfg, View: in.View, Values: values, findings: &findings{}, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated},
 		Owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
 	b.kind, b.limit, b.lists, b.unknown = kind, in.Limit, in.Lists, in.Unknown
 	b.secrets, b.now = in.Secrets, in.Now
@@ -223,6 +239,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 		b.NoEffect("annotation %s%s has no effect beside annotation hostname: a name has no ipMode", annotation.Prefix, annotation.IPMode)
 	}
 	b.withoutID()
+	b.onlyFor()
 	b.withoutFields()
 	b.withoutNodes()
 	if len(b.problems) > 0 {
@@ -253,7 +270,7 @@ func (b *Builder) coming() []string {
 
 // onNodes are the server groups that the Service would have if nodes were its backends.
 func (b *Builder) onNodes() []model.Group {
-	nodes := *b
+	nodes := b.apart()
 	nodes.mapped = nil
 	nodes.View.Mode = backend.Cluster
 	if b.View.Service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
@@ -267,9 +284,65 @@ func (b *Builder) ownGroups() []model.Group {
 	if b.Reuse.ID == "" {
 		return nil
 	}
-	own := *b
+	own := b.apart()
 	own.mapped = nil
 	return own.groups()
+}
+
+// apart is a builder whose findings are nobody's.
+func (b *Builder) apart() *Builder {
+	apart := *b
+	apart.findings = &findings{refused: b.refused}
+	return &apart
+}
+
+// At is the builder with the values for one port of the Service. What it finds is found by all.
+func (b *Builder) At(port int32) *Builder {
+	if !b.Values.ByPort() {
+		return b
+	}
+	at := *b
+	at.Values = b.Values.ForPort(port)
+	at.View.Values, at.port = at.Values, port
+	return &at
+}
+
+// About says for people for which port a text is that has to do with these keys, if any has a value for one; nothing if the name of the
+// first says so.
+func (b *Builder) About(keys ...string) string {
+	if b.port == 0 || b.Values.IsOwn(keys[0]) ||
+		!slices.ContainsFunc(keys, func(key string) bool { return len(b.Values.Ports(key)) > 0 }) {
+		return ""
+	}
+	return fmt.Sprintf(" for port %d", b.port)
+}
+
+// onlyFor reports values for ports that the Service doesn't have. As with the other annotations by port, these are passed over: ports may go
+// before their annotations, and come after them.
+func (b *Builder) onlyFor() {
+	for _, spec := range b.Parser.Table() {
+		for _, port := range b.Values.Ports(spec.Key) {
+			b.KnowsPort(spec.Key, strconv.Itoa(int(port)))
+		}
+	}
+}
+
+// HasProtocols reports values for ports whose protocols have no such attribute. protocols are those of the ports of the Service by index.
+func (b *Builder) HasProtocols(protocols map[int]model.Protocol) {
+	for _, spec := range b.Parser.Table() {
+		for _, port := range b.Values.Ports(spec.Key) {
+			has, applies := false, false
+			for i, p := range b.View.Service.Spec.Ports {
+				if protocol, isKnown := protocols[i]; isKnown && p.Port == port {
+					has, applies = true, applies || slices.Contains(spec.Protocols, protocol.String())
+				}
+			}
+			if has && !applies && len(spec.Protocols) > 0 {
+				b.NoEffect("annotation %s has no effect for port %d: it is for %s, and the port has another protocol (annotation %s%s)",
+					b.Values.Name(spec.Key), port, strings.Join(spec.Protocols, " and "), annotation.Prefix, annotation.ProtocolPort)
+			}
+		}
+	}
 }
 
 // withoutID reports annotations about a load balancer of the user's while none is named, and groups for ports that the
@@ -320,7 +393,7 @@ func (b *Builder) KnowsPort(key, number string) {
 
 // NoEffect adds what the user wrote and that has no effect, as text for users.
 func (b *Builder) NoEffect(format string, args ...any) {
-	b.useless = append(b.useless, fmt.Sprintf(format, args...))
+	b.useless = once(b.useless, fmt.Sprintf(format, args...))
 }
 
 // reused returns what the Service says about a load balancer of the user's.
@@ -353,7 +426,7 @@ func (b *Builder) mappedGroups() map[int32]string {
 
 // Problem refuses the Service for a reason that is for the user to mend. Nothing is written then.
 func (b *Builder) Problem(format string, args ...any) {
-	b.problems = append(b.problems, fmt.Sprintf(format, args...))
+	b.problems = once(b.problems, fmt.Sprintf(format, args...))
 }
 
 // RefusePort is Problem for the port of an index: all others are served.
@@ -378,12 +451,12 @@ func (b *Builder) refusals() []string {
 
 // Misfit is Problem for an annotation whose value doesn't fit the rest of the Service.
 func (b *Builder) Misfit(key, want string) {
-	b.problems = append(b.problems, b.Values.Problem(key, want).String())
+	b.problems = once(b.problems, b.Values.Problem(key, want).String())
 }
 
 // Warn reports what has not the whole effect, such as backends that are left out. The Service is served all the same.
 func (b *Builder) Warn(format string, args ...any) {
-	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+	b.warnings = once(b.warnings, fmt.Sprintf(format, args...))
 }
 
 // Text is the value of an annotation, nil if there is none.

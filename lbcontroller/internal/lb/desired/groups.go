@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -97,7 +98,7 @@ func (b *Builder) mappedNames() map[string]string {
 }
 
 func (b *Builder) groups() []model.Group {
-	byName, filled := map[string]model.Group{}, map[string]string{}
+	byName, filled, first := map[string]model.Group{}, map[string]string{}, map[string]int32{}
 	for i, port := range b.View.Service.Spec.Ports {
 		if b.refused[i] != "" {
 			continue
@@ -113,9 +114,12 @@ func (b *Builder) groups() []model.Group {
 			if other != description {
 				b.Misfit(annotation.VGroupPort, "a server group of its own for each port: "+name+" is named for two that have different backends")
 			}
+			if config := byName[name].Config; config != nil && !proto.Equal(config, b.kind.Group(b, port).Config) {
+				b.refuseShared(name, first[name], port.Port)
+			}
 			continue
 		}
-		filled[name] = description
+		filled[name], first[name] = description, port.Port
 		shape := b.kind.Group(b, port)
 		group, left := b.group(description, port, shape)
 		group.ID, group.Name = b.mapped[port.Port], name
@@ -135,6 +139,17 @@ func (b *Builder) groups() []model.Group {
 	}
 	slices.SortFunc(groups, func(a, b model.Group) int { return strings.Compare(a.Name, b.Name) })
 	return groups
+}
+
+// refuseShared refuses values for one port of what a server group has to which another port leads, too: it can have one only.
+func (b *Builder) refuseShared(name string, one, other int32) {
+	for _, spec := range b.Parser.Table() {
+		isOfGroup := spec.Scope == annotation.Group || spec.Scope == annotation.Health
+		if isOfGroup && !b.Values.Same(spec.Key, one, other) {
+			b.Problem("annotation %s: ports %d and %d can't have different values, since both lead to server group %s; give them the same "+
+				"value, or a targetPort each", b.Values.Name(spec.Key), one, other, name)
+		}
+	}
 }
 
 // fillsDefaultGroup reports whether the Service says anything of the default server group: its servers are to be there,

@@ -157,8 +157,10 @@ func (v View) Reverts(key string) bool {
 	return v.Values.Origin(key) == annotation.Reset
 }
 
-// Wrote reports that the user asks for something, by an annotation or a field.
-func (v View) Wrote(key string) bool { return v.Values.Has(key) && !v.Reverts(key) }
+// Wrote reports that the user asks for something, by an annotation or a field, for all ports or for one.
+func (v View) Wrote(key string) bool {
+	return v.Values.Has(key) && !v.Reverts(key) || len(v.Values.Ports(key)) > 0
+}
 
 // Kept are the annotations that were removed though what they asked for stays.
 func (v View) Kept() []string { return v.Values.Kept() }
