@@ -51,8 +51,8 @@ func AdmissionPolicy() string {
 	for _, s := range sideBySide() {
 		expression(&b, "    - expression", fmt.Sprintf("%svariables.asked.all(a, a.key != '%s' ||\n  %s)",
 			s.notFor(), s.Key, s.condition()))
-		expression(&b, "      messageExpression", fmt.Sprintf("variables.asked.filter(a, a.key == '%s')[0].refusal +\n  '%s'",
-			s.Key, s.Allowed()))
+		expression(&b, "      messageExpression", fmt.Sprintf("variables.asked.filter(a, a.key == '%s')[0].refusal +\n  '%s'%s",
+			s.Key, s.Allowed(), s.hint()))
 		fmt.Fprintf(&b, "      message: 'annotation %s%s: the value is not allowed, use %s'\n", Prefix, s.Key, s.Allowed())
 	}
 	for _, s := range sideBySide() {
@@ -122,46 +122,79 @@ func served(object string) string {
 }
 
 // items are the parts of a list, in CEL.
-const items = "a.value.split(',').map(i, i.trim()).filter(i, i != '')"
+func items(value string) string {
+	return value + ".split(',').map(i, i.trim()).filter(i, i != '')"
+}
 
 // short leaves long lists to the controller: annotations may have a quarter of a MiB, and to take that apart costs the API server seconds.
 const short = "size(a.value) > 4096 || "
 
-// condition is what parse asks of a value, in CEL. The value is a.value, without the spaces around it. The end-to-end tests hold the API
-// server and parse against each other.
+// condition is what the parser asks of a value, in CEL. The value is a.value, without the spaces around it. The end-to-end tests hold the API
+// server and the parser against each other. Whether a port has two values is left to the controller.
 func (s Spec) condition() string {
-	if s.Refused {
+	switch {
+	case s.Refused:
 		return "false"
+	case !s.ByPort():
+		return s.valueCondition("a.value")
 	}
+	return fmt.Sprintf(short+"(!%[1]s.exists(i,\n    %[2]s) ?\n  %[3]s :\n  %[1]s.all(i,\n    %[2]s ?\n"+
+		"    [i.split(':', 2).map(p, p.trim())].all(p, p[0].matches('^0*[1-9][0-9]{0,4}$') && int(p[0]) <= %[4]d &&\n"+
+		"      [p[1]].all(v, %[5]s)) :\n    [i].all(v, %[5]s)))",
+		items("a.value"), s.ofPortCondition(), s.valueCondition("a.value"), maxPort, s.valueCondition("v"))
+}
+
+// ofPortCondition is what ofPort asks of i, an item of a value.
+func (s Spec) ofPortCondition() string {
+	text := "i.contains(':') && i.split(':', 2)[0].trim().matches('^[0-9]+$')"
+	switch {
+	case s.Kind == Text && s.Pattern == AnyText:
+		text += " && size(i.split(':')) == 2"
+	case s.Kind == Pairs:
+		text += fmt.Sprintf(" && i.split(':', 2)[1].contains('%s')", s.Separator)
+	}
+	return text
+}
+
+// hint says in CEL how a value is written that is for one port.
+func (s Spec) hint() string {
+	if !s.ByPort() {
+		return ""
+	}
+	return " +\n  ', or PORT:VALUE for one port'"
+}
+
+// valueCondition is what parse asks of a value, in CEL.
+func (s Spec) valueCondition(value string) string {
 	switch s.Kind {
 	case Choice:
-		return matches("a.value", oneOf(s.Values))
+		return matches(value, oneOf(s.Values))
 	case Choices:
-		return fmt.Sprintf(short+"size(%[1]s) > 0 &&\n  %[1]s.all(i, %[2]s)", items, matches("i", oneOf(s.Values)))
+		return fmt.Sprintf("(%[3]ssize(%[1]s) > 0 &&\n  %[1]s.all(i, %[2]s))", items(value), matches("i", oneOf(s.Values)), short)
 	case Switch:
-		return "a.value.lowerAscii() in ['on', 'true', 'off', 'false']"
+		return value + ".lowerAscii() in ['on', 'true', 'off', 'false']"
 	case Number:
-		cases := []string{fmt.Sprintf("int(a.value) >= %d && int(a.value) <= %d", s.Min, s.Max)}
+		cases := []string{fmt.Sprintf("int(%[3]s) >= %[1]d && int(%[3]s) <= %[2]d", s.Min, s.Max, value)}
 		for _, n := range s.Also {
-			cases = append(cases, fmt.Sprintf("int(a.value) == %d", n))
+			cases = append(cases, fmt.Sprintf("int(%s) == %d", value, n))
 		}
 		// No range needs more than nine digits, and int fails above nineteen.
-		return matches("a.value", "^[+-]?0*[0-9]{1,9}$") + " &&\n  (" + strings.Join(cases, " || ") + ")"
+		return matches(value, "^[+-]?0*[0-9]{1,9}$") + " &&\n  (" + strings.Join(cases, " || ") + ")"
 	case List:
-		return fmt.Sprintf(short+"size(%s) > 0", items)
+		return fmt.Sprintf("(%[2]ssize(%[1]s) > 0)", items(value), short)
 	case Pairs:
-		return fmt.Sprintf(short+"size(%[1]s) > 0 &&\n  %[1]s.all(i, %[2]s)", items, s.pairCondition())
+		return fmt.Sprintf("(%[3]ssize(%[1]s) > 0 &&\n  %[1]s.all(i, %[2]s))", items(value), s.pairCondition(), short)
 	case Text:
 	}
-	conditions := []string{"a.value != ''"}
+	conditions := []string{value + " != ''"}
 	if s.Max > 0 {
-		conditions = append(conditions, fmt.Sprintf("size(bytes(a.value)) <= %d", s.Max))
+		conditions = append(conditions, fmt.Sprintf("size(bytes(%s)) <= %d", value, s.Max))
 	}
 	if expr := s.Pattern.expr(); expr != "" {
-		conditions = append(conditions, matches("a.value", expr))
+		conditions = append(conditions, matches(value, expr))
 	}
 	if s.Pattern == HostText {
-		conditions = append(conditions, "!"+matches("a.value", ipv4Form))
+		conditions = append(conditions, "!"+matches(value, ipv4Form))
 	}
 	return strings.Join(conditions, " && ")
 }

@@ -32,6 +32,25 @@ func odd() []string {
 	}
 }
 
+// byPort are values for one port, made of a good one and a bad one of the row.
+func byPort(good, bad string) []string {
+	return []string{
+		"443:" + good, good + ",443:" + good, "443:" + good + "," + good, " 443 : " + good + " ,, 80:" + good + ",", "65535:" + good,
+		"443:" + bad, good + ",443:" + bad, bad + ",443:" + good, "443:", "0:" + good, "65536:" + good, "99999999999999999999:" + good,
+		"x:" + good, "-1:" + good, "443:443:" + good, "\u00a0443\u3000:" + good, "\u0664:" + good,
+	}
+}
+
+// firstGood is a value that the parser takes.
+func firstGood(parser annotation.Parser, key string, values []string) string {
+	for _, value := range values {
+		if _, problems := parser.Parse(map[string]string{annotation.Prefix + key: value}); len(problems) == 0 && !strings.Contains(value, ",") {
+			return value
+		}
+	}
+	return "a"
+}
+
 // samples returns values of every annotation: what is on either side of each bound, and all that is odd for the first of each syntax.
 func samples() []sample {
 	type syntax struct {
@@ -66,6 +85,10 @@ func samples() []sample {
 				break
 			}
 			values = append(values, strconv.Itoa(n-1), strconv.Itoa(n), strconv.Itoa(n+1))
+		}
+		if spec.ByPort() {
+			good := firstGood(parser, spec.Key, append(spec.Values, strconv.Itoa(spec.Max), "on", "/a", "a", "a:b"))
+			values = append(values, byPort(good, "?")...)
 		}
 		slices.Sort(values)
 		for _, value := range slices.Compact(values) {
