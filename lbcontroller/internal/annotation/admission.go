@@ -181,7 +181,11 @@ func (s Spec) valueCondition(value string) string {
 		// No range needs more than nine digits, and int fails above nineteen.
 		return matches(value, "^[+-]?0*[0-9]{1,9}$") + " &&\n  (" + strings.Join(cases, " || ") + ")"
 	case List:
-		return fmt.Sprintf("(%[2]ssize(%[1]s) > 0)", items(value), short)
+		all := ""
+		if expr := s.Pattern.expr(); expr != "" {
+			all = fmt.Sprintf(" && %s.all(i, %s)", items(value), matches("i", expr))
+		}
+		return fmt.Sprintf("(%[2]ssize(%[1]s) > 0%[3]s)", items(value), short, all)
 	case Pairs:
 		return fmt.Sprintf("(%[3]ssize(%[1]s) > 0 &&\n  %[1]s.all(i, %[2]s))", items(value), s.pairCondition(), short)
 	case Text:

@@ -346,7 +346,7 @@ func (s Spec) parse(raw string) (canonical, want string) {
 	case List:
 		items := distinct(splitList(value))
 		switch {
-		case len(items) == 0:
+		case len(items) == 0, slices.ContainsFunc(items, func(item string) bool { return !s.Pattern.matches(item) }):
 			return "", s.Allowed()
 		case len(items) > 1 && slices.Contains(items, None):
 			return "", s.Allowed() + ", or " + None + " alone"
@@ -420,6 +420,9 @@ func (s Spec) Allowed() string {
 		}
 		return text.String()
 	case List:
+		if s.Pattern != AnyText {
+			return "a comma list, each " + string(s.Pattern)
+		}
 		return "a comma list"
 	case Pairs:
 		return fmt.Sprintf("a comma list of key%svalue", s.Separator)

@@ -161,7 +161,7 @@ func (v *Values) revert(spec Spec, ports []int32) {
 	slices.Sort(ports)
 	for _, port := range ports {
 		s := v.settings[spec.Key]
-		if _, isAsked := s.ports[port]; isAsked || s.origin != Unset {
+		if _, isAsked := s.ports[port]; isAsked || s.origin != Unset || port != 0 && ports[0] == 0 { // The first is about all.
 			continue
 		}
 		switch {

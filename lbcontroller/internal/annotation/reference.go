@@ -19,11 +19,19 @@ func Markdown() string {
 		"*Since* is the version of the existing CCM that introduced the annotation; *new* is one that it doesn't have. "+
 		"*For* names the load balancers\n"+
 		"for which it is: an NLB is that of a Service with `spec.loadBalancerClass` `alibabacloud.com/nlb`.\n", Prefix, LegacyPrefix)
-	for _, scope := range []Scope{Instance, Status, Listener, Health, Backends} {
+	b.WriteString("\n## A value for one port\n\n" +
+		"Where *values* says *by port*, `PORT:VALUE` is for one port of `spec.ports`, and a value without a port for all others:\n" +
+		"`9090,443:10443` asks for 10443 on port 443 and for 9090 on the rest. `443:10443` alone leaves the rest at the default. The items of a\n" +
+		"list stand for themselves: `http_2xx,443:http_2xx,443:http_3xx`. Deleting the value for a port does to that port what *when removed*\n" +
+		"says, unless there is one for all. A port that the Service doesn't have is passed over, and an event says so. TCP and UDP on one\n" +
+		"number are one port here. Colons and commas that a value has of its own keep their meaning: only digits before a colon are a port,\n" +
+		"in `domain-extensions` only before a whole `domain:certificate`, and in `health-check-domain` and a CLB's `cert-id` only if no other\n" +
+		"colon follows. Who may connect (`acl-…`) is the same for all ports of a Service.\n")
+	for _, scope := range []Scope{Instance, Status, Listener, Health, Group, Backends} {
 		fmt.Fprintf(&b,
 			"\n## %s\n\n| key | for | values | default | what it does | when removed | since |\n|---|---|---|---|---|---|---|\n", scope)
 		for _, s := range sideBySide(scope) {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", s.Key, s.kinds(), s.Allowed(), s.Default, s.about(), s.Removal, s.Since)
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", s.Key, s.kinds(), s.allowedByPort(), s.Default, s.about(), s.Removal, s.Since)
 		}
 	}
 	fmt.Fprintf(&b, "\n## which Services and which backends\n\n| annotation | effect |\n|---|---|\n"+
@@ -68,6 +76,14 @@ func (s Spec) kinds() string {
 		names[i] = string(kind)
 	}
 	return strings.Join(names, ", ")
+}
+
+// allowedByPort is what the value may be, and whether it may be for one port.
+func (s Spec) allowedByPort() string {
+	if s.ByPort() {
+		return s.Allowed() + "; by port"
+	}
+	return s.Allowed()
 }
 
 // about is the sentence of the row, and where it applies.

@@ -247,7 +247,7 @@ func listenerTable() []Spec {
 			Default: "the cloud's, off", Removal: Keeps, Since: "v1.9.3.164",
 			Doc: "Puts access control in force; on needs acl-id and acl-type. Only off opens the listeners again: " +
 				"without the annotation they stay as they are, and no new ones are made."},
-		{Key: ACLID, Kind: List, Scope: Listener, Whole: true, Default: "none", Removal: Keeps, Since: "v1.9.3.164",
+		{Key: ACLID, Kind: List, Pattern: IDText, Scope: Listener, Whole: true, Default: "none", Removal: Keeps, Since: "v1.9.3.164",
 			Doc: "Access control lists; refused without acl-status."},
 		{Key: ACLType, Kind: Choice, Values: []string{"white", "black"}, Scope: Listener, Whole: true,
 			Default: "none", Removal: Keeps, Since: "v1.9.3.164",

@@ -52,6 +52,8 @@ type conversion struct {
 	// transport and web say that listeners of the CLB are for tcp and udp, and for http and https, and checked that it checks the servers
 	// of some.
 	transport, web, checked bool
+	// unchecked are the ports whose servers the CLB doesn't check, if it checks those of others.
+	unchecked []int32
 }
 
 // ToNLB converts a Service that has a CLB. A Service with a bad value is refused: what it asks for isn't known.
@@ -113,8 +115,9 @@ func (c *conversion) set(key, value string) { c.Service.Annotations[annotation.P
 // asked is what an annotation of the NLB is to be, "" for nothing yet.
 func (c *conversion) asked(key string) string { return c.Service.Annotations[annotation.Prefix+key] }
 
-// has reports that the user has written an annotation: what takes the place of one that is gone isn't asked of another load balancer.
-func (c *conversion) has(key string) bool { return c.values.Origin(key) == annotation.Written }
+// has reports that the user has written an annotation, for all ports or for one: what takes the place of one that is gone isn't asked of
+// another load balancer.
+func (c *conversion) has(key string) bool { return c.values.Written(key) }
 
 func (c *conversion) first(format string, args ...any) {
 	c.First = append(c.First, fmt.Sprintf(format, args...))
@@ -128,12 +131,30 @@ func (c *conversion) differs(format string, args ...any) {
 	c.Differs = append(c.Differs, fmt.Sprintf(format, args...))
 }
 
-// text is a value as a user writes it.
-func (c *conversion) text(spec annotation.Spec) string {
-	if spec.Kind != annotation.Pairs {
-		return c.values.Text(spec.Key)
+// said is a value as a user writes it, for one port, or for all with port 0.
+type said struct {
+	port  int32
+	value string
+}
+
+// parts are what an annotation says for all ports and for single ones.
+func (c *conversion) parts(spec annotation.Spec) []said {
+	var parts []said
+	if c.values.Origin(spec.Key) == annotation.Written {
+		parts = append(parts, said{0, text(c.values, spec)})
 	}
-	pairs := c.values.Pairs(spec.Key)
+	for _, port := range c.values.Ports(spec.Key) {
+		parts = append(parts, said{port, text(c.values.ForPort(port), spec)})
+	}
+	return parts
+}
+
+// text is a value as a user writes it.
+func text(values annotation.Values, spec annotation.Spec) string {
+	if spec.Kind != annotation.Pairs {
+		return values.Text(spec.Key)
+	}
+	pairs := values.Pairs(spec.Key)
 	items := make([]string, len(pairs))
 	for i, p := range pairs {
 		items[i] = p.Key + spec.Separator + p.Value
@@ -150,21 +171,34 @@ func (c *conversion) apply(spec annotation.Spec) {
 		}
 		return
 	}
-	value := c.text(spec)
-	switch {
-	case r.own: // By functions of their own.
-		return
-	case r.to == "" || r.fits != nil && !r.fits.MatchString(value):
-		c.without("%s: %s: %s", spec.Key, value, r.note)
+	if r.own { // By functions of their own.
 		return
 	}
-	if r.value != nil {
-		value = r.value(value)
+	var values []string
+	for _, part := range c.parts(spec) {
+		if r.to == "" || r.fits != nil && !r.fits.MatchString(part.value) {
+			c.without("%s: %s: %s", spec.Key, spec.ForPort(part.port, part.value), r.note)
+			continue
+		}
+		if r.value != nil {
+			part.value = r.value(part.value)
+		}
+		values = append(values, counterpart(r.to).ForPort(part.port, part.value))
 	}
+	if len(values) == 0 {
+		return
+	}
+	value := strings.Join(values, ",")
 	c.set(r.to, value)
 	if r.first {
 		c.first("%s: %s: %s", r.to, value, r.note)
 	}
+}
+
+// counterpart is the row of an annotation of NLBs.
+func counterpart(key string) annotation.Spec {
+	table := annotation.TableFor(annotation.NLB)
+	return table[slices.IndexFunc(table, func(s annotation.Spec) bool { return s.Key == key })]
 }
 
 // bare is a default without the words that say whose it is.
@@ -197,11 +231,7 @@ func (c *conversion) listeners(svc *corev1.Service) {
 		isWeb := web[strconv.Itoa(int(port.Port))]
 		c.web, c.transport = c.web || isWeb, c.transport || !isWeb
 	}
-	transport := !c.has(annotation.HealthCheckSwitch) || c.values.On(annotation.HealthCheckSwitch)
-	webChecked := c.values.On(annotation.HealthCheckFlag)
-	if c.checked = c.transport && transport || c.web && webChecked; c.transport && c.web && transport != webChecked {
-		c.differs("health checks are on for some ports of the CLB and off for others: on an NLB they are on for all")
-	}
+	c.checks(svc, web)
 	if len(plain) > 0 {
 		c.without("protocol-port: http:%s: an NLB passes the bytes on, as tcp. Servers see the address of the client and no "+
 			"X-Forwarded-For, and each connection goes to one server, not each request", strings.Join(plain, ", "))
@@ -210,6 +240,25 @@ func (c *conversion) listeners(svc *corev1.Service) {
 		c.without("protocol-port: https:%s: an NLB ends TLS and passes the bytes on, as tcpssl. Servers see the NLB's address and no "+
 			"X-Forwarded-For: proxy-protocol: on tells them the client's. Clients get HTTP/2 only by alpn, from servers that speak it",
 			strings.Join(secure, ", "))
+	}
+}
+
+// checks looks which ports have health checks: those of web are for http and https, and are checked only if that is asked for.
+func (c *conversion) checks(svc *corev1.Service, web map[string]bool) {
+	isOn := map[int32]bool{}
+	for _, port := range svc.Spec.Ports {
+		values, isWeb := c.values.ForPort(port.Port), web[strconv.Itoa(int(port.Port))]
+		on := values.On(annotation.HealthCheckFlag)
+		if !isWeb {
+			on = values.Origin(annotation.HealthCheckSwitch) != annotation.Written || values.On(annotation.HealthCheckSwitch)
+		}
+		isOn[port.Port] = isOn[port.Port] || on
+		c.checked = c.checked || on
+	}
+	for _, port := range slices.Sorted(maps.Keys(isOn)) {
+		if c.checked && !isOn[port] {
+			c.unchecked = append(c.unchecked, port)
+		}
 	}
 }
 
@@ -232,14 +281,25 @@ func (c *conversion) families() {
 
 // persistence keeps clients with their servers by the scheduler, unless the Service asks for another one.
 func (c *conversion) persistence() {
-	switch seconds, _ := c.values.Number(annotation.PersistenceTimeout); {
-	case !c.has(annotation.PersistenceTimeout) || seconds == 0:
-	case c.has(annotation.Scheduler):
-		c.without("persistence-timeout: %d: an NLB keeps clients by scheduler: sch, and the Service asks for another scheduler", seconds)
-	default:
-		c.set(annotation.Scheduler, "sch")
-		c.differs("scheduler: sch: it keeps clients by their addresses, without a time and without weights, in place of persistence-timeout: %d",
-			seconds)
+	table := annotation.Table()
+	spec := table[slices.IndexFunc(table, func(s annotation.Spec) bool { return s.Key == annotation.PersistenceTimeout })]
+	var schedulers []string
+	for _, part := range c.parts(spec) {
+		written := spec.ForPort(part.port, part.value)
+		switch isOff := part.value == "0"; {
+		case isOff && len(schedulers) > 0: // All others are kept.
+			schedulers = append(schedulers, spec.ForPort(part.port, "wrr"))
+		case isOff:
+		case c.has(annotation.Scheduler):
+			c.without("persistence-timeout: %s: an NLB keeps clients by scheduler: sch, and the Service asks for another scheduler", written)
+		default:
+			schedulers = append(schedulers, spec.ForPort(part.port, "sch"))
+			c.differs("scheduler: %s: it keeps clients by their addresses, without a time and without weights, in place of "+
+				"persistence-timeout: %s", spec.ForPort(part.port, "sch"), written)
+		}
+	}
+	if len(schedulers) > 0 {
+		c.set(annotation.Scheduler, strings.Join(schedulers, ","))
 	}
 }
 
@@ -267,8 +327,12 @@ func (c *conversion) health() {
 		}
 	}
 	switch written := c.has(annotation.HealthCheckSwitch) && c.transport || c.has(annotation.HealthCheckFlag) && c.web; {
-	case c.checked && (len(options) > 0 || written):
-		c.set(annotation.HealthCheckFlag, on)
+	case c.checked && (len(options) > 0 || written || len(c.unchecked) > 0):
+		flag := on
+		for _, port := range c.unchecked {
+			flag += fmt.Sprintf(",%d:off", port)
+		}
+		c.set(annotation.HealthCheckFlag, flag)
 		if c.web && !c.transport && c.asked(annotation.HealthCheckType) == "" {
 			c.set(annotation.HealthCheckType, "http")
 		}

@@ -230,3 +230,39 @@ func TestRefused(t *testing.T) {
 		t.Errorf("error %v: the test doesn't see what is refused", err)
 	}
 }
+
+// TestValuesByPort: a value for one port stays one, and what a CLB does for some ports only an NLB does for those.
+func TestValuesByPort(t *testing.T) {
+	t.Parallel()
+	svc := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+		Ports: []corev1.ServicePort{{Port: 80}, {Port: 443}, {Port: 8443}}}}
+	svc.Name, svc.Annotations = "web", map[string]string{}
+	for key, value := range map[string]string{
+		annotation.ProtocolPort: "https:443,https:8443", annotation.CertID: "cert-1,8443:cert-2", annotation.Scheduler: "wrr,443:wlc",
+		annotation.EstablishedTimeout: "30,80:60", annotation.HealthCheckConnectPort: "9090,443:-520",
+		annotation.HealthCheckMethod: "443:get", annotation.HealthCheckFlag: "443:on", annotation.RequestTimeout: "443:10",
+		annotation.DomainExtensions:    "a.example.com:cert-3,443:b.example.com:cert-4,443:c.example.com:cert-5",
+		annotation.HealthCheckHTTPCode: "443:http_2xx,443:http_3xx",
+	} {
+		svc.Annotations[annotation.Prefix+key] = value
+	}
+	result, err := convert.ToNLB(svc, "alibabacloud.com/nlb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{
+		annotation.CertID: "cert-1,8443:cert-2", annotation.Scheduler: "wrr,443:wlc", annotation.IdleTimeout: "30,80:60",
+		annotation.HealthCheckConnectPort: "9090,443:0", annotation.HealthCheckMethod: "443:GET", annotation.HealthCheckFlag: "on,8443:off",
+		annotation.AdditionalCertIDs: "cert-3,443:cert-4,443:cert-5", annotation.HealthCheckHTTPCode: "443:http_2xx,443:http_3xx",
+	} {
+		if got := result.Service.Annotations[annotation.Prefix+key]; got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	if without := strings.Join(result.Without, "\n"); !strings.Contains(without, "request-timeout: 443:10: ") {
+		t.Errorf("what an NLB doesn't have: %s", without)
+	}
+	if _, problems := annotation.NewParser(annotation.NLB).Parse(result.Service.Annotations); len(problems) > 0 {
+		t.Errorf("the new Service: %v", problems)
+	}
+}
