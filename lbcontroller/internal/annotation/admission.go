@@ -129,8 +129,8 @@ func items(value string) string {
 // short leaves long lists to the controller: annotations may have a quarter of a MiB, and to take that apart costs the API server seconds.
 const short = "size(a.value) > 4096 || "
 
-// condition is what the parser asks of a value, in CEL. The value is a.value, without the spaces around it. The end-to-end tests hold the API
-// server and the parser against each other. Whether a port has two values is left to the controller.
+// condition is what the parser asks of a value, in CEL. The value is a.value, without the spaces around it. The end-to-end tests hold the
+// API server and the parser against each other. Whether a port has two values is left to the controller.
 func (s Spec) condition() string {
 	switch {
 	case s.Refused:

@@ -161,7 +161,8 @@ func (s Spec) problem(asked setting, want string) Problem {
 	if s.Refused {
 		want = ""
 	}
-	return Problem{Key: s.Key, Name: asked.name, Port: asked.port, Value: asked.raw, Want: want, Scope: s.Scope, InSpec: asked.origin == InSpec}
+	return Problem{Key: s.Key, Name: asked.name, Port: asked.port, Value: asked.raw, Want: want, Scope: s.Scope,
+		InSpec: asked.origin == InSpec}
 }
 
 // IsSet reports whether an annotation has a value, good or bad.

@@ -11,8 +11,10 @@ import (
 // TestOwnColons: what no row had read as a value for a port keeps its meaning, in each row of both tables.
 func TestOwnColons(t *testing.T) {
 	t.Parallel()
-	values := []string{"a:b", "a:443", "a.example.com:8080", "10.0.0.1:80", "2001:db8::1", "/a:443", "/a,b", "/a,/b:c", "secret/web", "123-cn-hangzhou",
-		"a.example.com:cert,*.b.com:secret/b", "443:cert-1", "https:443,http:80", "80:443", "rsp-1:443", "8000-8100:80", "cn-h:vsw-1:10.0.0.9:eip-1",
+	values := []string{"a:b", "a:443", "a.example.com:8080", "10.0.0.1:80", "2001:db8::1", "/a:443", "/a,b", "/a,/b:c", "secret/web",
+		"123-cn-hangzhou",
+		"a.example.com:cert,*.b.com:secret/b", "443:cert-1", "https:443,http:80", "80:443", "rsp-1:443", "8000-8100:80",
+		"cn-h:vsw-1:10.0.0.9:eip-1",
 		"none", "-520", "http_2xx,http_3xx", "$_ip", ":443", "x,:1", "x::1", "a=b:c"}
 	// Rows of ids took these, too, though the cloud has no such ids. Now they are for a port.
 	noIDs := []string{"443:cert-1", "80:443", "2001:db8::1"}
@@ -79,8 +81,10 @@ func TestProblemsByPort(t *testing.T) {
 		key, value string
 		want       []string
 	}{
-		{HealthCheckConnectPort, "9090,443:0", []string{`-connect-port for port 443: value "0" is not allowed, use a whole number from 1 to 65535, or -520`}},
-		{HealthCheckConnectPort, "x,443:0,80:y", []string{`-connect-port: value "x" is not allowed`, `for port 80: value "y"`, `for port 443: value "0"`}},
+		{HealthCheckConnectPort, "9090,443:0",
+			[]string{`-connect-port for port 443: value "0" is not allowed, use a whole number from 1 to 65535, or -520`}},
+		{HealthCheckConnectPort, "x,443:0,80:y",
+			[]string{`-connect-port: value "x" is not allowed`, `for port 80: value "y"`, `for port 443: value "0"`}},
 		{HealthCheckConnectPort, "443:1,443:2", []string{`for port 443: value "1,2" is not allowed, use one value for port 443`}},
 		{HealthCheckConnectPort, "443:1,2,3", []string{`value "2,3" is not allowed, use one value for all ports`}},
 		{HealthCheckConnectPort, "443:1,443:1,2,2", nil},
@@ -108,16 +112,18 @@ func TestProblemsByPort(t *testing.T) {
 // TestSecretsByPort: the Secrets of all ports are read, and nothing else is.
 func TestSecretsByPort(t *testing.T) {
 	t.Parallel()
-	got := Secrets(map[string]string{Prefix + TLSSecret: "web, 443:two,8443:two", Prefix + DomainExtensions: "a.example.com:secret/a,443:b.example.com:secret/b,c:1"})
+	got := Secrets(map[string]string{Prefix + TLSSecret: "web, 443:two,8443:two",
+		Prefix + DomainExtensions: "a.example.com:secret/a,443:b.example.com:secret/b,c:1"})
 	if diff := cmp.Diff([]string{"a", "b", "two", "web"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
-// FuzzByPort: whatever a user writes, each port has what is written for it and else what is written for all; what is read can be written again;
-// and the note of what is applied brings nothing back while it is there.
+// FuzzByPort: whatever a user writes, each port has what is written for it and else what is written for all; what is read can be written
+// again; and the note of what is applied brings nothing back while it is there.
 func FuzzByPort(f *testing.F) {
-	for i, value := range []string{"9090,443:10443", "443:a,443:b", "/a,443:/b", "a.b:c,443:d.e:f", "on,80:off", "x:1", "443:", "none,443:id", ",,", "0443:9"} {
+	for i, value := range []string{"9090,443:10443", "443:a,443:b", "/a,443:/b", "a.b:c,443:d.e:f",
+		"on,80:off", "x:1", "443:", "none,443:id", ",,", "0443:9"} {
 		f.Add(uint8(i), value, uint16(443)) //nolint:gosec // There are few.
 	}
 	f.Fuzz(func(t *testing.T, row uint8, raw string, number uint16) {

@@ -31,7 +31,8 @@ func Markdown() string {
 		fmt.Fprintf(&b,
 			"\n## %s\n\n| key | for | values | default | what it does | when removed | since |\n|---|---|---|---|---|---|---|\n", scope)
 		for _, s := range sideBySide(scope) {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", s.Key, s.kinds(), s.allowedByPort(), s.Default, s.about(), s.Removal, s.Since)
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", s.Key, s.kinds(), s.allowedByPort(), s.Default, s.about(),
+				s.Removal, s.Since)
 		}
 	}
 	fmt.Fprintf(&b, "\n## which Services and which backends\n\n| annotation | effect |\n|---|---|\n"+

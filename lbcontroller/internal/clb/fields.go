@@ -64,7 +64,10 @@ func endsConnections(view desired.View) bool {
 		return false // A name has no ipMode, and what a user's listeners do isn't known.
 	}
 	marks := func(p corev1.ServicePort) bool { return v.ForPort(p.Port).On(annotation.ProxyProtocol) }
-	return slices.ContainsFunc(view.Service.Spec.Ports, marks) || slices.ContainsFunc(v.Pairs(annotation.ProtocolPort), func(p annotation.Pair) bool {
+	if slices.ContainsFunc(view.Service.Spec.Ports, marks) {
+		return true
+	}
+	return slices.ContainsFunc(v.Pairs(annotation.ProtocolPort), func(p annotation.Pair) bool {
 		protocol, _ := parseProtocol(p.Key)
 		port, err := desired.ParsePort(p.Value)
 		return err == nil && (protocol == model.HTTP || protocol == model.HTTPS) &&

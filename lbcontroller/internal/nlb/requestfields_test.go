@@ -41,8 +41,8 @@ func TestRequestFields(t *testing.T) {
 		}
 	}
 	// These decide what the controller does; IPv6 addresses and Secrets have requests of their own.
-	others := []string{annotation.SyncPolicy, annotation.ForceOverride, annotation.PreserveOnDelete, annotation.IPv6AddressType, annotation.TLSSecret,
-		annotation.NodeHealthCheck}
+	others := []string{annotation.SyncPolicy, annotation.ForceOverride, annotation.PreserveOnDelete, annotation.IPv6AddressType,
+		annotation.TLSSecret, annotation.NodeHealthCheck}
 	for _, spec := range table {
 		if spec.Scope != annotation.Backends && !used[spec.Key] && !slices.Contains(others, spec.Key) {
 			t.Errorf("annotation %s sets no field of testdata/requestfields.csv", spec.Key)

@@ -189,8 +189,9 @@ func once(texts []string, text string) []string {
 func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	svc := in.View.Service
 	values := in.View.Values
-	b := &Builder{Config: cfg, View: in.View, Values: values, findings: &findings{}, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated},
-		Owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
+	b := &Builder{Config: cfg, View: in.View, Values: values, findings: &findings{},
+		source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated},
+		Owner:  ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
 	b.kind, b.limit, b.lists, b.unknown = kind, in.Limit, in.Lists, in.Unknown
 	b.secrets, b.now = in.Secrets, in.Now
 	b.Reuse = b.reused()
@@ -317,8 +318,8 @@ func (b *Builder) About(keys ...string) string {
 	return fmt.Sprintf(" for port %d", b.port)
 }
 
-// onlyFor reports values for ports that the Service doesn't have. As with the other annotations by port, these are passed over: ports may go
-// before their annotations, and come after them.
+// onlyFor reports values for ports that the Service doesn't have. As with the other annotations by port, these are passed over: ports may
+// go before their annotations, and come after them.
 func (b *Builder) onlyFor() {
 	for _, spec := range b.Parser.Table() {
 		for _, port := range b.Values.Ports(spec.Key) {

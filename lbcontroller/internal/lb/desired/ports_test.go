@@ -29,7 +29,8 @@ var updateTable = flag.Bool("update", false, "rewrite the table of values by por
 
 // buildKind is what a Service asks of a kind of load balancers.
 func buildKind(kind annotation.LoadBalancer, svc *corev1.Service) (desired.Result, error) {
-	cfg := desired.Config{ClusterID: "c", VPCID: "vpc-1", ServiceFields: true, Parser: annotation.NewParser(kind), DottedNames: kind == annotation.NLB}
+	cfg := desired.Config{ClusterID: "c", VPCID: "vpc-1", ServiceFields: true, Parser: annotation.NewParser(kind),
+		DottedNames: kind == annotation.NLB}
 	cfg.Fields = clb.Product{}.Fields
 	var configurer desired.Configurer = clb.Product{VSwitchIDs: []string{"vsw-a"}}
 	if kind == annotation.NLB {
@@ -178,7 +179,8 @@ func TestValuesByPort(t *testing.T) {
 				fmt.Fprintf(&table, "\n%s %s: %s: %s\n", kind, spec.Key, c.name, c.value)
 				annotations := beside(kind, spec)
 				svc := func() *corev1.Service {
-					return service(annotations, port("a", 80, intstr.FromInt32(1)), port("b", 443, intstr.FromInt32(2)), port("c", 8080, intstr.FromInt32(3)))
+					return service(annotations, port("a", 80, intstr.FromInt32(1)), port("b", 443, intstr.FromInt32(2)),
+						port("c", 8080, intstr.FromInt32(3)))
 				}
 				plain := map[int32]string{}
 				if bare, err := buildKind(kind, svc()); err == nil {
