@@ -90,8 +90,8 @@ func TestIgnoredParameters(t *testing.T) {
 	settings := api.FastSettings()
 	sim := newCloud(t, openapisim.Config{Settings: &settings, Seed: twoZones(2), LimitsOff: true})
 	c := newClient(t, sim)
-	if _, code := c.call("ecs", "ModifyInstanceAttribute", "InstanceId", "i-1", "CreditSpecification",
-		"Unlimited"); code != "NotSimulated.Parameter" {
+	if _, code := c.call("ecs", "ModifyInstanceAttribute", "InstanceId", "i-1", "Recyclable",
+		"true"); code != "NotSimulated.Parameter" {
 		t.Errorf("a strict cloud answers %q", code)
 	}
 	lenient := sim.Settings()
@@ -102,10 +102,10 @@ func TestIgnoredParameters(t *testing.T) {
 		ignored string
 		effect  bool
 	}{
-		{[]string{"CreditSpecification", "Unlimited"}, "CreditSpecification", false},
-		{[]string{"CreditSpecification", "Unlimited", "InstanceName", "new"}, "CreditSpecification", true},
+		{[]string{"Recyclable", "true"}, "Recyclable", false},
+		{[]string{"Recyclable", "true", "InstanceName", "new"}, "Recyclable", true},
 		{[]string{"InstanceName", "newer"}, "", true},
-		{[]string{"CreditSpecification", ""}, "", true},
+		{[]string{"Recyclable", ""}, "", true},
 		{[]string{"NoSuchParameter", "x"}, "", true}, // the cloud ignores it, too
 	} {
 		c.must("ecs", "ModifyInstanceAttribute", append([]string{"InstanceId", "i-1"}, tt.params...)...)

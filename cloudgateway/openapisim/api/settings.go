@@ -30,8 +30,10 @@ type Settings struct {
 	InstanceDelete time.Duration `json:"instanceDelete"` // DeleteInstance until gone
 	// InterfaceChange is how long network interfaces are Creating, Attaching and Detaching.
 	InterfaceChange time.Duration `json:"interfaceChange"`
-	NLBActive      time.Duration `json:"nlbActive"`      // NLB: CreateLoadBalancer until Active
-	NLBJob         time.Duration `json:"nlbJob"`         // NLB: any other asynchronous job
+	DiskChange      time.Duration `json:"diskChange"`    // disks are Creating, Attaching and Detaching
+	SnapshotReady   time.Duration `json:"snapshotReady"` // CreateSnapshot until accomplished
+	NLBActive       time.Duration `json:"nlbActive"`     // NLB: CreateLoadBalancer until Active
+	NLBJob          time.Duration `json:"nlbJob"`        // NLB: any other asynchronous job
 
 	// ChargeTypeAtMidnight lets a load balancer keep the way in which its traffic is charged until the day ends in Beijing.
 	ChargeTypeAtMidnight bool `json:"chargeTypeAtMidnight"`
@@ -122,6 +124,8 @@ func DefaultSettings() Settings {
 		InstanceStop:       5 * time.Second,
 		InstanceDelete:     time.Second,
 		InterfaceChange:    time.Second,
+		DiskChange:         time.Second,
+		SnapshotReady:      3 * time.Second,
 		NLBActive:          5 * time.Second,
 		NLBJob:             time.Second,
 

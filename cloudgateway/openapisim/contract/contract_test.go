@@ -79,6 +79,10 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"role of a pod":       podRole,
 		"life of an instance": lifeOfInstance,
 		"life of interface":   lifeOfInterface,
+		"life of a volume":    lifeOfVolume,
+		"changed instance":    changedInstance,
+		"key pairs":           keyPairs,
+		"moved things":        movedThings,
 		"new instances":       newInstances,
 		"old specification":   oldSpecification,
 		"NLB places":          nlbPlaces,
@@ -238,6 +242,12 @@ func remains(sim *openapisim.Simulator) map[string]int {
 				out["network interfaces"]++
 			}
 		}
+		for _, d := range c.Disks {
+			if d.Type == "data" {
+				out["disks"]++
+			}
+		}
+		out["snapshots"], out["key pairs"], out["deployment sets"] = len(c.Snapshots), len(c.KeyPairs), len(c.DeploymentSets)
 		out["load balancers"] = len(c.LoadBalancers) - len(seed().LoadBalancers)
 		out["server groups"] = len(c.ServerGroups)
 		out["networks"] = len(c.Vpcs) - len(seed().Vpcs)

@@ -48,6 +48,7 @@ func (c *cloud) makeWorld() {
 	got := c.must("ecs", "RunInstances", "ImageId", image, "InstanceType", kind, "VSwitchId", c.vswitchID, "SecurityGroupId", group,
 		"Amount", "2", "InstanceName", c.name(), "SystemDisk.Category", "cloud_essd")
 	c.instances = []string{got.get("InstanceIdSets.InstanceIdSet.0"), got.get("InstanceIdSets.InstanceIdSet.1")}
+	slices.Sort(c.instances) // in which order lists have them
 	for _, id := range c.instances {
 		c.remove("ecs", "DeleteInstance", "InstanceId", id, "Force", "true")
 	}

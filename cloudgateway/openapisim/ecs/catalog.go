@@ -102,7 +102,9 @@ func onSale(instanceType string) (instanceSize, bool) {
 }
 
 // diskCategories are those that every zone has, for system disks and for others.
-func diskCategories() []string { return []string{"cloud_efficiency", "cloud_essd", "cloud_ssd"} }
+func diskCategories() []string {
+	return []string{"cloud_auto", "cloud_efficiency", "cloud_essd", "cloud_essd_entry", "cloud_ssd"}
+}
 
 // image is a public image.
 type image struct{ id, family, name, platform, architecture, created string }
@@ -135,6 +137,8 @@ func catalogActions() []api.Action {
 			api.Optional("MaximumMemorySize"), number("MinimumEniQuantity"),
 			number("MinimumEniPrivateIpAddressQuantity"), number("MinimumGPUAmount"), api.Optional("NextToken"),
 			api.Number("MaxResults", 1, maxTypes)),
+		api.Read("DescribeImageSupportInstanceTypes", describeImageTypes, api.Words("InvalidImageId.NotFound"), region(),
+			api.Optional("ImageId"), api.OneOf("ActionType", "CreateEcs", "ChangeOS")),
 		api.Read("DescribeImages", describeImages, api.Words("DryRunOperation"), append(listing.Params(maxResults),
 			region(), api.Optional("ImageId"), api.Optional("ImageName"), api.Optional("ImageFamily"),
 			api.OneOf("ImageOwnerAlias", "system", "self", "others", "marketplace"), api.Optional("ImageOwnerId"),
@@ -220,6 +224,27 @@ func size(c *api.Context, name string, def float64) (float64, *api.Error) {
 		return 0, api.Invalid(name)
 	}
 	return n, nil
+}
+
+// describeImageTypes lists the types that an image runs on.
+func describeImageTypes(c *api.Context) (any, *api.Error) {
+	all := images()
+	at := slices.IndexFunc(all, func(i image) bool { return i.id == cmp.Or(c.Get("ImageId"), all[0].id) })
+	if at < 0 {
+		return nil, api.NotFound("InvalidImageId.NotFound", "The specified ImageId does not exist.")
+	}
+	types := slices.DeleteFunc(catalog(), func(s instanceSize) bool {
+		return !all[at].runsOn(s)
+	})
+	return api.Object{
+		"RegionId", c.Region, "ImageId", all[at].id, "InstanceTypes", api.Object{
+			"InstanceType", api.Objects(types, func(s instanceSize) api.Object {
+				return api.Object{
+					"InstanceTypeId", s.name, "InstanceTypeFamily", family(s.name), "CpuCoreCount", s.cores, "MemorySize", float64(s.gibibytes),
+				}
+			}),
+		},
+	}, nil
 }
 
 func newImageView(i image) api.Object {

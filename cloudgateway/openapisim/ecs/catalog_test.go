@@ -86,7 +86,7 @@ func TestZonesOfAnEmptyCloud(t *testing.T) {
 	}
 	got := []any{zone["AvailableDiskCategories"], zone["AvailableResourceCreation"]}
 	want := []any{
-		map[string]any{"DiskCategories": []any{"cloud_efficiency", "cloud_essd", "cloud_ssd"}},
+		map[string]any{"DiskCategories": []any{"cloud_auto", "cloud_efficiency", "cloud_essd", "cloud_essd_entry", "cloud_ssd"}},
 		map[string]any{"ResourceTypes": []any{"VSwitch", "IoOptimized", "Instance", "Disk"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -125,7 +125,7 @@ func TestDescribeAvailableResource(t *testing.T) {
 		{[]string{"DestinationResource", "Zone", "InstanceType", "ecs.c7.large", "ZoneId", "cn-hangzhou-b"},
 			"1 WithStock InstanceType ecs.c7.large"},
 		{[]string{"DestinationResource", "SystemDisk", "InstanceType", "ecs.c7.large"},
-			"2 WithStock SystemDisk cloud_efficiency cloud_essd cloud_ssd"},
+			"2 WithStock SystemDisk cloud_auto cloud_efficiency cloud_essd cloud_essd_entry cloud_ssd"},
 		{[]string{"DestinationResource", "DataDisk", "DataDiskCategory", "cloud_essd"}, "2 WithStock DataDisk cloud_essd"},
 		{[]string{"DestinationResource", "Network"}, "2 WithStock Network vpc"},
 		{[]string{"DestinationResource", "IoOptimized"}, "2 WithStock IoOptimized optimized"},

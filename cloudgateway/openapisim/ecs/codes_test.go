@@ -98,7 +98,7 @@ func TestTagRefusals(t *testing.T) {
 		tests = append(tests,
 			refusal{"no region", nil, action, of("RegionId", "", first, "k"), "MissingParameter.RegionId"},
 			refusal{"no type", nil, action, of("ResourceType", "", first, "k"), "MissingParameter.ResourceType"},
-			refusal{"type", nil, action, of("ResourceType", "disk", first, "k"), "InvalidResourceType.NotFound"},
+			refusal{"type", nil, action, of("ResourceType", "volume", first, "k"), "InvalidResourceType.NotFound"},
 			refusal{"key", nil, action, of(first, "acs:x"), "InvalidTagKey.Malformed"},
 			refusal{"twice", nil, action, of(first, "k", second, "k"), "Duplicate.TagKey"},
 			refusal{"21 tags", nil, action, numbered(21, tag[0], tag[1]), "NumberExceed.Tags"},

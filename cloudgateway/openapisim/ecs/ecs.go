@@ -18,7 +18,9 @@ func idsPerCall(s *api.Settings) int { return s.IDsPerCall }
 func Product() api.Product {
 	actions := slices.Concat(
 		instanceActions(), runActions(), lifecycleActions(), catalogActions(), availableActions(), interfaceActions(),
-		interfaceWriteActions(), interfaceAddressActions(), groupActions(),
+		interfaceWriteActions(), interfaceAddressActions(), diskActions(), diskWriteActions(), snapshotActions(),
+		attributeActions(), instanceModifyActions(),
+		keyPairActions(), deploymentSetActions(), groupActions(),
 		ruleActions(), modifyRuleActions(), memberActions(),
 		tagging().Actions(),
 		[]api.Action{regions.Describe("ecs", "available")},
@@ -50,6 +52,12 @@ func tagging() tags.Service {
 				func(g *state.SecurityGroup) *[]state.Tag { return &g.Tags }),
 			"eni": tags.Of(func(c *state.Cloud) map[string]*state.NetworkInterface { return c.Interfaces },
 				func(e *state.NetworkInterface) *[]state.Tag { return &e.Tags }),
+			"disk": tags.Of(func(c *state.Cloud) map[string]*state.Disk { return c.Disks },
+				func(d *state.Disk) *[]state.Tag { return &d.Tags }),
+			"keypair": tags.Of(func(c *state.Cloud) map[string]*state.KeyPair { return c.KeyPairs },
+				func(k *state.KeyPair) *[]state.Tag { return &k.Tags }),
+			"snapshot": tags.Of(func(c *state.Cloud) map[string]*state.Snapshot { return c.Snapshots },
+				func(s *state.Snapshot) *[]state.Tag { return &s.Tags }),
 		},
 		Codes: tagCodes(),
 	}

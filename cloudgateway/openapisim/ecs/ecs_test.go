@@ -387,7 +387,7 @@ func TestTags(t *testing.T) {
 		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "ResourceId.2", "i-3", "Tag.1.Key", "k",
 			"Tag.1.Value", "new"}, ""},
 		{"TagResources", []string{"ResourceType", "eni", "ResourceId.1", "eni-pod", "Tag.1.Key", "a"}, ""},
-		{"TagResources", []string{"ResourceType", "disk", "ResourceId.1", "d-1", "Tag.1.Key", "a"}, "InvalidResourceType.NotFound"},
+		{"TagResources", []string{"ResourceType", "volume", "ResourceId.1", "d-1", "Tag.1.Key", "a"}, "InvalidResourceType.NotFound"},
 		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "ResourceId.2", "i-none", "Tag.1.Key",
 			"a"}, "InvalidResourceId.NotFound"},
 		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "Tag.1.Key", "acs:x"}, "InvalidTagKey.Malformed"},

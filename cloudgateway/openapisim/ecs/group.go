@@ -47,7 +47,19 @@ func groupActions() []api.Action {
 			api.Words(`InvalidSecurityGroupId.NotFound InvalidSecurityGroupName.Malformed
 				InvalidSecurityGroupDiscription.Malformed`), region(), id, api.Optional("SecurityGroupName"),
 			api.Optional("Description")),
+		api.Write("ModifySecurityGroupPolicy", api.On(groupByID, modifyGroupPolicy),
+			api.Words("InvalidSecurityGroupId.NotFound InvalidOperation.InvalidSecurityGroupType"), region(), id,
+			api.Param{Name: "InnerAccessPolicy", Required: true, Enum: []string{"Accept", "Drop"}}, api.Optional("ClientToken")),
 	}
+}
+
+// modifyGroupPolicy says whether members of a group reach each other. In enterprise groups they never do without rules.
+func modifyGroupPolicy(c *api.Context, g *state.SecurityGroup) (any, *api.Error) {
+	if groupType(g) == enterpriseGroup {
+		return nil, forbidden("InvalidOperation.InvalidSecurityGroupType", "The policy of an enterprise security group can't be changed.")
+	}
+	c.SetText("InnerAccessPolicy", &g.InnerAccess)
+	return nil, nil
 }
 
 func describeGroups(c *api.Context) (any, *api.Error) {

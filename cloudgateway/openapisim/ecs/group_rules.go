@@ -165,7 +165,7 @@ func innerAccess(g *state.SecurityGroup) string {
 	if groupType(g) == enterpriseGroup {
 		return "Drop"
 	}
-	return "Accept"
+	return cmp.Or(g.InnerAccess, "Accept")
 }
 
 // maxRules is the greatest page of rules, and the one of calls that ask for none.

@@ -79,7 +79,8 @@ func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.Netw
 		"InstanceType", i.InstanceType, "InstanceTypeFamily", family(i.InstanceType), "ImageId", imageOf(i),
 		"CreationTime", creationTime(i), "StartTime", creationTime(i), "ExpiredTime", never, "Status", i.Status,
 		"InstanceNetworkType", network, "InstanceChargeType", i.ChargeType, "InternetChargeType", internetChargeType(i),
-		"InternetMaxBandwidthIn", 0, "InternetMaxBandwidthOut", i.InternetBandwidth, "SpotStrategy", i.SpotStrategy,
+		"InternetMaxBandwidthIn", i.Number("InternetMaxBandwidthIn"), "InternetMaxBandwidthOut", i.InternetBandwidth,
+		"SpotStrategy", i.SpotStrategy,
 		"Cpu", size.cores, "CPU", size.cores, "Memory", size.gibibytes * 1024, "OSType", "linux",
 		"Description", i.Description, "ResourceGroupId", cmp.Or(i.ResourceGroupID, state.DefaultResourceGroup),
 		"DeploymentSetId", i.DeploymentSetID,
@@ -100,7 +101,21 @@ func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.Netw
 		})},
 		"SecurityGroupIds", newSecurityGroupIDs(i.SecurityGroupIDs),
 		"OperationLocks", api.Object{"LockReason", []string{}}, "Tags", tags.Longs(i.Tags),
-		"RdmaIpAddress", newAddresses(nil),
+		"RdmaIpAddress", newAddresses(nil), "OSName", osName(i), "OSNameEn", osName(i),
+		"SpotPriceLimit", spotPrice(i), "SpotDuration", i.Number("SpotDuration"),
+		"SpotInterruptionBehavior", i.Attributes["SpotInterruptionBehavior"], "AutoReleaseTime", i.Attributes["AutoReleaseTime"],
+		"CreditSpecification", i.Attributes["CreditSpecification"], "MetadataOptions", api.Object{
+			"HttpEndpoint", i.Attributes["HttpEndpoint"], "HttpTokens", i.Attributes["HttpTokens"],
+			"HttpPutResponseHopLimit", i.Number("HttpPutResponseHopLimit"),
+		},
+		"ImageOptions", api.Object{"LoginAsNonRoot", i.Attributes["ImageOptions.LoginAsNonRoot"] == "true"},
+		"HpcClusterId", "", "DeploymentSetGroupNo", 0, "ClusterId", "", "SaleCycle", "", "GPUAmount", 0, "GPUSpec", "",
+		"LocalStorageAmount", 0, "LocalStorageCapacity", 0, "DeviceAvailable", true, "VlanId", "", "ISP", "", "Recyclable", false,
+		"DedicatedHostAttribute", api.Object{"DedicatedHostId", "", "DedicatedHostName", "", "DedicatedHostClusterId", ""},
+		"DedicatedInstanceAttribute", api.Object{"Tenancy", "", "Affinity", ""},
+		"HibernationOptions", api.Object{"Configured", false}, "EcsCapacityReservationAttr", api.Object{
+			"CapacityReservationId", "", "CapacityReservationPreference", "",
+		},
 	})
 }
 

@@ -232,7 +232,9 @@ func interfaceAndInstance(c *api.Context) (*state.NetworkInterface, *state.Insta
 }
 
 // still reports whether interfaces can be attached to an instance, and detached from it.
-func still(i *state.Instance) bool { return i.SettleAt.IsZero() && (i.Status == running || i.Status == stopped) }
+func still(i *state.Instance) bool {
+	return i.SettleAt.IsZero() && (i.Status == running || i.Status == stopped)
+}
 
 func wrongInstanceState() *api.Error {
 	return api.BadRequest("InvalidOperation.InvalidEcsState", "The operation is not allowed in the current ECS state.")

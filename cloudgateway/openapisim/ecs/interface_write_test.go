@@ -160,7 +160,8 @@ func TestInterfaceLimits(t *testing.T) {
 		"1"); code != "InvalidOperation.Ipv4CountExceeded" {
 		t.Errorf("a seventh address: %q", code)
 	}
-	if _, code := c.Call("AssignIpv6Addresses", "NetworkInterfaceId", first, "Ipv6AddressCount", "7"); code != "InvalidOperation.Ipv6CountExceeded" {
+	if _, code := c.Call("AssignIpv6Addresses", "NetworkInterfaceId", first, "Ipv6AddressCount",
+		"7"); code != "InvalidOperation.Ipv6CountExceeded" {
 		t.Errorf("seven IPv6 addresses: %q", code)
 	}
 	// Those that are attached to nothing can have 50.
@@ -180,8 +181,9 @@ func TestInterfaceAddresses(t *testing.T) {
 		}
 		return out
 	}
-	answer := c.Must("AssignPrivateIpAddresses", of("SecondaryPrivateIpAddressCount", "2", "ClientToken", "t")...)
-	if diff := cmp.Diff(answer, c.Must("AssignPrivateIpAddresses", of("SecondaryPrivateIpAddressCount", "2", "ClientToken", "t")...)); diff != "" {
+	two := of("SecondaryPrivateIpAddressCount", "2", "ClientToken", "t")
+	answer := c.Must("AssignPrivateIpAddresses", two...)
+	if diff := cmp.Diff(answer, c.Must("AssignPrivateIpAddresses", two...)); diff != "" {
 		t.Errorf("the repetition (-first +second):\n%s", diff)
 	}
 	set := answer["AssignedPrivateIpAddressesSet"].(map[string]any)

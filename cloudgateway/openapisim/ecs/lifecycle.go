@@ -28,14 +28,12 @@ func lifecycleActions() []api.Action {
 		api.Write("DeleteInstance", api.On(instanceByID, deleteInstance),
 			append(codes, "DryRunOperation", "InvalidOperation.DeletionProtection"), id, api.Flag("Force"),
 			api.Flag("ForceStop"), api.Flag("TerminateSubscription"), api.Flag("DryRun")),
-		api.Write("ModifyInstanceAttribute", api.On(instanceByID, modifyInstance), api.Words("InvalidInstanceId.NotFound"), id,
-			api.Optional("InstanceName"), api.Optional("Description"), api.Flag("DeletionProtection")),
 	}
 }
 
-// settle completes the changes of instances and network interfaces that have ended.
+// settle completes the changes of instances, network interfaces and disks that have ended.
 func settle(c *api.Context) (next time.Time) {
-	return api.Earlier(settleInstances(c), settleInterfaces(c))
+	return api.Earlier(settleInstances(c), api.Earlier(settleInterfaces(c), settleDisks(c)))
 }
 
 func settleInstances(c *api.Context) (next time.Time) {
@@ -150,14 +148,8 @@ func remove(c *api.Context, i *state.Instance) {
 			delete(c.State.Interfaces, id)
 		}
 	}
+	removeDisks(c, i)
 	if eip := c.State.Eips[i.EipID]; eip != nil {
 		eip.Status, eip.InstanceID, eip.InstanceType = "Available", "", ""
 	}
-}
-
-func modifyInstance(c *api.Context, i *state.Instance) (any, *api.Error) {
-	c.SetText("InstanceName", &i.Name)
-	c.SetText("Description", &i.Description)
-	c.SetFlag("DeletionProtection", &i.DeletionProtection)
-	return nil, nil
 }

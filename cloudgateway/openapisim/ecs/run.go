@@ -24,7 +24,11 @@ func runActions() []api.Action {
 			InvalidOperation.MultiGroupType JoinedGroupLimitExceed InvalidPrivateIpAddress.Malformed
 			InvalidPrivateIpAddress.Duplicated InvalidVSwitchId.IpNotEnough InvalidInstanceName.Malformed
 			InvalidDescription.Malformed InvalidPassword.Malformed InvalidTagKey.Malformed InvalidTagValue.Malformed
-			Duplicate.TagKey QuotaExceed.Tags IdempotentParameterMismatch DryRunOperation`), region(),
+			Duplicate.TagKey QuotaExceed.Tags IdempotentParameterMismatch DryRunOperation InvalidUserData.SizeExceeded
+			InvalidUserData.Base64FormatInvalid InvalidKeyPairName.NotFound InvalidDeploymentSetId.NotFound InvalidSystemDiskSize.ValueNotSupported
+			InvalidDataDiskCategory.ValueNotSupported InvalidDataDiskSize.ValueNotSupported InvalidSnapshotId.NotFound
+			InvalidPerformanceLevel.Malformed InvalidVSwitch.Ipv6NotTurnOn InvalidIp.Address
+			InvalidIp.IpAssigned InvalidIp.IpRepeated InvalidParameter.Conflict InvalidOperation.Ipv6CountExceeded`), region(),
 		api.Optional("ImageId"), api.Optional("ImageFamily"), api.Optional("InstanceType"), api.Optional("VSwitchId"),
 		api.Optional("ZoneId"), api.Optional("SecurityGroupId"), api.Param{Name: "SecurityGroupIds", Kind: api.Strings},
 		api.Optional("InstanceName"), api.Optional("HostName"), api.Optional("Description"), api.Flag("UniqueSuffix"),
@@ -33,7 +37,19 @@ func runActions() []api.Action {
 		api.OneOf("InternetChargeType", "PayByBandwidth", "PayByTraffic"),
 		api.OneOf("InstanceChargeType", "PostPaid", "PrePaid"),
 		api.OneOf("SpotStrategy", "NoSpot", "SpotWithPriceLimit", "SpotAsPriceGo"), api.Optional("KeyPairName"),
-		api.Optional("Password"), api.Optional("SystemDisk.Category"), api.Flag("DeletionProtection"),
+		api.Optional("Password"), api.Flag("PasswordInherit"), api.Optional("SystemDisk.Category"), api.Optional("SystemDisk.Size"),
+		api.Optional("SystemDisk.DiskName"), api.Optional("SystemDisk.Description"), api.Optional("SystemDisk.PerformanceLevel"),
+		api.Flag("SystemDisk.Encrypted"), api.Optional("SystemDisk.KMSKeyId"), api.Optional("SystemDisk.ProvisionedIops"),
+		api.Flag("SystemDisk.BurstingEnabled"), api.Param{Name: "DataDisk", Kind: api.Structs, Max: disksPerInstance},
+		api.Param{Name: "Ipv6Address", Kind: api.Strings, Max: 10}, api.Number("Ipv6AddressCount", 1, 10),
+		api.OneOf("IoOptimized", "optimized", "none"), api.Flag("DeletionProtection"),
+		api.Optional("UserData"), api.Optional("RamRoleName"), api.Optional("SpotPriceLimit"), api.Number("SpotDuration", 0, 6),
+		api.OneOf("SpotInterruptionBehavior", "Terminate", "Stop"), api.Optional("AutoReleaseTime"),
+		api.OneOf("CreditSpecification", "Standard", "Unlimited"), api.OneOf("HttpEndpoint", "enabled", "disabled"),
+		api.OneOf("HttpTokens", "optional", "required"), api.Number("HttpPutResponseHopLimit", 1, 64),
+		api.Number("InternetMaxBandwidthIn", 0, 1000), api.OneOf("SecurityEnhancementStrategy", "Active", "Deactive"),
+		api.Flag("ImageOptions.LoginAsNonRoot"), api.Flag("NetworkOptions.EnableJumboFrame"), api.Number("Period", 1, 60),
+		api.OneOf("PeriodUnit", "Week", "Month"), api.Flag("AutoRenew"), api.Number("AutoRenewPeriod", 1, 60),
 		api.Optional("DeploymentSetId"), api.Optional("ResourceGroupId"), tags.Uncounted(), api.Optional("ClientToken"),
 		api.Flag("DryRun"))}
 }
@@ -45,6 +61,8 @@ type launch struct {
 	groups    []string
 	tags      []state.Tag
 	addresses []string // one for each instance
+	ipv6s     []string // as many for each instance
+	disks     []*state.Disk
 }
 
 // runInstances makes instances that come up by the clock: Pending, Starting, Running. Each has its primary interface and its
@@ -52,7 +70,7 @@ type launch struct {
 func runInstances(c *api.Context) (string, *api.Error) {
 	var l launch
 	for _, check := range []func(*api.Context, *launch) *api.Error{
-		checkMachine, checkPlace, checkGroups, checkLabels, findAddresses,
+		checkMachine, checkPlace, checkGroups, checkLabels, checkUserData, checkDisks, findAddresses, findIPv6,
 	} {
 		if err := check(c, &l); err != nil {
 			return "", err
@@ -80,24 +98,26 @@ func checkMachine(c *api.Context, l *launch) *api.Error {
 	case !c.Has("InstanceType"):
 		return api.Missing("InstanceType")
 	}
+	found, err := imageFor(c.Get("ImageId"), c.Get("ImageFamily"), c.Get("InstanceType"))
+	l.image = found
+	return err
+}
+
+// imageFor finds an image by its id, or by its family, and checks that it runs on an instance type.
+func imageFor(id, familyName, instanceType string) (image, *api.Error) {
 	all := images()
-	at := slices.IndexFunc(all, func(i image) bool {
-		return i.id == c.Get("ImageId") || !c.Has("ImageId") && i.family == c.Get("ImageFamily")
-	})
-	machine, sold := onSale(c.Get("InstanceType"))
-	category := c.Get("SystemDisk.Category")
+	at := slices.IndexFunc(all, func(i image) bool { return i.id == id || id == "" && i.family == familyName })
+	machine, sold := onSale(instanceType)
 	switch {
 	case at < 0:
-		return api.NotFound("InvalidImageId.NotFound", "The specified ImageId does not exist.")
+		return image{}, api.NotFound("InvalidImageId.NotFound", "The specified ImageId does not exist.")
 	case !sold:
-		return forbidden("InvalidInstanceType.ValueNotSupported", "The specified InstanceType does not exist or beyond the permitted range.")
+		return image{}, forbidden("InvalidInstanceType.ValueNotSupported",
+			"The specified InstanceType does not exist or beyond the permitted range.")
 	case !all[at].runsOn(machine):
-		return forbidden("ImageNotSupportInstanceType", "The specified image does not support the specified instance type.")
-	case category != "" && !slices.Contains(diskCategories(), category):
-		return forbidden("InvalidSystemDiskCategory.ValueNotSupported", "The specified parameter \"SystemDisk.Category\" is not valid.")
+		return image{}, forbidden("ImageNotSupportInstanceType", "The specified image does not support the specified instance type.")
 	}
-	l.image = all[at]
-	return nil
+	return all[at], nil
 }
 
 func checkPlace(c *api.Context, l *launch) *api.Error {
@@ -121,19 +141,24 @@ func checkGroups(c *api.Context, l *launch) *api.Error {
 	if c.Has("SecurityGroupId") {
 		l.groups = append(l.groups, c.Get("SecurityGroupId"))
 	}
-	switch {
-	case len(l.groups) == 0:
+	if len(l.groups) == 0 {
 		return api.Missing("SecurityGroupId")
-	case len(l.groups) > groupsPerMember:
+	}
+	return checkInstanceGroups(c, l.groups, l.vswitch.VpcID)
+}
+
+// checkInstanceGroups refuses security groups that an instance in a VPC can't be in together.
+func checkInstanceGroups(c *api.Context, groups []string, vpcID string) *api.Error {
+	if len(groups) > groupsPerMember {
 		return forbidden("JoinedGroupLimitExceed", "An instance can be in %d security groups.", groupsPerMember)
 	}
-	for _, id := range l.groups {
+	for _, id := range groups {
 		switch g := c.State.SecurityGroups[id]; {
 		case g == nil:
 			return groupNotFound()
-		case g.VpcID != l.vswitch.VpcID:
+		case g.VpcID != vpcID:
 			return forbidden("InvalidParameter.Mismatch", "Specified security group and virtual switch are not in the same VPC.")
-		case mixed(c.State, l.groups[0], g):
+		case mixed(c.State, groups[0], g):
 			return forbidden(mixedGroups, "An instance can't be in security groups of different types.")
 		}
 	}
@@ -151,14 +176,50 @@ func checkLabels(c *api.Context, l *launch) *api.Error {
 		return api.BadRequest("InvalidDescription.Malformed", "The specified parameter \"Description\" is not valid.")
 	case password != "" && (len(password) < 8 || len(password) > 30):
 		return api.BadRequest("InvalidPassword.Malformed", "The specified parameter \"Password\" is not valid.")
+	case c.Has("KeyPairName") && c.State.KeyPairs[c.Get("KeyPairName")] == nil:
+		return keyPairNotFound()
+	case c.Has("DeploymentSetId") && c.State.DeploymentSets[c.Get("DeploymentSetId")] == nil:
+		return deploymentSetNotFound()
 	}
-	if err := tagCodes().CheckNew(l.tags); err != nil {
+	return checkNewTags(c, l.tags)
+}
+
+// checkDisks reads SystemDisk and DataDisk.N.
+func checkDisks(c *api.Context, l *launch) *api.Error {
+	system, err := diskWish{kind: systemDisk, prefix: "SystemDisk", get: func(name string) string {
+		return c.Get("SystemDisk." + name)
+	}}.disk(c, l.vswitch.ZoneID)
+	if err != nil {
 		return err
 	}
-	if quota := c.Settings.Quotas.Tags; len(l.tags) > quota {
-		return forbidden("QuotaExceed.Tags", "A resource can have %d tags.", quota)
+	system.ImageID, system.DeleteWithInstance, system.Device = l.image.id, true, "/dev/xvda"
+	l.disks = []*state.Disk{system}
+	for n, item := range c.Items("DataDisk") {
+		d, err := diskWish{kind: dataDisk, prefix: "DataDisk", get: func(name string) string {
+			return item[strings.ToLower(name)]
+		}}.disk(c, l.vswitch.ZoneID)
+		if err != nil {
+			return err
+		}
+		d.DeleteWithInstance = !strings.EqualFold(item["deletewithinstance"], "false")
+		d.Device = cmp.Or(item["device"], fmt.Sprintf("/dev/xvd%c", 'b'+n))
+		l.disks = append(l.disks, d)
 	}
 	return nil
+}
+
+// findIPv6 takes the IPv6 addresses of the primary interfaces of all instances.
+func findIPv6(c *api.Context, l *launch) *api.Error {
+	wanted, each := c.List("Ipv6Address"), c.Int("Ipv6AddressCount", 0)
+	switch {
+	case len(wanted) > 0 && (each > 0 || len(l.addresses) > 1):
+		return api.BadRequest("InvalidParameter.Conflict", "Ipv6Address.N needs one instance and no Ipv6AddressCount.")
+	case max(len(wanted), each) > sizeOf(c.Get("InstanceType")).ips:
+		return forbidden("InvalidOperation.Ipv6CountExceeded", "The instance type has fewer IPv6 addresses.")
+	}
+	var err *api.Error
+	l.ipv6s, err = newPool(c, l.vswitch).ipv6Addresses(wanted, each*len(l.addresses))
+	return err
 }
 
 // findAddresses takes as many addresses of the vSwitch as there are to be instances, at least MinAmount.
@@ -215,20 +276,32 @@ func (l *launch) add(c *api.Context, n int, address string) *state.Instance {
 		VpcID: l.vswitch.VpcID, VSwitchID: l.vswitch.ID, PrivateIPs: []string{address}, SecurityGroupIDs: slices.Clone(l.groups),
 		InternetBandwidth: c.Int("InternetMaxBandwidthOut", 0), InternetChargeType: c.Get("InternetChargeType"),
 		Description: c.Get("Description"), ResourceGroupID: c.Get("ResourceGroupId"), DeploymentSetID: c.Get("DeploymentSetId"),
-		DeletionProtection: c.True("DeletionProtection"), Tags: slices.Clone(l.tags),
+		DeletionProtection: c.True("DeletionProtection"), Tags: slices.Clone(l.tags), Attributes: sentAttributes(c),
 	}
 	c.Keep("", &i.Spelling)
+	for _, wished := range l.disks {
+		d := *wished
+		d.ID, d.InstanceID, d.Status, d.Attached = c.NewID("d-bp1"), id, diskInUse, c.Now
+		d.ResourceGroupID = i.ResourceGroupID
+		c.State.Disks[d.ID] = &d
+	}
+	each := len(l.ipv6s) / len(l.addresses)
 	eni := &state.NetworkInterface{
 		ID: c.NewID("eni-bp1"), Type: "Primary", Status: "InUse", InstanceID: id, VpcID: i.VpcID, VSwitchID: i.VSwitchID, ZoneID: i.ZoneID,
 		PrimaryIP: address, PrivateIPs: []string{address}, SourceDestCheck: true, SecurityGroupIDs: slices.Clone(l.groups),
-		ResourceGroupID: i.ResourceGroupID, Created: c.Now,
+		ResourceGroupID: i.ResourceGroupID, Created: c.Now, Ipv6Addresses: slices.Clone(l.ipv6s[n*each : (n+1)*each]),
 	}
 	sequence := c.State.Sequence
 	eni.MacAddress = macAddress(c)
 	if i.InternetBandwidth > 0 {
-		i.PublicIPs = []string{fmt.Sprintf("8.%d.%d.%d", 136+sequence/(256*254)%8, sequence/254%256, 1+sequence%254)}
+		i.PublicIPs = []string{publicIP(sequence)}
 	}
 	c.State.Instances[id], c.State.Interfaces[eni.ID] = i, eni
 	begin(c, i, pending, starting, c.Settings.InstanceCreate)
 	return i
+}
+
+// publicIP is an address of the cloud itself, of the number of the last id.
+func publicIP(sequence int64) string {
+	return fmt.Sprintf("8.%d.%d.%d", 136+sequence/(256*254)%8, sequence/254%256, 1+sequence%254)
 }

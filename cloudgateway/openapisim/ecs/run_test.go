@@ -30,6 +30,7 @@ func TestRunInstances(t *testing.T) {
 	c := newGroupCaller(t)
 	prepareLaunch(c)
 	c.Settings.InstanceCreate, c.Settings.InstanceStart = 2*time.Second, 5*time.Second
+	c.Cloud.KeyPairs["key"] = &state.KeyPair{ID: "key"}
 	params := launching("Amount", "2", "InstanceName", "node", "HostName", "host", "UniqueSuffix", "true", "Tag.1.Key",
 		"cluster", "Tag.1.Value", "c-1",
 		"ClientToken", "t", "KeyPairName", "key", "InternetMaxBandwidthOut", "5", "DeletionProtection", "true",
@@ -165,5 +166,24 @@ func TestRunInstancesRefusals(t *testing.T) {
 	add("IdempotentParameterMismatch", func(c *apitest.Caller) { c.Must(run, launching("ClientToken", "t")...) },
 		"ClientToken", "t", "Amount", "2")
 	add("DryRunOperation", nil, "DryRun", "true")
+	add("InvalidUserData.Base64FormatInvalid", nil, "UserData", "#!")
+	add("InvalidUserData.SizeExceeded", nil, "UserData", strings.Repeat("AAAA", 11000))
+	add("InvalidKeyPairName.NotFound", nil, "KeyPairName", "none")
+	add("InvalidDeploymentSetId.NotFound", nil, "DeploymentSetId", "ds-none")
+	add("InvalidSystemDiskSize.ValueNotSupported", nil, "SystemDisk.Size", "5")
+	add("InvalidPerformanceLevel.Malformed", nil, "SystemDisk.PerformanceLevel", "PL9")
+	add("InvalidDataDiskCategory.ValueNotSupported", nil, "DataDisk.1.Category", "floppy", "DataDisk.1.Size", "20")
+	add("InvalidDataDiskSize.ValueNotSupported", nil, "DataDisk.1.Size", "many")
+	add("InvalidSnapshotId.NotFound", nil, "DataDisk.1.SnapshotId", "s-none")
+	six := func(c *apitest.Caller) { c.Cloud.VSwitches["vsw-new"].Ipv6Cidr = "2408:4000:1:2::/64" }
+	add("InvalidVSwitch.Ipv6NotTurnOn", nil, "Ipv6AddressCount", "1")
+	add("InvalidIp.Address", six, "Ipv6Address.1", "2408::1")
+	add("InvalidIp.IpRepeated", six, "Ipv6Address.1", "2408:4000:1:2::1", "Ipv6Address.2", "2408:4000:1:2::1")
+	add("InvalidIp.IpAssigned", func(c *apitest.Caller) {
+		six(c)
+		c.Must(run, launching("Ipv6AddressCount", "1")...)
+	}, "Ipv6Address.1", "2408:4000:1:2::1")
+	add("InvalidParameter.Conflict", six, "Ipv6Address.1", "2408:4000:1:2::1", "Ipv6AddressCount", "1")
+	add("InvalidOperation.Ipv6CountExceeded", six, "Ipv6AddressCount", "7")
 	testRefusals(t, tests)
 }

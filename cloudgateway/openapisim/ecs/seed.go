@@ -20,6 +20,38 @@ func complete(c, brought *state.Cloud) {
 	for _, eni := range brought.Interfaces {
 		completeInterface(c, eni)
 	}
+	completeDisks(c, brought)
+}
+
+// completeDisks gives each instance its system disk, and each disk what it has without being asked for.
+func completeDisks(c, brought *state.Cloud) {
+	have := make(map[string]bool, len(c.Disks))
+	for _, d := range c.Disks {
+		if d.Type == systemDisk {
+			have[d.InstanceID] = true
+		}
+	}
+	for id, i := range brought.Instances {
+		if !have[id] {
+			d := newSystemDisk(i, "d-"+state.Suffix(id))
+			c.Disks[d.ID] = d
+		}
+	}
+	for _, d := range brought.Disks {
+		status := available
+		if d.InstanceID != "" {
+			status = diskInUse
+		}
+		state.Fill(&d.Status, status)
+		state.Fill(&d.Type, dataDisk)
+		state.Fill(&d.Category, "cloud_essd")
+		if d.Size == 0 {
+			d.Size = defaultSystemSize
+		}
+		if i := c.Instances[d.InstanceID]; i != nil {
+			state.Fill(&d.ZoneID, i.ZoneID)
+		}
+	}
 }
 
 // completeInstance fills in what an instance has without being asked for, its primary interface above all.

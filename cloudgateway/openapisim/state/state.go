@@ -21,6 +21,10 @@ type Cloud struct {
 	Eips           map[string]*Eip              `json:"eips"`
 	Instances      map[string]*Instance         `json:"instances"`
 	Interfaces     map[string]*NetworkInterface `json:"networkInterfaces"`
+	Disks          map[string]*Disk             `json:"disks"`
+	Snapshots      map[string]*Snapshot         `json:"snapshots"`
+	KeyPairs       map[string]*KeyPair          `json:"keyPairs"` // by name
+	DeploymentSets map[string]*DeploymentSet    `json:"deploymentSets"`
 	SecurityGroups map[string]*SecurityGroup    `json:"securityGroups"`
 	LoadBalancers  map[string]*LoadBalancer     `json:"loadBalancers"`
 	ServerGroups   map[string]*ServerGroup      `json:"serverGroups"`
@@ -218,6 +222,9 @@ type Instance struct {
 	DeploymentSetID    string `json:"deploymentSetId,omitempty"`
 	DeletionProtection bool   `json:"deletionProtection,omitempty"`
 	StoppedMode        string `json:"stoppedMode,omitempty"` // of a stopped one: KeepCharging, StopCharging; empty: the account's
+	// Attributes holds what only the describing of the instance needs, by the names of the parameters that set it: UserData,
+	// RamRoleName, SpotPriceLimit, HttpTokens and so on.
+	Attributes map[string]string `json:"attributes,omitempty"`
 
 	// SettleTo is the status that the instance has from SettleAt on; empty: it is gone then.
 	SettleTo string    `json:"settleTo,omitempty"`
@@ -268,6 +275,7 @@ type SecurityGroup struct {
 	Created         time.Time      `json:"created"`
 	Tags            []Tag          `json:"tags,omitempty"`
 	Rules           []SecurityRule `json:"rules,omitempty"`
+	InnerAccess     string         `json:"innerAccess,omitempty"` // Accept, Drop; empty: as the type has it
 	ResourceGroupID string         `json:"resourceGroupId,omitempty"`
 }
 
