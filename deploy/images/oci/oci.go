@@ -35,6 +35,9 @@ type Image struct {
 	Program string
 	// Binaries are static programs by their architecture of Linux, e.g. "amd64".
 	Binaries map[string][]byte
+	// Tools are further programs with the libraries that they load, by their paths without the leading slash. They are
+	// in the image of each architecture, so there has to be one.
+	Tools map[string][]byte
 	// Labels of the image, e.g. "org.opencontainers.image.revision".
 	Labels map[string]string
 	// Created is the time of the source, not of the build.
@@ -113,9 +116,13 @@ const (
 func (i Image) platform(arch string) (v1.Image, *v1.Manifest, error) {
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	created := v1.Time{Time: i.Created.UTC()}
-	for _, files := range []map[string][]byte{base(), {programs + i.Program: i.Binaries[arch]}} {
+	layers, search := []map[string][]byte{base(), {programs + i.Program: i.Binaries[arch]}}, "/usr/local/bin"
+	if len(i.Tools) > 0 {
+		layers, search = append(layers, i.Tools), search+":/usr/bin:/bin"
+	}
+	for _, files := range layers {
 		var plain bytes.Buffer
-		if err := pack(&plain, files, mode, i.Created); err != nil {
+		if err := pack(&plain, files, i.mode, i.Created); err != nil {
 			return nil, nil, err
 		}
 		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(plain.Bytes())), nil }
@@ -135,7 +142,7 @@ func (i Image) platform(arch string) (v1.Image, *v1.Manifest, error) {
 	config.OS, config.Architecture, config.Created = "linux", arch, created
 	config.Config = v1.Config{
 		User: fmt.Sprintf("%d:%d", User, User), WorkingDir: "/", Labels: i.Labels, Entrypoint: []string{"/" + programs + i.Program},
-		Env: []string{"PATH=/usr/local/bin", "SSL_CERT_FILE=/" + certificatesFile},
+		Env: []string{"PATH=" + search, "SSL_CERT_FILE=/" + certificatesFile},
 	}
 	if img, err = mutate.ConfigFile(img, config); err != nil {
 		return nil, nil, err
@@ -166,8 +173,8 @@ func certificates() []byte {
 }
 
 // mode is that of a file in a layer.
-func mode(path string) int64 {
-	if strings.HasPrefix(path, programs) {
+func (i Image) mode(path string) int64 {
+	if _, tool := i.Tools[path]; tool || strings.HasPrefix(path, programs) {
 		return 0o755
 	}
 	return 0o644

@@ -155,3 +155,37 @@ func TestSameDigest(t *testing.T) {
 		t.Error("another program has the same digest")
 	}
 }
+
+// Tools can be run, and are found by their names.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	i := image()
+	i.Binaries = map[string][]byte{"amd64": []byte("an ELF")}
+	i.Tools = map[string][]byte{"bin/sh": []byte("a shell"), "lib/libc.so": []byte("a library")}
+	img, manifest, err := i.platform("amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path := "PATH=/usr/local/bin:/usr/bin:/bin"; !slices.Contains(config.Config.Env, path) {
+		t.Errorf("the environment is %q, want %s", config.Config.Env, path)
+	}
+	layer, err := img.LayerByDigest(manifest.Layers[len(manifest.Layers)-1].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := layer.Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	files, headers := unpack(t, plain)
+	for path, text := range i.Tools {
+		if h := headers[path]; h == nil || h.Mode != 0o755 || string(files[path]) != string(text) {
+			t.Errorf("%s: %+v, %q", path, h, files[path])
+		}
+	}
+}

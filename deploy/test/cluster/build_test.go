@@ -5,11 +5,14 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 	"time"
 
 	"alicloud-controllers.dev/deploy/images/oci"
@@ -25,6 +28,9 @@ type built struct {
 	Echo string
 	// Images are the tars with images, ours and the others.
 	Images string
+	// Upstream and Simulator are of the tests of Kubernetes itself, and empty without them.
+	Upstream  binaries.Upstream
+	Simulator string
 }
 
 const (
@@ -62,7 +68,12 @@ func build(work string) error {
 	for name, program := range map[string]struct{ as, file string }{
 		echoImage: {"echo", b.Echo}, pauseImage: {"pause", b.Echo}, coreDNSImage: {"coredns", b.Node.CoreDNS},
 	} {
-		if err := image(filepath.Join(b.Images, program.as+".tar"), name, program.as, program.file); err != nil {
+		if err := image(filepath.Join(b.Images, program.as+".tar"), name, program.as, program.file, nil); err != nil {
+			return err
+		}
+	}
+	if os.Getenv(upstreamAsked) != "" {
+		if err := b.upstream(ctx, cfg, work); err != nil {
 			return err
 		}
 	}
@@ -73,8 +84,71 @@ func build(work string) error {
 	return os.WriteFile(filepath.Join(work, "built.json"), text, 0o600)
 }
 
-// image packs one program.
-func image(path, name, program, file string) error {
+// upstream makes what the tests of Kubernetes itself need: their programs, the images of their pods, and the simulated
+// cloud as a process.
+func (b *built) upstream(ctx context.Context, cfg binaries.Config, work string) (err error) {
+	if b.Upstream, err = binaries.EnsureUpstream(ctx, cfg); err != nil {
+		return err
+	}
+	b.Simulator = filepath.Join(work, "openapisim")
+	if err := binaries.BuildProcesses(ctx, b.Root, work, false, "openapisim"); err != nil {
+		return err
+	}
+	names, err := exec.CommandContext(ctx, b.Upstream.Tests, "images").Output()
+	if err != nil {
+		return fmt.Errorf("ask for the images of the tests: %w", err)
+	}
+	tools, err := toolbox("sh", "curl", "wget", "nc", "cat", "hostname")
+	if err != nil {
+		return err
+	}
+	// Some pods name the program's file, others have only arguments for it.
+	if tools["agnhost"], err = os.ReadFile(b.Upstream.Agnhost); err != nil {
+		return fmt.Errorf("pack agnhost: %w", err)
+	}
+	start := filepath.Join(work, "agnhost")
+	if err := os.WriteFile(start, []byte("#!/bin/sh\nexec /agnhost \"$@\"\n"), 0o600); err != nil {
+		return fmt.Errorf("pack agnhost: %w", err)
+	}
+	images := strings.Fields(string(names))
+	if len(images) != 2 {
+		return fmt.Errorf("the images of the tests are %q, want two", images)
+	}
+	return errors.Join(
+		image(filepath.Join(b.Images, "agnhost.tar"), images[0], "agnhost", start, tools),
+		image(filepath.Join(b.Images, "pause-upstream.tar"), images[1], "pause", b.Echo, nil))
+}
+
+// toolbox are programs of this machine with the libraries that they load, by their paths in an image.
+func toolbox(names ...string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	add := func(as, path string) (err error) {
+		files[strings.TrimPrefix(as, "/")], err = os.ReadFile(path)
+		return err
+	}
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return nil, fmt.Errorf("tools of the tests' pods (on Debian: curl wget netcat-openbsd): %w", err)
+		}
+		out, err := exec.Command("ldd", path).CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("find the libraries of %s: %w\n%s", name, err, out)
+		}
+		if err := add("/bin/"+name, path); err != nil {
+			return nil, fmt.Errorf("pack %s: %w", name, err)
+		}
+		for _, library := range regexp.MustCompile(`/[^ ]+`).FindAllString(string(out), -1) {
+			if err := add(library, library); err != nil {
+				return nil, fmt.Errorf("pack %s: %w", name, err)
+			}
+		}
+	}
+	return files, nil
+}
+
+// image packs one program, and the tools beside it.
+func image(path, name, program, file string, tools map[string][]byte) error {
 	binary, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("make image %s: %w", name, err)
@@ -85,7 +159,7 @@ func image(path, name, program, file string) error {
 	}
 	defer out.Close()
 	_, err = oci.Write(out, oci.Image{
-		Name: name, Program: program, Binaries: map[string][]byte{runtime.GOARCH: binary}, Created: time.Unix(0, 0),
+		Name: name, Program: program, Binaries: map[string][]byte{runtime.GOARCH: binary}, Tools: tools, Created: time.Unix(0, 0),
 	})
 	return err
 }

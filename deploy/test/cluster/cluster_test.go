@@ -26,6 +26,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+	"alicloud-controllers.dev/deploy/test/cases"
 	"alicloud-controllers.dev/deploy/tools/local/cloud"
 	"alicloud-controllers.dev/deploy/tools/local/pki"
 	"alicloud-controllers.dev/deploy/tools/local/proc"
@@ -42,6 +43,7 @@ type cluster struct {
 	tokens map[string]string // by user
 	secret string            // of the AccessKey
 	port   int               // of the Service that changes
+	host   string            // where the simulated cloud listens
 	before []string          // the objects that were there before the installation
 }
 
@@ -54,6 +56,14 @@ const (
 
 // boot starts a control plane and nodes, on which nothing runs but the simulated cloud.
 func boot(t *testing.T, nodes int) *cluster {
+	t.Helper()
+	c := start(t, nodes)
+	c.simulate(t)
+	return c
+}
+
+// start starts a control plane and nodes, on which nothing runs.
+func start(t *testing.T, nodes int) *cluster {
 	t.Helper()
 	if skip != "" {
 		t.Skip(skip)
@@ -103,7 +113,6 @@ func boot(t *testing.T, nodes int) *cluster {
 	for _, n := range c.nodes {
 		c.plug(t, n)
 	}
-	c.simulate(t)
 	return c
 }
 
@@ -142,6 +151,9 @@ func (c *cluster) controlPlane(ctx context.Context) error {
 		"system:kube-scheduler": "", "system:kube-proxy": ""}
 	for _, n := range c.nodes {
 		groups["system:node:"+n.name] = "system:nodes"
+	}
+	for _, column := range cases.Columns() {
+		groups[string(column)] = "system:masters"
 	}
 	var lines strings.Builder
 	for user, group := range groups {
@@ -198,7 +210,7 @@ func (c *cluster) controlPlane(ctx context.Context) error {
 		},
 	} {
 		spec.LogFile = filepath.Join(c.dir, spec.Name+".log")
-		if err := start(ctx, spec); err != nil {
+		if err := launch(ctx, spec); err != nil {
 			return err
 		}
 	}
@@ -300,8 +312,8 @@ func (c *cluster) apply(t *testing.T, manifest string) {
 	}
 }
 
-// simulate runs the cloud as a pod on the network of the first node, and lets the router of the VPC follow its route table.
-func (c *cluster) simulate(t *testing.T) {
+// seed is what the simulated cloud holds from the start: the VPC and its machines.
+func (c *cluster) seed(t *testing.T) string {
 	t.Helper()
 	seed := state.Cloud{
 		Vpcs: map[string]*state.Vpc{vpcID: {ID: vpcID, Name: "test", CidrBlock: "192.168.0.0/16"}},
@@ -334,7 +346,13 @@ func (c *cluster) simulate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	replace := strings.NewReplacer("$NODE", c.nodes[0].name, "$SEED", string(text), "$SECRET", c.secret, "$ID", accessKeyID, "$TAG", c.tag(t))
+	return string(text)
+}
+
+// simulate runs the cloud as a pod on the network of the first node, and lets the router of the VPC follow its route table.
+func (c *cluster) simulate(t *testing.T) {
+	t.Helper()
+	replace := strings.NewReplacer("$NODE", c.nodes[0].name, "$SEED", c.seed(t), "$SECRET", c.secret, "$ID", accessKeyID, "$TAG", c.tag(t))
 	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/test/cluster/testdata/openapisim.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -345,7 +363,8 @@ func (c *cluster) simulate(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.apply(t, replace.Replace(string(manifest)))
-	c.cloud = cloud.New("http://" + c.nodes[0].address.String() + ":9100")
+	c.host = c.nodes[0].address.String()
+	c.cloud = cloud.New("http://" + c.host + ":9100")
 	c.wait(t, "the simulated cloud answers", c.cloud.Healthy)
 	go c.route(t.Context())
 }

@@ -137,7 +137,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
 	spec.Ready = func(ctx context.Context) error {
 		return exec.CommandContext(ctx, "ctr", "--address", n.socket(), "version").Run()
 	}
-	if err := start(ctx, spec); err != nil {
+	if err := launch(ctx, spec); err != nil {
 		return err
 	}
 	tars, err := filepath.Glob(filepath.Join(images, "*.tar"))
@@ -229,8 +229,8 @@ func (n *node) comeBack() error {
 	return errors.Join(script(nil, "ip link set "+n.port+" up"), n.proxy.Start(), n.kubelet.Start())
 }
 
-// start starts a process and waits until it is ready; it ends with the sandbox.
-func start(ctx context.Context, spec proc.Spec) error {
+// launch starts a process and waits until it is ready; it ends with the sandbox.
+func launch(ctx context.Context, spec proc.Spec) error {
 	p := proc.New(spec)
 	if err := p.Start(); err != nil {
 		return err

@@ -1,17 +1,22 @@
-// Command upstream runs Kubernetes' own end-to-end tests against our controllers. Its flags are those of Kubernetes' e2e.test; what runs,
-// and why the rest does not, is in cases.csv, by which make e2e-kubernetes chooses.
+// Command upstream runs Kubernetes' own end-to-end tests against our controllers. Its flags are those of Kubernetes'
+// e2e.test; what runs, and why the rest does not, is in cases.csv, by which make e2e-kubernetes chooses. Its only
+// argument is images, which prints the names of the images that pods of the tests have: agnhost and pause.
 package main
 
 import (
 	"flag"
+	"fmt"
+	"net/http"
 	"os"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/kubernetes/test/e2e/framework/config"
 	"k8s.io/kubernetes/test/e2e/framework/testfiles"
 	testingmanifests "k8s.io/kubernetes/test/e2e/testing-manifests"
+	"k8s.io/kubernetes/test/utils/image"
 
 	_ "k8s.io/kubernetes/test/e2e/apimachinery"
 	_ "k8s.io/kubernetes/test/e2e/apps"
@@ -21,6 +26,26 @@ import (
 	_ "k8s.io/kubernetes/test/e2e/framework/node/init"
 	_ "k8s.io/kubernetes/test/e2e/network"
 )
+
+// provider is what cases of sig-cloud-provider ask for. They know a few names only, so it has one of these, and nothing
+// else of it.
+type provider struct{ framework.NullProvider }
+
+// releaseVariable names the URL of which a node is asked to be released, as its last part.
+const releaseVariable = "E2E_RELEASE"
+
+// DeleteNode has the cloud release the instance of a node.
+func (provider) DeleteNode(node *corev1.Node) error {
+	resp, err := http.Post(os.Getenv(releaseVariable)+node.Name, "", nil) //nolint:noctx // The framework has none.
+	if err != nil {
+		return fmt.Errorf("release %s: %w", node.Name, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("release %s: %s", node.Name, resp.Status)
+	}
+	return nil
+}
 
 // verdict is what Ginkgo tells instead of a testing.T.
 type verdict struct{ failed bool }
@@ -32,7 +57,12 @@ func main() {
 	config.CopyFlags(config.Flags, flag.CommandLine)
 	framework.RegisterCommonFlags(flag.CommandLine)
 	framework.RegisterClusterFlags(flag.CommandLine)
+	framework.RegisterProvider("aws", func() (framework.ProviderInterface, error) { return provider{}, nil })
 	flag.Parse()
+	if flag.Arg(0) == "images" {
+		fmt.Fprintln(os.Stdout, image.GetE2EImage(image.Agnhost), image.GetPauseImageName())
+		return
+	}
 	testfiles.AddFileSource(testingmanifests.GetE2ETestingManifestsFS())
 	framework.AfterReadingAllFlags(&framework.TestContext)
 	gomega.RegisterFailHandler(framework.Fail)

@@ -107,16 +107,31 @@ func EnsureNode(ctx context.Context, cfg Config) (Node, error) {
 	return n, err
 }
 
-// EnsureUpstream returns the program that has Kubernetes' own end-to-end tests, and builds it if it is missing.
-func EnsureUpstream(ctx context.Context, cfg Config) (string, error) {
-	var path string
-	r, err := kubernetesOf(ctx, filepath.Join(cfg.Root, "deploy/test/upstream"), []string{"go.mod", "main.go"}, "about 8 minutes",
-		[]program{{path: &path, name: "upstream", pkg: "alicloud-controllers.dev/deploy/test/upstream"}})
+// Upstream are the paths of what Kubernetes' own end-to-end tests need.
+type Upstream struct {
+	// Tests has the tests.
+	Tests string
+	// Agnhost is what their pods run; it is static.
+	Agnhost string
+}
+
+// EnsureUpstream returns the programs of Kubernetes' own end-to-end tests, and builds those that are missing.
+func EnsureUpstream(ctx context.Context, cfg Config) (Upstream, error) {
+	var u Upstream
+	dir, of := filepath.Join(cfg.Root, "deploy/test/upstream"), []string{"go.mod", "main.go"}
+	tests, err := kubernetesOf(ctx, dir, of, "about 8 minutes",
+		[]program{{path: &u.Tests, name: "upstream", pkg: "alicloud-controllers.dev/deploy/test/upstream"}})
 	if err != nil {
-		return "", err
+		return Upstream{}, err
 	}
-	err = ensureAll(ctx, cfg, r)
-	return path, err
+	agnhost, err := kubernetesOf(ctx, dir, of, "about 3 minutes",
+		[]program{{path: &u.Agnhost, name: "agnhost", pkg: "k8s.io/kubernetes/test/images/agnhost"}})
+	if err != nil {
+		return Upstream{}, err
+	}
+	agnhost.env = []string{"CGO_ENABLED=0"}
+	err = ensureAll(ctx, cfg, tests, agnhost)
+	return u, err
 }
 
 // EnsureKubectl returns kubectl of the control plane's version, and builds it if it is missing.
