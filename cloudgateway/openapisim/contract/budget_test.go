@@ -22,7 +22,7 @@ type budget struct {
 func prices() map[string]int {
 	return map[string]int{
 		"slb CreateLoadBalancer": 50, "nlb CreateLoadBalancer": 50, "vpc AllocateEipAddress": 20, "vpc CreateCommonBandwidthPackage": 500,
-		"ecs RunInstances": 200,
+		"ecs RunInstances": 200, "vpc CreateNatGateway": 100, "vpc AllocateIpv6InternetBandwidth": 20,
 	}
 }
 

@@ -46,6 +46,9 @@ func scenarios() map[string]func(c *cloud) {
 		"networks":          networks,
 		"life of a network": lifeOfNetwork,
 		"further blocks":    furtherBlocks,
+		"NAT gateway":       natGateway,
+		"IPv4 gateway":      ipv4Gateway,
+		"IPv6 gateway":      ipv6Gateway,
 		"route":             route,
 		"routes":            routes,
 		"elastic address":   elasticAddress,
@@ -73,6 +76,7 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"instance tags":       instanceTags,
 		"source check":        sourceCheck,
 		"default network":     defaultNetwork,
+		"sized NAT gateway":   gatewayOfSpecification,
 		"monitored address":   monitoredAddress,
 		"member of a group":   memberOfGroup,
 		"role":                role,
@@ -251,6 +255,7 @@ func remains(sim *openapisim.Simulator) map[string]int {
 		out["load balancers"] = len(c.LoadBalancers) - len(seed().LoadBalancers)
 		out["server groups"] = len(c.ServerGroups)
 		out["networks"] = len(c.Vpcs) - len(seed().Vpcs)
+		out["gateways"] = len(c.NatGateways) + len(c.Ipv4Gateways) + len(c.Ipv6Gateways)
 		for _, e := range c.Eips {
 			if e.Status != "Releasing" {
 				out["elastic addresses"]++

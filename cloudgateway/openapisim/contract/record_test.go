@@ -80,7 +80,7 @@ var (
 	varying = regexp.MustCompile(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}` + // job or request
 		`|\d{12,}_[0-9a-z_-]+` + // certificate
 		`|iZ[0-9a-z]+Z` + // host
-		`|[a-z]{1,8}-[0-9a-z]*[0-9][0-9a-z]*(?:@\d+)?` + // resource
+		`|[a-z]{1,8}(?:[46][a-z]{0,2})?-[0-9a-z]*[0-9][0-9a-z]*(?:@\d+)?` + // resource
 		`|REGION-[a-z]\b` + // zone
 		`|(?:\d{1,3}\.){3}\d{1,3}|(?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{0,4}|(?:[0-9a-f]{2}:){5}[0-9a-f]{2})`) // addresses
 	clock   = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|\+08:00)?`)

@@ -43,6 +43,14 @@ type Cloud struct {
 	NLBRunningJobs    []string                     `json:"nlbRunningJobs,omitempty"`
 	BandwidthPackages map[string]*BandwidthPackage `json:"bandwidthPackages"`
 
+	NatGateways    map[string]*NatGateway      `json:"natGateways"`
+	SnatEntries    map[string]*SnatEntry       `json:"snatEntries"`
+	ForwardEntries map[string]*ForwardEntry    `json:"forwardEntries"`
+	Ipv4Gateways   map[string]*InternetGateway `json:"ipv4Gateways"`
+	Ipv6Gateways   map[string]*InternetGateway `json:"ipv6Gateways"`
+	EgressRules    map[string]*EgressRule      `json:"ipv6EgressRules"`
+	Ipv6Bandwidths map[string]*Ipv6Bandwidth   `json:"ipv6Bandwidths"`
+
 	// Vanishing are servers that are gone, but not yet from the groups of load balancers.
 	Vanishing []Vanishing `json:"vanishing,omitempty"`
 	// Tokens remembers the result of calls with a ClientToken, by product, action and token.

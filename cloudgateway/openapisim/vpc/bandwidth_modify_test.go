@@ -9,8 +9,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// first is the only item of a wrapped list.
-func first(t *testing.T, answer map[string]any, outer, inner string) map[string]any {
+// only is the only item of a wrapped list.
+func only(t *testing.T, answer map[string]any, outer, inner string) map[string]any {
 	t.Helper()
 	items := answer[outer].(map[string]any)[inner].([]any)
 	if len(items) != 1 {
@@ -37,7 +37,7 @@ func TestChangeOfBandwidthPackage(t *testing.T) {
 	id := c.Must("CreateCommonBandwidthPackage", "Bandwidth", "20")["BandwidthPackageId"].(string)
 	of := func(more ...string) []string { return append([]string{"BandwidthPackageId", id}, more...) }
 	address := func() map[string]any {
-		eip := first(t, c.Must("DescribeEipAddresses", "AllocationId", "eip-1"), "EipAddresses", "EipAddress")
+		eip := only(t, c.Must("DescribeEipAddresses", "AllocationId", "eip-1"), "EipAddresses", "EipAddress")
 		return members(eip, "Bandwidth", "EipBandwidth", "BandwidthPackageBandwidth")
 	}
 	want := func(what, bandwidth, ofPackage string) {
@@ -66,7 +66,7 @@ func TestChangeOfBandwidthPackage(t *testing.T) {
 	c.Must("ModifyCommonBandwidthPackageAttribute", of("Name", "other", "Description", "text")...)
 	c.Must("MoveResourceGroup", "ResourceType", "bandwidthpackage", "ResourceId", id, "NewResourceGroupId", "rg-2")
 	c.Must("DeletionProtection", "Type", "CBWP", "InstanceId", id, "ProtectionEnable", "true")
-	shown := first(t, c.Must("DescribeCommonBandwidthPackages"), "CommonBandwidthPackages", "CommonBandwidthPackage")
+	shown := only(t, c.Must("DescribeCommonBandwidthPackages"), "CommonBandwidthPackages", "CommonBandwidthPackage")
 	if diff := cmp.Diff(map[string]any{
 		"Bandwidth": "30", "Name": "other", "Description": "text", "ResourceGroupId": "rg-2", "DeletionProtection": true,
 	}, members(shown, "Bandwidth", "Name", "Description", "ResourceGroupId", "DeletionProtection")); diff != "" {
@@ -86,7 +86,7 @@ func TestSwitchesOfAddress(t *testing.T) {
 	names := []string{"ResourceGroupId", "DeletionProtection", "Mode", "HDMonitorStatus", "InstanceRegionId"}
 	want := func(group string, protected bool, mode, monitored, region string) {
 		t.Helper()
-		eip := first(t, c.Must("DescribeEipAddresses", "AllocationId", "eip-1"), "EipAddresses", "EipAddress")
+		eip := only(t, c.Must("DescribeEipAddresses", "AllocationId", "eip-1"), "EipAddresses", "EipAddress")
 		wanted := map[string]any{
 			"ResourceGroupId": group, "DeletionProtection": protected, "Mode": mode, "HDMonitorStatus": monitored, "InstanceRegionId": region,
 		}

@@ -27,7 +27,8 @@ func defaultActions() []api.Action {
 				"InvalidIpv6CidrBlock.Malformed"},
 			region(), api.Flag("EnableIpv6"), api.Optional("Ipv6CidrBlock"), api.Optional("ResourceGroupId"), api.Optional("ClientToken")),
 		api.Write("CreateDefaultVSwitch", clienttoken.Once("vpc/CreateDefaultVSwitch", clienttoken.Show("VSwitchId"),
-			api.On(settledDefault, createDefaultVSwitch)), []string{noDefaultVpc, "IncorrectVpcStatus", defaultVSwitchExists, "InvalidZoneId.NotFound",
+			api.On(settledDefault, createDefaultVSwitch)), []string{noDefaultVpc, "IncorrectVpcStatus", defaultVSwitchExists,
+			"InvalidZoneId.NotFound",
 			"OperationFailed.VpcIpv6Disabled", "OperationFailed.Ipv6CidrBlockExisted", "QuotaExceeded.VSwitch", "TaskConflict",
 			"IdempotentParameterMismatch"}, region(), api.Required("ZoneId"), api.Number("Ipv6CidrBlock", 0, 255), api.Optional("ClientToken")),
 	}

@@ -23,11 +23,12 @@ const (
 	ecsInstance = "EcsInstance"
 	slbInstance = "SlbInstance"
 	eniInstance = "NetworkInterface"
+	natInstance = "Nat"
 )
 
 // eipInstanceTypes are all types that filters accept.
 func eipInstanceTypes() []string {
-	return []string{ecsInstance, slbInstance, eniInstance, "Nat", "HaVip", "IpAddress"}
+	return []string{ecsInstance, slbInstance, eniInstance, natInstance, "HaVip", "IpAddress"}
 }
 
 func eipStateActions() []api.Action {
@@ -37,12 +38,13 @@ func eipStateActions() []api.Action {
 	}
 	return []api.Action{
 		api.Write("AssociateEipAddress", clienttoken.Once("vpc/AssociateEipAddress", nil, api.On(eipByID, associateEipAddress)), append([]string{
-			"InvalidInstanId.NotFound", "OperationDenied", "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "OperationFailed.PrivateIpAddressNotExist",
+			"InvalidInstanId.NotFound", "OperationDenied", wrongNat, "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP",
+			"OperationFailed.PrivateIpAddressNotExist",
 		}, codes...), api.Optional("RegionId"), api.Required("AllocationId"), api.Required("InstanceId"),
 			api.Optional("InstanceType"), api.Optional("PrivateIpAddress"),
 			api.OneOf("Mode", "NAT", "BINDED", "MULTI_BINDED"), api.Optional("ClientToken")),
 		api.Write("UnassociateEipAddress", clienttoken.Once("vpc/UnassociateEipAddress", nil, api.On(eipByID, unassociateEipAddress)),
-			append([]string{"InvalidBindInstance.NotFound"}, codes...), api.Optional("RegionId"),
+			append([]string{"InvalidBindInstance.NotFound", usedBySnat, usedByForward}, codes...), api.Optional("RegionId"),
 			api.Required("AllocationId"), api.Optional("InstanceId"), api.Optional("InstanceType"),
 			api.Optional("PrivateIpAddress"), api.Flag("Force"), api.Optional("ClientToken")),
 	}
@@ -57,7 +59,7 @@ func associateEipAddress(c *api.Context, e *state.Eip) (string, *api.Error) {
 		return "", err
 	}
 	for _, other := range c.State.Eips {
-		if other.InstanceID == id && other.PrivateIP == c.Get("PrivateIpAddress") {
+		if kind != natInstance && other.InstanceID == id && other.PrivateIP == c.Get("PrivateIpAddress") {
 			return "", api.BadRequest("BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "The specified instance already has an elastic IP address.")
 		}
 	}
@@ -92,6 +94,13 @@ func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
 		if c.Interfaces[id] == nil {
 			return notFound
 		}
+	case natInstance:
+		switch n := c.NatGateways[id]; {
+		case n == nil:
+			return notFound
+		case !ready(&n.Stage):
+			return api.BadRequest(wrongNat, "The status of the NAT gateway does not support this operation.")
+		}
 	case slbInstance:
 		lb := c.LoadBalancers[id]
 		if lb == nil {
@@ -118,6 +127,9 @@ func unassociateEipAddress(c *api.Context, e *state.Eip) (string, *api.Error) {
 	case c.Has("InstanceId") && c.Get("InstanceId") != e.InstanceID:
 		return "", api.NotFound("InvalidBindInstance.NotFound", "The specified instance does not have this elastic IP address.")
 	}
+	if err := usedByNat(c.State, e); err != nil {
+		return "", err
+	}
 	if i := c.State.Instances[e.InstanceID]; i != nil {
 		if err := checkInstanceStatus(i); err != nil {
 			return "", err
@@ -127,6 +139,18 @@ func unassociateEipAddress(c *api.Context, e *state.Eip) (string, *api.Error) {
 	e.Status, e.BusyUntil = unassociating, c.Now.Add(c.Settings.EipAssociating)
 	settleIfFast(c, e)
 	return e.ID, nil
+}
+
+// usedByNat refuses to take an address that an entry of its NAT gateway uses.
+func usedByNat(c *state.Cloud, e *state.Eip) *api.Error {
+	user := natUser(c, e.InstanceID, e.Address)
+	switch {
+	case user == "":
+		return nil
+	case c.SnatEntries[user] != nil:
+		return api.BadRequest(usedBySnat, "The address is used by the SNAT entry %s.", user)
+	}
+	return api.BadRequest(usedByForward, "The address is used by the DNAT entry %s.", user)
 }
 
 func eipTypeNotSupported() *api.Error {

@@ -280,7 +280,24 @@ func checkNextHop(c *state.Cloud, vpcID, kind, id string) *api.Error {
 		}
 		return nil
 	}
+	for of, vpc := range map[string]string{
+		"NatGateway":    memberOf(c.NatGateways, id, func(n *state.NatGateway) string { return n.VpcID }),
+		ipv4GatewayWord: memberOf(c.Ipv4Gateways, id, func(g *state.InternetGateway) string { return g.VpcID }),
+		"IPv6Gateway":   memberOf(c.Ipv6Gateways, id, func(g *state.InternetGateway) string { return g.VpcID }),
+	} {
+		if kind == of && vpc == vpcID {
+			return nil
+		}
+	}
 	return nextHopNotFound() // there are none of the other types
+}
+
+// memberOf is a text of the thing with an id, "" if there is no such thing.
+func memberOf[T any](all map[string]*T, id string, of func(*T) string) string {
+	if found := all[id]; found != nil {
+		return of(found)
+	}
+	return ""
 }
 
 func nextHopTypes() []string {

@@ -24,6 +24,15 @@ func grouped() map[string]func(c *state.Cloud, id string) *string {
 		"EIP": func(c *state.Cloud, id string) *string {
 			return member(c.Eips, id, func(e *state.Eip) *string { return &e.ResourceGroupID })
 		},
+		"NATGATEWAY": func(c *state.Cloud, id string) *string {
+			return member(c.NatGateways, id, func(n *state.NatGateway) *string { return &n.ResourceGroupID })
+		},
+		"IPV4GATEWAY": func(c *state.Cloud, id string) *string {
+			return member(c.Ipv4Gateways, id, func(g *state.InternetGateway) *string { return &g.ResourceGroupID })
+		},
+		"IPV6GATEWAY": func(c *state.Cloud, id string) *string {
+			return member(c.Ipv6Gateways, id, func(g *state.InternetGateway) *string { return &g.ResourceGroupID })
+		},
 		"bandwidthpackage": func(c *state.Cloud, id string) *string {
 			return member(c.BandwidthPackages, id, func(p *state.BandwidthPackage) *string { return &p.ResourceGroupID })
 		},

@@ -97,9 +97,17 @@ func describeVpcs(c *api.Context) (any, *api.Error) {
 			tables = append(tables, table.ID)
 		}
 		// The inner names of the last two are as the cloud has them.
-		return append(newVpcView(c, v), "CenStatus", "Detached", "NatGatewayIds", api.Object{"NatGatewayIds", []string{}},
+		return append(newVpcView(c, v), "CenStatus", "Detached", "NatGatewayIds", api.Object{"NatGatewayIds", natIDs(c.State, v.ID)},
 			"RouterTableIds", api.Object{"RouterTableIds", tables})
 	})
+}
+
+func natIDs(c *state.Cloud, vpcID string) []string {
+	var ids []string
+	for _, n := range natsOf(c, vpcID) {
+		ids = append(ids, n.ID)
+	}
+	return ids
 }
 
 func describeVpcAttribute(c *api.Context, v *state.Vpc) (any, *api.Error) {
@@ -109,5 +117,6 @@ func describeVpcAttribute(c *api.Context, v *state.Vpc) (any, *api.Error) {
 	return append(newVpcView(c, v), "ClassicLinkEnabled", v.ClassicLink, "AssociatedCens", api.Object{"AssociatedCen", []string{}},
 		"CloudResources", api.Object{"CloudResourceSetType", []api.Object{
 			resource("VRouter", 1), resource("VSwitch", len(vswitchesOf(c.State, v.ID))), resource("RouteTable", len(tablesOf(c.State, v.ID))),
+			resource("NatGateway", len(natsOf(c.State, v.ID))),
 		}}), nil
 }

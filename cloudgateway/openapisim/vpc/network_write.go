@@ -27,7 +27,8 @@ func networkWriteActions() []api.Action {
 		api.Write(deleteVpcAction, clienttoken.Once("vpc/"+deleteVpcAction, nil, api.On(settledVpc, deleteVpc)),
 			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus TaskConflict DependencyViolation.VSwitch
 				DependencyViolation.RouteTable DependencyViolation.RouteEntry DependencyViolation.SecurityGroup
-				DependencyViolation.Instance IdempotentParameterMismatch DryRunOperation`), api.Optional("RegionId"),
+				DependencyViolation.Instance
+				DependencyViolation.Ipv4Gateway DependencyViolation.Ipv6Gateway IdempotentParameterMismatch DryRunOperation`), api.Optional("RegionId"),
 			api.Required("VpcId"), api.Flag("ForceDelete"), api.Optional("ClientToken"), api.Flag("DryRun")),
 	}
 }
@@ -171,6 +172,11 @@ func checkUnused(c *state.Cloud, vpcID string, force bool) *api.Error {
 	for _, group := range c.SecurityGroups {
 		if group.VpcID == vpcID {
 			return dependency("SecurityGroup", group.ID)
+		}
+	}
+	for kind, gateways := range map[string]map[string]*state.InternetGateway{ipv4GatewayWord: c.Ipv4Gateways, "Ipv6Gateway": c.Ipv6Gateways} {
+		if g := gatewayOf(gateways, vpcID); g != nil {
+			return dependency(kind, g.ID)
 		}
 	}
 	for _, table := range tablesOf(c, vpcID) {

@@ -33,6 +33,9 @@ func protections() map[string]func(c *state.Cloud, id string) *bool {
 		"EIP": func(c *state.Cloud, id string) *bool {
 			return member(c.Eips, id, func(e *state.Eip) *bool { return &e.DeletionProtection })
 		},
+		"NATGW": func(c *state.Cloud, id string) *bool {
+			return member(c.NatGateways, id, func(n *state.NatGateway) *bool { return &n.DeletionProtection })
+		},
 		"CBWP": func(c *state.Cloud, id string) *bool {
 			return member(c.BandwidthPackages, id, func(p *state.BandwidthPackage) *bool { return &p.DeletionProtection })
 		},

@@ -50,6 +50,7 @@ func settle(c *api.Context) (next time.Time) {
 			settleEip(c.State, eip)
 		}
 	}
+	settleGateways(c.State, over)
 	return next
 }
 

@@ -36,7 +36,7 @@ func newTableView(c *api.Context, t *state.RouteTable) api.Object {
 		creationTime(t.Created),
 		"Description", t.Description, "ResourceGroupId", tableGroup(c, t), "OwnerId", owner(c), "RoutePropagationEnable", !t.PropagationOff,
 		"VSwitchIds", vswitchIDs(c, func(vsw *state.VSwitch) bool { return vsw.RouteTableID == t.ID }),
-		"GatewayIds", api.Object{"GatewayIds", []string{}}, "Tags", tags.Shorts(t.Tags),
+		"GatewayIds", api.Object{"GatewayIds", gatewaysOfTable(c.State, t.ID)}, "Tags", tags.Shorts(t.Tags),
 	}
 }
 

@@ -115,6 +115,9 @@ func deleteRouteTable(c *api.Context, table *state.RouteTable) (any, *api.Error)
 	case slices.ContainsFunc(table.Entries, func(e *state.RouteEntry) bool { return e.Type == custom }):
 		return nil, api.NotFound("DependencyViolation.RouteEntry", "The route table still has custom entries.")
 	}
+	if ids := gatewaysOfTable(c.State, table.ID); len(ids) > 0 {
+		return nil, api.NotFound("IncorrectRouteTableStatus", "The route table is still associated with the gateway %s.", ids[0])
+	}
 	for _, v := range c.State.VSwitches {
 		if v.RouteTableID == table.ID {
 			return nil, api.NotFound("IncorrectRouteTableStatus", "The route table is still associated with VSwitch %s.", v.ID)

@@ -26,7 +26,7 @@ func Product() api.Product {
 		entryActions(), createEntryActions(), modifyEntryActions(), deleteEntryActions(),
 		eipActions(), eipStateActions(), eipModifyActions(), bandwidthActions(),
 		bandwidthModifyActions(), attributeActions(), protectionActions(), groupActions(), publishedActions(),
-		blockActions(), defaultActions(), tagging().Actions(),
+		blockActions(), defaultActions(), natActions(), natEntryActions(), ipv4GatewayActions(), ipv6GatewayActions(), tagging().Actions(),
 		[]api.Action{regions.Describe("vpc", ""), regions.DescribeZones(region())},
 	)
 	return api.Product{
@@ -51,6 +51,12 @@ func tagging() tags.Service {
 				func(t *state.RouteTable) *[]state.Tag { return &t.Tags }),
 			"EIP": tags.Of(func(c *state.Cloud) map[string]*state.Eip { return c.Eips },
 				func(e *state.Eip) *[]state.Tag { return &e.Tags }),
+			"NATGATEWAY": tags.Of(func(c *state.Cloud) map[string]*state.NatGateway { return c.NatGateways },
+				func(n *state.NatGateway) *[]state.Tag { return &n.Tags }),
+			"IPV4GATEWAY": tags.Of(func(c *state.Cloud) map[string]*state.InternetGateway { return c.Ipv4Gateways },
+				func(g *state.InternetGateway) *[]state.Tag { return &g.Tags }),
+			"IPV6GATEWAY": tags.Of(func(c *state.Cloud) map[string]*state.InternetGateway { return c.Ipv6Gateways },
+				func(g *state.InternetGateway) *[]state.Tag { return &g.Tags }),
 			"COMMONBANDWIDTHPACKAGE": tags.Of(func(c *state.Cloud) map[string]*state.BandwidthPackage { return c.BandwidthPackages },
 				func(p *state.BandwidthPackage) *[]state.Tag { return &p.Tags }),
 		},

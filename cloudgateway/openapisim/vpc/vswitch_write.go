@@ -218,6 +218,11 @@ func vswitchUser(c *state.Cloud, v *state.VSwitch) string {
 			return lb.ID
 		}
 	}
+	for _, n := range c.NatGateways {
+		if n.VSwitchID == v.ID {
+			return n.ID
+		}
+	}
 	return ""
 }
 

@@ -7,7 +7,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// Used returns the addresses of a vSwitch that something has: instances, network interfaces and load balancers.
+// Used returns the addresses of a vSwitch that something has: instances, network interfaces, load balancers and NAT
+// gateways.
 func Used(c *state.Cloud, vsw *state.VSwitch) map[string]bool {
 	used := map[string]bool{}
 	add := func(ips ...string) {
@@ -39,6 +40,11 @@ func Used(c *state.Cloud, vsw *state.VSwitch) map[string]bool {
 			if z.VSwitchID == vsw.ID {
 				add(z.PrivateIP)
 			}
+		}
+	}
+	for _, gateway := range c.NatGateways {
+		if gateway.VSwitchID == vsw.ID {
+			add(gateway.PrivateIP)
 		}
 	}
 	return used
