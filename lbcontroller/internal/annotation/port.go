@@ -37,7 +37,7 @@ func (s Spec) split(raw string) []part {
 			if err != nil || port == 0 {
 				one.wrong = fmt.Sprintf("PORT:VALUE with a port from 1 to %d: %s is none", maxPort, number)
 			}
-			one.port, one.raw = int32(port), value //nolint:gosec // It has 16 bits.
+			one.port, one.raw = int32(port), value
 		}
 		if !isOfPort && one.raw == "" {
 			continue
@@ -134,7 +134,7 @@ func parseNotes(text string) map[string][]int32 {
 		if noted == nil {
 			noted = map[string][]int32{}
 		}
-		noted[key] = append(noted[key], int32(port)) //nolint:gosec // It has 16 bits.
+		noted[key] = append(noted[key], int32(port))
 	}
 	return noted
 }

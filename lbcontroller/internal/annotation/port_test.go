@@ -124,7 +124,7 @@ func TestSecretsByPort(t *testing.T) {
 func FuzzByPort(f *testing.F) {
 	for i, value := range []string{"9090,443:10443", "443:a,443:b", "/a,443:/b", "a.b:c,443:d.e:f",
 		"on,80:off", "x:1", "443:", "none,443:id", ",,", "0443:9"} {
-		f.Add(uint8(i), value, uint16(443)) //nolint:gosec // There are few.
+		f.Add(uint8(i), value, uint16(443))
 	}
 	f.Fuzz(func(t *testing.T, row uint8, raw string, number uint16) {
 		parser := NewParser([]LoadBalancer{CLB, NLB}[row%2])

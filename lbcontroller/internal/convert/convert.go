@@ -328,11 +328,11 @@ func (c *conversion) health() {
 	}
 	switch written := c.has(annotation.HealthCheckSwitch) && c.transport || c.has(annotation.HealthCheckFlag) && c.web; {
 	case c.checked && (len(options) > 0 || written || len(c.unchecked) > 0):
-		flag := on
+		flags := []string{on}
 		for _, port := range c.unchecked {
-			flag += fmt.Sprintf(",%d:off", port)
+			flags = append(flags, fmt.Sprintf("%d:off", port))
 		}
-		c.set(annotation.HealthCheckFlag, flag)
+		c.set(annotation.HealthCheckFlag, strings.Join(flags, ","))
 		if c.web && !c.transport && c.asked(annotation.HealthCheckType) == "" {
 			c.set(annotation.HealthCheckType, "http")
 		}
