@@ -7,6 +7,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
+	"alicloud-controllers.dev/cloudgateway/internal/check"
 	"alicloud-controllers.dev/cloudgateway/internal/check/checktest"
 	"alicloud-controllers.dev/cloudgateway/writetest"
 )
@@ -37,7 +38,7 @@ func TestKeyPairsAreChecked(t *testing.T) {
 	const first, second, noKey = "key_pair.certificate_pem: block 1", "key_pair.certificate_pem: block 2",
 		"key_pair.private_key_pem: has no private key in PEM form"
 	// A text before the first block is no obstacle: tools write one.
-	full := strings.Repeat("x", longestPEM-len(certificate)-1) + "\n" + certificate
+	full := strings.Repeat("x", check.LongestPEM-len(certificate)-1) + "\n" + certificate
 	var cases []checktest.Case
 	for name, tt := range map[string]struct {
 		certificate, key string
