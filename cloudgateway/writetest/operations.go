@@ -34,6 +34,7 @@ func Operations() []Operation {
 		ruleOperations(),
 		aclOperations(),
 		certificateOperations(),
+		userCertificateOperations(),
 		networkOperations(),
 		tableOperations(),
 		vswitchOperations(),

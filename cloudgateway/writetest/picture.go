@@ -40,6 +40,9 @@ func Picture(c *state.Cloud) []string {
 		lines = append(lines, fmt.Sprintf("certificate %s of %s, CA %t, %v %s", cert.Name, cert.CommonName, cert.CA,
 			sorted(cert.Tags), cert.ResourceGroupID))
 	}
+	for _, cert := range c.UserCertificates {
+		lines = append(lines, fmt.Sprintf("user certificate %s %s", cert.Name, cert.ResourceGroupID))
+	}
 	for _, table := range c.RouteTables {
 		lines = append(lines, fmt.Sprintf("route table %s %s %v", table.Type, table.Name, sorted(table.Tags)))
 		for _, e := range table.Entries {

@@ -128,6 +128,10 @@ func (s *Site) Params(action string) map[string]string {
 		return map[string]string{"CACertificateName": s.upload()}
 	case "SetCACertificateName", "DeleteCACertificate":
 		return map[string]string{"CACertificateId": s.uploaded}
+	case "UploadUserCertificate":
+		return map[string]string{"Name": s.upload()}
+	case "DeleteUserCertificate":
+		return map[string]string{"CertId": s.uploaded}
 	case "AddVServerGroupBackendServers": // The group may not be known before.
 		return map[string]string{"BackendServers": "*i-" + s.Name + "-*"}
 	case "ModifyVServerGroupBackendServers", "SetVServerGroupAttribute", "RemoveVServerGroupBackendServers", "DeleteVServerGroup":

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	casv1 "alicloud-controllers.dev/proto/cloudgateway/cas/v1"
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
@@ -27,15 +28,17 @@ type Client struct {
 	NetworkLoadBalancers nlbv1.LoadBalancerServiceClient
 	NetworkListeners     nlbv1.ListenerServiceClient
 	NetworkServerGroups  nlbv1.ServerGroupServiceClient
-	Routes               vpcv1.RouteServiceClient
-	Networks             vpcv1.NetworkServiceClient
-	VSwitches            vpcv1.VSwitchServiceClient
-	Eips                 vpcv1.EipServiceClient
-	Instances            ecsv1.InstanceServiceClient
-	NetworkInterfaces    ecsv1.NetworkInterfaceServiceClient
-	SecurityGroups       ecsv1.SecurityGroupServiceClient
-	Capabilities         commonv1.CapabilitiesServiceClient
-	Status               commonv1.StatusServiceClient
+	// UserCertificates are those of the Certificate Management Service, which NLB takes.
+	UserCertificates  casv1.CertificateServiceClient
+	Routes            vpcv1.RouteServiceClient
+	Networks          vpcv1.NetworkServiceClient
+	VSwitches         vpcv1.VSwitchServiceClient
+	Eips              vpcv1.EipServiceClient
+	Instances         ecsv1.InstanceServiceClient
+	NetworkInterfaces ecsv1.NetworkInterfaceServiceClient
+	SecurityGroups    ecsv1.SecurityGroupServiceClient
+	Capabilities      commonv1.CapabilitiesServiceClient
+	Status            commonv1.StatusServiceClient
 }
 
 // New makes a Client on a connection. The errors of its calls are *rpcerr.Error.
@@ -53,6 +56,7 @@ func New(cc grpc.ClientConnInterface) *Client {
 		NetworkLoadBalancers: nlbv1.NewLoadBalancerServiceClient(cc),
 		NetworkListeners:     nlbv1.NewListenerServiceClient(cc),
 		NetworkServerGroups:  nlbv1.NewServerGroupServiceClient(cc),
+		UserCertificates:     casv1.NewCertificateServiceClient(cc),
 		Routes:               vpcv1.NewRouteServiceClient(cc),
 		Networks:             vpcv1.NewNetworkServiceClient(cc),
 		VSwitches:            vpcv1.NewVSwitchServiceClient(cc),

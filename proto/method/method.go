@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	casv1 "alicloud-controllers.dev/proto/cloudgateway/cas/v1"
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
@@ -64,7 +65,7 @@ func packages() []protoreflect.FullName {
 	return []protoreflect.FullName{
 		commonv1.File_cloudgateway_common_v1_common_proto.Package(), ecsv1.File_cloudgateway_ecs_v1_instance_proto.Package(),
 		slbv1.File_cloudgateway_slb_v1_load_balancer_proto.Package(), nlbv1.File_cloudgateway_nlb_v1_load_balancer_proto.Package(),
-		vpcv1.File_cloudgateway_vpc_v1_route_proto.Package(),
+		vpcv1.File_cloudgateway_vpc_v1_route_proto.Package(), casv1.File_cloudgateway_cas_v1_certificate_proto.Package(),
 	}
 }
 

@@ -22,7 +22,9 @@ func cloudConfig(cfg config.Config, log *slog.Logger) openapi.Config {
 	e := cfg.Endpoints
 	return openapi.Config{
 		Region: cfg.Region, Network: cfg.Network, Scheme: cfg.Scheme, UserAgent: userAgent(), Logger: log,
-		Endpoints: map[openapi.Product]string{openapi.SLB: e.SLB, openapi.NLB: e.NLB, openapi.VPC: e.VPC, openapi.ECS: e.ECS, openapi.STS: e.STS},
+		Endpoints: map[openapi.Product]string{
+			openapi.SLB: e.SLB, openapi.NLB: e.NLB, openapi.VPC: e.VPC, openapi.ECS: e.ECS, openapi.STS: e.STS, openapi.CAS: e.CAS,
+		},
 	}
 }
 

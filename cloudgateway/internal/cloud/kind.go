@@ -35,6 +35,10 @@ type Kind[M any] struct {
 	IDs string
 	// SameName picks the resources that have the name of a request, where the cloud finds more or does not filter by it.
 	SameName bool
+	// Passes are parameters, with each of which the listing shows a part of the resources; none: it shows all of them.
+	Passes []Params
+	// Mark is the name of a resource that has no tags; see MarkOf. Nil: it has tags, or none that count.
+	Mark func(*M) string
 	// Read reads one resource, of a kind whose listing does not show all of a resource; nil: the listing does.
 	Read func(ctx context.Context, id string) (*M, error)
 	// Observe is called for each resource in an answer of the listing; nil: nothing is.
@@ -202,7 +206,7 @@ func (q query) key() string {
 // all reads everything that a query selects now, ordered by id, in as many calls as its lists take.
 func (k *Kind[M]) all(ctx context.Context, api API, q query) ([]*M, error) {
 	if len(q.lists) == 0 {
-		found, err := k.All(ctx, api, q.params)
+		found, err := k.passes(ctx, api, q.params)
 		if k.Observe != nil {
 			for _, m := range found {
 				k.Observe(m)
@@ -217,6 +221,22 @@ func (k *Kind[M]) all(ctx context.Context, api API, q query) ([]*M, error) {
 		return k.all(ctx, api, query{params: params, lists: q.lists[1:]})
 	})
 	return Distinct(found, k.ID), err
+}
+
+// passes reads all parts of the listing.
+func (k *Kind[M]) passes(ctx context.Context, api API, params Params) ([]*M, error) {
+	if len(k.Passes) == 0 {
+		return k.All(ctx, api, params)
+	}
+	var all []*M
+	for _, pass := range k.Passes {
+		found, err := k.All(ctx, api, Params{}.Merge(params).Merge(pass))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
 }
 
 // Collection is the resources of a kind. Its reads are shared and remembered; see batch.Reader. What they return may not be changed.
@@ -385,6 +405,9 @@ func (c *Collection[M]) Facts(ctx context.Context, id string, maxAge time.Durati
 	}
 	if tagged, ok := any(m).(interface{ GetTags() []*commonv1.Tag }); ok {
 		tags = tagged.GetTags()
+	}
+	if c.kind.Mark != nil {
+		tags = MarkOf(c.kind.Mark(m))
 	}
 	if in, ok := any(m).(interface{ GetVpcId() string }); ok {
 		vpcID = in.GetVpcId()

@@ -25,6 +25,8 @@ type Listing[T any] struct {
 	ID func(T) string
 	// PerPage is the size of a page that has a number, MaxResults of one that has a token. With neither, one answer has all items.
 	PerPage, MaxResults int
+	// Page and Size are what the product calls the number and the size of a page; empty: PageNumber and PageSize.
+	Page, Size string
 }
 
 // All reads all pages.
@@ -32,6 +34,11 @@ func (l Listing[T]) All(ctx context.Context, api API, filter Params) (all []T, e
 	switch {
 	case l.PerPage > 0:
 		return Numbered(ctx, filter, l.PerPage, l.ID, func(p Params) (page []T, total int, err error) {
+			if l.Page != "" {
+				p[l.Page], p[l.Size] = p["PageNumber"], p["PageSize"]
+				delete(p, "PageNumber")
+				delete(p, "PageSize")
+			}
 			page, err = l.page(ctx, api, p, "TotalCount", &total)
 			return page, total, err
 		})

@@ -111,6 +111,9 @@ type Endpoints struct {
 	ECS string `json:"ecs"`
 	// STS is the host of the security tokens, "host:port". Default: that of the region in the network.
 	STS string `json:"sts"`
+	// CAS is the host of the Certificate Management Service, "host:port". Default: that of mainland China or that of all
+	// other regions, inside the VPC only in cn-hangzhou and ap-southeast-1. An account of Alibaba Cloud's other site sets it.
+	CAS string `json:"cas"`
 }
 
 // Budget bounds the calls.
@@ -267,6 +270,7 @@ func (c *Config) adoptEnvironment(environ func(string) string) {
 	config.Fill(&c.Endpoints.NLB, host(environ("NLB_ENDPOINT")))
 	config.Fill(&c.Endpoints.VPC, host(environ("VPC_ENDPOINT")))
 	config.Fill(&c.Endpoints.ECS, host(environ("ECS_ENDPOINT")))
+	config.Fill(&c.Endpoints.CAS, host(environ("CAS_ENDPOINT")))
 	config.Fill(&c.Endpoints.STS, host(environ("ALIBABA_CLOUD_STS_ENDPOINT")))
 	c.Credentials.adoptEnvironment(environ)
 }

@@ -75,7 +75,9 @@ func (f Front) validate(p *config.Problems) {
 
 func (e Endpoints) validate(p *config.Problems) {
 	host := regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$|^\[[0-9a-fA-F:]+\](:[0-9]+)?$`)
-	for _, endpoint := range []struct{ key, value string }{{"slb", e.SLB}, {"nlb", e.NLB}, {"vpc", e.VPC}, {"ecs", e.ECS}, {"sts", e.STS}} {
+	for _, endpoint := range []struct{ key, value string }{
+		{"slb", e.SLB}, {"nlb", e.NLB}, {"vpc", e.VPC}, {"ecs", e.ECS}, {"sts", e.STS}, {"cas", e.CAS},
+	} {
 		if endpoint.value != "" && !host.MatchString(endpoint.value) {
 			p.Addf("endpoints."+endpoint.key, `%q is not of the form "host" or "host:port"`, endpoint.value)
 		}
@@ -99,7 +101,7 @@ func (b Budget) validate(p *config.Problems) {
 	for _, action := range slices.Sorted(maps.Keys(b.Overrides)) {
 		key := "budget.overrides." + action
 		product, name, ok := strings.Cut(action, "/")
-		if !ok || name == "" || !slices.Contains([]string{"slb", "nlb", "vpc", "ecs", "sts"}, product) {
+		if !ok || name == "" || !slices.Contains([]string{"slb", "nlb", "vpc", "ecs", "sts", "cas"}, product) {
 			p.Addf(key, `is not of the form "product/Action", e.g. "slb/CreateLoadBalancer"`)
 		}
 		if limit := b.Overrides[action]; limit.Calls < 1 {

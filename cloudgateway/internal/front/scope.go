@@ -35,12 +35,13 @@ func changes() map[string]change {
 		"ecs:CreateNetworkInterface": {makes: scope.NetworkInterface, in: "VSwitchId", refers: []string{"SecurityGroupId", "SecurityGroupIds"}},
 		"ecs:RunInstances": {makes: scope.Instance, in: "VSwitchId", refers: []string{"ImageId", "SecurityGroupId",
 			"SecurityGroupIds"}},
-		"slb:CreateLoadBalancer": {makes: scope.LoadBalancer, in: "VSwitchId", refers: []string{"VpcId", "MasterZoneId", "SlaveZoneId"}},
-		"vpc:AllocateEipAddress": {makes: scope.EIP},
-		"vpc:CreateVSwitch":      {makes: scope.VSwitch, in: "VpcId"},
-		"vpc:ReleaseEipAddress":  of("AllocationId", scope.EIP),
-		"vpc:DeleteVSwitch":      of("VSwitchId", scope.VSwitch),
-		"ecs:DeleteInstances":    of("InstanceId", scope.Instance),
+		"slb:CreateLoadBalancer":    {makes: scope.LoadBalancer, in: "VSwitchId", refers: []string{"VpcId", "MasterZoneId", "SlaveZoneId"}},
+		"vpc:AllocateEipAddress":    {makes: scope.EIP},
+		"vpc:CreateVSwitch":         {makes: scope.VSwitch, in: "VpcId"},
+		"vpc:ReleaseEipAddress":     of("AllocationId", scope.EIP),
+		"vpc:DeleteVSwitch":         of("VSwitchId", scope.VSwitch),
+		"ecs:DeleteInstances":       of("InstanceId", scope.Instance),
+		"cas:DeleteUserCertificate": of("CertId", scope.UserCertificate),
 	}
 	for _, action := range []string{"AttachNetworkInterface", "DetachNetworkInterface"} {
 		all["ecs:"+action] = change{of: map[string]scope.Kind{"NetworkInterfaceId": scope.NetworkInterface, "InstanceId": scope.Instance}}

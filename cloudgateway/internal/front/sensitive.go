@@ -21,6 +21,7 @@ func alone() map[string]bool {
 		"vpc": "DescribeVpnConnection DescribeVpnConnections DownloadVpnConnectionConfig ListIpsecServers " + // pre-shared keys
 			"DescribeSslVpnClientCert " + // the private key of the client
 			"DescribeCustomerGateway DescribeCustomerGateways DescribeBgpGroups DescribeBgpPeers", // keys of BGP
+		"cas": "GetUserCertificateDetail DescribeCertificatePrivateKey", // the private key
 	} {
 		for action := range strings.FieldsSeq(actions) {
 			all[strings.ToLower(product+":"+action)] = true
@@ -46,5 +47,6 @@ func reads() map[string]change {
 	} {
 		all["ecs:"+action] = of("InstanceId", scope.Instance)
 	}
+	all["cas:GetUserCertificateDetail"] = of("CertId", scope.UserCertificate)
 	return all
 }

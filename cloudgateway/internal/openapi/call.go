@@ -38,6 +38,8 @@ const (
 	VPC Product = "vpc"
 	ECS Product = "ecs"
 	STS Product = "sts"
+	// CAS is the Certificate Management Service.
+	CAS Product = "cas"
 )
 
 // Call is one action of the cloud with its parameters, encoded as the OpenAPI wants them ("Tag.1.Key").
@@ -98,7 +100,7 @@ func ItemError(product Product, action, code, message, requestID string) *rpcerr
 func services() []service {
 	return []service{
 		{SLB, "Slb", "2014-05-15"}, {NLB, "Nlb", "2022-04-30"}, {VPC, "Vpc", "2016-04-28"}, {ECS, "Ecs", "2014-05-26"},
-		{STS, "Sts", "2015-04-01"},
+		{STS, "Sts", "2015-04-01"}, {CAS, "Cas", "2020-04-07"},
 	}
 }
 

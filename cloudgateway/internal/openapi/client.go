@@ -154,12 +154,22 @@ func (cfg Config) withDefaults() Config {
 func (cfg Config) hosts() map[Product]string {
 	hosts := make(map[Product]string)
 	for _, p := range Products() {
-		hosts[p] = cmp.Or(cfg.Endpoints[p], publicHost(p, cfg.Region))
-		if cfg.Network == "vpc" {
-			hosts[p] = cmp.Or(cfg.Endpoints[p], string(p)+"-vpc."+cfg.Region+".aliyuncs.com")
+		host := publicHost(p, cfg.Region)
+		if cfg.Network == "vpc" && (p != CAS || cfg.Region == CertificateRegion(cfg.Region)) {
+			host = string(p) + "-vpc." + cfg.Region + ".aliyuncs.com"
 		}
+		hosts[p] = cmp.Or(cfg.Endpoints[p], host)
 	}
 	return hosts
+}
+
+// CertificateRegion is where CAS keeps the certificates of a region: one place for China, and one for all else. Accounts of
+// the other site of Alibaba Cloud have theirs in the other place, which their endpoint has to say.
+func CertificateRegion(region string) string {
+	if strings.HasPrefix(region, "cn-") {
+		return "cn-hangzhou"
+	}
+	return "ap-southeast-1"
 }
 
 // publicHost is where a product is reached from the internet. The oldest regions, and those of finance and government,
@@ -169,6 +179,10 @@ func publicHost(p Product, region string) string {
 		"cn-hongkong-finance-pop cn-north-2-gov-1 cn-beijing-gov-1"
 	in := func(regions string) bool { return slices.Contains(strings.Fields(regions), region) }
 	switch {
+	case p == CAS && CertificateRegion(region) == "cn-hangzhou":
+		return "cas.aliyuncs.com"
+	case p == CAS:
+		return "cas." + CertificateRegion(region) + ".aliyuncs.com"
 	case p == SLB && in(closed+" cn-qingdao cn-beijing cn-shanghai cn-hangzhou cn-shenzhen cn-hongkong us-west-1 us-east-1 ap-southeast-1"):
 		return "slb.aliyuncs.com"
 	case p == VPC && in(closed+" cn-hangzhou"):

@@ -228,7 +228,12 @@ type Row struct {
 }
 
 // Name is the action as RAM spells it, e.g. "slb:CreateLoadBalancer".
-func (r Row) Name() string { return string(r.Product) + ":" + r.Action }
+func (r Row) Name() string {
+	if r.Product == openapi.CAS { // It was another product's once.
+		return "yundun-cert:" + r.Action
+	}
+	return string(r.Product) + ":" + r.Action
+}
 
 //go:embed actions.csv
 var actionsCSV string

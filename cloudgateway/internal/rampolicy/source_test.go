@@ -14,6 +14,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/cas"
 	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
 	"alicloud-controllers.dev/cloudgateway/openapisim/nlb"
 	"alicloud-controllers.dev/cloudgateway/openapisim/slb"
@@ -33,6 +34,7 @@ func TestTableIsWhatTheSourceCalls(t *testing.T) {
 		{openapi.VPC, vpc.Product(), []string{"vpc", "cloud"}},
 		{openapi.ECS, ecs.Product(), []string{"ecs", "cloud"}},
 		{openapi.NLB, nlb.Product(), []string{"nlb", "cloud"}},
+		{openapi.CAS, cas.Product(), []string{"cas", "cloud"}},
 	} {
 		t.Run(string(product.name), func(t *testing.T) {
 			var texts []*regexp.Regexp

@@ -7,6 +7,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
 // Kind is a kind of resource as errors, cloud.Kind and the owners of methods in the protocol name it.
@@ -22,6 +24,7 @@ const (
 	EIP              Kind = "EIP"
 	Instance         Kind = "instance"
 	NetworkInterface Kind = "network interface"
+	UserCertificate  Kind = "user certificate"
 )
 
 // Resource is one that a request changes.
@@ -81,6 +84,9 @@ func creation(kind Kind, request proto.Message) *made {
 	m := &made{kind: kind}
 	if tagged, ok := request.(interface{ GetTags() []*commonv1.Tag }); ok {
 		m.tags = tagged.GetTags()
+	}
+	if named, ok := request.(interface{ GetName() string }); ok && kind == UserCertificate { // It shows no tags.
+		m.tags = cloud.MarkOf(named.GetName())
 	}
 	if in, ok := request.(interface{ GetVswitchId() string }); ok {
 		m.vswitchID = in.GetVswitchId()

@@ -57,6 +57,7 @@ func filteredHere() map[string]bool {
 	return map[string]bool{
 		"ListAccessControlLists acl_ids": true, "ListServerCertificates server_certificate_ids": true, "ListServerCertificates name": true,
 		"ListCaCertificates ca_certificate_ids": true, "ListCaCertificates name": true, "ListServerGroups include_users": false,
+		"ListCertificates certificate_ids": true, "ListCertificates name": true,
 	}
 }
 

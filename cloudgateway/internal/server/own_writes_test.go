@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	casv1 "alicloud-controllers.dev/proto/cloudgateway/cas/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -161,6 +162,10 @@ func askNetworkBalancers(c *state.Cloud, ask func(string, proto.Message)) {
 	ask(nlbv1.LoadBalancerService_ListZones_FullMethodName, &nlbv1.ListZonesRequest{})
 	ask(nlbv1.LoadBalancerService_ListLoadBalancers_FullMethodName, &nlbv1.ListLoadBalancersRequest{})
 	ask(nlbv1.ServerGroupService_ListServerGroups_FullMethodName, &nlbv1.ListServerGroupsRequest{})
+	ask(casv1.CertificateService_ListCertificates_FullMethodName, &casv1.ListCertificatesRequest{})
+	for id := range c.UserCertificates {
+		ask(casv1.CertificateService_GetCertificate_FullMethodName, &casv1.GetCertificateRequest{CertificateId: id})
+	}
 	for id := range c.NLBs {
 		ask(nlbv1.LoadBalancerService_GetLoadBalancer_FullMethodName, &nlbv1.GetLoadBalancerRequest{LoadBalancerId: id})
 		ask(nlbv1.ListenerService_ListListeners_FullMethodName, &nlbv1.ListListenersRequest{LoadBalancerIds: []string{id}})

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	casv1 "alicloud-controllers.dev/proto/cloudgateway/cas/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -40,8 +41,9 @@ func listed() map[string][2]proto.Message {
 		"slb.v1.CertificateService/ListCaCertificates": {&slbv1.ListCaCertificatesRequest{}, &slbv1.ListCaCertificatesResponse{}},
 		"nlb.v1.ListenerService/ListListenerCertificates": {&nlbv1.ListListenerCertificatesRequest{
 			ListenerId: "lsn-0"}, &nlbv1.ListListenerCertificatesResponse{}},
-		"vpc.v1.NetworkService/ListVpcs":      {&vpcv1.ListVpcsRequest{}, &vpcv1.ListVpcsResponse{}},
-		"vpc.v1.VSwitchService/ListVSwitches": {&vpcv1.ListVSwitchesRequest{VpcId: testVPC}, &vpcv1.ListVSwitchesResponse{}},
+		"cas.v1.CertificateService/ListCertificates": {&casv1.ListCertificatesRequest{}, &casv1.ListCertificatesResponse{}},
+		"vpc.v1.NetworkService/ListVpcs":             {&vpcv1.ListVpcsRequest{}, &vpcv1.ListVpcsResponse{}},
+		"vpc.v1.VSwitchService/ListVSwitches":        {&vpcv1.ListVSwitchesRequest{VpcId: testVPC}, &vpcv1.ListVSwitchesResponse{}},
 		"vpc.v1.RouteService/ListRouteTables": {&vpcv1.ListRouteTablesRequest{VpcId: testVPC},
 			&vpcv1.ListRouteTablesResponse{}},
 		"ecs.v1.InstanceService/ListInstances": {&ecsv1.ListInstancesRequest{VpcId: testVPC}, &ecsv1.ListInstancesResponse{}},
@@ -79,7 +81,7 @@ func TestPagesOfAllLists(t *testing.T) {
 			cfg.Seed.ServerGroups[fmt.Sprintf("rsp-%d", i)] = &state.ServerGroup{LoadBalancerID: "lb-p"}
 			cfg.Seed.Acls[fmt.Sprintf("acl-%d", i)] = &state.Acl{IPVersion: "ipv4"}
 			cfg.Seed.Certificates[fmt.Sprintf("cert-p%d", i)] = &state.Certificate{}
-			cfg.Seed.UserCertificates[fmt.Sprintf("cert-p%d", i)] = &state.UserCertificate{}
+			cfg.Seed.UserCertificates[strconv.Itoa(1000+i)] = &state.UserCertificate{}
 			cfg.Seed.Certificates[fmt.Sprintf("ca-%d", i)] = &state.Certificate{CA: true}
 			cfg.Seed.Vpcs[fmt.Sprintf("vpc-p%d", i)] = &state.Vpc{CidrBlock: "10.0.0.0/8"}
 			cfg.Seed.VSwitches[fmt.Sprintf("vsw-p%d", i)] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-h",

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	casv1 "alicloud-controllers.dev/proto/cloudgateway/cas/v1"
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
@@ -19,6 +20,8 @@ import (
 	"alicloud-controllers.dev/services/kube"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cas"
+	cascertificate "alicloud-controllers.dev/cloudgateway/internal/cas/certificate"
 	"alicloud-controllers.dev/cloudgateway/internal/check"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
@@ -99,6 +102,7 @@ func New(cfg Config) *Services {
 	s.addVPC(cfg)
 	balancers := s.addSLB(cfg)
 	lists := s.addNLB(cfg)
+	s.addCAS(cfg)
 	lists[scope.LoadBalancer] = func(ctx context.Context, tag *commonv1.Tag) error {
 		_, err := balancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Tags: []*commonv1.Tag{tag}})
 		return err
@@ -193,6 +197,12 @@ func (s *Services) addNLB(cfg Config) map[scope.Kind]scope.List {
 	}
 }
 
+func (s *Services) addCAS(cfg Config) {
+	certificates := cascertificate.New(cas.New(cfg.Caller, cfg.of(openapi.CAS)))
+	s.owners = append(s.owners, certificates.Owner())
+	s.add(func(r grpc.ServiceRegistrar) { casv1.RegisterCertificateServiceServer(r, certificates) })
+}
+
 // Guard keeps callers to their scopes.
 func (s *Services) Guard() *scope.Guard { return s.guard }
 
@@ -223,6 +233,7 @@ func Checks() check.Table {
 	return check.NewTable(
 		route.Checks(), vswitch.Checks(), eip.Checks(), loadbalancer.Checks(), listener.Checks(), servergroup.Checks(), rule.Checks(),
 		domainextension.Checks(), acl.Checks(), certificate.Checks(), nlblistener.Checks(), securitygroup.Checks(),
+		cascertificate.Checks(),
 	)
 }
 

@@ -72,7 +72,7 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 		t.Fatal(err)
 	}
 	w := &world{sim: sim, endpoints: map[openapi.Product]*pipes{}, patience: patience, locks: &heldLocks{longest: map[string]time.Duration{}}}
-	for _, p := range []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS} {
+	for _, p := range []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS, openapi.CAS} {
 		w.endpoints[p] = serve(t, sim.Handler(string(p)))
 	}
 	w.startGateway(t)

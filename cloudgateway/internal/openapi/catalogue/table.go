@@ -15,6 +15,7 @@ const (
 	vpc = "vpc"
 	ecs = "ecs"
 	nlb = "nlb"
+	cas = "cas"
 )
 
 // rule is one row: some codes that mean the same.
@@ -126,6 +127,7 @@ func rules() []rule {
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.Vpc", reason: rpcerr.VpcNotFound},
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.VSwitch", reason: rpcerr.VSwitchNotFound},
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.SecurityGroup", reason: rpcerr.SecurityGroupNotFound},
+		{class: NotFound, products: cas, codes: "NotFound", reason: rpcerr.CertificateNotFound},
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.Certificate ResourceNotFound.CaCertificate",
 			reason: rpcerr.CertificateNotFound},
 		{class: NotFound, products: nlb,
@@ -134,6 +136,7 @@ func rules() []rule {
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.JobId"},
 
 		// Things that exist already.
+		{class: Exists, products: cas, codes: "NameRepeat", note: "another certificate of the account has the name"},
 		{class: Exists, products: slb,
 			codes: "ListenerAlreadyExists InvalidParameter.ListenerPortConflict ListenerPortConflict", reason: rpcerr.ListenerExists},
 		{class: Exists, products: slb, codes: "InvalidBackendServers.ServerIpConflict InvalidBackendServers.Inconsistent DomainExist"},
