@@ -25,8 +25,7 @@ func TestChecks(t *testing.T) {
 		{Name: "of a zone", Request: &vpcv1.ListVSwitchesRequest{ZoneId: "cn-a"}},
 		{Name: "by name", Request: &vpcv1.ListVSwitchesRequest{Name: "n"}},
 		{Name: "by tag", Request: &vpcv1.ListVSwitchesRequest{Tags: []*commonv1.Tag{{Key: "a"}}}},
-		{Name: "of all", Request: &vpcv1.ListVSwitchesRequest{},
-			Want: []string{"vpc_id: at least one of vpc_id, vswitch_ids, zone_id, name, tags is required"}},
+		{Name: "of all", Request: &vpcv1.ListVSwitchesRequest{}},
 		{Request: &vpcv1.ListVSwitchesRequest{VpcId: "v 1", VswitchIds: []string{""}, ZoneId: "c a", Name: link}, Want: []string{
 			`vpc_id: "v 1" is not an id of the cloud`, "vswitch_ids[0]: is required", `zone_id: "c a" is not an id of the cloud`,
 			"name: must not begin with http:// or https://",

@@ -791,7 +791,7 @@ func (x *BatchGetInstancesResponse) GetAsOf() *timestamppb.Timestamp {
 	return nil
 }
 
-// ListInstancesRequest holds the filters, at least one of which must be given. Of the lists instance_ids, private_ips, public_ips
+// ListInstancesRequest holds the filters; without any, all of the region are meant. Of the lists instance_ids, private_ips, public_ips
 // and eips only one.
 type ListInstancesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1919,7 +1919,7 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\trequested\x18\x03 \x01(\tR\trequested\"\x8b\x01\n" +
 	"\x19BatchGetInstancesResponse\x12=\n" +
 	"\aresults\x18\x01 \x03(\v2#.cloudgateway.ecs.v1.InstanceResultR\aresults\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xf1\a\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xcf\x06\n" +
 	"\x14ListInstancesRequest\x12\x1d\n" +
 	"\x06vpc_id\x18\x01 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12)\n" +
 	"\vprivate_ips\x18\x02 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x02R\n" +
@@ -1943,23 +1943,7 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"chargeType\x12\x1b\n" +
 	"\tpage_size\x18\x10 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x11 \x01(\tR\tpageToken:\xe9\x01\x8a\xce\x18\xe4\x01\n" +
-	"\x06vpc_id\n" +
-	"\vprivate_ips\n" +
-	"\x04tags\n" +
-	"\finstance_ids\n" +
-	"\n" +
-	"public_ips\n" +
-	"\x04eips\n" +
-	"\x06status\n" +
-	"\azone_id\n" +
-	"\n" +
-	"vswitch_id\n" +
-	"\x11security_group_id\n" +
-	"\x11resource_group_id\n" +
-	"\x04name\n" +
-	"\rinstance_type\n" +
-	"\vcharge_type\x12\finstance_ids\x12\vprivate_ips\x12\n" +
+	"page_token\x18\x11 \x01(\tR\tpageToken:H\x8a\xce\x18D\x12\finstance_ids\x12\vprivate_ips\x12\n" +
 	"public_ips\x12\x04eips\x1a\x15\n" +
 	"\vprivate_ips\x12\x06vpc_id\"\xad\x01\n" +
 	"\x15ListInstancesResponse\x12;\n" +

@@ -570,7 +570,7 @@ func (x *BatchGetNetworkInterfacesResponse) GetAsOf() *timestamppb.Timestamp {
 	return nil
 }
 
-// ListNetworkInterfacesRequest holds the filters, at least one of which must be given.
+// ListNetworkInterfacesRequest holds the filters; without any, all of the region are meant.
 type ListNetworkInterfacesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Interfaces attached to this instance.
@@ -992,7 +992,7 @@ const file_cloudgateway_ecs_v1_network_interface_proto_rawDesc = "" +
 	"\trequested\x18\x03 \x01(\tR\trequested\"\x9b\x01\n" +
 	"!BatchGetNetworkInterfacesResponse\x12E\n" +
 	"\aresults\x18\x01 \x03(\v2+.cloudgateway.ecs.v1.NetworkInterfaceResultR\aresults\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xee\x04\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x87\x04\n" +
 	"\x1cListNetworkInterfacesRequest\x12'\n" +
 	"\vinstance_id\x18\x01 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\n" +
 	"instanceId\x12\x1d\n" +
@@ -1009,17 +1009,7 @@ const file_cloudgateway_ecs_v1_network_interface_proto_rawDesc = "" +
 	" \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
 	"\tpage_size\x18\v \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\f \x01(\tR\tpageToken:e\x8a\xce\x18a\n" +
-	"\x06vpc_id\n" +
-	"\vinstance_id\n" +
-	"\n" +
-	"vswitch_id\n" +
-	"\x11security_group_id\n" +
-	"\x11resource_group_id\n" +
-	"\x04name\n" +
-	"\x04type\n" +
-	"\x06status\n" +
-	"\x04tags\"\xce\x01\n" +
+	"page_token\x18\f \x01(\tR\tpageToken\"\xce\x01\n" +
 	"\x1dListNetworkInterfacesResponse\x12T\n" +
 	"\x12network_interfaces\x18\x01 \x03(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x11networkInterfaces\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +

@@ -609,7 +609,7 @@ func (x *GetListenerResponse) GetAsOf() *timestamppb.Timestamp {
 	return nil
 }
 
-// ListListenersRequest selects listeners that match every field that is set.
+// ListListenersRequest selects listeners that match every field that is set; without any, all of the region are meant.
 type ListListenersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Listeners of these load balancers, at most 20 000.
@@ -1957,7 +1957,7 @@ const file_cloudgateway_nlb_v1_listener_proto_rawDesc = "" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x81\x01\n" +
 	"\x13GetListenerResponse\x129\n" +
 	"\blistener\x18\x01 \x01(\v2\x1d.cloudgateway.nlb.v1.ListenerR\blistener\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x8d\x03\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xe0\x02\n" +
 	"\x14ListListenersRequest\x124\n" +
 	"\x11load_balancer_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0floadBalancerIds\x12.\n" +
 	"\flistener_ids\x18\x02 \x03(\tB\v\x8a\xce\x18\a\b\x01\"\x03\x10\x80\x01R\vlistenerIds\x12/\n" +
@@ -1966,10 +1966,7 @@ const file_cloudgateway_nlb_v1_listener_proto_rawDesc = "" +
 	"\amax_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
 	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\a \x01(\tR\tpageToken:+\x8a\xce\x18'\n" +
-	"\x11load_balancer_ids\n" +
-	"\flistener_ids\n" +
-	"\x04tags\"\xad\x01\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\"\xad\x01\n" +
 	"\x15ListListenersResponse\x12;\n" +
 	"\tlisteners\x18\x01 \x03(\v2\x1d.cloudgateway.nlb.v1.ListenerR\tlisteners\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +

@@ -738,7 +738,7 @@ func (x *GetLoadBalancerResponse) GetAsOf() *timestamppb.Timestamp {
 	return nil
 }
 
-// ListLoadBalancersRequest holds the filters, at least one of which must be given.
+// ListLoadBalancersRequest holds the filters; without any, all of the region are meant.
 type ListLoadBalancersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Instances that carry all of these tags, at most 20.
@@ -1856,7 +1856,7 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x10server_group_ids\x18\x05 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eserverGroupIds\"\x92\x01\n" +
 	"\x17GetLoadBalancerResponse\x12F\n" +
 	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb8\b\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xec\x06\n" +
 	"\x18ListLoadBalancersRequest\x12/\n" +
 	"\x04tags\x18\x01 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x124\n" +
@@ -1879,24 +1879,7 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x14internet_charge_type\x18\x10 \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\x12internetChargeType\x12\x1b\n" +
 	"\tpage_size\x18\x11 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x12 \x01(\tR\tpageToken:\xc9\x01\x8a\xce\x18\xc4\x01\n" +
-	"\x04tags\n" +
-	"\x04name\n" +
-	"\x11load_balancer_ids\n" +
-	"\aaddress\n" +
-	"\faddress_type\n" +
-	"\n" +
-	"ip_version\n" +
-	"\x06vpc_id\n" +
-	"\n" +
-	"vswitch_id\n" +
-	"\x0fprimary_zone_id\n" +
-	"\x0fstandby_zone_id\n" +
-	"\x11resource_group_id\n" +
-	"\tserver_id\n" +
-	"\x0eserver_address\n" +
-	"\x06status\n" +
-	"\x14internet_charge_type\"\xbe\x01\n" +
+	"page_token\x18\x12 \x01(\tR\tpageToken\"\xbe\x01\n" +
 	"\x19ListLoadBalancersResponse\x12H\n" +
 	"\x0eload_balancers\x18\x01 \x03(\v2!.cloudgateway.slb.v1.LoadBalancerR\rloadBalancers\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +

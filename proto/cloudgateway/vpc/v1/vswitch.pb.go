@@ -288,7 +288,7 @@ func (x *GetVSwitchResponse) GetAsOf() *timestamppb.Timestamp {
 	return nil
 }
 
-// ListVSwitchesRequest holds the filters, at least one of which must be given.
+// ListVSwitchesRequest holds the filters; without any, all of the region are meant.
 type ListVSwitchesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// vSwitches of this VPC.
@@ -748,7 +748,7 @@ const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"}\n" +
 	"\x12GetVSwitchResponse\x126\n" +
 	"\avswitch\x18\x01 \x01(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\avswitch\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xf3\x02\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xc3\x02\n" +
 	"\x14ListVSwitchesRequest\x12\x1d\n" +
 	"\x06vpc_id\x18\x01 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12)\n" +
 	"\vvswitch_ids\x18\x02 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\n" +
@@ -759,12 +759,7 @@ const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12\x1b\n" +
 	"\tpage_size\x18\a \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\b \x01(\tR\tpageToken:.\x8a\xce\x18*\n" +
-	"\x06vpc_id\n" +
-	"\vvswitch_ids\n" +
-	"\azone_id\n" +
-	"\x04name\n" +
-	"\x04tags\"\xac\x01\n" +
+	"page_token\x18\b \x01(\tR\tpageToken\"\xac\x01\n" +
 	"\x15ListVSwitchesResponse\x12:\n" +
 	"\tvswitches\x18\x01 \x03(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\tvswitches\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
