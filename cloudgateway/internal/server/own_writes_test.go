@@ -24,6 +24,7 @@ import (
 	"alicloud-controllers.dev/proto/method"
 	"alicloud-controllers.dev/proto/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/cloudgateway/writetest"
 
@@ -198,5 +199,46 @@ func askNetworks(c *state.Cloud, ask func(string, proto.Message)) {
 	for id := range c.Eips {
 		ask(vpcv1.EipService_GetEip_FullMethodName, &vpcv1.GetEipRequest{AllocationId: id})
 		ask(vpcv1.EipService_ListEips_FullMethodName, &vpcv1.ListEipsRequest{AllocationIds: []string{id}})
+	}
+}
+
+// TestInterfacesOfNLBs: an instance has network interfaces in its zones, so what is remembered of these is forgotten with each write to one.
+func TestInterfacesOfNLBs(t *testing.T) {
+	w := newWorld(t, func(c *openapisim.Config) {
+		c.Seed.VSwitches[otherVSwitch] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-i", CidrBlock: "192.168.64.0/18"}
+	})
+	read := func() int {
+		t.Helper()
+		w.forget()
+		_, err := w.NetworkInterfaces.ListNetworkInterfaces(t.Context(), &ecsv1.ListNetworkInterfacesRequest{
+			VpcId: testVPC, MaxAge: durationpb.New(time.Hour),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(w.calls(false))
+	}
+	if first, second := read(), read(); first == 0 || second != 0 {
+		t.Fatalf("%d calls, and then %d", first, second)
+	}
+	made, err := w.NetworkLoadBalancers.CreateLoadBalancer(t.Context(), &nlbv1.CreateLoadBalancerRequest{
+		RequestId: "r-1", Name: "web", VpcId: testVPC, AddressType: nlbv1.AddressType_ADDRESS_TYPE_INTRANET,
+		ZoneMappings: []*nlbv1.ZoneMapping{
+			{ZoneId: "cn-hangzhou-h", VswitchId: testVSwitch}, {ZoneId: "cn-hangzhou-i", VswitchId: otherVSwitch},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if calls := read(); calls == 0 {
+		t.Error("after the creation of an instance the former list was given")
+	}
+	if _, err := w.NetworkLoadBalancers.DeleteLoadBalancer(t.Context(), &nlbv1.DeleteLoadBalancerRequest{
+		LoadBalancerId: made.GetLoadBalancer().GetLoadBalancerId(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if calls := read(); calls == 0 {
+		t.Error("after the deletion of an instance the former list was given")
 	}
 }

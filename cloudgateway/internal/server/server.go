@@ -98,10 +98,10 @@ func New(cfg Config) *Services {
 	for _, m := range method.All() {
 		s.methods[m.FullName()] = m
 	}
-	s.addECS(cfg)
+	interfaces := s.addECS(cfg)
 	s.addVPC(cfg)
 	balancers := s.addSLB(cfg)
-	lists := s.addNLB(cfg)
+	lists := s.addNLB(cfg, interfaces)
 	s.addCAS(cfg)
 	lists[scope.LoadBalancer] = func(ctx context.Context, tag *commonv1.Tag) error {
 		_, err := balancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Tags: []*commonv1.Tag{tag}})
@@ -115,7 +115,7 @@ func New(cfg Config) *Services {
 	return s
 }
 
-func (s *Services) addECS(cfg Config) {
+func (s *Services) addECS(cfg Config) *networkinterface.Service {
 	product := ecs.Config{Shared: cfg.of(openapi.ECS), Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max,
 		ObserveInterface: func(eni *ecsv1.NetworkInterface) {
 			s.guard.Observe(scope.NetworkInterface, eni.GetNetworkInterfaceId(), eni)
@@ -129,6 +129,7 @@ func (s *Services) addECS(cfg Config) {
 		ecsv1.RegisterNetworkInterfaceServiceServer(r, interfaces)
 		ecsv1.RegisterSecurityGroupServiceServer(r, groups)
 	})
+	return interfaces
 }
 
 func (s *Services) addVPC(cfg Config) {
@@ -173,11 +174,12 @@ func (s *Services) addSLB(cfg Config) *loadbalancer.Service {
 }
 
 // addNLB returns how all instances and all server groups with a tag are read.
-func (s *Services) addNLB(cfg Config) map[scope.Kind]scope.List {
+func (s *Services) addNLB(cfg Config, interfaces *networkinterface.Service) map[scope.Kind]scope.List {
 	product := nlb.New(cfg.Caller, cfg.of(openapi.NLB))
 	product.ObserveBalancer = func(lb *nlbv1.LoadBalancer) { s.guard.Observe(scope.NLB, lb.GetLoadBalancerId(), lb) }
 	product.ObserveGroup = func(g *nlbv1.ServerGroup) { s.guard.Observe(scope.NLBServerGroup, g.GetServerGroupId(), g) }
 	balancers, listeners, groups := nlbloadbalancer.New(product), nlblistener.New(product), nlbservergroup.New(product)
+	product.Balancers.OnWrite(func(string) { interfaces.ForgetAll() }) // An instance has interfaces in its zones.
 	s.parts = append(s.parts, part{"listener_id", "load_balancer_id", listeners.LoadBalancerOf})
 	s.owners = append(s.owners, balancers.Owner(), groups.Owner())
 	s.add(func(r grpc.ServiceRegistrar) {

@@ -60,6 +60,12 @@ func New(cfg ecs.Config) *Service {
 	return s
 }
 
+// ForgetAll drops what is remembered, since another product has made or deleted interfaces.
+func (s *Service) ForgetAll() {
+	s.interfaces.ForgetAll()
+	s.addresses.Clear()
+}
+
 // Owner is how the scopes of callers see network interfaces.
 func (s *Service) Owner() cloud.Owner { return s.interfaces }
 

@@ -81,8 +81,8 @@ func (s *Service) ListZones(ctx context.Context, r *nlbv1.ListZonesRequest) (*nl
 func (s *Service) CreateLoadBalancer(
 	ctx context.Context, r *nlbv1.CreateLoadBalancerRequest,
 ) (*nlbv1.CreateLoadBalancerResponse, error) {
-	defer s.balancers.ForgetLists()
 	id := ""
+	defer func() { s.product.Balancers.Forget(id) }()
 	err := s.product.Writer("CreateLoadBalancer", r).Do(ctx, "CreateLoadBalancer", "", createParams(r), cloud.Fields{"LoadbalancerId": &id})
 	if err != nil || r.GetValidateOnly() {
 		return cloud.Answer(&nlbv1.CreateLoadBalancerResponse{}, err)
