@@ -32,6 +32,10 @@ func TestRedact(t *testing.T) {
 			hush, want: "GET&%2F&SecurityToken%3DREDACTED signature%253dREDACTED"},
 		{name: "private key", in: "got -----BEGIN EC PRIVATE KEY-----\n" + hush + "\n" + hush +
 			"=\n-----END EC PRIVATE KEY-----\nand more", want: "got REDACTED\nand more"},
+		{name: "private key in a form", in: "Key=-----BEGIN+EC+PRIVATE+KEY-----%0A" + hush + "%3D%0A-----END+EC+PRIVATE+KEY-----%0A&Name=web",
+			want: "Key=REDACTED&Name=web"},
+		{name: "private key in a URL", in: "Key=-----BEGIN%20PRIVATE%20KEY-----%0A" + hush + "%0A-----END%20PRIVATE%20KEY-----&Name=web",
+			want: "Key=REDACTED&Name=web"},
 		{name: "private key in one line, cut off", in: "PrivateKey=-----BEGIN PRIVATE KEY----- " + hush + " " +
 			hush, want: "PrivateKey=REDACTED"},
 		{name: "private key in a form", in: "PrivateKey=-----BEGIN+PRIVATE+KEY-----%0A" + hush + "%0A&RegionId=x",

@@ -25,18 +25,21 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // patterns of secrets inside of longer texts: parameters of a signed URL, also percent-encoded, fields of a JSON object, tokens, and
-// private keys in PEM form, also cut off.
+// private keys in PEM form, also cut off or percent-encoded.
 var (
 	parameter = regexp.MustCompile(
 		`(?i)(access_?key_?secret|security_?token|signature|password|private_?key)("?\s*(?:[=:]|%(?:25)*3[da])\s*"?)[^&\s",}]+`)
 	jwt    = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`)
 	pemKey = regexp.MustCompile(`(?s)-----BEGIN[A-Z ]*PRIVATE KEY-----.*?(?:-----END[A-Z ]*PRIVATE KEY-----|$)`)
+	// encodedKey is one in a form or a URL.
+	encodedKey = regexp.MustCompile(`-----BEGIN(?:[A-Z]|\+|%20)*PRIVATE(?:\+|%20)KEY-----[^&\s",}]*`)
 )
 
 // Redact takes secrets out of a text from elsewhere, e.g. the error of an HTTP client, which quotes the signed URL.
 func Redact(s string) string {
-	if strings.Contains(s, "PRIVATE KEY-----") {
+	if strings.Contains(s, "-----BEGIN") {
 		s = pemKey.ReplaceAllString(s, redacted) // first, since a parameter would end at its first space
+		s = encodedKey.ReplaceAllString(s, redacted)
 	}
 	if strings.ContainsAny(s, "=:%") {
 		s = parameter.ReplaceAllString(s, "${1}${2}"+redacted)
