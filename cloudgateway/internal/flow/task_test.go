@@ -126,3 +126,78 @@ func TestNextHolderIsHelpedToo(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatInheritanceIsWorth measures how long a backend change of a load balancer waits whose key a holder of low priority, or of a
+// small share, has while that waits for the rate limit; with the inheritance, and with a holder that is not known to be the one that waits.
+// ADR 8 has the figures.
+func TestWhatInheritanceIsWorth(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		holder, queued Caller
+		without        time.Duration // at least
+	}{
+		{"deletion beside a bulk job", Caller{"tool", Deletion}, Caller{"bulk", Change}, 5 * time.Second},
+		{"background beside a bulk job", Caller{"tool", Background}, Caller{"bulk", Change}, 5 * time.Second},
+		{"end of its own bulk job", Caller{"bulk", Change}, Caller{"bulk", Change}, time.Minute},
+		{"share of a tenth", Caller{"backup", Change}, Caller{"backup", Change}, 2 * time.Minute},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			with, without := waitForKey(t, tc.holder, tc.queued, true), waitForKey(t, tc.holder, tc.queued, false)
+			t.Logf("the backend change waits for %s, without the inheritance for %s", with, without)
+			if with > 4*time.Second {
+				t.Errorf("it waits for %s", with)
+			}
+			if without < tc.without {
+				t.Errorf("without the inheritance it waits for %s only; take it out if this is so", without)
+			}
+		})
+	}
+}
+
+// waitForKey is how long a backend change waits for the key of a load balancer and its own call.
+func waitForKey(t *testing.T, holder, queued Caller, inherits bool) (took time.Duration) {
+	const action = "AddVServerGroupBackendServers"
+	synctest.Test(t, func(t *testing.T) {
+		budgets := map[string]config.CallerBudget{"backup": {Share: 0.1}}
+		b := newBudget(t, func(cfg *config.Budget) { cfg.Callers = budgets })
+		locks := Keyed[string]{Callers: budgets}
+		stop := make(chan struct{})
+		var work sync.WaitGroup
+		var sent atomic.Int32
+		fill(as(t.Context(), queued.Name, queued.Priority), stop, &work, b, 500, &sent)
+		pass(time.Minute) // the burst at the beginning is over
+		work.Go(func() {
+			ctx := WithCaller(t.Context(), holder)
+			unlock, err := locks.Lock(ctx, "lb")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer unlock()
+			if !inherits {
+				ctx = WithCaller(t.Context(), holder) // another task, of which the key knows nothing
+			}
+			if err := b.Acquire(ctx, "slb", action); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		begin := time.Now()
+		work.Go(func() {
+			defer close(stop)
+			ctx := as(t.Context(), "lbcontroller", Backend)
+			unlock, err := locks.Lock(ctx, "lb")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer unlock()
+			if err := b.Acquire(ctx, "slb", action); err != nil {
+				t.Error(err)
+			}
+			took = time.Since(begin)
+		})
+		work.Wait()
+	})
+	return took
+}
