@@ -40,6 +40,7 @@ func Operations() []Operation {
 		vswitchOperations(),
 		eipOperations(),
 		instanceOperations(),
+		interfaceOperations(),
 		securityGroupOperations(),
 		nlbOperations(),
 	)

@@ -65,7 +65,8 @@ func Picture(c *state.Cloud) []string {
 			i.DeletionProtection))
 	}
 	for _, n := range c.Interfaces {
-		lines = append(lines, fmt.Sprintf("interface of %s %q %q %v %t", n.InstanceID, n.Name, n.Description, sorted(n.Tags), n.SourceDestCheck))
+		lines = append(lines, fmt.Sprintf("interface of %s %q %q %v %t %s %d %d", n.InstanceID, n.Name, n.Description, sorted(n.Tags),
+			n.SourceDestCheck, n.Status, len(n.PrivateIPs), len(n.Ipv6Addresses)))
 	}
 	for _, g := range c.SecurityGroups {
 		lines = append(lines, fmt.Sprintf("security group %s %q in %s %v %q", g.Name, g.Description, g.VpcID, sorted(g.Tags), rulesOf(g)))

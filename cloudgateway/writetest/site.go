@@ -36,9 +36,10 @@ type Site struct {
 	acl, uploaded       string // a list, a certificate
 	pair                *slbv1.KeyPair
 	protocol            slbv1.Protocol
-	listenerID          string // of NLB
-	sg                  string // security group
-	tagged              string // whose tags change, where it is not what else the site has
+	listenerID          string   // of NLB
+	sg                  string   // security group
+	addresses           []string // of an interface, without its primary one
+	tagged              string   // whose tags change, where it is not what else the site has
 }
 
 // The certificates of listeners are the same for all sites: an account has a hundred, and some operations upload more.
@@ -152,7 +153,10 @@ func (s *Site) Params(action string) map[string]string {
 		return map[string]string{"Permissions.1.Description": "of " + s.Name}
 	case "ModifySecurityGroupAttribute", "RevokeSecurityGroup", "RevokeSecurityGroupEgress", "DeleteSecurityGroup":
 		return map[string]string{"SecurityGroupId": s.sg}
-	case "ModifyNetworkInterfaceAttribute":
+	case "CreateNetworkInterface":
+		return map[string]string{"NetworkInterfaceName": "g" + s.Name}
+	case "ModifyNetworkInterfaceAttribute", "DeleteNetworkInterface", "AttachNetworkInterface", "DetachNetworkInterface",
+		"AssignPrivateIpAddresses", "UnassignPrivateIpAddresses", "AssignIpv6Addresses", "UnassignIpv6Addresses":
 		return map[string]string{"NetworkInterfaceId": s.eni}
 	}
 	if known := s.networkParams(action); known != nil {

@@ -84,6 +84,8 @@ func rows() (order []tableRow, methods map[tableRow][]method.Method) {
 		owners := m.Options.GetOwners()
 		row := tableRow{owners[0].GetKind(), m.Verb()}
 		switch {
+		case len(owners) > 1 && owners[1].GetKindField() == "":
+			row.verb = "attach to an instance"
 		case len(owners) > 1: // To bind an EIP.
 			row.verb = "bind to a load balancer"
 		case owners[0].GetKind() == string(Network), owners[0].GetPart():

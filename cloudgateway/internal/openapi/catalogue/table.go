@@ -136,6 +136,7 @@ func rules() []rule {
 		{class: NotFound, products: nlb, codes: "ResourceNotFound.JobId"},
 
 		// Things that exist already.
+		{class: Exists, products: ecs, codes: "InvalidIp.IpAssigned", note: "something else has the address"},
 		{class: Exists, products: cas, codes: "NameRepeat", note: "another certificate of the account has the name"},
 		{class: Exists, products: slb,
 			codes: "ListenerAlreadyExists InvalidParameter.ListenerPortConflict ListenerPortConflict", reason: rpcerr.ListenerExists},
@@ -172,6 +173,10 @@ func rules() []rule {
 		{class: Dependency, products: nlb, codes: "Mismatch.VpcId Mismatch.vpc", reason: rpcerr.NetworkConflict},
 		{class: Dependency, products: nlb, codes: "ResourceNotAssociated.* Conflict.SecurityGroup OperationDenied.* OperationFailed.*"},
 		{class: Quota, products: nlb, codes: "ResourceNotEnough.VSwitchIp", reason: rpcerr.NoFreeAddress},
+		{class: Quota, products: ecs, codes: "InvalidVSwitchId.IpNotEnough", reason: rpcerr.NoFreeAddress},
+		{class: Quota, products: ecs,
+			codes: "EniPerInstanceLimitExceeded InvalidOperation.Ipv4CountExceeded InvalidOperation.Ipv6CountExceeded",
+			note:  "the instance type has no more interfaces, or addresses for each"},
 		{class: Dependency, products: slb, codes: "DomainExtensionRelatedRuleExist", reason: rpcerr.DomainExtensionInUse,
 			note: "delete the forwarding rules of the domain first"},
 		{class: Dependency, products: slb, codes: "DomainExtensionNotSupport",

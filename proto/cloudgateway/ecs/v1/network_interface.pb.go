@@ -937,6 +937,726 @@ func (*UpdateNetworkInterfaceResponse) Descriptor() ([]byte, []int) {
 	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{9}
 }
 
+// CreateNetworkInterfaceRequest describes a new interface.
+type CreateNetworkInterfaceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 64 printable ASCII characters, required. A repetition with the same id and the same content is answered with the first result and changes
+	// nothing.
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// vSwitch that it gets its addresses of; required.
+	VswitchId string `protobuf:"bytes,2,opt,name=vswitch_id,json=vswitchId,proto3" json:"vswitch_id,omitempty"`
+	// Security groups, 1 to 16, or fewer if the account's quota says so.
+	SecurityGroupIds []string `protobuf:"bytes,3,rep,name=security_group_ids,json=securityGroupIds,proto3" json:"security_group_ids,omitempty"`
+	// Primary private IPv4 address; empty: the cloud chooses one.
+	PrimaryIp string `protobuf:"bytes,4,opt,name=primary_ip,json=primaryIp,proto3" json:"primary_ip,omitempty"`
+	// How many further private IPv4 addresses it gets, 0 to 49.
+	Ipv4Count int32 `protobuf:"varint,5,opt,name=ipv4_count,json=ipv4Count,proto3" json:"ipv4_count,omitempty"`
+	// How many IPv6 addresses it gets, 0 to 10.
+	Ipv6Count int32 `protobuf:"varint,6,opt,name=ipv6_count,json=ipv6Count,proto3" json:"ipv6_count,omitempty"`
+	// Name, 2 to 128 characters, not beginning with "http://" or "https://"; empty: none.
+	Name string `protobuf:"bytes,7,opt,name=name,proto3" json:"name,omitempty"`
+	// Description, 2 to 256 characters, not beginning with "http://" or "https://"; empty: none.
+	Description string `protobuf:"bytes,8,opt,name=description,proto3" json:"description,omitempty"`
+	// Resource group, "rg-…"; empty: the account's default.
+	ResourceGroupId string `protobuf:"bytes,9,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
+	// Whether it is to be deleted with its instance; absent: it is.
+	DeleteOnRelease *bool `protobuf:"varint,10,opt,name=delete_on_release,json=deleteOnRelease,proto3,oneof" json:"delete_on_release,omitempty"`
+	// Tags, at most 20.
+	Tags          []*v1.Tag `protobuf:"bytes,11,rep,name=tags,proto3" json:"tags,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateNetworkInterfaceRequest) Reset() {
+	*x = CreateNetworkInterfaceRequest{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateNetworkInterfaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateNetworkInterfaceRequest) ProtoMessage() {}
+
+func (x *CreateNetworkInterfaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateNetworkInterfaceRequest.ProtoReflect.Descriptor instead.
+func (*CreateNetworkInterfaceRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CreateNetworkInterfaceRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *CreateNetworkInterfaceRequest) GetVswitchId() string {
+	if x != nil {
+		return x.VswitchId
+	}
+	return ""
+}
+
+func (x *CreateNetworkInterfaceRequest) GetSecurityGroupIds() []string {
+	if x != nil {
+		return x.SecurityGroupIds
+	}
+	return nil
+}
+
+func (x *CreateNetworkInterfaceRequest) GetPrimaryIp() string {
+	if x != nil {
+		return x.PrimaryIp
+	}
+	return ""
+}
+
+func (x *CreateNetworkInterfaceRequest) GetIpv4Count() int32 {
+	if x != nil {
+		return x.Ipv4Count
+	}
+	return 0
+}
+
+func (x *CreateNetworkInterfaceRequest) GetIpv6Count() int32 {
+	if x != nil {
+		return x.Ipv6Count
+	}
+	return 0
+}
+
+func (x *CreateNetworkInterfaceRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CreateNetworkInterfaceRequest) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *CreateNetworkInterfaceRequest) GetResourceGroupId() string {
+	if x != nil {
+		return x.ResourceGroupId
+	}
+	return ""
+}
+
+func (x *CreateNetworkInterfaceRequest) GetDeleteOnRelease() bool {
+	if x != nil && x.DeleteOnRelease != nil {
+		return *x.DeleteOnRelease
+	}
+	return false
+}
+
+func (x *CreateNetworkInterfaceRequest) GetTags() []*v1.Tag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+// CreateNetworkInterfaceResponse holds the new interface.
+type CreateNetworkInterfaceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The interface.
+	NetworkInterface *NetworkInterface `protobuf:"bytes,1,opt,name=network_interface,json=networkInterface,proto3" json:"network_interface,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *CreateNetworkInterfaceResponse) Reset() {
+	*x = CreateNetworkInterfaceResponse{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateNetworkInterfaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateNetworkInterfaceResponse) ProtoMessage() {}
+
+func (x *CreateNetworkInterfaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateNetworkInterfaceResponse.ProtoReflect.Descriptor instead.
+func (*CreateNetworkInterfaceResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CreateNetworkInterfaceResponse) GetNetworkInterface() *NetworkInterface {
+	if x != nil {
+		return x.NetworkInterface
+	}
+	return nil
+}
+
+// DeleteNetworkInterfaceRequest selects an interface.
+type DeleteNetworkInterfaceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id, "eni-…"; required.
+	NetworkInterfaceId string `protobuf:"bytes,1,opt,name=network_interface_id,json=networkInterfaceId,proto3" json:"network_interface_id,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteNetworkInterfaceRequest) Reset() {
+	*x = DeleteNetworkInterfaceRequest{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteNetworkInterfaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteNetworkInterfaceRequest) ProtoMessage() {}
+
+func (x *DeleteNetworkInterfaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteNetworkInterfaceRequest.ProtoReflect.Descriptor instead.
+func (*DeleteNetworkInterfaceRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DeleteNetworkInterfaceRequest) GetNetworkInterfaceId() string {
+	if x != nil {
+		return x.NetworkInterfaceId
+	}
+	return ""
+}
+
+func (x *DeleteNetworkInterfaceRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// DeleteNetworkInterfaceResponse is empty.
+type DeleteNetworkInterfaceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteNetworkInterfaceResponse) Reset() {
+	*x = DeleteNetworkInterfaceResponse{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteNetworkInterfaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteNetworkInterfaceResponse) ProtoMessage() {}
+
+func (x *DeleteNetworkInterfaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteNetworkInterfaceResponse.ProtoReflect.Descriptor instead.
+func (*DeleteNetworkInterfaceResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{13}
+}
+
+// AttachNetworkInterfaceRequest says what is attached to what.
+type AttachNetworkInterfaceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id, "eni-…"; required.
+	NetworkInterfaceId string `protobuf:"bytes,1,opt,name=network_interface_id,json=networkInterfaceId,proto3" json:"network_interface_id,omitempty"`
+	// Instance in the same zone, "i-…"; required.
+	InstanceId string `protobuf:"bytes,2,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AttachNetworkInterfaceRequest) Reset() {
+	*x = AttachNetworkInterfaceRequest{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttachNetworkInterfaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttachNetworkInterfaceRequest) ProtoMessage() {}
+
+func (x *AttachNetworkInterfaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttachNetworkInterfaceRequest.ProtoReflect.Descriptor instead.
+func (*AttachNetworkInterfaceRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *AttachNetworkInterfaceRequest) GetNetworkInterfaceId() string {
+	if x != nil {
+		return x.NetworkInterfaceId
+	}
+	return ""
+}
+
+func (x *AttachNetworkInterfaceRequest) GetInstanceId() string {
+	if x != nil {
+		return x.InstanceId
+	}
+	return ""
+}
+
+func (x *AttachNetworkInterfaceRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// AttachNetworkInterfaceResponse holds the interface as it is now.
+type AttachNetworkInterfaceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The interface.
+	NetworkInterface *NetworkInterface `protobuf:"bytes,1,opt,name=network_interface,json=networkInterface,proto3" json:"network_interface,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *AttachNetworkInterfaceResponse) Reset() {
+	*x = AttachNetworkInterfaceResponse{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttachNetworkInterfaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttachNetworkInterfaceResponse) ProtoMessage() {}
+
+func (x *AttachNetworkInterfaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttachNetworkInterfaceResponse.ProtoReflect.Descriptor instead.
+func (*AttachNetworkInterfaceResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *AttachNetworkInterfaceResponse) GetNetworkInterface() *NetworkInterface {
+	if x != nil {
+		return x.NetworkInterface
+	}
+	return nil
+}
+
+// DetachNetworkInterfaceRequest says what is detached from what.
+type DetachNetworkInterfaceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id, "eni-…"; required.
+	NetworkInterfaceId string `protobuf:"bytes,1,opt,name=network_interface_id,json=networkInterfaceId,proto3" json:"network_interface_id,omitempty"`
+	// Instance, "i-…"; required: an interface that was given to another one meanwhile stays there.
+	InstanceId string `protobuf:"bytes,2,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DetachNetworkInterfaceRequest) Reset() {
+	*x = DetachNetworkInterfaceRequest{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DetachNetworkInterfaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DetachNetworkInterfaceRequest) ProtoMessage() {}
+
+func (x *DetachNetworkInterfaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DetachNetworkInterfaceRequest.ProtoReflect.Descriptor instead.
+func (*DetachNetworkInterfaceRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *DetachNetworkInterfaceRequest) GetNetworkInterfaceId() string {
+	if x != nil {
+		return x.NetworkInterfaceId
+	}
+	return ""
+}
+
+func (x *DetachNetworkInterfaceRequest) GetInstanceId() string {
+	if x != nil {
+		return x.InstanceId
+	}
+	return ""
+}
+
+func (x *DetachNetworkInterfaceRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// DetachNetworkInterfaceResponse is empty.
+type DetachNetworkInterfaceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DetachNetworkInterfaceResponse) Reset() {
+	*x = DetachNetworkInterfaceResponse{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DetachNetworkInterfaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DetachNetworkInterfaceResponse) ProtoMessage() {}
+
+func (x *DetachNetworkInterfaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DetachNetworkInterfaceResponse.ProtoReflect.Descriptor instead.
+func (*DetachNetworkInterfaceResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{17}
+}
+
+// AssignAddressesRequest says how many addresses an interface gets. Instance types bound how many it can have.
+type AssignAddressesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 64 printable ASCII characters, required. A repetition with the same id and the same content is answered with the first result and changes
+	// nothing.
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Id, "eni-…"; required.
+	NetworkInterfaceId string `protobuf:"bytes,2,opt,name=network_interface_id,json=networkInterfaceId,proto3" json:"network_interface_id,omitempty"`
+	// How many private IPv4 addresses the cloud chooses, 0 to 49.
+	Ipv4Count int32 `protobuf:"varint,3,opt,name=ipv4_count,json=ipv4Count,proto3" json:"ipv4_count,omitempty"`
+	// How many IPv6 addresses the cloud chooses, 0 to 10.
+	Ipv6Count     int32 `protobuf:"varint,4,opt,name=ipv6_count,json=ipv6Count,proto3" json:"ipv6_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AssignAddressesRequest) Reset() {
+	*x = AssignAddressesRequest{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AssignAddressesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AssignAddressesRequest) ProtoMessage() {}
+
+func (x *AssignAddressesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AssignAddressesRequest.ProtoReflect.Descriptor instead.
+func (*AssignAddressesRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AssignAddressesRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *AssignAddressesRequest) GetNetworkInterfaceId() string {
+	if x != nil {
+		return x.NetworkInterfaceId
+	}
+	return ""
+}
+
+func (x *AssignAddressesRequest) GetIpv4Count() int32 {
+	if x != nil {
+		return x.Ipv4Count
+	}
+	return 0
+}
+
+func (x *AssignAddressesRequest) GetIpv6Count() int32 {
+	if x != nil {
+		return x.Ipv6Count
+	}
+	return 0
+}
+
+// AssignAddressesResponse holds what the interface got.
+type AssignAddressesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The new private IPv4 addresses.
+	Ipv4Addresses []string `protobuf:"bytes,1,rep,name=ipv4_addresses,json=ipv4Addresses,proto3" json:"ipv4_addresses,omitempty"`
+	// The new IPv6 addresses.
+	Ipv6Addresses []string `protobuf:"bytes,2,rep,name=ipv6_addresses,json=ipv6Addresses,proto3" json:"ipv6_addresses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AssignAddressesResponse) Reset() {
+	*x = AssignAddressesResponse{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AssignAddressesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AssignAddressesResponse) ProtoMessage() {}
+
+func (x *AssignAddressesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AssignAddressesResponse.ProtoReflect.Descriptor instead.
+func (*AssignAddressesResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *AssignAddressesResponse) GetIpv4Addresses() []string {
+	if x != nil {
+		return x.Ipv4Addresses
+	}
+	return nil
+}
+
+func (x *AssignAddressesResponse) GetIpv6Addresses() []string {
+	if x != nil {
+		return x.Ipv6Addresses
+	}
+	return nil
+}
+
+// UnassignAddressesRequest names the addresses that go.
+type UnassignAddressesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id, "eni-…"; required.
+	NetworkInterfaceId string `protobuf:"bytes,1,opt,name=network_interface_id,json=networkInterfaceId,proto3" json:"network_interface_id,omitempty"`
+	// Private IPv4 addresses and IPv6 addresses, 1 to 100. A cloud call takes 50 of the first and 10 of the second.
+	IpAddresses []string `protobuf:"bytes,2,rep,name=ip_addresses,json=ipAddresses,proto3" json:"ip_addresses,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnassignAddressesRequest) Reset() {
+	*x = UnassignAddressesRequest{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnassignAddressesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnassignAddressesRequest) ProtoMessage() {}
+
+func (x *UnassignAddressesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnassignAddressesRequest.ProtoReflect.Descriptor instead.
+func (*UnassignAddressesRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *UnassignAddressesRequest) GetNetworkInterfaceId() string {
+	if x != nil {
+		return x.NetworkInterfaceId
+	}
+	return ""
+}
+
+func (x *UnassignAddressesRequest) GetIpAddresses() []string {
+	if x != nil {
+		return x.IpAddresses
+	}
+	return nil
+}
+
+func (x *UnassignAddressesRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// UnassignAddressesResponse is empty.
+type UnassignAddressesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnassignAddressesResponse) Reset() {
+	*x = UnassignAddressesResponse{}
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnassignAddressesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnassignAddressesResponse) ProtoMessage() {}
+
+func (x *UnassignAddressesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnassignAddressesResponse.ProtoReflect.Descriptor instead.
+func (*UnassignAddressesResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP(), []int{21}
+}
+
 var File_cloudgateway_ecs_v1_network_interface_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_ecs_v1_network_interface_proto_rawDesc = "" +
@@ -1036,7 +1756,73 @@ const file_cloudgateway_ecs_v1_network_interface_proto_rawDesc = "" +
 	"\x05_nameB\x0e\n" +
 	"\f_descriptionB\x14\n" +
 	"\x12_delete_on_release\" \n" +
-	"\x1eUpdateNetworkInterfaceResponse2\xb2\x06\n" +
+	"\x1eUpdateNetworkInterfaceResponse\"\x9a\x04\n" +
+	"\x1dCreateNetworkInterfaceRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12'\n" +
+	"\n" +
+	"vswitch_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\tvswitchId\x12<\n" +
+	"\x12security_group_ids\x18\x03 \x03(\tB\x0e\x8a\xce\x18\n" +
+	"\b\x01\x10\x01:\x04\b\x01\x10\x10R\x10securityGroupIds\x12%\n" +
+	"\n" +
+	"primary_ip\x18\x04 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\tprimaryIp\x12'\n" +
+	"\n" +
+	"ipv4_count\x18\x05 \x01(\x05B\b\x8a\xce\x18\x042\x02\x101R\tipv4Count\x12'\n" +
+	"\n" +
+	"ipv6_count\x18\x06 \x01(\x05B\b\x8a\xce\x18\x042\x02\x10\n" +
+	"R\tipv6Count\x12\x1f\n" +
+	"\x04name\x18\a \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x01(\x01R\x04name\x12-\n" +
+	"\vdescription\x18\b \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x02(\x01R\vdescription\x122\n" +
+	"\x11resource_group_id\x18\t \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x12/\n" +
+	"\x11delete_on_release\x18\n" +
+	" \x01(\bH\x00R\x0fdeleteOnRelease\x88\x01\x01\x12/\n" +
+	"\x04tags\x18\v \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tagsB\x14\n" +
+	"\x12_delete_on_release\"t\n" +
+	"\x1eCreateNetworkInterfaceResponse\x12R\n" +
+	"\x11network_interface\x18\x01 \x01(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x10networkInterface\"z\n" +
+	"\x1dDeleteNetworkInterfaceRequest\x12:\n" +
+	"\x14network_interface_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x12networkInterfaceId\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\" \n" +
+	"\x1eDeleteNetworkInterfaceResponse\"\xa5\x01\n" +
+	"\x1dAttachNetworkInterfaceRequest\x12:\n" +
+	"\x14network_interface_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x12networkInterfaceId\x12)\n" +
+	"\vinstance_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\n" +
+	"instanceId\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"t\n" +
+	"\x1eAttachNetworkInterfaceResponse\x12R\n" +
+	"\x11network_interface\x18\x01 \x01(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x10networkInterface\"\xa5\x01\n" +
+	"\x1dDetachNetworkInterfaceRequest\x12:\n" +
+	"\x14network_interface_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x12networkInterfaceId\x12)\n" +
+	"\vinstance_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\n" +
+	"instanceId\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\" \n" +
+	"\x1eDetachNetworkInterfaceResponse\"\xe3\x01\n" +
+	"\x16AssignAddressesRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12:\n" +
+	"\x14network_interface_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x12networkInterfaceId\x12'\n" +
+	"\n" +
+	"ipv4_count\x18\x03 \x01(\x05B\b\x8a\xce\x18\x042\x02\x101R\tipv4Count\x12'\n" +
+	"\n" +
+	"ipv6_count\x18\x04 \x01(\x05B\b\x8a\xce\x18\x042\x02\x10\n" +
+	"R\tipv6Count:\x1c\x8a\xce\x18\x18\n" +
+	"\n" +
+	"ipv4_count\n" +
+	"\n" +
+	"ipv6_count\"g\n" +
+	"\x17AssignAddressesResponse\x12%\n" +
+	"\x0eipv4_addresses\x18\x01 \x03(\tR\ripv4Addresses\x12%\n" +
+	"\x0eipv6_addresses\x18\x02 \x03(\tR\ripv6Addresses\"\xa8\x01\n" +
+	"\x18UnassignAddressesRequest\x12:\n" +
+	"\x14network_interface_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x12networkInterfaceId\x121\n" +
+	"\fip_addresses\x18\x02 \x03(\tB\x0e\x8a\xce\x18\n" +
+	"\b\x01\x10\x02:\x04\b\x01\x10dR\vipAddresses\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"\x1b\n" +
+	"\x19UnassignAddressesResponse2\x91\x10\n" +
 	"\x17NetworkInterfaceService\x12\x9b\x01\n" +
 	"\x13GetNetworkInterface\x12/.cloudgateway.ecs.v1.GetNetworkInterfaceRequest\x1a0.cloudgateway.ecs.v1.GetNetworkInterfaceResponse\"!\x8a\xce\x18\x1d\b\x01\x12\x11networkinterfaces\x1a\x02\b\x1e \x03(\x01\x12\xad\x01\n" +
 	"\x19BatchGetNetworkInterfaces\x125.cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest\x1a6.cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse\"!\x8a\xce\x18\x1d\b\x02\x12\x11networkinterfaces\x1a\x02\b\x1e \x04(\x01\x12\xa3\x01\n" +
@@ -1044,7 +1830,20 @@ const file_cloudgateway_ecs_v1_network_interface_proto_rawDesc = "" +
 	"\x16UpdateNetworkInterface\x122.cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest\x1a3.cloudgateway.ecs.v1.UpdateNetworkInterfaceResponse\"\x96\x01\x8a\xce\x18\x91\x01\b\x04\x12\x11networkinterfaces\x1a\x02\b< \x03(\x02:)\n" +
 	"\x11network interface\x12\x14network_interface_idBG\n" +
 	"\x10sourcedestchecks\x12\x14network_interface_id\x12\x11source_dest_check\x12\n" +
-	"request_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/ecs/v1;ecsv1b\x06proto3"
+	"request_id\x12\xbb\x01\n" +
+	"\x16CreateNetworkInterface\x122.cloudgateway.ecs.v1.CreateNetworkInterfaceRequest\x1a3.cloudgateway.ecs.v1.CreateNetworkInterfaceResponse\"8\x8a\xce\x184\b\x03\x12\x11networkinterfaces\x1a\x02\b< \x03(\x030\x01:\x13\n" +
+	"\x11network interface\x12\xd1\x01\n" +
+	"\x16DeleteNetworkInterface\x122.cloudgateway.ecs.v1.DeleteNetworkInterfaceRequest\x1a3.cloudgateway.ecs.v1.DeleteNetworkInterfaceResponse\"N\x8a\xce\x18J\b\x05\x12\x11networkinterfaces\x1a\x02\b< \x02(\x020\x01:)\n" +
+	"\x11network interface\x12\x14network_interface_id\x12\xed\x01\n" +
+	"\x16AttachNetworkInterface\x122.cloudgateway.ecs.v1.AttachNetworkInterfaceRequest\x1a3.cloudgateway.ecs.v1.AttachNetworkInterfaceResponse\"j\x8a\xce\x18f\b\x04\x12\x14interfaceattachments\x1a\x02\b< \x03(\x020\x01:)\n" +
+	"\x11network interface\x12\x14network_interface_id:\x17\n" +
+	"\binstance\x12\vinstance_id\x12\xd4\x01\n" +
+	"\x16DetachNetworkInterface\x122.cloudgateway.ecs.v1.DetachNetworkInterfaceRequest\x1a3.cloudgateway.ecs.v1.DetachNetworkInterfaceResponse\"Q\x8a\xce\x18M\b\x04\x12\x14interfaceattachments\x1a\x02\b< \x03(\x020\x01:)\n" +
+	"\x11network interface\x12\x14network_interface_id\x12\xbd\x01\n" +
+	"\x0fAssignAddresses\x12+.cloudgateway.ecs.v1.AssignAddressesRequest\x1a,.cloudgateway.ecs.v1.AssignAddressesResponse\"O\x8a\xce\x18K\b\x04\x12\x12interfaceaddresses\x1a\x02\b< \x03(\x030\x01:)\n" +
+	"\x11network interface\x12\x14network_interface_id\x12\xc3\x01\n" +
+	"\x11UnassignAddresses\x12-.cloudgateway.ecs.v1.UnassignAddressesRequest\x1a..cloudgateway.ecs.v1.UnassignAddressesResponse\"O\x8a\xce\x18K\b\x04\x12\x12interfaceaddresses\x1a\x02\b< \x03(\x020\x01:)\n" +
+	"\x11network interface\x12\x14network_interface_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/ecs/v1;ecsv1b\x06proto3"
 
 var (
 	file_cloudgateway_ecs_v1_network_interface_proto_rawDescOnce sync.Once
@@ -1058,7 +1857,7 @@ func file_cloudgateway_ecs_v1_network_interface_proto_rawDescGZIP() []byte {
 	return file_cloudgateway_ecs_v1_network_interface_proto_rawDescData
 }
 
-var file_cloudgateway_ecs_v1_network_interface_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_cloudgateway_ecs_v1_network_interface_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_cloudgateway_ecs_v1_network_interface_proto_goTypes = []any{
 	(*NetworkInterface)(nil),                  // 0: cloudgateway.ecs.v1.NetworkInterface
 	(*GetNetworkInterfaceRequest)(nil),        // 1: cloudgateway.ecs.v1.GetNetworkInterfaceRequest
@@ -1070,40 +1869,67 @@ var file_cloudgateway_ecs_v1_network_interface_proto_goTypes = []any{
 	(*ListNetworkInterfacesResponse)(nil),     // 7: cloudgateway.ecs.v1.ListNetworkInterfacesResponse
 	(*UpdateNetworkInterfaceRequest)(nil),     // 8: cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest
 	(*UpdateNetworkInterfaceResponse)(nil),    // 9: cloudgateway.ecs.v1.UpdateNetworkInterfaceResponse
-	(*v1.Tag)(nil),                            // 10: cloudgateway.common.v1.Tag
-	(*timestamppb.Timestamp)(nil),             // 11: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),               // 12: google.protobuf.Duration
-	(*v1.ItemError)(nil),                      // 13: cloudgateway.common.v1.ItemError
+	(*CreateNetworkInterfaceRequest)(nil),     // 10: cloudgateway.ecs.v1.CreateNetworkInterfaceRequest
+	(*CreateNetworkInterfaceResponse)(nil),    // 11: cloudgateway.ecs.v1.CreateNetworkInterfaceResponse
+	(*DeleteNetworkInterfaceRequest)(nil),     // 12: cloudgateway.ecs.v1.DeleteNetworkInterfaceRequest
+	(*DeleteNetworkInterfaceResponse)(nil),    // 13: cloudgateway.ecs.v1.DeleteNetworkInterfaceResponse
+	(*AttachNetworkInterfaceRequest)(nil),     // 14: cloudgateway.ecs.v1.AttachNetworkInterfaceRequest
+	(*AttachNetworkInterfaceResponse)(nil),    // 15: cloudgateway.ecs.v1.AttachNetworkInterfaceResponse
+	(*DetachNetworkInterfaceRequest)(nil),     // 16: cloudgateway.ecs.v1.DetachNetworkInterfaceRequest
+	(*DetachNetworkInterfaceResponse)(nil),    // 17: cloudgateway.ecs.v1.DetachNetworkInterfaceResponse
+	(*AssignAddressesRequest)(nil),            // 18: cloudgateway.ecs.v1.AssignAddressesRequest
+	(*AssignAddressesResponse)(nil),           // 19: cloudgateway.ecs.v1.AssignAddressesResponse
+	(*UnassignAddressesRequest)(nil),          // 20: cloudgateway.ecs.v1.UnassignAddressesRequest
+	(*UnassignAddressesResponse)(nil),         // 21: cloudgateway.ecs.v1.UnassignAddressesResponse
+	(*v1.Tag)(nil),                            // 22: cloudgateway.common.v1.Tag
+	(*timestamppb.Timestamp)(nil),             // 23: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),               // 24: google.protobuf.Duration
+	(*v1.ItemError)(nil),                      // 25: cloudgateway.common.v1.ItemError
 }
 var file_cloudgateway_ecs_v1_network_interface_proto_depIdxs = []int32{
-	10, // 0: cloudgateway.ecs.v1.NetworkInterface.tags:type_name -> cloudgateway.common.v1.Tag
-	11, // 1: cloudgateway.ecs.v1.NetworkInterface.creation_time:type_name -> google.protobuf.Timestamp
-	12, // 2: cloudgateway.ecs.v1.GetNetworkInterfaceRequest.max_age:type_name -> google.protobuf.Duration
+	22, // 0: cloudgateway.ecs.v1.NetworkInterface.tags:type_name -> cloudgateway.common.v1.Tag
+	23, // 1: cloudgateway.ecs.v1.NetworkInterface.creation_time:type_name -> google.protobuf.Timestamp
+	24, // 2: cloudgateway.ecs.v1.GetNetworkInterfaceRequest.max_age:type_name -> google.protobuf.Duration
 	0,  // 3: cloudgateway.ecs.v1.GetNetworkInterfaceResponse.network_interface:type_name -> cloudgateway.ecs.v1.NetworkInterface
-	11, // 4: cloudgateway.ecs.v1.GetNetworkInterfaceResponse.as_of:type_name -> google.protobuf.Timestamp
-	12, // 5: cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest.max_age:type_name -> google.protobuf.Duration
+	23, // 4: cloudgateway.ecs.v1.GetNetworkInterfaceResponse.as_of:type_name -> google.protobuf.Timestamp
+	24, // 5: cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest.max_age:type_name -> google.protobuf.Duration
 	0,  // 6: cloudgateway.ecs.v1.NetworkInterfaceResult.network_interface:type_name -> cloudgateway.ecs.v1.NetworkInterface
-	13, // 7: cloudgateway.ecs.v1.NetworkInterfaceResult.error:type_name -> cloudgateway.common.v1.ItemError
+	25, // 7: cloudgateway.ecs.v1.NetworkInterfaceResult.error:type_name -> cloudgateway.common.v1.ItemError
 	4,  // 8: cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse.results:type_name -> cloudgateway.ecs.v1.NetworkInterfaceResult
-	11, // 9: cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse.as_of:type_name -> google.protobuf.Timestamp
-	10, // 10: cloudgateway.ecs.v1.ListNetworkInterfacesRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	12, // 11: cloudgateway.ecs.v1.ListNetworkInterfacesRequest.max_age:type_name -> google.protobuf.Duration
+	23, // 9: cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse.as_of:type_name -> google.protobuf.Timestamp
+	22, // 10: cloudgateway.ecs.v1.ListNetworkInterfacesRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	24, // 11: cloudgateway.ecs.v1.ListNetworkInterfacesRequest.max_age:type_name -> google.protobuf.Duration
 	0,  // 12: cloudgateway.ecs.v1.ListNetworkInterfacesResponse.network_interfaces:type_name -> cloudgateway.ecs.v1.NetworkInterface
-	11, // 13: cloudgateway.ecs.v1.ListNetworkInterfacesResponse.as_of:type_name -> google.protobuf.Timestamp
-	10, // 14: cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	1,  // 15: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:input_type -> cloudgateway.ecs.v1.GetNetworkInterfaceRequest
-	3,  // 16: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:input_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest
-	6,  // 17: cloudgateway.ecs.v1.NetworkInterfaceService.ListNetworkInterfaces:input_type -> cloudgateway.ecs.v1.ListNetworkInterfacesRequest
-	8,  // 18: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:input_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest
-	2,  // 19: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:output_type -> cloudgateway.ecs.v1.GetNetworkInterfaceResponse
-	5,  // 20: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:output_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse
-	7,  // 21: cloudgateway.ecs.v1.NetworkInterfaceService.ListNetworkInterfaces:output_type -> cloudgateway.ecs.v1.ListNetworkInterfacesResponse
-	9,  // 22: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:output_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceResponse
-	19, // [19:23] is the sub-list for method output_type
-	15, // [15:19] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	23, // 13: cloudgateway.ecs.v1.ListNetworkInterfacesResponse.as_of:type_name -> google.protobuf.Timestamp
+	22, // 14: cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	22, // 15: cloudgateway.ecs.v1.CreateNetworkInterfaceRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 16: cloudgateway.ecs.v1.CreateNetworkInterfaceResponse.network_interface:type_name -> cloudgateway.ecs.v1.NetworkInterface
+	0,  // 17: cloudgateway.ecs.v1.AttachNetworkInterfaceResponse.network_interface:type_name -> cloudgateway.ecs.v1.NetworkInterface
+	1,  // 18: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:input_type -> cloudgateway.ecs.v1.GetNetworkInterfaceRequest
+	3,  // 19: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:input_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest
+	6,  // 20: cloudgateway.ecs.v1.NetworkInterfaceService.ListNetworkInterfaces:input_type -> cloudgateway.ecs.v1.ListNetworkInterfacesRequest
+	8,  // 21: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:input_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest
+	10, // 22: cloudgateway.ecs.v1.NetworkInterfaceService.CreateNetworkInterface:input_type -> cloudgateway.ecs.v1.CreateNetworkInterfaceRequest
+	12, // 23: cloudgateway.ecs.v1.NetworkInterfaceService.DeleteNetworkInterface:input_type -> cloudgateway.ecs.v1.DeleteNetworkInterfaceRequest
+	14, // 24: cloudgateway.ecs.v1.NetworkInterfaceService.AttachNetworkInterface:input_type -> cloudgateway.ecs.v1.AttachNetworkInterfaceRequest
+	16, // 25: cloudgateway.ecs.v1.NetworkInterfaceService.DetachNetworkInterface:input_type -> cloudgateway.ecs.v1.DetachNetworkInterfaceRequest
+	18, // 26: cloudgateway.ecs.v1.NetworkInterfaceService.AssignAddresses:input_type -> cloudgateway.ecs.v1.AssignAddressesRequest
+	20, // 27: cloudgateway.ecs.v1.NetworkInterfaceService.UnassignAddresses:input_type -> cloudgateway.ecs.v1.UnassignAddressesRequest
+	2,  // 28: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:output_type -> cloudgateway.ecs.v1.GetNetworkInterfaceResponse
+	5,  // 29: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:output_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse
+	7,  // 30: cloudgateway.ecs.v1.NetworkInterfaceService.ListNetworkInterfaces:output_type -> cloudgateway.ecs.v1.ListNetworkInterfacesResponse
+	9,  // 31: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:output_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceResponse
+	11, // 32: cloudgateway.ecs.v1.NetworkInterfaceService.CreateNetworkInterface:output_type -> cloudgateway.ecs.v1.CreateNetworkInterfaceResponse
+	13, // 33: cloudgateway.ecs.v1.NetworkInterfaceService.DeleteNetworkInterface:output_type -> cloudgateway.ecs.v1.DeleteNetworkInterfaceResponse
+	15, // 34: cloudgateway.ecs.v1.NetworkInterfaceService.AttachNetworkInterface:output_type -> cloudgateway.ecs.v1.AttachNetworkInterfaceResponse
+	17, // 35: cloudgateway.ecs.v1.NetworkInterfaceService.DetachNetworkInterface:output_type -> cloudgateway.ecs.v1.DetachNetworkInterfaceResponse
+	19, // 36: cloudgateway.ecs.v1.NetworkInterfaceService.AssignAddresses:output_type -> cloudgateway.ecs.v1.AssignAddressesResponse
+	21, // 37: cloudgateway.ecs.v1.NetworkInterfaceService.UnassignAddresses:output_type -> cloudgateway.ecs.v1.UnassignAddressesResponse
+	28, // [28:38] is the sub-list for method output_type
+	18, // [18:28] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_ecs_v1_network_interface_proto_init() }
@@ -1113,13 +1939,14 @@ func file_cloudgateway_ecs_v1_network_interface_proto_init() {
 	}
 	file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[0].OneofWrappers = []any{}
 	file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[8].OneofWrappers = []any{}
+	file_cloudgateway_ecs_v1_network_interface_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_ecs_v1_network_interface_proto_rawDesc), len(file_cloudgateway_ecs_v1_network_interface_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

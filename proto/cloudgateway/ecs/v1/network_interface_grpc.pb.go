@@ -23,13 +23,20 @@ const (
 	NetworkInterfaceService_BatchGetNetworkInterfaces_FullMethodName = "/cloudgateway.ecs.v1.NetworkInterfaceService/BatchGetNetworkInterfaces"
 	NetworkInterfaceService_ListNetworkInterfaces_FullMethodName     = "/cloudgateway.ecs.v1.NetworkInterfaceService/ListNetworkInterfaces"
 	NetworkInterfaceService_UpdateNetworkInterface_FullMethodName    = "/cloudgateway.ecs.v1.NetworkInterfaceService/UpdateNetworkInterface"
+	NetworkInterfaceService_CreateNetworkInterface_FullMethodName    = "/cloudgateway.ecs.v1.NetworkInterfaceService/CreateNetworkInterface"
+	NetworkInterfaceService_DeleteNetworkInterface_FullMethodName    = "/cloudgateway.ecs.v1.NetworkInterfaceService/DeleteNetworkInterface"
+	NetworkInterfaceService_AttachNetworkInterface_FullMethodName    = "/cloudgateway.ecs.v1.NetworkInterfaceService/AttachNetworkInterface"
+	NetworkInterfaceService_DetachNetworkInterface_FullMethodName    = "/cloudgateway.ecs.v1.NetworkInterfaceService/DetachNetworkInterface"
+	NetworkInterfaceService_AssignAddresses_FullMethodName           = "/cloudgateway.ecs.v1.NetworkInterfaceService/AssignAddresses"
+	NetworkInterfaceService_UnassignAddresses_FullMethodName         = "/cloudgateway.ecs.v1.NetworkInterfaceService/UnassignAddresses"
 )
 
 // NetworkInterfaceServiceClient is the client API for NetworkInterfaceService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// NetworkInterfaceService reads elastic network interfaces (ENIs) and changes their attributes and tags. Concurrent reads of
+// NetworkInterfaceService reads elastic network interfaces (ENIs), changes their attributes and tags, and, for programs that give pods
+// addresses, makes, attaches, detaches and deletes them and gives them addresses. Concurrent reads of
 // single interfaces are gathered into calls of up to 100 ids or addresses.
 type NetworkInterfaceServiceClient interface {
 	// GetNetworkInterface reads one interface by id. NOT_FOUND with reason NETWORK_INTERFACE_NOT_FOUND if it does not exist.
@@ -43,6 +50,22 @@ type NetworkInterfaceServiceClient interface {
 	// set_tags, then remove_tag_keys, one cloud call each; on an error the earlier ones stay changed. A caller that may only update
 	// sourcedestchecks may set source_dest_check alone.
 	UpdateNetworkInterface(ctx context.Context, in *UpdateNetworkInterfaceRequest, opts ...grpc.CallOption) (*UpdateNetworkInterfaceResponse, error)
+	// CreateNetworkInterface makes a secondary interface and waits until it can be attached. NO_FREE_ADDRESS if the vSwitch has too few.
+	CreateNetworkInterface(ctx context.Context, in *CreateNetworkInterfaceRequest, opts ...grpc.CallOption) (*CreateNetworkInterfaceResponse, error)
+	// DeleteNetworkInterface deletes an interface that is attached to nothing, and waits until it is gone; one that is already gone is a
+	// success. RESOURCE_IN_USE while it is attached.
+	DeleteNetworkInterface(ctx context.Context, in *DeleteNetworkInterfaceRequest, opts ...grpc.CallOption) (*DeleteNetworkInterfaceResponse, error)
+	// AttachNetworkInterface attaches an interface to an instance and waits until it is in use. RESOURCE_IN_USE while it is attached to another one.
+	AttachNetworkInterface(ctx context.Context, in *AttachNetworkInterfaceRequest, opts ...grpc.CallOption) (*AttachNetworkInterfaceResponse, error)
+	// DetachNetworkInterface detaches a secondary interface from an instance and waits until it is attached to nothing. One that is not attached to
+	// the instance, or is gone, is a success.
+	DetachNetworkInterface(ctx context.Context, in *DetachNetworkInterfaceRequest, opts ...grpc.CallOption) (*DetachNetworkInterfaceResponse, error)
+	// AssignAddresses gives an interface further private addresses of both families: first IPv4, then IPv6, one cloud call for each. After an error
+	// the first may have been given; a repetition with the same request_id gives none twice.
+	AssignAddresses(ctx context.Context, in *AssignAddressesRequest, opts ...grpc.CallOption) (*AssignAddressesResponse, error)
+	// UnassignAddresses takes addresses of both families from an interface, and prefixes of neither. Those that it does not have, and all of one that is
+	// gone, are a success. Its primary address is refused.
+	UnassignAddresses(ctx context.Context, in *UnassignAddressesRequest, opts ...grpc.CallOption) (*UnassignAddressesResponse, error)
 }
 
 type networkInterfaceServiceClient struct {
@@ -93,11 +116,72 @@ func (c *networkInterfaceServiceClient) UpdateNetworkInterface(ctx context.Conte
 	return out, nil
 }
 
+func (c *networkInterfaceServiceClient) CreateNetworkInterface(ctx context.Context, in *CreateNetworkInterfaceRequest, opts ...grpc.CallOption) (*CreateNetworkInterfaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CreateNetworkInterfaceResponse)
+	err := c.cc.Invoke(ctx, NetworkInterfaceService_CreateNetworkInterface_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *networkInterfaceServiceClient) DeleteNetworkInterface(ctx context.Context, in *DeleteNetworkInterfaceRequest, opts ...grpc.CallOption) (*DeleteNetworkInterfaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteNetworkInterfaceResponse)
+	err := c.cc.Invoke(ctx, NetworkInterfaceService_DeleteNetworkInterface_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *networkInterfaceServiceClient) AttachNetworkInterface(ctx context.Context, in *AttachNetworkInterfaceRequest, opts ...grpc.CallOption) (*AttachNetworkInterfaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AttachNetworkInterfaceResponse)
+	err := c.cc.Invoke(ctx, NetworkInterfaceService_AttachNetworkInterface_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *networkInterfaceServiceClient) DetachNetworkInterface(ctx context.Context, in *DetachNetworkInterfaceRequest, opts ...grpc.CallOption) (*DetachNetworkInterfaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DetachNetworkInterfaceResponse)
+	err := c.cc.Invoke(ctx, NetworkInterfaceService_DetachNetworkInterface_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *networkInterfaceServiceClient) AssignAddresses(ctx context.Context, in *AssignAddressesRequest, opts ...grpc.CallOption) (*AssignAddressesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AssignAddressesResponse)
+	err := c.cc.Invoke(ctx, NetworkInterfaceService_AssignAddresses_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *networkInterfaceServiceClient) UnassignAddresses(ctx context.Context, in *UnassignAddressesRequest, opts ...grpc.CallOption) (*UnassignAddressesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UnassignAddressesResponse)
+	err := c.cc.Invoke(ctx, NetworkInterfaceService_UnassignAddresses_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NetworkInterfaceServiceServer is the server API for NetworkInterfaceService service.
 // All implementations must embed UnimplementedNetworkInterfaceServiceServer
 // for forward compatibility.
 //
-// NetworkInterfaceService reads elastic network interfaces (ENIs) and changes their attributes and tags. Concurrent reads of
+// NetworkInterfaceService reads elastic network interfaces (ENIs), changes their attributes and tags, and, for programs that give pods
+// addresses, makes, attaches, detaches and deletes them and gives them addresses. Concurrent reads of
 // single interfaces are gathered into calls of up to 100 ids or addresses.
 type NetworkInterfaceServiceServer interface {
 	// GetNetworkInterface reads one interface by id. NOT_FOUND with reason NETWORK_INTERFACE_NOT_FOUND if it does not exist.
@@ -111,6 +195,22 @@ type NetworkInterfaceServiceServer interface {
 	// set_tags, then remove_tag_keys, one cloud call each; on an error the earlier ones stay changed. A caller that may only update
 	// sourcedestchecks may set source_dest_check alone.
 	UpdateNetworkInterface(context.Context, *UpdateNetworkInterfaceRequest) (*UpdateNetworkInterfaceResponse, error)
+	// CreateNetworkInterface makes a secondary interface and waits until it can be attached. NO_FREE_ADDRESS if the vSwitch has too few.
+	CreateNetworkInterface(context.Context, *CreateNetworkInterfaceRequest) (*CreateNetworkInterfaceResponse, error)
+	// DeleteNetworkInterface deletes an interface that is attached to nothing, and waits until it is gone; one that is already gone is a
+	// success. RESOURCE_IN_USE while it is attached.
+	DeleteNetworkInterface(context.Context, *DeleteNetworkInterfaceRequest) (*DeleteNetworkInterfaceResponse, error)
+	// AttachNetworkInterface attaches an interface to an instance and waits until it is in use. RESOURCE_IN_USE while it is attached to another one.
+	AttachNetworkInterface(context.Context, *AttachNetworkInterfaceRequest) (*AttachNetworkInterfaceResponse, error)
+	// DetachNetworkInterface detaches a secondary interface from an instance and waits until it is attached to nothing. One that is not attached to
+	// the instance, or is gone, is a success.
+	DetachNetworkInterface(context.Context, *DetachNetworkInterfaceRequest) (*DetachNetworkInterfaceResponse, error)
+	// AssignAddresses gives an interface further private addresses of both families: first IPv4, then IPv6, one cloud call for each. After an error
+	// the first may have been given; a repetition with the same request_id gives none twice.
+	AssignAddresses(context.Context, *AssignAddressesRequest) (*AssignAddressesResponse, error)
+	// UnassignAddresses takes addresses of both families from an interface, and prefixes of neither. Those that it does not have, and all of one that is
+	// gone, are a success. Its primary address is refused.
+	UnassignAddresses(context.Context, *UnassignAddressesRequest) (*UnassignAddressesResponse, error)
 	mustEmbedUnimplementedNetworkInterfaceServiceServer()
 }
 
@@ -132,6 +232,24 @@ func (UnimplementedNetworkInterfaceServiceServer) ListNetworkInterfaces(context.
 }
 func (UnimplementedNetworkInterfaceServiceServer) UpdateNetworkInterface(context.Context, *UpdateNetworkInterfaceRequest) (*UpdateNetworkInterfaceResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateNetworkInterface not implemented")
+}
+func (UnimplementedNetworkInterfaceServiceServer) CreateNetworkInterface(context.Context, *CreateNetworkInterfaceRequest) (*CreateNetworkInterfaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateNetworkInterface not implemented")
+}
+func (UnimplementedNetworkInterfaceServiceServer) DeleteNetworkInterface(context.Context, *DeleteNetworkInterfaceRequest) (*DeleteNetworkInterfaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteNetworkInterface not implemented")
+}
+func (UnimplementedNetworkInterfaceServiceServer) AttachNetworkInterface(context.Context, *AttachNetworkInterfaceRequest) (*AttachNetworkInterfaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AttachNetworkInterface not implemented")
+}
+func (UnimplementedNetworkInterfaceServiceServer) DetachNetworkInterface(context.Context, *DetachNetworkInterfaceRequest) (*DetachNetworkInterfaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DetachNetworkInterface not implemented")
+}
+func (UnimplementedNetworkInterfaceServiceServer) AssignAddresses(context.Context, *AssignAddressesRequest) (*AssignAddressesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AssignAddresses not implemented")
+}
+func (UnimplementedNetworkInterfaceServiceServer) UnassignAddresses(context.Context, *UnassignAddressesRequest) (*UnassignAddressesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UnassignAddresses not implemented")
 }
 func (UnimplementedNetworkInterfaceServiceServer) mustEmbedUnimplementedNetworkInterfaceServiceServer() {
 }
@@ -227,6 +345,114 @@ func _NetworkInterfaceService_UpdateNetworkInterface_Handler(srv interface{}, ct
 	return interceptor(ctx, in, info, handler)
 }
 
+func _NetworkInterfaceService_CreateNetworkInterface_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateNetworkInterfaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkInterfaceServiceServer).CreateNetworkInterface(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: NetworkInterfaceService_CreateNetworkInterface_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkInterfaceServiceServer).CreateNetworkInterface(ctx, req.(*CreateNetworkInterfaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _NetworkInterfaceService_DeleteNetworkInterface_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteNetworkInterfaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkInterfaceServiceServer).DeleteNetworkInterface(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: NetworkInterfaceService_DeleteNetworkInterface_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkInterfaceServiceServer).DeleteNetworkInterface(ctx, req.(*DeleteNetworkInterfaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _NetworkInterfaceService_AttachNetworkInterface_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AttachNetworkInterfaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkInterfaceServiceServer).AttachNetworkInterface(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: NetworkInterfaceService_AttachNetworkInterface_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkInterfaceServiceServer).AttachNetworkInterface(ctx, req.(*AttachNetworkInterfaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _NetworkInterfaceService_DetachNetworkInterface_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DetachNetworkInterfaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkInterfaceServiceServer).DetachNetworkInterface(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: NetworkInterfaceService_DetachNetworkInterface_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkInterfaceServiceServer).DetachNetworkInterface(ctx, req.(*DetachNetworkInterfaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _NetworkInterfaceService_AssignAddresses_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AssignAddressesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkInterfaceServiceServer).AssignAddresses(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: NetworkInterfaceService_AssignAddresses_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkInterfaceServiceServer).AssignAddresses(ctx, req.(*AssignAddressesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _NetworkInterfaceService_UnassignAddresses_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UnassignAddressesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkInterfaceServiceServer).UnassignAddresses(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: NetworkInterfaceService_UnassignAddresses_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkInterfaceServiceServer).UnassignAddresses(ctx, req.(*UnassignAddressesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // NetworkInterfaceService_ServiceDesc is the grpc.ServiceDesc for NetworkInterfaceService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -249,6 +475,30 @@ var NetworkInterfaceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateNetworkInterface",
 			Handler:    _NetworkInterfaceService_UpdateNetworkInterface_Handler,
+		},
+		{
+			MethodName: "CreateNetworkInterface",
+			Handler:    _NetworkInterfaceService_CreateNetworkInterface_Handler,
+		},
+		{
+			MethodName: "DeleteNetworkInterface",
+			Handler:    _NetworkInterfaceService_DeleteNetworkInterface_Handler,
+		},
+		{
+			MethodName: "AttachNetworkInterface",
+			Handler:    _NetworkInterfaceService_AttachNetworkInterface_Handler,
+		},
+		{
+			MethodName: "DetachNetworkInterface",
+			Handler:    _NetworkInterfaceService_DetachNetworkInterface_Handler,
+		},
+		{
+			MethodName: "AssignAddresses",
+			Handler:    _NetworkInterfaceService_AssignAddresses_Handler,
+		},
+		{
+			MethodName: "UnassignAddresses",
+			Handler:    _NetworkInterfaceService_UnassignAddresses_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
