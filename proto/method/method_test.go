@@ -35,7 +35,7 @@ func TestEveryMethodHasItsOptions(t *testing.T) {
 			t.Errorf("%s is missing in %v", service, services)
 		}
 	}
-	if !strings.HasPrefix(all[0].FullName(), "/cloudgateway.common.v1.") {
+	if !strings.HasPrefix(all[0].FullName(), "/cloudgateway.cas.v1.") {
 		t.Errorf("the full name %s does not begin with the package", all[0].FullName())
 	}
 }

@@ -127,19 +127,17 @@ func TestNextHolderIsHelpedToo(t *testing.T) {
 	})
 }
 
-// TestWhatInheritanceIsWorth measures how long a backend change of a load balancer waits whose key a holder of low priority, or of a
-// small share, has while that waits for the rate limit; with the inheritance, and with a holder that is not known to be the one that waits.
-// ADR 8 has the figures.
+// TestWhatInheritanceIsWorth measures how long a backend change of a load balancer waits whose key another caller has,
+// while that waits for the rate limit at the end of its own queue, or with a small share; with the inheritance, and with a
+// holder that is not known to be the one that waits. ADR 8 has the figures.
 func TestWhatInheritanceIsWorth(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
 		holder, queued Caller
 		without        time.Duration // at least
 	}{
-		{"deletion beside a bulk job", Caller{"tool", Deletion}, Caller{"bulk", Change}, 5 * time.Second},
-		{"background beside a bulk job", Caller{"tool", Background}, Caller{"bulk", Change}, 5 * time.Second},
 		{"end of its own bulk job", Caller{"bulk", Change}, Caller{"bulk", Change}, time.Minute},
-		{"share of a tenth", Caller{"backup", Change}, Caller{"backup", Change}, 2 * time.Minute},
+		{"share of a tenth", Caller{"backup", Change}, Caller{"backup", Change}, 10 * time.Minute},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			with, without := waitForKey(t, tc.holder, tc.queued, true), waitForKey(t, tc.holder, tc.queued, false)

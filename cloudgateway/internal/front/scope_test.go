@@ -95,7 +95,7 @@ func TestChangesAreWrites(t *testing.T) {
 		if !(&Front{named: alone()}).minds(name) {
 			t.Errorf("%s is not looked at", name)
 		}
-		if !plainWord.MatchString(action) || !slices.Contains([]string{"ecs", "slb", "vpc", "nlb"}, product) {
+		if !plainWord.MatchString(action) || !slices.Contains([]string{"ecs", "slb", "vpc", "nlb", "cas"}, product) {
 			t.Errorf("%s is no action", name)
 		}
 		if (len(c.of) == 0) == (c.makes == "") {
@@ -121,7 +121,11 @@ func TestSensitiveReads(t *testing.T) {
 			continue
 		}
 		known++
-		for params, want := range map[string]bool{"InstanceId": true, "": false, "InvokeId": false, "InstanceIds": false} {
+		id := "InstanceId"
+		if strings.HasPrefix(name, "cas:") {
+			id = "CertId"
+		}
+		for params, want := range map[string]bool{id: true, "": false, "InvokeId": false, "InstanceIds": false} {
 			_, err := c.read(name, &request{query: map[string]string{"RegionId": "r", params: "i-1"}, form: map[string]string{}})
 			if (err == nil) != want {
 				t.Errorf("%s by %q: %v", name, params, err)

@@ -65,10 +65,23 @@ func (o kindOwner) Facts(context.Context, string, time.Duration) ([]*commonv1.Ta
 	if o.kind == Network {
 		return nil, o.now.vpc, nil
 	}
+	if o.kind == UserCertificate {
+		return cloud.MarkOf(nameFor(o.now.tags)), "", nil
+	}
 	if slices.Contains([]Kind{EIP, "access control list", "server certificate", "CA certificate"}, o.kind) {
 		return o.now.tags, "", nil
 	}
 	return o.now.tags, o.now.vpc, nil
+}
+
+// nameFor is the name of what shows no tags, which says the same.
+func nameFor(tags []*commonv1.Tag) string {
+	for _, t := range tags {
+		if t.GetKey() == ClusterTag {
+			return "k8s-" + t.GetValue() + "-0123456789ab"
+		}
+	}
+	return "web"
 }
 
 // tableRow is what a method changes, in words.
@@ -150,6 +163,9 @@ func typed(request *dynamicpb.Message, made marking) proto.Message {
 		for _, t := range made.tags {
 			m.Mutable(f).List().Append(protoreflect.ValueOfMessage(t.ProtoReflect()))
 		}
+	}
+	if f := fields.ByName("name"); f != nil && fields.ByName("tags") == nil && fields.ByName("certificate_pem") != nil {
+		m.Set(f, protoreflect.ValueOfString(nameFor(made.tags)))
 	}
 	if f := fields.ByName("vswitch_id"); f != nil && !m.Has(f) && f.Kind() == protoreflect.StringKind {
 		m.Set(f, protoreflect.ValueOfString("vsw-1"))

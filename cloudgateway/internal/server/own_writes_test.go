@@ -202,7 +202,8 @@ func askNetworks(c *state.Cloud, ask func(string, proto.Message)) {
 	}
 }
 
-// TestInterfacesOfNLBs: an instance has network interfaces in its zones, so what is remembered of these is forgotten with each write to one.
+// TestInterfacesOfNLBs: an instance has network interfaces in its zones, so what is remembered of these is forgotten with
+// each write to one.
 func TestInterfacesOfNLBs(t *testing.T) {
 	w := newWorld(t, func(c *openapisim.Config) {
 		c.Seed.VSwitches[otherVSwitch] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-i", CidrBlock: "192.168.64.0/18"}
@@ -216,7 +217,7 @@ func TestInterfacesOfNLBs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(w.calls(false))
+		return len(w.calls(true))
 	}
 	if first, second := read(), read(); first == 0 || second != 0 {
 		t.Fatalf("%d calls, and then %d", first, second)

@@ -30,10 +30,10 @@ func decode(item []byte) (*casv1.Certificate, error) {
 		"Fingerprint":     &c.Fingerprint,
 		"Sha2":            &c.Sha256,
 		"SerialNo":        &c.SerialNumber,
-		"NotBefore":       moment(&c.NotBefore),
-		"CertStartTime":   moment(&c.NotBefore),
-		"NotAfter":        moment(&c.NotAfter),
-		"CertEndTime":     moment(&c.NotAfter),
+		"NotBefore":       moment(&c.StartTime),
+		"CertStartTime":   moment(&c.StartTime),
+		"NotAfter":        moment(&c.ExpirationTime),
+		"CertEndTime":     moment(&c.ExpirationTime),
 	})
 	c.CertificateId = cmp.Or(c.GetCertificateId(), listed)
 	if sans != "" {

@@ -48,11 +48,11 @@ type Certificate struct {
 	// Serial number in hexadecimal digits.
 	SerialNumber string `protobuf:"bytes,10,opt,name=serial_number,json=serialNumber,proto3" json:"serial_number,omitempty"`
 	// From when it is valid.
-	NotBefore *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Until when it is valid.
-	NotAfter      *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ExpirationTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=expiration_time,json=expirationTime,proto3" json:"expiration_time,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Certificate) Reset() {
@@ -155,16 +155,16 @@ func (x *Certificate) GetSerialNumber() string {
 	return ""
 }
 
-func (x *Certificate) GetNotBefore() *timestamppb.Timestamp {
+func (x *Certificate) GetStartTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.NotBefore
+		return x.StartTime
 	}
 	return nil
 }
 
-func (x *Certificate) GetNotAfter() *timestamppb.Timestamp {
+func (x *Certificate) GetExpirationTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.NotAfter
+		return x.ExpirationTime
 	}
 	return nil
 }
@@ -661,7 +661,7 @@ var File_cloudgateway_cas_v1_certificate_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_cas_v1_certificate_proto_rawDesc = "" +
 	"\n" +
-	"%cloudgateway/cas/v1/certificate.proto\x12\x13cloudgateway.cas.v1\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdc\x03\n" +
+	"%cloudgateway/cas/v1/certificate.proto\x12\x13cloudgateway.cas.v1\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe8\x03\n" +
 	"\vCertificate\x12%\n" +
 	"\x0ecertificate_id\x18\x01 \x01(\tR\rcertificateId\x12\x1e\n" +
 	"\n" +
@@ -678,8 +678,8 @@ const file_cloudgateway_cas_v1_certificate_proto_rawDesc = "" +
 	"\rserial_number\x18\n" +
 	" \x01(\tR\fserialNumber\x129\n" +
 	"\n" +
-	"not_before\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x127\n" +
-	"\tnot_after\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\"|\n" +
+	"start_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12C\n" +
+	"\x0fexpiration_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x0eexpirationTime\"|\n" +
 	"\x15GetCertificateRequest\x12/\n" +
 	"\x0ecertificate_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rcertificateId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x8d\x01\n" +
@@ -748,8 +748,8 @@ var file_cloudgateway_cas_v1_certificate_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),       // 10: google.protobuf.Duration
 }
 var file_cloudgateway_cas_v1_certificate_proto_depIdxs = []int32{
-	9,  // 0: cloudgateway.cas.v1.Certificate.not_before:type_name -> google.protobuf.Timestamp
-	9,  // 1: cloudgateway.cas.v1.Certificate.not_after:type_name -> google.protobuf.Timestamp
+	9,  // 0: cloudgateway.cas.v1.Certificate.start_time:type_name -> google.protobuf.Timestamp
+	9,  // 1: cloudgateway.cas.v1.Certificate.expiration_time:type_name -> google.protobuf.Timestamp
 	10, // 2: cloudgateway.cas.v1.GetCertificateRequest.max_age:type_name -> google.protobuf.Duration
 	0,  // 3: cloudgateway.cas.v1.GetCertificateResponse.certificate:type_name -> cloudgateway.cas.v1.Certificate
 	9,  // 4: cloudgateway.cas.v1.GetCertificateResponse.as_of:type_name -> google.protobuf.Timestamp
