@@ -122,6 +122,7 @@ func (s *Services) addECS(cfg Config) *networkinterface.Service {
 		}}
 	interfaces := networkinterface.New(product)
 	instances := instance.New(product, cfg.Region, interfaces)
+	interfaces.OnMove(instances.Forget)
 	groups := securitygroup.New(product)
 	s.owners = append(s.owners, instances.Owner(), interfaces.Owner(), groups.Owner())
 	s.add(func(r grpc.ServiceRegistrar) {

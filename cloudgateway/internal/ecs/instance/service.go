@@ -60,6 +60,9 @@ func New(cfg ecs.Config, region string, interfaces Interfaces) *Service {
 	return s
 }
 
+// Forget drops what is remembered of an instance, which has got or lost an interface.
+func (s *Service) Forget(id string) { s.instances.Forget(id) }
+
 // Owner is how the scopes of callers see instances.
 func (s *Service) Owner() cloud.Owner { return s.instances }
 

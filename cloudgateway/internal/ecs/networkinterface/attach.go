@@ -98,6 +98,7 @@ func (s *Service) AttachNetworkInterface(
 ) (*ecsv1.AttachNetworkInterfaceResponse, error) {
 	const action = "AttachNetworkInterface"
 	id, instance := r.GetNetworkInterfaceId(), r.GetInstanceId()
+	defer s.moved(instance) // Whatever happens, the cloud may hold something new.
 	attached, err := write.Converge[*ecsv1.NetworkInterface]{
 		Name: "the attachment of " + id + " to " + instance,
 		Look: s.look(id),
@@ -128,6 +129,7 @@ func (s *Service) DetachNetworkInterface(
 	ctx context.Context, r *ecsv1.DetachNetworkInterfaceRequest,
 ) (*ecsv1.DetachNetworkInterfaceResponse, error) {
 	id, instance := r.GetNetworkInterfaceId(), r.GetInstanceId()
+	defer s.moved(instance) // Whatever happens, the cloud may hold something new.
 	_, err := write.Converge[*ecsv1.NetworkInterface]{
 		Name: "the detachment of " + id + " from " + instance,
 		Look: s.look(id),

@@ -44,13 +44,15 @@ type Service struct {
 	updates    *write.Serial
 	interfaces *cloud.Collection[ecsv1.NetworkInterface]
 	addresses  *batch.Reader[addressKey, *ecsv1.NetworkInterface]
+	// moved is called with an instance that got or lost an interface.
+	moved func(instanceID string)
 }
 
 // New makes a Service.
 func New(cfg ecs.Config) *Service {
 	s := &Service{
 		api: cfg.API(), updates: write.NewSerial(cfg.Locks),
-		interfaces: cloud.NewCollection(cfg.API(), cfg.Shared, kind(cfg)),
+		interfaces: cloud.NewCollection(cfg.API(), cfg.Shared, kind(cfg)), moved: func(string) {},
 	}
 	s.updates.OnWrite(func(id string) {
 		s.interfaces.Forget(id)
@@ -59,6 +61,9 @@ func New(cfg ecs.Config) *Service {
 	s.addresses = cloud.NewReader(cfg.Shared, "networkinterface_addresses", ecs.ItemsPerCall, cfg.Gathering(), s.fetchAddresses)
 	return s
 }
+
+// OnMove says what is to be done when an instance has got or lost an interface. It is for constructors.
+func (s *Service) OnMove(forget func(instanceID string)) { s.moved = forget }
 
 // ForgetAll drops what is remembered, since another product has made or deleted interfaces.
 func (s *Service) ForgetAll() {
