@@ -37,9 +37,9 @@ func sentAttributes(c *api.Context) map[string]string {
 
 // setAttributes changes attributes of an instance by pairs of a parameter that may have been sent and the attribute that it sets.
 func setAttributes(c *api.Context, i *state.Instance, pairs ...string) {
-	for n := 0; n < len(pairs); n += 2 {
-		if c.Has(pairs[n]) {
-			setAttribute(i, pairs[n+1], c.Get(pairs[n]))
+	for pair := range slices.Chunk(pairs, 2) {
+		if c.Has(pair[0]) {
+			setAttribute(i, pair[1], c.Get(pair[0]))
 		}
 	}
 }

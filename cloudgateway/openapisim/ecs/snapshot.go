@@ -90,7 +90,7 @@ func describeSnapshots(c *api.Context) (any, *api.Error) {
 		return nil, api.DryRun()
 	}
 	filter := tags.FilterOf(c)
-	any := func(name string) string {
+	unlessAll := func(name string) string {
 		if value := c.Get(name); value != "all" {
 			return value
 		}
@@ -103,8 +103,8 @@ func describeSnapshots(c *api.Context) (any, *api.Error) {
 			of = d.InstanceID
 		}
 		return (!c.Has("SnapshotIds") || slices.Contains(ids, s.ID)) && listing.Match(c.Get("DiskId"), s.DiskID) &&
-			listing.Match(c.Get("InstanceId"), of) && wildcard(c.Get("SnapshotName"), s.Name) && listing.Match(any("Status"), status) &&
-			listing.Match(any("SnapshotType"), "user") && listing.Match(c.Get("SourceDiskType"), s.DiskType) &&
+			listing.Match(c.Get("InstanceId"), of) && wildcard(c.Get("SnapshotName"), s.Name) && listing.Match(unlessAll("Status"), status) &&
+			listing.Match(unlessAll("SnapshotType"), "user") && listing.Match(c.Get("SourceDiskType"), s.DiskType) &&
 			listing.Match(c.Get("Category"), s.Category) && (!c.Has("Encrypted") || c.True("Encrypted") == s.Encrypted) &&
 			listing.Match(c.Get("ResourceGroupId"), cmp.Or(s.ResourceGroupID, state.DefaultResourceGroup)) && filter.Match(s.Tags)
 	})
