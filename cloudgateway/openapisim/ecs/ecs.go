@@ -17,7 +17,7 @@ func idsPerCall(s *api.Settings) int { return s.IDsPerCall }
 // Product returns the product with all its actions.
 func Product() api.Product {
 	actions := slices.Concat(
-		instanceActions(), runActions(), lifecycleActions(), catalogActions(), availableActions(), interfaceActions(),
+		instanceActions(), eventActions(), runActions(), lifecycleActions(), catalogActions(), availableActions(), interfaceActions(),
 		interfaceWriteActions(), interfaceAddressActions(), diskActions(), diskWriteActions(), snapshotActions(),
 		attributeActions(), instanceModifyActions(),
 		keyPairActions(), deploymentSetActions(), groupActions(),

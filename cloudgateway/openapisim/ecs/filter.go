@@ -172,7 +172,6 @@ func matchInstance(c *api.Context, i *state.Instance, lists map[string][]string)
 		"ZoneId": i.ZoneID, "ImageId": imageOf(i),
 		"InstanceType": i.InstanceType, "InstanceTypeFamily": family(i.InstanceType), "InstanceChargeType": i.ChargeType,
 		"InternetChargeType": internetChargeType(i), "KeyPairName": i.KeyPairName, "InstanceNetworkType": network, "Status": i.Status,
-		"LockReason": "", // none is locked
 	} {
 		if !listing.Match(c.Get(name), value) {
 			return false
@@ -180,6 +179,7 @@ func matchInstance(c *api.Context, i *state.Instance, lists map[string][]string)
 	}
 	optimized := !c.Has("IoOptimized") || c.True("IoOptimized") // all are
 	return optimized && wildcard(c.Get("InstanceName"), i.Name) && inGroup(c.Get("SecurityGroupId"), i.SecurityGroupIDs) &&
+		inGroup(c.Get("LockReason"), i.LockReasons) &&
 		has("PrivateIpAddresses", i.PrivateIPs...) && has("InnerIpAddresses", i.InnerIPs...) &&
 		has("PublicIpAddresses", i.PublicIPs...) && has("EipAddresses", eip) && has("RdmaIpAddresses")
 }

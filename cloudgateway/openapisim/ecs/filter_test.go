@@ -29,6 +29,7 @@ func TestInstanceFilters(t *testing.T) {
 		{"I/O optimized", []string{"IoOptimized", "true"}, "i-1 i-2 i-3"},
 		{"not I/O optimized", []string{"IoOptimized", "false"}, ""},
 		{"locked", []string{"LockReason", "security"}, ""},
+		{"to be released", []string{"LockReason", "Recycling"}, "i-3"},
 		{"unknown lock", []string{"LockReason", "lost key"}, "InvalidLockReason.NotFound"},
 		{"cluster", []string{"HpcClusterId", "hpc-1"}, "InvalidHpcClusterId.NotFound"},
 		{"RDMA address", []string{"RdmaIpAddresses", `["10.0.0.1"]`}, ""},
@@ -52,6 +53,7 @@ func TestInstanceFilters(t *testing.T) {
 			i.ImageID, i.KeyPairName, i.InstanceType, i.InternetChargeType, i.ResourceGroupID = "m-1", "key", "ecs.c7.large",
 				"PayByBandwidth", "rg-1"
 			i.Created = time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+			cloud.Instances["i-3"].LockReasons = []string{"Recycling"}
 			answer, got := apitest.New(t, ecs.Product(), cloud).Call("DescribeInstances", tt.params...)
 			if got == "" {
 				got = strings.Join(apitest.List(answer, "InstanceId", "Instances", "Instance"), " ")

@@ -100,7 +100,9 @@ func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.Netw
 			}
 		})},
 		"SecurityGroupIds", newSecurityGroupIDs(i.SecurityGroupIDs),
-		"OperationLocks", api.Object{"LockReason", []string{}}, "Tags", tags.Longs(i.Tags),
+		"OperationLocks", api.Object{"LockReason", api.Objects(i.LockReasons, func(reason string) api.Object {
+			return api.Object{"LockReason", reason}
+		})}, "Tags", tags.Longs(i.Tags),
 		"RdmaIpAddress", newAddresses(nil), "OSName", osName(i), "OSNameEn", osName(i),
 		"SpotPriceLimit", spotPrice(i), "SpotDuration", i.Number("SpotDuration"),
 		"SpotInterruptionBehavior", i.Attributes["SpotInterruptionBehavior"], "AutoReleaseTime", i.Attributes["AutoReleaseTime"],

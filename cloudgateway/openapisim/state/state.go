@@ -25,10 +25,12 @@ type Cloud struct {
 	Snapshots      map[string]*Snapshot         `json:"snapshots"`
 	KeyPairs       map[string]*KeyPair          `json:"keyPairs"` // by name
 	DeploymentSets map[string]*DeploymentSet    `json:"deploymentSets"`
-	SecurityGroups map[string]*SecurityGroup    `json:"securityGroups"`
-	LoadBalancers  map[string]*LoadBalancer     `json:"loadBalancers"`
-	ServerGroups   map[string]*ServerGroup      `json:"serverGroups"`
-	Certificates   map[string]*Certificate      `json:"certificates"` // of SLB
+	// InstanceEvents are the system events of instances. Nothing but a seed makes them or takes them further.
+	InstanceEvents map[string]*InstanceEvent `json:"instanceEvents"`
+	SecurityGroups map[string]*SecurityGroup `json:"securityGroups"`
+	LoadBalancers  map[string]*LoadBalancer  `json:"loadBalancers"`
+	ServerGroups   map[string]*ServerGroup   `json:"serverGroups"`
+	Certificates   map[string]*Certificate   `json:"certificates"` // of SLB
 	// UserCertificates are those of the Certificate Management Service, by their numbers.
 	UserCertificates map[string]*UserCertificate `json:"userCertificates"`
 	Acls             map[string]*Acl             `json:"acls"`
@@ -229,7 +231,9 @@ type Instance struct {
 	ResourceGroupID    string `json:"resourceGroupId,omitempty"`
 	DeploymentSetID    string `json:"deploymentSetId,omitempty"`
 	DeletionProtection bool   `json:"deletionProtection,omitempty"`
-	StoppedMode        string `json:"stoppedMode,omitempty"` // of a stopped one: KeepCharging, StopCharging; empty: the account's
+	// LockReasons are why it is locked, e.g. financial, or Recycling for a spot instance that is about to be released.
+	LockReasons []string `json:"lockReasons,omitempty"`
+	StoppedMode string   `json:"stoppedMode,omitempty"` // of a stopped one: KeepCharging, StopCharging; empty: the account's
 	// Attributes holds what only the describing of the instance needs, by the names of the parameters that set it: UserData,
 	// RamRoleName, SpotPriceLimit, HttpTokens and so on.
 	Attributes map[string]string `json:"attributes,omitempty"`
@@ -240,6 +244,18 @@ type Instance struct {
 	// Healthy reports whether health checks of load balancers succeed; nil counts as true.
 	Healthy  *bool    `json:"healthy,omitempty"`
 	Spelling Spelling `json:"spelling,omitempty"`
+}
+
+// InstanceEvent is a system event: something that the cloud is about to do to an instance, or has done.
+type InstanceEvent struct {
+	ID         string    `json:"id"`
+	InstanceID string    `json:"instanceId"`
+	Type       string    `json:"type"`   // e.g. SystemMaintenance.Reboot
+	Status     string    `json:"status"` // Scheduled, Inquiring, Executing, Executed, Avoided, Canceled, Failed
+	Reason     string    `json:"reason,omitempty"`
+	Published  time.Time `json:"published,omitzero"`
+	NotBefore  time.Time `json:"notBefore,omitzero"`
+	Finished   time.Time `json:"finished,omitzero"`
 }
 
 // NetworkInterface is an elastic network interface.
