@@ -159,13 +159,16 @@ const (
 	EIPs Feature = "eips"
 	// Nodes is what nodecontroller needs.
 	Nodes Feature = "nodes"
+	// NodeMaintenance is what nodecontroller needs besides where it tells of the maintenance of instances.
+	NodeMaintenance Feature = "node-maintenance"
 	// Routes is what routecontroller needs.
 	Routes Feature = "routes"
 )
 
 // Features are all features that need a permission, in the order in which people meet them.
 func Features() []Feature {
-	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, Nodes, Routes}
+	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, Nodes, NodeMaintenance,
+		Routes}
 	for _, service := range method.ToolServices() {
 		all = append(all, Feature(service))
 	}
@@ -183,7 +186,7 @@ func Used(api config.API) []Feature {
 
 // Optional are the features that the controllers need for what users may ask for, or may not.
 func Optional() []Feature {
-	return []Feature{DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs}
+	return []Feature{DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, NodeMaintenance}
 }
 
 // About describes a feature.
@@ -209,6 +212,9 @@ func (f Feature) About() string {
 			"`eip-allocate`."
 	case Nodes:
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
+	case NodeMaintenance:
+		return "Planned maintenance of instances becomes a condition of their nodes: nodecontroller, only with `maintenance.enabled`. " +
+			"Other programs need it for `ListInstanceEvents`."
 	case Routes:
 		return "Pod networks become entries of VPC route tables: routecontroller."
 	default: // A service.

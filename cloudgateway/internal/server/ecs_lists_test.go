@@ -142,3 +142,45 @@ func TestNetworkInterfaceFields(t *testing.T) {
 		t.Errorf("interface (-want +got):\n%s", diff)
 	}
 }
+
+// TestListInstanceEvents lists what is not over, in one call for all instances.
+func TestListInstanceEvents(t *testing.T) {
+	notBefore := time.Date(2026, 12, 1, 2, 0, 0, 0, time.UTC)
+	w := newWorld(t, func(c *openapisim.Config) {
+		c.Seed = seed(2)
+		for _, e := range []state.InstanceEvent{
+			{ID: "e-1", InstanceID: "i-0000", Type: "SystemMaintenance.Reboot", Status: "Scheduled", NotBefore: notBefore, Reason: "a fan"},
+			{ID: "e-2", InstanceID: "i-0001", Type: "SystemFailure.Redeploy", Status: "Executing"},
+			{ID: "e-3", InstanceID: "i-0000", Type: "SystemMaintenance.Reboot", Status: "Executed"},
+		} {
+			c.Seed.InstanceEvents[e.ID] = &e
+		}
+	})
+	one := &ecsv1.InstanceEvent{
+		EventId: "e-1", InstanceId: "i-0000", EventType: "SystemMaintenance.Reboot", NotBeforeTime: timestamppb.New(notBefore), Reason: "a fan",
+		Status: "Scheduled",
+	}
+	two := &ecsv1.InstanceEvent{
+		EventId: "e-2", InstanceId: "i-0001", EventType: "SystemFailure.Redeploy", Status: "Executing",
+	}
+	for name, tt := range map[string]struct {
+		ids  []string
+		want []*ecsv1.InstanceEvent
+	}{
+		"of the region":          {nil, []*ecsv1.InstanceEvent{one, two}},
+		"of an instance":         {[]string{"i-0001"}, []*ecsv1.InstanceEvent{two}},
+		"of one that is unknown": {[]string{"i-gone"}, nil},
+	} {
+		w.forget()
+		got, err := w.Instances.ListInstanceEvents(t.Context(), &ecsv1.ListInstanceEventsRequest{InstanceIds: tt.ids})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(tt.want, got.GetEvents(), protocmp.Transform()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if got := strings.Join(w.actions(true), " "); got != "DescribeInstanceHistoryEvents" {
+			t.Errorf("%s: calls %s", name, got)
+		}
+	}
+}

@@ -106,6 +106,7 @@ func (w *world) questions() map[string]proto.Message {
 		ask(ecsv1.InstanceService_BatchGetInstances_FullMethodName, &ecsv1.BatchGetInstancesRequest{InstanceIds: instances})
 		ask(ecsv1.InstanceService_BatchGetInstanceStatuses_FullMethodName, &ecsv1.BatchGetInstanceStatusesRequest{InstanceIds: instances})
 		ask(ecsv1.InstanceService_ListInstances_FullMethodName, &ecsv1.ListInstancesRequest{ZoneId: "cn-hangzhou-h"})
+		ask(ecsv1.InstanceService_ListInstanceEvents_FullMethodName, &ecsv1.ListInstanceEventsRequest{})
 		ask(ecsv1.SecurityGroupService_ListSecurityGroups_FullMethodName, &ecsv1.ListSecurityGroupsRequest{})
 		for id := range c.SecurityGroups {
 			ask(ecsv1.SecurityGroupService_GetSecurityGroup_FullMethodName, &ecsv1.GetSecurityGroupRequest{SecurityGroupId: id})

@@ -47,7 +47,8 @@ func listed() map[string][2]proto.Message {
 		"vpc.v1.VSwitchService/ListVSwitches":        {&vpcv1.ListVSwitchesRequest{VpcId: testVPC}, &vpcv1.ListVSwitchesResponse{}},
 		"vpc.v1.RouteService/ListRouteTables": {&vpcv1.ListRouteTablesRequest{VpcId: testVPC},
 			&vpcv1.ListRouteTablesResponse{}},
-		"ecs.v1.InstanceService/ListInstances": {&ecsv1.ListInstancesRequest{VpcId: testVPC}, &ecsv1.ListInstancesResponse{}},
+		"ecs.v1.InstanceService/ListInstances":      {&ecsv1.ListInstancesRequest{VpcId: testVPC}, &ecsv1.ListInstancesResponse{}},
+		"ecs.v1.InstanceService/ListInstanceEvents": {&ecsv1.ListInstanceEventsRequest{}, &ecsv1.ListInstanceEventsResponse{}},
 		"ecs.v1.NetworkInterfaceService/ListNetworkInterfaces": {&ecsv1.ListNetworkInterfacesRequest{VpcId: testVPC},
 			&ecsv1.ListNetworkInterfacesResponse{}},
 		"ecs.v1.SecurityGroupService/ListSecurityGroups": {&ecsv1.ListSecurityGroupsRequest{VpcId: testVPC},
@@ -95,6 +96,8 @@ func TestPagesOfAllLists(t *testing.T) {
 				ID: fmt.Sprintf("lsn-%d", i), NLBID: "nlb-0", Protocol: "TCPSSL", Port: 80 + i, CaCertificateIDs: []string{"ca-0",
 					"ca-1", "ca-2", "ca-3", "ca-4"},
 			}
+			cfg.Seed.InstanceEvents[fmt.Sprintf("e-%d", i)] = &state.InstanceEvent{ID: fmt.Sprintf("e-%d", i), InstanceID: instanceID(i),
+				Status: "Scheduled"}
 			cfg.Seed.SecurityGroups[fmt.Sprintf("sg-%d", i)] = &state.SecurityGroup{VpcID: testVPC, Type: "normal"}
 			cfg.Seed.Eips[fmt.Sprintf("eip-%d", i)] = &state.Eip{Address: fmt.Sprintf("47.1.2.%d", 100-i), Status: "Available", Bandwidth: "5"}
 			cfg.Seed.RouteTables[testTable].Entries = append(cfg.Seed.RouteTables[testTable].Entries, &state.RouteEntry{

@@ -63,6 +63,7 @@ type Fake struct {
 	Routes      map[RouteKey]*vpcv1.RouteEntry
 
 	Instances         map[string]*ecsv1.Instance
+	InstanceEvents    map[string]*ecsv1.InstanceEvent // those that are not over
 	NetworkInterfaces map[string]*ecsv1.NetworkInterface
 	SecurityGroups    map[string]*ecsv1.SecurityGroup // with their rules
 	// UnreadableInstances are the instances whose reading fails, by id, which says nothing about whether they exist.
@@ -170,7 +171,7 @@ func New(t testing.TB) *Fake {
 		DomainExtensions: map[string]*DomainExtension{}, ServerCertificates: map[string]*slbv1.ServerCertificate{},
 		NLB: newNLB(), Vpcs: map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
 		RouteTables: map[string]*vpcv1.RouteTable{}, Routes: map[RouteKey]*vpcv1.RouteEntry{},
-		Instances: map[string]*ecsv1.Instance{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{},
+		Instances: map[string]*ecsv1.Instance{}, InstanceEvents: map[string]*ecsv1.InstanceEvent{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{},
 		SecurityGroups:     map[string]*ecsv1.SecurityGroup{},
 		AccessControlLists: map[string]*slbv1.AccessControlList{},
 		Capabilities:       &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},

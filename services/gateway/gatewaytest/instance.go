@@ -97,6 +97,15 @@ func (s *instances) ListInstances(_ context.Context, req *ecsv1.ListInstancesReq
 	})}, nil
 }
 
+func (s *instances) ListInstanceEvents(_ context.Context, req *ecsv1.ListInstanceEventsRequest,
+) (*ecsv1.ListInstanceEventsResponse, error) {
+	s.f.enter()
+	defer s.f.leave()
+	return &ecsv1.ListInstanceEventsResponse{Events: sorted(s.f.InstanceEvents, func(e *ecsv1.InstanceEvent) bool {
+		return len(req.GetInstanceIds()) == 0 || slices.Contains(req.GetInstanceIds(), e.GetInstanceId())
+	})}, nil
+}
+
 func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }

@@ -45,6 +45,7 @@ type Service struct {
 	writes    *write.Serial
 	instances *cloud.Collection[ecsv1.Instance]
 	statuses  *batch.Reader[string, string]
+	events    *batch.Reader[string, []*ecsv1.InstanceEvent] // by the instances that they are of
 	room      *batch.Room
 	confirmer confirmer
 }
@@ -54,6 +55,7 @@ func New(cfg ecs.Config, region string, interfaces Interfaces) *Service {
 	s := &Service{
 		api: cfg.API(), writes: write.NewSerial(cfg.Locks), room: cfg.Room, confirmer: confirmer{region, interfaces},
 		instances: cloud.NewCollection(cfg.API(), cfg.Shared, kind(cfg)),
+		events:    cloud.NewCache[[]*ecsv1.InstanceEvent](cfg.Shared, "instance_events"),
 	}
 	s.writes.OnWrite(func(id string) { s.forget(id, false) })
 	s.statuses = cloud.NewReader(cfg.Shared, "instance_statuses", statusesPerCall, cfg.Gathering(), s.fetchStatuses)

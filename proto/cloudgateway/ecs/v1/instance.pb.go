@@ -1408,6 +1408,244 @@ func (x *BatchGetInstanceStatusesResponse) GetAsOf() *timestamppb.Timestamp {
 	return nil
 }
 
+// InstanceEvent is a system event of an instance that is not over.
+type InstanceEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id, "e-…".
+	EventId string `protobuf:"bytes,1,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
+	// Instance, "i-…".
+	InstanceId string `protobuf:"bytes,2,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
+	// What happens and why, e.g. "SystemMaintenance.Reboot", "SystemFailure.Redeploy" or "AccountUnbalanced.Stop".
+	EventType string `protobuf:"bytes,3,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
+	// "Scheduled": it will happen; "Executing": it happens; "Inquiring": it waits for the consent of the account.
+	Status string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
+	// When it begins at the earliest; absent if the cloud did not say.
+	NotBeforeTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=not_before_time,json=notBeforeTime,proto3" json:"not_before_time,omitempty"`
+	// When the cloud announced it; absent if the cloud did not say.
+	PublishTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=publish_time,json=publishTime,proto3" json:"publish_time,omitempty"`
+	// Why it happens, for people; may be empty.
+	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InstanceEvent) Reset() {
+	*x = InstanceEvent{}
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InstanceEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InstanceEvent) ProtoMessage() {}
+
+func (x *InstanceEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InstanceEvent.ProtoReflect.Descriptor instead.
+func (*InstanceEvent) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *InstanceEvent) GetEventId() string {
+	if x != nil {
+		return x.EventId
+	}
+	return ""
+}
+
+func (x *InstanceEvent) GetInstanceId() string {
+	if x != nil {
+		return x.InstanceId
+	}
+	return ""
+}
+
+func (x *InstanceEvent) GetEventType() string {
+	if x != nil {
+		return x.EventType
+	}
+	return ""
+}
+
+func (x *InstanceEvent) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *InstanceEvent) GetNotBeforeTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotBeforeTime
+	}
+	return nil
+}
+
+func (x *InstanceEvent) GetPublishTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PublishTime
+	}
+	return nil
+}
+
+func (x *InstanceEvent) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ListInstanceEventsRequest holds the filters, all of which may be left out.
+type ListInstanceEventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Events of these instances, at most 20 000.
+	InstanceIds []string `protobuf:"bytes,1,rep,name=instance_ids,json=instanceIds,proto3" json:"instance_ids,omitempty"`
+	// How old a cached answer may be; absent or zero: read the cloud now.
+	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// The most items in the answer, of which it never has more than 1 000; zero: all.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListInstanceEventsRequest) Reset() {
+	*x = ListInstanceEventsRequest{}
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListInstanceEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListInstanceEventsRequest) ProtoMessage() {}
+
+func (x *ListInstanceEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListInstanceEventsRequest.ProtoReflect.Descriptor instead.
+func (*ListInstanceEventsRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ListInstanceEventsRequest) GetInstanceIds() []string {
+	if x != nil {
+		return x.InstanceIds
+	}
+	return nil
+}
+
+func (x *ListInstanceEventsRequest) GetMaxAge() *durationpb.Duration {
+	if x != nil {
+		return x.MaxAge
+	}
+	return nil
+}
+
+func (x *ListInstanceEventsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListInstanceEventsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListInstanceEventsResponse holds the events.
+type ListInstanceEventsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ordered by id.
+	Events []*InstanceEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListInstanceEventsResponse) Reset() {
+	*x = ListInstanceEventsResponse{}
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListInstanceEventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListInstanceEventsResponse) ProtoMessage() {}
+
+func (x *ListInstanceEventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListInstanceEventsResponse.ProtoReflect.Descriptor instead.
+func (*ListInstanceEventsResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListInstanceEventsResponse) GetEvents() []*InstanceEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ListInstanceEventsResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *ListInstanceEventsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // UpdateInstanceRequest changes an instance.
 type UpdateInstanceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1432,7 +1670,7 @@ type UpdateInstanceRequest struct {
 
 func (x *UpdateInstanceRequest) Reset() {
 	*x = UpdateInstanceRequest{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[14]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1682,7 @@ func (x *UpdateInstanceRequest) String() string {
 func (*UpdateInstanceRequest) ProtoMessage() {}
 
 func (x *UpdateInstanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[14]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1695,7 @@ func (x *UpdateInstanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateInstanceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateInstanceRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{14}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UpdateInstanceRequest) GetRequestId() string {
@@ -1518,7 +1756,7 @@ type UpdateInstanceResponse struct {
 
 func (x *UpdateInstanceResponse) Reset() {
 	*x = UpdateInstanceResponse{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[15]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1768,7 @@ func (x *UpdateInstanceResponse) String() string {
 func (*UpdateInstanceResponse) ProtoMessage() {}
 
 func (x *UpdateInstanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[15]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1781,7 @@ func (x *UpdateInstanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateInstanceResponse.ProtoReflect.Descriptor instead.
 func (*UpdateInstanceResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{15}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{18}
 }
 
 // StartInstanceRequest selects an instance.
@@ -1560,7 +1798,7 @@ type StartInstanceRequest struct {
 
 func (x *StartInstanceRequest) Reset() {
 	*x = StartInstanceRequest{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[16]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1810,7 @@ func (x *StartInstanceRequest) String() string {
 func (*StartInstanceRequest) ProtoMessage() {}
 
 func (x *StartInstanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[16]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1823,7 @@ func (x *StartInstanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartInstanceRequest.ProtoReflect.Descriptor instead.
 func (*StartInstanceRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{16}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StartInstanceRequest) GetRequestId() string {
@@ -1611,7 +1849,7 @@ type StartInstanceResponse struct {
 
 func (x *StartInstanceResponse) Reset() {
 	*x = StartInstanceResponse{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[17]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +1861,7 @@ func (x *StartInstanceResponse) String() string {
 func (*StartInstanceResponse) ProtoMessage() {}
 
 func (x *StartInstanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[17]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1874,7 @@ func (x *StartInstanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartInstanceResponse.ProtoReflect.Descriptor instead.
 func (*StartInstanceResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{17}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{20}
 }
 
 // StopInstanceRequest selects an instance.
@@ -1657,7 +1895,7 @@ type StopInstanceRequest struct {
 
 func (x *StopInstanceRequest) Reset() {
 	*x = StopInstanceRequest{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[18]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1907,7 @@ func (x *StopInstanceRequest) String() string {
 func (*StopInstanceRequest) ProtoMessage() {}
 
 func (x *StopInstanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[18]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1920,7 @@ func (x *StopInstanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopInstanceRequest.ProtoReflect.Descriptor instead.
 func (*StopInstanceRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{18}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *StopInstanceRequest) GetRequestId() string {
@@ -1722,7 +1960,7 @@ type StopInstanceResponse struct {
 
 func (x *StopInstanceResponse) Reset() {
 	*x = StopInstanceResponse{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[19]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +1972,7 @@ func (x *StopInstanceResponse) String() string {
 func (*StopInstanceResponse) ProtoMessage() {}
 
 func (x *StopInstanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[19]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +1985,7 @@ func (x *StopInstanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopInstanceResponse.ProtoReflect.Descriptor instead.
 func (*StopInstanceResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{19}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{22}
 }
 
 // DeleteInstanceRequest selects an instance.
@@ -1766,7 +2004,7 @@ type DeleteInstanceRequest struct {
 
 func (x *DeleteInstanceRequest) Reset() {
 	*x = DeleteInstanceRequest{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[20]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +2016,7 @@ func (x *DeleteInstanceRequest) String() string {
 func (*DeleteInstanceRequest) ProtoMessage() {}
 
 func (x *DeleteInstanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[20]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +2029,7 @@ func (x *DeleteInstanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteInstanceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteInstanceRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{20}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteInstanceRequest) GetRequestId() string {
@@ -1824,7 +2062,7 @@ type DeleteInstanceResponse struct {
 
 func (x *DeleteInstanceResponse) Reset() {
 	*x = DeleteInstanceResponse{}
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[21]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +2074,7 @@ func (x *DeleteInstanceResponse) String() string {
 func (*DeleteInstanceResponse) ProtoMessage() {}
 
 func (x *DeleteInstanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[21]
+	mi := &file_cloudgateway_ecs_v1_instance_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +2087,7 @@ func (x *DeleteInstanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteInstanceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteInstanceResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{21}
+	return file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP(), []int{24}
 }
 
 var File_cloudgateway_ecs_v1_instance_proto protoreflect.FileDescriptor
@@ -1972,7 +2210,27 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\trequested\x18\x03 \x01(\tR\trequested\"\x98\x01\n" +
 	" BatchGetInstanceStatusesResponse\x12C\n" +
 	"\aresults\x18\x01 \x03(\v2).cloudgateway.ecs.v1.InstanceStatusResultR\aresults\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xcf\x03\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x9d\x02\n" +
+	"\rInstanceEvent\x12\x19\n" +
+	"\bevent_id\x18\x01 \x01(\tR\aeventId\x12\x1f\n" +
+	"\vinstance_id\x18\x02 \x01(\tR\n" +
+	"instanceId\x12\x1d\n" +
+	"\n" +
+	"event_type\x18\x03 \x01(\tR\teventType\x12\x16\n" +
+	"\x06status\x18\x04 \x01(\tR\x06status\x12B\n" +
+	"\x0fnot_before_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\rnotBeforeTime\x12=\n" +
+	"\fpublish_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vpublishTime\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\xb8\x01\n" +
+	"\x19ListInstanceEventsRequest\x12+\n" +
+	"\finstance_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\vinstanceIds\x122\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\xb1\x01\n" +
+	"\x1aListInstanceEventsResponse\x12:\n" +
+	"\x06events\x18\x01 \x03(\v2\".cloudgateway.ecs.v1.InstanceEventR\x06events\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xcf\x03\n" +
 	"\x15UpdateInstanceRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12)\n" +
@@ -2021,14 +2279,14 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\x14PRESENCE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10PRESENCE_PRESENT\x10\x01\x12\x13\n" +
 	"\x0fPRESENCE_ABSENT\x10\x02\x12\x14\n" +
-	"\x10PRESENCE_UNCLEAR\x10\x032\xd7\n" +
-	"\n" +
+	"\x10PRESENCE_UNCLEAR\x10\x032\xea\v\n" +
 	"\x0fInstanceService\x12{\n" +
 	"\vGetInstance\x12'.cloudgateway.ecs.v1.GetInstanceRequest\x1a(.cloudgateway.ecs.v1.GetInstanceResponse\"\x19\x8a\xce\x18\x15\b\x01\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x8d\x01\n" +
 	"\x11BatchGetInstances\x12-.cloudgateway.ecs.v1.BatchGetInstancesRequest\x1a..cloudgateway.ecs.v1.BatchGetInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x81\x01\n" +
 	"\rListInstances\x12).cloudgateway.ecs.v1.ListInstancesRequest\x1a*.cloudgateway.ecs.v1.ListInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x81\x01\n" +
 	"\rConfirmAbsent\x12).cloudgateway.ecs.v1.ConfirmAbsentRequest\x1a*.cloudgateway.ecs.v1.ConfirmAbsentResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b< \x03(\x01\x12\xa4\x01\n" +
-	"\x18BatchGetInstanceStatuses\x124.cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest\x1a5.cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse\"\x1b\x8a\xce\x18\x17\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x010\x01\x12\x9f\x01\n" +
+	"\x18BatchGetInstanceStatuses\x124.cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest\x1a5.cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse\"\x1b\x8a\xce\x18\x17\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x010\x01\x12\x90\x01\n" +
+	"\x12ListInstanceEvents\x12..cloudgateway.ecs.v1.ListInstanceEventsRequest\x1a/.cloudgateway.ecs.v1.ListInstanceEventsResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x9f\x01\n" +
 	"\x0eUpdateInstance\x12*.cloudgateway.ecs.v1.UpdateInstanceRequest\x1a+.cloudgateway.ecs.v1.UpdateInstanceResponse\"4\x8a\xce\x180\b\x04\x12\tinstances\x1a\x02\b< \x03(\x020\x01:\x17\n" +
 	"\binstance\x12\vinstance_id\x12\x9d\x01\n" +
 	"\rStartInstance\x12).cloudgateway.ecs.v1.StartInstanceRequest\x1a*.cloudgateway.ecs.v1.StartInstanceResponse\"5\x8a\xce\x181\b\x04\x12\tinstances\x1a\x03\b\x96\x01 \x03(\x020\x01:\x17\n" +
@@ -2051,7 +2309,7 @@ func file_cloudgateway_ecs_v1_instance_proto_rawDescGZIP() []byte {
 }
 
 var file_cloudgateway_ecs_v1_instance_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_cloudgateway_ecs_v1_instance_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_cloudgateway_ecs_v1_instance_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_cloudgateway_ecs_v1_instance_proto_goTypes = []any{
 	(StoppedMode)(0),                         // 0: cloudgateway.ecs.v1.StoppedMode
 	(Presence)(0),                            // 1: cloudgateway.ecs.v1.Presence
@@ -2069,74 +2327,84 @@ var file_cloudgateway_ecs_v1_instance_proto_goTypes = []any{
 	(*BatchGetInstanceStatusesRequest)(nil),  // 13: cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest
 	(*InstanceStatusResult)(nil),             // 14: cloudgateway.ecs.v1.InstanceStatusResult
 	(*BatchGetInstanceStatusesResponse)(nil), // 15: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse
-	(*UpdateInstanceRequest)(nil),            // 16: cloudgateway.ecs.v1.UpdateInstanceRequest
-	(*UpdateInstanceResponse)(nil),           // 17: cloudgateway.ecs.v1.UpdateInstanceResponse
-	(*StartInstanceRequest)(nil),             // 18: cloudgateway.ecs.v1.StartInstanceRequest
-	(*StartInstanceResponse)(nil),            // 19: cloudgateway.ecs.v1.StartInstanceResponse
-	(*StopInstanceRequest)(nil),              // 20: cloudgateway.ecs.v1.StopInstanceRequest
-	(*StopInstanceResponse)(nil),             // 21: cloudgateway.ecs.v1.StopInstanceResponse
-	(*DeleteInstanceRequest)(nil),            // 22: cloudgateway.ecs.v1.DeleteInstanceRequest
-	(*DeleteInstanceResponse)(nil),           // 23: cloudgateway.ecs.v1.DeleteInstanceResponse
-	(v1.ChargeType)(0),                       // 24: cloudgateway.common.v1.ChargeType
-	(*v1.Tag)(nil),                           // 25: cloudgateway.common.v1.Tag
-	(*timestamppb.Timestamp)(nil),            // 26: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),              // 27: google.protobuf.Duration
-	(*v1.ItemError)(nil),                     // 28: cloudgateway.common.v1.ItemError
+	(*InstanceEvent)(nil),                    // 16: cloudgateway.ecs.v1.InstanceEvent
+	(*ListInstanceEventsRequest)(nil),        // 17: cloudgateway.ecs.v1.ListInstanceEventsRequest
+	(*ListInstanceEventsResponse)(nil),       // 18: cloudgateway.ecs.v1.ListInstanceEventsResponse
+	(*UpdateInstanceRequest)(nil),            // 19: cloudgateway.ecs.v1.UpdateInstanceRequest
+	(*UpdateInstanceResponse)(nil),           // 20: cloudgateway.ecs.v1.UpdateInstanceResponse
+	(*StartInstanceRequest)(nil),             // 21: cloudgateway.ecs.v1.StartInstanceRequest
+	(*StartInstanceResponse)(nil),            // 22: cloudgateway.ecs.v1.StartInstanceResponse
+	(*StopInstanceRequest)(nil),              // 23: cloudgateway.ecs.v1.StopInstanceRequest
+	(*StopInstanceResponse)(nil),             // 24: cloudgateway.ecs.v1.StopInstanceResponse
+	(*DeleteInstanceRequest)(nil),            // 25: cloudgateway.ecs.v1.DeleteInstanceRequest
+	(*DeleteInstanceResponse)(nil),           // 26: cloudgateway.ecs.v1.DeleteInstanceResponse
+	(v1.ChargeType)(0),                       // 27: cloudgateway.common.v1.ChargeType
+	(*v1.Tag)(nil),                           // 28: cloudgateway.common.v1.Tag
+	(*timestamppb.Timestamp)(nil),            // 29: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),              // 30: google.protobuf.Duration
+	(*v1.ItemError)(nil),                     // 31: cloudgateway.common.v1.ItemError
 }
 var file_cloudgateway_ecs_v1_instance_proto_depIdxs = []int32{
-	24, // 0: cloudgateway.ecs.v1.Instance.charge_type:type_name -> cloudgateway.common.v1.ChargeType
-	25, // 1: cloudgateway.ecs.v1.Instance.tags:type_name -> cloudgateway.common.v1.Tag
-	26, // 2: cloudgateway.ecs.v1.Instance.creation_time:type_name -> google.protobuf.Timestamp
-	26, // 3: cloudgateway.ecs.v1.Instance.start_time:type_name -> google.protobuf.Timestamp
-	26, // 4: cloudgateway.ecs.v1.Instance.expiration_time:type_name -> google.protobuf.Timestamp
-	26, // 5: cloudgateway.ecs.v1.Instance.auto_release_time:type_name -> google.protobuf.Timestamp
+	27, // 0: cloudgateway.ecs.v1.Instance.charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	28, // 1: cloudgateway.ecs.v1.Instance.tags:type_name -> cloudgateway.common.v1.Tag
+	29, // 2: cloudgateway.ecs.v1.Instance.creation_time:type_name -> google.protobuf.Timestamp
+	29, // 3: cloudgateway.ecs.v1.Instance.start_time:type_name -> google.protobuf.Timestamp
+	29, // 4: cloudgateway.ecs.v1.Instance.expiration_time:type_name -> google.protobuf.Timestamp
+	29, // 5: cloudgateway.ecs.v1.Instance.auto_release_time:type_name -> google.protobuf.Timestamp
 	0,  // 6: cloudgateway.ecs.v1.Instance.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
-	27, // 7: cloudgateway.ecs.v1.GetInstanceRequest.max_age:type_name -> google.protobuf.Duration
+	30, // 7: cloudgateway.ecs.v1.GetInstanceRequest.max_age:type_name -> google.protobuf.Duration
 	2,  // 8: cloudgateway.ecs.v1.GetInstanceResponse.instance:type_name -> cloudgateway.ecs.v1.Instance
-	26, // 9: cloudgateway.ecs.v1.GetInstanceResponse.as_of:type_name -> google.protobuf.Timestamp
-	27, // 10: cloudgateway.ecs.v1.BatchGetInstancesRequest.max_age:type_name -> google.protobuf.Duration
+	29, // 9: cloudgateway.ecs.v1.GetInstanceResponse.as_of:type_name -> google.protobuf.Timestamp
+	30, // 10: cloudgateway.ecs.v1.BatchGetInstancesRequest.max_age:type_name -> google.protobuf.Duration
 	2,  // 11: cloudgateway.ecs.v1.InstanceResult.instance:type_name -> cloudgateway.ecs.v1.Instance
-	28, // 12: cloudgateway.ecs.v1.InstanceResult.error:type_name -> cloudgateway.common.v1.ItemError
+	31, // 12: cloudgateway.ecs.v1.InstanceResult.error:type_name -> cloudgateway.common.v1.ItemError
 	6,  // 13: cloudgateway.ecs.v1.BatchGetInstancesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceResult
-	26, // 14: cloudgateway.ecs.v1.BatchGetInstancesResponse.as_of:type_name -> google.protobuf.Timestamp
-	25, // 15: cloudgateway.ecs.v1.ListInstancesRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	27, // 16: cloudgateway.ecs.v1.ListInstancesRequest.max_age:type_name -> google.protobuf.Duration
-	24, // 17: cloudgateway.ecs.v1.ListInstancesRequest.charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	29, // 14: cloudgateway.ecs.v1.BatchGetInstancesResponse.as_of:type_name -> google.protobuf.Timestamp
+	28, // 15: cloudgateway.ecs.v1.ListInstancesRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	30, // 16: cloudgateway.ecs.v1.ListInstancesRequest.max_age:type_name -> google.protobuf.Duration
+	27, // 17: cloudgateway.ecs.v1.ListInstancesRequest.charge_type:type_name -> cloudgateway.common.v1.ChargeType
 	2,  // 18: cloudgateway.ecs.v1.ListInstancesResponse.instances:type_name -> cloudgateway.ecs.v1.Instance
-	26, // 19: cloudgateway.ecs.v1.ListInstancesResponse.as_of:type_name -> google.protobuf.Timestamp
+	29, // 19: cloudgateway.ecs.v1.ListInstancesResponse.as_of:type_name -> google.protobuf.Timestamp
 	1,  // 20: cloudgateway.ecs.v1.ConfirmAbsentResult.presence:type_name -> cloudgateway.ecs.v1.Presence
 	2,  // 21: cloudgateway.ecs.v1.ConfirmAbsentResult.instance:type_name -> cloudgateway.ecs.v1.Instance
-	28, // 22: cloudgateway.ecs.v1.ConfirmAbsentResult.error:type_name -> cloudgateway.common.v1.ItemError
+	31, // 22: cloudgateway.ecs.v1.ConfirmAbsentResult.error:type_name -> cloudgateway.common.v1.ItemError
 	11, // 23: cloudgateway.ecs.v1.ConfirmAbsentResponse.results:type_name -> cloudgateway.ecs.v1.ConfirmAbsentResult
-	27, // 24: cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest.max_age:type_name -> google.protobuf.Duration
-	28, // 25: cloudgateway.ecs.v1.InstanceStatusResult.error:type_name -> cloudgateway.common.v1.ItemError
+	30, // 24: cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest.max_age:type_name -> google.protobuf.Duration
+	31, // 25: cloudgateway.ecs.v1.InstanceStatusResult.error:type_name -> cloudgateway.common.v1.ItemError
 	14, // 26: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceStatusResult
-	26, // 27: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.as_of:type_name -> google.protobuf.Timestamp
-	25, // 28: cloudgateway.ecs.v1.UpdateInstanceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 29: cloudgateway.ecs.v1.StopInstanceRequest.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
-	3,  // 30: cloudgateway.ecs.v1.InstanceService.GetInstance:input_type -> cloudgateway.ecs.v1.GetInstanceRequest
-	5,  // 31: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:input_type -> cloudgateway.ecs.v1.BatchGetInstancesRequest
-	8,  // 32: cloudgateway.ecs.v1.InstanceService.ListInstances:input_type -> cloudgateway.ecs.v1.ListInstancesRequest
-	10, // 33: cloudgateway.ecs.v1.InstanceService.ConfirmAbsent:input_type -> cloudgateway.ecs.v1.ConfirmAbsentRequest
-	13, // 34: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:input_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest
-	16, // 35: cloudgateway.ecs.v1.InstanceService.UpdateInstance:input_type -> cloudgateway.ecs.v1.UpdateInstanceRequest
-	18, // 36: cloudgateway.ecs.v1.InstanceService.StartInstance:input_type -> cloudgateway.ecs.v1.StartInstanceRequest
-	20, // 37: cloudgateway.ecs.v1.InstanceService.StopInstance:input_type -> cloudgateway.ecs.v1.StopInstanceRequest
-	22, // 38: cloudgateway.ecs.v1.InstanceService.DeleteInstance:input_type -> cloudgateway.ecs.v1.DeleteInstanceRequest
-	4,  // 39: cloudgateway.ecs.v1.InstanceService.GetInstance:output_type -> cloudgateway.ecs.v1.GetInstanceResponse
-	7,  // 40: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:output_type -> cloudgateway.ecs.v1.BatchGetInstancesResponse
-	9,  // 41: cloudgateway.ecs.v1.InstanceService.ListInstances:output_type -> cloudgateway.ecs.v1.ListInstancesResponse
-	12, // 42: cloudgateway.ecs.v1.InstanceService.ConfirmAbsent:output_type -> cloudgateway.ecs.v1.ConfirmAbsentResponse
-	15, // 43: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:output_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse
-	17, // 44: cloudgateway.ecs.v1.InstanceService.UpdateInstance:output_type -> cloudgateway.ecs.v1.UpdateInstanceResponse
-	19, // 45: cloudgateway.ecs.v1.InstanceService.StartInstance:output_type -> cloudgateway.ecs.v1.StartInstanceResponse
-	21, // 46: cloudgateway.ecs.v1.InstanceService.StopInstance:output_type -> cloudgateway.ecs.v1.StopInstanceResponse
-	23, // 47: cloudgateway.ecs.v1.InstanceService.DeleteInstance:output_type -> cloudgateway.ecs.v1.DeleteInstanceResponse
-	39, // [39:48] is the sub-list for method output_type
-	30, // [30:39] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	29, // 27: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.as_of:type_name -> google.protobuf.Timestamp
+	29, // 28: cloudgateway.ecs.v1.InstanceEvent.not_before_time:type_name -> google.protobuf.Timestamp
+	29, // 29: cloudgateway.ecs.v1.InstanceEvent.publish_time:type_name -> google.protobuf.Timestamp
+	30, // 30: cloudgateway.ecs.v1.ListInstanceEventsRequest.max_age:type_name -> google.protobuf.Duration
+	16, // 31: cloudgateway.ecs.v1.ListInstanceEventsResponse.events:type_name -> cloudgateway.ecs.v1.InstanceEvent
+	29, // 32: cloudgateway.ecs.v1.ListInstanceEventsResponse.as_of:type_name -> google.protobuf.Timestamp
+	28, // 33: cloudgateway.ecs.v1.UpdateInstanceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 34: cloudgateway.ecs.v1.StopInstanceRequest.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
+	3,  // 35: cloudgateway.ecs.v1.InstanceService.GetInstance:input_type -> cloudgateway.ecs.v1.GetInstanceRequest
+	5,  // 36: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:input_type -> cloudgateway.ecs.v1.BatchGetInstancesRequest
+	8,  // 37: cloudgateway.ecs.v1.InstanceService.ListInstances:input_type -> cloudgateway.ecs.v1.ListInstancesRequest
+	10, // 38: cloudgateway.ecs.v1.InstanceService.ConfirmAbsent:input_type -> cloudgateway.ecs.v1.ConfirmAbsentRequest
+	13, // 39: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:input_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest
+	17, // 40: cloudgateway.ecs.v1.InstanceService.ListInstanceEvents:input_type -> cloudgateway.ecs.v1.ListInstanceEventsRequest
+	19, // 41: cloudgateway.ecs.v1.InstanceService.UpdateInstance:input_type -> cloudgateway.ecs.v1.UpdateInstanceRequest
+	21, // 42: cloudgateway.ecs.v1.InstanceService.StartInstance:input_type -> cloudgateway.ecs.v1.StartInstanceRequest
+	23, // 43: cloudgateway.ecs.v1.InstanceService.StopInstance:input_type -> cloudgateway.ecs.v1.StopInstanceRequest
+	25, // 44: cloudgateway.ecs.v1.InstanceService.DeleteInstance:input_type -> cloudgateway.ecs.v1.DeleteInstanceRequest
+	4,  // 45: cloudgateway.ecs.v1.InstanceService.GetInstance:output_type -> cloudgateway.ecs.v1.GetInstanceResponse
+	7,  // 46: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:output_type -> cloudgateway.ecs.v1.BatchGetInstancesResponse
+	9,  // 47: cloudgateway.ecs.v1.InstanceService.ListInstances:output_type -> cloudgateway.ecs.v1.ListInstancesResponse
+	12, // 48: cloudgateway.ecs.v1.InstanceService.ConfirmAbsent:output_type -> cloudgateway.ecs.v1.ConfirmAbsentResponse
+	15, // 49: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:output_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse
+	18, // 50: cloudgateway.ecs.v1.InstanceService.ListInstanceEvents:output_type -> cloudgateway.ecs.v1.ListInstanceEventsResponse
+	20, // 51: cloudgateway.ecs.v1.InstanceService.UpdateInstance:output_type -> cloudgateway.ecs.v1.UpdateInstanceResponse
+	22, // 52: cloudgateway.ecs.v1.InstanceService.StartInstance:output_type -> cloudgateway.ecs.v1.StartInstanceResponse
+	24, // 53: cloudgateway.ecs.v1.InstanceService.StopInstance:output_type -> cloudgateway.ecs.v1.StopInstanceResponse
+	26, // 54: cloudgateway.ecs.v1.InstanceService.DeleteInstance:output_type -> cloudgateway.ecs.v1.DeleteInstanceResponse
+	45, // [45:55] is the sub-list for method output_type
+	35, // [35:45] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_ecs_v1_instance_proto_init() }
@@ -2144,14 +2412,14 @@ func file_cloudgateway_ecs_v1_instance_proto_init() {
 	if File_cloudgateway_ecs_v1_instance_proto != nil {
 		return
 	}
-	file_cloudgateway_ecs_v1_instance_proto_msgTypes[14].OneofWrappers = []any{}
+	file_cloudgateway_ecs_v1_instance_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_ecs_v1_instance_proto_rawDesc), len(file_cloudgateway_ecs_v1_instance_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   22,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	InstanceService_ListInstances_FullMethodName            = "/cloudgateway.ecs.v1.InstanceService/ListInstances"
 	InstanceService_ConfirmAbsent_FullMethodName            = "/cloudgateway.ecs.v1.InstanceService/ConfirmAbsent"
 	InstanceService_BatchGetInstanceStatuses_FullMethodName = "/cloudgateway.ecs.v1.InstanceService/BatchGetInstanceStatuses"
+	InstanceService_ListInstanceEvents_FullMethodName       = "/cloudgateway.ecs.v1.InstanceService/ListInstanceEvents"
 	InstanceService_UpdateInstance_FullMethodName           = "/cloudgateway.ecs.v1.InstanceService/UpdateInstance"
 	InstanceService_StartInstance_FullMethodName            = "/cloudgateway.ecs.v1.InstanceService/StartInstance"
 	InstanceService_StopInstance_FullMethodName             = "/cloudgateway.ecs.v1.InstanceService/StopInstance"
@@ -55,6 +56,10 @@ type InstanceServiceClient interface {
 	// of their own, so that callers that watch many instances take nothing from those that read them. One result per id, in the order
 	// of the request.
 	BatchGetInstanceStatuses(ctx context.Context, in *BatchGetInstanceStatusesRequest, opts ...grpc.CallOption) (*BatchGetInstanceStatusesResponse, error)
+	// ListInstanceEvents lists the system events of instances that are not over: what the cloud is about to do to them, such as planned
+	// maintenance, a move to another host after a failure, or a stop because a bill is not paid. Without filters, those of all instances of
+	// the region, in one call for 100 events.
+	ListInstanceEvents(ctx context.Context, in *ListInstanceEventsRequest, opts ...grpc.CallOption) (*ListInstanceEventsResponse, error)
 	// UpdateInstance changes the attributes that are present in the request and leaves the others: attributes, then set_tags, then
 	// remove_tag_keys, one cloud call each; on an error the earlier ones stay changed.
 	UpdateInstance(ctx context.Context, in *UpdateInstanceRequest, opts ...grpc.CallOption) (*UpdateInstanceResponse, error)
@@ -130,6 +135,16 @@ func (c *instanceServiceClient) BatchGetInstanceStatuses(ctx context.Context, in
 	return out, nil
 }
 
+func (c *instanceServiceClient) ListInstanceEvents(ctx context.Context, in *ListInstanceEventsRequest, opts ...grpc.CallOption) (*ListInstanceEventsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListInstanceEventsResponse)
+	err := c.cc.Invoke(ctx, InstanceService_ListInstanceEvents_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *instanceServiceClient) UpdateInstance(ctx context.Context, in *UpdateInstanceRequest, opts ...grpc.CallOption) (*UpdateInstanceResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UpdateInstanceResponse)
@@ -193,6 +208,10 @@ type InstanceServiceServer interface {
 	// of their own, so that callers that watch many instances take nothing from those that read them. One result per id, in the order
 	// of the request.
 	BatchGetInstanceStatuses(context.Context, *BatchGetInstanceStatusesRequest) (*BatchGetInstanceStatusesResponse, error)
+	// ListInstanceEvents lists the system events of instances that are not over: what the cloud is about to do to them, such as planned
+	// maintenance, a move to another host after a failure, or a stop because a bill is not paid. Without filters, those of all instances of
+	// the region, in one call for 100 events.
+	ListInstanceEvents(context.Context, *ListInstanceEventsRequest) (*ListInstanceEventsResponse, error)
 	// UpdateInstance changes the attributes that are present in the request and leaves the others: attributes, then set_tags, then
 	// remove_tag_keys, one cloud call each; on an error the earlier ones stay changed.
 	UpdateInstance(context.Context, *UpdateInstanceRequest) (*UpdateInstanceResponse, error)
@@ -232,6 +251,9 @@ func (UnimplementedInstanceServiceServer) ConfirmAbsent(context.Context, *Confir
 }
 func (UnimplementedInstanceServiceServer) BatchGetInstanceStatuses(context.Context, *BatchGetInstanceStatusesRequest) (*BatchGetInstanceStatusesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method BatchGetInstanceStatuses not implemented")
+}
+func (UnimplementedInstanceServiceServer) ListInstanceEvents(context.Context, *ListInstanceEventsRequest) (*ListInstanceEventsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListInstanceEvents not implemented")
 }
 func (UnimplementedInstanceServiceServer) UpdateInstance(context.Context, *UpdateInstanceRequest) (*UpdateInstanceResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateInstance not implemented")
@@ -356,6 +378,24 @@ func _InstanceService_BatchGetInstanceStatuses_Handler(srv interface{}, ctx cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _InstanceService_ListInstanceEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListInstanceEventsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InstanceServiceServer).ListInstanceEvents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InstanceService_ListInstanceEvents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InstanceServiceServer).ListInstanceEvents(ctx, req.(*ListInstanceEventsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _InstanceService_UpdateInstance_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(UpdateInstanceRequest)
 	if err := dec(in); err != nil {
@@ -454,6 +494,10 @@ var InstanceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "BatchGetInstanceStatuses",
 			Handler:    _InstanceService_BatchGetInstanceStatuses_Handler,
+		},
+		{
+			MethodName: "ListInstanceEvents",
+			Handler:    _InstanceService_ListInstanceEvents_Handler,
 		},
 		{
 			MethodName: "UpdateInstance",
