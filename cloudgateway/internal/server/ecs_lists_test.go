@@ -157,11 +157,12 @@ func TestListInstanceEvents(t *testing.T) {
 		}
 	})
 	one := &ecsv1.InstanceEvent{
-		EventId: "e-1", InstanceId: "i-0000", EventType: "SystemMaintenance.Reboot", NotBeforeTime: timestamppb.New(notBefore), Reason: "a fan",
-		Status: "Scheduled",
+		EventId: "e-1", InstanceId: "i-0000", EventType: "SystemMaintenance.Reboot",
+		NotBeforeTime: timestamppb.New(notBefore), Reason: "a fan", Status: "Scheduled",
 	}
 	two := &ecsv1.InstanceEvent{
-		EventId: "e-2", InstanceId: "i-0001", EventType: "SystemFailure.Redeploy", Status: "Executing",
+		EventId: "e-2", InstanceId: "i-0001", EventType: "SystemFailure.Redeploy",
+		Status: "Executing",
 	}
 	for name, tt := range map[string]struct {
 		ids  []string

@@ -17,7 +17,8 @@ func eventActions() []api.Action {
 			api.Optional("InstanceId"), api.Param{Name: "ResourceId", Kind: api.Strings, Limit: idsPerCall},
 			api.OneOf("ResourceType", "instance", "ddh", "managehost"), api.Param{Name: "EventId", Kind: api.Strings, Limit: idsPerCall},
 			api.Optional("EventType"), api.Param{Name: "InstanceEventType", Kind: api.Strings, Min: 1, Max: 30},
-			api.OneOf("EventCycleStatus", eventStatuses()...), api.Param{Name: "InstanceEventCycleStatus", Kind: api.Strings, Min: 1, Max: 7},
+			api.OneOf("EventCycleStatus", eventStatuses()...),
+			api.Param{Name: "InstanceEventCycleStatus", Kind: api.Strings, Min: 1, Max: 7},
 			api.Optional("NextToken"), api.Param{Name: "MaxResults", Kind: api.Int},
 		)...),
 	}
