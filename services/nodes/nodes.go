@@ -55,6 +55,27 @@ const (
 	AnnotationInstanceAbsent = "node.alibabacloud.com/instance-absent"
 )
 
+// Conditions of a Node's life (source: Kubernetes 1.37, node lifecycle conditions, KEP-5683). Whoever maintains nodes sets and clears them.
+const (
+	ConditionMaintenancePlanned    corev1.NodeConditionType = "MaintenancePlanned"
+	ConditionMaintenanceInProgress corev1.NodeConditionType = "MaintenanceInProgress"
+	ConditionDrainInProgress       corev1.NodeConditionType = "DrainInProgress"
+	// ReasonEventImminent is the reason of MaintenancePlanned by which the node controller says that the instance is interrupted within
+	// moments, or is being interrupted.
+	ReasonEventImminent = "SystemEventImminent"
+)
+
+// Draining reports whether a node is being drained or maintained, or is about to be.
+func Draining(node *corev1.Node) bool {
+	for _, kind := range []corev1.NodeConditionType{ConditionDrainInProgress, ConditionMaintenanceInProgress} {
+		if c, _ := Condition(node, kind); c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	planned, _ := Condition(node, ConditionMaintenancePlanned)
+	return planned.Status == corev1.ConditionTrue && planned.Reason == ReasonEventImminent
+}
+
 // Excluded reports whether the node is none of ours at all: it carries an exclude label or is a machine outside of the cloud.
 func Excluded(node *corev1.Node) bool {
 	return isSet(node, LabelExclude) || isSet(node, LabelExcludeOld) || strings.HasPrefix(node.Spec.ProviderID, hybridPrefix)

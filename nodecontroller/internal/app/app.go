@@ -47,5 +47,14 @@ func controllerConfig(cfg config.Config, deps replica.Dependencies) controller.C
 		Workers:                cfg.Workers,
 		ApproveServing:         cfg.ApproveServingCertificates,
 		Deletion:               cfg.Deletion.Policy(),
+		Maintenance:            maintenance(cfg.Maintenance),
 	}
+}
+
+// maintenance is nil if it is switched off.
+func maintenance(cfg config.Maintenance) *controller.Maintenance {
+	if !cfg.Enabled {
+		return nil
+	}
+	return &controller.Maintenance{Interval: time.Duration(cfg.Interval), Lead: time.Duration(cfg.Lead)}
 }

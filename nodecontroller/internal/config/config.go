@@ -33,6 +33,9 @@ const (
 	defaultWindow       = 10 * time.Minute
 	defaultMinimum      = 3
 	defaultPercent      = 25
+	defaultAsking       = time.Minute
+	minAsking           = 30 * time.Second
+	defaultLead         = 5 * time.Minute
 	// minConfirmAfter is what the second look at a vanished instance is worth at least.
 	minConfirmAfter = time.Minute
 	// minOldPeriod is the shortest period that is taken from the existing CCM's file: one of seconds would be the cloud's main load.
@@ -67,6 +70,8 @@ type Config struct {
 	Workers int `json:"workers"`
 	// Deletion bounds the deletion of nodes whose instances are gone.
 	Deletion Deletion `json:"deletion"`
+	// Maintenance tells nodes what the cloud is about to do to their instances.
+	Maintenance Maintenance `json:"maintenance"`
 	// TagRules say which tags of instances become labels, annotations or taints of their nodes.
 	TagRules []TagRule `json:"tagRules"`
 	// ApproveServingCertificates approves the requests of kubelets for serving certificates (serverTLSBootstrap) whose names and addresses the
@@ -87,6 +92,17 @@ type TagRule struct {
 	Taint string `json:"taint"`
 	// Effect is that of the taint: NoSchedule, PreferNoSchedule or NoExecute.
 	Effect string `json:"effect"`
+}
+
+// Maintenance is about planned maintenance, failures and spot interruptions of instances, which the cloud announces.
+type Maintenance struct {
+	// Enabled makes what is announced the condition MaintenancePlanned and an event of the node. The gateway's identity needs the RAM
+	// policy node-maintenance. Load balancers act on it where lbcontroller has drainNodes.
+	Enabled bool `json:"enabled"`
+	// Interval is how often the cloud is asked, in one call for all nodes and one for 100 spot instances; 30s at least.
+	Interval config.Duration `json:"interval"`
+	// Lead is how long before an interruption the condition says that it is imminent.
+	Lead config.Duration `json:"lead"`
 }
 
 // Deletion bounds the deletion of nodes. Those that the cluster autoscaler has tainted with ToBeDeletedByClusterAutoscaler don't count.
@@ -125,6 +141,7 @@ func Default() Config {
 		ShutdownTaint:          true,
 		SyncInterval:           config.Duration(defaultSyncInterval),
 		Workers:                defaultWorkers,
+		Maintenance:            Maintenance{Interval: config.Duration(defaultAsking), Lead: config.Duration(defaultLead)},
 		Deletion: Deletion{
 			Enabled: true, ConfirmAfter: config.Duration(defaultConfirmAfter), Silence: config.Duration(defaultSilence),
 			Config: budget.Config{Window: config.Duration(defaultWindow), Minimum: defaultMinimum, Percent: defaultPercent},
@@ -178,6 +195,14 @@ func (c *Config) Validate() error {
 			p.Addf("deletion.silence", "%s is below zero", c.Deletion.Silence)
 		}
 		c.Deletion.Validate(&p, "deletion", 0)
+	}
+	if c.Maintenance.Enabled {
+		if time.Duration(c.Maintenance.Interval) < minAsking {
+			p.Addf("maintenance.interval", "%s is shorter than %s", c.Maintenance.Interval, minAsking)
+		}
+		if c.Maintenance.Lead < 0 {
+			p.Addf("maintenance.lead", "%s is below zero", c.Maintenance.Lead)
+		}
 	}
 	c.validateRules(&p)
 	return p.Err()

@@ -101,6 +101,8 @@ func TestProblems(t *testing.T) {
 		{"rule with an effect of a label", "tagRules: [{tag: t, label: a/b, effect: NoSchedule}]", "tagRules[0].effect: is for a taint only"},
 		{"two rules for one label", "tagRules: [{tag: t, label: a/b}, {tag: u, label: a/b}]",
 			"tagRules[1]: label a/b is that of an earlier rule"},
+		{"asking too often", "maintenance: {enabled: true, interval: 1s}", "maintenance.interval: 1s is shorter than 30s"},
+		{"lead below zero", "maintenance: {enabled: true, lead: -1s}", "maintenance.lead: -1s is below zero"},
 		{"duration", "syncInterval: 5", `syncInterval: 5 is not a duration such as "30s" or "5m"`},
 	}
 	for _, tt := range tests {

@@ -46,6 +46,8 @@ type Config struct {
 	ApproveServing bool
 	// Deletion bounds the deletion of nodes; nil switches it off.
 	Deletion *lifecycle.Policy
+	// Maintenance lets nodes tell what the cloud is about to do to their instances; nil switches it off.
+	Maintenance *Maintenance
 }
 
 // Controller is the node controller.
@@ -65,6 +67,7 @@ type Controller struct {
 	forwarding   *forwarding
 	forwardQueue *reconcile.Runner
 	sweeps       *reconcile.Runner
+	maintenance  *reconcile.Runner
 	home         home
 	// approval is nil if it is switched off.
 	approval *approval

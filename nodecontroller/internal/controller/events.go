@@ -36,6 +36,10 @@ const (
 	eventCheckOff = "SourceDestCheckDisabled"
 	// Warning: another Node is the same instance; the text says which to delete.
 	eventDuplicate = "DuplicateNode"
+	// Warning: the cloud is about to reboot, move, stop or release the Node's instance; the text says when.
+	eventMaintenance = "MaintenancePlanned"
+	// Warning: what the cloud plans for instances can't be read; the text says why.
+	eventMaintenanceUnread = "MaintenanceUnread"
 	// Normal: the instance is gone and so is the Node.
 	eventDeleted = "DeletedNode"
 	// Normal: the instance is stopped, and the Node has the taint node.cloudprovider.kubernetes.io/shutdown.

@@ -29,8 +29,9 @@ type metrics struct {
 	unread      *prometheus.GaugeVec
 }
 
-// newMetrics registers the metrics. forwarding counts the nodes that wait for their network interfaces, and states all nodes by state.
-func newMetrics(registerer prometheus.Registerer, forwarding func() int, states func() map[string]int) *metrics {
+// newMetrics registers the metrics. forwarding counts the nodes that wait for their network interfaces, states all nodes by state, and
+// planned those with planned maintenance.
+func newMetrics(registerer prometheus.Registerer, forwarding func() int, states, planned func() map[string]int) *metrics {
 	factory := promauto.With(registerer)
 	if registerer != nil {
 		registerer.MustRegister(counted{prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -40,6 +41,11 @@ func newMetrics(registerer prometheus.Registerer, forwarding func() int, states 
 				"foreign (the instance is of another VPC or cluster), duplicate (another Node is the same instance), other (excluded, virtual, or no " +
 				"instance of this region).",
 		}, []string{"state"}), states})
+		registerer.MustRegister(counted{prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "nodecontroller_planned_maintenance_nodes",
+			Help: "Nodes whose condition MaintenancePlanned the controller has set, by state: scheduled, imminent (within " +
+				"maintenance.lead, or under way).",
+		}, []string{"state"}), planned})
 	}
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "nodecontroller_forwarding_waiting_nodes",

@@ -34,7 +34,7 @@ func New(cfg Config) (*Controller, error) {
 		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
 			informers.WithTransform(kube.TrimNodeBut(cfg.Options.Annotations()...))),
 	}
-	c.metrics = newMetrics(cfg.Registerer, c.forwarding.len, c.states)
+	c.metrics = newMetrics(cfg.Registerer, c.forwarding.len, c.states, c.announced)
 	c.arrivals = newArrivals(c.receive)
 	c.kept, c.failed = kept{}, map[string]time.Time{}
 	if cfg.Deletion != nil {
@@ -48,6 +48,9 @@ func New(cfg Config) (*Controller, error) {
 		return nil, err
 	}
 	if c.sweeps, err = c.runner("nodesweep", c.sweep, 1, sweepTimeout); err != nil {
+		return nil, err
+	}
+	if c.maintenance, err = c.runner("nodemaintenance", c.announcePlans, 1, sweepTimeout); err != nil {
 		return nil, err
 	}
 	if cfg.ApproveServing {
@@ -102,6 +105,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		}
 	}
 	c.sweeps.Add(sweepKey, reconcile.Periodic)
+	c.maintenance.Add(sweepKey, reconcile.Periodic)
 	group, ctx := errgroup.WithContext(ctx)
 	if c.approval != nil {
 		c.approval.start()
@@ -112,6 +116,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	group.Go(func() error { return c.forwardQueue.Run(ctx) })
 	group.Go(func() error { return c.watchForwarding(ctx) })
 	group.Go(func() error { return c.sweeps.Run(ctx) })
+	group.Go(func() error { return c.maintenance.Run(ctx) })
 	return group.Wait()
 }
 
@@ -135,7 +140,7 @@ func (c *Controller) withoutRegion(err error) {
 
 // Resume tries at once what failed while the gateway could not be reached.
 func (c *Controller) Resume() {
-	for _, queue := range []*reconcile.Runner{c.init, c.forwardQueue, c.sweeps} {
+	for _, queue := range []*reconcile.Runner{c.init, c.forwardQueue, c.sweeps, c.maintenance} {
 		queue.Resume()
 	}
 	if c.approval != nil {

@@ -40,7 +40,8 @@ type Change struct {
 	// Addresses replace the node's if AddressesDiffer.
 	Addresses       []corev1.NodeAddress
 	AddressesDiffer bool
-	// Condition is set in the same write as the addresses, that is before the taint goes; its times are for the writer.
+	// Condition is set in the same write as the addresses, that is before the taint goes; its times are for the writer, but
+	// for a transition that was earlier.
 	Condition *corev1.NodeCondition
 	// Labels are those to set, none of which the node has with that value.
 	Labels map[string]string
@@ -170,7 +171,10 @@ func (c Change) StatusPatch(now metav1.Time) map[string]any {
 	}
 	if c.Condition != nil {
 		written := *c.Condition
-		written.LastHeartbeatTime, written.LastTransitionTime = now, now
+		written.LastHeartbeatTime = now
+		if written.LastTransitionTime.IsZero() {
+			written.LastTransitionTime = now
+		}
 		status["conditions"] = []corev1.NodeCondition{written}
 	}
 	return map[string]any{"status": status}
