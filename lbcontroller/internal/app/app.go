@@ -32,7 +32,7 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 			Client: s.Client, Recorder: s.Recorder, Drain: s.Drain,
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
 			Kinds:   Kinds(cfg, s),
-			Workers: cfg.Workers, ExcludeControlPlane: cfg.ExcludeControlPlaneNodes,
+			Workers: cfg.Workers, ExcludeControlPlane: cfg.ExcludeControlPlaneNodes, DrainNodes: cfg.DrainNodes,
 			SecretNamespaces: cfg.TLSSecretNamespaces,
 			NodeQuiet:        time.Duration(cfg.NodeGather.Quiet),
 			NodeMax:          time.Duration(cfg.NodeGather.Max),

@@ -74,7 +74,11 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, cfg config.Con
 	if cfg.ExcludeControlPlaneNodes {
 		candidates = backend.WithoutControlPlane(candidates)
 	}
-	set := backend.New(candidates)
+	take := backend.New
+	if cfg.DrainNodes {
+		take = backend.NewDraining
+	}
+	set := take(candidates)
 	all := pointers(services.Items)
 	slices.SortFunc(all, func(a, b *corev1.Service) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))

@@ -186,6 +186,9 @@ func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 				c.Draining[Backend{Instance: b.Instance, IP: b.IP, Port: port.NodePort}] = true
 			}
 		}
+		for _, b := range selected.draining {
+			c.Draining[Backend{Instance: b.Instance, IP: b.IP, Port: port.NodePort}] = true
+		}
 	}
 	place := func(e endpoint) (Backend, Node, bool) {
 		n, ok := selected.byName[e.node]
@@ -199,15 +202,22 @@ func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 		}
 		return Backend{}, n, false
 	}
+	serves := func(n Node, ok bool) bool { return ok && (p.Mode != Local || !n.NotReady && !n.Leaving) }
+	// Pods of nodes that are drained go on taking traffic if no others do.
+	drains := slices.ContainsFunc(pods.taking, func(e endpoint) bool {
+		_, n, ok := place(e)
+		return serves(n, ok) && !n.Draining
+	})
 	at := map[Backend]int{}
 	c.KeepLast = c.KeepLast || pods.unnamed
 	for _, e := range pods.taking {
 		b, n, ok := place(e)
 		c.KeepLast = c.KeepLast || p.Mode == Local
-		if ok && p.Mode == Local && n.Leaving && p.Drain {
+		drained := drains && n.Draining
+		if ok && (drained || p.Mode == Local && n.Leaving && p.Drain) {
 			c.Draining[b] = true
 		}
-		if !ok || p.Mode == Local && (n.NotReady || n.Leaving) {
+		if !serves(n, ok) || drained {
 			continue
 		}
 		i, present := at[b]

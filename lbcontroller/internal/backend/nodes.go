@@ -29,6 +29,9 @@ type Node struct {
 	NotReady bool
 	// Leaving nodes are about to be deleted, or cordoned where that counts: they take no new connections.
 	Leaving bool
+	// Draining nodes are drained or maintained, or are about to be: their servers take no new connections until the node or the
+	// pods are gone.
+	Draining bool
 }
 
 // View selects nodes for a Service. It is comparable, so that Services that select alike share the work.
@@ -71,8 +74,9 @@ type Set struct {
 // selection is what a view shows of a snapshot. It is made once for all Services that select alike: each looks at it in every pass.
 type selection struct {
 	byName map[string]Node
-	// ready, notReady and leaving are the nodes whose instance is known, each once and in order, as backends without a port and a weight.
-	ready, notReady, leaving []Share
+	// ready, notReady, leaving and draining are the nodes whose instance is known, each once and in order, as backends without a port and
+	// a weight.
+	ready, notReady, leaving, draining []Share
 	// unnamed are the names of the nodes whose instance isn't known, sorted.
 	unnamed []string
 	virtual bool
@@ -81,7 +85,12 @@ type selection struct {
 // New takes a snapshot of the nodes that are not excluded, without those whose instance nodecontroller has found to be
 // none of the cluster's: a kubelet alone says which instance its Node is. A virtual node needs neither to be ready nor
 // to be included: it only says where its pods are.
-func New(list []*corev1.Node) *Set {
+func New(list []*corev1.Node) *Set { return newSet(list, func(*corev1.Node) bool { return false }) }
+
+// NewDraining is New where conditions of nodes say that they are being drained.
+func NewDraining(list []*corev1.Node) *Set { return newSet(list, nodes.Draining) }
+
+func newSet(list []*corev1.Node, draining func(*corev1.Node) bool) *Set {
 	s := &Set{views: map[View]*selection{}, notReady: map[string]bool{}}
 	for _, n := range list {
 		virtual, leaving := nodes.IsVirtual(n), nodes.HasTaint(n, nodes.TaintToBeDeleted)
@@ -90,7 +99,7 @@ func New(list []*corev1.Node) *Set {
 		}
 		e := entry{labels: n.Labels, cordoned: n.Spec.Unschedulable, Node: Node{
 			Name: n.Name, Virtual: virtual, Zone: n.Labels[corev1.LabelTopologyZone], Leaving: leaving,
-			NotReady: !virtual && nodes.Ready(n) != corev1.ConditionTrue,
+			NotReady: !virtual && nodes.Ready(n) != corev1.ConditionTrue, Draining: !virtual && draining(n),
 		}}
 		if id, ok := nodes.ParseProviderID(n.Spec.ProviderID); ok && !virtual {
 			e.InstanceID, e.IP = id.InstanceID, internalIP(n)
@@ -145,6 +154,9 @@ func WithoutControlPlane(list []*corev1.Node) []*corev1.Node {
 func (s *Set) take(p Policy) (ready, notReady []Share) {
 	selected := s.selection(p.Nodes)
 	ready, notReady = p.known(selected.ready), p.known(selected.notReady)
+	if len(ready) == 0 { // There is nobody to take the traffic of those that are drained.
+		ready = p.known(selected.draining)
+	}
 	if p.MaxNodes == 0 {
 		return ready, notReady
 	}
@@ -201,6 +213,8 @@ func (s *Set) selection(v View) *selection {
 			made.unnamed = append(made.unnamed, n.Name)
 		case n.NotReady:
 			list = &made.notReady
+		case n.Draining:
+			list = &made.draining
 		}
 		// Two Nodes may be of one instance.
 		if last := len(*list) - 1; n.InstanceID != "" && (last < 0 || (*list)[last].Instance != n.InstanceID) {
@@ -231,7 +245,7 @@ func (s *Set) Reporting(most int, but []string) []string {
 		if len(ids) == most {
 			break
 		}
-		if id := e.InstanceID; id != "" && !e.NotReady && !e.Leaving && !slices.Contains(but, id) {
+		if id := e.InstanceID; id != "" && !e.NotReady && !e.Leaving && !e.Draining && !slices.Contains(but, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -263,6 +277,7 @@ func ChangedSubset(before, after *Set, p Policy) bool {
 	ready, notReady := before.take(p)
 	nowReady, nowNotReady := after.take(p)
 	return !sameNodes(ready, nowReady) || !sameNodes(notReady, nowNotReady) ||
+		!sameNodes(before.selection(p.Nodes).draining, after.selection(p.Nodes).draining) ||
 		p.Drain && !sameNodes(before.selection(p.Nodes).leaving, after.selection(p.Nodes).leaving)
 }
 

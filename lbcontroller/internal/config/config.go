@@ -55,6 +55,10 @@ type Config struct {
 	// ExcludeControlPlaneNodes keeps traffic off nodes with the label node-role.kubernetes.io/control-plane. Those with the old label
 	// node-role.kubernetes.io/master, or with node.kubernetes.io/exclude-from-external-load-balancers, never get any.
 	ExcludeControlPlaneNodes bool `json:"excludeControlPlaneNodes"`
+	// DrainNodes takes new connections off the servers of a node whose conditions say that it is being drained or maintained: DrainInProgress,
+	// MaintenanceInProgress, or MaintenancePlanned of nodecontroller within moments of an interruption (its maintenance.enabled). The
+	// servers stay with weight 0 until the node or the pods are gone, unless no others would be left.
+	DrainNodes bool `json:"drainNodes"`
 	// DrainTerminating keeps pods that terminate as backends with weight 0 until they are gone, for Services that don't say.
 	DrainTerminating bool `json:"drainTerminating"`
 	// BackendIPv6 lets Services have IPv6 addresses of pods as backends (annotation backend-ip-version).

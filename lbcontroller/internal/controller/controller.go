@@ -47,6 +47,8 @@ type Config struct {
 	NodeQuiet, NodeMax time.Duration
 	// ExcludeControlPlane keeps traffic off the nodes of the control plane.
 	ExcludeControlPlane bool
+	// DrainNodes takes new connections off nodes whose conditions say that they are being drained.
+	DrainNodes bool
 	// Drain is how long work under way may go on when another replica is about to take over.
 	Drain      time.Duration
 	Registerer prometheus.Registerer

@@ -257,7 +257,7 @@ func (c *Controller) nodeUpdated(oldObj, newObj any) {
 	a, ok1 := oldObj.(*corev1.Node)
 	b, ok2 := newObj.(*corev1.Node)
 	if ok1 && ok2 && a.Spec.ProviderID == b.Spec.ProviderID && a.Spec.Unschedulable == b.Spec.Unschedulable &&
-		nodes.Ready(a) == nodes.Ready(b) && equality.Semantic.DeepEqual(a.Labels, b.Labels) &&
+		nodes.Ready(a) == nodes.Ready(b) && (!c.DrainNodes || nodes.Draining(a) == nodes.Draining(b)) && equality.Semantic.DeepEqual(a.Labels, b.Labels) &&
 		equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) {
 		return
 	}
@@ -289,7 +289,11 @@ func (c *Controller) snapshot() (*backend.Set, error) {
 	if c.ExcludeControlPlane {
 		list = backend.WithoutControlPlane(list)
 	}
-	set := backend.New(list)
+	take := backend.New
+	if c.DrainNodes {
+		take = backend.NewDraining
+	}
+	set := take(list)
 	c.latest.Store(&nodesOf{set, changes})
 	return set, nil
 }

@@ -504,11 +504,21 @@ func (s *story) node(what string, words []string) {
 			change(notReady)
 		case "ready":
 			change(ready)
+		case "drain", "undrain":
+			change(func(n *corev1.Node) { drained(n, what == "drain") })
 		case "cordon", "uncordon":
 			change(func(n *corev1.Node) { n.Spec.Unschedulable = what == "cordon" })
 		default:
 			s.t.Fatalf("nodes can't be %q", what)
 		}
+	}
+}
+
+// drained says by a condition of a node whether it is being drained, as kubectl drain does.
+func drained(n *corev1.Node, now bool) {
+	n.Status.Conditions = slices.DeleteFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == "DrainInProgress" })
+	if now {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: "DrainInProgress", Status: corev1.ConditionTrue})
 	}
 }
 

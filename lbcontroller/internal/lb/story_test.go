@@ -127,6 +127,7 @@ func newStory(t *testing.T, files []txtar.File) *story {
 	s.config = func(c *settings) {
 		c.Controller.Client = unhurried{s.kube}
 		c.Controller.SecretNamespaces = s.cfg.TLSSecretNamespaces
+		c.Controller.DrainNodes = s.cfg.DrainNodes
 		c.Controller.Workers, c.Controller.Logger = s.cfg.Workers, slog.New(plans{s})
 		c.Controller.Kinds = app.Kinds(s.cfg, s.dependencies(c.Controller.Logger))
 	}
