@@ -38,6 +38,12 @@ func (p Product) Read(ctx context.Context, id string, e observe.Extent) (model.O
 	return found, err
 }
 
+// Locked implements lb.Product.
+func (p Product) Locked(ctx context.Context, id string) (bool, error) {
+	answer, err := p.Gateway.LoadBalancers.GetLoadBalancer(ctx, &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, View: slbv1.View_VIEW_BASIC})
+	return answer.GetLoadBalancer().GetStatus() == "locked", err
+}
+
 // Complete implements observe.Reader.
 func (p Product) Complete(ctx context.Context, found *model.Observed, want *model.Desired) error {
 	if err := p.addWantedDefault(ctx, found, want.Groups); err != nil {

@@ -26,6 +26,7 @@ const (
 	ReasonSynced    = "Synced"    // The load balancer is as the Service asks.
 	ReasonPublished = "Published" // The address is in the status.
 	ReasonPending   = "Pending"   // There is no address yet.
+	ReasonGone      = "Gone"      // The load balancer of the address is not there.
 	ReasonInvalid   = "Invalid"   // What the Service says can't be understood.
 	ReasonRefused   = "Refused"   // What the Service asks for can't be done without harm to others.
 	ReasonFailed    = "Failed"    // Something failed, and is tried again.
@@ -46,8 +47,13 @@ func conditionsOf(svc *corev1.Service, o Outcome) []metav1.Condition {
 	}
 	ready := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonPublished,
 		Message: "the address is in the status"}
-	if len(ingress) == 0 {
+	have := find(svc.Status.Conditions, ConditionReady)
+	switch {
+	case len(ingress) == 0:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ReasonPending, "there is no address yet"
+	case o.Gone, o.Err != nil && have != nil && have.Reason == ReasonGone: // Trouble doesn't bring it back.
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ReasonGone,
+			"the address in the status leads nowhere: its load balancer does not exist"
 	}
 	synced := metav1.Condition{Type: ConditionSynced, Status: metav1.ConditionTrue, Reason: ReasonSynced,
 		Message: "the load balancer is as the Service asks"}
@@ -70,6 +76,9 @@ func conditionsOf(svc *corev1.Service, o Outcome) []metav1.Condition {
 // changing are the conditions of a Service that a user has changed, until the controller has looked at it.
 func changing(svc *corev1.Service) []metav1.Condition {
 	list := conditionsOf(svc, Outcome{})
+	if have := find(svc.Status.Conditions, ConditionReady); have != nil && len(svc.Status.LoadBalancer.Ingress) > 0 {
+		list[0] = *have // A change by a user says nothing of it.
+	}
 	list[1].Status, list[1].Reason, list[1].Message = metav1.ConditionUnknown, ReasonChanging,
 		"the Service was changed; the load balancer is compared with it"
 	return list

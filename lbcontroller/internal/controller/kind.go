@@ -79,6 +79,8 @@ type Outcome struct {
 	// Err is what went wrong, and Retry when the pass is repeated for that.
 	Err   error
 	Retry Retry
+	// Gone says that the load balancer whose address the Service shows isn't there.
+	Gone bool
 	// Waits says that it isn't known yet whether the load balancer is as the Service asks. Nothing is said of that then.
 	Waits bool
 	// Reason names in one word what went wrong, for a condition; empty for that of Err.

@@ -141,7 +141,7 @@ func mayCreate(s pass, d decision) *reuse.Refusal {
 	if d.there().InstanceID != "" {
 		return nil
 	}
-	if refusal := reuse.Gone(s.facts()); refusal != nil {
+	if refusal := reuse.Gone(s.facts(), d.there().Gone); refusal != nil {
 		return refusal
 	}
 	if why := s.want.Desired.Instance.Forbidden; why != "" {

@@ -176,9 +176,8 @@ func (e *engine) isLocked(ctx context.Context, there model.Observed, err error) 
 	if there.InstanceID == "" || !slices.ContainsFunc(causes(err), busy) {
 		return false
 	}
-	now, err := e.Read(ctx, there.InstanceID, observe.Extent{View: observe.Basic})
-	lb, ok := now.Instance.(interface{ GetStatus() string })
-	return err == nil && ok && lb.GetStatus() == "locked"
+	locked, err := e.Product.Locked(ctx, there.InstanceID)
+	return err == nil && locked
 }
 
 // isUnconfirmed reports that a Service which stays one of type LoadBalancer no longer asks for the load balancer that

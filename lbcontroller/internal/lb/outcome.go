@@ -328,7 +328,7 @@ func outcomeOfRefusal(s pass, why error) controller.Outcome {
 		o.Err, o.Reason = invalid, controller.ReasonInvalid
 	}
 	if isRefusal {
-		s.entry = keepRefused(s, refusal)
+		s.entry, o.Gone = keepRefused(s, refusal), refusal.Gone
 	}
 	o.Looks = s.looks()
 	return o

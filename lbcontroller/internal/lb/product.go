@@ -43,6 +43,8 @@ type Product interface {
 	Health(ctx context.Context, there model.Observed) (map[model.ServerKey][]string, error)
 	// EIPs are the elastic addresses that are bound to a load balancer, as they were not longer ago than maxAge; 0 for now.
 	EIPs(ctx context.Context, id string, maxAge time.Duration) ([]string, error)
+	// Locked reports, by one read, whether the cloud has locked a load balancer because money is owed for it.
+	Locked(ctx context.Context, id string) (bool, error)
 	// Certificate is the id of the first certificate that a listener names; empty for none.
 	Certificate(l model.Listener) string
 	// CertificateEnds says when certificates end: the zero time where the cloud doesn't say. One that isn't there is left out.

@@ -116,7 +116,9 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 	}
 	named, err := r.reused(ctx, id, partsOf(s.want.Desired))
 	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
-		return knowledge.Refused{Refusal: reuse.Missing(id, r.marks.Name)}, nil
+		refusal := reuse.Missing(id, r.marks.Name)
+		refusal.Gone = s.svc.Labels[LabelLoadBalancerID] == id
+		return knowledge.Refused{Refusal: refusal}, nil
 	}
 	if err == nil {
 		err = r.complete(ctx, &named, s.want.Desired)

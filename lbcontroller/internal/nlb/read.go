@@ -77,6 +77,12 @@ func (p Product) balancer(ctx context.Context, id string) (*nlbv1.LoadBalancer, 
 	return lb, nil
 }
 
+// Locked implements lb.Product.
+func (p Product) Locked(ctx context.Context, id string) (bool, error) {
+	lb, err := p.balancer(ctx, id)
+	return lb.GetBusinessStatus() == nlbv1.BusinessStatus_BUSINESS_STATUS_LOCKED, err
+}
+
 func (p Product) listeners(ctx context.Context, id string) ([]model.Listener, error) {
 	answer, err := p.Gateway.NetworkListeners.ListListeners(ctx, &nlbv1.ListListenersRequest{LoadBalancerIds: []string{id}})
 	if err != nil {

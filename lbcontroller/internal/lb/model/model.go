@@ -293,6 +293,8 @@ type Observed struct {
 	InstanceID string
 	// Reused says that the instance is a user's, which is never deleted.
 	Reused bool
+	// Gone says, where there is no instance, that the one that is noted on the Service isn't there.
+	Gone bool
 	// ConfigKnown says that Instance and Listeners have been read or written; otherwise only Groups are known.
 	ConfigKnown bool
 	Instance    LoadBalancer

@@ -164,14 +164,14 @@ type Parts struct {
 
 // Find looks for the instance of a Service: by the recorded id, by tag, by name. The result has no instance if there is none.
 func (o Observer) Find(ctx context.Context, hint Hint, view View) (model.Observed, error) {
+	isGone := false
 	if hint.RecordedID != "" && !slices.Contains(hint.Users, hint.RecordedID) {
 		found, err := o.Read(ctx, hint.RecordedID, Extent{View: view, Mark: hint.DefaultName})
 		if err == nil && hint.owns(found) {
 			return o.prove(ctx, hint, found, view)
 		}
-		switch {
-		case err == nil:
-		case err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound:
+		isGone = rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound
+		if err != nil && !isGone {
 			return model.Observed{}, err
 		}
 	}
@@ -183,7 +183,9 @@ func (o Observer) Find(ctx context.Context, hint Hint, view View) (model.Observe
 		return model.Observed{}, err
 	}
 	if id == "" {
-		return o.nothing(ctx, hint)
+		found, err := o.nothing(ctx, hint)
+		found.Gone = isGone
+		return found, err
 	}
 	found, err := o.Read(ctx, id, Extent{View: view, Mark: hint.DefaultName})
 	if err == nil && (hint.belongsElsewhere(found.Tags()) || hint.takesForUsers(found)) {

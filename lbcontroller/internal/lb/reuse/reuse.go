@@ -23,6 +23,8 @@ type Refusal struct {
 	Text string
 	// Again is how long it takes at most until the controller looks again; 0 for as long as for anything that only a user can mend.
 	Again time.Duration
+	// Gone says that the load balancer whose address the Service publishes isn't there.
+	Gone bool
 }
 
 // Error implements error.
@@ -105,9 +107,9 @@ func Taken(svc Service, named, own model.Observed) *Refusal {
 		"clear status.loadBalancer: %s", strings.Join(svc.Published, ", "), named.InstanceID, svc.clearStatus())}
 }
 
-// Gone refuses another load balancer to a Service whose load balancer is gone while it still publishes its address; nil
-// for one that publishes none.
-func Gone(svc Service) *Refusal {
+// Gone refuses another load balancer to a Service that publishes an address and has no load balancer: its own is gone, or what is noted on
+// the Service was not made for it. It is nil for a Service that publishes none.
+func Gone(svc Service, isGone bool) *Refusal {
 	if len(svc.Published) == 0 {
 		return nil
 	}
@@ -126,9 +128,13 @@ func Gone(svc Service) *Refusal {
 			Text: fmt.Sprintf("no load balancer is known to be made for this Service, which publishes %s; to get one, clear status.loadBalancer: %s",
 				strings.Join(svc.Published, ", "), svc.clearStatus())}
 	}
-	return &Refusal{Text: fmt.Sprintf("the load balancer %s of this Service is gone, and its address with it, "+
-		"or was not created for this Service; "+
-		"to get a new one, clear status.loadBalancer: %s", svc.RecordedID, svc.clearStatus())}
+	if !isGone {
+		return &Refusal{Text: fmt.Sprintf("load balancer %s, which is noted on the Service, was not made for it, as far as its tags say; if it "+
+			"is yours, name it by annotation %s%s; to get a new one, clear status.loadBalancer: %s", svc.RecordedID, annotation.Prefix,
+			annotation.ID, svc.clearStatus())}
+	}
+	return &Refusal{Text: fmt.Sprintf("the load balancer %s of this Service is gone, and its address with it; "+
+		"to get a new one, clear status.loadBalancer: %s", svc.RecordedID, svc.clearStatus()), Gone: true}
 }
 
 // InVain reports that a Service has nothing on a load balancer that it names or names no more: it was never given
