@@ -44,7 +44,7 @@ func (k keys) meet(other model.ListenerKey) bool { return slices.ContainsFunc(k,
 type present struct {
 	model.Listener
 	wanted, ours, held bool
-	// replaced says of one that is held that what is wanted in its place can't be made.
+	// replaced says of one that is held that what is wanted in its place can't be made, or that a redirect which stays leads to it.
 	replaced bool
 	// servesAnother reports that the listener forwards to a server group that was made for another Service, the server.
 	servesAnother bool
@@ -103,7 +103,8 @@ func (s *survey) refusals(d *model.Desired, frozen map[string]bool) (refused ref
 			refused[want.Key] = true
 		}
 	}
-	targets := map[int32]bool{}
+	// served are the targets of redirects that stay with the servers that they lead to.
+	targets, served := map[int32]bool{}, map[int32]bool{}
 	for _, have := range s.have {
 		targets[have.ForwardPort()] = targets[have.ForwardPort()] || !have.ours
 	}
@@ -119,13 +120,21 @@ func (s *survey) refusals(d *model.Desired, frozen map[string]bool) (refused ref
 				s.holdPort(want.Key)
 				grown = grown || len(s.taken) > held
 			}
-			if exists && (refused.target(want) || frozen[want.Group]) {
+			if exists && (refused.target(want) || frozen[want.Group] || s.stays[want.Key]) {
 				targets[old.ForwardPort()] = true
+			}
+			if exists && s.stays[want.Key] {
+				served[old.ForwardPort()] = true
+			}
+		}
+		for _, have := range s.have {
+			if port := have.ForwardPort(); have.replaced && port != 0 && !served[port] {
+				targets[port], served[port], grown = true, true, true
 			}
 		}
 		for key, have := range s.have {
 			if overTCP(key) && targets[key.Port] && have.ours && !have.wanted && !have.held {
-				have.held, grown = true, true
+				have.held, have.replaced, grown = true, served[key.Port], true
 				s.have[key] = have
 				s.taken, s.used[have.GroupID()] = append(s.taken, key), true
 				s.leaving = slices.DeleteFunc(s.leaving, func(other model.ListenerKey) bool { return other == key })

@@ -91,6 +91,23 @@ func TestListenerWithServersStays(t *testing.T) {
 			toPods(d)
 			d.Groups = append(d.Groups, same)
 		}, refused: stays},
+		"in place of a redirect whose target isn't wanted": {change: func(d *model.Desired, o *model.Observed) {
+			serving := o.Listeners[0]
+			serving.Key, serving.Config = model.ListenerKey{Port: 443, Protocol: https},
+				&slbv1.ListenerConfig{Description: new(us().Listener(443)), ServerGroupId: new("rsp-1")}
+			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(443)}
+			o.Listeners = append(o.Listeners, serving)
+			toPods(d)
+		}, refused: stays},
+		"of another protocol in place of a redirect whose target isn't wanted": {change: func(d *model.Desired, o *model.Observed) {
+			serving := o.Listeners[0]
+			serving.Key, serving.Config = model.ListenerKey{Port: 443, Protocol: https},
+				&slbv1.ListenerConfig{Description: new(us().Listener(443)), ServerGroupId: new("rsp-1")}
+			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(443)}
+			o.Listeners = append(o.Listeners, serving)
+			toPods(d)
+			d.Listeners[0].Key.Protocol = tcp
+		}, refused: stays},
 		"a certificate that is awaited": {change: func(d *model.Desired, _ *model.Observed) {
 			d.Listeners[0].Key.Protocol, d.Listeners[0].Waits = https, "the Secret isn't there"
 		}, refused: "listener 80/https isn't made: the Secret isn't there"},
