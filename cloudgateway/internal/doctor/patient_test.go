@@ -49,7 +49,7 @@ func newPatient(t *testing.T) *patient {
 	}
 	p := &patient{t: t, sim: sim}
 	endpoints := map[openapi.Product]string{}
-	for _, product := range []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS, openapi.STS} {
+	for _, product := range []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS, openapi.CAS, openapi.STS} {
 		endpoints[product] = p.serve(string(product))
 	}
 	p.Config = Config{

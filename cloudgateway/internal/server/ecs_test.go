@@ -127,7 +127,7 @@ func TestInstanceFields(t *testing.T) {
 		Ipv6Addresses: []string{"2408:1::9"}, PrimaryNetworkInterfaceId: "eni-full", NetworkInterfaceIds: []string{"eni-full", "eni-more"},
 		Description: "of the shop", ResourceGroupId: "rg-1", DeploymentSetId: "ds-1", DeletionProtection: true,
 		SecurityGroupIds: []string{"sg-1"}, StoppedMode: ecsv1.StoppedMode_STOPPED_MODE_STOP_CHARGING,
-		CpuCount: 2, MemoryMib: 8192, OsType: "linux", ImageId: "aliyun_3_x64_20G_alibase_20260101.vhd",
+		CpuCount: 2, MemoryMib: 8192, OsType: "linux", OsName: "Alibaba Cloud Linux 3.2104 LTS", ImageId: "aliyun_3_x64_20G_alibase_20260101.vhd",
 		CreationTime: birthday, StartTime: birthday, ExpirationTime: timestamppb.New(time.Date(2099, 12, 31, 15, 59, 0, 0, time.UTC)),
 	}
 	if diff := cmp.Diff(want, answer.GetInstances()[0], protocmp.Transform()); diff != "" {

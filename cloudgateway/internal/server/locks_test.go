@@ -54,7 +54,7 @@ var mostHeld = map[string]time.Duration{
 	"lb":  500 * time.Millisecond, // The calls of one request. While a load balancer or one of its listeners is busy, others go first.
 	"acl": 500 * time.Millisecond,
 	"i":   500 * time.Millisecond, // Instances start and stop without the lock.
-	"eni": 500 * time.Millisecond,
+	"eni": 2 * time.Second,        // An interface that is being attached or detached can't be changed otherwise.
 	"sg":  500 * time.Millisecond,
 	"vpc": 4 * time.Second, // The cloud takes one change of a VPC at a time: until it has come into force, others would be refused.
 	// A change of an NLB, of a listener or of a server group of NLB is a job. The cloud refuses others meanwhile.
@@ -64,6 +64,7 @@ var mostHeld = map[string]time.Duration{
 	// Creations of things that are found again by their names.
 	"access control list \"web\"": 500 * time.Millisecond,
 	"certificate \"web":           500 * time.Millisecond,
+	"user certificate \"web":      500 * time.Millisecond,
 }
 
 // TestLocksOfWrites is the table of what each write holds, and for how long, in a cloud that takes its time.
