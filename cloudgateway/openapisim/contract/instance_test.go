@@ -28,7 +28,8 @@ func instances(c *cloud) {
 	}
 	status := c.must("ecs", "DescribeInstanceStatus", "InstanceId.1", c.instances[0])
 	c.want(status, "InstanceStatuses.InstanceStatus.0.InstanceId", c.instances[0], "InstanceStatuses.InstanceStatus.0.Status", "Running")
-	c.must("ecs", "DescribeInstanceHistoryEvents", "InstanceEventCycleStatus.1", "Scheduled", "ResourceId.1", c.instances[0], "MaxResults", "100")
+	c.must("ecs", "DescribeInstanceHistoryEvents",
+		"InstanceEventCycleStatus.1", "Scheduled", "ResourceId.1", c.instances[0], "MaxResults", "100")
 }
 
 // primary returns the primary network interface of an instance.

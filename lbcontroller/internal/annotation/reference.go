@@ -21,7 +21,8 @@ func Markdown() string {
 		"for which it is: an NLB is that of a Service with `spec.loadBalancerClass` `alibabacloud.com/nlb`.\n", Prefix, LegacyPrefix)
 	b.WriteString("\n## A value for one port\n\n" +
 		"Where *values* says *by port*, `PORT:VALUE` is for one port of `spec.ports`, and a value without a port for all others:\n" +
-		"`9090,443:10443` asks for 10443 on port 443 and for 9090 on the rest. `443:10443` alone leaves the rest at the default. The items of a\n" +
+		"`9090,443:10443` asks for 10443 on port 443 and for 9090 on the rest. `443:10443` alone leaves the rest at the default. " +
+		"The items of a\n" +
 		"list stand for themselves: `http_2xx,443:http_2xx,443:http_3xx`. Deleting the value for a port does to that port what *when removed*\n" +
 		"says, unless there is one for all. A port that the Service doesn't have is passed over, and an event says so. TCP and UDP on one\n" +
 		"number are one port here. Colons and commas that a value has of its own keep their meaning: only digits before a colon are a port,\n" +

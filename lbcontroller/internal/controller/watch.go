@@ -257,8 +257,8 @@ func (c *Controller) nodeUpdated(oldObj, newObj any) {
 	a, ok1 := oldObj.(*corev1.Node)
 	b, ok2 := newObj.(*corev1.Node)
 	if ok1 && ok2 && a.Spec.ProviderID == b.Spec.ProviderID && a.Spec.Unschedulable == b.Spec.Unschedulable &&
-		nodes.Ready(a) == nodes.Ready(b) && (!c.DrainNodes || nodes.Draining(a) == nodes.Draining(b)) && equality.Semantic.DeepEqual(a.Labels, b.Labels) &&
-		equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) {
+		nodes.Ready(a) == nodes.Ready(b) && (!c.DrainNodes || nodes.Draining(a) == nodes.Draining(b)) &&
+		equality.Semantic.DeepEqual(a.Labels, b.Labels) && equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) {
 		return
 	}
 	c.nodesStale()

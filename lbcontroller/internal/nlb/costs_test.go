@@ -78,8 +78,8 @@ func TestBesideEachOther(t *testing.T) {
 	})
 }
 
-// TestGroupsFollowTogether: a node that joins or goes is in or out of all 50 server groups of an NLB within the time of two jobs, and so is a
-// change of their attributes; the groups of ports that go are deleted together.
+// TestGroupsFollowTogether: a node that joins or goes is in or out of all 50 server groups of an NLB within the time of
+// two jobs, and so is a change of their attributes; the groups of ports that go are deleted together.
 func TestGroupsFollowTogether(t *testing.T) {
 	const ports, job, gathered = 50, 1200 * time.Millisecond, 2 * time.Second
 	inWorld(t, 3, func(w *world) {

@@ -202,7 +202,8 @@ func beside(ctx context.Context, c Caller, w Work, actions []plan.Action) map[in
 
 // together begins the first of the actions, and those right after it, as long as they are about server groups that stand by themselves:
 // each of these has its own jobs, and a node that joins must not wait for those of all other groups. Two actions about one group go one
-// after the other. None that needs what failed is begun. It returns the way to wait for each, by its index; first is that of the first action.
+// after the other. None that needs what failed is begun. It returns the way to wait for each, by its index; first is that of the first
+// action.
 func together(ctx context.Context, c Caller, w Work, now model.Observed, actions []plan.Action, first int,
 	missing, partial []plan.Action) map[int]wait {
 	begun, last := map[int]wait{}, map[string]wait{}

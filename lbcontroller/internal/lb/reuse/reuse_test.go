@@ -135,7 +135,8 @@ func TestGone(t *testing.T) {
 	svc := Service{Namespace: "default", Name: "web", RecordedID: "lb-1"}
 	wantRefusal(t, Gone(svc, true), 0)
 	svc.Published = []string{"1.1.1.1"}
-	wantRefusal(t, Gone(svc, false), 0, "load balancer lb-1, which is noted on the Service, was not made for it", "alibaba-cloud-loadbalancer-id")
+	wantRefusal(t, Gone(svc, false), 0,
+		"load balancer lb-1, which is noted on the Service, was not made for it", "alibaba-cloud-loadbalancer-id")
 	wantRefusal(t, Gone(svc, true), 0, "the load balancer lb-1 of this Service is gone", "kubectl -n default patch service web")
 }
 
