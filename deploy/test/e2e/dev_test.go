@@ -102,7 +102,8 @@ func checkEnv(t *testing.T, dir string, nodes int, controllers ...string) {
 		names = append(names, name)
 	}
 	want := []string{
-		"KUBECONFIG", "SLB_ENDPOINT", "ECS_ENDPOINT", "VPC_ENDPOINT", "NLB_ENDPOINT", "METADATA_ENDPOINT", "ALICLOUD_CLIENT_SCHEME",
+		"KUBECONFIG", "SLB_ENDPOINT", "ECS_ENDPOINT", "VPC_ENDPOINT", "NLB_ENDPOINT", "CAS_ENDPOINT", "METADATA_ENDPOINT",
+		"ALICLOUD_CLIENT_SCHEME",
 		"ACCESS_KEY_ID", "ACCESS_KEY_SECRET", "REGION_ID", "VPC_ID", "CLUSTER_ID", "OPENAPISIM_ADMIN", "GATEWAY_ADDR", "GATEWAY_CA",
 		"METRICS_CLOUDGATEWAY",
 	}
@@ -129,6 +130,13 @@ func examine(t *testing.T, dir string) {
 	t.Helper()
 	doctor := exec.CommandContext(t.Context(), filepath.Join(built.bin, "cloudgateway"), "doctor", "--config",
 		filepath.Join(dir, "config", "cloudgateway.yaml"))
+	env, err := os.ReadFile(filepath.Join(dir, "env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, certificates, _ := strings.Cut(string(env), "export CAS_ENDPOINT='")
+	certificates, _, _ = strings.Cut(certificates, "'")
+	doctor.Env = append(os.Environ(), "CAS_ENDPOINT="+certificates)
 	if out, err := doctor.CombinedOutput(); err != nil || !strings.Contains(string(out), "ok") || strings.Contains(string(out), "warning") {
 		t.Errorf("doctor: %v\n%s", err, out)
 	}

@@ -156,9 +156,13 @@ func (w *World) ours(name, program string, cfg section) (proc.Spec, error) {
 	if err := writeConfig(file, cfg); err != nil {
 		return proc.Spec{}, err
 	}
+	env := []string{"POD_NAME=" + name, "POD_UID=local"} // who holds a Lease, also when it is started again
+	if program == "cloudgateway" {
+		env = append(env, "CAS_ENDPOINT="+w.addresses["cas"]) // Not in its configuration: an earlier version refuses the key.
+	}
 	return proc.Spec{
 		Name: name, Path: filepath.Join(w.cfg.BinDir, program), Args: []string{"--config=" + file},
-		Env:     []string{"POD_NAME=" + name, "POD_UID=local"}, // who holds a Lease, also when it is started again
+		Env:     env,
 		Ready:   w.answers(w.AdminURL(name)+"/readyz", ""),
 		Restart: true,
 	}, nil
