@@ -10,8 +10,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -75,53 +73,6 @@ func TestBesideEachOther(t *testing.T) {
 		w.after(time.Minute)
 		w.has("all", "balancer "+mark, "listener 80-0 TCP to "+groupName, "group "+groupName+" i-1:30080=100 i-2:30080=100")
 		check(t, "published", 1, len(w.service().Status.LoadBalancer.Ingress))
-	})
-}
-
-// TestGroupsFollowTogether: a node that joins or goes is in or out of all 50 server groups of an NLB within the time of
-// two jobs, and so is a change of their attributes; the groups of ports that go are deleted together.
-func TestGroupsFollowTogether(t *testing.T) {
-	const ports, job, gathered = 50, 1200 * time.Millisecond, 2 * time.Second
-	inWorld(t, 3, func(w *world) {
-		w.cloud.Lock()
-		w.cloud.NLB.Job = func(string, proto.Message) gatewaytest.Job { return gatewaytest.Job{Takes: job} }
-		w.cloud.Unlock()
-		w.create(web(withPorts(ports)))
-		w.after(5 * time.Minute)
-		groups := func(fits func(*nlbv1.ServerGroup) bool) (n int) {
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			for _, g := range w.cloud.NLB.ServerGroups {
-				if fits(g) {
-					n++
-				}
-			}
-			return n
-		}
-		servers := func(n int) func(*nlbv1.ServerGroup) bool {
-			return func(g *nlbv1.ServerGroup) bool { return len(g.GetServers()) == n }
-		}
-		check(t, "groups", ports, groups(servers(3)))
-		nodes := w.kube.CoreV1().Nodes()
-		if err := nodes.Delete(t.Context(), "node-3", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.after(gathered + 2*job)
-		check(t, "groups without the node that went", ports, groups(servers(2)))
-		w.addNode(4)
-		w.after(gathered + 2*job)
-		check(t, "groups with the node that joined", ports, groups(servers(3)))
-		svc := w.service()
-		annotated(annotation.Scheduler, "rr")(svc)
-		if _, err := w.kube.CoreV1().Services("default").Update(t.Context(), svc, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.after(gathered + 2*job)
-		check(t, "groups with the new scheduler", ports, groups(func(g *nlbv1.ServerGroup) bool { return g.GetScheduler() == "rr" }))
-		w.update(withPorts(1))
-		w.after(ports * job) // Listeners go one after the other.
-		w.after(gathered + 2*job)
-		check(t, "groups that are left", 1, groups(servers(3)))
 	})
 }
 
@@ -287,17 +238,6 @@ func TestTroubleAfterAFailedJob(t *testing.T) {
 					check(t, what+": NLBs", 1, made)
 				})
 			}
-		}
-	}
-}
-
-// withPorts gives the Service so many ports, from 80 on.
-func withPorts(ports int32) func(*corev1.Service) {
-	return func(svc *corev1.Service) {
-		svc.Spec.Ports = nil
-		for i := range ports {
-			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: 80 + i, NodePort: 30080 + i,
-				Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8080 + i)})
 		}
 	}
 }

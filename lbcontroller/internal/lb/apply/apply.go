@@ -4,7 +4,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -73,8 +72,7 @@ func (f Failures) Unwrap() []error {
 
 // Apply carries out the plan and returns what is there afterwards. After an error, which is of type Failures, that is what is certain: the
 // effects of the actions that went well. One action goes after the other: the cloud changes an instance in one way at a time, and refuses a
-// second change while the first is under way. Only changes of server groups that stand by themselves go side by side. An action that fails
-// holds back only those that need it.
+// second change while the first is under way. An action that fails holds back only those that need it.
 func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 	now := w.Observed.Clone()
 	var failures Failures
@@ -87,17 +85,14 @@ func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 			action = c.Bind(action, list.ID)
 		}
 		answer := begun[i]
-		if answer == nil && isHeldBack(action, missing, partial) {
+		if answer == nil && (slices.ContainsFunc(missing, func(m plan.Action) bool { return plan.Needs(action, m) }) ||
+			slices.ContainsFunc(partial, func(m plan.Action) bool { return plan.NeedsServers(action, m) })) {
 			missing = append(missing, action)
 			continue
 		}
 		if unproved := prove(ctx, c, now, action); len(unproved) > 0 {
 			failures, missing = append(failures, unproved...), append(missing, action)
 			continue
-		}
-		if answer == nil {
-			maps.Copy(begun, together(ctx, c, w, now, actions[i:], i, missing, partial))
-			answer = begun[i]
 		}
 		if answer == nil {
 			answer = func() (plan.Result, error) { return c.Call(ctx, w, now, action) }
@@ -161,72 +156,28 @@ func bringBack(ctx context.Context, c Caller, w Work, now *model.Observed, missi
 	return failures
 }
 
-// isHeldBack reports whether an action needs one that the cloud did not carry out, or not wholly.
-func isHeldBack(action plan.Action, missing, partial []plan.Action) bool {
-	return slices.ContainsFunc(missing, func(m plan.Action) bool { return plan.Needs(action, m) }) ||
-		slices.ContainsFunc(partial, func(m plan.Action) bool { return plan.NeedsServers(action, m) })
-}
-
-// wait waits for a call that was begun.
-type wait func() (plan.Result, error)
-
-// begin begins a call.
-func begin(call wait) wait {
-	var result plan.Result
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		result, err = call()
-	}()
-	return func() (plan.Result, error) {
-		<-done
-		return result, err
-	}
-}
-
 // beside begins to make the server groups that are made at the same time as the load balancer, and returns the way to
 // wait for each, by the index of its action.
-func beside(ctx context.Context, c Caller, w Work, actions []plan.Action) map[int]wait {
-	begun := map[int]wait{}
+func beside(ctx context.Context, c Caller, w Work, actions []plan.Action) map[int]func() (plan.Result, error) {
+	begun := map[int]func() (plan.Result, error){}
 	if !w.GroupsApart || !w.Plan.CreatesInstance() {
 		return begun
 	}
 	for i, action := range actions {
-		if plan.Is(action, plan.PartGroup, plan.VerbCreate) {
-			begun[i] = begin(func() (plan.Result, error) { return c.Call(ctx, w, w.Observed, action) })
-		}
-	}
-	return begun
-}
-
-// together begins the first of the actions, and those right after it, as long as they are about server groups that stand by themselves:
-// each of these has its own jobs, and a node that joins must not wait for those of all other groups. Two actions about one group go one
-// after the other. None that needs what failed is begun. It returns the way to wait for each, by its index; first is that of the first
-// action.
-func together(ctx context.Context, c Caller, w Work, now model.Observed, actions []plan.Action, first int,
-	missing, partial []plan.Action) map[int]wait {
-	begun, last := map[int]wait{}, map[string]wait{}
-	if _, isApart := plan.OnlyGroup(actions[0]); !w.GroupsApart || !isApart {
-		return begun
-	}
-	now = now.Clone() // What is there changes while the calls are under way.
-	for i, action := range actions {
-		group, isApart := plan.OnlyGroup(action)
-		if !isApart || slices.ContainsFunc(actions[:i], func(earlier plan.Action) bool { return plan.Needs(action, earlier) }) {
-			break
-		}
-		if isHeldBack(action, missing, partial) {
+		if !plan.Is(action, plan.PartGroup, plan.VerbCreate) {
 			continue
 		}
-		before := last[group]
-		last[group] = begin(func() (plan.Result, error) {
-			if before != nil {
-				_, _ = before() // Its error is looked at by the one who waits for it.
-			}
-			return c.Call(ctx, w, now, action)
-		})
-		begun[first+i] = last[group]
+		var result plan.Result
+		var err error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			result, err = c.Call(ctx, w, w.Observed, action)
+		}()
+		begun[i] = func() (plan.Result, error) {
+			<-done
+			return result, err
+		}
 	}
 	return begun
 }

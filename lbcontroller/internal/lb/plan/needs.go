@@ -60,21 +60,6 @@ func Needs(action, earlier Action) bool {
 	return false
 }
 
-// OnlyGroup reports whether an action is about one server group and nothing else, and which: by its id, or by its name if it is to be made.
-func OnlyGroup(a Action) (group string, is bool) {
-	switch a := a.(type) {
-	case CreateGroup:
-		return a.Group.Name, true
-	case UpdateGroup:
-		return a.GroupID, true
-	case ChangeServers:
-		return a.GroupID, true
-	case DeleteGroup:
-		return a.GroupID, true
-	}
-	return "", false
-}
-
 // closes reports whether an action keeps out whom a load balancer has let in so far: no listener is made before.
 func closes(a Action) bool {
 	change, ok := a.(interface{ Closes() bool })
