@@ -26,7 +26,7 @@ const usersNLB, usersNLBGroup = "nlb-users", "sgp-users"
 
 // bothKinds serves CLBs and NLBs.
 func (m *monkey) bothKinds(c *settings) {
-	c.Kind.Drift = m.drift
+	c.Kind.Drift, c.Kind.DriftCheck = m.drift, driftCheck
 	bothKinds(c)
 }
 

@@ -23,8 +23,9 @@ func (m *monkey) value(svc *corev1.Service, suffix string) string {
 	return svc.Annotations[annotation.Prefix+suffix]
 }
 
-// driftTime is longer than the time between two checks for drift, and lookTime than that between two looks at what is refused.
-const driftTime, lookTime = 6 * time.Hour, time.Hour
+// driftCheck is the interval of checks for drift, driftTime is longer than the time between two of them, and lookTime than that between
+// two looks at what is refused. They are short: the EIPs of a Service are looked at every 40 seconds, and each look takes processor time.
+const driftCheck, driftTime, lookTime = 20 * time.Minute, 35 * time.Minute, time.Hour
 
 // mend corrects every Service that is wrong, and waits until whatever was noticed late is noticed.
 func (m *monkey) mend(late time.Duration) {
