@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestNobodyHoldsUpAHandover(t *testing.T) {
 	for name, burden := range map[string]func(w *world, g *Gateway, direct *gateway.Client) (ended func() error){
 		"idle": func(*world, *Gateway, *gateway.Client) func() error { return func() error { return nil } },
 		"full queue": func(w *world, g *Gateway, direct *gateway.Client) func() error {
-			_, leave := w.queued(g, 2, func(ctx context.Context, n int) error {
+			_, leave := w.queued(g, func(ctx context.Context, n int) error {
 				_, err := direct.VSwitches.ListVSwitches(ctx, &vpcv1.ListVSwitchesRequest{VpcId: "vpc-1", Name: strconv.Itoa(n)})
 				return err // The client repeats what was refused, and waits for the next replica.
 			})
@@ -61,7 +62,7 @@ func TestNobodyHoldsUpAHandover(t *testing.T) {
 		},
 		"front": func(w *world, g *Gateway, _ *gateway.Client) func() error {
 			tool := newTool(w.t, w.openFront(g), "tool", toolSecret)
-			ended, _ := w.queued(g, 2, func(ctx context.Context, _ int) error {
+			ended, _ := w.queued(g, func(ctx context.Context, _ int) error {
 				got, err := tool.send(ctx, http.MethodPost, tool.sign(http.MethodPost, tool.params("vpc:DescribeVSwitches", nil)), nil, nil)
 				if err == nil && got.Status != http.StatusOK &&
 					(got.Code != "ServiceUnavailable" || got.Header.Get("X-Acs-Retry-After") == "") {
@@ -73,7 +74,7 @@ func TestNobodyHoldsUpAHandover(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := fronted(t, election+"budget: {overrides: {vpc/DescribeVSwitches: {calls: 1, window: 60s}}}\n")
+			w := fronted(t, election+"budget: {overrides: {vpc/DescribeVSwitches: {calls: 1, window: 1s}}}\n")
 			text, err := os.ReadFile(w.file)
 			if err != nil {
 				t.Fatal(err)
@@ -126,19 +127,33 @@ func TestNobodyHoldsUpAHandover(t *testing.T) {
 	}
 }
 
-// queued makes calls of an action of which one a minute may be sent, and returns when the others wait. Ended gives their errors.
-func (w *world) queued(g *Gateway, calls int, call func(ctx context.Context, n int) error) (ended func() error, leave func()) {
+// queued lets 20 callers call again and again an action of which one a second may be sent, and returns when most of them wait. Ended gives
+// the errors of the calls that waited. The limit isn't one of a minute: how long a call waited for it would depend on the time of day.
+func (w *world) queued(g *Gateway, call func(ctx context.Context, n int) error) (ended func() error, leave func()) {
 	w.t.Helper()
-	results := make(chan error, calls)
-	ctx, cancel := context.WithTimeout(w.t.Context(), 90*time.Second)
+	const callers = 20
+	results := make(chan error, callers)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	w.t.Cleanup(cancel)
-	for n := range calls {
-		go func() { results <- call(ctx, n) }()
+	var full atomic.Bool
+	for n := range callers {
+		go func() {
+			for {
+				if err := call(ctx, n); err != nil || full.Load() {
+					results <- err
+					return
+				}
+			}
+		}()
 	}
-	w.await("DescribeVSwitches", 1)
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
-	for waiting := 0; waiting < calls-1; <-look.C {
+	for waiting := 0; waiting < callers/2; {
+		select {
+		case <-look.C:
+		case err := <-results:
+			w.t.Fatalf("a call ended before the others waited: %v", err)
+		}
 		waiting = 0
 		for _, action := range g.gate.budget.Actions() {
 			for _, some := range action.GetWaiting() {
@@ -146,9 +161,10 @@ func (w *world) queued(g *Gateway, calls int, call func(ctx context.Context, n i
 			}
 		}
 	}
+	full.Store(true)
 	return func() error {
 		var wrong []error
-		for range calls {
+		for range callers {
 			wrong = append(wrong, <-results)
 		}
 		return errors.Join(wrong...)
