@@ -135,6 +135,9 @@ func (p Params) SetFlag(name string, value *bool) {
 	}
 }
 
+// MatchFlag reports whether a filter by true or false is not set, or equal to the value.
+func (p Params) MatchFlag(name string, value bool) bool { return !p.Has(name) || p.True(name) == value }
+
 // Prefixes returns Name.1., Name.2., … for the items that [Params.Items] returns.
 func (p Params) Prefixes(name string) []string {
 	var out []string

@@ -22,6 +22,13 @@ type NatGateway struct {
 	EipBindMode        string    `json:"eipBindMode,omitempty"`        // MULTI_BINDED if empty
 	IcmpReplyOff       bool      `json:"icmpReplyOff,omitempty"`
 	PrivateLink        bool      `json:"privateLink,omitempty"`
+	PrivateLinkMode    string    `json:"privateLinkMode,omitempty"`
+	AccessMode         string    `json:"accessMode,omitempty"` // of one with a private network: route, tunnel
+	TunnelType         string    `json:"tunnelType,omitempty"`
+	Protected          bool      `json:"securityProtection,omitempty"`
+	SessionLog         bool      `json:"sessionLog,omitempty"`
+	LogDestination     string    `json:"logDestination,omitempty"`
+	LogDeliveryType    string    `json:"logDeliveryType,omitempty"`
 	PrivateIP          string    `json:"privateIp,omitempty"`
 	SnatTableID        string    `json:"snatTableId"`
 	ForwardTableID     string    `json:"forwardTableId"`

@@ -106,6 +106,8 @@ type Vpc struct {
 	DNSHostname     bool      `json:"dnsHostname,omitempty"`
 	Default         bool      `json:"default,omitempty"` // the one of the region for what names none
 	ClassicLink     bool      `json:"classicLink,omitempty"`
+	// Ipv6Isps are the lines of IPv6 blocks, by block; BGP if none is named.
+	Ipv6Isps map[string]string `json:"ipv6Isps,omitempty"`
 }
 
 // VSwitch is a subnet of a VPC in one zone.
@@ -194,6 +196,9 @@ type Eip struct {
 	Spelling           Spelling  `json:"spelling,omitempty"`
 	Created            time.Time `json:"created,omitzero"`
 	ProtectionTypes    []string  `json:"securityProtectionTypes,omitempty"`
+	Zone               string    `json:"zone,omitempty"`
+	PoolID             string    `json:"publicIpAddressPoolId,omitempty"`
+	VpcID              string    `json:"vpcId,omitempty"` // of an address of a VPC that it belongs to
 	DeletionProtection bool      `json:"deletionProtection,omitempty"`
 	ForwardMode        string    `json:"forwardMode,omitempty"` // NAT if empty
 	// Where the fine-grained monitoring of the address keeps what it measures; both empty: it is off.

@@ -16,12 +16,13 @@ func attributeActions() []api.Action {
 			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus InvalidVpcName.Malformed InvalidVpcDiscription.Malformed
 				InvalidIpv6CidrBlock.Malformed MissingParam.EnableIpv6 InvalidParameter`), api.Optional("RegionId"),
 			api.Required("VpcId"), api.Optional("VpcName"), api.Optional("Description"), api.Flag("EnableIPv6"),
-			api.Optional("Ipv6CidrBlock"), api.Optional("CidrBlock"), api.Flag("EnableDnsHostname")),
+			api.Optional("Ipv6CidrBlock"), api.Optional("CidrBlock"), api.Flag("EnableDnsHostname"), ipv6Line()),
 		api.Write("ModifyVSwitchAttribute", api.On(settledVSwitch, modifyVSwitch),
 			api.Words(`InvalidVSwitchId.NotFound IncorrectVSwitchStatus InvalidVSwitchName.Malformed
-				InvalidVSwitchDiscription.Malformed OperationFailed.VpcIpv6Disabled OperationFailed.Ipv6CidrBlockExisted`),
+				InvalidVSwitchDiscription.Malformed OperationFailed.VpcIpv6Disabled OperationFailed.Ipv6CidrBlockExisted
+				InvalidParameter`),
 			api.Optional("RegionId"), api.Required("VSwitchId"), api.Optional("VSwitchName"),
-			api.Optional("Description"), api.Flag("EnableIPv6"), api.Number("Ipv6CidrBlock", 0, 255)),
+			api.Optional("Description"), api.Flag("EnableIPv6"), api.Number("Ipv6CidrBlock", 0, 255), api.Optional("VpcIpv6CidrBlock")),
 		api.Write("ModifyRouteTableAttributes", api.On(tableByID, modifyRouteTable),
 			api.Words(`InvalidRouteTableId.NotFound InvalidParameter.RouteTableName.Malformed
 				InvalidParameter.Description.Malformed`), region(), api.Required("RouteTableId"),

@@ -35,13 +35,15 @@ func bandwidthActions() []api.Action {
 			newTagCodes("InvalidName.Malformed", "InvalidDescription.Malformed", "IdempotentParameterMismatch"),
 			region(), must(api.Number("Bandwidth", 1, 20_000)), api.Optional("Name"), api.Optional("Description"),
 			api.Optional("ISP"), api.OneOf("InternetChargeType", payByBandwidth, "PayBy95", "PayByDominantTraffic"),
-			api.Optional("ResourceGroupId"), api.Optional("ClientToken"), tags.Param(), api.Number("Ratio", 10, 100),
+			api.Optional("ResourceGroupId"), api.Optional("ClientToken"), tags.Param(), api.Number("Ratio", 10, 100), api.Optional("Zone"),
 			api.Param{Name: "SecurityProtectionTypes", Kind: api.Strings, Max: 10}),
-		api.Read("DescribeCommonBandwidthPackages", describePackages, tagFilterCodes(),
+		api.Read("DescribeCommonBandwidthPackages", describePackages, tagFilterCodes(dryRun),
 			append(listing.Params(maxPage), region(), api.Optional("BandwidthPackageId"), api.Optional("Name"),
-				api.Optional("ResourceGroupId"), tags.Param())...),
+				api.Optional("ResourceGroupId"), api.Flag("SecurityProtectionEnabled"), api.Flag("IncludeReservationData"), api.Flag("DryRun"),
+				tags.Param())...),
 		api.Write("AddCommonBandwidthPackageIp", clienttoken.Once("vpc/AddCommonBandwidthPackageIp", nil, api.On(packageByID, addToPackage)),
-			[]string{noPackage, addressInUse, "InvalidAllocationId.NotFound", "IdempotentParameterMismatch"}, member...),
+			[]string{noPackage, addressInUse, limitTooHigh, "InvalidAllocationId.NotFound", "IdempotentParameterMismatch"},
+			append(slices.Clone(member), api.Number("BandwidthPackageBandwidth", 1, 20_000))...),
 		api.Write("RemoveCommonBandwidthPackageIp", clienttoken.Once("vpc/RemoveCommonBandwidthPackageIp", nil,
 			api.On(packageByID, removeFromPackage)),
 			[]string{noPackage, addressNotInUse, "IdempotentParameterMismatch"}, member...),
@@ -83,9 +85,13 @@ func describePackages(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.True("DryRun") {
+		return nil, api.DryRun()
+	}
 	matching := listing.Find(c.State.BandwidthPackages, func(p *state.BandwidthPackage) bool {
 		return listing.Match(c.Get("BandwidthPackageId"), p.ID) && listing.Match(c.Get("Name"), p.Name) &&
-			listing.Match(c.Get("ResourceGroupId"), resourceGroup(p.ResourceGroupID)) && filter.Match(p.Tags)
+			listing.Match(c.Get("ResourceGroupId"), resourceGroup(p.ResourceGroupID)) && filter.Match(p.Tags) &&
+			c.MatchFlag("SecurityProtectionEnabled", len(p.ProtectionTypes) > 0)
 	})
 	return listing.Answer(c, matching, "CommonBandwidthPackages", "CommonBandwidthPackage", func(p *state.BandwidthPackage) api.Object {
 		return api.Object{
@@ -153,6 +159,11 @@ func addToPackage(c *api.Context, p *state.BandwidthPackage) (string, *api.Error
 		return "", eipNotFound()
 	case packageOf(c.State, e.ID) != nil:
 		return "", api.BadRequest(addressInUse, "The specified IP address is in a bandwidth package already.")
+	case c.Int("BandwidthPackageBandwidth", 0) > p.Bandwidth:
+		return "", tooMuchOf(p)
+	}
+	if c.Has("BandwidthPackageBandwidth") {
+		setLimit(p, e.ID, c.Int("BandwidthPackageBandwidth", 0))
 	}
 	p.AllocationIDs = append(p.AllocationIDs, e.ID)
 	if d := c.Settings.EipAssociating; d > 0 {

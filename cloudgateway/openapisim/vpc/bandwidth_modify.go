@@ -49,16 +49,23 @@ func limitAddress(c *api.Context, p *state.BandwidthPackage) (any, *api.Error) {
 	case !slices.Contains(p.AllocationIDs, c.Get("EipId")):
 		return nil, addressNotInPackage()
 	case c.Int("Bandwidth", 0) > p.Bandwidth:
-		return nil, api.BadRequest(limitTooHigh, "The bandwidth of an address can't exceed the %d Mbit/s of its package.", p.Bandwidth)
+		return nil, tooMuchOf(p)
 	}
-	limits := map[string]int{c.Get("EipId"): c.Int("Bandwidth", 0)}
-	for id, limit := range p.Limits {
-		if id != c.Get("EipId") {
-			limits[id] = limit
-		}
-	}
-	p.Limits = limits
+	setLimit(p, c.Get("EipId"), c.Int("Bandwidth", 0))
 	return nil, nil
+}
+
+func tooMuchOf(p *state.BandwidthPackage) *api.Error {
+	return api.BadRequest(limitTooHigh, "The bandwidth of an address can't exceed the %d Mbit/s of its package.", p.Bandwidth)
+}
+
+// setLimit says what an address can have of a package.
+func setLimit(p *state.BandwidthPackage, allocationID string, limit int) {
+	p.Limits = maps.Clone(p.Limits)
+	if p.Limits == nil {
+		p.Limits = map[string]int{}
+	}
+	p.Limits[allocationID] = limit
 }
 
 func unlimitAddress(c *api.Context, p *state.BandwidthPackage) (any, *api.Error) {

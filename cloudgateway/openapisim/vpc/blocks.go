@@ -22,9 +22,10 @@ const (
 func blockActions() []api.Action {
 	return []api.Action{
 		api.Write("AssociateVpcCidrBlock", api.On(settledVpc, addBlock),
-			[]string{"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidParameter", "MissingParameter", blockTaken, tooManyBlocks}, region(),
+			[]string{"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidParameter", "MissingParameter", blockTaken, tooManyBlocks, noIpamPool},
+			region(),
 			api.Required("VpcId"), api.OneOf("IpVersion", "IPV4", "IPV6"), api.Optional("SecondaryCidrBlock"), api.Optional("IPv6CidrBlock"),
-			api.OneOf("Ipv6Isp", line, "ChinaMobile", "ChinaUnicom", "ChinaTelecom")),
+			ipv6Line(), api.OneOf("IPv6CidrType", "Public"), api.Optional("IpamPoolId"), api.Number("SecondaryCidrMask", 8, 28)),
 		api.Write("UnassociateVpcCidrBlock", api.On(settledVpc, removeBlock),
 			api.Words("InvalidVpcId.NotFound IncorrectVpcStatus InvalidParameter MissingParameter DependencyViolation.VSwitch"), region(),
 			api.Required("VpcId"), api.Optional("SecondaryCidrBlock"), api.Optional("IPv6CidrBlock")),
@@ -36,6 +37,9 @@ func blockActions() []api.Action {
 }
 
 func addBlock(c *api.Context, v *state.Vpc) (any, *api.Error) {
+	if c.Has("IpamPoolId") {
+		return nil, unknownIpamPool()
+	}
 	if c.Has("IPv6CidrBlock") || strings.EqualFold(c.Get("IpVersion"), "IPV6") {
 		return nil, addIPv6Block(c, v)
 	}
@@ -72,6 +76,7 @@ func addIPv6Block(c *api.Context, v *state.Vpc) *api.Error {
 		text = newIPv6Block(c)
 	}
 	v.Ipv6Cidrs = append(slices.Clone(v.Ipv6Cidrs), text)
+	setLine(c, v, text)
 	return nil
 }
 

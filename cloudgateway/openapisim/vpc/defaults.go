@@ -1,11 +1,14 @@
 package vpc
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -24,8 +27,9 @@ func defaultActions() []api.Action {
 	return []api.Action{
 		api.Write("CreateDefaultVpc", clienttoken.Once("vpc/CreateDefaultVpc", newCreatedDefaultVpc, createDefaultVpc),
 			[]string{defaultVpcExists, "QuotaExceeded.Vpc", "IdempotentParameterMismatch", "MissingParam.EnableIpv6",
-				"InvalidIpv6CidrBlock.Malformed"},
-			region(), api.Flag("EnableIpv6"), api.Optional("Ipv6CidrBlock"), api.Optional("ResourceGroupId"), api.Optional("ClientToken")),
+				"InvalidIpv6CidrBlock.Malformed", "InvalidZoneId.NotFound"},
+			region(), api.Flag("EnableIpv6"), api.Optional("Ipv6CidrBlock"), api.Optional("ResourceGroupId"), api.Optional("ClientToken"),
+			api.Flag("EnableDefaultVSwitch"), api.Optional("ZoneId")),
 		api.Write("CreateDefaultVSwitch", clienttoken.Once("vpc/CreateDefaultVSwitch", clienttoken.Show("VSwitchId"),
 			api.On(settledDefault, createDefaultVSwitch)), []string{noDefaultVpc, "IncorrectVpcStatus", defaultVSwitchExists,
 			"InvalidZoneId.NotFound",
@@ -54,12 +58,26 @@ func createDefaultVpc(c *api.Context) (string, *api.Error) {
 	if err := checkVpcTexts(c, "EnableIpv6"); err != nil {
 		return "", err
 	}
+	zone := cmp.Or(c.Get("ZoneId"), regions.Zones(c)[0])
+	if !knownZone(c, zone) {
+		return "", unknownZone()
+	}
 	v := addVpc(c, &state.Vpc{CidrBlock: defaultBlock, Default: true})
+	if c.True("EnableDefaultVSwitch") {
+		block, err := freeDefaultBlock(c.State, v)
+		if err != nil {
+			return "", err
+		}
+		addVSwitchIn(c, zone, &state.VSwitch{VpcID: v.ID, CidrBlock: block.String(), Default: true})
+	}
 	return v.ID, nil
 }
 
 func newCreatedDefaultVpc(c *api.Context, id string) any {
-	return append(createdVpc(c, id), "DefaultVSwitchs", []api.Object{})
+	made := listing.Find(c.State.VSwitches, func(vsw *state.VSwitch) bool { return vsw.VpcID == id && vsw.Default })
+	return append(createdVpc(c, id), "DefaultVSwitchs", api.Objects(made, func(vsw *state.VSwitch) api.Object {
+		return api.Object{"VSwitchId", vsw.ID, "ZoneId", vsw.ZoneID}
+	}))
 }
 
 func settledDefault(c *api.Context) (*state.Vpc, *api.Error) {

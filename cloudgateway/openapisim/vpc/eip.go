@@ -3,8 +3,11 @@ package vpc
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
@@ -16,19 +19,22 @@ import (
 func eipActions() []api.Action {
 	return []api.Action{
 		api.Read("DescribeEipAddresses", describeEipAddresses,
-			tagFilterCodes("InvalidIAssociatedInstanceType.ValueNotSupported"), append(listing.Params(100),
+			tagFilterCodes("InvalidIAssociatedInstanceType.ValueNotSupported", "InvalidParameter", dryRun), append(listing.Params(100),
 				region(), api.Optional("AllocationId"), api.Optional("EipAddress"), api.Optional("EipName"),
 				api.Optional("AssociatedInstanceType"), api.Optional("AssociatedInstanceId"), api.Optional("ISP"),
 				api.OneOf("ChargeType", postPaid, prePaid), api.Optional("ResourceGroupId"), tags.Param(),
-				api.OneOf("Status", available, associating, inUse, unassociating, releasing))...),
+				api.OneOf("Status", available, associating, inUse, unassociating, releasing), api.Optional("PublicIpAddressPoolId"),
+				api.Flag("SecurityProtectionEnabled"), api.Optional("SegmentInstanceId"), api.OneOf("LockReason", "financial", "security"),
+				api.Flag("ServiceManaged"), api.Flag("IncludeReservationData"), api.Flag("DryRun"), creationFilter())...),
 		api.Write("AllocateEipAddress", clienttoken.Once("vpc/AllocateEipAddress", showAllocatedEip, allocateEipAddress),
-			newTagCodes("QuotaExceeded.Eip", "ResourceNotFound.PublicIpAddressPool", "IdempotentParameterMismatch"),
+			newTagCodes("QuotaExceeded.Eip", "ResourceNotFound.PublicIpAddressPool", "InvalidParameter", "IdempotentParameterMismatch"),
 			region(), api.Number("Bandwidth", 1, 1000), api.Optional("Name"), api.Optional("Description"),
 			api.OneOf("InternetChargeType", payByBandwidth, payByTraffic), api.Optional("ISP"),
 			api.Optional("ClientToken"), tags.Param(), api.OneOf("InstanceChargeType", postPaid, prePaid),
 			api.OneOf("PricingCycle", "Month", "Year"), api.Number("Period", 1, 9), api.Flag("AutoPay"),
 			api.Optional("ResourceGroupId"), api.Optional("PublicIpAddressPoolId"),
-			api.Param{Name: "SecurityProtectionTypes", Kind: api.Strings, Max: 10}),
+			api.Param{Name: "SecurityProtectionTypes", Kind: api.Strings, Max: 10}, api.OneOf("Netmode", publicNetwork),
+			api.Optional("Zone"), api.Optional("IpAddress"), api.Optional("InstanceId"), api.Optional("ActivityId")),
 		api.Write("ReleaseEipAddress", api.On(eipByID, releaseEipAddress),
 			api.Words("InvalidAllocationId.NotFound IncorrectEipStatus Forbidden.ChargeTypeIsPrepaid OperationDenied.DeletionProtection"),
 			api.Optional("RegionId"), api.Required("AllocationId")),
@@ -47,6 +53,9 @@ const (
 	prePaid  = "PrePaid"
 )
 
+// publicNetwork is the only network that addresses are of.
+const publicNetwork = "public"
+
 // line is that of an address for which none was asked.
 const line = "BGP"
 
@@ -58,11 +67,12 @@ func newEipView(c *api.Context, e *state.Eip) api.Object {
 		"ChargeType", e.Spelling.Of("InstanceChargeType", cmp.Or(e.InstanceChargeType, postPaid)),
 		"InternetChargeType", e.Spelling.Of("InternetChargeType", cmp.Or(e.InternetChargeType, payByTraffic)), "BusinessStatus", "Normal",
 		"Description", e.Description, "Descritpion", e.Description, //nolint:misspell // The cloud has both.
-		"ISP", cmp.Or(e.ISP, line), "Netmode", "public",
+		"ISP", cmp.Or(e.ISP, line), "Netmode", e.Spelling.Of("Netmode", publicNetwork),
 		"Mode", cmp.Or(e.ForwardMode, "NAT"), "ResourceGroupId", resourceGroup(e.ResourceGroupID), "SecurityProtectionTypes", api.Object{
 			"SecurityProtectionType", e.ProtectionTypes,
 		}, "ExpiredTime", "", "DeletionProtection", e.DeletionProtection, "HDMonitorStatus", monitorStatus(e), "HasReservationData", "false",
-		"InstanceRegionId", regionOf(c, e), "PublicIpAddressPoolId", "", "SegmentInstanceId", "", "VpcId", "", "Zone", "", "BizType", "Default",
+		"InstanceRegionId", regionOf(c, e), "PublicIpAddressPoolId", e.PoolID, "SegmentInstanceId", "", "VpcId", e.VpcID, "Zone", e.Zone,
+		"BizType", "Default",
 		"SecondLimited", false, "ServiceManaged", 0, "BandwidthPackageId", "", "BandwidthPackageType", "",
 		"BandwidthPackageBandwidth", "", "AvailableRegions", api.Object{"AvailableRegion", []string{c.Region}},
 		"OperationLocks", api.Object{"LockReason", []string{}}, "Tags", tags.Shorts(e.Tags),
@@ -75,6 +85,31 @@ func newEipView(c *api.Context, e *state.Eip) api.Object {
 		view.Set("Bandwidth", strconv.Itoa(cmp.Or(p.Limits[e.ID], p.Bandwidth)))
 	}
 	return view
+}
+
+// creationFilter is the parameter that finds things by the time at which they were made.
+func creationFilter() api.Param { return api.Param{Name: "Filter", Kind: api.Structs, Max: 2} }
+
+// createdBetween are the times between which a filter wants things to have been made.
+func createdBetween(c *api.Context) (since, until time.Time, err *api.Error) {
+	until = c.Now
+	for _, item := range c.Items("Filter") {
+		at, wrong := time.Parse("2006-01-02T15:04Z", item["value"])
+		if wrong != nil {
+			at, wrong = time.Parse(time.RFC3339, item["value"])
+		}
+		switch key := item["key"]; {
+		case wrong != nil:
+			return since, until, api.Invalid("Filter.Value")
+		case key == "CreationStartTime":
+			since = at
+		case key == "CreationEndTime":
+			until = at
+		default:
+			return since, until, api.Invalid("Filter.Key")
+		}
+	}
+	return since, until, nil
 }
 
 // regionOf is the region of what an address belongs to, "" if it belongs to nothing.
@@ -102,12 +137,22 @@ func describeEipAddresses(c *api.Context) (any, *api.Error) {
 	case c.Has("AssociatedInstanceType") && !slices.Contains(eipInstanceTypes(), c.Get("AssociatedInstanceType")):
 		return nil, api.BadRequest("InvalidIAssociatedInstanceType.ValueNotSupported", "The specified AssociatedInstanceType is not supported.")
 	}
+	since, until, err := createdBetween(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.True("DryRun"):
+		return nil, api.DryRun()
+	}
 	matching := listing.Find(c.State.Eips, func(e *state.Eip) bool {
 		return listing.Among(ids, e.ID) && listing.Among(addresses, e.Address) && listing.Match(c.Get("EipName"), e.Name) &&
 			listing.Match(c.Get("AssociatedInstanceType"), e.InstanceType) && listing.Match(c.Get("AssociatedInstanceId"), e.InstanceID) &&
 			listing.Match(c.Get("ISP"), cmp.Or(e.ISP, line)) && listing.Match(c.Get("ChargeType"), cmp.Or(e.InstanceChargeType, postPaid)) &&
 			listing.Match(c.Get("ResourceGroupId"), resourceGroup(e.ResourceGroupID)) && listing.Match(c.Get("Status"), e.Status) &&
-			filter.Match(e.Tags)
+			filter.Match(e.Tags) && !e.Created.Before(since) && !e.Created.After(until) &&
+			c.MatchFlag("SecurityProtectionEnabled", len(e.ProtectionTypes) > 0) && !c.Has("LockReason") && // none is locked
+			listing.Match(c.Get("PublicIpAddressPoolId"), e.PoolID) &&
+			!c.Has("SegmentInstanceId") && !c.True("ServiceManaged")
 	})
 	return listing.Answer(c, matching, "EipAddresses", "EipAddress", func(e *state.Eip) api.Object { return newEipView(c, e) })
 }
@@ -117,17 +162,17 @@ func allocateEipAddress(c *api.Context) (string, *api.Error) {
 	if err != nil {
 		return "", err
 	}
-	if c.Has("PublicIpAddressPoolId") {
-		return "", api.BadRequest("ResourceNotFound.PublicIpAddressPool", "The specified pool of public IP addresses does not exist.")
+	if err := checkWantedAddress(c); err != nil {
+		return "", err
 	}
 	if quota := c.Settings.Quotas.Eips; len(c.State.Eips) >= quota {
 		return "", api.BadRequest("QuotaExceeded.Eip", "Elastic IP address quota exceeded: an account can have %d.", quota)
 	}
 	e := &state.Eip{
-		ID: c.NewID("eip-"), Bandwidth: fmt.Sprint(c.Int("Bandwidth", 5)), Status: available, Name: c.Get("Name"),
+		ID: cmp.Or(c.Get("InstanceId"), c.NewID("eip-")), Bandwidth: fmt.Sprint(c.Int("Bandwidth", 5)), Status: available, Name: c.Get("Name"),
 		Description: c.Get("Description"), InternetChargeType: cmp.Or(c.Get("InternetChargeType"), payByBandwidth), ISP: c.Get("ISP"),
 		InstanceChargeType: c.Get("InstanceChargeType"), ResourceGroupID: c.Get("ResourceGroupId"), Tags: labels, Created: c.Now,
-		ProtectionTypes: c.List("SecurityProtectionTypes"),
+		ProtectionTypes: c.List("SecurityProtectionTypes"), Zone: c.Get("Zone"),
 	}
 	n := c.State.Sequence
 	e.Address = fmt.Sprintf("121.%d.%d.%d", 40+n/(256*254)%8, n/254%256, 1+n%254)
@@ -136,9 +181,31 @@ func allocateEipAddress(c *api.Context) (string, *api.Error) {
 			e.Address = address
 		}
 	}
+	e.Address = cmp.Or(c.Get("IpAddress"), e.Address)
 	c.Keep("", &e.Spelling)
 	c.State.Eips[e.ID] = e
 	return e.ID, nil
+}
+
+// checkWantedAddress refuses an address, an id or a pool that the call can't have. One that was released can be had again.
+func checkWantedAddress(c *api.Context) *api.Error {
+	wanted, err := netip.ParseAddr(c.Get("IpAddress"))
+	id := c.Get("InstanceId")
+	switch {
+	case c.Has("IpAddress") && (err != nil || !wanted.Is4() || wanted.IsPrivate()):
+		return api.Invalid("IpAddress")
+	case id != "" && (!strings.HasPrefix(id, "eip-") || c.State.Eips[id] != nil):
+		return api.Invalid("InstanceId")
+	}
+	for _, e := range c.State.Eips {
+		if c.Has("IpAddress") && e.Address == wanted.String() {
+			return api.Invalid("IpAddress")
+		}
+	}
+	if c.Has("PublicIpAddressPoolId") {
+		return api.BadRequest("ResourceNotFound.PublicIpAddressPool", "The specified pool of public IP addresses does not exist.")
+	}
+	return nil
 }
 
 func showAllocatedEip(c *api.Context, id string) any {

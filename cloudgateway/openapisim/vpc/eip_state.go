@@ -2,6 +2,7 @@ package vpc
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -24,11 +25,13 @@ const (
 	slbInstance = "SlbInstance"
 	eniInstance = "NetworkInterface"
 	natInstance = "Nat"
+	// addressInstance is an address of a VPC, which stands for an instance.
+	addressInstance = "IpAddress"
 )
 
 // eipInstanceTypes are all types that filters accept.
 func eipInstanceTypes() []string {
-	return []string{ecsInstance, slbInstance, eniInstance, natInstance, "HaVip", "IpAddress"}
+	return []string{ecsInstance, slbInstance, eniInstance, natInstance, "HaVip", addressInstance}
 }
 
 func eipStateActions() []api.Action {
@@ -39,10 +42,11 @@ func eipStateActions() []api.Action {
 	return []api.Action{
 		api.Write("AssociateEipAddress", clienttoken.Once("vpc/AssociateEipAddress", nil, api.On(eipByID, associateEipAddress)), append([]string{
 			"InvalidInstanId.NotFound", "OperationDenied", wrongNat, "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP",
-			"OperationFailed.PrivateIpAddressNotExist",
+			"OperationFailed.PrivateIpAddressNotExist", "InvalidParameter", "InvalidVpcId.NotFound",
 		}, codes...), api.Optional("RegionId"), api.Required("AllocationId"), api.Required("InstanceId"),
 			api.Optional("InstanceType"), api.Optional("PrivateIpAddress"),
-			api.OneOf("Mode", "NAT", "BINDED", "MULTI_BINDED"), api.Optional("ClientToken")),
+			api.OneOf("Mode", "NAT", "BINDED", "MULTI_BINDED"), api.Optional("ClientToken"), api.Optional("VpcId"),
+			api.Optional("InstanceRegionId")),
 		api.Write("UnassociateEipAddress", clienttoken.Once("vpc/UnassociateEipAddress", nil, api.On(eipByID, unassociateEipAddress)),
 			append([]string{"InvalidBindInstance.NotFound", usedBySnat, usedByForward}, codes...), api.Optional("RegionId"),
 			api.Required("AllocationId"), api.Optional("InstanceId"), api.Optional("InstanceType"),
@@ -55,7 +59,7 @@ func associateEipAddress(c *api.Context, e *state.Eip) (string, *api.Error) {
 	if e.Status != available {
 		return "", incorrectEipStatus()
 	}
-	if err := checkEipInstance(c.State, kind, id); err != nil {
+	if err := cmp.Or(checkEipPlace(c, kind), checkEipInstance(c.State, kind, id)); err != nil {
 		return "", err
 	}
 	for _, other := range c.State.Eips {
@@ -67,12 +71,28 @@ func associateEipAddress(c *api.Context, e *state.Eip) (string, *api.Error) {
 		return "", api.BadRequest("OperationFailed.PrivateIpAddressNotExist", "The specified private IP address does not exist.")
 	}
 	e.InstanceID, e.InstanceType, e.PrivateIP = id, kind, c.Get("PrivateIpAddress")
+	if kind == addressInstance {
+		e.VpcID = c.Get("VpcId")
+	}
 	if i := c.State.Instances[id]; i != nil {
 		i.EipID = e.ID
 	}
 	e.Status, e.BusyUntil = associating, c.Now.Add(c.Settings.EipAssociating)
 	settleIfFast(c, e)
 	return e.ID, nil
+}
+
+// checkEipPlace refuses what is in another region, and an address of a VPC without its VPC.
+func checkEipPlace(c *api.Context, kind string) *api.Error {
+	switch {
+	case c.Has("InstanceRegionId") && c.Get("InstanceRegionId") != c.Region:
+		return api.Invalid("InstanceRegionId")
+	case kind == addressInstance && !c.Has("VpcId"):
+		return api.Invalid("VpcId")
+	case c.Has("VpcId") && c.State.Vpcs[c.Get("VpcId")] == nil:
+		return vpcNotFound()
+	}
+	return nil
 }
 
 // hasAddress reports whether a network interface has a private address.
@@ -108,6 +128,10 @@ func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
 		}
 		if lb.AddressType != "intranet" {
 			return api.BadRequest("OperationDenied", "The specified load balancer has a public address already.")
+		}
+	case addressInstance:
+		if addr, err := netip.ParseAddr(id); err != nil || !addr.Is4() {
+			return notFound
 		}
 	default:
 		if !slices.Contains(eipInstanceTypes(), kind) {
@@ -172,6 +196,6 @@ func settleEip(c *state.Cloud, e *state.Eip) {
 	case associating:
 		e.Status = inUse
 	case unassociating:
-		e.Status, e.InstanceID, e.InstanceType, e.PrivateIP = available, "", "", ""
+		e.Status, e.InstanceID, e.InstanceType, e.PrivateIP, e.VpcID = available, "", "", "", ""
 	}
 }

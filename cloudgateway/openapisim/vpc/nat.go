@@ -3,6 +3,7 @@ package vpc
 import (
 	"cmp"
 	"net/netip"
+	"strconv"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
@@ -29,6 +30,7 @@ const (
 	intranet   = "intranet"
 	payByLcu   = "PayByLcu"
 	multiBound = "MULTI_BINDED"
+	fullNat    = "FullNat"
 )
 
 func natActions() []api.Action {
@@ -42,16 +44,21 @@ func natActions() []api.Action {
 			api.Required("VpcId"), api.Optional("VSwitchId"), api.Optional("Name"), api.Optional("Description"),
 			api.OneOf("NatType", enhanced), api.OneOf("NetworkType", internet, intranet), spec, modes,
 			api.OneOf("InternetChargeType", payByLcu, "PayBySpec"), api.OneOf("InstanceChargeType", postPaid), api.Flag("IcmpReplyEnabled"),
-			api.Flag("PrivateLinkEnabled"), token, tags.Param()),
-		api.Read("DescribeNatGateways", describeNats, tagFilterCodes(), append(listing.Params(maxPage), region(),
+			api.Flag("PrivateLinkEnabled"), api.OneOf("PrivateLinkMode", fullNat), api.Flag("SecurityProtectionEnabled"),
+			api.OneOf("AccessMode.ModeValue", "route", "tunnel"), api.OneOf("AccessMode.TunnelType", "geneve"),
+			api.Optional("ResourceGroupId"), token, tags.Param()),
+		api.Read("DescribeNatGateways", describeNats, tagFilterCodes(dryRun), append(listing.Params(maxPage), region(),
 			api.Optional("NatGatewayId"), api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("ZoneId"), api.Optional("Name"),
 			api.OneOf("NatType", enhanced, "Normal"), api.OneOf("NetworkType", internet, intranet), api.Optional("Spec"),
 			api.Optional("ResourceGroupId"), api.OneOf("Status", creating, available, modifying, deleting),
-			api.OneOf("InstanceChargeType", postPaid, prePaid), tags.Param())...),
+			api.OneOf("InstanceChargeType", postPaid, prePaid), api.Flag("PrivateLinkEnabled"), api.Flag("DryRun"),
+			api.Param{Name: "NatGatewayIds", Kind: api.Strings, Max: 20}, tags.Param())...),
 		api.Read("GetNatGatewayAttribute", api.On(natByID, getNat), []string{noNat}, region(), id),
 		api.Write("ModifyNatGatewayAttribute", api.On(settledNat, modifyNat),
 			[]string{noNat, wrongNat, "InvalidName.Malformed", "InvalidDescription.Malformed"}, region(), id, api.Optional("Name"),
-			api.Optional("Description"), modes, api.Flag("IcmpReplyEnabled")),
+			api.Optional("Description"), modes, api.Flag("IcmpReplyEnabled"), api.OneOf("PrivateLinkMode", fullNat),
+			api.Flag("SecurityProtectionEnabled"), api.Flag("EnableSessionLog"), api.Optional("LogDelivery.LogDestination"),
+			api.OneOf("LogDelivery.LogDeliveryType", "sls")),
 		api.Write("ModifyNatGatewaySpec", clienttoken.Once("vpc/ModifyNatGatewaySpec", nil, api.On(settledNat, modifyNatSpec)),
 			[]string{noNat, wrongNat, "IdempotentParameterMismatch"}, region(), id, must(spec), token),
 		api.Write("DeleteNatGateway", api.On(settledNat, deleteNat), []string{noNat, wrongNat, natHasEips, natHasEntries, protectedNat}, region(),
@@ -107,7 +114,9 @@ func createNat(c *api.Context, v *state.Vpc) (string, *api.Error) {
 		ID: c.NewID("ngw-bp1"), VpcID: v.ID, VSwitchID: vsw.ID, Name: c.Get("Name"), Description: c.Get("Description"),
 		NatType: c.Get("NatType"), NetworkType: c.Get("NetworkType"), InternetChargeType: c.Get("InternetChargeType"), Spec: c.Get("Spec"),
 		EipBindMode: c.Get("EipBindMode"), IcmpReplyOff: c.Has("IcmpReplyEnabled") && !c.True("IcmpReplyEnabled"),
-		PrivateLink: c.True("PrivateLinkEnabled"), SnatTableID: c.NewID("stb-bp1"), ForwardTableID: c.NewID("ftb-bp1"), Tags: labels,
+		PrivateLink: c.True("PrivateLinkEnabled"), PrivateLinkMode: c.Get("PrivateLinkMode"), Protected: c.True("SecurityProtectionEnabled"),
+		AccessMode: c.Get("AccessMode.ModeValue"), TunnelType: c.Get("AccessMode.TunnelType"), ResourceGroupID: c.Get("ResourceGroupId"),
+		SnatTableID: c.NewID("stb-bp1"), ForwardTableID: c.NewID("ftb-bp1"), Tags: labels,
 		Created: c.Now,
 	}
 	if block, err := netip.ParsePrefix(vsw.CidrBlock); err == nil {
@@ -200,7 +209,10 @@ func natCommon(c *api.Context, n *state.NatGateway) api.Object {
 		"NatGatewayId", n.ID, "Name", n.Name, "Description", n.Description, "VpcId", n.VpcID, "RegionId", c.Region, "Status", n.Stage.Status,
 		"BusinessStatus", "Normal", "NatType", n.Spelling.Of("NatType", cmp.Or(n.NatType, enhanced)), "NetworkType",
 		n.Spelling.Of("NetworkType", cmp.Or(n.NetworkType, internet)), "CreationTime", creationTime(n.Created), "ExpiredTime", "",
-		"ResourceGroupId", natGroup(c, n), "EcsMetricEnabled", false, "PrivateLinkEnabled", n.PrivateLink, "PrivateLinkMode", "",
+		"ResourceGroupId", natGroup(c, n), "EcsMetricEnabled", false, "PrivateLinkEnabled", n.PrivateLink, "PrivateLinkMode",
+		n.Spelling.Of("PrivateLinkMode", n.PrivateLinkMode), "AccessMode", api.Object{
+			"ModeValue", n.Spelling.Of("ModeValue", n.AccessMode), "TunnelType", n.Spelling.Of("TunnelType", n.TunnelType),
+		},
 	}
 }
 
@@ -209,7 +221,7 @@ func newNatView(c *api.Context, n *state.NatGateway) api.Object {
 		"InstanceChargeType", postPaid, "InternetChargeType", n.Spelling.Of("InternetChargeType", cmp.Or(n.InternetChargeType, payByLcu)),
 		"Spec", n.Spelling.Of("Spec", n.Spec), "AutoPay", false, "DeletionProtection", n.DeletionProtection,
 		"EipBindMode", n.Spelling.Of("EipBindMode", cmp.Or(n.EipBindMode, multiBound)), "IcmpReplyEnabled", !n.IcmpReplyOff,
-		"SecurityProtectionEnabled", false, "EnableSessionLog", "false", "NatGatewayPrivateInfo", privateInfo(c, n),
+		"SecurityProtectionEnabled", n.Protected, "EnableSessionLog", strconv.FormatBool(n.SessionLog), "NatGatewayPrivateInfo", privateInfo(c, n),
 		"SnatTableIds", api.Object{"SnatTableId", listed(n.SnatTableID)},
 		"ForwardTableIds", api.Object{"ForwardTableId", listed(n.ForwardTableID)},
 		"FullNatTableIds", api.Object{"FullNatTableId", []string{}}, "BandwidthPackageIds", api.Object{"BandwidthPackageId", []string{}},
@@ -221,13 +233,18 @@ func describeNats(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.True("DryRun") {
+		return nil, api.DryRun()
+	}
+	ids := c.List("NatGatewayIds")
 	matching := listing.Find(c.State.NatGateways, func(n *state.NatGateway) bool {
 		return listing.Match(c.Get("NatGatewayId"), n.ID) && listing.Match(c.Get("VpcId"), n.VpcID) &&
 			listing.Match(c.Get("VSwitchId"), n.VSwitchID) && listing.Match(c.Get("ZoneId"), zoneOf(c.State, n.VSwitchID)) &&
 			listing.Match(c.Get("Name"), n.Name) && listing.Match(c.Get("NatType"), cmp.Or(n.NatType, enhanced)) &&
 			listing.Match(c.Get("NetworkType"), cmp.Or(n.NetworkType, internet)) && listing.Match(c.Get("Spec"), n.Spec) &&
 			listing.Match(c.Get("ResourceGroupId"), natGroup(c, n)) && listing.Match(c.Get("Status"), n.Stage.Status) &&
-			listing.Match(c.Get("InstanceChargeType"), postPaid) && filter.Match(n.Tags)
+			listing.Match(c.Get("InstanceChargeType"), postPaid) && listing.Among(ids, n.ID) &&
+			c.MatchFlag("PrivateLinkEnabled", n.PrivateLink) && filter.Match(n.Tags)
 	})
 	return listing.Answer(c, matching, "NatGateways", "NatGateway", func(n *state.NatGateway) api.Object { return newNatView(c, n) })
 }
@@ -243,7 +260,9 @@ func getNat(c *api.Context, n *state.NatGateway) (any, *api.Error) {
 			"AutoPay", "false", "Spec", n.Spelling.Of("Spec", n.Spec),
 		},
 		"PrivateInfo", privateInfo(c, n), "DeletionProtectionInfo", api.Object{"Enabled", n.DeletionProtection},
-		"EnableSessionLog", false, "IpList", natAddresses(c, n)), nil // the list is flat in the cloud, too
+		"EnableSessionLog", n.SessionLog, "LogDelivery", api.Object{
+			"LogDestination", n.LogDestination, "LogDeliveryType", n.LogDeliveryType, "DeliverLogsStatus", "", "DeliverLogsErrorMessage", "",
+		}, "IpList", natAddresses(c, n)), nil // the list is flat in the cloud, too
 }
 
 func modifyNat(c *api.Context, n *state.NatGateway) (any, *api.Error) {
@@ -254,6 +273,11 @@ func modifyNat(c *api.Context, n *state.NatGateway) (any, *api.Error) {
 	c.SetText("Description", &n.Description)
 	c.SetText("EipBindMode", &n.EipBindMode)
 	c.Keep("", &n.Spelling)
+	c.SetText("PrivateLinkMode", &n.PrivateLinkMode)
+	c.SetFlag("SecurityProtectionEnabled", &n.Protected)
+	c.SetFlag("EnableSessionLog", &n.SessionLog)
+	c.SetText("LogDelivery.LogDestination", &n.LogDestination)
+	c.SetText("LogDelivery.LogDeliveryType", &n.LogDeliveryType)
 	if c.Has("IcmpReplyEnabled") {
 		n.IcmpReplyOff = !c.True("IcmpReplyEnabled")
 	}

@@ -32,11 +32,12 @@ func groupOfVpc(c *api.Context, id string) string {
 
 func networkActions() []api.Action {
 	return []api.Action{
-		api.Read("DescribeVpcs", describeVpcs, tagFilterCodes("InvalidVpcIdNumber.NotSupported"),
+		api.Read("DescribeVpcs", describeVpcs, tagFilterCodes("InvalidVpcIdNumber.NotSupported", dryRun),
 			append(listing.Params(maxPage), region(), api.Optional("VpcId"), api.Optional("VpcName"),
-				api.Optional("ResourceGroupId"), tags.Param())...),
-		api.Read("DescribeVpcAttribute", api.On(vpcByID, describeVpcAttribute), api.Words("InvalidVpcId.NotFound"), region(),
-			api.Required("VpcId")),
+				api.Optional("ResourceGroupId"), api.Flag("IsDefault"), api.Flag("EnableIpv6"), api.Optional("VpcOwnerId"),
+				api.Flag("DryRun"), tags.Param())...),
+		api.Read("DescribeVpcAttribute", api.On(vpcByID, describeVpcAttribute), []string{"InvalidVpcId.NotFound", dryRun}, region(),
+			api.Required("VpcId"), api.Flag("IsDefault"), api.Flag("DryRun")),
 	}
 }
 
@@ -57,7 +58,7 @@ func newVpcView(c *api.Context, v *state.Vpc) api.Object {
 		"SecondaryCidrBlocks", api.Object{"SecondaryCidrBlock", v.SecondaryCidrs}, "UserCidrs", api.Object{"UserCidr",
 			v.UserCidrs}, "DnsHostnameStatus", dnsHostname,
 		"Ipv6CidrBlocks", api.Object{"Ipv6CidrBlock", api.Objects(v.Ipv6Cidrs, func(cidr string) api.Object {
-			return api.Object{"Ipv6Isp", "BGP", "Ipv6CidrBlock", cidr}
+			return api.Object{"Ipv6Isp", cmp.Or(v.Ipv6Isps[cidr], line), "Ipv6CidrBlock", cidr}
 		})},
 		"Tags", tags.Shorts(v.Tags),
 	}
@@ -87,9 +88,14 @@ func describeVpcs(c *api.Context) (any, *api.Error) {
 	if len(ids) > 20 {
 		return nil, api.BadRequest("InvalidVpcIdNumber.NotSupported", "The number of VpcIds exceeds 20.")
 	}
+	if c.True("DryRun") {
+		return nil, api.DryRun()
+	}
 	matching := listing.Find(c.State.Vpcs, func(v *state.Vpc) bool {
 		return listing.Among(ids, v.ID) && listing.Match(c.Get("VpcName"), v.Name) &&
-			listing.Match(c.Get("ResourceGroupId"), resourceGroup(v.ResourceGroupID)) && filter.Match(v.Tags)
+			listing.Match(c.Get("ResourceGroupId"), resourceGroup(v.ResourceGroupID)) && filter.Match(v.Tags) &&
+			c.MatchFlag("IsDefault", v.Default) && c.MatchFlag("EnableIpv6", len(v.Ipv6Cidrs) > 0) &&
+			listing.Match(c.Get("VpcOwnerId"), strconv.FormatInt(owner(c), 10))
 	})
 	return listing.Answer(c, matching, "Vpcs", "Vpc", func(v *state.Vpc) api.Object {
 		var tables []string
@@ -111,6 +117,9 @@ func natIDs(c *state.Cloud, vpcID string) []string {
 }
 
 func describeVpcAttribute(c *api.Context, v *state.Vpc) (any, *api.Error) {
+	if c.True("DryRun") {
+		return nil, api.DryRun()
+	}
 	resource := func(kind string, count int) api.Object {
 		return api.Object{"ResourceType", kind, "ResourceCount", count}
 	}

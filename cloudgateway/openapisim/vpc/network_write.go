@@ -3,6 +3,7 @@ package vpc
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"strings"
 	"unicode/utf8"
@@ -18,11 +19,12 @@ func networkWriteActions() []api.Action {
 	return []api.Action{
 		api.Write(createVpcAction, clienttoken.Once("vpc/"+createVpcAction, newCreatedVpc, createVpc),
 			newTagCodes("InvalidParameter", "InvalidVpcName.Malformed", "InvalidVpcDiscription.Malformed",
-				"InvalidIpv6CidrBlock.Malformed", "MissingParam.EnableIpv6", "QuotaExceeded.Vpc", "IdempotentParameterMismatch", "DryRunOperation"),
+				"InvalidIpv6CidrBlock.Malformed", "MissingParam.EnableIpv6", "QuotaExceeded.Vpc", "IdempotentParameterMismatch", dryRun, noIpamPool),
 			region(), api.Optional("CidrBlock"), api.Optional("VpcName"), api.Optional("Description"),
 			api.Flag("EnableIpv6"), api.Optional("Ipv6CidrBlock"), api.Optional("ClientToken"), api.Flag("DryRun"),
 			api.Optional("ResourceGroupId"),
-			api.Optional("UserCidr"), api.Flag("EnableDnsHostname"),
+			api.Optional("UserCidr"), api.Flag("EnableDnsHostname"), ipv6Line(),
+			api.Optional("Ipv4IpamPoolId"), api.Number("Ipv4CidrMask", 8, 28), api.Optional("Ipv6IpamPoolId"), api.Number("Ipv6CidrMask", 56, 56),
 			tags.Param()),
 		api.Write(deleteVpcAction, clienttoken.Once("vpc/"+deleteVpcAction, nil, api.On(settledVpc, deleteVpc)),
 			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus TaskConflict DependencyViolation.VSwitch
@@ -52,6 +54,8 @@ func createVpc(c *api.Context) (string, *api.Error) {
 		return "", err
 	}
 	switch {
+	case c.Has("Ipv4IpamPoolId") || c.Has("Ipv6IpamPoolId"):
+		return "", unknownIpamPool()
 	case !validBlock(cidr, 8, 28):
 		return "", api.Invalid("CidrBlock")
 	case !validUserCidrs(listing.CommaList(c.Get("UserCidr"))):
@@ -104,7 +108,33 @@ func checkVpcTexts(c *api.Context, enable string) *api.Error {
 
 // assignIPv6 gives a VPC the IPv6 block of the call, or one of the cloud's.
 func assignIPv6(c *api.Context, v *state.Vpc) {
-	v.Ipv6Cidrs = []string{cmp.Or(c.Get("Ipv6CidrBlock"), newIPv6Block(c))}
+	block := cmp.Or(c.Get("Ipv6CidrBlock"), newIPv6Block(c))
+	v.Ipv6Cidrs = []string{block}
+	setLine(c, v, block)
+}
+
+// ipv6Line is the parameter for the line of an IPv6 block.
+func ipv6Line() api.Param {
+	return api.OneOf("Ipv6Isp", line, "ChinaMobile", "ChinaUnicom", "ChinaTelecom")
+}
+
+// setLine gives an IPv6 block of a VPC the line of the call.
+func setLine(c *api.Context, v *state.Vpc, block string) {
+	if !c.Has("Ipv6Isp") {
+		return
+	}
+	v.Ipv6Isps = maps.Clone(v.Ipv6Isps)
+	if v.Ipv6Isps == nil {
+		v.Ipv6Isps = map[string]string{}
+	}
+	v.Ipv6Isps[block] = c.Get("Ipv6Isp")
+}
+
+// noIpamPool is the code for a pool of the IP address manager, which is another product: there are none here. Unproven.
+const noIpamPool = "ResourceNotFound.IpamPool"
+
+func unknownIpamPool() *api.Error {
+	return api.NotFound(noIpamPool, "The specified IPAM pool does not exist.")
 }
 
 // newIPv6Block is one that the cloud has not given away yet.

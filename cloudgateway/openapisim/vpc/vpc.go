@@ -35,6 +35,9 @@ func Product() api.Product {
 	}
 }
 
+// dryRun is the code of a valid call that asks for nothing more.
+const dryRun = "DryRunOperation"
+
 func region() api.Param { return api.Required("RegionId") }
 
 func tagging() tags.Service {

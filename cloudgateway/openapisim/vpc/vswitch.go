@@ -2,6 +2,7 @@ package vpc
 
 import (
 	"net/netip"
+	"strconv"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
@@ -12,12 +13,13 @@ import (
 
 func vswitchActions() []api.Action {
 	return []api.Action{
-		api.Read("DescribeVSwitches", describeVSwitches, tagFilterCodes("InvalidVSwitchIdNumber.NotSupported"),
+		api.Read("DescribeVSwitches", describeVSwitches, tagFilterCodes("InvalidVSwitchIdNumber.NotSupported", dryRun),
 			append(listing.Params(maxPage),
 				api.Optional("RegionId"), api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("VSwitchName"),
-				api.Optional("ZoneId"), api.Optional("RouteTableId"), api.Optional("ResourceGroupId"), tags.Param())...),
-		api.Read("DescribeVSwitchAttributes", describeVSwitchAttributes, nil, api.Optional("RegionId"),
-			api.Required("VSwitchId")),
+				api.Optional("ZoneId"), api.Optional("RouteTableId"), api.Optional("ResourceGroupId"), api.Flag("IsDefault"),
+				api.Flag("EnableIpv6"), api.Optional("VSwitchOwnerId"), api.Flag("DryRun"), tags.Param())...),
+		api.Read("DescribeVSwitchAttributes", describeVSwitchAttributes, []string{dryRun}, api.Optional("RegionId"),
+			api.Required("VSwitchId"), api.Flag("DryRun")),
 	}
 }
 
@@ -61,10 +63,15 @@ func describeVSwitches(c *api.Context) (any, *api.Error) {
 	if len(ids) > 20 {
 		return nil, api.NotFound("InvalidVSwitchIdNumber.NotSupported", "The number of VSwitchIds exceeds 20.")
 	}
+	if c.True("DryRun") {
+		return nil, api.DryRun()
+	}
 	matching := listing.Find(c.State.VSwitches, func(v *state.VSwitch) bool {
 		return listing.Among(ids, v.ID) && listing.Match(c.Get("VpcId"), v.VpcID) && listing.Match(c.Get("ZoneId"), v.ZoneID) &&
 			listing.Match(c.Get("VSwitchName"), v.Name) && listing.Match(c.Get("RouteTableId"), v.RouteTableID) &&
-			listing.Match(c.Get("ResourceGroupId"), groupOfVpc(c, v.VpcID)) && filter.Match(v.Tags)
+			listing.Match(c.Get("ResourceGroupId"), groupOfVpc(c, v.VpcID)) && filter.Match(v.Tags) &&
+			c.MatchFlag("IsDefault", v.Default) && c.MatchFlag("EnableIpv6", v.Ipv6Cidr != "") &&
+			listing.Match(c.Get("VSwitchOwnerId"), strconv.FormatInt(owner(c), 10))
 	})
 	return listing.Answer(c, matching, "VSwitches", "VSwitch", func(v *state.VSwitch) api.Object { return newVSwitchView(c, v) })
 }
@@ -73,6 +80,9 @@ func describeVSwitches(c *api.Context) (any, *api.Error) {
 // InvalidVSwitchId.NotFound with status 400, can't be what the cloud answers: the Terraform provider waits for the end of a
 // vSwitch until this call answers with status 404 or without an id, and takes every other error for a failure.
 func describeVSwitchAttributes(c *api.Context) (any, *api.Error) {
+	if c.True("DryRun") {
+		return nil, api.DryRun()
+	}
 	v := c.State.VSwitches[c.Get("VSwitchId")]
 	if v == nil {
 		gone := newVSwitchView(c, &state.VSwitch{})

@@ -1,6 +1,7 @@
 package vpc
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -18,11 +19,11 @@ func vswitchWriteActions() []api.Action {
 			newTagCodes("InvalidVpcId.NotFound", "InvalidZoneId.NotFound", "IncorrectVpcStatus", "InvalidVSwitchName.Malformed",
 				"InvalidVSwitchDiscription.Malformed", "InvalidCidrBlock.Malformed", "InvalidCirdrBlock.MaskLength", "IllegalParam.CidrBlock",
 				"InvalidCidrBlock.Overlapped", "RouteConflict.AlreadyExist", "OperationFailed.VpcIpv6Disabled",
-				"OperationFailed.Ipv6CidrBlockExisted", "QuotaExceeded.VSwitch", "TaskConflict", "IdempotentParameterMismatch"),
+				"OperationFailed.Ipv6CidrBlockExisted", "QuotaExceeded.VSwitch", "TaskConflict", "IdempotentParameterMismatch", "InvalidParameter"),
 			api.Optional("RegionId"),
 			api.Param{Name: "VpcId", Required: true, Missing: missing("MissingParam.vpcId", "VpcId")},
 			api.Required("ZoneId"), api.Required("CidrBlock"), api.Optional("VSwitchName"), api.Optional("Description"),
-			api.Number("Ipv6CidrBlock", 0, 255), api.Optional("ClientToken"), tags.Param()),
+			api.Number("Ipv6CidrBlock", 0, 255), api.Optional("VpcIpv6CidrBlock"), api.Optional("ClientToken"), tags.Param()),
 		api.Write("DeleteVSwitch", api.On(settledVSwitch, deleteVSwitch),
 			api.Words(`InvalidVSwitchId.NotFound IncorrectVSwitchStatus DependencyViolation DependencyViolation.RouteTable
 				TaskConflict DryRunOperation`), api.Optional("RegionId"), api.Required("VSwitchId"), api.Flag("DryRun")),
@@ -62,7 +63,12 @@ func createVSwitch(c *api.Context, v *state.Vpc) (string, *api.Error) {
 
 // addVSwitch gives a new vSwitch its id, the zone of the call, and the entries that the cloud makes for it.
 func addVSwitch(c *api.Context, vsw *state.VSwitch) *state.VSwitch {
-	vsw.ID, vsw.ZoneID, vsw.PendingUntil, vsw.Created = c.NewID("vsw-bp1"), c.Get("ZoneId"), pendingUntil(c), c.Now
+	return addVSwitchIn(c, c.Get("ZoneId"), vsw)
+}
+
+// addVSwitchIn is addVSwitch in a zone that the call doesn't have to name.
+func addVSwitchIn(c *api.Context, zone string, vsw *state.VSwitch) *state.VSwitch {
+	vsw.ID, vsw.ZoneID, vsw.PendingUntil, vsw.Created = c.NewID("vsw-bp1"), zone, pendingUntil(c), c.Now
 	if table := systemTable(c.State, vsw.VpcID); table != nil {
 		vsw.RouteTableID = table.ID
 	}
@@ -146,7 +152,11 @@ func ipv6Subnet(c *api.Context, v *state.Vpc, own string) (string, *api.Error) {
 	if len(v.Ipv6Cidrs) == 0 {
 		return "", api.BadRequest("OperationFailed.VpcIpv6Disabled", "IPv6 is not enabled in the VPC.")
 	}
-	whole, err := netip.ParsePrefix(v.Ipv6Cidrs[0])
+	of := cmp.Or(c.Get("VpcIpv6CidrBlock"), v.Ipv6Cidrs[0])
+	if !slices.Contains(v.Ipv6Cidrs, of) {
+		return "", api.Invalid("VpcIpv6CidrBlock")
+	}
+	whole, err := netip.ParsePrefix(of)
 	if err != nil {
 		return "", api.Invalid("Ipv6CidrBlock")
 	}
