@@ -141,11 +141,7 @@ func TestStopFinishesTheCallsUnderWay(t *testing.T) {
 	}
 	created := make(chan error, 1)
 	go func() { created <- create(t.Context(), client) }()
-	for len(w.sim.Calls(0)) == 0 { // Until the cloud is at it.
-		if _, err := client.Capabilities.GetCapabilities(t.Context(), &commonv1.GetCapabilitiesRequest{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	until(t, "the cloud is at it", func() bool { return len(w.sim.Calls(0)) > 0 })
 	if err := w.stop(); err != nil {
 		t.Errorf("stop: %v", err)
 	}

@@ -244,7 +244,10 @@ func TestRefusedChangesForgetNothing(t *testing.T) {
 		return slb, ecs
 	}
 	slb, ecs := 0, 0
-	for throttled := 0; throttled < 5; { // The first call of a minute is sent, and may make the gateway forget.
+	for throttled, calls := 0, 0; throttled < 5; calls++ { // The first call of a minute is sent, and may make the gateway forget.
+		if calls == 50 {
+			t.Fatalf("only %d of %d calls were throttled", throttled, calls)
+		}
 		read()
 		slb, ecs = reads()
 		if got := c.call(t, "slb:FrobnicateNothing", nil); got.Code != "Throttling" {

@@ -72,16 +72,12 @@ func fronted(t *testing.T, more string) *world {
 // openFront waits until the front of a gateway listens.
 func (w *world) openFront(g *Gateway) string {
 	w.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for range 4000 {
-		if addr := g.front.Addr(); addr != "" {
-			return "https://" + addr
-		}
-		<-tick.C
-	}
-	w.t.Fatal("the front does not listen")
-	return ""
+	addr := ""
+	until(w.t, "the front listens", func() bool {
+		addr = g.front.Addr()
+		return addr != ""
+	})
+	return "https://" + addr
 }
 
 // tool is a client that signs as the cloud's documents say.
@@ -575,7 +571,7 @@ func TestFrontKeysAreRotated(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	w.write("keys.yaml", fmt.Sprintf("keys: [{id: next, secret: another-secret-0123456789, user: %q}]\n", toolUser))
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond) // More refusals would end the connection.
 	defer tick.Stop()
 	for range 400 {
 		if next.call(t, "vpc:DescribeVpcs", nil).Status == 200 {
@@ -601,22 +597,12 @@ func TestFrontWithoutListener(t *testing.T) {
 		t.Fatalf("before: %+v", got)
 	}
 	breakListener(t, g.front.Addr())
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for range 2000 {
-		if g.front.Addr() == "" {
-			break
-		}
-		<-tick.C
-	}
-	for range 400 { // Those that come before the server has begun to shut down are answered.
+	until(t, "the front doesn't listen any more", func() bool { return g.front.Addr() == "" })
+	until(t, "the connection of before ends", func() bool { // Calls that come before the server has begun to shut down are answered.
 		query := c.sign(http.MethodPost, c.params("ecs:DescribeInstances", nil))
-		if _, err := c.send(t.Context(), http.MethodPost, query, nil, nil); err != nil {
-			return
-		}
-		<-tick.C
-	}
-	t.Error("a connection of before is still served")
+		_, err := c.send(t.Context(), http.MethodPost, query, nil, nil)
+		return err != nil
+	})
 }
 
 // breakListener makes a listener of this process fail.

@@ -146,21 +146,20 @@ func (w *world) queued(g *Gateway, call func(ctx context.Context, n int) error) 
 			}
 		}()
 	}
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for waiting := 0; waiting < callers/2; {
+	until(w.t, "half of the calls wait in the gateway's queue", func() bool {
 		select {
-		case <-look.C:
 		case err := <-results:
 			w.t.Fatalf("a call ended before the others waited: %v", err)
+		default:
 		}
-		waiting = 0
+		waiting := 0
 		for _, action := range g.gate.budget.Actions() {
 			for _, some := range action.GetWaiting() {
 				waiting += int(some.GetCalls())
 			}
 		}
-	}
+		return waiting >= callers/2
+	})
 	full.Store(true)
 	return func() error {
 		var wrong []error

@@ -117,7 +117,7 @@ func (w *world) awaitPage(path string, want int, texts []string) (int, string) {
 	defer look.Stop()
 	for begun := time.Now(); ; <-look.C {
 		code, text := w.get(path)
-		if code == want && lacking(text, texts) == "" || time.Since(begun) > 2*time.Minute {
+		if code == want && lacking(text, texts) == "" || time.Since(begun) > patience {
 			return code, text
 		}
 	}

@@ -171,19 +171,35 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// untilServed repeats a call whose gateway is gone, as callers do.
+// untilServed repeats a call whose gateway is gone, as callers do. It may run beside the test, so it doesn't end it.
 func untilServed(t *testing.T, call func(ctx context.Context) error) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		err := call(ctx)
-		cancel()
-		switch {
+		switch err := call(ctx); {
 		case err == nil:
 			return
-		case status.Code(err) != codes.Unavailable:
-			t.Errorf("got %v, want the answer or UNAVAILABLE", err)
+		case status.Code(err) != codes.Unavailable || ctx.Err() != nil:
+			t.Errorf("got %v, want the answer within %s, and UNAVAILABLE until then", err, patience)
 			return
+		}
+	}
+}
+
+// patience is for what takes a moment, and minutes only if it never comes: a test that waits for ever costs the whole run.
+const patience = 2 * time.Minute
+
+// until waits for a condition.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.After(patience); !holds(); {
+		select {
+		case <-look.C:
+		case <-deadline:
+			t.Fatalf("not within %s: %s", patience, what)
 		}
 	}
 }
@@ -191,20 +207,15 @@ func untilServed(t *testing.T, call func(ctx context.Context) error) {
 // await waits until the cloud has got that many calls of an action.
 func (w *world) await(action string, count int) {
 	w.t.Helper()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for {
+	until(w.t, fmt.Sprintf("the cloud has got %d calls of %s", count, action), func() bool {
 		got := 0
 		for _, c := range w.sim.Calls(0) {
 			if c.Action == action {
 				got++
 			}
 		}
-		if got >= count {
-			return
-		}
-		<-look.C
-	}
+		return got >= count
+	})
 }
 
 // replica is a gateway in a process of its own.
@@ -273,7 +284,7 @@ func (p *replica) read(log *bufio.Scanner) {
 // await waits for a line of the log.
 func (p *replica) await(message string) map[string]any {
 	p.t.Helper()
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(patience)
 	for {
 		select {
 		case line, open := <-p.lines:

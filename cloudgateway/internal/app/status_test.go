@@ -2,10 +2,12 @@ package app
 
 import (
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
 )
@@ -15,14 +17,21 @@ func TestStatus(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	writer := w.dial("writer")
-	if err := create(t.Context(), writer); err != nil {
-		t.Fatal(err)
-	}
 	const caller = "system:serviceaccount:kube-system:writer"
-	got, err := writer.Status.GetStatus(t.Context(), &commonv1.GetStatusRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var got *commonv1.GetStatusResponse
+	until(t, "a call and a look at it fall into one minute, by which calls are counted", func() bool {
+		begun := time.Now().Truncate(time.Minute)
+		if _, err := writer.LoadBalancers.CreateLoadBalancer(t.Context(), &slbv1.CreateLoadBalancerRequest{
+			RequestId: begun.Format(time.RFC3339), Name: "web", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, Spec: "slb.s1.small",
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if got, err = writer.Status.GetStatus(t.Context(), &commonv1.GetStatusRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		return time.Now().Truncate(time.Minute).Equal(begun)
+	})
 	if !got.GetActive() || got.GetLeader() != "" || got.GetRegionId() != "cn-hangzhou" || got.GetAsOf() == nil {
 		t.Errorf("got %v", got)
 	}

@@ -45,16 +45,17 @@ func heap() float64 {
 	return float64(m.HeapInuse+m.StackInuse) / (1 << 20)
 }
 
-// until waits for a condition, which the test's own deadline bounds.
+// until waits for a condition, but not for ever: a test that hangs costs the whole run.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
-	for !holds() {
+	const patience = 2 * time.Minute
+	for deadline := time.After(patience); !holds(); {
 		select {
 		case <-look.C:
-		case <-t.Context().Done():
-			t.Fatal("never: " + what)
+		case <-deadline:
+			t.Fatalf("not within %s: %s", patience, what)
 		}
 	}
 }

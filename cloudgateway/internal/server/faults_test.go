@@ -162,11 +162,14 @@ func (w *world) killDuring(ctx context.Context, t *testing.T, op writetest.Opera
 	go func() { ended <- op.Run(ctx, w.Client, at) }()
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
+	deadline := time.After(2 * time.Minute)
 	for w.sim.Faults()[0].Struck == 0 || w.sim.Faults()[0].When == fault.After && !w.struck() {
 		select {
 		case <-look.C:
 		case err := <-ended:
 			t.Fatalf("ended with %v before the cloud was asked", err)
+		case <-deadline:
+			t.Fatal("waited 2 minutes in vain until the cloud was asked")
 		}
 	}
 	w.kill()
