@@ -98,6 +98,7 @@ func nlbAttributes(g *state.NLBServerGroup) attributes {
 		"HealthCheckConnectPort": strconv.Itoa(h.ConnectPort),
 		"HealthyThreshold":       strconv.Itoa(h.HealthyThreshold), "UnhealthyThreshold": strconv.Itoa(h.UnhealthyThreshold),
 		"HealthCheckConnectTimeout": strconv.Itoa(h.ConnectTimeout), "HealthCheckInterval": strconv.Itoa(h.Interval),
+		"HealthCheckReq": h.Request, "HealthCheckExp": h.Response,
 		"HealthCheckURI": h.URL, "HealthCheckHttpCode": strings.Join(h.HTTPCodes, ","), "HealthCheckMethod": strings.ToLower(h.Method),
 	}
 	if h.Domain != "$SERVER_IP" {

@@ -72,6 +72,39 @@ func TestDeriveNLB(t *testing.T) {
 	}
 }
 
+// The servers of a UDP port are checked as its group says: by UDP, or by TCP, which is the cloud's default.
+func TestDeriveChecksOfUDPByNLB(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]checkup{
+		"UDP": {kind: protoUDP, interval: 5 * time.Second, timeout: 4 * time.Second, rise: 2, fall: 3, send: "ping", expect: "pong"},
+		"TCP": {kind: protoTCP, interval: 5 * time.Second, timeout: 4 * time.Second, rise: 2, fall: 3},
+	} {
+		c, _, l, g := withNLB()
+		l.Protocol, g.Protocol = "UDP", "UDP"
+		g.HealthCheck = state.NLBHealthCheck{
+			Type: kind, HealthyThreshold: 2, UnhealthyThreshold: 3, ConnectTimeout: 4, Interval: 5, Request: "ping", Response: "pong",
+		}
+		spec := derive(c, Ranges{}).byKey[listenerKey{"nlb-1", 81, protoUDP}]
+		if got := spec.pool.targets[0].probe.how.Value(); got != want {
+			t.Errorf("%s: the check is %+v, want %+v", kind, got, want)
+		}
+	}
+}
+
+// A server that speaks only UDP gets datagrams when it is checked by UDP, and none when it is checked by TCP.
+func TestUDPServersOfNLB(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	address := nlbAt(t, b, udpServer(t, "a"), func(l *state.NLBListener, g *state.NLBServerGroup) {
+		l.Protocol, g.Protocol = "UDP", "UDP"
+		g.HealthCheck = state.NLBHealthCheck{Type: "UDP", HealthyThreshold: 1, UnhealthyThreshold: 1, ConnectTimeout: 1, Interval: 1}
+	})
+	send := udpClient(t, "127.0.0.9", address, silence)
+	eventually(t, "a datagram is answered", func() bool { return strings.HasPrefix(send("x"), "a ") })
+	b.change(func(c *state.Cloud) { c.NLBServerGroups["sgp-1"].HealthCheck.Type = "TCP" })
+	eventually(t, "the server is out", func() bool { return !strings.HasPrefix(send("x"), "a ") })
+}
+
 func TestDeriveNLBSockets(t *testing.T) {
 	t.Parallel()
 	both := []string{"127.47.0.8:81/tcp", "127.48.0.9:81/tcp"}
