@@ -132,7 +132,8 @@ func nlbHealthTable() []Spec {
 			Doc: "Probes the backends. The other annotations of this section have an effect only if this one is on, as with the existing CCM."},
 		{Key: HealthCheckType, Kind: Choice, Values: []string{"tcp", "http", "udp"}, Scope: Health,
 			Default: "the cloud's, tcp", Removal: Keeps, Since: "v2.5.1",
-			Doc: "How backends are probed."},
+			Doc: "How backends are probed; udp is for udp ports only, whose new server groups have it by default. Those that are there " +
+				"keep their type."},
 		{Key: HealthCheckURI, Kind: Text, Max: 80, Pattern: PathText, Scope: Health, Default: "the cloud's, /",
 			Removal: Keeps, Since: "v2.5.1", Doc: "Path to probe."},
 		{Key: HealthCheckDomain, Kind: Text, Max: 80, Scope: Health, Default: "the cloud's, $SERVER_IP", Removal: Keeps, Since: "v2.5.1",

@@ -347,13 +347,6 @@ func (c *conversion) health() {
 			delete(c.Service.Annotations, annotation.Prefix+key)
 		}
 	}
-	for _, port := range c.Service.Spec.Ports {
-		if port.Protocol == corev1.ProtocolUDP && c.checked && c.asked(annotation.HealthCheckType) == "" {
-			c.differs("health-check-type isn't set: a CLB checks the servers of udp ports by udp, an NLB those of all ports by tcp; " +
-				"with health-check-flag: on and health-check-type: udp it does so by udp")
-			break
-		}
-	}
 }
 
 // fields says what becomes of fields of the Service, and what is another way with each NLB.

@@ -186,10 +186,7 @@ func (p Product) updateInstance(ctx context.Context, id string, a UpdateInstance
 
 func (p Product) createGroup(ctx context.Context, w apply.Work, now model.Observed, a plan.CreateGroup) (plan.Result, error) {
 	asked, _ := a.Group.Config.(*nlbv1.CreateServerGroupRequest)
-	request := &nlbv1.CreateServerGroupRequest{}
-	if asked != nil {
-		request = proto.CloneOf(asked)
-	}
+	request := created(asked)
 	mark := ownership.DefaultName(w.Life.UID)
 	request.RequestId, request.Name, request.Servers, request.Tags = requestID("sg-"), a.Group.Name,
 		servers(a.Group.Servers), ownMarks(mark, w.Life.ClusterID)
@@ -199,9 +196,6 @@ func (p Product) createGroup(ctx context.Context, w apply.Work, now model.Observ
 	}
 	if request.GetResourceGroupId() == "" {
 		request.ResourceGroupId = p.ResourceGroupID
-	}
-	if request.GetProtocol() == nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_TCPSSL && request.PreserveClientIpEnabled == nil {
-		request.PreserveClientIpEnabled = new(false) // The cloud's default is on, with which no tcpssl listener can use it.
 	}
 	answer, err := p.Gateway.NetworkServerGroups.CreateServerGroup(ctx, request)
 	if isOlder(err) && request.GetIpVersionAffinity() != 0 {

@@ -2,8 +2,10 @@ package nlb
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -14,6 +16,9 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
+
+// udp is the word of annotation health-check-type for checks by UDP.
+const udp = "udp"
 
 // Group implements desired.Configurer.
 func (p Product) Group(b *desired.Builder, port corev1.ServicePort) desired.Shape {
@@ -64,8 +69,58 @@ func (b builder) groupConfig(protocol model.Protocol) *nlbv1.CreateServerGroupRe
 	if protocol == model.TCPSSL && b.View.Reverts(annotation.PreserveClientIP) {
 		c.PreserveClientIpEnabled = nil
 	}
-	c.HealthCheck = b.healthCheck()
+	c.HealthCheck = b.healthCheck(protocol)
 	return c
+}
+
+const (
+	// checkSeconds is the cloud's default of a check's interval and of its timeout.
+	checkSeconds = 5
+	// longestInterval is the longest one of checks that aren't by UDP, in seconds.
+	longestInterval = 50
+)
+
+// created is what a new group is made with: what is asked for, and a default of ours where the cloud's serves badly. A group that is there
+// keeps what it has.
+func created(asked *nlbv1.CreateServerGroupRequest) *nlbv1.CreateServerGroupRequest {
+	c := &nlbv1.CreateServerGroupRequest{}
+	if asked != nil {
+		c = proto.CloneOf(asked)
+	}
+	switch c.GetProtocol() {
+	case nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_TCPSSL:
+		if c.PreserveClientIpEnabled == nil {
+			c.PreserveClientIpEnabled = new(false) // The cloud's default is on, with which no tcpssl listener can use it.
+		}
+	case nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_UDP:
+		if c.HealthCheck == nil {
+			c.HealthCheck = &nlbv1.HealthCheck{}
+		}
+		checkByUDP(c.HealthCheck)
+	}
+	return c
+}
+
+// checkByUDP makes a check one by UDP, unless another type is asked for: by TCP, the cloud's default, servers that speak only UDP would
+// get no traffic. The cloud refuses an interval that is shorter than the timeout, so one that isn't asked for gives way to the other.
+func checkByUDP(h *nlbv1.HealthCheck) {
+	if h.Type == nil && !tooShort(h) {
+		h.Type = nlbv1.HealthCheckType_HEALTH_CHECK_TYPE_UDP.Enum()
+	}
+	if h.GetType() != nlbv1.HealthCheckType_HEALTH_CHECK_TYPE_UDP {
+		return
+	}
+	switch {
+	case h.Interval != nil && h.ConnectTimeout == nil && h.GetInterval() < checkSeconds:
+		h.ConnectTimeout = h.Interval
+	case h.Interval == nil && h.GetConnectTimeout() > checkSeconds:
+		h.Interval = h.ConnectTimeout
+	}
+}
+
+// tooShort reports that an interval is asked for that a check by UDP can't have beside the timeout that is asked for.
+func tooShort(h *nlbv1.HealthCheck) bool {
+	return h.Interval != nil && h.ConnectTimeout != nil && h.GetInterval() < h.GetConnectTimeout()
 }
 
 func groupProtocol(p model.Protocol) nlbv1.ServerGroupProtocol {
@@ -91,7 +146,7 @@ func schedulerWord(text string) string {
 }
 
 // healthCheck is what is asked for, nil for nothing. As with the existing CCM, the options count only if the switch is on.
-func (b builder) healthCheck() *nlbv1.HealthCheck {
+func (b builder) healthCheck(protocol model.Protocol) *nlbv1.HealthCheck {
 	enabled := b.OnOff(annotation.HealthCheckFlag)
 	if enabled == nil || !*enabled {
 		if enabled == nil {
@@ -106,7 +161,7 @@ func (b builder) healthCheck() *nlbv1.HealthCheck {
 		Url:        b.Text(annotation.HealthCheckURI),
 		HttpMethod: b.Text(annotation.HealthCheckMethod), HttpCodes: b.Values.List(annotation.HealthCheckHTTPCode),
 	}
-	if b.Values.Has(annotation.HealthCheckType) {
+	if b.Values.Has(annotation.HealthCheckType) && (protocol == model.UDP || !b.asksUDP()) {
 		c.Type = healthType(b.Values.Text(annotation.HealthCheckType)).Enum()
 	}
 	return c
@@ -116,11 +171,14 @@ func healthType(text string) nlbv1.HealthCheckType {
 	switch text {
 	case "http":
 		return nlbv1.HealthCheckType_HEALTH_CHECK_TYPE_HTTP
-	case "udp":
+	case udp:
 		return nlbv1.HealthCheckType_HEALTH_CHECK_TYPE_UDP
 	}
 	return nlbv1.HealthCheckType_HEALTH_CHECK_TYPE_TCP
 }
+
+// asksUDP reports that checks by UDP are asked for.
+func (b builder) asksUDP() bool { return b.Values.Text(annotation.HealthCheckType) == udp }
 
 // checkGroups reports annotations about server groups that have no effect, and ranges whose health can't be checked.
 func (b builder) checkGroups() {
@@ -133,10 +191,8 @@ func (b builder) checkGroups() {
 			}
 		}
 		own.withoutSwitch(annotation.ConnectionDrainTimeout, annotation.ConnectionDrain)
-		if n, ok := v.Number(annotation.HealthCheckInterval); ok && n > 50 && v.On(annotation.HealthCheckFlag) &&
-			v.Text(annotation.HealthCheckType) != "udp" {
-			own.Misfit(annotation.HealthCheckInterval, "at most 50"+own.About(annotation.HealthCheckInterval, annotation.HealthCheckType)+
-				": only health-check-type udp allows more")
+		if v.On(annotation.HealthCheckFlag) {
+			own.checkProbe(own.protocol(port))
 		}
 		_, ranged := b.ranges()[port.Port]
 		if ranged && backend.TargetPort(port).Type == intstr.String && (!v.On(annotation.HealthCheckFlag) ||
@@ -145,6 +201,37 @@ func (b builder) checkGroups() {
 				annotation.HealthCheckFlag, annotation.HealthCheckConnectPort)
 		}
 	}
+}
+
+// checkProbe reports how the servers of a port can't be checked.
+func (b builder) checkProbe(protocol model.Protocol) {
+	v := b.Values
+	interval, _ := v.Number(annotation.HealthCheckInterval)
+	timeout, _ := v.Number(annotation.HealthCheckConnectTimeout)
+	overUDP := protocol == model.UDP
+	if interval > longestInterval && (!overUDP || !b.asksUDP()) {
+		b.Misfit(annotation.HealthCheckInterval, fmt.Sprintf("at most %d%s: only health-check-type udp of udp ports allows more",
+			longestInterval, b.About(annotation.HealthCheckInterval, annotation.HealthCheckType)))
+	}
+	switch {
+	case b.asksUDP() && !overUDP && (v.IsOwn(annotation.HealthCheckType) || !b.hasUDP()):
+		b.Misfit(annotation.HealthCheckType, "tcp or http: udp is for udp ports only")
+	case b.asksUDP() && !overUDP && b.wrote(annotation.HealthCheckType):
+		b.NoEffect("annotation %s has no effect on tcp ports: udp is for udp ports only", v.Name(annotation.HealthCheckType))
+	case !overUDP || !tooShort(b.healthCheck(protocol)):
+	case b.asksUDP():
+		b.Misfit(annotation.HealthCheckInterval, fmt.Sprintf("at least %d%s, as annotation %s has for the timeout: checks by udp allow no less",
+			timeout, b.About(annotation.HealthCheckInterval, annotation.HealthCheckType, annotation.HealthCheckConnectTimeout),
+			v.Name(annotation.HealthCheckConnectTimeout)))
+	case !v.Has(annotation.HealthCheckType):
+		b.NoEffect("annotation %s is shorter than %s, so that new server groups of udp ports are checked by tcp",
+			v.Name(annotation.HealthCheckInterval), v.Name(annotation.HealthCheckConnectTimeout))
+	}
+}
+
+// hasUDP reports that there is a udp port.
+func (b builder) hasUDP() bool {
+	return slices.ContainsFunc(b.View.Service.Spec.Ports, func(p corev1.ServicePort) bool { return b.protocol(p) == model.UDP })
 }
 
 // fixedOf is what can't be changed of a server group.
