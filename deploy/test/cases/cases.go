@@ -68,7 +68,7 @@ func Load(root string) ([]Case, error) {
 	var all []Case
 	for _, row := range rows {
 		c := Case{Suite: row[0], Name: row[1], World: row[2], Why: row[4]}
-		for _, name := range strings.Fields(row[3]) {
+		for name := range strings.FieldsSeq(row[3]) {
 			switch {
 			case name == "all":
 				c.NotIn = Columns()

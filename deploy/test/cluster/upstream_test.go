@@ -184,7 +184,7 @@ func (c *cluster) outside(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("E2E_RELEASE", "http://"+listener.Addr().String()+"/")       // The program with the tests asks there.
-	go func() { _ = http.Serve(listener, http.HandlerFunc(c.dismiss)) }() //nolint:gosec // It ends with the sandbox.
+	go func() { _ = http.Serve(listener, http.HandlerFunc(c.dismiss)) }() // It ends with the sandbox.
 }
 
 // dismiss takes the instance of a node out of the cloud.
