@@ -24,10 +24,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	kubetesting "k8s.io/client-go/testing"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/nlb"
 )
 
@@ -314,7 +316,8 @@ func (m *monkey) restrict(svc *corev1.Service) string {
 }
 
 // vanish deletes a Service past its finalizer, as the API server does when both meet. A controller that crashes before
-// it has released what the Service had can't know of it, so there is peace for a while.
+// it has released what the Service had can't know of it, so there is peace until its load balancer is gone, for ten minutes at most: that
+// of an NLB has jobs, and faults may have made the pauses before the next attempt long.
 func (m *monkey) vanish(svc *corev1.Service) string {
 	if svc.DeletionTimestamp != nil || len(svc.Finalizers) == 0 || time.Since(svc.CreationTimestamp.Time) > time.Minute {
 		return svc.Name + " does not vanish"
@@ -322,8 +325,32 @@ func (m *monkey) vanish(svc *corev1.Service) string {
 	if err := m.kube.Tracker().Delete(serviceResource(), svc.Namespace, svc.Name); err != nil {
 		m.t.Fatal(err)
 	}
-	m.peace()
+	for range 10 {
+		if m.peace(); !m.holds(string(svc.UID)) {
+			break
+		}
+	}
 	return svc.Name + " vanishes"
+}
+
+// holds reports whether the cloud has a load balancer that was made for the Service with this UID.
+func (m *monkey) holds(uid string) bool {
+	m.cloud.Lock()
+	defer m.cloud.Unlock()
+	ours := func(t *commonv1.Tag) bool {
+		return t.GetKey() == ownership.TagService && t.GetValue() == ownership.DefaultName(uid)
+	}
+	for _, lb := range m.cloud.LoadBalancers {
+		if slices.ContainsFunc(lb.GetTags(), ours) {
+			return true
+		}
+	}
+	for _, lb := range m.cloud.NLB.LoadBalancers {
+		if slices.ContainsFunc(lb.GetTags(), ours) {
+			return true
+		}
+	}
+	return false
 }
 
 // peace lets a minute pass without faults.
