@@ -429,9 +429,11 @@ func withoutSecrets(params map[string]string) map[string]string {
 	return params
 }
 
-// secret reports whether a parameter is a token that stands for a person or a pod, the key of a certificate, or a password.
-func secret(name, _ string) bool {
-	return strings.EqualFold(name, "OIDCToken") || strings.EqualFold(name, "PrivateKey") || strings.EqualFold(name, "Password")
+// secret reports whether a parameter is a token that stands for a person or a pod, the key of a certificate, or a password. A private key
+// may also have come where a certificate was to.
+func secret(name, value string) bool {
+	return slices.Contains([]string{"oidctoken", "privatekey", "key", "password"}, strings.ToLower(name)) ||
+		strings.Contains(value, "PRIVATE KEY-----")
 }
 
 func internalError() *api.Error {

@@ -175,8 +175,10 @@ func TestJournalHoldsNoSecrets(t *testing.T) {
 	c.call("slb", "UploadServerCertificate", "ServerCertificate", "public", "PrivateKey", "hush")
 	c.call("slb", "UploadServerCertificate", "ServerCertificate", "public", "privatekey", "hush")
 	c.call("sts", "AssumeRoleWithOIDC", "RoleSessionName", "public", "OIDCToken", "hush")
+	c.call("cas", "UploadUserCertificate", "Name", "public", "Cert", "c", "Key", "hush")
+	c.call("cas", "UploadUserCertificate", "Name", "public", "Cert", "-----BEGIN EC PRIVATE KEY-----\nhush", "Key", "swapped")
 	_, calls := admin(t, sim, http.MethodGet, "/admin/calls", "")
-	if strings.Contains(calls, "hush") || strings.Count(calls, "public") != 3 || strings.Contains(calls, openapisim.DefaultAccessKeySecret) {
+	if strings.Contains(calls, "hush") || strings.Count(calls, "public") != 5 || strings.Contains(calls, "swapped") || strings.Contains(calls, openapisim.DefaultAccessKeySecret) {
 		t.Error(calls)
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
 	"google.golang.org/grpc/status"
 
+	casv1 "alicloud-controllers.dev/proto/cloudgateway/cas/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
@@ -18,9 +20,42 @@ import (
 	"alicloud-controllers.dev/cloudgateway/writetest"
 )
 
+// upload sends a certificate and its key to the cloud, to one of the two places where it keeps them.
+type upload struct {
+	action, span string
+	send         func(ctx context.Context, client *gateway.Client, n int, pair *slbv1.KeyPair) error
+}
+
+func uploads() map[string]upload {
+	return map[string]upload{
+		"of a CLB": {"UploadServerCertificate", "Slb.UploadServerCertificate",
+			func(ctx context.Context, client *gateway.Client, n int, pair *slbv1.KeyPair) error {
+				_, err := client.Certificates.UploadServerCertificate(ctx, &slbv1.UploadServerCertificateRequest{
+					RequestId: fmt.Sprintf("r-%d", n), Name: fmt.Sprintf("web-%d", n),
+					Source: &slbv1.UploadServerCertificateRequest_KeyPair{KeyPair: pair},
+				})
+				return err
+			}},
+		"of the Certificate Management Service": {"UploadUserCertificate", "Cas.UploadUserCertificate",
+			func(ctx context.Context, client *gateway.Client, n int, pair *slbv1.KeyPair) error {
+				_, err := client.UserCertificates.UploadCertificate(ctx, &casv1.UploadCertificateRequest{
+					RequestId: fmt.Sprintf("r-%d", n), Name: fmt.Sprintf("web-%d", n),
+					CertificatePem: pair.GetCertificatePem(), PrivateKeyPem: pair.GetPrivateKeyPem(),
+				})
+				return err
+			}},
+	}
+}
+
 // TestPrivateKeysAreSeenNowhere: whatever becomes of the upload of a certificate, its private key is in no log, also at level debug,
-// no audit line, no trace, no metric and no error.
+// no audit line, no trace, no metric and no error, and not in what the simulated cloud remembers of calls.
 func TestPrivateKeysAreSeenNowhere(t *testing.T) {
+	for name, upload := range uploads() {
+		t.Run(name, upload.isSeenNowhere)
+	}
+}
+
+func (u upload) isSeenNowhere(t *testing.T) {
 	pair, err := writetest.NewKeyPair("web")
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +79,7 @@ func TestPrivateKeysAreSeenNowhere(t *testing.T) {
 		{name: "done", request: pair},
 		{name: "answer lost", request: pair, fault: fault.Rule{Drop: true, When: fault.After}},
 		{name: "refused with a quotation", request: pair,
-			fault: fault.Rule{Error: refusal(400, "IllegalParam.ServerCertificate")}, want: rpcerr.InvalidField},
+			fault: fault.Rule{Error: refusal(400, "InvalidParameter")}, want: rpcerr.InvalidField},
 		{name: "server error with a quotation", request: pair, fault: fault.Rule{Error: refusal(500, "InternalError")}},
 		{name: "key of another", request: &slbv1.KeyPair{CertificatePem: other.GetCertificatePem(), PrivateKeyPem: key},
 			want: rpcerr.InvalidField},
@@ -56,6 +91,10 @@ func TestPrivateKeysAreSeenNowhere(t *testing.T) {
 	}
 	collector := tracingtest.Start(t)
 	w := newWorld(t)
+	text := string(must(os.ReadFile(w.file)))
+	w.file = w.write("gateway.yaml", strings.NewReplacer("slb.v1.CertificateService]",
+		"slb.v1.CertificateService, cas.v1.CertificateService]", "endpoints: {", fmt.Sprintf("endpoints: {cas: %q, ", w.serve("cas")),
+	).Replace(text))
 	w.traced(collector, "")
 	w.start()
 	seen := map[string]string{}
@@ -64,16 +103,13 @@ func TestPrivateKeysAreSeenNowhere(t *testing.T) {
 			var rules []fault.Rule
 			if tt.fault.Drop || tt.fault.Error != nil {
 				rule := tt.fault
-				rule.Action, rule.Times = "UploadServerCertificate", 1
+				rule.Action, rule.Times = u.action, 1
 				rules = append(rules, rule)
 			}
 			if err := w.sim.SetFaults(rules...); err != nil {
 				t.Error(err)
 			}
-			_, err := client.Certificates.UploadServerCertificate(ctx, &slbv1.UploadServerCertificateRequest{
-				RequestId: fmt.Sprintf("r-%d", i), Name: fmt.Sprintf("web-%d", i),
-				Source: &slbv1.UploadServerCertificateRequest_KeyPair{KeyPair: tt.request},
-			})
+			err := u.send(ctx, client, i, tt.request)
 			if got := rpcerr.ReasonOf(err); got != tt.want {
 				t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 			}
@@ -86,10 +122,14 @@ func TestPrivateKeysAreSeenNowhere(t *testing.T) {
 		t.Error(err)
 	}
 	seen["the log"], seen["the traces"] = w.log.String(), collector.Text()
+	seen["the simulator's journal"] = fmt.Sprintf("%+v", w.sim.Calls(0))
+	if !strings.Contains(seen["the simulator's journal"], u.action) {
+		t.Error("the journal doesn't show the uploads; the test is wrong")
+	}
 	if audits := strings.Count(seen["the log"], `"msg":"audit"`); audits != len(tests) {
 		t.Errorf("%d audit lines, want %d:\n%s", audits, len(tests), seen["the log"])
 	}
-	if !strings.Contains(seen["the traces"], "Slb.UploadServerCertificate") {
+	if !strings.Contains(seen["the traces"], u.span) {
 		t.Error("the traces don't show the uploads; the test is wrong")
 	}
 	for where, text := range seen {

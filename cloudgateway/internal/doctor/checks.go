@@ -32,7 +32,11 @@ func (x *examination) endpoints(ctx context.Context) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	var clock *time.Duration
-	for _, product := range []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS} {
+	products := []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS}
+	if x.calls(openapi.CAS) {
+		products = append(products, openapi.CAS)
+	}
+	for _, product := range products {
 		url := x.client.URL(product)
 		check := "endpoint " + string(product)
 		begin := x.Now()
@@ -54,6 +58,14 @@ func (x *examination) endpoints(ctx context.Context) {
 		}
 	}
 	x.clock(clock)
+}
+
+// calls reports whether a feature whose permissions are tried calls a product.
+func (x *examination) calls(product openapi.Product) bool {
+	return slices.ContainsFunc(rampolicy.Rows(), func(row rampolicy.Row) bool {
+		feature, _ := x.feature(row)
+		return row.Product == product && feature != ""
+	})
 }
 
 // visit sends a request that any answer will do for, and returns the server's time.

@@ -205,6 +205,21 @@ func TestDiseases(t *testing.T) {
 			texts:  []string{"connection refused", "1. Open the way to the endpoint: "},
 		},
 		{
+			name:   "no way to the certificates of NLB",
+			infect: func(p *patient) { p.OpenAPI.Endpoints[openapi.CAS] = "127.0.0.1:1" },
+			want:   with(permissionsOf(openapi.CAS, Skipped), map[string]Result{"endpoint cas": Failed}),
+			texts:  []string{"connection refused", "1. Open the way to the endpoint: "},
+		},
+		{
+			name: "nobody uses CAS, to which there is no way",
+			infect: func(p *patient) {
+				p.OpenAPI.Endpoints[openapi.CAS] = "127.0.0.1:1"
+				p.Features = rampolicy.Used(config.API{})
+			},
+			want:  map[string]Result{},
+			texts: []string{"\nNo check failed.\n"},
+		},
+		{
 			name: "unknown host",
 			infect: func(p *patient) {
 				p.OpenAPI.Endpoints[openapi.ECS] = "ecs.invalid"
