@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-retryablehttp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -107,6 +108,7 @@ type Client struct {
 	cfg     Config
 	hosts   map[Product]string
 	http    *http.Client
+	retry   *retryablehttp.Client // over http
 	metrics metrics
 	reach   *reach
 	limits  sync.Map // by Product, what a header of its last answer said of the rate limit
@@ -115,7 +117,11 @@ type Client struct {
 // New makes a client. It does not connect. Region, network, scheme and endpoints have been checked where the configuration was read.
 func New(cfg Config) *Client {
 	cfg = cfg.withDefaults()
-	return &Client{cfg: cfg, hosts: cfg.hosts(), http: newHTTP(cfg), metrics: newMetrics(cfg.Registerer), reach: newReach(cfg.Registerer)}
+	plain := newHTTP(cfg)
+	return &Client{
+		cfg: cfg, hosts: cfg.hosts(), http: plain, retry: newRetrying(cfg, plain),
+		metrics: newMetrics(cfg.Registerer), reach: newReach(cfg.Registerer),
+	}
 }
 
 // Close lets go of the idle connections. Calls under way are not affected.

@@ -75,7 +75,7 @@ type exchange struct {
 
 // run makes attempts until one settles the call.
 func (x *exchange) run(ctx context.Context) (*answer, error) {
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	ctx = httptrace.WithClientTrace(context.WithValue(ctx, exchangeKey{}, x), &httptrace.ClientTrace{
 		// The transport repeats an attempt by itself only if nothing was written, and asks for a connection again then.
 		GetConn: func(string) { x.on.Store(nil) },
 		GotConn: func(got httptrace.GotConnInfo) { x.on.Store(usageOf(got.Conn)) },
@@ -95,20 +95,47 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", x.call.api(), err)
 	}
-	retrying := &retryablehttp.Client{
-		HTTPClient:   x.client.http,
-		Logger:       nil, // it would print URLs with signatures
-		RetryMax:     maxRetries,
-		CheckRetry:   x.judge,
-		PrepareRetry: x.prepare,
-		Backoff:      x.backoff,
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}
-	_, err = retrying.Do(req) //nolint:bodyclose // check has read and closed it
+	_, err = x.client.retry.Do(req) //nolint:bodyclose // judge has read and closed it
 	if x.succeeded() || x.passes() && x.answer != nil {
 		return x.answer, nil
 	}
 	return nil, x.conclude(ctx, err)
+}
+
+// exchangeKey is that of the exchange in the context of its attempts.
+type exchangeKey struct{}
+
+// exchangeOf is the exchange that an attempt belongs to.
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange) // There is one in each request that the client sends.
+	return x
+}
+
+// newRetrying makes what repeats the attempts of all calls. What it decides is the exchange's.
+func newRetrying(cfg Config, plain *http.Client) *retryablehttp.Client {
+	return &retryablehttp.Client{
+		HTTPClient: plain,
+		Logger:     nil, // it would print URLs with signatures
+		RetryMax:   maxRetries,
+		CheckRetry: func(ctx context.Context, res *http.Response, err error) (bool, error) {
+			return exchangeOf(ctx).judge(ctx, res, err)
+		},
+		PrepareRetry: func(r *http.Request) error { return exchangeOf(r.Context()).prepare(r) },
+		Backoff: func(_, _ time.Duration, attempt int, res *http.Response) time.Duration {
+			wait := jittered(cfg.Retry << attempt)
+			if res != nil { // Only an answer asks for a wait.
+				wait = max(wait, exchangeOf(res.Request.Context()).hint())
+			}
+			return wait
+		},
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+}
+
+// jittered is a wait of which the upper half is random.
+func jittered(wait time.Duration) time.Duration {
+	half := wait / 2
+	return half + rand.N(half+1) //nolint:gosec // Jitter needs no secrecy.
 }
 
 // unsent is the error of a call of which not even the first attempt was made.
@@ -122,7 +149,7 @@ func unsent(err error) error {
 	return &marked
 }
 
-// prepare makes the next attempt ready, and its trace. It is retryablehttp's PrepareRetry.
+// prepare makes the next attempt ready, and its trace.
 func (x *exchange) prepare(r *http.Request) error {
 	x.attempts++
 	x.beginSpan(r.Context())
@@ -165,7 +192,7 @@ func (x *exchange) ready(r *http.Request) error {
 	return nil
 }
 
-// judge looks at the outcome of an attempt and decides whether there is to be another. It is retryablehttp's CheckRetry.
+// judge looks at the outcome of an attempt and decides whether there is to be another.
 func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bool, error) {
 	if err == nil {
 		x.answer, err = readAnswer(res, x.needed, x.hold)
@@ -235,12 +262,6 @@ func (x *exchange) timeLeft(ctx context.Context) bool {
 	}
 	deadline, has := ctx.Deadline()
 	return !has || time.Until(deadline) > x.longestWait(x.attempts-1)
-}
-
-// backoff is retryablehttp's Backoff: exponential, with the upper half random, and not before the cloud asks for the next attempt.
-func (x *exchange) backoff(_, _ time.Duration, attempt int, _ *http.Response) time.Duration {
-	half := (x.client.cfg.Retry << attempt) / 2
-	return max(x.hint(), half+rand.N(half+1)) //nolint:gosec // Jitter needs no secrecy.
 }
 
 // longestWait is that after an attempt, the first of which is 0 and the last maxRetries.
