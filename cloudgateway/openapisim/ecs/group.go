@@ -14,6 +14,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+	"alicloud-controllers.dev/cloudgateway/openapisim/vpc"
 )
 
 // The types of security groups.
@@ -133,15 +134,15 @@ func createGroup(c *api.Context) (string, *api.Error) {
 	if err := checkGroupTexts(c); err != nil {
 		return "", err
 	}
-	kind, vpc := cmp.Or(c.Get("SecurityGroupType"), normalGroup), c.State.Vpcs[c.Get("VpcId")]
+	kind, network := cmp.Or(c.Get("SecurityGroupType"), normalGroup), c.State.Vpcs[c.Get("VpcId")]
 	switch {
 	case kind != normalGroup && kind != enterpriseGroup:
 		return "", api.BadRequest("InvalidParams.GroupType", "The specified SecurityGroupType is not valid.")
 	case kind == enterpriseGroup && !c.Has("VpcId"):
 		return "", api.BadRequest("InvalidParams.VpcIdGroupType", "An enterprise security group must be in a VPC.")
-	case c.Has("VpcId") && vpc == nil:
+	case c.Has("VpcId") && network == nil:
 		return "", api.NotFound("InvalidVpcId.NotFound", "Specified VPC does not exist.")
-	case vpc != nil && c.Now.Before(vpc.PendingUntil):
+	case network != nil && c.Now.Before(network.PendingUntil):
 		return "", forbidden("IncorrectVpcStatus", "Current VPC status does not support this operation.")
 	}
 	g := &state.SecurityGroup{
@@ -156,6 +157,9 @@ func createGroup(c *api.Context) (string, *api.Error) {
 	}
 	if quota := c.Settings.Quotas.SecurityGroups; len(c.State.SecurityGroups) >= quota {
 		return "", forbidden("QuotaExceed.SecurityGroup", "Security group quota exceeded: a region can have %d.", quota)
+	}
+	if g.VpcID == "" { // new groups are no more of the classic network
+		g.VpcID = vpc.EnsureDefault(c).ID
 	}
 	g.ID = c.NewID("sg-bp1")
 	c.State.SecurityGroups[g.ID] = g

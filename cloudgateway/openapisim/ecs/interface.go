@@ -15,7 +15,7 @@ import (
 func interfaceActions() []api.Action {
 	list := func(name string) api.Param { return api.Param{Name: name, Kind: api.Strings, Limit: idsPerCall} }
 	return []api.Action{
-		api.Read("DescribeNetworkInterfaces", describeInterfaces, nil, append(listing.Params(1000),
+		api.Read("DescribeNetworkInterfaces", describeInterfaces, nil, append(listing.Params(1000), api.Flag("ServiceManaged"),
 			region(), list("NetworkInterfaceId"), list("PrivateIpAddress"), list("Ipv6Address"), tags.Param(),
 			api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("InstanceId"), api.Optional("PrimaryIpAddress"),
 			api.Optional("NetworkInterfaceName"), api.Optional("SecurityGroupId"), api.Optional("ResourceGroupId"),
@@ -25,11 +25,11 @@ func interfaceActions() []api.Action {
 		api.Write("ModifyNetworkInterfaceAttribute", api.On(interfaceByID, modifyInterface),
 			api.Words(`InvalidEniId.NotFound InvalidOperation.InvalidEniState InvalidSecurityGroupId.NotFound
 				InvalidOperation.VpcMismatch InvalidOperation.MultiGroupType JoinedGroupLimitExceed
-				InvalidNetworkInterfaceName.Malformed InvalidDescription.Malformed`), region(),
+				InvalidNetworkInterfaceName.Malformed InvalidDescription.Malformed InvalidOperation.EniServiceManaged`), region(),
 			api.Required("NetworkInterfaceId"), api.Flag("SourceDestCheck"), api.Optional("NetworkInterfaceName"),
 			api.Optional("Description"), api.Param{Name: "SecurityGroupId", Kind: api.Strings},
 			api.Flag("DeleteOnRelease"), api.Number("QueueNumber", 1, 2048)),
-		api.Read("DescribeNetworkInterfaceAttribute", api.On(interfaceByID, describeInterfaceAttribute),
+		api.Read("DescribeNetworkInterfaceAttribute", api.On(shownInterface, describeInterfaceAttribute),
 			api.Words("InvalidEniId.NotFound"), region(), api.Required("NetworkInterfaceId"), api.Optional("Attribute")),
 	}
 }
@@ -57,7 +57,7 @@ func newInterfaceView(c *api.Context, eni *state.NetworkInterface) api.Object {
 		"PrivateIpAddress", eni.PrimaryIP, "OwnerId", c.Account, "Description", eni.Description,
 		"ResourceGroupId", cmp.Or(eni.ResourceGroupID, state.DefaultResourceGroup), "CreationTime", interfaceCreated(eni),
 		"SourceDestCheck", eni.SourceDestCheck,
-		"DeleteOnRelease", !eni.KeepOnRelease, "ServiceManaged", false, "PrivateIpSets", newPrivateIPSets(eni),
+		"DeleteOnRelease", !eni.KeepOnRelease, "ServiceManaged", eni.ServiceManaged, "PrivateIpSets", newPrivateIPSets(eni),
 		"Ipv6Sets", newIPv6Sets(eni), "Ipv4PrefixSets", sets(eni.Ipv4Prefixes, "Ipv4PrefixSet", "Ipv4Prefix"),
 		"Ipv6PrefixSets", sets(eni.Ipv6Prefixes, "Ipv6PrefixSet", "Ipv6Prefix"), "SecurityGroupIds", newSecurityGroupIDs(eni.SecurityGroupIDs),
 		"AssociatedPublicIp", newPublicIP(c, eni), "Attachment", api.Object{
@@ -87,14 +87,20 @@ func describeInterfaceAttribute(c *api.Context, eni *state.NetworkInterface) (an
 func describeInterfaces(c *api.Context) (any, *api.Error) {
 	ids, ips, ipv6s := c.List("NetworkInterfaceId"), c.List("PrivateIpAddress"), c.List("Ipv6Address")
 	filter := tags.FilterOf(c)
-	matching := listing.Find(c.State.Interfaces, func(eni *state.NetworkInterface) bool {
+	match := func(eni *state.NetworkInterface) bool {
 		return listing.Among(ids, eni.ID) && listing.Among(ips, eni.PrivateIPs...) && listing.Among(ipv6s, eni.Ipv6Addresses...) &&
 			listing.Match(c.Get("VpcId"), eni.VpcID) && listing.Match(c.Get("VSwitchId"), eni.VSwitchID) &&
 			listing.Match(c.Get("InstanceId"), eni.InstanceID) && listing.Match(c.Get("PrimaryIpAddress"), eni.PrimaryIP) &&
 			listing.Match(c.Get("NetworkInterfaceName"), eni.Name) && inGroup(c.Get("SecurityGroupId"), eni.SecurityGroupIDs) &&
 			listing.Match(c.Get("ResourceGroupId"), cmp.Or(eni.ResourceGroupID, state.DefaultResourceGroup)) &&
-			listing.Match(c.Get("Status"), eni.Status) && listing.Match(c.Get("Type"), eni.Type) && filter.Match(eni.Tags)
-	})
+			listing.Match(c.Get("Status"), eni.Status) && listing.Match(c.Get("Type"), eni.Type) &&
+			c.MatchFlag("ServiceManaged", eni.ServiceManaged) && filter.Match(eni.Tags)
+	}
+	matching := listing.Find(c.State.Interfaces, match)
+	if managed := managedInterfaces(c.State); len(managed) > 0 {
+		matching = append(matching, listing.Find(managed, match)...)
+		slices.SortFunc(matching, func(a, b *state.NetworkInterface) int { return strings.Compare(a.ID, b.ID) })
+	}
 	interfaces, answer, ok := page(c, matching, func(e *state.NetworkInterface) string { return e.ID },
 		min(max(c.Int("MaxResults", minResults), minResults), 500))
 	if !ok {
@@ -113,9 +119,25 @@ func interfaceCreated(eni *state.NetworkInterface) string {
 	return eni.Created.UTC().Format(time.RFC3339)
 }
 
-// interfaceByID returns the network interface of the parameter NetworkInterfaceId.
+// shownInterface returns the network interface of the parameter NetworkInterfaceId.
+func shownInterface(c *api.Context) (*state.NetworkInterface, *api.Error) {
+	eni, err := api.Named(c, c.State.Interfaces, "NetworkInterfaceId", interfaceNotFound)
+	if err == nil {
+		return eni, nil
+	}
+	if managed := managedInterface(c.State, c.Get("NetworkInterfaceId")); managed != nil {
+		return managed, nil
+	}
+	return nil, err
+}
+
+// interfaceByID is shownInterface for what is refused of an interface that a service of the cloud manages.
 func interfaceByID(c *api.Context) (*state.NetworkInterface, *api.Error) {
-	return api.Named(c, c.State.Interfaces, "NetworkInterfaceId", interfaceNotFound)
+	eni, err := shownInterface(c)
+	if err == nil && eni.ServiceManaged {
+		return nil, forbidden("InvalidOperation.EniServiceManaged", "The operation is not allowed on a network interface of a service.")
+	}
+	return eni, err
 }
 
 func modifyInterface(c *api.Context, eni *state.NetworkInterface) (any, *api.Error) {

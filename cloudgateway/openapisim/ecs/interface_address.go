@@ -28,8 +28,10 @@ func interfaceAddressActions() []api.Action {
 	id := api.Required("NetworkInterfaceId")
 	list := func(name string, most int64) api.Param { return api.Param{Name: name, Kind: api.Strings, Max: most} }
 	common := api.Words(`InvalidEniId.NotFound InvalidOperation.InvalidEniState InvalidOperation.InvalidEcsState
-		IdempotentParameterMismatch MissingParameter InvalidParameter.Conflict InvalidIp.IpAssigned InvalidIp.IpRepeated`)
-	removal := api.Words("InvalidEniId.NotFound InvalidOperation.InvalidEniState InvalidIp.IpUnassigned MissingParameter")
+		IdempotentParameterMismatch MissingParameter InvalidParameter.Conflict InvalidIp.IpAssigned InvalidIp.IpRepeated
+		InvalidOperation.EniServiceManaged`)
+	removal := api.Words(`InvalidEniId.NotFound InvalidOperation.InvalidEniState InvalidIp.IpUnassigned MissingParameter
+		InvalidOperation.EniServiceManaged`)
 	return []api.Action{
 		api.Write("AssignPrivateIpAddresses", clienttoken.Once("ecs/AssignPrivateIpAddresses", showAssigned, assignIPv4),
 			append(api.Words("InvalidOperation.Ipv4CountExceeded InvalidVSwitchId.IpNotEnough InvalidVSwitchId.IpInvalid"), common...),

@@ -54,15 +54,17 @@ func interfaceWriteActions() []api.Action {
 			api.Optional("ResourceGroupId"), api.Flag("DeleteOnRelease"), api.Flag("SourceDestCheck"), tags.Uncounted(),
 			api.Optional("ClientToken")),
 		api.Write("DeleteNetworkInterface", api.On(interfaceByID, deleteInterface),
-			api.Words("InvalidEniId.NotFound InvalidOperation.InvalidEniState InvalidOperation.InvalidEniType"), region(), id),
+			api.Words(`InvalidEniId.NotFound InvalidOperation.InvalidEniState InvalidOperation.InvalidEniType
+				InvalidOperation.EniServiceManaged`), region(), id),
 		api.Write("AttachNetworkInterface", api.On2(interfaceAndInstance, attachInterface),
 			api.Words(`InvalidEniId.NotFound InvalidEcsId.NotFound InvalidOperation.InvalidEniState
 				InvalidOperation.InvalidEniType InvalidOperation.InvalidEcsState InvalidOperation.AvailabilityZoneMismatch
 				InvalidOperation.VpcMismatch EniPerInstanceLimitExceeded InvalidOperation.Ipv4CountExceeded
-				InvalidOperation.Ipv6CountExceeded`), region(), id, instance),
+				InvalidOperation.Ipv6CountExceeded InvalidOperation.EniServiceManaged`), region(), id, instance),
 		api.Write("DetachNetworkInterface", api.On2(interfaceAndInstance, detachInterface),
 			api.Words(`InvalidEniId.NotFound InvalidEcsId.NotFound InvalidOperation.InvalidEniState
-				InvalidOperation.DetachPrimaryEniNotAllowed InvalidOperation.InvalidEcsState`), region(), id, instance),
+				InvalidOperation.DetachPrimaryEniNotAllowed InvalidOperation.InvalidEcsState
+				InvalidOperation.EniServiceManaged`), region(), id, instance),
 	}
 }
 

@@ -87,9 +87,15 @@ func checkZone(c *api.Context, lb *state.NLB, m mapping, old *state.NLBZone) *ap
 		switch {
 		case old.VSwitchID != m.vswitchID:
 			return fail("OperationDenied.ZoneVSwitchChanged")
-		case m.privateIP != "" && m.privateIP != old.PrivateIP:
+		case m.privateIP != "" && m.privateIP != old.PrivateIP && lb.Modification.On: // which ones the cloud protects is unproven
 			return fail("OperationDenied.ProtectedPrivateIPv4AddressChanged")
-		case m.allocationID == "" || m.allocationID == old.AllocationID:
+		}
+		if m.privateIP != "" && m.privateIP != old.PrivateIP {
+			if _, err := privateAddress(c, vsw, m.privateIP); err != nil {
+				return err
+			}
+		}
+		if m.allocationID == old.AllocationID {
 			return nil
 		}
 		return checkEip(c, lb, m.allocationID)

@@ -107,7 +107,7 @@ func addBalancers(c *state.Cloud) {
 		{ID: "nlb-shifted", AddressType: "Intranet", AddressIPVersion: "ipv4", Status: "Active"},
 		{ID: "nlb-public6", AddressType: "Intranet", AddressIPVersion: "DualStack", Ipv6AddressType: "Internet", Status: "Active"},
 		{ID: "nlb-kept", AddressType: "Intranet", AddressIPVersion: "ipv4", Status: "Active",
-			Deletion: state.NLBProtection{On: true, Since: start()}},
+			Deletion: state.NLBProtection{On: true, Since: start()}, Modification: state.NLBProtection{On: true, Since: start()}},
 		{ID: "nlb-joining", AddressType: "Intranet", AddressIPVersion: "ipv4", Status: "Active"},
 		{ID: "nlb-new", AddressType: "Internet", AddressIPVersion: "DualStack", Ipv6AddressType: "Intranet", Status: "Provisioning"},
 		{ID: "nlb-busy", AddressType: "Internet", AddressIPVersion: "DualStack", Ipv6AddressType: "Internet", Status: "Configuring"},

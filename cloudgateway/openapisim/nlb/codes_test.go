@@ -147,8 +147,9 @@ func zoneRefusals() []refusal {
 	}
 	return append(all,
 		refused("UpdateLoadBalancerZones", "OperationDenied.ZoneVSwitchChanged", "ZoneMappings.1.VSwitchId", "vsw-a2"),
-		refused("UpdateLoadBalancerZones", "OperationDenied.ProtectedPrivateIPv4AddressChanged",
+		refused("UpdateLoadBalancerZones", "OperationDenied.ProtectedPrivateIPv4AddressChanged", "LoadBalancerId", "nlb-kept",
 			"ZoneMappings.1.PrivateIPv4Address", "192.168.0.9"),
+		refused("UpdateLoadBalancerZones", "IllegalParam", "ZoneMappings.1.PrivateIPv4Address", "10.0.0.9"),
 		refused("UpdateLoadBalancerAddressTypeConfig", "OperationDenied.AddressTypeNotChanged", "AddressType", "Intranet"),
 		refused("UpdateLoadBalancerAddressTypeConfig", "Mismatch.ZoneIdAndVswitchId", "ZoneMappings.1.VSwitchId", "vsw-b"),
 		refused("UpdateLoadBalancerAddressTypeConfig", "DuplicatedParam.AllocationId", second, "z-b", vswitch, "vsw-b", eip, "eip-1"),

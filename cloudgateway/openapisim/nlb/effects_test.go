@@ -47,21 +47,53 @@ func TestAddresses(t *testing.T) {
 	if eip := c.Cloud.Eips["eip-1"]; eip.Status != "InUse" {
 		t.Errorf("EIP %+v", eip)
 	}
-	// Another EIP, which no document says can be exchanged and the existing controllers' tests deny; no public address; nothing.
+	// Another EIP, which the acceptance tests of Terraform's provider exchange; no public address; nothing.
 	of := []string{"LoadBalancerId", id}
 	c.Must("UpdateLoadBalancerZones", append(of, "ZoneMappings.1.ZoneId", "z-a", "ZoneMappings.1.VSwitchId", "vsw-a",
 		"ZoneMappings.1.AllocationId", "eip-2",
 		"ZoneMappings.2.ZoneId", "z-b", "ZoneMappings.2.VSwitchId", "vsw-b")...)
-	if c.Cloud.Eips["eip-1"].Status != "InUse" || c.Cloud.Eips["eip-2"].Status != "Available" {
+	if c.Cloud.Eips["eip-1"].Status != "Available" || c.Cloud.Eips["eip-2"].Status != "InUse" {
 		t.Errorf("EIPs %+v, %+v", c.Cloud.Eips["eip-1"], c.Cloud.Eips["eip-2"])
 	}
 	c.Must("UpdateLoadBalancerAddressTypeConfig", append(of, "AddressType", "Intranet")...)
-	if z := c.Cloud.NLBs[id].Zones[0]; z.PublicIP != "" || c.Cloud.Eips["eip-1"].Status != "Available" {
+	if z := c.Cloud.NLBs[id].Zones[0]; z.PublicIP != "" || c.Cloud.Eips["eip-2"].Status != "Available" {
 		t.Errorf("zone %+v", z)
 	}
 	c.Must("UpdateLoadBalancerProtection", append(of, "DeletionProtectionEnabled", "false", "ModificationProtectionStatus",
 		"NonProtection")...)
 	c.Must("DeleteLoadBalancer", of...)
+}
+
+// The same tests exchange the private address of a zone that stays.
+func TestPrivateAddressIsExchanged(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.Must("UpdateLoadBalancerZones", "LoadBalancerId", "nlb-in", "ZoneMappings.1.ZoneId", "z-a", "ZoneMappings.1.VSwitchId", "vsw-a",
+		"ZoneMappings.1.PrivateIPv4Address", "192.168.0.78", "ZoneMappings.2.ZoneId", "z-b", "ZoneMappings.2.VSwitchId", "vsw-b")
+	if z := c.Cloud.NLBs["nlb-in"].Zones[0]; z.PrivateIP != "192.168.0.78" || z.EniID != "eni-a" {
+		t.Errorf("zone %+v", z)
+	}
+}
+
+// What Terraform's provider does at the end of a test of zone shifts: it takes the zone back in, and deletes at once.
+func TestBalancerGoesRightAfterItsZonesAreBack(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.Settings.NLBJob = time.Minute
+	zone := []string{"LoadBalancerId", "nlb-shifted", "ZoneMappings.1.ZoneId", "z-a", "ZoneMappings.1.VSwitchId", "vsw-a"}
+	c.Must("CancelShiftLoadBalancerZones", zone...)
+	c.Must("DeleteLoadBalancer", zone[:2]...)
+}
+
+// The same tests make a group for TLS and any port that tells servers the address of clients; the other groups for TLS can't.
+func TestGroupsForAnyPortOfTLS(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	tls := []string{"ServerGroupName", "tls", "VpcId", "vpc-1", "Protocol", "TCPSSL", "PreserveClientIpEnabled", "true"}
+	if _, code := c.Call("CreateServerGroup", tls...); code != "IllegalParam.PreserveClientIpSwitch" {
+		t.Errorf("of one port: %q", code)
+	}
+	c.Must("CreateServerGroup", append(tls, "AnyPortEnabled", "true", "HealthCheckConfig.HealthCheckEnabled", "false")...)
 }
 
 // A zone that a load balancer leaves gets its address back.

@@ -105,7 +105,7 @@ func setGroup(c *api.Context, g *state.NLBServerGroup) *api.Error {
 		return fail("IllegalParam.ConnectionDrainTimeout")
 	case g.Scheduler == "qch" && g.Protocol != protoUDP:
 		return fail(illegal)
-	case !g.ClientIPOff && servesTLS(c, g):
+	case !g.ClientIPOff && servesTLS(c, g) && !g.AnyPort: // the acceptance tests of Terraform make groups for any port so
 		return fail("IllegalParam.PreserveClientIpSwitch")
 	}
 	return setCheck(c, g)

@@ -30,7 +30,8 @@ func zoneActions() []api.Action {
 	}
 }
 
-// updateZones changes the set of zones. A zone that stays keeps its addresses: no document says that its EIP can be exchanged.
+// updateZones changes the set of zones. A zone that stays gets the EIP and the private address of the call, if it names others: no
+// document says so, but the acceptance tests of Terraform's provider exchange both in one call.
 func updateZones(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 	wanted := mappings(c)
 	if err := checkZones(c, lb, wanted, lb.Zones); err != nil {
@@ -48,12 +49,25 @@ func updateZones(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 		}
 		lb.Zones = slices.DeleteFunc(lb.Zones, func(z *state.NLBZone) bool { return !keep(z) })
 		for _, m := range wanted {
-			if zoneOf(lb.Zones, m.zoneID) == nil {
+			if z := zoneOf(lb.Zones, m.zoneID); z == nil {
 				addZone(c, lb, m)
+			} else {
+				exchange(c, lb, z, m)
 			}
 		}
 	}
 	return what, nil
+}
+
+// exchange gives a zone that stays the addresses that a call names.
+func exchange(c *api.Context, lb *state.NLB, z *state.NLBZone, m mapping) {
+	if m.privateIP != "" {
+		z.PrivateIP = m.privateIP
+	}
+	if lb.AddressType == internet && m.allocationID != "" && m.allocationID != z.AllocationID {
+		takePublic(c, z)
+		givePublic(c, z, m.allocationID)
+	}
 }
 
 func updateAddressType(c *api.Context, lb *state.NLB) (*change, *api.Error) {

@@ -288,6 +288,7 @@ type NetworkInterface struct {
 	Created          time.Time `json:"created,omitzero"`
 	QueueNumber      int       `json:"queueNumber,omitempty"` // 0: that of the instance type
 	TrafficMode      string    `json:"trafficMode,omitempty"` // Standard if empty
+	ServiceManaged   bool      `json:"serviceManaged,omitempty"`
 
 	// SettleTo is the status that the interface has from SettleAt on.
 	SettleTo string    `json:"settleTo,omitempty"`

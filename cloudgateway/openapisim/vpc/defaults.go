@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
@@ -46,6 +47,16 @@ func defaultVpc(c *state.Cloud) *state.Vpc {
 		}
 	}
 	return nil
+}
+
+// EnsureDefault returns the default VPC of the region for what names none. The cloud makes it if there is none.
+func EnsureDefault(c *api.Context) *state.Vpc {
+	if v := defaultVpc(c.State); v != nil {
+		return v
+	}
+	v := addVpc(c, &state.Vpc{CidrBlock: defaultBlock, Default: true})
+	v.PendingUntil, v.ResourceGroupID = time.Time{}, ""
+	return v
 }
 
 func createDefaultVpc(c *api.Context) (string, *api.Error) {

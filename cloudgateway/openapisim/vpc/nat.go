@@ -114,9 +114,10 @@ func createNat(c *api.Context, v *state.Vpc) (string, *api.Error) {
 		ID: c.NewID("ngw-bp1"), VpcID: v.ID, VSwitchID: vsw.ID, Name: c.Get("Name"), Description: c.Get("Description"),
 		NatType: c.Get("NatType"), NetworkType: c.Get("NetworkType"), InternetChargeType: c.Get("InternetChargeType"), Spec: c.Get("Spec"),
 		EipBindMode: c.Get("EipBindMode"), IcmpReplyOff: c.Has("IcmpReplyEnabled") && !c.True("IcmpReplyEnabled"),
-		PrivateLink: c.True("PrivateLinkEnabled"), PrivateLinkMode: c.Get("PrivateLinkMode"), Protected: c.True("SecurityProtectionEnabled"),
-		AccessMode: c.Get("AccessMode.ModeValue"), TunnelType: c.Get("AccessMode.TunnelType"), ResourceGroupID: c.Get("ResourceGroupId"),
-		SnatTableID: c.NewID("stb-bp1"), ForwardTableID: c.NewID("ftb-bp1"), Tags: labels,
+		PrivateLink: c.True("PrivateLinkEnabled"), PrivateLinkMode: c.Get("PrivateLinkMode"),
+		Protected: c.True("SecurityProtectionEnabled"), AccessMode: c.Get("AccessMode.ModeValue"), TunnelType: c.Get("AccessMode.TunnelType"),
+		ResourceGroupID: c.Get("ResourceGroupId"),
+		SnatTableID:     c.NewID("stb-bp1"), ForwardTableID: c.NewID("ftb-bp1"), Tags: labels,
 		Created: c.Now,
 	}
 	if block, err := netip.ParsePrefix(vsw.CidrBlock); err == nil {
@@ -221,7 +222,8 @@ func newNatView(c *api.Context, n *state.NatGateway) api.Object {
 		"InstanceChargeType", postPaid, "InternetChargeType", n.Spelling.Of("InternetChargeType", cmp.Or(n.InternetChargeType, payByLcu)),
 		"Spec", n.Spelling.Of("Spec", n.Spec), "AutoPay", false, "DeletionProtection", n.DeletionProtection,
 		"EipBindMode", n.Spelling.Of("EipBindMode", cmp.Or(n.EipBindMode, multiBound)), "IcmpReplyEnabled", !n.IcmpReplyOff,
-		"SecurityProtectionEnabled", n.Protected, "EnableSessionLog", strconv.FormatBool(n.SessionLog), "NatGatewayPrivateInfo", privateInfo(c, n),
+		"SecurityProtectionEnabled", n.Protected, "EnableSessionLog", strconv.FormatBool(n.SessionLog),
+		"NatGatewayPrivateInfo", privateInfo(c, n),
 		"SnatTableIds", api.Object{"SnatTableId", listed(n.SnatTableID)},
 		"ForwardTableIds", api.Object{"ForwardTableId", listed(n.ForwardTableID)},
 		"FullNatTableIds", api.Object{"FullNatTableId", []string{}}, "BandwidthPackageIds", api.Object{"BandwidthPackageId", []string{}},
