@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -33,8 +33,9 @@ type engine struct {
 	packer  knowledge.Packer
 	certs   *certificates
 	uploads *uploads
-	// creations holds back Services while the gateway has no room for making load balancers.
+	// creations holds back Services while there is no room for making load balancers, and refusal said so last.
 	creations backlog.Backlog
+	refusal   atomic.Pointer[rpcerr.Error]
 	// lists are those that passes work with.
 	lists model.Pool
 	// started is when the kind was made: a Service that is older may have a load balancer of which nothing is written
@@ -227,6 +228,7 @@ func (e *engine) forget(s *state) {
 // callNext wakes the Services for which the end of a pass makes room at the gateway.
 func (e *engine) callNext(key string, o controller.Outcome) controller.Outcome {
 	if refusal := noRoom(e.Product.Marks(), o.Err); refusal != nil {
+		e.refusal.Store(refusal)
 		e.creations.Refused(key, time.Now(), refusal.RetryAfter)
 	} else {
 		o.Wake = append(o.Wake, e.creations.Done(key, time.Now())...)
@@ -236,19 +238,24 @@ func (e *engine) callNext(key string, o controller.Outcome) controller.Outcome {
 
 // putOff is the outcome for a Service whose load balancer isn't asked for yet, since others wait for theirs. What was
 // read is remembered until then.
-func putOff(s pass, d decision, wait time.Duration) controller.Outcome {
+func putOff(s pass, d decision, wait time.Duration, refusal *rpcerr.Error) controller.Outcome {
 	if d.read {
 		keep(s, d.entry.Holds(d.known, ""), false)
 	}
-	err := &apply.Failure{Action: d.plan.Phases[0][0], Err: &rpcerr.Error{
-		Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Unsent: true, API: s.product.Marks().CreateAPI,
-		Message: "it is made when its turn comes, as the rate limit has no room and other Services wait for theirs already",
-	}}
+	err := &apply.Failure{Action: d.plan.Phases[0][0], Err: waits(s.product.Marks(), refusal)}
 	return controller.Outcome{
 		Service: s.svc, Err: err, Retry: controller.Retry{Mode: controller.RetryLook},
 		Looks:  []controller.Look{{After: wait, Priority: reconcile.User}},
 		Events: []controller.Event{controller.Failure(controller.ReasonSyncFailed, err)},
 	}
+}
+
+// calledForRoom adds the Service that is called for the room of a load balancer that was given up.
+func (e *engine) calledForRoom(o controller.Outcome) controller.Outcome {
+	if o.Err == nil && o.Changed {
+		o.Wake = append(o.Wake, e.creations.Freed()...)
+	}
+	return o
 }
 
 // yielded is the outcome of a pass that gave way.

@@ -96,7 +96,7 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 	rememberNone(s, d)
 	if d.plan.CreatesInstance() && mayCreate(s, d) == nil {
 		if wait := e.creations.Enter(s.key, time.Now()); wait > 0 {
-			return putOff(s, d, wait)
+			return putOff(s, d, wait, e.refusal.Load())
 		}
 	}
 	if s, err = allowed(ctx, s, d); err != nil {

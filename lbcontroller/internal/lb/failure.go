@@ -201,13 +201,29 @@ func notFound(err error) []string {
 	return slices.Compact(ids)
 }
 
-// noRoom returns the refusal of making a load balancer, if that is what went wrong and the gateway had no room for it.
+// noRoom returns the refusal of making a load balancer, if that is what went wrong and it holds for all Services of the kind: the gateway
+// had no room for the call, or the account has no quota left.
 func noRoom(marks Marks, err error) *rpcerr.Error {
 	failures, _ := errors.AsType[apply.Failures](err)
 	for _, f := range failures {
-		if e, ok := rpcerr.From(f.Err); ok && e.Reason == rpcerr.Throttled && e.Unsent && e.API == marks.CreateAPI {
+		e, ok := rpcerr.From(f.Err)
+		isThrottled := ok && e.Reason == rpcerr.Throttled && e.Unsent && e.API == marks.CreateAPI
+		isUsedUp := ok && e.Reason == rpcerr.QuotaExceeded && plan.Is(f.Action, plan.PartInstance, plan.VerbCreate)
+		if isThrottled || isUsedUp {
 			return e
 		}
 	}
 	return nil
+}
+
+// waits is the error of a load balancer that isn't asked for, since the refusal that another Service got holds for all.
+func waits(marks Marks, refusal *rpcerr.Error) *rpcerr.Error {
+	if refusal != nil && refusal.Reason == rpcerr.QuotaExceeded {
+		return &rpcerr.Error{Code: refusal.Code, Reason: refusal.Reason, Unsent: true, API: refusal.API,
+			Message: "it is made when its turn comes, as the quota has no room and other Services wait for theirs already: " + refusal.Message}
+	}
+	return &rpcerr.Error{
+		Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Unsent: true, API: marks.CreateAPI,
+		Message: "it is made when its turn comes, as the rate limit has no room and other Services wait for theirs already",
+	}
 }

@@ -98,7 +98,7 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 
 // Release implements controller.Kind: first the Service's own load balancer, then what it has on those of users.
 func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Outcome {
-	return k.engine.callNext(r.Key, k.engine.release(ctx, r))
+	return k.engine.calledForRoom(k.engine.callNext(r.Key, k.engine.release(ctx, r)))
 }
 
 // Forget implements controller.Kind.

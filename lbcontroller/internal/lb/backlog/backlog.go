@@ -1,4 +1,4 @@
-// Package backlog holds back Services that need a call for which the gateway has no room. Each of them that asks the
+// Package backlog holds back Services that need a call for which the gateway has no room, or the account no quota. Each of them that asks the
 // gateway all the same only learns what the others have learned, at the price of a whole pass. So one refusal holds for
 // all of them, and each one that is served calls the next.
 package backlog
@@ -63,13 +63,17 @@ func (b *Backlog) join(key string) int {
 	return len(b.waiting) - 1
 }
 
-// Refused notes at the end of a pass that the gateway had no room for the call of a Service, which comes back by itself after a time.
+// Refused notes at the end of a pass that there was no room for the call of a Service, which comes back by itself; the refusal holds for all
+// others so long, 5 minutes at most. 0 is for one that says no time.
 func (b *Backlog) Refused(key string, now time.Time, after time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.asking[key] {
 		b.drop(key)
 		b.join(key)
+		if after <= 0 {
+			after = longest
+		}
 		b.until = now.Add(min(after, longest))
 	}
 }
@@ -92,6 +96,18 @@ func (b *Backlog) Done(key string, now time.Time) (next []string) {
 	if !now.Before(b.until) { // There may be room for more than there was at the last refusal.
 		room = 2
 	}
+	return b.call(room)
+}
+
+// Freed notes that something was given up that calls like these have made, and returns the Service that is called for that.
+func (b *Backlog) Freed() (next []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.call(1)
+}
+
+// call lets so many of those that wait ask.
+func (b *Backlog) call(room int) (next []string) {
 	for len(b.waiting) > 0 && len(next) < room {
 		// No namespace waits behind the many of another.
 		key := slices.MinFunc(b.waiting, func(x, y string) int { return b.turn[namespace(x)] - b.turn[namespace(y)] })
