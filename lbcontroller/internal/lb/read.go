@@ -108,7 +108,9 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 	hint := r.hint(s.svc, s.view.ClaimsOf(s.svc))
 	id := s.view.Reused()
 	if id == "" {
+		hint.RecordedID = cmp.Or(hint.RecordedID, s.memory.making.id)
 		found, err := r.Find(ctx, hint, observe.Full)
+		s.memory.stillMaking(err)
 		if err == nil {
 			err = r.complete(ctx, &found, s.want.Desired)
 		}

@@ -1,6 +1,7 @@
 package lb
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -208,7 +209,11 @@ func (e *engine) releasable(ctx context.Context, r controller.Request, view desi
 	if hint.RecordedID == "" && !there.Reused {
 		hint.RecordedID = there.InstanceID // The cache doesn't show the label yet.
 	}
-	return e.Find(ctx, hint, observe.Basic)
+	memory := e.services.Of(r.Key)
+	hint.RecordedID = cmp.Or(hint.RecordedID, memory.making.id)
+	found, err := e.Find(ctx, hint, observe.Basic)
+	memory.stillMaking(err)
+	return found, err
 }
 
 // claimsLeft are where on load balancers of users there may be something of a Service that gives up all it has. Without

@@ -1,6 +1,7 @@
 package lb
 
 import (
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
@@ -27,8 +29,33 @@ type state struct {
 	// port has none, as they were counted.
 	withheld                withheld
 	lastServers, noBackends bool
+	// making is the load balancer that the cloud is making for it; empty for none.
+	making underway
 	// needs is what the Service asks for that the cloud has a quota of; nil if it has no load balancer.
 	needs atomic.Pointer[needs]
+}
+
+// underway is a load balancer that the cloud is still making, and since when it is known: it is looked at by its id.
+type underway struct {
+	id    string
+	since time.Time
+}
+
+// longestMaking is the longest time between two looks at a load balancer that is being made.
+const longestMaking = 5 * time.Minute
+
+// stillMaking notes whether an error says that the load balancer is being made. The time to the next look grows by as much as has passed:
+// a cloud in which creations hang must not be asked for all of them every few seconds.
+func (s *state) stillMaking(err error) {
+	e, is := errors.AsType[*observe.MakingError](err)
+	if !is {
+		s.making = underway{}
+		return
+	}
+	if s.making.id != e.ID {
+		s.making = underway{e.ID, time.Now()}
+	}
+	e.Err = e.Err.WithRetry(min(max(e.Err.RetryAfter, time.Since(s.making.since)), longestMaking))
 }
 
 // heldFor is the time between two attempts to delete what is in use. A forwarding rule of the user may refer to it,

@@ -3,7 +3,6 @@ package nlb_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -118,12 +117,18 @@ func TestJobThatNeverEnds(t *testing.T) {
 		}
 		w.cloud.Unlock()
 		w.create(web())
+		w.after(5 * time.Minute)
+		check(t, "creations at first", 1, len(w.cloud.CallsOf("nlb.CreateLoadBalancer")))
+		w.cloud.ResetCalls()
 		w.after(time.Hour)
 		w.says(controller.ReasonSyncFailed)
+		if calls := w.cloud.Calls(); len(calls) < 10 || len(calls) > 18 || len(w.cloud.CallsOf("nlb.GetLoadBalancer")) != len(calls) {
+			t.Errorf("%d calls in an hour, of which %d look at the NLB by its id; about 12 and no others are right", len(calls),
+				len(w.cloud.CallsOf("nlb.GetLoadBalancer")))
+		}
 		w.after(2 * time.Hour)
 		w.has("in the end", "balancer "+mark, "listener 80-0 TCP to "+groupName, "group "+groupName+" i-1:30080=100 i-2:30080=100")
-		made := slices.DeleteFunc(w.cloud.Writes(), func(c gatewaytest.Call) bool { return !strings.HasSuffix(c.Method, "CreateLoadBalancer") })
-		check(t, "creations", 1, len(made))
+		check(t, "creations later", 0, len(w.cloud.CallsOf("nlb.CreateLoadBalancer")))
 	})
 }
 

@@ -63,18 +63,22 @@ func (p Product) Read(ctx context.Context, id string, e observe.Extent) (model.O
 	return found, nil
 }
 
-// balancer reads an NLB. One that is being made can't be worked with yet.
+// balancer reads an NLB. One that is being made can't be worked with yet, and one that could not be made is none.
 func (p Product) balancer(ctx context.Context, id string) (*nlbv1.LoadBalancer, error) {
 	answer, err := p.Gateway.NetworkLoadBalancers.GetLoadBalancer(ctx, &nlbv1.GetLoadBalancerRequest{LoadBalancerId: id})
 	if err != nil {
 		return nil, err
 	}
 	lb := answer.GetLoadBalancer()
-	if lb.GetStatus() == nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_PROVISIONING {
-		return nil, rpcerr.Errorf(rpcerr.ResourceBusy,
-			"the cloud is making it, which takes a while; it is looked at again").WithRetry(retryProvisioning)
+	switch lb.GetStatus() {
+	case nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_PROVISIONING:
+		return nil, &observe.MakingError{ID: id, Err: rpcerr.Errorf(rpcerr.ResourceBusy,
+			"the cloud is making it, which takes a while; it is looked at again").WithRetry(retryProvisioning)}
+	case nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_CREATE_FAILED:
+		return nil, rpcerr.Errorf(rpcerr.LoadBalancerNotFound, "the cloud could not make NLB %s", id)
+	default:
+		return lb, nil
 	}
-	return lb, nil
 }
 
 // Locked implements lb.Product.

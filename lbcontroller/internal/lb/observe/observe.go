@@ -41,6 +41,18 @@ type Extent struct {
 	User *Parts
 }
 
+// MakingError is the error of reading a load balancer that the cloud is still making. It can't be worked with yet.
+type MakingError struct {
+	ID  string
+	Err *rpcerr.Error
+}
+
+// Error implements error.
+func (e *MakingError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error with the time to look again.
+func (e *MakingError) Unwrap() error { return e.Err }
+
 // Query finds load balancers by a tag with its value, or by name.
 type Query struct{ Tag, Value, Name string }
 
