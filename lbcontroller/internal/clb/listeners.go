@@ -44,7 +44,7 @@ func (b builder) listeners() []model.Listener {
 		own := b.at(port.Port)
 		config := own.listenerConfig(protocol)
 		config.Description = new(b.Owner.Listener(port.Port))
-		l := model.Listener{Key: key, Group: b.GroupName(port), Config: config, Defaults: listenerDefaults(protocol)}
+		l := model.Listener{Key: key, Group: b.GroupName(i), Config: config, Defaults: listenerDefaults(protocol)}
 		if protocol == model.HTTPS {
 			l.Extensions = own.extensions()
 			if secret := own.secret(); secret != nil {

@@ -84,8 +84,10 @@ func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener
 	return instance, listeners
 }
 
-// Group implements desired.Configurer: what serves a port is an attribute of its listener.
-func (Product) Group(*desired.Builder, corev1.ServicePort) desired.Shape { return desired.Shape{} }
+// Shapes implements desired.Configurer: what serves a port is an attribute of its listener.
+func (Product) Shapes(b *desired.Builder) []desired.Shape {
+	return make([]desired.Shape, len(b.View.Service.Spec.Ports))
+}
 
 // WithoutEffect implements lb.Product.
 func (p Product) WithoutEffect(view desired.View, there model.Observed) []string {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -28,9 +27,13 @@ func (another) Marks() lb.Marks {
 		ServersPerCall: 200}
 }
 
-// Group implements desired.Configurer.
-func (another) Group(_ *desired.Builder, port corev1.ServicePort) desired.Shape {
-	return desired.Shape{Protocol: string(port.Protocol)}
+// Shapes implements desired.Configurer.
+func (another) Shapes(b *desired.Builder) []desired.Shape {
+	var shapes []desired.Shape
+	for _, port := range b.View.Service.Spec.Ports {
+		shapes = append(shapes, desired.Shape{Protocol: string(port.Protocol)})
+	}
+	return shapes
 }
 
 // TestTwoKinds: two kinds share the metrics of a process, and each knows its own annotations.

@@ -20,13 +20,21 @@ import (
 // udp is the word of annotation health-check-type for checks by UDP.
 const udp = "udp"
 
-// Group implements desired.Configurer.
-func (p Product) Group(b *desired.Builder, port corev1.ServicePort) desired.Shape {
-	building := builder{Builder: b, Product: p}.at(port.Port)
-	protocol := building.protocol(port)
-	shape := desired.Shape{Protocol: protocol.String(), Addresses: building.addresses()}
-	config := building.groupConfig(protocol)
-	if r, ok := building.ranges()[port.Port]; ok {
+// Shapes implements desired.Configurer.
+func (p Product) Shapes(b *desired.Builder) []desired.Shape {
+	building := p.builder(b)
+	shapes := make([]desired.Shape, len(b.View.Service.Spec.Ports))
+	for i, port := range b.View.Service.Spec.Ports {
+		shapes[i] = building.at(port.Port).shape(port, building.protocols[i])
+	}
+	return shapes
+}
+
+// shape is what the server group of a port is.
+func (b builder) shape(port corev1.ServicePort, protocol model.Protocol) desired.Shape {
+	shape := desired.Shape{Protocol: protocol.String(), Addresses: b.addresses()}
+	config := b.groupConfig(protocol)
+	if r, ok := b.ranges[port.Port]; ok {
 		shape.Ports, config.AnyPortEnabled = r.String(), true
 		if config.GetHealthCheck() == nil {
 			config.HealthCheck = &nlbv1.HealthCheck{}
@@ -192,9 +200,9 @@ func (b builder) checkGroups() {
 		}
 		own.withoutSwitch(annotation.ConnectionDrainTimeout, annotation.ConnectionDrain)
 		if v.On(annotation.HealthCheckFlag) {
-			own.checkProbe(own.protocol(port))
+			own.checkProbe(b.protocols[i])
 		}
-		_, ranged := b.ranges()[port.Port]
+		_, ranged := b.ranges[port.Port]
 		if ranged && backend.TargetPort(port).Type == intstr.String && (!v.On(annotation.HealthCheckFlag) ||
 			!v.Has(annotation.HealthCheckConnectPort)) {
 			b.Problem("spec.ports[%d].targetPort: a port with a range needs a number, or the annotations %s%s: on and %s", i, annotation.Prefix,
@@ -231,7 +239,7 @@ func (b builder) checkProbe(protocol model.Protocol) {
 
 // hasUDP reports that there is a udp port.
 func (b builder) hasUDP() bool {
-	return slices.ContainsFunc(b.View.Service.Spec.Ports, func(p corev1.ServicePort) bool { return b.protocol(p) == model.UDP })
+	return slices.Contains(b.protocols, model.UDP)
 }
 
 // fixedOf is what can't be changed of a server group.

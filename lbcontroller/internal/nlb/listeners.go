@@ -1,6 +1,7 @@
 package nlb
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,15 +36,14 @@ func (b builder) listeners() []model.Listener {
 		return nil
 	}
 	var listeners []model.Listener
-	ranges := b.ranges()
 	for i, port := range b.View.Service.Spec.Ports {
-		protocol := b.protocol(port)
+		protocol := b.protocols[i]
 		if protocol == 0 {
 			b.Problem("spec.ports[%d].protocol: %s is not supported, use TCP or UDP", i, port.Protocol)
 			continue
 		}
 		key, name := model.ListenerKey{Port: port.Port, Protocol: protocol}, strconv.Itoa(int(port.Port))
-		if r, ok := ranges[port.Port]; ok {
+		if r, ok := b.ranges[port.Port]; ok {
 			key.Port, key.End, name = r.start, r.end, r.String()
 		}
 		if at := slices.IndexFunc(listeners, func(l model.Listener) bool { return l.Key.Meets(key) }); at >= 0 {
@@ -54,7 +54,7 @@ func (b builder) listeners() []model.Listener {
 		own := b.at(port.Port)
 		config := own.listenerConfig(protocol)
 		config.Description = new(b.Owner.Dotted(name, protocol.String()))
-		l := model.Listener{Key: key, Group: b.GroupName(port), Config: config}
+		l := model.Listener{Key: key, Group: b.GroupName(i), Config: config}
 		if protocol == model.TCPSSL {
 			l.Extensions = own.certificates()
 		}
@@ -65,26 +65,28 @@ func (b builder) listeners() []model.Listener {
 	return listeners
 }
 
-// protocol is that of the listener of a port; 0 for one that NLBs don't have.
-func (b builder) protocol(port corev1.ServicePort) model.Protocol {
-	own := parseProtocol(string(port.Protocol))
-	if port.Protocol == "" {
-		own = model.TCP
-	}
-	alone := 0
-	for _, p := range b.View.Service.Spec.Ports {
-		if p.Port == port.Port {
-			alone++
-		}
-	}
+// protocolsOf are the protocols of the listeners of the ports; see builder.
+func protocolsOf(b *desired.Builder) []model.Protocol {
+	ports := b.View.Service.Spec.Ports
+	asked, withNumber := map[int32][]model.Protocol{}, map[int32]int{}
 	for _, p := range b.Values.Pairs(annotation.ProtocolPort) {
-		asked := parseProtocol(p.Key)
-		if number, err := desired.ParsePort(p.Value); err == nil && number == port.Port && asked != 0 &&
-			(asked.OverTCP() == own.OverTCP() || alone == 1) {
-			return asked
+		if number, err := desired.ParsePort(p.Value); err == nil && parseProtocol(p.Key) != 0 {
+			asked[number] = append(asked[number], parseProtocol(p.Key))
 		}
 	}
-	return own
+	for _, port := range ports {
+		withNumber[port.Port]++
+	}
+	protocols := make([]model.Protocol, len(ports))
+	for i, port := range ports {
+		own := parseProtocol(cmp.Or(string(port.Protocol), string(corev1.ProtocolTCP)))
+		fits := func(p model.Protocol) bool { return p.OverTCP() == own.OverTCP() || withNumber[port.Port] == 1 }
+		protocols[i] = own
+		if at := slices.IndexFunc(asked[port.Port], fits); at >= 0 {
+			protocols[i] = asked[port.Port][at]
+		}
+	}
+	return protocols
 }
 
 func parseProtocol(name string) model.Protocol {
@@ -96,8 +98,8 @@ func parseProtocol(name string) model.Protocol {
 	return 0
 }
 
-// ranges are the ranges of listener ports by port of the Service. Those that can't be are left out.
-func (b builder) ranges() map[int32]portRange {
+// rangesOf are the ranges of listener ports; see builder.
+func rangesOf(b *desired.Builder) map[int32]portRange {
 	ranges := map[int32]portRange{}
 	for _, p := range b.Values.Pairs(annotation.ListenerPortRange) {
 		from, to, _ := strings.Cut(p.Key, "-")
@@ -160,7 +162,7 @@ func (b builder) checkListeners() {
 	b.checkPorts()
 	protocols, isSecure := map[int]model.Protocol{}, false
 	for i, port := range b.View.Service.Spec.Ports {
-		if protocol := b.protocol(port); protocol != 0 {
+		if protocol := b.protocols[i]; protocol != 0 {
 			protocols[i], isSecure = protocol, isSecure || protocol == model.TCPSSL
 			b.at(port.Port).checkListener(protocol)
 		}
@@ -244,7 +246,7 @@ func (b builder) checkPorts() {
 	if len(pairs) == 0 {
 		return
 	}
-	if ranges := b.ranges(); len(ranges) != len(pairs) {
+	if len(b.ranges) != len(pairs) {
 		b.Misfit(annotation.ListenerPortRange,
 			"first-last:port,… with ports 1 to 65535, the first less than the last, and one range for a port")
 		return

@@ -71,14 +71,27 @@ func (p Product) Wants(svc *corev1.Service) bool {
 type builder struct {
 	*desired.Builder
 	Product
+
+	// protocols are those of the listeners of the ports, by the index of the port; 0 for one that NLBs don't have.
+	protocols []model.Protocol
+	// ranges are the ranges of listener ports, by port of the Service. Those that can't be are left out.
+	ranges map[int32]portRange
+}
+
+// builder reads once what annotations say of ports.
+func (p Product) builder(b *desired.Builder) builder {
+	return builder{Builder: b, Product: p, protocols: protocolsOf(b), ranges: rangesOf(b)}
 }
 
 // at is the builder with the values for one port.
-func (b builder) at(port int32) builder { return builder{Builder: b.At(port), Product: b.Product} }
+func (b builder) at(port int32) builder {
+	b.Builder = b.At(port)
+	return b
+}
 
 // Configure implements desired.Configurer.
 func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener) {
-	building := builder{Builder: b, Product: p}
+	building := p.builder(b)
 	instance, listeners := building.instance(), building.listeners()
 	building.access()
 	building.checkGroups()

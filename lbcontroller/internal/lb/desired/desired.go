@@ -118,8 +118,9 @@ func (e *InvalidError) Error() string { return strings.Join(e.Problems, "; ") }
 type Configurer interface {
 	// Configure returns the wanted load balancer and its listeners, ordered; no listeners where the user makes them.
 	Configure(b *Builder) (model.Instance, []model.Listener)
-	// Group says what the server group of a port is, beside its servers. It is asked several times, and reports no problem.
-	Group(b *Builder, port corev1.ServicePort) Shape
+	// Shapes says what the server groups of the ports are, beside their servers, by the index of the port. It reports no
+	// problem.
+	Shapes(b *Builder) []Shape
 }
 
 // Shape is what a server group is, beside its servers. The zero value is that of a CLB's.
@@ -148,6 +149,7 @@ type Builder struct {
 	*findings
 
 	kind   Configurer
+	shapes []Shape // see shape
 	source backend.Source
 	mapped map[int32]string // the user's server groups by port of the Service
 	// port is the one that the values are for; 0 for all.
@@ -272,7 +274,7 @@ func (b *Builder) coming() []string {
 // onNodes are the server groups that the Service would have if nodes were its backends.
 func (b *Builder) onNodes() []model.Group {
 	nodes := b.apart()
-	nodes.mapped = nil
+	nodes.mapped, nodes.shapes = nil, nil
 	nodes.View.Mode = backend.Cluster
 	if b.View.Service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 		nodes.View.Mode = backend.Local

@@ -31,17 +31,26 @@ func (b *Builder) policyFor(port corev1.ServicePort) backend.Policy {
 	return p
 }
 
-// GroupName names the server group of a port: a user's by its id, if one is to be filled.
-func (b *Builder) GroupName(port corev1.ServicePort) string {
-	if id := b.mapped[port.Port]; id != "" {
+// shape is what the server group of the port of an index is. The kind is asked once for all ports: it may have to look at
+// all of them, and at annotations with an item for each.
+func (b *Builder) shape(index int) Shape {
+	if b.shapes == nil {
+		b.shapes = b.kind.Shapes(b)
+	}
+	return b.shapes[index]
+}
+
+// GroupName names the server group of the port of an index: a user's by its id, if one is to be filled.
+func (b *Builder) GroupName(index int) string {
+	if id := b.mapped[b.View.Service.Spec.Ports[index].Port]; id != "" {
 		return id
 	}
-	return b.ownName(port)
+	return b.ownName(index)
 }
 
 // ownName is the same for ports that share their backends, such as TCP and UDP on one node port.
-func (b *Builder) ownName(port corev1.ServicePort) string {
-	shape := b.kind.Group(b, port)
+func (b *Builder) ownName(index int) string {
+	port, shape := b.View.Service.Spec.Ports[index], b.shape(index)
 	if b.View.Mode != backend.Pods {
 		return b.mark(strconv.Itoa(int(port.NodePort)), shape)
 	}
@@ -60,10 +69,10 @@ func (b *Builder) mark(name string, shape Shape) string {
 // former are the names of the groups of the Service's ports in the other modes.
 func (b *Builder) former() []string {
 	var names []string
-	for _, port := range b.View.Service.Spec.Ports {
-		target, shape := backend.TargetPort(port), b.kind.Group(b, port)
+	for i, port := range b.View.Service.Spec.Ports {
+		target, shape, own := backend.TargetPort(port), b.shape(i), b.ownName(i)
 		for _, name := range []string{b.mark(strconv.Itoa(int(port.NodePort)), shape), b.mark(target.String(), shape)} {
-			if name != b.ownName(port) {
+			if name != own {
 				names = append(names, name)
 			}
 		}
@@ -80,14 +89,14 @@ func (b *Builder) mappedNames() map[string]string {
 	}
 	var names map[string]string
 	for _, p := range b.Values.Pairs(annotation.VGroupPort) {
-		for _, port := range b.View.Service.Spec.Ports {
+		for i, port := range b.View.Service.Spec.Ports {
 			if number, err := ParsePort(p.Value); err != nil || number != port.Port {
 				continue
 			}
 			if names == nil {
 				names = map[string]string{}
 			}
-			name := b.ownName(port)
+			name := b.ownName(i)
 			if other, twice := names[p.Key]; twice && other != name {
 				name = ""
 			}
@@ -109,18 +118,18 @@ func (b *Builder) groups() []model.Group {
 					"annotation %s to eni", i, annotation.BackendType)
 			continue
 		}
-		name, description := b.GroupName(port), b.ownName(port)
+		name, description := b.GroupName(i), b.ownName(i)
 		if other, done := filled[name]; done {
 			if other != description {
 				b.Misfit(annotation.VGroupPort, "a server group of its own for each port: "+name+" is named for two that have different backends")
 			}
-			if config := byName[name].Config; config != nil && !proto.Equal(config, b.kind.Group(b, port).Config) {
+			if config := byName[name].Config; config != nil && !proto.Equal(config, b.shape(i).Config) {
 				b.refuseShared(name, first[name], port.Port)
 			}
 			continue
 		}
 		filled[name], first[name] = description, port.Port
-		shape := b.kind.Group(b, port)
+		shape := b.shape(i)
 		group, left := b.group(description, port, shape)
 		group.ID, group.Name = b.mapped[port.Port], name
 		if group.ID == "" {
