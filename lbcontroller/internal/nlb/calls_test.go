@@ -16,8 +16,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// everyday are the changes whose calls to the gateway docs/performance.md tells, with what is there before, and how many calls a CLB and an
-// NLB take.
+// everyday are the changes whose calls to the gateway docs/performance.md tells, with what is there before, and how
+// many calls a CLB and an NLB take.
 func everyday() []struct {
 	name         string
 	before, then func(*world)
@@ -55,8 +55,8 @@ func everyday() []struct {
 	}
 }
 
-// TestCallsPerChange counts the calls of everyday changes of a Service with 5 ports and 100 nodes, reads and writes, and prints the table. The
-// one in docs/performance.md is the same.
+// TestCallsPerChange counts the calls of everyday changes of a Service with 5 ports and 100 nodes, reads and writes,
+// and prints the table. The one in docs/performance.md is the same.
 func TestCallsPerChange(t *testing.T) {
 	told, err := os.ReadFile("../../../docs/performance.md")
 	if err != nil {

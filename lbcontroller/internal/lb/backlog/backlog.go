@@ -1,6 +1,6 @@
-// Package backlog holds back Services that need a call for which the gateway has no room, or the account no quota. Each of them that asks the
-// gateway all the same only learns what the others have learned, at the price of a whole pass. So one refusal holds for
-// all of them, and each one that is served calls the next.
+// Package backlog holds back Services that need a call for which the gateway has no room, or the account no quota. Each
+// of them that asks the gateway all the same only learns what the others have learned, at the price of a whole pass. So
+// one refusal holds for all of them, and each one that is served calls the next.
 package backlog
 
 import (
@@ -63,8 +63,8 @@ func (b *Backlog) join(key string) int {
 	return len(b.waiting) - 1
 }
 
-// Refused notes at the end of a pass that there was no room for the call of a Service, which comes back by itself; the refusal holds for all
-// others so long, 5 minutes at most. 0 is for one that says no time.
+// Refused notes at the end of a pass that there was no room for the call of a Service, which comes back by itself; the
+// refusal holds for all others so long, 5 minutes at most. 0 is for one that says no time.
 func (b *Backlog) Refused(key string, now time.Time, after time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +99,8 @@ func (b *Backlog) Done(key string, now time.Time) (next []string) {
 	return b.call(room)
 }
 
-// Freed notes that something was given up that calls like these have made, and returns the Service that is called for that.
+// Freed notes that something was given up that calls like these have made, and returns the Service that is called for
+// that.
 func (b *Backlog) Freed() (next []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
