@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/proto/rpcerr"
 
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
@@ -69,5 +72,21 @@ func TestGoneAmongFailures(t *testing.T) {
 	}
 	if isGone(errors.Join(busy, busy)) {
 		t.Error("none of two is taken for it")
+	}
+}
+
+// TestLooksAreAhead: a pass that renews nothing of what is remembered, as one that is refused or only reports, doesn't ask for another
+// look at once: it would do so again, without end.
+func TestLooksAreAhead(t *testing.T) {
+	t.Parallel()
+	eip, past, ahead := &model.WantedEIP{}, time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
+	s := pass{svc: &corev1.Service{}, want: desired.Result{Desired: &model.Desired{EIP: eip}, EIP: true},
+		entry: knowledge.Entry{EIPs: []string{"203.0.113.1"}, EIPsUntil: past, VerifyAt: ahead}}
+	for name, looks := range map[string][]controller.Look{
+		"reports": s.looks(), "invalid": outcomeOfRefusal(s, &desired.InvalidError{Problems: []string{"wrong"}}).Looks,
+	} {
+		if len(looks) != 1 || looks[0].After < 50*time.Minute {
+			t.Errorf("%s: looks %v, want one in an hour", name, looks)
+		}
 	}
 }

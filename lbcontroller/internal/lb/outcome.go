@@ -43,9 +43,12 @@ func outcome(s pass, d decision, done result, shown eips, certificates []string)
 		Events: slices.Clone(done.events), Resolved: []string{controller.ReasonCleanFailed, controller.ReasonUnconfirmed},
 		Wake: done.wake, Looks: s.looks(),
 	}
-	if shown.unknown {
+	switch { // A pass that doesn't publish EIPs needs no look at them: the time of what is remembered may be over.
+	case shown.unknown:
 		o.Publish.Ingress = s.svc.Status.LoadBalancer.Ingress
 		o.Looks = append(o.Looks, controller.Look{After: retryEIP, Priority: reconcile.Periodic})
+	case s.want.EIP:
+		o.Looks = append(o.Looks, controller.Look{After: time.Until(s.entry.EIPsUntil), Priority: reconcile.Periodic})
 	}
 	if d.begun {
 		o.Looks = append(o.Looks, controller.Look{Priority: reconcile.Endpoint})

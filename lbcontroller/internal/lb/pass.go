@@ -150,7 +150,6 @@ func (s pass) looks() []controller.Look {
 		}
 	}
 	look(s.entry.VerifyAt, true)
-	look(s.entry.EIPsUntil, s.want.EIP)
 	look(s.limited, true)
 	if len(s.pods.Missing)+len(s.pods.Pending) > 0 {
 		looks = append(looks, controller.Look{After: s.pods.Again, Priority: reconcile.Endpoint})
