@@ -3,6 +3,7 @@ package openapisim_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -178,7 +179,9 @@ func TestJournalHoldsNoSecrets(t *testing.T) {
 	c.call("cas", "UploadUserCertificate", "Name", "public", "Cert", "c", "Key", "hush")
 	c.call("cas", "UploadUserCertificate", "Name", "public", "Cert", "-----BEGIN EC PRIVATE KEY-----\nhush", "Key", "swapped")
 	_, calls := admin(t, sim, http.MethodGet, "/admin/calls", "")
-	if strings.Contains(calls, "hush") || strings.Count(calls, "public") != 5 || strings.Contains(calls, "swapped") || strings.Contains(calls, openapisim.DefaultAccessKeySecret) {
+	secrets := []string{"hush", "swapped", openapisim.DefaultAccessKeySecret}
+	shown := func(secret string) bool { return strings.Contains(calls, secret) }
+	if slices.ContainsFunc(secrets, shown) || strings.Count(calls, "public") != 5 {
 		t.Error(calls)
 	}
 }

@@ -123,8 +123,11 @@ func newRetrying(cfg Config, plain *http.Client) *retryablehttp.Client {
 		PrepareRetry: func(r *http.Request) error { return exchangeOf(r.Context()).prepare(r) },
 		Backoff: func(_, _ time.Duration, attempt int, res *http.Response) time.Duration {
 			wait := jittered(cfg.Retry << attempt)
-			if res != nil { // Only an answer asks for a wait.
-				wait = max(wait, exchangeOf(res.Request.Context()).hint())
+			if res == nil { // Only an answer asks for a wait.
+				return wait
+			}
+			if x, ok := res.Request.Context().Value(exchangeKey{}).(*exchange); ok {
+				wait = max(wait, x.hint())
 			}
 			return wait
 		},

@@ -95,16 +95,16 @@ func created(asked *nlbv1.CreateServerGroupRequest) *nlbv1.CreateServerGroupRequ
 	if asked != nil {
 		c = proto.CloneOf(asked)
 	}
-	switch c.GetProtocol() {
-	case nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_TCPSSL:
-		if c.PreserveClientIpEnabled == nil {
-			c.PreserveClientIpEnabled = new(false) // The cloud's default is on, with which no tcpssl listener can use it.
+	if c.GetProtocol() == nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_TCPSSL && c.PreserveClientIpEnabled == nil {
+		c.PreserveClientIpEnabled = new(false) // The cloud's default is on, with which no tcpssl listener can use it.
+	}
+	if c.GetProtocol() == nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_UDP {
+		check := c.GetHealthCheck()
+		if check == nil {
+			check = &nlbv1.HealthCheck{}
 		}
-	case nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_UDP:
-		if c.HealthCheck == nil {
-			c.HealthCheck = &nlbv1.HealthCheck{}
-		}
-		checkByUDP(c.HealthCheck)
+		checkByUDP(check)
+		c.HealthCheck = check
 	}
 	return c
 }
