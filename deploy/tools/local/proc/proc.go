@@ -3,6 +3,7 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type Spec struct {
 	Ready func(ctx context.Context) error
 	// ReadyTimeout limits the asking; zero: 3 minutes, for an API server takes seconds of a processor that may have other work.
 	ReadyTimeout time.Duration
+	// StopTimeout is the time that the process has to stop by itself; zero: 30 s, as long as pods have.
+	StopTimeout time.Duration
 	// Restart starts the process again when it ends by itself after it was ready.
 	Restart bool
 }
@@ -218,12 +221,14 @@ func (p *Process) exit() error {
 // Kill ends the process at once, as a crash does, and waits until it is gone.
 func (p *Process) Kill() error { return p.end(syscall.SIGKILL, 0) }
 
-// stopTimeout is the time a process has to stop by itself, as long as pods have.
+// stopTimeout is the time that most processes have to stop by themselves.
 const stopTimeout = 30 * time.Second
 
-// Stop asks the process to stop and waits; after stopTimeout it is killed and an error says so. A process that does not run is
-// no error.
-func (p *Process) Stop() error { return p.end(syscall.SIGTERM, stopTimeout) }
+// Stop asks the process to stop and waits; after its StopTimeout it is killed and an error says so. A process that does
+// not run is no error.
+func (p *Process) Stop() error {
+	return p.end(syscall.SIGTERM, cmp.Or(p.spec.StopTimeout, stopTimeout))
+}
 
 func (p *Process) end(sig syscall.Signal, timeout time.Duration) error {
 	p.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"alicloud-controllers.dev/deploy/tools/local/pki"
 	"alicloud-controllers.dev/deploy/tools/local/proc"
@@ -70,7 +71,8 @@ func (w *World) controlPlane(ca *pki.Authority) ([]proc.Spec, error) {
 				"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
 				"--shutdown-delay-duration=0s", "--profiling=false",
 			},
-			Ready: w.answers("https://"+a["kube-apiserver"]+"/readyz", w.adminToken),
+			Ready:       w.answers("https://"+a["kube-apiserver"]+"/readyz", w.adminToken),
+			StopTimeout: 2 * time.Minute, // It lets requests end that are under way, which may take a minute.
 		},
 		{
 			Name: "kube-controllers", Path: w.cfg.Kubernetes.Controllers,
