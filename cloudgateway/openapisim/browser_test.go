@@ -53,7 +53,7 @@ func newBrowser(t *testing.T) *browser {
 		"--disable-dev-shm-usage", "--remote-debugging-pipe", "--no-first-run", "--user-data-dir="+t.TempDir(), "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4
 	cmd.Stderr = new(bytes.Buffer)                 // Wait waits for the children, too: they have it open
-	cmd.WaitDelay = 10 * time.Second
+	cmd.WaitDelay = time.Minute
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func newBrowser(t *testing.T) *browser {
 	b := &browser{t: t, in: in, out: bufio.NewReader(out)}
 	t.Cleanup(func() {
 		_, _ = in.Write([]byte(`{"id":0,"method":"Browser.close"}` + "\x00"))
-		kill := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+		kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 		defer kill.Stop()
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the browser was not closed: %v", err)
