@@ -115,7 +115,8 @@ func TestKilledGateway(t *testing.T) {
 
 // onlyInTheMatrix are writes that no controller makes. Those of NLB, which have tokens, are not killed either.
 var onlyInTheMatrix = []string{
-	"CreateNetworkInterface", "AttachNetworkInterface", "DetachNetworkInterface", "DeleteNetworkInterface", "AssignAddresses", "UnassignAddresses",
+	"CreateNetworkInterface", "AttachNetworkInterface", "DetachNetworkInterface", "DeleteNetworkInterface",
+	"AssignAddresses", "UnassignAddresses",
 	"UploadCertificate", "DeleteCertificate",
 }
 

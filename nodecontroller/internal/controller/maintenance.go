@@ -72,7 +72,7 @@ func (c *Controller) announcePlans(ctx context.Context, key string) error {
 }
 
 // readPlans reads what the cloud is about to do to instances: one call for the events of all, and one for 100 spot
-// instances, of which no event tells that they are released. It gives besides the instances of which nothing is known.
+// instances, of which no event reports that they are released. It gives besides the instances of which nothing is known.
 func (c *Controller) readPlans(ctx context.Context, all []*corev1.Node) (map[string]nodestate.Plan, map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(gateway.WithPriority(ctx, gateway.Background), answerTimeout)
 	defer cancel()

@@ -94,7 +94,7 @@ func TestMaintenanceIsAnnounced(t *testing.T) {
 	})
 }
 
-// TestSpotInstanceIsReclaimed: no event tells that, but a lock of the instance.
+// TestSpotInstanceIsReclaimed: no event reports that, but a lock of the instance.
 func TestSpotInstanceIsReclaimed(t *testing.T) {
 	t.Parallel()
 	run(t, maintained, func(w *world) {
