@@ -112,8 +112,9 @@ func troubles() map[string]trouble {
 					w.after(time.Second)
 				}
 			}},
+		// A quota that is used up holds for all Services that have no load balancer yet (TestQuotaHoldsForAll), and for no others.
 		"quota of load balancers": {
-			services: inTrouble(shop), event: "quota",
+			late: true, services: inTrouble(shop), event: "quota",
 			fault: at(&rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded, Message: "the quota of load balancers"},
 				"CreateLoadBalancer"),
 		},
