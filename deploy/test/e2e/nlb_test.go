@@ -241,19 +241,19 @@ func (w *nlbWorld) reuses(t *testing.T) {
 	if lb := after.NLBs[id]; lb == nil || !lb.Deletion.On || len(after.NLBs) != 1 {
 		t.Errorf("the user's NLB: %+v", lb)
 	}
-	for action, params := range map[string]map[string]string{
-		"UpdateLoadBalancerProtection": {"DeletionProtectionEnabled": "false"}, "DeleteLoadBalancer": {},
+	for _, act := range []struct { // In this order: the NLB is protected, and the server group in use.
+		action, gone string
+		params       map[string]string
+	}{
+		{"UpdateLoadBalancerProtection", "ResourceNotFound.loadBalancer",
+			map[string]string{"LoadBalancerId": id, "DeletionProtectionEnabled": "false"}},
+		{"DeleteLoadBalancer", "ResourceNotFound.loadBalancer", map[string]string{"LoadBalancerId": id}},
+		{"DeleteServerGroup", "ResourceNotFound.serverGroup", map[string]string{"ServerGroupId": group}},
 	} {
-		params["LoadBalancerId"], params["RegionId"] = id, world.Region
-		if err := api.Insist(t.Context(), action, "ResourceNotFound.loadBalancer", params); err != nil {
+		act.params["RegionId"] = world.Region
+		if err := api.Insist(t.Context(), act.action, act.gone, act.params); err != nil {
 			t.Fatal(err)
 		}
-	}
-	err := api.Insist(t.Context(), "DeleteServerGroup", "ResourceNotFound.serverGroup", map[string]string{
-		"ServerGroupId": group, "RegionId": world.Region,
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	w.holds(t, "what was the user's is gone", 0)
 }

@@ -35,22 +35,32 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return fmt.Sprintf("%s: status %d: %s", r.Action, r.Status, r.Text) }
 
-// again is the time between two attempts of Insist.
-const again = 100 * time.Millisecond
+// again is the time between two attempts of Insist, and insistFor how long it makes them.
+const (
+	again     = 100 * time.Millisecond
+	insistFor = 2 * time.Minute
+)
 
 // Insist carries out an action however often faults strike it, until the cloud obeys or refuses with done, a code by which it says
-// that there is nothing left to do. The action must be one that may be repeated. It gives up when ctx ends.
+// that there is nothing left to do. The action must be one that may be repeated. It gives up after two minutes, or when ctx ends, with
+// what the cloud said last.
 func (a API) Insist(ctx context.Context, action, done string, params map[string]string) error {
+	ctx, cancel := context.WithTimeout(ctx, insistFor)
+	defer cancel()
 	ticker := time.NewTicker(again)
 	defer ticker.Stop()
+	var last error
 	for {
 		err := a.Call(ctx, action, params)
 		if refusal, ok := errors.AsType[*Refusal](err); err == nil || ok && refusal.Code == done {
 			return nil
 		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return err
+			return last
 		case <-ticker.C:
 		}
 	}
