@@ -34,6 +34,7 @@ type Param struct {
 	Kind     Kind
 	Required bool
 	Enum     []string // allowed values; empty: any. Their case doesn't matter, see [Settings.ExactCase]
+	Open     bool     // the handler judges values that are not in Enum, such as ids beside the names of the cloud
 	Min, Max int64    // range of an Int, and number of items of Strings and Structs; both zero: any
 	Missing  *Error   // the answer if a required one was not sent; nil stands for MissingParameter
 	// Limit is the greatest number of items where that is a setting; nil stands for Max.

@@ -74,7 +74,26 @@ func httpsListener(c *cloud) {
 	c.must("slb", "CreateLoadBalancerHTTPSListener", append(create, "LoadBalancerId", balancer, "ListenerPort", "443")...)
 	c.refused("CertificateAndPrivateKeyIsRefered", "slb", "DeleteServerCertificate", "ServerCertificateId", id)
 	c.domainExtension(balancer, id)
+	c.cipherPolicy(balancer)
 	c.must("slb", "DeleteLoadBalancerListener", "LoadBalancerId", balancer, "ListenerPort", "443")
+}
+
+// cipherPolicy gives the HTTPS listener at port 443 a TLS cipher policy, and takes it away again.
+func (c *cloud) cipherPolicy(balancer string) {
+	c.t.Helper()
+	settings := []string{"Name", c.name(), "TLSVersions.1", "TLSv1.2", "Ciphers.1", "ECDHE-RSA-AES128-GCM-SHA256"}
+	id := c.must("slb", "CreateTLSCipherPolicy", settings...).get("TLSCipherPolicyId")
+	c.cleanUp("slb", "DeleteTLSCipherPolicy", "TLSCipherPolicyId", id)
+	of := []string{"LoadBalancerId", balancer, "ListenerPort", "443"}
+	use := func(policy string) {
+		c.must("slb", "SetLoadBalancerHTTPSListenerAttribute", append(slices.Clone(of), "TLSCipherPolicy", policy)...)
+	}
+	use(id)
+	c.want(c.must("slb", "DescribeLoadBalancerHTTPSListenerAttribute", of...), "TLSCipherPolicy", id)
+	c.must("slb", "SetTLSCipherPolicyAttribute", append(settings, "TLSCipherPolicyId", id, "Ciphers.2", "AES128-SHA")...)
+	c.want(c.must("slb", "ListTLSCipherPolicies", "TLSCipherPolicyId", id, "IncludeListener", "true"), "TotalCount", "1",
+		"TLSCipherPolicies.0.Ciphers.1", "AES128-SHA", "TLSCipherPolicies.0.RelateListeners.0.LoadBalancerId", balancer)
+	use("tls_cipher_policy_1_2")
 }
 
 func (c *cloud) domainExtension(balancer, certificate string) {

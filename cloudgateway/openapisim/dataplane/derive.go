@@ -84,7 +84,11 @@ func newListener(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener) *lis
 	spec.proxyProtocol = a.on("ProxyProtocolV2Enabled", false)
 	switch {
 	case l.Protocol == protoHTTPS:
-		spec.tls = terms{alpn: []string{"h2", "http/1.1"}, oldest: oldestVersion(a["TLSCipherPolicy"])}
+		var versions []string
+		if own := c.CipherPolicies[a["TLSCipherPolicy"]]; own != nil {
+			versions = own.TLSVersions
+		}
+		spec.tls = terms{alpn: []string{"h2", "http/1.1"}, oldest: oldestVersion(a["TLSCipherPolicy"], versions)}
 		if !a.on("EnableHttp2", true) {
 			spec.tls.alpn = spec.tls.alpn[1:]
 		}

@@ -51,7 +51,11 @@ func (w *world) nlbListener(c *state.Cloud, lb *state.NLB, l *state.NLBListener,
 				pems = append(pems, cert.PEM)
 			}
 		}
-		spec.tls = terms{certificates: pems, oldest: oldestVersion(l.SecurityPolicyID)}
+		var versions []string
+		if own := c.NLBSecurityPolicies[l.SecurityPolicyID]; own != nil {
+			versions = own.TLSVersions
+		}
+		spec.tls = terms{certificates: pems, oldest: oldestVersion(l.SecurityPolicyID, versions)}
 		if l.Alpn {
 			spec.tls.alpn = alpn(l.AlpnPolicy)
 		}

@@ -63,13 +63,15 @@ func newTLS(t terms) (config *tls.Config, left []error, err error) {
 	return config, left, nil
 }
 
-// oldestVersion is that of a cipher policy, by its name. Those of one's own have 1.2 here.
-func oldestVersion(policy string) uint16 {
+// oldestVersion is that of a cipher policy: of the cloud's, whose names say it, or of one with versions of its own.
+func oldestVersion(policy string, own []string) uint16 {
 	switch {
-	case strings.HasPrefix(policy, "tls_cipher_policy_1_0"):
+	case strings.HasPrefix(policy, "tls_cipher_policy_1_0"), slices.Contains(own, "TLSv1.0"):
 		return tls.VersionTLS10
-	case strings.HasPrefix(policy, "tls_cipher_policy_1_1"):
+	case strings.HasPrefix(policy, "tls_cipher_policy_1_1"), slices.Contains(own, "TLSv1.1"):
 		return tls.VersionTLS11
+	case len(own) == 1 && own[0] == "TLSv1.3":
+		return tls.VersionTLS13
 	}
 	return tls.VersionTLS12
 }

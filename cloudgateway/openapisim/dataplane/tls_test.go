@@ -120,6 +120,17 @@ func TestHTTPS(t *testing.T) {
 	if _, _, err := handshake(t, address, old.Clone()); err == nil {
 		t.Error("TLS 1.1 is served by a policy of 1.2")
 	}
+	b.change(func(c *state.Cloud) {
+		c.CipherPolicies["tls-own"] = &state.CipherPolicy{TLSVersions: []string{"TLSv1.1", "TLSv1.2"}}
+	})
+	set("TLSCipherPolicy", "tls-own")
+	if _, version, err := handshake(t, address, old.Clone()); version != tls.VersionTLS11 {
+		t.Errorf("with a policy of the account's own: %x, %v", version, err)
+	}
+	b.change(func(c *state.Cloud) { c.CipherPolicies["tls-own"].TLSVersions = []string{"TLSv1.3"} })
+	if _, _, err := handshake(t, address, &tls.Config{MaxVersion: tls.VersionTLS12}); err == nil {
+		t.Error("TLS 1.2 is served by a policy that has 1.3 alone")
+	}
 	set("EnableHttp2", "off")
 	both := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}
 	conn := tls.Client(connect(t, "127.0.0.1", address), both)

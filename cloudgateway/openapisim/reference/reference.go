@@ -222,7 +222,11 @@ func kindName(k api.Kind) string {
 func values(p api.Param) string {
 	var parts []string
 	if len(p.Enum) > 0 {
-		parts = append(parts, strings.Join(quoted(p.Enum), ", "))
+		values := quoted(p.Enum)
+		if p.Open {
+			values = append(values, "and others")
+		}
+		parts = append(parts, strings.Join(values, ", "))
 	}
 	settings := api.DefaultSettings()
 	for _, member := range p.Members {

@@ -59,7 +59,8 @@ func (t table) codes(protocol string, use usage) []string {
 		codes = append(codes, "Operation.NotAllowed")
 	}
 	if protocol == protoHTTPS {
-		codes = append(codes, "CACertificateId.NotFound", "CertificateNotExist", "MissingParam.ServerCertificates")
+		codes = append(codes, "CACertificateId.NotFound", "CertificateNotExist", "InvalidTLSPolicyId.NotExist",
+			"MissingParam.ServerCertificates", "TLSPolicyConfiguring")
 	}
 	codes = append(codes, unknownGroup(protocol))
 	for _, a := range t[protocol] {
@@ -216,7 +217,7 @@ func noGroup(protocol string) string {
 // completeListener checks what involves several attributes or other resources, for a new listener and for a changed one.
 func completeListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
 	for _, check := range []func(*api.Context, *state.LoadBalancer, *state.Listener) *api.Error{
-		checkSession, checkCertificates, setAccessControl, checkBandwidth,
+		checkSession, checkCertificates, checkCipherPolicy, setAccessControl, checkBandwidth,
 	} {
 		if err := check(c, lb, l); err != nil {
 			return err

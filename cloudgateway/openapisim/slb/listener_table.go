@@ -60,6 +60,7 @@ type attribute struct {
 	use       usage
 	kind      api.Kind
 	enum      []string
+	open      bool // there are values that enum doesn't have; another check judges them
 	min, max  int64
 	fallback  string // value of a listener that was created, or seeded, without it
 	needed    bool   // the creation requires it
@@ -130,11 +131,7 @@ func attributes() []attribute {
 		{name: "CACertificateId", on: onHTTPS, use: both},
 		{name: "EnableHttp2", on: onHTTPS, use: both, enum: onOff, fallback: on},
 		{
-			name: "TLSCipherPolicy", on: onHTTPS, use: both, fallback: "tls_cipher_policy_1_0",
-			enum: []string{
-				"tls_cipher_policy_1_0", "tls_cipher_policy_1_1", "tls_cipher_policy_1_2", "tls_cipher_policy_1_2_strict",
-				"tls_cipher_policy_1_2_strict_with_1_3",
-			},
+			name: "TLSCipherPolicy", on: onHTTPS, use: both, fallback: "tls_cipher_policy_1_0", enum: systemCipherPolicies(), open: true,
 		},
 	}
 }
@@ -162,7 +159,7 @@ func (a attribute) check(value string) *api.Error {
 
 // param describes the attribute as a parameter of a creation or a change. Ranges with a code of their own are left to check.
 func (a attribute) param(use usage) api.Param {
-	p := api.Param{Name: a.name, Kind: a.kind, Required: a.needed && use == inCreate, Enum: a.enum, Min: a.min, Max: a.max}
+	p := api.Param{Name: a.name, Kind: a.kind, Required: a.needed && use == inCreate, Enum: a.enum, Open: a.open, Min: a.min, Max: a.max}
 	if a.lowerCase&use != 0 {
 		p.Name = strings.ToLower(a.name[:1]) + a.name[1:]
 	}

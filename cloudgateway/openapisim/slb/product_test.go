@@ -59,7 +59,8 @@ func TestProduct(t *testing.T) {
 		DescribeAccessControlListAttribute SetAccessControlListAttribute AddAccessControlListEntry RemoveAccessControlListEntry
 		UploadServerCertificate DeleteServerCertificate DescribeServerCertificates SetServerCertificateName UploadCACertificate
 		DeleteCACertificate DescribeCACertificates CreateDomainExtension DeleteDomainExtension SetDomainExtensionAttribute
-		DescribeDomainExtensions DescribeDomainExtensionAttribute`) {
+		DescribeDomainExtensions DescribeDomainExtensionAttribute CreateTLSCipherPolicy SetTLSCipherPolicyAttribute DeleteTLSCipherPolicy
+		ListTLSCipherPolicies`) {
 		if !names[name] {
 			t.Errorf("the action %s is missing", name)
 		}
@@ -127,6 +128,9 @@ func TestShapes(t *testing.T) {
 		"DescribeRegions":                    {},
 		"ModifyLoadBalancerInstanceSpec":     {"LoadBalancerId": "lb-vpc", "LoadBalancerSpec": "slb.s1.small"},
 		"ModifyLoadBalancerInternetSpec":     {"LoadBalancerId": "lb-old", "Bandwidth": "5"},
+		"CreateTLSCipherPolicy":              newPolicy("shape"),
+		"SetTLSCipherPolicyAttribute":        newPolicy("shape").with("TLSCipherPolicyId", c.policy("one")),
+		"ListTLSCipherPolicies":              {"IncludeListener": "true"},
 	}
 	for name, s := range shapes {
 		p, ok := calls[name]

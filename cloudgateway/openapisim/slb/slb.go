@@ -1,5 +1,5 @@
 // Package slb is the product SLB (CLB) 2014-05-15 of the simulator: load balancers with their listeners, vServer groups,
-// certificates, access control lists, forwarding rules and tags.
+// certificates, TLS cipher policies, access control lists, forwarding rules and tags.
 //
 // Handlers hold semantics only. They run one at a time, check everything before they change anything, and never look at a
 // clock but the one in their context: a transition that takes time is stored with the moment at which it ends, and is
@@ -31,7 +31,7 @@ func Product() api.Product {
 			listenerActions(t), listenerStateActions(), listenerDescribeActions(t),
 			groupActions(t), groupServerActions(), defaultGroupActions(), healthActions(t),
 			tagging().Actions(), legacyTagActions(),
-			certificateActions(), aclActions(), aclEntryActions(),
+			certificateActions(), cipherPolicyActions(), aclActions(), aclEntryActions(),
 			domainActions(), ruleActions(t),
 		),
 	}

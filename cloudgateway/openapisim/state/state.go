@@ -31,6 +31,8 @@ type Cloud struct {
 	LoadBalancers  map[string]*LoadBalancer  `json:"loadBalancers"`
 	ServerGroups   map[string]*ServerGroup   `json:"serverGroups"`
 	Certificates   map[string]*Certificate   `json:"certificates"` // of SLB
+	// CipherPolicies are the TLS cipher policies of the account, beside those of the cloud.
+	CipherPolicies map[string]*CipherPolicy `json:"tlsCipherPolicies"`
 	// UserCertificates are those of the Certificate Management Service, by their numbers.
 	UserCertificates map[string]*UserCertificate `json:"userCertificates"`
 	Acls             map[string]*Acl             `json:"acls"`
@@ -441,6 +443,18 @@ type Certificate struct {
 	Tags       []Tag     `json:"tags,omitempty"`
 
 	ResourceGroupID string `json:"resourceGroupId,omitempty"` // "": the account's own; the same in access control lists
+}
+
+// CipherPolicy is a TLS cipher policy for HTTPS listeners of SLB.
+type CipherPolicy struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	TLSVersions []string  `json:"tlsVersions"`
+	Ciphers     []string  `json:"ciphers"`
+	Created     time.Time `json:"created"`
+	// BusyUntil is when the last change is in force.
+	BusyUntil time.Time `json:"busyUntil,omitzero"`
+	Spelling  Spelling  `json:"spelling,omitempty"`
 }
 
 // UserCertificate is a certificate of the Certificate Management Service.

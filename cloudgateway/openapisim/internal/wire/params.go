@@ -71,6 +71,9 @@ func (c checker) checkEnum(p *api.Param, name string) *api.Error {
 		return nil
 	}
 	i := slices.IndexFunc(p.Enum, func(known string) bool { return strings.EqualFold(known, value) })
+	if i < 0 && p.Open {
+		return nil
+	}
 	if i < 0 || c.settings.ExactCase {
 		return c.invalid(name, "%q is none of %s", value, strings.Join(p.Enum, ", "))
 	}
