@@ -159,7 +159,7 @@ const (
 	EIPs Feature = "eips"
 	// Nodes is what nodecontroller needs.
 	Nodes Feature = "nodes"
-	// NodeMaintenance is what nodecontroller needs besides where it tells of the maintenance of instances.
+	// NodeMaintenance is what nodecontroller needs beside Nodes to report the scheduled maintenance of instances.
 	NodeMaintenance Feature = "node-maintenance"
 	// Routes is what routecontroller needs.
 	Routes Feature = "routes"
