@@ -29,9 +29,13 @@ func New(cfg Config) controller.Registration {
 	}
 	e := newEngine(cfg)
 	kind := &Kind{engine: e, orphans: newOrphans(cfg, e.changer)}
+	labels := []string{LabelLoadBalancerID}
+	if marks.ListLabel != "" {
+		labels = append(labels, marks.ListLabel)
+	}
 	return controller.Registration{
 		MetricType: marks.MetricType, Finalizer: marks.Finalizer, Kind: kind, Previewer: kind, Run: kind.run,
-		Labels: []string{LabelLoadBalancerID}, Annotations: []string{annotation.OwnTags, annotation.Applied, annotation.Claims, annotation.EIPs},
+		Labels: labels, Annotations: []string{annotation.OwnTags, annotation.Applied, annotation.Claims, annotation.EIPs},
 	}
 }
 

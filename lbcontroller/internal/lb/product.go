@@ -67,6 +67,8 @@ type Marks struct {
 	GroupsApart bool
 	// HostNames says that what is published of a load balancer is a host name.
 	HostNames bool
+	// ListLabel is the label of a Service with the id of its access list; empty for none.
+	ListLabel string
 	// ListLimit says for people how long an access list may be.
 	ListLimit string
 	// ServersPerCall is how many servers the cloud takes in one call.

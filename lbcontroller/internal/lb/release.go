@@ -175,8 +175,12 @@ func (e *engine) allReleased(ctx context.Context, r controller.Request, view des
 	e.Records.Remove(ctx, r.Key)
 	e.forget(memory)
 	memory.Put(knowledge.Entry{UID: uid, Known: knowledge.Absent{Certain: true, Released: address}}, &e.packer)
+	labels := map[string]string{LabelHash: "", LabelLoadBalancerID: ""}
+	if label := e.Product.Marks().ListLabel; label != "" {
+		labels[label] = ""
+	}
 	o.Publish = &controller.Publication{Notes: controller.Notes{
-		Labels: map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
+		Labels: labels,
 		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: "", annotation.Applied: "",
 			annotation.Making: "", annotation.EIPs: ""}, Exact: []string{annotation.Claims},
 	}, KeepIngress: isAnothers(e.Product.Marks().published(r.Service), r.Service, view, address)}

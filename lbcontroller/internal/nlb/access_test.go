@@ -2,6 +2,8 @@ package nlb_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -141,6 +143,31 @@ func TestTakeoverOfSourceRanges(t *testing.T) {
 		w.remove()
 		w.after(time.Minute)
 		w.has("deleted", "security group by hand ")
+	})
+}
+
+// TestLabelOfTheSecurityGroup: the Service has the id of the group for its source ranges as a label, as with the existing CCM, and no
+// longer than it has ranges. The label costs no write of its own.
+func TestLabelOfTheSecurityGroup(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		const label = "service.k8s.alibaba/security-group-id"
+		group := func() string {
+			w.cloud.Lock()
+			defer w.cloud.Unlock()
+			return slices.Collect(maps.Keys(w.cloud.SecurityGroups))[0]
+		}
+		w.create(web())
+		w.after(time.Minute)
+		check(t, "without ranges", "", w.service().Labels[label])
+		w.update(ranges("10.0.0.0/8"))
+		w.after(time.Minute)
+		check(t, "with ranges", group(), w.service().Labels[label])
+		w.update(ranges("10.0.0.0/8", "192.0.2.0/24"))
+		w.after(time.Minute)
+		check(t, "with another range", group(), w.service().Labels[label])
+		w.update(ranges())
+		w.after(time.Minute)
+		check(t, "without ranges again", "", w.service().Labels[label])
 	})
 }
 

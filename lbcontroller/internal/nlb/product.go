@@ -17,6 +17,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
 const (
@@ -51,7 +52,7 @@ func (Product) Marks() lb.Marks {
 	return lb.Marks{
 		Name: annotation.NLB, Finalizer: Finalizer, MetricType: "NLBType", CreateAPI: "nlb/CreateLoadBalancer",
 		ListLimit:   "a security group takes 200 rules unless the quota of the account was raised, and 2 of them keep everybody else out",
-		DottedNames: true, GroupsApart: true, HostNames: true, ServersPerCall: serversPerCall,
+		DottedNames: true, GroupsApart: true, HostNames: true, ListLabel: ownership.LabelSecurityGroupID, ServersPerCall: serversPerCall,
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 // LabelLoadBalancerID holds the id of the load balancer, on the Service.
 const LabelLoadBalancerID = "service.k8s.alibaba/loadbalancer-id"
 
-// LabelSecurityGroupID holds the id of the security group that the existing CCM has made for the source ranges of an NLB, on the Service.
+// LabelSecurityGroupID holds the id of the security group that guards an NLB by the source ranges of the Service, on the Service.
 const LabelSecurityGroupID = "service.k8s.alibaba/security-group-id"
 
 // TagReused marks an instance that a user made and a Service names. Such an instance is never ours.
