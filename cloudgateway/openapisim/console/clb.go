@@ -74,7 +74,7 @@ func (b *builder) clb(lb *state.LoadBalancer, groups []*state.ServerGroup) balan
 
 // groupsOf returns the groups that a listener and its rules send traffic to.
 func groupsOf(l *state.Listener) []string {
-	ids := []string{l.Attributes["VServerGroupId"]}
+	ids := []string{l.Group()}
 	for _, r := range l.Rules {
 		ids = append(ids, r.ServerGroupID)
 	}
@@ -83,7 +83,7 @@ func groupsOf(l *state.Listener) []string {
 
 func (b *builder) clbListener(lb *state.LoadBalancer, l *state.Listener) listener {
 	out := listener{Port: strconv.Itoa(l.Port), Protocol: l.Protocol, Status: status(l.Status), About: about(l)}
-	switch id := l.Attributes["VServerGroupId"]; {
+	switch id := l.Group(); {
 	case l.Attributes["ListenerForward"] == "on":
 		out.Rows = append(out.Rows, row{Group: &group{Rows: 1}, Note: "redirects to port " + l.Attributes["ForwardPort"]})
 	case id != "":

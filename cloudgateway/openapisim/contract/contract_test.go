@@ -38,6 +38,7 @@ func scenarios() map[string]func(c *cloud) {
 		"access control":    accessControl,
 		"group":             group,
 		"group in use":      groupInUse,
+		"master and slave":  masterAndSlave,
 		"default group":     defaultGroup,
 		"tags":              slbTags,
 		"legacy tags":       legacyTags,

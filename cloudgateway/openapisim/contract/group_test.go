@@ -57,6 +57,28 @@ func groupInUse(c *cloud) {
 	c.must("slb", "DeleteVServerGroup", "VServerGroupId", id) // once the listener has let go of it
 }
 
+func masterAndSlave(c *cloud) {
+	balancer := c.newBalancer()
+	server := func(instance int, role string) string {
+		return fmt.Sprintf(`{"ServerId":%q,"Port":"%d","Weight":"100","ServerType":%q}`, c.instances[instance], 80+instance, role)
+	}
+	create := []string{"LoadBalancerId", balancer, "MasterSlaveServerGroupName", "contract", "MasterSlaveBackendServers"}
+	c.refused("BACKEND_SERVERS_NUM_MUST_BE_TWO", "slb", "CreateMasterSlaveServerGroup", append(create, "["+server(0, "Master")+"]")...)
+	id := c.must("slb", "CreateMasterSlaveServerGroup", append(create, "["+server(0, "Master")+","+server(1, "Slave")+"]")...).
+		get("MasterSlaveServerGroupId")
+	const list = "MasterSlaveBackendServers.MasterSlaveBackendServer"
+	c.want(c.must("slb", "DescribeMasterSlaveServerGroupAttribute", "MasterSlaveServerGroupId", id), "LoadBalancerId", balancer,
+		list+".0.ServerType", "Master", list+".1.ServerType", "Slave", list+".1.ServerId", c.instances[1])
+	of := []string{"LoadBalancerId", balancer, "ListenerPort", "80"}
+	c.must("slb", "CreateLoadBalancerTCPListener", append(of, "Bandwidth", "-1", "MasterSlaveServerGroupId", id)...)
+	c.want(c.must("slb", "DescribeMasterSlaveServerGroups", "LoadBalancerId", balancer, "IncludeListener", "true"),
+		"MasterSlaveServerGroups.MasterSlaveServerGroup.0.AssociatedObjects.Listeners.Listener.0.Port", "80")
+	c.refused("RspoolVipExist", "slb", "DeleteMasterSlaveServerGroup", "MasterSlaveServerGroupId", id)
+	c.must("slb", "DeleteLoadBalancerListener", of...)
+	c.must("slb", "DeleteMasterSlaveServerGroup", "MasterSlaveServerGroupId", id) // once the listener has let go of it
+	c.refused("InvalidParameter", "slb", "DescribeMasterSlaveServerGroupAttribute", "MasterSlaveServerGroupId", id)
+}
+
 func defaultGroup(c *cloud) {
 	balancer := c.newBalancer()
 	server := func(weight int) string { return fmt.Sprintf(`[{"ServerId":%q,"Weight":"%d"}]`, c.instances[0], weight) }

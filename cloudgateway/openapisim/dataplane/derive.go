@@ -148,7 +148,7 @@ func breadth(domain string) int {
 // servers returns those of the group of a listener, or the default ones of its load balancer, which have no port of their own.
 func servers(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener) []*state.Server {
 	a := attributes(l.Attributes)
-	if id := a["VServerGroupId"]; id != "" {
+	if id := l.Group(); id != "" {
 		if g := c.ServerGroups[id]; g != nil {
 			return g.Servers
 		}
@@ -182,7 +182,7 @@ func (d deriver) pool(a attributes, group []*state.Server) pool {
 		t := target{
 			id:     targetID{server: s.ServerID, addr: netip.AddrPortFrom(addr, uint16(s.Port))},
 			key:    serverKey{kind: s.Type, serverID: s.ServerID, serverIP: s.ServerIP, port: s.Port},
-			weight: s.Weight, down: down,
+			weight: s.Weight, down: down, standby: s.Standby,
 		}
 		if c.kind != "" {
 			t.probe = probe{addr: netip.AddrPortFrom(addr, uint16(cmp.Or(c.port, s.Port))), how: how}

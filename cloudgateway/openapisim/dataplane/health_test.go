@@ -61,6 +61,33 @@ func TestHealthIsTheTruth(t *testing.T) {
 	}
 }
 
+// The slave of a master-slave group serves only while its master fails.
+func TestMasterSlaveGroup(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	master, slave := server(tcpServer(t, "master"), 100), server(tcpServer(t, "slave"), 100)
+	slave.Standby, slave.ServerID = true, "i-2"
+	b.change(func(c *state.Cloud) {
+		c.Instances["i-2"] = &state.Instance{ID: "i-2", Status: "Running", PrivateIPs: []string{"127.0.0.1"}}
+		servers := []*state.Server{slave, master}
+		c.ServerGroups["pair"] = &state.ServerGroup{ID: "pair", LoadBalancerID: lbID, MasterSlave: true, Servers: servers}
+	})
+	address := b.listen(protoTCP, "VServerGroupId", "", "MasterSlaveServerGroupId", "pair")
+	for range 4 {
+		if got := greeting(t, "127.0.0.1", address); got != "master 127.0.0.1" {
+			t.Errorf("greeting %q, want that of the master", got)
+		}
+	}
+	b.change(func(c *state.Cloud) { c.Instances["i-1"].Status = "Stopped" })
+	if got := greeting(t, "127.0.0.1", address); got != "slave 127.0.0.1" {
+		t.Errorf("greeting %q, want that of the slave while the master is stopped", got)
+	}
+	b.change(func(c *state.Cloud) { c.Instances["i-1"].Status = "Running" })
+	if got := greeting(t, "127.0.0.1", address); got != "master 127.0.0.1" {
+		t.Errorf("greeting %q, want that of the master again", got)
+	}
+}
+
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	var agent atomic.Value

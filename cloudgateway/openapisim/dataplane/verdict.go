@@ -54,12 +54,20 @@ func (s standings) report(t target) string {
 	return map[standing]string{unknown: unavailable, good: normal, bad: abnormal}[s.of(t)]
 }
 
-// usable returns the targets that take new connections: the good ones with a weight. Where none is known to be good, those that
-// are not checked yet have a try, so that a new listener serves at once.
+// usable returns the targets that take new connections; those that stand by only if no other does.
 func (s standings) usable(targets []target) []target {
+	if out := s.serving(targets, false); len(out) > 0 {
+		return out
+	}
+	return s.serving(targets, true)
+}
+
+// serving returns the good ones with a weight. Where none is known to be good, those that are not checked yet have a try, so that
+// a new listener serves at once.
+func (s standings) serving(targets []target, standby bool) []target {
 	var out, untried []target
 	for _, t := range targets {
-		if t.weight <= 0 {
+		if t.weight <= 0 || t.standby != standby {
 			continue
 		}
 		switch s.of(t) {

@@ -74,6 +74,10 @@ func TestUsable(t *testing.T) {
 		}
 		return target{id: targetID{server: name}, weight: weight, down: down, probe: probe{how: unique.Make(checkup{kind: kind})}}
 	}
+	waiting := func(t target) target {
+		t.standby = true
+		return t
+	}
 	known := standings(func(p probe) standing { return map[string]standing{"good": good, "bad": bad}[p.how.Value().kind] })
 	tests := []struct {
 		name    string
@@ -86,6 +90,11 @@ func TestUsable(t *testing.T) {
 		{"new ones if there are no good ones", []target{named("b", 1, false, "new"), named("c", 1, false, "bad")}, "b", "unavailable abnormal "},
 		{"a good one without weight doesn't count", []target{named("a", 0, false, "good"), named("b", 1, false, "new")}, "b",
 			"normal unavailable "},
+		{"none that stands by", []target{named("a", 1, false, "good"), waiting(named("b", 1, false, "good"))}, "a", "normal normal "},
+		{"one that stands by waits for checks of the other", []target{named("a", 1, false, "new"), waiting(named("b", 1, false, "good"))}, "a",
+			"unavailable normal "},
+		{"one that stands by if the other fails", []target{named("a", 1, false, "bad"), waiting(named("b", 1, false, "good"))}, "b",
+			"abnormal normal "},
 		{"never bad ones", []target{named("c", 1, false, "bad")}, "", "abnormal "},
 		{"no check", []target{named("a", 1, false, ""), named("b", 1, true, "")}, "a", "unavailable unavailable "},
 		{"unreachable", []target{named("a", 1, true, "good")}, "", "abnormal "},

@@ -77,11 +77,12 @@ type terms struct {
 
 // target is a server.
 type target struct {
-	id     targetID
-	key    serverKey
-	weight int
-	probe  probe
-	down   string // why it can't be reached at all; "": it can
+	id      targetID
+	key     serverKey
+	weight  int
+	standby bool // has traffic only while the others have none
+	probe   probe
+	down    string // why it can't be reached at all; "": it can
 }
 
 // targetID identifies a server; the same instance may serve on several ports.

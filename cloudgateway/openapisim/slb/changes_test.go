@@ -30,6 +30,7 @@ func changes(t *testing.T) []change {
 		{"SetRule", rule.with("RuleName", "n"), "OperationFailed.ListenerStatusNotSupport"},
 		{"DeleteRules", params{"RuleIds": fmt.Sprintf("[%q]", c.ruleID())}, "OperationFailed.ListenerStatusNotSupport"},
 		{"CreateVServerGroup", lb, "VServerGroupProcessing"},
+		{"CreateMasterSlaveServerGroup", lb, "VServerGroupProcessing"},
 		{"DeleteVServerGroup", group, "VServerGroupProcessing"},
 		{"AddVServerGroupBackendServers", group.with("BackendServers", one), "VServerGroupProcessing"},
 		{"RemoveVServerGroupBackendServers", group.with("BackendServers", one), "VServerGroupProcessing"},

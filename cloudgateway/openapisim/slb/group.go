@@ -98,7 +98,7 @@ func createGroup(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if limit := c.Settings.Quotas.VServerGroups; limit > 0 && len(groupsOf(c, lb.ID)) >= limit {
+	if limit := c.Settings.Quotas.VServerGroups; limit > 0 && len(groupsOf(c, lb.ID, false)) >= limit {
 		return nil, api.BadRequest("OverQuota", "The number of VServerGroups exceeds the quota of %d.", limit)
 	}
 	g := &state.ServerGroup{ID: c.NewID("rsp-bp1"), LoadBalancerID: lb.ID, Name: name, Servers: servers, Tags: tags, Created: c.Now}
@@ -108,13 +108,10 @@ func createGroup(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 }
 
 func (t table) describeGroups(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
-	filter, err := tagCodes().KeysOf(c)
+	groups, err := groupsShown(c, lb, false)
 	if err != nil {
 		return nil, err
 	}
-	groups := slices.DeleteFunc(groupsOf(c, lb.ID), func(g *state.ServerGroup) bool {
-		return !strings.Contains(g.Name, c.Get("Description")) || !filter.Match(g.Tags)
-	})
 	return api.Object{"VServerGroups", wrapped("VServerGroup", groups, func(g *state.ServerGroup) api.Object {
 		view := api.Object{
 			"VServerGroupId", g.ID, "VServerGroupName", g.Name, "ServerCount", len(g.Servers), "ServiceManagedMode", "Unmanaged",
@@ -125,6 +122,17 @@ func (t table) describeGroups(c *api.Context, lb *state.LoadBalancer) (any, *api
 		}
 		return view
 	})}, nil
+}
+
+// groupsShown returns the groups of a load balancer that the filters of a description let through.
+func groupsShown(c *api.Context, lb *state.LoadBalancer, masterSlave bool) ([]*state.ServerGroup, *api.Error) {
+	filter, err := tagCodes().KeysOf(c)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(groupsOf(c, lb.ID, masterSlave), func(g *state.ServerGroup) bool {
+		return !strings.Contains(g.Name, c.Get("Description")) || !filter.Match(g.Tags)
+	}), nil
 }
 
 // users returns the listeners and rules that send traffic to a group.
@@ -158,7 +166,7 @@ func deleteGroup(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer) (
 		if slices.ContainsFunc(l.Rules, func(r *state.Rule) bool { return r.ServerGroupID == g.ID }) {
 			return nil, api.BadRequest("RspoolRuleExist", "The VServerGroup is used by a forwarding rule.")
 		}
-		if l.Attributes["VServerGroupId"] == g.ID {
+		if l.Group() == g.ID {
 			return nil, groupInUse()
 		}
 	}
@@ -171,5 +179,5 @@ func deleteGroup(c *api.Context, g *state.ServerGroup, lb *state.LoadBalancer) (
 }
 
 func groupInUse() *api.Error {
-	return api.BadRequest("RspoolVipExist", "The VServerGroup is used by a listener.")
+	return api.BadRequest("RspoolVipExist", "The server group is used by a listener.")
 }

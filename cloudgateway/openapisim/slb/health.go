@@ -43,7 +43,7 @@ func (t table) describeHealth(c *api.Context, lb *state.LoadBalancer) (any, *api
 // targets returns the servers that a listener sends traffic to, those of its rules included.
 func targets(c *api.Context, lb *state.LoadBalancer, l *state.Listener) []*state.Server {
 	groups := []string{}
-	if id := l.Attributes["VServerGroupId"]; id != "" {
+	if id := l.Group(); id != "" {
 		groups = append(groups, id)
 	}
 	for _, r := range l.Rules {
@@ -57,7 +57,7 @@ func targets(c *api.Context, lb *state.LoadBalancer, l *state.Listener) []*state
 			out = append(out, g.Servers...)
 		}
 	}
-	if l.Attributes["VServerGroupId"] == "" && forward(l) == off {
+	if l.Group() == "" && forward(l) == off {
 		port, _ := strconv.Atoi(l.Attributes["BackendServerPort"]) // "" and samePort leave the port of the listener
 		if port <= 0 {
 			port = l.Port

@@ -288,7 +288,7 @@ func deleteLoadBalancer(c *api.Context, lb *state.LoadBalancer) (any, *api.Error
 	case lb.PayType == prePay:
 		return nil, api.BadRequest("InvalidChargeType", "A subscription load balancer cannot be deleted.")
 	}
-	for _, g := range groupsOf(c, lb.ID) {
+	for _, g := range slices.Collect(c.State.Groups(lb.ID)) {
 		c.State.RemoveGroup(g)
 	}
 	c.State.Attach(lb.ID, nil, lb.DefaultServers)

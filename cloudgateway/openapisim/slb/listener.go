@@ -47,7 +47,7 @@ func (t table) codes(protocol string, use usage) []string {
 		codes = append(codes, "DryRunOperation", noGroup(protocol), "ResourceNotFound.Listener")
 	}
 	if protocolBit(protocol)&layer4 != 0 {
-		codes = append(codes, "InvalidParam.ListenerPort")
+		codes = append(codes, "Abs.VServerGroupIdAndMasterSlaveServerGroupId.MissMatch", "InvalidParam.ListenerPort")
 	}
 	if use == inCreate {
 		codes = append(codes, "InvalidParameter.ListenerPortConflict")
@@ -181,10 +181,12 @@ func checkForward(lb *state.LoadBalancer, l *state.Listener) *api.Error {
 // checkTarget checks where a new listener sends its traffic.
 func checkTarget(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
 	switch a := l.Attributes; {
+	case a["VServerGroupId"] != "" && a["MasterSlaveServerGroupId"] != "":
+		return twoTargets()
 	case a["VServerGroupId"] != "":
 		return checkGroup(c, lb, l)
-	case a["MasterSlaveServerGroupId"] != "": // there are none
-		return api.BadRequest("InvalidParameter", "The specified MasterSlaveServerGroupId does not exist.")
+	case a["MasterSlaveServerGroupId"] != "":
+		return checkPair(c, lb, l)
 	case a["BackendServerPort"] == "":
 		return api.Missing("VServerGroupId")
 	}
@@ -196,6 +198,20 @@ func checkGroup(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.
 		return nil
 	}
 	return api.BadRequest(unknownGroup(l.Protocol), "The specified VServerGroupId does not exist.")
+}
+
+// checkPair does so for a master-slave group. The documents of listeners list no code of their own for one that does not exist.
+func checkPair(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
+	if pairIn(c, lb, l.Attributes["MasterSlaveServerGroupId"]) {
+		return nil
+	}
+	return api.BadRequest("InvalidParameter", "The specified MasterSlaveServerGroupId does not exist.")
+}
+
+// twoTargets is the error for a listener that is to send its traffic to a vServer group and a master-slave group.
+func twoTargets() *api.Error {
+	return api.BadRequest("Abs.VServerGroupIdAndMasterSlaveServerGroupId.MissMatch",
+		"VServerGroupId and MasterSlaveServerGroupId cannot be specified at the same time.")
 }
 
 // unknownGroup is the code for a group that does not exist.

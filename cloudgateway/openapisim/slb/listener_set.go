@@ -47,7 +47,7 @@ func (t table) set(c *api.Context, protocol string) (any, *api.Error) {
 	if c.True("DryRun") {
 		return nil, api.DryRun()
 	}
-	if former := l.Attributes["VServerGroupId"]; former != next.Attributes["VServerGroupId"] {
+	if former := l.Group(); former != next.Group() {
 		release(c, former)
 	}
 	*l = next
@@ -72,21 +72,38 @@ func checkScheduler(c *api.Context, former string, l *state.Listener) *api.Error
 	return nil
 }
 
-// retarget applies the switches between a vServer group and the default group.
+// retarget applies the switches between a vServer group, a master-slave group and the default group.
 func retarget(c *api.Context, lb *state.LoadBalancer, next *state.Listener) *api.Error {
+	group := c.Has("VServerGroupId") && c.Get("VServerGroup") != off
+	pair := c.Has("MasterSlaveServerGroupId") && c.Get("MasterSlaveServerGroup") != off
 	switch {
-	case c.Get("MasterSlaveServerGroup") == on || c.Has("MasterSlaveServerGroupId"):
-		return api.BadRequest("InvalidParameter", "The specified MasterSlaveServerGroupId does not exist.")
-	case c.Get("VServerGroup") == on && !c.Has("VServerGroupId"):
+	case group && pair, c.Get("VServerGroup") == on && c.Get("MasterSlaveServerGroup") == on:
+		return twoTargets()
+	case c.Get("VServerGroup") == on && !group:
 		return api.BadRequest(noGroup(next.Protocol), "The parameter VServerGroupId is required when VServerGroup is on.")
-	case c.Get("VServerGroup") == off:
-		if next.Attributes["BackendServerPort"] == "" {
-			return api.BadRequest("InvalidParameter", "The listener has no BackendServerPort for the default server group.")
-		}
-		delete(next.Attributes, "VServerGroupId")
-		return nil
-	case c.Has("VServerGroupId"):
+	case c.Get("MasterSlaveServerGroup") == on && !pair:
+		return api.Missing("MasterSlaveServerGroupId")
+	case group:
+		delete(next.Attributes, "MasterSlaveServerGroupId")
 		return checkGroup(c, lb, next)
+	case pair:
+		delete(next.Attributes, "VServerGroupId")
+		return checkPair(c, lb, next)
+	}
+	return switchOff(c, next)
+}
+
+// switchOff takes the groups away that a call switches off. Servers of the default group need a port.
+func switchOff(c *api.Context, next *state.Listener) *api.Error {
+	switched := false
+	for _, group := range []string{"VServerGroup", "MasterSlaveServerGroup"} {
+		if c.Get(group) == off {
+			delete(next.Attributes, group+"Id")
+			switched = true
+		}
+	}
+	if switched && next.Group() == "" && next.Attributes["BackendServerPort"] == "" {
+		return api.BadRequest("InvalidParameter", "The listener has no BackendServerPort for the default server group.")
 	}
 	return nil
 }

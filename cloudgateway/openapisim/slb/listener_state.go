@@ -40,7 +40,7 @@ func startListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (a
 	case l.Status != stopped:
 		return nil, listenerUnsettled()
 	}
-	if id := l.Attributes["VServerGroupId"]; id != "" && !groupIn(c, lb, id) {
+	if id := l.Group(); id != "" && !groupIn(c, lb, id) && !pairIn(c, lb, id) {
 		return nil, groupNotFound()
 	}
 	transition(c, l, starting, running)
@@ -69,7 +69,7 @@ func deleteListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) (
 		return nil, api.BadRequest("ListenerForwardExist", "The listener is the target of an HTTP listener that redirects to it.")
 	}
 	lb.Listeners = slices.DeleteFunc(lb.Listeners, func(other *state.Listener) bool { return other == l })
-	release(c, l.Attributes["VServerGroupId"])
+	release(c, l.Group())
 	for _, rule := range l.Rules {
 		release(c, rule.ServerGroupID)
 	}

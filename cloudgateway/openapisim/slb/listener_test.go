@@ -204,7 +204,7 @@ func TestSetListener(t *testing.T) {
 		{"as the existing CCM sends it", key.with("VServerGroup", on, "VServerGroupId", "rsp-empty", "Scheduler", "rr",
 			"Description", "d", "Bandwidth", "-1"), ""},
 		{"default group without port", key.with("VServerGroup", off), "InvalidParameter"},
-		{"master and slave group", key.with("MasterSlaveServerGroup", on), "InvalidParameter"},
+		{"master and slave group", key.with("MasterSlaveServerGroup", on), "MissingParameter"},
 	})
 	t.Run("keeps what was not sent", func(t *testing.T) {
 		t.Parallel()

@@ -81,27 +81,40 @@ func listenersAt(lb *state.LoadBalancer, port int, protocol string) []*state.Lis
 
 // serverGroup returns the group of the parameter VServerGroupId and its settled load balancer.
 func serverGroup(c *api.Context) (*state.ServerGroup, *state.LoadBalancer, *api.Error) {
-	g := c.State.ServerGroups[c.Get("VServerGroupId")]
-	if g == nil {
-		return nil, nil, groupNotFound()
+	return groupOfKind(c, "VServerGroupId", false, groupNotFound)
+}
+
+// groupOfKind does so for a vServer group or a master-slave one: ids of the one name none of the other.
+func groupOfKind(
+	c *api.Context, param string, masterSlave bool, missing func() *api.Error,
+) (*state.ServerGroup, *state.LoadBalancer, *api.Error) {
+	g := c.State.ServerGroups[c.Get(param)]
+	if g == nil || g.MasterSlave != masterSlave {
+		return nil, nil, missing()
 	}
 	lb, err := loadBalancerByID(c, g.LoadBalancerID)
 	return g, lb, err
 }
 
-// groupsOf returns the groups of a load balancer, the oldest first.
-func groupsOf(c *api.Context, lbID string) []*state.ServerGroup {
-	out := slices.Collect(c.State.Groups(lbID))
+// groupsOf returns the vServer groups or the master-slave groups of a load balancer, the oldest first.
+func groupsOf(c *api.Context, lbID string, masterSlave bool) []*state.ServerGroup {
+	out := slices.DeleteFunc(slices.Collect(c.State.Groups(lbID)), func(g *state.ServerGroup) bool { return g.MasterSlave != masterSlave })
 	slices.SortFunc(out, func(a, b *state.ServerGroup) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }
 
-// groupIn reports whether a load balancer has a group of its own with this id.
+// groupIn reports whether a load balancer has a vServer group of its own with this id.
 func groupIn(c *api.Context, lb *state.LoadBalancer, id string) bool {
 	g := c.State.ServerGroups[id]
-	return g != nil && g.LoadBalancerID == lb.ID
+	return g != nil && g.LoadBalancerID == lb.ID && !g.MasterSlave
+}
+
+// pairIn does so for a master-slave group.
+func pairIn(c *api.Context, lb *state.LoadBalancer, id string) bool {
+	g := c.State.ServerGroups[id]
+	return g != nil && g.LoadBalancerID == lb.ID && g.MasterSlave
 }
 
 // sortedByID returns the values of a map in the order of their keys.

@@ -60,7 +60,8 @@ func TestProduct(t *testing.T) {
 		UploadServerCertificate DeleteServerCertificate DescribeServerCertificates SetServerCertificateName UploadCACertificate
 		DeleteCACertificate DescribeCACertificates CreateDomainExtension DeleteDomainExtension SetDomainExtensionAttribute
 		DescribeDomainExtensions DescribeDomainExtensionAttribute CreateTLSCipherPolicy SetTLSCipherPolicyAttribute DeleteTLSCipherPolicy
-		ListTLSCipherPolicies`) {
+		ListTLSCipherPolicies CreateMasterSlaveServerGroup DescribeMasterSlaveServerGroups DescribeMasterSlaveServerGroupAttribute
+		DeleteMasterSlaveServerGroup`) {
 		if !names[name] {
 			t.Errorf("the action %s is missing", name)
 		}
@@ -87,6 +88,8 @@ func TestShapes(t *testing.T) {
 	c := newCloud(t)
 	c.call("TagResources", params{"ResourceType": "listener", "ResourceId.1": "lb-1_tcp_80", "Tag.1.Key": "k", "Tag.1.Value": "v"})
 	c.call("SetRule", params{"RuleId": c.ruleID(), "ListenerSync": off, "HealthCheck": on, "StickySession": off})
+	pair := c.pair()
+	c.call(action("Create", protoUDP), newListener(protoUDP).with("VServerGroupId", "", "MasterSlaveServerGroupId", pair))
 	calls := map[string]params{
 		"CreateLoadBalancer":                         {"InstanceChargeType": payByCLCU},
 		"DescribeLoadBalancers":                      {},
@@ -110,27 +113,30 @@ func TestShapes(t *testing.T) {
 		"DescribeTags":                     {},
 		"CreateRules": lb.with("ListenerPort", "81", "RuleList",
 			`[{"RuleName":"n","Domain":"x.example.com","VServerGroupId":"rsp-1"}]`),
-		"DescribeRules":                      lb.with("ListenerPort", "81"),
-		"DescribeRuleAttribute":              {"RuleId": c.ruleID()},
-		"CreateAccessControlList":            {"AclName": "n"},
-		"SetAccessControlListAttribute":      {"AclId": "acl-1", "AclName": "n"},
-		"DescribeAccessControlLists":         {},
-		"DescribeAccessControlListAttribute": {"AclId": "acl-1"},
-		"UploadServerCertificate":            {"ServerCertificate": cert, "PrivateKey": key},
-		"UploadCACertificate":                {"CACertificate": cert},
-		"DescribeServerCertificates":         {},
-		"DescribeCACertificates":             {},
-		"CreateDomainExtension":              lb.with("ListenerPort", "443", "Domain", "x.example.com", "ServerCertificateId", "cert-1"),
-		"DescribeDomainExtensions":           lb.with("ListenerPort", "443"),
-		"DescribeDomainExtensionAttribute":   {"DomainExtensionId": c.domainID()},
-		"DescribeAvailableResource":          {},
-		"DescribeZones":                      {},
-		"DescribeRegions":                    {},
-		"ModifyLoadBalancerInstanceSpec":     {"LoadBalancerId": "lb-vpc", "LoadBalancerSpec": "slb.s1.small"},
-		"ModifyLoadBalancerInternetSpec":     {"LoadBalancerId": "lb-old", "Bandwidth": "5"},
-		"CreateTLSCipherPolicy":              newPolicy("shape"),
-		"SetTLSCipherPolicyAttribute":        newPolicy("shape").with("TLSCipherPolicyId", c.policy("one")),
-		"ListTLSCipherPolicies":              {"IncludeListener": "true"},
+		"DescribeRules":                           lb.with("ListenerPort", "81"),
+		"DescribeRuleAttribute":                   {"RuleId": c.ruleID()},
+		"CreateAccessControlList":                 {"AclName": "n"},
+		"SetAccessControlListAttribute":           {"AclId": "acl-1", "AclName": "n"},
+		"DescribeAccessControlLists":              {},
+		"DescribeAccessControlListAttribute":      {"AclId": "acl-1"},
+		"UploadServerCertificate":                 {"ServerCertificate": cert, "PrivateKey": key},
+		"UploadCACertificate":                     {"CACertificate": cert},
+		"DescribeServerCertificates":              {},
+		"DescribeCACertificates":                  {},
+		"CreateDomainExtension":                   lb.with("ListenerPort", "443", "Domain", "x.example.com", "ServerCertificateId", "cert-1"),
+		"DescribeDomainExtensions":                lb.with("ListenerPort", "443"),
+		"DescribeDomainExtensionAttribute":        {"DomainExtensionId": c.domainID()},
+		"DescribeAvailableResource":               {},
+		"DescribeZones":                           {},
+		"DescribeRegions":                         {},
+		"ModifyLoadBalancerInstanceSpec":          {"LoadBalancerId": "lb-vpc", "LoadBalancerSpec": "slb.s1.small"},
+		"ModifyLoadBalancerInternetSpec":          {"LoadBalancerId": "lb-old", "Bandwidth": "5"},
+		"CreateTLSCipherPolicy":                   newPolicy("shape"),
+		"SetTLSCipherPolicyAttribute":             newPolicy("shape").with("TLSCipherPolicyId", c.policy("one")),
+		"CreateMasterSlaveServerGroup":            lb.with("MasterSlaveBackendServers", twoServers),
+		"DescribeMasterSlaveServerGroups":         lb.with("IncludeListener", "true"),
+		"DescribeMasterSlaveServerGroupAttribute": {"MasterSlaveServerGroupId": pair},
+		"ListTLSCipherPolicies":                   {"IncludeListener": "true"},
 	}
 	for name, s := range shapes {
 		p, ok := calls[name]

@@ -1,4 +1,4 @@
-// Package slb is the product SLB (CLB) 2014-05-15 of the simulator: load balancers with their listeners, vServer groups,
+// Package slb is the product SLB (CLB) 2014-05-15 of the simulator: load balancers with their listeners, vServer groups, master-slave
 // certificates, TLS cipher policies, access control lists, forwarding rules and tags.
 //
 // Handlers hold semantics only. They run one at a time, check everything before they change anything, and never look at a
@@ -29,7 +29,7 @@ func Product() api.Product {
 			regionActions(),
 			instanceActions(), instanceSetActions(), instanceModifyActions(), describeActions(),
 			listenerActions(t), listenerStateActions(), listenerDescribeActions(t),
-			groupActions(t), groupServerActions(), defaultGroupActions(), healthActions(t),
+			groupActions(t), groupServerActions(), masterSlaveActions(t), defaultGroupActions(), healthActions(t),
 			tagging().Actions(), legacyTagActions(),
 			certificateActions(), cipherPolicyActions(), aclActions(), aclEntryActions(),
 			domainActions(), ruleActions(t),

@@ -7,11 +7,12 @@ func TestTagsOfNewResources(t *testing.T) {
 	t.Parallel()
 	cert, key := newPair(t)
 	creations := map[string]params{
-		"CreateLoadBalancer":      {"InstanceChargeType": payByCLCU},
-		"CreateVServerGroup":      {"LoadBalancerId": "lb-1"},
-		"CreateAccessControlList": {"AclName": "n"},
-		"UploadServerCertificate": {"ServerCertificate": cert, "PrivateKey": key},
-		"UploadCACertificate":     {"CACertificate": cert},
+		"CreateLoadBalancer":           {"InstanceChargeType": payByCLCU},
+		"CreateVServerGroup":           {"LoadBalancerId": "lb-1"},
+		"CreateMasterSlaveServerGroup": {"LoadBalancerId": "lb-1"},
+		"CreateAccessControlList":      {"AclName": "n"},
+		"UploadServerCertificate":      {"ServerCertificate": cert, "PrivateKey": key},
+		"UploadCACertificate":          {"CACertificate": cert},
 	}
 	for _, protocol := range []string{protoTCP, protoUDP, protoHTTP, protoHTTPS} {
 		creations[action("Create", protocol)] = newListener(protocol)
@@ -36,7 +37,8 @@ func TestTagFilters(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]params{
 		"DescribeLoadBalancerListeners": {}, "DescribeVServerGroups": {"LoadBalancerId": "lb-1"}, "DescribeAccessControlLists": {},
-		"DescribeServerCertificates": {}, "DescribeCACertificates": {}, "ListTagResources": {"ResourceType": "instance"},
+		"DescribeMasterSlaveServerGroups": {"LoadBalancerId": "lb-1"},
+		"DescribeServerCertificates":      {}, "DescribeCACertificates": {}, "ListTagResources": {"ResourceType": "instance"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

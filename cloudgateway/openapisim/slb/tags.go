@@ -2,6 +2,7 @@ package slb
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,13 +23,9 @@ func tagging() tags.Service {
 				func(cert *state.Certificate) *[]state.Tag { return &cert.Tags }),
 			"acl": tags.Of(func(c *state.Cloud) map[string]*state.Acl { return c.Acls },
 				func(acl *state.Acl) *[]state.Tag { return &acl.Tags }),
-			"vservergroup": tags.Of(func(c *state.Cloud) map[string]*state.ServerGroup { return c.ServerGroups },
-				func(g *state.ServerGroup) *[]state.Tag { return &g.Tags }),
-			"listener": {Find: listenerTags, IDs: listenerIDs},
-			"masterslaveservergroup": { // of which there are none
-				Find: func(*state.Cloud, string) *[]state.Tag { return nil },
-				IDs:  func(*state.Cloud) []string { return nil },
-			},
+			"vservergroup":           groupTags(false),
+			"masterslaveservergroup": groupTags(true),
+			"listener":               {Find: listenerTags, IDs: listenerIDs},
 		},
 		Before: func(c *api.Context, resourceType, id string) {
 			if resourceType == typeInstance {
@@ -64,6 +61,15 @@ func newTags(c *api.Context) ([]state.Tag, *api.Error) {
 // listenerID is the id by which listeners are tagged.
 func listenerID(lb *state.LoadBalancer, l *state.Listener) string {
 	return lb.ID + "_" + l.Protocol + "_" + strconv.Itoa(l.Port)
+}
+
+// groupTags are the tags of vServer groups, or of master-slave groups.
+func groupTags(masterSlave bool) tags.Type {
+	return tags.Of(func(c *state.Cloud) map[string]*state.ServerGroup {
+		groups := maps.Clone(c.ServerGroups)
+		maps.DeleteFunc(groups, func(_ string, g *state.ServerGroup) bool { return g.MasterSlave != masterSlave })
+		return groups
+	}, func(g *state.ServerGroup) *[]state.Tag { return &g.Tags })
 }
 
 func listenerTags(c *state.Cloud, id string) *[]state.Tag {

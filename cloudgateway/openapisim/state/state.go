@@ -4,6 +4,7 @@
 package state
 
 import (
+	"cmp"
 	"reflect"
 	"time"
 )
@@ -390,6 +391,11 @@ type Listener struct {
 	Spelling   Spelling          `json:"spelling,omitempty"`
 }
 
+// Group is the id of the vServer group or master-slave group that a listener sends its traffic to, "" if to the default servers.
+func (l *Listener) Group() string {
+	return cmp.Or(l.Attributes["VServerGroupId"], l.Attributes["MasterSlaveServerGroupId"])
+}
+
 // Domain is a domain extension of an HTTPS listener.
 type Domain struct {
 	ID            string `json:"id"`
@@ -413,6 +419,7 @@ type ServerGroup struct {
 	ID             string    `json:"id"`
 	LoadBalancerID string    `json:"loadBalancerId"`
 	Name           string    `json:"name"`
+	MasterSlave    bool      `json:"masterSlave,omitempty"` // a group of a master and a slave instead of a vServer group
 	Servers        []*Server `json:"servers"`
 	Tags           []Tag     `json:"tags,omitempty"`
 	Created        time.Time `json:"created"`
@@ -428,6 +435,7 @@ type Server struct {
 	Port        int       `json:"port"`
 	Weight      int       `json:"weight"`
 	Description string    `json:"description,omitempty"`
+	Standby     bool      `json:"standby,omitempty"` // the slave of a master-slave group
 	Added       time.Time `json:"added"`
 }
 
