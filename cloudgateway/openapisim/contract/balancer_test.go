@@ -120,6 +120,15 @@ func oldSpecification(c *cloud) {
 	c.want(shown(), "InstanceChargeType", "PayByCLCU")
 }
 
+// subscription needs a cloud that sells subscriptions, as it did.
+func subscription(c *cloud) {
+	of := []string{"LoadBalancerId", "lb-by-use", "PayType", "PrePay", "PricingCycle", "month"}
+	c.refused("InvalidParameter", "slb", "ModifyLoadBalancerPayType", append(of, "Duration", "10", "AutoPay", "true")...)
+	c.must("slb", "ModifyLoadBalancerPayType", append(of, "Duration", "9", "AutoPay", "true")...)
+	c.want(c.must("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", "lb-by-use"), "PayType", "PrePay")
+	c.refused("InvalidChargeType", "slb", "DeleteLoadBalancer", "LoadBalancerId", "lb-by-use")
+}
+
 func resourceGroup(c *cloud) {
 	id := c.newBalancer()
 	c.must("slb", "MoveResourceGroup", "ResourceId", id, "ResourceType", "loadbalancer", "NewResourceGroupId", "rg-contract")

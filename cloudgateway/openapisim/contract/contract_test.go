@@ -90,6 +90,7 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"moved things":        movedThings,
 		"new instances":       newInstances,
 		"old specification":   oldSpecification,
+		"subscription":        subscription,
 		"NLB places":          nlbPlaces,
 		"NLB certificates":    nlbCertificates,
 		"NLB monitoring":      nlbMonitoring,
@@ -189,6 +190,7 @@ func briskSettings() *api.Settings {
 			*window = 10 * time.Millisecond
 		}
 	}
+	s.SubscriptionsNotSold = false // the action that makes one has a happy path, too
 	return &s
 }
 
@@ -202,7 +204,10 @@ func seed() *state.Cloud {
 		BandwidthPackages: map[string]*state.BandwidthPackage{"cbwp-1": {Bandwidth: 100}},
 		Certificates:      map[string]*state.Certificate{"cert-1": {}, "cert-2": {}},
 		UserCertificates:  map[string]*state.UserCertificate{"cert-1": {}, "cert-2": {}},
-		LoadBalancers:     map[string]*state.LoadBalancer{"lb-old": {AddressType: "internet", Spec: "slb.s1.small"}},
+		LoadBalancers: map[string]*state.LoadBalancer{
+			"lb-old":    {AddressType: "internet", Spec: "slb.s1.small"},
+			"lb-by-use": {AddressType: "internet", Spec: "slb.s1.small"},
+		},
 		Instances: map[string]*state.Instance{
 			"i-1": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.11"}},
 			"i-2": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.12"}},

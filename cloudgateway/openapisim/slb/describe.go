@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
@@ -144,7 +145,11 @@ func serverAt(c *api.Context, address string) string {
 
 func describeLoadBalancerAttribute(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	listeners := listenersAt(lb, 0, "")
-	out := append(viewOf(c, lb), "EndTime", "2999-09-08T16:00:00Z", "EndTimeStamp", 32493801600000, "AutoReleaseTime", 0,
+	end := lb.PaidUntil
+	if end.IsZero() { // what is paid by use has no end
+		end = time.Date(2999, 9, 8, 16, 0, 0, 0, time.UTC)
+	}
+	out := append(viewOf(c, lb), "EndTime", stamp(end), "EndTimeStamp", end.UnixMilli(), "AutoReleaseTime", 0,
 		"RenewalStatus", "Normal", "RenewalDuration", 0, "RenewalCycUnit", "", "HasReservedInfo", strconv.FormatBool(lb.Reserved != nil),
 		"BackendServers", defaultServerList(lb, weightAsInt),
 		"ListenerPorts", wrapped("ListenerPort", listeners, func(l *state.Listener) int { return l.Port }),

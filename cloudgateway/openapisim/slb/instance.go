@@ -49,15 +49,14 @@ func instanceActions() []api.Action {
 				InvalidParam.ModificationProtectionStatus InvalidParam.TagKey InvalidParam.TagValue InvalidParameter
 				InvalidParameter.Bandwidth InvalidParameter.Mismatch InvalidVSwitchId.NotFound InvalidVpcId.NotExist
 				MissingParam.LoadBalancerSpec MissingParam.TagKey MissingParam.VSwitchId MissingParameter OverQuota
-				SizeLimitExceeded.Tag VSwitchAvailableIpNotExist`), region(), api.Optional("Address"),
-			api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.OneOf("AddressType", internet, intranet),
-			api.Number("Bandwidth", 0, 0), api.Optional("ClientToken"), api.OneOf("DeleteProtection", on, off),
-			api.Number("Duration", 0, 0), api.OneOf("PricingCycle", "month", "year"),
-			api.Optional("InstanceChargeType"), api.OneOf("InternetChargeType", payByTraffic, payByBandwidth),
-			api.Optional("LoadBalancerName"), api.Optional("LoadBalancerSpec"), api.Optional("MasterZoneId"),
-			api.Optional("SlaveZoneId"), api.Optional("ModificationProtectionStatus"),
-			api.Optional("ModificationProtectionReason"), api.OneOf("PayType", payOnDemand, prePay),
-			api.Optional("ResourceGroupId"), tags.Uncounted(), api.Optional("VpcId"), api.Optional("VSwitchId")),
+				SizeLimitExceeded.Tag VSwitchAvailableIpNotExist`), append(subscriptionParams(), region(), api.Optional("Address"),
+				api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.OneOf("AddressType", internet, intranet),
+				api.Number("Bandwidth", 0, 0), api.Optional("ClientToken"), api.OneOf("DeleteProtection", on, off),
+				api.Optional("InstanceChargeType"), api.OneOf("InternetChargeType", payByTraffic, payByBandwidth),
+				api.Optional("LoadBalancerName"), api.Optional("LoadBalancerSpec"), api.Optional("MasterZoneId"),
+				api.Optional("SlaveZoneId"), api.Optional("ModificationProtectionStatus"),
+				api.Optional("ModificationProtectionReason"), api.OneOf("PayType", payOnDemand, prePay),
+				api.Optional("ResourceGroupId"), tags.Uncounted(), api.Optional("VpcId"), api.Optional("VSwitchId"))...),
 		api.Write("DeleteLoadBalancer", api.On(loadBalancer, deleteLoadBalancer),
 			api.Words("InvalidChargeType InvalidLoadBalancerId.NotFound OperationDenied.DeleteProtectionIsOn"),
 			region(), api.Required("LoadBalancerId")),
@@ -204,8 +203,11 @@ func setCharges(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	default:
 		return api.BadRequest("IllegalParam.InstanceChargeType", "The specified InstanceChargeType is not valid.")
 	}
-	if err := checkSubscription(c, lb); err != nil {
-		return err
+	if lb.PayType == prePay {
+		if err := checkSubscription(c, lb); err != nil {
+			return err
+		}
+		lb.PaidUntil = paidUntil(c) // an order for a new load balancer counts as paid, whatever AutoPay says
 	}
 	lb.Bandwidth = greatestTraffic
 	if lb.InternetChargeType == payByBandwidth {
@@ -239,21 +241,6 @@ func checkSold(c *api.Context, lb *state.LoadBalancer) *api.Error {
 			"The specified InstanceChargeType is not valid: new load balancers are PayByCLCU.")
 	case lb.PayType == prePay && c.Settings.SubscriptionsNotSold:
 		return api.Invalid("PayType")
-	}
-	return nil
-}
-
-// checkSubscription checks what a load balancer that is paid in advance needs.
-func checkSubscription(c *api.Context, lb *state.LoadBalancer) *api.Error {
-	switch {
-	case lb.PayType != prePay:
-		return nil
-	case !c.Has("PricingCycle"):
-		return api.Missing("PricingCycle")
-	case !c.Has("Duration"):
-		return api.Missing("Duration")
-	case lb.DeleteProtection == on:
-		return api.Invalid("DeleteProtection")
 	}
 	return nil
 }

@@ -13,15 +13,15 @@ import (
 func instanceModifyActions() []api.Action {
 	return []api.Action{
 		api.Write("ModifyLoadBalancerInstanceSpec", api.On(loadBalancer, modifySpec),
-			api.Words("IllegalParam.SpecType InvalidLoadBalancerId.NotFound OperationDenied.PayByCLCU"), region(),
+			api.Words("IllegalParam.SpecType InvalidLoadBalancerId.NotFound Operation.NotAllowed OperationDenied.PayByCLCU"), region(),
 			api.Required("LoadBalancerId"), api.Required("LoadBalancerSpec")),
 		api.Write("ModifyLoadBalancerInternetSpec", api.On(loadBalancer, modifyInternetSpec),
 			api.Words(`InvalidLoadBalancerId.NotFound InvalidParameter InvalidParameter.Bandwidth MissingParameter
-				OperationDenied.PayByCLCU`), region(), api.Required("LoadBalancerId"), api.Number("Bandwidth", 0, 0),
+				Operation.NotAllowed OperationDenied.PayByCLCU`), region(), api.Required("LoadBalancerId"), api.Number("Bandwidth", 0, 0),
 			api.OneOf("InternetChargeType", payByTraffic, payByBandwidth)),
 		api.Write("ModifyLoadBalancerInstanceChargeType", api.On(loadBalancer, modifyInstanceChargeType),
 			api.Words(`Forbidden.LcuToSpec IllegalParam.InstanceChargeType IllegalParam.InternetChargeType
-				InvalidLoadBalancerId.NotFound OperationDenied.PayByCLCU OperationDenied.PayBySpec`), region(),
+				InvalidLoadBalancerId.NotFound Operation.NotAllowed OperationDenied.PayByCLCU OperationDenied.PayBySpec`), region(),
 			api.Required("LoadBalancerId"), api.Required("InstanceChargeType"), api.Optional("InternetChargeType")),
 	}
 }
@@ -33,6 +33,9 @@ func modifySpec(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 		return nil, paidByCLCU()
 	case !slices.Contains(specs(), spec):
 		return nil, api.BadRequest("IllegalParam.SpecType", "The specified LoadBalancerSpec %s is not valid.", spec)
+	}
+	if err := unfinished(lb); err != nil {
+		return nil, err
 	}
 	lb.Spec = spec
 	return api.Object{"OrderId", 0}, nil
@@ -53,6 +56,9 @@ func modifyInternetSpec(c *api.Context, lb *state.LoadBalancer) (any, *api.Error
 		return nil, invalidBandwidth()
 	case charge == payByBandwidth && listenerBandwidth(lb, nil) > bandwidth:
 		return nil, invalidBandwidth()
+	}
+	if err := unfinished(lb); err != nil {
+		return nil, err
 	}
 	c.Keep("", &lb.Spelling)
 	if c.Settings.ChargeTypeAtMidnight && charge != lb.InternetChargeType {
@@ -81,6 +87,9 @@ func modifyInstanceChargeType(c *api.Context, lb *state.LoadBalancer) (any, *api
 		return nil, api.BadRequest("OperationDenied.PayBySpec", "The load balancer is paid by specification already.")
 	case c.Has("InternetChargeType") && c.Get("InternetChargeType") != payByTraffic:
 		return nil, api.BadRequest("IllegalParam.InternetChargeType", "PayByCLCU supports InternetChargeType paybytraffic only.")
+	}
+	if err := unfinished(lb); err != nil {
+		return nil, err
 	}
 	c.Keep("", &lb.Spelling)
 	toCLCU(lb)

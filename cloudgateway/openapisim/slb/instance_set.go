@@ -49,8 +49,7 @@ func setLoadBalancerStatus(c *api.Context, lb *state.LoadBalancer) (any, *api.Er
 
 func setDeleteProtection(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	if lb.PayType == prePay {
-		return nil, api.BadRequest("OperationUnsupported.DeleteProtectionForPrePayInstance",
-			"A subscription load balancer does not support delete protection.")
+		return nil, protectedSubscription()
 	}
 	c.Keep("", &lb.Spelling)
 	lb.DeleteProtection = c.Get("DeleteProtection")

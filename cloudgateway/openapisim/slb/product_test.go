@@ -61,7 +61,7 @@ func TestProduct(t *testing.T) {
 		DeleteCACertificate DescribeCACertificates CreateDomainExtension DeleteDomainExtension SetDomainExtensionAttribute
 		DescribeDomainExtensions DescribeDomainExtensionAttribute CreateTLSCipherPolicy SetTLSCipherPolicyAttribute DeleteTLSCipherPolicy
 		ListTLSCipherPolicies CreateMasterSlaveServerGroup DescribeMasterSlaveServerGroups DescribeMasterSlaveServerGroupAttribute
-		DeleteMasterSlaveServerGroup`) {
+		DeleteMasterSlaveServerGroup ModifyLoadBalancerPayType`) {
 		if !names[name] {
 			t.Errorf("the action %s is missing", name)
 		}
@@ -131,6 +131,7 @@ func TestShapes(t *testing.T) {
 		"DescribeRegions":                         {},
 		"ModifyLoadBalancerInstanceSpec":          {"LoadBalancerId": "lb-vpc", "LoadBalancerSpec": "slb.s1.small"},
 		"ModifyLoadBalancerInternetSpec":          {"LoadBalancerId": "lb-old", "Bandwidth": "5"},
+		"ModifyLoadBalancerPayType":               {"LoadBalancerId": c.bySpec(), "PayType": prePay, "PricingCycle": "month", "Duration": "1"},
 		"CreateTLSCipherPolicy":                   newPolicy("shape"),
 		"SetTLSCipherPolicyAttribute":             newPolicy("shape").with("TLSCipherPolicyId", c.policy("one")),
 		"CreateMasterSlaveServerGroup":            lb.with("MasterSlaveBackendServers", twoServers),

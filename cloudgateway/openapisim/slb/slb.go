@@ -27,7 +27,7 @@ func Product() api.Product {
 		Throttled: api.UserThrottled(),
 		Actions: slices.Concat(
 			regionActions(),
-			instanceActions(), instanceSetActions(), instanceModifyActions(), describeActions(),
+			instanceActions(), instanceSetActions(), instanceModifyActions(), subscriptionActions(), describeActions(),
 			listenerActions(t), listenerStateActions(), listenerDescribeActions(t),
 			groupActions(t), groupServerActions(), masterSlaveActions(t), defaultGroupActions(), healthActions(t),
 			tagging().Actions(), legacyTagActions(),

@@ -366,6 +366,9 @@ type LoadBalancer struct {
 	// Reserved is how the load balancer is charged from the next midnight on.
 	Reserved *InternetSpec `json:"reserved,omitempty"`
 	Spelling Spelling      `json:"spelling,omitempty"`
+
+	PaidUntil   time.Time `json:"paidUntil,omitzero"`    // the end of a subscription
+	UnpaidOrder int64     `json:"unpaidOrder,omitempty"` // an order that waits to be paid, which nobody can here
 }
 
 // InternetSpec is how traffic is charged.
