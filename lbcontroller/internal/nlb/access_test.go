@@ -2,8 +2,6 @@ package nlb_test
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -154,7 +152,12 @@ func TestLabelOfTheSecurityGroup(t *testing.T) {
 		group := func() string {
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
-			return slices.Collect(maps.Keys(w.cloud.SecurityGroups))[0]
+			for id, g := range w.cloud.SecurityGroups {
+				if g.GetName() == sgName {
+					return id
+				}
+			}
+			return "none"
 		}
 		w.create(web())
 		w.after(time.Minute)
