@@ -82,6 +82,10 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 			return err
 		},
 	}
+	var told []controller.Event
+	work.Tell = func(text string) {
+		told = append(told, controller.Normalf(controller.ReasonEnsured, "%s", text))
+	}
 	// From here on what is remembered and recorded is wrong, however this ends.
 	s.memory.Forget()
 	c.records.Change(ctx, s.key)
@@ -89,7 +93,7 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 	if err == nil && observed.Reused {
 		err = c.clearNobodys(ctx, s.exists, want.Owner, observed, after)
 	}
-	done := result{changed: true, observed: after, err: err}
+	done := result{changed: true, observed: after, err: err, events: told}
 	if observed.Reused { // The next try finds gone what is, and has no Service to wake.
 		done.wake = wake(c.services, s.key, want.Owner, observed, after, err)
 	}

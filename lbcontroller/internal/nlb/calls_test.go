@@ -40,7 +40,7 @@ func everyday() []struct {
 		before, then func(*world)
 		clb, nlb     int
 	}{
-		{"a new Service", nil, nothing, 16, 12},
+		{"a new Service", nil, nothing, 16, 13},
 		{"a node joins", nothing, join, 5, 5},
 		{"a node goes", join, leave, 5, 5},
 		{"a tag of the load balancer", nothing, update(annotated(annotation.AdditionalTags, "team=a")), 2, 9},

@@ -24,7 +24,7 @@ func TestCosts(t *testing.T) {
 	inWorld(t, 200, func(w *world) {
 		w.create(web())
 		reads := len(w.cloud.Calls()) - len(w.cloud.Writes())
-		check(t, "reads: the zones of the configured vSwitches", 1, reads)
+		check(t, "reads: the zones of the configured vSwitches, and those that have NLBs", 2, reads)
 		w.expect("cold create", "CreateLoadBalancer", "CreateServerGroup", "CreateListener")
 		svc := w.service()
 		check(t, "status", []corev1.LoadBalancerIngress{{Hostname: w.balancer().GetDnsName()}}, svc.Status.LoadBalancer.Ingress)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
@@ -27,10 +28,10 @@ func (p Product) createInstance(ctx context.Context, w apply.Work, a CreateInsta
 	if err != nil {
 		return plan.Result{}, err
 	}
-	lb, err := p.create(ctx, id, a)
+	lb, err := p.create(ctx, id, w, a)
 	again := rpcerr.ReasonOf(err) == rpcerr.JobFailed
 	if again {
-		lb, err = p.createAgain(ctx, w.Life, a)
+		lb, err = p.createAgain(ctx, w, a)
 	}
 	if err != nil {
 		return plan.Result{}, err
@@ -68,7 +69,7 @@ func (p Product) protect(ctx context.Context, lb *nlbv1.LoadBalancer, wanted *nl
 
 // createAgain makes an NLB after one could not be made. The cloud keeps that one, which can't be changed any more: if
 // it is protected it can be deleted only by hand. So the protection of the next one comes when it is there.
-func (p Product) createAgain(ctx context.Context, life apply.Life, a CreateInstance) (*nlbv1.LoadBalancer, error) {
+func (p Product) createAgain(ctx context.Context, w apply.Work, a CreateInstance) (*nlbv1.LoadBalancer, error) {
 	failed, err := p.clearFailed(ctx, a.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("delete what could not be made: %w", err)
@@ -79,13 +80,14 @@ func (p Product) createAgain(ctx context.Context, life apply.Life, a CreateInsta
 		spec.Tags = append(spec.Tags, &commonv1.Tag{Key: tagUnprotected, Value: "true"})
 	}
 	id := requestID("lb-") // What had failed was deleted by a process that died then.
+	life := w.Life
 	if life.Replaces = strings.Join(failed, ","); len(failed) > 0 {
 		if id, err = life.RequestID(spec); err != nil {
 			return nil, err
 		}
 	}
 	a.Spec = spec
-	return p.create(ctx, id, a)
+	return p.create(ctx, id, w, a)
 }
 
 // clearFailed deletes the NLBs of a Service that could not be made, as far as that goes, and returns their ids.
@@ -115,53 +117,90 @@ func (p Product) clearFailed(ctx context.Context, spec *nlbv1.CreateLoadBalancer
 }
 
 // create makes the call. Zones that are the controller's choice are looked for, and once more if a vSwitch has no free address.
-func (p Product) create(ctx context.Context, id string, a CreateInstance) (*nlbv1.LoadBalancer, error) {
+func (p Product) create(ctx context.Context, id string, w apply.Work, a CreateInstance) (*nlbv1.LoadBalancer, error) {
 	request := proto.CloneOf(a.Spec)
 	request.RequestId = id
-	isChoice := len(request.GetZoneMappings()) == 0
-	if isChoice {
-		var err error
-		if request.ZoneMappings, err = p.zonesFor(ctx, a, vswitch.Age); err != nil {
-			return nil, err
-		}
-	}
-	answer, err := p.Gateway.NetworkLoadBalancers.CreateLoadBalancer(ctx, request)
-	if rpcerr.ReasonOf(err) != rpcerr.NoFreeAddress || !isChoice {
+	if len(request.GetZoneMappings()) > 0 {
+		answer, err := p.Gateway.NetworkLoadBalancers.CreateLoadBalancer(ctx, request)
 		return answer.GetLoadBalancer(), err
 	}
-	zones, lookErr := p.zonesFor(ctx, a, 0)
-	if lookErr != nil {
-		return nil, lookErr
-	}
-	if slices.EqualFunc(zones, request.GetZoneMappings(), func(a, b *nlbv1.ZoneMapping) bool { return proto.Equal(a, b) }) {
-		return nil, err
-	}
-	request.ZoneMappings = zones
-	if request.RequestId, err = (apply.Life{UID: id}).RequestID(request); err != nil { // The first is used up.
-		return nil, err
-	}
-	answer, err = p.Gateway.NetworkLoadBalancers.CreateLoadBalancer(ctx, request)
-	return answer.GetLoadBalancer(), err
-}
-
-// zonesFor is one vSwitch with free addresses in each zone, ordered by zone, by a list that is up to maxAge old: those of the
-// configuration, and others only if these are not in two zones.
-func (p Product) zonesFor(ctx context.Context, a CreateInstance, maxAge time.Duration) ([]*nlbv1.ZoneMapping, error) {
-	list, err := vswitch.List(ctx, p.Gateway, a.Spec.GetVpcId(), maxAge)
+	zones, without, err := p.zonesFor(ctx, a, vswitch.Age)
 	if err != nil {
 		return nil, err
 	}
+	request.ZoneMappings = zones
+	answer, err := p.Gateway.NetworkLoadBalancers.CreateLoadBalancer(ctx, request)
+	if rpcerr.ReasonOf(err) == rpcerr.NoFreeAddress {
+		var lookErr error
+		if zones, without, lookErr = p.zonesFor(ctx, a, 0); lookErr != nil {
+			return nil, lookErr
+		}
+		if slices.EqualFunc(zones, request.GetZoneMappings(), func(a, b *nlbv1.ZoneMapping) bool { return proto.Equal(a, b) }) {
+			return nil, err
+		}
+		request.ZoneMappings = zones
+		if request.RequestId, err = (apply.Life{UID: id}).RequestID(request); err != nil { // The first is used up.
+			return nil, err
+		}
+		answer, err = p.Gateway.NetworkLoadBalancers.CreateLoadBalancer(ctx, request)
+	}
+	if err == nil && len(without) > 0 && w.Tell != nil {
+		w.Tell(fmt.Sprintf("load balancer %s leaves zones out in which the cloud offers no NLBs: %s",
+			answer.GetLoadBalancer().GetLoadBalancerId(), strings.Join(without, ", ")))
+	}
+	return answer.GetLoadBalancer(), err
+}
+
+// zonesAge is how old the list of zones that have NLBs may be.
+const zonesAge = 24 * time.Hour
+
+// zonesFor is one vSwitch with free addresses in each zone that has NLBs, ordered by zone, by a list that is up to maxAge old: those of the
+// configuration, and others only if these are not in two zones. without are the zones that would have been taken and have no NLBs.
+func (p Product) zonesFor(ctx context.Context, a CreateInstance, maxAge time.Duration) (
+	zones []*nlbv1.ZoneMapping, without []string, err error,
+) {
+	list, err := vswitch.List(ctx, p.Gateway, a.Spec.GetVpcId(), maxAge)
+	if err != nil {
+		return nil, nil, err
+	}
+	offered := p.offered(ctx)
 	search := vswitch.Search{Configured: p.VSwitchIDs, ClusterID: a.ClusterID, Nodes: a.Nodes,
 		IPv6: a.Spec.GetIpVersion() == nlbv1.IpVersion_IP_VERSION_DUAL_STACK}
-	zones := firstOfZones(search.Of(list))
+	zones, without = split(firstOfZones(search.Of(list)), offered)
 	if len(zones) < leastZones {
-		zones = firstOfZones(search.All(list))
+		zones, without = split(firstOfZones(search.All(list)), offered)
 	}
 	if len(zones) < leastZones {
-		return nil, rpcerr.Errorf(rpcerr.NoFreeAddress, "the vSwitches with free addresses are in %d zones, and an NLB needs two: those of "+
-			"vswitchIDs in the configuration, and those with the tag %s or else those of the nodes", len(zones), vswitch.Tag)
+		var but string
+		if len(without) > 0 {
+			but = "; zones in which the cloud offers no NLBs are left out: " + strings.Join(without, ", ")
+		}
+		return nil, nil, rpcerr.Errorf(rpcerr.NoFreeAddress, "the vSwitches with free addresses are in %d zones, and an NLB needs two: those of "+
+			"vswitchIDs in the configuration, and those with the tag %s or else those of the nodes%s", len(zones), vswitch.Tag, but)
 	}
-	return zones, nil
+	return zones, without, nil
+}
+
+// offered are the zones that have NLBs; none if that isn't known, as with a gateway of before. The zones are those of the vSwitches then, and
+// the cloud refuses what it can't do.
+func (p Product) offered(ctx context.Context) []string {
+	answer, err := p.Gateway.NetworkLoadBalancers.ListZones(ctx, &nlbv1.ListZonesRequest{MaxAge: durationpb.New(zonesAge)})
+	if err != nil {
+		return nil
+	}
+	return answer.GetZoneIds()
+}
+
+// split takes zones out that aren't among those that have NLBs, unless nothing is known of these.
+func split(zones []*nlbv1.ZoneMapping, offered []string) (with []*nlbv1.ZoneMapping, without []string) {
+	for _, z := range zones {
+		if len(offered) > 0 && !slices.Contains(offered, z.GetZoneId()) {
+			without = append(without, z.GetZoneId())
+		} else {
+			with = append(with, z)
+		}
+	}
+	return with, without
 }
 
 // firstOfZones is the first vSwitch of each zone, ordered by zone.

@@ -34,6 +34,8 @@ type Work struct {
 	Life Life
 	// Created is called with the id of a new instance before anything else is done.
 	Created func(ctx context.Context, id string) error
+	// Tell is called with what people should know of how an action was carried out.
+	Tell func(text string)
 }
 
 // Failure is an action that the cloud did not carry out, or not wholly.

@@ -1840,11 +1840,11 @@ const file_cloudgateway_nlb_v1_load_balancer_proto_rawDesc = "" +
 	"\x1bBUSINESS_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16BUSINESS_STATUS_NORMAL\x10\x01\x12\x1c\n" +
 	"\x18BUSINESS_STATUS_ABNORMAL\x10\x02\x12\x1a\n" +
-	"\x16BUSINESS_STATUS_LOCKED\x10\x032\x9e\b\n" +
+	"\x16BUSINESS_STATUS_LOCKED\x10\x032\x9c\b\n" +
 	"\x13LoadBalancerService\x12\x92\x01\n" +
 	"\x0fGetLoadBalancer\x12+.cloudgateway.nlb.v1.GetLoadBalancerRequest\x1a,.cloudgateway.nlb.v1.GetLoadBalancerResponse\"$\x8a\xce\x18 \b\x01\x12\x14networkloadbalancers\x1a\x02\b\x1e \x03(\x01\x12\x98\x01\n" +
-	"\x11ListLoadBalancers\x12-.cloudgateway.nlb.v1.ListLoadBalancersRequest\x1a..cloudgateway.nlb.v1.ListLoadBalancersResponse\"$\x8a\xce\x18 \b\x02\x12\x14networkloadbalancers\x1a\x02\b\x1e \x03(\x01\x12\x82\x01\n" +
-	"\tListZones\x12%.cloudgateway.nlb.v1.ListZonesRequest\x1a&.cloudgateway.nlb.v1.ListZonesResponse\"&\x8a\xce\x18\"\b\x02\x12\x14networkloadbalancers\x1a\x02\b\x1e \x03(\x010\x01\x12\xb5\x01\n" +
+	"\x11ListLoadBalancers\x12-.cloudgateway.nlb.v1.ListLoadBalancersRequest\x1a..cloudgateway.nlb.v1.ListLoadBalancersResponse\"$\x8a\xce\x18 \b\x02\x12\x14networkloadbalancers\x1a\x02\b\x1e \x03(\x01\x12\x80\x01\n" +
+	"\tListZones\x12%.cloudgateway.nlb.v1.ListZonesRequest\x1a&.cloudgateway.nlb.v1.ListZonesResponse\"$\x8a\xce\x18 \b\x02\x12\x14networkloadbalancers\x1a\x02\b\x1e \x03(\x01\x12\xb5\x01\n" +
 	"\x12CreateLoadBalancer\x12..cloudgateway.nlb.v1.CreateLoadBalancerRequest\x1a/.cloudgateway.nlb.v1.CreateLoadBalancerResponse\">\x8a\xce\x18:\b\x03\x12\x14networkloadbalancers\x1a\x03\b\x96\x01 \x03(\x03:\x17\n" +
 	"\x15network load balancer\x12\xc7\x01\n" +
 	"\x12UpdateLoadBalancer\x12..cloudgateway.nlb.v1.UpdateLoadBalancerRequest\x1a/.cloudgateway.nlb.v1.UpdateLoadBalancerResponse\"P\x8a\xce\x18L\b\x04\x12\x14networkloadbalancers\x1a\x03\b\x96\x01 \x03(\x02:)\n" +
