@@ -271,8 +271,13 @@ func TestLifecycle(t *testing.T) {
 	steps := []struct{ action, id, extra, want string }{
 		{"StartInstance", "i-1", "", "IncorrectInstanceStatus"},
 		{"DeleteInstance", "i-1", "", "IncorrectInstanceStatus"},
+		{"StopInstance", "i-1", "DryRun", "DryRunOperation"},
+		{"RebootInstance", "i-1", "DryRun", "DryRunOperation"},
 		{"StopInstance", "i-1", "", ""},
+		{"StopInstance", "i-1", "DryRun", "IncorrectInstanceStatus"},
+		{"RebootInstance", "i-1", "DryRun", "IncorrectInstanceStatus"},
 		{"StopInstance", "i-1", "", "IncorrectInstanceStatus"},
+		{"StartInstance", "i-1", "DryRun", "DryRunOperation"},
 		{"DeleteInstance", "i-1", "DryRun", "DryRunOperation"},
 		{"StartInstance", "i-1", "", ""},
 		{"DeleteInstance", "i-1", "Force", ""},

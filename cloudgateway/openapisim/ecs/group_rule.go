@@ -93,7 +93,24 @@ func newRule(c *api.Context, g *state.SecurityGroup, d direction, item map[strin
 	if err := checkPorts(&r); err != nil {
 		return r, err
 	}
+	if err := checkOwner(c, r, d, item); err != nil {
+		return r, err
+	}
 	return r, checkPeer(c.State, r, d)
+}
+
+// checkOwner refuses the groups of other accounts, of which there are none: an account is known by its number alone. The owner of a
+// group is nothing to a rule that names none.
+func checkOwner(c *api.Context, r state.SecurityRule, d direction, item map[string]string) *api.Error {
+	account, id := item[d.peer+"groupowneraccount"], item[d.peer+"groupownerid"]
+	if r.GroupID == "" || account == "" && (id == "" || id == c.Account) {
+		return nil
+	}
+	return peerNotFound(d)
+}
+
+func peerNotFound(d direction) *api.Error {
+	return api.NotFound("Invalid"+d.codes+"GroupId.NotFound", "The specified group on the other side does not exist.")
 }
 
 func checkPorts(r *state.SecurityRule) *api.Error {
@@ -147,7 +164,7 @@ func checkPeer(c *state.Cloud, r state.SecurityRule, d direction) *api.Error {
 	case r.IPProtocol == "ICMPV6" && ipv4s:
 		return api.BadRequest("InvalidParam.Ipv6ProtocolConflictWithIpv4Address", "ICMPv6 does not go with IPv4 addresses.")
 	case r.GroupID != "" && c.SecurityGroups[r.GroupID] == nil:
-		return api.NotFound("Invalid"+d.codes+"GroupId.NotFound", "The specified group on the other side does not exist.")
+		return peerNotFound(d)
 	case r.PrefixListID != "": // there are none
 		return api.NotFound("InvalidPrefixListId.NotFound", "The specified prefix list does not exist.")
 	}

@@ -19,6 +19,7 @@ func ruleParams(d direction) []api.Param {
 	for _, name := range []string{
 		"IpProtocol", "PortRange", "SourcePortRange", "Policy", "Priority", "NicType", "SourceCidrIp", "DestCidrIp", "Ipv6SourceCidrIp",
 		"Ipv6DestCidrIp", d.codes + "GroupId", d.codes + "PrefixListId", "Description",
+		d.codes + "GroupOwnerAccount", d.codes + "GroupOwnerId",
 	} {
 		params = append(params, api.Param{Name: name})
 	}

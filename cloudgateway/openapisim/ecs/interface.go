@@ -148,7 +148,7 @@ func modifyInterface(c *api.Context, eni *state.NetworkInterface) (any, *api.Err
 	if err := checkInterfaceGroups(c, groups, eni.VpcID); err != nil {
 		return nil, err
 	}
-	if err := checkInterfaceTexts(c); err != nil {
+	if err := checkInterfaceTexts(c.Get("NetworkInterfaceName"), c.Get("Description")); err != nil {
 		return nil, err
 	}
 	if len(groups) > 0 {

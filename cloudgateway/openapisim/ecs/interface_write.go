@@ -108,7 +108,7 @@ func createInterface(c *api.Context) (string, *api.Error) {
 	if err != nil {
 		return "", err
 	}
-	if err := checkInterfaceTexts(c); err != nil {
+	if err := checkInterfaceTexts(c.Get("NetworkInterfaceName"), c.Get("Description")); err != nil {
 		return "", err
 	}
 	tagged := tags.FilterOf(c)
@@ -144,7 +144,7 @@ func newGroups(c *api.Context, vpcID string) ([]string, *api.Error) {
 	groups := c.List("SecurityGroupIds")
 	switch one := c.Get("SecurityGroupId"); {
 	case one != "" && len(groups) > 0:
-		return nil, api.BadRequest("InvalidParameter.Conflict", "SecurityGroupId and SecurityGroupIds.N can't be given together.")
+		return nil, conflict("SecurityGroupId and SecurityGroupIds.N can't be given together.")
 	case one != "":
 		groups = []string{one}
 	case len(groups) == 0:
@@ -171,8 +171,7 @@ func checkInterfaceGroups(c *api.Context, groups []string, vpcID string) *api.Er
 	return nil
 }
 
-func checkInterfaceTexts(c *api.Context) *api.Error {
-	name, description := c.Get("NetworkInterfaceName"), c.Get("Description")
+func checkInterfaceTexts(name, description string) *api.Error {
 	if name != "" && !validName(name) {
 		return api.BadRequest("InvalidNetworkInterfaceName.Malformed", "The specified parameter \"NetworkInterfaceName\" is not valid.")
 	}

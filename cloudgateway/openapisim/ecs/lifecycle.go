@@ -20,13 +20,13 @@ const (
 
 func lifecycleActions() []api.Action {
 	id := api.Required("InstanceId")
-	codes := []string{"InvalidInstanceId.NotFound", "IncorrectInstanceStatus"}
+	codes := []string{"InvalidInstanceId.NotFound", "IncorrectInstanceStatus", "DryRunOperation"}
 	return []api.Action{
-		api.Write("StartInstance", api.On(inStatus(stopped), startInstance), codes, id),
-		api.Write("StopInstance", api.On(inStatus(running), stopInstance), codes, id, api.Flag("ForceStop"),
+		api.Write("StartInstance", api.On(inStatus(stopped), unlessDry(startInstance)), codes, id, api.Flag("DryRun")),
+		api.Write("StopInstance", api.On(inStatus(running), unlessDry(stopInstance)), codes, id, api.Flag("DryRun"), api.Flag("ForceStop"),
 			api.OneOf("StoppedMode", "KeepCharging", "StopCharging")),
 		api.Write("DeleteInstance", api.On(instanceByID, deleteInstance),
-			append(codes, "DryRunOperation", "InvalidOperation.DeletionProtection"), id, api.Flag("Force"),
+			append(codes, "InvalidOperation.DeletionProtection"), id, api.Flag("Force"),
 			api.Flag("ForceStop"), api.Flag("TerminateSubscription"), api.Flag("DryRun")),
 	}
 }
@@ -62,6 +62,16 @@ func following(c *api.Context, i *state.Instance) (status string, at time.Time) 
 func begin(c *api.Context, i *state.Instance, passing, final string, window time.Duration) {
 	i.Status, i.SettleTo, i.SettleAt = passing, final, c.Now.Add(window)
 	settleInstances(c)
+}
+
+// unlessDry is what is done to an instance, unless the call only asks whether it could be.
+func unlessDry(do func(*api.Context, *state.Instance) (any, *api.Error)) func(*api.Context, *state.Instance) (any, *api.Error) {
+	return func(c *api.Context, i *state.Instance) (any, *api.Error) {
+		if c.True("DryRun") {
+			return nil, api.DryRun()
+		}
+		return do(c, i)
+	}
 }
 
 func startInstance(c *api.Context, i *state.Instance) (any, *api.Error) {

@@ -66,6 +66,10 @@ func (a ruleAction) refusals() []refusal {
 		},
 		{"no other side", nil, a.name, rule(peer+"CidrIp", ""), "MissingParameter." + peer},
 		{"group on the other side", nil, a.name, rule(peer+"GroupId", "sg-none"), "Invalid" + peer + "GroupId.NotFound"},
+		{"group of another account", nil, a.name, rule(peer+"GroupId", "sg-2", peer+"GroupOwnerId", "1000000000000002"),
+			"Invalid" + peer + "GroupId.NotFound"},
+		{"group of an account by its name", nil, a.name, rule(peer+"GroupId", "sg-2", peer+"GroupOwnerAccount", "other@example.com"),
+			"Invalid" + peer + "GroupId.NotFound"},
 		{"prefix list", nil, a.name, rule(peer+"PrefixListId", "pl-1"), "InvalidPrefixListId.NotFound"},
 		{"token", func(c *apitest.Caller) {
 			c.Must(a.authorize, rule()...)

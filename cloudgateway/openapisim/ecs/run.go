@@ -28,7 +28,9 @@ func runActions() []api.Action {
 			InvalidUserData.Base64FormatInvalid InvalidKeyPairName.NotFound InvalidDeploymentSetId.NotFound InvalidSystemDiskSize.ValueNotSupported
 			InvalidDataDiskCategory.ValueNotSupported InvalidDataDiskSize.ValueNotSupported InvalidSnapshotId.NotFound
 			InvalidPerformanceLevel.Malformed InvalidVSwitch.Ipv6NotTurnOn InvalidIp.Address
-			InvalidIp.IpAssigned InvalidIp.IpRepeated InvalidParameter.Conflict InvalidOperation.Ipv6CountExceeded`), region(),
+			InvalidIp.IpAssigned InvalidIp.IpRepeated InvalidParameter.Conflict InvalidOperation.Ipv6CountExceeded
+			InvalidLaunchTemplate.NotFound InvalidParam.NetworkInterface InvalidNetworkInterfaceName.Malformed InvalidParameter.NotMatch
+			InvalidVSwitchId.IpInvalid InvalidEniId.NotFound InvalidOperation.InvalidEniState`), region(),
 		api.Optional("ImageId"), api.Optional("ImageFamily"), api.Optional("InstanceType"), api.Optional("VSwitchId"),
 		api.Optional("ZoneId"), api.Optional("SecurityGroupId"), api.Param{Name: "SecurityGroupIds", Kind: api.Strings},
 		api.Optional("InstanceName"), api.Optional("HostName"), api.Optional("Description"), api.Flag("UniqueSuffix"),
@@ -51,7 +53,8 @@ func runActions() []api.Action {
 		api.Flag("ImageOptions.LoginAsNonRoot"), api.Flag("NetworkOptions.EnableJumboFrame"), api.Number("Period", 1, 60),
 		api.OneOf("PeriodUnit", "Week", "Month"), api.Flag("AutoRenew"), api.Number("AutoRenewPeriod", 1, 60),
 		api.Optional("DeploymentSetId"), api.Optional("ResourceGroupId"), tags.Uncounted(), api.Optional("ClientToken"),
-		api.Flag("DryRun"))}
+		api.Param{Name: "NetworkInterface", Kind: api.Structs, Max: 2, Members: interfaceMembers()},
+		api.Optional("LaunchTemplateId"), api.Optional("LaunchTemplateName"), api.Optional("LaunchTemplateVersion"), api.Flag("DryRun"))}
 }
 
 // launch is what a call of RunInstances asks for.
@@ -63,6 +66,9 @@ type launch struct {
 	addresses []string // one for each instance
 	ipv6s     []string // as many for each instance
 	disks     []*state.Disk
+
+	primary, secondary *interfaceWish // of NetworkInterface.N
+	second             secondInterface
 }
 
 // runInstances makes instances that come up by the clock: Pending, Starting, Running. Each has its primary interface and its
@@ -70,7 +76,8 @@ type launch struct {
 func runInstances(c *api.Context) (string, *api.Error) {
 	var l launch
 	for _, check := range []func(*api.Context, *launch) *api.Error{
-		checkMachine, checkPlace, checkGroups, checkLabels, checkUserData, checkDisks, findAddresses, findIPv6,
+		checkTemplate, checkMachine, readInterfaces, checkPlace, checkGroups, checkLabels, checkUserData, checkDisks, findAddresses, findIPv6,
+		findSecondary,
 	} {
 		if err := check(c, &l); err != nil {
 			return "", err
@@ -121,23 +128,34 @@ func imageFor(id, familyName, instanceType string) (image, *api.Error) {
 }
 
 func checkPlace(c *api.Context, l *launch) *api.Error {
-	if !c.Has("VSwitchId") {
+	id := cmp.Or(c.Get("VSwitchId"), l.primary.get("VSwitchId"))
+	if id == "" {
 		return api.Missing("VSwitchId")
 	}
-	l.vswitch = c.State.VSwitches[c.Get("VSwitchId")]
-	switch {
-	case l.vswitch == nil:
-		return api.NotFound("InvalidVSwitchId.NotFound", "The specified VSwitchId does not exist.")
-	case c.Now.Before(l.vswitch.PendingUntil):
-		return forbidden("IncorrectVSwitchStatus", "The current status of virtual switch does not support this operation.")
-	case c.Has("ZoneId") && c.Get("ZoneId") != l.vswitch.ZoneID:
+	var err *api.Error
+	if l.vswitch, err = launchVSwitch(c, id); err != nil {
+		return err
+	}
+	if c.Has("ZoneId") && c.Get("ZoneId") != l.vswitch.ZoneID {
 		return forbidden("InvalidParameter.Mismatch", "The specified VSwitch is not in the specified zone.")
 	}
 	return nil
 }
 
+// launchVSwitch finds a vSwitch that is ready for new instances.
+func launchVSwitch(c *api.Context, id string) (*state.VSwitch, *api.Error) {
+	switch found := c.State.VSwitches[id]; {
+	case found == nil:
+		return nil, api.NotFound("InvalidVSwitchId.NotFound", "The specified VSwitchId does not exist.")
+	case c.Now.Before(found.PendingUntil):
+		return nil, forbidden("IncorrectVSwitchStatus", "The current status of virtual switch does not support this operation.")
+	default:
+		return found, nil
+	}
+}
+
 func checkGroups(c *api.Context, l *launch) *api.Error {
-	l.groups = c.List("SecurityGroupIds")
+	l.groups = append(c.List("SecurityGroupIds"), l.primary.groups()...)
 	if c.Has("SecurityGroupId") {
 		l.groups = append(l.groups, c.Get("SecurityGroupId"))
 	}
@@ -210,15 +228,10 @@ func checkDisks(c *api.Context, l *launch) *api.Error {
 
 // findIPv6 takes the IPv6 addresses of the primary interfaces of all instances.
 func findIPv6(c *api.Context, l *launch) *api.Error {
-	wanted, each := c.List("Ipv6Address"), c.Int("Ipv6AddressCount", 0)
-	switch {
-	case len(wanted) > 0 && (each > 0 || len(l.addresses) > 1):
-		return api.BadRequest("InvalidParameter.Conflict", "Ipv6Address.N needs one instance and no Ipv6AddressCount.")
-	case max(len(wanted), each) > sizeOf(c.Get("InstanceType")).ips:
-		return forbidden("InvalidOperation.Ipv6CountExceeded", "The instance type has fewer IPv6 addresses.")
-	}
+	wanted := append(c.List("Ipv6Address"), l.primary.list("Ipv6Address")...)
+	each := c.Int("Ipv6AddressCount", l.primary.count("Ipv6AddressCount"))
 	var err *api.Error
-	l.ipv6s, err = newPool(c, l.vswitch).ipv6Addresses(wanted, each*len(l.addresses))
+	l.ipv6s, err = newIPv6(l, newPool(c, l.vswitch), wanted, each, sizeOf(c.Get("InstanceType")).ips)
 	return err
 }
 
@@ -227,11 +240,12 @@ func findAddresses(c *api.Context, l *launch) *api.Error {
 	amount := c.Int("Amount", 1)
 	least := c.Int("MinAmount", amount)
 	block, err := netip.ParsePrefix(l.vswitch.CidrBlock)
-	if err != nil || least > amount || c.Has("PrivateIpAddress") && amount > 1 {
+	wanted := cmp.Or(c.Get("PrivateIpAddress"), l.primary.get("PrimaryIpAddress"))
+	if err != nil || least > amount || wanted != "" && amount > 1 {
 		return api.Invalid("Amount")
 	}
 	used := subnet.Used(c.State, l.vswitch)
-	if wanted := c.Get("PrivateIpAddress"); wanted != "" {
+	if wanted != "" {
 		addr, err := netip.ParseAddr(wanted)
 		switch {
 		case err != nil || !subnet.Usable(block, addr):
@@ -293,10 +307,12 @@ func (l *launch) add(c *api.Context, n int, address string) *state.Instance {
 	}
 	sequence := c.State.Sequence
 	eni.MacAddress = macAddress(c)
+	l.primary.settings(eni)
 	if i.InternetBandwidth > 0 {
 		i.PublicIPs = []string{publicIP(sequence)}
 	}
 	c.State.Instances[id], c.State.Interfaces[eni.ID] = i, eni
+	l.addSecondary(c, n, i)
 	begin(c, i, pending, starting, c.Settings.InstanceCreate)
 	return i
 }

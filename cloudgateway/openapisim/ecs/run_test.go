@@ -185,5 +185,6 @@ func TestRunInstancesRefusals(t *testing.T) {
 	}, "Ipv6Address.1", "2408:4000:1:2::1")
 	add("InvalidParameter.Conflict", six, "Ipv6Address.1", "2408:4000:1:2::1", "Ipv6AddressCount", "1")
 	add("InvalidOperation.Ipv6CountExceeded", six, "Ipv6AddressCount", "7")
+	refuseInterfaces(add)
 	testRefusals(t, tests)
 }
