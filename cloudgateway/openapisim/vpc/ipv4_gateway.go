@@ -49,7 +49,7 @@ func ipv4GatewayActions() []api.Action {
 		api.Read("ListIpv4Gateways", listIpv4Gateways, api.Words("IllegalParam.NextToken"), region(), api.Optional("Ipv4GatewayId"), name,
 			api.Optional("VpcId"), api.Optional("ResourceGroupId"), api.Number("MaxResults", 1, gatewayPageMaximum), api.Optional("NextToken")),
 		api.Write("UpdateIpv4GatewayAttribute", clienttoken.Once("vpc/UpdateIpv4GatewayAttribute", nil,
-			api.On(settledIpv4Gateway, updateIpv4Gateway)), append(texts, noIpv4Gateway, wrongIpv4Gateway, "DryRunOperation",
+			api.On(settledIpv4Gateway, renameGateway("Ipv4GatewayName", "Ipv4GatewayDescription"))), append(texts, noIpv4Gateway, wrongIpv4Gateway, "DryRunOperation",
 			"IdempotentParameterMismatch"), region(), id, name, text, dryRun, token),
 		api.Write("EnableVpcIpv4Gateway", clienttoken.Once("vpc/EnableVpcIpv4Gateway", nil, api.On(settledIpv4Gateway, enableIpv4Gateway)),
 			[]string{noIpv4Gateway, wrongIpv4Gateway, "InvalidRouteTableId.NotFound", "DryRunOperation", "IdempotentParameterMismatch"}, region(),
@@ -164,16 +164,19 @@ func listIpv4Gateways(c *api.Context) (any, *api.Error) {
 	}, nil
 }
 
-func updateIpv4Gateway(c *api.Context, g *state.InternetGateway) (string, *api.Error) {
-	if err := checkGatewayTexts(c, "Ipv4GatewayName", "Ipv4GatewayDescription"); err != nil {
-		return "", err
+// renameGateway returns what changes the name and the description of a gateway, by the parameters that have them.
+func renameGateway(name, description string) func(*api.Context, *state.InternetGateway) (string, *api.Error) {
+	return func(c *api.Context, g *state.InternetGateway) (string, *api.Error) {
+		if err := checkGatewayTexts(c, name, description); err != nil {
+			return "", err
+		}
+		if c.True("DryRun") {
+			return "", api.DryRun()
+		}
+		c.SetText(name, &g.Name)
+		c.SetText(description, &g.Description)
+		return g.ID, nil
 	}
-	if c.True("DryRun") {
-		return "", api.DryRun()
-	}
-	c.SetText("Ipv4GatewayName", &g.Name)
-	c.SetText("Ipv4GatewayDescription", &g.Description)
-	return g.ID, nil
 }
 
 // enableIpv4Gateway lets the traffic of a VPC go through its gateway. The tables named get a route to it.

@@ -41,7 +41,7 @@ func ipv6GatewayActions() []api.Action {
 			name, api.Optional("VpcId"), api.Optional("ResourceGroupId"))...),
 		api.Read("DescribeIpv6GatewayAttribute", describeIpv6Gateway, nil, region(), id),
 		api.Write("ModifyIpv6GatewayAttribute", clienttoken.Once("vpc/ModifyIpv6GatewayAttribute", nil,
-			api.On(settledIpv6Gateway, modifyIpv6Gateway)), append(texts, noIpv6Gateway, wrongIpv6Gateway, "DryRunOperation",
+			api.On(settledIpv6Gateway, renameGateway("Name", "Description"))), append(texts, noIpv6Gateway, wrongIpv6Gateway, "DryRunOperation",
 			"IdempotentParameterMismatch"), region(), id, name, text, dryRun, token),
 		api.Write("DeleteIpv6Gateway", clienttoken.Once("vpc/DeleteIpv6Gateway", nil, api.On(settledIpv6Gateway, deleteIpv6Gateway)),
 			[]string{noIpv6Gateway, wrongIpv6Gateway, ipv6GatewayInUse, "DryRunOperation", "IdempotentParameterMismatch"}, region(), id, dryRun,
@@ -137,18 +137,6 @@ func describeIpv6Gateway(c *api.Context) (any, *api.Error) {
 		return append(gone, "GatewayRouteTableId", ""), nil
 	}
 	return append(newIpv6GatewayView(c, g), "GatewayRouteTableId", g.RouteTableID), nil
-}
-
-func modifyIpv6Gateway(c *api.Context, g *state.InternetGateway) (string, *api.Error) {
-	if err := checkGatewayTexts(c, "Name", "Description"); err != nil {
-		return "", err
-	}
-	if c.True("DryRun") {
-		return "", api.DryRun()
-	}
-	c.SetText("Name", &g.Name)
-	c.SetText("Description", &g.Description)
-	return g.ID, nil
 }
 
 func deleteIpv6Gateway(c *api.Context, g *state.InternetGateway) (string, *api.Error) {

@@ -107,13 +107,18 @@ func snatEntry(c *api.Context) (*state.NatGateway, *state.SnatEntry, *api.Error)
 		return nil, nil, err
 	}
 	e := c.State.SnatEntries[c.Get("SnatEntryId")]
-	switch {
-	case e == nil || e.NatGatewayID != n.ID:
+	if e == nil || e.NatGatewayID != n.ID {
 		return nil, nil, api.NotFound(noSnatEntry, "The specified SNAT entry does not exist.")
-	case !ready(&e.Stage):
-		return nil, nil, api.BadRequest(wrongSnat, "The status of the SNAT entry does not support this operation.")
 	}
-	return n, e, nil
+	return n, e, settledEntry(&e.Stage, wrongSnat)
+}
+
+// settledEntry refuses the change of an entry that is on its way into another status.
+func settledEntry(s *state.Stage, code string) *api.Error {
+	if !ready(s) {
+		return api.BadRequest(code, "The status of the entry does not support this operation.")
+	}
+	return nil
 }
 
 // snatAddresses reads the addresses of an entry, which the gateway must have.
@@ -227,13 +232,10 @@ func forwardEntry(c *api.Context) (*state.NatGateway, *state.ForwardEntry, *api.
 		return nil, nil, err
 	}
 	e := c.State.ForwardEntries[c.Get("ForwardEntryId")]
-	switch {
-	case e == nil || e.NatGatewayID != n.ID:
+	if e == nil || e.NatGatewayID != n.ID {
 		return nil, nil, api.NotFound(noForwardEntry, "The specified DNAT entry does not exist.")
-	case !ready(&e.Stage):
-		return nil, nil, api.BadRequest(wrongForward, "The status of the DNAT entry does not support this operation.")
 	}
-	return n, e, nil
+	return n, e, settledEntry(&e.Stage, wrongForward)
 }
 
 // checkForward refuses what an entry can't be: old is what it was, if it was there.
