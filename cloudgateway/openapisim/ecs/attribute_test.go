@@ -250,6 +250,8 @@ func TestInstanceAttributeRefusals(t *testing.T) {
 		add(action, "InvalidInstanceId.NotFound", nil, append([]string{"InstanceIds", `["i-none"]`}, more...)...)
 		add(action, "InvalidParameter", nil, append([]string{"InstanceIds", `{}`}, more...)...)
 	}
+	stopped := func(c *apitest.Caller) { c.Must("StopInstance", "InstanceId", one) }
+	add("ModifyInstanceSpec", "DryRunOperation", stopped, "InstanceId", one, "InstanceType", "ecs.c7.large", "DryRun", "true")
 	add("ModifyInstanceChargeType", "DryRunOperation", nil, "InstanceIds", `["i-1"]`, "DryRun", "true")
 	for action, params := range map[string][]string{
 		"RebootInstance": {"InstanceId", two}, "ModifyInstanceSpec": {"InstanceId", one, "InstanceType", "ecs.c7.large"},

@@ -31,11 +31,12 @@ func instanceModifyActions() []api.Action {
 			api.Param{Name: "SecurityGroupIds", Kind: api.Strings}, api.Optional("ClientToken")),
 		api.Write("RebootInstance", api.On(inStatus(running), unlessDry(rebootInstance)), append(busy, "DryRunOperation"), instance,
 			api.Flag("ForceStop"), api.Flag("DryRun")),
-		api.Write("ModifyInstanceSpec", once("ModifyInstanceSpec", modifyInstanceSpec), append(busy,
-			api.Words("InvalidInstanceType.ValueNotSupported ImageNotSupportInstanceType IdempotentParameterMismatch")...), instance,
+		api.Write("ModifyInstanceSpec", once("ModifyInstanceSpec", api.On(instanceForSpec, unlessDry(modifyInstanceSpec))), append(busy,
+			api.Words(`InvalidInstanceType.ValueNotSupported ImageNotSupportInstanceType IdempotentParameterMismatch
+				DryRunOperation`)...), instance,
 			api.Optional("InstanceType"), api.Number("InternetMaxBandwidthOut", 0, 100), api.Number("InternetMaxBandwidthIn", 0, 1000),
-			api.Flag("Async"), api.Flag("AllowMigrateAcrossZone"), api.Optional("ClientToken")),
-		api.Write("ModifyPrepayInstanceSpec", once("ModifyPrepayInstanceSpec", modifyInstanceSpec), append(busy,
+			api.Flag("Async"), api.Flag("AllowMigrateAcrossZone"), api.Flag("DryRun"), api.Optional("ClientToken")),
+		api.Write("ModifyPrepayInstanceSpec", once("ModifyPrepayInstanceSpec", api.On(instanceForSpec, modifyInstanceSpec)), append(busy,
 			api.Words("InvalidInstanceType.ValueNotSupported ImageNotSupportInstanceType IdempotentParameterMismatch")...), instance,
 			api.Optional("RegionId"), api.Required("InstanceType"), api.OneOf("OperatorType", "upgrade", "downgrade"), api.Flag("AutoPay"),
 			api.Optional("ClientToken")),
@@ -131,16 +132,16 @@ func rebootInstance(c *api.Context, i *state.Instance) (any, *api.Error) {
 	return nil, nil
 }
 
-func modifyInstanceSpec(c *api.Context) (string, *api.Error) {
+// instanceForSpec finds an instance that can be of the type that the call names.
+func instanceForSpec(c *api.Context) (*state.Instance, *api.Error) {
 	i, err := inStatus(stopped)(c)
-	if err != nil {
-		return "", err
+	if err == nil && c.Has("InstanceType") {
+		_, err = imageFor(imageOf(i), "", c.Get("InstanceType"))
 	}
-	if c.Has("InstanceType") {
-		if _, err := imageFor(imageOf(i), "", c.Get("InstanceType")); err != nil {
-			return "", err
-		}
-	}
+	return i, err
+}
+
+func modifyInstanceSpec(c *api.Context, i *state.Instance) (string, *api.Error) {
 	c.SetText("InstanceType", &i.InstanceType)
 	setBandwidth(c, i)
 	return i.ID, nil

@@ -65,10 +65,10 @@ func begin(c *api.Context, i *state.Instance, passing, final string, window time
 }
 
 // unlessDry is what is done to an instance, unless the call only asks whether it could be.
-func unlessDry(do func(*api.Context, *state.Instance) (any, *api.Error)) func(*api.Context, *state.Instance) (any, *api.Error) {
-	return func(c *api.Context, i *state.Instance) (any, *api.Error) {
+func unlessDry[R any](do func(*api.Context, *state.Instance) (R, *api.Error)) func(*api.Context, *state.Instance) (R, *api.Error) {
+	return func(c *api.Context, i *state.Instance) (result R, err *api.Error) {
 		if c.True("DryRun") {
-			return nil, api.DryRun()
+			return result, api.DryRun()
 		}
 		return do(c, i)
 	}

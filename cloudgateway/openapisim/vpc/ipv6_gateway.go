@@ -52,15 +52,15 @@ func ipv6GatewayActions() []api.Action {
 			api.OneOf("NetworkType", "Private", "Public"), api.Optional("Ipv6InternetBandwidthId"), api.Flag("IncludeReservationData"))...),
 		api.Write("AllocateIpv6InternetBandwidth", clienttoken.Once("vpc/AllocateIpv6InternetBandwidth", showIpv6Bandwidth,
 			api.On(settledIpv6Gateway, allocateIpv6Bandwidth)),
-			[]string{noIpv6Gateway, wrongIpv6Gateway, noIpv6Address, hasBandwidth, "IdempotentParameterMismatch"}, region(), id,
+			[]string{noIpv6Gateway, wrongIpv6Gateway, noIpv6Address, hasBandwidth, "DryRunOperation", "IdempotentParameterMismatch"}, region(), id,
 			api.Required("Ipv6AddressId"), must(api.Number("Bandwidth", 1, 5000)), api.OneOf("InternetChargeType", payByBandwidth, payByTraffic),
-			token),
+			token, dryRun),
 		api.Write("ModifyIpv6InternetBandwidth", clienttoken.Once("vpc/ModifyIpv6InternetBandwidth", nil,
-			api.On(bandwidthByID, modifyIpv6Bandwidth)), []string{noBandwidth, "IdempotentParameterMismatch"}, region(), bandwidth,
-			api.Optional("Ipv6AddressId"), must(api.Number("Bandwidth", 1, 5000)), token),
+			api.On(bandwidthByID, modifyIpv6Bandwidth)), []string{noBandwidth, "DryRunOperation", "IdempotentParameterMismatch"}, region(),
+			bandwidth, api.Optional("Ipv6AddressId"), must(api.Number("Bandwidth", 1, 5000)), token, dryRun),
 		api.Write("DeleteIpv6InternetBandwidth", clienttoken.Once("vpc/DeleteIpv6InternetBandwidth", nil,
-			api.On(bandwidthByID, deleteIpv6Bandwidth)), []string{noBandwidth, "IdempotentParameterMismatch"}, region(), bandwidth,
-			api.Optional("Ipv6AddressId"), token),
+			api.On(bandwidthByID, deleteIpv6Bandwidth)), []string{noBandwidth, "DryRunOperation", "IdempotentParameterMismatch"}, region(),
+			bandwidth, api.Optional("Ipv6AddressId"), token, dryRun),
 		api.Write("CreateIpv6EgressOnlyRule", clienttoken.Once("vpc/CreateIpv6EgressOnlyRule", clienttoken.Show("Ipv6EgressRuleId"),
 			api.On(settledIpv6Gateway, createEgressRule)), append(texts, noIpv6Gateway, wrongIpv6Gateway, noIpv6Address, hasEgressRule,
 			"IdempotentParameterMismatch"), region(), id, api.Required("InstanceId"), api.OneOf("InstanceType", ipv6AddressWord), name, text, token),
@@ -250,6 +250,8 @@ func allocateIpv6Bandwidth(c *api.Context, g *state.InternetGateway) (string, *a
 		return "", api.NotFound(noIpv6Address, "The specified IPv6 address does not exist.")
 	case bandwidthOf(c.State, address) != nil:
 		return "", api.BadRequest(hasBandwidth, "The IPv6 address has bandwidth already.")
+	case c.True("DryRun"):
+		return "", api.DryRun()
 	}
 	b := &state.Ipv6Bandwidth{
 		ID: c.NewID("ipv6bw-bp1"), AddressID: address, GatewayID: g.ID, Bandwidth: c.Int("Bandwidth", 0),
@@ -270,11 +272,17 @@ func bandwidthByID(c *api.Context) (*state.Ipv6Bandwidth, *api.Error) {
 }
 
 func modifyIpv6Bandwidth(c *api.Context, b *state.Ipv6Bandwidth) (string, *api.Error) {
+	if c.True("DryRun") {
+		return "", api.DryRun()
+	}
 	c.SetInt("Bandwidth", &b.Bandwidth)
 	return b.ID, nil
 }
 
 func deleteIpv6Bandwidth(c *api.Context, b *state.Ipv6Bandwidth) (string, *api.Error) {
+	if c.True("DryRun") {
+		return "", api.DryRun()
+	}
 	delete(c.State.Ipv6Bandwidths, b.ID)
 	return b.ID, nil
 }
