@@ -14,11 +14,11 @@ func instanceModifyActions() []api.Action {
 	return []api.Action{
 		api.Write("ModifyLoadBalancerInstanceSpec", api.On(loadBalancer, modifySpec),
 			api.Words("IllegalParam.SpecType InvalidLoadBalancerId.NotFound Operation.NotAllowed OperationDenied.PayByCLCU"), region(),
-			api.Required("LoadBalancerId"), api.Required("LoadBalancerSpec")),
+			api.Required("LoadBalancerId"), api.Required("LoadBalancerSpec"), api.Flag("AutoPay")),
 		api.Write("ModifyLoadBalancerInternetSpec", api.On(loadBalancer, modifyInternetSpec),
 			api.Words(`InvalidLoadBalancerId.NotFound InvalidParameter InvalidParameter.Bandwidth MissingParameter
 				Operation.NotAllowed OperationDenied.PayByCLCU`), region(), api.Required("LoadBalancerId"), api.Number("Bandwidth", 0, 0),
-			api.OneOf("InternetChargeType", payByTraffic, payByBandwidth)),
+			api.OneOf("InternetChargeType", payByTraffic, payByBandwidth), api.Flag("AutoPay")),
 		api.Write("ModifyLoadBalancerInstanceChargeType", api.On(loadBalancer, modifyInstanceChargeType),
 			api.Words(`Forbidden.LcuToSpec IllegalParam.InstanceChargeType IllegalParam.InternetChargeType
 				InvalidLoadBalancerId.NotFound Operation.NotAllowed OperationDenied.PayByCLCU OperationDenied.PayBySpec`), region(),
@@ -37,8 +37,11 @@ func modifySpec(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	if err := unfinished(lb); err != nil {
 		return nil, err
 	}
-	lb.Spec = spec
-	return api.Object{"OrderId", 0}, nil
+	order, paid := ordered(c, lb)
+	if paid {
+		lb.Spec = spec
+	}
+	return api.Object{"OrderId", order}, nil
 }
 
 // modifyInternetSpec changes the bandwidth at once, and the charge type at the next midnight of the cloud.
@@ -60,13 +63,17 @@ func modifyInternetSpec(c *api.Context, lb *state.LoadBalancer) (any, *api.Error
 	if err := unfinished(lb); err != nil {
 		return nil, err
 	}
+	order, paid := ordered(c, lb)
+	if !paid {
+		return api.Object{"OrderId", order}, nil
+	}
 	c.Keep("", &lb.Spelling)
 	if c.Settings.ChargeTypeAtMidnight && charge != lb.InternetChargeType {
 		lb.Reserved = &state.InternetSpec{ChargeType: charge, Bandwidth: bandwidth, ActiveAt: nextMidnight(c.Now)}
-		return api.Object{"OrderId", 0}, nil
+		return api.Object{"OrderId", order}, nil
 	}
 	lb.InternetChargeType, lb.Bandwidth, lb.Reserved = charge, bandwidth, nil
-	return api.Object{"OrderId", 0}, nil
+	return api.Object{"OrderId", order}, nil
 }
 
 // nextMidnight is the end of the day in Beijing.

@@ -65,15 +65,30 @@ func modifyPayType(c *api.Context, lb *state.LoadBalancer) (any, *api.Error) {
 	if err := unfinished(lb); err != nil {
 		return nil, err
 	}
+	order, paid := newOrder(c, lb)
+	if paid {
+		c.Keep("", &lb.Spelling)
+		lb.PayType, lb.PaidUntil = prePay, paidUntil(c)
+	}
+	return api.Object{"OrderId", order}, nil
+}
+
+// newOrder makes an order for a load balancer, and says whether it is paid at once.
+func newOrder(c *api.Context, lb *state.LoadBalancer) (order int64, paid bool) {
 	c.State.Sequence++
-	order := 200_000_000_000_000 + c.State.Sequence
+	order = 200_000_000_000_000 + c.State.Sequence
 	if !c.True("AutoPay") {
 		lb.UnpaidOrder = order
-		return api.Object{"OrderId", order}, nil
 	}
-	c.Keep("", &lb.Spelling)
-	lb.PayType, lb.PaidUntil = prePay, paidUntil(c)
-	return api.Object{"OrderId", order}, nil
+	return order, c.True("AutoPay")
+}
+
+// ordered is newOrder for a change of what a load balancer costs. One that is paid by use needs no order: its number is 0.
+func ordered(c *api.Context, lb *state.LoadBalancer) (order int64, paid bool) {
+	if lb.PayType != prePay {
+		return 0, true
+	}
+	return newOrder(c, lb)
 }
 
 // unfinished refuses a change of what a load balancer costs while an order waits to be paid.

@@ -93,6 +93,30 @@ func TestSubscription(t *testing.T) {
 	}
 }
 
+// What changes the price of a subscription is an order, too: without AutoPay it stays unpaid.
+func TestSubscriptionIsChangedByOrders(t *testing.T) {
+	t.Parallel()
+	for action, more := range map[string][]string{
+		"ModifyLoadBalancerInstanceSpec": {"LoadBalancerSpec", "slb.s2.small"}, "ModifyLoadBalancerInternetSpec": {"Bandwidth", "5"},
+	} {
+		for _, paid := range []string{"true", "false", ""} {
+			c := newCloud(t)
+			before := *c.state.LoadBalancers["lb-prepaid"]
+			order := c.call(action, params{"LoadBalancerId": "lb-prepaid", "AutoPay": paid}.with(more...))
+			if id, _ := order["OrderId"].(float64); id == 0 {
+				t.Errorf("%s: the order is %v", action, order["OrderId"])
+			}
+			lb := c.state.LoadBalancers["lb-prepaid"]
+			if changed := lb.Spec != before.Spec || lb.Bandwidth != before.Bandwidth; changed != (paid == "true") {
+				t.Errorf("%s with AutoPay %q: %s, %d Mbit/s", action, paid, lb.Spec, lb.Bandwidth)
+			}
+			if unpaid := lb.UnpaidOrder != 0; unpaid == (paid == "true") {
+				t.Errorf("%s with AutoPay %q: the unpaid order is %d", action, paid, lb.UnpaidOrder)
+			}
+		}
+	}
+}
+
 // An order that is not paid changes nothing, and keeps what the load balancer costs from being changed.
 func TestUnpaidOrder(t *testing.T) {
 	t.Parallel()
