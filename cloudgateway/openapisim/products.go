@@ -10,8 +10,10 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/cas"
 	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/keys"
+	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
 	"alicloud-controllers.dev/cloudgateway/openapisim/location"
 	"alicloud-controllers.dev/cloudgateway/openapisim/nlb"
+	"alicloud-controllers.dev/cloudgateway/openapisim/quotas"
 	"alicloud-controllers.dev/cloudgateway/openapisim/resourcemanager"
 	"alicloud-controllers.dev/cloudgateway/openapisim/slb"
 	"alicloud-controllers.dev/cloudgateway/openapisim/sts"
@@ -20,9 +22,11 @@ import (
 
 // Products are the products of the OpenAPI, and the only list of them: a new one needs its package and a line here. What they do
 // needs a [Simulator]; their tables don't.
-func Products() []api.Product { return products(nil, nil) }
+func Products() []api.Product { return products(nil, nil, nil) }
 
-func products(sessions sts.Sessions, address func(c *api.Context, product string) string) []api.Product {
+func products(
+	sessions sts.Sessions, address func(c *api.Context, product string) string, limits func() limit.Table,
+) []api.Product {
 	return []api.Product{
 		slb.Product(),
 		vpc.Product(),
@@ -32,6 +36,7 @@ func products(sessions sts.Sessions, address func(c *api.Context, product string
 		location.Product(address),
 		resourcemanager.Product(),
 		cas.Product(),
+		quotas.Product(limits),
 	}
 }
 

@@ -199,7 +199,11 @@ func newPlace(cfg Config, home *Simulator) (*Simulator, error) {
 		s.keys, s.nonces, s.places, s.clock = home.keys, home.nonces, home.places, home.clock
 	}
 	var names []string
-	for _, p := range products(sessions{store: s.keys, now: cfg.Now, account: cfg.Account, roles: cfg.roles()}, s.location) {
+	limits := func() limit.Table {
+		_, table := s.limiter.Get()
+		return table
+	}
+	for _, p := range products(sessions{store: s.keys, now: cfg.Now, account: cfg.Account, roles: cfg.roles()}, s.location, limits) {
 		s.products, names = append(s.products, &settling{Product: p}), append(names, p.Name)
 	}
 	s.faults = fault.NewSet(s.copyState)

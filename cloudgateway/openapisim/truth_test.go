@@ -13,6 +13,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -408,4 +409,21 @@ func get(t *testing.T, client *http.Client, url string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Quota Center shows the limits that calls meet: one that the admin API raises is a quota that was raised.
+func TestQuotaCenter(t *testing.T) {
+	t.Parallel()
+	c := fastWorld(t)
+	quota := func() any {
+		return at(t, c.must("quotas", "ListProductQuotas", "ProductCode", "slb", "QuotaCategory", "FlowControl", "QuotaActionCode",
+			"CreateLoadBalancer"), "Quotas", 0, "TotalQuota")
+	}
+	before := quota()
+	if err := c.sim.SetLimits(limit.Table{"slb/CreateLoadBalancer": {Calls: 900, Window: api.Duration(time.Minute)}}); err != nil {
+		t.Fatal(err)
+	}
+	if after := quota(); before != 60.0 || after != 900.0 {
+		t.Errorf("the quota was %v and is %v", before, after)
+	}
 }

@@ -60,6 +60,8 @@ func fromEnvironment(t *testing.T) config {
 			host = "resourcemanager.aliyuncs.com"
 		case "cas":
 			host = "cas.aliyuncs.com"
+		case "quotas":
+			host = "quotas.aliyuncs.com"
 		}
 		cfg.endpoints[product] = cmp.Or(os.Getenv(strings.ToUpper(product)+"_ENDPOINT"), host)
 	}

@@ -24,6 +24,7 @@ func scenarios() map[string]func(c *cloud) {
 	return map[string]func(c *cloud){
 		"regions":           regions,
 		"resource groups":   resourceGroups,
+		"rate limits":       rateLimits,
 		"load balancer":     loadBalancer,
 		"load balancers":    loadBalancers,
 		"protections":       protections,

@@ -36,3 +36,10 @@ func resourceGroups(c *cloud) {
 	got := c.must("resourcemanager", "ListResourceGroups", "Name", "default")
 	c.want(got, "TotalCount", "1", "ResourceGroups.ResourceGroup.0.Status", "OK")
 }
+
+// rateLimits looks an API up in Quota Center. The form of such a quota is inferred: a run in the cloud is to tell it.
+func rateLimits(c *cloud) {
+	got := c.must("quotas", "ListProductQuotas", "ProductCode", "slb", "QuotaCategory", "FlowControl", "KeyWord", "CreateVServerGroup",
+		"Dimensions.1.Key", "regionId", "Dimensions.1.Value", c.region)
+	c.want(got, "TotalCount", "1", "Quotas.0.QuotaActionCode", "CreateVServerGroup", "Quotas.0.Period.PeriodUnit", "second")
+}

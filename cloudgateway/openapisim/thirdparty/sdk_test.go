@@ -2,6 +2,7 @@ package thirdparty
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	sdkerrors "github.com/aliyun/alibaba-cloud-sdk-go/sdk/errors"
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/requests"
 	"github.com/aliyun/alibaba-cloud-sdk-go/services/ecs"
+	"github.com/aliyun/alibaba-cloud-sdk-go/services/quotas"
 	"github.com/aliyun/alibaba-cloud-sdk-go/services/slb"
 	"github.com/aliyun/alibaba-cloud-sdk-go/services/vpc"
 
@@ -278,5 +280,28 @@ func TestSDKXML(t *testing.T) {
 	if all := listed.Instances.Instance; len(all) != 2 ||
 		all[0].VpcAttributes.PrivateIpAddress.IpAddress[0] != "192.168.0.11" || !all[0].IoOptimized {
 		t.Errorf("instances %+v", all)
+	}
+}
+
+// TestSDKQuotas reads rate limits page by page. The typed client sends everything in the form.
+func TestSDKQuotas(t *testing.T) {
+	sim := newCloud(t)
+	client, err := quotas.NewClientWithOptions(options(t))
+	check(t, err)
+	client.Domain = sim.Endpoint("quotas")
+	list := quotas.CreateListProductQuotasRequest()
+	list.ProductCode, list.QuotaCategory, list.MaxResults = "slb", "FlowControl", "100"
+	list.Dimensions = &[]quotas.ListProductQuotasDimensions{{Key: "regionId", Value: region}}
+	limits, total := map[string]string{}, 0
+	for next := true; next; next = list.NextToken != "" {
+		page, err := client.ListProductQuotas(list)
+		check(t, err)
+		for _, q := range page.Quotas {
+			limits[q.QuotaActionCode] = fmt.Sprint(q.TotalQuota, "/", q.Period.PeriodValue, " ", q.Period.PeriodUnit, ", ", q.Dimensions["regionId"])
+		}
+		list.NextToken, total = page.NextToken, page.TotalCount
+	}
+	if len(limits) != total || limits["CreateLoadBalancer"] != "60/60 second, "+region {
+		t.Errorf("%d of %d limits, that of CreateLoadBalancer %q", len(limits), total, limits["CreateLoadBalancer"])
 	}
 }
