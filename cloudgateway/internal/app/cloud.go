@@ -10,6 +10,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/doctor"
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
@@ -24,6 +25,7 @@ func cloudConfig(cfg config.Config, log *slog.Logger) openapi.Config {
 		Region: cfg.Region, Network: cfg.Network, Scheme: cfg.Scheme, UserAgent: userAgent(), Logger: log,
 		Endpoints: map[openapi.Product]string{
 			openapi.SLB: e.SLB, openapi.NLB: e.NLB, openapi.VPC: e.VPC, openapi.ECS: e.ECS, openapi.STS: e.STS, openapi.CAS: e.CAS,
+			openapi.Quotas: e.Quotas,
 		},
 	}
 }
@@ -93,9 +95,13 @@ func Examine(
 	if err := locate(ctx, &cfg); err != nil {
 		return nil, err
 	}
+	limits, err := flow.Granted(cfg.Budget)
+	if err != nil {
+		return nil, err
+	}
 	exchange := sts.New(cloudConfig(cfg, log))
 	return doctor.Run(ctx, doctor.Config{
 		OpenAPI: cloudConfig(cfg, log), Source: credentialsSource(cfg, exchange), STS: exchange, Metadata: metadata.New(cfg.MetadataEndpoint),
-		VpcID: cfg.VpcID, Features: features, Optional: optional, Now: time.Now,
+		VpcID: cfg.VpcID, Features: features, Optional: optional, Limits: limits, Now: time.Now,
 	})
 }

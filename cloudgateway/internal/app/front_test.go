@@ -351,6 +351,9 @@ func TestFrontRefuses(t *testing.T) {
 		{"credentials", func() reply { return good.call(t, "sts:AssumeRole", map[string]string{"Version": "2015-04-01"}) }, 403, "Forbidden.RAM"},
 		{"an unknown product",
 			func() reply { return good.call(t, "ram:ListUsers", map[string]string{"Version": "2015-05-01"}) }, 400, "InvalidVersion"},
+		{"a product that only the doctor calls", func() reply {
+			return good.call(t, "quotas:ListProductQuotas", map[string]string{"Version": "2020-05-10"})
+		}, 400, "InvalidVersion"},
 		{"another region", func() reply {
 			return good.call(t, "ecs:DescribeInstances", map[string]string{"RegionId": "cn-beijing"})
 		}, 404, "InvalidRegionId.NotFound"},

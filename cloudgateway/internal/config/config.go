@@ -114,6 +114,9 @@ type Endpoints struct {
 	// CAS is the host of the Certificate Management Service, "host:port". Default: that of mainland China or that of all
 	// other regions, inside the VPC only in cn-hangzhou and ap-southeast-1. An account of Alibaba Cloud's other site sets it.
 	CAS string `json:"cas"`
+	// Quotas is the host of Quota Center, "host:port", which only the doctor asks. Default: quotas.aliyuncs.com, which can't be
+	// reached from inside a VPC without a way to the internet.
+	Quotas string `json:"quotas"`
 }
 
 // Budget bounds the calls.
@@ -271,6 +274,7 @@ func (c *Config) adoptEnvironment(environ func(string) string) {
 	config.Fill(&c.Endpoints.VPC, host(environ("VPC_ENDPOINT")))
 	config.Fill(&c.Endpoints.ECS, host(environ("ECS_ENDPOINT")))
 	config.Fill(&c.Endpoints.CAS, host(environ("CAS_ENDPOINT")))
+	config.Fill(&c.Endpoints.Quotas, host(environ("QUOTAS_ENDPOINT")))
 	config.Fill(&c.Endpoints.STS, host(environ("ALIBABA_CLOUD_STS_ENDPOINT")))
 	c.Credentials.adoptEnvironment(environ)
 }

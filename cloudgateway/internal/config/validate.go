@@ -76,7 +76,7 @@ func (f Front) validate(p *config.Problems) {
 func (e Endpoints) validate(p *config.Problems) {
 	host := regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$|^\[[0-9a-fA-F:]+\](:[0-9]+)?$`)
 	for _, endpoint := range []struct{ key, value string }{
-		{"slb", e.SLB}, {"nlb", e.NLB}, {"vpc", e.VPC}, {"ecs", e.ECS}, {"sts", e.STS}, {"cas", e.CAS},
+		{"slb", e.SLB}, {"nlb", e.NLB}, {"vpc", e.VPC}, {"ecs", e.ECS}, {"sts", e.STS}, {"cas", e.CAS}, {"quotas", e.Quotas},
 	} {
 		if endpoint.value != "" && !host.MatchString(endpoint.value) {
 			p.Addf("endpoints."+endpoint.key, `%q is not of the form "host" or "host:port"`, endpoint.value)

@@ -33,8 +33,10 @@ func (x *examination) endpoints(ctx context.Context) {
 	}
 	var clock *time.Duration
 	products := []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS}
-	if x.calls(openapi.CAS) {
-		products = append(products, openapi.CAS)
+	for _, product := range []openapi.Product{openapi.CAS, openapi.Quotas} {
+		if x.calls(product) {
+			products = append(products, product)
+		}
 	}
 	for _, product := range products {
 		url := x.client.URL(product)

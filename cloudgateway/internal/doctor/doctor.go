@@ -1,5 +1,5 @@
 // Package doctor examines whether the gateway can work with its configuration: the credentials, the way to the cloud, the clock,
-// the region and VPC, and every permission, by calls that change nothing. What it finds comes with what to do.
+// the region and VPC, every permission, and the rate limits, by calls that change nothing. What it finds comes with what to do.
 package doctor
 
 import (
@@ -16,6 +16,7 @@ import (
 	"alicloud-controllers.dev/services/logging"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
@@ -27,6 +28,7 @@ const (
 	fetchTimeout    = 20 * time.Second
 	callTimeout     = 10 * time.Second
 	endpointTimeout = 5 * time.Second
+	limitsTimeout   = 30 * time.Second
 	metadataTimeout = 3 * time.Second
 )
 
@@ -41,6 +43,9 @@ type Config struct {
 	VpcID    string
 	// Features are those whose permissions are tried. Those of Optional are tried, too, and may be missing.
 	Features, Optional []rampolicy.Feature
+	// Limits are the rate limits that the account is taken to have, by "product/Action". Those of actions that the features need are compared
+	// with what Quota Center says.
+	Limits map[string]flow.Limit
 	// Now is the clock that requests are signed by.
 	Now func() time.Time
 }
@@ -78,6 +83,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	x.ownVPC(ctx)
 	x.permissions(ctx)
 	x.rateLimits()
+	x.limits(ctx)
 	return &x.report, ctx.Err()
 }
 
@@ -223,6 +229,7 @@ type Result string
 // The results. Only Failed makes the doctor unhappy.
 const (
 	OK      Result = "ok"
+	Hint    Result = "hint"
 	Warning Result = "warning"
 	Failed  Result = "FAILED"
 	Skipped Result = "skipped"

@@ -159,31 +159,31 @@ func TestDiseases(t *testing.T) {
 		{
 			name:   "everything refused",
 			infect: func(p *patient) { p.inject(forbidden("", "")) },
-			want:   with(permissionsOf("", Failed), map[string]Result{"identity": Warning, "vpc": Warning}),
+			want:   with(permissionsOf("", Failed), map[string]Result{"identity": Warning, "vpc": Warning, "rate limits": Skipped}),
 			texts:  []string{"to the gateway's identity: it lacks slb:DescribeLoadBalancers, "},
 		},
 		{
 			name:   "wrong secret",
 			infect: func(p *patient) { p.Source = p.key("LTAIgood", "wrong-secret") },
-			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Failed, "vpc": Skipped}),
+			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Failed, "vpc": Skipped, "rate limits": Skipped}),
 			texts:  []string{"1. Replace the AccessKey secret: it is not that of LTAIgood.\n"},
 		},
 		{
 			name:   "unknown key",
 			infect: func(p *patient) { p.Source = p.key("LTAIbad", "good-secret") },
-			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Failed, "vpc": Skipped}),
+			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Failed, "vpc": Skipped, "rate limits": Skipped}),
 			texts:  []string{"1. Replace the AccessKey: the cloud does not know LTAIbad.\n"},
 		},
 		{
 			name:   "disabled key",
 			infect: func(p *patient) { p.Source = p.key("LTAIoff", "good-secret") },
-			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Failed, "vpc": Skipped}),
+			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Failed, "vpc": Skipped, "rate limits": Skipped}),
 			texts:  []string{"1. Enable the AccessKey LTAIoff in RAM, or replace it.\n"},
 		},
 		{
 			name:   "no secret",
 			infect: func(p *patient) { p.Source = p.key("LTAIgood", "") },
-			want:   with(permissionsOf("", Skipped), map[string]Result{"credentials": Failed, "vpc": Skipped}),
+			want:   with(permissionsOf("", Skipped), map[string]Result{"credentials": Failed, "vpc": Skipped, "rate limits": Skipped}),
 			texts:  []string{"/secret is empty", "1. Give the gateway credentials: "},
 		},
 		{
@@ -195,7 +195,7 @@ func TestDiseases(t *testing.T) {
 		{
 			name:   "wrong secret and no way to STS",
 			infect: func(p *patient) { p.sts.Endpoints = nowhere; p.Source = p.key("LTAIgood", "wrong-secret") },
-			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Warning, "vpc": Failed}),
+			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Warning, "vpc": Failed, "rate limits": Skipped}),
 			texts:  []string{"1. Replace the AccessKey secret: it is not that of LTAIgood.\n"},
 		},
 		{

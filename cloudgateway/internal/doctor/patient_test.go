@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
@@ -18,6 +19,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -47,16 +49,28 @@ func newPatient(t *testing.T) *patient {
 	if err != nil {
 		t.Fatal(err)
 	}
+	limits, err := flow.Limits()
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &patient{t: t, sim: sim}
+	granted := limit.Table{}
+	for _, row := range rampolicy.Rows() { // The account has what the gateway takes it to have. Unless told so, the simulator is stricter.
+		action := string(row.Product) + "/" + row.Action
+		granted[action] = limit.Limit{Calls: limits[action].Calls, Window: api.Duration(limits[action].Window)}
+	}
+	if err := sim.SetLimits(granted); err != nil {
+		t.Fatal(err)
+	}
 	endpoints := map[openapi.Product]string{}
-	for _, product := range []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS, openapi.CAS, openapi.STS} {
+	for _, product := range []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS, openapi.CAS, openapi.Quotas, openapi.STS} {
 		endpoints[product] = p.serve(string(product))
 	}
 	p.Config = Config{
 		OpenAPI: openapi.Config{
 			Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: endpoints, Retry: time.Millisecond,
 		},
-		Source: p.key("LTAIgood", "good-secret"), Metadata: elsewhere{}, VpcID: "vpc-1", Features: rampolicy.Features(), Now: time.Now,
+		Source: p.key("LTAIgood", "good-secret"), Metadata: elsewhere{}, VpcID: "vpc-1", Features: rampolicy.Features(), Limits: limits, Now: time.Now,
 	}
 	p.sts = p.OpenAPI
 	return p

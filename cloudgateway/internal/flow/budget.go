@@ -37,6 +37,19 @@ type Budget struct {
 
 // New makes a budget that has not been used yet.
 func New(cfg config.Budget, registerer prometheus.Registerer, log *slog.Logger) (*Budget, error) {
+	limits, err := Granted(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for name, limit := range limits {
+		limits[name] = limit.part(cfg.Part)
+	}
+	return &Budget{cfg: cfg, log: log, limits: limits, metrics: newMetrics(registerer),
+		limiters: make(map[string]*limiter), unlisted: unlisted{used: make(map[string]uint64)}}, nil
+}
+
+// Granted returns what the account is taken to have, by "product/Action": the documented limits, or what the configuration has instead.
+func Granted(cfg config.Budget) (map[string]Limit, error) {
 	limits, err := Limits()
 	if err != nil {
 		return nil, err
@@ -47,11 +60,7 @@ func New(cfg config.Budget, registerer prometheus.Registerer, log *slog.Logger) 
 		}
 		limits[name] = Limit{Calls: limit.Calls, Window: limit.Window.Or(0)}
 	}
-	for name, limit := range limits {
-		limits[name] = limit.part(cfg.Part)
-	}
-	return &Budget{cfg: cfg, log: log, limits: limits, metrics: newMetrics(registerer),
-		limiters: make(map[string]*limiter), unlisted: unlisted{used: make(map[string]uint64)}}, nil
+	return limits, nil
 }
 
 // TakeOver says that up to a time another process may have used the budget: the one that this one replaces. In windows that it may have

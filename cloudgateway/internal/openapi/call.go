@@ -40,6 +40,8 @@ const (
 	STS Product = "sts"
 	// CAS is the Certificate Management Service.
 	CAS Product = "cas"
+	// Quotas is Quota Center, which only the doctor calls.
+	Quotas Product = "quotas"
 )
 
 // Call is one action of the cloud with its parameters, encoded as the OpenAPI wants them ("Tag.1.Key").
@@ -64,9 +66,10 @@ type Call struct {
 	Idempotent bool
 }
 
-// InForm moves the parameters of a call of NLB, which may name 200 servers in five parameters each, into its body.
+// InForm moves the parameters of a call of NLB, which may name 200 servers in five parameters each, into its body, and those of
+// Quota Center, which documents them there.
 func (c Call) InForm() Call {
-	if c.Product == NLB {
+	if c.Product == NLB || c.Product == Quotas {
 		c.Params, c.Form = nil, c.Params
 	}
 	return c
@@ -100,7 +103,7 @@ func ItemError(product Product, action, code, message, requestID string) *rpcerr
 func services() []service {
 	return []service{
 		{SLB, "Slb", "2014-05-15"}, {NLB, "Nlb", "2022-04-30"}, {VPC, "Vpc", "2016-04-28"}, {ECS, "Ecs", "2014-05-26"},
-		{STS, "Sts", "2015-04-01"}, {CAS, "Cas", "2020-04-07"},
+		{STS, "Sts", "2015-04-01"}, {CAS, "Cas", "2020-04-07"}, {Quotas, "quotas", "2020-05-10"},
 	}
 }
 
@@ -118,10 +121,10 @@ func Products() []Product {
 	return all
 }
 
-// ProductOf finds the product of which the API has a version.
+// ProductOf finds the product that serves others than the doctor, of which the API has a version.
 func ProductOf(version string) (Product, bool) {
 	for _, s := range services() {
-		if s.version == version {
+		if s.version == version && s.product != Quotas {
 			return s.product, true
 		}
 	}

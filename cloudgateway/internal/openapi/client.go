@@ -161,7 +161,7 @@ func (cfg Config) hosts() map[Product]string {
 	hosts := make(map[Product]string)
 	for _, p := range Products() {
 		host := publicHost(p, cfg.Region)
-		if cfg.Network == "vpc" && (p != CAS || cfg.Region == CertificateRegion(cfg.Region)) {
+		if cfg.Network == "vpc" && p != Quotas && (p != CAS || cfg.Region == CertificateRegion(cfg.Region)) {
 			host = string(p) + "-vpc." + cfg.Region + ".aliyuncs.com"
 		}
 		hosts[p] = cmp.Or(cfg.Endpoints[p], host)
@@ -185,6 +185,8 @@ func publicHost(p Product, region string) string {
 		"cn-hongkong-finance-pop cn-north-2-gov-1 cn-beijing-gov-1"
 	in := func(regions string) bool { return slices.Contains(strings.Fields(regions), region) }
 	switch {
+	case p == Quotas: // One for all regions. The SDKs name no other, nor one inside VPCs.
+		return "quotas.aliyuncs.com"
 	case p == CAS && CertificateRegion(region) == "cn-hangzhou":
 		return "cas.aliyuncs.com"
 	case p == CAS:

@@ -28,3 +28,13 @@ func TestHosts(t *testing.T) {
 		})
 	}
 }
+
+// TestQuotaCenterHasOneHost: wherever the gateway runs, and whatever its network is.
+func TestQuotaCenterHasOneHost(t *testing.T) {
+	for _, network := range []string{"public", "vpc"} {
+		client := New(Config{Region: "cn-beijing", Network: network, Budget: &fakeBudget{}, Credentials: &fakeCredentials{}})
+		if got := client.URL(Quotas); got != "https://quotas.aliyuncs.com/" {
+			t.Errorf("%s: URL %q", network, got)
+		}
+	}
+}

@@ -163,12 +163,14 @@ const (
 	NodeMaintenance Feature = "node-maintenance"
 	// Routes is what routecontroller needs.
 	Routes Feature = "routes"
+	// RateLimits is what the doctor needs to read the account's rate limits.
+	RateLimits Feature = "rate-limits"
 )
 
 // Features are all features that need a permission, in the order in which people meet them.
 func Features() []Feature {
 	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, Nodes, NodeMaintenance,
-		Routes}
+		Routes, RateLimits}
 	for _, service := range method.ToolServices() {
 		all = append(all, Feature(service))
 	}
@@ -217,6 +219,9 @@ func (f Feature) About() string {
 			"Other programs need it for `ListInstanceEvents`."
 	case Routes:
 		return "Pod networks become entries of VPC route tables: routecontroller."
+	case RateLimits:
+		return "`cloudgateway doctor` compares the account's rate limits, which Quota Center has, with those that the gateway keeps to. " +
+			"Nothing else needs it."
 	default: // A service.
 		return "What `" + string(f) +
 			"` offers to other programs and no controller uses, if `api.enable` of the gateway's configuration lists it."

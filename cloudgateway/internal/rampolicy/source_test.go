@@ -17,6 +17,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/cas"
 	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
 	"alicloud-controllers.dev/cloudgateway/openapisim/nlb"
+	"alicloud-controllers.dev/cloudgateway/openapisim/quotas"
 	"alicloud-controllers.dev/cloudgateway/openapisim/slb"
 	"alicloud-controllers.dev/cloudgateway/openapisim/vpc"
 )
@@ -35,6 +36,7 @@ func TestTableIsWhatTheSourceCalls(t *testing.T) {
 		{openapi.ECS, ecs.Product(), []string{"ecs", "cloud"}},
 		{openapi.NLB, nlb.Product(), []string{"nlb", "cloud"}},
 		{openapi.CAS, cas.Product(), []string{"cas", "cloud"}},
+		{openapi.Quotas, quotas.Product(nil), []string{"doctor"}},
 	} {
 		t.Run(string(product.name), func(t *testing.T) {
 			var texts []*regexp.Regexp

@@ -14,7 +14,7 @@ func (w *World) env() []variable {
 	vars := []variable{
 		{"KUBECONFIG", w.Kubeconfig()},
 		{"SLB_ENDPOINT", a["slb"]}, {"ECS_ENDPOINT", a["ecs"]}, {"VPC_ENDPOINT", a["vpc"]}, {"NLB_ENDPOINT", a["nlb"]},
-		{"CAS_ENDPOINT", a["cas"]},
+		{"CAS_ENDPOINT", a["cas"]}, {"QUOTAS_ENDPOINT", a["quotas"]},
 		{"METADATA_ENDPOINT", "http://" + a["metadata"]},
 		{"ALICLOUD_CLIENT_SCHEME", "HTTP"},
 		{"ACCESS_KEY_ID", w.accessKey.id}, {"ACCESS_KEY_SECRET", w.accessKey.secret},

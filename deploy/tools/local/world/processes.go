@@ -158,7 +158,8 @@ func (w *World) ours(name, program string, cfg section) (proc.Spec, error) {
 	}
 	env := []string{"POD_NAME=" + name, "POD_UID=local"} // who holds a Lease, also when it is started again
 	if program == "cloudgateway" {
-		env = append(env, "CAS_ENDPOINT="+w.addresses["cas"]) // Not in its configuration: an earlier version refuses the key.
+		// Not in its configuration: an earlier version refuses the keys.
+		env = append(env, "CAS_ENDPOINT="+w.addresses["cas"], "QUOTAS_ENDPOINT="+w.addresses["quotas"])
 	}
 	return proc.Spec{
 		Name: name, Path: filepath.Join(w.cfg.BinDir, program), Args: []string{"--config=" + file},

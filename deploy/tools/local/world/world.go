@@ -107,7 +107,7 @@ func endpoints() []string {
 
 // products are the endpoints of the simulated cloud.
 func products() []string {
-	return []string{"slb", "vpc", "ecs", "sts", "nlb", "cas", "location", "metadata"}
+	return []string{"slb", "vpc", "ecs", "sts", "nlb", "cas", "quotas", "location", "metadata"}
 }
 
 // Start brings a world up. When it fails, nothing is left running.
