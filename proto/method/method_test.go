@@ -43,7 +43,8 @@ func TestEveryMethodHasItsOptions(t *testing.T) {
 // TestToolServices: the services with methods that only tools use are for tools, and besides them those of network interfaces, access
 // control lists, security groups and NLBs, of which controllers call every method, but change some attributes only.
 func TestToolServices(t *testing.T) {
-	want := []string{"ecs.v1.NetworkInterfaceService", "ecs.v1.SecurityGroupService", "nlb.v1.LoadBalancerService", "slb.v1.AccessControlListService"}
+	want := []string{"ecs.v1.NetworkInterfaceService", "ecs.v1.SecurityGroupService", "nlb.v1.LoadBalancerService",
+		"slb.v1.AccessControlListService"}
 	for _, m := range All() {
 		if m.Options.GetToolOnly() {
 			want = append(want, m.Service)
