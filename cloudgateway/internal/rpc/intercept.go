@@ -116,12 +116,15 @@ func fieldsOf(m protoreflect.Message, at string) []string {
 	return set[:min(most, len(set))]
 }
 
-// madeBy are the ids and the name in an answer, also in its first message: those of what was created.
+// madeBy are the ids and the name in an answer, also in its first message: those of what was created. Of a batch it is
+// how many results there are, with the ids of the first.
 func madeBy(m protoreflect.Message) []slog.Attr {
 	var found []slog.Attr
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		name := string(field.Name())
 		switch {
+		case name == "results" && field.IsList():
+			found = append(found, listOf(field, value.List()))
 		case field.IsList() || field.IsMap():
 		case field.Kind() == protoreflect.StringKind && (strings.HasSuffix(name, "_id") || name == "name"):
 			found = append(found, slog.String(name, bounded(value.String())))
@@ -137,17 +140,12 @@ func madeBy(m protoreflect.Message) []slog.Attr {
 // identifiers lists the request's fields that name something: texts called …_id, its name, a listener's port, also of
 // a message named key inside of it, and how many items each list has, with the names of the first.
 func identifiers(m protoreflect.Message) []slog.Attr {
-	const most = 5
 	var found []slog.Attr
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		name := string(field.Name())
 		switch {
 		case field.IsList():
-			list, first := value.List(), []string{}
-			for i := range min(most, list.Len()) {
-				first = append(first, nameOf(field, list.Get(i)))
-			}
-			found = append(found, slog.Group(name, "count", list.Len(), "first", first))
+			found = append(found, listOf(field, value.List()))
 		case field.Kind() == protoreflect.StringKind && (strings.HasSuffix(name, "_id") && name != "request_id" || name == "name"):
 			found = append(found, slog.String(name, bounded(value.String())))
 		case name == "port":
@@ -158,6 +156,16 @@ func identifiers(m protoreflect.Message) []slog.Attr {
 		return true
 	})
 	return found
+}
+
+// listOf is how many items a list has, with the names of the first.
+func listOf(field protoreflect.FieldDescriptor, list protoreflect.List) slog.Attr {
+	const most = 5
+	first := []string{}
+	for i := range min(most, list.Len()) {
+		first = append(first, nameOf(field, list.Get(i)))
+	}
+	return slog.Group(string(field.Name()), "count", list.Len(), "first", first)
 }
 
 // nameOf is what names an item of a list: the item itself, or the texts in it that are ids, addresses or networks.

@@ -235,6 +235,11 @@ func TestAuditOfChanges(t *testing.T) {
 	if got := attrs(madeBy(made.ProtoReflect())); !strings.Contains(got, "load_balancer_id=lb-1") || !strings.Contains(got, "name=web") {
 		t.Errorf("made: %s", got)
 	}
+	rules := []*slbv1.ForwardingRuleResult{{RuleId: "rule-1"}, {RuleId: "rule-2"}}
+	batch := &slbv1.BatchCreateForwardingRulesResponse{Results: rules}
+	if got := attrs(madeBy(batch.ProtoReflect())); !strings.Contains(got, "rule-1 rule-2") {
+		t.Errorf("a batch made: %s", got)
+	}
 	if got := attrs(identifiers((&slbv1.CreateLoadBalancerRequest{Name: "web"}).ProtoReflect())); !strings.Contains(got, "name=web") {
 		t.Errorf("asked for: %s", got)
 	}

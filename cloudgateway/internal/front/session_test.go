@@ -1,0 +1,24 @@
+package front
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestMadeBy: the audit line of a creation has the ids of what was created, wherever the cloud's answers have them.
+func TestMadeBy(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string][]string{
+		`{"RequestId":"r","LoadBalancerId":"lb-1","LoadBalancerName":"web"}`: {"LoadBalancerId=lb-1"},
+		`{"RequestId":"r","OrderId":"1","InstanceIdSets":{"InstanceIdSet":["i-1","i-2"]}}`: {
+			"InstanceIdSets=i-1", "InstanceIdSets=i-2", "OrderId=1"},
+		`{"ServerIds":["a","b","c","d","e","f"]}`: {
+			"ServerIds=a", "ServerIds=b", "ServerIds=c", "ServerIds=d", "ServerIds=e"},
+		`{"InstanceIdSets":"none","OrderId":1,"Instances":{"Instance":[{"InstanceId":"secret"}]}}`: nil,
+		`<xml/>`: nil,
+	} {
+		if got := madeBy([]byte(body)); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", body, got, want)
+		}
+	}
+}
