@@ -42,7 +42,8 @@ func Markdown() string {
 		"| `%s` | set: the Service is served through a tunnel, not by a CLB |\n"+
 		"| `%s` | if `loadBalancerTypeAnnotation` is on in the configuration: `nlb` asks for an NLB, anything else is "+
 		"another controller's Service |\n"+
-		"| `%s` | `eni`: pods are the backends; anything else: nodes are; not set: `backendType` of the configuration |\n",
+		"| `%s` | `eni`: pods are the backends; `ecs`: nodes are; anything else, such as `ENI`: nodes are, and an event says so; not set: "+
+		"`backendType` of the configuration |\n",
 		Class, TunnelType, LoadBalancerType, BackendType)
 	return b.String()
 }

@@ -6,6 +6,8 @@ package annotation
 
 //go:generate go run ./gen -root ../../..
 
+import "slices"
+
 // Prefixes of the keys. A key under Prefix wins over the same key under LegacyPrefix, even when its value is empty.
 const (
 	Prefix       = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"
@@ -134,6 +136,8 @@ type Spec struct {
 	Whole bool
 	// Protocols are the listener protocols it applies to; empty means all.
 	Protocols []string
+	// Needs are the settings without which it has no effect.
+	Needs []Need
 	// Removal is the effect of deleting it.
 	Removal Removal
 	// Field is the field of a Service that asks for the same, if there is one.
@@ -147,6 +151,40 @@ type Spec struct {
 	// Refused marks an annotation of the existing CCM that this version can't honour: a Service that carries it is left alone,
 	// because acting on the rest would do half of what was asked.
 	Refused bool
+}
+
+// Need is a setting without which an annotation has no effect.
+type Need struct {
+	// Key is that of the setting, an annotation of the same kind of load balancers.
+	Key string
+	// Values are those that it takes, in the spelling of the table; empty for any. NotSet among them is for none.
+	Values []string
+	// Protocols are those of the listeners of which that holds; empty for all.
+	Protocols []string
+}
+
+// NotSet stands for an annotation that isn't set, whose default is as good.
+const NotSet = ""
+
+// needs is a setting that an annotation needs, with one of these values.
+func needs(key string, values ...string) Need { return Need{Key: key, Values: values} }
+
+// of is the need of listeners of these protocols alone.
+func (n Need) of(protocols ...string) Need {
+	n.Protocols = protocols
+	return n
+}
+
+// Lacks returns the first need that the values don't meet for a listener of a protocol; an empty protocol is for what is no listener's.
+func (s Spec) Lacks(v Values, protocol string) (lacks Need, isLacking bool) {
+	for _, n := range s.Needs {
+		isAbout := len(n.Protocols) == 0 || slices.Contains(n.Protocols, protocol)
+		isMet := v.Has(n.Key) && len(n.Values) == 0 || slices.Contains(n.Values, v.Text(n.Key))
+		if isAbout && !isMet {
+			return n, true
+		}
+	}
+	return Need{}, false
 }
 
 // ByPort reports that a value may be for one port; see split.

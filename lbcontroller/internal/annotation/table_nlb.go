@@ -1,5 +1,7 @@
 package annotation
 
+import "slices"
+
 // Keys of the table that only NLBs have, in its order.
 const (
 	ZoneMaps            = "zone-maps"
@@ -38,7 +40,8 @@ func nlbInstanceTable() []Spec {
 		{Key: ID, Kind: Text, Max: 64, Pattern: IDText, Scope: Instance, Default: "an NLB of its own", Removal: Fails, Since: "v2.5.1",
 			Doc: "Uses an existing NLB instead of creating one; it is never deleted."},
 		{Key: ForceOverride, Kind: Switch, Scope: Instance, Default: "off", Removal: Reverts, Since: "v2.5.1",
-			Doc: "Manages the listeners of an existing NLB too; without effect unless id is set."},
+			Needs: []Need{needs(ID)},
+			Doc:   "Manages the listeners of an existing NLB too; without effect unless id is set."},
 		{Key: ZoneMaps, Kind: Pairs, Separator: ":", Scope: Instance,
 			Default: "one of vswitchIDs of the configuration in each zone, or those that are found", Removal: Keeps, Since: "v2.5.1",
 			Doc: "Zones with their vSwitches, at least two: zone:vSwitch[:private IPv4 address[:EIP]],…; the NLB gets and " +
@@ -97,7 +100,8 @@ func nlbListenerTable() []Spec {
 			Reset: "off", Since: "v2.5.1",
 			Doc: "Asks clients for a certificate; needs cacert-id."},
 		{Key: CACertID, Kind: List, Scope: Listener, Protocols: secure, Default: "none", Removal: Keeps, Since: "v2.5.1",
-			Doc: "The certificate of the authority of the clients' certificates."},
+			Needs: []Need{needs(CACert, "on")},
+			Doc:   "The certificate of the authority of the clients' certificates."},
 		{Key: TLSCipherPolicy, Kind: Text, Max: 64, Pattern: IDText, Scope: Listener, Protocols: secure,
 			Default: "the cloud's, tls_cipher_policy_1_0", Removal: Reverts,
 			Reset: "tls_cipher_policy_1_0", Since: "v2.5.1",
@@ -108,18 +112,22 @@ func nlbListenerTable() []Spec {
 			Doc: "Agrees with clients on the protocol within TLS; needs alpn-policy."},
 		{Key: ALPNPolicy, Kind: Choice, Values: []string{"HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred"},
 			Scope: Listener, Protocols: secure, Default: "none",
-			Removal: Keeps, Since: "v2.10.0", Doc: "Which protocols are offered."},
+			Removal: Keeps, Since: "v2.10.0", Needs: []Need{needs(ALPN, "on")},
+			Doc: "Which protocols are offered."},
 		{Key: IdleTimeout, Kind: Number, Min: 10, Max: 900, Scope: Listener, Default: "the cloud's, 900, for udp 20",
 			Removal: Reverts, Reset: "900", Since: "v2.5.1",
 			Doc: "Idle time of a connection in seconds; at least 10, and at most 20 for udp."},
 		{Key: ProxyProtocol, Kind: Switch, Scope: Listener, Default: "the cloud's, off", Removal: Reverts, Reset: "off", Since: "v2.6.0",
 			Doc: "Sends the client address by PROXY protocol version 2."},
 		{Key: PPv2EndpointID, Kind: Switch, Scope: Listener, Default: "the cloud's, off", Removal: Reverts, Reset: "off", Since: "v2.9.1",
-			Doc: "Sends the id of the PrivateLink endpoint, too; needs proxy-protocol."},
+			Needs: []Need{needs(ProxyProtocol, "on")},
+			Doc:   "Sends the id of the PrivateLink endpoint, too; needs proxy-protocol."},
 		{Key: PPv2EndpointService, Kind: Switch, Scope: Listener, Default: "the cloud's, off", Removal: Reverts, Reset: "off", Since: "v2.9.1",
-			Doc: "Sends the id of the PrivateLink endpoint service, too; needs proxy-protocol."},
+			Needs: []Need{needs(ProxyProtocol, "on")},
+			Doc:   "Sends the id of the PrivateLink endpoint service, too; needs proxy-protocol."},
 		{Key: PPv2VPCID, Kind: Switch, Scope: Listener, Default: "the cloud's, off", Removal: Reverts, Reset: "off", Since: "v2.9.1",
-			Doc: "Sends the id of the client's VPC, too; needs proxy-protocol."},
+			Needs: []Need{needs(ProxyProtocol, "on")},
+			Doc:   "Sends the id of the client's VPC, too; needs proxy-protocol."},
 		{Key: ConnectionsPerSec, Kind: Number, Min: 0, Max: 1000000, Scope: Listener, Default: "the cloud's, 0 (any number)",
 			Removal: Reverts, Reset: "0", Since: "v2.5.1",
 			Doc: "New connections per second in each zone at most."},
@@ -127,34 +135,46 @@ func nlbListenerTable() []Spec {
 }
 
 func nlbHealthTable() []Spec {
+	checks := []Need{needs(HealthCheckFlag, "on")}
+	byHTTP := append(slices.Clone(checks), needs(HealthCheckType, "http"))
 	return []Spec{
 		{Key: HealthCheckFlag, Kind: Switch, Scope: Health, Default: "the cloud's, on", Removal: Reverts, Reset: "on", Since: "v2.5.1",
 			Doc: "Probes the backends. The other annotations of this section have an effect only if this one is on, as with the existing CCM."},
 		{Key: HealthCheckType, Kind: Choice, Values: []string{"tcp", "http", "udp"}, Scope: Health,
 			Default: "the cloud's, tcp", Removal: Keeps, Since: "v2.5.1",
+			Needs: checks,
 			Doc: "How backends are probed; udp is for udp ports only, whose new server groups have it by default. Those that are there " +
 				"keep their type."},
 		{Key: HealthCheckURI, Kind: Text, Max: 80, Pattern: PathText, Scope: Health, Default: "the cloud's, /",
-			Removal: Keeps, Since: "v2.5.1", Doc: "Path to probe."},
+			Removal: Keeps, Since: "v2.5.1", Needs: byHTTP,
+			Doc: "Path to probe."},
 		{Key: HealthCheckDomain, Kind: Text, Max: 80, Scope: Health, Default: "the cloud's, $SERVER_IP", Removal: Keeps, Since: "v2.5.1",
-			Doc: "Host header of the probe, or $SERVER_IP for the address of the backend."},
+			Needs: byHTTP,
+			Doc:   "Host header of the probe, or $SERVER_IP for the address of the backend."},
 		{Key: HealthCheckHTTPCode, Kind: Choices, Values: []string{"http_2xx", "http_3xx", "http_4xx", "http_5xx"},
 			Scope: Health, Default: "the cloud's, http_2xx",
-			Removal: Keeps, Since: "v2.5.1", Doc: "Answers that count as healthy."},
+			Removal: Keeps, Since: "v2.5.1", Needs: byHTTP,
+			Doc: "Answers that count as healthy."},
 		{Key: HealthCheckMethod, Kind: Choice, Values: []string{"GET", "HEAD"}, Scope: Health, Default: "the cloud's, GET",
 			Removal: Keeps, Since: "v2.5.1",
-			Doc: "Method of the probe."},
+			Needs: byHTTP,
+			Doc:   "Method of the probe."},
 		{Key: HealthCheckConnectPort, Kind: Number, Min: 0, Max: 65535, Scope: Health, Default: "the cloud's, 0", Removal: Keeps, Since: "v2.5.1",
-			Doc: "Port to probe; 0 means the port of the backend."},
+			Needs: checks,
+			Doc:   "Port to probe; 0 means the port of the backend."},
 		{Key: HealthCheckInterval, Kind: Number, Min: 1, Max: 300, Scope: Health, Default: "the cloud's", Removal: Keeps, Since: "v2.5.1",
-			Doc: "Seconds between probes, at most 50 but for udp."},
+			Needs: checks,
+			Doc:   "Seconds between probes, at most 50 but for udp."},
 		{Key: HealthyThreshold, Kind: Number, Min: 2, Max: 10, Scope: Health, Default: "the cloud's, 2", Removal: Keeps, Since: "v2.5.1",
-			Doc: "Successes until a backend is healthy."},
+			Needs: checks,
+			Doc:   "Successes until a backend is healthy."},
 		{Key: UnhealthyThreshold, Kind: Number, Min: 2, Max: 10, Scope: Health, Default: "the cloud's, 2", Removal: Keeps, Since: "v2.5.1",
-			Doc: "Failures until a backend is unhealthy."},
+			Needs: checks,
+			Doc:   "Failures until a backend is unhealthy."},
 		{Key: HealthCheckConnectTimeout, Kind: Number, Min: 1, Max: 300, Scope: Health, Default: "the cloud's, 5",
 			Removal: Keeps, Since: "v2.5.1",
-			Doc: "Seconds until a probe fails."},
+			Needs: checks,
+			Doc:   "Seconds until a probe fails."},
 	}
 }
 
@@ -169,12 +189,14 @@ func nlbBackendTable() []Spec {
 		{Key: ConnectionDrain, Kind: Switch, Scope: Group, Default: "the cloud's, off", Removal: Reverts, Reset: "off", Since: "v2.5.1",
 			Doc: "Ends the connections of a backend that is removed or unhealthy after a time."},
 		{Key: ConnectionDrainTimeout, Kind: Number, Min: 0, Max: 900, Scope: Group, Default: "the cloud's", Removal: Keeps, Since: "v2.5.1",
-			Doc: "That time, in seconds; needs connection-drain."},
+			Needs: []Need{needs(ConnectionDrain, "on")},
+			Doc:   "That time, in seconds; needs connection-drain."},
 		{Key: PreserveClientIP, Kind: Switch, Scope: Group, Default: "the cloud's, on", Removal: Reverts, Reset: "on", Since: "v2.5.1",
 			Doc: "Shows backends the addresses of clients; off for tcpssl unless it is asked for, since the cloud can't do both."},
 		{Key: VGroupPort, Kind: Pairs, Separator: ":", Pattern: IDText, Scope: Backends, Default: "server groups of its own",
 			Removal: Reverts, Since: "v2.9.1",
-			Doc: "Fills existing server groups, server group:port,…; without effect unless id is set."},
+			Needs: []Need{needs(ID)},
+			Doc:   "Fills existing server groups, server group:port,…; without effect unless id is set."},
 		{Key: BackendIPVersion, Kind: Choice, Values: []string{"ipv4", "ipv6", "dualstack"}, Scope: Backends, Default: "ipv4",
 			Removal: Reverts, Field: FieldFamilies, Since: "v2.14.0",
 			Doc: "Families of the addresses of pods as backends; ipv6 and dualstack need ip-version DualStack. With dualstack clients get servers " +

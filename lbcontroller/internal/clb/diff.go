@@ -104,6 +104,12 @@ func (r *refusals) billing(want *slbv1.CreateLoadBalancerRequest, asked Asked, h
 		return
 	}
 	byBandwidth := want.GetInternetChargeType() == slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
+	byUsage := charge == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU
+	if byUsage && byBandwidth && want.GetInternetChargeType() != have.GetInternetChargeType() {
+		r.add("annotation charge-type asks for paybybandwidth, which a CLB that is billed PayByCLCU can't have; set it to paybytraffic, or " +
+			"remove it")
+		return
+	}
 	newBandwidth := byBandwidth && asked.Bandwidth && want.GetBandwidthMbps() != have.GetBandwidthMbps()
 	if want.GetInternetChargeType() != have.GetInternetChargeType() || newBandwidth {
 		up.InternetSpec = &slbv1.InternetSpec{ChargeType: want.GetInternetChargeType()}

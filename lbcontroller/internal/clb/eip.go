@@ -26,13 +26,6 @@ var _ observe.EIPReader = Product{}
 // eip asks for an EIP for an intranet CLB.
 func (b builder) eip() {
 	v, w := b.Values, b.View.EIP()
-	if !v.On(annotation.EIPAllocate) {
-		for _, key := range []string{annotation.EIPBandwidth, annotation.EIPChargeType} {
-			if v.Has(key) {
-				b.NoEffect("annotation %s has no effect without annotation %s%s", v.Name(key), annotation.Prefix, annotation.EIPAllocate)
-			}
-		}
-	}
 	if !w.IsAsked() {
 		b.BindEIP(w)
 		return

@@ -95,13 +95,16 @@ func (b builder) billing(spec *slbv1.CreateLoadBalancerRequest) {
 			spec.Spec = defaultSpec
 		}
 	}
+	if v.Text(annotation.AddressType) == "intranet" { // What has no effect isn't sent: the cloud refuses some of it.
+		return
+	}
 	switch v.Text(annotation.ChargeType) {
 	case "paybytraffic":
 		spec.InternetChargeType = slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC
 	case "paybybandwidth":
 		spec.InternetChargeType = slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
+		spec.BandwidthMbps, _ = v.Number(annotation.Bandwidth) // 0, the cloud's default, if not set.
 	}
-	spec.BandwidthMbps, _ = v.Number(annotation.Bandwidth) // 0, the cloud's default, if not set.
 }
 
 // network places an intranet instance and reports whether its vSwitch was the controller's own choice.

@@ -45,6 +45,7 @@ func (b builder) listeners() []model.Listener {
 		config := own.listenerConfig(protocol)
 		config.Description = new(b.Owner.Listener(port.Port))
 		l := model.Listener{Key: key, Group: b.GroupName(i), Config: config, Defaults: listenerDefaults(protocol)}
+		b.CheckTransport(i, protocol)
 		if protocol == model.HTTPS {
 			l.Extensions = own.extensions()
 			if secret := own.secret(); secret != nil {
@@ -106,6 +107,7 @@ func (b builder) protocols() map[int]model.Protocol {
 	}
 	b.withoutProtocol(result)
 	b.HasProtocols(result)
+	b.WithoutNeeds(result, annotation.Listener, annotation.Health)
 	for _, p := range b.Values.Pairs(annotation.ProtocolPort) {
 		b.KnowsPort(annotation.ProtocolPort, p.Value)
 	}

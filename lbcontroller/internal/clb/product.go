@@ -108,6 +108,12 @@ func (p Product) WithoutEffect(view desired.View, there model.Observed) []string
 			"annotation "+annotation.Prefix+annotation.VSwitchID+" has no effect: only an intranet CLB is in a vSwitch (annotation "+
 				annotation.Prefix+annotation.AddressType+")")
 	}
+	for _, key := range []string{annotation.ChargeType, annotation.Bandwidth} {
+		// One of a user's may be intranet though the Service doesn't say so.
+		if v.Has(key) && v.Text(annotation.AddressType) != "intranet" && clb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTRANET {
+			warnings = append(warnings, "annotation "+v.Name(key)+" has no effect: only the traffic of a public CLB is billed, and it is intranet")
+		}
+	}
 	return append(warnings, otherEIP(v, there)...)
 }
 

@@ -190,15 +190,10 @@ func (b builder) asksUDP() bool { return b.Values.Text(annotation.HealthCheckTyp
 
 // checkGroups reports annotations about server groups that have no effect, and ranges whose health can't be checked.
 func (b builder) checkGroups() {
+	b.WithoutNeeds(b.byIndex(), annotation.Health, annotation.Group)
 	for i, port := range b.View.Service.Spec.Ports {
 		own := b.at(port.Port)
 		v := own.Values
-		for _, spec := range b.Parser.Table() {
-			if spec.Scope == annotation.Health && spec.Key != annotation.HealthCheckFlag {
-				own.withoutSwitch(spec.Key, annotation.HealthCheckFlag)
-			}
-		}
-		own.withoutSwitch(annotation.ConnectionDrainTimeout, annotation.ConnectionDrain)
 		if v.On(annotation.HealthCheckFlag) {
 			own.checkProbe(b.protocols[i])
 		}

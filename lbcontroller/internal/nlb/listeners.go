@@ -55,6 +55,7 @@ func (b builder) listeners() []model.Listener {
 		config := own.listenerConfig(protocol)
 		config.Description = new(b.Owner.Dotted(name, protocol.String()))
 		l := model.Listener{Key: key, Group: b.GroupName(i), Config: config}
+		b.CheckTransport(i, protocol)
 		if protocol == model.TCPSSL {
 			l.Extensions = own.certificates()
 		}
@@ -87,6 +88,17 @@ func protocolsOf(b *desired.Builder) []model.Protocol {
 		}
 	}
 	return protocols
+}
+
+// byIndex are the protocols that NLBs have, by the index of the port.
+func (b builder) byIndex() map[int]model.Protocol {
+	known := map[int]model.Protocol{}
+	for i, protocol := range b.protocols {
+		if protocol != 0 {
+			known[i] = protocol
+		}
+	}
+	return known
 }
 
 func parseProtocol(name string) model.Protocol {
@@ -160,14 +172,14 @@ func extensions(ids []string) []model.Extension {
 // checkListeners reports listener annotations that don't fit each other or the protocols in use.
 func (b builder) checkListeners() {
 	b.checkPorts()
-	protocols, isSecure := map[int]model.Protocol{}, false
+	protocols, isSecure := b.byIndex(), slices.Contains(b.protocols, model.TCPSSL)
 	for i, port := range b.View.Service.Spec.Ports {
-		if protocol := b.protocols[i]; protocol != 0 {
-			protocols[i], isSecure = protocol, isSecure || protocol == model.TCPSSL
+		if protocol, isKnown := protocols[i]; isKnown {
 			b.at(port.Port).checkListener(protocol)
 		}
 	}
 	b.HasProtocols(protocols)
+	b.WithoutNeeds(protocols, annotation.Listener)
 	for _, spec := range b.Parser.Table() {
 		if len(spec.Protocols) > 0 && b.wrote(spec.Key) && !isSecure && len(protocols) > 0 {
 			b.NoEffect("annotation %s has no effect: it is for tcpssl, and no port has that protocol (annotation %s)", b.Values.Name(spec.Key),
@@ -188,9 +200,6 @@ func (b builder) checkListener(protocol model.Protocol) {
 		b.checkSecure()
 	} else if v.Text(annotation.Scheduler) == "qch" && protocol == model.TCP {
 		b.Misfit(annotation.Scheduler, "rr, wrr, wlc, sch or tch: qch is for udp only")
-	}
-	for _, key := range []string{annotation.PPv2EndpointID, annotation.PPv2EndpointService, annotation.PPv2VPCID} {
-		b.withoutSwitch(key, annotation.ProxyProtocol)
 	}
 	if n, _ := v.Number(annotation.IdleTimeout); n > udpIdleTimeout && protocol == model.UDP && b.wrote(annotation.IdleTimeout) {
 		b.NoEffect("annotation %s is %d for udp ports, the most that the cloud allows there", v.Name(annotation.IdleTimeout), udpIdleTimeout)
@@ -217,14 +226,6 @@ func (b builder) checkSecure() {
 	}
 	if v.Text(annotation.Scheduler) == "qch" {
 		b.Misfit(annotation.Scheduler, "rr, wrr, wlc, sch or tch: qch is for udp only")
-	}
-}
-
-// withoutSwitch reports an annotation that counts only beside a switch. One for all ports is not in vain for one of them by itself.
-func (b builder) withoutSwitch(key, needed string) {
-	if b.wrote(key) && !b.Values.On(needed) && (b.Values.IsOwn(key) || !b.Values.IsOwn(needed)) {
-		b.NoEffect("annotation %s has no effect%s without annotation %s%s: on", b.Values.Name(key), b.About(key, needed),
-			annotation.Prefix, needed)
 	}
 }
 

@@ -241,7 +241,9 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	if in.View.Values.Has(annotation.IPMode) && !in.View.Reverts(annotation.IPMode) && values.Has(annotation.Hostname) {
 		b.NoEffect("annotation %s%s has no effect beside annotation hostname: a name has no ipMode", annotation.Prefix, annotation.IPMode)
 	}
-	b.withoutID()
+	b.withoutNeeds()
+	b.checkBackends()
+	b.checkMapped()
 	b.onlyFor()
 	b.withoutFields()
 	b.withoutNodes()
@@ -348,14 +350,8 @@ func (b *Builder) HasProtocols(protocols map[int]model.Protocol) {
 	}
 }
 
-// withoutID reports annotations about a load balancer of the user's while none is named, and groups for ports that the
-// Service doesn't have.
-func (b *Builder) withoutID() {
-	for _, key := range []string{annotation.ForceOverride, annotation.VGroupPort, annotation.Weight} {
-		if b.Reuse.ID == "" && b.Values.Has(key) && !b.View.Reverts(key) {
-			b.NoEffect("annotation %s has no effect without annotation %s%s", b.Values.Name(key), annotation.Prefix, annotation.ID)
-		}
-	}
+// checkMapped reports groups for ports that the Service doesn't have.
+func (b *Builder) checkMapped() {
 	for _, p := range b.Values.Pairs(annotation.VGroupPort) {
 		if b.Reuse.ID != "" {
 			b.KnowsPort(annotation.VGroupPort, p.Value)

@@ -469,7 +469,7 @@ func TestInstance(t *testing.T) {
 	}), nil).Desired.Instance
 	got := specOf(&model.Desired{Instance: intranet})
 	if diff := cmp.Diff([]any{
-		"mine", "vpc-1", "vsw-a", true, "slb.s1.small", 3, false, false, int32(100), slbv1.IpVersion_IP_VERSION_UNSPECIFIED,
+		"mine", "vpc-1", "vsw-a", true, "slb.s1.small", 3, false, false, int32(0), slbv1.IpVersion_IP_VERSION_UNSPECIFIED,
 		"rg-1", "z1", "z2", "10.0.0.9",
 	}, []any{
 		got.GetName(), got.GetVpcId(), got.GetVswitchId(), intranet.Identity != nil, got.GetSpec(), len(got.GetTags()), got.GetDeleteProtection(),

@@ -19,6 +19,13 @@ const (
 	dualStack = "dualstack"
 )
 
+// The values of annotation backend-type, in lower case only: the existing CCM takes any other for nodes, and pods in their place would be
+// other servers.
+const (
+	podBackends  = "eni"
+	nodeBackends = "ecs"
+)
+
 // View is a Service with what its annotations say, parsed once for all callers.
 type View struct {
 	Service *corev1.Service
@@ -84,7 +91,7 @@ func (v View) TakesBoth() bool { return v.dual }
 func (c Config) mode(svc *corev1.Service) backend.Mode {
 	pods := c.PodBackends
 	if v := svc.Annotations[annotation.BackendType]; v != "" {
-		pods = v == "eni"
+		pods = v == podBackends
 	}
 	switch {
 	case pods:
