@@ -75,7 +75,9 @@ func TestQuotaHoldsForAll(t *testing.T) {
 			if asked > 15 || asked < 6 {
 				t.Errorf("%s: the cloud was asked for a load balancer %d times in an hour, about 12 are right", kind, asked)
 			}
-			if calls := len(w.cloud.Calls()); calls > 150 {
+			// If each looked for itself every 5 minutes there were more than 1 000. Whose turn it is when several come back at the same time
+			// is not determined, and some read before they are held back.
+			if calls := len(w.cloud.Calls()); calls > 500 {
 				t.Errorf("%s: %d calls in an hour", kind, calls)
 			}
 			mu.Unlock()
