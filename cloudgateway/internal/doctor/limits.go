@@ -35,8 +35,8 @@ func (x *examination) limits(ctx context.Context) {
 		some, err := x.quotas(ctx, product)
 		switch {
 		case rpcerr.ReasonOf(err) == rpcerr.CloudForbidden:
-			x.report.add(check, Skipped, "", "not compared with Quota Center: quotas:ListProductQuotas is not permitted; for that, attach the policy "+
-				"deploy/ram-policies/%s.json to %s", rampolicy.RateLimits, x.who)
+			x.report.add(check, Skipped, "", "not compared with Quota Center: quotas:ListProductQuotas is not permitted; "+
+				"for that, attach the policy deploy/ram-policies/%s.json to %s", rampolicy.RateLimits, x.who)
 			return
 		case err != nil:
 			x.report.add(check, Skipped, "", "not compared with Quota Center: %s", text(err))
@@ -89,7 +89,8 @@ func (x *examination) quotas(ctx context.Context, product openapi.Product) ([]qu
 	return all, err
 }
 
-// readQuota reads a quota. One that is no number of calls in a window, such as one of a unit of time that nobody has heard of, has no calls.
+// readQuota reads a quota. One that is no number of calls in a window, such as one of a unit of time that nobody has heard of, has no
+// calls.
 func readQuota(item []byte) (quota, error) {
 	var q quota
 	total, value, unit := "", "", ""
@@ -148,7 +149,8 @@ func judge(check string, used []limited, quotas []quota) []Finding {
 		found = append(found, Finding{"rate limit " + key, result, fmt.Sprintf("the gateway keeps to %s, the account has %s", shown(l.limit),
 			shown(account)), todo})
 	}
-	summary := Finding{Check: check, Result: OK, Detail: fmt.Sprintf("%d compared with Quota Center, %d differ", len(used)-len(absent), len(found))}
+	summary := Finding{Check: check, Result: OK}
+	summary.Detail = fmt.Sprintf("%d compared with Quota Center, %d differ", len(used)-len(absent), len(found))
 	switch {
 	case len(absent) == len(used):
 		summary = Finding{Check: check, Result: Skipped, Detail: "not compared: Quota Center has none of those that the gateway keeps to"}

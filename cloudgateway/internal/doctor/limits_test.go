@@ -67,7 +67,8 @@ func TestJudge(t *testing.T) {
 		{"by a part of the code", []quota{of("slb_2014-05-15_CreateLoadBalancer", "", per(30, time.Minute))}, "rate limits ok, " + lower},
 		{"in another script", []quota{of("q_1", "\u63a5\u53e3CreateLoadBalancer\u9650\u901f", per(30, time.Minute))}, "rate limits ok, " + lower},
 		{"the lowest of several", []quota{
-			of("CreateLoadBalancer", "", per(60, time.Minute)), of("CreateLoadBalancer", "", per(30, time.Minute)), of("CreateLoadBalancer", "", per(90, time.Minute)),
+			of("CreateLoadBalancer", "", per(60, time.Minute)), of("CreateLoadBalancer", "", per(30, time.Minute)),
+			of("CreateLoadBalancer", "", per(90, time.Minute)),
 		}, "rate limits ok, " + lower},
 		{"of a longer name", []quota{of("CreateLoadBalancerTCPListener", "", per(30, time.Minute))}, "rate limits skipped"},
 		{"of another product", []quota{{product: openapi.NLB, code: "CreateLoadBalancer", limit: per(30, time.Minute)}}, "rate limits skipped"},
@@ -118,7 +119,8 @@ func (p *patient) set(calls map[string]int) {
 	}
 }
 
-// TestQuotaCenter: a quota of the account that was raised is a hint, one that is lower a warning, with the key to set; what Quota Center does not have is named.
+// TestQuotaCenter: a quota of the account that was raised is a hint, one that is lower a warning, with the key to set; what Quota Center
+// does not have is named.
 func TestQuotaCenter(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t)

@@ -70,7 +70,8 @@ func newPatient(t *testing.T) *patient {
 		OpenAPI: openapi.Config{
 			Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: endpoints, Retry: time.Millisecond,
 		},
-		Source: p.key("LTAIgood", "good-secret"), Metadata: elsewhere{}, VpcID: "vpc-1", Features: rampolicy.Features(), Limits: limits, Now: time.Now,
+		Source: p.key("LTAIgood", "good-secret"), Metadata: elsewhere{}, VpcID: "vpc-1", Features: rampolicy.Features(), Limits: limits,
+		Now: time.Now,
 	}
 	p.sts = p.OpenAPI
 	return p

@@ -4,9 +4,10 @@
 // ranges, the members of answers, and that one address serves all regions. That API rate limits are quotas of the category FlowControl, per
 // region, API and main account, is from the pages of the products' API rate quotas ("90/60(s)").
 //
-// No published answer shows a quota of that category, so the following is inferred: its QuotaActionCode and its QuotaName are the name of the
-// API, its ProductCode is that of the OpenAPI (also for EIPs, whose general quotas have a code of their own), its only dimension is regionId,
-// and its unit of time is the second. So is that a product which Quota Center does not know has no quotas, and the code for a foreign token.
+// No published answer shows a quota of that category, so the following is inferred: its QuotaActionCode and its QuotaName are the name of
+// the API, its ProductCode is that of the OpenAPI (also for EIPs, whose general quotas have a code of their own), its only dimension is
+// regionId, and its unit of time is the second. So is that a product which Quota Center does not know has no quotas, and the code for a
+// foreign token.
 package quotas
 
 import (
@@ -94,8 +95,8 @@ func rateQuotas(limits limit.Table, product string) []quota {
 	return all
 }
 
-// commonQuotas are limits of resources that the simulator keeps to, under the codes that the pages of VPC and EIP quotas have, and for CLB the
-// comments of the SDKs. Their names are ours.
+// commonQuotas are limits of resources that the simulator keeps to, under the codes that the pages of VPC and EIP quotas have, and for CLB
+// the comments of the SDKs. Their names are ours.
 func commonQuotas(c *api.Context, product string) []quota {
 	most, s := c.Settings.Quotas, c.State
 	return map[string][]quota{
