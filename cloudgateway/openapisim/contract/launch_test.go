@@ -37,7 +37,7 @@ func resourceGroups(c *cloud) {
 	c.want(got, "TotalCount", "1", "ResourceGroups.ResourceGroup.0.Status", "OK")
 }
 
-// rateLimits looks an API up in Quota Center. The form of such a quota is inferred: a run in the cloud is to tell it.
+// rateLimits looks an API up in Quota Center. The form of such a quota is inferred: only a run in the cloud can show it.
 func rateLimits(c *cloud) {
 	got := c.must("quotas", "ListProductQuotas", "ProductCode", "slb", "QuotaCategory", "FlowControl", "KeyWord", "CreateVServerGroup",
 		"Dimensions.1.Key", "regionId", "Dimensions.1.Value", c.region)
