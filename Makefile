@@ -90,7 +90,7 @@ kubernetes: ### Build the local control plane into the cache, once
 	@$(WORLD) prepare
 
 .PHONY: test
-test: kubernetes ## Run all tests with the race detector: 20 to 40 minutes on 2 cores
+test: kubernetes ## Run all tests with the race detector: 40 minutes on 2 cores
 	@MAKE='$(MAKE)' RACE='$(RACE)' PACKAGES='$(UNITED:%=./%/...)' deploy/tools/test.sh
 
 .PHONY: test-e2e test-packages test-apart
