@@ -1,4 +1,4 @@
-// Package reference writes docs/actions.md and docs/coverage.md: what the simulated cloud knows of each action, from the tables that
+// Package reference writes docs/actions.md, docs/coverage.md and docs/tools.md: what the simulated cloud knows of each action, from the tables that
 // it runs by, beside what the cloud documents. What is documented but not simulated is there too, so that a gap is not taken for a
 // promise.
 package reference
@@ -14,7 +14,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/documented"
 )
 
-//go:generate go run ./gen -o ../docs/actions.md -coverage ../docs/coverage.md
+//go:generate go run ./gen -o ../docs/actions.md -coverage ../docs/coverage.md -tools ../docs/tools.md
 
 // Missing returns the documented actions that the simulated cloud doesn't have.
 func Missing() []documented.Action {
