@@ -88,6 +88,11 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"life of a volume":    lifeOfVolume,
 		"changed instance":    changedInstance,
 		"key pairs":           keyPairs,
+		"many instances":      manyInstances,
+		"provisioned node":    provisionedNode,
+		"prices":              instancePrices,
+		"group of snapshots":  groupOfSnapshots,
+		"lent interface":      lentInterface,
 		"moved things":        movedThings,
 		"new instances":       newInstances,
 		"old specification":   oldSpecification,
@@ -259,6 +264,7 @@ func remains(sim *openapisim.Simulator) map[string]int {
 			}
 		}
 		out["snapshots"], out["key pairs"], out["deployment sets"] = len(c.Snapshots), len(c.KeyPairs), len(c.DeploymentSets)
+		out["launch templates"], out["groups of snapshots"] = len(c.LaunchTemplates), len(c.SnapshotGroups)
 		out["load balancers"] = len(c.LoadBalancers) - len(seed().LoadBalancers)
 		out["server groups"] = len(c.ServerGroups)
 		out["networks"] = len(c.Vpcs) - len(seed().Vpcs)

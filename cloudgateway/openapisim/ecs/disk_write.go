@@ -275,7 +275,7 @@ func modifyDiskSpec(c *api.Context, d *state.Disk) (any, *api.Error) {
 		return nil, api.DryRun()
 	}
 	d.Category, d.PerformanceLevel, d.ProvisionedIops = changed.Category, changed.PerformanceLevel, changed.ProvisionedIops
-	return api.Object{"TaskId", "", "OrderId", ""}, nil
+	return api.Object{"TaskId", newTask(c, "ModifyDiskSpec", d.ID, c.Settings.DiskChange), "OrderId", ""}, nil
 }
 
 // replaceSystemDisk gives a stopped instance a new system disk with another image.

@@ -19,7 +19,8 @@ func Product() api.Product {
 	actions := slices.Concat(
 		instanceActions(), eventActions(), runActions(), lifecycleActions(), catalogActions(), availableActions(), interfaceActions(),
 		interfaceWriteActions(), interfaceAddressActions(), diskActions(), diskWriteActions(), snapshotActions(),
-		attributeActions(), instanceModifyActions(),
+		attributeActions(), instanceModifyActions(), batchActions(), roleActions(), launchTemplateActions(), provisioningActions(),
+		priceActions(), snapshotGroupActions(), taskActions(), permissionActions(), legacyTagActions(),
 		keyPairActions(), deploymentSetActions(), groupActions(),
 		ruleActions(), modifyRuleActions(), memberActions(),
 		tagging().Actions(),
@@ -58,6 +59,10 @@ func tagging() tags.Service {
 				func(k *state.KeyPair) *[]state.Tag { return &k.Tags }),
 			"snapshot": tags.Of(func(c *state.Cloud) map[string]*state.Snapshot { return c.Snapshots },
 				func(s *state.Snapshot) *[]state.Tag { return &s.Tags }),
+			"snapshotgroup": tags.Of(func(c *state.Cloud) map[string]*state.SnapshotGroup { return c.SnapshotGroups },
+				func(g *state.SnapshotGroup) *[]state.Tag { return &g.Tags }),
+			"launchtemplate": tags.Of(func(c *state.Cloud) map[string]*state.LaunchTemplate { return c.LaunchTemplates },
+				func(t *state.LaunchTemplate) *[]state.Tag { return &t.Tags }),
 		},
 		Codes: tagCodes(),
 	}

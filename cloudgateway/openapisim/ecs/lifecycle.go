@@ -109,21 +109,34 @@ func incorrectStatus() *api.Error {
 
 // deleteInstance begins the removal of an instance. A protected one stays, even with Force.
 func deleteInstance(c *api.Context, i *state.Instance) (any, *api.Error) {
-	switch force := c.True("Force"); {
-	case i.DeletionProtection:
-		return nil, forbidden("InvalidOperation.DeletionProtection", "The deletion protection of the instance is on.")
-	case i.Status != stopped && !force, !i.SettleAt.IsZero():
-		return nil, incorrectStatus()
-	case c.True("DryRun"):
+	if err := deletable(c, i); err != nil {
+		return nil, err
+	}
+	if c.True("DryRun") {
 		return nil, api.DryRun()
 	}
+	destroy(c, i)
+	return nil, nil
+}
+
+// deletable refuses the deletion of an instance that is protected, or not stopped unless Force is set.
+func deletable(c *api.Context, i *state.Instance) *api.Error {
+	switch {
+	case i.DeletionProtection:
+		return forbidden("InvalidOperation.DeletionProtection", "The deletion protection of the instance is on.")
+	case i.Status != stopped && !c.True("Force"), !i.SettleAt.IsZero():
+		return incorrectStatus()
+	}
+	return nil
+}
+
+func destroy(c *api.Context, i *state.Instance) {
 	vanish(c, i)
 	passing := i.Status
 	if passing != stopped {
 		passing = stopping
 	}
 	begin(c, i, passing, "", c.Settings.InstanceDelete)
-	return nil, nil
 }
 
 // vanish takes an instance and the interfaces that go with it out of every group that they serve, a little later. Route entries that lead

@@ -29,8 +29,13 @@ func runActions() []api.Action {
 			InvalidDataDiskCategory.ValueNotSupported InvalidDataDiskSize.ValueNotSupported InvalidSnapshotId.NotFound
 			InvalidPerformanceLevel.Malformed InvalidVSwitch.Ipv6NotTurnOn InvalidIp.Address
 			InvalidIp.IpAssigned InvalidIp.IpRepeated InvalidParameter.Conflict InvalidOperation.Ipv6CountExceeded
-			InvalidLaunchTemplate.NotFound InvalidParam.NetworkInterface InvalidNetworkInterfaceName.Malformed InvalidParameter.NotMatch
-			InvalidVSwitchId.IpInvalid InvalidEniId.NotFound InvalidOperation.InvalidEniState`), region(),
+			InvalidLaunchTemplate.NotFound InvalidLaunchTemplateVersion.NotFound InvalidParam.NetworkInterface
+			InvalidNetworkInterfaceName.Malformed InvalidParameter.NotMatch
+			InvalidVSwitchId.IpInvalid InvalidEniId.NotFound InvalidOperation.InvalidEniState`), runParams()...)}
+}
+
+func runParams() []api.Param {
+	return []api.Param{region(),
 		api.Optional("ImageId"), api.Optional("ImageFamily"), api.Optional("InstanceType"), api.Optional("VSwitchId"),
 		api.Optional("ZoneId"), api.Optional("SecurityGroupId"), api.Param{Name: "SecurityGroupIds", Kind: api.Strings},
 		api.Optional("InstanceName"), api.Optional("HostName"), api.Optional("Description"), api.Flag("UniqueSuffix"),
@@ -54,7 +59,8 @@ func runActions() []api.Action {
 		api.OneOf("PeriodUnit", "Week", "Month"), api.Flag("AutoRenew"), api.Number("AutoRenewPeriod", 1, 60),
 		api.Optional("DeploymentSetId"), api.Optional("ResourceGroupId"), tags.Uncounted(), api.Optional("ClientToken"),
 		api.Param{Name: "NetworkInterface", Kind: api.Structs, Max: 2, Members: interfaceMembers()},
-		api.Optional("LaunchTemplateId"), api.Optional("LaunchTemplateName"), api.Optional("LaunchTemplateVersion"), api.Flag("DryRun"))}
+		api.Optional("LaunchTemplateId"), api.Optional("LaunchTemplateName"), api.Optional("LaunchTemplateVersion"), api.Flag("DryRun"),
+	}
 }
 
 // launch is what a call of RunInstances asks for.
@@ -74,9 +80,13 @@ type launch struct {
 // runInstances makes instances that come up by the clock: Pending, Starting, Running. Each has its primary interface and its
 // address from the beginning.
 func runInstances(c *api.Context) (string, *api.Error) {
+	c, err := withTemplate(c)
+	if err != nil {
+		return "", err
+	}
 	var l launch
 	for _, check := range []func(*api.Context, *launch) *api.Error{
-		checkTemplate, checkMachine, readInterfaces, checkPlace, checkGroups, checkLabels, checkUserData, checkDisks, findAddresses, findIPv6,
+		checkMachine, readInterfaces, checkPlace, checkGroups, checkLabels, checkUserData, checkDisks, findAddresses, findIPv6,
 		findSecondary,
 	} {
 		if err := check(c, &l); err != nil {

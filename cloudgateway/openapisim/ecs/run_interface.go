@@ -75,18 +75,6 @@ func conflict(format string, args ...any) *api.Error {
 	return api.BadRequest("InvalidParameter.Conflict", format, args...)
 }
 
-// checkTemplate refuses launch templates, of which there are none.
-func checkTemplate(c *api.Context, _ *launch) *api.Error {
-	switch {
-	case c.Has("LaunchTemplateId"), c.Has("LaunchTemplateName"):
-		return api.NotFound("InvalidLaunchTemplate.NotFound", "The specified LaunchTemplateId %q LaunchTemplateName %q is not found.",
-			c.Get("LaunchTemplateId"), c.Get("LaunchTemplateName"))
-	case c.Has("LaunchTemplateVersion"):
-		return api.Missing("LaunchTemplateId")
-	}
-	return nil
-}
-
 // readInterfaces finds the primary and the secondary interface among NetworkInterface.N. The documents list the codes of
 // RunInstances for wrong and for conflicting parameters without saying which one is for which.
 func readInterfaces(c *api.Context, l *launch) *api.Error {

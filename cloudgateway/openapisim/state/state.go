@@ -26,6 +26,11 @@ type Cloud struct {
 	Snapshots      map[string]*Snapshot         `json:"snapshots"`
 	KeyPairs       map[string]*KeyPair          `json:"keyPairs"` // by name
 	DeploymentSets map[string]*DeploymentSet    `json:"deploymentSets"`
+
+	LaunchTemplates      map[string]*LaunchTemplate      `json:"launchTemplates"`
+	SnapshotGroups       map[string]*SnapshotGroup       `json:"snapshotGroups"`
+	Tasks                map[string]*Task                `json:"tasks"` // of ECS
+	InterfacePermissions map[string]*InterfacePermission `json:"interfacePermissions"`
 	// InstanceEvents are the system events of instances. Nothing but a seed makes them or takes them further.
 	InstanceEvents map[string]*InstanceEvent `json:"instanceEvents"`
 	SecurityGroups map[string]*SecurityGroup `json:"securityGroups"`

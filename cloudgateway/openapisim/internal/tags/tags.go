@@ -209,6 +209,44 @@ func (s Service) Remove(c *api.Context) (func(), *api.Error) {
 	})
 }
 
+// RemoveMatching checks a call that removes Tag.N, those without a value by key, and returns a function that carries it out.
+func (s Service) RemoveMatching(c *api.Context) (func(), *api.Error) {
+	gone := FilterOf(c)
+	if err := s.Codes.count(len(gone), maxTags, s.Codes.Tags); err != nil {
+		return nil, err
+	}
+	return s.change(c, func(old []state.Tag) []state.Tag {
+		left := slices.DeleteFunc(slices.Clone(old), func(t state.Tag) bool { return len(gone) > 0 && gone.MatchAny([]state.Tag{t}) })
+		if len(left) == 0 {
+			return nil
+		}
+		return left
+	})
+}
+
+// All returns the tags of all resources, of those of a type, or of one, each once and sorted.
+func (s Service) All(c *api.Context, resourceType, id string) ([]state.Tag, *api.Error) {
+	if _, known := s.Types[resourceType]; resourceType != "" && !known {
+		return nil, s.Codes.err(s.Codes.Type, "The specified ResourceType %s is not known.", resourceType)
+	}
+	seen := map[state.Tag]bool{}
+	for name, t := range s.Types {
+		if !listing.Match(resourceType, name) {
+			continue
+		}
+		for _, one := range t.IDs(c.State) {
+			if tags := t.Find(c.State, one); tags != nil && listing.Match(id, one) {
+				for _, tag := range *tags {
+					seen[tag] = true
+				}
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(seen), func(a, b state.Tag) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
+	}), nil
+}
+
 // Tagged is a tag of a resource.
 type Tagged struct {
 	ResourceType string `json:"ResourceType"`
