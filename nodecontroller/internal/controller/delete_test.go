@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/nodes"
 )
 
 // liveNode lets the API server know a state of node-1 that the cache of the controller does not have yet.
@@ -228,6 +230,35 @@ func TestUninitialisedNodeWhoseInstanceIsGone(t *testing.T) {
 	run(t, nil, prepare, func(w *world) {
 		w.Pass(10 * time.Minute)
 		if got := w.NodeNames(); !slices.Equal(got, []string{"node-0", "node-2"}) {
+			t.Errorf("nodes %v", got)
+		}
+	})
+}
+
+// TestNodeWithoutProviderIDWhoseInstanceIsGone: nothing proves which instance it was, so that the Node stays. It says who may delete it, and
+// the cloud is not asked for ever.
+func TestNodeWithoutProviderIDWhoseInstanceIsGone(t *testing.T) {
+	prepare := func(w *world) {
+		furnished(3)(w)
+		w.vanish(1)
+		w.UpdateNode("node-1", func(n *corev1.Node) {
+			silent(n)
+			n.Spec.ProviderID = ""
+			n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.0.111"}
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.Pass(time.Hour)
+		told := w.Events.Matching("node-1 SyncNodeFailed")
+		if len(told) == 0 || !strings.Contains(told[len(told)-1], "if its machine is gone, delete the Node") {
+			t.Errorf("events %q", told)
+		}
+		before := w.calls("ListInstances")
+		w.Pass(24 * time.Hour)
+		if got := w.calls("ListInstances") - before; got > 0 {
+			t.Errorf("%d lists of instances in a day", got)
+		}
+		if got := w.NodeNames(); !slices.Equal(got, []string{"node-0", "node-1", "node-2"}) {
 			t.Errorf("nodes %v", got)
 		}
 	})

@@ -26,7 +26,7 @@ const (
 	eventSyncFailed = "SyncNodeFailed"
 	// Warning: the serving certificate that the kubelet asks for is left to people; the text says why.
 	eventUnapproved = "CertificateNotApproved"
-	// Warning: a tag of the instance has a value that the Node can't have; the last good one stays.
+	// Warning: a tag of the instance has a value that the Node can't have, or somebody else has set what it would set; what is there stays.
 	eventInvalidTag = "InvalidTag"
 	// Normal: the Node is excluded and waits for its initialization, which is left to another component.
 	eventExcluded = "ExcludedNode"
@@ -87,5 +87,5 @@ func (c *Controller) reportTags(node *corev1.Node, change nodestate.Change) {
 		c.events.Resolve(kube.NodeReference(node.Name), eventInvalidTag)
 		return
 	}
-	c.warn(node.Name, eventInvalidTag, strings.Join(change.Problems, "; ")+"; change it in the cloud")
+	c.warn(node.Name, eventInvalidTag, strings.Join(change.Problems, "; "))
 }

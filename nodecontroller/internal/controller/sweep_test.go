@@ -91,6 +91,29 @@ func TestNoInstanceFoundAtAllDeletesNothing(t *testing.T) {
 	})
 }
 
+// TestTheLastNodesAreLeftToPeople: when the last instances of a cluster are released, nobody is left to prove it. The Nodes stay, and say
+// who may delete them.
+func TestTheLastNodesAreLeftToPeople(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		run(t, nil, furnished(n), func(w *world) {
+			for i := range n {
+				w.vanish(i)
+				w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
+			}
+			w.Pass(24 * time.Hour)
+			if got := len(w.NodeNames()); got != n {
+				t.Errorf("%d nodes left, want %d", got, n)
+			}
+			for i := range n {
+				told := w.Events.Matching(fmt.Sprintf("node-%d DeleteNodeFailed", i))
+				if len(told) == 0 || !strings.Contains(told[len(told)-1], "If it was the last one of the cluster and is released, delete the Node by hand") {
+					t.Errorf("%d of %d: events %q", i, n, told)
+				}
+			}
+		})
+	}
+}
+
 func TestDeletionsAreSpread(t *testing.T) {
 	run(t, nil, furnished(20), func(w *world) {
 		for i := range 8 {

@@ -157,6 +157,58 @@ func TestRulesLeaveWhatIsThere(t *testing.T) {
 	})
 }
 
+// TestRulesKeepTheValuesOfOthers: where somebody else has set another value than the tag, that one stays, whatever the tag becomes, and
+// the node says so. Once it is taken off, the tag gives the value.
+func TestRulesKeepTheValuesOfOthers(t *testing.T) {
+	edit := func(cfg *controller.Config) {
+		cfg.Options.Rules = []nodestate.Rule{
+			{Tag: "team", Label: "example.com/team"}, {Tag: "cost", Annotation: "example.com/cost"},
+			{Tag: "dedicated", Taint: "example.com/dedicated", Effect: corev1.TaintEffectNoSchedule},
+		}
+	}
+	theirs := corev1.Taint{Key: "example.com/dedicated", Value: "theirs", Effect: corev1.TaintEffectNoExecute}
+	prepare := func(w *world) {
+		furnished(1)(w)
+		w.tag(map[string]string{"team": "a", "cost": "7", "dedicated": "gpu"})
+		w.UpdateNode("node-0", func(n *corev1.Node) {
+			n.Labels = map[string]string{"example.com/team": "theirs"}
+			n.Annotations = map[string]string{"example.com/cost": "theirs"}
+			n.Spec.Taints = append(n.Spec.Taints, theirs)
+		})
+	}
+	run(t, edit, prepare, func(w *world) {
+		kept := func() {
+			t.Helper()
+			node := w.Node("node-0")
+			if node.Labels["example.com/team"] != "theirs" || node.Annotations["example.com/cost"] != "theirs" ||
+				!slices.Contains(node.Spec.Taints, theirs) {
+				t.Errorf("labels %v, annotations %v, taints %v", node.Labels, node.Annotations, node.Spec.Taints)
+			}
+		}
+		kept()
+		w.tag(map[string]string{"team": "b", "cost": "8", "dedicated": "fpga"})
+		w.Pass(6 * time.Minute)
+		kept()
+		for _, what := range []string{"label example.com/team", "annotation example.com/cost", "taint example.com/dedicated"} {
+			if !slices.ContainsFunc(w.Events.Matching("node-0 InvalidTag"), func(e string) bool {
+				return strings.Contains(e, what+" has a value that the controller has not set")
+			}) {
+				t.Errorf("no event names %s: %q", what, w.Events.Matching("node-0"))
+			}
+		}
+		w.UpdateNode("node-0", func(n *corev1.Node) { delete(n.Labels, "example.com/team") })
+		w.Pass(6 * time.Minute)
+		if got := w.Node("node-0").Labels["example.com/team"]; got != "b" {
+			t.Errorf("label %q once that of others is gone, want b", got)
+		}
+		w.tag(map[string]string{"team": "c"})
+		w.Pass(6 * time.Minute)
+		if got := w.Node("node-0").Labels["example.com/team"]; got != "c" {
+			t.Errorf("label %q, want c: it is ours by now", got)
+		}
+	})
+}
+
 // TestLingjunLabelComesLater: a label that says what a node is may come after it has registered.
 func TestLabelThatSaysWhatANodeIsComesLater(t *testing.T) {
 	prepare := func(w *world) {

@@ -112,7 +112,6 @@ func wantedOf(instance *ecsv1.Instance, rules []Rule) *wanted {
 			}
 		}
 	}
-	slices.Sort(w.problems)
 	return w
 }
 
@@ -121,7 +120,8 @@ func (w *wanted) want(whose, entry, value string) {
 	if !strings.HasPrefix(entry, annotationPrefix) {
 		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
 			w.bad[entry] = true
-			w.problems = append(w.problems, fmt.Sprintf("%s value %q, which %s can't have: %s", whose, value, describeEntry(entry), problems[0]))
+			w.problems = append(w.problems, fmt.Sprintf("%s value %q, which %s can't have: %s; change it in the cloud",
+				whose, value, describeEntry(entry), problems[0]))
 			return
 		}
 	}
@@ -131,6 +131,9 @@ func (w *wanted) want(whose, entry, value string) {
 func describeEntry(entry string) string {
 	if key, ok := strings.CutPrefix(entry, taintPrefix); ok {
 		return "taint " + key
+	}
+	if key, ok := strings.CutPrefix(entry, annotationPrefix); ok {
+		return "annotation " + key
 	}
 	return "label " + entry
 }
@@ -160,7 +163,6 @@ func (w *wanted) there(node *corev1.Node, entry string) (has, equal bool) {
 // now on. Only what we have set is ever taken off; what was there before may be that of a user or another tool.
 func (c *Change) manage(node *corev1.Node, instance *ecsv1.Instance, opts Options) {
 	w := wantedOf(instance, opts.Rules)
-	c.Problems = w.problems
 	for entry := range w.values {
 		if _, equal := w.there(node, entry); !equal && !slices.Contains(w.entries, entry) {
 			c.set(w, entry, false)
@@ -173,6 +175,9 @@ func (c *Change) manage(node *corev1.Node, instance *ecsv1.Instance, opts Option
 		_, wants := w.values[entry]
 		ours := slices.Contains(before, entry)
 		switch {
+		case wants && has && !equal && !ours && !slices.Contains(optional(), entry):
+			w.problems = append(w.problems, fmt.Sprintf("%s has a value that the controller has not set, and stays: take it off if "+
+				"the tag of the instance, with value %q, is to give it", describeEntry(entry), w.values[entry]))
 		case wants && !equal:
 			c.set(w, entry, has)
 			after = append(after, entry)
@@ -187,6 +192,8 @@ func (c *Change) manage(node *corev1.Node, instance *ecsv1.Instance, opts Option
 	if !slices.Equal(before, after) {
 		c.Managed = new(strings.Join(after, ","))
 	}
+	slices.Sort(w.problems)
+	c.Problems = w.problems
 }
 
 // set gives the node an entry, in place of another value if it has one.
