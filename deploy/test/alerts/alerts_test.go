@@ -325,8 +325,8 @@ func situations() map[string]struct {
 			about:  `{}`,
 		},
 		"AlicloudNodeDeletionsDeferred": {
-			silent: []recording{{`nodecontroller_deferred_deletions 0x60`}, {`nodecontroller_deferred_deletions 30-2x15 0x45`}},
-			loud:   []recording{{`nodecontroller_deferred_deletions 7x60`}},
+			silent: []recording{{`nodecontroller_held_deletions{cause="budget"} 0x60`}, {`nodecontroller_held_deletions{cause="budget"} 30-2x15 0x45`}},
+			loud:   []recording{{`nodecontroller_held_deletions{cause="budget"} 7x60`}},
 			about:  `{}`,
 		},
 		"AlicloudRecordUnusable": {
@@ -338,9 +338,9 @@ func situations() map[string]struct {
 			about: `{}`,
 		},
 		"AlicloudRoutesRefused": {
-			silent: []recording{{`routecontroller_refused_routes{route_table="vtb-1"} 0x60`}},
-			loud: []recording{{`routecontroller_refused_routes{route_table="vtb-1",pod="a"} 1x60`,
-				`routecontroller_refused_routes{route_table="vtb-2"} 0x60`}},
+			silent: []recording{{`routecontroller_routes{route_table="vtb-1",state="refused"} 0x60`}},
+			loud: []recording{{`routecontroller_routes{route_table="vtb-1",state="blocked",pod="a"} 1x60`,
+				`routecontroller_routes{route_table="vtb-2",state="refused"} 0x60`}},
 			about: `{route_table="vtb-1"}`,
 		},
 		"AlicloudRouteTableFull": {
@@ -410,8 +410,8 @@ func healthy() recording {
 		`lbcontroller_last_servers{pod="a"} 0x120`, `lbcontroller_services_without_backends{pod="a"} 0x120`,
 		`nodecontroller_no_instance_found{pod="a"} 0x120`, `nodecontroller_instances_unread{cause="credentials",pod="a"} 0x120`,
 		`nodecontroller_nodes{state="initialized",pod="a"} 9x120`,
-		`nodecontroller_held_deletions{cause="witness",pod="a"} 0x120`, `nodecontroller_deferred_deletions{pod="a"} 0x120`,
-		`routecontroller_record_unusable{pod="a"} 0x120`, `routecontroller_refused_routes{route_table="vtb-1",pod="a"} 0x120`,
+		`nodecontroller_held_deletions{cause="witness",pod="a"} 0x120`, `nodecontroller_held_deletions{cause="budget",pod="a"} 0x120`,
+		`routecontroller_record_unusable{pod="a"} 0x120`, `routecontroller_routes{route_table="vtb-1",state="refused",pod="a"} 0x120`,
 		`routecontroller_route_entries{route_table="vtb-1",pod="a"} 195x120`, `routecontroller_route_quota{pod="a"} 1000x120`,
 		`routecontroller_routes{route_table="vtb-1",state="available",pod="a"} 9x120`,
 		`routecontroller_no_node_claims{route_table="vtb-1",pod="a"} 0x120`,

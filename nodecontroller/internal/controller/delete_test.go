@@ -235,8 +235,8 @@ func TestUninitialisedNodeWhoseInstanceIsGone(t *testing.T) {
 	})
 }
 
-// TestNodeWithoutProviderIDWhoseInstanceIsGone: nothing proves which instance it was, so that the Node stays. It says who may delete it, and
-// the cloud is not asked for ever.
+// TestNodeWithoutProviderIDWhoseInstanceIsGone: nothing proves which instance it was, so that the Node stays. It says who
+// may delete it, and the cloud is not asked for ever.
 func TestNodeWithoutProviderIDWhoseInstanceIsGone(t *testing.T) {
 	prepare := func(w *world) {
 		furnished(3)(w)

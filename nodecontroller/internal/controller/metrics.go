@@ -23,20 +23,19 @@ type metrics struct {
 	latency     *prometheus.HistogramVec
 	initialized prometheus.Histogram
 	deleted     prometheus.Counter
-	deferred    prometheus.Gauge
 	fault       prometheus.Gauge
 	held        *prometheus.GaugeVec
 	unread      *prometheus.GaugeVec
 }
 
-// newMetrics registers the metrics. forwarding counts the nodes that wait for their network interfaces, states all nodes by state, and
-// planned those with planned maintenance.
-func newMetrics(registerer prometheus.Registerer, forwarding func() int, states, planned func() map[string]int) *metrics {
+// newMetrics registers the metrics. states counts all nodes by state, and planned those with planned maintenance.
+func newMetrics(registerer prometheus.Registerer, states, planned func() map[string]int) *metrics {
 	factory := promauto.With(registerer)
 	if registerer != nil {
 		registerer.MustRegister(counted{prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "nodecontroller_nodes",
-			Help: "Nodes by state: uninitialized, forwarding (waits for its network interface only), initialized, stopped, " +
+			Help: "Nodes by state: uninitialized, forwarding (keeps its taint until the source/destination check of its network interface is off), " +
+				"initialized, stopped, " +
 				"silent (the kubelet does not report), ghost (the kubelet reports, and the instance is gone), " +
 				"foreign (the instance is of another VPC or cluster), duplicate (another Node is the same instance), other (excluded, virtual, or no " +
 				"instance of this region).",
@@ -47,10 +46,6 @@ func newMetrics(registerer prometheus.Registerer, forwarding func() int, states,
 				"maintenance.lead, or under way).",
 		}, []string{"state"}), planned})
 	}
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "nodecontroller_forwarding_waiting_nodes",
-		Help: "Nodes with labels and addresses that keep their taint until the source/destination check of their network interfaces is off.",
-	}, func() float64 { return float64(forwarding()) })
 	return &metrics{
 		latency: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "ccm_node_latencies_duration_milliseconds",
@@ -65,12 +60,10 @@ func newMetrics(registerer prometheus.Registerer, forwarding func() int, states,
 		deleted: factory.NewCounter(prometheus.CounterOpts{
 			Name: "nodecontroller_deleted_nodes_total", Help: "Nodes deleted because their instances are gone.",
 		}),
-		deferred: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "nodecontroller_deferred_deletions", Help: "Nodes to delete that the deletion budget keeps for later.",
-		}),
 		held: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "nodecontroller_held_deletions",
-			Help: "Silent nodes that are kept though their instances seem gone or can't be asked about, by cause.",
+			Help: "Silent nodes that are kept though their instances seem gone or can't be asked about, by cause: budget (too many were deleted " +
+				"lately), nothing_found, contradicted, witness, record, unanswered.",
 		}, []string{"cause"}),
 		unread: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "nodecontroller_instances_unread",
@@ -115,7 +108,6 @@ func (m *metrics) expiry(kept map[held]int) {
 	for _, cause := range allHeld() {
 		m.held.WithLabelValues(string(cause)).Set(float64(kept[cause]))
 	}
-	m.deferred.Set(float64(kept[heldBudget]))
 }
 
 // setFault shows whether the last part of a sweep found not one instance.

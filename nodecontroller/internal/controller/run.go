@@ -34,7 +34,7 @@ func New(cfg Config) (*Controller, error) {
 		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
 			informers.WithTransform(kube.TrimNodeBut(cfg.Options.Annotations()...))),
 	}
-	c.metrics = newMetrics(cfg.Registerer, c.forwarding.len, c.states, c.announced)
+	c.metrics = newMetrics(cfg.Registerer, c.states, c.announced)
 	c.arrivals = newArrivals(c.receive)
 	c.kept, c.failed = kept{}, map[string]time.Time{}
 	if cfg.Deletion != nil {

@@ -95,12 +95,6 @@ func (f *forwarding) has(name string) bool {
 	return ok
 }
 
-func (f *forwarding) len() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.waiting)
-}
-
 // overdue gives the nodes that the cloud has let wait for too long and that were not reported before.
 func (f *forwarding) overdue(now time.Time) []string {
 	f.mu.Lock()

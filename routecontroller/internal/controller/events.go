@@ -107,7 +107,6 @@ func (c *Controller) report(tableID string, m *memory, v view, result apply.Resu
 		c.events.Normal(kube.NodeReference(route.Node), eventCreated, fmt.Sprintf("Created route %s to %s in route table %s",
 			route.CIDR, route.InstanceID, tableID))
 	}
-	c.metrics.refused.WithLabelValues(tableID).Set(float64(len(p.Refused) + len(blocked)))
 	c.metrics.count(tableID, v, len(blocked), result)
 	// A node of two families has two verdicts, and is looked at once: the second look might see a cache without the first one's write.
 	affected := map[string]bool{}
@@ -199,7 +198,6 @@ func (c *Controller) reportStuck(tableID string, m *memory, v view) {
 func (c *Controller) reportOrphans(tableID string, m *memory, v view) {
 	unclear, why, example := m.unclearOrphans(v.waiting)
 	c.metrics.countUnclear(tableID, unclear)
-	c.metrics.orphans.WithLabelValues(tableID).Set(float64(len(v.waiting) - len(v.orphans.Delete)))
 	c.metrics.held.WithLabelValues(tableID).Set(float64(v.orphans.Held))
 	c.metrics.foreign.WithLabelValues(tableID).Set(float64(len(v.plan.Foreign)))
 	c.metrics.fault.WithLabelValues(tableID).Set(0)

@@ -21,8 +21,6 @@ const (
 type metrics struct {
 	latency *prometheus.HistogramVec
 	entries *prometheus.GaugeVec
-	refused *prometheus.GaugeVec
-	orphans *prometheus.GaugeVec
 	held    *prometheus.GaugeVec
 	// unconfirmed are the orphans of which it is not known whether their instances are gone.
 	unconfirmed *prometheus.GaugeVec
@@ -52,13 +50,6 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 		entries: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_route_entries", Help: "Custom entries of a route table.",
 		}, []string{"route_table"}),
-		refused: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "routecontroller_refused_routes",
-			Help: "Routes of nodes that can't be created because of an entry that is not ours to delete, or not yet.",
-		}, []string{"route_table"}),
-		orphans: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "routecontroller_orphan_routes", Help: "Routes of this cluster that no Node claims and that are kept for now.",
-		}, []string{"route_table"}),
 		held: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_held_deletions", Help: "Routes of Nodes that are gone that the deletion budget keeps for later.",
 		}, []string{"route_table"}),
@@ -77,7 +68,8 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 		routes: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_routes",
 			Help: "Routes of Nodes and of this cluster by state: available, pending, missing, unusable (no range, one that " +
-				"another Node has, or no instance of this region), refused, blocked (by an entry of ours that stays for now), orphan.",
+				"another Node has, or no instance of this region), refused (an entry of others is in the way), " +
+				"blocked (an entry of ours is, which stays for now), orphan (no Node claims it, and it is kept for now).",
 		}, []string{"route_table", "state"}),
 		quotaUsed: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_route_quota_used_ratio", Help: "Share of the configured quota that the custom entries of a route table use.",

@@ -46,6 +46,7 @@ func TestRangesOfTheCloudAreRefused(t *testing.T) {
 				got[name] += value
 			}
 		}
+		got["orphan"] = kubetest.Metric(t, registry, "routecontroller_routes")["orphan"]
 		metrics := map[string]float64{
 			"available": 2, "pending": 0, "missing": 0, "unusable": 0, "refused": 1, "blocked": 0, "orphan": 0, "routecontroller_route_entries": 2,
 			"routecontroller_route_quota_used_ratio": 0.01, "routecontroller_time_to_available_seconds": 2,
@@ -74,16 +75,17 @@ func TestRoutesThatNobodyClaims(t *testing.T) {
 	}
 	metrics := func() map[string]float64 {
 		got := map[string]float64{}
-		for _, name := range []string{"orphan_routes", "held_deletions", "foreign_overlaps", "no_node_claims", "record_unusable"} {
+		for _, name := range []string{"held_deletions", "foreign_overlaps", "no_node_claims", "record_unusable"} {
 			for _, value := range kubetest.Metric(t, registry, "routecontroller_"+name) {
 				got[name] += value
 			}
 		}
+		got["orphan"] = kubetest.Metric(t, registry, "routecontroller_routes")["orphan"]
 		return got
 	}
 	run(t, edit, makeNodes(3), prepare, func(w *world) {
 		w.Pass(3 * time.Minute)
-		want := map[string]float64{"orphan_routes": 3, "held_deletions": 3, "foreign_overlaps": 1, "no_node_claims": 0, "record_unusable": 0}
+		want := map[string]float64{"orphan": 3, "held_deletions": 3, "foreign_overlaps": 1, "no_node_claims": 0, "record_unusable": 0}
 		if diff := cmp.Diff(want, metrics()); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}

@@ -269,9 +269,8 @@ func TestTwoClustersWithOneIDAndRange(t *testing.T) {
 		if n := w.calls("BatchDeleteRouteEntries"); n != 0 || kept() != 5 || len(w.routes(tableA)) != 10 {
 			t.Errorf("%d deletions in an hour, routes %v", n, w.routes(tableA))
 		}
-		metrics := kubetest.Metric(t, registry, "routecontroller_routes")
-		if refused := kubetest.Metric(t, registry, "routecontroller_refused_routes")[tableA]; refused != 5 || metrics["blocked"] != 5 {
-			t.Errorf("metrics: %v refused, by state %v", refused, metrics)
+		if metrics := kubetest.Metric(t, registry, "routecontroller_routes"); metrics["blocked"] != 5 {
+			t.Errorf("routes by state: %v", metrics)
 		}
 		for i := range 5 {
 			text := fmt.Sprintf(
@@ -412,7 +411,7 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 				if n := len(w.routes(tableA)); n != 20 || len(w.cloud.Writes()) != 0 {
 					t.Errorf("%d routes, want all 20; writes %v", n, w.cloud.Writes())
 				}
-				if got := kubetest.Metric(t, registry, "routecontroller_orphan_routes")[tableA]; got != 10 {
+				if got := kubetest.Metric(t, registry, "routecontroller_routes")["orphan"]; got != 10 {
 					t.Errorf("metric of routes without a Node: %v, want 10", got)
 				}
 				if got := causes(t, registry, "routecontroller_unconfirmed_routes"); !maps.Equal(got, map[string]float64{tt.cause: 10}) {
