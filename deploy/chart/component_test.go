@@ -11,7 +11,9 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ours "alicloud-controllers.dev/deploy/chart"
 )
@@ -56,6 +58,125 @@ func TestPlacementOfAComponent(t *testing.T) {
 	gateway := decode[appsv1.Deployment](t, documents["Deployment cloudgateway"]).Spec.Template.Spec
 	if diff := cmp.Diff(gateway.NodeSelector, doctor.NodeSelector) + cmp.Diff(gateway.Tolerations, doctor.Tolerations); diff != "" {
 		t.Errorf("helm test runs elsewhere (-gateway +doctor):\n%s", diff)
+	}
+}
+
+// TestLabelsOfAllObjects: every object and pod has the common labels; none of the chart's own, by which pods are selected, is replaced, and
+// a label that is given twice is there once.
+func TestLabelsOfAllObjects(t *testing.T) {
+	t.Parallel()
+	changes := everything()
+	changes["commonLabels"] = map[string]any{"team": "net", "release": "common", "app.kubernetes.io/name": "other", "tier": "common"}
+	changes["podLabels"] = map[string]any{"tier": "a"}
+	for _, section := range []string{"serviceMonitor", "prometheusRule", "dashboard"} {
+		merged := map[string]any{"enabled": true}
+		if given, ok := changes[section].(map[string]any); ok {
+			maps.Copy(merged, given)
+		}
+		merged["labels"] = map[string]any{"release": "prometheus"}
+		changes[section] = merged
+	}
+	documents := render(t, "kube-system", changes)
+	for name, document := range documents {
+		object := loose[metav1.PartialObjectMetadata](t, document)
+		if object.Labels["team"] != "net" || object.Labels["app.kubernetes.io/name"] == "other" ||
+			object.Labels["app.kubernetes.io/instance"] == "" {
+			t.Errorf("%s has the labels %v", name, object.Labels)
+		}
+		kind, _, _ := strings.Cut(name, " ")
+		want := "common"
+		if kind == "ServiceMonitor" || kind == "PrometheusRule" || strings.HasSuffix(name, "-dashboard") {
+			want = "prometheus"
+		}
+		if object.Labels["release"] != want {
+			t.Errorf("%s has release=%s, want %s", name, object.Labels["release"], want)
+		}
+	}
+	for _, component := range ours.Components() {
+		d := decode[appsv1.Deployment](t, documents["Deployment "+component])
+		if pod := d.Spec.Template; pod.Labels["team"] != "net" || pod.Labels["tier"] != "a" || pod.Labels["app.kubernetes.io/name"] != component {
+			t.Errorf("pods of %s have the labels %v", component, pod.Labels)
+		}
+		if _, has := d.Spec.Selector.MatchLabels["team"]; has { // It could never be changed.
+			t.Errorf("%s selects by %v", component, d.Spec.Selector.MatchLabels)
+		}
+	}
+}
+
+// TestSpreadAndHistory: pods can be spread, all or those of one component, and few old ReplicaSets kept.
+func TestSpreadAndHistory(t *testing.T) {
+	t.Parallel()
+	constraint := func(key string, more map[string]any) []any {
+		all := map[string]any{"topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+		maps.Copy(all, more)
+		return []any{all}
+	}
+	theirs := map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{"app": "x"}}}
+	documents := render(t, "kube-system", map[string]any{
+		"topologySpreadConstraints": constraint("topology.kubernetes.io/zone", nil), "revisionHistoryLimit": 2,
+		"components": map[string]any{"lbcontroller": map[string]any{"topologySpreadConstraints": constraint("rack", theirs)}},
+	})
+	for _, component := range ours.Components() {
+		d := decode[appsv1.Deployment](t, documents["Deployment "+component])
+		key, selected := "topology.kubernetes.io/zone", d.Spec.Selector.MatchLabels
+		if component == "lbcontroller" {
+			key, selected = "rack", map[string]string{"app": "x"}
+		}
+		got := d.Spec.Template.Spec.TopologySpreadConstraints
+		if len(got) != 1 || got[0].TopologyKey != key || !maps.Equal(got[0].LabelSelector.MatchLabels, selected) ||
+			*d.Spec.RevisionHistoryLimit != 2 {
+			t.Errorf("%s: %+v, keeps %d", component, got, *d.Spec.RevisionHistoryLimit)
+		}
+	}
+	d := decode[appsv1.Deployment](t, render(t, "kube-system", nil)["Deployment lbcontroller"])
+	if len(d.Spec.Template.Spec.TopologySpreadConstraints) != 0 || *d.Spec.RevisionHistoryLimit != 10 {
+		t.Errorf("by default: %+v, keeps %d", d.Spec.Template.Spec.TopologySpreadConstraints, *d.Spec.RevisionHistoryLimit)
+	}
+}
+
+// TestWhomPodsMayCall: anybody, unless the values name peers; then controllers may call the gateway, too.
+func TestWhomPodsMayCall(t *testing.T) {
+	t.Parallel()
+	peer := []any{map[string]any{"to": []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.1.0.0/16"}}}}}
+	for _, egress := range [][]any{nil, peer} {
+		documents := render(t, "kube-system", map[string]any{
+			"network": map[string]any{"mode": "terway"}, "networkPolicy": map[string]any{"enabled": true, "egress": egress},
+		})
+		for _, component := range []string{"cloudgateway", "lbcontroller", "nodecontroller"} {
+			spec := decode[networkingv1.NetworkPolicy](t, documents["NetworkPolicy "+component]).Spec
+			want := 0
+			if egress != nil {
+				want = 1
+				if component != "cloudgateway" {
+					want = 2
+				}
+			}
+			restricts := slices.Contains(spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+			if restricts != (egress != nil) || len(spec.Egress) != want {
+				t.Fatalf("%s: %v, %+v", component, spec.PolicyTypes, spec.Egress)
+			}
+			if want == 2 && (spec.Egress[0].Ports[0].Port.IntVal != 7443 || len(spec.Egress[0].To) != 0) {
+				t.Errorf("%s may not call the gateway: %+v", component, spec.Egress)
+			}
+			if want > 0 && spec.Egress[want-1].To[0].IPBlock.CIDR != "10.1.0.0/16" {
+				t.Errorf("%s: %+v", component, spec.Egress)
+			}
+		}
+	}
+}
+
+// TestLimitsOfAllProducts: the values take a raised limit of each product that the gateway takes one of.
+func TestLimitsOfAllProducts(t *testing.T) {
+	t.Parallel()
+	overrides := map[string]any{}
+	for _, product := range []string{"slb", "nlb", "vpc", "ecs", "sts", "cas"} {
+		overrides[product+"/Action"] = map[string]any{"calls": 100, "window": "60s"}
+	}
+	document := render(t, "kube-system", map[string]any{"budget": map[string]any{"overrides": overrides}})["ConfigMap cloudgateway"]
+	for action := range overrides {
+		if !strings.Contains(document, action) {
+			t.Errorf("no limit of %s in\n%s", action, document)
+		}
 	}
 }
 
@@ -109,7 +230,7 @@ func TestReusedValues(t *testing.T) {
 	t.Parallel()
 	for section, standard := range load(t).Values {
 		if _, ok := standard.(map[string]any); !ok || section == "nodeSelector" || section == "affinity" || strings.HasPrefix(section, "pod") &&
-			section != "podMonitor" && section != "podDisruptionBudget" || section == "securityContext" {
+			section != "podMonitor" && section != "podDisruptionBudget" || section == "securityContext" || section == "commonLabels" {
 			continue // What may be left out.
 		}
 		c := load(t)

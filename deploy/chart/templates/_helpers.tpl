@@ -1,10 +1,14 @@
-{{/* Labels of a component; the argument is a list of the root and the component's name. */}}
+{{/* Labels of a component; the argument is a list of the root, the component's name, and perhaps further labels. */}}
 {{- define "alicloud-controllers.labels" -}}
 {{- $root := index . 0 -}}
-{{ include "alicloud-controllers.selector" . }}
-app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- $more := dict -}}
+{{- if gt (len .) 2 -}}{{- $more = index . 2 | default dict -}}{{- end -}}
+{{- $own := include "alicloud-controllers.selector" . | fromYaml -}}
+{{- $own = merge $own (dict
+  "app.kubernetes.io/version" $root.Chart.AppVersion
+  "app.kubernetes.io/managed-by" $root.Release.Service
+  "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-")) -}}
+{{ mergeOverwrite dict ($root.Values.commonLabels | default dict) $more $own | toYaml }}
 {{- end }}
 
 {{- define "alicloud-controllers.selector" -}}

@@ -15,10 +15,7 @@
 {{- $object := $plan | ternary (printf "%s-plan" $name) $name -}}
 metadata:
   labels:
-    {{- with mergeOverwrite dict $.Values.podLabels ($component.podLabels | default dict) }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
-    {{- include "alicloud-controllers.labels" (list $ $object) | nindent 4 }}
+    {{- include "alicloud-controllers.labels" (list $ $object (mergeOverwrite dict $.Values.podLabels ($component.podLabels | default dict))) | nindent 4 }}
   annotations:
     checksum/config: {{ include "alicloud-controllers.config" (list $ $name) | sha256sum }}
     {{- with include "alicloud-controllers.cloudConfigDigest" $ }}
@@ -65,6 +62,14 @@ spec:
             labelSelector:
               matchLabels: {{- include "alicloud-controllers.selector" (list $ $object) | nindent 16 }}
         {{- end }}
+  {{- end }}
+  {{- with $component.topologySpreadConstraints | default $.Values.topologySpreadConstraints }}
+  topologySpreadConstraints:
+    {{- range . }}
+    {{- $selector := dict "labelSelector" (dict "matchLabels" (include "alicloud-controllers.selector" (list $ $object) | fromYaml)) }}
+    {{- /* Without a selector a constraint counts no pods. */}}
+    - {{- hasKey . "labelSelector" | ternary . (merge $selector .) | toYaml | nindent 6 }}
+    {{- end }}
   {{- end }}
   containers:
     - name: {{ $name }}

@@ -101,8 +101,9 @@ func valueGroups() []valueGroup {
 		{"Images", []string{"image", "imagePullSecrets"}},
 		{"Each process", []string{componentsKey}},
 		{"All pods", []string{
-			"gatewayPort", "gatewayActivePort", "priorityClassName", "nodeSelector", "affinity", "tolerations", "podSecurityContext",
-			"securityContext", "podLabels", "podAnnotations", "podDisruptionBudget", "networkPolicy",
+			"gatewayPort", "gatewayActivePort", "priorityClassName", "nodeSelector", "affinity", "topologySpreadConstraints", "tolerations",
+			"podSecurityContext", "securityContext", "commonLabels", "podLabels", "podAnnotations", "revisionHistoryLimit",
+			"podDisruptionBudget", "networkPolicy",
 		}},
 		{"Rate limits and callers of the gateway", []string{"budget", "scopes", "api", "front", "reflection"}},
 		{"Logs, metrics and alerts", []string{"logging", "tracing", "serviceMonitor", "podMonitor", "prometheusRule", "dashboard"}},
