@@ -324,6 +324,13 @@ func situations() map[string]struct {
 			loud:   []recording{{`nodecontroller_no_instance_found{pod="a"} 1x60`, `nodecontroller_no_instance_found{pod="b"} 0x60`}},
 			about:  `{}`,
 		},
+		"AlicloudMaintenanceImminent": {
+			silent: []recording{{`nodecontroller_planned_maintenance_nodes{state="imminent"} 0x60`,
+				`nodecontroller_planned_maintenance_nodes{state="scheduled"} 5x60`}},
+			loud: []recording{{`nodecontroller_planned_maintenance_nodes{state="imminent",pod="a"} 1x60`,
+				`nodecontroller_planned_maintenance_nodes{state="imminent",pod="b"} 0x60`}},
+			about: `{}`,
+		},
 		"AlicloudNodeDeletionsDeferred": {
 			silent: []recording{{`nodecontroller_held_deletions{cause="budget"} 0x60`}, {`nodecontroller_held_deletions{cause="budget"} 30-2x15 0x45`}},
 			loud:   []recording{{`nodecontroller_held_deletions{cause="budget"} 7x60`}},
@@ -409,7 +416,7 @@ func healthy() recording {
 		`lbcontroller_certificate_end_timestamp_seconds{certificate="c",pod="a"} 9000000x120`, `lbcontroller_orphans{kind="clb",pod="a"} 0x120`,
 		`lbcontroller_last_servers{pod="a"} 0x120`, `lbcontroller_services_without_backends{pod="a"} 0x120`,
 		`nodecontroller_no_instance_found{pod="a"} 0x120`, `nodecontroller_instances_unread{cause="credentials",pod="a"} 0x120`,
-		`nodecontroller_nodes{state="initialized",pod="a"} 9x120`,
+		`nodecontroller_nodes{state="initialized",pod="a"} 9x120`, `nodecontroller_planned_maintenance_nodes{state="imminent",pod="a"} 0x120`,
 		`nodecontroller_held_deletions{cause="witness",pod="a"} 0x120`, `nodecontroller_held_deletions{cause="budget",pod="a"} 0x120`,
 		`routecontroller_record_unusable{pod="a"} 0x120`, `routecontroller_routes{route_table="vtb-1",state="refused",pod="a"} 0x120`,
 		`routecontroller_route_entries{route_table="vtb-1",pod="a"} 195x120`, `routecontroller_route_quota{pod="a"} 1000x120`,
