@@ -163,6 +163,7 @@ func (b builder) networkType(spec *slbv1.CreateLoadBalancerRequest) string {
 
 // additionalTags adds the tags that the user asks for and returns their keys.
 func (b builder) additionalTags(spec *slbv1.CreateLoadBalancerRequest) []string {
+	b.CheckTags(len(spec.GetTags()))
 	var keys []string
 	for _, p := range b.Values.Pairs(annotation.AdditionalTags) {
 		if ownership.Reserved(p.Key) {

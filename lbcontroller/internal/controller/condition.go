@@ -33,8 +33,8 @@ const (
 )
 
 const (
-	// maxConditionText bounds the message of a condition.
-	maxConditionText = 1024
+	// maxConditionText bounds the message of a condition, which has what an event has no room for.
+	maxConditionText = 8192
 	// restoreConditions is how soon conditions that another client took away are written again.
 	restoreConditions = 10 * time.Minute
 )
@@ -59,9 +59,7 @@ func conditionsOf(svc *corev1.Service, o Outcome) []metav1.Condition {
 		Message: "the load balancer is as the Service asks"}
 	if o.Err != nil {
 		synced.Status, synced.Reason, synced.Message = metav1.ConditionFalse, reasonOf(o), o.Err.Error()
-		if len(synced.Message) > maxConditionText {
-			synced.Message = strings.ToValidUTF8(synced.Message[:maxConditionText], "") + " …"
-		}
+		synced.Message = shortened(synced.Message)
 	}
 	if o.Err == nil && o.Waits {
 		synced.Status, synced.Reason, synced.Message = metav1.ConditionUnknown, ReasonChanging,
@@ -71,6 +69,15 @@ func conditionsOf(svc *corev1.Service, o Outcome) []metav1.Condition {
 		}
 	}
 	return []metav1.Condition{ready, synced}
+}
+
+// shortened cuts a text at the end of an item of a list, if there is one.
+func shortened(text string) string {
+	if len(text) <= maxConditionText {
+		return text
+	}
+	text = text[:maxConditionText]
+	return strings.ToValidUTF8(text[:endOfItem(text)], "") + " …"
 }
 
 // changing are the conditions of a Service that a user has changed, until the controller has looked at it.

@@ -11,6 +11,8 @@ import (
 
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/kube"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
 // Reasons of events, those of the existing CCM: users alert on them.
@@ -160,13 +162,44 @@ func (c *Controller) record(svc *corev1.Service, e Event) {
 // maxEventText bounds the message of an event, as the API server does for events of the newer kind.
 const maxEventText = 1024
 
-// bounded cuts a text in its middle: its end says what to do.
+// bounded shortens a text that is too long. First annotations after the first one are named without their prefix, and then the middle is
+// left out: its end says what to do. It is cut between two items of a list, if there is a place for that: half a name is nobody's.
 func bounded(text string) string {
 	if len(text) <= maxEventText {
 		return text
 	}
-	half := maxEventText/2 - len(" … ")
-	return strings.ToValidUTF8(text[:half], "") + " … " + strings.ToValidUTF8(text[len(text)-half:], "")
+	if first, rest, has := strings.Cut(text, annotation.Prefix); has {
+		text = first + annotation.Prefix + strings.ReplaceAll(rest, annotation.Prefix, "…-")
+	}
+	if len(text) <= maxEventText {
+		return text
+	}
+	half := maxEventText/2 - len("; …; ")
+	head, tail := text[:half], text[len(text)-half:]
+	head = head[:endOfItem(head)]
+	if i := startOfItem(tail); i >= 0 {
+		tail = tail[i:]
+	}
+	return strings.ToValidUTF8(head, "") + " … " + strings.ToValidUTF8(tail, "")
+}
+
+// endOfItem is where the last whole item of a list ends that the beginning of a text has; its whole length if there is none.
+func endOfItem(text string) int {
+	if i := max(strings.LastIndex(text, "; ")+1, strings.LastIndex(text, "\n")); i > 0 {
+		return i
+	}
+	return len(text)
+}
+
+// startOfItem is where the first whole item begins in the end of a text; negative if there is none.
+func startOfItem(text string) int {
+	at := -1
+	for _, separator := range []string{"; ", "\n"} {
+		if i := strings.Index(text, separator); i >= 0 && (at < 0 || i+len(separator) < at) {
+			at = i + len(separator)
+		}
+	}
+	return at
 }
 
 func keyOf(svc *corev1.Service) string { return svc.Namespace + "/" + svc.Name }

@@ -64,7 +64,7 @@ func remedy(err error) string {
 	case rpcerr.SecurityGroupNotFound:
 		return "make the security group, or name another one in annotation security-group-ids; it is tried again"
 	case rpcerr.VSwitchNotFound:
-		return "name another vSwitch"
+		return "name another vSwitch; those that no annotation names are vswitchIDs of the configuration"
 	default:
 	}
 	step := rpcerr.Remedy(err)

@@ -261,7 +261,8 @@ func (c carriedField) test(w *world) {
 	w.zones()
 	addSecurityGroups(w)
 	w.cloud.Lock()
-	w.cloud.VSwitches["vsw-j"] = &vpcv1.VSwitch{VswitchId: "vsw-j", VpcId: "vpc-test", ZoneId: "cn-hangzhou-j", AvailableIpCount: 100}
+	w.cloud.VSwitches["vsw-j"] = &vpcv1.VSwitch{VswitchId: "vsw-j", VpcId: "vpc-test", ZoneId: "cn-hangzhou-j", AvailableIpCount: 100,
+		Ipv6CidrBlock: "2001:db8::/64"}
 	for _, id := range []string{"acl-user-1", "acl-user-2"} {
 		w.cloud.AccessControlLists[id] = &slbv1.AccessControlList{AclId: id, Name: id, IpVersion: slbv1.IpVersion_IP_VERSION_IPV4,
 			Entries: []*slbv1.AccessControlEntry{{Cidr: "10.0.0.0/8"}}}

@@ -47,7 +47,8 @@ func isNLB(svc *corev1.Service) bool { return svc.Spec.LoadBalancerClass != nil 
 // addZones adds the vSwitches in which NLBs are; the cloud is locked.
 func addZones(cloud *gatewaytest.Fake) {
 	for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i"} {
-		cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 100}
+		cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 100,
+			Ipv6CidrBlock: "2001:db8::/64"}
 	}
 }
 

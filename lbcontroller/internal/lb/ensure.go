@@ -160,6 +160,7 @@ func (e *engine) fail(ctx context.Context, s pass, d decision, done result) cont
 	if all, ok := d.known.(knowledge.All); ok && !all.Reused && isWithoutEffect(done.err) { // What is there is as certain as before.
 		keep(s, d.entry.Holds(knowledge.Now(all, done.observed), ""), false)
 	}
+	o = e.explained(ctx, s, d, done, o)
 	if isUnguarded(done.err) {
 		o = withText(o, e.Product.OpenTo(done.observed))
 	}

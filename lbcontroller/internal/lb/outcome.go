@@ -12,6 +12,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
@@ -160,8 +161,12 @@ func warn(s pass, d decision, observed model.Observed, say func(reason string, e
 	warnings := slices.Clone(s.want.Warnings)
 	if n := len(s.pods.Missing); n > 0 {
 		shown := strings.Join(s.pods.Missing[:min(n, shownPods)], ", ")
+		instead := ", or set annotation " + annotation.BackendType + " to ecs, for nodes as backends"
+		if s.view.Mode != backend.Pods { // They are on virtual nodes, which can't be servers themselves.
+			instead = ", or keep them off virtual nodes"
+		}
 		warnings = append(warnings, fmt.Sprintf("%d pods are left out because no network interface has their address: %s; "+
-			"use pods with addresses of the VPC, or remove annotation %s", n, shown, annotation.BackendType))
+			"use pods with addresses of the VPC%s", n, shown, instead))
 	}
 	skipped := warning(len(warnings) > 0, controller.ReasonSkipBackends, "%s", strings.Join(warnings, "; "))
 	if skipped != nil {

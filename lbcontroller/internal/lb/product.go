@@ -51,6 +51,13 @@ type Product interface {
 	CertificateEnds(ctx context.Context, ids []string) (map[string]time.Time, error)
 }
 
+// Explainer is a Product that finds out, by reading, what is wrong with what the cloud has refused and doesn't say.
+type Explainer interface {
+	// Explain says, as text for users, what is wrong with what an annotation asks for, and what would do; there is what there was before the
+	// refused action. It is empty if nothing is known.
+	Explain(ctx context.Context, there model.Observed, refused plan.Action) (key, why string)
+}
+
 // Marks are the texts by which a kind is known.
 type Marks struct {
 	// Name is that of the kind for people, in logs and events, and chooses the rows of the table of annotations.

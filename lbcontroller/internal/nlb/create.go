@@ -16,6 +16,7 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/vswitch"
@@ -75,7 +76,7 @@ func (p Product) createAgain(ctx context.Context, w apply.Work, a CreateInstance
 		return nil, fmt.Errorf("delete what could not be made: %w", err)
 	}
 	spec := proto.CloneOf(a.Spec)
-	if spec.GetDeletionProtection().GetEnabled() {
+	if spec.GetDeletionProtection().GetEnabled() && len(spec.GetTags()) < desired.MaxTags { // Else there is no room for the tag.
 		spec.DeletionProtection = nil
 		spec.Tags = append(spec.Tags, &commonv1.Tag{Key: tagUnprotected, Value: "true"})
 	}
@@ -175,8 +176,12 @@ func (p Product) zonesFor(ctx context.Context, a CreateInstance, maxAge time.Dur
 		if len(without) > 0 {
 			but = "; zones in which the cloud offers no NLBs are left out: " + strings.Join(without, ", ")
 		}
-		return nil, nil, rpcerr.Errorf(rpcerr.NoFreeAddress, "the vSwitches with free addresses are in %d zones, and an NLB needs two: those of "+
-			"vswitchIDs in the configuration, and those with the tag %s or else those of the nodes%s", len(zones), vswitch.Tag, but)
+		what := "with free addresses"
+		if search.IPv6 {
+			what += ", and with an IPv6 range for ip-version DualStack,"
+		}
+		return nil, nil, rpcerr.Errorf(rpcerr.NoFreeAddress, "the vSwitches %s are in %d zones, and an NLB needs two: those of "+
+			"vswitchIDs in the configuration, and those with the tag %s or else those of the nodes%s", what, len(zones), vswitch.Tag, but)
 	}
 	return zones, without, nil
 }

@@ -156,6 +156,7 @@ func ownMarks(name, clusterID string) []*commonv1.Tag {
 
 // additionalTags adds the tags that the user asks for and returns their keys.
 func (b builder) additionalTags(spec *nlbv1.CreateLoadBalancerRequest) []string {
+	b.CheckTags(len(spec.GetTags()))
 	var keys []string
 	for _, p := range b.Values.Pairs(annotation.AdditionalTags) {
 		if ownership.Reserved(p.Key) {

@@ -45,7 +45,10 @@ type Product struct {
 	DisablePublic bool
 }
 
-var _ lb.Product = Product{}
+var (
+	_ lb.Product   = Product{}
+	_ lb.Explainer = Product{}
+)
 
 // Marks implements lb.Product.
 func (Product) Marks() lb.Marks {

@@ -163,3 +163,39 @@ func TestChangeDuringAChange(t *testing.T) {
 		})
 	}
 }
+
+// TestFailedCreationWithAllTags: with as many tags as there is room for, an NLB has none for the controller's note that it is to be protected.
+// After a creation that fails it is protected from the beginning.
+func TestFailedCreationWithAllTags(t *testing.T) {
+	for n, protectedLate := range map[int]bool{17: true, 18: false} {
+		inWorld(t, 2, func(w *world) {
+			fails := true
+			w.cloud.Lock()
+			w.cloud.NLB.Job = func(m string, _ proto.Message) gatewaytest.Job {
+				if m != "nlb.CreateLoadBalancer" || !fails {
+					return gatewaytest.Job{}
+				}
+				fails = false
+				return gatewaytest.Job{Fails: "InternalError"}
+			}
+			w.cloud.Unlock()
+			tags := make([]string, n)
+			for i := range tags {
+				tags[i] = fmt.Sprintf("team-%d=a", i)
+			}
+			w.create(web(annotated(annotation.AdditionalTags, strings.Join(tags, ","))))
+			w.after(time.Minute)
+			check(t, fmt.Sprintf("%d tags: published", n), 1, len(w.service().Status.LoadBalancer.Ingress))
+			creations := w.cloud.CallsOf("nlb.CreateLoadBalancer")
+			check(t, fmt.Sprintf("%d tags: creations", n), 2, len(creations))
+			last, _ := creations[1].Request.(*nlbv1.CreateLoadBalancerRequest)
+			check(t, fmt.Sprintf("%d tags: protected later", n), protectedLate, last.GetDeletionProtection() == nil)
+			for id, lb := range w.cloud.NLB.LoadBalancers {
+				if lb.GetStatus() == nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_ACTIVE {
+					check(t, id+" is protected", true, lb.GetDeletionProtection().GetEnabled())
+					check(t, id+" has tags", n+2, len(lb.GetTags()))
+				}
+			}
+		})
+	}
+}

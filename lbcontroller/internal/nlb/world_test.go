@@ -79,7 +79,8 @@ func inWorld(t *testing.T, nodes int, test func(w *world)) {
 		w.cloud.Lock()
 		for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i", "vsw-i2": "cn-hangzhou-i",
 			"vsw-j": "cn-hangzhou-j"} {
-			w.cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 10}
+			w.cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 10,
+				Ipv6CidrBlock: "2001:db8::/64"}
 		}
 		for _, id := range []string{"sg-1", "sg-2"} {
 			w.cloud.SecurityGroups[id] = &ecsv1.SecurityGroup{SecurityGroupId: id, VpcId: "vpc-test"}

@@ -51,12 +51,12 @@ func List(ctx context.Context, client *gateway.Client, vpc string, maxAge time.D
 	return answer.GetVswitches(), nil
 }
 
-// Of are the configured vSwitches that have room, in their order.
+// Of are the configured vSwitches that have room, and an IPv6 range if that is needed, in their order.
 func (s Search) Of(list []*vpcv1.VSwitch) []*vpcv1.VSwitch {
 	var roomy []*vpcv1.VSwitch
 	for _, id := range s.Configured {
 		i := slices.IndexFunc(list, func(v *vpcv1.VSwitch) bool { return v.GetVswitchId() == id })
-		if i >= 0 && list[i].GetAvailableIpCount() > 0 {
+		if i >= 0 && list[i].GetAvailableIpCount() > 0 && s.hasFamilies(list[i]) {
 			roomy = append(roomy, list[i])
 		}
 	}
@@ -74,7 +74,7 @@ func (s Search) Found(list []*vpcv1.VSwitch) []*vpcv1.VSwitch {
 	var found []*vpcv1.VSwitch
 	for _, v := range list {
 		meant := tagged && s.isTagged(v) || !tagged && holdsAny(v, nodes)
-		suits := (s.Address == "" || holdsAny(v, addresses([]string{s.Address}))) && (!s.IPv6 || v.GetIpv6CidrBlock() != "")
+		suits := (s.Address == "" || holdsAny(v, addresses([]string{s.Address}))) && s.hasFamilies(v)
 		if meant && suits && !slices.Contains(s.Configured, v.GetVswitchId()) && v.GetAvailableIpCount() > 0 && v.GetStatus() != "Pending" {
 			found = append(found, v)
 		}
@@ -84,6 +84,9 @@ func (s Search) Found(list []*vpcv1.VSwitch) []*vpcv1.VSwitch {
 	})
 	return found
 }
+
+// hasFamilies reports whether a vSwitch has addresses of the families that a load balancer is to have.
+func (s Search) hasFamilies(v *vpcv1.VSwitch) bool { return !s.IPv6 || v.GetIpv6CidrBlock() != "" }
 
 func (s Search) isTagged(v *vpcv1.VSwitch) bool {
 	return slices.ContainsFunc(v.GetTags(), func(t *commonv1.Tag) bool {

@@ -113,7 +113,7 @@ func (s *nlbBalancers) CreateLoadBalancer(
 
 func (f *Fake) createNLB(req *nlbv1.CreateLoadBalancerRequest) (nlbChange, error) {
 	err := firstError(requestID(req), nlbName(req.GetName()), required("vpc_id", req.GetVpcId()), tooManyTags(req.GetTags()),
-		f.validZones(req.GetVpcId(), req.GetZoneMappings()), f.groupsExist(req.GetSecurityGroupIds()))
+		f.validZones(req.GetVpcId(), req.GetIpVersion(), req.GetZoneMappings()), f.groupsExist(req.GetSecurityGroupIds()))
 	if err == nil && req.GetAddressType() == nlbv1.AddressType_ADDRESS_TYPE_UNSPECIFIED {
 		err = invalid("address_type", "is required")
 	}
@@ -145,7 +145,7 @@ func (f *Fake) createNLB(req *nlbv1.CreateLoadBalancerRequest) (nlbChange, error
 }
 
 // validZones checks the zones of an instance; f is locked.
-func (f *Fake) validZones(vpc string, zones []*nlbv1.ZoneMapping) error {
+func (f *Fake) validZones(vpc string, version nlbv1.IpVersion, zones []*nlbv1.ZoneMapping) error {
 	const least, most = 2, 10
 	if len(zones) < least || len(zones) > most {
 		return invalid("zone_mappings", "has %d items, %d to %d are allowed", len(zones), least, most)
@@ -161,6 +161,8 @@ func (f *Fake) validZones(vpc string, zones []*nlbv1.ZoneMapping) error {
 		case vswitch.GetZoneId() != "" && vswitch.GetZoneId() != z.GetZoneId(), seen[z.GetZoneId()]:
 			return refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "vSwitch %s is in the zone %q, or two are",
 				z.GetVswitchId(), z.GetZoneId())
+		case version == nlbDualStack && vswitch.GetIpv6CidrBlock() == "":
+			return refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "vSwitch %s doesn't support IPv6", z.GetVswitchId())
 		}
 		seen[z.GetZoneId()] = true
 	}
@@ -234,7 +236,7 @@ func (f *Fake) updateNLB(req *nlbv1.UpdateLoadBalancerRequest) (nlbChange, error
 		err = firstError(required("name", req.GetName()), nlbName(req.GetName()))
 	}
 	if err == nil && req.GetZoneMappings() != nil {
-		err = f.validZones(lb.GetVpcId(), req.GetZoneMappings().GetZoneMappings())
+		err = f.validZones(lb.GetVpcId(), lb.GetIpVersion(), req.GetZoneMappings().GetZoneMappings())
 	}
 	if err == nil {
 		err = f.groupsExist(req.GetSecurityGroups().GetSecurityGroupIds())

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -117,4 +118,15 @@ func (b *Builder) CheckTransport(index int, protocol model.Protocol) {
 	}
 	b.NoEffect("annotation %s asks for %s of port %d, which nodes take over %s only: nothing gets through; set spec.ports[%d].protocol to "+
 		"%s, or take the port out of the annotation", b.Values.Name(annotation.ProtocolPort), protocol, port.Port, own, index, other)
+}
+
+// MaxTags is how many tags a load balancer has at most.
+const MaxTags = 20
+
+// CheckTags refuses more tags than there is room for beside those of the controller.
+func (b *Builder) CheckTags(own int) {
+	if n := len(b.Values.Pairs(annotation.AdditionalTags)); n+own > MaxTags {
+		b.Misfit(annotation.AdditionalTags, fmt.Sprintf("at most %d tags: it has %d, and %d of the %d that a load balancer can have are the "+
+			"controller's", MaxTags-own, n, own, MaxTags))
+	}
 }
