@@ -272,21 +272,27 @@ func normalise(shares []Share) {
 	}
 }
 
-// Warnings names nodes that would be backends if their instance were known, and what else keeps backends away.
+// Warnings names the nodes with pods of the Service that would be backends if their instance were known, and what else keeps backends away.
 func (s Source) Warnings(p Policy) []string {
 	if p.Mode == Pods {
 		return s.familyWarning(p)
 	}
-	selected := s.Nodes.selection(p.Nodes)
-	var unknown []string
-	if len(p.Unknown) > 0 {
-		for _, n := range selected.byName {
-			if p.Unknown[n.InstanceID] {
-				unknown = append(unknown, n.Name)
-			}
-		}
-		slices.Sort(unknown)
+	if p.Mode == Cluster { // One bad node would have every Service say so: the event is the node's own.
+		return nil
 	}
+	selected := s.Nodes.selection(p.Nodes)
+	var unnamed, unknown []string
+	for name := range s.hosts() {
+		switch n, ok := selected.byName[name]; {
+		case !ok || n.Virtual || n.Leaving:
+		case n.InstanceID == "":
+			unnamed = append(unnamed, name)
+		case p.Unknown[n.InstanceID]:
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unnamed)
+	slices.Sort(unknown)
 	var warnings []string
 	warn := func(names []string, why, next string) {
 		if len(names) > 0 {
@@ -294,9 +300,22 @@ func (s Source) Warnings(p Policy) []string {
 				strings.Join(names[:min(len(names), shownNames)], ", "), next))
 		}
 	}
-	warn(selected.unnamed, "spec.providerID is not region.instanceId", "see the events of these nodes")
+	warn(unnamed, "spec.providerID is not region.instanceId", "see the events of these nodes")
 	warn(unknown, "the cloud has no such instance in this region", "delete the Nodes whose instances are released")
 	return warnings
+}
+
+// hosts are the names of the nodes on which pods of the Service run.
+func (s Source) hosts() map[string]bool {
+	names := map[string]bool{}
+	for _, slice := range s.Slices {
+		for _, e := range slice.Endpoints {
+			if e.NodeName != nil {
+				names[*e.NodeName] = true
+			}
+		}
+	}
+	return names
 }
 
 // familyWarning says so if pods have addresses, but none of the family that is taken.

@@ -77,9 +77,7 @@ type selection struct {
 	// ready, notReady, leaving and draining are the nodes whose instance is known, each once and in order, as backends without a port and
 	// a weight.
 	ready, notReady, leaving, draining []Share
-	// unnamed are the names of the nodes whose instance isn't known, sorted.
-	unnamed []string
-	virtual bool
+	virtual                            bool
 }
 
 // New takes a snapshot of the nodes that are not excluded, without those whose instance nodecontroller has found to be
@@ -210,7 +208,7 @@ func (s *Set) selection(v View) *selection {
 		case n.Leaving:
 			list = &made.leaving
 		case n.InstanceID == "":
-			made.unnamed = append(made.unnamed, n.Name)
+			continue
 		case n.NotReady:
 			list = &made.notReady
 		case n.Draining:

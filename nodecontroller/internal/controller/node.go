@@ -31,6 +31,13 @@ func (c *Controller) isInstance(node *corev1.Node) bool {
 	return ok && id.Region == c.cfg.Region
 }
 
+// isNameless reports whether a node that nobody initialises says of no instance that it is that: nothing is known of it then, and nothing done.
+// Virtual and excluded nodes have none, and the ids of Lingjun nodes have another form.
+func (c *Controller) isNameless(node *corev1.Node) bool {
+	return !nodes.IsUninitialized(node) && !nodes.IsVirtual(node) && !nodes.Excluded(node) && !c.isInstance(node) &&
+		(node.Spec.ProviderID == "" || !nodes.IsLingjun(node)) && node.DeletionTimestamp == nil
+}
+
 // current reports whether a Node is there still, and was not made anew.
 func (c *Controller) current(node *corev1.Node) bool {
 	now, err := c.nodes.Get(node.Name)

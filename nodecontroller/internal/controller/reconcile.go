@@ -35,6 +35,9 @@ func (c *Controller) reconcileNode(ctx context.Context, name string) error {
 		return nil
 	case nodes.IsUninitialized(node):
 		return c.initialize(ctx, node)
+	case c.isNameless(node):
+		c.syncFailed(node, errors.New(c.providerIDProblem(node.Spec.ProviderID)+"; until then it is no server, and has no routes"))
+		return nil
 	default:
 		return c.lookAtShutdown(ctx, node)
 	}

@@ -515,3 +515,46 @@ func TestTaintAddedMeanwhileIsKept(t *testing.T) {
 		}
 	})
 }
+
+// TestNodeThatNamesNoInstance: a Node without the taint of an uninitialized one that says of no instance that it is that, has an event of its
+// own within a minute, whether it comes while the controller leads or was there before, and one only. Virtual and excluded ones have none.
+func TestNodeThatNamesNoInstance(t *testing.T) {
+	with := func(i int, id string, labels map[string]string) *corev1.Node {
+		n := fresh(i)
+		n.Spec.ProviderID, n.Spec.Taints, n.Labels = id, nil, labels
+		return n
+	}
+	before := []*corev1.Node{
+		with(1, "", nil), with(2, "", map[string]string{"type": "virtual-kubelet"}), with(3, "", map[string]string{nodes.LabelExclude: ""}),
+		with(4, "e01-cn-x", map[string]string{"alibabacloud.com/lingjun-worker": "true"}),
+	}
+	prepare := func(w *world) {
+		w.instance(9)
+		for _, n := range before {
+			w.CreateNode(n)
+		}
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.CreateNode(with(5, "", nil))
+		w.CreateNode(with(6, "cn-beijing.i-6", nil))
+		w.Pass(time.Minute)
+		for i, want := range map[int]int{1: 1, 2: 0, 3: 0, 4: 0, 5: 1, 6: 1} {
+			got := w.Events.Matching(fmt.Sprintf("node-%d ", i))
+			if len(got) != want || want > 0 && !strings.Contains(got[0], "SyncNodeFailed: spec.providerID") {
+				t.Errorf("node-%d: events %v, want %d", i, got, want)
+			}
+		}
+		w.Pass(20 * time.Minute)
+		w.UpdateNode("node-5", func(n *corev1.Node) { n.Spec.ProviderID = region + ".i-9" })
+		w.UpdateNode("node-6", func(n *corev1.Node) { n.Labels = map[string]string{nodes.LabelExclude: ""} })
+		w.Pass(time.Minute)
+		for _, name := range []string{"node-5", "node-6"} {
+			if got := w.Events.Matching(name + " "); len(got) != 2 || !strings.HasPrefix(got[1], name+" Resolved: ") {
+				t.Errorf("%s: events %v, want that it is over", name, got)
+			}
+		}
+		if got := w.Events.Matching("node-1 "); len(got) != 1 {
+			t.Errorf("node-1: events %v, want one", got)
+		}
+	})
+}

@@ -33,12 +33,13 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 		}
 		var names []string
 		for _, node := range all {
-			if c.sweepable(node) {
+			switch {
+			case c.sweepable(node):
 				names = append(names, node.Name)
 				if !nodestate.ReadyAgain(node).Empty() { // It takes no answer of the cloud, which may be away.
 					c.init.Add(node.Name, reconcile.Periodic)
 				}
-			} else if nodes.Excluded(node) && c.isInstance(node) && !nodestate.Release(node, c.cfg.Options).Empty() {
+			case nodes.Excluded(node) && c.isInstance(node) && !nodestate.Release(node, c.cfg.Options).Empty(), c.isNameless(node):
 				c.init.Add(node.Name, reconcile.Periodic)
 			}
 		}

@@ -19,6 +19,8 @@ func (c *Controller) nodeAdded(object any) {
 		c.arrivals.add(node.Name)
 	case c.sweepable(node): // A kubelet may leave out the taint that lets a Node wait until it was looked at.
 		c.suspect(node.Name)
+	case c.isNameless(node):
+		c.init.Add(node.Name, reconcile.Node)
 	}
 }
 
@@ -28,6 +30,12 @@ func (c *Controller) nodeUpdated(before, after any) {
 	old, isOld := before.(*corev1.Node)
 	node, isNode := after.(*corev1.Node)
 	if !isOld || !isNode || !c.leading.Load() {
+		return
+	}
+	if isNameless := c.isNameless(node); isNameless != c.isNameless(old) {
+		if c.init.Add(node.Name, reconcile.Node); !isNameless {
+			c.events.Resolve(kube.NodeReference(node.Name), eventSyncFailed)
+		}
 		return
 	}
 	if nodestate.MayBeAnother(old, node) && c.sweepable(node) {
