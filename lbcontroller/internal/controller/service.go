@@ -11,7 +11,7 @@ import (
 type service struct {
 	mu sync.Mutex
 	// fought are what other clients may overwrite, as it was written last, and published all that was.
-	fought    [contestables]writing
+	fought    [contestables]Fight
 	published publishing
 	// conditions are those that were written last.
 	conditions written
@@ -53,5 +53,5 @@ func (s *service) takeChanged() bool {
 func (s *service) forgetShown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fought, s.published, s.conditions = [contestables]writing{}, publishing{}, written{}
+	s.fought, s.published, s.conditions = [contestables]Fight{}, publishing{}, written{}
 }

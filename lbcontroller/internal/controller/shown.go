@@ -2,20 +2,15 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-const (
-	// firstRestore and lastRestore bound the time between two writes of the same addresses to a Service: it doubles with each.
-	firstRestore, lastRestore = time.Second, 5 * time.Minute
-	// contested is the delay from which on another client is taken to overwrite the status.
-	contested = 8 * time.Second
-	// forgiven is how long the status must not have been overwritten for the delay to begin anew.
-	forgiven = 10 * time.Minute
-)
+// lastRestore is the longest time between two writes of the same addresses or labels to a Service.
+const lastRestore = 5 * time.Minute
 
 // publishing is the last time that something was written. What the cache doesn't show yet would be written once more.
 type publishing struct {
@@ -54,14 +49,6 @@ func (s *service) publish(p Publication) {
 	s.published = publishing{gist: gistOfPublication(p), at: time.Now()}
 }
 
-// writing is the last time that something was written which other clients may fight for. They would otherwise be
-// answered at once, for ever.
-type writing struct {
-	gist  string
-	at    time.Time
-	delay time.Duration
-}
-
 // What other clients may fight for.
 const (
 	inStatus = iota
@@ -73,33 +60,20 @@ const (
 func (s *service) wait(what int, gist string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.fought[what]
-	if w.gist != gist {
-		return 0
-	}
-	return max(0, w.delay-time.Since(w.at))
+	return s.fought[what].Wait(gist)
 }
 
 // fight remembers that something was written. It reports whether another client overwrites it again and again.
 func (s *service) fight(what int, gist string) (isContested bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := writing{gist: gist, at: time.Now(), delay: firstRestore}
-	if w := s.fought[what]; w.gist == gist && time.Since(w.at) < forgiven {
-		next.delay = min(2*w.delay, lastRestore)
-	}
-	s.fought[what] = next
-	return next.delay >= contested
+	s.fought[what].Wrote(gist, lastRestore)
+	return s.fought[what].IsOn()
 }
 
 // calm reports whether nothing has been overwritten for long enough.
 func (s *service) calm() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, w := range s.fought {
-		if w.delay >= contested && time.Since(w.at) < forgiven {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.fought[:], Fight.IsOn)
 }

@@ -108,6 +108,10 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 	if s.idle && s.recalled == knowledge.Due {
 		e.Shared.metrics.countDrift(d.plan, d.reported)
 	}
+	if refusal := contested(s, d); refusal != nil {
+		s.entry = keep(s, d.entry.Holds(d.known, ""), false)
+		return e.refuse(ctx, s, refusal)
+	}
 	d.begun = d.plan.Begin(e.Product.Marks().ServersPerCall) // A Service gets its address as soon as possible.
 	s, done := e.carryOut(ctx, s, d)
 	if done.err == nil {
@@ -118,6 +122,9 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 	}
 	if done.err != nil {
 		return e.fail(ctx, s, d, done)
+	}
+	if gist := changeOf(s, d.plan); gist != "" {
+		s.memory.changes.Wrote(gist, lastChange)
 	}
 	o = e.finish(ctx, s, d, done)
 	return e.gates.open(ctx, withPending(withLookup(withUpload(o, upload), lookup), s), s, done.observed)

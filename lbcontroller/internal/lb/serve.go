@@ -39,7 +39,11 @@ func (e *engine) serve(ctx context.Context, s pass, backends *model.Desired, why
 // refuse is serve for a Service that can't have the load balancer that it asks for: it has its servers on the one that
 // it has now, if any.
 func (e *engine) refuse(ctx context.Context, s pass, why *reuse.Refusal) controller.Outcome {
-	return e.serve(ctx, s, reuse.Anywhere(s.want.Desired, s.want.OwnGroups, s.claims()), why)
+	backends := reuse.Anywhere(s.want.Desired, s.want.OwnGroups, s.claims())
+	if last, _ := s.memory.Last(string(s.svc.UID), time.Now()); backends == nil && knowledge.There(last.Known).InstanceID != "" {
+		backends = s.want.Desired // It is on its own one.
+	}
+	return e.serve(ctx, s, backends, why)
 }
 
 // awaitConfirmation keeps the servers right of a Service of which it isn't confirmed that its load balancer may go, and

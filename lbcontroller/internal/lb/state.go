@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
@@ -29,6 +30,8 @@ type state struct {
 	// port has none, as they were counted.
 	withheld                withheld
 	lastServers, noBackends bool
+	// changes are those of its configuration, which are stopped when they are taken back again and again.
+	changes controller.Fight
 	// making is the load balancer that the cloud is making for it; empty for none.
 	making underway
 	// needs is what the Service asks for that the cloud has a quota of; nil if it has no load balancer.
