@@ -3,6 +3,7 @@ package backend
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -272,17 +273,22 @@ func normalise(shares []Share) {
 	}
 }
 
-// Warnings names the nodes with pods of the Service that would be backends if their instance were known, and what else keeps backends away.
+// Warnings names the nodes that would be backends if their instance were known, and what else keeps backends away: the nodes with pods of
+// the Service where only these are backends, and else any if there is no other.
 func (s Source) Warnings(p Policy) []string {
 	if p.Mode == Pods {
 		return s.familyWarning(p)
 	}
-	if p.Mode == Cluster { // One bad node would have every Service say so: the event is the node's own.
-		return nil
-	}
 	selected := s.Nodes.selection(p.Nodes)
+	hosts := s.hosts()
+	if p.Mode == Cluster {
+		if ready, notReady := s.Nodes.take(p); len(ready)+len(notReady) > 0 {
+			return nil // One bad node would have every Service say so: the event is the node's own.
+		}
+		hosts = maps.Keys(selected.byName)
+	}
 	var unnamed, unknown []string
-	for name := range s.hosts() {
+	for name := range hosts {
 		switch n, ok := selected.byName[name]; {
 		case !ok || n.Virtual || n.Leaving:
 		case n.InstanceID == "":
@@ -305,8 +311,8 @@ func (s Source) Warnings(p Policy) []string {
 	return warnings
 }
 
-// hosts are the names of the nodes on which pods of the Service run.
-func (s Source) hosts() map[string]bool {
+// hosts are the names of the nodes on which pods of the Service run, each once.
+func (s Source) hosts() iter.Seq[string] {
 	names := map[string]bool{}
 	for _, slice := range s.Slices {
 		for _, e := range slice.Endpoints {
@@ -315,7 +321,7 @@ func (s Source) hosts() map[string]bool {
 			}
 		}
 	}
-	return names
+	return maps.Keys(names)
 }
 
 // familyWarning says so if pods have addresses, but none of the family that is taken.
