@@ -27,8 +27,6 @@ const (
 	recheck = 5 * time.Second
 	// longest bounds every situation. CreateLoadBalancer's published limit lets 2 000 Services wait for most of an hour.
 	longest = 2 * time.Hour
-	// plenty is a rate limit that no run reaches.
-	plenty = 1_000_000
 )
 
 // bench is a world and what was done to it.
@@ -63,7 +61,7 @@ func newBench(ctx context.Context, o options, out io.Writer) (*bench, error) {
 	}
 	cfg := world.Config{Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Controllers: world.Controllers(), Out: out}
 	if !o.limits {
-		cfg.Gateway = map[string]any{"budget": map[string]any{"overrides": unlimited()}}
+		cfg.Gateway = map[string]any{"budget": map[string]any{"overrides": world.Unlimited()}}
 	}
 	w, err := world.Start(ctx, cfg)
 	if err != nil {
@@ -105,34 +103,6 @@ func (b *bench) follow(ctx context.Context) error {
 func (b *bench) stop() error {
 	b.unwatch()
 	return b.world.Stop()
-}
-
-// unlimited are limits of the gateway for the actions of our controllers that no run reaches.
-func unlimited() map[string]any {
-	overrides := map[string]any{}
-	for product, actions := range map[string][]string{
-		"slb": {
-			"CreateLoadBalancer", "DeleteLoadBalancer", "DescribeLoadBalancers", "DescribeLoadBalancerAttribute", "SetLoadBalancerDeleteProtection",
-			"CreateVServerGroup", "DeleteVServerGroup", "DescribeVServerGroups", "DescribeVServerGroupAttribute", "SetVServerGroupAttribute",
-			"AddVServerGroupBackendServers", "RemoveVServerGroupBackendServers", "ModifyVServerGroupBackendServers",
-			"CreateLoadBalancerTCPListener", "SetLoadBalancerTCPListenerAttribute", "StartLoadBalancerListener", "StopLoadBalancerListener",
-			"DeleteLoadBalancerListener", "DescribeLoadBalancerListeners", "DescribeHealthStatus", "TagResources",
-			"UntagResources", "ListTagResources",
-		},
-		"nlb": {
-			"CreateLoadBalancer", "DeleteLoadBalancer", "ListLoadBalancers", "UpdateLoadBalancerProtection", "CreateServerGroup",
-			"DeleteServerGroup", "ListServerGroups", "ListServerGroupServers", "AddServersToServerGroup", "RemoveServersFromServerGroup",
-			"UpdateServerGroupServersAttribute", "CreateListener", "DeleteListener", "UpdateListenerAttribute", "ListListeners", "ListAsynJobs",
-		},
-		"vpc": {"CreateRouteEntries", "CreateRouteEntry", "DeleteRouteEntries", "DeleteRouteEntry", "DescribeRouteTableList",
-			"DescribeRouteEntryList"},
-		"ecs": {"DescribeInstances", "DescribeNetworkInterfaces", "ModifyNetworkInterfaceAttribute"},
-	} {
-		for _, action := range actions {
-			overrides[product+"/"+action] = map[string]any{"calls": plenty, "window": "1m"}
-		}
-	}
-	return overrides
 }
 
 // situation is something that happens to a cluster.
