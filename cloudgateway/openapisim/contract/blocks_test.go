@@ -52,7 +52,7 @@ func defaultNetwork(c *cloud) {
 
 // monitoredAddress sends what is measured of an address to a store of logs, which has to be there.
 func monitoredAddress(c *cloud) {
-	eip := c.must("vpc", "AllocateEipAddress", "Bandwidth", "1", "InternetChargeType", "PayByTraffic", "Name", c.name()).get("AllocationId")
+	eip := c.must("vpc", "AllocateEipAddressPro", "Bandwidth", "1", "InternetChargeType", "PayByTraffic").get("AllocationId")
 	c.cleanUp("vpc", "ReleaseEipAddress", "AllocationId", eip)
 	monitor := func(status string) {
 		c.must("vpc", "SetHighDefinitionMonitorLogStatus", "InstanceId", eip, "InstanceType", "EIP", "Status", status, "LogProject", "contract",

@@ -152,6 +152,8 @@ func gatewayOfSpecification(c *cloud) {
 	c.cleanUp("vpc", "DeleteNatGateway", "NatGatewayId", nat, "Force", "true")
 	c.status("Available", "NatGateways.NatGateway.0.Status", "vpc", "DescribeNatGateways", "NatGatewayId", nat)
 	c.must("vpc", "ModifyNatGatewaySpec", "NatGatewayId", nat, "Spec", "Middle")
+	c.status("Available", "NatGateways.NatGateway.0.Status", "vpc", "DescribeNatGateways", "NatGatewayId", nat)
+	c.must("vpc", "UpdateNatGatewayNatType", "NatGatewayId", nat, "NatType", "Enhanced", "VSwitchId", c.vswitchID)
 	c.status("Available", "NatGateways.NatGateway.0.Status", "vpc", "DescribeNatGateways", "NatGatewayId", nat, "Spec", "Middle")
 	c.must("vpc", "DeleteNatGateway", "NatGatewayId", nat)
 	c.status("", "NatGateways.NatGateway.0.Status", "vpc", "DescribeNatGateways", "NatGatewayId", nat)

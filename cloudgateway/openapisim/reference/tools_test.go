@@ -58,7 +58,8 @@ func TestToolsPage(t *testing.T) {
 	if diff := cmp.Diff(Part{"groups of snapshots", "ecs", []string{"DescribeDisks", "DescribeNothing"}}, p); diff != "" {
 		t.Errorf("part (-want +got):\n%s", diff)
 	}
-	if there, missing := p.Simulated(); !slices.Equal(there, []string{"DescribeDisks"}) || !slices.Equal(missing, []string{"DescribeNothing"}) {
+	there, missing := p.Simulated()
+	if !slices.Equal(there, []string{"DescribeDisks"}) || !slices.Equal(missing, []string{"DescribeNothing"}) {
 		t.Errorf("there %v, missing %v", there, missing)
 	}
 	tool := Tool{Parts: []Part{p, {"again", "ecs", []string{"DescribeDisks"}}, {"other", "ess", []string{"DescribeDisks"}}}}

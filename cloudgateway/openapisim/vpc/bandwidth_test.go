@@ -116,6 +116,7 @@ func TestTagsOfNewThings(t *testing.T) {
 		"CreateVSwitch":                {"VpcId", "vpc-1", "ZoneId", "z-a", "CidrBlock", "192.168.8.0/24"},
 		"CreateRouteTable":             {"VpcId", "vpc-1"},
 		"AllocateEipAddress":           nil,
+		"AllocateEipAddressPro":        nil,
 		"CreateNatGateway":             {"VpcId", "vpc-1", "VSwitchId", "vsw-a"},
 		"CreateIpv4Gateway":            {"VpcId", "vpc-1"},
 		"CreateIpv6Gateway":            {"VpcId", "vpc-1"},

@@ -37,6 +37,7 @@ func TestTokensOfOtherCalls(t *testing.T) {
 			[]string{"RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.0.0/24", "NextHopId", "i-2"},
 		},
 		{"AllocateEipAddress", nil, []string{"Bandwidth", "7"}},
+		{"AllocateEipAddressPro", nil, []string{"Bandwidth", "7"}},
 		{"AssociateEipAddress", []string{"AllocationId", "eip-1", "InstanceId", "i-1"}, []string{"AllocationId", "eip-1", "InstanceId", "i-2"}},
 		{"UnassociateEipAddress", []string{"AllocationId", "eip-bound"}, []string{"AllocationId", "eip-1"}},
 	} {
@@ -271,6 +272,9 @@ func TestEipRefusals(t *testing.T) {
 			c.Cloud.Eips["eip-1"].InstanceChargeType = "PrePaid"
 		}, "ReleaseEipAddress", []string{"AllocationId", "eip-1"}, "Forbidden.ChargeTypeIsPrepaid"},
 		{"no pool", nil, "AllocateEipAddress", []string{"PublicIpAddressPoolId", "pippool-1"}, "ResourceNotFound.PublicIpAddressPool"},
+		{"no pool", nil, "AllocateEipAddressPro", []string{"PublicIpAddressPoolId", "pippool-1"}, "ResourceNotFound.PublicIpAddressPool"},
+		{"quota", func(c *apitest.Caller) { c.Settings.Quotas.Eips = 0 }, "AllocateEipAddressPro", nil, "QuotaExceeded.Eip"},
+		{"charge type", nil, "AllocateEipAddressPro", []string{"InternetChargeType", "PayByElephant"}, "InvalidParameter"},
 		{"charge type", nil, "AllocateEipAddress", []string{"InternetChargeType", "PayByElephant"}, "InvalidParameter"},
 	})
 }

@@ -26,19 +26,24 @@ func eipActions() []api.Action {
 				api.OneOf("Status", available, associating, inUse, unassociating, releasing), api.Optional("PublicIpAddressPoolId"),
 				api.Flag("SecurityProtectionEnabled"), api.Optional("SegmentInstanceId"), api.OneOf("LockReason", "financial", "security"),
 				api.Flag("ServiceManaged"), api.Flag("IncludeReservationData"), api.Flag("DryRun"), creationFilter())...),
-		api.Write("AllocateEipAddress", clienttoken.Once("vpc/AllocateEipAddress", showAllocatedEip, allocateEipAddress),
-			newTagCodes("QuotaExceeded.Eip", "ResourceNotFound.PublicIpAddressPool", "InvalidParameter", "IdempotentParameterMismatch"),
-			region(), api.Number("Bandwidth", 1, 1000), api.Optional("Name"), api.Optional("Description"),
-			api.OneOf("InternetChargeType", payByBandwidth, payByTraffic), api.Optional("ISP"),
-			api.Optional("ClientToken"), tags.Param(), api.OneOf("InstanceChargeType", postPaid, prePaid),
-			api.OneOf("PricingCycle", "Month", "Year"), api.Number("Period", 1, 9), api.Flag("AutoPay"),
-			api.Optional("ResourceGroupId"), api.Optional("PublicIpAddressPoolId"),
-			api.Param{Name: "SecurityProtectionTypes", Kind: api.Strings, Max: 10}, api.OneOf("Netmode", publicNetwork),
-			api.Optional("Zone"), api.Optional("IpAddress"), api.Optional("InstanceId"), api.Optional("ActivityId")),
+		allocateAction("AllocateEipAddress"), allocateAction("AllocateEipAddressPro"),
 		api.Write("ReleaseEipAddress", api.On(eipByID, releaseEipAddress),
 			api.Words("InvalidAllocationId.NotFound IncorrectEipStatus Forbidden.ChargeTypeIsPrepaid OperationDenied.DeletionProtection"),
 			api.Optional("RegionId"), api.Required("AllocationId")),
 	}
+}
+
+// allocateAction gets an address. The one for addresses that one has had before is another action, which takes the same.
+func allocateAction(name string) api.Action {
+	return api.Write(name, clienttoken.Once("vpc/"+name, showAllocatedEip, allocateEipAddress),
+		newTagCodes("QuotaExceeded.Eip", "ResourceNotFound.PublicIpAddressPool", "InvalidParameter", "IdempotentParameterMismatch"),
+		region(), api.Number("Bandwidth", 1, 1000), api.Optional("Name"), api.Optional("Description"),
+		api.OneOf("InternetChargeType", payByBandwidth, payByTraffic), api.Optional("ISP"),
+		api.Optional("ClientToken"), tags.Param(), api.OneOf("InstanceChargeType", postPaid, prePaid),
+		api.OneOf("PricingCycle", "Month", "Year"), api.Number("Period", 1, 9), api.Flag("AutoPay"),
+		api.Optional("ResourceGroupId"), api.Optional("PublicIpAddressPoolId"),
+		api.Param{Name: "SecurityProtectionTypes", Kind: api.Strings, Max: 10}, api.OneOf("Netmode", publicNetwork),
+		api.Optional("Zone"), api.Optional("IpAddress"), api.Optional("InstanceId"), api.Optional("ActivityId"))
 }
 
 // How the traffic of an address is charged.

@@ -198,12 +198,17 @@ func enableIpv4Gateway(c *api.Context, g *state.InternetGateway) (string, *api.E
 	return g.ID, nil
 }
 
+// deleteIpv4Gateway takes the routes to the gateway along: those that its activation made are of no resource that a tool would delete
+// first.
 func deleteIpv4Gateway(c *api.Context, g *state.InternetGateway) (string, *api.Error) {
 	switch {
 	case g.RouteTableID != "":
 		return "", api.BadRequest(ipv4GatewayInUse, "The IPv4 gateway has the route table %s.", g.RouteTableID)
 	case c.True("DryRun"):
 		return "", api.DryRun()
+	}
+	for _, table := range c.State.RouteTables {
+		table.Entries = slices.DeleteFunc(table.Entries, func(e *state.RouteEntry) bool { return e.NextHopID == g.ID })
 	}
 	begin(c, &g.Stage, deleting)
 	return g.ID, nil

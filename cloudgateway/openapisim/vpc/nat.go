@@ -61,6 +61,10 @@ func natActions() []api.Action {
 			api.OneOf("LogDelivery.LogDeliveryType", "sls")),
 		api.Write("ModifyNatGatewaySpec", clienttoken.Once("vpc/ModifyNatGatewaySpec", nil, api.On(settledNat, modifyNatSpec)),
 			[]string{noNat, wrongNat, "IdempotentParameterMismatch"}, region(), id, must(spec), token),
+		api.Write("UpdateNatGatewayNatType",
+			clienttoken.Once("vpc/UpdateNatGatewayNatType", nil, api.On(settledNat, updateNatType)), []string{noNat, wrongNat,
+				"InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "IdempotentParameterMismatch", dryRun}, region(), id,
+			must(api.OneOf("NatType", enhanced)), api.Required("VSwitchId"), api.Flag("DryRun"), token),
 		api.Write("DeleteNatGateway", api.On(settledNat, deleteNat), []string{noNat, wrongNat, natHasEips, natHasEntries, protectedNat}, region(),
 			id, api.Flag("Force")),
 		api.Read("ListEnhanhcedNatGatewayAvailableZones", listNatZones, nil, region(),
@@ -93,15 +97,50 @@ func checkNatTexts(c *api.Context) *api.Error {
 	return nil
 }
 
-func createNat(c *api.Context, v *state.Vpc) (string, *api.Error) {
-	vsw := c.State.VSwitches[c.Get("VSwitchId")]
-	switch {
-	case !c.Has("VSwitchId"): // of enhanced ones, and others are not sold
-		return "", api.Missing("VSwitchId")
-	case vsw == nil || vsw.VpcID != v.ID:
-		return "", vswitchNotFound()
+// natVSwitch is the vSwitch that a call gives to a NAT gateway in a VPC.
+func natVSwitch(c *api.Context, vpcID string) (*state.VSwitch, *api.Error) {
+	switch vsw := c.State.VSwitches[c.Get("VSwitchId")]; {
+	case vsw == nil || vsw.VpcID != vpcID:
+		return nil, vswitchNotFound()
 	case !vsw.PendingUntil.IsZero():
-		return "", wrongVSwitchStatus()
+		return nil, wrongVSwitchStatus()
+	default:
+		return vsw, nil
+	}
+}
+
+// moveNat gives a NAT gateway an address in a vSwitch.
+func moveNat(c *api.Context, n *state.NatGateway, vsw *state.VSwitch) {
+	n.VSwitchID = vsw.ID
+	if block, err := netip.ParsePrefix(vsw.CidrBlock); err == nil {
+		n.PrivateIP, _ = subnet.Free(block, subnet.Used(c.State, vsw))
+	}
+}
+
+// updateNatType makes an enhanced gateway of an old one, in a vSwitch. Terraform calls it also to move an enhanced one.
+func updateNatType(c *api.Context, n *state.NatGateway) (string, *api.Error) {
+	vsw, err := natVSwitch(c, n.VpcID)
+	switch {
+	case err != nil:
+		return "", err
+	case c.True("DryRun"):
+		return "", api.DryRun()
+	}
+	n.NatType = c.Get("NatType")
+	if n.VSwitchID != vsw.ID {
+		moveNat(c, n, vsw)
+	}
+	begin(c, &n.Stage, modifying)
+	return n.ID, nil
+}
+
+func createNat(c *api.Context, v *state.Vpc) (string, *api.Error) {
+	if !c.Has("VSwitchId") { // of enhanced ones, and others are not sold
+		return "", api.Missing("VSwitchId")
+	}
+	vsw, err := natVSwitch(c, v.ID)
+	if err != nil {
+		return "", err
 	}
 	if err := checkNatTexts(c); err != nil {
 		return "", err
@@ -120,9 +159,7 @@ func createNat(c *api.Context, v *state.Vpc) (string, *api.Error) {
 		SnatTableID:     c.NewID("stb-bp1"), ForwardTableID: c.NewID("ftb-bp1"), Tags: labels,
 		Created: c.Now,
 	}
-	if block, err := netip.ParsePrefix(vsw.CidrBlock); err == nil {
-		n.PrivateIP, _ = subnet.Free(block, subnet.Used(c.State, vsw))
-	}
+	moveNat(c, n, vsw)
 	c.Keep("", &n.Spelling)
 	begin(c, &n.Stage, creating)
 	c.State.NatGateways[n.ID] = n

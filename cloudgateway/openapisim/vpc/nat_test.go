@@ -1,6 +1,7 @@
 package vpc_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,15 @@ func TestLifeOfNatGateway(t *testing.T) {
 	c.Must("ModifyNatGatewayAttribute", "NatGatewayId", id, "Name", "way out", "IcmpReplyEnabled", "false", "EipBindMode", "NAT")
 	c.Must("ModifyNatGatewaySpec", "NatGatewayId", id, "Spec", "Middle")
 	status("Modifying")
+	c.Pass(time.Minute)
+	c.Must("UpdateNatGatewayNatType", "NatGatewayId", id, "NatType", "Enhanced", "VSwitchId", "vsw-b", "ClientToken", "u")
+	status("Modifying")
+	c.Pass(time.Minute)
+	if nat := only(t, c.Must("DescribeNatGateways", "NatGatewayId", id), "NatGateways", "NatGateway"); !strings.Contains(
+		fmt.Sprint(nat), "vsw-b") {
+		t.Errorf("moved to vsw-b, the gateway shows %v", nat)
+	}
+	c.Must("UpdateNatGatewayNatType", "NatGatewayId", id, "NatType", "Enhanced", "VSwitchId", "vsw-a")
 	c.Pass(time.Minute)
 	shown := only(t, c.Must("DescribeNatGateways", "NatGatewayId", id), "NatGateways", "NatGateway")
 	if diff := cmp.Diff(map[string]any{
@@ -213,6 +223,17 @@ func TestNatRefusals(t *testing.T) {
 			withNat(c)
 			c.Must("ModifyNatGatewaySpec", nat("Spec", "Small", "ClientToken", "t")...)
 		}, "ModifyNatGatewaySpec", nat("Spec", "Large", "ClientToken", "t"), "IdempotentParameterMismatch"},
+		{"vSwitch of another VPC", withNat, "UpdateNatGatewayNatType", nat("NatType", "Enhanced", "VSwitchId", "vsw-c"),
+			"InvalidVSwitchId.NotFound"},
+		{"pending vSwitch", func(c *apitest.Caller) {
+			withNat(c)
+			c.Cloud.VSwitches["vsw-a"].PendingUntil = c.Now.Add(time.Second)
+		}, "UpdateNatGatewayNatType", nat("NatType", "Enhanced", "VSwitchId", "vsw-a"), "IncorrectVSwitchStatus"},
+		{"dry run", withNat, "UpdateNatGatewayNatType", nat("NatType", "Enhanced", "VSwitchId", "vsw-a", "DryRun", "true"), "DryRunOperation"},
+		{"token", func(c *apitest.Caller) {
+			withNat(c)
+			c.Must("UpdateNatGatewayNatType", nat("NatType", "Enhanced", "VSwitchId", "vsw-b", "ClientToken", "t")...)
+		}, "UpdateNatGatewayNatType", nat("NatType", "Enhanced", "VSwitchId", "vsw-a", "ClientToken", "t"), "IdempotentParameterMismatch"},
 		{"with an address", withNat, "DeleteNatGateway", nat(), "DependencyViolation.EIPS"},
 		{"with entries", entries, "DeleteNatGateway", nat(), "DependencyViolation.NatEntry"},
 		{"protected", func(c *apitest.Caller) {
@@ -258,6 +279,7 @@ func TestNatRefusals(t *testing.T) {
 	}
 	for action, params := range map[string][]string{
 		"ModifyNatGatewayAttribute": nil, "ModifyNatGatewaySpec": {"Spec", "Small"}, "DeleteNatGateway": nil,
+		"UpdateNatGatewayNatType": {"NatType", "Enhanced", "VSwitchId", "vsw-a"},
 	} {
 		tests = append(tests, refusal{"not ready", busy, action, nat(params...), "IncorrectStatus.NatGateway"},
 			refusal{"unknown", nil, action, nat(params...), "InvalidNatGatewayId.NotFound"})
