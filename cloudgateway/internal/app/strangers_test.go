@@ -99,9 +99,31 @@ var assaults = map[string]func(a *assault, t *tally) func(ctx context.Context, c
 				&ecsv1.BatchGetInstancesRequest{InstanceIds: known(mostIDs), MaxAge: durationpb.New(time.Hour)})
 		}
 	},
+	"small calls of a caller": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
+		return func(_ context.Context, c *hostile.Client) { t.unread(c, smallMethod, smallCall()) }
+	},
+	"small calls of a caller, unread": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
+		return func(ctx context.Context, c *hostile.Client) {
+			t.unread(c, smallMethod, smallCall())
+			for c.Grant(1) == nil && ctx.Err() == nil { // Nothing else tells whom reads nothing that the connection is over.
+				pause(ctx, again/10)
+			}
+		}
+	},
 	"streams of a caller": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
 		return func(_ context.Context, c *hostile.Client) { t.stall(c, "bulk", 10_000, 0) }
 	},
+}
+
+const smallMethod = ecsv1.InstanceService_BatchGetInstances_FullMethodName
+
+// smallCall is refused when it was read.
+func smallCall() *ecsv1.BatchGetInstancesRequest {
+	var ids []string
+	for range 20 {
+		ids = append(ids, "ü"+rand.Text()[:4])
+	}
+	return &ecsv1.BatchGetInstancesRequest{InstanceIds: ids}
 }
 
 // unread begins calls of a caller who takes nothing of the answers.
@@ -190,7 +212,7 @@ func (a *assault) run(ctx context.Context, t *tally) error {
 	connect := t.connectFront(frontAssaults[a.Kind])
 	if begin, ok := assaults[a.Kind]; ok {
 		do := begin(a, t)
-		connect = func(ctx context.Context, address, from string) { t.connect(ctx, address, from, do) }
+		connect = func(ctx context.Context, address, from string) { t.connect(ctx, a.Kind, address, from, do) }
 	} else if frontAssaults[a.Kind] == nil {
 		return fmt.Errorf("no assault %q", a.Kind)
 	}
@@ -279,7 +301,7 @@ func (t *tally) held(while func()) {
 }
 
 // connect holds one connection until the gateway ends it.
-func (t *tally) connect(ctx context.Context, address, from string, do func(context.Context, *hostile.Client)) {
+func (t *tally) connect(ctx context.Context, kind, address, from string, do func(context.Context, *hostile.Client)) {
 	t.Tried.Add(1)
 	c, err := hostile.Dial(ctx, address, from)
 	if err != nil {
@@ -292,8 +314,13 @@ func (t *tally) connect(ctx context.Context, address, from string, do func(conte
 	}
 	leave := context.AfterFunc(ctx, func() { _ = c.Close() })
 	var doing sync.WaitGroup
-	doing.Go(func() { do(ctx, c) })
-	c.Drain(&t.Ended)
+	if kind == "small calls of a caller, unread" {
+		_ = c.Deaf()
+		do(ctx, c)
+	} else {
+		doing.Go(func() { do(ctx, c) })
+		c.Drain(&t.Ended)
+	}
 	if ctx.Err() == nil {
 		t.Closed.Add(1)
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -27,7 +26,7 @@ func certificate(ctx context.Context) *x509.Certificate {
 	if !ok {
 		return nil
 	}
-	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	info, ok := p.AuthInfo.(arrived)
 	if !ok || len(info.State.VerifiedChains) == 0 {
 		return nil
 	}

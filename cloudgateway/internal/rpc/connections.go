@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 )
 
@@ -19,6 +20,9 @@ const IdleLongest = "idle longest"
 
 // errStrangerBytes ends a connection on which much was sent without a permitted call.
 var errStrangerBytes = errors.New("too much was sent before a permitted call")
+
+// tooManyCalls is why a connection is closed whose caller, or strangers together, have begun more calls than can be refused one by one.
+const tooManyCalls = "too many calls at once"
 
 // notRead is why a connection is closed whose client does not read an answer.
 const notRead = "answer not read"
@@ -33,17 +37,24 @@ type connections struct {
 	overflow Peers // one bucket for the arrivals of all who have used up their own
 
 	mu        sync.Mutex
-	all       map[string]*connection   // by both addresses
-	callers   map[string]int           // how many are not strangers', by caller
+	all       map[*connection]struct{}
+	callers   map[string]*crowd        // those who have connections that are not strangers', or calls on them
 	strangers map[string][]*connection // by peer, the oldest first
-	unknown   int                      // the number of strangers
+	unknown   crowd                    // the strangers
+	begun     int                      // calls of all
+}
+
+// crowd is what a caller has, or all strangers together.
+type crowd struct {
+	connections int
+	begun       int // calls, from their headers to the end of their handlers
 }
 
 func newConnections(limits Limits, serving func() bool, closed func(reason, peer string)) *connections {
 	return &connections{
 		limits: limits, serving: serving, closed: closed, arrivals: Peers{Burst: limits.Arrivals, PerSecond: limits.ArrivalsPerSecond},
 		overflow: Peers{Burst: limits.ArrivalsBeyond / 5, PerSecond: limits.ArrivalsBeyond},
-		all:      make(map[string]*connection), callers: make(map[string]int), strangers: make(map[string][]*connection),
+		all:      make(map[*connection]struct{}), callers: make(map[string]*crowd), strangers: make(map[string][]*connection),
 	}
 }
 
@@ -63,15 +74,21 @@ type connection struct {
 	bucket    *Peers      // what it was let in by
 	bucketKey string      // as whom
 
-	caller   string    // who made the first permitted call, as long as it is not a stranger's
+	caller   string    // who made the first permitted call; "": it is a stranger's
+	of       *crowd    // whose it is
+	begun    int       // calls whose headers have come
+	handled  int       // those of them that have a handler: gRPC refuses some by itself
+	busy     int       // those of them that are no health checks
 	idle     time.Time // since when no request is under way; zero: one is, or nobody says
 	stranger atomic.Bool
 	read     atomic.Int64 // bytes, counted for strangers
 	refused  atomic.Int64 // calls, likewise
 	exempt   atomic.Int64 // calls under way that need no token
 	gone     sync.Once
-	ended    atomic.Bool   // by us
-	over     chan struct{} // closed with the connection
+	ended    atomic.Bool // by us
+	// It is in no book any more. It changes with the lock of its owner.
+	forgotten atomic.Bool
+	over      chan struct{} // closed with the connection
 }
 
 // Accept implements net.Listener.
@@ -114,7 +131,7 @@ func (c *connections) arrive(peer string) (bucket *Peers, key string) {
 // for ever. There the last ones are refused. When it becomes the active replica, they get in as soon as the others have
 // called.
 func (c *connections) admit(raw net.Conn) *connection {
-	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr()), over: make(chan struct{})}
+	n := &connection{Conn: raw, owner: c, of: &c.unknown, peer: peerOf(raw.RemoteAddr()), over: make(chan struct{})}
 	n.stranger.Store(true)
 	c.mu.Lock()
 	var leaves *connection
@@ -124,7 +141,7 @@ func (c *connections) admit(raw net.Conn) *connection {
 			return nil
 		}
 		leaves = of[0]
-	} else if c.unknown >= c.limits.Strangers || len(c.all) >= c.limits.Connections {
+	} else if c.unknown.connections >= c.limits.Strangers || len(c.all) >= c.limits.Connections {
 		leaves = c.oldestOfMost()
 		if leaves == nil {
 			c.mu.Unlock()
@@ -134,9 +151,9 @@ func (c *connections) admit(raw net.Conn) *connection {
 	if leaves != nil {
 		c.forget(leaves)
 	}
-	c.all[between(raw.LocalAddr(), raw.RemoteAddr())] = n
+	c.all[n] = struct{}{}
 	c.strangers[n.peer] = append(c.strangers[n.peer], n)
-	c.unknown++
+	c.unknown.connections++
 	n.first = time.AfterFunc(c.limits.FirstCall, func() { n.end("no call") })
 	c.mu.Unlock()
 	if leaves != nil {
@@ -159,20 +176,38 @@ func (c *connections) oldestOfMost() *connection {
 	return most[0]
 }
 
-// between identifies a connection by its two addresses.
-func between(local, remote net.Addr) string { return local.String() + " " + remote.String() }
-
-// forget takes a connection out of the books.
+// forget takes a connection out of the books. Its calls stay there until their handlers end.
 func (c *connections) forget(n *connection) {
-	if addresses := between(n.LocalAddr(), n.RemoteAddr()); c.all[addresses] == n {
-		delete(c.all, addresses)
+	if !n.forgotten.Swap(true) {
+		delete(c.all, n)
+		if n.begun > n.handled {
+			time.AfterFunc(unhandled, func() {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.leave(n, n.begun-n.handled)
+			})
+		}
 		if !n.stranger.Load() {
-			if c.callers[n.caller]--; c.callers[n.caller] == 0 {
-				delete(c.callers, n.caller)
-			}
+			n.of.connections--
+			c.drop(n.caller)
 		}
 	}
 	c.known(n)
+}
+
+// leave takes calls of a connection out of the books.
+func (c *connections) leave(n *connection, calls int) {
+	n.begun -= calls
+	n.of.begun -= calls
+	c.begun -= calls
+	c.drop(n.caller)
+}
+
+// drop forgets a caller that has nothing.
+func (c *connections) drop(caller string) {
+	if of := c.callers[caller]; of != nil && *of == (crowd{}) {
+		delete(c.callers, caller)
+	}
 }
 
 // known takes a connection off the strangers.
@@ -182,7 +217,7 @@ func (c *connections) known(n *connection) {
 	if i < 0 {
 		return
 	}
-	c.unknown--
+	c.unknown.connections--
 	if of = slices.Delete(of, i, i+1); len(of) == 0 {
 		delete(c.strangers, n.peer)
 		return
@@ -194,18 +229,126 @@ func (c *connections) known(n *connection) {
 func (c *connections) count() (callers, strangers int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.all) - c.unknown, c.unknown
+	return len(c.all) - c.unknown.connections, c.unknown.connections
 }
 
-// of finds the connection that a call came by, nil if it came another way.
-func (c *connections) of(ctx context.Context) *connection {
+// greeting is the handshake of TLS. It notes by which connection a call comes.
+type greeting struct {
+	credentials.TransportCredentials
+}
+
+// arrived is what gRPC knows of the connection of a call.
+type arrived struct {
+	credentials.TLSInfo
+
+	from *connection
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (g greeting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := g.TransportCredentials.ServerHandshake(raw)
+	if over, ok := info.(credentials.TLSInfo); ok {
+		from, _ := raw.(*connection)
+		info = arrived{over, from}
+	}
+	return conn, info, err
+}
+
+// arrivedBy is the connection that a call came by, nil if it came another way. It takes no lock: where one is waited for, each call that
+// waits has a stack.
+func arrivedBy(ctx context.Context) *connection {
 	p, ok := peer.FromContext(ctx)
-	if !ok || p.Addr == nil || p.LocalAddr == nil {
+	if !ok {
 		return nil
 	}
+	by, _ := p.AuthInfo.(arrived)
+	return by.from
+}
+
+// begin notes that the headers of a call have come, before anything is done for it. If its caller has too many, or strangers together,
+// the connection with the most of them is closed; if that is not enough at once, this one too. No caller may have more than are left for
+// others.
+func (n *connection) begin(method string) {
+	if n == nil || n.forgotten.Load() {
+		return
+	}
+	for _, leaves := range n.owner.begin(n, !exempt(method)) {
+		leaves.end(tooManyCalls)
+	}
+}
+
+func (c *connections) begin(n *connection, busy bool) (leave []*connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.all[between(p.LocalAddr, p.Addr)]
+	if n.forgotten.Load() {
+		return nil
+	}
+	n.begun++
+	n.of.begun++
+	c.begun++
+	if busy {
+		n.busy++
+		n.idle = time.Time{}
+	}
+	of := n.of
+	over := func() bool { return of.begun > c.limits.BegunPerCaller || of.begun > c.limits.Begun-c.begun }
+	if over() {
+		leave = append(leave, c.busiest(of))
+		c.forget(leave[0])
+	}
+	if over() && !n.forgotten.Load() {
+		leave = append(leave, n)
+		c.forget(n)
+	}
+	return leave
+}
+
+// busiest is the connection of a crowd with the most calls.
+func (c *connections) busiest(of *crowd) *connection {
+	var most *connection
+	for n := range c.all {
+		if n.of == of && (most == nil || n.begun > most.begun) {
+			most = n
+		}
+	}
+	return most
+}
+
+// handle notes that the handler of a call begins. It reports whether the connection is still there.
+func (n *connection) handle() bool {
+	if n == nil {
+		return true
+	}
+	n.owner.mu.Lock()
+	defer n.owner.mu.Unlock()
+	if !n.forgotten.Load() {
+		n.handled++
+		return true
+	}
+	if n.begun > n.handled {
+		n.owner.leave(n, 1)
+	}
+	return false
+}
+
+// unhandled is how long the calls of a connection that is over are waited for to begin. gRPC refuses some by itself, and they never do.
+const unhandled = 10 * time.Second
+
+// handledOne notes that the handler of a call has ended.
+func (n *connection) handledOne(method string) {
+	if n == nil {
+		return
+	}
+	n.owner.mu.Lock()
+	defer n.owner.mu.Unlock()
+	n.handled--
+	n.owner.leave(n, 1)
+	if exempt(method) {
+		return
+	}
+	if n.busy--; n.busy == 0 {
+		n.idle = time.Now()
+	}
 }
 
 // called notes that the headers of a call have come.
@@ -245,16 +388,26 @@ func (c *connections) belongs(n *connection, caller string) (first bool, leaves 
 	if !n.stranger.Load() {
 		return false, nil, nil
 	}
-	if c.all[between(n.LocalAddr(), n.RemoteAddr())] == n { // Otherwise it is gone.
+	if !n.forgotten.Load() {
+		of := c.callers[caller]
+		if of == nil {
+			of = &crowd{}
+		}
+		if of.begun+n.begun > c.limits.BegunPerCaller {
+			return false, nil, tooMuch(fmt.Sprintf("%s has begun %d calls, and %d on another connection", caller, of.begun, n.begun))
+		}
 		// No caller may have more than are left for others, so that several that have all that they may leave room for the next one.
-		if has := c.callers[caller]; has >= c.limits.ConnectionsPerCaller || has > c.limits.Connections-len(c.all) {
+		if has := of.connections; has >= c.limits.ConnectionsPerCaller || has > c.limits.Connections-len(c.all) {
 			if leaves = c.longestIdle(caller); leaves == nil {
 				return false, nil, tooMuch(fmt.Sprintf("%s has %d connections in use, the most that a caller may have", caller, has))
 			}
 			c.forget(leaves)
 		}
-		c.callers[caller]++
-		n.caller = caller
+		c.callers[caller] = of
+		of.connections++
+		of.begun += n.begun
+		n.of.begun -= n.begun
+		n.of, n.caller = of, caller
 		c.known(n)
 	}
 	n.stranger.Store(false)
@@ -264,7 +417,7 @@ func (c *connections) belongs(n *connection, caller string) (first bool, leaves 
 // longestIdle is the connection of a caller that has been idle for longest; nil if all are in use.
 func (c *connections) longestIdle(caller string) *connection {
 	var longest *connection
-	for _, n := range c.all {
+	for n := range c.all {
 		if n.stranger.Load() || n.caller != caller || n.idle.IsZero() || longest != nil && !n.idle.Before(longest.idle) {
 			continue
 		}

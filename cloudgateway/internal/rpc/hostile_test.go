@@ -290,6 +290,145 @@ func TestManyStreams(t *testing.T) {
 	}
 }
 
+// TestBegunCalls: what a caller, or strangers together, have begun is bounded before it costs a handler, whether the calls
+// are waited for, given up at once, or of methods that do not exist, and it costs others nothing.
+func TestBegunCalls(t *testing.T) {
+	t.Parallel()
+	const most, calls = 20, 15
+	for _, tc := range []struct {
+		name, method, token string
+		reset               bool
+	}{
+		{name: "caller", method: getMethod, token: tokenEditor},
+		{name: "stranger", method: getMethod, token: "guess"},
+		{name: "given up", method: getMethod, token: tokenEditor, reset: true},
+		{name: "unknown method", method: "/no.Service/Method"},
+		{name: "unknown method of a service", method: getMethod + "s"},
+		{name: "no method", method: "nothing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			release := make(chan struct{})
+			now := &counting{Authenticator: authority{}, release: release}
+			w := newWorld(t, func(c *Config) {
+				c.Limits, c.Authenticator = Limits{BegunPerCaller: most, StrangerCalls: calls}, now
+			})
+			other := w.dial(tokenViewer)
+			if err := w.get(other); err != nil {
+				t.Fatal(err)
+			}
+			now.hold.Store(true)
+			var ended atomic.Int64
+			var all sync.WaitGroup
+			for range 10 {
+				c, err := w.dialRaw("127.0.0.1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				all.Go(func() {
+					for stream := uint32(1); stream < 2*2*calls; stream += 2 {
+						if c.Headers(stream, tc.method, tc.token, true) != nil || tc.reset && c.Reset(stream) != nil {
+							break
+						}
+					}
+				})
+				all.Go(func() { c.Drain(&ended) }) // Until the server closes it.
+				defer c.Close()
+			}
+			all.Go(func() {
+				if err := w.get(other); err != nil {
+					t.Errorf("another caller: %v", err)
+				}
+			})
+			all.Wait()
+			close(release)
+			if got := now.most.Load(); got > most+1 {
+				t.Errorf("%d calls had a handler at a time, want at most %d", got, most)
+			}
+			until(t, "nothing is begun", func() bool {
+				c := w.server.connections
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				return c.begun == 1 && c.unknown == crowd{} && len(c.callers) == 1 // The other one watches the health.
+			})
+		})
+	}
+}
+
+// TestBegunCallsOfACaller: a caller that is known has no more, on all of its connections together.
+func TestBegunCallsOfACaller(t *testing.T) {
+	t.Parallel()
+	const most, conns, calls = 20, 3, 15
+	w := newWorld(t, func(c *Config) { c.Limits = Limits{BegunPerCaller: most} })
+	release := make(chan struct{})
+	var now, maximum, closed atomic.Int64
+	w.handler.get = func(ctx context.Context) error {
+		if caller, _ := CallerFrom(ctx); caller.Name == "editor" {
+			defer now.Add(-1)
+			if n := now.Add(1); n > maximum.Load() {
+				maximum.Store(n)
+			}
+			<-release
+		}
+		return nil
+	}
+	tls, err := credentials.NewClientTLSFromFile(w.path("server.crt"), tlstest.ServerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := grpc.NewClient(w.address, grpc.WithTransportCredentials(tls))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	var all sync.WaitGroup
+	for range conns {
+		conn := w.dial(tokenEditor)
+		if err := w.remove(conn); err != nil {
+			t.Fatal(err)
+		}
+		for range calls {
+			all.Go(func() {
+				if err := w.get(conn); err != nil {
+					closed.Add(1)
+				}
+			})
+		}
+	}
+	until(t, "a connection is closed", func() bool { return closed.Load() > 0 })
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+tokenViewer)
+	_, err = slbv1.NewLoadBalancerServiceClient(other).GetLoadBalancer(ctx, &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"})
+	if err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+	close(release)
+	all.Wait()
+	if maximum.Load() > most+1 {
+		t.Errorf("%d calls had a handler at a time, want at most %d", maximum.Load(), most)
+	}
+}
+
+// counting is an Authenticator that counts who asks at a time, and may let all but the viewer wait.
+type counting struct {
+	Authenticator
+
+	release   chan struct{}
+	hold      atomic.Bool
+	now, most atomic.Int64
+}
+
+// Authenticate implements Authenticator.
+func (c *counting) Authenticate(ctx context.Context, token string) (Caller, error) {
+	if c.hold.Load() && token != tokenViewer {
+		defer c.now.Add(-1)
+		if n := c.now.Add(1); n > c.most.Load() {
+			c.most.Store(n)
+		}
+		<-c.release
+	}
+	return c.Authenticator.Authenticate(ctx, token)
+}
+
 // TestMessageSize: a message may have the size of the limit, and not more.
 func TestMessageSize(t *testing.T) {
 	t.Parallel()
@@ -486,12 +625,23 @@ func TestTooLongAnAnswer(t *testing.T) {
 func TestConnectionsOfOneCaller(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Limits = Limits{ConnectionsPerCaller: 2} })
+	release, inside := make(chan struct{}), make(chan struct{}, 2)
+	w.handler.remove = func(context.Context) error {
+		inside <- struct{}{}
+		<-release
+		return nil
+	}
 	var conns []*gateway.Conn
+	var busy sync.WaitGroup
 	for range 2 {
-		conns = append(conns, w.dial(tokenEditor))
-		if err := w.get(conns[len(conns)-1]); err != nil {
-			t.Fatal(err)
-		}
+		conn := w.dial(tokenEditor)
+		conns = append(conns, conn)
+		busy.Go(func() {
+			if err := w.remove(conn); err != nil {
+				t.Error(err)
+			}
+		})
+		<-inside
 	}
 	third := w.dial(tokenEditor)
 	if err := w.get(third); codeOfErr(err) != codes.ResourceExhausted {
@@ -503,11 +653,10 @@ func TestConnectionsOfOneCaller(t *testing.T) {
 	if err := w.get(w.dial(tokenViewer)); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
-	if err := conns[1].Close(); err != nil {
-		t.Error(err)
-	}
-	until(t, "a place for the third connection", func() bool { return w.get(third) == nil })
-	for _, conn := range []*gateway.Conn{conns[0], third} {
+	close(release)
+	busy.Wait()
+	until(t, "the place of one that is idle for the third connection", func() bool { return w.get(third) == nil })
+	for _, conn := range append(conns, third) {
 		if err := conn.Close(); err != nil {
 			t.Error(err)
 		}
@@ -516,7 +665,7 @@ func TestConnectionsOfOneCaller(t *testing.T) {
 		c := w.server.connections
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.callers["editor"] == 0
+		return c.callers["editor"] == nil
 	})
 }
 
@@ -639,7 +788,8 @@ func TestOldestStrangerGoes(t *testing.T) {
 	open := func(n *connection) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.all[between(n.LocalAddr(), n.RemoteAddr())] == n
+		_, ok := c.all[n]
+		return ok
 	}
 	a1, a2, a3 := admit("10.0.0.1"), admit("10.0.0.1"), admit("10.0.0.1")
 	a4 := admit("10.0.0.1")

@@ -10,7 +10,7 @@ import (
 // by what they have under way.
 type Limits struct {
 	// Connections and ConnectionsPerCaller bound the connections. Whose connection it is shows its first permitted call.
-	// Defaults 1024 and 512.
+	// Of a caller with too many, one that has been idle goes. Defaults 512 and 256.
 	Connections, ConnectionsPerCaller int
 	// Strangers bounds the connections on which no permitted call was made yet, and StrangersPerPeer those from one address.
 	// Where there are too many, the oldest of the address with the most has to go. Defaults 128 and 32.
@@ -31,6 +31,10 @@ type Limits struct {
 	FirstCall time.Duration
 	// Streams bounds the calls on one connection. A client lets further ones wait. Default 256.
 	Streams int
+	// Begun and BegunPerCaller bound the calls whose headers have come, also those that will be refused, until their handlers end. Each
+	// has a stack and what gRPC keeps of it, some 25 KiB. Strangers together count as one caller. What is beyond Calls is refused
+	// call by call; what is beyond these loses its connection. Defaults 6144 and 2048.
+	Begun, BegunPerCaller int
 	// ExemptPerConnection bounds the calls on one connection that need no token, health checks. Default 16.
 	ExemptPerConnection int
 	// Request is the size of the largest request in bytes. Default 1 MiB, which holds 20 000 ids twice.
@@ -54,14 +58,15 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	const kib, mib = 1 << 10, 1 << 20
 	return Limits{
-		Connections: cmp.Or(l.Connections, 1024), ConnectionsPerCaller: cmp.Or(l.ConnectionsPerCaller, 512),
+		Connections: cmp.Or(l.Connections, 512), ConnectionsPerCaller: cmp.Or(l.ConnectionsPerCaller, 256),
 		Strangers: cmp.Or(l.Strangers, 128), StrangersPerPeer: cmp.Or(l.StrangersPerPeer, 32),
 		Arrivals: cmp.Or(l.Arrivals, 20), ArrivalsPerSecond: cmp.Or(l.ArrivalsPerSecond, 2),
 		ArrivalsBeyond: cmp.Or(l.ArrivalsBeyond, 50),
 		StrangerBytes:  cmp.Or(l.StrangerBytes, 256*kib), StrangerCalls: cmp.Or(l.StrangerCalls, 100),
 		FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
-		Streams:   cmp.Or(l.Streams, 256), ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16),
-		Request: cmp.Or(l.Request, mib), Items: cmp.Or(l.Items, 60_000), Receive: cmp.Or(l.Receive, 10*time.Second),
+		Streams:   cmp.Or(l.Streams, 256), Begun: cmp.Or(l.Begun, 6144), BegunPerCaller: cmp.Or(l.BegunPerCaller, 2048),
+		ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16),
+		Request:             cmp.Or(l.Request, mib), Items: cmp.Or(l.Items, 60_000), Receive: cmp.Or(l.Receive, 10*time.Second),
 		ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
 		Calls:              cmp.Or(l.Calls, 4096), CallsPerCaller: cmp.Or(l.CallsPerCaller, 1024),
 		Bytes: cmp.Or(l.Bytes, 96*mib), BytesPerCaller: cmp.Or(l.BytesPerCaller, 32*mib),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +27,9 @@ func (s *Server) headersFirst(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 		info := &grpc.UnaryServerInfo{FullMethod: "/" + desc.ServiceName + "/" + m.MethodName}
 		streams.Streams = append(streams.Streams, grpc.StreamDesc{
 			StreamName: m.MethodName,
-			Handler:    func(srv any, ss grpc.ServerStream) error { return s.unary(srv, ss, info, m) },
+			Handler: func(srv any, ss grpc.ServerStream) error {
+				return handled(ss, info.FullMethod, func() error { return s.unary(srv, ss, info, m) })
+			},
 		})
 	}
 	streams.Streams = append(streams.Streams, desc.Streams...)
@@ -74,7 +77,7 @@ type underWay interface {
 
 // admit decides by the headers whether a call may go on. Its context knows the policy and the caller.
 func (s *Server) admit(ctx context.Context, method string) (context.Context, underWay, error) {
-	from := s.connections.of(ctx)
+	from := arrivedBy(ctx)
 	from.called()
 	if exempt(method) {
 		call, err := from.enter(s.limits.ExemptPerConnection)
@@ -127,9 +130,21 @@ var errSlow = errors.New("the message was not complete in time")
 
 type severKey struct{}
 
-// severable lets a call be cut while its message is being read, for which gRPC has no other means. It refuses nothing.
-func severable(ctx context.Context, _ *tap.Info) (context.Context, error) {
+// notACall is why a connection is closed on which a call names no method.
+const notACall = "not a call"
+
+// tapped sees the headers of a call before gRPC begins anything for it. It counts the call, and lets it be cut while its message is being
+// read, for which gRPC has no other means. It refuses nothing: of what is refused here, gRPC keeps the timer.
+func tapped(ctx context.Context, info *tap.Info) (context.Context, error) {
 	ctx, sever := context.WithCancelCause(ctx)
+	from := arrivedBy(ctx)
+	switch {
+	case ctx.Err() != nil: // gRPC drops the call.
+	case from != nil && strings.Count(info.FullMethodName, "/") < 2: // It has no handler that could count it.
+		from.end(notACall)
+	default:
+		from.begin(info.FullMethodName)
+	}
 	return context.WithValue(ctx, severKey{}, sever), nil
 }
 
@@ -154,7 +169,7 @@ func (s *Server) send(ctx context.Context, ss grpc.ServerStream, call underWay, 
 	if err != nil {
 		return err
 	}
-	from := s.connections.of(ctx)
+	from := arrivedBy(ctx)
 	if from == nil {
 		return nil // The connection is gone, and all that it held.
 	}
@@ -190,18 +205,42 @@ func (s *Server) encode(ctx context.Context, ss grpc.ServerStream, call underWay
 	return out, ss.SendMsg(out)
 }
 
-// stream lets the methods of headersFirst pass, and refuses every true stream but health checks and reflection. It ends these when
+// handled calls the handler of a call, and counts it.
+func handled(ss grpc.ServerStream, method string, handler func() error) error {
+	from := arrivedBy(ss.Context())
+	if !from.handle() {
+		return errClosed
+	}
+	defer from.handledOne(method)
+	return handler()
+}
+
+// errClosed ends the calls of a connection that was closed before they began.
+var errClosed = &rpcerr.Error{Code: codes.Unavailable, Message: "the connection is closed"}
+
+// stream handles what is no unary method: health checks, reflection, and methods that this version does not have. It ends these when
 // the server stops: a client that watches our health would otherwise keep a graceful stop waiting.
 func (s *Server) stream(stopping <-chan struct{}) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-		if !info.IsClientStream && !info.IsServerStream {
-			return next(srv, ss)
-		}
-		begun := time.Now()
-		err := s.exempted(srv, ss, info, next, stopping)
-		s.metrics.ended(info.FullMethod, begun, err)
-		return err
+		return handled(ss, info.FullMethod, func() error {
+			if !exempt(info.FullMethod) && !reflects(info.FullMethod) {
+				return unknown(ss.Context(), info.FullMethod)
+			}
+			begun := time.Now()
+			err := s.exempted(srv, ss, info, next, stopping)
+			s.metrics.ended(info.FullMethod, begun, err)
+			return err
+		})
 	}
+}
+
+// unknown refuses a method that this version does not have, like a call of an unknown caller. There is no metric of it: its name is the
+// client's choice.
+func unknown(ctx context.Context, method string) error {
+	from := arrivedBy(ctx)
+	from.called()
+	from.refuse()
+	return &rpcerr.Error{Code: codes.Unimplemented, Message: method + " is no method of this version of the gateway"}
 }
 
 // exempted handles a stream of health checks or reflection.
@@ -209,9 +248,6 @@ func (s *Server) stream(stopping <-chan struct{}) grpc.StreamServerInterceptor {
 //nolint:contextcheck,nolintlint // The stream has its own context. The linter of directives takes this for unused.
 func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 	stopping <-chan struct{}) error {
-	if !exempt(info.FullMethod) && !reflects(info.FullMethod) {
-		return &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " is a stream; streams are not supported"}
-	}
 	_, call, err := s.admit(ss.Context(), info.FullMethod)
 	if err != nil {
 		return err

@@ -123,8 +123,11 @@ func New(cfg Config) (*Server, error) {
 	s.connections = newConnections(s.limits, func() bool { return s.turn.Load().active }, func(reason, peer string) {
 		s.metrics.closed.WithLabelValues(reason).Inc()
 		what := "connection without a permitted call is closed"
-		if reason == notRead {
+		switch reason {
+		case notRead:
 			what = "connection of a caller that does not read is closed"
+		case tooManyCalls, IdleLongest:
+			what = "connection is closed for others"
 		}
 		s.closed.Warn(cfg.Logger, what, "address", peer, "reason", reason)
 	})
@@ -149,7 +152,7 @@ func New(cfg Config) (*Server, error) {
 // newGRPC makes a server of gRPC for one listener. Streams end when stopping is closed.
 func (s *Server) newGRPC(stopping <-chan struct{}) *grpc.Server {
 	server := grpc.NewServer(append(tracing.ServerOptions(s.cfg.Tracers),
-		grpc.Creds(credentials.NewTLS(s.tls)),
+		grpc.Creds(greeting{credentials.NewTLS(s.tls)}),
 		grpc.ConnectionTimeout(s.limits.FirstCall),
 		experimental.BufferPool(buffers.Pool),
 		grpc.ForceServerCodecV2(newCodec()),
@@ -162,8 +165,9 @@ func (s *Server) newGRPC(stopping <-chan struct{}) *grpc.Server {
 			MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionGrace, Time: keepaliveTime, Timeout: keepaliveTimeout,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingInterval, PermitWithoutStream: true}),
-		grpc.InTapHandle(severable),
+		grpc.InTapHandle(tapped),
 		grpc.StreamInterceptor(s.stream(stopping)),
+		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil }), // So that what is unknown comes to the interceptor.
 	)...)
 	for _, r := range s.registered {
 		server.RegisterService(r.desc, r.handler)

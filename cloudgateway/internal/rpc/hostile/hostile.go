@@ -168,6 +168,19 @@ func (c *Client) NoWindow() error {
 	return c.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 }
 
+// Deaf makes the connection take as little as can be of what is not read from it.
+func (c *Client) Deaf() error {
+	tcp := c.Conn.(*tls.Conn).NetConn().(*net.TCPConn) //nolint:forcetypeassert // By Dial.
+	return tcp.SetReadBuffer(1)
+}
+
+// Grant lets more come of all answers together.
+func (c *Client) Grant(bytes uint32) error {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	return c.framer.WriteWindowUpdate(0, bytes)
+}
+
 // Reset gives a call up.
 func (c *Client) Reset(stream uint32) error {
 	c.writes.Lock()
