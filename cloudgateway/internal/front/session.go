@@ -2,7 +2,6 @@ package front
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -267,50 +266,6 @@ func names(req *request) []string {
 		all[i] = bounded(all[i])
 	}
 	return all[:min(most, len(all))]
-}
-
-// madeBy are the first ids at the top of an answer, e.g. that of what was created, or those of RunInstances in
-// InstanceIdSets.
-func madeBy(body []byte) []string {
-	const most, longest = 5, 64 << 10 // The answer to a creation is short.
-	var top map[string]json.RawMessage
-	if len(body) > longest || json.Unmarshal(body, &top) != nil {
-		return nil
-	}
-	var ids []string
-	for _, name := range slices.Sorted(maps.Keys(top)) {
-		if name == "RequestId" || name == "HostId" {
-			continue
-		}
-		for _, id := range idsIn(name, top[name]) {
-			if len(ids) < most {
-				ids = append(ids, bounded(name)+"="+bounded(id))
-			}
-		}
-	}
-	return ids
-}
-
-// idsIn are the ids in a member of an answer: a text called …Id, or lists of such in …Ids or …IdSets.
-func idsIn(name string, value json.RawMessage) (ids []string) {
-	if strings.HasSuffix(name, "Id") {
-		var id string
-		if json.Unmarshal(value, &id) == nil {
-			ids = append(ids, id)
-		}
-		return ids
-	}
-	if !strings.HasSuffix(name, "Ids") && !strings.HasSuffix(name, "IdSets") {
-		return nil
-	}
-	var sets map[string][]string
-	if json.Unmarshal(value, &ids) == nil || json.Unmarshal(value, &sets) != nil {
-		return ids
-	}
-	for _, of := range slices.Sorted(maps.Keys(sets)) {
-		ids = append(ids, sets[of]...)
-	}
-	return ids
 }
 
 // resources are the first parameters that name something.
