@@ -26,7 +26,7 @@ import (
 // whatever its others wait for: what was not sent to the cloud is refused, so that it comes to the next replica, and
 // nobody waits for whoever reads slowly.
 func TestNobodyHoldsUpAHandover(t *testing.T) {
-	for name, burden := range map[string]func(w *world, g *Gateway, direct *gateway.Client) (ended func() error){
+	for name, burden := range map[string]burden{
 		"idle": func(*world, *Gateway, *gateway.Client) func() error { return func() error { return nil } },
 		"full queue": func(w *world, g *Gateway, direct *gateway.Client) func() error {
 			_, leave := w.queued(g, func(ctx context.Context, n int) error {
@@ -74,57 +74,72 @@ func TestNobodyHoldsUpAHandover(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := fronted(t, election+"budget: {overrides: {vpc/DescribeVSwitches: {calls: 1, window: 1s}}}\n")
-			text, err := os.ReadFile(w.file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines := slices.DeleteFunc(strings.Split(strings.Replace(string(text), "wait: 3s", "wait: 90s", 1), "\n"),
-				func(line string) bool { return strings.HasPrefix(line, "budget: {callers") })
-			w.file = w.write("handover.yaml", strings.Join(lines, "\n"))
-			w.toolMay = map[string]bool{"vpc:DescribeVSwitches": true}
-			first := w.start()
-			end, firstAddr := w.stop, w.addr
-			direct := w.dial("writer")
-			ended := burden(w, first, direct)
-			w.start()
-			client := w.dialReplicas(firstAddr, w.addr)
-			read := func() {
-				untilServed(t, func(ctx context.Context) error {
-					_, err := client.LoadBalancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Name: "web"}, grpc.WaitForReady(true))
-					return err
-				})
-			}
-			read()
-			stopped := make(chan error, 1)
-			begun := time.Now()
-			go func() { stopped <- end() }()
-			last, gap := begun, time.Duration(0)
-			pace := time.NewTicker(250 * time.Millisecond) // Reads are not to fill the queue themselves.
-			defer pace.Stop()
-			for over := false; !over; {
-				select {
-				case err := <-stopped:
-					if err != nil {
-						t.Errorf("the first replica ended with %v", err)
-					}
-					over = true
-				default:
+			// The standby looks at the Lease every 1 to 2.2 s. A busy machine may hold up one handover, and what waits for others all.
+			const limit, tries = 3 * time.Second, 3
+			for n := range tries {
+				gap := handover(t, burden)
+				t.Logf("%s: %s without an answer", name, gap.Round(10*time.Millisecond))
+				if gap <= limit {
+					return
 				}
-				read()
-				gap, last = max(gap, time.Since(last)), time.Now()
-				<-pace.C
-			}
-			t.Logf("%s: %s without an answer", name, gap.Round(10*time.Millisecond))
-			// At rest it is less than 3 s: the standby looks at the Lease every 1 to 2.2 s. A busy machine needs longer.
-			if limit := 10 * time.Second; gap > limit {
-				t.Errorf("%s: callers were without an answer for %s, want at most %s", name, gap, limit)
-			}
-			if err := ended(); err != nil {
-				t.Errorf("a call that waited: %v", err)
+				if n == tries-1 {
+					t.Errorf("%s: callers were without an answer for more than %s, %d times", name, limit, tries)
+				}
 			}
 		})
 	}
+}
+
+// burden is what the active replica has to do when it is told to end. Ended gives the errors of the calls that waited.
+type burden func(w *world, g *Gateway, direct *gateway.Client) (ended func() error)
+
+// handover tells the active one of two replicas to end, and returns the longest time for which a caller had no answer.
+func handover(t *testing.T, burden burden) (gap time.Duration) {
+	t.Helper()
+	w := fronted(t, election+"budget: {overrides: {vpc/DescribeVSwitches: {calls: 1, window: 1s}}}\n")
+	text, err := os.ReadFile(w.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.DeleteFunc(strings.Split(strings.Replace(string(text), "wait: 3s", "wait: 90s", 1), "\n"),
+		func(line string) bool { return strings.HasPrefix(line, "budget: {callers") })
+	w.file = w.write("handover.yaml", strings.Join(lines, "\n"))
+	w.toolMay = map[string]bool{"vpc:DescribeVSwitches": true}
+	first := w.start()
+	end, firstAddr := w.stop, w.addr
+	direct := w.dial("writer")
+	ended := burden(w, first, direct)
+	w.start()
+	client := w.dialReplicas(firstAddr, w.addr)
+	read := func() {
+		untilServed(t, func(ctx context.Context) error {
+			_, err := client.LoadBalancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Name: "web"}, grpc.WaitForReady(true))
+			return err
+		})
+	}
+	read()
+	stopped := make(chan error, 1)
+	last := time.Now()
+	go func() { stopped <- end() }()
+	pace := time.NewTicker(250 * time.Millisecond) // Reads are not to fill the queue themselves.
+	defer pace.Stop()
+	for over := false; !over; {
+		select {
+		case err := <-stopped:
+			if err != nil {
+				t.Errorf("the first replica ended with %v", err)
+			}
+			over = true
+		default:
+		}
+		read()
+		gap, last = max(gap, time.Since(last)), time.Now()
+		<-pace.C
+	}
+	if err := ended(); err != nil {
+		t.Errorf("a call that waited: %v", err)
+	}
+	return gap
 }
 
 // queued lets 20 callers call again and again an action of which one a second may be sent, and returns when most of them wait. Ended gives
