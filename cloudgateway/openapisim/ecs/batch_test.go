@@ -129,8 +129,12 @@ func TestRoles(t *testing.T) {
 func TestLegacyTags(t *testing.T) {
 	t.Parallel()
 	c := newGroupCaller(t)
-	of := func(more ...string) []string { return append([]string{"ResourceType", "instance", "ResourceId", "i-1"}, more...) }
-	list := func(params ...string) []string { return apitest.List(c.Must("DescribeTags", params...), "TagKey", "Tags", "Tag") }
+	of := func(more ...string) []string {
+		return append([]string{"ResourceType", "instance", "ResourceId", "i-1"}, more...)
+	}
+	list := func(params ...string) []string {
+		return apitest.List(c.Must("DescribeTags", params...), "TagKey", "Tags", "Tag")
+	}
 	c.Must("AddTags", of("Tag.1.Key", "a", "Tag.1.Value", "1", "Tag.2.Key", "b", "Tag.2.Value", "2")...)
 	if got := list(of()...); !cmp.Equal(got, []string{"a", "b", "k"}) {
 		t.Errorf("tags %v", got)

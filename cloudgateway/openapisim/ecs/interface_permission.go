@@ -26,7 +26,9 @@ func createPermission(c *api.Context, eni *state.NetworkInterface) (any, *api.Er
 	if _, err := strconv.ParseInt(c.Get("AccountId"), 10, 64); err != nil {
 		return nil, api.BadRequest("InvalidAccountId.Malformed", "The specified AccountId is not valid.")
 	}
-	same := func(p *state.InterfacePermission) bool { return p.InterfaceID == eni.ID && p.AccountID == c.Get("AccountId") }
+	same := func(p *state.InterfacePermission) bool {
+		return p.InterfaceID == eni.ID && p.AccountID == c.Get("AccountId")
+	}
 	if len(listing.Find(c.State.InterfacePermissions, same)) > 0 {
 		return nil, api.BadRequest("NetworkInterfacePermission.AlreadyExist", "The account has the permission already.")
 	}

@@ -178,7 +178,9 @@ func TestAutoProvisioningGroup(t *testing.T) {
 		"LaunchTemplateConfig.3.InstanceType", "ecs.g7.large", "LaunchTemplateConfig.3.VSwitchId", "vsw-new",
 		"LaunchTemplateConfig.3.WeightedCapacity", "1", "LaunchTemplateConfig.3.Priority", "3",
 	}
-	results := func(answer map[string]any) []any { return answer["LaunchResults"].(map[string]any)["LaunchResult"].([]any) }
+	results := func(answer map[string]any) []any {
+		return answer["LaunchResults"].(map[string]any)["LaunchResult"].([]any)
+	}
 	answer := c.Must("CreateAutoProvisioningGroup", params...)
 	got := results(answer)
 	if len(got) != 2 {
@@ -210,7 +212,9 @@ func TestAutoProvisioningGroup(t *testing.T) {
 
 func TestProvisioningRefusals(t *testing.T) {
 	t.Parallel()
-	of := func(more ...string) []string { return append([]string{"AutoProvisioningGroupType", "instant"}, more...) }
+	of := func(more ...string) []string {
+		return append([]string{"AutoProvisioningGroupType", "instant"}, more...)
+	}
 	config := []string{"TotalTargetCapacity", "1", "LaunchConfiguration.ImageId", "i", "LaunchTemplateConfig.1.InstanceType", "ecs.g7.large"}
 	template := func(c *apitest.Caller) {
 		c.Must("CreateLaunchTemplate", "LaunchTemplateName", "nodes")
@@ -221,7 +225,9 @@ func TestProvisioningRefusals(t *testing.T) {
 			t["lt-1"] = it
 		}
 	}
-	once := func(c *apitest.Caller) { c.Must("CreateAutoProvisioningGroup", of(append(config, "ClientToken", "t")...)...) }
+	once := func(c *apitest.Caller) {
+		c.Must("CreateAutoProvisioningGroup", of(append(config, "ClientToken", "t")...)...)
+	}
 	testRefusals(t, []refusal{
 		{"none", nil, "CreateAutoProvisioningGroup", of("TotalTargetCapacity", "0"), "InvalidTargetCapacity"},
 		{"too much", nil, "CreateAutoProvisioningGroup", of("TotalTargetCapacity", "1", "SpotTargetCapacity", "2"), "InvalidTargetCapacity"},
@@ -258,7 +264,9 @@ func TestPrices(t *testing.T) {
 		t.Errorf("prices of %v, want those of %v", got, want)
 	}
 	c.Must("DescribeCapacityReservations")
-	of := func(more ...string) []string { return append([]string{"InstanceType", "ecs.g7.large", "NetworkType", "vpc"}, more...) }
+	of := func(more ...string) []string {
+		return append([]string{"InstanceType", "ecs.g7.large", "NetworkType", "vpc"}, more...)
+	}
 	testRefusals(t, []refusal{
 		{"type", nil, "DescribePrice", []string{"InstanceType", "none"}, "InvalidInstanceType.ValueNotSupported"},
 		{"type", nil, "DescribeSpotPriceHistory", []string{"InstanceType", "none", "NetworkType", "vpc"},

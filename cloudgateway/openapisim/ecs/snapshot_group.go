@@ -15,7 +15,9 @@ import (
 const disksPerSnapshotGroup = 16
 
 func snapshotGroupActions() []api.Action {
-	list := func(name string) api.Param { return api.Param{Name: name, Kind: api.Strings, Max: disksPerSnapshotGroup} }
+	list := func(name string) api.Param {
+		return api.Param{Name: name, Kind: api.Strings, Max: disksPerSnapshotGroup}
+	}
 	return []api.Action{
 		api.Write("CreateSnapshotGroup",
 			clienttoken.Once("ecs/CreateSnapshotGroup", clienttoken.Show("SnapshotGroupId"), createSnapshotGroup),

@@ -127,9 +127,9 @@ const toolsIntro = `# What other people's tools call
 
 <!-- Generated from cloudgateway/openapisim/reference/tools.txt and the tables of the products; do not edit. -->
 
-For each tool, the actions that it calls, by the part of it that does: there, or missing. The official CLI calls whatever it is told to, so it
-can call all that [coverage.md](coverage.md) lists. An action that is there answers as [actions.md](actions.md) says.
-` + "`testdata/tools`" + ` has the calls of Terraform's resources, Terway, the CSI driver and Karpenter in their order, as these tools send them; the test
-` + "`TestTools`" + ` makes them, and every action that is there must succeed in one.
+For each tool, the actions that it calls, by the part of it that does: there, or missing. The official CLI calls whatever it is told
+to, so it can call all that [coverage.md](coverage.md) lists. An action that is there answers as [actions.md](actions.md) says.
+` + "`testdata/tools`" + ` has the calls of Terraform's resources, Terway, the CSI driver and Karpenter in their order, as these tools
+send them; the test ` + "`TestTools`" + ` makes them, and every action that is there must succeed in one.
 
 `
