@@ -17,6 +17,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/console"
 	"alicloud-controllers.dev/cloudgateway/openapisim/openapisimtest"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -33,7 +34,13 @@ func newCloud(t testing.TB, cfg openapisim.Config) *openapisim.Simulator {
 	if cfg.Seed == nil {
 		cfg.Seed = seed()
 	}
+	cfg.Console = withConsole
 	return openapisimtest.New(t, cfg)
+}
+
+// withConsole gives a cloud the console that the command has.
+func withConsole(cloud openapisim.Shown, products []string) (http.Handler, error) {
+	return console.New(console.Config{Source: cloud, Products: products})
 }
 
 func seed() *state.Cloud {

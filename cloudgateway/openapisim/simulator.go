@@ -23,8 +23,6 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
-	"alicloud-controllers.dev/cloudgateway/openapisim/console"
-	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/certs"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clock"
@@ -69,8 +67,10 @@ type Config struct {
 	SessionDuration time.Duration // life of temporary keys from the metadata service; default 6 h
 	MetadataV2Only  bool          // the metadata service insists on a token
 
-	// Dataplane lets load balancers carry traffic, with addresses out of its ranges; see package dataplane. Linux only.
-	Dataplane *dataplane.Ranges
+	// Dataplane lets load balancers carry traffic, with addresses out of its ranges: dataplane.Ranges, or a pointer to such. Linux only.
+	Dataplane api.Carrier
+	// Console makes what people see at /console of the admin API, for the names of the products; nil: nothing. See package console.
+	Console func(cloud Shown, products []string) (http.Handler, error)
 
 	// CertificateDir keeps the certificate authority of the TLS endpoint.
 	CertificateDir string
@@ -126,7 +126,7 @@ type Simulator struct {
 	regions         []string             // of all places
 	first           []byte               // what the cloud held at the start
 
-	console   *console.Console
+	console   http.Handler
 	own       map[string]http.Handler // by endpoint name, for this place
 	handlers  map[string]http.Handler // for all places
 	listeners map[string]net.Listener // of a started simulator
@@ -146,10 +146,10 @@ type Simulator struct {
 	// rateLimit makes all answers say what is left of the limit, as X-RateLimit-User-API does.
 	rateLimit atomic.Bool
 
-	products []*settling      // guarded by mu, but for what never changes
-	traffic  *api.Traffic     // nil without a data plane
-	plane    *dataplane.Plane // nil without a data plane
-	changes  atomic.Uint64    // counts what may have changed the state
+	products []*settling   // guarded by mu, but for what never changes
+	traffic  *api.Traffic  // nil without a data plane
+	plane    api.Plane     // nil without a data plane
+	changes  atomic.Uint64 // counts what may have changed the state
 
 	partial sync.Mutex // held by the request that changes a part of the settings
 
@@ -209,9 +209,10 @@ func newPlace(cfg Config, home *Simulator) (*Simulator, error) {
 	s.faults = fault.NewSet(s.copyState)
 	s.settings.Store(cfg.Settings)
 	if cfg.Dataplane != nil {
-		if err := s.makePlane(*cfg.Dataplane); err != nil {
+		if s.plane, err = cfg.Dataplane.Plane(s, s.log); err != nil {
 			return nil, err
 		}
+		s.traffic = s.plane.Traffic()
 	}
 	if home == nil {
 		if s.authority, err = newAuthority(cfg); err != nil {
@@ -222,7 +223,7 @@ func newPlace(cfg Config, home *Simulator) (*Simulator, error) {
 		Region: cfg.Region, Account: cfg.Account, Role: cfg.Role, V2Only: cfg.MetadataV2Only,
 		SessionDuration: cfg.SessionDuration, Now: cfg.Now, Keys: s.keys, View: s.View,
 	})
-	if s.console, err = console.New(console.Config{Source: shown{s}, Products: names}); err != nil {
+	if s.console, err = s.newConsole(names); err != nil {
 		return nil, err
 	}
 	s.own = map[string]http.Handler{"metadata": metadata, "admin": s.adminHandler()}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -19,10 +20,7 @@ const (
 )
 
 // Health says what the cloud knows of the health of a server of a running listener.
-type Health struct {
-	CLB func(*state.LoadBalancer, *state.Listener, *state.Server) string // normal, abnormal or unavailable
-	NLB func(*state.NLBServerGroup, *state.NLBServer) string             // what GetListenerHealthStatus says; "" of those it leaves out
-}
+type Health = api.Health
 
 // balancersView is one page of load balancers of both kinds.
 type balancersView struct {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -83,6 +84,14 @@ func New(cfg Config) (*Plane, error) {
 	})
 	return p, nil
 }
+
+// Traffic is what handlers of the cloud need to know of the plane.
+func (p *Plane) Traffic() *api.Traffic {
+	return &api.Traffic{Internet: p.ranges.Internet, Intranet: p.ranges.Intranet, Health: p.Health}
+}
+
+// Sockets are what [Plane.Listeners] returns.
+func (p *Plane) Sockets() any { return p.Listeners() }
 
 // Run serves until ctx ends. It returns when everything it opened is closed.
 func (p *Plane) Run(ctx context.Context) {

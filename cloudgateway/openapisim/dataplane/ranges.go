@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 )
 
 // Ranges are where the addresses of load balancers come from: prefixes of IPv4, on loopback or with a local route, which makes all
@@ -48,6 +51,15 @@ func (r Ranges) Complete() (Ranges, error) {
 		return Ranges{}, errors.New("the ranges " + r.Internet.String() + " and " + r.Intranet.String() + " overlap")
 	}
 	return r, nil
+}
+
+// Plane makes a data plane whose load balancers have addresses of the ranges.
+func (r Ranges) Plane(cloud api.TrafficCloud, log *slog.Logger) (api.Plane, error) {
+	complete, err := r.Complete()
+	if err != nil {
+		return nil, fmt.Errorf("data plane: %w", err)
+	}
+	return New(Config{Cloud: cloud, Ranges: complete, Logger: log})
 }
 
 // present reports an error for a range whose addresses are not the machine's, so that nothing could listen there.

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"syscall"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/console"
 )
 
 func main() {
@@ -42,6 +44,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if opts.version {
 		_, err := fmt.Fprintln(stdout, about())
 		return err
+	}
+	opts.config.Console = func(cloud openapisim.Shown, products []string) (http.Handler, error) {
+		return console.New(console.Config{Source: cloud, Products: products})
 	}
 	sim, err := openapisim.New(opts.config) //nolint:contextcheck // It looks for ranges of the machine, which takes no time.
 	if err != nil {

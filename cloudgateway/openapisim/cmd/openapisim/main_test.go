@@ -115,7 +115,7 @@ func TestParseDataplane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := fmt.Sprint(*opts.config.Dataplane), "{invalid Prefix 127.90.0.0/16 [10.9.0.0/16 10.8.0.0/16]}"
+	got, want := fmt.Sprint(opts.config.Dataplane), "&{invalid Prefix 127.90.0.0/16 [10.9.0.0/16 10.8.0.0/16]}"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
