@@ -102,6 +102,6 @@ func Examine(
 	exchange := sts.New(cloudConfig(cfg, log))
 	return doctor.Run(ctx, doctor.Config{
 		OpenAPI: cloudConfig(cfg, log), Source: credentialsSource(cfg, exchange), STS: exchange, Metadata: metadata.New(cfg.MetadataEndpoint),
-		VpcID: cfg.VpcID, Features: features, Optional: optional, Limits: limits, Now: time.Now,
+		VpcID: cfg.VpcID, ClusterID: cfg.ClusterID, Features: features, Optional: optional, Limits: limits, Now: time.Now,
 	})
 }

@@ -41,6 +41,8 @@ type Config struct {
 	STS      *sts.Client
 	Metadata credentials.MetadataReader
 	VpcID    string
+	// ClusterID is that of the cluster, by which its instances are tagged; empty: it is not known.
+	ClusterID string
 	// Features are those whose permissions are tried. Those of Optional are tried, too, and may be missing.
 	Features, Optional []rampolicy.Feature
 	// Limits are the rate limits that the account is taken to have, by "product/Action". Those of actions that the features need are compared
@@ -62,6 +64,7 @@ type examination struct {
 	refused     bool                     // the cloud does not take the credentials
 	unreachable map[openapi.Product]bool // endpoints
 	instanceID  string                   // of the instance that this runs on, if any
+	vpcCIDR     string                   // the network of the VPC, if it was read
 }
 
 // Run does all checks. Those that can't be done because another one failed are skipped.
@@ -81,6 +84,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	x.refused = x.refused || !found
 	x.place(ctx)
 	x.ownVPC(ctx)
+	x.groups(ctx)
 	x.permissions(ctx)
 	x.rateLimits()
 	x.limits(ctx)
@@ -202,6 +206,7 @@ func (x *examination) ownVPC(ctx context.Context) {
 		&cloud.Fields{"VpcId": &id, "CidrBlock": &cidr})
 	switch {
 	case err == nil && id == x.VpcID:
+		x.vpcCIDR = cidr
 		x.report.add(check, OK, "", "%s, %s", x.VpcID, cidr)
 	case err == nil || rpcerr.IsNotFound(err):
 		x.report.add(check, Failed, "Correct vpcID or region: the account has no "+x.VpcID+" in "+x.OpenAPI.Region+".",
