@@ -68,6 +68,18 @@ func scenarios() map[string]func(c *cloud) {
 		"malformed request": malformed,
 		"signature":         signature,
 		"replay":            replay,
+
+		"asked NLB zones":    askedNLBZones,
+		"asked policies":     askedPolicies,
+		"asked balancers":    askedBalancers,
+		"asked certificates": askedCertificates,
+		"asked gateways":     askedGateways,
+		"asked NAT":          askedNAT,
+		"asked packages":     askedPackages,
+		"asked blocks":       askedBlocks,
+		"asked defaults":     askedDefaults,
+		"asked templates":    askedTemplates,
+		"asked instances":    askedInstances,
 	}
 }
 
