@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -37,6 +38,12 @@ type Cloud struct {
 
 // Confirm finds out which of the instances of a request are gone. What goes wrong with the whole is an error of each of them.
 func (c Cloud) Confirm(ctx context.Context, request *ecsv1.ConfirmAbsentRequest) *ecsv1.ConfirmAbsentResponse {
+	request = proto.CloneOf(request)
+	named := make(map[string]bool, len(request.GetWitnessIds()))
+	request.WitnessIds = slices.DeleteFunc(request.GetWitnessIds(), func(id string) bool { // One that is named again proves no more.
+		defer func() { named[id] = true }()
+		return named[id]
+	})
 	results := make([]*ecsv1.ConfirmAbsentResult, len(request.GetInstanceIds()))
 	there, err := c.read(ctx, request, results)
 	lacking := make([]int, 0, len(results))

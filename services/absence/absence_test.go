@@ -105,6 +105,14 @@ func TestConfirm(t *testing.T) {
 		lists int
 	}{
 		"all are there": {account: &account{instances: []string{"a", "b"}}, ids: []string{"a", "b"}, want: "present present"},
+		"a witness that is named again and again is one": {
+			account: &account{instances: named(1), interfaces: named(1)},
+			ids:     []string{"gone"}, witnesses: append(slices.Repeat(named(1), 96), named(6)[1:]...), want: "PARTIAL_ANSWER",
+		},
+		"one that lacks, likewise": {
+			account: &account{instances: named(3), interfaces: named(3)},
+			ids:     []string{"gone"}, witnesses: append(slices.Repeat([]string{"released"}, 96), named(3)...), want: "absent", lists: 2,
+		},
 		"one is gone": {
 			account: &account{instances: append(named(3), "a"), interfaces: append(named(3), "a")},
 			ids:     []string{"a", "gone"}, witnesses: named(3), want: "present absent", lists: 2,
