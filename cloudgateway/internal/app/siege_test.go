@@ -91,6 +91,7 @@ func TestSiege(t *testing.T) {
 		{Kind: "front: idle connections", Connections: most},
 		{Kind: "front: slow headers", Connections: most},
 		{Kind: "front: bodies of 10 MiB", Connections: 30},
+		{Kind: "front: half bodies", Connections: most},
 		{Kind: "front: invented keys", Connections: 30},
 	} {
 		if a.Connections > most {

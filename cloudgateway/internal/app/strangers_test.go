@@ -260,6 +260,16 @@ var frontAssaults = map[string]func(ctx context.Context, t *tally, c net.Conn) e
 		}
 		return err
 	},
+	"front: half bodies": func(_ context.Context, t *tally, c net.Conn) error {
+		t.Calls.Add(1)
+		const body = 128 << 10
+		_, err := fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: front\r\nX-Long: %s\r\nContent-Length: %d\r\n\r\n",
+			strings.Repeat("h", body/4), body)
+		if err == nil {
+			_, err = c.Write(make([]byte, body-1))
+		}
+		return err
+	},
 	"front: invented keys": func(_ context.Context, t *tally, c net.Conn) error {
 		t.Calls.Add(1)
 		_, err := fmt.Fprintf(c,

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -82,7 +83,7 @@ func inTime(w http.ResponseWriter) {
 
 // admit finds out who calls and whether that caller may: all that can be said without asking the cloud.
 func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work, err error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, mostBody+1))
+	body, err := readBody(r)
 	if err != nil {
 		return work, refuse(http.StatusBadRequest, "InvalidRequest", "the body did not come to its end")
 	}
@@ -112,6 +113,17 @@ func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work,
 		return work, because(reasonBytes, err)
 	}
 	return work, nil
+}
+
+// readBody reads a body, and one byte more than the most that it may have. What grows while it comes takes three times as much.
+func readBody(r *http.Request) ([]byte, error) {
+	size := r.ContentLength
+	if size < 0 || size > mostBody {
+		size = mostBody
+	}
+	body := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	_, err := body.ReadFrom(io.LimitReader(r.Body, mostBody+1))
+	return body.Bytes(), err
 }
 
 // recognise finds out whose request it is. It is of one use.

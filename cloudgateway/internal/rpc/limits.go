@@ -33,7 +33,7 @@ type Limits struct {
 	Streams int
 	// Begun and BegunPerCaller bound the calls whose headers have come, also those that will be refused, until their handlers end. Each
 	// has a stack and what gRPC keeps of it, some 25 KiB. Strangers together count as one caller. What is beyond Calls is refused
-	// call by call; what is beyond these loses its connection. Defaults 6144 and 2048.
+	// call by call; what is beyond these loses its connection. Defaults 5120 and 2048.
 	Begun, BegunPerCaller int
 	// ExemptPerConnection bounds the calls on one connection that need no token, health checks. Default 16.
 	ExemptPerConnection int
@@ -64,7 +64,7 @@ func (l Limits) withDefaults() Limits {
 		ArrivalsBeyond: cmp.Or(l.ArrivalsBeyond, 50),
 		StrangerBytes:  cmp.Or(l.StrangerBytes, 256*kib), StrangerCalls: cmp.Or(l.StrangerCalls, 100),
 		FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
-		Streams:   cmp.Or(l.Streams, 256), Begun: cmp.Or(l.Begun, 6144), BegunPerCaller: cmp.Or(l.BegunPerCaller, 2048),
+		Streams:   cmp.Or(l.Streams, 256), Begun: cmp.Or(l.Begun, 5120), BegunPerCaller: cmp.Or(l.BegunPerCaller, 2048),
 		ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16),
 		Request:             cmp.Or(l.Request, mib), Items: cmp.Or(l.Items, 60_000), Receive: cmp.Or(l.Receive, 10*time.Second),
 		ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
