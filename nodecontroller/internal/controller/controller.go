@@ -23,6 +23,16 @@ import (
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
+const (
+	// sweepKey and confirmKey are the keys of the sweep's queue: the one looks at the next part of the nodes, the other finds out about those
+	// whose instances seem gone.
+	sweepKey   = "all"
+	confirmKey = "confirm"
+	// answerTimeout bounds the waiting for one answer of the gateway, so that an operator who waits for silent nodes to go learns why they
+	// stay. It is longer than the gateway itself waits for the cloud, whose error says more than that the time is over.
+	answerTimeout = time.Minute
+)
+
 // Config is what a Controller needs. All fields are required but Region and VPCID, which are found out, and Deletion.
 type Config struct {
 	replica.Dependencies

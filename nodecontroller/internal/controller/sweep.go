@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,40 @@ import (
 
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
+
+// sweepPart is how many nodes are read at once, which is what the cloud answers in one call (source: ECS API, DescribeInstances).
+// The first round after a start reads more at once.
+const sweepPart, firstPart = 100, 1000
+
+// round is one look at all nodes, part by part. Its first parts are read one after the other, those of later rounds at times spread over
+// the interval, so that many nodes make no burst of cloud calls.
+type round struct {
+	parts [][]string // names of nodes
+	pause time.Duration
+	// rounds counts those that are complete.
+	rounds int
+	// found is set if this round found an instance, and lacking if it has missed one.
+	found, lacking bool
+}
+
+// begin divides nodes into parts.
+func (r *round) begin(names []string, interval time.Duration) {
+	size := sweepPart
+	if r.rounds == 0 {
+		size = firstPart
+	}
+	slices.Sort(names)
+	r.found, r.lacking = false, false
+	// Parts of one size, so that no node is alone in the last: the others of a part are evidence for its answer.
+	if parts := (len(names) + size - 1) / size; parts > 0 {
+		size = (len(names) + parts - 1) / parts
+	}
+	r.parts = slices.Collect(slices.Chunk(names, size))
+	r.pause = 0
+	if n := len(r.parts); n > 0 && r.rounds > 0 {
+		r.pause = interval / time.Duration(n)
+	}
+}
 
 // sweep compares the next part of the nodes with their instances, or finds out about those whose instances seem gone.
 func (c *Controller) sweep(ctx context.Context, key string) error {
