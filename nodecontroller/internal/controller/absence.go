@@ -71,8 +71,8 @@ func (c *Controller) expire(ctx context.Context, all map[string]*corev1.Node, su
 		return fmt.Errorf("read what earlier leaders did: %w", err)
 	}
 	policy := c.policy()
-	sightings := sightingsOf(all)
-	for _, name := range c.deletions.state.Due(time.Now(), sightings, policy) {
+	observations := observationsOf(all)
+	for _, name := range c.deletions.state.Due(time.Now(), observations, policy) {
 		suspects[name] = true
 	}
 	answers := c.ask(ctx, all, suspects)
@@ -80,25 +80,25 @@ func (c *Controller) expire(ctx context.Context, all map[string]*corev1.Node, su
 		return ctx.Err()
 	}
 	now := time.Now()
-	for i, s := range sightings {
+	for i, s := range observations {
 		said := answers[s.Node]
-		sightings[i].Answer, sightings[i].At = said.Answer, said.at
+		observations[i].Answer, observations[i].At = said.Answer, said.at
 	}
 	c.reportUnclear(all, answers)
-	verdict, state := lifecycle.Decide(now, sightings, c.deletions.state, policy)
-	state, pending := c.refund(ctx, now, sightings, state)
+	verdict, state := lifecycle.Decide(now, observations, c.deletions.state, policy)
+	state, pending := c.uncount(ctx, now, observations, state)
 	confirmed := verdict.Confirmed
 	if c.cfg.Deletion == nil {
 		confirmed = nil
 	}
-	remove, deferred, state := lifecycle.Allow(now, c.inTurn(confirmed, pending), len(sightings), state, policy)
+	remove, deferred, state := lifecycle.Allow(now, c.inTurn(confirmed, pending), len(observations), state, policy)
 	if err := c.deletions.save(ctx, state); err != nil {
 		c.keepUnrecorded(all, suspects, err)
 		return fmt.Errorf("record what the next leader has to know: %w", err)
 	}
 	c.keepForLater(deferred)
 	for _, s := range verdict.Ghosts {
-		c.haunted(ctx, all[s.Node])
+		c.markAbsent(ctx, all[s.Node])
 	}
 	next := verdict.Next
 	again := func(at time.Time) {
@@ -151,18 +151,18 @@ func (c *Controller) sweepables() (map[string]*corev1.Node, error) {
 	return all, nil
 }
 
-// sightingsOf is what the nodes themselves say, by name.
-func sightingsOf(all map[string]*corev1.Node) []lifecycle.Sighting {
-	sightings := make([]lifecycle.Sighting, 0, len(all))
+// observationsOf is what the nodes themselves say, by name.
+func observationsOf(all map[string]*corev1.Node) []lifecycle.Observation {
+	observations := make([]lifecycle.Observation, 0, len(all))
 	for _, node := range all {
 		ready, _ := nodes.Condition(node, corev1.NodeReady)
-		sightings = append(sightings, lifecycle.Sighting{
+		observations = append(observations, lifecycle.Observation{
 			Node: node.Name, UID: string(node.UID), Silent: nodes.Silent(node), SilentSince: ready.LastTransitionTime.Time,
 			Announced: nodes.HasTaint(node, nodes.TaintToBeDeleted),
 		})
 	}
-	slices.SortFunc(sightings, func(a, b lifecycle.Sighting) int { return strings.Compare(a.Node, b.Node) })
-	return sightings
+	slices.SortFunc(observations, func(a, b lifecycle.Observation) int { return strings.Compare(a.Node, b.Node) })
+	return observations
 }
 
 // ask finds out about the instances of nodes, and brings those in step that are there.
@@ -245,14 +245,14 @@ func (c *Controller) witnesses(all map[string]*corev1.Node, asked map[string]boo
 	return reporting[:min(len(reporting), most)]
 }
 
-// refund takes back what was counted for deletions that failed, or whose leader died before: a live read finds their
+// uncount takes back what was counted for deletions that failed, or whose leader died before: a live read finds their
 // nodes there still. It gives the names of the other nodes that were counted, of which that is not certain yet: a
 // request without an answer may be under way for a while.
-func (c *Controller) refund(ctx context.Context, now time.Time, sightings []lifecycle.Sighting,
+func (c *Controller) uncount(ctx context.Context, now time.Time, observations []lifecycle.Observation,
 	state lifecycle.State) (lifecycle.State, map[string]bool) {
 	pending := map[string]bool{}
-	for _, s := range sightings {
-		switch at, counted := state.Charged[s.Key()]; {
+	for _, s := range observations {
+		switch at, counted := state.Counted[s.Key()]; {
 		case !counted:
 		case now.Sub(at) >= c.policy().ConfirmAfter && c.isThere(ctx, s):
 			state = state.Uncount(s.Key())
@@ -266,7 +266,7 @@ func (c *Controller) refund(ctx context.Context, now time.Time, sightings []life
 // inTurn orders the nodes that may be deleted, without those whose deletion is pending. Those whose deletion failed
 // come last, and of them those whose failure is the longest ago come first, so that nodes which can't be deleted keep
 // no others.
-func (c *Controller) inTurn(confirmed []lifecycle.Sighting, pending map[string]bool) []lifecycle.Sighting {
+func (c *Controller) inTurn(confirmed []lifecycle.Observation, pending map[string]bool) []lifecycle.Observation {
 	failed := map[string]time.Time{}
 	for _, s := range confirmed {
 		if at, known := c.failed[s.Node]; known {
@@ -274,8 +274,8 @@ func (c *Controller) inTurn(confirmed []lifecycle.Sighting, pending map[string]b
 		}
 	}
 	c.failed = failed
-	confirmed = slices.DeleteFunc(confirmed, func(s lifecycle.Sighting) bool { return pending[s.Node] })
-	slices.SortStableFunc(confirmed, func(a, b lifecycle.Sighting) int { return failed[a.Node].Compare(failed[b.Node]) })
+	confirmed = slices.DeleteFunc(confirmed, func(s lifecycle.Observation) bool { return pending[s.Node] })
+	slices.SortStableFunc(confirmed, func(a, b lifecycle.Observation) int { return failed[a.Node].Compare(failed[b.Node]) })
 	return confirmed
 }
 
@@ -326,7 +326,7 @@ func (c *Controller) keepUnrecorded(all map[string]*corev1.Node, suspects map[st
 }
 
 // keepForLater says of nodes that too many went lately.
-func (c *Controller) keepForLater(deferred []lifecycle.Sighting) {
+func (c *Controller) keepForLater(deferred []lifecycle.Observation) {
 	if len(deferred) == 0 {
 		return
 	}

@@ -45,7 +45,7 @@ func (c *Controller) deleteNode(ctx context.Context, name string) error {
 }
 
 // isThere reports whether the very node exists and is not being deleted, by a live read: the cache may be behind.
-func (c *Controller) isThere(ctx context.Context, s lifecycle.Sighting) bool {
+func (c *Controller) isThere(ctx context.Context, s lifecycle.Observation) bool {
 	node, err := c.cfg.Client.CoreV1().Nodes().Get(ctx, s.Node, metav1.GetOptions{})
 	return err == nil && string(node.UID) == s.UID && node.DeletionTimestamp == nil
 }

@@ -13,14 +13,14 @@ import (
 	"alicloud-controllers.dev/nodecontroller/internal/nodestate"
 )
 
-// haunted marks and reports a node whose instance is gone though its kubelet reports. A machine that is made anew under its name adopts the
-// Node, and nothing changes spec.providerID: labels, addresses, routes and servers stay those of the dead machine.
-func (c *Controller) haunted(ctx context.Context, node *corev1.Node) {
+// markAbsent marks and reports a node whose instance is gone though its kubelet reports. A machine that is made anew under
+// its name adopts the Node, and nothing changes spec.providerID: labels, addresses, routes and servers stay those of the dead machine.
+func (c *Controller) markAbsent(ctx context.Context, node *corev1.Node) {
 	id, _ := c.ours(node)
 	if !nodes.InstanceAbsent(node) {
 		c.log.Warn("the instance of a node is gone, and its kubelet reports", "node", node.Name, "instance", id.InstanceID)
 		if _, err := c.write(ctx, node, func(node *corev1.Node) (nodestate.Change, error) {
-			return nodestate.Haunted(node, id.InstanceID), nil
+			return nodestate.MarkAbsent(node, id.InstanceID), nil
 		}); err != nil {
 			c.log.Warn("node is not marked", "node", node.Name, "error", err)
 		}

@@ -34,8 +34,8 @@ func newMetrics(registerer prometheus.Registerer, states, planned func() map[str
 	if registerer != nil {
 		registerer.MustRegister(counted{prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "nodecontroller_nodes",
-			Help: "Nodes by state: uninitialized, forwarding (keeps its taint until the source/destination check of its network interface is off), " +
-				"initialized, stopped, " +
+			Help: "Nodes by state: uninitialized, forwarding (keeps its taint until the source/destination check of its network " +
+				"interface is off), initialized, stopped, " +
 				"silent (the kubelet does not report), ghost (the kubelet reports, and the instance is gone), " +
 				"foreign (the instance is of another VPC or cluster), duplicate (another Node is the same instance), other (excluded, virtual, or no " +
 				"instance of this region).",

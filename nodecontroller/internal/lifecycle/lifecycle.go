@@ -41,8 +41,8 @@ const (
 	Absent
 )
 
-// Sighting is what is known of one node.
-type Sighting struct {
+// Observation is what is known of one node.
+type Observation struct {
 	// Node and UID name the node; one that was created anew is another.
 	Node, UID string
 	Answer    Answer
@@ -56,10 +56,10 @@ type Sighting struct {
 }
 
 // Key identifies the node; one made anew is another.
-func (s Sighting) Key() string { return s.Node + " " + s.UID }
+func (s Observation) Key() string { return s.Node + " " + s.UID }
 
 // due is when to ask about a node again that has been without an instance since then.
-func (s Sighting) due(since time.Time, policy Policy) time.Time {
+func (s Observation) due(since time.Time, policy Policy) time.Time {
 	due := since.Add(policy.ConfirmAfter)
 	if !s.Silent {
 		return due
@@ -79,20 +79,20 @@ type State struct {
 	Absent map[string]time.Time `json:"absent,omitempty"`
 	// Deleted are the times of unannounced deletions, which count for the budget.
 	Deleted []time.Time `json:"deleted,omitempty"`
-	// Charged names the nodes that these were counted for, by "name UID".
-	Charged map[string]time.Time `json:"charged,omitempty"`
+	// Counted names the nodes that these were counted for, by "name UID".
+	Counted map[string]time.Time `json:"charged,omitempty"`
 }
 
 // Equal reports whether two states are the same.
 func (s State) Equal(other State) bool {
 	return maps.EqualFunc(s.Absent, other.Absent, time.Time.Equal) && slices.EqualFunc(s.Deleted, other.Deleted, time.Time.Equal) &&
-		maps.EqualFunc(s.Charged, other.Charged, time.Time.Equal)
+		maps.EqualFunc(s.Counted, other.Counted, time.Time.Equal)
 }
 
 // Due gives the nodes that are to be asked about by now.
-func (s State) Due(now time.Time, sightings []Sighting, policy Policy) []string {
+func (s State) Due(now time.Time, observations []Observation, policy Policy) []string {
 	var names []string
-	for _, node := range sightings {
+	for _, node := range observations {
 		if since, suspected := s.Absent[node.Key()]; suspected && !now.Before(node.due(since, policy)) {
 			names = append(names, node.Node)
 		}
@@ -103,9 +103,9 @@ func (s State) Due(now time.Time, sightings []Sighting, policy Policy) []string 
 // Verdict is the outcome of one pass.
 type Verdict struct {
 	// Confirmed are the nodes that this decision allows to delete, those first that have been without an instance for longest.
-	Confirmed []Sighting
+	Confirmed []Observation
 	// Ghosts are the nodes without an instance whose kubelets report: another machine goes under the name.
-	Ghosts []Sighting
+	Ghosts []Observation
 	// Next is when to ask again; zero for no need.
 	Next time.Time
 }
@@ -118,12 +118,12 @@ func (v *Verdict) look(at time.Time) {
 }
 
 // Decide weighs what is known of all nodes, and gives the state to remember.
-func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Verdict, State) {
+func Decide(now time.Time, observations []Observation, state State, policy Policy) (Verdict, State) {
 	var verdict Verdict
 	next := State{Absent: make(map[string]time.Time, len(state.Absent)), Deleted: policy.Within(now, state.Deleted),
-		Charged: maps.Clone(state.Charged)}
-	maps.DeleteFunc(next.Charged, func(_ string, at time.Time) bool { return !slices.ContainsFunc(next.Deleted, at.Equal) })
-	for _, s := range sightings {
+		Counted: maps.Clone(state.Counted)}
+	maps.DeleteFunc(next.Counted, func(_ string, at time.Time) bool { return !slices.ContainsFunc(next.Deleted, at.Equal) })
+	for _, s := range observations {
 		since, suspected := state.Absent[s.Key()]
 		switch {
 		case s.Answer == Present || s.Answer != Absent && !suspected:
@@ -150,7 +150,7 @@ func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Ve
 			verdict.Ghosts = append(verdict.Ghosts, s)
 		}
 	}
-	slices.SortFunc(verdict.Confirmed, func(a, b Sighting) int {
+	slices.SortFunc(verdict.Confirmed, func(a, b Observation) int {
 		return cmp.Or(next.Absent[a.Key()].Compare(next.Absent[b.Key()]), strings.Compare(a.Node, b.Node))
 	})
 	return verdict, next
@@ -158,21 +158,21 @@ func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Ve
 
 // Uncount takes back what was counted for the deletion of a node that is there still.
 func (s State) Uncount(key string) State {
-	refunded := State{Absent: s.Absent, Deleted: slices.Clone(s.Deleted), Charged: maps.Clone(s.Charged)}
-	if i := slices.IndexFunc(s.Deleted, s.Charged[key].Equal); i >= 0 {
-		refunded.Deleted = slices.Delete(refunded.Deleted, i, i+1)
+	uncounted := State{Absent: s.Absent, Deleted: slices.Clone(s.Deleted), Counted: maps.Clone(s.Counted)}
+	if i := slices.IndexFunc(s.Deleted, s.Counted[key].Equal); i >= 0 {
+		uncounted.Deleted = slices.Delete(uncounted.Deleted, i, i+1)
 	}
-	delete(refunded.Charged, key)
-	return refunded
+	delete(uncounted.Counted, key)
+	return uncounted
 }
 
 // Allow takes those of the confirmed nodes that may go now: the announced ones, and as many others of so many in all as the budget lets go.
 // It counts the latter, whether or not their deletion succeeds.
-func Allow(now time.Time, confirmed []Sighting, total int, state State, policy Policy) (remove, deferred []Sighting, next State) {
+func Allow(now time.Time, confirmed []Observation, total int, state State, policy Policy) (remove, deferred []Observation, next State) {
 	left := policy.Left(now, total, state.Deleted)
-	next = State{Absent: state.Absent, Deleted: slices.Clone(state.Deleted), Charged: maps.Clone(state.Charged)}
-	if next.Charged == nil {
-		next.Charged = map[string]time.Time{}
+	next = State{Absent: state.Absent, Deleted: slices.Clone(state.Deleted), Counted: maps.Clone(state.Counted)}
+	if next.Counted == nil {
+		next.Counted = map[string]time.Time{}
 	}
 	for _, s := range confirmed {
 		switch {
@@ -183,7 +183,7 @@ func Allow(now time.Time, confirmed []Sighting, total int, state State, policy P
 		default:
 			left--
 			remove = append(remove, s)
-			next.Deleted, next.Charged[s.Key()] = append(next.Deleted, now), now
+			next.Deleted, next.Counted[s.Key()] = append(next.Deleted, now), now
 		}
 	}
 	return remove, deferred, next

@@ -22,23 +22,23 @@ var policy = lifecycle.Policy{
 
 var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func gone(name string) lifecycle.Sighting {
-	return lifecycle.Sighting{Node: name, UID: name + "-1", Answer: lifecycle.Absent, Silent: true}
+func gone(name string) lifecycle.Observation {
+	return lifecycle.Observation{Node: name, UID: name + "-1", Answer: lifecycle.Absent, Silent: true}
 }
 
-func there(name string) lifecycle.Sighting {
-	return lifecycle.Sighting{Node: name, UID: name + "-1", Answer: lifecycle.Present}
+func there(name string) lifecycle.Observation {
+	return lifecycle.Observation{Node: name, UID: name + "-1", Answer: lifecycle.Present}
 }
 
-// with changes a sighting.
-func with(s lifecycle.Sighting, edit func(*lifecycle.Sighting)) lifecycle.Sighting {
+// with changes a observation.
+func with(s lifecycle.Observation, edit func(*lifecycle.Observation)) lifecycle.Observation {
 	edit(&s)
 	return s
 }
 
-// named gives the names of the nodes of sightings.
-func named(sightings []lifecycle.Sighting) (names []string) {
-	for _, s := range sightings {
+// named gives the names of the nodes of observations.
+func named(observations []lifecycle.Observation) (names []string) {
+	for _, s := range observations {
 		names = append(names, s.Node)
 	}
 	return names
@@ -52,24 +52,24 @@ func TestDecide(t *testing.T) {
 		next              time.Duration
 	}
 	type pass struct {
-		after     time.Duration // since the start
-		sightings []lifecycle.Sighting
-		want      outcome
+		after        time.Duration // since the start
+		observations []lifecycle.Observation
+		want         outcome
 	}
-	at := func(after time.Duration, want outcome, sightings ...lifecycle.Sighting) pass {
-		return pass{after: after, sightings: sightings, want: want}
+	at := func(after time.Duration, want outcome, observations ...lifecycle.Observation) pass {
+		return pass{after: after, observations: observations, want: want}
 	}
-	talks := func(s *lifecycle.Sighting) { s.Silent = false }
-	unclear := func(s *lifecycle.Sighting) { s.Answer = lifecycle.Unclear }
-	unasked := func(s *lifecycle.Sighting) { s.Answer = lifecycle.Unasked }
-	announced := func(s *lifecycle.Sighting) { s.Announced = true }
-	anew := func(s *lifecycle.Sighting) { s.UID = "another" }
-	old := func(s *lifecycle.Sighting) { s.At = start }
-	lately := func(s *lifecycle.Sighting) { s.SilentSince = start.Add(30 * time.Second) }
+	talks := func(s *lifecycle.Observation) { s.Silent = false }
+	unclear := func(s *lifecycle.Observation) { s.Answer = lifecycle.Unclear }
+	unasked := func(s *lifecycle.Observation) { s.Answer = lifecycle.Unasked }
+	announced := func(s *lifecycle.Observation) { s.Announced = true }
+	anew := func(s *lifecycle.Observation) { s.UID = "another" }
+	old := func(s *lifecycle.Observation) { s.At = start }
+	lately := func(s *lifecycle.Observation) { s.SilentSince = start.Add(30 * time.Second) }
 	none := outcome{}
 	waits := func(next time.Duration) outcome { return outcome{next: next} }
 	goes := func(names ...string) outcome { return outcome{confirmed: names} }
-	haunts := func(names ...string) outcome { return outcome{ghosts: names} }
+	otherMachine := func(names ...string) outcome { return outcome{ghosts: names} }
 	tests := []struct {
 		name   string
 		passes []pass
@@ -95,19 +95,19 @@ func TestDecide(t *testing.T) {
 		{"announced", []pass{at(0, goes("a"), with(gone("a"), announced), there("b"))}},
 		{"announced, and the kubelet talks", []pass{
 			at(0, waits(time.Minute), with(with(gone("a"), announced), talks)),
-			at(time.Minute, haunts("a"), with(with(gone("a"), announced), talks)),
+			at(time.Minute, otherMachine("a"), with(with(gone("a"), announced), talks)),
 		}},
 		{"announced, and nothing is proven", []pass{
 			at(0, waits(time.Minute), with(with(gone("a"), announced), unclear)), at(time.Minute, goes("a"), with(gone("a"), announced)),
 		}},
 		{"the kubelet talks", []pass{
-			at(0, waits(time.Minute), with(gone("a"), talks), there("b")), at(time.Minute, haunts("a"), with(gone("a"), talks), there("b")),
+			at(0, waits(time.Minute), with(gone("a"), talks), there("b")), at(time.Minute, otherMachine("a"), with(gone("a"), talks), there("b")),
 			at(5*time.Minute, goes("a"), gone("a"), there("b")),
 		}},
 		{"the kubelet talks again", []pass{
 			at(0, waits(time.Minute), gone("a"), there("b")), at(30*time.Second, waits(30*time.Second),
 				with(with(gone("a"), talks), unasked), there("b")),
-			at(time.Minute, haunts("a"), with(gone("a"), talks), there("b")),
+			at(time.Minute, otherMachine("a"), with(gone("a"), talks), there("b")),
 		}},
 		{"nothing proven is no answer", []pass{
 			at(0, waits(time.Minute), with(gone("a"), unclear), there("b")), at(time.Minute, waits(time.Minute), gone("a"), there("b")),
@@ -132,13 +132,13 @@ func TestDecide(t *testing.T) {
 			var state lifecycle.State
 			for i, p := range tt.passes {
 				now := start.Add(p.after)
-				for j := range p.sightings {
-					if p.sightings[j].At.IsZero() {
-						p.sightings[j].At = now
+				for j := range p.observations {
+					if p.observations[j].At.IsZero() {
+						p.observations[j].At = now
 					}
 				}
 				var got lifecycle.Verdict
-				got, state = lifecycle.Decide(now, p.sightings, state, policy)
+				got, state = lifecycle.Decide(now, p.observations, state, policy)
 				seen := outcome{confirmed: named(got.Confirmed), ghosts: named(got.Ghosts)}
 				if !got.Next.IsZero() {
 					seen.next = got.Next.Sub(now)
@@ -154,14 +154,14 @@ func TestDecide(t *testing.T) {
 func TestDue(t *testing.T) {
 	t.Parallel()
 	state := lifecycle.State{Absent: map[string]time.Time{}}
-	sightings := []lifecycle.Sighting{
-		gone("new"), gone("old"), with(gone("silent lately"), func(s *lifecycle.Sighting) { s.SilentSince = start.Add(-time.Second) }),
-		with(gone("announced"), func(s *lifecycle.Sighting) { s.Announced = true }), gone("nothing is known"),
+	observations := []lifecycle.Observation{
+		gone("new"), gone("old"), with(gone("silent lately"), func(s *lifecycle.Observation) { s.SilentSince = start.Add(-time.Second) }),
+		with(gone("announced"), func(s *lifecycle.Observation) { s.Announced = true }), gone("nothing is known"),
 	}
 	for i, since := range []time.Duration{59 * time.Second, time.Minute, time.Minute, 0} {
-		state.Absent[sightings[i].Key()] = start.Add(-since)
+		state.Absent[observations[i].Key()] = start.Add(-since)
 	}
-	if got := state.Due(start, sightings, policy); !slices.Equal(got, []string{"old", "announced"}) {
+	if got := state.Due(start, observations, policy); !slices.Equal(got, []string{"old", "announced"}) {
 		t.Errorf("got %v", got)
 	}
 }
@@ -174,12 +174,12 @@ func TestAbsencesAreBounded(t *testing.T) {
 	var state lifecycle.State
 	for pass := range 2 {
 		now := start.Add(time.Duration(pass) * time.Minute)
-		sightings := make([]lifecycle.Sighting, most+2)
-		for i := range sightings {
-			sightings[i] = with(gone(fmt.Sprintf("n%05d", i)), func(s *lifecycle.Sighting) { s.At = now })
+		observations := make([]lifecycle.Observation, most+2)
+		for i := range observations {
+			observations[i] = with(gone(fmt.Sprintf("n%05d", i)), func(s *lifecycle.Observation) { s.At = now })
 		}
 		var verdict lifecycle.Verdict
-		verdict, state = lifecycle.Decide(now, sightings, state, policy)
+		verdict, state = lifecycle.Decide(now, observations, state, policy)
 		if confirmed := len(verdict.Confirmed); confirmed != most*pass {
 			t.Errorf("pass %d: %d are confirmed", pass, confirmed)
 		}
@@ -219,20 +219,20 @@ func TestAllow(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var confirmed []lifecycle.Sighting
+			var confirmed []lifecycle.Observation
 			for name := range strings.SplitSeq(tt.confirmed, "") {
-				confirmed = append(confirmed, with(gone(name), func(s *lifecycle.Sighting) { s.Announced = name != strings.ToLower(name) }))
+				confirmed = append(confirmed, with(gone(name), func(s *lifecycle.Observation) { s.Announced = name != strings.ToLower(name) }))
 			}
 			remove, deferred, next := lifecycle.Allow(start, confirmed, tt.total, tt.state, policy)
 			if got, held := strings.Join(named(remove), ""), strings.Join(named(deferred), ""); got != tt.want || held != tt.deferred {
 				t.Errorf("removes %s and defers %s, want %s and %s", got, held, tt.want, tt.deferred)
 			}
-			counted := slices.DeleteFunc(remove, func(s lifecycle.Sighting) bool { return s.Announced })
-			if n := len(next.Deleted) - len(tt.state.Deleted); n != len(counted) || len(next.Charged) != n {
-				t.Errorf("%d deletions are counted for %v, want %d", n, next.Charged, len(counted))
+			counted := slices.DeleteFunc(remove, func(s lifecycle.Observation) bool { return s.Announced })
+			if n := len(next.Deleted) - len(tt.state.Deleted); n != len(counted) || len(next.Counted) != n {
+				t.Errorf("%d deletions are counted for %v, want %d", n, next.Counted, len(counted))
 			}
 			for _, s := range counted {
-				if at := next.Charged[s.Key()]; !at.Equal(start) || !slices.ContainsFunc(next.Deleted, at.Equal) {
+				if at := next.Counted[s.Key()]; !at.Equal(start) || !slices.ContainsFunc(next.Deleted, at.Equal) {
 					t.Errorf("%s counts at %v, want %v", s.Node, at, start)
 				}
 			}
@@ -245,23 +245,23 @@ func TestUncount(t *testing.T) {
 	t.Parallel()
 	now, before := start, start.Add(-9*time.Minute)
 	state := lifecycle.State{
-		Deleted: []time.Time{before, now, now}, Charged: map[string]time.Time{"a a-1": before, "b b-1": now, "c c-1": now},
+		Deleted: []time.Time{before, now, now}, Counted: map[string]time.Time{"a a-1": before, "b b-1": now, "c c-1": now},
 	}
-	refunded := state.Uncount("b b-1").Uncount("b b-2").Uncount("b b-1")
-	want := lifecycle.State{Deleted: []time.Time{before, now}, Charged: map[string]time.Time{"a a-1": before, "c c-1": now}}
-	if diff := cmp.Diff(want, refunded); diff != "" {
+	uncounted := state.Uncount("b b-1").Uncount("b b-2").Uncount("b b-1")
+	want := lifecycle.State{Deleted: []time.Time{before, now}, Counted: map[string]time.Time{"a a-1": before, "c c-1": now}}
+	if diff := cmp.Diff(want, uncounted); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	want = lifecycle.State{Deleted: []time.Time{now, now}, Charged: map[string]time.Time{"b b-1": now, "c c-1": now}}
+	want = lifecycle.State{Deleted: []time.Time{now, now}, Counted: map[string]time.Time{"b b-1": now, "c c-1": now}}
 	if diff := cmp.Diff(want, state.Uncount("a a-1")); diff != "" {
 		t.Errorf("the first one (-want +got):\n%s", diff)
 	}
-	_, later := lifecycle.Decide(start.Add(time.Minute), nil, refunded, policy)
-	want = lifecycle.State{Deleted: []time.Time{now}, Charged: map[string]time.Time{"c c-1": now}}
+	_, later := lifecycle.Decide(start.Add(time.Minute), nil, uncounted, policy)
+	want = lifecycle.State{Deleted: []time.Time{now}, Counted: map[string]time.Time{"c c-1": now}}
 	if diff := cmp.Diff(want, later.Uncount("a a-1"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("after the window (-want +got):\n%s", diff)
 	}
-	if len(state.Deleted) != 3 || len(state.Charged) != 3 {
+	if len(state.Deleted) != 3 || len(state.Counted) != 3 {
 		t.Errorf("the state itself has changed: %+v", state)
 	}
 }
@@ -280,23 +280,23 @@ func TestDeletionsStayInsideTheirBounds(t *testing.T) {
 		made := make([]int, total) // how often each node was made
 		for range rapid.IntRange(1, 12).Draw(t, "passes") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 300).Draw(t, "seconds")) * time.Second)
-			sightings := make([]lifecycle.Sighting, total)
-			for i := range sightings {
+			observations := make([]lifecycle.Observation, total)
+			for i := range observations {
 				name := fmt.Sprint(i)
-				sightings[i] = lifecycle.Sighting{
+				observations[i] = lifecycle.Observation{
 					Node: name, UID: fmt.Sprint(made[i]), At: now,
 					Answer: lifecycle.Answer(rapid.SampledFrom([]int{0, 1, 2, 2, 3, 3, 3}).Draw(t, "answer")),
 					Silent: rapid.Bool().Draw(t, "silent"), Announced: i%7 == 6,
 				}
 			}
-			verdict, next := lifecycle.Decide(now, sightings, state, policy)
-			for _, s := range sightings {
-				if _, counted := next.Charged[s.Key()]; counted && rapid.Bool().Draw(t, "found") {
+			verdict, next := lifecycle.Decide(now, observations, state, policy)
+			for _, s := range observations {
+				if _, counted := next.Counted[s.Key()]; counted && rapid.Bool().Draw(t, "found") {
 					next = next.Uncount(s.Key())
 				}
 			}
 			remove, _, next := lifecycle.Allow(now, verdict.Confirmed, total, next, policy)
-			for i, s := range sightings {
+			for i, s := range observations {
 				first, absent := firstAbsent[s.Node]
 				removed := slices.Contains(remove, s)
 				if removed && (!s.Silent || s.Answer != lifecycle.Absent || !s.Announced && (!absent || now.Sub(first) < policy.ConfirmAfter)) {
@@ -340,7 +340,7 @@ func TestState(t *testing.T) {
 		"nothing deleted":    {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now}}},
 		"nothing absent":     {other: lifecycle.State{Deleted: []time.Time{now}}},
 		"another node counted": {other: lifecycle.State{
-			Absent: map[string]time.Time{"a 1": now}, Deleted: []time.Time{now}, Charged: map[string]time.Time{"b 1": now},
+			Absent: map[string]time.Time{"a 1": now}, Deleted: []time.Time{now}, Counted: map[string]time.Time{"b 1": now},
 		}},
 		"nothing": {},
 	}

@@ -52,8 +52,8 @@ type Change struct {
 	Unannotate []string
 	// Problems are values of the instance that the node can't have.
 	Problems []string
-	// Haunted replaces the annotation that names the instance which is gone; "" takes it off, nil leaves it as it is.
-	Haunted *string
+	// InstanceAbsent replaces the annotation that names the instance which is gone; "" takes it off, nil leaves it as it is.
+	InstanceAbsent *string
 	// Managed replaces the annotation that names the labels of which we would do so; nil leaves it as it is.
 	Managed *string
 	// ProviderID is set if the node has none.
@@ -68,7 +68,7 @@ func (c Change) Status() bool { return c.AddressesDiffer || c.Condition != nil }
 
 // Object reports whether the node itself is to be written.
 func (c Change) Object() bool {
-	return len(c.Labels)+len(c.Unlabel)+len(c.Annotate)+len(c.Unannotate) > 0 || c.Managed != nil || c.Haunted != nil ||
+	return len(c.Labels)+len(c.Unlabel)+len(c.Annotate)+len(c.Unannotate) > 0 || c.Managed != nil || c.InstanceAbsent != nil ||
 		c.ProviderID != "" || c.taints()
 }
 
@@ -94,7 +94,7 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		Condition: condition(node, opts),
 	}
 	if _, has := node.Annotations[nodes.AnnotationInstanceAbsent]; has {
-		change.Haunted = new("")
+		change.InstanceAbsent = new("")
 	}
 	change.manage(node, instance, opts)
 	if nodes.Foreign(node) {
@@ -121,12 +121,12 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 	return change, nil
 }
 
-// Haunted is the change that marks a node whose instance is gone though its kubelet reports.
-func Haunted(node *corev1.Node, instance string) Change {
+// MarkAbsent is the change that marks a node whose instance is gone though its kubelet reports.
+func MarkAbsent(node *corev1.Node, instance string) Change {
 	if node.Annotations[nodes.AnnotationInstanceAbsent] == instance {
 		return Change{}
 	}
-	return Change{Haunted: &instance}
+	return Change{InstanceAbsent: &instance}
 }
 
 // keepPodsOff adds the taint that kube-controller-manager derives from the condition NetworkUnavailable. It does so only a moment
@@ -201,7 +201,7 @@ func (c Change) ObjectPatch(node *corev1.Node) map[string]any {
 	for _, key := range c.Unannotate {
 		annotations[key] = nil
 	}
-	for key, value := range map[string]*string{nodes.AnnotationCloudLabels: c.Managed, nodes.AnnotationInstanceAbsent: c.Haunted} {
+	for key, value := range map[string]*string{nodes.AnnotationCloudLabels: c.Managed, nodes.AnnotationInstanceAbsent: c.InstanceAbsent} {
 		switch {
 		case value == nil:
 		case *value == "":

@@ -50,7 +50,7 @@ func Release(node *corev1.Node, opts Options) Change {
 		}
 	}
 	if _, has := node.Annotations[nodes.AnnotationInstanceAbsent]; has {
-		change.Haunted = new("")
+		change.InstanceAbsent = new("")
 	}
 	w := wantedOf(nil, opts.Rules)
 	var kept []string

@@ -67,8 +67,8 @@ type history struct {
 	orphanSince map[table.Key]time.Time
 	// deleted are the times of the deletions that count for the budget, those of earlier leaders included.
 	deleted []time.Time
-	// charged are deletions among them that failed. A new reading of the table shows whether they had an effect.
-	charged map[table.Key]time.Time
+	// counted are deletions among them that failed. A new reading of the table shows whether they had an effect.
+	counted map[table.Key]time.Time
 	// recorded is set once the memory holds what earlier leaders have recorded.
 	recorded bool
 	// failed says when the creation of a route failed last, and undeleted when the deletion of an orphan did.
@@ -87,7 +87,7 @@ func newMemory() *memory {
 	return &memory{
 		evidence: evidence{instances: map[string]plan.InstanceState{}, unclear: map[string]error{}},
 		history: history{
-			seen: map[table.Key]string{}, excluded: map[table.Key]bool{}, orphanSince: map[table.Key]time.Time{}, charged: map[table.Key]time.Time{},
+			seen: map[table.Key]string{}, excluded: map[table.Key]bool{}, orphanSince: map[table.Key]time.Time{}, counted: map[table.Key]time.Time{},
 			failed: map[table.Key]time.Time{}, undeleted: map[table.Key]time.Time{}, reported: map[table.Key]bool{},
 		},
 	}
@@ -107,7 +107,7 @@ func (m *memory) remember(entries []table.Entry, custom int, now time.Time) {
 	m.known, m.readAt, m.custom = true, now, custom
 	m.before, m.instances = m.instances, map[string]plan.InstanceState{}
 	clear(m.unclear)
-	m.refund()
+	m.uncount()
 }
 
 // asked reports whether an instance was asked about since the table was read.
@@ -129,20 +129,20 @@ func (m *memory) setUnclear(err error, instances ...string) {
 func (m *memory) charge(entries []table.Entry, now time.Time) {
 	for _, entry := range entries {
 		m.deleted = append(m.deleted, now)
-		m.charged[entry.Key] = now
+		m.counted[entry.Key] = now
 	}
 }
 
-// refund gives back what was charged for deletions that failed without an effect: their entries are there still.
-func (m *memory) refund() {
-	for key, at := range m.charged {
+// uncount gives back what was counted for deletions that failed without an effect: their entries are there still.
+func (m *memory) uncount() {
+	for key, at := range m.counted {
 		if entry := m.entries[key.CIDR]; entry.Key == key && entry.Available {
 			if i := slices.Index(m.deleted, at); i >= 0 {
 				m.deleted = slices.Delete(slices.Clone(m.deleted), i, i+1)
 			}
 		}
 	}
-	clear(m.charged)
+	clear(m.counted)
 }
 
 // listsLive notes that all nodes are listed now for a deletion, or gives the time until they may be. It is now if a node waits for what is
@@ -284,7 +284,7 @@ func (m *memory) applied(result apply.Result) {
 	}
 	for _, entry := range result.Deleted {
 		delete(m.entries, entry.CIDR)
-		delete(m.charged, entry.Key)
+		delete(m.counted, entry.Key)
 	}
 	for _, entry := range result.Created {
 		m.entries[entry.CIDR] = entry

@@ -110,7 +110,7 @@ func (c *Controller) record(ctx context.Context, t *target, tableID string, m *m
 		return
 	}
 	v.recordErr, m.deleted = err, before
-	clear(m.charged)
+	clear(m.counted)
 	v.orphans.Hold()
 	c.metrics.recordFault.Set(1)
 	c.log.Error("what the next leader has to know can't be recorded, routes without a node are kept", "routeTable", tableID, "error", err)
