@@ -130,13 +130,14 @@ e2e-cluster: ## Install the chart on real kubelets, as root
 # Each soak has a seed of its own, which its commands show. SEED=n repeats a soak, and what a test prints when it fails repeats one of its runs.
 .PHONY: soak
 soak: SEED := $(or $(SEED),$(shell date +%s))
-soak: kubernetes ### Let users, faults and crashes go wild for long: CHAOS_RUNS=n, WALK_WORLDS=n in lbcontroller, WALKS=n in nodecontroller and routecontroller, CHAOS_FOR=time end to end; SEED=n repeats one
+soak: kubernetes ### Let users, faults and crashes go wild for long: CHAOS_RUNS=n, WALK_WORLDS=n in lbcontroller, WALKS=n in nodecontroller and routecontroller, CHAOS_FOR=time and WEATHER_FOR=time end to end; SEED=n repeats one
 	cd lbcontroller && CHAOS_SEED=$(SEED) CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/lb/
 	cd lbcontroller && WALK_SEED=$(SEED) WALK_WORLDS=$(or $(WALK_WORLDS),100) go test $(RACE) -count=1 -timeout 2h -run TestWalk $(TESTFLAGS) ./internal/lb/
 	cd lbcontroller && CRASHES=all go test $(RACE) -count=1 -timeout 2h -run 'EveryCall|SomewhereOn' $(TESTFLAGS) ./internal/lb/
 	cd nodecontroller && WALK_SEED=$(SEED) WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
 	cd routecontroller && WALK_SEED=$(SEED) WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
 	cd deploy && CHAOS_SEED=$(SEED) CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./test/e2e/
+	cd deploy && CHAOS_SEED=$(SEED) WEATHER_FOR=$(or $(WEATHER_FOR),30m) go test -count=1 -timeout 2h -run TestWeather -v $(TESTFLAGS) ./test/e2e/
 	cd cloudgateway && CHURN=full go test -count=1 -timeout 2h -run TestChurn -v $(TESTFLAGS) ./bench
 	cd cloudgateway && SIEGE=$(or $(SIEGE),60s) go test -count=1 -timeout 2h -run TestSiege -v $(TESTFLAGS) ./internal/app
 

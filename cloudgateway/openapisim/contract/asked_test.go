@@ -223,7 +223,9 @@ func askedBalancers(c *cloud) {
 		"InstanceChargeType", "PayBySpec")
 	c.ask(undo, "slb", "CreateLoadBalancer", "AddressType", "intranet", "VSwitchId", c.vswitchID, "LoadBalancerSpec", "slb.s1.small")
 	balancer := c.newBalancer()
-	server := func(id, role string) string { return `{"ServerId":"` + id + `","Port":0,"Weight":100,"ServerType":"` + role + `"}` }
+	server := func(id, role string) string {
+		return `{"ServerId":"` + id + `","Port":0,"Weight":100,"ServerType":"` + role + `"}`
+	}
 	c.ask([]string{"DeleteMasterSlaveServerGroup", "MasterSlaveServerGroupId", "MasterSlaveServerGroupId"}, "slb",
 		"CreateMasterSlaveServerGroup", "LoadBalancerId", balancer, "MasterSlaveBackendServers",
 		"["+server(c.instances[0], "Master")+","+server(c.instances[1], "Slave")+"]")
