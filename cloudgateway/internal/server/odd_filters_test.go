@@ -14,7 +14,9 @@ import (
 )
 
 // odd are texts that no id and no name of a thing should be.
-var odd = []string{"", " ", "\x00", "*", "%", "a,b", `["x"]`, `"`, "ü", "\u202e", "i-1 i-2", "../x", "a&Action=x", strings.Repeat("l", 5000)}
+var odd = []string{"", " ", "\x00", "*", "%", "a,b", `["x"]`, `"`,
+	"ü", "\u202e", "i-1 i-2", "../x", "a&Action=x", strings.Repeat("l", 5000),
+}
 
 // TestOddFilters: every read withstands odd texts in each of its fields, alone, beside others and twice: it answers, or says which field is
 // wrong. What stands twice gives what stands once.

@@ -194,7 +194,8 @@ func (w testWorld) readNothing(ctx context.Context, t *testing.T, vpc string) {
 
 // handOver tells the active replica to end, and returns the longest times without an answer of a client of the gateway and of one of the
 // front, which read four times a second.
-func (w testWorld) handOver(t *testing.T, client *gateway.Client, tool frontTool, burden func(context.Context, *testing.T)) (typed, front time.Duration) {
+func (w testWorld) handOver(t *testing.T, client *gateway.Client, tool frontTool,
+	burden func(context.Context, *testing.T)) (typed, front time.Duration) {
 	t.Helper()
 	for _, name := range []string{standby, active} {
 		if err := w.Process(name).Stop(); err != nil {
