@@ -85,6 +85,7 @@ func (w testWorld) steps() []step {
 			},
 			want: map[string]int{
 				"CreateLoadBalancer": 1, "CreateVServerGroup": 1, "CreateLoadBalancerTCPListener": 1, "StartLoadBalancerListener": 1,
+				"DescribeLoadBalancerListeners": 1, // Whether it runs.
 			},
 		},
 		{

@@ -47,7 +47,7 @@ func TestUsersLoadBalancer(t *testing.T) {
 	w.create(t, newService("listening", map[string]string{"id": id, "force-override-listeners": "true"}, 443))
 	w.balanced(t, "listening")
 	cost("a Service that has a listener", map[string]int{
-		"DescribeLoadBalancers": 1, "DescribeLoadBalancerListeners": 1, "DescribeVServerGroups": 1,
+		"DescribeLoadBalancers": 1, "DescribeLoadBalancerListeners": 2, "DescribeVServerGroups": 1, // Then whether it runs.
 		"CreateVServerGroup": 1, "CreateLoadBalancerTCPListener": 1, "StartLoadBalancerListener": 1,
 	})
 	if g := w.state(t).ServerGroups[group]; len(g.Servers) != 2 ||

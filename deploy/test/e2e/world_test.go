@@ -169,12 +169,33 @@ func (w testWorld) settle(t *testing.T, since int64) ([]journal.Call, int64) {
 			idle = 0
 		}
 		calls, next = append(calls, got...), n
+		if waits := w.starting(ctx); waits != "" {
+			idle = 0 // It is looked at again.
+			return fmt.Errorf("listeners of Service %s don't run yet", waits)
+		}
 		if idle < quiet {
 			return fmt.Errorf("quiet for %s", idle)
 		}
 		return nil
 	})
 	return calls, next
+}
+
+// starting names a Service whose listeners were started and aren't known to run; empty if there is none.
+func (w testWorld) starting(ctx context.Context) string {
+	list, err := w.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "" // The API server may be away in this test.
+	}
+	for _, svc := range list.Items {
+		for _, c := range svc.Status.Conditions {
+			isNew := time.Since(c.LastTransitionTime.Time) < 4*quiet // Else nobody is there to look.
+			if c.Type == "Synced" && c.Reason == "Starting" && isNew && svc.DeletionTimestamp == nil {
+				return svc.Name
+			}
+		}
+	}
+	return ""
 }
 
 // position is the end of the journal once the cloud is left alone.

@@ -42,7 +42,10 @@ type Product struct {
 	DisablePublic bool
 }
 
-var _ lb.Product = Product{}
+var (
+	_ lb.Product = Product{}
+	_ lb.Starter = Product{}
+)
 
 // Marks implements lb.Product.
 func (Product) Marks() lb.Marks {

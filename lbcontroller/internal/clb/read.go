@@ -44,6 +44,21 @@ func (p Product) Locked(ctx context.Context, id string) (bool, error) {
 	return answer.GetLoadBalancer().GetStatus() == "locked", err
 }
 
+// isStarting is the status of a listener between its start and the first connection.
+const isStarting = "starting"
+
+// Starting implements lb.Starter.
+func (p Product) Starting(ctx context.Context, id string) ([]model.ListenerKey, error) {
+	answer, err := p.Gateway.Listeners.ListListeners(ctx, &slbv1.ListListenersRequest{LoadBalancerIds: []string{id}})
+	var keys []model.ListenerKey
+	for _, l := range answer.GetListeners() {
+		if l.GetStatus() == isStarting {
+			keys = append(keys, listener(l).Key)
+		}
+	}
+	return keys, err
+}
+
 // Complete implements observe.Reader.
 func (p Product) Complete(ctx context.Context, found *model.Observed, want *model.Desired) error {
 	if err := p.addWantedDefault(ctx, found, want.Groups); err != nil {
@@ -212,7 +227,7 @@ func listener(l *slbv1.Listener) model.Listener {
 	return model.Listener{
 		Key:     model.ListenerKey{Port: l.GetKey().GetPort(), Protocol: model.Protocol(l.GetKey().GetProtocol())},
 		Config:  config,
-		Stopped: l.GetStatus() == "stopped",
+		Stopped: l.GetStatus() == "stopped", Starting: l.GetStatus() == isStarting,
 	}
 }
 

@@ -23,6 +23,7 @@ const (
 // Reasons of conditions. Where the cloud or the gateway refused a call, the reason is that of the error, such as QuotaExceeded.
 const (
 	ReasonChanging  = "Changing"  // The Service was changed, and the controller has not looked at that yet.
+	ReasonStarting  = "Starting"  // The load balancer is as the Service asks, and listeners that were started don't run yet.
 	ReasonSynced    = "Synced"    // The load balancer is as the Service asks.
 	ReasonPublished = "Published" // The address is in the status.
 	ReasonPending   = "Pending"   // There is no address yet.
@@ -67,6 +68,10 @@ func conditionsOf(svc *corev1.Service, o Outcome) []metav1.Condition {
 		if have := find(svc.Status.Conditions, ConditionSynced); have != nil { // Nothing is known that wasn't known before.
 			synced = *have
 		}
+	}
+	if o.Err == nil && o.Starting != "" {
+		synced.Status, synced.Reason, synced.Message = metav1.ConditionUnknown, ReasonStarting,
+			"listeners were started and don't run yet: "+o.Starting
 	}
 	return []metav1.Condition{ready, synced}
 }

@@ -83,6 +83,8 @@ type Outcome struct {
 	Gone bool
 	// Waits says that it isn't known yet whether the load balancer is as the Service asks. Nothing is said of that then.
 	Waits bool
+	// Starting names the listeners that were started and don't run yet; empty for none.
+	Starting string
 	// Reason names in one word what went wrong, for a condition; empty for that of Err.
 	Reason string
 	// Looks are further times to look at the Service.

@@ -182,7 +182,8 @@ func TestHoldingBackKeepsDelays(t *testing.T) {
 	})
 }
 
-// TestRequestsOfACreation: a creation costs the API server three writes, one more if tags have to be noted before. One
+// TestRequestsOfACreation: a creation costs the API server three writes, one more if tags have to be noted before, and one
+// that says that its listeners run. One
 // that waits for room at the gateway costs a write that says so, and a read when its turn comes: what the cache shows
 // is old by then.
 func TestRequestsOfACreation(t *testing.T) {
@@ -193,8 +194,8 @@ func TestRequestsOfACreation(t *testing.T) {
 		change func(*corev1.Service)
 		want   []string
 	}{
-		"at once":   {func(*corev1.Service) {}, []string{finalizer, id, address}},
-		"with tags": {annotated(annotation.AdditionalTags, "team=blue"), []string{finalizer, tags, id, address}},
+		"at once":   {func(*corev1.Service) {}, []string{finalizer, id, address, conditions}},
+		"with tags": {annotated(annotation.AdditionalTags, "team=blue"), []string{finalizer, tags, id, address, conditions}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +219,7 @@ func TestRequestsOfACreation(t *testing.T) {
 			check(t, "requests while it waits", []string{finalizer, conditions}, w.requestsFor(last))
 			w.after(5 * time.Minute)
 			check(t, "served", services, w.served("default"))
-			check(t, "requests", []string{finalizer, conditions, "get", id, address}, w.requestsFor(last))
+			check(t, "requests", []string{finalizer, conditions, "get", id, address, conditions}, w.requestsFor(last))
 		})
 	})
 }

@@ -30,8 +30,8 @@ func (f flipping) Update(d *model.Desired, o model.Observed) ([]plan.Action, []s
 	return append(actions, f.Tagged(nil, tag)), refused
 }
 
-// TestPlanThatIsTheReverseOfTheLast: a fault by which each pass takes back what the last one did costs few calls, and is told. Servers follow
-// nodes meanwhile, and a change of the Service is made.
+// TestPlanThatIsTheReverseOfTheLast: a fault by which each pass takes back what the last one did costs few calls, and is told. Servers
+// follow nodes meanwhile, and a change of the Service is made.
 func TestPlanThatIsTheReverseOfTheLast(t *testing.T) {
 	for _, kind := range []string{"CLB", "NLB"} {
 		t.Run(kind, func(t *testing.T) {

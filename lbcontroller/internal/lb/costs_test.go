@@ -10,7 +10,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// TestCosts: the calls of the usual situations. Writes of the cloud are counted as the gateway makes them: a listener is created and then
+// TestCosts: the calls of the usual situations. Listeners that were started are looked at once, together.
+// Writes of the cloud are counted as the gateway makes them: a listener is created and then
 // started. What a user changes is read first.
 func TestCosts(t *testing.T) {
 	twoPorts := func(svc *corev1.Service) {
@@ -27,11 +28,11 @@ func TestCosts(t *testing.T) {
 	}{
 		{
 			name: "cold create", do: func(w *world) { w.create(web()) }, writes: 4,
-			calls: []string{"CreateLoadBalancer", "CreateServerGroup", "CreateListener"},
+			calls: []string{"CreateLoadBalancer", "CreateServerGroup", "CreateListener", "ListListeners"},
 		},
 		{
 			name: "cold create with a redirect", do: func(w *world) { w.create(web(twoPorts, forwarding)) }, writes: 7,
-			calls: []string{"CreateLoadBalancer", "CreateServerGroup", "CreateServerGroup", "CreateListener", "CreateListener"},
+			calls: []string{"CreateLoadBalancer", "CreateServerGroup", "CreateServerGroup", "CreateListener", "CreateListener", "ListListeners"},
 		},
 		{name: "unchanged", before: web(), do: func(w *world) { w.update(func(svc *corev1.Service) { svc.Labels["team"] = "blue" }) }},
 		{
@@ -44,7 +45,7 @@ func TestCosts(t *testing.T) {
 		},
 		{
 			name: "protocol", before: web(), do: func(w *world) { w.update(annotated(annotation.ProtocolPort, "http:80")) }, writes: 3,
-			calls: []string{"GetLoadBalancer", "DeleteListener", "CreateListener"},
+			calls: []string{"GetLoadBalancer", "DeleteListener", "CreateListener", "ListListeners"},
 		},
 		{
 			name: "one more node, two server groups", before: web(twoPorts), do: func(w *world) { w.addNode(3); w.settle() }, writes: 2,
@@ -57,7 +58,7 @@ func TestCosts(t *testing.T) {
 		{
 			name: "cold create with source ranges", do: func(w *world) { w.create(web(twoPorts, ranges("10.0.0.0/8"))) }, writes: 8,
 			calls: []string{"CreateAccessControlList", "CreateLoadBalancer", "CreateServerGroup", "CreateServerGroup", "CreateListener",
-				"CreateListener"},
+				"CreateListener", "ListListeners"},
 		},
 		{
 			name: "unchanged with source ranges", before: web(ranges("10.0.0.0/8")),

@@ -126,8 +126,9 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 	if gist := changeOf(s, d.plan); gist != "" {
 		s.memory.changes.Wrote(gist, lastChange)
 	}
+	e.awaitStart(ctx, s, d, done.observed)
 	o = e.finish(ctx, s, d, done)
-	return e.gates.open(ctx, withPending(withLookup(withUpload(o, upload), lookup), s), s, done.observed)
+	return e.gates.open(ctx, withStarting(withPending(withLookup(withUpload(o, upload), lookup), s), s), s, done.observed)
 }
 
 // finish remembers and records what a pass has brought about, and says what follows from it.
@@ -194,6 +195,9 @@ func isSince(svc *corev1.Service, started time.Time) bool {
 // balancer is read when its turn comes and not at once.
 func meet(ctx context.Context, records *knowledge.Record, s pass) pass {
 	first, verifies := s.memory.Meet(string(s.svc.UID)), reconcile.PriorityOf(ctx) == reconcile.Periodic
+	if first && saysStarting(s.svc) { // The leader of before was waiting for them.
+		s.memory.starting = starting{}.with(keysOfListeners(s.want.Desired), time.Now().Add(-firstStart))
+	}
 	switch {
 	case !s.served():
 	case s.recalled == knowledge.Due:

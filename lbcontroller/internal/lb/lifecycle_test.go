@@ -87,7 +87,8 @@ func TestStandbyGathersNothing(t *testing.T) {
 		w.elect()
 		w.settle()
 		check(t, "calls of the new leader", []string{
-			"ApplyServerChanges", "CreateListener", "CreateLoadBalancer", "CreateServerGroup", "GetServerGroup", "ListServerGroups",
+			"ApplyServerChanges", "CreateListener", "CreateLoadBalancer", "CreateServerGroup", "GetServerGroup", "ListListeners",
+			"ListServerGroups",
 		}, slices.Sorted(slices.Values(w.calls())))
 		check(t, "servers", []string{"i-1:30080=1", "i-1:30080=100", "i-2:30080=100"}, w.servers())
 	})

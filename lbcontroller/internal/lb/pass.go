@@ -106,7 +106,7 @@ func (s pass) isCurrent() bool {
 // that wait for the load balancer must know what it has now.
 func (s pass) isTrusted() bool {
 	trusted, ok := s.entry.Known.(knowledge.Trusted)
-	return ok && trusted.Digest == s.applied && s.configured() && len(s.gated.Waiting()) == 0
+	return ok && trusted.Digest == s.applied && s.configured() && len(s.gated.Waiting())+len(s.memory.starting.keys) == 0
 }
 
 // said is all that a refusal depends on, except the load balancer that the Service names.

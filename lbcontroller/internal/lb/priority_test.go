@@ -31,7 +31,7 @@ func TestPriorities(t *testing.T) {
 	tests := []test{
 		{
 			name: "a new Service", do: func(w *world) { w.create(web()) },
-			want: []string{"CreateLoadBalancer user", "CreateServerGroup user", "CreateListener user"},
+			want: []string{"CreateLoadBalancer user", "CreateServerGroup user", "CreateListener user", "ListListeners user"},
 		},
 		{
 			name: "a user's edit", prepare: func(w *world) { w.create(web()) },
@@ -45,7 +45,7 @@ func TestPriorities(t *testing.T) {
 				w.start()
 			},
 			want: []string{"ListLoadBalancers user", "ListLoadBalancers user", "CreateLoadBalancer user",
-				"CreateServerGroup user", "CreateListener user"},
+				"CreateServerGroup user", "CreateListener user", "ListListeners user"},
 		},
 		{
 			name: "endpoints", prepare: func(w *world) {

@@ -80,7 +80,7 @@ func toRecord(s pass, d decision) string {
 	switch {
 	case d.begun: // Servers are missing. If this leader dies once that is written, the next one must not take the Service for an idle one.
 		return knowledge.Outdated
-	case !d.complete(), len(s.pods.Missing)+len(s.pods.Pending) > 0, slices.ContainsFunc(groups, transient),
+	case !d.complete(), len(s.memory.starting.keys) > 0, len(s.pods.Missing)+len(s.pods.Pending) > 0, slices.ContainsFunc(groups, transient),
 		slices.ContainsFunc(groups, shared):
 		return ""
 	}

@@ -26,6 +26,8 @@ type state struct {
 	certificates []string
 	// held are the server groups and access lists whose deletion the cloud refused because they are in use, and when.
 	held map[string]time.Time
+	// starting are its listeners that don't run yet.
+	starting starting
 	// withheld are changes that its policy holds back, lastServers says that its last servers stay, and noBackends that a
 	// port has none, as they were counted.
 	withheld                withheld

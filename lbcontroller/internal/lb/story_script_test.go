@@ -106,6 +106,10 @@ func (s *story) do(line string) {
 		s.trouble(verb, words)
 	case "job":
 		s.job(words)
+	case "listeners": // start in 5s
+		s.cloud.Lock()
+		s.cloud.ListenerStart = s.duration(words[len(words)-1])
+		s.cloud.Unlock()
 	case "secret":
 		s.putSecret(words[0], words[1])
 	case "plan":

@@ -40,13 +40,13 @@ func everyday() []struct {
 		before, then func(*world)
 		clb, nlb     int
 	}{
-		{"a new Service", nil, nothing, 16, 13},
+		{"a new Service", nil, nothing, 17, 13},
 		{"a node joins", nothing, join, 5, 5},
 		{"a node goes", join, leave, 5, 5},
 		{"a tag of the load balancer", nothing, update(annotated(annotation.AdditionalTags, "team=a")), 2, 9},
 		{"another scheduler", nothing, update(annotated(annotation.Scheduler, "wlc")), 6, 13},
 		{"a port less", nothing, update(withPorts(4)), 3, 10},
-		{"a port more", update(withPorts(4)), update(withPorts(5)), 3, 9},
+		{"a port more", update(withPorts(4)), update(withPorts(5)), 4, 9},
 		{"source ranges put on", nothing, update(one), 8, 11},
 		{"a source range more", update(one), update(two), 4, 11},
 		{"a label that means nothing", nothing, update(func(svc *corev1.Service) { svc.Labels["team"] = "a" }), 0, 0},

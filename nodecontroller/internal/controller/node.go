@@ -31,7 +31,7 @@ func (c *Controller) isInstance(node *corev1.Node) bool {
 	return ok && id.Region == c.cfg.Region
 }
 
-// isNameless reports whether a node that nobody initialises says of no instance that it is that: nothing is known of it then, and nothing done.
+// isNameless reports whether a node that nobody initialises says of no instance that it is that: nothing is known of it then.
 // Virtual and excluded nodes have none, and the ids of Lingjun nodes have another form.
 func (c *Controller) isNameless(node *corev1.Node) bool {
 	return !nodes.IsUninitialized(node) && !nodes.IsVirtual(node) && !nodes.Excluded(node) && !c.isInstance(node) &&

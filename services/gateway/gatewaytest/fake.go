@@ -74,6 +74,9 @@ type Fake struct {
 	// ServersPerGroup and RoutesPerTable are the cloud's quotas, 200 by default.
 	ServersPerGroup, RoutesPerTable int
 
+	// ListenerStart is how long a listener is being started; 0: it runs at once. starts is when those that are do.
+	ListenerStart time.Duration
+	starts        map[ListenerKey]time.Time
 	// Health says how a listener finds a server, with the fake locked; nil: every server is "normal".
 	Health func(listener *slbv1.ListenerKey, server *slbv1.Server) string
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -17,8 +18,9 @@ import (
 
 // States of a listener.
 const (
-	statusRunning = "running"
-	statusStopped = "stopped"
+	statusRunning  = "running"
+	statusStarting = "starting"
+	statusStopped  = "stopped"
 )
 
 // maxPort is the highest port.
@@ -105,9 +107,9 @@ func (s *listeners) CreateListener(_ context.Context, req *slbv1.CreateListenerR
 	if err := s.f.validListener(key, req.GetConfig()); err != nil {
 		return nil, err
 	}
-	status := statusRunning
-	if req.GetLeaveStopped() {
-		status = statusStopped
+	status := statusStopped
+	if !req.GetLeaveStopped() {
+		status = s.f.start(key)
 	}
 	config := proto.CloneOf(req.GetConfig())
 	if config == nil {
@@ -203,6 +205,38 @@ func (f *Fake) setStatus(key *slbv1.ListenerKey, status string) error {
 	if err != nil {
 		return err
 	}
+	if l.GetStatus() == status || l.GetStatus() == statusStarting && status == statusRunning {
+		return nil
+	}
+	if status == statusRunning {
+		of, _ := keyOf(key) // The listener was found by it.
+		status = f.start(of)
+	}
 	l.Status = status
 	return nil
+}
+
+// start says in what status a listener is that was started; f is locked.
+func (f *Fake) start(key ListenerKey) string {
+	if f.ListenerStart <= 0 {
+		return statusRunning
+	}
+	if f.starts == nil {
+		f.starts = map[ListenerKey]time.Time{}
+	}
+	f.starts[key] = time.Now().Add(f.ListenerStart)
+	return statusStarting
+}
+
+// settle lets listeners run that were started long enough ago; f is locked.
+func (f *Fake) settle() {
+	for key, at := range f.starts {
+		if time.Now().Before(at) {
+			continue
+		}
+		delete(f.starts, key)
+		if l := f.Listeners[key]; l.GetStatus() == statusStarting {
+			l.Status = statusRunning
+		}
+	}
 }

@@ -38,6 +38,7 @@ func (f *Fake) enter() {
 		f.watcher.ByHand()
 	}
 	f.byHand = false
+	f.settle()
 	if f.NLB.settle() && f.watcher != nil {
 		f.watcher.Changed()
 	}

@@ -166,6 +166,8 @@ type Listener struct {
 	Defaults ListenerConfig
 	// Stopped says that a present listener refuses connections.
 	Stopped bool
+	// Starting says that a present listener was started, and refuses connections for some seconds yet.
+	Starting bool
 	// Waits is why a wanted listener can't be made yet, as text for users; empty if it can. One that is there is served on.
 	Waits string
 	// Extensions are the further certificates by domain. Nil says that none are asked for, or that those that there are aren't known.

@@ -1543,9 +1543,9 @@ const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\fPROTOCOL_TCP\x10\x01\x12\x10\n" +
 	"\fPROTOCOL_UDP\x10\x02\x12\x11\n" +
 	"\rPROTOCOL_HTTP\x10\x03\x12\x12\n" +
-	"\x0ePROTOCOL_HTTPS\x10\x042\x88\b\n" +
-	"\x0fListenerService\x12\x83\x01\n" +
-	"\rListListeners\x12).cloudgateway.slb.v1.ListListenersRequest\x1a*.cloudgateway.slb.v1.ListListenersResponse\"\x1b\x8a\xce\x18\x17\b\x02\x12\tlisteners\x1a\x02\b\x1e \x01(\x010\x01\x12\xad\x01\n" +
+	"\x0ePROTOCOL_HTTPS\x10\x042\x86\b\n" +
+	"\x0fListenerService\x12\x81\x01\n" +
+	"\rListListeners\x12).cloudgateway.slb.v1.ListListenersRequest\x1a*.cloudgateway.slb.v1.ListListenersResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tlisteners\x1a\x02\b\x1e \x03(\x01\x12\xad\x01\n" +
 	"\x0eCreateListener\x12*.cloudgateway.slb.v1.CreateListenerRequest\x1a+.cloudgateway.slb.v1.CreateListenerResponse\"B\x8a\xce\x18>\b\x03\x12\tlisteners\x1a\x02\b< \x03(\x02:'\n" +
 	"\rload balancer\x12\x14key.load_balancer_id\x18\x01\x12\xad\x01\n" +
 	"\x0eUpdateListener\x12*.cloudgateway.slb.v1.UpdateListenerRequest\x1a+.cloudgateway.slb.v1.UpdateListenerResponse\"B\x8a\xce\x18>\b\x04\x12\tlisteners\x1a\x02\b< \x03(\x02:'\n" +
