@@ -23,8 +23,9 @@ func contested(s pass, d decision) *reuse.Refusal {
 		return nil
 	}
 	return &reuse.Refusal{Again: wait, Text: fmt.Sprintf("load balancer %s was changed again and again, though the Service asks "+
-		"for the same all the time: %s; somebody else changes it back, or the annotations contradict each other; find out who, by the cloud's audit trail, and "+
-		"stop that, or change the annotations; it is tried again more and more seldom", d.there().InstanceID, summary(d.plan))}
+		"for the same all the time: %s; somebody else changes it back, or the annotations contradict each other; find out who, "+
+		"by the cloud's audit trail, and stop that, or change the annotations; it is tried again more and more seldom",
+		d.there().InstanceID, summary(d.plan))}
 }
 
 // changeOf names what of the configuration a plan changes, for what the Service asks; empty if it changes servers only. A change and its

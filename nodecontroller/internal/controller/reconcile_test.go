@@ -516,8 +516,9 @@ func TestTaintAddedMeanwhileIsKept(t *testing.T) {
 	})
 }
 
-// TestNodeThatNamesNoInstance: a Node without the taint of an uninitialized one that says of no instance that it is that, has an event of
-// its own within a minute, whether it comes while the controller leads or was there before, and one only. Virtual and excluded ones have none.
+// TestNodeThatNamesNoInstance: a Node without the taint of an uninitialized one that says of no instance that it is that, has
+// one event of its own within a minute, whether it comes while the controller leads or was there before. Virtual and excluded
+// ones have none.
 func TestNodeThatNamesNoInstance(t *testing.T) {
 	with := func(i int, id string, labels map[string]string) *corev1.Node {
 		n := fresh(i)
