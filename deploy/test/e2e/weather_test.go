@@ -354,10 +354,11 @@ func (l *weatherLife) incomplete(c *state.Cloud, services map[string]bool, lines
 	if len(services) != len(l.names) {
 		return fmt.Errorf("%d Services have listeners, want %d", len(services), len(l.names))
 	}
+	all := fmt.Sprintf("to %d nodes", len(l.nodes))
 	for _, line := range lines {
-		if (strings.HasPrefix(line, "CLB") || strings.HasPrefix(line, "NLB")) &&
-			!strings.HasSuffix(line, fmt.Sprintf("to %d nodes", len(l.nodes))) {
-			return fmt.Errorf("%s, want %d", line, len(l.nodes))
+		listener := strings.HasPrefix(line, "CLB ") || strings.HasPrefix(line, "NLB ")
+		if listener && !strings.Contains(line, " running ") || strings.Contains(line, " to ") && !strings.HasSuffix(line, all) {
+			return fmt.Errorf("%s, want it running and %s", line, all)
 		}
 	}
 	listeners := 0
