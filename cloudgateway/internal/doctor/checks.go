@@ -47,7 +47,7 @@ func (x *examination) endpoints(ctx context.Context) {
 		if err != nil {
 			x.unreachable[product] = true
 			result := Failed
-			if product == openapi.NLB { // There are clusters without such Services, and regions without NLB.
+			if product == openapi.NLB || product == openapi.CAS { // There are clusters without such Services, and regions without NLB.
 				result = Warning
 			}
 			x.report.add(check, result, x.wayTo(err), "%s: %s", url, text(err))

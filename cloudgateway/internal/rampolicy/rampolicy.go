@@ -208,7 +208,8 @@ func (f Feature) About() string {
 		return "Only the networks of `spec.loadBalancerSourceRanges` may connect to a Service, by an access control list of a CLB instance " +
 			"or a security group of an NLB instance: lbcontroller, only if a Service has the field."
 	case TLSSecrets:
-		return "HTTPS listeners of CLB instances have certificates of Secrets: lbcontroller, only if a Service has the annotation `tls-secret`."
+		return "HTTPS listeners of CLB instances and TCPSSL listeners of NLB instances have certificates of Secrets: lbcontroller, only if a " +
+			"Service names a Secret, as by the annotation `tls-secret`. Other programs need it for the services of `cas.v1`."
 	case EIPs:
 		return "EIPs are bound to CLB instances, and allocated for them: lbcontroller, only if a Service has the annotation `eip-id` or " +
 			"`eip-allocate`."

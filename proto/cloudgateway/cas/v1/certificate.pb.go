@@ -712,14 +712,14 @@ const file_cloudgateway_cas_v1_certificate_proto_rawDesc = "" +
 	"\x0ecertificate_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rcertificateId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x1b\n" +
-	"\x19DeleteCertificateResponse2\xac\x05\n" +
-	"\x12CertificateService\x12\x8d\x01\n" +
-	"\x0eGetCertificate\x12*.cloudgateway.cas.v1.GetCertificateRequest\x1a+.cloudgateway.cas.v1.GetCertificateResponse\"\"\x8a\xce\x18\x1e\b\x01\x12\x10usercertificates\x1a\x02\b\x1e \x03(\x010\x01\x12\x93\x01\n" +
-	"\x10ListCertificates\x12,.cloudgateway.cas.v1.ListCertificatesRequest\x1a-.cloudgateway.cas.v1.ListCertificatesResponse\"\"\x8a\xce\x18\x1e\b\x02\x12\x10usercertificates\x1a\x02\b\x1e \x03(\x010\x01\x12\xaa\x01\n" +
-	"\x11UploadCertificate\x12-.cloudgateway.cas.v1.UploadCertificateRequest\x1a..cloudgateway.cas.v1.UploadCertificateResponse\"6\x8a\xce\x182\b\x03\x12\x10usercertificates\x1a\x02\b< \x03(\x030\x01:\x12\n" +
-	"\x10user certificate\x12\xba\x01\n" +
-	"\x11DeleteCertificate\x12-.cloudgateway.cas.v1.DeleteCertificateRequest\x1a..cloudgateway.cas.v1.DeleteCertificateResponse\"F\x8a\xce\x18B\b\x05\x12\x10usercertificates\x1a\x02\b< \x02(\x020\x01:\"\n" +
-	"\x10user certificate\x12\x0ecertificate_id\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/cas/v1;casv1b\x06proto3"
+	"\x19DeleteCertificateResponse2\x9c\x05\n" +
+	"\x12CertificateService\x12\x8b\x01\n" +
+	"\x0eGetCertificate\x12*.cloudgateway.cas.v1.GetCertificateRequest\x1a+.cloudgateway.cas.v1.GetCertificateResponse\" \x8a\xce\x18\x1c\b\x01\x12\x10usercertificates\x1a\x02\b\x1e \x03(\x01\x12\x91\x01\n" +
+	"\x10ListCertificates\x12,.cloudgateway.cas.v1.ListCertificatesRequest\x1a-.cloudgateway.cas.v1.ListCertificatesResponse\" \x8a\xce\x18\x1c\b\x02\x12\x10usercertificates\x1a\x02\b\x1e \x03(\x01\x12\xa8\x01\n" +
+	"\x11UploadCertificate\x12-.cloudgateway.cas.v1.UploadCertificateRequest\x1a..cloudgateway.cas.v1.UploadCertificateResponse\"4\x8a\xce\x180\b\x03\x12\x10usercertificates\x1a\x02\b< \x03(\x03:\x12\n" +
+	"\x10user certificate\x12\xb8\x01\n" +
+	"\x11DeleteCertificate\x12-.cloudgateway.cas.v1.DeleteCertificateRequest\x1a..cloudgateway.cas.v1.DeleteCertificateResponse\"D\x8a\xce\x18@\b\x05\x12\x10usercertificates\x1a\x02\b< \x02(\x02:\"\n" +
+	"\x10user certificate\x12\x0ecertificate_idB:Z8alicloud-controllers.dev/proto/cloudgateway/cas/v1;casv1b\x06proto3"
 
 var (
 	file_cloudgateway_cas_v1_certificate_proto_rawDescOnce sync.Once
