@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 
+	casv1 "alicloud-controllers.dev/proto/cloudgateway/cas/v1"
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
@@ -52,6 +53,8 @@ type Fake struct {
 	// ServerCertificates are those of the region, by id. Listeners may name others.
 	ServerCertificates map[string]*slbv1.ServerCertificate
 	AccessControlLists map[string]*slbv1.AccessControlList // with their entries
+	// UserCertificates are those of the Certificate Management Service, by number. Listeners of NLBs may name others.
+	UserCertificates map[string]*casv1.Certificate
 
 	// NLB is the network load balancers.
 	NLB NLB
@@ -177,9 +180,9 @@ func New(t testing.TB) *Fake {
 		Instances: map[string]*ecsv1.Instance{}, InstanceEvents: map[string]*ecsv1.InstanceEvent{},
 		NetworkInterfaces:  map[string]*ecsv1.NetworkInterface{},
 		SecurityGroups:     map[string]*ecsv1.SecurityGroup{},
-		AccessControlLists: map[string]*slbv1.AccessControlList{},
-		Capabilities:       &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},
-		ServersPerGroup:    defaultServersPerGroup, RoutesPerTable: defaultRoutesPerTable,
+		AccessControlLists: map[string]*slbv1.AccessControlList{}, UserCertificates: map[string]*casv1.Certificate{},
+		Capabilities:    &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},
+		ServersPerGroup: defaultServersPerGroup, RoutesPerTable: defaultRoutesPerTable,
 		t: t, answered: map[string]answer{}, uploaded: map[string]bool{}, ids: map[string]int{},
 	}
 	server := f.newServer()
@@ -213,6 +216,7 @@ func (f *Fake) newServer(options ...grpc.ServerOption) *grpc.Server {
 	slbv1.RegisterCertificateServiceServer(server, &certificates{f: f})
 	slbv1.RegisterServerGroupServiceServer(server, &serverGroups{f: f})
 	slbv1.RegisterServerHealthServiceServer(server, &health{f: f})
+	casv1.RegisterCertificateServiceServer(server, &userCertificates{f: f})
 	nlbv1.RegisterLoadBalancerServiceServer(server, &nlbBalancers{f: f})
 	nlbv1.RegisterListenerServiceServer(server, &nlbListeners{f: f})
 	nlbv1.RegisterServerGroupServiceServer(server, &nlbGroups{f: f})

@@ -71,9 +71,6 @@ func (s *nlbListeners) GetListener(_ context.Context, req *nlbv1.GetListenerRequ
 }
 
 func (s *nlbListeners) ListListeners(_ context.Context, req *nlbv1.ListListenersRequest) (*nlbv1.ListListenersResponse, error) {
-	if len(req.GetLoadBalancerIds())+len(req.GetListenerIds())+len(req.GetTags()) == 0 {
-		return nil, invalid("load_balancer_ids", "at least one filter is required: load_balancer_ids, listener_ids or tags")
-	}
 	s.f.enter()
 	defer s.f.leave()
 	return &nlbv1.ListListenersResponse{Listeners: sorted(s.f.NLB.Listeners, func(l *nlbv1.Listener) bool {
@@ -162,7 +159,7 @@ func (f *Fake) createNLBListener(req *nlbv1.CreateListenerRequest) (nlbChange, e
 				l.GetLoadBalancerId(), id)
 		}
 	}
-	if err := f.validNLBListener(lb, completeNLBListener(l)); err != nil {
+	if err := firstError(f.validNLBListener(lb, completeNLBListener(l)), f.validUserCertificates(req.GetAdditionalCertificateIds())); err != nil {
 		return nlbChange{}, err
 	}
 	return nlbChange{
@@ -243,7 +240,7 @@ func (f *Fake) validNLBListener(lb *nlbv1.LoadBalancer, l *nlbv1.Listener) error
 	case secure && config.GetAlpnEnabled() && config.GetAlpnPolicy() == "":
 		return illegal("alpn_enabled needs alpn_policy")
 	}
-	return nil
+	return f.validUserCertificates(slices.Concat(config.GetCertificateIds(), config.GetCaCertificateIds()))
 }
 
 // groupProtocols are those of the groups that a listener can have.
@@ -312,11 +309,12 @@ func (s *nlbListeners) UpdateListener(ctx context.Context, req *nlbv1.UpdateList
 			proto.Merge(after.GetConfig(), req.GetConfig())
 			after.Tags = retagged(after.GetTags(), req)
 			return nlbChange{change: func() {
-				l.Config, l.Tags = after.GetConfig(), after.GetTags()
-				if more := req.GetAdditionalCertificates(); more != nil {
-					s.f.NLB.AdditionalCertificates[l.GetListenerId()] = slices.Clone(more.GetCertificateIds())
-				}
-			}}, s.f.validNLBListener(s.f.NLB.LoadBalancers[l.GetLoadBalancerId()], after)
+					l.Config, l.Tags = after.GetConfig(), after.GetTags()
+					if more := req.GetAdditionalCertificates(); more != nil {
+						s.f.NLB.AdditionalCertificates[l.GetListenerId()] = slices.Clone(more.GetCertificateIds())
+					}
+				}}, firstError(s.f.validNLBListener(s.f.NLB.LoadBalancers[l.GetLoadBalancerId()], after),
+					s.f.validUserCertificates(req.GetAdditionalCertificates().GetCertificateIds()))
 		})
 	return &nlbv1.UpdateListenerResponse{}, err
 }
