@@ -510,7 +510,7 @@ func TestGatewayPermissions(t *testing.T) {
 			"loadbalancers":    {"get", "list", "create", "update", "delete"},
 			"listeners":        {"list", "create", "update", "delete"},
 			"servergroups":     {"get", "list", "create", "update", "delete"},
-			"domainextensions": {"list", "create", "update", "delete"}, "servercertificates": {"list"},
+			"domainextensions": {"list", "create", "update", "delete"}, "servercertificates": {"list"}, "usercertificates": {"get"},
 			"networkloadbalancers": {"get", "list", "create", "update", "delete"},
 			"networklisteners":     {"list", "create", "update", "delete"},
 			"networkservergroups":  {"get", "list", "create", "update", "delete"},

@@ -309,7 +309,7 @@ func TestRightsFollowTheValues(t *testing.T) {
 	}
 	secrets := configured("lbcontroller", map[string]any{"tlsSecretNamespaces": []any{"web"}})
 	withoutNLB := configured("lbcontroller", map[string]any{"tlsSecretNamespaces": []any{"web"}, "nlb": map[string]any{"enabled": false}})
-	networks := []string{}
+	networks := []string{"get usercertificates", "list usercertificates", "create usercertificates", "delete usercertificates"}
 	for _, verb := range []string{"get", "list", "create", "update", "delete"} {
 		networks = append(networks, verb+" networkloadbalancers", verb+" networkservergroups")
 		if verb != "get" {
@@ -326,9 +326,10 @@ func TestRightsFollowTheValues(t *testing.T) {
 			[]string{"update sourcedestchecks"}},
 		"no deletions": {"nodecontroller", nil, configured("nodecontroller", map[string]any{"deletion": map[string]any{"enabled": false}}),
 			[]string{"delete nodes"}},
-		"no certificates of Secrets": {"lbcontroller", secrets, nil, []string{"create servercertificates", "delete servercertificates"}},
-		"no NLBs":                    {"lbcontroller", secrets, withoutNLB, networks},
-		"all of it":                  {"routecontroller", nil, nil, nil},
+		"no certificates of Secrets": {"lbcontroller", secrets, nil, []string{"create servercertificates", "delete servercertificates",
+			"list usercertificates", "create usercertificates", "delete usercertificates"}},
+		"no NLBs":   {"lbcontroller", secrets, withoutNLB, networks},
+		"all of it": {"routecontroller", nil, nil, nil},
 	} {
 		want := granted(tt.component, tt.all)
 		for _, right := range tt.less {

@@ -233,7 +233,13 @@ root and the component's name. */}}
 {{- $_ := set $unneeded $resource (list "get" "list" "create" "update" "delete") -}}
 {{- end -}}
 {{- end -}}
-{{- if not (dig "tlsSecretNamespaces" list $config) -}}{{- $_ := set $unneeded "servercertificates" (list "create" "delete") -}}{{- end -}}
+{{- if not (dig "tlsSecretNamespaces" list $config) -}}
+{{- $_ := set $unneeded "servercertificates" (list "create" "delete") -}}
+{{- $_ := set $unneeded "usercertificates" (list "list" "create" "delete") -}}
+{{- end -}}
+{{- if not (dig "nlb" "enabled" true $config) -}}
+{{- $_ := set $unneeded "usercertificates" (list "get" "list" "create" "delete") -}}
+{{- end -}}
 {{- end -}}
 {{ toYaml $unneeded }}
 {{- end }}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -30,8 +31,8 @@ type tlsWorld struct {
 	t *testing.T
 }
 
-// TestTLSSecretIsRenewed: while clients make handshakes on and on, a Secret is renewed as cert-manager does it, gets a key
-// that doesn't fit, and takes its first certificate back. Each handshake succeeds, with the certificate of before or that of
+// TestTLSSecretIsRenewed: while clients of a CLB and of an NLB make handshakes on and on, their Secret is renewed as cert-manager does it,
+// gets a key that doesn't fit, and takes its first certificate back. Each handshake succeeds, with the certificate of before or that of
 // now. The unused ones go after the grace, also when that is within the hour for which the gateway answers the same upload
 // with the certificate of before.
 func TestTLSSecretIsRenewed(t *testing.T) {
@@ -40,16 +41,20 @@ func TestTLSSecretIsRenewed(t *testing.T) {
 	first, second, third := newServing(t, "first"), newServing(t, "second"), newServing(t, "third")
 	w.put(first.chain, first.key)
 	w.create(t, newService("web", map[string]string{"protocol-port": "https:8443", "tls-secret": "web-tls"}, 8443))
-	address := net.JoinHostPort(w.balanced(t, "web").Status.LoadBalancer.Ingress[0].IP, "8443")
-	eventually(t, "the listener answers", func(ctx context.Context) error {
-		_, err := handshake(ctx, address)
-		return err
-	})
+	w.create(t, newNLBService("web-nlb", map[string]string{"protocol-port": "tcpssl:8443", "tls-secret": "web-tls"}, 8443))
+	addresses := []string{net.JoinHostPort(w.balanced(t, "web").Status.LoadBalancer.Ingress[0].IP, "8443"), w.ofNLB("8443")}
+	for _, address := range addresses {
+		eventually(t, "the listener answers on "+address, func(ctx context.Context) error {
+			_, err := handshake(ctx, address)
+			return err
+		})
+	}
 
-	clients := w.handshakes(address, first)
+	clients := w.handshakes(addresses, first)
 	w.renew(clients, second)
 	w.put(third.chain, first.key)
 	w.eventuallyEvent(t, "Service", "web", "TLSSecretInvalid", "private key does not match")
+	w.eventuallyEvent(t, "Service", "web-nlb", "TLSSecretInvalid", "private key does not match")
 	w.renew(clients, third)
 	w.renew(clients, first)
 	made, failed := clients.stop()
@@ -58,6 +63,22 @@ func TestTLSSecretIsRenewed(t *testing.T) {
 		t.Errorf("of %d handshakes, at least %d, these failed: %q", made, least, failed)
 	}
 	w.remove(t, "web")
+	w.remove(t, "web-nlb")
+}
+
+// ofNLB is the address at which the NLB of the world can be reached.
+func (w tlsWorld) ofNLB(port string) (address string) {
+	w.t.Helper()
+	eventually(w.t, "the NLB has an address", func(context.Context) error {
+		for _, lb := range w.state(w.t).NLBs {
+			if len(lb.Zones) > 0 && lb.Zones[0].PublicIP != "" {
+				address = net.JoinHostPort(lb.Zones[0].PublicIP, port)
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+	return address
 }
 
 func newTLSWorld(t *testing.T) tlsWorld {
@@ -147,14 +168,20 @@ func (w tlsWorld) renew(c *clients, want serving) {
 	w.put(want.chain, want.key)
 	c.see()
 	eventually(w.t, "certificate "+want.name+" alone is left", func(context.Context) error {
-		var left []string
-		for _, c := range w.state(w.t).Certificates {
+		var ofCLB, ofNLB []string
+		cloud := w.state(w.t)
+		for _, c := range cloud.Certificates {
 			if strings.HasPrefix(c.Name, "k8s-") {
-				left = append(left, c.CommonName)
+				ofCLB = append(ofCLB, c.CommonName)
 			}
 		}
-		if !slices.Equal(left, []string{want.name}) {
-			return fmt.Errorf("the cloud has %q", left)
+		for _, c := range cloud.UserCertificates {
+			if strings.HasPrefix(c.Name, "k8s-") && !strings.HasPrefix(c.PEM, string(want.chain)) {
+				ofNLB = append(ofNLB, c.Name)
+			}
+		}
+		if !slices.Equal(ofCLB, []string{want.name}) || len(ofNLB) > 0 {
+			return fmt.Errorf("the cloud has %q for the CLB, and of those before %q for the NLB", ofCLB, ofNLB)
 		}
 		return nil
 	})
@@ -184,15 +211,15 @@ type clients struct {
 	failed []string
 }
 
-// handshakes lets clients begin. Each must go from one certificate to the next in their turn, and never back.
-func (w tlsWorld) handshakes(address string, begin serving) *clients {
-	const several = 4
+// handshakes lets clients begin, those of each address. Each must go from one certificate to the next in their turn, and never back.
+func (w tlsWorld) handshakes(addresses []string, begin serving) *clients {
+	const several = 6
 	ctx, cancel := context.WithCancel(w.t.Context())
 	c := &clients{t: w.t, cancel: cancel, turns: []serving{begin}, at: make([]int, several)}
 	for i := range several {
 		c.running.Go(func() {
 			for tick := time.Tick(20 * time.Millisecond); ctx.Err() == nil; <-tick {
-				if der, err := handshake(ctx, address); ctx.Err() == nil {
+				if der, err := handshake(ctx, addresses[i%len(addresses)]); ctx.Err() == nil {
 					c.note(i, der, err)
 				}
 			}

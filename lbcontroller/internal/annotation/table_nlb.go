@@ -95,7 +95,8 @@ func nlbListenerTable() []Spec {
 			Doc: "Server certificate of the tcpssl listeners, one of the certificate service such as 123-cn-hangzhou."},
 		{Key: AdditionalCertIDs, Kind: List, Scope: Listener, Protocols: secure, Default: "those that it has",
 			Removal: Reverts, Reset: None, Since: "v2.13.0",
-			Doc: "All further server certificates of the tcpssl listeners, or none."},
+			Doc: "All further server certificates of the tcpssl listeners, or none. In place of a certificate, secret/NAME names a Secret, " +
+				"as tls-secret does."},
 		{Key: CACert, Kind: Switch, Scope: Listener, Protocols: secure, Default: "the cloud's, off", Removal: Reverts,
 			Reset: "off", Since: "v2.5.1",
 			Doc: "Asks clients for a certificate; needs cacert-id."},

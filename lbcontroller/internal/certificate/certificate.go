@@ -104,8 +104,39 @@ const nameLength, fingerprintInName = 80, 16
 func (c Certificate) Name(clusterID string) string { return nameOf(clusterID, c.Fingerprint) }
 
 func nameOf(clusterID, fingerprint string) string {
-	prefix := "k8s-" + clusterID
-	return prefix[:min(len(prefix), nameLength-fingerprintInName-1)] + "-" + fingerprint[:min(len(fingerprint), fingerprintInName)]
+	prefix := namePrefix + clusterID
+	return prefix[:min(len(prefix), nameLength-fingerprintInName-1)] + "-" + shortened(fingerprint)
+}
+
+const namePrefix = "k8s-"
+
+// shortened is what a name has of a fingerprint.
+func shortened(fingerprint string) string {
+	return fingerprint[:min(len(fingerprint), fingerprintInName)]
+}
+
+// MarkedByName is the name that marks a certificate where the cloud shows no tags: whose it is, nothing else says.
+type MarkedByName struct {
+	// ClusterID is that of the cluster, and Limit how long a name may be.
+	ClusterID string
+	Limit     int
+}
+
+// Of is the name of a certificate with a fingerprint. A cluster's id that would have to be cut is an error: two clusters could have the same name.
+func (m MarkedByName) Of(fingerprint string) (string, error) {
+	name := namePrefix + m.ClusterID + "-" + shortened(fingerprint)
+	if len(name) > m.Limit {
+		return "", fmt.Errorf("clusterID %q is too long for the names of certificates, which have %d characters at most and tell whose they are; "+
+			"certificates of Secrets can't be used with it", m.ClusterID, m.Limit)
+	}
+	return name, nil
+}
+
+// Fingerprint is what a name has of the fingerprint of a certificate of the cluster; ok is false for any other name.
+func (m MarkedByName) Fingerprint(name string) (short string, ok bool) {
+	short, ok = strings.CutPrefix(name, namePrefix+m.ClusterID+"-")
+	_, err := hex.DecodeString(short)
+	return short, ok && err == nil && len(short) == fingerprintInName
 }
 
 // IsName reports whether a certificate of the cloud has the name of one of a cluster with a fingerprint.
@@ -121,7 +152,7 @@ func (c Certificate) RequestID(clusterID, gone string) string {
 	return "cert-" + hex.EncodeToString(sum[:20])
 }
 
-// Stored is a certificate of the cluster in the cloud.
+// Stored is a certificate of the cluster in the cloud. Of the fingerprint only the beginning may be known.
 type Stored struct{ ID, Fingerprint string }
 
 // Compare orders certificates.

@@ -141,6 +141,42 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestNamesThatMark: where the name alone says whose a certificate is, that of another cluster or of a user is never taken for ours.
+func TestNamesThatMark(t *testing.T) {
+	t.Parallel()
+	fingerprint := strings.Repeat("ab", 32)
+	names := MarkedByName{ClusterID: "c-1", Limit: 63}
+	name, err := names.Of(fingerprint)
+	if err != nil || name != "k8s-c-1-abababababababab" {
+		t.Errorf("got %q, %v", name, err)
+	}
+	for _, c := range []struct {
+		name string
+		ours bool
+	}{
+		{name, true},
+		{"k8s-c-1-2-abababababababab", false}, // Cluster c-1-2.
+		{"k8s-c-abababababababab", false},
+		{"k8s-c-1-ababababababab", false},
+		{"k8s-c-1-abababababababab00", false},
+		{"k8s-c-1-production-cert-", false},
+		{"k8s-c-1-productionwebsit", false},
+		{"mine", false}, {"", false},
+	} {
+		if short, ours := names.Fingerprint(c.name); ours != c.ours || ours && !strings.HasPrefix(fingerprint, short) {
+			t.Errorf("%q is ours: %t, with fingerprint %q", c.name, ours, short)
+		}
+	}
+	names.ClusterID = strings.Repeat("c", 42)
+	if name, err := names.Of(fingerprint); err != nil || len(name) != 63 {
+		t.Errorf("the longest id of a cluster: %q, %v", name, err)
+	}
+	names.ClusterID += "c"
+	if name, err := names.Of(fingerprint); err == nil {
+		t.Errorf("an id that would have to be cut gives the name %q", name)
+	}
+}
+
 // TestUnused: a certificate goes after the grace in which nobody has needed it, without a break.
 func TestUnused(t *testing.T) {
 	t.Parallel()

@@ -57,20 +57,28 @@ func (p Product) UploadCertificate(ctx context.Context, clusterID string, c cert
 	return answer.GetServerCertificate().GetServerCertificateId(), err
 }
 
+// CertificatesInUse implements lb.CertificateStore: the cloud refuses to delete what a listener names.
+func (Product) CertificatesInUse(context.Context, []string) ([]string, error) { return nil, nil }
+
 // DeleteCertificate implements lb.CertificateStore.
 func (p Product) DeleteCertificate(ctx context.Context, id string) error {
 	_, err := p.Gateway.Certificates.DeleteServerCertificate(ctx, &slbv1.DeleteServerCertificateRequest{ServerCertificateId: id})
 	return err
 }
 
-// WithCertificate implements lb.CertificateStore.
-func (Product) WithCertificate(l model.Listener, id string) model.Listener {
-	config := proto.CloneOf(configOf(l.Config))
-	config.ServerCertificateId = nil
-	if id != "" {
-		config.ServerCertificateId = &id
+// WithCertificates implements lb.CertificateStore.
+func (p Product) WithCertificates(l model.Listener, of func(id string) string) model.Listener {
+	if first := p.Certificate(l); first != "" {
+		config := proto.CloneOf(configOf(l.Config))
+		if config.ServerCertificateId = nil; of(first) != "" {
+			config.ServerCertificateId = new(of(first))
+		}
+		l.Config = config
 	}
-	l.Config = config
+	l.Extensions = slices.Clone(l.Extensions)
+	for i := range l.Extensions {
+		l.Extensions[i].Certificate = of(l.Extensions[i].Certificate)
+	}
 	return l
 }
 

@@ -23,7 +23,7 @@ func (b builder) listeners() []model.Listener {
 	b.checkAffinity(protocols)
 	forwards := b.forwards(protocols)
 	b.extensions()
-	b.secret() // What can't be is reported, whether or not a listener needs it.
+	b.OfSecret() // What can't be is reported, whether or not a listener needs it.
 	var listeners []model.Listener
 	seen := map[model.ListenerKey]bool{}
 	for i, port := range b.View.Service.Spec.Ports {
@@ -48,8 +48,11 @@ func (b builder) listeners() []model.Listener {
 		b.CheckTransport(i, protocol)
 		if protocol == model.HTTPS {
 			l.Extensions = own.extensions()
-			if secret := own.secret(); secret != nil {
-				config.ServerCertificateId, l.Waits = secret.id, secret.lacks
+			if id, lacks, ok := own.OfSecret(); ok {
+				config.ServerCertificateId, l.Waits = nil, lacks
+				if id != "" {
+					config.ServerCertificateId = &id
+				}
 			}
 		}
 		if target, ok := forwards[port.Port]; ok && protocol == model.HTTP {
@@ -263,28 +266,6 @@ func (b builder) forwards(protocols map[int]model.Protocol) map[int32]int32 {
 		}
 	}
 	return result
-}
-
-// wantedCertificate is the placeholder of a certificate from a Secret, or why there is none.
-type wantedCertificate struct {
-	id    *string
-	lacks string
-}
-
-// secret is the certificate of annotation tls-secret; nil without it.
-func (b builder) secret() *wantedCertificate {
-	if !b.Values.Has(annotation.TLSSecret) {
-		return nil
-	}
-	if b.Values.Has(annotation.CertID) {
-		b.Problem("annotation %s can't be used together with annotation %s: remove one of the two", b.Values.Name(annotation.TLSSecret),
-			b.Values.Name(annotation.CertID))
-	}
-	id, lacks := b.FromSecret(annotation.TLSSecret, b.Values.Text(annotation.TLSSecret))
-	if id == "" {
-		return &wantedCertificate{lacks: lacks}
-	}
-	return &wantedCertificate{id: &id}
 }
 
 // extensions returns the further certificates that are asked for, ordered by domain; nil without the annotation.

@@ -71,8 +71,7 @@ func rules() map[string]rule {
 
 		annotation.ProtocolPort: {own: true},
 		annotation.CertID:       {to: annotation.CertID, note: newCert, first: true},
-		annotation.TLSSecret: {to: annotation.CertID, note: "an NLB can't have the certificate of a Secret (tls-secret): upload it to the " +
-			"certificate service, and put its id, such as 123-cn-hangzhou, in place of the name", first: true},
+		annotation.TLSSecret:    same(annotation.TLSSecret),
 		annotation.DomainExtensions: {to: annotation.AdditionalCertIDs, value: certificates, first: true,
 			note: newCert + "; in place of domain-extensions an NLB takes the names from the certificates"},
 		annotation.TLSCipherPolicy: same(annotation.TLSCipherPolicy),

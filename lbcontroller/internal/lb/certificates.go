@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,9 +51,7 @@ func certificatesOf(product Product, listeners []model.Listener) []string {
 			ids = append(ids, id)
 		}
 		for _, e := range l.Extensions {
-			if e.Certificate != "" {
-				ids = append(ids, e.Certificate)
-			}
+			ids = append(ids, e.Certificates()...)
 		}
 	}
 	slices.Sort(ids)
@@ -84,6 +83,18 @@ func (c *certificates) uses(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.used[id] > 0
+}
+
+// usesContent reports whether a Service needs a certificate of which no id is known yet, and whose fingerprint begins so.
+func (c *certificates) usesContent(fingerprint string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id := range c.used {
+		if strings.HasPrefix(id, certificate.Placeholder(fingerprint)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Run reads the certificates until ctx ends. Without an interval it does nothing.

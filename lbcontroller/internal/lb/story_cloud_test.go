@@ -211,7 +211,7 @@ func loadBalancerOf(message proto.Message) string {
 // untold are fields without meaning for people.
 func untold(name protoreflect.Name) bool {
 	return slices.Contains([]protoreflect.Name{"request_id", "max_age", "load_balancer_id", "server_group_name_prefixes",
-		"network_type", "creation_time", "listeners", "server_groups", "key_pair"}, name)
+		"network_type", "creation_time", "listeners", "server_groups", "key_pair", "certificate_pem", "private_key_pem"}, name)
 }
 
 func messageText(m protoreflect.Message) string {

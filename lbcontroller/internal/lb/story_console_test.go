@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	casv1 "alicloud-controllers.dev/proto/cloudgateway/cas/v1"
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
@@ -96,6 +97,10 @@ func (s *story) thingsOf(id string) (things, string) {
 		return s.nlbListenerByID(id)
 	case kind == "rsp":
 		return clbGroups{s.cloud.ServerGroups}, id
+	case strings.Trim(kind, "0123456789") == "": // The identifier of a certificate that NLBs name.
+		return messages[*casv1.Certificate]{s.cloud.UserCertificates, func() *casv1.Certificate {
+			return &casv1.Certificate{CertificateId: kind, Identifier: id}
+		}}, kind
 	case kind == "default": // The default server group of a load balancer.
 		return clbGroups{s.cloud.DefaultGroups}, rest
 	}

@@ -26,10 +26,13 @@ type CertificateStore interface {
 	StoredCertificates(ctx context.Context, clusterID, fingerprint string) ([]certificate.Stored, error)
 	// UploadCertificate brings one to the cloud, with the marks, in place of one that is gone, if its id isn't empty.
 	UploadCertificate(ctx context.Context, clusterID string, c certificate.Certificate, gone string) (id string, err error)
-	// DeleteCertificate deletes one that nothing uses; otherwise the error has reason rpcerr.CertificateInUse.
+	// CertificatesInUse are those of some that a listener of anybody's names now, where the cloud would delete them all the same.
+	CertificatesInUse(ctx context.Context, ids []string) ([]string, error)
+	// DeleteCertificate deletes one. An error with reason rpcerr.CertificateInUse says that something uses it.
 	DeleteCertificate(ctx context.Context, id string) error
-	// WithCertificate is a listener with the id of a certificate; an empty one leaves the certificate as it is. Pure.
-	WithCertificate(l model.Listener, id string) model.Listener
+	// WithCertificates is a listener with other ids in place of those of its certificates. Where of gives an empty one, what
+	// the listener has in the cloud stays. Pure.
+	WithCertificates(l model.Listener, of func(id string) string) model.Listener
 }
 
 // uploads knows which certificates of the cloud have the content of Secrets.
@@ -70,7 +73,7 @@ func (u *uploads) known(id string) string {
 // needed reports whether a Service needs a certificate. One that was not worked on since a restart needs what
 // has the content of its Secret.
 func (u *uploads) needed(c certificate.Stored) bool {
-	return u.certs.uses(c.ID) || u.certs.uses(certificate.Placeholder(c.Fingerprint))
+	return u.certs.uses(c.ID) || u.certs.usesContent(c.Fingerprint)
 }
 
 // forget makes the certificates of a Service be looked up again, since the cloud doesn't have all of them.
@@ -129,32 +132,27 @@ func (u *uploads) resolve(ctx context.Context, s pass, upload bool) (pass, error
 	ids, failed := map[string]string{}, map[string]error{}
 	for _, placeholder := range slices.Sorted(maps.Keys(s.want.Certificates)) {
 		id, err := u.find(ctx, s.want.Certificates[placeholder], upload)
-		if err != nil {
+		switch {
+		case err != nil:
 			failed[placeholder] = err
-		} else if id == "" {
+		case id == "":
 			id = placeholder
 		}
 		ids[placeholder] = id
 	}
+	of := func(id string) string {
+		if known, ok := ids[id]; ok {
+			return known // Empty after a failure.
+		}
+		return id
+	}
 	wanted := *s.want.Desired
 	wanted.Listeners = slices.Clone(wanted.Listeners)
 	for i, l := range wanted.Listeners {
-		if id := s.product.Certificate(l); failed[id] != nil {
-			wanted.Listeners[i] = u.store.WithCertificate(l, "")
+		wanted.Listeners[i] = u.store.WithCertificates(l, of)
+		if failed[s.product.Certificate(l)] != nil {
 			wanted.Listeners[i].Waits = "its certificate isn't uploaded yet"
-		} else if ids[id] != "" {
-			wanted.Listeners[i] = u.store.WithCertificate(l, ids[id])
 		}
-		if l.Extensions == nil {
-			continue
-		}
-		extensions := slices.Clone(l.Extensions)
-		for n, e := range extensions {
-			if id, known := ids[e.Certificate]; known {
-				extensions[n].Certificate = id // Empty after a failure.
-			}
-		}
-		wanted.Listeners[i].Extensions = extensions
 	}
 	s.want.Desired = &wanted
 	return s, errors.Join(slices.Collect(maps.Values(failed))...)
@@ -188,13 +186,29 @@ func (u *uploads) sweep(ctx context.Context, since map[string]time.Time) (map[st
 	}
 	now := time.Now()
 	due, since := certificate.Usage{Stored: stored, Needed: u.needed, Since: since}.Unused(now, u.grace)
+	if len(due) == 0 {
+		return since, nil
+	}
+	ids := make([]string, len(due))
+	for i, c := range due {
+		ids[i] = c.ID
+		u.leave(c.ID)
+	}
+	inUse, err := u.store.CertificatesInUse(ctx, ids)
+	if err != nil {
+		return since, fmt.Errorf("read which listeners use certificates: %w", err)
+	}
 	var errs []error
 	for _, c := range due {
 		id := c.ID
-		if u.leave(id); u.needed(c) {
+		if u.needed(c) {
 			continue
 		}
-		switch err := u.store.DeleteCertificate(ctx, id); {
+		err := error(rpcerr.Errorf(rpcerr.CertificateInUse, "a listener names certificate %s", id))
+		if !slices.Contains(inUse, id) {
+			err = u.store.DeleteCertificate(ctx, id)
+		}
+		switch {
 		case rpcerr.ReasonOf(err) == rpcerr.CertificateInUse: // A listener of a user's, or of a Service whose Secret is gone.
 			since[id] = now
 		case err != nil:

@@ -253,13 +253,27 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestNoSecrets: a certificate of a Secret is refused, with the way out, whatever else the Service has.
-func TestNoSecrets(t *testing.T) {
+// TestSecrets: what a tcpssl listener has of Secrets. Until one is good the listener waits, and further certificates stay as they are.
+func TestSecrets(t *testing.T) {
 	t.Parallel()
-	for _, more := range []func(*corev1.Service){func(*corev1.Service) {}, withoutAnnotation(annotation.CertID)} {
-		_, err := build(web(twoPorts, annotated(annotation.TLSSecret, "web-tls"), more))
-		if err == nil || !strings.Contains(err.Error(), "tls-secret is refused") || !strings.Contains(err.Error(), annotation.CertID+" instead") {
-			t.Errorf("a Secret for an NLB: %v", err)
+	secret := annotated(annotation.TLSSecret, "web-tls")
+	_, err := build(web(twoPorts, secret))
+	if err == nil || !strings.Contains(err.Error(), "tls-secret can't be used together with") {
+		t.Errorf("a Secret and a certificate: %v", err)
+	}
+	got, err := build(web(twoPorts, withoutAnnotation(annotation.CertID), secret, annotated(annotation.AdditionalCertIDs, "1-cn-hangzhou,secret/more")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range got.Desired.Listeners {
+		if isSecure := l.Key.Protocol == model.TCPSSL; isSecure != strings.Contains(l.Waits, "Secret web-tls of annotation") {
+			t.Errorf("listener %s waits: %q", plan.KeyText(l.Key), l.Waits)
+		} else if isSecure && (len(l.Extensions) != 1 || l.Extensions[0].Certificate != "") {
+			t.Errorf("further certificates: %v", l.Extensions)
 		}
+	}
+	_, err = build(web(twoPorts, withoutAnnotation(annotation.CertID)))
+	if err == nil || !strings.Contains(err.Error(), annotation.CertID+" is missing") {
+		t.Errorf("no certificate: %v", err)
 	}
 }

@@ -35,6 +35,7 @@ func (b builder) listeners() []model.Listener {
 		b.withoutOverride()
 		return nil
 	}
+	b.OfSecret() // What can't be is reported, whether or not a listener needs it.
 	var listeners []model.Listener
 	for i, port := range b.View.Service.Spec.Ports {
 		protocol := b.protocols[i]
@@ -58,6 +59,9 @@ func (b builder) listeners() []model.Listener {
 		b.CheckTransport(i, protocol)
 		if protocol == model.TCPSSL {
 			l.Extensions = own.certificates()
+			if id, lacks, ok := own.OfSecret(); ok {
+				config.CertificateIds, l.Waits = oneOrNone(id), lacks
+			}
 		}
 		listeners = append(listeners, l)
 	}
@@ -158,7 +162,22 @@ func (b builder) certificates() []model.Extension {
 	if !b.Values.Has(annotation.AdditionalCertIDs) {
 		return nil
 	}
-	return extensions(idList(b.Values.List(annotation.AdditionalCertIDs)))
+	ids := idList(b.Values.List(annotation.AdditionalCertIDs))
+	for i, id := range ids {
+		if secret, ok := annotation.SecretName(id); ok {
+			ids[i], _ = b.FromSecret(annotation.AdditionalCertIDs, secret)
+		}
+	}
+	return together(ids)
+}
+
+// together are the additional certificates of a listener in one extension. If one of them isn't known yet, those that are there stay.
+func together(ids []string) []model.Extension {
+	if slices.Contains(ids, "") {
+		return []model.Extension{{ID: further, Domain: further}}
+	}
+	slices.Sort(ids)
+	return extensions(slices.Compact(ids))
 }
 
 // extensions are the additional certificates of a listener, in order.
@@ -211,14 +230,9 @@ func (b builder) checkSecure() {
 	v := b.Values
 	b.needs(annotation.CACert, annotation.CACertID)
 	b.needs(annotation.ALPN, annotation.ALPNPolicy)
-	switch {
-	case v.Has(annotation.TLSSecret):
-		b.Problem("annotation %s is refused: an NLB takes certificates of the Certificate Management Service only, to which the controller "+
-			"can't upload; upload it there, and name it by annotation %s%s instead", v.Name(annotation.TLSSecret),
-			annotation.Prefix, annotation.CertID)
-	case !v.Has(annotation.CertID):
+	if !v.Has(annotation.CertID) && !v.Has(annotation.TLSSecret) {
 		b.Problem("annotation %s%s is missing%s: the tcpssl listeners need a certificate", annotation.Prefix, annotation.CertID,
-			b.About(annotation.CertID))
+			b.About(annotation.CertID, annotation.TLSSecret))
 	}
 	if v.On(annotation.PreserveClientIP) && !b.View.Reverts(annotation.PreserveClientIP) {
 		b.Misfit(annotation.PreserveClientIP, "off"+b.About(annotation.PreserveClientIP)+

@@ -125,20 +125,3 @@ func (Product) Probes(model.Listener) bool { return true }
 
 // EIPs implements lb.Product: an NLB publishes a name, which leads to its EIPs.
 func (Product) EIPs(context.Context, string, time.Duration) ([]string, error) { return nil, nil }
-
-// Certificate implements lb.Product.
-func (Product) Certificate(l model.Listener) string {
-	if ids := configOf(l.Config).GetCertificateIds(); len(ids) > 0 {
-		return ids[0]
-	}
-	return ""
-}
-
-// CertificateEnds implements lb.Product. The certificates are those of another product of the cloud, which isn't asked.
-func (Product) CertificateEnds(_ context.Context, ids []string) (map[string]time.Time, error) {
-	unknown := make(map[string]time.Time, len(ids))
-	for _, id := range ids {
-		unknown[id] = time.Time{}
-	}
-	return unknown, nil
-}

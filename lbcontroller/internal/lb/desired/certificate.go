@@ -3,8 +3,23 @@ package desired
 import (
 	"fmt"
 
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/certificate"
 )
+
+// OfSecret gives the placeholder for the id of the certificate of annotation tls-secret, or as text for users why there is none yet. Without
+// the annotation ok is false.
+func (b *Builder) OfSecret() (id, lacks string, ok bool) {
+	if !b.Values.Has(annotation.TLSSecret) {
+		return "", "", false
+	}
+	if b.Values.Has(annotation.CertID) {
+		b.Problem("annotation %s can't be used together with annotation %s: remove one of the two", b.Values.Name(annotation.TLSSecret),
+			b.Values.Name(annotation.CertID))
+	}
+	id, lacks = b.FromSecret(annotation.TLSSecret, b.Values.Text(annotation.TLSSecret))
+	return id, lacks, true
+}
 
 // FromSecret gives the placeholder for the id of the certificate in a Secret that an annotation names. Without one the reason, as text for
 // users, is reported as what is lacking: the certificate of before stays.

@@ -200,8 +200,14 @@ func (l Listener) ForwardPort() int32 {
 
 // Extension is a further certificate of an https listener, for clients that ask for a domain.
 type Extension struct {
-	// ID is known of present ones. A wanted one without a certificate keeps what is there.
+	// ID is known of present ones. A wanted one without a certificate keeps what is there. Several certificates, where the
+	// cloud changes them at once, are separated by commas.
 	ID, Domain, Certificate string
+}
+
+// Certificates are those that it names.
+func (e Extension) Certificates() []string {
+	return strings.FieldsFunc(e.Certificate, func(r rune) bool { return r == ',' })
 }
 
 // ServerType is what a server is.
