@@ -48,7 +48,7 @@ func TestFakeOfNLB(t *testing.T) {
 		fake := gatewaytest.New(t)
 		fake.NLB.Job = func(string, proto.Message) gatewaytest.Job { return gatewaytest.Job{Takes: time.Second} }
 		for id, zone := range map[string]string{testVSwitch: "cn-hangzhou-h", otherVSwitch: "cn-hangzhou-i", "vsw-3": "cn-hangzhou-j"} {
-			fake.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: testVPC, ZoneId: zone}
+			fake.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: testVPC, ZoneId: zone, Ipv6CidrBlock: "2408:4005::/64"}
 		}
 		fake.SecurityGroups["sg-1"] = &ecsv1.SecurityGroup{SecurityGroupId: "sg-1", VpcId: testVPC}
 		for i := range 100 {
