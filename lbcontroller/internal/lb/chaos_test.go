@@ -317,9 +317,11 @@ func (m *monkey) restrict(svc *corev1.Service) string {
 
 // vanish deletes a Service past its finalizer, as the API server does when both meet. A controller that crashes before
 // it has released what the Service had can't know of it, so there is peace until its load balancer is gone, for ten minutes at most: that
-// of an NLB has jobs, and faults may have made the pauses before the next attempt long.
+// of an NLB has jobs, and faults may have made the pauses before the next attempt long. A policy that keeps what a Service has would
+// keep it for ever.
 func (m *monkey) vanish(svc *corev1.Service) string {
-	if svc.DeletionTimestamp != nil || len(svc.Finalizers) == 0 || time.Since(svc.CreationTimestamp.Time) > time.Minute {
+	if svc.DeletionTimestamp != nil || len(svc.Finalizers) == 0 || time.Since(svc.CreationTimestamp.Time) > time.Minute ||
+		svc.Annotations[annotation.Prefix+annotation.SyncPolicy] != "" {
 		return svc.Name + " does not vanish"
 	}
 	if err := m.kube.Tracker().Delete(serviceResource(), svc.Namespace, svc.Name); err != nil {
