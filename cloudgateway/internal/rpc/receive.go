@@ -145,7 +145,7 @@ func tapped(ctx context.Context, info *tap.Info) (context.Context, error) {
 	default:
 		from.begin(info.FullMethodName)
 	}
-	return context.WithValue(ctx, severKey{}, sever), nil
+	return context.WithValue(ctx, severKey{}, sever), nil //nolint:nilerr // What ctx ends is no call any more.
 }
 
 // receive reads a message, within the time that there is for it.
@@ -220,6 +220,8 @@ var errClosed = &rpcerr.Error{Code: codes.Unavailable, Message: "the connection 
 
 // stream handles what is no unary method: health checks, reflection, and methods that this version does not have. It ends these when
 // the server stops: a client that watches our health would otherwise keep a graceful stop waiting.
+//
+//nolint:contextcheck,nolintlint // The stream has its own context. The linter of directives takes this for unused.
 func (s *Server) stream(stopping <-chan struct{}) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		return handled(ss, info.FullMethod, func() error {

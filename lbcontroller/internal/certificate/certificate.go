@@ -122,12 +122,13 @@ type MarkedByName struct {
 	Limit     int
 }
 
-// Of is the name of a certificate with a fingerprint. A cluster's id that would have to be cut is an error: two clusters could have the same name.
+// Of is the name of a certificate with a fingerprint. A cluster's id that would have to be cut is an error: two clusters could have the
+// same name.
 func (m MarkedByName) Of(fingerprint string) (string, error) {
 	name := namePrefix + m.ClusterID + "-" + shortened(fingerprint)
 	if len(name) > m.Limit {
-		return "", fmt.Errorf("clusterID %q is too long for the names of certificates, which have %d characters at most and tell whose they are; "+
-			"certificates of Secrets can't be used with it", m.ClusterID, m.Limit)
+		return "", fmt.Errorf("clusterID %q is too long for the names of certificates, which have %d characters at most and say whose they "+
+			"are; certificates of Secrets can't be used with it", m.ClusterID, m.Limit)
 	}
 	return name, nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // ofReasons are the annotations that name things which may not be there, by what the cloud says then.
-var ofReasons = map[rpcerr.Reason][]string{
+var ofReasons = map[rpcerr.Reason][]string{ //nolint:gochecknoglobals // A constant.
 	rpcerr.CertificateNotFound: {annotation.CertID, annotation.AdditionalCertIDs, annotation.CACertID, annotation.DomainExtensions},
 	rpcerr.VSwitchNotFound:     {annotation.VSwitchID, annotation.ZoneMaps}, rpcerr.AclNotFound: {annotation.ACLID},
 	rpcerr.EipNotFound:           {annotation.EIPID, annotation.ZoneMaps},
@@ -27,7 +27,7 @@ var ofReasons = map[rpcerr.Reason][]string{
 
 // ofFields are the annotations from which fields of requests are, by the name of the field, or with that of the one in which it is. A field
 // that may be from more than one isn't there.
-var ofFields = map[string]string{
+var ofFields = map[string]string{ //nolint:gochecknoglobals // A constant.
 	"tags": annotation.AdditionalTags, "set_tags": annotation.AdditionalTags, "vswitch_id": annotation.VSwitchID,
 	"address": annotation.Address, "primary_zone_id": annotation.MasterZone, "standby_zone_id": annotation.SlaveZone,
 	"spec": annotation.InstanceSpec, "resource_group_id": annotation.ResourceGroupID, "internet_charge_type": annotation.ChargeType,
@@ -72,7 +72,9 @@ func (e *engine) explained(ctx context.Context, s pass, d decision, done result,
 }
 
 // unclear are the answers of the cloud behind which may be a mistake in what a Service asks for.
-var unclear = []rpcerr.Reason{rpcerr.InvalidState, rpcerr.InvalidField, rpcerr.VSwitchNotFound, rpcerr.NoFreeAddress, rpcerr.ResourceInUse}
+var unclear = []rpcerr.Reason{ //nolint:gochecknoglobals // A constant.
+	rpcerr.InvalidState, rpcerr.InvalidField, rpcerr.VSwitchNotFound, rpcerr.NoFreeAddress, rpcerr.ResourceInUse,
+}
 
 // keysOf are those among what a Service asks for that a refused call may be about: if the answer names the id of a thing, what has that id.
 func keysOf(v desired.View, err error) []string {

@@ -261,7 +261,8 @@ func TestSecrets(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "tls-secret can't be used together with") {
 		t.Errorf("a Secret and a certificate: %v", err)
 	}
-	got, err := build(web(twoPorts, withoutAnnotation(annotation.CertID), secret, annotated(annotation.AdditionalCertIDs, "1-cn-hangzhou,secret/more")))
+	further := annotated(annotation.AdditionalCertIDs, "1-cn-hangzhou,secret/more")
+	got, err := build(web(twoPorts, withoutAnnotation(annotation.CertID), secret, further))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -164,7 +164,8 @@ func TestChangeDuringAChange(t *testing.T) {
 	}
 }
 
-// TestFailedCreationWithAllTags: with as many tags as there is room for, an NLB has none for the controller's note that it is to be protected.
+// TestFailedCreationWithAllTags: with as many tags as there is room for, an NLB has none for the controller's note that it is to be
+// protected.
 // After a creation that fails it is protected from the beginning.
 func TestFailedCreationWithAllTags(t *testing.T) {
 	for n, protectedLate := range map[int]bool{17: true, 18: false} {

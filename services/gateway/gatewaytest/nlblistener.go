@@ -159,7 +159,8 @@ func (f *Fake) createNLBListener(req *nlbv1.CreateListenerRequest) (nlbChange, e
 				l.GetLoadBalancerId(), id)
 		}
 	}
-	if err := firstError(f.validNLBListener(lb, completeNLBListener(l)), f.validUserCertificates(req.GetAdditionalCertificateIds())); err != nil {
+	err = firstError(f.validNLBListener(lb, completeNLBListener(l)), f.validUserCertificates(req.GetAdditionalCertificateIds()))
+	if err != nil {
 		return nlbChange{}, err
 	}
 	return nlbChange{

@@ -31,7 +31,9 @@ func (s *userCertificates) GetCertificate(_ context.Context, req *casv1.GetCerti
 }
 
 // ListCertificates leaves the identifiers out, as the cloud does.
-func (s *userCertificates) ListCertificates(_ context.Context, req *casv1.ListCertificatesRequest) (*casv1.ListCertificatesResponse, error) {
+func (s *userCertificates) ListCertificates(
+	_ context.Context, req *casv1.ListCertificatesRequest,
+) (*casv1.ListCertificatesResponse, error) {
 	s.f.enter()
 	defer s.f.leave()
 	found := sorted(s.f.UserCertificates, func(c *casv1.Certificate) bool {

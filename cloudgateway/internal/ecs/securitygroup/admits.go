@@ -52,7 +52,7 @@ func Drops(groups []*ecsv1.SecurityGroup, t Traffic) (netip.AddrPort, bool) {
 		}
 		for _, port := range slices.Compact(slices.Clone(ports)) {
 			if port >= t.First && port <= t.Last && dropped(rules, address, port) {
-				return netip.AddrPortFrom(address, uint16(port)), true //nolint:gosec // A port.
+				return netip.AddrPortFrom(address, uint16(port)), true
 			}
 		}
 	}

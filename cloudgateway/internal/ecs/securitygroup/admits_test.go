@@ -88,15 +88,15 @@ func TestDropsIsWhatEachPacketMeets(t *testing.T) {
 		}
 		first := int32(1 + random.IntN(10))
 		asked := Traffic{Source: network(), Protocol: "TCP", First: first, Last: first + int32(random.IntN(4))}
-		any := false
+		want := false
 		for address := asked.Source.Addr(); asked.Source.Contains(address); address = address.Next() {
 			for port := asked.First; port <= asked.Last; port++ {
-				any = any || packetDropped(rules, address, port)
+				want = want || packetDropped(rules, address, port)
 			}
 		}
 		example, is := Drops(groups, asked)
-		if is != any || is && !packetDropped(rules, example.Addr(), int32(example.Port())) {
-			t.Fatalf("seed %d: %v of %v: dropped is %t, example %v (%t)", seed, asked, groups, any, example, is)
+		if is != want || is && !packetDropped(rules, example.Addr(), int32(example.Port())) {
+			t.Fatalf("seed %d: %v of %v: dropped is %t, example %v (%t)", seed, asked, groups, want, example, is)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	opts.config.Console = func(cloud openapisim.Shown, products []string) (http.Handler, error) {
 		return console.New(console.Config{Source: cloud, Products: products})
 	}
-	sim, err := openapisim.New(opts.config) //nolint:contextcheck // It looks for ranges of the machine, which takes no time.
+	sim, err := openapisim.New(opts.config)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/certificate"
 )
 
-// OfSecret gives the placeholder for the id of the certificate of annotation tls-secret, or as text for users why there is none yet. Without
-// the annotation ok is false.
+// OfSecret gives the placeholder for the id of the certificate of annotation tls-secret, or as text for users why there is none yet.
+// Without the annotation ok is false.
 func (b *Builder) OfSecret() (id, lacks string, ok bool) {
 	if !b.Values.Has(annotation.TLSSecret) {
 		return "", "", false
