@@ -332,9 +332,11 @@ func situations() map[string]struct {
 			about: `{}`,
 		},
 		"AlicloudNodeDeletionsDeferred": {
-			silent: []recording{{`nodecontroller_held_deletions{cause="budget"} 0x60`}, {`nodecontroller_held_deletions{cause="budget"} 30-2x15 0x45`}},
-			loud:   []recording{{`nodecontroller_held_deletions{cause="budget"} 7x60`}},
-			about:  `{}`,
+			silent: []recording{
+				{`nodecontroller_held_deletions{cause="budget"} 0x60`}, {`nodecontroller_held_deletions{cause="budget"} 30-2x15 0x45`},
+			},
+			loud:  []recording{{`nodecontroller_held_deletions{cause="budget"} 7x60`}},
+			about: `{}`,
 		},
 		"AlicloudRecordUnusable": {
 			silent: []recording{
