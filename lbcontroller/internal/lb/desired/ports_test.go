@@ -118,7 +118,7 @@ func beside(kind annotation.LoadBalancer, s annotation.Spec) map[string]string {
 	}
 	if len(s.Protocols) > 0 && !slices.Contains(s.Protocols, "tcp") {
 		protocol := s.Protocols[len(s.Protocols)-1]
-		if protocol == "https" {
+		if protocol == "https" || protocol == "tcpssl" {
 			protocol = secure
 		}
 		around[annotation.ProtocolPort] = fmt.Sprintf("%[1]s:80,%[1]s:443,%[1]s:8080", protocol)
