@@ -227,7 +227,7 @@ func situations() map[string]struct {
 		},
 		"AlicloudServicesNotSynced": {
 			silent: []recording{{`lbcontroller_services{state="Synced"} 9x60`, `lbcontroller_services{state="Failed"} 0x60`,
-				`lbcontroller_services{state="Pending"} 1x60`},
+				`lbcontroller_services{state="Pending"} 1x60`, `lbcontroller_services{state="Starting"} 1x60`},
 				{`lbcontroller_services{state="Failed"} 3x20 0x40`}},
 			loud:  []recording{{`lbcontroller_services{state="Invalid",pod="a"} 1x60`, `lbcontroller_services{state="Synced",pod="a"} 9x60`}},
 			about: `{state="Invalid"}`,
