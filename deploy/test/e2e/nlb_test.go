@@ -289,6 +289,27 @@ func (w *nlbWorld) usersNLB(t *testing.T, api cloud.API) (id, group string) {
 	return id, group
 }
 
+// recorded waits until so many Services are in the record of backends: a controller that starts anew reads the others.
+func (w *nlbWorld) recorded(t *testing.T, services int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d Services are in the record", services), func(ctx context.Context) error {
+		record, err := w.Client().CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "lbcontroller-backends", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		known := 0
+		for _, digest := range record.Data {
+			if digest != "-" { // It is being changed.
+				known++
+			}
+		}
+		if known != services {
+			return fmt.Errorf("there are %d: %v", known, record.Data)
+		}
+		return nil
+	})
+}
+
 // restricts is the life of spec.loadBalancerSourceRanges of a Service of each kind. The controller dies and comes back
 // meanwhile, and writes nothing then.
 func (w *nlbWorld) restricts(t *testing.T) {
@@ -310,6 +331,7 @@ func (w *nlbWorld) restricts(t *testing.T) {
 	shows("two networks may connect", "CLB tcp:443 white 198.51.100.0/24", "CLB tcp:80 white 198.51.100.0/24",
 		"NLB Accept 198.51.100.0/24, Accept 2001:db8::/32, Drop 0.0.0.0/0, Drop ::/0")
 	eventuallyWarned(t, w.testWorld, "classic", "2001:db8::/32 in spec.loadBalancerSourceRanges have no effect")
+	w.recorded(t, 2)
 	_, w.since = w.settle(t, 0)
 	if err := w.Kill(world.LB); err != nil {
 		t.Fatal(err)
