@@ -38,10 +38,12 @@ func TestFilesOfAResource(t *testing.T) {
 				return err
 			}
 			path, _ = filepath.Rel(root, path)
-			switch path = filepath.ToSlash(path); {
+			path = filepath.ToSlash(path)
+			_, isNamed := named[path]
+			switch {
 			case path == "cloudgateway/openapisim", path == "deploy/ram-policies":
 				return fs.SkipDir // A module of its own; generated.
-			case entry.IsDir(), strings.HasSuffix(path, "_test.go"), strings.HasSuffix(path, ".pb.go"), path == "proto/baseline.binpb":
+			case entry.IsDir(), strings.HasSuffix(path, "_test.go") && !isNamed, strings.HasSuffix(path, ".pb.go"), path == "proto/baseline.binpb":
 				return nil
 			}
 			text, err := os.ReadFile(filepath.Join(root, path))
