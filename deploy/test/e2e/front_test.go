@@ -38,6 +38,23 @@ subjects:
   - {kind: User, name: tool.example.com}
 `
 
+// frontOf is a free address for a front, and the file of its one key pair.
+func frontOf(t *testing.T, key, secret string) (address, keys string) {
+	t.Helper()
+	keys = filepath.Join(t.TempDir(), "keys.yaml")
+	if err := os.WriteFile(keys, fmt.Appendf(nil, "keys: [{id: %s, secret: %s, user: tool.example.com}]\n", key, secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return free.Addr().String(), keys
+}
+
 // TestFrontBesideControllers: unmodified clients of others work through the OpenAPI front for as long as the
 // environment variable FRONT says, e.g. 10m, beside all controllers, Services that come and change, nodes that join,
 // and a gateway that is killed in the middle. In all that time the cloud refuses no call for its rate, but one of an
@@ -52,18 +69,7 @@ func TestFrontBesideControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 	const key, secret = "front-key", "a-secret-of-the-front"
-	keys := filepath.Join(t.TempDir(), "keys.yaml")
-	if err := os.WriteFile(keys, fmt.Appendf(nil, "keys: [{id: %s, secret: %s, user: tool.example.com}]\n", key, secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address, keys := frontOf(t, key, secret)
 	w := bootWith(t, world.Config{
 		Nodes: 20, Controllers: world.Controllers(), Gateways: 2,
 		Gateway: map[string]any{"front": map[string]any{"listen": address, "keysFile": keys}},

@@ -10,11 +10,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -77,18 +75,7 @@ func escape(text string) string { return strings.ReplaceAll(url.QueryEscape(text
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	const key, secret = "front-key", "a-secret-of-the-front"
-	keys := filepath.Join(t.TempDir(), "keys.yaml")
-	if err := os.WriteFile(keys, fmt.Appendf(nil, "keys: [{id: %s, secret: %s, user: tool.example.com}]\n", key, secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address, keys := frontOf(t, key, secret)
 	w := bootWith(t, world.Config{Gateways: 2, Gateway: map[string]any{
 		"front":  map[string]any{"listen": address, "keysFile": keys, "wait": "60s"},
 		"budget": map[string]any{"overrides": map[string]any{"vpc/DescribeVSwitches": map[string]any{"calls": 1, "window": "1s"}}},
