@@ -47,7 +47,7 @@ func Kinds(cfg config.Config, s replica.Dependencies) []controller.Registration 
 		clb.Product{
 			Gateway: s.Gateway, VSwitchIDs: cfg.VSwitchIDs, Class: cfg.CLB.Class, OnlyClass: !cfg.CLB.WithoutClass,
 			ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation, DisablePublic: cfg.DisablePublicLoadBalancer,
-			NodeHealthChecks: cfg.NodeHealthChecks,
+			NodeHealthChecks: cfg.NodeHealthChecks, NoEIPs: !cfg.EIPs.Enabled,
 		},
 	}
 	if cfg.NLB.Enabled {
@@ -81,6 +81,7 @@ func engineConfig(cfg config.Config, s replica.Dependencies) lb.Config {
 			ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, VSwitchIDs: cfg.VSwitchIDs, ResourceGroupID: cfg.ResourceGroupID,
 			MaxNodes: cfg.MaxNodesPerServerGroup, Drain: cfg.DrainTerminating, IgnoreBackendIPv6: !cfg.BackendIPv6,
 			ServiceFields: cfg.ServiceFields, PodBackends: cfg.BackendType == config.BackendENI,
+			NoSourceRanges: !cfg.SourceRanges.Enabled,
 		},
 		Policy: lb.Policy(cfg.Policy),
 		Drift: lb.Drift{

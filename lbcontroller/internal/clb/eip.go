@@ -44,6 +44,10 @@ func (b builder) eip() {
 	}
 	w.Bandwidth, _ = v.Number(annotation.EIPBandwidth)
 	w.ChargeType = chargeTypes()[v.Text(annotation.EIPChargeType)]
+	if b.NoEIPs {
+		w.Forbidden = "no EIP is bound, because eips.enabled is off in the configuration; switch it on, or remove annotation " +
+			annotation.Prefix + key
+	}
 	if b.DisablePublic {
 		w.Forbidden = "no EIP is bound, as public load balancers are disabled in this cluster; remove annotation " + annotation.Prefix + key
 	}

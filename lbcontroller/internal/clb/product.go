@@ -40,6 +40,8 @@ type Product struct {
 	NodeHealthChecks bool
 	// DisablePublic refuses to create public CLBs; those that exist are served on.
 	DisablePublic bool
+	// NoEIPs refuses to bind EIPs; those that are bound stay while they are asked for.
+	NoEIPs bool
 }
 
 var (

@@ -84,6 +84,24 @@ type Config struct {
 	CLB CLB `json:"clb"`
 	// NLB is about Network Load Balancers.
 	NLB NLB `json:"nlb"`
+	// EIPs is about EIPs that are bound to CLBs (annotations eip-id and eip-allocate).
+	EIPs EIPs `json:"eips"`
+	// SourceRanges is about the field loadBalancerSourceRanges.
+	SourceRanges SourceRanges `json:"sourceRanges"`
+}
+
+// EIPs says whether Services may ask for EIPs.
+type EIPs struct {
+	// Enabled binds and allocates them. Off, a Service that asks for one is refused it, and the chart gives no right to change EIPs: switch it
+	// off when no Service has one any more.
+	Enabled bool `json:"enabled"`
+}
+
+// SourceRanges says whether Services may have loadBalancerSourceRanges.
+type SourceRanges struct {
+	// Enabled makes an access control list or a security group of the networks. Off, a Service with the field is refused, and the chart gives no
+	// right to change either: switch it off when no Service has the field any more.
+	Enabled bool `json:"enabled"`
 }
 
 // CLB says which Services get Classic Load Balancers. Those that have one keep it until it is confirmed that it may go.
@@ -198,7 +216,7 @@ func Default() Config {
 			NLB: QuotaSet{LoadBalancers: 60, Listeners: 50, Servers: 400, Attachments: 200},
 		},
 		CLB: CLB{Class: "alibabacloud.com/clb", WithoutClass: true}, // annotation.CLBClass, as the reference page shows it
-		NLB: NLB{Enabled: true},
+		NLB: NLB{Enabled: true}, EIPs: EIPs{Enabled: true}, SourceRanges: SourceRanges{Enabled: true},
 	}
 }
 

@@ -26,8 +26,12 @@ func (b *Builder) SourceRanges() []netip.Prefix {
 
 // Restricts reports whether the field for source ranges counts, and reports one that doesn't.
 func (b *Builder) Restricts() bool {
-	if len(b.View.Service.Spec.LoadBalancerSourceRanges) > 0 && !b.View.Restricts() {
+	switch {
+	case len(b.View.Service.Spec.LoadBalancerSourceRanges) > 0 && !b.View.Restricts():
 		b.NoEffect("%s has no effect, because serviceFields is off in the configuration", annotation.SourceRanges)
+	case b.View.Restricts() && b.NoSourceRanges:
+		b.Problem("%s is refused, because sourceRanges.enabled is off in the configuration: switch it on, or remove the field and restrict the "+
+			"access in another way", annotation.SourceRanges)
 	}
 	return b.View.Restricts()
 }

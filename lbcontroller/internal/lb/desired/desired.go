@@ -41,6 +41,8 @@ type Config struct {
 	IgnoreBackendIPv6 bool
 	// ServiceFields lets fields of the spec count as the annotations that ask for the same.
 	ServiceFields bool
+	// NoSourceRanges refuses Services with loadBalancerSourceRanges.
+	NoSourceRanges bool
 	// Fields are what the spec of a Service asks for from the kind, in the words of annotations; nil for nothing. The view has
 	// the values of annotations.
 	Fields func(View) []annotation.Field
