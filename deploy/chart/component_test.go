@@ -309,9 +309,18 @@ func TestRightsFollowTheValues(t *testing.T) {
 	}
 	secrets := configured("lbcontroller", map[string]any{"tlsSecretNamespaces": []any{"web"}})
 	withoutNLB := configured("lbcontroller", map[string]any{"tlsSecretNamespaces": []any{"web"}, "nlb": map[string]any{"enabled": false}})
+	write := func(resources ...string) (rights []string) {
+		for _, resource := range resources {
+			rights = append(rights, "create "+resource, "update "+resource, "delete "+resource)
+		}
+		return rights
+	}
+	off := func(key string) map[string]any {
+		return configured("lbcontroller", map[string]any{key: map[string]any{"enabled": false}})
+	}
 	networks := []string{"get usercertificates", "list usercertificates", "create usercertificates", "delete usercertificates"}
 	for _, verb := range []string{"get", "list", "create", "update", "delete"} {
-		networks = append(networks, verb+" networkloadbalancers", verb+" networkservergroups")
+		networks = append(networks, verb+" networkloadbalancers", verb+" networkservergroups", verb+" securitygroups")
 		if verb != "get" {
 			networks = append(networks, verb+" networklisteners")
 		}
@@ -329,7 +338,9 @@ func TestRightsFollowTheValues(t *testing.T) {
 		"no certificates of Secrets": {"lbcontroller", secrets, nil, []string{"create servercertificates", "delete servercertificates",
 			"list usercertificates", "create usercertificates", "delete usercertificates"}},
 		"no NLBs":   {"lbcontroller", secrets, withoutNLB, networks},
-		"all of it": {"routecontroller", nil, nil, nil},
+		"no EIPs":          {"lbcontroller", nil, off("eips"), write("eips")},
+		"no source ranges": {"lbcontroller", nil, off("sourceRanges"), write("accesscontrollists", "securitygroups")},
+		"all of it":        {"routecontroller", nil, nil, nil},
 	} {
 		want := granted(tt.component, tt.all)
 		for _, right := range tt.less {

@@ -228,8 +228,14 @@ root and the component's name. */}}
 {{- $_ := set $unneeded "sourcedestchecks" (list "update") -}}
 {{- end -}}
 {{- else if eq $name "lbcontroller" -}}
+{{- if not (dig "eips" "enabled" true $config) -}}{{- $_ := set $unneeded "eips" (list "create" "update" "delete") -}}{{- end -}}
+{{- if not (dig "sourceRanges" "enabled" true $config) -}}
+{{- range $resource := list "accesscontrollists" "securitygroups" -}}
+{{- $_ := set $unneeded $resource (list "create" "update" "delete") -}}
+{{- end -}}
+{{- end -}}
 {{- if not (dig "nlb" "enabled" true $config) -}}
-{{- range $resource := list "networkloadbalancers" "networklisteners" -}}
+{{- range $resource := list "networkloadbalancers" "networklisteners" "securitygroups" -}}
 {{- $_ := set $unneeded $resource (list "get" "list" "create" "update" "delete") -}}
 {{- end -}}
 {{- end -}}
