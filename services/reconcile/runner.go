@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -135,15 +136,28 @@ func (r *Runner) Resume() {
 	}
 }
 
-// waitingKey is the key of a context for the queue whose worker the attempt holds.
+// waitingKey is the key of a context for the waits of the attempt that it belongs to.
 type waitingKey struct{}
 
+// waits counts what an attempt waits for at the same time. It holds one worker, or none.
+type waits struct {
+	queue *queue
+	count atomic.Int32
+}
+
 // Waiting calls wait, which waits for something outside of the process and needs no processor. The worker of the
-// attempt that ctx belongs to is free for other keys meanwhile, if the Runner is made so.
+// attempt that ctx belongs to is free for other keys meanwhile, if the Runner is made so. An attempt may wait for
+// several things at once.
 func Waiting(ctx context.Context, wait func()) {
-	if q, ok := ctx.Value(waitingKey{}).(*queue); ok {
-		q.pause()
-		defer q.resume()
+	if w, ok := ctx.Value(waitingKey{}).(*waits); ok {
+		if w.count.Add(1) == 1 {
+			w.queue.pause()
+		}
+		defer func() {
+			if w.count.Add(-1) == 0 {
+				w.queue.resume()
+			}
+		}()
 	}
 	wait()
 }
@@ -227,7 +241,7 @@ func (r *Runner) attempt(ctx context.Context, key string, p Priority) {
 	defer cancel()
 	bounded = context.WithValue(bounded, attemptKey{}, attemptOf{queue: r.queue, key: key, priority: p})
 	if r.cfg.Waiting > 0 {
-		bounded = context.WithValue(bounded, waitingKey{}, r.queue)
+		bounded = context.WithValue(bounded, waitingKey{}, &waits{queue: r.queue})
 	}
 	start := time.Now()
 	err := r.guarded(bounded, key)

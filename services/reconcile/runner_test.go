@@ -427,6 +427,44 @@ func TestWaitingHoldsNoWorker(t *testing.T) {
 	}
 }
 
+// TestSeveralWaitsHoldOneWorker: an attempt that makes several calls at the same time gives its one worker to others, not one for each call.
+func TestSeveralWaitsHoldOneWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var working atomic.Int32
+		r, stop := start(t, Config{Workers: 2, Waiting: 20, Reconciler: Func(func(ctx context.Context, key string) error {
+			if key != "waits" {
+				working.Add(1)
+				<-time.After(time.Second)
+				working.Add(-1)
+				return nil
+			}
+			var calls sync.WaitGroup
+			for i := range 5 {
+				calls.Go(func() { Waiting(ctx, func() { <-time.After(time.Duration(i+1) * time.Minute) }) })
+			}
+			calls.Wait()
+			return nil
+		})})
+		defer stop()
+		// While calls are under way, and when they have ended.
+		for _, at := range []string{"all calls", "some calls", "none"} {
+			if at == "all calls" {
+				r.Add("waits", User)
+				synctest.Wait()
+			}
+			for i := range 10 {
+				r.Add(fmt.Sprint(i), Node)
+			}
+			synctest.Wait()
+			if got := working.Load(); got != 2 {
+				t.Errorf("%s are under way: %d attempts hold a worker at once, of 2 workers", at, got)
+			}
+			<-time.After(160 * time.Second)
+		}
+	})
+}
+
 // TestDeferredWaitsAsAsked: of several failures, the time that one asks for counts.
 func TestDeferredWaitsAsAsked(t *testing.T) {
 	t.Parallel()
