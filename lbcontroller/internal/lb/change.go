@@ -29,6 +29,18 @@ type changer struct {
 	services *seen.Services[state]
 	records  *knowledge.Record
 	logger   *slog.Logger
+	// room bounds the calls about server groups that go beside others.
+	room apply.Room
+}
+
+// mostBeside is the room for calls beside others: with those of the Services that wait for the cloud (controller.maxWaiting) they are
+// fewer than the 256 calls that the gateway takes on a connection.
+const mostBeside = 40
+
+// apply carries out a plan.
+func (c changer) apply(ctx context.Context, w apply.Work) (model.Observed, error) {
+	w.GroupsApart, w.Room = c.marks.GroupsApart, c.room
+	return apply.Apply(ctx, c.product, w)
 }
 
 // carryOut notes on the Service what a crash must not lose, and makes the calls of the plan.
@@ -71,7 +83,7 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 		return s, result{changed: true, err: &noteError{err}}
 	}
 	work := apply.Work{
-		Plan: p, Observed: observed, GroupsApart: c.product.Marks().GroupsApart,
+		Plan: p, Observed: observed,
 		Life: apply.Life{ClusterID: c.clusterID, UID: string(s.svc.UID),
 			Generation: svc.Annotations[controller.AnnotationGeneration], Replaces: replaces},
 		Created: func(ctx context.Context, id string) error {
@@ -89,7 +101,7 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 	// From here on what is remembered and recorded is wrong, however this ends.
 	s.memory.Forget()
 	c.records.Change(ctx, s.key)
-	after, err := apply.Apply(ctx, c.product, work)
+	after, err := c.apply(ctx, work)
 	if err == nil && observed.Reused {
 		err = c.clearNobodys(ctx, s.exists, want.Owner, observed, after)
 	}
@@ -177,7 +189,7 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 	}
 	p := plan.Release(c.product, own, s.view.Preserved())
 	c.logger.Info("releasing the load balancer", "service", s.key, "loadBalancer", own.InstanceID, "plan", p.String())
-	if _, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: own}); err != nil && !isGone(err) {
+	if _, err := c.apply(ctx, apply.Work{Plan: p, Observed: own}); err != nil && !isGone(err) {
 		return s, err
 	}
 	beside := plan.Beside{Owner: s.want.Desired.Owner, Preserve: s.view.Preserved(),
@@ -210,7 +222,7 @@ func (c changer) leave(ctx context.Context, key string, svc *corev1.Service, exi
 			done.changed = true
 			c.logger.Info("leaving the load balancer", "service", key, "loadBalancer", id, "plan", p.String())
 			c.services.Of(key).Forget() // It is wrong from here on.
-			after, err = apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: before})
+			after, err = c.apply(ctx, apply.Work{Plan: p, Observed: before})
 			if isGone(err) {
 				continue
 			}

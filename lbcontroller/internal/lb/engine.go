@@ -51,6 +51,7 @@ func newEngine(cfg Config) *engine {
 			reader: reader{Observer: observe.Observer{Reader: cfg.Product, GroupsApart: cfg.Product.Marks().GroupsApart},
 				clusterID: cfg.Desired.ClusterID, marks: cfg.Product.Marks()},
 			product: cfg.Product, services: &seen.Services[state]{}, records: cfg.Records, logger: cfg.Logger,
+			room: make(apply.Room, mostBeside),
 		},
 		gates: gates{product: cfg.Product, patience: cfg.HealthPatience, logger: cfg.Logger},
 	}

@@ -94,7 +94,7 @@ func (c changer) clearNobodys(ctx context.Context, exists controller.Exists, lea
 		}
 		c.logger.Info("taking off a load balancer what Services that are gone have left there", "loadBalancer", o.InstanceID,
 			"service", owner.Namespace+"/"+owner.Service, "plan", p.String())
-		if _, err := apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: there}); err != nil && !isGone(err) {
+		if _, err := c.apply(ctx, apply.Work{Plan: p, Observed: there}); err != nil && !isGone(err) {
 			return err
 		}
 	}

@@ -207,7 +207,7 @@ func (w *orphans) deleteWhole(ctx context.Context, o orphan.Orphan, observed mod
 	if observed, err = w.drop(ctx, "", first, observed); err != nil {
 		return err
 	}
-	if _, err := apply.Apply(ctx, w.product, apply.Work{Plan: plan.Release(w.product, observed, false),
+	if _, err := w.apply(ctx, apply.Work{Plan: plan.Release(w.product, observed, false),
 		Observed: observed}); err != nil && !isGone(err) {
 		return err
 	}

@@ -144,7 +144,7 @@ func (e *engine) giveUp(ctx context.Context, key string, p *possessions) (events
 		e.Logger.Info("releasing the load balancer", "service", key, "loadBalancer", id, "plan", p.instance.String())
 		e.services.Of(key).Forget() // From here on it is wrong, however this ends.
 		work := apply.Work{Plan: p.instance, Observed: p.observed}
-		if _, err := apply.Apply(ctx, e.Product, work); err != nil && !isGone(err) {
+		if _, err := e.apply(ctx, work); err != nil && !isGone(err) {
 			return events, err
 		}
 	}

@@ -291,17 +291,34 @@ func (s *story) apiFault() gatewaytest.Fault {
 }
 
 func (s *story) cloudFault(_ int, method string, request proto.Message) gatewaytest.Fault {
+	<-time.After(turnOf(request))
 	fault, wait := s.faultOf(method, requestText(request))
-	if r, ok := request.(*nlbv1.CreateServerGroupRequest); ok && wait == 0 { // They are begun at once, and get their ids in one order.
-		_, port, _ := strings.Cut(r.GetName(), ".")
-		port, _, _ = strings.Cut(port, ".")
-		number, _ := strconv.Atoi(port) // The name of a target port is before all numbers.
-		wait = time.Duration(number+1) * time.Microsecond
-	}
 	if wait > 0 {
 		<-time.After(wait)
 	}
 	return fault
+}
+
+// turnOf brings into one order what is begun at once, so that a story goes one way: server groups are made by their ports, and changed and
+// deleted by their ids. A change of servers that follows a refused deletion has a time of its own.
+func turnOf(request proto.Message) time.Duration {
+	numbered := func(text string) time.Duration {
+		number, _ := strconv.Atoi(text) // The name of a target port is before all numbers.
+		return time.Duration(number+1) * time.Microsecond
+	}
+	switch r := request.(type) {
+	case *nlbv1.CreateServerGroupRequest:
+		_, port, _ := strings.Cut(r.GetName(), ".")
+		port, _, _ = strings.Cut(port, ".")
+		return numbered(port)
+	case *nlbv1.UpdateServerGroupRequest:
+		return numbered(strings.TrimPrefix(r.GetServerGroupId(), "sgp-"))
+	case *nlbv1.DeleteServerGroupRequest:
+		return numbered(strings.TrimPrefix(r.GetServerGroupId(), "sgp-"))
+	case *nlbv1.ApplyServerChangesRequest:
+		return numbered(strings.TrimPrefix(r.GetServerGroupId(), "sgp-")) + time.Microsecond/2
+	}
+	return 0
 }
 
 // manifests applies the objects of a file, or replaces what is there by them.

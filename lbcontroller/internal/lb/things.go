@@ -106,7 +106,7 @@ func (c changer) drop(ctx context.Context, key string, p plan.Plan, there model.
 	if key != "" {
 		c.services.Of(key).Forget()
 	}
-	return apply.Apply(ctx, c.product, apply.Work{Plan: p, Observed: there})
+	return c.apply(ctx, apply.Work{Plan: p, Observed: there})
 }
 
 // isStripped reports that a Service publishes an address, and that nothing notes of which load balancer: somebody has

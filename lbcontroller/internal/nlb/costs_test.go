@@ -3,14 +3,17 @@ package nlb_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -73,6 +76,72 @@ func TestBesideEachOther(t *testing.T) {
 		w.has("all", "balancer "+mark, "listener 80-0 TCP to "+groupName, "group "+groupName+" i-1:30080=100 i-2:30080=100")
 		check(t, "published", 1, len(w.service().Status.LoadBalancer.Ingress))
 	})
+}
+
+// TestGroupsBesideEachOther: what concerns all server groups of an NLB is done within the time of two jobs, not in one group after the
+// other. What is refused in some is done in the others, and tried again.
+func TestGroupsBesideEachOther(t *testing.T) {
+	const ports, job, others = 50, 20 * time.Second, 15 * time.Second
+	has := func(id string) func(*nlbv1.ServerGroup) bool {
+		return func(g *nlbv1.ServerGroup) bool {
+			return slices.ContainsFunc(g.GetServers(), func(s *nlbv1.Server) bool { return s.GetServerId() == id })
+		}
+	}
+	isThere := func(*nlbv1.ServerGroup) bool { return true }
+	isTurns := func(g *nlbv1.ServerGroup) bool { return strings.EqualFold(g.GetScheduler(), "rr") }
+	join := func(w *world) { w.addNode(3) }
+	leave := func(w *world) {
+		if err := w.kube.CoreV1().Nodes().Delete(t.Context(), "node-2", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change := func(to func(*corev1.Service)) func(*world) { return func(w *world) { w.update(to) } }
+	for _, test := range []struct {
+		name, method string
+		before       int32
+		then         func(w *world)
+		is           func(*nlbv1.ServerGroup) bool
+		// want is how many groups are so then, and refused how many changes the cloud refuses at first.
+		want, refused int
+	}{
+		{"a node joins", "nlb.ApplyServerChanges", ports, join, has("i-3"), ports, 0},
+		{"a node joins, and groups are refused", "nlb.ApplyServerChanges", ports, join, has("i-3"), ports, 3},
+		{"a node goes", "nlb.ApplyServerChanges", ports, leave, has("i-2"), 0, 0},
+		{"another scheduler", "nlb.UpdateServerGroup", ports, change(annotated(annotation.Scheduler, "rr")), isTurns, ports, 0},
+		{"ports more", "nlb.CreateServerGroup", 1, change(withPorts(ports)), isThere, ports, 0},
+		{"the Service goes", "nlb.DeleteServerGroup", ports, (*world).remove, isThere, 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				w.create(web(withPorts(test.before)))
+				w.after(time.Minute)
+				w.cloud.Lock()
+				w.cloud.NLB.Job = func(method string, _ proto.Message) gatewaytest.Job {
+					if method == test.method {
+						return gatewaytest.Job{Takes: job}
+					}
+					return gatewaytest.Job{}
+				}
+				w.cloud.Unlock()
+				w.cloud.Fail(test.method, test.refused, rpcerr.Errorf(rpcerr.ServerNotFound, "refused"))
+				begin := time.Now()
+				test.then(w)
+				for time.Since(begin) < 2*job+others {
+					w.after(time.Second)
+				}
+				w.cloud.Lock()
+				got := 0
+				for _, g := range w.cloud.NLB.ServerGroups {
+					if test.is(g) {
+						got++
+					}
+				}
+				w.cloud.NLB.Job = nil
+				w.cloud.Unlock()
+				check(t, "groups", test.want, got)
+			})
+		})
+	}
 }
 
 // TestJobsThatFail: what the cloud could not make is deleted and made anew, once each time.

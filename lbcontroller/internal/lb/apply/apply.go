@@ -28,8 +28,11 @@ type Work struct {
 	Plan plan.Plan
 	// Observed is what was there when the plan was made.
 	Observed model.Observed
-	// GroupsApart says that server groups stand by themselves; the first ones are made beside the load balancer.
+	// GroupsApart says that server groups stand by themselves: they are made beside the load balancer, and changed and deleted beside each
+	// other.
 	GroupsApart bool
+	// Room bounds what goes beside something else.
+	Room Room
 	// Life distinguishes one instance of a Service from the next: the same life never buys twice.
 	Life Life
 	// Created is called with the id of a new instance before anything else is done.
@@ -74,41 +77,42 @@ func (f Failures) Unwrap() []error {
 
 // Apply carries out the plan and returns what is there afterwards. After an error, which is of type Failures, that is what is certain: the
 // effects of the actions that went well. One action goes after the other: the cloud changes an instance in one way at a time, and refuses a
-// second change while the first is under way. An action that fails holds back only those that need it.
+// second change while the first is under way. Server groups that stand by themselves go beside each other. An action that fails holds back
+// only those that need it.
 func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 	now := w.Observed.Clone()
 	var failures Failures
 	var missing []plan.Action // What failed, and what was held back for that.
 	var partial []plan.Action // Server groups that were made without their servers.
-	actions := slices.Collect(w.Plan.Actions())
-	begun := beside(ctx, c, w, actions)
-	for i, action := range actions {
-		if list, isThere := now.List(); isThere && len(w.Observed.Lists) == 0 {
-			action = c.Bind(action, list.ID)
+	isHeld := func(action plan.Action) bool {
+		return slices.ContainsFunc(missing, func(m plan.Action) bool { return plan.Needs(action, m) }) ||
+			slices.ContainsFunc(partial, func(m plan.Action) bool { return plan.NeedsServers(action, m) })
+	}
+	steps := stepsOf(w.Plan)
+	w.besideInstance(ctx, c, steps)
+	for i, s := range steps {
+		if list, isThere := now.List(); isThere && len(w.Observed.Lists) == 0 && !s.isBegun() {
+			s.action = c.Bind(s.action, list.ID)
 		}
-		answer := begun[i]
-		if answer == nil && (slices.ContainsFunc(missing, func(m plan.Action) bool { return plan.Needs(action, m) }) ||
-			slices.ContainsFunc(partial, func(m plan.Action) bool { return plan.NeedsServers(action, m) })) {
-			missing = append(missing, action)
+		if !s.isBegun() && isHeld(s.action) {
+			missing = append(missing, s.action)
 			continue
 		}
-		if unproved := prove(ctx, c, now, action); len(unproved) > 0 {
-			failures, missing = append(failures, unproved...), append(missing, action)
+		if unproved := prove(ctx, c, now, s.action); len(unproved) > 0 {
+			failures, missing = append(failures, unproved...), append(missing, s.action)
 			continue
 		}
-		if answer == nil {
-			answer = func() (plan.Result, error) { return c.Call(ctx, w, now, action) }
-		}
-		result, err := answer()
+		w.besideEachOther(ctx, c, now, steps[i:], isHeld)
+		result, err := s.answer(ctx, c, w, now)
 		if err != nil {
-			failures = append(failures, &Failure{Action: action, Err: err})
-			if !isPartial(action, result) {
-				missing = append(missing, action)
+			failures = append(failures, &Failure{Action: s.action, Err: err})
+			if !isPartial(s.action, result) {
+				missing = append(missing, s.action)
 				continue
 			}
-			partial = append(partial, action)
+			partial = append(partial, s.action)
 		}
-		action.Effect(&now, result)
+		s.action.Effect(&now, result)
 	}
 	failures = append(failures, bringBack(ctx, c, w, &now, missing)...)
 	if len(failures) > 0 {
@@ -156,32 +160,6 @@ func bringBack(ctx context.Context, c Caller, w Work, now *model.Observed, missi
 		}
 	}
 	return failures
-}
-
-// beside begins to make the server groups that are made at the same time as the load balancer, and returns the way to
-// wait for each, by the index of its action.
-func beside(ctx context.Context, c Caller, w Work, actions []plan.Action) map[int]func() (plan.Result, error) {
-	begun := map[int]func() (plan.Result, error){}
-	if !w.GroupsApart || !w.Plan.CreatesInstance() {
-		return begun
-	}
-	for i, action := range actions {
-		if !plan.Is(action, plan.PartGroup, plan.VerbCreate) {
-			continue
-		}
-		var result plan.Result
-		var err error
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			result, err = c.Call(ctx, w, w.Observed, action)
-		}()
-		begun[i] = func() (plan.Result, error) {
-			<-done
-			return result, err
-		}
-	}
-	return begun
 }
 
 // isPartial reports of a failed action that what others need of it is there all the same.

@@ -204,6 +204,22 @@ func (UpdateExtension) About() (Part, Verb) { return PartCertificate, VerbChange
 // About implements Action.
 func (DeleteExtension) About() (Part, Verb) { return PartCertificate, VerbDelete }
 
+// GroupOf is the id of the server group that an action is about, empty for one that it makes; it is false for any other action.
+func GroupOf(a Action) (id string, isOfGroup bool) {
+	switch a := a.(type) {
+	case CreateGroup:
+		return "", true
+	case ChangeServers:
+		return a.GroupID, a.GroupID != ""
+	case UpdateGroup:
+		return a.GroupID, true
+	case DeleteGroup:
+		return a.GroupID, true
+	default:
+		return "", false
+	}
+}
+
 // Is reports whether an action does that to that part.
 func Is(a Action, part Part, verb Verb) bool {
 	p, v := a.About()
