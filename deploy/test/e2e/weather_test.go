@@ -354,12 +354,8 @@ func (l *weatherLife) incomplete(c *state.Cloud, services map[string]bool, lines
 	if len(services) != len(l.names) {
 		return fmt.Errorf("%d Services have listeners, want %d", len(services), len(l.names))
 	}
-	all := fmt.Sprintf("to %d nodes", len(l.nodes))
-	for _, line := range lines {
-		listener := strings.HasPrefix(line, "CLB ") || strings.HasPrefix(line, "NLB ")
-		if listener && !strings.Contains(line, " running ") || strings.Contains(line, " to ") && !strings.HasSuffix(line, all) {
-			return fmt.Errorf("%s, want it running and %s", line, all)
-		}
+	if err := l.elsewhere(lines); err != nil {
+		return err
 	}
 	listeners := 0
 	for _, lb := range c.LoadBalancers {
@@ -378,6 +374,22 @@ func (l *weatherLife) incomplete(c *state.Cloud, services map[string]bool, lines
 		}
 	}
 	return err
+}
+
+// elsewhere says what does not run, or leads to other nodes than those that there are. A route of a node that is gone stays for minutes.
+func (l *weatherLife) elsewhere(lines []string) error {
+	all := fmt.Sprintf("to %d nodes", len(l.nodes))
+	allRoutes := fmt.Sprintf("%d routes %s", len(l.nodes), all)
+	for _, line := range lines {
+		listener := strings.HasPrefix(line, "CLB ") || strings.HasPrefix(line, "NLB ")
+		switch {
+		case listener && !strings.Contains(line, " running "), strings.Contains(line, " to ") && !strings.HasSuffix(line, all):
+			return fmt.Errorf("%s, want it running and %s", line, all)
+		case strings.Contains(line, " routes to ") && line != allRoutes:
+			return fmt.Errorf("%s, want %s", line, allRoutes)
+		}
+	}
+	return nil
 }
 
 // lacks says what a Service lacks of listeners and of how it is scheduled.
