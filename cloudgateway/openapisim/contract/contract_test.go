@@ -51,6 +51,11 @@ func scenarios() map[string]func(c *cloud) {
 		"NAT gateway":       natGateway,
 		"IPv4 gateway":      ipv4Gateway,
 		"IPv6 gateway":      ipv6Gateway,
+		"HaVip":             haVip,
+		"prefix list":       prefixList,
+		"DHCP options":      dhcpOptions,
+		"reserved block":    reservedBlock,
+		"address pool":      addressPool,
 		"route":             route,
 		"routes":            routes,
 		"elastic address":   elasticAddress,
@@ -78,6 +83,10 @@ func scenarios() map[string]func(c *cloud) {
 		"asked packages":     askedPackages,
 		"asked blocks":       askedBlocks,
 		"asked defaults":     askedDefaults,
+		"asked HaVips":       askedHaVips,
+		"asked prefix lists": askedPrefixLists,
+		"asked reservations": askedReservations,
+		"asked pools":        askedPools,
 		"asked templates":    askedTemplates,
 		"asked instances":    askedInstances,
 	}
@@ -92,6 +101,7 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"default network":     defaultNetwork,
 		"sized NAT gateway":   gatewayOfSpecification,
 		"monitored address":   monitoredAddress,
+		"segment":             addressSegment,
 		"member of a group":   memberOfGroup,
 		"role":                role,
 		"role of a pod":       podRole,
@@ -280,6 +290,8 @@ func remains(sim *openapisim.Simulator) map[string]int {
 		out["load balancers"] = len(c.LoadBalancers) - len(seed().LoadBalancers)
 		out["server groups"] = len(c.ServerGroups)
 		out["networks"] = len(c.Vpcs) - len(seed().Vpcs)
+		out["things of networks"] = len(c.HaVips) + len(c.PrefixLists) + len(c.DhcpOptionsSets) + len(c.CidrReservations) +
+			len(c.AddressPools) + len(c.EipSegments)
 		out["gateways"] = len(c.NatGateways) + len(c.Ipv4Gateways) + len(c.Ipv6Gateways)
 		for _, e := range c.Eips {
 			if e.Status != "Releasing" {

@@ -96,6 +96,7 @@ func ipv4Gateway(c *cloud) {
 	c.must("vpc", "AssociateRouteTableWithGateway", binding...)
 	settled()
 	c.want(c.must("vpc", "GetIpv4GatewayAttribute", "Ipv4GatewayId", id), "Ipv4GatewayRouteTableId", table)
+	c.must("vpc", "ListGatewayRouteTableEntries", "GatewayRouteTableId", table)
 	c.must("vpc", "DissociateRouteTableFromGateway", binding...)
 	settled()
 	c.must("vpc", "DeleteRouteTable", "RouteTableId", table)

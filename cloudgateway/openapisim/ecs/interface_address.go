@@ -41,7 +41,8 @@ func interfaceAddressActions() []api.Action {
 			append([]string{"InvalidOperation.InvalidEcsState", "InvalidIp.PrimaryIp"}, removal...),
 			region(), id, list("PrivateIpAddress", 50), list("Ipv4Prefix", 10)),
 		api.Write("AssignIpv6Addresses", clienttoken.Once("ecs/AssignIpv6Addresses", showAssignedIPv6, assignIPv6),
-			append(api.Words("InvalidOperation.Ipv6CountExceeded InvalidIp.Address InvalidVSwitch.Ipv6NotTurnOn"), common...),
+			append(api.Words(`InvalidOperation.Ipv6CountExceeded InvalidIp.Address InvalidVSwitch.Ipv6NotTurnOn
+				InvalidVSwitchId.IpNotEnough`), common...),
 			region(), id, list("Ipv6Address", 10), api.Number("Ipv6AddressCount", 1, 10), list("Ipv6Prefix", 10),
 			api.Number("Ipv6PrefixCount", 1, 10), api.Optional("ClientToken")),
 		api.Write("UnassignIpv6Addresses", api.On(changeableInterface, unassignIPv6),
@@ -75,11 +76,16 @@ func checkAddressCounts(eni *state.NetworkInterface, most int) *api.Error {
 type pool struct {
 	block, ipv6 netip.Prefix // ipv6 is not valid where the vSwitch has none
 	used        map[string]bool
-	prefixes    []netip.Prefix // in use, of IPv6
+	taken       map[string]bool // used without what is reserved for prefixes; the same map if nothing is
+	prefixes    []netip.Prefix  // in use, of IPv6
+	reserved    []netip.Prefix  // where there are any, prefixes are of these
 }
 
 func newPool(c *api.Context, vswitch *state.VSwitch) *pool {
-	p := &pool{used: subnet.Used(c.State, vswitch)}
+	p := &pool{used: subnet.Used(c.State, vswitch), reserved: subnet.Reserved(c.State, vswitch.ID)}
+	if p.taken = p.used; len(p.reserved) > 0 {
+		p.taken = subnet.Taken(c.State, vswitch)
+	}
 	p.block, _ = netip.ParsePrefix(vswitch.CidrBlock)
 	p.ipv6, _ = netip.ParsePrefix(vswitch.Ipv6Cidr)
 	for _, eni := range c.State.Interfaces {
@@ -146,10 +152,27 @@ func (p *pool) addresses(wanted []string, count int) ([]string, *api.Error) {
 		if !ok {
 			return nil, ipNotEnough()
 		}
-		p.used[text] = true
+		p.mark(text)
 		out = append(out, text)
 	}
 	return out, nil
+}
+
+// mark remembers that an address is in use.
+func (p *pool) mark(address string) { p.used[address], p.taken[address] = true, true }
+
+// mayHave reports whether a prefix can be given: where blocks are reserved for those of its version, it has to be of one of them.
+func (p *pool) mayHave(prefix netip.Prefix) bool {
+	free := true
+	for _, block := range p.reserved {
+		if block.Addr().Is4() == prefix.Addr().Is4() {
+			if block.Bits() <= prefix.Bits() && block.Contains(prefix.Addr()) {
+				return true
+			}
+			free = false
+		}
+	}
+	return free
 }
 
 // once takes an address, unless something has it or the call names it twice.
@@ -161,7 +184,7 @@ func (p *pool) once(wanted []string, key, text string) *api.Error {
 	case p.used[key] || slices.ContainsFunc(p.prefixes, func(taken netip.Prefix) bool { return inside(taken, key) }):
 		return forbidden("InvalidIp.IpAssigned", "The address %s is assigned already.", text)
 	}
-	p.used[key] = true
+	p.mark(key)
 	return nil
 }
 
@@ -193,8 +216,16 @@ func (p *pool) ipv6Addresses(wanted []string, count int) ([]string, *api.Error) 
 	addr := p.ipv6.Addr()
 	for len(out) < len(wanted)+count {
 		addr = addr.Next()
+		for _, block := range p.reserved { // in their order
+			if block.Contains(addr) {
+				addr = subnet.Next(block).Addr()
+			}
+		}
+		if !p.ipv6.Contains(addr) {
+			return nil, ipNotEnough()
+		}
 		if text := addr.String(); !p.used[text] {
-			p.used[text] = true
+			p.mark(text)
 			out = append(out, text)
 		}
 	}
@@ -235,15 +266,18 @@ func (p *pool) ipv4Prefixes(wanted []string, count int) ([]string, *api.Error) {
 
 // reserve takes all addresses of a prefix if all are free.
 func (p *pool) reserve(prefix netip.Prefix) bool {
+	if !p.mayHave(prefix) {
+		return false
+	}
 	var all []string
 	for addr := prefix.Addr(); prefix.Contains(addr); addr = addr.Next() {
-		if p.used[addr.String()] || addr == p.block.Masked().Addr() || !p.block.Contains(addr) {
+		if p.taken[addr.String()] || addr == p.block.Masked().Addr() || !p.block.Contains(addr) {
 			return false
 		}
 		all = append(all, addr.String())
 	}
 	for _, text := range all {
-		p.used[text] = true
+		p.mark(text)
 	}
 	return true
 }
@@ -259,18 +293,22 @@ func (p *pool) ipv6Prefixes(wanted []string, count int) ([]string, *api.Error) {
 		switch {
 		case err != nil || prefix.Bits() != ipv6PrefixBits || !p.ipv6.Contains(prefix.Addr()):
 			return nil, forbidden("InvalidIp.Address", "The prefix %s is none of the vSwitch with %d bits.", text, ipv6PrefixBits)
-		case slices.Contains(p.prefixes, prefix.Masked()):
+		case slices.Contains(p.prefixes, prefix.Masked()) || !p.mayHave(prefix.Masked()):
 			return nil, forbidden("InvalidIp.IpAssigned", "The prefix %s is assigned already.", text)
 		}
 		p.prefixes = append(p.prefixes, prefix.Masked())
 		out = append(out, prefix.Masked().String())
 	}
 	raw := p.ipv6.Masked().Addr().As16()
-	for len(out) < len(wanted)+count {
+	for tried := 0; len(out) < len(wanted)+count; tried++ {
+		if tried == 1<<(ipv6PrefixBits-64) {
+			return nil, ipNotEnough()
+		}
 		if raw[9]++; raw[9] == 0 {
 			raw[8]++
 		}
-		if prefix := netip.PrefixFrom(netip.AddrFrom16(raw), ipv6PrefixBits); !slices.Contains(p.prefixes, prefix) {
+		prefix := netip.PrefixFrom(netip.AddrFrom16(raw), ipv6PrefixBits)
+		if !slices.Contains(p.prefixes, prefix) && p.mayHave(prefix) {
 			p.prefixes = append(p.prefixes, prefix)
 			out = append(out, prefix.String())
 		}

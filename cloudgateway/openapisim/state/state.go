@@ -61,6 +61,13 @@ type Cloud struct {
 	EgressRules    map[string]*EgressRule      `json:"ipv6EgressRules"`
 	Ipv6Bandwidths map[string]*Ipv6Bandwidth   `json:"ipv6Bandwidths"`
 
+	HaVips           map[string]*HaVip           `json:"haVips"`
+	PrefixLists      map[string]*PrefixList      `json:"prefixLists"`
+	DhcpOptionsSets  map[string]*DhcpOptionsSet  `json:"dhcpOptionsSets"`
+	CidrReservations map[string]*CidrReservation `json:"cidrReservations"`
+	AddressPools     map[string]*AddressPool     `json:"addressPools"`
+	EipSegments      map[string]*EipSegment      `json:"eipSegments"`
+
 	// Vanishing are servers that are gone, but not yet from the groups of load balancers.
 	Vanishing []Vanishing `json:"vanishing,omitempty"`
 	// Tokens remembers the result of calls with a ClientToken, by product, action and token.
@@ -206,6 +213,7 @@ type Eip struct {
 	ProtectionTypes    []string  `json:"securityProtectionTypes,omitempty"`
 	Zone               string    `json:"zone,omitempty"`
 	PoolID             string    `json:"publicIpAddressPoolId,omitempty"`
+	SegmentID          string    `json:"segmentInstanceId,omitempty"`
 	VpcID              string    `json:"vpcId,omitempty"` // of an address of a VPC that it belongs to
 	DeletionProtection bool      `json:"deletionProtection,omitempty"`
 	ForwardMode        string    `json:"forwardMode,omitempty"` // NAT if empty

@@ -121,6 +121,11 @@ func TestTagsOfNewThings(t *testing.T) {
 		"CreateIpv4Gateway":            {"VpcId", "vpc-1"},
 		"CreateIpv6Gateway":            {"VpcId", "vpc-1"},
 		"CreateCommonBandwidthPackage": {"Bandwidth", "5"},
+		"CreateHaVip":                  {"VSwitchId", "vsw-a"},
+		"CreateVpcPrefixList":          nil,
+		"CreateDhcpOptionsSet":         nil,
+		"CreateVSwitchCidrReservation": {"VSwitchId", "vsw-a", "VSwitchCidrReservationMask", "28"},
+		"CreatePublicIpAddressPool":    nil,
 	} {
 		with := func(more ...string) []string { return append(more, params...) }
 		testRefusals(t, []refusal{

@@ -174,7 +174,7 @@ func TestItemCodes(t *testing.T) {
 	c.Settings.Quotas.RouteEntries = 1
 	c.Cloud.Vpcs["vpc-2"].PendingUntil, c.Cloud.RouteTables["vtb-custom"].PendingUntil = pending, pending
 	params := batch("vtb-1", "i-1", "10.0.0.0/24", "10.0.0.0/24", "10.0.1.0/24", "x", "192.168.0.0/24", "10.0.2.0/24",
-		"10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24")
+		"10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "10.0.2.0/24", "pl-none")
 	for n, change := range map[int][2]string{
 		6: {"NextHop", "i-none"}, 7: {"NextHop", "i-starting"}, 8: {"NextHopType", "Pigeon"}, 9: {"Name", "http://x"},
 		10: {"RouteTableId", "vtb-none"}, 11: {"RouteTableId", "vtb-2"}, 12: {"RouteTableId", "vtb-custom"},

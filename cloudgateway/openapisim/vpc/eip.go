@@ -36,7 +36,8 @@ func eipActions() []api.Action {
 // allocateAction gets an address. The one for addresses that one has had before is another action, which takes the same.
 func allocateAction(name string) api.Action {
 	return api.Write(name, clienttoken.Once("vpc/"+name, showAllocatedEip, allocateEipAddress),
-		newTagCodes("QuotaExceeded.Eip", "ResourceNotFound.PublicIpAddressPool", "InvalidParameter", "IdempotentParameterMismatch"),
+		newTagCodes("QuotaExceeded.Eip", noAddressPool, wrongAddressPool, fullAddressPool, otherAddressPool,
+			"InvalidParameter", "IdempotentParameterMismatch"),
 		region(), api.Number("Bandwidth", 1, 1000), api.Optional("Name"), api.Optional("Description"),
 		api.OneOf("InternetChargeType", payByBandwidth, payByTraffic), api.Optional("ISP"),
 		api.Optional("ClientToken"), tags.Param(), api.OneOf("InstanceChargeType", postPaid, prePaid),
@@ -76,7 +77,7 @@ func newEipView(c *api.Context, e *state.Eip) api.Object {
 		"Mode", cmp.Or(e.ForwardMode, "NAT"), "ResourceGroupId", resourceGroup(e.ResourceGroupID), "SecurityProtectionTypes", api.Object{
 			"SecurityProtectionType", e.ProtectionTypes,
 		}, "ExpiredTime", "", "DeletionProtection", e.DeletionProtection, "HDMonitorStatus", monitorStatus(e), "HasReservationData", "false",
-		"InstanceRegionId", regionOf(c, e), "PublicIpAddressPoolId", e.PoolID, "SegmentInstanceId", "", "VpcId", e.VpcID, "Zone", e.Zone,
+		"InstanceRegionId", regionOf(c, e), "PublicIpAddressPoolId", e.PoolID, "SegmentInstanceId", e.SegmentID, "VpcId", e.VpcID, "Zone", e.Zone,
 		"BizType", "Default",
 		"SecondLimited", false, "ServiceManaged", 0, "BandwidthPackageId", "", "BandwidthPackageType", "",
 		"BandwidthPackageBandwidth", "", "AvailableRegions", api.Object{"AvailableRegion", []string{c.Region}},
@@ -157,7 +158,7 @@ func describeEipAddresses(c *api.Context) (any, *api.Error) {
 			filter.Match(e.Tags) && !e.Created.Before(since) && !e.Created.After(until) &&
 			c.MatchFlag("SecurityProtectionEnabled", len(e.ProtectionTypes) > 0) && !c.Has("LockReason") && // none is locked
 			listing.Match(c.Get("PublicIpAddressPoolId"), e.PoolID) &&
-			!c.Has("SegmentInstanceId") && !c.True("ServiceManaged")
+			listing.Match(c.Get("SegmentInstanceId"), e.SegmentID) && !c.True("ServiceManaged")
 	})
 	return listing.Answer(c, matching, "EipAddresses", "EipAddress", func(e *state.Eip) api.Object { return newEipView(c, e) })
 }
@@ -170,6 +171,12 @@ func allocateEipAddress(c *api.Context) (string, *api.Error) {
 	if err := checkWantedAddress(c); err != nil {
 		return "", err
 	}
+	pooled := ""
+	if c.Has("PublicIpAddressPoolId") {
+		if pooled, err = poolAddress(c); err != nil {
+			return "", err
+		}
+	}
 	if quota := c.Settings.Quotas.Eips; len(c.State.Eips) >= quota {
 		return "", api.BadRequest("QuotaExceeded.Eip", "Elastic IP address quota exceeded: an account can have %d.", quota)
 	}
@@ -178,6 +185,7 @@ func allocateEipAddress(c *api.Context) (string, *api.Error) {
 		Description: c.Get("Description"), InternetChargeType: cmp.Or(c.Get("InternetChargeType"), payByBandwidth), ISP: c.Get("ISP"),
 		InstanceChargeType: c.Get("InstanceChargeType"), ResourceGroupID: c.Get("ResourceGroupId"), Tags: labels, Created: c.Now,
 		ProtectionTypes: c.List("SecurityProtectionTypes"), Zone: c.Get("Zone"),
+		PoolID: c.Get("PublicIpAddressPoolId"),
 	}
 	n := c.State.Sequence
 	e.Address = fmt.Sprintf("121.%d.%d.%d", 40+n/(256*254)%8, n/254%256, 1+n%254)
@@ -186,13 +194,13 @@ func allocateEipAddress(c *api.Context) (string, *api.Error) {
 			e.Address = address
 		}
 	}
-	e.Address = cmp.Or(c.Get("IpAddress"), e.Address)
+	e.Address = cmp.Or(pooled, c.Get("IpAddress"), e.Address)
 	c.Keep("", &e.Spelling)
 	c.State.Eips[e.ID] = e
 	return e.ID, nil
 }
 
-// checkWantedAddress refuses an address, an id or a pool that the call can't have. One that was released can be had again.
+// checkWantedAddress refuses an address or an id that the call can't have. One that was released can be had again.
 func checkWantedAddress(c *api.Context) *api.Error {
 	wanted, err := netip.ParseAddr(c.Get("IpAddress"))
 	id := c.Get("InstanceId")
@@ -206,9 +214,6 @@ func checkWantedAddress(c *api.Context) *api.Error {
 		if c.Has("IpAddress") && e.Address == wanted.String() {
 			return api.Invalid("IpAddress")
 		}
-	}
-	if c.Has("PublicIpAddressPoolId") {
-		return api.BadRequest("ResourceNotFound.PublicIpAddressPool", "The specified pool of public IP addresses does not exist.")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ const (
 
 // eipInstanceTypes are all types that filters accept.
 func eipInstanceTypes() []string {
-	return []string{ecsInstance, slbInstance, eniInstance, natInstance, "HaVip", addressInstance}
+	return []string{ecsInstance, slbInstance, eniInstance, natInstance, haVipWord, addressInstance}
 }
 
 func eipStateActions() []api.Action {
@@ -41,7 +41,7 @@ func eipStateActions() []api.Action {
 	}
 	return []api.Action{
 		api.Write("AssociateEipAddress", clienttoken.Once("vpc/AssociateEipAddress", nil, api.On(eipByID, associateEipAddress)), append([]string{
-			"InvalidInstanId.NotFound", "OperationDenied", wrongNat, "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP",
+			"InvalidInstanId.NotFound", "OperationDenied", wrongNat, wrongHaVip, "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP",
 			"OperationFailed.PrivateIpAddressNotExist", "InvalidParameter", "InvalidVpcId.NotFound",
 		}, codes...), api.Optional("RegionId"), api.Required("AllocationId"), api.Required("InstanceId"),
 			api.Optional("InstanceType"), api.Optional("PrivateIpAddress"),
@@ -101,6 +101,17 @@ func hasAddress(c *state.Cloud, interfaceID, ip string) bool {
 	return eni != nil && slices.Contains(eni.PrivateIPs, ip)
 }
 
+// staged refuses what there isn't, and what is on its way between two states.
+func staged[T any](thing *T, stage func(*T) *state.Stage, missing, wrong *api.Error) *api.Error {
+	switch {
+	case thing == nil:
+		return missing
+	case !ready(stage(thing)):
+		return wrong
+	}
+	return nil
+}
+
 func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
 	notFound := api.NotFound("InvalidInstanId.NotFound", "Specified instance does not exist.")
 	switch kind {
@@ -115,12 +126,8 @@ func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
 			return notFound
 		}
 	case natInstance:
-		switch n := c.NatGateways[id]; {
-		case n == nil:
-			return notFound
-		case !ready(&n.Stage):
-			return api.BadRequest(wrongNat, "The status of the NAT gateway does not support this operation.")
-		}
+		return staged(c.NatGateways[id], func(n *state.NatGateway) *state.Stage { return &n.Stage }, notFound,
+			api.BadRequest(wrongNat, "The status of the NAT gateway does not support this operation."))
 	case slbInstance:
 		lb := c.LoadBalancers[id]
 		if lb == nil {
@@ -129,6 +136,8 @@ func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
 		if lb.AddressType != "intranet" {
 			return api.BadRequest("OperationDenied", "The specified load balancer has a public address already.")
 		}
+	case haVipWord:
+		return staged(c.HaVips[id], func(h *state.HaVip) *state.Stage { return &h.Stage }, notFound, incorrectHaVipStatus())
 	case addressInstance:
 		if addr, err := netip.ParseAddr(id); err != nil || !addr.Is4() {
 			return notFound

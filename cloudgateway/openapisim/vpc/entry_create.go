@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
@@ -14,14 +15,14 @@ import (
 func createEntryActions() []api.Action {
 	codes := []string{
 		"InvalidCidrBlock", "InvalidCidrBlock.Malformed", "InvalidNextHop.NotFound", "InvalidNextHopType", "InvalidRouteEntryName.Malformed",
-		"QuotaExceeded",
+		"QuotaExceeded", noPrefixList,
 	}
 	return []api.Action{
 		api.Write("CreateRouteEntry", clienttoken.Once("vpc/CreateRouteEntry", clienttoken.Show("RouteEntryId"),
 			createRouteEntry), append([]string{
 			"InvalidRouteTableId.NotFound", duplicateCode, "IncorrectInstanceStatus", "IncorrectVpcStatus", "IncorrectStatus.RouteTableStatus",
 			"TaskConflict", "IdempotentParameterMismatch", "DryRunOperation", "InvalidNexthopTypeAndList.BothNull",
-			"InvalidNexthopTypeAndList.BothNotNull", "InvalidNexthopListSize", "INVALID_WEIGHT_PARAM",
+			"InvalidNexthopTypeAndList.BothNotNull", "InvalidNexthopListSize", "INVALID_WEIGHT_PARAM", noPrefixListHops,
 		}, codes...), api.Optional("RegionId"), api.Required("RouteTableId"), api.Required("DestinationCidrBlock"),
 			api.Optional("NextHopId"), api.Optional("NextHopType"), api.Param{Name: "NextHopList", Kind: api.Structs},
 			api.Optional("RouteEntryName"), api.Optional("Description"), api.Optional("ClientToken"), api.Flag("DryRun")),
@@ -204,7 +205,7 @@ func newEntry(c *api.Context, table *state.RouteTable, w wanted) (*state.RouteEn
 	case !validName(w.name):
 		return nil, malformed("InvalidRouteEntryName.Malformed", "RouteEntryName")
 	}
-	prefix, err := parseCidr(w.cidr)
+	destination, err := destinationOf(c, w)
 	if err != nil {
 		return nil, err
 	}
@@ -216,12 +217,12 @@ func newEntry(c *api.Context, table *state.RouteTable, w wanted) (*state.RouteEn
 			return nil, err
 		}
 	}
-	if err := checkDestination(c.State, table.VpcID, prefix); err != nil {
+	if err := checkDestination(c.State, table.VpcID, destination); err != nil {
 		return nil, err
 	}
 	entries := 0
 	for _, e := range table.Entries {
-		if e.Cidr == prefix.String() {
+		if e.Cidr == destination {
 			return nil, api.BadRequest(duplicateCode, "Specified CIDR block is already exists.")
 		}
 		if e.Type == custom {
@@ -231,13 +232,28 @@ func newEntry(c *api.Context, table *state.RouteTable, w wanted) (*state.RouteEn
 	if quota := c.Settings.Quotas.RouteEntries; entries >= quota {
 		return nil, api.BadRequest("QuotaExceeded", "Route entry quota exceeded: a route table can have %d custom entries.", quota)
 	}
-	entry := &state.RouteEntry{Cidr: prefix.String(), Type: custom, Name: w.name, Description: w.description}
+	entry := &state.RouteEntry{Cidr: destination, Type: custom, Name: w.name, Description: w.description}
 	if len(w.hops) == 1 {
 		entry.NextHopID, entry.NextHopType = w.hops[0].ID, w.hops[0].Type
 	} else {
 		entry.NextHops = w.hops
 	}
 	return entry, nil
+}
+
+// destinationOf is the block that an entry leads to as the cloud writes it, or the id of a prefix list.
+func destinationOf(c *api.Context, w wanted) (string, *api.Error) {
+	if strings.HasPrefix(w.cidr, prefixListPrefix) {
+		switch {
+		case len(w.hops) > 1:
+			return "", api.BadRequest(noPrefixListHops, "An entry with several next hops can't lead to a prefix list.")
+		case c.State.PrefixLists[w.cidr] == nil:
+			return "", prefixListNotFound()
+		}
+		return w.cidr, nil
+	}
+	prefix, err := parseCidr(w.cidr)
+	return prefix.String(), err
 }
 
 func addEntry(c *api.Context, table *state.RouteTable, entry *state.RouteEntry) {
@@ -253,7 +269,11 @@ func addEntry(c *api.Context, table *state.RouteTable, entry *state.RouteEntry) 
 const cloudServices = "100.64.0.0/10"
 
 // checkDestination refuses what would take traffic away from a vSwitch or from the services of the cloud.
-func checkDestination(c *state.Cloud, vpcID string, prefix netip.Prefix) *api.Error {
+func checkDestination(c *state.Cloud, vpcID, destination string) *api.Error {
+	prefix, err := netip.ParsePrefix(destination)
+	if err != nil {
+		return nil // A prefix list; no document says that its blocks are looked at.
+	}
 	if prefix == netip.MustParsePrefix(cloudServices) {
 		return api.BadRequest("InvalidCidrBlock", "The destination can't be the CIDR block of cloud services.")
 	}
@@ -283,6 +303,7 @@ func checkNextHop(c *state.Cloud, vpcID, kind, id string) *api.Error {
 	for of, vpc := range map[string]string{
 		"NatGateway":    memberOf(c.NatGateways, id, func(n *state.NatGateway) string { return n.VpcID }),
 		ipv4GatewayWord: memberOf(c.Ipv4Gateways, id, func(g *state.InternetGateway) string { return g.VpcID }),
+		haVipWord:       memberOf(c.HaVips, id, func(h *state.HaVip) string { return haVipVpc(c, h) }),
 		"IPv6Gateway":   memberOf(c.Ipv6Gateways, id, func(g *state.InternetGateway) string { return g.VpcID }),
 	} {
 		if kind == of && vpc == vpcID {
@@ -302,7 +323,7 @@ func memberOf[T any](all map[string]*T, id string, of func(*T) string) string {
 
 func nextHopTypes() []string {
 	return []string{
-		"Instance", "NetworkInterface", "HaVip", "RouterInterface", "VpnGateway", "NatGateway", "IPv6Gateway", "Attachment", "VpcPeer",
+		"Instance", "NetworkInterface", haVipWord, "RouterInterface", "VpnGateway", "NatGateway", "IPv6Gateway", "Attachment", "VpcPeer",
 		"Ipv4Gateway", "GatewayEndpoint", "Ecr",
 	}
 }

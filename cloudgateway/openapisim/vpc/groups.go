@@ -33,6 +33,18 @@ func grouped() map[string]func(c *state.Cloud, id string) *string {
 		"IPV6GATEWAY": func(c *state.Cloud, id string) *string {
 			return member(c.Ipv6Gateways, id, func(g *state.InternetGateway) *string { return &g.ResourceGroupID })
 		},
+		"HaVip": func(c *state.Cloud, id string) *string {
+			return member(c.HaVips, id, func(h *state.HaVip) *string { return &h.ResourceGroupID })
+		},
+		"PrefixList": func(c *state.Cloud, id string) *string {
+			return member(c.PrefixLists, id, func(l *state.PrefixList) *string { return &l.ResourceGroupID })
+		},
+		"DhcpOptionsSet": func(c *state.Cloud, id string) *string {
+			return member(c.DhcpOptionsSets, id, func(s *state.DhcpOptionsSet) *string { return &s.ResourceGroupID })
+		},
+		"PublicIpAddressPool": func(c *state.Cloud, id string) *string {
+			return member(c.AddressPools, id, func(p *state.AddressPool) *string { return &p.ResourceGroupID })
+		},
 		"bandwidthpackage": func(c *state.Cloud, id string) *string {
 			return member(c.BandwidthPackages, id, func(p *state.BandwidthPackage) *string { return &p.ResourceGroupID })
 		},

@@ -161,12 +161,6 @@ func TestGatewayRefusals(t *testing.T) {
 		c.Cloud.EgressRules["ipv6py-1"] = &state.EgressRule{ID: "ipv6py-1", AddressID: "ipv6-2408xx7", GatewayID: "ipv6gw-1"}
 		c.Cloud.EgressRules["ipv6py-2"] = &state.EgressRule{ID: "ipv6py-2", AddressID: "ipv6-2408xx8", GatewayID: "ipv6gw-1"}
 	}
-	used := func(prepare func(*apitest.Caller), action string, params ...string) func(*apitest.Caller) {
-		return func(c *apitest.Caller) {
-			prepare(c)
-			c.Must(action, append(params, "ClientToken", "t")...)
-		}
-	}
 	nothing := func(*apitest.Caller) {}
 	in := func(more ...string) []string { return append([]string{"VpcId", "vpc-1"}, more...) }
 	four := func(more ...string) []string { return append([]string{"Ipv4GatewayId", "ipv4gw-1"}, more...) }

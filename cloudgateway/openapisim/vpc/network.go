@@ -35,19 +35,22 @@ func networkActions() []api.Action {
 		api.Read("DescribeVpcs", describeVpcs, tagFilterCodes("InvalidVpcIdNumber.NotSupported", dryRun),
 			append(listing.Params(maxPage), region(), api.Optional("VpcId"), api.Optional("VpcName"),
 				api.Optional("ResourceGroupId"), api.Flag("IsDefault"), api.Flag("EnableIpv6"), api.Optional("VpcOwnerId"),
-				api.Flag("DryRun"), tags.Param())...),
+				api.Flag("DryRun"), api.Optional("DhcpOptionsSetId"), tags.Param())...),
 		api.Read("DescribeVpcAttribute", api.On(vpcByID, describeVpcAttribute), []string{"InvalidVpcId.NotFound", dryRun}, region(),
 			api.Required("VpcId"), api.Flag("IsDefault"), api.Flag("DryRun")),
 	}
 }
 
 func newVpcView(c *api.Context, v *state.Vpc) api.Object {
-	ipv6, dnsHostname := "", "DISABLED"
+	ipv6, dnsHostname, dhcpSet, dhcp := "", "DISABLED", "", ""
 	if v.DNSHostname {
 		dnsHostname = "ENABLED"
 	}
 	if len(v.Ipv6Cidrs) > 0 {
 		ipv6 = v.Ipv6Cidrs[0]
+	}
+	if s, a := dhcpOf(c.State, v.ID); s != nil {
+		dhcpSet, dhcp = s.ID, dhcpStatus(a)
 	}
 	return api.Object{
 		"VpcId", v.ID, "VpcName", v.Name, "Status", status(v.PendingUntil), "CreationTime", creationTime(v.Created),
@@ -56,7 +59,7 @@ func newVpcView(c *api.Context, v *state.Vpc) api.Object {
 		"ResourceGroupId", resourceGroup(v.ResourceGroupID), "IsDefault", v.Default,
 		"VSwitchIds", vswitchIDs(c, func(vsw *state.VSwitch) bool { return vsw.VpcID == v.ID }),
 		"SecondaryCidrBlocks", api.Object{"SecondaryCidrBlock", v.SecondaryCidrs}, "UserCidrs", api.Object{"UserCidr",
-			v.UserCidrs}, "DnsHostnameStatus", dnsHostname,
+			v.UserCidrs}, "DnsHostnameStatus", dnsHostname, "DhcpOptionsSetId", dhcpSet, "DhcpOptionsSetStatus", dhcp,
 		"Ipv6CidrBlocks", api.Object{"Ipv6CidrBlock", api.Objects(v.Ipv6Cidrs, func(cidr string) api.Object {
 			return api.Object{"Ipv6Isp", cmp.Or(v.Ipv6Isps[cidr], line), "Ipv6CidrBlock", cidr}
 		})},
@@ -95,7 +98,7 @@ func describeVpcs(c *api.Context) (any, *api.Error) {
 		return listing.Among(ids, v.ID) && listing.Match(c.Get("VpcName"), v.Name) &&
 			listing.Match(c.Get("ResourceGroupId"), resourceGroup(v.ResourceGroupID)) && filter.Match(v.Tags) &&
 			c.MatchFlag("IsDefault", v.Default) && c.MatchFlag("EnableIpv6", len(v.Ipv6Cidrs) > 0) &&
-			listing.Match(c.Get("VpcOwnerId"), strconv.FormatInt(owner(c), 10))
+			hasDhcp(c, v.ID) && listing.Match(c.Get("VpcOwnerId"), strconv.FormatInt(owner(c), 10))
 	})
 	return listing.Answer(c, matching, "Vpcs", "Vpc", func(v *state.Vpc) api.Object {
 		var tables []string

@@ -30,8 +30,9 @@ func networkWriteActions() []api.Action {
 			api.Words(`InvalidVpcId.NotFound IncorrectVpcStatus TaskConflict DependencyViolation.VSwitch
 				DependencyViolation.RouteTable DependencyViolation.RouteEntry DependencyViolation.SecurityGroup
 				DependencyViolation.Instance
-				DependencyViolation.Ipv4Gateway DependencyViolation.Ipv6Gateway IdempotentParameterMismatch DryRunOperation`), api.Optional("RegionId"),
-			api.Required("VpcId"), api.Flag("ForceDelete"), api.Optional("ClientToken"), api.Flag("DryRun")),
+				DependencyViolation.Ipv4Gateway DependencyViolation.Ipv6Gateway IncorrectStatus.VpcDhcpStatus
+				IdempotentParameterMismatch DryRunOperation`), api.Optional("RegionId"), api.Required("VpcId"),
+			api.Flag("ForceDelete"), api.Optional("ClientToken"), api.Flag("DryRun")),
 	}
 }
 
@@ -171,7 +172,9 @@ func deleteVpc(c *api.Context, v *state.Vpc) (string, *api.Error) {
 	if err := checkUnused(c.State, v.ID, c.True("ForceDelete")); err != nil {
 		return "", err
 	}
-	switch {
+	switch _, a := dhcpOf(c.State, v.ID); {
+	case a != nil && !ready(&a.Stage):
+		return "", api.BadRequest(vpcChangesDhcp, "The VPC gets or loses a DHCP options set.")
 	case c.True("DryRun"):
 		return "", api.DryRun()
 	case busy(c.State, v.ID):
@@ -180,6 +183,7 @@ func deleteVpc(c *api.Context, v *state.Vpc) (string, *api.Error) {
 	for _, table := range tablesOf(c.State, v.ID) {
 		delete(c.State.RouteTables, table.ID)
 	}
+	forgetDhcp(c.State, v.ID)
 	delete(c.State.Vpcs, v.ID)
 	return v.ID, nil
 }

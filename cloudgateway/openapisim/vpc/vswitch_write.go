@@ -25,7 +25,7 @@ func vswitchWriteActions() []api.Action {
 			api.Required("ZoneId"), api.Required("CidrBlock"), api.Optional("VSwitchName"), api.Optional("Description"),
 			api.Number("Ipv6CidrBlock", 0, 255), api.Optional("VpcIpv6CidrBlock"), api.Optional("ClientToken"), tags.Param()),
 		api.Write("DeleteVSwitch", api.On(settledVSwitch, deleteVSwitch),
-			api.Words(`InvalidVSwitchId.NotFound IncorrectVSwitchStatus DependencyViolation DependencyViolation.RouteTable
+			api.Words(`InvalidVSwitchId.NotFound IncorrectVSwitchStatus DependencyViolation DependencyViolation.HaVip DependencyViolation.RouteTable
 				TaskConflict DryRunOperation`), api.Optional("RegionId"), api.Required("VSwitchId"), api.Flag("DryRun")),
 	}
 }
@@ -192,6 +192,8 @@ func deleteVSwitch(c *api.Context, v *state.VSwitch) (any, *api.Error) {
 	}
 	table := c.State.RouteTables[v.RouteTableID]
 	switch {
+	case haVipIn(c.State, v.ID) != "":
+		return nil, api.BadRequest("DependencyViolation.HaVip", "The VSwitch still has %s.", haVipIn(c.State, v.ID))
 	case table != nil && table.Type == custom:
 		return nil, api.BadRequest("DependencyViolation.RouteTable", "Route table %s is associated with the VSwitch.", table.ID)
 	case c.True("DryRun"):
@@ -231,6 +233,11 @@ func vswitchUser(c *state.Cloud, v *state.VSwitch) string {
 	for _, n := range c.NatGateways {
 		if n.VSwitchID == v.ID {
 			return n.ID
+		}
+	}
+	for _, r := range c.CidrReservations {
+		if r.VSwitchID == v.ID {
+			return r.ID
 		}
 	}
 	return ""

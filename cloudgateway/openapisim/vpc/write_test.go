@@ -22,6 +22,14 @@ type refusal struct {
 	want    string
 }
 
+// used prepares a call with the token t.
+func used(prepare func(*apitest.Caller), action string, params ...string) func(*apitest.Caller) {
+	return func(c *apitest.Caller) {
+		prepare(c)
+		c.Must(action, append(params, "ClientToken", "t")...)
+	}
+}
+
 func testRefusals(t *testing.T, tests []refusal) {
 	t.Helper()
 	for _, tt := range tests {

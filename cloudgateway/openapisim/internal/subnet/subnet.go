@@ -3,13 +3,52 @@ package subnet
 
 import (
 	"net/netip"
+	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// Used returns the addresses of a vSwitch that something has: instances, network interfaces, load balancers and NAT
-// gateways.
+// Used returns the addresses of a vSwitch that nothing gets by itself: those of Taken, and those that are reserved for prefixes.
 func Used(c *state.Cloud, vsw *state.VSwitch) map[string]bool {
+	used := Taken(c, vsw)
+	for _, block := range Reserved(c, vsw.ID) {
+		if block.Addr().Is4() {
+			for _, address := range addresses(block.String()) {
+				used[address] = true
+			}
+		}
+	}
+	return used
+}
+
+// Reserved are the blocks of a vSwitch from which network interfaces get their prefixes.
+func Reserved(c *state.Cloud, vswitchID string) []netip.Prefix {
+	var blocks []netip.Prefix
+	for _, r := range c.CidrReservations {
+		if block, err := netip.ParsePrefix(r.Cidr); err == nil && r.VSwitchID == vswitchID {
+			blocks = append(blocks, block)
+		}
+	}
+	slices.SortFunc(blocks, netip.Prefix.Compare)
+	return blocks
+}
+
+// Next is the block behind another one, of the same size; behind the last of all it is not valid.
+func Next(block netip.Prefix) netip.Prefix {
+	raw := block.Masked().Addr().AsSlice()
+	for bit := block.Bits() - 1; bit >= 0; bit-- { // add one to the bits of the mask, from the right
+		one := byte(1) << (7 - bit%8)
+		raw[bit/8] ^= one
+		if raw[bit/8]&one != 0 {
+			addr, _ := netip.AddrFromSlice(raw) // of the same length as before
+			return netip.PrefixFrom(addr, block.Bits())
+		}
+	}
+	return netip.Prefix{}
+}
+
+// Taken returns the addresses of a vSwitch that something has: instances, network interfaces, load balancers, NAT gateways and HaVips.
+func Taken(c *state.Cloud, vsw *state.VSwitch) map[string]bool {
 	used := map[string]bool{}
 	add := func(ips ...string) {
 		for _, ip := range ips {
@@ -45,6 +84,11 @@ func Used(c *state.Cloud, vsw *state.VSwitch) map[string]bool {
 	for _, gateway := range c.NatGateways {
 		if gateway.VSwitchID == vsw.ID {
 			add(gateway.PrivateIP)
+		}
+	}
+	for _, h := range c.HaVips {
+		if h.VSwitchID == vsw.ID {
+			add(h.Address)
 		}
 	}
 	return used

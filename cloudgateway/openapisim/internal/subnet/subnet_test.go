@@ -30,3 +30,16 @@ func TestFree(t *testing.T) {
 		t.Errorf("free is %q, but the cloud keeps the first address and the last three", got)
 	}
 }
+
+// The block behind another one is of the same size, over the borders of bytes, too.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	for block, want := range map[string]string{
+		"10.0.0.0/28": "10.0.0.16/28", "10.0.0.240/28": "10.0.1.0/28", "10.0.255.255/32": "10.1.0.0/32", "10.0.0.0/9": "10.128.0.0/9",
+		"255.255.255.240/28": "invalid Prefix", "0.0.0.0/0": "invalid Prefix", "2408::ffff:0:0:0/80": "2408:0:0:1::/80",
+	} {
+		if got := Next(netip.MustParsePrefix(block)).String(); got != want {
+			t.Errorf("behind %s is %s, want %s", block, got, want)
+		}
+	}
+}

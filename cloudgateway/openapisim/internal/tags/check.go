@@ -108,6 +108,12 @@ func (k Codes) FilterOf(c *api.Context) (Filter, *api.Error) {
 	return filter, k.checkWords(filter)
 }
 
+// FilterAs is FilterOf by another parameter.
+func (k Codes) FilterAs(c *api.Context, name string) (Filter, *api.Error) {
+	filter := Filter(givenAs(c, name))
+	return filter, k.checkWords(filter)
+}
+
 // KeysOf reads Tag.N where there may be no more than in other calls, and none without a key.
 func (k Codes) KeysOf(c *api.Context) (Filter, *api.Error) {
 	filter := FilterOf(c)

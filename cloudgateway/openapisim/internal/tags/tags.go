@@ -19,9 +19,17 @@ func Param() api.Param { return api.Param{Name: "Tag", Kind: api.Structs, Max: m
 // Uncounted is the parameter Tag.N of an action that has a code of its own for too many tags.
 func Uncounted() api.Param { return api.Param{Name: "Tag", Kind: api.Structs} }
 
-func given(c *api.Context) []state.Tag {
+// ListName is what the parameter is called in the lists of younger actions, and ListParam is it.
+const ListName = "Tags"
+
+// ListParam is the parameter Tags.N.
+func ListParam() api.Param { return api.Param{Name: ListName, Kind: api.Structs, Max: maxTags} }
+
+func given(c *api.Context) []state.Tag { return givenAs(c, "Tag") }
+
+func givenAs(c *api.Context, name string) []state.Tag {
 	var tags []state.Tag
-	for _, item := range c.Items("Tag") {
+	for _, item := range c.Items(name) {
 		tags = append(tags, state.Tag{Key: item["key"], Value: item["value"]})
 	}
 	return tags
