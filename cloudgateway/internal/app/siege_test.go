@@ -28,7 +28,7 @@ import (
 // lasts a second, or as long as the environment variable SIEGE says; then the load is that of docs/security.md, and the honest caller's
 // p99 counts.
 func TestSiege(t *testing.T) {
-	length, most, small := time.Second, 300, 100
+	length, most, small := time.Second, 300, 30
 	full := os.Getenv("SIEGE") != ""
 	if full {
 		var err error

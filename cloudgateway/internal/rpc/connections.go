@@ -21,9 +21,6 @@ const IdleLongest = "idle longest"
 // errStrangerBytes ends a connection on which much was sent without a permitted call.
 var errStrangerBytes = errors.New("too much was sent before a permitted call")
 
-// tooManyCalls is why a connection is closed whose caller, or strangers together, have begun more calls than can be refused one by one.
-const tooManyCalls = "too many calls at once"
-
 // notRead is why a connection is closed whose client does not read an answer.
 const notRead = "answer not read"
 
@@ -38,16 +35,15 @@ type connections struct {
 
 	mu        sync.Mutex
 	all       map[*connection]struct{}
-	callers   map[string]*crowd        // those who have connections that are not strangers', or calls on them
+	callers   map[string]*crowd        // those who have connections that are not strangers'
 	strangers map[string][]*connection // by peer, the oldest first
-	unknown   crowd                    // the strangers
-	begun     int                      // calls of all
+	unknown   int                      // the strangers
 }
 
-// crowd is what a caller has, or all strangers together.
+// crowd is what the connections of a caller have together. A stranger's connection is one by itself.
 type crowd struct {
 	connections int
-	begun       int // calls, from their headers to the end of their handlers
+	entrances   chan struct{} // one for each call that is being admitted
 }
 
 func newConnections(limits Limits, serving func() bool, closed func(reason, peer string)) *connections {
@@ -74,11 +70,9 @@ type connection struct {
 	bucket    *Peers      // what it was let in by
 	bucketKey string      // as whom
 
-	caller   string    // who made the first permitted call; "": it is a stranger's
-	of       *crowd    // whose it is
-	begun    int       // calls whose headers have come
-	handled  int       // those of them that have a handler: gRPC refuses some by itself
-	busy     int       // those of them that are no health checks
+	caller   string // who made the first permitted call; "": it is a stranger's
+	of       atomic.Pointer[crowd]
+	busy     int       // calls whose headers have come, and which are no health checks
 	idle     time.Time // since when no request is under way; zero: one is, or nobody says
 	stranger atomic.Bool
 	read     atomic.Int64 // bytes, counted for strangers
@@ -131,8 +125,9 @@ func (c *connections) arrive(peer string) (bucket *Peers, key string) {
 // for ever. There the last ones are refused. When it becomes the active replica, they get in as soon as the others have
 // called.
 func (c *connections) admit(raw net.Conn) *connection {
-	n := &connection{Conn: raw, owner: c, of: &c.unknown, peer: peerOf(raw.RemoteAddr()), over: make(chan struct{})}
+	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr()), over: make(chan struct{})}
 	n.stranger.Store(true)
+	n.of.Store(&crowd{entrances: make(chan struct{}, c.limits.AdmittingPerStranger)})
 	c.mu.Lock()
 	var leaves *connection
 	if of := c.strangers[n.peer]; len(of) >= c.limits.StrangersPerPeer {
@@ -141,7 +136,7 @@ func (c *connections) admit(raw net.Conn) *connection {
 			return nil
 		}
 		leaves = of[0]
-	} else if c.unknown.connections >= c.limits.Strangers || len(c.all) >= c.limits.Connections {
+	} else if c.unknown >= c.limits.Strangers || len(c.all) >= c.limits.Connections {
 		leaves = c.oldestOfMost()
 		if leaves == nil {
 			c.mu.Unlock()
@@ -153,7 +148,7 @@ func (c *connections) admit(raw net.Conn) *connection {
 	}
 	c.all[n] = struct{}{}
 	c.strangers[n.peer] = append(c.strangers[n.peer], n)
-	c.unknown.connections++
+	c.unknown++
 	n.first = time.AfterFunc(c.limits.FirstCall, func() { n.end("no call") })
 	c.mu.Unlock()
 	if leaves != nil {
@@ -176,38 +171,18 @@ func (c *connections) oldestOfMost() *connection {
 	return most[0]
 }
 
-// forget takes a connection out of the books. Its calls stay there until their handlers end.
+// forget takes a connection out of the books.
 func (c *connections) forget(n *connection) {
 	if !n.forgotten.Swap(true) {
 		delete(c.all, n)
-		if n.begun > n.handled {
-			time.AfterFunc(unhandled, func() {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				c.leave(n, n.begun-n.handled)
-			})
-		}
 		if !n.stranger.Load() {
-			n.of.connections--
-			c.drop(n.caller)
+			of := n.of.Load()
+			if of.connections--; of.connections == 0 {
+				delete(c.callers, n.caller)
+			}
 		}
 	}
 	c.known(n)
-}
-
-// leave takes calls of a connection out of the books.
-func (c *connections) leave(n *connection, calls int) {
-	n.begun -= calls
-	n.of.begun -= calls
-	c.begun -= calls
-	c.drop(n.caller)
-}
-
-// drop forgets a caller that has nothing.
-func (c *connections) drop(caller string) {
-	if of := c.callers[caller]; of != nil && *of == (crowd{}) {
-		delete(c.callers, caller)
-	}
 }
 
 // known takes a connection off the strangers.
@@ -217,7 +192,7 @@ func (c *connections) known(n *connection) {
 	if i < 0 {
 		return
 	}
-	c.unknown.connections--
+	c.unknown--
 	if of = slices.Delete(of, i, i+1); len(of) == 0 {
 		delete(c.strangers, n.peer)
 		return
@@ -229,7 +204,7 @@ func (c *connections) known(n *connection) {
 func (c *connections) count() (callers, strangers int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.all) - c.unknown.connections, c.unknown.connections
+	return len(c.all) - c.unknown, c.unknown
 }
 
 // greeting is the handshake of TLS. It notes by which connection a call comes.
@@ -305,10 +280,7 @@ func (c *connections) belongs(n *connection, caller string) (first bool, leaves 
 	if !n.forgotten.Load() {
 		of := c.callers[caller]
 		if of == nil {
-			of = &crowd{}
-		}
-		if of.begun+n.begun > c.limits.BegunPerCaller {
-			return false, nil, tooMuch(fmt.Sprintf("%s has begun %d calls, and %d on another connection", caller, of.begun, n.begun))
+			of = &crowd{entrances: make(chan struct{}, c.limits.AdmittingPerCaller)}
 		}
 		// No caller may have more than are left for others, so that several that have all that they may leave room for the next one.
 		if has := of.connections; has >= c.limits.ConnectionsPerCaller || has > c.limits.Connections-len(c.all) {
@@ -319,9 +291,8 @@ func (c *connections) belongs(n *connection, caller string) (first bool, leaves 
 		}
 		c.callers[caller] = of
 		of.connections++
-		of.begun += n.begun
-		n.of.begun -= n.begun
-		n.of, n.caller = of, caller
+		n.of.Store(of)
+		n.caller = caller
 		c.known(n)
 	}
 	n.stranger.Store(false)

@@ -31,11 +31,11 @@ type Limits struct {
 	FirstCall time.Duration
 	// Streams bounds the calls on one connection. A client lets further ones wait. Default 256.
 	Streams int
-	// Begun and BegunPerCaller bound the calls whose headers have come, also those that will be refused, until their handlers end. Each
-	// has a stack and what gRPC keeps of it, some 25 KiB. Strangers together count as one caller. What is beyond Calls is refused
-	// call by call; what is beyond these loses its connection. Defaults 5120 and 2048.
-	Begun, BegunPerCaller int
-	// ExemptPerConnection bounds the calls on one connection that need no token, health checks. Default 16.
+	// AdmittingPerCaller bounds the calls of one caller from their headers to the decision whether they may go on, and AdmittingPerStranger
+	// those of one connection without a permitted call. The connections of what is beyond wait. Defaults 16 and 4.
+	AdmittingPerCaller, AdmittingPerStranger int
+	// ExemptPerConnection bounds the calls on one connection that need no token, health checks. Default 2: a client of
+	// gRPC watches by one, and a probe makes one.
 	ExemptPerConnection int
 	// Request is the size of the largest request in bytes. Default 1 MiB, which holds 20 000 ids twice.
 	Request int
@@ -47,7 +47,7 @@ type Limits struct {
 	// ReceivingPerCaller bounds the requests of one caller that are read, and its answers that are encoded, at the same time; others
 	// wait. Default 16.
 	ReceivingPerCaller int
-	// Calls and CallsPerCaller bound the calls under way. Defaults 4096 and 1024.
+	// Calls and CallsPerCaller bound the calls under way. Each has a stack and what gRPC keeps of it, some 25 KiB. Defaults 3072 and 1024.
 	Calls, CallsPerCaller int
 	// Bytes and BytesPerCaller bound the memory of the requests and answers of the calls under way. Defaults 96 MiB and 32 MiB.
 	Bytes, BytesPerCaller int
@@ -63,12 +63,13 @@ func (l Limits) withDefaults() Limits {
 		Arrivals: cmp.Or(l.Arrivals, 20), ArrivalsPerSecond: cmp.Or(l.ArrivalsPerSecond, 2),
 		ArrivalsBeyond: cmp.Or(l.ArrivalsBeyond, 50),
 		StrangerBytes:  cmp.Or(l.StrangerBytes, 256*kib), StrangerCalls: cmp.Or(l.StrangerCalls, 100),
-		FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
-		Streams:   cmp.Or(l.Streams, 256), Begun: cmp.Or(l.Begun, 5120), BegunPerCaller: cmp.Or(l.BegunPerCaller, 2048),
-		ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16),
+		FirstCall:          cmp.Or(l.FirstCall, 10*time.Second),
+		Streams:            cmp.Or(l.Streams, 256),
+		AdmittingPerCaller: cmp.Or(l.AdmittingPerCaller, 16), AdmittingPerStranger: cmp.Or(l.AdmittingPerStranger, 4),
+		ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 2),
 		Request:             cmp.Or(l.Request, mib), Items: cmp.Or(l.Items, 60_000), Receive: cmp.Or(l.Receive, 10*time.Second),
 		ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
-		Calls:              cmp.Or(l.Calls, 4096), CallsPerCaller: cmp.Or(l.CallsPerCaller, 1024),
+		Calls:              cmp.Or(l.Calls, 3072), CallsPerCaller: cmp.Or(l.CallsPerCaller, 1024),
 		Bytes: cmp.Or(l.Bytes, 96*mib), BytesPerCaller: cmp.Or(l.BytesPerCaller, 32*mib),
 		Send: cmp.Or(l.Send, 30*time.Second),
 	}

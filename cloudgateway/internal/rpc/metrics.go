@@ -32,7 +32,7 @@ func newMetrics() metrics {
 		}, []string{"reason"}),
 		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_closed_connections_total",
-			Help: "Connections that were closed: answer not read, too many calls at once, idle longest of a caller with too many, " +
+			Help: "Connections that were closed: answer not read, idle longest of a caller with too many, " +
 				"not a call, or, without a permitted call, no call, too many bytes, " +
 				"too many refusals, crowded out, too often or full.",
 		}, []string{"reason"}),

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
 
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -28,7 +26,7 @@ func (s *Server) headersFirst(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 		streams.Streams = append(streams.Streams, grpc.StreamDesc{
 			StreamName: m.MethodName,
 			Handler: func(srv any, ss grpc.ServerStream) error {
-				return handled(ss, info.FullMethod, func() error { return s.unary(srv, ss, info, m) })
+				return handled(ss, func() error { return s.unary(srv, ss, info, m) })
 			},
 		})
 	}
@@ -77,7 +75,9 @@ type underWay interface {
 
 // admit decides by the headers whether a call may go on. Its context knows the policy and the caller.
 func (s *Server) admit(ctx context.Context, method string) (context.Context, underWay, error) {
-	from := arrivedBy(ctx)
+	a := arrivalOf(ctx)
+	defer a.admitted()
+	from := a.from
 	from.called()
 	if exempt(method) {
 		call, err := from.enter(s.limits.ExemptPerConnection)
@@ -128,33 +128,11 @@ func (c exemptCall) end() {
 // errSlow cuts a call whose message does not come to its end.
 var errSlow = errors.New("the message was not complete in time")
 
-type severKey struct{}
-
-// notACall is why a connection is closed on which a call names no method.
-const notACall = "not a call"
-
-// tapped sees the headers of a call before gRPC begins anything for it. It counts the call, and lets it be cut while its message is being
-// read, for which gRPC has no other means. It refuses nothing: of what is refused here, gRPC keeps the timer.
-func tapped(ctx context.Context, info *tap.Info) (context.Context, error) {
-	ctx, sever := context.WithCancelCause(ctx)
-	from := arrivedBy(ctx)
-	switch {
-	case ctx.Err() != nil: // gRPC drops the call.
-	case from != nil && strings.Count(info.FullMethodName, "/") < 2: // It has no handler that could count it.
-		from.end(notACall)
-	default:
-		from.begin(info.FullMethodName)
-	}
-	return context.WithValue(ctx, severKey{}, sever), nil //nolint:nilerr // What ctx ends is no call any more.
-}
-
 // receive reads a message, within the time that there is for it.
 func (s *Server) receive(ss grpc.ServerStream, message any) error {
 	ctx := ss.Context()
-	if sever, ok := ctx.Value(severKey{}).(context.CancelCauseFunc); ok {
-		late := time.AfterFunc(s.limits.Receive, func() { sever(errSlow) })
-		defer late.Stop()
-	}
+	late := time.AfterFunc(s.limits.Receive, func() { arrivalOf(ctx).sever(errSlow) })
+	defer late.Stop()
 	err := ss.RecvMsg(message)
 	if errors.Is(context.Cause(ctx), errSlow) {
 		return &rpcerr.Error{Code: codes.DeadlineExceeded, Message: fmt.Sprintf("the request was not complete within %s", s.limits.Receive)}
@@ -205,13 +183,13 @@ func (s *Server) encode(ctx context.Context, ss grpc.ServerStream, call underWay
 	return out, ss.SendMsg(out)
 }
 
-// handled calls the handler of a call, and counts it.
-func handled(ss grpc.ServerStream, method string, handler func() error) error {
-	from := arrivedBy(ss.Context())
-	if !from.handle() {
+// handled calls the handler of a call.
+func handled(ss grpc.ServerStream, handler func() error) error {
+	a := arrivalOf(ss.Context())
+	if !a.handle() {
 		return errClosed
 	}
-	defer from.handledOne(method)
+	defer a.end()
 	return handler()
 }
 
@@ -224,7 +202,7 @@ var errClosed = &rpcerr.Error{Code: codes.Unavailable, Message: "the connection 
 //nolint:contextcheck,nolintlint // The stream has its own context. The linter of directives takes this for unused.
 func (s *Server) stream(stopping <-chan struct{}) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-		return handled(ss, info.FullMethod, func() error {
+		return handled(ss, func() error {
 			if !exempt(info.FullMethod) && !reflects(info.FullMethod) {
 				return unknown(ss.Context(), info.FullMethod)
 			}

@@ -126,7 +126,7 @@ func New(cfg Config) (*Server, error) {
 		switch reason {
 		case notRead:
 			what = "connection of a caller that does not read is closed"
-		case tooManyCalls, IdleLongest:
+		case IdleLongest:
 			what = "connection is closed for others"
 		}
 		s.closed.Warn(cfg.Logger, what, "address", peer, "reason", reason)
