@@ -14,6 +14,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/location"
 	"alicloud-controllers.dev/cloudgateway/openapisim/nlb"
 	"alicloud-controllers.dev/cloudgateway/openapisim/quotas"
+	"alicloud-controllers.dev/cloudgateway/openapisim/ram"
 	"alicloud-controllers.dev/cloudgateway/openapisim/resourcemanager"
 	"alicloud-controllers.dev/cloudgateway/openapisim/slb"
 	"alicloud-controllers.dev/cloudgateway/openapisim/sts"
@@ -37,6 +38,7 @@ func products(
 		resourcemanager.Product(),
 		cas.Product(),
 		quotas.Product(limits),
+		ram.Product(sessions),
 	}
 }
 

@@ -57,7 +57,7 @@ func TestInferredFactsAreAsked(t *testing.T) {
 			}
 		}
 	}
-	for _, dir := range []string{"api", "cas", "ecs", "location", "nlb", "quotas", "resourcemanager", "slb", "sts", "vpc"} {
+	for _, dir := range []string{"api", "cas", "ecs", "location", "nlb", "quotas", "ram", "resourcemanager", "slb", "sts", "vpc"} {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(files), err)

@@ -62,6 +62,8 @@ func fromEnvironment(t *testing.T) config {
 			host = "cas.aliyuncs.com"
 		case "quotas":
 			host = "quotas.aliyuncs.com"
+		case "ram":
+			host = "ram.aliyuncs.com"
 		}
 		cfg.endpoints[product] = cmp.Or(os.Getenv(strings.ToUpper(product)+"_ENDPOINT"), host)
 	}

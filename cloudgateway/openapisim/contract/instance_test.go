@@ -105,6 +105,7 @@ func endpoints(c *cloud) {
 }
 
 func role(c *cloud) {
+	c.want(c.must("ram", "GetRole", "RoleName", "Contract"), "Role.RoleName", "Contract")
 	account := c.must("sts", "GetCallerIdentity").get("AccountId")
 	got := c.must("sts", "AssumeRole", "RoleArn", "acs:ram::"+account+":role/contract", "RoleSessionName", "contract")
 	for _, path := range []string{"Credentials.AccessKeyId", "Credentials.AccessKeySecret", "Credentials.SecurityToken",

@@ -28,8 +28,11 @@ type Credentials struct {
 	Expiration                                  time.Time
 }
 
-// The life of a session in seconds.
-const minLife, maxLife, defaultLife = 900, 43200, 3600
+// The life of a session in seconds, at least and if a call does not say.
+const minLife, defaultLife = 900, 3600
+
+// MaxLife is the longest life of a session in seconds.
+const MaxLife = 43200
 
 // Product returns the product with all its actions.
 func Product(sessions Sessions) api.Product {
@@ -40,7 +43,7 @@ func Product(sessions Sessions) api.Product {
 			Name: "AssumeRole", Handle: p.assumeRole,
 			Params: []api.Param{
 				api.Required("RoleArn"), api.Required("RoleSessionName"), api.Optional("Policy"), api.Optional("ExternalId"),
-				api.Number("DurationSeconds", minLife, maxLife),
+				api.Number("DurationSeconds", minLife, MaxLife),
 			},
 			Codes: []string{"EntityNotExist.Role", "InvalidParameter.RoleArn", "InvalidParameter.RoleSessionName"},
 		},
@@ -49,7 +52,7 @@ func Product(sessions Sessions) api.Product {
 			Params: []api.Param{
 				api.Required("RoleArn"), api.Required("RoleSessionName"), api.Optional("Policy"),
 				api.Required("OIDCProviderArn"), api.Required("OIDCToken"),
-				api.Number("DurationSeconds", minLife, maxLife),
+				api.Number("DurationSeconds", minLife, MaxLife),
 			},
 			Codes: []string{
 				"InvalidParameter.RoleArn", "InvalidParameter.RoleSessionName", "EntityNotExist.OIDCProvider", "EntityNotExist.Role",
@@ -75,8 +78,8 @@ type callerIdentity struct {
 func (p product) getCallerIdentity(c *api.Context) (any, *api.Error) {
 	if role, name, ok := p.sessions.Session(c.AccessKeyID); ok {
 		return callerIdentity{
-			IdentityType: "AssumedRoleUser", AccountID: c.Account, RoleID: roleID(c.Account, role),
-			PrincipalID: roleID(c.Account, role) + ":" + name, Arn: assumedArn(c.Account, role, name),
+			IdentityType: "AssumedRoleUser", AccountID: c.Account, RoleID: RoleID(c.Account, role),
+			PrincipalID: RoleID(c.Account, role) + ":" + name, Arn: assumedArn(c.Account, role, name),
 		}, nil
 	}
 	return callerIdentity{
@@ -120,7 +123,7 @@ func (p product) session(c *api.Context) (assumedRole, *api.Error) {
 	}
 	issued := p.sessions.Issue(role, name, time.Duration(c.Int("DurationSeconds", defaultLife))*time.Second)
 	var out assumedRole
-	out.AssumedRoleUser.AssumedRoleID = roleID(c.Account, role) + ":" + name
+	out.AssumedRoleUser.AssumedRoleID = RoleID(c.Account, role) + ":" + name
 	out.AssumedRoleUser.Arn = assumedArn(c.Account, role, name)
 	out.Credentials.AccessKeyID, out.Credentials.AccessKeySecret = issued.AccessKeyID, issued.AccessKeySecret
 	out.Credentials.SecurityToken = issued.SecurityToken
@@ -128,8 +131,8 @@ func (p product) session(c *api.Context) (assumedRole, *api.Error) {
 	return out, nil
 }
 
-// roleID is a number of its own for each role, as the cloud gives it.
-func roleID(account, role string) string {
+// RoleID is a number of its own for each role, as the cloud gives it.
+func RoleID(account, role string) string {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(account + "/" + strings.ToLower(role))) // never fails
 	return fmt.Sprintf("3%08d%010d", len(account), sum.Sum32())

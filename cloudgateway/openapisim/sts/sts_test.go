@@ -45,7 +45,7 @@ func TestAssumeRole(t *testing.T) {
 	c, i := newCaller(t)
 	want := map[string]any{
 		"AssumedRoleUser": map[string]any{
-			"AssumedRoleId": roleID(apitest.Account, "gateway") + ":me", "Arn": "acs:ram::" + apitest.Account + ":assumed-role/gateway/me",
+			"AssumedRoleId": RoleID(apitest.Account, "gateway") + ":me", "Arn": "acs:ram::" + apitest.Account + ":assumed-role/gateway/me",
 		},
 		"Credentials": map[string]any{
 			"AccessKeyId": "STS.1", "AccessKeySecret": "s", "SecurityToken": "t", "Expiration": "2026-01-01T12:15:00Z",
