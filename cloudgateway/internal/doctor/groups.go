@@ -13,6 +13,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
+	rules "alicloud-controllers.dev/services/securitygroup"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
@@ -112,7 +113,7 @@ func (x *examination) groupsOfInstances(ctx context.Context, reader *instance.Se
 func (x *examination) closed(
 	check string, of map[string][]string, groups map[string]*ecsv1.SecurityGroup, source netip.Prefix, why string, result Result,
 ) []Finding {
-	checks := securitygroup.Traffic{Source: source, Protocol: "TCP", First: firstNodePort, Last: lastNodePort}
+	checks := rules.Traffic{Source: source, Protocol: "TCP", First: firstNodePort, Last: lastNodePort}
 	var findings []Finding
 	for _, sets := range slices.Sorted(maps.Keys(of)) {
 		ids := strings.Fields(sets)
@@ -120,7 +121,7 @@ func (x *examination) closed(
 		for i, id := range ids {
 			all[i] = groups[id]
 		}
-		example, drops := securitygroup.Drops(all, checks)
+		example, drops := rules.Drops(all, checks)
 		if !drops {
 			continue
 		}

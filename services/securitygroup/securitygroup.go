@@ -1,3 +1,4 @@
+// Package securitygroup knows what the rules of security groups do with traffic. It is pure.
 package securitygroup
 
 import (
