@@ -157,6 +157,8 @@ const (
 	TLSSecrets Feature = "tls-secrets"
 	// EIPs is what lbcontroller needs besides where Services bind or allocate an EIP.
 	EIPs Feature = "eips"
+	// HealthCheckRules is what lbcontroller needs besides to find security groups that keep health checks out.
+	HealthCheckRules Feature = "health-check-rules"
 	// Nodes is what nodecontroller needs.
 	Nodes Feature = "nodes"
 	// NodeMaintenance is what nodecontroller needs beside Nodes to report the scheduled maintenance of instances.
@@ -169,8 +171,8 @@ const (
 
 // Features are all features that need a permission, in the order in which people meet them.
 func Features() []Feature {
-	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, Nodes, NodeMaintenance,
-		Routes, RateLimits}
+	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, HealthCheckRules, Nodes,
+		NodeMaintenance, Routes, RateLimits}
 	for _, service := range method.ToolServices() {
 		all = append(all, Feature(service))
 	}
@@ -188,7 +190,7 @@ func Used(api config.API) []Feature {
 
 // Optional are the features that the controllers need for what users may ask for, or may not.
 func Optional() []Feature {
-	return []Feature{DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, NodeMaintenance}
+	return []Feature{DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, HealthCheckRules, NodeMaintenance}
 }
 
 // About describes a feature.
@@ -213,6 +215,9 @@ func (f Feature) About() string {
 	case EIPs:
 		return "EIPs are bound to CLB instances, and allocated for them: lbcontroller, only if a Service has the annotation `eip-id` or " +
 			"`eip-allocate`."
+	case HealthCheckRules:
+		return "The event `HealthChecksBlocked` of a Service names the rule that security groups of its servers lack: lbcontroller, with " +
+			"`securityGroups.check`, which is on. Without the policy there is no such event."
 	case Nodes:
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
 	case NodeMaintenance:
