@@ -94,6 +94,7 @@ func engineConfig(cfg config.Config, s replica.Dependencies) lb.Config {
 			Interval: time.Duration(cfg.Orphans.Interval), Delete: cfg.Orphans.Delete,
 			Policy: orphan.Policy{Grace: time.Duration(cfg.Orphans.Grace), PerDay: cfg.Orphans.PerDay},
 		},
+		SecurityGroups:   cfg.SecurityGroups.Check,
 		CertificateCheck: time.Hour,
 		TLSSecrets:       len(cfg.TLSSecretNamespaces) > 0,
 		CertificateGrace: time.Duration(cfg.TLSSecretGrace),

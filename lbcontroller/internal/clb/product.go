@@ -3,6 +3,7 @@ package clb
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -130,6 +131,21 @@ func (Product) Probes(l model.Listener) bool {
 		}
 	}
 	return true
+}
+
+// CheckedPort implements lb.Product.
+func (p Product) CheckedPort(l model.Listener, _ model.Group) (port int32, ok bool) {
+	for _, config := range []*slbv1.ListenerConfig{configOf(l.Config), configOf(l.Defaults)} {
+		if asked := config.GetHealthCheck().GetConnectPort(); asked != 0 && port == 0 {
+			port = max(0, asked) // Below 0 is the servers' own.
+		}
+	}
+	return port, l.Key.Protocol != model.UDP && p.Probes(l)
+}
+
+// CheckSources implements lb.Product: a CLB checks servers from addresses of the cloud, whatever its own address is.
+func (Product) CheckSources(context.Context, model.Observed) ([]netip.Prefix, error) {
+	return []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10")}, nil
 }
 
 // Health implements lb.Product.

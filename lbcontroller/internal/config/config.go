@@ -88,6 +88,15 @@ type Config struct {
 	EIPs EIPs `json:"eips"`
 	// SourceRanges is about the field loadBalancerSourceRanges.
 	SourceRanges SourceRanges `json:"sourceRanges"`
+	// SecurityGroups is about those of nodes and pods.
+	SecurityGroups SecurityGroups `json:"securityGroups"`
+}
+
+// SecurityGroups says what is done about security groups of nodes and pods.
+type SecurityGroups struct {
+	// Check finds out once an hour whether they keep the health checks of load balancers out. The event HealthChecksBlocked of the Service
+	// names the missing rule. The gateway's identity needs the RAM policy health-check-rules.
+	Check bool `json:"check"`
 }
 
 // EIPs says whether Services may ask for EIPs.
@@ -99,8 +108,8 @@ type EIPs struct {
 
 // SourceRanges says whether Services may have loadBalancerSourceRanges.
 type SourceRanges struct {
-	// Enabled makes an access control list or a security group of the networks. Off, a Service with the field is refused, and the chart gives no
-	// right to change either: switch it off when no Service has the field any more.
+	// Enabled makes an access control list or a security group of the networks. Off, a Service with the field is refused, and the chart gives
+	// no right to change either: switch it off when no Service has the field any more.
 	Enabled bool `json:"enabled"`
 }
 
@@ -217,6 +226,7 @@ func Default() Config {
 		},
 		CLB: CLB{Class: "alibabacloud.com/clb", WithoutClass: true}, // annotation.CLBClass, as the reference page shows it
 		NLB: NLB{Enabled: true}, EIPs: EIPs{Enabled: true}, SourceRanges: SourceRanges{Enabled: true},
+		SecurityGroups: SecurityGroups{Check: true},
 	}
 }
 

@@ -57,6 +57,8 @@ const (
 	ReasonKept = "AnnotationKept"
 	// Warning: a server certificate is missing, has ended, or ends within 30 days.
 	ReasonCertificate = "CertificateEnds"
+	// Warning: the security groups of servers drop the health checks of the load balancer, which fail.
+	ReasonBlocked = "HealthChecksBlocked"
 	// Warning: a Secret has no certificate that can be used; the certificate of before stays.
 	ReasonSecret = "TLSSecretInvalid"
 	// Warning: a user or another tool has changed the load balancer, and the configuration leaves that so.

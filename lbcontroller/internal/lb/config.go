@@ -12,6 +12,7 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend/ecs"
 	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/blocked"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/orphan"
@@ -55,6 +56,8 @@ type Config struct {
 	CertificateGrace time.Duration
 	// CertificateCheck is how often the ends of server certificates are read; 0 for never.
 	CertificateCheck time.Duration
+	// SecurityGroups says that those of servers are looked at, which may keep health checks out.
+	SecurityGroups bool
 	// Registerer takes the metrics of the kind; nil for none.
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
@@ -65,12 +68,17 @@ type Shared struct {
 	enis *eni.Resolver
 	// instances knows the nodes that the cloud doesn't have.
 	instances *ecs.Checker
-	metrics   metrics
+	// groups are the security groups of servers.
+	groups  *blocked.Reader
+	metrics metrics
 }
 
 // NewShared makes what kinds have in common. The registerer, which may be nil, takes the metrics.
 func NewShared(client *gateway.Client, vpc string, registerer prometheus.Registerer) *Shared {
-	return &Shared{enis: &eni.Resolver{Client: client, VPCID: vpc}, instances: &ecs.Checker{Client: client}, metrics: newMetrics(registerer)}
+	return &Shared{
+		enis: &eni.Resolver{Client: client, VPCID: vpc}, instances: &ecs.Checker{Client: client}, groups: &blocked.Reader{Client: client},
+		metrics: newMetrics(registerer),
+	}
 }
 
 // Orphans says what is done about load balancers of the cluster whose Services are gone.

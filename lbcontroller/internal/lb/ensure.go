@@ -127,7 +127,8 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 		s.memory.changes.Wrote(gist, lastChange)
 	}
 	e.awaitStart(ctx, s, d, done.observed)
-	o = e.finish(ctx, s, d, done)
+	e.lookForBlocked(ctx, s, done.observed)
+	o = e.withBlocked(e.finish(ctx, s, d, done), s, done.observed)
 	return e.gates.open(ctx, withStarting(withPending(withLookup(withUpload(o, upload), lookup), s), s), s, done.observed)
 }
 

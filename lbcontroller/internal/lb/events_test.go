@@ -109,6 +109,12 @@ func warnings() map[string]struct {
 			w.after(5 * time.Minute)
 		}},
 		"UnAvailableLoadBalancer": {next: "look whether pods match the selector and are ready", lead: func(w *world) { w.create(web(local)) }},
+		"HealthChecksBlocked": {next: "let them in", lead: func(w *world) {
+			configured(w, func(cfg *settings) { cfg.Kind.SecurityGroups = true })
+			w.inGroup("sg-1", 2)
+			w.create(web())
+			w.after(3 * time.Hour)
+		}},
 		"SkipSyncBackends": {next: "use pods with addresses of the VPC", lead: func(w *world) {
 			w.create(web(eniMode))
 			w.pods(pod("10.9.0.1", "node-1"))

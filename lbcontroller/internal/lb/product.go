@@ -2,6 +2,7 @@ package lb
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,11 @@ type Product interface {
 	OpenTo(there model.Observed) string
 	// Probes reports whether a listener, wanted or present, checks the health of its servers.
 	Probes(l model.Listener) bool
+	// CheckedPort is the port of servers that the health checks by TCP of a wanted listener go to, 0 for the servers' own; ok is false if
+	// there are none.
+	CheckedPort(l model.Listener, g model.Group) (port int32, ok bool)
+	// CheckSources are the networks that a load balancer checks its servers from; none if that isn't known.
+	CheckSources(ctx context.Context, there model.Observed) ([]netip.Prefix, error)
 	// Health returns what the cloud says of the health of each server, once for each listener that it works for. The type of a server is left
 	// out of its key.
 	Health(ctx context.Context, there model.Observed) (map[model.ServerKey][]string, error)

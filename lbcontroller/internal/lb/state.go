@@ -28,6 +28,8 @@ type state struct {
 	held map[string]time.Time
 	// starting are its listeners that don't run yet.
 	starting starting
+	// blocked are its health checks that security groups keep out.
+	blocked blockedChecks
 	// withheld are changes that its policy holds back, lastServers says that its last servers stay, and noBackends that a
 	// port has none, as they were counted.
 	withheld                withheld

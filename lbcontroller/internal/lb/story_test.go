@@ -103,6 +103,7 @@ func newStory(t *testing.T, files []txtar.File) *story {
 		planned: map[string][]string{}}
 	s.cfg.ClusterID, s.cfg.VPCID, s.cfg.VSwitchIDs = clusterID, "vpc-test", []string{"vsw-a", "vsw-b"}
 	s.cfg.Workers = 1                                              // What happens to several Services comes in one order.
+	s.cfg.SecurityGroups.Check = false                             // The same.
 	s.cfg.Orphans.Interval = svcconfig.Duration(10000 * time.Hour) // Looked for in the stories about them only.
 	for _, f := range files {
 		s.files[f.Name] = string(f.Data)

@@ -4,6 +4,7 @@ package nlb
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -18,6 +20,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/vswitch"
 )
 
 const (
@@ -27,6 +30,8 @@ const (
 	Class = annotation.NLBClass
 	// serversPerCall is how many servers the cloud adds at once.
 	serversPerCall = 200
+	// checkSourcesAge is how old the networks of vSwitches may be, which don't change.
+	checkSourcesAge = time.Hour
 )
 
 // Product implements lb.Product. The zero value builds and compares, and has no cloud.
@@ -122,6 +127,43 @@ func (Product) WithoutEffect(view desired.View, there model.Observed) []string {
 
 // Probes implements lb.Product. Health checks are a matter of server groups: what Health answers of servers that aren't checked is good.
 func (Product) Probes(model.Listener) bool { return true }
+
+// CheckedPort implements lb.Product.
+func (Product) CheckedPort(l model.Listener, g model.Group) (port int32, ok bool) {
+	config, _ := g.Config.(*nlbv1.CreateServerGroupRequest)
+	check := config.GetHealthCheck()
+	isOff := check != nil && check.Enabled != nil && !check.GetEnabled()
+	byUDP := check.GetType() == nlbv1.HealthCheckType_HEALTH_CHECK_TYPE_UDP
+	if l.Key.Protocol == model.UDP && (check == nil || check.Type == nil) {
+		byUDP = true
+	}
+	return check.GetConnectPort(), !isOff && !byUDP
+}
+
+// CheckSources implements lb.Product: an NLB checks servers from addresses in its vSwitches.
+func (p Product) CheckSources(ctx context.Context, there model.Observed) ([]netip.Prefix, error) {
+	zones := present(there).GetZoneMappings()
+	if len(zones) == 0 {
+		return nil, nil
+	}
+	list, err := vswitch.List(ctx, p.Gateway, present(there).GetVpcId(), checkSourcesAge)
+	if err != nil {
+		return nil, err
+	}
+	var sources []netip.Prefix
+	for _, zone := range zones {
+		i := slices.IndexFunc(list, func(v *vpcv1.VSwitch) bool { return v.GetVswitchId() == zone.GetVswitchId() })
+		if i < 0 {
+			return nil, nil
+		}
+		network, err := netip.ParsePrefix(list[i].GetCidrBlock())
+		if err != nil {
+			return nil, nil //nolint:nilerr // Then it isn't known.
+		}
+		sources = append(sources, network)
+	}
+	return sources, nil
+}
 
 // EIPs implements lb.Product: an NLB publishes a name, which leads to its EIPs.
 func (Product) EIPs(context.Context, string, time.Duration) ([]string, error) { return nil, nil }
