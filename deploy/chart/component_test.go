@@ -320,7 +320,10 @@ func TestRightsFollowTheValues(t *testing.T) {
 	}
 	networks := []string{"get usercertificates", "list usercertificates", "create usercertificates", "delete usercertificates"}
 	for _, verb := range []string{"get", "list", "create", "update", "delete"} {
-		networks = append(networks, verb+" networkloadbalancers", verb+" networkservergroups", verb+" securitygroups")
+		networks = append(networks, verb+" networkloadbalancers", verb+" networkservergroups")
+		if verb != "get" { // Those of servers are read.
+			networks = append(networks, verb+" securitygroups")
+		}
 		if verb != "get" {
 			networks = append(networks, verb+" networklisteners")
 		}
@@ -337,7 +340,10 @@ func TestRightsFollowTheValues(t *testing.T) {
 			[]string{"delete nodes"}},
 		"no certificates of Secrets": {"lbcontroller", secrets, nil, []string{"create servercertificates", "delete servercertificates",
 			"list usercertificates", "create usercertificates", "delete usercertificates"}},
-		"no NLBs":   {"lbcontroller", secrets, withoutNLB, networks},
+		"no NLBs": {"lbcontroller", secrets, withoutNLB, networks},
+		"no NLBs, and no look at groups": {"lbcontroller", withoutNLB, configured("lbcontroller", map[string]any{
+			"tlsSecretNamespaces": []any{"web"}, "nlb": map[string]any{"enabled": false}, "securityGroups": map[string]any{"check": false},
+		}), []string{"get securitygroups"}},
 		"no EIPs":          {"lbcontroller", nil, off("eips"), write("eips")},
 		"no source ranges": {"lbcontroller", nil, off("sourceRanges"), write("accesscontrollists", "securitygroups")},
 		"all of it":        {"routecontroller", nil, nil, nil},

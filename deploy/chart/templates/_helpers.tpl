@@ -238,6 +238,9 @@ root and the component's name. */}}
 {{- range $resource := list "networkloadbalancers" "networklisteners" "securitygroups" -}}
 {{- $_ := set $unneeded $resource (list "get" "list" "create" "update" "delete") -}}
 {{- end -}}
+{{- if dig "securityGroups" "check" true $config -}}
+{{- $_ := set $unneeded "securitygroups" (list "list" "create" "update" "delete") -}}
+{{- end -}}
 {{- end -}}
 {{- if not (dig "tlsSecretNamespaces" list $config) -}}
 {{- $_ := set $unneeded "servercertificates" (list "create" "delete") -}}
