@@ -265,8 +265,8 @@ func situations() map[string]struct {
 			about:  `{}`,
 		},
 		"AlicloudNodesOfOtherMachines": {
-			silent: []recording{{`nodecontroller_nodes{state="ghost"} 0x60`, `nodecontroller_nodes{state="silent"} 5x60`}},
-			loud:   []recording{{`nodecontroller_nodes{state="ghost",pod="a"} 1x60`}},
+			silent: []recording{{`nodecontroller_nodes{state="stale_provider_id"} 0x60`, `nodecontroller_nodes{state="silent"} 5x60`}},
+			loud:   []recording{{`nodecontroller_nodes{state="stale_provider_id",pod="a"} 1x60`}},
 			about:  `{}`,
 		},
 		"AlicloudNodeDeletionsHeld": {

@@ -97,7 +97,7 @@ func (c *Controller) expire(ctx context.Context, all map[string]*corev1.Node, su
 		return fmt.Errorf("record what the next leader has to know: %w", err)
 	}
 	c.keepForLater(deferred)
-	for _, s := range verdict.Ghosts {
+	for _, s := range verdict.Stale {
 		c.markAbsent(ctx, all[s.Node])
 	}
 	next := verdict.Next

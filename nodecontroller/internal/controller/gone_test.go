@@ -111,7 +111,7 @@ func TestMachineThatComesBackUnderTheName(t *testing.T) {
 		if !nodes.InstanceAbsent(w.Node("node-3")) {
 			t.Errorf("annotations %v", w.Node("node-3").Annotations)
 		}
-		if got := kubetest.Metric(t, registry, "nodecontroller_nodes"); got["ghost"] != 1 || got["initialized"] != 19 {
+		if got := kubetest.Metric(t, registry, "nodecontroller_nodes"); got["stale_provider_id"] != 1 || got["initialized"] != 19 {
 			t.Errorf("nodes by state: %v", got)
 		}
 		w.Pass(time.Hour)
@@ -126,9 +126,9 @@ func TestMachineThatComesBackUnderTheName(t *testing.T) {
 	})
 }
 
-// TestReadyGhost has a node whose machine was replaced without a moment of silence: the sweep finds it. A new machine
+// TestReadyNodeWithAStaleID has a node whose machine was replaced without a moment of silence: the sweep finds it. A new machine
 // shows in its system UUID, and is looked at at once.
-func TestReadyGhost(t *testing.T) {
+func TestReadyNodeWithAStaleID(t *testing.T) {
 	t.Parallel()
 	machine := func(uuid string) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Status.NodeInfo.SystemUUID = uuid }
@@ -155,9 +155,9 @@ func TestReadyGhost(t *testing.T) {
 	}
 }
 
-// TestMachineBehindAGhostIsFoundLater: which machine goes under the name of a ghost is found out though the first question about it fails,
+// TestMachineBehindAStaleIDIsFoundLater: which machine goes under the name of such a node is found out though the first question about it fails,
 // and anew when it is another one.
-func TestMachineBehindAGhostIsFoundLater(t *testing.T) {
+func TestMachineBehindAStaleIDIsFoundLater(t *testing.T) {
 	t.Parallel()
 	run(t, nil, furnished(10), func(w *world) {
 		w.Pass(10*time.Minute + 10*time.Second)
@@ -236,9 +236,9 @@ func TestNodeWithoutAnIPv4Address(t *testing.T) {
 	})
 }
 
-// TestManyGhostsAreReported: if the cloud lacks the instances of many nodes that report, that proves nothing about any
+// TestManyStaleIDsAreReported: if the cloud lacks the instances of many nodes that report, that proves nothing about any
 // of them, and they say so.
-func TestManyGhostsAreReported(t *testing.T) {
+func TestManyStaleIDsAreReported(t *testing.T) {
 	t.Parallel()
 	run(t, nil, furnished(20), func(w *world) {
 		for i := range 10 {

@@ -36,7 +36,7 @@ func newMetrics(registerer prometheus.Registerer, states, planned func() map[str
 			Name: "nodecontroller_nodes",
 			Help: "Nodes by state: uninitialized, forwarding (keeps its taint until the source/destination check of its network " +
 				"interface is off), initialized, stopped, " +
-				"silent (the kubelet does not report), ghost (the kubelet reports, and the instance is gone), " +
+				"silent (the kubelet does not report), stale_provider_id (the kubelet reports, and the instance is gone), " +
 				"foreign (the instance is of another VPC or cluster), duplicate (another Node is the same instance), other (excluded, virtual, or no " +
 				"instance of this region).",
 		}, []string{"state"}), states})
@@ -82,8 +82,8 @@ const (
 	stateForwarding    = "forwarding" // it waits for its network interface only
 	stateStopped       = "stopped"
 	stateSilent        = "silent"
-	stateGhost         = "ghost"   // the kubelet reports, and the instance is gone
-	stateForeign       = "foreign" // the instance is none of the cluster's
+	stateStale         = "stale_provider_id" // the kubelet reports, and the instance is gone
+	stateForeign       = "foreign"           // the instance is none of the cluster's
 	stateDuplicate     = "duplicate"
 	stateInitialized   = "initialized"
 )

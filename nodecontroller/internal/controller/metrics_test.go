@@ -56,7 +56,7 @@ func TestNodesByState(t *testing.T) {
 		}
 		w.lead()
 		w.Pass(time.Second)
-		want := map[string]float64{"uninitialized": 1, "ghost": 0, "foreign": 0, "duplicate": 0, "forwarding": 1, "initialized": 2,
+		want := map[string]float64{"uninitialized": 1, "stale_provider_id": 0, "foreign": 0, "duplicate": 0, "forwarding": 1, "initialized": 2,
 			"stopped": 1, "silent": 1, "other": 2}
 		if diff := cmp.Diff(want, kubetest.Metric(t, registry, "nodecontroller_nodes")); diff != "" {
 			t.Errorf("nodes by state (-want +got):\n%s", diff)

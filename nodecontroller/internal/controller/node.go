@@ -79,7 +79,7 @@ func (c *Controller) state(node *corev1.Node, duplicate bool) string {
 	case nodes.Silent(node):
 		return stateSilent
 	case nodes.InstanceAbsent(node):
-		return stateGhost
+		return stateStale
 	default:
 		return stateInitialized
 	}
@@ -88,7 +88,7 @@ func (c *Controller) state(node *corev1.Node, duplicate bool) string {
 // states counts the nodes by state. A standby counts none.
 func (c *Controller) states() map[string]int {
 	count := map[string]int{
-		stateOther: 0, stateUninitialized: 0, stateForwarding: 0, stateStopped: 0, stateSilent: 0, stateGhost: 0,
+		stateOther: 0, stateUninitialized: 0, stateForwarding: 0, stateStopped: 0, stateSilent: 0, stateStale: 0,
 		stateForeign: 0, stateDuplicate: 0, stateInitialized: 0,
 	}
 	if !c.leading.Load() {

@@ -246,8 +246,8 @@ func TestTwoNodesOfOneInstance(t *testing.T) {
 	})
 }
 
-// TestGhostInTheLastPart finds a node without an instance though the number of nodes leaves it alone behind full parts.
-func TestGhostInTheLastPart(t *testing.T) {
+// TestStaleIDInTheLastPart finds a node without an instance though the number of nodes leaves it alone behind full parts.
+func TestStaleIDInTheLastPart(t *testing.T) {
 	t.Parallel()
 	run(t, nil, furnished(101), func(w *world) {
 		w.Pass(time.Minute)

@@ -121,8 +121,8 @@ type history struct {
 	made   int // Nodes so far
 	// exists are the Nodes that nobody has deleted, and lives reports whether each has its instance.
 	exists, lives map[int]bool
-	// announced are the Nodes that the autoscaler takes away, and ghosts those to which another machine reports.
-	announced, ghosts map[int]bool
+	// announced are the Nodes that the autoscaler takes away, and stale those to which another machine reports.
+	announced, stale map[int]bool
 	// hidden are the instances of an account whose answers are empty, nil otherwise.
 	hidden map[string]*ecsv1.Instance
 }
@@ -139,7 +139,7 @@ func TestRandomWalk(t *testing.T) {
 		inWorld(t, impatient, func(t *testing.T, w *world, _ func(time.Duration)) {
 			w.guardUIDs()
 			h := &history{world: w, t: t, random: random, exists: map[int]bool{}, lives: map[int]bool{},
-				announced: map[int]bool{}, ghosts: map[int]bool{}}
+				announced: map[int]bool{}, stale: map[int]bool{}}
 			h.play()
 		})
 	})
@@ -201,7 +201,7 @@ func (h *history) join(i int) {
 	h.CreateNode(node)
 	h.exists[i], h.lives[i] = true, true
 	delete(h.announced, i)
-	delete(h.ghosts, i)
+	delete(h.stale, i)
 }
 
 // happen lets something happen to a node.
@@ -220,17 +220,17 @@ func (h *history) happen(i, act int) {
 			h.UpdateNode(name, leaving)
 			h.announced[i] = true
 		}
-		delete(h.ghosts, i)
+		delete(h.stale, i)
 		h.vanish(i)
 		delete(h.hidden, fmt.Sprintf("i-%d", i))
 		h.lives[i] = false
 		h.UpdateNode(name, silence)
 	case act == 5:
 		h.UpdateNode(name, silence)
-		delete(h.ghosts, i)
+		delete(h.stale, i)
 	case act == 6:
 		h.UpdateNode(name, ready)
-		h.ghosts[i] = !h.lives[i]
+		h.stale[i] = !h.lives[i]
 	default: // Its user deletes it.
 		h.DeleteNode(name)
 		delete(h.exists, i)
@@ -288,8 +288,8 @@ func (h *history) check() {
 		if slices.Contains(there, fmt.Sprintf("node-%d", i)) {
 			continue
 		}
-		if delete(h.exists, i); h.lives[i] || h.ghosts[i] {
-			h.t.Errorf("node-%d was deleted, and its instance exists (%t) or its kubelet reports (%t)", i, h.lives[i], h.ghosts[i])
+		if delete(h.exists, i); h.lives[i] || h.stale[i] {
+			h.t.Errorf("node-%d was deleted, and its instance exists (%t) or its kubelet reports (%t)", i, h.lives[i], h.stale[i])
 		}
 		if !h.announced[i] {
 			gone++
@@ -304,7 +304,7 @@ func (h *history) checkEnd() {
 	h.t.Helper()
 	var want []string
 	for i := range h.exists {
-		if h.lives[i] || h.ghosts[i] {
+		if h.lives[i] || h.stale[i] {
 			want = append(want, fmt.Sprintf("node-%d", i))
 		}
 	}
@@ -317,7 +317,7 @@ func (h *history) checkEnd() {
 	defer h.cloud.Unlock()
 	for _, name := range want {
 		node := h.Node(name)
-		if number, _ := strconv.Atoi(strings.TrimPrefix(name, "node-")); h.ghosts[number] {
+		if number, _ := strconv.Atoi(strings.TrimPrefix(name, "node-")); h.stale[number] {
 			if !nodes.InstanceAbsent(node) {
 				h.t.Errorf("%s is not marked, and its instance is gone: events %v", name, h.Events.Matching(name))
 			}

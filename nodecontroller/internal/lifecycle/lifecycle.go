@@ -104,8 +104,8 @@ func (s State) Due(now time.Time, observations []Observation, policy Policy) []s
 type Verdict struct {
 	// Confirmed are the nodes that this decision allows to delete, those first that have been without an instance for longest.
 	Confirmed []Observation
-	// Ghosts are the nodes without an instance whose kubelets report: another machine goes under the name.
-	Ghosts []Observation
+	// Stale are the nodes whose provider ID names an instance that is gone and whose kubelets report: another machine goes under the name.
+	Stale []Observation
 	// Next is when to ask again; zero for no need.
 	Next time.Time
 }
@@ -147,7 +147,7 @@ func Decide(now time.Time, observations []Observation, state State, policy Polic
 		case s.Silent:
 			verdict.Confirmed = append(verdict.Confirmed, s)
 		default:
-			verdict.Ghosts = append(verdict.Ghosts, s)
+			verdict.Stale = append(verdict.Stale, s)
 		}
 	}
 	slices.SortFunc(verdict.Confirmed, func(a, b Observation) int {

@@ -48,8 +48,8 @@ func TestDecide(t *testing.T) {
 	t.Parallel()
 	// outcome is a verdict with names, and with the time until the next look.
 	type outcome struct {
-		confirmed, ghosts []string
-		next              time.Duration
+		confirmed, stale []string
+		next             time.Duration
 	}
 	type pass struct {
 		after        time.Duration // since the start
@@ -69,7 +69,7 @@ func TestDecide(t *testing.T) {
 	none := outcome{}
 	waits := func(next time.Duration) outcome { return outcome{next: next} }
 	goes := func(names ...string) outcome { return outcome{confirmed: names} }
-	otherMachine := func(names ...string) outcome { return outcome{ghosts: names} }
+	otherMachine := func(names ...string) outcome { return outcome{stale: names} }
 	tests := []struct {
 		name   string
 		passes []pass
@@ -139,7 +139,7 @@ func TestDecide(t *testing.T) {
 				}
 				var got lifecycle.Verdict
 				got, state = lifecycle.Decide(now, p.observations, state, policy)
-				seen := outcome{confirmed: named(got.Confirmed), ghosts: named(got.Ghosts)}
+				seen := outcome{confirmed: named(got.Confirmed), stale: named(got.Stale)}
 				if !got.Next.IsZero() {
 					seen.next = got.Next.Sub(now)
 				}
