@@ -30,9 +30,9 @@ const (
 	oneCall, minWitnesses = 100, 3
 )
 
-// suspect has a node looked at within moments, together with others that go silent in that time.
-func (c *Controller) suspect(name string) {
-	c.suspects.add(name)
+// addCandidate has a node looked at within moments, together with others that go silent in that time.
+func (c *Controller) addCandidate(name string) {
+	c.candidates.add(name)
 	c.sweeps.AddAfter(confirmKey, reconcile.Node, silenceQuiet)
 }
 
@@ -45,18 +45,18 @@ type answer struct {
 
 // confirm finds out which of the nodes that are due have lost their instances, and deletes those that may go.
 func (c *Controller) confirm(ctx context.Context) error {
-	suspects := c.suspects.take()
-	if len(suspects) == 0 && c.deletions.loaded && len(c.deletions.state.Absent) == 0 {
+	candidates := c.candidates.take()
+	if len(candidates) == 0 && c.deletions.loaded && len(c.deletions.state.Absent) == 0 {
 		return nil
 	}
 	all, err := c.sweepables()
 	if err != nil {
 		return err
 	}
-	err = c.expire(ctx, all, suspects)
+	err = c.expire(ctx, all, candidates)
 	if err != nil { // They are asked about again.
-		for name := range suspects {
-			c.suspects.add(name)
+		for name := range candidates {
+			c.candidates.add(name)
 		}
 	}
 	c.kept.only(all)
@@ -65,17 +65,17 @@ func (c *Controller) confirm(ctx context.Context) error {
 }
 
 // expire is confirm for the nodes that there are.
-func (c *Controller) expire(ctx context.Context, all map[string]*corev1.Node, suspects map[string]bool) error {
+func (c *Controller) expire(ctx context.Context, all map[string]*corev1.Node, candidates map[string]bool) error {
 	if err := c.deletions.load(ctx); err != nil {
-		c.keepUnrecorded(all, suspects, err)
+		c.keepUnrecorded(all, candidates, err)
 		return fmt.Errorf("read what earlier leaders did: %w", err)
 	}
 	policy := c.policy()
 	observations := observationsOf(all)
 	for _, name := range c.deletions.state.Due(time.Now(), observations, policy) {
-		suspects[name] = true
+		candidates[name] = true
 	}
-	answers := c.ask(ctx, all, suspects)
+	answers := c.ask(ctx, all, candidates)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -93,7 +93,7 @@ func (c *Controller) expire(ctx context.Context, all map[string]*corev1.Node, su
 	}
 	remove, deferred, state := lifecycle.Allow(now, c.inTurn(confirmed, pending), len(observations), state, policy)
 	if err := c.deletions.save(ctx, state); err != nil {
-		c.keepUnrecorded(all, suspects, err)
+		c.keepUnrecorded(all, candidates, err)
 		return fmt.Errorf("record what the next leader has to know: %w", err)
 	}
 	c.keepForLater(deferred)
@@ -311,10 +311,10 @@ func unclear(err error) error {
 	return fmt.Errorf("whether the instance exists can't be found out: %w", err)
 }
 
-// keepUnrecorded says of silent suspects that they stay because the next leader would not know of their deletion.
-func (c *Controller) keepUnrecorded(all map[string]*corev1.Node, suspects map[string]bool, err error) {
+// keepUnrecorded says of silent candidates that they stay because the next leader would not know of their deletion.
+func (c *Controller) keepUnrecorded(all map[string]*corev1.Node, candidates map[string]bool, err error) {
 	reported := 0
-	for _, name := range slices.Sorted(maps.Keys(suspects)) {
+	for _, name := range slices.Sorted(maps.Keys(candidates)) {
 		if all[name] == nil || !nodes.Silent(all[name]) {
 			continue
 		}

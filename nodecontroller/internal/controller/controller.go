@@ -81,11 +81,11 @@ type Controller struct {
 	home         home
 	// approval is nil if it is switched off.
 	approval *approval
-	// suspects are nodes whose instances may be gone. What follows belongs to the sweep, of which there is one at a time.
-	suspects  suspects
-	round     round
-	deletions deletions
-	kept      kept
+	// candidates are nodes whose instances may be gone. What follows belongs to the sweep, of which there is one at a time.
+	candidates candidates
+	round      round
+	deletions  deletions
+	kept       kept
 	// duplicates are the nodes whose instance is that of another one, too.
 	duplicates map[string]string
 	// failed says when the deletion of a node failed last.

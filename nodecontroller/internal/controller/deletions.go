@@ -20,14 +20,14 @@ const (
 	recordFormat    = 1
 )
 
-// suspects are nodes whose instances may be gone and that nobody has asked about yet.
-type suspects struct {
+// candidates are nodes whose instances may be gone and that nobody has asked about yet.
+type candidates struct {
 	mu    sync.Mutex
 	names map[string]bool
 }
 
 // add reports whether there are any.
-func (s *suspects) add(names ...string) bool {
+func (s *candidates) add(names ...string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.names == nil {
@@ -39,7 +39,7 @@ func (s *suspects) add(names ...string) bool {
 	return len(s.names) > 0
 }
 
-func (s *suspects) take() map[string]bool {
+func (s *candidates) take() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.names

@@ -155,7 +155,7 @@ func TestReadyNodeWithAStaleID(t *testing.T) {
 	}
 }
 
-// TestMachineBehindAStaleIDIsFoundLater: which machine goes under the name of such a node is found out though the first question about it fails,
+// TestMachineBehindAStaleIDIsFoundLater: which machine goes under the name of the node is found out though the first question fails,
 // and anew when it is another one.
 func TestMachineBehindAStaleIDIsFoundLater(t *testing.T) {
 	t.Parallel()

@@ -99,7 +99,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 	return nil
 }
 
-// compare reads the instances of nodes in one call, writes what differs, and suspects those of being gone that the answer lacks.
+// compare reads the instances of nodes in one call, writes what differs, and has those asked about that the answer lacks.
 func (c *Controller) compare(ctx context.Context, names []string) error {
 	asked := make([]*corev1.Node, 0, len(names))
 	ids := make([]string, 0, len(names))
@@ -116,23 +116,23 @@ func (c *Controller) compare(ctx context.Context, names []string) error {
 	c.reportUnread(err)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.suspectOf(asked, nil) // Who waits for silent nodes to go learns why they stay.
+			c.addCandidates(asked, nil) // Who waits for silent nodes to go learns why they stay.
 		}
 		return fmt.Errorf("get %d instances: %w", len(ids), err)
 	}
 	c.sync(ctx, asked, results)
-	c.suspectOf(asked, results)
+	c.addCandidates(asked, results)
 	if err := c.recheck(ctx, asked, results); err != nil {
 		return err
 	}
 	return ctx.Err()
 }
 
-// suspectOf has those of some nodes looked at that the cloud seems to have no instance for, and the silent ones of
+// addCandidates has those of some nodes looked at that the cloud seems to have no instance for, and the silent ones of
 // which it said nothing. If it has none for any of them, that says more about the answer than about the nodes, and only
 // the silent ones are looked at.
-func (c *Controller) suspectOf(asked []*corev1.Node, results []*ecsv1.InstanceResult) {
-	var suspects, silent []string
+func (c *Controller) addCandidates(asked []*corev1.Node, results []*ecsv1.InstanceResult) {
+	var candidates, silent []string
 	found := false
 	for i, node := range asked {
 		absent := results != nil && rpcerr.ReasonOf(rpcerr.FromItem(results[i].GetError())) == rpcerr.InstanceNotFound
@@ -141,15 +141,15 @@ func (c *Controller) suspectOf(asked []*corev1.Node, results []*ecsv1.InstanceRe
 		if nodes.Silent(node) && !present {
 			silent = append(silent, node.Name)
 		} else if absent {
-			suspects = append(suspects, node.Name)
+			candidates = append(candidates, node.Name)
 		}
 	}
 	c.round.found = c.round.found || found
-	c.round.lacking = c.round.lacking || results != nil && len(suspects)+len(silent) > 0
+	c.round.lacking = c.round.lacking || results != nil && len(candidates)+len(silent) > 0
 	if found {
-		silent = append(silent, suspects...)
+		silent = append(silent, candidates...)
 	}
-	if c.suspects.add(silent...) {
+	if c.candidates.add(silent...) {
 		c.sweeps.Add(confirmKey, reconcile.Periodic)
 	}
 }

@@ -18,7 +18,7 @@ func (c *Controller) nodeAdded(object any) {
 	case nodes.IsUninitialized(node):
 		c.arrivals.add(node.Name)
 	case c.sweepable(node): // A kubelet may leave out the taint that lets a Node wait until it was looked at.
-		c.suspect(node.Name)
+		c.addCandidate(node.Name)
 	case c.isNameless(node):
 		c.init.Add(node.Name, reconcile.Node)
 	}
@@ -39,7 +39,7 @@ func (c *Controller) nodeUpdated(before, after any) {
 		return
 	}
 	if nodestate.MayBeAnother(old, node) && c.sweepable(node) {
-		c.suspect(node.Name) // What is found out about the instance is written then, too.
+		c.addCandidate(node.Name) // What is found out about the instance is written then, too.
 		return
 	}
 	if !nodestate.Matters(old, node, c.cfg.Options) {

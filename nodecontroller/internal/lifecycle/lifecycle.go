@@ -93,7 +93,7 @@ func (s State) Equal(other State) bool {
 func (s State) Due(now time.Time, observations []Observation, policy Policy) []string {
 	var names []string
 	for _, node := range observations {
-		if since, suspected := s.Absent[node.Key()]; suspected && !now.Before(node.due(since, policy)) {
+		if since, wasAbsent := s.Absent[node.Key()]; wasAbsent && !now.Before(node.due(since, policy)) {
 			names = append(names, node.Node)
 		}
 	}
@@ -124,16 +124,16 @@ func Decide(now time.Time, observations []Observation, state State, policy Polic
 		Counted: maps.Clone(state.Counted)}
 	maps.DeleteFunc(next.Counted, func(_ string, at time.Time) bool { return !slices.ContainsFunc(next.Deleted, at.Equal) })
 	for _, s := range observations {
-		since, suspected := state.Absent[s.Key()]
+		since, wasAbsent := state.Absent[s.Key()]
 		switch {
-		case s.Answer == Present || s.Answer != Absent && !suspected:
+		case s.Answer == Present || s.Answer != Absent && !wasAbsent:
 			if s.Answer == Unclear && s.Silent {
 				verdict.look(now.Add(policy.ConfirmAfter))
 			}
 			continue
-		case !suspected && len(next.Absent) >= maxAbsences:
+		case !wasAbsent && len(next.Absent) >= maxAbsences:
 			continue
-		case !suspected:
+		case !wasAbsent:
 			since = s.At
 		}
 		next.Absent[s.Key()] = since
