@@ -59,15 +59,15 @@ func (c *Controller) confirm(ctx context.Context) error {
 			c.candidates.add(name)
 		}
 	}
-	c.kept.only(all)
-	c.metrics.expiry(c.kept.count())
+	c.held.only(all)
+	c.metrics.expiry(c.held.count())
 	return err
 }
 
 // expire is confirm for the nodes that there are.
 func (c *Controller) expire(ctx context.Context, all map[string]*corev1.Node, candidates map[string]bool) error {
 	if err := c.deletions.load(ctx); err != nil {
-		c.keepUnrecorded(all, candidates, err)
+		c.holdUnrecorded(all, candidates, err)
 		return fmt.Errorf("read what earlier leaders did: %w", err)
 	}
 	policy := c.policy()
@@ -93,10 +93,10 @@ func (c *Controller) expire(ctx context.Context, all map[string]*corev1.Node, ca
 	}
 	remove, deferred, state := lifecycle.Allow(now, c.inTurn(confirmed, pending), len(observations), state, policy)
 	if err := c.deletions.save(ctx, state); err != nil {
-		c.keepUnrecorded(all, candidates, err)
+		c.holdUnrecorded(all, candidates, err)
 		return fmt.Errorf("record what the next leader has to know: %w", err)
 	}
-	c.keepForLater(deferred)
+	c.holdForLater(deferred)
 	for _, s := range verdict.Stale {
 		c.markAbsent(ctx, all[s.Node])
 	}
@@ -283,14 +283,14 @@ func (c *Controller) inTurn(confirmed []lifecycle.Observation, pending map[strin
 func (c *Controller) reportUnclear(all map[string]*corev1.Node, answers map[string]answer) {
 	reported := 0
 	for _, name := range slices.Sorted(maps.Keys(answers)) {
-		delete(c.kept, name)
+		delete(c.held, name)
 		said := answers[name]
 		if said.Answer != lifecycle.Unclear {
 			continue
 		}
 		reason := eventSyncFailed
 		if nodes.Silent(all[name]) && c.cfg.Deletion != nil {
-			c.kept[name], reason = heldBy(said.err), eventDeleteFailed
+			c.held[name], reason = heldBy(said.err), eventDeleteFailed
 		}
 		if reported++; reported <= maxEvents {
 			c.fail(name, reason, unclear(said.err))
@@ -311,28 +311,28 @@ func unclear(err error) error {
 	return fmt.Errorf("whether the instance exists can't be found out: %w", err)
 }
 
-// keepUnrecorded says of silent candidates that they stay because the next leader would not know of their deletion.
-func (c *Controller) keepUnrecorded(all map[string]*corev1.Node, candidates map[string]bool, err error) {
+// holdUnrecorded says of silent candidates that they stay because the next leader would not know of their deletion.
+func (c *Controller) holdUnrecorded(all map[string]*corev1.Node, candidates map[string]bool, err error) {
 	reported := 0
 	for _, name := range slices.Sorted(maps.Keys(candidates)) {
 		if all[name] == nil || !nodes.Silent(all[name]) {
 			continue
 		}
-		c.kept[name] = heldRecord
+		c.held[name] = heldRecord
 		if reported++; reported <= maxEvents {
 			c.warn(name, eventDeleteFailed, "Nodes are not deleted, for the next leader would not know of it: "+err.Error())
 		}
 	}
 }
 
-// keepForLater says of nodes that too many went lately.
-func (c *Controller) keepForLater(deferred []lifecycle.Observation) {
+// holdForLater says of nodes that too many went lately.
+func (c *Controller) holdForLater(deferred []lifecycle.Observation) {
 	if len(deferred) == 0 {
 		return
 	}
 	c.log.Warn("deletion of nodes put off, too many were deleted lately", "nodes", len(deferred), "first", deferred[0].Node)
 	for i, s := range deferred {
-		c.kept[s.Node] = heldBudget
+		c.held[s.Node] = heldBudget
 		if i < maxEvents {
 			c.warn(s.Node, eventDeleteFailed, "The instance is gone, but too many nodes were deleted lately; the node is deleted later")
 		}

@@ -85,7 +85,7 @@ type Controller struct {
 	candidates candidates
 	round      round
 	deletions  deletions
-	kept       kept
+	held       heldNodes
 	// duplicates are the nodes whose instance is that of another one, too.
 	duplicates map[string]string
 	// failed says when the deletion of a node failed last.

@@ -82,41 +82,41 @@ func (d *deletions) save(ctx context.Context, state lifecycle.State) error {
 	return nil
 }
 
-// kept are the silent nodes that stay for now though their instances seem gone, and why.
-type kept map[string]held
+// heldNodes are the silent nodes that stay for now though their instances seem gone, and why.
+type heldNodes map[string]heldCause
 
 // only drops those that are gone or not silent any more.
-func (k kept) only(all map[string]*corev1.Node) {
-	maps.DeleteFunc(k, func(name string, _ held) bool { return all[name] == nil || !nodes.Silent(all[name]) })
+func (h heldNodes) only(all map[string]*corev1.Node) {
+	maps.DeleteFunc(h, func(name string, _ heldCause) bool { return all[name] == nil || !nodes.Silent(all[name]) })
 }
 
-func (k kept) count() map[held]int {
-	count := map[held]int{}
-	for _, why := range k {
+func (h heldNodes) count() map[heldCause]int {
+	count := map[heldCause]int{}
+	for _, why := range h {
 		count[why]++
 	}
 	return count
 }
 
-// held is why nodes are kept for now whose instances seem gone.
-type held string
+// heldCause is why nodes are held for now whose instances seem gone.
+type heldCause string
 
 const (
-	heldNothingFound held = "nothing_found" // not one instance was found
-	heldContradicted held = "contradicted"  // the cloud does not know nodes that are ready
-	heldBudget       held = "budget"
-	heldWitness      held = "witness" // something else in the cloud says that the instance is there
-	heldRecord       held = "record"  // the next leader would not know of the deletion
-	heldUnanswered   held = "unanswered"
+	heldNothingFound heldCause = "nothing_found" // not one instance was found
+	heldContradicted heldCause = "contradicted"  // the cloud does not know nodes that are ready
+	heldBudget       heldCause = "budget"
+	heldWitness      heldCause = "witness" // something else in the cloud says that the instance is there
+	heldRecord       heldCause = "record"  // the next leader would not know of the deletion
+	heldUnanswered   heldCause = "unanswered"
 )
 
-// allHeld are the values of held.
-func allHeld() []held {
-	return []held{heldNothingFound, heldContradicted, heldBudget, heldWitness, heldRecord, heldUnanswered}
+// allHeld are the values of heldCause.
+func allHeld() []heldCause {
+	return []heldCause{heldNothingFound, heldContradicted, heldBudget, heldWitness, heldRecord, heldUnanswered}
 }
 
-// heldBy gives why a node is kept of whose instance nothing is proven.
-func heldBy(err error) held {
+// heldBy gives why a node is held of whose instance nothing is proven.
+func heldBy(err error) heldCause {
 	switch rpcerr.ReasonOf(err) {
 	case rpcerr.NothingFound:
 		return heldNothingFound

@@ -62,7 +62,7 @@ func newMetrics(registerer prometheus.Registerer, states, planned func() map[str
 		}),
 		held: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "nodecontroller_held_deletions",
-			Help: "Silent nodes that are kept though their instances seem gone or can't be asked about, by cause: budget (too many were deleted " +
+			Help: "Silent nodes that stay though their instances seem gone or can't be asked about, by cause: budget (too many were deleted " +
 				"lately), nothing_found, contradicted, witness, record, unanswered.",
 		}, []string{"cause"}),
 		unread: factory.NewGaugeVec(prometheus.GaugeOpts{
@@ -103,10 +103,10 @@ func (g counted) Collect(metrics chan<- prometheus.Metric) {
 	g.GaugeVec.Collect(metrics)
 }
 
-// expiry shows how many nodes are kept whose instances seem gone, and why.
-func (m *metrics) expiry(kept map[held]int) {
+// expiry shows how many nodes are held whose instances seem gone, and why.
+func (m *metrics) expiry(held map[heldCause]int) {
 	for _, cause := range allHeld() {
-		m.held.WithLabelValues(string(cause)).Set(float64(kept[cause]))
+		m.held.WithLabelValues(string(cause)).Set(float64(held[cause]))
 	}
 }
 

@@ -36,7 +36,7 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c.metrics = newMetrics(cfg.Registerer, c.states, c.announced)
 	c.arrivals = newArrivals(c.receive)
-	c.kept, c.failed = kept{}, map[string]time.Time{}
+	c.held, c.failed = heldNodes{}, map[string]time.Time{}
 	if cfg.Deletion != nil {
 		c.deletions.record = kube.NewRecord[lifecycle.State](cfg.Client, cfg.Namespace, recordDeletions, recordFormat)
 	}
