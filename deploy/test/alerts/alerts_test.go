@@ -272,9 +272,9 @@ func situations() map[string]struct {
 		"AlicloudNodeDeletionsHeld": {
 			silent: []recording{{`nodecontroller_held_deletions{cause="budget"} 5x60`, `nodecontroller_held_deletions{cause="record"} 5x60`},
 				{`nodecontroller_held_deletions{cause="unanswered"} 5x10 0x50`}},
-			loud: []recording{{`nodecontroller_held_deletions{cause="witness",pod="a"} 1x60`,
+			loud: []recording{{`nodecontroller_held_deletions{cause="inconsistent",pod="a"} 1x60`,
 				`nodecontroller_held_deletions{cause="unanswered",pod="a"} 0x60`}},
-			about: `{cause="witness"}`,
+			about: `{cause="inconsistent"}`,
 		},
 		"AlicloudRoutesMissing": {
 			silent: []recording{{`routecontroller_routes{route_table="vtb-1",state="missing"} 40x5 0x55`,
@@ -419,7 +419,7 @@ func healthy() recording {
 		`lbcontroller_last_servers{pod="a"} 0x120`, `lbcontroller_services_without_backends{pod="a"} 0x120`,
 		`nodecontroller_no_instance_found{pod="a"} 0x120`, `nodecontroller_instances_unread{cause="credentials",pod="a"} 0x120`,
 		`nodecontroller_nodes{state="initialized",pod="a"} 9x120`, `nodecontroller_planned_maintenance_nodes{state="imminent",pod="a"} 0x120`,
-		`nodecontroller_held_deletions{cause="witness",pod="a"} 0x120`, `nodecontroller_held_deletions{cause="budget",pod="a"} 0x120`,
+		`nodecontroller_held_deletions{cause="inconsistent",pod="a"} 0x120`, `nodecontroller_held_deletions{cause="budget",pod="a"} 0x120`,
 		`routecontroller_record_unusable{pod="a"} 0x120`, `routecontroller_routes{route_table="vtb-1",state="refused",pod="a"} 0x120`,
 		`routecontroller_route_entries{route_table="vtb-1",pod="a"} 195x120`, `routecontroller_route_quota{pod="a"} 1000x120`,
 		`routecontroller_routes{route_table="vtb-1",state="available",pod="a"} 9x120`,

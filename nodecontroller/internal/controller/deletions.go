@@ -105,14 +105,14 @@ const (
 	heldNothingFound heldCause = "nothing_found" // not one instance was found
 	heldContradicted heldCause = "contradicted"  // the cloud does not know nodes that are ready
 	heldBudget       heldCause = "budget"
-	heldWitness      heldCause = "witness" // something else in the cloud says that the instance is there
-	heldRecord       heldCause = "record"  // the next leader would not know of the deletion
+	heldInconsistent heldCause = "inconsistent" // something else in the cloud says that the instance is there
+	heldRecord       heldCause = "record"       // the next leader would not know of the deletion
 	heldUnanswered   heldCause = "unanswered"
 )
 
 // allHeld are the values of heldCause.
 func allHeld() []heldCause {
-	return []heldCause{heldNothingFound, heldContradicted, heldBudget, heldWitness, heldRecord, heldUnanswered}
+	return []heldCause{heldNothingFound, heldContradicted, heldBudget, heldInconsistent, heldRecord, heldUnanswered}
 }
 
 // heldBy gives why a node is held of whose instance nothing is proven.
@@ -123,7 +123,7 @@ func heldBy(err error) heldCause {
 	case rpcerr.PartialAnswer:
 		return heldContradicted
 	case rpcerr.RegionMismatch, rpcerr.AbsenceContradicted:
-		return heldWitness
+		return heldInconsistent
 	default:
 		return heldUnanswered
 	}

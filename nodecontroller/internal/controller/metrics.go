@@ -63,7 +63,7 @@ func newMetrics(registerer prometheus.Registerer, states, planned func() map[str
 		held: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "nodecontroller_held_deletions",
 			Help: "Silent nodes that stay though their instances seem gone or can't be asked about, by cause: budget (too many were deleted " +
-				"lately), nothing_found, contradicted, witness, record, unanswered.",
+				"lately), nothing_found, contradicted, inconsistent, record, unanswered.",
 		}, []string{"cause"}),
 		unread: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "nodecontroller_instances_unread",

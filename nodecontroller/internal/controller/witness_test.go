@@ -80,7 +80,7 @@ func TestBadWitnesses(t *testing.T) {
 		"all but the silent ones": {
 			hide(0, 5),
 			"node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud does not list instance i-3, " +
-				"but its network interface eni-3", "witness", false,
+				"but its network interface eni-3", "inconsistent", false,
 		},
 		"of another region": {func(w *world) {
 			hide(0, 5)(w)
@@ -88,14 +88,14 @@ func TestBadWitnesses(t *testing.T) {
 			w.cloud.Capabilities.RegionId = "cn-beijing"
 			clear(w.cloud.NetworkInterfaces)
 			w.cloud.Unlock()
-		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the gateway works in region cn-beijing", "witness", false},
+		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the gateway works in region cn-beijing", "inconsistent", false},
 		"without any network interface": {func(w *world) {
 			hide(0, 5)(w)
 			w.cloud.Lock()
 			clear(w.cloud.NetworkInterfaces)
 			w.cloud.Unlock()
 		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud lists no network interface " +
-			"of instances", "witness", false},
+			"of instances", "inconsistent", false},
 		"without answers about network interfaces": {func(w *world) {
 			hide(0, 5)(w)
 			w.cloud.Fail("ListNetworkInterfaces", 1<<30, &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"})

@@ -21,14 +21,14 @@ const (
 	causeRegion       cause = "region"        // the gateway works in another region
 	causeNothingFound cause = "nothing_found" // the answer has not one instance of a node
 	causePartial      cause = "partial"       // the answer lacks the instances of too many nodes
-	causeWitness      cause = "witness"       // the list of network interfaces has those of the instance, or none of nodes
+	causeInconsistent cause = "inconsistent"  // the list of network interfaces has those of the instance, or none of nodes
 	causeOther        cause = "other"
 )
 
 // allCauses are the values of cause. If several apply, the first of them is reported.
 func allCauses() []cause {
 	return []cause{
-		causeRegion, causeCredentials, causeUnavailable, causeThrottled, causeNothingFound, causePartial, causeWitness, causeOther,
+		causeRegion, causeCredentials, causeUnavailable, causeThrottled, causeNothingFound, causePartial, causeInconsistent, causeOther,
 	}
 }
 
@@ -49,7 +49,7 @@ func causeOf(err error) cause {
 	case rpcerr.PartialAnswer:
 		return causePartial
 	case rpcerr.AbsenceContradicted:
-		return causeWitness
+		return causeInconsistent
 	case rpcerr.Throttled:
 		return causeThrottled
 	case rpcerr.CloudForbidden, rpcerr.CloudCredentials, rpcerr.CallerForbidden, rpcerr.CallerUnauthenticated:

@@ -56,7 +56,7 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 		unconfirmed: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_unconfirmed_routes",
 			Help: "Routes without a Node of which it can't be found out whether their instances are gone, by cause: region, credentials, " +
-				"unavailable, throttled, nothing_found, partial, witness, other.",
+				"unavailable, throttled, nothing_found, partial, inconsistent, other.",
 		}, []string{"route_table", "cause"}),
 		unread: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_table_unread",

@@ -371,14 +371,14 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 				delete(w.cloud.NetworkInterfaces, fmt.Sprintf("eni-i-%d", i))
 			}
 		}, "region", "the gateway works in region cn-beijing, and the instances are in cn-hangzhou"},
-		"all but those that are asked about": {hide(10, 20), "witness",
+		"all but those that are asked about": {hide(10, 20), "inconsistent",
 			"the cloud does not list instance i-10, but its network interface eni-i-10 exists"},
 		"all but those that are asked about, and no network interface": {func(w *world) {
 			hide(10, 20)(w)
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
 			clear(w.cloud.NetworkInterfaces)
-		}, "witness", "the cloud lists no network interface of instances that are there, such as i-0"},
+		}, "inconsistent", "the cloud lists no network interface of instances that are there, such as i-0"},
 		"all but those that are asked about, and network interfaces can't be read": {func(w *world) {
 			hide(10, 20)(w)
 			w.cloud.Fail("ListNetworkInterfaces", 1<<30, &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"})
