@@ -64,7 +64,7 @@ const quotaWarning = 80
 // report says what became of the routes: events for what is new, conditions through the verdicts of all tables, metrics.
 func (c *Controller) report(tableID string, m *memory, v view, result apply.Result) {
 	p := v.plan
-	blocked, partly := c.kept(v)
+	blocked, partly := c.heldEntries(v)
 	verdicts := verdictsOf(tableID, v.claims, p, blocked, result)
 	c.verdicts.post(tableID, verdicts)
 	failing := map[string]bool{}
@@ -239,9 +239,9 @@ func nameRoutes(orphans []orphan.Orphan) string {
 	return strings.Join(names, ", ")
 }
 
-// kept says of the entries of ours in the way of routes that do not go now why they stay, and until when: of those that
+// heldEntries says of the entries of ours in the way of routes that do not go now why they stay, and until when: of those that
 // block a route, and of those that take a part of its traffic. The texts stay the same meanwhile.
-func (c *Controller) kept(v view) (blocked, partly []plan.Refusal) {
+func (c *Controller) heldEntries(v view) (blocked, partly []plan.Refusal) {
 	about := make(map[table.Key]orphan.Orphan, len(v.plan.Obstacles))
 	for _, o := range v.waiting {
 		about[o.Entry.Key] = o

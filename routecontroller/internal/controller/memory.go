@@ -125,8 +125,8 @@ func (m *memory) setUnclear(err error, instances ...string) {
 	}
 }
 
-// charge takes deletions off the budget before they are made.
-func (m *memory) charge(entries []table.Entry, now time.Time) {
+// count takes deletions off the budget before they are made.
+func (m *memory) count(entries []table.Entry, now time.Time) {
 	for _, entry := range entries {
 		m.deleted = append(m.deleted, now)
 		m.counted[entry.Key] = now

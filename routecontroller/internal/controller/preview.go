@@ -103,7 +103,7 @@ func (c *Controller) previewOf(tableID string, v view) TablePreview {
 			about.Orphans = append(about.Orphans, ofEntry(o.Entry, "without a node since "+o.Since.UTC().Format(time.RFC3339)))
 		}
 	}
-	blocked, partly := c.kept(v)
+	blocked, partly := c.heldEntries(v)
 	for _, refusals := range [][]plan.Refusal{v.plan.Refused, v.plan.Foreign, blocked, partly} {
 		for _, refusal := range refusals {
 			about.Problems = append(about.Problems, ofRoute(refusal.Route, refusal.Reason))

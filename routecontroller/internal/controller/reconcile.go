@@ -100,7 +100,7 @@ func (c *Controller) record(ctx context.Context, t *target, tableID string, m *m
 	now := time.Now()
 	m.deleted = c.cfg.Orphans.Within(now, m.deleted)
 	before := m.deleted
-	m.charge(v.orphans.Charged, now)
+	m.count(v.orphans.Counted, now)
 	if err == nil {
 		err = errors.Join(t.deletions.save(ctx, tableID, m), t.adopted.save(ctx, t.memories))
 	}

@@ -70,8 +70,8 @@ type Facts struct {
 type Verdict struct {
 	// Delete are the entries to delete now.
 	Delete []table.Entry
-	// Charged are those of them that count for the budget.
-	Charged []table.Entry
+	// Counted are those of them that count for the budget.
+	Counted []table.Entry
 	// Held counts the entries that would be deleted if the budget were not used up.
 	Held int
 	// Fault is set if there are orphans and no node claims a route at all. That is taken for a broken view of the nodes.
@@ -116,10 +116,10 @@ func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict
 			v.wait(retryWait)
 		case o.Proven():
 			v.Delete = append(v.Delete, o.Entry)
-		case len(v.Charged) >= left:
+		case len(v.Counted) >= left:
 			v.Held++
 		default:
-			v.Delete, v.Charged = append(v.Delete, o.Entry), append(v.Charged, o.Entry)
+			v.Delete, v.Counted = append(v.Delete, o.Entry), append(v.Counted, o.Entry)
 		}
 	}
 	if v.Held > 0 {
@@ -173,13 +173,13 @@ func (v *Verdict) wait(d time.Duration) {
 
 // Postpone lets nothing go before d has passed.
 func (v *Verdict) Postpone(d time.Duration) {
-	v.Delete, v.Charged = nil, nil
+	v.Delete, v.Counted = nil, nil
 	v.wait(d)
 }
 
 // Hold keeps what counts for the budget.
 func (v *Verdict) Hold() {
-	v.Held += len(v.Charged)
-	v.Delete = slices.DeleteFunc(slices.Clone(v.Delete), func(e table.Entry) bool { return slices.Contains(v.Charged, e) })
-	v.Charged = nil
+	v.Held += len(v.Counted)
+	v.Delete = slices.DeleteFunc(slices.Clone(v.Delete), func(e table.Entry) bool { return slices.Contains(v.Counted, e) })
+	v.Counted = nil
 }

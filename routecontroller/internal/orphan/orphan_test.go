@@ -144,7 +144,7 @@ func TestDecide(t *testing.T) {
 				t.Errorf("deleted (-want +got):\n%s", diff)
 			}
 			want := orphan.Verdict{Held: tt.held, Fault: tt.fault, Wait: tt.wait}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(orphan.Verdict{}, "Delete", "Charged")); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(orphan.Verdict{}, "Delete", "Counted")); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 		})
@@ -169,19 +169,19 @@ func TestBudgetHolds(t *testing.T) {
 				orphans = append(orphans, o)
 			}
 			verdict := orphan.Decide(at, orphans, orphan.Facts{Claimed: claimed, Deleted: deleted}, policy)
-			for _, entry := range verdict.Charged {
+			for _, entry := range verdict.Counted {
 				if o := left[entry.CIDR.Addr().As4()[2]]; o.Proven() || !slices.Contains(verdict.Delete, entry) {
 					t.Fatalf("%v counts for the budget", o)
 				}
 				deleted = append(deleted, at)
 			}
 			for _, entry := range verdict.Delete {
-				if o := left[entry.CIDR.Addr().As4()[2]]; !o.Proven() && !slices.Contains(verdict.Charged, entry) {
+				if o := left[entry.CIDR.Addr().As4()[2]]; !o.Proven() && !slices.Contains(verdict.Counted, entry) {
 					t.Fatalf("%v does not count for the budget", o)
 				}
 				delete(left, entry.CIDR.Addr().As4()[2])
 			}
-			if n, most := len(policy.Within(at, deleted)), max(3, (len(orphans)+claimed)*5/100); len(verdict.Charged) > 0 && n > most {
+			if n, most := len(policy.Within(at, deleted)), max(3, (len(orphans)+claimed)*5/100); len(verdict.Counted) > 0 && n > most {
 				t.Fatalf("%d deletions within %s, at most %d are right", n, policy.Window, most)
 			}
 			if verdict.Wait == 0 {
