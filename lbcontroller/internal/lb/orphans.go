@@ -176,7 +176,7 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 	if len(again) == 0 || again[0].Kept != "" || again[0].Mark != o.Mark {
 		return "it has changed", nil
 	}
-	if kept := orphan.Witness(observed, w.clusterID, members); kept != "" {
+	if kept := orphan.InUse(observed, w.clusterID, members); kept != "" {
 		return kept, nil
 	}
 	state.Deleted = append(state.Deleted, time.Now())
@@ -280,7 +280,7 @@ func (w *orphans) thing(ctx context.Context, o orphan.Orphan, members map[string
 		found, err = w.product.Read(ctx, "", observe.Extent{View: observe.Servers, User: &group})
 		for _, g := range found.Groups {
 			if g.ID == o.LoadBalancer && g.Name == o.Name {
-				there.Groups, kept = append(there.Groups, g), orphan.WitnessGroup(g, members)
+				there.Groups, kept = append(there.Groups, g), orphan.GroupInUse(g, members)
 			}
 		}
 	case model.ThingFailed:

@@ -125,9 +125,9 @@ func Doubt(living int) string {
 	return ""
 }
 
-// Witness says why a load balancer that was read completely must stay, whatever the API server says; empty if nothing
+// InUse says why a load balancer that was read completely must stay, whatever the API server says; empty if nothing
 // speaks for it. Nodes are the ids of the instances of the cluster.
-func Witness(o model.Observed, clusterID string, nodes map[string]bool) string {
+func InUse(o model.Observed, clusterID string, nodes map[string]bool) string {
 	if tags := o.Tags(); tags[ownership.TagCluster] != clusterID || tags[ownership.TagService] == "" || tags[ownership.TagReused] != "" {
 		return "its tags have changed"
 	}
@@ -169,9 +169,9 @@ func stranger(g model.Group, nodes map[string]bool) string {
 	return ""
 }
 
-// WitnessGroup says why a server group that bears the marks of the cluster must stay, though its Service is gone;
+// GroupInUse says why a server group that bears the marks of the cluster must stay, though its Service is gone;
 // empty if nothing speaks for it. One without a server serves nobody.
-func WitnessGroup(g model.Group, nodes map[string]bool) string {
+func GroupInUse(g model.Group, nodes map[string]bool) string {
 	owner, made := ownership.MadeFor(g.Name)
 	if id := stranger(g, nodes); id != "" {
 		return fmt.Sprintf("it has server %s, which is no node of this cluster", id)

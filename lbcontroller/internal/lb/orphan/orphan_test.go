@@ -78,8 +78,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestWitness: anything on a CLB that this cluster hasn't made, or that serves others, keeps it.
-func TestWitness(t *testing.T) {
+// TestInUse: anything on a CLB that this cluster hasn't made, or that serves others, keeps it.
+func TestInUse(t *testing.T) {
 	t.Parallel()
 	own := ownership.Owner{Service: "web", Namespace: "default", ClusterID: cluster}
 	other := ownership.Owner{Service: "web", Namespace: "default", ClusterID: "c-2"}
@@ -117,7 +117,7 @@ func TestWitness(t *testing.T) {
 		"other tags than before":              {retagged, true},
 	}
 	for name, test := range tests {
-		if kept := Witness(test.o, cluster, map[string]bool{"i-1": true}); (kept != "") != test.kept {
+		if kept := InUse(test.o, cluster, map[string]bool{"i-1": true}); (kept != "") != test.kept {
 			t.Errorf("%s: kept because %q", name, kept)
 		}
 	}
