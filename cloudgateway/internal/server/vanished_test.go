@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 )
@@ -38,4 +40,45 @@ func TestAVanishedServerDoesNotHoldUpTheOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAServerThatIsGoneCostsOneRefusal: the cloud takes the servers of released instances out of all groups itself, so that what a
+// controller then wants removed is gone. The call that says so is refused once, the group is read once, and what is left is done. Each node
+// that is replaced costs this for every group, so a repetition would cost many calls.
+func TestAServerThatIsGoneCostsOneRefusal(t *testing.T) {
+	since := func(w *world, before int) []string { return w.actions(true)[before:] }
+	t.Run("CLB", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		lb := w.createBalancer(t, "lb-1")
+		group := w.createGroup(t, lb, ecsServers(0, 3)...)
+		before := len(w.actions(true))
+		_, err := w.ServerGroups.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{
+			LoadBalancerId: lb, ServerGroupId: group, Add: ecsServers(10, 1), Remove: ecsServers(90, 1),
+		})
+		want := []string{"ModifyVServerGroupBackendServers", "DescribeVServerGroupAttribute", "AddVServerGroupBackendServers"}
+		if got := since(w, before); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v after %q, want %q", err, got, want)
+		}
+	})
+	t.Run("NLB", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, slowJobs)
+			_, group, _, err := w.serveNLB(t.Context(), "web", 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := len(w.actions(true))
+			_, err = w.NetworkServerGroups.ApplyServerChanges(t.Context(), &nlbv1.ApplyServerChangesRequest{
+				ServerGroupId: group, Add: nlbServers(10, 1), Remove: nlbServers(90, 1),
+			})
+			got := slices.DeleteFunc(since(w, before), func(action string) bool {
+				return !strings.HasSuffix(action, "ServerGroup") && action != "ListServerGroupServers" // jobs
+			})
+			want := []string{"AddServersToServerGroup", "RemoveServersFromServerGroup", "ListServerGroupServers"}
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%v after %q, want %q", err, got, want)
+			}
+		})
+	})
 }
