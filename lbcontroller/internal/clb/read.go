@@ -30,7 +30,7 @@ func (p Product) Read(ctx context.Context, id string, e observe.Extent) (model.O
 	switch e.View {
 	case observe.Basic:
 		request.View = slbv1.View_VIEW_BASIC
-	case observe.Full, observe.Servers:
+	case observe.Config, observe.Full, observe.Servers:
 		request.ServerGroupNamePrefixes = []string{ours}
 	case observe.Whole:
 	}

@@ -123,6 +123,11 @@ func (e *engine) findOut(ctx context.Context, s pass, have knowledge.Known) (dec
 	}
 	d, enough := decide(s, have, false)
 	if !enough {
+		if d, enough, err = e.besideGroups(ctx, s); err != nil {
+			return decision{}, err
+		}
+	}
+	if !enough {
 		if have, err = e.all(ctx, s); err != nil {
 			return decision{}, err
 		}

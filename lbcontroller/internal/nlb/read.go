@@ -54,6 +54,9 @@ func (p Product) Read(ctx context.Context, id string, e observe.Extent) (model.O
 			used = append(used, l.GroupID())
 		}
 	}
+	if e.View == observe.Config {
+		return found, nil
+	}
 	if e.View == observe.Whole {
 		parts.IDs = slices.Concat(parts.IDs, used)
 	}

@@ -24,6 +24,8 @@ const (
 	Basic View = iota
 	// Servers are the server groups that concern a Service, with their servers, and nothing else.
 	Servers
+	// Config is the load balancer with its listeners. Server groups are read only by a kind of which they take no calls of their own.
+	Config
 	// Full is the load balancer with its listeners and the server groups that concern a Service.
 	Full
 	// Whole is Full with all server groups.
@@ -227,6 +229,17 @@ func (o Observer) prove(ctx context.Context, hint Hint, found model.Observed, vi
 		return o.nothing(ctx, hint)
 	}
 	return found, nil
+}
+
+// Recorded reads the recorded instance with its listeners. It is found if it certainly bears the marks of the Service and its cluster.
+func (o Observer) Recorded(ctx context.Context, hint Hint) (found model.Observed, ok bool, err error) {
+	found, err = o.Read(ctx, hint.RecordedID, Extent{View: Config, Mark: hint.DefaultName})
+	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
+		return model.Observed{}, false, nil
+	}
+	tags := found.Tags()
+	isMarked := tags[ownership.TagService] == hint.DefaultName && tags[ownership.TagCluster] == hint.ClusterID
+	return found, isMarked && hint.owns(found), err
 }
 
 // nothing is what the cloud holds for a Service that has no load balancer.

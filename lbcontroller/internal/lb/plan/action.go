@@ -220,6 +220,21 @@ func GroupOf(a Action) (id string, isOfGroup bool) {
 	}
 }
 
+// UsesGroups reports whether an action may concern server groups: whether it changes one, or what a listener forwards to.
+func UsesGroups(a Action) bool {
+	part, verb := a.About()
+	switch change, isListener := a.(UpdateListener); {
+	case isListener:
+		return change.Group != (GroupRef{})
+	case part == PartListener:
+		return verb != VerbStart
+	case part == PartInstance:
+		return verb != VerbChange
+	default:
+		return part == PartGroup || part == PartServers
+	}
+}
+
 // Is reports whether an action does that to that part.
 func Is(a Action, part Part, verb Verb) bool {
 	p, v := a.About()
