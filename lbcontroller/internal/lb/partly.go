@@ -10,23 +10,27 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
-// besideGroups decides about a Service whose user has changed nothing that concerns server groups, where each of these takes a call to read:
-// the load balancer, its listeners and the access list are read, and of the groups counts what is remembered, as when nodes come and go. It
-// isn't enough where there is more to do, where anything isn't as remembered, or where nothing is to be done: a Service that is only touched
-// is compared whole.
+// besideGroups decides about a Service whose user has changed nothing that concerns server groups, or has them deleted, where each of these
+// takes a call to read: the load balancer, its listeners, the access list and the groups that go are read, and of the others counts what is
+// remembered, as when nodes come and go. It isn't enough where there is more to do, where anything isn't as remembered, or where nothing is to
+// be done: a Service that is only touched is compared whole.
 func (e *engine) besideGroups(ctx context.Context, s pass) (d decision, enough bool, err error) {
 	last, known, ok := remembered(s)
 	if !ok || !e.Product.Marks().GroupsApart {
 		return d, false, nil
 	}
-	if expected, _ := decide(s, known, false); !expected.leavesGroups() {
+	expected, _ := decide(s, known, false)
+	if !expected.leavesGroups() {
 		return d, false, nil
 	}
-	found, ok, err := e.Recorded(ctx, e.hint(s.svc, nil))
-	if err != nil || !ok {
+	going := expected.plan.DeletedGroups()
+	found, ok, err := e.Recorded(ctx, e.hint(s.svc, nil), going)
+	if err != nil || !ok || len(found.Groups) != len(going) {
 		return d, false, err
 	}
-	found.Groups, found.OtherGroups = known.Groups, known.OtherGroups
+	isRead := func(g model.Group) bool { return slices.Contains(going, g.ID) }
+	found.Groups = append(slices.DeleteFunc(slices.Clone(known.Groups), isRead), found.Groups...)
+	found.OtherGroups = known.OtherGroups
 	if !isOfKnownGroups(found) {
 		return d, false, nil
 	}
@@ -35,7 +39,8 @@ func (e *engine) besideGroups(ctx context.Context, s pass) (d decision, enough b
 	}
 	d, _ = decide(s, knowledge.All{Observed: s.memory.withHeld(found)}, true)
 	d.entry = last.Compared(s.entry) // All is read again when it was due before.
-	return d, d.refusal() == nil && d.leavesGroups(), nil
+	isUnread := func(id string) bool { return !slices.Contains(going, id) }
+	return d, d.refusal() == nil && d.leavesGroups() && !slices.ContainsFunc(d.plan.DeletedGroups(), isUnread), nil
 }
 
 // remembered is what is known of the load balancer of a Service's own, from before its user has changed it. Who takes the hash off a Service
@@ -50,8 +55,8 @@ func remembered(s pass) (last knowledge.Entry, known knowledge.All, ok bool) {
 		known.InstanceID == s.svc.Labels[LabelLoadBalancerID] && s.svc.Labels[LabelHash] != ""
 }
 
-// leavesGroups reports that something is to be done, that it is all that the Service asks for, and that it neither changes a server group
-// nor what listeners forward to.
+// leavesGroups reports that something is to be done, that it is all that the Service asks for, and that it concerns no server groups but
+// those that it deletes.
 func (d decision) leavesGroups() bool {
 	for action := range d.plan.Actions() {
 		if plan.UsesGroups(action) {

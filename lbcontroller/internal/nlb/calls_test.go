@@ -45,7 +45,7 @@ func everyday() []struct {
 		{"a node goes", join, leave, 5, 5},
 		{"a tag of the load balancer", nothing, update(annotated(annotation.AdditionalTags, "team=a")), 2, 3},
 		{"another scheduler", nothing, update(annotated(annotation.Scheduler, "wlc")), 6, 13},
-		{"a port less", nothing, update(withPorts(4)), 3, 10},
+		{"a port less", nothing, update(withPorts(4)), 3, 5},
 		{"a port more", update(withPorts(4)), update(withPorts(5)), 4, 9},
 		{"source ranges put on", nothing, update(one), 8, 5},
 		{"a source range more", update(one), update(two), 4, 5},

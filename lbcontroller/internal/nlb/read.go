@@ -55,7 +55,8 @@ func (p Product) Read(ctx context.Context, id string, e observe.Extent) (model.O
 		}
 	}
 	if e.View == observe.Config {
-		return found, nil
+		err := p.addMarked(ctx, &found, e)
+		return found, err
 	}
 	if e.View == observe.Whole {
 		parts.IDs = slices.Concat(parts.IDs, used)
@@ -159,16 +160,44 @@ func (p Product) addGroups(ctx context.Context, to *model.Observed, parts observ
 			to.OtherGroups[id] = g.GetName()
 			continue
 		}
-		answer, err := p.Gateway.NetworkServerGroups.GetServerGroup(ctx, &nlbv1.GetServerGroupRequest{ServerGroupId: id})
-		if rpcerr.IsNotFound(err) {
-			continue // It has gone meanwhile.
-		}
+		read, isThere, err := p.group(ctx, id)
 		if err != nil {
-			return fmt.Errorf("read server group %s: %w", id, err)
+			return err
 		}
-		to.Groups = append(to.Groups, group(answer.GetServerGroup()))
+		if isThere {
+			to.Groups = append(to.Groups, group(read))
+		}
 	}
 	return nil
+}
+
+// addMarked reads some server groups by their ids. One that doesn't bear the mark of the Service is none.
+func (p Product) addMarked(ctx context.Context, to *model.Observed, e observe.Extent) error {
+	for _, id := range e.Groups {
+		read, isThere, err := p.group(ctx, id)
+		if err != nil {
+			return err
+		}
+		isMarked := slices.ContainsFunc(read.GetTags(), func(t *commonv1.Tag) bool {
+			return t.GetKey() == ownership.TagService && t.GetValue() == e.Mark
+		})
+		if isThere && isMarked {
+			to.Groups = append(to.Groups, group(read))
+		}
+	}
+	return nil
+}
+
+// group reads a server group with its servers. It isn't there if it has gone meanwhile.
+func (p Product) group(ctx context.Context, id string) (g *nlbv1.ServerGroup, isThere bool, err error) {
+	answer, err := p.Gateway.NetworkServerGroups.GetServerGroup(ctx, &nlbv1.GetServerGroupRequest{ServerGroupId: id})
+	switch {
+	case rpcerr.IsNotFound(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("read server group %s: %w", id, err)
+	}
+	return answer.GetServerGroup(), true, nil
 }
 
 // group returns a server group as the engine knows it.

@@ -41,6 +41,8 @@ type Extent struct {
 	// User says which parts of a user's load balancer are read; nil for a load balancer of the Service's own, where all server groups that may
 	// be the Service's are read.
 	User *Parts
+	// Groups are the ids of server groups that are read with Config, too, if they bear Mark.
+	Groups []string
 }
 
 // MakingError is the error of reading a load balancer that the cloud is still making. It can't be worked with yet.
@@ -231,9 +233,10 @@ func (o Observer) prove(ctx context.Context, hint Hint, found model.Observed, vi
 	return found, nil
 }
 
-// Recorded reads the recorded instance with its listeners. It is found if it certainly bears the marks of the Service and its cluster.
-func (o Observer) Recorded(ctx context.Context, hint Hint) (found model.Observed, ok bool, err error) {
-	found, err = o.Read(ctx, hint.RecordedID, Extent{View: Config, Mark: hint.DefaultName})
+// Recorded reads the recorded instance with its listeners, and some of its server groups. It is found if it certainly bears the marks of the
+// Service and its cluster.
+func (o Observer) Recorded(ctx context.Context, hint Hint, groups []string) (found model.Observed, ok bool, err error) {
+	found, err = o.Read(ctx, hint.RecordedID, Extent{View: Config, Mark: hint.DefaultName, Groups: groups})
 	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
 		return model.Observed{}, false, nil
 	}

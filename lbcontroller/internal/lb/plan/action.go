@@ -220,19 +220,36 @@ func GroupOf(a Action) (id string, isOfGroup bool) {
 	}
 }
 
-// UsesGroups reports whether an action may concern server groups: whether it changes one, or what a listener forwards to.
+// UsesGroups reports whether an action may concern other server groups than those that it deletes: whether it makes or changes one, or what
+// a listener forwards to, or ends a listener in whose place another comes.
 func UsesGroups(a Action) bool {
 	part, verb := a.About()
-	switch change, isListener := a.(UpdateListener); {
-	case isListener:
-		return change.Group != (GroupRef{})
-	case part == PartListener:
+	switch a := a.(type) {
+	case UpdateListener:
+		return a.Group != (GroupRef{})
+	case DeleteListener:
+		return len(a.Next) > 0
+	case DeleteGroup:
+		return false
+	}
+	switch part {
+	case PartListener:
 		return verb != VerbStart
-	case part == PartInstance:
+	case PartInstance:
 		return verb != VerbChange
 	default:
 		return part == PartGroup || part == PartServers
 	}
+}
+
+// DeletedGroups are the ids of the server groups that a plan deletes.
+func (p Plan) DeletedGroups() (ids []string) {
+	for action := range p.Actions() {
+		if gone, ok := action.(DeleteGroup); ok {
+			ids = append(ids, gone.GroupID)
+		}
+	}
+	return ids
 }
 
 // Is reports whether an action does that to that part.

@@ -9,6 +9,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
 // TestWhatAPlanChanges: reads before a write, limits and events depend on what kinds of things a plan touches.
@@ -177,5 +178,30 @@ func TestWhatPeopleRead(t *testing.T) {
 	if got := Name(ChangeServers{Name: "a"}) + ", " + Name(CreateGroup{Group: model.Group{Name: "b"}}) + ", " +
 		Name(DeleteInstance{}); got != "change servers of a, create server group b, delete load balancer" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestUsesGroups: of a plan without such actions only the server groups have to be read that it deletes.
+func TestUsesGroups(t *testing.T) {
+	t.Parallel()
+	next := []CreateListener{{}}
+	for _, test := range []struct {
+		action Action
+		want   bool
+	}{
+		{UpdateInstance{}, false}, {CreateInstance{}, true}, {DeleteInstance{}, true},
+		{CreateListener{}, true}, {UpdateListener{}, false}, {UpdateListener{Group: GroupRef{Name: "web"}}, true}, {StartListener{}, false},
+		{DeleteListener{GroupID: "rsp-1"}, false}, {DeleteListener{Next: next}, true},
+		{CreateExtension{}, false}, {UpdateExtension{}, false}, {DeleteExtension{}, false},
+		{CreateGroup{}, true}, {plan.UpdateGroup{}, true}, {ChangeServers{}, true}, {DeleteGroup{}, false},
+		{plan.CreateList{}, false}, {ChangeList{}, false}, {plan.DeleteList{}, false},
+	} {
+		if got := plan.UsesGroups(test.action); got != test.want {
+			t.Errorf("%T: got %t, want %t", test.action, got, test.want)
+		}
+	}
+	p := Plan{Phases: []Phase{{DeleteListener{GroupID: "rsp-3"}}, {DeleteGroup{GroupID: "rsp-1"}, ChangeServers{GroupID: "rsp-2"}}}}
+	if got := p.DeletedGroups(); !slices.Equal(got, []string{"rsp-1"}) {
+		t.Errorf("deleted groups: %v", got)
 	}
 }
