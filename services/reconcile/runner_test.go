@@ -427,7 +427,8 @@ func TestWaitingHoldsNoWorker(t *testing.T) {
 	}
 }
 
-// TestSeveralWaitsHoldOneWorker: an attempt that makes several calls at the same time gives its one worker to others, not one for each call.
+// TestSeveralWaitsHoldOneWorker: an attempt that makes several calls at the same time gives its one worker to others, and not one for each
+// call.
 func TestSeveralWaitsHoldOneWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -88,7 +88,8 @@ func TestBadWitnesses(t *testing.T) {
 			w.cloud.Capabilities.RegionId = "cn-beijing"
 			clear(w.cloud.NetworkInterfaces)
 			w.cloud.Unlock()
-		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the gateway works in region cn-beijing", "inconsistent", false},
+		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the gateway works in region cn-beijing",
+			"inconsistent", false},
 		"without any network interface": {func(w *world) {
 			hide(0, 5)(w)
 			w.cloud.Lock()

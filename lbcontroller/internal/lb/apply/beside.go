@@ -10,7 +10,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
-// mostBeside is how many server groups of one plan are worked on at once. Each takes a job of the cloud, so that 50 groups take two jobs' time.
+// mostBeside is how many server groups of one plan are worked on at once. Each takes a job of the cloud, so that 50 groups take two jobs'
+// time.
 const mostBeside = 25
 
 // Room bounds the calls that all plans together make beside the one that each of them has under way anyway: the calls of one Service with

@@ -120,7 +120,8 @@ func TestOrderBeside(t *testing.T) {
 		phases := []plan.Phase{first, {plan.CreateListener{Listener: model.Listener{Key: model.ListenerKey{Port: 80, Protocol: model.TCP}}}},
 			{plan.DeleteGroup{GroupID: "sgp-3", Name: "g3"}, plan.DeleteGroup{GroupID: "sgp-4", Name: "g4"}}}
 		cloud := &slow{refuse: "sgp-0"}
-		after, err := Apply(t.Context(), cloud, Work{Plan: plan.Plan{Phases: phases}, Observed: there(5), GroupsApart: true, Room: make(Room, 10)})
+		work := Work{Plan: plan.Plan{Phases: phases}, Observed: there(5), GroupsApart: true, Room: make(Room, 10)}
+		after, err := Apply(t.Context(), cloud, work)
 		var failures Failures
 		if !errors.As(err, &failures) || len(failures) != 2 {
 			t.Errorf("failures: %v", err)
