@@ -39,7 +39,7 @@ func poolActions() []api.Action {
 			newTagCodes("InvalidParameter", "MissingParameter", "DryRunOperation", "IdempotentParameterMismatch"), region(), name, text, isp,
 			api.OneOf("BizType", "Default", "CloudBox"), api.Param{Name: "Zones", Kind: api.Strings},
 			api.Param{Name: "SecurityProtectionTypes", Kind: api.Strings, Max: 10}, api.Optional("ResourceGroupId"), dryRun, token, tags.Param()),
-		api.Read("ListPublicIpAddressPools", listPools, tagFilterCodes(wrongNextToken, "DryRunOperation"), append(slices.Clone(page), name, isp,
+		api.Read("ListPublicIpAddressPools", listPools, tagFilterCodes(wrongPage, "DryRunOperation"), append(slices.Clone(page), name, isp,
 			api.Param{Name: "PublicIpAddressPoolIds", Kind: api.Strings, Max: 100}, api.OneOf("Status", created, deleting, modifying),
 			api.Flag("SecurityProtectionEnabled"), api.Optional("ResourceGroupId"), tags.ListParam())...),
 		api.Write("UpdatePublicIpAddressPoolAttribute", clienttoken.Once("vpc/UpdatePublicIpAddressPoolAttribute", nil,
@@ -52,7 +52,7 @@ func poolActions() []api.Action {
 		api.Write("DeletePublicIpAddressPoolCidrBlock", clienttoken.Once("vpc/DeletePublicIpAddressPoolCidrBlock", nil,
 			api.On(settledPool, deletePoolBlock)), append([]string{"InvalidParameter", addressPoolInUse}, codes...), region(), id, must(block),
 			dryRun, token),
-		api.Read("ListPublicIpAddressPoolCidrBlocks", api.On(poolByID, listPoolBlocks), []string{noAddressPool, wrongNextToken,
+		api.Read("ListPublicIpAddressPoolCidrBlocks", api.On(poolByID, listPoolBlocks), []string{noAddressPool, wrongPage,
 			"DryRunOperation"}, append(slices.Clone(page), id, block)...),
 	}
 }

@@ -47,7 +47,7 @@ func dhcpActions() []api.Action {
 		api.Write("CreateDhcpOptionsSet", clienttoken.Once("vpc/CreateDhcpOptionsSet", showDhcpSet, createDhcpSet),
 			newTagCodes(optionCodes...), append(slices.Clone(options), api.Optional("ResourceGroupId"), tags.Param())...),
 		api.Read("GetDhcpOptionsSet", api.On(dhcpSetByID, getDhcpSet), []string{noDhcpSet}, region(), id),
-		api.Read("ListDhcpOptionsSets", listDhcpSets, tagFilterCodes(wrongNextToken), append(tokenPage(), region(), name, domain,
+		api.Read("ListDhcpOptionsSets", listDhcpSets, tagFilterCodes(wrongPage), append(tokenPage(), region(), name, domain,
 			api.Param{Name: "DhcpOptionsSetId", Kind: api.Strings, Max: 20}, api.Optional("ResourceGroupId"), tags.ListParam())...),
 		api.Write("UpdateDhcpOptionsSetAttribute", clienttoken.Once("vpc/UpdateDhcpOptionsSetAttribute", nil,
 			api.On(settledDhcpSet, updateDhcpSet)), append([]string{noDhcpSet, wrongDhcpSet}, optionCodes...), append(options, id)...),

@@ -272,7 +272,7 @@ const cloudServices = "100.64.0.0/10"
 func checkDestination(c *state.Cloud, vpcID, destination string) *api.Error {
 	prefix, err := netip.ParsePrefix(destination)
 	if err != nil {
-		return nil // A prefix list; no document says that its blocks are looked at.
+		return nil //nolint:nilerr // A prefix list; no document says that its blocks are looked at.
 	}
 	if prefix == netip.MustParsePrefix(cloudServices) {
 		return api.BadRequest("InvalidCidrBlock", "The destination can't be the CIDR block of cloud services.")

@@ -16,7 +16,7 @@ const noGatewayTableFound = "ResourceNotFound.GatewayRouteTable"
 
 // gatewayEntryActions have the parameters and members of the types of github.com/alibabacloud-go/vpc-20160428 v6.12.8 (July 2025).
 func gatewayEntryActions() []api.Action {
-	return []api.Action{api.Read("ListGatewayRouteTableEntries", listGatewayEntries, []string{noGatewayTableFound, wrongNextToken},
+	return []api.Action{api.Read("ListGatewayRouteTableEntries", listGatewayEntries, []string{noGatewayTableFound, wrongPage},
 		append(tokenPage(), region(), api.Required("GatewayRouteTableId"), api.Optional("DestinationCidrBlock"))...)}
 }
 

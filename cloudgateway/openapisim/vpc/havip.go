@@ -91,14 +91,12 @@ func createHaVip(c *api.Context, v *state.VSwitch) (string, *api.Error) {
 	}
 	block, _ := netip.ParsePrefix(v.CidrBlock)
 	used := subnet.Used(c.State, v)
-	address, ok := c.Get("IpAddress"), true
-	if address == "" {
-		address, ok = subnet.Free(block, used)
-	} else {
-		addr, wrong := netip.ParseAddr(address)
-		ok = wrong == nil && subnet.Usable(block, addr) && !used[addr.String()]
+	address, isFree := subnet.Free(block, used)
+	if asked := c.Get("IpAddress"); asked != "" {
+		addr, wrong := netip.ParseAddr(asked)
+		address, isFree = asked, wrong == nil && subnet.Usable(block, addr) && !used[addr.String()]
 	}
-	if !ok {
+	if !isFree {
 		return "", api.Invalid("IpAddress")
 	}
 	h := &state.HaVip{

@@ -24,7 +24,7 @@ const (
 	wrongPrefixText = "IllegalParam.CidrName"
 	samePrefix      = "DuplicatedParam.CidrBlock"
 	prefixListUsed  = "DependencyViolation.PrefixListRelation"
-	wrongNextToken  = "IllegalParam.NextToken"
+	wrongPage       = "IllegalParam.NextToken"
 	// noPrefixListHops is one of CreateRouteEntry, as noPrefixList is.
 	noPrefixListHops = "UnsupportedFeature.CreatePrefixListEcmpRouteEntry"
 	// noAssociation is unproven.
@@ -55,11 +55,11 @@ func prefixListActions() []api.Action {
 		api.Write("CreateVpcPrefixList", clienttoken.Once("vpc/CreateVpcPrefixList", showPrefixList, createPrefixList),
 			newTagCodes(entryCodes...), region(), name, text, size, api.OneOf("IpVersion", "IPv4", "IPv6"), list("PrefixListEntries"),
 			api.Optional("ResourceGroupId"), dryRun, token, tags.Param()),
-		api.Read("ListPrefixLists", listPrefixLists, tagFilterCodes(wrongNextToken), append(tokenPage(), region(), name,
+		api.Read("ListPrefixLists", listPrefixLists, tagFilterCodes(wrongPage), append(tokenPage(), region(), name,
 			api.Param{Name: "PrefixListIds", Kind: api.Strings, Max: 100}, api.Optional("ResourceGroupId"), tags.ListParam())...),
-		api.Read("GetVpcPrefixListEntries", api.On(prefixListByID, getPrefixListEntries), []string{noPrefixList, wrongNextToken},
+		api.Read("GetVpcPrefixListEntries", api.On(prefixListByID, getPrefixListEntries), []string{noPrefixList, wrongPage},
 			append(tokenPage(), region(), id)...),
-		api.Read("GetVpcPrefixListAssociations", api.On(prefixListByID, getPrefixListAssociations), []string{noPrefixList, wrongNextToken},
+		api.Read("GetVpcPrefixListAssociations", api.On(prefixListByID, getPrefixListAssociations), []string{noPrefixList, wrongPage},
 			append(tokenPage(), region(), id)...),
 		api.Write("RetryVpcPrefixListAssociation", clienttoken.Once("vpc/RetryVpcPrefixListAssociation", nil,
 			api.On(settledPrefixList, retryPrefixListAssociation)), []string{noPrefixList, wrongPrefixList, noAssociation, "DryRunOperation",
@@ -83,7 +83,7 @@ func tokenPage() []api.Param {
 func pageAfter[T any](c *api.Context, all []T, id func(T) string, size int) ([]T, string, *api.Error) {
 	page, next, ok := listing.After(all, id, c.Get("NextToken"), c.Int("MaxResults", size))
 	if !ok {
-		return nil, "", api.BadRequest(wrongNextToken, "The param of NextToken is illegal.")
+		return nil, "", api.BadRequest(wrongPage, "The param of NextToken is illegal.")
 	}
 	return page, next, nil
 }

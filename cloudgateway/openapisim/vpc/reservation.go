@@ -45,7 +45,7 @@ func reservationActions() []api.Action {
 				"IdempotentParameterMismatch"), region(), api.Required("VSwitchId"), kind, version, name, text,
 			api.Optional("VSwitchCidrReservationCidr"), api.Number("VSwitchCidrReservationMask", 1, ipv6ReservationBits), dryRun, token,
 			tags.Param()),
-		api.Read("ListVSwitchCidrReservations", listReservations, tagFilterCodes(wrongNextToken), append(tokenPage(), region(),
+		api.Read("ListVSwitchCidrReservations", listReservations, tagFilterCodes(wrongPage), append(tokenPage(), region(),
 			api.Optional("VSwitchId"), kind, version, api.Param{Name: "VSwitchCidrReservationIds", Kind: api.Strings, Max: 10},
 			tags.ListParam())...),
 		api.Write("ModifyVSwitchCidrReservationAttribute", clienttoken.Once("vpc/ModifyVSwitchCidrReservationAttribute", nil,

@@ -43,6 +43,9 @@ func (m *monkey) seedCloud() {
 		m.cloud.NetworkInterfaces[id] = &ecsv1.NetworkInterface{NetworkInterfaceId: id, VpcId: "vpc-test", PrimaryIp: podIP(n),
 			Ipv6Addresses: []string{podIPv6(n)}}
 	}
+	for _, id := range []string{"cert-1", "cert-2"} { // A listener that replaces another one is proved to have its certificate.
+		m.cloud.ServerCertificates[id] = &slbv1.ServerCertificate{ServerCertificateId: id, Name: "of a user"}
+	}
 	m.cloud.LoadBalancers[foreignLB] = &slbv1.LoadBalancer{
 		LoadBalancerId: foreignLB, Name: "theirs", Address: "203.0.113.7",
 		Tags: []*commonv1.Tag{tag(ownership.TagService, "somebody"), tag("owner", "them")},

@@ -69,6 +69,7 @@ func (m *monkey) mend(late time.Duration) {
 	}
 	for range 2 { // A CLB that is found gone only now waits for its Service's status to be cleared, and a Service that shall move, too.
 		m.after(late)
+		m.confirm()
 		m.kubelet()
 		moves := m.clearStatus()
 		m.mendUsers()
@@ -79,6 +80,18 @@ func (m *monkey) mend(late time.Duration) {
 	m.after(lookTime)
 	m.kubelet()
 	m.after(lookTime)
+}
+
+// confirm lets the CLBs of Services go that became another kind's while no controller looked.
+func (m *monkey) confirm() {
+	for _, svc := range m.services() {
+		if slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Status == metav1.ConditionFalse && strings.Contains(c.Message, annotation.ConfirmRelease)
+		}) {
+			m.edit(svc, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation.ConfirmRelease: "true"}}})
+			m.after(lookTime)
+		}
+	}
 }
 
 // judge compares what is there with what the Services ask for.

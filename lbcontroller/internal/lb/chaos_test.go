@@ -205,6 +205,11 @@ func (m *monkey) play() {
 	m.set(func() { m.wild = false })
 	m.mend(driftTime)
 	m.judge()
+	if m.t.Failed() {
+		for _, svc := range m.services() {
+			m.t.Logf("%s: %v %v", svc.Name, svc.Spec.LoadBalancerClass, svc.Status.Conditions)
+		}
+	}
 
 	m.calls()
 	m.after(12 * time.Hour)
