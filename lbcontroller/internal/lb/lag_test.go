@@ -90,7 +90,9 @@ func (w *world) write(action kubetesting.Action) (bool, runtime.Object, error) {
 		var err error
 		switch a := action.(type) {
 		case kubetesting.PatchActionImpl:
-			a.Patch, err = w.patchOfNext(a)
+			if err = w.otherUID(a); err == nil {
+				a.Patch, err = w.patchOfNext(a)
+			}
 			action = a
 		case kubetesting.UpdateActionImpl:
 			if svc, ok := a.Object.DeepCopyObject().(*corev1.Service); ok {
