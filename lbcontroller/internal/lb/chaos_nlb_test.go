@@ -158,14 +158,14 @@ func (m *monkey) judgeNLB(svc *corev1.Service, parts []string) {
 			}
 		}
 	}
+	if isWanted && keepsServers(svc) {
+		return
+	}
 	if isWanted && m.named(svc) != "" && id != "" || !isWanted && id != "" {
 		m.t.Errorf("%s has %s still", svc.Name, id)
 	}
 	if !isWanted {
 		parts = []string{}
-	}
-	if isWanted && keepsServers(svc) {
-		return
 	}
 	if isWanted && m.named(svc) != "" {
 		id = m.named(svc)

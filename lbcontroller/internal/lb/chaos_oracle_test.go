@@ -142,10 +142,12 @@ func (m *monkey) judge() {
 	}
 }
 
-// keepsServers reports that a Service says that a listener stays where it has servers: then what there is differs from what is asked for.
+// keepsServers reports that a Service says that a listener, or all of it, stays where it has servers: then what there is differs from what is
+// asked for.
 func keepsServers(svc *corev1.Service) bool {
 	return slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "keeps the servers that it has")
+		return c.Status == metav1.ConditionFalse && (strings.Contains(c.Message, "keeps the servers that it has") ||
+			strings.Contains(c.Message, "doesn't move, as no server would take the traffic"))
 	})
 }
 

@@ -32,11 +32,18 @@ func (w *world) lag(by func() time.Duration) {
 	})
 }
 
-// laggard passes on the events of another watch, late and in order.
+// laggard passes on the events of another watch, late and in order. None is later for those that come at the same time: the cache trails by
+// as long as is asked for, and no longer.
 type laggard struct {
 	inner watch.Interface
 	out   chan watch.Event
 	stop  func()
+}
+
+// late is an event that is passed on when it is due.
+type late struct {
+	event watch.Event
+	due   time.Time
 }
 
 func newLaggard(inner watch.Interface, by func() time.Duration) *laggard {
@@ -45,16 +52,28 @@ func newLaggard(inner watch.Interface, by func() time.Duration) *laggard {
 		close(stopped)
 		inner.Stop()
 	})}
+	const most = 10_000 // far more than a test has events within the lag
+	waiting := make(chan late, most)
 	go func() {
-		defer close(l.out)
+		defer close(waiting)
 		for event := range inner.ResultChan() {
 			select {
-			case <-time.After(by()):
+			case waiting <- late{event, time.Now().Add(by())}:
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	go func() {
+		defer close(l.out)
+		for next := range waiting {
+			select {
+			case <-time.After(time.Until(next.due)):
 			case <-stopped:
 				return
 			}
 			select {
-			case l.out <- event:
+			case l.out <- next.event:
 			case <-stopped:
 				return
 			}
