@@ -142,8 +142,8 @@ func (m *monkey) judge() {
 	}
 }
 
-// keepsServers reports that a Service says that a listener, or all of it, stays where it has servers: then what there is differs from what is
-// asked for.
+// keepsServers reports that a Service says that a listener, or all of it, stays where it has servers: then what there is
+// differs from what is asked for.
 func keepsServers(svc *corev1.Service) bool {
 	return slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
 		return c.Status == metav1.ConditionFalse && (strings.Contains(c.Message, "keeps the servers that it has") ||

@@ -11,9 +11,9 @@ import (
 )
 
 // besideGroups decides about a Service whose user has changed nothing that concerns server groups, or has them deleted, where each of these
-// takes a call to read: the load balancer, its listeners, the access list and the groups that go are read, and of the others counts what is
-// remembered, as when nodes come and go. It isn't enough where there is more to do, where anything isn't as remembered, or where nothing is to
-// be done: a Service that is only touched is compared whole.
+// takes a call to read: the load balancer, its listeners, the access list and the groups that go are read, and of the others
+// counts what is remembered, as when nodes come and go. It isn't enough where there is more to do, where anything isn't as
+// remembered, or where nothing is to be done: a Service that is only touched is compared whole.
 func (e *engine) besideGroups(ctx context.Context, s pass) (d decision, enough bool, err error) {
 	last, known, ok := remembered(s)
 	if !ok || !e.Product.Marks().GroupsApart {
@@ -43,8 +43,8 @@ func (e *engine) besideGroups(ctx context.Context, s pass) (d decision, enough b
 	return d, d.refusal() == nil && d.leavesGroups() && !slices.ContainsFunc(d.plan.DeletedGroups(), isUnread), nil
 }
 
-// remembered is what is known of the load balancer of a Service's own, from before its user has changed it. Who takes the hash off a Service
-// asks for a comparison.
+// remembered is what is known of the load balancer of a Service's own, from before its user has changed it. Who takes the hash
+// off a Service asks for a comparison.
 func remembered(s pass) (last knowledge.Entry, known knowledge.All, ok bool) {
 	if s.recalled != knowledge.Doubted || s.view.Reused() != "" || len(s.claims()) > 0 {
 		return last, known, false

@@ -233,8 +233,8 @@ func (o Observer) prove(ctx context.Context, hint Hint, found model.Observed, vi
 	return found, nil
 }
 
-// Recorded reads the recorded instance with its listeners, and some of its server groups. It is found if it certainly bears the marks of the
-// Service and its cluster.
+// Recorded reads the recorded instance with its listeners, and some of its server groups. It is found if it certainly bears the
+// marks of the Service and its cluster.
 func (o Observer) Recorded(ctx context.Context, hint Hint, groups []string) (found model.Observed, ok bool, err error) {
 	found, err = o.Read(ctx, hint.RecordedID, Extent{View: Config, Mark: hint.DefaultName, Groups: groups})
 	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
