@@ -32,18 +32,11 @@ func (w *world) lag(by func() time.Duration) {
 	})
 }
 
-// laggard passes on the events of another watch, late and in order. None is later for those that come at the same time: the cache trails by
-// as long as is asked for, and no longer.
+// laggard passes on the events of another watch, late and in order.
 type laggard struct {
 	inner watch.Interface
 	out   chan watch.Event
 	stop  func()
-}
-
-// late is an event that is passed on when it is due.
-type late struct {
-	event watch.Event
-	due   time.Time
 }
 
 func newLaggard(inner watch.Interface, by func() time.Duration) *laggard {
@@ -52,28 +45,16 @@ func newLaggard(inner watch.Interface, by func() time.Duration) *laggard {
 		close(stopped)
 		inner.Stop()
 	})}
-	const most = 10_000 // far more than a test has events within the lag
-	waiting := make(chan late, most)
-	go func() {
-		defer close(waiting)
-		for event := range inner.ResultChan() {
-			select {
-			case waiting <- late{event, time.Now().Add(by())}:
-			case <-stopped:
-				return
-			}
-		}
-	}()
 	go func() {
 		defer close(l.out)
-		for next := range waiting {
+		for event := range inner.ResultChan() {
 			select {
-			case <-time.After(time.Until(next.due)):
+			case <-time.After(by()):
 			case <-stopped:
 				return
 			}
 			select {
-			case l.out <- next.event:
+			case l.out <- event:
 			case <-stopped:
 				return
 			}
