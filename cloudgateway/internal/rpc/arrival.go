@@ -15,7 +15,8 @@ type arrival struct {
 	sever    context.CancelCauseFunc
 	admitted func() // gives the entrance back
 	busy     bool   // It is no health check.
-	leaves   func() bool
+	// unwatch stops what ends a call that never gets a handler. It reports false if that has happened.
+	unwatch func() bool
 }
 
 type arrivalKey struct{}
@@ -55,12 +56,12 @@ func (a *arrival) arrive(ctx context.Context) bool {
 	a.admitted = sync.OnceFunc(func() { <-entrances })
 	a.from.works(a.busy)
 	// gRPC has no handler for a call whose time is over before it looks.
-	a.leaves = context.AfterFunc(ctx, a.end)
+	a.unwatch = context.AfterFunc(ctx, a.end)
 	return true
 }
 
 // handle notes that the handler begins. It reports false if the call has ended.
-func (a *arrival) handle() bool { return a.from == nil || a.leaves != nil && a.leaves() }
+func (a *arrival) handle() bool { return a.from == nil || a.unwatch != nil && a.unwatch() }
 
 // end notes that the handler has ended, or that there will be none.
 func (a *arrival) end() {

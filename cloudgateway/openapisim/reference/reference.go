@@ -1,6 +1,6 @@
 // Package reference writes docs/actions.md, docs/coverage.md and docs/tools.md: what the simulated cloud knows of each action, from the
-// tables that it runs by, beside what the cloud documents. What is documented but not simulated is there too, so that a gap is not taken for a
-// promise.
+// tables that it runs by, beside what the cloud documents. What is documented but not simulated is there too, so that a gap
+// is not taken for a promise.
 package reference
 
 import (
