@@ -47,6 +47,11 @@ func tapped(ctx context.Context, info *tap.Info) (context.Context, error) {
 func (a *arrival) arrive(ctx context.Context) bool {
 	entrances := a.from.of.Load().entrances
 	select {
+	case <-a.from.over: // It takes no place from others.
+		return false
+	default:
+	}
+	select {
 	case entrances <- struct{}{}:
 	case <-ctx.Done():
 		return false

@@ -2,6 +2,11 @@ package rpc
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/proto/tlstest"
@@ -101,11 +107,11 @@ func TestAdmissionsOfACaller(t *testing.T) {
 	defer release()
 	now := &counting{Authenticator: authority{}, release: held}
 	w := newWorld(t, func(c *Config) { c.Limits, c.Authenticator = Limits{AdmittingPerCaller: most}, now })
-	tls, err := credentials.NewClientTLSFromFile(w.path("server.crt"), tlstest.ServerName)
+	trust, err := credentials.NewClientTLSFromFile(w.path("server.crt"), tlstest.ServerName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := grpc.NewClient(w.address, grpc.WithTransportCredentials(tls))
+	other, err := grpc.NewClient(w.address, grpc.WithTransportCredentials(trust))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +161,57 @@ func TestAdmissionsOfACaller(t *testing.T) {
 			idle = idle && n.busy == 0
 		}
 		return idle
+	})
+}
+
+// TestBrokenWhileOneWaits: a connection to whose client nothing can be written is closed, also while a call of it waits to
+// be decided on, and with it goes all that gRPC has of its other calls.
+func TestBrokenWhileOneWaits(t *testing.T) { //nolint:paralleltest // It looks for one of its goroutines.
+	held, answer := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	defer release()
+	now := &counting{Authenticator: authority{}, release: held}
+	w := newWorld(t, func(c *Config) { c.Limits, c.Authenticator = Limits{AdmittingPerCaller: 1, Send: time.Hour}, now })
+	w.handler.answer = strings.Repeat("x", 1<<20)
+	begun := make(chan struct{})
+	w.handler.get = func(context.Context) error {
+		close(begun)
+		<-answer
+		return nil
+	}
+	c, err := w.dialRaw("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := proto.Marshal(&slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"})
+	if err == nil {
+		err = c.Headers(1, getMethod, tokenEditor, true)
+	}
+	if err == nil {
+		err = c.Send(1, request)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	now.hold.Store(true)
+	for stream := uint32(3); stream <= 5; stream += 2 {
+		if err := c.Headers(stream, getMethod, tokenEditor, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "a call waits to be decided on", func() bool {
+		all := make([]byte, 1<<20)
+		return strings.Contains(string(all[:runtime.Stack(all, true)]), "rpc.(*arrival).arrive(")
+	})
+	raw := c.Conn.(*tls.Conn).NetConn().(*net.TCPConn)
+	if err := errors.Join(raw.SetLinger(0), raw.Close()); err != nil { // Its host resets the connection.
+		t.Fatal(err)
+	}
+	close(answer)
+	until(t, "the connection is closed", func() bool {
+		callers, strangers := w.server.connections.count()
+		return callers+strangers == 0
 	})
 }
 

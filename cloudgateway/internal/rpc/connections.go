@@ -335,14 +335,19 @@ func (n *connection) Read(p []byte) (int, error) {
 }
 
 // Write implements net.Conn. A client that takes nothing, not even refusals, ends its connection; the server of another
-// protocol than gRPC has deadlines of its own.
+// protocol than gRPC has deadlines of its own. A connection to which nothing can be written is closed here: gRPC leaves
+// that to its reader, which may wait in arrive.
 func (n *connection) Write(p []byte) (int, error) {
 	if n.owner.sending > 0 {
 		if err := n.SetWriteDeadline(time.Now().Add(n.owner.sending)); err != nil {
 			return 0, err
 		}
 	}
-	return n.Conn.Write(p)
+	wrote, err := n.Conn.Write(p)
+	if err != nil {
+		_ = n.Close() // The first error is the one that counts.
+	}
+	return wrote, err
 }
 
 // Close implements net.Conn.
