@@ -13,10 +13,11 @@ import (
 )
 
 // What an item takes in memory, in bytes, besides its texts: a message in a request, and an element of a list that is
-// no message. A test compares the first with the messages that there are.
+// no message. Most of the second is the result that is made of an id, which is in memory before the size of the answer is
+// known. A test compares both with the messages that there are.
 const (
 	perMessage = 256
-	perElement = 64
+	perElement = 512
 )
 
 // weight is what a request takes in memory once it is decoded.

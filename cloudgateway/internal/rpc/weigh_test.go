@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bytes"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -112,6 +113,36 @@ func TestWeightIsEnough(t *testing.T) { //nolint:paralleltest // It measures the
 	if len(seen) < 5 {
 		t.Errorf("only %v was measured", seen)
 	}
+}
+
+// TestWeightOfResults: what a batch of ids that are not there becomes, with an error for each, takes no more memory than
+// the weight of the request says.
+func TestWeightOfResults(t *testing.T) { //nolint:paralleltest // It measures the memory of the process.
+	const items = 20_000
+	request := &ecsv1.BatchGetInstancesRequest{}
+	for i := range items {
+		request.InstanceIds = append(request.InstanceIds, fmt.Sprintf("i-%020d", i))
+	}
+	wire, err := proto.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	answer, errs := &ecsv1.BatchGetInstancesResponse{}, make([]error, items)
+	for i, id := range request.GetInstanceIds() {
+		errs[i] = rpcerr.Errorf(rpcerr.InstanceNotFound, "instance %s does not exist", id).WithAPI("ecs/DescribeInstances")
+		answer.Results = append(answer.Results, &ecsv1.InstanceResult{Requested: id, Error: rpcerr.ToItem(errs[i])})
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	took := int(after.HeapAlloc) - int(before.HeapAlloc)
+	if says := weigh(wire, request.ProtoReflect().Descriptor(), items); took > says.bytes {
+		t.Errorf("%d bytes of memory, %d for each id, the weight is %v", took, took/items, says)
+	}
+	runtime.KeepAlive(answer)
+	runtime.KeepAlive(errs)
 }
 
 // lists are the lists of a message that are not inside of another one.
