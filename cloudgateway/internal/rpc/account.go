@@ -68,11 +68,18 @@ func (a *Account) enter(caller string) (*entry, error) {
 	return e, nil
 }
 
-// place waits for a place to read the request, or to encode the answer.
-func (e *entry) place(ctx context.Context) (done func(), err error) {
+// reading waits for a place to read the request.
+func (e *entry) reading(ctx context.Context) (done func(), err error) {
+	return placeIn(ctx, e.of.places)
+}
+
+// place waits for a place to encode the answer.
+func (e *entry) place(ctx context.Context) (done func(), err error) { return placeIn(ctx, e.of.places) }
+
+func placeIn(ctx context.Context, places chan struct{}) (done func(), err error) {
 	select {
-	case e.of.places <- struct{}{}:
-		return func() { <-e.of.places }, nil
+	case places <- struct{}{}:
+		return func() { <-places }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

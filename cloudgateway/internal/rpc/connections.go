@@ -44,6 +44,11 @@ type connections struct {
 type crowd struct {
 	connections int
 	entrances   chan struct{} // one for each call that is being admitted
+	reading     chan struct{} // one for each request without a token that is being read
+}
+
+func newCrowd(entrances int, limits Limits) *crowd {
+	return &crowd{entrances: make(chan struct{}, entrances), reading: make(chan struct{}, limits.ReceivingPerCaller)}
 }
 
 func newConnections(limits Limits, serving func() bool, closed func(reason, peer string)) *connections {
@@ -127,7 +132,7 @@ func (c *connections) arrive(peer string) (bucket *Peers, key string) {
 func (c *connections) admit(raw net.Conn) *connection {
 	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr()), over: make(chan struct{})}
 	n.stranger.Store(true)
-	n.of.Store(&crowd{entrances: make(chan struct{}, c.limits.AdmittingPerStranger)})
+	n.of.Store(newCrowd(c.limits.AdmittingPerStranger, c.limits))
 	c.mu.Lock()
 	var leaves *connection
 	if of := c.strangers[n.peer]; len(of) >= c.limits.StrangersPerPeer {
@@ -280,7 +285,7 @@ func (c *connections) belongs(n *connection, caller string) (first bool, leaves 
 	if !n.forgotten.Load() {
 		of := c.callers[caller]
 		if of == nil {
-			of = &crowd{entrances: make(chan struct{}, c.limits.AdmittingPerCaller)}
+			of = newCrowd(c.limits.AdmittingPerCaller, c.limits)
 		}
 		// No caller may have more than are left for others, so that several that have all that they may leave room for the next one.
 		if has := of.connections; has >= c.limits.ConnectionsPerCaller || has > c.limits.Connections-len(c.all) {

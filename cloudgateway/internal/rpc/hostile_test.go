@@ -434,7 +434,7 @@ func TestAnswersNobodyReadsInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, r := unread(t, size, Limits{Send: 500 * time.Millisecond, CallsPerCaller: 10})
-			if err := r.NoWindow(); err != nil {
+			if err := r.Window(0); err != nil {
 				t.Fatal(err)
 			}
 			answer := make(chan struct{}) // The time to read begins with the answers, however long the calls take to come.

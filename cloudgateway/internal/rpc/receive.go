@@ -42,7 +42,7 @@ func (s *Server) unary(srv any, ss grpc.ServerStream, info *grpc.UnaryServerInfo
 			return nil, err
 		}
 		defer call.end()
-		place, err := call.place(ctx)
+		place, err := call.reading(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -67,6 +67,7 @@ func (s *Server) unary(srv any, ss grpc.ServerStream, info *grpc.UnaryServerInfo
 
 // underWay is a call that was admitted.
 type underWay interface {
+	reading(ctx context.Context) (done func(), err error)
 	place(ctx context.Context) (done func(), err error)
 	hold(bytes int) error
 	answer(bytes int) error
@@ -111,6 +112,15 @@ func (n *connection) enter(most int) (exemptCall, error) {
 		return exemptCall{}, tooMuch("too many calls without a token on this connection")
 	}
 	return exemptCall{n}, nil
+}
+
+// reading waits for a place to read the request, of which a caller has as many on all of its connections as for its calls. gRPC takes as
+// large a message for a health check as for any other call.
+func (c exemptCall) reading(ctx context.Context) (done func(), err error) {
+	if c.from == nil {
+		return func() {}, nil
+	}
+	return placeIn(ctx, c.from.of.Load().reading)
 }
 
 func (exemptCall) place(context.Context) (func(), error) { return func() {}, nil }
@@ -244,7 +254,14 @@ func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServer
 		case <-ended:
 		}
 	}()
-	return next(srv, boundedStream{ServerStream: ss, ctx: ctx, server: s, answer: func(message any) error {
+	return next(srv, boundedStream{ServerStream: ss, ctx: ctx, request: func(message any) error {
+		place, err := call.reading(ctx)
+		if err != nil {
+			return err
+		}
+		defer place()
+		return s.receive(ss, message)
+	}, answer: func(message any) error {
 		return s.send(ctx, ss, call, message)
 	}})
 }
@@ -253,16 +270,15 @@ func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServer
 type boundedStream struct {
 	grpc.ServerStream
 
-	ctx    context.Context // The stream's own, as gRPC has it.
-	server *Server
-	answer func(message any) error
+	ctx             context.Context // The stream's own, as gRPC has it.
+	request, answer func(message any) error
 }
 
 // Context implements grpc.ServerStream.
 func (s boundedStream) Context() context.Context { return s.ctx }
 
 // RecvMsg implements grpc.ServerStream.
-func (s boundedStream) RecvMsg(message any) error { return s.server.receive(s.ServerStream, message) }
+func (s boundedStream) RecvMsg(message any) error { return s.request(message) }
 
 // SendMsg implements grpc.ServerStream.
 func (s boundedStream) SendMsg(message any) error { return s.answer(message) }

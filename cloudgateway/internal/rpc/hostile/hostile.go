@@ -106,16 +106,22 @@ func (c *Client) Stall(stream uint32, announced, sent int) error {
 }
 
 // Send sends a whole message as the server is ready to take it, of which Drain learns, and says that there is no other.
-func (c *Client) Send(stream uint32, message []byte) error {
+func (c *Client) Send(stream uint32, message []byte) error { return c.send(stream, message, 0) }
+
+// Begin sends a message in the same way, but for its last byte.
+func (c *Client) Begin(stream uint32, message []byte) error { return c.send(stream, message, 1) }
+
+func (c *Client) send(stream uint32, message []byte, kept int) error {
 	const prefix, frame = 5, 16 << 10
 	left := append(binary.BigEndian.AppendUint32(make([]byte, 1, prefix+len(message)), uint32(len(message))), message...)
+	left = left[:len(left)-kept]
 	for len(left) > 0 {
 		size, err := c.room(stream, min(frame, len(left)))
 		if err != nil {
 			return err
 		}
 		c.writes.Lock()
-		err = c.framer.WriteData(stream, size == len(left), left[:size])
+		err = c.framer.WriteData(stream, size == len(left) && kept == 0, left[:size])
 		c.writes.Unlock()
 		if err != nil {
 			return err
@@ -161,11 +167,11 @@ func (c *Client) learn(stream uint32, more int, over bool) {
 	c.windows.change.Broadcast()
 }
 
-// NoWindow lets nothing come of the answers to the calls that follow.
-func (c *Client) NoWindow() error {
+// Window lets so many bytes come of each answer, also of those that are being written.
+func (c *Client) Window(bytes uint32) error {
 	c.writes.Lock()
 	defer c.writes.Unlock()
-	return c.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+	return c.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: bytes})
 }
 
 // Deaf makes the connection take as little as can be of what is not read from it.
