@@ -2,7 +2,11 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -18,15 +22,56 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/kube"
 
 	"alicloud-controllers.dev/cloudgateway/internal/rpc/hostile"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
 )
 
-// TestNobodyHoldsUpAHandover: when the active replica is told to end, callers are without an answer for a moment,
-// whatever its others wait for: what was not sent to the cloud is refused, so that it comes to the next replica, and
-// nobody waits for whoever reads slowly.
+// TestNobodyHoldsUpAHandover: when the active replica is told to end, or can't renew its Lease, callers are without an
+// answer for a moment, whatever its others wait for: what was not sent to the cloud is refused, so that it comes to the
+// next replica, and nobody waits for whoever reads slowly.
 func TestNobodyHoldsUpAHandover(t *testing.T) {
-	for name, burden := range map[string]burden{
+	for name, burden := range burdens() {
+		for _, way := range []leaving{
+			// The standby looks at the Lease every 1 to 2.2 s.
+			{name: "told to end", election: election, limit: 3 * time.Second},
+			// Nobody leads for the second between the last moment of the one and the first of the other, and one retryPeriod more.
+			{name: "Lease lost", election: quickElection, limit: 3 * time.Second, lost: true},
+		} {
+			if way.lost && (name == "idle" || name == "front") {
+				continue // They differ in nothing from the others then.
+			}
+			t.Run(name+"/"+way.name, func(t *testing.T) {
+				const tries = 3 // A busy machine may hold up one handover, and what waits for others all.
+				for n := range tries {
+					gap := handover(t, way, burden)
+					t.Logf("%s, %s: %s without an answer", name, way.name, gap.Round(10*time.Millisecond))
+					if gap <= way.limit {
+						return
+					}
+					if n == tries-1 {
+						t.Errorf("%s: callers were without an answer for more than %s, %d times", name, way.limit, tries)
+					}
+				}
+			})
+		}
+	}
+}
+
+// leaving is how the active replica ceases to be that.
+type leaving struct {
+	name, election string
+	limit          time.Duration
+	lost           bool
+}
+
+// burden is what the active replica has to do when it is to end. Ended gives the errors of the calls that waited.
+type burden func(w *world, g *Gateway, direct *gateway.Client) (ended func() error)
+
+func burdens() map[string]burden {
+	return map[string]burden{
 		"idle": func(*world, *Gateway, *gateway.Client) func() error { return func() error { return nil } },
 		"full queue": func(w *world, g *Gateway, direct *gateway.Client) func() error {
 			_, leave := w.queued(g, func(ctx context.Context, n int) error {
@@ -38,65 +83,130 @@ func TestNobodyHoldsUpAHandover(t *testing.T) {
 				return nil
 			}
 		},
-		"slow client": func(w *world, _ *Gateway, _ *gateway.Client) func() error {
-			c, err := hostile.Dial(w.t.Context(), w.addr, "127.0.0.1")
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			w.t.Cleanup(func() { _ = c.Close() })
-			request, err := proto.Marshal(&slbv1.ListLoadBalancersRequest{Name: "slow"})
-			if err == nil {
-				err = c.NoWindow()
-			}
-			if err == nil {
-				err = c.Headers(1, slbv1.LoadBalancerService_ListLoadBalancers_FullMethodName, "writer", true)
-			}
-			if err == nil {
-				err = c.Send(1, request)
-			}
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			w.await("DescribeLoadBalancers", 1)
-			return func() error { return nil }
+		"slow clients": func(w *world, g *Gateway, _ *gateway.Client) func() error {
+			w.unread()
+			return w.readLate(g)
 		},
 		"front": func(w *world, g *Gateway, _ *gateway.Client) func() error {
 			tool := newTool(w.t, w.openFront(g), "tool", toolSecret)
+			var closed atomic.Int64
 			ended, _ := w.queued(g, func(ctx context.Context, _ int) error {
 				got, err := tool.send(ctx, http.MethodPost, tool.sign(http.MethodPost, tool.params("vpc:DescribeVSwitches", nil)), nil, nil)
 				if err == nil && got.Status != http.StatusOK &&
 					(got.Code != "ServiceUnavailable" || got.Header.Get("X-Acs-Retry-After") == "") {
 					err = errors.New(got.Body)
 				}
+				if errors.Is(err, io.EOF) && closed.Add(1) == 1 {
+					return nil // It came when its idle connection was closed, and was not read.
+				}
 				return err
 			})
 			return ended
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			// The standby looks at the Lease every 1 to 2.2 s. A busy machine may hold up one handover, and what waits for others all.
-			const limit, tries = 3 * time.Second, 3
-			for n := range tries {
-				gap := handover(t, burden)
-				t.Logf("%s: %s without an answer", name, gap.Round(10*time.Millisecond))
-				if gap <= limit {
-					return
-				}
-				if n == tries-1 {
-					t.Errorf("%s: callers were without an answer for more than %s, %d times", name, limit, tries)
-				}
-			}
-		})
+		"slow tools": func(w *world, g *Gateway, _ *gateway.Client) func() error {
+			w.longAnswer(g)
+			return w.readLongAnswer(g)
+		},
 	}
 }
 
-// burden is what the active replica has to do when it is told to end. Ended gives the errors of the calls that waited.
-type burden func(w *world, g *Gateway, direct *gateway.Client) (ended func() error)
+// unread makes a call whose answer nobody ever reads.
+func (w *world) unread() *hostile.Client {
+	w.t.Helper()
+	c, err := hostile.Dial(w.t.Context(), w.addr, "127.0.0.1")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = c.Close() })
+	before := w.sim.Calls(0)
+	request, err := proto.Marshal(&slbv1.ListLoadBalancersRequest{Name: "slow-" + strconv.Itoa(len(before))})
+	if err == nil {
+		err = c.Window(0)
+	}
+	if err == nil {
+		err = c.Headers(1, slbv1.LoadBalancerService_ListLoadBalancers_FullMethodName, "writer", true)
+	}
+	if err == nil {
+		err = c.Send(1, request)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	until(w.t, "the cloud is asked for the answer that nobody reads", func() bool {
+		return slices.ContainsFunc(w.sim.Calls(int64(len(before))), func(c journal.Call) bool { return c.Action == "DescribeLoadBalancers" })
+	})
+	return c
+}
 
-// handover tells the active one of two replicas to end, and returns the longest time for which a caller had no answer.
-func handover(t *testing.T, burden burden) (gap time.Duration) {
+// readLate makes a call whose answer is read when the replica is no longer the active one.
+func (w *world) readLate(g *Gateway) (ended func() error) {
+	c := w.unread()
+	return onceOver(g, func() error {
+		if err := c.Window(1 << 20); err != nil {
+			return err
+		}
+		var answered atomic.Int64
+		c.Drain(&answered)
+		if answered.Load() != 1 {
+			return errors.New("a client that reads late gets no answer")
+		}
+		return nil
+	})
+}
+
+// onceOver calls read when the turn of a replica is over.
+func onceOver(g *Gateway, read func() error) (ended func() error) {
+	result := make(chan error, 1)
+	go func() {
+		<-g.gate.current().calls.Done()
+		result <- read()
+	}()
+	return func() error { return <-result }
+}
+
+// long is what no buffer of a connection holds.
+const long = 8 << 20
+
+// longAnswer lets a tool ask for a long answer, of which it reads nothing but the first byte.
+func (w *world) longAnswer(g *Gateway) net.Conn {
+	w.t.Helper()
+	if err := w.sim.SetFaults(fault.Rule{Action: "DescribeVpcs", Error: &fault.Error{
+		Status: http.StatusBadRequest, Code: "Long", Message: strings.Repeat("x", long),
+	}}); err != nil {
+		w.t.Fatal(err)
+	}
+	tool := newTool(w.t, w.openFront(g), "tool", toolSecret)
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	conn, err := dialer.DialContext(w.t.Context(), "tcp", g.front.Addr())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = conn.Close() })
+	_, err = fmt.Fprintf(conn, "GET /?%s HTTP/1.1\r\nHost: front\r\n\r\n", tool.sign(http.MethodGet, tool.params("vpc:DescribeVpcs", nil)))
+	if err == nil {
+		_, err = io.ReadFull(conn, make([]byte, 1))
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return conn
+}
+
+// readLongAnswer reads such an answer when the replica is no longer the active one.
+func (w *world) readLongAnswer(g *Gateway) (ended func() error) {
+	conn := w.longAnswer(g)
+	return onceOver(g, func() error {
+		if text, err := io.ReadAll(io.LimitReader(conn, long)); err != nil || len(text) < long {
+			return fmt.Errorf("a tool that reads late gets %d bytes of its answer: %w", len(text), err)
+		}
+		return nil
+	})
+}
+
+// handover lets the active one of two replicas go, and returns the longest time for which a caller had no answer.
+func handover(t *testing.T, way leaving, burden burden) (gap time.Duration) {
 	t.Helper()
-	w := fronted(t, election+"budget: {overrides: {vpc/DescribeVSwitches: {calls: 1, window: 1s}}}\n")
+	w := fronted(t, way.election+"budget: {overrides: {vpc/DescribeVSwitches: {calls: 1, window: 1s}}}\n")
 	text, err := os.ReadFile(w.file)
 	if err != nil {
 		t.Fatal(err)
@@ -104,9 +214,12 @@ func handover(t *testing.T, burden burden) (gap time.Duration) {
 	lines := slices.DeleteFunc(strings.Split(strings.Replace(string(text), "wait: 3s", "wait: 90s", 1), "\n"),
 		func(line string) bool { return strings.HasPrefix(line, "budget: {callers") })
 	w.file = w.write("handover.yaml", strings.Join(lines, "\n"))
-	w.toolMay = map[string]bool{"vpc:DescribeVSwitches": true}
+	w.toolMay = map[string]bool{"vpc:DescribeVSwitches": true, "vpc:DescribeVpcs": true}
 	first := w.start()
 	end, firstAddr := w.stop, w.addr
+	if way.lost {
+		end = w.ended
+	}
 	direct := w.dial("writer")
 	ended := burden(w, first, direct)
 	w.start()
@@ -120,13 +233,16 @@ func handover(t *testing.T, burden burden) (gap time.Duration) {
 	read()
 	stopped := make(chan error, 1)
 	last := time.Now()
+	if way.lost {
+		w.lease.refuse()
+	}
 	go func() { stopped <- end() }()
 	pace := time.NewTicker(250 * time.Millisecond) // Reads are not to fill the queue themselves.
 	defer pace.Stop()
 	for over := false; !over; {
 		select {
 		case err := <-stopped:
-			if err != nil {
+			if way.lost != errors.Is(err, kube.ErrLeaseLost) || !way.lost && err != nil {
 				t.Errorf("the first replica ended with %v", err)
 			}
 			over = true
@@ -140,6 +256,13 @@ func handover(t *testing.T, burden burden) (gap time.Duration) {
 		t.Errorf("a call that waited: %v", err)
 	}
 	return gap
+}
+
+// refuse lets whoever holds the Lease of the gateway renew it no more.
+func (l *leases) refuse() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused = *l.held["cloudgateway"].Spec.HolderIdentity
 }
 
 // queued lets 20 callers call again and again an action of which one a second may be sent, and returns when most of them wait. Ended gives

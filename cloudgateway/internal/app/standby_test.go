@@ -331,6 +331,7 @@ type leases struct {
 	version   int
 	held      map[string]*coordinationv1.Lease
 	forbidden bool
+	refused   string // the identity of a replica that can't renew
 }
 
 // handle answers a request about a Lease: the object, or a refusal.
@@ -350,6 +351,8 @@ func (l *leases) handle(method, name string, sent *coordinationv1.Lease) (any, i
 	switch {
 	case l.forbidden:
 		return refuse(http.StatusForbidden, metav1.StatusReasonForbidden)
+	case l.refuses(sent):
+		return refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
 	case method == http.MethodPost && there != nil:
 		return refuse(http.StatusConflict, metav1.StatusReasonAlreadyExists)
 	case method != http.MethodPost && there == nil:
@@ -364,6 +367,15 @@ func (l *leases) handle(method, name string, sent *coordinationv1.Lease) (any, i
 	sent.TypeMeta = metav1.TypeMeta{Kind: "Lease", APIVersion: "coordination.k8s.io/v1"}
 	l.held[name] = sent
 	return sent, http.StatusOK
+}
+
+// refuses reports whether a replica that can't renew wants to, or to give the Lease back.
+func (l *leases) refuses(sent *coordinationv1.Lease) bool {
+	if l.refused == "" || sent == nil {
+		return false
+	}
+	holder := sent.Spec.HolderIdentity
+	return holder == nil || *holder == "" || *holder == l.refused
 }
 
 // TestLeaseDefaults: in the worst case the standby sees late that the lease was renewed, and late that it has ended.

@@ -52,6 +52,7 @@ type world struct {
 	admin string
 	log   lockedBuffer
 	stop  func() error
+	ended func() error // waits until the gateway ends by itself
 
 	latency  time.Duration   // of the API server
 	toolMay  map[string]bool // call through the OpenAPI front, by name, with any key pair
@@ -149,10 +150,12 @@ func (w *world) start() *Gateway {
 	w.addr, w.admin = g.Addr(), g.admin.Addr()
 	ended := make(chan error, 1)
 	go func() { ended <- g.Run(ctx) }()
-	w.stop = sync.OnceValue(func() error {
+	w.ended = sync.OnceValue(func() error { return <-ended })
+	stop := w.ended
+	w.stop = func() error {
 		cancel()
-		return <-ended
-	})
+		return stop()
+	}
 	w.t.Cleanup(func() {
 		if err := w.stop(); err != nil {
 			w.t.Errorf("the gateway ended with: %v", err)
