@@ -16,6 +16,7 @@ func TestPass(t *testing.T) {
 	throttled := step{status: 400, code: "Throttling.User"}
 	read := Call{Product: ECS, Action: "DescribeInstances", Params: map[string]string{"RegionId": "cn-hangzhou"}}
 	write := Call{Product: ECS, Action: "DeleteInstance", Mutating: true, Form: map[string]string{"InstanceId": "i-1"}}
+	long := func(bytes int) string { return `{"RequestId":"R-1","Name":"` + strings.Repeat("x", bytes) + `"}` }
 	tests := []struct {
 		name     string
 		call     Call
@@ -36,7 +37,8 @@ func TestPass(t *testing.T) {
 		{"a lost answer of a change", write, []step{{drop: true}}, 0, "", rpcerr.OutcomeUnknown, 1, true},
 		{"half an answer of a change", write, []step{{cut: true}}, 0, "", rpcerr.OutcomeUnknown, 1, true},
 		{"a lost answer of a read", read, []step{{drop: true}}, 0, "", rpcerr.CloudUnavailable, 1, false},
-		{"too much", read, []step{{body: strings.Repeat("x", 100<<10)}}, 0, "", rpcerr.CloudUnavailable, 1, false},
+		{"as much as there is room for", read, []step{{body: long(50 << 10)}}, 200, "xxx", "", 1, false},
+		{"too much", read, []step{{body: long(70 << 10)}}, 0, "", rpcerr.CloudUnavailable, 1, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
