@@ -131,18 +131,21 @@ func causeOf(err error) string {
 	return rpcerr.Cause(err)
 }
 
+// reporter records events, and warnings once for as long as they say the same.
+type reporter struct{ *kube.Events }
+
 // announce records the events of a pass, and that the trouble that warnings of some reasons reported is over.
-func (c *Controller) announce(svc *corev1.Service, over []string, list []Event) {
+func (r reporter) announce(svc *corev1.Service, over []string, list []Event) {
 	isDone := slices.ContainsFunc(list, func(e Event) bool { return e.Type == corev1.EventTypeNormal })
 	switch {
 	case len(over) == 0:
 	case isDone:
-		c.events.Forget(svc, over...) // What was done says so.
+		r.Forget(svc, over...) // What was done says so.
 	default:
-		c.events.Resolve(svc, over...)
+		r.Resolve(svc, over...)
 	}
 	for _, e := range list {
-		c.record(svc, e)
+		r.record(svc, e)
 	}
 }
 
@@ -152,13 +155,13 @@ func whatWasDone(list []Event) []Event {
 }
 
 // record records an event; a warning unless it would repeat the last one of its reason.
-func (c *Controller) record(svc *corev1.Service, e Event) {
+func (r reporter) record(svc *corev1.Service, e Event) {
 	e.Message = bounded(e.Message)
 	if e.Type == corev1.EventTypeNormal {
-		c.events.Normal(svc, e.Reason, e.Message)
+		r.Normal(svc, e.Reason, e.Message)
 		return
 	}
-	c.events.Warn(svc, kube.Warning{Reason: e.Reason, Message: e.Message, Cause: e.Cause, Done: e.Done})
+	r.Warn(svc, kube.Warning{Reason: e.Reason, Message: e.Message, Cause: e.Cause, Done: e.Done})
 }
 
 // maxEventText bounds the message of an event, as the API server does for events of the newer kind.
@@ -203,5 +206,3 @@ func startOfItem(text string) int {
 	}
 	return at
 }
-
-func keyOf(svc *corev1.Service) string { return svc.Namespace + "/" + svc.Name }

@@ -55,9 +55,9 @@ func TestExists(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c := &Controller{Config: Config{Client: client, Kinds: []Registration{{Finalizer: "ours"}}},
-			informers: informerSet{services: corelisters.NewServiceLister(indexer)}}
-		got, err := c.exists(t.Context(), "default", "web", func(*corev1.Service) bool { return tt.owns })
+		w := worker{publisher{&base{Config: Config{Client: client, Kinds: []Registration{{Finalizer: "ours"}}},
+			cluster: cluster{services: corelisters.NewServiceLister(indexer)}}}}
+		got, err := w.exists(t.Context(), "default", "web", func(*corev1.Service) bool { return tt.owns })
 		if got != tt.want || (err != nil) != tt.fails {
 			t.Errorf("%s: %t, %v", what, got, err)
 		}

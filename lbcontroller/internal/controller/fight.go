@@ -1,6 +1,8 @@
 package controller
 
-import "time"
+import (
+	"time"
+)
 
 const (
 	// firstRestore is the least time between two writes of the same, which doubles with each.

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/services/reconcile"
 
@@ -93,22 +92,6 @@ type Outcome struct {
 	Wake []string
 }
 
-// Publication is what a Service shows of its load balancer. An empty label or annotation is removed.
-type Publication struct {
-	Notes   Notes
-	Ingress []corev1.LoadBalancerIngress
-	// KeepIngress leaves the addresses in the status alone: they may be another controller's.
-	KeepIngress bool
-	// conditions are put into the status, if there are any; dropConditions takes them away.
-	conditions     []metav1.Condition
-	dropConditions bool
-}
-
-// differs reports whether a Service shows something else, apart from conditions.
-func (p Publication) differs(svc *corev1.Service) bool {
-	return len(p.Notes.change(svc)) > 0 || !p.KeepIngress && !sameIngress(svc.Status.LoadBalancer.Ingress, p.Ingress)
-}
-
 // Retry says when a pass that went wrong is repeated.
 type Retry struct {
 	// Mode chooses the way.
@@ -149,3 +132,5 @@ type Event struct {
 	// Done says of a warning that it is about something that was done, and not about trouble that ends.
 	Done bool
 }
+
+func keyOf(svc *corev1.Service) string { return svc.Namespace + "/" + svc.Name }

@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // metrics keeps the names of the existing CCM, on which dashboards stand.
@@ -68,15 +67,6 @@ func (m metrics) stands(s *service, state string) {
 	if s.state = state; state != "" {
 		m.services.WithLabelValues(state).Inc()
 	}
-}
-
-// stateOf is how a Service with these conditions stands.
-func stateOf(list []metav1.Condition) string {
-	ready, synced := find(list, ConditionReady), find(list, ConditionSynced)
-	if synced.Status == metav1.ConditionTrue && ready.Status == metav1.ConditionFalse {
-		return ReasonPending
-	}
-	return synced.Reason
 }
 
 const (

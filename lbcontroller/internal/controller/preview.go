@@ -2,8 +2,6 @@ package controller
 
 import (
 	"context"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // Preview is what a kind would do about a Service now.
@@ -56,18 +54,4 @@ type Previewer interface {
 	Quotas() []Quota
 	// ListOrphans lists the orphans. It reads the Services anew: they must not be older than the load balancers.
 	ListOrphans(ctx context.Context) ([]Orphan, error)
-}
-
-// PreviewersOf returns those of the kinds that have to do with a Service, in the order in which they would work on it;
-// none for a Service that belongs to no kind.
-func PreviewersOf(kinds []Registration, svc *corev1.Service) []Previewer {
-	var list []Previewer
-	a := assign(kinds, svc)
-	for _, kind := range a.release {
-		list = append(list, kind.Previewer)
-	}
-	if a.wanted != nil {
-		list = append(list, a.wanted.Previewer)
-	}
-	return list
 }

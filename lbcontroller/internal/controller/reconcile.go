@@ -2,137 +2,177 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
 
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/reconcile"
 )
 
-// retrySuperseded is when a pass is repeated that worked on an outdated Service. The event that is on its way mostly
-// comes first, but one of nothing but the controller's own conditions queues nothing, and no look is left of the passes
-// before.
-const retrySuperseded = time.Second
+// What was made for a Service may come to light late: if nothing is found it is looked for again, bypassLooks times in all.
+const bypassPause, bypassLooks = 30 * time.Second, 3
 
-// retryYielded is when a Service is verified again that gave way to more urgent work.
-const retryYielded = 5 * time.Second
-
-// assignment says which kinds have to do with a Service.
-type assignment struct {
-	// wanted is the kind whose load balancer the Service asks for; nil for none.
-	wanted *Registration
-	// interest is that of the wanted kind.
-	interest Interest
-	// release are the kinds that hold the Service and aren't wanted.
-	release []Registration
-	// shared are the ids of load balancers on which other Services may have something, too.
-	shared []string
-}
-
-// idle reports that there is nothing to do for the Service.
-func (a assignment) idle() bool { return a.wanted == nil && len(a.release) == 0 }
-
-// assign asks every kind about a Service.
-func assign(kinds []Registration, svc *corev1.Service) assignment {
-	var a assignment
-	for i, r := range kinds {
-		interest := r.Kind.Interest(svc)
-		wanted, held := interest.Wanted && a.wanted == nil, Writer{Finalizer: r.Finalizer}.Holds(svc)
-		if wanted {
-			a.wanted, a.interest = &kinds[i], interest
-		} else if held {
-			a.release = append(a.release, r)
-		}
-		if wanted || held {
-			a.shared = append(a.shared, interest.Shared...)
-		}
-	}
-	slices.Sort(a.shared)
-	a.shared = slices.Compact(a.shared)
-	return a
-}
-
-func (c *Controller) assign(svc *corev1.Service) assignment { return assign(c.Kinds, svc) }
-
-func (c *Controller) writer(key, finalizer string) Writer {
-	return Writer{Client: c.Client, Finalizer: finalizer, modes: &c.modes, service: c.services.Of(key)}
-}
+// worker passes over Services.
+type worker struct{ publisher }
 
 // Reconcile implements reconcile.Reconciler. Events, metrics and what is written at the end are made here, of the outcome.
-func (c *Controller) Reconcile(ctx context.Context, key string) error {
-	if err := c.releaseBypassed(ctx, key); err != nil {
+func (w worker) Reconcile(ctx context.Context, key string) error {
+	if err := w.releaseBypassed(ctx, key); err != nil {
 		return err
 	}
-	cached, err := c.informers.service(key)
+	cached, err := w.cluster.service(key)
 	if apierrors.IsNotFound(err) {
-		c.forget(key)
-		return c.letPodsGo(ctx, key)
+		w.forget(key)
+		return w.letPodsGo(ctx, key)
 	}
 	if err != nil {
 		return fmt.Errorf("read Service %s from the cache: %w", key, err)
 	}
-	if cached, err = c.restore(ctx, key, cached); err != nil {
+	if cached, err = w.restore(ctx, key, cached); err != nil {
 		return reconcile.After(err, retrySuperseded)
 	}
-	a := c.assign(cached)
+	a := w.assign(cached)
 	if a.idle() {
-		if err := c.dismiss(ctx, key, cached); err != nil {
+		if err := w.dismiss(ctx, key, cached); err != nil {
 			return err
 		}
 		if cached.Spec.Type == corev1.ServiceTypeLoadBalancer {
 			return nil // The gate may be that of another controller.
 		}
-		return c.letPodsGo(ctx, key)
+		return w.letPodsGo(ctx, key)
 	}
-	return c.inTurn(ctx, key, a.shared, func() error { return c.pass(ctx, key, cached, a) })
+	return w.queue.inTurn(ctx, key, a.shared, func() error { return w.pass(ctx, key, cached, a) })
 }
 
 // dismiss takes back what was shown of a Service that asked for a load balancer in vain and doesn't any more. One that
 // had something was released.
-func (c *Controller) dismiss(ctx context.Context, key string, svc *corev1.Service) error {
-	if c.services.Of(key).state == "" && !isLeftBehind(svc) { // Only passes over the Service change the state.
+func (w worker) dismiss(ctx context.Context, key string, svc *corev1.Service) error {
+	if w.services.Of(key).state == "" && !isLeftBehind(svc) { // Only passes over the Service change the state.
 		return nil
 	}
-	err := c.writer(key, "").Publish(ctx, svc, Publication{KeepIngress: true, dropConditions: true})
+	err := w.writer(key, "").Publish(ctx, svc, Publication{KeepIngress: true, dropConditions: true})
 	if ignoreGone(err) != nil {
-		return c.refusedByAPI(svc, ReasonUpdateStatus, err)
+		return w.refusedByAPI(svc, ReasonUpdateStatus, err)
 	}
-	c.forget(key)
-	c.events.Resolve(svc)
+	w.forget(key)
+	w.events.Resolve(svc)
 	return nil
+}
+
+// restore puts back on a Service what another client has taken off, and returns the Service as it is then.
+func (w worker) restore(ctx context.Context, key string, svc *corev1.Service) (*corev1.Service, error) {
+	s := w.services.Of(key)
+	before := s.before()
+	if before == nil {
+		return svc, nil
+	}
+	meta := missing(w.Kinds, before, svc)
+	if before.UID == svc.UID && svc.DeletionTimestamp == nil && len(meta) > 0 {
+		meta["resourceVersion"] = svc.ResourceVersion
+		restored, err := w.writer(key, "").patch(ctx, svc, map[string]any{"metadata": meta})
+		if ignoreGone(err) != nil {
+			return nil, fmt.Errorf("put back on Service %s what another client has taken off: %w", key, orStale(err))
+		}
+		if err == nil {
+			w.Logger.Info("another client has taken off what was noted on a Service; it is put back", "service", key)
+			svc = restored
+		}
+	}
+	s.restored()
+	return svc, nil
+}
+
+// releaseBypassed releases what was made for Services that were deleted past their finalizers, before the next Service
+// of their name is worked on: what both have on a load balancer of a user's can't be distinguished. Nothing can be
+// written on a Service that is gone.
+func (w worker) releaseBypassed(ctx context.Context, key string) error {
+	for _, v := range w.bypassed.of(key) {
+		svc := v.DeepCopy()
+		svc.DeletionTimestamp = new(metav1.Now()) // As if the API server had waited.
+		a := w.assign(svc)
+		changed := false
+		err := w.queue.inTurn(ctx, key, a.shared, func() (err error) {
+			for _, kind := range a.release {
+				var did bool
+				if did, err = w.releaseGone(ctx, kind, Request{Key: key, Service: svc, Writer: w.writer(key, kind.Finalizer)}); err != nil {
+					return err
+				}
+				changed = changed || did
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		w.forget(key)
+		v.looks++ // No other worker works on the key.
+		if !changed && len(a.shared) == 0 && v.looks < bypassLooks {
+			w.queue.AddAfter(key, reconcile.User, bypassPause)
+			continue
+		}
+		w.bypassed.remove(svc)
+		w.events.Forget(svc)
+	}
+	return nil
+}
+
+// releaseGone lets a kind release what it made for a Service that is gone, and reports whether there was something. An
+// event on the next Service of the name says what it waits for.
+func (w worker) releaseGone(ctx context.Context, kind Registration, r Request) (changed bool, err error) {
+	start := time.Now()
+	o := kind.Kind.Release(gateway.WithPriority(ctx, gateway.Deletion), r)
+	for _, other := range o.Wake {
+		w.queue.add(other, reconcile.User)
+	}
+	w.measure(kind.MetricType, verbDeletion, start, o.Changed, o.Err)
+	switch {
+	case o.Err == nil:
+		w.events.announce(r.Service, o.Resolved, o.Events)
+		return o.Changed, nil
+	case o.Retry.Mode == RetryNever:
+		w.Logger.Warn("the load balancer of a Service that was deleted past its finalizer stays", "service", r.Key, "uid",
+			r.Service.UID, "error", o.Err)
+		return true, nil
+	}
+	o.Err = fmt.Errorf("release the load balancer of the Service with UID %s, which is gone: %w", r.Service.UID, o.Err)
+	shown := r.Service
+	if next, err := w.cluster.service(r.Key); err == nil {
+		shown = next
+	}
+	w.events.record(shown, Failure(ReasonCleanFailed, o.Err))
+	return false, again(o)
 }
 
 // pass releases what the Service no longer has a claim to, and otherwise brings its load balancer to what it asks for. A Service that
 // changes from one kind to another gives the old load balancer up first; the event of that brings it back.
-func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Service, a assignment) error {
-	s := c.services.Of(key)
+func (w worker) pass(ctx context.Context, key string, cached *corev1.Service, a assignment) error {
+	s := w.services.Of(key)
 	since := s.beginPass() // What changes from here on may be too late for this pass.
-	slicesOf, err := c.informers.slicesOf(key)
+	slicesOf, err := w.cluster.slicesOf(key)
 	if err != nil {
 		return err
 	}
-	gated, err := c.informers.gatedBy(key)
+	gated, err := w.cluster.gatedBy(key)
 	if err != nil {
 		return err
 	}
-	nodes, err := c.nodesNow(a)
+	nodes, err := w.nodes.forPass(a)
 	if err != nil {
 		return err
 	}
 	request := func(r Registration) Request { // Never change what the cache shares.
-		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated, Secrets: c.secrets.of(cached),
-			Writer: c.writer(key, r.Finalizer), Exists: c.exists}
+		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated, Secrets: w.secrets.of(cached),
+			Writer: w.writer(key, r.Finalizer), Exists: w.exists}
 	}
 	for _, kind := range a.release {
-		if err := c.release(ctx, kind, request(kind)); err != nil {
+		if err := w.release(ctx, kind, request(kind)); err != nil {
 			return err
 		}
 	}
@@ -141,26 +181,26 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 	}
 	start := time.Now()
 	r := request(*a.wanted)
-	r.Service = c.disown(ctx, r.Writer, key, r.Service)
+	r.Service = w.disown(ctx, r.Writer, key, r.Service)
 	counted, calls := gateway.CountCalls(ctx)
 	o := a.wanted.Kind.Ensure(counted, r)
-	c.metrics.calls.Observe(float64(calls.Load()))
+	w.metrics.calls.Observe(float64(calls.Load()))
 	if !since.IsZero() && o.Err != nil && o.Retry.Mode != RetryNever {
 		s.passAgain(since)
 	} else if !since.IsZero() && o.Err == nil {
-		c.metrics.delay.Observe(time.Since(since).Seconds())
+		w.metrics.delay.Observe(time.Since(since).Seconds())
 	}
-	return c.conclude(ctx, r, a.wanted.MetricType, verbOf(cached, true), start, o)
+	return w.conclude(ctx, r, a.wanted.MetricType, verbOf(cached, true), start, o)
 }
 
 // exists implements Exists.
-func (c *Controller) exists(ctx context.Context, namespace, name string, owns func(*corev1.Service) bool,
+func (w worker) exists(ctx context.Context, namespace, name string, owns func(*corev1.Service) bool,
 ) (bool, error) {
-	cached, err := c.informers.services.Services(namespace).Get(name)
+	cached, err := w.cluster.services.Services(namespace).Get(name)
 	if err == nil && cached.DeletionTimestamp == nil {
 		return true, nil
 	}
-	all, err := c.informers.services.List(labels.Everything())
+	all, err := w.cluster.services.List(labels.Everything())
 	if err != nil {
 		return false, fmt.Errorf("list the Services in the cache: %w", err)
 	}
@@ -168,7 +208,7 @@ func (c *Controller) exists(ctx context.Context, namespace, name string, owns fu
 	if slices.ContainsFunc(all, isAnother) {
 		return true, nil
 	}
-	live, err := c.Client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+	live, err := w.Client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -176,208 +216,41 @@ func (c *Controller) exists(ctx context.Context, namespace, name string, owns fu
 		return false, fmt.Errorf("read Service %s/%s: %w", namespace, name, err)
 	}
 	holds := func(r Registration) bool { return Writer{Finalizer: r.Finalizer}.Holds(live) }
-	return live.DeletionTimestamp == nil || slices.ContainsFunc(c.Kinds, holds), nil // Otherwise it has given up all.
+	return live.DeletionTimestamp == nil || slices.ContainsFunc(w.Kinds, holds), nil // Otherwise it has given up all.
 }
 
 // release lets a kind give up what it has of a Service, and the Service go.
-func (c *Controller) release(ctx context.Context, kind Registration, r Request) error {
+func (w worker) release(ctx context.Context, kind Registration, r Request) error {
 	start := time.Now()
 	o := kind.Kind.Release(gateway.WithPriority(ctx, gateway.Deletion), r)
-	if err := c.conclude(ctx, r, kind.MetricType, verbDeletion, start, o); err != nil || o.Err != nil {
+	if err := w.conclude(ctx, r, kind.MetricType, verbDeletion, start, o); err != nil || o.Err != nil {
 		return err
 	}
-	s := c.services.Of(r.Key)
+	s := w.services.Of(r.Key)
 	s.forgetShown()
-	c.metrics.stands(s, "")
+	w.metrics.stands(s, "")
 	if err := r.Writer.letGo(ctx, r.Service, o.Publish); ignoreGone(err) != nil {
-		return c.refusedByAPI(r.Service, ReasonRemoveFinalizer, err)
+		return w.refusedByAPI(r.Service, ReasonRemoveFinalizer, err)
 	}
 	if r.Service.DeletionTimestamp == nil {
-		c.events.Resolve(r.Service)
+		w.events.Resolve(r.Service)
 	}
 	return nil
 }
 
-// conclude does all that follows from an outcome: first which Services it wakes, then what is written on the Service, events and
-// the next attempt.
-func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb string, start time.Time, o Outcome) error {
-	for _, key := range o.Wake { // They are about the cloud, whatever becomes of this Service.
-		c.queue(key, reconcile.User)
+// letPodsGo releases the pods that wait for a Service which has no load balancer.
+func (w worker) letPodsGo(ctx context.Context, key string) error {
+	gated, err := w.cluster.gatedBy(key)
+	if err != nil {
+		return err
 	}
-	err, s := o.Err, c.services.Of(r.Key)
-	if errors.Is(err, reconcile.ErrYielded) {
-		return reconcile.After(err, retryYielded)
+	verdicts, wait := Strays(gated, gated.Waiting(), "the Service has no load balancer to wait for")
+	if wait > 0 && w.queue.leading.Load() {
+		w.queue.AddAfter(key, reconcile.Endpoint, wait)
 	}
-	if o.Service != nil {
-		r.Service = o.Service
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return err
 	}
-	if c.modes.strip(o.Publish) {
-		o.Events = append(o.Events,
-			Warningf(ReasonIPMode, "the API server doesn't keep the ipMode of addresses, which annotation ip-mode asks for; "+
-				"upgrade it to Kubernetes 1.30, or publish a name by annotation hostname"))
-	} else if o.Publish != nil && !o.Publish.KeepIngress && !slices.ContainsFunc(o.Publish.Ingress, hasMode) {
-		o.Resolved = append(o.Resolved, ReasonIPMode)
-	}
-	writes := o.Publish != nil && o.Publish.differs(r.Service)
-	if writes && verb != verbDeletion && s.justPublished(*o.Publish) { // The cache doesn't show it yet.
-		r.Service.Status.LoadBalancer.Ingress, o.Publish, writes = o.Publish.Ingress, nil, false
-		c.runner.AddAfter(r.Key, reconcile.User, firstRestore)
-	}
-	restores := o.Publish != nil && len(o.Publish.Ingress) > 0 && !sameIngress(r.Service.Status.LoadBalancer.Ingress, o.Publish.Ingress)
-	if wait := s.wait(inStatus, gistOfIngress(ingressOf(o.Publish))); restores && wait > 0 {
-		restores = false
-		o.Publish = &Publication{Notes: o.Publish.Notes, KeepIngress: true}
-		c.runner.AddAfter(r.Key, reconcile.User, wait)
-	}
-	labels, lacks := missingLabels(r.Service, o.Publish)
-	if wait := s.wait(inLabels, labels); lacks && wait > 0 {
-		lacks = false
-		withoutLabels := *o.Publish
-		withoutLabels.Notes.Labels = nil
-		o.Publish = &withoutLabels
-		c.runner.AddAfter(r.Key, reconcile.User, wait)
-	}
-	c.addConditions(r, verb, &o)
-	if o.Publish != nil {
-		if werr := r.Writer.Publish(ctx, r.Service, *o.Publish); ignoreGone(werr) != nil {
-			werr = c.refusedByAPI(r.Service, ReasonUpdateStatus, werr)
-			s.forgetConditions()
-			c.announce(r.Service, nil, whatWasDone(o.Events))
-			c.measure(metricType, verb, start, o.Changed, werr)
-			return werr
-		}
-		if writes {
-			s.publish(*o.Publish)
-		}
-		o.Resolved = append(o.Resolved, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
-		if s.calm() {
-			o.Resolved = append(o.Resolved, ReasonContested)
-		}
-		if lacks && s.fight(inLabels, labels) {
-			c.metrics.conflicts.WithLabelValues("labels").Inc()
-			o.Events = append(o.Events,
-				Warningf(ReasonContested, "another client takes off labels that the controller notes on the Service, and they are written again, "+
-					"more and more seldom; let it keep the labels of the controller: %s", labels))
-		}
-		if restores && s.fight(inStatus, gistOfIngress(o.Publish.Ingress)) {
-			c.metrics.conflicts.WithLabelValues("status").Inc()
-			o.Events = append(o.Events,
-				Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else, and are written again, more and more seldom; "+
-					"find out who else serves the Service and stop that, or give the Service a class"))
-		}
-	}
-	if Superseded(err) {
-		c.metrics.conflicts.WithLabelValues("version").Inc()
-		c.announce(r.Service, nil, whatWasDone(o.Events))
-		return reconcile.After(err, retrySuperseded)
-	}
-	c.announce(r.Service, o.Resolved, o.Events)
-	for _, look := range o.Looks {
-		c.runner.AddAfter(r.Key, look.Priority, look.After)
-	}
-	c.measure(metricType, verb, start, o.Changed, err)
-	if werr := c.openGates(ctx, r, o.Gates); werr != nil && err == nil {
-		return werr
-	}
-	if err == nil {
-		return nil
-	}
-	return again(o)
-}
-
-// again returns the error by which the queue knows when to repeat a pass that went wrong.
-func again(o Outcome) error {
-	switch o.Retry.Mode {
-	case RetryNever:
-		return reconcile.Terminal(o.Err)
-	case RetryAfter:
-		return reconcile.After(o.Err, o.Retry.After)
-	case RetryLook:
-		return reconcile.ErrNotBegun
-	case RetryBackoff:
-		if o.Retry.After > 0 {
-			return reconcile.Defer(o.Err, o.Retry.After)
-		}
-	}
-	return o.Err
-}
-
-// addConditions adds to what is published how the Service stands, if that has changed.
-func (c *Controller) addConditions(r Request, verb string, o *Outcome) {
-	if Superseded(o.Err) || o.Publish == nil && o.Err == nil {
-		return
-	}
-	if verb == verbDeletion && o.Err == nil {
-		o.Publish.dropConditions = r.Service.DeletionTimestamp == nil // The others go with the Service.
-		return
-	}
-	s, list := c.services.Of(r.Key), conditionsOf(r.Service, *o)
-	c.metrics.stands(s, stateOf(list))
-	if !s.mustShow(r.Service, list) {
-		return
-	}
-	p := Publication{KeepIngress: true}
-	if o.Publish != nil {
-		p = *o.Publish
-	}
-	p.conditions = list
-	o.Publish = &p
-}
-
-// missingLabels are the labels that are written and whether the Service lacks one of them.
-func missingLabels(svc *corev1.Service, p *Publication) (text string, lacks bool) {
-	if p == nil {
-		return "", false
-	}
-	var labels []string
-	for key, value := range p.Notes.Labels {
-		if value == "" {
-			continue
-		}
-		labels = append(labels, key+"="+value)
-		_, has := svc.Labels[key]
-		lacks = lacks || !has
-	}
-	slices.Sort(labels)
-	return strings.Join(labels, ", "), lacks
-}
-
-// ingressOf are the addresses of a publication, if there is one.
-func ingressOf(p *Publication) []corev1.LoadBalancerIngress {
-	if p == nil {
-		return nil
-	}
-	return p.Ingress
-}
-
-// refusedByAPI says that the API server didn't take what the controller writes on a Service, unless the cache only trails.
-func (c *Controller) refusedByAPI(svc *corev1.Service, reason string, err error) error {
-	if Superseded(err) {
-		return reconcile.After(err, retrySuperseded)
-	}
-	c.record(svc, Failure(reason, err))
-	return err
-}
-
-func (c *Controller) measure(metricType, verb string, start time.Time, changed bool, err error) {
-	if changed || err != nil {
-		c.metrics.count(metricType, verb, start, err)
-	}
-}
-
-// ignoreGone drops the error that the Service is gone already.
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-// forget drops all that is remembered of a Service.
-func (c *Controller) forget(key string) {
-	for _, kind := range c.Kinds {
-		kind.Kind.Forget(key)
-	}
-	c.metrics.stands(c.services.Of(key), "")
-	c.services.Drop(key)
+	return w.writeGates(ctx, namespace, name, gated, verdicts)
 }

@@ -54,7 +54,7 @@ func BenchmarkEvents(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			core := c.informers.factory.Core().V1()
+			core := c.base.cluster.factory.Core().V1()
 			add := func(err error) {
 				if err != nil {
 					b.Fatal(err)
@@ -66,12 +66,12 @@ func BenchmarkEvents(b *testing.B) {
 			for n := range services {
 				svc := web(func(svc *corev1.Service) { svc.Name, svc.UID = fmt.Sprint("web-", n), types.UID(fmt.Sprint("uid-", n)) })
 				add(core.Services().Informer().GetIndexer().Add(svc))
-				add(c.informers.slices.Add(&discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
+				add(c.base.cluster.slices.Add(&discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
 					Namespace: "default", Name: svc.Name, Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name},
 				}}))
 			}
-			c.leading.Store(true)
-			c.nodesChanged()
+			c.base.queue.leading.Store(true)
+			c.watcher.nodesChanged()
 			name := fmt.Sprintf("services=%d/subset=%d", services, size)
 			b.Run("node/"+name, func(b *testing.B) {
 				b.ReportAllocs()
@@ -82,18 +82,18 @@ func BenchmarkEvents(b *testing.B) {
 					} else {
 						add(nodes.Delete(joined))
 					}
-					c.nodesChanged()
+					c.watcher.nodesChanged()
 				}
 				add(nodes.Delete(joined))
-				c.nodesChanged()
+				c.watcher.nodesChanged()
 			})
 			b.Run("endpoint/"+name, func(b *testing.B) {
 				b.ReportAllocs()
-				slice, _, err := c.informers.slices.GetByKey("default/web-0")
+				slice, _, err := c.base.cluster.slices.GetByKey("default/web-0")
 				add(err)
-				c.Kinds[0].Kind = plain{backend.Policy{Mode: backend.Pods}}
+				c.base.Kinds[0].Kind = plain{backend.Policy{Mode: backend.Pods}}
 				for b.Loop() {
-					c.sliceChanged(slice)
+					c.watcher.sliceChanged(slice)
 				}
 			})
 		}

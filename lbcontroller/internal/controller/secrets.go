@@ -8,13 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"alicloud-controllers.dev/services/logging"
-	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/certificate"
@@ -33,10 +31,10 @@ type secretWatch struct {
 }
 
 // newSecrets watches the Secrets of the configured namespaces.
-func (c *Controller) newSecrets() (secretsOf, error) {
+func newSecrets(client kubernetes.Interface, namespaces []string, changed func(any)) (secretsOf, error) {
 	secrets := secretsOf{}
-	for _, namespace := range c.SecretNamespaces {
-		factory := informers.NewSharedInformerFactoryWithOptions(c.Client, 0, informers.WithNamespace(namespace),
+	for _, namespace := range namespaces {
+		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 				o.FieldSelector = fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()
 			}))
@@ -45,7 +43,7 @@ func (c *Controller) newSecrets() (secretsOf, error) {
 			return nil, err
 		}
 		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: c.secretChanged, UpdateFunc: func(_, obj any) { c.secretChanged(obj) }, DeleteFunc: c.secretChanged,
+			AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed,
 		})
 		if err != nil {
 			return nil, err
@@ -112,27 +110,6 @@ func secretOf(s *corev1.Secret) certificate.Secret {
 		return certificate.Secret{Problem: "the namespace has no Secret of this name with type kubernetes.io/tls"}
 	}
 	return certificate.Secret{Chain: string(s.Data[corev1.TLSCertKey]), Key: logging.Secret(s.Data[corev1.TLSPrivateKeyKey])}
-}
-
-// secretChanged queues the Services that name a Secret.
-func (c *Controller) secretChanged(obj any) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
-	secret, ok := obj.(*corev1.Secret)
-	if !ok || !c.leading.Load() {
-		return // The next leader begins with all Services.
-	}
-	services, err := c.informers.services.Services(secret.Namespace).List(labels.Everything())
-	if err != nil {
-		c.Logger.Error("Services are not queued for a changed Secret", "error", err)
-		return
-	}
-	for _, svc := range services {
-		if slices.Contains(annotation.Secrets(svc.Annotations), secret.Name) && c.assign(svc).wanted != nil {
-			c.queue(keyOf(svc), reconcile.User)
-		}
-	}
 }
 
 // ReadSecrets reads the Secrets that a Service names, for a preview. Those of other namespaces are forbidden, as

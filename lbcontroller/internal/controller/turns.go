@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"sync"
 
 	"alicloud-controllers.dev/services/reconcile"
@@ -54,22 +53,4 @@ func (t *turns) pass(ids []string) map[string]reconcile.Priority {
 		delete(t.taken, id)
 	}
 	return waiting
-}
-
-// inTurn works on a Service when it is its turn on every load balancer that it shares. Otherwise it is queued again as
-// soon as that may be. A Service that is only verified gives its turn to others.
-func (c *Controller) inTurn(ctx context.Context, key string, shared []string, work func() error) error {
-	p := reconcile.PriorityOf(ctx)
-	if by, ok := c.turns.take(key, shared, p); !ok {
-		if p > reconcile.Periodic {
-			c.runner.Yield(by)
-		}
-		return reconcile.ErrNotBegun
-	}
-	defer func() {
-		for waiting, p := range c.turns.pass(shared) {
-			c.runner.Add(waiting, p)
-		}
-	}()
-	return work()
 }

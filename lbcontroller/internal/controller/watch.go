@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,210 +9,130 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
-// byService indexes EndpointSlices by the key of their Service.
-const byService = "service"
+// fallGap is how long pods that are there and no longer ready wait for the news of their nodes: when nodes can't be reached, they and
+// their pods turn not ready in the same instant, and either may be seen first. Health checks take such pods out meanwhile.
+const fallGap = time.Second
 
-// informerSet is what the controller knows of the cluster.
-type informerSet struct {
-	factory  informers.SharedInformerFactory
-	services corelisters.ServiceLister
-	nodes    corelisters.NodeLister
-	slices   cache.Indexer
-	pods     cache.Indexer
-	synced   cache.InformerSynced
-	listing  *kube.Listing
+// watcher queues the Services that a change in the cluster concerns.
+type watcher struct {
+	*base
+	gather *reconcile.Gather
 }
 
-func (c *Controller) newInformers() (informerSet, error) {
-	factory := informers.NewSharedInformerFactory(c.Client, 0)
-	services := factory.Core().V1().Services()
-	nodeInformer := factory.Core().V1().Nodes()
-	endpoints := factory.Discovery().V1().EndpointSlices().Informer()
-	pods := factory.Core().V1().Pods().Informer()
-	handlers := []cache.ResourceEventHandlerRegistration{}
-	listing := &kube.Listing{}
-	var errs []error
-	watch := func(informer cache.SharedIndexInformer, transform cache.TransformFunc, handler cache.ResourceEventHandler) {
-		errs = append(errs, informer.SetTransform(transform), listing.Watch(informer))
-		registration, err := informer.AddEventHandler(handler)
-		handlers, errs = append(handlers, registration), append(errs, err)
-	}
-	errs = append(errs, endpoints.AddIndexers(cache.Indexers{byService: indexSlice}), pods.AddIndexers(cache.Indexers{byService: indexPod}))
-	watch(services.Informer(), kube.TrimService, cache.ResourceEventHandlerFuncs{
-		AddFunc:    c.serviceAdded,
-		UpdateFunc: c.serviceChanged,
-		DeleteFunc: c.serviceDeleted,
-	})
-	watch(nodeInformer.Informer(), kube.TrimNode, cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { c.nodesStale() },
-		UpdateFunc: c.nodeUpdated,
-		DeleteFunc: func(any) { c.nodesStale() },
-	})
-	watch(endpoints, kube.TrimEndpointSlice, cache.ResourceEventHandlerFuncs{
-		AddFunc:    c.sliceChanged,
-		UpdateFunc: c.sliceUpdated,
-		DeleteFunc: c.sliceChanged,
-	})
-	watch(pods, kube.TrimPod, cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { c.podChanged(nil, obj) },
-		UpdateFunc: c.podChanged,
-	})
-	if err := errors.Join(errs...); err != nil {
-		return informerSet{}, err
-	}
-	return informerSet{
-		factory: factory, services: services.Lister(), nodes: nodeInformer.Lister(), slices: endpoints.GetIndexer(), pods: pods.GetIndexer(),
-		listing: listing,
-		synced: func() bool {
-			for _, h := range handlers {
-				if !h.HasSynced() {
-					return false
-				}
-			}
-			return true
+// handlers are what is to be done about each change.
+func (w *watcher) handlers() handlers {
+	return handlers{
+		services: cache.ResourceEventHandlerFuncs{AddFunc: w.serviceAdded, UpdateFunc: w.serviceChanged, DeleteFunc: w.serviceDeleted},
+		nodes: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { w.nodesStale() },
+			UpdateFunc: w.nodeUpdated,
+			DeleteFunc: func(any) { w.nodesStale() },
 		},
-	}, nil
-}
-
-// service reads a Service from the cache; it must not be changed.
-func (i informerSet) service(key string) (*corev1.Service, error) {
-	namespace, name, err := cache.SplitMetaNamespaceKey(key)
-	if err != nil {
-		return nil, err
+		slices: cache.ResourceEventHandlerFuncs{AddFunc: w.sliceChanged, UpdateFunc: w.sliceUpdated, DeleteFunc: w.sliceChanged},
+		pods:   cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { w.podChanged(nil, obj) }, UpdateFunc: w.podChanged},
 	}
-	return i.services.Services(namespace).Get(name)
-}
-
-// slicesOf reads the EndpointSlices of a Service from the cache.
-func (i informerSet) slicesOf(key string) ([]*discoveryv1.EndpointSlice, error) {
-	objects, err := i.slices.ByIndex(byService, key)
-	if err != nil {
-		return nil, fmt.Errorf("read the EndpointSlices of %s from the cache: %w", key, err)
-	}
-	result := make([]*discoveryv1.EndpointSlice, 0, len(objects))
-	for _, o := range objects {
-		if s, ok := o.(*discoveryv1.EndpointSlice); ok {
-			result = append(result, s)
-		}
-	}
-	return result, nil
-}
-
-func indexSlice(obj any) ([]string, error) {
-	if s, ok := obj.(*discoveryv1.EndpointSlice); ok && s.Labels[discoveryv1.LabelServiceName] != "" {
-		return []string{s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]}, nil
-	}
-	return nil, nil
 }
 
 // queueAll queues all Services when the controller begins to lead. Those that have an address already give way: they only need to
 // be verified.
-func (c *Controller) queueAll() error {
-	services, err := c.informers.services.List(labels.Everything())
+func (w *watcher) queueAll() error {
+	services, err := w.cluster.services.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("list the Services in the cache: %w", err)
 	}
 	for _, svc := range services {
-		if c.assign(svc).idle() && !isLeftBehind(svc) {
+		if w.assign(svc).idle() && !isLeftBehind(svc) {
 			continue
 		}
 		priority := reconcile.User
 		if len(svc.Status.LoadBalancer.Ingress) > 0 && svc.DeletionTimestamp == nil {
 			priority = reconcile.Periodic
 		}
-		c.queue(keyOf(svc), priority)
+		w.queue.add(keyOf(svc), priority)
 	}
 	// Pods may wait for a Service that is gone.
-	for _, obj := range c.informers.pods.List() {
-		c.podChanged(nil, obj)
+	for _, obj := range w.cluster.pods.List() {
+		w.podChanged(nil, obj)
 	}
 	return nil
 }
 
-// queue asks for a look at a Service. A standby queues nothing: what it would gather goes on growing until it leads.
-func (c *Controller) queue(key string, priority reconcile.Priority) {
-	if c.leading.Load() {
-		c.runner.Add(key, priority)
-	}
-}
-
-func (c *Controller) serviceAdded(obj any) {
-	if svc, ok := obj.(*corev1.Service); ok && !c.assign(svc).idle() {
-		c.queue(keyOf(svc), reconcile.User)
+func (w *watcher) serviceAdded(obj any) {
+	if svc, ok := obj.(*corev1.Service); ok && !w.assign(svc).idle() {
+		w.queue.add(keyOf(svc), reconcile.User)
 	}
 }
 
 // serviceChanged queues every change but the arrival of conditions, which would let a Service that was refused be refused once more. What
 // doesn't matter besides is found out without a call.
-func (c *Controller) serviceChanged(oldObj, newObj any) {
+func (w *watcher) serviceChanged(oldObj, newObj any) {
 	old, ok1 := oldObj.(*corev1.Service)
 	svc, ok2 := newObj.(*corev1.Service)
 	if !ok1 || !ok2 {
 		return
 	}
-	loses := c.leading.Load() && len(missing(c.Kinds, old, svc)) > 0
+	loses := w.queue.leading.Load() && len(missing(w.Kinds, old, svc)) > 0
 	if loses {
-		c.services.Of(keyOf(svc)).lose(old, svc)
+		w.services.Of(keyOf(svc)).lose(old, svc)
 	}
-	a := c.assign(svc)
+	a := w.assign(svc)
 	if a.idle() {
-		if loses || !c.assign(old).idle() {
-			c.queue(keyOf(svc), reconcile.User) // What it shows of a load balancer goes. How many it had is put back.
+		if loses || !w.assign(old).idle() {
+			w.queue.add(keyOf(svc), reconcile.User) // What it shows of a load balancer goes. How many it had is put back.
 		}
 		return
 	}
-	if c.services.Of(keyOf(svc)).arrived(old, svc) {
+	if w.services.Of(keyOf(svc)).arrived(old, svc) {
 		return
 	}
-	if !c.leading.Load() {
+	if !w.queue.leading.Load() {
 		return // The leader compares what users change with the cloud, and the next leader begins with all Services.
 	}
 	if ChangedByUser(old, svc) {
-		c.services.Of(keyOf(svc)).setChanged()
+		w.services.Of(keyOf(svc)).setChanged()
 	}
-	for _, r := range c.Kinds {
+	for _, r := range w.Kinds {
 		r.Kind.Changed(old, svc)
 	}
-	if reason, message := change(old, svc); reason != "" && !c.assign(old).idle() {
-		c.events.Normal(svc, reason, message)
+	if reason, message := change(old, svc); reason != "" && !w.assign(old).idle() {
+		w.events.Normal(svc, reason, message)
 	}
-	if svc.DeletionTimestamp == nil && len(a.release) > 0 && len(c.assign(old).release) == 0 {
-		c.events.Normal(svc, ReasonTypeChanged, "the Service no longer asks for the load balancer that it has")
+	if svc.DeletionTimestamp == nil && len(a.release) > 0 && len(w.assign(old).release) == 0 {
+		w.events.Normal(svc, ReasonTypeChanged, "the Service no longer asks for the load balancer that it has")
 	}
-	c.queue(keyOf(svc), reconcile.User)
+	w.queue.add(keyOf(svc), reconcile.User)
 }
 
 // serviceDeleted queues every Service, so that what is remembered of it is dropped. Only the event of a deletion has
 // the last state of a Service; one whose deletion was missed may have gone in order.
-func (c *Controller) serviceDeleted(obj any) {
+func (w *watcher) serviceDeleted(obj any) {
 	priority := reconcile.Periodic
 	if svc, ok := obj.(*corev1.Service); ok {
-		c.events.Forget(svc)
+		w.events.Forget(svc)
 		holds := func(r Registration) bool { return Writer{Finalizer: r.Finalizer}.Holds(svc) }
-		if c.leading.Load() && isBypassed(svc, time.Now()) && slices.ContainsFunc(c.Kinds, holds) {
-			c.Logger.Warn("a Service was deleted past its finalizer; what it had is released", "service", keyOf(svc), "uid", svc.UID)
-			c.bypassed.add(svc)
+		if w.queue.leading.Load() && isBypassed(svc, time.Now()) && slices.ContainsFunc(w.Kinds, holds) {
+			w.Logger.Warn("a Service was deleted past its finalizer; what it had is released", "service", keyOf(svc), "uid", svc.UID)
+			w.bypassed.add(svc)
 			priority = reconcile.User
 		}
 	}
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-		c.queue(key, priority)
+		w.queue.add(key, priority)
 	}
 }
 
 // sliceUpdated passes over what changes no backends. A slice that goes from one Service to another changes those of both.
-func (c *Controller) sliceUpdated(oldObj, newObj any) {
+func (w *watcher) sliceUpdated(oldObj, newObj any) {
 	old, ok1 := oldObj.(*discoveryv1.EndpointSlice)
 	slice, ok2 := newObj.(*discoveryv1.EndpointSlice)
 	if !ok1 || !ok2 {
@@ -221,94 +140,66 @@ func (c *Controller) sliceUpdated(oldObj, newObj any) {
 	}
 	moved := old.Labels[discoveryv1.LabelServiceName] != slice.Labels[discoveryv1.LabelServiceName]
 	if moved {
-		c.sliceChanged(old)
+		w.sliceChanged(old)
 	}
 	switch {
 	case falls(old, slice):
-		c.endpointsChanged(slice, fallGap)
+		w.endpointsChanged(slice, fallGap)
 	case moved || !equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) || !equality.Semantic.DeepEqual(old.Ports, slice.Ports):
-		c.endpointsChanged(slice, 0)
+		w.endpointsChanged(slice, 0)
 	}
 }
 
 // sliceChanged is about a slice that comes or goes.
-func (c *Controller) sliceChanged(obj any) { c.endpointsChanged(obj, 0) }
+func (w *watcher) sliceChanged(obj any) { w.endpointsChanged(obj, 0) }
 
 // endpointsChanged queues the Service of a slice if pods decide about its backends, for a pass that waits at least so long.
-func (c *Controller) endpointsChanged(obj any, wait time.Duration) {
+func (w *watcher) endpointsChanged(obj any, wait time.Duration) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
 	}
 	keys, _ := indexSlice(obj) // It never fails.
 	for _, key := range keys {
-		svc, err := c.informers.service(key)
+		svc, err := w.cluster.service(key)
 		if err != nil {
 			continue // A Service that comes later brings itself.
 		}
-		a := c.assign(svc)
-		if a.wanted != nil && (a.interest.Mode != backend.Cluster || c.nodes.Load().HasVirtual(a.interest.Nodes) || c.informers.awaited(key)) {
-			c.queueGathered(key, wait)
+		a := w.assign(svc)
+		if a.wanted != nil && (a.interest.Mode != backend.Cluster || w.nodes.current.Load().HasVirtual(a.interest.Nodes) || w.cluster.awaited(key)) {
+			w.queueGathered(key, wait)
 		}
 	}
 }
 
 // nodeUpdated passes over heartbeats.
-func (c *Controller) nodeUpdated(oldObj, newObj any) {
+func (w *watcher) nodeUpdated(oldObj, newObj any) {
 	a, ok1 := oldObj.(*corev1.Node)
 	b, ok2 := newObj.(*corev1.Node)
 	if ok1 && ok2 && a.Spec.ProviderID == b.Spec.ProviderID && a.Spec.Unschedulable == b.Spec.Unschedulable &&
-		nodes.Ready(a) == nodes.Ready(b) && (!c.DrainNodes || nodes.Draining(a) == nodes.Draining(b)) &&
+		nodes.Ready(a) == nodes.Ready(b) && (!w.DrainNodes || nodes.Draining(a) == nodes.Draining(b)) &&
 		equality.Semantic.DeepEqual(a.Labels, b.Labels) && equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) {
 		return
 	}
-	c.nodesStale()
+	w.nodesStale()
 }
 
 // nodesStale notes that nodes have changed, and gathers changes of more.
-func (c *Controller) nodesStale() {
-	c.nodeChanges.Add(1)
-	c.gather.Trigger()
-}
-
-// nodesOf are the nodes after so many changes.
-type nodesOf struct {
-	*backend.Set
-	changes int64
-}
-
-// snapshot looks at the nodes in the cache.
-func (c *Controller) snapshot() (*backend.Set, error) {
-	changes := c.nodeChanges.Load()
-	if last := c.latest.Load(); last != nil && last.changes == changes {
-		return last.Set, nil
-	}
-	list, err := c.informers.nodes.List(labels.Everything())
-	if err != nil {
-		return nil, fmt.Errorf("list the nodes in the cache: %w", err)
-	}
-	if c.ExcludeControlPlane {
-		list = backend.WithoutControlPlane(list)
-	}
-	take := backend.New
-	if c.DrainNodes {
-		take = backend.NewDraining
-	}
-	set := take(list)
-	c.latest.Store(&nodesOf{set, changes})
-	return set, nil
+func (w *watcher) nodesStale() {
+	w.nodes.changes.Add(1)
+	w.gather.Trigger()
 }
 
 // nodesChanged queues the Services whose backends differ between the last snapshot of the nodes and now.
-func (c *Controller) nodesChanged() {
-	after, err := c.snapshot()
+func (w *watcher) nodesChanged() {
+	after, err := w.nodes.snapshot()
 	if err != nil {
-		c.Logger.Error("nodes are not up to date", "error", err)
+		w.Logger.Error("nodes are not up to date", "error", err)
 		return
 	}
-	before := c.nodes.Swap(after)
-	services, err := c.informers.services.List(labels.Everything())
+	before := w.nodes.current.Swap(after)
+	services, err := w.cluster.services.List(labels.Everything())
 	if err != nil {
-		c.Logger.Error("services are not queued for changed nodes", "error", err)
+		w.Logger.Error("services are not queued for changed nodes", "error", err)
 		return
 	}
 	changes := map[backend.View]map[string]bool{}
@@ -322,36 +213,27 @@ func (c *Controller) nodesChanged() {
 			changed = backend.Changed(before, after, view)
 			changes[view] = changed
 		}
-		return len(changed) > 0 && c.runsOn(svc, a.interest.Mode, changed) && c.takes(a.interest.Policy, before, after)
+		return len(changed) > 0 && w.runsOn(svc, a.interest.Mode, changed) && w.takes(a.interest.Policy, before, after)
 	}
 	for _, svc := range services {
-		if a := c.assign(svc); a.wanted != nil && concerned(svc, a) {
-			c.queue(keyOf(svc), reconcile.Node)
+		if a := w.assign(svc); a.wanted != nil && concerned(svc, a) {
+			w.queue.add(keyOf(svc), reconcile.Node)
 		}
 	}
 }
 
 // takes reports whether a Service that takes only some of the nodes takes one that has changed.
-func (c *Controller) takes(p backend.Policy, before, after *backend.Set) bool {
+func (w *watcher) takes(p backend.Policy, before, after *backend.Set) bool {
 	return p.Mode != backend.Cluster || p.MaxNodes == 0 || after.HasVirtual(p.Nodes) || before.HasVirtual(p.Nodes) ||
 		backend.ChangedSubset(before, after, p)
 }
 
-// nodesNow are the nodes for a pass. Where pods are the servers, or say which nodes are, they come and go with their nodes, and a burst of
-// nodes isn't waited for.
-func (c *Controller) nodesNow(a assignment) (*backend.Set, error) {
-	if a.wanted == nil || a.interest.Mode == backend.Cluster {
-		return c.nodes.Load(), nil
-	}
-	return c.snapshot()
-}
-
 // runsOn reports whether a change of these nodes can matter: with externalTrafficPolicy Local only where there are pods.
-func (c *Controller) runsOn(svc *corev1.Service, mode backend.Mode, changed map[string]bool) bool {
+func (w *watcher) runsOn(svc *corev1.Service, mode backend.Mode, changed map[string]bool) bool {
 	if mode == backend.Cluster {
 		return true
 	}
-	list, err := c.informers.slicesOf(keyOf(svc))
+	list, err := w.cluster.slicesOf(keyOf(svc))
 	if err != nil {
 		return true
 	}
@@ -364,3 +246,65 @@ func (c *Controller) runsOn(svc *corev1.Service, mode backend.Mode, changed map[
 	}
 	return false
 }
+
+// podChanged queues the Services for which a pod has begun to wait, or to wait in another way.
+func (w *watcher) podChanged(oldObj, newObj any) {
+	pod, ok := newObj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	var before []string
+	if old, ok := oldObj.(*corev1.Pod); ok && old.UID == pod.UID {
+		before = readiness.Waiting(old)
+	}
+	for _, key := range readiness.Waiting(pod) {
+		if !slices.Contains(before, key) {
+			w.queue.add(key, reconcile.Endpoint)
+		}
+	}
+}
+
+// secretChanged queues the Services that name a Secret.
+func (w *watcher) secretChanged(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	secret, ok := obj.(*corev1.Secret)
+	if !ok || !w.queue.leading.Load() {
+		return // The next leader begins with all Services.
+	}
+	services, err := w.cluster.services.Services(secret.Namespace).List(labels.Everything())
+	if err != nil {
+		w.Logger.Error("Services are not queued for a changed Secret", "error", err)
+		return
+	}
+	for _, svc := range services {
+		if slices.Contains(annotation.Secrets(svc.Annotations), secret.Name) && w.assign(svc).wanted != nil {
+			w.queue.add(keyOf(svc), reconcile.User)
+		}
+	}
+}
+
+// queueGathered queues a Service whose endpoints have changed, for a pass that waits at least so long.
+func (w *watcher) queueGathered(key string, wait time.Duration) {
+	if w.queue.leading.Load() {
+		w.queue.AddAfter(key, reconcile.Endpoint, w.services.Of(key).nextPass(wait))
+	}
+}
+
+// falls reports whether pods that were ready are not any more, though nothing says that they end.
+func falls(old, slice *discoveryv1.EndpointSlice) bool {
+	was := map[string]bool{}
+	for _, e := range old.Endpoints {
+		for _, address := range e.Addresses {
+			was[address] = isReady(e)
+		}
+	}
+	return slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool {
+		terminates := e.Conditions.Terminating != nil && *e.Conditions.Terminating
+		return !isReady(e) && !terminates && slices.ContainsFunc(e.Addresses, func(address string) bool { return was[address] })
+	})
+}
+
+// isReady reports whether a pod takes traffic. One of which nothing is said does.
+func isReady(e discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,12 +26,37 @@ var ErrStale = errors.New("the Service was changed meanwhile")
 // Superseded reports whether an error only means that the cache trails: another pass makes it good.
 func Superseded(err error) bool { return errors.Is(err, ErrGone) || errors.Is(err, ErrStale) }
 
+// AnnotationGeneration counts how often the Service gave its load balancer up while it lived on.
+const AnnotationGeneration = "service.k8s.alibaba/loadbalancer-generation"
+
+// NextGeneration is the generation of the load balancer that follows the one a Service gives up.
+func NextGeneration(svc *corev1.Service) string {
+	n, _ := strconv.Atoi(svc.Annotations[AnnotationGeneration]) // Absent or broken counts as 0.
+	return strconv.Itoa(n + 1)
+}
+
 // Notes are labels and annotations that the controller writes on a Service. An empty value removes the key.
 type Notes struct {
 	Labels, Annotations map[string]string
 	// Exact are keys of annotations that are only replaced on the version of the Service that is known: what another client wrote there
 	// meanwhile must not be lost.
 	Exact []string
+}
+
+// Publication is what a Service shows of its load balancer. An empty label or annotation is removed.
+type Publication struct {
+	Notes   Notes
+	Ingress []corev1.LoadBalancerIngress
+	// KeepIngress leaves the addresses in the status alone: they may be another controller's.
+	KeepIngress bool
+	// conditions are put into the status, if there are any; dropConditions takes them away.
+	conditions     []metav1.Condition
+	dropConditions bool
+}
+
+// differs reports whether a Service shows something else, apart from conditions.
+func (p Publication) differs(svc *corev1.Service) bool {
+	return len(p.Notes.change(svc)) > 0 || !p.KeepIngress && !sameIngress(svc.Status.LoadBalancer.Ingress, p.Ingress)
 }
 
 // Writer writes on Services, with the smallest patch. Every patch carries the UID, so that it can't hit a successor. Its methods answer
@@ -40,8 +66,8 @@ type Writer struct {
 	// Finalizer is that of the kind: it keeps a Service until the load balancer is released.
 	Finalizer string
 	modes     *modes
-	// service learns which versions of the Service are the controller's; nil for none.
-	service *service
+	// wrote learns which versions of the Service are the controller's; nil for nobody.
+	wrote func(version string)
 }
 
 // Holds reports whether a Service waits for its load balancer to be released.
@@ -209,6 +235,14 @@ func orStale(err error) error {
 	return err
 }
 
+// ignoreGone drops the error that the Service is gone already.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
 func (w Writer) patch(ctx context.Context, svc *corev1.Service, body map[string]any) (*corev1.Service, error) {
 	return w.send(ctx, svc, types.MergePatchType, body)
 }
@@ -226,8 +260,8 @@ func (w Writer) send(ctx context.Context, svc *corev1.Service, kind types.PatchT
 		return nil, fmt.Errorf("write the patch: %w", err)
 	}
 	written, err := w.Client.CoreV1().Services(svc.Namespace).Patch(ctx, svc.Name, kind, data, metav1.PatchOptions{}, subresources...)
-	if err == nil && w.service != nil {
-		w.service.wrote(written.ResourceVersion)
+	if err == nil && w.wrote != nil {
+		w.wrote(written.ResourceVersion)
 	}
 	return written, err
 }
