@@ -18,21 +18,21 @@ type modes struct {
 	dropped time.Time
 }
 
-// strip takes the ipMode off the addresses that are published to an API server which drops it, and reports whether it did.
-func (m *modes) strip(p *Publication) bool {
-	if p == nil || !slices.ContainsFunc(p.Ingress, hasMode) {
-		return false
+// strip takes the ipMode off addresses that are for an API server which drops it, and reports whether it did.
+func (m *modes) strip(list []corev1.LoadBalancerIngress) ([]corev1.LoadBalancerIngress, bool) {
+	if !slices.ContainsFunc(list, hasMode) {
+		return list, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dropped.IsZero() || time.Since(m.dropped) >= retryModes {
-		return false
+		return list, false
 	}
-	p.Ingress = slices.Clone(p.Ingress)
-	for i := range p.Ingress {
-		p.Ingress[i].IPMode = nil
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].IPMode = nil
 	}
-	return true
+	return list, true
 }
 
 // answered learns from what the API server made of the addresses that were written.

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,85 +32,109 @@ func (p publisher) conclude(ctx context.Context, r Request, metricType, verb str
 	for _, key := range o.Wake { // They are about the cloud, whatever becomes of this Service.
 		p.queue.add(key, reconcile.User)
 	}
-	err, s := o.Err, p.services.Of(r.Key)
-	if errors.Is(err, reconcile.ErrYielded) {
-		return reconcile.After(err, retryYielded)
+	if errors.Is(o.Err, reconcile.ErrYielded) {
+		return reconcile.After(o.Err, retryYielded)
 	}
 	if o.Service != nil {
 		r.Service = o.Service
 	}
-	if p.modes.strip(o.Publish) {
-		o.Events = append(o.Events,
-			Warningf(ReasonIPMode, "the API server doesn't keep the ipMode of addresses, which annotation ip-mode asks for; "+
-				"upgrade it to Kubernetes 1.30, or publish a name by annotation hostname"))
-	} else if o.Publish != nil && !o.Publish.KeepIngress && !slices.ContainsFunc(o.Publish.Ingress, hasMode) {
-		o.Resolved = append(o.Resolved, ReasonIPMode)
+	if err := p.show(ctx, r, verb, &o); err != nil {
+		p.events.announce(r.Service, nil, whatWasDone(o.Events))
+		p.measure(metricType, verb, start, o.Changed, err)
+		return err
 	}
-	writes := o.Publish != nil && o.Publish.differs(r.Service)
-	if writes && verb != verbDeletion && s.justPublished(*o.Publish) { // The cache doesn't show it yet.
-		r.Service.Status.LoadBalancer.Ingress, o.Publish, writes = o.Publish.Ingress, nil, false
-		p.queue.AddAfter(r.Key, reconcile.User, firstRestore)
-	}
-	restores := o.Publish != nil && len(o.Publish.Ingress) > 0 && !sameIngress(r.Service.Status.LoadBalancer.Ingress, o.Publish.Ingress)
-	if wait := s.wait(inStatus, gistOfIngress(ingressOf(o.Publish))); restores && wait > 0 {
-		restores = false
-		o.Publish = &Publication{Notes: o.Publish.Notes, KeepIngress: true}
-		p.queue.AddAfter(r.Key, reconcile.User, wait)
-	}
-	labels, lacks := missingLabels(r.Service, o.Publish)
-	if wait := s.wait(inLabels, labels); lacks && wait > 0 {
-		lacks = false
-		withoutLabels := *o.Publish
-		withoutLabels.Notes.Labels = nil
-		o.Publish = &withoutLabels
-		p.queue.AddAfter(r.Key, reconcile.User, wait)
-	}
-	p.addConditions(r, verb, &o)
-	if o.Publish != nil {
-		if werr := r.Writer.Publish(ctx, r.Service, *o.Publish); ignoreGone(werr) != nil {
-			werr = p.refusedByAPI(r.Service, ReasonUpdateStatus, werr)
-			s.forgetConditions()
-			p.events.announce(r.Service, nil, whatWasDone(o.Events))
-			p.measure(metricType, verb, start, o.Changed, werr)
-			return werr
-		}
-		if writes {
-			s.publish(*o.Publish)
-		}
-		o.Resolved = append(o.Resolved, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
-		if s.calm() {
-			o.Resolved = append(o.Resolved, ReasonContested)
-		}
-		if lacks && s.fight(inLabels, labels) {
-			p.metrics.conflicts.WithLabelValues("labels").Inc()
-			o.Events = append(o.Events,
-				Warningf(ReasonContested, "another client takes off labels that the controller notes on the Service, and they are written again, "+
-					"more and more seldom; let it keep the labels of the controller: %s", labels))
-		}
-		if restores && s.fight(inStatus, gistOfIngress(o.Publish.Ingress)) {
-			p.metrics.conflicts.WithLabelValues("status").Inc()
-			o.Events = append(o.Events,
-				Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else, and are written again, more and more seldom; "+
-					"find out who else serves the Service and stop that, or give the Service a class"))
-		}
-	}
-	if Superseded(err) {
+	if Superseded(o.Err) {
 		p.metrics.conflicts.WithLabelValues("version").Inc()
 		p.events.announce(r.Service, nil, whatWasDone(o.Events))
-		return reconcile.After(err, retrySuperseded)
+		return reconcile.After(o.Err, retrySuperseded)
 	}
 	p.events.announce(r.Service, o.Resolved, o.Events)
 	for _, look := range o.Looks {
 		p.queue.AddAfter(r.Key, look.Priority, look.After)
 	}
-	p.measure(metricType, verb, start, o.Changed, err)
-	if werr := p.openGates(ctx, r, o.Gates); werr != nil && err == nil {
-		return werr
+	p.measure(metricType, verb, start, o.Changed, o.Err)
+	err := p.openGates(ctx, r, o.Gates)
+	if o.Err != nil {
+		return again(o)
 	}
-	if err == nil {
+	return err
+}
+
+// show writes on the Service what it is to show by an outcome, in one patch, and adds to the outcome what there is to say of that.
+func (p publisher) show(ctx context.Context, r Request, verb string, o *Outcome) error {
+	s, wanted := p.services.Of(r.Key), p.wanted(o)
+	now, wait := s.unshown(r.Service, &wanted, verb == verbDeletion)
+	if wait > 0 {
+		p.queue.AddAfter(r.Key, reconcile.User, wait)
+	}
+	if p.addConditions(s, r.Service, verb, o, &wanted); o.Publish == nil && len(wanted.conditions) == 0 {
 		return nil
 	}
-	return again(o)
+	if err := r.Writer.Publish(ctx, r.Service, wanted); ignoreGone(err) != nil {
+		s.forgetConditions()
+		return p.refusedByAPI(r.Service, ReasonUpdateStatus, err)
+	}
+	o.Resolved = append(o.Resolved, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
+	if s.calm() {
+		o.Resolved = append(o.Resolved, ReasonContested)
+	}
+	for _, which := range slices.Sorted(maps.Keys(now)) {
+		if s.shows(which, now[which]) {
+			kind, event := contestedOf(which, wanted)
+			p.metrics.conflicts.WithLabelValues(kind).Inc()
+			o.Events = append(o.Events, event)
+		}
+	}
+	return nil
+}
+
+// wanted is what a Service is to show by an outcome, apart from conditions.
+func (p publisher) wanted(o *Outcome) Publication {
+	if o.Publish == nil {
+		return Publication{KeepIngress: true}
+	}
+	wanted, stripped := *o.Publish, false
+	if wanted.Ingress, stripped = p.modes.strip(wanted.Ingress); stripped {
+		o.Events = append(o.Events,
+			Warningf(ReasonIPMode, "the API server doesn't keep the ipMode of addresses, which annotation ip-mode asks for; "+
+				"upgrade it to Kubernetes 1.30, or publish a name by annotation hostname"))
+	} else if !wanted.KeepIngress && !slices.ContainsFunc(wanted.Ingress, hasMode) {
+		o.Resolved = append(o.Resolved, ReasonIPMode)
+	}
+	return wanted
+}
+
+// addConditions adds how the Service stands to what it is to show, if that has changed.
+func (p publisher) addConditions(s *service, svc *corev1.Service, verb string, o *Outcome, wanted *Publication) {
+	if Superseded(o.Err) || o.Publish == nil && o.Err == nil {
+		return
+	}
+	if verb == verbDeletion && o.Err == nil {
+		wanted.dropConditions = svc.DeletionTimestamp == nil // The others go with the Service.
+		o.Publish.dropConditions = wanted.dropConditions     // It is written once more when the finalizer goes.
+		return
+	}
+	list := conditionsOf(svc, *wanted, *o)
+	p.metrics.stands(s, stateOf(list))
+	if s.mustShow(svc, list) {
+		wanted.conditions = list
+	}
+}
+
+// contestedOf says of a part that another client takes it back again and again; kind is the label of the metric.
+func contestedOf(which part, p Publication) (kind string, e Event) {
+	if which == inStatus {
+		return "status", Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else, and are written again, "+
+			"more and more seldom; find out who else serves the Service and stop that, or give the Service a class")
+	}
+	var notes []string
+	for key, value := range p.Notes.Labels {
+		if value != "" {
+			notes = append(notes, key+"="+value)
+		}
+	}
+	return "labels", Warningf(ReasonContested, "another client takes off labels that the controller notes on the Service, and they are "+
+		"written again, more and more seldom; let it keep the labels of the controller: %s", strings.Join(slices.Sorted(slices.Values(notes)), ", "))
 }
 
 // again returns the error by which the queue knows when to repeat a pass that went wrong.
@@ -126,28 +152,6 @@ func again(o Outcome) error {
 		}
 	}
 	return o.Err
-}
-
-// addConditions adds to what is published how the Service stands, if that has changed.
-func (p publisher) addConditions(r Request, verb string, o *Outcome) {
-	if Superseded(o.Err) || o.Publish == nil && o.Err == nil {
-		return
-	}
-	if verb == verbDeletion && o.Err == nil {
-		o.Publish.dropConditions = r.Service.DeletionTimestamp == nil // The others go with the Service.
-		return
-	}
-	s, list := p.services.Of(r.Key), conditionsOf(r.Service, *o)
-	p.metrics.stands(s, stateOf(list))
-	if !s.mustShow(r.Service, list) {
-		return
-	}
-	shown := Publication{KeepIngress: true}
-	if o.Publish != nil {
-		shown = *o.Publish
-	}
-	shown.conditions = list
-	o.Publish = &shown
 }
 
 // disown takes back that the load balancer of a Service is as it asks, which it said before a user changed it. What

@@ -15,9 +15,8 @@ import (
 // service is all that the controller remembers of one Service. It is made when the Service is first seen, and dropped with it.
 type service struct {
 	mu sync.Mutex
-	// fought are what other clients may overwrite, as it was written last, and published all that was.
-	fought    [contestables]Fight
-	published publishing
+	// fought are the parts of what it shows, as they were written last.
+	fought [parts]Fight
 	// conditions are those that were written last.
 	conditions written
 	// state is how the Service stands, as it is counted.
@@ -52,22 +51,58 @@ func (s *service) takeChanged() bool {
 func (s *service) forgetShown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fought, s.published, s.conditions = [contestables]Fight{}, publishing{}, written{}
+	s.fought, s.conditions = [parts]Fight{}, written{}
 }
 
-// lastRestore is the longest time between two writes of the same addresses or labels to a Service.
+// lastRestore is the longest time between two writes of the same to a Service.
 const lastRestore = 5 * time.Minute
 
-// publishing is the last time that something was written. What the cache doesn't show yet would be written once more.
-type publishing struct {
-	gist string
-	at   time.Time
-}
+// part is a part of what a Service shows. Each is written again after a pause, if it is what was written last: at first the
+// cache may not show that yet, and later another client takes it back, again and again. The pause doubles with each time.
+type part int
 
-// gistOfPublication is all that is written, apart from conditions.
-func gistOfPublication(p Publication) string {
-	parts := []any{p.KeepIngress, p.Notes.Labels, p.Notes.Annotations}
-	return fmt.Sprint(append(parts, gistOfIngress(p.Ingress))...)
+// The parts.
+const (
+	inStatus part = iota
+	inNotes
+	parts
+)
+
+// unshown are the parts of a publication that a Service doesn't show and that are written now, with what they say. What must
+// wait is taken out of it. Nothing has to if a Service shows its load balancer no more, which isLast says.
+func (s *service) unshown(svc *corev1.Service, p *Publication, isLast bool) (now map[part]string, wait time.Duration) {
+	if isLast {
+		return nil, 0
+	}
+	now = map[part]string{}
+	if !p.KeepIngress && !sameIngress(svc.Status.LoadBalancer.Ingress, p.Ingress) {
+		now[inStatus] = gistOfIngress(p.Ingress)
+	}
+	if len(p.Notes.change(svc)) > 0 {
+		now[inNotes] = fmt.Sprint(p.Notes.Labels, p.Notes.Annotations)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for which, gist := range now {
+		fought := s.fought[which]
+		pause := fought.Wait(gist)
+		if pause == 0 {
+			continue
+		}
+		if wait == 0 || pause < wait {
+			wait = pause
+		}
+		delete(now, which)
+		switch {
+		case which == inNotes:
+			p.Notes = Notes{}
+		case fought.delay == firstRestore: // The cache doesn't show it yet.
+			svc.Status.LoadBalancer.Ingress, p.Ingress, p.KeepIngress = p.Ingress, nil, true
+		default:
+			p.Ingress, p.KeepIngress = nil, true
+		}
+	}
+	return now, wait
 }
 
 func gistOfIngress(list []corev1.LoadBalancerIngress) string {
@@ -81,43 +116,15 @@ func gistOfIngress(list []corev1.LoadBalancerIngress) string {
 	return gist.String()
 }
 
-// justPublished reports whether the same was written just now.
-func (s *service) justPublished(p Publication) bool {
+// shows remembers that a part was written. It reports whether another client takes it back again and again.
+func (s *service) shows(which part, gist string) (isContested bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.published.at) < firstRestore && s.published.gist == gistOfPublication(p)
+	s.fought[which].Wrote(gist, lastRestore)
+	return s.fought[which].IsOn()
 }
 
-// publish remembers that something was written.
-func (s *service) publish(p Publication) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.published = publishing{gist: gistOfPublication(p), at: time.Now()}
-}
-
-// What other clients may fight for.
-const (
-	inStatus = iota
-	inLabels
-	contestables
-)
-
-// wait returns how long something must wait to be written, 0 if it may be now.
-func (s *service) wait(what int, gist string) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.fought[what].Wait(gist)
-}
-
-// fight remembers that something was written. It reports whether another client overwrites it again and again.
-func (s *service) fight(what int, gist string) (isContested bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fought[what].Wrote(gist, lastRestore)
-	return s.fought[what].IsOn()
-}
-
-// calm reports whether nothing has been overwritten for long enough.
+// calm reports whether nothing has been taken back for long enough.
 func (s *service) calm() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,9 +137,9 @@ const restoreConditions = 10 * time.Minute
 // written are the conditions that were written last, so that they are written on change only: neither because a message
 // names another request, nor again and again because another client overwrites them.
 type written struct {
-	// gist is what they say, and before what those said that were written before them: both may arrive later.
-	gist, before string
-	at           time.Time
+	Fight
+	// before is what those said that were written before them: both may arrive later.
+	before string
 }
 
 // mustShow reports whether conditions have to be written on the Service, and remembers that they are then.
@@ -145,10 +152,10 @@ func (s *service) mustShow(svc *corev1.Service, wanted []metav1.Condition) bool 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last := s.conditions; same || last.gist == gist && time.Since(last.at) < restoreConditions {
+	if same || s.conditions.Wait(gist) > 0 {
 		return false
 	}
-	s.conditions = written{gist: gist, before: s.conditions.gist, at: time.Now()}
+	s.conditions = written{Fight: Fight{gist: gist, at: time.Now(), delay: restoreConditions}, before: s.conditions.gist}
 	return true
 }
 

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,11 +12,11 @@ import (
 // maxConditionText bounds the message of a condition, which has what an event has no room for.
 const maxConditionText = 8192
 
-// conditionsOf are the conditions that follow from an outcome for a Service that has been written.
-func conditionsOf(svc *corev1.Service, o Outcome) []metav1.Condition {
+// conditionsOf are the conditions that follow from an outcome for a Service that shows so much besides.
+func conditionsOf(svc *corev1.Service, p Publication, o Outcome) []metav1.Condition {
 	ingress := svc.Status.LoadBalancer.Ingress
-	if o.Publish != nil && !o.Publish.KeepIngress {
-		ingress = o.Publish.Ingress
+	if !p.KeepIngress {
+		ingress = p.Ingress
 	}
 	ready := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonPublished,
 		Message: "the address is in the status"}
@@ -60,7 +59,7 @@ func shortened(text string) string {
 
 // changing are the conditions of a Service that a user has changed, until the controller has looked at it.
 func changing(svc *corev1.Service) []metav1.Condition {
-	list := conditionsOf(svc, Outcome{})
+	list := conditionsOf(svc, Publication{KeepIngress: true}, Outcome{})
 	if have := find(svc.Status.Conditions, ConditionReady); have != nil && len(svc.Status.LoadBalancer.Ingress) > 0 {
 		list[0] = *have // A change by a user says nothing of it.
 	}
@@ -84,30 +83,4 @@ func reasonOf(o Outcome) string {
 		return ReasonFailed
 	}
 	return word.String()
-}
-
-// missingLabels are the labels that are written and whether the Service lacks one of them.
-func missingLabels(svc *corev1.Service, p *Publication) (text string, lacks bool) {
-	if p == nil {
-		return "", false
-	}
-	var labels []string
-	for key, value := range p.Notes.Labels {
-		if value == "" {
-			continue
-		}
-		labels = append(labels, key+"="+value)
-		_, has := svc.Labels[key]
-		lacks = lacks || !has
-	}
-	slices.Sort(labels)
-	return strings.Join(labels, ", "), lacks
-}
-
-// ingressOf are the addresses of a publication, if there is one.
-func ingressOf(p *Publication) []corev1.LoadBalancerIngress {
-	if p == nil {
-		return nil
-	}
-	return p.Ingress
 }

@@ -54,11 +54,6 @@ type Publication struct {
 	dropConditions bool
 }
 
-// differs reports whether a Service shows something else, apart from conditions.
-func (p Publication) differs(svc *corev1.Service) bool {
-	return len(p.Notes.change(svc)) > 0 || !p.KeepIngress && !sameIngress(svc.Status.LoadBalancer.Ingress, p.Ingress)
-}
-
 // Writer writes on Services, with the smallest patch. Every patch carries the UID, so that it can't hit a successor. Its methods answer
 // the Service as it is then.
 type Writer struct {
