@@ -172,78 +172,99 @@ func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 	selected := s.Nodes.selection(p.Nodes)
 	c := Choice{Draining: map[Backend]bool{}, Staying: map[Backend]bool{}, KeepLast: p.Mode == Cluster,
 		Nobody: p.Mode != Cluster && s.isEmpty()}
-	var pods endpoints
-	if p.Mode != Cluster || selected.virtual {
-		pods = s.endpoints(p, port)
-	}
 	if p.Mode == Cluster {
-		ready, notReady := s.Nodes.take(p)
-		c.nodes, c.port, c.inOrder = ready, port.NodePort, p.MaxNodes == 0
-		for _, b := range notReady {
-			c.Staying[Backend{Instance: b.Instance, IP: b.IP, Port: port.NodePort}] = true
-		}
-		if p.Drain {
-			for _, b := range selected.leaving {
-				c.Draining[Backend{Instance: b.Instance, IP: b.IP, Port: port.NodePort}] = true
-			}
-		}
-		for _, b := range selected.draining {
-			c.Draining[Backend{Instance: b.Instance, IP: b.IP, Port: port.NodePort}] = true
+		s.addNodes(&c, p, port, selected)
+		if !selected.virtual {
+			return c
 		}
 	}
-	place := func(e endpoint) (Backend, Node, bool) {
-		n, ok := selected.byName[e.node]
-		switch {
-		case p.Mode == Pods:
-			return onPod(e), n, true
-		case ok && n.Virtual:
-			return onPod(e), n, e.ip != "" && !n.Leaving
-		case ok && p.Mode == Local && n.InstanceID != "" && !p.Unknown[n.InstanceID]:
-			return onNode(n, port), n, true
-		}
-		return Backend{}, n, false
-	}
-	serves := func(n Node, ok bool) bool { return ok && (p.Mode != Local || !n.NotReady && !n.Leaving) }
-	// Pods of nodes that are drained go on taking traffic if no others do.
-	drains := slices.ContainsFunc(pods.taking, func(e endpoint) bool {
-		_, n, ok := place(e)
-		return serves(n, ok) && !n.Draining
-	})
-	at := map[Backend]int{}
-	c.KeepLast = c.KeepLast || pods.unnamed
-	for _, e := range pods.taking {
-		b, n, ok := place(e)
-		c.KeepLast = c.KeepLast || p.Mode == Local
-		drained := drains && n.Draining
-		if ok && (drained || p.Mode == Local && n.Leaving && p.Drain) {
-			c.Draining[b] = true
-		}
-		if !serves(n, ok) || drained {
-			continue
-		}
-		i, present := at[b]
-		if !present {
-			i = len(c.shares)
-			at[b], c.shares = i, append(c.shares, Share{Backend: b, zone: n.Zone})
-		}
-		c.shares[i].pods++
-	}
-	for _, e := range pods.ending {
-		if b, _, ok := place(e); ok && p.Drain {
-			c.Draining[b] = true
-		}
-	}
+	pods, at := s.endpoints(p, port), placement{p, port, selected}
+	c.KeepLast = c.KeepLast || pods.unnamed || p.Mode == Local && len(pods.taking) > 0
+	c.addPods(pods, at)
 	if len(s.Nodes.notReady) == 0 {
 		return c
 	}
 	// What a node reports of its pods is no better than what it reports of itself.
 	for _, e := range slices.Concat(pods.taking, pods.ending, pods.down) {
-		if b, _, ok := place(e); ok && s.Nodes.notReady[e.node] {
+		if b, _, ok := at.of(e); ok && s.Nodes.notReady[e.node] {
 			c.Staying[b] = true
 		}
 	}
 	return c
 }
+
+// addNodes adds nodes that take the traffic for all pods.
+func (s Source) addNodes(c *Choice, p Policy, port corev1.ServicePort, selected *selection) {
+	ready, notReady := s.Nodes.take(p)
+	c.nodes, c.port, c.inOrder = ready, port.NodePort, p.MaxNodes == 0
+	for _, b := range notReady {
+		c.Staying[Backend{Instance: b.Instance, IP: b.IP, Port: port.NodePort}] = true
+	}
+	drains := selected.draining
+	if p.Drain {
+		drains = slices.Concat(drains, selected.leaving)
+	}
+	for _, b := range drains {
+		c.Draining[Backend{Instance: b.Instance, IP: b.IP, Port: port.NodePort}] = true
+	}
+}
+
+// addPods adds where the traffic goes for each pod. Pods of nodes that are drained go on taking traffic if no others do.
+func (c *Choice) addPods(pods endpoints, at placement) {
+	drains := slices.ContainsFunc(pods.taking, func(e endpoint) bool {
+		_, n, ok := at.of(e)
+		return ok && at.serves(n) && !n.Draining
+	})
+	index := map[Backend]int{}
+	for _, e := range pods.taking {
+		b, n, ok := at.of(e)
+		if !ok {
+			continue
+		}
+		drained := drains && n.Draining
+		if drained || at.Mode == Local && n.Leaving && at.Drain {
+			c.Draining[b] = true
+		}
+		if !at.serves(n) || drained {
+			continue
+		}
+		i, present := index[b]
+		if !present {
+			i = len(c.shares)
+			index[b], c.shares = i, append(c.shares, Share{Backend: b, zone: n.Zone})
+		}
+		c.shares[i].pods++
+	}
+	for _, e := range pods.ending {
+		if b, _, ok := at.of(e); ok && at.Drain {
+			c.Draining[b] = true
+		}
+	}
+}
+
+// placement says where the traffic for a pod goes.
+type placement struct {
+	Policy
+	port corev1.ServicePort
+	*selection
+}
+
+// of is the backend for a pod, and its node; not ok if it has none.
+func (p placement) of(e endpoint) (b Backend, n Node, ok bool) {
+	n, ok = p.byName[e.node]
+	switch {
+	case p.Mode == Pods:
+		return onPod(e), n, true
+	case ok && n.Virtual:
+		return onPod(e), n, e.ip != "" && !n.Leaving
+	case ok && p.Mode == Local && n.InstanceID != "" && !p.Unknown[n.InstanceID]:
+		return onNode(n, p.port), n, true
+	}
+	return Backend{}, n, false
+}
+
+// serves reports whether pods of a node take traffic.
+func (p placement) serves(n Node) bool { return p.Mode != Local || !n.NotReady && !n.Leaving }
 
 func onNode(n Node, port corev1.ServicePort) Backend {
 	return Backend{Instance: n.InstanceID, IP: n.IP, Port: port.NodePort}

@@ -32,11 +32,27 @@ func verifiedBy(ctx context.Context) time.Time {
 }
 
 // ensure brings the load balancer of a Service to what the Service asks for. The servers that it works with are in
-// lists: none may be kept.
+// lists: none may be kept. Each of its parts may end the pass with an outcome.
 func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.Lists) controller.Outcome {
+	s, have, ended := e.prepare(ctx, r, lists)
+	if ended != nil {
+		return *ended
+	}
+	s, d, missing, ended := e.investigate(ctx, s, have)
+	if ended != nil {
+		return *ended
+	}
+	if s, ended = e.permit(ctx, s, d); ended != nil {
+		return *ended
+	}
+	return e.act(ctx, s, d, missing)
+}
+
+// prepare says what is wanted of a Service, and what is known of the cloud.
+func (e *engine) prepare(ctx context.Context, r controller.Request, lists *model.Lists) (pass, knowledge.Known, *controller.Outcome) {
 	svc, err := e.recollected(ctx, r)
 	if err != nil {
-		return outcomeOfNotes(err)
+		return pass{}, nil, new(outcomeOfNotes(err))
 	}
 	r.Service = svc
 	s, err := e.begin(r, lists)
@@ -48,70 +64,91 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 		s.memory.needs.Store(needsOf(s.want.Desired, s.packer))
 		e.usesCertificates(s.memory, s.want.Desired, knowledge.There(s.entry.Known).Listeners)
 	}
-	if isUnconfirmed(e.Product, s.svc) {
-		return e.awaitConfirmation(ctx, s, backendsOf(s.want, err))
-	}
-	if err != nil {
-		return e.serve(ctx, s, backendsOf(s.want, err), err)
-	}
-	if s.policy == PolicyReport {
-		return e.report(ctx, s)
+	switch {
+	case isUnconfirmed(e.Product, s.svc):
+		return s, nil, new(e.awaitConfirmation(ctx, s, backendsOf(s.want, err)))
+	case err != nil:
+		return s, nil, new(e.serve(ctx, s, backendsOf(s.want, err), err))
+	case s.policy == PolicyReport:
+		return s, nil, new(e.report(ctx, s))
 	}
 	held, added, err := s.writer.Hold(ctx, s.svc)
 	if err != nil {
-		return controller.Outcome{Err: err, Events: []controller.Event{controller.Failure(controller.ReasonAddFinalizer, err)}}
+		return s, nil, &controller.Outcome{Err: err, Events: []controller.Event{controller.Failure(controller.ReasonAddFinalizer, err)}}
 	}
 	if s = s.with(held); !s.isCurrent() {
-		return controller.Outcome{}
+		return s, nil, &controller.Outcome{}
 	}
 	if s = meet(ctx, e.Records, s); s.isTrusted() {
-		return controller.Outcome{Service: s.svc, Publish: &controller.Publication{KeepIngress: true}, Looks: s.looks()}
+		return s, nil, &controller.Outcome{Service: s.svc, Publish: &controller.Publication{KeepIngress: true}, Looks: s.looks()}
 	}
 	s.fresh = added && len(s.svc.Status.LoadBalancer.Ingress) == 0 && s.svc.Labels[LabelLoadBalancerID] == "" && isSince(s.svc, e.started)
-	have := recall(s)
+	return s, recall(s), nil
+}
+
+// missing is what could not be had for a pass, which goes on without.
+type missing struct {
+	// lookup is why network interfaces of pods are not known, and upload why a certificate isn't in the cloud.
+	lookup, upload error
+}
+
+// investigate reads what isn't known, and decides what is to be done.
+func (e *engine) investigate(ctx context.Context, s pass, have knowledge.Known) (pass, decision, missing, *controller.Outcome) {
+	var lacks missing
 	if refused, ok := have.(knowledge.Refused); ok { // The network interfaces of its pods needn't be looked up.
-		return e.refuse(ctx, s, refused.Refusal)
+		return s, decision{}, lacks, new(e.refuse(ctx, s, refused.Refusal))
 	}
 	// Pods that can't be looked up keep their places, and nothing else waits for them.
 	reading, end := unhurried(ctx, s)
-	s, lookup := s.resolved(reading, e.Shared.enis)
-	s, upload := e.uploads.resolve(reading, s, true)
+	s, lacks.lookup = s.resolved(reading, e.Shared.enis)
+	s, lacks.upload = e.uploads.resolve(reading, s, true)
 	d, err := e.findOut(reading, s, have)
 	o, gaveWay := yielded(reading)
-	d.unfinished = upload != nil
-	if end(); gaveWay && (err != nil || lookup != nil || upload != nil) {
-		return o
+	d.unfinished = lacks.upload != nil
+	if end(); gaveWay && errors.Join(err, lacks.lookup, lacks.upload) != nil {
+		return s, d, lacks, &o
 	}
 	if err != nil {
-		return outcomeOfFailure(s, false, err)
+		return s, d, lacks, new(outcomeOfFailure(s, false, err))
 	}
 	if refusal := d.refusal(); refusal != nil {
-		return e.refuse(ctx, s, refusal)
+		return s, d, lacks, new(e.refuse(ctx, s, refusal))
 	}
 	if claimed, err := e.reclaim(ctx, s, d); err != nil {
-		return outcomeOfFailure(s, false, err)
+		return s, d, lacks, new(outcomeOfFailure(s, false, err))
 	} else if claimed {
-		return controller.Outcome{Err: controller.ErrStale}
+		return s, d, lacks, &controller.Outcome{Err: controller.ErrStale}
 	}
+	return s, d, lacks, nil
+}
+
+// permit finds out whether what was decided may be done now.
+func (e *engine) permit(ctx context.Context, s pass, d decision) (pass, *controller.Outcome) {
 	rememberNone(s, d)
 	if d.plan.CreatesInstance() && mayCreate(s, d) == nil {
 		if wait := e.creations.Enter(s.key, time.Now()); wait > 0 {
-			return putOff(s, d, wait, e.refusal.Load())
+			return s, new(putOff(s, d, wait, e.refusal.Load()))
 		}
 	}
-	if s, err = allowed(ctx, s, d); err != nil {
+	s, err := allowed(ctx, s, d)
+	if err != nil {
 		if refusal, ok := errors.AsType[*reuse.Refusal](err); ok {
-			return e.refuse(ctx, s, refusal)
+			return s, new(e.refuse(ctx, s, refusal))
 		}
-		return outcomeOfFailure(s, false, err)
+		return s, new(outcomeOfFailure(s, false, err))
 	}
 	if s.idle && s.recalled == knowledge.Due {
 		e.Shared.metrics.countDrift(d.plan, d.reported)
 	}
 	if refusal := contested(s, d); refusal != nil {
 		s.entry = keep(s, d.entry.Holds(d.known, ""), false)
-		return e.refuse(ctx, s, refusal)
+		return s, new(e.refuse(ctx, s, refusal))
 	}
+	return s, nil
+}
+
+// act does what was decided, and says what follows from it.
+func (e *engine) act(ctx context.Context, s pass, d decision, lacks missing) controller.Outcome {
 	d.begun = d.plan.Begin(e.Product.Marks().ServersPerCall) // A Service gets its address as soon as possible.
 	s, done := e.carryOut(ctx, s, d)
 	if done.err == nil {
@@ -128,8 +165,8 @@ func (e *engine) ensure(ctx context.Context, r controller.Request, lists *model.
 	}
 	e.awaitStart(ctx, s, d, done.observed)
 	e.lookForBlocked(ctx, s, done.observed)
-	o = e.withBlocked(e.finish(ctx, s, d, done), s, done.observed)
-	return e.gates.open(ctx, withStarting(withPending(withLookup(withUpload(o, upload), lookup), s), s), s, done.observed)
+	o := e.withBlocked(e.finish(ctx, s, d, done), s, done.observed)
+	return e.gates.open(ctx, withStarting(withPending(withLookup(withUpload(o, lacks.upload), lacks.lookup), s), s), s, done.observed)
 }
 
 // finish remembers and records what a pass has brought about, and says what follows from it.

@@ -294,19 +294,34 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 		present[s.ServerKey] = i
 	}
 	change := ChangeServers{GroupID: have.ID, Name: have.Name}
-	first, serving := 0, len(want.Servers) < asked
+	change.compare(owner, want, have, present, wanted)
+	serving := len(want.Servers) < asked || slices.Contains(wanted, true)
+	isWanted := func(s model.Server) bool { return wanted[present[s.ServerKey]] }
+	serving = change.giveUp(owner, want, have, isWanted, want.Most-asked) || serving
+	if want.KeepLast && !serving && len(change.Add) == 0 {
+		return nil
+	}
+	if len(change.Add)+len(change.Remove)+len(change.Update) == 0 {
+		return nil
+	}
+	return &change
+}
+
+// compare adds what wanted servers lack, and notes which of those that are present are wanted.
+func (c *ChangeServers) compare(owner ownership.Owner, want, have model.Group, present map[model.ServerKey]int, wanted []bool) {
+	first := 0
 	for n, s := range want.Servers {
 		i, ok := present[s.ServerKey]
 		switch {
 		case s.ID == "", !ok && want.OnlyRemove: // The network interface of the first isn't known.
 		case !ok:
-			if len(change.Add) == 0 {
+			if len(c.Add) == 0 {
 				first = n
 			}
-			if n == first+len(change.Add) { // Mostly it is one server, or all that follow the first ones.
-				change.Add = want.Servers[first : n+1 : n+1]
+			if n == first+len(c.Add) { // Mostly it is one server, or all that follow the first ones.
+				c.Add = want.Servers[first : n+1 : n+1]
 			} else {
-				change.Add = append(change.Add, s)
+				c.Add = append(c.Add, s)
 			}
 		default:
 			wanted[i] = true
@@ -315,44 +330,35 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 				s.Weight = old.Weight
 			}
 			if old != s && owner.Owns(old.Description) {
-				old, change.Update = s, append(change.Update, s)
+				c.Update = append(c.Update, s)
 			}
-			serving = true
 		}
 	}
-	keep := make(map[string]bool, len(want.Unresolved))
+}
+
+// giveUp adds the servers that are there and not wanted any more. It reports whether one of them stays and serves; there is so
+// much room for those that stay.
+func (c *ChangeServers) giveUp(owner ownership.Owner, want, have model.Group, isWanted func(model.Server) bool, room int) (serving bool) {
+	unresolved := make(map[string]bool, len(want.Unresolved))
 	for _, ip := range want.Unresolved {
-		keep[ip] = true
-	}
-	room := want.Most - asked // For servers that stay.
-	stays := func(place model.ServerKey) bool {
-		if !want.Staying[place] || want.Most > 0 && room <= 0 {
-			return false
-		}
-		room--
-		return true
+		unresolved[ip] = true
 	}
 	for _, s := range have.Servers {
 		switch place := s.Place(); {
-		case wanted[present[s.ServerKey]], !owner.Owns(s.Description), s.IP != "" && keep[s.IP]:
-		case stays(place):
+		case isWanted(s), !owner.Owns(s.Description), s.IP != "" && unresolved[s.IP]:
+		case want.Staying[place] && (want.Most <= 0 || room > 0):
+			room--
 			serving = serving || s.Weight > 0
 		case want.Draining[place] && !want.KeepWeights:
 			if s.Weight != 0 {
 				s.Weight = 0
-				change.Update = append(change.Update, s)
+				c.Update = append(c.Update, s)
 			}
 		default:
-			change.Remove = append(change.Remove, s)
+			c.Remove = append(c.Remove, s)
 		}
 	}
-	if want.KeepLast && !serving && len(change.Add) == 0 {
-		return nil
-	}
-	if len(change.Add)+len(change.Remove)+len(change.Update) == 0 {
-		return nil
-	}
-	return &change
+	return serving
 }
 
 // cleanUp deletes the groups of ours that are not wanted any more. A group that holds a foreign server, or that a listener or rule

@@ -96,52 +96,81 @@ func (r refusals) target(l model.Listener) bool {
 // refusals finds the listeners that are held, and the wanted ones that are refused for that or because others hold
 // their ports. One leads to the other: a redirect to a refused port stays as it is, and holds its old target, on whose
 // port nothing else can be made. A listener whose group is frozen isn't made either.
-func (s *survey) refusals(d *model.Desired, frozen map[string]bool) (refused refusals) {
-	refused = refusals{}
+func (s *survey) refusals(d *model.Desired, frozen map[string]bool) refusals {
+	r := refusing{survey: s, frozen: frozen, refused: refusals{}, targets: map[int32]bool{}, served: map[int32]bool{}}
 	for _, want := range d.Listeners {
 		if _, exists := s.have[want.Key]; (frozen[want.Group] || want.Waits != "" || s.stays[want.Key]) && !exists {
-			refused[want.Key] = true
+			r.refused[want.Key] = true
 		}
 	}
-	// served are the targets of redirects that stay with the servers that they lead to.
-	targets, served := map[int32]bool{}, map[int32]bool{}
 	for _, have := range s.have {
-		targets[have.ForwardPort()] = targets[have.ForwardPort()] || !have.ours
+		r.targets[have.ForwardPort()] = r.targets[have.ForwardPort()] || !have.ours
 	}
 	for grown := true; grown; {
 		grown = false
 		for _, want := range d.Listeners {
-			old, exists := s.have[want.Key]
-			if s.taken.meet(want.Key) && !exists && !refused[want.Key] {
-				refused[want.Key], grown = true, true
-			}
-			if !exists && (refused[want.Key] || refused.target(want)) { // What is there stays, and may hold other ports.
-				held := len(s.taken)
-				s.holdPort(want.Key)
-				grown = grown || len(s.taken) > held
-			}
-			if exists && (refused.target(want) || frozen[want.Group] || s.stays[want.Key]) {
-				targets[old.ForwardPort()] = true
-			}
-			if exists && s.stays[want.Key] {
-				served[old.ForwardPort()] = true
-			}
+			grown = r.refuse(want) || grown
 		}
-		for _, have := range s.have {
-			if port := have.ForwardPort(); have.replaced && port != 0 && !served[port] {
-				targets[port], served[port], grown = true, true, true
-			}
+		grown = r.serveTargets() || grown
+		grown = r.holdTargets() || grown
+	}
+	return r.refused
+}
+
+// refusing is how far refusals have been found.
+type refusing struct {
+	*survey
+	frozen  map[string]bool
+	refused refusals
+	// targets are the ports that redirects lead to which stay, and served those of them whose servers stay, too.
+	targets, served map[int32]bool
+}
+
+// refuse finds out whether a wanted listener is refused, or stays as it is, and reports whether that is news for others.
+func (r *refusing) refuse(want model.Listener) (grown bool) {
+	old, exists := r.have[want.Key]
+	if exists {
+		if r.refused.target(want) || r.frozen[want.Group] || r.stays[want.Key] {
+			r.targets[old.ForwardPort()] = true
 		}
-		for key, have := range s.have {
-			if overTCP(key) && targets[key.Port] && have.ours && !have.wanted && !have.held {
-				have.held, have.replaced, grown = true, served[key.Port], true
-				s.have[key] = have
-				s.taken, s.used[have.GroupID()] = append(s.taken, key), true
-				s.leaving = slices.DeleteFunc(s.leaving, func(other model.ListenerKey) bool { return other == key })
-			}
+		if r.stays[want.Key] {
+			r.served[old.ForwardPort()] = true
+		}
+		return false
+	}
+	if r.taken.meet(want.Key) && !r.refused[want.Key] {
+		r.refused[want.Key], grown = true, true
+	}
+	if r.refused[want.Key] || r.refused.target(want) { // What is there stays, and may hold other ports.
+		held := len(r.taken)
+		r.holdPort(want.Key)
+		grown = grown || len(r.taken) > held
+	}
+	return grown
+}
+
+// serveTargets lets the targets of redirects that are replaced keep their servers.
+func (r *refusing) serveTargets() (grown bool) {
+	for _, have := range r.have {
+		if port := have.ForwardPort(); have.replaced && port != 0 && !r.served[port] {
+			r.targets[port], r.served[port], grown = true, true, true
 		}
 	}
-	return refused
+	return grown
+}
+
+// holdTargets holds listeners that nobody wants any more and that redirects lead to.
+func (r *refusing) holdTargets() (grown bool) {
+	for key, have := range r.have {
+		if !overTCP(key) || !r.targets[key.Port] || !have.ours || have.wanted || have.held {
+			continue
+		}
+		have.held, have.replaced, grown = true, r.served[key.Port], true
+		r.have[key] = have
+		r.taken, r.used[have.GroupID()] = append(r.taken, key), true
+		r.leaving = slices.DeleteFunc(r.leaving, func(other model.ListenerKey) bool { return other == key })
+	}
+	return grown
 }
 
 // listeners adds the phases for listeners and returns the ids of the groups that listeners go on using other than as
