@@ -134,7 +134,8 @@ func contestedOf(which part, p Publication) (kind string, e Event) {
 		}
 	}
 	return "labels", Warningf(ReasonContested, "another client takes off labels that the controller notes on the Service, and they are "+
-		"written again, more and more seldom; let it keep the labels of the controller: %s", strings.Join(slices.Sorted(slices.Values(notes)), ", "))
+		"written again, more and more seldom; let it keep the labels of the controller: %s",
+		strings.Join(slices.Sorted(slices.Values(notes)), ", "))
 }
 
 // again returns the error by which the queue knows when to repeat a pass that went wrong.

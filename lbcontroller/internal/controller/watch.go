@@ -165,7 +165,8 @@ func (w *watcher) endpointsChanged(obj any, wait time.Duration) {
 			continue // A Service that comes later brings itself.
 		}
 		a := w.assign(svc)
-		if a.wanted != nil && (a.interest.Mode != backend.Cluster || w.nodes.current.Load().HasVirtual(a.interest.Nodes) || w.cluster.awaited(key)) {
+		byPods := a.interest.Mode != backend.Cluster || w.nodes.current.Load().HasVirtual(a.interest.Nodes)
+		if a.wanted != nil && (byPods || w.cluster.awaited(key)) {
 			w.queueGathered(key, wait)
 		}
 	}
