@@ -80,7 +80,7 @@ func (p publisher) show(ctx context.Context, r Request, verb string, o *Outcome)
 	}
 	for _, which := range slices.Sorted(maps.Keys(now)) {
 		if s.shows(which, now[which]) {
-			kind, event := contestedOf(which, wanted)
+			kind, event := contestedOf(which, r.Service, wanted)
 			p.metrics.conflicts.WithLabelValues(kind).Inc()
 			o.Events = append(o.Events, event)
 		}
@@ -122,20 +122,24 @@ func (p publisher) addConditions(s *service, svc *corev1.Service, verb string, o
 }
 
 // contestedOf says of a part that another client takes it back again and again; kind is the label of the metric.
-func contestedOf(which part, p Publication) (kind string, e Event) {
+func contestedOf(which part, svc *corev1.Service, p Publication) (kind string, e Event) {
 	if which == inStatus {
 		return "status", Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else, and are written again, "+
 			"more and more seldom; find out who else serves the Service and stop that, or give the Service a class")
 	}
+	what, values := "labels", p.Notes.Labels
+	if len(changed(svc.Labels, values)) == 0 {
+		what, values = "annotations", p.Notes.Annotations
+	}
 	var notes []string
-	for key, value := range p.Notes.Labels {
+	for key, value := range values {
 		if value != "" {
 			notes = append(notes, key+"="+value)
 		}
 	}
-	return "labels", Warningf(ReasonContested, "another client takes off labels that the controller notes on the Service, and they are "+
-		"written again, more and more seldom; let it keep the labels of the controller: %s",
-		strings.Join(slices.Sorted(slices.Values(notes)), ", "))
+	slices.Sort(notes)
+	return "labels", Warningf(ReasonContested, "another client takes off %[1]s that the controller notes on the Service, and they are "+
+		"written again, more and more seldom; let it keep the %[1]s of the controller: %[2]s", what, strings.Join(notes, ", "))
 }
 
 // again returns the error by which the queue knows when to repeat a pass that went wrong.
