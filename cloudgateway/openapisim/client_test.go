@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -98,7 +101,28 @@ func (c *client) request(product, action string, params ...string) *requests.Com
 	for i := 0; i < len(params); i += 2 {
 		r.QueryParams[params[i]] = params[i+1]
 	}
+	if method, path := roa(product, action, r.QueryParams); path != "" {
+		r.Method, r.PathPattern = method, path
+		r.Domain, r.Port, _ = net.SplitHostPort(r.Domain) // this SDK writes the port behind the domain, even none
+	}
 	return r
+}
+
+// roa is how an action in ROA style is called; path is "" for others. It takes what the path holds out of the parameters.
+func roa(product, action string, params map[string]string) (method, path string) {
+	for _, p := range openapisim.Products() {
+		for _, a := range p.Actions {
+			if p.Name != product || a.Name != action || a.Path == "" {
+				continue
+			}
+			path = regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(a.Path, func(name string) string {
+				defer delete(params, name[1:len(name)-1])
+				return url.PathEscape(params[name[1:len(name)-1]])
+			})
+			return a.Method, path
+		}
+	}
+	return "", ""
 }
 
 // call returns the answer, or the error code; a broken connection counts as the code "broken".
@@ -112,12 +136,21 @@ func (c *client) do(r *requests.CommonRequest) (map[string]any, string) {
 	answer, err := c.sdk.ProcessCommonRequest(r)
 	var failure sdkerrors.Error
 	switch {
+	case errors.As(err, &failure) && failure.ErrorCode() == "":
+		var body struct{ Code string } // "code", which this SDK does not look for
+		if err := json.Unmarshal([]byte(failure.Message()), &body); err != nil {
+			c.t.Fatalf("answer %s: %v", failure.Message(), err)
+		}
+		return nil, body.Code
 	case errors.As(err, &failure):
 		return nil, failure.ErrorCode()
 	case err != nil:
 		return nil, "broken"
 	}
 	var out map[string]any
+	if text := answer.GetHttpContentString(); r.PathPattern != "" && text[0] != '{' {
+		return map[string]any{"": text}, ""
+	}
 	if err := json.Unmarshal(answer.GetHttpContentBytes(), &out); err != nil {
 		c.t.Fatalf("answer %s: %v", answer.GetHttpContentString(), err)
 	}

@@ -82,6 +82,9 @@ func malformed(product api.Product, action api.Action) []malformedRequest {
 			if p.Missing != nil {
 				code = p.Missing.Code
 			}
+			if strings.Contains(action.Path, "{"+p.Name+"}") { // there is no such path
+				code = "InvalidAction.NotFound"
+			}
 			requests = append(requests, malformedRequest{"without " + p.Name, without(action, p), code})
 		}
 		for value, bad := range badValues(p) {

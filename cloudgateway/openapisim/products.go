@@ -8,6 +8,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/cas"
+	"alicloud-controllers.dev/cloudgateway/openapisim/cs"
 	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/keys"
 	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
@@ -39,6 +40,7 @@ func products(
 		cas.Product(),
 		quotas.Product(limits),
 		ram.Product(sessions),
+		cs.Product(),
 	}
 }
 

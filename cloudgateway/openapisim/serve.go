@@ -33,6 +33,7 @@ type product struct {
 	*Simulator
 	*settling
 	actions map[string]*action
+	roa     bool // the path says what is called
 }
 
 func (s *Simulator) newProduct(p *settling) *product {
@@ -40,7 +41,7 @@ func (s *Simulator) newProduct(p *settling) *product {
 	for i := range p.Actions {
 		actions[p.Actions[i].Name] = newAction(p.Name, &p.Actions[i])
 	}
-	return &product{Simulator: s, settling: p, actions: actions}
+	return &product{Simulator: s, settling: p, actions: actions, roa: len(p.Actions) > 0 && p.Actions[0].Path != ""}
 }
 
 // exchange is one request on its way to an answer.
@@ -159,14 +160,18 @@ func (p *product) admit(r *http.Request, x *exchange) *api.Error {
 func (p *product) findAction(x *exchange) *api.Error {
 	req := x.request
 	switch {
-	case req.Action == "":
+	case req.Action == "" && !p.roa:
 		return api.Missing("Action")
 	case req.Version == "":
 		return api.Missing("Version")
 	case req.Version != p.Version:
 		return p.unknownVersion(req.Version)
+	case p.roa:
+		p.route(x)
+	default:
+		x.action = p.actions[req.Action]
 	}
-	if x.action = p.actions[req.Action]; x.action == nil {
+	if x.action == nil {
 		where := "the product documents no such action"
 		if slices.Contains(documented.Actions(p.Name), req.Action) {
 			where = "it is not simulated, see docs/coverage.md#" + strings.ToLower(p.Code+"-"+p.Version)
@@ -174,6 +179,16 @@ func (p *product) findAction(x *exchange) *api.Error {
 		return api.NotFound("InvalidAction.NotFound", "Specified api is not found, please check your url and method. (openapisim: %s)", where)
 	}
 	return nil
+}
+
+// route finds the action of a request in ROA style. What the request says of its name doesn't matter.
+func (p *product) route(x *exchange) {
+	for _, a := range p.actions {
+		if params, ok := a.Match(x.request.Method, x.request.Path); ok {
+			maps.Copy(params, x.sent)
+			x.action, x.request.Action, x.sent, x.params = a, a.Name, params, params
+		}
+	}
 }
 
 // unknownVersion says which products there are when the version is none of theirs: who calls another product would look for his own
@@ -218,7 +233,7 @@ func (p *product) authenticate(x *exchange) *api.Error {
 	if err := req.CheckSignature(key.Secret); err != nil {
 		return err
 	}
-	if !p.nonces.Use(key.ID, req.Nonce, now) {
+	if req.Nonce != "" && !p.nonces.Use(key.ID, req.Nonce, now) {
 		return api.BadRequest("SignatureNonceUsed", "Specified signature nonce was used already.")
 	}
 	return p.checkRights(x)
@@ -261,7 +276,7 @@ func (p *product) perform(x *exchange) wire.Answer {
 	}
 	if err == nil {
 		var encodeErr error
-		if answer, encodeErr = wire.Success(x.action.Name, x.id, result, x.request.XML); encodeErr != nil {
+		if answer, encodeErr = p.success(x, result); encodeErr != nil {
 			p.log.Error("answer can't be encoded", "action", x.action.Name, "error", encodeErr)
 			err = internalError()
 		}
@@ -277,12 +292,21 @@ func (p *product) perform(x *exchange) wire.Answer {
 		}
 	}
 	if err != nil {
-		answer = wire.Failure(err, p.Code, x.id, x.host, x.request.XML)
+		if answer = wire.FailureROA(err, x.id); !p.roa {
+			answer = wire.Failure(err, p.Code, x.id, x.host, x.request.XML)
+		}
 		p.record(x, answer.Status, err.Code, effect)
 		return answer
 	}
 	p.record(x, answer.Status, "", effect)
 	return answer
+}
+
+func (p *product) success(x *exchange, result any) (wire.Answer, error) {
+	if p.roa {
+		return wire.Whole(result)
+	}
+	return wire.Success(x.action.Name, x.id, result, x.request.XML)
 }
 
 func (p *product) handle(x *exchange) (result any, err *api.Error) {

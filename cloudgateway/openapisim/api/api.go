@@ -70,6 +70,9 @@ func OneOf(name string, values ...string) Param { return Param{Name: name, Enum:
 type Action struct {
 	Name     string
 	Mutating bool
+	// Method and Path are those of an action in ROA style, such as GET and /clusters/{ClusterId}: what is in braces is a parameter. Empty:
+	// RPC style, in which the request says the name of the action.
+	Method, Path string
 	// Unsigned actions are also taken from callers without an AccessKey: what they send is the proof.
 	Unsigned bool
 	Params   []Param
@@ -77,7 +80,8 @@ type Action struct {
 	// ItemCodes are what the items of a batch can fail with, in an answer that is none of an error.
 	ItemCodes []string
 	// Handle runs with the state locked. It validates everything before it changes anything. The result is encoded as JSON
-	// or XML by its json tags; nil stands for an answer with nothing but the RequestId.
+	// or XML by its json tags; nil stands for an answer with nothing but the RequestId. In ROA style it is the whole answer, and need not be
+	// an object; a string is sent as it is.
 	Handle Handler
 }
 

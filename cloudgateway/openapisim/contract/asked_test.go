@@ -22,6 +22,7 @@ func asked() map[string][]string {
 		"quotas/quotas.go":        {"rate limits"},
 		"api/settings.go":         {"asked balancers", "enumerations"},
 		"cas/cas.go":              {"asked certificates"},
+		"cs/cs.go":                {"asked clusters"},
 		"vpc/ipv4_gateway.go":     {"asked gateways"},
 		"vpc/ipv6_gateway.go":     {"asked gateways"},
 		"vpc/nat.go":              {"asked NAT"},
@@ -57,7 +58,7 @@ func TestInferredFactsAreAsked(t *testing.T) {
 			}
 		}
 	}
-	for _, dir := range []string{"api", "cas", "ecs", "location", "nlb", "quotas", "ram", "resourcemanager", "slb", "sts", "vpc"} {
+	for _, dir := range []string{"api", "cas", "cs", "ecs", "location", "nlb", "quotas", "ram", "resourcemanager", "slb", "sts", "vpc"} {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(files), err)

@@ -1,11 +1,11 @@
 package contract
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -20,6 +20,7 @@ import (
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/requests"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 )
 
 // config says where a cloud is and what it holds before the first scenario.
@@ -116,7 +117,29 @@ func (c *cloud) request(product, action string, params ...string) *requests.Comm
 	for i := 0; i < len(params); i += 2 {
 		r.QueryParams[params[i]] = params[i+1]
 	}
+	for _, p := range openapisim.Products() {
+		for _, a := range p.Actions {
+			if p.Name == product && a.Name == action && a.Path != "" {
+				inROAStyle(r, a)
+			}
+		}
+	}
 	return r
+}
+
+// inROAStyle takes what belongs into the path out of the query.
+func inROAStyle(r *requests.CommonRequest, a api.Action) {
+	r.Method, r.PathPattern = a.Method, a.Path
+	r.Port = map[string]string{"HTTP": "80", "HTTPS": "443"}[r.Scheme]
+	if host, port, err := net.SplitHostPort(r.Domain); err == nil { // the SDK writes a port behind the domain, even none
+		r.Domain, r.Port = host, port
+	}
+	for name, value := range r.QueryParams {
+		if in := "{" + name + "}"; strings.Contains(a.Path, in) {
+			r.PathPattern = strings.ReplaceAll(r.PathPattern, in, value)
+			delete(r.QueryParams, name)
+		}
+	}
 }
 
 // once makes a call and returns the answer or the code of the error.
@@ -131,25 +154,40 @@ func (c *cloud) once(product, action string, params ...string) (answer, string) 
 	}
 	response, err := c.client.ProcessCommonRequest(c.request(product, action, params...))
 	if failure, ok := errors.AsType[sdkerrors.Error](err); ok {
-		done.Code, done.Status = failure.ErrorCode(), failure.HttpStatus()
+		done.Code, done.Status = cmp.Or(failure.ErrorCode(), codeOf(failure.Message())), failure.HttpStatus()
 		c.keep(done)
-		return answer{}, failure.ErrorCode()
+		return answer{}, done.Code
 	}
 	if err != nil {
 		c.t.Fatalf("%s %s: %v", product, action, err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(response.GetHttpContentBytes()))
+	text := response.GetHttpContentString()
+	if product == "cs" && text[0] == '[' { // what is in ROA style can be a list or plain text
+		text = `{"":` + text + "}"
+	} else if product == "cs" && text[0] != '{' {
+		text = `{"":` + strconv.Quote(text) + "}"
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	var tree map[string]any
 	if err := decoder.Decode(&tree); err != nil {
 		c.t.Fatalf("%s %s: %v in %s", product, action, err, response.GetHttpContentString())
 	}
-	if id, _ := tree["RequestId"].(string); id == "" {
+	if id, _ := tree["RequestId"].(string); id == "" && product != "cs" {
 		c.t.Errorf("%s %s: no RequestId in %s", product, action, response.GetHttpContentString())
 	}
 	done.Answer = tree
 	c.keep(done)
 	return answer{tree}, ""
+}
+
+// codeOf is the code in an error of an action in ROA style, which the SDK does not look for.
+func codeOf(message string) string {
+	var body struct {
+		Code string `json:"code"`
+	}
+	_ = json.Unmarshal([]byte(message), &body) // "" if there is none
+	return body.Code
 }
 
 // keep records a call.

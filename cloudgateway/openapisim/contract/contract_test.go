@@ -89,6 +89,7 @@ func scenarios() map[string]func(c *cloud) {
 		"asked pools":        askedPools,
 		"asked templates":    askedTemplates,
 		"asked instances":    askedInstances,
+		"asked clusters":     askedClusters,
 	}
 }
 
@@ -104,6 +105,7 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"segment":             addressSegment,
 		"member of a group":   memberOfGroup,
 		"role":                role,
+		"cluster":             cluster,
 		"role of a pod":       podRole,
 		"life of an instance": lifeOfInstance,
 		"life of interface":   lifeOfInterface,
@@ -230,6 +232,7 @@ func seed() *state.Cloud {
 			"vsw-2": {VpcID: "vpc-1", ZoneID: "cn-hangzhou-i", CidrBlock: "192.168.1.0/24", Ipv6Cidr: "2408:0:0:2::/64"},
 		},
 		BandwidthPackages: map[string]*state.BandwidthPackage{"cbwp-1": {Bandwidth: 100}},
+		Clusters:          map[string]*state.Cluster{"c-1": {VpcID: "vpc-1"}},
 		Certificates:      map[string]*state.Certificate{"cert-1": {}, "cert-2": {}},
 		UserCertificates:  map[string]*state.UserCertificate{"cert-1": {}, "cert-2": {}},
 		LoadBalancers: map[string]*state.LoadBalancer{

@@ -123,6 +123,18 @@ func images() []image {
 }
 
 // runsOn reports whether an image is for the processors of an instance type.
+// PublicImage is what others need to know of an image of the cloud.
+type PublicImage struct{ ID, Name, Platform, Architecture string }
+
+// PublicImages are the images of the cloud.
+func PublicImages() []PublicImage {
+	var out []PublicImage
+	for _, i := range images() {
+		out = append(out, PublicImage{ID: i.id, Name: i.name, Platform: i.platform, Architecture: i.architecture})
+	}
+	return out
+}
+
 func (i image) runsOn(s instanceSize) bool {
 	return (i.architecture == arm64) == (s.architecture == arm)
 }

@@ -53,6 +53,9 @@ every action answers
 	"  `SignatureNonceUsed`, `InvalidTimeStamp.Expired`, `MissingSecurityToken`, `InvalidSecurityToken.*`, `Throttling`" + `;
 - any other code by a fault rule ([openapisim](openapisim.md)).
 
+CS is in ROA style: a method and a path say which action is called, parameters may be in the path, and errors of its actions have the
+members ` + "`code`, `message`, `requestId` and `status`" + `.
+
 In the tables **bold** parameters are required; *list* and *struct list* stand for ` + "`Name.1`, `Name.2`, … and\n" +
 	"`Name.1.Key`, …" + `; ranges of lists are numbers of items.
 
@@ -138,6 +141,9 @@ func writeProduct(b *strings.Builder, p api.Product, missing []documented.Action
 
 func writeAction(b *strings.Builder, product string, a api.Action) {
 	fmt.Fprintf(b, "\n### %s\n\n", a.Name)
+	if a.Path != "" {
+		fmt.Fprintf(b, "`%s %s`\n\n", a.Method, a.Path)
+	}
 	if a.Unsigned {
 		b.WriteString("Takes unsigned requests.\n\n")
 	}

@@ -68,6 +68,10 @@ type Cloud struct {
 	AddressPools     map[string]*AddressPool     `json:"addressPools"`
 	EipSegments      map[string]*EipSegment      `json:"eipSegments"`
 
+	// Clusters are those of ACK. Nothing but a seed makes them and their node pools.
+	Clusters  map[string]*Cluster  `json:"clusters"`
+	NodePools map[string]*NodePool `json:"nodePools"`
+
 	// Vanishing are servers that are gone, but not yet from the groups of load balancers.
 	Vanishing []Vanishing `json:"vanishing,omitempty"`
 	// Tokens remembers the result of calls with a ClientToken, by product, action and token.

@@ -124,6 +124,9 @@ func (c *Caller) decode(result any) map[string]any {
 		c.t.Fatal(err)
 	}
 	var out map[string]any
+	if text[0] != '{' { // in ROA style
+		text = append(append([]byte(`{"":`), text...), '}')
+	}
 	if err := json.Unmarshal(text, &out); err != nil {
 		c.t.Fatalf("result %s: %v", text, err)
 	}

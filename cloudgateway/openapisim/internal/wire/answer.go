@@ -34,6 +34,24 @@ type Answer struct {
 	Status int
 	Body   []byte
 	XML    bool
+	Text   bool // neither JSON nor XML
+}
+
+// Whole encodes the result of an action in ROA style, which is all of its answer.
+func Whole(result any) (Answer, error) {
+	if text, ok := result.(string); ok {
+		return Answer{Status: http.StatusOK, Body: []byte(text), Text: true}, nil
+	}
+	body, err := json.Marshal(result)
+	return Answer{Status: http.StatusOK, Body: body}, err
+}
+
+// FailureROA encodes an error of an action in ROA style. What refuses a request before its action answers as [Failure].
+func FailureROA(err *api.Error, requestID string) Answer {
+	body, _ := json.Marshal(api.Object{ // nothing but strings and a number
+		"code", err.Code, "message", err.Message, "requestId", requestID, "status", err.Status,
+	})
+	return Answer{Status: err.Status, Body: body}
 }
 
 // Success encodes the result of an action with the id of the request. The result must be a JSON object or nil.
@@ -109,8 +127,11 @@ func Failure(err *api.Error, product, requestID, host string, asXML bool) Answer
 // Write sends the answer, which is of no use afterwards.
 func (a Answer) Write(w http.ResponseWriter, requestID string) {
 	contentType := "application/json;charset=utf-8"
-	if a.XML {
+	switch {
+	case a.XML:
 		contentType = "text/xml;charset=utf-8"
+	case a.Text:
+		contentType = "text/plain;charset=utf-8"
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("x-acs-request-id", requestID)

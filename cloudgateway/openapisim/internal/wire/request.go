@@ -1,5 +1,5 @@
-// Package wire speaks the RPC protocol of the OpenAPI: it reads requests, verifies their signatures, checks the form of
-// their parameters, and writes answers in JSON or XML.
+// Package wire speaks the two protocols of the OpenAPI, RPC and ROA: it reads requests, verifies their signatures, checks the form of
+// their parameters, and writes answers in JSON or XML. A request in ROA style has a path, by which its product finds the action.
 package wire
 
 import (
@@ -24,6 +24,7 @@ const timestampLayout = "2006-01-02T15:04:05Z"
 
 // Request is a request of either signature version.
 type Request struct {
+	Method, Path    string
 	Action, Version string
 	XML             bool              // the answer is wanted in XML
 	Values          map[string]string // query and form merged, system parameters of version 1 included
@@ -43,8 +44,9 @@ type signature interface {
 
 // Parse reads a request. It returns a request that is as complete as possible also together with an error, for the journal.
 func Parse(r *http.Request) (*Request, *api.Error) {
-	req := &Request{Values: map[string]string{}}
-	if r.Method != http.MethodGet && r.Method != http.MethodPost {
+	req := &Request{Method: r.Method, Path: r.URL.EscapedPath(), Values: map[string]string{}}
+	roa := strings.Trim(req.Path, "/") != ""
+	if r.Method != http.MethodGet && r.Method != http.MethodPost && !(roa && (r.Method == http.MethodPut || r.Method == http.MethodDelete)) {
 		return req, &api.Error{Status: http.StatusForbidden, Code: "UnsupportedHTTPMethod", Message: "This http method is not supported."}
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
@@ -64,11 +66,14 @@ func Parse(r *http.Request) (*Request, *api.Error) {
 	req.XML = strings.EqualFold(req.Values["Format"], "XML")
 	authorization := r.Header.Get("Authorization")
 	actionInHeader := r.Header.Get("X-Acs-Action") != "" && req.Values["Action"] == ""
-	if strings.HasPrefix(authorization, v3Algorithm) || actionInHeader {
+	switch {
+	case strings.HasPrefix(authorization, roaScheme):
+		req.readROA(r, strings.TrimPrefix(authorization, roaScheme))
+	case strings.HasPrefix(authorization, v3Algorithm), actionInHeader, roa && req.Values["Action"] == "":
 		if err := req.readV3(r, authorization, body); err != nil {
 			return req, err
 		}
-	} else {
+	default:
 		req.readV1(r.Method)
 	}
 	return req, req.checkText()
@@ -148,10 +153,11 @@ func (req *Request) CheckSystem() *api.Error {
 			return InvalidParameter("SignatureVersion", "1.0 is supported")
 		}
 	}
+	_, isROA := req.signed.(signatureROA)
 	for _, p := range []struct{ name, value string }{
 		{"AccessKeyId", req.AccessKeyID}, {"SignatureNonce", req.Nonce}, {"Timestamp", req.Timestamp},
 	} {
-		if p.value == "" {
+		if p.value == "" && !(isROA && p.name == "SignatureNonce") { // version 1 of the SDK sends none in ROA style
 			return api.Missing(p.name)
 		}
 	}

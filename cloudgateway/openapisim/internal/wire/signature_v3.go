@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,7 +16,7 @@ import (
 
 const v3Algorithm = "ACS3-HMAC-SHA256"
 
-// signatureV3 is HMAC-SHA256 over method, query, headers and the hash of the body.
+// signatureV3 is HMAC-SHA256 over method, path, query, headers and the hash of the body.
 type signatureV3 struct {
 	canonicalRequest string
 	signature        string
@@ -56,11 +57,16 @@ func (req *Request) readV3(r *http.Request, authorization string, body []byte) *
 	}
 	req.signed = signatureV3{
 		canonicalRequest: strings.Join([]string{
-			r.Method, "/", canonicalQueryV3(r.URL.Query()), headers.String(), fields["SignedHeaders"], bodyHash,
+			r.Method, canonicalPath(r.URL), canonicalQueryV3(r.URL.Query()), headers.String(), fields["SignedHeaders"], bodyHash,
 		}, "\n"),
 		signature: fields["Signature"],
 	}
 	return nil
+}
+
+// canonicalPath is the path as the client wrote it, but for what it may or may not encode.
+func canonicalPath(u *url.URL) string {
+	return cmp.Or(strings.NewReplacer("+", "%20", "*", "%2A", "%7E", "~").Replace(u.EscapedPath()), "/")
 }
 
 func canonicalQueryV3(query url.Values) string {
