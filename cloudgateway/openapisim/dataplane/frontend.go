@@ -26,6 +26,8 @@ type frontend struct {
 
 	mu       sync.Mutex // guards what follows
 	schedule schedule
+	second   int64 // the current one
+	begun    int   // connections in it
 }
 
 func newFrontend(s socket, spec *listener, st standings, log *slog.Logger) *frontend {
@@ -50,7 +52,19 @@ func (f *frontend) enforce(spec *listener) {
 
 // admits reports whether a client may connect now.
 func (f *frontend) admits(client netip.AddrPort) bool {
-	return f.spec.Load().access.admits(client.Addr())
+	spec := f.spec.Load()
+	return spec.access.admits(client.Addr()) && f.withinRate(spec.cps, time.Now())
+}
+
+// withinRate counts a new connection, and reports whether the second has room for it.
+func (f *frontend) withinRate(most int, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if second := now.Unix(); second != f.second {
+		f.second, f.begun = second, 0
+	}
+	f.begun++
+	return most == 0 || f.begun <= most
 }
 
 // connections is the number of connections of a server.

@@ -26,7 +26,7 @@ func (w *world) addNLBs(c *state.Cloud) {
 		var addresses []string
 		for _, z := range lb.Zones {
 			if z.Status == "Active" {
-				addresses = append(addresses, z.PrivateIP, z.PublicIP)
+				addresses = append(addresses, z.PrivateIP, z.PublicIP, z.Ipv6Address)
 			}
 		}
 		w.listen(w.nlbListener(c, lb, l, g), addresses, 0)
@@ -36,7 +36,7 @@ func (w *world) addNLBs(c *state.Cloud) {
 func (w *world) nlbListener(c *state.Cloud, lb *state.NLB, l *state.NLBListener, g *state.NLBServerGroup) *listener {
 	spec := &listener{
 		loadBalancerID: l.NLBID, port: l.Port, protocol: strings.ToLower(l.Protocol), established: time.Duration(l.IdleTimeout) * time.Second,
-		access: nlbAccess(c, lb, l),
+		access: nlbAccess(c, lb, l), cps: l.Cps,
 	}
 	spec.proxyProtocol, spec.ownAddress = l.ProxyProtocol, g.ClientIPOff
 	if l.Protocol == "TCPSSL" {

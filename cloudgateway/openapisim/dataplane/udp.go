@@ -100,7 +100,7 @@ func (u *udpFrontend) forgetEnded() {
 // open begins the session of a client. It returns nil if the client isn't let in, there is no server, or there are too many sessions.
 func (u *udpFrontend) open(ctx context.Context, from netip.AddrPort) *session {
 	spec := u.spec.Load()
-	if len(u.sessions) >= maxSessions || !spec.access.admits(from.Addr()) {
+	if len(u.sessions) >= maxSessions || !u.admits(from) {
 		return nil
 	}
 	chosen, ok := u.choose(&spec.pool, from)

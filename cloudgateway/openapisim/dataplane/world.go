@@ -42,6 +42,7 @@ type listener struct {
 	proxyProtocol bool // servers get a header of the PROXY protocol, version 2, before what the client sends (TCP)
 	ownAddress    bool // servers see an address of the load balancer in place of the client's
 
+	cps         int           // how many new connections a second takes at each address; 0: any number
 	established time.Duration // how long a TCP connection may be idle
 	request     time.Duration // how long an HTTP server may take to begin its answer
 	drain       time.Duration // how long connections survive the loss of their server
