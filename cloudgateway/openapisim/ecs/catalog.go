@@ -8,6 +8,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 )
 
 // The architectures of processors. Images and instance types spell the first one differently.
@@ -122,7 +123,6 @@ func images() []image {
 	}
 }
 
-// runsOn reports whether an image is for the processors of an instance type.
 // PublicImage is what others need to know of an image of the cloud.
 type PublicImage struct{ ID, Name, Platform, Architecture string }
 
@@ -135,6 +135,7 @@ func PublicImages() []PublicImage {
 	return out
 }
 
+// runsOn reports whether an image is for the processors of an instance type.
 func (i image) runsOn(s instanceSize) bool {
 	return (i.architecture == arm64) == (s.architecture == arm)
 }
@@ -156,7 +157,8 @@ func catalogActions() []api.Action {
 			api.OneOf("ImageOwnerAlias", "system", "self", "others", "marketplace"), api.Optional("ImageOwnerId"),
 			api.OneOf("Architecture", "i386", x64, arm64), api.OneOf("OSType", "linux", "windows"),
 			api.Optional("Status"), api.Optional("InstanceType"), api.Flag("IsSupportCloudinit"),
-			api.Flag("IsSupportIoOptimized"), api.Flag("DryRun"))...),
+			api.Flag("IsSupportIoOptimized"), api.Flag("DryRun"), api.Flag("IsPublic"), api.OneOf("Usage", "instance", "none"),
+			api.Optional("SnapshotId"), api.Optional("ResourceGroupId"), tags.Uncounted())...),
 	}
 }
 
@@ -278,7 +280,8 @@ func describeImages(c *api.Context) (any, *api.Error) {
 	supported := func(name string) bool { return !c.Has(name) || c.True(name) }
 	var matching []image
 	for _, i := range images() {
-		if c.Has("ImageOwnerId") { // public images are of nobody's account
+		// Public images are of nobody's account, so that they have no group and no tags, and of no snapshot that anybody sees.
+		if c.Has("ImageOwnerId") || c.Has("SnapshotId") || c.Has("ResourceGroupId") || !supported("IsPublic") || len(c.Items("Tag")) > 0 {
 			break
 		}
 		fits := !c.Has("InstanceType")
@@ -287,7 +290,7 @@ func describeImages(c *api.Context) (any, *api.Error) {
 		}
 		if fits && listing.Among(ids, i.id) && wildcard(c.Get("ImageName"), i.id) && listing.Match(c.Get("ImageFamily"), i.family) &&
 			listing.Match(c.Get("ImageOwnerAlias"), "system") && listing.Match(c.Get("Architecture"), i.architecture) &&
-			listing.Match(c.Get("OSType"), "linux") && slices.Contains(statuses, "Available") &&
+			listing.Match(c.Get("OSType"), "linux") && listing.Match(c.Get("Usage"), "instance") && slices.Contains(statuses, "Available") &&
 			supported("IsSupportCloudinit") && supported("IsSupportIoOptimized") {
 			matching = append(matching, i)
 		}

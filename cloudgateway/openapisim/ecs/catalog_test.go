@@ -55,6 +55,13 @@ func TestCatalog(t *testing.T) {
 			"ubuntu_24_04_arm64_20G_alibase_20260101.vhd"},
 		{"deprecated", images, []string{"Status", "Deprecated"}, ""},
 		{"without cloud-init", images, []string{"IsSupportCloudinit", "false"}, ""},
+		{"of a snapshot", images, []string{"SnapshotId", "s-1"}, ""},
+		{"of a group", images, []string{"ResourceGroupId", "rg-1"}, ""},
+		{"with a tag", images, []string{"Tag.1.Key", "k"}, ""},
+		{"not public", images, []string{"IsPublic", "false"}, ""},
+		{"idle", images, []string{"Usage", "none"}, ""},
+		{"in use", images, []string{"Usage", "instance", "IsPublic", "true", "ImageFamily", "acs:ubuntu_24_04_x64"},
+			"ubuntu_24_04_x64_20G_alibase_20260101.vhd"},
 		{"dry run", images, []string{"DryRun", "true"}, "DryRunOperation"},
 	} {
 		t.Run(tt.action+" "+tt.name, func(t *testing.T) {

@@ -60,6 +60,8 @@ func diskActions() []api.Action {
 				api.Flag("DeleteWithInstance"), api.Flag("DeleteAutoSnapshot"), api.Flag("EnableAutoSnapshot"),
 				api.Flag("Encrypted"), api.OneOf("DiskChargeType", "PrePaid", "PostPaid"), api.Optional("KMSKeyId"),
 				api.OneOf("MultiAttach", "Disabled", "Enabled"), api.Optional("ResourceGroupId"), tags.Param(),
+				api.Optional("AutoSnapshotPolicyId"), api.Flag("EnableAutomatedSnapshotPolicy"), api.Flag("EnableShared"),
+				api.OneOf("LockReason", "financial", "security", "recycling", "dedicatedhostfinancial"),
 				api.Optional("NextToken"), api.Param{Name: "MaxResults", Kind: api.Int}, api.Flag("DryRun"))...),
 	}
 }
@@ -174,6 +176,7 @@ func matchDisk(c *api.Context, d *state.Disk) bool {
 		{kind, d.Type}, {status, d.Status}, {c.Get("InstanceId"), d.InstanceID}, {c.Get("Category"), d.Category},
 		{c.Get("ZoneId"), d.ZoneID}, {c.Get("SnapshotId"), d.SnapshotID}, {c.Get("KMSKeyId"), d.KMSKeyID},
 		{c.Get("ResourceGroupId"), diskGroup(c.State, d)}, {c.Get("MultiAttach"), multiAttach(d)}, {c.Get("DiskChargeType"), "PostPaid"},
+		{c.Get("AutoSnapshotPolicyId"), ""}, {c.Get("LockReason"), ""}, // no disk has either
 	} {
 		if !listing.Match(pair[0], pair[1]) {
 			return false
@@ -181,7 +184,7 @@ func matchDisk(c *api.Context, d *state.Disk) bool {
 	}
 	for name, value := range map[string]bool{
 		"Portable": d.Type == dataDisk, "DeleteWithInstance": d.DeleteWithInstance, "DeleteAutoSnapshot": d.DeleteAutoSnapshot,
-		"EnableAutoSnapshot": d.EnableAutoSnapshot, "Encrypted": d.Encrypted,
+		"EnableAutoSnapshot": d.EnableAutoSnapshot, "Encrypted": d.Encrypted, "EnableAutomatedSnapshotPolicy": false, "EnableShared": false,
 	} {
 		if c.Has(name) && c.True(name) != value {
 			return false

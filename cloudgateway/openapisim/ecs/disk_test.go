@@ -138,6 +138,13 @@ func TestDisksOfInstances(t *testing.T) {
 	if got := data("InstanceId", id, "DeleteWithInstance", "false", "Encrypted", "false", "Portable", "true"); len(got) != 1 {
 		t.Errorf("disks that stay: %v", got)
 	}
+	for _, filter := range [][]string{
+		{"AutoSnapshotPolicyId", "sp-1"}, {"LockReason", "financial"}, {"EnableAutomatedSnapshotPolicy", "true"}, {"EnableShared", "true"},
+	} {
+		if got := data(filter...); len(got) != 0 {
+			t.Errorf("%v finds %v", filter, got)
+		}
+	}
 	c.Must("JoinResourceGroup", "ResourceType", "instance", "ResourceId", id, "ResourceGroupId", "rg-2")
 	if got := c.Must("DescribeDisks", "InstanceId", id, "DiskType", "system", "ResourceGroupId", "rg-2"); got["TotalCount"] != 1.0 {
 		t.Errorf("the system disk did not follow its instance: %v", got)

@@ -26,7 +26,8 @@ func instanceFilters() []api.Param {
 		api.Optional("InstanceType"), api.Optional("InstanceTypeFamily"), api.Optional("InstanceChargeType"), api.Optional("InstanceNetworkType"),
 		api.Optional("InternetChargeType"), api.Flag("IoOptimized"), {Name: "Ipv6Address", Kind: api.Strings, Limit: idsPerCall},
 		api.Optional("KeyPairName"), api.Optional("LockReason"), api.Optional("HpcClusterId"),
-		api.Optional("SecurityGroupId"), api.Optional("ResourceGroupId"),
+		api.Optional("SecurityGroupId"), api.Optional("ResourceGroupId"), api.OneOf("HttpEndpoint", "enabled", "disabled"),
+		api.OneOf("HttpTokens", "optional", "required"), api.Optional("HttpPutResponseHopLimit"),
 		api.Optional("Status"), {Name: "Filter", Kind: api.Structs},
 	}
 	for _, name := range addressLists() {
@@ -172,6 +173,8 @@ func matchInstance(c *api.Context, i *state.Instance, lists map[string][]string)
 		"ZoneId": i.ZoneID, "ImageId": imageOf(i),
 		"InstanceType": i.InstanceType, "InstanceTypeFamily": family(i.InstanceType), "InstanceChargeType": i.ChargeType,
 		"InternetChargeType": internetChargeType(i), "KeyPairName": i.KeyPairName, "InstanceNetworkType": network, "Status": i.Status,
+		"HttpEndpoint": i.Attributes["HttpEndpoint"], "HttpTokens": i.Attributes["HttpTokens"],
+		"HttpPutResponseHopLimit": i.Attributes["HttpPutResponseHopLimit"],
 	} {
 		if !listing.Match(c.Get(name), value) {
 			return false

@@ -32,6 +32,9 @@ func TestInstanceFilters(t *testing.T) {
 		{"to be released", []string{"LockReason", "Recycling"}, "i-3"},
 		{"unknown lock", []string{"LockReason", "lost key"}, "InvalidLockReason.NotFound"},
 		{"cluster", []string{"HpcClusterId", "hpc-1"}, "InvalidHpcClusterId.NotFound"},
+		{"tokens", []string{"HttpTokens", "required"}, "i-2"},
+		{"no metadata", []string{"HttpEndpoint", "disabled"}, ""},
+		{"hops", []string{"HttpPutResponseHopLimit", "2"}, "i-2"},
 		{"RDMA address", []string{"RdmaIpAddresses", `["10.0.0.1"]`}, ""},
 		{"resource group", []string{"ResourceGroupId", "rg-1"}, "i-2"},
 		{"created later", []string{"Filter.1.Key", "CreationStartTime", "Filter.1.Value", "2026-01-01T08:00Z"}, "i-2"},
@@ -53,6 +56,7 @@ func TestInstanceFilters(t *testing.T) {
 			i.ImageID, i.KeyPairName, i.InstanceType, i.InternetChargeType, i.ResourceGroupID = "m-1", "key", "ecs.c7.large",
 				"PayByBandwidth", "rg-1"
 			i.Created = time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+			i.Attributes = map[string]string{"HttpEndpoint": "enabled", "HttpTokens": "required", "HttpPutResponseHopLimit": "2"}
 			cloud.Instances["i-3"].LockReasons = []string{"Recycling"}
 			answer, got := apitest.New(t, ecs.Product(), cloud).Call("DescribeInstances", tt.params...)
 			if got == "" {
