@@ -159,6 +159,8 @@ const (
 	EIPs Feature = "eips"
 	// HealthCheckRules is what lbcontroller needs besides to find security groups that keep health checks out.
 	HealthCheckRules Feature = "health-check-rules"
+	// HealthCheckRuleChanges is what lbcontroller needs besides to let them in where Services ask for it.
+	HealthCheckRuleChanges Feature = "health-check-rule-changes"
 	// Nodes is what nodecontroller needs.
 	Nodes Feature = "nodes"
 	// NodeMaintenance is what nodecontroller needs beside Nodes to report the scheduled maintenance of instances.
@@ -171,8 +173,8 @@ const (
 
 // Features are all features that need a permission, in the order in which people meet them.
 func Features() []Feature {
-	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, HealthCheckRules, Nodes,
-		NodeMaintenance, Routes, RateLimits}
+	all := []Feature{LoadBalancers, DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, HealthCheckRules,
+		HealthCheckRuleChanges, Nodes, NodeMaintenance, Routes, RateLimits}
 	for _, service := range method.ToolServices() {
 		all = append(all, Feature(service))
 	}
@@ -190,7 +192,8 @@ func Used(api config.API) []Feature {
 
 // Optional are the features that the controllers need for what users may ask for, or may not.
 func Optional() []Feature {
-	return []Feature{DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, HealthCheckRules, NodeMaintenance}
+	return []Feature{DefaultServerGroups, NetworkLoadBalancers, SourceRanges, TLSSecrets, EIPs, HealthCheckRules, HealthCheckRuleChanges,
+		NodeMaintenance}
 }
 
 // About describes a feature.
@@ -218,6 +221,9 @@ func (f Feature) About() string {
 	case HealthCheckRules:
 		return "The event `HealthChecksBlocked` of a Service names the rule that security groups of its servers lack: lbcontroller, with " +
 			"`securityGroups.check`, which is on. Without the policy there is no such event."
+	case HealthCheckRuleChanges:
+		return "A Service with the annotation `allow-health-checks` gets the rule that its health checks lack: lbcontroller, only with " +
+			"`securityGroups.allow`, which is off."
 	case Nodes:
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
 	case NodeMaintenance:
