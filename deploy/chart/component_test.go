@@ -315,6 +315,11 @@ func TestRightsFollowTheValues(t *testing.T) {
 		}
 		return rights
 	}
+	allowed := func(config map[string]any) map[string]any {
+		all := map[string]any{"securityGroups": map[string]any{"check": true, "allow": true}}
+		maps.Copy(all, config)
+		return configured("lbcontroller", all)
+	}
 	off := func(key string) map[string]any {
 		return configured("lbcontroller", map[string]any{key: map[string]any{"enabled": false}})
 	}
@@ -346,6 +351,13 @@ func TestRightsFollowTheValues(t *testing.T) {
 		}), []string{"get securitygroups"}},
 		"no EIPs":          {"lbcontroller", nil, off("eips"), write("eips")},
 		"no source ranges": {"lbcontroller", nil, off("sourceRanges"), write("accesscontrollists", "securitygroups")},
+		"no source ranges, but rules for health checks": {"lbcontroller", allowed(nil), allowed(map[string]any{"sourceRanges": map[string]any{"enabled": false}}),
+			append(write("accesscontrollists"), "create securitygroups", "delete securitygroups")},
+		"no NLBs, but rules for health checks": {"lbcontroller", allowed(map[string]any{"tlsSecretNamespaces": []any{"web"}}),
+			allowed(map[string]any{"tlsSecretNamespaces": []any{"web"}, "nlb": map[string]any{"enabled": false}}),
+			slices.DeleteFunc(slices.Clone(networks), func(right string) bool {
+				return right == "list securitygroups" || right == "update securitygroups"
+			})},
 		"all of it":        {"routecontroller", nil, nil, nil},
 	} {
 		want := granted(tt.component, tt.all)

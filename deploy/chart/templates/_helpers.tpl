@@ -229,16 +229,18 @@ root and the component's name. */}}
 {{- end -}}
 {{- else if eq $name "lbcontroller" -}}
 {{- if not (dig "eips" "enabled" true $config) -}}{{- $_ := set $unneeded "eips" (list "create" "update" "delete") -}}{{- end -}}
+{{- $allow := dig "securityGroups" "allow" false $config -}}
 {{- if not (dig "sourceRanges" "enabled" true $config) -}}
-{{- range $resource := list "accesscontrollists" "securitygroups" -}}
-{{- $_ := set $unneeded $resource (list "create" "update" "delete") -}}
-{{- end -}}
+{{- $_ := set $unneeded "accesscontrollists" (list "create" "update" "delete") -}}
+{{- $_ := set $unneeded "securitygroups" (ternary (list "create" "delete") (list "create" "update" "delete") $allow) -}}
 {{- end -}}
 {{- if not (dig "nlb" "enabled" true $config) -}}
 {{- range $resource := list "networkloadbalancers" "networklisteners" "securitygroups" -}}
 {{- $_ := set $unneeded $resource (list "get" "list" "create" "update" "delete") -}}
 {{- end -}}
-{{- if dig "securityGroups" "check" true $config -}}
+{{- if $allow -}}
+{{- $_ := set $unneeded "securitygroups" (list "create" "delete") -}}
+{{- else if dig "securityGroups" "check" true $config -}}
 {{- $_ := set $unneeded "securitygroups" (list "list" "create" "update" "delete") -}}
 {{- end -}}
 {{- end -}}

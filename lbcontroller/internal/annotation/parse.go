@@ -222,6 +222,13 @@ func Preserved(annotations map[string]string) bool {
 	return on || !known
 }
 
+// HealthChecksAllowed reports whether a Service asks that its health checks be let in. A value that can't be read doesn't take that back.
+func HealthChecksAllowed(annotations map[string]string) bool {
+	_, value, ok := lookup(annotations, AllowHealthChecks)
+	on, known := parseSwitch(value)
+	return ok && (on || !known)
+}
+
 // Reused names the existing CLB that the Service asks for, or "", whatever else is wrong with the Service.
 func Reused(annotations map[string]string) string {
 	_, value, _ := lookup(annotations, ID)

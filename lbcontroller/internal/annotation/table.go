@@ -86,6 +86,7 @@ const (
 	MaxNodes           = "max-nodes-per-server-group"
 	DrainTerminating   = "drain-terminating"
 	DefaultServerGroup = "default-server-group"
+	AllowHealthChecks  = "allow-health-checks"
 )
 
 // Table returns every annotation that the controller knows for a CLB, in the order of the reference page. The ranges are the cloud's.
@@ -381,5 +382,8 @@ func backendTable() []Spec {
 		{Key: DefaultServerGroup, Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Reset: "off", Since: "new",
 			Doc: "Keeps the nodes of the Service in the default server group of the CLB, too, for listeners made by hand " +
 				"that forward to it; not for backend-type eni."},
+		{Key: AllowHealthChecks, For: everyKind(), Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Since: "new",
+			Doc: "Adds the rule that health checks lack to a security group of the servers, if that bears the tag of the cluster; needs " +
+				"securityGroups.allow in the configuration. The rule is removed when no Service needs it any more."},
 	}
 }

@@ -81,7 +81,7 @@ func engineConfig(cfg config.Config, s replica.Dependencies) lb.Config {
 			ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, VSwitchIDs: cfg.VSwitchIDs, ResourceGroupID: cfg.ResourceGroupID,
 			MaxNodes: cfg.MaxNodesPerServerGroup, Drain: cfg.DrainTerminating, IgnoreBackendIPv6: !cfg.BackendIPv6,
 			ServiceFields: cfg.ServiceFields, PodBackends: cfg.BackendType == config.BackendENI,
-			NoSourceRanges: !cfg.SourceRanges.Enabled,
+			NoSourceRanges: !cfg.SourceRanges.Enabled, NoRules: !cfg.SecurityGroups.Allow,
 		},
 		Policy: lb.Policy(cfg.Policy),
 		Drift: lb.Drift{
@@ -95,6 +95,7 @@ func engineConfig(cfg config.Config, s replica.Dependencies) lb.Config {
 			Policy: orphan.Policy{Grace: time.Duration(cfg.Orphans.Grace), PerDay: cfg.Orphans.PerDay},
 		},
 		SecurityGroups:   cfg.SecurityGroups.Check,
+		HealthCheckRules: cfg.SecurityGroups.Allow,
 		CertificateCheck: time.Hour,
 		TLSSecrets:       len(cfg.TLSSecretNamespaces) > 0,
 		CertificateGrace: time.Duration(cfg.TLSSecretGrace),

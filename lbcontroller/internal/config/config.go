@@ -97,6 +97,10 @@ type SecurityGroups struct {
 	// Check finds out once an hour whether they keep the health checks of load balancers out. The event HealthChecksBlocked of the Service
 	// names the missing rule. The gateway's identity needs the RAM policy health-check-rules.
 	Check bool `json:"check"`
+	// Allow adds the missing rule for Services with the annotation allow-health-checks, to a group that bears the tag ack.aliyun.com of the
+	// cluster, and removes it within an hour when no Service needs it any more. It needs check and the RAM policy health-check-rule-changes.
+	// Switch it off an hour after the last Service has lost the annotation: what was added stays otherwise.
+	Allow bool `json:"allow"`
 }
 
 // EIPs says whether Services may ask for EIPs.
@@ -291,6 +295,9 @@ func (c *Config) Validate() error {
 	c.Quotas.NLB.validate("quotas.nlb", &p)
 	if c.CLB.Class == annotation.NLBClass {
 		p.Addf("clb.class", "must not be %s, which asks for a Network Load Balancer", annotation.NLBClass)
+	}
+	if c.SecurityGroups.Allow && !c.SecurityGroups.Check {
+		p.Addf("securityGroups.allow", "needs securityGroups.check, which finds the rules that are missing")
 	}
 	if c.ReadinessGate.Patience < 0 {
 		p.Addf("readinessGate.patience", "must not be negative")

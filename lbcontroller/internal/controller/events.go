@@ -59,6 +59,9 @@ const (
 	ReasonCertificate = "CertificateEnds"
 	// Warning: the security groups of servers drop the health checks of the load balancer, which fail.
 	ReasonBlocked = "HealthChecksBlocked"
+	// Normal: rules are added to security groups for the health checks of the load balancer; on the namespace kube-system: rules that no
+	// Service needs are removed.
+	ReasonRules = "HealthCheckRules"
 	// Warning: a Secret has no certificate that can be used; the certificate of before stays.
 	ReasonSecret = "TLSSecretInvalid"
 	// Warning: a user or another tool has changed the load balancer, and the configuration leaves that so.

@@ -6,12 +6,16 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/reconcile"
 
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/blocked"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
@@ -33,6 +37,8 @@ type blockedChecks struct {
 	at time.Time
 	// text names the missing rules; empty for none.
 	text string
+	// added names rules that were just added; empty for none.
+	added string
 }
 
 // lookForBlocked finds out, when it is time, whether security groups keep health checks away from the servers of a Service.
@@ -48,42 +54,95 @@ func (e *engine) lookForBlocked(ctx context.Context, s pass, there model.Observe
 		return
 	}
 	b.at = now.Add(blockedAgain)
-	rules, known, err := e.missingRules(gateway.WithPriority(ctx, gateway.Background), s, there)
+	ctx = gateway.WithPriority(ctx, gateway.Background)
+	rules, groups, known, err := e.missingRules(ctx, s, there)
 	switch {
 	case err != nil:
 		e.logger.Warn("whether security groups keep health checks out can't be read", "service", s.key, "error", err)
 	case known:
-		b.text = blocked.Text(rules)
+		b.text, b.added = blocked.Text(rules), ""
+		if len(rules) > 0 && e.HealthCheckRules && s.policy != PolicyReport && annotation.HealthChecksAllowed(s.svc.Annotations) {
+			e.letIn(ctx, s, rules, groups)
+		}
+	}
+}
+
+// letIn adds the rules that health checks of a Service lack, where the security groups are the cluster's, and looks again soon.
+func (e *engine) letIn(ctx context.Context, s pass, rules []blocked.Rule, groups blocked.Groups) {
+	b := &s.memory.blocked
+	add, left := blocked.ToAdd(rules, groups, e.Desired.ClusterID)
+	err := blocked.Add(ctx, e.Gateway, add)
+	switch {
+	case err != nil:
+		b.text += fmt.Sprintf("; annotation %s%s asks to let them in, which failed: %v", annotation.Prefix, annotation.AllowHealthChecks, err)
+	case len(left) > 0:
+		b.text = blocked.Text(left) + fmt.Sprintf("; annotation %s%s can't help: none of the groups bears the tag %s=%s and is the cluster's "+
+			"own, or the rule is there", annotation.Prefix, annotation.AllowHealthChecks, ownership.TagCluster, e.Desired.ClusterID)
+	default:
+		b.text = ""
+	}
+	if err == nil && len(add) > 0 {
+		b.added, b.at = add.String(), time.Now().Add(blockedPause)
+		e.logger.Info("adding rules to security groups for health checks", "service", s.key, "rules", b.added)
+	}
+}
+
+// removeRules removes the rules for health checks that no Service needs any more, once in a while until ctx ends.
+func (k *Kind) removeRules(ctx context.Context) error {
+	e := k.engine
+	if !e.HealthCheckRules || !e.Shared.removesRules.CompareAndSwap(false, true) {
+		return nil
+	}
+	defer e.Shared.removesRules.Store(false)
+	ctx = gateway.WithPriority(ctx, gateway.Background)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(blockedAgain):
+		}
+		removed, err := blocked.Remove(ctx, e.Gateway, e.Desired.ClusterID, func(ctx context.Context) ([]*corev1.Service, error) {
+			return listServices(ctx, e.Orphans.Client)
+		})
+		for _, text := range removed {
+			e.logger.Info("rules for health checks are removed, as no Service needs them", "rules", text)
+			e.Orphans.Recorder.Event(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonRules,
+				"no Service needs these rules for health checks any more, which are removed: "+text)
+		}
+		if err != nil && ctx.Err() == nil {
+			e.logger.Warn("rules for health checks that no Service needs can't be looked for or removed; it is tried again", "error", err)
+		}
 	}
 }
 
 // missingRules are the rules that security groups lack for health checks which fail. Known is false if none was found, and not all is known
 // that would prove that there is none.
-func (e *engine) missingRules(ctx context.Context, s pass, there model.Observed) (rules []blocked.Rule, known bool, err error) {
+func (e *engine) missingRules(ctx context.Context, s pass, there model.Observed) (
+	rules []blocked.Rule, groups blocked.Groups, known bool, err error) {
 	checks := checksOf(e.Product, s.want.Desired)
 	if len(checks) == 0 {
-		return nil, true, nil
+		return nil, nil, true, nil
 	}
 	sources, err := e.Product.CheckSources(ctx, there)
 	if err != nil || len(sources) == 0 {
-		return nil, false, err
+		return nil, nil, false, err
 	}
-	groups, err := e.Shared.groups.Read(ctx, checks, blockedAgain)
+	groups, err = e.Shared.groups.Read(ctx, checks, blockedAgain)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	if rules = blocked.Missing(checks, groups, sources); len(rules) == 0 {
-		return nil, groups.Has(checks), nil
+		return nil, groups, groups.Has(checks), nil
 	}
 	found, err := e.Product.Health(ctx, there)
 	if err != nil {
-		return nil, false, fmt.Errorf("read the health of servers: %w", err)
+		return nil, nil, false, fmt.Errorf("read the health of servers: %w", err)
 	}
 	statuses := map[model.ServerKey][]string{}
 	for key, all := range found {
 		statuses[idAndPort(key)] = append(statuses[idAndPort(key)], all...)
 	}
-	return slices.DeleteFunc(rules, func(r blocked.Rule) bool { return !fails(r.Checks, statuses) }), true, nil
+	return slices.DeleteFunc(rules, func(r blocked.Rule) bool { return !fails(r.Checks, statuses) }), groups, true, nil
 }
 
 // checksOf are the health checks by TCP that are made of the servers of a Service. Pure.
@@ -136,6 +195,11 @@ func (e *engine) withBlocked(o controller.Outcome, s pass, there model.Observed)
 		return o
 	}
 	o.Looks = append(o.Looks, controller.Look{After: time.Until(b.at), Priority: reconcile.Periodic})
+	if b.added != "" {
+		o.Events = append(o.Events, controller.Normalf(controller.ReasonRules, "rules are added for the health checks of load balancer %s: %s",
+			there.InstanceID, b.added))
+		s.memory.blocked.added = ""
+	}
 	if b.text == "" {
 		o.Resolved = append(o.Resolved, controller.ReasonBlocked)
 		return o

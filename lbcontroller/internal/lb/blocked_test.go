@@ -2,11 +2,17 @@ package lb_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
 // inGroup puts the instances of the first nodes into a security group with these rules; all servers are unhealthy from now on.
@@ -52,6 +58,64 @@ func TestBlockedChecksCostFewCalls(t *testing.T) {
 					if got := len(w.cloud.CallsOf(method)); got != want {
 						t.Errorf("%d calls of %s, want %d", got, method, want)
 					}
+				}
+			})
+		})
+	}
+}
+
+// TestHealthChecksAreLetIn: a Service that asks for it gets the rule that its health checks lack, in a group of the cluster's and no other, and
+// the rule goes when the Service does; what people have put there stays.
+func TestHealthChecksAreLetIn(t *testing.T) {
+	asks := annotated(annotation.AllowHealthChecks, "on")
+	byHand := &ecsv1.SecurityGroupRule{Direction: ecsv1.Direction_DIRECTION_INGRESS, Policy: ecsv1.RulePolicy_RULE_POLICY_ACCEPT,
+		Priority: 1, IpProtocol: "TCP", StartPort: 22, EndPort: 22, Cidr: "10.0.0.0/8", Description: "by hand"}
+	for name, tt := range map[string]struct {
+		tag      string
+		off      bool
+		annotate []func(*corev1.Service)
+		added    bool
+		said     string
+	}{
+		"the cluster's":     {tag: clusterID, annotate: []func(*corev1.Service){asks}, added: true, said: "rules are added for the health checks"},
+		"another cluster's": {tag: "c-other", annotate: []func(*corev1.Service){asks}, said: "none of the groups bears the tag ack.aliyun.com=" + clusterID},
+		"not asked for":     {tag: clusterID, said: "drops TCP to port"},
+		"only reported":     {tag: clusterID, annotate: []func(*corev1.Service){asks, annotated(annotation.SyncPolicy, "report")}},
+		"switched off":      {tag: clusterID, off: true, annotate: []func(*corev1.Service){asks}, said: "securityGroups.allow is off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				w.config = func(cfg *settings) {
+					cfg.Kind.Orphans = Orphans{Client: w.kube, Recorder: w.events}
+					cfg.Kind.SecurityGroups, cfg.Kind.HealthCheckRules, cfg.Kind.Desired.NoRules = true, !tt.off, tt.off
+				}
+				w.restart()
+				w.inGroup("sg-1", 2, byHand)
+				w.cloud.Lock()
+				w.cloud.SecurityGroups["sg-1"].Tags = []*commonv1.Tag{{Key: "ack.aliyun.com", Value: tt.tag}}
+				w.cloud.Unlock()
+				w.create(web(tt.annotate...))
+				w.after(3 * time.Minute)
+				rules := func() int {
+					w.cloud.Lock()
+					defer w.cloud.Unlock()
+					return len(w.cloud.SecurityGroups["sg-1"].GetRules())
+				}
+				if got := rules() == 2; got != tt.added {
+					t.Errorf("added is %t, want %t: %d rules", got, tt.added, rules())
+				}
+				if said := strings.Join(w.events.take(), "\n"); !strings.Contains(said, tt.said) {
+					t.Errorf("nothing says %q in:\n%s", tt.said, said)
+				}
+				w.cloud.ResetCalls()
+				w.after(5 * time.Hour)
+				if got := w.cloud.CallsOf("UpdateSecurityGroup"); len(got) > 0 {
+					t.Errorf("%d changes while the Service needs the rule: %v", len(got), got[0].Request)
+				}
+				w.remove()
+				w.after(2 * time.Hour)
+				if rules() != 1 {
+					t.Errorf("%d rules are left, want that of people only", rules())
 				}
 			})
 		})

@@ -2,6 +2,7 @@ package lb
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,6 +59,8 @@ type Config struct {
 	CertificateCheck time.Duration
 	// SecurityGroups says that those of servers are looked at, which may keep health checks out.
 	SecurityGroups bool
+	// HealthCheckRules lets rules be added to them for the health checks of Services that ask for it.
+	HealthCheckRules bool
 	// Registerer takes the metrics of the kind; nil for none.
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
@@ -69,8 +72,10 @@ type Shared struct {
 	// instances knows the nodes that the cloud doesn't have.
 	instances *ecs.Checker
 	// groups are the security groups of servers.
-	groups  *blocked.Reader
-	metrics metrics
+	groups *blocked.Reader
+	// removesRules says that a kind looks for rules in them that nobody needs, so that only one does.
+	removesRules atomic.Bool
+	metrics      metrics
 }
 
 // NewShared makes what kinds have in common. The registerer, which may be nil, takes the metrics.

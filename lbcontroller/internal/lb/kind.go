@@ -48,6 +48,7 @@ func (k *Kind) run(ctx context.Context) error {
 	beside.Go(func() error { return k.engine.certs.Run(ctx) })
 	beside.Go(func() error { return k.engine.uploads.run(ctx) })
 	beside.Go(func() error { return k.orphans.watch(ctx) })
+	beside.Go(func() error { return k.removeRules(ctx) })
 	return beside.Wait()
 }
 

@@ -41,6 +41,8 @@ type Config struct {
 	IgnoreBackendIPv6 bool
 	// ServiceFields lets fields of the spec count as the annotations that ask for the same.
 	ServiceFields bool
+	// NoRules says that no rules are added to security groups of servers, whatever Services say.
+	NoRules bool
 	// NoSourceRanges refuses Services with loadBalancerSourceRanges.
 	NoSourceRanges bool
 	// Fields are what the spec of a Service asks for from the kind, in the words of annotations; nil for nothing. The view has
@@ -231,6 +233,10 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	if b.Values.On(annotation.DefaultServerGroup) && in.View.Mode == backend.Pods {
 		b.NoEffect("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; "+
 			"remove it", annotation.Prefix, annotation.DefaultServerGroup)
+	}
+	if b.Values.On(annotation.AllowHealthChecks) && b.NoRules {
+		b.NoEffect("annotation %s%s has no effect, because securityGroups.allow is off in the configuration: switch it on, or remove it",
+			annotation.Prefix, annotation.AllowHealthChecks)
 	}
 	if b.left > 0 {
 		b.Warn("%d backends are left out because the cloud takes no more servers: raise the quota, or set annotation %s%s",
