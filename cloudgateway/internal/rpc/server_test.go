@@ -227,6 +227,42 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
+// TestAuditLines: the line of a creation has what was created, and that of an update the names of the fields that it sets.
+func TestAuditLines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) {
+		c.Policies[slbv1.LoadBalancerService_UpdateLoadBalancer_FullMethodName] = Policy{
+			Resource: "loadbalancers", Verb: "update", Timeout: time.Minute, Mutating: true,
+		}
+	})
+	w.handler.answer = "lb-made"
+	client := w.dial(tokenEditor).Client().LoadBalancers
+	if _, err := client.CreateLoadBalancer(t.Context(), &slbv1.CreateLoadBalancerRequest{Name: "web", RequestId: "r-1"}); err != nil {
+		t.Error(err)
+	}
+	_, err := client.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1", DeleteProtection: new(false)})
+	if codeOfErr(err) != codes.Unimplemented { // By this handler.
+		t.Error(err)
+	}
+	w.stop()
+	for method, want := range map[string][]string{
+		"CreateLoadBalancer": {"resource.name=web", "created.load_balancer_id=lb-made"},
+		"UpdateLoadBalancer": {"resource.load_balancer_id=lb-1", "fields=[delete_protection]"},
+	} {
+		found := ""
+		for line := range strings.Lines(w.log.String()) {
+			if strings.Contains(line, "msg=audit") && strings.Contains(line, "/"+method+" ") {
+				found = line
+			}
+		}
+		for _, part := range want {
+			if !strings.Contains(found, part) {
+				t.Errorf("the line of %s lacks %s: %s", method, part, found)
+			}
+		}
+	}
+}
+
 // TestAuditOfChanges: the line of a creation has what was made, that of a change the names of the fields, and none
 // has their values.
 func TestAuditOfChanges(t *testing.T) {
