@@ -358,7 +358,7 @@ func TestRightsFollowTheValues(t *testing.T) {
 			slices.DeleteFunc(slices.Clone(networks), func(right string) bool {
 				return right == "list securitygroups" || right == "update securitygroups"
 			})},
-		"all of it":        {"routecontroller", nil, nil, nil},
+		"all of it": {"routecontroller", nil, nil, nil},
 	} {
 		want := granted(tt.component, tt.all)
 		for _, right := range tt.less {

@@ -20,7 +20,9 @@ func TestUnshown(t *testing.T) {
 				Ingress: []corev1.LoadBalancerIngress{{IP: "47.0.0.1"}},
 			}
 		}
-		labelled := func(svc *corev1.Service) { svc.Labels, svc.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"} }
+		labelled := func(svc *corev1.Service) {
+			svc.Labels, svc.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
+		}
 		write := func(what string, wait time.Duration, parts int, svc *corev1.Service) *Publication {
 			t.Helper()
 			p := wanted()
