@@ -269,6 +269,9 @@ func TestTermEndsWhileWritesWait(t *testing.T) {
 							sent.Add(1)
 						case rpcerr.ReasonOf(err) == rpcerr.NotActive:
 							refused.Add(1)
+							if e, _ := rpcerr.From(err); e.RetryAfter != time.Second {
+								t.Errorf("a refused call shall try again after %s", e.RetryAfter)
+							}
 						default:
 							t.Error(err)
 						}
