@@ -40,9 +40,9 @@ func TestUnshown(t *testing.T) {
 		check(t, "the address counts as shown", "47.0.0.1", svc.Status.LoadBalancer.Ingress[0].IP)
 		check(t, "it is left alone", true, p.KeepIngress)
 		check(t, "notes are left alone", 0, len(p.Notes.Labels)+len(p.Notes.Annotations))
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		write("again", 0, 1, web(labelled))
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		svc = web(labelled)
 		p = write("a second later", time.Second, 0, svc)
 		check(t, "the address is another client's", 0, len(svc.Status.LoadBalancer.Ingress))
@@ -50,7 +50,7 @@ func TestUnshown(t *testing.T) {
 		write("only annotations are gone", time.Second, 1, web(func(svc *corev1.Service) { svc.Labels = map[string]string{"a": "b"} }))
 		write("annotations are gone again", time.Second, 0, web(func(svc *corev1.Service) { svc.Labels = map[string]string{"a": "b"} }))
 		for range 12 {
-			time.Sleep(5 * time.Minute)
+			<-time.After(5 * time.Minute)
 			write("for long", 0, 1, web(labelled))
 		}
 		write("at most", lastRestore, 0, web(labelled))
