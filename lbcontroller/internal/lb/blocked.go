@@ -31,8 +31,9 @@ const (
 
 // blockedChecks are the health checks of a Service that security groups keep out, as far as is known.
 type blockedChecks struct {
-	// hash is that of the configuration that was looked at.
-	hash string
+	// hash is that of the configuration that was looked at, and asked says whether the Service asked to let the checks in.
+	hash  string
+	asked bool
 	// at is when it is looked at next.
 	at time.Time
 	// text names the missing rules; empty for none.
@@ -43,12 +44,12 @@ type blockedChecks struct {
 
 // lookForBlocked finds out, when it is time, whether security groups keep health checks away from the servers of a Service.
 func (e *engine) lookForBlocked(ctx context.Context, s pass, there model.Observed) {
-	b, now := &s.memory.blocked, time.Now()
+	b, now, asked := &s.memory.blocked, time.Now(), annotation.HealthChecksAllowed(s.svc.Annotations)
 	switch {
 	case !e.SecurityGroups || there.InstanceID == "":
 		return
-	case b.hash != s.hash:
-		b.hash, b.at = s.hash, now.Add(blockedPause)
+	case b.hash != s.hash || b.asked != asked:
+		b.hash, b.asked, b.at = s.hash, asked, now.Add(blockedPause)
 		return
 	case now.Before(b.at):
 		return
@@ -61,7 +62,7 @@ func (e *engine) lookForBlocked(ctx context.Context, s pass, there model.Observe
 		e.logger.Warn("whether security groups keep health checks out can't be read", "service", s.key, "error", err)
 	case known:
 		b.text, b.added = blocked.Text(rules), ""
-		if len(rules) > 0 && e.HealthCheckRules && s.policy != PolicyReport && annotation.HealthChecksAllowed(s.svc.Annotations) {
+		if len(rules) > 0 && e.HealthCheckRules && s.policy != PolicyReport && asked {
 			e.letIn(ctx, s, rules, groups)
 		}
 	}

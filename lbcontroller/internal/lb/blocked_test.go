@@ -94,7 +94,13 @@ func TestHealthChecksAreLetIn(t *testing.T) {
 				w.cloud.Lock()
 				w.cloud.SecurityGroups["sg-1"].Tags = []*commonv1.Tag{{Key: "ack.aliyun.com", Value: tt.tag}}
 				w.cloud.Unlock()
-				w.create(web(tt.annotate...))
+				w.create(web())
+				w.after(3 * time.Minute)
+				w.update(func(svc *corev1.Service) {
+					for _, annotate := range tt.annotate {
+						annotate(svc)
+					}
+				})
 				w.after(3 * time.Minute)
 				rules := func() int {
 					w.cloud.Lock()
