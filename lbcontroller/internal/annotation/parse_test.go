@@ -13,7 +13,7 @@ func TestEveryAnnotation(t *testing.T) {
 	switches := []string{DrainTerminating, DefaultServerGroup, ForceOverride, DeleteProtection, PreserveOnDelete, HTTP2,
 		ConnectionDrain, ProxyProtocol, ACLStatus, StickySession,
 		XForwardedForProto, XForwardedForSLBPort, XForwardedForSrcPort, HealthCheckSwitch,
-		HealthCheckFlag, NodeHealthCheck, RemoveUnscheduled, IgnoreWeightUpdate, EIPAllocate}
+		HealthCheckFlag, NodeHealthCheck, RemoveUnscheduled, IgnoreWeightUpdate, EIPAllocate, AllowHealthChecks}
 	type values struct {
 		good map[string]string // value to canonical value
 		bad  []string

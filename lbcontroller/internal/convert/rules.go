@@ -121,6 +121,7 @@ func rules() map[string]rule {
 		annotation.BackendIPVersion:   same(annotation.BackendIPVersion),
 		annotation.MaxNodes:           same(annotation.MaxNodes),
 		annotation.DrainTerminating:   same(annotation.DrainTerminating),
+		annotation.AllowHealthChecks:  same(annotation.AllowHealthChecks),
 		annotation.DefaultServerGroup: none("an NLB has no default server group"),
 	}
 }

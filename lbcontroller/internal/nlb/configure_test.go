@@ -159,7 +159,7 @@ func TestEverySetting(t *testing.T) {
 		annotation.VGroupPort, annotation.BackendIPVersion, annotation.SyncPolicy, annotation.BackendLabel,
 		annotation.RemoveUnscheduled, annotation.Weight,
 		annotation.DefaultWeight, annotation.IgnoreWeightUpdate, annotation.MaxNodes, annotation.DrainTerminating, annotation.NodeHealthCheck,
-		annotation.TLSSecret,
+		annotation.TLSSecret, annotation.AllowHealthChecks,
 	}
 	for _, spec := range annotation.TableFor(annotation.NLB) {
 		if _, ok := settings()[spec.Key]; !ok && !slices.Contains(elsewhere, spec.Key) {
