@@ -72,6 +72,7 @@ func badAnnotations() []badAnnotation {
 		{key: "max-nodes-per-server-group", value: "0", allowed: "10000"},
 		{key: "drain-terminating", value: "2", allowed: "on"},
 		{key: "default-server-group", value: "2", allowed: "on"},
+		{key: "allow-health-checks", value: "2", allowed: "on"},
 		{key: "additional-resource-tags", value: "=blue", allowed: "key=value"},
 		{key: "backend-label", value: "zone", allowed: "key=value"},
 		{key: "forward-port", value: "eighty:443", allowed: "port:port", protocol: "http"},
