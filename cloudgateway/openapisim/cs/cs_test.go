@@ -131,8 +131,10 @@ func TestDescribeClusterAttachScripts(t *testing.T) {
 		return text
 	}
 	for _, want := range []string{
-		"curl http://aliacs-k8s-cn-hangzhou.oss-cn-hangzhou.aliyuncs.com/public/pkg/run/attach/1.30.1-aliyun.1/amd64/attach_node.sh | bash -s -- --token ",
-		" --endpoint 10.0.0.100:6443 --cluster-dns 10.96.0.10 --region cn-hangzhou --cluster-id c-2 --nodepool-id np-b --runtime docker --runtime-version 19",
+		"curl http://aliacs-k8s-cn-hangzhou.oss-cn-hangzhou.aliyuncs.com/public/pkg/run/attach/" +
+			"1.30.1-aliyun.1/amd64/attach_node.sh | bash -s -- --token ",
+		" --endpoint 10.0.0.100:6443 --cluster-dns 10.96.0.10 --region cn-hangzhou --cluster-id c-2 " +
+			"--nodepool-id np-b --runtime docker --runtime-version 19",
 	} {
 		if got := script(); !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)

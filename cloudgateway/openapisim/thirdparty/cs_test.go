@@ -8,7 +8,6 @@ import (
 
 	openapi "github.com/alibabacloud-go/darabonba-openapi/v2/client"
 	"github.com/alibabacloud-go/tea/dara"
-	"github.com/alibabacloud-go/tea/tea"
 	"github.com/aliyun/alibaba-cloud-sdk-go/services/cs"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
@@ -34,7 +33,7 @@ func TestROA(t *testing.T) {
 			sim := cluster(t)
 			client, err := openapi.NewClient(&openapi.Config{
 				AccessKeyId: new(openapisim.DefaultAccessKeyID), AccessKeySecret: new(openapisim.DefaultAccessKeySecret),
-				Endpoint: new(sim.Endpoint("cs")), Protocol: new("HTTP"), RegionId: new(region), SignatureAlgorithm: tea.String(algorithm),
+				Endpoint: new(sim.Endpoint("cs")), Protocol: new("HTTP"), RegionId: new(region), SignatureAlgorithm: new(algorithm),
 			})
 			check(t, err)
 			call := func(method, path, action, answer string, request *openapi.OpenApiRequest) (any, error) {
@@ -72,7 +71,7 @@ func TestROA(t *testing.T) {
 			}
 			wrong, err := openapi.NewClient(&openapi.Config{
 				AccessKeyId: new(openapisim.DefaultAccessKeyID), AccessKeySecret: new("wrong"), Endpoint: new(sim.Endpoint("cs")),
-				Protocol: new("HTTP"), SignatureAlgorithm: tea.String(algorithm),
+				Protocol: new("HTTP"), SignatureAlgorithm: new(algorithm),
 			})
 			check(t, err)
 			client = wrong

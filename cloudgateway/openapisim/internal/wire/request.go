@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -45,8 +46,11 @@ type signature interface {
 // Parse reads a request. It returns a request that is as complete as possible also together with an error, for the journal.
 func Parse(r *http.Request) (*Request, *api.Error) {
 	req := &Request{Method: r.Method, Path: r.URL.EscapedPath(), Values: map[string]string{}}
-	roa := strings.Trim(req.Path, "/") != ""
-	if r.Method != http.MethodGet && r.Method != http.MethodPost && !(roa && (r.Method == http.MethodPut || r.Method == http.MethodDelete)) {
+	methods, roa := []string{http.MethodGet, http.MethodPost}, strings.Trim(req.Path, "/") != ""
+	if roa {
+		methods = append(methods, http.MethodPut, http.MethodDelete)
+	}
+	if !slices.Contains(methods, r.Method) {
 		return req, &api.Error{Status: http.StatusForbidden, Code: "UnsupportedHTTPMethod", Message: "This http method is not supported."}
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
@@ -157,7 +161,8 @@ func (req *Request) CheckSystem() *api.Error {
 	for _, p := range []struct{ name, value string }{
 		{"AccessKeyId", req.AccessKeyID}, {"SignatureNonce", req.Nonce}, {"Timestamp", req.Timestamp},
 	} {
-		if p.value == "" && !(isROA && p.name == "SignatureNonce") { // version 1 of the SDK sends none in ROA style
+		isOptional := isROA && p.name == "SignatureNonce" // version 1 of the SDK sends none in ROA style
+		if p.value == "" && !isOptional {
 			return api.Missing(p.name)
 		}
 	}
