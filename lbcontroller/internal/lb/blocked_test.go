@@ -64,10 +64,10 @@ func TestBlockedChecksCostFewCalls(t *testing.T) {
 	}
 }
 
-// TestHealthChecksAreLetIn: a Service that asks for it gets the rule that its health checks lack, in a group of the cluster's and no other, and
-// the rule goes when the Service does; what people have put there stays.
+// TestHealthChecksAreLetIn: a Service that asks for it gets the rule that its health checks lack, in a group of the
+// cluster's and no other, and the rule goes when the Service does; what people have put there stays.
 func TestHealthChecksAreLetIn(t *testing.T) {
-	asks := annotated(annotation.AllowHealthChecks, "on")
+	asks := []func(*corev1.Service){annotated(annotation.AllowHealthChecks, "on")}
 	byHand := &ecsv1.SecurityGroupRule{Direction: ecsv1.Direction_DIRECTION_INGRESS, Policy: ecsv1.RulePolicy_RULE_POLICY_ACCEPT,
 		Priority: 1, IpProtocol: "TCP", StartPort: 22, EndPort: 22, Cidr: "10.0.0.0/8", Description: "by hand"}
 	for name, tt := range map[string]struct {
@@ -77,11 +77,11 @@ func TestHealthChecksAreLetIn(t *testing.T) {
 		added    bool
 		said     string
 	}{
-		"the cluster's":     {tag: clusterID, annotate: []func(*corev1.Service){asks}, added: true, said: "rules are added for the health checks"},
-		"another cluster's": {tag: "c-other", annotate: []func(*corev1.Service){asks}, said: "none of the groups bears the tag ack.aliyun.com=" + clusterID},
+		"the cluster's":     {tag: clusterID, annotate: asks, added: true, said: "rules are added for the health checks"},
+		"another cluster's": {tag: "c-other", annotate: asks, said: "none of the groups bears the tag ack.aliyun.com=" + clusterID},
 		"not asked for":     {tag: clusterID, said: "drops TCP to port"},
-		"only reported":     {tag: clusterID, annotate: []func(*corev1.Service){asks, annotated(annotation.SyncPolicy, "report")}},
-		"switched off":      {tag: clusterID, off: true, annotate: []func(*corev1.Service){asks}, said: "securityGroups.allow is off"},
+		"only reported":     {tag: clusterID, annotate: append(asks, annotated(annotation.SyncPolicy, "report"))},
+		"switched off":      {tag: clusterID, off: true, annotate: asks, said: "securityGroups.allow is off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 2, func(w *world) {

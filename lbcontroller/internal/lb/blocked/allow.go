@@ -35,8 +35,8 @@ func (a Additions) String() string {
 	return strings.Join(texts, "; ")
 }
 
-// ToAdd are the rules by which health checks come in, and the missing ones that can't be added: none of the server's groups bears the tag of
-// the cluster, or the rule is there, and another one drops before it. Pure.
+// ToAdd are the rules by which health checks come in, and the missing ones that can't be added: none of the server's
+// groups bears the tag of the cluster, or the rule is there, and another one drops before it. Pure.
 func ToAdd(missing []Rule, groups Groups, clusterID string) (add Additions, left []Rule) {
 	add = Additions{}
 	for _, rule := range missing {
@@ -99,8 +99,8 @@ func Unneeded(g *ecsv1.SecurityGroup, clusterID string, services []*corev1.Servi
 // kubeProxyPort is the one on which kube-proxy says whether its node takes traffic.
 const kubeProxyPort = 10256
 
-// mayCheck reports whether health checks of a Service that asks for rules may go to a port. A port that pods name may be any, and so may one
-// that an annotation names. Pure.
+// mayCheck reports whether health checks of a Service that asks for rules may go to a port. A port that pods name may be
+// any, and so may one that an annotation names. Pure.
 func mayCheck(svc *corev1.Service, port int32) bool {
 	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer || svc.DeletionTimestamp != nil || !annotation.HealthChecksAllowed(svc.Annotations) {
 		return false
@@ -125,8 +125,8 @@ func Add(ctx context.Context, client *gateway.Client, add Additions) error {
 	return nil
 }
 
-// Remove removes the rules that no Service needs from the security groups of a cluster, and says which, one text for each group. The Services
-// are listed after the groups were read, and only if there are such rules.
+// Remove removes the rules that no Service needs from the security groups of a cluster, and says which, one text for each
+// group. The Services are listed after the groups were read, and only if there are such rules.
 func Remove(ctx context.Context, client *gateway.Client, clusterID string,
 	services func(context.Context) ([]*corev1.Service, error)) (removed []string, err error) {
 	list, err := client.SecurityGroups.ListSecurityGroups(ctx,

@@ -98,9 +98,13 @@ func TestUnneeded(t *testing.T) {
 	with := func(key, value string) func(*corev1.Service) {
 		return func(svc *corev1.Service) { svc.Annotations[annotation.Prefix+key] = value }
 	}
+	spec := func(change func(*corev1.ServiceSpec)) *corev1.Service {
+		return service(func(svc *corev1.Service) { change(&svc.Spec) })
+	}
 	target := func(port intstr.IntOrString) func(*corev1.Service) {
 		return func(svc *corev1.Service) { svc.Spec.Ports[0].TargetPort = port }
 	}
+	deleted := func(svc *corev1.Service) { svc.DeletionTimestamp = &metav1.Time{} }
 	byHand, dropped := accepts(30001, "100.64.0.0/10"), added(30001)
 	byHand.Description, dropped.Policy = "by hand", ecsv1.RulePolicy_RULE_POLICY_DROP
 	for name, tt := range map[string]struct {
@@ -115,15 +119,15 @@ func TestUnneeded(t *testing.T) {
 		"a named port":          {added(9090), []*corev1.Service{service(target(intstr.FromString("web")))}, false},
 		"no target port":        {added(80), []*corev1.Service{service(target(intstr.IntOrString{}))}, false},
 		"kube-proxy's":          {added(10256), []*corev1.Service{service()}, false},
-		"that of the health":    {added(31000), []*corev1.Service{service(func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 31000 })}, false},
+		"that of the health":    {added(31000), []*corev1.Service{spec(func(s *corev1.ServiceSpec) { s.HealthCheckNodePort = 31000 })}, false},
 		"a port by annotation":  {added(9090), []*corev1.Service{service(with(annotation.HealthCheckConnectPort, "9090"))}, false},
 		"the second needs it":   {added(30001), []*corev1.Service{service(with(annotation.AllowHealthChecks, "off")), service()}, false},
 		"no annotation":         {added(30001), []*corev1.Service{service(func(s *corev1.Service) { s.Annotations = nil })}, true},
 		"switched off":          {added(30001), []*corev1.Service{service(with(annotation.AllowHealthChecks, "off"))}, true},
 		"a word for on":         {added(30001), []*corev1.Service{service(with(annotation.AllowHealthChecks, "true"))}, false},
 		"a word that is no one": {added(30001), []*corev1.Service{service(with(annotation.AllowHealthChecks, "yes please"))}, false},
-		"it is being deleted":   {added(30001), []*corev1.Service{service(func(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{} })}, true},
-		"another type":          {added(30001), []*corev1.Service{service(func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort })}, true},
+		"it is being deleted":   {added(30001), []*corev1.Service{service(deleted)}, true},
+		"another type":          {added(30001), []*corev1.Service{spec(func(s *corev1.ServiceSpec) { s.Type = corev1.ServiceTypeNodePort })}, true},
 		"by hand":               {byHand, nil, false},
 		"it drops":              {dropped, nil, false},
 	} {
