@@ -72,13 +72,14 @@ func (e *engine) lookForBlocked(ctx context.Context, s pass, there model.Observe
 func (e *engine) letIn(ctx context.Context, s pass, rules []blocked.Rule, groups blocked.Groups) {
 	b := &s.memory.blocked
 	add, left := blocked.ToAdd(rules, groups, e.Desired.ClusterID)
-	err := blocked.Add(ctx, e.Gateway, add)
+	err := blocked.Add(ctx, e.Gateway, e.Desired.ClusterID, add)
 	switch {
 	case err != nil:
 		b.text += fmt.Sprintf("; annotation %s%s asks to let them in, which failed: %v", annotation.Prefix, annotation.AllowHealthChecks, err)
 	case len(left) > 0:
-		b.text = blocked.Text(left) + fmt.Sprintf("; annotation %s%s can't help: none of the groups bears the tag %s=%s and is the cluster's "+
-			"own, or the rule is there", annotation.Prefix, annotation.AllowHealthChecks, ownership.TagCluster, e.Desired.ClusterID)
+		b.text = blocked.Text(left) + fmt.Sprintf("; annotation %s%s adds a rule that isn't there to a group with the tag %s=%s only, which "+
+			"neither a load balancer nor another product owns", annotation.Prefix, annotation.AllowHealthChecks, ownership.TagCluster,
+			e.Desired.ClusterID)
 	default:
 		b.text = ""
 	}
@@ -88,10 +89,11 @@ func (e *engine) letIn(ctx context.Context, s pass, rules []blocked.Rule, groups
 	}
 }
 
-// removeRules removes the rules for health checks that no Service needs any more, once in a while until ctx ends.
+// removeRules removes the rules for health checks that no Service needs any more, once in a while until ctx ends, if the policy of the
+// configuration lets anything be deleted.
 func (k *Kind) removeRules(ctx context.Context) error {
 	e := k.engine
-	if !e.HealthCheckRules || !e.Shared.removesRules.CompareAndSwap(false, true) {
+	if !e.HealthCheckRules || !e.Policy.deletes() || !e.Shared.removesRules.CompareAndSwap(false, true) {
 		return nil
 	}
 	defer e.Shared.removesRules.Store(false)

@@ -73,21 +73,25 @@ func TestHealthChecksAreLetIn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		tag      string
 		off      bool
+		policy   Policy
 		annotate []func(*corev1.Service)
 		added    bool
 		said     string
 	}{
-		"the cluster's":     {tag: clusterID, annotate: asks, added: true, said: "rules are added for the health checks"},
-		"another cluster's": {tag: "c-other", annotate: asks, said: "none of the groups bears the tag ack.aliyun.com=" + clusterID},
-		"not asked for":     {tag: clusterID, said: "drops TCP to port"},
-		"only reported":     {tag: clusterID, annotate: append(asks, annotated(annotation.SyncPolicy, "report"))},
-		"switched off":      {tag: clusterID, off: true, annotate: asks, said: "securityGroups.allow is off"},
+		"the cluster's":      {tag: clusterID, annotate: asks, added: true, said: "rules are added for the health checks"},
+		"another cluster's":  {tag: "c-other", annotate: asks, said: "only, which neither a load balancer"},
+		"nothing is deleted": {tag: clusterID, policy: PolicyUpsert, annotate: asks, added: true},
+		"nothing is written": {tag: clusterID, policy: PolicyReport, annotate: asks},
+		"not asked for":      {tag: clusterID, said: "drops TCP to port"},
+		"only reported":      {tag: clusterID, annotate: append(asks, annotated(annotation.SyncPolicy, "report"))},
+		"switched off":       {tag: clusterID, off: true, annotate: asks, said: "securityGroups.allow is off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 2, func(w *world) {
 				w.config = func(cfg *settings) {
 					cfg.Kind.Orphans = Orphans{Client: w.kube, Recorder: w.events}
 					cfg.Kind.SecurityGroups, cfg.Kind.HealthCheckRules, cfg.Kind.Desired.NoRules = true, !tt.off, tt.off
+					cfg.Kind.Policy = tt.policy
 				}
 				w.restart()
 				w.inGroup("sg-1", 2, byHand)
@@ -120,8 +124,12 @@ func TestHealthChecksAreLetIn(t *testing.T) {
 				}
 				w.remove()
 				w.after(2 * time.Hour)
-				if rules() != 1 {
-					t.Errorf("%d rules are left, want that of people only", rules())
+				want := 1
+				if tt.policy == PolicyUpsert {
+					want = 2
+				}
+				if rules() != want {
+					t.Errorf("%d rules are left, want %d: that of people, and what may not be deleted", rules(), want)
 				}
 			})
 		})

@@ -114,10 +114,19 @@ func mayCheck(svc *corev1.Service, port int32) bool {
 	})
 }
 
-// Add adds rules, a call for each group.
-func Add(ctx context.Context, client *gateway.Client, add Additions) error {
-	for id, rules := range add {
-		_, err := client.SecurityGroups.UpdateSecurityGroup(ctx, &ecsv1.UpdateSecurityGroupRequest{SecurityGroupId: id, AddRules: rules})
+// Add adds rules, a read and a change for each group. What was known of a group may be old: it is changed only if it is
+// still the cluster's.
+func Add(ctx context.Context, client *gateway.Client, clusterID string, add Additions) error {
+	for _, id := range slices.Sorted(maps.Keys(add)) {
+		rules := add[id]
+		now, err := client.SecurityGroups.GetSecurityGroup(ctx, &ecsv1.GetSecurityGroupRequest{SecurityGroupId: id})
+		if err != nil {
+			return fmt.Errorf("read security group %s: %w", id, err)
+		}
+		if !isChangeable(now.GetSecurityGroup(), clusterID) {
+			return fmt.Errorf("security group %s is the cluster's no more: its tag %s is gone", id, ownership.TagCluster)
+		}
+		_, err = client.SecurityGroups.UpdateSecurityGroup(ctx, &ecsv1.UpdateSecurityGroupRequest{SecurityGroupId: id, AddRules: rules})
 		if err != nil {
 			return fmt.Errorf("add the rules to security group %s: %w", id, err)
 		}

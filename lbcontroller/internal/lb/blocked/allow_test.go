@@ -12,6 +12,7 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/blocked"
@@ -105,6 +106,7 @@ func TestUnneeded(t *testing.T) {
 		return func(svc *corev1.Service) { svc.Spec.Ports[0].TargetPort = port }
 	}
 	deleted := func(svc *corev1.Service) { svc.DeletionTimestamp = &metav1.Time{} }
+	nodePort := spec(func(s *corev1.ServiceSpec) { s.Type = corev1.ServiceTypeNodePort })
 	byHand, dropped := accepts(30001, "100.64.0.0/10"), added(30001)
 	byHand.Description, dropped.Policy = "by hand", ecsv1.RulePolicy_RULE_POLICY_DROP
 	for name, tt := range map[string]struct {
@@ -127,7 +129,7 @@ func TestUnneeded(t *testing.T) {
 		"a word for on":         {added(30001), []*corev1.Service{service(with(annotation.AllowHealthChecks, "true"))}, false},
 		"a word that is no one": {added(30001), []*corev1.Service{service(with(annotation.AllowHealthChecks, "yes please"))}, false},
 		"it is being deleted":   {added(30001), []*corev1.Service{service(deleted)}, true},
-		"another type":          {added(30001), []*corev1.Service{spec(func(s *corev1.ServiceSpec) { s.Type = corev1.ServiceTypeNodePort })}, true},
+		"another type":          {added(30001), []*corev1.Service{nodePort}, true},
 		"by hand":               {byHand, nil, false},
 		"it drops":              {dropped, nil, false},
 	} {
@@ -143,6 +145,25 @@ func TestUnneeded(t *testing.T) {
 			if got := blocked.Unneeded(g, cluster, tt.services); len(got) > 0 {
 				t.Errorf("%s: %v of another's group", name, got)
 			}
+		}
+	}
+}
+
+// TestAddReadsAnew: a group that was the cluster's when it was read, up to an hour ago, and isn't any more is not changed.
+func TestAddReadsAnew(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		group *ecsv1.SecurityGroup
+		rules int
+	}{
+		"the cluster's": {tagged(group("sg-1"), ownership.TagCluster, cluster), 1},
+		"not any more":  {group("sg-1"), 0},
+	} {
+		cloud := gatewaytest.New(t)
+		cloud.SecurityGroups["sg-1"] = tt.group
+		err := blocked.Add(t.Context(), cloud.Client(), cluster, blocked.Additions{"sg-1": {added(30001)}})
+		if got := len(tt.group.GetRules()); got != tt.rules || (err == nil) != (tt.rules > 0) {
+			t.Errorf("%s: %d rules, want %d (%v)", name, got, tt.rules, err)
 		}
 	}
 }
