@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -89,15 +90,11 @@ func burdens() map[string]burden {
 		},
 		"front": func(w *world, g *Gateway, _ *gateway.Client) func() error {
 			tool := newTool(w.t, w.openFront(g), "tool", toolSecret)
-			var closed atomic.Int64
 			ended, _ := w.queued(g, func(ctx context.Context, _ int) error {
 				got, err := tool.send(ctx, http.MethodPost, tool.sign(http.MethodPost, tool.params("vpc:DescribeVSwitches", nil)), nil, nil)
 				if err == nil && got.Status != http.StatusOK &&
 					(got.Code != "ServiceUnavailable" || got.Header.Get("X-Acs-Retry-After") == "") {
 					err = errors.New(got.Body)
-				}
-				if errors.Is(err, io.EOF) && closed.Add(1) == 1 {
-					return nil // It came when its idle connection was closed, and was not read.
 				}
 				return err
 			})
@@ -201,6 +198,58 @@ func (w *world) readLongAnswer(g *Gateway) (ended func() error) {
 		}
 		return nil
 	})
+}
+
+// TestToolsHearOfAHandover: a connection that a tool keeps open is not closed under its next call, which hears that another
+// replica takes over, and that this one takes no more of them.
+func TestToolsHearOfAHandover(t *testing.T) {
+	w := fronted(t, "")
+	g := w.start()
+	tool := newTool(t, w.openFront(g), "tool", toolSecret)
+	address := g.front.Addr()
+	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	ask := func() (status int, last bool) {
+		t.Helper()
+		_, err := fmt.Fprintf(conn, "POST /?%s HTTP/1.1\r\nHost: front\r\nContent-Length: 0\r\n\r\n",
+			tool.sign(http.MethodPost, tool.params("ecs:DescribeInstances", nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(answers, nil)
+		if err == nil {
+			_, err = io.Copy(io.Discard, answer.Body)
+		}
+		if err != nil {
+			t.Fatalf("no answer: %v", err)
+		}
+		return answer.StatusCode, answer.Close
+	}
+	if status, last := ask(); status != http.StatusOK || last {
+		t.Fatalf("got %d, which ends the connection: %t", status, last)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.stop() }()
+	until(t, "no more connections are taken", func() bool {
+		another, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = another.Close()
+		}
+		return err != nil
+	})
+	if status, last := ask(); status != http.StatusServiceUnavailable || !last {
+		t.Errorf("got %d, which ends the connection: %t", status, last)
+	}
+	if _, err := answers.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection is open: %v", err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
 }
 
 // handover lets the active one of two replicas go, and returns the longest time for which a caller had no answer.

@@ -113,6 +113,25 @@ func (r *refusal) write(w http.ResponseWriter, requestID string, asXML bool) {
 	_, _ = w.Write(text) // The tool may be gone.
 }
 
+// inTime ends the connection of a tool that does not read an answer, and after the answer if this replica leaves.
+type inTime struct {
+	http.ResponseWriter
+
+	leaves func() bool
+}
+
+// WriteHeader implements http.ResponseWriter. Every answer begins with it.
+func (w *inTime) WriteHeader(status int) {
+	if w.leaves() {
+		w.Header().Set("Connection", "close")
+	}
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writing)) // Every connection has one.
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *inTime) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 // passed are the headers of the cloud's answers that tools go by.
 func passed(name string) bool {
 	return name == "Content-Type" || name == "Retry-After" || strings.HasPrefix(name, "X-Acs-") || strings.HasPrefix(name, "X-Ratelimit-")

@@ -87,6 +87,8 @@ const (
 	idle    = time.Minute
 	// finish is how long calls under way may go on after the end.
 	finish = 8 * time.Second
+	// parting is how much of that a tool has to use a connection once more, and to hear that it is the last time.
+	parting = time.Second
 	// writing is how long a tool may take to read an answer.
 	writing = 30 * time.Second
 )
@@ -150,7 +152,8 @@ func (f *Front) Addr() string {
 
 // Serve answers while this replica is the active one, which is until ctx ends: a tool that gets the addresses of all
 // replicas from DNS finds the active one as the one that can be connected to. Calls under way may then finish within 8
-// seconds.
+// seconds. Connections are closed after the next answer on each, or after a second: most tools that keep them open use
+// them as often, and would have a call fail if they were closed at once.
 func (f *Front) Serve(ctx context.Context) error {
 	began := time.Now()
 	listener, err := process.Listen(ctx, f.cfg.Listen, f.cfg.Logger, nil)
@@ -161,27 +164,17 @@ func (f *Front) Serve(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	server := &http.Server{
-		Handler:           &session{Front: f, guard: guard, began: began},
-		ReadHeaderTimeout: reading, ReadTimeout: reading, IdleTimeout: idle, MaxHeaderBytes: mostHeaders,
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, connectionKey{}, c)
-		},
-		ConnState: func(c net.Conn, state http.ConnState) {
-			if state == http.StateIdle || state == http.StateActive {
-				guard.Rests(c, state == http.StateIdle)
-			}
-		},
-		ErrorLog: slog.NewLogLogger(f.cfg.Logger.Handler(), slog.LevelDebug),
-	}
+	ctx, end := context.WithCancel(ctx)
+	server := f.server(&session{Front: f, guard: guard, began: began}, guard.Rests, func() bool { return ctx.Err() != nil })
 	f.addr.Store(listener.Addr().String())
 	f.cfg.Logger.Info("the OpenAPI front listens", "listen", listener.Addr().String())
-	ctx, end := context.WithCancel(ctx)
 	stopped := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		defer close(stopped)
 		f.addr.Store("")
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish)
+		_ = guard.Close() // Serve then says so.
+		time.Sleep(parting)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish-parting)
 		defer cancel()
 		if server.Shutdown(last) != nil {
 			_ = server.Close() // Those that are left have had their time.
@@ -191,6 +184,25 @@ func (f *Front) Serve(ctx context.Context) error {
 	end() // Connections end with it, also when the listener has failed.
 	<-stopped
 	return err
+}
+
+// server answers by a handler, until leaves is true: the answers after that end their connections.
+func (f *Front) server(handler http.Handler, rests func(c net.Conn, idle bool), leaves func() bool) *http.Server {
+	return &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			handler.ServeHTTP(&inTime{w, leaves}, r)
+		}),
+		ReadHeaderTimeout: reading, ReadTimeout: reading, IdleTimeout: idle, MaxHeaderBytes: mostHeaders,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, c)
+		},
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state == http.StateIdle || state == http.StateActive {
+				rests(c, state == http.StateIdle)
+			}
+		},
+		ErrorLog: slog.NewLogLogger(f.cfg.Logger.Handler(), slog.LevelDebug),
+	}
 }
 
 // close notes that a connection without a permitted call was closed.

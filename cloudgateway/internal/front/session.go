@@ -71,14 +71,8 @@ func (s *session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.calls.WithLabelValues(outcome).Inc()
 	c.made = madeBy(answer.Body)
 	s.audit(c, outcome, answer.Status, nil)
-	inTime(w)
 	w.WriteHeader(answer.Status)
 	_, _ = w.Write(answer.Body) // The tool may be gone.
-}
-
-// inTime ends a connection whose tool does not read the answer that is written next.
-func inTime(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing)) // Every connection has one.
 }
 
 // admit finds out who calls and whether that caller may: all that can be said without asking the cloud.
@@ -237,7 +231,9 @@ func (s *session) refuse(w http.ResponseWriter, c *call, err error) {
 	}
 	s.calls.WithLabelValues(answer.code).Inc()
 	s.audit(c, answer.code, answer.status, err)
-	inTime(w)
+	if rpcerr.ReasonOf(err) == rpcerr.NotActive {
+		w.Header().Set("Connection", "close") // The next replica takes the next call.
+	}
 	answer.write(w, c.id, c.request.xml)
 }
 
