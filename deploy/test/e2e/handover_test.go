@@ -28,6 +28,7 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/deploy/tools/local/world"
 )
@@ -38,8 +39,8 @@ type frontTool struct {
 	http                 *http.Client
 }
 
-// call calls an action that only reads, and returns an error unless the answer is the cloud's.
-func (f frontTool) call(ctx context.Context, version, action string) error {
+// query is what a call of an action that only reads asks for, with its signature.
+func (f frontTool) query(version, action string) string {
 	params := url.Values{
 		"Action": {action}, "Version": {version}, "AccessKeyId": {f.key}, "SignatureMethod": {"HMAC-SHA1"}, "SignatureVersion": {"1.0"},
 		"SignatureNonce": {rand.Text()}, "Timestamp": {time.Now().UTC().Format("2006-01-02T15:04:05Z")}, "Format": {"JSON"},
@@ -51,8 +52,12 @@ func (f frontTool) call(ctx context.Context, version, action string) error {
 	}
 	mac := hmac.New(sha1.New, []byte(f.secret+"&"))
 	_, _ = io.WriteString(mac, "GET&%2F&"+escape(strings.Join(pairs, "&")))
-	query := strings.Join(append(pairs, "Signature="+escape(base64.StdEncoding.EncodeToString(mac.Sum(nil)))), "&")
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+f.address+"/?"+query, http.NoBody)
+	return strings.Join(append(pairs, "Signature="+escape(base64.StdEncoding.EncodeToString(mac.Sum(nil)))), "&")
+}
+
+// call calls an action that only reads, and returns an error unless the answer is the cloud's.
+func (f frontTool) call(ctx context.Context, version, action string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+f.address+"/?"+f.query(version, action), http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -118,6 +123,7 @@ func TestHandover(t *testing.T) {
 		{name: "front", on: func(ctx context.Context, _ *testing.T) {
 			many(ctx, func(int) { _ = tool.call(ctx, "2016-04-28", "DescribeVSwitches") })
 		}},
+		{name: "slow tools", on: func(ctx context.Context, t *testing.T) { w.beginToRead(ctx, t, tool) }},
 	} {
 		t.Run(burden.name, func(t *testing.T) {
 			// A busy machine may hold up one handover, and what waits for others all.
@@ -176,6 +182,29 @@ func (w testWorld) readNothing(ctx context.Context, t *testing.T, vpc string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// beginToRead makes a call through the front whose answer is longer than the buffers of a connection, and takes one byte of it.
+func (w testWorld) beginToRead(ctx context.Context, t *testing.T, tool frontTool) {
+	t.Helper()
+	if err := w.Cloud().SetFaults(ctx, fault.Rule{Action: "DescribeVpcs", Error: &fault.Error{
+		Status: http.StatusBadRequest, Code: "Long", Message: strings.Repeat("x", 8<<20),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	conn, err := dialer.DialContext(ctx, "tcp", tool.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	_, err = fmt.Fprintf(conn, "GET /?%s HTTP/1.1\r\nHost: front\r\n\r\n", tool.query("2016-04-28", "DescribeVpcs"))
+	if err == nil {
+		_, err = io.ReadFull(conn, make([]byte, 1))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
