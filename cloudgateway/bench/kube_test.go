@@ -17,7 +17,7 @@ func kubernetes(t testing.TB) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		body, err := io.ReadAll(r.Body)
 		if err != nil || r.Method != http.MethodPost {
-			_, _ = io.WriteString(w, `{"gitVersion":"v1.36.3"}`) // the reader may be gone
+			_, _ = io.WriteString(w, `{"gitVersion":"v1.37.2"}`) // the reader may be gone
 			return
 		}
 		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)

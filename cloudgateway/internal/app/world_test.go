@@ -284,7 +284,7 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	w.agents.Store(r.URL.Path, r.UserAgent())
 	<-time.After(w.latency)
 	if r.URL.Path == "/version" {
-		w.answer(out, map[string]string{"gitVersion": "v1.36.3"})
+		w.answer(out, map[string]string{"gitVersion": "v1.37.2"})
 		return
 	}
 	if _, name, ok := strings.Cut(r.URL.Path, "/namespaces/kube-system/leases"); ok && r.Method == http.MethodGet {

@@ -20,7 +20,6 @@ import (
 const (
 	Dev      = "dev"      // a local world, whose nodes are fake
 	Kubelets = "kubelets" // real nodes
-	Alone    = "alone"    // real nodes, after all others: it harms the cluster
 )
 
 // Column is a kind of load balancer with a kind of servers. Each case runs in each column, unless a reason says why not.
@@ -78,7 +77,7 @@ func Load(root string) ([]Case, error) {
 				return nil, fmt.Errorf("%s: %q is not in %q, which is none of %q", file, c.Name, name, Columns())
 			}
 		}
-		if (c.Why == "") != (len(c.NotIn) == 0) || !slices.Contains([]string{Dev, Kubelets, Alone}, c.World) {
+		if (c.Why == "") != (len(c.NotIn) == 0) || !slices.Contains([]string{Dev, Kubelets}, c.World) {
 			return nil, fmt.Errorf("%s: %q of world %q: a case that is not run somewhere needs a reason, and others none",
 				file, c.Name, c.World)
 		}

@@ -6,8 +6,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,7 +32,6 @@ const (
 	public       = "198.18.0.0/15"
 	internet     = "198.18.0.0/16"
 	intranet     = "198.19.0.0/16"
-	releasePort  = "9200"
 	caseDeadline = 20 * time.Minute
 )
 
@@ -75,11 +72,6 @@ func TestKubernetes(t *testing.T) {
 			}
 		}
 	})
-	for _, k := range all {
-		if k.World == cases.Alone {
-			t.Run(k.Suite+" "+k.Name, func(t *testing.T) { j.judge(t, k, cases.Any) })
-		}
-	}
 	if *record {
 		if err := cases.Update(c.built.Root, j.records); err != nil {
 			t.Error(err)
@@ -106,12 +98,8 @@ func (j *judges) judge(t *testing.T, k cases.Case, column cases.Column) {
 	defer cancel()
 	c := j.cluster
 	report := filepath.Join(j.reports, strings.ReplaceAll(string(column)+" "+k.Name, " ", "-"))
-	// Cases of sig-apps and sig-cloud-provider know few providers by name. That of deploy/test/upstream is called aws.
-	user := string(column)
-	if column == cases.Any {
-		user = "admin"
-	}
-	r, err := k.Run(ctx, c.built.Upstream.Tests, report+".xml", "--kubeconfig="+c.kubeconfig(user),
+	// Cases of sig-apps know few providers by name. That of deploy/test/upstream is called aws.
+	r, err := k.Run(ctx, c.built.Upstream.Tests, report+".xml", "--kubeconfig="+c.kubeconfig(string(column)),
 		"--kubectl-path="+c.built.Node.Kubectl, "--provider=aws", fmt.Sprintf("--num-nodes=%d", len(c.nodes)))
 	if err := os.WriteFile(report+".log", []byte(r.Output), 0o600); err != nil {
 		t.Error(err)
@@ -179,30 +167,6 @@ func (c *cluster) outside(t *testing.T) {
 	}
 	go c.route(t.Context())
 	go c.names(t.Context())
-	listener, err := net.Listen("tcp", vpcRouter+":"+releasePort)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("E2E_RELEASE", "http://"+listener.Addr().String()+"/")       // The program with the tests asks there.
-	go func() { _ = http.Serve(listener, http.HandlerFunc(c.dismiss)) }() // It ends with the sandbox.
-}
-
-// dismiss takes the instance of a node out of the cloud.
-func (c *cluster) dismiss(w http.ResponseWriter, r *http.Request) {
-	s, err := c.cloud.State(r.Context())
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	for _, n := range c.nodes {
-		if "/"+n.name == r.URL.Path {
-			delete(s.Instances, n.instance)
-			err = c.cloud.SetState(r.Context(), s)
-		}
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-	}
 }
 
 // names lets the resolver know the names of Network Load Balancers.

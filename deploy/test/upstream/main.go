@@ -6,12 +6,10 @@ package main
 import (
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/kubernetes/test/e2e/framework/config"
 	"k8s.io/kubernetes/test/e2e/framework/testfiles"
@@ -20,32 +18,11 @@ import (
 
 	_ "k8s.io/kubernetes/test/e2e/apimachinery"
 	_ "k8s.io/kubernetes/test/e2e/apps"
-	_ "k8s.io/kubernetes/test/e2e/cloud"
 	_ "k8s.io/kubernetes/test/e2e/framework/debug/init"
 	_ "k8s.io/kubernetes/test/e2e/framework/metrics/init"
 	_ "k8s.io/kubernetes/test/e2e/framework/node/init"
 	_ "k8s.io/kubernetes/test/e2e/network"
 )
-
-// provider is what cases of sig-cloud-provider ask for. They know a few names only, so it has one of these, and nothing
-// else of it.
-type provider struct{ framework.NullProvider }
-
-// releaseVariable names the URL of which a node is asked to be released, as its last part.
-const releaseVariable = "E2E_RELEASE"
-
-// DeleteNode has the cloud release the instance of a node.
-func (provider) DeleteNode(node *corev1.Node) error {
-	resp, err := http.Post(os.Getenv(releaseVariable)+node.Name, "", nil) //nolint:noctx // The framework has none.
-	if err != nil {
-		return fmt.Errorf("release %s: %w", node.Name, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("release %s: %s", node.Name, resp.Status)
-	}
-	return nil
-}
 
 // verdict is what Ginkgo tells instead of a testing.T.
 type verdict struct{ failed bool }
@@ -57,7 +34,8 @@ func main() {
 	config.CopyFlags(config.Flags, flag.CommandLine)
 	framework.RegisterCommonFlags(flag.CommandLine)
 	framework.RegisterClusterFlags(flag.CommandLine)
-	framework.RegisterProvider("aws", func() (framework.ProviderInterface, error) { return provider{}, nil })
+	// Cases of sig-apps ask for one of few providers by name. This one has the name of one of them, and nothing else of it.
+	framework.RegisterProvider("aws", func() (framework.ProviderInterface, error) { return framework.NullProvider{}, nil })
 	flag.Parse()
 	if flag.Arg(0) == "images" {
 		fmt.Fprintln(os.Stdout, image.GetE2EImage(image.Agnhost), image.GetPauseImageName())

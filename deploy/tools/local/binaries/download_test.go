@@ -141,10 +141,10 @@ func TestReleases(t *testing.T) {
 		t.Skip("there are releases for Linux only")
 	}
 	arch := runtime.GOARCH
-	api, etcd := Releases().kubernetes("kube-apiserver", "v1.36.3"), Releases().etcd("v3.6.8")
+	api, etcd := Releases().kubernetes("kube-apiserver", "v1.37.2"), Releases().etcd("v3.6.8")
 	for got, want := range map[string]string{
-		api.url:     "https://dl.k8s.io/release/v1.36.3/bin/linux/" + arch + "/kube-apiserver",
-		api.sums:    "https://dl.k8s.io/release/v1.36.3/bin/linux/" + arch + "/kube-apiserver.sha256",
+		api.url:     "https://dl.k8s.io/release/v1.37.2/bin/linux/" + arch + "/kube-apiserver",
+		api.sums:    "https://dl.k8s.io/release/v1.37.2/bin/linux/" + arch + "/kube-apiserver.sha256",
 		etcd.url:    "https://github.com/etcd-io/etcd/releases/download/v3.6.8/etcd-v3.6.8-linux-" + arch + ".tar.gz",
 		etcd.sums:   "https://github.com/etcd-io/etcd/releases/download/v3.6.8/SHA256SUMS",
 		etcd.member: "etcd-v3.6.8-linux-" + arch + "/etcd",
@@ -153,7 +153,7 @@ func TestReleases(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	if (Downloads{}).kubernetes("kube-apiserver", "v1.36.3") != nil || (Downloads{}).etcd("v3.6.8") != nil {
+	if (Downloads{}).kubernetes("kube-apiserver", "v1.37.2") != nil || (Downloads{}).etcd("v3.6.8") != nil {
 		t.Error("downloads that are refused")
 	}
 }
