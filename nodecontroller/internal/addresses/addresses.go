@@ -2,6 +2,7 @@
 package addresses
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -13,9 +14,10 @@ import (
 )
 
 // Of gives the addresses of a node: those of its instance, public ones first, then the host names it has already. A provided address
-// (kubelet's --node-ip, a comma-separated list for dual stack) takes the place of all others of its type.
+// (kubelet's --node-ip, a comma-separated list for dual stack) takes the place of all others of its type. Addresses that the node has
+// keep their order, whatever the cloud's is: since Kubernetes 1.37 kube-proxy ends when the first one of a family changes.
 func Of(instance *ecsv1.Instance, current []corev1.NodeAddress, provided string, ipv6 bool) ([]corev1.NodeAddress, error) {
-	list := ofInstance(instance, ipv6 || strings.Contains(provided, ":"))
+	list := inOrderOf(current, ofInstance(instance, ipv6 || strings.Contains(provided, ":")))
 	if provided != "" {
 		var err error
 		if list, err = pick(list, provided); err != nil {
@@ -40,6 +42,36 @@ func ofInstance(instance *ecsv1.Instance, ipv6 bool) []corev1.NodeAddress {
 		list = add(list, corev1.NodeInternalIP, instance.GetIpv6Addresses()...)
 	}
 	return list
+}
+
+// inOrderOf gives a list in which the addresses of each type come as they do in the current one, those that it lacks last.
+func inOrderOf(current, list []corev1.NodeAddress) []corev1.NodeAddress {
+	place := func(a corev1.NodeAddress) int {
+		if i := slices.Index(current, a); i >= 0 {
+			return i
+		}
+		return len(current)
+	}
+	slices.SortStableFunc(list, func(a, b corev1.NodeAddress) int {
+		if a.Type != b.Type {
+			return cmp.Compare(a.Type, b.Type) // Public ones first.
+		}
+		return cmp.Compare(place(a), place(b))
+	})
+	return list
+}
+
+// Loses reports whether a node would be without an internal address of a family that it has one of.
+func Loses(before, after []corev1.NodeAddress) bool {
+	return slices.ContainsFunc([]bool{false, true}, func(ipv6 bool) bool { return has(before, ipv6) && !has(after, ipv6) })
+}
+
+// has reports whether there is an internal address of a family.
+func has(list []corev1.NodeAddress, ipv6 bool) bool {
+	return slices.ContainsFunc(list, func(a corev1.NodeAddress) bool {
+		ip, err := netip.ParseAddr(a.Address)
+		return a.Type == corev1.NodeInternalIP && err == nil && ip.Is6() == ipv6
+	})
 }
 
 // add appends addresses that are neither empty nor there.

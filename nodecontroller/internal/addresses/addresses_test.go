@@ -40,6 +40,9 @@ func TestOf(t *testing.T) {
 		{name: "everything in order", instance: full, current: list("Hostname a", "InternalIP 9.9.9.9", "Hostname b"), ipv6: true, want: list(
 			"ExternalIP 1.1.1.1", "ExternalIP 1.1.1.2", "ExternalIP 2.2.2.2", "InternalIP 10.9.0.1", "InternalIP 192.168.0.1",
 			"InternalIP 192.168.0.2", "InternalIP fd00::1", "Hostname a", "Hostname b")},
+		{name: "the node's order", instance: full, current: list("InternalIP 192.168.0.2", "ExternalIP 2.2.2.2", "ExternalIP 1.1.1.1",
+			"InternalIP 192.168.0.1"), want: list("ExternalIP 2.2.2.2", "ExternalIP 1.1.1.1", "ExternalIP 1.1.1.2", "InternalIP 192.168.0.2",
+			"InternalIP 192.168.0.1", "InternalIP 10.9.0.1")},
 		{name: "IPv6 is off", instance: &ecsv1.Instance{PrivateIps: []string{"192.168.0.1"}, Ipv6Addresses: []string{"fd00::1"}},
 			want: list("InternalIP 192.168.0.1")},
 		{name: "each once", instance: &ecsv1.Instance{PrivateIps: []string{"192.168.0.1", "192.168.0.1", ""}},
@@ -73,6 +76,29 @@ func TestOf(t *testing.T) {
 				t.Errorf("addresses (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestLoses(t *testing.T) {
+	t.Parallel()
+	both := list("InternalIP 192.168.0.1", "InternalIP fd00::1", "Hostname a")
+	for _, tt := range []struct {
+		name          string
+		before, after []corev1.NodeAddress
+		want          bool
+	}{
+		{"nothing had", nil, both, false},
+		{"all kept", both, both, false},
+		{"no IPv6 any more", both, list("InternalIP 192.168.0.1"), true},
+		{"no IPv4 any more", both, list("InternalIP fd00::1"), true},
+		{"another of the family", both, list("InternalIP 192.168.0.9", "InternalIP fd00::9"), false},
+		{"external ones are not what kube-proxy looks at", both, list("InternalIP 192.168.0.1", "ExternalIP fd00::1"), true},
+		{"an external one goes", list("InternalIP 192.168.0.1", "ExternalIP 1.1.1.1"), list("InternalIP 192.168.0.1"), false},
+		{"no address at all", list("InternalIP node-1"), nil, false},
+	} {
+		if got := addresses.Loses(tt.before, tt.after); got != tt.want {
+			t.Errorf("%s: %t, want %t", tt.name, got, tt.want)
+		}
 	}
 }
 

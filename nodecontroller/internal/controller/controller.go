@@ -72,6 +72,7 @@ type Controller struct {
 	metrics *metrics
 
 	arrivals *arrivals
+	losses   losses
 	init     *reconcile.Runner
 	// forwarding holds the nodes whose network interfaces forwardQueue changes.
 	forwarding   *forwarding

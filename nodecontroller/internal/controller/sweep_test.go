@@ -54,6 +54,39 @@ func TestSweepRepairs(t *testing.T) {
 	})
 }
 
+// TestAddressesThatFlap: kube-proxy of Kubernetes 1.37 ends when the first address of a family changes. What one answer
+// orders anew or lacks is no change; what two lack that are a sweep apart is gone.
+func TestAddressesThatFlap(t *testing.T) {
+	edit := func(cfg *controller.Config) { cfg.Options.IPv6 = true }
+	ipv6 := func(w *world, addresses ...string) {
+		w.cloud.Lock()
+		w.cloud.Instances["i-1"].Ipv6Addresses = addresses
+		w.cloud.Unlock()
+	}
+	run(t, edit, func(w *world) {
+		furnished(3)(w)
+		ipv6(w, "2408::1", "2408::2")
+	}, func(w *world) {
+		settled := w.Node("node-1").Status.Addresses
+		if len(settled) != 4 {
+			t.Fatalf("addresses %v, want those of the instance and the host name", settled)
+		}
+		w.Client.ClearActions()
+		for _, answer := range [][]string{{"2408::2", "2408::1"}, nil, {"2408::1", "2408::2"}, {}, {"2408::2", "2408::1"}} {
+			ipv6(w, answer...)
+			w.Pass(5 * time.Minute)
+			if got := w.Patches(); len(got) != 0 {
+				t.Fatalf("patches %v when the cloud answers %v; addresses %v", got, answer, w.Node("node-1").Status.Addresses)
+			}
+		}
+		ipv6(w)
+		w.Pass(10 * time.Minute)
+		if got := w.Patches(); !slices.Equal(got, []string{"node-1 status"}) || len(w.Node("node-1").Status.Addresses) != 2 {
+			t.Errorf("patches %v, addresses %v when IPv6 is gone for good", got, w.Node("node-1").Status.Addresses)
+		}
+	})
+}
+
 func TestNodeWhoseInstanceIsGone(t *testing.T) {
 	run(t, nil, furnished(3), func(w *world) {
 		w.vanish(1)

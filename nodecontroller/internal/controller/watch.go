@@ -66,4 +66,5 @@ func (c *Controller) forgetNode(node *corev1.Node) {
 	c.events.Forget(kube.NodeReference(node.Name))
 	c.arrivals.forget(node.Name)
 	c.forwarding.forget(node.Name, node.UID)
+	c.losses.forget(node.Name)
 }

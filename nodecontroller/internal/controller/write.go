@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -108,7 +109,11 @@ func (c *Controller) attempted(ctx context.Context, node *corev1.Node, err error
 // inStep decides as nodestate does, by one state of the instance.
 func (c *Controller) inStep(instance *ecsv1.Instance) decision {
 	return func(node *corev1.Node) (nodestate.Change, error) {
-		return nodestate.Decide(node, instance, c.cfg.Options)
+		change, err := nodestate.Decide(node, instance, c.cfg.Options)
+		if err == nil && c.losses.doubts(node, change, time.Now()) {
+			change.Addresses, change.AddressesDiffer = nil, false
+		}
+		return change, err
 	}
 }
 
