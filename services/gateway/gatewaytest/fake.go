@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	casv1 "alicloud-controllers.dev/proto/cloudgateway/cas/v1"
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -26,6 +28,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/method"
+	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/services/gateway"
 )
@@ -82,6 +85,9 @@ type Fake struct {
 	starts        map[ListenerKey]time.Time
 	// Health says how a listener finds a server, with the fake locked; nil: every server is "normal".
 	Health func(listener *slbv1.ListenerKey, server *slbv1.Server) string
+
+	// Behind answers the calls in place of the Fake, unless it is nil. Faults strike all the same, and calls are recorded.
+	Behind grpc.ClientConnInterface
 
 	t      testing.TB
 	client *gateway.Client
@@ -297,6 +303,9 @@ func (f *Fake) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 		f.record(ctx, method, message, what.Before)
 		return nil, what.Before
 	}
+	if f.Behind != nil {
+		handle = func(ctx context.Context, _ any) (any, error) { return f.forward(ctx, info.FullMethod, message) }
+	}
 	end := f.beginWrite(method, message)
 	response, err := handle(ctx, req)
 	end()
@@ -305,6 +314,34 @@ func (f *Fake) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 	}
 	f.record(ctx, method, message, err)
 	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// forward lets the gateway behind answer.
+func (f *Fake) forward(ctx context.Context, full string, request proto.Message) (any, error) {
+	name := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(full, "/"), "/", "."))
+	found, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("gatewaytest: %w", err)
+	}
+	called, ok := found.(protoreflect.MethodDescriptor)
+	if !ok {
+		return nil, fmt.Errorf("gatewaytest: %s is no method", name)
+	}
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(called.Output().FullName())
+	if err != nil {
+		return nil, fmt.Errorf("gatewaytest: %w", err)
+	}
+	if asked, ok := metadata.FromIncomingContext(ctx); ok {
+		ctx = metadata.NewOutgoingContext(ctx, asked)
+	}
+	response := kind.New().Interface()
+	if err := f.Behind.Invoke(ctx, full, request, response); err != nil {
+		if failed, ok := rpcerr.From(err); ok {
+			return nil, failed
+		}
 		return nil, err
 	}
 	return response, nil
