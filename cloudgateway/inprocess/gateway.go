@@ -1,0 +1,162 @@
+// Package inprocess is the gateway as the tests of its callers can have it: the real handlers, on a simulated cloud, in the process of the
+// test. All connections are in memory, so that it can live in a bubble of synctest, where waiting takes no time. What stands before the
+// handlers in the process (identity, permissions, budgets) is left out.
+package inprocess
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"alicloud-controllers.dev/proto/method"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
+	"alicloud-controllers.dev/cloudgateway/internal/replay"
+	"alicloud-controllers.dev/cloudgateway/internal/rpc"
+	"alicloud-controllers.dev/cloudgateway/internal/server"
+)
+
+// Dial starts a gateway on a simulated cloud, and connects to it. Both end with the test.
+func Dial(t testing.TB, sim *openapisim.Simulator, vpcID string) *grpc.ClientConn {
+	t.Helper()
+	endpoints, hosts := map[string]*pipes{}, map[openapi.Product]string{}
+	for _, p := range []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS, openapi.CAS} {
+		endpoints[string(p)], hosts[p] = serve(t, sim.Handler(string(p))), string(p)
+	}
+	client := openapi.New(openapi.Config{
+		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: hosts, Credentials: key{}, Budget: noBudget{},
+		AttemptTimeout: 10 * time.Second, Retry: time.Millisecond,
+		Dial: func(ctx context.Context, _, address string) (net.Conn, error) {
+			product, _, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, err
+			}
+			return endpoints[product].dial(ctx)
+		},
+	})
+	t.Cleanup(client.Close)
+	api := config.API{Enable: method.ToolServices()}
+	services := server.New(server.Config{
+		Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Room: batch.NewRoom(64 << 20), Logger: slog.New(slog.DiscardHandler)},
+		Caller: rampolicy.NewGuard(client), ServersPerCall: 40, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: vpcID, API: api,
+	})
+	identified := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		return handler(rpc.WithCaller(ctx, rpc.Caller{Name: "system:serviceaccount:test:test"}), request)
+	}
+	gateway := grpc.NewServer(grpc.ChainUnaryInterceptor(identified,
+		server.Intercept(replay.New(server.Policies(api), nil).Before(services.Scoped))))
+	services.Register(gateway)
+	return connect(t, gateway)
+}
+
+// connect serves in memory.
+func connect(t testing.TB, server *grpc.Server) *grpc.ClientConn {
+	t.Helper()
+	listener, done := bufconn.Listen(32<<10), make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(listener); err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	}()
+	t.Cleanup(func() {
+		server.Stop()
+		<-done
+	})
+	conn, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithIdleTimeout(0),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// serve answers HTTP in memory.
+func serve(t testing.TB, handler http.Handler) *pipes {
+	t.Helper()
+	listener := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
+	server, done := &http.Server{Handler: handler}, make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("serve: %v", err)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = server.Close() // There is nothing to close but memory.
+		<-done
+	})
+	return listener
+}
+
+// pipes listens in memory. It isn't bufconn, where a read deadline that net/http has lifted may strike all the same.
+type pipes struct {
+	dialed chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case p.dialed <- far:
+		return near, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept implements net.Listener.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.dialed:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (*pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
+
+type key struct{}
+
+func (key) Current() (credentials.Credentials, error) {
+	return credentials.Credentials{AccessKeyID: openapisim.DefaultAccessKeyID, AccessKeySecret: openapisim.DefaultAccessKeySecret}, nil
+}
+
+func (key) Renew(context.Context, credentials.Credentials) bool { return false }
+
+type noBudget struct{}
+
+func (noBudget) Acquire(context.Context, string, string) error { return nil }
+
+func (noBudget) Answered(string, string) {}
+
+func (noBudget) Throttled(string, string, time.Duration) time.Duration { return time.Second }
