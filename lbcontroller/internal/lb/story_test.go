@@ -96,7 +96,7 @@ type story struct {
 	dead    bool // the process has died and reaches nobody any more
 }
 
-func newStory(t *testing.T, files []txtar.File) *story {
+func newStory(t *testing.T, files []txtar.File, before ...func(*story)) *story {
 	t.Helper()
 	s := &story{world: newWorld(t), files: map[string]string{}, cfg: config.Default(),
 		applied: map[string]*corev1.Service{}, nodePort: 30000, shown: map[string]string{}, begun: map[string]int{},
@@ -118,7 +118,12 @@ func newStory(t *testing.T, files []txtar.File) *story {
 			s.console(id, things[id])
 		}
 	}
-	watchOver(s.world)
+	for _, b := range before {
+		b(s)
+	}
+	if s.cloud.Behind == nil {
+		watchOver(s.world)
+	}
 	s.events.named = true
 	s.failing = s.apiFault
 	s.cloud.Interpose(s.cloudFault)
