@@ -66,7 +66,7 @@ func TestMigration(t *testing.T) {
 				m.uninstall()
 				book.run("kubectl -n kube-system delete lease")
 				if e.version.noFinalizer {
-					book.run("kubectl get services -A --field-selector")
+					book.run("kubectl get services -A -o jsonpath")
 				}
 				book.run("kubectl -n kube-system patch daemonset cloud-controller-manager --type=json")
 				m.awaitOld(1)
