@@ -129,7 +129,7 @@ func toolbox(names ...string) (map[string][]byte, error) {
 	for _, name := range names {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			return nil, fmt.Errorf("tools of the tests' pods (on Debian: curl wget netcat-openbsd): %w", err)
+			return nil, fmt.Errorf("tools of the tests' pods: %w", err)
 		}
 		out, err := exec.Command("ldd", path).CombinedOutput()
 		if err != nil {
