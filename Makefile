@@ -37,6 +37,7 @@ export GOFLAGS := $(strip -trimpath -gcflags=all=-dwarf=false -ldflags=-s $(GOFL
 COMPILER    := GOGC=400 GOMEMLIMIT=1GiB
 
 # The command that runs worlds. It downloads kube-apiserver and etcd of the versions that it would build, unless DOWNLOAD=never.
+# KUBERNETES=oldest takes the API server of the oldest Kubernetes that is supported, in place of the newest.
 # It takes the place of its shell, so that a signal to make reaches it.
 WORLD       := $(COMPILER) go build -o bin/ ./deploy/tools/local/cmd/world && exec bin/world
 

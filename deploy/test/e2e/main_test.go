@@ -74,8 +74,12 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	if built.root, err = binaries.Root(); err != nil {
 		return 0, err
 	}
+	oldest, err := binaries.OldestAsked()
+	if err != nil {
+		return 0, err
+	}
 	built.kubernetes, err = binaries.EnsureKubernetes(ctx, binaries.Config{
-		Root: built.root, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Out: os.Stderr,
+		Root: built.root, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Oldest: oldest, Out: os.Stderr,
 	})
 	if err != nil {
 		return 0, err

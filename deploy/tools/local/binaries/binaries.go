@@ -32,6 +32,8 @@ type Config struct {
 	Root string
 	// Assets is a directory with ready-made programs, those of envtest for example; what it lacks is built.
 	Assets string
+	// Oldest takes the API server of the oldest Kubernetes that is supported.
+	Oldest bool
 	// Downloads are the releases that are taken instead of building, where a network reaches them.
 	Downloads Downloads
 	// CacheDir keeps what was built; empty: the user's cache directory.
@@ -56,6 +58,18 @@ func Root() (string, error) {
 	}
 }
 
+// OldestAsked reads the environment variable KUBERNETES, which is oldest or newest; empty stands for newest.
+func OldestAsked() (bool, error) {
+	switch choice := os.Getenv("KUBERNETES"); choice {
+	case "", "newest":
+		return false, nil
+	case "oldest":
+		return true, nil
+	default:
+		return false, fmt.Errorf("KUBERNETES is %q; use oldest or newest", choice)
+	}
+}
+
 // Node are the paths of the programs that make a real node of a machine, of the rest of a real control plane, and of those that people use.
 type Node struct {
 	Kubelet, Proxy, ControllerManager, Scheduler, Kubectl, Helm string
@@ -73,15 +87,39 @@ func EnsureKubernetes(ctx context.Context, cfg Config) (Kubernetes, error) {
 	const etcd = "go.etcd.io/etcd/server/v3"
 	control, err := kubernetes(ctx, cfg.Root, "2 to 5 minutes", []program{
 		{path: &k.Etcd, name: "etcd", pkg: etcd, download: cfg.Downloads.etcd(versions[etcd])},
-		{path: &k.APIServer, name: "kube-apiserver", pkg: "k8s.io/kubernetes/cmd/kube-apiserver",
-			download: cfg.Downloads.kubernetes("kube-apiserver", versions["k8s.io/kubernetes"])},
+		{path: &k.APIServer, name: apiServer, pkg: apiServerPackage,
+			download: cfg.Downloads.kubernetes(apiServer, versions["k8s.io/kubernetes"])},
 		{path: &k.Controllers, name: "kube-controllers", pkg: "alicloud-controllers.dev/deploy/tools/local/kubernetes/controllers"},
 	})
 	if err != nil {
 		return Kubernetes{}, err
 	}
-	err = ensureAll(ctx, cfg, control)
+	recipes := []recipe{control}
+	if cfg.Oldest {
+		old, err := oldest(ctx, cfg, &k.APIServer)
+		if err != nil {
+			return Kubernetes{}, err
+		}
+		recipes = append(recipes, old)
+	}
+	err = ensureAll(ctx, cfg, recipes...)
 	return k, err
+}
+
+const (
+	apiServer        = "kube-apiserver"
+	apiServerPackage = "k8s.io/kubernetes/cmd/kube-apiserver"
+)
+
+// oldest builds the API server with the versions that tools/local/oldest/go.mod requires.
+func oldest(ctx context.Context, cfg Config, path *string) (recipe, error) {
+	dir := filepath.Join(cfg.Root, "deploy/tools/local/oldest")
+	version, err := required(ctx, dir, "k8s.io/kubernetes")
+	if err != nil {
+		return recipe{}, err
+	}
+	return kubernetesOf(ctx, dir, []string{"go.mod"}, "about 3 minutes",
+		[]program{{path: path, name: apiServer, pkg: apiServerPackage, download: cfg.Downloads.kubernetes(apiServer, version)}})
 }
 
 // EnsureNode returns the programs of a node, of the same version as the control plane's, and builds those that are missing.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -216,5 +217,43 @@ func TestSharedModules(t *testing.T) {
 		if theirs[module] != version {
 			t.Errorf("our processes use %s %s, deploy/tools/local/kubernetes %s", module, version, theirs[module])
 		}
+	}
+}
+
+func TestOldestAsked(t *testing.T) {
+	for choice, want := range map[string]bool{"": false, "newest": false, "oldest": true} {
+		t.Setenv("KUBERNETES", choice)
+		if got, err := OldestAsked(); got != want || err != nil {
+			t.Errorf("%q: %t, %v", choice, got, err)
+		}
+	}
+	t.Setenv("KUBERNETES", "1.30")
+	if _, err := OldestAsked(); err == nil || !strings.Contains(err.Error(), `KUBERNETES is "1.30"; use oldest or newest`) {
+		t.Errorf("another choice: %v", err)
+	}
+}
+
+// TestOldest: the API server that is called the oldest is of the version that the chart asks for.
+func TestOldest(t *testing.T) {
+	t.Parallel()
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart, err := os.ReadFile(filepath.Join(root, "deploy/chart/Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var path string
+	r, err := oldest(t.Context(), Config{Root: root, Downloads: Releases()}, &path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	minor := regexp.MustCompile(`^kubernetes-v(1\.[0-9]+)\.`).FindStringSubmatch(r.directory)
+	if minor == nil || !strings.Contains(string(chart), "\nkubeVersion: \">="+minor[1]+".0-0\"\n") {
+		t.Errorf("%s is built, which is not the oldest that the chart takes", r.directory)
+	}
+	if url := r.programs[0].download.url; !strings.Contains(url, strings.SplitN(r.directory, "-", 3)[1]) {
+		t.Errorf("%s is downloaded for %s", url, r.directory)
 	}
 }

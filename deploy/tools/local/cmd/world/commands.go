@@ -77,7 +77,13 @@ func ensureKubernetes(ctx context.Context) (binaries.Kubernetes, error) {
 
 func building() (binaries.Config, error) {
 	root, err := binaries.Root()
+	if err != nil {
+		return binaries.Config{}, err
+	}
 	cfg := binaries.Config{Root: root, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Out: os.Stdout, Downloads: binaries.Releases()}
+	if cfg.Oldest, err = binaries.OldestAsked(); err != nil {
+		return cfg, err
+	}
 	switch choice := os.Getenv("DOWNLOAD"); choice {
 	case "", "auto":
 	case "never":
@@ -85,7 +91,7 @@ func building() (binaries.Config, error) {
 	default:
 		return cfg, fmt.Errorf("DOWNLOAD is %q; use auto or never", choice)
 	}
-	return cfg, err
+	return cfg, nil
 }
 
 // prepare does the long part of what the other commands and the end-to-end tests need, so that no time limit is on it.

@@ -7,6 +7,7 @@
 //	world prepare-node                                                              does that, and builds the programs of a real node
 //	world prepare-upstream                                                          does that, and builds Kubernetes' own end-to-end tests
 //
+// KUBERNETES=oldest takes the API server of the oldest Kubernetes that is supported, see tools/local/oldest.
 // KUBEBUILDER_ASSETS names a directory with kube-apiserver and etcd, which are then taken from there. Otherwise those of the releases are
 // downloaded where there is a network, and built where there is none; DOWNLOAD=never builds them always.
 package main
