@@ -163,22 +163,3 @@ func needs(m protoreflect.MessageDescriptor, field, other protoreflect.Name) boo
 	}
 	return false
 }
-
-// TestListsWithoutFilters: no list insists on a filter, unless it is of the parts of something.
-func TestListsWithoutFilters(t *testing.T) {
-	w := newWorld(t)
-	for _, m := range method.All() {
-		if !strings.HasPrefix(m.Name, "List") || strings.HasPrefix(m.Service, "common.") {
-			continue
-		}
-		fields, part := m.Descriptor.Input().Fields(), false
-		for i := range fields.Len() {
-			rules, _ := proto.GetExtension(fields.Get(i).Options(), commonv1.E_Field).(*commonv1.FieldRules)
-			part = part || required(fields.Get(i)) || rules.GetItems().GetMin() > 0 || fields.Get(i).Name() == "key"
-		}
-		err := w.conn.Invoke(t.Context(), m.FullName(), dynamicpb.NewMessage(m.Descriptor.Input()), dynamicpb.NewMessage(m.Descriptor.Output()))
-		if !part && err != nil {
-			t.Errorf("%s: %v", m.FullName(), err)
-		}
-	}
-}

@@ -67,9 +67,12 @@ func listed() map[string][2]proto.Message {
 	}
 }
 
-// TestPagesOfAllLists: the pages of a list are the list, in its order, and only the first costs calls.
-func TestPagesOfAllLists(t *testing.T) {
-	const many = 5
+// many is how many items lists have in the world of pages, at least.
+const many = 5
+
+// worldOfPages has something for every list.
+func worldOfPages(t *testing.T) *world {
+	t.Helper()
 	w := newWorld(t, func(cfg *openapisim.Config) {
 		balancer := &state.LoadBalancer{AddressType: "internet", Status: "active"}
 		cfg.Seed.LoadBalancers["lb-p"] = balancer
@@ -109,6 +112,12 @@ func TestPagesOfAllLists(t *testing.T) {
 	for i := range many {
 		w.createBalancer(t, fmt.Sprintf("lb-%d", i))
 	}
+	return w
+}
+
+// TestPagesOfAllLists: the pages of a list are the list, in its order, and only the first costs calls.
+func TestPagesOfAllLists(t *testing.T) {
+	w := worldOfPages(t)
 	for _, m := range method.All() {
 		if m.Descriptor.Output().Fields().ByName("next_page_token") == nil {
 			continue
