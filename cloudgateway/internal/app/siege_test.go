@@ -139,7 +139,7 @@ func TestSiege(t *testing.T) {
 const (
 	// strangersHeld is the bound of docs/security.md, and some whose end the strangers have not seen yet.
 	strangersHeld = 128 + 64
-	callersHeld   = 256
+	callersHeld   = 128
 	promisedP99   = 50 * time.Millisecond
 )
 

@@ -32,6 +32,10 @@ type share struct {
 // when the work is done.
 const answerRoom = 16 << 10
 
+// callRoom is what every call of gRPC takes from the beginning: its client may send as much as the window of HTTP/2 that
+// nobody reads, before its request has a place to be read, and behind it.
+const callRoom = answerRoom + window
+
 func newAccount(limits Limits) *Account {
 	return &Account{limits: limits, callers: make(map[string]*share)}
 }
@@ -44,8 +48,8 @@ type entry struct {
 	bytes   int
 }
 
-// enter begins a call. End it.
-func (a *Account) enter(caller string) (*entry, error) {
+// enter begins a call that takes so many bytes from the beginning. End it.
+func (a *Account) enter(caller string, room int) (*entry, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of := a.callers[caller]
@@ -59,7 +63,7 @@ func (a *Account) enter(caller string) (*entry, error) {
 		return nil, tooMuch(fmt.Sprintf("%d calls are under way, the most that the gateway takes of %s beside others", a.all.calls, caller))
 	}
 	e := &entry{account: a, caller: caller, of: of}
-	if err := e.add(answerRoom); err != nil {
+	if err := e.add(room); err != nil {
 		return nil, err
 	}
 	a.callers[caller] = of

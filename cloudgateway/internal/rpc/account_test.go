@@ -18,7 +18,7 @@ func TestRoomForTheNextCaller(t *testing.T) {
 			a := newAccount(limits.withDefaults())
 			var entries []*entry
 			call := func(caller string) error {
-				e, err := a.enter(caller)
+				e, err := a.enter(caller, answerRoom)
 				if err != nil {
 					return err
 				}
@@ -44,5 +44,26 @@ func TestRoomForTheNextCaller(t *testing.T) {
 				t.Errorf("%d calls, %d bytes and %d callers are left", a.all.calls, a.all.bytes, len(a.callers))
 			}
 		})
+	}
+}
+
+// TestWhatCallersMaySendUnread: all that any number of callers may send without having it read is in the account.
+func TestWhatCallersMaySendUnread(t *testing.T) {
+	t.Parallel()
+	limits := Limits{}.withDefaults()
+	a := newAccount(limits)
+	for caller, calls, refused := 0, 0, 0; refused < 10; caller++ { // Nobody finds room any more.
+		for before := calls; ; calls++ {
+			if _, err := a.enter(fmt.Sprint("greedy-", caller), callRoom); err != nil {
+				if calls == before {
+					refused++
+				}
+				break
+			}
+			if calls*window > limits.Bytes {
+				t.Fatalf("%d callers have sent %d MiB that nobody has read, and %d MiB are in the account", caller+1, calls*window>>20,
+					a.all.bytes>>20)
+			}
+		}
 	}
 }

@@ -47,8 +47,11 @@ type crowd struct {
 	reading     chan struct{} // one for each request without a token that is being read
 }
 
-func newCrowd(entrances int, limits Limits) *crowd {
-	return &crowd{entrances: make(chan struct{}, entrances), reading: make(chan struct{}, limits.ReceivingPerCaller)}
+// healthPlaces is how many requests without a token are read at a time for a caller. gRPC takes as large ones as for a call.
+const healthPlaces = 2
+
+func newCrowd(entrances int) *crowd {
+	return &crowd{entrances: make(chan struct{}, entrances), reading: make(chan struct{}, healthPlaces)}
 }
 
 func newConnections(limits Limits, serving func() bool, closed func(reason, peer string)) *connections {
@@ -132,7 +135,7 @@ func (c *connections) arrive(peer string) (bucket *Peers, key string) {
 func (c *connections) admit(raw net.Conn) *connection {
 	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr()), over: make(chan struct{})}
 	n.stranger.Store(true)
-	n.of.Store(newCrowd(c.limits.AdmittingPerStranger, c.limits))
+	n.of.Store(newCrowd(c.limits.AdmittingPerStranger))
 	c.mu.Lock()
 	var leaves *connection
 	if of := c.strangers[n.peer]; len(of) >= c.limits.StrangersPerPeer {
@@ -285,7 +288,7 @@ func (c *connections) belongs(n *connection, caller string) (first bool, leaves 
 	if !n.forgotten.Load() {
 		of := c.callers[caller]
 		if of == nil {
-			of = newCrowd(c.limits.AdmittingPerCaller, c.limits)
+			of = newCrowd(c.limits.AdmittingPerCaller)
 		}
 		// No caller may have more than are left for others, so that several that have all that they may leave room for the next one.
 		if has := of.connections; has >= c.limits.ConnectionsPerCaller || has > c.limits.Connections-len(c.all) {

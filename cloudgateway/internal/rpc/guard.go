@@ -73,7 +73,7 @@ type Work struct{ of *entry }
 
 // Begin begins one, unless the caller has too many, or all have. End it.
 func (g *Guard) Begin(caller string) (Work, error) {
-	of, err := g.account.enter(caller)
+	of, err := g.account.enter(caller, answerRoom)
 	return Work{of}, err
 }
 

@@ -53,17 +53,17 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestHealthChecksOfACaller: of the requests without a token that come on the connections of a caller, no more are read at
-// a time than of its calls, for gRPC takes as long a message for a health check.
+// TestHealthChecksOfACaller: of the requests without a token that come on the connections of a caller, few are read at a
+// time, for gRPC takes as long a message for a health check.
 func TestHealthChecksOfACaller(t *testing.T) {
 	t.Parallel()
-	const places, conns, size = 2, 4, 900 << 10
+	const places, conns, size = healthPlaces, 4, 900 << 10
 	for name, method := range map[string]string{
 		"check": healthv1.Health_Check_FullMethodName, "watch": healthv1.Health_Watch_FullMethodName,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(c *Config) { c.Limits = Limits{ReceivingPerCaller: places, Receive: time.Hour} })
+			w := newWorld(t, func(c *Config) { c.Limits = Limits{Receive: time.Hour} })
 			call, long := []byte{}, make([]byte, size)
 			var all sync.WaitGroup
 			var answered, read atomic.Int64

@@ -314,7 +314,7 @@ func TestWorkOfOneCaller(t *testing.T) {
 		limits Limits
 	}{
 		{name: "calls", limits: Limits{CallsPerCaller: 5}},
-		{name: "bytes", limits: Limits{BytesPerCaller: 5 * (1003 + answerRoom)}},
+		{name: "bytes", limits: Limits{BytesPerCaller: 5 * (1003 + callRoom)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -402,8 +402,8 @@ func (w *world) underWay() (calls, bytes int) {
 // of them than its bytes, others are served, and its connection ends when it takes too long.
 func TestAnswersNobodyReads(t *testing.T) {
 	t.Parallel()
-	const size, most, calls = 1 << 20, 5, 20
-	limits := Limits{BytesPerCaller: most*size + calls*answerRoom, Send: time.Minute}
+	const size, most, calls = 1 << 20, 5, 15
+	limits := Limits{BytesPerCaller: most*size + calls*callRoom, Send: time.Minute}
 	w, r := unread(t, size, limits)
 	refused := w.server.metrics.handled.WithLabelValues(slbv1.LoadBalancerService_ServiceDesc.ServiceName, "GetLoadBalancer",
 		"ResourceExhausted")

@@ -10,7 +10,7 @@ import (
 // by what they have under way.
 type Limits struct {
 	// Connections and ConnectionsPerCaller bound the connections. Whose connection it is shows its first permitted call.
-	// Of a caller with too many, one that has been idle goes. Defaults 512 and 256.
+	// Of a caller with too many, one that has been idle goes. Defaults 256 and 128.
 	Connections, ConnectionsPerCaller int
 	// Strangers bounds the connections on which no permitted call was made yet, and StrangersPerPeer those from one address.
 	// Where there are too many, the oldest of the address with the most has to go. Defaults 128 and 32.
@@ -45,9 +45,10 @@ type Limits struct {
 	// Receive is the time from the headers of a permitted call to the end of its message. Default 10 s.
 	Receive time.Duration
 	// ReceivingPerCaller bounds the requests of one caller that are read, and its answers that are encoded, at the same time; others
-	// wait. Default 16.
+	// wait. Default 12.
 	ReceivingPerCaller int
-	// Calls and CallsPerCaller bound the calls under way. Each has a stack and what gRPC keeps of it, some 25 KiB. Defaults 3072 and 1024.
+	// Calls and CallsPerCaller bound the calls under way. Each has a stack and what gRPC keeps of it, some 25 KiB, and takes
+	// callRoom of Bytes. A client with one connection has as many as Streams. Defaults 1152 and 384.
 	Calls, CallsPerCaller int
 	// Bytes and BytesPerCaller bound the memory of the requests and answers of the calls under way. Defaults 96 MiB and 32 MiB.
 	Bytes, BytesPerCaller int
@@ -58,7 +59,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	const kib, mib = 1 << 10, 1 << 20
 	return Limits{
-		Connections: cmp.Or(l.Connections, 512), ConnectionsPerCaller: cmp.Or(l.ConnectionsPerCaller, 256),
+		Connections: cmp.Or(l.Connections, 256), ConnectionsPerCaller: cmp.Or(l.ConnectionsPerCaller, 128),
 		Strangers: cmp.Or(l.Strangers, 128), StrangersPerPeer: cmp.Or(l.StrangersPerPeer, 32),
 		Arrivals: cmp.Or(l.Arrivals, 20), ArrivalsPerSecond: cmp.Or(l.ArrivalsPerSecond, 2),
 		ArrivalsBeyond: cmp.Or(l.ArrivalsBeyond, 50),
@@ -68,8 +69,8 @@ func (l Limits) withDefaults() Limits {
 		AdmittingPerCaller: cmp.Or(l.AdmittingPerCaller, 16), AdmittingPerStranger: cmp.Or(l.AdmittingPerStranger, 4),
 		ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 2),
 		Request:             cmp.Or(l.Request, mib), Items: cmp.Or(l.Items, 60_000), Receive: cmp.Or(l.Receive, 10*time.Second),
-		ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
-		Calls:              cmp.Or(l.Calls, 3072), CallsPerCaller: cmp.Or(l.CallsPerCaller, 1024),
+		ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 12),
+		Calls:              cmp.Or(l.Calls, 1152), CallsPerCaller: cmp.Or(l.CallsPerCaller, 384),
 		Bytes: cmp.Or(l.Bytes, 96*mib), BytesPerCaller: cmp.Or(l.BytesPerCaller, 32*mib),
 		Send: cmp.Or(l.Send, 30*time.Second),
 	}

@@ -94,7 +94,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, und
 		s.metrics.refused.WithLabelValues("busy").Inc()
 		return nil, nil, err
 	}
-	call, err := s.account.enter(caller.Name)
+	call, err := s.account.enter(caller.Name, callRoom)
 	if err != nil {
 		s.metrics.refused.WithLabelValues("busy").Inc()
 		return nil, nil, err
@@ -114,7 +114,7 @@ func (n *connection) enter(most int) (exemptCall, error) {
 	return exemptCall{n}, nil
 }
 
-// reading waits for a place to read the request, of which a caller has as many on all of its connections as for its calls. gRPC takes as
+// reading waits for a place to read the request, of which a caller has few on all of its connections. gRPC takes as
 // large a message for a health check as for any other call.
 func (c exemptCall) reading(ctx context.Context) (done func(), err error) {
 	if c.from == nil {
