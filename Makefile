@@ -241,8 +241,8 @@ $(call TOOL,%):
 ## Ship
 
 .PHONY: chart
-chart: ## Check and render the Helm chart
-	cd deploy && go test $(RACE) -count=1 ./chart/...
+chart: $(call TOOL,kube-score) ## Check and render the Helm chart, and let kube-score look at it
+	cd deploy && KUBE_SCORE=$(call TOOL,kube-score) go test $(RACE) -count=1 $(TESTFLAGS) ./chart/...
 
 # The chart's version is the tag; one platform saves half of the building.
 PLATFORMS   ?= linux/amd64,linux/arm64

@@ -18,23 +18,8 @@ import (
 // manifest hasn't, unless it is annotated to be kept.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
-	variants := map[string]map[string]any{
-		"the chart's certificate":     nil,
-		"that certificate, by hand":   {"tls": map[string]any{"existingSecret": "cloudgateway-tls"}},
-		"another certificate":         {"tls": map[string]any{"existingSecret": "mine"}},
-		"cert-manager, own authority": {"tls": map[string]any{"certManager": map[string]any{"enabled": true}}},
-		"cert-manager, another's": {"tls": map[string]any{"certManager": map[string]any{
-			"enabled": true, "issuerRef": map[string]any{"name": "x"}}}},
-		"without routes":              {"network": map[string]any{"mode": "terway"}},
-		"a plan":                      {"plan": true},
-		"the existing manager's file": {"cloudConfig": map[string]any{"configMap": "cloud-config"}},
-		"tracing, callers and a front": {"tracing": map[string]any{"endpoint": "c:4317", "caSecret": "c"},
-			"front": map[string]any{"enabled": true, "keysSecret": "k"}},
-		"credentials":                    {"credentials": map[string]any{"existingSecret": "key"}},
-		"dashboards, monitors, policies": {"dashboard": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}},
-	}
 	rendered := map[string]map[string]string{}
-	for name, changes := range variants {
+	for name, changes := range variants() {
 		rendered[name] = render(t, "kube-system", changes)
 	}
 	for from, before := range rendered {
@@ -48,6 +33,25 @@ func TestTransitions(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// variants are sets of values, each of which makes other objects.
+func variants() map[string]map[string]any {
+	return map[string]map[string]any{
+		"the chart's certificate":     nil,
+		"that certificate, by hand":   {"tls": map[string]any{"existingSecret": "cloudgateway-tls"}},
+		"another certificate":         {"tls": map[string]any{"existingSecret": "mine"}},
+		"cert-manager, own authority": {"tls": map[string]any{"certManager": map[string]any{"enabled": true}}},
+		"cert-manager, another's": {"tls": map[string]any{"certManager": map[string]any{
+			"enabled": true, "issuerRef": map[string]any{"name": "x"}}}},
+		"without routes":              {"network": map[string]any{"mode": "terway"}},
+		"a plan":                      {"plan": true},
+		"the existing manager's file": {"cloudConfig": map[string]any{"configMap": "cloud-config"}},
+		"tracing, callers and a front": {"tracing": map[string]any{"endpoint": "c:4317", "caSecret": "c"},
+			"front": map[string]any{"enabled": true, "keysSecret": "k"}},
+		"credentials":                    {"credentials": map[string]any{"existingSecret": "key"}},
+		"dashboards, monitors, policies": {"dashboard": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}},
 	}
 }
 
