@@ -88,6 +88,14 @@ func TestVolumeLife(t *testing.T) {
 	if s := describe(); s["Status"] != "accomplished" || s["SourceDiskSize"] != "30" || s["SourceDiskId"] != id || s["Usage"] != "none" {
 		t.Errorf("snapshot %v", s)
 	}
+	for filter, want := range map[string]float64{"none": 1, "disk": 0, "image": 0} {
+		if got := c.Must("DescribeSnapshots", "Usage", filter)["TotalCount"]; got != want {
+			t.Errorf("%v snapshots with the usage %s, want %v", got, filter, want)
+		}
+	}
+	if got := c.Must("DescribeSnapshots", "KMSKeyId", "key-none")["TotalCount"]; got != 0.0 {
+		t.Errorf("%v snapshots of a key that none has", got)
+	}
 	second := c.Must("CreateDisk", "ZoneId", "z-a", "SnapshotId", snapshot)["DiskId"].(string)
 	if got := describeDisk(t, c, second); got["Size"] != 30.0 || got["SourceSnapshotId"] != snapshot {
 		t.Errorf("the disk of the snapshot: %v", got)

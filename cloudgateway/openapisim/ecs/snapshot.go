@@ -20,7 +20,7 @@ func snapshotActions() []api.Action {
 				api.Optional("InstanceId"), api.Optional("SnapshotName"), api.OneOf("Status", "all", "progressing", "accomplished", "failed"),
 				api.OneOf("SnapshotType", "all", "auto", "user"), api.OneOf("SourceDiskType", "system", "data"), api.Flag("Encrypted"),
 				api.OneOf("Category", "standard", "flash"), api.Optional("ResourceGroupId"), tags.Param(), api.Optional("NextToken"),
-				api.Param{Name: "MaxResults", Kind: api.Int}, api.Flag("DryRun"))...),
+				api.OneOf("Usage", "image", "disk", "image_disk", "none"), api.Optional("KMSKeyId"), api.Param{Name: "MaxResults", Kind: api.Int}, api.Flag("DryRun"))...),
 		api.Write("CreateSnapshot", clienttoken.Once("ecs/CreateSnapshot", clienttoken.Show("SnapshotId"), createSnapshot),
 			api.Words(`InvalidDiskId.NotFound IncorrectDiskStatus InvalidSnapshotName.Malformed InvalidDescription.Malformed
 				InvalidTagKey.Malformed InvalidTagValue.Malformed Duplicate.TagKey QuotaExceed.Tags IdempotentParameterMismatch`),
@@ -98,14 +98,15 @@ func describeSnapshots(c *api.Context) (any, *api.Error) {
 	}
 	matching := listing.Find(c.State.Snapshots, func(s *state.Snapshot) bool {
 		status, _ := snapshotStatus(c, s)
-		of := ""
+		of, key := "", ""
 		if d := c.State.Disks[s.DiskID]; d != nil {
-			of = d.InstanceID
+			of, key = d.InstanceID, d.KMSKeyID
 		}
 		return (!c.Has("SnapshotIds") || slices.Contains(ids, s.ID)) && listing.Match(c.Get("DiskId"), s.DiskID) &&
 			listing.Match(c.Get("InstanceId"), of) && wildcard(c.Get("SnapshotName"), s.Name) && listing.Match(unlessAll("Status"), status) &&
 			listing.Match(unlessAll("SnapshotType"), "user") && listing.Match(c.Get("SourceDiskType"), s.DiskType) &&
 			listing.Match(c.Get("Category"), s.Category) && (!c.Has("Encrypted") || c.True("Encrypted") == s.Encrypted) &&
+			listing.Match(c.Get("KMSKeyId"), key) && listing.Match(c.Get("Usage"), snapshotUsage(c, s)) &&
 			listing.Match(c.Get("ResourceGroupId"), cmp.Or(s.ResourceGroupID, state.DefaultResourceGroup)) && filter.Match(s.Tags)
 	})
 	snapshots, answer, ok := page(c, matching, func(s *state.Snapshot) string { return s.ID },
@@ -118,18 +119,22 @@ func describeSnapshots(c *api.Context) (any, *api.Error) {
 	}), nil
 }
 
-func newSnapshotView(c *api.Context, s *state.Snapshot) api.Object {
-	status, progress := snapshotStatus(c, s)
-	usage := "none"
+// snapshotUsage is what was made from a snapshot. There are no images of snapshots.
+func snapshotUsage(c *api.Context, s *state.Snapshot) string {
 	for _, d := range c.State.Disks {
 		if d.SnapshotID == s.ID {
-			usage = "disk"
+			return "disk"
 		}
 	}
+	return "none"
+}
+
+func newSnapshotView(c *api.Context, s *state.Snapshot) api.Object {
+	status, progress := snapshotStatus(c, s)
 	return api.Object{
 		"SnapshotId", s.ID, "SnapshotName", s.Name, "Description", s.Description, "RegionId", c.Region, "Status", status,
 		"Progress", progress, "Available", status == "accomplished", "SourceDiskId", s.DiskID, "SourceDiskType", s.DiskType,
-		"SourceDiskSize", strconv.Itoa(s.Size), "SnapshotType", "user", "Category", s.Category, "Encrypted", s.Encrypted, "Usage", usage,
+		"SourceDiskSize", strconv.Itoa(s.Size), "SnapshotType", "user", "Category", s.Category, "Encrypted", s.Encrypted, "Usage", snapshotUsage(c, s),
 		"RetentionDays", s.RetentionDays, "CreationTime", timeText(s.Created), "LastModifiedTime", timeText(s.Created),
 		"InstantAccess", false, "RemainTime", 0, "ProductCode", "",
 		"ResourceGroupId", cmp.Or(s.ResourceGroupID, state.DefaultResourceGroup), "Tags", tags.Longs(s.Tags),

@@ -105,6 +105,16 @@ func TestLifeOfIpv6Gateway(t *testing.T) {
 	if address["AssociatedInstanceId"] != "eni-1" || address["NetworkType"] != "Private" || address["Ipv6GatewayId"] != id {
 		t.Errorf("the address is %v", address)
 	}
+	for _, all := range [][]string{{"ResourceGroupId", state.DefaultResourceGroup}, {"AddressType", "IPv6Address"}, {"ServiceManaged", "false"}} {
+		only(t, c.Must("DescribeIpv6Addresses", append(all, "Ipv6Address", "2408::7")...), "Ipv6Addresses", "Ipv6Address")
+	}
+	for _, none := range [][]string{
+		{"ResourceGroupId", "rg-none"}, {"AddressType", "IPv6Prefix"}, {"ServiceManaged", "true"}, {"Tag.1.Key", "k"},
+	} {
+		if answer := c.Must("DescribeIpv6Addresses", none...); answer["TotalCount"] != 0.0 {
+			t.Errorf("%v finds %v", none, answer)
+		}
+	}
 	bandwidth := c.Must("AllocateIpv6InternetBandwidth", of("Ipv6AddressId", addressID, "Bandwidth", "10")...)["InternetBandwidthId"].(string)
 	c.Must("ModifyIpv6InternetBandwidth", "Ipv6InternetBandwidthId", bandwidth, "Ipv6AddressId", addressID, "Bandwidth", "20")
 	address = only(t, c.Must("DescribeIpv6Addresses", "Ipv6InternetBandwidthId", bandwidth), "Ipv6Addresses", "Ipv6Address")

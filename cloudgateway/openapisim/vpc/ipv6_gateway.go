@@ -49,7 +49,9 @@ func ipv6GatewayActions() []api.Action {
 		api.Read("DescribeIpv6Addresses", describeIpv6Addresses, nil, append(listing.Params(maxPage), region(),
 			api.Optional("Ipv6AddressId"), api.Optional(ipv6AddressWord), api.Optional("VpcId"), api.Optional("VSwitchId"),
 			api.Optional("AssociatedInstanceId"), api.OneOf("AssociatedInstanceType", "EcsInstance", "NetworkInterface"), api.Optional("Name"),
-			api.OneOf("NetworkType", "Private", "Public"), api.Optional("Ipv6InternetBandwidthId"), api.Flag("IncludeReservationData"))...),
+			api.OneOf("NetworkType", "Private", "Public"), api.Optional("Ipv6InternetBandwidthId"), api.Flag("IncludeReservationData"),
+			api.Optional("ResourceGroupId"), api.OneOf("AddressType", ipv6AddressType, "IPv6Prefix"), api.Flag("ServiceManaged"),
+			tags.Param())...),
 		api.Write("AllocateIpv6InternetBandwidth", clienttoken.Once("vpc/AllocateIpv6InternetBandwidth", showIpv6Bandwidth,
 			api.On(settledIpv6Gateway, allocateIpv6Bandwidth)),
 			[]string{noIpv6Gateway, wrongIpv6Gateway, noIpv6Address, hasBandwidth, "DryRunOperation", "IdempotentParameterMismatch"}, region(), id,
@@ -199,6 +201,9 @@ func associatedWith(a ipv6Address) (kind, id string) {
 	return eniInstance, a.eni.ID
 }
 
+// ipv6AddressType is what all addresses are: there are no prefixes of interfaces, and no tags of addresses.
+const ipv6AddressType = "IPv6Address"
+
 func describeIpv6Addresses(c *api.Context) (any, *api.Error) {
 	network := func(a ipv6Address) string {
 		if bandwidthOf(c.State, a.id) != nil {
@@ -213,7 +218,9 @@ func describeIpv6Addresses(c *api.Context) (any, *api.Error) {
 			!listing.Match(c.Get("VpcId"), a.eni.VpcID) || !listing.Match(c.Get("VSwitchId"), a.eni.VSwitchID) ||
 			!listing.Match(c.Get("AssociatedInstanceId"), id) || !listing.Match(c.Get("AssociatedInstanceType"), kind) ||
 			!listing.Match(c.Get("Name"), "") || !listing.Match(c.Get("NetworkType"), network(a)) ||
-			!listing.Match(c.Get("Ipv6InternetBandwidthId"), b.ID)
+			!listing.Match(c.Get("Ipv6InternetBandwidthId"), b.ID) ||
+			!listing.Match(c.Get("ResourceGroupId"), groupOfVpc(c, a.eni.VpcID)) ||
+			!listing.Match(c.Get("AddressType"), ipv6AddressType) || c.True("ServiceManaged") || !tags.FilterOf(c).Match(nil)
 	})
 	return listing.Answer(c, matching, "Ipv6Addresses", ipv6AddressWord, func(a ipv6Address) api.Object {
 		kind, id := associatedWith(a)
@@ -225,7 +232,7 @@ func describeIpv6Addresses(c *api.Context) (any, *api.Error) {
 		return api.Object{
 			"Ipv6AddressId", a.id, ipv6AddressWord, a.address, "Ipv6AddressName", "", "Ipv6AddressDescription", "", "Status", available,
 			"AllocationTime", creationTime(a.eni.Created), "VpcId", a.eni.VpcID, "VSwitchId", a.eni.VSwitchID, "AssociatedInstanceId", id,
-			"AssociatedInstanceType", kind, "NetworkType", network(a), "AddressType", "IPv6Address", "Ipv6Isp", line,
+			"AssociatedInstanceType", kind, "NetworkType", network(a), "AddressType", ipv6AddressType, "Ipv6Isp", line,
 			"Ipv6GatewayId", gateway.ID, "RealBandwidth", b.Bandwidth, "ResourceGroupId", groupOfVpc(c, a.eni.VpcID), "ServiceManaged", 0,
 			"Ipv6InternetBandwidth", api.Object{
 				"Ipv6InternetBandwidthId", b.ID, "Bandwidth", b.Bandwidth, "BusinessStatus", business,

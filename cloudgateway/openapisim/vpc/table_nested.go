@@ -15,7 +15,7 @@ func nestedActions() []api.Action {
 			append(listing.Params(maxPage),
 				api.Optional("RegionId"), api.Optional("VRouterId"), api.Optional("RouterId"), api.Optional("RouteTableId"),
 				api.Optional("RouteTableName"), api.Param{Name: "RouterType", Enum: routerTypes()},
-				api.OneOf("Type", system, custom))...),
+				api.OneOf("Type", system, custom), api.Optional("ResourceGroupId"))...),
 		api.Read("GetVpcRouteEntrySummary", getRouteEntrySummary,
 			api.Words("InvalidVpcId.NotFound InvalidRouteTableId.NotFound"), region(), api.Required("VpcId"),
 			api.Optional("RouteTableId"),
@@ -30,7 +30,7 @@ func describeRouteTables(c *api.Context) (any, *api.Error) {
 		return nil, api.BadRequest("InvalidVRouterId.NotFound", "Specified virtual router does not exist.")
 	}
 	matching = slices.DeleteFunc(matching, func(t *state.RouteTable) bool {
-		return !matchTable(c, t) || !listing.Match(c.Get("Type"), t.Type)
+		return !matchTable(c, t) || !listing.Match(c.Get("Type"), t.Type) || !listing.Match(c.Get("ResourceGroupId"), tableGroup(c, t))
 	})
 	return listing.Answer(c, matching, "RouteTables", "RouteTable", func(t *state.RouteTable) api.Object {
 		return api.Object{

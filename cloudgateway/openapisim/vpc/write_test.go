@@ -279,6 +279,8 @@ func TestDescribeRouteTables(t *testing.T) {
 		{"unknown router", []string{"VRouterId", "vrt-none"}, "InvalidVRouterId.NotFound"},
 		{"id", []string{"RouteTableId", "vtb-1"}, "vtb-1"},
 		{"type", []string{"Type", "Custom"}, "vtb-custom"},
+		{"resource group", []string{"ResourceGroupId", state.DefaultResourceGroup}, "vtb-1 vtb-custom vtb-2"},
+		{"another resource group", []string{"ResourceGroupId", "rg-none"}, ""},
 		{"of a border router", []string{"RouterType", "VBR"}, ""},
 	})
 	answer := newCaller(t).Must("DescribeRouteTables", "RouteTableId", "vtb-1")
