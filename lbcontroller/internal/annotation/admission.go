@@ -56,7 +56,7 @@ func AdmissionPolicy() string {
 		fmt.Fprintf(&b, "      message: 'annotation %s%s: the value is not allowed, use %s'\n", Prefix, s.Key, s.Allowed())
 	}
 	for _, s := range sideBySide() {
-		if s.guards() {
+		if s.isAccessWord() {
 			b.WriteString(s.isForThis())
 		}
 	}
@@ -84,8 +84,8 @@ func (s Spec) notFor() string {
 	return ""
 }
 
-// guards reports whether a row is about who may connect to load balancers of its kind.
-func (s Spec) guards() bool { return slices.Contains(accessWords(s.kind()), s.Key) }
+// isAccessWord reports whether a row is about who may connect to load balancers of its kind.
+func (s Spec) isAccessWord() bool { return slices.Contains(accessWords(s.kind()), s.Key) }
 
 // kind is the kind of a row that is for one kind alone.
 func (s Spec) kind() LoadBalancer {

@@ -193,8 +193,8 @@ func restricted(annotations map[string]string) bool {
 	return slices.Contains(splitList(annotations[Applied]), ACLStatus)
 }
 
-// Guarded reports that access control was put in force and that nothing says any more whether it is to be.
-func Guarded(annotations map[string]string) bool {
+// AccessUnsaid reports that access control was put in force and that nothing says any more whether it is to be.
+func AccessUnsaid(annotations map[string]string) bool {
 	return restricted(annotations) && !IsSet(annotations, ACLStatus)
 }
 

@@ -80,12 +80,12 @@ func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired
 		switch foreign := slices.IndexFunc(ids, func(id string) bool { return !isOurs(id) }); {
 		case d.Access.IsOver() && (config.AclEnabled != nil || !slices.ContainsFunc(ids, isOurs)):
 			continue
-		case d.Access.IsOver() && d.Guarded:
+		case d.Access.IsOver() && d.AccessUnsaid:
 			return d, fmt.Sprintf("the access to listener %s stays restricted, as annotation acl-status is gone; set it to off, "+
 				"or to on with acl-id and acl-type", plan.KeyText(l.Key))
 		case d.Access.IsOver():
 			config.AclEnabled = new(false)
-		case foreign >= 0 && !d.Guarded:
+		case foreign >= 0 && !d.AccessUnsaid:
 			return d, fmt.Sprintf("%s can't restrict the access to listener %s, which has access control list %s that isn't the Service's; "+
 				"switch its access control off in the console, or remove the field", annotation.SourceRanges, plan.KeyText(l.Key), ids[foreign])
 		default:
@@ -101,7 +101,7 @@ func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired
 		return d, fmt.Sprintf("%s can't restrict the access to a CLB with an %s address; set annotation ip-version to that, "+
 			"and name such networks", annotation.SourceRanges, ipVersion(clb.GetIpVersion()))
 	}
-	result.Guarded = false // An annotation that is gone restricted the access before.
+	result.AccessUnsaid = false // An annotation that is gone restricted the access before.
 	return &result, ""
 }
 

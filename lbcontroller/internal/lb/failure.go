@@ -91,7 +91,7 @@ func isWithoutEffect(err error) bool {
 // isUnguarded reports that what says who may connect could not be changed as asked.
 func isUnguarded(err error) bool {
 	failures, _ := errors.AsType[apply.Failures](err)
-	return slices.ContainsFunc(failures, func(f *apply.Failure) bool { return plan.Guards(f.Action) })
+	return slices.ContainsFunc(failures, func(f *apply.Failure) bool { return plan.IsGuard(f.Action) })
 }
 
 // withText adds to an outcome what people must know of the failure, in its event and in the condition.

@@ -222,7 +222,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 		d.OnNodes = b.onNodes
 	}
 	d.Mapped = b.mappedNames()
-	d.Guarded = annotation.Guarded(svc.Annotations)
+	d.AccessUnsaid = annotation.AccessUnsaid(svc.Annotations)
 	if d.Access = b.access; d.Access == nil && in.View.MayHaveList() {
 		d.Access = &model.Access{}
 	}

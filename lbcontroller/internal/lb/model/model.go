@@ -38,9 +38,9 @@ type Desired struct {
 	Access *Access
 	// EIP is the elastic IP address that is to be bound; nil if the Service doesn't say and never did.
 	EIP *WantedEIP
-	// Guarded says that access control was put in force and that nothing says any more whether it is to be: no listener
+	// AccessUnsaid says that access control was put in force and that nothing says any more whether it is to be: no listener
 	// may be made without it.
-	Guarded bool
+	AccessUnsaid bool
 }
 
 // Reuse names a user's instance that the Service takes. The zero value is for a Service that has one of its own.

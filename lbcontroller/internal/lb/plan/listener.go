@@ -443,7 +443,7 @@ func overTCP(k model.ListenerKey) bool { return k.Protocol.OverTCP() }
 // the one on its port.
 func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed, unguarded bool) {
 	isPublic := kind.IsOpener(d, o)
-	if !isPublic && !d.Guarded && !unguarded {
+	if !isPublic && !d.AccessUnsaid && !unguarded {
 		return
 	}
 	var texts []string

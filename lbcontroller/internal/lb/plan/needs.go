@@ -30,7 +30,7 @@ func Needs(action, earlier Action) bool {
 		of, did := earlier.About()
 		return of == PartListener || of == PartInstance && did != VerbCreate
 	}
-	if opens(action) && Guards(earlier) {
+	if opens(action) && IsGuard(earlier) {
 		return true
 	}
 	switch a := action.(type) {
@@ -72,8 +72,8 @@ func opens(a Action) bool {
 	return ok && change.Opens()
 }
 
-// Guards reports whether an action says who may connect: what opens a load balancer comes after it, and not at all if it fails.
-func Guards(a Action) bool {
+// IsGuard reports whether an action says who may connect: what opens a load balancer comes after it, and not at all if it fails.
+func IsGuard(a Action) bool {
 	change, isListener := a.(UpdateListener)
 	part, verb := a.About()
 	return closes(a) || part == PartAccess && verb != VerbDelete || isListener && restricts(change.Changed)
