@@ -128,31 +128,31 @@ func (c changer) moveOut(ctx context.Context, s pass, own model.Observed, done r
 	if isMove := own.InstanceID != "" || len(elsewhere) > 0; done.err == nil && isMove && s.want.Desired.Access.IsOver() {
 		var left model.Observed
 		lists := done.observed.Lists
-		left, done.err = c.drop(ctx, s.key, plan.DropLists(lists, false), model.Observed{Lists: lists})
+		left, done.err = c.releaseBeside(ctx, s.key, plan.ReleaseLists(lists, false), model.Observed{Lists: lists})
 		done.observed.Lists = left.Lists
 	}
 	return s, done
 }
 
-// leaveEIPs gives up the EIPs of a load balancer that the Service has no more, as it was deleted by hand before the Service moved.
-func (c changer) leaveEIPs(ctx context.Context, s pass) error {
+// releaseEIPs gives up the EIPs of a load balancer that the Service has no more, as it was deleted by hand before the Service moved.
+func (c changer) releaseEIPs(ctx context.Context, s pass) error {
 	if !s.policy.Allows(plan.ReleaseEIP{}) {
 		return nil
 	}
-	eips, there, err := c.eipsToDrop(ctx, s, model.Nothing())
+	eips, there, err := c.eipsToRelease(ctx, s, model.Nothing())
 	if err != nil || eips.Empty() {
 		return err
 	}
 	if _, err := s.confirmed(ctx); err != nil {
 		return err
 	}
-	_, err = c.drop(ctx, s.key, eips, there)
+	_, err = c.releaseBeside(ctx, s.key, eips, there)
 	return err
 }
 
-// eipsToDrop reads the EIPs that are noted on a Service which gives up a load balancer, or has none any more, and
+// eipsToRelease reads the EIPs that are noted on a Service which gives up a load balancer, or has none any more, and
 // returns the way to give them up, too. With what is preserved they stay.
-func (c changer) eipsToDrop(ctx context.Context, s pass, there model.Observed) (plan.Plan, model.Observed, error) {
+func (c changer) eipsToRelease(ctx context.Context, s pass, there model.Observed) (plan.Plan, model.Observed, error) {
 	w := s.view.EIP()
 	if w == nil || s.view.Preserved() {
 		return plan.Plan{}, there, nil
@@ -161,7 +161,7 @@ func (c changer) eipsToDrop(ctx context.Context, s pass, there model.Observed) (
 	if err := c.findEIPs(ctx, &there, c.markOf(string(s.svc.UID)), w); err != nil {
 		return plan.Plan{}, there, err
 	}
-	return plan.DropEIPs(w, there), there, nil
+	return plan.ReleaseEIPs(w, there), there, nil
 }
 
 // releaseOwn gives up the Service's own load balancer. Its address can't be had back, so the Service is read anew
@@ -180,9 +180,9 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 	if err != nil {
 		return s, err
 	}
-	eips, own, err := c.eipsToDrop(ctx, s, own)
+	eips, own, err := c.eipsToRelease(ctx, s, own)
 	if err == nil {
-		own, err = c.drop(ctx, s.key, eips, own)
+		own, err = c.releaseBeside(ctx, s.key, eips, own)
 	}
 	if err != nil {
 		return s, err
@@ -194,8 +194,8 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 	}
 	beside := plan.Beside{Owner: s.want.Desired.Owner, Preserve: s.view.Preserved(),
 		GroupsApart: c.product.Marks().GroupsApart, Wanted: s.want.Desired.Groups}
-	_, groups := beside.Drop(model.Observed{Groups: own.Groups, Reused: own.Reused})
-	_, err = c.drop(ctx, s.key, groups, own)
+	_, groups := beside.Release(model.Observed{Groups: own.Groups, Reused: own.Reused})
+	_, err = c.releaseBeside(ctx, s.key, groups, own)
 	return s.with(svc), err
 }
 

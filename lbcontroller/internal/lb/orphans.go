@@ -203,8 +203,8 @@ func (w *orphans) deleteWhole(ctx context.Context, o orphan.Orphan, observed mod
 	}
 	// One that isn't bound may be the user's, who has named it by its id before.
 	observed.EIPs = slices.DeleteFunc(observed.EIPs, func(e model.EIP) bool { return e.BoundTo != observed.InstanceID })
-	first, _ := beside.Drop(observed)
-	if observed, err = w.drop(ctx, "", first, observed); err != nil {
+	first, _ := beside.Release(observed)
+	if observed, err = w.releaseBeside(ctx, "", first, observed); err != nil {
 		return err
 	}
 	if _, err := w.apply(ctx, apply.Work{Plan: plan.Release(w.product, observed, false),
@@ -223,8 +223,8 @@ func (w *orphans) deleteWhole(ctx context.Context, o orphan.Orphan, observed mod
 			beside.Owner = owner
 		}
 	}
-	_, last = beside.Drop(observed)
-	_, err = w.drop(ctx, "", last, observed)
+	_, last = beside.Release(observed)
+	_, err = w.releaseBeside(ctx, "", last, observed)
 	return err
 }
 
@@ -252,7 +252,7 @@ func (w *orphans) deleteThing(ctx context.Context, o orphan.Orphan, services []*
 	}
 	w.logger.Info("deleting a thing whose Service is gone", "thing", o.Thing, "id", o.LoadBalancer, "name", o.Name,
 		"mark", o.Mark)
-	if there, err = w.drop(ctx, "", p, there); err != nil {
+	if there, err = w.releaseBeside(ctx, "", p, there); err != nil {
 		return "", err
 	}
 	if len(there.Groups)+len(there.Lists)+len(there.EIPs)+len(there.Failed) > 0 {
@@ -287,7 +287,7 @@ func (w *orphans) thing(ctx context.Context, o orphan.Orphan, members map[string
 		there.Failed = []model.Thing{{Kind: o.Thing, ID: o.LoadBalancer, Name: o.Name, Mark: o.Mark}}
 	case model.ThingEIP: // It is never deleted; see orphan.Find.
 	}
-	_, p = plan.Beside{}.Drop(there)
+	_, p = plan.Beside{}.Release(there)
 	for _, g := range there.Groups { // One that a listener has come to use keeps its servers.
 		p.Phases = append(p.Phases, plan.Phase{plan.DeleteGroup{GroupID: g.ID, Name: g.Name}})
 	}

@@ -54,7 +54,7 @@ func (e *engine) possessions(ctx context.Context, r controller.Request, view des
 	if p.observed, p.beside.EIP, err = e.beside(ctx, view, p.observed); err != nil {
 		return p, err
 	}
-	p.first, p.last = p.beside.Drop(p.observed)
+	p.first, p.last = p.beside.Release(p.observed)
 	return p, nil
 }
 
@@ -97,7 +97,7 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 	}
 	o.Changed = !p.instance.Empty() || !p.first.Empty()
 	address := p.observed.Address()
-	events, err := e.giveUp(ctx, r.Key, &p)
+	events, err := e.releaseInstance(ctx, r.Key, &p)
 	if o.Events = append(o.Events, events...); err != nil {
 		return fail(err)
 	}
@@ -108,7 +108,7 @@ func (e *engine) release(ctx context.Context, r controller.Request) controller.O
 			return fail(left.err)
 		}
 	}
-	if p.observed, err = e.drop(ctx, r.Key, p.last, p.observed); err != nil {
+	if p.observed, err = e.releaseBeside(ctx, r.Key, p.last, p.observed); err != nil {
 		return fail(err)
 	}
 	if left := p.beside.Left(p.observed); len(left) > 0 {
@@ -131,9 +131,9 @@ func (e *engine) beginRelease(ctx context.Context, r controller.Request) (*corev
 	return r.Writer.Note(ctx, svc, controller.Notes{Labels: map[string]string{LabelHash: ""}})
 }
 
-// giveUp releases the Service's own load balancer, and before it what leads there.
-func (e *engine) giveUp(ctx context.Context, key string, p *possessions) (events []controller.Event, err error) {
-	if p.observed, err = e.drop(ctx, key, p.first, p.observed); err != nil {
+// releaseInstance releases the Service's own load balancer, and before it what leads there.
+func (e *engine) releaseInstance(ctx context.Context, key string, p *possessions) (events []controller.Event, err error) {
+	if p.observed, err = e.releaseBeside(ctx, key, p.first, p.observed); err != nil {
 		return nil, err
 	}
 	for _, stays := range p.first.Refused {

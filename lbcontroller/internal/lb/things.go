@@ -96,8 +96,8 @@ func (r reader) failed(ctx context.Context, mark observe.Mark) ([]model.Thing, e
 	return slices.DeleteFunc(list, func(t model.Thing) bool { return t.Mark != mark.DefaultName }), err
 }
 
-// drop gives up things beside a load balancer, and returns what there is then.
-func (c changer) drop(ctx context.Context, key string, p plan.Plan, there model.Observed) (model.Observed, error) {
+// releaseBeside gives up things beside a load balancer, and returns what there is then.
+func (c changer) releaseBeside(ctx context.Context, key string, p plan.Plan, there model.Observed) (model.Observed, error) {
 	if p.Empty() {
 		return there, nil
 	}

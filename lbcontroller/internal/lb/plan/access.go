@@ -143,10 +143,10 @@ func (p *Plan) access(kind Differ, d *model.Desired, o model.Observed) (guarded 
 	return guarded, false
 }
 
-// dropLists deletes the access lists that are not wanted any more. Guard has switched off what they guarded. The cloud
+// surplusLists deletes the access lists that are not wanted any more. Guard has switched off what they guarded. The cloud
 // deletes none that a listener names, in force or not, and a listener can't be made to name none: such a list goes when
 // another look finds it free, or with the load balancer.
-func dropLists(d *model.Desired, o model.Observed) Phase {
+func surplusLists(d *model.Desired, o model.Observed) Phase {
 	if d.Access == nil {
 		return nil
 	}
@@ -210,8 +210,8 @@ func apart(changed model.ListenerConfig) (guard, others model.ListenerConfig) {
 	return split(true), split(false)
 }
 
-// DropLists deletes access lists whose Service goes, after all that they guarded. With what is preserved they stay, as the user's.
-func DropLists(lists []model.AccessList, preserve bool) Plan {
+// ReleaseLists deletes access lists whose Service goes, after all that they guarded. With what is preserved they stay, as the user's.
+func ReleaseLists(lists []model.AccessList, preserve bool) Plan {
 	var p Plan
 	if preserve {
 		var phase Phase
@@ -221,7 +221,7 @@ func DropLists(lists []model.AccessList, preserve bool) Plan {
 		p.add(phase)
 		return p
 	}
-	p.add(dropLists(&model.Desired{Access: &model.Access{}}, model.Observed{Lists: lists}))
+	p.add(surplusLists(&model.Desired{Access: &model.Access{}}, model.Observed{Lists: lists}))
 	return p
 }
 

@@ -41,11 +41,11 @@ type Beside struct {
 	Used        map[string]bool
 }
 
-// Drop is the way to give up what stands beside a load balancer and was read just now: first what leads to it, which
+// Release is the way to give up what stands beside a load balancer and was read just now: first what leads to it, which
 // goes before it, then what it uses, which goes after it. Listeners on any load balancer may use a group.
-func (b Beside) Drop(o model.Observed) (first, last Plan) {
+func (b Beside) Release(o model.Observed) (first, last Plan) {
 	if b.EIP != nil && !b.Preserve {
-		first = DropEIPs(b.EIP, o)
+		first = ReleaseEIPs(b.EIP, o)
 	}
 	if b.GroupsApart && !b.Preserve && !o.Reused {
 		var groups []model.Group
@@ -54,14 +54,14 @@ func (b Beside) Drop(o model.Observed) (first, last Plan) {
 				groups = append(groups, g)
 			}
 		}
-		last.add(cleanUp(&model.Desired{Owner: b.Owner}, groups, nil))
+		last.add(surplusGroups(&model.Desired{Owner: b.Owner}, groups, nil))
 	}
 	var failed Phase
 	for _, t := range o.Failed {
 		failed = append(failed, DeleteFailed{ID: t.ID, Name: t.Name})
 	}
 	last.add(failed)
-	last.Phases = append(last.Phases, DropLists(o.Lists, b.Preserve).Phases...)
+	last.Phases = append(last.Phases, ReleaseLists(o.Lists, b.Preserve).Phases...)
 	return first, last
 }
 

@@ -52,7 +52,7 @@ func TestBeside(t *testing.T) {
 			"delete server group " + name + "; " + failed},
 		"nothing": {plan.Beside{}, model.Nothing(), "", ""},
 	} {
-		first, last := tt.b.Drop(tt.o)
+		first, last := tt.b.Release(tt.o)
 		text := func(p plan.Plan) string {
 			var list []string
 			for a := range p.Actions() {

@@ -35,7 +35,7 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	surplus = p.keepServing(d, o, s.staying(surplus))
 	var last Phase
 	if len(frozen) == 0 { // What a frozen port has now may be what it is to lose.
-		last = cleanUp(d, surplus, stillUsed)
+		last = surplusGroups(d, surplus, stillUsed)
 	}
 	var opening Phase
 	if there, is := balancer(kind, d, o); is {
@@ -62,7 +62,7 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 		p.eip(d, o, unguarded || kind.IsOpener(d, o))
 	}
 	if !unguarded {
-		p.add(dropLists(d, o))
+		p.add(surplusLists(d, o))
 	}
 	p.openNothing(kind, d, o, unguarded)
 	p.mark(kind, d, o)
@@ -105,7 +105,7 @@ func DiffServers(d *model.Desired, o model.Observed) (Plan, bool) {
 	current, surplus := matchGroups(d, o)
 	var p Plan
 	frozen, _ := unusable(d, o, current)
-	if len(current) != len(d.Groups) || len(frozen) > 0 || len(cleanUp(d, surplus, nil)) > 0 {
+	if len(current) != len(d.Groups) || len(frozen) > 0 || len(surplusGroups(d, surplus, nil)) > 0 {
 		return Plan{}, false
 	}
 	p.groups(nil, d.Owner, d.Groups, current)
@@ -156,7 +156,7 @@ func Leave(owner ownership.Owner, reuse model.Reuse, o model.Observed) Plan {
 	nothing := &model.Desired{Owner: owner, Reuse: reuse}
 	var p Plan
 	used := p.listeners(nil, nothing, o, nil, nil, surveyOf(nothing, o)) // Nothing is compared where nothing is wanted.
-	p.add(cleanUp(nothing, o.Groups, used))
+	p.add(surplusGroups(nothing, o.Groups, used))
 	return p
 }
 
@@ -297,7 +297,7 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 	change.compare(owner, want, have, present, wanted)
 	serving := len(want.Servers) < asked || slices.Contains(wanted, true)
 	isWanted := func(s model.Server) bool { return wanted[present[s.ServerKey]] }
-	serving = change.giveUp(owner, want, have, isWanted, want.Most-asked) || serving
+	serving = change.surplus(owner, want, have, isWanted, want.Most-asked) || serving
 	if want.KeepLast && !serving && len(change.Add) == 0 {
 		return nil
 	}
@@ -336,9 +336,9 @@ func (c *ChangeServers) compare(owner ownership.Owner, want, have model.Group, p
 	}
 }
 
-// giveUp adds the servers that are there and not wanted any more. It reports whether one of them stays and serves; there is so
+// surplus adds the servers that are there and not wanted any more. It reports whether one of them stays and serves; there is so
 // much room for those that stay.
-func (c *ChangeServers) giveUp(owner ownership.Owner, want, have model.Group, isWanted func(model.Server) bool, room int) (serving bool) {
+func (c *ChangeServers) surplus(owner ownership.Owner, want, have model.Group, isWanted func(model.Server) bool, room int) (serving bool) {
 	unresolved := make(map[string]bool, len(want.Unresolved))
 	for _, ip := range want.Unresolved {
 		unresolved[ip] = true
@@ -361,9 +361,9 @@ func (c *ChangeServers) giveUp(owner ownership.Owner, want, have model.Group, is
 	return serving
 }
 
-// cleanUp deletes the groups of ours that are not wanted any more. A group that holds a foreign server, or that a listener or rule
+// surplusGroups deletes the groups of ours that are not wanted any more. A group that holds a foreign server, or that a listener or rule
 // still uses which isn't ours, only loses our servers. So does a group of the user's that was filled.
-func cleanUp(d *model.Desired, surplus []model.Group, stillUsed map[string]bool) Phase {
+func surplusGroups(d *model.Desired, surplus []model.Group, stillUsed map[string]bool) Phase {
 	var phase Phase
 	for _, g := range surplus {
 		ours := d.Owner.Owns(g.Name)

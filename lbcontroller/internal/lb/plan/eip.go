@@ -170,8 +170,8 @@ func (p *Plan) surplusEIPs(w *model.WantedEIP, o model.Observed, wanted string) 
 	return unbind, release
 }
 
-// DropEIPs takes the elastic IP addresses of a Service off a load balancer that it gives up, and releases those that were allocated for it.
-func DropEIPs(w *model.WantedEIP, o model.Observed) Plan {
+// ReleaseEIPs takes the elastic IP addresses of a Service off a load balancer that it gives up, and releases those that were allocated for it.
+func ReleaseEIPs(w *model.WantedEIP, o model.Observed) Plan {
 	var p Plan
 	unbind, release := p.surplusEIPs(w, o, "")
 	p.add(unbind)
