@@ -84,5 +84,5 @@ func (b *base) forget(key string) {
 		kind.Kind.Forget(key)
 	}
 	b.metrics.stands(b.services.Of(key), "")
-	b.services.Drop(key)
+	b.services.Forget(key)
 }

@@ -159,9 +159,9 @@ func again(o Outcome) error {
 	return o.Err
 }
 
-// disown takes back that the load balancer of a Service is as it asks, which it said before a user changed it. What
+// takeBackSynced takes back that the load balancer of a Service is as it asks, which it said before a user changed it. What
 // becomes of the change shows when the pass ends. An API server that fails holds nothing up.
-func (p publisher) disown(ctx context.Context, w Writer, key string, svc *corev1.Service) *corev1.Service {
+func (p publisher) takeBackSynced(ctx context.Context, w Writer, key string, svc *corev1.Service) *corev1.Service {
 	s, synced := p.services.Of(key), find(svc.Status.Conditions, ConditionSynced)
 	if !s.takeChanged() || synced == nil || synced.Status != metav1.ConditionTrue {
 		return svc

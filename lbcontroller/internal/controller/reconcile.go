@@ -40,7 +40,7 @@ func (w worker) Reconcile(ctx context.Context, key string) error {
 	}
 	a := w.assign(cached)
 	if a.idle() {
-		if err := w.dismiss(ctx, key, cached); err != nil {
+		if err := w.takeBackShown(ctx, key, cached); err != nil {
 			return err
 		}
 		if cached.Spec.Type == corev1.ServiceTypeLoadBalancer {
@@ -51,9 +51,9 @@ func (w worker) Reconcile(ctx context.Context, key string) error {
 	return w.queue.inTurn(ctx, key, a.shared, func() error { return w.pass(ctx, key, cached, a) })
 }
 
-// dismiss takes back what was shown of a Service that asked for a load balancer in vain and doesn't any more. One that
+// takeBackShown takes back what was shown of a Service that asked for a load balancer in vain and doesn't any more. One that
 // had something was released.
-func (w worker) dismiss(ctx context.Context, key string, svc *corev1.Service) error {
+func (w worker) takeBackShown(ctx context.Context, key string, svc *corev1.Service) error {
 	if w.services.Of(key).state == "" && !isLeftBehind(svc) { // Only passes over the Service change the state.
 		return nil
 	}
@@ -181,7 +181,7 @@ func (w worker) pass(ctx context.Context, key string, cached *corev1.Service, a 
 	}
 	start := time.Now()
 	r := request(*a.wanted)
-	r.Service = w.disown(ctx, r.Writer, key, r.Service)
+	r.Service = w.takeBackSynced(ctx, r.Writer, key, r.Service)
 	counted, calls := gateway.CountCalls(ctx)
 	o := a.wanted.Kind.Ensure(counted, r)
 	w.metrics.calls.Observe(float64(calls.Load()))

@@ -109,7 +109,7 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 // Forget implements controller.Kind.
 func (k *Kind) Forget(key string) {
 	k.engine.forget(k.engine.services.Of(key))
-	k.engine.services.Drop(key)
+	k.engine.services.Forget(key)
 	k.engine.Records.Set(key, "")
 	k.engine.creations.Forget(key)
 }

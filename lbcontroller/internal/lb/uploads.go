@@ -192,7 +192,7 @@ func (u *uploads) sweep(ctx context.Context, since map[string]time.Time) (map[st
 	ids := make([]string, len(due))
 	for i, c := range due {
 		ids[i] = c.ID
-		u.leave(c.ID)
+		u.forgetID(c.ID)
 	}
 	inUse, err := u.store.CertificatesInUse(ctx, ids)
 	if err != nil {
@@ -220,8 +220,8 @@ func (u *uploads) sweep(ctx context.Context, since map[string]time.Time) (map[st
 	return since, errors.Join(errs...)
 }
 
-// leave lets no Service take a certificate from memory any more.
-func (u *uploads) leave(id string) {
+// forgetID lets no Service take a certificate from memory any more.
+func (u *uploads) forgetID(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	maps.DeleteFunc(u.ids, func(_, known string) bool { return known == id })

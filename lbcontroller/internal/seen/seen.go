@@ -35,8 +35,8 @@ func (s *Services[T]) All() map[string]*T {
 	return maps.Clone(s.byKey)
 }
 
-// Drop forgets a Service.
-func (s *Services[T]) Drop(key string) {
+// Forget forgets a Service.
+func (s *Services[T]) Forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byKey, key)
