@@ -170,7 +170,8 @@ func (p *Plan) surplusEIPs(w *model.WantedEIP, o model.Observed, wanted string) 
 	return unbind, release
 }
 
-// ReleaseEIPs takes the elastic IP addresses of a Service off a load balancer that it gives up, and releases those that were allocated for it.
+// ReleaseEIPs takes the elastic IP addresses of a Service off a load balancer that it gives up, and releases those that were allocated for
+// it.
 func ReleaseEIPs(w *model.WantedEIP, o model.Observed) Plan {
 	var p Plan
 	unbind, release := p.surplusEIPs(w, o, "")
