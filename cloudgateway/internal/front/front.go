@@ -173,7 +173,7 @@ func (f *Front) Serve(ctx context.Context) error {
 		defer close(stopped)
 		f.addr.Store("")
 		_ = guard.Close() // Serve then says so.
-		time.Sleep(parting)
+		<-time.After(parting)
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish-parting)
 		defer cancel()
 		if server.Shutdown(last) != nil {

@@ -82,7 +82,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 					t.Fatal(err)
 				}
 				for range 4 * writing / time.Second {
-					time.Sleep(time.Second)
+					<-time.After(time.Second)
 					if !reads {
 						continue
 					}
