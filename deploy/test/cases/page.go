@@ -111,9 +111,9 @@ containerd, our controllers from their chart, and the simulated cloud, whose loa
 
 A column is what every Service of the tests is: a Classic Load Balancer (CLB) or a Network Load Balancer (NLB), with
 nodes or with pods (` + "`backend-type: eni`" + `) as its servers. The API server writes that into them, and
-` + "`health-check-type: udp`" + ` where an NLB has UDP ports only. A figure is how many seconds a case took when it passed, on
-two cores with other work. Numbers in parentheses stand for the reasons below, and *not recorded* is what was not run to
-its end so far.
+` + "`health-check-type: udp`" + ` where an NLB has UDP ports only. The resolver keeps a name for a minute after its NLB has
+gone, as one that caches does. A figure is how many seconds a case took when it passed, on two cores with other work.
+Numbers in parentheses stand for the reasons below, and *not recorded* is what was not run to its end so far.
 
 `
 
