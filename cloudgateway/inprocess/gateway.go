@@ -93,7 +93,7 @@ func connect(t testing.TB, server *grpc.Server) *grpc.ClientConn {
 func serve(t testing.TB, handler http.Handler) *pipes {
 	t.Helper()
 	listener := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
-	server, done := &http.Server{Handler: handler}, make(chan struct{})
+	server, done := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}, make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -221,11 +221,12 @@ func TestToolsHearOfAHandover(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer, err := http.ReadResponse(answers, nil)
-		if err == nil {
-			_, err = io.Copy(io.Discard, answer.Body)
-		}
 		if err != nil {
 			t.Fatalf("no answer: %v", err)
+		}
+		defer answer.Body.Close()
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+			t.Fatalf("no whole answer: %v", err)
 		}
 		return answer.StatusCode, answer.Close
 	}

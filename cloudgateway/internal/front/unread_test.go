@@ -124,7 +124,8 @@ func TestLastAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.Close != leaves {
+			_, err = io.Copy(io.Discard, answer.Body)
+			if err = errors.Join(err, answer.Body.Close()); err != nil || answer.Close != leaves {
 				t.Errorf("leaves: %t, and the answer ends the connection: %t, %v", leaves, answer.Close, err)
 			}
 			synctest.Wait()

@@ -129,7 +129,7 @@ func TestAttacksOfAController(t *testing.T) {
 		if err := attack(); err == nil {
 			t.Errorf("%s: it gets through", name)
 		} else if reason := rpcerr.ReasonOf(err); reason != rpcerr.CallerForbidden && reason != rpcerr.InvalidField &&
-			!(name == "a user's EIP for an instance by another name" && rpcerr.IsNotFound(err)) {
+			(name != "a user's EIP for an instance by another name" || !rpcerr.IsNotFound(err)) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if writes := w.actions(false); len(writes) > 0 {

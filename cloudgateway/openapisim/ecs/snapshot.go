@@ -20,7 +20,8 @@ func snapshotActions() []api.Action {
 				api.Optional("InstanceId"), api.Optional("SnapshotName"), api.OneOf("Status", "all", "progressing", "accomplished", "failed"),
 				api.OneOf("SnapshotType", "all", "auto", "user"), api.OneOf("SourceDiskType", "system", "data"), api.Flag("Encrypted"),
 				api.OneOf("Category", "standard", "flash"), api.Optional("ResourceGroupId"), tags.Param(), api.Optional("NextToken"),
-				api.OneOf("Usage", "image", "disk", "image_disk", "none"), api.Optional("KMSKeyId"), api.Param{Name: "MaxResults", Kind: api.Int}, api.Flag("DryRun"))...),
+				api.OneOf("Usage", "image", "disk", "image_disk", "none"), api.Optional("KMSKeyId"),
+				api.Param{Name: "MaxResults", Kind: api.Int}, api.Flag("DryRun"))...),
 		api.Write("CreateSnapshot", clienttoken.Once("ecs/CreateSnapshot", clienttoken.Show("SnapshotId"), createSnapshot),
 			api.Words(`InvalidDiskId.NotFound IncorrectDiskStatus InvalidSnapshotName.Malformed InvalidDescription.Malformed
 				InvalidTagKey.Malformed InvalidTagValue.Malformed Duplicate.TagKey QuotaExceed.Tags IdempotentParameterMismatch`),
@@ -134,7 +135,8 @@ func newSnapshotView(c *api.Context, s *state.Snapshot) api.Object {
 	return api.Object{
 		"SnapshotId", s.ID, "SnapshotName", s.Name, "Description", s.Description, "RegionId", c.Region, "Status", status,
 		"Progress", progress, "Available", status == "accomplished", "SourceDiskId", s.DiskID, "SourceDiskType", s.DiskType,
-		"SourceDiskSize", strconv.Itoa(s.Size), "SnapshotType", "user", "Category", s.Category, "Encrypted", s.Encrypted, "Usage", snapshotUsage(c, s),
+		"SourceDiskSize", strconv.Itoa(s.Size), "SnapshotType", "user", "Category", s.Category, "Encrypted", s.Encrypted,
+		"Usage", snapshotUsage(c, s),
 		"RetentionDays", s.RetentionDays, "CreationTime", timeText(s.Created), "LastModifiedTime", timeText(s.Created),
 		"InstantAccess", false, "RemainTime", 0, "ProductCode", "",
 		"ResourceGroupId", cmp.Or(s.ResourceGroupID, state.DefaultResourceGroup), "Tags", tags.Longs(s.Tags),

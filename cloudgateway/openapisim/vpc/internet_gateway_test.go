@@ -105,7 +105,9 @@ func TestLifeOfIpv6Gateway(t *testing.T) {
 	if address["AssociatedInstanceId"] != "eni-1" || address["NetworkType"] != "Private" || address["Ipv6GatewayId"] != id {
 		t.Errorf("the address is %v", address)
 	}
-	for _, all := range [][]string{{"ResourceGroupId", state.DefaultResourceGroup}, {"AddressType", "IPv6Address"}, {"ServiceManaged", "false"}} {
+	for _, all := range [][]string{
+		{"ResourceGroupId", state.DefaultResourceGroup}, {"AddressType", "IPv6Address"}, {"ServiceManaged", "false"},
+	} {
 		only(t, c.Must("DescribeIpv6Addresses", append(all, "Ipv6Address", "2408::7")...), "Ipv6Addresses", "Ipv6Address")
 	}
 	for _, none := range [][]string{

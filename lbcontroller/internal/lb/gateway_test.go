@@ -31,8 +31,9 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 )
 
-// onTheGateway are the stories that go word for word alike on the fake and on the real gateway. Others look into the fake, name ids that its cloud
-// gives, or need what the simulated cloud would have to be given: certificates, access lists, interfaces of pods.
+// onTheGateway are the stories that go word for word alike on the fake and on the real gateway. Others look into the
+// fake, name ids that its cloud gives, or need what the simulated cloud would have to be given: certificates, access
+// lists, interfaces of pods.
 var onTheGateway = strings.Fields(`
 	access-lists-that-are-not-in-force annotation-is-misspelt annotation-is-removed annotation-with-a-bad-value
 	answer-of-a-creation-is-lost asked-for-intranet-too-late backend-label-that-no-node-has bill-is-not-paid
@@ -137,8 +138,8 @@ var (
 	givenAddresses = regexp.MustCompile(`\b(47|8|121)\.[0-9]+\.[0-9]+\.[0-9]+|\b192\.168\.[0-9]+\.[0-9]+`)
 )
 
-// steps are the lines of what was told, without ids and addresses. Those of a step are sorted: what happens to several Services at once comes
-// in any order. What `show cloud` tells isn't among them.
+// steps are the lines of what was told, without ids and addresses. Those of a step are sorted: what happens to several
+// Services at once comes in any order. What `show cloud` tells isn't among them.
 func steps(text string) (lines []string) {
 	text = strings.ReplaceAll(text, "\n        ", " ")
 	text = givenAddresses.ReplaceAllString(givenIDs.ReplaceAllString(text, "$1-N"), "ADDRESS")
@@ -200,8 +201,8 @@ func serversOf[S interface {
 	return sorted(servers, func(s S) string { return fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()) })
 }
 
-// holdings are what load balancers, listeners, server groups, access lists, security groups and EIPs are for: whose they are, who may connect,
-// and who serves.
+// holdings are what load balancers, listeners, server groups, access lists, security groups and EIPs are for: whose they
+// are, who may connect, and who serves.
 func holdings(t *testing.T, c *gateway.Client, balancers []string) []string {
 	t.Helper()
 	h := &holder{t: t, names: map[string]string{}}
