@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
@@ -44,6 +45,8 @@ type change struct {
 	removeTagKeys []string
 	makes         *made
 	passed        bool // it is passed on to the cloud as it is
+	unbinds       bool // an EIP is taken off the load balancer whose id is from, or off whatever it is bound to
+	from          string
 }
 
 // made is a resource that a request creates.
@@ -68,6 +71,9 @@ func changeOf(owners []*commonv1.Owner, request proto.Message) change {
 		}
 		c.of = append(c.of, Resource{Kind: kind, ID: textAt(request, owner.GetField())})
 		c.part = c.part || owner.GetPart()
+	}
+	if unbind, ok := request.(*vpcv1.UnassociateEipRequest); ok {
+		c.unbinds, c.from = true, unbind.GetInstanceId()
 	}
 	tagging, ok := request.(interface {
 		GetSetTags() []*commonv1.Tag

@@ -146,7 +146,15 @@ func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServ
 
 // permit says why a change is outside of the scope of a rule; nil if it is not.
 func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb string) error {
-	for i, resource := range c.of {
+	of := c.of
+	if r.controller && c.unbinds {
+		// The handler takes the EIP off what the request names, as a read of just now shows it, and off nothing else.
+		if c.from == "" {
+			return r.refusal(caller, verb, c.of[0].String(), "the request does not name the load balancer from which it is taken")
+		}
+		of = append(slices.Clip(of), Resource{Kind: LoadBalancer, ID: c.from})
+	}
+	for i, resource := range of {
 		enough := r.enough(resource.Kind, verb, c)
 		found, err := g.facts(ctx, r, resource, verb == "delete" && !c.part || c.passed)
 		if rpcerr.IsNotFound(err) && verb == "delete" {

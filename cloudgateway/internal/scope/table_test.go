@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/method"
 	"alicloud-controllers.dev/proto/rpcerr"
 
@@ -94,27 +95,38 @@ func rows() (order []tableRow, methods map[tableRow][]method.Method) {
 		if m.Reads() {
 			continue
 		}
-		owners := m.Options.GetOwners()
-		row := tableRow{owners[0].GetKind(), m.Verb()}
-		switch {
-		case len(owners) > 1 && owners[1].GetKindField() == "":
-			row.verb = "attach to an instance"
-		case len(owners) > 1: // To bind an EIP.
-			row.verb = "bind to a load balancer"
-		case owners[0].GetKind() == string(Network), owners[0].GetPart():
-			row.what = m.Options.GetResource() + " of a " + row.what
+		for _, row := range rowsOf(m) {
+			if methods[row] == nil {
+				order = append(order, row)
+			}
+			methods[row] = append(methods[row], m)
 		}
-		if methods[row] == nil {
-			order = append(order, row)
-		}
-		methods[row] = append(methods[row], m)
 	}
 	slices.SortFunc(order, func(a, b tableRow) int { return strings.Compare(a.what+" "+a.verb, b.what+" "+b.verb) })
 	return order, methods
 }
 
+const unbind, unbindAny = "take off the load balancer that the request names", "take off whatever it is bound to"
+
+// rowsOf are those of a method: one as a rule.
+func rowsOf(m method.Method) []tableRow {
+	owners := m.Options.GetOwners()
+	row := tableRow{owners[0].GetKind(), m.Verb()}
+	switch {
+	case m.FullName() == vpcv1.EipService_UnassociateEip_FullMethodName:
+		return []tableRow{{row.what, unbind}, {row.what, unbindAny}}
+	case len(owners) > 1 && owners[1].GetKindField() == "":
+		row.verb = "attach to an instance"
+	case len(owners) > 1: // To bind an EIP.
+		row.verb = "bind to a load balancer"
+	case owners[0].GetKind() == string(Network), owners[0].GetPart():
+		row.what = m.Options.GetResource() + " of a " + row.what
+	}
+	return []tableRow{row}
+}
+
 // requestOf fills in what a method's owners name, and the marks of what it makes.
-func requestOf(m method.Method, made marking) proto.Message {
+func requestOf(m method.Method, verb string, made marking) proto.Message {
 	request := dynamicpb.NewMessage(m.Descriptor.Input())
 	set := func(path, value string) {
 		at := protoreflect.Message(request)
@@ -138,6 +150,9 @@ func requestOf(m method.Method, made marking) proto.Message {
 		if owner.GetKindField() != "" {
 			set(owner.GetKindField(), "SlbInstance")
 		}
+	}
+	if verb == unbind {
+		set("instance_id", "x-1")
 	}
 	// The guard knows requests by their methods, which dynamic messages lack.
 	return typed(request, made)
@@ -241,7 +256,7 @@ func guardOfTable(t *testing.T, now *marking) *Guard {
 }
 
 // may reports what becomes of a method's request.
-func may(t *testing.T, caller string, m method.Method, role map[string]bool, mark marking) string {
+func may(t *testing.T, caller string, m method.Method, verb string, role map[string]bool, mark marking) string {
 	t.Helper()
 	narrow := m.Options.GetNarrow().GetResource()
 	if role != nil && !role[m.Verb()+" "+m.Options.GetResource()] && (narrow == "" || !role[m.Verb()+" "+narrow]) {
@@ -252,7 +267,7 @@ func may(t *testing.T, caller string, m method.Method, role map[string]bool, mar
 	if role != nil {
 		name = namespace + caller
 	}
-	_, err := g.Intercept(rpc.WithCaller(t.Context(), rpc.Caller{Name: name}), requestOf(m, mark),
+	_, err := g.Intercept(rpc.WithCaller(t.Context(), rpc.Caller{Name: name}), requestOf(m, verb, mark),
 		&grpc.UnaryServerInfo{FullMethod: m.FullName()}, func(context.Context, any) (any, error) { return struct{}{}, nil })
 	switch {
 	case err == nil:
@@ -279,7 +294,7 @@ func TestTable(t *testing.T) {
 		for _, row := range order {
 			cells := make([]string, 0, len(markings()))
 			for _, mark := range markings() {
-				cells = append(cells, cellOf(t, caller, methods[row], roles[caller], mark))
+				cells = append(cells, cellOf(t, caller, row, methods[row], roles[caller], mark))
 			}
 			if role := roles[caller]; role != nil && !slices.ContainsFunc(cells, func(c string) bool { return c != "–" }) {
 				continue
@@ -303,11 +318,11 @@ func TestTable(t *testing.T) {
 }
 
 // cellOf is what all methods of a row have in common.
-func cellOf(t *testing.T, caller string, methods []method.Method, role map[string]bool, mark marking) string {
+func cellOf(t *testing.T, caller string, row tableRow, methods []method.Method, role map[string]bool, mark marking) string {
 	t.Helper()
 	cell := ""
 	for _, m := range methods {
-		got := may(t, caller, m, role, mark)
+		got := may(t, caller, m, row.verb, role, mark)
 		if got == "–" && len(methods) > 1 {
 			continue
 		}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	casv1 "alicloud-controllers.dev/proto/cloudgateway/cas/v1"
@@ -33,6 +35,12 @@ func ofThree(cfg *openapisim.Config) {
 		c.Eips["eip-"+whose] = &state.Eip{Address: map[string]string{"own": "47.9.1.1", "other": "47.9.1.2", "user": "47.9.1.3"}[whose],
 			Tags: tags}
 	}
+	c.NatGateways["ngw-1"] = &state.NatGateway{VpcID: testVPC, VSwitchID: testVSwitch}
+	for id, to := range map[string][2]string{
+		"eip-ecs": {instanceID(0), "EcsInstance"}, "eip-nat": {"ngw-1", "Nat"}, "eip-lb": {"lb-other", "SlbInstance"},
+	} {
+		c.Eips[id] = &state.Eip{Address: fmt.Sprint("47.9.2.", len(c.Eips)), Status: "InUse", InstanceID: to[0], InstanceType: to[1]}
+	}
 	for id, name := range map[string]string{"11": "k8s-c-2-abc", "12": "web", "13": "k8s-c-1-2-abc"} {
 		c.UserCertificates[id] = &state.UserCertificate{Name: name}
 	}
@@ -55,6 +63,9 @@ func TestAttacksOfAController(t *testing.T) {
 		return second(w.Eips.AssociateEip(ctx, &vpcv1.AssociateEipRequest{RequestId: "b", AllocationId: eip, InstanceId: instance,
 			InstanceType: kind}))
 	}
+	unbind := func(eip, instance string) error {
+		return second(w.Eips.UnassociateEip(ctx, &vpcv1.UnassociateEipRequest{AllocationId: eip, InstanceId: instance}))
+	}
 	upload := func(name string) error {
 		return second(w.UserCertificates.UploadCertificate(ctx, userUpload(t, "u-"+name, name)))
 	}
@@ -63,6 +74,9 @@ func TestAttacksOfAController(t *testing.T) {
 	}
 	listener := func(balancer, id string) error {
 		return second(w.NetworkListeners.DeleteListener(ctx, &nlbv1.DeleteListenerRequest{LoadBalancerId: balancer, ListenerId: id}))
+	}
+	noBalancers := map[string]bool{ // What they name as a load balancer is none.
+		"a user's EIP for an instance by another name": true, "an instance's EIP, by name": true, "a NAT gateway's EIP, by name": true,
 	}
 	for name, attack := range map[string]func() error{
 		"a rule in a group of nobody's": func() error {
@@ -112,9 +126,14 @@ func TestAttacksOfAController(t *testing.T) {
 		"a user's EIP": func() error {
 			return second(w.Eips.ReleaseEip(ctx, &vpcv1.ReleaseEipRequest{RequestId: "r", AllocationId: "eip-user"}))
 		},
-		"another cluster's EIP taken off": func() error {
-			return second(w.Eips.UnassociateEip(ctx, &vpcv1.UnassociateEipRequest{RequestId: "un", AllocationId: "eip-other"}))
-		},
+		"another cluster's EIP taken off":                 func() error { return unbind("eip-other", "") },
+		"another cluster's EIP taken off an own balancer": func() error { return unbind("eip-other", "lb-own") },
+		"an instance's EIP":                               func() error { return unbind("eip-ecs", "") },
+		"an instance's EIP, by name":                      func() error { return unbind("eip-ecs", instanceID(0)) },
+		"a NAT gateway's EIP":                             func() error { return unbind("eip-nat", "") },
+		"a NAT gateway's EIP, by name":                    func() error { return unbind("eip-nat", "ngw-1") },
+		"the EIP of another cluster's balancer":           func() error { return unbind("eip-lb", "") },
+		"the EIP of another cluster's balancer, by name":  func() error { return unbind("eip-lb", "lb-other") },
 		"another cluster's certificate":                   func() error { return certificate("11") },
 		"a user's certificate":                            func() error { return certificate("12") },
 		"the certificate of a cluster with a longer id":   func() error { return certificate("13") },
@@ -129,7 +148,7 @@ func TestAttacksOfAController(t *testing.T) {
 		if err := attack(); err == nil {
 			t.Errorf("%s: it gets through", name)
 		} else if reason := rpcerr.ReasonOf(err); reason != rpcerr.CallerForbidden && reason != rpcerr.InvalidField &&
-			(name != "a user's EIP for an instance by another name" || !rpcerr.IsNotFound(err)) {
+			(!noBalancers[name] || rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if writes := w.actions(false); len(writes) > 0 {
@@ -169,4 +188,17 @@ func TestAttacksOfAController(t *testing.T) {
 	must(bind("eip-user", "lb-1", "SlbInstance"))
 	forbidden("a user's EIP that was bound", second(w.Eips.ReleaseEip(ctx,
 		&vpcv1.ReleaseEipRequest{RequestId: "r2", AllocationId: "eip-user"})))
+
+	// An EIP is taken off no other thing than the load balancer of the request.
+	w.forget()
+	for _, eip := range []string{"eip-ecs", "eip-nat", "eip-lb"} {
+		must(unbind(eip, "lb-own"))
+	}
+	if writes := w.actions(false); len(writes) > 0 {
+		t.Errorf("%q were sent", writes)
+	}
+	must(unbind("eip-user", "lb-1"))
+	if writes := w.actions(false); !slices.Equal(writes, []string{"UnassociateEipAddress"}) {
+		t.Errorf("%q were sent for an EIP of nobody's at a load balancer of nobody's", writes)
+	}
 }
