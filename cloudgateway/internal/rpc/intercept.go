@@ -96,24 +96,27 @@ func outcome(err error) string {
 }
 
 // fieldsOf are the names of the fields that a request sets, also inside of its messages: what it changes, without the
-// values.
+// values. An empty message has its own name: it may switch something off, or take all of something away.
 func fieldsOf(m protoreflect.Message, at string) []string {
-	const most = 30
 	var set []string
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		name := at + string(field.Name())
 		switch {
-		case name == "key" || name == "request_id" || strings.HasSuffix(name, "_id") && !field.HasPresence():
+		case name == "key" || name == "request_id" || at == "" && strings.HasSuffix(name, "_id") && !field.HasPresence():
 			// It names what is changed.
 		case field.Message() != nil && !field.IsList() && !field.IsMap() && field.Message().FullName().Parent() != "google.protobuf":
-			set = append(set, fieldsOf(value.Message(), name+".")...)
+			inside := fieldsOf(value.Message(), name+".")
+			if len(inside) == 0 {
+				inside = []string{name}
+			}
+			set = append(set, inside...)
 		default:
 			set = append(set, name)
 		}
 		return true
 	})
 	slices.Sort(set)
-	return set[:min(most, len(set))]
+	return set
 }
 
 // madeBy are the ids and the name in an answer, also in its first message: those of what was created. Of a batch it is
