@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,4 +180,32 @@ func TestAuthorizeAny(t *testing.T) {
 	if diff := cmp.Diff([]string{"ecs:*", "ecs:Describe*", "ecs:RunInstances"}, n.asked); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
+}
+
+// TestManyNamesAtOnce: calls of a caller who may do everything of a kind cost one question, also if they come together,
+// and those of one who may do nothing push no permission out.
+func TestManyNamesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &named{allowed: "slb:*"}
+		a := New(n, slog.New(slog.DiscardHandler))
+		var calls sync.WaitGroup
+		for i := range 100 {
+			calls.Go(func() {
+				err := a.AuthorizeAny(t.Context(), rpc.Caller{Name: "tool"}, "openapi", "call", fmt.Sprint("slb:Invented", i), "slb:*")
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		for i := range 2 * allowedKept {
+			if a.AuthorizeAny(t.Context(), rpc.Caller{Name: "tool"}, "openapi", "call", fmt.Sprint("ecs:Invented", i)) == nil {
+				t.Fatal("it is allowed")
+			}
+		}
+		n.asked = slices.DeleteFunc(n.asked, func(name string) bool { return strings.HasPrefix(name, "ecs:") })
+		if err := a.AuthorizeAny(t.Context(), rpc.Caller{Name: "tool"}, "openapi", "call", "slb:Other", "slb:*"); err != nil || len(n.asked) != 1 {
+			t.Errorf("%v after the questions %q, want one", err, n.asked)
+		}
+	})
 }
