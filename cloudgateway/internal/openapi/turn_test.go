@@ -147,3 +147,36 @@ func TestTurnLastsToTheAnswer(t *testing.T) {
 		}
 	}
 }
+
+// lastWrites takes the turn away with a number of writes of a connection.
+type lastWrites struct {
+	net.Conn
+
+	left int
+	turn *shift
+}
+
+func (c *lastWrites) Write(p []byte) (int, error) {
+	if c.left--; c.left == 0 {
+		c.turn.lost.Store(true)
+	}
+	return c.Conn.Write(p)
+}
+
+// TestTurnLostWhileWriting: the rest of a change is not written, and the caller does not hear that nothing was sent.
+func TestTurnLostWhileWriting(t *testing.T) {
+	t.Parallel()
+	cloud, turn := newFakeCloud(t), &shift{}
+	w := newWorld(t, cloud.host(), func(cfg *Config) {
+		cfg.Turn = turn
+		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, address)
+			return &lastWrites{Conn: c, left: 1, turn: turn}, err
+		}
+	})
+	_, err := w.client.Do(t.Context(), Call{Product: SLB, Action: "AddBackendServers", Mutating: true,
+		Form: map[string]string{"BackendServers": strings.Repeat("x", 1<<20)}}, nil)
+	if e, _ := rpcerr.From(err); e == nil || e.Reason != rpcerr.OutcomeUnknown || e.Unsent {
+		t.Errorf("the caller got %v", err)
+	}
+}
