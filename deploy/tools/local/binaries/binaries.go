@@ -88,7 +88,7 @@ func EnsureKubernetes(ctx context.Context, cfg Config) (Kubernetes, error) {
 	control, err := kubernetes(ctx, cfg.Root, "2 to 5 minutes", []program{
 		{path: &k.Etcd, name: "etcd", pkg: etcd, download: cfg.Downloads.etcd(versions[etcd])},
 		{path: &k.APIServer, name: apiServer, pkg: apiServerPackage,
-			download: cfg.Downloads.kubernetes(apiServer, versions["k8s.io/kubernetes"])},
+			download: cfg.Downloads.apiServer(versions["k8s.io/kubernetes"])},
 		{path: &k.Controllers, name: "kube-controllers", pkg: "alicloud-controllers.dev/deploy/tools/local/kubernetes/controllers"},
 	})
 	if err != nil {
@@ -119,7 +119,7 @@ func oldest(ctx context.Context, cfg Config, path *string) (recipe, error) {
 		return recipe{}, err
 	}
 	return kubernetesOf(ctx, dir, []string{"go.mod"}, "about 3 minutes",
-		[]program{{path: path, name: apiServer, pkg: apiServerPackage, download: cfg.Downloads.kubernetes(apiServer, version)}})
+		[]program{{path: path, name: apiServer, pkg: apiServerPackage, download: cfg.Downloads.apiServer(version)}})
 }
 
 // EnsureNode returns the programs of a node, of the same version as the control plane's, and builds those that are missing.

@@ -45,12 +45,12 @@ const (
 	mostSums = 1 << 20
 )
 
-// kubernetes is a program of a release of Kubernetes for this machine. There are some for Linux only.
-func (d Downloads) kubernetes(name, version string) *download {
+// apiServer is that of a release of Kubernetes for this machine. There are some for Linux only.
+func (d Downloads) apiServer(version string) *download {
 	if d.Kubernetes == "" || runtime.GOOS != "linux" {
 		return nil
 	}
-	url := fmt.Sprintf("%s/%s/bin/linux/%s/%s", d.Kubernetes, version, runtime.GOARCH, name)
+	url := fmt.Sprintf("%s/%s/bin/linux/%s/%s", d.Kubernetes, version, runtime.GOARCH, apiServer)
 	return &download{url: url, sums: url + ".sha256"}
 }
 

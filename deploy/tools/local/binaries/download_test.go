@@ -141,7 +141,7 @@ func TestReleases(t *testing.T) {
 		t.Skip("there are releases for Linux only")
 	}
 	arch := runtime.GOARCH
-	api, etcd := Releases().kubernetes("kube-apiserver", "v1.37.2"), Releases().etcd("v3.6.8")
+	api, etcd := Releases().apiServer("v1.37.2"), Releases().etcd("v3.6.8")
 	for got, want := range map[string]string{
 		api.url:     "https://dl.k8s.io/release/v1.37.2/bin/linux/" + arch + "/kube-apiserver",
 		api.sums:    "https://dl.k8s.io/release/v1.37.2/bin/linux/" + arch + "/kube-apiserver.sha256",
@@ -153,7 +153,7 @@ func TestReleases(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	if (Downloads{}).kubernetes("kube-apiserver", "v1.37.2") != nil || (Downloads{}).etcd("v3.6.8") != nil {
+	if (Downloads{}).apiServer("v1.37.2") != nil || (Downloads{}).etcd("v3.6.8") != nil {
 		t.Error("downloads that are refused")
 	}
 }
