@@ -173,7 +173,7 @@ scale: build ### Count calls, time, CPU and memory at scale: NODES=200 SERVICES=
 ## Check and generate
 
 .PHONY: verify
-verify: verify-format verify-vet verify-rules verify-modules verify-generated verify-proto lint ## Check everything that is not a test
+verify: verify-format verify-vet verify-rules verify-modules verify-generated verify-proto verify-workflows lint ## Check everything that is not a test
 
 .PHONY: verify-format
 verify-format:
@@ -201,6 +201,11 @@ verify-modules:
 verify-generated: $(GENERATORS)
 	@echo "== generated files"
 	@MAKE='$(MAKE)' deploy/tools/verify-generated.sh
+
+.PHONY: verify-workflows
+verify-workflows: $(call TOOL,actionlint)
+	@echo "== actionlint"
+	@$(call TOOL,actionlint) .github/workflows/*.yml
 
 .PHONY: verify-proto
 verify-proto: $(call TOOL,buf)
