@@ -18,5 +18,9 @@ func TestPassedByBothClocks(t *testing.T) {
 		if got := passed(then, then.Add(tt.monotonic), then.Add(tt.wall)); got != tt.want {
 			t.Errorf("%s: %s have passed, want %s", name, got, tt.want)
 		}
+		lock := &watchedLock{held: then}
+		if got := lock.heldFor(then.Add(tt.monotonic), then.Add(tt.wall)); got != tt.want {
+			t.Errorf("%s: the lease was last held %s ago, want %s", name, got, tt.want)
+		}
 	}
 }

@@ -60,7 +60,8 @@ func (e *Election) Holds() bool {
 		return true
 	}
 	_, renew, _ := e.cfg.durations()
-	return e.lock.heldFor(time.Now()) < renew
+	now := time.Now()
+	return e.lock.heldFor(now, now) < renew
 }
 
 // watchedLock is a lock that remembers what the election has seen on its way through it.
@@ -161,10 +162,10 @@ func (l *watchedLock) whenLost(renew time.Duration, lost func()) (stop func()) {
 
 // heldFor is how long ago the lease was last seen to be this replica's, by the clock for which that is longer: the
 // monotonic one stands still while the machine is suspended, and the other replicas' don't.
-func (l *watchedLock) heldFor(now time.Time) time.Duration {
+func (l *watchedLock) heldFor(now, wall time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return passed(l.held, now, now)
+	return passed(l.held, now, wall)
 }
 
 // passed is the time since then by the monotonic clock of now, or by that on the wall.
