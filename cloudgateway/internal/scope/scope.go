@@ -157,7 +157,7 @@ func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb strin
 	for i, resource := range of {
 		enough := r.enough(resource.Kind, verb, c)
 		found, err := g.facts(ctx, r, resource, verb == "delete" && !c.part || c.passed)
-		if rpcerr.IsNotFound(err) && verb == "delete" {
+		if rpcerr.IsNotFound(err) && (verb == "delete" || c.unbinds && resource.Kind == EIP) {
 			continue // It is gone already, which the handler says as it does for any caller.
 		}
 		if err != nil {

@@ -189,9 +189,9 @@ func TestAttacksOfAController(t *testing.T) {
 	forbidden("a user's EIP that was bound", second(w.Eips.ReleaseEip(ctx,
 		&vpcv1.ReleaseEipRequest{RequestId: "r2", AllocationId: "eip-user"})))
 
-	// An EIP is taken off no other thing than the load balancer of the request.
+	// An EIP is taken off no other thing than the load balancer of the request. One that is gone is off.
 	w.forget()
-	for _, eip := range []string{"eip-ecs", "eip-nat", "eip-lb"} {
+	for _, eip := range []string{"eip-ecs", "eip-nat", "eip-lb", "eip-gone"} {
 		must(unbind(eip, "lb-own"))
 	}
 	if writes := w.actions(false); len(writes) > 0 {
