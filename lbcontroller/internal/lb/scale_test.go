@@ -184,11 +184,11 @@ func (c *cluster) forget() {
 }
 
 // processorTime is that of the whole process.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
+func processorTime(t testing.TB) time.Duration {
+	t.Helper()
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
