@@ -35,6 +35,7 @@ func TestGreatestCluster(t *testing.T) {
 		}
 		w.start()
 		used := processorTime(t)
+		spent := func() time.Duration { return (processorTime(t) - used).Round(time.Millisecond) }
 		for i := range services {
 			w.put(numbered(i))
 			if i%20 == 19 { // The watch of the fake API server holds a hundred events.
@@ -42,7 +43,7 @@ func TestGreatestCluster(t *testing.T) {
 			}
 		}
 		w.after(time.Minute)
-		t.Logf("%d Services are made: %d calls, %s of the processor, %d MiB", services, len(w.calls()), (processorTime(t) - used).Round(time.Millisecond), heap())
+		t.Logf("%d Services are made: %d calls, %s of the processor, %d MiB", services, len(w.calls()), spent(), heap())
 
 		for n := range 3 {
 			used = processorTime(t)
@@ -57,7 +58,7 @@ func TestGreatestCluster(t *testing.T) {
 			}
 			w.cloud.Unlock()
 			calls := len(w.calls())
-			t.Logf("a node joins and serves %d Services: %d calls, %s of the processor", serves, calls, (processorTime(t) - used).Round(time.Millisecond))
+			t.Logf("a node joins and serves %d Services: %d calls, %s of the processor", serves, calls, spent())
 			if 10*calls > 12*serves {
 				t.Errorf("%d calls for %d Services", calls, serves)
 			}
@@ -65,7 +66,7 @@ func TestGreatestCluster(t *testing.T) {
 
 		used = processorTime(t)
 		w.restart()
-		t.Logf("a new leader: %d calls within its first moments, %s of the processor", len(w.calls()), (processorTime(t) - used).Round(time.Millisecond))
+		t.Logf("a new leader: %d calls within its first moments, %s of the processor", len(w.calls()), spent())
 		used = processorTime(t)
 		begun := time.Now()
 		w.put(web())
@@ -75,7 +76,8 @@ func TestGreatestCluster(t *testing.T) {
 				t.Fatal("a fresh change is not served within an hour")
 			}
 		}
-		t.Logf("a fresh Service is served after %s and %d calls, %s of the processor", time.Since(begun), len(w.calls()), (processorTime(t) - used).Round(time.Millisecond))
+		t.Logf("a fresh Service is served after %s and %d calls, %s of the processor",
+			time.Since(begun), len(w.calls()), spent())
 		w.after(time.Hour)
 		t.Logf("the hour after that: %d calls, %d MiB", len(w.calls()), heap())
 		w.stop()
