@@ -246,7 +246,7 @@ $(call TOOL,%):
 ## Ship
 
 .PHONY: chart
-chart: $(call TOOL,kube-score) ## Check and render the Helm chart, and let kube-score look at it
+chart: $(call TOOL,kube-score) ## Check and render the Helm chart, with kube-score, too
 	cd deploy && KUBE_SCORE=$(call TOOL,kube-score) go test $(RACE) -count=1 $(TESTFLAGS) ./chart/...
 
 # The chart's version is the tag; one platform saves half of the building.
