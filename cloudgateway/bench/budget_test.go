@@ -15,6 +15,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/pipes"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
@@ -106,8 +107,7 @@ func limited(t *testing.T, granted, believed int, upTo float64) (*openapisim.Sim
 	if err := sim.SetLimits(limit.Table{"slb/" + write: {Calls: granted, Window: api.Duration(time.Minute)}}); err != nil {
 		t.Fatal(err)
 	}
-	net := newNetwork()
-	stop := net.serve(t, sim.Handler("slb"))
+	listener, stop := pipes.ServeUntil(t, sim.Handler("slb"))
 	cfg := config.Default().Budget
 	cfg.LearnUpTo = upTo
 	cfg.Overrides = map[string]config.Limit{"slb/" + write: {Calls: believed, Window: servicesconfig.Duration(time.Minute)}}
@@ -116,8 +116,8 @@ func limited(t *testing.T, granted, believed int, upTo float64) (*openapisim.Sim
 		t.Fatal(err)
 	}
 	client := openapi.New(openapi.Config{
-		Region: "cn-hangzhou", Scheme: "HTTP", Credentials: accessKey{}, Budget: budget, Dial: net.Dial,
-		Endpoints: map[openapi.Product]string{openapi.SLB: net.Addr().String()}, Timeout: time.Hour,
+		Region: "cn-hangzhou", Scheme: "HTTP", Credentials: accessKey{}, Budget: budget, Dial: listener.Dial,
+		Endpoints: map[openapi.Product]string{openapi.SLB: listener.Addr().String()}, Timeout: time.Hour,
 	})
 	t.Cleanup(func() {
 		client.Close()

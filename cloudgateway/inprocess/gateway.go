@@ -5,11 +5,8 @@ package inprocess
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
-	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +24,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/pipes"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/internal/replay"
 	"alicloud-controllers.dev/cloudgateway/internal/rpc"
@@ -36,19 +34,19 @@ import (
 // Dial starts a gateway on a simulated cloud, and connects to it. Both end with the test.
 func Dial(t testing.TB, sim *openapisim.Simulator, vpcID string) *grpc.ClientConn {
 	t.Helper()
-	endpoints, hosts := map[string]*pipes{}, map[openapi.Product]string{}
+	endpoints, hosts := map[string]*pipes.Listener{}, map[openapi.Product]string{}
 	for _, p := range []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS, openapi.CAS} {
-		endpoints[string(p)], hosts[p] = serve(t, sim.Handler(string(p))), string(p)
+		endpoints[string(p)], hosts[p] = pipes.Serve(t, sim.Handler(string(p))), string(p)
 	}
 	client := openapi.New(openapi.Config{
 		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: hosts, Credentials: key{}, Budget: noBudget{},
 		AttemptTimeout: 10 * time.Second, Retry: time.Millisecond,
-		Dial: func(ctx context.Context, _, address string) (net.Conn, error) {
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			product, _, err := net.SplitHostPort(address)
 			if err != nil {
 				return nil, err
 			}
-			return endpoints[product].dial(ctx)
+			return endpoints[product].Dial(ctx, network, address)
 		},
 	})
 	t.Cleanup(client.Close)
@@ -88,62 +86,6 @@ func connect(t testing.TB, server *grpc.Server) *grpc.ClientConn {
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
-
-// serve answers HTTP in memory.
-func serve(t testing.TB, handler http.Handler) *pipes {
-	t.Helper()
-	listener := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
-	server, done := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}, make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			t.Errorf("serve: %v", err)
-		}
-	}()
-	t.Cleanup(func() {
-		_ = server.Close() // There is nothing to close but memory.
-		<-done
-	})
-	return listener
-}
-
-// pipes listens in memory. It isn't bufconn, where a read deadline that net/http has lifted may strike all the same.
-type pipes struct {
-	dialed chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case p.dialed <- far:
-		return near, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Accept implements net.Listener.
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case conn := <-p.dialed:
-		return conn, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (*pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
 
 type key struct{}
 

@@ -12,40 +12,21 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"alicloud-controllers.dev/cloudgateway/internal/pipes"
 )
-
-// oneConnection is a listener that accepts one connection without buffers: who writes waits for who reads.
-type oneConnection struct {
-	accept chan net.Conn
-	closed chan struct{}
-}
-
-func (l *oneConnection) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.accept:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *oneConnection) Close() error {
-	close(l.closed)
-	return nil
-}
-
-func (*oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
 
 // served lets a client have a connection to a server of the front with a handler.
 func served(t *testing.T, handler http.HandlerFunc, leaves func() bool) net.Conn {
 	t.Helper()
 	f := &Front{cfg: Config{Logger: slog.New(slog.DiscardHandler)}}
 	server := f.server(handler, func(net.Conn, bool) {}, leaves)
-	near, far := net.Pipe()
-	l := &oneConnection{accept: make(chan net.Conn, 1), closed: make(chan struct{})}
-	l.accept <- far
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
+	listener, ended := pipes.Listen(), make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	near, err := listener.Dial(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		_ = near.Close()
 		_ = server.Close()

@@ -2,13 +2,10 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +28,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/pipes"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/internal/replay"
 	"alicloud-controllers.dev/cloudgateway/internal/rpc"
@@ -42,7 +40,7 @@ type world struct {
 
 	conn      *grpc.ClientConn
 	sim       *openapisim.Simulator
-	endpoints map[openapi.Product]*pipes
+	endpoints map[openapi.Product]*pipes.Listener
 	patience  time.Duration  // of the gateway, for one answer of the cloud
 	kill      func()         // the gateway, in the middle of whatever it does
 	scopes    []config.Scope // of the caller, whose name is scoped
@@ -71,79 +69,25 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{sim: sim, endpoints: map[openapi.Product]*pipes{}, patience: patience, locks: &heldLocks{longest: map[string]time.Duration{}}}
+	w := &world{
+		sim: sim, endpoints: map[openapi.Product]*pipes.Listener{}, patience: patience,
+		locks: &heldLocks{longest: map[string]time.Duration{}},
+	}
 	for _, p := range []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS, openapi.CAS} {
-		w.endpoints[p] = serve(t, sim.Handler(string(p)))
+		w.endpoints[p] = pipes.Serve(t, sim.Handler(string(p)))
 	}
 	w.startGateway(t)
 	return w
 }
 
-// serve answers HTTP in memory.
-func serve(t *testing.T, handler http.Handler) *pipes {
-	t.Helper()
-	listener := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
-	server, done := &http.Server{Handler: handler}, make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			t.Errorf("serve: %v", err)
-		}
-	}()
-	t.Cleanup(func() {
-		_ = server.Close() // There is nothing to close but memory.
-		<-done
-	})
-	return listener
-}
-
 // dial connects to the endpoint of a product, whose name is its host.
-func (w *world) dial(ctx context.Context, _, address string) (net.Conn, error) {
+func (w *world) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	product, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
-	return w.endpoints[openapi.Product(product)].dial(ctx)
+	return w.endpoints[openapi.Product(product)].Dial(ctx, network, address)
 }
-
-// pipes listens in memory. It isn't bufconn, where a read deadline that net/http has lifted may strike all the same:
-// the server then takes the connection for broken and ends the request.
-type pipes struct {
-	dialed chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case p.dialed <- far:
-		return near, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Accept implements net.Listener.
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case conn := <-p.dialed:
-		return conn, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (*pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
 
 // emptySeed leaves out the instances, for worlds whose operations bring their own.
 func emptySeed(c *openapisim.Config) { c.Seed = seed(0) }
