@@ -116,7 +116,7 @@ e2e: kubernetes ## Run the end-to-end tests, or TESTFLAGS="-run TestX"
 # docs/reference/kubernetes-tests.md has what became of them, and RECORD=true writes it anew.
 RECORDED = $(if $(RECORD),-args -record)
 .PHONY: e2e-kubernetes
-e2e-kubernetes: ### Run the tests of Kubernetes itself on real kubelets, as root: an hour; TESTFLAGS="-run TestKubernetes/columns/clb-nodes.*session" chooses, RECORD=true keeps the results; JUnit reports are in dist/kubernetes-tests
+e2e-kubernetes: ### Run the tests of Kubernetes itself on real kubelets, as root: 40 minutes, with TESTFLAGS=-short a few; TESTFLAGS="-run TestKubernetes/columns/clb-nodes.*session" chooses, RECORD=true keeps the results; JUnit reports are in dist/kubernetes-tests
 	@$(WORLD) prepare-node
 	@$(WORLD) prepare-upstream
 	cd deploy && E2E_KUBERNETES=true go test -count=1 -timeout 30m -v -run '^TestKubernetes$$' $(TESTFLAGS) ./test/e2e $(RECORDED)

@@ -41,6 +41,8 @@ func (c Column) Pods() bool { return strings.HasSuffix(string(c), "-pods") }
 type Case struct {
 	Suite, Name string
 	World       string
+	// Long ones take over a minute, and go test -short leaves them out.
+	Long bool
 	// NotIn are the columns in which it isn't run, and Why is the reason.
 	NotIn []Column
 	Why   string
@@ -60,14 +62,14 @@ const file = "deploy/test/upstream/cases.csv"
 
 // Load reads the list in the source tree.
 func Load(root string) ([]Case, error) {
-	rows, err := read(filepath.Join(root, file), 5)
+	rows, err := read(filepath.Join(root, file), 6)
 	if err != nil {
 		return nil, err
 	}
 	var all []Case
 	for _, row := range rows {
-		c := Case{Suite: row[0], Name: row[1], World: row[2], Why: row[4]}
-		for name := range strings.FieldsSeq(row[3]) {
+		c := Case{Suite: row[0], Name: row[1], World: row[2], Long: row[3] == "long", Why: row[5]}
+		for name := range strings.FieldsSeq(row[4]) {
 			switch {
 			case name == "all":
 				c.NotIn = Columns()
@@ -76,6 +78,9 @@ func Load(root string) ([]Case, error) {
 			default:
 				return nil, fmt.Errorf("%s: %q is not in %q, which is none of %q", file, c.Name, name, Columns())
 			}
+		}
+		if row[3] != "" && !c.Long {
+			return nil, fmt.Errorf("%s: %q is %q, which is neither long nor empty", file, c.Name, row[3])
 		}
 		if (c.Why == "") != (len(c.NotIn) == 0) || !slices.Contains([]string{Dev, Kubelets}, c.World) {
 			return nil, fmt.Errorf("%s: %q of world %q: a case that is not run somewhere needs a reason, and others none",

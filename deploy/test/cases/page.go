@@ -106,8 +106,9 @@ const head = `# Kubernetes' own tests of load balancers
 
 The end-to-end tests of Kubernetes %s are run unchanged, with traffic: three nodes with kubelets, kube-proxy and
 containerd, our controllers from their chart, and the simulated cloud, whose load balancers really forward.
-` + "`make e2e-kubernetes`" + ` repeats it, on demand and not before each change. ` +
-	"`deploy/test/upstream/cases.csv`" + ` lists the cases.
+` + "`make e2e-kubernetes`" + ` repeats it, on demand. Before each change those that aren't long run: ` +
+	"`deploy/test/upstream/cases.csv`" + `
+lists the cases.
 
 A column is what every Service of the tests is: a Classic Load Balancer (CLB) or a Network Load Balancer (NLB), with
 nodes or with pods (` + "`backend-type: eni`" + `) as its servers. The API server writes that into them, and
