@@ -68,9 +68,9 @@ func accessOf(c *state.Cloud, l *state.Listener) access {
 // accepted).
 const managedPriority = 100
 
-// nlbAccess returns what the security groups of a Network Load Balancer let in at a listener. Rules apply in the order
+// nlbAccess returns what the security groups of a Network Load Balancer let in at a port of a listener. Rules apply in the order
 // of their priorities, those that drop before those that accept.
-func nlbAccess(c *state.Cloud, lb *state.NLB, l *state.NLBListener) access {
+func nlbAccess(c *state.Cloud, lb *state.NLB, protocol string, port int) access {
 	type ranked struct {
 		accessRule
 		priority int
@@ -82,7 +82,7 @@ func nlbAccess(c *state.Cloud, lb *state.NLB, l *state.NLBListener) access {
 			continue
 		}
 		for _, r := range g.Rules {
-			if r.Direction == "egress" || !appliesTo(r, l.Protocol, l.Port) {
+			if r.Direction == "egress" || !appliesTo(r, protocol, port) {
 				continue
 			}
 			priority := number(r.Priority, 1)

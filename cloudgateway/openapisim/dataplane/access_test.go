@@ -86,7 +86,7 @@ func TestAccessBySecurityGroups(t *testing.T) {
 			Instances:      map[string]*state.Instance{"i": {SecurityGroupIDs: []string{"peers"}, PrivateIPs: []string{"10.9.0.1"}}},
 			Interfaces:     map[string]*state.NetworkInterface{"e": {SecurityGroupIDs: []string{"peers"}, PrivateIPs: []string{"10.9.0.2"}}},
 		}
-		a := nlbAccess(c, &state.NLB{SecurityGroupIDs: tt.groups}, &state.NLBListener{Protocol: "TCP", Port: 80})
+		a := nlbAccess(c, &state.NLB{SecurityGroupIDs: tt.groups}, "TCP", 80)
 		for client, want := range tt.want {
 			if got := a.admits(netip.MustParseAddr(client)); got != want {
 				t.Errorf("%s: %s is let in: %t", tt.name, client, got)

@@ -184,8 +184,8 @@ func (d deriver) pool(a attributes, group []*state.Server) pool {
 			key:    serverKey{kind: s.Type, serverID: s.ServerID, serverIP: s.ServerIP, port: s.Port},
 			weight: s.Weight, down: down, standby: s.Standby,
 		}
-		if c.kind != "" {
-			t.probe = probe{addr: netip.AddrPortFrom(addr, uint16(cmp.Or(c.port, s.Port))), how: how}
+		if port := cmp.Or(c.port, s.Port); c.kind != "" && port != 0 {
+			t.probe = probe{addr: netip.AddrPortFrom(addr, uint16(port)), how: how}
 			if down == "" {
 				d.world.probes[t.probe] = true
 			}

@@ -20,18 +20,17 @@ const connectTimeout = 5 * time.Second
 type frontend struct {
 	socket    socket
 	standings standings
+	meters    *meters
 	log       *slog.Logger
 	spec      atomic.Pointer[listener]
 	flows     *flows
 
 	mu       sync.Mutex // guards what follows
 	schedule schedule
-	second   int64 // the current one
-	begun    int   // connections in it
 }
 
-func newFrontend(s socket, spec *listener, st standings, log *slog.Logger) *frontend {
-	f := &frontend{socket: s, standings: st, log: log.With("address", s.addr, "protocol", s.protocol), flows: newFlows()}
+func newFrontend(s socket, spec *listener, st standings, m *meters, log *slog.Logger) *frontend {
+	f := &frontend{socket: s, standings: st, meters: m, log: log.With("address", s.addr, "protocol", s.protocol), flows: newFlows()}
 	f.spec.Store(spec)
 	return f
 }
@@ -53,18 +52,15 @@ func (f *frontend) enforce(spec *listener) {
 // admits reports whether a client may connect now.
 func (f *frontend) admits(client netip.AddrPort) bool {
 	spec := f.spec.Load()
-	return spec.access.admits(client.Addr()) && f.withinRate(spec.cps, time.Now())
+	return spec.access.admits(client.Addr()) && f.meters.admit(spec.limits, time.Now())
 }
 
-// withinRate counts a new connection, and reports whether the second has room for it.
-func (f *frontend) withinRate(most int, now time.Time) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if second := now.Unix(); second != f.second {
-		f.second, f.begun = second, 0
+// reach is where a server is called: at its own port, or at that of the listener.
+func (s socket) reach(server targetID) netip.AddrPort {
+	if server.addr.Port() == 0 {
+		return netip.AddrPortFrom(server.addr.Addr(), s.addr.Port())
 	}
-	f.begun++
-	return most == 0 || f.begun <= most
+	return server.addr
 }
 
 // connections is the number of connections of a server.

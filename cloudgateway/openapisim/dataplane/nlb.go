@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -10,7 +12,10 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// addNLBs adds the listeners of Network Load Balancers, which forward as those of CLB do. Those with a range of ports carry nothing.
+// mostPorts is how many ports of a range a listener opens at each address: each is a socket of the process.
+const mostPorts = 1000
+
+// addNLBs adds the listeners of Network Load Balancers, which forward as those of CLB do.
 func (w *world) addNLBs(c *state.Cloud) {
 	for _, id := range c.NLBRunningJobs {
 		if j := c.NLBJobs[id]; j != nil {
@@ -19,24 +24,53 @@ func (w *world) addNLBs(c *state.Cloud) {
 	}
 	for _, l := range c.NLBListeners {
 		lb, g := c.NLBs[l.NLBID], c.NLBServerGroups[l.ServerGroupID]
-		forwards := l.Port != 0 && (l.Status == "Running" || l.Status == "Configuring")
+		forwards := cmp.Or(l.Port, l.StartPort) != 0 && (l.Status == "Running" || l.Status == "Configuring")
 		if lb == nil || g == nil || !forwards || lb.Status == "Provisioning" || lb.Status == "CreateFailed" {
 			continue
 		}
-		var addresses []string
-		for _, z := range lb.Zones {
+		shared := w.nlbListener(c, l, g)
+		for n, z := range lb.Zones {
 			if z.Status == "Active" {
-				addresses = append(addresses, z.PrivateIP, z.PublicIP, z.Ipv6Address)
+				w.addZone(c, lb, l, n, shared)
 			}
 		}
-		w.listen(w.nlbListener(c, lb, l, g), addresses, 0)
 	}
 }
 
-func (w *world) nlbListener(c *state.Cloud, lb *state.NLB, l *state.NLBListener, g *state.NLBServerGroup) *listener {
+// addZone lets a listener listen at the addresses of a zone, at its port or at each port of its range.
+func (w *world) addZone(c *state.Cloud, lb *state.NLB, l *state.NLBListener, zone int, shared *listener) {
+	z := lb.Zones[zone]
+	here := *shared
+	here.limits = nlbLimits(lb, l, zone)
+	first, last := cmp.Or(l.Port, l.StartPort), cmp.Or(l.Port, l.EndPort)
+	if last-first >= mostPorts {
+		here.problem = fmt.Sprintf("it has a range of %d ports, and the simulator opens up to %d", last-first+1, mostPorts)
+		last = first
+	}
+	for port := first; port <= last; port++ {
+		spec := here
+		spec.port, spec.access = port, nlbAccess(c, lb, l.Protocol, port)
+		w.listen(&spec, []string{z.PrivateIP, z.PublicIP, z.Ipv6Address}, 0)
+	}
+}
+
+// nlbLimits are those of a listener and of its load balancer, which hold in each zone (CreateListener, UpdateLoadBalancerAttribute: Cps).
+func nlbLimits(lb *state.NLB, l *state.NLBListener, zone int) (out []limit) {
+	for _, of := range []struct {
+		id  string
+		cps int
+	}{{l.ID, l.Cps}, {lb.ID, lb.Cps}} {
+		if of.cps > 0 {
+			out = append(out, limit{of: metered{of.id, zone}, most: of.cps})
+		}
+	}
+	return out
+}
+
+// nlbListener is what the ports and zones of a listener share.
+func (w *world) nlbListener(c *state.Cloud, l *state.NLBListener, g *state.NLBServerGroup) *listener {
 	spec := &listener{
-		loadBalancerID: l.NLBID, port: l.Port, protocol: strings.ToLower(l.Protocol), established: time.Duration(l.IdleTimeout) * time.Second,
-		access: nlbAccess(c, lb, l), cps: l.Cps,
+		loadBalancerID: l.NLBID, protocol: strings.ToLower(l.Protocol), established: time.Duration(l.IdleTimeout) * time.Second,
 	}
 	spec.proxyProtocol, spec.ownAddress = l.ProxyProtocol, g.ClientIPOff
 	if l.Protocol == "TCPSSL" {

@@ -146,6 +146,85 @@ func TestDeriveNLBSockets(t *testing.T) {
 	}
 }
 
+// A listener with a range of ports listens at each of them, and forwards to the server's port of the same number. Security groups say port by
+// port who is let in.
+func TestPortRange(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	at := b.address.Next()
+	first := consecutivePorts(t, at)
+	b.change(func(c *state.Cloud) {
+		c.SecurityGroups["sg"] = &state.SecurityGroup{ID: "sg", VpcID: "v"}
+		c.NLBServerGroups["sgp"] = &state.NLBServerGroup{ID: "sgp", AnyPort: true, HealthCheck: state.NLBHealthCheck{
+			Type: "TCP", ConnectPort: first, HealthyThreshold: 1, UnhealthyThreshold: 1, ConnectTimeout: 1, Interval: 1,
+		}, Servers: []*state.NLBServer{{Type: "Ip", ServerID: at.String(), ServerIP: at.String(), Weight: 1}}}
+		c.NLBListeners["l"] = &state.NLBListener{
+			ID: "l", NLBID: "nlb-1", Protocol: "TCP", StartPort: first, EndPort: first + 1, Status: "Running", ServerGroupID: "sgp", IdleTimeout: 900,
+		}
+		c.NLBs["nlb-1"] = &state.NLB{ID: "nlb-1", Status: "Active", SecurityGroupIDs: []string{"sg"},
+			Zones: []*state.NLBZone{{Status: "Active", PrivateIP: b.address.String()}}}
+	})
+	for n := range 2 {
+		address := netip.AddrPortFrom(b.address, uint16(first+n)).String()
+		want := fmt.Sprintf("port %d for 127.0.0.9", first+n)
+		eventually(t, want, func() bool { return greeting(t, "127.0.0.9", address) == want })
+	}
+	for _, l := range b.plane.Listeners() {
+		if want := netip.AddrPortFrom(at, l.Address.Port()).String(); len(l.Servers) != 1 || l.Servers[0].Address != want {
+			t.Errorf("%s forwards to %+v, want %s", l.Address, l.Servers, want)
+		}
+	}
+	b.change(func(c *state.Cloud) {
+		c.SecurityGroups["sg"].Rules = []state.SecurityRule{{Direction: "ingress", Policy: "Drop", Priority: "1", SourceCidr: "0.0.0.0/0",
+			IPProtocol: "TCP", PortRange: fmt.Sprintf("%d/%d", first, first)}}
+	})
+	for n, want := range []string{"error", fmt.Sprintf("port %d for 127.0.0.9", first+1)} {
+		if got := greeting(t, "127.0.0.9", netip.AddrPortFrom(b.address, uint16(first+n)).String()); got != want {
+			t.Errorf("port %d behind the security group: %q, want %q", n, got, want)
+		}
+	}
+	b.change(func(c *state.Cloud) { c.NLBListeners["l"].StartPort, c.NLBListeners["l"].EndPort = 1, maxPort })
+	shown := b.plane.Listeners()
+	if len(shown) != 1 || !strings.Contains(shown[0].Problem, "range of 65535 ports") {
+		t.Errorf("a range of all ports: %+v", shown)
+	}
+}
+
+const maxPort = 65535
+
+// consecutivePorts serves two ports in a row of an address, each with a line that says which it is. It returns the first one.
+func consecutivePorts(t *testing.T, at netip.Addr) int {
+	t.Helper()
+	serve := func(ln net.Listener) {
+		t.Cleanup(func() { ln.Close() })
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprintf(conn, "port %d for %s\n", local(conn).Port(), remote(conn).Addr())
+			conn.Close()
+		}
+	}
+	for range 1000 {
+		first, err := net.Listen("tcp", netip.AddrPortFrom(at, 0).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := parseAddr(first.Addr().String()).Port()
+		second, err := net.Listen("tcp", netip.AddrPortFrom(at, port+1).String())
+		if err != nil {
+			first.Close()
+			continue
+		}
+		go serve(first)
+		go serve(second)
+		return int(port)
+	}
+	t.Fatal("no two ports in a row are free")
+	return 0
+}
+
 // nlbAt adds a Network Load Balancer with a listener in front of one server to a bed. It returns the listener's address.
 func nlbAt(t *testing.T, b *bed, port int, change func(*state.NLBListener, *state.NLBServerGroup)) string {
 	t.Helper()

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -43,6 +44,7 @@ type Plane struct {
 	ranges Ranges
 	log    *slog.Logger
 	checks *checks
+	meters *meters
 	wake   chan struct{} // the health of a server changed
 
 	// What the loop alone uses.
@@ -73,8 +75,7 @@ func New(cfg Config) (*Plane, error) {
 	}
 	p := &Plane{
 		cloud: cfg.Cloud, ranges: cfg.Ranges, log: cfg.Logger, wake: make(chan struct{}, 1), open: map[socket]running{},
-		failed: map[socket]string{},
-		world:  &world{},
+		failed: map[socket]string{}, meters: &meters{}, world: &world{},
 	}
 	p.checks = newChecks(attempt, func() {
 		select {
@@ -184,7 +185,10 @@ func (p *Plane) publish(w *world) {
 }
 
 func (p *Plane) start(ctx context.Context, s socket, spec *listener) (running, error) {
-	f := newFrontend(s, spec, p.checks.standing, p.log)
+	if spec.problem != "" {
+		return nil, errors.New(spec.problem)
+	}
+	f := newFrontend(s, spec, p.checks.standing, p.meters, p.log)
 	switch s.protocol {
 	case protoTCP, protoTLS:
 		return openTCP(ctx, f)

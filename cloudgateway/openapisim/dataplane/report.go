@@ -57,7 +57,7 @@ func (p *Plane) servers(from place, group *pool) []Server {
 	for _, t := range group.targets {
 		s := Server{ServerID: t.id.server, Weight: t.weight, Problem: t.down, Health: standings(p.checks.standing).report(t)}
 		if t.id.addr.IsValid() {
-			s.Address = t.id.addr.String()
+			s.Address = from.socket.reach(t.id).String()
 		}
 		if from.running != nil {
 			s.Connections = from.running.connections(t.id)

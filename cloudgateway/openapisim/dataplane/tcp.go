@@ -80,7 +80,7 @@ func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
 		return
 	}
 	defer t.flows.done(fl)
-	server, err := dial(ctx, protoTCP, spec.source(from, to), chosen.id.addr)
+	server, err := dial(ctx, protoTCP, spec.source(from, to), t.socket.reach(chosen.id))
 	if err != nil {
 		t.log.DebugContext(ctx, "connection reset: its server did not accept it", "client", from, "server", chosen.id.server, "error", err)
 		return

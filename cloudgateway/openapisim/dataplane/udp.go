@@ -107,7 +107,7 @@ func (u *udpFrontend) open(ctx context.Context, from netip.AddrPort) *session {
 	if !ok {
 		return nil
 	}
-	server, err := dial(ctx, protoUDP, spec.source(from, u.socket.addr), chosen.id.addr)
+	server, err := dial(ctx, protoUDP, spec.source(from, u.socket.addr), u.socket.reach(chosen.id))
 	if err != nil {
 		u.log.DebugContext(ctx, "no connection to server", "server", chosen.id.server, "error", err)
 		return nil

@@ -42,10 +42,12 @@ type listener struct {
 	proxyProtocol bool // servers get a header of the PROXY protocol, version 2, before what the client sends (TCP)
 	ownAddress    bool // servers see an address of the load balancer in place of the client's
 
-	cps         int           // how many new connections a second takes at each address; 0: any number
+	limits      []limit       // of new connections
 	established time.Duration // how long a TCP connection may be idle
 	request     time.Duration // how long an HTTP server may take to begin its answer
 	drain       time.Duration // how long connections survive the loss of their server
+
+	problem string // why it can't be carried; "": it can
 }
 
 // pool is a group of servers with a way to choose among them.
@@ -86,7 +88,8 @@ type target struct {
 	down    string // why it can't be reached at all; "": it can
 }
 
-// targetID identifies a server; the same instance may serve on several ports.
+// targetID identifies a server; the same instance may serve on several ports. Without a port the server has that of the listener, of
+// which there are as many then as ports in a range.
 type targetID struct {
 	server string
 	addr   netip.AddrPort
