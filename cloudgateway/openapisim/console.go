@@ -50,7 +50,9 @@ func (s shown) View(f func(*state.Cloud, api.Health)) {
 			CLB: func(lb *state.LoadBalancer, l *state.Listener, server *state.Server) string {
 				return slb.Health(c, lb, l, server)
 			},
-			NLB: func(g *state.NLBServerGroup, server *state.NLBServer) string { return nlb.Health(c, g, server) },
+			NLB: func(l *state.NLBListener, g *state.NLBServerGroup, server *state.NLBServer) string {
+				return nlb.Health(c, l, g, server)
+			},
 		})
 	})
 }

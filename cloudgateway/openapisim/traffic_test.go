@@ -17,11 +17,13 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -248,4 +250,46 @@ func TestAdminShowsTraffic(t *testing.T) {
 	if status, body := admin(t, c.sim, http.MethodGet, "/admin/dataplane", ""); status != http.StatusOK || body != `{"listeners":[]}`+"\n" {
 		t.Errorf("with a data plane: %d %s", status, body)
 	}
+}
+
+// A Network Load Balancer made by API calls carries a port and a range of ports, and reports the real health of its servers.
+func TestTrafficOfNLB(t *testing.T) {
+	t.Parallel()
+	cloud, settings := twoZones(2), api.FastSettings()
+	for _, instance := range cloud.Instances {
+		instance.PrivateIPs = []string{"127.0.0.1"}
+	}
+	ranges := dataplane.Ranges{Internet: newRange(), Intranet: newRange()}
+	c := newClient(t, newCloud(t, openapisim.Config{Dataplane: &ranges, Seed: cloud, Settings: &settings, LimitsOff: true}))
+	lb := c.must("nlb", "CreateLoadBalancer", newNLBParams()...)["LoadbalancerId"].(string)
+	zones := at(t, c.must("nlb", "GetLoadBalancerAttribute", "LoadBalancerId", lb), "ZoneMappings")
+	address := at(t, zones, 0, "LoadBalancerAddresses", 0, "PublicIPv4Address").(string)
+	group := func(port string, more ...string) string {
+		id := c.must("nlb", "CreateServerGroup", append([]string{
+			"ServerGroupName", "g0", "VpcId", "vpc-1", "HealthCheckConfig.HealthCheckInterval", "1",
+			"HealthCheckConfig.HealthyThreshold", "2", "HealthCheckConfig.UnhealthyThreshold", "2",
+		}, more...)...)["ServerGroupId"].(string)
+		c.must("nlb", "AddServersToServerGroup", "ServerGroupId", id, "Servers.1.ServerId", "i-1", "Servers.1.ServerType", "Ecs",
+			"Servers.1.Port", port)
+		return id
+	}
+	listen := func(group string, ports ...string) string {
+		return c.must("nlb", "CreateListener", append([]string{
+			"LoadBalancerId", lb, "ListenerProtocol", "TCP", "ServerGroupId", group,
+		}, ports...)...)["ListenerId"].(string)
+	}
+	found := func(listener string) []any {
+		shown := c.must("nlb", "GetListenerHealthStatus", "ListenerId", listener)
+		return at(t, shown, "ListenerHealthStatus", 0, "ServerGroupInfos", 0, "NonNormalServers").([]any)
+	}
+	alive, dead := webServer(t, "a"), closedPort(t)
+	ranged := listen(group("", "AnyPortEnabled", "true", "HealthCheckConfig.HealthCheckConnectPort", strconv.Itoa(alive)),
+		"ListenerPort", "0", "StartPort", strconv.Itoa(alive), "EndPort", strconv.Itoa(alive+1))
+	eventually(t, "the range answers", func() bool { return fetch(t.Context(), fmt.Sprintf("http://%s:%d", address, alive)) == "a" })
+	eventually(t, "its server is checked", func() bool { return len(found(ranged)) == 0 })
+	single := listen(group(strconv.Itoa(dead)), "ListenerPort", strconv.Itoa(alive+2))
+	eventually(t, "the server without a port is found out", func() bool {
+		got := found(single)
+		return len(got) == 1 && at(t, got, 0, "Status") == "Unhealthy" && at(t, got, 0, "Reason", "ReasonCode") == "CONNECT_TIMEOUT"
+	})
 }

@@ -82,7 +82,7 @@ func (f *fake) Places() []string { return []string{"1000000000000001/cn-hangzhou
 
 // words are what health checks of both kinds say in tests.
 func words() Health {
-	return Health{CLB: byWeight, NLB: func(_ *state.NLBServerGroup, s *state.NLBServer) string { return s.Description }}
+	return Health{CLB: byWeight, NLB: func(_ *state.NLBListener, _ *state.NLBServerGroup, s *state.NLBServer) string { return s.Description }}
 }
 
 // byWeight is a health that tests can choose server by server.

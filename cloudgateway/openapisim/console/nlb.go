@@ -101,7 +101,7 @@ func (b *builder) nlbHealth(l *state.NLBListener, g *state.NLBServerGroup, s *st
 	if g.HealthCheck.Off || l.Status != "Running" && l.Status != "Configuring" {
 		return mark{"not checked", "off"}
 	}
-	switch word := b.health.NLB(g, s); word {
+	switch word := b.health.NLB(l, g, s); word {
 	case "":
 		return b.count("Normal", "good")
 	case "Unhealthy":

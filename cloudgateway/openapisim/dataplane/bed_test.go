@@ -43,11 +43,17 @@ func newBed(t testing.TB) *bed {
 
 func newLoggedBed(t testing.TB, log io.Writer) *bed {
 	t.Helper()
-	b := &bed{t: t, cloud: state.New("cn-hangzhou", "1"), now: time.Unix(1e9, 0)}
-	b.address = netip.AddrFrom4([4]byte{127, byte(128 + rand.IntN(64)), byte(rand.IntN(256)), byte(1 + rand.IntN(250))})
+	address := netip.AddrFrom4([4]byte{127, byte(128 + rand.IntN(64)), byte(rand.IntN(256)), byte(1 + rand.IntN(250))})
+	return newBedAt(t, address, Ranges{}, log)
+}
+
+// newBedAt has its load balancer at an address, and a plane for ranges.
+func newBedAt(t testing.TB, address netip.Addr, ranges Ranges, log io.Writer) *bed {
+	t.Helper()
+	b := &bed{t: t, address: address, cloud: state.New("cn-hangzhou", "1"), now: time.Unix(1e9, 0)}
 	b.cloud.LoadBalancers[lbID] = &state.LoadBalancer{ID: lbID, Address: b.address.String(), Status: "active"}
 	b.cloud.Instances["i-1"] = &state.Instance{ID: "i-1", Status: "Running", PrivateIPs: []string{"127.0.0.1"}}
-	plane, err := New(Config{Cloud: b, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	plane, err := New(Config{Cloud: b, Ranges: ranges, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -194,6 +194,10 @@ func TestRanges(t *testing.T) {
 		{"more than loopback", Ranges{Internet: at("127.0.0.0/7")}, Ranges{}},
 		{"too small", Ranges{Intranet: at("127.48.0.0/25")}, Ranges{}},
 		{"IPv6", Ranges{Intranet: at("::1/128")}, Ranges{}},
+		{"blocks of IPv6", Ranges{IPv6: []netip.Prefix{at("2001:db8::/56")}}, Ranges{Internet: at("127.47.0.0/16"), Intranet: at("127.48.0.0/16")}},
+		{"a block of IPv4 for IPv6", Ranges{IPv6: []netip.Prefix{at("10.0.0.0/16")}}, Ranges{}},
+		{"half of IPv6", Ranges{IPv6: []netip.Prefix{at("2000::/3")}}, Ranges{}},
+		{"a link's block of IPv6", Ranges{IPv6: []netip.Prefix{at("fe80::/64")}}, Ranges{}},
 	}
 	for _, tt := range tests {
 		got, err := tt.in.Complete()
@@ -231,5 +235,9 @@ func TestRangeOfOthers(t *testing.T) {
 	}
 	if r.Internet = netip.MustParsePrefix("127.47.0.0/16"); r.present(t.Context()) != nil {
 		t.Error("loopback is refused")
+	}
+	r.IPv6 = []netip.Prefix{netip.MustParsePrefix("2001:db8:ffff::/64")}
+	if err := r.present(t.Context()); err == nil || !strings.Contains(err.Error(), "ip -6 route add local 2001:db8:ffff::/64 dev lo") {
+		t.Errorf("%v, want what to do", err)
 	}
 }

@@ -21,9 +21,12 @@ type frontend struct {
 	socket    socket
 	standings standings
 	meters    *meters
-	log       *slog.Logger
-	spec      atomic.Pointer[listener]
-	flows     *flows
+	// transparent lets servers see clients of other machines.
+	transparent bool
+	hidden      atomic.Int64 // connections whose clients servers don't see
+	log         *slog.Logger
+	spec        atomic.Pointer[listener]
+	flows       *flows
 
 	mu       sync.Mutex // guards what follows
 	schedule schedule
@@ -94,8 +97,8 @@ func (f *frontend) open(spec *listener, client netip.Addr, id targetID, cut func
 }
 
 // dial connects to a server from the address of the client, as the cloud does: servers see which client it is. That works for
-// clients at addresses of this machine, such as all of loopback. For others it is the machine's own.
-func dial(ctx context.Context, network string, client netip.Addr, server netip.AddrPort) (net.Conn, error) {
+// clients at addresses of this machine, such as all of loopback, and for all if the plane is transparent. For others it is the machine's own.
+func (f *frontend) dial(ctx context.Context, network string, client netip.Addr, server netip.AddrPort) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: connectTimeout}
 	if server.Addr().Is4() == client.Is4() {
 		if ip := net.IP(client.AsSlice()); network == protoUDP {
@@ -103,9 +106,13 @@ func dial(ctx context.Context, network string, client netip.Addr, server netip.A
 		} else {
 			dialer.LocalAddr = &net.TCPAddr{IP: ip}
 		}
+		if f.transparent {
+			dialer.Control = transparent
+		}
 	}
 	conn, err := dialer.DialContext(ctx, network, server.String())
 	if dialer.LocalAddr != nil && errors.Is(err, syscall.EADDRNOTAVAIL) {
+		f.hidden.Add(1)
 		dialer.LocalAddr = nil
 		conn, err = dialer.DialContext(ctx, network, server.String())
 	}
@@ -114,6 +121,9 @@ func dial(ctx context.Context, network string, client netip.Addr, server netip.A
 	}
 	return conn, nil
 }
+
+// clientsHidden is how many connections have servers that see an address of this machine in place of the client's.
+func (f *frontend) clientsHidden() int64 { return f.hidden.Load() }
 
 // source is the address from which a server is called.
 func (l *listener) source(client, own netip.AddrPort) netip.Addr {

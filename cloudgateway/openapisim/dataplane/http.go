@@ -32,7 +32,7 @@ type httpFrontend struct {
 }
 
 func openHTTP(ctx context.Context, f *frontend) (*httpFrontend, error) {
-	ln, err := (&net.ListenConfig{}).Listen(ctx, protoTCP, f.socket.addr.String())
+	ln, err := listenConfig().Listen(ctx, protoTCP, f.socket.addr.String())
 	if err != nil {
 		return nil, err
 	}

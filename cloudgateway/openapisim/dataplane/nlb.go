@@ -73,6 +73,9 @@ func (w *world) nlbListener(c *state.Cloud, l *state.NLBListener, g *state.NLBSe
 		loadBalancerID: l.NLBID, protocol: strings.ToLower(l.Protocol), established: time.Duration(l.IdleTimeout) * time.Second,
 	}
 	spec.proxyProtocol, spec.ownAddress = l.ProxyProtocol, g.ClientIPOff
+	if lb := c.NLBs[l.NLBID]; l.ProxyV2.VpcID {
+		spec.proxyVpc = lb.VpcID
+	}
 	if l.Protocol == "TCPSSL" {
 		var pems []string
 		ids := slices.Clone(l.CertificateIDs)

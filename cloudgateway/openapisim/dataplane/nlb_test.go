@@ -238,7 +238,7 @@ func nlbAt(t *testing.T, b *bed, port int, change func(*state.NLBListener, *stat
 	change(l, g)
 	b.change(func(c *state.Cloud) {
 		zones := []*state.NLBZone{{Status: "Active", PrivateIP: b.address.String()}}
-		c.NLBs["nlb-1"] = &state.NLB{ID: "nlb-1", Status: "Active", Zones: zones}
+		c.NLBs["nlb-1"] = &state.NLB{ID: "nlb-1", VpcID: "vpc-1", Status: "Active", Zones: zones}
 		c.NLBServerGroups[g.ID], c.NLBListeners[l.ID] = g, l
 	})
 	return netip.AddrPortFrom(b.address, uint16(listens)).String()
@@ -285,19 +285,20 @@ func TestTCPSSL(t *testing.T) {
 	}
 }
 
-// With the PROXY protocol servers are told the client's address, with preservation off they see the load balancer's.
+// With the PROXY protocol servers are told the client's address, and the VPC if that is asked for; with preservation off they see the load balancer's.
 func TestClientAddressesOfNLB(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
+	const vpc = "vpc-1"
 	header := func(conn net.Conn) string {
-		raw := make([]byte, 28)
+		raw := make([]byte, 28+4+len(vpc))
 		if _, err := io.ReadFull(conn, raw); err != nil {
 			return err.Error()
 		}
 		from, _ := netip.AddrFromSlice(raw[16:20])
 		to, _ := netip.AddrFromSlice(raw[20:24])
-		return fmt.Sprintf("%q %x %s %s", raw[:12], raw[12:16], netip.AddrPortFrom(from, binary.BigEndian.Uint16(raw[24:])),
-			netip.AddrPortFrom(to, binary.BigEndian.Uint16(raw[26:])))
+		return fmt.Sprintf("%q %x %s %s %q", raw[:12], raw[12:16], netip.AddrPortFrom(from, binary.BigEndian.Uint16(raw[24:])),
+			netip.AddrPortFrom(to, binary.BigEndian.Uint16(raw[26:])), raw[28:])
 	}
 	seen := make(chan string, 1)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -314,10 +315,10 @@ func TestClientAddressesOfNLB(t *testing.T) {
 		seen <- remote(conn).Addr().String() + " " + header(conn)
 	}()
 	address := nlbAt(t, b, ln.Addr().(*net.TCPAddr).Port, func(l *state.NLBListener, g *state.NLBServerGroup) {
-		l.ProxyProtocol, g.ClientIPOff = true, true
+		l.ProxyProtocol, g.ClientIPOff, l.ProxyV2.VpcID = true, true, true
 	})
 	client := connect(t, "127.0.0.9", address)
-	want := fmt.Sprintf("%s %q 2111000c %s %s", b.address, "\r\n\r\n\x00\r\nQUIT\n", client.LocalAddr(), address)
+	want := fmt.Sprintf("%s %q 21110015 %s %s %q", b.address, "\r\n\r\n\x00\r\nQUIT\n", client.LocalAddr(), address, "\xe1\x00\x06\x01"+vpc)
 	if got := <-seen; got != want {
 		t.Errorf("the server sees\n%s, want\n%s", got, want)
 	}

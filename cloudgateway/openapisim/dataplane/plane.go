@@ -63,6 +63,7 @@ type running interface {
 	apply(*listener)
 	close()
 	connections(targetID) int
+	clientsHidden() int64
 }
 
 // New returns a plane that serves nothing until it is run.
@@ -189,6 +190,7 @@ func (p *Plane) start(ctx context.Context, s socket, spec *listener) (running, e
 		return nil, errors.New(spec.problem)
 	}
 	f := newFrontend(s, spec, p.checks.standing, p.meters, p.log)
+	f.transparent = p.ranges.Transparent
 	switch s.protocol {
 	case protoTCP, protoTLS:
 		return openTCP(ctx, f)

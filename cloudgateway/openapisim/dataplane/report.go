@@ -12,7 +12,9 @@ type Listener struct {
 	Protocol       string         `json:"protocol"`
 	LoadBalancerID string         `json:"loadBalancerId"`
 	Problem        string         `json:"problem,omitempty"` // why it is not open
-	Servers        []Server       `json:"servers"`
+	// ClientsHidden counts connections whose servers saw an address of the simulator's machine, because the client's is one of another machine.
+	ClientsHidden int64    `json:"clientsHidden,omitempty"`
+	Servers       []Server `json:"servers"`
 }
 
 // Server is a server of a listener.
@@ -43,6 +45,9 @@ func (p *Plane) Listeners() []Listener {
 		l := Listener{
 			Address: place.socket.addr, Protocol: place.socket.protocol, LoadBalancerID: place.spec.loadBalancerID,
 			Problem: place.problem, Servers: p.servers(place, &place.spec.pool),
+		}
+		if place.running != nil {
+			l.ClientsHidden = place.running.clientsHidden()
 		}
 		out = append(out, l)
 	}

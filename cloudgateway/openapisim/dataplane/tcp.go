@@ -29,7 +29,7 @@ type tcpFrontend struct {
 }
 
 func openTCP(ctx context.Context, f *frontend) (*tcpFrontend, error) {
-	ln, err := (&net.ListenConfig{}).Listen(ctx, protoTCP, f.socket.addr.String())
+	ln, err := listenConfig().Listen(ctx, protoTCP, f.socket.addr.String())
 	if err != nil {
 		return nil, err
 	}
@@ -80,14 +80,14 @@ func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
 		return
 	}
 	defer t.flows.done(fl)
-	server, err := dial(ctx, protoTCP, spec.source(from, to), t.socket.reach(chosen.id))
+	server, err := t.dial(ctx, protoTCP, spec.source(from, to), t.socket.reach(chosen.id))
 	if err != nil {
 		t.log.DebugContext(ctx, "connection reset: its server did not accept it", "client", from, "server", chosen.id.server, "error", err)
 		return
 	}
 	defer abort(server)
 	if spec.proxyProtocol {
-		if _, err := server.Write(proxyHeader(from, to)); err != nil {
+		if _, err := server.Write(spec.proxyHeader(from, to)); err != nil {
 			return
 		}
 	}

@@ -226,7 +226,8 @@ func TestDialForClientsFromElsewhere(t *testing.T) {
 	t.Parallel()
 	server := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(tcpServer(t, "a")))
 	for client, want := range map[string]string{"127.0.9.1": "127.0.9.1", "203.0.113.7": "127.0.0.1", "2001:db8::7": "127.0.0.1"} {
-		conn, err := dial(t.Context(), protoTCP, netip.MustParseAddr(client), server)
+		f := &frontend{}
+		conn, err := f.dial(t.Context(), protoTCP, netip.MustParseAddr(client), server)
 		if err != nil {
 			t.Errorf("%s: %v", client, err)
 			continue

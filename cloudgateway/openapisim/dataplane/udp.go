@@ -39,7 +39,7 @@ type session struct {
 }
 
 func openUDP(ctx context.Context, f *frontend) (*udpFrontend, error) {
-	packets, err := (&net.ListenConfig{}).ListenPacket(ctx, protoUDP, f.socket.addr.String())
+	packets, err := listenConfig().ListenPacket(ctx, protoUDP, f.socket.addr.String())
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,11 @@ func (u *udpFrontend) receive(ctx context.Context) {
 			u.sessions[from] = s
 		}
 		s.last.Store(time.Now().UnixNano())
-		_, _ = s.server.Write(buffer[:n]) // lost datagrams are a part of UDP
+		packet := buffer[:n]
+		if spec := u.spec.Load(); spec.proxyProtocol {
+			packet = append(spec.proxyHeader(from, u.socket.addr), packet...)
+		}
+		_, _ = s.server.Write(packet) // lost datagrams are a part of UDP, and so are those that the header makes too large
 	}
 }
 
@@ -107,7 +111,7 @@ func (u *udpFrontend) open(ctx context.Context, from netip.AddrPort) *session {
 	if !ok {
 		return nil
 	}
-	server, err := dial(ctx, protoUDP, spec.source(from, u.socket.addr), u.socket.reach(chosen.id))
+	server, err := u.dial(ctx, protoUDP, spec.source(from, u.socket.addr), u.socket.reach(chosen.id))
 	if err != nil {
 		u.log.DebugContext(ctx, "no connection to server", "server", chosen.id.server, "error", err)
 		return nil

@@ -1,7 +1,9 @@
 package dataplane
 
 import (
+	"encoding/binary"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -93,4 +95,24 @@ func TestUDPSessionsMove(t *testing.T) {
 	eventually(t, "the session begins", func() bool { return send("x") == "a 127.0.0.9 x" })
 	b.group("g", second)
 	eventually(t, "the session moves", func() bool { return send("x") == "b 127.0.0.9 x" })
+}
+
+// With the PROXY protocol each datagram says which client it is from, since those of one client need not arrive in their order.
+func TestUDPProxyProtocol(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(udpServer(t, "a"), 50))
+	address := b.listen(protoUDP, "ProxyProtocolV2Enabled", "true")
+	send := udpClient(t, "127.0.0.9", address, patience)
+	for _, text := range []string{"one", "two"} {
+		header, payload, found := strings.Cut(strings.TrimPrefix(send(text), "a 127.0.0.9 "), text)
+		if !found || payload != "" || len(header) != 28 || header[:16] != "\r\n\r\n\x00\r\nQUIT\n\x21\x12\x00\x0c" {
+			t.Fatalf("the server gets %q before %q", header, text)
+		}
+		from, _ := netip.AddrFromSlice([]byte(header[16:20]))
+		at := netip.AddrPortFrom(b.address, binary.BigEndian.Uint16([]byte(header[26:])))
+		if from.String() != "127.0.0.9" || at.String() != address {
+			t.Errorf("it is from %s to %s", from, at)
+		}
+	}
 }

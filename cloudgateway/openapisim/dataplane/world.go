@@ -39,8 +39,9 @@ type listener struct {
 
 	tls           terms // of listeners that end TLS
 	headers       headers
-	proxyProtocol bool // servers get a header of the PROXY protocol, version 2, before what the client sends (TCP)
-	ownAddress    bool // servers see an address of the load balancer in place of the client's
+	proxyProtocol bool   // servers get a header of the PROXY protocol, version 2, before what the client sends, of UDP before each datagram
+	proxyVpc      string // is told in that header; "": is not
+	ownAddress    bool   // servers see an address of the load balancer in place of the client's
 
 	limits      []limit       // of new connections
 	established time.Duration // how long a TCP connection may be idle

@@ -1,6 +1,7 @@
 package nlb
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,7 +105,7 @@ func listenerHealth(c *api.Context, l *state.NLBListener, _ *state.NLB) (any, *a
 		completeGroup(c, g)
 		servers := []api.Object{}
 		for _, s := range g.Servers {
-			if status, code := serverHealth(c, g, s); status != "" {
+			if status, code := serverHealth(c, l, g, s); status != "" {
 				servers = append(servers, api.Object{
 					"ServerId", s.ServerID, "ServerIp", s.ServerIP, "Port", s.Port, "Status", status, "Reason", api.Object{"ReasonCode", code},
 				})
@@ -124,22 +125,45 @@ func listenerHealth(c *api.Context, l *state.NLBListener, _ *state.NLB) (any, *a
 }
 
 // Health returns the health of a server of a listener in the words of GetListenerHealthStatus, and "" of one that it leaves out.
-func Health(c *api.Context, g *state.NLBServerGroup, s *state.NLBServer) string {
-	status, _ := serverHealth(c, g, s)
+func Health(c *api.Context, l *state.NLBListener, g *state.NLBServerGroup, s *state.NLBServer) string {
+	status, _ := serverHealth(c, l, g, s)
 	return status
 }
 
-// serverHealth returns why a server is not healthy, or "" if it is, or if it is not checked. The state of its instance decides.
-func serverHealth(c *api.Context, g *state.NLBServerGroup, s *state.NLBServer) (status, reasonCode string) {
+// serverHealth returns why a server is not healthy, or "" if it is, or if it is not checked. What health checks find decides where the
+// load balancers carry traffic, the state of the instance where they don't.
+func serverHealth(c *api.Context, l *state.NLBListener, g *state.NLBServerGroup, s *state.NLBServer) (status, reasonCode string) {
 	switch {
 	case g.HealthCheck.Off:
 		return "", ""
+	case c.Traffic != nil:
+		return checkedHealth(c, l, s)
 	case c.Now.Before(s.Added.Add(c.Settings.BackendHealthy)):
-		return "Initial", ""
+		return initial, ""
 	case !answers(c, s):
-		return "Unhealthy", "CONNECT_TIMEOUT"
+		return unhealthy, noConnection
 	}
 	return "", ""
+}
+
+// The words of GetListenerHealthStatus.
+const (
+	initial      = "Initial"
+	unhealthy    = "Unhealthy"
+	noConnection = "CONNECT_TIMEOUT"
+)
+
+// checkedHealth is what the data plane's health checks found, which has the words of CLB.
+func checkedHealth(c *api.Context, l *state.NLBListener, s *state.NLBServer) (status, reasonCode string) {
+	listener := &state.Listener{Port: cmp.Or(l.Port, l.StartPort), Protocol: strings.ToLower(l.Protocol)}
+	server := &state.Server{Type: strings.ToLower(s.Type), ServerID: s.ServerID, ServerIP: s.ServerIP, Port: s.Port}
+	switch c.Traffic.Health(l.NLBID, listener, server) {
+	case "normal":
+		return "", ""
+	case "abnormal":
+		return unhealthy, noConnection
+	}
+	return initial, ""
 }
 
 // answers reports whether a server passes health checks: its instance runs and is not marked unhealthy. Of an address alone

@@ -110,12 +110,12 @@ func TestParseDataplane(t *testing.T) {
 		t.Errorf("without the flag: %+v, %v", opts.config.Dataplane, err)
 	}
 	opts, err := parse([]string{"--dataplane", "--dataplane-intranet=127.90.0.0/16", "--dataplane-servers=10.9.0.0/16",
-		"--dataplane-servers=10.8.0.0/16"},
+		"--dataplane-servers=10.8.0.0/16", "--dataplane-ipv6=2001:db8::/64", "--dataplane-transparent"},
 		noEnv, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := fmt.Sprint(opts.config.Dataplane), "&{invalid Prefix 127.90.0.0/16 [10.9.0.0/16 10.8.0.0/16]}"
+	got, want := fmt.Sprint(opts.config.Dataplane), "&{invalid Prefix 127.90.0.0/16 [10.9.0.0/16 10.8.0.0/16] [2001:db8::/64] true}"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -139,6 +139,9 @@ func TestParseErrors(t *testing.T) {
 		{[]string{"--seed", write(t, `{"vpcs":{}} {"eips":{}}`)}, "there is more"},
 		{[]string{"--dataplane-internet=127.47.0.0/16"}, "--dataplane"},
 		{[]string{"--dataplane-servers=10.9.0.0/16"}, "--dataplane"},
+		{[]string{"--dataplane-ipv6=2001:db8::/64"}, "needs --dataplane"},
+		{[]string{"--dataplane-transparent"}, "needs --dataplane"},
+		{[]string{"--dataplane", "--dataplane-ipv6=here"}, "-dataplane-ipv6"},
 		{[]string{"--dataplane", "--dataplane-intranet=here"}, "-dataplane-intranet"},
 	}
 	for _, tt := range tests {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +75,14 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 			ranges.Servers = append(ranges.Servers, prefix)
 			return err
 		})
+	flags.Func("dataplane-ipv6", "`range` of IPv6 in which load balancers listen, besides ::1; it needs a local route; can be repeated",
+		func(text string) error {
+			prefix, err := netip.ParsePrefix(text)
+			ranges.IPv6 = append(ranges.IPv6, prefix)
+			return err
+		})
+	flags.BoolVar(&ranges.Transparent, "dataplane-transparent", false,
+		"let servers see the addresses of clients on other machines, too; it needs CAP_NET_ADMIN, and routes that bring the answers back")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -115,8 +124,8 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	opts.listen(listen, configured, given)
 	if *traffic {
 		cfg.Dataplane = &ranges
-	} else if ranges.Internet.IsValid() || ranges.Intranet.IsValid() || len(ranges.Servers) > 0 {
-		return options{}, fmt.Errorf("--dataplane-internet, --dataplane-intranet and --dataplane-servers need --dataplane")
+	} else if !reflect.ValueOf(ranges).IsZero() {
+		return options{}, errors.New("what begins with --dataplane- needs --dataplane")
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	if len(cfg.AccessKeys) > 0 {
