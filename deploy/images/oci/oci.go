@@ -35,6 +35,8 @@ type Image struct {
 	Program string
 	// Binaries are static programs by their architecture of Linux, e.g. "amd64".
 	Binaries map[string][]byte
+	// Licences are the texts that have to be passed on with the programs, by architecture; the image has them in licenses/.
+	Licences map[string][]byte
 	// Tools are further programs with the libraries that they load, by their paths without the leading slash. They are
 	// in the image of each architecture, so there has to be one.
 	Tools map[string][]byte
@@ -116,7 +118,11 @@ const (
 func (i Image) platform(arch string) (v1.Image, *v1.Manifest, error) {
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	created := v1.Time{Time: i.Created.UTC()}
-	layers, search := []map[string][]byte{base(), {programs + i.Program: i.Binaries[arch]}}, "/usr/local/bin"
+	files := map[string][]byte{programs + i.Program: i.Binaries[arch]}
+	if text, ok := i.Licences[arch]; ok {
+		files["licenses/"+i.Program+".txt"] = text
+	}
+	layers, search := []map[string][]byte{base(), files}, "/usr/local/bin"
 	if len(i.Tools) > 0 {
 		layers, search = append(layers, i.Tools), search+":/usr/bin:/bin"
 	}

@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"bytes"
@@ -6,12 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"alicloud-controllers.dev/deploy/chart"
 	"alicloud-controllers.dev/deploy/images/oci"
 	"alicloud-controllers.dev/deploy/tools/local/binaries"
 )
@@ -23,7 +21,7 @@ func TestModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, process := range slices.Concat(chart.Components(), []string{simulator}) {
+	for _, process := range Processes() {
 		for _, file := range []string{"go.mod", filepath.Join("cmd", process, "main.go")} {
 			if _, err := os.Stat(filepath.Join(root, module(process), file)); err != nil {
 				t.Error(err)
@@ -60,6 +58,9 @@ func TestSameCommitSameImage(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(elsewhere, module(simulator)), os.DirFS(filepath.Join(root, module(simulator)))); err != nil {
 		t.Fatal(err)
 	}
+	if err := copyFile(filepath.Join(root, "LICENSE"), filepath.Join(elsewhere, "LICENSE")); err != nil {
+		t.Fatal(err)
+	}
 	created := time.Unix(1_700_000_000, 0)
 	digests, bills := map[string]bool{}, map[string]bool{}
 	for _, sources := range []string{root, elsewhere} {
@@ -78,7 +79,11 @@ func TestSameCommitSameImage(t *testing.T) {
 			t.Errorf("the program names %s", sources)
 		}
 		out := t.TempDir()
-		if err := describe(out, simulator, runtime.GOARCH, "1.2.3", created, program); err != nil {
+		all, err := notices(t.Context(), sources, simulator, runtime.GOARCH)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := describe(out, simulator, runtime.GOARCH, "1.2.3", created, program, all); err != nil {
 			t.Fatal(err)
 		}
 		bill, err := os.ReadFile(filepath.Join(out, simulator+"-1.2.3-"+runtime.GOARCH+".cdx.json"))
@@ -87,7 +92,7 @@ func TestSameCommitSameImage(t *testing.T) {
 		}
 		digest, err := write(filepath.Join(out, "image.tar"), oci.Image{
 			Name: "registry.example.com/" + simulator + ":1.2.3", Program: simulator,
-			Binaries: map[string][]byte{runtime.GOARCH: program}, Created: created,
+			Binaries: map[string][]byte{runtime.GOARCH: program}, Licences: map[string][]byte{runtime.GOARCH: passedOn(all)}, Created: created,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -97,4 +102,12 @@ func TestSameCommitSameImage(t *testing.T) {
 	if len(digests) != 1 || len(bills) != 1 {
 		t.Errorf("%d digests and %d bills of materials of one commit: %v", len(digests), len(bills), digests)
 	}
+}
+
+func copyFile(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o600)
 }

@@ -1,12 +1,12 @@
-package main
+package build
 
 import (
 	"bytes"
-	"debug/buildinfo"
 	"debug/elf"
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -31,35 +31,56 @@ type bomPart struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	PURL    string `json:"purl,omitempty"`
+	// Licences are by their SPDX identifiers.
+	Licences []bomLicence `json:"licenses,omitempty"`
 }
 
-// materials says what a program is made of: the modules that are compiled in, and the standard library. Modules of this tree have the
-// version of the image.
-func materials(process, version string, created time.Time, binary []byte) (bom, error) {
-	info, err := buildinfo.Read(bytes.NewReader(binary))
-	if err != nil {
-		return bom{}, fmt.Errorf("read the modules of %s: %w", process, err)
+type bomLicence struct {
+	Licence struct {
+		ID string `json:"id"`
+	} `json:"license"`
+}
+
+// licensed adds the licences of a module.
+func (p bomPart) licensed(by map[string]notice, module string) bomPart {
+	for _, id := range by[module].ids {
+		var l bomLicence
+		l.Licence.ID = id
+		p.Licences = append(p.Licences, l)
 	}
-	own, _, _ := strings.Cut(info.Main.Path, "/")
+	return p
+}
+
+// materials says what a program is made of: the modules that are compiled in with their licences, and the standard library. Modules of this
+// tree have the version of the image.
+func materials(process, version string, created time.Time, info *debug.BuildInfo, all []notice) bom {
+	by := map[string]notice{}
+	for _, n := range all {
+		by[n.module] = n
+	}
+	root := strings.TrimSuffix(own, "/")
 	b := bom{
 		Format: "CycloneDX", Spec: "1.5", Version: 1,
 		Metadata: bomMetadata{
-			Timestamp: created.UTC().Format(time.RFC3339), Component: bomPart{Type: "application", Name: process, Version: version},
+			Timestamp: created.UTC().Format(time.RFC3339),
+			Component: bomPart{Type: "application", Name: process, Version: version}.licensed(by, root),
 		},
-		Components: []bomPart{{Type: "library", Name: "stdlib", Version: info.GoVersion, PURL: "pkg:golang/stdlib@" +
-			strings.TrimPrefix(info.GoVersion, "go")}},
+		Components: []bomPart{bomPart{Type: "library", Name: "stdlib", Version: info.GoVersion, PURL: "pkg:golang/stdlib@" +
+			strings.TrimPrefix(info.GoVersion, "go")}.licensed(by, "stdlib")},
 	}
 	for _, dep := range info.Deps {
 		part := bomPart{Type: "library", Name: dep.Path, Version: dep.Version}
-		if strings.HasPrefix(dep.Path, own+"/") {
+		if strings.HasPrefix(dep.Path, own) {
 			part.Version = version
+			part = part.licensed(by, root)
 		} else {
 			part.PURL = "pkg:golang/" + dep.Path + "@" + dep.Version
+			part = part.licensed(by, dep.Path)
 		}
 		b.Components = append(b.Components, part)
 	}
 	slices.SortFunc(b.Components, func(x, y bomPart) int { return strings.Compare(x.Name, y.Name) })
-	return b, nil
+	return b
 }
 
 // writeMaterials writes the bill beside the image.
