@@ -13,6 +13,7 @@ VERSION     ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/
 CACHE       := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/alicloud-controllers
 TOOLS       := $(CACHE)/tools-$(shell cat deploy/tools/thirdparty/go.mod deploy/tools/thirdparty/go.sum | cksum | cut -d' ' -f1)
 TOOL         = $(addprefix $(TOOLS)/,$(1))
+JUDGES      := $(CACHE)/judges-$(shell cat deploy/tools/judges/go.sum deploy/tools/judges/krew/go.sum deploy/go.sum | cksum | cut -d' ' -f1)
 GENERATORS  := $(call TOOL,buf protoc-gen-go protoc-gen-go-grpc)
 # The race detector needs a C compiler; go sets CGO_ENABLED=0 when there is none.
 RACE        := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
@@ -257,9 +258,36 @@ REGISTRY    ?= docker.io
 images: ## Build the container images: PLATFORMS=linux/amd64, REGISTRY
 	@cd deploy && go run ./images -out ../dist/images -version "$(VERSION)" -platforms "$(PLATFORMS)" -registry "$(REGISTRY)"
 
+RELEASE     := cd deploy && go run ./tools/release/cmd/release
+
 .PHONY: release
-release: images ### Collect images, chart package, bills of materials, notes and checksums in dist/release; SOURCE=url of the files of all tags
-	@cd deploy && go run ./tools/release -images ../dist/images -out ../dist/release -version "$(VERSION)" -source "$(SOURCE)"
+release: images ### Collect what is published in dist/release: KEY=file signs it; SOURCE=url of the files of all tags
+	@$(RELEASE) collect -images ../dist/images -out ../dist/release -version "$(VERSION)" -source "$(SOURCE)" \
+		-platforms "$(PLATFORMS)" -registry "$(REGISTRY)" -key "$(if $(KEY),$(abspath $(KEY)))"
+
+.PHONY: push
+push: ### Push the images and the chart of FROM=dist/release, with their signatures: TO=registry.example.com/alicloud-controllers
+	@$(RELEASE) push -from "$(abspath $(or $(FROM),dist/release))" -to "$(TO)"
+
+.PHONY: rebuild
+rebuild: ### Make the files of a release again from this commit and compare: FROM=directory of the release
+	@$(RELEASE) rebuild -from "$(abspath $(or $(FROM),dist/release))" -out ../dist/rebuilt
+
+.PHONY: release-check
+release-check: $(addprefix $(JUDGES)/,cosign crane helm validate-krew-manifest) ### Have cosign, crane, helm and krew judge what make release writes
+	cd deploy && COSIGN=$(JUDGES)/cosign CRANE=$(JUDGES)/crane HELM=$(JUDGES)/helm KREW=$(JUDGES)/validate-krew-manifest \
+		go test $(RACE) -count=1 $(TESTFLAGS) ./tools/release/...
+
+# cosign takes 3 minutes on 2 cores, the others less than one.
+$(JUDGES)/cosign $(JUDGES)/crane:
+	@echo "building $(@F) into $(JUDGES), once"
+	@cd deploy/tools/judges && GOWORK=off GOBIN="$(JUDGES)" $(COMPILER) go install $$(GOWORK=off go list tool | grep '/$(@F)$$')
+
+$(JUDGES)/validate-krew-manifest:
+	@cd deploy/tools/judges/krew && GOWORK=off GOBIN="$(JUDGES)" go install tool
+
+$(JUDGES)/helm:
+	@cd deploy && GOBIN="$(JUDGES)" go install helm.sh/helm/v3/cmd/helm@$$(go list -m -f '{{.Version}}' helm.sh/helm/v3)
 
 .PHONY: pictures
 pictures: build ### Take the pictures of docs/pictures from a local world, with a browser

@@ -1,5 +1,5 @@
-// Package build makes the container images of our processes without a container engine: one tar with an image layout for each, for the
-// usual platforms, and a bill of materials for each program. The same commit gives the same digests.
+// Package build makes the container images of our processes without a container engine: one tar with an image layout
+// for each, for the usual platforms, and a bill of materials for each program. The same commit gives the same digests.
 package build
 
 import (
@@ -100,7 +100,8 @@ func Images(ctx context.Context, o Options, progress io.Writer) error {
 	return nil
 }
 
-// architectures are those of a list of platforms, each written as container tools write it, such as linux/amd64, or without the system.
+// architectures are those of a list of platforms, each written as container tools write it, such as linux/amd64, or
+// without the system.
 func architectures(platforms string) ([]string, error) {
 	supported := []string{"amd64", "arm64"}
 	var archs []string
@@ -143,7 +144,8 @@ func chartVersion(root string) (string, error) {
 	return about.AppVersion, nil
 }
 
-// Source is the commit of the tree and its time; outside of a repository it is the beginning of time, so that digests stay the same.
+// Source is the commit of the tree and its time; outside of a repository it is the beginning of time, so that digests
+// stay the same.
 func Source(ctx context.Context, root string) (revision string, created time.Time) {
 	cmd := exec.CommandContext(ctx, "git", "log", "-1", "--format=%H %ct")
 	cmd.Dir = root
@@ -212,4 +214,13 @@ func write(path string, image oci.Image) (digest string, err error) {
 		return "", fmt.Errorf("write %s: %w", path, err)
 	}
 	return digest, os.Rename(tmp.Name(), path)
+}
+
+// Modules are the directories of the modules of all processes.
+func Modules() []string {
+	var all []string
+	for _, process := range Processes() {
+		all = append(all, module(process))
+	}
+	return all
 }

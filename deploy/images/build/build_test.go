@@ -46,8 +46,9 @@ func TestArchitectures(t *testing.T) {
 	}
 }
 
-// TestSameCommitSameImage builds the smallest module twice, the second time in a copy of its sources elsewhere: the image and the bill of
-// materials are the same to the byte, and the simulated cloud, which imports nothing of ours, knows its version all the same.
+// TestSameCommitSameImage builds the smallest module twice, the second time in a copy of its sources elsewhere: the
+// image and the bill of materials are the same to the byte, and the simulated cloud, which imports nothing of ours,
+// knows its version all the same.
 func TestSameCommitSameImage(t *testing.T) {
 	t.Parallel()
 	root, err := binaries.Root()

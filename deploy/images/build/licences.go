@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// notice is what somebody who hands a program on has to pass on with it: the texts of the licences and notices of one module.
+// notice is what somebody who hands a program on has to pass on with it: the texts of the licences and notices of one
+// module.
 type notice struct {
 	module, version string
 	// ids are the licences by their SPDX identifiers, such as "MIT".
@@ -24,8 +25,9 @@ type notice struct {
 // own is the prefix of the modules of this tree.
 const own = "alicloud-controllers.dev/"
 
-// notices are those of what is compiled into a process for one architecture: each module, in the order of their paths, the standard library,
-// and this tree once. A module without a licence that is known here is an error: what nobody may hand on is not released.
+// notices are those of what is compiled into a process for one architecture: each module, in the order of their paths,
+// the standard library, and this tree once. A module without a licence that is known here is an error: what nobody may
+// hand on is not released.
 func notices(ctx context.Context, root, process, arch string) ([]notice, error) {
 	const each = "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}"
 	listed, err := list(ctx, filepath.Join(root, module(process)), arch, "list", "-deps", "-f", each, "./cmd/"+process)
@@ -77,7 +79,8 @@ func certificates(ctx context.Context, root string) ([]notice, error) {
 	return []notice{n}, n.read(dir, []string{dir})
 }
 
-// read finds the texts of a module: those beside the packages that are compiled in, and those of the directories above them.
+// read finds the texts of a module: those beside the packages that are compiled in, and those of the directories above
+// them.
 func (n *notice) read(top string, packages []string) error {
 	for _, dir := range packages {
 		for ; strings.HasPrefix(dir, top); dir = filepath.Dir(dir) {
@@ -126,23 +129,26 @@ func isNotice(name string) bool {
 }
 
 // phrases are what licences are known by, in small letters and with single spaces.
-var phrases = []struct{ has, id string }{
-	{"apache license version 2.0, january 2004", "Apache-2.0"},
-	{`licensed under the apache license, version 2.0 (the "license")`, "Apache-2.0"},
-	{"permission is hereby granted, free of charge, to any person obtaining a copy", "MIT"},
-	{"permission to use, copy, modify, and distribute this software for any purpose with or without fee", "ISC"},
-	{"permission to use, copy, modify, and/or distribute this software for any purpose with or without fee", "ISC"},
-	{"mozilla public license version 2.0", "MPL-2.0"},
-	{"mozilla public license, version 2.0", "MPL-2.0"},
+func phrases() [][2]string {
+	return [][2]string{
+		{"apache license version 2.0, january 2004", "Apache-2.0"},
+		{`licensed under the apache license, version 2.0 (the "license")`, "Apache-2.0"},
+		{"permission is hereby granted, free of charge, to any person obtaining a copy", "MIT"},
+		{"permission to use, copy, modify, and distribute this software for any purpose with or without fee", "ISC"},
+		{"permission to use, copy, modify, and/or distribute this software for any purpose with or without fee", "ISC"},
+		{"mozilla public license version 2.0", "MPL-2.0"},
+		{"mozilla public license, version 2.0", "MPL-2.0"},
+	}
 }
 
-// licences are those of a text, which may have several. Licences that ask for more than that is passed on with a program are not among them.
+// licences are those of a text, which may have several. Licences that ask for more than that is passed on with a
+// program are not among them.
 func licences(text string) []string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	var ids []string
-	for _, phrase := range phrases {
-		if strings.Contains(text, phrase.has) && !slices.Contains(ids, phrase.id) {
-			ids = append(ids, phrase.id)
+	for _, phrase := range phrases() {
+		if strings.Contains(text, phrase[0]) && !slices.Contains(ids, phrase[1]) {
+			ids = append(ids, phrase[1])
 		}
 	}
 	switch {

@@ -10,7 +10,8 @@ import (
 	"alicloud-controllers.dev/deploy/tools/local/binaries"
 )
 
-// TestLicences: who gets an image gets the licences of all that is in it, and a licence that nobody has looked at stops the build.
+// TestLicences: who gets an image gets the licences of all that is in it, and a licence that nobody has looked at stops
+// the build.
 func TestLicences(t *testing.T) {
 	t.Parallel()
 	const bsd = "Redistribution and use in source and binary\n forms, with or without modification, are permitted"
@@ -60,7 +61,8 @@ func TestNoticesOfEveryImage(t *testing.T) {
 	}
 }
 
-// TestNoticesBesidePackages: a directory in a module may have a licence of its own, and one that nothing is compiled of counts for nothing.
+// TestNoticesBesidePackages: a directory in a module may have a licence of its own, and one that nothing is compiled of
+// counts for nothing.
 func TestNoticesBesidePackages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -76,7 +78,8 @@ func TestNoticesBesidePackages(t *testing.T) {
 		}
 	}
 	n := notice{module: "example.com/x", version: "v1.0.0", texts: map[string]string{}}
-	if err := n.read(dir, []string{filepath.Join(dir, "third")}); err != nil || strings.Join(n.ids, " ") != "MIT MPL-2.0" || len(n.texts) != 2 {
+	err := n.read(dir, []string{filepath.Join(dir, "third")})
+	if err != nil || strings.Join(n.ids, " ") != "MIT MPL-2.0" || len(n.texts) != 2 {
 		t.Errorf("%+v, %v", n, err)
 	}
 	n = notice{module: "example.com/y", version: "v1.0.0", texts: map[string]string{}}

@@ -51,8 +51,8 @@ func (p bomPart) licensed(by map[string]notice, module string) bomPart {
 	return p
 }
 
-// materials says what a program is made of: the modules that are compiled in with their licences, and the standard library. Modules of this
-// tree have the version of the image.
+// materials says what a program is made of: the modules that are compiled in with their licences, and the standard
+// library. Modules of this tree have the version of the image.
 func materials(process, version string, created time.Time, info *debug.BuildInfo, all []notice) bom {
 	by := map[string]notice{}
 	for _, n := range all {

@@ -1,4 +1,5 @@
-// Package oci writes container images without a container engine. The same programs give the same bytes, and so the same digest.
+// Package oci writes container images without a container engine. The same programs give the same bytes, and so the
+// same digest.
 package oci
 
 import (
@@ -35,7 +36,8 @@ type Image struct {
 	Program string
 	// Binaries are static programs by their architecture of Linux, e.g. "amd64".
 	Binaries map[string][]byte
-	// Licences are the texts that have to be passed on with the programs, by architecture; the image has them in licenses/.
+	// Licences are the texts that have to be passed on with the programs, by architecture; the image has them in
+	// licenses/.
 	Licences map[string][]byte
 	// Tools are further programs with the libraries that they load, by their paths without the leading slash. They are
 	// in the image of each architecture, so there has to be one.
@@ -166,8 +168,8 @@ func base() map[string][]byte {
 	}
 }
 
-// certificates are Mozilla's authorities, as of the version of the module. Those that are trusted under conditions only, which a file
-// of certificates can't express, are left out.
+// certificates are Mozilla's authorities, as of the version of the module. Those that are trusted under conditions
+// only, which a file of certificates can't express, are left out.
 func certificates() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {

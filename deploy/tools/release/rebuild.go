@@ -1,0 +1,123 @@
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/deploy/images/build"
+	"alicloud-controllers.dev/deploy/tools/release/attest"
+)
+
+// Rebuild makes the files of a release again into a directory, with what its provenance says it was made of.
+func Rebuild(ctx context.Context, root, from, out string, progress io.Writer) error {
+	statement, p, err := readProvenance(from)
+	if err != nil {
+		return err
+	}
+	revision, _ := build.Source(ctx, root)
+	if commit := p.commit(); commit != revision {
+		return fmt.Errorf("the release was made of the commit %s and this is %s: check that one out", commit, revision)
+	}
+	if made := p.BuildDefinition.InternalParameters.Go; made != runtime.Version() {
+		return fmt.Errorf("the release was made by %[1]s and this is %[2]s: set GOTOOLCHAIN=%[1]s", made, runtime.Version())
+	}
+	images, err := os.MkdirTemp("", "rebuild-")
+	if err != nil {
+		return fmt.Errorf("make a directory: %w", err)
+	}
+	defer os.RemoveAll(images)
+	said := p.BuildDefinition.ExternalParameters
+	o := build.Options{Out: images, Registry: said.Registry, Version: said.Version, Platforms: said.Platforms}
+	for _, process := range build.Processes() {
+		if slices.ContainsFunc(statement.Subject, func(s attest.Subject) bool {
+			return strings.HasPrefix(s.Name, process+"-") && strings.HasSuffix(s.Name, ".tar")
+		}) {
+			o.Only = append(o.Only, process)
+		}
+	}
+	if err := build.Images(ctx, o, progress); err != nil {
+		return err
+	}
+	return Collect(ctx, Options{Root: root, Images: images, Out: out, Version: said.Version, Source: said.Source, Registry: said.Registry,
+		Platforms: said.Platforms}, io.Discard)
+}
+
+// Compare says of each thing that a release names whether the files of the release are those that it names, and whether
+// a rebuild gave the same.
+func Compare(from, rebuilt string, progress io.Writer) error {
+	if _, err := released(from); err != nil {
+		return err
+	}
+	said, _, err := readProvenance(from)
+	if err != nil {
+		return err
+	}
+	got, _, err := readProvenance(rebuilt)
+	if err != nil {
+		return err
+	}
+	var differ []string
+	for _, subject := range said.Subject {
+		i := slices.IndexFunc(got.Subject, func(s attest.Subject) bool { return s.Name == subject.Name })
+		verdict := "same"
+		if i < 0 || got.Subject[i].Digest["sha256"] != subject.Digest["sha256"] {
+			verdict = "DIFFERS"
+			differ = append(differ, subject.Name)
+		}
+		if _, err := fmt.Fprintf(progress, "%-8s %s  %s\n", verdict, subject.Digest["sha256"], subject.Name); err != nil {
+			return err
+		}
+	}
+	was, err := os.ReadFile(filepath.Join(from, provenanceFile))
+	if err != nil {
+		return fmt.Errorf("read the release: %w", err)
+	}
+	is, err := os.ReadFile(filepath.Join(rebuilt, provenanceFile))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the rebuild: %w", err)
+	case len(differ) > 0:
+		return fmt.Errorf("a rebuild gives other bytes: %s", strings.Join(differ, ", "))
+	case string(was) != string(is):
+		return errors.New("the rebuild gives the same files and another " + provenanceFile)
+	}
+	return nil
+}
+
+func readProvenance(dir string) (attest.Statement, provenance, error) {
+	var p provenance
+	text, err := os.ReadFile(filepath.Join(dir, provenanceFile))
+	if err != nil {
+		return attest.Statement{}, p, fmt.Errorf("read what the release was made of: %w", err)
+	}
+	if bundle, err := os.ReadFile(filepath.Join(dir, strings.TrimSuffix(provenanceFile, ".json")+bundleSuffix)); err == nil {
+		var signed struct {
+			Envelope struct {
+				Payload []byte `json:"payload"`
+			} `json:"dsseEnvelope"`
+		}
+		if err := json.Unmarshal(bundle, &signed); err != nil || string(signed.Envelope.Payload) != string(text) {
+			return attest.Statement{}, p, fmt.Errorf("%s is not what was signed, %w", provenanceFile, err)
+		}
+	}
+	statement, err := attest.Read(text, attest.Provenance, &p)
+	return statement, p, err
+}
+
+// commit is what the release was made of.
+func (p provenance) commit() string {
+	for _, m := range p.BuildDefinition.ResolvedDependencies {
+		if commit := m.Digest["gitCommit"]; commit != "" {
+			return commit
+		}
+	}
+	return ""
+}
