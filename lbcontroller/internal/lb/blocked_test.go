@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -134,4 +136,53 @@ func TestHealthChecksAreLetIn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHealthChecksAreLetInByTheGateway: the rule that health checks lack comes and goes in the simulated cloud, too, by way
+// of the real gateway. The other rules of the group stay as they are.
+func TestHealthChecksAreLetInByTheGateway(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		sick := false
+		sim := behind(w, func(seed *state.Cloud) {
+			seed.SecurityGroups["sg-1"] = &state.SecurityGroup{ID: "sg-1", Name: "nodes", VpcID: "vpc-test", Type: "normal",
+				Tags: []state.Tag{{Key: "ack.aliyun.com", Value: clusterID}}, Rules: []state.SecurityRule{{ID: "sgr-1",
+					Direction: "ingress", IPProtocol: "TCP", PortRange: "22/22", Policy: "Accept", Priority: "1", NicType: "intranet",
+					SourceCidr: "10.0.0.0/8", Description: "by hand"}}}
+			for _, id := range []string{"i-1", "i-2"} {
+				seed.Instances[id].Healthy, seed.Instances[id].SecurityGroupIDs = &sick, []string{"sg-1"}
+			}
+		})
+		w.config = func(cfg *settings) {
+			cfg.Kind.Orphans = Orphans{Client: w.kube, Recorder: w.events}
+			cfg.Kind.SecurityGroups, cfg.Kind.HealthCheckRules = true, true
+		}
+		w.restart()
+		rules := func() (texts []string) {
+			sim.View(func(c *state.Cloud) {
+				for _, r := range c.SecurityGroups["sg-1"].Rules {
+					texts = append(texts, strings.Join([]string{r.Direction, r.Policy, r.IPProtocol, r.PortRange, r.SourceCidr}, " "))
+				}
+			})
+			return texts
+		}
+		const byHand, letIn = "ingress Accept TCP 22/22 10.0.0.0/8", "ingress Accept TCP 30080/30080 100.64.0.0/10"
+		w.create(web())
+		w.after(3 * time.Minute)
+		if said := strings.Join(w.events.take(), "\n"); !strings.Contains(said, "drops TCP to port 30080 from 100.64.0.0/10") {
+			t.Errorf("no event names the missing rule:\n%s", said)
+		}
+		if diff := cmp.Diff([]string{byHand}, rules()); diff != "" {
+			t.Errorf("before it is asked for (-want +got):\n%s", diff)
+		}
+		w.update(annotated(annotation.AllowHealthChecks, "on"))
+		w.after(3 * time.Minute)
+		if diff := cmp.Diff([]string{byHand, letIn}, rules()); diff != "" {
+			t.Errorf("after it was asked for (-want +got):\n%s", diff)
+		}
+		w.remove()
+		w.after(2 * time.Hour)
+		if diff := cmp.Diff([]string{byHand}, rules()); diff != "" {
+			t.Errorf("after the Service has gone (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -112,6 +112,15 @@ func theFake(s *story) (balancers func() []string) {
 
 // theGateway lets the real gateway answer, and says which CLBs there are.
 func theGateway(s *story) (balancers func() []string) {
+	sim := behind(s.world, func(*state.Cloud) {})
+	return func() (ids []string) {
+		sim.View(func(c *state.Cloud) { ids = slices.Collect(maps.Keys(c.LoadBalancers)) })
+		return ids
+	}
+}
+
+// behind lets the real gateway answer in a world, on a cloud that has a VPC with instances, and whatever is added.
+func behind(w *world, add func(*state.Cloud)) *openapisim.Simulator {
 	seed := state.New("cn-hangzhou", "")
 	seed.Vpcs["vpc-test"] = &state.Vpc{CidrBlock: "192.168.0.0/16"}
 	seed.VSwitches["vsw-a"] = &state.VSwitch{VpcID: "vpc-test", ZoneID: "cn-hangzhou-h", CidrBlock: "192.168.0.0/18"}
@@ -120,16 +129,14 @@ func theGateway(s *story) (balancers func() []string) {
 		seed.Instances[fmt.Sprintf("i-%d", n+1)] = &state.Instance{VpcID: "vpc-test", VSwitchID: "vsw-a", ZoneID: "cn-hangzhou-h",
 			Status: "Running", PrivateIPs: []string{fmt.Sprintf("192.168.1.%d", n+1)}}
 	}
+	add(seed)
 	settings := simapi.FastSettings()
 	sim, err := openapisim.New(openapisim.Config{LimitsOff: true, Settings: &settings, Seed: seed})
 	if err != nil {
-		s.t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	s.cloud.Behind = inprocess.Dial(s.t, sim, "vpc-test")
-	return func() (ids []string) {
-		sim.View(func(c *state.Cloud) { ids = slices.Collect(maps.Keys(c.LoadBalancers)) })
-		return ids
-	}
+	w.cloud.Behind = inprocess.Dial(w.t, sim, "vpc-test")
+	return sim
 }
 
 // The ids and addresses that each cloud gives.
