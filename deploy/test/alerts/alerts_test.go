@@ -136,6 +136,8 @@ func situations() map[string]struct {
 		"AlicloudCallsForbidden": {
 			silent: []recording{
 				{`cloudgateway_openapi_calls_total{product="ecs",action="X",outcome="permission",pod="a"} 0x10 1x110`}, // Once.
+				// The hourly search for orphans, where the policy for source ranges was not given.
+				{`cloudgateway_openapi_calls_total{product="ecs",action="X",outcome="permission",pod="a"} 0x10 1x60 2x60 3x60`},
 				{`cloudgateway_openapi_calls_total{product="ecs",action="X",outcome="ok",pod="a"} 0+9x120`},
 			},
 			loud: []recording{{`cloudgateway_openapi_calls_total{product="ecs",action="X",outcome="permission",pod="a"} ` + every(6, 20),
