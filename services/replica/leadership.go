@@ -26,7 +26,11 @@ const (
 	// otherRetry is the time between two looks at it while it keeps this replica from leading, and otherWatch while this
 	// one leads.
 	otherRetry, otherWatch = 5 * time.Second, 30 * time.Second
-	// eventOther is the reason of the event on that Lease.
+)
+
+// Reasons of events on that Lease.
+const (
+	// Warning: the existing cloud controller manager runs, so that this controller does not lead, or both change the same things.
 	eventOther = "OtherControllerRuns"
 )
 

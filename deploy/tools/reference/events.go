@@ -14,8 +14,12 @@ func eventsPage(t *tree) (string, error) {
 		"`Resolved`, a Normal event, says that the trouble is over that warnings reported. " +
 		"[runbook.md](../runbook.md#events) says what to do about each, and how to find those on the namespace " +
 		"kube-system and on route tables.\n")
+	packages := map[string]string{"each controller": "services/replica"}
 	for _, process := range processes()[1:] { // The gateway has no object to report on.
-		s, err := t.load(process + "/internal/controller")
+		packages[process] = process + "/internal/controller"
+	}
+	for _, process := range append(processes()[1:], "each controller") {
+		s, err := t.load(packages[process])
 		if err != nil {
 			return "", err
 		}

@@ -42,7 +42,8 @@ func run(root string) error {
 
 // write makes all pages, by their path from the top.
 func write(root string) (map[string]string, error) {
-	pages := map[string]func(*tree) (string, error){"api": apiPage, "config": configPage, "metrics": metricsPage, "events": eventsPage}
+	pages := map[string]func(*tree) (string, error){"api": apiPage, "config": configPage, "metrics": metricsPage, "events": eventsPage,
+		"faults": faultsPage}
 	written := map[string]string{}
 	for name, page := range pages {
 		text, err := page(&tree{root: root})
