@@ -120,7 +120,7 @@ While the gateway is away, or the cloud refuses its credentials, much else waits
 while that of their cause fires, by the rules below. With the Prometheus operator they belong into the main configuration
 of Alertmanager; an AlertmanagerConfig would only see the alerts of its own namespace. ` + "`equal`" + ` has
 ` + "`prometheusRule.aggregationLabels`" + `, so that the trouble of one cluster hides nothing of another. Where that is empty, no
-alert has the label and the rules fit all the same.
+alert has the label and the rules fit all the same. The inhibitor of Alertmanager 0.33 was run with them once, by hand.
 
 Events stay: one on a Service is for who looks at this Service, and says that it waits for the gateway.
 
