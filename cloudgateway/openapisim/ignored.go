@@ -27,11 +27,8 @@ func newAction(product string, a *api.Action) *action {
 	return known
 }
 
-// ignored returns the parameters of a write that were sent, that the cloud documents, and that come to nothing here, sorted.
+// ignored returns the parameters that were sent, that the cloud documents, and that come to nothing here, sorted.
 func (a *action) ignored(sent map[string]string) []string {
-	if !a.Mutating {
-		return nil
-	}
 	var out []string
 	for name, value := range sent {
 		if value == "" {
@@ -60,7 +57,7 @@ func within(names map[string]bool, name string, parts bool) bool {
 	return true
 }
 
-// notSimulated is the answer to a write with a parameter that would come to nothing.
+// notSimulated is the answer to a call with a parameter that would come to nothing.
 func notSimulated(a *action, ignored []string) *api.Error {
 	return &api.Error{
 		Status: http.StatusBadRequest, Code: "NotSimulated.Parameter",

@@ -83,7 +83,7 @@ func TestJSONBody(t *testing.T) {
 	}
 }
 
-// A write that ignores a documented parameter says so in the journal, and is refused by a cloud that is strict. Whether it had an effect
+// A call that ignores a documented parameter says so in the journal, and is refused by a cloud that is strict. Whether a write had an effect
 // is what the state says.
 func TestIgnoredParameters(t *testing.T) {
 	t.Parallel()
@@ -94,9 +94,17 @@ func TestIgnoredParameters(t *testing.T) {
 		"true"); code != "NotSimulated.Parameter" {
 		t.Errorf("a strict cloud answers %q", code)
 	}
+	// A filter that comes to nothing would find everything.
+	if _, code := c.call("ecs", "DescribeTags", "Category", "user"); code != "NotSimulated.Parameter" {
+		t.Errorf("a strict cloud answers a read with %q", code)
+	}
 	lenient := sim.Settings()
 	lenient.Strict = false
 	sim.SetSettings(lenient)
+	c.must("ecs", "DescribeTags", "Category", "user")
+	if calls := sim.Calls(0); strings.Join(calls[len(calls)-1].Ignored, " ") != "Category" {
+		t.Errorf("the journal says of a read that it ignored %q", calls[len(calls)-1].Ignored)
+	}
 	for _, tt := range []struct {
 		params  []string
 		ignored string

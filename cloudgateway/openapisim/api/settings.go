@@ -52,7 +52,7 @@ type Settings struct {
 	NLBJobsLock             bool `json:"nlbJobsLock"` // NLB: a job of a load balancer or its listeners refuses every other write to them
 	// SchedulersSwitch lets a TCP or UDP listener change between rr or wrr and consistent hashing, which the documents rule out today.
 	SchedulersSwitch bool `json:"schedulersSwitch"`
-	// Strict refuses writes with parameters that the cloud documents and that are not simulated. Otherwise they are carried out without
+	// Strict refuses calls with parameters that the cloud documents and that are not simulated. Otherwise they are carried out without
 	// them, and the journal says so.
 	Strict bool `json:"strict"`
 	// Spelling is how answers spell enumerated values that clients spell otherwise than the documents: [SpellingEcho] or

@@ -11,7 +11,7 @@ import (
 // availableActions say what there is in which zone.
 func availableActions() []api.Action {
 	return []api.Action{
-		api.Read("DescribeZones", describeZones, nil, region(), api.Flag("Verbose")),
+		api.Read("DescribeZones", describeZones, nil, region(), api.Flag("Verbose"), soldAs(), spot()),
 		api.Read("DescribeAvailableResource", describeAvailable, api.Words("Invalid.RegionId"),
 			api.Param{Name: "RegionId", Required: true, Missing: api.NotFound("Invalid.RegionId", "The specified RegionId does not exist.")},
 			api.Param{
@@ -19,9 +19,15 @@ func availableActions() []api.Action {
 				Enum: []string{"Zone", "IoOptimized", "InstanceType", "Network", "SystemDisk", "DataDisk"},
 			}, api.Optional("ZoneId"), api.Optional("InstanceType"), api.OneOf("IoOptimized", "none", "optimized"),
 			api.Optional("SystemDiskCategory"), api.Optional("DataDiskCategory"),
-			api.OneOf("NetworkCategory", "vpc", "classic"), api.OneOf("InstanceChargeType", "PrePaid", "PostPaid"),
+			api.OneOf("NetworkCategory", "vpc", "classic"), soldAs(), spot(),
 			api.Number("Cores", 1, 1024), api.Optional("Memory")),
 	}
+}
+
+// soldAs and spot are how instances are paid for. Everything here is sold in each way, so that they change no answer.
+func soldAs() api.Param { return api.OneOf("InstanceChargeType", "PrePaid", "PostPaid") }
+func spot() api.Param {
+	return api.OneOf("SpotStrategy", "NoSpot", "SpotWithPriceLimit", "SpotAsPriceGo")
 }
 
 // wrapped is a list that an answer wraps in a name of its own.

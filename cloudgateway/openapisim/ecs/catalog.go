@@ -3,7 +3,6 @@ package ecs
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -141,15 +140,9 @@ func (i image) runsOn(s instanceSize) bool {
 }
 
 func catalogActions() []api.Action {
-	number := func(name string) api.Param { return api.Param{Name: name, Kind: api.Int, Min: 0, Max: 1 << 31} }
 	return []api.Action{
-		api.Read("DescribeInstanceTypes", describeInstanceTypes, api.Words("InvalidParameter"),
-			api.Param{Name: "InstanceTypes", Kind: api.Strings, Max: 10}, api.Optional("InstanceTypeFamily"),
-			api.Param{Name: "InstanceTypeFamilies", Kind: api.Strings, Max: 10}, api.OneOf("CpuArchitecture", x86, arm),
-			number("MinimumCpuCoreCount"), number("MaximumCpuCoreCount"), api.Optional("MinimumMemorySize"),
-			api.Optional("MaximumMemorySize"), number("MinimumEniQuantity"),
-			number("MinimumEniPrivateIpAddressQuantity"), number("MinimumGPUAmount"), api.Optional("NextToken"),
-			api.Number("MaxResults", 1, maxTypes)),
+		api.Read("DescribeInstanceTypes", describeInstanceTypes, api.Words("InvalidParameter"), append(typeFilters(),
+			region(), api.Optional("NextToken"), api.Number("MaxResults", 1, maxTypes))...),
 		api.Read("DescribeImageSupportInstanceTypes", describeImageTypes, api.Words("InvalidImageId.NotFound"), region(),
 			api.Optional("ImageId"), api.OneOf("ActionType", "CreateEcs", "ChangeOS")),
 		api.Read("DescribeImages", describeImages, api.Words("DryRunOperation"), append(listing.Params(maxResults),
@@ -158,20 +151,8 @@ func catalogActions() []api.Action {
 			api.OneOf("Architecture", "i386", x64, arm64), api.OneOf("OSType", "linux", "windows"),
 			api.Optional("Status"), api.Optional("InstanceType"), api.Flag("IsSupportCloudinit"),
 			api.Flag("IsSupportIoOptimized"), api.Flag("DryRun"), api.Flag("IsPublic"), api.OneOf("Usage", "instance", "none"),
+			api.OneOf("ActionType", "CreateEcs", "ChangeOS"), api.Flag("ShowExpired"), // each image is for both, and none expires
 			api.Optional("SnapshotId"), api.Optional("ResourceGroupId"), tags.Uncounted())...),
-	}
-}
-
-func newTypeView(s instanceSize) api.Object {
-	name := family(s.name)
-	return api.Object{
-		"InstanceTypeId", s.name, "InstanceTypeFamily", name, "InstanceFamilyLevel", "EnterpriseLevel",
-		"InstanceCategory", category(name), "Generation", generation(name),
-		"CpuArchitecture", s.architecture, "CpuCoreCount", s.cores, "MemorySize", float64(s.gibibytes),
-		"EniQuantity", s.interfaces, "EniTotalQuantity", s.interfaces, "EniPrivateIpAddressQuantity", s.ips,
-		"EniIpv6AddressQuantity", s.ips, "EniTrunkSupported", true, "InstanceBandwidthRx", s.bandwidth,
-		"InstanceBandwidthTx", s.bandwidth, "InstancePpsRx", s.packets, "InstancePpsTx", s.packets, "GPUAmount", 0,
-		"GPUSpec", "", "LocalStorageCategory", "", "NvmeSupport", "supported",
 	}
 }
 
@@ -196,48 +177,6 @@ func generation(family string) string {
 		return "ecs-" + family[at:at+1]
 	}
 	return "ecs-1"
-}
-
-// maxTypes is the greatest page of instance types, and the one of calls that ask for none.
-const maxTypes = 1600
-
-func describeInstanceTypes(c *api.Context) (any, *api.Error) {
-	least, err := size(c, "MinimumMemorySize", 0)
-	if err != nil {
-		return nil, err
-	}
-	most, err := size(c, "MaximumMemorySize", 1<<20)
-	if err != nil {
-		return nil, err
-	}
-	ids, families := c.List("InstanceTypes"), c.List("InstanceTypeFamilies")
-	types := slices.DeleteFunc(catalog(), func(s instanceSize) bool {
-		memory := float64(s.gibibytes)
-		return !listing.Among(ids, s.name) || !listing.Among(families, family(s.name)) ||
-			!listing.Match(c.Get("InstanceTypeFamily"), family(s.name)) ||
-			!listing.Match(c.Get("CpuArchitecture"), s.architecture) || s.cores < c.Int("MinimumCpuCoreCount", 0) ||
-			s.cores > c.Int("MaximumCpuCoreCount", s.cores) || memory < least || memory > most || s.interfaces < c.Int("MinimumEniQuantity", 0) ||
-			s.ips < c.Int("MinimumEniPrivateIpAddressQuantity", 0) || c.Int("MinimumGPUAmount", 0) > 0
-	})
-	name := func(s instanceSize) string { return s.name }
-	slices.SortFunc(types, func(a, b instanceSize) int { return strings.Compare(a.name, b.name) })
-	types, next, ok := listing.After(types, name, c.Get("NextToken"), c.Int("MaxResults", maxTypes))
-	if !ok {
-		return nil, api.Invalid("NextToken")
-	}
-	return api.Object{"NextToken", next, "InstanceTypes", api.Object{"InstanceType", api.Objects(types, newTypeView)}}, nil
-}
-
-// size reads a number of gibibytes, which may have a fraction.
-func size(c *api.Context, name string, def float64) (float64, *api.Error) {
-	if !c.Has(name) {
-		return def, nil
-	}
-	n, err := strconv.ParseFloat(c.Get(name), 64)
-	if err != nil || n < 0 {
-		return 0, api.Invalid(name)
-	}
-	return n, nil
 }
 
 // describeImageTypes lists the types that an image runs on.

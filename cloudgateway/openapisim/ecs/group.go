@@ -32,7 +32,7 @@ func groupActions() []api.Action {
 				groupRegion(), api.Optional("SecurityGroupId"), api.Param{Name: "SecurityGroupIds", Kind: api.JSON},
 				api.Optional("SecurityGroupName"), api.Optional("SecurityGroupType"), api.Optional("VpcId"), tags.Param(),
 				api.Optional("ResourceGroupId"),
-				api.OneOf("NetworkType", "vpc", "classic"), api.Flag("IsQueryEcsCount"),
+				api.OneOf("NetworkType", "vpc", "classic"), api.Flag("IsQueryEcsCount"), api.Flag("ServiceManaged"),
 				api.Optional("NextToken"), api.Number("MaxResults", 1, maxResults),
 				api.Flag("DryRun"))...),
 		api.Write("CreateSecurityGroup", clienttoken.Once("ecs/CreateSecurityGroup", clienttoken.Show("SecurityGroupId"), createGroup),
@@ -85,7 +85,7 @@ func describeGroups(c *api.Context) (any, *api.Error) {
 			network = "classic"
 		}
 		return listing.Among(ids, g.ID) && listing.Match(c.Get("SecurityGroupName"), g.Name) && listing.Match(c.Get("VpcId"), g.VpcID) &&
-			listing.Match(c.Get("SecurityGroupType"), groupType(g)) &&
+			listing.Match(c.Get("SecurityGroupType"), groupType(g)) && c.MatchFlag("ServiceManaged", false) && // no service has groups here
 			listing.Match(c.Get("ResourceGroupId"), cmp.Or(g.ResourceGroupID, state.DefaultResourceGroup)) &&
 			listing.Match(c.Get("NetworkType"), network) && filter.Match(g.Tags)
 	})

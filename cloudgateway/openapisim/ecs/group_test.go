@@ -105,6 +105,8 @@ func TestDescribeSecurityGroups(t *testing.T) {
 		{"VPC", []string{"VpcId", "vpc-2"}, []string{"sg-other"}, ""},
 		{"tag", []string{"Tag.1.Key", "k", "Tag.1.Value", "v"}, []string{"sg-2"}, ""},
 		{"classic", []string{"NetworkType", "classic"}, []string{}, ""},
+		{"of services", []string{"ServiceManaged", "true"}, []string{}, ""},
+		{"of users", []string{"ServiceManaged", "false", "VpcId", "vpc-2"}, []string{"sg-other"}, ""},
 		{"token", []string{"MaxResults", "2"}, []string{"sg-1", "sg-2"}, ""},
 		{"page", []string{"PageSize", "2", "PageNumber", "2"}, []string{"sg-other"}, ""},
 		{"type", []string{"SecurityGroupType", "huge"}, nil, "InvalidParameter.SecurityGroupType"},

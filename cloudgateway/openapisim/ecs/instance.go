@@ -54,12 +54,13 @@ func internetChargeType(i *state.Instance) string {
 	return cmp.Or(i.InternetChargeType, "PayByTraffic")
 }
 
-// family of an instance type: ecs.g7 of ecs.g7.large.
+// family of an instance type: ecs.g7 of ecs.g7.large, ecs.t5 of ecs.t5-lc1m1.small.
 func family(instanceType string) string {
 	if at := strings.LastIndexByte(instanceType, '.'); at >= 0 {
-		return instanceType[:at]
+		instanceType = instanceType[:at]
 	}
-	return instanceType
+	name, _, _ := strings.Cut(instanceType, "-")
+	return name
 }
 
 func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.NetworkInterface) api.Object {

@@ -97,6 +97,6 @@ func timeOf(c *api.Context, name string, def time.Time) (time.Time, bool) {
 	if !c.Has(name) {
 		return def, true
 	}
-	at, err := time.Parse(time.RFC3339, c.Get(name))
+	at, err := parseTime(c.Get(name))
 	return at, err == nil
 }

@@ -90,7 +90,31 @@ func TestTasks(t *testing.T) {
 		}
 		c.Pass(time.Second)
 	}
-	testRefusals(t, []refusal{{"none", nil, "DescribeTaskAttribute", []string{"TaskId", "t-none"}, "InvalidTaskId.NotFound"}})
+	// Tasks are those of the last day, or those that began in the time of the call.
+	at := func(ago time.Duration) string { return c.Now.Add(-ago).Format("2006-01-02T15:04:05Z") }
+	for _, tt := range []struct {
+		later  time.Duration
+		params []string
+		want   int
+	}{
+		{0, nil, 1},
+		{0, []string{"StartTime", at(time.Hour)}, 1},
+		{0, []string{"StartTime", at(0)}, 0},
+		{0, []string{"EndTime", at(0)}, 1},
+		{0, []string{"EndTime", at(time.Hour)}, 0},
+		{48 * time.Hour, nil, 0},
+		{0, []string{"StartTime", at(time.Hour)}, 1},
+	} {
+		c.Pass(tt.later)
+		if got := apitest.List(c.Must("DescribeTasks", tt.params...), "TaskId", "TaskSet", "Task"); len(got) != tt.want {
+			t.Errorf("%v, %s later: %v, want %d", tt.params, tt.later, got, tt.want)
+		}
+	}
+	testRefusals(t, []refusal{
+		{"none", nil, "DescribeTaskAttribute", []string{"TaskId", "t-none"}, "InvalidTaskId.NotFound"},
+		{"no start", nil, "DescribeTasks", []string{"StartTime", "soon"}, "InvalidParameter"},
+		{"no end", nil, "DescribeTasks", []string{"EndTime", "soon"}, "InvalidParameter"},
+	})
 }
 
 // A network interface can be lent to another account (alicloud_ecs_network_interface_permission).

@@ -10,9 +10,9 @@ import (
 
 func taskActions() []api.Action {
 	return []api.Action{
-		api.Read("DescribeTasks", describeTasks, nil, append(listing.Params(maxResults), region(), api.Optional("TaskIds"),
+		api.Read("DescribeTasks", describeTasks, api.Words("InvalidParameter"), append(listing.Params(maxResults), region(), api.Optional("TaskIds"),
 			api.Optional("TaskAction"), api.OneOf("TaskStatus", "Finished", "Processing", "Failed"),
-			api.Param{Name: "ResourceIds", Kind: api.Strings, Max: maxResults})...),
+			api.Param{Name: "ResourceIds", Kind: api.Strings, Max: maxResults}, api.Optional("StartTime"), api.Optional("EndTime"))...),
 		api.Read("DescribeTaskAttribute", describeTask, api.Words("InvalidTaskId.NotFound"), region(), api.Required("TaskId")),
 	}
 }
@@ -38,10 +38,18 @@ func finished(c *api.Context, t *state.Task) string {
 	return timeText(t.Ends)
 }
 
-// describeTasks lists the tasks of a day.
+// describeTasks lists the tasks that began in a time, the last day if the call names none.
 func describeTasks(c *api.Context) (any, *api.Error) {
+	from, ok := timeOf(c, "StartTime", c.Now.Add(-24*time.Hour))
+	if !ok {
+		return nil, api.Invalid("StartTime")
+	}
+	until, ok := timeOf(c, "EndTime", c.Now)
+	if !ok {
+		return nil, api.Invalid("EndTime")
+	}
 	matching := listing.Find(c.State.Tasks, func(t *state.Task) bool {
-		return c.Now.Sub(t.Created) < 24*time.Hour && listing.Among(listing.CommaList(c.Get("TaskIds")), t.ID) &&
+		return !t.Created.Before(from) && !t.Created.After(until) && listing.Among(listing.CommaList(c.Get("TaskIds")), t.ID) &&
 			listing.Match(c.Get("TaskAction"), t.Action) && listing.Match(c.Get("TaskStatus"), taskStatus(c, t)) &&
 			listing.Among(c.List("ResourceIds"), t.ResourceID)
 	})

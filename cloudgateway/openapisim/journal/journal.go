@@ -21,7 +21,7 @@ type Call struct {
 	Mutating bool              `json:"mutating"`          // whether the action is a write
 	Latency  float64           `json:"latency_ms"`        // until the answer was ready
 	Effect   bool              `json:"effect,omitempty"`  // the write was carried out, whatever was answered
-	Ignored  []string          `json:"ignored,omitempty"` // parameters of a write that the cloud documents and that came to nothing
+	Ignored  []string          `json:"ignored,omitempty"` // parameters that the cloud documents and that came to nothing
 	Fault    string            `json:"fault,omitempty"`   // id of the fault rule that was applied
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // New returns a simulated cloud that listens on free ports of loopback until the test ends. The zero Config is a complete
-// one; most tests want fast settings. The cloud is strict: it refuses writes with documented parameters that it doesn't simulate, so that
+// one; most tests want fast settings. The cloud is strict: it refuses calls with documented parameters that it doesn't simulate, so that
 // no test is green because something was ignored.
 func New(t testing.TB, cfg openapisim.Config) *openapisim.Simulator {
 	t.Helper()
