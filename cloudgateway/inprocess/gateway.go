@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 
 	"alicloud-controllers.dev/proto/method"
 
@@ -61,30 +59,7 @@ func Dial(t testing.TB, sim *openapisim.Simulator, vpcID string) *grpc.ClientCon
 	gateway := grpc.NewServer(grpc.ChainUnaryInterceptor(identified,
 		server.Intercept(replay.New(server.Policies(api), nil).Before(services.Scoped))))
 	services.Register(gateway)
-	return connect(t, gateway)
-}
-
-// connect serves in memory.
-func connect(t testing.TB, server *grpc.Server) *grpc.ClientConn {
-	t.Helper()
-	listener, done := bufconn.Listen(32<<10), make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); err != nil {
-			t.Errorf("serve: %v", err)
-		}
-	}()
-	t.Cleanup(func() {
-		server.Stop()
-		<-done
-	})
-	conn, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithIdleTimeout(0),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn
+	return pipes.ServeGRPC(t, gateway)
 }
 
 type key struct{}

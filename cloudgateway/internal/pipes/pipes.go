@@ -10,6 +10,10 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
 )
 
 // Listener listens in memory. It isn't gRPC's bufconn, where a read deadline that net/http has lifted may strike all the
@@ -51,6 +55,33 @@ func ServeUntil(t testing.TB, handler http.Handler) (listener *Listener, stop fu
 		_ = server.Close() // There is nothing to close but memory.
 		serving.Wait()
 	}
+}
+
+// ServeGRPC serves until the end of the test, and connects to the server.
+func ServeGRPC(t testing.TB, server *grpc.Server) *grpc.ClientConn {
+	t.Helper()
+	listener := bufconn.Listen(32 << 10) // What is never used of it is cleared all the same.
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := server.Serve(listener); err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	t.Cleanup(func() {
+		server.Stop()
+		serving.Wait()
+	})
+	conn, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithIdleTimeout(0),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return conn
 }
 
 // Dial connects to the listener, whatever the address, as soon as it accepts.

@@ -22,6 +22,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/pipes"
 )
 
 // silentCloud notes calls, and answers none.
@@ -67,7 +68,7 @@ func TestEveryFilterReachesTheCloud(t *testing.T) {
 	services := New(Config{Caller: silent, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}})
 	server := grpc.NewServer()
 	services.Register(server)
-	conn := connect(t, server)
+	conn := pipes.ServeGRPC(t, server)
 	for _, m := range method.All() {
 		fields := m.Descriptor.Input().Fields()
 		if !strings.HasPrefix(m.Name, "List") || fields.ByName("page_size") == nil {

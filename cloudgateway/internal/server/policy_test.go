@@ -23,6 +23,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/pipes"
 )
 
 // bareServer has all services, with nothing behind them.
@@ -94,7 +95,7 @@ func TestRequestIDsAreRequired(t *testing.T) {
 // TestEveryWriteChecksItsRequestID: a handler that does not would remember answers by ids of any length.
 func TestEveryWriteChecksItsRequestID(t *testing.T) {
 	server := bareServer(t)
-	conn := connect(t, server)
+	conn := pipes.ServeGRPC(t, server)
 	for full, row := range Policies(config.API{Enable: method.ToolServices()}) {
 		if !row.Mutating {
 			continue

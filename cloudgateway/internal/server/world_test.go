@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/proto/method"
@@ -116,7 +114,7 @@ func (w *world) startGateway(t *testing.T) {
 	})
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(identified, Intercept(replay.New(Policies(api), nil).Before(services.Scoped))))
 	services.Register(server)
-	w.conn, w.kill = connect(t, server), server.Stop
+	w.conn, w.kill = pipes.ServeGRPC(t, server), server.Stop
 	w.Client = gateway.NewClient(w.conn)
 }
 
@@ -126,34 +124,6 @@ const scoped = "system:serviceaccount:tools:web"
 // identified gives every call the same caller.
 func identified(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	return handler(rpc.WithCaller(ctx, rpc.Caller{Name: scoped}), request)
-}
-
-// connect serves in memory.
-func connect(t *testing.T, server *grpc.Server) *grpc.ClientConn {
-	t.Helper()
-	listener := bufconn.Listen(32 << 10) // What is never used of it is cleared all the same.
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); err != nil {
-			t.Errorf("serve: %v", err)
-		}
-	}()
-	t.Cleanup(func() {
-		server.Stop()
-		<-done
-	})
-	conn, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := conn.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return conn
 }
 
 type fixedKey struct{}
