@@ -4,6 +4,7 @@ package scope
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -135,7 +136,14 @@ func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServ
 			return nil, rpcerr.Errorf(rpcerr.Internal,
 				"nothing says which resource %s changes; add owners to its options in the protocol", info.FullMethod)
 		}
-		if err := g.permit(ctx, r, c, caller.Name, m.Verb()); err != nil {
+		err := g.permit(ctx, r, c, caller.Name, m.Verb())
+		if errors.Is(err, errGone) {
+			if answer, err := Gone(m); answer != nil || err != nil {
+				return answer, err
+			}
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -144,7 +152,8 @@ func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServ
 	return response, err
 }
 
-// permit says why a change is outside of the scope of a rule; nil if it is not.
+// permit says why a change is outside of the scope of a rule; nil if it is not, errGone if there is nothing to be taken
+// away.
 func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb string) error {
 	of := c.of
 	if r.controller && c.unbinds {
@@ -158,7 +167,9 @@ func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb strin
 		enough := r.enough(resource.Kind, verb, c)
 		found, err := g.facts(ctx, r, resource, verb == "delete" && !c.part || c.passed)
 		if rpcerr.IsNotFound(err) && (verb == "delete" || c.unbinds && resource.Kind == EIP) {
-			continue // It is gone already, which the handler says as it does for any caller.
+			if found, err = g.confirmed(ctx, resource, err); rpcerr.IsNotFound(err) {
+				return errGone
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("find out whether %s is in the scope of %s: %w", resource, caller, err)

@@ -2,14 +2,14 @@ package server
 
 import (
 	"context"
-	"fmt"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"alicloud-controllers.dev/proto/method"
 	"alicloud-controllers.dev/proto/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/scope"
 )
 
 // part is a field of requests that names a part of something, and the field with what it is a part of, which callers may leave out.
@@ -31,12 +31,10 @@ func (s *Services) completed(ctx context.Context, m method.Method, request proto
 			continue
 		}
 		of, err := p.find(ctx, id)
-		if rpcerr.IsNotFound(err) && m.Verb() == "delete" && m.Descriptor.Output().Fields().Len() == 0 {
-			answer, err := protoregistry.GlobalTypes.FindMessageByName(m.Descriptor.Output().FullName())
-			if err != nil {
-				return nil, fmt.Errorf("answer %s: %w", m.FullName(), err)
+		if rpcerr.IsNotFound(err) && m.Verb() == "delete" {
+			if done, err := scope.Gone(m); done != nil || err != nil {
+				return done, err
 			}
-			return answer.New().Interface(), nil
 		}
 		if err != nil {
 			return nil, err
