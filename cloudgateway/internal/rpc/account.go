@@ -16,6 +16,7 @@ import (
 // all that they may leave room for the next one.
 type Account struct {
 	limits Limits
+	read   places
 
 	mu      sync.Mutex
 	all     share
@@ -26,6 +27,7 @@ type Account struct {
 type share struct {
 	calls, bytes int
 	places       chan struct{} // one for each request that is being read, and each answer that is being encoded
+	reads        held
 }
 
 // answerRoom is what every call has for its answer from the beginning, in bytes, so that a usual one is never refused
@@ -37,7 +39,7 @@ const answerRoom = 16 << 10
 const callRoom = answerRoom + window
 
 func newAccount(limits Limits) *Account {
-	return &Account{limits: limits, callers: make(map[string]*share)}
+	return &Account{limits: limits, read: places{left: limits.Receiving}, callers: make(map[string]*share)}
 }
 
 // entry is a call of a caller that is under way.
@@ -74,7 +76,24 @@ func (a *Account) enter(caller string, room int) (*entry, error) {
 
 // reading waits for a place to read the request.
 func (e *entry) reading(ctx context.Context) (done func(), err error) {
-	return placeIn(ctx, e.of.places)
+	return e.account.reading(ctx, e.of.places, &e.of.reads)
+}
+
+// reading waits for a place of the caller's own, and then for one of those of all.
+func (a *Account) reading(ctx context.Context, own chan struct{}, reads *held) (done func(), err error) {
+	leave, err := placeIn(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	giveBack, err := a.read.take(ctx, reads)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func() {
+		giveBack()
+		leave()
+	}, nil
 }
 
 // place waits for a place to encode the answer.

@@ -45,6 +45,7 @@ type crowd struct {
 	connections int
 	entrances   chan struct{} // one for each call that is being admitted
 	reading     chan struct{} // one for each request without a token that is being read
+	reads       held
 }
 
 // healthPlaces is how many requests without a token are read at a time for a caller. gRPC takes as large ones as for a call.
@@ -80,6 +81,7 @@ type connection struct {
 
 	caller   string // who made the first permitted call; "": it is a stranger's
 	of       atomic.Pointer[crowd]
+	strange  crowd     // itself, as long as it is a stranger's
 	busy     int       // calls whose headers have come, and which are no health checks
 	idle     time.Time // since when no request is under way; zero: one is, or nobody says
 	stranger atomic.Bool
@@ -135,7 +137,8 @@ func (c *connections) arrive(peer string) (bucket *Peers, key string) {
 func (c *connections) admit(raw net.Conn) *connection {
 	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr()), over: make(chan struct{})}
 	n.stranger.Store(true)
-	n.of.Store(newCrowd(c.limits.AdmittingPerStranger))
+	n.strange = *newCrowd(c.limits.AdmittingPerStranger)
+	n.of.Store(&n.strange)
 	c.mu.Lock()
 	var leaves *connection
 	if of := c.strangers[n.peer]; len(of) >= c.limits.StrangersPerPeer {
@@ -335,7 +338,9 @@ func (n *connection) rests(idle bool) {
 // Read implements net.Conn.
 func (n *connection) Read(p []byte) (int, error) {
 	got, err := n.Conn.Read(p)
-	if n.stranger.Load() && n.read.Add(int64(got)) > n.owner.limits.StrangerBytes {
+	// A request without a token that began before the first permitted call keeps its place, of which no caller's other
+	// connections know.
+	if (n.stranger.Load() || len(n.strange.reading) > 0) && n.read.Add(int64(got)) > n.owner.limits.StrangerBytes {
 		n.end("too many bytes")
 		return 0, errStrangerBytes
 	}

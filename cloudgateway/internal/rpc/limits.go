@@ -47,6 +47,8 @@ type Limits struct {
 	// ReceivingPerCaller bounds the requests of one caller that are read, and its answers that are encoded, at the same time; others
 	// wait. Default 12.
 	ReceivingPerCaller int
+	// Receiving bounds the requests that are read at the same time, of all callers. None may have more than is left for others. Default 42.
+	Receiving int
 	// Calls and CallsPerCaller bound the calls under way. Each has a stack and what gRPC keeps of it, some 25 KiB, and takes
 	// callRoom of Bytes. A client with one connection has as many as Streams. Defaults 1152 and 384.
 	Calls, CallsPerCaller int
@@ -69,8 +71,8 @@ func (l Limits) withDefaults() Limits {
 		AdmittingPerCaller: cmp.Or(l.AdmittingPerCaller, 16), AdmittingPerStranger: cmp.Or(l.AdmittingPerStranger, 4),
 		ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 2),
 		Request:             cmp.Or(l.Request, mib), Items: cmp.Or(l.Items, 60_000), Receive: cmp.Or(l.Receive, 10*time.Second),
-		ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 12),
-		Calls:              cmp.Or(l.Calls, 1152), CallsPerCaller: cmp.Or(l.CallsPerCaller, 384),
+		ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 12), Receiving: cmp.Or(l.Receiving, 42),
+		Calls: cmp.Or(l.Calls, 1152), CallsPerCaller: cmp.Or(l.CallsPerCaller, 384),
 		Bytes: cmp.Or(l.Bytes, 96*mib), BytesPerCaller: cmp.Or(l.BytesPerCaller, 32*mib),
 		Send: cmp.Or(l.Send, 30*time.Second),
 	}

@@ -81,7 +81,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, und
 	from := a.from
 	from.called()
 	if exempt(method) {
-		call, err := from.enter(s.limits.ExemptPerConnection)
+		call, err := from.enter(s.limits.ExemptPerConnection, s.account)
 		return ctx, call, err
 	}
 	ctx, caller, err := s.identify(ctx, method)
@@ -103,15 +103,18 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, und
 }
 
 // exemptCall is a call that needs no token. Its connection bounds its size.
-type exemptCall struct{ from *connection }
+type exemptCall struct {
+	from    *connection
+	account *Account
+}
 
 // enter begins one.
-func (n *connection) enter(most int) (exemptCall, error) {
+func (n *connection) enter(most int, account *Account) (exemptCall, error) {
 	if n != nil && n.exempt.Add(1) > int64(most) {
 		n.exempt.Add(-1)
 		return exemptCall{}, tooMuch("too many calls without a token on this connection")
 	}
-	return exemptCall{n}, nil
+	return exemptCall{n, account}, nil
 }
 
 // reading waits for a place to read the request, of which a caller has few on all of its connections. gRPC takes as
@@ -120,7 +123,11 @@ func (c exemptCall) reading(ctx context.Context) (done func(), err error) {
 	if c.from == nil {
 		return func() {}, nil
 	}
-	return placeIn(ctx, c.from.of.Load().reading)
+	of := c.from.of.Load()
+	if of == &c.from.strange {
+		return placeIn(ctx, of.reading) // StrangerBytes bound what is read.
+	}
+	return c.account.reading(ctx, of.reading, &of.reads)
 }
 
 func (exemptCall) place(context.Context) (func(), error) { return func() {}, nil }
