@@ -28,22 +28,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 )
 
-// Product is an OpenAPI product, by the name that metrics, budgets and error details use.
-type Product string
-
-// The products that the gateway calls.
-const (
-	SLB Product = "slb"
-	NLB Product = "nlb"
-	VPC Product = "vpc"
-	ECS Product = "ecs"
-	STS Product = "sts"
-	// CAS is the Certificate Management Service.
-	CAS Product = "cas"
-	// Quotas is Quota Center, which only the doctor calls.
-	Quotas Product = "quotas"
-)
-
 // Call is one action of the cloud with its parameters, encoded as the OpenAPI wants them ("Tag.1.Key").
 type Call struct {
 	Product Product
@@ -61,6 +45,12 @@ type Call struct {
 	As string
 	// Format of the answer, "JSON" or "XML"; empty: JSON.
 	Format string
+	// Version of the API; empty: the first of the product.
+	Version string
+	// Method, Path, Body and ContentType are those of a call of a product with paths. Its parameters are the query, and Form is
+	// empty. A path has nothing that one would have to encode.
+	Method, Path, ContentType string
+	Body                      []byte
 	// Idempotent calls may be repeated after an unclear outcome: they carry a ClientToken, or doing them twice is the same as once.
 	// Calls that are not Mutating always are.
 	Idempotent bool
@@ -77,6 +67,9 @@ func (c Call) InForm() Call {
 
 // api names the action in errors and metrics.
 func (c Call) api() string { return string(c.Product) + "/" + c.Action }
+
+// method is that of its requests.
+func (c Call) method() string { return cmp.Or(c.Method, http.MethodPost) }
 
 // counted is the action under which it counts.
 func (c Call) counted() string { return cmp.Or(c.As, c.Action) }
@@ -97,48 +90,6 @@ func ItemError(product Product, action, code, message, requestID string) *rpcerr
 	return catalogue.Error(catalogue.Answer{
 		Product: string(product), Action: action, Code: code, Message: message, RequestID: requestID,
 	})
-}
-
-// services are the products, in order: what the SDK calls each, and the version of its API.
-func services() []service {
-	return []service{
-		{SLB, "Slb", "2014-05-15"}, {NLB, "Nlb", "2022-04-30"}, {VPC, "Vpc", "2016-04-28"}, {ECS, "Ecs", "2014-05-26"},
-		{STS, "Sts", "2015-04-01"}, {CAS, "Cas", "2020-04-07"}, {Quotas, "quotas", "2020-05-10"},
-	}
-}
-
-type service struct {
-	product       Product
-	code, version string
-}
-
-// Products are all that the gateway calls.
-func Products() []Product {
-	var all []Product
-	for _, s := range services() {
-		all = append(all, s.product)
-	}
-	return all
-}
-
-// ProductOf finds the product that serves others than the doctor, of which the API has a version.
-func ProductOf(version string) (Product, bool) {
-	for _, s := range services() {
-		if s.version == version && s.product != Quotas {
-			return s.product, true
-		}
-	}
-	return "", false
-}
-
-// service is what the SDK and the cloud call a product. One that is in no table is a defect of the program, which its first call shows.
-func (p Product) service() (code, version string) {
-	for _, s := range services() {
-		if s.product == p {
-			return s.code, s.version
-		}
-	}
-	panic("openapi: no product " + strconv.Quote(string(p)))
 }
 
 const (
@@ -277,26 +228,50 @@ type signed struct {
 // sign lets the SDK sign an attempt. The SDK's request is made for this attempt alone, because it may not be shared between goroutines.
 // The SDK's client is left out: it would build a request of net/http besides, and escape everything once more for it.
 func (c *Client) sign(call Call, with credentials.Credentials) (signed, error) {
-	code, version := call.Product.service()
+	r := call.Product.row()
+	version := cmp.Or(call.Version, r.version())
 	if call.Unsigned {
 		return c.unsigned(call, version), nil
 	}
-	req := &requests.RpcRequest{}
-	req.InitWithApiInfo(code, version, call.Action, "", "")
-	req.AcceptFormat = cmp.Or(call.Format, req.AcceptFormat)
-	maps.Copy(req.QueryParams, call.Params)
-	maps.Copy(req.FormParams, call.Form)
+	target := &url.URL{Scheme: c.cfg.Scheme, Host: c.hosts[call.Product], Path: "/"}
+	var req requests.AcsRequest
+	if r.paths {
+		req, target.Path = c.byPath(call, r, version), call.Path
+	} else {
+		rpc := &requests.RpcRequest{}
+		rpc.InitWithApiInfo(r.code, version, call.Action, "", "")
+		rpc.AcceptFormat = cmp.Or(call.Format, rpc.AcceptFormat)
+		maps.Copy(rpc.FormParams, call.Form)
+		req = rpc
+	}
+	maps.Copy(req.GetQueryParams(), call.Params)
 	if err := auth.Sign(req, nil, c.cfg.Region, fixed{with}); err != nil {
 		return signed{}, fmt.Errorf("sign: %w", err)
 	}
-	header := make(http.Header, len(req.Headers)+2) //nolint:mnd // Those that follow.
-	for name, value := range req.Headers {
+	header := make(http.Header, len(req.GetHeaders())+2) //nolint:mnd // Those that follow.
+	for name, value := range req.GetHeaders() {
 		header.Set(name, value)
 	}
 	header.Set("X-Sdk-Core-Version", sdk.Version)
 	header.Set("User-Agent", c.cfg.UserAgent)
-	target := &url.URL{Scheme: c.cfg.Scheme, Host: c.hosts[call.Product], Path: "/", RawQuery: utils.GetUrlFormedMap(req.QueryParams)}
+	target.RawQuery = utils.GetUrlFormedMap(req.GetQueryParams())
 	return signed{url: target, header: header, body: req.GetContent()}, nil
+}
+
+// byPath makes a request whose action the cloud finds by its path. The SDK signs it in its headers (version 1, "acs"), as the cloud's page
+// "Request syntax and signature method V2 for ROA-style APIs" says (alibabacloud.com/help/en/sdk/product-overview/roa-mechanism, May
+// 2025), and leaves out the nonce.
+func (c *Client) byPath(call Call, r row, version string) requests.AcsRequest {
+	req := &requests.RoaRequest{}
+	req.InitWithApiInfo(r.code, version, call.Action, call.Path, "", "")
+	req.Method = call.method()
+	req.AcceptFormat = "JSON"
+	req.Headers["x-acs-signature-nonce"] = rand.Text()
+	if len(call.Body) > 0 {
+		req.Content = call.Body
+		req.Headers["Content-Type"] = cmp.Or(call.ContentType, "application/json")
+	}
+	return req
 }
 
 // unsigned leaves to the body what is secret, so that no log of URLs shows it.

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -155,52 +154,6 @@ func (cfg Config) withDefaults() Config {
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, "alicloud-controllers")
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return cfg
-}
-
-func (cfg Config) hosts() map[Product]string {
-	hosts := make(map[Product]string)
-	for _, p := range Products() {
-		host := publicHost(p, cfg.Region)
-		if cfg.Network == "vpc" && p != Quotas && (p != CAS || cfg.Region == CertificateRegion(cfg.Region)) {
-			host = string(p) + "-vpc." + cfg.Region + ".aliyuncs.com"
-		}
-		hosts[p] = cmp.Or(cfg.Endpoints[p], host)
-	}
-	return hosts
-}
-
-// CertificateRegion is where CAS keeps the certificates of a region: one place for China, and one for all else. Accounts of
-// the other site of Alibaba Cloud have theirs in the other place, which their endpoint has to say.
-func CertificateRegion(region string) string {
-	if strings.HasPrefix(region, "cn-") {
-		return "cn-hangzhou"
-	}
-	return "ap-southeast-1"
-}
-
-// publicHost is where a product is reached from the internet. The oldest regions, and those of finance and government,
-// have no hosts of their own.
-func publicHost(p Product, region string) string {
-	const closed = "cn-hangzhou-finance cn-shanghai-finance-1 cn-shenzhen-finance-1 cn-beijing-finance-pop " +
-		"cn-hongkong-finance-pop cn-north-2-gov-1 cn-beijing-gov-1"
-	in := func(regions string) bool { return slices.Contains(strings.Fields(regions), region) }
-	switch {
-	case p == Quotas: // One for all regions. The SDKs name no other, nor one inside VPCs.
-		return "quotas.aliyuncs.com"
-	case p == CAS && CertificateRegion(region) == "cn-hangzhou":
-		return "cas.aliyuncs.com"
-	case p == CAS:
-		return "cas." + CertificateRegion(region) + ".aliyuncs.com"
-	case p == SLB && in(closed+" cn-qingdao cn-beijing cn-shanghai cn-hangzhou cn-shenzhen cn-hongkong us-west-1 us-east-1 ap-southeast-1"):
-		return "slb.aliyuncs.com"
-	case p == VPC && in(closed+" cn-hangzhou"):
-		return "vpc.aliyuncs.com"
-	case p == ECS && in("cn-hangzhou cn-shanghai-finance-1 cn-shenzhen-finance-1"):
-		return "ecs-cn-hangzhou.aliyuncs.com"
-	case p == ECS && in(closed):
-		return "ecs.aliyuncs.com"
-	}
-	return string(p) + "." + region + ".aliyuncs.com"
 }
 
 // pool is a transport whose idle connections can't be closed through http.Client. retryablehttp does so whenever a call fails,

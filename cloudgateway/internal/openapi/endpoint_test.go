@@ -18,7 +18,7 @@ func TestPublicHosts(t *testing.T) {
 	row := regexp.MustCompile(`"([a-z0-9-]+)": +"([a-z0-9.-]+)"`)
 	inside := regexp.MustCompile(
 		`test|inner|internal|nebula|oxs|-pop$|-edge-|-bj-b01$|-[a-z]+[0-9]+-[a-z][0-9]+$|yushanfang|fujian|wuhan|zhangbei`)
-	for _, p := range []Product{SLB, VPC, ECS} {
+	for _, p := range []Product{SLB, VPC, ECS, ESS} {
 		text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "services", string(p), "endpoint.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -30,7 +30,7 @@ func TestPublicHosts(t *testing.T) {
 				continue
 			}
 			regions++
-			if got := publicHost(p, region); got != want {
+			if got := publicHost(p.row(), region); got != want {
 				t.Errorf("%s in %s: got %s, the SDK has %s", p, region, got, want)
 			}
 		}

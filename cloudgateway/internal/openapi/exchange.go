@@ -80,7 +80,7 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 		GetConn: func(string) { x.on.Store(nil) },
 		GotConn: func(got httptrace.GotConnInfo) { x.on.Store(usageOf(got.Conn)) },
 	})
-	first, err := http.NewRequestWithContext(ctx, http.MethodPost, "", nil)
+	first, err := http.NewRequestWithContext(ctx, x.call.method(), "", nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", x.call.api(), err)
 	}

@@ -138,6 +138,9 @@ func (c *Client) Reachable() error {
 	defer r.mu.Unlock()
 	var silent []string
 	for _, p := range Products() {
+		if p.row().foreign { // The gateway itself works without it.
+			continue
+		}
 		if s := r.seen[p]; s != nil && s.failures >= enoughFailures && time.Since(s.last) < staleFailure {
 			silent = append(silent, fmt.Sprintf("no answer from %s to %d attempts since %s: %v",
 				c.hosts[p], s.failures, s.first.UTC().Format(time.RFC3339), s.err))
@@ -152,7 +155,7 @@ func (c *Client) Reachable() error {
 // beginSpan opens the span of an attempt. It lasts from the wait for the budget to the end of the answer. Parameters and what the
 // cloud says in words stay out of it: they hold names, and at times what was signed.
 func (x *exchange) beginSpan(ctx context.Context) {
-	product, _ := x.call.Product.service()
+	product := x.call.Product.row().code
 	_, x.span = tracing.Child(ctx, product+"."+x.call.Action, trace.WithSpanKind(trace.SpanKindClient))
 	if x.span.IsRecording() {
 		x.span.SetAttributes(

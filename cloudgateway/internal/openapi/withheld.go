@@ -46,6 +46,9 @@ func (x *exchange) withheld(got *answer) error {
 	why, message := "", ""
 	e, err := got.envelope()
 	known := err == nil && got.requestID() != ""
+	if x.call.Product.HasPaths() && got.ok() { // It may be a list or a text: only the cloud sends the id in a header.
+		known = got.header.Get(requestIDHeader) != ""
+	}
 	switch {
 	case !got.ok() && (x.meaning.Class == catalogue.Authentication || catalogue.AboutCredentials(x.refusal.Code)):
 		why = WithheldCredentials
