@@ -113,7 +113,7 @@ func TestFront(t *testing.T) {
 	t.Parallel()
 	off := render(t, "kube-system", map[string]any{"networkPolicy": map[string]any{"enabled": true}})
 	for name, text := range off {
-		if strings.Contains(text, "7444") || strings.Contains(text, "/etc/front") {
+		if strings.Contains(text, "7444") || strings.Contains(text, "/etc/front") || strings.HasPrefix(name, "Service cloudgateway-") {
 			t.Errorf("%s has a front", name)
 		}
 	}
@@ -125,6 +125,13 @@ func TestFront(t *testing.T) {
 	if ports := decode[corev1.Service](t, on["Service cloudgateway"]).Spec.Ports; len(ports) != 3 ||
 		ports[1].Name != "active" || ports[1].Port != 7445 || ports[2].Name != "front" || ports[2].Port != 7444 {
 		t.Errorf("ports of the Service: %+v", ports)
+	}
+	for _, product := range []string{"ecs", "cs", "kms"} { // TestChartHasTheProducts of the gateway compares the list.
+		service := decode[corev1.Service](t, on["Service cloudgateway-"+product]).Spec
+		if service.ClusterIP != corev1.ClusterIPNone || !service.PublishNotReadyAddresses || len(service.Ports) != 1 || service.Ports[0].Port != 7444 ||
+			!maps.Equal(service.Selector, decode[corev1.Service](t, on["Service cloudgateway"]).Spec.Selector) {
+			t.Errorf("the name of %s: %+v", product, service)
+		}
 	}
 	pod := decode[appsv1.Deployment](t, on["Deployment cloudgateway"])
 	got := volume(pod, "front", "/etc/front")

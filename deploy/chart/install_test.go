@@ -172,7 +172,7 @@ func TestCertManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := certificate.Spec
-	if spec.SecretName != "cloudgateway-tls" || !slices.Equal(spec.DNSNames, []string{"cloudgateway.cloud.svc"}) ||
+	if spec.SecretName != "cloudgateway-tls" || len(spec.DNSNames) != 15 || spec.DNSNames[0] != "cloudgateway.cloud.svc" || spec.DNSNames[4] != "cloudgateway-ecs.cloud.svc" ||
 		documents[spec.IssuerRef.Kind+" "+spec.IssuerRef.Name] == "" {
 		t.Errorf("certificate %+v", spec)
 	}
@@ -199,6 +199,12 @@ func TestNameOfTheGateway(t *testing.T) {
 		"../../docs/gateway-api.md")+read(t, "../../docs/gateway-for-tools.md"), -1) {
 		if err := certificate.VerifyHostname(named[1]); err != nil {
 			t.Errorf("the page says %q: %v", named[0], err)
+		}
+	}
+	names := regexp.MustCompile(`cloudgateway[a-z-]*\.kube-system\.svc`).FindAllString(read(t, "../../docs/openapi-front.md"), -1)
+	for _, name := range append(names, "cloudgateway-kms.kube-system.svc") {
+		if err := certificate.VerifyHostname(name); err != nil {
+			t.Errorf("%s, by which a tool calls the front: %v", name, err)
 		}
 	}
 }

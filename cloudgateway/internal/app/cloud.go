@@ -20,13 +20,12 @@ import (
 
 // cloudConfig is the way to the cloud, without credentials and budget: not every client needs them.
 func cloudConfig(cfg config.Config, log *slog.Logger) openapi.Config {
-	e := cfg.Endpoints
+	endpoints := map[openapi.Product]string{}
+	for product, host := range cfg.Endpoints.Hosts() {
+		endpoints[openapi.Product(product)] = host
+	}
 	return openapi.Config{
-		Region: cfg.Region, Network: cfg.Network, Scheme: cfg.Scheme, UserAgent: userAgent(), Logger: log,
-		Endpoints: map[openapi.Product]string{
-			openapi.SLB: e.SLB, openapi.NLB: e.NLB, openapi.VPC: e.VPC, openapi.ECS: e.ECS, openapi.STS: e.STS, openapi.CAS: e.CAS,
-			openapi.Quotas: e.Quotas,
-		},
+		Region: cfg.Region, Network: cfg.Network, Scheme: cfg.Scheme, UserAgent: userAgent(), Logger: log, Endpoints: endpoints,
 	}
 }
 

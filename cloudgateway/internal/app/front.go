@@ -14,6 +14,7 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/logging"
 
+	"alicloud-controllers.dev/cloudgateway/internal/authn"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/front"
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
@@ -34,7 +35,18 @@ func (g *Gateway) frontConfig(registry prometheus.Registerer, forget func(produc
 			forget(products...)
 			g.services.Guard().Forget(products...)
 		},
-		Registerer: registry, Logger: g.log, Account: g.accounts(),
+		Registerer: registry, Logger: g.log, Account: g.accounts(), Tokens: g.tokens(),
+	}
+}
+
+// tokens finds out whose tokens tools show for a session. They are made for another audience than those of callers of the
+// gateway's own API: neither is good for the other.
+func (g *Gateway) tokens() func(ctx context.Context, token string) (rpc.Caller, time.Time, error) {
+	authenticator := authn.New(g.kube.AuthenticationV1().TokenReviews(), g.cfg.Front.Audience, g.log)
+	return func(ctx context.Context, token string) (rpc.Caller, time.Time, error) {
+		caller, err := authenticator.Authenticate(ctx, token)
+		until, _ := authn.Expiry(token) // A token without an end has none.
+		return caller, until, err
 	}
 }
 

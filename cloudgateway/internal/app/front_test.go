@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -56,7 +57,7 @@ func fronted(t *testing.T, more string) *world {
 			}
 		}
 	})
-	w.toolMay = map[string]bool{"ecs:Describe*": true, "slb:*": true, "vpc:DescribeVpcs": true, "ecs:DeleteInstance": true,
+	w.toolMay = map[string]bool{"cs:*": true, "kms:*": true, "ram:*": false, "ecs:Describe*": true, "slb:*": true, "vpc:DescribeVpcs": true, "ecs:DeleteInstance": true,
 		"ecs:DeleteInstances": true, "ecs:RunInstances": true}
 	w.write("keys.yaml",
 		fmt.Sprintf("keys:\n- {id: tool, secret: %s, user: %q}\n- {id: scoped, secret: %s, user: %q}\n",
@@ -83,6 +84,8 @@ func (w *world) openFront(g *Gateway) string {
 // tool is a client that signs as the cloud's documents say.
 type tool struct {
 	url, id, secret string
+	token           string // of a session
+	host            string // instead of that of the URL
 	client          *http.Client
 }
 
@@ -94,7 +97,11 @@ func newTool(t *testing.T, address, id, secret string) *tool {
 }
 
 // versions of the products' APIs.
-var versions = map[string]string{"slb": "2014-05-15", "vpc": "2016-04-28", "ecs": "2014-05-26"}
+var versions = map[string]string{
+	"slb": "2014-05-15", "vpc": "2016-04-28", "ecs": "2014-05-26", "ram": "2015-05-01", "cs": "2015-12-15", "sts": "2015-04-01",
+	"alb": "2020-06-16", "alidns": "2015-01-09", "pvtz": "2018-01-01", "nas": "2017-06-26",
+	"ess": "2014-08-28", "kms": "2016-01-20",
+}
 
 func (c *tool) params(name string, params map[string]string) map[string]string {
 	product, action, _ := strings.Cut(name, ":")
@@ -122,6 +129,11 @@ func percent(s string) string {
 func (c *tool) sign(method string, params map[string]string) string {
 	mac := hmac.New(sha1.New, []byte(c.secret+"&"))
 	mac.Write([]byte(method + "&%2F&" + percent(encoded(params))))
+	if c.token != "" {
+		params["SecurityToken"] = c.token
+		mac.Reset()
+		mac.Write([]byte(method + "&%2F&" + percent(encoded(params))))
+	}
 	return encoded(params) + "&Signature=" + percent(base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
@@ -144,6 +156,9 @@ func (c *tool) send(ctx context.Context, method, query string, body []byte, head
 			continue
 		}
 		r.Header.Set(name, value)
+	}
+	if c.host != "" {
+		r.Host = c.host
 	}
 	res, err := c.client.Do(r)
 	if err != nil {
@@ -175,12 +190,15 @@ func (c *tool) sign3(name string, params map[string]string) (body []byte, header
 	}
 	body = []byte(form.Encode())
 	sum := sha256.Sum256(body)
-	host := strings.TrimPrefix(strings.TrimPrefix(c.url, "https://"), "http://")
+	host := cmp.Or(c.host, strings.TrimPrefix(strings.TrimPrefix(c.url, "https://"), "http://"))
 	headers = map[string]string{
 		"content-type": "application/x-www-form-urlencoded", "host": host, "x-acs-action": action,
 		"x-acs-content-sha256": hex.EncodeToString(sum[:]),
 		"x-acs-date":           time.Now().UTC().Format("2006-01-02T15:04:05Z"), "x-acs-signature-nonce": rand.Text(),
 		"x-acs-version": versions[product],
+	}
+	if c.token != "" {
+		headers["x-acs-security-token"] = c.token
 	}
 	signed, text := slices.Sorted(maps.Keys(headers)), ""
 	for _, name := range signed {
@@ -205,6 +223,39 @@ func (c *tool) call3(t *testing.T, name string, params map[string]string) reply 
 		t.Fatalf("%s: %v", name, err)
 	}
 	return got
+}
+
+// path makes a call of a path with version 3 of the signature.
+func (c *tool) path(t *testing.T, method, path, name, body string) reply {
+	t.Helper()
+	product, action, _ := strings.Cut(name, ":")
+	sum := sha256.Sum256([]byte(body))
+	headers := map[string]string{
+		"host": cmp.Or(c.host, strings.TrimPrefix(c.url, "https://")), "x-acs-action": action, "x-acs-content-sha256": hex.EncodeToString(sum[:]),
+		"x-acs-date": time.Now().UTC().Format("2006-01-02T15:04:05Z"), "x-acs-signature-nonce": rand.Text(), "x-acs-version": versions[product],
+	}
+	signed, text := slices.Sorted(maps.Keys(headers)), ""
+	for _, name := range signed {
+		text += name + ":" + headers[name] + "\n"
+	}
+	canonical := method + "\n" + path + "\n\n" + text + "\n" + strings.Join(signed, ";") + "\n" + hex.EncodeToString(sum[:])
+	hash := sha256.Sum256([]byte(canonical))
+	mac := hmac.New(sha256.New, []byte(c.secret))
+	mac.Write([]byte("ACS3-HMAC-SHA256\n" + hex.EncodeToString(hash[:])))
+	r := must(http.NewRequestWithContext(t.Context(), method, c.url+path, strings.NewReader(body)))
+	for name, value := range headers {
+		r.Header.Set(name, value)
+	}
+	r.Host = headers["host"]
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "ACS3-HMAC-SHA256 Credential="+c.id+",SignedHeaders="+strings.Join(signed, ";")+
+		",Signature="+hex.EncodeToString(mac.Sum(nil)))
+	res := must(c.client.Do(r))
+	defer res.Body.Close()
+	answer := must(io.ReadAll(res.Body))
+	var e struct{ Code string }
+	_ = json.Unmarshal(answer, &e) // Only errors in JSON have one.
+	return reply{Status: res.StatusCode, Type: res.Header.Get("Content-Type"), Body: string(answer), Code: e.Code, Header: res.Header}
 }
 
 // requestIDs are what answers may differ in.
@@ -350,7 +401,48 @@ func TestFrontRefuses(t *testing.T) {
 		}, 404, "InvalidAccessKeyId.NotFound"},
 		{"credentials", func() reply { return good.call(t, "sts:AssumeRole", map[string]string{"Version": "2015-04-01"}) }, 403, "Forbidden.RAM"},
 		{"an unknown product",
-			func() reply { return good.call(t, "ram:ListUsers", map[string]string{"Version": "2015-05-01"}) }, 400, "InvalidVersion"},
+			func() reply { return good.call(t, "oss:ListBuckets", map[string]string{"Version": "2019-05-17"}) }, 400, "InvalidVersion"},
+		{"a product that no role names", func() reply { return good.call(t, "ram:ListUsers", nil) }, 403, "Forbidden.RAM"},
+		{"a role's changes of RAM by a pattern", func() reply {
+			return good.call(t, "ram:AttachPolicyToUser", map[string]string{"UserName": "me", "PolicyName": "AdministratorAccess"})
+		}, 403, "Forbidden.RAM"},
+		{"a secret of KMS by a pattern", func() reply {
+			return good.call(t, "kms:GetSecretValue", map[string]string{"SecretName": "db"})
+		}, 403, "Forbidden.RAM"},
+		{"the name of another product", func() reply {
+			c := *good
+			c.host = "cloudgateway-ecs.kube-system.svc"
+			return c.call(t, "slb:DescribeLoadBalancers", nil)
+		}, 400, "InvalidVersion"},
+		{"the name of no product", func() reply {
+			c := *good
+			c.host = "cloudgateway-oss.kube-system.svc"
+			return c.call(t, "slb:DescribeLoadBalancers", nil)
+		}, 404, "InvalidProduct.NotFound"},
+		{"the name of a product that only the doctor calls", func() reply {
+			c := *good
+			c.host = "cloudgateway-quotas.kube-system.svc"
+			return c.call(t, "quotas:ListProductQuotas", map[string]string{"Version": "2020-05-10"})
+		}, 404, "InvalidProduct.NotFound"},
+		{"an action of CS by its name", func() reply { return good.call(t, "cs:DescribeClusterDetail", nil) }, 404, "InvalidAction.NotFound"},
+		{"a path of a product that has none", func() reply {
+			return good.path(t, "GET", "/clusters/c-1", "ecs:DescribeInstances", "")
+		}, 404, "InvalidAction.NotFound"},
+		{"a path under the name of a permitted action", func() reply {
+			return good.path(t, "GET", "/k8s/c-1/user_config", "cs:DescribeClusterDetail", "")
+		}, 400, "InvalidAction.NotFound"},
+		{"a deletion under the name of a permitted action", func() reply {
+			return good.path(t, "DELETE", "/clusters/c-1", "cs:DescribeClusterDetail", "")
+		}, 404, "InvalidAction.NotFound"},
+		{"a kubeconfig by a pattern", func() reply {
+			return good.path(t, "GET", "/k8s/c-1/user_config", "cs:DescribeClusterUserKubeconfig", "")
+		}, 403, "Forbidden.RAM"},
+		{"a token with a key pair", func() reply {
+			c := *good
+			c.token = "x.y"
+			return c.call(t, "ecs:DescribeInstances", nil)
+		}, 400, "InvalidSecurityToken.Malformed"},
+		{"a session where there are none", func() reply { return assume(t, good, "pod-of-tool", nil) }, 403, "Forbidden.RAM"},
 		{"a product that only the doctor calls", func() reply {
 			return good.call(t, "quotas:ListProductQuotas", map[string]string{"Version": "2020-05-10"})
 		}, 400, "InvalidVersion"},

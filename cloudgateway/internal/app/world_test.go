@@ -18,6 +18,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,7 +57,7 @@ type world struct {
 
 	latency  time.Duration   // of the API server
 	toolMay  map[string]bool // call through the OpenAPI front, by name, with any key pair
-	accounts sync.Map        // ServiceAccounts that are "gone" or "forbidden", by name
+	accounts sync.Map        // ServiceAccounts that are "gone", "made anew" or "forbidden", by name
 	agents   sync.Map        // the user agents of requests to the API server, by path
 }
 
@@ -152,12 +153,13 @@ func (w *world) start() *Gateway {
 	go func() { ended <- g.Run(ctx) }()
 	w.ended = sync.OnceValue(func() error { return <-ended })
 	stop := w.ended
-	w.stop = func() error {
+	end := func() error {
 		cancel()
 		return stop()
 	}
+	w.stop = end
 	w.t.Cleanup(func() {
-		if err := w.stop(); err != nil {
+		if err := end(); err != nil {
 			w.t.Errorf("the gateway ended with: %v", err)
 		}
 	})
@@ -262,6 +264,9 @@ func (w *world) selfSigned(name string) (certificate, privateKey string) {
 func (w *world) serviceAccount(out http.ResponseWriter, name string) {
 	uid, _ := w.accounts.Load(name)
 	switch uid {
+	case "made anew":
+		w.answer(out, &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: "another-uid"}})
 	case "gone":
 		w.answerWith(out, http.StatusNotFound, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure",
 			Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
@@ -275,7 +280,7 @@ func (w *world) serviceAccount(out http.ResponseWriter, name string) {
 }
 
 // review is the API server: the token "reader" may read load balancers, "writer" and "bulk" may do everything, "elsewhere" was made for
-// another audience, others are unknown.
+// another audience, "pod-of-NAME" for STS, others are unknown.
 func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -310,7 +315,18 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 		review.Status.User.Username = "system:serviceaccount:kube-system:" + review.Spec.Token
 		switch review.Spec.Token {
 		case "reader", "writer", "bulk":
+			review.Status.Authenticated, review.Status.Audiences = slices.Contains(review.Spec.Audiences, "cloudgateway"), []string{"cloudgateway"}
+		case "pod-of-tool", "pod-of-lbcontroller", "pod-of-bare": // what RRSA puts into pods
+			review.Status.Authenticated, review.Status.Audiences = slices.Contains(review.Spec.Audiences, "sts.aliyuncs.com"), []string{"sts.aliyuncs.com"}
+			name := strings.TrimPrefix(review.Spec.Token, "pod-of-")
+			review.Status.User.Username = "system:serviceaccount:tools:" + name
+			review.Status.User.UID = "uid-of-" + name
+			if name == "lbcontroller" {
+				review.Status.User.Username = "system:serviceaccount:kube-system:" + name
+			}
+		case "person":
 			review.Status.Authenticated, review.Status.Audiences = true, review.Spec.Audiences
+			review.Status.User.Username = "admin@example.com"
 		case "elsewhere":
 			review.Status.Error = "token audiences are invalid"
 		}
@@ -318,7 +334,7 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	case *authorizationv1.SubjectAccessReview:
 		review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SubjectAccessReview"
 		wanted := review.Spec.ResourceAttributes
-		review.Status.Allowed = wanted.Resource == "openapi" && w.toolMay[wanted.Name] ||
+		review.Status.Allowed = wanted.Resource == "openapi" && w.toolMay[wanted.Name] && !strings.HasSuffix(review.Spec.User, ":bare") ||
 			strings.HasSuffix(review.Spec.User, ":writer") || strings.HasSuffix(review.Spec.User, ":bulk") ||
 			wanted.Resource == "loadbalancers" && (wanted.Verb == "get" || wanted.Verb == "list")
 		w.answer(out, review)

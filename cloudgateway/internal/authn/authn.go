@@ -114,7 +114,7 @@ func (a *Authenticator) review(ctx context.Context, token string) (rpc.Caller, t
 		return rpc.Caller{}, deniedLife, a.notAccepted("audience")
 	}
 	life := acceptedLife
-	if expiry, ok := expiryOf(token); ok {
+	if expiry, ok := Expiry(token); ok {
 		life = min(life, time.Until(expiry))
 	}
 	caller := rpc.Caller{Name: status.User.Username, UID: status.User.UID, Groups: status.User.Groups}
@@ -139,8 +139,8 @@ func (a *Authenticator) notAccepted(text string) error {
 	return rpcerr.Errorf(rpcerr.CallerUnauthenticated, "the token is not accepted: %s", why)
 }
 
-// expiryOf reads the end of a token's life. The signature need not be checked: the API server has.
-func expiryOf(token string) (time.Time, bool) {
+// Expiry reads the end of a token's life. It does not check the signature: the API server does.
+func Expiry(token string) (time.Time, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return time.Time{}, false

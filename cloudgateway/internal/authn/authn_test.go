@@ -234,5 +234,5 @@ func TestInventedTokens(t *testing.T) {
 func FuzzExpiryOf(f *testing.F) {
 	f.Add("a.eyJleHAiOjF9.b")
 	f.Add("..")
-	f.Fuzz(func(_ *testing.T, token string) { expiryOf(token) })
+	f.Fuzz(func(_ *testing.T, token string) { Expiry(token) })
 }

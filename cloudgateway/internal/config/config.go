@@ -78,6 +78,9 @@ type Front struct {
 	// Wait is how long a call may be held up, by rate limits and by the cloud, 1s to 5m. It should be a little less than
 	// the time-out of the tools.
 	Wait config.Duration `json:"wait"`
+	// Audience that the tokens of ServiceAccounts must be made for, which tools turn into sessions by AssumeRoleWithOIDC. Default:
+	// that of the tokens that RRSA of ACK puts into pods. It can't be that of authentication.audience.
+	Audience string `json:"audience"`
 	// AuditReads leaves a line in the audit log for every call of a tool. Without it, changes, refusals, and reads
 	// that give keys or control leave one.
 	AuditReads bool `json:"auditReads"`
@@ -114,9 +117,35 @@ type Endpoints struct {
 	// CAS is the host of the Certificate Management Service, "host:port". Default: that of mainland China or that of all
 	// other regions, inside the VPC only in cn-hangzhou and ap-southeast-1. An account of Alibaba Cloud's other site sets it.
 	CAS string `json:"cas"`
+	// RAM is the host of Resource Access Management, "host:port", for tools at the OpenAPI front. Default: the one of the cloud in the network.
+	RAM string `json:"ram"`
+	// CS is the host of Container Service for Kubernetes, "host:port", for tools at the OpenAPI front. Default: that of the region in the network.
+	CS string `json:"cs"`
+	// ESS is the host of Auto Scaling, "host:port", for tools at the OpenAPI front. Default: that of the region in the network.
+	ESS string `json:"ess"`
+	// ALB is the host of the application load balancers, "host:port", for tools at the OpenAPI front. Default: that of the region in the
+	// network.
+	ALB string `json:"alb"`
+	// Alidns is the host of public DNS, "host:port", for tools at the OpenAPI front. Default: alidns.aliyuncs.com, which can't be reached
+	// from inside a VPC without a way to the internet.
+	Alidns string `json:"alidns"`
+	// PVTZ is the host of PrivateZone, "host:port", for tools at the OpenAPI front. Default: the one of the cloud in the network.
+	PVTZ string `json:"pvtz"`
+	// NAS is the host of the file storage, "host:port", for tools at the OpenAPI front. Default: that of the region in the network.
+	NAS string `json:"nas"`
+	// KMS is the host of Key Management Service, "host:port", for tools at the OpenAPI front. Default: that of the region in the network.
+	KMS string `json:"kms"`
 	// Quotas is the host of Quota Center, "host:port", which only the doctor asks. Default: quotas.aliyuncs.com, which can't be
 	// reached from inside a VPC without a way to the internet.
 	Quotas string `json:"quotas"`
+}
+
+// Hosts are the endpoints by the name of the product.
+func (e Endpoints) Hosts() map[string]string {
+	return map[string]string{
+		"slb": e.SLB, "nlb": e.NLB, "vpc": e.VPC, "ecs": e.ECS, "sts": e.STS, "cas": e.CAS, "quotas": e.Quotas, "ram": e.RAM, "cs": e.CS,
+		"ess": e.ESS, "alb": e.ALB, "alidns": e.Alidns, "pvtz": e.PVTZ, "nas": e.NAS, "kms": e.KMS,
+	}
 }
 
 // Budget bounds the calls.
@@ -220,7 +249,7 @@ func Default() Config {
 		Network:          "vpc",
 		Reflection:       true,
 		Budget:           Budget{Part: 1, Share: 0.7, LearnUpTo: 1, MaxPriority: "background"},
-		Front:            Front{Wait: config.Duration(8 * time.Second)},
+		Front:            Front{Wait: config.Duration(8 * time.Second), Audience: "sts.aliyuncs.com"},
 		Limits:           Limits{ServersPerCall: 40, RoutesPerCall: 50},
 		Coalesce:         Coalesce{Idle: config.Duration(20 * time.Millisecond), Max: config.Duration(time.Second)},
 		// The standby looks twice as often as usual, and so serves within 20 s when the active replica is gone: the lease may be seen to

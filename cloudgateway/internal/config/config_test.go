@@ -70,7 +70,7 @@ budget:
 scopes:
   - {callers: ["system:serviceaccount:tools:*"], tags: {team: web}, vpcIDs: [vpc-1]}
   - {callers: ["system:serviceaccount:kube-system:lbcontroller"], clusterID: c-1, controller: true}
-front: {listen: "127.0.0.1:7444", keysFile: keys.yaml, wait: 20s}
+front: {listen: "127.0.0.1:7444", keysFile: keys.yaml, wait: 20s, audience: tools}
 reflection: false
 limits: {serversPerCall: 40, routesPerCall: 10}
 coalesce: {idle: 1ms, max: 2ms}
@@ -96,7 +96,7 @@ logging: {level: debug, format: text}
 			{Callers: []string{"system:serviceaccount:tools:*"}, Tags: map[string]string{"team": "web"}, VpcIDs: []string{"vpc-1"}},
 			{Callers: []string{"system:serviceaccount:kube-system:lbcontroller"}, ClusterID: "c-1", Controller: true},
 		},
-		Front:    Front{Listen: "127.0.0.1:7444", KeysFile: "keys.yaml", Wait: config.Duration(20 * time.Second)},
+		Front:    Front{Listen: "127.0.0.1:7444", KeysFile: "keys.yaml", Wait: config.Duration(20 * time.Second), Audience: "tools"},
 		Limits:   Limits{ServersPerCall: 40, RoutesPerCall: 10},
 		Coalesce: Coalesce{Idle: config.Duration(time.Millisecond), Max: config.Duration(2 * time.Millisecond)},
 	}
@@ -179,8 +179,8 @@ tls.keyFile: is required
 credentials: accessKey and environment are named; keep one of them
 credentials.accessKey.secretFile: is required
 metadataEndpoint: "http:///latest" is not a URL, write e.g. "http://100.100.100.200"
-endpoints.slb: "http://slb" is not of the form "host" or "host:port"
 endpoints.ecs: "ecs:port" is not of the form "host" or "host:port"
+endpoints.slb: "http://slb" is not of the form "host" or "host:port"
 scheme: "FTP" is not one of HTTPS, HTTP
 network: "moon" is not one of vpc, public
 budget.part: 0 is not above 0 and at most 1

@@ -45,6 +45,9 @@ func (c *Config) Validate() error {
 	c.API.validate(&p)
 	c.Budget.validate(&p)
 	c.Front.validate(&p)
+	if c.Front.Audience == c.Authentication.Audience {
+		p.Addf("front.audience", "%q is authentication.audience, so that a token of the one would be good for the other", c.Front.Audience)
+	}
 	for i, s := range c.Scopes {
 		s.validate(&p, s.Key(i))
 	}
@@ -68,6 +71,7 @@ func (f Front) validate(p *config.Problems) {
 		p.HostPort("front.listen", f.Listen)
 		p.Required("front.keysFile", f.KeysFile)
 	}
+	p.Required("front.audience", f.Audience)
 	if f.Wait < config.Duration(time.Second) || f.Wait > config.Duration(longestWait) {
 		p.Addf("front.wait", "%s is not in 1s to %s", f.Wait, longestWait)
 	}
@@ -75,11 +79,10 @@ func (f Front) validate(p *config.Problems) {
 
 func (e Endpoints) validate(p *config.Problems) {
 	host := regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$|^\[[0-9a-fA-F:]+\](:[0-9]+)?$`)
-	for _, endpoint := range []struct{ key, value string }{
-		{"slb", e.SLB}, {"nlb", e.NLB}, {"vpc", e.VPC}, {"ecs", e.ECS}, {"sts", e.STS}, {"cas", e.CAS}, {"quotas", e.Quotas},
-	} {
-		if endpoint.value != "" && !host.MatchString(endpoint.value) {
-			p.Addf("endpoints."+endpoint.key, `%q is not of the form "host" or "host:port"`, endpoint.value)
+	hosts := e.Hosts()
+	for _, key := range slices.Sorted(maps.Keys(hosts)) {
+		if value := hosts[key]; value != "" && !host.MatchString(value) {
+			p.Addf("endpoints."+key, `%q is not of the form "host" or "host:port"`, value)
 		}
 	}
 }
@@ -98,10 +101,14 @@ func (b Budget) validate(p *config.Problems) {
 	for _, name := range slices.Sorted(maps.Keys(b.Callers)) {
 		b.Callers[name].validate(p, "budget.callers."+name)
 	}
+	known := map[string]bool{}
+	for product := range (Endpoints{}).Hosts() {
+		known[product] = product != "quotas" // It has no budget.
+	}
 	for _, action := range slices.Sorted(maps.Keys(b.Overrides)) {
 		key := "budget.overrides." + action
 		product, name, ok := strings.Cut(action, "/")
-		if !ok || name == "" || !slices.Contains([]string{"slb", "nlb", "vpc", "ecs", "sts", "cas"}, product) {
+		if !ok || name == "" || !known[product] {
 			p.Addf(key, `is not of the form "product/Action", e.g. "slb/CreateLoadBalancer"`)
 		}
 		if limit := b.Overrides[action]; limit.Calls < 1 {

@@ -46,6 +46,9 @@ type Config struct {
 	Authorizer *authz.Authorizer
 	// Account looks a ServiceAccount up. The UID is empty if it is not known.
 	Account func(ctx context.Context, namespace, name string) (found bool, uid string, err error)
+	// Tokens finds out whose token of a ServiceAccount it is, and its end; zero: it has none. An error of rpcerr.CallerUnauthenticated
+	// says that it is nobody's. The context has the peer.
+	Tokens func(ctx context.Context, token string) (rpc.Caller, time.Time, error)
 	// UnderWay is what the callers have under way, who may use the gateway's own API as well.
 	UnderWay *rpc.Account
 	Guard    *scope.Guard
@@ -219,7 +222,7 @@ type connectionKey struct{}
 // permitted asks RBAC, by the name of the action and by the patterns that stand for it.
 func (f *Front) permitted(ctx context.Context, caller rpc.Caller, product openapi.Product, action string) error {
 	if product == openapi.STS && action != "GetCallerIdentity" {
-		return refuse(http.StatusForbidden, "Forbidden.RAM", "of STS the front offers GetCallerIdentity only: the others give credentials away")
+		return refuse(http.StatusForbidden, "Forbidden.RAM", "of STS the front passes on GetCallerIdentity only: the others give credentials away")
 	}
 	leave, err := f.lookups.enter(ctx, caller.Name)
 	if err != nil {

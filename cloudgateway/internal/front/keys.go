@@ -19,7 +19,9 @@ import (
 const (
 	leastSecret = 16
 	mostKeys    = 256
-	longestWait = 5 * time.Minute
+	// mostSessionSecrets is the present one, and former ones.
+	mostSessionSecrets = 4
+	longestWait        = 5 * time.Minute
 	// lookAgain is how long a change of the file may be overlooked.
 	lookAgain = time.Second
 )
@@ -40,6 +42,16 @@ type Key struct {
 	// UID is that of the ServiceAccount which the user is. If it is set, another ServiceAccount of the same name is
 	// another user.
 	UID string `json:"uid"`
+	// until is the end of a session; zero: it is a pair of the file.
+	until time.Time
+}
+
+// uses is the name under which its nonces are kept. All sessions of a user are one, who could have any number of them.
+func (k Key) uses() string {
+	if k.until.IsZero() {
+		return k.ID
+	}
+	return "session of " + k.User
 }
 
 // caller is the identity, with the groups that Kubernetes would give it.
@@ -62,6 +74,9 @@ func (k Key) serviceAccount() (namespace, name string, ok bool) {
 type file struct {
 	// Keys are the pairs. Several may be of one user, so that a pair can be replaced without a gap.
 	Keys []Key `json:"keys"`
+	// SessionSecrets let ServiceAccounts have sessions by AssumeRoleWithOIDC. The first signs them, all are accepted, so that one
+	// can be replaced without a gap. If there is none, there are no sessions.
+	SessionSecrets []logging.Secret `json:"sessionSecrets"`
 }
 
 // keyring has the key pairs. It reads the file anew when that has changed; while it can't be read, the last good one counts.
@@ -76,6 +91,7 @@ type keyring struct {
 	looked time.Time
 	stamp  string
 	keys   map[string]Key
+	seals  []string // the secrets of sessions
 }
 
 // newKeyring reads the file for the first time.
@@ -89,12 +105,25 @@ func newKeyring(path string, refused []string, log *slog.Logger) *keyring {
 func (k *keyring) find(id string) (Key, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.look()
+	found, ok := k.keys[id]
+	return found, ok
+}
+
+// sessionSecrets gives the secrets of sessions.
+func (k *keyring) sessionSecrets() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.look()
+	return k.seals
+}
+
+// look reads the file if it was not looked at of late.
+func (k *keyring) look() {
 	if now := time.Now(); now.Sub(k.looked) >= lookAgain {
 		k.looked = now
 		k.renew()
 	}
-	found, ok := k.keys[id]
-	return found, ok
 }
 
 func (k *keyring) renew() {
@@ -102,13 +131,13 @@ func (k *keyring) renew() {
 	if stamp == k.stamp {
 		return
 	}
-	keys, err := k.load()
+	keys, seals, err := k.load()
 	k.failed.Store(err != nil)
 	if err != nil {
 		k.bad.Warn(k.log, "the key pairs of the OpenAPI front can't be read, the former ones count", "keys", len(k.keys), "error", err)
 		return
 	}
-	k.keys, k.stamp = keys, stamp
+	k.keys, k.seals, k.stamp = keys, seals, stamp
 	k.log.Info("the key pairs of the OpenAPI front have changed", "keys", len(keys))
 }
 
@@ -121,16 +150,17 @@ func stampOf(path string) string {
 	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
 }
 
-func (k *keyring) load() (map[string]Key, error) {
+func (k *keyring) load() (keys map[string]Key, seals []string, err error) {
 	var f file
 	if err := config.Load(k.path, &f); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var p config.Problems
 	if len(f.Keys) > mostKeys {
 		p.Addf("keys", "there are %d, more than %d", len(f.Keys), mostKeys)
 	}
-	keys, secrets := make(map[string]Key, len(f.Keys)), make(map[logging.Secret]bool, len(f.Keys))
+	keys = make(map[string]Key, len(f.Keys))
+	secrets := make(map[logging.Secret]bool, len(f.Keys))
 	for i, key := range f.Keys {
 		at := fmt.Sprintf("keys[%d]", i)
 		if _, twice := keys[key.ID]; twice {
@@ -142,10 +172,23 @@ func (k *keyring) load() (map[string]Key, error) {
 		key.validate(&p, at, k.refused)
 		keys[key.ID], secrets[key.Secret] = key, true
 	}
-	if err := p.Err(); err != nil {
-		return nil, fmt.Errorf("key pairs %s: %w", k.path, err)
+	for i, secret := range f.SessionSecrets {
+		at := fmt.Sprintf("sessionSecrets[%d]", i)
+		switch {
+		case len(secret) < leastSecret:
+			p.Addf(at, "is shorter than %d characters; make one with: openssl rand -hex 20", leastSecret)
+		case secrets[secret]: // A tool knows it.
+			p.Addf(at, "is that of a key pair, or is there twice; make one with: openssl rand -hex 20")
+		case i >= mostSessionSecrets:
+			p.Addf(at, "is more than %d", mostSessionSecrets)
+		}
+		secrets[secret] = true
+		seals = append(seals, string(secret))
 	}
-	return keys, nil
+	if err := p.Err(); err != nil {
+		return nil, nil, fmt.Errorf("key pairs %s: %w", k.path, err)
+	}
+	return keys, seals, nil
 }
 
 // validate notes what is wrong. A key pair must not stand for what Kubernetes itself or the controllers are.

@@ -77,24 +77,26 @@ func TestKeyPairsAreChecked(t *testing.T) {
 - {id: f, secret: 5123456789abcdef, user: "system:serviceaccount:tools:terraform", groups: [ops], wait: 50s}
 - {id: f, secret: 6123456789abcdef, user: tool.example.com}
 - {id: g, secret: 5123456789abcdef, user: tool.example.com}
+sessionSecrets: [short, 5123456789abcdef, 7123456789abcdef, 7123456789abcdef, 8123456789abcdef]
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	k := &keyring{path: path, refused: []string{"system:serviceaccount:kube-system:lbcontroller"}, log: slog.New(slog.DiscardHandler)}
-	_, err := k.load()
+	_, _, err := k.load()
 	if err == nil {
 		t.Fatal("all of it is accepted")
 	}
 	for _, want := range []string{
 		"keys[0].id", "keys[1].secret", "keys[2].user", "keys[3].user", "keys[4].groups[0]", "keys[5].wait", `keys[7].id: "f" is there twice`,
-		"keys[8].secret: is that of another pair",
+		"keys[8].secret: is that of another pair", "sessionSecrets[0]: is shorter", "sessionSecrets[1]: is that of a key pair",
+		"sessionSecrets[3]: is that of a key pair, or is there twice", "sessionSecrets[4]: is more than 4",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: no word of %s", err, want)
 		}
 	}
-	if strings.Contains(err.Error(), "keys[6]") {
+	if strings.Contains(err.Error(), "keys[6]") || strings.Contains(err.Error(), "sessionSecrets[2]") {
 		t.Errorf("the good one is refused: %v", err)
 	}
 	if strings.Contains(err.Error(), "5123456789abcdef") {

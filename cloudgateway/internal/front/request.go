@@ -22,10 +22,16 @@ const (
 type request struct {
 	version, action string // of the product's API
 	keyID, nonce    string
+	token           string // of a session
 	at              time.Time
 	xml             bool              // how the answer is to be written
 	query, form     map[string]string // without what belongs to the signature
 	signature       signature
+
+	method, path string // of an action of a product with paths; path is empty for others
+	body         []byte // of such a request
+	contentType  string
+	exchange     *exchange // the request is for a session
 }
 
 // signature can be checked once the secret is known.
@@ -55,7 +61,10 @@ var (
 // parse reads a request and refuses what is not of the form that the cloud's documents give, and what two readers could
 // understand in two ways.
 func parse(r *http.Request, body []byte) (*request, error) {
-	if r.Method != http.MethodGet && r.Method != http.MethodPost || r.URL.Path != "/" && r.URL.Path != "" {
+	if r.URL.Path != "/" && r.URL.Path != "" {
+		return parsePath(r, body)
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		return nil, refuse(http.StatusNotFound, "InvalidAction.NotFound", "only GET and POST of / are calls in RPC style")
 	}
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
@@ -72,9 +81,13 @@ func parse(r *http.Request, body []byte) (*request, error) {
 		return nil, err
 	}
 	req := &request{query: query, form: form}
-	if authorization := r.Header.Get("Authorization"); authorization != "" {
+	authorization := r.Header.Get("Authorization")
+	switch {
+	case authorization == "" && req.asksForSession(r.Header):
+		return req, req.readExchange(r.Header)
+	case authorization != "":
 		err = req.version3(r, authorization, body)
-	} else {
+	default:
 		err = req.version1(r.Method)
 	}
 	if err != nil {
@@ -85,6 +98,33 @@ func parse(r *http.Request, body []byte) (*request, error) {
 		return nil, refuse(http.StatusBadRequest, "MissingAction", "Action is missing, or no name of an action")
 	case req.nonce == "" || len(req.nonce) > mostNonce:
 		return nil, refuse(http.StatusBadRequest, "MissingSignatureNonce", "SignatureNonce is missing or too long")
+	}
+	return req, nil
+}
+
+// parsePath reads a request of a product with paths. Its body is whatever the action wants, and covered by the signature.
+func parsePath(r *http.Request, body []byte) (*request, error) {
+	if !plainPath.MatchString(r.URL.EscapedPath()) {
+		return nil, refuse(http.StatusNotFound, "InvalidAction.NotFound", "the path is not of words and plain ids")
+	}
+	query, err := parameters(r.URL.RawQuery, map[string]bool{})
+	if err != nil {
+		return nil, err
+	}
+	req := &request{query: query, method: r.Method, path: r.URL.Path, body: body, contentType: r.Header.Get("Content-Type")}
+	authorization := r.Header.Get("Authorization")
+	if given, ok := strings.CutPrefix(authorization, acs1); ok {
+		err = req.inHeaders1(r, given, body)
+	} else {
+		err = req.version3(r, authorization, body)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case req.action != "" && !plainWord.MatchString(req.action):
+		return nil, refuse(http.StatusBadRequest, "MissingAction", "x-acs-action is no name of an action")
+	case req.nonce == "" || len(req.nonce) > mostNonce:
+		return nil, refuse(http.StatusBadRequest, "MissingSignatureNonce", "x-acs-signature-nonce is missing or too long")
 	}
 	return req, nil
 }

@@ -50,6 +50,15 @@ func TestParse(t *testing.T) {
 		}
 		return headers
 	}
+	v1 := map[string]string{
+		"Authorization": "acs k:s", "X-Acs-Action": "DescribeRegions", "X-Acs-Version": "2015-12-15", "X-Acs-Signature-Nonce": "n",
+		"Date": "Fri, 02 Jan 2026 03:04:05 GMT",
+	}
+	with1 := func(name, value string) map[string]string {
+		headers := maps.Clone(v1)
+		headers[name] = value
+		return headers
+	}
 	tests := []struct {
 		name, method, target, body string
 		headers                    map[string]string
@@ -60,7 +69,25 @@ func TestParse(t *testing.T) {
 		{"both", "POST", "/?" + common, "InstanceId=i-1", nil, ""},
 		{"version 3", "POST", "/?InstanceId=i-1", "", v3, ""},
 		{"another method", "PUT", "/?" + common, "", nil, "InvalidAction.NotFound"},
-		{"another path", "GET", "/clusters?" + common, "", nil, "InvalidAction.NotFound"},
+		{"a path without a signature in headers", "GET", "/clusters?" + common, "", nil, "InvalidSignatureMethod"},
+		{"a path", "GET", "/clusters/c-1?a=b", "", v3, ""},
+		{"a path with dots", "GET", "/clusters/../k8s/c-1/user_config", "", v3, "InvalidAction.NotFound"},
+		{"a path that is encoded", "GET", "/clusters/c-1%2Fnodes", "", v3, "InvalidAction.NotFound"},
+		{"a path with a word twice encoded", "GET", "/clusters/c-1%252Fnodes", "", v3, "InvalidAction.NotFound"},
+		{"a path with an empty word", "GET", "//clusters/c-1", "", v3, "InvalidAction.NotFound"},
+		{"a path with a slash at its end", "GET", "/clusters/c-1/", "", v3, "InvalidAction.NotFound"},
+		{"a path with a semicolon", "GET", "/clusters/c-1;x", "", v3, "InvalidAction.NotFound"},
+		{"an action beside a path", "GET", "/clusters/c-1?Action=DeleteCluster", "", v3, "InvalidParameter"},
+		{"a parameter twice beside a path", "GET", "/clusters/c-1?a=b&A=c", "", v3, "InvalidParameter"},
+		{"another body beside a path", "POST", "/clusters/c-1/attachscript", "{}", v3, "SignatureDoesNotMatch"},
+		{"a path, version 1", "GET", "/clusters/c-1?a=b", "", v1, ""},
+		{"a body without its MD5", "POST", "/clusters/c-1/attachscript", "{}", v1, "SignatureDoesNotMatch"},
+		{"the MD5 of another body", "POST", "/clusters/c-1/attachscript", "{}", with1("Content-Md5", "1B2M2Y8AsgTpgAmY7PhCfg=="),
+			"SignatureDoesNotMatch"},
+		{"another method of signing", "GET", "/clusters/c-1", "", with1("X-Acs-Signature-Method", "HMAC-MD5"), "InvalidSignatureMethod"},
+		{"a bearer beside a path", "GET", "/clusters/c-1", "", with1("X-Acs-Bearer-Token", "x"), "InvalidSecurityToken.Malformed"},
+		{"no date", "GET", "/clusters/c-1", "", with1("Date", ""), "InvalidTimeStamp.Format"},
+		{"version 1 in headers without a path", "GET", "/", "", v1, "InvalidSignatureMethod"},
 		{"JSON", "POST", "/?" + common, "{}", map[string]string{"Content-Type": "application/json"}, "UnsupportedContentType"},
 		{"twice", "GET", "/?" + common + "&InstanceId=i-1&InstanceId=i-2", "", nil, "InvalidParameter"},
 		{"in both", "POST", "/?" + common + "&InstanceId=i-1", "InstanceId=i-2", nil, "InvalidParameter"},
@@ -75,7 +102,9 @@ func TestParse(t *testing.T) {
 		{"a kind of signature in small letters", "POST", "/?" + common, "signaturetype=BEARERTOKEN", nil, "InvalidParameter"},
 		{"semicolons", "GET", "/?" + common + "&a=1;b=2", "", nil, "InvalidParameter"},
 		{"too many", "GET", "/?" + common + strings.Repeat("&", mostParameters), "", nil, "InvalidParameter"},
-		{"a security token", "GET", "/?" + common + "&SecurityToken=x", "", nil, "InvalidSecurityToken.Malformed"},
+		{"a security token", "GET", "/?" + common + "&SecurityToken=x", "", nil, ""},
+		{"a bearer", "GET", "/?" + common + "&BearerToken=x", "", nil, "InvalidSecurityToken.Malformed"},
+		{"a bearer by its kind", "GET", "/?" + common + "&SignatureType=BEARERTOKEN", "", nil, "InvalidSecurityToken.Malformed"},
 		{"another signature", "GET", "/?" + strings.Replace(common, "HMAC-SHA1", "SHA256withRSA", 1), "", nil, "InvalidSignatureMethod"},
 		{"no action", "GET", "/?" + strings.Replace(common, "DescribeRegions", "", 1), "", nil, "MissingAction"},
 		{"an action that is none", "GET", "/?" + strings.Replace(common, "DescribeRegions", "A%0aB", 1), "", nil, "MissingAction"},
@@ -88,7 +117,8 @@ func TestParse(t *testing.T) {
 		{"an unsigned action", "POST", "/", "", with("Authorization", acs3+" Credential=k,SignedHeaders=host,Signature=s"),
 			"SignatureDoesNotMatch"},
 		{"a signed header that is not there", "POST", "/", "", with("X-Acs-Date", ""), "InvalidTimeStamp.Format"},
-		{"a token in a header", "POST", "/", "", with("X-Acs-Security-Token", "x"), "InvalidSecurityToken.Malformed"},
+		{"a token in a header that is not signed", "POST", "/", "", with("X-Acs-Security-Token", "x"), "SignatureDoesNotMatch"},
+		{"a bearer in a header", "POST", "/", "", with("X-Acs-Bearer-Token", "x"), "InvalidSecurityToken.Malformed"},
 		{"SM3", "POST", "/", "", with("Authorization", "ACS3-HMAC-SM3 x"), "InvalidSignatureMethod"},
 	}
 	for _, tt := range tests {

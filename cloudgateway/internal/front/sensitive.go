@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/scope"
 )
 
@@ -22,6 +23,12 @@ func alone() map[string]bool {
 			"DescribeSslVpnClientCert " + // the private key of the client
 			"DescribeCustomerGateway DescribeCustomerGateways DescribeBgpGroups DescribeBgpPeers", // keys of BGP
 		"cas": "GetUserCertificateDetail DescribeCertificatePrivateKey", // the private key
+		"cs": "DescribeClusterUserKubeconfig DescribeClusterAttachScripts DescribeExternalAgent " + // lead into a cluster
+			"DescribeClusterNodePools DescribeClusterNodePoolDetail", // user data
+		"ess": "DescribeScalingConfigurations DescribeEciScalingConfigurations", // user data
+		"kms": "GetSecretValue Decrypt AsymmetricDecrypt CertificatePrivateKeyDecrypt " +
+			"GenerateDataKey ExportDataKey GenerateAndExportDataKey ReEncrypt " + // give what the key keeps
+			"AsymmetricSign CertificatePrivateKeySign CreateClientKey GetRandomPassword", // or act in its name
 	} {
 		for action := range strings.FieldsSeq(actions) {
 			all[strings.ToLower(product+":"+action)] = true
@@ -31,7 +38,10 @@ func alone() map[string]bool {
 }
 
 // isAlone reports whether no pattern stands for an action.
-func (f *Front) isAlone(name string) bool { return f.named[strings.ToLower(name)] }
+func (f *Front) isAlone(name string) bool {
+	product, action, _ := strings.Cut(name, ":")
+	return f.named[strings.ToLower(name)] || product == string(openapi.RAM) && !flow.Reads(action) // Any leads to all rights.
+}
 
 // minds reports whether scopes and the audit log mind an action: it changes something, or gives what is to be kept.
 func (f *Front) minds(name string) bool {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/peer"
+
 	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
@@ -54,7 +56,7 @@ func (s *session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer work.End()
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // What is left is to see that the tool leaves.
-	answer, err := s.pass(r.Context(), c, work)
+	answer, err := s.answer(r.Context(), c, work)
 	if err != nil {
 		s.refuse(w, c, err)
 		return
@@ -69,7 +71,9 @@ func (s *session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		outcome = "error"
 	}
 	s.calls.WithLabelValues(outcome).Inc()
-	c.made = madeBy(answer.Body)
+	if c.request.exchange == nil {
+		c.made = madeBy(answer.Body)
+	}
 	s.audit(c, outcome, answer.Status, nil)
 	w.WriteHeader(answer.Status)
 	_, _ = w.Write(answer.Body) // The tool may be gone.
@@ -89,7 +93,11 @@ func (s *session) admit(r *http.Request, conn net.Conn, c *call) (work rpc.Work,
 		return work, err
 	}
 	c.request = req
-	if err := s.recognise(r.Context(), c); err != nil {
+	ctx := peer.NewContext(r.Context(), &peer.Peer{Addr: conn.RemoteAddr()}) // whose tokens are looked up
+	if err := s.recognise(ctx, c); err != nil {
+		return work, err
+	}
+	if err := c.addressed(r.Host); err != nil {
 		return work, err
 	}
 	if err := s.allow(r.Context(), c); err != nil {
@@ -122,9 +130,12 @@ func readBody(r *http.Request) ([]byte, error) {
 
 // recognise finds out whose request it is. It is of one use.
 func (s *session) recognise(ctx context.Context, c *call) error {
-	key, known := s.keys.find(c.request.keyID)
-	if !known {
-		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound", "Specified access key is not found.")
+	if c.request.exchange != nil {
+		return s.identified(ctx, c)
+	}
+	key, err := s.found(c.request, time.Now())
+	if err != nil {
+		return err
 	}
 	if err := timely(c.request.at, time.Now(), s.began); err != nil {
 		return err
@@ -136,21 +147,39 @@ func (s *session) recognise(ctx context.Context, c *call) error {
 	if err := s.lives(ctx, key); err != nil {
 		return err
 	}
-	return s.nonces.use(key.ID, c.request.nonce, time.Now())
+	return s.nonces.use(key.uses(), c.request.nonce, time.Now())
 }
 
 // allow refuses what the caller may not do, whatever it is about.
 func (s *session) allow(ctx context.Context, c *call) error {
-	product, known := openapi.ProductOf(c.request.version)
-	if !known {
-		return refuse(http.StatusBadRequest, "InvalidVersion",
-			"Specified parameter Version is not valid, or of a product that the gateway does not call.")
+	if c.request.exchange != nil { // It gives no right, and every ServiceAccount may have one.
+		return nil
 	}
-	c.product, c.name = product, string(product)+":"+c.request.action
-	if err := s.permitted(ctx, c.key.caller(), product, c.request.action); err != nil {
+	if err := s.permitted(ctx, c.key.caller(), c.product, c.request.action); err != nil {
 		return err
 	}
 	return s.here(c.request)
+}
+
+// addressed finds out for which product and action a request is.
+func (c *call) addressed(host string) error {
+	product, err := productOf(host, c.request.version)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.request.exchange != nil && product != openapi.STS:
+		return refuse(http.StatusNotFound, "InvalidAction.NotFound", assume+" is an action of STS")
+	case product.HasPaths() != (c.request.path != ""):
+		return refuse(http.StatusNotFound, "InvalidAction.NotFound", "the actions of "+string(product)+
+			" are not called so: of some products they have paths, of others names")
+	case product.HasPaths():
+		if err := c.request.byPath(); err != nil {
+			return err
+		}
+	}
+	c.product, c.name = product, string(product)+":"+c.request.action
+	return nil
 }
 
 // lives refuses a key pair of a ServiceAccount that is gone.
@@ -188,6 +217,14 @@ func (s *session) here(req *request) error {
 	return nil
 }
 
+// answer gives a session, or what the cloud says.
+func (s *session) answer(ctx context.Context, c *call, work rpc.Work) (*openapi.Answer, error) {
+	if c.request.exchange != nil {
+		return s.give(c)
+	}
+	return s.pass(ctx, c, work)
+}
+
 // pass sends the call on, in time.
 func (s *session) pass(ctx context.Context, c *call, work rpc.Work) (*openapi.Answer, error) {
 	ctx, c.noted = rpc.WithTrail(ctx)
@@ -205,7 +242,8 @@ func (s *session) pass(ctx context.Context, c *call, work rpc.Work) (*openapi.An
 	}
 	answer, changed, err := s.cfg.Cloud.Pass(ctx, openapi.Call{
 		Product: c.product, Action: c.request.action, As: s.cfg.Counts(string(c.product), c.request.action), Format: format,
-		Params: c.request.query, Form: c.request.form, Mutating: writes,
+		Params: c.request.query, Form: c.request.form, Mutating: writes, Version: c.request.version,
+		Method: c.request.method, Path: c.request.path, Body: c.request.body, ContentType: c.request.contentType,
 	}, work.Hold)
 	if changed {
 		s.cfg.Forget(shownBy(string(c.product), c.request.action)...)
@@ -250,6 +288,9 @@ func (s *session) audit(c *call, outcome string, status int, err error) {
 	attrs := []any{"method", "openapi", "address", c.address, "outcome", outcome, "status", status, "duration",
 		time.Since(c.begun), "requestId", c.id}
 	attrs = append(attrs, "caller", c.key.User, "key", bounded(c.request.keyID), "action", c.name, "resource", resources(c.request))
+	if c.request.path != "" {
+		attrs = append(attrs, "path", bounded(c.request.path))
+	}
 	if s.minds(c.name) {
 		attrs = append(attrs, "parameters", names(c.request))
 	}

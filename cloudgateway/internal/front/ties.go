@@ -20,8 +20,10 @@ func ties() []tie {
 		{regexp.MustCompile(`^ecs:(Delete|Release|Detach|Replace|Convert|ModifyInstanceVpc|.*PublicIp)`), []string{"slb", "nlb", "vpc"}},
 		// An EIP is shown by what it is bound to.
 		{regexp.MustCompile(`^vpc:.*(Eip|BandwidthPackage)`), []string{"ecs", "slb", "nlb"}},
+		// Auto Scaling makes and ends instances, and attaches them to server groups.
+		{regexp.MustCompile(`^ess:`), []string{"ecs", "slb", "nlb", "vpc"}},
 		// Load balancers have EIPs, network interfaces and routes.
-		{regexp.MustCompile(`^(slb:(Create|Delete)LoadBalancer|nlb:.*LoadBalancer(AddressTypeConfig|Zones)?)$`), []string{"vpc", "ecs"}},
+		{regexp.MustCompile(`^(slb:(Create|Delete)LoadBalancer|(nlb|alb):.*LoadBalancer(AddressTypeConfig|Zones)?)$`), []string{"vpc", "ecs"}},
 	}
 }
 

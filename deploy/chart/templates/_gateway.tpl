@@ -15,6 +15,20 @@
 {{- if $named -}}{{- first $named -}}{{- end -}}
 {{- end }}
 
+{{/* The products that tools may call through the OpenAPI front, each with a name of its own. */}}
+{{- define "alicloud-controllers.frontProducts" -}}
+["slb", "nlb", "vpc", "ecs", "sts", "cas", "ram", "cs", "ess", "alb", "alidns", "pvtz", "nas", "kms"]
+{{- end }}
+
+{{/* The names of the gateway in its certificate: with those of the products, whether there is a front or not, since the certificate stays. */}}
+{{- define "alicloud-controllers.gatewayNames" -}}
+{{- $names := list (printf "cloudgateway.%s.svc" .Release.Namespace) -}}
+{{- range include "alicloud-controllers.frontProducts" . | fromJsonArray -}}
+{{- $names = append $names (printf "cloudgateway-%s.%s.svc" . $.Release.Namespace) -}}
+{{- end -}}
+{{ toJson $names }}
+{{- end }}
+
 {{/* The gateway's part of its configuration file. */}}
 {{- define "alicloud-controllers.gatewayConfig" -}}
 {{- $credentials := dict -}}
@@ -36,7 +50,7 @@
 {{- if .Values.tls.clientCASecret -}}{{- $tls = set $tls "clientCAFile" "/etc/client-ca/ca.crt" -}}{{- end -}}
 {{- $front := dict -}}
 {{- if .Values.front.enabled -}}
-{{- $front = dict "front" (dict "listen" (printf ":%d" (int .Values.front.port)) "keysFile" "/etc/front/keys.yaml" "wait" .Values.front.wait) -}}
+{{- $front = dict "front" (dict "listen" (printf ":%d" (int .Values.front.port)) "keysFile" "/etc/front/keys.yaml" "wait" .Values.front.wait "audience" .Values.front.audience) -}}
 {{- if .Values.front.auditReads -}}{{- $_ := set $front.front "auditReads" true -}}{{- end -}}
 {{- end -}}
 {{- merge $front (dict
