@@ -75,6 +75,11 @@ func withNetworkListener(ctx context.Context, c *gateway.Client, s *Site) error 
 	return err
 }
 
+// shiftedTo takes one zone of an instance out of its name, and puts the others back into it.
+func shiftedTo(s *Site, out int) *nlbv1.UpdateLoadBalancerRequest {
+	return &nlbv1.UpdateLoadBalancerRequest{ShiftedZones: &nlbv1.ShiftedZones{ZoneIds: []string{s.zones()[out].GetZoneId()}}}
+}
+
 func nlbOperations() []Operation {
 	more, site := []*commonv1.Tag{{Key: "more", Value: "1"}}, []string{"site"}
 	update := func(r *nlbv1.UpdateLoadBalancerRequest) Step {
@@ -137,6 +142,24 @@ func nlbOperations() []Operation {
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				zones := append(s.zones(), &nlbv1.ZoneMapping{ZoneId: "cn-hangzhou-j", VswitchId: s.vswitch() + "-3"})
 				return update(&nlbv1.UpdateLoadBalancerRequest{ZoneMappings: &nlbv1.ZoneMappings{ZoneMappings: zones}})(ctx, c, s)
+			},
+		},
+		{
+			Name: "NLB UpdateLoadBalancer, shift", Actions: []string{"StartShiftLoadBalancerZones"}, Prepare: withNetworkBalancer,
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				return update(shiftedTo(s, 1))(ctx, c, s)
+			},
+		},
+		{
+			Name: "NLB UpdateLoadBalancer, shift and back", Actions: []string{"CancelShiftLoadBalancerZones", "StartShiftLoadBalancerZones"},
+			Prepare: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				if err := withNetworkBalancer(ctx, c, s); err != nil {
+					return err
+				}
+				return update(shiftedTo(s, 1))(ctx, c, s)
+			},
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				return update(shiftedTo(s, 0))(ctx, c, s)
 			},
 		},
 		{

@@ -82,7 +82,7 @@ func networkPicture(c *state.Cloud) []string {
 	for _, lb := range c.NLBs {
 		var zones []string
 		for _, z := range lb.Zones {
-			zones = append(zones, fmt.Sprintf("%s %s %t", z.ZoneID, z.VSwitchID, z.PublicIP != ""))
+			zones = append(zones, fmt.Sprintf("%s %s %s %t", z.ZoneID, z.VSwitchID, z.Status, z.PublicIP != ""))
 		}
 		slices.Sort(zones)
 		lines = append(lines, fmt.Sprintf("nlb %s %s %s %s %q %v %s %t %d %t %t %s %v", lb.Name, lb.Status, lb.AddressType,

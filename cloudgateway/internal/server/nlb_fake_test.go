@@ -264,6 +264,10 @@ func (s *story) updates(lb, group, listener string) {
 		{ZoneMappings: &nlbv1.ZoneMappings{ZoneMappings: []*nlbv1.ZoneMapping{
 			{ZoneId: "cn-hangzhou-h", VswitchId: testVSwitch}, {ZoneId: "cn-hangzhou-j", VswitchId: "vsw-3"},
 		}}},
+		{ShiftedZones: &nlbv1.ShiftedZones{ZoneIds: []string{"cn-hangzhou-j"}}},
+		{ShiftedZones: &nlbv1.ShiftedZones{ZoneIds: []string{"cn-hangzhou-h", "cn-hangzhou-j"}}},
+		{ShiftedZones: &nlbv1.ShiftedZones{ZoneIds: []string{"cn-hangzhou-i"}}},
+		{ShiftedZones: &nlbv1.ShiftedZones{ZoneIds: []string{"cn-hangzhou-h"}}},
 		{Name: new("dry"), ValidateOnly: true},
 	} {
 		r.LoadBalancerId = lb

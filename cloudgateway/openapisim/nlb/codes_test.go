@@ -156,7 +156,9 @@ func zoneRefusals() []refusal {
 		refused("UpdateLoadBalancerAddressTypeConfig", "ResourceAlreadyAssociated.AllocationId", second, "z-b", vswitch,
 			"vsw-b", eip, "eip-used"),
 		refused("UpdateLoadBalancerAddressTypeConfig", "IllegalParam", "ZoneMappings.1.AllocationId", "eip-x"),
-		refused("StartShiftLoadBalancerZones", "InvalidZones", second, "z-b", vswitch, "vsw-b"),
+		refused("StartShiftLoadBalancerZones", "IllegalParam", second, "z-b", vswitch, "vsw-b"),
+		refused("StartShiftLoadBalancerZones", "InvalidZones", "ZoneMappings.1.VSwitchId", "vsw-b"),
+		refused("CancelShiftLoadBalancerZones", "IllegalParam", "LoadBalancerId", "nlb-shifted", second, "z-b", vswitch, "vsw-b"),
 		refused("StartShiftLoadBalancerZones", "InvalidZones", "LoadBalancerId", "nlb-shifted"),
 		refused("CancelShiftLoadBalancerZones", "InvalidZones", "LoadBalancerId", "nlb-1"),
 	)

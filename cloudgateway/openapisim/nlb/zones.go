@@ -11,7 +11,7 @@ import (
 const shifted = "Shifted"
 
 func zoneActions() []api.Action {
-	id, zones := required(api.Optional("LoadBalancerId")), structs("ZoneMappings", 10)
+	id, zones, zone := required(api.Optional("LoadBalancerId")), structs("ZoneMappings", 10), structs("ZoneMappings", 1)
 	common := []string{noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict}
 	shift := append(slices.Clone(common), "InvalidZones")
 	return []api.Action{
@@ -25,8 +25,8 @@ func zoneActions() []api.Action {
 			illegal, "DuplicatedParam.AllocationId", "Mismatch.ZoneIdAndVswitchId", "OperationDenied.AddressTypeNotChanged",
 			"ResourceAlreadyAssociated.AllocationId",
 		), id, required(api.OneOf("AddressType", internet, intranet)), zones),
-		write("StartShiftLoadBalancerZones", shiftZones(active, shifted), shift, id, required(zones)),
-		write("CancelShiftLoadBalancerZones", shiftZones(shifted, active), shift, id, required(zones)),
+		write("StartShiftLoadBalancerZones", shiftZones(active, shifted), shift, id, required(zone)),
+		write("CancelShiftLoadBalancerZones", shiftZones(shifted, active), shift, id, required(zone)),
 	}
 }
 
@@ -109,7 +109,8 @@ func updateAddressType(c *api.Context, lb *state.NLB) (*change, *api.Error) {
 	return what, nil
 }
 
-// shiftZones takes zones out of the DNS name, or back in. One zone at least stays in it.
+// shiftZones takes a zone out of the DNS name, or back in. One zone at least stays in it. The page of the first action takes one zone in a
+// call; that of the other doesn't say.
 func shiftZones(from, to string) func(*api.Context) (*change, *api.Error) {
 	return func(c *api.Context) (*change, *api.Error) {
 		lb, err := freeBalancer(c)

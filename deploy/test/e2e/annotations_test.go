@@ -104,6 +104,7 @@ func badAnnotations() []badAnnotation {
 		{class: nlbClass, key: "security-group-ids", value: ",", allowed: "a comma list"},
 		{class: nlbClass, key: "bandwidth-package-id", value: tooLong, allowed: "64"},
 		{class: nlbClass, key: "cross-zone-enabled", value: "2", allowed: "on"},
+		{class: nlbClass, key: "shifted-zones", value: ",", allowed: "a comma list"},
 		{class: nlbClass, key: "listener-port-range", value: "8000", allowed: "key:value"},
 		{class: nlbClass, key: "additional-cert-ids", value: ",", allowed: "a comma list", protocol: "tcpssl"},
 		{class: nlbClass, key: "cacert", value: "2", allowed: "on", protocol: "tcpssl"},

@@ -9,6 +9,7 @@ const (
 	SecurityGroupIDs    = "security-group-ids"
 	BandwidthPackageID  = "bandwidth-package-id"
 	CrossZone           = "cross-zone-enabled"
+	ShiftedZones        = "shifted-zones"
 	AdditionalCertIDs   = "additional-cert-ids"
 	CACertID            = "cacert-id"
 	CACert              = "cacert"
@@ -71,6 +72,9 @@ func nlbInstanceTable() []Spec {
 			Doc: "Internet Shared Bandwidth of an internet NLB, or none."},
 		{Key: CrossZone, Kind: Switch, Scope: Instance, Default: "the cloud's, on", Removal: Reverts, Reset: "on", Since: "v2.13.0",
 			Doc: "Sends traffic to servers in other zones, too."},
+		{Key: ShiftedZones, Kind: List, Scope: Instance, Default: "those that are", Removal: Reverts, Reset: None, Since: "new",
+			Doc: "All zones whose addresses are taken out of the NLB's name, such as cn-hangzhou-h, or none; at least one zone stays in it. " +
+				"The zones stay with the NLB and come back when they are taken off the list."},
 		{Key: DeleteProtection, Kind: Switch, Scope: Instance, Default: "on", Removal: Reverts, Reset: "on", Since: "new",
 			Doc: "Refuses to delete the NLB in the console; the controller lifts it before it deletes the NLB itself."},
 		{Key: ModificationProtection, Kind: Choice, Values: []string{"ConsoleProtection", "NonProtection"}, Scope: Instance,

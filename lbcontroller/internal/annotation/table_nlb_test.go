@@ -23,6 +23,7 @@ func TestEveryAnnotationOfNLBs(t *testing.T) {
 		ResourceGroupID:           {map[string]string{"rg-1": "rg-1"}, []string{" "}},
 		AdditionalTags:            {map[string]string{"a=1,b": "a\x001,b\x00"}, []string{"=1"}},
 		SecurityGroupIDs:          {map[string]string{"sg-1, sg-2": "sg-1,sg-2", "none": "none"}, []string{","}},
+		ShiftedZones:              {map[string]string{"cn-hangzhou-h, cn-hangzhou-i": "cn-hangzhou-h,cn-hangzhou-i", "none": "none"}, []string{","}},
 		BandwidthPackageID:        {map[string]string{"cbwp-1": "cbwp-1", "none": "none"}, []string{"a b"}},
 		ModificationProtection:    {map[string]string{"nonprotection": "NonProtection"}, []string{"on"}},
 		ProtocolPort:              {map[string]string{"tcpssl:443": "tcpssl\x00443"}, []string{"443"}},

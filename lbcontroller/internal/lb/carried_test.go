@@ -86,6 +86,7 @@ func carriedFields() []carriedField {
 		{message: balancer, field: "address_type", after: []string{"address-type=intranet"}},
 		{message: balancer, field: "zone_mappings", before: []string{"zone-maps=cn-hangzhou-h:vsw-h,cn-hangzhou-i:vsw-i"},
 			after: []string{"zone-maps=cn-hangzhou-h:vsw-h,cn-hangzhou-j:vsw-j"}},
+		{message: balancer, field: "shifted_zones", after: []string{"shifted-zones=cn-hangzhou-h"}},
 		{message: balancer, field: "ipv6_address_type", before: []string{"ip-version=DualStack"},
 			after: []string{"ip-version=DualStack", "ipv6-address-type=internet"}},
 		{message: balancer, field: "security_groups", before: []string{"security-group-ids=sg-user-1"},
@@ -210,7 +211,7 @@ func leafFields(m protoreflect.MessageDescriptor, prefix string) (paths []string
 	for i := range m.Fields().Len() {
 		f := m.Fields().Get(i)
 		path := prefix + string(f.Name())
-		whole := []string{"zone_mappings", "security_groups"}
+		whole := []string{"zone_mappings", "security_groups", "shifted_zones"}
 		switch {
 		case slices.Contains([]string{"load_balancer_id", "server_group_id", "request_id", "validate_only"}, path) &&
 			!strings.HasSuffix(string(m.Name()), "Config"):
@@ -354,6 +355,9 @@ func (c carriedField) arrived(w *world, call gatewaytest.Call) bool {
 	case "zone_mappings":
 		lb, _ := thing.(*nlbv1.LoadBalancer)
 		return lb.GetZoneMappings()[1].GetVswitchId() == "vsw-j"
+	case "shifted_zones":
+		lb, _ := thing.(*nlbv1.LoadBalancer)
+		return lb.GetZoneMappings()[0].GetShifted() && !lb.GetZoneMappings()[1].GetShifted()
 	case "internet_spec.charge_type", "internet_spec.bandwidth_mbps":
 		_, name, _ := strings.Cut(c.field, ".")
 		if name == "charge_type" {

@@ -51,7 +51,7 @@ var onTheGateway = strings.Fields(`
 	nlb-nodes-deleted-together nlb-nodes-excluded-by-their-label nlb-one-listener-can-not-be-deleted
 	nlb-ports-come-and-go nlb-preserved-when-the-service-goes nlb-replaced-by-its-manifest nlb-restart
 	nlb-restart-finds-what-changed nlb-source-ranges-are-switched-off nlb-status-fight nlb-trouble-is-over
-	nlb-type-changes no-server-takes-traffic node-events-that-mean-nothing
+	nlb-type-changes nlb-zone-is-shifted no-server-takes-traffic node-events-that-mean-nothing
 	node-health-check-of-network-load-balancers node-is-about-to-be-deleted node-is-drained nodes-deleted-together
 	nodes-excluded-by-their-label nodes-of-pods-that-are-not-ready one-listener-can-not-be-deleted
 	operations-are-counted patch-of-the-finalizer-fails port-is-refused-by-the-cloud port-is-reserved-by-the-cloud

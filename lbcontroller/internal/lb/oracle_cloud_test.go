@@ -258,6 +258,7 @@ func askedFor() map[string][]string {
 		"spec": {annotation.InstanceSpec}, "internet_spec": {annotation.ChargeType, annotation.Bandwidth},
 		"cross_zone_enabled": {annotation.CrossZone}, "security_groups": {annotation.SecurityGroupIDs},
 		"bandwidth_package_id": {annotation.BandwidthPackageID}, "ipv6_address_type": {annotation.IPv6AddressType},
+		"shifted_zones": {annotation.ShiftedZones},
 	}
 }
 

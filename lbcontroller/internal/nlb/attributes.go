@@ -76,12 +76,13 @@ func (a UpdateInstance) Closes() bool {
 func (a UpdateInstance) Opens() bool { return a.Access == Opens }
 
 // Needs says that the security group must be there with its rules, and that the people of other groups come in only where the NLB is
-// reached from then on.
+// reached from then on. Zones can be taken out of the name when the NLB is in them.
 func (a UpdateInstance) Needs(earlier plan.Action) bool {
 	part, _ := earlier.About()
 	isGuard := a.Access == Guards || a.Access == Swaps
 	change, _ := earlier.(UpdateInstance)
-	return isGuard && part == plan.PartAccess || a.Access == Swaps && change.Access == Closes
+	shifts := a.Request.GetShiftedZones() != nil && change.Request.GetZoneMappings() != nil
+	return isGuard && part == plan.PartAccess || a.Access == Swaps && change.Access == Closes || shifts
 }
 
 // Needs says the same of a new NLB.
@@ -114,6 +115,16 @@ func (a CreateInstance) Effect(o *model.Observed, r plan.Result) {
 	o.InstanceID, o.Instance = made.GetLoadBalancerId(), Balancer{made}
 }
 
+// withShifted are zones of which some are out of the name.
+func withShifted(zones []*nlbv1.ZoneMapping, out []string) []*nlbv1.ZoneMapping {
+	list := make([]*nlbv1.ZoneMapping, len(zones))
+	for i, z := range zones {
+		list[i] = proto.CloneOf(z)
+		list[i].Shifted = slices.Contains(out, z.GetZoneId())
+	}
+	return list
+}
+
 // Effect implements plan.Action.
 func (a UpdateInstance) Effect(o *model.Observed, _ plan.Result) {
 	if present(*o) == nil {
@@ -137,7 +148,10 @@ func (a UpdateInstance) Effect(o *model.Observed, _ plan.Result) {
 		lb.AddressType = r.GetAddressType()
 	}
 	if r.GetZoneMappings() != nil {
-		lb.ZoneMappings = r.GetZoneMappings().GetZoneMappings()
+		lb.ZoneMappings = withShifted(r.GetZoneMappings().GetZoneMappings(), shifted(lb.GetZoneMappings()))
+	}
+	if r.GetShiftedZones() != nil {
+		lb.ZoneMappings = withShifted(lb.GetZoneMappings(), r.GetShiftedZones().GetZoneIds())
 	}
 	if r.Ipv6AddressType != nil {
 		lb.Ipv6AddressType = r.GetIpv6AddressType()

@@ -49,6 +49,7 @@ func settings() map[string][3]string {
 		annotation.DeleteProtection:          {"on", "off", `deletion_protection:{enabled:true`},
 		annotation.ModificationProtection:    {"ConsoleProtection", "NonProtection", `modification_protection:{enabled:true`},
 		annotation.CrossZone:                 {"off", "on", "CrossZone:false"},
+		annotation.ShiftedZones:              {"cn-h", "none", "ShiftedZones:[cn-h]"},
 		annotation.CertID:                    {"cert-7", "cert-8", `certificate_ids:"cert-7"`},
 		annotation.AdditionalCertIDs:         {"cert-3,cert-2", "none", "cert-2,cert-3"},
 		annotation.CACertID:                  {"ca-1", "ca-2", `ca_certificate_ids:"ca-1"`},
@@ -109,7 +110,7 @@ func text(d *model.Desired) string {
 	if asked.CrossZone != nil {
 		parts = append(parts, fmt.Sprintf("CrossZone:%t", *asked.CrossZone))
 	}
-	parts = append(parts, fmt.Sprintf("IPv6AddressType:%s", asked.IPv6AddressType))
+	parts = append(parts, fmt.Sprintf("IPv6AddressType:%s", asked.IPv6AddressType), fmt.Sprintf("ShiftedZones:%v", asked.ShiftedZones))
 	for _, l := range d.Listeners {
 		parts = append(parts, compact(prototext.Format(l.Config)), fmt.Sprint(l.Extensions))
 	}

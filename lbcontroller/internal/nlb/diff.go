@@ -9,6 +9,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
@@ -42,7 +43,7 @@ func (Product) Update(d *model.Desired, o model.Observed) ([]plan.Action, []stri
 	c.access(d, have)
 	c.attributes(d, o)
 	c.opens(d, have)
-	return c, refused
+	return c, append(refused, c.shift(d, have)...)
 }
 
 // changes are the actions of an update. Each attribute has one of its own: one that the cloud refuses holds back none of the others.
@@ -143,6 +144,41 @@ func (c *changes) opens(d *model.Desired, have *nlbv1.LoadBalancer) {
 	if asked.SecurityGroups && len(want.GetSecurityGroupIds()) == 0 && len(have.GetSecurityGroupIds()) > 0 {
 		c.add(Opens, "security groups", &nlbv1.UpdateLoadBalancerRequest{SecurityGroups: &nlbv1.SecurityGroups{}})
 	}
+}
+
+// shift adds that zones go out of the name or come back into it, after a change of the zones, and says why that can't be.
+func (c *changes) shift(d *model.Desired, have *nlbv1.LoadBalancer) (refused []string) {
+	asked, _ := d.Instance.Asked.(Asked)
+	zones := have.GetZoneMappings()
+	if !asked.Shifts || sameIDs(asked.ShiftedZones, shifted(zones)) {
+		return nil
+	}
+	access := Neutral
+	for _, a := range *c {
+		if change, ok := a.(UpdateInstance); ok && change.Request.GetZoneMappings() != nil {
+			access, zones = change.Access, change.Request.GetZoneMappings().GetZoneMappings()
+		}
+	}
+	noun := d.Instance.Noun(annotation.ShiftedZones)
+	switch away := missing(asked.ShiftedZones, zones); {
+	case len(zones) == 0: // The cloud chooses them, and says later which they are.
+	case len(away) > 0:
+		return []string{fmt.Sprintf("%s asks for %q, and the NLB isn't in that zone; correct or remove it", noun, away[0])}
+	case len(asked.ShiftedZones) >= len(zones):
+		return []string{fmt.Sprintf("%s asks for all zones of the NLB, and at least one has to stay; correct or remove it", noun)}
+	}
+	c.add(access, "shifted zones", &nlbv1.UpdateLoadBalancerRequest{ShiftedZones: &nlbv1.ShiftedZones{ZoneIds: asked.ShiftedZones}})
+	return nil
+}
+
+// shifted are the zones that are out of the name.
+func shifted(zones []*nlbv1.ZoneMapping) (ids []string) {
+	for _, z := range zones {
+		if z.GetShifted() {
+			ids = append(ids, z.GetZoneId())
+		}
+	}
+	return ids
 }
 
 func isDual(lb *nlbv1.LoadBalancer) bool {

@@ -26,6 +26,9 @@ type Asked struct {
 	// IPv6AddressType and CrossZone are what is asked for: a creation doesn't take them.
 	IPv6AddressType nlbv1.AddressType `json:",omitempty"`
 	CrossZone       *bool             `json:",omitempty"`
+	// ShiftedZones are those that are to be out of the name, if Shifts says that something is asked for.
+	Shifts       bool     `json:",omitempty"`
+	ShiftedZones []string `json:",omitempty"`
 }
 
 func (b builder) instance() model.Instance {
@@ -37,6 +40,7 @@ func (b builder) instance() model.Instance {
 		ResourceGroup: v.Has(annotation.ResourceGroupID), DeleteProtection: v.Has(annotation.DeleteProtection),
 		ModificationProtection: v.Has(annotation.ModificationProtection), SecurityGroups: v.Has(annotation.SecurityGroupIDs),
 		BandwidthPackage: v.Has(annotation.BandwidthPackageID), CrossZone: b.OnOff(annotation.CrossZone),
+		Shifts: v.Has(annotation.ShiftedZones), ShiftedZones: idList(v.List(annotation.ShiftedZones)),
 	}
 	spec := &nlbv1.CreateLoadBalancerRequest{
 		Name: name, VpcId: b.VPCID, AddressType: addressType(v.Text(annotation.AddressType)), IpVersion: nlbv1.IpVersion_IP_VERSION_IPV4,
@@ -61,6 +65,7 @@ func (b builder) instance() model.Instance {
 		}
 	}
 	b.checkAddresses(spec)
+	b.checkShift(asked.ShiftedZones, spec.GetZoneMappings())
 	tags := b.additionalTags(spec)
 	result := model.Instance{
 		Spec: spec, Asked: asked, Fields: v.Fields(), Forbidden: b.forbidden(spec), Tags: tags, DroppedTags: b.droppedTags(tags),
@@ -140,6 +145,22 @@ func (b builder) checkAddresses(spec *nlbv1.CreateLoadBalancerRequest) {
 			b.Misfit(annotation.ZoneMaps, "EIPs only together with annotation "+annotation.Prefix+annotation.AddressType+": internet")
 		}
 	}
+}
+
+// checkShift reports zones that can't be taken out of the name. In which zones an NLB is that names none is known later: see refusedShift.
+func (b builder) checkShift(shifted []string, zones []*nlbv1.ZoneMapping) {
+	if slices.ContainsFunc(shifted, func(id string) bool { return !ownership.IsID(id) }) {
+		b.Misfit(annotation.ShiftedZones, "ids of zones such as cn-hangzhou-h, or "+annotation.None)
+	} else if len(zones) > 0 && (len(missing(shifted, zones)) > 0 || len(shifted) >= len(zones)) {
+		b.Misfit(annotation.ShiftedZones, "zones of annotation "+annotation.Prefix+annotation.ZoneMaps+", of which at least one stays")
+	}
+}
+
+// missing are those zones in which an NLB isn't.
+func missing(ids []string, zones []*nlbv1.ZoneMapping) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		return slices.ContainsFunc(zones, func(z *nlbv1.ZoneMapping) bool { return z.GetZoneId() == id })
+	})
 }
 
 // marks are the tags that identify the owner of the instance.

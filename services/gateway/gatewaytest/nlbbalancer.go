@@ -241,6 +241,9 @@ func (f *Fake) updateNLB(req *nlbv1.UpdateLoadBalancerRequest) (nlbChange, error
 	if err == nil {
 		err = f.groupsExist(req.GetSecurityGroups().GetSecurityGroupIds())
 	}
+	if err == nil && req.GetShiftedZones() != nil {
+		err = validShift(lb, req)
+	}
 	if err == nil && req.Ipv6AddressType != nil && lb.GetIpVersion() != nlbDualStack {
 		err = refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "%s has no IPv6 addresses", lb.GetLoadBalancerId())
 	}
@@ -256,6 +259,30 @@ func (f *Fake) updateNLB(req *nlbv1.UpdateLoadBalancerRequest) (nlbChange, error
 		change.finish = func(bool) { lb.Status = nlbActive }
 	}
 	return change, nil
+}
+
+// validShift checks that an instance is, or will be, in the zones that are to be taken out of its name, and that one is left.
+func validShift(lb *nlbv1.LoadBalancer, req *nlbv1.UpdateLoadBalancerRequest) error {
+	zones, left := lb.GetZoneMappings(), req.GetShiftedZones().GetZoneIds()
+	if req.GetZoneMappings() != nil {
+		zones = req.GetZoneMappings().GetZoneMappings()
+	}
+	active := 0
+	for _, z := range zones {
+		without := slices.DeleteFunc(slices.Clone(left), func(id string) bool { return id == z.GetZoneId() })
+		if len(without) == len(left) {
+			active++
+		}
+		left = without
+	}
+	switch {
+	case len(left) > 0:
+		return invalid("shifted_zones", "%s has no zone %s", lb.GetLoadBalancerId(), left[0])
+	case active == 0:
+		return refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "one zone of %s has to stay", lb.GetLoadBalancerId())
+	default:
+		return nil
+	}
 }
 
 // usableNLB finds an instance that can be changed.
@@ -289,6 +316,11 @@ func (f *Fake) changeNLB(lb *nlbv1.LoadBalancer, req *nlbv1.UpdateLoadBalancerRe
 	}
 	if zones := req.GetZoneMappings(); zones != nil {
 		f.setZones(lb, zones.GetZoneMappings())
+	}
+	if req.GetShiftedZones() != nil {
+		for _, z := range lb.GetZoneMappings() {
+			z.Shifted = slices.Contains(req.GetShiftedZones().GetZoneIds(), z.GetZoneId())
+		}
 	}
 	if groups := req.GetSecurityGroups(); groups != nil {
 		lb.SecurityGroupIds = slices.Clone(groups.GetSecurityGroupIds())

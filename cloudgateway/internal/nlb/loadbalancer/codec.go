@@ -97,6 +97,7 @@ func decodeZone(item []byte) (*nlbv1.ZoneMapping, error) {
 	z, first := &nlbv1.ZoneMapping{}, true
 	return z, cloud.Decode(item, cloud.Fields{
 		"ZoneId": &z.ZoneId, "VSwitchId": &z.VswitchId,
+		"Status": cloud.Via(&z.Shifted, func(word string) bool { return strings.EqualFold(word, "Shifted") }),
 		"LoadBalancerAddresses": cloud.Each(new([]bool), func(address []byte) (bool, error) {
 			if !first {
 				return false, nil // An instance has one interface in a zone.

@@ -42,6 +42,54 @@ func TestNobodyElseCanConnectMeanwhile(t *testing.T) {
 	}
 }
 
+// TestZonesAreBackBeforeOthersGo: between any two calls of an update one zone at least is in the name of the instance.
+func TestZonesAreBackBeforeOthersGo(t *testing.T) {
+	t.Parallel()
+	zones := func(ids string, shifted string) (list []*nlbv1.ZoneMapping) {
+		for _, id := range strings.Split(ids, "") {
+			list = append(list, &nlbv1.ZoneMapping{ZoneId: id, VswitchId: "vsw-" + id, Shifted: strings.Contains(shifted, id)})
+		}
+		return list
+	}
+	for _, tt := range []struct{ zones, shifted, to, want, calls string }{
+		{zones: "ab", want: "a", calls: "Start a"},
+		{zones: "ab", shifted: "a", want: "a"},
+		{zones: "ab", shifted: "a", want: "b", calls: "Cancel a, Start b"},
+		{zones: "abc", shifted: "ab", want: "bc", calls: "Cancel a, Start c"},
+		{zones: "abc", shifted: "ab", calls: "Cancel a, Cancel b"},
+		{zones: "ab", shifted: "a", calls: "Cancel a"},
+		{zones: "ab", to: "bc", want: "c", calls: "Start c"},
+		{zones: "ab", shifted: "a", to: "bc", want: ""},
+		{zones: "ab", shifted: "b", to: "bc", want: "b"},
+		{zones: "ab", shifted: "b", to: "bc", calls: "Cancel b"},
+		{zones: "ab", want: "c", calls: "refused"},
+		{zones: "ab", to: "bc", want: "a", calls: "refused"},
+	} {
+		r := &nlbv1.UpdateLoadBalancerRequest{ShiftedZones: &nlbv1.ShiftedZones{}}
+		if tt.want != "" {
+			r.ShiftedZones.ZoneIds = strings.Split(tt.want, "")
+		}
+		if tt.to != "" {
+			r.ZoneMappings = &nlbv1.ZoneMappings{ZoneMappings: zones(tt.to, "")}
+		}
+		calls, err := shifts(r, &nlbv1.LoadBalancer{ZoneMappings: zones(tt.zones, tt.shifted)})
+		var got []string
+		for _, c := range calls {
+			zone := c.params["ZoneMappings.1.ZoneId"]
+			if len(c.params) != 2 || c.params["ZoneMappings.1.VSwitchId"] != "vsw-"+zone {
+				t.Errorf("%+v: %v", tt, c.params)
+			}
+			got = append(got, strings.TrimSuffix(c.action, "ShiftLoadBalancerZones")+" "+zone)
+		}
+		if err != nil {
+			got = append(got, "refused")
+		}
+		if strings.Join(got, ", ") != tt.calls {
+			t.Errorf("%+v: %v, %v", tt, got, err)
+		}
+	}
+}
+
 const intranet, internet = nlbv1.AddressType_ADDRESS_TYPE_INTRANET, nlbv1.AddressType_ADDRESS_TYPE_INTERNET
 
 // admits is who can connect, and from where. What several security groups let in can all connect, and without any everybody can.

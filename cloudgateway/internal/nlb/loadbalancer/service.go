@@ -108,7 +108,7 @@ func (s *Service) update(ctx context.Context, w *nlb.Writer, r *nlbv1.UpdateLoad
 	id := r.GetLoadBalancerId()
 	var calls []call
 	if r.AddressType != nil || r.GetZoneMappings() != nil || r.Ipv6AddressType != nil || r.GetSecurityGroups() != nil ||
-		r.BandwidthPackageId != nil {
+		r.BandwidthPackageId != nil || r.GetShiftedZones() != nil {
 		there, err := s.balancers.Look(ctx, id)
 		if err != nil {
 			return err
@@ -116,7 +116,11 @@ func (s *Service) update(ctx context.Context, w *nlb.Writer, r *nlbv1.UpdateLoad
 		if there == nil {
 			return s.balancers.NotFound(id)
 		}
-		calls = differences(r, there)
+		shifting, err := shifts(r, there)
+		if err != nil {
+			return err
+		}
+		calls = append(differences(r, there), shifting...)
 	}
 	calls = append(calls,
 		call{"UpdateLoadBalancerProtection", protectionParams(r.GetDeletionProtection(), r.GetModificationProtection())},
@@ -184,6 +188,39 @@ func differences(r *nlbv1.UpdateLoadBalancerRequest, there *nlbv1.LoadBalancer) 
 		return slices.Concat(closing, opening, []call{leave})
 	}
 	return slices.Concat(closing, []call{join, leave}, opening)
+}
+
+// shifts are the calls, one for each zone, that take zones out of the DNS name of an instance and put others back, which come first: one
+// stays in it. They come after a change of the zones, of which those that stay are as they were.
+func shifts(r *nlbv1.UpdateLoadBalancerRequest, there *nlbv1.LoadBalancer) ([]call, error) {
+	if r.GetShiftedZones() == nil {
+		return nil, nil
+	}
+	zones := there.GetZoneMappings()
+	if r.GetZoneMappings() != nil {
+		zones = r.GetZoneMappings().GetZoneMappings()
+	}
+	isShifted := map[string]bool{}
+	for _, z := range there.GetZoneMappings() {
+		isShifted[z.GetZoneId()] = z.GetShifted()
+	}
+	unknown := slices.Clone(r.GetShiftedZones().GetZoneIds())
+	var back, out []call
+	for _, z := range zones {
+		wanted := slices.Contains(unknown, z.GetZoneId())
+		unknown = slices.DeleteFunc(unknown, func(id string) bool { return id == z.GetZoneId() })
+		params := zoneParams(cloud.Params{}, []*nlbv1.ZoneMapping{{ZoneId: z.GetZoneId(), VswitchId: z.GetVswitchId()}})
+		switch {
+		case wanted && !isShifted[z.GetZoneId()]:
+			out = append(out, call{"StartShiftLoadBalancerZones", params})
+		case !wanted && isShifted[z.GetZoneId()]:
+			back = append(back, call{"CancelShiftLoadBalancerZones", params})
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, rpcerr.Invalidf("shifted_zones", "%s has no zone %s", there.GetLoadBalancerId(), unknown[0])
+	}
+	return append(back, out...), nil
 }
 
 // withAddresses are the zones of an instance with the EIPs that a request has for them.

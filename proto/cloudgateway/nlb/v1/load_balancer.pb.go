@@ -272,8 +272,10 @@ type ZoneMapping struct {
 	Ipv6Address string `protobuf:"bytes,6,opt,name=ipv6_address,json=ipv6Address,proto3" json:"ipv6_address,omitempty"`
 	// Network interface, "eni-…"; only in answers.
 	NetworkInterfaceId string `protobuf:"bytes,7,opt,name=network_interface_id,json=networkInterfaceId,proto3" json:"network_interface_id,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Whether its addresses are taken out of the DNS name, so that no new clients come; only in answers.
+	Shifted       bool `protobuf:"varint,8,opt,name=shifted,proto3" json:"shifted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ZoneMapping) Reset() {
@@ -353,6 +355,13 @@ func (x *ZoneMapping) GetNetworkInterfaceId() string {
 		return x.NetworkInterfaceId
 	}
 	return ""
+}
+
+func (x *ZoneMapping) GetShifted() bool {
+	if x != nil {
+		return x.Shifted
+	}
+	return false
 }
 
 // ZoneMappings are all zones of an instance.
@@ -502,6 +511,52 @@ func (x *SecurityGroups) GetSecurityGroupIds() []string {
 	return nil
 }
 
+// ShiftedZones are all zones of an instance whose addresses are taken out of its DNS name.
+type ShiftedZones struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Their ids, e.g. "cn-hangzhou-h"; empty: none. One zone at least stays in the name.
+	ZoneIds       []string `protobuf:"bytes,1,rep,name=zone_ids,json=zoneIds,proto3" json:"zone_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShiftedZones) Reset() {
+	*x = ShiftedZones{}
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShiftedZones) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShiftedZones) ProtoMessage() {}
+
+func (x *ShiftedZones) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShiftedZones.ProtoReflect.Descriptor instead.
+func (*ShiftedZones) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ShiftedZones) GetZoneIds() []string {
+	if x != nil {
+		return x.ZoneIds
+	}
+	return nil
+}
+
 // LoadBalancer is an instance.
 type LoadBalancer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -549,7 +604,7 @@ type LoadBalancer struct {
 
 func (x *LoadBalancer) Reset() {
 	*x = LoadBalancer{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[4]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -561,7 +616,7 @@ func (x *LoadBalancer) String() string {
 func (*LoadBalancer) ProtoMessage() {}
 
 func (x *LoadBalancer) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[4]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -574,7 +629,7 @@ func (x *LoadBalancer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadBalancer.ProtoReflect.Descriptor instead.
 func (*LoadBalancer) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{4}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LoadBalancer) GetLoadBalancerId() string {
@@ -723,7 +778,7 @@ type GetLoadBalancerRequest struct {
 
 func (x *GetLoadBalancerRequest) Reset() {
 	*x = GetLoadBalancerRequest{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[5]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +790,7 @@ func (x *GetLoadBalancerRequest) String() string {
 func (*GetLoadBalancerRequest) ProtoMessage() {}
 
 func (x *GetLoadBalancerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[5]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +803,7 @@ func (x *GetLoadBalancerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLoadBalancerRequest.ProtoReflect.Descriptor instead.
 func (*GetLoadBalancerRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{5}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetLoadBalancerRequest) GetLoadBalancerId() string {
@@ -778,7 +833,7 @@ type GetLoadBalancerResponse struct {
 
 func (x *GetLoadBalancerResponse) Reset() {
 	*x = GetLoadBalancerResponse{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[6]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -790,7 +845,7 @@ func (x *GetLoadBalancerResponse) String() string {
 func (*GetLoadBalancerResponse) ProtoMessage() {}
 
 func (x *GetLoadBalancerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[6]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -803,7 +858,7 @@ func (x *GetLoadBalancerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLoadBalancerResponse.ProtoReflect.Descriptor instead.
 func (*GetLoadBalancerResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{6}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetLoadBalancerResponse) GetLoadBalancer() *LoadBalancer {
@@ -858,7 +913,7 @@ type ListLoadBalancersRequest struct {
 
 func (x *ListLoadBalancersRequest) Reset() {
 	*x = ListLoadBalancersRequest{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[7]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +925,7 @@ func (x *ListLoadBalancersRequest) String() string {
 func (*ListLoadBalancersRequest) ProtoMessage() {}
 
 func (x *ListLoadBalancersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[7]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +938,7 @@ func (x *ListLoadBalancersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLoadBalancersRequest.ProtoReflect.Descriptor instead.
 func (*ListLoadBalancersRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{7}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListLoadBalancersRequest) GetLoadBalancerIds() []string {
@@ -999,7 +1054,7 @@ type ListLoadBalancersResponse struct {
 
 func (x *ListLoadBalancersResponse) Reset() {
 	*x = ListLoadBalancersResponse{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[8]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1066,7 @@ func (x *ListLoadBalancersResponse) String() string {
 func (*ListLoadBalancersResponse) ProtoMessage() {}
 
 func (x *ListLoadBalancersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[8]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1079,7 @@ func (x *ListLoadBalancersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLoadBalancersResponse.ProtoReflect.Descriptor instead.
 func (*ListLoadBalancersResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{8}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListLoadBalancersResponse) GetLoadBalancers() []*LoadBalancer {
@@ -1059,7 +1114,7 @@ type ListZonesRequest struct {
 
 func (x *ListZonesRequest) Reset() {
 	*x = ListZonesRequest{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[9]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1126,7 @@ func (x *ListZonesRequest) String() string {
 func (*ListZonesRequest) ProtoMessage() {}
 
 func (x *ListZonesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[9]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1139,7 @@ func (x *ListZonesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListZonesRequest.ProtoReflect.Descriptor instead.
 func (*ListZonesRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{9}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListZonesRequest) GetMaxAge() *durationpb.Duration {
@@ -1107,7 +1162,7 @@ type ListZonesResponse struct {
 
 func (x *ListZonesResponse) Reset() {
 	*x = ListZonesResponse{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[10]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1174,7 @@ func (x *ListZonesResponse) String() string {
 func (*ListZonesResponse) ProtoMessage() {}
 
 func (x *ListZonesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[10]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1187,7 @@ func (x *ListZonesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListZonesResponse.ProtoReflect.Descriptor instead.
 func (*ListZonesResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{10}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListZonesResponse) GetZoneIds() []string {
@@ -1185,7 +1240,7 @@ type CreateLoadBalancerRequest struct {
 
 func (x *CreateLoadBalancerRequest) Reset() {
 	*x = CreateLoadBalancerRequest{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[11]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1252,7 @@ func (x *CreateLoadBalancerRequest) String() string {
 func (*CreateLoadBalancerRequest) ProtoMessage() {}
 
 func (x *CreateLoadBalancerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[11]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1265,7 @@ func (x *CreateLoadBalancerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateLoadBalancerRequest.ProtoReflect.Descriptor instead.
 func (*CreateLoadBalancerRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{11}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CreateLoadBalancerRequest) GetRequestId() string {
@@ -1315,7 +1370,7 @@ type CreateLoadBalancerResponse struct {
 
 func (x *CreateLoadBalancerResponse) Reset() {
 	*x = CreateLoadBalancerResponse{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[12]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1327,7 +1382,7 @@ func (x *CreateLoadBalancerResponse) String() string {
 func (*CreateLoadBalancerResponse) ProtoMessage() {}
 
 func (x *CreateLoadBalancerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[12]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1340,7 +1395,7 @@ func (x *CreateLoadBalancerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateLoadBalancerResponse.ProtoReflect.Descriptor instead.
 func (*CreateLoadBalancerResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{12}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CreateLoadBalancerResponse) GetLoadBalancer() *LoadBalancer {
@@ -1385,14 +1440,16 @@ type UpdateLoadBalancerRequest struct {
 	// result, and before that waits for the same jobs of the cloud.
 	RequestId string `protobuf:"bytes,15,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Whether the cloud only says if it would carry out the request; nothing is changed.
-	ValidateOnly  bool `protobuf:"varint,16,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	ValidateOnly bool `protobuf:"varint,16,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// All zones that shall be out of its DNS name. The others come back into it before these are taken out.
+	ShiftedZones  *ShiftedZones `protobuf:"bytes,17,opt,name=shifted_zones,json=shiftedZones,proto3" json:"shifted_zones,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateLoadBalancerRequest) Reset() {
 	*x = UpdateLoadBalancerRequest{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[13]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1461,7 @@ func (x *UpdateLoadBalancerRequest) String() string {
 func (*UpdateLoadBalancerRequest) ProtoMessage() {}
 
 func (x *UpdateLoadBalancerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[13]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1474,7 @@ func (x *UpdateLoadBalancerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateLoadBalancerRequest.ProtoReflect.Descriptor instead.
 func (*UpdateLoadBalancerRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{13}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpdateLoadBalancerRequest) GetLoadBalancerId() string {
@@ -1532,6 +1589,13 @@ func (x *UpdateLoadBalancerRequest) GetValidateOnly() bool {
 	return false
 }
 
+func (x *UpdateLoadBalancerRequest) GetShiftedZones() *ShiftedZones {
+	if x != nil {
+		return x.ShiftedZones
+	}
+	return nil
+}
+
 // UpdateLoadBalancerResponse is empty.
 type UpdateLoadBalancerResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1541,7 +1605,7 @@ type UpdateLoadBalancerResponse struct {
 
 func (x *UpdateLoadBalancerResponse) Reset() {
 	*x = UpdateLoadBalancerResponse{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[14]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1617,7 @@ func (x *UpdateLoadBalancerResponse) String() string {
 func (*UpdateLoadBalancerResponse) ProtoMessage() {}
 
 func (x *UpdateLoadBalancerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[14]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +1630,7 @@ func (x *UpdateLoadBalancerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateLoadBalancerResponse.ProtoReflect.Descriptor instead.
 func (*UpdateLoadBalancerResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{14}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{15}
 }
 
 // DeleteLoadBalancerRequest names an instance.
@@ -1585,7 +1649,7 @@ type DeleteLoadBalancerRequest struct {
 
 func (x *DeleteLoadBalancerRequest) Reset() {
 	*x = DeleteLoadBalancerRequest{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[15]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1661,7 @@ func (x *DeleteLoadBalancerRequest) String() string {
 func (*DeleteLoadBalancerRequest) ProtoMessage() {}
 
 func (x *DeleteLoadBalancerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[15]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1674,7 @@ func (x *DeleteLoadBalancerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLoadBalancerRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLoadBalancerRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{15}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteLoadBalancerRequest) GetLoadBalancerId() string {
@@ -1643,7 +1707,7 @@ type DeleteLoadBalancerResponse struct {
 
 func (x *DeleteLoadBalancerResponse) Reset() {
 	*x = DeleteLoadBalancerResponse{}
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[16]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1655,7 +1719,7 @@ func (x *DeleteLoadBalancerResponse) String() string {
 func (*DeleteLoadBalancerResponse) ProtoMessage() {}
 
 func (x *DeleteLoadBalancerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[16]
+	mi := &file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1668,14 +1732,14 @@ func (x *DeleteLoadBalancerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLoadBalancerResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLoadBalancerResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{16}
+	return file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP(), []int{17}
 }
 
 var File_cloudgateway_nlb_v1_load_balancer_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_nlb_v1_load_balancer_proto_rawDesc = "" +
 	"\n" +
-	"'cloudgateway/nlb/v1/load_balancer.proto\x12\x13cloudgateway.nlb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdd\x02\n" +
+	"'cloudgateway/nlb/v1/load_balancer.proto\x12\x13cloudgateway.nlb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf7\x02\n" +
 	"\vZoneMapping\x12!\n" +
 	"\azone_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x06zoneId\x12'\n" +
 	"\n" +
@@ -1684,7 +1748,8 @@ const file_cloudgateway_nlb_v1_load_balancer_proto_rawDesc = "" +
 	"\x14private_ipv4_address\x18\x04 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\x12privateIpv4Address\x126\n" +
 	"\x13public_ipv4_address\x18\x05 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\x11publicIpv4Address\x12)\n" +
 	"\fipv6_address\x18\x06 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\vipv6Address\x128\n" +
-	"\x14network_interface_id\x18\a \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x12networkInterfaceId\"a\n" +
+	"\x14network_interface_id\x18\a \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x12networkInterfaceId\x12\x18\n" +
+	"\ashifted\x18\b \x01(\bR\ashifted\"a\n" +
 	"\fZoneMappings\x12Q\n" +
 	"\rzone_mappings\x18\x01 \x03(\v2 .cloudgateway.nlb.v1.ZoneMappingB\n" +
 	"\x8a\xce\x18\x06:\x04\b\x02\x10\n" +
@@ -1695,7 +1760,9 @@ const file_cloudgateway_nlb_v1_load_balancer_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tB\t\x8a\xce\x18\x05\"\x03\x10\x80\x01R\x06reason\"L\n" +
 	"\x0eSecurityGroups\x12:\n" +
 	"\x12security_group_ids\x18\x01 \x03(\tB\f\x8a\xce\x18\b\b\x01\x10\x01:\x02\x10\n" +
-	"R\x10securityGroupIds\"\x90\b\n" +
+	"R\x10securityGroupIds\"7\n" +
+	"\fShiftedZones\x12'\n" +
+	"\bzone_ids\x18\x01 \x03(\tB\f\x8a\xce\x18\b\b\x01\x10\x01:\x02\x10\tR\azoneIds\"\x90\b\n" +
 	"\fLoadBalancer\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12?\n" +
@@ -1772,8 +1839,7 @@ const file_cloudgateway_nlb_v1_load_balancer_proto_rawDesc = "" +
 	"\x04tags\x18\f \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12#\n" +
 	"\rvalidate_only\x18\r \x01(\bR\fvalidateOnly\"d\n" +
 	"\x1aCreateLoadBalancerResponse\x12F\n" +
-	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.nlb.v1.LoadBalancerR\floadBalancer\"\xb0\n" +
-	"\n" +
+	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.nlb.v1.LoadBalancerR\floadBalancer\"\x87\v\n" +
 	"\x19UpdateLoadBalancerRequest\x122\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12$\n" +
 	"\x04name\x18\x02 \x01(\tB\v\x8a\xce\x18\a\"\x05\b\x02\x10\x80\x01H\x00R\x04name\x88\x01\x01\x12!\n" +
@@ -1793,7 +1859,8 @@ const file_cloudgateway_nlb_v1_load_balancer_proto_rawDesc = "" +
 	"\x0fremove_tag_keys\x18\x0e \x03(\tR\rremoveTagKeys\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x0f \x01(\tR\trequestId\x12#\n" +
-	"\rvalidate_only\x18\x10 \x01(\bR\fvalidateOnly:\xd7\x01\x8a\xce\x18\xd2\x01\n" +
+	"\rvalidate_only\x18\x10 \x01(\bR\fvalidateOnly\x12F\n" +
+	"\rshifted_zones\x18\x11 \x01(\v2!.cloudgateway.nlb.v1.ShiftedZonesR\fshiftedZones:\xe6\x01\x8a\xce\x18\xe1\x01\n" +
 	"\x04name\n" +
 	"\x03cps\n" +
 	"\x12cross_zone_enabled\n" +
@@ -1806,7 +1873,8 @@ const file_cloudgateway_nlb_v1_load_balancer_proto_rawDesc = "" +
 	"\x14bandwidth_package_id\n" +
 	"\x11resource_group_id\n" +
 	"\bset_tags\n" +
-	"\x0fremove_tag_keysB\a\n" +
+	"\x0fremove_tag_keys\n" +
+	"\rshifted_zonesB\a\n" +
 	"\x05_nameB\x06\n" +
 	"\x04_cpsB\x15\n" +
 	"\x13_cross_zone_enabledB\x0f\n" +
@@ -1865,7 +1933,7 @@ func file_cloudgateway_nlb_v1_load_balancer_proto_rawDescGZIP() []byte {
 }
 
 var file_cloudgateway_nlb_v1_load_balancer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_cloudgateway_nlb_v1_load_balancer_proto_goTypes = []any{
 	(AddressType)(0),                   // 0: cloudgateway.nlb.v1.AddressType
 	(IpVersion)(0),                     // 1: cloudgateway.nlb.v1.IpVersion
@@ -1875,22 +1943,23 @@ var file_cloudgateway_nlb_v1_load_balancer_proto_goTypes = []any{
 	(*ZoneMappings)(nil),               // 5: cloudgateway.nlb.v1.ZoneMappings
 	(*Protection)(nil),                 // 6: cloudgateway.nlb.v1.Protection
 	(*SecurityGroups)(nil),             // 7: cloudgateway.nlb.v1.SecurityGroups
-	(*LoadBalancer)(nil),               // 8: cloudgateway.nlb.v1.LoadBalancer
-	(*GetLoadBalancerRequest)(nil),     // 9: cloudgateway.nlb.v1.GetLoadBalancerRequest
-	(*GetLoadBalancerResponse)(nil),    // 10: cloudgateway.nlb.v1.GetLoadBalancerResponse
-	(*ListLoadBalancersRequest)(nil),   // 11: cloudgateway.nlb.v1.ListLoadBalancersRequest
-	(*ListLoadBalancersResponse)(nil),  // 12: cloudgateway.nlb.v1.ListLoadBalancersResponse
-	(*ListZonesRequest)(nil),           // 13: cloudgateway.nlb.v1.ListZonesRequest
-	(*ListZonesResponse)(nil),          // 14: cloudgateway.nlb.v1.ListZonesResponse
-	(*CreateLoadBalancerRequest)(nil),  // 15: cloudgateway.nlb.v1.CreateLoadBalancerRequest
-	(*CreateLoadBalancerResponse)(nil), // 16: cloudgateway.nlb.v1.CreateLoadBalancerResponse
-	(*UpdateLoadBalancerRequest)(nil),  // 17: cloudgateway.nlb.v1.UpdateLoadBalancerRequest
-	(*UpdateLoadBalancerResponse)(nil), // 18: cloudgateway.nlb.v1.UpdateLoadBalancerResponse
-	(*DeleteLoadBalancerRequest)(nil),  // 19: cloudgateway.nlb.v1.DeleteLoadBalancerRequest
-	(*DeleteLoadBalancerResponse)(nil), // 20: cloudgateway.nlb.v1.DeleteLoadBalancerResponse
-	(*timestamppb.Timestamp)(nil),      // 21: google.protobuf.Timestamp
-	(*v1.Tag)(nil),                     // 22: cloudgateway.common.v1.Tag
-	(*durationpb.Duration)(nil),        // 23: google.protobuf.Duration
+	(*ShiftedZones)(nil),               // 8: cloudgateway.nlb.v1.ShiftedZones
+	(*LoadBalancer)(nil),               // 9: cloudgateway.nlb.v1.LoadBalancer
+	(*GetLoadBalancerRequest)(nil),     // 10: cloudgateway.nlb.v1.GetLoadBalancerRequest
+	(*GetLoadBalancerResponse)(nil),    // 11: cloudgateway.nlb.v1.GetLoadBalancerResponse
+	(*ListLoadBalancersRequest)(nil),   // 12: cloudgateway.nlb.v1.ListLoadBalancersRequest
+	(*ListLoadBalancersResponse)(nil),  // 13: cloudgateway.nlb.v1.ListLoadBalancersResponse
+	(*ListZonesRequest)(nil),           // 14: cloudgateway.nlb.v1.ListZonesRequest
+	(*ListZonesResponse)(nil),          // 15: cloudgateway.nlb.v1.ListZonesResponse
+	(*CreateLoadBalancerRequest)(nil),  // 16: cloudgateway.nlb.v1.CreateLoadBalancerRequest
+	(*CreateLoadBalancerResponse)(nil), // 17: cloudgateway.nlb.v1.CreateLoadBalancerResponse
+	(*UpdateLoadBalancerRequest)(nil),  // 18: cloudgateway.nlb.v1.UpdateLoadBalancerRequest
+	(*UpdateLoadBalancerResponse)(nil), // 19: cloudgateway.nlb.v1.UpdateLoadBalancerResponse
+	(*DeleteLoadBalancerRequest)(nil),  // 20: cloudgateway.nlb.v1.DeleteLoadBalancerRequest
+	(*DeleteLoadBalancerResponse)(nil), // 21: cloudgateway.nlb.v1.DeleteLoadBalancerResponse
+	(*timestamppb.Timestamp)(nil),      // 22: google.protobuf.Timestamp
+	(*v1.Tag)(nil),                     // 23: cloudgateway.common.v1.Tag
+	(*durationpb.Duration)(nil),        // 24: google.protobuf.Duration
 }
 var file_cloudgateway_nlb_v1_load_balancer_proto_depIdxs = []int32{
 	4,  // 0: cloudgateway.nlb.v1.ZoneMappings.zone_mappings:type_name -> cloudgateway.nlb.v1.ZoneMapping
@@ -1902,52 +1971,53 @@ var file_cloudgateway_nlb_v1_load_balancer_proto_depIdxs = []int32{
 	4,  // 6: cloudgateway.nlb.v1.LoadBalancer.zone_mappings:type_name -> cloudgateway.nlb.v1.ZoneMapping
 	6,  // 7: cloudgateway.nlb.v1.LoadBalancer.deletion_protection:type_name -> cloudgateway.nlb.v1.Protection
 	6,  // 8: cloudgateway.nlb.v1.LoadBalancer.modification_protection:type_name -> cloudgateway.nlb.v1.Protection
-	21, // 9: cloudgateway.nlb.v1.LoadBalancer.creation_time:type_name -> google.protobuf.Timestamp
-	22, // 10: cloudgateway.nlb.v1.LoadBalancer.tags:type_name -> cloudgateway.common.v1.Tag
-	23, // 11: cloudgateway.nlb.v1.GetLoadBalancerRequest.max_age:type_name -> google.protobuf.Duration
-	8,  // 12: cloudgateway.nlb.v1.GetLoadBalancerResponse.load_balancer:type_name -> cloudgateway.nlb.v1.LoadBalancer
-	21, // 13: cloudgateway.nlb.v1.GetLoadBalancerResponse.as_of:type_name -> google.protobuf.Timestamp
-	22, // 14: cloudgateway.nlb.v1.ListLoadBalancersRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	22, // 9: cloudgateway.nlb.v1.LoadBalancer.creation_time:type_name -> google.protobuf.Timestamp
+	23, // 10: cloudgateway.nlb.v1.LoadBalancer.tags:type_name -> cloudgateway.common.v1.Tag
+	24, // 11: cloudgateway.nlb.v1.GetLoadBalancerRequest.max_age:type_name -> google.protobuf.Duration
+	9,  // 12: cloudgateway.nlb.v1.GetLoadBalancerResponse.load_balancer:type_name -> cloudgateway.nlb.v1.LoadBalancer
+	22, // 13: cloudgateway.nlb.v1.GetLoadBalancerResponse.as_of:type_name -> google.protobuf.Timestamp
+	23, // 14: cloudgateway.nlb.v1.ListLoadBalancersRequest.tags:type_name -> cloudgateway.common.v1.Tag
 	0,  // 15: cloudgateway.nlb.v1.ListLoadBalancersRequest.address_type:type_name -> cloudgateway.nlb.v1.AddressType
 	1,  // 16: cloudgateway.nlb.v1.ListLoadBalancersRequest.ip_version:type_name -> cloudgateway.nlb.v1.IpVersion
 	2,  // 17: cloudgateway.nlb.v1.ListLoadBalancersRequest.status:type_name -> cloudgateway.nlb.v1.LoadBalancerStatus
 	3,  // 18: cloudgateway.nlb.v1.ListLoadBalancersRequest.business_status:type_name -> cloudgateway.nlb.v1.BusinessStatus
-	23, // 19: cloudgateway.nlb.v1.ListLoadBalancersRequest.max_age:type_name -> google.protobuf.Duration
-	8,  // 20: cloudgateway.nlb.v1.ListLoadBalancersResponse.load_balancers:type_name -> cloudgateway.nlb.v1.LoadBalancer
-	21, // 21: cloudgateway.nlb.v1.ListLoadBalancersResponse.as_of:type_name -> google.protobuf.Timestamp
-	23, // 22: cloudgateway.nlb.v1.ListZonesRequest.max_age:type_name -> google.protobuf.Duration
-	21, // 23: cloudgateway.nlb.v1.ListZonesResponse.as_of:type_name -> google.protobuf.Timestamp
+	24, // 19: cloudgateway.nlb.v1.ListLoadBalancersRequest.max_age:type_name -> google.protobuf.Duration
+	9,  // 20: cloudgateway.nlb.v1.ListLoadBalancersResponse.load_balancers:type_name -> cloudgateway.nlb.v1.LoadBalancer
+	22, // 21: cloudgateway.nlb.v1.ListLoadBalancersResponse.as_of:type_name -> google.protobuf.Timestamp
+	24, // 22: cloudgateway.nlb.v1.ListZonesRequest.max_age:type_name -> google.protobuf.Duration
+	22, // 23: cloudgateway.nlb.v1.ListZonesResponse.as_of:type_name -> google.protobuf.Timestamp
 	0,  // 24: cloudgateway.nlb.v1.CreateLoadBalancerRequest.address_type:type_name -> cloudgateway.nlb.v1.AddressType
 	1,  // 25: cloudgateway.nlb.v1.CreateLoadBalancerRequest.ip_version:type_name -> cloudgateway.nlb.v1.IpVersion
 	4,  // 26: cloudgateway.nlb.v1.CreateLoadBalancerRequest.zone_mappings:type_name -> cloudgateway.nlb.v1.ZoneMapping
 	6,  // 27: cloudgateway.nlb.v1.CreateLoadBalancerRequest.deletion_protection:type_name -> cloudgateway.nlb.v1.Protection
 	6,  // 28: cloudgateway.nlb.v1.CreateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.nlb.v1.Protection
-	22, // 29: cloudgateway.nlb.v1.CreateLoadBalancerRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	8,  // 30: cloudgateway.nlb.v1.CreateLoadBalancerResponse.load_balancer:type_name -> cloudgateway.nlb.v1.LoadBalancer
+	23, // 29: cloudgateway.nlb.v1.CreateLoadBalancerRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	9,  // 30: cloudgateway.nlb.v1.CreateLoadBalancerResponse.load_balancer:type_name -> cloudgateway.nlb.v1.LoadBalancer
 	6,  // 31: cloudgateway.nlb.v1.UpdateLoadBalancerRequest.deletion_protection:type_name -> cloudgateway.nlb.v1.Protection
 	6,  // 32: cloudgateway.nlb.v1.UpdateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.nlb.v1.Protection
 	0,  // 33: cloudgateway.nlb.v1.UpdateLoadBalancerRequest.address_type:type_name -> cloudgateway.nlb.v1.AddressType
 	5,  // 34: cloudgateway.nlb.v1.UpdateLoadBalancerRequest.zone_mappings:type_name -> cloudgateway.nlb.v1.ZoneMappings
 	0,  // 35: cloudgateway.nlb.v1.UpdateLoadBalancerRequest.ipv6_address_type:type_name -> cloudgateway.nlb.v1.AddressType
 	7,  // 36: cloudgateway.nlb.v1.UpdateLoadBalancerRequest.security_groups:type_name -> cloudgateway.nlb.v1.SecurityGroups
-	22, // 37: cloudgateway.nlb.v1.UpdateLoadBalancerRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	9,  // 38: cloudgateway.nlb.v1.LoadBalancerService.GetLoadBalancer:input_type -> cloudgateway.nlb.v1.GetLoadBalancerRequest
-	11, // 39: cloudgateway.nlb.v1.LoadBalancerService.ListLoadBalancers:input_type -> cloudgateway.nlb.v1.ListLoadBalancersRequest
-	13, // 40: cloudgateway.nlb.v1.LoadBalancerService.ListZones:input_type -> cloudgateway.nlb.v1.ListZonesRequest
-	15, // 41: cloudgateway.nlb.v1.LoadBalancerService.CreateLoadBalancer:input_type -> cloudgateway.nlb.v1.CreateLoadBalancerRequest
-	17, // 42: cloudgateway.nlb.v1.LoadBalancerService.UpdateLoadBalancer:input_type -> cloudgateway.nlb.v1.UpdateLoadBalancerRequest
-	19, // 43: cloudgateway.nlb.v1.LoadBalancerService.DeleteLoadBalancer:input_type -> cloudgateway.nlb.v1.DeleteLoadBalancerRequest
-	10, // 44: cloudgateway.nlb.v1.LoadBalancerService.GetLoadBalancer:output_type -> cloudgateway.nlb.v1.GetLoadBalancerResponse
-	12, // 45: cloudgateway.nlb.v1.LoadBalancerService.ListLoadBalancers:output_type -> cloudgateway.nlb.v1.ListLoadBalancersResponse
-	14, // 46: cloudgateway.nlb.v1.LoadBalancerService.ListZones:output_type -> cloudgateway.nlb.v1.ListZonesResponse
-	16, // 47: cloudgateway.nlb.v1.LoadBalancerService.CreateLoadBalancer:output_type -> cloudgateway.nlb.v1.CreateLoadBalancerResponse
-	18, // 48: cloudgateway.nlb.v1.LoadBalancerService.UpdateLoadBalancer:output_type -> cloudgateway.nlb.v1.UpdateLoadBalancerResponse
-	20, // 49: cloudgateway.nlb.v1.LoadBalancerService.DeleteLoadBalancer:output_type -> cloudgateway.nlb.v1.DeleteLoadBalancerResponse
-	44, // [44:50] is the sub-list for method output_type
-	38, // [38:44] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	23, // 37: cloudgateway.nlb.v1.UpdateLoadBalancerRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	8,  // 38: cloudgateway.nlb.v1.UpdateLoadBalancerRequest.shifted_zones:type_name -> cloudgateway.nlb.v1.ShiftedZones
+	10, // 39: cloudgateway.nlb.v1.LoadBalancerService.GetLoadBalancer:input_type -> cloudgateway.nlb.v1.GetLoadBalancerRequest
+	12, // 40: cloudgateway.nlb.v1.LoadBalancerService.ListLoadBalancers:input_type -> cloudgateway.nlb.v1.ListLoadBalancersRequest
+	14, // 41: cloudgateway.nlb.v1.LoadBalancerService.ListZones:input_type -> cloudgateway.nlb.v1.ListZonesRequest
+	16, // 42: cloudgateway.nlb.v1.LoadBalancerService.CreateLoadBalancer:input_type -> cloudgateway.nlb.v1.CreateLoadBalancerRequest
+	18, // 43: cloudgateway.nlb.v1.LoadBalancerService.UpdateLoadBalancer:input_type -> cloudgateway.nlb.v1.UpdateLoadBalancerRequest
+	20, // 44: cloudgateway.nlb.v1.LoadBalancerService.DeleteLoadBalancer:input_type -> cloudgateway.nlb.v1.DeleteLoadBalancerRequest
+	11, // 45: cloudgateway.nlb.v1.LoadBalancerService.GetLoadBalancer:output_type -> cloudgateway.nlb.v1.GetLoadBalancerResponse
+	13, // 46: cloudgateway.nlb.v1.LoadBalancerService.ListLoadBalancers:output_type -> cloudgateway.nlb.v1.ListLoadBalancersResponse
+	15, // 47: cloudgateway.nlb.v1.LoadBalancerService.ListZones:output_type -> cloudgateway.nlb.v1.ListZonesResponse
+	17, // 48: cloudgateway.nlb.v1.LoadBalancerService.CreateLoadBalancer:output_type -> cloudgateway.nlb.v1.CreateLoadBalancerResponse
+	19, // 49: cloudgateway.nlb.v1.LoadBalancerService.UpdateLoadBalancer:output_type -> cloudgateway.nlb.v1.UpdateLoadBalancerResponse
+	21, // 50: cloudgateway.nlb.v1.LoadBalancerService.DeleteLoadBalancer:output_type -> cloudgateway.nlb.v1.DeleteLoadBalancerResponse
+	45, // [45:51] is the sub-list for method output_type
+	39, // [39:45] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_nlb_v1_load_balancer_proto_init() }
@@ -1955,14 +2025,14 @@ func file_cloudgateway_nlb_v1_load_balancer_proto_init() {
 	if File_cloudgateway_nlb_v1_load_balancer_proto != nil {
 		return
 	}
-	file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[13].OneofWrappers = []any{}
+	file_cloudgateway_nlb_v1_load_balancer_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_nlb_v1_load_balancer_proto_rawDesc), len(file_cloudgateway_nlb_v1_load_balancer_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -48,7 +48,7 @@ type LoadBalancerServiceClient interface {
 	// request_id. The cloud then shows an instance with the status CREATE_FAILED, which has to be deleted.
 	CreateLoadBalancer(ctx context.Context, in *CreateLoadBalancerRequest, opts ...grpc.CallOption) (*CreateLoadBalancerResponse, error)
 	// UpdateLoadBalancer changes what is present in the request, one cloud call each: protection, attributes, address type, zones, IPv6 address type,
-	// security groups, bandwidth package, resource group, tags. On an error the earlier ones stay changed.
+	// security groups, bandwidth package, shifted zones, resource group, tags. On an error the earlier ones stay changed.
 	// It answers when the job of the cloud has ended. ABORTED with reason RESOURCE_BUSY if that takes longer than the deadline: the job goes on, and
 	// a repetition with the same request_id waits for it. FAILED_PRECONDITION with reason JOB_FAILED if the job fails: a new attempt needs a new
 	// request_id.
@@ -147,7 +147,7 @@ type LoadBalancerServiceServer interface {
 	// request_id. The cloud then shows an instance with the status CREATE_FAILED, which has to be deleted.
 	CreateLoadBalancer(context.Context, *CreateLoadBalancerRequest) (*CreateLoadBalancerResponse, error)
 	// UpdateLoadBalancer changes what is present in the request, one cloud call each: protection, attributes, address type, zones, IPv6 address type,
-	// security groups, bandwidth package, resource group, tags. On an error the earlier ones stay changed.
+	// security groups, bandwidth package, shifted zones, resource group, tags. On an error the earlier ones stay changed.
 	// It answers when the job of the cloud has ended. ABORTED with reason RESOURCE_BUSY if that takes longer than the deadline: the job goes on, and
 	// a repetition with the same request_id waits for it. FAILED_PRECONDITION with reason JOB_FAILED if the job fails: a new attempt needs a new
 	// request_id.
