@@ -330,9 +330,25 @@ func (c *cluster) disturb(t *testing.T, url string) {
 		c.run(t, upgrade)
 		c.wait(t, "the right version runs alone", c.deployed(chart.Components()...))
 	})
-	c.disturbed(t, url, "another certificate", func() {
+	c.disturbed(t, url, "another certificate, without which a pod can't start meanwhile", func() {
 		c.run(t, c.inline(t, "install.md", "kubectl -n kube-system delete secret cloudgateway-tls"))
+		c.run(t, "kubectl -n kube-system delete pod --wait=false "+c.leader(t, "lbcontroller").Name)
+		c.wait(t, "a new lbcontroller waits for the Secret", func(ctx context.Context) error {
+			list, err := c.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=FailedMount"})
+			if err != nil {
+				return err
+			}
+			for _, pod := range c.pods(t, "lbcontroller") {
+				if slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.InvolvedObject.UID == pod.UID }) {
+					return nil
+				}
+			}
+			return errors.New("no pod misses a volume")
+		})
+		begin := time.Now()
 		c.run(t, c.documented(t, "helm upgrade"))
+		c.wait(t, "lbcontroller is back", c.deployed("lbcontroller"))
+		t.Logf("all pods ran %.1f s after the upgrade began", time.Since(begin).Seconds())
 	})
 	c.certified(t)
 	for _, component := range chart.Components() {
