@@ -181,6 +181,9 @@ func TestFrontRefusesSessions(t *testing.T) {
 		{"an invented token", func() reply { return assume(t, stranger, "invented", nil) }, 400, "AuthenticationFail.OIDCToken.Invalid"},
 		{"no token", func() reply { return assume(t, stranger, "", nil) }, 400, "InvalidParameter.OIDCToken"},
 		{"a person's token", func() reply { return assume(t, stranger, "person", nil) }, 403, "Forbidden.RAM"},
+		{"a token of a ServiceAccount without that role", func() reply {
+			return assume(t, stranger, "pod-of-none", nil)
+		}, 403, "Forbidden.RAM"},
 		{"a controller's token", func() reply { return assume(t, stranger, "pod-of-lbcontroller", nil) }, 403, "Forbidden.RAM"},
 		{"a weaker session", func() reply {
 			return assume(t, stranger, "pod-of-tool", map[string]string{"Policy": `{"Statement":[]}`})
@@ -198,6 +201,9 @@ func TestFrontRefusesSessions(t *testing.T) {
 		{"with the version of another product", func() reply {
 			return assume(t, stranger, "pod-of-tool", map[string]string{"version": "2014-05-26"})
 		}, 400, "InvalidParameter"},
+		{"AssumeRoleWithOIDC with a signature", func() reply {
+			return pair.call(t, "sts:AssumeRoleWithOIDC", map[string]string{"OIDCToken": "pod-of-tool"})
+		}, 403, "Forbidden.RAM"},
 		{"AssumeRole with a session", func() reply { return one.call(t, "sts:AssumeRole", nil) }, 403, "Forbidden.RAM"},
 		{"without its token", func() reply { return with(func(c *tool) { c.token = "" }) }, 404, "InvalidAccessKeyId.NotFound"},
 		{"a token of another session", func() reply {

@@ -280,7 +280,7 @@ func (w *world) serviceAccount(out http.ResponseWriter, name string) {
 }
 
 // review is the API server: the token "reader" may read load balancers, "writer" and "bulk" may do everything, "elsewhere" was made for
-// another audience, "pod-of-NAME" for STS, others are unknown.
+// another audience, "pod-of-NAME" for STS, others are unknown. "none" may have no session, and "bare" has no use for one.
 func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -316,7 +316,7 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 		switch review.Spec.Token {
 		case "reader", "writer", "bulk":
 			review.Status.Authenticated, review.Status.Audiences = slices.Contains(review.Spec.Audiences, "cloudgateway"), []string{"cloudgateway"}
-		case "pod-of-tool", "pod-of-lbcontroller", "pod-of-bare": // what RRSA puts into pods
+		case "pod-of-tool", "pod-of-lbcontroller", "pod-of-bare", "pod-of-none": // what RRSA puts into pods
 			review.Status.Authenticated, review.Status.Audiences = slices.Contains(review.Spec.Audiences, "sts.aliyuncs.com"), []string{"sts.aliyuncs.com"}
 			name := strings.TrimPrefix(review.Spec.Token, "pod-of-")
 			review.Status.User.Username = "system:serviceaccount:tools:" + name
@@ -334,7 +334,9 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	case *authorizationv1.SubjectAccessReview:
 		review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SubjectAccessReview"
 		wanted := review.Spec.ResourceAttributes
-		review.Status.Allowed = wanted.Resource == "openapi" && w.toolMay[wanted.Name] && !strings.HasSuffix(review.Spec.User, ":bare") ||
+		mayAsk := wanted.Name == "sts:AssumeRoleWithOIDC" && !strings.HasSuffix(review.Spec.User, ":none")
+		mayCall := w.toolMay[wanted.Name] && !strings.HasSuffix(review.Spec.User, ":bare") && !strings.HasSuffix(review.Spec.User, ":none")
+		review.Status.Allowed = wanted.Resource == "openapi" && (mayAsk || mayCall) ||
 			strings.HasSuffix(review.Spec.User, ":writer") || strings.HasSuffix(review.Spec.User, ":bulk") ||
 			wanted.Resource == "loadbalancers" && (wanted.Verb == "get" || wanted.Verb == "list")
 		w.answer(out, review)

@@ -74,8 +74,9 @@ func (k Key) serviceAccount() (namespace, name string, ok bool) {
 type file struct {
 	// Keys are the pairs. Several may be of one user, so that a pair can be replaced without a gap.
 	Keys []Key `json:"keys"`
-	// SessionSecrets let ServiceAccounts have sessions by AssumeRoleWithOIDC. The first signs them, all are accepted, so that one
-	// can be replaced without a gap. If there is none, there are no sessions.
+	// SessionSecrets let ServiceAccounts have sessions by AssumeRoleWithOIDC, if a role lets them call
+	// sts:AssumeRoleWithOIDC. The first signs them, all are accepted, so that one can be replaced without a gap. If there
+	// is none, there are no sessions.
 	SessionSecrets []logging.Secret `json:"sessionSecrets"`
 }
 

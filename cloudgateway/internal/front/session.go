@@ -152,8 +152,9 @@ func (s *session) recognise(ctx context.Context, c *call) error {
 
 // allow refuses what the caller may not do, whatever it is about.
 func (s *session) allow(ctx context.Context, c *call) error {
-	if c.request.exchange != nil { // It gives no right, and every ServiceAccount may have one.
-		return nil
+	if c.product == openapi.STS && c.request.exchange == nil && c.request.action != "GetCallerIdentity" {
+		return refuse(http.StatusForbidden, "Forbidden.RAM",
+			"of STS the front passes on GetCallerIdentity only: the others give credentials away")
 	}
 	if err := s.permitted(ctx, c.key.caller(), c.product, c.request.action); err != nil {
 		return err
