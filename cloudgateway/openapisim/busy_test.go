@@ -217,6 +217,23 @@ func TestTransitionsAreSeenByOtherProducts(t *testing.T) {
 	}
 }
 
+// A Network Load Balancer that is gone frees its vSwitches, whoever looks first.
+func TestDeletedNLBFreesItsVSwitches(t *testing.T) {
+	t.Parallel()
+	settings := api.DefaultSettings()
+	sim := newCloud(t, openapisim.Config{Settings: &settings, Seed: twoZones(0), LimitsOff: true})
+	c := newClient(t, sim)
+	sim.SetTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	lb := c.must("nlb", "CreateLoadBalancer", newNLBParams()...)["LoadbalancerId"].(string)
+	sim.Advance(time.Minute)
+	c.must("nlb", "DeleteLoadBalancer", "LoadBalancerId", lb)
+	if _, code := c.call("vpc", "DeleteVSwitch", "VSwitchId", "vsw-1"); code != "DependencyViolation" {
+		t.Errorf("while it goes: %q", code)
+	}
+	sim.Advance(time.Minute)
+	c.must("vpc", "DeleteVSwitch", "VSwitchId", "vsw-1")
+}
+
 // Clients of the cloud have sent 40 servers in a call for years.
 func TestManyServersPerCall(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,11 @@ type settling struct {
 // settleDue completes the transitions that have ended, of all products: a change of one is seen by the others.
 func (s *Simulator) settleDue(c *api.Context) {
 	for _, p := range s.products {
-		if !p.Lazy && (p.changed || !p.next.IsZero() && !c.Now.Before(p.next)) {
+		switch {
+		case p.Lazy && p.End != nil:
+			p.End(c)
+		case p.Lazy:
+		case p.changed || !p.next.IsZero() && !c.Now.Before(p.next):
 			p.settle(c)
 		}
 	}

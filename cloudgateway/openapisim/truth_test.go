@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/big"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -323,6 +324,37 @@ func TestCatalog(t *testing.T) {
 		if at(t, kind, "InstanceTypeFamily") == "ecs.c7" && at(t, kind, "InstanceCategory") != "Compute-optimized" {
 			t.Errorf("c7 is %v", at(t, kind, "InstanceCategory"))
 		}
+	}
+}
+
+// TF: its example of an NLB with a public address of IPv6 waits for a gateway that it makes beside the VPC. The API's metadata has the code.
+func TestPublicIPv6NeedsAGateway(t *testing.T) {
+	t.Parallel()
+	c := fastWorld(t)
+	vpc := c.must("vpc", "CreateVpc", "CidrBlock", "10.0.0.0/16", "EnableIpv6", "true")["VpcId"].(string)
+	params := []string{"AddressType", "Intranet", "AddressIpVersion", "DualStack", "VpcId", vpc}
+	for n, zone := range []string{"cn-hangzhou-h", "cn-hangzhou-i"} {
+		number := strconv.Itoa(n + 1)
+		vsw := c.must("vpc", "CreateVSwitch", "VpcId", vpc, "ZoneId", zone, "CidrBlock", "10.0."+number+".0/24", "Ipv6CidrBlock", number)
+		params = append(params, "ZoneMappings."+number+".ZoneId", zone, "ZoneMappings."+number+".VSwitchId", vsw["VSwitchId"].(string))
+	}
+	lb := c.must("nlb", "CreateLoadBalancer", params...)["LoadbalancerId"].(string)
+	if _, code := c.call("nlb", "EnableLoadBalancerIpv6Internet", "LoadBalancerId", lb); code != "ResourceNotFound.Ipv6Gateway" {
+		t.Errorf("without a gateway: %q", code)
+	}
+	c.must("vpc", "CreateIpv6Gateway", "VpcId", vpc)
+	c.must("nlb", "EnableLoadBalancerIpv6Internet", "LoadBalancerId", lb)
+}
+
+// SDK: an account has 50 access control lists in a region.
+func TestAccessControlListsOfARegion(t *testing.T) {
+	t.Parallel()
+	c := fastWorld(t)
+	for n := range 50 {
+		c.must("slb", "CreateAccessControlList", "AclName", "acl-"+strconv.Itoa(n))
+	}
+	if _, code := c.call("slb", "CreateAccessControlList", "AclName", "acl-50"); code != "AclNumberOverLimit" {
+		t.Errorf("the one beyond: %q", code)
 	}
 }
 

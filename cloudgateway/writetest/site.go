@@ -55,9 +55,10 @@ func (s *Site) Seed(number int) *state.Cloud {
 		Vpcs: map[string]*state.Vpc{s.vpc(): {
 			CidrBlock: fmt.Sprintf("172.%d.0.0/16", number), Ipv6Cidrs: []string{fmt.Sprintf("2408:4000:%x::/56", number)},
 		}},
-		VSwitches:   map[string]*state.VSwitch{},
-		RouteTables: map[string]*state.RouteTable{s.table(): {VpcID: s.vpc(), Type: "System"}},
-		Instances:   map[string]*state.Instance{},
+		Ipv6Gateways: map[string]*state.InternetGateway{"ipv6gw-" + s.vpc(): {VpcID: s.vpc()}},
+		VSwitches:    map[string]*state.VSwitch{},
+		RouteTables:  map[string]*state.RouteTable{s.table(): {VpcID: s.vpc(), Type: "System"}},
+		Instances:    map[string]*state.Instance{},
 		Certificates: map[string]*state.Certificate{
 			certificate: {Name: certificate}, otherCertificate: {Name: otherCertificate},
 		},

@@ -33,6 +33,7 @@ func TestFakeOfNLB(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, slowJobs, func(c *openapisim.Config) {
 			c.Seed.Vpcs[testVPC].Ipv6Cidrs = []string{"2408:4005::/56"}
+			c.Seed.Ipv6Gateways = map[string]*state.InternetGateway{"ipv6gw-1": {VpcID: testVPC}}
 			c.Seed.VSwitches[testVSwitch].Ipv6Cidr, c.Seed.VSwitches[otherVSwitch].Ipv6Cidr = "2408:4005:0:1::/64", "2408:4005:0:2::/64"
 			c.Seed.VSwitches["vsw-3"] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-j", CidrBlock: "192.168.128.0/18",
 				Ipv6Cidr: "2408:4005:0:3::/64"}

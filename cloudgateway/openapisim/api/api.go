@@ -114,8 +114,10 @@ type Product struct {
 	// handlers never see a transition that is over. Nil: there are none.
 	Settle func(c *Context) (next time.Time)
 	// Lazy products settle what a call touches by themselves, because they have too much to look at all of it after every change.
-	// Settle is then called only for code that looks at the state directly.
+	// Settle is then called only for code that looks at the state directly, and End before the call of any product: it completes what
+	// others see the end of, such as what is deleted. Nil: nothing.
 	Lazy bool
+	End  func(c *Context)
 	// Complete fills in what the cloud itself adds to resources that a seed has brought; whole is the state with them in it. Nil:
 	// nothing. It may run before those of other products.
 	Complete func(whole, brought *state.Cloud)
@@ -183,9 +185,14 @@ func (c *Context) ItemFault(item map[string]string) *Error {
 // NewID returns an id that was never handed out before: the sequence makes it unique, the hash makes it opaque, so that no
 // client comes to rely on its order.
 func (c *Context) NewID(prefix string) string {
-	c.State.Sequence++
-	sum := sha256.Sum256([]byte(c.Account + "/" + strconv.FormatInt(c.State.Sequence, 10)))
-	return prefix + strings.ToLower(base32.HexEncoding.EncodeToString(sum[:10]))
+	for {
+		c.State.Sequence++
+		sum := sha256.Sum256([]byte(c.Account + "/" + strconv.FormatInt(c.State.Sequence, 10)))
+		id := strings.ToLower(base32.HexEncoding.EncodeToString(sum[:10]))
+		if strings.ContainsAny(id, "0123456789") { // so that an id can be told from a word, as those of the cloud can
+			return prefix + id
+		}
+	}
 }
 
 // Error is an answer other than success.

@@ -75,6 +75,11 @@ func scenarios() map[string]func(c *cloud) {
 		"replay":            replay,
 
 		"asked NLB zones":    askedNLBZones,
+		"asked NLB ports":    askedNLBPorts,
+		"asked public IPv6":  askedPublicIPv6,
+		"asked listeners":    askedListeners,
+		"asked routes":       askedRoutes,
+		"asked groups":       askedGroups,
 		"asked policies":     askedPolicies,
 		"asked balancers":    askedBalancers,
 		"asked certificates": askedCertificates,
@@ -226,7 +231,8 @@ func briskSettings() *api.Settings {
 
 func seed() *state.Cloud {
 	return &state.Cloud{
-		Vpcs: map[string]*state.Vpc{"vpc-1": {CidrBlock: "192.168.0.0/16", Ipv6Cidrs: []string{"2408::/56"}}},
+		Vpcs:         map[string]*state.Vpc{"vpc-1": {CidrBlock: "192.168.0.0/16", Ipv6Cidrs: []string{"2408::/56"}}},
+		Ipv6Gateways: map[string]*state.InternetGateway{"ipv6gw-1": {VpcID: "vpc-1"}},
 		VSwitches: map[string]*state.VSwitch{
 			"vsw-1": {VpcID: "vpc-1", ZoneID: "cn-hangzhou-h", CidrBlock: "192.168.0.0/24", Ipv6Cidr: "2408:0:0:1::/64"},
 			"vsw-2": {VpcID: "vpc-1", ZoneID: "cn-hangzhou-i", CidrBlock: "192.168.1.0/24", Ipv6Cidr: "2408:0:0:2::/64"},
@@ -295,7 +301,7 @@ func remains(sim *openapisim.Simulator) map[string]int {
 		out["networks"] = len(c.Vpcs) - len(seed().Vpcs)
 		out["things of networks"] = len(c.HaVips) + len(c.PrefixLists) + len(c.DhcpOptionsSets) + len(c.CidrReservations) +
 			len(c.AddressPools) + len(c.EipSegments)
-		out["gateways"] = len(c.NatGateways) + len(c.Ipv4Gateways) + len(c.Ipv6Gateways)
+		out["gateways"] = len(c.NatGateways) + len(c.Ipv4Gateways) + len(c.Ipv6Gateways) - len(seed().Ipv6Gateways)
 		for _, e := range c.Eips {
 			if e.Status != "Releasing" {
 				out["elastic addresses"]++

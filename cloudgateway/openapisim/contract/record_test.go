@@ -127,10 +127,10 @@ func (m *mask) known(text string) string {
 	return text
 }
 
-// within reports whether both are letters or digits.
-func within(a, b byte) bool {
+// within reports whether a letter or digit goes on with a value at its end, which is one, too, or a colon as at the end of a block of IPv6.
+func within(more, end byte) bool {
 	word := func(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
-	return word(a) && word(b)
+	return word(more) && (word(end) || end == ':')
 }
 
 func (m *mask) name(value, place string) string {

@@ -1,6 +1,7 @@
 package nlb
 
 import (
+	"maps"
 	"slices"
 	"unicode/utf8"
 
@@ -96,8 +97,9 @@ func ipv6Internet(to string) func(*api.Context) (*change, *api.Error) {
 		case to == intranet && lb.Ipv6AddressType == intranet:
 			return nil, fail("OperationDenied.Ipv6IntranetInstance")
 		}
-		if vpc := c.State.Vpcs[lb.VpcID]; to == internet && (vpc == nil || len(vpc.Ipv6Cidrs) == 0) {
-			return nil, fail("ResourceNotFound.Ipv6Gateway") // a VPC with IPv6 has one
+		ofVpc := func(g *state.InternetGateway) bool { return g.VpcID == lb.VpcID }
+		if to == internet && !slices.ContainsFunc(slices.Collect(maps.Values(c.State.Ipv6Gateways)), ofVpc) {
+			return nil, fail("ResourceNotFound.Ipv6Gateway") // one is made by itself, not with the VPC
 		}
 		return light(lb, func() { lb.Ipv6AddressType = to }), nil
 	}

@@ -46,6 +46,7 @@ func newCloud() *state.Cloud {
 
 func addNetwork(c *state.Cloud) {
 	c.Vpcs["vpc-1"] = &state.Vpc{ID: "vpc-1", CidrBlock: "192.168.0.0/16", Ipv6Cidrs: []string{"2408::/56"}}
+	c.Ipv6Gateways["ipv6gw-1"] = &state.InternetGateway{ID: "ipv6gw-1", VpcID: "vpc-1"}
 	c.Vpcs["vpc-2"] = &state.Vpc{ID: "vpc-2", CidrBlock: "172.16.0.0/12"}
 	vsw := func(id, vpcID, zone, cidr, ipv6 string) *state.VSwitch {
 		c.VSwitches[id] = &state.VSwitch{ID: id, VpcID: vpcID, ZoneID: zone, CidrBlock: cidr, Ipv6Cidr: ipv6}

@@ -16,7 +16,7 @@ import (
 // Product returns the product with all its actions.
 func Product() api.Product {
 	return api.Product{
-		Name: "nlb", Code: "Nlb", Version: "2022-04-30", Lazy: true, Settle: settleAll, Malformed: illegal,
+		Name: "nlb", Code: "Nlb", Version: "2022-04-30", Lazy: true, Settle: settleAll, End: settle, Malformed: illegal,
 		Throttled: api.BadRequest("Throttling.User", "Request was denied due to api flow control."),
 		Actions: slices.Concat(
 			regionActions(), balancerActions(), balancerUpdateActions(), attachmentActions(), zoneActions(),

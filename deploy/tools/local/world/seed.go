@@ -47,6 +47,7 @@ func (p plan) network() *state.Cloud {
 	}
 	if p.dualStack {
 		cloud.Vpcs[VpcID].Ipv6Cidrs = []string{prefix6 + "00::/56"}
+		cloud.Ipv6Gateways = map[string]*state.InternetGateway{"ipv6gw-local": {ID: "ipv6gw-local", VpcID: VpcID}}
 		for i, id := range VSwitchIDs() {
 			cloud.VSwitches[id].Ipv6Cidr = subnet6(i) + "/64"
 		}
