@@ -70,18 +70,8 @@ func TestTableIsWhatTheSourceCalls(t *testing.T) {
 // other values with anything in place of the latter.
 func textsOf(t *testing.T, dir string) []*regexp.Regexp {
 	t.Helper()
-	var files []string
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-			files = append(files, path)
-		}
-		return err
-	})
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s: %d files, %v", dir, len(files), err)
-	}
 	var found []*regexp.Regexp
-	for _, name := range files {
+	for _, name := range sourcesOf(t, dir) {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
@@ -100,6 +90,21 @@ func textsOf(t *testing.T, dir string) []*regexp.Regexp {
 		})
 	}
 	return found
+}
+
+// sourcesOf are the files of the packages in a directory.
+func sourcesOf(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", dir, len(files), err)
+	}
+	return files
 }
 
 // pattern is what an expression may be as a text; ".*" for everything that is no literal.
