@@ -190,9 +190,26 @@ func (c *conversion) apply(spec annotation.Spec) {
 	}
 	value := strings.Join(values, ",")
 	c.set(r.to, value)
-	if r.first {
-		c.first("%s: %s: %s", r.to, value, r.note)
+	if ids := named(value); r.first && len(ids) > 0 {
+		c.first("%s: %s: %s", r.to, strings.Join(ids, ","), r.note)
 	}
+	if r.unlike != "" {
+		c.differs("%s: %s", spec.Key, r.unlike)
+	}
+}
+
+// named are the certificates in a list that are not those of Secrets, which go along.
+func named(list string) (ids []string) {
+	for item := range strings.SplitSeq(list, ",") {
+		_, id, isForPort := strings.Cut(item, ":")
+		if !isForPort {
+			id = item
+		}
+		if _, isSecret := annotation.SecretName(id); !isSecret {
+			ids = append(ids, item)
+		}
+	}
+	return ids
 }
 
 // counterpart is the row of an annotation of NLBs.

@@ -140,6 +140,13 @@ func TestAnnotations(t *testing.T) {
 		{"http", []string{"protocol-port", "http:80"}, nil, "protocol-port: http:80"},
 		{"further certificates", []string{"protocol-port", "https:80", "cert-id", "c1", "domain-extensions", "a.example:c2,b.example:c3"},
 			[]string{"protocol-port", "tcpssl:80", "cert-id", "c1", "additional-cert-ids", "c2,c3"}, "additional-cert-ids: c2,c3"},
+		{"certificates of Secrets",
+			[]string{"protocol-port", "https:80", "tls-secret", "web", "domain-extensions", "a.example:c2,b.example:secret/b"},
+			[]string{"protocol-port", "tcpssl:80", "tls-secret", "web", "additional-cert-ids", "c2,secret/b"}, "# - additional-cert-ids: c2: NLBs"},
+		{"Secrets alone",
+			[]string{"protocol-port", "https:80", "tls-secret", "web", "domain-extensions", "b.example:secret/b,80:c.example:secret/c"},
+			[]string{"protocol-port", "tcpssl:80", "tls-secret", "web", "additional-cert-ids", "secret/b,80:secret/c"},
+			"# - domain-extensions: an NLB takes the names"},
 		{"stickiness", []string{"persistence-timeout", "60"}, []string{"scheduler", "sch"}, "persistence-timeout: 60"},
 		{"no stickiness", []string{"persistence-timeout", "0"}, nil, ""},
 		{"stickiness and a scheduler", []string{"persistence-timeout", "60", "scheduler", "wrr"}, []string{"scheduler", "wrr"},
@@ -179,7 +186,7 @@ func TestAnnotations(t *testing.T) {
 				t.Errorf("annotations (-want +got):\n%s", diff)
 			}
 			text, err := result.WriteYAML()
-			if err != nil || !strings.Contains(string(text), tt.says) {
+			if err != nil || !strings.Contains(string(text), tt.says) || tt.name == "Secrets alone" && strings.Contains(string(text), "Before") {
 				t.Errorf("error %v, want %q in\n%s", err, tt.says, text)
 			}
 		})

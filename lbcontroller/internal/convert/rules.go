@@ -18,6 +18,8 @@ type rule struct {
 	// note says why there is no counterpart, or with first, what to do before the Service is applied.
 	note  string
 	first bool
+	// unlike says what is different with an NLB.
+	unlike string
 	// other is the default of an NLB, where it differs from that of a CLB.
 	other string
 	// own says that a function converts the annotation, together with others.
@@ -30,8 +32,8 @@ const (
 	noHTTP  = "an NLB knows no HTTP"
 	noReuse = "it is about a CLB that exists; the new Service gets an NLB of its own"
 	noEIP   = "an NLB has an EIP in each zone: those of annotation zone-maps, or with address-type internet some that come and go with it"
-	newCert = "NLBs take certificates of the certificate service, such as 123-cn-hangzhou: put their ids in place of these, and " +
-		"watch their end there: no event warns of it"
+	newCert = "NLBs take certificates of the certificate service, such as 123-cn-hangzhou: put their ids in place of these, or " +
+		"name Secrets by tls-secret, and by secret/NAME in additional-cert-ids"
 )
 
 // rules has each annotation of a CLB.
@@ -73,7 +75,7 @@ func rules() map[string]rule {
 		annotation.CertID:       {to: annotation.CertID, note: newCert, first: true},
 		annotation.TLSSecret:    same(annotation.TLSSecret),
 		annotation.DomainExtensions: {to: annotation.AdditionalCertIDs, value: certificates, first: true,
-			note: newCert + "; in place of domain-extensions an NLB takes the names from the certificates"},
+			note: newCert, unlike: "an NLB takes the names from the certificates of additional-cert-ids"},
 		annotation.TLSCipherPolicy: same(annotation.TLSCipherPolicy),
 		annotation.HTTP2: none("an NLB passes HTTP/2 on instead of ending it; if the servers speak it, alpn: on with alpn-policy: " +
 			"HTTP2Optional offers it"),
