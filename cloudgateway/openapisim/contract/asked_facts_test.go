@@ -126,6 +126,15 @@ func askedGroups(c *cloud) {
 	c.must("ecs", "DescribeSecurityGroupAttribute", "SecurityGroupId", advanced, "NicType", "<nil>")
 	c.ask(nil, "ecs", "AuthorizeSecurityGroup", "SecurityGroupId", advanced, "IpProtocol", "tcp", "PortRange", "80/80", "SourceGroupId", advanced)
 	c.ask(nil, "ecs", "LeaveSecurityGroup", "SecurityGroupId", advanced, "InstanceId", c.instances[0])
+	create := []string{"PrefixListName", c.name(), "AddressFamily", "IPv4", "MaxEntries", "1"}
+	list := c.ask([]string{"DeletePrefixList", "PrefixListId", "PrefixListId"}, "ecs", "CreatePrefixList", create...).get("PrefixListId")
+	c.ask(nil, "ecs", "ModifyPrefixList", "PrefixListId", list, "AddEntry.1.Cidr", "2001:db8::/32")
+	c.ask(nil, "ecs", "ModifyPrefixList", "PrefixListId", list, "RemoveEntry.1.Cidr", "192.0.2.0/24")
+	rule := []string{"SecurityGroupId", advanced, "IpProtocol", "tcp", "PortRange", "80/80", "SourcePrefixListId", list}
+	c.ask(nil, "ecs", "AuthorizeSecurityGroup", rule...)
+	c.must("ecs", "DescribePrefixListAssociations", "PrefixListId", list)
+	c.ask(nil, "ecs", "DeletePrefixList", "PrefixListId", list)
+	c.ask(nil, "ecs", "RevokeSecurityGroup", rule...)
 	if c.must("vpc", "DescribeVpcs", "IsDefault", "true").get("TotalCount") == "0" {
 		return // the account would have a default VPC afterwards
 	}

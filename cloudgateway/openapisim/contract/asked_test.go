@@ -40,6 +40,7 @@ func asked() map[string][]string {
 		"ecs/launch_template.go":  {"asked templates"},
 		"ecs/provisioning.go":     {"asked templates"},
 		"ecs/legacy_tag.go":       {"asked instances"},
+		"ecs/prefix_list.go":      {"asked groups"},
 	}
 }
 

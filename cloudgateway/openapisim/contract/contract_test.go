@@ -65,6 +65,7 @@ func scenarios() map[string]func(c *cloud) {
 		"interfaces":        interfaces,
 		"catalog":           catalog,
 		"security group":    securityGroup,
+		"rule prefix list":  rulePrefixList,
 		"NLB":               networkLoadBalancer,
 		"NLB security":      nlbSecurity,
 		"caller":            caller,

@@ -33,6 +33,19 @@ func securityGroup(c *cloud) {
 	c.refused("InvalidSecurityGroupId.NotFound", "ecs", "DescribeSecurityGroupAttribute", of...)
 }
 
+// rulePrefixList makes a prefix list for rules, changes it and removes it.
+func rulePrefixList(c *cloud) {
+	id := c.must("ecs", "CreatePrefixList", "PrefixListName", c.name(), "AddressFamily", "IPv4", "MaxEntries", "2", "Entry.1.Cidr",
+		"192.0.2.0/24").get("PrefixListId")
+	c.cleanUp("ecs", "DeletePrefixList", "PrefixListId", id)
+	c.must("ecs", "ModifyPrefixList", "PrefixListId", id, "AddEntry.1.Cidr", "198.51.100.0/24", "AddEntry.1.Description", "contract")
+	c.want(c.must("ecs", "DescribePrefixListAttributes", "PrefixListId", id), "MaxEntries", "2", "AddressFamily", "IPv4")
+	c.want(c.must("ecs", "DescribePrefixLists", "PrefixListId.1", id), "PrefixLists.PrefixList.0.AssociationCount", "0")
+	c.must("ecs", "DescribePrefixListAssociations", "PrefixListId", id)
+	c.must("ecs", "DeletePrefixList", "PrefixListId", id)
+	c.refused("InvalidPrefixListId.NotFound", "ecs", "DescribePrefixListAttributes", "PrefixListId", id)
+}
+
 // memberOfGroup puts an instance into a group, which can't be deleted as long as it is in it.
 func memberOfGroup(c *cloud) {
 	id := c.must("ecs", "CreateSecurityGroup", "VpcId", c.vpcID, "SecurityGroupName", c.name()).get("SecurityGroupId")

@@ -131,11 +131,18 @@ func appliesTo(r state.SecurityRule, protocol string, port int) bool {
 	return first < 0 || first <= port && port <= number(high, first)
 }
 
-// peersOf returns the blocks that a rule speaks of: its own, or the addresses of the members of its group.
+// peersOf returns the blocks that a rule speaks of: its own, those of its prefix list, or the addresses of the members of its group.
 func peersOf(c *state.Cloud, r state.SecurityRule) (out []netip.Prefix) {
 	for _, text := range []string{r.SourceCidr, r.Ipv6SourceCidr} {
 		if p, ok := blockOf(text); ok {
 			out = append(out, p)
+		}
+	}
+	if list := c.RulePrefixLists[r.PrefixListID]; list != nil {
+		for _, entry := range list.Entries {
+			if p, ok := blockOf(entry.Cidr); ok {
+				out = append(out, p)
+			}
 		}
 	}
 	if r.GroupID == "" {

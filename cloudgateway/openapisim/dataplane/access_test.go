@@ -77,14 +77,18 @@ func TestAccessBySecurityGroups(t *testing.T) {
 		{"members of a group", []string{"g"},
 			[]state.SecurityRule{dropAll, {Policy: "Accept", Priority: "1", GroupID: "peers", IPProtocol: "TCP", PortRange: "80/80"}},
 			map[string]bool{"10.0.0.1": false, "10.9.0.1": true, "10.9.0.2": true}},
+		{"a prefix list", []string{"g"},
+			[]state.SecurityRule{dropAll, {Policy: "Accept", Priority: "1", PrefixListID: "pl", IPProtocol: "TCP", PortRange: "80/80"}},
+			map[string]bool{"10.0.0.1": false, "192.0.2.7": true, "::7": true}},
 		{"out of the load balancer", []string{"g"},
 			[]state.SecurityRule{{Direction: "egress", Policy: "Drop", Priority: "1", DestCidr: "0.0.0.0/0", IPProtocol: "ALL"}},
 			map[string]bool{"10.0.0.1": true}},
 	} {
 		c := &state.Cloud{
-			SecurityGroups: map[string]*state.SecurityGroup{"g": {Rules: tt.rules}},
-			Instances:      map[string]*state.Instance{"i": {SecurityGroupIDs: []string{"peers"}, PrivateIPs: []string{"10.9.0.1"}}},
-			Interfaces:     map[string]*state.NetworkInterface{"e": {SecurityGroupIDs: []string{"peers"}, PrivateIPs: []string{"10.9.0.2"}}},
+			SecurityGroups:  map[string]*state.SecurityGroup{"g": {Rules: tt.rules}},
+			RulePrefixLists: map[string]*state.RulePrefixList{"pl": {Entries: []state.RulePrefix{{Cidr: "192.0.2.0/24"}}}},
+			Instances:       map[string]*state.Instance{"i": {SecurityGroupIDs: []string{"peers"}, PrivateIPs: []string{"10.9.0.1"}}},
+			Interfaces:      map[string]*state.NetworkInterface{"e": {SecurityGroupIDs: []string{"peers"}, PrivateIPs: []string{"10.9.0.2"}}},
 		}
 		a := nlbAccess(c, &state.NLB{SecurityGroupIDs: tt.groups}, "TCP", 80)
 		for client, want := range tt.want {

@@ -20,7 +20,7 @@ func Product() api.Product {
 		instanceActions(), eventActions(), runActions(), lifecycleActions(), catalogActions(), availableActions(), interfaceActions(),
 		interfaceWriteActions(), interfaceAddressActions(), diskActions(), diskWriteActions(), snapshotActions(),
 		attributeActions(), instanceModifyActions(), batchActions(), roleActions(), launchTemplateActions(), provisioningActions(),
-		priceActions(), snapshotGroupActions(), taskActions(), permissionActions(), legacyTagActions(),
+		priceActions(), snapshotGroupActions(), prefixListActions(), taskActions(), permissionActions(), legacyTagActions(),
 		keyPairActions(), deploymentSetActions(), groupActions(),
 		ruleActions(), modifyRuleActions(), memberActions(),
 		tagging().Actions(),

@@ -165,8 +165,8 @@ func checkPeer(c *state.Cloud, r state.SecurityRule, d direction) *api.Error {
 		return api.BadRequest("InvalidParam.Ipv6ProtocolConflictWithIpv4Address", "ICMPv6 does not go with IPv4 addresses.")
 	case r.GroupID != "" && c.SecurityGroups[r.GroupID] == nil:
 		return peerNotFound(d)
-	case r.PrefixListID != "": // there are none
-		return api.NotFound("InvalidPrefixListId.NotFound", "The specified prefix list does not exist.")
+	case r.PrefixListID != "" && c.RulePrefixLists[r.PrefixListID] == nil:
+		return prefixListNotFound()
 	}
 	return nil
 }

@@ -148,15 +148,16 @@ func revoke(c *api.Context, g *state.SecurityGroup, d direction) *api.Error {
 }
 
 func newPermission(r state.SecurityRule) api.Object {
-	source, dest := r.GroupID, ""
+	source, dest, from, to := r.GroupID, "", r.PrefixListID, ""
 	if r.Direction == egress().name {
-		source, dest = dest, source
+		source, dest, from, to = dest, source, to, from
 	}
 	return api.Object{
 		"SecurityGroupRuleId", r.ID, "Direction", r.Direction, "IpProtocol", r.IPProtocol, "PortRange", r.PortRange,
 		"SourcePortRange", r.SourcePortRange, "Policy", r.Policy, "Priority", r.Priority, "NicType", r.NicType,
 		"SourceCidrIp", r.SourceCidr, "DestCidrIp", r.DestCidr, "Ipv6SourceCidrIp", r.Ipv6SourceCidr,
-		"Ipv6DestCidrIp", r.Ipv6DestCidr, "SourceGroupId", source, "DestGroupId", dest, "Description", r.Description,
+		"Ipv6DestCidrIp", r.Ipv6DestCidr, "SourceGroupId", source, "DestGroupId", dest, "SourcePrefixListId", from,
+		"DestPrefixListId", to, "Description", r.Description,
 		"CreateTime", r.Created.UTC().Format(time.RFC3339),
 	}
 }

@@ -29,7 +29,8 @@ type Cloud struct {
 
 	LaunchTemplates      map[string]*LaunchTemplate      `json:"launchTemplates"`
 	SnapshotGroups       map[string]*SnapshotGroup       `json:"snapshotGroups"`
-	Tasks                map[string]*Task                `json:"tasks"` // of ECS
+	RulePrefixLists      map[string]*RulePrefixList      `json:"rulePrefixLists"` // of ECS, for rules of security groups
+	Tasks                map[string]*Task                `json:"tasks"`           // of ECS
 	InterfacePermissions map[string]*InterfacePermission `json:"interfacePermissions"`
 	// InstanceEvents are the system events of instances. Nothing but a seed makes them or takes them further.
 	InstanceEvents map[string]*InstanceEvent `json:"instanceEvents"`
