@@ -1,6 +1,7 @@
 package ecs_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,5 +64,21 @@ func TestGroupWithoutVpcIsInTheDefaultOne(t *testing.T) {
 	v := c.Cloud.Vpcs[first]
 	if v == nil || !v.Default || first != second || v.ResourceGroupID != "" || !v.PendingUntil.IsZero() {
 		t.Errorf("in %q and %q: %+v", first, second, v)
+	}
+}
+
+// The comments of the SDK: a page of less than 10 interfaces has 10, and one of more than 500 has 500.
+func TestPagesOfInterfaces(t *testing.T) {
+	t.Parallel()
+	c := apitest.New(t, ecs.Product(), newCloud())
+	for n := range 600 {
+		id := fmt.Sprintf("eni-%03d", n)
+		c.Cloud.Interfaces[id] = &state.NetworkInterface{ID: id, Type: "Secondary", Status: "Available", VSwitchID: "vsw-paged"}
+	}
+	for asked, want := range map[string]int{"5": 10, "10": 10, "11": 11, "501": 500} {
+		found := c.Must("DescribeNetworkInterfaces", "VSwitchId", "vsw-paged", "MaxResults", asked)
+		if got := apitest.List(found, "NetworkInterfaceId", "NetworkInterfaceSets", "NetworkInterfaceSet"); len(got) != want {
+			t.Errorf("a page of %s has %d, want %d", asked, len(got), want)
+		}
 	}
 }
