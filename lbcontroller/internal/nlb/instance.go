@@ -147,7 +147,7 @@ func (b builder) checkAddresses(spec *nlbv1.CreateLoadBalancerRequest) {
 	}
 }
 
-// checkShift reports zones that can't be taken out of the name. In which zones an NLB is that names none is known later: see refusedShift.
+// checkShift reports zones that can't be taken out of the name. In which zones an NLB is that names none is known later: see changes.shift.
 func (b builder) checkShift(shifted []string, zones []*nlbv1.ZoneMapping) {
 	if slices.ContainsFunc(shifted, func(id string) bool { return !ownership.IsID(id) }) {
 		b.Misfit(annotation.ShiftedZones, "ids of zones such as cn-hangzhou-h, or "+annotation.None)
