@@ -38,6 +38,9 @@ subjects:
   - {kind: User, name: tool.example.com}
 `
 
+// The key pair of tools.
+const frontKey, frontSecret = "front-key", "a-secret-of-the-front"
+
 // frontOf is a free address for a front, and the file of its one key pair.
 func frontOf(t *testing.T, key, secret string) (address, keys string) {
 	t.Helper()
@@ -68,8 +71,7 @@ func TestFrontBesideControllers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const key, secret = "front-key", "a-secret-of-the-front"
-	address, keys := frontOf(t, key, secret)
+	address, keys := frontOf(t, frontKey, frontSecret)
 	w := bootWith(t, world.Config{
 		Nodes: 20, Controllers: world.Controllers(), Gateways: 2,
 		Gateway: map[string]any{"front": map[string]any{"listen": address, "keysFile": keys}},
@@ -82,30 +84,13 @@ func TestFrontBesideControllers(t *testing.T) {
 	}
 	w.initialised(t)
 	since := w.position(t)
-	_, port, _ := net.SplitHostPort(address)
-	plan, err := json.Marshal(map[string]any{
-		"Address": "localhost:" + port, "CA": w.CAFile(), "Key": key, "Secret": secret, "Seconds": int(length.Seconds()),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	clients := exec.CommandContext(t.Context(), "go", "test", "-v", "-count=1", "-timeout=1h", "-run=^TestFrontRun$", ".")
-	clients.Dir = filepath.Join(built.root, "cloudgateway", "openapisim", "thirdparty")
-	clients.Env = append(os.Environ(), "FRONT_RUN="+string(plan), "SSL_CERT_FILE="+w.CAFile())
-	done := make(chan []byte, 1)
-	go func() {
-		output, err := clients.CombinedOutput()
-		if err != nil {
-			t.Errorf("the clients: %v", err)
-		}
-		done <- output
-	}()
-	var output []byte
+	clients := w.behindFront(t, address, frontKey, frontSecret, length)
+	var met *clientsMet
 	var leader, heir string
 	begin, killed, joined := time.Now(), false, false
-	for n := 0; output == nil; {
+	for n := 0; met == nil; {
 		select {
-		case output = <-done:
+		case met = <-clients:
 		case <-time.After(length / 60):
 		}
 		switch passed := time.Since(begin); {
@@ -130,19 +115,7 @@ func TestFrontBesideControllers(t *testing.T) {
 			n++
 		}
 	}
-	summary := regexp.MustCompile(`FRONT-RUN (.*)`).FindSubmatch(output)
-	if summary == nil {
-		t.Fatalf("the clients say\n%s", output)
-	}
-	t.Logf("the clients met %s", summary[1])
 	t.Logf("after the kill: %s", w.waits(t, heir))
-	var met struct {
-		Made    int
-		Doubled []string
-	}
-	if err := json.Unmarshal(summary[1], &met); err != nil || met.Made == 0 || len(met.Doubled) > 0 {
-		t.Errorf("made %d, doubled %v: %v", met.Made, met.Doubled, err)
-	}
 	calls, _ := w.settle(t, since)
 	codes, throttled := map[string]int{}, map[string]int{}
 	for _, call := range calls {
@@ -160,6 +133,45 @@ func TestFrontBesideControllers(t *testing.T) {
 			t.Errorf("load balancer %s of a client is left", lb.Name)
 		}
 	}
+}
+
+// clientsMet is what clients of others met behind the front.
+type clientsMet struct {
+	Made     int            // load balancers
+	Doubled  []string       // the tokens with which more than one was made
+	Outcomes map[string]int // by client and code
+}
+
+// behindFront runs clients of others behind a front for a while. Each makes load balancers with a ClientToken, which it
+// repeats until it hears what became of them, and deletes them. None may be made twice.
+func (w testWorld) behindFront(t *testing.T, address, key, secret string, length time.Duration) <-chan *clientsMet {
+	t.Helper()
+	_, port, _ := net.SplitHostPort(address)
+	plan, err := json.Marshal(map[string]any{
+		"Address": "localhost:" + port, "CA": w.CAFile(), "Key": key, "Secret": secret, "Seconds": int(length.Seconds()),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := exec.CommandContext(t.Context(), "go", "test", "-v", "-count=1", "-timeout=2h", "-run=^TestFrontRun$", ".")
+	clients.Dir = filepath.Join(built.root, "cloudgateway", "openapisim", "thirdparty")
+	clients.Env = append(os.Environ(), "FRONT_RUN="+string(plan), "SSL_CERT_FILE="+w.CAFile())
+	done := make(chan *clientsMet, 1)
+	go func() {
+		met := &clientsMet{}
+		defer func() { done <- met }()
+		output, err := clients.CombinedOutput()
+		summary := regexp.MustCompile(`FRONT-RUN (.*)`).FindSubmatch(output)
+		if err != nil || summary == nil {
+			t.Errorf("the clients: %v\n%s", err, output)
+			return
+		}
+		t.Logf("the clients met %s", summary[1])
+		if err := json.Unmarshal(summary[1], met); err != nil || met.Made == 0 || len(met.Doubled) > 0 {
+			t.Errorf("made %d, doubled %v: %v", met.Made, met.Doubled, err)
+		}
+	}()
+	return done
 }
 
 // leads returns the gateway that is active, and the other one.

@@ -79,7 +79,7 @@ func escape(text string) string { return strings.ReplaceAll(url.QueryEscape(text
 // active one of two replicas is told to end, whatever it has to do.
 func TestHandover(t *testing.T) {
 	t.Parallel()
-	const key, secret = "front-key", "a-secret-of-the-front"
+	const key, secret = frontKey, frontSecret
 	address, keys := frontOf(t, key, secret)
 	w := bootWith(t, world.Config{Gateways: 2, Gateway: map[string]any{
 		"front":  map[string]any{"listen": address, "keysFile": keys, "wait": "60s"},

@@ -32,7 +32,8 @@ const (
 )
 
 // TestWeather lets Services of both kinds live in the bad weather of the simulated cloud, which answers a few calls in a hundred with the
-// codes on which real clients repeat, while users change them, nodes come and go, and processes die. The same things happen in good
+// codes on which real clients repeat, while users change them, nodes come and go, tools work behind the OpenAPI
+// front, and processes die. The same things happen in good
 // weather first, and in the end the cloud must hold the same. When all Services are deleted, nothing may be left. WEATHER_FOR=30m says how
 // long; without it nothing is done. CHAOS_SEED repeats one.
 func TestWeather(t *testing.T) {
@@ -76,15 +77,23 @@ type weatherLife struct {
 	made    int      // how many there have ever been
 	nodes   []string
 	before  map[string]int // of each kind in the cloud, before there were Services
+	front   string         // its address
 	tally   sync.Mutex
 	calls   int
 	refused map[string]int // by product, by the weather
 }
 
 func (l *weatherLife) boot() {
+	address, keys := frontOf(l.t, frontKey, frontSecret)
+	l.front = address
 	l.testWorld = bootWith(l.t, world.Config{
-		Nodes: weatherNodes, Controllers: world.Controllers(), Gateway: map[string]any{"budget": map[string]any{"overrides": world.Unlimited()}},
+		Nodes: weatherNodes, Controllers: world.Controllers(), Gateway: map[string]any{
+			"budget": map[string]any{"overrides": world.Unlimited()}, "front": map[string]any{"listen": address, "keysFile": keys},
+		},
 	})
+	if err := l.Apply(l.t.Context(), []byte(frontAccess)); err != nil {
+		l.t.Fatal(err)
+	}
 	l.initialised(l.t)
 	off := false
 	err := l.Cloud().Limits(l.t.Context(), func(doc *openapisim.LimitsDocument) {
@@ -116,6 +125,10 @@ func (l *weatherLife) live(services, deeds int, lasts time.Duration) []string {
 	for range services {
 		l.bear()
 	}
+	var clients <-chan *clientsMet
+	if l.want != nil {
+		clients = l.behindFront(l.t, l.front, frontKey, frontSecret, lasts)
+	}
 	for n := range deeds {
 		l.act()
 		due := started.Add(lasts * time.Duration(n+1) / time.Duration(deeds))
@@ -126,6 +139,10 @@ func (l *weatherLife) live(services, deeds int, lasts time.Duration) []string {
 		case <-l.t.Context().Done():
 		case <-time.After(time.Until(due)):
 		}
+	}
+	if clients != nil {
+		met := <-clients
+		l.t.Logf("%s: clients behind the front made and deleted %d load balancers", l.name(), met.Made)
 	}
 	last := time.Now()
 	var lines []string
