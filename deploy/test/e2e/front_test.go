@@ -84,7 +84,7 @@ func TestFrontBesideControllers(t *testing.T) {
 	}
 	w.initialised(t)
 	since := w.position(t)
-	clients := w.behindFront(t, address, frontKey, frontSecret, length)
+	clients := w.behindFront(t, address, frontKey, frontSecret, false, length)
 	var met *clientsMet
 	var leader, heir string
 	begin, killed, joined := time.Now(), false, false
@@ -143,12 +143,15 @@ type clientsMet struct {
 }
 
 // behindFront runs clients of others behind a front for a while. Each makes load balancers with a ClientToken, which it
-// repeats until it hears what became of them, and deletes them. None may be made twice.
-func (w testWorld) behindFront(t *testing.T, address, key, secret string, length time.Duration) <-chan *clientsMet {
+// repeats until it hears what became of them, and deletes them. None may be made twice. In bad weather the client that
+// doesn't repeat is left out.
+func (w testWorld) behindFront(t *testing.T, address, key, secret string, badWeather bool, length time.Duration,
+) <-chan *clientsMet {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(address)
 	plan, err := json.Marshal(map[string]any{
 		"Address": "localhost:" + port, "CA": w.CAFile(), "Key": key, "Secret": secret, "Seconds": int(length.Seconds()),
+		"BadWeather": badWeather,
 	})
 	if err != nil {
 		t.Fatal(err)

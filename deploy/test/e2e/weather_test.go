@@ -127,7 +127,7 @@ func (l *weatherLife) live(services, deeds int, lasts time.Duration) []string {
 	}
 	var clients <-chan *clientsMet
 	if l.want != nil {
-		clients = l.behindFront(l.t, l.front, frontKey, frontSecret, lasts)
+		clients = l.behindFront(l.t, l.front, frontKey, frontSecret, true, lasts)
 	}
 	for n := range deeds {
 		l.act()
