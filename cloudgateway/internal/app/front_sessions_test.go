@@ -242,6 +242,38 @@ func TestFrontRefusesSessions(t *testing.T) {
 	}
 }
 
+// TestFrontScopesSessions: the scope of a ServiceAccount holds for its sessions, and of products that only tools call it lets no change through.
+func TestFrontScopesSessions(t *testing.T) {
+	w := fronted(t, "scopes: [{callers: [\""+scopedUser+"\"], tags: {team: web}}]\n")
+	w.write("keys.yaml", "sessionSecrets: ["+sealSecret+"]\n")
+	for _, name := range []string{"ess:*", "alb:*", "pvtz:*", "alidns:*", "nas:*", "ram:DeleteRole", "kms:Decrypt"} {
+		w.toolMay[name] = true
+	}
+	address := w.openFront(w.start())
+	c := sessionOf(t, address, assume(t, newTool(t, address, "", ""), "pod-of-scoped", nil))
+	before := len(w.sim.Calls(0))
+	for name, params := range map[string]map[string]string{
+		"ecs:DeleteInstance": {"InstanceId": "i-db"}, "ess:ModifyScalingGroup": {"ScalingGroupId": "asg-1"}, "alb:DeleteLoadBalancer": {"LoadBalancerId": "alb-1"},
+		"pvtz:AddZoneRecord": {"ZoneId": "z"}, "alidns:DeleteDomainRecord": {"RecordId": "1"}, "nas:DeleteFileSystem": {"FileSystemId": "n"},
+		"ram:DeleteRole": {"RoleName": "r"}, "kms:Decrypt": {"CiphertextBlob": "x"},
+	} {
+		if got := c.call(t, name, params); got.Code != "Forbidden.RAM" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := c.path(t, "POST", "/clusters/c-1/attachscript", "cs:DescribeClusterAttachScripts", ""); got.Code == "" {
+		t.Errorf("a script that leads into a cluster: %+v", got)
+	}
+	for _, call := range w.sim.Calls(int64(before)) {
+		if call.Mutating {
+			t.Errorf("%s came to the cloud", call.Action)
+		}
+	}
+	if got := c.call(t, "ecs:DeleteInstance", map[string]string{"InstanceId": "i-web", "Force": "true"}); got.Status != 200 {
+		t.Errorf("inside of the scope: %+v", got)
+	}
+}
+
 // TestFrontBoundsTokens: invented tokens cost the API server little: after a burst of an address, no more are looked up.
 func TestFrontBoundsTokens(t *testing.T) {
 	w := withSessions(t)

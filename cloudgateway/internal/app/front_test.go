@@ -234,6 +234,9 @@ func (c *tool) path(t *testing.T, method, path, name, body string) reply {
 		"host": cmp.Or(c.host, strings.TrimPrefix(c.url, "https://")), "x-acs-action": action, "x-acs-content-sha256": hex.EncodeToString(sum[:]),
 		"x-acs-date": time.Now().UTC().Format("2006-01-02T15:04:05Z"), "x-acs-signature-nonce": rand.Text(), "x-acs-version": versions[product],
 	}
+	if c.token != "" {
+		headers["x-acs-security-token"] = c.token
+	}
 	signed, text := slices.Sorted(maps.Keys(headers)), ""
 	for _, name := range signed {
 		text += name + ":" + headers[name] + "\n"

@@ -51,7 +51,7 @@ func TestSiege(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.write("keys.yaml", "keys: []\n")
+	w.write("keys.yaml", "sessionSecrets: ["+sealSecret+"]\n")
 	front := fmt.Sprintf("front: {listen: 127.0.0.1:0, keysFile: %s/keys.yaml}\n", w.dir)
 	active := w.startReplica(w.write("besieged.yaml", strings.Replace(string(text), "level: debug", "level: info", 1)+election+front))
 	w.addr, w.admin = active.addr, active.admin
@@ -93,6 +93,7 @@ func TestSiege(t *testing.T) {
 		{Kind: "front: bodies of 10 MiB", Connections: 30},
 		{Kind: "front: half bodies", Connections: most},
 		{Kind: "front: invented keys", Connections: 30},
+		{Kind: "front: invented tokens", Connections: 30},
 	} {
 		if a.Connections > most {
 			continue // What 300 show is enough for an ordinary run.

@@ -277,6 +277,14 @@ var frontAssaults = map[string]func(ctx context.Context, t *tally, c net.Conn) e
 				"HTTP/1.1\r\nHost: front\r\n\r\n", rand.Text(), rand.Text(), time.Now().UTC().Format("2006-01-02T15:04:05Z"))
 		return err
 	},
+	// Each would cost the API server a review, and comes in the longest form that the cloud takes.
+	"front: invented tokens": func(_ context.Context, t *tally, c net.Conn) error {
+		t.Calls.Add(1)
+		body := "OIDCToken=" + rand.Text() + strings.Repeat("t", 20_000)
+		_, err := fmt.Fprintf(c, "POST /?Action=AssumeRoleWithOIDC&Version=2015-04-01 HTTP/1.1\r\nHost: front\r\nContent-Length: %d\r\n\r\n%s",
+			len(body), body)
+		return err
+	},
 }
 
 // connectFront holds one connection to the OpenAPI front until the gateway ends it.

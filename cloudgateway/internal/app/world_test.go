@@ -316,7 +316,7 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 		switch review.Spec.Token {
 		case "reader", "writer", "bulk":
 			review.Status.Authenticated, review.Status.Audiences = slices.Contains(review.Spec.Audiences, "cloudgateway"), []string{"cloudgateway"}
-		case "pod-of-tool", "pod-of-lbcontroller", "pod-of-bare", "pod-of-none": // what RRSA puts into pods
+		case "pod-of-tool", "pod-of-scoped", "pod-of-lbcontroller", "pod-of-bare", "pod-of-none": // what RRSA puts into pods
 			review.Status.Authenticated, review.Status.Audiences = slices.Contains(review.Spec.Audiences, "sts.aliyuncs.com"), []string{"sts.aliyuncs.com"}
 			name := strings.TrimPrefix(review.Spec.Token, "pod-of-")
 			review.Status.User.Username = "system:serviceaccount:tools:" + name

@@ -98,7 +98,7 @@ func (s *session) identified(ctx context.Context, c *call) error {
 		return err
 	}
 	key := Key{User: caller.Name, UID: caller.UID}
-	if _, _, ok := key.serviceAccount(); !ok || key.UID == "" { // It ends with that one, and not with one of the same name.
+	if !key.isPod() {
 		return refuse(http.StatusForbidden, "Forbidden.RAM", "only ServiceAccounts have sessions")
 	}
 	if slices.Contains(s.cfg.Refused, key.User) {
@@ -106,6 +106,12 @@ func (s *session) identified(ctx context.Context, c *call) error {
 	}
 	c.key, x.until = key, until
 	return s.lives(ctx, key)
+}
+
+// isPod reports whether it is of a ServiceAccount, with whom it ends, and not with one of the same name.
+func (k Key) isPod() bool {
+	_, _, ok := k.serviceAccount()
+	return ok && k.UID != ""
 }
 
 // ticket is what a security token says. It is signed and no secret: the tool knows who it is.
@@ -184,8 +190,8 @@ func (s *session) found(req *request, now time.Time) (Key, error) {
 			"Specified SecurityToken mismatch with the AccessKey.")
 	case !now.Before(key.until):
 		return Key{}, refuse(http.StatusBadRequest, "InvalidSecurityToken.Expired", "Specified SecurityToken is expired.")
-	case slices.Contains(s.cfg.Refused, key.User):
-		return Key{}, refuse(http.StatusForbidden, "Forbidden.RAM", "a controller of this cluster calls the gateway's own API")
+	case slices.Contains(s.cfg.Refused, key.User), !key.isPod():
+		return Key{}, refuse(http.StatusForbidden, "Forbidden.RAM", "only ServiceAccounts have sessions, and no controller of this cluster")
 	}
 	return key, nil
 }

@@ -51,6 +51,9 @@ func TestSessions(t *testing.T) {
 		{"at its end", of, "STS.1", time.Unix(of.Until, 0), "InvalidSecurityToken.Expired"},
 		{"long after", of, "STS.1", time.Unix(of.Until, 0).Add(time.Hour), "InvalidSecurityToken.Expired"},
 		{"of another key", of, "STS.2", time.Unix(0, 0), "InvalidSecurityToken.MismatchWithAccessKey"},
+		{"of a person", ticket{ID: "STS.1", User: "admin@example.com", UID: "u", Until: of.Until}, "STS.1", time.Unix(0, 0), "Forbidden.RAM"},
+		{"of Kubernetes", ticket{ID: "STS.1", User: "system:admin", UID: "u", Until: of.Until}, "STS.1", time.Unix(0, 0), "Forbidden.RAM"},
+		{"of no ServiceAccount that one knows", ticket{ID: "STS.1", User: of.User, Until: of.Until}, "STS.1", time.Unix(0, 0), "Forbidden.RAM"},
 		{"of a controller since", ticket{ID: "STS.1", User: "system:serviceaccount:kube-system:lbcontroller", UID: "u", Until: of.Until}, "STS.1",
 			time.Unix(0, 0), "Forbidden.RAM"},
 	} {
