@@ -129,8 +129,18 @@ func startFront(t *testing.T, sim *openapisim.Simulator) front {
 		body, _ := io.ReadAll(r.Body)
 		says := func(word string) bool { return bytes.Contains(body, []byte(word)) }
 		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/tokenreviews"):
+			fmt.Fprintf(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":%t,"audiences":["sts.aliyuncs.com"],
+				"user":{"username":"system:serviceaccount:tools:tool","uid":"u-1"}}}`, says("the-token-of-a-pod") && says("sts.aliyuncs.com"))
+			return
+		case strings.Contains(r.URL.Path, "/serviceaccounts/"):
+			fmt.Fprint(w, `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"tool","namespace":"tools","uid":"u-1"}}`)
+			return
+		}
 		fmt.Fprintf(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":%t}}`,
-			says("system:serviceaccount:tools:tool") && (says("slb:*") || says("nlb:*") || says("vpc:*") || says("ecs:Describe*")))
+			says("system:serviceaccount:tools:tool") && (says("slb:*") || says("nlb:*") || says("vpc:*") || says("ecs:Describe*") ||
+				says("cs:Describe*") || says("cs:DescribeClusterAttachScripts") || says("sts:AssumeRoleWithOIDC") || says("ram:Get*")))
 	}))
 	t.Cleanup(kube.Close)
 	file := func(name, text string) string {
@@ -145,7 +155,7 @@ admin: {listen: 127.0.0.1:0}
 tls: {certFile: %q, keyFile: %q}
 kubernetes: {kubeconfig: %q}
 credentials: {accessKey: {idFile: %q, secretFile: %q}}
-endpoints: {slb: %q, nlb: %q, vpc: %q, ecs: %q}
+endpoints: {slb: %q, nlb: %q, vpc: %q, ecs: %q, cs: %q, ram: %q}
 scheme: HTTP
 budget: {maxPriority: user}
 front: {listen: 127.0.0.1:0, wait: 8s, keysFile: %q}
@@ -157,8 +167,10 @@ contexts: [{name: test, context: {cluster: test, user: test}}]
 clusters: [{name: test, cluster: {server: %q}}]
 users: [{name: test, user: {token: gateway}}]
 `, kube.URL)), file("id", openapisim.DefaultAccessKeyID), file("secret", openapisim.DefaultAccessKeySecret),
-		sim.Endpoint("slb"), sim.Endpoint("nlb"), sim.Endpoint("vpc"), sim.Endpoint("ecs"),
-		file("keys.yaml", fmt.Sprintf("keys: [{id: %s, secret: %s, user: \"system:serviceaccount:tools:tool\"}]\n", frontKey, frontSecret))))
+		sim.Endpoint("slb"), sim.Endpoint("nlb"), sim.Endpoint("vpc"), sim.Endpoint("ecs"), sim.Endpoint("cs"),
+		sim.Endpoint("ram"), file("keys.yaml", fmt.Sprintf(
+			"keys: [{id: %s, secret: %s, user: \"system:serviceaccount:tools:tool\"}]\nsessionSecrets: [a-secret-of-sessions]\n",
+			frontKey, frontSecret))))
 	ctx, cancel := context.WithCancel(context.Background())
 	gateway := exec.CommandContext(ctx, binary, "--config="+config)
 	gateway.Cancel = func() error { return gateway.Process.Signal(os.Interrupt) }
