@@ -62,6 +62,11 @@ func (w *World) grant(ctx context.Context) error {
 			return err
 		}
 	}
+	if w.cfg.Front {
+		if err := w.grantFront(ctx); err != nil {
+			return err
+		}
+	}
 	return w.renewTokens(ctx)
 }
 
@@ -100,7 +105,11 @@ func (w *World) keepTokens(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if err := w.renewTokens(ctx); err != nil && ctx.Err() == nil {
+			err := w.renewTokens(ctx)
+			if w.cfg.Front {
+				err = errors.Join(err, w.renewFrontToken(ctx))
+			}
+			if err != nil && ctx.Err() == nil {
 				w.say("tokens are not renewed: %v", err)
 			}
 		}

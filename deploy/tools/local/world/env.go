@@ -22,6 +22,9 @@ func (w *World) env() []variable {
 		{"OPENAPISIM_ADMIN", w.cloud.URL()},
 		{"GATEWAY_ADDR", a["cloudgateway"]}, {"GATEWAY_CA", w.caFile},
 	}
+	if w.cfg.Front {
+		vars = append(vars, w.frontEnv()...)
+	}
 	for _, process := range append([]string{"cloudgateway"}, w.cfg.Controllers...) {
 		vars = append(vars, variable{"METRICS_" + strings.ToUpper(process), w.AdminURL(process) + "/metrics"})
 	}

@@ -58,6 +58,14 @@ func (w *World) startGateways(ctx context.Context) error {
 }
 
 func (w *World) gatewaySection(name string) section {
+	endpoints := section{
+		"slb": w.addresses["slb"], "nlb": w.addresses["nlb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"], "sts": w.addresses["sts"],
+	}
+	if w.cfg.Front {
+		for _, product := range []string{"cas", "ram", "cs"} {
+			endpoints[product] = w.addresses[product]
+		}
+	}
 	return section{
 		"region": Region,
 		"vpcID":  VpcID,
@@ -70,17 +78,18 @@ func (w *World) gatewaySection(name string) section {
 		"reflection":     true, // for those who look around with grpcurl
 		"api":            section{"enable": method.ToolServices()},
 		"credentials":    section{"accessKey": section{"idFile": w.accessKey.idFile, "secretFile": w.accessKey.secretFile}},
-		"endpoints": section{
-			"slb": w.addresses["slb"], "nlb": w.addresses["nlb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"], "sts": w.addresses["sts"],
-		},
-		"scheme":    "HTTP",
-		"clusterID": ClusterID, "scopeControllers": true, // as the chart has it
+		"endpoints":      endpoints,
+		"scheme":         "HTTP",
+		"clusterID":      ClusterID, "scopeControllers": true, // as the chart has it
 		"leaderElection": lease("cloudgateway", len(w.gatewayNames())),
 	}
 }
 
 func (w *World) gateway(name string) (proc.Spec, error) {
 	cfg := w.gatewaySection(name)
+	if w.cfg.Front {
+		cfg["front"] = w.frontSection()
+	}
 	maps.Copy(cfg, w.cfg.Gateway)
 	return w.ours(name, "cloudgateway", cfg)
 }

@@ -37,6 +37,7 @@ func (p plan) network() *state.Cloud {
 		UserCertificates: map[string]*state.UserCertificate{ // NLBs have theirs from another product than CLBs
 			CertificateID: {ID: CertificateID, Name: "demo", Created: time.Now()},
 		},
+		Clusters: map[string]*state.Cluster{ClusterID: {ID: ClusterID, Name: "local", VpcID: VpcID, VSwitchIDs: VSwitchIDs()}},
 		Acls: map[string]*state.Acl{AclID: {
 			ID: AclID, Name: "demo", IPVersion: "ipv4", Entries: []state.AclEntry{{Entry: "198.51.100.0/24", Comment: "office"}},
 		}},

@@ -64,6 +64,8 @@ type Config struct {
 	// Traffic lets load balancers really forward: their addresses and those of the instances are loopback addresses then. Linux
 	// only.
 	Traffic bool
+	// Front lets tools call the cloud through the gateway's OpenAPI front.
+	Front bool
 	// Fast makes the cloud's transitions take no time.
 	Fast bool
 	// LogLevel of our processes; empty: info.
@@ -83,6 +85,7 @@ type World struct {
 	gatewayTLS pki.Pair
 	adminToken string
 	accessKey  accessKey
+	front      frontPair
 	names      string // address of the name server of the gateways, if there is more than one
 
 	client kubernetes.Interface
@@ -101,13 +104,13 @@ type World struct {
 func endpoints() []string {
 	return append(products(),
 		"etcd", "etcd-peer", "kube-apiserver", "kube-controllers", "openapisim",
-		"cloudgateway", "cloudgateway-admin", LB+"-admin", Node+"-admin", Route+"-admin",
+		"cloudgateway", "cloudgateway-admin", "front", LB+"-admin", Node+"-admin", Route+"-admin",
 	)
 }
 
 // products are the endpoints of the simulated cloud.
 func products() []string {
-	return []string{"slb", "vpc", "ecs", "sts", "nlb", "cas", "quotas", "location", "metadata"}
+	return []string{"slb", "vpc", "ecs", "sts", "nlb", "cas", "ram", "cs", "quotas", "location", "metadata"}
 }
 
 // Start brings a world up. When it fails, nothing is left running.
@@ -150,6 +153,11 @@ func (w *World) prepare() error {
 		w.addresses["cloudgateway"] = net.JoinHostPort(host.String(), port(w.addresses["cloudgateway"]))
 	}
 	w.adminToken = rand.Text()
+	if w.cfg.Front {
+		if err := w.makeFrontPair(); err != nil {
+			return err
+		}
+	}
 	if w.cfg.Beside != nil {
 		return w.joinCloud(w.cfg.Beside)
 	}

@@ -21,7 +21,7 @@ import (
 type options struct {
 	dir, bin, controllers string
 	nodes                 int
-	traffic               bool
+	traffic, front        bool
 }
 
 func parse(command string, args []string) (options, error) {
@@ -37,6 +37,7 @@ func parse(command string, args []string) (options, error) {
 	flags.IntVar(&o.nodes, "nodes", 3, "`number` of fake nodes") //nolint:mnd // A default.
 	flags.BoolVar(&o.traffic, "traffic", command == "demo" && runtime.GOOS == "linux",
 		"let load balancers forward, on loopback addresses; Linux only")
+	flags.BoolVar(&o.front, "front", false, "let tools call the cloud through the gateway's OpenAPI front")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -62,7 +63,7 @@ func start(ctx context.Context, o options) (*world.World, error) {
 	}
 	return world.Start(ctx, world.Config{
 		Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Nodes: o.nodes, Controllers: controllers, Out: os.Stdout,
-		Traffic: o.traffic,
+		Traffic: o.traffic, Front: o.front,
 	})
 }
 
