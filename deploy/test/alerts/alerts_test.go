@@ -159,6 +159,20 @@ func situations() map[string]struct {
 				`cloudgateway_front_calls_total{outcome="Forbidden.RAM",pod="a"} 0+1x120`}},
 			about: `{outcome="Throttling"}`,
 		},
+		"AlicloudFrontAnswersWithheld": {
+			silent: []recording{
+				{`cloudgateway_front_withheld_answers_total{reason="credentials",pod="a"} 0+5x120`},
+				{`cloudgateway_front_withheld_answers_total{reason="quote",pod="a"} 0x20 1x100`}, // Once.
+			},
+			loud: []recording{{`cloudgateway_front_withheld_answers_total{reason="not_the_cloud",pod="a"} 0x10 0+1x110`,
+				`cloudgateway_front_withheld_answers_total{reason="quote",pod="a"} 0x120`}},
+			about: `{reason="not_the_cloud"}`,
+		},
+		"AlicloudFrontKeysUnreadable": {
+			silent: []recording{{`cloudgateway_front_keys_unreadable{pod="a"} 0x120`}, {`cloudgateway_front_keys_unreadable{pod="a"} 0x10 1x3 0x107`}},
+			loud:   []recording{{`cloudgateway_front_keys_unreadable{pod="a"} 0x10 1x110`, `cloudgateway_front_keys_unreadable{pod="b"} 0x120`}},
+			about:  `{}`,
+		},
 		"AlicloudGatewayConnectionsRefused": {
 			silent: []recording{
 				{`cloudgateway_closed_connections_total{reason="too often",pod="a"} 0+3x120`},
