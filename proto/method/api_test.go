@@ -70,11 +70,14 @@ func whole() []string {
 	}
 }
 
-// list: there are pages (AIP-158). A filter is called like the field of the items that it is about and is of its type; it is in
+// list: there are pages (AIP-158). No filter is asked for (AIP-132). A filter is called like the field of the items that it is about and is of its type; it is in
 // the plural if it takes several values.
 func (r apiRule) list() {
 	r.has(r.in, "max_age", protoreflect.MessageKind)
 	r.has(r.out, "as_of", protoreflect.MessageKind)
+	if rules, ok := proto.GetExtension(r.in.Options(), commonv1.E_Message).(*commonv1.MessageRules); ok && len(rules.GetAnyOf()) > 0 {
+		r.failf("%s asks for one of the filters %q", r.in.Name(), rules.GetAnyOf())
+	}
 	items := lists(r.out)
 	if len(items) != 1 {
 		r.failf("%s has the lists %q, and needs one", r.out.Name(), items)
