@@ -36,7 +36,7 @@ func (s sent) check(t *testing.T) {
 	for name, params := range s {
 		product, action, _ := strings.Cut(name, "/")
 		if products[product] == nil {
-			products[product] = readSDK(t, product)
+			products[product] = readSDK(t, product, member)
 		}
 		if newer(name) {
 			continue
@@ -76,7 +76,7 @@ var (
 	member    = regexp.MustCompile("(?m)^\\s+\\w+\\s+(\\S+)\\s+`.*?name:\"([^\"]+)\"")
 )
 
-func readSDK(t *testing.T, product string) sdk {
+func readSDK(t *testing.T, product string, member *regexp.Regexp) sdk {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/aliyun/alibaba-cloud-sdk-go").Output()
 	if err != nil {
