@@ -117,6 +117,9 @@ func (c *cloud) request(product, action string, params ...string) *requests.Comm
 	for i := 0; i < len(params); i += 2 {
 		r.QueryParams[params[i]] = params[i+1]
 	}
+	if product != "cs" { // the only product with actions in ROA style
+		return r
+	}
 	for _, p := range openapisim.Products() {
 		for _, a := range p.Actions {
 			if p.Name == product && a.Name == action && a.Path != "" {
