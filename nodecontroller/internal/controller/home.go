@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 
@@ -20,6 +22,35 @@ type home struct {
 	// inhabited is set once an instance of a node was found there. Before, it is as likely that the configuration is wrong
 	// as that a node is.
 	inhabited atomic.Bool
+
+	mu sync.Mutex
+	// late are the Nodes that became the controller's after they had registered, by name. Else a kubelet that keeps its
+	// instance to itself, or leaves its Node out by a label, until the Node is not new any more would be asked for less.
+	late map[string]types.UID
+}
+
+// note remembers a Node that has become the controller's.
+func (h *home) note(node *corev1.Node) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.late == nil {
+		h.late = map[string]types.UID{}
+	}
+	h.late[node.Name] = node.UID
+}
+
+// joins reports whether a node was not in service yet, as far as is known.
+func (h *home) joins(node *corev1.Node) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	uid, late := h.late[node.Name]
+	return late && uid == node.UID || nodestate.Joins(node, time.Now())
+}
+
+func (h *home) forget(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.late, name)
 }
 
 // findHome gives where the instances of the cluster are. Where the configuration names no VPC, the gateway is asked for
@@ -46,7 +77,7 @@ func (c *Controller) belongs(ctx context.Context, node *corev1.Node, instance *e
 	if where.Contains(instance) {
 		c.home.inhabited.Store(true)
 	}
-	if why := where.Foreign(node, instance, c.cfg.Options, time.Now()); why != "" {
+	if why := where.Foreign(c.home.joins(node), instance, c.cfg.Options); why != "" {
 		return foreignError{errors.New(why)}
 	}
 	return nil
@@ -55,7 +86,7 @@ func (c *Controller) belongs(ctx context.Context, node *corev1.Node, instance *e
 // mayKeep is belongs for a node in service: an error means that it is to be marked. It is none before an instance of
 // any node was found where the cluster is: of a wrong configuration all nodes would suffer.
 func (c *Controller) mayKeep(ctx context.Context, node *corev1.Node, instance *ecsv1.Instance) error {
-	if err := c.belongs(ctx, node, instance); isForeign(err) && (c.home.inhabited.Load() || nodestate.Joins(node, time.Now())) {
+	if err := c.belongs(ctx, node, instance); isForeign(err) && (c.home.inhabited.Load() || c.home.joins(node)) {
 		return err
 	}
 	return nil

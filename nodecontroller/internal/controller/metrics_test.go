@@ -25,10 +25,11 @@ func TestNodesByState(t *testing.T) {
 	var open chan struct{}
 	prepare := func(w *world) {
 		open = make(chan struct{})
-		furnished(8)(w)
+		furnished(9)(w)
 		w.cloud.Lock()
 		w.cloud.NetworkInterfaces["eni-0"].SourceDestCheck = new(false)
 		w.cloud.Instances["i-4"].Status = "Stopped"
+		w.cloud.Instances["i-8"].VpcId = "vpc-db"
 		w.cloud.Unlock()
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
 			if method == "UpdateNetworkInterface" {
@@ -36,7 +37,7 @@ func TestNodesByState(t *testing.T) {
 			}
 			return gatewaytest.Fault{}
 		})
-		for _, i := range []int{3, 4, 5, 7} {
+		for _, i := range []int{3, 4, 5, 7, 8} {
 			w.open(i)
 		}
 		w.UpdateNode("node-2", func(n *corev1.Node) { n.Spec.ProviderID = "i-2" })
@@ -45,6 +46,7 @@ func TestNodesByState(t *testing.T) {
 		w.UpdateNode("node-5", func(n *corev1.Node) { *n = *initialised(5); n.Labels[nodes.LabelExclude] = "" })
 		w.UpdateNode("node-6", func(n *corev1.Node) { n.Labels = map[string]string{nodes.LabelType: nodes.ValueVirtual} })
 		w.UpdateNode("node-7", func(n *corev1.Node) { *n = *initialised(7) })
+		w.UpdateNode("node-8", func(n *corev1.Node) { *n = *initialised(8) })
 		w.UpdateNode("node-0", func(n *corev1.Node) { n.CreationTimestamp = metav1.Time{Time: time.Now().Add(-time.Minute)} })
 	}
 	standBy(t, edit, prepare, func(w *world) {
@@ -56,7 +58,7 @@ func TestNodesByState(t *testing.T) {
 		}
 		w.lead()
 		w.Pass(time.Second)
-		want := map[string]float64{"uninitialized": 1, "stale_provider_id": 0, "foreign": 0, "duplicate": 0, "forwarding": 1, "initialized": 2,
+		want := map[string]float64{"uninitialized": 1, "stale_provider_id": 0, "foreign": 1, "duplicate": 0, "forwarding": 1, "initialized": 2,
 			"stopped": 1, "silent": 1, "other": 2}
 		if diff := cmp.Diff(want, kubetest.Metric(t, registry, "nodecontroller_nodes")); diff != "" {
 			t.Errorf("nodes by state (-want +got):\n%s", diff)

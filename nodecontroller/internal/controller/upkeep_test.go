@@ -62,6 +62,26 @@ func TestReadyNodeLosesTheShutdownTaint(t *testing.T) {
 	})
 }
 
+// TestReadyNodeLosesTheShutdownTaintLater has the machine started while nobody led, and the gateway away then.
+func TestReadyNodeLosesTheShutdownTaintLater(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	away.Store(true)
+	standBy(t, shutdownTaint, func(w *world) {
+		w.instance(1)
+		node := initialised(1)
+		node.Spec.Taints = []corev1.Taint{{Key: nodes.TaintShutdown, Effect: corev1.TaintEffectNoSchedule}}
+		w.CreateNode(node)
+		w.refuse(&away, "", rpcerr.CloudUnavailable, codes.Unavailable)
+	}, func(w *world) {
+		w.lead()
+		w.Pass(time.Minute)
+		if w.shutDown("node-1") {
+			t.Error("the kubelet is ready, and the node is still tainted")
+		}
+	})
+}
+
 // TestExcludedNodeIsReleased takes off a node that leaves the controller's hands what goes with the state and the tags
 // of its instance.
 func TestExcludedNodeIsReleased(t *testing.T) {
@@ -161,6 +181,27 @@ func TestRefusedChangeIsNoWait(t *testing.T) {
 	}, func(w *world) {
 		w.Pass(10 * time.Minute)
 		if n := len(w.Events.Matching("WaitingForCloud")); n != 0 || len(w.Events.Matching("node-1 SyncNodeFailed")) == 0 {
+			t.Errorf("events %q", w.Events.Matching("node-1"))
+		}
+	})
+}
+
+// TestDelayedChangeIsAWait says of a node whose network interface the cloud changes later that it waits, and of no
+// failure.
+func TestDelayedChangeIsAWait(t *testing.T) {
+	t.Parallel()
+	run(t, nil, func(w *world) {
+		furnished(2)(w)
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "UpdateNetworkInterface" {
+				return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "no",
+					RetryAfter: 10 * time.Second}}
+			}
+			return gatewaytest.Fault{}
+		})
+	}, func(w *world) {
+		w.Pass(10 * time.Minute)
+		if n := len(w.Events.Matching("node-1 WaitingForCloud")); n != 1 || len(w.Events.Matching("SyncNodeFailed")) != 0 {
 			t.Errorf("events %q", w.Events.Matching("node-1"))
 		}
 	})

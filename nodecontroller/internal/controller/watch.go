@@ -29,8 +29,18 @@ func (c *Controller) nodeAdded(object any) {
 func (c *Controller) nodeUpdated(before, after any) {
 	old, isOld := before.(*corev1.Node)
 	node, isNode := after.(*corev1.Node)
-	if !isOld || !isNode || !c.leading.Load() {
+	if !isOld || !isNode {
 		return
+	}
+	late := nodestate.Claims(node) && !nodestate.Claims(old)
+	if late { // A standby notes that, too: it may lead next.
+		c.home.note(node)
+	}
+	if !c.leading.Load() {
+		return
+	}
+	if late && c.sweepable(node) { // Like one that has registered now.
+		c.addCandidate(node.Name)
 	}
 	if isNameless := c.isNameless(node); isNameless != c.isNameless(old) {
 		if c.init.Add(node.Name, reconcile.Node); !isNameless {
@@ -67,4 +77,5 @@ func (c *Controller) forgetNode(node *corev1.Node) {
 	c.arrivals.forget(node.Name)
 	c.forwarding.forget(node.Name, node.UID)
 	c.losses.forget(node.Name)
+	c.home.forget(node.Name)
 }

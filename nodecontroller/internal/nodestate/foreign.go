@@ -31,10 +31,9 @@ type Home struct {
 // which instance a Node is, so that without this question its word would be enough to change the network interface of
 // any instance of the account.
 //
-// An instance of a Node that is in service for long may carry the tag of the cluster that it was in before, and be in
-// another VPC where no routes have to lead to it.
-func (h Home) Foreign(node *corev1.Node, instance *ecsv1.Instance, opts Options, now time.Time) string {
-	joins := Joins(node, now)
+// An instance of a Node that is in service for long, and does not join now, may carry the tag of the cluster that it
+// was in before, and be in another VPC where no routes have to lead to it.
+func (h Home) Foreign(joins bool, instance *ecsv1.Instance, opts Options) string {
 	if vpc := instance.GetVpcId(); (joins || opts.CloudRoutes) && vpc != "" && !slices.Contains(h.VPCs, vpc) {
 		return fmt.Sprintf("instance %s of spec.providerID is in %s, and the cluster is in %s: nothing in the cloud is changed for it. "+
 			"If it is the wrong one, start the kubelet with the right --provider-id and delete the Node; if nodes may be in %s, "+
@@ -57,6 +56,12 @@ func (h Home) Foreign(node *corev1.Node, instance *ecsv1.Instance, opts Options,
 // Joins reports whether a node was not in service yet, as far as is known.
 func Joins(node *corev1.Node, now time.Time) bool {
 	return nodes.IsUninitialized(node) || nodes.Foreign(node) || now.Sub(node.CreationTimestamp.Time) < young
+}
+
+// Claims reports whether a node says that it is an instance, and does not keep out of the controller's hands.
+func Claims(node *corev1.Node) bool {
+	_, ok := nodes.ParseProviderID(node.Spec.ProviderID)
+	return ok && !nodes.Excluded(node) && !nodes.IsVirtual(node)
 }
 
 // Contains reports whether an instance is where those of the cluster are.
