@@ -14,6 +14,7 @@ import (
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
@@ -36,13 +37,15 @@ type bindings struct {
 	// vswitches are those of instances, as far as it matters, and readAt is when the oldest of them was read.
 	vswitches map[string]string
 	readAt    time.Time
+	// failing is set if the last look failed. It is repeated later and later, so that nobody else asks for it.
+	failing bool
 }
 
 // replace takes over what was read.
 func (b *bindings) replace(unmanaged, vswitches map[string]string, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.unmanaged, b.vswitches, b.readAt = unmanaged, vswitches, at
+	b.unmanaged, b.vswitches, b.readAt, b.failing = unmanaged, vswitches, at, false
 }
 
 // old gives what is known of vSwitches if it is no older than age.
@@ -59,9 +62,17 @@ func (b *bindings) old(now time.Time, age time.Duration) (vswitches map[string]s
 func (b *bindings) failed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.failing = true
 	if b.unmanaged == nil {
 		b.unmanaged = map[string]string{}
 	}
+}
+
+// stuck reports whether the last look failed.
+func (b *bindings) stuck() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failing
 }
 
 // tableOf gives the unmanaged table that the vSwitch of an instance is bound to, "" for none. It is not known of an
@@ -117,9 +128,22 @@ func (c *Controller) lookAtBindings(ctx context.Context) error {
 			}
 		}
 	}()
+	if err := c.readBindings(ctx, t, all); err != nil {
+		c.bindings.failed()
+		if _, wait := rpcerr.RetryAfter(err); !wait {
+			c.tableFailure(discoverEvents, eventSyncFailed, err)
+		}
+		return err
+	}
+	c.events.Resolve(c.tableReference(discoverEvents), eventSyncFailed)
+	c.tables.AddAfter(bindingsKey, reconcile.Periodic, c.cfg.SyncInterval)
+	return nil
+}
+
+// readBindings reads which vSwitches and nodes have tables without routes, and says so.
+func (c *Controller) readBindings(ctx context.Context, t *target, all []*corev1.Node) error {
 	resp, err := c.cfg.Gateway.Routes.ListRouteTables(ctx, &vpcv1.ListRouteTablesRequest{VpcId: t.vpcID})
 	if err != nil {
-		c.bindings.failed()
 		return fmt.Errorf("list the route tables of %s: %w", t.vpcID, err)
 	}
 	unmanaged := vswitchesOf(resp.GetRouteTables(), t.tableIDs)
@@ -132,7 +156,6 @@ func (c *Controller) lookAtBindings(ctx context.Context) error {
 	}
 	c.bindings.replace(unmanaged, vswitches, readAt)
 	c.reportBindings(t, unmanaged, vswitches)
-	c.tables.AddAfter(bindingsKey, reconcile.Periodic, c.cfg.SyncInterval)
 	return nil
 }
 
@@ -207,7 +230,9 @@ func (c *Controller) unmanagedTable(keys []table.Key) (cause string, known bool)
 		id, known := c.bindings.tableOf(key.InstanceID)
 		switch {
 		case !known:
-			c.tables.Add(bindingsKey, reconcile.Node)
+			if !c.bindings.stuck() {
+				c.tables.Add(bindingsKey, reconcile.Node)
+			}
 			return "", false
 		case id != "":
 			return fmt.Sprintf("its vSwitch is bound to route table %s, which gets no routes; name it in routeTableIDs", id), true

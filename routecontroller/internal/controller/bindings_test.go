@@ -2,12 +2,17 @@ package controller_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/nodes"
 
 	"alicloud-controllers.dev/routecontroller/internal/controller"
@@ -96,6 +101,89 @@ func TestNodeOfAnotherTable(t *testing.T) {
 			w.Pass(6 * time.Minute)
 			if got := w.network("node-0"); got != "False RouteCreated" {
 				t.Errorf("condition %s once the table is bound no more", got)
+			}
+			if len(w.Events.Matching("vtb-b Resolved")) != 1 {
+				t.Errorf("no event says that it is over: %q", w.Events.Matching("vtb-b"))
+			}
+		})
+	})
+	t.Run("named, and no node is there", func(t *testing.T) {
+		t.Parallel()
+		run(t, named(tableA), makeNodes(2), func(w *world) { w.bind() }, func(w *world) {
+			w.Pass(10 * time.Minute)
+			if events := w.Events.Matching("RouteTableNotManaged"); len(events) > 0 {
+				t.Errorf("events %q", events)
+			}
+		})
+	})
+	t.Run("the system table lists the vSwitch, too", func(t *testing.T) {
+		t.Parallel()
+		run(t, named(tableB), makeNodes(2), func(w *world) {
+			w.bind("i-0")
+			w.cloud.Lock()
+			defer w.cloud.Unlock()
+			w.cloud.RouteTables[tableA].VswitchIds = []string{"vsw-1", "vsw-2"}
+		}, func(w *world) {
+			w.Pass(10 * time.Second)
+			if got := w.network("node-0"); got != "False RouteCreated" {
+				t.Errorf("condition %s of the node whose table is managed", got)
+			}
+			if got := w.network("node-1"); got != "True NoRouteCreated" {
+				t.Errorf("condition %s of the node of the system table", got)
+			}
+		})
+	})
+	for _, method := range []string{"ListRouteTables", "BatchGetInstances"} {
+		t.Run(method+" is refused", func(t *testing.T) {
+			t.Parallel()
+			run(t, named(tableA), makeNodes(2), func(w *world) {
+				w.bind()
+				w.cloud.Interpose(func(_ int, called string, _ proto.Message) gatewaytest.Fault {
+					if called == method {
+						return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden, Message: "no"}}
+					}
+					return gatewaytest.Fault{}
+				})
+			}, func(w *world) {
+				w.Pass(10 * time.Minute)
+				if got := w.network("node-0"); got != "False RouteCreated" {
+					t.Errorf("condition %s of a node whose route is there", got)
+				}
+				if len(w.Events.Matching("route-controller SyncRouteFailed")) == 0 {
+					t.Errorf("no event says that the bindings are not known: %q", w.Events.Matching(""))
+				}
+			})
+		})
+	}
+	t.Run("a node joins while instances can't be read", func(t *testing.T) {
+		t.Parallel()
+		var away atomic.Bool
+		run(t, named(), makeNodes(2), func(w *world) {
+			w.bind("i-0")
+			w.cloud.Interpose(func(_ int, called string, _ proto.Message) gatewaytest.Fault {
+				if away.Load() && called == "BatchGetInstances" {
+					return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Internal, Reason: rpcerr.Internal, Message: "no"}}
+				}
+				return gatewaytest.Fault{}
+			})
+		}, func(w *world) {
+			w.Pass(time.Minute)
+			away.Store(true)
+			node := makeNode(2)
+			w.instance(node)
+			before := w.calls("BatchGetInstances")
+			w.CreateNode(node)
+			w.Pass(10 * time.Minute)
+			if n := w.calls("BatchGetInstances") - before; n == 0 || n > 60 {
+				t.Errorf("%d reads that fail in ten minutes", n)
+			}
+			if got := w.network("node-2"); got != "True NoRouteCreated" {
+				t.Errorf("condition %s before its vSwitch is known", got)
+			}
+			away.Store(false)
+			w.Pass(6 * time.Minute)
+			if got := w.network("node-2"); got != "False RouteCreated" {
+				t.Errorf("condition %s afterwards", got)
 			}
 		})
 	})

@@ -528,11 +528,12 @@ func TestExcludedAndSilentNodesKeepTheirRoutes(t *testing.T) {
 func TestStrangersInTheWay(t *testing.T) {
 	prepare := func(w *world) {
 		w.entry(tableA, "10.0.0.0/24", "i-member", "")
-		w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + ".i-member"}}, tag("ack.aliyun.com", cluster))
+		w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + ".i-member"}}, tag("example.com/cluster", cluster))
 		w.entry(tableA, "10.0.1.0/24", "i-stranger", "")
-		w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + ".i-stranger"}}, tag("ack.aliyun.com", "c-2"))
+		w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + ".i-stranger"}}, tag("example.com/cluster", "c-2"), tag("ack.aliyun.com", cluster))
 	}
-	run(t, nil, makeNodes(2), prepare, func(w *world) {
+	edit := func(cfg *controller.Config) { cfg.ClusterTag = "example.com/cluster" }
+	run(t, edit, makeNodes(2), prepare, func(w *world) {
 		w.Pass(59 * time.Minute)
 		if diff := cmp.Diff([]string{"10.0.0.0/24→i-member", "10.0.1.0/24→i-stranger"}, w.routes(tableA)); diff != "" {
 			t.Errorf("routes before the long grace is over (-want +got):\n%s", diff)

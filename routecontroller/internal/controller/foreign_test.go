@@ -95,3 +95,23 @@ func TestForeignNodes(t *testing.T) {
 		}
 	})
 }
+
+// TestVirtualNodesGetNoRoute has a kubelet call its Node virtual, so that nobody looks whether the instance that it
+// names is the cluster's. A route that is there stays.
+func TestVirtualNodesGetNoRoute(t *testing.T) {
+	t.Parallel()
+	virtual := makeNode(1)
+	virtual.Labels = map[string]string{nodes.LabelType: nodes.ValueVirtual}
+	run(t, nil, []*corev1.Node{makeNode(0), virtual, makeNode(2)}, nil, func(w *world) {
+		w.Pass(10 * time.Minute)
+		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+		w.UpdateNode("node-1", func(n *corev1.Node) { n.Labels = nil })
+		w.UpdateNode("node-2", func(n *corev1.Node) { n.Labels = map[string]string{nodes.LabelType: nodes.ValueVirtual} })
+		w.Pass(2 * time.Hour)
+		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-1", "10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
+			t.Errorf("routes after the labels have changed (-want +got):\n%s", diff)
+		}
+	})
+}

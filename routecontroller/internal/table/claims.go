@@ -184,9 +184,10 @@ func SameClaim(a, b *corev1.Node) bool {
 }
 
 // wants reports whether a route is to be created for a node, as far as the node's life goes. A node that has not begun to report
-// is not silent: it needs its route to become ready.
+// is not silent: it needs its route to become ready. A virtual node has no pods that a route would lead to, and nobody looks whether the
+// instance that it names is the cluster's.
 func wants(node *corev1.Node) bool {
-	return !nodes.Excluded(node) && node.DeletionTimestamp == nil && !nodes.Silent(node)
+	return !nodes.Excluded(node) && !nodes.IsVirtual(node) && node.DeletionTimestamp == nil && !nodes.Silent(node)
 }
 
 // podCIDRs are the ranges of a node that need routes, the first of each family, or the reason why there is none.
