@@ -128,7 +128,8 @@ func TestFront(t *testing.T) {
 	}
 	for _, product := range []string{"ecs", "cs", "kms"} { // TestChartHasTheProducts of the gateway compares the list.
 		service := decode[corev1.Service](t, on["Service cloudgateway-"+product]).Spec
-		if service.ClusterIP != corev1.ClusterIPNone || !service.PublishNotReadyAddresses || len(service.Ports) != 1 || service.Ports[0].Port != 7444 ||
+		if service.ClusterIP != corev1.ClusterIPNone || !service.PublishNotReadyAddresses || len(service.Ports) != 1 ||
+			service.Ports[0].Port != 7444 ||
 			!maps.Equal(service.Selector, decode[corev1.Service](t, on["Service cloudgateway"]).Spec.Selector) {
 			t.Errorf("the name of %s: %+v", product, service)
 		}

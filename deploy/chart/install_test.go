@@ -172,7 +172,8 @@ func TestCertManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := certificate.Spec
-	if spec.SecretName != "cloudgateway-tls" || len(spec.DNSNames) != 15 || spec.DNSNames[0] != "cloudgateway.cloud.svc" || spec.DNSNames[4] != "cloudgateway-ecs.cloud.svc" ||
+	if spec.SecretName != "cloudgateway-tls" || len(spec.DNSNames) != 15 ||
+		spec.DNSNames[0] != "cloudgateway.cloud.svc" || spec.DNSNames[4] != "cloudgateway-ecs.cloud.svc" ||
 		documents[spec.IssuerRef.Kind+" "+spec.IssuerRef.Name] == "" {
 		t.Errorf("certificate %+v", spec)
 	}

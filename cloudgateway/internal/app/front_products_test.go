@@ -36,8 +36,9 @@ func TestFrontServesProducts(t *testing.T) {
 		w.serve("ram"), w.serve("cs"), rest), 1)
 	w.write("keys.yaml", fmt.Sprintf("keys: [{id: tool, secret: %s, user: %q}]\n", toolSecret, toolUser))
 	w.file = w.write("fronted.yaml", text+fmt.Sprintf("front: {listen: 127.0.0.1:0, keysFile: %s/keys.yaml, wait: 3s}\n", w.dir))
-	w.toolMay = map[string]bool{"cs:Describe*": true, "cs:DescribeClusterAttachScripts": true, "ram:Get*": true, "ess:*": true, "alb:List*": true,
-		"alidns:*": true, "pvtz:*": true, "nas:*": true, "kms:GetSecretValue": true}
+	w.toolMay = map[string]bool{"cs:Describe*": true, "cs:DescribeClusterAttachScripts": true, "ram:Get*": true, "ess:*": true,
+		"alb:List*": true,
+		"alidns:*":  true, "pvtz:*": true, "nas:*": true, "kms:GetSecretValue": true}
 	address := w.openFront(w.start())
 	at := func(product string) *tool {
 		c := newTool(t, address, "tool", toolSecret)
@@ -65,7 +66,8 @@ func TestFrontServesProducts(t *testing.T) {
 	if got := at("cs").path(t, "GET", "/clusters/c-1/nodepools", "cs:DescribeClusterNodePools", ""); got.Code != "Forbidden.RAM" {
 		t.Errorf("node pools, which have user data, by a pattern: %+v", got)
 	}
-	if got := at("ram").call(t, "ram:GetRole", map[string]string{"RoleName": "node"}); got.Status != 200 || !strings.Contains(got.Body, ":role/node") {
+	got := at("ram").call(t, "ram:GetRole", map[string]string{"RoleName": "node"})
+	if got.Status != 200 || !strings.Contains(got.Body, ":role/node") {
 		t.Errorf("a role: %+v", got)
 	}
 	for _, name := range []string{

@@ -39,7 +39,7 @@ func assume(t *testing.T, c *tool, token string, change map[string]string) reply
 
 // session is what a tool gets.
 type session struct {
-	Credentials struct{ AccessKeyId, AccessKeySecret, SecurityToken, Expiration string } //nolint:revive // The cloud's names.
+	Credentials struct{ AccessKeyId, AccessKeySecret, SecurityToken, Expiration string }
 }
 
 func sessionOf(t *testing.T, address string, got reply) *tool {
@@ -89,7 +89,8 @@ func TestFrontSessions(t *testing.T) {
 	if got := c.call(t, "ecs:StopInstance", nil); got.Code != "Forbidden.RAM" {
 		t.Errorf("without permission: %+v", got)
 	}
-	if got := sessionOf(t, address, assume(t, stranger, "pod-of-bare", nil)).call(t, "ecs:DescribeInstances", nil); got.Code != "Forbidden.RAM" {
+	bare := sessionOf(t, address, assume(t, stranger, "pod-of-bare", nil))
+	if got := bare.call(t, "ecs:DescribeInstances", nil); got.Code != "Forbidden.RAM" {
 		t.Errorf("of a ServiceAccount without a role: %+v", got)
 	}
 	xml := assume(t, stranger, "pod-of-tool", map[string]string{"DurationSeconds": "900"})
@@ -177,7 +178,9 @@ func TestFrontRefusesSessions(t *testing.T) {
 		status int
 		code   string
 	}{
-		{"a token for the gateway's own API", func() reply { return assume(t, stranger, "reader", nil) }, 400, "AuthenticationFail.OIDCToken.Invalid"},
+		{"a token for the gateway's own API", func() reply {
+			return assume(t, stranger, "reader", nil)
+		}, 400, "AuthenticationFail.OIDCToken.Invalid"},
 		{"an invented token", func() reply { return assume(t, stranger, "invented", nil) }, 400, "AuthenticationFail.OIDCToken.Invalid"},
 		{"no token", func() reply { return assume(t, stranger, "", nil) }, 400, "InvalidParameter.OIDCToken"},
 		{"a person's token", func() reply { return assume(t, stranger, "person", nil) }, 403, "Forbidden.RAM"},
@@ -219,7 +222,9 @@ func TestFrontRefusesSessions(t *testing.T) {
 			c.token = forged + "." + seal
 			return c.call(t, "ecs:DescribeInstances", nil)
 		}, 400, "InvalidSecurityToken.Malformed"},
-		{"a token with an empty seal", func() reply { return with(func(c *tool) { c.token = said + "." }) }, 400, "InvalidSecurityToken.Malformed"},
+		{"a token with an empty seal", func() reply {
+			return with(func(c *tool) { c.token = said + "." })
+		}, 400, "InvalidSecurityToken.Malformed"},
 		{"a token without a seal", func() reply { return with(func(c *tool) { c.token = said }) }, 400, "InvalidSecurityToken.Malformed"},
 		{"a long token", func() reply {
 			return with(func(c *tool) { c.token = strings.Repeat("x", 4096) })
@@ -242,7 +247,8 @@ func TestFrontRefusesSessions(t *testing.T) {
 	}
 }
 
-// TestFrontScopesSessions: the scope of a ServiceAccount holds for its sessions, and of products that only tools call it lets no change through.
+// TestFrontScopesSessions: the scope of a ServiceAccount holds for its sessions. Of products that only tools call it
+// lets no change through.
 func TestFrontScopesSessions(t *testing.T) {
 	w := fronted(t, "scopes: [{callers: [\""+scopedUser+"\"], tags: {team: web}}]\n")
 	w.write("keys.yaml", "sessionSecrets: ["+sealSecret+"]\n")
@@ -253,8 +259,9 @@ func TestFrontScopesSessions(t *testing.T) {
 	c := sessionOf(t, address, assume(t, newTool(t, address, "", ""), "pod-of-scoped", nil))
 	before := len(w.sim.Calls(0))
 	for name, params := range map[string]map[string]string{
-		"ecs:DeleteInstance": {"InstanceId": "i-db"}, "ess:ModifyScalingGroup": {"ScalingGroupId": "asg-1"}, "alb:DeleteLoadBalancer": {"LoadBalancerId": "alb-1"},
-		"pvtz:AddZoneRecord": {"ZoneId": "z"}, "alidns:DeleteDomainRecord": {"RecordId": "1"}, "nas:DeleteFileSystem": {"FileSystemId": "n"},
+		"ecs:DeleteInstance": {"InstanceId": "i-db"}, "ess:ModifyScalingGroup": {"ScalingGroupId": "asg-1"},
+		"alb:DeleteLoadBalancer": {"LoadBalancerId": "alb-1"},
+		"pvtz:AddZoneRecord":     {"ZoneId": "z"}, "alidns:DeleteDomainRecord": {"RecordId": "1"}, "nas:DeleteFileSystem": {"FileSystemId": "n"},
 		"ram:DeleteRole": {"RoleName": "r"}, "kms:Decrypt": {"CiphertextBlob": "x"},
 	} {
 		if got := c.call(t, name, params); got.Code != "Forbidden.RAM" {

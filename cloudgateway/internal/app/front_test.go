@@ -57,7 +57,8 @@ func fronted(t *testing.T, more string) *world {
 			}
 		}
 	})
-	w.toolMay = map[string]bool{"cs:*": true, "kms:*": true, "ram:*": false, "ecs:Describe*": true, "slb:*": true, "vpc:DescribeVpcs": true, "ecs:DeleteInstance": true,
+	w.toolMay = map[string]bool{"cs:*": true, "kms:*": true, "ram:*": false, "ecs:Describe*": true, "slb:*": true, "vpc:DescribeVpcs": true,
+		"ecs:DeleteInstance":  true,
 		"ecs:DeleteInstances": true, "ecs:RunInstances": true}
 	w.write("keys.yaml",
 		fmt.Sprintf("keys:\n- {id: tool, secret: %s, user: %q}\n- {id: scoped, secret: %s, user: %q}\n",
@@ -253,7 +254,10 @@ func (c *tool) path(t *testing.T, method, path, name, body string) reply {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "ACS3-HMAC-SHA256 Credential="+c.id+",SignedHeaders="+strings.Join(signed, ";")+
 		",Signature="+hex.EncodeToString(mac.Sum(nil)))
-	res := must(c.client.Do(r))
+	res, err := c.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer res.Body.Close()
 	answer := must(io.ReadAll(res.Body))
 	var e struct{ Code string }

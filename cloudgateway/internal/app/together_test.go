@@ -53,7 +53,8 @@ func TestToolsTogether(t *testing.T) {
 	}{
 		{"all in the background", nil, time.Second},
 		{"as the page says", map[string]config.CallerBudget{
-			"terway": {MaxPriority: "user", Share: 0.9}, "karpenter": {MaxPriority: "user", Share: 0.9}, "autoscaler": {MaxPriority: "user", Share: 0.9},
+			"terway": {MaxPriority: "user", Share: 0.9}, "karpenter": {MaxPriority: "user", Share: 0.9},
+			"autoscaler": {MaxPriority: "user", Share: 0.9},
 		}, 8 * time.Second},
 		{"of users, without a share", map[string]config.CallerBudget{
 			"terway": {MaxPriority: "user"}, "karpenter": {MaxPriority: "user"}, "autoscaler": {MaxPriority: "user"},
@@ -72,7 +73,8 @@ func TestToolsTogether(t *testing.T) {
 					t.Errorf("%s made %d calls, and %d alone", name, r.calls[name], alone[name])
 				}
 			}
-			t.Logf("the controllers made %d calls with the priority of a user or of backends; the longest wait was %s (%s)", r.waited, r.longest, r.slowest)
+			t.Logf("the controllers made %d calls with the priority of a user or of backends; the longest wait was %s (%s)",
+				r.waited, r.longest, r.slowest)
 			if r.waited < 100 || r.longest > tt.bound {
 				t.Errorf("%d calls of controllers, of which one waited for %s (%s), longer than %s", r.waited, r.longest, r.slowest, tt.bound)
 			}
@@ -188,9 +190,7 @@ func id(answer map[string]any, name string) string {
 func scripts() map[string]script {
 	in := func(more map[string]string) map[string]string {
 		all := map[string]string{"RegionId": "cn-hangzhou"}
-		for name, value := range more {
-			all[name] = value
-		}
+		maps.Copy(all, more)
 		return all
 	}
 	return map[string]script{
@@ -284,7 +284,9 @@ func scripts() map[string]script {
 }
 
 // rehearse plays scripts for a time, with the controllers beside them or without.
-func rehearse(t *testing.T, length time.Duration, all map[string]script, callers map[string]config.CallerBudget, controllers bool) *rehearsal {
+func rehearse(t *testing.T, length time.Duration, all map[string]script, callers map[string]config.CallerBudget,
+	controllers bool,
+) *rehearsal {
 	t.Helper()
 	r := &rehearsal{calls: map[string]int{}, putOff: map[string]int{}}
 	synctest.Test(t, func(t *testing.T) {
@@ -322,7 +324,8 @@ func rehearse(t *testing.T, length time.Duration, all map[string]script, callers
 		var playing sync.WaitGroup
 		for name, s := range all {
 			for worker := range s.workers {
-				p := &player{ctx: ctx, r: r, name: name, script: s, priority: priorities.of(name, flow.Change, nil), rand: rand.New(rand.NewPCG(1, uint64(worker)))}
+				p := &player{ctx: ctx, r: r, name: name, script: s, priority: priorities.of(name, flow.Change, nil),
+					rand: rand.New(rand.NewPCG(1, uint64(worker)))}
 				playing.Go(func() {
 					for round := 0; ctx.Err() == nil; round++ {
 						s.run(p, worker, round)
@@ -352,8 +355,8 @@ func rehearse(t *testing.T, length time.Duration, all map[string]script, callers
 func crowd() *state.Cloud {
 	c := state.New("cn-hangzhou", "")
 	c.Vpcs["vpc-1"] = &state.Vpc{CidrBlock: "192.168.0.0/16"}
-	for worker := range 10 {
-		c.Vpcs[fmt.Sprint("vpc-tf-", worker)] = &state.Vpc{CidrBlock: "172.16.0.0/16"} // A VPC takes one change at a time, with a front or without.
+	for worker := range 10 { // A VPC takes one change at a time, with a front or without.
+		c.Vpcs[fmt.Sprint("vpc-tf-", worker)] = &state.Vpc{CidrBlock: "172.16.0.0/16"}
 	}
 	c.VSwitches["vsw-1"] = &state.VSwitch{VpcID: "vpc-1", ZoneID: "cn-hangzhou-h", CidrBlock: "192.168.0.0/18"}
 	c.RouteTables["vtb-1"] = &state.RouteTable{VpcID: "vpc-1", Type: "System"}
@@ -430,7 +433,8 @@ func (r *rehearsal) control(ctx context.Context, length time.Duration) {
 		if lb == "" {
 			return
 		}
-		group := id(do(flow.Change, "slb:CreateVServerGroup", map[string]string{"LoadBalancerId": lb, "VServerGroupName": "k8s"}), "VServerGroupId")
+		group := id(do(flow.Change, "slb:CreateVServerGroup", map[string]string{"LoadBalancerId": lb, "VServerGroupName": "k8s"}),
+			"VServerGroupId")
 		do(flow.Change, "slb:CreateLoadBalancerTCPListener", map[string]string{"LoadBalancerId": lb, "ListenerPort": "80", "Bandwidth": "-1",
 			"VServerGroupId": group})
 		for n := range 3 {

@@ -317,7 +317,8 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 		case "reader", "writer", "bulk":
 			review.Status.Authenticated, review.Status.Audiences = slices.Contains(review.Spec.Audiences, "cloudgateway"), []string{"cloudgateway"}
 		case "pod-of-tool", "pod-of-scoped", "pod-of-lbcontroller", "pod-of-bare", "pod-of-none": // what RRSA puts into pods
-			review.Status.Authenticated, review.Status.Audiences = slices.Contains(review.Spec.Audiences, "sts.aliyuncs.com"), []string{"sts.aliyuncs.com"}
+			review.Status.Authenticated = slices.Contains(review.Spec.Audiences, "sts.aliyuncs.com")
+			review.Status.Audiences = []string{"sts.aliyuncs.com"}
 			name := strings.TrimPrefix(review.Spec.Token, "pod-of-")
 			review.Status.User.Username = "system:serviceaccount:tools:" + name
 			review.Status.User.UID = "uid-of-" + name

@@ -117,9 +117,11 @@ type Endpoints struct {
 	// CAS is the host of the Certificate Management Service, "host:port". Default: that of mainland China or that of all
 	// other regions, inside the VPC only in cn-hangzhou and ap-southeast-1. An account of Alibaba Cloud's other site sets it.
 	CAS string `json:"cas"`
-	// RAM is the host of Resource Access Management, "host:port", for tools at the OpenAPI front. Default: the one of the cloud in the network.
+	// RAM is the host of Resource Access Management, "host:port", for tools at the OpenAPI front. Default: the one of the cloud in the
+	// network.
 	RAM string `json:"ram"`
-	// CS is the host of Container Service for Kubernetes, "host:port", for tools at the OpenAPI front. Default: that of the region in the network.
+	// CS is the host of Container Service for Kubernetes, "host:port", for tools at the OpenAPI front. Default: that of the region in
+	// the network.
 	CS string `json:"cs"`
 	// ESS is the host of Auto Scaling, "host:port", for tools at the OpenAPI front. Default: that of the region in the network.
 	ESS string `json:"ess"`

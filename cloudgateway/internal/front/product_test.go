@@ -76,7 +76,8 @@ func TestSignatureInHeaders1(t *testing.T) {
 			w.Header().Set("X-Acs-Request-Id", "R")
 		}))
 		client := openapi.New(openapi.Config{Region: "cn-hangzhou", Scheme: "HTTP", Budget: openapi.Unlimited{}, Dial: network.Dial,
-			Credentials: credentials.Fixed{Credentials: credentials.Credentials{AccessKeyID: "key", AccessKeySecret: "secret", SecurityToken: token}}})
+			Credentials: credentials.Fixed{Credentials: credentials.Credentials{
+				AccessKeyID: "key", AccessKeySecret: "secret", SecurityToken: token}}})
 		t.Cleanup(client.Close)
 		if _, _, err := client.Pass(t.Context(), openapi.Call{
 			Product: openapi.CS, Action: "DescribeClusterAttachScripts", Method: "POST", Path: "/clusters/c-1/attachscript",

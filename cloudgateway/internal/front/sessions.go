@@ -132,7 +132,7 @@ func seal(secret, purpose, said string) []byte {
 // The purposes of seals.
 const (
 	forToken  = "security token"
-	forSecret = "access key secret"
+	forSecret = "access key secret" //nolint:gosec // It is what the seal is for.
 )
 
 var errNoSession = errors.New("no session")

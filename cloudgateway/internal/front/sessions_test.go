@@ -20,7 +20,8 @@ func TestSessions(t *testing.T) {
 	of := ticket{ID: "STS.1", User: "system:serviceaccount:tools:tool", UID: "u", Until: 1_800_000_000}
 	key, token := issue(seals, of)
 	got, err := open([]string{"another-0123456789", seals}, token)
-	if err != nil || got.ID != key.ID || got.User != key.User || got.UID != key.UID || got.Secret != key.Secret || !got.until.Equal(key.until) {
+	if err != nil || got.ID != key.ID || got.User != key.User || got.UID != key.UID ||
+		got.Secret != key.Secret || !got.until.Equal(key.until) {
 		t.Errorf("opened %+v, %v, want %+v", got, err, key)
 	}
 	if string(key.Secret) == seals || len(key.Secret) != 64 {
@@ -29,10 +30,10 @@ func TestSessions(t *testing.T) {
 	if other, _ := issue("another-0123456789", of); other.Secret == key.Secret {
 		t.Error("its secret is that of another gateway's")
 	}
-	for n := range token {
+	for n := range token { // The last letter has bits that count for nothing.
 		spoilt := []byte(token)
 		spoilt[n] ^= 1
-		if got, err := open([]string{seals}, string(spoilt)); err == nil && (got.ID != key.ID || got.User != key.User) { // The last letter has bits that count for nothing.
+		if got, err := open([]string{seals}, string(spoilt)); err == nil && (got.ID != key.ID || got.User != key.User) {
 			t.Errorf("with letter %d changed it opens as %+v", n, got)
 		}
 	}

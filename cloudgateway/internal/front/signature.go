@@ -104,7 +104,8 @@ func (req *request) version3(r *http.Request, authorization string, body []byte)
 	if err := req.withoutSystem("a parameter has the name of one that is a header here"); err != nil {
 		return err
 	}
-	text := strings.Join([]string{r.Method, cmp.Or(req.path, "/"), canonical(req.query), headers.String(), fields["SignedHeaders"], digest}, "\n")
+	text := strings.Join([]string{r.Method, cmp.Or(req.path, "/"), canonical(req.query), headers.String(),
+		fields["SignedHeaders"], digest}, "\n")
 	sum = sha256.Sum256([]byte(text))
 	text = acs3 + "\n" + hex.EncodeToString(sum[:])
 	req.signature = signature{given: fields["Signature"], made: func(secret string) string {

@@ -59,7 +59,9 @@ func TestHostsOfForeignProducts(t *testing.T) {
 // TestPassByPath: calls of CS, whose actions are found by method and path, come to the cloud with a signature that it takes, and
 // their answers back as they are, be they an object, a list or a text.
 func TestPassByPath(t *testing.T) {
-	sim := openapisimtest.New(t, openapisim.Config{Seed: &state.Cloud{Clusters: map[string]*state.Cluster{"c-1": {APIServer: "10.0.0.100:6443"}}}})
+	sim := openapisimtest.New(t, openapisim.Config{Seed: &state.Cloud{
+		Clusters: map[string]*state.Cluster{"c-1": {APIServer: "10.0.0.100:6443"}},
+	}})
 	network := pipes.Serve(t, sim.Handler("cs"))
 	for _, token := range []string{"", "x"} {
 		client := openapi.New(openapi.Config{

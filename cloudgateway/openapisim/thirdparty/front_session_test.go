@@ -61,7 +61,8 @@ func TestFrontSession(t *testing.T) {
 func TestFrontPaths(t *testing.T) {
 	sim := cluster(t)
 	f := startFront(t, sim)
-	client, err := cs.NewClientWithOptions(region, sdk.NewConfig().WithScheme("HTTPS"), credentials.NewAccessKeyCredential(frontKey, frontSecret))
+	client, err := cs.NewClientWithOptions(region, sdk.NewConfig().WithScheme("HTTPS"),
+		credentials.NewAccessKeyCredential(frontKey, frontSecret))
 	check(t, err)
 	var port string // the SDK writes one behind the domain, even none
 	client.Domain, port, err = net.SplitHostPort(f.address)
@@ -90,7 +91,8 @@ func TestFrontPaths(t *testing.T) {
 			t.Errorf("signature %q: versions %v, %v", algorithm, versions, err)
 		}
 		script, err := call("POST", "/clusters/c-1/attachscript", "DescribeClusterAttachScripts", "string", map[string]any{"arch": "arm64"}, nil)
-		if text, _ := script.(string); algorithm == "" && !strings.HasPrefix(text, "curl ") || algorithm == "v2" && teaCode(err) != "SignatureDoesNotMatch" {
+		text, _ := script.(string)
+		if algorithm == "" && !strings.HasPrefix(text, "curl ") || algorithm == "v2" && teaCode(err) != "SignatureDoesNotMatch" {
 			t.Errorf("signature %q: the script is %v, %v", algorithm, script, err)
 		}
 		if _, err := call("GET", "/clusters/c-2", "DescribeClusterDetail", "json", nil, nil); teaCode(err) != "ErrorClusterNotFound" {

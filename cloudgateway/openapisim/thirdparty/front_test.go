@@ -131,7 +131,8 @@ func startFront(t *testing.T, sim *openapisim.Simulator) front {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/tokenreviews"):
-			fmt.Fprintf(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":%t,"audiences":["sts.aliyuncs.com"],
+			fmt.Fprintf(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":%t,
+				"audiences":["sts.aliyuncs.com"],
 				"user":{"username":"system:serviceaccount:tools:tool","uid":"u-1"}}}`, says("the-token-of-a-pod") && says("sts.aliyuncs.com"))
 			return
 		case strings.Contains(r.URL.Path, "/serviceaccounts/"):

@@ -116,7 +116,8 @@ func TestFrontOfTheLocalWorld(t *testing.T) {
 	}
 	session, _ := assume(string(token))
 	for version, action := range map[string]string{"2014-05-26": "DescribeInstances", "2015-05-01": "GetRole", "2016-04-28": "DescribeVpcs"} {
-		if status, answer, err := session.signed(t.Context(), version, action); err != nil || status == http.StatusForbidden || answer["HostId"] == "cloudgateway" {
+		status, answer, err := session.signed(t.Context(), version, action)
+		if err != nil || status == http.StatusForbidden || answer["HostId"] == "cloudgateway" {
 			t.Errorf("%s with a session: %d %v, %v", action, status, answer, err)
 		}
 	}
