@@ -175,7 +175,7 @@ func (p Policy) known(list []Share) []Share {
 
 // pick is subset for backends.
 func pick(list []Share, seed string, n int) []Share {
-	return subset(list, func(b Share) (string, string, string) {
+	return subset(list, func(b *Share) (string, string, string) {
 		if b.Instance != "" {
 			return b.Instance, "", b.zone
 		}

@@ -6,74 +6,85 @@ import (
 )
 
 // zone is where candidates are.
-type zone[T any] struct {
+type zone struct {
 	name  string
 	size  int
 	score uint64
 	// seats is how many of the zone are picked, and best those of the least score so far, in order.
 	seats int
-	best  []member[T]
+	best  []member
 }
 
-// member is a candidate that may be in a subset.
-type member[T any] struct {
-	of    T
+// member is a candidate that may be in a subset, by its place in the list: it is moved often, and may be large.
+type member struct {
+	at    int
 	score uint64
 }
 
 // subset picks n of the candidates, the same for the same seed whatever their order, and spread over zones as evenly as these allow. It is
 // rendezvous hashing: a candidate that comes or goes changes the place of no other candidate but one. A name has two
 // parts, which are not joined: that would take a thousand allocations for each Service and node event.
-func subset[T any](candidates []T, name func(T) (first, second, zone string), seed string, n int) []T {
+func subset[T any](candidates []T, name func(*T) (first, second, zone string), seed string, n int) []T {
 	if n <= 0 || len(candidates) <= n {
 		return candidates
 	}
 	start := digest(fnvOffset, seed)
-	var zones []*zone[T] // There are few, so that a search is quicker than a map.
-	find := func(name string) *zone[T] {
+	var zones []*zone // There are few, so that a search is quicker than a map.
+	find := func(name string) *zone {
 		for _, z := range zones {
 			if z.name == name {
 				return z
 			}
 		}
-		z := &zone[T]{name: name, score: mix(digest(start, name))}
+		z := &zone{name: name, score: mix(digest(start, name))}
 		zones = append(zones, z)
 		return z
 	}
-	for _, c := range candidates {
-		_, _, zone := name(c)
+	for i := range candidates {
+		_, _, zone := name(&candidates[i])
 		find(zone).size++
 	}
 	seat(zones, n)
-	for _, c := range candidates {
-		first, second, in := name(c)
-		z, m := find(in), member[T]{c, mix(digest(digest(start, first), second))}
-		if z.seats == 0 || len(z.best) == z.seats && z.best[z.seats-1].score <= m.score {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(z.best, m.score, func(m member[T], score uint64) int { return cmp.Compare(m.score, score) })
-		z.best = slices.Insert(z.best, at, m)
-		z.best = z.best[:min(len(z.best), z.seats)]
+	for i := range candidates {
+		first, second, in := name(&candidates[i])
+		find(in).take(member{i, mix(digest(digest(start, first), second))})
 	}
 	picked := make([]T, 0, n)
 	for _, z := range zones {
 		for _, m := range z.best {
-			picked = append(picked, m.of)
+			picked = append(picked, candidates[m.at])
 		}
 	}
 	return picked
 }
 
+// take lets a candidate be among the best, if there is a seat for it.
+func (z *zone) take(m member) {
+	n := len(z.best)
+	switch {
+	case n < z.seats:
+		z.best = append(z.best, m)
+	case n == 0 || z.best[n-1].score <= m.score:
+		return
+	default:
+		n--
+	}
+	for ; n > 0 && z.best[n-1].score >= m.score; n-- { // A step costs less than a search.
+		z.best[n] = z.best[n-1]
+	}
+	z.best[n] = m
+}
+
 // seat says how many of each zone are picked. What can't be divided goes to zones in an order of the seed's own.
-func seat[T any](zones []*zone[T], n int) {
+func seat(zones []*zone, n int) {
 	// The smallest zones first: what they can't take is divided among the others.
-	rest := slices.SortedFunc(slices.Values(zones), func(a, b *zone[T]) int { return cmp.Compare(a.size, b.size) })
+	rest := slices.SortedFunc(slices.Values(zones), func(a, b *zone) int { return cmp.Compare(a.size, b.size) })
 	for len(rest) > 0 && rest[0].size <= n/len(rest) {
 		rest[0].seats = rest[0].size
 		n -= rest[0].size
 		rest = rest[1:]
 	}
-	slices.SortFunc(rest, func(a, b *zone[T]) int { return cmp.Compare(a.score, b.score) })
+	slices.SortFunc(rest, func(a, b *zone) int { return cmp.Compare(a.score, b.score) })
 	for i, z := range rest {
 		z.seats = n / len(rest)
 		if i < n%len(rest) {

@@ -3,6 +3,7 @@ package backend
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,7 +29,7 @@ func candidates(n, zones int) []Node {
 }
 
 func subsetOf(list []Node, seed string, n int) map[string]bool {
-	return names(subset(list, func(n Node) (string, string, string) { return n.InstanceID, "", n.Zone }, seed, n))
+	return names(subset(list, func(n *Node) (string, string, string) { return n.InstanceID, "", n.Zone }, seed, n))
 }
 
 // TestSubsetProperties: a subset has as many members as it can, is spread over the zones as evenly as they allow, does
@@ -98,7 +99,7 @@ func TestSubsetStability(t *testing.T) {
 		before := subsetOf(list, seed, size)
 		for n := range joins {
 			joined := Node{Name: "joined", InstanceID: fmt.Sprintf("i-bp%d", n*7919), Zone: fmt.Sprint("zone-", n%3)}
-			after := subset(append(list[:nodes:nodes], joined), func(n Node) (string, string, string) {
+			after := subset(append(list[:nodes:nodes], joined), func(n *Node) (string, string, string) {
 				return n.InstanceID, "",
 					n.Zone
 			}, seed, size)
@@ -191,6 +192,28 @@ func TestBoundAndWeight(t *testing.T) {
 			if share.Weight != test.weight {
 				t.Errorf("%s: %v has the weight %d, want %d", name, share.Backend, share.Weight, test.weight)
 			}
+		}
+	}
+}
+
+// TestSubsetStays: which nodes a Service takes is the same in each release, or an upgrade would move the servers of all Services.
+func TestSubsetStays(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		seed  string
+		zones int
+		want  string
+	}{
+		{"a", 1, "i-64 i-79 i-161 i-131 i-154 i-55 i-49"},
+		{"b", 3, "i-87 i-15 i-46 i-151 i-199 i-110 i-164"},
+		{"uid-7", 4, "i-112 i-92 i-129 i-9 i-154 i-199 i-155"},
+	} {
+		var picked []string
+		for _, n := range subset(candidates(200, tt.zones), func(n *Node) (string, string, string) { return n.InstanceID, "", n.Zone }, tt.seed, 7) {
+			picked = append(picked, n.InstanceID)
+		}
+		if got := strings.Join(picked, " "); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.seed, got, tt.want)
 		}
 	}
 }
