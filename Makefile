@@ -259,11 +259,15 @@ REGISTRY    ?= docker.io
 images: ## Build the container images: PLATFORMS=linux/amd64, REGISTRY
 	@cd deploy && go run ./images -out ../dist/images -version "$(VERSION)" -platforms "$(PLATFORMS)" -registry "$(REGISTRY)"
 
+.PHONY: plugin
+plugin: ## Build kubectl alicloud for all its platforms
+	@cd deploy && go run ./images -plugin -out ../dist/images -version "$(VERSION)"
+
 RELEASE     := cd deploy && go run ./tools/release/cmd/release
 
 .PHONY: release
-release: images ### Collect what is published in dist/release: KEY=file signs it; SOURCE=url of the files of all tags
-	@$(RELEASE) collect -images ../dist/images -out ../dist/release -version "$(VERSION)" -source "$(SOURCE)" \
+release: images plugin ### Collect what is published in dist/release: KEY=file signs it; SOURCE=url of the sources of all tags, DOWNLOADS=url of their files
+	@$(RELEASE) collect -images ../dist/images -out ../dist/release -version "$(VERSION)" -source "$(SOURCE)" -downloads "$(DOWNLOADS)" \
 		-platforms "$(PLATFORMS)" -registry "$(REGISTRY)" -key "$(if $(KEY),$(abspath $(KEY)))"
 
 .PHONY: push

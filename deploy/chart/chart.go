@@ -10,6 +10,11 @@ import (
 //go:embed files/rbac/*.yaml
 var rbac embed.FS
 
+// SupportBundle is the script that collects what somebody needs to look into a problem.
+//
+//go:embed support-bundle.sh
+var SupportBundle []byte
+
 // Namespace is where the ServiceAccounts and Leases of RBAC live.
 const Namespace = "kube-system"
 

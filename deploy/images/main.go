@@ -1,4 +1,4 @@
-// Command images builds the container images of our processes into a directory.
+// Command images builds the container images of our processes, or the plugin of kubectl, into a directory.
 package main
 
 import (
@@ -16,8 +16,15 @@ func main() {
 	flag.StringVar(&o.Registry, "registry", "docker.io", "registry in the images' names")
 	flag.StringVar(&o.Version, "version", "dev", "what the processes say of their version")
 	flag.StringVar(&o.Platforms, "platforms", "linux/amd64,linux/arm64", "`LIST` of platforms, with commas between them")
+	plugin := flag.Bool("plugin", false, "build the plugin of kubectl in place of images, for all its platforms")
 	flag.Parse()
-	if err := build.Images(context.Background(), o, os.Stdout); err != nil {
+	err := error(nil)
+	if *plugin {
+		err = build.Plugin(context.Background(), o.Out, o.Version, build.PluginPlatforms(), os.Stdout)
+	} else {
+		err = build.Images(context.Background(), o, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)
 		os.Exit(1)
 	}

@@ -170,30 +170,38 @@ func module(process string) string {
 	return process
 }
 
-// build compiles a process: static, without symbols and without paths of this machine.
+// target is a program for a platform.
+type target struct{ dir, pkg, system, arch string }
+
+// build compiles a process.
 func build(ctx context.Context, root, process, arch, version string) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "images-")
-	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", process, err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, process)
 	variable := "alicloud-controllers.dev/services/version.version"
 	if process == simulator { // which imports nothing of ours
 		variable = "main.version"
 	}
-	ldflags := "-s -w -X " + variable + "=" + version
+	to := target{dir: filepath.Join(root, module(process)), pkg: "./cmd/" + process, system: "linux", arch: arch}
+	return compile(ctx, to, variable+"="+version)
+}
+
+// compile makes a program: static, without symbols and without paths of this machine. It sets one variable.
+func compile(ctx context.Context, t target, variable string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "images-")
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", t.pkg, err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "program")
 	//nolint:gosec // The arguments are ours.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
-		"-ldflags", ldflags, "-o", path, "./cmd/"+process)
-	cmd.Dir = filepath.Join(root, module(process))
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+		"-ldflags", "-s -w -X "+variable, "-o", path, t.pkg)
+	cmd.Dir = t.dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+t.system, "GOARCH="+t.arch)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build %s for %s: %w\n%s", process, arch, err, bytes.TrimSpace(out))
+		return nil, fmt.Errorf("build %s for %s/%s: %w\n%s", t.pkg, t.system, t.arch, err, bytes.TrimSpace(out))
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", process, err)
+		return nil, fmt.Errorf("build %s: %w", t.pkg, err)
 	}
 	return data, nil
 }

@@ -29,12 +29,17 @@ const own = "alicloud-controllers.dev/"
 // the standard library, and this tree once. A module without a licence that is known here is an error: what nobody may
 // hand on is not released.
 func notices(ctx context.Context, root, process, arch string) ([]notice, error) {
+	return of(ctx, root, filepath.Join(root, module(process)), "./cmd/"+process, "linux", arch)
+}
+
+// of are those of what is compiled into a package for one platform.
+func of(ctx context.Context, root, dir, pkg, system, arch string) ([]notice, error) {
 	const each = "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}"
-	listed, err := list(ctx, filepath.Join(root, module(process)), arch, "list", "-deps", "-f", each, "./cmd/"+process)
+	listed, err := list(ctx, dir, system, arch, "list", "-deps", "-f", each, pkg)
 	if err != nil {
-		return nil, fmt.Errorf("list what %s is made of: %w", process, err)
+		return nil, fmt.Errorf("list what %s is made of: %w", pkg, err)
 	}
-	goroot, err := list(ctx, root, arch, "env", "GOROOT", "GOVERSION")
+	goroot, err := list(ctx, root, system, arch, "env", "GOROOT", "GOVERSION")
 	if err != nil {
 		return nil, fmt.Errorf("find the standard library: %w", err)
 	}
@@ -69,7 +74,7 @@ func notices(ctx context.Context, root, process, arch string) ([]notice, error) 
 // certificates are the notices of the authorities' certificates in each image.
 func certificates(ctx context.Context, root string) ([]notice, error) {
 	const module = "golang.org/x/crypto/x509roots/fallback"
-	listed, err := list(ctx, filepath.Join(root, "deploy"), "amd64", "list", "-m", "-f", "{{.Version}}\t{{.Dir}}", module)
+	listed, err := list(ctx, filepath.Join(root, "deploy"), "linux", "amd64", "list", "-m", "-f", "{{.Version}}\t{{.Dir}}", module)
 	if err != nil {
 		return nil, fmt.Errorf("find the certificates: %w", err)
 	}
@@ -186,11 +191,11 @@ func passedOn(all []notice) []byte {
 	return out.Bytes()
 }
 
-// list runs a go command in a module by itself, for one architecture.
-func list(ctx context.Context, dir, arch string, args ...string) (string, error) {
+// list runs a go command in a module by itself, for one platform.
+func list(ctx context.Context, dir, system, arch string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -16,9 +16,9 @@ import (
 // the chart. make release-check builds them.
 func TestJudges(t *testing.T) {
 	t.Parallel()
-	cosign, crane, helm := os.Getenv("COSIGN"), os.Getenv("CRANE"), os.Getenv("HELM")
-	if cosign == "" || crane == "" || helm == "" {
-		t.Skip("COSIGN, CRANE and HELM name no programs; run make release-check")
+	cosign, crane, helm, krew := os.Getenv("COSIGN"), os.Getenv("CRANE"), os.Getenv("HELM"), os.Getenv("KREW")
+	if cosign == "" || crane == "" || helm == "" || krew == "" {
+		t.Skip("COSIGN, CRANE, HELM and KREW name no programs; run make release-check")
 	}
 	o, version := collected(t, true)
 	other, _ := collected(t, true)
@@ -80,6 +80,7 @@ func TestJudges(t *testing.T) {
 		{name: "a whole image", program: crane, args: []string{"validate", "--remote", tag.String()}},
 		{name: "pull", program: helm, args: []string{"pull", "oci://" + to + "/alicloud-controllers", "--version", version,
 			"--plain-http", "-d", dir}},
+		{name: "a manifest of krew", program: krew, args: []string{"-skip-install", "-manifest", filepath.Join(o.Out, krewFile)}},
 	} {
 		out, err := exec.CommandContext(t.Context(), tt.program, tt.args...).CombinedOutput()
 		if (err != nil) != (tt.fails != "") || !strings.Contains(string(out), tt.fails) {

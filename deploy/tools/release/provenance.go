@@ -40,6 +40,7 @@ type parameters struct {
 	Platforms string `json:"platforms"`
 	Registry  string `json:"registry"`
 	Source    string `json:"source"`
+	Downloads string `json:"downloads"`
 }
 
 type toolchain struct {
@@ -75,7 +76,7 @@ func (o Options) provenance(ctx context.Context, files map[string][]byte, things
 	var p provenance
 	p.RunDetails.Builder.ID = builder
 	p.BuildDefinition = buildDefinition{
-		BuildType: buildType, ExternalParameters: parameters{o.Version, o.Platforms, o.Registry, o.Source},
+		BuildType: buildType, ExternalParameters: parameters{o.Version, o.Platforms, o.Registry, o.Source, o.Downloads},
 		InternalParameters:   toolchain{runtime.Version()},
 		ResolvedDependencies: []material{{Name: "source", Digest: map[string]string{"gitCommit": revision}}},
 	}

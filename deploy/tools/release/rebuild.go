@@ -46,8 +46,19 @@ func Rebuild(ctx context.Context, root, from, out string, progress io.Writer) er
 	if err := build.Images(ctx, o, progress); err != nil {
 		return err
 	}
-	return Collect(ctx, Options{Root: root, Images: images, Out: out, Version: said.Version, Source: said.Source, Registry: said.Registry,
-		Platforms: said.Platforms}, io.Discard)
+	var platforms []string
+	for _, platform := range build.PluginPlatforms() {
+		if slices.ContainsFunc(statement.Subject, func(s attest.Subject) bool {
+			return strings.HasSuffix(s.Name, "-"+strings.ReplaceAll(platform, "/", "-")+".tar.gz")
+		}) {
+			platforms = append(platforms, platform)
+		}
+	}
+	if err := build.Plugin(ctx, images, said.Version, platforms, progress); err != nil {
+		return err
+	}
+	return Collect(ctx, Options{Root: root, Images: images, Out: out, Version: said.Version, Source: said.Source,
+		Downloads: said.Downloads, Registry: said.Registry, Platforms: said.Platforms}, io.Discard)
 }
 
 // Compare says of each thing that a release names whether the files of the release are those that it names, and whether

@@ -31,6 +31,9 @@ func TestRebuild(t *testing.T) {
 		Only: []string{process}}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
+	if err := build.Plugin(t.Context(), o.Images, o.Version, []string{"linux/" + runtime.GOARCH}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
 	if err := Collect(t.Context(), o, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +45,9 @@ func TestRebuild(t *testing.T) {
 	if err := Compare(o.Out, rebuilt, &text); err != nil {
 		t.Errorf("%v\n%s", err, text.String())
 	}
-	// The tar, its digest in a registry, the bill of materials, the chart, its digest, the dashboard and the notes.
-	if n := strings.Count(text.String(), "same "); n != 7 || !strings.Contains(text.String(), process+"-") {
+	// The tar, its digest in a registry, the bill of materials, the plugin, the chart, its digest, the dashboard and the
+	// notes.
+	if n := strings.Count(text.String(), "same "); n != 8 || !strings.Contains(text.String(), process+"-") {
 		t.Errorf("%d are the same:\n%s", n, text.String())
 	}
 

@@ -34,6 +34,8 @@ type Options struct {
 	// Source is the URL below which the files of each tag are published, such as https://git.example.com/team/repo/blob.
 	// If it is empty, the notes name files without a link.
 	Source string
+	// Downloads is the URL below which the files of each tag are published. If it is empty, there is no manifest for krew.
+	Downloads string
 	// Registry and Platforms are those of make images.
 	Registry, Platforms string
 	// Key is the file with the key that signs; if empty, nothing is signed.
@@ -88,6 +90,11 @@ func Collect(ctx context.Context, o Options, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.Downloads != "" {
+		if files[krewFile], err = krew(version, o.Downloads, files); err != nil {
+			return err
+		}
+	}
 	things, err := digests(c.Metadata, files, images)
 	if err != nil {
 		return err
@@ -110,7 +117,7 @@ func Collect(ctx context.Context, o Options, progress io.Writer) error {
 
 // collect reads the images of the version and returns their tars' names.
 func collect(dir, version string, files map[string][]byte) (images []string, err error) {
-	for _, suffix := range []string{"-" + version + ".tar", "-" + version + "-*.cdx.json"} {
+	for _, suffix := range []string{"-" + version + ".tar", "-" + version + "-*.cdx.json", "-" + version + "-*.tar.gz"} {
 		paths, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
 		if err != nil || len(paths) == 0 {
 			return nil, fmt.Errorf("find images: nothing is named *%s in %s", suffix, dir)

@@ -21,6 +21,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
 
+	"alicloud-controllers.dev/deploy/images/build"
 	"alicloud-controllers.dev/deploy/images/oci"
 )
 
@@ -35,7 +36,8 @@ func collected(t *testing.T, sign bool) (o Options, version string) {
 	}
 	dir := t.TempDir()
 	o = Options{Root: root, Images: filepath.Join(dir, "images"), Out: filepath.Join(dir, "release"), Version: "abc",
-		Registry: "registry.example.com", Platforms: "linux/amd64,linux/arm64", revision: "abcdef"}
+		Registry: "registry.example.com", Platforms: "linux/amd64,linux/arm64", revision: "abcdef",
+		Downloads: "https://git.example.com/r/releases/download/"}
 	if err := os.Mkdir(o.Images, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +52,7 @@ func collected(t *testing.T, sign bool) (o Options, version string) {
 	for name, data := range map[string][]byte{
 		"lbcontroller-" + version + ".tar": image.Bytes(), "lbcontroller-" + version + "-amd64.cdx.json": []byte(`{"of":"amd64"}`),
 		"lbcontroller-" + version + "-arm64.cdx.json": []byte(`{"of":"arm64"}`), "lbcontroller-0.0.0.tar": []byte("older"),
+		build.PluginArchive(version, "linux/amd64"): []byte("for Linux"), build.PluginArchive(version, "windows/amd64"): []byte("for Windows"),
 	} {
 		if err := os.WriteFile(filepath.Join(o.Images, name), data, 0o600); err != nil {
 			t.Fatal(err)
@@ -104,7 +107,7 @@ func TestRelease(t *testing.T) {
 		sums = append(sums, progress.String()+string(read(t, o.Out, "provenance.sigstore.json")))
 	}
 	text := string(read(t, o.Out, "SHA256SUMS"))
-	if sums[0] != sums[1] || !strings.HasPrefix(sums[0], text) || strings.Contains(text, "0.0.0") || strings.Count(text, "\n") != 7 {
+	if sums[0] != sums[1] || !strings.HasPrefix(sums[0], text) || strings.Contains(text, "0.0.0") || strings.Count(text, "\n") != 10 {
 		t.Errorf("first\n%sthen\n%s", sums[0], sums[1])
 	}
 	for line := range strings.Lines(text) {
@@ -243,4 +246,25 @@ func raw(all []json.RawMessage) (texts [][]byte) {
 		texts = append(texts, text)
 	}
 	return texts
+}
+
+// TestKrew: each platform has the address, the sum and the program of its own archive. make release-check has krew's
+// own validation judge it.
+func TestKrew(t *testing.T) {
+	t.Parallel()
+	o, version := collected(t, false)
+	text := string(read(t, o.Out, "alicloud.yaml"))
+	archive := build.PluginArchive(version, "windows/amd64")
+	want := fmt.Sprintf("  - bin: kubectl-alicloud.exe\n    selector:\n      matchLabels:\n        arch: amd64\n        os: windows\n"+
+		"    sha256: %x\n    uri: https://git.example.com/r/releases/download/v%s/%s\n", sha256.Sum256([]byte("for Windows")), version, archive)
+	if !strings.Contains(text, want) || strings.Count(text, "uri:") != 2 || !strings.Contains(text, "version: v"+version+"\n") {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	o.Downloads = ""
+	if err := Collect(t.Context(), o, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(o.Out, "alicloud.yaml")); err == nil {
+		t.Error("a manifest that leads nowhere")
+	}
 }

@@ -1,4 +1,4 @@
-package main
+package migrate
 
 import (
 	"os"
@@ -29,7 +29,7 @@ func TestMigrate(t *testing.T) {
 	}
 	for endpoint, region := range map[string]string{"http://" + sim.Endpoint("metadata"): "cn-hangzhou", nobody: "", "": ""} {
 		var out strings.Builder
-		if err := convert([]string{"--cloud-config", file, "--flags", "--cluster-cidr=10.0.0.0/8", "--metadata-endpoint",
+		if err := Command(t.Context(), []string{"--cloud-config", file, "--flags", "--cluster-cidr=10.0.0.0/8", "--metadata-endpoint",
 			endpoint}, &out); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestMigrate(t *testing.T) {
 	}
 	for _, args := range [][]string{nil, {"--cloud-config", empty, "--flags", "", "--env", "\n"}} {
 		var out strings.Builder
-		if err := convert(args, &out); err == nil || !strings.Contains(err.Error(), "docs/install.md") || out.Len() > 0 {
+		if err := Command(t.Context(), args, &out); err == nil || !strings.Contains(err.Error(), "docs/install.md") || out.Len() > 0 {
 			t.Errorf("of nothing, %q, it makes %v and\n%s", args, err, out.String())
 		}
 	}
