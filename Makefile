@@ -151,7 +151,7 @@ SKEW_FROM ?= $(or $(shell git describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/d
 skew: export SKEW_FROM := $(SKEW_FROM)
 skew: kubernetes ### Run an earlier commit's controllers on this gateway and the other way round: SKEW_FROM=commit
 	@if [ -z "$(SKEW_FROM)" ]; then echo "make skew: not run: the clone has no earlier commit; git fetch --unshallow brings them"; exit 0; fi; \
-	git log -1 --format='with %h of %cs, %s' '$(SKEW_FROM)' -- && cd deploy && go test -count=1 -timeout 15m -run '^TestSkew$$' -v $(TESTFLAGS) ./test/e2e
+	git log -1 --format='with %h of %cs, %s' '$(SKEW_FROM)' -- && cd deploy && go test -count=1 -timeout 15m -run '^(TestSkew|TestUpgrade)$$' -v $(TESTFLAGS) ./test/e2e
 
 .PHONY: contract
 contract: ### Ask the real cloud what the simulator should say, and record it: REGION=id, CNY=50 and MINUTES=60 at most
