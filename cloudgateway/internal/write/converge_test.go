@@ -123,3 +123,30 @@ func TestConverge(t *testing.T) {
 		})
 	}
 }
+
+// TestSlowerLooks: what takes minutes is looked at more and more seldom, up to the slowest; what takes a moment each second.
+func TestSlowerLooks(t *testing.T) {
+	for slowest, want := range map[time.Duration][]int{0: {0, 1, 2, 3, 4, 5, 6, 7}, 4 * PollInterval: {0, 1, 3, 6, 10, 14, 18, 22}} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			var looks []int
+			_, err := Converge[int]{
+				Name: "the change", Slowest: slowest,
+				Send: func(context.Context, int) error { return nil },
+				Look: func(context.Context) (int, error) {
+					looks = append(looks, int(time.Since(start)/PollInterval))
+					return len(looks), nil
+				},
+				Judge: func(n int) (Verdict, error) {
+					if n < len(want) {
+						return Waiting, nil
+					}
+					return Done, nil
+				},
+			}.Run(t.Context())
+			if err != nil || !slices.Equal(looks, want) {
+				t.Errorf("at most %s between two looks: %v, %v, want %v", slowest, looks, err, want)
+			}
+		})
+	}
+}

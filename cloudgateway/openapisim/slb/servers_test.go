@@ -172,6 +172,35 @@ func TestServerQuotasOfAllActions(t *testing.T) {
 	}
 }
 
+// TestServersThatLeaveMakeRoom: whichever way a server leaves a load balancer, another one may come in its place.
+func TestServersThatLeaveMakeRoom(t *testing.T) {
+	t.Parallel()
+	group := func(servers string) params { return params{"VServerGroupId": "rsp-empty", "BackendServers": servers} }
+	lb := func(servers string) params { return params{"LoadBalancerId": "lb-1", "BackendServers": servers} }
+	const one = `[{"ServerId":"i-3","Port":1}]`
+	for name, tt := range map[string]struct {
+		join, leave string
+		with        func(servers string) params
+	}{
+		"removed":                {"AddVServerGroupBackendServers", "RemoveVServerGroupBackendServers", group},
+		"with its group":         {"AddVServerGroupBackendServers", "DeleteVServerGroup", group},
+		"from the default group": {"AddBackendServers", "RemoveBackendServers", lb},
+	} {
+		c := newCloud(t)
+		c.settings.Quotas.Servers = 3 // Two are there.
+		c.call(tt.join, tt.with(one))
+		if got := c.code("AddBackendServers", lb(`[{"ServerId":"i-sick"}]`)); got != "InstanceBackendServerNumberOverLimit" {
+			t.Errorf("%s: there is room for a fourth server: %q", name, got)
+		}
+		leaving := tt.with(one)
+		if tt.leave == "DeleteVServerGroup" {
+			delete(leaving, "BackendServers")
+		}
+		c.call(tt.leave, leaving)
+		c.call("AddBackendServers", lb(`[{"ServerId":"i-sick"}]`))
+	}
+}
+
 func TestServerQuotas(t *testing.T) {
 	t.Parallel()
 	add := func(group, id string, port int) params {

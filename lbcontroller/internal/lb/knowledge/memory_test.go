@@ -2,6 +2,7 @@ package knowledge
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -56,4 +57,28 @@ func TestDoubt(t *testing.T) {
 	if first := m.Meet("u-1"); first {
 		t.Error("a Service that a user has changed is met as if nothing were known of it")
 	}
+}
+
+// TestLimitOfServers: a limit is news when it is the first, or lower than the one that is believed, and is believed for some hours.
+func TestLimitOfServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m Memory
+		for _, step := range []struct {
+			after  time.Duration
+			limit  int
+			isNews bool
+		}{{0, 200, true}, {time.Minute, 200, false}, {time.Minute, 100, true}, {time.Minute, 150, false}, {5 * time.Hour, 150, true}} {
+			time.Sleep(step.after)
+			if isNews := m.SetLimit(step.limit); isNews != step.isNews {
+				t.Errorf("%d after %s is news: %t", step.limit, step.after, isNews)
+			}
+			if servers, until := m.Limit(); servers != step.limit || !until.After(time.Now()) {
+				t.Errorf("the limit is %d until %s, want %d", servers, until, step.limit)
+			}
+		}
+		time.Sleep(5 * time.Hour)
+		if servers, _ := m.Limit(); servers != 0 {
+			t.Errorf("a limit of %d is believed for ever", servers)
+		}
+	})
 }
