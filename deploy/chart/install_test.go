@@ -482,10 +482,15 @@ func TestDashboard(t *testing.T) {
 	var dashboard struct {
 		Title  string
 		Panels []struct {
-			Title       string
-			GridPos     struct{ X, Y, W int }
-			Targets     []struct{ Expr, LegendFormat string }
-			FieldConfig struct{ Defaults struct{ Unit string } }
+			Type, Title, Description string
+			GridPos                  struct{ X, Y, W int }
+			Targets                  []struct{ Expr, LegendFormat string }
+			FieldConfig              struct {
+				Defaults struct {
+					Unit   string
+					Custom struct{ AxisLabel string }
+				}
+			}
 		}
 	}
 	if err := json.Unmarshal([]byte(object.Data["alicloud-controllers.json"]), &dashboard); err != nil {
@@ -501,7 +506,17 @@ func TestDashboard(t *testing.T) {
 	}
 	by, suffix := regexp.MustCompile(`by \(([a-z_, ]+)\)`), regexp.MustCompile("_(bucket|sum|count)$")
 	places := map[[2]int]bool{}
+	runbook := read(t, "../../docs/runbook.md")
 	for _, panel := range dashboard.Panels {
+		if panel.Type == "row" {
+			continue
+		}
+		if _, part, ok := strings.Cut(panel.Description, "docs/runbook.md#"); ok && !strings.Contains(strings.ToLower(runbook), "\n## "+part+"\n") {
+			t.Errorf("%s leads to %s of the runbook, which isn't there", panel.Title, part)
+		}
+		if panel.Type == "timeseries" && (panel.FieldConfig.Defaults.Custom.AxisLabel == "" || panel.Description == "") {
+			t.Errorf("%s says neither what its axis counts nor what it shows: %+v", panel.Title, panel)
+		}
 		if place := [2]int{panel.GridPos.X, panel.GridPos.Y}; places[place] || panel.FieldConfig.Defaults.Unit == "" ||
 			panel.Title == "" || len(panel.Targets) == 0 {
 			t.Errorf("panel %+v is not complete, or is on another", panel)
@@ -536,6 +551,62 @@ func TestDashboard(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestDashboardOfManyClusters: each figure is that of a cluster, with its name, and a link leads to the runbook where it is published. A row is
+// there if what it is about is installed.
+func TestDashboardOfManyClusters(t *testing.T) {
+	t.Parallel()
+	type panel struct {
+		Type, Title string
+		Links       []struct{ URL string }
+		GridPos     struct{ X, Y, W, H int }
+		Targets     []struct{ Expr, LegendFormat string }
+	}
+	panels := func(values map[string]any) (all []panel, rows []string) {
+		values["dashboard"] = map[string]any{"enabled": true}
+		object := decode[corev1.ConfigMap](t, render(t, "cloud", values)["ConfigMap alicloud-controllers-dashboard"])
+		var dashboard struct{ Panels []panel }
+		if err := json.Unmarshal([]byte(object.Data["alicloud-controllers.json"]), &dashboard); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range dashboard.Panels {
+			if p.Type == "row" {
+				rows = append(rows, p.Title)
+			}
+		}
+		return dashboard.Panels, rows
+	}
+	all, rows := panels(map[string]any{"prometheusRule": map[string]any{
+		"aggregationLabels": []any{"cluster", "site"}, "runbookURL": "https://wiki.example.com/runbook"}})
+	taken := map[[2]int]string{}
+	for _, p := range all {
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				if other := taken[[2]int{x, y}]; other != "" {
+					t.Fatalf("%s lies on %s", p.Title, other)
+				}
+				taken[[2]int{x, y}] = p.Title
+			}
+		}
+		for _, target := range p.Targets {
+			if strings.Contains(target.Expr, " by ") != strings.Contains(target.Expr, "by (cluster, site") ||
+				strings.Contains(target.Expr, "LABELS") || strings.Contains(target.Expr, "ZERO") || strings.Contains(target.Expr, "vector(") ||
+				!strings.HasPrefix(target.LegendFormat, "{{cluster}} {{site}}") {
+				t.Errorf("%s asks %s, and shows it as %s", p.Title, target.Expr, target.LegendFormat)
+			}
+		}
+		if p.Type == "stat" && (len(p.Links) != 1 || !strings.HasPrefix(p.Links[0].URL, "https://wiki.example.com/runbook#alicloud")) {
+			t.Errorf("%s leads to %v", p.Title, p.Links)
+		}
+	}
+	if !slices.Contains(rows, "routecontroller") || slices.Contains(rows, "The OpenAPI front") {
+		t.Errorf("the rows are %q", rows)
+	}
+	_, rows = panels(map[string]any{"network": map[string]any{"mode": "terway", "clusterCIDRs": []any{}}})
+	if slices.Contains(rows, "routecontroller") || !slices.Contains(rows, "nodecontroller") {
+		t.Errorf("without routes the rows are %q", rows)
 	}
 }
 

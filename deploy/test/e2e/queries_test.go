@@ -18,8 +18,10 @@ func (w testWorld) checkQueries(t *testing.T) {
 	series := w.series(t)
 	var asked struct {
 		Alerts []struct{ Expr string }
-		Stats  []struct{ Expr string }
-		Panels []struct{ Queries []struct{ Expr string } }
+		Rows   []struct {
+			Stats  []struct{ Expr string }
+			Panels []struct{ Queries []struct{ Expr string } }
+		}
 	}
 	var queries []string
 	for _, file := range []string{"alerts", "dashboard"} {
@@ -35,12 +37,15 @@ func (w testWorld) checkQueries(t *testing.T) {
 		// LABELS stands for those that tell clusters apart, of which this world has one.
 		queries = append(queries, strings.ReplaceAll(alert.Expr, "(LABELS, ", "("))
 	}
-	for _, stat := range asked.Stats {
-		queries = append(queries, stat.Expr)
-	}
-	for _, panel := range asked.Panels {
-		for _, query := range panel.Queries {
-			queries = append(queries, query.Expr)
+	ofOneCluster := strings.NewReplacer("(LABELS, ", "(", "by (LABELS) ", "", "or ZERO", "")
+	for _, row := range asked.Rows {
+		for _, stat := range row.Stats {
+			queries = append(queries, ofOneCluster.Replace(stat.Expr))
+		}
+		for _, panel := range row.Panels {
+			for _, query := range panel.Queries {
+				queries = append(queries, ofOneCluster.Replace(query.Expr))
+			}
 		}
 	}
 	const name = `((?:cloudgateway|reconcile|readiness|lbcontroller|nodecontroller|routecontroller)_[a-z_]+)`

@@ -145,8 +145,11 @@ func describe(c *chart.Chart, notes string, o Options) error {
 
 // dashboard is the one of the chart as Grafana imports it: what it needs is named, and it asks for the data source.
 func dashboard(c *chart.Chart) ([]byte, error) {
-	values, err := chartutil.ToRenderValues(c, map[string]any{"dashboard": map[string]any{"enabled": true}},
-		chartutil.ReleaseOptions{Name: "alicloud", Namespace: "kube-system"}, nil)
+	values, err := chartutil.ToRenderValues(c, map[string]any{
+		"dashboard": map[string]any{"enabled": true}, "clusterID": "any", "vpcID": "vpc-any",
+		"front":   map[string]any{"enabled": true, "keysSecret": "any"},
+		"network": map[string]any{"mode": "flannel", "clusterCIDRs": []any{"10.0.0.0/8"}},
+	}, chartutil.ReleaseOptions{Name: "alicloud", Namespace: "kube-system"}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make the dashboard: %w", err)
 	}

@@ -17,15 +17,19 @@ import (
 
 // dashboard is what the chart makes one of.
 type dashboard struct {
-	Stats  []struct{ Title, Expr string }
-	Panels []struct {
-		Title, Unit string
-		Queries     []struct{ Expr, Legend string }
+	Rows []struct {
+		Title  string
+		Stats  []struct{ Title, Expr string }
+		Panels []struct {
+			Title, Unit, Axis string
+			Queries           []struct{ Expr, Legend string }
+		}
 	}
 }
 
-// drawing is what the page shows.
-type drawing struct {
+// row is what the page shows below one title.
+type row struct {
+	Title  string
 	Stats  []stat
 	Panels []panel
 }
@@ -37,6 +41,7 @@ type stat struct {
 
 type panel struct {
 	Title string
+	Axis  string // what it counts
 	Most  string // of the axis
 	Lines []line
 }
@@ -54,54 +59,60 @@ func colours() []string {
 	return []string{"#7eb26d", "#eab839", "#6ed0e0", "#ef843c", "#e24d42", "#1f78c1", "#ba43a9", "#705da0"}
 }
 
-// draw evaluates all queries over the time that was recorded.
-func draw(ctx context.Context, d dashboard, recorded *series.Memory, begin, end time.Time) (drawing, error) {
+// draw evaluates all queries over the time that was recorded. A row about what isn't there has nothing to show, and is left out.
+func draw(ctx context.Context, d dashboard, recorded *series.Memory, begin, end time.Time) (rows []row, err error) {
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 10_000_000, Timeout: time.Minute, LookbackDelta: time.Minute})
-	var out drawing
-	for _, s := range d.Stats {
-		query, err := engine.NewInstantQuery(ctx, recorded, nil, s.Expr, end)
-		if err != nil {
-			return out, fmt.Errorf("%s: %w", s.Title, err)
-		}
-		result, err := query.Exec(ctx).Vector()
-		if err != nil {
-			return out, fmt.Errorf("%s: %w", s.Title, err)
-		}
-		shown := stat{Title: s.Title, Value: "no data"}
-		if len(result) > 0 {
-			shown.Value, shown.Bad = number(result[0].F, ""), result[0].F >= 1
-		}
-		query.Close()
-		out.Stats = append(out.Stats, shown)
-	}
-	for _, p := range d.Panels {
-		shown := panel{Title: p.Title}
-		var all []promql.Series
-		var legends []string
-		for _, q := range p.Queries {
-			query, err := engine.NewRangeQuery(ctx, recorded, nil, q.Expr, begin, end, end.Sub(begin)/steps)
+	for _, r := range d.Rows {
+		out := row{Title: r.Title}
+		isEmpty := true
+		for _, s := range r.Stats {
+			query, err := engine.NewInstantQuery(ctx, recorded, nil, series.OfOneCluster(s.Expr), end)
 			if err != nil {
-				return out, fmt.Errorf("%s: %w", p.Title, err)
+				return nil, fmt.Errorf("%s: %w", s.Title, err)
 			}
-			result, err := query.Exec(ctx).Matrix()
+			result, err := query.Exec(ctx).Vector()
 			if err != nil {
-				return out, fmt.Errorf("%s: %w", p.Title, err)
+				return nil, fmt.Errorf("%s: %w", s.Title, err)
 			}
-			for _, one := range result {
-				if one.Floats = finite(one.Floats); len(one.Floats) > 0 {
-					all, legends = append(all, one), append(legends, legend(q.Legend, one.Metric))
+			shown := stat{Title: s.Title, Value: "no data"}
+			if len(result) > 0 {
+				shown.Value, shown.Bad = number(result[0].F, ""), result[0].F >= 1
+			}
+			query.Close()
+			isEmpty, out.Stats = false, append(out.Stats, shown)
+		}
+		for _, p := range r.Panels {
+			shown := panel{Title: p.Title, Axis: p.Axis}
+			var all []promql.Series
+			var legends []string
+			for _, q := range p.Queries {
+				query, err := engine.NewRangeQuery(ctx, recorded, nil, series.OfOneCluster(q.Expr), begin, end, end.Sub(begin)/steps)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", p.Title, err)
+				}
+				result, err := query.Exec(ctx).Matrix()
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", p.Title, err)
+				}
+				for _, one := range result {
+					if one.Floats = finite(one.Floats); len(one.Floats) > 0 {
+						all, legends = append(all, one), append(legends, legend(q.Legend, one.Metric))
+					}
 				}
 			}
+			most := greatest(all)
+			shown.Most = number(most, p.Unit)
+			for i, one := range all[:min(len(all), mostLines)] {
+				shown.Lines = append(shown.Lines, line{Legend: legends[i], Colour: colours()[i%len(colours())],
+					Points: points(one.Floats, begin, end, most)})
+			}
+			isEmpty, out.Panels = isEmpty && len(all) == 0, append(out.Panels, shown)
 		}
-		most := greatest(all)
-		shown.Most = number(most, p.Unit)
-		for i, one := range all[:min(len(all), mostLines)] {
-			shown.Lines = append(shown.Lines, line{Legend: legends[i], Colour: colours()[i%len(colours())],
-				Points: points(one.Floats, begin, end, most)})
+		if !isEmpty {
+			rows = append(rows, out)
 		}
-		out.Panels = append(out.Panels, shown)
 	}
-	return out, nil
+	return rows, nil
 }
 
 func finite(values []promql.FPoint) (out []promql.FPoint) {

@@ -3,6 +3,7 @@ package series
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/histogram"
@@ -62,3 +63,8 @@ func (s sample) H() *histogram.Histogram       { return nil }
 func (s sample) FH() *histogram.FloatHistogram { return nil }
 func (s sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
 func (s sample) Copy() chunks.Sample           { return s }
+
+// OfOneCluster is a query of the dashboard as the chart writes it where a Prometheus has one cluster.
+func OfOneCluster(expr string) string {
+	return strings.NewReplacer("(LABELS)", "()", "LABELS, ", "", "ZERO", "vector(0)").Replace(expr)
+}
