@@ -2,7 +2,11 @@ package lb_test
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	corev1 "k8s.io/api/core/v1"
 
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
@@ -20,13 +25,14 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// carriedField is a field of a message that changes something, and what of a Service changes it: annotations that are there before and
-// after, as "key=value" with the keys of the table, and those that come with the change.
+// carriedField is a field of a message that changes something, and what of a Service changes it: annotations that are
+// there before and after, as "key=value" with the keys of the table, and those that come with the change.
 type carriedField struct {
 	message proto.Message
 	field   string // with those of the messages in it, e.g. health_check.interval
 	before  []string
 	after   []string
+	given   func(*corev1.Service) // before the change, beside annotations
 	edit    func(*corev1.Service) // in place of annotations
 	never   string                // why no Service changes it
 }
@@ -39,11 +45,18 @@ func with(base []string, more ...string) []string { return slices.Concat(base, m
 func carriedFields() []carriedField {
 	group, balancer, config := &nlbv1.UpdateServerGroupRequest{}, &nlbv1.UpdateLoadBalancerRequest{}, &nlbv1.ListenerConfig{}
 	clb, listener := &slbv1.UpdateLoadBalancerRequest{}, &slbv1.ListenerConfig{}
+	list, rules := &slbv1.UpdateAccessControlListRequest{}, &ecsv1.UpdateSecurityGroupRequest{}
+	extension := &slbv1.UpdateDomainExtensionRequest{}
+	from := func(ranges ...string) func(*corev1.Service) {
+		return func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = ranges }
+	}
 	checks := []string{"health-check-flag=on", "health-check-type=http"}
 	web := []string{"protocol-port=http:80", "health-check-flag=on", "health-check-type=http"}
 	https := []string{"protocol-port=https:80", "cert-id=cert-1"}
 	sticky := []string{"protocol-port=http:80", "sticky-session=on", "sticky-session-type=insert", "cookie-timeout=100"}
 	const byHand, ours, fixed = "people may give it another in the console", "it says whose it is", "it can't be changed"
+	const kept = "it is taken off when the Service goes and something else uses the list"
+	const few, many = "10.0.0.0/8", "192.168.0.0/16"
 	renumber := func(svc *corev1.Service) { svc.Spec.Ports[0].NodePort = 31080 }
 	return []carriedField{
 		{message: group, field: "name", never: ours},
@@ -141,6 +154,24 @@ func carriedFields() []carriedField {
 		{message: clb, field: "resource_group_id", never: fixed},
 		{message: clb, field: "active", never: "one that is stopped is a user's wish"},
 
+		{message: list, field: "name", never: ours},
+		{message: list, field: "add_entries", given: from(few), edit: from(few, many)},
+		{message: list, field: "remove_entries", given: from(few, many), edit: from(few)},
+		{message: list, field: "remove_first", never: "what comes and what goes are calls of their own where the order matters"},
+		{message: list, field: "set_tags", never: ours},
+		{message: list, field: "remove_tag_keys", never: kept},
+		{message: list, field: "resource_group_id", never: fixed},
+
+		{message: rules, field: "name", never: ours},
+		{message: rules, field: "description", never: ours},
+		{message: rules, field: "add_rules", given: from(few), edit: from(few, many)},
+		{message: rules, field: "remove_rules", given: from(few, many), edit: from(few)},
+		{message: rules, field: "set_tags", never: ours},
+		{message: rules, field: "remove_tag_keys", never: kept},
+
+		{message: extension, field: "server_certificate_id", before: with(https, "domain-extensions=a.example.com:cert-1"),
+			after: with(https, "domain-extensions=a.example.com:cert-2")},
+
 		{message: listener, field: "description", never: ours},
 		{message: listener, field: "server_group_id", edit: renumber},
 		{message: listener, field: "scheduler", after: []string{"scheduler=wlc"}},
@@ -213,7 +244,8 @@ func leafFields(m protoreflect.MessageDescriptor, prefix string) (paths []string
 		path := prefix + string(f.Name())
 		whole := []string{"zone_mappings", "security_groups", "shifted_zones"}
 		switch {
-		case slices.Contains([]string{"load_balancer_id", "server_group_id", "request_id", "validate_only"}, path) &&
+		case slices.Contains([]string{"load_balancer_id", "server_group_id", "acl_id", "security_group_id", "domain_extension_id", "request_id",
+			"validate_only"}, path) &&
 			!strings.HasSuffix(string(m.Name()), "Config"):
 		case f.Kind() == protoreflect.MessageKind && !f.IsList() && !slices.Contains(whole, path):
 			paths = append(paths, leafFields(f.Message(), path+".")...)
@@ -224,8 +256,9 @@ func leafFields(m protoreflect.MessageDescriptor, prefix string) (paths []string
 	return paths
 }
 
-// TestFieldsAreCarried: each field of the messages that change a load balancer, a listener or a server group is sent when the Service asks
-// for it, is so in the cloud then, and is found there by the next looks: they write nothing. Or the table says why no Service changes it.
+// TestFieldsAreCarried: each field of the messages that change a load balancer, a listener or a server group is sent
+// when the Service asks for it, is so in the cloud then, and is found there by the next looks: they write nothing. Or
+// the table says why no Service changes it.
 func TestFieldsAreCarried(t *testing.T) {
 	t.Parallel()
 	covered := map[protoreflect.FullName]map[string]bool{}
@@ -257,6 +290,35 @@ func TestFieldsAreCarried(t *testing.T) {
 	}
 }
 
+// TestEveryUpdateIsCarried: each message by which this module changes something in the cloud stands in the table of
+// TestFieldsAreCarried. Those of rules for health checks, which follow nodes and no field of a Service, are told in
+// stories.
+func TestEveryUpdateIsCarried(t *testing.T) {
+	t.Parallel()
+	carried := map[string]bool{"nlbv1.UpdateListenerRequest": true, "slbv1.UpdateListenerRequest": true} // Their ListenerConfig stands there.
+	for _, c := range carriedFields() {
+		name := c.message.ProtoReflect().Descriptor()
+		carried[strings.Split(string(name.ParentFile().Package()), ".")[1]+"v1."+string(name.Name())] = true
+	}
+	update := regexp.MustCompile(`\b(slbv1|nlbv1|ecsv1|vpcv1|casv1)\.(Update[A-Z]\w*Request)\{`)
+	found := 0
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range update.FindAllStringSubmatch(string(text), -1) {
+			if found++; !carried[m[1]+"."+m[2]] {
+				t.Errorf("%s makes %s.%s, and carriedFields has none of its fields", path, m[1], m[2])
+			}
+		}
+		return err
+	})
+	if err != nil || found < 5 {
+		t.Errorf("%d updates are made, %v", found, err)
+	}
+}
+
 func (c carriedField) test(w *world) {
 	w.config = bothKinds
 	w.zones()
@@ -285,7 +347,11 @@ func (c carriedField) test(w *world) {
 		}
 	}
 	svc := web(set(c.before))
-	if strings.Contains(string(c.message.ProtoReflect().Descriptor().FullName()), ".nlb.") {
+	if c.given != nil {
+		c.given(svc)
+	}
+	_, isRules := c.message.(*ecsv1.UpdateSecurityGroupRequest)
+	if isRules || strings.Contains(string(c.message.ProtoReflect().Descriptor().FullName()), ".nlb.") {
 		ofClass(svc)
 	}
 	w.create(svc)
@@ -329,6 +395,21 @@ func (c carriedField) arrived(w *world, call gatewaytest.Call) bool {
 	case *slbv1.UpdateLoadBalancerRequest:
 		lb := w.cloud.LoadBalancers[r.GetLoadBalancerId()]
 		sent, thing, more = r, lb, tagTexts(lb.GetTags())
+	case *slbv1.UpdateAccessControlListRequest:
+		sent, thing = r, w.cloud.AccessControlLists[r.GetAclId()]
+		for _, entry := range w.cloud.AccessControlLists[r.GetAclId()].GetEntries() {
+			more = append(more, entry.GetCidr())
+		}
+	case *ecsv1.UpdateSecurityGroupRequest:
+		sent, thing = r, w.cloud.SecurityGroups[r.GetSecurityGroupId()]
+		for _, rule := range w.cloud.SecurityGroups[r.GetSecurityGroupId()].GetRules() {
+			more = append(more, rule.GetCidr())
+		}
+	case *slbv1.UpdateDomainExtensionRequest:
+		sent = r
+		if e := w.cloud.DomainExtensions[r.GetDomainExtensionId()]; e != nil {
+			thing = e.Extension
+		}
 	case *slbv1.UpdateListenerRequest:
 		key := r.GetKey()
 		sent = r.GetConfig()
@@ -345,6 +426,10 @@ func (c carriedField) arrived(w *world, call gatewaytest.Call) bool {
 		return false
 	}
 	switch c.field {
+	case "add_entries", "add_rules":
+		return slices.Contains(more, "192.168.0.0/16")
+	case "remove_entries", "remove_rules":
+		return !slices.Contains(more, "192.168.0.0/16") && slices.Contains(more, "10.0.0.0/8")
 	case "set_tags":
 		return slices.Contains(more, "team=blue")
 	case "remove_tag_keys":
