@@ -163,6 +163,9 @@ func (s Source) Choose(p Policy, port corev1.ServicePort) Choice {
 		for i := range c.shares {
 			c.shares[i].Weight = c.weight
 		}
+		if p.Mode == Pods {
+			s.weigh(port, c.weight, c.shares)
+		}
 	}
 	return c
 }

@@ -145,7 +145,8 @@ func (w *watcher) sliceUpdated(oldObj, newObj any) {
 	switch {
 	case falls(old, slice):
 		w.endpointsChanged(slice, fallGap)
-	case moved || !equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) || !equality.Semantic.DeepEqual(old.Ports, slice.Ports):
+	case moved || !equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) || !equality.Semantic.DeepEqual(old.Ports, slice.Ports) ||
+		old.Annotations[backend.AnnotationWeight] != slice.Annotations[backend.AnnotationWeight]:
 		w.endpointsChanged(slice, 0)
 	}
 }
