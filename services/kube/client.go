@@ -40,6 +40,21 @@ func (c Config) Validate(p *config.Problems, key string) {
 
 // NewClient makes a client that calls itself userAgent.
 func NewClient(cfg Config, userAgent string) (kubernetes.Interface, error) {
+	rc, err := RESTConfig(cfg, userAgent)
+	if err != nil {
+		return nil, err
+	}
+	rc.ContentType = runtime.ContentTypeProtobuf
+	rc.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	client, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return nil, fmt.Errorf("make the Kubernetes client: %w", err)
+	}
+	return client, nil
+}
+
+// RESTConfig is for clients of custom resources.
+func RESTConfig(cfg Config, userAgent string) (*rest.Config, error) {
 	rc, err := restConfig(cfg.Kubeconfig)
 	if err != nil {
 		return nil, err
@@ -52,13 +67,7 @@ func NewClient(cfg Config, userAgent string) (kubernetes.Interface, error) {
 		rc.Burst = defaultBurst
 	}
 	rc.UserAgent = userAgent
-	rc.ContentType = runtime.ContentTypeProtobuf
-	rc.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	client, err := kubernetes.NewForConfig(rc)
-	if err != nil {
-		return nil, fmt.Errorf("make the Kubernetes client: %w", err)
-	}
-	return client, nil
+	return rc, nil
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {
