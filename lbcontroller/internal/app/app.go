@@ -28,7 +28,7 @@ const eventSource = "service-controller"
 // Run runs the process until ctx ends or a signal comes.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	process := replica.Process{Name: Name, EventSource: eventSource, New: func(s replica.Dependencies) (replica.Controller, error) {
-		return controller.New(controller.Config{
+		c, err := controller.New(controller.Config{
 			Client: s.Client, Recorder: s.Recorder, Drain: s.Drain,
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
 			Kinds:   Kinds(cfg, s),
@@ -37,6 +37,10 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 			NodeQuiet:        time.Duration(cfg.NodeGather.Quiet),
 			NodeMax:          time.Duration(cfg.NodeGather.Max),
 		})
+		if err != nil || !cfg.GatewayAPI.Enabled {
+			return c, err
+		}
+		return withGateways(c, cfg, s)
 	}}
 	return process.Run(ctx, cfg.Config, log)
 }

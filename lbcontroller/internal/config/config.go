@@ -84,6 +84,8 @@ type Config struct {
 	CLB CLB `json:"clb"`
 	// NLB is about Network Load Balancers.
 	NLB NLB `json:"nlb"`
+	// GatewayAPI is about Gateways.
+	GatewayAPI GatewayAPI `json:"gatewayAPI"`
 	// EIPs is about EIPs that are bound to CLBs (annotations eip-id and eip-allocate).
 	EIPs EIPs `json:"eips"`
 	// SourceRanges is about the field loadBalancerSourceRanges.
@@ -128,6 +130,13 @@ type CLB struct {
 // NLB says what is done for Services of class alibabacloud.com/nlb.
 type NLB struct {
 	// Enabled serves them. Off, they are left to another controller.
+	Enabled bool `json:"enabled"`
+}
+
+// GatewayAPI says whether Gateways, TCPRoutes, UDPRoutes and TLSRoutes of the Kubernetes Gateway API are served.
+type GatewayAPI struct {
+	// Enabled serves Gateways whose GatewayClass has the controller alibabacloud.com/nlb or alibabacloud.com/clb. The custom resources of the
+	// Gateway API, version 1.6 or later, are looked for once a minute; nothing happens before they are there. See docs/gateway-api-routes.md.
 	Enabled bool `json:"enabled"`
 }
 

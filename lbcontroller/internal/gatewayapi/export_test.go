@@ -1,0 +1,4 @@
+package gatewayapi
+
+// Decode reads objects from YAML.
+var Decode = decode

@@ -1,0 +1,236 @@
+package gatewayapi
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
+)
+
+const (
+	// LabelManagedBy with backend.SlicesManager marks the Services of Gateways. Only these are changed or deleted.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	// labelGateway names the Gateway for people and tools, as the Gateway API wants it.
+	labelGateway = "gateway.networking.k8s.io/gateway-name"
+	// AnnotationKeys notes on such a Service which annotations and labels the Gateway gave it: those that it gives no more are taken off.
+	AnnotationKeys = "gateway.alibabacloud.com/keys"
+	// reserved begins the keys that are the controller's.
+	reserved = "gateway.alibabacloud.com/"
+	// maxLabel is the length of a label's value and of a Service's name, and maxShown that of the part of a Gateway's name in it.
+	maxLabel, maxShown = 63, 40
+)
+
+// The types of spec.addresses beside IPAddress.
+const (
+	AddressLoadBalancer gatewayv1.AddressType = "alibabacloud.com/load-balancer"
+	AddressEIP          gatewayv1.AddressType = "alibabacloud.com/eip"
+	AddressKind         gatewayv1.AddressType = "alibabacloud.com/address-type"
+)
+
+// isOurs reports whether a Service was made for a Gateway.
+func isOurs(svc *corev1.Service) bool { return svc.Labels[LabelManagedBy] == backend.SlicesManager }
+
+// serviceName is that of the Service of a Gateway. Another kind of load balancer has another one, since the class of a Service can't be
+// changed.
+func serviceName(g types.NamespacedName, controller gatewayv1.GatewayController) types.NamespacedName {
+	shown := strings.Trim(strings.ReplaceAll(g.Name[:min(len(g.Name), maxShown)], ".", "-"), "-")
+	return types.NamespacedName{Namespace: g.Namespace, Name: "gw-" + shown + "-" + shortHash(string(controller), g.Name)}
+}
+
+func shortHash(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:5])
+}
+
+// annotationsFor are those of the Service of a Gateway, beside what it says itself; refused if the two contradict each other.
+func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map[string]string, refused verdict) {
+	all = map[string]string{}
+	byPort := map[string][]string{}
+	for _, address := range g.Spec.Addresses {
+		key, kind := "", value(address.Type, gatewayv1.IPAddressType)
+		switch {
+		case address.Value == "": // Any address will do.
+			continue
+		case kind == AddressLoadBalancer:
+			key = annotation.ID
+		case kind == AddressKind:
+			key = annotation.AddressType
+		case kind == AddressEIP && !isNLB:
+			key = annotation.EIPID
+		case kind == gatewayv1.IPAddressType && !isNLB:
+			key = annotation.Address
+		default:
+			return nil, verdict{string(gatewayv1.GatewayReasonUnsupportedAddress), fmt.Sprintf(
+				"an address of type %s can't be chosen here; EIPs and addresses of an NLB are named by annotation zone-maps", kind)}
+		}
+		byPort[key] = append(byPort[key], address.Value)
+	}
+	for _, l := range list {
+		if !l.made() || !l.terminates() {
+			continue
+		}
+		port := fmt.Sprint(l.Port)
+		byPort[annotation.ProtocolPort] = append(byPort[annotation.ProtocolPort], tlsProtocol(isNLB)+":"+port)
+		if id := string(l.TLS.Options[OptionCertificate]); id != "" {
+			byPort[annotation.CertID] = append(byPort[annotation.CertID], port+":"+id)
+		}
+		for i, name := range l.certificates {
+			if key := annotation.TLSSecret; i == 0 {
+				byPort[key] = append(byPort[key], port+":"+name)
+			} else {
+				key = annotation.AdditionalCertIDs
+				byPort[key] = append(byPort[key], port+":secret/"+name)
+			}
+		}
+	}
+	for key, values := range byPort {
+		all[annotation.Prefix+key] = strings.Join(values, ",")
+	}
+	if g.Spec.Infrastructure == nil {
+		return all, verdict{}
+	}
+	for _, key := range slices.Sorted(maps.Keys(g.Spec.Infrastructure.Annotations)) {
+		text := string(g.Spec.Infrastructure.Annotations[key])
+		if have, is := all[string(key)]; is && have != text || strings.HasPrefix(string(key), reserved) {
+			return nil, verdict{string(gatewayv1.GatewayReasonInvalidParameters), fmt.Sprintf(
+				"annotation %s of spec.infrastructure is that of the controller, or says otherwise than spec.addresses or spec.listeners", key)}
+		}
+		all[string(key)] = text
+	}
+	return all, verdict{}
+}
+
+// tlsProtocol is the protocol with which a kind of load balancer ends TLS.
+func tlsProtocol(isNLB bool) string {
+	if isNLB {
+		return "tcpssl"
+	}
+	return "https"
+}
+
+// service is what a Gateway asks for.
+func (w *World) service(g *gatewayv1.Gateway, controller gatewayv1.GatewayController, list []*listener,
+	annotations map[string]string) *corev1.Service {
+	name, class := serviceName(nameOf(g), controller), w.CLBClass
+	if controller == NLBController {
+		class = annotation.NLBClass
+	}
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: name.Namespace, Name: name.Name, Labels: map[string]string{}, Annotations: annotations,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: gatewayv1.GroupVersion.String(), Kind: kindGateway, Name: g.Name, UID: g.UID, Controller: new(true),
+			}},
+		},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
+	}
+	if class != "" {
+		svc.Spec.LoadBalancerClass = &class
+	}
+	if g.Spec.Infrastructure != nil {
+		for key, text := range g.Spec.Infrastructure.Labels {
+			svc.Labels[string(key)] = string(text)
+		}
+	}
+	svc.Labels[LabelManagedBy] = backend.SlicesManager
+	if len(g.Name) <= maxLabel {
+		svc.Labels[labelGateway] = g.Name
+	}
+	keys := slices.Concat(slices.Collect(maps.Keys(svc.Labels)), slices.Collect(maps.Keys(annotations)))
+	slices.Sort(keys)
+	svc.Annotations[AnnotationKeys] = strings.Join(keys, ",")
+	for _, l := range list {
+		if l.made() {
+			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{
+				Name: l.portName(), Protocol: l.transport(), Port: l.Port, TargetPort: intstr.FromString(l.portName()),
+			})
+		}
+	}
+	slices.SortFunc(svc.Spec.Ports, func(a, b corev1.ServicePort) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), strings.Compare(a.Name, b.Name))
+	})
+	return svc
+}
+
+// slices are those of the Service of a Gateway: copies of those of the backends, one for each listener that a backend serves. A port
+// without
+// any has an empty one: it says that there is nobody behind the port, where no slice at all says that nothing is known.
+func (w *World) slices(svc *corev1.Service, list []*listener, podServers bool) []*discoveryv1.EndpointSlice {
+	var all []*discoveryv1.EndpointSlice
+	for _, l := range list {
+		if !l.made() {
+			continue
+		}
+		var backends []target
+		if l.serves != nil {
+			backends, _ = w.backends(l.serves)
+		}
+		first := len(all)
+		for _, b := range backends {
+			if b.weight == 0 && (!podServers || len(backends) == 1) {
+				continue
+			}
+			note := ""
+			if podServers && len(backends) > 1 {
+				note = fmt.Sprintf("%d %s", b.weight, b.name())
+			}
+			for _, source := range w.Slices(b.service) {
+				if port, ok := portIn(source, b.port); ok && source.AddressType != discoveryv1.AddressTypeFQDN {
+					all = append(all, copyOf(svc, l, source, port, b.name(), note))
+				}
+			}
+		}
+		if len(all) == first {
+			empty := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
+			all = append(all, copyOf(svc, l, empty, int32(l.Port), "", ""))
+		}
+	}
+	slices.SortFunc(all, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// portIn is the number of a port of a Service in one of its slices.
+func portIn(slice *discoveryv1.EndpointSlice, port corev1.ServicePort) (int32, bool) {
+	for _, p := range slice.Ports {
+		if value(p.Name, "") == port.Name && value(p.Protocol, corev1.ProtocolTCP) == cmp.Or(port.Protocol, corev1.ProtocolTCP) && p.Port != nil {
+			return *p.Port, true
+		}
+	}
+	return 0, false
+}
+
+// copyOf is a slice of a Gateway's Service with the endpoints of another one.
+func copyOf(svc *corev1.Service, l *listener, source *discoveryv1.EndpointSlice, port int32, of, note string) *discoveryv1.EndpointSlice {
+	protocol, name := l.transport(), l.portName()
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: svc.Namespace, Name: svc.Name + "-" + shortHash(name, of, source.Name),
+			Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name, discoveryv1.LabelManagedBy: backend.SlicesManager},
+		},
+		AddressType: source.AddressType,
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Protocol: &protocol, Port: &port}},
+		Endpoints:   make([]discoveryv1.Endpoint, 0, len(source.Endpoints)),
+	}
+	if note != "" {
+		slice.Annotations = map[string]string{backend.AnnotationWeight: note}
+	}
+	for _, e := range source.Endpoints {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
+			Addresses: e.Addresses, Conditions: e.Conditions, NodeName: e.NodeName, Zone: e.Zone, TargetRef: e.TargetRef,
+		})
+	}
+	return slice
+}

@@ -1,0 +1,415 @@
+package gatewayapi_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+func gateway(class, listeners string, more ...string) string {
+	return fmt.Sprintf(`apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: infra}
+spec:
+  gatewayClassName: %s
+  listeners: [%s]
+%s`, class, listeners, strings.Join(more, "\n"))
+}
+
+func tcp(name string, port int) string {
+	return fmt.Sprintf("{name: %s, protocol: TCP, port: %d, allowedRoutes: {namespaces: {from: All}}}", name, port)
+}
+
+func route(name, namespace, section, backends string) string {
+	return fmt.Sprintf(`apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: %s, namespace: %s, creationTimestamp: "%s"}
+spec:
+  parentRefs: [{name: gw, namespace: infra, sectionName: %s}]
+  rules: [{backendRefs: [%s]}]
+`, name, namespace, time.Now().UTC().Format(time.RFC3339), section, backends)
+}
+
+const grant = `apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: to-red, namespace: blue}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: TCPRoute, namespace: red}]
+  to: [{group: "", kind: Service, name: db}]
+`
+
+// TestTwoTeams: two namespaces on one NLB; each comes and goes without a call about the other.
+func TestTwoTeams(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.start()
+		w.apply(gateway("nlb", tcp("red", 80)+","+tcp("blue", 3306)))
+		w.settle()
+		w.expect("a Gateway", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:", "3306/tcp:")
+		w.want("gateways infra/gw", "Programmed", "True Programmed")
+		w.settled("a Gateway")
+
+		w.apply(route("web", "red", "red", "{name: web, port: 80}"))
+		w.settle()
+		w.expect("a route", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100", "3306/tcp:")
+		w.want("tcproutes red/web", "Accepted", "True Accepted")
+		if calls := w.calls(); calls != "ApplyServerChanges BatchGetNetworkInterfaces" {
+			t.Errorf("a route costs %s", calls)
+		}
+		w.apply(route("db", "blue", "blue", "{name: db, port: 3306}"))
+		w.settle()
+		both := []string{"nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100", "3306/tcp: eni-10.0.1.1:3306=100"}
+		w.expect("another team's route", both...)
+		w.settled("two teams")
+
+		w.apply(gateway("nlb", tcp("red", 80)+","+tcp("blue", 3306)+","+tcp("more", 8080)))
+		w.settle()
+		w.expect("a listener more", append(slices.Clone(both), "8080/tcp:")...)
+		// The reads are those of any Service that gets a port.
+		if writes := w.made(); writes != "CreateListener CreateServerGroup" {
+			t.Errorf("a listener costs %s", writes)
+		}
+		w.apply(gateway("nlb", tcp("renamed", 80)+","+tcp("blue", 3306)))
+		w.apply(route("web", "red", "renamed", "{name: web, port: 80}"))
+		w.settle()
+		w.expect("a listener less, and another name", both...)
+		w.remove("tcproutes red/web")
+		w.settle()
+		w.expect("a route goes", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:", "3306/tcp: eni-10.0.1.1:3306=100")
+		w.settled("the end")
+	})
+}
+
+// TestPortOfAnotherTeam: a route takes a listener that another one has; the older keeps it, and the other waits for its turn.
+func TestPortOfAnotherTeam(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.start()
+		w.apply(gateway("nlb", tcp("a", 80)))
+		w.apply(route("web", "red", "a", "{name: web, port: 80}"))
+		w.settle()
+		w.apply(route("db", "blue", "a", "{name: db, port: 3306}"))
+		w.events.take()
+		w.settle()
+		w.expect("two want it", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+		w.want("tcproutes blue/db", "Accepted", "True Accepted")
+		if got := w.events.take(); !slices.Contains(got, "TCPRoute db: Accepted Gateway gw: listener a serves TCPRoute red/web, which is older") {
+			t.Errorf("events %q", got)
+		}
+		w.settled("two want it")
+		w.remove("tcproutes red/web")
+		w.settle()
+		w.expect("the older goes", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.1.1:3306=100")
+	})
+}
+
+// TestGrantIsWithdrawn: what a ReferenceGrant let in gets no traffic without it.
+func TestGrantIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.start()
+		w.apply(gateway("nlb", tcp("a", 80)+","+tcp("b", 81)))
+		w.apply(grant)
+		w.apply(route("db", "red", "a", "{name: db, namespace: blue, port: 3306}"))
+		w.apply(route("web", "red", "b", "{name: web, port: 80}"))
+		w.settle()
+		w.expect("granted", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.1.1:3306=100", "81/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+		w.want("tcproutes red/db", "ResolvedRefs", "True ResolvedRefs")
+		w.remove("referencegrants blue/to-red")
+		w.settle()
+		w.expect("withdrawn", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:", "81/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+		w.want("tcproutes red/db", "ResolvedRefs", "False RefNotPermitted")
+		w.apply(grant)
+		w.settle()
+		w.expect("granted again", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.1.1:3306=100",
+			"81/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+	})
+}
+
+// TestCanary moves traffic by weights, which are the only thing that changes in the cloud.
+func TestCanary(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.start()
+		w.apply(gateway("nlb", tcp("a", 80)))
+		w.apply(grant)
+		for _, step := range []struct {
+			web, db int
+			want    string
+		}{
+			{1, 0, "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100 eni-10.0.1.1:3306=0"},
+			{90, 10, "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100 eni-10.0.1.1:3306=22"},
+			{50, 50, "80/tcp: eni-10.0.0.1:8080=50 eni-10.0.0.2:8080=50 eni-10.0.1.1:3306=100"},
+			{0, 1, "80/tcp: eni-10.0.0.1:8080=0 eni-10.0.0.2:8080=0 eni-10.0.1.1:3306=100"},
+		} {
+			w.apply(route("web", "red", "a",
+				fmt.Sprintf("{name: web, port: 80, weight: %d}, {name: db, namespace: blue, port: 3306, weight: %d}", step.web, step.db)))
+			w.settle()
+			w.expect(fmt.Sprint(step), "nlb ADDRESS_TYPE_INTERNET", step.want)
+			if calls := w.calls(); step.db != 0 && calls != "ApplyServerChanges" {
+				t.Errorf("%v costs %s", step, calls)
+			}
+		}
+		w.settled("the end")
+	})
+}
+
+// TestGatewayIsDeleted: its load balancer goes, and its routes have nothing of it any more.
+func TestGatewayIsDeleted(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.start()
+		w.apply(gateway("nlb", tcp("a", 80)))
+		w.apply(route("web", "red", "a", "{name: web, port: 80}"))
+		w.settle()
+		w.want("tcproutes red/web", "Accepted", "True Accepted")
+		w.remove("gateways infra/gw")
+		w.settle()
+		w.expect("gone")
+		w.want("tcproutes red/web", "Accepted", "nothing")
+		if left := w.slices("infra"); len(left) > 0 {
+			t.Errorf("slices are left: %v", left)
+		}
+		w.settled("gone")
+	})
+}
+
+// TestOtherClass: a Gateway that gets another kind of load balancer, or another controller, has its first one deleted.
+func TestOtherClass(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.start()
+		w.apply(gateway("nlb", tcp("a", 80)))
+		w.settle()
+		w.apply(gateway("clb", tcp("a", 80)))
+		w.settle()
+		w.expect("of the other kind", "clb")
+		w.apply(gateway("gone", tcp("a", 80)))
+		w.settle()
+		w.expect("a class that isn't there", "clb")
+		w.apply(gateway("other", tcp("a", 80)))
+		w.settle()
+		w.expect("of another controller")
+	})
+}
+
+// TestNothingThatCanBeMade: a mistake in a Gateway leaves its load balancer as it is.
+func TestNothingThatCanBeMade(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.start()
+		w.apply(gateway("nlb", tcp("a", 80)))
+		w.apply(route("web", "red", "a", "{name: web, port: 80}"))
+		w.settle()
+		for _, mistake := range []string{
+			gateway("nlb", "{name: a, protocol: HTTPS, port: 80}"),
+			gateway("nlb", tcp("a", 80), "  addresses: [{type: Hostname, value: a.example.com}]"),
+		} {
+			w.apply(mistake)
+			w.settle()
+			w.expect(mistake, "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+			w.want("gateways infra/gw", "Programmed", "False Invalid")
+		}
+	})
+}
+
+// TestNodesAreServers: kube-proxy does the rest; a backend of weight 0 has no slice.
+func TestNodesAreServers(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.nodes = true
+		w.start()
+		w.apply(gateway("nlb", tcp("a", 80)))
+		w.apply(grant)
+		w.apply(route("web", "red", "a", "{name: web, port: 80}, {name: db, namespace: blue, port: 3306, weight: 0}"))
+		w.settle()
+		if got := w.cloudHas(); len(got) != 2 || !strings.HasPrefix(got[0], "80/tcp: i-1:3") {
+			t.Errorf("%q", got)
+		}
+		if list := w.slices("infra"); len(list) != 1 || len(list[0].Endpoints) != 2 || *list[0].Ports[0].Port != 8080 {
+			t.Errorf("slices %v", list)
+		}
+	})
+}
+
+// TestEditsByHand: what somebody changes on the Service of a Gateway is put right; what the Gateway doesn't say anything of stays.
+func TestEditsByHand(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.start()
+		annotated := func(text string) string {
+			return gateway("nlb", tcp("a", 80), "  infrastructure: {labels: {team: x}, annotations: {"+text+"}}")
+		}
+		w.apply(annotated("service.beta.kubernetes.io/alibaba-cloud-loadbalancer-address-type: intranet"))
+		w.settle()
+		services := w.kube.CoreV1().Services("infra")
+		list, err := services.List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) != 1 {
+			t.Fatal(list, err)
+		}
+		name := list.Items[0].Name
+		edit := func(patch string) {
+			t.Helper()
+			if _, err := services.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			w.settle()
+		}
+		edit(`{"metadata":{"labels":{"team":"y","mine":"1"}},"spec":{"selector":{"app":"x"},"ports":[{"name":"x","port":81}]}}`)
+		svc, err := services.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil || svc.Labels["team"] != "x" || svc.Labels["mine"] != "1" || len(svc.Spec.Selector) > 0 || svc.Spec.Ports[0].Port != 80 {
+			t.Errorf("%v, %v", svc, err)
+		}
+		w.expect("edited", "nlb ADDRESS_TYPE_INTRANET", "80/tcp:")
+		w.apply(annotated(""))
+		w.settle()
+		if svc, err = services.Get(t.Context(), name, metav1.GetOptions{}); err != nil ||
+			svc.Annotations["service.beta.kubernetes.io/alibaba-cloud-loadbalancer-address-type"] != "" {
+			t.Errorf("the annotation is still there: %v, %v", svc.Annotations, err)
+		}
+		w.settled("edited")
+	})
+}
+
+// TestServiceInTheWay: a Service that was not made for the Gateway is left alone.
+func TestServiceInTheWay(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "gw-gw-ccf4c4e121", UID: "theirs"},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
+		if err := w.kube.Tracker().Add(theirs); err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		w.apply(gateway("nlb", tcp("a", 80)))
+		w.settle()
+		w.want("gateways infra/gw", "Programmed", "False Invalid")
+		svc, err := w.kube.CoreV1().Services("infra").Get(t.Context(), theirs.Name, metav1.GetOptions{})
+		if err != nil || svc.Spec.Ports[0].Port != 1 || len(svc.Labels) > 0 {
+			t.Errorf("%v, %v", svc, err)
+		}
+		w.expect("nothing")
+	})
+}
+
+// TestOneBadCertificate: a listener whose Secret is missing holds up no other.
+func TestOneBadCertificate(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.start()
+		w.apply(gateway("nlb", tcp("a", 80)+", {name: b, protocol: TLS, port: 443, tls: {certificateRefs: [{name: gone}]}}"))
+		w.apply(route("web", "red", "a", "{name: web, port: 80}"))
+		w.settle()
+		w.expect("one listener", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+	})
+}
+
+// TestOtherControllersOnARoute: what they say stays.
+func TestOtherControllersOnARoute(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.start()
+		w.apply(gateway("nlb", tcp("a", 80)))
+		w.apply(route("web", "red", "a", "{name: web, port: 80}") + `status:
+  parents: [{parentRef: {name: theirs}, controllerName: example.com/other, conditions: []}]
+`)
+		w.settle()
+		obj, err := w.gateways.Tracker().Get(gatewayv1.SchemeGroupVersion.WithResource("tcproutes"), "red", "web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parents := obj.(*gatewayv1.TCPRoute).Status.Parents; len(parents) != 2 || parents[0].ControllerName != "example.com/other" {
+			t.Errorf("%v", parents)
+		}
+		w.remove("gateways infra/gw")
+		w.settle()
+		obj, err = w.gateways.Tracker().Get(gatewayv1.SchemeGroupVersion.WithResource("tcproutes"), "red", "web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parents := obj.(*gatewayv1.TCPRoute).Status.Parents; len(parents) != 1 {
+			t.Errorf("%v", parents)
+		}
+	})
+}
+
+// TestResourcesComeLater: nothing happens without the custom resources, and all does a minute after they have come.
+func TestResourcesComeLater(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.missing = true
+		w.apply(gateway("nlb", tcp("a", 80)))
+		w.start()
+		w.expect("nothing")
+		w.mu.Lock()
+		w.missing = false
+		w.mu.Unlock()
+		w.settle()
+		w.settle()
+		w.expect("served", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:")
+	})
+}
+
+// TestCrashAtEveryCall: wherever the process dies, the next one brings the story to the same end: before the call, or after its effect.
+func TestCrashAtEveryCall(t *testing.T) {
+	t.Parallel()
+	steps := []struct {
+		name string
+		do   func(w *world)
+		want []string
+	}{
+		{"made", func(w *world) {
+			w.apply(gateway("nlb", tcp("a", 80)+","+tcp("b", 81)))
+			w.apply(grant)
+			w.apply(route("web", "red", "a", "{name: web, port: 80, weight: 1}, {name: db, namespace: blue, port: 3306, weight: 1}"))
+		}, []string{"nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=50 eni-10.0.0.2:8080=50 eni-10.0.1.1:3306=100", "81/tcp:"}},
+		{"moved", func(w *world) {
+			w.apply(gateway("nlb", tcp("a", 82)))
+			w.remove("referencegrants blue/to-red")
+		}, []string{"nlb ADDRESS_TYPE_INTERNET", "82/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100"}},
+		{"gone", func(w *world) { w.remove("gateways infra/gw") }, nil},
+	}
+	for dying := range steps {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, with effect %t", steps[dying].name, after), func(t *testing.T) {
+				t.Parallel()
+				n := 0
+				for died := true; died && n < 100; n++ {
+					play(t, func(w *world) {
+						w.start()
+						for i, step := range steps {
+							if i == dying {
+								w.mu.Lock()
+								w.left, w.after = n, after
+								w.mu.Unlock()
+							}
+							step.do(w)
+							w.settle()
+							if i == dying {
+								w.stop()
+								w.mu.Lock()
+								w.left, died = -1, w.died
+								w.mu.Unlock()
+								w.start()
+								w.settle()
+							}
+							w.expect(fmt.Sprintf("call %d: %s", n, step.name), step.want...)
+						}
+						w.settled(fmt.Sprintf("call %d", n))
+					})
+				}
+				if n < 5 {
+					t.Errorf("only %d calls", n)
+				}
+				t.Logf("%d calls", n)
+			})
+		}
+	}
+}

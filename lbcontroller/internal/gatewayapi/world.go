@@ -1,0 +1,168 @@
+// Package gatewayapi turns each Gateway with its ListenerSets and routes into a Service of type LoadBalancer without a selector and its
+// EndpointSlices, which the engine serves as any other, and says on the former what became of the latter. Translate decides; it has no
+// client, no clock and no logger. Controller watches, writes, and has the events.
+package gatewayapi
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// The values of spec.controllerName of GatewayClasses whose Gateways get a load balancer.
+const (
+	NLBController gatewayv1.GatewayController = "alibabacloud.com/nlb"
+	CLBController gatewayv1.GatewayController = "alibabacloud.com/clb"
+)
+
+// The kinds of objects that are read.
+const (
+	kindGateway     = "Gateway"
+	kindListenerSet = "ListenerSet"
+	kindTCPRoute    = "TCPRoute"
+	kindUDPRoute    = "UDPRoute"
+	kindTLSRoute    = "TLSRoute"
+	kindService     = "Service"
+	kindSecret      = "Secret"
+)
+
+// Options are what the configuration says.
+type Options struct {
+	// PodBackends says that pods are servers where a Gateway doesn't say.
+	PodBackends bool
+	// CLBClass is the class of Services that get a CLB, "" for those without a class.
+	CLBClass string
+}
+
+// World is what the cluster says.
+type World struct {
+	Options
+	Classes      []*gatewayv1.GatewayClass
+	Gateways     []*gatewayv1.Gateway
+	ListenerSets []*gatewayv1.ListenerSet
+	Routes       []Route
+	Grants       []*gatewayv1.ReferenceGrant
+	// Namespaces are their labels, by name.
+	Namespaces map[string]map[string]string
+	// Service gives a Service, nil for none, and Slices give the EndpointSlices of one.
+	Service func(types.NamespacedName) *corev1.Service
+	Slices  func(types.NamespacedName) []*discoveryv1.EndpointSlice
+	// Secret says why the certificate of a Secret can't be used, "" if it can; lasting if it never can with this configuration.
+	Secret func(types.NamespacedName) (problem string, lasting bool)
+}
+
+// Route is a TCPRoute, a UDPRoute or a TLSRoute.
+type Route struct {
+	Kind string
+	Meta metav1.ObjectMeta
+	// Object is what it was made of.
+	Object    runtime.Object
+	Parents   []gatewayv1.ParentReference
+	Hostnames []gatewayv1.Hostname
+	Backends  []gatewayv1.BackendRef
+	Status    []gatewayv1.RouteParentStatus
+}
+
+// RouteKey names a route.
+type RouteKey struct {
+	Kind string
+	types.NamespacedName
+}
+
+// Key names the route.
+func (r Route) Key() RouteKey { return RouteKey{r.Kind, nameOf(&r.Meta)} }
+
+// RouteOf is a route of any kind; false for what is none. Routes have one rule.
+func RouteOf(obj any) (Route, bool) {
+	switch r := obj.(type) {
+	case *gatewayv1.TCPRoute:
+		return Route{kindTCPRoute, r.ObjectMeta, r, r.Spec.ParentRefs, nil, first(r.Spec.Rules).BackendRefs, r.Status.Parents}, true
+	case *gatewayv1.UDPRoute:
+		return Route{kindUDPRoute, r.ObjectMeta, r, r.Spec.ParentRefs, nil, first(r.Spec.Rules).BackendRefs, r.Status.Parents}, true
+	case *gatewayv1.TLSRoute:
+		return Route{kindTLSRoute, r.ObjectMeta, r, r.Spec.ParentRefs, r.Spec.Hostnames, first(r.Spec.Rules).BackendRefs, r.Status.Parents}, true
+	}
+	return Route{}, false
+}
+
+func first[T any](list []T) (one T) {
+	for _, one = range list {
+		break
+	}
+	return one
+}
+
+// Translation is what Translate makes of a World. Conditions have no times.
+type Translation struct {
+	// Classes are the conditions of the GatewayClasses that are ours, by name.
+	Classes  map[string][]metav1.Condition
+	Gateways []Translated
+	// ListenerSets are those of our Gateways.
+	ListenerSets map[types.NamespacedName]gatewayv1.ListenerSetStatus
+	// Routes have what our Gateways say of them; none for a route that has nothing to do with any.
+	Routes map[RouteKey][]gatewayv1.RouteParentStatus
+	// Foreign are the UIDs of the Gateways whose class is another controller's.
+	Foreign map[types.UID]bool
+}
+
+// Translated is a Gateway of ours.
+type Translated struct {
+	Gateway *gatewayv1.Gateway
+	// Service is what it asks for. It is nil if it asks for nothing that can be made: what is there stays then.
+	Service *corev1.Service
+	Slices  []*discoveryv1.EndpointSlice
+	Status  gatewayv1.GatewayStatus
+}
+
+func nameOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// older orders objects by age; those of the same second by name.
+func older(a, b *metav1.ObjectMeta) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace, b.Namespace),
+		strings.Compare(a.Name, b.Name))
+}
+
+func value[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+// admits reports whether a namespace is one of those that an object in another namespace, home, selects.
+func (w *World) admits(from gatewayv1.FromNamespaces, selector *metav1.LabelSelector, home, namespace string) bool {
+	switch from {
+	case gatewayv1.NamespacesFromAll:
+		return true
+	case gatewayv1.NamespacesFromSame:
+		return home == namespace
+	case gatewayv1.NamespacesFromSelector:
+		s, err := metav1.LabelSelectorAsSelector(selector)
+		set, known := w.Namespaces[namespace]
+		return err == nil && known && s.Matches(labels.Set(set))
+	}
+	return false
+}
+
+// granted reports whether a ReferenceGrant lets objects of a kind in a namespace refer to another object.
+func (w *World) granted(kind, namespace, toKind string, to types.NamespacedName) bool {
+	return namespace == to.Namespace || slices.ContainsFunc(w.Grants, func(g *gatewayv1.ReferenceGrant) bool {
+		return g.Namespace == to.Namespace &&
+			slices.ContainsFunc(g.Spec.From, func(f gatewayv1.ReferenceGrantFrom) bool {
+				return f.Group == gatewayv1.GroupName && string(f.Kind) == kind && string(f.Namespace) == namespace
+			}) &&
+			slices.ContainsFunc(g.Spec.To, func(t gatewayv1.ReferenceGrantTo) bool {
+				return t.Group == "" && string(t.Kind) == toKind && (t.Name == nil || string(*t.Name) == to.Name)
+			})
+	})
+}

@@ -1,0 +1,469 @@
+package gatewayapi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/proto/rpcerr"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/gatewayapi"
+	"alicloud-controllers.dev/lbcontroller/internal/lb"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/nlb"
+)
+
+// world is a cluster and a cloud with the controllers of Services and of Gateways between them, in a bubble of its own time.
+type world struct {
+	t        *testing.T
+	kube     *fake.Clientset
+	gateways *gatewayfake.Clientset
+	cloud    *gatewaytest.Fake
+	events   *events
+	registry *prometheus.Registry
+	stop     func()
+	nodes    bool // are the servers in place of pods
+	missing  bool // are the custom resources
+	// left is how many writes the controllers may still make before they die, with the effect of the last or without; negative for any number.
+	mu    sync.Mutex
+	left  int
+	after bool
+	died  bool
+	ports int32
+	// writes are those to the API server.
+	writes []string
+}
+
+// events are "kind name: reason message".
+type events struct {
+	record.FakeRecorder
+	mu   sync.Mutex
+	list []string
+}
+
+func (e *events) Event(about runtime.Object, eventType, reason, message string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if ref, ok := about.(*corev1.ObjectReference); ok && eventType == corev1.EventTypeWarning {
+		e.list = append(e.list, fmt.Sprintf("%s %s: %s %s", ref.Kind, ref.Name, reason, message))
+	}
+}
+
+func (e *events) Eventf(about runtime.Object, eventType, reason, format string, args ...any) {
+	e.Event(about, eventType, reason, fmt.Sprintf(format, args...))
+}
+
+func (e *events) take() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := e.list
+	e.list = nil
+	return list
+}
+
+// play runs a story in a new world with the objects of testdata/common.yaml, whose pods have network interfaces.
+func play(t *testing.T, story func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, kube: fake.NewSimpleClientset(), gateways: gatewayfake.NewSimpleClientset(), cloud: gatewaytest.New(t),
+			events: &events{}, left: -1}
+		w.gateways.Resources = []*metav1.APIResourceList{{GroupVersion: "gateway.networking.k8s.io/v1", APIResources: []metav1.APIResource{
+			{Name: "gatewayclasses"}, {Name: "gateways"}, {Name: "listenersets"}, {Name: "tcproutes"}, {Name: "udproutes"}, {Name: "tlsroutes"},
+			{Name: "referencegrants"},
+		}}}
+		w.gateways.PrependReactor("get", "resource", func(kubetesting.Action) (bool, runtime.Object, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.missing, nil, apierrors.NewNotFound(schema.GroupResource{}, "resources")
+		})
+		w.kube.PrependReactor("*", "services", w.asServer)
+		for _, c := range []interface {
+			PrependReactor(verb, resource string, reaction kubetesting.ReactionFunc)
+		}{w.kube, w.gateways} {
+			c.PrependReactor("*", "*", w.react)
+		}
+		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
+			return w.strike()
+		})
+		w.cloud.Lock()
+		for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i"} {
+			w.cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 10}
+		}
+		w.cloud.Instances["i-1"] = &ecsv1.Instance{InstanceId: "i-1", VpcId: "vpc-test", Status: "Running"}
+		for _, ip := range []string{"10.0.0.1", "10.0.0.2", "10.0.1.1", "10.0.2.1"} {
+			w.cloud.NetworkInterfaces["eni-"+ip] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + ip, VpcId: "vpc-test", PrimaryIp: ip,
+				PrivateIps: []string{ip}, Status: "InUse"}
+		}
+		w.cloud.Unlock()
+		common, err := os.ReadFile("testdata/common.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.apply(string(common))
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}, Spec: corev1.NodeSpec{ProviderID: "cn-hangzhou.i-1"},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+				Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.1.0.1"}}}}
+		if _, err := w.kube.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		story(w)
+		w.stop()
+	})
+}
+
+// start starts the controllers with an empty memory.
+func (w *world) start() {
+	w.t.Helper()
+	w.registry = prometheus.NewRegistry()
+	log := slog.New(slog.DiscardHandler)
+	called := w.cloud.Client()
+	shared := lb.NewShared(called, "vpc-test", w.registry)
+	var kinds []controller.Registration
+	for _, product := range []lb.Product{
+		clb.Product{Gateway: called, VSwitchIDs: []string{"vsw-h"}},
+		nlb.Product{Gateway: called, VPCID: "vpc-test", VSwitchIDs: []string{"vsw-h", "vsw-i"}},
+	} {
+		kinds = append(kinds, lb.New(lb.Config{Product: product, Shared: shared, Gateway: called,
+			Desired:    desired.Config{ClusterID: "c-test", VPCID: "vpc-test", ServiceFields: true, PodBackends: !w.nodes},
+			DriftCheck: 4 * time.Hour, Registerer: w.registry, Logger: log}))
+	}
+	c, err := controller.New(controller.Config{Client: w.kube, Recorder: w.events, Workers: 4, NodeQuiet: time.Second,
+		NodeMax:    5 * time.Second,
+		Registerer: w.registry, Logger: log, Kinds: kinds, SecretNamespaces: []string{"infra"}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	g, err := gatewayapi.New(gatewayapi.Config{Options: gatewayapi.Options{PodBackends: !w.nodes}, Client: w.kube, Gateways: w.gateways,
+		Known: c.Known(), Recorder: w.events, Registerer: w.registry, Logger: log})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	var running sync.WaitGroup
+	for _, run := range []func(context.Context) error{c.Watch, g.Watch, c.Run, g.Run} {
+		running.Go(func() {
+			if err := run(ctx); err != nil {
+				w.t.Error(err)
+			}
+		})
+	}
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	w.settle()
+}
+
+// settle lets time pass until all is quiet.
+func (w *world) settle() {
+	<-time.After(time.Minute)
+	synctest.Wait()
+}
+
+// strike decides about a write of the controllers.
+func (w *world) strike() gatewaytest.Fault {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.left < 0 {
+		return gatewaytest.Fault{}
+	}
+	if w.left > 0 {
+		w.left--
+		return gatewaytest.Fault{}
+	}
+	gone := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the process has died"}
+	if last := !w.died; last && w.after {
+		w.died = true
+		return gatewaytest.Fault{After: gone}
+	}
+	w.died = true
+	return gatewaytest.Fault{Before: gone}
+}
+
+func (w *world) react(action kubetesting.Action) (bool, runtime.Object, error) {
+	if slices.Contains([]string{"get", "list", "watch"}, action.GetVerb()) {
+		return false, nil, nil
+	}
+	w.mu.Lock()
+	w.writes = append(w.writes, action.GetVerb()+" "+strings.TrimSuffix(action.GetResource().Resource+"/"+action.GetSubresource(), "/"))
+	w.mu.Unlock()
+	fault := w.strike()
+	if fault.Before != nil {
+		return true, nil, fault.Before
+	}
+	if fault.After != nil {
+		_, _, err := w.asServer(action)
+		if action.GetResource().Resource != "services" {
+			tracker := w.kube.Tracker()
+			if action.GetResource().Group == gatewayv1.GroupName {
+				tracker = w.gateways.Tracker()
+			}
+			_, _, err = kubetesting.ObjectReaction(tracker)(action)
+		}
+		return true, nil, errors.Join(fault.After, err)
+	}
+	return false, nil, nil
+}
+
+// asServer does to Services what an API server does: UIDs, node ports, and deletion that waits for finalizers and takes the slices along.
+func (w *world) asServer(action kubetesting.Action) (bool, runtime.Object, error) {
+	if action.GetResource().Resource != "services" {
+		return false, nil, nil
+	}
+	tracker := w.kube.Tracker()
+	if remove, ok := action.(kubetesting.DeleteAction); ok && action.GetVerb() == "delete" {
+		obj, err := tracker.Get(action.GetResource(), action.GetNamespace(), remove.GetName())
+		if svc, is := obj.(*corev1.Service); err == nil && is && len(svc.Finalizers) > 0 {
+			svc.DeletionTimestamp = new(metav1.Now())
+			return true, svc, tracker.Update(action.GetResource(), svc, svc.Namespace)
+		}
+		return false, nil, nil
+	}
+	if !slices.Contains([]string{"create", "update", "patch"}, action.GetVerb()) {
+		return false, nil, nil
+	}
+	handled, obj, err := kubetesting.ObjectReaction(tracker)(action)
+	svc, ok := obj.(*corev1.Service)
+	if err != nil || !ok {
+		return handled, obj, err
+	}
+	svc = svc.DeepCopy() // Watches have the other one.
+	if svc.UID == "" {
+		svc.UID = types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", w.ports))
+	}
+	w.mu.Lock()
+	for i := range svc.Spec.Ports {
+		if w.ports++; svc.Spec.Type == corev1.ServiceTypeLoadBalancer && svc.Spec.Ports[i].NodePort == 0 {
+			svc.Spec.Ports[i].NodePort = 30000 + w.ports
+		}
+	}
+	w.mu.Unlock()
+	if err := tracker.Update(action.GetResource(), svc, svc.Namespace); err != nil {
+		return true, nil, err
+	}
+	if svc.DeletionTimestamp != nil && len(svc.Finalizers) == 0 {
+		for _, slice := range w.slices(svc.Namespace) {
+			if metav1.IsControlledBy(slice, svc) {
+				err = errors.Join(err, tracker.Delete(discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), slice.Namespace, slice.Name))
+			}
+		}
+		err = errors.Join(err, tracker.Delete(action.GetResource(), svc.Namespace, svc.Name))
+	}
+	return true, svc, err
+}
+
+func (w *world) slices(namespace string) (list []*discoveryv1.EndpointSlice) {
+	all, err := w.kube.Tracker().List(discoveryv1.SchemeGroupVersion.WithResource("endpointslices"),
+		discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), namespace)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, slice := range all.(*discoveryv1.EndpointSliceList).Items {
+		list = append(list, slice.DeepCopy())
+	}
+	return list
+}
+
+// apply creates objects, or changes them.
+func (w *world) apply(text string) {
+	w.t.Helper()
+	for _, obj := range gatewayapi.Decode(w.t, []byte(text)) {
+		gvk, tracker := obj.GetObjectKind().GroupVersionKind(), w.kube.Tracker()
+		plural := strings.ToLower(gvk.Kind) + "s"
+		if gvk.Kind == "GatewayClass" {
+			plural = "gatewayclasses"
+		}
+		gvr := gvk.GroupVersion().WithResource(plural)
+		if gvr.Group == gatewayv1.GroupName {
+			tracker = w.gateways.Tracker()
+		}
+		m := obj.(metav1.Object)
+		old, err := tracker.Get(gvr, m.GetNamespace(), m.GetName())
+		if err == nil {
+			keepStatus(old, obj)
+			err = tracker.Update(gvr, obj, m.GetNamespace())
+		} else {
+			err = tracker.Create(gvr, obj, m.GetNamespace())
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// keepStatus lets the spec of an object change only.
+func keepStatus(old, obj runtime.Object) {
+	switch o := obj.(type) {
+	case *gatewayv1.Gateway:
+		o.Status = old.(*gatewayv1.Gateway).Status
+	case *gatewayv1.TCPRoute:
+		o.Status = old.(*gatewayv1.TCPRoute).Status
+	}
+}
+
+// remove deletes an object of the Gateway API, as "tcproutes red/web". What a Gateway owns goes with it.
+func (w *world) remove(what string) {
+	w.t.Helper()
+	resource, name, _ := strings.Cut(what, " ")
+	namespace, name, _ := strings.Cut(name, "/")
+	gvr, tracker := gatewayv1.SchemeGroupVersion.WithResource(resource), w.gateways.Tracker()
+	obj, err := tracker.Get(gvr, namespace, name)
+	if err == nil {
+		err = tracker.Delete(gvr, namespace, name)
+	}
+	services := corev1.SchemeGroupVersion.WithResource("services")
+	list, listing := w.kube.Tracker().List(services, corev1.SchemeGroupVersion.WithKind("Service"), namespace)
+	if err = errors.Join(err, listing); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, svc := range list.(*corev1.ServiceList).Items {
+		if metav1.IsControlledBy(&svc, obj.(metav1.Object)) {
+			if handled, _, err := w.asServer(kubetesting.NewDeleteAction(services, namespace, svc.Name)); !handled || err != nil {
+				w.t.Errorf("delete the Service: waits for a finalizer %t, %v", handled, err)
+			}
+		}
+	}
+}
+
+// cloudHas is what there is of load balancers: "LISTENER: SERVER=WEIGHT …".
+func (w *world) cloudHas() []string {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	lines := []string{}
+	for id, lb := range w.cloud.NLB.LoadBalancers {
+		lines = append(lines, "nlb "+lb.GetAddressType().String())
+		for _, l := range w.cloud.NLB.Listeners {
+			if l.GetLoadBalancerId() != id {
+				continue
+			}
+			var servers []string
+			for _, s := range w.cloud.NLB.ServerGroups[l.GetConfig().GetServerGroupId()].GetServers() {
+				servers = append(servers, fmt.Sprintf(" %s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
+			}
+			slices.Sort(servers)
+			lines = append(lines, fmt.Sprintf("%d/%s:%s", l.GetPort(), strings.ToLower(strings.TrimPrefix(l.GetProtocol().String(),
+				"LISTENER_PROTOCOL_")), strings.Join(servers, "")))
+		}
+	}
+	if n := len(w.cloud.NLB.LoadBalancers); n == 0 && len(w.cloud.NLB.ServerGroups) > 0 {
+		lines = append(lines, fmt.Sprintf("%d groups without an NLB", len(w.cloud.NLB.ServerGroups)))
+	}
+	for range w.cloud.LoadBalancers {
+		lines = append(lines, "clb")
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// expect compares what the cloud has.
+func (w *world) expect(what string, want ...string) {
+	w.t.Helper()
+	slices.Sort(want)
+	if diff := cmp.Diff(want, w.cloudHas(), cmp.Transformer("list", func(l []string) string { return strings.Join(l, "\n") })); diff != "" {
+		w.t.Errorf("%s (-want +got):\n%s\nevents: %q", what, diff, w.events.take())
+	}
+}
+
+// calls are the writes to the cloud and the reads since the last time.
+func (w *world) calls() string {
+	var names []string
+	for _, c := range w.cloud.Calls() {
+		names = append(names, strings.TrimPrefix(c.Method, "nlb."))
+	}
+	w.cloud.ResetCalls()
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+// made are the writes to the cloud since the last time.
+func (w *world) made() string {
+	var names []string
+	for _, c := range w.cloud.Writes() {
+		names = append(names, strings.TrimPrefix(c.Method, "nlb."))
+	}
+	w.cloud.ResetCalls()
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+// says is what a condition of an object says, "STATUS REASON".
+func (w *world) says(what, condition string) string {
+	w.t.Helper()
+	resource, name, _ := strings.Cut(what, " ")
+	namespace, name, _ := strings.Cut(name, "/")
+	obj, err := w.gateways.Tracker().Get(gatewayv1.SchemeGroupVersion.WithResource(resource), namespace, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var list []metav1.Condition
+	switch o := obj.(type) {
+	case *gatewayv1.Gateway:
+		list = o.Status.Conditions
+	case *gatewayv1.ListenerSet:
+		list = o.Status.Conditions
+	default:
+		if r, _ := gatewayapi.RouteOf(o); len(r.Status) > 0 {
+			list = r.Status[0].Conditions
+		}
+	}
+	for _, c := range list {
+		if c.Type == condition {
+			return string(c.Status) + " " + c.Reason
+		}
+	}
+	return "nothing"
+}
+
+func (w *world) want(what, condition, want string) {
+	w.t.Helper()
+	if got := w.says(what, condition); got != want {
+		w.t.Errorf("%s: %s is %q, want %q", what, condition, got, want)
+	}
+}
+
+// settled fails if the controllers write or call anything while nothing changes.
+func (w *world) settled(what string) {
+	w.t.Helper()
+	w.calls()
+	w.mu.Lock()
+	w.writes = nil
+	w.mu.Unlock()
+	<-time.After(10 * time.Minute)
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if calls := w.calls(); calls != "" || len(w.writes) > 0 {
+		w.t.Errorf("%s: nothing changes, and there are the calls %q and the writes %q", what, calls, w.writes)
+	}
+}
