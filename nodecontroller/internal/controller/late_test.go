@@ -113,6 +113,7 @@ func TestServingCertificateOfAForeignNode(t *testing.T) {
 			}
 			node.CreationTimestamp = metav1.Now()
 			w.CreateNode(node)
+			w.Pass(100 * time.Millisecond) // Less than the time in which Nodes are gathered to be looked at.
 			for _, name := range []string{"csr-1", "csr-7"} {
 				w.askAs(t, name, "node-7", "192.168.0.50", "node-7")
 				w.Pass(20 * time.Minute)
