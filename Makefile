@@ -124,6 +124,12 @@ e2e-kubernetes: ### Run the tests of Kubernetes itself on real kubelets, as root
 	cd deploy && E2E_KUBERNETES=true go test -count=1 -timeout 30m -v -run '^TestKubernetes$$' $(TESTFLAGS) ./test/e2e $(RECORDED)
 	cd deploy && E2E_KUBERNETES=true E2E_CLUSTER=true E2E_REPORTS=$(CURDIR)/dist/kubernetes-tests go test -count=1 -timeout 3h -v -parallel 6 -run '^TestKubernetes$$' $(TESTFLAGS) ./test/cluster $(RECORDED)
 
+# The conformance suite of the Gateway API, on real kubelets. docs/reference/gateway-api has its reports, and RECORD=true writes them anew.
+.PHONY: e2e-gateway-api
+e2e-gateway-api: ### Run the conformance suite of the Gateway API on real kubelets, as root: half an hour; RECORD=true keeps the reports
+	@$(WORLD) prepare-node
+	cd deploy && E2E_GATEWAY_API=true E2E_CLUSTER=true go test -count=1 -timeout 1h -v -run '^TestGatewayAPI$$' $(TESTFLAGS) ./test/cluster $(RECORDED)
+
 # Its own programs are built before, too. Without -race: the processes are those of the images.
 .PHONY: e2e-cluster
 e2e-cluster: ## Install the chart on real kubelets, as root

@@ -28,9 +28,10 @@ type built struct {
 	Echo string
 	// Images are the tars with images, ours and the others.
 	Images string
-	// Upstream and Simulator are of the tests of Kubernetes itself, and empty without them.
+	// Upstream, Simulator and Gateways are of the tests of Kubernetes itself and of the Gateway API, and empty without them.
 	Upstream  binaries.Upstream
 	Simulator string
+	Gateways  conformance
 }
 
 const (
@@ -74,6 +75,15 @@ func build(work string) error {
 	}
 	if os.Getenv(upstreamAsked) != "" {
 		if err := b.upstream(ctx, cfg, work); err != nil {
+			return err
+		}
+	}
+	if os.Getenv(gatewaysAsked) != "" {
+		if b.Gateways, err = buildConformance(ctx, root, work, b.Images); err != nil {
+			return err
+		}
+		b.Simulator = filepath.Join(work, "openapisim")
+		if err := binaries.BuildProcesses(ctx, root, work, false, "openapisim"); err != nil {
 			return err
 		}
 	}

@@ -45,6 +45,8 @@ type cluster struct {
 	port   int               // of the Service that changes
 	host   string            // where the simulated cloud listens
 	before []string          // the objects that were there before the installation
+	// components are further values of the chart's components.
+	components string
 }
 
 const (
