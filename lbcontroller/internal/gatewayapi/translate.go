@@ -61,6 +61,9 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 		podServers = servers == "eni"
 	}
 	w.attach(g, controller, list, podServers, func(key RouteKey, s gatewayv1.RouteParentStatus) { t.Routes[key] = append(t.Routes[key], s) })
+	if !isNLB && podServers {
+		schedule(annotations, list)
+	}
 	result := Translated{Gateway: g}
 	if refused.reason == "" && slices.ContainsFunc(list, (*listener).made) {
 		result.Service = w.service(g, controller, list, annotations)
@@ -111,6 +114,21 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 		}
 	}
 	return result
+}
+
+// schedule has listeners of a CLB with several backends look at weights, which they don't by default, unless the Gateway says how servers
+// are chosen.
+func schedule(annotations map[string]string, list []*listener) {
+	var values []string
+	for _, l := range list {
+		if l.made() && l.serves != nil && len(l.serves.Backends) > 1 {
+			values = append(values, fmt.Sprintf("%d:wrr", l.Port))
+		}
+	}
+	if key := annotation.Prefix + annotation.Scheduler; annotations != nil && annotations[key] == "" && len(values) > 0 {
+		slices.Sort(values)
+		annotations[key] = strings.Join(slices.Compact(values), ",")
+	}
 }
 
 // isOf reports whether a Service was made for a Gateway.
