@@ -102,9 +102,9 @@ test-e2e:
 # Collecting garbage less often takes a tenth of the processor time of tests, too. make verify vets. End to end tests start processes that
 # are to be as they are in a cluster. They go first where they need the processor: kubectl and the API server have time limits of their own.
 test-packages:
-	@$(COMPILER) nice go test $(RACE) -vet=off -timeout 40m $(TESTFLAGS) $$(go list $(UNITED:%=./%/...) | grep -v '/deploy/test/e2e$$')
+	@$(COMPILER) nice go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) $$(go list $(UNITED:%=./%/...) | grep -v '/deploy/test/e2e$$')
 test-apart:
-	$(call each,go test,$(COMPILER) nice go test $(RACE) -vet=off -timeout 40m $(TESTFLAGS) ./...,$(APART))
+	$(call each,go test,$(COMPILER) nice go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) ./...,$(APART))
 
 .PHONY: race
 race: ### Run the tests of all modules but the end-to-end ones ten times with the race detector

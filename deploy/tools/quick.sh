@@ -1,7 +1,7 @@
 #!/bin/sh
 # make quick: the inner loop. It vets and tests the modules with files that differ from SINCE; packages that nothing changed for come out of the
 # cache of go test. The modules that need them are compiled with their tests, which go vet does, but not tested: that takes minutes after a change
-# of proto or services.
+# of proto or services. The cache does not know the files of other modules that a test reads, such as docs: make test goes without it.
 set -eu
 files=$(git diff --name-only "$SINCE" -- && git ls-files --others --exclude-standard)
 
