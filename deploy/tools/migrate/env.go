@@ -45,7 +45,8 @@ func (r *Result) variable(name, value string) {
 		r.note(setting, "%s", credential)
 	case "SERVICE_FORCE_BACKEND_ENI":
 		r.forceBackend(setting, value)
-	case "SLB_ENDPOINT", "NLB_ENDPOINT", "VPC_ENDPOINT", "ECS_ENDPOINT", "CAS_ENDPOINT", "QUOTAS_ENDPOINT",
+	case "SLB_ENDPOINT", "NLB_ENDPOINT", "VPC_ENDPOINT", "ECS_ENDPOINT", "CAS_ENDPOINT", "QUOTAS_ENDPOINT", "RAM_ENDPOINT",
+		"CS_ENDPOINT", "ESS_ENDPOINT", "ALB_ENDPOINT", "ALIDNS_ENDPOINT", "PVTZ_ENDPOINT", "NAS_ENDPOINT", "KMS_ENDPOINT",
 		"ALIBABA_CLOUD_STS_ENDPOINT":
 		if _, host, ok := strings.Cut(value, "://"); ok {
 			value = host
