@@ -65,8 +65,8 @@ func (l *listener) portName() string {
 	return fmt.Sprintf("%s-%d", strings.ToLower(string(l.transport())), l.Port)
 }
 
-// judge decides what can be said about the listener by itself.
-func (l *listener) judge(w *World, isNLB bool) {
+// judge decides what can be said about the listener by itself, which is of a Gateway in a namespace.
+func (l *listener) judge(w *World, gateway string, isNLB bool) {
 	switch l.Protocol {
 	case gatewayv1.TCPProtocolType:
 		l.kinds = []string{kindTCPRoute}
@@ -76,7 +76,7 @@ func (l *listener) judge(w *World, isNLB bool) {
 		l.kinds = []string{kindTLSRoute}
 		if l.terminates() {
 			l.kinds = append(l.kinds, kindTCPRoute)
-			l.findCertificates(w, isNLB)
+			l.findCertificates(w, gateway, isNLB)
 		}
 	case gatewayv1.HTTPProtocolType:
 		l.unresolved = verdict{string(gatewayv1.ListenerReasonInvalidRouteKinds),
@@ -104,7 +104,7 @@ func (l *listener) judge(w *World, isNLB bool) {
 
 // findCertificates looks at what TLS ends with. A listener whose Secret is only missing or wrong is made: one that serves keeps the
 // certificate that it has.
-func (l *listener) findCertificates(w *World, isNLB bool) {
+func (l *listener) findCertificates(w *World, gateway string, isNLB bool) {
 	wrong := func(left bool, reason gatewayv1.ListenerConditionReason, format string, args ...any) {
 		if l.unresolved.reason == "" {
 			l.unresolved = verdict{string(reason), fmt.Sprintf(format, args...)}
@@ -133,6 +133,9 @@ func (l *listener) findCertificates(w *World, isNLB bool) {
 			wrong(true, gatewayv1.ListenerReasonInvalidCertificateRef, "%s is no Secret", to.Name)
 		case !w.granted(l.kind, l.owner.Namespace, kindSecret, to):
 			wrong(true, gatewayv1.ListenerReasonRefNotPermitted, "no ReferenceGrant lets the Secret %s be used", to)
+		case to.Namespace != gateway: // The Service names a Secret of its own namespace, and there may be one of this name.
+			wrong(true, gatewayv1.ListenerReasonInvalidCertificateRef,
+				"Secret %s is not in namespace %s, which is the Gateway's; only Secrets there can be used", to, gateway)
 		default:
 			if problem, lasting := w.Secret(to); problem != "" {
 				wrong(lasting, gatewayv1.ListenerReasonInvalidCertificateRef, "Secret %s: %s", to, problem)
@@ -169,7 +172,7 @@ func (w *World) listenersOf(g *gatewayv1.Gateway, isNLB bool) (list []*listener,
 		}
 	}
 	for _, l := range list {
-		l.judge(w, isNLB)
+		l.judge(w, g.Namespace, isNLB)
 	}
 	settleConflicts(list)
 	return list, sets, barred
