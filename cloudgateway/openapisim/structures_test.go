@@ -83,8 +83,8 @@ func TestJSONBody(t *testing.T) {
 	}
 }
 
-// A call that ignores a documented parameter says so in the journal, and is refused by a cloud that is strict. Whether a write had an effect
-// is what the state says.
+// A call that ignores a documented parameter says so in the journal, and is refused by a cloud that is strict. Whether
+// a write had an effect is what the state says.
 func TestIgnoredParameters(t *testing.T) {
 	t.Parallel()
 	settings := api.FastSettings()

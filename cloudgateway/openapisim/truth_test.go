@@ -327,7 +327,8 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// TF: its example of an NLB with a public address of IPv6 waits for a gateway that it makes beside the VPC. The API's metadata has the code.
+// TF: its example of an NLB with a public address of IPv6 waits for a gateway that it makes beside the VPC. The API's
+// metadata has the code.
 func TestPublicIPv6NeedsAGateway(t *testing.T) {
 	t.Parallel()
 	c := fastWorld(t)

@@ -511,7 +511,8 @@ func TestDashboard(t *testing.T) {
 		if panel.Type == "row" {
 			continue
 		}
-		if _, part, ok := strings.Cut(panel.Description, "docs/runbook.md#"); ok && !strings.Contains(strings.ToLower(runbook), "\n## "+part+"\n") {
+		_, part, ok := strings.Cut(panel.Description, "docs/runbook.md#")
+		if ok && !strings.Contains(strings.ToLower(runbook), "\n## "+part+"\n") {
 			t.Errorf("%s leads to %s of the runbook, which isn't there", panel.Title, part)
 		}
 		if panel.Type == "timeseries" && (panel.FieldConfig.Defaults.Custom.AxisLabel == "" || panel.Description == "") {
@@ -554,8 +555,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestDashboardOfManyClusters: each figure is that of a cluster, with its name, and a link leads to the runbook where it is published. A row is
-// there if what it is about is installed.
+// TestDashboardOfManyClusters: each figure is that of a cluster, with its name, and a link leads to the runbook where
+// it is published. A row is there if what it is about is installed.
 func TestDashboardOfManyClusters(t *testing.T) {
 	t.Parallel()
 	type panel struct {

@@ -70,8 +70,8 @@ func whole() []string {
 	}
 }
 
-// list: there are pages (AIP-158). No filter is asked for (AIP-132). A filter is called like the field of the items that it is about and is of its type; it is in
-// the plural if it takes several values.
+// list: there are pages (AIP-158). No filter is asked for (AIP-132). A filter is called like the field of the items
+// that it is about and is of its type; it is in the plural if it takes several values.
 func (r apiRule) list() {
 	r.has(r.in, "max_age", protoreflect.MessageKind)
 	r.has(r.out, "as_of", protoreflect.MessageKind)

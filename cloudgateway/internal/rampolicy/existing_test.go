@@ -87,7 +87,8 @@ func sentTexts(t *testing.T, dir string) (texts []*regexp.Regexp) {
 
 // filters are the parameters that the gateway makes of the fields by which lists are asked for: "vpc_ids" is VpcId.
 func filters(product string) (names []*regexp.Regexp) {
-	protoregistry.GlobalFiles.RangeFilesByPackage(protoreflect.FullName("cloudgateway."+product+".v1"), func(f protoreflect.FileDescriptor) bool {
+	pkg := protoreflect.FullName("cloudgateway." + product + ".v1")
+	protoregistry.GlobalFiles.RangeFilesByPackage(pkg, func(f protoreflect.FileDescriptor) bool {
 		for i := range f.Messages().Len() {
 			m := f.Messages().Get(i)
 			if !strings.HasPrefix(string(m.Name()), "List") || !strings.HasSuffix(string(m.Name()), "Request") {

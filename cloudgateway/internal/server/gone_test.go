@@ -100,9 +100,10 @@ func TestNothingIsSentOfWhatIsGone(t *testing.T) {
 	w.startGateway(t)
 	ctx := t.Context()
 	for what, err := range map[string]error{
-		"user certificate":   second(w.UserCertificates.DeleteCertificate(ctx, &casv1.DeleteCertificateRequest{CertificateId: "100"})),
-		"server certificate": second(w.Certificates.DeleteServerCertificate(ctx, &slbv1.DeleteServerCertificateRequest{ServerCertificateId: "cert-2"})),
-		"load balancer":      second(w.LoadBalancers.DeleteLoadBalancer(ctx, &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: "lb-gone"})),
+		"user certificate": second(w.UserCertificates.DeleteCertificate(ctx, &casv1.DeleteCertificateRequest{CertificateId: "100"})),
+		"server certificate": second(w.Certificates.DeleteServerCertificate(ctx,
+			&slbv1.DeleteServerCertificateRequest{ServerCertificateId: "cert-2"})),
+		"load balancer": second(w.LoadBalancers.DeleteLoadBalancer(ctx, &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: "lb-gone"})),
 		"listener": second(w.Listeners.DeleteListener(ctx, &slbv1.DeleteListenerRequest{
 			Key: &slbv1.ListenerKey{LoadBalancerId: "lb-gone", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
 		})),

@@ -143,8 +143,8 @@ func (s source) sends() {
 	}
 }
 
-// fieldsRead are the fields of messages that a source reads, and not those that it fills, by "&h.Url" or "h.Url = ". Those of CLB's listeners
-// stand in a table by their names in the proto.
+// fieldsRead are the fields of messages that a source reads, and not those that it fills, by "&h.Url" or "h.Url = ".
+// Those of CLB's listeners stand in a table by their names in the proto.
 func fieldsRead(text string) map[string]bool {
 	names := map[string]bool{}
 	for _, found := range regexp.MustCompile(`Field: +"([a-z_.0-9]+)"`).FindAllStringSubmatch(text, -1) {

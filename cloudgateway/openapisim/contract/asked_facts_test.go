@@ -16,7 +16,8 @@ func askedNLBPorts(c *cloud) {
 	group := c.newNLBGroup(append([]string{"Protocol", "TCP_UDP"}, tags...)...)
 	var listeners []string
 	for _, protocol := range []string{"TCP", "UDP"} {
-		got := c.ask(nil, "nlb", "CreateListener", "LoadBalancerId", id, "ListenerProtocol", protocol, "ListenerPort", "53", "ServerGroupId", group)
+		got := c.ask(nil, "nlb", "CreateListener", "LoadBalancerId", id, "ListenerProtocol", protocol,
+			"ListenerPort", "53", "ServerGroupId", group)
 		if job := got.get("JobId"); job != "" {
 			c.wait("the job has ended", func() bool { return c.must("nlb", "GetJobStatus", "JobId", job).get("Status") != "Processing" })
 			listeners = append(listeners, got.get("ListenerId"))
@@ -27,7 +28,8 @@ func askedNLBPorts(c *cloud) {
 		c.job("DeleteListener", "ListenerId", listener) // the group is free then
 	}
 	c.ask([]string{"DeleteServerGroup", "ServerGroupId", "ServerGroupId"}, "nlb", "CreateServerGroup", "VpcId", c.vpcID, "ServerGroupName",
-		c.name(), "Protocol", "TCPSSL", "PreserveClientIpEnabled", "true", "AnyPortEnabled", "true", "HealthCheckConfig.HealthCheckConnectPort", "80")
+		c.name(), "Protocol", "TCPSSL", "PreserveClientIpEnabled", "true", "AnyPortEnabled", "true",
+		"HealthCheckConfig.HealthCheckConnectPort", "80")
 	half := slices.Clone(tags)
 	half[7] = "another"
 	c.must("nlb", "ListLoadBalancers", append(half, "LoadBalancerIds.1", id)...)
@@ -65,7 +67,8 @@ func askedPublicIPv6(c *cloud) {
 func askedListeners(c *cloud) {
 	id := c.newBalancer()
 	of := []string{"LoadBalancerId", id, "ListenerPort", "80"}
-	c.must("slb", "CreateLoadBalancerTCPListener", append(slices.Clone(of), "Bandwidth", "-1", "BackendServerPort", "80", "HealthCheckType", "tcp",
+	c.must("slb", "CreateLoadBalancerTCPListener", append(slices.Clone(of), "Bandwidth", "-1",
+		"BackendServerPort", "80", "HealthCheckType", "tcp",
 		"HealthCheckURI", "/cn", "HealthCheckHttpCode", "http_2xx")...)
 	c.must("slb", "DescribeLoadBalancerTCPListenerAttribute", of...)
 	for range 2 {
@@ -124,7 +127,8 @@ func askedGroups(c *cloud) {
 	advanced := c.ask(undo, "ecs", "CreateSecurityGroup", "VpcId", c.vpcID, "SecurityGroupType", "enterprise", "SecurityGroupName", c.name()).
 		get("SecurityGroupId")
 	c.must("ecs", "DescribeSecurityGroupAttribute", "SecurityGroupId", advanced, "NicType", "<nil>")
-	c.ask(nil, "ecs", "AuthorizeSecurityGroup", "SecurityGroupId", advanced, "IpProtocol", "tcp", "PortRange", "80/80", "SourceGroupId", advanced)
+	c.ask(nil, "ecs", "AuthorizeSecurityGroup", "SecurityGroupId", advanced, "IpProtocol", "tcp",
+		"PortRange", "80/80", "SourceGroupId", advanced)
 	c.ask(nil, "ecs", "LeaveSecurityGroup", "SecurityGroupId", advanced, "InstanceId", c.instances[0])
 	create := []string{"PrefixListName", c.name(), "AddressFamily", "IPv4", "MaxEntries", "1"}
 	list := c.ask([]string{"DeletePrefixList", "PrefixListId", "PrefixListId"}, "ecs", "CreatePrefixList", create...).get("PrefixListId")

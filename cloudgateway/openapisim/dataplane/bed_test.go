@@ -53,7 +53,8 @@ func newBedAt(t testing.TB, address netip.Addr, ranges Ranges, log io.Writer) *b
 	b := &bed{t: t, address: address, cloud: state.New("cn-hangzhou", "1"), now: time.Unix(1e9, 0)}
 	b.cloud.LoadBalancers[lbID] = &state.LoadBalancer{ID: lbID, Address: b.address.String(), Status: "active"}
 	b.cloud.Instances["i-1"] = &state.Instance{ID: "i-1", Status: "Running", PrivateIPs: []string{"127.0.0.1"}}
-	plane, err := New(Config{Cloud: b, Ranges: ranges, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
+	plane, err := New(Config{Cloud: b, Ranges: ranges, Logger: slog.New(handler)})
 	if err != nil {
 		t.Fatal(err)
 	}

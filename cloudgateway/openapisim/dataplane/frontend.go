@@ -96,8 +96,9 @@ func (f *frontend) open(spec *listener, client netip.Addr, id targetID, cut func
 	return fl
 }
 
-// dial connects to a server from the address of the client, as the cloud does: servers see which client it is. That works for
-// clients at addresses of this machine, such as all of loopback, and for all if the plane is transparent. For others it is the machine's own.
+// dial connects to a server from the address of the client, as the cloud does: servers see which client it is. That
+// works for clients at addresses of this machine, such as all of loopback, and for all if the plane is transparent. For
+// others it is the machine's own.
 func (f *frontend) dial(ctx context.Context, network string, client netip.Addr, server netip.AddrPort) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: connectTimeout}
 	if server.Addr().Is4() == client.Is4() {

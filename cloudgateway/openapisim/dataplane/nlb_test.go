@@ -146,8 +146,8 @@ func TestDeriveNLBSockets(t *testing.T) {
 	}
 }
 
-// A listener with a range of ports listens at each of them, and forwards to the server's port of the same number. Security groups say port by
-// port who is let in.
+// A listener with a range of ports listens at each of them, and forwards to the server's port of the same number.
+// Security groups say port by port who is let in.
 func TestPortRange(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -159,7 +159,8 @@ func TestPortRange(t *testing.T) {
 			Type: "TCP", ConnectPort: first, HealthyThreshold: 1, UnhealthyThreshold: 1, ConnectTimeout: 1, Interval: 1,
 		}, Servers: []*state.NLBServer{{Type: "Ip", ServerID: at.String(), ServerIP: at.String(), Weight: 1}}}
 		c.NLBListeners["l"] = &state.NLBListener{
-			ID: "l", NLBID: "nlb-1", Protocol: "TCP", StartPort: first, EndPort: first + 1, Status: "Running", ServerGroupID: "sgp", IdleTimeout: 900,
+			ID: "l", NLBID: "nlb-1", Protocol: "TCP", StartPort: first, EndPort: first + 1, Status: "Running",
+			ServerGroupID: "sgp", IdleTimeout: 900,
 		}
 		c.NLBs["nlb-1"] = &state.NLB{ID: "nlb-1", Status: "Active", SecurityGroupIDs: []string{"sg"},
 			Zones: []*state.NLBZone{{Status: "Active", PrivateIP: b.address.String()}}}
@@ -285,7 +286,8 @@ func TestTCPSSL(t *testing.T) {
 	}
 }
 
-// With the PROXY protocol servers are told the client's address, and the VPC if that is asked for; with preservation off they see the load balancer's.
+// With the PROXY protocol servers are told the client's address, and the VPC if that is asked for; with preservation
+// off they see the load balancer's.
 func TestClientAddressesOfNLB(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -8,7 +8,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// The connections of each second are counted, and none is taken over into the next one. What one limit keeps out does not count for another.
+// The connections of each second are counted, and none is taken over into the next one. What one limit keeps out does
+// not count for another.
 func TestMeters(t *testing.T) {
 	t.Parallel()
 	m := &meters{}

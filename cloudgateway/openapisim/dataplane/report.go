@@ -12,7 +12,8 @@ type Listener struct {
 	Protocol       string         `json:"protocol"`
 	LoadBalancerID string         `json:"loadBalancerId"`
 	Problem        string         `json:"problem,omitempty"` // why it is not open
-	// ClientsHidden counts connections whose servers saw an address of the simulator's machine, because the client's is one of another machine.
+	// ClientsHidden counts connections whose servers saw an address of the simulator's machine, because the client's is
+	// one of another machine.
 	ClientsHidden int64    `json:"clientsHidden,omitempty"`
 	Servers       []Server `json:"servers"`
 }

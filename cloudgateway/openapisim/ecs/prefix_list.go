@@ -16,8 +16,8 @@ const mostEntries = 200
 
 const noPrefixList = "InvalidPrefixListId.NotFound"
 
-// prefixListActions are those of the lists of blocks that rules of security groups name. VPC has lists of its own, for routes. The documents
-// that were at hand list no codes; those of what can't be are our choice.
+// prefixListActions are those of the lists of blocks that rules of security groups name. VPC has lists of its own, for
+// routes. The documents that were at hand list no codes; those of what can't be are our choice.
 func prefixListActions() []api.Action {
 	id, name := api.Required("PrefixListId"), api.Optional("PrefixListName")
 	entries := func(param string) api.Param { return api.Param{Name: param, Kind: api.Structs, Max: mostEntries} }

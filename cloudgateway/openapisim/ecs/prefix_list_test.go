@@ -19,7 +19,8 @@ func TestPrefixLists(t *testing.T) {
 	if again := c.Must("CreatePrefixList", params...)["PrefixListId"]; again != id {
 		t.Errorf("the repetition made %v", again)
 	}
-	c.Must("ModifyPrefixList", "PrefixListId", id, "RemoveEntry.1.Cidr", "192.0.2.0/24", "AddEntry.1.Cidr", "198.51.100.0/24", "AddEntry.2.Cidr",
+	c.Must("ModifyPrefixList", "PrefixListId", id, "RemoveEntry.1.Cidr", "192.0.2.0/24", "AddEntry.1.Cidr", "198.51.100.0/24",
+		"AddEntry.2.Cidr",
 		"203.0.113.0/24", "Description", "of the company")
 	shown := c.Must("DescribePrefixListAttributes", "PrefixListId", id)
 	if got := apitest.List(shown, "Cidr", "Entries", "Entry"); !cmp.Equal(got, []string{"198.51.100.0/24", "203.0.113.0/24"}) ||
@@ -30,7 +31,8 @@ func TestPrefixLists(t *testing.T) {
 		params []string
 		want   int
 	}{
-		{nil, 1}, {[]string{"PrefixListId.1", id, "PrefixListName", "offices", "AddressFamily", "IPv4"}, 1}, {[]string{"AddressFamily", "IPv6"}, 0},
+		{nil, 1}, {[]string{"PrefixListId.1", id, "PrefixListName", "offices", "AddressFamily", "IPv4"}, 1},
+		{[]string{"AddressFamily", "IPv6"}, 0},
 		{[]string{"PrefixListName", "others"}, 0}, {[]string{"PrefixListId.1", "pl-none"}, 0},
 	} {
 		if got := apitest.List(c.Must("DescribePrefixLists", tt.params...), "PrefixListId", "PrefixLists", "PrefixList"); len(got) != tt.want {

@@ -10,7 +10,8 @@ import (
 
 func taskActions() []api.Action {
 	return []api.Action{
-		api.Read("DescribeTasks", describeTasks, api.Words("InvalidParameter"), append(listing.Params(maxResults), region(), api.Optional("TaskIds"),
+		api.Read("DescribeTasks", describeTasks, api.Words("InvalidParameter"), append(listing.Params(maxResults), region(),
+			api.Optional("TaskIds"),
 			api.Optional("TaskAction"), api.OneOf("TaskStatus", "Finished", "Processing", "Failed"),
 			api.Param{Name: "ResourceIds", Kind: api.Strings, Max: maxResults}, api.Optional("StartTime"), api.Optional("EndTime"))...),
 		api.Read("DescribeTaskAttribute", describeTask, api.Words("InvalidTaskId.NotFound"), region(), api.Required("TaskId")),

@@ -169,9 +169,10 @@ func situations() map[string]struct {
 			about: `{reason="not_the_cloud"}`,
 		},
 		"AlicloudFrontKeysUnreadable": {
-			silent: []recording{{`cloudgateway_front_keys_unreadable{pod="a"} 0x120`}, {`cloudgateway_front_keys_unreadable{pod="a"} 0x10 1x3 0x107`}},
-			loud:   []recording{{`cloudgateway_front_keys_unreadable{pod="a"} 0x10 1x110`, `cloudgateway_front_keys_unreadable{pod="b"} 0x120`}},
-			about:  `{}`,
+			silent: []recording{{`cloudgateway_front_keys_unreadable{pod="a"} 0x120`},
+				{`cloudgateway_front_keys_unreadable{pod="a"} 0x10 1x3 0x107`}},
+			loud:  []recording{{`cloudgateway_front_keys_unreadable{pod="a"} 0x10 1x110`, `cloudgateway_front_keys_unreadable{pod="b"} 0x120`}},
+			about: `{}`,
 		},
 		"AlicloudGatewayConnectionsRefused": {
 			silent: []recording{

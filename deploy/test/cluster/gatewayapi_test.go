@@ -63,7 +63,8 @@ func buildConformance(ctx context.Context, root, work, images string) (c conform
 	return c, nil
 }
 
-// skippedCases are those of the profiles that need what a load balancer of layer 4 doesn't have: listeners of protocol HTTP or HTTPS that serve.
+// skippedCases are those of the profiles that need what a load balancer of layer 4 doesn't have: listeners of protocol
+// HTTP or HTTPS that serve.
 const skippedCases = "GatewayListenerUnsupportedProtocol,GatewayInvalidRouteKind,GatewayInvalidTLSConfiguration,GatewayModifyListeners," +
 	"GatewayObservedGenerationBump,GatewaySecretInvalidReferenceGrant,GatewaySecretMissingReferenceGrant," +
 	"GatewaySecretReferenceGrantAllInNamespace,GatewaySecretReferenceGrantSpecific"
@@ -82,7 +83,8 @@ func TestGatewayAPI(t *testing.T) {
 	c.components = "  lbcontroller:\n    config:\n      gatewayAPI: {enabled: true}\n      backendType: eni\n"
 	c.install(t)
 	c.run(t, "kubectl apply --server-side -f "+c.built.Gateways.Definitions)
-	c.apply(t, "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: nlb}\nspec: {controllerName: alibabacloud.com/nlb}\n")
+	c.apply(t, "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: nlb}\n"+
+		"spec: {controllerName: alibabacloud.com/nlb}\n")
 	zones, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/test/cluster/testdata/zones.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +136,8 @@ func (c *cluster) conform(t *testing.T, name, skip string) {
 	}
 	t.Logf("the report:\n%s", text)
 	if *record {
-		if err := os.WriteFile(filepath.Join(c.built.Root, gatewayReports, "nlb-"+name+".yaml"), text, 0o644); err != nil { //nolint:gosec // A page.
+		path := filepath.Join(c.built.Root, gatewayReports, "nlb-"+name+".yaml")
+		if err := os.WriteFile(path, text, 0o644); err != nil { //nolint:gosec // A page.
 			t.Error(err)
 		}
 	}

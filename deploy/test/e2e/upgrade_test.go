@@ -18,10 +18,10 @@ import (
 	"alicloud-controllers.dev/deploy/tools/local/world"
 )
 
-// TestUpgrade lets the controllers of an earlier commit serve the examples of its docs/services.md, nodes and routes, on this gateway, which is
-// upgraded first. Then each controller is upgraded in its place, with what the earlier one left in objects, ConfigMaps, Leases and the cloud.
-// The upgrade alone writes nothing to the cloud, and to objects what is documented; nor do the next looks at all of them write to the cloud.
-// `make skew` names the commit in SKEW_FROM.
+// TestUpgrade lets the controllers of an earlier commit serve the examples of its docs/services.md, nodes and routes,
+// on this gateway, which is upgraded first. Then each controller is upgraded in its place, with what the earlier one
+// left in objects, ConfigMaps, Leases and the cloud. The upgrade alone writes nothing to the cloud, and to objects what
+// is documented; nor do the next looks at all of them write to the cloud. `make skew` names the commit in SKEW_FROM.
 func TestUpgrade(t *testing.T) {
 	from := os.Getenv("SKEW_FROM")
 	if from == "" {
@@ -98,8 +98,8 @@ func link(t *testing.T, in, of string, programs ...string) {
 
 type upgrade struct{ skewed }
 
-// left is what the controllers leave in the cluster: Services, of nodes all but what kubelets report again and again, and the ConfigMaps for the
-// next leader.
+// left is what the controllers leave in the cluster: Services, of nodes all but what kubelets report again and again,
+// and the ConfigMaps for the next leader.
 type left struct {
 	services       map[string]corev1.Service
 	nodes, records map[string][]any
@@ -138,7 +138,8 @@ func (u upgrade) left() left {
 	return all
 }
 
-// documented is a Service as it was, with what the upgrade notes of CHANGELOG.md say that an upgrade from 0.1.0 changes: once, and nothing else.
+// documented is a Service as it was, with what the upgrade notes of CHANGELOG.md say that an upgrade from 0.1.0
+// changes: once, and nothing else.
 func (u upgrade) documented(was, is corev1.Service) corev1.Service {
 	const applied = "service.k8s.alibaba/applied-annotations"
 	want := was.DeepCopy()

@@ -1,5 +1,5 @@
-// Package gatewayapi runs the conformance suite of the Gateway API. It is built with go test -c and run by deploy/test/cluster, with the flags of
-// the suite; make e2e-gateway-api does both.
+// Package gatewayapi runs the conformance suite of the Gateway API. It is built with go test -c and run by
+// deploy/test/cluster, with the flags of the suite; make e2e-gateway-api does both.
 package gatewayapi
 
 import (

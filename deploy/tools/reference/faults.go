@@ -46,8 +46,9 @@ func faultsPage(t *tree) (string, error) {
 }
 
 var (
-	metricName = regexp.MustCompile(`\b(?:cloudgateway|lbcontroller|nodecontroller|routecontroller|readiness|reconcile|leader_election)_[a-z_]+`)
-	template   = regexp.MustCompile(`\{\{ \$labels\.([a-z_]+) \}\}`)
+	metricName = regexp.MustCompile(`\b(?:cloudgateway|lbcontroller|nodecontroller|routecontroller|` +
+		`readiness|reconcile|leader_election)_[a-z_]+`)
+	template = regexp.MustCompile(`\{\{ \$labels\.([a-z_]+) \}\}`)
 )
 
 // metrics are those that the alert looks at, in the order of its expression.

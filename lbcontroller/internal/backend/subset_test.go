@@ -209,7 +209,8 @@ func TestSubsetStays(t *testing.T) {
 		{"uid-7", 4, "i-112 i-92 i-129 i-9 i-154 i-199 i-155"},
 	} {
 		var picked []string
-		for _, n := range subset(candidates(200, tt.zones), func(n *Node) (string, string, string) { return n.InstanceID, "", n.Zone }, tt.seed, 7) {
+		place := func(n *Node) (string, string, string) { return n.InstanceID, "", n.Zone }
+		for _, n := range subset(candidates(200, tt.zones), place, tt.seed, 7) {
 			picked = append(picked, n.InstanceID)
 		}
 		if got := strings.Join(picked, " "); got != tt.want {

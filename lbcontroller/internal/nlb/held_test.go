@@ -15,13 +15,14 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/nlb"
 )
 
-// TestGroupInUse: a server group that a listener of somebody else uses loses our servers and stays known as one that is there, so that it goes
-// later; one that nobody uses is gone.
+// TestGroupInUse: a server group that a listener of somebody else uses loses our servers and stays known as one that is
+// there, so that it goes later; one that nobody uses is gone.
 func TestGroupInUse(t *testing.T) {
 	t.Parallel()
 	cloud := gatewaytest.New(t)
 	const id = "sgp-1"
-	server := model.Server{ServerKey: model.ServerKey{Type: model.ServerType(nlbv1.ServerType_SERVER_TYPE_ECS), ID: "i-1", Port: 80}, Weight: 100}
+	ecs := model.ServerType(nlbv1.ServerType_SERVER_TYPE_ECS)
+	server := model.Server{ServerKey: model.ServerKey{Type: ecs, ID: "i-1", Port: 80}, Weight: 100}
 	cloud.Lock()
 	cloud.NLB.ServerGroups[id] = &nlbv1.ServerGroup{ServerGroupId: id, Servers: []*nlbv1.Server{
 		{Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 80, Weight: new(int32(100))}, {ServerId: "i-users", Port: 80},

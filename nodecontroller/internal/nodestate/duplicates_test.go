@@ -26,10 +26,13 @@ func TestDuplicates(t *testing.T) {
 		all  []*corev1.Node
 		want map[string]string
 	}{
-		"one each":             {all: []*corev1.Node{node("a", "i-1", 1, reports), node("b", "i-2", 2, reports)}},
-		"the younger":          {all: []*corev1.Node{node("a", "i-1", 1, reports), node("b", "i-1", 2, reports)}, want: map[string]string{"a": "b"}},
-		"the silent, if older": {all: []*corev1.Node{node("a", "i-1", 1, reports), node("b", "i-1", 2, silent)}, want: map[string]string{"b": "a"}},
-		"of the same age":      {all: []*corev1.Node{node("b", "i-1", 1, reports), node("a", "i-1", 1, reports)}, want: map[string]string{"b": "a"}},
+		"one each": {all: []*corev1.Node{node("a", "i-1", 1, reports), node("b", "i-2", 2, reports)}},
+		"the younger": {all: []*corev1.Node{node("a", "i-1", 1, reports), node("b", "i-1", 2, reports)},
+			want: map[string]string{"a": "b"}},
+		"the silent, if older": {all: []*corev1.Node{node("a", "i-1", 1, reports), node("b", "i-1", 2, silent)},
+			want: map[string]string{"b": "a"}},
+		"of the same age": {all: []*corev1.Node{node("b", "i-1", 1, reports), node("a", "i-1", 1, reports)},
+			want: map[string]string{"b": "a"}},
 		"of three": {all: []*corev1.Node{node("a", "i-1", 1, reports), node("b", "i-1", 3, reports), node("c", "i-1", 2, silent)},
 			want: map[string]string{"a": "b", "c": "b"}},
 	} {

@@ -530,7 +530,8 @@ func TestStrangersInTheWay(t *testing.T) {
 		w.entry(tableA, "10.0.0.0/24", "i-member", "")
 		w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + ".i-member"}}, tag("example.com/cluster", cluster))
 		w.entry(tableA, "10.0.1.0/24", "i-stranger", "")
-		w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + ".i-stranger"}}, tag("example.com/cluster", "c-2"), tag("ack.aliyun.com", cluster))
+		w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + ".i-stranger"}}, tag("example.com/cluster", "c-2"),
+			tag("ack.aliyun.com", cluster))
 	}
 	edit := func(cfg *controller.Config) { cfg.ClusterTag = "example.com/cluster" }
 	run(t, edit, makeNodes(2), prepare, func(w *world) {

@@ -54,7 +54,9 @@ rows:
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`Missing<b>0</b>`, `Many<b class="bad">[0-9]+</b>`, `Unknown<b>no data</b>`, `None<b>0</b>`, `Waiting <span class="most">0 to 25s, time</span>`, `<h2>First</h2>`,
+		`Missing<b>0</b>`, `Many<b class="bad">[0-9]+</b>`, `Unknown<b>no data</b>`, `None<b>0</b>`,
+		`Waiting <span class="most">0 to 25s, time</span>`,
+		`<h2>First</h2>`,
 		`<polyline [^>]*points="[0-9.]+,[0-9.]+ [0-9. ,]+"/>`, `gateway a&#34;b</span>`, `gateway c</span>`,
 		`Nothing <span class="most">no data</span>`,
 	} {

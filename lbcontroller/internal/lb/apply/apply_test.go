@@ -33,8 +33,8 @@ func (p *partly) Call(_ context.Context, _ Work, _ model.Observed, action plan.A
 	return plan.Result{}, nil
 }
 
-// TestGroupWithoutServers: a listener that serves does not move to a server group that was made without its servers. One on a free port, which
-// has nothing to lose, goes there.
+// TestGroupWithoutServers: a listener that serves does not move to a server group that was made without its servers.
+// One on a free port, which has nothing to lose, goes there.
 func TestGroupWithoutServers(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("the cloud doesn't know a server")
