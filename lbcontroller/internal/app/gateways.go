@@ -60,6 +60,7 @@ func (g gatewayed) Run(ctx context.Context) error {
 func both(ctx context.Context, run ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, end := context.WithCancel(ctx)
+	defer end()
 	for _, f := range run {
 		group.Go(func() error {
 			defer end()
