@@ -46,7 +46,7 @@ func TestNobodyElseCanConnectMeanwhile(t *testing.T) {
 func TestZonesAreBackBeforeOthersGo(t *testing.T) {
 	t.Parallel()
 	zones := func(ids string, shifted string) (list []*nlbv1.ZoneMapping) {
-		for _, id := range strings.Split(ids, "") {
+		for id := range strings.SplitSeq(ids, "") {
 			list = append(list, &nlbv1.ZoneMapping{ZoneId: id, VswitchId: "vsw-" + id, Shifted: strings.Contains(shifted, id)})
 		}
 		return list
