@@ -166,9 +166,7 @@ func (w *World) listenersOf(g *gatewayv1.Gateway, isNLB bool) (list []*listener,
 	slices.SortFunc(sets, func(a, b *gatewayv1.ListenerSet) int { return older(&a.ObjectMeta, &b.ObjectMeta) })
 	for _, set := range sets {
 		for _, e := range set.Spec.Listeners {
-			list = append(list, &listener{kind: kindListenerSet, owner: nameOf(set), Listener: gatewayv1.Listener{
-				Name: e.Name, Hostname: e.Hostname, Port: e.Port, Protocol: e.Protocol, TLS: e.TLS, AllowedRoutes: e.AllowedRoutes,
-			}})
+			list = append(list, &listener{kind: kindListenerSet, owner: nameOf(set), Listener: gatewayv1.Listener(e)})
 		}
 	}
 	for _, l := range list {

@@ -195,7 +195,7 @@ func (w *World) slices(svc *corev1.Service, list []*listener, podServers bool) [
 		}
 		if len(all) == first {
 			empty := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
-			all = append(all, copyOf(svc, l, empty, int32(l.Port), "", ""))
+			all = append(all, copyOf(svc, l, empty, l.Port, "", ""))
 		}
 	}
 	slices.SortFunc(all, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })

@@ -321,7 +321,7 @@ func TestOtherControllersOnARoute(t *testing.T) {
   parents: [{parentRef: {name: theirs}, controllerName: example.com/other, conditions: []}]
 `)
 		w.settle()
-		obj, err := w.gateways.Tracker().Get(gatewayv1.SchemeGroupVersion.WithResource("tcproutes"), "red", "web")
+		obj, err := w.gateways.Tracker().Get(resourceOf("tcproutes"), "red", "web")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func TestOtherControllersOnARoute(t *testing.T) {
 		}
 		w.remove("gateways infra/gw")
 		w.settle()
-		obj, err = w.gateways.Tracker().Get(gatewayv1.SchemeGroupVersion.WithResource("tcproutes"), "red", "web")
+		obj, err = w.gateways.Tracker().Get(resourceOf("tcproutes"), "red", "web")
 		if err != nil {
 			t.Fatal(err)
 		}

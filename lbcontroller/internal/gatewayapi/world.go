@@ -150,6 +150,7 @@ func (w *World) admits(from gatewayv1.FromNamespaces, selector *metav1.LabelSele
 		s, err := metav1.LabelSelectorAsSelector(selector)
 		set, known := w.Namespaces[namespace]
 		return err == nil && known && s.Matches(labels.Set(set))
+	case gatewayv1.NamespacesFromNone:
 	}
 	return false
 }

@@ -337,7 +337,7 @@ func (w *world) remove(what string) {
 	w.t.Helper()
 	resource, name, _ := strings.Cut(what, " ")
 	namespace, name, _ := strings.Cut(name, "/")
-	gvr, tracker := gatewayv1.SchemeGroupVersion.WithResource(resource), w.gateways.Tracker()
+	gvr, tracker := resourceOf(resource), w.gateways.Tracker()
 	obj, err := tracker.Get(gvr, namespace, name)
 	if err == nil {
 		err = tracker.Delete(gvr, namespace, name)
@@ -422,7 +422,7 @@ func (w *world) says(what, condition string) string {
 	w.t.Helper()
 	resource, name, _ := strings.Cut(what, " ")
 	namespace, name, _ := strings.Cut(name, "/")
-	obj, err := w.gateways.Tracker().Get(gatewayv1.SchemeGroupVersion.WithResource(resource), namespace, name)
+	obj, err := w.gateways.Tracker().Get(resourceOf(resource), namespace, name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -466,4 +466,9 @@ func (w *world) settled(what string) {
 	if calls := w.calls(); calls != "" || len(w.writes) > 0 {
 		w.t.Errorf("%s: nothing changes, and there are the calls %q and the writes %q", what, calls, w.writes)
 	}
+}
+
+// resourceOf names a resource of the Gateway API for the stand-in of the API server.
+func resourceOf(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Resource: name}
 }

@@ -68,7 +68,7 @@ func TestLimitOfServers(t *testing.T) {
 			limit  int
 			isNews bool
 		}{{0, 200, true}, {time.Minute, 200, false}, {time.Minute, 100, true}, {time.Minute, 150, false}, {5 * time.Hour, 150, true}} {
-			time.Sleep(step.after)
+			<-time.After(step.after)
 			if isNews := m.SetLimit(step.limit); isNews != step.isNews {
 				t.Errorf("%d after %s is news: %t", step.limit, step.after, isNews)
 			}
@@ -76,7 +76,7 @@ func TestLimitOfServers(t *testing.T) {
 				t.Errorf("the limit is %d until %s, want %d", servers, until, step.limit)
 			}
 		}
-		time.Sleep(5 * time.Hour)
+		<-time.After(5 * time.Hour)
 		if servers, _ := m.Limit(); servers != 0 {
 			t.Errorf("a limit of %d is believed for ever", servers)
 		}
