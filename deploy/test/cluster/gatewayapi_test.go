@@ -137,7 +137,7 @@ func (c *cluster) conform(t *testing.T, name, skip string) {
 	t.Logf("the report:\n%s", text)
 	if *record {
 		path := filepath.Join(c.built.Root, gatewayReports, "nlb-"+name+".yaml")
-		if err := os.WriteFile(path, text, 0o644); err != nil { //nolint:gosec // A page.
+		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Error(err)
 		}
 	}
