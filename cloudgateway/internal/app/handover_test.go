@@ -266,6 +266,7 @@ func handover(t *testing.T, way leaving, burden burden) (gap time.Duration) {
 	w.file = w.write("handover.yaml", strings.Join(lines, "\n"))
 	w.toolMay = map[string]bool{"vpc:DescribeVSwitches": true, "vpc:DescribeVpcs": true}
 	first := w.start()
+	w.mayLose = way.lost
 	end, firstAddr := w.stop, w.addr
 	if way.lost {
 		end = w.ended
