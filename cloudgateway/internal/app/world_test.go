@@ -162,7 +162,7 @@ func (w *world) start() *Gateway {
 	}
 	w.stop = end
 	w.t.Cleanup(func() {
-		if err := end(); err != nil && !(w.mayLose && errors.Is(err, kube.ErrLeaseLost)) {
+		if err := end(); err != nil && (!w.mayLose || !errors.Is(err, kube.ErrLeaseLost)) {
 			w.t.Errorf("the gateway ended with: %v", err)
 		}
 	})
