@@ -29,7 +29,7 @@ func alone(t *testing.T, commands ...string) bool {
 		return true
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip(err)
+		t.Skipf("a network namespace is set up by the program ip of iproute2: %v", err)
 	}
 	again := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
 	again.Env = append(os.Environ(), variable+"="+t.Name())

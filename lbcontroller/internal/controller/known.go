@@ -52,14 +52,15 @@ func (k Known) Secret(name types.NamespacedName) (problem string, lasting bool) 
 	return s.Problem, false
 }
 
-// OnChange tells of each Service that changes, and of each whose EndpointSlices or Secrets do: of these by the empty name.
-func (k Known) OnChange(tell func(types.NamespacedName)) error {
+// OnChange calls back with the name of each Service that changes, or whose EndpointSlices do. For a Secret the name is
+// empty, since it isn't known which Services use it.
+func (k Known) OnChange(changedService func(types.NamespacedName)) error {
 	handler := func(of func(any) types.NamespacedName) cache.ResourceEventHandlerFuncs {
 		changed := func(obj any) {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
 			}
-			tell(of(obj))
+			changedService(of(obj))
 		}
 		return cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed}
 	}
