@@ -101,19 +101,19 @@ func TestSlowBalancersAreAlone(t *testing.T) {
 			b := &busyCloud{settles: 100 * time.Millisecond, takes: 50 * time.Millisecond, until: map[string]time.Time{},
 				slow: map[string]time.Duration{}}
 			p := newProduct(b)
-			var fast []string
-			var others sync.WaitGroup
-			for i := range balancers {
-				id := fmt.Sprintf("lb-%d", i)
-				if i >= slow {
-					fast = append(fast, id)
-					continue
-				}
+			ids := make([]string, balancers)
+			for i := range ids {
+				ids[i] = fmt.Sprintf("lb-%d", i)
+			}
+			for _, id := range ids[:slow] {
 				b.slow[id] = 4 * time.Second
+			}
+			var others sync.WaitGroup
+			for _, id := range ids[:slow] {
 				others.Go(func() { changes(t, p, writes, id) })
 			}
 			<-time.After(time.Minute) // The slow ones have been so for a while.
-			took = changes(t, p, writes, fast...)
+			took = changes(t, p, writes, ids[slow:]...)
 			others.Wait()
 		})
 		return took
