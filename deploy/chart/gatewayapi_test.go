@@ -59,8 +59,8 @@ func TestGatewaysNeedTheirRights(t *testing.T) {
 	names := map[string]string{"services": "services", "slicesOf": "endpointslices", "Services": "services"}
 	calls := regexp.MustCompile(`(?:\b(services|slicesOf)|(\w+)\([^()]*(?:\([^()]*\))?[^()]*\))\.` +
 		`(Create|Update|UpdateStatus|Delete|Get|Patch)(?:\(ctx|\))`)
-	for _, file := range []string{"write.go", "controller.go"} {
-		source, err := os.ReadFile("../../lbcontroller/internal/gatewayapi/" + file)
+	for _, file := range []string{"gatewayapi/write.go", "gatewayapi/controller.go", "shadow/write.go"} {
+		source, err := os.ReadFile("../../lbcontroller/internal/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 // target is a port of a Service to which a route leads.
@@ -181,7 +183,7 @@ func (w *World) backend(r *Route, ref gatewayv1.BackendRef, to types.NamespacedN
 	switch {
 	case svc == nil:
 		return nil, verdict{string(gatewayv1.RouteReasonBackendNotFound), fmt.Sprintf("there is no Service %s", to)}
-	case isOurs(svc) || svc.Spec.Type == corev1.ServiceTypeExternalName:
+	case shadow.IsOurs(svc) || svc.Spec.Type == corev1.ServiceTypeExternalName:
 		return nil, verdict{string(gatewayv1.RouteReasonInvalidKind),
 			fmt.Sprintf("Service %s has no endpoints of its own: it is of type ExternalName, or that of a Gateway", to)}
 	case ref.Port == nil:

@@ -2,8 +2,6 @@ package gatewayapi
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,19 +16,16 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 const (
-	// LabelManagedBy with backend.SlicesManager marks the Services of Gateways. Only these are changed or deleted.
-	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// labelGateway names the Gateway for people and tools, as the Gateway API wants it.
 	labelGateway = "gateway.networking.k8s.io/gateway-name"
-	// AnnotationKeys notes on such a Service which annotations and labels the Gateway gave it: those that it gives no more are taken off.
-	AnnotationKeys = "gateway.alibabacloud.com/keys"
 	// reserved begins the keys that are the controller's.
 	reserved = "gateway.alibabacloud.com/"
-	// maxLabel is the length of a label's value and of a Service's name, and maxShown that of the part of a Gateway's name in it.
-	maxLabel, maxShown = 63, 40
+	// maxLabel is the length of a label's value.
+	maxLabel = 63
 )
 
 // The types of spec.addresses beside IPAddress.
@@ -40,19 +35,10 @@ const (
 	AddressKind         gatewayv1.AddressType = "alibabacloud.com/address-type"
 )
 
-// isOurs reports whether a Service was made for a Gateway.
-func isOurs(svc *corev1.Service) bool { return svc.Labels[LabelManagedBy] == backend.SlicesManager }
-
 // serviceName is that of the Service of a Gateway. Another kind of load balancer has another one, since the class of a Service can't be
 // changed.
 func serviceName(g types.NamespacedName, controller gatewayv1.GatewayController) types.NamespacedName {
-	shown := strings.Trim(strings.ReplaceAll(g.Name[:min(len(g.Name), maxShown)], ".", "-"), "-")
-	return types.NamespacedName{Namespace: g.Namespace, Name: "gw-" + shown + "-" + shortHash(string(controller), g.Name)}
-}
-
-func shortHash(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:5])
+	return types.NamespacedName{Namespace: g.Namespace, Name: shadow.Name("gw-", g.Name, string(controller))}
 }
 
 // annotationsFor are those of the Service of a Gateway, beside what it says itself; refused if the two contradict each other.
@@ -145,13 +131,10 @@ func (w *World) service(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 			svc.Labels[string(key)] = string(text)
 		}
 	}
-	svc.Labels[LabelManagedBy] = backend.SlicesManager
 	if len(g.Name) <= maxLabel {
 		svc.Labels[labelGateway] = g.Name
 	}
-	keys := slices.Concat(slices.Collect(maps.Keys(svc.Labels)), slices.Collect(maps.Keys(annotations)))
-	slices.Sort(keys)
-	svc.Annotations[AnnotationKeys] = strings.Join(keys, ",")
+	shadow.Mark(svc)
 	for _, l := range list {
 		if l.made() {
 			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{
@@ -166,8 +149,7 @@ func (w *World) service(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 }
 
 // slices are those of the Service of a Gateway: copies of those of the backends, one for each listener that a backend serves. A port
-// without
-// any has an empty one: it says that there is nobody behind the port, where no slice at all says that nothing is known.
+// without any has an empty one: it says that there is nobody behind the port, where no slice at all says that nothing is known.
 func (w *World) slices(svc *corev1.Service, list []*listener, podServers bool) []*discoveryv1.EndpointSlice {
 	var all []*discoveryv1.EndpointSlice
 	for _, l := range list {
@@ -178,59 +160,27 @@ func (w *World) slices(svc *corev1.Service, list []*listener, podServers bool) [
 		if l.serves != nil {
 			backends, _ = w.backends(l.serves)
 		}
-		first := len(all)
+		first, port := len(all), corev1.ServicePort{Name: l.portName(), Protocol: l.transport(), Port: l.Port}
 		for _, b := range backends {
 			if b.weight == 0 && (!podServers || len(backends) == 1) {
 				continue
 			}
-			note := ""
-			if podServers && len(backends) > 1 {
-				note = fmt.Sprintf("%d %s", b.weight, b.name())
-			}
 			for _, source := range w.Slices(b.service) {
-				if port, ok := portIn(source, b.port); ok && source.AddressType != discoveryv1.AddressTypeFQDN {
-					all = append(all, copyOf(svc, l, source, port, b.name(), note))
+				number, ok := shadow.PortIn(source, b.port)
+				if !ok || source.AddressType == discoveryv1.AddressTypeFQDN {
+					continue
 				}
+				slice := shadow.SliceOf(svc, port, source, number, b.name())
+				if podServers && len(backends) > 1 {
+					slice.Annotations = map[string]string{backend.AnnotationWeight: fmt.Sprintf("%d %s", b.weight, b.name())}
+				}
+				all = append(all, slice)
 			}
 		}
 		if len(all) == first {
-			empty := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
-			all = append(all, copyOf(svc, l, empty, l.Port, "", ""))
+			all = append(all, shadow.Nobody(svc, port))
 		}
 	}
 	slices.SortFunc(all, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
 	return all
-}
-
-// portIn is the number of a port of a Service in one of its slices.
-func portIn(slice *discoveryv1.EndpointSlice, port corev1.ServicePort) (int32, bool) {
-	for _, p := range slice.Ports {
-		if value(p.Name, "") == port.Name && value(p.Protocol, corev1.ProtocolTCP) == cmp.Or(port.Protocol, corev1.ProtocolTCP) && p.Port != nil {
-			return *p.Port, true
-		}
-	}
-	return 0, false
-}
-
-// copyOf is a slice of a Gateway's Service with the endpoints of another one.
-func copyOf(svc *corev1.Service, l *listener, source *discoveryv1.EndpointSlice, port int32, of, note string) *discoveryv1.EndpointSlice {
-	protocol, name := l.transport(), l.portName()
-	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: svc.Namespace, Name: svc.Name + "-" + shortHash(name, of, source.Name),
-			Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name, discoveryv1.LabelManagedBy: backend.SlicesManager},
-		},
-		AddressType: source.AddressType,
-		Ports:       []discoveryv1.EndpointPort{{Name: &name, Protocol: &protocol, Port: &port}},
-		Endpoints:   make([]discoveryv1.Endpoint, 0, len(source.Endpoints)),
-	}
-	if note != "" {
-		slice.Annotations = map[string]string{backend.AnnotationWeight: note}
-	}
-	for _, e := range source.Endpoints {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
-			Addresses: e.Addresses, Conditions: e.Conditions, NodeName: e.NodeName, Zone: e.Zone, TargetRef: e.TargetRef,
-		})
-	}
-	return slice
 }

@@ -11,6 +11,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 // Translate decides what all Gateways ask for, and what is said on them and on what belongs to them.
@@ -133,7 +134,7 @@ func schedule(annotations map[string]string, list []*listener) {
 
 // isOf reports whether a Service was made for a Gateway.
 func isOf(svc *corev1.Service, g *gatewayv1.Gateway) bool {
-	return isOurs(svc) && metav1.IsControlledBy(svc, g)
+	return shadow.IsOurs(svc) && metav1.IsControlledBy(svc, g)
 }
 
 func addressOf(ingress corev1.LoadBalancerIngress) gatewayv1.GatewayStatusAddress {

@@ -23,6 +23,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 var update = flag.Bool("update", false, "write the expected results anew")
@@ -143,12 +144,12 @@ func (t Translation) tell() string {
 		if s := g.Service; s != nil {
 			fmt.Fprintf(&b, "  service %s of class %s\n", s.Name, value(s.Spec.LoadBalancerClass, "none"))
 			for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
-				if key != LabelManagedBy && key != labelGateway {
+				if key != shadow.LabelManagedBy && key != labelGateway {
 					fmt.Fprintf(&b, "    label %s=%s\n", key, s.Labels[key])
 				}
 			}
 			for _, key := range slices.Sorted(maps.Keys(s.Annotations)) {
-				if key != AnnotationKeys {
+				if key != shadow.AnnotationKeys {
 					fmt.Fprintf(&b, "    %s=%s\n", strings.TrimPrefix(key, "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"), s.Annotations[key])
 				}
 			}

@@ -2,13 +2,10 @@ package gatewayapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +13,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 // write makes what the translation asks for, and says what became of it.
@@ -153,120 +151,18 @@ func (c *Controller) count(kind string, conditions []metav1.Condition) {
 	c.objects.WithLabelValues(kind, state).Inc()
 }
 
-// keep makes the Service of a Gateway and its slices as they are wanted. What comes is there before what goes: a port never lacks the
-// slices
-// that say who is behind it.
+// keep makes the Service of a Gateway and its slices as they are wanted.
 func (c *Controller) keep(ctx context.Context, g Translated) error {
-	services := c.Client.CoreV1().Services(g.Service.Namespace)
-	live := c.Known.Service(nameOf(g.Service))
-	if live == nil {
-		made, err := services.Create(ctx, g.Service, metav1.CreateOptions{})
-		if err != nil {
-			return fmt.Errorf("make the Service of Gateway %s: %w", nameOf(g.Gateway), err)
-		}
-		live = made
-	}
-	if !isOf(live, g.Gateway) || live.DeletionTimestamp != nil {
-		return nil // The status of the Gateway says so.
-	}
-	stale := map[string]*discoveryv1.EndpointSlice{}
-	for _, slice := range c.Known.Slices(nameOf(live)) {
-		if slice.Labels[discoveryv1.LabelManagedBy] == backend.SlicesManager {
-			stale[slice.Name] = slice
-		}
-	}
-	slicesOf := c.Client.DiscoveryV1().EndpointSlices(live.Namespace)
-	for _, want := range g.Slices {
-		want.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: kindService, Name: live.Name, UID: live.UID,
-			Controller: new(true)}}
-		have := stale[want.Name]
-		delete(stale, want.Name)
-		var err error
-		switch {
-		case have == nil:
-			_, err = slicesOf.Create(ctx, want, metav1.CreateOptions{})
-		case !sameSlice(have, want):
-			want.ResourceVersion = have.ResourceVersion
-			_, err = slicesOf.Update(ctx, want, metav1.UpdateOptions{})
-		}
-		if err != nil {
-			return fmt.Errorf("write a slice of Gateway %s: %w", nameOf(g.Gateway), err)
-		}
-	}
-	if patch := change(live, g.Service); patch != nil {
-		text, err := json.Marshal(patch)
-		if err == nil {
-			_, err = services.Patch(ctx, live.Name, types.MergePatchType, text, metav1.PatchOptions{})
-		}
-		if err != nil {
-			return fmt.Errorf("change the Service of Gateway %s: %w", nameOf(g.Gateway), err)
-		}
-	}
-	for name := range stale {
-		if err := slicesOf.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-			return fmt.Errorf("delete a slice of Gateway %s: %w", nameOf(g.Gateway), err)
-		}
+	if err := (shadow.Writer{Client: c.Client, Known: c.Known}).Keep(ctx, g.Service, g.Slices); err != nil {
+		return fmt.Errorf("keep the Service of Gateway %s: %w", nameOf(g.Gateway), err)
 	}
 	return nil
-}
-
-func sameSlice(a, b *discoveryv1.EndpointSlice) bool {
-	return equality.Semantic.DeepEqual(a.Endpoints, b.Endpoints) && equality.Semantic.DeepEqual(a.Ports, b.Ports) &&
-		a.Annotations[backend.AnnotationWeight] == b.Annotations[backend.AnnotationWeight] &&
-		equality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences)
-}
-
-// change is the patch that makes of a Service what is wanted; nil for none. What others have written on it stays.
-func change(live, want *corev1.Service) map[string]any {
-	metadata, spec := map[string]any{}, map[string]any{}
-	before := strings.Split(live.Annotations[AnnotationKeys], ",")
-	for field, maps := range map[string][2]map[string]string{"labels": {live.Labels, want.Labels},
-		"annotations": {live.Annotations, want.Annotations}} {
-		values := map[string]any{}
-		for key, text := range maps[1] {
-			if have, is := maps[0][key]; !is || have != text {
-				values[key] = text
-			}
-		}
-		for _, key := range before {
-			if _, stays := maps[1][key]; !stays && maps[0][key] != "" {
-				values[key] = nil
-			}
-		}
-		if len(values) > 0 {
-			metadata[field] = values
-		}
-	}
-	ports, same := slices.Clone(want.Spec.Ports), len(want.Spec.Ports) == len(live.Spec.Ports)
-	for i := range ports {
-		at := slices.IndexFunc(live.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == ports[i].Name })
-		if at < 0 {
-			same = false
-			continue
-		}
-		ports[i].NodePort = live.Spec.Ports[at].NodePort
-		same = same && ports[i] == live.Spec.Ports[at]
-	}
-	if !same {
-		spec["ports"] = ports
-	}
-	if len(live.Spec.Selector) > 0 {
-		spec["selector"] = nil
-	}
-	if live.Spec.Type != want.Spec.Type {
-		spec["type"], spec["loadBalancerClass"] = want.Spec.Type, want.Spec.LoadBalancerClass
-	}
-	if len(metadata)+len(spec) == 0 {
-		return nil
-	}
-	metadata["resourceVersion"] = live.ResourceVersion
-	return map[string]any{"metadata": metadata, "spec": spec}
 }
 
 // clear deletes the Services of Gateways that have another controller or another kind of load balancer now, if the API server says so, too.
 // Those of deleted Gateways are the garbage collector's.
 func (c *Controller) clear(ctx context.Context, wanted map[types.UID]string, foreign map[types.UID]bool) error {
-	list, err := c.Known.Services(LabelManagedBy, backend.SlicesManager)
+	list, err := c.Known.Services(shadow.LabelManagedBy, backend.SlicesManager)
 	if err != nil {
 		return err
 	}
