@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -47,6 +48,12 @@ type change struct {
 	passed        bool // it is passed on to the cloud as it is
 	unbinds       bool // an EIP is taken off the load balancer whose id is from, or off whatever it is bound to
 	from          string
+}
+
+// marks reports whether it changes what says whose something is.
+func (c change) marks() bool {
+	return slices.ContainsFunc(c.setTags, func(t *commonv1.Tag) bool { return owns(t.GetKey()) }) ||
+		slices.ContainsFunc(c.removeTagKeys, owns)
 }
 
 // made is a resource that a request creates.

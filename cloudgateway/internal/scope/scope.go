@@ -165,7 +165,7 @@ func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb strin
 	}
 	for i, resource := range of {
 		enough := r.enough(resource.Kind, verb, c)
-		found, err := g.facts(ctx, r, resource, verb == "delete" && !c.part || c.passed)
+		found, err := g.facts(ctx, r, resource, verb == "delete" && !c.part || c.passed || c.marks())
 		if rpcerr.IsNotFound(err) && (verb == "delete" || c.unbinds && resource.Kind == EIP) {
 			if found, err = g.confirmed(ctx, resource, err); rpcerr.IsNotFound(err) {
 				return errGone
@@ -203,8 +203,8 @@ func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb strin
 
 // facts are those of a resource. A rule that only keeps callers from what belongs to other clusters goes by what was
 // last seen of a load balancer or of a server group that has an owner of its own, so that it costs no calls. What is
-// to be deleted was seen just now.
-func (g *Guard) facts(ctx context.Context, r rule, of Resource, deleted bool) (facts, error) {
+// to be deleted, or to have another mark, was seen just now: with the mark it could be deleted.
+func (g *Guard) facts(ctx context.Context, r rule, of Resource, now bool) (facts, error) {
 	if of.Kind == Network && len(r.tags) == 0 {
 		return facts{vpcID: of.ID}, nil
 	}
@@ -215,7 +215,7 @@ func (g *Guard) facts(ctx context.Context, r rule, of Resource, deleted bool) (f
 	}
 	if r.lenient() && g.lists[of.Kind] != nil {
 		seen, ok := g.lookUp(ctx, r, of)
-		if ok && (!deleted || time.Since(seen.asOf) <= factsAge) {
+		if ok && (!now || time.Since(seen.asOf) <= factsAge) {
 			return seen, nil
 		}
 	}
@@ -260,8 +260,7 @@ func (g *Guard) invalidate(c change, response any) {
 			g.note(Resource{Kind: NLBServerGroup, ID: id}, c.makes.vpcID, c.makes.tags)
 		}
 	}
-	if slices.ContainsFunc(c.setTags, func(t *commonv1.Tag) bool { return owns(t.GetKey()) }) ||
-		slices.ContainsFunc(c.removeTagKeys, owns) {
+	if c.marks() {
 		for _, resource := range c.of {
 			g.lastSeen.Put(resource, facts{}, 0)
 		}

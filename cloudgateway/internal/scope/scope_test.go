@@ -289,6 +289,47 @@ func TestDeletionGoesByWhatIsSo(t *testing.T) {
 	})
 }
 
+// TestMarksGoByWhatIsSo: a controller gives or takes no mark by what was seen long ago. A load balancer that another
+// cluster or a user has got meanwhile, beside the gateway, does not become its own, which it could then delete.
+func TestMarksGoByWhatIsSo(t *testing.T) {
+	own := []*commonv1.Tag{tag(ClusterTag, "c-1")}
+	for name, tt := range map[string]struct {
+		now     []*commonv1.Tag
+		request *slbv1.UpdateLoadBalancerRequest
+		reads   int
+		refused bool
+	}{
+		"a user's, marked": {request: &slbv1.UpdateLoadBalancerRequest{SetTags: own}, reads: 1, refused: true},
+		"a user's, with the existing CCM's mark": {
+			request: &slbv1.UpdateLoadBalancerRequest{SetTags: []*commonv1.Tag{tag(ServiceTag, "a1")}}, reads: 1, refused: true,
+		},
+		"another cluster's, marked": {
+			now: []*commonv1.Tag{tag(ClusterTag, "c-2")}, request: &slbv1.UpdateLoadBalancerRequest{SetTags: own}, reads: 1, refused: true,
+		},
+		"another cluster's, its mark taken": {
+			now:     []*commonv1.Tag{tag(ClusterTag, "c-2")},
+			request: &slbv1.UpdateLoadBalancerRequest{RemoveTagKeys: []string{ClusterTag}}, reads: 1, refused: true,
+		},
+		"still its own": {now: own, request: &slbv1.UpdateLoadBalancerRequest{SetTags: own}, reads: 1},
+		"other tags":    {now: own, request: &slbv1.UpdateLoadBalancerRequest{SetTags: []*commonv1.Tag{tag("team", "web")}}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			of := &taggedBalancers{tags: tt.now}
+			g := New([]config.Scope{{Callers: []string{"lb"}, ClusterID: "c-1", Controller: true}}, []cloud.Owner{of},
+				map[Kind]List{LoadBalancer: func(context.Context, *commonv1.Tag) error { return nil }})
+			g.Observe(LoadBalancer, "lb-1", &slbv1.LoadBalancer{Tags: own})
+			<-time.After(time.Hour)
+			tt.request.LoadBalancerId = "lb-1"
+			_, err := g.Intercept(rpc.WithCaller(t.Context(), rpc.Caller{Name: "lb"}), tt.request,
+				&grpc.UnaryServerInfo{FullMethod: slbv1.LoadBalancerService_UpdateLoadBalancer_FullMethodName},
+				func(context.Context, any) (any, error) { return struct{}{}, nil })
+			if (rpcerr.ReasonOf(err) == rpcerr.CallerForbidden) != tt.refused || of.reads != tt.reads {
+				t.Errorf("%s: %v after %d reads, want a refusal: %t, after %d", name, err, of.reads, tt.refused, tt.reads)
+			}
+		})
+	}
+}
+
 // taggedBalancers are load balancers with tags.
 type taggedBalancers struct {
 	tags  []*commonv1.Tag
