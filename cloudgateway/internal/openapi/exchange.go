@@ -36,7 +36,10 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 	}
 	x := &exchange{client: c, call: call, needed: out != nil}
 	got, err := x.run(ctx)
-	result := Result{RequestID: requestIDOf(err), Sent: x.started}
+	result := Result{RequestID: requestIDOf(err)}
+	if x.reached {
+		result.Sent = x.started
+	}
 	if err == nil {
 		result.RequestID = got.requestID()
 		err = x.decode(got, result.RequestID, out)
@@ -71,6 +74,7 @@ type exchange struct {
 	attempts int
 	renewed  bool
 	unclear  bool // an attempt may have been executed without our knowing
+	reached  bool // an attempt may have reached the cloud
 }
 
 // run makes attempts until one settles the call.
@@ -202,6 +206,7 @@ func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bo
 	}
 	refusal := x.unwritten(err)
 	x.failure = cause(cmp.Or(refusal, err))
+	x.reached = x.reached || x.answer != nil || x.on.Load() != nil
 	if x.answer != nil {
 		if said := x.answer.header.Get("X-Ratelimit-User-Api"); said != "" {
 			x.client.limits.Store(x.call.Product, said)

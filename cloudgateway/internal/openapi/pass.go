@@ -32,7 +32,7 @@ func (c *Client) Pass(ctx context.Context, call Call, hold func(bytes int) error
 	x := &exchange{client: c, call: call, needed: true, hold: hold}
 	answer, err := x.run(ctx)
 	changed = call.Mutating && (x.unclear || x.answer != nil && !x.carriedOutNothing())
-	if call.Mutating && !x.started.IsZero() {
+	if call.Mutating && x.reached {
 		rpc.NoteCloudChange(ctx)
 	}
 	if err != nil {

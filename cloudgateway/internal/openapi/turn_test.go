@@ -60,7 +60,10 @@ func TestTurnLostWhileConnecting(t *testing.T) {
 				turn.lost.Store(true)
 				sent++
 			}
-			_, err := w.client.Do(t.Context(), write, nil)
+			result, err := w.client.Do(t.Context(), write, nil)
+			if !result.Sent.IsZero() {
+				t.Errorf("it was sent at %s", result.Sent)
+			}
 			if e, _ := rpcerr.From(err); e == nil || e.Code != codes.Unavailable || e.Reason != rpcerr.NotActive || e.RetryAfter != time.Second {
 				t.Errorf("the caller got %v", err)
 			}

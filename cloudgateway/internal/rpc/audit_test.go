@@ -1,15 +1,21 @@
 package rpc
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"alicloud-controllers.dev/proto/method"
+	"alicloud-controllers.dev/proto/rpcerr"
 )
 
 // TestAuditOfEveryMethod: whatever is created, its line has the id, and the name if the request gives one. Whatever a
@@ -156,4 +162,69 @@ func fill(m *dynamicpb.Message, field protoreflect.FieldDescriptor, depth int) {
 		return
 	}
 	m.Set(field, value)
+}
+
+// TestAuditLinesOfWhatWasNotSent: who repeats what changes nothing does not wash the lines of others out of the log. What was
+// sent to the cloud leaves its line, refused or not.
+func TestAuditLinesOfWhatWasNotSent(t *testing.T) {
+	t.Parallel()
+	refusal := &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField, Message: strings.Repeat("wrong ", 100)}
+	for name, tt := range map[string]struct {
+		sent bool
+		err  error
+		few  bool
+	}{
+		"refused before":       {err: refusal, few: true},
+		"nothing to change":    {few: true},
+		"sent":                 {sent: true},
+		"sent, and refused so": {sent: true, err: refusal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, nil)
+			w.handler.remove = func(ctx context.Context) error {
+				if tt.sent {
+					NoteCloudChange(ctx)
+				}
+				return tt.err
+			}
+			const calls = 100
+			conn := w.dial(tokenEditor)
+			begun := time.Now()
+			for range calls {
+				if err := w.remove(conn); (err == nil) != (tt.err == nil) {
+					t.Fatal(err)
+				}
+			}
+			w.stop()
+			most, lines := 12+int(time.Since(begun).Seconds()), strings.Count(w.log.String(), "msg=audit")
+			if !tt.few && lines != calls || tt.few && (lines < 10 || lines > most) {
+				t.Errorf("%d lines of %d calls", lines, calls)
+			}
+		})
+	}
+}
+
+// TestHandoverInTheMiddle: a method of which a part was sent does not say that this replica has sent nothing: who repeats
+// it on the next one would do that part twice.
+func TestHandoverInTheMiddle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	conn := w.dial(tokenEditor)
+	for changed, want := range map[bool]rpcerr.Error{
+		false: {Code: codes.Unavailable, Reason: rpcerr.NotActive, Message: "release lb-1: on standby", RetryAfter: time.Second, Unsent: true},
+		true:  {Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, Message: "a part of the change was made: release lb-1: on standby"},
+	} {
+		w.handler.remove = func(ctx context.Context) error {
+			if changed {
+				NoteCloudChange(ctx)
+			}
+			return fmt.Errorf("release lb-1: %w", &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.NotActive, Message: "on standby",
+				RetryAfter: time.Second, Unsent: true})
+		}
+		got, _ := rpcerr.From(w.remove(conn))
+		if diff := cmp.Diff(&want, got); diff != "" {
+			t.Errorf("changed %t (-want +got):\n%s", changed, diff)
+		}
+	}
 }

@@ -40,8 +40,9 @@ func recovering(log *slog.Logger) grpc.UnaryServerInterceptor {
 	}))
 }
 
-// audit logs every change that was tried, once it is decided.
-func audit(log *slog.Logger) grpc.UnaryServerInterceptor {
+// audit logs every change that was sent to the cloud, once it is decided. What was refused before, or had nothing to
+// change, costs its caller nothing, so it leaves as many lines as unsent lets it.
+func audit(log *slog.Logger, unsent *Peers) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		policy, ok := PolicyFrom(ctx)
 		if !ok || !policy.Mutating {
@@ -51,6 +52,9 @@ func audit(log *slog.Logger) grpc.UnaryServerInterceptor {
 		start, done := time.Now(), &trail{}
 		response, err := next(context.WithValue(ctx, trailKey{}, []*trail{done}), req)
 		err = done.correct(err)
+		if !done.sent() && !unsent.Take(caller.Name) {
+			return response, err
+		}
 		attrs := []any{"caller", caller.Name, "address", address(ctx), "method", info.FullMethod, "duration",
 			time.Since(start), "outcome", outcome(err)}
 		if message, ok := req.(proto.Message); ok {

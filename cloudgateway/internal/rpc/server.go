@@ -78,7 +78,7 @@ type Server struct {
 
 	outer, inner               grpc.UnaryServerInterceptor // around the headers, and around the message
 	unknown, forbidden, closed logging.Occasional
-	refusals                   Peers // bounds the audit lines of the refused writes of each caller
+	refusals                   Peers // bounds the audit lines of each caller's writes of which nothing was sent
 
 	turn atomic.Pointer[turn]
 }
@@ -137,7 +137,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.outer = chain(s.metrics.unary, recovering(cfg.Logger))
 	s.inner = chain(
-		audit(cfg.Logger),
+		audit(cfg.Logger, &s.refusals),
 		limit(cfg.Logger),
 		narrow,
 		extend(cfg.Context),

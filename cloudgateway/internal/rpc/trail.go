@@ -44,6 +44,7 @@ func NoteCloudRequest(ctx context.Context, id string) {
 	if id == "" {
 		return
 	}
+	id = bounded(id)
 	for _, t := range trails(ctx) {
 		t.note(func() { t.requests = append(t.requests, id) })
 	}
@@ -71,17 +72,27 @@ func (t *trail) note(what func()) {
 	what()
 }
 
-// correct takes from an error about one request that nothing was sent, if another was.
+// correct makes an error about one request that of a method that has sent another one before: then something was sent,
+// and who repeats the method on the next replica may do that a second time.
 func (t *trail) correct(err error) error {
 	e, ok := rpcerr.From(err)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !ok || !e.Unsent || !t.changed {
+	if !ok || !t.sent() || !e.Unsent && e.Reason != rpcerr.NotActive {
 		return err
 	}
 	sent := *e
 	sent.Unsent = false
+	if e.Reason == rpcerr.NotActive {
+		sent.Code, sent.Reason, sent.RetryAfter = rpcerr.OutcomeUnknown.Code(), rpcerr.OutcomeUnknown, 0
+		sent.Message = "a part of the change was made: " + e.Message
+	}
 	return &sent
+}
+
+// sent reports whether a request was sent that may change the cloud.
+func (t *trail) sent() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.changed
 }
 
 // attrs are what was noted.
