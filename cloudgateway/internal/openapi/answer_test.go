@@ -17,11 +17,13 @@ func TestRequestID(t *testing.T) {
 		answer answer
 		want   string
 	}{
-		"in the header alone": {answer{header: header, body: []byte(`{}`)}, "H"},
-		"in both":             {answer{header: header, body: []byte(`{"RequestId":"B"}`)}, "H"},
-		"in the answer alone": {answer{body: []byte(`{"RequestId":"B"}`)}, "B"},
-		"beside a number":     {answer{body: []byte(`{"Code":200,"RequestId":"B"}`)}, "B"},
-		"in neither":          {answer{body: []byte(`<html>`)}, ""},
+		"in the header alone":  {answer{header: header, body: []byte(`{}`)}, "H"},
+		"in both":              {answer{header: header, body: []byte(`{"RequestId":"B"}`)}, "H"},
+		"in the answer alone":  {answer{body: []byte(`{"RequestId":"B"}`)}, "B"},
+		"beside a number":      {answer{body: []byte(`{"Code":200,"RequestId":"B"}`)}, "B"},
+		"in neither":           {answer{body: []byte(`<html>`)}, ""},
+		"too long":             {answer{body: []byte(`{"RequestId":"` + strings.Repeat("B", 200) + `"}`)}, strings.Repeat("B", 128)},
+		"too long in a header": {answer{header: http.Header{"X-Acs-Request-Id": {strings.Repeat("H", 200)}}}, strings.Repeat("H", 128)},
 	} {
 		if got := tt.answer.requestID(); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)

@@ -165,6 +165,7 @@ type envelope struct {
 
 // envelope gives what can be read, also with an error. Other programs may ask for XML.
 func (a *answer) envelope() (e envelope, err error) {
+	defer func() { e.RequestID, e.Code = catalogue.Short(e.RequestID), catalogue.Short(e.Code) }()
 	if bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("<")) {
 		err = xml.Unmarshal(a.body, &e)
 		if e.RequestID == "" {
@@ -180,7 +181,7 @@ func (a *answer) envelope() (e envelope, err error) {
 // the answer for it: those to changes of a vServer group name all its servers.
 func (a *answer) requestID() string {
 	if id := a.header.Get(requestIDHeader); id != "" {
-		return id
+		return catalogue.Short(id)
 	}
 	e, _ := a.envelope() // The id counts, whatever else the answer has.
 	return e.RequestID

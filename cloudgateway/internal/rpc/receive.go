@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -94,12 +95,24 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, und
 		s.metrics.refused.WithLabelValues("busy").Inc()
 		return nil, nil, err
 	}
-	call, err := s.account.enter(caller.Name, callRoom)
+	call, err := s.account.enter(caller.Name, callRoom+headersOf(ctx))
 	if err != nil {
 		s.metrics.refused.WithLabelValues("busy").Inc()
 		return nil, nil, err
 	}
 	return ctx, call, nil
+}
+
+// headersOf is what the headers of a call take in memory until its end, beyond those of an honest one.
+func headersOf(ctx context.Context) (bytes int) {
+	const usual = 4 << 10 // with a token
+	headers, _ := metadata.FromIncomingContext(ctx)
+	for name, values := range headers {
+		for _, value := range values {
+			bytes += len(name) + len(value)
+		}
+	}
+	return max(0, bytes-usual)
 }
 
 // exemptCall is a call that needs no token. Its connection bounds its size.

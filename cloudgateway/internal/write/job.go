@@ -11,6 +11,7 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
 	"alicloud-controllers.dev/cloudgateway/internal/rpc"
 )
 
@@ -63,8 +64,9 @@ func (j Jobs) Await(ctx context.Context, name, id string) error {
 		if job.Code == "" {
 			return nil
 		}
-		failure := rpcerr.Errorf(rpcerr.JobFailed, "job %s of %s has failed: %s", id, name, job.Message)
-		failure.CloudCode = job.Code
+		failure := rpcerr.Errorf(rpcerr.JobFailed, "job %s of %s has failed: %s", id, name,
+			catalogue.Text(job.Message))
+		failure.CloudCode = catalogue.Short(job.Code)
 		return failure
 	}
 	why := ""

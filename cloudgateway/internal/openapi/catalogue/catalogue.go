@@ -75,6 +75,7 @@ func lookup(table []rule, a Answer) Meaning {
 
 // Error turns an answer into the error that the gateway's callers get.
 func Error(a Answer) *rpcerr.Error {
+	a.Code, a.RequestID = Short(a.Code), Short(a.RequestID)
 	m := Lookup(a)
 	wait := cmp.Or(a.RetryAfter, m.RetryAfter)
 	if a.Mutating && m.Unclear() {
@@ -83,6 +84,13 @@ func Error(a Answer) *rpcerr.Error {
 	e := rpcerr.Errorf(m.Reason, "%s", message(a)).WithRetry(wait).WithAPI(a.Product + "/" + a.Action)
 	e.CloudCode, e.CloudRequestID = a.Code, a.RequestID
 	return e
+}
+
+// Short bounds what the cloud, or who answers in its place, calls a code or the id of a request: they are in errors and in lines of the
+// log.
+func Short(text string) string {
+	const most = 128
+	return strings.ToValidUTF8(text[:min(most, len(text))], "?")
 }
 
 // Quoting is after what the cloud quotes the request that it has refused.
@@ -103,17 +111,9 @@ func KnowsAction(a Answer) bool {
 		func(prefix string) bool { return strings.HasPrefix(a.Code, prefix) })
 }
 
-// message is the cloud's own text; rpcerr adds the action, the code and the request id. Proxies answer with pages of HTML, of
-// which the beginning is enough, and may quote the URL. The refusal of a wrong signature quotes what should have been
-// signed, and in it the security token.
+// message is the cloud's own text; rpcerr adds the action, the code and the request id.
 func message(a Answer) string {
-	const limit = 300
-	text := strings.ToValidUTF8(strings.Join(strings.Fields(a.Message), " "), "?")
-	text, _, _ = strings.Cut(text, Quoting)
-	text = logging.Redact(strings.TrimSpace(text))
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "…"
-	}
+	text := Text(a.Message)
 	switch {
 	case a.Code != "" && text != "":
 		return text
@@ -124,6 +124,19 @@ func message(a Answer) string {
 	default:
 		return fmt.Sprintf("the cloud answered HTTP status %d", a.Status)
 	}
+}
+
+// Text is what an error has of a text of the cloud. Proxies answer with pages of HTML, of which the beginning is enough, and may quote
+// the URL. The refusal of a wrong signature quotes what should have been signed, and in it the security token.
+func Text(said string) string {
+	const limit = 300
+	text := strings.ToValidUTF8(strings.Join(strings.Fields(said), " "), "?")
+	text, _, _ = strings.Cut(text, Quoting)
+	text = logging.Redact(strings.TrimSpace(text))
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
 }
 
 // guess classifies a code that the table does not have.

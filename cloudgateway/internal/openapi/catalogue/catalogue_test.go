@@ -121,6 +121,19 @@ func TestLongMessages(t *testing.T) {
 	}
 }
 
+// TestLongNames: neither a code nor the id of a request fills errors and the log, whoever has answered. What is cut can
+// be sent.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("x", 127) + "ü" + strings.Repeat("x", 1<<20)
+	e := Error(Answer{Product: slb, Status: 400, Code: long, RequestID: long})
+	if len(e.CloudCode) != 128 || len(e.CloudRequestID) != 128 || len(e.Message) > 200 {
+		t.Errorf("the code has %d bytes, the id %d, and the message %d", len(e.CloudCode), len(e.CloudRequestID), len(e.Message))
+	}
+	if again, ok := rpcerr.From(e.GRPCStatus().Err()); !ok || again.CloudCode != e.CloudCode {
+		t.Errorf("on the way it becomes %v", again)
+	}
+}
+
 // TestServersOfAnotherNetwork: to wait does not bring a server into the load balancer's VPC.
 func TestServersOfAnotherNetwork(t *testing.T) {
 	e := Error(Answer{Product: slb, Action: "AddVServerGroupBackendServers", Status: 400, Code: "NetworkConflict", Mutating: true})
