@@ -13,12 +13,10 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/client-go/kubernetes"
 
 	"alicloud-controllers.dev/services/config"
@@ -202,7 +200,7 @@ func newHandler(readers *guard, registry *prometheus.Registry, checks []Check) h
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readiness(readers, newGauge(registry), checks))
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, version.String()+"\n") })
-	mux.Handle("GET /metrics", readers.protect(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
+	mux.Handle("GET /metrics", readers.protect(metrics(registry)))
 	for path, handler := range map[string]http.HandlerFunc{
 		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/symbol": pprof.Symbol,
 		"/debug/pprof/trace": pprof.Trace, "/debug/pprof/cmdline": pprof.Cmdline,
@@ -229,26 +227,19 @@ func newGauge(registry *prometheus.Registry) *prometheus.GaugeVec {
 	}, []string{"check"})
 }
 
-// readiness runs all checks at once and answers one line for each. Kubelets show no token, and need no reasons.
+// readiness has all checks run at once and answers one line for each. Kubelets show no token, and need no reasons.
 //
 // On the node's network the kubelet's probe of a pod that waits for this address comes here, too. A pod of another
 // revision counts as ready: were it not, and this one neither, then the Deployment would end none of both, and no
 // upgrade could mend a wrong configuration.
 func readiness(readers *guard, held *prometheus.GaugeVec, checks []Check) http.HandlerFunc {
-	revision := os.Getenv(revisionVariable)
+	revision, all := os.Getenv(revisionVariable), &rounds{checks: checks}
 	return func(w http.ResponseWriter, r *http.Request) {
 		if probed := r.Header.Get(revisionHeader); probed != "" && probed != revision {
 			answer(w, http.StatusOK, "ready\nwaits for the address of a replica of another revision\n")
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
-		defer cancel()
-		errs := make([]error, len(checks))
-		var running sync.WaitGroup
-		for i, c := range checks {
-			running.Go(func() { errs[i] = c.Check(ctx) })
-		}
-		running.Wait()
+		errs := all.run(r.Context())
 		reasons := readers.admits(r) == nil
 		code, verdict, lines := http.StatusOK, "ready\n", &strings.Builder{}
 		for i, c := range checks {

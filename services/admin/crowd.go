@@ -7,17 +7,31 @@ import (
 	"sync"
 )
 
-// mostConnections bounds the connections that wait for their clients. Every client that reaches the address may open one.
-const mostConnections = 256
+const (
+	// mostConnections bounds the connections that wait for their clients. Every client that reaches the address may open one.
+	mostConnections = 256
+	// mostAnswered bounds the requests that are answered, be it that their clients don't read. A page of metrics takes
+	// milliseconds.
+	mostAnswered = 32
+)
 
-// crowd knows the connections of a server. Where there are too many, the one that has waited for its client for the longest time is closed.
+// crowd knows the connections of a server. Where there are too many, the one that has waited for its client for the longest time is closed,
+// and where too many requests are answered, the one that takes longest.
 type crowd struct {
-	mu      sync.Mutex
-	all     map[net.Conn]*list.Element // nil: a request is being answered
-	waiting *list.List                 // of the others, the longest first
+	mu                sync.Mutex
+	all               map[net.Conn]place
+	waiting, answered *list.List // those that wait for their clients, and the others, the longest first
 }
 
-func newCrowd() *crowd { return &crowd{all: map[net.Conn]*list.Element{}, waiting: list.New()} }
+// place is where a connection stands.
+type place struct {
+	in *list.List
+	at *list.Element
+}
+
+func newCrowd() *crowd {
+	return &crowd{all: map[net.Conn]place{}, waiting: list.New(), answered: list.New()}
+}
 
 // note takes a state of a connection, as http.Server.ConnState.
 func (c *crowd) note(conn net.Conn, state http.ConnState) {
@@ -30,23 +44,33 @@ func (c *crowd) note(conn net.Conn, state http.ConnState) {
 func (c *crowd) change(conn net.Conn, state http.ConnState) (leaves net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at := c.all[conn]; at != nil {
-		c.waiting.Remove(at)
-	}
+	c.remove(conn)
 	switch state {
 	case http.StateNew, http.StateIdle:
-		c.all[conn] = c.waiting.PushBack(conn)
+		c.all[conn] = place{c.waiting, c.waiting.PushBack(conn)}
 	case http.StateActive:
-		c.all[conn] = nil
+		c.all[conn] = place{c.answered, c.answered.PushBack(conn)}
 	case http.StateClosed, http.StateHijacked:
-		delete(c.all, conn)
 	}
-	longest := c.waiting.Front()
-	if len(c.all) <= mostConnections || longest == nil || longest.Value == conn {
+	var longest *list.Element
+	switch {
+	case c.answered.Len() > mostAnswered:
+		longest = c.answered.Front()
+	case len(c.all) > mostConnections:
+		longest = c.waiting.Front()
+	}
+	if longest == nil || longest.Value == conn {
 		return nil
 	}
-	leaves = longest.Value.(net.Conn) //nolint:forcetypeassert // The list holds nothing else.
-	c.waiting.Remove(longest)
-	delete(c.all, leaves)
+	leaves = longest.Value.(net.Conn) //nolint:forcetypeassert // The lists hold nothing else.
+	c.remove(leaves)
 	return leaves
+}
+
+// remove takes a connection out of the books.
+func (c *crowd) remove(conn net.Conn) {
+	if p, known := c.all[conn]; known {
+		p.in.Remove(p.at)
+		delete(c.all, conn)
+	}
 }
