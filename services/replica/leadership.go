@@ -113,7 +113,6 @@ func (l *leadership) run(ctx context.Context, work func(context.Context) error) 
 // bring it back. This replica goes on: which of the two has to end is for people to say, and nothing would work if both
 // gave way.
 func (l *leadership) watchOther(ctx context.Context) error {
-	defer l.other.Store(nil)
 	tick := time.NewTicker(otherWatch)
 	defer tick.Stop()
 	for !l.beside {
