@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -104,6 +105,39 @@ func TestNodeOfAnotherTable(t *testing.T) {
 			}
 			if len(w.Events.Matching("vtb-b Resolved")) != 1 {
 				t.Errorf("no event says that it is over: %q", w.Events.Matching("vtb-b"))
+			}
+		})
+	})
+	t.Run("nodes are read once in a while, and those that join", func(t *testing.T) {
+		t.Parallel()
+		run(t, named(), makeNodes(2), func(w *world) { w.bind("i-0") }, func(w *world) {
+			w.Pass(10 * time.Second)
+			w.cloud.ResetCalls()
+			for i := range 20 { // One joins each half minute.
+				node := makeNode(i + 2)
+				w.instance(node)
+				w.CreateNode(node)
+				w.Pass(30 * time.Second)
+			}
+			read := map[string]int{}
+			for _, call := range w.cloud.CallsOf("BatchGetInstances") {
+				asked, ok := call.Request.(*ecsv1.BatchGetInstancesRequest)
+				if !ok {
+					t.Fatalf("request %T", call.Request)
+				}
+				for _, id := range asked.GetInstanceIds() {
+					read[id]++
+				}
+			}
+			if n := read["i-0"]; n < 2 || n > 3 || read["i-2"] == 0 {
+				t.Errorf("reads within ten minutes: %v", read)
+			}
+			w.cloud.Lock() // An instance is moved to another vSwitch.
+			w.cloud.Instances["i-0"].VswitchId = "vsw-1"
+			w.cloud.Unlock()
+			w.Pass(6 * time.Minute)
+			if got := w.network("node-0"); got != "False RouteCreated" {
+				t.Errorf("condition %s of a node that has left the vSwitch", got)
 			}
 		})
 	})

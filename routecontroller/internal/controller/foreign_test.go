@@ -42,6 +42,19 @@ func TestDescribedEntryStays(t *testing.T) {
 	})
 }
 
+// TestDescribedEntryAsksNothing has a described entry to an instance that is no node: what the cloud says of that
+// changes nothing, so that it is not asked.
+func TestDescribedEntryAsksNothing(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) { w.entry(tableA, "10.0.1.77/32", "i-9", "VIP of the legacy database") }
+	run(t, nil, makeNodes(3), prepare, func(w *world) {
+		w.Pass(2 * time.Hour)
+		if n := w.calls("ConfirmAbsent"); n > 0 || len(w.Events.Matching("node-1 ForeignRoute")) == 0 {
+			t.Errorf("%d questions, events %q", n, w.Events.Matching("node-1"))
+		}
+	})
+}
+
 // TestDescribedRouteOfANodeThatGoes gives the route of a node a description of somebody: it stays when the node goes.
 func TestDescribedRouteOfANodeThatGoes(t *testing.T) {
 	t.Parallel()
