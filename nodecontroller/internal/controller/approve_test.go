@@ -17,6 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"alicloud-controllers.dev/services/nodes"
+
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
 )
 
@@ -144,6 +146,25 @@ func TestServingCertificateForTheNameOfAnotherNode(t *testing.T) {
 		}
 		if got := w.Events.Matching(region + ".192.168.0.3 CertificateNotApproved"); len(got) != 1 || !strings.Contains(got[0], "node-1") {
 			t.Errorf("events %q", got)
+		}
+	})
+}
+
+// TestServingCertificateOfAnotherMachine has a kubelet ask whose Node has the id of an instance that is gone: people are
+// told, and the cloud is not asked again and again.
+func TestServingCertificateOfAnotherMachine(t *testing.T) {
+	run(t, approves, named(3), func(w *world) {
+		w.Pass(time.Minute)
+		w.vanish(1)
+		w.Pass(20 * time.Minute)
+		if !nodes.InstanceAbsent(w.Node("node-1")) {
+			t.Fatal("the node is not marked")
+		}
+		w.cloud.ResetCalls()
+		w.ask(t, 1, "192.168.0.1")
+		w.Pass(time.Hour)
+		if n := w.calls("GetInstance"); w.approved(t, 1) || n > 0 || len(w.Events.Matching("node-1 CertificateNotApproved")) != 1 {
+			t.Errorf("approved %t, %d looks at the instance, events %q", w.approved(t, 1), n, w.Events.Matching("node-1 Cert"))
 		}
 	})
 }

@@ -198,3 +198,48 @@ func TestNodesInService(t *testing.T) {
 		})
 	}
 }
+
+// TestStrangerIsFirstByName has a Node in service whose instance is of another VPC, and nobody has looked since the
+// controller began. It is refused with the first look, before the other nodes of that look are reached by name.
+func TestStrangerIsFirstByName(t *testing.T) {
+	t.Parallel()
+	run(t, inCluster, func(w *world) {
+		w.stranger("vpc-db", "")
+		node := initialised(0)
+		node.Spec.ProviderID, node.Labels, node.Status.Addresses = region+".i-50", nil, nil
+		w.CreateNode(node)
+		w.instance(1)
+		w.CreateNode(initialised(1))
+	}, func(w *world) {
+		w.Pass(10 * time.Second)
+		if node := w.Node("node-0"); !nodes.Foreign(node) || len(node.Labels) > 0 || len(node.Status.Addresses) > 0 {
+			t.Errorf("after the first look: taints %v, labels %v, addresses %v", node.Spec.Taints, node.Labels,
+				node.Status.Addresses)
+		}
+		if nodes.Foreign(w.Node("node-1")) {
+			t.Error("the cluster's own node is refused")
+		}
+	})
+}
+
+// TestQuickLookRefusesStrangers lets the kubelet of a refused Node change its readiness, which has the instance looked
+// at besides the sweep.
+func TestQuickLookRefusesStrangers(t *testing.T) {
+	t.Parallel()
+	edit := func(cfg *controller.Config) { inCluster(cfg); shutdownTaint(cfg) }
+	run(t, edit, func(w *world) {
+		furnished(2)(w)
+		w.stranger("vpc-db", "")
+		w.CreateNode(claim(func(n *corev1.Node) { untainted(n); n.CreationTimestamp = metav1.Now() }))
+	}, func(w *world) {
+		w.Pass(time.Minute)
+		w.check(t, []string{"vpc-db", vpcID})
+		looks := w.calls("GetInstance")
+		w.UpdateNode("node-7", func(n *corev1.Node) { condition(n, corev1.NodeReady).Status = corev1.ConditionFalse })
+		w.Pass(time.Second)
+		if w.calls("GetInstance") == looks {
+			t.Fatal("the instance is not looked at")
+		}
+		w.check(t, []string{"vpc-db", vpcID})
+	})
+}

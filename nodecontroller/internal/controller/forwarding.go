@@ -76,7 +76,7 @@ func (c *Controller) recheck(ctx context.Context, asked []*corev1.Node, results 
 	for _, result := range serving {
 		instance := result.GetInstance()
 		node, eni := of[instance.GetInstanceId()], enis[instance.GetPrimaryNetworkInterfaceId()]
-		if eni.GetSourceDestCheck() && !c.forwarding.has(node.Name) {
+		if eni.GetSourceDestCheck() {
 			c.queueForwarding(node, node, instance)
 		}
 	}
