@@ -1,6 +1,9 @@
 package controller_test
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,4 +75,49 @@ func TestNodesByState(t *testing.T) {
 			t.Errorf("%v nodes have lost their taint, want 2", got)
 		}
 	})
+}
+
+// TestNoInstanceFound: the figure of the alert is about a whole round. Parts of a round of which not one instance is
+// found, be they the first or the last, don't set it for as long as others are found.
+func TestNoInstanceFound(t *testing.T) {
+	t.Parallel()
+	const all, part = 101, 51 // The parts of a round are even.
+	for name, tt := range map[string]struct {
+		nodes, from, to int
+		want            float64
+	}{
+		"no nodes": {}, "none": {all, 0, 0, 0}, "first part": {all, 0, part, 0}, "last part": {all, part, all, 0},
+		"all": {all, 0, all, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			registry := prometheus.NewRegistry()
+			fault := func() float64 { return kubetest.Metric(t, registry, "nodecontroller_no_instance_found")[""] }
+			run(t, func(cfg *controller.Config) { cfg.Registerer = registry }, func(w *world) {
+				for i := range tt.nodes {
+					w.instance(i)
+					w.open(i)
+					w.CreateNode(initialised(i))
+				}
+			}, func(w *world) {
+				w.Pass(6 * time.Minute) // The first round reads all at once.
+				for _, name := range slices.Sorted(slices.Values(w.NodeNames()))[tt.from:tt.to] {
+					i, err := strconv.Atoi(strings.TrimPrefix(name, "node-"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					w.vanish(i)
+				}
+				for range 30 {
+					w.Pass(30 * time.Second)
+					if got := fault(); got > tt.want {
+						t.Fatalf("the figure is %v", got)
+					}
+				}
+				if got := fault(); got != tt.want {
+					t.Errorf("after 15 minutes the figure is %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
 }

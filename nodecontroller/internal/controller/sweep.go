@@ -31,8 +31,8 @@ type round struct {
 	pause time.Duration
 	// rounds counts those that are complete.
 	rounds int
-	// found is set if this round found an instance, and lacking if it has missed one.
-	found, lacking bool
+	// asked is set if this round has an answer about an instance, and found if that was there.
+	asked, found bool
 }
 
 // begin divides nodes into parts.
@@ -42,7 +42,7 @@ func (r *round) begin(names []string, interval time.Duration) {
 		size = firstPart
 	}
 	slices.Sort(names)
-	r.found, r.lacking = false, false
+	r.asked, r.found = false, false
 	// Parts of one size, so that no node is alone in the last: the others of a part are evidence for its answer.
 	if parts := (len(names) + size - 1) / size; parts > 0 {
 		size = (len(names) + parts - 1) / parts
@@ -89,7 +89,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 		c.round.parts, next = c.round.parts[1:], c.round.pause
 	}
 	if len(c.round.parts) == 0 {
-		c.metrics.setFault(c.round.lacking && !c.round.found)
+		c.metrics.setFault(c.round.asked && !c.round.found)
 		if c.round.rounds == 0 || next == 0 {
 			next = c.cfg.SyncInterval
 		}
@@ -120,6 +120,7 @@ func (c *Controller) compare(ctx context.Context, names []string) error {
 		}
 		return fmt.Errorf("get %d instances: %w", len(ids), err)
 	}
+	c.round.asked = true
 	c.sync(ctx, asked, results)
 	c.addCandidates(asked, results)
 	if err := c.recheck(ctx, asked, results); err != nil {
@@ -145,7 +146,6 @@ func (c *Controller) addCandidates(asked []*corev1.Node, results []*ecsv1.Instan
 		}
 	}
 	c.round.found = c.round.found || found
-	c.round.lacking = c.round.lacking || results != nil && len(candidates)+len(silent) > 0
 	if found {
 		silent = append(silent, candidates...)
 	}
