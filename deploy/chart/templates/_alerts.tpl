@@ -26,8 +26,11 @@
 {{- $expr := $alert.expr -}}
 {{- range $name := $alert.gone | default "" | replace "CONTROLLERS" (join "|" $controllers) | splitList "|" -}}
 {{- if and $name $labels -}}
-{{- /* Which cluster lacks a process that never had a series can't be known where clusters share a Prometheus: a day is remembered. */ -}}
-{{- $expr = printf "%s or (max by (LABELS, name) (max_over_time(leader_election_master_status{name=%q}[1d])) unless on (LABELS, name) leader_election_master_status)" $expr $name -}}
+{{- /* Which cluster lacks a process that never had a series can't be known where clusters share a Prometheus: a day is remembered, but for
+series from before they had the labels. */ -}}
+{{- $matchers := printf "name=%q" $name -}}
+{{- range $label := $.Values.prometheusRule.aggregationLabels -}}{{- $matchers = printf "%s, %s!=\"\"" $matchers $label -}}{{- end -}}
+{{- $expr = printf "%s or (max by (LABELS, name) (max_over_time(leader_election_master_status{%s}[1d])) unless on (LABELS, name) leader_election_master_status)" $expr $matchers -}}
 {{- else if $name -}}
 {{- $expr = printf "%s or absent(leader_election_master_status{name=%q})" $expr $name -}}
 {{- end -}}

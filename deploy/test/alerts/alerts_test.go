@@ -48,22 +48,23 @@ func situations() map[string]struct {
 	}{
 		"AlicloudGatewayNotLeading": {
 			silent: []recording{
-				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x60`, `leader_election_master_status{name="cloudgateway",pod="b"} 0x60`},
+				{`leader_election_master_status{name="cloudgateway",instance="a"} 1x60`,
+					`leader_election_master_status{name="cloudgateway",instance="b"} 0x60`},
 				// A takeover.
-				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`,
-					`leader_election_master_status{name="cloudgateway",pod="b"} 0x21 1x39`},
+				{`leader_election_master_status{name="cloudgateway",instance="a"} 1x20 0x40`,
+					`leader_election_master_status{name="cloudgateway",instance="b"} 0x21 1x39`},
 			},
-			loud: []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 0x60`,
-				`leader_election_master_status{name="cloudgateway",pod="b"} 0x60`},
-				{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 _x40`, `up 1x60`}},
+			loud: []recording{{`leader_election_master_status{name="cloudgateway",instance="a"} 0x60`,
+				`leader_election_master_status{name="cloudgateway",instance="b"} 0x60`},
+				{`leader_election_master_status{name="cloudgateway",instance="a"} 1x20 _x40`, `up 1x60`}},
 			gone:  []recording{{`up 1x60`}},
 			about: `{name="cloudgateway"}`,
 		},
 		"AlicloudGatewayTwoLeaders": {
-			silent: []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`,
-				`leader_election_master_status{name="cloudgateway",pod="b"} 0x19 1x41`}},
-			loud: []recording{{`leader_election_master_status{name="cloudgateway",pod="a"} 1x60`,
-				`leader_election_master_status{name="cloudgateway",pod="b"} 1x60`}},
+			silent: []recording{{`leader_election_master_status{name="cloudgateway",instance="a"} 1x20 0x40`,
+				`leader_election_master_status{name="cloudgateway",instance="b"} 0x19 1x41`}},
+			loud: []recording{{`leader_election_master_status{name="cloudgateway",instance="a"} 1x60`,
+				`leader_election_master_status{name="cloudgateway",instance="b"} 1x60`}},
 			about: `{name="cloudgateway"}`,
 		},
 		"AlicloudNotReady": {
@@ -222,22 +223,22 @@ func situations() map[string]struct {
 		},
 		"AlicloudControllerNotLeading": {
 			silent: []recording{
-				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x60`,
-					`leader_election_master_status{name="routecontroller",pod="b"} 0x60`),
+				controllers(`leader_election_master_status{name="routecontroller",instance="a"} 1x60`,
+					`leader_election_master_status{name="routecontroller",instance="b"} 0x60`),
 				controllers( // A takeover.
-					`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`,
-					`leader_election_master_status{name="routecontroller",pod="b"} 0x22 1x38`,
+					`leader_election_master_status{name="routecontroller",instance="a"} 1x20 0x40`,
+					`leader_election_master_status{name="routecontroller",instance="b"} 0x22 1x38`,
 				),
 				// The gateway has alerts of its own.
-				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x60`,
-					`leader_election_master_status{name="cloudgateway",pod="a"} 1x20 0x40`),
+				controllers(`leader_election_master_status{name="routecontroller",instance="a"} 1x60`,
+					`leader_election_master_status{name="cloudgateway",instance="a"} 1x20 0x40`),
 			},
 			loud: []recording{
-				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x20 0x40`),
-				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 0x60`),      // It has never led.
-				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x20 _x40`), // It is gone.
-				controllers(`leader_election_master_status{name="routecontroller",pod="a"} 1x60`,
-					`leader_election_master_status{name="routecontroller",pod="b"} 1x60`),
+				controllers(`leader_election_master_status{name="routecontroller",instance="a"} 1x20 0x40`),
+				controllers(`leader_election_master_status{name="routecontroller",instance="a"} 0x60`),      // It has never led.
+				controllers(`leader_election_master_status{name="routecontroller",instance="a"} 1x20 _x40`), // It is gone.
+				controllers(`leader_election_master_status{name="routecontroller",instance="a"} 1x60`,
+					`leader_election_master_status{name="routecontroller",instance="b"} 1x60`),
 			},
 			gone:  []recording{controllers(`up 1x60`)},
 			about: `{name="routecontroller"}`,
@@ -601,6 +602,19 @@ func load(t *testing.T, path string, into any) {
 // firing evaluates an alert once a minute over a recording, and returns the labels of all that ever fired, sorted.
 func firing(t *testing.T, a alert, r recording) []string {
 	t.Helper()
+	fired, _ := evaluated(t, a, r)
+	return fired
+}
+
+// lastFiring is the last minute of a recording in which an alert fires.
+func lastFiring(t *testing.T, a alert, r recording) int {
+	t.Helper()
+	_, last := evaluated(t, a, r)
+	return last
+}
+
+func evaluated(t *testing.T, a alert, r recording) (names []string, last int) {
+	t.Helper()
 	patience, err := model.ParseDuration(a.For)
 	if err != nil {
 		t.Fatal(err)
@@ -625,13 +639,13 @@ func firing(t *testing.T, a alert, r recording) []string {
 				began = at
 			}
 			if pending[key] = began; at.Sub(began) >= time.Duration(patience) {
-				fired[key] = true
+				fired[key], last = true, int(at.Sub(time.Unix(0, 0))/interval)
 			}
 		}
 		since = pending
 		query.Close()
 	}
-	return slices.Sorted(maps.Keys(fired))
+	return slices.Sorted(maps.Keys(fired)), last
 }
 
 // parse reads a recording, and returns when its first series ends, and with it what is looked at.
