@@ -174,3 +174,44 @@ func TestHolds(t *testing.T) {
 		t.Error("a replica without an election may not work")
 	}
 }
+
+// TestHoldsFromTheBeginning: the lease counts from the moment at which the renewal was asked for: the other replicas may have seen
+// it then. One that was given back is not held.
+func TestHoldsFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var slow atomic.Bool
+		var begun atomic.Pointer[time.Time]
+		client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			switch {
+			case begun.Load() != nil:
+				return true, nil, errors.New("no connection")
+			case slow.Load():
+				now := time.Now()
+				begun.Store(&now)
+				<-time.After(8 * time.Second)
+			}
+			return false, nil, nil
+		})
+		first := join(t, client, "first")
+		<-first.leading
+		slow.Store(true)
+		for first.Holds() {
+			<-time.After(100 * time.Millisecond)
+		}
+		const renew = 10 * time.Second // the default
+		if at := begun.Load(); at == nil || time.Since(*at) > renew {
+			t.Errorf("the lease was held until %s, and last renewed at %v", time.Now(), at)
+		}
+		first.stop()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		first := join(t, fake.NewClientset(), "first")
+		<-first.leading
+		first.stop()
+		if first.Holds() {
+			t.Error("the lease is held although it was given back")
+		}
+	})
+}
