@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,13 +53,15 @@ func (l *leadership) check() admin.Check {
 	return admin.Check{
 		Name: "leadership",
 		Check: func(context.Context) error {
-			if other := l.other.Load(); other != nil {
+			if other := l.other.Load(); other != nil { // It has a remedy of its own.
 				return *other
 			}
-			_, err := l.election.Standing()
-			return err
+			if _, err := l.election.Standing(); err != nil {
+				return fmt.Errorf("%w; next step: check that the ServiceAccount may create, get and update the Lease "+
+					"(the chart's RBAC)", err)
+			}
+			return nil
 		},
-		Remedy: "check that the ServiceAccount may create, get and update the Lease (the chart's RBAC)",
 		Detail: l.describe,
 	}
 }
@@ -97,42 +99,44 @@ func (l *leadership) run(ctx context.Context, work func(context.Context) error) 
 		}
 	}
 	l.other.Store(nil)
-	return l.election.Run(ctx, func(ctx context.Context) error {
-		group, ctx := errgroup.WithContext(ctx)
-		watching, end := context.WithCancel(ctx)
-		group.Go(func() error { return l.watchOther(watching) })
-		group.Go(func() error {
-			defer end()
-			return work(ctx)
-		})
-		return group.Wait()
-	})
+	var watch sync.WaitGroup
+	watching, end := context.WithCancel(ctx)
+	watch.Go(func() { l.watchOther(watching) })
+	defer func() {
+		end()
+		watch.Wait()
+	}()
+	return l.election.Run(ctx, work)
 }
 
-// watchOther says, while this replica leads, that the existing CCM runs again: an upgrade of a managed cluster may
-// bring it back. This replica goes on: which of the two has to end is for people to say, and nothing would work if both
-// gave way.
-func (l *leadership) watchOther(ctx context.Context) error {
+// watchOther says that the existing CCM runs again, while this replica leads or stands by: an upgrade of a managed
+// cluster may bring it back. Else a standby that is ready would hide it. The leader goes on: which of the two has to
+// end is for people to say, and nothing would work if both gave way.
+func (l *leadership) watchOther(ctx context.Context) {
 	tick := time.NewTicker(otherWatch)
 	defer tick.Stop()
+	reported := false
 	for !l.beside {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 		}
 		runs, err := l.lookForOther(ctx)
 		switch {
-		case runs && l.other.Load() == nil:
-			l.log.Error("two controllers write to the same nodes, routes and load balancers", "error", err)
-			l.report(l.name + " leads, and undoes what that one does, and the other way round: " + err.Error())
+		case runs:
 			l.other.Store(&err)
+			if standing, unknown := l.election.Standing(); unknown == nil && standing.Leads && !reported {
+				l.log.Error("two controllers write to the same nodes, routes and load balancers", "error", err)
+				l.report(l.name + " leads, and undoes what that one does, and the other way round: " + err.Error())
+				reported = true
+			}
 		case err == nil && l.other.Load() != nil:
 			l.log.Info("the other cloud controller manager has ended")
 			l.other.Store(nil)
+			reported = false
 		}
 	}
-	return nil
 }
 
 // report writes an event on the Lease of the existing CCM.

@@ -114,7 +114,7 @@ func TestForbiddenLease(t *testing.T) {
 		if got := s.says(); s.leads || !strings.Contains(got, "kube-system/sample") || !strings.Contains(got, "forbidden") {
 			t.Errorf("leads %t, says %q", s.leads, got)
 		}
-		if s.describe() != "not known at present" || s.metric(t) != 0 || s.check().Remedy == "" {
+		if s.describe() != "not known at present" || s.metric(t) != 0 || !strings.Contains(s.says(), "next step: check that the ServiceAccount") {
 			t.Errorf("says %s, metric %v", s.describe(), s.metric(t))
 		}
 	})
