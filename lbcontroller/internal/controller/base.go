@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 
@@ -55,6 +56,8 @@ type base struct {
 	metrics  metrics
 	services seen.Services[service]
 	bypassed bypassed
+	// onFilled are told of Services whose servers in server groups of users have changed.
+	onFilled []func(types.NamespacedName)
 }
 
 func (b *base) assign(svc *corev1.Service) assignment { return assign(b.Kinds, svc) }

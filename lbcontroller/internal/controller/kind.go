@@ -90,6 +90,15 @@ type Outcome struct {
 	Looks []Look
 	// Wake are the keys of other Services for which room was made. They are tried again also when this one has failed.
 	Wake []string
+	// Filled says what the Service has in server groups of users; nil if it names none, or if that isn't known.
+	Filled *Filled
+}
+
+// Filled are the servers that a Service has in server groups of users.
+type Filled struct {
+	Count int
+	// Servers are the first of them, "ID:PORT=WEIGHT" or "ID/ADDRESS:PORT=WEIGHT".
+	Servers []string
 }
 
 // Retry says when a pass that went wrong is repeated.

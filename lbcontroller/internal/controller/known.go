@@ -43,6 +43,17 @@ func (k Known) Slices(name types.NamespacedName) []*discoveryv1.EndpointSlice {
 	return list
 }
 
+// Filled are the servers that a Service has in server groups of users, nil if that isn't known.
+func (k Known) Filled(name types.NamespacedName) *Filled {
+	return k.base.services.Of(name.String()).fills()
+}
+
+// OnFilled calls back with the name of each Service for which Filled says something new. It must be asked for before the
+// controller runs.
+func (k Known) OnFilled(changed func(types.NamespacedName)) {
+	k.base.onFilled = append(k.base.onFilled, changed)
+}
+
 // Secret says why the certificate of a Secret can't be used, "" if it can; lasting if the configuration doesn't let its namespace be read.
 func (k Known) Secret(name types.NamespacedName) (problem string, lasting bool) {
 	s := k.base.secrets.get(name.Namespace, name.Name)

@@ -35,6 +35,11 @@ func (p publisher) conclude(ctx context.Context, r Request, metricType, verb str
 	if errors.Is(o.Err, reconcile.ErrYielded) {
 		return reconcile.After(o.Err, retryYielded)
 	}
+	if p.services.Of(r.Key).fill(o.Filled) {
+		for _, tell := range p.onFilled {
+			tell(types.NamespacedName{Namespace: r.Service.Namespace, Name: r.Service.Name})
+		}
+	}
 	if o.Service != nil {
 		r.Service = o.Service
 	}

@@ -29,6 +29,26 @@ type service struct {
 	lost replaced
 	// changed reports that a user has changed the Service since a pass over it began.
 	changed bool
+	// filled are its servers in server groups of users; nil for a Service that names none, or of which that isn't known.
+	filled *Filled
+}
+
+// fill notes which servers the Service has in server groups of users, and reports whether they are others than before.
+func (s *service) fill(now *Filled) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now == nil || s.filled != nil && s.filled.Count == now.Count && slices.Equal(s.filled.Servers, now.Servers) {
+		return false
+	}
+	s.filled = now
+	return true
+}
+
+// fills gives what fill has noted.
+func (s *service) fills() *Filled {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.filled
 }
 
 // setChanged notes that a user has changed the Service.

@@ -42,7 +42,7 @@ func outcome(s pass, d decision, done result, shown eips, certificates []string)
 	o := controller.Outcome{
 		Service: s.svc, Changed: done.changed, Publish: publication(s, shown.addresses, done.observed, complete),
 		Events: slices.Clone(done.events), Resolved: []string{controller.ReasonCleanFailed, controller.ReasonUnconfirmed},
-		Wake: done.wake, Looks: s.looks(),
+		Wake: done.wake, Looks: s.looks(), Filled: filled(s.want.Desired, done.observed),
 	}
 	switch { // A pass that doesn't publish EIPs needs no look at them: the time of what is remembered may be over.
 	case shown.unknown:
