@@ -37,10 +37,10 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 			NodeQuiet:        time.Duration(cfg.NodeGather.Quiet),
 			NodeMax:          time.Duration(cfg.NodeGather.Max),
 		})
-		if err != nil || !cfg.GatewayAPI.Enabled {
-			return c, err
+		if err != nil {
+			return nil, err
 		}
-		return withGateways(c, cfg, s)
+		return withOthers(c, cfg, s)
 	}}
 	return process.Run(ctx, cfg.Config, log)
 }

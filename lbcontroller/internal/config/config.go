@@ -86,6 +86,8 @@ type Config struct {
 	NLB NLB `json:"nlb"`
 	// GatewayAPI is about Gateways.
 	GatewayAPI GatewayAPI `json:"gatewayAPI"`
+	// ServerGroupBindings is about server groups of users that custom resources fill.
+	ServerGroupBindings ServerGroupBindings `json:"serverGroupBindings"`
 	// EIPs is about EIPs that are bound to CLBs (annotations eip-id and eip-allocate).
 	EIPs EIPs `json:"eips"`
 	// SourceRanges is about the field loadBalancerSourceRanges.
@@ -137,6 +139,13 @@ type NLB struct {
 type GatewayAPI struct {
 	// Enabled serves Gateways whose GatewayClass has the controller alibabacloud.com/nlb or alibabacloud.com/clb. The custom resources of the
 	// Gateway API, version 1.6 or later, are looked for once a minute; nothing happens before they are there. See docs/gateway-api-routes.md.
+	Enabled bool `json:"enabled"`
+}
+
+// ServerGroupBindings says whether ServerGroupBindings are served.
+type ServerGroupBindings struct {
+	// Enabled fills server groups as ServerGroupBindings ask for. Their custom resource, which the chart has in crds, is looked for once a
+	// minute; nothing happens before it is there. See docs/server-group-bindings.md.
 	Enabled bool `json:"enabled"`
 }
 
