@@ -61,6 +61,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	if err := locate(ctx, &cfg); err != nil {
 		return nil, err
 	}
+	cfg.Budget.Controllers = controllersOf(cfg)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g := &Gateway{cfg: cfg, log: log}

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -183,6 +185,11 @@ func newPriorities(cfg config.Config) priorities {
 	return p
 }
 
+// controllersOf are the users whose calls may use more than the share: the controllers, and the gateway itself.
+func controllersOf(cfg config.Config) []string {
+	return append(slices.Sorted(maps.Values(cfg.ControllerAccounts())), flow.OwnName)
+}
+
 // of is the priority of a call: what the caller asks for, as far as the method's ceiling and its own allow. Names that
 // this version does not know count as the highest.
 func (p priorities) of(caller string, ceiling flow.Priority, asked []string) flow.Priority {
@@ -224,11 +231,11 @@ func patient(b config.Budget, next grpc.UnaryServerInterceptor) grpc.UnaryServer
 }
 
 // inTheNameOf lets writes and calls to the cloud wait as the caller. Reads share calls with those of the same priority.
-// Those of a caller that may not use all of the budget share them with its own only: what waits for its share of the
-// budget must not make others wait.
+// Those of a caller that may not use all of the budget share them with its own only, but for background work, which never
+// may: what waits for its share of the budget must not make others wait.
 func inTheNameOf(ctx context.Context, b config.Budget, caller flow.Caller) context.Context {
 	owner := ""
-	if b.Callers[caller.Name].Bounded() {
+	if b.Callers[caller.Name].Bounded() || caller.Priority > flow.Background && b.KeepsToShare(caller.Name) {
 		owner = caller.Name
 	}
 	return batch.WithLane(flow.WithCaller(ctx, caller), caller.Name, owner, int(caller.Priority))

@@ -53,11 +53,10 @@ func TestToolsTogether(t *testing.T) {
 	}{
 		{"all in the background", nil, time.Second},
 		{"as the page says", map[string]config.CallerBudget{
-			"terway": {MaxPriority: "user", Share: 0.9}, "karpenter": {MaxPriority: "user", Share: 0.9},
-			"autoscaler": {MaxPriority: "user", Share: 0.9},
-		}, 8 * time.Second},
-		{"of users, without a share", map[string]config.CallerBudget{
 			"terway": {MaxPriority: "user"}, "karpenter": {MaxPriority: "user"}, "autoscaler": {MaxPriority: "user"},
+		}, time.Second},
+		{"with all of the budget", map[string]config.CallerBudget{
+			"terway": {MaxPriority: "user", Share: 1}, "karpenter": {MaxPriority: "user", Share: 1}, "autoscaler": {MaxPriority: "user", Share: 1},
 		}, time.Minute}, // until the next window
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -305,7 +304,7 @@ func rehearse(t *testing.T, length time.Duration, all map[string]script, callers
 			network[string(p)+".test:80"] = pipes.Serve(t, sim.Handler(string(p)))
 		}
 		cfg := config.Default()
-		cfg.Budget.Callers = callers
+		cfg.Budget.Callers, cfg.Budget.Controllers = callers, append(controllersOf(cfg), controller)
 		priorities := newPriorities(cfg)
 		budget, err := flow.New(cfg.Budget, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -371,10 +370,11 @@ func crowd() *state.Cloud {
 	return c
 }
 
+const controller = "system:serviceaccount:kube-system:controller"
+
 // control makes the calls of the controllers: 100 nodes join in the first minute, a Service comes every four seconds, and servers change
 // all the time.
 func (r *rehearsal) control(ctx context.Context, length time.Duration) {
-	const controller = "system:serviceaccount:kube-system:controller"
 	do := func(priority flow.Priority, name string, params map[string]string) map[string]any {
 		product, action, _ := strings.Cut(name, ":")
 		call := openapi.Call{Product: openapi.Product(product), Action: action, Params: params, Mutating: !flow.Reads(action)}

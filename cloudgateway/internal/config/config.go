@@ -5,6 +5,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,7 +156,8 @@ type Budget struct {
 	// Part of the account's limits that the gateway takes for the whole, above 0 to 1. Gateways of one account whose parts add up to 1 are in
 	// nobody's way; what one leaves, the others can't use.
 	Part float64 `json:"part"`
-	// Share of the account's limits that the gateway keeps to while others use them too, and in background work, above 0 to 1.
+	// Share of the account's limits that the gateway keeps to while others use them too, above 0 to 1. Background work and all callers
+	// but the controllers keep to it always, together.
 	Share float64 `json:"share"`
 	// Overrides replace the documented limit of an action, by "product/Action".
 	Overrides map[string]Limit `json:"overrides"`
@@ -167,13 +169,23 @@ type Budget struct {
 	// Callers are the budgets of callers that get more or less than the others, by user name, e.g.
 	// "system:serviceaccount:tools:backup".
 	Callers map[string]CallerBudget `json:"callers"`
+
+	// Controllers are the users who may use more than the share. Empty: every caller may.
+	Controllers []string `json:"-"`
+}
+
+// KeepsToShare reports whether a caller uses no more than the share, together with background work: so does everybody but
+// the controllers, the gateway itself, and whom the configuration gives all of the budget.
+func (b Budget) KeepsToShare(caller string) bool {
+	return len(b.Controllers) > 0 && !slices.Contains(b.Controllers, caller) && b.Callers[caller].Share < 1
 }
 
 // CallerBudget is what one caller gets of the budget.
 type CallerBudget struct {
 	// Weight is the number of calls that the caller may make in its turn, 1 to 100. Default: 1.
 	Weight int `json:"weight"`
-	// Share is the part of the gateway's share that the caller may use at most, above 0 to 1. Default: all of the budget.
+	// Share is the part of the gateway's share that the caller may use at most, above 0. With 1 it may use all of the budget, as
+	// the controllers may. Default: all of the share, which it has together with background work and the other callers.
 	Share float64 `json:"share"`
 	// MaxPriority is the highest priority of the caller's calls. Default: "backend" for the controllers, that of the budget for others.
 	MaxPriority string `json:"maxPriority"`

@@ -382,7 +382,7 @@ func TestLimits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		l := b.limiter(tt.product, tt.action)
-		if got := (Limit{l.background.calls, l.pacer.window}); got != tt.want {
+		if got := (Limit{l.share.calls, l.pacer.window}); got != tt.want {
 			t.Errorf("%s/%s: share %v, want %v", tt.product, tt.action, got, tt.want)
 		}
 	}

@@ -36,9 +36,12 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, &task{caller: c.normal()})
 }
 
-// normal fills in what is missing. What the gateway does by itself has the name "cloudgateway".
+// OwnName is the caller of what the gateway does by itself.
+const OwnName = "cloudgateway"
+
+// normal fills in what is missing.
 func (c Caller) normal() Caller {
-	c.Name = cmp.Or(c.Name, "cloudgateway")
+	c.Name = cmp.Or(c.Name, OwnName)
 	c.Priority = min(max(c.Priority, Background), Backend)
 	return c
 }

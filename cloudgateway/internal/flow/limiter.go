@@ -20,22 +20,22 @@ import (
 const mostWaitingInAll = 4 * mostWaiting
 
 // limiter is the budget of one action: an allowance, a pacer that keeps to it, a queue in front of the pacer, and a pacer each for
-// background calls and for every caller that may not use all of the share.
+// what keeps to the share together and for every caller that may not use all of that.
 type limiter struct {
 	name    string
 	cfg     *config.Budget
 	metrics actionMetrics
 	log     *slog.Logger
 
-	mu         sync.Mutex
-	allowance  allowance
-	pacer      *pacer
-	background *pacer
-	bounded    map[string]*pacer // by caller
-	sentBy     map[string]int32  // by caller as in the metrics, in the pacer's window
-	refusals   int64             // by the cloud, since the start
-	queue      queue
-	timer      *time.Timer // runs dispatch when the next call may go; nil if no call waits
+	mu        sync.Mutex
+	allowance allowance
+	pacer     *pacer
+	share     *pacer            // of the calls that keep to it
+	bounded   map[string]*pacer // by caller
+	sentBy    map[string]int32  // by caller as in the metrics, in the pacer's window
+	refusals  int64             // by the cloud, since the start
+	queue     queue
+	timer     *time.Timer // runs dispatch when the next call may go; nil if no call waits
 }
 
 func newLimiter(name string, cfg *config.Budget, documented Limit, metrics actionMetrics, log *slog.Logger) *limiter {
@@ -48,7 +48,7 @@ func newLimiter(name string, cfg *config.Budget, documented Limit, metrics actio
 		sentBy:    make(map[string]int32),
 		queue:     queue{budgets: cfg.Callers},
 	}
-	l.background = newPacer(Limit{Calls: l.shared(1), Window: documented.Window}, now)
+	l.share = newPacer(Limit{Calls: l.shared(1), Window: documented.Window}, now)
 	l.adjust()
 	return l
 }
@@ -147,14 +147,19 @@ func (l *limiter) enqueue(ctx context.Context, caller Caller) (*waiter, error) {
 // expected is how long a new call of the caller would wait.
 func (l *limiter) expected(now time.Time, caller Caller) time.Duration {
 	l.advance(now)
-	wait := l.pacer.wait(now, l.queue.ahead(caller)+1, l.long())
-	if caller.Priority == Background {
-		wait = max(wait, l.background.wait(now, l.queue.classes[Background].size()+1, false))
+	wait := l.pacer.wait(now, l.queue.ahead(caller, anyCaller)+1, l.long())
+	if l.keeps(caller) {
+		wait = max(wait, l.share.wait(now, l.queue.ahead(caller, l.keeps)+1, false))
 	}
 	if own := l.ownPacer(caller.Name, now); own != nil {
 		wait = max(wait, own.wait(now, l.queue.waiting(caller.Name, caller.Priority, Backend)+1, false))
 	}
 	return wait
+}
+
+// keeps reports whether a call keeps to the share, together with all others that do.
+func (l *limiter) keeps(c Caller) bool {
+	return c.Priority == Background || l.cfg.KeepsToShare(c.Name)
 }
 
 // long reports whether more calls wait than may go in the present window.
@@ -180,7 +185,7 @@ func (l *limiter) ownPacer(caller string, now time.Time) *pacer {
 // apart are the pacers that a call has to pass besides that of all.
 func (l *limiter) apart(c Caller, now time.Time) iter.Seq[*pacer] {
 	return func(yield func(*pacer) bool) {
-		if c.Priority == Background && !yield(l.background) {
+		if l.keeps(c) && !yield(l.share) {
 			return
 		}
 		if own := l.ownPacer(c.Name, now); own != nil {
@@ -206,7 +211,7 @@ func (l *limiter) dispatch(now time.Time) {
 		for p := range l.apart(c, now) {
 			if wait := p.wait(now, 1, false); wait > 0 {
 				soonest(wait)
-				if p == l.background && l.allowance.calls < l.allowance.share {
+				if p == l.share && l.allowance.calls < l.allowance.share {
 					l.pacer.blocked = true // it is the allowance that holds it up
 				}
 				return false
@@ -250,7 +255,7 @@ func (l *limiter) tick() {
 // adjust brings the pacers to the allowance.
 func (l *limiter) adjust() {
 	l.pacer.resize(part(l.allowance.calls, 1), l.allowance.even())
-	l.background.resize(l.shared(1), true)
+	l.share.resize(l.shared(1), true)
 	for caller, own := range l.bounded {
 		own.resize(l.shared(l.cfg.Callers[caller].Share), true)
 	}

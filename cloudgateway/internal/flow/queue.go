@@ -166,8 +166,8 @@ func (q *queue) waiting(caller string, from, to Priority) int {
 	return n
 }
 
-// ahead estimates how many calls go before a new one of the caller.
-func (q *queue) ahead(c Caller) int {
+// ahead estimates how many calls go before a new one of the caller, of those that count.
+func (q *queue) ahead(c Caller, counts func(Caller) bool) int {
 	own := q.waiting(c.Name, c.Priority, c.Priority)
 	rounds := own/q.weight(c.Name) + 1
 	same, higher := own, 0
@@ -175,7 +175,7 @@ func (q *queue) ahead(c Caller) int {
 	for i := c.Priority; i <= Backend; i++ {
 		for _, l := range q.classes[i].lanes {
 			switch {
-			case i == c.Priority && l.caller == c.Name:
+			case i == c.Priority && l.caller == c.Name, !counts(Caller{Name: l.caller, Priority: i}):
 			case q.budgets[l.caller].Bounded():
 				bounded = append(bounded, l)
 			case i == c.Priority:

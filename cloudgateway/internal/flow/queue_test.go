@@ -152,7 +152,7 @@ func TestAhead(t *testing.T) {
 		{Caller{"d", Background}, 13}, // anybody, c0 since it was there before, and s
 	}
 	for _, tt := range tests {
-		if got := q.ahead(tt.caller); got != tt.want {
+		if got := q.ahead(tt.caller, anyCaller); got != tt.want {
 			t.Errorf("ahead(%v) = %d, want %d", tt.caller, got, tt.want)
 		}
 	}
