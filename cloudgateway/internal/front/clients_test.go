@@ -65,6 +65,7 @@ func TestShownBy(t *testing.T) {
 		"ecs:DetachNetworkInterface": "ecs nlb slb vpc", "vpc:AssociateEipAddress": "ecs nlb slb vpc", "vpc:CreateVSwitch": "vpc",
 		"slb:SetLoadBalancerName": "slb", "slb:DeleteLoadBalancer": "ecs slb vpc", "nlb:UpdateLoadBalancerAttribute": "nlb",
 		"nlb:UpdateLoadBalancerZones": "ecs nlb vpc", "nlb:TagResources": "nlb",
+		"ecs:CreateRouteEntry": "ecs nlb slb vpc", "ecs:DeleteVSwitch": "ecs nlb slb vpc", "ecs:AttachDisk": "ecs",
 	} {
 		product, action, _ := strings.Cut(name, ":")
 		if got := strings.Join(shownBy(product, action), " "); got != want {

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"regexp"
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
@@ -20,9 +21,13 @@ func alone() map[string]bool {
 			"DescribeUserData DescribeLaunchTemplateVersions GetInstanceConsoleOutput GetInstanceScreenshot " + // e.g. tokens to join a cluster
 			"CreateKeyPair", // answers with the private key
 		"vpc": "DescribeVpnConnection DescribeVpnConnections DownloadVpnConnectionConfig ListIpsecServers " + // pre-shared keys
+			"DiagnoseVpnConnections ModifyVpnConnectionAttribute ModifyVpnAttachmentAttribute ModifyTunnelAttribute " + // answer with them
 			"DescribeSslVpnClientCert " + // the private key of the client
 			"DescribeCustomerGateway DescribeCustomerGateways DescribeBgpGroups DescribeBgpPeers", // keys of BGP
-		"cas": "GetUserCertificateDetail DescribeCertificatePrivateKey", // the private key
+		"cas": "GetUserCertificateDetail DescribeCertificatePrivateKey DescribeCertificateState " + // the private key
+			"Decrypt Sign", // act in its name
+		"alidns": "DescribePdnsAppKey DescribePdnsAppKeys",
+		"nas":    "DescribeFileSystems DescribeFileSystemStatistics DescribeMountTargets", // passwords of the managers of a CPFS
 		"cs": "DescribeClusterUserKubeconfig DescribeClusterAttachScripts DescribeExternalAgent " + // lead into a cluster
 			"DescribeClusterNodePools DescribeClusterNodePoolDetail", // user data
 		"ess": "DescribeScalingConfigurations DescribeEciScalingConfigurations", // user data
@@ -40,8 +45,15 @@ func alone() map[string]bool {
 // isAlone reports whether no pattern stands for an action.
 func (f *Front) isAlone(name string) bool {
 	product, action, _ := strings.Cut(name, ":")
-	return f.named[strings.ToLower(name)] || product == string(openapi.RAM) && !flow.Reads(action) // Any leads to all rights.
+	return f.named[strings.ToLower(name)] || !flow.Reads(action) &&
+		(product == string(openapi.RAM) || // Any leads to all rights.
+			ofVPC.MatchString(name)) // A pattern of ECS does not mean them.
 }
+
+// ofVPC are the actions of ECS that are older than the product VPC, and still change what is VPC's.
+var ofVPC = regexp.MustCompile(`(?i)^ecs:((allocate|associate|unassociate|release|modify)eip|(create|delete|modify)vpc(attribute)?$|` +
+	`[a-z]+(havip|physicalconnection|virtualborderrouter|routerinterface|forwardentry|natgateway|routeentry|vswitch|vrouter|` +
+	`bandwidthpackage))`)
 
 // minds reports whether scopes and the audit log mind an action: it changes something, or gives what is to be kept.
 func (f *Front) minds(name string) bool {

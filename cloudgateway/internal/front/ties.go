@@ -18,6 +18,8 @@ func ties() []tie {
 	return []tie{
 		// They leave server groups and routes, and lose their EIPs and addresses.
 		{regexp.MustCompile(`^ecs:(Delete|Release|Detach|Replace|Convert|ModifyInstanceVpc|.*PublicIp)`), []string{"slb", "nlb", "vpc"}},
+		// They are VPC's, by their former names.
+		{ofVPC, []string{"slb", "nlb", "vpc"}},
 		// An EIP is shown by what it is bound to.
 		{regexp.MustCompile(`^vpc:.*(Eip|BandwidthPackage)`), []string{"ecs", "slb", "nlb"}},
 		// Auto Scaling makes and ends instances, and attaches them to server groups.
