@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 )
 
@@ -121,6 +123,56 @@ func TestFrontAudit(t *testing.T) {
 	}
 	if _, line = lines("ecs:DescribeInstances", nil); line["outcome"] != "ok" {
 		t.Errorf("the read: %v", line)
+	}
+}
+
+// TestFrontAuditsEveryChange: a caller whose refusals have used up the lines of the audit log does not hide what it has
+// changed by losing the answer, or by leaving before it comes.
+func TestFrontAuditsEveryChange(t *testing.T) {
+	w := fronted(t, "")
+	c := newTool(t, w.openFront(w.start()), "tool", toolSecret)
+	if got := c.call(t, "ecs:DescribeInstances", nil); got.Status != 200 { // So that its connection stays.
+		t.Fatalf("%+v", got)
+	}
+	lines := func() int { return strings.Count(w.log.String(), `"msg":"audit"`) }
+	useUp := func() { // until a refusal leaves no line
+		for range 60 {
+			before := lines()
+			if got := c.call(t, "ecs:StopInstance", map[string]string{"InstanceId": "i-web"}); got.Status != 403 && got.Code != "Throttling" {
+				t.Fatalf("%+v", got)
+			}
+			if lines() == before {
+				return
+			}
+		}
+		t.Fatal("each refusal has a line, so that this shows nothing")
+	}
+	for name, fail := range map[string]struct {
+		rule  fault.Rule
+		leave time.Duration
+	}{
+		"the answer is lost":     {rule: fault.Rule{When: fault.After, Drop: true}},
+		"the tool does not wait": {rule: fault.Rule{Latency: api.Duration(2 * time.Second)}, leave: time.Second / 2},
+	} {
+		fail.rule.Action, fail.rule.Times = "CreateLoadBalancer", 1
+		if err := w.sim.SetFaults(fail.rule); err != nil {
+			t.Fatal(err)
+		}
+		useUp()
+		ctx := t.Context()
+		if fail.leave > 0 {
+			limited, cancel := context.WithTimeout(ctx, fail.leave)
+			defer cancel()
+			ctx = limited
+		}
+		before := len(w.log.String())
+		query := c.sign(http.MethodPost, c.params("slb:CreateLoadBalancer", map[string]string{"LoadBalancerName": "hidden"}))
+		if got, err := c.send(ctx, http.MethodPost, query, nil, nil); err == nil {
+			t.Fatalf("%s: %+v", name, got)
+		}
+		until(t, name+" is in the audit log", func() bool {
+			return strings.Contains(w.log.String()[before:], `"resource":["LoadBalancerName=hidden","RegionId=cn-hangzhou"]`)
+		})
 	}
 }
 

@@ -40,6 +40,7 @@ type call struct {
 	name    string
 	noted   func() []any
 	made    []string // what the answer names
+	changed bool     // something may have been, whatever the tool got
 }
 
 // ServeHTTP implements http.Handler.
@@ -200,7 +201,7 @@ func (f *Front) lives(ctx context.Context, key Key) error {
 		return err
 	case !found:
 		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound",
-			"Specified access key is not found: its user, a ServiceAccount, is gone.")
+			"Specified access key is not found: there is no ServiceAccount "+namespace+"/"+name+", which its user is.")
 	case key.UID != "" && uid != "" && key.UID != uid:
 		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound",
 			"Specified access key is not found: its user is a ServiceAccount that is gone; there is another one of the same name.")
@@ -246,6 +247,7 @@ func (s *session) pass(ctx context.Context, c *call, work rpc.Work) (*openapi.An
 		Params: c.request.query, Form: c.request.form, Mutating: writes, Version: c.request.version,
 		Method: c.request.method, Path: c.request.path, Body: c.request.body, ContentType: c.request.contentType,
 	}, work.Hold)
+	c.changed = changed
 	if changed {
 		s.cfg.Forget(shownBy(string(c.product), c.request.action)...)
 	}
@@ -278,12 +280,12 @@ func (s *session) refuse(w http.ResponseWriter, c *call, err error) {
 
 // audit leaves a line about every change that was tried, about reads that give keys or control, and about what was
 // refused; with AuditReads about every call. The refusals of one caller leave so many lines, and so do those of all
-// strangers together.
+// strangers together; what may have changed something always has its own.
 func (s *session) audit(c *call, outcome string, status int, err error) {
 	if err == nil && !s.minds(c.name) && !s.cfg.AuditReads {
 		return
 	}
-	if err != nil && !s.audits.Take(c.key.User) {
+	if err != nil && !c.changed && !s.audits.Take(c.key.User) {
 		return
 	}
 	attrs := []any{"method", "openapi", "address", c.address, "outcome", outcome, "status", status, "duration",
