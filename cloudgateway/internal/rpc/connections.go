@@ -293,11 +293,17 @@ func (c *connections) belongs(n *connection, caller string) (first bool, leaves 
 		if of == nil {
 			of = newCrowd(c.limits.AdmittingPerCaller)
 		}
+		switch has := of.connections; {
 		// No caller may have more than are left for others, so that several that have all that they may leave room for the next one.
-		if has := of.connections; has >= c.limits.ConnectionsPerCaller || has > c.limits.Connections-len(c.all) {
+		case has >= c.limits.ConnectionsPerCaller || has > c.limits.Connections-len(c.all):
 			if leaves = c.longestIdle(caller); leaves == nil {
 				return false, nil, tooMuch(fmt.Sprintf("%s has %d connections in use, the most that a caller may have", caller, has))
 			}
+		// Many callers with a few each leave room for strangers, among whom the next caller is.
+		case len(c.all)-c.unknown >= c.limits.Connections-c.limits.Strangers:
+			leaves = c.longestIdle("")
+		}
+		if leaves != nil {
 			c.forget(leaves)
 		}
 		c.callers[caller] = of
@@ -310,12 +316,19 @@ func (c *connections) belongs(n *connection, caller string) (first bool, leaves 
 	return true, leaves, nil
 }
 
-// longestIdle is the connection of a caller that has been idle for longest; nil if all are in use.
+// longestIdle is the connection of a caller that has been idle for longest; nil if all are in use. "": of the caller with
+// the most connections of those that have an idle one.
 func (c *connections) longestIdle(caller string) *connection {
 	var longest *connection
 	for n := range c.all {
-		if n.stranger.Load() || n.caller != caller || n.idle.IsZero() || longest != nil && !n.idle.Before(longest.idle) {
+		if n.stranger.Load() || n.idle.IsZero() || caller != "" && n.caller != caller {
 			continue
+		}
+		if longest != nil {
+			has, most := n.of.Load().connections, longest.of.Load().connections
+			if has < most || has == most && !n.idle.Before(longest.idle) {
+				continue
+			}
 		}
 		longest = n
 	}
