@@ -35,7 +35,7 @@ func initialised(i int) *corev1.Node {
 }
 
 // TestFiveThousandNodes starts on 5 000 nodes that have everything. It must take no more than 60 calls of the cloud, each of which answers
-// about at most 100 instances; nothing is written; and an hour, with ten thousand heartbeats, costs the sweeps and
+// about at most 100 instances, and 50 about their network interfaces; nothing is written; and an hour, with ten thousand heartbeats, costs the sweeps and
 // nothing else. The memory is that of the controller, with the journals of the fakes; the processor time is that of the
 // fakes, too.
 func TestFiveThousandNodes(t *testing.T) {
@@ -63,8 +63,20 @@ func TestFiveThousandNodes(t *testing.T) {
 		}
 		return n + len(w.cloud.Calls()) - w.calls("BatchGetInstances", "BatchGetNetworkInterfaces")
 	}
+	interfaces := func(w *world) int {
+		n := 0
+		for _, call := range w.cloud.CallsOf("BatchGetNetworkInterfaces") {
+			if asked, ok := call.Request.(*ecsv1.BatchGetNetworkInterfacesRequest); ok {
+				n += (len(asked.GetNetworkInterfaceIds()) + 99) / 100
+			}
+		}
+		return n
+	}
 	run(t, nil, prepare, func(w *world) {
 		w.Pass(10 * time.Second)
+		if n := interfaces(w); n != many/100 {
+			t.Errorf("%d calls about network interfaces at start, want %d", n, many/100)
+		}
 		if n := calls(w); n < many/100 || n > 60 {
 			t.Errorf("%d calls of the cloud at start, want at most 60", n)
 		}
@@ -82,8 +94,11 @@ func TestFiveThousandNodes(t *testing.T) {
 		if n := calls(w); n < 11*many/100 || n > 12*60 {
 			t.Errorf("%d calls of the cloud in an hour, want at most 60 in five minutes", n)
 		}
+		if n := interfaces(w); n < 11*many/100 || n > 12*many/100 {
+			t.Errorf("%d calls about network interfaces in an hour, want at most %d in five minutes", n, many/100)
+		}
 		w.WantReadsOnly(w.cloud)
-		t.Logf("%d MiB in use; %.1f s of processor time for an hour", grown, used)
+		t.Logf("%d MiB in use; %.1f s of processor time for an hour; %d calls about network interfaces", grown, used, interfaces(w))
 	})
 }
 
