@@ -1,5 +1,3 @@
-// Package absence decides which instances are gone for good. It is the whole of ConfirmAbsent but for the reading: the gateway and its fake
-// for tests share it, so that no test of a caller believes in evidence that the gateway would not accept.
 package absence
 
 import (

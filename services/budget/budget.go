@@ -1,5 +1,3 @@
-// Package budget bounds how much is deleted within a time. It has no clock and keeps nothing: the times of earlier deletions are the
-// caller's, who has to keep them where the next leader finds them.
 package budget
 
 import (

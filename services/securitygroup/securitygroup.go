@@ -1,4 +1,3 @@
-// Package securitygroup knows what the rules of security groups do with traffic. It is pure.
 package securitygroup
 
 import (

@@ -1,7 +1,3 @@
-// Package annotation knows the annotations of a Service: one table describes each of them, and the parser, the validation
-// errors, the reference page and the admission policy all come from that table.
-//
-// The package is pure: it reads a map of strings and answers typed values or a list of problems.
 package annotation
 
 //go:generate go run ./gen -root ../../..

@@ -1,4 +1,3 @@
-// Package backend reduces the cluster's nodes to what decides about backends: an immutable snapshot, and the difference of two.
 package backend
 
 import (

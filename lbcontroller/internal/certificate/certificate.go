@@ -1,5 +1,3 @@
-// Package certificate decides about server certificates that come from Secrets: which is good, how it is marked in the cloud, which of the
-// cloud's has its content, and which of them nobody uses any more. It is pure.
 package certificate
 
 import (

@@ -1,4 +1,3 @@
-// Package convert makes of a Service with a CLB one that asks the same of an NLB, and says what can't be the same. It is pure.
 package convert
 
 import (

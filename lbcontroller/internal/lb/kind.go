@@ -1,6 +1,3 @@
-// Package lb brings a load balancer to what a Service asks for, of whatever kind it is. What only a kind knows is its
-// Product. A pass over a Service is a pipeline of values: view → desired → knowledge → decision → plan → apply →
-// outcome.
 package lb
 
 import (

@@ -1,5 +1,3 @@
-// Package readiness knows the readiness gates by which pods wait for the load balancer of a Service. It is pure: the controller watches the
-// pods and writes their conditions.
 package readiness
 
 import (

@@ -1,4 +1,3 @@
-// Package addresses decides which addresses a node has. It is pure.
 package addresses
 
 import (

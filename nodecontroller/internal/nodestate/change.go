@@ -1,5 +1,3 @@
-// Package nodestate decides what to write to a node whose instance is known. It is pure: the same node and instance always
-// give the same change, and a node that has everything gives an empty one.
 package nodestate
 
 import (

@@ -1,6 +1,3 @@
-// Package serving decides whether the cloud confirms what a kubelet asks to have in its serving certificate. A
-// certificate for the names and addresses of others would let a node pose as them, so what is not confirmed is left to
-// people. It is pure.
 package serving
 
 import (

@@ -1,6 +1,3 @@
-// Package orphan decides when routes go whose nodes are gone. A route that is deleted by mistake cuts off the pods of a node, so the
-// decision needs a second fact beside the missing Node. With one, a route goes at once; without, only after a long time and inside of a
-// budget. It has no clock and does no I/O.
 package orphan
 
 import (

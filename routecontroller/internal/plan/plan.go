@@ -1,4 +1,3 @@
-// Package plan decides what has to change in a route table. It is pure: claims and entries in, a plan out.
 package plan
 
 import (

@@ -1,5 +1,3 @@
-// Package table describes the two sides of a route table without touching either: the routes that the nodes of a cluster
-// claim, and the entries that a table of the VPC holds.
 package table
 
 import (

@@ -1,5 +1,3 @@
-// Package desired turns a Service, its EndpointSlices and the nodes into what is wanted in the cloud. It is pure, and all
-// validation of what users write happens here.
 package desired
 
 import (

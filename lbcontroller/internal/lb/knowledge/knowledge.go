@@ -1,6 +1,3 @@
-// Package knowledge is what is known of the cloud about Services: what this process has read and done (Memory), and
-// what the processes before it have recorded (Record). It spares reads, and nothing depends on it: a Service of which
-// nothing is known is read.
 package knowledge
 
 import (

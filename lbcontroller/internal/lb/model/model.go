@@ -1,6 +1,3 @@
-// Package model holds what is wanted and what is there: plain values without behaviour beyond comparing and copying. What differs
-// between kinds of load balancers is kept in the gateway's own messages, where presence means "set", so that it is spelled out only
-// once. Messages are replaced and never changed, so values share them.
 package model
 
 import (

@@ -1,5 +1,3 @@
-// Package ownership makes and recognises the marks by which the controller knows what is its own in the cloud: names, descriptions
-// and tags. They are the ones of the existing CCM, so that a cluster can be taken over from it.
 package ownership
 
 import (

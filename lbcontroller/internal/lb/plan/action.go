@@ -1,5 +1,3 @@
-// Package plan compares what is wanted with what is there and answers an ordered list of actions. It is pure and total: it
-// makes no call, keeps no time and never fails.
 package plan
 
 import (

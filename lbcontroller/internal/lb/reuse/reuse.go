@@ -1,5 +1,3 @@
-// Package reuse decides about load balancers that a Service names instead of having one of its own: whether the Service may take it, what
-// the Service gives up for that, and what is its there. It is pure.
 package reuse
 
 import (

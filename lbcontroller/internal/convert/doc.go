@@ -1,0 +1,5 @@
+// Package convert makes of a Service with a CLB one that asks the same of an NLB, and says what can't be the same. It
+// is pure.
+//
+// [ToNLB] makes a [Result] of a Service: the new Service, and what is to be known of it. The command convert prints it.
+package convert
