@@ -125,3 +125,58 @@ func TestPackagesThatDecide(t *testing.T) {
 		t.Errorf("%d names are in brackets, %v", seen, err)
 	}
 }
+
+// TestWalksThroughTheCode: the files, directories and functions that the pages for contributors name by a part of their path are there.
+func TestWalksThroughTheCode(t *testing.T) {
+	t.Parallel()
+	var tree []string
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "dist") {
+			return fs.SkipDir
+		}
+		tree = append(tree, filepath.ToSlash(path))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ending := func(part string) (found []string) {
+		for _, path := range tree {
+			if strings.HasSuffix(path, "/"+part) {
+				found = append(found, path)
+			}
+		}
+		return found
+	}
+	named, functions := 0, 0
+	for page, text := range pages(t) {
+		if page != "CONTRIBUTING.md" && page != "docs/architecture.md" {
+			continue
+		}
+		text = fences.ReplaceAllString(text, "")
+		for _, part := range regexp.MustCompile("`([a-z][a-z0-9_-]*(?:/[a-z0-9_.-]+)+)`").FindAllStringSubmatch(text, -1) {
+			if named++; !strings.HasPrefix(part[1], "dist/") && len(ending(part[1])) == 0 {
+				t.Errorf("%s: there is no %s", page, part[1])
+			}
+		}
+		for _, step := range regexp.MustCompile("`([a-z/_]+/[a-z_]+[.]go)`, `(\\w+)`(?: and `(\\w+)`)?").FindAllStringSubmatch(text, -1) {
+			var source string
+			for _, file := range ending(step[1]) {
+				content, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				source += string(content)
+			}
+			for _, function := range slices.DeleteFunc(step[2:], func(name string) bool { return name == "" }) {
+				functions++
+				if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + function + `\(`).MatchString(source) {
+					t.Errorf("%s: %s has no function %s", page, step[1], function)
+				}
+			}
+		}
+	}
+	if named < 50 || functions < 10 {
+		t.Errorf("%d files and %d functions are named", named, functions)
+	}
+}
