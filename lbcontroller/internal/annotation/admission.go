@@ -244,5 +244,7 @@ func (p Pattern) expr() string {
 
 func matches(what, expr string) string { return fmt.Sprintf("%s.matches('%s')", what, expr) }
 
-// oneOf folds the case of letters as strings.EqualFold does.
-func oneOf(values []string) string { return "(?i)^(" + strings.Join(values, "|") + ")$" }
+// oneOf folds the case of letters as strings.EqualFold does. A dot is one, as in HTTP1.1.
+func oneOf(values []string) string {
+	return "(?i)^(" + strings.ReplaceAll(strings.Join(values, "|"), ".", "[.]") + ")$"
+}

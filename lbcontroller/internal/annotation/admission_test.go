@@ -2,6 +2,7 @@ package annotation
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -42,12 +43,23 @@ func TestAdmissionPolicy(t *testing.T) {
 			t.Errorf("the rule of %s is %+v", s.Key, rule)
 		}
 		for _, value := range s.Values {
-			if strings.ContainsAny(value, `.+*?()|[]{}^$\'"`) {
-				t.Errorf("%s: the value %q needs quotes in a regular expression", s.Key, value)
+			if strings.ContainsAny(value, `+*?()|[]{}^$\'"`) {
+				t.Errorf("%s: the value %q needs quotes in a regular expression: see oneOf", s.Key, value)
 			}
 		}
 		if strings.ContainsAny(s.Key+s.Allowed()+s.Separator, `\'"`) {
 			t.Errorf("%s: quotes in %q", s.Key, s.Allowed())
+		}
+	}
+}
+
+// TestOneOf: the policy takes each value in any case, and nothing else.
+func TestOneOf(t *testing.T) {
+	t.Parallel()
+	pattern := regexp.MustCompile(oneOf([]string{"HTTP1.0", "HTTP1.1"}))
+	for value, taken := range map[string]bool{"HTTP1.0": true, "http1.1": true, "HTTP1x1": false, "HTTP1.1 ": false, "HTTP1.12": false, "": false} {
+		if pattern.MatchString(value) != taken {
+			t.Errorf("%q: taken %t, want %t", value, !taken, taken)
 		}
 	}
 }
