@@ -38,8 +38,11 @@ const suffix = "-nlb"
 // maxName is how long the name of a Service may be.
 const maxName = 63
 
-// noteDomain is that of what the controller notes on a Service.
-const noteDomain = "service.k8s.alibaba/"
+// noteDomain is that of what the controller notes on a Service, and noteHash what is apart from it (lb.LabelHash).
+const (
+	noteDomain = "service.k8s.alibaba/"
+	noteHash   = "service.beta.kubernetes.io/hash"
+)
 
 // lastApplied is kubectl's note of another object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -92,7 +95,7 @@ func skeleton(svc *corev1.Service, class string) *corev1.Service {
 		},
 		Spec: *svc.Spec.DeepCopy(),
 	}
-	maps.DeleteFunc(result.Labels, func(key, _ string) bool { return strings.HasPrefix(key, noteDomain) })
+	maps.DeleteFunc(result.Labels, func(key, _ string) bool { return strings.HasPrefix(key, noteDomain) || key == noteHash })
 	for key, value := range svc.Annotations {
 		isAsked := strings.HasPrefix(key, annotation.Prefix) || strings.HasPrefix(key, annotation.LegacyPrefix)
 		if !isAsked && !strings.HasPrefix(key, noteDomain) && key != lastApplied {

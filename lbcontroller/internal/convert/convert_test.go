@@ -15,6 +15,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/convert"
+	"alicloud-controllers.dev/lbcontroller/internal/lb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/nlb"
 )
@@ -197,7 +198,7 @@ func TestAnnotations(t *testing.T) {
 func TestText(t *testing.T) {
 	t.Parallel()
 	svc := service("acl-status", "on", "acl-id", "acl-1", "acl-type", "white", "spec", "slb.s2.small", "instance-charge-type", "PayBySpec")
-	svc.Labels = map[string]string{"app": "web", "service.k8s.alibaba/hash": "x"}
+	svc.Labels = map[string]string{"app": "web", "service.k8s.alibaba/loadbalancer-id": "lb-1", lb.LabelHash: "x"}
 	svc.Annotations["prometheus.io/scrape"] = "true"
 	svc.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}"
 	svc.Finalizers, svc.ResourceVersion = []string{"service.k8s.alibaba/resources"}, "7"
