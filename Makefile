@@ -9,11 +9,12 @@ APART       := $(patsubst %/go.work,%,$(wildcard $(addsuffix /go.work,$(MODULES)
 UNITED      := lbcontroller cloudgateway $(filter-out lbcontroller cloudgateway $(APART),$(MODULES))
 PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/openapisim/cmd/openapisim lbcontroller/cmd/lbcontroller \
                nodecontroller/cmd/nodecontroller routecontroller/cmd/routecontroller deploy/tools/migrate/cmd/migrate
-VERSION     ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev)
+# Asked for once: all that one run of make builds has the same version, whatever happens to the tree meanwhile.
+VERSION     := $(or $(VERSION),$(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev))
 CACHE       := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/alicloud-controllers
 TOOLS       := $(CACHE)/tools-$(shell cat deploy/tools/thirdparty/go.mod deploy/tools/thirdparty/go.sum | cksum | cut -d' ' -f1)
 TOOL         = $(addprefix $(TOOLS)/,$(1))
-JUDGES      := $(CACHE)/judges-$(shell cat deploy/tools/judges/go.sum deploy/tools/judges/krew/go.sum deploy/go.sum | cksum | cut -d' ' -f1)
+JUDGES      := $(CACHE)/judges-$(shell (cat deploy/tools/judges/go.sum deploy/tools/judges/krew/go.sum; grep 'helm.sh/helm/v3 ' deploy/go.mod) | cksum | cut -d' ' -f1)
 GENERATORS  := $(call TOOL,buf protoc-gen-go protoc-gen-go-grpc)
 # The race detector needs a C compiler; go sets CGO_ENABLED=0 when there is none.
 RACE        := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
@@ -272,17 +273,24 @@ plugin: ## Build kubectl alicloud for all its platforms
 RELEASE     := cd deploy && go run ./tools/release/cmd/release
 
 .PHONY: release
-release: images plugin ### Collect what is published in dist/release: KEY=file signs it; SOURCE=url of the sources of all tags, DOWNLOADS=url of their files
+release: signable images plugin ### Collect what is published in dist/release: KEY=file signs it; SOURCE=url of the sources of all tags, DOWNLOADS=url of their files
 	@$(RELEASE) collect -images ../dist/images -out ../dist/release -version "$(VERSION)" -source "$(SOURCE)" -downloads "$(DOWNLOADS)" \
 		-platforms "$(PLATFORMS)" -registry "$(REGISTRY)" -key "$(if $(KEY),$(abspath $(KEY)))"
+
+# make release would refuse it, too, after it has built everything.
+.PHONY: signable
+signable:
+	@case "$(if $(KEY),$(VERSION))" in *-dirty) \
+		echo 'release: the source has changes that are in no commit: commit them, or leave KEY out'; exit 1;; esac
+	@test -z "$(KEY)" || test -r "$(KEY)" || { echo 'release: KEY=$(KEY) is no file'; exit 1; }
 
 .PHONY: push
 push: ### Push the images and the chart of FROM=dist/release, with their signatures: TO=registry.example.com/alicloud-controllers
 	@$(RELEASE) push -from "$(abspath $(or $(FROM),dist/release))" -to "$(TO)"
 
 .PHONY: rebuild
-rebuild: ### Make the files of a release again from this commit and compare: FROM=directory of the release
-	@$(RELEASE) rebuild -from "$(abspath $(or $(FROM),dist/release))" -out ../dist/rebuilt
+rebuild: ### Make the files of a release again from this commit and compare: FROM=directory of the release, IMAGE=process for one image
+	@$(RELEASE) rebuild -from "$(abspath $(or $(FROM),dist/release))" -out ../dist/rebuilt -image "$(IMAGE)"
 
 .PHONY: release-check
 release-check: $(addprefix $(JUDGES)/,cosign crane helm validate-krew-manifest) ### Have cosign, crane, helm and krew judge what make release writes

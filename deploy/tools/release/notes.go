@@ -29,6 +29,12 @@ func notes(changes, version string, tagged bool) (string, error) {
 	return "", fmt.Errorf("the changes have no part about %s", version)
 }
 
+// introduced are the notes as they stand beside the files of a release, where nothing else says what these are for.
+func introduced(notes string) string {
+	title, changes, _ := strings.Cut(notes, "\n\n")
+	return title + "\n\nHow to verify these files, and to install from them, is in [docs/install.md](docs/install.md#2-images).\n\n" + changes
+}
+
 // absolute gives the links of the changes, which lead to files beside them, the address of those files at the tag.
 // Where that is not known, each file is named instead: on the page of a release a relative link leads nowhere.
 func absolute(notes, version, source string) string {

@@ -76,7 +76,7 @@ func Collect(ctx context.Context, o Options, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"NOTES.md": []byte(absolute(part, version, o.Source))}
+	files := map[string][]byte{"NOTES.md": []byte(absolute(introduced(part), version, o.Source))}
 	if files["dashboard.json"], err = dashboard(c); err != nil {
 		return err
 	}

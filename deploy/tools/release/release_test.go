@@ -116,8 +116,9 @@ func TestRelease(t *testing.T) {
 			t.Errorf("%s has the sum %x, want %s", name, got, sum)
 		}
 	}
-	if notes := string(read(t, o.Out, "NOTES.md")); strings.Contains(notes, "](docs/") {
-		t.Errorf("the notes have relative links:\n%s", notes)
+	notes := string(read(t, o.Out, "NOTES.md"))
+	if strings.Contains(notes, "](docs/") || !strings.HasPrefix(notes, "# "+version+"\n\nHow to verify these files, and to install") {
+		t.Errorf("the notes have relative links, or don't say what the files are for:\n%s", notes)
 	}
 	for _, of := range []string{"SHA256SUMS", "provenance", "lbcontroller-" + version, "alicloud-controllers-" + version} {
 		if !bytes.Contains(read(t, o.Out, of+".sigstore.json"), []byte("messageSignature")) == (of == "SHA256SUMS") {

@@ -54,7 +54,11 @@ func run(ctx context.Context, args []string) error {
 		return release.Push(ctx, *from, *to, os.Stdout)
 	case "rebuild":
 		out := flags.String("out", "../dist/rebuilt", "`DIRECTORY` to write")
+		image := flags.String("image", "", "`PROCESS` whose image alone is made again")
 		_ = flags.Parse(args[1:])
+		if *image != "" {
+			return release.RebuildImage(ctx, root, *from, *image, os.Stdout)
+		}
 		if err := release.Rebuild(ctx, root, *from, *out, os.Stdout); err != nil {
 			return err
 		}
