@@ -297,6 +297,15 @@ release-check: $(addprefix $(JUDGES)/,cosign crane helm validate-krew-manifest) 
 	cd deploy && COSIGN=$(JUDGES)/cosign CRANE=$(JUDGES)/crane HELM=$(JUDGES)/helm KREW=$(JUDGES)/validate-krew-manifest \
 		go test $(RACE) -count=1 $(TESTFLAGS) ./tools/release/...
 
+# Without FROM, it makes the release, of a commit without changes, and the key that signs it.
+.PHONY: e2e-release
+e2e-release: $(addprefix $(JUDGES)/,cosign crane helm) ### Go a stranger's way with a release, as root: verify it, make an image again, install it from a registry on real kubelets: FROM=directory of the release
+	@$(WORLD) prepare-node
+	@test -n "$(FROM)" || { mkdir -p dist && openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out dist/key.pem && \
+		$(MAKE) release KEY=dist/key.pem && rm dist/key.pem; }
+	cd deploy && E2E_RELEASE="$(abspath $(or $(FROM),dist/release))" E2E_CLUSTER=true PATH="$(JUDGES):$$PATH" \
+		go test -count=1 -timeout 30m -v -run '^TestRelease$$' $(TESTFLAGS) ./test/cluster
+
 # cosign takes 3 minutes on 2 cores, the others less than one.
 $(JUDGES)/cosign $(JUDGES)/crane:
 	@echo "building $(@F) into $(JUDGES), once"

@@ -26,8 +26,8 @@ type built struct {
 	Node       binaries.Node
 	// Echo is the program of the workload, of pause and of the load.
 	Echo string
-	// Images are the tars with images, ours and the others.
-	Images string
+	// Images are the tars with images, ours and the others. Ours are those of a release if one is tried: no node has them.
+	Images, Ours string
 	// Upstream, Simulator and Gateways are of the tests of Kubernetes itself and of the Gateway API, and empty without them.
 	Upstream  binaries.Upstream
 	Simulator string
@@ -56,10 +56,14 @@ func build(work string) error {
 	if b.Node, err = binaries.EnsureNode(ctx, cfg); err != nil {
 		return err
 	}
-	for _, args := range [][]string{
-		{"build", "-trimpath", "-ldflags", "-s -w", "-o", b.Echo, "./test/cluster/echo"},
-		{"run", "./images", "-out", b.Images, "-platforms", runtime.GOARCH, "-registry", registry},
-	} {
+	commands := [][]string{{"build", "-trimpath", "-ldflags", "-s -w", "-o", b.Echo, "./test/cluster/echo"}}
+	if b.Ours = os.Getenv(releaseAsked); b.Ours == "" {
+		b.Ours = b.Images
+		commands = append(commands, []string{"run", "./images", "-out", b.Images, "-platforms", runtime.GOARCH, "-registry", registry})
+	} else if err := os.Mkdir(b.Images, 0o700); err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	for _, args := range commands {
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir, cmd.Env = filepath.Join(root, "deploy"), append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {

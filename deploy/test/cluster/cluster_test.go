@@ -40,13 +40,17 @@ type cluster struct {
 	client *kubernetes.Clientset
 	cloud  *cloud.Client
 	ca     string
-	tokens map[string]string // by user
-	secret string            // of the AccessKey
-	port   int               // of the Service that changes
-	host   string            // where the simulated cloud listens
-	before []string          // the objects that were there before the installation
+	// authority has signed what listens with TLS.
+	authority *pki.Authority
+	tokens    map[string]string // by user
+	secret    string            // of the AccessKey
+	port      int               // of the Service that changes
+	host      string            // where the simulated cloud listens
+	before    []string          // the objects that were there before the installation
 	// components are further values of the chart's components.
 	components string
+	// chart takes the place of deploy/chart in the commands of the docs, if it is given.
+	chart string
 }
 
 const (
@@ -140,7 +144,7 @@ func (c *cluster) controlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.ca = ca.File()
+	c.ca, c.authority = ca.File(), ca
 	serving, err := ca.Serving("kube-apiserver", "kubernetes.default.svc", "10.96.0.1", vpcRouter)
 	if err != nil {
 		return err
@@ -364,7 +368,11 @@ func (c *cluster) simulate(t *testing.T) {
 		script(nil, "ip route add "+metadataService+" via "+c.nodes[0].address.String())); err != nil {
 		t.Fatal(err)
 	}
-	c.apply(t, replace.Replace(string(manifest)))
+	text := replace.Replace(string(manifest))
+	if c.built.Ours != c.built.Images { // It comes out of the registry.
+		text = strings.ReplaceAll(text, "imagePullPolicy: Never", "imagePullPolicy: IfNotPresent")
+	}
+	c.apply(t, text)
 	c.host = c.nodes[0].address.String()
 	c.cloud = cloud.New("http://" + c.host + ":9100")
 	c.wait(t, "the simulated cloud answers", c.cloud.Healthy)
@@ -385,7 +393,7 @@ func addresses(podCIDR string) (all []string) {
 // tag is that of our images.
 func (c *cluster) tag(t *testing.T) string {
 	t.Helper()
-	tars, err := filepath.Glob(filepath.Join(c.built.Images, "openapisim-*.tar"))
+	tars, err := filepath.Glob(filepath.Join(c.built.Ours, "openapisim-*.tar"))
 	if err != nil || len(tars) != 1 {
 		t.Fatalf("images of the simulated cloud: %q, %v", tars, err)
 	}

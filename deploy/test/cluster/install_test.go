@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -169,7 +170,7 @@ func (c *cluster) block(t *testing.T, page, beginning string) string {
 	t.Helper()
 	for _, block := range regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(c.page(t, page), -1) {
 		if strings.HasPrefix(block[1], beginning) {
-			return block[1]
+			return strings.ReplaceAll(block[1], "deploy/chart", cmp.Or(c.chart, "deploy/chart"))
 		}
 	}
 	t.Fatalf("docs/%s has no block that begins with %q", page, beginning)
