@@ -7,12 +7,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"alicloud-controllers.dev/deploy/chart"
 	"alicloud-controllers.dev/deploy/plugin/why"
 )
 
@@ -68,6 +70,7 @@ func (c Command) facts(ctx context.Context, thing why.Thing) why.Facts {
 			f.Events = append(f.Events, list.Items...)
 		}
 	}
+	missing := func() bool { return strings.Contains(f.Unread[len(f.Unread)-1], "(NotFound)") }
 	if thing.Kind == why.Service {
 		var svc corev1.Service
 		in := []string{"get", "service", thing.Name}
@@ -81,18 +84,27 @@ func (c Command) facts(ctx context.Context, thing why.Thing) why.Facts {
 			if read(&list, "get", "endpointslices", "-n", svc.Namespace, "-l", discoveryv1.LabelServiceName+"="+svc.Name) {
 				f.Slices = append([]discoveryv1.EndpointSlice{}, list.Items...)
 			}
+		} else {
+			f.Missing = missing()
 		}
 	} else {
 		var node corev1.Node
 		if read(&node, "get", "node", thing.Name) {
 			f.Node = &node
 			events("-A", "--field-selector", "involvedObject.kind=Node,involvedObject.name="+node.Name)
+			if thing.Kind == why.Node { // What is about all nodes.
+				events("-A", "--field-selector", "involvedObject.kind=Namespace,involvedObject.name="+chart.Namespace)
+			}
+		} else {
+			f.Missing = missing()
 		}
 	}
 	if thing.Kind == why.Route {
 		events("-n", c.installed, "--field-selector", "involvedObject.kind=RouteTable")
 	}
-	c.installation(ctx, &f, read)
+	if !f.Missing {
+		c.installation(ctx, &f, read)
+	}
 	f.Now = time.Now()
 	return f
 }
@@ -104,6 +116,12 @@ func (c Command) installation(ctx context.Context, f *why.Facts, read func(into 
 		f.Leases = map[string]*coordinationv1.Lease{}
 		for i := range leases.Items {
 			f.Leases[leases.Items[i].Name] = &leases.Items[i]
+		}
+	}
+	if c.installed != chart.Namespace && f.Leases != nil { // There is that of the existing cloud controller manager.
+		var other coordinationv1.LeaseList
+		if read(&other, "get", "leases", "-n", chart.Namespace, "--field-selector", "metadata.name="+why.OtherLease) && len(other.Items) > 0 {
+			f.Leases[why.OtherLease] = &other.Items[0]
 		}
 	}
 	const process = "app.kubernetes.io/name"

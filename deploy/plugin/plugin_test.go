@@ -22,7 +22,7 @@ case "$*" in
 	"source":{"component":"service-controller"},"involvedObject":{"kind":"Service","name":"web"},"lastTimestamp":"2026-12-01T10:00:00Z"}]}' ;;
 *"get endpointslices"*|*"get events"*|*"get leases"*|*"get pods"*) echo '{"items":[]}' ;;
 *"cloudgateway top"*"-o json") echo '{"actions":[{"product":"slb","action":"CreateLoadBalancer","waiting":[
-	{"caller":"kube-system/lbcontroller","calls":12,"longest":"40s"}]}]}' ;;
+	{"caller":"system:serviceaccount:kube-system:lbcontroller","calls":12,"longest":"40s"}]}]}' ;;
 *"config view"*) echo 'kind: Config' ;;
 *exec*) echo "out of a pod: $*" ;;
 *) echo "Error from server (NotFound): $*" >&2; exit 1 ;;
@@ -73,8 +73,8 @@ func TestWhy(t *testing.T) {
 	for args, want := range map[string][]string{
 		"why service/web": {
 			"service shop/web: this stands in the way", "no lbcontroller leads", "QuotaExceeded: the account has no room for a CLB",
-			"no pod that it selects (app=web) is ready", "SyncLoadBalancerFailed: another word",
-			"slb CreateLoadBalancer: 12 of kube-system/lbcontroller for 40s",
+			"no pod that it selects (app=web) is ready", ": another word",
+			"slb CreateLoadBalancer: 12 of system:serviceaccount:kube-system:lbcontroller for 40s",
 		},
 		"why -n shop svc/web": {"service shop/web"}, "why svc/web -n shop": {"service shop/web"}, "why node/n1": {"node n1"},
 		"why route/n1":     {"the node has no range of pods"},

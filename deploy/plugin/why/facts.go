@@ -70,14 +70,15 @@ type Facts struct {
 	Thing Thing
 	Now   time.Time
 
-	// Service is nil for nodes and routes, Node for Services.
+	// Service is nil for nodes and routes, Node for Services. If the API server says that there is none, Missing is true.
 	Service *corev1.Service
 	Node    *corev1.Node
+	Missing bool
 	// Slices are those of the Service.
 	Slices []discoveryv1.EndpointSlice
-	// Events are those on the thing; for a route those on its node and on route tables.
+	// Events are those on the thing, for a node also those about all nodes, for a route those on its node and on route tables.
 	Events []corev1.Event
-	// Leases and Pods are those of the installation, by the process.
+	// Leases and Pods are those of the installation, by the process, and OtherLease.
 	Leases map[string]*coordinationv1.Lease
 	Pods   map[string][]corev1.Pod
 	// Status is what `cloudgateway top -o json` says.

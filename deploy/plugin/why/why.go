@@ -10,6 +10,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/services/nodes"
+)
+
+// Reasons of events about what a condition says, too.
+const (
+	syncFailed  = "SyncLoadBalancerFailed"
+	nodeFailed  = "SyncNodeFailed"
+	routeFailed = "CreateRouteFailed"
 )
 
 // Obstacle is what stands in the way, and what somebody can do about it.
@@ -52,8 +61,20 @@ func Explain(f Facts) Answer {
 // object looks whether there is such a thing, and whether it is the controllers'.
 func (f Facts) object(a *Answer) (ours bool) {
 	switch {
+	case f.Missing && f.Thing.Kind == Service:
+		a.add("there is no "+f.Thing.String(), "is the name right, and the namespace (-n)?")
+		return false
+	case f.Missing:
+		a.add("there is no node "+f.Thing.Name+" in the cluster", "its kubelet registers it: look at the kubelet's log on the machine. "+
+			"If it was there before, the event DeletedNode says why it went: kubectl get events -A --field-selector involvedObject.name="+
+			f.Thing.Name)
+		return false
 	case f.Thing.Kind == Service && f.Service == nil, f.Thing.Kind != Service && f.Node == nil:
 		a.add("it can't be read, so nothing can be said about it", "look at what was not read, below; is the name right, and the namespace (-n)?")
+		return false
+	case f.Service == nil && nodes.Excluded(f.Node):
+		a.add("it is none of ours: it has the label "+nodes.LabelExclude+", or "+nodes.LabelExcludeOld+", or is no instance of the cloud",
+			"take the label off, or set it to false")
 		return false
 	case f.Service == nil:
 		return true
@@ -74,51 +95,6 @@ func (f Facts) object(a *Answer) (ours bool) {
 
 func (a *Answer) add(what, do string) { a.Obstacles = append(a.Obstacles, Obstacle{what, do}) }
 
-// processes looks whether somebody works for the thing: the controller, and the gateway that it asks.
-func (f Facts) processes(a *Answer) {
-	for _, process := range []string{f.Thing.Controller(), "cloudgateway"} {
-		if f.Leases == nil {
-			return
-		}
-		ready, all := 0, f.Pods[process]
-		var waits []string
-		for _, pod := range all {
-			if isReady(pod) {
-				ready++
-			} else {
-				waits = append(waits, pod.Name+" "+state(pod))
-			}
-		}
-		text := fmt.Sprintf("%d of %d pods ready", ready, len(all))
-		leader, since := f.leader(process)
-		switch {
-		case leader == "" && process == "routecontroller" && len(all) == 0:
-			a.add("no routecontroller is installed (mode terway), so routes are not ours", "look at the network plugin")
-		case leader == "":
-			a.add("no "+process+" leads: "+cmp.Or(since, "nobody holds its Lease")+", "+text+list(": ", waits),
-				"kubectl -n kube-system describe pod -l app.kubernetes.io/name="+process+
-					"; the page /readyz of a pod says why it doesn't lead (docs/runbook.md, AlicloudNotReady)")
-		default:
-			text = leader + " leads, renewed " + since + " ago; " + text + list(": ", waits)
-		}
-		a.Lines = append(a.Lines, Line{process, text})
-	}
-}
-
-// leader is the pod that leads. If there is none, since says for how long nobody has renewed.
-func (f Facts) leader(process string) (pod, since string) {
-	lease := f.Leases[process]
-	if lease == nil || deref(lease.Spec.HolderIdentity) == "" || lease.Spec.RenewTime == nil {
-		return "", ""
-	}
-	holder, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
-	age := f.Now.Sub(lease.Spec.RenewTime.Time)
-	if seconds := lease.Spec.LeaseDurationSeconds; seconds != nil && age > time.Duration(*seconds)*time.Second {
-		return "", holder + " has not renewed its Lease for " + short(age)
-	}
-	return holder, short(age)
-}
-
 func (f Facts) service(a *Answer) {
 	svc := f.Service
 	var addresses []string
@@ -131,6 +107,7 @@ func (f Facts) service(a *Answer) {
 		a.add("its deletion began "+short(f.Now.Sub(svc.DeletionTimestamp.Time))+" ago, and its load balancer is released first",
 			"wait for a minute; if CleanLoadBalancerFailed is below, do what it says")
 	}
+	before := len(a.Obstacles)
 	synced := f.condition(a, svc.Status.Conditions, "Synced")
 	switch {
 	case svc.DeletionTimestamp != nil:
@@ -138,10 +115,11 @@ func (f Facts) service(a *Answer) {
 		a.add("lbcontroller has not looked at it yet", "wait for a minute; if it stays so, read the log of lbcontroller")
 	case synced.Status != metav1.ConditionTrue:
 		a.add("Synced is "+string(synced.Status)+", "+synced.Reason+": "+synced.Message,
-			"docs/troubleshooting.md, Services, has a row for each reason")
+			f.next(syncFailed, "docs/troubleshooting.md, Services, has a row for each reason"))
 	}
+	// Without an address it is only waited for, which is no trouble beside the one that Synced names.
 	if ready := f.condition(a, svc.Status.Conditions, "LoadBalancerReady"); ready != nil && ready.Status == metav1.ConditionFalse &&
-		(synced == nil || synced.Message != ready.Message) {
+		len(a.Obstacles) == before {
 		a.add("LoadBalancerReady is False, "+ready.Reason+": "+ready.Message, "docs/troubleshooting.md, Services")
 	}
 	f.endpoints(a)
@@ -181,8 +159,7 @@ func (f Facts) node(a *Answer) {
 	for _, taint := range f.Node.Spec.Taints {
 		switch taint.Key {
 		case "node.cloudprovider.kubernetes.io/uninitialized":
-			a.add("it is not initialised: nodecontroller has not found its instance, or can't change it",
-				"the event SyncNodeFailed says which; compare spec.providerID with REGION.INSTANCE")
+			f.uninitialized(a)
 		case "node.alibabacloud.com/foreign-instance":
 			a.add("its instance is of another VPC or cluster", "correct --provider-id and delete the Node, or set nodeVPCIDs")
 		case "node.cloudprovider.kubernetes.io/shutdown":
@@ -209,6 +186,19 @@ func (f Facts) node(a *Answer) {
 	}
 }
 
+// uninitialized says why, if nodecontroller has said it: of this node, or of all.
+func (f Facts) uninitialized(a *Answer) {
+	for _, e := range f.warnings() {
+		if e.Reason == nodeFailed {
+			what, next := split(e)
+			a.add("it is not initialised: "+what, cmp.Or(next, "docs/runbook.md, Events, "+nodeFailed))
+			return
+		}
+	}
+	a.add("it is not initialised: nodecontroller has not found its instance, or can't change it",
+		"wait for a minute; if it stays so, compare spec.providerID with REGION.INSTANCE, and read the log of nodecontroller")
+}
+
 func (f Facts) route(a *Answer) {
 	ranges := f.Node.Spec.PodCIDRs
 	a.Lines = append(a.Lines, Line{"pod ranges", cmp.Or(strings.Join(ranges, ", "), "none")})
@@ -227,8 +217,22 @@ func (f Facts) route(a *Answer) {
 	}
 	a.Lines = append(a.Lines, f.line(string(c.Type), string(c.Status), c.Reason, c.Message, c.LastTransitionTime))
 	if c.Status != corev1.ConditionFalse {
-		a.add("NetworkUnavailable is "+string(c.Status)+", "+c.Reason+": "+c.Message, "docs/troubleshooting.md, Routes")
+		f.unavailable(a, c)
 	}
+}
+
+// unavailable says why there is no route: the condition has a text of Kubernetes, and the cause is in an event on the
+// node, or on the route table.
+func (f Facts) unavailable(a *Answer, c *corev1.NodeCondition) {
+	what, do := c.Message, "docs/troubleshooting.md, Routes"
+	live := f.warnings()
+	for _, reason := range []string{"SyncRouteFailed", "RouteTableNotManaged", routeFailed} { // The last one counts most.
+		if i := slices.IndexFunc(live, func(e corev1.Event) bool { return e.Reason == reason }); i >= 0 {
+			text, next := split(live[i])
+			what, do = text, cmp.Or(next, "docs/runbook.md, Events, "+reason)
+		}
+	}
+	a.add("NetworkUnavailable is "+string(c.Status)+", "+c.Reason+": "+what, do)
 }
 
 // condition shows a condition and returns it, or nil.
@@ -251,30 +255,87 @@ func (f Facts) line(name, status, reason, message string, since metav1.Time) Lin
 	return Line{name, text + list(": ", nonEmpty(message))}
 }
 
-// events shows the controller's warnings since trouble was over the last time, the newest of each reason.
-func (f Facts) events(a *Answer) {
+// warnings are those of the controller that are not over, the newest of each reason.
+func (f Facts) warnings() (live []corev1.Event) {
 	all := slices.Clone(f.Events)
+	slices.Reverse(all) // Of those in one second the API server has the older ones first.
 	slices.SortStableFunc(all, func(x, y corev1.Event) int { return last(y).Compare(last(x)) })
 	shown := map[string]bool{}
-	resolved := map[string]bool{}
-	const most = 5
+	resolved := map[string]string{} // what was said to be over, by the object
 	for _, e := range all {
 		about := e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name
 		switch key := about + " " + e.Reason; {
 		case e.Source.Component != f.Thing.source():
 		case e.Reason == "Resolved":
-			resolved[about] = true
-		case e.Type != corev1.EventTypeWarning || resolved[about] || shown[key] || len(shown) == most:
+			resolved[about] += e.Message
+		case e.Reason == "InitializedNode":
+			resolved[about] += nodeFailed
+		case e.Type != corev1.EventTypeWarning || strings.Contains(resolved[about], e.Reason) || shown[key] || f.over(e):
 		default:
 			shown[key] = true
-			of := ""
-			if e.InvolvedObject.Kind == "RouteTable" {
-				of = " on route table " + e.InvolvedObject.Name
+			live = append(live, e)
+		}
+	}
+	return live
+}
+
+// over reports whether a failure is older than the success that its condition names. Not every one is followed by an
+// event that says so.
+func (f Facts) over(e corev1.Event) bool {
+	var since time.Time
+	switch {
+	case f.Service != nil && e.Reason == syncFailed:
+		for _, c := range f.Service.Status.Conditions {
+			if c.Type == "Synced" && c.Status == metav1.ConditionTrue {
+				since = c.LastTransitionTime.Time
 			}
-			a.Lines = append(a.Lines, Line{"event", fmt.Sprintf("%s%s, %s ago%s: %s", e.Reason, of, short(f.Now.Sub(last(e))), times(e), e.Message)})
-			if !slices.ContainsFunc(a.Obstacles, func(o Obstacle) bool { return strings.Contains(o.What, e.Message) }) {
-				a.add(e.Reason+of+": "+e.Message, "docs/runbook.md, Events, "+e.Reason)
-			}
+		}
+	case f.Node != nil && e.Reason == routeFailed:
+		if c := nodeCondition(f.Node, corev1.NodeNetworkUnavailable); c != nil && c.Status == corev1.ConditionFalse {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return !last(e).After(since)
+}
+
+// split has what an event says in one line, and apart from it what its controller says to do next.
+func split(e corev1.Event) (what, next string) {
+	for _, mark := range []string{"\nnext: ", "; next: "} {
+		if before, after, found := strings.Cut(e.Message, mark); found {
+			return strings.ReplaceAll(before, "\n", "; "), after
+		}
+	}
+	return strings.ReplaceAll(e.Message, "\n", "; "), ""
+}
+
+// next is what the newest warning of a reason says to do next; without one it is what is given.
+func (f Facts) next(reason, otherwise string) string {
+	for _, e := range f.warnings() {
+		if _, next := split(e); next != "" && e.Reason == reason {
+			return next
+		}
+	}
+	return otherwise
+}
+
+// events shows the warnings, and adds what no condition has said.
+func (f Facts) events(a *Answer) {
+	const most = 5
+	live := f.warnings()
+	for _, e := range live[:min(len(live), most)] {
+		of := ""
+		switch e.InvolvedObject.Kind {
+		case "RouteTable":
+			of = " on route table " + e.InvolvedObject.Name
+		case "Namespace":
+			of = " on the cluster"
+		}
+		what, next := split(e)
+		a.Lines = append(a.Lines, Line{"event", fmt.Sprintf("%s%s, %s ago%s: %s", e.Reason, of, short(f.Now.Sub(last(e))), times(e), what)})
+		if !slices.ContainsFunc(a.Obstacles, func(o Obstacle) bool {
+			return strings.Contains(o.What, what) || e.Reason == syncFailed && strings.HasPrefix(o.What, "Synced is ")
+		}) {
+			a.add(e.Reason+of+": "+what, cmp.Or(next, "docs/runbook.md, Events, "+e.Reason))
 		}
 	}
 }
@@ -300,8 +361,12 @@ func (f Facts) queue(a *Answer) {
 			texts = append(texts, action.Product+" "+action.Action+" is refused by the cloud and waits until "+action.PausedUntil)
 		}
 		for _, w := range action.Waiting {
-			stands = stands || strings.HasSuffix(w.Caller, "/"+f.Thing.Controller())
-			texts = append(texts, fmt.Sprintf("%s %s: %d of %s for %s", action.Product, action.Action, w.Calls, w.Caller, w.Longest))
+			stands = stands || strings.HasSuffix(w.Caller, ":"+f.Thing.Controller())
+			longest := w.Longest
+			if d, err := time.ParseDuration(longest); err == nil {
+				longest = short(d)
+			}
+			texts = append(texts, fmt.Sprintf("%s %s: %d of %s for %s", action.Product, action.Action, w.Calls, w.Caller, longest))
 		}
 	}
 	a.Lines = append(a.Lines, Line{"gateway", cmp.Or(strings.Join(texts, "; "), "no call waits for the rate limits")})

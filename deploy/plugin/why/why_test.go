@@ -89,7 +89,7 @@ func happened(before time.Duration, kind, reason, message string) func(*Facts) {
 		e := corev1.Event{Reason: reason, Message: message, Type: corev1.EventTypeWarning, LastTimestamp: ago(before), Count: 3}
 		e.Source.Component = f.Thing.source()
 		e.InvolvedObject.Kind, e.InvolvedObject.Name = kind, map[string]string{"RouteTable": "vtb-1"}[kind]
-		if reason == "Resolved" {
+		if reason == "Resolved" || reason == "InitializedNode" {
 			e.Type = corev1.EventTypeNormal
 		}
 		f.Events = append(f.Events, e)
@@ -103,7 +103,8 @@ func cases() map[string]Facts {
 	return map[string]Facts{
 		"01 nothing": service(),
 		"02 the quota is used up": service(pending, synced(metav1.ConditionFalse, "QuotaExceeded", "the account has no room for a CLB"),
-			happened(time.Minute, "Service", "SyncLoadBalancerFailed", "the account has no room for a CLB")),
+			happened(time.Minute, "Service", "SyncLoadBalancerFailed",
+				"it waits for its turn: the account has no room for a CLB\nnext: delete one, or raise the quota")),
 		"03 nobody leads": service(func(f *Facts) {
 			old := metav1.NewMicroTime(now().Add(-10 * time.Minute))
 			f.Leases["lbcontroller"].Spec.RenewTime = &old
@@ -136,14 +137,20 @@ func cases() map[string]Facts {
 		}, happened(time.Minute, "Service", "CleanLoadBalancerFailed", "lb-1 has deletion protection")),
 		"09 nobody has looked yet": service(pending, func(f *Facts) { f.Service.Status.Conditions = nil }),
 		"10 trouble that is over": service(happened(time.Hour, "Service", "SyncLoadBalancerFailed", "old"),
-			happened(time.Minute, "Service", "Resolved", "over")),
+			happened(time.Hour, "Service", "HeldByPolicy", "a change is kept back"),
+			happened(time.Minute, "Service", "Resolved", "the trouble that SyncLoadBalancerFailed reported is over")),
+		"10a trouble that is over in the same second": service(happened(time.Minute, "Service", "SyncLoadBalancerFailed", "old"),
+			happened(time.Minute, "Service", "Resolved", "the trouble that SyncLoadBalancerFailed reported is over")),
+		"10b trouble that was over when it was synced": service(happened(4*time.Hour, "Service", "SyncLoadBalancerFailed", "old")),
+		"10c trouble since":                            service(happened(2*time.Hour, "Service", "SyncLoadBalancerFailed", "new")),
 		"11 the load balancer is gone": service(func(f *Facts) {
 			f.Service.Status.Conditions[0] = metav1.Condition{Type: "LoadBalancerReady", Status: metav1.ConditionFalse, Reason: "Gone",
 				Message: "lb-1 is gone"}
 		}, synced(metav1.ConditionFalse, "Gone", "lb-1 is gone")),
 		"12 the rate limit": service(synced(metav1.ConditionUnknown, "Pending", "the load balancer is being changed"), func(f *Facts) {
 			f.Status.Actions = []Action{
-				{Product: "slb", Action: "CreateLoadBalancer", Waiting: []Waiting{{Caller: "kube-system/lbcontroller", Calls: 12, Longest: "40s"}}},
+				{Product: "slb", Action: "CreateLoadBalancer", Waiting: []Waiting{
+					{Caller: "system:serviceaccount:kube-system:lbcontroller", Calls: 12, Longest: "40.2s"}}},
 				{Product: "slb", Action: "DescribeLoadBalancers", Waiting: []Waiting{{Caller: "tools/backup", Calls: 3, Longest: "4s"}}},
 				{Product: "ecs", Action: "RunInstances", PausedUntil: "2026-12-01T11:59:00Z"},
 				{Product: "sts", Action: "GetCallerIdentity", Waiting: []Waiting{{Caller: "tools/x", Calls: 1, Longest: "1s"}}},
@@ -156,12 +163,24 @@ func cases() map[string]Facts {
 			f.Status.Actions = []Action{{Product: "ecs", Action: "DescribeInstances", PausedUntil: "2026-12-01T12:00:09Z"}}
 		}),
 		"15 it can't be read": {Thing: Thing{Kind: Service, Name: "web"}, Now: now(), Unread: []string{"kubectl get service web: not found"}},
-		"20 a node":           node(Node),
+		"16 there is none":    {Thing: Thing{Kind: Service, Namespace: "shop", Name: "web"}, Now: now(), Missing: true},
+		"17 the existing cloud controller manager runs": service(func(f *Facts) {
+			delete(f.Leases, "lbcontroller")
+			holder, renewed := "master-1_x", metav1.NewMicroTime(now().Add(-3*time.Second))
+			f.Leases[OtherLease] = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &renewed}}
+		}),
+		"18 somebody else holds the Lease": service(func(f *Facts) {
+			holder := "laptop_x"
+			f.Leases["lbcontroller"].Spec.HolderIdentity = &holder
+		}),
+		"20 a node": node(Node),
+		"20b a node that was initialised at last": node(Node, happened(time.Hour, "Node", "SyncNodeFailed", "old"),
+			happened(time.Minute, "Node", "InitializedNode", "new")),
 		"21 a node that is not initialised": node(Node, func(f *Facts) {
 			f.Node.Spec.ProviderID = ""
 			f.Node.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}, {Key: "example.com/x"}}
 			f.Node.Status.Conditions[1].Status, f.Node.Status.Conditions[1].Message = corev1.ConditionTrue, "no route"
-		}, happened(time.Minute, "Node", "SyncNodeFailed", "no instance has the address 10.0.0.9")),
+		}, happened(time.Minute, "Node", "SyncNodeFailed", "no instance has the address 10.0.0.9; next: set --provider-id; it is tried again")),
 		"22 a node that is stopped and another's": node(Node, func(f *Facts) {
 			f.Node.Spec.Taints = []corev1.Taint{
 				{Key: "node.cloudprovider.kubernetes.io/shutdown"}, {Key: "node.alibabacloud.com/foreign-instance"},
@@ -171,12 +190,25 @@ func cases() map[string]Facts {
 			f.Node.Status.Conditions = append(f.Node.Status.Conditions, corev1.NodeCondition{Type: "MaintenancePlanned",
 				Status: corev1.ConditionTrue, Reason: "Reboot", Message: "the cloud reboots i-1 at 14:00", LastTransitionTime: ago(time.Minute)})
 		}),
-		"30 a route": node(Route),
+		"23 there is no node": {Thing: Thing{Kind: Node, Name: "n1"}, Now: now(), Missing: true},
+		"24 a node that is none of ours": node(Node, func(f *Facts) {
+			f.Node.Labels = map[string]string{"service.alibabacloud.com/exclude-node": "true"}
+		}),
+		"25 no instance can be read": node(Node, func(f *Facts) {
+			f.Node.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}
+		}, happened(time.Minute, "Namespace", "SyncNodeFailed", "the cloud refuses ecs:DescribeInstances")),
+		"30 a route":                         node(Route),
+		"30b a route that there was none of": node(Route, happened(2*time.Hour, "Node", "CreateRouteFailed", "old")),
 		"31 an entry in the way": node(Route, func(f *Facts) {
 			f.Node.Status.Conditions[1] = corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue,
 				Reason: "NoRouteCreated", Message: "an entry of somebody else is in the way", LastTransitionTime: ago(time.Minute)}
 		}, happened(time.Minute, "Node", "ForeignRoute", "remove 10.244.1.0/24 of vtb-1"),
 			happened(3*time.Minute, "RouteTable", "RouteTableNearlyFull", "180 of 200 entries")),
+		"31b the route is refused": node(Route, func(f *Facts) {
+			f.Node.Status.Conditions[1] = corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue,
+				Reason: "NoRouteCreated", Message: "Node created without a route", LastTransitionTime: ago(time.Minute)}
+		}, happened(2*time.Minute, "RouteTable", "SyncRouteFailed", "the table can't be read; next: ask"),
+			happened(time.Minute, "Node", "CreateRouteFailed", "the cloud refuses vpc:CreateRouteEntries; next: run the doctor; it is tried again")),
 		"32 no range of pods and no instance": node(Route, func(f *Facts) {
 			f.Node.Spec = corev1.NodeSpec{}
 			f.Node.Status.Conditions = f.Node.Status.Conditions[:1]
