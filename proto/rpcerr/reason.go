@@ -74,7 +74,7 @@ const (
 	CertificateInUse Reason = "CERTIFICATE_IN_USE"
 	// DeleteProtected: delete protection of the instance is on.
 	DeleteProtected Reason = "DELETE_PROTECTED"
-	// ResourceInUse: something else has or uses the resource of the VPC.
+	// ResourceInUse: something else has or uses the resource of the VPC, or the security group.
 	ResourceInUse Reason = "RESOURCE_IN_USE"
 	// RouteConflict: the table has another entry for the destination.
 	RouteConflict Reason = "ROUTE_CONFLICT"

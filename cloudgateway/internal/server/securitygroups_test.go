@@ -155,8 +155,8 @@ func TestSecurityGroupInUse(t *testing.T) {
 		}
 		err = second(w.SecurityGroups.DeleteSecurityGroup(t.Context(),
 			&ecsv1.DeleteSecurityGroupRequest{SecurityGroupId: made.GetSecurityGroupId()}))
-		if rpcerr.ReasonOf(err).Code() != rpcerr.InvalidState.Code() {
-			t.Errorf("of a load balancer: %v", err)
+		if rpcerr.ReasonOf(err) != rpcerr.ResourceInUse {
+			t.Errorf("of a load balancer: %v, want %s", err, rpcerr.ResourceInUse)
 		}
 		named := ruleTo(80, "")
 		named.PeerSecurityGroupId = "sg-gone"

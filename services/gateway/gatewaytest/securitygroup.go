@@ -153,7 +153,7 @@ func (s *securityGroups) DeleteSecurityGroup(_ context.Context,
 	defer s.f.leave()
 	for id, lb := range s.f.NLB.LoadBalancers {
 		if slices.Contains(lb.GetSecurityGroupIds(), req.GetSecurityGroupId()) {
-			return nil, refused(rpcerr.InvalidState.Code(), rpcerr.InvalidState, "%s has the security group %s", id, req.GetSecurityGroupId())
+			return nil, refused(rpcerr.ResourceInUse.Code(), rpcerr.ResourceInUse, "%s has the security group %s", id, req.GetSecurityGroupId())
 		}
 	}
 	delete(s.f.SecurityGroups, req.GetSecurityGroupId())

@@ -41,7 +41,8 @@ type SecurityGroupServiceClient interface {
 	// UpdateSecurityGroup changes what is present in the request: attributes, then rules, which are added before others are removed, then tags. A rule
 	// to add that is there, and one to remove that is gone, is a success. On an error the earlier changes stay.
 	UpdateSecurityGroup(ctx context.Context, in *UpdateSecurityGroupRequest, opts ...grpc.CallOption) (*UpdateSecurityGroupResponse, error)
-	// DeleteSecurityGroup deletes a group. One that is gone is a success. FAILED_PRECONDITION while something is in it, or a rule of another names it.
+	// DeleteSecurityGroup deletes a group. One that is gone is a success. FAILED_PRECONDITION with reason RESOURCE_IN_USE while something has it,
+	// or a rule of another names it.
 	DeleteSecurityGroup(ctx context.Context, in *DeleteSecurityGroupRequest, opts ...grpc.CallOption) (*DeleteSecurityGroupResponse, error)
 }
 
@@ -118,7 +119,8 @@ type SecurityGroupServiceServer interface {
 	// UpdateSecurityGroup changes what is present in the request: attributes, then rules, which are added before others are removed, then tags. A rule
 	// to add that is there, and one to remove that is gone, is a success. On an error the earlier changes stay.
 	UpdateSecurityGroup(context.Context, *UpdateSecurityGroupRequest) (*UpdateSecurityGroupResponse, error)
-	// DeleteSecurityGroup deletes a group. One that is gone is a success. FAILED_PRECONDITION while something is in it, or a rule of another names it.
+	// DeleteSecurityGroup deletes a group. One that is gone is a success. FAILED_PRECONDITION with reason RESOURCE_IN_USE while something has it,
+	// or a rule of another names it.
 	DeleteSecurityGroup(context.Context, *DeleteSecurityGroupRequest) (*DeleteSecurityGroupResponse, error)
 	mustEmbedUnimplementedSecurityGroupServiceServer()
 }
