@@ -58,6 +58,16 @@ func isOurs(o model.Observed, id string) bool {
 	return slices.ContainsFunc(o.Lists, func(l model.AccessList) bool { return l.ID == id })
 }
 
+// besideRanges are the security groups that an NLB keeps beside that of its source ranges: nobody knows whom they let in.
+func besideRanges(d *model.Desired, o model.Observed) []string {
+	if d.Access == nil || d.Access.IsOver() {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(specOf(d).GetSecurityGroupIds()), func(id string) bool {
+		return id == model.ComingList || isOurs(o, id)
+	})
+}
+
 // Guard implements plan.Differ: the NLB has the security group, beside those that people have given it.
 func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired, refused string) {
 	asked, _ := d.Instance.Asked.(Asked)

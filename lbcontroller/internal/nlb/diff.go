@@ -3,6 +3,7 @@ package nlb
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -42,7 +43,7 @@ func (Product) Update(d *model.Desired, o model.Observed) ([]plan.Action, []stri
 	var c changes
 	c.access(d, have)
 	c.attributes(d, o)
-	c.opens(d, have)
+	refused = append(refused, c.opens(d, o)...)
 	return c, append(refused, c.shift(d, have)...)
 }
 
@@ -112,31 +113,55 @@ func (c *changes) attributes(d *model.Desired, o model.Observed) {
 	}
 }
 
-// opens adds where the NLB can be reached, and takes its last security groups off.
-func (c *changes) opens(d *model.Desired, have *nlbv1.LoadBalancer) {
+// opening is in which ways an NLB can be reached that it couldn't be so far, and other zones; nil for the same ones.
+type opening struct {
+	isPublic, isPublic6 bool
+	zones               *nlbv1.ZoneMappings
+}
+
+func openingOf(d *model.Desired, have *nlbv1.LoadBalancer) (o opening) {
 	want := specOf(d)
 	asked, _ := d.Instance.Asked.(Asked)
 	const internet = nlbv1.AddressType_ADDRESS_TYPE_INTERNET
-	goesPublic := asked.AddressType && want.GetAddressType() == internet && have.GetAddressType() != internet
-	zones := &nlbv1.UpdateLoadBalancerRequest{}
+	o.isPublic = asked.AddressType && want.GetAddressType() == internet && have.GetAddressType() != internet
+	o.isPublic6 = asked.IPv6AddressType == internet && isDual(have) && have.GetIpv6AddressType() != internet
 	if asked.Zones && !sameZones(want.GetZoneMappings(), have.GetZoneMappings()) {
-		zones.ZoneMappings = &nlbv1.ZoneMappings{ZoneMappings: want.GetZoneMappings()}
+		o.zones = &nlbv1.ZoneMappings{ZoneMappings: want.GetZoneMappings()}
 	}
+	return o
+}
+
+func (o opening) hasEIP() bool { return hasEIP(o.zones.GetZoneMappings()) }
+
+// isOne reports whether somebody may come in who couldn't.
+func (o opening) isOne() bool { return o.isPublic || o.isPublic6 || o.hasEIP() }
+
+// opens adds where the NLB can be reached, and takes its last security groups off. It says why that can't be.
+func (c *changes) opens(d *model.Desired, o model.Observed) (refused []string) {
+	want, have := specOf(d), present(o)
+	asked, _ := d.Instance.Asked.(Asked)
+	way := openingOf(d, have)
+	if others := besideRanges(d, o); way.isOne() && len(others) > 0 {
+		return []string{fmt.Sprintf("load balancer %s isn't opened: beside that of %s it has the security groups %s, which may "+
+			"let others in; take these off in the console, or name all groups by annotation %s in place of the field", o.InstanceID,
+			annotation.SourceRanges, strings.Join(others, ", "), annotation.Prefix+annotation.SecurityGroupIDs)}
+	}
+	zones := &nlbv1.UpdateLoadBalancerRequest{ZoneMappings: way.zones}
 	switch {
-	case goesPublic: // The zones have the EIPs.
+	case way.isPublic: // The zones have the EIPs.
 		zones.AddressType = want.GetAddressType().Enum()
 		c.add(Opens, "address type", zones)
-	case zones.GetZoneMappings() != nil && hasEIP(want.GetZoneMappings()):
+	case way.hasEIP():
 		c.add(Opens, "zones", zones)
-	case zones.GetZoneMappings() != nil:
+	case way.zones != nil:
 		c.add(Neutral, "zones", zones)
 	}
-	if asked.IPv6AddressType == internet && isDual(have) && have.GetIpv6AddressType() != internet {
-		c.add(Opens, "IPv6 address type", &nlbv1.UpdateLoadBalancerRequest{Ipv6AddressType: internet.Enum()})
+	if way.isPublic6 {
+		c.add(Opens, "IPv6 address type", &nlbv1.UpdateLoadBalancerRequest{Ipv6AddressType: asked.IPv6AddressType.Enum()})
 	}
 	if asked.BandwidthPackage && want.GetBandwidthPackageId() != have.GetBandwidthPackageId() {
 		access := Neutral
-		if goesPublic { // It is for public NLBs.
+		if way.isPublic { // It is for public NLBs.
 			access = Opens
 		}
 		c.add(access, "bandwidth package", &nlbv1.UpdateLoadBalancerRequest{BandwidthPackageId: new(want.GetBandwidthPackageId())})
@@ -144,6 +169,7 @@ func (c *changes) opens(d *model.Desired, have *nlbv1.LoadBalancer) {
 	if asked.SecurityGroups && len(want.GetSecurityGroupIds()) == 0 && len(have.GetSecurityGroupIds()) > 0 {
 		c.add(Opens, "security groups", &nlbv1.UpdateLoadBalancerRequest{SecurityGroups: &nlbv1.SecurityGroups{}})
 	}
+	return nil
 }
 
 // shift adds that zones go out of the name or come back into it, after a change of the zones, and says why that can't be.

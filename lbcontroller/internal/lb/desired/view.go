@@ -169,8 +169,18 @@ func (v View) Wrote(key string) bool {
 	return v.Values.Has(key) && !v.Reverts(key) || len(v.Values.Ports(key)) > 0
 }
 
-// Kept are the annotations that were removed though what they asked for stays.
-func (v View) Kept() []string { return v.Values.Kept() }
+// Kept are the annotations that were removed though what they asked for stays. Source ranges take the place of the
+// lists of a CLB.
+func (v View) Kept() []string {
+	kept := v.Values.Kept()
+	if !v.Restricts() {
+		return kept
+	}
+	lists := []string{annotation.ACLStatus, annotation.ACLID, annotation.ACLType}
+	return slices.DeleteFunc(slices.Clone(kept), func(key string) bool {
+		return slices.Contains(lists, strings.TrimPrefix(key, annotation.Prefix))
+	})
+}
 
 // MayHaveList reports whether there may be an access list of the Service: for the field, because one is noted, or from the existing CCM.
 func (v View) MayHaveList() bool {
