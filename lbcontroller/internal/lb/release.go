@@ -66,56 +66,71 @@ func (p possessions) whole() plan.Plan {
 // release gives up first the Service's own load balancer, then what it has on those of users.
 func (e *engine) release(ctx context.Context, r controller.Request) controller.Outcome {
 	view := e.Desired.View(r.Service)
-	var o controller.Outcome
-	fail := func(err error) controller.Outcome {
-		calls := causes(err)
-		o.Err, o.Retry = err, controller.Retry{After: judge(calls).retry.After}
-		o.Events = append(o.Events, controller.Failure(controller.ReasonCleanFailed, calls...))
-		return o
-	}
 	policy := policyOf(view, e.Policy)
 	if policy == PolicyReport {
 		return e.holdRelease(r, policy, "releasing the load balancer "+r.Service.Labels[LabelLoadBalancerID])
 	}
 	p, err := e.possessions(ctx, r, view)
 	if err != nil {
-		return fail(err)
+		return releaseFailed(controller.Outcome{}, err)
 	}
 	if what := e.kept(policy, r, view, p.claims, p.whole()); what != "" {
 		return e.holdRelease(r, policy, what)
 	}
 	leaves := len(p.claims) > 0 && !view.Preserved() && !e.isReleased(r.Service)
-	if r.Service.DeletionTimestamp == nil && (leaves || !p.whole().Empty() || len(p.observed.Groups) > 0) {
+	var o controller.Outcome
+	if r.Service.DeletionTimestamp == nil && (leaves || p.hasAny()) {
 		svc, err := e.beginRelease(ctx, r)
 		if controller.Superseded(err) {
 			return controller.Outcome{Err: err}
 		}
 		if err != nil {
-			return fail(err)
+			return releaseFailed(o, err)
 		}
 		r.Service, o.Service = svc, svc
 	}
-	o.Changed = !p.instance.Empty() || !p.first.Empty()
 	address := p.observed.Address()
+	if o, err = e.giveUp(ctx, r, p, leaves, o); err != nil {
+		return releaseFailed(o, err)
+	}
+	return e.allReleased(ctx, r, view, address, o)
+}
+
+// hasAny reports whether the Service has anything of its own.
+func (p possessions) hasAny() bool { return !p.whole().Empty() || len(p.observed.Groups) > 0 }
+
+// releaseFailed is the outcome of a release that ended so.
+func releaseFailed(o controller.Outcome, err error) controller.Outcome {
+	calls := causes(err)
+	o.Err, o.Retry = err, controller.Retry{After: judge(calls).retry.After}
+	o.Events = append(o.Events, controller.Failure(controller.ReasonCleanFailed, calls...))
+	return o
+}
+
+// giveUp gives up what a Service has, in order: its load balancer, what it leaves on those of users, and what all of
+// these have used.
+func (e *engine) giveUp(ctx context.Context, r controller.Request, p possessions, leaves bool, o controller.Outcome) (
+	controller.Outcome, error) {
+	o.Changed = !p.instance.Empty() || !p.first.Empty()
 	events, err := e.releaseInstance(ctx, r.Key, &p)
 	if o.Events = append(o.Events, events...); err != nil {
-		return fail(err)
+		return o, err
 	}
 	if leaves {
 		left := e.leave(ctx, r.Key, r.Service, r.Exists, p.claims)
 		o.Changed, o.Events, o.Wake = o.Changed || left.changed, append(o.Events, left.events...), left.wake
 		if left.err != nil {
-			return fail(left.err)
+			return o, left.err
 		}
 	}
 	if p.observed, err = e.releaseBeside(ctx, r.Key, p.last, p.observed); err != nil {
-		return fail(err)
+		return o, err
 	}
 	if left := p.beside.Left(p.observed); len(left) > 0 {
 		o.Events = append(o.Events, controller.Donef(controller.ReasonPreserved,
 			"what was made for the Service stays: %s; delete by hand what nobody needs", strings.Join(left, "; ")))
 	}
-	return e.allReleased(ctx, r, view, address, o)
+	return o, nil
 }
 
 // beginRelease notes on a Service that lives on that something is missing: a crash on the way must not look like
@@ -227,6 +242,13 @@ func (e *engine) releasable(ctx context.Context, r controller.Request, view desi
 func (e *engine) claimsLeft(ctx context.Context, r controller.Request, view desired.View, own model.Observed) (
 	claims ownership.Claims, another model.Observed, err error) {
 	claims = view.Claims()
+	if isStripped(r.Service) && own.InstanceID == "" && !view.Preserved() && len(claims.Without(view.Reused())) == 0 {
+		found, err := e.claimed(ctx, r.Service)
+		for _, claim := range found.Without(view.Reused()) {
+			claims = claims.With(claim)
+		}
+		return claims, another, err
+	}
 	id := r.Service.Labels[LabelLoadBalancerID]
 	if !ownership.IsID(id) || id == own.InstanceID || claims.Has(id) || view.Preserved() {
 		return claims, another, nil

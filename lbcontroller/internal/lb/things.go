@@ -131,6 +131,17 @@ func (e *engine) recollected(ctx context.Context, r controller.Request) (*corev1
 		return nil, err
 	}
 	notes := unnoted(view, things)
+	// It may have been on another load balancer of a user's. Where it names none, reclaim finds that out.
+	if reused := view.Reused(); reused != "" && len(ownership.ParseClaims(svc.Annotations[annotation.Claims])) == 0 {
+		claims, err := e.claimed(ctx, svc)
+		if err != nil {
+			return nil, err
+		}
+		if claims = claims.Without(reused); len(claims) > 0 {
+			notes.Annotations[annotation.Claims] = claims.String()
+			notes.Exact = append(notes.Exact, annotation.Claims)
+		}
+	}
 	if len(notes.Annotations) == 0 {
 		return svc, nil
 	}
@@ -152,8 +163,8 @@ func (e *engine) reclaim(ctx context.Context, s pass, d decision) (claimed bool,
 	return true, err
 }
 
-// claimed are the claims of a Service that names no load balancer and whose notes are lost: on the load balancer of a
-// user's whose address it publishes, if there is something that bears its name.
+// claimed are the claims of a Service whose notes are lost: on the load balancer of a user's whose address it publishes,
+// if there is something that bears its name.
 func (r reader) claimed(ctx context.Context, svc *corev1.Service) (ownership.Claims, error) {
 	list, err := r.Search(ctx, observe.Query{Tag: ownership.TagReused, Value: "true"})
 	if err != nil {
