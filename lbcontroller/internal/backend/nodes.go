@@ -269,15 +269,6 @@ func Changed(before, after *Set, v View) map[string]bool {
 	return changed
 }
 
-// ChangedSubset reports whether the nodes that carry traffic for a Service, or may be servers yet, differ between two snapshots.
-func ChangedSubset(before, after *Set, p Policy) bool {
-	ready, notReady := before.take(p)
-	nowReady, nowNotReady := after.take(p)
-	return !sameNodes(ready, nowReady) || !sameNodes(notReady, nowNotReady) ||
-		!sameNodes(before.selection(p.Nodes).draining, after.selection(p.Nodes).draining) ||
-		p.Drain && !sameNodes(before.selection(p.Nodes).leaving, after.selection(p.Nodes).leaving)
-}
-
 // sameNodes compares lists of different nodes, in any order.
 func sameNodes(a, b []Share) bool {
 	if len(a) != len(b) {

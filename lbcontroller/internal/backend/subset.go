@@ -29,25 +29,14 @@ func subset[T any](candidates []T, name func(*T) (first, second, zone string), s
 		return candidates
 	}
 	start := digest(fnvOffset, seed)
-	var zones []*zone // There are few, so that a search is quicker than a map.
-	find := func(name string) *zone {
-		for _, z := range zones {
-			if z.name == name {
-				return z
-			}
-		}
-		z := &zone{name: name, score: mix(digest(start, name))}
-		zones = append(zones, z)
-		return z
-	}
-	for i := range candidates {
-		_, _, zone := name(&candidates[i])
-		find(zone).size++
-	}
-	seat(zones, n)
+	sizes := zoneSizes(candidates, func(c *T) string {
+		_, _, zone := name(c)
+		return zone
+	})
+	zones := seated(sizes, start, n)
 	for i := range candidates {
 		first, second, in := name(&candidates[i])
-		find(in).take(member{i, mix(digest(digest(start, first), second))})
+		zones.find(in).take(member{i, mix(digest(digest(start, first), second))})
 	}
 	picked := make([]T, 0, n)
 	for _, z := range zones {
@@ -56,6 +45,42 @@ func subset[T any](candidates []T, name func(*T) (first, second, zone string), s
 		}
 	}
 	return picked
+}
+
+// zones are few, so that a search is quicker than a map.
+type zones []*zone
+
+func (z zones) find(name string) *zone {
+	return z[slices.IndexFunc(z, func(z *zone) bool { return z.name == name })]
+}
+
+// zoneSize is how many candidates are in a zone.
+type zoneSize struct {
+	name string
+	size int
+}
+
+// zoneSizes counts candidates by zone, in the order in which the zones come.
+func zoneSizes[T any](candidates []T, zone func(*T) string) (sizes []zoneSize) {
+	for i := range candidates {
+		name := zone(&candidates[i])
+		at := slices.IndexFunc(sizes, func(s zoneSize) bool { return s.name == name })
+		if at < 0 {
+			at, sizes = len(sizes), append(sizes, zoneSize{name: name})
+		}
+		sizes[at].size++
+	}
+	return sizes
+}
+
+// seated are the zones with their seats, where n candidates are picked with a seed whose digest is start.
+func seated(sizes []zoneSize, start uint64, n int) zones {
+	list := make(zones, len(sizes))
+	for i, s := range sizes {
+		list[i] = &zone{name: s.name, size: s.size, score: mix(digest(start, s.name))}
+	}
+	seat(list, n)
+	return list
 }
 
 // take lets a candidate be among the best, if there is a seat for it.

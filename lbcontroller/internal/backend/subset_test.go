@@ -142,18 +142,71 @@ func TestSubsetIsFair(t *testing.T) {
 	}
 }
 
-// BenchmarkChangedSubset is what a node event costs for one Service of a cluster with 1 000 nodes.
-func BenchmarkChangedSubset(b *testing.B) {
+// BenchmarkChangesSubset is what a node event costs for one Service of a cluster with 1 000 nodes.
+func BenchmarkChangesSubset(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var list []*corev1.Node
 	for i := range 1000 {
 		list = append(list, node(fmt.Sprint("node-", i), fmt.Sprintf("r.i-%x", random.Uint64()),
 			map[string]string{corev1.LabelTopologyZone: fmt.Sprint(i % 3)}))
 	}
-	before, after := New(list[1:]), New(list)
+	comparison := Compare(New(list[1:]), New(list))
 	b.ReportAllocs()
+	service := 0
 	for b.Loop() {
-		ChangedSubset(before, after, Policy{Seed: "uid", MaxNodes: 25})
+		service++
+		comparison.ChangesSubset(Policy{Seed: fmt.Sprint("uid-", service), MaxNodes: 25})
+	}
+}
+
+// TestRankedSubset: where the nodes that came or went are ranked, the answer is that of picking among all nodes.
+func TestRankedSubset(t *testing.T) {
+	t.Parallel()
+	ranked, changed := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		count := rapid.IntRange(1, 60).Draw(t, "nodes")
+		zones := rapid.IntRange(1, 4).Draw(t, "zones")
+		draw := func(what string) []*corev1.Node {
+			var list []*corev1.Node
+			for i := range count {
+				n := node(fmt.Sprint("node-", i), fmt.Sprint("r.i-", i),
+					map[string]string{corev1.LabelTopologyZone: fmt.Sprint(i % zones)})
+				switch rapid.IntRange(0, 30).Draw(t, fmt.Sprint(what, " of node ", i)) {
+				case 0:
+					continue
+				case 1:
+					n.Status.Conditions = nil
+				case 2:
+					n.Labels[corev1.LabelTopologyZone] = "0"
+				case 3:
+					n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}}
+				}
+				list = append(list, n)
+			}
+			return list
+		}
+		c := Compare(New(draw("before")), New(draw("after")))
+		for service := range 10 {
+			p := Policy{Seed: fmt.Sprint("uid-", service), MaxNodes: rapid.IntRange(1, 30).Draw(t, "most"),
+				Drain: rapid.Bool().Draw(t, "drain")}
+			want := c.changesPicked(p)
+			if got, isKnown := c.rank(p); isKnown {
+				ranked++
+				if got != want {
+					t.Fatalf("%+v: ranked %t, picked %t", p, got, want)
+				}
+			}
+			if want {
+				changed++
+			}
+			if got := c.ChangesSubset(p); got != want {
+				t.Fatalf("%+v: %t, want %t", p, got, want)
+			}
+		}
+	})
+	t.Logf("%d were ranked, %d changed", ranked, changed)
+	if ranked == 0 || changed == 0 {
+		t.Error("nothing was ranked, or nothing changed")
 	}
 }
 

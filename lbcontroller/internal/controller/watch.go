@@ -204,7 +204,7 @@ func (w *watcher) nodesChanged() {
 		w.Logger.Error("services are not queued for changed nodes", "error", err)
 		return
 	}
-	changes := map[backend.View]map[string]bool{}
+	changes, comparison := map[backend.View]map[string]bool{}, backend.Compare(before, after)
 	concerned := func(svc *corev1.Service, a assignment) bool {
 		view := a.interest.Nodes
 		if a.interest.Mode == backend.Pods {
@@ -215,7 +215,7 @@ func (w *watcher) nodesChanged() {
 			changed = backend.Changed(before, after, view)
 			changes[view] = changed
 		}
-		return len(changed) > 0 && w.runsOn(svc, a.interest.Mode, changed) && w.takes(a.interest.Policy, before, after)
+		return len(changed) > 0 && w.runsOn(svc, a.interest.Mode, changed) && takes(a.interest.Policy, before, after, comparison)
 	}
 	for _, svc := range services {
 		if a := w.assign(svc); a.wanted != nil && concerned(svc, a) {
@@ -225,9 +225,9 @@ func (w *watcher) nodesChanged() {
 }
 
 // takes reports whether a Service that takes only some of the nodes takes one that has changed.
-func (w *watcher) takes(p backend.Policy, before, after *backend.Set) bool {
+func takes(p backend.Policy, before, after *backend.Set, comparison *backend.Comparison) bool {
 	return p.Mode != backend.Cluster || p.MaxNodes == 0 || after.HasVirtual(p.Nodes) || before.HasVirtual(p.Nodes) ||
-		backend.ChangedSubset(before, after, p)
+		comparison.ChangesSubset(p)
 }
 
 // runsOn reports whether a change of these nodes can matter: with externalTrafficPolicy Local only where there are pods.
