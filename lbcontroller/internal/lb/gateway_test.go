@@ -39,27 +39,31 @@ var onTheGateway = strings.Fields(`
 	answer-of-a-creation-is-lost asked-for-intranet-too-late backend-label-that-no-node-has bill-is-not-paid
 	calls-are-throttled class-of-another-controller class-of-classic-load-balancers cloud-is-away cold-create
 	condition-while-a-change-is-under-way conditions crash-at-each-call-of-a-creation crash-before-it-is-recorded
-	crash-in-the-middle-of-a-change deletion-passes-the-finalizer deletion-passes-the-finalizer-of-an-old-service
-	deletion-passes-the-finalizer-while-the-process-is-down few-servers-of-many-nodes fields-of-the-spec
-	health-check-timeout-below-the-interval host-name-in-the-status label-fight last-nodes-of-ready-pods
-	listener-is-refused-for-good load-balancer-is-looked-for load-balancer-of-another-type local-follows-the-pods
-	local-pods-on-a-node-without-an-instance long-texts-have-an-end nlb nlb-annotation-is-misspelt
-	nlb-annotation-is-removed nlb-answer-of-a-creation-is-lost nlb-bill-is-not-paid nlb-calls-are-throttled
-	nlb-cloud-is-away nlb-crash-in-the-middle-of-a-change nlb-deletion-passes-the-finalizer
+	crash-in-the-middle-of-a-change crash-when-source-ranges-come deletion-passes-the-finalizer
+	deletion-passes-the-finalizer-of-an-old-service deletion-passes-the-finalizer-while-the-process-is-down
+	few-servers-of-many-nodes fields-of-the-spec health-check-timeout-below-the-interval host-name-in-the-status
+	label-fight last-nodes-of-ready-pods listener-is-refused-for-good load-balancer-is-looked-for
+	load-balancer-of-another-type local-follows-the-pods local-pods-on-a-node-without-an-instance
+	long-texts-have-an-end nlb nlb-annotation-is-misspelt nlb-annotation-is-removed
+	nlb-answer-of-a-creation-is-lost nlb-bill-is-not-paid nlb-calls-are-throttled nlb-cloud-is-away
+	nlb-crash-in-the-middle-of-a-change nlb-crash-when-source-ranges-come nlb-deletion-passes-the-finalizer
 	nlb-few-servers-of-many-nodes nlb-is-guarded-before-it-is-public nlb-last-nodes-of-ready-pods
 	nlb-local-follows-the-pods nlb-no-server-takes-traffic nlb-node-is-about-to-be-deleted nlb-node-is-drained
-	nlb-nodes-deleted-together nlb-nodes-excluded-by-their-label nlb-one-listener-can-not-be-deleted
+	nlb-node-ports-change-places nlb-nodes-deleted-together nlb-nodes-excluded-by-their-label
+	nlb-one-listener-can-not-be-deleted nlb-policy-and-ports-change-at-once nlb-port-of-both-protocols
 	nlb-ports-come-and-go nlb-preserved-when-the-service-goes nlb-replaced-by-its-manifest nlb-restart
 	nlb-restart-finds-what-changed nlb-source-ranges-are-switched-off nlb-status-fight nlb-trouble-is-over
 	nlb-type-changes nlb-zone-is-shifted no-server-takes-traffic node-events-that-mean-nothing
-	node-health-check-of-network-load-balancers node-is-about-to-be-deleted node-is-drained nodes-deleted-together
-	nodes-excluded-by-their-label nodes-of-pods-that-are-not-ready one-listener-can-not-be-deleted
-	operations-are-counted patch-of-the-finalizer-fails port-is-refused-by-the-cloud port-is-reserved-by-the-cloud
-	ports-come-and-go ports-have-values-of-their-own preserved-when-the-service-goes
-	private-address-of-a-public-load-balancer protocol-changes refused-attribute replaced-between-two-load-balancers
-	replaced-by-another-type replaced-while-nobody-leads replaced-while-nobody-leads-nlb restart
-	restart-finds-what-changed restart-with-another-configuration scheduler-by-hash source-ranges-are-switched-off
-	source-ranges-of-an-nlb status-fight trouble-is-over type-changes
+	node-health-check-of-network-load-balancers node-is-about-to-be-deleted node-is-drained
+	node-ports-change-places nodes-deleted-together nodes-excluded-by-their-label nodes-of-pods-that-are-not-ready
+	one-listener-can-not-be-deleted operations-are-counted patch-of-the-finalizer-fails
+	policy-and-ports-change-at-once port-is-refused-by-the-cloud port-is-reserved-by-the-cloud
+	port-of-both-protocols ports-come-and-go ports-have-values-of-their-own preserved-when-the-service-goes
+	private-address-of-a-public-load-balancer protocol-changes refused-attribute
+	replaced-between-two-load-balancers replaced-by-another-type replaced-while-nobody-leads
+	replaced-while-nobody-leads-nlb restart restart-finds-what-changed restart-with-another-configuration
+	scheduler-by-hash source-ranges-are-switched-off source-ranges-of-an-nlb status-fight trouble-is-over
+	type-changes
 `)
 
 // TestStoriesOnTheGateway plays stories on the real gateway's handlers and on the fake. What happens and which calls are made has to be the

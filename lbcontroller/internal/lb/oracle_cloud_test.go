@@ -270,7 +270,7 @@ type tagged interface {
 
 // notOurBalancer says why a load balancer isn't ours; an update of a user's that a Service names may do what the Service asks for.
 func (o *oracle) notOurBalancer(id string, lb tagged, update proto.Message) string {
-	if !lb.ProtoReflect().IsValid() || o.hasMarks(lb.GetTags()) {
+	if !lb.ProtoReflect().IsValid() || o.hasMarks(lb.GetTags()) || o.isMarkedAgain(lb, update) {
 		return ""
 	}
 	why := fmt.Sprintf("its tags are %v", lb.GetTags())
@@ -287,6 +287,23 @@ func (o *oracle) notOurBalancer(id string, lb tagged, update proto.Message) stri
 		return ""
 	}
 	return why
+}
+
+// isMarkedAgain reports whether an update does nothing but give a load balancer the tag back that says for which Service
+// it was made: its name, with the UID of a Service, and the tag of the cluster say the same.
+func (o *oracle) isMarkedAgain(lb tagged, update proto.Message) bool {
+	tags, isTagging := update.(interface{ GetSetTags() []*commonv1.Tag })
+	if !isTagging || len(tags.GetSetTags()) != 1 || o.born[lb.GetName()] == nil {
+		return false
+	}
+	mark := tags.GetSetTags()[0]
+	only := true
+	update.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		only = only && slices.Contains([]string{"set_tags", "load_balancer_id", "request_id"}, string(f.Name()))
+		return true
+	})
+	isMark := mark.GetKey() == ownership.TagService && mark.GetValue() == lb.GetName()
+	return only && isMark && o.hasMarks(append(slices.Clone(lb.GetTags()), mark))
 }
 
 // naming reports whether a Service names a load balancer, or did so, and has one of some annotations, if any are named.
