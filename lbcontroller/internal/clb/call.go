@@ -53,18 +53,18 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 		_, err = p.Gateway.Listeners.UpdateListener(ctx, &slbv1.UpdateListenerRequest{Key: key(id, a.Key), Config: config})
 	case plan.StartListener:
 		_, err = p.Gateway.Listeners.StartListener(ctx, &slbv1.StartListenerRequest{Key: key(id, a.Key)})
-	case plan.CreateExtension:
+	case plan.AddCertificates:
 		answer, err := p.Gateway.DomainExtensions.CreateDomainExtension(ctx, &slbv1.CreateDomainExtensionRequest{
-			RequestId: extensionRequestID(), Key: key(id, a.Key), Domain: a.Extension.Domain, ServerCertificateId: a.Extension.Certificate,
+			RequestId: extensionRequestID(), Key: key(id, a.Key), Domain: a.Further.Domain, ServerCertificateId: a.Further.Certificate,
 		})
-		return plan.Result{ExtensionID: answer.GetDomainExtensionId()}, err
-	case plan.UpdateExtension:
+		return plan.Result{CertificatesID: answer.GetDomainExtensionId()}, err
+	case plan.ChangeCertificates:
 		_, err = p.Gateway.DomainExtensions.UpdateDomainExtension(ctx, &slbv1.UpdateDomainExtensionRequest{
-			LoadBalancerId: id, DomainExtensionId: a.Extension.ID, ServerCertificateId: a.Extension.Certificate,
+			LoadBalancerId: id, DomainExtensionId: a.Further.ID, ServerCertificateId: a.Further.Certificate,
 		})
-	case plan.DeleteExtension:
+	case plan.RemoveCertificates:
 		_, err = p.Gateway.DomainExtensions.DeleteDomainExtension(ctx, &slbv1.DeleteDomainExtensionRequest{LoadBalancerId: id,
-			DomainExtensionId: a.Extension.ID})
+			DomainExtensionId: a.Further.ID})
 	case plan.DeleteListener:
 		_, err = p.Gateway.Listeners.DeleteListener(ctx, &slbv1.DeleteListenerRequest{Key: key(id, a.Key)})
 	case plan.CreateList, plan.ChangeList, plan.KeepList, plan.DeleteList:

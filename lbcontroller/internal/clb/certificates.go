@@ -75,9 +75,9 @@ func (p Product) WithCertificates(l model.Listener, of func(id string) string) m
 		}
 		l.Config = config
 	}
-	l.Extensions = slices.Clone(l.Extensions)
-	for i := range l.Extensions {
-		l.Extensions[i].Certificate = of(l.Extensions[i].Certificate)
+	l.Further = slices.Clone(l.Further)
+	for i := range l.Further {
+		l.Further[i].Certificate = of(l.Further[i].Certificate)
 	}
 	return l
 }
@@ -88,7 +88,7 @@ func (p Product) Prove(ctx context.Context, _ model.Observed, coming plan.Create
 	if id := p.Certificate(coming.Listener); id != "" {
 		ids = append(ids, id)
 	}
-	for _, e := range coming.Listener.Extensions {
+	for _, e := range coming.Listener.Further {
 		if e.Certificate != "" && !slices.Contains(ids, e.Certificate) {
 			ids = append(ids, e.Certificate)
 		}

@@ -47,7 +47,7 @@ func (b builder) listeners() []model.Listener {
 		l := model.Listener{Key: key, Group: b.GroupName(i), Config: config, Defaults: listenerDefaults(protocol)}
 		b.CheckTransport(i, protocol)
 		if protocol == model.HTTPS {
-			l.Extensions = own.extensions()
+			l.Further = own.extensions()
 			if id, lacks, ok := own.OfSecret(); ok {
 				config.ServerCertificateId, l.Waits = nil, lacks
 				if id != "" {
@@ -269,8 +269,8 @@ func (b builder) forwards(protocols map[int]model.Protocol) map[int32]int32 {
 }
 
 // extensions returns the further certificates that are asked for, ordered by domain; nil without the annotation.
-func (b builder) extensions() []model.Extension {
-	var list []model.Extension
+func (b builder) extensions() []model.FurtherCertificates {
+	var list []model.FurtherCertificates
 	certificates := map[string]string{}
 	for _, p := range b.Values.Pairs(annotation.DomainExtensions) {
 		domain := strings.ToLower(p.Key)
@@ -288,10 +288,10 @@ func (b builder) extensions() []model.Extension {
 			if secret, ok := annotation.SecretName(id); ok {
 				id, _ = b.FromSecret(annotation.DomainExtensions, secret)
 			}
-			list = append(list, model.Extension{Domain: domain, Certificate: id})
+			list = append(list, model.FurtherCertificates{Domain: domain, Certificate: id})
 		}
 	}
-	slices.SortFunc(list, func(a, b model.Extension) int { return strings.Compare(a.Domain, b.Domain) })
+	slices.SortFunc(list, func(a, b model.FurtherCertificates) int { return strings.Compare(a.Domain, b.Domain) })
 	return list
 }
 

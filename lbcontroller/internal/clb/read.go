@@ -175,9 +175,9 @@ func (p Product) readExtensions(ctx context.Context, found *model.Observed, keys
 		if err != nil {
 			return fmt.Errorf("read the domain extensions of listener %d: %w", l.Key.Port, err)
 		}
-		l.Extensions = []model.Extension{}
+		l.Further = []model.FurtherCertificates{}
 		for _, e := range answer.GetDomainExtensions() {
-			l.Extensions = append(l.Extensions, model.Extension{ID: e.GetDomainExtensionId(), Domain: e.GetDomain(),
+			l.Further = append(l.Further, model.FurtherCertificates{ID: e.GetDomainExtensionId(), Domain: e.GetDomain(),
 				Certificate: e.GetServerCertificateId()})
 		}
 	}

@@ -50,7 +50,7 @@ func certificatesOf(product Product, listeners []model.Listener) []string {
 		if id := product.Certificate(l); id != "" {
 			ids = append(ids, id)
 		}
-		for _, e := range l.Extensions {
+		for _, e := range l.Further {
 			ids = append(ids, e.Certificates()...)
 		}
 	}

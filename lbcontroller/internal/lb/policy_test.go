@@ -29,9 +29,9 @@ func TestPolicies(t *testing.T) {
 		{plan.UpdateListener{}, true, true},
 		{plan.StartListener{}, true, true},
 		{plan.DeleteListener{}, true, false},
-		{plan.CreateExtension{}, true, true},
-		{plan.UpdateExtension{}, true, true},
-		{plan.DeleteExtension{}, true, false},
+		{plan.AddCertificates{}, true, true},
+		{plan.ChangeCertificates{}, true, true},
+		{plan.RemoveCertificates{}, true, false},
 	}
 	for _, test := range tests {
 		got := []bool{Policy("").Allows(test.action), PolicySync.Allows(test.action), PolicyUpsert.Allows(test.action),

@@ -87,11 +87,11 @@ func (p Product) changeListener(ctx context.Context, now model.Observed, action 
 	case plan.DeleteListener:
 		_, err = p.Gateway.NetworkListeners.DeleteListener(ctx, &nlbv1.DeleteListenerRequest{ListenerId: listener(a.Key),
 			LoadBalancerId: now.InstanceID})
-	case plan.CreateExtension:
-		err = certificates(a.Key, strings.Split(a.Extension.Certificate, ","))
-	case plan.UpdateExtension:
-		err = certificates(a.Key, strings.Split(a.Extension.Certificate, ","))
-	case plan.DeleteExtension:
+	case plan.AddCertificates:
+		err = certificates(a.Key, strings.Split(a.Further.Certificate, ","))
+	case plan.ChangeCertificates:
+		err = certificates(a.Key, strings.Split(a.Further.Certificate, ","))
+	case plan.RemoveCertificates:
 		err = certificates(a.Key, nil)
 	default:
 		err = fmt.Errorf("no call is known for %T", action)

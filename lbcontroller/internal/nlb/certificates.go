@@ -164,14 +164,14 @@ func (p Product) WithCertificates(l model.Listener, of func(id string) string) m
 		config.CertificateIds = oneOrNone(of(first))
 		l.Config = config
 	}
-	l.Extensions = slices.Clone(l.Extensions)
-	for i, e := range l.Extensions {
+	l.Further = slices.Clone(l.Further)
+	for i, e := range l.Further {
 		ids := e.Certificates()
 		for n := range ids {
 			ids[n] = of(ids[n])
 		}
 		if len(ids) > 0 {
-			l.Extensions[i] = together(ids)[0]
+			l.Further[i] = together(ids)[0]
 		}
 	}
 	return l

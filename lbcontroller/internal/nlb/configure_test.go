@@ -112,7 +112,7 @@ func text(d *model.Desired) string {
 	}
 	parts = append(parts, fmt.Sprintf("IPv6AddressType:%s", asked.IPv6AddressType), fmt.Sprintf("ShiftedZones:%v", asked.ShiftedZones))
 	for _, l := range d.Listeners {
-		parts = append(parts, compact(prototext.Format(l.Config)), fmt.Sprint(l.Extensions))
+		parts = append(parts, compact(prototext.Format(l.Config)), fmt.Sprint(l.Further))
 	}
 	for _, g := range d.Groups {
 		parts = append(parts, compact(prototext.Format(g.Config)))
@@ -270,8 +270,8 @@ func TestSecrets(t *testing.T) {
 	for _, l := range got.Desired.Listeners {
 		if isSecure := l.Key.Protocol == model.TCPSSL; isSecure != strings.Contains(l.Waits, "Secret web-tls of annotation") {
 			t.Errorf("listener %s waits: %q", plan.KeyText(l.Key), l.Waits)
-		} else if isSecure && (len(l.Extensions) != 1 || l.Extensions[0].Certificate != "") {
-			t.Errorf("further certificates: %v", l.Extensions)
+		} else if isSecure && (len(l.Further) != 1 || l.Further[0].Certificate != "") {
+			t.Errorf("further certificates: %v", l.Further)
 		}
 	}
 	_, err = build(web(twoPorts, withoutAnnotation(annotation.CertID)))

@@ -58,7 +58,7 @@ func (b builder) listeners() []model.Listener {
 		l := model.Listener{Key: key, Group: b.GroupName(i), Config: config}
 		b.CheckTransport(i, protocol)
 		if protocol == model.TCPSSL {
-			l.Extensions = own.certificates()
+			l.Further = own.certificates()
 			if id, lacks, ok := own.OfSecret(); ok {
 				config.CertificateIds, l.Waits = oneOrNone(id), lacks
 			}
@@ -158,7 +158,7 @@ func (b builder) listenerConfig(protocol model.Protocol) *nlbv1.ListenerConfig {
 }
 
 // certificates are the additional ones, all in one extension: the cloud changes several at once. Nil says that none are asked for.
-func (b builder) certificates() []model.Extension {
+func (b builder) certificates() []model.FurtherCertificates {
 	if !b.Values.Has(annotation.AdditionalCertIDs) {
 		return nil
 	}
@@ -172,20 +172,20 @@ func (b builder) certificates() []model.Extension {
 }
 
 // together are the additional certificates of a listener in one extension. If one of them isn't known yet, those that are there stay.
-func together(ids []string) []model.Extension {
+func together(ids []string) []model.FurtherCertificates {
 	if slices.Contains(ids, "") {
-		return []model.Extension{{ID: further, Domain: further}}
+		return []model.FurtherCertificates{{ID: further, Domain: further}}
 	}
 	slices.Sort(ids)
 	return extensions(slices.Compact(ids))
 }
 
 // extensions are the additional certificates of a listener, in order.
-func extensions(ids []string) []model.Extension {
+func extensions(ids []string) []model.FurtherCertificates {
 	if len(ids) == 0 {
-		return []model.Extension{}
+		return []model.FurtherCertificates{}
 	}
-	return []model.Extension{{ID: further, Domain: further, Certificate: strings.Join(ids, ",")}}
+	return []model.FurtherCertificates{{ID: further, Domain: further, Certificate: strings.Join(ids, ",")}}
 }
 
 // checkListeners reports listener annotations that don't fit each other or the protocols in use.

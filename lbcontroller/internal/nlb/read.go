@@ -249,7 +249,7 @@ func (p Product) Complete(ctx context.Context, found *model.Observed, want *mode
 			}
 		}
 		slices.Sort(ids)
-		l.Extensions = extensions(ids)
+		l.Further = extensions(ids)
 	}
 	return nil
 }

@@ -113,11 +113,11 @@ func TestDomainExtensions(t *testing.T) {
 	}
 	listeners := mustBuild(t, testConfig(),
 		service(annotations("*.b.example.com:cert-b,A.example.com:cert-a,a.example.com:cert-a"), ports...), nil).Desired.Listeners
-	want := []model.Extension{{Domain: "*.b.example.com", Certificate: "cert-b"}, {Domain: "a.example.com", Certificate: "cert-a"}}
-	if diff := cmp.Diff([][]model.Extension{nil, want}, [][]model.Extension{listeners[0].Extensions, listeners[1].Extensions}); diff != "" {
+	want := []model.FurtherCertificates{{Domain: "*.b.example.com", Certificate: "cert-b"}, {Domain: "a.example.com", Certificate: "cert-a"}}
+	if diff := cmp.Diff([][]model.FurtherCertificates{nil, want}, [][]model.FurtherCertificates{listeners[0].Further, listeners[1].Further}); diff != "" {
 		t.Errorf("extensions of http and https (-want +got):\n%s", diff)
 	}
-	if got := mustBuild(t, testConfig(), service(annotations(""), ports...), nil).Desired.Listeners[1].Extensions; got != nil {
+	if got := mustBuild(t, testConfig(), service(annotations(""), ports...), nil).Desired.Listeners[1].Further; got != nil {
 		t.Errorf("nothing said is %v", got)
 	}
 }

@@ -44,7 +44,7 @@ func portsOf(result desired.Result) map[int32]string {
 	ports := map[int32]string{}
 	for _, l := range result.Desired.Listeners {
 		text := attributes(l.Config)
-		for _, e := range l.Extensions {
+		for _, e := range l.Further {
 			text += " further:" + e.Domain + "=" + e.Certificate
 		}
 		for _, g := range result.Desired.Groups {

@@ -57,10 +57,10 @@ func (d *Desired) ConfigHash() (string, error) {
 		if err := hashMessage(h, l.Config); err != nil {
 			return "", err
 		}
-		if l.Extensions == nil {
+		if l.Further == nil {
 			continue // The hash of a Service without any is what it was before there were any.
 		}
-		if err := json.NewEncoder(h).Encode(l.Extensions); err != nil {
+		if err := json.NewEncoder(h).Encode(l.Further); err != nil {
 			return "", fmt.Errorf("hash the domain extensions of listener %d: %w", l.Key.Port, err)
 		}
 	}

@@ -167,8 +167,8 @@ type Listener struct {
 	Starting bool
 	// Waits is why a wanted listener can't be made yet, as text for users; empty if it can. One that is there is served on.
 	Waits string
-	// Extensions are the further certificates by domain. Nil says that none are asked for, or that those that there are aren't known.
-	Extensions []Extension
+	// Further are the further certificates by domain. Nil says that none are asked for, or that those that there are aren't known.
+	Further []FurtherCertificates
 }
 
 // Description is that of a present listener.
@@ -195,15 +195,15 @@ func (l Listener) ForwardPort() int32 {
 	return 0
 }
 
-// Extension is a further certificate of an https listener, for clients that ask for a domain.
-type Extension struct {
+// FurtherCertificates is a further certificate of an https listener, for clients that ask for a domain.
+type FurtherCertificates struct {
 	// ID is known of present ones. A wanted one without a certificate keeps what is there. Several certificates, where the
 	// cloud changes them at once, are separated by commas.
 	ID, Domain, Certificate string
 }
 
 // Certificates are those that it names.
-func (e Extension) Certificates() []string {
+func (e FurtherCertificates) Certificates() []string {
 	return strings.FieldsFunc(e.Certificate, func(r rune) bool { return r == ',' })
 }
 
@@ -327,7 +327,7 @@ func Nothing() Observed { return Observed{ConfigKnown: true} }
 func (o Observed) Clone() Observed {
 	o.Listeners = slices.Clone(o.Listeners)
 	for i := range o.Listeners {
-		o.Listeners[i].Extensions = slices.Clone(o.Listeners[i].Extensions)
+		o.Listeners[i].Further = slices.Clone(o.Listeners[i].Further)
 	}
 	o.Groups, o.Lists, o.EIPs = slices.Clone(o.Groups), slices.Clone(o.Lists), slices.Clone(o.EIPs)
 	return o

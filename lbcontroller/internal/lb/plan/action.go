@@ -53,8 +53,8 @@ type Action interface {
 type Result struct {
 	// Instance is the load balancer that was made.
 	Instance model.LoadBalancer
-	// ExtensionID is the answer of CreateExtension.
-	ExtensionID string
+	// CertificatesID is the answer of AddCertificates.
+	CertificatesID string
 	// GroupID is the answer of CreateGroup, and ListenerID of CreateListener where the cloud has ids for listeners.
 	GroupID, ListenerID string
 	// ListID is the answer of CreateList.
@@ -126,22 +126,22 @@ type UpdateListener struct {
 // StartListener lets a stopped listener accept connections.
 type StartListener struct{ Key model.ListenerKey }
 
-// CreateExtension gives an https listener a certificate for a domain.
-type CreateExtension struct {
-	Key       model.ListenerKey
-	Extension model.Extension
+// AddCertificates gives an https listener a certificate for a domain.
+type AddCertificates struct {
+	Key     model.ListenerKey
+	Further model.FurtherCertificates
 }
 
-// UpdateExtension changes the certificate for a domain.
-type UpdateExtension struct {
-	Key       model.ListenerKey
-	Extension model.Extension
+// ChangeCertificates changes the certificate for a domain.
+type ChangeCertificates struct {
+	Key     model.ListenerKey
+	Further model.FurtherCertificates
 }
 
-// DeleteExtension takes the certificate for a domain away.
-type DeleteExtension struct {
-	Key       model.ListenerKey
-	Extension model.Extension
+// RemoveCertificates takes the certificate for a domain away.
+type RemoveCertificates struct {
+	Key     model.ListenerKey
+	Further model.FurtherCertificates
 }
 
 // DeleteListener deletes a listener.
@@ -160,8 +160,8 @@ type DeleteListener struct {
 func (a DeleteListener) Back() []Action {
 	old := model.Listener{Key: a.Old.Key, Config: a.Old.Config}
 	list := []Action{CreateListener{Listener: old, Group: GroupRef{ID: a.GroupID}}}
-	for _, e := range a.Old.Extensions {
-		list = append(list, CreateExtension{Key: old.Key, Extension: e})
+	for _, e := range a.Old.Further {
+		list = append(list, AddCertificates{Key: old.Key, Further: e})
 	}
 	return list
 }
@@ -194,13 +194,13 @@ func (StartListener) About() (Part, Verb) { return PartListener, VerbStart }
 func (DeleteListener) About() (Part, Verb) { return PartListener, VerbDelete }
 
 // About implements Action.
-func (CreateExtension) About() (Part, Verb) { return PartCertificate, VerbCreate }
+func (AddCertificates) About() (Part, Verb) { return PartCertificate, VerbCreate }
 
 // About implements Action.
-func (UpdateExtension) About() (Part, Verb) { return PartCertificate, VerbChange }
+func (ChangeCertificates) About() (Part, Verb) { return PartCertificate, VerbChange }
 
 // About implements Action.
-func (DeleteExtension) About() (Part, Verb) { return PartCertificate, VerbDelete }
+func (RemoveCertificates) About() (Part, Verb) { return PartCertificate, VerbDelete }
 
 // GroupOf is the id of the server group that an action is about, empty for one that it makes; it is false for any other action.
 func GroupOf(a Action) (id string, isOfGroup bool) {
@@ -286,16 +286,16 @@ func (a CreateListener) String() string { return "create listener " + KeyText(a.
 func (a StartListener) String() string  { return "start listener " + KeyText(a.Key) }
 func (a DeleteListener) String() string { return "delete listener " + KeyText(a.Key) }
 
-func (a CreateExtension) String() string {
-	return fmt.Sprintf("give listener %s certificate %s for %s", KeyText(a.Key), a.Extension.Certificate, a.Extension.Domain)
+func (a AddCertificates) String() string {
+	return fmt.Sprintf("give listener %s certificate %s for %s", KeyText(a.Key), a.Further.Certificate, a.Further.Domain)
 }
 
-func (a UpdateExtension) String() string {
-	return fmt.Sprintf("change the certificate of listener %s for %s to %s", KeyText(a.Key), a.Extension.Domain, a.Extension.Certificate)
+func (a ChangeCertificates) String() string {
+	return fmt.Sprintf("change the certificate of listener %s for %s to %s", KeyText(a.Key), a.Further.Domain, a.Further.Certificate)
 }
 
-func (a DeleteExtension) String() string {
-	return fmt.Sprintf("take the certificate for %s off listener %s", a.Extension.Domain, KeyText(a.Key))
+func (a RemoveCertificates) String() string {
+	return fmt.Sprintf("take the certificate for %s off listener %s", a.Further.Domain, KeyText(a.Key))
 }
 
 func (a UpdateListener) String() string {

@@ -28,7 +28,7 @@ func TestWhatAPlanChanges(t *testing.T) {
 		"a new group":                    {plan: Plan{Phases: []Phase{{servers}, {CreateGroup{}}}}, config: true},
 		"a listener goes":                {plan: Plan{Phases: []Phase{{servers, DeleteListener{}}}}, config: true, deletes: true},
 		"a group goes":                   {plan: Plan{Phases: []Phase{{DeleteGroup{}}}}, config: true, deletes: true},
-		"a certificate goes":             {plan: Plan{Phases: []Phase{{DeleteExtension{}}}}, config: true, deletes: true},
+		"a certificate goes":             {plan: Plan{Phases: []Phase{{RemoveCertificates{}}}}, config: true, deletes: true},
 		"a listener and a name change":   {plan: Plan{Phases: []Phase{{UpdateListener{}}, {UpdateInstance{}}}}, config: true},
 		"the instance goes, all of ours": {plan: Plan{Phases: []Phase{{DeleteInstance{}}}}, config: true},
 	} {
@@ -161,15 +161,15 @@ func TestGroupRef(t *testing.T) {
 func TestWhatPeopleRead(t *testing.T) {
 	t.Parallel()
 	key := model.ListenerKey{Port: 443, Protocol: https}
-	extension := model.Extension{Domain: "www.example.com", Certificate: "cert-1"}
+	extension := model.FurtherCertificates{Domain: "www.example.com", Certificate: "cert-1"}
 	for want, action := range map[string]Action{
 		"change listener 443/https: scheduler, health_check.interval": UpdateListener{Key: key,
 			Changed: &slbv1.ListenerConfig{Scheduler: new("rr"), HealthCheck: &slbv1.HealthCheck{Interval: new(int32(5))}}},
 		"change listener 443/https: scheduler, server group": UpdateListener{Key: key,
 			Changed: &slbv1.ListenerConfig{Scheduler: new("rr")}, Group: GroupRef{Name: "a"}},
-		"give listener 443/https certificate cert-1 for www.example.com":             CreateExtension{Key: key, Extension: extension},
-		"change the certificate of listener 443/https for www.example.com to cert-1": UpdateExtension{Key: key, Extension: extension},
-		"take the certificate for www.example.com off listener 443/https":            DeleteExtension{Key: key, Extension: extension},
+		"give listener 443/https certificate cert-1 for www.example.com":             AddCertificates{Key: key, Further: extension},
+		"change the certificate of listener 443/https for www.example.com to cert-1": ChangeCertificates{Key: key, Further: extension},
+		"take the certificate for www.example.com off listener 443/https":            RemoveCertificates{Key: key, Further: extension},
 	} {
 		if got := action.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -192,7 +192,7 @@ func TestUsesGroups(t *testing.T) {
 		{UpdateInstance{}, false}, {CreateInstance{}, true}, {DeleteInstance{}, true},
 		{CreateListener{}, true}, {UpdateListener{}, false}, {UpdateListener{Group: GroupRef{Name: "web"}}, true}, {StartListener{}, false},
 		{DeleteListener{GroupID: "rsp-1"}, false}, {DeleteListener{Next: next}, true},
-		{CreateExtension{}, false}, {UpdateExtension{}, false}, {DeleteExtension{}, false},
+		{AddCertificates{}, false}, {ChangeCertificates{}, false}, {RemoveCertificates{}, false},
 		{CreateGroup{}, true}, {plan.UpdateGroup{}, true}, {ChangeServers{}, true}, {DeleteGroup{}, false},
 		{plan.CreateList{}, false}, {ChangeList{}, false}, {plan.DeleteList{}, false},
 	} {

@@ -80,23 +80,23 @@ func (a DeleteGroup) Effect(o *model.Observed, r Result) {
 func (a CreateListener) Effect(o *model.Observed, r Result) {
 	made := model.Listener{Key: a.Listener.Key, ID: r.ListenerID, Config: withGroup(a.Listener.Config, a.Group.Resolve(*o))}
 	if p := a.Listener.Key.Protocol; p == model.HTTPS || p == model.TCPSSL {
-		made.Extensions = []model.Extension{}
+		made.Further = []model.FurtherCertificates{}
 	}
 	o.Listeners = append(o.Listeners, made)
 }
 
 // Effect implements Action.
-func (a CreateExtension) Effect(o *model.Observed, r Result) {
-	a.Extension.ID = r.ExtensionID
-	changeExtensions(o, a.Key, func(list []model.Extension) []model.Extension { return append(list, a.Extension) })
+func (a AddCertificates) Effect(o *model.Observed, r Result) {
+	a.Further.ID = r.CertificatesID
+	changeFurther(o, a.Key, func(list []model.FurtherCertificates) []model.FurtherCertificates { return append(list, a.Further) })
 }
 
 // Effect implements Action.
-func (a UpdateExtension) Effect(o *model.Observed, _ Result) {
-	changeExtensions(o, a.Key, func(list []model.Extension) []model.Extension {
+func (a ChangeCertificates) Effect(o *model.Observed, _ Result) {
+	changeFurther(o, a.Key, func(list []model.FurtherCertificates) []model.FurtherCertificates {
 		for i := range list {
-			if list[i].ID == a.Extension.ID {
-				list[i] = a.Extension
+			if list[i].ID == a.Further.ID {
+				list[i] = a.Further
 			}
 		}
 		return list
@@ -104,16 +104,16 @@ func (a UpdateExtension) Effect(o *model.Observed, _ Result) {
 }
 
 // Effect implements Action.
-func (a DeleteExtension) Effect(o *model.Observed, _ Result) {
-	changeExtensions(o, a.Key, func(list []model.Extension) []model.Extension {
-		return slices.DeleteFunc(list, func(e model.Extension) bool { return e.ID == a.Extension.ID })
+func (a RemoveCertificates) Effect(o *model.Observed, _ Result) {
+	changeFurther(o, a.Key, func(list []model.FurtherCertificates) []model.FurtherCertificates {
+		return slices.DeleteFunc(list, func(e model.FurtherCertificates) bool { return e.ID == a.Further.ID })
 	})
 }
 
-func changeExtensions(o *model.Observed, key model.ListenerKey, change func([]model.Extension) []model.Extension) {
+func changeFurther(o *model.Observed, key model.ListenerKey, change func([]model.FurtherCertificates) []model.FurtherCertificates) {
 	for i := range o.Listeners {
 		if o.Listeners[i].Key == key {
-			o.Listeners[i].Extensions = change(o.Listeners[i].Extensions)
+			o.Listeners[i].Further = change(o.Listeners[i].Further)
 		}
 	}
 }

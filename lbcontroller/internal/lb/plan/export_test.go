@@ -8,7 +8,7 @@ func (a ChangeServers) After(have []model.Server) []model.Server { return a.afte
 
 func ChangeOfCertificates(want, old model.Listener) []Phase {
 	var w listenerWork
-	w.extensions(want, old)
+	w.further(want, old)
 	return []Phase{w.secure, w.insecure}
 }
 

@@ -238,9 +238,9 @@ func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, p
 	if l.Defaults != nil {
 		l.Config, l.Defaults = merged(l.Defaults, l.Config), nil
 	}
-	for _, e := range l.Extensions {
+	for _, e := range l.Further {
 		if e.Certificate != "" {
-			w.secure = append(w.secure, CreateExtension{Key: l.Key, Extension: e})
+			w.secure = append(w.secure, AddCertificates{Key: l.Key, Further: e})
 		}
 	}
 	*phase = append(*phase, CreateListener{Listener: l, Group: refTo(l.Group, groups)})
@@ -297,35 +297,35 @@ func (w *listenerWork) update(kind Differ, want, old model.Listener, groups map[
 			w.ready = append(w.ready, change)
 		}
 	}
-	w.extensions(want, old)
+	w.further(want, old)
 	if old.Stopped {
 		w.ready = append(w.ready, StartListener{Key: want.Key})
 	}
 }
 
-// extensions compares the further certificates, if they are asked for. Those that aren't known are left alone.
-func (w *listenerWork) extensions(want, old model.Listener) {
-	if want.Extensions == nil || old.Extensions == nil {
+// further compares the further certificates, if they are asked for. Those that aren't known are left alone.
+func (w *listenerWork) further(want, old model.Listener) {
+	if want.Further == nil || old.Further == nil {
 		return
 	}
-	present := map[string]model.Extension{}
-	for _, e := range old.Extensions {
+	present := map[string]model.FurtherCertificates{}
+	for _, e := range old.Further {
 		present[strings.ToLower(e.Domain)] = e
 	}
-	for _, e := range want.Extensions {
+	for _, e := range want.Further {
 		have, ok := present[e.Domain]
 		delete(present, e.Domain)
 		switch {
 		case e.Certificate == "": // What is there stays.
 		case !ok:
-			w.secure = append(w.secure, CreateExtension{Key: want.Key, Extension: e})
+			w.secure = append(w.secure, AddCertificates{Key: want.Key, Further: e})
 		case have.Certificate != e.Certificate:
 			e.ID = have.ID
-			w.secure = append(w.secure, UpdateExtension{Key: want.Key, Extension: e})
+			w.secure = append(w.secure, ChangeCertificates{Key: want.Key, Further: e})
 		}
 	}
 	for _, domain := range slices.Sorted(maps.Keys(present)) {
-		w.insecure = append(w.insecure, DeleteExtension{Key: want.Key, Extension: present[domain]})
+		w.insecure = append(w.insecure, RemoveCertificates{Key: want.Key, Further: present[domain]})
 	}
 }
 
@@ -346,11 +346,11 @@ func Knows(d *model.Desired, o model.Observed) bool {
 func Unread(d *model.Desired, o model.Observed) []model.ListenerKey {
 	asked := map[model.ListenerKey]bool{}
 	for _, l := range d.Listeners {
-		asked[l.Key] = l.Extensions != nil
+		asked[l.Key] = l.Further != nil
 	}
 	var keys []model.ListenerKey
 	for _, l := range o.Listeners {
-		if asked[l.Key] && l.Extensions == nil {
+		if asked[l.Key] && l.Further == nil {
 			keys = append(keys, l.Key)
 		}
 	}

@@ -11,26 +11,26 @@ import (
 
 // CLB is the example of a kind. Its names and those of the package in short.
 type (
-	Action          = plan.Action
-	Plan            = plan.Plan
-	Phase           = plan.Phase
-	Result          = plan.Result
-	GroupRef        = plan.GroupRef
-	CreateInstance  = clb.CreateInstance
-	UpdateInstance  = clb.UpdateInstance
-	DeleteInstance  = plan.DeleteInstance
-	CreateGroup     = plan.CreateGroup
-	ChangeServers   = plan.ChangeServers
-	ChangeList      = plan.ChangeList
-	DeleteGroup     = plan.DeleteGroup
-	CreateListener  = plan.CreateListener
-	UpdateListener  = plan.UpdateListener
-	StartListener   = plan.StartListener
-	DeleteListener  = plan.DeleteListener
-	CreateExtension = plan.CreateExtension
-	UpdateExtension = plan.UpdateExtension
-	DeleteExtension = plan.DeleteExtension
-	Asked           = clb.Asked
+	Action             = plan.Action
+	Plan               = plan.Plan
+	Phase              = plan.Phase
+	Result             = plan.Result
+	GroupRef           = plan.GroupRef
+	CreateInstance     = clb.CreateInstance
+	UpdateInstance     = clb.UpdateInstance
+	DeleteInstance     = plan.DeleteInstance
+	CreateGroup        = plan.CreateGroup
+	ChangeServers      = plan.ChangeServers
+	ChangeList         = plan.ChangeList
+	DeleteGroup        = plan.DeleteGroup
+	CreateListener     = plan.CreateListener
+	UpdateListener     = plan.UpdateListener
+	StartListener      = plan.StartListener
+	DeleteListener     = plan.DeleteListener
+	AddCertificates    = plan.AddCertificates
+	ChangeCertificates = plan.ChangeCertificates
+	RemoveCertificates = plan.RemoveCertificates
+	Asked              = clb.Asked
 )
 
 func Diff(d *model.Desired, o model.Observed) Plan { return plan.Diff(clb.Product{}, d, o) }

@@ -38,7 +38,7 @@ func Needs(action, earlier Action) bool {
 		return a.Needs(earlier)
 	case CreateListener:
 		return a.needs(earlier) || needsPort(a.Listener.Key, earlier)
-	case CreateExtension:
+	case AddCertificates:
 		create, ok := earlier.(CreateListener)
 		return ok && create.Listener.Key == a.Key
 	case UpdateListener:

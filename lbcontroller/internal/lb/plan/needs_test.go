@@ -55,8 +55,8 @@ func TestNeeds(t *testing.T) {
 		"servers beside those of another group":  {servers, ChangeServers{GroupID: "rsp-c"}, false},
 		"an instance that may be protected":      {DeleteInstance{}, UpdateInstance{}, true},
 		"attributes of an instance":              {UpdateInstance{}, create(tcp(80), GroupRef{}, 0), false},
-		"a certificate without its listener":     {CreateExtension{Key: tcp(443)}, create(tcp(443), GroupRef{}, 0), true},
-		"a certificate beside another listener":  {CreateExtension{Key: tcp(443)}, create(tcp(80), GroupRef{}, 0), false},
+		"a certificate without its listener":     {AddCertificates{Key: tcp(443)}, create(tcp(443), GroupRef{}, 0), true},
+		"a certificate beside another listener":  {AddCertificates{Key: tcp(443)}, create(tcp(80), GroupRef{}, 0), false},
 		"starting a listener beside a bad group": {StartListener{Key: tcp(80)}, group, false},
 	} {
 		t.Run(name, func(t *testing.T) {
