@@ -55,12 +55,12 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 		_, err = p.Gateway.Listeners.StartListener(ctx, &slbv1.StartListenerRequest{Key: key(id, a.Key)})
 	case plan.AddCertificates:
 		answer, err := p.Gateway.DomainExtensions.CreateDomainExtension(ctx, &slbv1.CreateDomainExtensionRequest{
-			RequestId: extensionRequestID(), Key: key(id, a.Key), Domain: a.Further.Domain, ServerCertificateId: a.Further.Certificate,
+			RequestId: extensionRequestID(), Key: key(id, a.Key), Domain: a.Further.Domain, ServerCertificateId: only(a.Further),
 		})
 		return plan.Result{CertificatesID: answer.GetDomainExtensionId()}, err
 	case plan.ChangeCertificates:
 		_, err = p.Gateway.DomainExtensions.UpdateDomainExtension(ctx, &slbv1.UpdateDomainExtensionRequest{
-			LoadBalancerId: id, DomainExtensionId: a.Further.ID, ServerCertificateId: a.Further.Certificate,
+			LoadBalancerId: id, DomainExtensionId: a.Further.ID, ServerCertificateId: only(a.Further),
 		})
 	case plan.RemoveCertificates:
 		_, err = p.Gateway.DomainExtensions.DeleteDomainExtension(ctx, &slbv1.DeleteDomainExtensionRequest{LoadBalancerId: id,

@@ -76,10 +76,26 @@ func (p Product) WithCertificates(l model.Listener, of func(id string) string) m
 		l.Config = config
 	}
 	l.Further = slices.Clone(l.Further)
-	for i := range l.Further {
-		l.Further[i].Certificate = of(l.Further[i].Certificate)
+	for i, f := range l.Further {
+		l.Further[i].Certificates = oneOrNone(of(only(f)))
 	}
 	return l
+}
+
+// only is the certificate for a domain; empty if it isn't known yet.
+func only(f model.FurtherCertificates) string {
+	if len(f.Certificates) == 0 {
+		return ""
+	}
+	return f.Certificates[0]
+}
+
+// oneOrNone is a list with an id, if there is one.
+func oneOrNone(id string) []string {
+	if id == "" {
+		return nil
+	}
+	return []string{id}
 }
 
 // Prove implements apply.Caller: the certificates that a listener names are there. The cloud has no way to ask for more.
@@ -89,8 +105,8 @@ func (p Product) Prove(ctx context.Context, _ model.Observed, coming plan.Create
 		ids = append(ids, id)
 	}
 	for _, e := range coming.Listener.Further {
-		if e.Certificate != "" && !slices.Contains(ids, e.Certificate) {
-			ids = append(ids, e.Certificate)
+		if id := only(e); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
 	if len(ids) == 0 {

@@ -288,7 +288,7 @@ func (b builder) extensions() []model.FurtherCertificates {
 			if secret, ok := annotation.SecretName(id); ok {
 				id, _ = b.FromSecret(annotation.DomainExtensions, secret)
 			}
-			list = append(list, model.FurtherCertificates{Domain: domain, Certificate: id})
+			list = append(list, model.FurtherCertificates{Domain: domain, Certificates: oneOrNone(id)})
 		}
 	}
 	slices.SortFunc(list, func(a, b model.FurtherCertificates) int { return strings.Compare(a.Domain, b.Domain) })

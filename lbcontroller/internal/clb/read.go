@@ -178,7 +178,7 @@ func (p Product) readExtensions(ctx context.Context, found *model.Observed, keys
 		l.Further = []model.FurtherCertificates{}
 		for _, e := range answer.GetDomainExtensions() {
 			l.Further = append(l.Further, model.FurtherCertificates{ID: e.GetDomainExtensionId(), Domain: e.GetDomain(),
-				Certificate: e.GetServerCertificateId()})
+				Certificates: oneOrNone(e.GetServerCertificateId())})
 		}
 	}
 	return nil

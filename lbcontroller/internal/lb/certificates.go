@@ -51,7 +51,7 @@ func certificatesOf(product Product, listeners []model.Listener) []string {
 			ids = append(ids, id)
 		}
 		for _, e := range l.Further {
-			ids = append(ids, e.Certificates()...)
+			ids = append(ids, e.Certificates...)
 		}
 	}
 	slices.Sort(ids)

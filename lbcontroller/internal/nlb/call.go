@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -88,9 +87,9 @@ func (p Product) changeListener(ctx context.Context, now model.Observed, action 
 		_, err = p.Gateway.NetworkListeners.DeleteListener(ctx, &nlbv1.DeleteListenerRequest{ListenerId: listener(a.Key),
 			LoadBalancerId: now.InstanceID})
 	case plan.AddCertificates:
-		err = certificates(a.Key, strings.Split(a.Further.Certificate, ","))
+		err = certificates(a.Key, a.Further.Certificates)
 	case plan.ChangeCertificates:
-		err = certificates(a.Key, strings.Split(a.Further.Certificate, ","))
+		err = certificates(a.Key, a.Further.Certificates)
 	case plan.RemoveCertificates:
 		err = certificates(a.Key, nil)
 	default:

@@ -166,7 +166,7 @@ func (p Product) WithCertificates(l model.Listener, of func(id string) string) m
 	}
 	l.Further = slices.Clone(l.Further)
 	for i, e := range l.Further {
-		ids := e.Certificates()
+		ids := slices.Clone(e.Certificates)
 		for n := range ids {
 			ids[n] = of(ids[n])
 		}

@@ -51,7 +51,7 @@ func settings() map[string][3]string {
 		annotation.CrossZone:                 {"off", "on", "CrossZone:false"},
 		annotation.ShiftedZones:              {"cn-h", "none", "ShiftedZones:[cn-h]"},
 		annotation.CertID:                    {"cert-7", "cert-8", `certificate_ids:"cert-7"`},
-		annotation.AdditionalCertIDs:         {"cert-3,cert-2", "none", "cert-2,cert-3"},
+		annotation.AdditionalCertIDs:         {"cert-3,cert-2", "none", "cert-2 cert-3"},
 		annotation.CACertID:                  {"ca-1", "ca-2", `ca_certificate_ids:"ca-1"`},
 		annotation.CACert:                    {"on", "off", "ca_enabled:true"},
 		annotation.TLSCipherPolicy:           {"tls_cipher_policy_1_2", "tls-own", `security_policy_id:"tls_cipher_policy_1_2"`},
@@ -270,7 +270,7 @@ func TestSecrets(t *testing.T) {
 	for _, l := range got.Desired.Listeners {
 		if isSecure := l.Key.Protocol == model.TCPSSL; isSecure != strings.Contains(l.Waits, "Secret web-tls of annotation") {
 			t.Errorf("listener %s waits: %q", plan.KeyText(l.Key), l.Waits)
-		} else if isSecure && (len(l.Further) != 1 || l.Further[0].Certificate != "") {
+		} else if isSecure && (len(l.Further) != 1 || len(l.Further[0].Certificates) > 0) {
 			t.Errorf("further certificates: %v", l.Further)
 		}
 	}

@@ -20,8 +20,6 @@ import (
 const (
 	// udpIdleTimeout is the longest idle timeout of a UDP listener, and its default.
 	udpIdleTimeout = 20
-	// further is what stands in place of the domain of additional certificates: they are chosen by the names that are in them.
-	further = "other names"
 )
 
 // portRange is a range of listener ports.
@@ -157,7 +155,7 @@ func (b builder) listenerConfig(protocol model.Protocol) *nlbv1.ListenerConfig {
 	return c
 }
 
-// certificates are the additional ones, all in one extension: the cloud changes several at once. Nil says that none are asked for.
+// certificates are the additional ones, which the cloud changes at once. Nil says that none are asked for.
 func (b builder) certificates() []model.FurtherCertificates {
 	if !b.Values.Has(annotation.AdditionalCertIDs) {
 		return nil
@@ -171,21 +169,16 @@ func (b builder) certificates() []model.FurtherCertificates {
 	return together(ids)
 }
 
-// together are the additional certificates of a listener in one extension. If one of them isn't known yet, those that are there stay.
+// together are the additional certificates of a listener, in order. If one of them isn't known yet, those that are there stay.
 func together(ids []string) []model.FurtherCertificates {
-	if slices.Contains(ids, "") {
-		return []model.FurtherCertificates{{ID: further, Domain: further}}
-	}
-	slices.Sort(ids)
-	return extensions(slices.Compact(ids))
-}
-
-// extensions are the additional certificates of a listener, in order.
-func extensions(ids []string) []model.FurtherCertificates {
-	if len(ids) == 0 {
+	switch {
+	case slices.Contains(ids, ""):
+		return []model.FurtherCertificates{{}}
+	case len(ids) == 0:
 		return []model.FurtherCertificates{}
 	}
-	return []model.FurtherCertificates{{ID: further, Domain: further, Certificate: strings.Join(ids, ",")}}
+	slices.Sort(ids)
+	return []model.FurtherCertificates{{Certificates: slices.Compact(ids)}}
 }
 
 // checkListeners reports listener annotations that don't fit each other or the protocols in use.

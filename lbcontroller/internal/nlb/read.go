@@ -248,8 +248,7 @@ func (p Product) Complete(ctx context.Context, found *model.Observed, want *mode
 				ids = append(ids, c.GetCertificateId())
 			}
 		}
-		slices.Sort(ids)
-		l.Further = extensions(ids)
+		l.Further = together(ids)
 	}
 	return nil
 }

@@ -113,8 +113,10 @@ func TestDomainExtensions(t *testing.T) {
 	}
 	listeners := mustBuild(t, testConfig(),
 		service(annotations("*.b.example.com:cert-b,A.example.com:cert-a,a.example.com:cert-a"), ports...), nil).Desired.Listeners
-	want := []model.FurtherCertificates{{Domain: "*.b.example.com", Certificate: "cert-b"}, {Domain: "a.example.com", Certificate: "cert-a"}}
-	if diff := cmp.Diff([][]model.FurtherCertificates{nil, want}, [][]model.FurtherCertificates{listeners[0].Further, listeners[1].Further}); diff != "" {
+	type further = []model.FurtherCertificates
+	want := further{{Domain: "*.b.example.com", Certificates: []string{"cert-b"}},
+		{Domain: "a.example.com", Certificates: []string{"cert-a"}}}
+	if diff := cmp.Diff([]further{nil, want}, []further{listeners[0].Further, listeners[1].Further}); diff != "" {
 		t.Errorf("extensions of http and https (-want +got):\n%s", diff)
 	}
 	if got := mustBuild(t, testConfig(), service(annotations(""), ports...), nil).Desired.Listeners[1].Further; got != nil {

@@ -45,7 +45,7 @@ func portsOf(result desired.Result) map[int32]string {
 	for _, l := range result.Desired.Listeners {
 		text := attributes(l.Config)
 		for _, e := range l.Further {
-			text += " further:" + e.Domain + "=" + e.Certificate
+			text += " further:" + e.For() + "=" + strings.Join(e.Certificates, ",")
 		}
 		for _, g := range result.Desired.Groups {
 			if g.Name == l.Group {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -60,11 +61,24 @@ func (d *Desired) ConfigHash() (string, error) {
 		if l.Further == nil {
 			continue // The hash of a Service without any is what it was before there were any.
 		}
-		if err := json.NewEncoder(h).Encode(l.Further); err != nil {
-			return "", fmt.Errorf("hash the domain extensions of listener %d: %w", l.Key.Port, err)
+		if err := json.NewEncoder(h).Encode(hashed(l.Further)); err != nil {
+			return "", fmt.Errorf("hash the further certificates of listener %d: %w", l.Key.Port, err)
 		}
 	}
 	return HashVersion + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// hashed are further certificates as they were when hashes of them were first written on Services.
+func hashed(list []FurtherCertificates) any {
+	type extension struct{ ID, Domain, Certificate string }
+	extensions := make([]extension, len(list))
+	for i, f := range list {
+		extensions[i] = extension{f.ID, f.For(), strings.Join(f.Certificates, ",")}
+		if f.Domain == "" {
+			extensions[i].ID = f.For()
+		}
+	}
+	return extensions
 }
 
 func hashMessage(h hash.Hash, m proto.Message) error {

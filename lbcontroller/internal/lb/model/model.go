@@ -167,7 +167,7 @@ type Listener struct {
 	Starting bool
 	// Waits is why a wanted listener can't be made yet, as text for users; empty if it can. One that is there is served on.
 	Waits string
-	// Further are the further certificates by domain. Nil says that none are asked for, or that those that there are aren't known.
+	// Further are the further certificates. Nil says that none are asked for, or that those that there are aren't known.
 	Further []FurtherCertificates
 }
 
@@ -195,17 +195,19 @@ func (l Listener) ForwardPort() int32 {
 	return 0
 }
 
-// FurtherCertificates is a further certificate of an https listener, for clients that ask for a domain.
+// FurtherCertificates are those that a listener has beside its first one: the one for a domain that clients ask for, or
+// all those that are chosen by the names in them.
 type FurtherCertificates struct {
-	// ID is known of present ones. A wanted one without a certificate keeps what is there. Several certificates, where the
-	// cloud changes them at once, are separated by commas.
-	ID, Domain, Certificate string
+	// ID is known of present ones, if the cloud gives them any.
+	ID string
+	// Domain is empty where the names in the certificates count.
+	Domain string
+	// Certificates are their ids. Wanted ones without any keep what is there.
+	Certificates []string
 }
 
-// Certificates are those that it names.
-func (e FurtherCertificates) Certificates() []string {
-	return strings.FieldsFunc(e.Certificate, func(r rune) bool { return r == ',' })
-}
+// For says for people whom they are for.
+func (f FurtherCertificates) For() string { return cmp.Or(f.Domain, "other names") }
 
 // ServerType is what a server is.
 type ServerType int32

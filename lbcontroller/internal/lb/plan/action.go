@@ -126,19 +126,19 @@ type UpdateListener struct {
 // StartListener lets a stopped listener accept connections.
 type StartListener struct{ Key model.ListenerKey }
 
-// AddCertificates gives an https listener a certificate for a domain.
+// AddCertificates gives a listener further certificates.
 type AddCertificates struct {
 	Key     model.ListenerKey
 	Further model.FurtherCertificates
 }
 
-// ChangeCertificates changes the certificate for a domain.
+// ChangeCertificates puts others in place of further certificates of a listener.
 type ChangeCertificates struct {
 	Key     model.ListenerKey
 	Further model.FurtherCertificates
 }
 
-// RemoveCertificates takes the certificate for a domain away.
+// RemoveCertificates takes further certificates off a listener.
 type RemoveCertificates struct {
 	Key     model.ListenerKey
 	Further model.FurtherCertificates
@@ -287,15 +287,16 @@ func (a StartListener) String() string  { return "start listener " + KeyText(a.K
 func (a DeleteListener) String() string { return "delete listener " + KeyText(a.Key) }
 
 func (a AddCertificates) String() string {
-	return fmt.Sprintf("give listener %s certificate %s for %s", KeyText(a.Key), a.Further.Certificate, a.Further.Domain)
+	return fmt.Sprintf("give listener %s certificate %s for %s", KeyText(a.Key), strings.Join(a.Further.Certificates, ","), a.Further.For())
 }
 
 func (a ChangeCertificates) String() string {
-	return fmt.Sprintf("change the certificate of listener %s for %s to %s", KeyText(a.Key), a.Further.Domain, a.Further.Certificate)
+	return fmt.Sprintf("change the certificate of listener %s for %s to %s", KeyText(a.Key), a.Further.For(),
+		strings.Join(a.Further.Certificates, ","))
 }
 
 func (a RemoveCertificates) String() string {
-	return fmt.Sprintf("take the certificate for %s off listener %s", a.Further.Domain, KeyText(a.Key))
+	return fmt.Sprintf("take the certificate for %s off listener %s", a.Further.For(), KeyText(a.Key))
 }
 
 func (a UpdateListener) String() string {

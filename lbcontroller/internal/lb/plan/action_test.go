@@ -161,7 +161,7 @@ func TestGroupRef(t *testing.T) {
 func TestWhatPeopleRead(t *testing.T) {
 	t.Parallel()
 	key := model.ListenerKey{Port: 443, Protocol: https}
-	extension := model.FurtherCertificates{Domain: "www.example.com", Certificate: "cert-1"}
+	extension := model.FurtherCertificates{Domain: "www.example.com", Certificates: []string{"cert-1"}}
 	for want, action := range map[string]Action{
 		"change listener 443/https: scheduler, health_check.interval": UpdateListener{Key: key,
 			Changed: &slbv1.ListenerConfig{Scheduler: new("rr"), HealthCheck: &slbv1.HealthCheck{Interval: new(int32(5))}}},

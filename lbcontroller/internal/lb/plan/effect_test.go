@@ -81,7 +81,8 @@ func TestEffects(t *testing.T) {
 		"new https listener has no further certificates": {
 			CreateListener{Listener: model.Listener{Key: key(81, https), Config: &slbv1.ListenerConfig{}}}, Result{},
 			func(o *model.Observed) {
-				o.Listeners = append(o.Listeners, model.Listener{Key: key(81, https), Config: &slbv1.ListenerConfig{}, Further: []model.FurtherCertificates{}})
+				o.Listeners = append(o.Listeners, model.Listener{Key: key(81, https), Config: &slbv1.ListenerConfig{},
+					Further: []model.FurtherCertificates{}})
 			},
 		},
 		"attribute": {

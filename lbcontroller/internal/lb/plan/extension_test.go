@@ -15,7 +15,7 @@ import (
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 	certificate := func(id, domain, certificate string) model.FurtherCertificates {
-		return model.FurtherCertificates{ID: id, Domain: domain, Certificate: certificate}
+		return model.FurtherCertificates{ID: id, Domain: domain, Certificates: []string{certificate}}
 	}
 	a, b := certificate("", "a.example.com", "cert-a"), certificate("", "b.example.com", "cert-b")
 	thereA, thereB := certificate("de-1", "A.example.com", "cert-a"), certificate("de-2", "b.example.com", "cert-old")
@@ -65,18 +65,19 @@ func TestChangedCertificateKeepsItsID(t *testing.T) {
 	t.Parallel()
 	key := model.ListenerKey{Port: 443, Protocol: https}
 	o := model.Observed{Listeners: []model.Listener{{Key: key, Further: []model.FurtherCertificates{
-		{ID: "de-1", Domain: "a.example.com", Certificate: "cert-a"}, {ID: "de-2", Domain: "b.example.com", Certificate: "cert-b"},
+		{ID: "de-1", Domain: "a.example.com", Certificates: []string{"cert-a"}},
+		{ID: "de-2", Domain: "b.example.com", Certificates: []string{"cert-b"}},
 	}}}}
 	phases := plan.ChangeOfCertificates(model.Listener{Key: key,
-		Further: []model.FurtherCertificates{{Domain: "b.example.com", Certificate: "cert-c"},
-			{Domain: "d.example.com", Certificate: "cert-d"}}}, o.Listeners[0])
+		Further: []model.FurtherCertificates{{Domain: "b.example.com", Certificates: []string{"cert-c"}},
+			{Domain: "d.example.com", Certificates: []string{"cert-d"}}}}, o.Listeners[0])
 	for _, phase := range phases {
 		for _, action := range phase {
 			action.Effect(&o, Result{CertificatesID: "de-3"})
 		}
 	}
-	want := []model.FurtherCertificates{{ID: "de-2", Domain: "b.example.com", Certificate: "cert-c"},
-		{ID: "de-3", Domain: "d.example.com", Certificate: "cert-d"}}
+	want := []model.FurtherCertificates{{ID: "de-2", Domain: "b.example.com", Certificates: []string{"cert-c"}},
+		{ID: "de-3", Domain: "d.example.com", Certificates: []string{"cert-d"}}}
 	if diff := gocmp.Diff(want, o.Listeners[0].Further); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -88,7 +89,7 @@ func TestNewListenerGetsItsCertificates(t *testing.T) {
 	d, o := observed()
 	o.Listeners = nil
 	d.Listeners[0].Key = model.ListenerKey{Port: 443, Protocol: https}
-	d.Listeners[0].Further = []model.FurtherCertificates{{Domain: "a.example.com", Certificate: "cert-a"}}
+	d.Listeners[0].Further = []model.FurtherCertificates{{Domain: "a.example.com", Certificates: []string{"cert-a"}}}
 	p := Diff(d, o)
 	wantPlan(t, p, "1. create listener 443/https\n2. give listener 443/https certificate cert-a for a.example.com")
 	p.Phases[0][0].Effect(&o, Result{})
@@ -99,7 +100,7 @@ func TestNewListenerGetsItsCertificates(t *testing.T) {
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	key := model.ListenerKey{Port: 443, Protocol: https}
-	asked := []model.FurtherCertificates{{Domain: "a.example.com", Certificate: "cert-a"}}
+	asked := []model.FurtherCertificates{{Domain: "a.example.com", Certificates: []string{"cert-a"}}}
 	for name, test := range map[string]struct {
 		want, have []model.FurtherCertificates
 		unread     []model.ListenerKey

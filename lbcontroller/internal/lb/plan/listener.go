@@ -239,7 +239,7 @@ func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, p
 		l.Config, l.Defaults = merged(l.Defaults, l.Config), nil
 	}
 	for _, e := range l.Further {
-		if e.Certificate != "" {
+		if len(e.Certificates) > 0 {
 			w.secure = append(w.secure, AddCertificates{Key: l.Key, Further: e})
 		}
 	}
@@ -316,10 +316,10 @@ func (w *listenerWork) further(want, old model.Listener) {
 		have, ok := present[e.Domain]
 		delete(present, e.Domain)
 		switch {
-		case e.Certificate == "": // What is there stays.
+		case len(e.Certificates) == 0: // What is there stays.
 		case !ok:
 			w.secure = append(w.secure, AddCertificates{Key: want.Key, Further: e})
-		case have.Certificate != e.Certificate:
+		case !slices.Equal(have.Certificates, e.Certificates):
 			e.ID = have.ID
 			w.secure = append(w.secure, ChangeCertificates{Key: want.Key, Further: e})
 		}
