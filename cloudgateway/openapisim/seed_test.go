@@ -176,7 +176,9 @@ func TestShortSeeds(t *testing.T) {
 	status, body := admin(t, sim, http.MethodPut, "/admin/seed", `{
 		"routeTables": {"vtb-1": {"vpcId": "vpc-1", "entries": [{"cidr": "10.1.0.0/24", "nextHopId": "i-1"},
 		{"cidr": "10.2.0.0/24", "nextHopId": "i-2"}]}},
+		"instances": {"i-9": {"vswitchId": "vsw-1", "privateIps": ["192.168.0.90"]}},
 		"networkInterfaces": {"eni-free": {"vswitchId": "vsw-1", "privateIps": ["192.168.0.50"]},
+		"eni-9": {"vswitchId": "vsw-1", "primaryIp": "192.168.0.91"},
 		"eni-pods": {"instanceId": "i-1", "primaryIp": "192.168.0.60"}},
 		"acls": {"acl-1": {"entries": [{"entry": "10.0.0.0/8"}]}},
 		"loadBalancers": {"lb-1": {"listeners": [{"port": 80, "protocol": "tcp", "attributes": {"VServerGroupId": "rsp-1"}}]}},
@@ -189,6 +191,7 @@ func TestShortSeeds(t *testing.T) {
 	c.must("vpc", "DeleteRouteEntry", "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.1.0.0/24", "NextHopId", "i-1")
 	for id, want := range map[string][]any{
 		"eni-free": {"Available", "192.168.0.50", "vpc-1", 1}, "eni-pods": {"InUse", "192.168.0.60", "", 1},
+		"eni-9": {"Available", "192.168.0.91", "vpc-1", 1}, // not the primary one of i-9
 	} {
 		eni := at(t, c.must("ecs", "DescribeNetworkInterfaces", "NetworkInterfaceId.1", id), "NetworkInterfaceSets", "NetworkInterfaceSet", 0)
 		ips, _ := at(t, eni, "PrivateIpSets", "PrivateIpSet").([]any)

@@ -71,6 +71,9 @@ func completeInstance(c *state.Cloud, i *state.Instance, hasPrimary bool) {
 	}
 	c.Sequence++
 	id := "eni-" + state.Suffix(i.ID)
+	if c.Interfaces[id] != nil { // Another interface of the seed.
+		id += "-primary"
+	}
 	c.Interfaces[id] = &state.NetworkInterface{
 		ID: id, Type: "Primary", Status: "InUse", InstanceID: i.ID, VpcID: i.VpcID, VSwitchID: i.VSwitchID, ZoneID: i.ZoneID,
 		MacAddress: fmt.Sprintf("00:16:3e:%02x:%02x:%02x", byte(c.Sequence>>16), byte(c.Sequence>>8), byte(c.Sequence)),
