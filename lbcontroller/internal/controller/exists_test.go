@@ -14,11 +14,13 @@ import (
 )
 
 // TestExists: that there is no Service takes the word of the API server; that there is one takes the cache's, unless
-// the Service is about to go. A name in the cloud may be the shortened one of another Service.
+// the Service is about to go or of another type. One that has given up all is as good as gone. A name in the cloud may be
+// the shortened one of another Service.
 func TestExists(t *testing.T) {
 	t.Parallel()
 	being := func(svc *corev1.Service) { svc.DeletionTimestamp = new(metav1.Now()) }
 	held := func(svc *corev1.Service) { svc.Finalizers = []string{"ours"} }
+	typed := func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeNodePort }
 	other := func(svc *corev1.Service) { svc.Name = "web-of-a-long-name" }
 	for what, tt := range map[string]struct {
 		cached, live []*corev1.Service
@@ -31,11 +33,14 @@ func TestExists(t *testing.T) {
 		"being deleted, and gone": {cached: []*corev1.Service{web(being)}},
 		"being deleted, and not released": {cached: []*corev1.Service{web(being)}, live: []*corev1.Service{web(being, held)},
 			want: true},
-		"being deleted, and released":      {cached: []*corev1.Service{web(being)}, live: []*corev1.Service{web(being)}},
-		"new, and not in the cache yet":    {live: []*corev1.Service{web()}, want: true},
-		"another one, with another name":   {cached: []*corev1.Service{web(other)}},
-		"another one, whose name is short": {cached: []*corev1.Service{web(other)}, owns: true, want: true},
-		"the API server doesn't answer":    {fails: true},
+		"being deleted, and released":       {cached: []*corev1.Service{web(being)}, live: []*corev1.Service{web(being)}},
+		"of another type, and released":     {cached: []*corev1.Service{web(typed)}, live: []*corev1.Service{web(typed)}},
+		"of another type, and not released": {cached: []*corev1.Service{web(typed, held)}, want: true},
+		"of another type in the cache only": {cached: []*corev1.Service{web(typed)}, live: []*corev1.Service{web()}, want: true},
+		"new, and not in the cache yet":     {live: []*corev1.Service{web()}, want: true},
+		"another one, with another name":    {cached: []*corev1.Service{web(other)}},
+		"another one, whose name is short":  {cached: []*corev1.Service{web(other)}, owns: true, want: true},
+		"the API server doesn't answer":     {fails: true},
 	} {
 		client := fake.NewSimpleClientset()
 		for _, svc := range tt.live {

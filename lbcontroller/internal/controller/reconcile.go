@@ -196,8 +196,12 @@ func (w worker) pass(ctx context.Context, key string, cached *corev1.Service, a 
 // exists implements Exists.
 func (w worker) exists(ctx context.Context, namespace, name string, owns func(*corev1.Service) bool,
 ) (bool, error) {
+	owner := func(svc *corev1.Service) bool { // Any other one has given up all.
+		holds := func(r Registration) bool { return Writer{Finalizer: r.Finalizer}.Holds(svc) }
+		return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.ContainsFunc(w.Kinds, holds)
+	}
 	cached, err := w.cluster.services.Services(namespace).Get(name)
-	if err == nil && cached.DeletionTimestamp == nil {
+	if err == nil && cached.DeletionTimestamp == nil && owner(cached) {
 		return true, nil
 	}
 	all, err := w.cluster.services.List(labels.Everything())
@@ -215,8 +219,7 @@ func (w worker) exists(ctx context.Context, namespace, name string, owns func(*c
 	if err != nil {
 		return false, fmt.Errorf("read Service %s/%s: %w", namespace, name, err)
 	}
-	holds := func(r Registration) bool { return Writer{Finalizer: r.Finalizer}.Holds(live) }
-	return live.DeletionTimestamp == nil || slices.ContainsFunc(w.Kinds, holds), nil // Otherwise it has given up all.
+	return owner(live), nil
 }
 
 // release lets a kind give up what it has of a Service, and the Service go.
