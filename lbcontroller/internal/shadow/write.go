@@ -25,13 +25,16 @@ type Writer struct {
 }
 
 // Keep makes a Service and its slices as they are wanted, unless another Service has the name. What comes is there before what
-// goes: a port never lacks the slices that say who is behind it.
+// goes: a port never lacks the slices that say who is behind it. So a new Service asks for a load balancer when the cache, which the
+// engine reads, too, has its slices: one that takes the listeners of another would lead them to nobody until then.
 func (w Writer) Keep(ctx context.Context, want *corev1.Service, wanted []*discoveryv1.EndpointSlice) error {
 	services := w.Client.CoreV1().Services(want.Namespace)
 	name := types.NamespacedName{Namespace: want.Namespace, Name: want.Name}
 	live := w.Known.Service(name)
 	if live == nil {
-		made, err := services.Create(ctx, want, metav1.CreateOptions{})
+		first := want.DeepCopy()
+		first.Spec.Type, first.Spec.LoadBalancerClass, first.Spec.LoadBalancerSourceRanges = corev1.ServiceTypeClusterIP, nil, nil
+		made, err := services.Create(ctx, first, metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("make Service %s: %w", name, err)
 		}
@@ -48,6 +51,7 @@ func (w Writer) Keep(ctx context.Context, want *corev1.Service, wanted []*discov
 		}
 	}
 	slicesOf := w.Client.DiscoveryV1().EndpointSlices(live.Namespace)
+	known := true
 	for _, want := range wanted {
 		want.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: live.Name, UID: live.UID,
 			Controller: new(true)}}
@@ -56,6 +60,7 @@ func (w Writer) Keep(ctx context.Context, want *corev1.Service, wanted []*discov
 		var err error
 		switch {
 		case have == nil:
+			known = false
 			_, err = slicesOf.Create(ctx, want, metav1.CreateOptions{})
 		case !sameSlice(have, want):
 			want.ResourceVersion = have.ResourceVersion
@@ -64,6 +69,9 @@ func (w Writer) Keep(ctx context.Context, want *corev1.Service, wanted []*discov
 		if err != nil {
 			return fmt.Errorf("write a slice of Service %s: %w", name, err)
 		}
+	}
+	if !known && live.Spec.Type != want.Spec.Type {
+		return nil // The change of the cache asks for another pass.
 	}
 	if patch := change(live, want); patch != nil {
 		text, err := json.Marshal(patch)
@@ -124,6 +132,9 @@ func change(live, want *corev1.Service) map[string]any {
 	}
 	if len(live.Spec.Selector) > 0 {
 		spec["selector"] = nil
+	}
+	if ranges := want.Spec.LoadBalancerSourceRanges; !slices.Equal(live.Spec.LoadBalancerSourceRanges, ranges) {
+		spec["loadBalancerSourceRanges"] = ranges
 	}
 	if live.Spec.Type != want.Spec.Type {
 		spec["type"], spec["loadBalancerClass"] = want.Spec.Type, want.Spec.LoadBalancerClass
