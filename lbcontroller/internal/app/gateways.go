@@ -25,8 +25,9 @@ func withGateways(c *controller.Controller, cfg config.Config, s replica.Depende
 		return nil, fmt.Errorf("make the client of the Gateway API: %w", err)
 	}
 	gateways, err := gatewayapi.New(gatewayapi.Config{
-		Options: gatewayapi.Options{PodBackends: cfg.BackendType == config.BackendENI, CLBClass: classOf(cfg)},
-		Client:  s.Client, Gateways: client, Known: c.Known(), Recorder: s.Recorder, Registerer: s.Registerer, Logger: s.Logger,
+		Options: gatewayapi.Options{PodBackends: cfg.BackendType == config.BackendENI, CLBClass: classOf(cfg),
+			NoNLB: !cfg.NLB.Enabled},
+		Client: s.Client, Gateways: client, Known: c.Known(), Recorder: s.Recorder, Registerer: s.Registerer, Logger: s.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster for Gateways: %w", err)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,7 +56,9 @@ type Controller struct {
 	gather *reconcile.Gather
 	// caches are complete; nil before that.
 	caches atomic.Pointer[[]cache.SharedIndexInformer]
-	mu     sync.Mutex
+	// lacks are the custom resources that the API server doesn't have; nil if it has all, or nobody has looked.
+	lacks atomic.Pointer[string]
+	mu    sync.Mutex
 	// read are the Services that are looked at, there or not, by the pass that has done so last.
 	read    map[types.NamespacedName]int
 	passes  int
@@ -92,6 +95,8 @@ func (c *Controller) Watch(ctx context.Context) error {
 		if text := fmt.Sprint(missing); text != said {
 			c.Logger.Warn("Gateways are not served: install the custom resources of the Gateway API, 1.6 or later", "missing", missing)
 			said = text
+			c.lacks.Store(new(strings.Join(missing, ", ")))
+			c.gather.Trigger()
 		}
 		select {
 		case <-ctx.Done():
@@ -99,6 +104,7 @@ func (c *Controller) Watch(ctx context.Context) error {
 		case <-time.After(lookAgain):
 		}
 	}
+	c.lacks.Store(nil)
 	gateways := externalversions.NewSharedInformerFactory(c.Gateways, 0)
 	v1, others := gateways.Gateway().V1(), informers.NewSharedInformerFactory(c.Client, 0)
 	all := []cache.SharedIndexInformer{
@@ -149,7 +155,8 @@ func (c *Controller) Run(ctx context.Context) error {
 // pass brings all Services and all that is said to what the Gateways ask for. What fails holds up nothing else.
 func (c *Controller) pass(ctx context.Context) {
 	if c.caches.Load() == nil {
-		return // A pass is asked for when they are complete.
+		c.sayUnserved(ctx) // A pass is asked for when they are complete.
+		return
 	}
 	c.passes++
 	w := c.world()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -22,6 +23,9 @@ import (
 const (
 	// labelGateway names the Gateway for people and tools, as the Gateway API wants it.
 	labelGateway = "gateway.networking.k8s.io/gateway-name"
+	// AnnotationSourceRanges in spec.infrastructure names the networks that may connect: the Gateway API has no field for them. It is the
+	// annotation that Kubernetes had for Services before these got spec.loadBalancerSourceRanges.
+	AnnotationSourceRanges = "service.beta.kubernetes.io/load-balancer-source-ranges"
 	// reserved begins the keys that are the controller's.
 	reserved = "gateway.alibabacloud.com/"
 	// maxLabel is the length of a label's value.
@@ -94,9 +98,21 @@ func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map
 			return nil, verdict{string(gatewayv1.GatewayReasonInvalidParameters), fmt.Sprintf(
 				"annotation %s of spec.infrastructure is that of the controller, or says otherwise than spec.addresses or spec.listeners", key)}
 		}
+		if string(key) == AnnotationSourceRanges {
+			for _, network := range sourceRanges(text) {
+				if _, err := netip.ParsePrefix(network); err != nil { // The API server would refuse the Service.
+					return nil, verdict{string(gatewayv1.GatewayReasonInvalidParameters), fmt.Sprintf("annotation %s: %v", key, err)}
+				}
+			}
+		}
 		all[string(key)] = text
 	}
 	return all, verdict{}
+}
+
+// sourceRanges are the networks of AnnotationSourceRanges.
+func sourceRanges(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // tlsProtocol is the protocol with which a kind of load balancer ends TLS.
@@ -123,6 +139,8 @@ func (w *World) service(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 		},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
 	}
+	svc.Spec.LoadBalancerSourceRanges = sourceRanges(annotations[AnnotationSourceRanges])
+	delete(annotations, AnnotationSourceRanges)
 	if class != "" {
 		svc.Spec.LoadBalancerClass = &class
 	}

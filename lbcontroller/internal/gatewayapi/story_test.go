@@ -45,7 +45,7 @@ spec:
   to: [{group: "", kind: Service, name: db}]
 `
 
-// TestTwoTeams: two namespaces on one NLB; each comes and goes without a call about the other.
+// TestTwoTeams: two namespaces on one NLB; each comes and goes without a call about the other, and what each step costs.
 func TestTwoTeams(t *testing.T) {
 	t.Parallel()
 	play(t, func(w *world) {
@@ -60,11 +60,10 @@ func TestTwoTeams(t *testing.T) {
 		w.settle()
 		w.expect("a route", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100", "3306/tcp:")
 		w.want("tcproutes red/web", "Accepted", "True Accepted")
-		if calls := w.calls(); calls != "ApplyServerChanges BatchGetNetworkInterfaces" {
-			t.Errorf("a route costs %s", calls)
-		}
+		w.called("a route", "ApplyServerChanges BatchGetNetworkInterfaces")
 		w.apply(route("db", "blue", "blue", "{name: db, port: 3306}"))
 		w.settle()
+		w.called("another team's route", "ApplyServerChanges BatchGetNetworkInterfaces")
 		both := []string{"nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100", "3306/tcp: eni-10.0.1.1:3306=100"}
 		w.expect("another team's route", both...)
 		w.settled("two teams")
@@ -72,19 +71,37 @@ func TestTwoTeams(t *testing.T) {
 		w.apply(gateway("nlb", tcp("red", 80)+","+tcp("blue", 3306)+","+tcp("more", 8080)))
 		w.settle()
 		w.expect("a listener more", append(slices.Clone(both), "8080/tcp:")...)
-		// The reads are those of any Service that gets a port.
-		if writes := w.made(); writes != "CreateListener CreateServerGroup" {
-			t.Errorf("a listener costs %s", writes)
-		}
+		// The reads are those of any Service that is edited: what was changed by hand in the cloud is set right with it.
+		w.called("a listener more", "BatchGetNetworkInterfaces CreateListener CreateServerGroup "+look)
 		w.apply(gateway("nlb", tcp("renamed", 80)+","+tcp("blue", 3306)))
 		w.apply(route("web", "red", "renamed", "{name: web, port: 80}"))
 		w.settle()
 		w.expect("a listener less, and another name", both...)
+		w.costs("a listener less, and another name", "DeleteListener DeleteServerGroup")
 		w.remove("tcproutes red/web")
 		w.settle()
+		w.called("a route goes", "ApplyServerChanges")
 		w.expect("a route goes", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:", "3306/tcp: eni-10.0.1.1:3306=100")
 		w.settled("the end")
 	})
+}
+
+// look is how an NLB is read.
+const look = "GetLoadBalancer GetServerGroup ListListeners ListServerGroups"
+
+// called compares the calls to the cloud since the last time, each write as often as it was made, and reads once: how often depends on
+// whether the Service or its slices come first.
+func (w *world) called(what, want string) {
+	w.t.Helper()
+	calls := strings.Fields(want)
+	slices.Sort(calls)
+	made, got := w.cloud.Calls(), strings.Fields(w.calls())
+	got = slices.CompactFunc(got, func(a, b string) bool {
+		return a == b && (strings.HasPrefix(a, "Get") || strings.HasPrefix(a, "List"))
+	})
+	if !slices.Equal(got, calls) {
+		w.t.Errorf("%s costs %q, want %q: %v", what, got, calls, made)
+	}
 }
 
 // TestPortOfAnotherTeam: a route takes a listener that another one has; the older keeps it, and the other waits for its turn.
@@ -348,11 +365,23 @@ func TestResourcesComeLater(t *testing.T) {
 		w.apply(gateway("nlb", tcp("a", 80)))
 		w.start()
 		w.expect("nothing")
+		w.want("gatewayclasses /nlb", "SupportedVersion", "False UnsupportedVersion")
+		w.want("gatewayclasses /other", "SupportedVersion", "nothing")
+		if got := w.events.take(); !slices.Contains(got, "GatewayClass nlb: UnsupportedVersion install the custom resources of the "+
+			"Gateway API, 1.6 or later; these are missing: gatewayclasses, gateways, listenersets, tcproutes, udproutes, tlsroutes, referencegrants") {
+			t.Errorf("events %q", got)
+		}
 		w.mu.Lock()
 		w.missing = false
 		w.mu.Unlock()
 		w.settle()
 		w.settle()
+		w.want("gatewayclasses /nlb", "SupportedVersion", "True SupportedVersion")
+		w.want("gatewayclasses /nlb", "Accepted", "True Accepted")
+		class, err := w.gateways.GatewayV1().GatewayClasses().Get(t.Context(), "nlb", metav1.GetOptions{})
+		if err != nil || len(class.Status.SupportedFeatures) != 4 || class.Status.SupportedFeatures[2].Name != "TCPRoute" {
+			t.Errorf("%v, %v", class, err)
+		}
 		w.expect("served", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:")
 	})
 }

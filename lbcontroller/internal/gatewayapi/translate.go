@@ -21,19 +21,27 @@ func (w *World) Translate() Translation {
 		Routes: map[RouteKey][]gatewayv1.RouteParentStatus{}, Foreign: map[types.UID]bool{},
 	}
 	slices.SortFunc(w.Routes, func(a, b Route) int { return older(&a.Meta, &b.Meta) })
-	classes := map[string]*gatewayv1.GatewayClass{}
+	classes, refusals := map[string]*gatewayv1.GatewayClass{}, map[string]verdict{}
 	for _, class := range w.Classes {
 		classes[class.Name] = class
 		if c := class.Spec.ControllerName; c != NLBController && c != CLBController {
 			continue
 		}
 		var refused verdict
-		if class.Spec.ParametersRef != nil {
+		switch {
+		case class.Spec.ParametersRef != nil:
 			refused = verdict{string(gatewayv1.GatewayClassReasonInvalidParameters),
 				"parametersRef has no meaning here; see spec.infrastructure of Gateways"}
+		case w.NoNLB && class.Spec.ControllerName == NLBController:
+			refused = verdict{string(gatewayv1.GatewayClassReasonUnsupported), "nlb.enabled is false in the configuration of lbcontroller"}
 		}
-		t.Classes[class.Name] = []metav1.Condition{condition(class.Generation, string(gatewayv1.GatewayClassConditionStatusAccepted), refused,
-			string(gatewayv1.GatewayClassReasonAccepted), "")}
+		refusals[class.Name] = refused
+		t.Classes[class.Name] = []metav1.Condition{
+			condition(class.Generation, string(gatewayv1.GatewayClassConditionStatusAccepted), refused,
+				string(gatewayv1.GatewayClassReasonAccepted), ""),
+			condition(class.Generation, string(gatewayv1.GatewayClassConditionStatusSupportedVersion), verdict{},
+				string(gatewayv1.GatewayClassReasonSupportedVersion), ""),
+		}
 	}
 	for _, g := range w.Gateways {
 		class := classes[string(g.Spec.GatewayClassName)]
@@ -41,7 +49,7 @@ func (w *World) Translate() Translation {
 		case class == nil: // It may come back.
 		case t.Classes[class.Name] == nil:
 			t.Foreign[g.UID] = true
-		case g.DeletionTimestamp == nil && class.Spec.ParametersRef == nil:
+		case g.DeletionTimestamp == nil && refusals[class.Name].reason == "":
 			t.Gateways = append(t.Gateways, w.gateway(g, class.Spec.ControllerName, &t))
 		}
 	}

@@ -102,7 +102,8 @@ func worldOf(objects []runtime.Object, options Options) *World {
 
 func describe(b *strings.Builder, indent string, conditions []metav1.Condition) {
 	for _, c := range conditions {
-		if c.Type == string(gatewayv1.ListenerConditionConflicted) && c.Status == metav1.ConditionFalse {
+		if c.Type == string(gatewayv1.ListenerConditionConflicted) && c.Status == metav1.ConditionFalse ||
+			c.Type == string(gatewayv1.GatewayClassConditionStatusSupportedVersion) && c.Status == metav1.ConditionTrue {
 			continue
 		}
 		fmt.Fprintf(b, "%s%s=%s %s", indent, c.Type, c.Status, c.Reason)
@@ -152,6 +153,9 @@ func (t Translation) tell() string {
 				if key != shadow.AnnotationKeys {
 					fmt.Fprintf(&b, "    %s=%s\n", strings.TrimPrefix(key, "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"), s.Annotations[key])
 				}
+			}
+			if ranges := s.Spec.LoadBalancerSourceRanges; len(ranges) > 0 {
+				fmt.Fprintf(&b, "    from %s\n", strings.Join(ranges, " and "))
 			}
 			for _, p := range s.Spec.Ports {
 				fmt.Fprintf(&b, "    port %s %d/%s\n", p.Name, p.Port, p.Protocol)
@@ -204,7 +208,7 @@ func (t Translation) tell() string {
 }
 
 // TestTranslate: each file of testdata/translate is a cluster, and what is made of it and said in it, with pods as servers if its comment
-// begins with "Pods". common.yaml is part of each.
+// begins with "Pods", and without NLBs if it begins with "No NLBs". common.yaml is part of each.
 func TestTranslate(t *testing.T) {
 	t.Parallel()
 	common, err := os.ReadFile("testdata/common.yaml")
@@ -227,7 +231,8 @@ func TestTranslate(t *testing.T) {
 			for _, o := range objects {
 				before = append(before, o.DeepCopyObject())
 			}
-			options := Options{PodBackends: bytes.HasPrefix(archive.Comment, []byte("Pods"))}
+			options := Options{PodBackends: bytes.HasPrefix(archive.Comment, []byte("Pods")),
+				NoNLB: bytes.HasPrefix(archive.Comment, []byte("No NLBs"))}
 			got := worldOf(objects, options).Translate().tell()
 			if diff := cmp.Diff(before, objects); diff != "" {
 				t.Errorf("what the caches have is changed (-before +after):\n%s", diff)

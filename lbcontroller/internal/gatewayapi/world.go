@@ -25,13 +25,14 @@ const (
 
 // The kinds of objects that are read.
 const (
-	kindGateway     = "Gateway"
-	kindListenerSet = "ListenerSet"
-	kindTCPRoute    = "TCPRoute"
-	kindUDPRoute    = "UDPRoute"
-	kindTLSRoute    = "TLSRoute"
-	kindService     = "Service"
-	kindSecret      = "Secret"
+	kindGatewayClass = "GatewayClass"
+	kindGateway      = "Gateway"
+	kindListenerSet  = "ListenerSet"
+	kindTCPRoute     = "TCPRoute"
+	kindUDPRoute     = "UDPRoute"
+	kindTLSRoute     = "TLSRoute"
+	kindService      = "Service"
+	kindSecret       = "Secret"
 )
 
 // Options are what the configuration says.
@@ -40,6 +41,8 @@ type Options struct {
 	PodBackends bool
 	// CLBClass is the class of Services that get a CLB, "" for those without a class.
 	CLBClass string
+	// NoNLB says that Services of the class of NLBs are not served.
+	NoNLB bool
 }
 
 // World is what the cluster says.

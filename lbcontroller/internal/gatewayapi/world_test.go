@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -61,6 +62,8 @@ type world struct {
 	after bool
 	died  bool
 	ports int32
+	// between is called before each call to the cloud.
+	between func()
 	// writes are those to the API server.
 	writes []string
 }
@@ -114,6 +117,9 @@ func play(t *testing.T, story func(w *world)) {
 			c.PrependReactor("*", "*", w.react)
 		}
 		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
+			if w.between != nil {
+				w.between()
+			}
 			return w.strike()
 		})
 		w.cloud.Lock()
@@ -253,12 +259,18 @@ func (w *world) asServer(action kubetesting.Action) (bool, runtime.Object, error
 	if !slices.Contains([]string{"create", "update", "patch"}, action.GetVerb()) {
 		return false, nil, nil
 	}
-	handled, obj, err := kubetesting.ObjectReaction(tracker)(action)
+	// Watches see one change: it is made aside first.
+	aside := kubetesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())
+	there, _ := tracker.List(action.GetResource(), corev1.SchemeGroupVersion.WithKind("Service"), action.GetNamespace())
+	if err := aside.Add(there); err != nil {
+		return true, nil, err
+	}
+	handled, obj, err := kubetesting.ObjectReaction(aside)(action)
 	svc, ok := obj.(*corev1.Service)
 	if err != nil || !ok {
 		return handled, obj, err
 	}
-	svc = svc.DeepCopy() // Watches have the other one.
+	svc = svc.DeepCopy()
 	if svc.UID == "" {
 		svc.UID = types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", w.ports))
 	}
@@ -269,7 +281,12 @@ func (w *world) asServer(action kubetesting.Action) (bool, runtime.Object, error
 		}
 	}
 	w.mu.Unlock()
-	if err := tracker.Update(action.GetResource(), svc, svc.Namespace); err != nil {
+	if action.GetVerb() == "create" {
+		err = tracker.Create(action.GetResource(), svc, svc.Namespace)
+	} else {
+		err = tracker.Update(action.GetResource(), svc, svc.Namespace)
+	}
+	if err != nil {
 		return true, nil, err
 	}
 	if svc.DeletionTimestamp != nil && len(svc.Finalizers) == 0 {
@@ -406,15 +423,18 @@ func (w *world) calls() string {
 	return strings.Join(names, " ")
 }
 
-// made are the writes to the cloud since the last time.
-func (w *world) made() string {
+// costs compares the writes to the cloud since the last time.
+func (w *world) costs(what, want string) {
+	w.t.Helper()
 	var names []string
 	for _, c := range w.cloud.Writes() {
 		names = append(names, strings.TrimPrefix(c.Method, "nlb."))
 	}
 	w.cloud.ResetCalls()
 	slices.Sort(names)
-	return strings.Join(names, " ")
+	if got := strings.Join(names, " "); got != want {
+		w.t.Errorf("%s costs %q, want %q", what, got, want)
+	}
 }
 
 // says is what a condition of an object says, "STATUS REASON".
@@ -428,6 +448,8 @@ func (w *world) says(what, condition string) string {
 	}
 	var list []metav1.Condition
 	switch o := obj.(type) {
+	case *gatewayv1.GatewayClass:
+		list = o.Status.Conditions
 	case *gatewayv1.Gateway:
 		list = o.Status.Conditions
 	case *gatewayv1.ListenerSet:

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,7 +33,8 @@ func (c *Controller) write(ctx context.Context, w *World, t Translation) (errs [
 	for _, class := range w.Classes {
 		if conditions, is := t.Classes[class.Name]; is {
 			next := class.DeepCopy()
-			c.settle("GatewayClass", class, "", &next.Status.Conditions, conditions)
+			c.settle(kindGatewayClass, class, "", &next.Status.Conditions, conditions)
+			next.Status.SupportedFeatures = supportedFeatures()
 			try(put(ctx, class, next, client.GatewayClasses().UpdateStatus))
 		}
 	}
@@ -60,6 +62,35 @@ func (c *Controller) write(ctx context.Context, w *World, t Translation) (errs [
 		try(c.sayOnRoute(ctx, route, t.Routes[route.Key()]))
 	}
 	return errs
+}
+
+// supportedFeatures are those of the conformance suite that it was run with, in the order that the Gateway API wants.
+func supportedFeatures() []gatewayv1.SupportedFeature {
+	return []gatewayv1.SupportedFeature{{Name: "Gateway"}, {Name: "ReferenceGrant"}, {Name: "TCPRoute"}, {Name: "UDPRoute"}}
+}
+
+// sayUnserved says on our GatewayClasses, if there are any, which custom resources are missing.
+func (c *Controller) sayUnserved(ctx context.Context) {
+	lacks := c.lacks.Load()
+	if lacks == nil {
+		return // They are all there, and the caches not complete yet.
+	}
+	client := c.Gateways.GatewayV1().GatewayClasses()
+	list, err := client.List(ctx, metav1.ListOptions{})
+	for i := 0; err == nil && i < len(list.Items); i++ {
+		class := &list.Items[i]
+		if name := class.Spec.ControllerName; name != NLBController && name != CLBController {
+			continue
+		}
+		next := class.DeepCopy()
+		c.settle(kindGatewayClass, class, "", &next.Status.Conditions, []metav1.Condition{condition(class.Generation,
+			string(gatewayv1.GatewayClassConditionStatusSupportedVersion), verdict{string(gatewayv1.GatewayClassReasonUnsupportedVersion),
+				"install the custom resources of the Gateway API, 1.6 or later; these are missing: " + *lacks}, "", "")})
+		err = put(ctx, class, next, client.UpdateStatus)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		c.Logger.Warn("GatewayClasses don't say what is missing", "error", err)
+	}
 }
 
 // sayOnRoute puts what our Gateways say of a route beside what other controllers do.
