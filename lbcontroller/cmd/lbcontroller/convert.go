@@ -18,10 +18,12 @@ import (
 
 // convert is `lbcontroller convert`, of one Service.
 func convert() command.Subcommand {
-	const about = "Prints a Service of an NLB that asks for what NAMESPACE/SERVICE asks of its CLB, and what is different. Changes nothing."
+	const about = "Prints a Service of an NLB that asks for what NAMESPACE/SERVICE asks of its CLB, and what is different; " +
+		"or with -gateway a Gateway and routes that take over the load balancer of NAMESPACE/SERVICE. Changes nothing."
 	return command.Subcommand{About: about, Example: app.Name + " convert default/web", Run: func(args []string, stdout io.Writer) error {
 		flags := flag.NewFlagSet(app.Name+" convert", flag.ContinueOnError)
 		path := flags.String("config", "/etc/"+app.Name+"/config.yaml", "configuration `FILE` (YAML)")
+		gateway := flags.Bool("gateway", false, "print a Gateway and routes")
 		cloudConfig := command.CloudConfig(flags)
 		switch helped, err := command.Parse(flags, about, args, stdout); {
 		case err != nil:
@@ -39,7 +41,7 @@ func convert() command.Subcommand {
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
-		text, err := app.Convert(ctx, cfg, which)
+		text, err := app.Convert(ctx, cfg, which, *gateway)
 		if err != nil {
 			return fmt.Errorf("convert: %w", err)
 		}

@@ -1,5 +1,5 @@
 // Command lbcontroller gives every Service of type LoadBalancer its Classic Load Balancer. `lbcontroller plan` says what it would change,
-// and `lbcontroller convert` makes a Service of an NLB of one with a CLB.
+// and `lbcontroller convert` makes of one with a CLB a Service of an NLB, or of any a Gateway.
 package main
 
 import (

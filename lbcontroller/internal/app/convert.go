@@ -16,17 +16,18 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/nlb"
 )
 
-// Convert makes of a Service with a CLB one of an NLB, as text. It reads the Service and writes nothing.
-func Convert(ctx context.Context, cfg config.Config, which Selection) ([]byte, error) {
+// Convert makes of a Service with a CLB one of an NLB, or of any Service a Gateway with its routes, as text. It reads the Service and
+// writes nothing.
+func Convert(ctx context.Context, cfg config.Config, which Selection, toGateway bool) ([]byte, error) {
 	client, err := kube.NewClient(cfg.Kubernetes, Name+"-convert/"+version.String())
 	if err != nil {
 		return nil, err
 	}
-	return ConvertService(ctx, client, which)
+	return ConvertService(ctx, client, which, toGateway)
 }
 
 // ConvertService is Convert with a client.
-func ConvertService(ctx context.Context, client kubernetes.Interface, which Selection) ([]byte, error) {
+func ConvertService(ctx context.Context, client kubernetes.Interface, which Selection, toGateway bool) ([]byte, error) {
 	svc, err := client.CoreV1().Services(which.Namespace).Get(ctx, which.Service, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("there is no Service %s/%s", which.Namespace, which.Service)
@@ -34,7 +35,12 @@ func ConvertService(ctx context.Context, client kubernetes.Interface, which Sele
 	if err != nil {
 		return nil, fmt.Errorf("read the Service: %w", err)
 	}
-	result, err := convert.ToNLB(svc, nlb.Class)
+	var result interface{ WriteYAML() ([]byte, error) }
+	if toGateway {
+		result, err = convert.ToGateway(svc)
+	} else {
+		result, err = convert.ToNLB(svc, nlb.Class)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("service %s/%s: %w", which.Namespace, which.Service, err)
 	}

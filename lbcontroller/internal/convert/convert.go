@@ -19,11 +19,16 @@ import (
 // Result is a Service of an NLB, with what its user has to know.
 type Result struct {
 	Service *corev1.Service
-	// First is to be done before the Service is applied.
+	lists
+}
+
+// lists are what a user has to know.
+type lists struct {
+	// First is to be done before the result is applied.
 	First []string
-	// Without is what the Service of the CLB asks for and an NLB doesn't have.
+	// Without is what the Service asks for and the result can't have.
 	Without []string
-	// Differs is what is another way with an NLB.
+	// Differs is what is another way with the result.
 	Differs []string
 }
 
@@ -64,12 +69,8 @@ func ToNLB(svc *corev1.Service, class string) (Result, error) {
 		return Result{}, errors.New("it has no CLB: its type must be LoadBalancer, without a loadBalancerClass")
 	}
 	values, problems := annotation.Parse(svc.Annotations)
-	if len(problems) > 0 {
-		texts := make([]string, len(problems))
-		for i, p := range problems {
-			texts[i] = p.String()
-		}
-		return Result{}, fmt.Errorf("mend it first: %s", strings.Join(texts, "; "))
+	if err := mend(problems); err != nil {
+		return Result{}, err
 	}
 	c := &conversion{values: values}
 	c.Service = skeleton(svc, class)
@@ -83,6 +84,18 @@ func ToNLB(svc *corev1.Service, class string) (Result, error) {
 	c.health()
 	c.fields(svc)
 	return c.Result, nil
+}
+
+// mend is the error for a Service with bad values.
+func mend(problems []annotation.Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	texts := make([]string, len(problems))
+	for i, p := range problems {
+		texts[i] = p.String()
+	}
+	return fmt.Errorf("mend it first: %s", strings.Join(texts, "; "))
 }
 
 // skeleton is the Service without its annotations for a load balancer, and without what the API server and the controller have added.
@@ -121,16 +134,16 @@ func (c *conversion) asked(key string) string { return c.Service.Annotations[ann
 // another load balancer.
 func (c *conversion) has(key string) bool { return c.values.Written(key) }
 
-func (c *conversion) first(format string, args ...any) {
-	c.First = append(c.First, fmt.Sprintf(format, args...))
+func (l *lists) first(format string, args ...any) {
+	l.First = append(l.First, fmt.Sprintf(format, args...))
 }
 
-func (c *conversion) without(format string, args ...any) {
-	c.Without = append(c.Without, fmt.Sprintf(format, args...))
+func (l *lists) without(format string, args ...any) {
+	l.Without = append(l.Without, fmt.Sprintf(format, args...))
 }
 
-func (c *conversion) differs(format string, args ...any) {
-	c.Differs = append(c.Differs, fmt.Sprintf(format, args...))
+func (l *lists) differs(format string, args ...any) {
+	l.Differs = append(l.Differs, fmt.Sprintf(format, args...))
 }
 
 // said is a value as a user writes it, for one port, or for all with port 0.
@@ -392,6 +405,17 @@ func (c *conversion) fields(svc *corev1.Service) {
 
 // WriteYAML returns the Service with the lists in front of it, as comments: the whole can be applied.
 func (r Result) WriteYAML() ([]byte, error) {
+	text := r.comments("What an NLB doesn't have:")
+	object, err := yaml.Marshal(r.Service)
+	if err != nil {
+		return nil, fmt.Errorf("encode the Service: %w", err)
+	}
+	const status = "status:\n  loadBalancer: {}\n"
+	return []byte(text + strings.Replace(string(object), status, "", 1)), nil
+}
+
+// comments are the lists as text, under a title for what the result can't have.
+func (l lists) comments(without string) string {
 	var text strings.Builder
 	section := func(title string, lines []string) {
 		if len(lines) == 0 {
@@ -402,16 +426,10 @@ func (r Result) WriteYAML() ([]byte, error) {
 			text.WriteString("# - " + strings.ReplaceAll(line, "\n", " ") + "\n")
 		}
 	}
-	section("Before you apply this:", r.First)
-	section("What an NLB doesn't have:", r.Without)
-	section("What is different:", r.Differs)
-	object, err := yaml.Marshal(r.Service)
-	if err != nil {
-		return nil, fmt.Errorf("encode the Service: %w", err)
-	}
-	const status = "status:\n  loadBalancer: {}\n"
-	text.WriteString(strings.Replace(string(object), status, "", 1))
-	return []byte(text.String()), nil
+	section("Before you apply this:", l.First)
+	section(without, l.Without)
+	section("What is different:", l.Differs)
+	return text.String()
 }
 
 // nameForm is how the cloud wants the name of an NLB.
