@@ -24,6 +24,7 @@ NODES       ?= 3
 CONTROLLERS ?= lb,node,route
 TRAFFIC     ?= false
 FRONT       ?= false
+GATEWAY_API ?= false
 # A process with the race detector sleeps for a second when it ends, and the tests end hundreds of them.
 export GORACE := $(strip atexit_sleep_ms=10 $(GORACE))
 # Passed to go test, for example TESTFLAGS='-run TestDiff -v'.
@@ -68,9 +69,11 @@ demo: build ## Show Services become load balancers, change and go
 	@$(WORLD) demo
 
 .PHONY: dev
-# NODES=n, CONTROLLERS=none or a list of lb,node,route, TRAFFIC=true: with a data plane, FRONT=true: with the OpenAPI front for tools.
+# NODES=n, CONTROLLERS=none or a list of lb,node,route, TRAFFIC=true: with a data plane, FRONT=true: with the OpenAPI front for tools,
+# GATEWAY_API=true: with the Gateway API.
 dev: build ## Start a local cluster with a simulated cloud, and stay
-	@$(WORLD) up -dir "$(WORLD_DIR)" -nodes "$(NODES)" -controllers "$(CONTROLLERS)" -traffic="$(TRAFFIC)" -front="$(FRONT)"
+	@$(WORLD) up -dir "$(WORLD_DIR)" -nodes "$(NODES)" -controllers "$(CONTROLLERS)" -traffic="$(TRAFFIC)" -front="$(FRONT)" \
+		-gateway-api="$(GATEWAY_API)"
 
 .PHONY: dev-down
 dev-down: ## Stop the cluster of make dev

@@ -67,6 +67,11 @@ func (w *World) grant(ctx context.Context) error {
 			return err
 		}
 	}
+	if w.cfg.GatewayAPI {
+		if err := w.serveGateways(ctx); err != nil {
+			return err
+		}
+	}
 	return w.renewTokens(ctx)
 }
 

@@ -97,6 +97,9 @@ func (w *World) controller(name string) (proc.Spec, error) {
 	switch name {
 	case LB:
 		maps.Copy(cfg, section{"vpcID": VpcID, "vswitchIDs": VSwitchIDs()})
+		if w.cfg.GatewayAPI {
+			cfg["gatewayAPI"] = section{"enabled": true}
+		}
 		maps.Copy(cfg, w.cfg.LB)
 	case Node:
 		maps.Copy(cfg, section{"ipv6": w.cfg.DualStack})

@@ -66,6 +66,8 @@ type Config struct {
 	Traffic bool
 	// Front lets tools call the cloud through the gateway's OpenAPI front.
 	Front bool
+	// GatewayAPI lets lbcontroller serve Gateways, with the custom resources of the Gateway API and the GatewayClasses nlb and clb.
+	GatewayAPI bool
 	// Fast makes the cloud's transitions take no time.
 	Fast bool
 	// LogLevel of our processes; empty: info.

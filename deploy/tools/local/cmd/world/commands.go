@@ -22,6 +22,7 @@ type options struct {
 	dir, bin, controllers string
 	nodes                 int
 	traffic, front        bool
+	gatewayAPI            bool
 }
 
 func parse(command string, args []string) (options, error) {
@@ -38,6 +39,7 @@ func parse(command string, args []string) (options, error) {
 	flags.BoolVar(&o.traffic, "traffic", command == "demo" && runtime.GOOS == "linux",
 		"let load balancers forward, on loopback addresses; Linux only")
 	flags.BoolVar(&o.front, "front", false, "let tools call the cloud through the gateway's OpenAPI front")
+	flags.BoolVar(&o.gatewayAPI, "gateway-api", false, "serve Gateways, with GatewayClasses nlb and clb")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -63,7 +65,7 @@ func start(ctx context.Context, o options) (*world.World, error) {
 	}
 	return world.Start(ctx, world.Config{
 		Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Nodes: o.nodes, Controllers: controllers, Out: os.Stdout,
-		Traffic: o.traffic, Front: o.front,
+		Traffic: o.traffic, Front: o.front, GatewayAPI: o.gatewayAPI,
 	})
 }
 

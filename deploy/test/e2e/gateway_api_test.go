@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
+	"alicloud-controllers.dev/deploy/tools/local/world"
+)
+
+// takingGateway is a Gateway that names the load balancer of a Service, and a route to this Service.
+const takingGateway = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: default}
+spec:
+  gatewayClassName: nlb
+  addresses: [{type: alibabacloud.com/load-balancer, value: %s}]
+  infrastructure:
+    annotations:
+      service.beta.kubernetes.io/alibaba-cloud-loadbalancer-force-override-listeners: "on"
+      service.beta.kubernetes.io/alibaba-cloud-loadbalancer-preserve-lb-on-delete: "on"
+  listeners: [{name: web, protocol: TCP, port: 8080}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: web, namespace: default}
+spec:
+  parentRefs: [{name: edge}]
+  rules: [{backendRefs: [{name: web, port: 8080}]}]
+`
+
+// TestGatewayOfTheLocalWorld: with GATEWAY_API=true a Gateway takes the NLB of a Service, and the Service takes it back.
+// The load balancer and its listener stay, and each step writes only what it needs. What clients see of it is in
+// deploy/test/cluster, where nodes serve.
+func TestGatewayOfTheLocalWorld(t *testing.T) {
+	t.Parallel()
+	w := bootWith(t, world.Config{Nodes: 2, Controllers: world.Controllers(), Fast: true, GatewayAPI: true})
+	w.initialised(t)
+	w.create(t, newNLBService("web", map[string]string{"preserve-lb-on-delete": "on"}, 8080))
+	w.balanced(t, "web")
+	id, listener := w.listensFor(t, "web")
+	since := w.position(t)
+	wrote := func(step string, want map[string]int) {
+		t.Helper()
+		calls, next := w.settle(t, since)
+		since = next
+		got := counts(slices.DeleteFunc(calls, func(c journal.Call) bool { return !c.Mutating }), "nlb")
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s wrote %v, want %v", step, got, want)
+		}
+	}
+
+	w.change(t, "web", func(s *corev1.Service) { s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeNodePort, nil })
+	w.released(t, "web")
+	wrote("letting it go", map[string]int{"UntagResources": 2, "UpdateLoadBalancerProtection": 1})
+	if err := w.ApplyAny(t.Context(), fmt.Appendf(nil, takingGateway, id)); err != nil {
+		t.Fatal(err)
+	}
+	made := w.ofGateway(t, "edge")
+	if nlb, l := w.listensFor(t, made); nlb != id || l != listener {
+		t.Errorf("the Gateway has listener %s of %s, want %s of %s", l, nlb, listener, id)
+	}
+	wrote("taking it", map[string]int{"TagResources": 1, "CreateServerGroup": 1, "AddServersToServerGroup": 1, "UpdateListenerAttribute": 1})
+
+	w.orphan(t, "edge")
+	w.change(t, made, func(s *corev1.Service) { s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeNodePort, nil })
+	w.released(t, made)
+	wrote("letting it go again", map[string]int{})
+	w.change(t, "web", func(s *corev1.Service) {
+		s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, new(nlbClass)
+		s.Annotations[annotationPrefix+"id"], s.Annotations[annotationPrefix+"force-override-listeners"] = id, "on"
+	})
+	if nlb, l := w.listensFor(t, "web"); nlb != id || l != listener {
+		t.Errorf("the Service has listener %s of %s, want %s of %s", l, nlb, listener, id)
+	}
+	wrote("taking it back", map[string]int{"CreateServerGroup": 1, "AddServersToServerGroup": 1, "UpdateListenerAttribute": 1})
+	w.remove(t, made)
+
+	if n := len(w.state(t).NLBs); n != 1 {
+		t.Errorf("there are %d NLBs", n)
+	}
+}
+
+// listensFor waits until the listener of an NLB serves a Service, and returns both.
+func (w testWorld) listensFor(t *testing.T, service string) (nlb, listener string) {
+	t.Helper()
+	eventually(t, "a listener serves "+service, func(ctx context.Context) error {
+		for _, l := range w.state(t).NLBListeners {
+			group := w.state(t).NLBServerGroups[l.ServerGroupID]
+			if group != nil && strings.Contains(group.Name, ".TCP."+service+".") && len(group.Servers) > 0 {
+				nlb, listener = l.NLBID, l.ID
+				return nil
+			}
+		}
+		return fmt.Errorf("none does; events: %v", w.events(ctx, service))
+	})
+	return nlb, listener
+}
+
+// released waits until a Service has given up its load balancer.
+func (w testWorld) released(t *testing.T, name string) {
+	t.Helper()
+	eventually(t, "Service "+name+" gives up its load balancer", func(ctx context.Context) error {
+		s, err := w.Client().CoreV1().Services(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
+		if err == nil && len(s.Finalizers) > 0 {
+			err = fmt.Errorf("it has not; events: %v", w.events(ctx, name))
+		}
+		return err
+	})
+}
+
+// ofGateway waits for the Service of a Gateway.
+func (w testWorld) ofGateway(t *testing.T, gateway string) (name string) {
+	t.Helper()
+	eventually(t, "Gateway "+gateway+" has a Service", func(ctx context.Context) error {
+		list, err := w.Client().CoreV1().Services(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{
+			LabelSelector: "gateway.networking.k8s.io/gateway-name=" + gateway})
+		if err != nil {
+			return err
+		}
+		for _, s := range list.Items {
+			name = s.Name
+			return nil
+		}
+		return errors.New("it has none")
+	})
+	return name
+}
+
+// orphan deletes a Gateway and its routes, and leaves its Service.
+func (w testWorld) orphan(t *testing.T, gateway string) {
+	t.Helper()
+	cfg, err := clientcmd.BuildConfigFromFlags("", w.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gateways := client.Resource(schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"})
+	orphan := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)}
+	if err := gateways.Namespace(metav1.NamespaceDefault).Delete(t.Context(), gateway, orphan); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the Gateway is gone", func(ctx context.Context) error {
+		list, err := gateways.List(ctx, metav1.ListOptions{})
+		if err == nil && len(list.Items) > 0 {
+			err = errors.New("it is there")
+		}
+		return err
+	})
+}
