@@ -429,7 +429,7 @@ func (c *cluster) route(ctx context.Context) {
 	}
 }
 
-// load asks a URL again and again, from the node of the simulated cloud. The returned function ends it and says what it saw.
+// load asks a URL again and again, from where the simulated cloud runs. The returned function ends it and says what it saw.
 func (c *cluster) load(t *testing.T, urls ...string) (stop func() seen) {
 	t.Helper()
 	program := filepath.Join(c.dir, "load")
@@ -438,6 +438,9 @@ func (c *cluster) load(t *testing.T, urls ...string) (stop func() seen) {
 	}
 	// A load balancer keeps the address of the client, and nobody answers to loopback from another machine.
 	words := append(c.nodes[0].enter(), "--", program, c.nodes[0].address.String())
+	if c.host == vpcRouter { // The cloud is beside the clients.
+		words = []string{program, client}
+	}
 	cmd := exec.Command(words[0], append(words[1:], urls...)...) // It ends with the sandbox.
 	var out, problem bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problem

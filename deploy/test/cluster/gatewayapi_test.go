@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,8 @@ const skippedCases = "GatewayListenerUnsupportedProtocol,GatewayInvalidRouteKind
 // conformanceDeadline is for one run of the suite.
 const conformanceDeadline = 20 * time.Minute
 
-// TestGatewayAPI runs the conformance suite of the Gateway API, with pods as servers and with nodes.
+// TestGatewayAPI runs the conformance suite of the Gateway API, with an NLB with pods as servers and with nodes, and with a
+// CLB with pods. With each kind of servers a Gateway takes over the NLB of a Service, too, and the Service takes it back.
 func TestGatewayAPI(t *testing.T) {
 	if os.Getenv(gatewaysAsked) == "" {
 		t.Skip("takes half an hour; run make e2e-gateway-api")
@@ -83,25 +85,77 @@ func TestGatewayAPI(t *testing.T) {
 	c.components = "  lbcontroller:\n    config:\n      gatewayAPI: {enabled: true}\n      backendType: eni\n"
 	c.install(t)
 	c.run(t, "kubectl apply --server-side -f "+c.built.Gateways.Definitions)
-	c.apply(t, "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: nlb}\n"+
-		"spec: {controllerName: alibabacloud.com/nlb}\n")
+	for _, class := range []string{"nlb", "clb"} {
+		c.apply(t, fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: %[1]s}\n"+
+			"spec: {controllerName: alibabacloud.com/%[1]s}\n", class))
+	}
 	zones, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/test/cluster/testdata/zones.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.apply(t, string(zones))
-	c.run(t, "kubectl wait --for=condition=Accepted --timeout=180s gatewayclass/nlb")
-	for _, column := range []struct{ name, skip string }{
-		{"pods", skippedCases}, {"nodes", skippedCases + ",TCPRouteWeightedRouting,UDPRouteWeightedRouting"},
+	c.run(t, "kubectl wait --for=condition=Accepted --timeout=180s gatewayclass/nlb gatewayclass/clb")
+	for _, column := range []struct{ class, servers, skip string }{
+		{"nlb", "pods", skippedCases}, {"clb", "pods", skippedCases},
+		{"nlb", "nodes", skippedCases + ",TCPRouteWeightedRouting,UDPRouteWeightedRouting"},
 	} {
-		t.Run(column.name, func(t *testing.T) {
-			if column.name == "nodes" {
+		t.Run(column.class+"-"+column.servers, func(t *testing.T) {
+			if column.servers == "nodes" {
 				c.run(t, c.documentedUpgrade()+" --set components.lbcontroller.config.backendType=node")
 				c.run(t, "kubectl -n kube-system rollout status deployment/lbcontroller --timeout=180s")
 			}
-			c.conform(t, column.name, column.skip)
+			if column.class == "nlb" {
+				c.handOver(t, column.servers)
+			}
+			c.conform(t, column.class, column.servers, column.skip)
 		})
 	}
+}
+
+// handOver hands the NLB of a Service over to a Gateway and back, as the docs say how, while clients ask on and on: no request fails.
+func (c *cluster) handOver(t *testing.T, servers string) {
+	t.Helper()
+	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/test/cluster/testdata/echo.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment, _, _ := strings.Cut(string(manifest), "\n---\n")
+	c.apply(t, deployment+"\n---\n"+`apiVersion: v1
+kind: Service
+metadata:
+  name: web
+  annotations:
+    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-connection-drain: "on"
+    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-connection-drain-timeout: "10"
+spec:
+  type: LoadBalancer
+  loadBalancerClass: alibabacloud.com/nlb
+  selector: {app: echo}
+  ports: [{name: http, port: 80, targetPort: 8080}]
+`)
+	c.run(t, "kubectl rollout status deployment/echo --timeout=240s; kubectl wait --for=condition=Synced --timeout=240s service/web")
+	id := strings.TrimSpace(c.run(t, `kubectl get service web -o jsonpath='{.metadata.labels.service\.k8s\.alibaba/loadbalancer-id}'`))
+	s, err := c.cloud.State(t.Context())
+	if err != nil || s.NLBs[id] == nil {
+		t.Fatalf("there is no NLB %q: %v", id, err)
+	}
+	url := fmt.Sprintf("http://%s:80/", s.NLBs[id].Zones[0].PublicIP)
+	c.answers(t, url)
+	const most, least = 24, 1000 // requests at once, and in all
+	stop, begin := c.load(t, slices.Repeat([]string{url}, most)...), time.Now()
+	c.run(t, c.block(t, "gateway-api-routes.md", "kubectl -n kube-system exec deploy/lbcontroller"))
+	taken := time.Since(begin)
+	c.run(t, c.block(t, "gateway-api-routes.md", "ID=$(kubectl get gateway"))
+	saw := stop()
+	t.Logf("with %s as servers a Gateway had the NLB after %.1f s, and the Service again after %.1f s; %d requests were answered, %d failed",
+		servers, taken.Seconds(), time.Since(begin).Seconds(), saw.Answered, len(saw.Failed))
+	if len(saw.Failed) > 0 || saw.Answered < least {
+		t.Errorf("%d requests were answered, want %d; these failed: %q\n%s", saw.Answered, least, saw.Failed, c.calls(t, begin))
+	}
+	if back := strings.TrimSpace(c.run(t, "kubectl get service web -o jsonpath='{.metadata.labels}'")); !strings.Contains(back, id) {
+		t.Errorf("the Service has %s, want %s", back, id)
+	}
+	c.run(t, "kubectl delete service/web deployment/echo")
 }
 
 // documentedUpgrade changes single values of the installation.
@@ -110,13 +164,17 @@ func (c *cluster) documentedUpgrade() string {
 }
 
 // conform runs the suite, and keeps its report.
-func (c *cluster) conform(t *testing.T, name, skip string) {
+func (c *cluster) conform(t *testing.T, class, servers, skip string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), conformanceDeadline)
 	defer cancel()
+	// Those of the run before.
+	c.run(t, "kubectl wait --for=delete --timeout=180s namespace/gateway-conformance-infra namespace/gateway-conformance-app-backend "+
+		"namespace/gateway-conformance-web-backend")
+	name := class + "-" + servers
 	report := filepath.Join(c.dir, "gateway-api-"+name+".yaml")
 	cmd := exec.CommandContext(ctx, c.built.Gateways.Tests, "-test.v", "-test.timeout=20m", "-test.run=^TestConformance$",
-		"-gateway-class=nlb", "-conformance-profiles=GATEWAY-TCP,GATEWAY-UDP", "-supported-features=Gateway,ReferenceGrant,TCPRoute,UDPRoute",
+		"-gateway-class="+class, "-conformance-profiles=GATEWAY-TCP,GATEWAY-UDP", "-supported-features=Gateway,ReferenceGrant,TCPRoute,UDPRoute",
 		"-skip-tests="+skip, "-report-output="+report, "-allow-crds-mismatch", "-organization=alicloud-controllers",
 		"-project=lbcontroller", "-url=https://alicloud-controllers.dev", "-version=dev", "-contact=none")
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig("admin"))
@@ -136,7 +194,7 @@ func (c *cluster) conform(t *testing.T, name, skip string) {
 	}
 	t.Logf("the report:\n%s", text)
 	if *record {
-		path := filepath.Join(c.built.Root, gatewayReports, "nlb-"+name+".yaml")
+		path := filepath.Join(c.built.Root, gatewayReports, name+".yaml")
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Error(err)
 		}
