@@ -93,13 +93,18 @@ func RebuildImage(ctx context.Context, root, from, process string, progress io.W
 		Only: []string{process}}, progress); err != nil {
 		return err
 	}
-	made, err := os.ReadDir(dir)
+	return compareImage(from, dir, statement, progress)
+}
+
+// compareImage compares files that were made again with those of a release that are there, and with what is stated.
+func compareImage(from, rebuilt string, said attest.Statement, progress io.Writer) error {
+	made, err := os.ReadDir(rebuilt)
 	if err != nil {
 		return fmt.Errorf("read the rebuild: %w", err)
 	}
 	var differ []string
 	for _, file := range made {
-		data, err := os.ReadFile(filepath.Join(dir, file.Name()))
+		data, err := os.ReadFile(filepath.Join(rebuilt, file.Name()))
 		if err != nil {
 			return fmt.Errorf("read the rebuild: %w", err)
 		}
@@ -107,7 +112,7 @@ func RebuildImage(ctx context.Context, root, from, process string, progress io.W
 		verdict := "same"
 		theirs, err := os.ReadFile(filepath.Join(from, file.Name()))
 		if err == nil && !bytes.Equal(theirs, data) || err != nil && !errors.Is(err, os.ErrNotExist) ||
-			!slices.ContainsFunc(statement.Subject, func(s attest.Subject) bool {
+			!slices.ContainsFunc(said.Subject, func(s attest.Subject) bool {
 				return s.Name == file.Name() && s.Digest["sha256"] == hex.EncodeToString(sum[:])
 			}) {
 			verdict = "DIFFERS"
