@@ -161,6 +161,38 @@ func TestInstanceAbsent(t *testing.T) {
 	}
 }
 
+// TestDraining: planned maintenance drains a node only when it is imminent; work on the node drains it while it lasts.
+func TestDraining(t *testing.T) {
+	t.Parallel()
+	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
+	for _, tc := range []struct {
+		kind   corev1.NodeConditionType
+		status corev1.ConditionStatus
+		reason string
+		want   bool
+	}{
+		{nodes.ConditionDrainInProgress, yes, "", true},
+		{nodes.ConditionDrainInProgress, no, "", false},
+		{nodes.ConditionDrainInProgress, unknown, "", false},
+		{nodes.ConditionMaintenanceInProgress, yes, "", true},
+		{nodes.ConditionMaintenanceInProgress, no, "", false},
+		{nodes.ConditionMaintenancePlanned, yes, nodes.ReasonEventImminent, true},
+		{nodes.ConditionMaintenancePlanned, yes, "EventScheduled", false},
+		{nodes.ConditionMaintenancePlanned, no, nodes.ReasonEventImminent, false},
+		{corev1.NodeReady, yes, nodes.ReasonEventImminent, false},
+	} {
+		node := &corev1.Node{Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: tc.kind, Status: tc.status, Reason: tc.reason}},
+		}}
+		if got := nodes.Draining(node); got != tc.want {
+			t.Errorf("%s=%s %s: %t, want %t", tc.kind, tc.status, tc.reason, got, tc.want)
+		}
+	}
+	if nodes.Draining(&corev1.Node{}) {
+		t.Error("a node without conditions is drained")
+	}
+}
+
 func TestIsUninitialized(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true"}}}}
