@@ -34,10 +34,10 @@ func initialised(i int) *corev1.Node {
 	return node
 }
 
-// TestFiveThousandNodes starts on 5 000 nodes that have everything. It must take no more than 60 calls of the cloud, each of which answers
-// about at most 100 instances, and 50 about their network interfaces; nothing is written; and an hour, with ten thousand heartbeats, costs the sweeps and
-// nothing else. The memory is that of the controller, with the journals of the fakes; the processor time is that of the
-// fakes, too.
+// TestFiveThousandNodes starts on 5 000 nodes that have everything. It must take no more than 60 calls of the cloud, each
+// of which answers about at most 100 instances, and 50 about their network interfaces. Nothing is written. An hour, with
+// ten thousand heartbeats, costs the sweeps and nothing else. The memory is that of the controller, with the journals of
+// the fakes; the processor time is that of the fakes, too.
 func TestFiveThousandNodes(t *testing.T) {
 	const many = 5000
 	var before int64
