@@ -440,3 +440,23 @@ func TestCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestWaitLeavesTimeForTheCall: a call that would have less than half a second left after its wait is refused at once.
+func TestWaitLeavesTimeForTheCall(t *testing.T) {
+	for _, tt := range []struct {
+		left    time.Duration
+		refused bool
+	}{{400 * time.Millisecond, true}, {600 * time.Millisecond, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBudget(t, nil)
+			pause := b.Throttled("slb", "CreateLoadBalancer", 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), pause+tt.left)
+			defer cancel()
+			begin := time.Now()
+			err := b.Acquire(ctx, "slb", "CreateLoadBalancer")
+			if took := time.Since(begin); (err != nil) != tt.refused || tt.refused && took > 0 || !tt.refused && took < pause {
+				t.Errorf("%s left: %v after %s", tt.left, err, took)
+			}
+		})
+	}
+}

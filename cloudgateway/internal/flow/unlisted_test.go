@@ -85,6 +85,19 @@ func TestThrottlingIsChargedToItsAction(t *testing.T) {
 	}
 }
 
+// TestFirstAnswerIsThrottling: an action whose first answer refuses it for its rate stops no other one. The answer may not
+// say that the cloud knows the action: a 503 of something in between does not.
+func TestFirstAnswerIsThrottling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(t, nil)
+		b.Throttled("ecs", "RunSomething", time.Hour)
+		begin := time.Now()
+		if err := b.Acquire(t.Context(), "ecs", "AttachSomething"); err != nil || time.Since(begin) > 0 {
+			t.Errorf("another action: %v after %s", err, time.Since(begin))
+		}
+	})
+}
+
 // TestUnlistedActionsAreBounded: made-up names count together, real ones by themselves, at most 256 of them, and
 // those with calls that wait are not forgotten. The series of what is forgotten end.
 func TestUnlistedActionsAreBounded(t *testing.T) {
