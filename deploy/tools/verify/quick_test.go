@@ -63,7 +63,8 @@ func TestQuickSeesFilesOfOthers(t *testing.T) {
 	}
 	write("docs/page.md", "wrong")
 	out, err = run(script)
-	if err == nil || !strings.Contains(out, "m/reader") || !strings.Contains(out, "--- FAIL: TestPage") || strings.Count(out, "(cached)") != 1 {
+	if err == nil || !strings.Contains(out, "m/reader") || !strings.Contains(out, "--- FAIL: TestPage") ||
+		strings.Count(out, "(cached)") != 1 {
 		t.Errorf("a page is wrong: %v\n%s", err, out)
 	}
 }

@@ -57,7 +57,9 @@ func TestAdmissionPolicy(t *testing.T) {
 func TestOneOf(t *testing.T) {
 	t.Parallel()
 	pattern := regexp.MustCompile(oneOf([]string{"HTTP1.0", "HTTP1.1"}))
-	for value, taken := range map[string]bool{"HTTP1.0": true, "http1.1": true, "HTTP1x1": false, "HTTP1.1 ": false, "HTTP1.12": false, "": false} {
+	for value, taken := range map[string]bool{
+		"HTTP1.0": true, "http1.1": true, "HTTP1x1": false, "HTTP1.1 ": false, "HTTP1.12": false, "": false,
+	} {
 		if pattern.MatchString(value) != taken {
 			t.Errorf("%q: taken %t, want %t", value, !taken, taken)
 		}

@@ -368,7 +368,8 @@ func TestResourcesComeLater(t *testing.T) {
 		w.want("gatewayclasses /nlb", "SupportedVersion", "False UnsupportedVersion")
 		w.want("gatewayclasses /other", "SupportedVersion", "nothing")
 		if got := w.events.take(); !slices.Contains(got, "GatewayClass nlb: UnsupportedVersion install the custom resources of the "+
-			"Gateway API, 1.6 or later; these are missing: gatewayclasses, gateways, listenersets, tcproutes, udproutes, tlsroutes, referencegrants") {
+			"Gateway API, 1.6 or later; these are missing: "+
+			"gatewayclasses, gateways, listenersets, tcproutes, udproutes, tlsroutes, referencegrants") {
 			t.Errorf("events %q", got)
 		}
 		w.mu.Lock()
