@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -78,7 +79,7 @@ func (w *inTrouble) says(thing string, texts ...string) {
 		first, _, _ = strings.Cut(first, "\n\n")
 		for _, text := range texts {
 			if text == "" && (found || err != nil) || !strings.Contains(first, text) {
-				return fmt.Errorf("%v: the first obstacle lacks %q:\n%s", err, text, screen)
+				return errors.Join(err, fmt.Errorf("the first obstacle lacks %q:\n%s", text, screen))
 			}
 		}
 		return nil
@@ -249,7 +250,7 @@ func (w *inTrouble) ofRoutes() {
 	eventually(w.t, "the node has a range of pods", func(ctx context.Context) error {
 		node, err := w.Client().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil || node.Spec.PodCIDR == "" {
-			return fmt.Errorf("%v, it has none", err)
+			return errors.Join(err, errors.New("it has none"))
 		}
 		entry = map[string]string{"RegionId": world.Region, "RouteTableId": world.RouteTableID, "DestinationCidrBlock": node.Spec.PodCIDR,
 			"NextHopType": "Instance", "NextHopId": other, "Description": "by hand"}

@@ -203,7 +203,8 @@ func hasOwnCertificates(list []string) bool {
 
 // WriteYAML returns the objects with the lists in front of them, as comments: the whole can be applied.
 func (g Gateway) WriteYAML() ([]byte, error) {
-	text := g.comments("What a Gateway doesn't have:")
+	var text strings.Builder
+	text.WriteString(g.comments("What a Gateway doesn't have:"))
 	for _, object := range append([]runtime.Object{g.Gateway}, g.Routes...) {
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 		if err != nil {
@@ -217,7 +218,7 @@ func (g Gateway) WriteYAML() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encode the Gateway: %w", err)
 		}
-		text += "---\n" + string(document)
+		text.WriteString("---\n" + string(document))
 	}
-	return []byte(text), nil
+	return []byte(text.String()), nil
 }
