@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
 // parse returns the canonical spelling of a value, or what is allowed instead.
@@ -146,7 +144,7 @@ func (p Pattern) matches(value string) bool {
 		isIPv4, _ := regexp.MatchString(ipv4Form, value)
 		return isName && !isIPv4
 	case IDText:
-		return ownership.IsID(value)
+		return IsID(value)
 	case AnyText:
 	}
 	return true

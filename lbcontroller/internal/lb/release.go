@@ -250,7 +250,7 @@ func (e *engine) claimsLeft(ctx context.Context, r controller.Request, view desi
 		return claims, another, err
 	}
 	id := r.Service.Labels[LabelLoadBalancerID]
-	if !ownership.IsID(id) || id == own.InstanceID || claims.Has(id) || view.Preserved() {
+	if !annotation.IsID(id) || id == own.InstanceID || claims.Has(id) || view.Preserved() {
 		return claims, another, nil
 	}
 	found, err := e.Read(ctx, id, observe.Extent{View: observe.Whole})

@@ -121,8 +121,8 @@ func (b builder) zones() []*nlbv1.ZoneMapping {
 		address, err := netip.ParseAddr(z.GetPrivateIpv4Address())
 		isAddress := z.GetPrivateIpv4Address() == "" || err == nil && address.Is4()
 		twice := slices.ContainsFunc(zones, func(other *nlbv1.ZoneMapping) bool { return other.GetZoneId() == z.GetZoneId() })
-		if !ownership.IsID(z.GetZoneId()) || !ownership.IsID(z.GetVswitchId()) || len(parts) > 3 || !isAddress || twice ||
-			z.GetAllocationId() != "" && !ownership.IsID(z.GetAllocationId()) {
+		if !annotation.IsID(z.GetZoneId()) || !annotation.IsID(z.GetVswitchId()) || len(parts) > 3 || !isAddress || twice ||
+			z.GetAllocationId() != "" && !annotation.IsID(z.GetAllocationId()) {
 			b.Misfit(annotation.ZoneMaps, want)
 			return nil
 		}
@@ -149,7 +149,7 @@ func (b builder) checkAddresses(spec *nlbv1.CreateLoadBalancerRequest) {
 
 // checkShift reports zones that can't be taken out of the name. In which zones an NLB is that names none is known later: see changes.shift.
 func (b builder) checkShift(shifted []string, zones []*nlbv1.ZoneMapping) {
-	if slices.ContainsFunc(shifted, func(id string) bool { return !ownership.IsID(id) }) {
+	if slices.ContainsFunc(shifted, func(id string) bool { return !annotation.IsID(id) }) {
 		b.Misfit(annotation.ShiftedZones, "ids of zones such as cn-hangzhou-h, or "+annotation.None)
 	} else if len(zones) > 0 && (len(missing(shifted, zones)) > 0 || len(shifted) >= len(zones)) {
 		b.Misfit(annotation.ShiftedZones, "zones of annotation "+annotation.Prefix+annotation.ZoneMaps+", of which at least one stays")

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
 // listenersClaimed stands in the note of claims where the ids of server groups do.
@@ -23,21 +25,12 @@ type Claim struct {
 // Claims are those of one Service, ordered by load balancer.
 type Claims []Claim
 
-// IsID reports whether a text has the form of an id of the cloud. Nothing can be asked about one that hasn't.
-func IsID(text string) bool {
-	const longest = 64
-	odd := strings.ContainsFunc(text, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
-	})
-	return text != "" && len(text) <= longest && !odd
-}
-
 // ParseClaims reads what String writes, and skips what it doesn't understand: a user may have edited it.
 func ParseClaims(note string) Claims {
 	var claims Claims
 	for item := range strings.SplitSeq(note, ",") {
 		id, part, parted := strings.Cut(strings.TrimSpace(item), "/")
-		if !IsID(id) || parted && !IsID(part) {
+		if !annotation.IsID(id) || parted && !annotation.IsID(part) {
 			continue
 		}
 		claim := Claim{LoadBalancer: id, Listeners: part == listenersClaimed}
