@@ -37,8 +37,7 @@ func TestFrontServesProducts(t *testing.T) {
 	w.write("keys.yaml", fmt.Sprintf("keys: [{id: tool, secret: %s, user: %q}]\n", toolSecret, toolUser))
 	w.file = w.write("fronted.yaml", text+fmt.Sprintf("front: {listen: 127.0.0.1:0, keysFile: %s/keys.yaml, wait: 3s}\n", w.dir))
 	w.toolMay = map[string]bool{"cs:Describe*": true, "cs:DescribeClusterAttachScripts": true, "ram:Get*": true, "ess:*": true,
-		"alb:List*": true,
-		"alidns:*":  true, "pvtz:*": true, "nas:*": true, "kms:GetSecretValue": true}
+		"alb:List*": true, "alidns:*": true, "pvtz:*": true, "nas:DescribeFileSystems": true, "kms:GetSecretValue": true}
 	address := w.openFront(w.start())
 	at := func(product string) *tool {
 		c := newTool(t, address, "tool", toolSecret)

@@ -570,7 +570,8 @@ func TestFrontTakesNoHeaders(t *testing.T) {
 
 // TestFrontWaits: a limit of the cloud is a wait for the tool, and what has no room in time gets the cloud's code at once, with the wait.
 func TestFrontWaits(t *testing.T) {
-	w := fronted(t, "budget: {overrides: {ecs/DescribeInstances: {calls: 5, window: 60s}}, maxPriority: user}\n")
+	w := fronted(t, "budget: {overrides: {ecs/DescribeInstances: {calls: 5, window: 60s}}, maxPriority: user,\n"+
+		"  callers: {\""+toolUser+"\": {share: 1}}}\n")
 	text := must(os.ReadFile(w.file))
 	w.file = w.write("waits.yaml", strings.Replace(string(text),
 		`budget: {callers: {"system:serviceaccount:kube-system:writer": {maxPriority: backend}}}`, "", 1))
