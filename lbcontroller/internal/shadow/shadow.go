@@ -30,7 +30,7 @@ const (
 // IsOurs reports whether a Service was made here.
 func IsOurs(svc *corev1.Service) bool { return svc.Labels[LabelManagedBy] == backend.SlicesManager }
 
-// Name is that of the Service of an object. parts tell it apart from other Services of the same object.
+// Name is that of the Service of an object. parts distinguish it from other Services of the same object.
 func Name(prefix, name string, parts ...string) string {
 	shown := strings.Trim(strings.ReplaceAll(name[:min(len(name), maxShown)], ".", "-"), "-")
 	return prefix + shown + "-" + ShortHash(append(parts, name)...)
