@@ -89,10 +89,18 @@ func (l *limiter) acquire(ctx context.Context, caller Caller) error {
 		return err
 	}
 	defer taskFrom(ctx).track(l, w, caller)()
+	// Its turn may come later than was expected. It waits as long as there is time for the call itself after that: a call that is sent
+	// later has no answer before its deadline, and looks like a cloud that does not answer.
+	inTime := ctx
+	if !w.deadline.IsZero() {
+		var cancel context.CancelFunc
+		inTime, cancel = context.WithDeadline(ctx, w.deadline.Add(-headroom))
+		defer cancel()
+	}
 	select {
 	case err := <-w.result:
 		return err
-	case <-ctx.Done():
+	case <-inTime.Done():
 	}
 	l.mu.Lock()
 	waiting := l.queue.remove(w)
@@ -102,7 +110,7 @@ func (l *limiter) acquire(ctx context.Context, caller Caller) error {
 		return <-w.result // it was granted in this very moment
 	}
 	l.metrics.waited(caller, resultGaveUp, time.Since(w.since))
-	return l.refusal(codeOf(ctx), "waited for the rate limit until the caller gave up", wait)
+	return l.refusal(codeOf(ctx), "waited for the rate limit until the caller gave up, or its deadline left no time for the call", wait)
 }
 
 // promote lets a call that waits go on in the name in which its task does at present.

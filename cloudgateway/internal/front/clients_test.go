@@ -1,7 +1,10 @@
 package front
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http/httptest"
 	"regexp"
 	"slices"
@@ -52,6 +55,22 @@ func TestThrottlingIsUnderstood(t *testing.T) {
 		}
 		if r.why != map[string]string{"the account's limit": reasonLimit, "connections": reasonConnections}[name] {
 			t.Errorf("%s counts as %q", name, r.why)
+		}
+	}
+}
+
+// TestFailuresOfTheGateway: what its parts give as an error, as tools see it. None but a defect of the gateway is called one.
+func TestFailuresOfTheGateway(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"499 ClientClosedRequest": context.Canceled,
+		"503 ServiceUnavailable":  fmt.Errorf("find out whether instance i-1 is in the scope of tool: %w", context.DeadlineExceeded),
+		"500 InternalError":       errors.New("nobody has thought of it"),
+		"400 Throttling": fmt.Errorf("find out whether instance i-1 is in the scope of tool: %w",
+			&rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled}),
+	} {
+		if r := refusalOf(err); fmt.Sprint(r.status, " ", r.code) != want {
+			t.Errorf("%v: %d %s, want %s", err, r.status, r.code, want)
 		}
 	}
 }
