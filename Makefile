@@ -15,6 +15,7 @@ CACHE       := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/alicloud-controllers
 TOOLS       := $(CACHE)/tools-$(shell cat deploy/tools/thirdparty/go.mod deploy/tools/thirdparty/go.sum | cksum | cut -d' ' -f1)
 TOOL         = $(addprefix $(TOOLS)/,$(1))
 JUDGES      := $(CACHE)/judges-$(shell (cat deploy/tools/judges/go.sum deploy/tools/judges/krew/go.sum; grep 'helm.sh/helm/v3 ' deploy/go.mod) | cksum | cut -d' ' -f1)
+CONFORM     := $(CACHE)/conform-$(shell cat deploy/tools/conform/go.mod deploy/tools/conform/go.sum | cksum | cut -d' ' -f1)
 GENERATORS  := $(call TOOL,buf protoc-gen-go protoc-gen-go-grpc)
 # The race detector needs a C compiler; go sets CGO_ENABLED=0 when there is none.
 RACE        := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
@@ -258,8 +259,12 @@ $(call TOOL,%):
 ## Ship
 
 .PHONY: chart
-chart: $(call TOOL,kube-score) ## Check and render the Helm chart, with kube-score, too
-	cd deploy && KUBE_SCORE=$(call TOOL,kube-score) go test $(RACE) -count=1 $(TESTFLAGS) ./chart/...
+chart: $(call TOOL,kube-score) $(CONFORM)/kubeconform ## Check the Helm chart, with kube-score and kubeconform
+	cd deploy && KUBE_SCORE=$(call TOOL,kube-score) KUBECONFORM=$(CONFORM)/kubeconform go test $(RACE) -count=1 $(TESTFLAGS) ./chart/...
+
+# Its schemas are in the source of Kubernetes and of the operators whose resources the chart can make: the tests read them there.
+$(CONFORM)/kubeconform:
+	@cd deploy/tools/conform && GOWORK=off GOBIN="$(CONFORM)" go install tool
 
 # The chart's version is the tag; one platform saves half of the building.
 PLATFORMS   ?= linux/amd64,linux/arm64

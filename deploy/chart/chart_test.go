@@ -90,10 +90,16 @@ func tryRender(t *testing.T, namespace string, values map[string]any, cluster en
 	if err != nil {
 		return nil, err
 	}
+	var files map[string]string
 	if cluster == nil {
-		return engine.Render(c, all)
+		files, err = engine.Render(c, all)
+	} else {
+		files, err = engine.RenderWithClientProvider(c, all, cluster)
 	}
-	return engine.RenderWithClientProvider(c, all, cluster)
+	if err == nil {
+		keep(t, files)
+	}
+	return files, err
 }
 
 // render returns the documents by kind and name, in a cluster with the given objects.

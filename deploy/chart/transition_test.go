@@ -119,6 +119,7 @@ func TestLeavingTheCertificate(t *testing.T) {
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
+			tt.secret.Object["data"] = map[string]any{"ca.crt": "b2xk"}
 			_, err := tryRender(t, "cloud", values(map[string]any{"tls": tt.tls}), newCluster(t, tt.secret,
 				about("Certificate", "cert-manager.io/v1", "cloudgateway", nil, of("alicloud")),
 				about("Certificate", "cert-manager.io/v1", "theirs", nil, of("certificates"))))
