@@ -46,8 +46,7 @@ func translated(t *testing.T, text []byte, svc *corev1.Service) gatewayapi.Trans
 		var object any
 		switch kind.Kind {
 		case "Gateway":
-			gateway := &gatewayv1.Gateway{}
-			w.Gateways, object = append(w.Gateways, gateway), gateway
+			object = &gatewayv1.Gateway{}
 		case "TCPRoute":
 			object = &gatewayv1.TCPRoute{}
 		case "UDPRoute":
@@ -61,9 +60,7 @@ func translated(t *testing.T, text []byte, svc *corev1.Service) gatewayapi.Trans
 		if err := yaml.UnmarshalStrict(document, object); err != nil {
 			t.Fatalf("%v\n%s", err, document)
 		}
-		if route, is := gatewayapi.RouteOf(object); is {
-			w.Routes = append(w.Routes, route)
-		}
+		w.Add(object)
 	}
 	return w.Translate()
 }

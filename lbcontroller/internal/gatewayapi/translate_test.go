@@ -60,19 +60,9 @@ func decode(t testing.TB, text []byte) (objects []runtime.Object) {
 func worldOf(objects []runtime.Object, options Options) *World {
 	services, endpoints, secrets := map[types.NamespacedName]*corev1.Service{},
 		map[types.NamespacedName][]*discoveryv1.EndpointSlice{}, map[types.NamespacedName]bool{}
-	w := &World{Options: options, Namespaces: map[string]map[string]string{}}
+	w := &World{Options: options}
 	for _, obj := range objects {
 		switch o := obj.(type) {
-		case *gatewayv1.GatewayClass:
-			w.Classes = append(w.Classes, o)
-		case *gatewayv1.Gateway:
-			w.Gateways = append(w.Gateways, o)
-		case *gatewayv1.ListenerSet:
-			w.ListenerSets = append(w.ListenerSets, o)
-		case *gatewayv1.ReferenceGrant:
-			w.Grants = append(w.Grants, o)
-		case *corev1.Namespace:
-			w.Namespaces[o.Name] = o.Labels
 		case *corev1.Service:
 			services[nameOf(o)] = o
 		case *corev1.Secret:
@@ -81,9 +71,7 @@ func worldOf(objects []runtime.Object, options Options) *World {
 			of := types.NamespacedName{Namespace: o.Namespace, Name: o.Labels[discoveryv1.LabelServiceName]}
 			endpoints[of] = append(endpoints[of], o)
 		default:
-			if r, ok := RouteOf(o); ok {
-				w.Routes = append(w.Routes, r)
-			}
+			w.Add(o)
 		}
 	}
 	w.Service = func(name types.NamespacedName) *corev1.Service { return services[name] }

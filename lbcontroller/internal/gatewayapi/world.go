@@ -62,6 +62,29 @@ type World struct {
 	Secret func(types.NamespacedName) (problem string, lasting bool)
 }
 
+// Add makes an object part of the World, unless Service, Slices or Secret give those of its kind.
+func (w *World) Add(obj any) {
+	switch o := obj.(type) {
+	case *gatewayv1.GatewayClass:
+		w.Classes = append(w.Classes, o)
+	case *gatewayv1.Gateway:
+		w.Gateways = append(w.Gateways, o)
+	case *gatewayv1.ListenerSet:
+		w.ListenerSets = append(w.ListenerSets, o)
+	case *gatewayv1.ReferenceGrant:
+		w.Grants = append(w.Grants, o)
+	case *corev1.Namespace:
+		if w.Namespaces == nil {
+			w.Namespaces = map[string]map[string]string{}
+		}
+		w.Namespaces[o.Name] = o.Labels
+	default:
+		if route, ok := RouteOf(o); ok {
+			w.Routes = append(w.Routes, route)
+		}
+	}
+}
+
 // Route is a TCPRoute, a UDPRoute or a TLSRoute.
 type Route struct {
 	Kind string

@@ -72,7 +72,7 @@ func supportedFeatures() []gatewayv1.SupportedFeature {
 // sayUnserved says on our GatewayClasses, if there are any, which custom resources are missing.
 func (c *Controller) sayUnserved(ctx context.Context) {
 	lacks := c.lacks.Load()
-	if lacks == nil {
+	if lacks == nil || *lacks == "" {
 		return // They are all there, and the caches not complete yet.
 	}
 	client := c.Gateways.GatewayV1().GatewayClasses()

@@ -1,0 +1,165 @@
+package shadow
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+)
+
+const (
+	// gatherQuiet and gatherMax gather changes, such as those of kubectl apply.
+	gatherQuiet, gatherMax = 100 * time.Millisecond, time.Second
+	// firstRetry doubles up to lastRetry while writes fail.
+	firstRetry, lastRetry = time.Second, time.Minute
+	// lookAgain is how often it is looked for custom resources.
+	lookAgain = time.Minute
+)
+
+// Loop makes passes over all objects of a kind: when something changes that one has looked at, and again while they fail.
+// Nothing is remembered in between.
+type Loop struct {
+	kind   string
+	known  controller.Known
+	log    *slog.Logger
+	pass   func(context.Context) []error
+	gather *reconcile.Gather
+	// caches are complete; nil before that.
+	caches atomic.Pointer[[]cache.SharedIndexInformer]
+	mu     sync.Mutex
+	// read are the Services that are looked at, there or not, by the pass that has done so last.
+	read   map[types.NamespacedName]int
+	passes int
+	retry  time.Duration
+}
+
+// NewLoop makes a Loop for objects of a kind. What fails in a pass holds up nothing else in it. Nothing runs yet.
+func NewLoop(kind string, known controller.Known, log *slog.Logger, pass func(context.Context) []error) (*Loop, error) {
+	l := &Loop{kind: kind, known: known, log: log, pass: pass, read: map[types.NamespacedName]int{}}
+	l.gather = reconcile.NewGather(gatherQuiet, gatherMax, l.run)
+	return l, known.OnChange(l.Changed)
+}
+
+// Trigger asks for a pass.
+func (l *Loop) Trigger() { l.gather.Trigger() }
+
+// Changed asks for a pass if the last one has looked at a Service. Without a name, it is any.
+func (l *Loop) Changed(name types.NamespacedName) {
+	l.mu.Lock()
+	_, matters := l.read[name]
+	l.mu.Unlock()
+	if matters || name.Name == "" {
+		l.Trigger()
+	}
+}
+
+// Service is one from the cache, nil for none; what changes of it from now on is seen.
+func (l *Loop) Service(name types.NamespacedName) *corev1.Service {
+	l.mu.Lock()
+	l.read[name] = l.passes
+	l.mu.Unlock()
+	return l.known.Service(name)
+}
+
+// Await waits for the custom resources, and warns when others are missing than before. It is false if ctx ends.
+func (l *Loop) Await(ctx context.Context, advice string, missing func() string) bool {
+	for said := ""; ; {
+		text := missing()
+		if text == "" || ctx.Err() != nil {
+			return text == ""
+		}
+		if text != said {
+			l.log.Warn(l.kind+"s are not served: "+advice, "missing", text)
+			said = text
+			l.Trigger()
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// Factory makes informers.
+type Factory interface {
+	Start(stop <-chan struct{})
+	Shutdown()
+}
+
+// Watch keeps caches until ctx ends. Each change asks for a pass.
+func (l *Loop) Watch(ctx context.Context, caches []cache.SharedIndexInformer, factories ...Factory) error {
+	complete := []cache.InformerSynced{l.known.Synced}
+	for _, informer := range caches {
+		complete = append(complete, informer.HasSynced)
+		changed := func(any) { l.Trigger() }
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed,
+		}); err != nil {
+			return err
+		}
+	}
+	for _, factory := range factories {
+		factory.Start(ctx.Done())
+	}
+	if cache.WaitForCacheSync(ctx.Done(), complete...) {
+		l.caches.Store(&caches)
+		l.Trigger()
+	}
+	<-ctx.Done()
+	for _, factory := range factories {
+		factory.Shutdown()
+	}
+	return nil
+}
+
+// Objects are those of the caches; false before these are complete, after which a pass is asked for.
+func (l *Loop) Objects() (list []any, complete bool) {
+	caches := l.caches.Load()
+	if caches == nil {
+		return nil, false
+	}
+	for _, informer := range *caches {
+		list = append(list, informer.GetStore().List()...)
+	}
+	return list, true
+}
+
+// Run makes passes until ctx ends. Only one replica may.
+func (l *Loop) Run(ctx context.Context) error {
+	l.Trigger()
+	return l.gather.Run(ctx)
+}
+
+// run makes one pass.
+func (l *Loop) run(ctx context.Context) {
+	l.passes++
+	errs := l.pass(ctx)
+	l.mu.Lock()
+	maps.DeleteFunc(l.read, func(_ types.NamespacedName, pass int) bool { return pass < l.passes })
+	l.mu.Unlock()
+	if errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(errs) == 0 || ctx.Err() != nil {
+		l.retry = 0
+		return
+	}
+	for _, err := range errs {
+		// Else the cache trails.
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+			l.log.Warn("a "+l.kind+" is not up to date", "error", err)
+		}
+	}
+	l.retry = min(max(firstRetry, 2*l.retry), lastRetry)
+	time.AfterFunc(l.retry, l.Trigger)
+}
