@@ -2,18 +2,11 @@ package groupbinding
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,18 +17,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
-	"alicloud-controllers.dev/services/reconcile"
-
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
-)
-
-const (
-	// gatherQuiet and gatherMax gather changes, such as those of kubectl apply.
-	gatherQuiet, gatherMax = 100 * time.Millisecond, time.Second
-	// firstRetry doubles up to lastRetry while writes fail.
-	firstRetry, lastRetry = time.Second, time.Minute
-	// waitForResource is how often it is looked for the custom resource.
-	waitForResource = time.Minute
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 // Config is what a Controller needs.
@@ -51,18 +34,11 @@ type Config struct {
 	Logger     *slog.Logger
 }
 
-// Controller keeps the Services of all bindings and what is said on these. Each pass looks at all of them. What is
-// remembered in between is what was found of server groups.
+// Controller keeps the Services of all bindings and what is said on these. What is remembered between passes is what was
+// found of server groups.
 type Controller struct {
 	Config
-	gather *reconcile.Gather
-	// informer is complete; nil before that.
-	informer atomic.Pointer[cache.SharedIndexInformer]
-	mu       sync.Mutex
-	// read are the Services that are looked at, there or not, by the pass that has done so last.
-	read   map[types.NamespacedName]int
-	passes int
-	retry  time.Duration
+	*shadow.Loop
 	// wake asks for the pass in which it is time for the next look.
 	wake   *time.Timer
 	looks  looks
@@ -70,112 +46,58 @@ type Controller struct {
 }
 
 // New makes a Controller; nothing runs yet.
-func New(cfg Config) (*Controller, error) {
-	c := &Controller{Config: cfg, read: map[types.NamespacedName]int{},
-		states: promauto.With(cfg.Registerer).NewGaugeVec(prometheus.GaugeOpts{
-			Name: "lbcontroller_server_group_bindings",
-			Help: "ServerGroupBindings, by the reason of the first condition that isn't True; Registered for none.",
-		}, []string{"state"})}
-	c.gather = reconcile.NewGather(gatherQuiet, gatherMax, c.pass)
-	c.looks = looks{look: cfg.Looker.Look, done: c.gather.Trigger, room: make(chan struct{}, mostLooks),
-		found: map[types.UID]*look{}}
-	changed := func(name types.NamespacedName) {
-		c.mu.Lock()
-		_, matters := c.read[name]
-		c.mu.Unlock()
-		if matters {
-			c.gather.Trigger()
-		}
+func New(cfg Config) (c *Controller, err error) {
+	c = &Controller{Config: cfg, states: promauto.With(cfg.Registerer).NewGaugeVec(prometheus.GaugeOpts{
+		Name: "lbcontroller_server_group_bindings",
+		Help: "ServerGroupBindings, by the reason of the first condition that isn't True; Registered for none.",
+	}, []string{"state"})}
+	if c.Loop, err = shadow.NewLoop(Kind, cfg.Known, cfg.Logger, c.pass); err != nil {
+		return nil, err
 	}
-	cfg.Known.OnFilled(changed)
-	return c, cfg.Known.OnChange(changed)
+	c.looks = looks{look: cfg.Looker.Look, done: c.Trigger, room: make(chan struct{}, mostLooks), found: map[types.UID]*look{}}
+	cfg.Known.OnFilled(c.Changed)
+	return c, nil
 }
 
 // Watch waits for the custom resource and keeps the cache until ctx ends.
 func (c *Controller) Watch(ctx context.Context) error {
-	for said := false; ; said = true {
-		_, err := c.Bindings.Resource(Resource()).List(ctx, metav1.ListOptions{Limit: 1})
-		if err == nil {
-			break
+	if !c.Await(ctx, "install the custom resource, which the chart has in crds, and let lbcontroller list it", func() string {
+		if _, err := c.Bindings.Resource(Resource()).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+			return err.Error()
 		}
-		if ctx.Err() == nil && !said {
-			c.Logger.Warn("ServerGroupBindings are not served: install the custom resource, which the chart has in crds, and "+
-				"let lbcontroller "+
-				"list it", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(waitForResource):
-		}
+		return ""
+	}) {
+		return nil
 	}
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(c.Bindings, 0)
-	informer := factory.ForResource(Resource()).Informer()
-	changed := func(any) { c.gather.Trigger() }
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed,
-	}); err != nil {
-		return fmt.Errorf("watch %ss: %w", Kind, err)
-	}
-	factory.Start(ctx.Done())
-	if cache.WaitForCacheSync(ctx.Done(), c.Known.Synced, informer.HasSynced) {
-		c.informer.Store(&informer)
-		c.gather.Trigger()
-	}
-	<-ctx.Done()
-	factory.Shutdown()
-	return nil
+	return c.Loop.Watch(ctx, []cache.SharedIndexInformer{factory.ForResource(Resource()).Informer()}, factory)
 }
 
 // Run translates until ctx ends. Only one replica may.
 func (c *Controller) Run(ctx context.Context) error {
-	c.gather.Trigger()
 	defer c.looks.wait()
-	return c.gather.Run(ctx)
+	return c.Loop.Run(ctx)
 }
 
-// pass brings all Services and all that is said to what the bindings ask for. What fails holds up nothing else.
-func (c *Controller) pass(ctx context.Context) {
-	informer := c.informer.Load()
-	if informer == nil {
-		return // A pass is asked for when it is complete.
+// pass brings all Services and all that is said to what the bindings ask for.
+func (c *Controller) pass(ctx context.Context) []error {
+	objects, complete := c.Objects()
+	if !complete {
+		return nil
 	}
-	c.passes++
-	bindings, going := c.bindings((*informer).GetStore().List())
-	w := &World{Bindings: bindings, CLBClass: c.CLBClass, Service: c.service, Slices: c.Known.Slices,
+	bindings, going := c.bindings(objects)
+	w := &World{Bindings: bindings, CLBClass: c.CLBClass, Service: c.Service, Slices: c.Known.Slices,
 		Filled: c.Known.Filled,
 		Found:  c.looks.foundOf}
 	next := c.looks.ask(ctx, w)
 	errs := c.write(ctx, w.Translate(), going)
-	c.mu.Lock()
-	maps.DeleteFunc(c.read, func(_ types.NamespacedName, pass int) bool { return pass < c.passes })
-	c.mu.Unlock()
 	if c.wake != nil {
 		c.wake.Stop()
 	}
 	if next > 0 {
-		c.wake = time.AfterFunc(next, c.gather.Trigger)
+		c.wake = time.AfterFunc(next, c.Trigger)
 	}
-	if errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(errs) == 0 || ctx.Err() != nil {
-		c.retry = 0
-		return
-	}
-	for _, err := range errs {
-		// Else the cache trails.
-		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
-			c.Logger.Warn("a ServerGroupBinding is not up to date", "error", err)
-		}
-	}
-	c.retry = min(max(firstRetry, 2*c.retry), lastRetry)
-	time.AfterFunc(c.retry, c.gather.Trigger)
-}
-
-// service is one from the cache; what changes of it from now on is seen.
-func (c *Controller) service(name types.NamespacedName) *corev1.Service {
-	c.mu.Lock()
-	c.read[name] = c.passes
-	c.mu.Unlock()
-	return c.Known.Service(name)
+	return errs
 }
 
 // bindings are those from the cache: those that stay, and those that are being deleted.

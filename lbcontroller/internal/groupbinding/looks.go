@@ -17,6 +17,8 @@ const (
 	mostLooks = 4
 	// lookAgain is how long it takes until a server group is looked at again that is not there, or that is in trouble.
 	lookAgain = 5 * time.Minute
+	// firstRetry doubles up to lastRetry while the cloud doesn't answer.
+	firstRetry, lastRetry = time.Second, time.Minute
 )
 
 // looks are what was found of server groups, by binding. A look waits for the cloud, and no pass waits for it.

@@ -30,7 +30,7 @@ func (c *Controller) write(ctx context.Context, all []Translated, going []*Bindi
 		errs = append(errs, c.keep(ctx, t), c.say(ctx, t.Binding, t.Status))
 	}
 	for _, b := range going {
-		live := c.service(ServiceName(b))
+		live := c.Service(ServiceName(b))
 		gone, err := c.letGo(ctx, b, live)
 		if errs = append(errs, err); !gone {
 			errs = append(errs, c.say(ctx, b, status(b, live, Group{}, Verdict{}, c.Known.Filled(ServiceName(b)))))
@@ -52,7 +52,7 @@ func (c *Controller) keep(ctx context.Context, t Translated) error {
 
 // clear deletes the Service of a binding if the API server says, too, that the one is gone whose servers are asked for.
 func (c *Controller) clear(ctx context.Context, b *Binding) error {
-	live := c.service(ServiceName(b))
+	live := c.Service(ServiceName(b))
 	if live == nil || !isOf(live, b) || live.DeletionTimestamp != nil {
 		return nil
 	}
