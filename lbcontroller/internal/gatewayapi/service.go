@@ -28,8 +28,6 @@ const (
 	AnnotationSourceRanges = "service.beta.kubernetes.io/load-balancer-source-ranges"
 	// reserved begins the keys that are the controller's.
 	reserved = "gateway.alibabacloud.com/"
-	// maxLabel is the length of a label's value.
-	maxLabel = 63
 )
 
 // The types of spec.addresses beside IPAddress.
@@ -126,33 +124,20 @@ func tlsProtocol(isNLB bool) string {
 // service is what a Gateway asks for.
 func (w *World) service(g *gatewayv1.Gateway, controller gatewayv1.GatewayController, list []*listener,
 	annotations map[string]string) *corev1.Service {
-	name, class := serviceName(nameOf(g), controller), w.CLBClass
+	class := w.CLBClass
 	if controller == NLBController {
 		class = annotation.NLBClass
 	}
-	svc := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: name.Namespace, Name: name.Name, Labels: map[string]string{}, Annotations: annotations,
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: gatewayv1.GroupVersion.String(), Kind: kindGateway, Name: g.Name, UID: g.UID, Controller: new(true),
-			}},
-		},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
-	}
+	owner := metav1.OwnerReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: kindGateway, Name: g.Name, UID: g.UID}
+	svc := shadow.ServiceOf(owner, serviceName(nameOf(g), controller), class, annotations)
 	svc.Spec.LoadBalancerSourceRanges = sourceRanges(annotations[AnnotationSourceRanges])
 	delete(annotations, AnnotationSourceRanges)
-	if class != "" {
-		svc.Spec.LoadBalancerClass = &class
-	}
 	if g.Spec.Infrastructure != nil {
 		for key, text := range g.Spec.Infrastructure.Labels {
 			svc.Labels[string(key)] = string(text)
 		}
 	}
-	if len(g.Name) <= maxLabel {
-		svc.Labels[labelGateway] = g.Name
-	}
-	shadow.Mark(svc)
+	shadow.Mark(svc, labelGateway)
 	for _, l := range list {
 		if l.made() {
 			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{
@@ -183,12 +168,7 @@ func (w *World) slices(svc *corev1.Service, list []*listener, podServers bool) [
 			if b.weight == 0 && (!podServers || len(backends) == 1) {
 				continue
 			}
-			for _, source := range w.Slices(b.service) {
-				number, ok := shadow.PortIn(source, b.port)
-				if !ok || source.AddressType == discoveryv1.AddressTypeFQDN {
-					continue
-				}
-				slice := shadow.SliceOf(svc, port, source, number, b.name())
+			for _, slice := range shadow.Copies(svc, port, w.Slices(b.service), b.port, b.name()) {
 				if podServers && len(backends) > 1 {
 					slice.Annotations = map[string]string{backend.AnnotationWeight: fmt.Sprintf("%d %s", b.weight, b.name())}
 				}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -117,7 +118,7 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 			result.Status.Listeners = append(result.Status.Listeners, l.status(g.Generation, pending))
 		}
 	}
-	if live != nil && isOf(live, g) {
+	if live != nil && shadow.IsOf(live, g) {
 		for _, ingress := range live.Status.LoadBalancer.Ingress {
 			result.Status.Addresses = append(result.Status.Addresses, addressOf(ingress))
 		}
@@ -138,11 +139,6 @@ func schedule(annotations map[string]string, list []*listener) {
 		slices.Sort(values)
 		annotations[key] = strings.Join(slices.Compact(values), ",")
 	}
-}
-
-// isOf reports whether a Service was made for a Gateway.
-func isOf(svc *corev1.Service, g *gatewayv1.Gateway) bool {
-	return shadow.IsOurs(svc) && metav1.IsControlledBy(svc, g)
 }
 
 func addressOf(ingress corev1.LoadBalancerIngress) gatewayv1.GatewayStatusAddress {
@@ -175,11 +171,11 @@ func programmed(svc *corev1.Service, g *gatewayv1.Gateway) verdict {
 	if svc == nil {
 		return verdict{string(gatewayv1.GatewayReasonPending), "its Service is being made"}
 	}
-	if !isOf(svc, g) {
+	if !shadow.IsOf(svc, g) {
 		return verdict{string(gatewayv1.GatewayReasonInvalid),
 			fmt.Sprintf("Service %s is in the way: it was not made for this Gateway", svc.Name)}
 	}
-	synced, text := conditionOf(svc.Status.Conditions, "Synced"), "its load balancer is being made"
+	synced, text := meta.FindStatusCondition(svc.Status.Conditions, "Synced"), "its load balancer is being made"
 	if synced != nil && synced.Status == metav1.ConditionFalse {
 		text = fmt.Sprintf("Service %s: %s: %s", svc.Name, synced.Reason, synced.Message)
 		switch {
@@ -195,13 +191,6 @@ func programmed(svc *corev1.Service, g *gatewayv1.Gateway) verdict {
 		return verdict{string(gatewayv1.GatewayReasonAddressNotAssigned), text}
 	}
 	return verdict{}
-}
-
-func conditionOf(list []metav1.Condition, kind string) *metav1.Condition {
-	if i := slices.IndexFunc(list, func(c metav1.Condition) bool { return c.Type == kind }); i >= 0 {
-		return &list[i]
-	}
-	return nil
 }
 
 // status is what is said of a listener. pending says why the load balancer isn't as it should be.

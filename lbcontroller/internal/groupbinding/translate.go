@@ -24,8 +24,8 @@ const (
 	labelBinding = "alibabacloud.com/server-group-binding"
 	// portName is that of the only port of such a Service.
 	portName = "servers"
-	// maxLabel is the length of a label's value, and maxWeight the highest weight.
-	maxLabel, maxWeight = 63, 100
+	// maxWeight is the highest weight.
+	maxWeight = 100
 )
 
 // World is what the cluster says, and what was found of server groups.
@@ -74,7 +74,7 @@ type filling struct {
 func (w *World) Translate() []Translated {
 	list, later := slices.Clone(w.Bindings), map[*Binding]int{}
 	for _, b := range list {
-		if live := w.Service(ServiceName(b)); live == nil || !isOf(live, b) || !fills(live, w.Found(b).Group) {
+		if live := w.Service(ServiceName(b)); live == nil || !shadow.IsOf(live, b) || !fills(live, w.Found(b).Group) {
 			later[b] = 1
 		}
 	}
@@ -93,7 +93,7 @@ func (w *World) Translate() []Translated {
 func (w *World) binding(b *Binding, taken map[filling]string) Translated {
 	t := Translated{Binding: b}
 	live := w.Service(ServiceName(b))
-	if live != nil && !isOf(live, b) {
+	if live != nil && !shadow.IsOf(live, b) {
 		t.Status = status(b, live, Group{}, refuse(ReasonInvalid, "Service %s is in the way: it was not made for this "+
 			"binding", live.Name), nil)
 		return t
@@ -159,11 +159,6 @@ func fills(svc *corev1.Service, g Group) bool {
 // ServiceName is that of the Service that is made for a binding.
 func ServiceName(b *Binding) types.NamespacedName {
 	return types.NamespacedName{Namespace: b.Namespace, Name: shadow.Name("sgb-", b.Name)}
-}
-
-// isOf reports whether a Service was made for a binding.
-func isOf(svc *corev1.Service, b *Binding) bool {
-	return shadow.IsOurs(svc) && metav1.IsControlledBy(svc, b)
 }
 
 func nameOf(o metav1.Object) types.NamespacedName {
@@ -250,25 +245,22 @@ func (g Group) takes(protocol corev1.Protocol) bool {
 
 // service is what a binding asks for.
 func (w *World) service(b *Binding, g Group, port corev1.ServicePort) *corev1.Service {
-	name, named, class := ServiceName(b), b.Spec.ServerGroup, w.CLBClass
-	svc := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: name.Namespace, Name: name.Name, Labels: map[string]string{},
-			Annotations: map[string]string{
-				annotation.Prefix + annotation.ID:         named.LoadBalancerID,
-				annotation.Prefix + annotation.VGroupPort: g.ID + ":" + strconv.Itoa(int(port.Port)),
-			},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: Resource().GroupVersion().String(), Kind: Kind, Name: b.Name, UID: b.UID, Controller: new(true),
-			}},
-		},
-		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeLoadBalancer,
-			Ports: []corev1.ServicePort{{
-				Name: portName, Protocol: port.Protocol, Port: port.Port, TargetPort: intstr.FromString(portName),
-			}},
-		},
+	named, class := b.Spec.ServerGroup, w.CLBClass
+	annotations := map[string]string{
+		annotation.Prefix + annotation.ID:         named.LoadBalancerID,
+		annotation.Prefix + annotation.VGroupPort: g.ID + ":" + strconv.Itoa(int(port.Port)),
 	}
+	if named.Kind == NLB {
+		class = annotation.NLBClass
+	} else {
+		// The listener may have another port and lead to other servers, too: nodes must not answer for it.
+		annotations[annotation.Prefix+annotation.IPMode] = string(corev1.LoadBalancerIPModeProxy)
+	}
+	owner := metav1.OwnerReference{APIVersion: Resource().GroupVersion().String(), Kind: Kind, Name: b.Name, UID: b.UID}
+	svc := shadow.ServiceOf(owner, ServiceName(b), class, annotations)
+	svc.Spec.Ports = []corev1.ServicePort{{
+		Name: portName, Protocol: port.Protocol, Port: port.Port, TargetPort: intstr.FromString(portName),
+	}}
 	if b.Spec.Weight != nil {
 		svc.Annotations[annotation.Prefix+annotation.Weight] = strconv.Itoa(int(*b.Spec.Weight))
 	}
@@ -278,32 +270,15 @@ func (w *World) service(b *Binding, g Group, port corev1.ServicePort) *corev1.Se
 	if g.Addresses {
 		svc.Annotations[annotation.Prefix+annotation.ServerGroupType] = "Ip"
 	}
-	if named.Kind == NLB {
-		class = annotation.NLBClass
-	} else {
-		// The listener may have another port and lead to other servers, too: nodes must not answer for it.
-		svc.Annotations[annotation.Prefix+annotation.IPMode] = string(corev1.LoadBalancerIPModeProxy)
-	}
-	if class != "" {
-		svc.Spec.LoadBalancerClass = &class
-	}
-	if len(b.Name) <= maxLabel {
-		svc.Labels[labelBinding] = b.Name
-	}
-	shadow.Mark(svc)
+	shadow.Mark(svc, labelBinding)
 	return svc
 }
 
 // slices are copies of those of the Service whose servers are asked for, at least one.
 func (w *World) slices(svc *corev1.Service, of types.NamespacedName,
 	port corev1.ServicePort) []*discoveryv1.EndpointSlice {
-	var all []*discoveryv1.EndpointSlice
 	own := svc.Spec.Ports[0]
-	for _, source := range w.Slices(of) {
-		if number, ok := shadow.PortIn(source, port); ok && source.AddressType != discoveryv1.AddressTypeFQDN {
-			all = append(all, shadow.SliceOf(svc, own, source, number, of.String()))
-		}
-	}
+	all := shadow.Copies(svc, own, w.Slices(of), port, of.String())
 	if len(all) == 0 {
 		all = append(all, shadow.Nobody(svc, own))
 	}
@@ -330,12 +305,12 @@ func status(b *Binding, live *corev1.Service, g Group, refused Verdict, filled *
 		}
 	}
 	switch {
-	case live == nil || !isOf(live, b):
+	case live == nil || !shadow.IsOf(live, b):
 		s.ServerCount, s.Servers = 0, nil
 	case filled != nil:
 		s.ServerCount, s.Servers = int64(filled.Count), filled.Servers
 	}
-	if live != nil && isOf(live, b) {
+	if live != nil && shadow.IsOf(live, b) {
 		s.Service = live.Name
 	}
 	return s
@@ -351,7 +326,7 @@ func pending(b *Binding, message string) metav1.Condition {
 // registered says what the engine says of the Service of a binding.
 func registered(b *Binding, live *corev1.Service) metav1.Condition {
 	c := pending(b, "")
-	if live == nil || !isOf(live, b) {
+	if live == nil || !shadow.IsOf(live, b) {
 		c.Status, c.Message = metav1.ConditionFalse, "no server is registered"
 		return c
 	}

@@ -47,29 +47,22 @@ func (c *Controller) keep(ctx context.Context, t Translated) error {
 	case t.Service == nil:
 		return nil
 	}
-	return shadow.Writer{Client: c.Client, Known: c.Known}.Keep(ctx, t.Service, t.Slices)
+	return c.writer().Keep(ctx, t.Service, t.Slices)
 }
+
+func (c *Controller) writer() shadow.Writer { return shadow.Writer{Client: c.Client, Known: c.Known} }
 
 // clear deletes the Service of a binding if the API server says, too, that the one is gone whose servers are asked for.
 func (c *Controller) clear(ctx context.Context, b *Binding) error {
 	live := c.Service(ServiceName(b))
-	if live == nil || !isOf(live, b) || live.DeletionTimestamp != nil {
+	if live == nil || !shadow.IsOf(live, b) || live.DeletionTimestamp != nil {
 		return nil
 	}
 	if _, err := c.Client.CoreV1().Services(b.Namespace).Get(ctx, b.Spec.ServiceRef.Name,
 		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		return err
 	}
-	return c.delete(ctx, live)
-}
-
-func (c *Controller) delete(ctx context.Context, svc *corev1.Service) error {
-	services := c.Client.CoreV1().Services(svc.Namespace)
-	if err := services.Delete(ctx, svc.Name,
-		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(svc.UID))}); err != nil {
-		return fmt.Errorf("delete Service %s: %w", nameOf(svc), err)
-	}
-	return nil
+	return c.writer().Delete(ctx, live)
 }
 
 // letGo takes the servers of a deleted binding out, and then lets it go. That its Service is gone is said by the API
@@ -78,15 +71,15 @@ func (c *Controller) letGo(ctx context.Context, b *Binding, live *corev1.Service
 	if !slices.Contains(b.Finalizers, Finalizer) {
 		return true, nil
 	}
-	if live != nil && isOf(live, b) {
+	if live != nil && shadow.IsOf(live, b) {
 		if live.DeletionTimestamp != nil {
 			return false, nil // Its own finalizer stays until the servers are out.
 		}
-		return false, c.delete(ctx, live)
+		return false, c.writer().Delete(ctx, live)
 	}
 	name := ServiceName(b)
 	services := c.Client.CoreV1().Services(name.Namespace)
-	if svc, err := services.Get(ctx, name.Name, metav1.GetOptions{}); err == nil && isOf(svc, b) || err != nil &&
+	if svc, err := services.Get(ctx, name.Name, metav1.GetOptions{}); err == nil && shadow.IsOf(svc, b) || err != nil &&
 		!apierrors.IsNotFound(err) {
 		return false, err // The cache trails, if there is no error.
 	}

@@ -90,6 +90,17 @@ func (w Writer) Keep(ctx context.Context, want *corev1.Service, wanted []*discov
 	return nil
 }
 
+// Delete deletes a Service that was made here.
+func (w Writer) Delete(ctx context.Context, svc *corev1.Service) error {
+	services := w.Client.CoreV1().Services(svc.Namespace)
+	if err := services.Delete(ctx, svc.Name, metav1.DeleteOptions{
+		Preconditions: metav1.NewUIDPreconditions(string(svc.UID)),
+	}); err != nil {
+		return fmt.Errorf("delete Service %s/%s: %w", svc.Namespace, svc.Name, err)
+	}
+	return nil
+}
+
 func sameSlice(a, b *discoveryv1.EndpointSlice) bool {
 	return equality.Semantic.DeepEqual(a.Endpoints, b.Endpoints) && equality.Semantic.DeepEqual(a.Ports, b.Ports) &&
 		a.Annotations[backend.AnnotationWeight] == b.Annotations[backend.AnnotationWeight] &&
