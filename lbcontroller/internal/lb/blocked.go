@@ -62,7 +62,7 @@ func (e *engine) lookForBlocked(ctx context.Context, s pass, there model.Observe
 		e.logger.Warn("whether security groups keep health checks out can't be read", "service", s.key, "error", err)
 	case known:
 		b.text, b.added = blocked.Text(rules), ""
-		if len(rules) > 0 && e.HealthCheckRules && s.policy != PolicyReport && asked {
+		if len(rules) > 0 && e.HealthCheckRules && asked {
 			e.letIn(ctx, s, rules, groups)
 		}
 	}
