@@ -49,7 +49,7 @@ func New(cfg Config) (c *Controller, err error) {
 		Help: "Gateways, ListenerSets and routes that ask for load balancers, by kind and by the reason of the first condition that " +
 			"isn't as it should be; Accepted for none.",
 	}, []string{"kind", "state"})}
-	c.Loop, err = shadow.NewLoop(kindGateway, cfg.Known, cfg.Logger, c.pass)
+	c.Loop, err = shadow.NewLoop(kindGateway, shadow.Writer{Client: cfg.Client, Known: cfg.Known}, cfg.Logger, c.pass)
 	return c, err
 }
 

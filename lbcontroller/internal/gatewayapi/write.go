@@ -182,11 +182,9 @@ func (c *Controller) count(kind string, conditions []metav1.Condition) {
 	c.objects.WithLabelValues(kind, state).Inc()
 }
 
-func (c *Controller) writer() shadow.Writer { return shadow.Writer{Client: c.Client, Known: c.Known} }
-
 // keep makes the Service of a Gateway and its slices as they are wanted.
 func (c *Controller) keep(ctx context.Context, g Translated) error {
-	if err := c.writer().Keep(ctx, g.Service, g.Slices); err != nil {
+	if err := c.Keep(ctx, g.Service, g.Slices); err != nil {
 		return fmt.Errorf("keep the Service of Gateway %s: %w", nameOf(g.Gateway), err)
 	}
 	return nil
@@ -215,7 +213,7 @@ func (c *Controller) clear(ctx context.Context, wanted map[types.UID]string, for
 		if live.UID != owner.UID || serviceName(nameOf(live), class.Spec.ControllerName) == nameOf(svc) {
 			continue
 		}
-		if err := c.writer().Delete(ctx, svc); err != nil {
+		if err := c.Delete(ctx, svc); err != nil {
 			return err
 		}
 	}

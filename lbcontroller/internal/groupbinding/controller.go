@@ -34,8 +34,8 @@ type Config struct {
 	Logger     *slog.Logger
 }
 
-// Controller keeps the Services of all bindings and what is said on these. What is remembered between passes is what was
-// found of server groups.
+// Controller keeps the Services of all bindings and what is said on these. What is remembered between passes is what
+// was found of server groups.
 type Controller struct {
 	Config
 	*shadow.Loop
@@ -51,17 +51,20 @@ func New(cfg Config) (c *Controller, err error) {
 		Name: "lbcontroller_server_group_bindings",
 		Help: "ServerGroupBindings, by the reason of the first condition that isn't True; Registered for none.",
 	}, []string{"state"})}
-	if c.Loop, err = shadow.NewLoop(Kind, cfg.Known, cfg.Logger, c.pass); err != nil {
+	c.Loop, err = shadow.NewLoop(Kind, shadow.Writer{Client: cfg.Client, Known: cfg.Known}, cfg.Logger, c.pass)
+	if err != nil {
 		return nil, err
 	}
-	c.looks = looks{look: cfg.Looker.Look, done: c.Trigger, room: make(chan struct{}, mostLooks), found: map[types.UID]*look{}}
+	c.looks = looks{look: cfg.Looker.Look, done: c.Trigger, room: make(chan struct{}, mostLooks),
+		found: map[types.UID]*look{}}
 	cfg.Known.OnFilled(c.Changed)
 	return c, nil
 }
 
 // Watch waits for the custom resource and keeps the cache until ctx ends.
 func (c *Controller) Watch(ctx context.Context) error {
-	if !c.Await(ctx, "install the custom resource, which the chart has in crds, and let lbcontroller list it", func() string {
+	const advice = "install the custom resource, which the chart has in crds, and let lbcontroller list it"
+	if !c.Await(ctx, advice, func() string {
 		if _, err := c.Bindings.Resource(Resource()).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 			return err.Error()
 		}

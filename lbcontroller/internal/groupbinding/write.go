@@ -47,10 +47,8 @@ func (c *Controller) keep(ctx context.Context, t Translated) error {
 	case t.Service == nil:
 		return nil
 	}
-	return c.writer().Keep(ctx, t.Service, t.Slices)
+	return c.Keep(ctx, t.Service, t.Slices)
 }
-
-func (c *Controller) writer() shadow.Writer { return shadow.Writer{Client: c.Client, Known: c.Known} }
 
 // clear deletes the Service of a binding if the API server says, too, that the one is gone whose servers are asked for.
 func (c *Controller) clear(ctx context.Context, b *Binding) error {
@@ -62,7 +60,7 @@ func (c *Controller) clear(ctx context.Context, b *Binding) error {
 		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		return err
 	}
-	return c.writer().Delete(ctx, live)
+	return c.Delete(ctx, live)
 }
 
 // letGo takes the servers of a deleted binding out, and then lets it go. That its Service is gone is said by the API
@@ -75,7 +73,7 @@ func (c *Controller) letGo(ctx context.Context, b *Binding, live *corev1.Service
 		if live.DeletionTimestamp != nil {
 			return false, nil // Its own finalizer stays until the servers are out.
 		}
-		return false, c.writer().Delete(ctx, live)
+		return false, c.Delete(ctx, live)
 	}
 	name := ServiceName(b)
 	services := c.Client.CoreV1().Services(name.Namespace)

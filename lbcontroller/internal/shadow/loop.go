@@ -15,8 +15,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"alicloud-controllers.dev/services/reconcile"
-
-	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
 
 const (
@@ -28,11 +26,11 @@ const (
 	lookAgain = time.Minute
 )
 
-// Loop makes passes over all objects of a kind: when something changes that one has looked at, and again while they fail.
-// Nothing is remembered in between.
+// Loop makes passes over all objects of a kind: when something changes that one has looked at, and again while they
+// fail. Nothing is remembered in between.
 type Loop struct {
+	Writer
 	kind   string
-	known  controller.Known
 	log    *slog.Logger
 	pass   func(context.Context) []error
 	gather *reconcile.Gather
@@ -46,10 +44,10 @@ type Loop struct {
 }
 
 // NewLoop makes a Loop for objects of a kind. What fails in a pass holds up nothing else in it. Nothing runs yet.
-func NewLoop(kind string, known controller.Known, log *slog.Logger, pass func(context.Context) []error) (*Loop, error) {
-	l := &Loop{kind: kind, known: known, log: log, pass: pass, read: map[types.NamespacedName]int{}}
+func NewLoop(kind string, writer Writer, log *slog.Logger, pass func(context.Context) []error) (*Loop, error) {
+	l := &Loop{kind: kind, Writer: writer, log: log, pass: pass, read: map[types.NamespacedName]int{}}
 	l.gather = reconcile.NewGather(gatherQuiet, gatherMax, l.run)
-	return l, known.OnChange(l.Changed)
+	return l, writer.Known.OnChange(l.Changed)
 }
 
 // Trigger asks for a pass.
@@ -70,7 +68,7 @@ func (l *Loop) Service(name types.NamespacedName) *corev1.Service {
 	l.mu.Lock()
 	l.read[name] = l.passes
 	l.mu.Unlock()
-	return l.known.Service(name)
+	return l.Known.Service(name)
 }
 
 // Await waits for the custom resources, and warns when others are missing than before. It is false if ctx ends.
@@ -101,7 +99,7 @@ type Factory interface {
 
 // Watch keeps caches until ctx ends. Each change asks for a pass.
 func (l *Loop) Watch(ctx context.Context, caches []cache.SharedIndexInformer, factories ...Factory) error {
-	complete := []cache.InformerSynced{l.known.Synced}
+	complete := []cache.InformerSynced{l.Known.Synced}
 	for _, informer := range caches {
 		complete = append(complete, informer.HasSynced)
 		changed := func(any) { l.Trigger() }

@@ -1,6 +1,5 @@
-// Package shadow makes and keeps Services of type LoadBalancer without a selector, and their EndpointSlices, for objects of
-// other kinds.
-// The engine serves them as any other.
+// Package shadow makes and keeps Services of type LoadBalancer without a selector, and their EndpointSlices, for
+// objects of other kinds. The engine serves them as any other.
 package shadow
 
 import (
@@ -67,8 +66,8 @@ func ServiceOf(owner metav1.OwnerReference, name types.NamespacedName, class str
 	return svc
 }
 
-// Mark marks a Service as made here for the object that a label names for people, and notes which annotations and labels it
-// was given.
+// Mark marks a Service as made here for the object that a label names for people, and notes which annotations and
+// labels it was given.
 func Mark(svc *corev1.Service, label string) {
 	svc.Labels[LabelManagedBy] = backend.SlicesManager
 	if owner := svc.OwnerReferences[0].Name; len(owner) <= maxLabel {
@@ -79,8 +78,8 @@ func Mark(svc *corev1.Service, label string) {
 	svc.Annotations[AnnotationKeys] = strings.Join(keys, ",")
 }
 
-// Copies are slices for a port of a Service that is made here, with the endpoints of a port of another Service, which of
-// names.
+// Copies are slices for a port of a Service that is made here, with the endpoints of a port of another Service, which
+// of names.
 func Copies(svc *corev1.Service, port corev1.ServicePort, sources []*discoveryv1.EndpointSlice, at corev1.ServicePort,
 	of string) (list []*discoveryv1.EndpointSlice) {
 	for _, source := range sources {
@@ -108,9 +107,8 @@ func portIn(slice *discoveryv1.EndpointSlice, port corev1.ServicePort) (int32, b
 	return 0, false
 }
 
-// sliceOf is a slice for a port of a Service that is made here, with the endpoints of another slice at the number that the
-// port has there.
-// of says whose they are.
+// sliceOf is a slice for a port of a Service that is made here, with the endpoints of another slice at the number that
+// the port has there. of says whose they are.
 func sliceOf(svc *corev1.Service, port corev1.ServicePort, source *discoveryv1.EndpointSlice, number int32,
 	of string) *discoveryv1.EndpointSlice {
 	protocol, name := port.Protocol, port.Name

@@ -24,16 +24,18 @@ type Writer struct {
 	Known  controller.Known
 }
 
-// Keep makes a Service and its slices as they are wanted, unless another Service has the name. What comes is there before what
-// goes: a port never lacks the slices that say who is behind it. So a new Service asks for a load balancer when the cache, which the
-// engine reads, too, has its slices: one that takes the listeners of another would lead them to nobody until then.
+// Keep makes a Service and its slices as they are wanted, unless another Service has the name. What comes is there
+// before what goes: a port never lacks the slices that say who is behind it. So a new Service asks for a load balancer
+// when the cache, which the engine reads, too, has its slices: one that takes the listeners of another would lead them
+// to nobody until then.
 func (w Writer) Keep(ctx context.Context, want *corev1.Service, wanted []*discoveryv1.EndpointSlice) error {
 	services := w.Client.CoreV1().Services(want.Namespace)
 	name := types.NamespacedName{Namespace: want.Namespace, Name: want.Name}
 	live := w.Known.Service(name)
 	if live == nil {
 		first := want.DeepCopy()
-		first.Spec.Type, first.Spec.LoadBalancerClass, first.Spec.LoadBalancerSourceRanges = corev1.ServiceTypeClusterIP, nil, nil
+		first.Spec.Type, first.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
+		first.Spec.LoadBalancerSourceRanges = nil
 		made, err := services.Create(ctx, first, metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("make Service %s: %w", name, err)
