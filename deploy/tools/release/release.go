@@ -18,6 +18,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 
+	"alicloud-controllers.dev/deploy/images/build"
 	"alicloud-controllers.dev/deploy/tools/release/attest"
 )
 
@@ -32,9 +33,10 @@ type Options struct {
 	// Version is that of the processes; a tag, such as v1.2.3, has to be that of the chart and of the changes.
 	Version string
 	// Source is the URL below which the files of each tag are published, such as https://git.example.com/team/repo/blob.
-	// If it is empty, the notes name files without a link.
+	// If it is empty, the notes name files without a link, and there is no SECURITY-INSIGHTS.yml.
 	Source string
-	// Downloads is the URL below which the files of each tag are published. If it is empty, there is no manifest for krew.
+	// Downloads is the URL below which the files of each tag are published. If it is empty, there is no manifest for krew
+	// and no SECURITY-INSIGHTS.yml.
 	Downloads string
 	// Registry and Platforms are those of make images.
 	Registry, Platforms string
@@ -92,6 +94,12 @@ func Collect(ctx context.Context, o Options, progress io.Writer) error {
 	}
 	if o.Downloads != "" {
 		if files[krewFile], err = krew(version, o.Downloads, files); err != nil {
+			return err
+		}
+	}
+	if o.Source != "" && o.Downloads != "" {
+		_, created := build.Source(ctx, o.Root)
+		if files[insightsFile], err = insights(c.Metadata, o, created); err != nil {
 			return err
 		}
 	}

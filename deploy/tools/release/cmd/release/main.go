@@ -37,9 +37,9 @@ func run(ctx context.Context, args []string) error {
 		flags.StringVar(&o.Version, "version", "",
 			"`VERSION` of the processes; a tag, such as v1.2.3, has to be that of the chart and of the changes")
 		flags.StringVar(&o.Source, "source", "", "`URL` below which the files of each tag are published, such as "+
-			"https://git.example.com/team/repo/blob; if empty, the notes name files without a link")
+			"https://git.example.com/team/repo/blob; if empty, the notes name files without a link, and there is no SECURITY-INSIGHTS.yml")
 		flags.StringVar(&o.Downloads, "downloads", "", "`URL` below which the files of each tag are published, such as "+
-			"https://git.example.com/team/repo/releases/download; if empty, there is no manifest for krew")
+			"https://git.example.com/team/repo/releases/download; if empty, there is no manifest for krew and no SECURITY-INSIGHTS.yml")
 		flags.StringVar(&o.Registry, "registry", "docker.io", "registry in the images' names, as make images had it")
 		flags.StringVar(&o.Platforms, "platforms", "linux/amd64,linux/arm64", "`LIST` of platforms, as make images had it")
 		flags.StringVar(&o.Key, "key", "", "`FILE` with the key that signs; if empty, nothing is signed")
