@@ -123,7 +123,7 @@ func (e *engine) findOut(ctx context.Context, s pass, have knowledge.Known) (dec
 	}
 	d, enough := decide(s, have, false)
 	if !enough {
-		if d, enough, err = e.besideGroups(ctx, s); err != nil {
+		if d, enough, err = e.partly(ctx, s); err != nil {
 			return decision{}, err
 		}
 	}

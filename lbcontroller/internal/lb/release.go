@@ -221,10 +221,12 @@ func isAnothers(shown []string, svc *corev1.Service, view desired.View, address 
 }
 
 // releasable reads the instance to give up. What is remembered only says where to look: its marks may have changed
-// since, and they decide whether the instance is still the Service's.
+// since, and they decide whether the instance is still the Service's. Of server groups that have as many servers as are
+// remembered it says which.
 func (e *engine) releasable(ctx context.Context, r controller.Request, view desired.View) (model.Observed, error) {
 	hint := e.hint(r.Service, view.Claims())
 	there := knowledge.There(e.services.Of(r.Key).Get(string(r.Service.UID)).Known)
+	hint.Known = there.Groups
 	if hint.RecordedID == "" && !there.Reused {
 		hint.RecordedID = there.InstanceID // The cache doesn't show the label yet.
 	}

@@ -41,17 +41,24 @@ func everyday() []struct {
 		clb, nlb     int
 	}{
 		{"a new Service", nil, nothing, 17, 13},
+		{"another new Service", nothing, func(w *world) {
+			svc := w.service()
+			svc.Name, svc.UID, svc.Labels, svc.Annotations = "api", "aaaaaaaa-c2ae-4642-b033-5607860aef6a", nil, nil
+			svc.ResourceVersion, svc.Finalizers, svc.Status = "", nil, corev1.ServiceStatus{}
+			w.create(svc)
+		}, 17, 13},
 		{"a node joins", nothing, join, 5, 5},
 		{"a node goes", join, leave, 5, 5},
 		{"a tag of the load balancer", nothing, update(annotated(annotation.AdditionalTags, "team=a")), 2, 3},
-		{"another scheduler", nothing, update(annotated(annotation.Scheduler, "wlc")), 6, 13},
+		{"another scheduler", nothing, update(annotated(annotation.Scheduler, "wlc")), 6, 8},
 		{"a port less", nothing, update(withPorts(4)), 3, 5},
-		{"a port more", update(withPorts(4)), update(withPorts(5)), 4, 9},
+		{"a port more", update(withPorts(4)), update(withPorts(5)), 4, 5},
 		{"source ranges put on", nothing, update(one), 8, 5},
 		{"a source range more", update(one), update(two), 4, 5},
 		{"a label that means nothing", nothing, update(func(svc *corev1.Service) { svc.Labels["team"] = "a" }), 0, 0},
 		{"two hours without a change", nothing, func(w *world) { w.after(2 * time.Hour) }, 0, 0},
-		{"the Service is deleted", nothing, func(w *world) { w.remove() }, 4, 16},
+		{"a restart without the record", nothing, (*world).restart, 6, 7},
+		{"the Service is deleted", nothing, func(w *world) { w.remove() }, 4, 11},
 	}
 }
 

@@ -39,7 +39,7 @@ func (p Product) Read(ctx context.Context, id string, e observe.Extent) (model.O
 	}
 	if e.View == observe.Servers && e.User != nil {
 		found.Instance = nil
-		err := p.addGroups(ctx, &found, parts, nil)
+		err := p.addGroups(ctx, &found, parts, nil, e.Known)
 		return found, err
 	}
 	found.Reused = e.User != nil
@@ -61,7 +61,7 @@ func (p Product) Read(ctx context.Context, id string, e observe.Extent) (model.O
 	if e.View == observe.Whole {
 		parts.IDs = slices.Concat(parts.IDs, used)
 	}
-	if err := p.addGroups(ctx, &found, parts, used); err != nil {
+	if err := p.addGroups(ctx, &found, parts, used, e.Known); err != nil {
 		return model.Observed{}, err
 	}
 	return found, nil
@@ -123,8 +123,10 @@ func protocolOf(p nlbv1.ListenerProtocol) model.Protocol {
 	}
 }
 
-// addGroups reads the server groups that concern a Service, and the names of the others that are used.
-func (p Product) addGroups(ctx context.Context, to *model.Observed, parts observe.Parts, used []string) error {
+// addGroups reads the server groups that concern a Service, and the names of the others that are used. The servers of
+// one that is known aren't read where there are as many.
+func (p Product) addGroups(ctx context.Context, to *model.Observed, parts observe.Parts, used []string,
+	known []model.Group) error {
 	var list []*nlbv1.ServerGroup
 	add := func(request *nlbv1.ListServerGroupsRequest) error {
 		answer, err := p.Gateway.NetworkServerGroups.ListServerGroups(ctx, request)
@@ -158,6 +160,13 @@ func (p Product) addGroups(ctx context.Context, to *model.Observed, parts observ
 				to.OtherGroups = map[string]string{}
 			}
 			to.OtherGroups[id] = g.GetName()
+			continue
+		}
+		isUnchanged := func(k model.Group) bool { return k.ID == id && len(k.Servers) == int(g.GetServerCount()) }
+		if at := slices.IndexFunc(known, isUnchanged); at >= 0 {
+			there := group(g)
+			there.Servers = known[at].Servers
+			to.Groups = append(to.Groups, there)
 			continue
 		}
 		read, isThere, err := p.group(ctx, id)

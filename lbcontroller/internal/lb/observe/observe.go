@@ -43,6 +43,9 @@ type Extent struct {
 	User *Parts
 	// Groups are the ids of server groups that are read with Config, too, if they bear Mark.
 	Groups []string
+	// Known are server groups as they are remembered. One of which the cloud lists as many servers has those: they take
+	// a call to read. That another server is in the place of one isn't seen.
+	Known []model.Group
 }
 
 // MakingError is the error of reading a load balancer that the cloud is still making. It can't be worked with yet.
@@ -133,7 +136,12 @@ type Hint struct {
 	ClusterID string
 	// Users are the ids of instances that the Service takes for a user's. Only the tag of a creation proves such a one to be ours.
 	Users []string
+	// Known are server groups as they are remembered; see Extent.
+	Known []model.Group
 }
+
+// extent is what is read of an instance that may be the Service's own.
+func (h Hint) extent(view View) Extent { return Extent{View: view, Mark: h.DefaultName, Known: h.Known} }
 
 // owns reports whether an instance was created for the Service: by its tag, or, if that was removed, by another mark together
 // with the published address. The address alone proves nothing: a Service of the existing CCM may publish that of a user's instance.
@@ -182,7 +190,7 @@ type Parts struct {
 func (o Observer) Find(ctx context.Context, hint Hint, view View) (model.Observed, error) {
 	isGone := false
 	if hint.RecordedID != "" && !slices.Contains(hint.Users, hint.RecordedID) {
-		found, err := o.Read(ctx, hint.RecordedID, Extent{View: view, Mark: hint.DefaultName})
+		found, err := o.Read(ctx, hint.RecordedID, hint.extent(view))
 		if err == nil && hint.owns(found) {
 			return o.prove(ctx, hint, found, view)
 		}
@@ -203,7 +211,7 @@ func (o Observer) Find(ctx context.Context, hint Hint, view View) (model.Observe
 		found.Gone = isGone
 		return found, err
 	}
-	found, err := o.Read(ctx, id, Extent{View: view, Mark: hint.DefaultName})
+	found, err := o.Read(ctx, id, hint.extent(view))
 	if err == nil && (hint.belongsElsewhere(found.Tags()) || hint.takesForUsers(found)) {
 		return o.nothing(ctx, hint)
 	}
@@ -223,7 +231,7 @@ func (o Observer) prove(ctx context.Context, hint Hint, found model.Observed, vi
 	whole := found
 	if view == Basic {
 		var err error
-		if whole, err = o.Read(ctx, found.InstanceID, Extent{View: Full, Mark: hint.DefaultName}); err != nil {
+		if whole, err = o.Read(ctx, found.InstanceID, hint.extent(Full)); err != nil {
 			return model.Observed{}, err
 		}
 	}
@@ -233,10 +241,10 @@ func (o Observer) prove(ctx context.Context, hint Hint, found model.Observed, vi
 	return found, nil
 }
 
-// Recorded reads the recorded instance with its listeners, and some of its server groups. It is found if it certainly bears the
-// marks of the Service and its cluster.
-func (o Observer) Recorded(ctx context.Context, hint Hint, groups []string) (found model.Observed, ok bool, err error) {
-	found, err = o.Read(ctx, hint.RecordedID, Extent{View: Config, Mark: hint.DefaultName, Groups: groups})
+// Recorded reads so much of the recorded instance. It is found if it certainly bears the marks of the Service and its cluster.
+func (o Observer) Recorded(ctx context.Context, hint Hint, e Extent) (found model.Observed, ok bool, err error) {
+	e.Mark = hint.DefaultName
+	found, err = o.Read(ctx, hint.RecordedID, e)
 	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
 		return model.Observed{}, false, nil
 	}
@@ -251,7 +259,7 @@ func (o Observer) nothing(ctx context.Context, hint Hint) (model.Observed, error
 	if !o.GroupsApart {
 		return result, nil
 	}
-	found, err := o.Read(ctx, "", Extent{View: Servers, User: &Parts{Mark: hint.DefaultName}})
+	found, err := o.Read(ctx, "", Extent{View: Servers, User: &Parts{Mark: hint.DefaultName}, Known: hint.Known})
 	result.Groups = found.Groups
 	return result, err
 }
@@ -279,7 +287,7 @@ func madeElsewhere(o model.Observed, clusterID string) (elsewhere bool) {
 // one that the Service publishes, only its server groups are answered. The result has no instance if it is neither, or
 // gone.
 func (o Observer) Serving(ctx context.Context, hint Hint) (model.Observed, error) {
-	found, err := o.Read(ctx, hint.RecordedID, Extent{View: Full, Mark: hint.DefaultName})
+	found, err := o.Read(ctx, hint.RecordedID, hint.extent(Full))
 	switch {
 	case rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound:
 		return model.Nothing(), nil

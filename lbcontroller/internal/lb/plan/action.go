@@ -218,9 +218,19 @@ func GroupOf(a Action) (id string, isOfGroup bool) {
 	}
 }
 
-// UsesGroups reports whether an action may concern other server groups than those that it deletes: whether it makes or changes one, or what
-// a listener forwards to, or ends a listener in whose place another comes.
-func UsesGroups(a Action) bool {
+// UsesGroups reports whether a plan may concern other server groups than those that it deletes.
+func (p Plan) UsesGroups() bool {
+	for action := range p.Actions() {
+		if usesGroups(action) {
+			return true
+		}
+	}
+	return false
+}
+
+// usesGroups reports whether an action makes or changes a server group, or what a listener forwards to, or ends a listener in whose place
+// another comes.
+func usesGroups(a Action) bool {
 	part, verb := a.About()
 	switch a := a.(type) {
 	case UpdateListener:

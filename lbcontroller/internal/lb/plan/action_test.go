@@ -196,7 +196,7 @@ func TestUsesGroups(t *testing.T) {
 		{CreateGroup{}, true}, {plan.UpdateGroup{}, true}, {ChangeServers{}, true}, {DeleteGroup{}, false},
 		{plan.CreateList{}, false}, {ChangeList{}, false}, {plan.DeleteList{}, false},
 	} {
-		if got := plan.UsesGroups(test.action); got != test.want {
+		if got := (plan.Plan{Phases: []plan.Phase{{test.action}}}).UsesGroups(); got != test.want {
 			t.Errorf("%T: got %t, want %t", test.action, got, test.want)
 		}
 	}

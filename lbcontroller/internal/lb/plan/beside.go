@@ -73,6 +73,8 @@ func (b Beside) Left(o model.Observed) (left []string) {
 			left = append(left, "server group "+g.Name+" with its servers, as a listener of that load balancer uses it")
 		case g.Held && b.Owner.Owns(g.Name):
 			left = append(left, "server group "+g.Name+" without the servers of the Service, as something else uses it")
+		case b.GroupsApart && !b.Preserve && !o.Reused && len(g.Servers) > 0 && b.Owner.Owns(g.Name):
+			left = append(left, "server group "+g.Name+" without the servers of the Service, as it has others")
 		}
 	}
 	for _, t := range o.Failed {

@@ -69,12 +69,13 @@ func TestBeside(t *testing.T) {
 	}
 	left := strings.Join(all.Left(model.Observed{
 		Groups: []model.Group{{ID: "sgp-1", Name: name, Held: true}, {ID: "sgp-4", Name: name},
-			{ID: "sgp-3", Name: "mine", Held: true}},
+			{ID: "sgp-3", Name: "mine", Held: true},
+			{ID: "sgp-5", Name: name, Servers: []model.Server{{Description: "mine"}}}},
 		Lists:  []model.AccessList{{ID: "sg-1", Name: "k8s-nlb-a", Held: true}},
 		Failed: []model.Thing{{ID: "nlb-0", Held: true}, {ID: "nlb-9"}},
 	}), "; ")
 	for _, part := range []string{
-		"without the servers of the Service", "with its servers", "sg-1), as something else uses it", "nlb-0",
+		"without the servers of the Service, as something else", "without the servers of the Service, as it has others", "with its servers", "sg-1), as something else uses it", "nlb-0",
 	} {
 		if !strings.Contains(left, part) {
 			t.Errorf("%q isn't in what is left: %s", part, left)
