@@ -28,36 +28,71 @@ func (w *world) lag(by func() time.Duration) {
 		if err != nil {
 			return true, nil, err
 		}
-		return true, newLaggard(inner, by), nil
+		return true, newLaggard(inner, by, &w.trailing), nil
 	})
+}
+
+// trailing says how far caches trail.
+type trailing struct {
+	mu      sync.Mutex
+	events  int // that happened and that no cache shows
+	latest  time.Time
+}
+
+// add counts events that happened, or fewer of them when a cache shows them.
+func (t *trailing) add(events int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.events += events
+	t.latest = time.Now()
+}
+
+// isOver reports whether the caches have shown all for a while.
+func (t *trailing) isOver(since time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.events == 0 && time.Since(t.latest) > since
 }
 
 // laggard passes on the events of another watch, late and in order.
 type laggard struct {
-	inner watch.Interface
-	out   chan watch.Event
-	stop  func()
+	out  chan watch.Event
+	stop func()
 }
 
-func newLaggard(inner watch.Interface, by func() time.Duration) *laggard {
+func newLaggard(inner watch.Interface, by func() time.Duration, trailing *trailing) *laggard {
 	stopped := make(chan struct{})
-	l := &laggard{inner: inner, out: make(chan watch.Event), stop: sync.OnceFunc(func() {
+	l := &laggard{out: make(chan watch.Event), stop: sync.OnceFunc(func() {
 		close(stopped)
 		inner.Stop()
 	})}
+	happened := make(chan watch.Event, 1000)
 	go func() {
-		defer close(l.out)
+		defer close(happened)
 		for event := range inner.ResultChan() {
+			trailing.add(1)
+			happened <- event
+		}
+	}()
+	go func() {
+		defer func() {
+			close(l.out)
+			for range happened { // Nobody waits for these any more.
+				trailing.add(-1)
+			}
+		}()
+		for event := range happened {
 			select {
 			case <-time.After(by()):
 			case <-stopped:
+				trailing.add(-1)
 				return
 			}
 			select {
 			case l.out <- event:
 			case <-stopped:
-				return
 			}
+			trailing.add(-1)
 		}
 	}()
 	return l

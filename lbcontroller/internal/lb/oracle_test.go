@@ -91,8 +91,8 @@ type soundness struct {
 	sound map[string]bool
 }
 
-// settled is how long after a change and after the last call nothing is under way any more that comes from before: caches trail less, and
-// changes of nodes are gathered for less.
+// settled is how long after a change, the last call and the last event that a cache was late with nothing is under way any more that comes
+// from before: changes of nodes are gathered for less.
 const settled = 8 * time.Second
 
 // watchOver lets an oracle watch a world. What it finds fails the test.
@@ -128,7 +128,9 @@ func (o *oracle) written(resource string) {
 }
 
 // isQuiet reports whether nothing is under way any more.
-func (o *oracle) isQuiet() bool { return time.Since(o.lastCall) > settled && o.w.cloud.Underway() == 0 }
+func (o *oracle) isQuiet() bool {
+	return time.Since(o.lastCall) > settled && o.w.cloud.Underway() == 0 && o.w.trailing.isOver(settled)
+}
 
 // listOf are the objects of a resource.
 func listOf[L runtime.Object](o *oracle, resource schema.GroupVersionResource, kind string) L {

@@ -83,6 +83,8 @@ type world struct {
 	failing func() gatewaytest.Fault
 	// oracle watches, if watchOver was asked to.
 	oracle *oracle
+	// trailing says how far the caches are behind.
+	trailing trailing
 	// writing lets one write on a Service happen at a time.
 	writing sync.Mutex
 }
