@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -317,5 +318,43 @@ func TestRefusedChangesForgetNothing(t *testing.T) {
 	read()
 	if s, e := reads(); s != slb || e == ecs {
 		t.Errorf("after a change of ECS: %d reads of load balancers, want %d, and %d of instances, want more than %d", s, slb, e, ecs)
+	}
+}
+
+// TestFrontHasNoRoomForAnAnswer: the answer to a read that finds no room beside those which the tool does not read is refused as any other
+// call of a tool that has too much under way. The cloud has answered: this replica stays ready.
+func TestFrontHasNoRoomForAnAnswer(t *testing.T) {
+	w := fronted(t, "")
+	if err := w.sim.SetFaults(fault.Rule{Product: "ecs", Action: "DescribeInstances", Error: &fault.Error{
+		Status: http.StatusBadRequest, Code: "InvalidParameter", Message: strings.Repeat("l", 15<<20),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	address := w.openFront(w.start())
+	c := newTool(t, address, "tool", toolSecret)
+	for range 2 { // They take 30 of 32 MiB.
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(address, "https://"), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := fmt.Fprintf(conn, "POST /?%s HTTP/1.1\r\nHost: front\r\nContent-Length: 0\r\n\r\n",
+			c.sign(http.MethodPost, c.params("ecs:DescribeInstances", nil))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, make([]byte, len("HTTP/1.1 400"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		if got := c.call(t, "ecs:DescribeInstances", nil); got.Code != "Throttling" || got.Header.Get("X-Acs-Retry-After") == "" {
+			t.Errorf("got %d %.200s", got.Status, got.Body)
+		}
+	}
+	if status, page := w.get("/readyz"); status != http.StatusOK {
+		t.Errorf("%d %s", status, page)
+	}
+	if _, page := w.get("/metrics"); !strings.Contains(page, `cloudgateway_front_throttled_calls_total{reason="bytes"}`) {
+		t.Error("no metric says so")
 	}
 }

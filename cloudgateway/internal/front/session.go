@@ -242,11 +242,18 @@ func (s *session) pass(ctx context.Context, c *call, work rpc.Work) (*openapi.An
 	if c.request.xml {
 		format = "XML"
 	}
+	var full error // no room for the answer
 	answer, changed, err := s.cfg.Cloud.Pass(ctx, openapi.Call{
 		Product: c.product, Action: c.request.action, As: s.cfg.Counts(string(c.product), c.request.action), Format: format,
 		Params: c.request.query, Form: c.request.form, Mutating: writes, Version: c.request.version,
 		Method: c.request.method, Path: c.request.path, Body: c.request.body, ContentType: c.request.contentType,
-	}, work.Hold)
+	}, func(bytes int) error {
+		full = work.Hold(bytes)
+		return full
+	})
+	if full != nil && !changed { // Otherwise it has lost the answer to a change.
+		err = because(reasonBytes, full)
+	}
 	c.changed = changed
 	if changed {
 		s.cfg.Forget(shownBy(string(c.product), c.request.action)...)

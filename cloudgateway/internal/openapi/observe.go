@@ -108,6 +108,8 @@ func newReach(reg prometheus.Registerer) *reach {
 func (r *reach) note(p Product, started time.Time, failure error) {
 	now := time.Now()
 	switch {
+	case errors.Is(failure, errTooLong):
+		failure = nil // It was an answer.
 	case errors.Is(failure, context.Canceled):
 		return // The caller went away.
 	case errors.Is(failure, context.DeadlineExceeded) && now.Sub(started) < connectTimeout:

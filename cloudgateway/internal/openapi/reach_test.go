@@ -32,6 +32,7 @@ func TestReachable(t *testing.T) {
 		{name: "another product answers", attempts: []attempt{failed, failed, failed, {product: VPC}}, want: "no answer from slb.test"},
 		{name: "long ago", attempts: []attempt{failed, failed, failed}, later: staleFailure},
 		{name: "callers that gave up", attempts: []attempt{failed, failed, {SLB, time.Minute, context.Canceled}}},
+		{name: "answers for which callers have no room", attempts: []attempt{failed, failed, {SLB, 0, errTooLong}, failed}},
 		{name: "callers in haste", attempts: []attempt{failed, failed, {SLB, time.Second, context.DeadlineExceeded}}},
 		{name: "patient callers", attempts: []attempt{failed, failed, {SLB, connectTimeout, context.DeadlineExceeded}}, want: "3 attempts"},
 	}
