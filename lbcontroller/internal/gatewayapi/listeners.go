@@ -9,13 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 // OptionCertificate is the key in tls.options of a listener by which it names a certificate of the cloud in place of a Secret.
 const OptionCertificate = "alibabacloud.com/cert-id"
-
-// verdict is a condition that may be false.
-type verdict struct{ reason, message string }
 
 // listener is one of a Gateway or of a ListenerSet, and what is said about it.
 type listener struct {
@@ -26,7 +25,7 @@ type listener struct {
 	// kinds are those of the routes that it takes.
 	kinds []string
 	// refused says why it is not accepted, and conflict whether another one is the reason; unresolved, what it names and can't have.
-	refused, unresolved verdict
+	refused, unresolved shadow.Verdict
 	conflict            bool
 	// left says that it can't be made without what it names.
 	left bool
@@ -38,7 +37,7 @@ type listener struct {
 }
 
 // accepted reports whether it is.
-func (l *listener) accepted() bool { return l.refused.reason == "" }
+func (l *listener) accepted() bool { return l.refused.Reason == "" }
 
 // made reports whether the Service has a port for it.
 func (l *listener) made() bool { return l.accepted() && !l.left }
@@ -79,11 +78,11 @@ func (l *listener) judge(w *World, gateway string, isNLB bool) {
 			l.findCertificates(w, gateway, isNLB)
 		}
 	case gatewayv1.HTTPProtocolType:
-		l.unresolved = verdict{string(gatewayv1.ListenerReasonInvalidRouteKinds),
-			"no kind of route can be attached to a listener of protocol HTTP here: use TCP and a TCPRoute"}
+		l.unresolved = shadow.Refuse(gatewayv1.ListenerReasonInvalidRouteKinds,
+			"no kind of route can be attached to a listener of protocol HTTP here: use TCP and a TCPRoute")
 	default:
-		l.refused = verdict{string(gatewayv1.ListenerReasonUnsupportedProtocol),
-			fmt.Sprintf("protocol %s is not served: use TCP, UDP or TLS", l.Protocol)}
+		l.refused = shadow.Refuse(gatewayv1.ListenerReasonUnsupportedProtocol, "protocol %s is not served: use TCP, UDP or TLS",
+			l.Protocol)
 	}
 	if l.AllowedRoutes == nil || len(l.AllowedRoutes.Kinds) == 0 {
 		return
@@ -96,9 +95,9 @@ func (l *listener) judge(w *World, gateway string, isNLB bool) {
 			unknown = append(unknown, name)
 		}
 	}
-	if l.kinds = kinds; len(unknown) > 0 && l.unresolved.reason == "" {
-		l.unresolved = verdict{string(gatewayv1.ListenerReasonInvalidRouteKinds),
-			fmt.Sprintf("a listener of protocol %s takes no %s", l.Protocol, strings.Join(unknown, ", "))}
+	if l.kinds = kinds; len(unknown) > 0 && l.unresolved.Reason == "" {
+		l.unresolved = shadow.Refuse(gatewayv1.ListenerReasonInvalidRouteKinds, "a listener of protocol %s takes no %s", l.Protocol,
+			strings.Join(unknown, ", "))
 	}
 }
 
@@ -106,8 +105,8 @@ func (l *listener) judge(w *World, gateway string, isNLB bool) {
 // certificate that it has.
 func (l *listener) findCertificates(w *World, gateway string, isNLB bool) {
 	wrong := func(left bool, reason gatewayv1.ListenerConditionReason, format string, args ...any) {
-		if l.unresolved.reason == "" {
-			l.unresolved = verdict{string(reason), fmt.Sprintf(format, args...)}
+		if l.unresolved.Reason == "" {
+			l.unresolved = shadow.Refuse(reason, format, args...)
 		}
 		l.left = l.left || left
 	}
@@ -148,7 +147,7 @@ func (l *listener) findCertificates(w *World, gateway string, isNLB bool) {
 // listenersOf are those of a Gateway and of the ListenerSets that it lets in, in their order of precedence.
 func (w *World) listenersOf(g *gatewayv1.Gateway, isNLB bool) (list []*listener, sets, barred []*gatewayv1.ListenerSet) {
 	for _, l := range g.Spec.Listeners {
-		list = append(list, &listener{Listener: l, kind: kindGateway, owner: nameOf(g)})
+		list = append(list, &listener{Listener: l, kind: kindGateway, owner: shadow.NameOf(g)})
 	}
 	for _, set := range w.ListenerSets {
 		parent := set.Spec.ParentRef
@@ -163,10 +162,10 @@ func (w *World) listenersOf(g *gatewayv1.Gateway, isNLB bool) (list []*listener,
 		}
 		sets = append(sets, set)
 	}
-	slices.SortFunc(sets, func(a, b *gatewayv1.ListenerSet) int { return older(&a.ObjectMeta, &b.ObjectMeta) })
+	slices.SortFunc(sets, func(a, b *gatewayv1.ListenerSet) int { return shadow.Older(a, b) })
 	for _, set := range sets {
 		for _, e := range set.Spec.Listeners {
-			list = append(list, &listener{kind: kindListenerSet, owner: nameOf(set), Listener: gatewayv1.Listener(e)})
+			list = append(list, &listener{kind: kindListenerSet, owner: shadow.NameOf(set), Listener: gatewayv1.Listener(e)})
 		}
 	}
 	for _, l := range list {
@@ -176,9 +175,9 @@ func (w *World) listenersOf(g *gatewayv1.Gateway, isNLB bool) (list []*listener,
 	return list, sets, barred
 }
 
-// settleConflicts lets one listener have each port. That of the object with precedence has it; of several in one object none, as the
-// Gateway
-// API wants it, unless they differ only by their host names, of which the load balancer knows nothing: then it is the first.
+// settleConflicts lets one listener have each port. That of the object with precedence has it; of several in one object
+// none, as the Gateway API wants it, unless they differ only by their host names, of which the load balancer knows
+// nothing: then it is the first.
 func settleConflicts(list []*listener) {
 	holders := map[string]*listener{}
 	for _, l := range list {
@@ -195,23 +194,24 @@ func settleConflicts(list []*listener) {
 		case l.Protocol != holder.Protocol:
 			reason = gatewayv1.ListenerReasonProtocolConflict
 		case value(l.Hostname, "") != value(holder.Hostname, ""):
-			l.refuse(gatewayv1.ListenerReasonUnsupportedValue, false, fmt.Sprintf(
-				"listener %s of %s %s has port %d, and the load balancer doesn't tell connections apart by host name", holder.Name, holder.kind,
-				holder.owner, l.Port))
+			l.refused = shadow.Refuse(gatewayv1.ListenerReasonUnsupportedValue,
+				"listener %s of %s %s has port %d, and the load balancer doesn't tell connections apart by host name",
+				holder.Name, holder.kind, holder.owner, l.Port)
 			continue
 		case l.Protocol != gatewayv1.TCPProtocolType && l.Protocol != gatewayv1.UDPProtocolType:
 			reason = gatewayv1.ListenerReasonHostnameConflict
 		}
-		text := "port %d is that of listener %s of %s %s, too"
-		l.refuse(reason, true, fmt.Sprintf(text, l.Port, holder.Name, holder.kind, holder.owner))
+		l.collide(reason, holder)
 		if holder.kind == l.kind && holder.owner == l.owner {
-			holder.refuse(reason, true, fmt.Sprintf(text, l.Port, l.Name, l.kind, l.owner))
+			holder.collide(reason, l)
 		}
 	}
 }
 
-func (l *listener) refuse(reason gatewayv1.ListenerConditionReason, conflict bool, message string) {
-	l.refused, l.conflict = verdict{string(reason), message}, conflict
+// collide refuses the listener because of another one.
+func (l *listener) collide(reason gatewayv1.ListenerConditionReason, other *listener) {
+	l.conflict = true
+	l.refused = shadow.Refuse(reason, "port %d is that of listener %s of %s %s, too", l.Port, other.Name, other.kind, other.owner)
 }
 
 // takes reports whether routes of a kind in a namespace may be attached.

@@ -31,7 +31,7 @@ func (w *World) attach(g *gatewayv1.Gateway, controller gatewayv1.GatewayControl
 ) {
 	for i := range w.Routes {
 		route := &w.Routes[i]
-		var resolved *verdict
+		var resolved *shadow.Verdict
 		for _, ref := range route.Parents {
 			of, ok := parentOf(ref, route.Meta.Namespace, g, list)
 			if !ok {
@@ -42,15 +42,13 @@ func (w *World) attach(g *gatewayv1.Gateway, controller gatewayv1.GatewayControl
 				resolved = &found
 			}
 			refused, notes := route.join(w, ref, of)
-			if refused.reason == "" && !podServers && route.hasWeights() {
+			if refused.Reason == "" && !podServers && route.hasWeights() {
 				notes = append(notes, "nodes are the servers, and kube-proxy takes all pods alike: weights other than 0 have no effect; with "+
 					"annotation service.beta.kubernetes.io/backend-type: eni in spec.infrastructure of the Gateway, pods are")
 			}
 			say(route.Key(), gatewayv1.RouteParentStatus{ParentRef: ref, ControllerName: controller, Conditions: []metav1.Condition{
-				condition(route.Meta.Generation, string(gatewayv1.RouteConditionAccepted), refused, string(gatewayv1.RouteReasonAccepted),
-					strings.Join(notes, "; ")),
-				condition(route.Meta.Generation, string(gatewayv1.RouteConditionResolvedRefs), *resolved,
-					string(gatewayv1.RouteReasonResolvedRefs), ""),
+				shadow.Condition(route.Meta.Generation, gatewayv1.RouteConditionAccepted, refused, strings.Join(notes, "; ")),
+				shadow.Condition(route.Meta.Generation, gatewayv1.RouteConditionResolvedRefs, *resolved, ""),
 			}})
 		}
 	}
@@ -68,37 +66,37 @@ func parentOf(ref gatewayv1.ParentReference, namespace string, g *gatewayv1.Gate
 			of = append(of, l)
 		}
 	}
-	return of, len(of) > 0 || kind == kindGateway && to == nameOf(g)
+	return of, len(of) > 0 || kind == kindGateway && to == shadow.NameOf(g)
 }
 
 // join attaches the route to the listeners that a reference means and that take it.
-func (r *Route) join(w *World, ref gatewayv1.ParentReference, of []*listener) (refused verdict, notes []string) {
+func (r *Route) join(w *World, ref gatewayv1.ParentReference, of []*listener) (refused shadow.Verdict, notes []string) {
 	of = slices.DeleteFunc(slices.Clone(of), func(l *listener) bool {
 		return ref.SectionName != nil && l.Name != *ref.SectionName || ref.Port != nil && l.Port != *ref.Port
 	})
 	if len(of) == 0 {
-		return verdict{string(gatewayv1.RouteReasonNoMatchingParent), "no listener has the name and the port of the parentRef"}, nil
+		return shadow.Refuse(gatewayv1.RouteReasonNoMatchingParent, "no listener has the name and the port of the parentRef"), nil
 	}
-	refused = verdict{string(gatewayv1.RouteReasonNotAllowedByListeners), "no listener lets routes of this kind and namespace in"}
+	refused = shadow.Refuse(gatewayv1.RouteReasonNotAllowedByListeners, "no listener lets routes of this kind and namespace in")
 	joined := false
 	for _, l := range of {
 		if !l.takes(w, r) {
 			continue
 		}
 		if !l.accepted() {
-			if !joined && refused.reason == string(gatewayv1.RouteReasonNotAllowedByListeners) {
-				refused.message = fmt.Sprintf("listener %s is not accepted: %s", l.Name, l.refused.message)
+			if !joined && refused.Reason == string(gatewayv1.RouteReasonNotAllowedByListeners) {
+				refused.Message = fmt.Sprintf("listener %s is not accepted: %s", l.Name, l.refused.Message)
 			}
 			continue
 		}
 		if r.Kind == kindTLSRoute && !intersect(value(l.Hostname, ""), r.Hostnames) {
-			refused = verdict{string(gatewayv1.RouteReasonNoMatchingListenerHostname), fmt.Sprintf("listener %s is for %s", l.Name, *l.Hostname)}
+			refused = shadow.Refuse(gatewayv1.RouteReasonNoMatchingListenerHostname, "listener %s is for %s", l.Name, *l.Hostname)
 			continue
 		}
 		if other := l.serves; other != nil && other != r && (r.Kind == kindTLSRoute || other.Kind == kindTLSRoute) {
-			refused = verdict{string(gatewayv1.RouteReasonUnsupportedValue), fmt.Sprintf(
-				"listener %s is that of %s %s, which is older: the load balancer doesn't choose routes by the name that clients ask for (SNI)", l.Name,
-				other.Kind, nameOf(&other.Meta))}
+			refused = shadow.Refuse(gatewayv1.RouteReasonUnsupportedValue, "listener %s is that of %s %s, which is older: "+
+				"the load balancer doesn't choose routes by the name that clients ask for (SNI)", l.Name, other.Kind,
+				shadow.NameOf(&other.Meta))
 			continue
 		}
 		joined = true
@@ -107,7 +105,7 @@ func (r *Route) join(w *World, ref gatewayv1.ParentReference, of []*listener) (r
 		case l.serves == nil:
 			l.serves = r
 		case l.serves != r:
-			notes = append(notes, fmt.Sprintf("listener %s serves %s %s, which is older", l.Name, l.serves.Kind, nameOf(&l.serves.Meta)))
+			notes = append(notes, fmt.Sprintf("listener %s serves %s %s, which is older", l.Name, l.serves.Kind, shadow.NameOf(&l.serves.Meta)))
 		default:
 			l.attached-- // Two references of one route mean the same listener.
 		}
@@ -117,7 +115,7 @@ func (r *Route) join(w *World, ref gatewayv1.ParentReference, of []*listener) (r
 		}
 	}
 	if joined {
-		return verdict{}, notes
+		return shadow.Verdict{}, notes
 	}
 	return refused, nil
 }
@@ -151,12 +149,12 @@ func (r *Route) hasWeights() bool {
 }
 
 // backends are the ports of Services to which a route leads, each once, and what is wrong with the first that there isn't.
-func (w *World) backends(r *Route) (list []target, unresolved verdict) {
+func (w *World) backends(r *Route) (list []target, unresolved shadow.Verdict) {
 	for _, ref := range r.Backends {
 		to := types.NamespacedName{Namespace: string(value(ref.Namespace, gatewayv1.Namespace(r.Meta.Namespace))), Name: string(ref.Name)}
 		port, problem := w.backend(r, ref, to)
-		if problem.reason != "" {
-			if unresolved.reason == "" {
+		if problem.Reason != "" {
+			if unresolved.Reason == "" {
 				unresolved = problem
 			}
 			continue
@@ -172,22 +170,22 @@ func (w *World) backends(r *Route) (list []target, unresolved verdict) {
 }
 
 // backend finds the port of a Service that a reference names.
-func (w *World) backend(r *Route, ref gatewayv1.BackendRef, to types.NamespacedName) (*corev1.ServicePort, verdict) {
+func (w *World) backend(r *Route, ref gatewayv1.BackendRef, to types.NamespacedName) (*corev1.ServicePort, shadow.Verdict) {
 	if value(ref.Group, "") != "" || value(ref.Kind, kindService) != kindService {
-		return nil, verdict{string(gatewayv1.RouteReasonInvalidKind), fmt.Sprintf("%s is no Service", to)}
+		return nil, shadow.Refuse(gatewayv1.RouteReasonInvalidKind, "%s is no Service", to)
 	}
 	if !w.granted(r.Kind, r.Meta.Namespace, kindService, to) {
-		return nil, verdict{string(gatewayv1.RouteReasonRefNotPermitted), fmt.Sprintf("no ReferenceGrant lets Service %s be used", to)}
+		return nil, shadow.Refuse(gatewayv1.RouteReasonRefNotPermitted, "no ReferenceGrant lets Service %s be used", to)
 	}
 	svc := w.Service(to)
 	switch {
 	case svc == nil:
-		return nil, verdict{string(gatewayv1.RouteReasonBackendNotFound), fmt.Sprintf("there is no Service %s", to)}
+		return nil, shadow.Refuse(gatewayv1.RouteReasonBackendNotFound, "there is no Service %s", to)
 	case shadow.IsOurs(svc) || svc.Spec.Type == corev1.ServiceTypeExternalName:
-		return nil, verdict{string(gatewayv1.RouteReasonInvalidKind),
-			fmt.Sprintf("Service %s has no endpoints of its own: it is of type ExternalName, or that of a Gateway", to)}
+		return nil, shadow.Refuse(gatewayv1.RouteReasonInvalidKind,
+			"Service %s has no endpoints of its own: it is of type ExternalName, or that of a Gateway", to)
 	case ref.Port == nil:
-		return nil, verdict{string(gatewayv1.RouteReasonUnsupportedValue), fmt.Sprintf("the reference to Service %s has no port", to)}
+		return nil, shadow.Refuse(gatewayv1.RouteReasonUnsupportedValue, "the reference to Service %s has no port", to)
 	}
 	for i, port := range svc.Spec.Ports {
 		protocol := port.Protocol
@@ -195,8 +193,8 @@ func (w *World) backend(r *Route, ref gatewayv1.BackendRef, to types.NamespacedN
 			protocol = corev1.ProtocolTCP
 		}
 		if port.Port == *ref.Port && protocol == r.protocol() {
-			return &svc.Spec.Ports[i], verdict{}
+			return &svc.Spec.Ports[i], shadow.Verdict{}
 		}
 	}
-	return nil, verdict{string(gatewayv1.RouteReasonBackendNotFound), fmt.Sprintf("Service %s has no port %d/%s", to, *ref.Port, r.protocol())}
+	return nil, shadow.Refuse(gatewayv1.RouteReasonBackendNotFound, "Service %s has no port %d/%s", to, *ref.Port, r.protocol())
 }

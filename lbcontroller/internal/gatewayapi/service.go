@@ -44,7 +44,7 @@ func serviceName(g types.NamespacedName, controller gatewayv1.GatewayController)
 }
 
 // annotationsFor are those of the Service of a Gateway, beside what it says itself; refused if the two contradict each other.
-func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map[string]string, refused verdict) {
+func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map[string]string, refused shadow.Verdict) {
 	all = map[string]string{}
 	byPort := map[string][]string{}
 	for _, address := range g.Spec.Addresses {
@@ -61,8 +61,8 @@ func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map
 		case kind == gatewayv1.IPAddressType && !isNLB:
 			key = annotation.Address
 		default:
-			return nil, verdict{string(gatewayv1.GatewayReasonUnsupportedAddress), fmt.Sprintf(
-				"an address of type %s can't be chosen here; EIPs and addresses of an NLB are named by annotation zone-maps", kind)}
+			return nil, shadow.Refuse(gatewayv1.GatewayReasonUnsupportedAddress,
+				"an address of type %s can't be chosen here; EIPs and addresses of an NLB are named by annotation zone-maps", kind)
 		}
 		byPort[key] = append(byPort[key], address.Value)
 	}
@@ -88,24 +88,24 @@ func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map
 		all[annotation.Prefix+key] = strings.Join(values, ",")
 	}
 	if g.Spec.Infrastructure == nil {
-		return all, verdict{}
+		return all, shadow.Verdict{}
 	}
 	for _, key := range slices.Sorted(maps.Keys(g.Spec.Infrastructure.Annotations)) {
 		text := string(g.Spec.Infrastructure.Annotations[key])
 		if have, is := all[string(key)]; is && have != text || strings.HasPrefix(string(key), reserved) {
-			return nil, verdict{string(gatewayv1.GatewayReasonInvalidParameters), fmt.Sprintf(
-				"annotation %s of spec.infrastructure is that of the controller, or says otherwise than spec.addresses or spec.listeners", key)}
+			return nil, shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters, "annotation %s of spec.infrastructure is that of the "+
+				"controller, or says otherwise than spec.addresses or spec.listeners", key)
 		}
 		if string(key) == AnnotationSourceRanges {
 			for _, network := range sourceRanges(text) {
 				if _, err := netip.ParsePrefix(network); err != nil { // The API server would refuse the Service.
-					return nil, verdict{string(gatewayv1.GatewayReasonInvalidParameters), fmt.Sprintf("annotation %s: %v", key, err)}
+					return nil, shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters, "annotation %s: %v", key, err)
 				}
 			}
 		}
 		all[string(key)] = text
 	}
-	return all, verdict{}
+	return all, shadow.Verdict{}
 }
 
 // sourceRanges are the networks of AnnotationSourceRanges.
@@ -129,7 +129,7 @@ func (w *World) service(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 		class = annotation.NLBClass
 	}
 	owner := metav1.OwnerReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: kindGateway, Name: g.Name, UID: g.UID}
-	svc := shadow.ServiceOf(owner, serviceName(nameOf(g), controller), class, annotations)
+	svc := shadow.ServiceOf(owner, serviceName(shadow.NameOf(g), controller), class, annotations)
 	svc.Spec.LoadBalancerSourceRanges = sourceRanges(annotations[AnnotationSourceRanges])
 	delete(annotations, AnnotationSourceRanges)
 	if g.Spec.Infrastructure != nil {

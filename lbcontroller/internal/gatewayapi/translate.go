@@ -21,27 +21,26 @@ func (w *World) Translate() Translation {
 		Classes: map[string][]metav1.Condition{}, ListenerSets: map[types.NamespacedName]gatewayv1.ListenerSetStatus{},
 		Routes: map[RouteKey][]gatewayv1.RouteParentStatus{}, Foreign: map[types.UID]bool{},
 	}
-	slices.SortFunc(w.Routes, func(a, b Route) int { return older(&a.Meta, &b.Meta) })
-	classes, refusals := map[string]*gatewayv1.GatewayClass{}, map[string]verdict{}
+	slices.SortFunc(w.Routes, func(a, b Route) int { return shadow.Older(&a.Meta, &b.Meta) })
+	classes, refusals := map[string]*gatewayv1.GatewayClass{}, map[string]shadow.Verdict{}
 	for _, class := range w.Classes {
 		classes[class.Name] = class
 		if c := class.Spec.ControllerName; c != NLBController && c != CLBController {
 			continue
 		}
-		var refused verdict
+		var refused shadow.Verdict
 		switch {
 		case class.Spec.ParametersRef != nil:
-			refused = verdict{string(gatewayv1.GatewayClassReasonInvalidParameters),
-				"parametersRef has no meaning here; see spec.infrastructure of Gateways"}
+			refused = shadow.Refuse(gatewayv1.GatewayClassReasonInvalidParameters,
+				"parametersRef has no meaning here; see spec.infrastructure of Gateways")
 		case w.NoNLB && class.Spec.ControllerName == NLBController:
-			refused = verdict{string(gatewayv1.GatewayClassReasonUnsupported), "nlb.enabled is false in the configuration of lbcontroller"}
+			refused = shadow.Refuse(gatewayv1.GatewayClassReasonUnsupported,
+				"nlb.enabled is false in the configuration of lbcontroller")
 		}
 		refusals[class.Name] = refused
 		t.Classes[class.Name] = []metav1.Condition{
-			condition(class.Generation, string(gatewayv1.GatewayClassConditionStatusAccepted), refused,
-				string(gatewayv1.GatewayClassReasonAccepted), ""),
-			condition(class.Generation, string(gatewayv1.GatewayClassConditionStatusSupportedVersion), verdict{},
-				string(gatewayv1.GatewayClassReasonSupportedVersion), ""),
+			shadow.Condition(class.Generation, gatewayv1.GatewayClassConditionStatusAccepted, refused, ""),
+			shadow.Condition(class.Generation, gatewayv1.GatewayClassConditionStatusSupportedVersion, shadow.Verdict{}, ""),
 		}
 	}
 	for _, g := range w.Gateways {
@@ -50,7 +49,7 @@ func (w *World) Translate() Translation {
 		case class == nil: // It may come back.
 		case t.Classes[class.Name] == nil:
 			t.Foreign[g.UID] = true
-		case g.DeletionTimestamp == nil && refusals[class.Name].reason == "":
+		case g.DeletionTimestamp == nil && refusals[class.Name].Reason == "":
 			t.Gateways = append(t.Gateways, w.gateway(g, class.Spec.ControllerName, &t))
 		}
 	}
@@ -62,9 +61,9 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 	isNLB := controller == NLBController
 	list, sets, barred := w.listenersOf(g, isNLB)
 	annotations, refused := annotationsFor(g, list, isNLB)
-	if infra := g.Spec.Infrastructure; refused.reason == "" && infra != nil && infra.ParametersRef != nil {
-		refused = verdict{string(gatewayv1.GatewayReasonInvalidParameters),
-			"spec.infrastructure.parametersRef has no meaning here; use its annotations"}
+	if infra := g.Spec.Infrastructure; refused.Reason == "" && infra != nil && infra.ParametersRef != nil {
+		refused = shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters,
+			"spec.infrastructure.parametersRef has no meaning here; use its annotations")
 	}
 	podServers := w.PodBackends
 	if servers := annotations[annotation.BackendType]; servers != "" {
@@ -75,48 +74,40 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 		schedule(annotations, list)
 	}
 	result := Translated{Gateway: g}
-	if refused.reason == "" && slices.ContainsFunc(list, (*listener).made) {
+	if refused.Reason == "" && slices.ContainsFunc(list, (*listener).made) {
 		result.Service = w.service(g, controller, list, annotations)
 		result.Slices = w.slices(result.Service, list, podServers)
 	}
-	live := w.Service(serviceName(nameOf(g), controller))
-	pending := programmed(live, g)
-	invalid := namesOf(list, func(l *listener) bool { return l.kind == kindGateway && !l.accepted() })
-	accepted, note := refused, ""
+	live := w.Service(serviceName(shadow.NameOf(g), controller))
+	pending, unaccepted := programmed(live, g), refused
 	switch {
-	case refused.reason != "":
-		pending = verdict{string(gatewayv1.GatewayReasonInvalid), refused.message}
+	case refused.Reason != "":
+		pending = shadow.Refuse(gatewayv1.GatewayReasonInvalid, "%s", refused.Message)
 	case !slices.ContainsFunc(list, (*listener).made):
-		accepted = verdict{string(gatewayv1.GatewayReasonListenersNotValid), "no listener can be made; see their conditions"}
-		pending = verdict{string(gatewayv1.GatewayReasonInvalid), "no listener can be made; a load balancer that is there is left as it is"}
-	case len(invalid) > 0:
-		note = "not accepted: " + strings.Join(invalid, ", ")
+		unaccepted = shadow.Refuse(gatewayv1.GatewayReasonListenersNotValid, "no listener can be made; see their conditions")
+		pending = shadow.Refuse(gatewayv1.GatewayReasonInvalid,
+			"no listener can be made; a load balancer that is there is left as it is")
 	}
-	acceptedCondition := condition(g.Generation, string(gatewayv1.GatewayConditionAccepted), accepted,
-		string(gatewayv1.GatewayReasonAccepted), note)
-	if note != "" {
-		acceptedCondition.Reason = string(gatewayv1.GatewayReasonListenersNotValid)
+	for _, set := range barred {
+		t.ListenerSets[shadow.NameOf(set)] = gatewayv1.ListenerSetStatus{Conditions: refusedSet(set, shadow.Refuse(
+			gatewayv1.ListenerSetReasonNotAllowed, "spec.allowedListeners of the Gateway doesn't let it in"))}
 	}
 	attached := int32(0)
-	for _, set := range barred {
-		t.ListenerSets[nameOf(set)] = refusedSet(set, verdict{string(gatewayv1.ListenerSetReasonNotAllowed),
-			"spec.allowedListeners of the Gateway doesn't let it in"})
-	}
 	for _, set := range sets {
 		status, ok := setStatus(set, list, refused, pending)
-		if t.ListenerSets[nameOf(set)] = status; ok {
+		if t.ListenerSets[shadow.NameOf(set)] = status; ok {
 			attached++
 		}
 	}
 	result.Status = gatewayv1.GatewayStatus{
 		AttachedListenerSets: &attached,
-		Conditions: []metav1.Condition{acceptedCondition, condition(g.Generation, string(gatewayv1.GatewayConditionProgrammed), pending,
-			string(gatewayv1.GatewayReasonProgrammed), "")},
+		Conditions: []metav1.Condition{
+			accepted(g.Generation, unaccepted, listenersIn(list, kindGateway, shadow.NameOf(g))),
+			shadow.Condition(g.Generation, gatewayv1.GatewayConditionProgrammed, pending, ""),
+		},
 	}
-	for _, l := range list {
-		if l.kind == kindGateway {
-			result.Status.Listeners = append(result.Status.Listeners, l.status(g.Generation, pending))
-		}
+	for _, l := range listenersIn(list, kindGateway, shadow.NameOf(g)) {
+		result.Status.Listeners = append(result.Status.Listeners, l.status(g.Generation, pending))
 	}
 	if live != nil && shadow.IsOf(live, g) {
 		for _, ingress := range live.Status.LoadBalancer.Ingress {
@@ -148,53 +139,58 @@ func addressOf(ingress corev1.LoadBalancerIngress) gatewayv1.GatewayStatusAddres
 	return gatewayv1.GatewayStatusAddress{Type: new(gatewayv1.HostnameAddressType), Value: ingress.Hostname}
 }
 
-func namesOf(list []*listener, which func(*listener) bool) (names []string) {
+// listenersIn are those of a Gateway or of a ListenerSet.
+func listenersIn(list []*listener, kind string, owner types.NamespacedName) (in []*listener) {
 	for _, l := range list {
-		if which(l) {
+		if l.kind == kind && l.owner == owner {
+			in = append(in, l)
+		}
+	}
+	return in
+}
+
+// accepted is the condition of that name, which is true where only some of the listeners are not accepted.
+func accepted(generation int64, refused shadow.Verdict, list []*listener) metav1.Condition {
+	c, names := shadow.Condition(generation, gatewayv1.GatewayConditionAccepted, refused, ""), []string(nil)
+	for _, l := range list {
+		if !l.accepted() {
 			names = append(names, string(l.Name))
 		}
 	}
-	return names
-}
-
-// condition is true, or false with a verdict.
-func condition(generation int64, kind string, refused verdict, reason, note string) metav1.Condition {
-	c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: note, ObservedGeneration: generation}
-	if refused.reason != "" {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, refused.reason, refused.message
+	if c.Status == metav1.ConditionTrue && len(names) > 0 {
+		c.Reason, c.Message = string(gatewayv1.GatewayReasonListenersNotValid), "not accepted: "+strings.Join(names, ", ")
 	}
 	return c
 }
 
 // programmed says why the load balancer of a Gateway is not as it asks, by what the engine says of its Service.
-func programmed(svc *corev1.Service, g *gatewayv1.Gateway) verdict {
+func programmed(svc *corev1.Service, g *gatewayv1.Gateway) shadow.Verdict {
 	if svc == nil {
-		return verdict{string(gatewayv1.GatewayReasonPending), "its Service is being made"}
+		return shadow.Refuse(gatewayv1.GatewayReasonPending, "its Service is being made")
 	}
 	if !shadow.IsOf(svc, g) {
-		return verdict{string(gatewayv1.GatewayReasonInvalid),
-			fmt.Sprintf("Service %s is in the way: it was not made for this Gateway", svc.Name)}
+		return shadow.Refuse(gatewayv1.GatewayReasonInvalid, "Service %s is in the way: it was not made for this Gateway", svc.Name)
 	}
 	synced, text := meta.FindStatusCondition(svc.Status.Conditions, "Synced"), "its load balancer is being made"
 	if synced != nil && synced.Status == metav1.ConditionFalse {
 		text = fmt.Sprintf("Service %s: %s: %s", svc.Name, synced.Reason, synced.Message)
 		switch {
 		case synced.Reason == "Invalid" || synced.Reason == "Refused":
-			return verdict{string(gatewayv1.GatewayReasonInvalid), text}
+			return shadow.Refuse(gatewayv1.GatewayReasonInvalid, "%s", text)
 		case strings.Contains(synced.Reason, "Quota"):
-			return verdict{string(gatewayv1.GatewayReasonNoResources), text}
+			return shadow.Refuse(gatewayv1.GatewayReasonNoResources, "%s", text)
 		case len(svc.Status.LoadBalancer.Ingress) > 0:
-			return verdict{string(gatewayv1.GatewayReasonPending), text}
+			return shadow.Refuse(gatewayv1.GatewayReasonPending, "%s", text)
 		}
 	}
 	if len(svc.Status.LoadBalancer.Ingress) == 0 {
-		return verdict{string(gatewayv1.GatewayReasonAddressNotAssigned), text}
+		return shadow.Refuse(gatewayv1.GatewayReasonAddressNotAssigned, "%s", text)
 	}
-	return verdict{}
+	return shadow.Verdict{}
 }
 
 // status is what is said of a listener. pending says why the load balancer isn't as it should be.
-func (l *listener) status(generation int64, pending verdict) gatewayv1.ListenerStatus {
+func (l *listener) status(generation int64, pending shadow.Verdict) gatewayv1.ListenerStatus {
 	s := gatewayv1.ListenerStatus{Name: l.Name, AttachedRoutes: l.attached, SupportedKinds: make([]gatewayv1.RouteGroupKind, 0, len(l.kinds))}
 	for _, kind := range l.kinds {
 		s.SupportedKinds = append(s.SupportedKinds, gatewayv1.RouteGroupKind{Group: new(gatewayv1.Group(gatewayv1.GroupName)),
@@ -205,65 +201,54 @@ func (l *listener) status(generation int64, pending verdict) gatewayv1.ListenerS
 	note := ""
 	switch {
 	case l.conflict:
-		conflicted.Status, conflicted.Reason, conflicted.Message = metav1.ConditionTrue, l.refused.reason, l.refused.message
+		conflicted.Status, conflicted.Reason, conflicted.Message = metav1.ConditionTrue, l.refused.Reason, l.refused.Message
 		pending = l.refused
 	case !l.accepted():
-		pending = verdict{string(gatewayv1.ListenerReasonInvalid), l.refused.message}
+		pending = shadow.Refuse(gatewayv1.ListenerReasonInvalid, "%s", l.refused.Message)
 	case l.left:
-		pending = verdict{string(gatewayv1.ListenerReasonInvalid), l.unresolved.message}
-	case pending.reason != "":
-		pending.reason = string(gatewayv1.ListenerReasonPending)
+		pending = shadow.Refuse(gatewayv1.ListenerReasonInvalid, "%s", l.unresolved.Message)
+	case pending.Reason != "":
+		pending.Reason = string(gatewayv1.ListenerReasonPending)
 	}
 	if l.terminates() && value(l.Hostname, "") != "" {
 		note = "hostname only chooses routes: the load balancer doesn't look at the name that clients ask for (SNI)"
 	}
 	s.Conditions = []metav1.Condition{
-		condition(generation, string(gatewayv1.ListenerConditionAccepted), l.refused, string(gatewayv1.ListenerReasonAccepted), note),
-		condition(generation, string(gatewayv1.ListenerConditionProgrammed), pending, string(gatewayv1.ListenerReasonProgrammed), ""),
-		condition(generation, string(gatewayv1.ListenerConditionResolvedRefs), l.unresolved, string(gatewayv1.ListenerReasonResolvedRefs), ""),
+		shadow.Condition(generation, gatewayv1.ListenerConditionAccepted, l.refused, note),
+		shadow.Condition(generation, gatewayv1.ListenerConditionProgrammed, pending, ""),
+		shadow.Condition(generation, gatewayv1.ListenerConditionResolvedRefs, l.unresolved, ""),
 		conflicted,
 	}
 	return s
 }
 
 // setStatus is what is said on a ListenerSet that the Gateway lets in; not ok if none of its listeners is accepted.
-func setStatus(set *gatewayv1.ListenerSet, list []*listener, refused, pending verdict) (status gatewayv1.ListenerSetStatus, ok bool) {
-	var own []*listener
-	for _, l := range list {
-		if l.kind == kindListenerSet && l.owner == nameOf(set) {
-			own = append(own, l)
-		}
+func setStatus(set *gatewayv1.ListenerSet, list []*listener, refused, pending shadow.Verdict) (status gatewayv1.ListenerSetStatus,
+	ok bool) {
+	own := listenersIn(list, kindListenerSet, shadow.NameOf(set))
+	switch {
+	case refused.Reason != "":
+		refused = shadow.Refuse(gatewayv1.ListenerSetReasonParentNotAccepted, "the Gateway is not accepted: %s", refused.Message)
+	case !slices.ContainsFunc(own, (*listener).accepted):
+		refused = shadow.Refuse(gatewayv1.ListenerSetReasonListenersNotValid, "no listener is accepted; see their conditions")
 	}
-	accepted, note := verdict{}, ""
-	switch bad := namesOf(own, func(l *listener) bool { return !l.accepted() }); {
-	case refused.reason != "":
-		accepted = verdict{string(gatewayv1.ListenerSetReasonParentNotAccepted), "the Gateway is not accepted: " + refused.message}
-	case len(bad) == len(own):
-		accepted = verdict{string(gatewayv1.ListenerSetReasonListenersNotValid), "no listener is accepted; see their conditions"}
-	case len(bad) > 0:
-		note = "not accepted: " + strings.Join(bad, ", ")
-	}
-	if accepted.reason != "" {
-		status = refusedSet(set, accepted)
-	} else {
+	status.Conditions = refusedSet(set, refused)
+	if refused.Reason == "" {
 		status.Conditions = []metav1.Condition{
-			condition(set.Generation, string(gatewayv1.ListenerSetConditionAccepted), verdict{}, string(gatewayv1.ListenerSetReasonAccepted), note),
-			condition(set.Generation, string(gatewayv1.ListenerSetConditionProgrammed), pending, string(gatewayv1.ListenerSetReasonProgrammed), ""),
-		}
-		if note != "" {
-			status.Conditions[0].Reason = string(gatewayv1.ListenerSetReasonListenersNotValid)
+			accepted(set.Generation, refused, own),
+			shadow.Condition(set.Generation, gatewayv1.ListenerSetConditionProgrammed, pending, ""),
 		}
 	}
 	for _, l := range own {
 		status.Listeners = append(status.Listeners, gatewayv1.ListenerEntryStatus(l.status(set.Generation, pending)))
 	}
-	return status, accepted.reason == ""
+	return status, refused.Reason == ""
 }
 
 // refusedSet is what is said on a ListenerSet that is not accepted.
-func refusedSet(set *gatewayv1.ListenerSet, why verdict) gatewayv1.ListenerSetStatus {
-	return gatewayv1.ListenerSetStatus{Conditions: []metav1.Condition{
-		condition(set.Generation, string(gatewayv1.ListenerSetConditionAccepted), why, "", ""),
-		condition(set.Generation, string(gatewayv1.ListenerSetConditionProgrammed), why, "", ""),
-	}}
+func refusedSet(set *gatewayv1.ListenerSet, why shadow.Verdict) []metav1.Condition {
+	return []metav1.Condition{
+		shadow.Condition(set.Generation, gatewayv1.ListenerSetConditionAccepted, why, ""),
+		shadow.Condition(set.Generation, gatewayv1.ListenerSetConditionProgrammed, why, ""),
+	}
 }

@@ -64,9 +64,9 @@ func worldOf(objects []runtime.Object, options Options) *World {
 	for _, obj := range objects {
 		switch o := obj.(type) {
 		case *corev1.Service:
-			services[nameOf(o)] = o
+			services[shadow.NameOf(o)] = o
 		case *corev1.Secret:
-			secrets[nameOf(o)] = true
+			secrets[shadow.NameOf(o)] = true
 		case *discoveryv1.EndpointSlice:
 			of := types.NamespacedName{Namespace: o.Namespace, Name: o.Labels[discoveryv1.LabelServiceName]}
 			endpoints[of] = append(endpoints[of], o)
@@ -119,7 +119,7 @@ func (t Translation) tell() string {
 		describe(&b, "  ", t.Classes[name])
 	}
 	for _, g := range t.Gateways {
-		fmt.Fprintf(&b, "gateway %s\n", nameOf(g.Gateway))
+		fmt.Fprintf(&b, "gateway %s\n", shadow.NameOf(g.Gateway))
 		describe(&b, "  ", g.Status.Conditions)
 		for _, a := range g.Status.Addresses {
 			fmt.Fprintf(&b, "  address %s %s\n", *a.Type, a.Value)

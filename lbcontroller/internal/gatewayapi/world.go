@@ -4,9 +4,7 @@
 package gatewayapi
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -15,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 // The values of spec.controllerName of GatewayClasses whose Gateways get a load balancer.
@@ -104,7 +104,7 @@ type RouteKey struct {
 }
 
 // Key names the route.
-func (r Route) Key() RouteKey { return RouteKey{r.Kind, nameOf(&r.Meta)} }
+func (r Route) Key() RouteKey { return RouteKey{r.Kind, shadow.NameOf(&r.Meta)} }
 
 // RouteOf is a route of any kind; false for what is none. Routes have one rule.
 func RouteOf(obj any) (Route, bool) {
@@ -146,16 +146,6 @@ type Translated struct {
 	Service *corev1.Service
 	Slices  []*discoveryv1.EndpointSlice
 	Status  gatewayv1.GatewayStatus
-}
-
-func nameOf(o metav1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-// older orders objects by age; those of the same second by name.
-func older(a, b *metav1.ObjectMeta) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace, b.Namespace),
-		strings.Compare(a.Name, b.Name))
 }
 
 func value[T any](p *T, otherwise T) T {

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -48,7 +47,7 @@ func (c *Controller) write(ctx context.Context, w *World, t Translation) (errs [
 		try(put(ctx, g.Gateway, next, client.Gateways(next.Namespace).UpdateStatus))
 	}
 	for _, set := range w.ListenerSets {
-		status, is := t.ListenerSets[nameOf(set)]
+		status, is := t.ListenerSets[shadow.NameOf(set)]
 		if !is {
 			continue
 		}
@@ -83,9 +82,11 @@ func (c *Controller) sayUnserved(ctx context.Context) {
 			continue
 		}
 		next := class.DeepCopy()
-		c.settle(kindGatewayClass, class, "", &next.Status.Conditions, []metav1.Condition{condition(class.Generation,
-			string(gatewayv1.GatewayClassConditionStatusSupportedVersion), verdict{string(gatewayv1.GatewayClassReasonUnsupportedVersion),
-				"install the custom resources of the Gateway API, 1.6 or later; these are missing: " + *lacks}, "", "")})
+		unsupported := shadow.Refuse(gatewayv1.GatewayClassReasonUnsupportedVersion,
+			"install the custom resources of the Gateway API, 1.6 or later; these are missing: %s", *lacks)
+		c.settle(kindGatewayClass, class, "", &next.Status.Conditions, []metav1.Condition{
+			shadow.Condition(class.Generation, gatewayv1.GatewayClassConditionStatusSupportedVersion, unsupported, ""),
+		})
 		err = put(ctx, class, next, client.UpdateStatus)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -140,18 +141,17 @@ func put[T any](ctx context.Context, old, next T, write func(context.Context, T,
 	return err
 }
 
-// settle puts conditions in place of those of their types. What has not been said yet and a user can do something about is an event, too.
+// settle puts conditions in place of those of their types. What has not been said yet and a user can do something about
+// is an event, too.
 func (c *Controller) settle(kind string, about metav1.Object, prefix string, have *[]metav1.Condition, put []metav1.Condition) {
-	for _, p := range put {
-		old := meta.FindStatusCondition(*have, p.Type)
-		passing := p.Reason == string(gatewayv1.GatewayReasonPending) || p.Reason == string(gatewayv1.GatewayReasonAddressNotAssigned)
-		if p.Message != "" && !passing && (old == nil || old.Reason != p.Reason || old.Message != p.Message) {
-			c.Recorder.Event(&corev1.ObjectReference{
-				APIVersion: gatewayv1.GroupVersion.String(), Kind: kind, Namespace: about.GetNamespace(), Name: about.GetName(), UID: about.GetUID(),
-			}, corev1.EventTypeWarning, p.Reason, prefix+p.Message)
+	ref := corev1.ObjectReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: kind, Namespace: about.GetNamespace(),
+		Name: about.GetName(), UID: about.GetUID()}
+	passing := []string{string(gatewayv1.GatewayReasonPending), string(gatewayv1.GatewayReasonAddressNotAssigned)}
+	shadow.Settle(have, put, func(p metav1.Condition) {
+		if p.Message != "" && !slices.Contains(passing, p.Reason) {
+			c.Recorder.Event(&ref, corev1.EventTypeWarning, p.Reason, prefix+p.Message)
 		}
-		meta.SetStatusCondition(have, p)
-	}
+	})
 }
 
 // settleListeners is settle for listeners, of which those that are wanted no more go.
@@ -185,7 +185,7 @@ func (c *Controller) count(kind string, conditions []metav1.Condition) {
 // keep makes the Service of a Gateway and its slices as they are wanted.
 func (c *Controller) keep(ctx context.Context, g Translated) error {
 	if err := c.Keep(ctx, g.Service, g.Slices); err != nil {
-		return fmt.Errorf("keep the Service of Gateway %s: %w", nameOf(g.Gateway), err)
+		return fmt.Errorf("keep the Service of Gateway %s: %w", shadow.NameOf(g.Gateway), err)
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (c *Controller) clear(ctx context.Context, wanted map[types.UID]string, for
 		if err != nil {
 			return err
 		}
-		if live.UID != owner.UID || serviceName(nameOf(live), class.Spec.ControllerName) == nameOf(svc) {
+		if live.UID != owner.UID || serviceName(shadow.NameOf(live), class.Spec.ControllerName) == shadow.NameOf(svc) {
 			continue
 		}
 		if err := c.Delete(ctx, svc); err != nil {

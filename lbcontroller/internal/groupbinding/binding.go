@@ -5,8 +5,6 @@
 package groupbinding
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -112,10 +110,3 @@ const (
 	ReasonUnsupported          = "Unsupported"          // There are such server groups, and no binding can fill them.
 	ReasonConflicted           = "Conflicted"           // Another binding fills the group with the same servers.
 )
-
-// Verdict says why something isn't done; the zero value that it is.
-type Verdict struct{ Reason, Message string }
-
-func refuse(reason, format string, args ...any) Verdict {
-	return Verdict{reason, fmt.Sprintf(format, args...)}
-}

@@ -113,7 +113,7 @@ func (c *Controller) bindings(objects []any) (staying, going []*Binding) {
 		b := &Binding{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, b); err != nil {
 			c.Logger.Warn("a ServerGroupBinding can't be understood; is its custom resource that of the chart?", "binding",
-				nameOf(u).String(),
+				shadow.NameOf(u).String(),
 				"error", err)
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 // Looker reads what a binding has to know of its server group: the engine takes what a Service names for granted.
@@ -32,24 +33,24 @@ type candidate struct {
 }
 
 // Look finds the server group that is named, or says why it can't be filled. With an error neither is known.
-func (l Looker) Look(ctx context.Context, named ServerGroup) (Group, Verdict, error) {
+func (l Looker) Look(ctx context.Context, named ServerGroup) (Group, shadow.Verdict, error) {
 	lb, err := l.balancer(ctx, named)
 	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
-		return Group{}, refuse(ReasonLoadBalancerNotFound, "there is no %s %s; correct spec.serverGroup.loadBalancerID, or "+
+		return Group{}, shadow.Refuse(ReasonLoadBalancerNotFound, "there is no %s %s; correct spec.serverGroup.loadBalancerID, or "+
 			"make the load balancer", named.Kind, named.LoadBalancerID), nil
 	}
 	if err != nil {
-		return Group{}, Verdict{}, fmt.Errorf("read %s %s: %w", named.Kind, named.LoadBalancerID, err)
+		return Group{}, shadow.Verdict{}, fmt.Errorf("read %s %s: %w", named.Kind, named.LoadBalancerID, err)
 	}
 	if refused := l.refused(named.Kind+" "+named.LoadBalancerID, lb); refused.Reason != "" {
 		return Group{}, refused, nil
 	}
 	list, err := l.groups(ctx, named)
 	if err != nil {
-		return Group{}, Verdict{}, fmt.Errorf("list the server groups: %w", err)
+		return Group{}, shadow.Verdict{}, fmt.Errorf("list the server groups: %w", err)
 	}
 	if len(list) == 0 {
-		return Group{}, Verdict{ReasonServerGroupNotFound, named.notFound()}, nil
+		return Group{}, shadow.Refuse(ReasonServerGroupNotFound, "%s", named.notFound()), nil
 	}
 	if len(list) > 1 {
 		var ids []string
@@ -57,7 +58,7 @@ func (l Looker) Look(ctx context.Context, named ServerGroup) (Group, Verdict, er
 			ids = append(ids, g.ID)
 		}
 		slices.Sort(ids)
-		return Group{}, refuse(ReasonAmbiguous, "%d server groups have the name %s: %s; name one by spec.serverGroup.id",
+		return Group{}, shadow.Refuse(ReasonAmbiguous, "%d server groups have the name %s: %s; name one by spec.serverGroup.id",
 			len(ids), named.Name, strings.Join(ids, ", ")), nil
 	}
 	found := list[0]
@@ -68,10 +69,10 @@ func (l Looker) Look(ctx context.Context, named ServerGroup) (Group, Verdict, er
 		return Group{}, refused, nil
 	}
 	if found.allPorts {
-		return Group{}, refuse(ReasonUnsupported, "server group %s is for all ports of a listener; name one whose servers "+
+		return Group{}, shadow.Refuse(ReasonUnsupported, "server group %s is for all ports of a listener; name one whose servers "+
 			"have a port", found.ID), nil
 	}
-	return found.Group, Verdict{}, nil
+	return found.Group, shadow.Verdict{}, nil
 }
 
 // notFound says that there is no such server group.
@@ -88,18 +89,18 @@ func (named ServerGroup) notFound() string {
 }
 
 // refused says why a load balancer or a server group isn't for bindings.
-func (l Looker) refused(what string, c candidate) Verdict {
+func (l Looker) refused(what string, c candidate) shadow.Verdict {
 	for _, key := range []string{ownership.TagService, ownership.TagCluster} {
 		if slices.ContainsFunc(c.tags, func(t *commonv1.Tag) bool { return t.GetKey() == key }) {
-			return Verdict{ReasonBelongsToService, what + " was made for a Service or for a cluster; name one that was made " +
-				"by hand"}
+			return shadow.Refuse(ReasonBelongsToService,
+				"%s was made for a Service or for a cluster; name one that was made by hand", what)
 		}
 	}
 	if l.VPCID != "" && c.vpc != "" && c.vpc != l.VPCID {
-		return refuse(ReasonOtherVPC, "%s is in VPC %s, and the servers would be in VPC %s; name one of that VPC", what,
+		return shadow.Refuse(ReasonOtherVPC, "%s is in VPC %s, and the servers would be in VPC %s; name one of that VPC", what,
 			c.vpc, l.VPCID)
 	}
-	return Verdict{}
+	return shadow.Verdict{}
 }
 
 func (l Looker) balancer(ctx context.Context, named ServerGroup) (candidate, error) {

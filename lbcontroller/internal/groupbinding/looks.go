@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 
 // looks are what was found of server groups, by binding. A look waits for the cloud, and no pass waits for it.
 type looks struct {
-	look  func(context.Context, ServerGroup) (Group, Verdict, error)
+	look  func(context.Context, ServerGroup) (Group, shadow.Verdict, error)
 	done  func()
 	room  chan struct{}
 	under sync.WaitGroup

@@ -45,7 +45,7 @@ type World struct {
 // Found is what was found of a server group: itself, or why it can't be filled. Neither is there before that is known.
 type Found struct {
 	Group   Group
-	Refused Verdict
+	Refused shadow.Verdict
 	// Trouble says why it isn't known.
 	Trouble string
 }
@@ -94,7 +94,7 @@ func (w *World) binding(b *Binding, taken map[filling]string) Translated {
 	t := Translated{Binding: b}
 	live := w.Service(ServiceName(b))
 	if live != nil && !shadow.IsOf(live, b) {
-		t.Status = status(b, live, Group{}, refuse(ReasonInvalid, "Service %s is in the way: it was not made for this "+
+		t.Status = status(b, live, Group{}, shadow.Refuse(ReasonInvalid, "Service %s is in the way: it was not made for this "+
 			"binding", live.Name), nil)
 		return t
 	}
@@ -110,15 +110,15 @@ func (w *World) binding(b *Binding, taken map[filling]string) Translated {
 	case found.Refused.Reason != "":
 		refused = found.Refused
 	case found.Group.ID == "":
-		refused = Verdict{ReasonPending, cmp.Or(found.Trouble, "the server group is being looked for")}
+		refused = shadow.Refuse(ReasonPending, "%s", cmp.Or(found.Trouble, "the server group is being looked for"))
 	case !found.Group.takes(port.Protocol):
-		refused = refuse(ReasonOtherProtocol, "server group %s is for %s, and port %d of Service %s is for %s; name "+
+		refused = shadow.Refuse(ReasonOtherProtocol, "server group %s is for %s, and port %d of Service %s is for %s; name "+
 			"another server group", found.Group.ID, found.Group.Protocol, port.Port, svc.Name,
 			strings.ToLower(string(port.Protocol)))
 	default:
-		key := filling{found.Group.ID, nameOf(svc), port.Port, port.Protocol}
+		key := filling{found.Group.ID, shadow.NameOf(svc), port.Port, port.Protocol}
 		if other, is := taken[key]; is {
-			refused = refuse(ReasonConflicted, "%s %s fills server group %s with the same servers; delete one of the two", Kind,
+			refused = shadow.Refuse(ReasonConflicted, "%s %s fills server group %s with the same servers; delete one of the two", Kind,
 				other, found.Group.ID)
 			break
 		}
@@ -129,7 +129,7 @@ func (w *World) binding(b *Binding, taken map[filling]string) Translated {
 		t.Service = live.DeepCopy() // What it was made for last goes on.
 	}
 	if t.Service != nil {
-		t.Slices = w.slices(t.Service, nameOf(svc), port)
+		t.Slices = w.slices(t.Service, shadow.NameOf(svc), port)
 	}
 	t.Status = status(b, live, found.Group, refused, w.Filled(ServiceName(b)))
 	if live != nil && isChanged(live, t.Service) {
@@ -161,34 +161,30 @@ func ServiceName(b *Binding) types.NamespacedName {
 	return types.NamespacedName{Namespace: b.Namespace, Name: shadow.Name("sgb-", b.Name)}
 }
 
-func nameOf(o metav1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
 // port is the port whose servers are asked for; the zero value with the reason why there is none.
-func (b *Binding) port(svc *corev1.Service) (corev1.ServicePort, Verdict) {
+func (b *Binding) port(svc *corev1.Service) (corev1.ServicePort, shadow.Verdict) {
 	ref := b.Spec.ServiceRef
 	if svc == nil {
-		return corev1.ServicePort{}, refuse(ReasonServiceNotFound, "there is no Service %s in namespace %s", ref.Name,
+		return corev1.ServicePort{}, shadow.Refuse(ReasonServiceNotFound, "there is no Service %s in namespace %s", ref.Name,
 			b.Namespace)
 	}
 	owner := metav1.GetControllerOf(svc)
 	switch {
 	case shadow.IsOurs(svc) && owner != nil && owner.Kind == Kind:
-		return corev1.ServicePort{}, refuse(ReasonInvalid, "Service %s was made for a binding; name the one that you made",
+		return corev1.ServicePort{}, shadow.Refuse(ReasonInvalid, "Service %s was made for a binding; name the one that you made",
 			svc.Name)
 	case svc.Spec.Type == corev1.ServiceTypeExternalName:
-		return corev1.ServicePort{}, refuse(ReasonInvalid, "Service %s is of type ExternalName, which has no servers",
+		return corev1.ServicePort{}, shadow.Refuse(ReasonInvalid, "Service %s is of type ExternalName, which has no servers",
 			svc.Name)
 	}
 	for _, p := range svc.Spec.Ports {
 		if ref.Port.Type == intstr.Int && p.Port == ref.Port.IntVal || ref.Port.Type == intstr.String &&
 			p.Name == ref.Port.StrVal {
 			p.Protocol = cmp.Or(p.Protocol, corev1.ProtocolTCP)
-			return p, Verdict{}
+			return p, shadow.Verdict{}
 		}
 	}
-	return corev1.ServicePort{}, refuse(ReasonPortNotFound, "Service %s has no port %s", svc.Name, ref.Port.String())
+	return corev1.ServicePort{}, shadow.Refuse(ReasonPortNotFound, "Service %s has no port %s", svc.Name, ref.Port.String())
 }
 
 // prefixes are what the ids of load balancers and of their server groups begin with, by kind.
@@ -203,10 +199,10 @@ func prefixes(kind string) (balancer, group string) {
 }
 
 // invalid says what of a binding contradicts itself, whatever there is in the cloud.
-func (b *Binding) invalid() Verdict {
+func (b *Binding) invalid() shadow.Verdict {
 	named, weight := b.Spec.ServerGroup, b.Spec.Weight
 	balancer, group := prefixes(named.Kind)
-	wrong := func(format string, args ...any) Verdict { return refuse(ReasonInvalid, format, args...) }
+	wrong := func(format string, args ...any) shadow.Verdict { return shadow.Refuse(ReasonInvalid, format, args...) }
 	switch {
 	case balancer == "":
 		return wrong("spec.serverGroup.kind is %q; it can be NLB or CLB", named.Kind)
@@ -221,7 +217,7 @@ func (b *Binding) invalid() Verdict {
 	case weight != nil && (*weight < 0 || *weight > maxWeight):
 		return wrong("spec.weight is %d; it can be 0 to %d", *weight, maxWeight)
 	}
-	return Verdict{}
+	return shadow.Verdict{}
 }
 
 // isID reports whether a text can stand for an id in an annotation.
@@ -287,7 +283,7 @@ func (w *World) slices(svc *corev1.Service, of types.NamespacedName,
 }
 
 // status is what is said on a binding. Conditions have no times.
-func status(b *Binding, live *corev1.Service, g Group, refused Verdict, filled *controller.Filled) Status {
+func status(b *Binding, live *corev1.Service, g Group, refused shadow.Verdict, filled *controller.Filled) Status {
 	s := Status{ServerGroup: b.Status.ServerGroup, ServerCount: b.Status.ServerCount, Servers: b.Status.Servers,
 		Conditions: []metav1.Condition{
 			{Type: ConditionAccepted, Status: metav1.ConditionTrue, Reason: ReasonAccepted, Message: "",

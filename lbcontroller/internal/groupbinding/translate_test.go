@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 // port of the Services of the tables.
@@ -117,7 +118,7 @@ func TestAccepted(t *testing.T) {
 		{"weight 101", tcp, weight(101), "False Invalid"},
 		{"weight -1", tcp, weight(-1), "False Invalid"},
 		{"not known yet", Found{}, port(intstr.FromString(web)), "Unknown Pending"},
-		{"the cloud says no", Found{Refused: Verdict{ReasonOtherVPC, "x"}}, port(intstr.FromString(web)), "False OtherVPC"},
+		{"the cloud says no", Found{Refused: shadow.Refuse(ReasonOtherVPC, "x")}, port(intstr.FromString(web)), "False OtherVPC"},
 	} {
 		b := bindingFor(c.change)
 		w, _ := worldOf(c.found, b)
@@ -215,7 +216,7 @@ func TestLastGoodGoesOn(t *testing.T) {
 	live := w.Translate()[0].Service
 	services[ServiceName(b)] = live
 	b.Spec.ServerGroup.ID, b.Spec.Weight = "sgp-2", new(int32(5))
-	w.Found = func(*Binding) Found { return Found{Refused: Verdict{ReasonServerGroupNotFound, "x"}} }
+	w.Found = func(*Binding) Found { return Found{Refused: shadow.Refuse(ReasonServerGroupNotFound, "x")} }
 	got := w.Translate()[0]
 	if diff := cmp.Diff(live, got.Service); diff != "" || len(got.Slices) != 1 || len(got.Slices[0].Endpoints) != 1 {
 		t.Errorf("%v (-want +got):\n%s", got.Slices, diff)
@@ -279,19 +280,21 @@ func TestLooksAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		answer func() (Group, Verdict, error)
+		answer func() (Group, shadow.Verdict, error)
 		want   time.Duration
 	}{
-		{"there", func() (Group, Verdict, error) { return Group{ID: "sgp-1"}, Verdict{}, nil }, 0},
-		{"not there", func() (Group, Verdict, error) { return Group{}, Verdict{ReasonServerGroupNotFound, "x"}, nil },
+		{"there", func() (Group, shadow.Verdict, error) { return Group{ID: "sgp-1"}, shadow.Verdict{}, nil }, 0},
+		{"not there", func() (Group, shadow.Verdict, error) {
+			return Group{}, shadow.Refuse(ReasonServerGroupNotFound, "x"), nil
+		},
 			lookAgain},
-		{"no answer", func() (Group, Verdict, error) { return Group{}, Verdict{}, context.DeadlineExceeded }, firstRetry},
+		{"no answer", func() (Group, shadow.Verdict, error) { return Group{}, shadow.Verdict{}, context.DeadlineExceeded }, firstRetry},
 	} {
 		b := bindingFor()
 		w, _ := worldOf(Found{}, b)
 		asked := 0
 		l := &looks{done: func() {}, room: make(chan struct{}, 1), found: map[types.UID]*look{},
-			look: func(context.Context, ServerGroup) (Group, Verdict, error) { asked++; return c.answer() }}
+			look: func(context.Context, ServerGroup) (Group, shadow.Verdict, error) { asked++; return c.answer() }}
 		l.ask(t.Context(), w)
 		l.wait()
 		next := l.ask(t.Context(), w)

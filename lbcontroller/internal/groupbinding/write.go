@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,7 +32,7 @@ func (c *Controller) write(ctx context.Context, all []Translated, going []*Bindi
 		live := c.Service(ServiceName(b))
 		gone, err := c.letGo(ctx, b, live)
 		if errs = append(errs, err); !gone {
-			errs = append(errs, c.say(ctx, b, status(b, live, Group{}, Verdict{}, c.Known.Filled(ServiceName(b)))))
+			errs = append(errs, c.say(ctx, b, status(b, live, Group{}, shadow.Verdict{}, c.Known.Filled(ServiceName(b)))))
 		}
 	}
 	return errs
@@ -93,7 +92,7 @@ func (c *Controller) setFinalizers(ctx context.Context, b *Binding, list []strin
 		_, err = bindings.Patch(ctx, b.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("write the finalizer of %s %s: %w", Kind, nameOf(b), err)
+		return fmt.Errorf("write the finalizer of %s %s: %w", Kind, shadow.NameOf(b), err)
 	}
 	return nil
 }
@@ -108,19 +107,16 @@ func (c *Controller) say(ctx context.Context, b *Binding, s Status) error {
 			state = put.Reason
 		}
 	}
-	for _, put := range s.Conditions {
-		old := meta.FindStatusCondition(b.Status.Conditions, put.Type)
-		isNew := old == nil || old.Reason != put.Reason || old.Message != put.Message
+	shadow.Settle(&next.Conditions, s.Conditions, func(put metav1.Condition) {
 		switch {
-		case isNew && put.Status == metav1.ConditionFalse && put.Reason != ReasonPending:
+		case put.Status == metav1.ConditionFalse && put.Reason != ReasonPending:
 			c.Recorder.Event(referenceOf(b), corev1.EventTypeWarning, put.Reason, put.Message)
-		case isNew && put.Reason == ReasonRegistered:
+		case put.Reason == ReasonRegistered:
 			c.Recorder.Event(referenceOf(b), corev1.EventTypeNormal, ReasonRegistered,
 				fmt.Sprintf("server group %s has the servers",
 					groupOf(s)))
 		}
-		meta.SetStatusCondition(&next.Conditions, put)
-	}
+	})
 	c.states.WithLabelValues(state).Inc()
 	if equality.Semantic.DeepEqual(b.Status, next) {
 		return nil
@@ -133,7 +129,7 @@ func (c *Controller) say(ctx context.Context, b *Binding, s Status) error {
 		_, err = bindings.UpdateStatus(ctx, &unstructured.Unstructured{Object: object}, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("write the status of %s %s: %w", Kind, nameOf(b), err)
+		return fmt.Errorf("write the status of %s %s: %w", Kind, shadow.NameOf(b), err)
 	}
 	return nil
 }
