@@ -111,9 +111,9 @@ func TestGatewayAsksTheSame(t *testing.T) {
 					t.Errorf("%s has %d routes\n%s", l.Name, l.AttachedRoutes, text)
 				}
 			}
-			for key, parents := range got.Routes {
-				for _, p := range parents {
-					accepted(key.Kind+" "+key.Name, p.Conditions)
+			for _, r := range got.Routes {
+				for _, p := range r.Said {
+					accepted(r.Kind+" "+r.Meta.Name, p.Conditions)
 				}
 			}
 			asksTheSame(t, svc, got.Gateways[0].Service)

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -84,11 +85,19 @@ func (c *Controller) missing() string {
 // pass brings all Services and all that is said to what the Gateways ask for.
 func (c *Controller) pass(ctx context.Context) []error {
 	objects, complete := c.Objects()
-	if !complete {
-		c.sayUnserved(ctx)
-		return nil
-	}
 	w := &World{Options: c.Options, Service: c.Service, Slices: c.Known.Slices, Secret: c.Known.Secret}
+	if lacks := c.lacks.Load(); !complete && (lacks == nil || *lacks == "") {
+		return nil
+	} else if !complete {
+		list, err := c.Gateways.GatewayV1().GatewayClasses().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return []error{err}
+		}
+		for i := range list.Items {
+			w.Add(&list.Items[i])
+		}
+		w.Lacks = *lacks
+	}
 	for _, obj := range objects {
 		w.Add(obj)
 	}

@@ -1,6 +1,7 @@
 package gatewayapi
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,12 +24,9 @@ type target struct {
 // name tells backends apart.
 func (b target) name() string { return fmt.Sprintf("%s:%d", b.service, b.port.Port) }
 
-// attach decides about each reference of the routes to a Gateway and its ListenerSets, and gives each listener the route that it serves.
-// Routes
-// are taken by age: the first that a listener accepts has its traffic.
-func (w *World) attach(g *gatewayv1.Gateway, controller gatewayv1.GatewayController, list []*listener, podServers bool,
-	say func(RouteKey, gatewayv1.RouteParentStatus),
-) {
+// attach decides about each reference of the routes to a Gateway and its ListenerSets, and gives each listener the route
+// that it serves. Routes are taken by age: the first that a listener accepts has its traffic.
+func (w *World) attach(g *gatewayv1.Gateway, controller gatewayv1.GatewayController, list []*listener, podServers bool) {
 	for i := range w.Routes {
 		route := &w.Routes[i]
 		var resolved *shadow.Verdict
@@ -46,10 +44,11 @@ func (w *World) attach(g *gatewayv1.Gateway, controller gatewayv1.GatewayControl
 				notes = append(notes, "nodes are the servers, and kube-proxy takes all pods alike: weights other than 0 have no effect; with "+
 					"annotation service.beta.kubernetes.io/backend-type: eni in spec.infrastructure of the Gateway, pods are")
 			}
-			say(route.Key(), gatewayv1.RouteParentStatus{ParentRef: ref, ControllerName: controller, Conditions: []metav1.Condition{
+			said := gatewayv1.RouteParentStatus{ParentRef: ref, ControllerName: controller, Conditions: []metav1.Condition{
 				shadow.Condition(route.Meta.Generation, gatewayv1.RouteConditionAccepted, refused, strings.Join(notes, "; ")),
 				shadow.Condition(route.Meta.Generation, gatewayv1.RouteConditionResolvedRefs, *resolved, ""),
-			}})
+			}}
+			route.Said = append(route.Said, said)
 		}
 	}
 }
@@ -61,11 +60,7 @@ func parentOf(ref gatewayv1.ParentReference, namespace string, g *gatewayv1.Gate
 	if value(ref.Group, gatewayv1.GroupName) != gatewayv1.GroupName {
 		return nil, false
 	}
-	for _, l := range list {
-		if l.kind == kind && l.owner == to {
-			of = append(of, l)
-		}
-	}
+	of = listenersIn(list, kind, to)
 	return of, len(of) > 0 || kind == kindGateway && to == shadow.NameOf(g)
 }
 
@@ -188,11 +183,7 @@ func (w *World) backend(r *Route, ref gatewayv1.BackendRef, to types.NamespacedN
 		return nil, shadow.Refuse(gatewayv1.RouteReasonUnsupportedValue, "the reference to Service %s has no port", to)
 	}
 	for i, port := range svc.Spec.Ports {
-		protocol := port.Protocol
-		if protocol == "" {
-			protocol = corev1.ProtocolTCP
-		}
-		if port.Port == *ref.Port && protocol == r.protocol() {
+		if port.Port == *ref.Port && cmp.Or(port.Protocol, corev1.ProtocolTCP) == r.protocol() {
 			return &svc.Spec.Ports[i], shadow.Verdict{}
 		}
 	}

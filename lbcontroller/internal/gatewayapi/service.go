@@ -46,7 +46,10 @@ func serviceName(g types.NamespacedName, controller gatewayv1.GatewayController)
 // annotationsFor are those of the Service of a Gateway, beside what it says itself; refused if the two contradict each other.
 func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map[string]string, refused shadow.Verdict) {
 	all = map[string]string{}
-	byPort := map[string][]string{}
+	byPort, protocol := map[string][]string{}, "https"
+	if isNLB {
+		protocol = "tcpssl"
+	}
 	for _, address := range g.Spec.Addresses {
 		key, kind := "", value(address.Type, gatewayv1.IPAddressType)
 		switch {
@@ -71,7 +74,7 @@ func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map
 			continue
 		}
 		port := fmt.Sprint(l.Port)
-		byPort[annotation.ProtocolPort] = append(byPort[annotation.ProtocolPort], tlsProtocol(isNLB)+":"+port)
+		byPort[annotation.ProtocolPort] = append(byPort[annotation.ProtocolPort], protocol+":"+port)
 		if id := string(l.TLS.Options[OptionCertificate]); id != "" {
 			byPort[annotation.CertID] = append(byPort[annotation.CertID], port+":"+id)
 		}
@@ -111,14 +114,6 @@ func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map
 // sourceRanges are the networks of AnnotationSourceRanges.
 func sourceRanges(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-// tlsProtocol is the protocol with which a kind of load balancer ends TLS.
-func tlsProtocol(isNLB bool) string {
-	if isNLB {
-		return "tcpssl"
-	}
-	return "https"
 }
 
 // service is what a Gateway asks for.

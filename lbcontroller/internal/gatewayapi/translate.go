@@ -19,17 +19,21 @@ import (
 func (w *World) Translate() Translation {
 	t := Translation{
 		Classes: map[string][]metav1.Condition{}, ListenerSets: map[types.NamespacedName]gatewayv1.ListenerSetStatus{},
-		Routes: map[RouteKey][]gatewayv1.RouteParentStatus{}, Foreign: map[types.UID]bool{},
+		Foreign: map[types.UID]bool{},
 	}
 	slices.SortFunc(w.Routes, func(a, b Route) int { return shadow.Older(&a.Meta, &b.Meta) })
-	classes, refusals := map[string]*gatewayv1.GatewayClass{}, map[string]shadow.Verdict{}
+	classes := map[string]*gatewayv1.GatewayClass{}
 	for _, class := range w.Classes {
 		classes[class.Name] = class
 		if c := class.Spec.ControllerName; c != NLBController && c != CLBController {
 			continue
 		}
-		var refused shadow.Verdict
+		var refused, version shadow.Verdict
 		switch {
+		case w.Lacks != "":
+			version = shadow.Refuse(gatewayv1.GatewayClassReasonUnsupportedVersion,
+				"install the custom resources of the Gateway API, 1.6 or later; these are missing: %s", w.Lacks)
+			refused = version
 		case class.Spec.ParametersRef != nil:
 			refused = shadow.Refuse(gatewayv1.GatewayClassReasonInvalidParameters,
 				"parametersRef has no meaning here; see spec.infrastructure of Gateways")
@@ -37,10 +41,9 @@ func (w *World) Translate() Translation {
 			refused = shadow.Refuse(gatewayv1.GatewayClassReasonUnsupported,
 				"nlb.enabled is false in the configuration of lbcontroller")
 		}
-		refusals[class.Name] = refused
 		t.Classes[class.Name] = []metav1.Condition{
 			shadow.Condition(class.Generation, gatewayv1.GatewayClassConditionStatusAccepted, refused, ""),
-			shadow.Condition(class.Generation, gatewayv1.GatewayClassConditionStatusSupportedVersion, shadow.Verdict{}, ""),
+			shadow.Condition(class.Generation, gatewayv1.GatewayClassConditionStatusSupportedVersion, version, ""),
 		}
 	}
 	for _, g := range w.Gateways {
@@ -49,10 +52,12 @@ func (w *World) Translate() Translation {
 		case class == nil: // It may come back.
 		case t.Classes[class.Name] == nil:
 			t.Foreign[g.UID] = true
-		case g.DeletionTimestamp == nil && refusals[class.Name].Reason == "":
+		case g.DeletionTimestamp == nil && meta.IsStatusConditionTrue(t.Classes[class.Name],
+			string(gatewayv1.GatewayClassConditionStatusAccepted)):
 			t.Gateways = append(t.Gateways, w.gateway(g, class.Spec.ControllerName, &t))
 		}
 	}
+	t.Routes = w.Routes
 	return t
 }
 
@@ -69,7 +74,7 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 	if servers := annotations[annotation.BackendType]; servers != "" {
 		podServers = servers == "eni"
 	}
-	w.attach(g, controller, list, podServers, func(key RouteKey, s gatewayv1.RouteParentStatus) { t.Routes[key] = append(t.Routes[key], s) })
+	w.attach(g, controller, list, podServers)
 	if !isNLB && podServers {
 		schedule(annotations, list)
 	}

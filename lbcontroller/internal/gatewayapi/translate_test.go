@@ -172,11 +172,11 @@ func (t Translation) tell() string {
 			describeListener(&b, gatewayv1.ListenerStatus(l))
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(t.Routes), func(a, b RouteKey) int {
-		return strings.Compare(fmt.Sprint(a),
-			fmt.Sprint(b))
-	}) {
-		for _, p := range t.Routes[key] {
+	slices.SortFunc(t.Routes, func(a, b Route) int {
+		return strings.Compare(shadow.NameOf(&a.Meta).String(), shadow.NameOf(&b.Meta).String())
+	})
+	for _, r := range t.Routes {
+		for _, p := range r.Said {
 			section, port := "", ""
 			if p.ParentRef.SectionName != nil {
 				section = "/" + string(*p.ParentRef.SectionName)
@@ -184,7 +184,7 @@ func (t Translation) tell() string {
 			if p.ParentRef.Port != nil {
 				port = fmt.Sprintf(":%d", *p.ParentRef.Port)
 			}
-			fmt.Fprintf(&b, "%s %s at %s %s%s%s by %s\n", key.Kind, key.NamespacedName, value(p.ParentRef.Kind, kindGateway),
+			fmt.Fprintf(&b, "%s %s at %s %s%s%s by %s\n", r.Kind, shadow.NameOf(&r.Meta), value(p.ParentRef.Kind, kindGateway),
 				p.ParentRef.Name, section, port, p.ControllerName)
 			describe(&b, "  ", p.Conditions)
 		}

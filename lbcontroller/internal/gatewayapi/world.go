@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
 // The values of spec.controllerName of GatewayClasses whose Gateways get a load balancer.
@@ -58,6 +56,8 @@ type World struct {
 	// Service gives a Service, nil for none, and Slices give the EndpointSlices of one.
 	Service func(types.NamespacedName) *corev1.Service
 	Slices  func(types.NamespacedName) []*discoveryv1.EndpointSlice
+	// Lacks are the custom resources that the API server doesn't have; empty if it has all.
+	Lacks string
 	// Secret says why the certificate of a Secret can't be used, "" if it can; lasting if it never can with this configuration.
 	Secret func(types.NamespacedName) (problem string, lasting bool)
 }
@@ -95,26 +95,22 @@ type Route struct {
 	Hostnames []gatewayv1.Hostname
 	Backends  []gatewayv1.BackendRef
 	Status    []gatewayv1.RouteParentStatus
+	// Said is what our Gateways say of it; nothing of a route that has nothing to do with any.
+	Said []gatewayv1.RouteParentStatus
 }
-
-// RouteKey names a route.
-type RouteKey struct {
-	Kind string
-	types.NamespacedName
-}
-
-// Key names the route.
-func (r Route) Key() RouteKey { return RouteKey{r.Kind, shadow.NameOf(&r.Meta)} }
 
 // RouteOf is a route of any kind; false for what is none. Routes have one rule.
 func RouteOf(obj any) (Route, bool) {
 	switch r := obj.(type) {
 	case *gatewayv1.TCPRoute:
-		return Route{kindTCPRoute, r.ObjectMeta, r, r.Spec.ParentRefs, nil, first(r.Spec.Rules).BackendRefs, r.Status.Parents}, true
+		return Route{Kind: kindTCPRoute, Meta: r.ObjectMeta, Object: r, Parents: r.Spec.ParentRefs,
+			Backends: first(r.Spec.Rules).BackendRefs, Status: r.Status.Parents}, true
 	case *gatewayv1.UDPRoute:
-		return Route{kindUDPRoute, r.ObjectMeta, r, r.Spec.ParentRefs, nil, first(r.Spec.Rules).BackendRefs, r.Status.Parents}, true
+		return Route{Kind: kindUDPRoute, Meta: r.ObjectMeta, Object: r, Parents: r.Spec.ParentRefs,
+			Backends: first(r.Spec.Rules).BackendRefs, Status: r.Status.Parents}, true
 	case *gatewayv1.TLSRoute:
-		return Route{kindTLSRoute, r.ObjectMeta, r, r.Spec.ParentRefs, r.Spec.Hostnames, first(r.Spec.Rules).BackendRefs, r.Status.Parents}, true
+		return Route{Kind: kindTLSRoute, Meta: r.ObjectMeta, Object: r, Parents: r.Spec.ParentRefs, Hostnames: r.Spec.Hostnames,
+			Backends: first(r.Spec.Rules).BackendRefs, Status: r.Status.Parents}, true
 	}
 	return Route{}, false
 }
@@ -133,8 +129,7 @@ type Translation struct {
 	Gateways []Translated
 	// ListenerSets are those of our Gateways.
 	ListenerSets map[types.NamespacedName]gatewayv1.ListenerSetStatus
-	// Routes have what our Gateways say of them; none for a route that has nothing to do with any.
-	Routes map[RouteKey][]gatewayv1.RouteParentStatus
+	Routes       []Route
 	// Foreign are the UIDs of the Gateways whose class is another controller's.
 	Foreign map[types.UID]bool
 }

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -57,8 +56,8 @@ func (c *Controller) write(ctx context.Context, w *World, t Translation) (errs [
 		c.count(kindListenerSet, next.Status.Conditions)
 		try(put(ctx, set, next, client.ListenerSets(next.Namespace).UpdateStatus))
 	}
-	for _, route := range w.Routes {
-		try(c.sayOnRoute(ctx, route, t.Routes[route.Key()]))
+	for _, route := range t.Routes {
+		try(c.sayOnRoute(ctx, route))
 	}
 	return errs
 }
@@ -68,41 +67,15 @@ func supportedFeatures() []gatewayv1.SupportedFeature {
 	return []gatewayv1.SupportedFeature{{Name: "Gateway"}, {Name: "ReferenceGrant"}, {Name: "TCPRoute"}, {Name: "UDPRoute"}}
 }
 
-// sayUnserved says on our GatewayClasses, if there are any, which custom resources are missing.
-func (c *Controller) sayUnserved(ctx context.Context) {
-	lacks := c.lacks.Load()
-	if lacks == nil || *lacks == "" {
-		return // They are all there, and the caches not complete yet.
-	}
-	client := c.Gateways.GatewayV1().GatewayClasses()
-	list, err := client.List(ctx, metav1.ListOptions{})
-	for i := 0; err == nil && i < len(list.Items); i++ {
-		class := &list.Items[i]
-		if name := class.Spec.ControllerName; name != NLBController && name != CLBController {
-			continue
-		}
-		next := class.DeepCopy()
-		unsupported := shadow.Refuse(gatewayv1.GatewayClassReasonUnsupportedVersion,
-			"install the custom resources of the Gateway API, 1.6 or later; these are missing: %s", *lacks)
-		c.settle(kindGatewayClass, class, "", &next.Status.Conditions, []metav1.Condition{
-			shadow.Condition(class.Generation, gatewayv1.GatewayClassConditionStatusSupportedVersion, unsupported, ""),
-		})
-		err = put(ctx, class, next, client.UpdateStatus)
-	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		c.Logger.Warn("GatewayClasses don't say what is missing", "error", err)
-	}
-}
-
 // sayOnRoute puts what our Gateways say of a route beside what other controllers do.
-func (c *Controller) sayOnRoute(ctx context.Context, route Route, said []gatewayv1.RouteParentStatus) error {
+func (c *Controller) sayOnRoute(ctx context.Context, route Route) error {
 	parents := []gatewayv1.RouteParentStatus{}
 	for _, p := range route.Status {
 		if p.ControllerName != NLBController && p.ControllerName != CLBController {
 			parents = append(parents, p)
 		}
 	}
-	for _, p := range said {
+	for _, p := range route.Said {
 		var have []metav1.Condition
 		for _, old := range route.Status {
 			if old.ControllerName == p.ControllerName && equality.Semantic.DeepEqual(old.ParentRef, p.ParentRef) {
