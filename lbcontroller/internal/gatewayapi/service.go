@@ -93,6 +93,10 @@ func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map
 	if g.Spec.Infrastructure == nil {
 		return all, shadow.Verdict{}
 	}
+	if g.Spec.Infrastructure.ParametersRef != nil {
+		return nil, shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters,
+			"spec.infrastructure.parametersRef has no meaning here; use its annotations")
+	}
 	for _, key := range slices.Sorted(maps.Keys(g.Spec.Infrastructure.Annotations)) {
 		text := string(g.Spec.Infrastructure.Annotations[key])
 		if have, is := all[string(key)]; is && have != text || strings.HasPrefix(string(key), reserved) {
@@ -174,6 +178,5 @@ func (w *World) slices(svc *corev1.Service, list []*listener, podServers bool) [
 			all = append(all, shadow.Nobody(svc, port))
 		}
 	}
-	slices.SortFunc(all, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

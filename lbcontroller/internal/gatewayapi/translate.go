@@ -1,6 +1,7 @@
 package gatewayapi
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,14 +67,8 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 	isNLB := controller == NLBController
 	list, sets, barred := w.listenersOf(g, isNLB)
 	annotations, refused := annotationsFor(g, list, isNLB)
-	if infra := g.Spec.Infrastructure; refused.Reason == "" && infra != nil && infra.ParametersRef != nil {
-		refused = shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters,
-			"spec.infrastructure.parametersRef has no meaning here; use its annotations")
-	}
-	podServers := w.PodBackends
-	if servers := annotations[annotation.BackendType]; servers != "" {
-		podServers = servers == "eni"
-	}
+	servers := annotations[annotation.BackendType]
+	podServers := servers == "eni" || servers == "" && w.PodBackends
 	w.attach(g, controller, list, podServers)
 	if !isNLB && podServers {
 		schedule(annotations, list)
@@ -94,29 +89,39 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 			"no listener can be made; a load balancer that is there is left as it is")
 	}
 	for _, set := range barred {
-		t.ListenerSets[shadow.NameOf(set)] = gatewayv1.ListenerSetStatus{Conditions: refusedSet(set, shadow.Refuse(
-			gatewayv1.ListenerSetReasonNotAllowed, "spec.allowedListeners of the Gateway doesn't let it in"))}
+		t.ListenerSets[shadow.NameOf(set)] = setStatus(set, nil, shadow.Refuse(gatewayv1.ListenerSetReasonNotAllowed,
+			"spec.allowedListeners of the Gateway doesn't let it in"), pending)
+	}
+	if refused.Reason != "" {
+		refused = shadow.Refuse(gatewayv1.ListenerSetReasonParentNotAccepted, "the Gateway is not accepted: %s", refused.Message)
 	}
 	attached := int32(0)
 	for _, set := range sets {
-		status, ok := setStatus(set, list, refused, pending)
-		if t.ListenerSets[shadow.NameOf(set)] = status; ok {
+		status := setStatus(set, listenersIn(list, kindListenerSet, shadow.NameOf(set)), refused, pending)
+		t.ListenerSets[shadow.NameOf(set)] = status
+		if meta.IsStatusConditionTrue(status.Conditions, string(gatewayv1.ListenerSetConditionAccepted)) {
 			attached++
 		}
 	}
+	own := listenersIn(list, kindGateway, shadow.NameOf(g))
 	result.Status = gatewayv1.GatewayStatus{
 		AttachedListenerSets: &attached,
 		Conditions: []metav1.Condition{
-			accepted(g.Generation, unaccepted, listenersIn(list, kindGateway, shadow.NameOf(g))),
+			accepted(g.Generation, unaccepted, own),
 			shadow.Condition(g.Generation, gatewayv1.GatewayConditionProgrammed, pending, ""),
 		},
 	}
-	for _, l := range listenersIn(list, kindGateway, shadow.NameOf(g)) {
+	for _, l := range own {
 		result.Status.Listeners = append(result.Status.Listeners, l.status(g.Generation, pending))
 	}
 	if live != nil && shadow.IsOf(live, g) {
 		for _, ingress := range live.Status.LoadBalancer.Ingress {
-			result.Status.Addresses = append(result.Status.Addresses, addressOf(ingress))
+			kind := gatewayv1.IPAddressType
+			if ingress.IP == "" {
+				kind = gatewayv1.HostnameAddressType
+			}
+			result.Status.Addresses = append(result.Status.Addresses,
+				gatewayv1.GatewayStatusAddress{Type: &kind, Value: cmp.Or(ingress.IP, ingress.Hostname)})
 		}
 	}
 	return result
@@ -135,13 +140,6 @@ func schedule(annotations map[string]string, list []*listener) {
 		slices.Sort(values)
 		annotations[key] = strings.Join(slices.Compact(values), ",")
 	}
-}
-
-func addressOf(ingress corev1.LoadBalancerIngress) gatewayv1.GatewayStatusAddress {
-	if ingress.IP != "" {
-		return gatewayv1.GatewayStatusAddress{Type: new(gatewayv1.IPAddressType), Value: ingress.IP}
-	}
-	return gatewayv1.GatewayStatusAddress{Type: new(gatewayv1.HostnameAddressType), Value: ingress.Hostname}
 }
 
 // listenersIn are those of a Gateway or of a ListenerSet.
@@ -227,33 +225,21 @@ func (l *listener) status(generation int64, pending shadow.Verdict) gatewayv1.Li
 	return s
 }
 
-// setStatus is what is said on a ListenerSet that the Gateway lets in; not ok if none of its listeners is accepted.
-func setStatus(set *gatewayv1.ListenerSet, list []*listener, refused, pending shadow.Verdict) (status gatewayv1.ListenerSetStatus,
-	ok bool) {
-	own := listenersIn(list, kindListenerSet, shadow.NameOf(set))
-	switch {
-	case refused.Reason != "":
-		refused = shadow.Refuse(gatewayv1.ListenerSetReasonParentNotAccepted, "the Gateway is not accepted: %s", refused.Message)
-	case !slices.ContainsFunc(own, (*listener).accepted):
+// setStatus is what is said on a ListenerSet with its listeners.
+func setStatus(set *gatewayv1.ListenerSet, own []*listener, refused, pending shadow.Verdict) gatewayv1.ListenerSetStatus {
+	if refused.Reason == "" && !slices.ContainsFunc(own, (*listener).accepted) {
 		refused = shadow.Refuse(gatewayv1.ListenerSetReasonListenersNotValid, "no listener is accepted; see their conditions")
 	}
-	status.Conditions = refusedSet(set, refused)
-	if refused.Reason == "" {
-		status.Conditions = []metav1.Condition{
-			accepted(set.Generation, refused, own),
-			shadow.Condition(set.Generation, gatewayv1.ListenerSetConditionProgrammed, pending, ""),
-		}
+	unprogrammed := pending
+	if refused.Reason != "" {
+		unprogrammed = refused
 	}
+	status := gatewayv1.ListenerSetStatus{Conditions: []metav1.Condition{
+		accepted(set.Generation, refused, own),
+		shadow.Condition(set.Generation, gatewayv1.ListenerSetConditionProgrammed, unprogrammed, ""),
+	}}
 	for _, l := range own {
 		status.Listeners = append(status.Listeners, gatewayv1.ListenerEntryStatus(l.status(set.Generation, pending)))
 	}
-	return status, refused.Reason == ""
-}
-
-// refusedSet is what is said on a ListenerSet that is not accepted.
-func refusedSet(set *gatewayv1.ListenerSet, why shadow.Verdict) []metav1.Condition {
-	return []metav1.Condition{
-		shadow.Condition(set.Generation, gatewayv1.ListenerSetConditionAccepted, why, ""),
-		shadow.Condition(set.Generation, gatewayv1.ListenerSetConditionProgrammed, why, ""),
-	}
+	return status
 }

@@ -119,6 +119,7 @@ func (t Translation) tell() string {
 		describe(&b, "  ", t.Classes[name])
 	}
 	for _, g := range t.Gateways {
+		slices.SortFunc(g.Slices, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
 		fmt.Fprintf(&b, "gateway %s\n", shadow.NameOf(g.Gateway))
 		describe(&b, "  ", g.Status.Conditions)
 		for _, a := range g.Status.Addresses {

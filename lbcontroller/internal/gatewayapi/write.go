@@ -22,7 +22,7 @@ func (c *Controller) write(ctx context.Context, w *World, t Translation) (errs [
 	for _, g := range t.Gateways {
 		if g.Service != nil {
 			wanted[g.Gateway.UID] = g.Service.Name
-			try(c.keep(ctx, g))
+			try(c.Keep(ctx, g.Service, g.Slices))
 		}
 	}
 	try(c.clear(ctx, wanted, t.Foreign))
@@ -32,7 +32,10 @@ func (c *Controller) write(ctx context.Context, w *World, t Translation) (errs [
 		if conditions, is := t.Classes[class.Name]; is {
 			next := class.DeepCopy()
 			c.settle(kindGatewayClass, class, "", &next.Status.Conditions, conditions)
-			next.Status.SupportedFeatures = supportedFeatures()
+			// Those of the conformance suite that it was run with, in the order that the Gateway API wants.
+			next.Status.SupportedFeatures = []gatewayv1.SupportedFeature{
+				{Name: "Gateway"}, {Name: "ReferenceGrant"}, {Name: "TCPRoute"}, {Name: "UDPRoute"},
+			}
 			try(put(ctx, class, next, client.GatewayClasses().UpdateStatus))
 		}
 	}
@@ -60,11 +63,6 @@ func (c *Controller) write(ctx context.Context, w *World, t Translation) (errs [
 		try(c.sayOnRoute(ctx, route))
 	}
 	return errs
-}
-
-// supportedFeatures are those of the conformance suite that it was run with, in the order that the Gateway API wants.
-func supportedFeatures() []gatewayv1.SupportedFeature {
-	return []gatewayv1.SupportedFeature{{Name: "Gateway"}, {Name: "ReferenceGrant"}, {Name: "TCPRoute"}, {Name: "UDPRoute"}}
 }
 
 // sayOnRoute puts what our Gateways say of a route beside what other controllers do.
@@ -155,16 +153,8 @@ func (c *Controller) count(kind string, conditions []metav1.Condition) {
 	c.objects.WithLabelValues(kind, state).Inc()
 }
 
-// keep makes the Service of a Gateway and its slices as they are wanted.
-func (c *Controller) keep(ctx context.Context, g Translated) error {
-	if err := c.Keep(ctx, g.Service, g.Slices); err != nil {
-		return fmt.Errorf("keep the Service of Gateway %s: %w", shadow.NameOf(g.Gateway), err)
-	}
-	return nil
-}
-
-// clear deletes the Services of Gateways that have another controller or another kind of load balancer now, if the API server says so, too.
-// Those of deleted Gateways are the garbage collector's.
+// clear deletes the Services of Gateways that have another controller or another kind of load balancer now, if the API
+// server says so, too. Those of deleted Gateways are the garbage collector's.
 func (c *Controller) clear(ctx context.Context, wanted map[types.UID]string, foreign map[types.UID]bool) error {
 	list, err := c.Known.Services(shadow.LabelManagedBy, backend.SlicesManager)
 	if err != nil {

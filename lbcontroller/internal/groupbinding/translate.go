@@ -278,7 +278,6 @@ func (w *World) slices(svc *corev1.Service, of types.NamespacedName,
 	if len(all) == 0 {
 		all = append(all, shadow.Nobody(svc, own))
 	}
-	slices.SortFunc(all, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
