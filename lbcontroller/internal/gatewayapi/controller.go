@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -38,8 +37,6 @@ type Config struct {
 type Controller struct {
 	Config
 	*shadow.Loop
-	// lacks are the custom resources that the API server doesn't have; empty if it has all, nil if nobody has looked.
-	lacks   atomic.Pointer[string]
 	objects *prometheus.GaugeVec
 }
 
@@ -77,18 +74,17 @@ func (c *Controller) missing() string {
 	for i := 0; err == nil && i < len(served.APIResources); i++ {
 		missing = slices.DeleteFunc(missing, func(name string) bool { return name == served.APIResources[i].Name })
 	}
-	text := strings.Join(missing, ", ")
-	c.lacks.Store(&text)
-	return text
+	return strings.Join(missing, ", ")
 }
 
 // pass brings all Services and all that is said to what the Gateways ask for.
 func (c *Controller) pass(ctx context.Context) []error {
 	objects, complete := c.Objects()
-	w := &World{Options: c.Options, Service: c.Service, Slices: c.Known.Slices, Secret: c.Known.Secret}
-	if lacks := c.lacks.Load(); !complete && (lacks == nil || *lacks == "") {
+	w := &World{Options: c.Options, Service: c.Service, Slices: c.Known.Slices, Secret: c.Known.Secret, Lacks: c.Missing()}
+	if !complete && w.Lacks == "" {
 		return nil
-	} else if !complete {
+	}
+	if w.Lacks != "" {
 		list, err := c.Gateways.GatewayV1().GatewayClasses().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return []error{err}
@@ -96,7 +92,6 @@ func (c *Controller) pass(ctx context.Context) []error {
 		for i := range list.Items {
 			w.Add(&list.Items[i])
 		}
-		w.Lacks = *lacks
 	}
 	for _, obj := range objects {
 		w.Add(obj)

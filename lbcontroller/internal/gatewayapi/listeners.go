@@ -31,9 +31,8 @@ type listener struct {
 	left bool
 	// certificates are those that it ends TLS with.
 	certificates []string
-	attached     int32
-	// serves is the route whose backends get its traffic; nil for none.
-	serves *Route
+	// routes are attached. The backends of the first get its traffic.
+	routes []*Route
 }
 
 // accepted reports whether it is.
@@ -116,12 +115,9 @@ func (l *listener) findCertificates(w *World, gateway string, isNLB bool) {
 	}
 	id := string(l.TLS.Options[OptionCertificate])
 	switch refs := len(l.TLS.CertificateRefs); {
-	case refs == 0 && id == "":
+	case (refs > 0) == (id != ""):
 		wrong(true, gatewayv1.ListenerReasonInvalidCertificateRef,
-			"neither certificateRefs nor tls.options[%s] names a certificate", OptionCertificate)
-	case refs > 0 && id != "":
-		wrong(true, gatewayv1.ListenerReasonInvalidCertificateRef, "both certificateRefs and tls.options[%s] name a certificate",
-			OptionCertificate)
+			"one of certificateRefs and tls.options[%s] has to name a certificate", OptionCertificate)
 	case refs > 1 && !isNLB:
 		wrong(true, gatewayv1.ListenerReasonInvalidCertificateRef, "a listener of a CLB has one certificateRef")
 	}

@@ -88,25 +88,23 @@ func (r *Route) join(w *World, ref gatewayv1.ParentReference, of []*listener) (r
 			refused = shadow.Refuse(gatewayv1.RouteReasonNoMatchingListenerHostname, "listener %s is for %s", l.Name, *l.Hostname)
 			continue
 		}
-		if other := l.serves; other != nil && other != r && (r.Kind == kindTLSRoute || other.Kind == kindTLSRoute) {
+		if other := first(l.routes); other != nil && other != r && (r.Kind == kindTLSRoute || other.Kind == kindTLSRoute) {
 			refused = shadow.Refuse(gatewayv1.RouteReasonUnsupportedValue, "listener %s is that of %s %s, which is older: "+
 				"the load balancer doesn't choose routes by the name that clients ask for (SNI)", l.Name, other.Kind,
 				shadow.NameOf(&other.Meta))
 			continue
 		}
 		joined = true
-		l.attached++
-		switch {
-		case l.serves == nil:
-			l.serves = r
-		case l.serves != r:
-			notes = append(notes, fmt.Sprintf("listener %s serves %s %s, which is older", l.Name, l.serves.Kind, shadow.NameOf(&l.serves.Meta)))
-		default:
-			l.attached-- // Two references of one route mean the same listener.
+		if !slices.Contains(l.routes, r) { // Another reference of the route may mean the same listener.
+			l.routes = append(l.routes, r)
 		}
-		if r.Kind == kindTLSRoute && l.serves == r {
-			notes = append(notes,
-				fmt.Sprintf("listener %s serves every name that clients ask for (SNI): the load balancer doesn't look at it", l.Name))
+		switch serves := l.routes[0]; {
+		case serves != r:
+			notes = append(notes, fmt.Sprintf("listener %s serves %s %s, which is older", l.Name, serves.Kind,
+				shadow.NameOf(&serves.Meta)))
+		case r.Kind == kindTLSRoute:
+			notes = append(notes, fmt.Sprintf("listener %s serves every name that clients ask for (SNI): "+
+				"the load balancer doesn't look at it", l.Name))
 		}
 	}
 	if joined {

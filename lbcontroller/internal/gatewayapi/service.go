@@ -159,8 +159,8 @@ func (w *World) slices(svc *corev1.Service, list []*listener, podServers bool) [
 			continue
 		}
 		var backends []target
-		if l.serves != nil {
-			backends, _ = w.backends(l.serves)
+		if len(l.routes) > 0 {
+			backends, _ = w.backends(l.routes[0])
 		}
 		first, port := len(all), corev1.ServicePort{Name: l.portName(), Protocol: l.transport(), Port: l.Port}
 		for _, b := range backends {

@@ -132,7 +132,7 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 func schedule(annotations map[string]string, list []*listener) {
 	var values []string
 	for _, l := range list {
-		if l.made() && l.serves != nil && len(l.serves.Backends) > 1 {
+		if l.made() && len(l.routes) > 0 && len(l.routes[0].Backends) > 1 {
 			values = append(values, fmt.Sprintf("%d:wrr", l.Port))
 		}
 	}
@@ -194,7 +194,8 @@ func programmed(svc *corev1.Service, g *gatewayv1.Gateway) shadow.Verdict {
 
 // status is what is said of a listener. pending says why the load balancer isn't as it should be.
 func (l *listener) status(generation int64, pending shadow.Verdict) gatewayv1.ListenerStatus {
-	s := gatewayv1.ListenerStatus{Name: l.Name, AttachedRoutes: l.attached, SupportedKinds: make([]gatewayv1.RouteGroupKind, 0, len(l.kinds))}
+	s := gatewayv1.ListenerStatus{Name: l.Name, AttachedRoutes: int32(len(l.routes)), //nolint:gosec // Not so many.
+		SupportedKinds: make([]gatewayv1.RouteGroupKind, 0, len(l.kinds))}
 	for _, kind := range l.kinds {
 		s.SupportedKinds = append(s.SupportedKinds, gatewayv1.RouteGroupKind{Group: new(gatewayv1.Group(gatewayv1.GroupName)),
 			Kind: gatewayv1.Kind(kind)})

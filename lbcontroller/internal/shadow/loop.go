@@ -41,6 +41,8 @@ type Loop struct {
 	read   map[types.NamespacedName]int
 	passes int
 	retry  time.Duration
+	// missing are custom resources that are waited for.
+	missing string
 }
 
 // NewLoop makes a Loop for objects of a kind. What fails in a pass holds up nothing else in it. Nothing runs yet.
@@ -73,6 +75,7 @@ func (l *Loop) Service(name types.NamespacedName) *corev1.Service {
 
 // Await waits for the custom resources, and warns when others are missing than before. It is false if ctx ends.
 func (l *Loop) Await(ctx context.Context, advice string, missing func() string) bool {
+	defer l.wait("")
 	for said := ""; ; {
 		text := missing()
 		if text == "" || ctx.Err() != nil {
@@ -81,7 +84,7 @@ func (l *Loop) Await(ctx context.Context, advice string, missing func() string) 
 		if text != said {
 			l.log.Warn(l.kind+"s are not served: "+advice, "missing", text)
 			said = text
-			l.Trigger()
+			l.wait(text)
 		}
 		select {
 		case <-ctx.Done():
@@ -89,6 +92,20 @@ func (l *Loop) Await(ctx context.Context, advice string, missing func() string) 
 		case <-time.After(lookAgain):
 		}
 	}
+}
+
+func (l *Loop) wait(missing string) {
+	l.mu.Lock()
+	l.missing = missing
+	l.mu.Unlock()
+	l.Trigger()
+}
+
+// Missing are the custom resources that are waited for; empty for none.
+func (l *Loop) Missing() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.missing
 }
 
 // Factory makes informers.
