@@ -80,8 +80,8 @@ func (l *listener) judge(w *World, gateway string, isNLB bool) {
 		l.unresolved = shadow.Refuse(gatewayv1.ListenerReasonInvalidRouteKinds,
 			"no kind of route can be attached to a listener of protocol HTTP here: use TCP and a TCPRoute")
 	default:
-		l.refused = shadow.Refuse(gatewayv1.ListenerReasonUnsupportedProtocol, "protocol %s is not served: use TCP, UDP or TLS",
-			l.Protocol)
+		l.refused = shadow.Refuse(gatewayv1.ListenerReasonUnsupportedProtocol,
+			"protocol %s is not served: use TCP, UDP or TLS", l.Protocol)
 	}
 	if l.AllowedRoutes == nil || len(l.AllowedRoutes.Kinds) == 0 {
 		return
@@ -95,8 +95,8 @@ func (l *listener) judge(w *World, gateway string, isNLB bool) {
 		}
 	}
 	if l.kinds = kinds; len(unknown) > 0 && l.unresolved.Reason == "" {
-		l.unresolved = shadow.Refuse(gatewayv1.ListenerReasonInvalidRouteKinds, "a listener of protocol %s takes no %s", l.Protocol,
-			strings.Join(unknown, ", "))
+		l.unresolved = shadow.Refuse(gatewayv1.ListenerReasonInvalidRouteKinds, "a listener of protocol %s takes no %s",
+			l.Protocol, strings.Join(unknown, ", "))
 	}
 }
 
@@ -207,7 +207,8 @@ func settleConflicts(list []*listener) {
 // collide refuses the listener because of another one.
 func (l *listener) collide(reason gatewayv1.ListenerConditionReason, other *listener) {
 	l.conflict = true
-	l.refused = shadow.Refuse(reason, "port %d is that of listener %s of %s %s, too", l.Port, other.Name, other.kind, other.owner)
+	l.refused = shadow.Refuse(reason, "port %d is that of listener %s of %s %s, too", l.Port, other.Name, other.kind,
+		other.owner)
 }
 
 // takes reports whether routes of a kind in a namespace may be attached.

@@ -24,29 +24,27 @@ type target struct {
 // name tells backends apart.
 func (b target) name() string { return fmt.Sprintf("%s:%d", b.service, b.port.Port) }
 
-// attach decides about each reference of the routes to a Gateway and its ListenerSets, and gives each listener the route
-// that it serves. Routes are taken by age: the first that a listener accepts has its traffic.
-func (w *World) attach(g *gatewayv1.Gateway, controller gatewayv1.GatewayController, list []*listener, podServers bool) {
+// attach decides about each reference of the routes to a Gateway and its ListenerSets, and gives each listener its
+// routes. These are taken by age: the first that a listener accepts has its traffic.
+func (w *World) attach(g *gatewayv1.Gateway, controller gatewayv1.GatewayController, list []*listener,
+	podServers bool) {
 	for i := range w.Routes {
 		route := &w.Routes[i]
-		var resolved *shadow.Verdict
 		for _, ref := range route.Parents {
 			of, ok := parentOf(ref, route.Meta.Namespace, g, list)
 			if !ok {
 				continue
 			}
-			if resolved == nil {
-				_, found := w.backends(route)
-				resolved = &found
-			}
+			backends, resolved := w.backends(route)
+			backends = slices.DeleteFunc(backends, func(b target) bool { return b.weight == 0 })
 			refused, notes := route.join(w, ref, of)
-			if refused.Reason == "" && !podServers && route.hasWeights() {
-				notes = append(notes, "nodes are the servers, and kube-proxy takes all pods alike: weights other than 0 have no effect; with "+
-					"annotation service.beta.kubernetes.io/backend-type: eni in spec.infrastructure of the Gateway, pods are")
+			if refused.Reason == "" && !podServers && len(backends) > 1 {
+				notes = append(notes, "nodes are the servers, and kube-proxy takes all pods alike: weights other than 0 have no "+
+					"effect; with annotation service.beta.kubernetes.io/backend-type: eni in spec.infrastructure of the Gateway, pods are")
 			}
 			said := gatewayv1.RouteParentStatus{ParentRef: ref, ControllerName: controller, Conditions: []metav1.Condition{
 				shadow.Condition(route.Meta.Generation, gatewayv1.RouteConditionAccepted, refused, strings.Join(notes, "; ")),
-				shadow.Condition(route.Meta.Generation, gatewayv1.RouteConditionResolvedRefs, *resolved, ""),
+				shadow.Condition(route.Meta.Generation, gatewayv1.RouteConditionResolvedRefs, resolved, ""),
 			}}
 			route.Said = append(route.Said, said)
 		}
@@ -70,9 +68,11 @@ func (r *Route) join(w *World, ref gatewayv1.ParentReference, of []*listener) (r
 		return ref.SectionName != nil && l.Name != *ref.SectionName || ref.Port != nil && l.Port != *ref.Port
 	})
 	if len(of) == 0 {
-		return shadow.Refuse(gatewayv1.RouteReasonNoMatchingParent, "no listener has the name and the port of the parentRef"), nil
+		return shadow.Refuse(gatewayv1.RouteReasonNoMatchingParent,
+			"no listener has the name and the port of the parentRef"), nil
 	}
-	refused = shadow.Refuse(gatewayv1.RouteReasonNotAllowedByListeners, "no listener lets routes of this kind and namespace in")
+	refused = shadow.Refuse(gatewayv1.RouteReasonNotAllowedByListeners,
+		"no listener lets routes of this kind and namespace in")
 	joined := false
 	for _, l := range of {
 		if !l.takes(w, r) {
@@ -85,7 +85,8 @@ func (r *Route) join(w *World, ref gatewayv1.ParentReference, of []*listener) (r
 			continue
 		}
 		if r.Kind == kindTLSRoute && !intersect(value(l.Hostname, ""), r.Hostnames) {
-			refused = shadow.Refuse(gatewayv1.RouteReasonNoMatchingListenerHostname, "listener %s is for %s", l.Name, *l.Hostname)
+			refused = shadow.Refuse(gatewayv1.RouteReasonNoMatchingListenerHostname, "listener %s is for %s", l.Name,
+				*l.Hostname)
 			continue
 		}
 		if other := first(l.routes); other != nil && other != r && (r.Kind == kindTLSRoute || other.Kind == kindTLSRoute) {
@@ -133,14 +134,6 @@ func (r *Route) protocol() corev1.Protocol {
 	return corev1.ProtocolTCP
 }
 
-// hasWeights reports whether backends are to have more or less than others.
-func (r *Route) hasWeights() bool {
-	return slices.ContainsFunc(r.Backends, func(b gatewayv1.BackendRef) bool {
-		weight := value(b.Weight, 1)
-		return weight != 0 && weight != value(r.Backends[0].Weight, 1)
-	})
-}
-
 // backends are the ports of Services to which a route leads, each once, and what is wrong with the first that there isn't.
 func (w *World) backends(r *Route) (list []target, unresolved shadow.Verdict) {
 	for _, ref := range r.Backends {
@@ -163,7 +156,8 @@ func (w *World) backends(r *Route) (list []target, unresolved shadow.Verdict) {
 }
 
 // backend finds the port of a Service that a reference names.
-func (w *World) backend(r *Route, ref gatewayv1.BackendRef, to types.NamespacedName) (*corev1.ServicePort, shadow.Verdict) {
+func (w *World) backend(r *Route, ref gatewayv1.BackendRef, to types.NamespacedName) (*corev1.ServicePort,
+	shadow.Verdict) {
 	if value(ref.Group, "") != "" || value(ref.Kind, kindService) != kindService {
 		return nil, shadow.Refuse(gatewayv1.RouteReasonInvalidKind, "%s is no Service", to)
 	}
@@ -185,5 +179,6 @@ func (w *World) backend(r *Route, ref gatewayv1.BackendRef, to types.NamespacedN
 			return &svc.Spec.Ports[i], shadow.Verdict{}
 		}
 	}
-	return nil, shadow.Refuse(gatewayv1.RouteReasonBackendNotFound, "Service %s has no port %d/%s", to, *ref.Port, r.protocol())
+	return nil, shadow.Refuse(gatewayv1.RouteReasonBackendNotFound, "Service %s has no port %d/%s", to, *ref.Port,
+		r.protocol())
 }

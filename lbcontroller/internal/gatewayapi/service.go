@@ -44,7 +44,8 @@ func serviceName(g types.NamespacedName, controller gatewayv1.GatewayController)
 }
 
 // annotationsFor are those of the Service of a Gateway, beside what it says itself; refused if the two contradict each other.
-func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map[string]string, refused shadow.Verdict) {
+func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map[string]string,
+	refused shadow.Verdict) {
 	all = map[string]string{}
 	byPort, protocol := map[string][]string{}, "https"
 	if isNLB {
@@ -100,8 +101,8 @@ func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map
 	for _, key := range slices.Sorted(maps.Keys(g.Spec.Infrastructure.Annotations)) {
 		text := string(g.Spec.Infrastructure.Annotations[key])
 		if have, is := all[string(key)]; is && have != text || strings.HasPrefix(string(key), reserved) {
-			return nil, shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters, "annotation %s of spec.infrastructure is that of the "+
-				"controller, or says otherwise than spec.addresses or spec.listeners", key)
+			return nil, shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters, "annotation %s of spec.infrastructure is that "+
+				"of the controller, or says otherwise than spec.addresses or spec.listeners", key)
 		}
 		if string(key) == AnnotationSourceRanges {
 			for _, network := range sourceRanges(text) {

@@ -20,7 +20,7 @@ import (
 func (w *World) Translate() Translation {
 	t := Translation{
 		Classes: map[string][]metav1.Condition{}, ListenerSets: map[types.NamespacedName]gatewayv1.ListenerSetStatus{},
-		Foreign: map[types.UID]bool{},
+		Foreign: map[types.UID]bool{}, Routes: w.Routes,
 	}
 	slices.SortFunc(w.Routes, func(a, b Route) int { return shadow.Older(&a.Meta, &b.Meta) })
 	classes := map[string]*gatewayv1.GatewayClass{}
@@ -58,7 +58,6 @@ func (w *World) Translate() Translation {
 			t.Gateways = append(t.Gateways, w.gateway(g, class.Spec.ControllerName, &t))
 		}
 	}
-	t.Routes = w.Routes
 	return t
 }
 
@@ -93,7 +92,8 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 			"spec.allowedListeners of the Gateway doesn't let it in"), pending)
 	}
 	if refused.Reason != "" {
-		refused = shadow.Refuse(gatewayv1.ListenerSetReasonParentNotAccepted, "the Gateway is not accepted: %s", refused.Message)
+		refused = shadow.Refuse(gatewayv1.ListenerSetReasonParentNotAccepted, "the Gateway is not accepted: %s",
+			refused.Message)
 	}
 	attached := int32(0)
 	for _, set := range sets {
@@ -172,7 +172,8 @@ func programmed(svc *corev1.Service, g *gatewayv1.Gateway) shadow.Verdict {
 		return shadow.Refuse(gatewayv1.GatewayReasonPending, "its Service is being made")
 	}
 	if !shadow.IsOf(svc, g) {
-		return shadow.Refuse(gatewayv1.GatewayReasonInvalid, "Service %s is in the way: it was not made for this Gateway", svc.Name)
+		return shadow.Refuse(gatewayv1.GatewayReasonInvalid, "Service %s is in the way: it was not made for this Gateway",
+			svc.Name)
 	}
 	synced, text := meta.FindStatusCondition(svc.Status.Conditions, "Synced"), "its load balancer is being made"
 	if synced != nil && synced.Status == metav1.ConditionFalse {
@@ -194,7 +195,7 @@ func programmed(svc *corev1.Service, g *gatewayv1.Gateway) shadow.Verdict {
 
 // status is what is said of a listener. pending says why the load balancer isn't as it should be.
 func (l *listener) status(generation int64, pending shadow.Verdict) gatewayv1.ListenerStatus {
-	s := gatewayv1.ListenerStatus{Name: l.Name, AttachedRoutes: int32(len(l.routes)), //nolint:gosec // Not so many.
+	s := gatewayv1.ListenerStatus{Name: l.Name, AttachedRoutes: int32(len(l.routes)),
 		SupportedKinds: make([]gatewayv1.RouteGroupKind, 0, len(l.kinds))}
 	for _, kind := range l.kinds {
 		s.SupportedKinds = append(s.SupportedKinds, gatewayv1.RouteGroupKind{Group: new(gatewayv1.Group(gatewayv1.GroupName)),
@@ -227,7 +228,8 @@ func (l *listener) status(generation int64, pending shadow.Verdict) gatewayv1.Li
 }
 
 // setStatus is what is said on a ListenerSet with its listeners.
-func setStatus(set *gatewayv1.ListenerSet, own []*listener, refused, pending shadow.Verdict) gatewayv1.ListenerSetStatus {
+func setStatus(set *gatewayv1.ListenerSet, own []*listener,
+	refused, pending shadow.Verdict) gatewayv1.ListenerSetStatus {
 	if refused.Reason == "" && !slices.ContainsFunc(own, (*listener).accepted) {
 		refused = shadow.Refuse(gatewayv1.ListenerSetReasonListenersNotValid, "no listener is accepted; see their conditions")
 	}

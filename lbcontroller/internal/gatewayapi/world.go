@@ -109,8 +109,8 @@ func RouteOf(obj any) (Route, bool) {
 		return Route{Kind: kindUDPRoute, Meta: r.ObjectMeta, Object: r, Parents: r.Spec.ParentRefs,
 			Backends: first(r.Spec.Rules).BackendRefs, Status: r.Status.Parents}, true
 	case *gatewayv1.TLSRoute:
-		return Route{Kind: kindTLSRoute, Meta: r.ObjectMeta, Object: r, Parents: r.Spec.ParentRefs, Hostnames: r.Spec.Hostnames,
-			Backends: first(r.Spec.Rules).BackendRefs, Status: r.Status.Parents}, true
+		return Route{Kind: kindTLSRoute, Meta: r.ObjectMeta, Object: r, Parents: r.Spec.ParentRefs,
+			Hostnames: r.Spec.Hostnames, Backends: first(r.Spec.Rules).BackendRefs, Status: r.Status.Parents}, true
 	}
 	return Route{}, false
 }

@@ -36,8 +36,8 @@ type candidate struct {
 func (l Looker) Look(ctx context.Context, named ServerGroup) (Group, shadow.Verdict, error) {
 	lb, err := l.balancer(ctx, named)
 	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
-		return Group{}, shadow.Refuse(ReasonLoadBalancerNotFound, "there is no %s %s; correct spec.serverGroup.loadBalancerID, or "+
-			"make the load balancer", named.Kind, named.LoadBalancerID), nil
+		return Group{}, shadow.Refuse(ReasonLoadBalancerNotFound, "there is no %s %s; correct "+
+			"spec.serverGroup.loadBalancerID, or make the load balancer", named.Kind, named.LoadBalancerID), nil
 	}
 	if err != nil {
 		return Group{}, shadow.Verdict{}, fmt.Errorf("read %s %s: %w", named.Kind, named.LoadBalancerID, err)
@@ -58,8 +58,8 @@ func (l Looker) Look(ctx context.Context, named ServerGroup) (Group, shadow.Verd
 			ids = append(ids, g.ID)
 		}
 		slices.Sort(ids)
-		return Group{}, shadow.Refuse(ReasonAmbiguous, "%d server groups have the name %s: %s; name one by spec.serverGroup.id",
-			len(ids), named.Name, strings.Join(ids, ", ")), nil
+		return Group{}, shadow.Refuse(ReasonAmbiguous,
+			"%d server groups have the name %s: %s; name one by spec.serverGroup.id", len(ids), named.Name, strings.Join(ids, ", ")), nil
 	}
 	found := list[0]
 	if _, made := ownership.MadeFor(found.Name); made {
@@ -69,8 +69,8 @@ func (l Looker) Look(ctx context.Context, named ServerGroup) (Group, shadow.Verd
 		return Group{}, refused, nil
 	}
 	if found.allPorts {
-		return Group{}, shadow.Refuse(ReasonUnsupported, "server group %s is for all ports of a listener; name one whose servers "+
-			"have a port", found.ID), nil
+		return Group{}, shadow.Refuse(ReasonUnsupported, "server group %s is for all ports of a listener; name one whose "+
+			"servers have a port", found.ID), nil
 	}
 	return found.Group, shadow.Verdict{}, nil
 }
@@ -97,8 +97,8 @@ func (l Looker) refused(what string, c candidate) shadow.Verdict {
 		}
 	}
 	if l.VPCID != "" && c.vpc != "" && c.vpc != l.VPCID {
-		return shadow.Refuse(ReasonOtherVPC, "%s is in VPC %s, and the servers would be in VPC %s; name one of that VPC", what,
-			c.vpc, l.VPCID)
+		return shadow.Refuse(ReasonOtherVPC,
+			"%s is in VPC %s, and the servers would be in VPC %s; name one of that VPC", what, c.vpc, l.VPCID)
 	}
 	return shadow.Verdict{}
 }

@@ -94,8 +94,8 @@ func (w *World) binding(b *Binding, taken map[filling]string) Translated {
 	t := Translated{Binding: b}
 	live := w.Service(ServiceName(b))
 	if live != nil && !shadow.IsOf(live, b) {
-		t.Status = status(b, live, Group{}, shadow.Refuse(ReasonInvalid, "Service %s is in the way: it was not made for this "+
-			"binding", live.Name), nil)
+		t.Status = status(b, live, Group{}, shadow.Refuse(ReasonInvalid, "Service %s is in the way: it was not made for "+
+			"this binding", live.Name), nil)
 		return t
 	}
 	svc := w.Service(types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.ServiceRef.Name})
@@ -118,8 +118,8 @@ func (w *World) binding(b *Binding, taken map[filling]string) Translated {
 	default:
 		key := filling{found.Group.ID, shadow.NameOf(svc), port.Port, port.Protocol}
 		if other, is := taken[key]; is {
-			refused = shadow.Refuse(ReasonConflicted, "%s %s fills server group %s with the same servers; delete one of the two", Kind,
-				other, found.Group.ID)
+			refused = shadow.Refuse(ReasonConflicted,
+				"%s %s fills server group %s with the same servers; delete one of the two", Kind, other, found.Group.ID)
 			break
 		}
 		taken[key] = b.Name
@@ -171,8 +171,8 @@ func (b *Binding) port(svc *corev1.Service) (corev1.ServicePort, shadow.Verdict)
 	owner := metav1.GetControllerOf(svc)
 	switch {
 	case shadow.IsOurs(svc) && owner != nil && owner.Kind == Kind:
-		return corev1.ServicePort{}, shadow.Refuse(ReasonInvalid, "Service %s was made for a binding; name the one that you made",
-			svc.Name)
+		return corev1.ServicePort{}, shadow.Refuse(ReasonInvalid,
+			"Service %s was made for a binding; name the one that you made", svc.Name)
 	case svc.Spec.Type == corev1.ServiceTypeExternalName:
 		return corev1.ServicePort{}, shadow.Refuse(ReasonInvalid, "Service %s is of type ExternalName, which has no servers",
 			svc.Name)
@@ -184,7 +184,8 @@ func (b *Binding) port(svc *corev1.Service) (corev1.ServicePort, shadow.Verdict)
 			return p, shadow.Verdict{}
 		}
 	}
-	return corev1.ServicePort{}, shadow.Refuse(ReasonPortNotFound, "Service %s has no port %s", svc.Name, ref.Port.String())
+	return corev1.ServicePort{}, shadow.Refuse(ReasonPortNotFound, "Service %s has no port %s", svc.Name,
+		ref.Port.String())
 }
 
 // prefixes are what the ids of load balancers and of their server groups begin with, by kind.
