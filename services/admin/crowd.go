@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 )
 
@@ -16,7 +17,8 @@ const (
 )
 
 // crowd knows the connections of a server. Where there are too many, the one that has waited for its client for the longest time is closed,
-// and where too many requests are answered, the one that takes longest.
+// and where too many requests are answered, the one that takes longest: of the address that has the most of them, so that no client's are
+// closed for those of another one that asks again and again, least of all the kubelet's.
 type crowd struct {
 	mu                sync.Mutex
 	all               map[net.Conn]place
@@ -52,19 +54,50 @@ func (c *crowd) change(conn net.Conn, state http.ConnState) (leaves net.Conn) {
 		c.all[conn] = place{c.answered, c.answered.PushBack(conn)}
 	case http.StateClosed, http.StateHijacked:
 	}
-	var longest *list.Element
 	switch {
 	case c.answered.Len() > mostAnswered:
-		longest = c.answered.Front()
+		leaves = longest(c.answered)
 	case len(c.all) > mostConnections:
-		longest = c.waiting.Front()
+		leaves = longest(c.waiting)
 	}
-	if longest == nil || longest.Value == conn {
+	if leaves == nil || leaves == conn {
 		return nil
 	}
-	leaves = longest.Value.(net.Conn) //nolint:forcetypeassert // The lists hold nothing else.
 	c.remove(leaves)
 	return leaves
+}
+
+// longest is the first connection of the address that has the most, nil if there is none. Of such addresses it is the one whose first
+// is there for longest.
+func longest(in *list.List) (leaves net.Conn) {
+	has := map[string]int{}
+	most := 0
+	for e := in.Front(); e != nil; e = e.Next() {
+		of := addressOf(e.Value.(net.Conn)) //nolint:forcetypeassert // The lists hold nothing else.
+		has[of]++
+		most = max(most, has[of])
+	}
+	for e := in.Front(); e != nil; e = e.Next() {
+		conn := e.Value.(net.Conn) //nolint:forcetypeassert // Likewise.
+		if has[addressOf(conn)] == most {
+			return conn
+		}
+	}
+	return nil
+}
+
+// addressOf is an IPv4 address, or the /64 network of an IPv6 address, of which one host has as many addresses as it likes.
+func addressOf(conn net.Conn) string {
+	const network = 64
+	parsed, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return ""
+	}
+	address := parsed.Addr().Unmap().WithZone("")
+	if address.Is4() {
+		return address.String()
+	}
+	return netip.PrefixFrom(address, network).Masked().String()
 }
 
 // remove takes a connection out of the books.

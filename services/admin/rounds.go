@@ -6,37 +6,31 @@ import (
 	"time"
 )
 
-// betweenRounds is the least time between the beginnings of two rounds of checks. Checks ask the API server, and every client
-// that reaches the address may ask for them.
+// betweenRounds is the least time between the beginnings of two rounds of checks, and so how old an answer may be. Checks ask the API
+// server, and every client that reaches the address may ask for them.
 const betweenRounds = 100 * time.Millisecond
 
-// rounds run the checks of readiness: for all who ask before a round begins, one.
+// rounds run the checks of readiness, once for all who ask at about the same time. Who asks waits for the checks only: as long as many
+// waited for the next round, they took the places of answers from the kubelet.
 type rounds struct {
 	checks []Check
 
 	mu   sync.Mutex
-	last time.Time // when the last round began
-	next *round    // that is to begin; nil: nobody asks
+	last *round // nil: nobody has asked
 }
 
 type round struct {
+	began time.Time
 	errs  []error
 	ended chan struct{}
 }
 
-// run gives the error of each check in a round that begins after the call.
+// run gives the error of each check, of the round under way or of one that began a moment ago.
 func (r *rounds) run(ctx context.Context) []error {
-	r.mu.Lock()
-	own := r.next
-	if own == nil {
-		own = &round{errs: make([]error, len(r.checks)), ended: make(chan struct{})}
-		r.next = own
-		time.AfterFunc(betweenRounds-time.Since(r.last), func() { r.begin(own) }) //nolint:contextcheck // It is for others, too.
-	}
-	r.mu.Unlock()
+	now := r.now()
 	select {
-	case <-own.ended:
-		return own.errs
+	case <-now.ended:
+		return now.errs
 	case <-ctx.Done():
 		errs := make([]error, len(r.checks))
 		for i := range errs {
@@ -46,16 +40,32 @@ func (r *rounds) run(ctx context.Context) []error {
 	}
 }
 
-func (r *rounds) begin(now *round) {
+// now is the last round, or a new one if that has become old.
+func (r *rounds) now() *round {
 	r.mu.Lock()
-	r.next, r.last = nil, time.Now()
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	if r.last != nil {
+		select {
+		case <-r.last.ended:
+			if time.Since(r.last.began) < betweenRounds {
+				return r.last
+			}
+		default:
+			return r.last
+		}
+	}
+	r.last = &round{began: time.Now(), errs: make([]error, len(r.checks)), ended: make(chan struct{})}
+	go r.last.run(r.checks) // It ends with the checks: it is for others, too.
+	return r.last
+}
+
+func (r *round) run(checks []Check) {
+	defer close(r.ended)
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
 	var running sync.WaitGroup
-	for i, c := range r.checks {
-		running.Go(func() { now.errs[i] = c.Check(ctx) })
+	for i, c := range checks {
+		running.Go(func() { r.errs[i] = c.Check(ctx) })
 	}
 	running.Wait()
-	close(now.ended)
 }
