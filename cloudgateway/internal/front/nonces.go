@@ -12,8 +12,8 @@ const (
 	// a failover, a request that a tool has signed ahead of time could be repeated for so long.
 	oldest   = 15 * time.Minute
 	earliest = time.Minute
-	// mostNonces is how many are remembered, at 48 bytes each, before a key pair may have its equal part and no more. What others
-	// have already is kept, so that 256 hostile pairs, one after the other, come to six times as many.
+	// mostNonces is how many are remembered, at 48 bytes each, before a key pair may have an equal part of what those with fewer leave. What
+	// others have already is kept, so that 256 hostile pairs, one after the other, come to six times as many.
 	mostNonces = 100_000
 )
 
@@ -31,8 +31,8 @@ type seen struct {
 	turned      time.Time
 }
 
-// use notes a nonce. It refuses one that was used before. While all key pairs together have used too many, it refuses those of a
-// pair that has more than its equal part, so that no pair keeps others out.
+// use notes a nonce. It refuses one that was used before. While all key pairs together have used too many, it refuses those of the pairs
+// that have used the most, so that no pair keeps others out.
 func (n *nonces) use(key, nonce string, now time.Time) error {
 	sum := sha256.Sum256([]byte(nonce))
 	digest := [16]byte(sum[:16])
@@ -52,12 +52,22 @@ func (n *nonces) use(key, nonce string, now time.Time) error {
 	switch {
 	case lately || earlier:
 		return refuse(http.StatusBadRequest, "SignatureNonceUsed", "Specified signature nonce was used already.")
-	case n.all >= mostNonces && len(of.now)+len(of.before) >= mostNonces/len(n.keys):
+	case n.all >= mostNonces && n.upTo(of.count()) >= mostNonces:
 		return because(reasonNonces, throttled(time.Minute, "too many requests of the key pair have to be remembered"))
 	}
 	of.now[digest] = struct{}{}
 	n.all++
 	return nil
+}
+
+func (s *seen) count() int { return len(s.now) + len(s.before) }
+
+// upTo is how many all key pairs together have, of each so many at most.
+func (n *nonces) upTo(most int) (all int) {
+	for _, of := range n.keys {
+		all += min(most, of.count())
+	}
+	return all
 }
 
 // turn forgets the older half of each key pair once all of it is too old.

@@ -238,12 +238,37 @@ func TestNoncesOfHostilePairs(t *testing.T) {
 		t.Errorf("a pair that is alone may use %d nonces, not %d", taken, mostNonces)
 	}
 	for pairs := 2; pairs <= 16; pairs++ {
-		if taken := flood(fmt.Sprint("pair ", pairs)); taken != mostNonces/pairs {
+		if taken := flood(fmt.Sprint("pair ", pairs)); taken != (mostNonces+pairs-1)/pairs {
 			t.Errorf("the last one of %d pairs may use %d nonces, not its part of %d", pairs, taken, mostNonces)
 		}
 	}
 	if n.all > 4*mostNonces {
 		t.Errorf("%d nonces are remembered, more than four times %d", n.all, mostNonces)
+	}
+}
+
+// TestNoncesOfABusyPair: a pair that uses as many as it can costs one that makes a call now and then nothing, however many others there
+// are that make none.
+func TestNoncesOfABusyPair(t *testing.T) {
+	t.Parallel()
+	var n nonces
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i := range 60 {
+		if err := n.use(fmt.Sprint("idle ", i), "once", now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := 0
+	for n.use("busy", strconv.Itoa(taken), now) == nil {
+		taken++
+	}
+	for i := range 3_000 { // three a second
+		if err := n.use("modest", strconv.Itoa(i), now); err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+	if err := n.use("busy", "more", now); err == nil || taken < mostNonces-60 || n.all > mostNonces+3_000 {
+		t.Errorf("the busy pair may use %d nonces, and then %v; %d are remembered", taken, err, n.all)
 	}
 }
 
