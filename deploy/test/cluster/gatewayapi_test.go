@@ -70,6 +70,9 @@ const skippedCases = "GatewayListenerUnsupportedProtocol,GatewayInvalidRouteKind
 	"GatewayObservedGenerationBump,GatewaySecretInvalidReferenceGrant,GatewaySecretMissingReferenceGrant," +
 	"GatewaySecretReferenceGrantAllInNamespace,GatewaySecretReferenceGrantSpecific"
 
+// layer4Features are those of the suite that TCP and UDP need.
+const layer4Features = "Gateway,ReferenceGrant,TCPRoute,UDPRoute"
+
 // conformanceDeadline is for one run of the suite.
 const conformanceDeadline = 20 * time.Minute
 
@@ -82,7 +85,10 @@ func TestGatewayAPI(t *testing.T) {
 	c := start(t, 3)
 	c.outside(t)
 	c.dns(t)
-	c.components = "  lbcontroller:\n    config:\n      gatewayAPI: {enabled: true}\n      backendType: eni\n"
+	// The role that lets Secrets be read is in the namespace of the suite.
+	c.run(t, "kubectl create namespace gateway-conformance-infra")
+	c.components = "  lbcontroller:\n    config:\n      gatewayAPI: {enabled: true}\n      backendType: eni\n" +
+		"      tlsSecretNamespaces: [gateway-conformance-infra]\n"
 	c.install(t)
 	c.run(t, "kubectl apply --server-side -f "+c.built.Gateways.Definitions)
 	for _, class := range []string{"nlb", "clb"} {
@@ -95,11 +101,14 @@ func TestGatewayAPI(t *testing.T) {
 	}
 	c.apply(t, string(zones))
 	c.run(t, "kubectl wait --for=condition=Accepted --timeout=180s gatewayclass/nlb gatewayclass/clb")
-	for _, column := range []struct{ class, servers, skip string }{
-		{"nlb", "pods", skippedCases},
+	for _, column := range []struct{ class, servers, skip, profiles, features string }{
+		// A load balancer of layer 4 doesn't refuse connections by the name that clients ask for.
+		{"nlb", "pods", skippedCases + ",TLSRouteHostnameIntersection", "GATEWAY-TCP,GATEWAY-UDP,GATEWAY-TLS",
+			layer4Features + ",TLSRoute,TLSRouteModeTerminate"},
 		// The suite asks ten times within two seconds, and one of the servers of a CLB has no traffic by then.
-		{"clb", "pods", skippedCases + ",UDPRouteWeightedRouting"},
-		{"nlb", "nodes", skippedCases + ",TCPRouteWeightedRouting,UDPRouteWeightedRouting"},
+		{"clb", "pods", skippedCases + ",UDPRouteWeightedRouting", "GATEWAY-TCP,GATEWAY-UDP", layer4Features},
+		{"nlb", "nodes", skippedCases + ",TCPRouteWeightedRouting,UDPRouteWeightedRouting", "GATEWAY-TCP,GATEWAY-UDP",
+			layer4Features},
 	} {
 		t.Run(column.class+"-"+column.servers, func(t *testing.T) {
 			if column.servers == "nodes" {
@@ -109,7 +118,8 @@ func TestGatewayAPI(t *testing.T) {
 			if column.class == "nlb" {
 				c.handOver(t, column.servers)
 			}
-			c.conform(t, column.class, column.servers, column.skip)
+			c.conform(t, column.class, column.servers, "-skip-tests="+column.skip, "-conformance-profiles="+column.profiles,
+				"-supported-features="+column.features)
 		})
 	}
 }
@@ -166,19 +176,20 @@ func (c *cluster) documentedUpgrade() string {
 }
 
 // conform runs the suite, and keeps its report.
-func (c *cluster) conform(t *testing.T, class, servers, skip string) {
+func (c *cluster) conform(t *testing.T, class, servers string, flags ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), conformanceDeadline)
 	defer cancel()
 	// Those of the run before.
-	c.run(t, "kubectl wait --for=delete --timeout=180s namespace/gateway-conformance-infra namespace/gateway-conformance-app-backend "+
+	c.run(t, "kubectl wait --for=delete --timeout=180s namespace/gateway-conformance-app-backend "+
 		"namespace/gateway-conformance-web-backend")
+	c.run(t, "kubectl -n gateway-conformance-infra wait --for=delete --timeout=180s --all services,gateways")
 	name := class + "-" + servers
 	report := filepath.Join(c.dir, "gateway-api-"+name+".yaml")
-	cmd := exec.CommandContext(ctx, c.built.Gateways.Tests, "-test.v", "-test.timeout=20m", "-test.run=^TestConformance$",
-		"-gateway-class="+class, "-conformance-profiles=GATEWAY-TCP,GATEWAY-UDP", "-supported-features=Gateway,ReferenceGrant,TCPRoute,UDPRoute",
-		"-skip-tests="+skip, "-report-output="+report, "-allow-crds-mismatch", "-organization=alicloud-controllers",
-		"-project=lbcontroller", "-url=https://alicloud-controllers.dev", "-version=dev", "-contact=none")
+	cmd := exec.CommandContext(ctx, c.built.Gateways.Tests, append(flags, "-test.v", "-test.timeout=20m",
+		"-test.run=^TestConformance$", "-gateway-class="+class, "-report-output="+report, "-allow-crds-mismatch",
+		"-organization=alicloud-controllers", "-project=lbcontroller", "-url=https://alicloud-controllers.dev", "-version=dev",
+		"-contact=none")...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig("admin"))
 	cmd.Dir = c.dir
 	out, err := cmd.CombinedOutput()

@@ -187,7 +187,7 @@ func settleConflicts(list []*listener) {
 		}
 		reason := gatewayv1.ListenerConditionReason(gatewayv1.ListenerEntryReasonListenerConflict)
 		switch {
-		case l.Protocol != holder.Protocol:
+		case l.Protocol != holder.Protocol || l.terminates() != holder.terminates():
 			reason = gatewayv1.ListenerReasonProtocolConflict
 		case value(l.Hostname, "") != value(holder.Hostname, ""):
 			l.refused = shadow.Refuse(gatewayv1.ListenerReasonUnsupportedValue,
