@@ -299,6 +299,30 @@ func TestFrontBoundsTokens(t *testing.T) {
 	}
 }
 
+// TestFrontBoundsSessions: a pod that asks for sessions without end gets those that all pods of a DaemonSet need, and no more: each is a line
+// of the audit log, from which those of others would go.
+func TestFrontBoundsSessions(t *testing.T) {
+	w := withSessions(t)
+	address := w.openFront(w.start())
+	stranger, given, throttled := newTool(t, address, "", ""), 0, 0
+	for begun := time.Now(); throttled < 10; {
+		switch got := assume(t, stranger, "pod-of-tool", nil); {
+		case got.Status == 200:
+			given++
+		case got.Code == "Throttling" && got.Header.Get("X-Acs-Retry-After") != "":
+			throttled++
+		default:
+			t.Fatalf("got %+v", got)
+		}
+		if most := 110 + int(20*time.Since(begun).Seconds()); given > most {
+			t.Fatalf("%d sessions in %s", given, time.Since(begun))
+		}
+	}
+	if given < 100 {
+		t.Errorf("%d sessions", given)
+	}
+}
+
 // TestTokensOfSessionsAreNoOthers: the token for a session is not good for the gateway's own API.
 func TestTokensOfSessionsAreNoOthers(t *testing.T) {
 	w := withSessions(t)

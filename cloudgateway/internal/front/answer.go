@@ -39,6 +39,7 @@ const (
 	reasonBytes       = "bytes"       // of requests and answers under way
 	reasonLookups     = "lookups"     // of permissions under way
 	reasonRefusals    = "refusals"    // by RBAC, of late
+	reasonSessions    = "sessions"    // given of late
 	reasonNonces      = "nonces"      // of requests that have to be remembered
 )
 

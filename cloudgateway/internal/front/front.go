@@ -77,6 +77,7 @@ type Front struct {
 
 	audits  rpc.Peers // the lines of the audit log about refusals, by caller; "": a stranger
 	asks    rpc.Peers // refusals by RBAC, by caller
+	gives   rpc.Peers // sessions, by caller
 	lookups lookups
 	strange logging.Occasional
 	ours    logging.Occasional // about answers that tools do not get
@@ -123,6 +124,7 @@ func New(cfg Config) *Front {
 	return &Front{
 		cfg: cfg, keys: keys, changes: changes(), named: alone(),
 		audits: rpc.Peers{Burst: 20, PerSecond: 1}, asks: rpc.Peers{Burst: 50, PerSecond: 5},
+		gives: rpc.Peers{Burst: 100, PerSecond: 20}, // Of 5 000 pods that start at once the last one has its own after four minutes.
 		calls: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_front_calls_total",
 			Help: "Calls of tools to the OpenAPI front, by outcome: ok, error (the cloud's), no_answer, or the code with " +
@@ -137,7 +139,7 @@ func New(cfg Config) *Front {
 			Name: "cloudgateway_front_throttled_calls_total",
 			Help: "Calls of tools that the gateway answered with Throttling, by reason: limit (the account's, for the action), " +
 				"connections, calls or bytes (the caller has too many under way), lookups (of permissions under way), refusals (by " +
-				"RBAC, of late) or nonces (to be remembered).",
+				"RBAC, of late), sessions (of late) or nonces (to be remembered).",
 		}, []string{"reason"}),
 		kept: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_front_withheld_answers_total",

@@ -105,6 +105,9 @@ func (s *session) identified(ctx context.Context, c *call) error {
 		return refuse(http.StatusForbidden, "Forbidden.RAM", "a controller of this cluster calls the gateway's own API")
 	}
 	c.key, x.until = key, until
+	if !s.gives.Take(key.User) { // Each is a line of the audit log.
+		return because(reasonSessions, throttled(time.Second, "the caller was given too many sessions of late; one is good for an hour"))
+	}
 	return s.lives(ctx, key)
 }
 
