@@ -187,7 +187,7 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 	if err != nil {
 		return s, err
 	}
-	p := plan.Release(c.product, own, s.view.Preserved())
+	p := plan.Release(c.product, own, keptFor(s.view, s.want.Desired.Owner))
 	c.logger.Info("releasing the load balancer", "service", s.key, "loadBalancer", own.InstanceID, "plan", p.String())
 	if _, err := c.apply(ctx, apply.Work{Plan: p, Observed: own}); err != nil && !isGone(err) {
 		return s, err

@@ -76,6 +76,12 @@ func isGone(err error) bool {
 	return slices.ContainsFunc(causes(err), func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound })
 }
 
+// isFinal reports that a call fails as often as it is tried.
+func isFinal(err error) bool {
+	e, ok := rpcerr.From(err)
+	return ok && (e.Code == codes.InvalidArgument || e.Reason == rpcerr.QuotaExceeded || isUnreadable(err))
+}
+
 // isWithoutEffect reports of failed calls of a plan that none of them has changed anything: they were not sent, or what
 // a listener shall be was refused.
 func isWithoutEffect(err error) bool {

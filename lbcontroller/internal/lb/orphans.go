@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -207,7 +208,7 @@ func (w *orphans) deleteWhole(ctx context.Context, o orphan.Orphan, observed mod
 	if observed, err = w.releaseBeside(ctx, "", first, observed); err != nil {
 		return err
 	}
-	if _, err := w.apply(ctx, apply.Work{Plan: plan.Release(w.product, observed, false),
+	if _, err := w.apply(ctx, apply.Work{Plan: plan.Release(w.product, observed, nil),
 		Observed: observed}); err != nil && !isGone(err) {
 		return err
 	}
@@ -351,14 +352,39 @@ func (w *orphans) list(ctx context.Context) (found []orphan.Orphan, living int, 
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	if len(list)+len(things) == 0 {
+	users, err := w.users(ctx)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if len(list)+len(things)+len(users) == 0 {
 		return nil, 0, nil, nil
 	}
 	if services, err = listServices(ctx, w.Client); err != nil {
 		return nil, 0, nil, err
 	}
 	found, living = orphan.Find(w.clusterID, w.product.Marks().Finalizer, list, things, services)
+	found = append(found, orphan.OnUsers(w.clusterID, users, services)...)
 	return found, living, services, w.remind(ctx, things, services)
+}
+
+// users reads the load balancers of users on which Services are or were, with their listeners and the names of server groups.
+func (w *orphans) users(ctx context.Context) (list []model.Observed, err error) {
+	marked, err := w.product.Search(ctx, observe.Query{Tag: ownership.TagReused, Value: "true"})
+	if err != nil {
+		return nil, fmt.Errorf("list the load balancers of users: %w", err)
+	}
+	for _, lb := range marked {
+		found, err := w.product.Read(ctx, lb.InstanceID, observe.Extent{View: observe.Full, User: &observe.Parts{}})
+		_, isMade := errors.AsType[*observe.MakingError](err)
+		switch {
+		case isGone(err), isUnreadable(err), isMade:
+		case err != nil:
+			return nil, err
+		default:
+			list = append(list, found)
+		}
+	}
+	return list, nil
 }
 
 // tellEIPs says of EIPs that were allocated for a Service which doesn't ask for them and doesn't note them that they

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,7 +51,7 @@ func (e *engine) possessions(ctx context.Context, r controller.Request, view des
 		Owner:    ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID},
 		Preserve: view.Preserved(), GroupsApart: e.Product.Marks().GroupsApart, Used: p.another.UsedGroups(),
 	}
-	p.instance = plan.Release(e.Product, p.observed, view.Preserved())
+	p.instance = plan.Release(e.Product, p.observed, keptFor(view, p.beside.Owner))
 	if p.observed, p.beside.EIP, err = e.beside(ctx, view, p.observed); err != nil {
 		return p, err
 	}
@@ -123,6 +124,12 @@ func (e *engine) giveUp(ctx context.Context, r controller.Request, p possessions
 			return o, left.err
 		}
 	}
+	if p.beside.Preserve {
+		kept, err := e.keep(ctx, r.Key, p)
+		if o.Events = append(o.Events, kept...); err != nil {
+			return o, err
+		}
+	}
 	if p.observed, err = e.releaseBeside(ctx, r.Key, p.last, p.observed); err != nil {
 		return o, err
 	}
@@ -131,6 +138,39 @@ func (e *engine) giveUp(ctx context.Context, r controller.Request, p possessions
 			"what was made for the Service stays: %s; delete by hand what nobody needs", strings.Join(left, "; ")))
 	}
 	return o, nil
+}
+
+// keptFor is the tag of a load balancer that keeps what was made for a Service; nil if that goes with the Service.
+func keptFor(view desired.View, owner ownership.Owner) *commonv1.Tag {
+	if !view.Preserved() {
+		return nil
+	}
+	key, value := owner.Kept()
+	return &commonv1.Tag{Key: key, Value: value}
+}
+
+// keep says on load balancers of users that they keep what was made there for the Service: without that it would look
+// like what a Service has left that is gone. One that can't have the tag keeps it all the same.
+func (e *engine) keep(ctx context.Context, key string, p possessions) (events []controller.Event, err error) {
+	tagKey, value := p.beside.Owner.Kept()
+	for _, claim := range p.claims {
+		id := claim.LoadBalancer
+		mark := plan.Plan{Phases: []plan.Phase{{e.Product.Tagged(nil, &commonv1.Tag{Key: tagKey, Value: value})}}}
+		_, err := e.apply(ctx, apply.Work{Plan: mark, Observed: model.Observed{InstanceID: id, Reused: true}})
+		switch {
+		case isGone(err):
+			continue
+		case err != nil && !slices.ContainsFunc(causes(err), func(err error) bool { return !isFinal(err) }):
+			e.Logger.Warn("a load balancer can't have the tag which says that it keeps what was made there", "service", key,
+				"loadBalancer", id, "error", err)
+		case err != nil:
+			return events, err
+		}
+		events = append(events, controller.Normalf(controller.ReasonPreserved, "load balancer %s keeps what was made on it for "+
+			"the Service, as annotation %s asks, and that is yours from now on: nothing follows nodes and pods there",
+			id, annotation.Prefix+annotation.PreserveOnDelete))
+	}
+	return events, nil
 }
 
 // beginRelease notes on a Service that lives on that something is missing: a crash on the way must not look like

@@ -1,6 +1,7 @@
 package nlb_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -37,7 +38,9 @@ func TestPreserve(t *testing.T) {
 		check(t, "finalizers", 0, len(w.service().Finalizers))
 		balancer := w.balancer()
 		check(t, "protected", false, balancer.GetDeletionProtection().GetEnabled() || balancer.GetModificationProtection().GetEnabled())
-		check(t, "marks", 0, len(balancer.GetTags())+len(w.group().GetTags()))
+		key, value := ownership.Owner{Service: "web", Namespace: "default", ClusterID: clusterID}.Kept()
+		check(t, "tags of the NLB", fmt.Sprint([]*commonv1.Tag{{Key: key, Value: value}}), fmt.Sprint(balancer.GetTags()))
+		check(t, "marks of the server group", 0, len(w.group().GetTags()))
 	})
 }
 

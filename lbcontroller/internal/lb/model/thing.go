@@ -16,13 +16,15 @@ const (
 	ThingGroup
 	// ThingFailed is a load balancer that could not be made.
 	ThingFailed
+	// ThingLeft is what Services that are gone have left on a load balancer of a user's.
+	ThingLeft
 )
 
 // String is a thing of the kind, for people.
 func (k ThingKind) String() string {
 	return map[ThingKind]string{
 		0: "load balancer", ThingList: "access list", ThingEIP: "EIP", ThingGroup: "server group",
-		ThingFailed: "load balancer that could not be made",
+		ThingFailed: "load balancer that could not be made", ThingLeft: "what is left on load balancer",
 	}[k]
 }
 

@@ -141,7 +141,9 @@ type Hint struct {
 }
 
 // extent is what is read of an instance that may be the Service's own.
-func (h Hint) extent(view View) Extent { return Extent{View: view, Mark: h.DefaultName, Known: h.Known} }
+func (h Hint) extent(view View) Extent {
+	return Extent{View: view, Mark: h.DefaultName, Known: h.Known}
+}
 
 // owns reports whether an instance was created for the Service: by its tag, or, if that was removed, by another mark together
 // with the published address. The address alone proves nothing: a Service of the existing CCM may publish that of a user's instance.

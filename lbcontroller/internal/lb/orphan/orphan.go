@@ -2,6 +2,7 @@ package orphan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -77,6 +78,34 @@ func Find(clusterID, finalizer string, list []model.Observed, things []model.Thi
 	}
 	slices.SortFunc(orphans, func(a, b Orphan) int { return strings.Compare(a.LoadBalancer, b.LoadBalancer) })
 	return orphans, living
+}
+
+// OnUsers returns what Services of the cluster that are gone have left on load balancers of users, one for each of these, ordered by id.
+// Nothing of it is ever deleted: an earlier version, or the existing CCM, has left the like for a Service that asked for it, and didn't say
+// so in the cloud. The Services must have been read after the load balancers.
+func OnUsers(clusterID string, list []model.Observed, services []*corev1.Service) (orphans []Orphan) {
+	for _, lb := range list {
+		var left []string
+		add := func(what, text string) {
+			owner, made := ownership.MadeFor(text)
+			if made && clusterID != "" && owner.ClusterID == clusterID && !ownership.IsKept(lb.Tags(), clusterID, text) &&
+				nameOf(text, clusterID, services) == "" {
+				left = append(left, what+" "+text)
+			}
+		}
+		for _, l := range lb.Listeners {
+			add("listener", l.Description())
+		}
+		for _, name := range slices.Sorted(maps.Values(lb.OtherGroups)) {
+			add("server group", name)
+		}
+		if len(left) > 0 {
+			orphans = append(orphans, Orphan{LoadBalancer: lb.InstanceID, Name: strings.Join(slices.Compact(left), ", "), Thing: model.ThingLeft,
+				Kept: "it may have been kept there for a Service with preserve-lb-on-delete; delete it by hand if nobody needs it"})
+		}
+	}
+	slices.SortFunc(orphans, func(a, b Orphan) int { return strings.Compare(a.LoadBalancer, b.LoadBalancer) })
+	return orphans
 }
 
 // Has reports whether a Service asks for a load balancer, or may still have one: if it has ceased to ask for it, it

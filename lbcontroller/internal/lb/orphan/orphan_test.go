@@ -174,3 +174,53 @@ func TestDecide(t *testing.T) {
 		t.Error("only load balancers of Services that exist show that the lists are those of this cluster")
 	}
 }
+
+// TestOnUsers: what Services that are gone have left on a user's load balancer is told and never deleted; what is kept there, another
+// cluster's, and what people have made isn't told.
+func TestOnUsers(t *testing.T) {
+	t.Parallel()
+	gone := ownership.Owner{Service: "gone", Namespace: "default", ClusterID: cluster}
+	long := ownership.Owner{Namespace: "a-namespace-with-a-long-name-too", ClusterID: cluster,
+		Service: "a-service-whose-name-is-as-long-as-kubernetes-allows-it-to-be-x"}
+	elsewhere := ownership.Owner{Service: "gone", Namespace: "default", ClusterID: "c-2"}
+	there := []*corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}}
+	const left = "server group k8s/1/gone/default/c-1"
+	kept := func(o ownership.Owner) []string { key, value := o.Kept(); return []string{key, value} }
+	for what, tt := range map[string]struct {
+		tags     []string
+		listener string
+		group    string
+		want     string
+	}{
+		"nothing":              {},
+		"by hand":              {listener: "front", group: "mine"},
+		"of a Service that is": {listener: "k8s/80/web/default/c-1", group: "k8s/30080/web/default/c-1"},
+		"of another cluster":   {listener: elsewhere.Listener(80)},
+		"of one that is gone": {listener: gone.Listener(80), group: gone.Group("30080"),
+			want: "listener k8s/80/gone/default/c-1, server group k8s/30080/gone/default/c-1"},
+		"of an NLB":                  {listener: gone.Dotted("80", "tcp"), want: "listener k8s.80.TCP.gone.default.c-1"},
+		"kept":                       {tags: kept(gone), listener: gone.Listener(80), group: gone.Group("30080")},
+		"kept on an NLB":             {tags: kept(gone), listener: gone.Dotted("80", "tcp")},
+		"kept by a long name":        {tags: kept(long), group: long.Group("30080")},
+		"left by a long name":        {group: long.Group("30080"), want: "server group " + long.Group("30080")},
+		"kept in another cluster":    {tags: kept(elsewhere), group: gone.Group("1"), want: left},
+		"kept, but another's":        {tags: kept(long), group: gone.Group("1"), want: left},
+		"a tag that is made up":      {tags: []string{"kubernetes.kept.by.user.x", "default/gone"}, group: gone.Group("1"), want: left},
+		"a tag that says too little": {tags: []string{kept(gone)[0], "gone"}, group: gone.Group("1"), want: left},
+	} {
+		lb := model.Observed{InstanceID: "lb-1", Instance: clb(tt.tags...), OtherGroups: map[string]string{"rsp-1": tt.group},
+			Listeners: []model.Listener{{Config: &slbv1.ListenerConfig{Description: &tt.listener}}}}
+		got := ""
+		for _, o := range OnUsers(cluster, []model.Observed{lb}, there) {
+			if got = o.Name; o.LoadBalancer != "lb-1" || o.Kept == "" || o.Thing != model.ThingLeft {
+				t.Errorf("%s: %+v", what, o)
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", what, got, tt.want)
+		}
+		if found := OnUsers("", []model.Observed{lb}, there); len(found) > 0 {
+			t.Errorf("%s: without an id of the cluster %v is found", what, found)
+		}
+	}
+}

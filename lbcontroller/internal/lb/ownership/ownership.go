@@ -25,10 +25,29 @@ const LabelSecurityGroupID = "service.k8s.alibaba/security-group-id"
 // TagReused marks an instance that a user made and a Service names. Such an instance is never ours.
 const TagReused = "kubernetes.reused.by.user"
 
+// tagKept begins the key of the tag of a load balancer that keeps what a Service has made on it, as the Service asked for when it went. The
+// value is the namespace and the name of the Service.
+const tagKept = "kubernetes.kept.by.user."
+
+// Kept is the tag of a load balancer that keeps what was made on it for the Service.
+func (o Owner) Kept() (key, value string) { return tagKept + o.hash(), o.Namespace + "/" + o.Service }
+
+// IsKept reports whether a load balancer with these tags keeps what bears a text, for a Service of a cluster that is gone.
+func IsKept(tags map[string]string, clusterID, text string) bool {
+	for key, value := range tags {
+		namespace, service, _ := strings.Cut(value, "/")
+		owner := Owner{Service: service, Namespace: namespace, ClusterID: clusterID}
+		if key == tagKept+owner.hash() && owner.Owns(text) {
+			return true
+		}
+	}
+	return false
+}
+
 // Reserved reports whether a tag is the controller's own mark or the cloud's.
 func Reserved(key string) bool {
 	lower := strings.ToLower(key)
-	return key == TagService || key == TagCluster || key == TagReused || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
+	return key == TagService || key == TagCluster || key == TagReused || strings.HasPrefix(key, tagKept) || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
 }
 
 // maxName is the cloud's limit for the name of a server group and the description of a server; listeners allow more.
@@ -101,11 +120,16 @@ func MadeFor(text string) (Owner, bool) {
 
 func (o Owner) tail() string { return o.Service + "/" + o.Namespace + "/" + o.ClusterID }
 
+// hash tells owners apart whose names are shortened.
+func (o Owner) hash() string {
+	sum := sha256.Sum256([]byte(o.tail()))
+	return hex.EncodeToString(sum[:])[:10]
+}
+
 // shortTail replaces the end of the Service's name by a hash of the whole, and cuts the namespace, so that the longest port
 // name (15 characters) still fits.
 func (o Owner) shortTail() string {
-	sum := sha256.Sum256([]byte(o.tail()))
-	hash := hex.EncodeToString(sum[:])[:10]
+	hash := o.hash()
 	cluster := o.ClusterID[:min(len(o.ClusterID), 34)]
 	room := maxName - len("k8s/") - 15 - len("/") - len(".") - len(hash) - len("//") - len(cluster)
 	service := o.Service[:min(len(o.Service), room/2)]

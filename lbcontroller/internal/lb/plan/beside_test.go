@@ -75,7 +75,8 @@ func TestBeside(t *testing.T) {
 		Failed: []model.Thing{{ID: "nlb-0", Held: true}, {ID: "nlb-9"}},
 	}), "; ")
 	for _, part := range []string{
-		"without the servers of the Service, as something else", "without the servers of the Service, as it has others", "with its servers", "sg-1), as something else uses it", "nlb-0",
+		"without the servers of the Service, as something else", "without the servers of the Service, as it has others",
+		"with its servers", "sg-1), as something else uses it", "nlb-0",
 	} {
 		if !strings.Contains(left, part) {
 			t.Errorf("%q isn't in what is left: %s", part, left)

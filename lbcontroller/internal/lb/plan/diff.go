@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
@@ -160,16 +162,21 @@ func Leave(owner ownership.Owner, reuse model.Reuse, o model.Observed) Plan {
 	return p
 }
 
-// Release returns the way to give up an instance of ours. A preserved one keeps all it has but our protections and tags.
-func Release(kind Differ, o model.Observed, preserve bool) Plan {
+// Release returns the way to give up an instance of ours. One that is preserved keeps all it has but our protections and
+// tags, and gets the tag kept, which says so; kept is nil for any other.
+func Release(kind Differ, o model.Observed, kept *commonv1.Tag) Plan {
 	var p Plan
 	if o.InstanceID == "" || o.Reused {
 		return p
 	}
-	if change := kind.Unprotect(o, preserve); change != nil {
+	change := kind.Unprotect(o, kept != nil)
+	if have := o.Tags(); kept != nil && len(have) < fewTags && have[kept.GetKey()] != kept.GetValue() {
+		change = kind.Tagged(change, kept)
+	}
+	if change != nil {
 		p.add(Phase{change})
 	}
-	if !preserve {
+	if kept == nil {
 		p.add(Phase{DeleteInstance{}})
 	}
 	return p

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
@@ -39,7 +40,12 @@ func DiffServers(d *model.Desired, o model.Observed) (Plan, bool) { return plan.
 
 func FollowServers(d *model.Desired, o model.Observed) Plan { return plan.FollowServers(d, o) }
 
-func Release(o model.Observed, preserve bool) Plan { return plan.Release(clb.Product{}, o, preserve) }
+func Release(o model.Observed, preserve bool) Plan {
+	if !preserve {
+		return plan.Release(clb.Product{}, o, nil)
+	}
+	return plan.Release(clb.Product{}, o, &commonv1.Tag{Key: "kept", Value: "here"})
+}
 
 func Leave(owner ownership.Owner, reuse model.Reuse, o model.Observed) Plan {
 	return plan.Leave(owner, reuse, o)

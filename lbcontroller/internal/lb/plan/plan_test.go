@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -387,6 +388,10 @@ func TestB28ReleaseAsksForNoMoreThanThereIs(t *testing.T) {
 	t.Parallel()
 	tags := []*commonv1.Tag{{Key: "theirs"}, {Key: ownership.TagService, Value: "a"}, {Key: ownership.TagCluster, Value: "c"}}
 	protection := &slbv1.ModificationProtection{Enabled: true}
+	var many []*commonv1.Tag
+	for i := range 10 {
+		many = append(many, &commonv1.Tag{Key: fmt.Sprint("theirs-", i)})
+	}
 	for name, test := range map[string]struct {
 		have     *slbv1.LoadBalancer
 		preserve bool
@@ -395,20 +400,25 @@ func TestB28ReleaseAsksForNoMoreThanThereIs(t *testing.T) {
 		"nothing to lift": {have: &slbv1.LoadBalancer{Tags: tags, ModificationProtection: protection}, want: "1. delete load balancer"},
 		"protected": {have: &slbv1.LoadBalancer{DeleteProtection: true},
 			want: "1. change load balancer: delete protection\n2. delete load balancer"},
-		"protection not known":       {want: "1. change load balancer: delete protection\n2. delete load balancer"},
-		"preserved, nothing to lift": {have: &slbv1.LoadBalancer{Tags: tags[:1]}, preserve: true},
+		"protection not known":         {want: "1. change load balancer: delete protection\n2. delete load balancer"},
+		"preserved, nothing to lift":   {have: &slbv1.LoadBalancer{Tags: tags[:1]}, preserve: true, want: "1. change load balancer: tags"},
+		"preserved before":             {have: &slbv1.LoadBalancer{Tags: []*commonv1.Tag{{Key: "kept", Value: "here"}}}, preserve: true},
+		"preserved, no room for a tag": {have: &slbv1.LoadBalancer{Tags: many}, preserve: true},
 		"preserved, protected": {have: &slbv1.LoadBalancer{DeleteProtection: true, ModificationProtection: protection},
-			preserve: true, want: "1. change load balancer: delete protection, modification protection"},
+			preserve: true, want: "1. change load balancer: delete protection, modification protection, tags"},
 		"preserved, one mark of ours": {have: &slbv1.LoadBalancer{Tags: tags[:2]}, preserve: true, want: "1. change load balancer: tags"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := Release(model.Observed{InstanceID: "lb-1", Instance: test.have}, test.preserve)
 			wantPlan(t, p, test.want)
-			if test.want == "1. change load balancer: tags" {
+			if name == "preserved, one mark of ours" {
 				request := p.Phases[0][0].(UpdateInstance).Request
 				if diff := gocmp.Diff([]string{ownership.TagService}, request.GetRemoveTagKeys()); diff != "" {
 					t.Errorf("removed tags (-want +got):\n%s", diff)
+				}
+				if set := request.GetSetTags(); len(set) != 1 || set[0].GetKey() != "kept" {
+					t.Errorf("set tags: %v", set)
 				}
 			}
 		})

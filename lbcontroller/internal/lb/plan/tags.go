@@ -9,7 +9,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
 
-// fewTags is how many tags a user's instance may have at most to be marked as reused, as with the existing CCM.
+// fewTags is how many tags an instance may have at most to be marked as a user's, reused or kept, as with the existing CCM.
 const fewTags = 10
 
 // MissingTags returns the tags that are wanted and missing or different. Tags of others are not looked at. A missing cluster tag
