@@ -16,9 +16,10 @@ import (
 
 // Reasons of events about what a condition says, too.
 const (
-	syncFailed  = "SyncLoadBalancerFailed"
-	nodeFailed  = "SyncNodeFailed"
-	routeFailed = "CreateRouteFailed"
+	syncFailed   = "SyncLoadBalancerFailed"
+	heldByPolicy = "HeldByPolicy"
+	nodeFailed   = "SyncNodeFailed"
+	routeFailed  = "CreateRouteFailed"
 )
 
 // Obstacle is what stands in the way, and what somebody can do about it.
@@ -284,7 +285,7 @@ func (f Facts) warnings() (live []corev1.Event) {
 func (f Facts) over(e corev1.Event) bool {
 	var since time.Time
 	switch {
-	case f.Service != nil && e.Reason == syncFailed:
+	case f.Service != nil && (e.Reason == syncFailed || e.Reason == heldByPolicy):
 		for _, c := range f.Service.Status.Conditions {
 			if c.Type == "Synced" && c.Status == metav1.ConditionTrue {
 				since = c.LastTransitionTime.Time

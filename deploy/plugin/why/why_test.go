@@ -142,6 +142,7 @@ func cases() map[string]Facts {
 		"10a trouble that is over in the same second": service(happened(time.Minute, "Service", "SyncLoadBalancerFailed", "old"),
 			happened(time.Minute, "Service", "Resolved", "the trouble that SyncLoadBalancerFailed reported is over")),
 		"10b trouble that was over when it was synced": service(happened(4*time.Hour, "Service", "SyncLoadBalancerFailed", "old")),
+		"10d a policy that is over":                    service(happened(4*time.Hour, "Service", "HeldByPolicy", "policy report: not done")),
 		"10c trouble since":                            service(happened(2*time.Hour, "Service", "SyncLoadBalancerFailed", "new")),
 		"11 the load balancer is gone": service(func(f *Facts) {
 			f.Service.Status.Conditions[0] = metav1.Condition{Type: "LoadBalancerReady", Status: metav1.ConditionFalse, Reason: "Gone",
