@@ -84,8 +84,14 @@ func newCluster(t *testing.T, objects ...runtime.Object) engine.ClientProvider {
 // tryRender returns the text of each file, or what is wrong with the values. Without a cluster it is what helm template does.
 func tryRender(t *testing.T, namespace string, values map[string]any, cluster engine.ClientProvider) (map[string]string, error) {
 	t.Helper()
+	return tryRelease(t, chartutil.ReleaseOptions{Name: "alicloud", Namespace: namespace}, values, cluster)
+}
+
+// tryRelease is tryRender for any release.
+func tryRelease(t *testing.T, options chartutil.ReleaseOptions, values map[string]any, cluster engine.ClientProvider) (
+	map[string]string, error) {
+	t.Helper()
 	c := load(t)
-	options := chartutil.ReleaseOptions{Name: "alicloud", Namespace: namespace}
 	all, err := chartutil.ToRenderValues(c, values, options, chartutil.DefaultCapabilities)
 	if err != nil {
 		return nil, err
@@ -116,7 +122,13 @@ func renderFirst(t *testing.T, namespace string, changes map[string]any) map[str
 
 func renderIn(t *testing.T, namespace string, changes map[string]any, cluster engine.ClientProvider) map[string]string {
 	t.Helper()
-	files, err := tryRender(t, namespace, values(changes), cluster)
+	return renderRelease(t, chartutil.ReleaseOptions{Name: "alicloud", Namespace: namespace}, changes, cluster)
+}
+
+// renderRelease returns the documents of a release.
+func renderRelease(t *testing.T, options chartutil.ReleaseOptions, changes map[string]any, cluster engine.ClientProvider) map[string]string {
+	t.Helper()
+	files, err := tryRelease(t, options, values(changes), cluster)
 	if err != nil {
 		t.Fatalf("render: %v", err)
 	}

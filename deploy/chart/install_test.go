@@ -341,7 +341,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestUninstall: what a pod needs to give its Lease back is there until the end.
+// TestUninstall: what a pod needs to give its Lease back is there until the end. What Helm leaves is named.
 func TestUninstall(t *testing.T) {
 	t.Parallel()
 	documents := render(t, "kube-system", nil)
@@ -360,6 +360,24 @@ func TestUninstall(t *testing.T) {
 		}
 		if object := loose[metav1.PartialObjectMetadata](t, documents["ClusterRole alicloud:"+component]); len(object.Annotations) > 0 {
 			t.Errorf("the ClusterRole of %s stays: %v", component, object.Annotations)
+		}
+	}
+	definitions, err := filepath.Glob("crds/*.yaml") // Helm never deletes them.
+	if err != nil || len(definitions) == 0 {
+		t.Fatalf("%d definitions: %v", len(definitions), err)
+	}
+	files, err := tryRender(t, "kube-system", values(nil), cluster(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range definitions {
+		command := "kubectl delete crd --ignore-not-found " + loose[metav1.PartialObjectMetadata](t, read(t, file)).Name + "\n"
+		for where, text := range map[string]string{
+			"docs/install.md": read(t, "../../docs/install.md"), "the notes": files["alicloud-controllers/templates/NOTES.txt"] + "\n",
+		} {
+			if !strings.Contains(text, command) {
+				t.Errorf("%s: no word of %s", where, command)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chartutil"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -85,5 +86,10 @@ func TestPlanOfChangedValues(t *testing.T) {
 	}
 	if seen[name(map[string]any{})] != "nothing" {
 		t.Error("the same values make another Job")
+	}
+	next := renderRelease(t, chartutil.ReleaseOptions{Name: "alicloud", Namespace: "kube-system", Revision: 2}, map[string]any{"plan": true},
+		cluster(t))
+	if again := decode[batchv1.Job](t, jobOf(t, next, "lbcontroller")).Name; seen[again] != "" {
+		t.Error("helm upgrade with the same values makes no new Job, so nothing is compared again")
 	}
 }

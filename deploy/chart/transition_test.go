@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chartutil"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -154,5 +156,26 @@ func TestFromHelmToOthers(t *testing.T) {
 		if taken[key] != document {
 			t.Errorf("%s differs: pods would start anew", key)
 		}
+	}
+}
+
+// TestOneReleaseOfACluster: whatever a release is called, what a second one would make is there already, so that Helm
+// refuses it, and the page says so.
+func TestOneReleaseOfACluster(t *testing.T) {
+	t.Parallel()
+	first := render(t, "kube-system", everything())
+	second := renderRelease(t, chartutil.ReleaseOptions{Name: "second", Namespace: "kube-system"}, everything(), cluster(t))
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(first)), slices.Sorted(maps.Keys(second))); diff != "" {
+		t.Errorf("another release makes other objects (-first +second):\n%s", diff)
+	}
+	shared := false // Objects of no namespace are in the way also of a release in another namespace.
+	for key := range render(t, "cloud", nil) {
+		shared = shared || strings.HasPrefix(key, "ClusterRole ") && first[key] != ""
+	}
+	if !shared {
+		t.Error("a release in another namespace shares no object with the first")
+	}
+	if !strings.Contains(read(t, "../../docs/install.md"), "**One release for each cluster.**") {
+		t.Error("docs/install.md doesn't say that a cluster has one release")
 	}
 }

@@ -429,7 +429,7 @@ func (c *cluster) uninstall(t *testing.T) {
 		t.Errorf("%d routes are left, want one for each node", len(routes))
 	}
 	kept := []string{"serviceaccount", "role.rbac.authorization.k8s.io", "rolebinding.rbac.authorization.k8s.io",
-		"lease.coordination.k8s.io", "configmap", "secret/cloudgateway-tls"}
+		"lease.coordination.k8s.io", "configmap", "secret/cloudgateway-tls", "customresourcedefinition.apiextensions.k8s.io"}
 	c.left(t, kept...)
 	c.run(t, c.documented(t, "kubectl -n kube-system delete lease"))
 	c.left(t)
@@ -458,5 +458,5 @@ func (c *cluster) objects(t *testing.T) []string {
 	return strings.Fields(c.run(t,
 		"kubectl -n kube-system get all,configmap,secret,serviceaccount,role,rolebinding,poddisruptionbudget,networkpolicy,lease -o name "+
 			"--selector 'k8s-app!=kube-dns'; "+
-			"kubectl get clusterrole,clusterrolebinding -o name"))
+			"kubectl get clusterrole,clusterrolebinding,customresourcedefinition -o name"))
 }

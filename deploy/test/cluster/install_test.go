@@ -105,6 +105,10 @@ func (c *cluster) fresh(t *testing.T) {
 			t.Errorf("docs/install.md: %v", err)
 		}
 	}
+	withToken := strings.ReplaceAll(c.documented(t, "TOKEN="), "curl ", "curl --fail --silent ")
+	if err := script(c.nodes[1].enter(), withToken); err != nil {
+		t.Errorf("docs/install.md: %v", err)
+	}
 	c.wait(t, "nodes are ready but for the cloud", func(ctx context.Context) error {
 		for n := range c.each(ctx) {
 			if keys := taints(n); !slices.Equal(keys, []string{uninitialized}) {

@@ -108,6 +108,11 @@ func TestServingCertificates(t *testing.T) {
 				"confirm the address 192.168.0.9 of instance i-1"); len(got) != 1 {
 			t.Errorf("events %q", w.Events.Matching("node-1"))
 		}
+		w.askAs(t, "csr-1-again", "node-1", "192.168.0.9") // A kubelet asks again and again, by another name each time.
+		w.Pass(time.Minute)
+		if got := w.Events.Matching("node-1 CertificateNotApproved"); len(got) != 1 {
+			t.Errorf("another request for the same is news: %q", got)
+		}
 		w.instance(2)
 		w.cloud.Lock()
 		w.cloud.Instances["i-2"].HostName = "node-2"

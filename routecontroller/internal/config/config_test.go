@@ -146,12 +146,12 @@ func TestCloudConfigFillsWhatIsEmpty(t *testing.T) {
 	t.Parallel()
 	old := file(t,
 		`{"Global": {"clusterID": "c-old", "region": "cn-beijing", "vpcid": "vpc-1", "routeTableIDs": "vtb-1, vtb-2", `+
-			`"nodeMaxConcurrentReconciles": 5}}`)
+			`"kubernetesClusterTag": "team.example.com", "nodeMaxConcurrentReconciles": 5}}`)
 	cfg, warnings, err := config.Load(file(t, strings.Replace(minimal, "clusterID: c-1", "", 1)), old)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.ClusterID != "c-old" || cfg.Region != "cn-hangzhou" || cfg.VPCID != "vpc-1" ||
+	if cfg.ClusterID != "c-old" || cfg.Region != "cn-hangzhou" || cfg.VPCID != "vpc-1" || cfg.ClusterTag != "team.example.com" ||
 		!cmp.Equal(cfg.RouteTableIDs, []string{"vtb-1", "vtb-2"}) {
 		t.Errorf("configuration %+v", cfg)
 	}

@@ -52,6 +52,13 @@ func age(t int64) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(time.Unix(t, 0)) }
 }
 
+// foreign and absent are what nodecontroller says of a node's instance.
+func foreign(n *corev1.Node) {
+	n.Spec.Taints = []corev1.Taint{{Key: nodes.TaintForeign, Effect: corev1.TaintEffectNoSchedule}}
+}
+
+func absent(n *corev1.Node) { n.Annotations = map[string]string{nodes.AnnotationInstanceAbsent: "i-a"} }
+
 func label(key string) func(*corev1.Node) { return func(n *corev1.Node) { n.Labels[key] = "" } }
 
 func route(cidr, name string) table.Route {
@@ -100,6 +107,13 @@ func TestClaims(t *testing.T) {
 		{name: "excluded and silent", nodes: []*corev1.Node{node("a", label(nodes.LabelExclude),
 			ready(corev1.ConditionUnknown))}, want: excluded},
 		{name: "excluded, old label", nodes: []*corev1.Node{node("a", label(nodes.LabelExcludeOld))}, want: excluded},
+		{name: "of another cluster", nodes: []*corev1.Node{node("a", foreign)}, want: table.Claims{Unroutable: []table.Unroutable{{
+			Key: route("10.0.1.0/24", "a").Key, Node: "a", Reason: "instance i-a of spec.providerID is of another VPC or cluster, " +
+				"the events of the Node say which (SyncNodeFailed); it gets no route"}}}},
+		{name: "without the instance", nodes: []*corev1.Node{node("a", absent)}, want: table.Claims{Held: held.Held,
+			Unroutable: []table.Unroutable{{Key: route("10.0.1.0/24", "a").Key, Node: "a", Reason: "the cloud does not know instance " +
+				"i-a of spec.providerID, so that a route to it leads nowhere; the machine is another one: delete the Node and restart the " +
+				"kubelet, so that it registers anew"}}}},
 		{name: "without provider id", nodes: []*corev1.Node{node("a", providerID(""))}, want: table.Claims{Unclear: []string{"a"}}},
 		{name: "hybrid", nodes: []*corev1.Node{node("a", providerID("ack-hybrid://x.y"))}, want: table.Claims{Unclear: []string{"a"}}},
 		{name: "podCIDR only", nodes: []*corev1.Node{node("a", func(n *corev1.Node) { n.Spec.PodCIDRs = nil })}, want: wanted},
@@ -224,6 +238,8 @@ func TestSameClaim(t *testing.T) {
 		{name: "other instance", change: providerID("cn-hangzhou.i-z")},
 		{name: "other range", change: podCIDRs("10.0.2.0/24")},
 		{name: "made anew", change: func(n *corev1.Node) { n.UID = "2" }},
+		{name: "of another cluster", change: foreign},
+		{name: "without the instance", change: absent},
 		{name: "leaving", change: func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} }},
 	}
 	for _, tt := range tests {
