@@ -255,6 +255,14 @@ func situations() map[string]struct {
 			loud:   []recording{{`lbcontroller_services{state="Pending",pod="a"} 1x60`, `lbcontroller_services{state="Pending",pod="b"} 0x60`}},
 			about:  `{}`,
 		},
+		"AlicloudServerGroupBindingsRefused": {
+			silent: []recording{{`lbcontroller_server_group_bindings{state="Registered"} 9x60`,
+				`lbcontroller_server_group_bindings{state="Pending"} 1x60`},
+				{`lbcontroller_server_group_bindings{state="ServerGroupNotFound"} 1x20 _x40`}},
+			loud: []recording{{`lbcontroller_server_group_bindings{state="Conflicted",pod="a"} 1x60`,
+				`lbcontroller_server_group_bindings{state="Registered",pod="a"} 9x60`}},
+			about: `{state="Conflicted"}`,
+		},
 		"AlicloudCertificateEnding": {
 			silent: []recording{{`lbcontroller_certificate_end_timestamp_seconds{certificate="c"} 2000000x120`}},
 			loud:   []recording{{`lbcontroller_certificate_end_timestamp_seconds{certificate="c",pod="a"} 1200000x120`}},
