@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"os"
 
 	"alicloud-controllers.dev/services/command"
 
@@ -28,6 +30,11 @@ type selection struct{ app.Selection }
 // Flags adds that for the namespace.
 func (s *selection) Flags(flags *flag.FlagSet) {
 	flags.StringVar(&s.Namespace, "n", "", "only Services of this `NAMESPACE`; for one Service its name follows the flags")
+	const about = "only Services of Gateways, as if the objects of this `FILE` were in the cluster; - for the standard input"
+	flags.Func("gateways", about, func(path string) (err error) {
+		s.Gateways, err = readManifest(path)
+		return err
+	})
 }
 
 // Arguments takes the name of a Service.
@@ -42,4 +49,13 @@ func (s *selection) Arguments(args []string) error {
 	}
 	s.Service = args[0]
 	return nil
+}
+
+func readManifest(path string) (string, error) {
+	if path == "-" {
+		text, err := io.ReadAll(os.Stdin)
+		return string(text), err
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err
 }

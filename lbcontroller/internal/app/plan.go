@@ -13,6 +13,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
 	"alicloud-controllers.dev/services/replica"
 
@@ -23,7 +24,11 @@ import (
 )
 
 // Selection says which Services are looked at: those of a namespace, or one of them; empty for all.
-type Selection struct{ Namespace, Service string }
+type Selection struct {
+	Namespace, Service string
+	// Gateways is a manifest: only Services of Gateways are looked at, as if its objects were in the cluster.
+	Gateways string
+}
 
 // Preview is what the controller would do about the Services of a cluster.
 type Preview struct {
@@ -36,18 +41,31 @@ type Preview struct {
 
 // Plan finds out what a controller with this configuration would change. It writes nothing, neither in the cloud nor in Kubernetes.
 func Plan(ctx context.Context, cfg config.Config, which Selection) (Preview, error) {
-	found, err := replica.Preview(ctx, Name, cfg.Config, func(ctx context.Context, deps replica.Dependencies) (Preview, error) {
-		return PreviewAll(ctx, deps.Client, cfg, Kinds(cfg, deps), which)
-	})
+	var gateways versioned.Interface
+	if cfg.GatewayAPI.Enabled {
+		var err error
+		if gateways, err = gatewayClient(cfg); err != nil {
+			return Preview{}, err
+		}
+	}
+	look := func(ctx context.Context, deps replica.Dependencies) (Preview, error) {
+		return PreviewAll(ctx, deps.Client, gateways, cfg, Kinds(cfg, deps), which)
+	}
+	found, err := replica.Preview(ctx, Name, cfg.Config, look)
 	if err == nil && which.Service != "" && len(found.Services) == 0 {
 		return found, fmt.Errorf("there is no Service %s/%s with a load balancer", which.Namespace, which.Service)
 	}
 	return found, err
 }
 
-// PreviewAll finds out what the kinds would change for the Services of a cluster.
-func PreviewAll(ctx context.Context, client kubernetes.Interface, cfg config.Config, kinds []controller.Registration,
-	which Selection) (Preview, error) {
+// PreviewAll finds out what the kinds would change for the Services of a cluster, and for those that its Gateways ask
+// for. Without a client for them only Gateways of the selection are looked at.
+func PreviewAll(ctx context.Context, client kubernetes.Interface, gateways versioned.Interface, cfg config.Config,
+	kinds []controller.Registration, which Selection) (Preview, error) {
+	asked, err := (&gatewayPlan{client: client, gateways: gateways, cfg: cfg, manifest: which.Gateways}).translate(ctx)
+	if err != nil {
+		return Preview{}, err
+	}
 	services, err := client.CoreV1().Services(which.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return Preview{}, fmt.Errorf("list the Services: %w", err)
@@ -79,11 +97,27 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, cfg config.Con
 		take = backend.NewDraining
 	}
 	set := take(candidates)
-	all := pointers(services.Items)
+	preview := Preview{Services: []controller.Preview{}}
+	all, notes := pointers(services.Items), map[string][]string{}
+	if which.Gateways != "" {
+		all = nil
+	}
+	for _, a := range asked {
+		if which.Namespace != "" && which.Namespace != a.gateway.Namespace {
+			continue
+		}
+		if a.service == nil {
+			preview.Services = append(preview.Services, controller.Preview{Namespace: a.gateway.Namespace,
+				Service: "Gateway " + a.gateway.Name, Refused: a.notes})
+			continue
+		}
+		key := a.service.Namespace + "/" + a.service.Name
+		all = append(slices.DeleteFunc(all, func(s *corev1.Service) bool { return s.Namespace+"/"+s.Name == key }), a.service)
+		slicesOf[key], notes[key] = a.slices, a.notes
+	}
 	slices.SortFunc(all, func(a, b *corev1.Service) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	preview := Preview{Services: []controller.Preview{}}
 	for _, svc := range all {
 		if which.Service != "" && svc.Name != which.Service {
 			continue
@@ -91,8 +125,10 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, cfg config.Con
 		key := svc.Namespace + "/" + svc.Name
 		secrets := controller.ReadSecrets(ctx, client, cfg.TLSSecretNamespaces, svc)
 		for _, kind := range controller.PreviewersOf(kinds, svc) {
-			preview.Services = append(preview.Services, kind.Preview(ctx, controller.Request{Key: key, Service: svc,
-				Slices: slicesOf[key], Nodes: set, Gated: gated[key], Secrets: secrets}))
+			found := kind.Preview(ctx, controller.Request{Key: key, Service: svc, Slices: slicesOf[key], Nodes: set,
+				Gated: gated[key], Secrets: secrets})
+			found.Warnings = append(notes[key], found.Warnings...)
+			preview.Services = append(preview.Services, found)
 		}
 		if err := ctx.Err(); err != nil {
 			return preview, err

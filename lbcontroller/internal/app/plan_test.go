@@ -75,7 +75,7 @@ func TestPlan(t *testing.T) {
 	cfg.ClusterID, cfg.VPCID, cfg.Quotas.CLB.Attachments = "c-test", "vpc-test", 1
 	kinds := Kinds(cfg, replica.Dependencies{Client: kube, Gateway: cloud.Client(), Logger: slog.New(slog.DiscardHandler)})
 
-	found, err := PreviewAll(t.Context(), kube, cfg, kinds, Selection{})
+	found, err := PreviewAll(t.Context(), kube, nil, cfg, kinds, Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ QUOTA CLB attachments: this would need 2 of 1; ask the cloud for more, and set q
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 
-	one, err := PreviewAll(t.Context(), kube, cfg, kinds, Selection{Namespace: "default", Service: "bad"})
+	one, err := PreviewAll(t.Context(), kube, nil, cfg, kinds, Selection{Namespace: "default", Service: "bad"})
 	if err != nil {
 		t.Fatal(err)
 	}

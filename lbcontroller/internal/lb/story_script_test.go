@@ -576,7 +576,7 @@ func (s *story) plan(service string) {
 	}
 	deps := s.dependencies(slog.New(slog.DiscardHandler))
 	deps.Registerer = nil // The controller that runs has the metrics.
-	found, err := app.PreviewAll(s.t.Context(), s.kube, s.cfg, app.Kinds(s.cfg, deps), which)
+	found, err := app.PreviewAll(s.t.Context(), s.kube, nil, s.cfg, app.Kinds(s.cfg, deps), which)
 	s.must(err)
 	var text strings.Builder
 	s.must(found.WriteText(&text))

@@ -3,6 +3,7 @@ package shadow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -157,4 +159,38 @@ func change(live, want *corev1.Service) map[string]any {
 	}
 	metadata["resourceVersion"] = live.ResourceVersion
 	return map[string]any{"metadata": metadata, "spec": spec}
+}
+
+// Changed is a Service as Keep would change it to be what is wanted.
+func Changed(live, want *corev1.Service) (*corev1.Service, error) {
+	text, err := json.Marshal(change(live, want))
+	patch, next := map[string]any{}, &corev1.Service{}
+	if err == nil {
+		err = json.Unmarshal(text, &patch)
+	}
+	object, converting := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err = errors.Join(err, converting); err == nil {
+		apply(object, patch)
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object, next)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("change Service %s: %w", NameOf(live), err)
+	}
+	return next, nil
+}
+
+// apply does to an object what the API server does with a merge patch.
+func apply(object, patch map[string]any) {
+	for key, value := range patch {
+		inner, isMap := value.(map[string]any)
+		have, has := object[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(object, key)
+		case isMap && has:
+			apply(have, inner)
+		default:
+			object[key] = value
+		}
+	}
 }

@@ -1,0 +1,187 @@
+package app
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
+
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/replica"
+
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/config"
+	"alicloud-controllers.dev/lbcontroller/internal/shadow"
+)
+
+// planned is a manifest with a Gateway for two teams: what the route of the second names is not there.
+const planned = `apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: shared, namespace: infra}
+spec:
+  gatewayClassName: nlb
+  listeners:
+  - {name: web, protocol: TCP, port: 80, allowedRoutes: {namespaces: {from: All}}}
+  - {name: tls, protocol: TLS, port: 443, tls: {certificateRefs: [{name: shop-tls}]}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: web, namespace: red}
+spec:
+  parentRefs: [{name: shared, namespace: infra, sectionName: web}]
+  rules: [{backendRefs: [{name: web, port: 80}, {name: gone, port: 80, weight: 0}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: more, namespace: green}
+spec:
+  parentRef: {name: shared, namespace: infra}
+  listeners: [{name: amqp, protocol: TCP, port: 5672}]
+---
+apiVersion: example.com/v1
+kind: Unknown
+metadata: {name: x}
+`
+
+const plannedClass = `---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: nlb}
+spec: {controllerName: alibabacloud.com/nlb}
+`
+
+// planWorld is a cluster with a node and a Service, and a cloud.
+func planWorld(t *testing.T) (*fake.Clientset, *gatewaytest.Fake, config.Config) {
+	t.Helper()
+	kube := fake.NewClientset(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "red"}},
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: "web"},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: "cn-hangzhou.i-1"},
+			Status: corev1.NodeStatus{
+				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+				Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.1.0.1"}},
+			}},
+	)
+	cloud := gatewaytest.New(t)
+	cloud.Lock()
+	for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i"} {
+		cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 10}
+	}
+	cloud.Unlock()
+	cfg := config.Default()
+	cfg.ClusterID, cfg.VPCID, cfg.VSwitchIDs = "c-test", "vpc-test", []string{"vsw-h", "vsw-i"}
+	return kube, cloud, cfg
+}
+
+// TestPlanOfGateways: what would be made for a Gateway is said before it is in the cluster, and what a route lacks; with it
+// there, what a change of it would change. Nothing is written.
+func TestPlanOfGateways(t *testing.T) {
+	t.Parallel()
+	kube, cloud, cfg := planWorld(t)
+	deps := replica.Dependencies{Client: kube, Gateway: cloud.Client(), Logger: slog.New(slog.DiscardHandler)}
+	kinds := Kinds(cfg, deps)
+	plan := func(gateways *gatewayfake.Clientset, which Selection) string {
+		t.Helper()
+		var text bytes.Buffer
+		found, err := Preview{}, error(nil)
+		if gateways == nil {
+			found, err = PreviewAll(t.Context(), kube, nil, cfg, kinds, which)
+		} else {
+			found, err = PreviewAll(t.Context(), kube, gateways, cfg, kinds, which)
+		}
+		if err != nil {
+			return err.Error()
+		}
+		if err := found.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		rows := strings.Split(strings.Split(text.String(), "\n\n")[0], "\n")[1:]
+		for i, row := range rows {
+			rows[i] = strings.Join(strings.Fields(row), " ")
+			rows[i] = strings.TrimPrefix(strings.TrimPrefix(rows[i], "infra/gw-shared-5b607cfb80 - "), "infra/Gateway shared - ")
+		}
+		return strings.Join(rows, "\n")
+	}
+	check := func(what, want, got string) {
+		t.Helper()
+		if diff := cmp.Diff(strings.Split(strings.TrimSpace(want), "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	check("a class that nobody knows", "gateway infra/shared: there is no GatewayClass nlb, or it is not accepted",
+		plan(nil, Selection{Gateways: planned}))
+	const lacks = `warning listener tls: ResolvedRefs False, InvalidCertificateRef: Secret infra/shop-tls: ` +
+		`namespace infra is not among tlsSecretNamespaces
+warning ListenerSet green/more: Accepted False, NotAllowed: spec.allowedListeners of the Gateway doesn't let it in
+warning TCPRoute red/web: ResolvedRefs False, BackendNotFound: there is no Service red/gone`
+	const all = `
+change create load balancer a0000000000000000000000000000000
+change create server group k8s.30000.TCP.gw-shared-5b607cfb80.infra.c-test with 1 servers
+change create listener 80/tcp
+` + lacks + `
+warning its Service is not made yet: load balancer and server groups will have other names
+`
+	check("nothing of it is in the cluster", all, plan(nil, Selection{Gateways: planned + plannedClass}))
+	check("another namespace", ``, plan(nil, Selection{Gateways: planned + plannedClass, Namespace: "red"}))
+	check("a word that there isn't",
+		`read the manifest: strict decoding error: unknown field "spec.class"`, plan(nil, Selection{Gateways: strings.Replace(planned, "gatewayClassName", "class", 1)}))
+	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "nlb"},
+		Spec: gatewayv1.GatewayClassSpec{ControllerName: "alibabacloud.com/nlb"}}
+	check("the class is in the cluster", all, plan(gatewayfake.NewSimpleClientset(class), Selection{Gateways: planned}))
+
+	live := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "gw-shared-5b607cfb80", UID: "live",
+		Labels:      map[string]string{shadow.LabelManagedBy: backend.SlicesManager},
+		Annotations: map[string]string{shadow.AnnotationKeys: "team", "team": "before"}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: new("alibabacloud.com/nlb"),
+			Ports: []corev1.ServicePort{{Name: "tcp-80", Port: 80, NodePort: 31080, Protocol: corev1.ProtocolTCP}}}}
+	if err := kube.Tracker().Add(live); err != nil {
+		t.Fatal(err)
+	}
+	old := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "shared", UID: "uid"},
+		Spec: gatewayv1.GatewaySpec{GatewayClassName: "nlb", Listeners: []gatewayv1.Listener{
+			{Name: "web", Protocol: gatewayv1.TCPProtocolType, Port: 80},
+			{Name: "dns", Protocol: gatewayv1.UDPProtocolType, Port: 53}}}}
+	served := gatewayfake.NewSimpleClientset(class) // It takes the plural for "gatewaies".
+	if err := served.Tracker().Create(gatewayv1.SchemeGroupVersion.WithResource("gateways"), old, "infra"); err != nil {
+		t.Fatal(err)
+	}
+	check("a Gateway of the cluster with a listener more", `
+change create load balancer alive
+change create server group k8s.30000.UDP.gw-shared-5b607cfb80.infra.c-test with 1 servers
+change create server group k8s.31080.TCP.gw-shared-5b607cfb80.infra.c-test with 1 servers
+change create listener 53/udp
+change create listener 80/tcp
+`, plan(served, Selection{Namespace: "infra"}))
+	check("the file in its place", `
+change create load balancer alive
+change create server group k8s.31080.TCP.gw-shared-5b607cfb80.infra.c-test with 1 servers
+change create listener 80/tcp
+`+lacks, plan(served, Selection{Gateways: planned}))
+	mistaken := strings.ReplaceAll(planned, "protocol: TCP", "protocol: HTTPS")
+	check("a mistake in it", `
+REFUSED Gateway infra/shared: Accepted False, ListenersNotValid: no listener can be made; see their conditions
+REFUSED listener web: Accepted False, UnsupportedProtocol: protocol HTTPS is not served: use TCP, UDP or TLS
+REFUSED listener tls: ResolvedRefs False, InvalidCertificateRef: Secret infra/shop-tls: `+
+		`namespace infra is not among tlsSecretNamespaces
+REFUSED ListenerSet green/more: Accepted False, NotAllowed: spec.allowedListeners of the Gateway doesn't let it in
+REFUSED TCPRoute red/web: Accepted False, NotAllowedByListeners: no listener lets routes of this kind and namespace in
+REFUSED TCPRoute red/web: ResolvedRefs False, BackendNotFound: there is no Service red/gone
+`, plan(served, Selection{Gateways: mistaken}))
+	if writes := cloud.Writes(); len(writes) > 0 {
+		t.Errorf("the cloud was written to: %v", writes)
+	}
+	for _, a := range kube.Actions() {
+		if a.GetVerb() != "list" && a.GetVerb() != "get" {
+			t.Errorf("%s of %s", a.GetVerb(), a.GetResource().Resource)
+		}
+	}
+}
