@@ -46,7 +46,9 @@ type call struct {
 // ServeHTTP implements http.Handler.
 func (s *session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn, _ := r.Context().Value(connectionKey{}).(net.Conn)
-	s.guard.Called(conn)
+	if !s.guard.Called(conn) {
+		panic(http.ErrAbortHandler) // The tool sends it once more, on another connection.
+	}
 	c := &call{id: newRequestID(), begun: time.Now(), address: r.RemoteAddr, request: &request{}}
 	work, err := s.admit(r, conn, c)
 	if err != nil {

@@ -251,11 +251,13 @@ func arrivedBy(ctx context.Context) *connection {
 	return by.from
 }
 
-// called notes that the headers of a call have come.
-func (n *connection) called() {
-	if n != nil {
-		n.first.Stop()
+// called notes that the headers of a call have come. It reports whether the connection is still there.
+func (n *connection) called() bool {
+	if n == nil {
+		return true
 	}
+	n.first.Stop()
+	return !n.forgotten.Load()
 }
 
 // refuse notes that a call was refused.
@@ -316,12 +318,25 @@ func (c *connections) belongs(n *connection, caller string) (first bool, leaves 
 	return true, leaves, nil
 }
 
+// settled is how long a connection is idle that its client does not use again and again. A request that is on its way while its
+// connection is closed is lost.
+const settled = time.Second
+
 // longestIdle is the connection of a caller that has been idle for longest; nil if all are in use. "": of the caller with
-// the most connections of those that have an idle one.
+// the most connections of those that have an idle one. One that rests for a moment only goes if there is no other.
 func (c *connections) longestIdle(caller string) *connection {
+	now := time.Now()
+	if longest := c.idleSince(now.Add(-settled), caller); longest != nil {
+		return longest
+	}
+	return c.idleSince(now, caller)
+}
+
+// idleSince is that among those that have been idle since a time or for longer.
+func (c *connections) idleSince(since time.Time, caller string) *connection {
 	var longest *connection
 	for n := range c.all {
-		if n.stranger.Load() || n.idle.IsZero() || caller != "" && n.caller != caller {
+		if n.stranger.Load() || n.idle.IsZero() || n.idle.After(since) || caller != "" && n.caller != caller {
 			continue
 		}
 		if longest != nil {

@@ -52,8 +52,9 @@ func (*Guard) of(c net.Conn) *connection {
 	return n
 }
 
-// Called notes that the headers of a request have come.
-func (g *Guard) Called(c net.Conn) { g.of(c).called() }
+// Called notes that the headers of a request have come. It reports whether the connection is still there: if not, it was
+// closed as an idle one just then, and nothing must be done whose answer nobody would get.
+func (g *Guard) Called(c net.Conn) bool { return g.of(c).called() }
 
 // Refused notes that a request was refused. A connection without a permitted one is closed after too many.
 func (g *Guard) Refused(c net.Conn) { g.of(c).refuse() }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestIdleConnectionsLeaveRoom: however many callers keep connections that they do not use, the next one gets in, and
@@ -59,4 +61,62 @@ func TestIdleConnectionsLeaveRoom(t *testing.T) {
 	for _, n := range all {
 		_ = n.Close()
 	}
+}
+
+// TestConnectionsInUseStay: a caller with the most connections that uses each again and again loses none of them as long as another one
+// has some that it does not use. If all are used so, the one that rests for longest goes.
+func TestConnectionsInUseStay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		limits := Limits{Connections: 20, ConnectionsPerCaller: 8, Strangers: 10, StrangersPerPeer: 10}.withDefaults()
+		c := newConnections(limits, always, func(string, string) {})
+		calls := func(caller string) *connection {
+			t.Helper()
+			near, far := net.Pipe()
+			t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+			n := c.admit(addressed{near, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1}})
+			if n == nil {
+				t.Fatalf("%s is not let in", caller)
+			}
+			if err := n.prove(caller); err != nil {
+				t.Fatal(err)
+			}
+			if !n.called() {
+				t.Errorf("the connection of %s is gone", caller)
+			}
+			n.rests(true)
+			t.Cleanup(func() { _ = n.Close() })
+			return n
+		}
+		kept := [2]*connection{calls("other"), calls("other")}
+		var used []*connection
+		for range 6 {
+			used = append(used, calls("busy"))
+		}
+		for n := range 4 { // two find room, and two take that of others
+			<-time.After(settled)
+			for _, n := range used {
+				n.rests(false)
+				n.rests(true)
+				<-time.After(time.Millisecond)
+			}
+			calls(fmt.Sprint("new ", n))
+		}
+		for i, n := range used {
+			if n.forgotten.Load() {
+				t.Errorf("connection %d is closed, which is used every second", i)
+			}
+		}
+		if kept[0].called() || kept[1].called() {
+			t.Error("connections that nobody uses are kept")
+		}
+		used[0].rests(false)
+		used[0].rests(true)
+		for i := range 6 {
+			calls(fmt.Sprint("newest ", i)) // all at once
+		}
+		if !used[0].called() || used[1].called() {
+			t.Error("another one is closed than the one that rests for longest")
+		}
+	})
 }
