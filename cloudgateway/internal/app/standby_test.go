@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -226,7 +227,8 @@ type replica struct {
 
 	addr, admin string
 
-	lines chan map[string]any
+	lines  chan map[string]any
+	audits atomic.Int64 // lines of the audit log
 }
 
 // startReplica starts a gateway and waits until it listens.
@@ -271,6 +273,9 @@ func (p *replica) read(log *bufio.Scanner) {
 		line := map[string]any{}
 		if json.Unmarshal(log.Bytes(), &line) != nil {
 			continue
+		}
+		if line["msg"] == "audit" {
+			p.audits.Add(1)
 		}
 		if message := line["msg"]; message == "starting" || message == "leader elected" || message == "the OpenAPI front listens" {
 			select {

@@ -34,12 +34,20 @@ const besiegeWith = "GATEWAY_ASSAULT"
 // assault is what strangers, and callers who ask for too much, do to a gateway.
 type assault struct {
 	Kind        string
-	Connections int // at a time
-	PerSecond   int // calls of all connections together, for "tokens"
-	Network     int // of the strangers: no assault finds that those before it have used up what their addresses may do
+	Connections int           // at a time
+	PerSecond   int           // calls of all connections together, for "tokens"
+	Every       time.Duration // each connects so often, one after the other; 0: again a second after it has lost its connection
+	Least       int64         // calls that are to be ended before they leave
+	Network     int           // of the strangers: no assault finds that those before it have used up what their addresses may do
 	Length      time.Duration
 	Address     string
 	Dir         string // with the certificate and the token of a caller
+
+	// What is expected of it.
+	held    int      // connections at a time at most; 0: strangersHeld
+	busy    bool     // it keeps the processor busy with calls that it may make
+	answers []string // the codes that tools may get
+	all     bool     // each call of theirs is answered: they do nothing wrong
 }
 
 // tally is what came of it.
@@ -47,10 +55,18 @@ type tally struct {
 	Tried, Open, Most atomic.Int64 // connections: begun, open at present, most of them at a time
 	Closed            atomic.Int64 // by the gateway, also in the middle of the handshake
 	Calls, Ended      atomic.Int64 // begun, and answered or refused
+	Lost              atomic.Int64 // calls of tools that got no answer, also since they found no connection
+
+	mu    sync.Mutex
+	codes map[string]int64 // of the answers that tools got
 }
 
 // sums are the numbers of a tally, on their way to the test.
-type sums struct{ Tried, Most, Closed, Calls, Ended int64 }
+type sums struct {
+	Tried, Most, Closed, Calls, Ended, Lost int64
+
+	Codes map[string]int64
+}
 
 // The strangers come from many addresses, so that it is not the bound for one of them that helps.
 const strangersPerAddress = 30
@@ -195,42 +211,54 @@ func strangers(plan string) error {
 		_, caller := a.callers()[a.Kind]
 		// On a slow machine it takes longer. What the strangers have not done by then, the sums tell.
 		for late := time.Now().Add(2 * patience); time.Now().Before(late) &&
-			(t.Calls.Load() == 0 || caller && t.Ended.Load() < int64(a.Connections)); {
+			(t.Calls.Load() == 0 || caller && t.Ended.Load() < int64(a.Connections) || t.Ended.Load() < a.Least); {
 			<-time.After(again / 100)
 		}
 	}()
 	if err := a.run(ctx, &t); err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(sums{t.Tried.Load(), t.Most.Load(), t.Closed.Load(), t.Calls.Load(), t.Ended.Load()})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return json.NewEncoder(os.Stdout).Encode(sums{
+		t.Tried.Load(), t.Most.Load(), t.Closed.Load(), t.Calls.Load(), t.Ended.Load(), t.Lost.Load(), t.codes,
+	})
 }
 
 func (a *assault) run(ctx context.Context, t *tally) error {
 	if calls, ok := a.callers()[a.Kind]; ok {
 		return a.call(ctx, t, calls)
 	}
-	connect := t.connectFront(frontAssaults[a.Kind])
+	var connect func(ctx context.Context, from string, n int)
 	if begin, ok := assaults[a.Kind]; ok {
 		do := begin(a, t)
-		connect = func(ctx context.Context, address, from string) { t.connect(ctx, a.Kind, address, from, do) }
-	} else if frontAssaults[a.Kind] == nil {
+		connect = func(ctx context.Context, from string, _ int) { t.connect(ctx, a.Kind, a.Address, from, do) }
+	} else if do, ok := frontAssaults[a.Kind]; ok {
+		connect = func(ctx context.Context, from string, _ int) { t.connectFront(ctx, a.Address, from, do) }
+	} else if of, ok := toolAssaults[a.Kind]; ok {
+		connect = func(ctx context.Context, from string, n int) { t.visit(ctx, a, of, from, n) }
+	} else {
 		return fmt.Errorf("no assault %q", a.Kind)
 	}
 	var all sync.WaitGroup
 	for i := range a.Connections {
 		all.Go(func() {
 			address := i / strangersPerAddress
-			if a.PerSecond > 0 {
+			if a.PerSecond > 0 || a.Every > 0 {
 				address = i // From one address, no more than 200 a second are let in.
 			}
 			from := fmt.Sprintf("127.%d.%d.%d", a.Network, 1+address/200, 1+address%200)
-			for ctx.Err() == nil {
-				connect(ctx, a.Address, from)
-				if a.PerSecond > 0 {
-					pause(ctx, again/100)
-					continue
+			next := time.Now().Add(a.Every * time.Duration(i) / time.Duration(a.Connections))
+			for pause(ctx, time.Until(next)); ctx.Err() == nil; pause(ctx, time.Until(next)) {
+				connect(ctx, from, i)
+				switch {
+				case a.Every > 0:
+					next = next.Add(a.Every)
+				case a.PerSecond > 0:
+					next = time.Now().Add(again / 100)
+				default:
+					next = time.Now().Add(again)
 				}
-				pause(ctx, again)
 			}
 		})
 	}
@@ -288,25 +316,23 @@ var frontAssaults = map[string]func(ctx context.Context, t *tally, c net.Conn) e
 }
 
 // connectFront holds one connection to the OpenAPI front until the gateway ends it.
-func (t *tally) connectFront(do func(context.Context, *tally, net.Conn) error) func(ctx context.Context, address, from string) {
-	return func(ctx context.Context, address, from string) {
-		t.Tried.Add(1)
-		dialer := &tls.Dialer{
-			NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}, Config: &tls.Config{InsecureSkipVerify: true},
-		}
-		c, err := dialer.DialContext(ctx, "tcp", address)
-		if err == nil {
-			leave := context.AfterFunc(ctx, func() { _ = c.Close() })
-			var doing sync.WaitGroup
-			doing.Go(func() { _ = do(ctx, t, c) }) // The end of the connection is what counts.
-			t.held(func() { _, _ = io.Copy(io.Discard, c) })
-			leave()
-			_ = c.Close()
-			doing.Wait()
-		}
-		if ctx.Err() == nil {
-			t.Closed.Add(1)
-		}
+func (t *tally) connectFront(ctx context.Context, address, from string, do func(context.Context, *tally, net.Conn) error) {
+	t.Tried.Add(1)
+	dialer := &tls.Dialer{
+		NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}, Config: &tls.Config{InsecureSkipVerify: true},
+	}
+	c, err := dialer.DialContext(ctx, "tcp", address)
+	if err == nil {
+		leave := context.AfterFunc(ctx, func() { _ = c.Close() })
+		var doing sync.WaitGroup
+		doing.Go(func() { _ = do(ctx, t, c) }) // The end of the connection is what counts.
+		t.held(func() { _, _ = io.Copy(io.Discard, c) })
+		leave()
+		_ = c.Close()
+		doing.Wait()
+	}
+	if ctx.Err() == nil {
+		t.Closed.Add(1)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ type world struct {
 	mayLose  bool            // a gateway of the test loses its Lease
 	accounts sync.Map        // ServiceAccounts that are "gone", "made anew" or "forbidden", by name
 	agents   sync.Map        // the user agents of requests to the API server, by path
+	asked    atomic.Int64    // requests to the API server, but those about Leases
 }
 
 // lockedBuffer takes the log of all goroutines.
@@ -292,6 +294,7 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	w.agents.Store(r.URL.Path, r.UserAgent())
 	<-time.After(w.latency)
 	if r.URL.Path == "/version" {
+		w.asked.Add(1)
 		w.answer(out, map[string]string{"gitVersion": "v1.37.2"})
 		return
 	}
@@ -301,6 +304,7 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, name, ok := strings.Cut(r.URL.Path, "/serviceaccounts/"); ok && r.Method == http.MethodGet {
+		w.asked.Add(1)
 		w.serviceAccount(out, name)
 		return
 	}
@@ -308,6 +312,9 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		w.t.Errorf("%s: %v", r.URL.Path, err)
 		return
+	}
+	if _, about := object.(*coordinationv1.Lease); !about {
+		w.asked.Add(1)
 	}
 	switch review := object.(type) {
 	case *coordinationv1.Lease:
