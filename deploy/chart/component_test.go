@@ -128,6 +128,10 @@ func TestSpreadAndHistory(t *testing.T) {
 			t.Errorf("%s: %+v, keeps %d", component, got, *d.Spec.RevisionHistoryLimit)
 		}
 	}
+	left := render(t, "kube-system", map[string]any{"revisionHistoryLimit": nil})["Deployment lbcontroller"]
+	if strings.Contains(left, "revisionHistoryLimit") {
+		t.Errorf("null does not leave it to Kubernetes:\n%s", left)
+	}
 	d := decode[appsv1.Deployment](t, render(t, "kube-system", nil)["Deployment lbcontroller"])
 	if len(d.Spec.Template.Spec.TopologySpreadConstraints) != 0 || *d.Spec.RevisionHistoryLimit != 10 {
 		t.Errorf("by default: %+v, keeps %d", d.Spec.Template.Spec.TopologySpreadConstraints, *d.Spec.RevisionHistoryLimit)

@@ -295,6 +295,18 @@ func situations() map[string]struct {
 			loud:   []recording{{`nodecontroller_nodes{state="stale_provider_id",pod="a"} 1x60`}},
 			about:  `{}`,
 		},
+		"AlicloudNodesOfWrongInstances": {
+			silent: []recording{{`nodecontroller_nodes{state="foreign"} 1x10 0x50`, `nodecontroller_nodes{state="other"} 5x60`,
+				`nodecontroller_nodes{state="duplicate"} 0x60`}},
+			loud:  []recording{{`nodecontroller_nodes{state="duplicate",pod="a"} 1x60`, `nodecontroller_nodes{state="foreign",pod="a"} 0x60`}},
+			about: `{state="duplicate"}`,
+		},
+		"AlicloudRouteTableNotManaged": {
+			silent: []recording{{`routecontroller_unmanaged_table_nodes{route_table="vtb-2"} 0x60`},
+				{`routecontroller_unmanaged_table_nodes{route_table="vtb-2"} 3x10 0x50`}},
+			loud:  []recording{{`routecontroller_unmanaged_table_nodes{route_table="vtb-2",pod="a"} 1x60`}},
+			about: `{route_table="vtb-2"}`,
+		},
 		"AlicloudNodeDeletionsHeld": {
 			silent: []recording{{`nodecontroller_held_deletions{cause="budget"} 5x60`, `nodecontroller_held_deletions{cause="record"} 5x60`},
 				{`nodecontroller_held_deletions{cause="unanswered"} 5x10 0x50`}},
@@ -444,7 +456,8 @@ func healthy() recording {
 		`lbcontroller_certificate_end_timestamp_seconds{certificate="c",pod="a"} 9000000x120`, `lbcontroller_orphans{kind="clb",pod="a"} 0x120`,
 		`lbcontroller_last_servers{pod="a"} 0x120`, `lbcontroller_services_without_backends{pod="a"} 0x120`,
 		`nodecontroller_no_instance_found{pod="a"} 0x120`, `nodecontroller_instances_unread{cause="credentials",pod="a"} 0x120`,
-		`nodecontroller_nodes{state="initialized",pod="a"} 9x120`, `nodecontroller_planned_maintenance_nodes{state="imminent",pod="a"} 0x120`,
+		`nodecontroller_nodes{state="initialized",pod="a"} 9x120`, `nodecontroller_nodes{state="foreign",pod="a"} 0x120`,
+		`routecontroller_unmanaged_table_nodes{route_table="vtb-2",pod="a"} 0x120`, `nodecontroller_planned_maintenance_nodes{state="imminent",pod="a"} 0x120`,
 		`nodecontroller_held_deletions{cause="inconsistent",pod="a"} 0x120`, `nodecontroller_held_deletions{cause="budget",pod="a"} 0x120`,
 		`routecontroller_record_unusable{pod="a"} 0x120`, `routecontroller_routes{route_table="vtb-1",state="refused",pod="a"} 0x120`,
 		`routecontroller_route_entries{route_table="vtb-1",pod="a"} 195x120`, `routecontroller_route_quota{pod="a"} 1000x120`,
