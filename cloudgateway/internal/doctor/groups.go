@@ -48,6 +48,9 @@ func (x *examination) groups(ctx context.Context) {
 		x.report.add(check, Skipped, "", "whether they admit health checks is not known: %s", text(err))
 	case err != nil:
 		x.report.add(check, Warning, "", "whether they admit health checks is not known: %s", text(err))
+	case len(findings) == 0:
+		x.report.add(check, Skipped, "", "whether they admit health checks is not known: no instance with the tag %s=%s has a security group, "+
+			"nor has the one on which this runs, if it is one", config.ClusterTag, cmp.Or(x.ClusterID, "the cluster's id"))
 	}
 	x.report.Findings = append(x.report.Findings, findings...)
 }

@@ -20,6 +20,7 @@ func TestSecurityGroups(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rules map[string]*state.SecurityGroup // groups, of which sg-1 is that of the cluster's instances
 		also  bool                            // the instances are in sg-2, too
+		none  bool                            // no instance is known to be the cluster's
 		fault *fault.Rule
 		want  Result
 		texts []string
@@ -34,6 +35,10 @@ func TestSecurityGroups(t *testing.T) {
 		"closed to NLBs": {
 			rules: map[string]*state.SecurityGroup{"sg-1": accept("100.64.0.0/10")}, want: Hint,
 			texts: []string{"from 192.168.0.0: NLBs check servers from their vSwitches", "--SourceCidrIp 192.168.0.0/16"},
+		},
+		"no instance": {
+			rules: map[string]*state.SecurityGroup{"sg-1": accept("192.168.0.0/16")}, none: true, want: Skipped,
+			texts: []string{"no instance with the tag ack.aliyun.com=c-1 has a security group"},
 		},
 		"not permitted": {
 			rules: map[string]*state.SecurityGroup{"sg-1": accept("0.0.0.0/0")}, want: Skipped, texts: []string{"is not known"},
@@ -59,7 +64,7 @@ func TestSecurityGroups(t *testing.T) {
 				}
 				for _, id := range []string{"i-1", "i-2", "i-3", "i-stranger"} {
 					of, tag := groups, "c-1"
-					if id == "i-stranger" {
+					if id == "i-stranger" || tt.none {
 						of, tag = []string{"sg-stranger"}, "c-2"
 					}
 					c.Instances[id] = &state.Instance{
