@@ -32,38 +32,45 @@ import (
 )
 
 // onTheGateway are the stories that go word for word alike on the fake and on the real gateway. Others look into the
-// fake, name ids that its cloud gives, or need what the simulated cloud would have to be given: certificates, access
-// lists, interfaces of pods.
+// fake, name ids that its cloud gives, or need what the simulated cloud would have to be given: certificates and access
+// lists.
 var onTheGateway = strings.Fields(`
 	access-lists-that-are-not-in-force annotation-is-misspelt annotation-is-removed annotation-with-a-bad-value
-	answer-of-a-creation-is-lost asked-for-intranet-too-late backend-label-that-no-node-has bill-is-not-paid
-	calls-are-throttled class-of-another-controller class-of-classic-load-balancers cloud-is-away cold-create
+	annotations-change-while-lookups-are-pending answer-of-a-creation-is-lost answers-of-all-writes-are-lost
+	asked-for-intranet-too-late backend-label-that-no-node-has bill-is-not-paid calls-are-throttled
+	certificate-is-renewed certificate-of-a-secret certificate-of-a-wrong-secret certificate-stays-under-a-policy
+	class-of-another-controller class-of-classic-load-balancers cloud-is-away cold-create
 	condition-while-a-change-is-under-way conditions crash-at-each-call-of-a-creation crash-before-it-is-recorded
-	crash-in-the-middle-of-a-change crash-when-source-ranges-come deletion-passes-the-finalizer
+	crash-in-a-deletion crash-in-the-middle-of-a-change crash-when-source-ranges-come deletion-passes-the-finalizer
 	deletion-passes-the-finalizer-of-an-old-service deletion-passes-the-finalizer-while-the-process-is-down
 	few-servers-of-many-nodes fields-of-the-spec health-check-timeout-below-the-interval host-name-in-the-status
-	label-fight last-nodes-of-ready-pods listener-is-refused-for-good load-balancer-is-looked-for
-	load-balancer-of-another-type local-follows-the-pods local-pods-on-a-node-without-an-instance
-	long-texts-have-an-end nlb nlb-annotation-is-misspelt nlb-annotation-is-removed
-	nlb-answer-of-a-creation-is-lost nlb-bill-is-not-paid nlb-calls-are-throttled nlb-cloud-is-away
-	nlb-crash-in-the-middle-of-a-change nlb-crash-when-source-ranges-come nlb-deletion-passes-the-finalizer
-	nlb-few-servers-of-many-nodes nlb-is-guarded-before-it-is-public nlb-last-nodes-of-ready-pods
+	interfaces-can-not-be-looked-up label-fight last-nodes-of-ready-pods listener-is-refused-for-good
+	load-balancer-is-looked-for load-balancer-of-another-type local-follows-the-pods
+	local-pods-on-a-node-without-an-instance long-texts-have-an-end narrower-source-ranges-come-first nlb
+	nlb-annotation-is-misspelt nlb-annotation-is-removed nlb-annotations-change-while-lookups-are-pending
+	nlb-answer-of-a-creation-is-lost nlb-answers-of-all-writes-are-lost nlb-bill-is-not-paid nlb-calls-are-throttled
+	nlb-certificate-of-a-secret nlb-certificates-of-secrets-that-can-not-be-had nlb-cloud-is-away
+	nlb-crash-in-a-deletion nlb-crash-in-the-middle-of-a-change nlb-crash-when-source-ranges-come
+	nlb-deletion-passes-the-finalizer nlb-few-servers-of-many-nodes nlb-interfaces-can-not-be-looked-up
+	nlb-is-guarded-before-it-is-public nlb-last-nodes-of-ready-pods nlb-listener-keeps-its-servers
 	nlb-local-follows-the-pods nlb-no-server-takes-traffic nlb-node-is-about-to-be-deleted nlb-node-is-drained
 	nlb-node-ports-change-places nlb-nodes-deleted-together nlb-nodes-excluded-by-their-label
-	nlb-one-listener-can-not-be-deleted nlb-policy-and-ports-change-at-once nlb-port-of-both-protocols
-	nlb-ports-come-and-go nlb-preserved-when-the-service-goes nlb-replaced-by-its-manifest nlb-restart
-	nlb-restart-finds-what-changed nlb-source-ranges-are-switched-off nlb-status-fight nlb-trouble-is-over
-	nlb-type-changes nlb-zone-is-shifted no-server-takes-traffic node-events-that-mean-nothing
+	nlb-one-listener-can-not-be-deleted nlb-pod-terminates-slowly nlb-pods-are-servers
+	nlb-policy-and-ports-change-at-once nlb-port-of-both-protocols nlb-ports-come-and-go
+	nlb-preserved-when-the-service-goes nlb-replaced-by-its-manifest nlb-restart nlb-restart-finds-what-changed
+	nlb-source-ranges-are-switched-off nlb-source-ranges-come-back-while-their-list-is-kept nlb-status-fight
+	nlb-trouble-is-over nlb-type-changes nlb-zone-is-shifted no-server-takes-traffic node-events-that-mean-nothing
 	node-health-check-of-network-load-balancers node-is-about-to-be-deleted node-is-drained
-	node-ports-change-places nodes-deleted-together nodes-excluded-by-their-label nodes-of-pods-that-are-not-ready
-	one-listener-can-not-be-deleted operations-are-counted patch-of-the-finalizer-fails
-	policy-and-ports-change-at-once port-is-refused-by-the-cloud port-is-reserved-by-the-cloud
-	port-of-both-protocols ports-come-and-go ports-have-values-of-their-own preserved-when-the-service-goes
-	private-address-of-a-public-load-balancer protocol-changes refused-attribute
+	node-is-drained-with-its-pods node-ports-change-places nodes-deleted-together nodes-excluded-by-their-label
+	nodes-of-pods-that-are-not-ready one-listener-can-not-be-deleted operations-are-counted
+	patch-of-the-finalizer-fails pod-terminates-slowly pods-and-their-nodes-in-the-same-instant pods-are-servers
+	pods-of-nodes-that-are-not-ready policy-and-ports-change-at-once port-is-refused-by-the-cloud
+	port-is-reserved-by-the-cloud port-of-both-protocols ports-come-and-go ports-have-values-of-their-own
+	preserved-when-the-service-goes private-address-of-a-public-load-balancer protocol-changes refused-attribute
 	replaced-between-two-load-balancers replaced-by-another-type replaced-while-nobody-leads
 	replaced-while-nobody-leads-nlb restart restart-finds-what-changed restart-with-another-configuration
-	scheduler-by-hash source-ranges-are-switched-off source-ranges-of-an-nlb status-fight trouble-is-over
-	type-changes
+	scheduler-by-hash source-ranges-are-switched-off source-ranges-come-back-while-their-list-is-kept
+	source-ranges-of-an-nlb status-fight trouble-is-over type-changes
 `)
 
 // TestStoriesOnTheGateway plays stories on the real gateway's handlers and on the fake. What happens and which calls are made has to be the
@@ -123,7 +130,8 @@ func theGateway(s *story) (balancers func() []string) {
 	}
 }
 
-// behind lets the real gateway answer in a world, on a cloud that has a VPC with instances, and whatever is added.
+// behind lets the real gateway answer in a world, on a cloud that has a VPC with instances, network interfaces of pods,
+// and whatever is added.
 func behind(w *world, add func(*state.Cloud)) *openapisim.Simulator {
 	seed := state.New("cn-hangzhou", "")
 	seed.Vpcs["vpc-test"] = &state.Vpc{CidrBlock: "192.168.0.0/16"}
@@ -132,6 +140,13 @@ func behind(w *world, add func(*state.Cloud)) *openapisim.Simulator {
 	for n := range 100 {
 		seed.Instances[fmt.Sprintf("i-%d", n+1)] = &state.Instance{VpcID: "vpc-test", VSwitchID: "vsw-a", ZoneID: "cn-hangzhou-h",
 			Status: "Running", PrivateIPs: []string{fmt.Sprintf("192.168.1.%d", n+1)}}
+	}
+	for _, network := range []string{"10.0.0.", "10.0.1.", "10.0.2."} {
+		for n := range 9 {
+			address := fmt.Sprint(network, n+1)
+			seed.Interfaces["eni-"+address] = &state.NetworkInterface{Type: "Secondary", Status: "InUse", InstanceID: "i-1",
+				VpcID: "vpc-test", VSwitchID: "vsw-a", ZoneID: "cn-hangzhou-h", PrimaryIP: address, PrivateIPs: []string{address}}
+		}
 	}
 	add(seed)
 	settings := simapi.FastSettings()
@@ -143,16 +158,20 @@ func behind(w *world, add func(*state.Cloud)) *openapisim.Simulator {
 	return sim
 }
 
-// The ids and addresses that each cloud gives.
+// The ids and addresses that each cloud gives, and the texts of its errors.
 var (
+	givenTexts     = regexp.MustCompile(`-> .* \(([A-Z_]+)(, [^()]*)?\)`)
+	givenCerts     = regexp.MustCompile(`\bcert-[0-9]+\b|\b1000000000000001_[0-9a-z]+|\b1000[0-9]{4}(-cn-hangzhou)?\b`)
 	givenIDs       = regexp.MustCompile(`\b(nlb|lb|rsp|sgp|lsn|sg|acl|eip)-[0-9a-z]+(-[0-9]+)?(@[0-9]+)?`)
 	givenAddresses = regexp.MustCompile(`\b(47|8|121)\.[0-9]+\.[0-9]+\.[0-9]+|\b192\.168\.[0-9]+\.[0-9]+`)
 )
 
-// steps are the lines of what was told, without ids and addresses. Those of a step are sorted: what happens to several
+// steps are the lines of what was told, without ids and addresses. Of an error of a call it is the reason alone: the
+// texts are the cloud's. Those of a step are sorted: what happens to several
 // Services at once comes in any order. What `show cloud` tells isn't among them.
 func steps(text string) (lines []string) {
 	text = strings.ReplaceAll(text, "\n        ", " ")
+	text = givenCerts.ReplaceAllString(givenTexts.ReplaceAllString(text, "-> $1"), "CERTIFICATE")
 	text = givenAddresses.ReplaceAllString(givenIDs.ReplaceAllString(text, "$1-N"), "ADDRESS")
 	for step := range strings.SplitSeq(text, "\n> ") {
 		happened := strings.Split(step, "\n")

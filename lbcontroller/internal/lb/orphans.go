@@ -375,9 +375,9 @@ func (w *orphans) users(ctx context.Context) (list []model.Observed, err error) 
 	}
 	for _, lb := range marked {
 		found, err := w.product.Read(ctx, lb.InstanceID, observe.Extent{View: observe.Full, User: &observe.Parts{}})
-		_, isMade := errors.AsType[*observe.MakingError](err)
+		_, isComing := errors.AsType[*observe.MakingError](err)
 		switch {
-		case isGone(err), isUnreadable(err), isMade:
+		case isGone(err), isUnreadable(err), isComing:
 		case err != nil:
 			return nil, err
 		default:
