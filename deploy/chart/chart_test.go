@@ -126,7 +126,8 @@ func renderIn(t *testing.T, namespace string, changes map[string]any, cluster en
 }
 
 // renderRelease returns the documents of a release.
-func renderRelease(t *testing.T, options chartutil.ReleaseOptions, changes map[string]any, cluster engine.ClientProvider) map[string]string {
+func renderRelease(t *testing.T, options chartutil.ReleaseOptions, changes map[string]any, cluster engine.ClientProvider,
+) map[string]string {
 	t.Helper()
 	files, err := tryRelease(t, options, values(changes), cluster)
 	if err != nil {

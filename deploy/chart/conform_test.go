@@ -38,7 +38,7 @@ func runAndConform(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // It is in the directory of temporary files.
+	defer os.RemoveAll(dir)
 	if err := os.Setenv(renderedIn, dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -158,7 +158,7 @@ func conform(ctx context.Context, program, kubernetes string, files ...string) (
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // It is in the directory of temporary files.
+	defer os.RemoveAll(dir)
 	if err := writeSchemas(ctx, kubernetes, dir); err != nil {
 		return "", err
 	}

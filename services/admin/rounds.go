@@ -27,7 +27,7 @@ type round struct {
 
 // run gives the error of each check, of the round under way or of one that began a moment ago.
 func (r *rounds) run(ctx context.Context) []error {
-	now := r.now()
+	now := r.now() //nolint:contextcheck // A round is for all who ask, and ends with its checks.
 	select {
 	case <-now.ended:
 		return now.errs

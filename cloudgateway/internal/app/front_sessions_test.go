@@ -299,8 +299,8 @@ func TestFrontBoundsTokens(t *testing.T) {
 	}
 }
 
-// TestFrontBoundsSessions: a pod that asks for sessions without end gets those that all pods of a DaemonSet need, and no more: each is a line
-// of the audit log, from which those of others would go.
+// TestFrontBoundsSessions: a pod that asks for sessions without end gets those that all pods of a DaemonSet need, and no
+// more: each is a line of the audit log, from which those of others would go.
 func TestFrontBoundsSessions(t *testing.T) {
 	w := withSessions(t)
 	address := w.openFront(w.start())

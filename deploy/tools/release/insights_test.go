@@ -33,7 +33,8 @@ func TestInsights(t *testing.T) {
 		url, date := regexp.MustCompile(`^https?://\S+$`), regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
 		word, truth := regexp.MustCompile(`\w`), regexp.MustCompile(`^(true|false)$`)
 		for path, form := range map[string]*regexp.Regexp{
-			"header/schema-version": regexp.MustCompile(`^2\.\d+\.\d+$`), "header/last-updated": date, "header/last-reviewed": date, "header/url": url,
+			"header/schema-version": regexp.MustCompile(`^2\.\d+\.\d+$`), "header/last-updated": date,
+			"header/last-reviewed": date, "header/url": url,
 			"project/name": word, "project/administrators/0/name": word, "project/administrators/0/primary": truth,
 			"project/repositories/0/name": word, "project/repositories/0/url": url, "project/repositories/0/comment": word,
 			"project/vulnerability-reporting/reports-accepted":     truth,
@@ -51,7 +52,8 @@ func TestInsights(t *testing.T) {
 				t.Errorf("%s is %q, want %s", path, got, form)
 			}
 		}
-		pages := regexp.MustCompile(regexp.QuoteMeta(strings.TrimSuffix(source, "/")+"/v"+version+"/")+`(\S+)`).FindAllStringSubmatch(string(text), -1)
+		below := regexp.QuoteMeta(strings.TrimSuffix(source, "/") + "/v" + version + "/")
+		pages := regexp.MustCompile(below+`(\S+)`).FindAllStringSubmatch(string(text), -1)
 		if len(pages) < 10 {
 			t.Errorf("%d pages are named:\n%s", len(pages), text)
 		}

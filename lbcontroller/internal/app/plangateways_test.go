@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
@@ -92,7 +93,8 @@ func TestPlanOfGateways(t *testing.T) {
 	plan := func(gateways *gatewayfake.Clientset, which Selection) string {
 		t.Helper()
 		var text bytes.Buffer
-		found, err := Preview{}, error(nil)
+		var found Preview
+		var err error
 		if gateways == nil {
 			found, err = PreviewAll(t.Context(), kube, nil, cfg, kinds, which)
 		} else {
@@ -132,8 +134,9 @@ warning its Service is not made yet: load balancer and server groups will have o
 `
 	check("nothing of it is in the cluster", all, plan(nil, Selection{Gateways: planned + plannedClass}))
 	check("another namespace", ``, plan(nil, Selection{Gateways: planned + plannedClass, Namespace: "red"}))
-	check("a word that there isn't",
-		`read the manifest: strict decoding error: unknown field "spec.class"`, plan(nil, Selection{Gateways: strings.Replace(planned, "gatewayClassName", "class", 1)}))
+	misspelt := strings.Replace(planned, "gatewayClassName", "class", 1)
+	check("a word that there isn't", `read the manifest: strict decoding error: unknown field "spec.class"`,
+		plan(nil, Selection{Gateways: misspelt}))
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "nlb"},
 		Spec: gatewayv1.GatewayClassSpec{ControllerName: "alibabacloud.com/nlb"}}
 	check("the class is in the cluster", all, plan(gatewayfake.NewSimpleClientset(class), Selection{Gateways: planned}))
@@ -151,7 +154,8 @@ warning its Service is not made yet: load balancer and server groups will have o
 			{Name: "web", Protocol: gatewayv1.TCPProtocolType, Port: 80},
 			{Name: "dns", Protocol: gatewayv1.UDPProtocolType, Port: 53}}}}
 	served := gatewayfake.NewSimpleClientset(class) // It takes the plural for "gatewaies".
-	if err := served.Tracker().Create(gatewayv1.SchemeGroupVersion.WithResource("gateways"), old, "infra"); err != nil {
+	resource := schema.GroupVersionResource{Group: gatewayv1.GroupName, Version: "v1", Resource: "gateways"}
+	if err := served.Tracker().Create(resource, old, "infra"); err != nil {
 		t.Fatal(err)
 	}
 	check("a Gateway of the cluster with a listener more", `

@@ -50,7 +50,7 @@ func (p Product) Things(ctx context.Context, kind model.ThingKind, clusterID str
 		for _, e := range found.GetEips() {
 			add(e.GetAllocationId(), e.GetName(), e.GetTags(), e.GetInstanceId())
 		}
-	case model.ThingGroup, model.ThingFailed:
+	case model.ThingGroup, model.ThingFailed, model.ThingLeft:
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list what the cluster has beside CLBs (%s): %w", kind, err)

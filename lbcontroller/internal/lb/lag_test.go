@@ -34,9 +34,9 @@ func (w *world) lag(by func() time.Duration) {
 
 // trailing says how far caches trail.
 type trailing struct {
-	mu      sync.Mutex
-	events  int // that happened and that no cache shows
-	latest  time.Time
+	mu     sync.Mutex
+	events int // that happened and that no cache shows
+	latest time.Time
 }
 
 // add counts events that happened, or fewer of them when a cache shows them.

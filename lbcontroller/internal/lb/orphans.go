@@ -286,7 +286,7 @@ func (w *orphans) thing(ctx context.Context, o orphan.Orphan, members map[string
 		}
 	case model.ThingFailed:
 		there.Failed = []model.Thing{{Kind: o.Thing, ID: o.LoadBalancer, Name: o.Name, Mark: o.Mark}}
-	case model.ThingEIP: // It is never deleted; see orphan.Find.
+	case model.ThingEIP, model.ThingLeft: // These are never deleted; see orphan.Find and orphan.OnUsers.
 	}
 	_, p = plan.Beside{}.Release(there)
 	for _, g := range there.Groups { // One that a listener has come to use keeps its servers.

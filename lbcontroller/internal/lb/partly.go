@@ -51,7 +51,7 @@ func (e *engine) partly(ctx context.Context, s pass) (d decision, enough bool, e
 	d, _ = decide(s, knowledge.All{Observed: s.memory.withHeld(found)}, true)
 	d.entry = last.Compared(s.entry) // All is read again when it was due before.
 	isUnread := func(id string) bool { return !slices.Contains(going, id) }
-	return d, d.refusal() == nil && d.isWhole() && !(leaves && d.plan.UsesGroups()) &&
+	return d, d.refusal() == nil && d.isWhole() && (!leaves || !d.plan.UsesGroups()) &&
 		!slices.ContainsFunc(d.plan.DeletedGroups(), isUnread), nil
 }
 

@@ -82,7 +82,7 @@ func (l *Loop) Await(ctx context.Context, advice string, missing func() string) 
 			return text == ""
 		}
 		if text != said {
-			l.log.Warn(l.kind+"s are not served: "+advice, "missing", text)
+			l.log.Warn("custom resources are missing", "kind", l.kind, "missing", text, "advice", advice)
 			said = text
 			l.wait(text)
 		}
@@ -172,7 +172,7 @@ func (l *Loop) run(ctx context.Context) {
 	for _, err := range errs {
 		// Else the cache trails.
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
-			l.log.Warn("a "+l.kind+" is not up to date", "error", err)
+			l.log.Warn("an object is not up to date", "kind", l.kind, "error", err)
 		}
 	}
 	l.retry = min(max(firstRetry, 2*l.retry), lastRetry)

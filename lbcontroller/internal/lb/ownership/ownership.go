@@ -47,7 +47,8 @@ func IsKept(tags map[string]string, clusterID, text string) bool {
 // Reserved reports whether a tag is the controller's own mark or the cloud's.
 func Reserved(key string) bool {
 	lower := strings.ToLower(key)
-	return key == TagService || key == TagCluster || key == TagReused || strings.HasPrefix(key, tagKept) || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
+	isMark := key == TagService || key == TagCluster || key == TagReused || strings.HasPrefix(key, tagKept)
+	return isMark || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
 }
 
 // maxName is the cloud's limit for the name of a server group and the description of a server; listeners allow more.
