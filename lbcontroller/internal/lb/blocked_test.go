@@ -133,6 +133,10 @@ func TestHealthChecksAreLetIn(t *testing.T) {
 				if rules() != want {
 					t.Errorf("%d rules are left, want %d: that of people, and what may not be deleted", rules(), want)
 				}
+				said := strings.Join(w.events.take(), "\n")
+				if told := strings.Contains(said, "no Service needs these rules"); told != (tt.added && want == 1) {
+					t.Errorf("that rules are removed is told: %t\n%s", told, said)
+				}
 			})
 		})
 	}
