@@ -335,14 +335,17 @@ func TestOtherControllersOnARoute(t *testing.T) {
 		w.start()
 		w.apply(gateway("nlb", tcp("a", 80)))
 		w.apply(route("web", "red", "a", "{name: web, port: 80}") + `status:
-  parents: [{parentRef: {name: theirs}, controllerName: example.com/other, conditions: []}]
+  parents: [{parentRef: {name: theirs}, controllerName: example.com/other, conditions: []}, {
+    parentRef: {name: gw, namespace: infra, sectionName: a}, controllerName: example.com/other, conditions: [
+      {type: Theirs, status: "True", reason: X, message: x, lastTransitionTime: "2026-01-01T00:00:00Z"}]}]
 `)
 		w.settle()
 		obj, err := w.gateways.Tracker().Get(resourceOf("tcproutes"), "red", "web")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if parents := obj.(*gatewayv1.TCPRoute).Status.Parents; len(parents) != 2 || parents[0].ControllerName != "example.com/other" {
+		if parents := obj.(*gatewayv1.TCPRoute).Status.Parents; len(parents) != 3 || parents[0].ControllerName != "example.com/other" ||
+			len(parents[1].Conditions) != 1 || len(parents[2].Conditions) != 2 {
 			t.Errorf("%v", parents)
 		}
 		w.remove("gateways infra/gw")
@@ -351,7 +354,7 @@ func TestOtherControllersOnARoute(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if parents := obj.(*gatewayv1.TCPRoute).Status.Parents; len(parents) != 1 {
+		if parents := obj.(*gatewayv1.TCPRoute).Status.Parents; len(parents) != 2 {
 			t.Errorf("%v", parents)
 		}
 	})

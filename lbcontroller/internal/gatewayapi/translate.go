@@ -197,9 +197,9 @@ func programmed(svc *corev1.Service, g *gatewayv1.Gateway) shadow.Verdict {
 func (l *listener) status(generation int64, pending shadow.Verdict) gatewayv1.ListenerStatus {
 	s := gatewayv1.ListenerStatus{Name: l.Name, AttachedRoutes: int32(len(l.routes)),
 		SupportedKinds: make([]gatewayv1.RouteGroupKind, 0, len(l.kinds))}
-	for _, kind := range l.kinds {
+	for i := 0; l.accepted() && i < len(l.kinds); i++ {
 		s.SupportedKinds = append(s.SupportedKinds, gatewayv1.RouteGroupKind{Group: new(gatewayv1.Group(gatewayv1.GroupName)),
-			Kind: gatewayv1.Kind(kind)})
+			Kind: gatewayv1.Kind(l.kinds[i])})
 	}
 	conflicted := metav1.Condition{Type: string(gatewayv1.ListenerConditionConflicted), Status: metav1.ConditionFalse,
 		Reason: string(gatewayv1.ListenerReasonNoConflicts), ObservedGeneration: generation}

@@ -134,7 +134,7 @@ func (t Translation) tell() string {
 		if s := g.Service; s != nil {
 			fmt.Fprintf(&b, "  service %s of class %s\n", s.Name, value(s.Spec.LoadBalancerClass, "none"))
 			for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
-				if s.Labels[key] != backend.SlicesManager && s.Labels[key] != g.Gateway.Name {
+				if s.Labels[key] != backend.SlicesManager && (s.Labels[key] != g.Gateway.Name || len(s.Labels[key]) > 63) {
 					fmt.Fprintf(&b, "    label %s=%s\n", key, s.Labels[key])
 				}
 			}
