@@ -26,8 +26,8 @@ func (w *world) made(owner types.UID) {
 	if err := w.kube.Tracker().Add(&corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: nameOfNLB, UID: "made",
 			Labels: map[string]string{shadow.LabelManagedBy: backend.SlicesManager},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: gatewayv1.GroupVersion.String(), Kind: "Gateway", Name: "gw", UID: owner,
-				Controller: new(true)}}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: gatewayv1.GroupVersion.String(), Kind: "Gateway", Name: "gw",
+				UID: owner, Controller: new(true)}}},
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
 	}); err != nil {
 		w.t.Fatal(err)
@@ -43,7 +43,8 @@ func (w *world) service() *corev1.Service {
 	return svc
 }
 
-// TestServiceOfAGatewayBefore: that of a deleted Gateway of the same name is the garbage collector's, and is not changed.
+// TestServiceOfAGatewayBefore: that of a deleted Gateway of the same name is the garbage collector's, and is not
+// changed.
 func TestServiceOfAGatewayBefore(t *testing.T) {
 	t.Parallel()
 	play(t, func(w *world) {
@@ -58,8 +59,8 @@ func TestServiceOfAGatewayBefore(t *testing.T) {
 	})
 }
 
-// TestGatewayIsNotWhatTheCacheSays: the Service of a Gateway whose class is another controller's is deleted only if the API server says
-// so, too, of the same Gateway.
+// TestGatewayIsNotWhatTheCacheSays: the Service of a Gateway whose class is another controller's is deleted only if the
+// API server says so, too, of the same Gateway.
 func TestGatewayIsNotWhatTheCacheSays(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -106,7 +107,8 @@ func TestWritesAreGuarded(t *testing.T) {
 		})
 		w.kube.PrependReactor("delete", "services", func(a kubetesting.Action) (bool, runtime.Object, error) {
 			deletions++
-			if p := a.(kubetesting.DeleteActionImpl).DeleteOptions.Preconditions; p == nil || p.UID == nil || *p.UID != made {
+			p := a.(kubetesting.DeleteActionImpl).DeleteOptions.Preconditions
+			if p == nil || p.UID == nil || *p.UID != made {
 				t.Errorf("deleted by %v", p)
 			}
 			return false, nil, nil
@@ -132,8 +134,9 @@ func TestSlicesOfOthers(t *testing.T) {
 		w.start()
 		w.apply(gateway("nlb", tcp("a", 80)))
 		w.settle()
-		theirs := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, ObjectMeta: metav1.ObjectMeta{Namespace: "infra",
-			Name: "theirs", Labels: map[string]string{discoveryv1.LabelServiceName: nameOfNLB, discoveryv1.LabelManagedBy: "someone"}}}
+		theirs := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, ObjectMeta: metav1.ObjectMeta{
+			Namespace: "infra", Name: "theirs", Labels: map[string]string{
+				discoveryv1.LabelServiceName: nameOfNLB, discoveryv1.LabelManagedBy: "someone"}}}
 		slicesOf := w.kube.DiscoveryV1().EndpointSlices("infra")
 		if _, err := slicesOf.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

@@ -87,15 +87,17 @@ func TestTwoTeams(t *testing.T) {
 }
 
 // look is how an NLB is read.
-const look = "GetLoadBalancer GetServerGroup ListListeners ListServerGroups"
+const look = "GetLoadBalancer ListListeners ListServerGroups"
 
-// called compares the calls to the cloud since the last time, each write as often as it was made, and reads once: how often depends on
-// whether the Service or its slices come first.
+// called compares the calls to the cloud since the last time, each write as often as it was made, and reads once: how often
+// depends on whether the Service or its slices come first. So does whether a server group is read by itself, which is not
+// compared.
 func (w *world) called(what, want string) {
 	w.t.Helper()
 	calls := strings.Fields(want)
 	slices.Sort(calls)
 	made, got := w.cloud.Calls(), strings.Fields(w.calls())
+	got = slices.DeleteFunc(got, func(name string) bool { return name == "GetServerGroup" })
 	got = slices.CompactFunc(got, func(a, b string) bool {
 		return a == b && (strings.HasPrefix(a, "Get") || strings.HasPrefix(a, "List"))
 	})

@@ -97,7 +97,7 @@ func TestTakeover(t *testing.T) {
 		w.expect("orphaned", want...)
 		patch(list.Items[0].Name, letGo)
 		w.expect("let go again", want...)
-		w.costs("letting it go again", "")
+		w.costs("letting it go again", "UpdateLoadBalancer") // A tag says that what stays was kept.
 		id := converted.Gateway.Spec.Addresses[0].Value
 		patch("front", fmt.Sprintf(`{"metadata":{"annotations":{"%[1]sid":"%[2]s","%[1]sforce-override-listeners":"on"}},
 			"spec":{"type":"LoadBalancer","loadBalancerClass":"alibabacloud.com/nlb"}}`, prefix, id))
