@@ -101,13 +101,17 @@ kubernetes: ### Build the local control plane into the cache, once
 test: kubernetes ## Run all tests with the race detector: 40 minutes on 2 cores
 	@MAKE='$(MAKE)' RACE='$(RACE)' PACKAGES='$(UNITED:%=./%/...)' deploy/tools/test.sh
 
-.PHONY: test-e2e test-packages test-apart
+.PHONY: test-e2e test-packages test-unraced test-apart
 test-e2e:
 	@cd deploy && go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) ./test/e2e
-# Collecting garbage less often takes a tenth of the processor time of tests, too. make verify vets. End to end tests start processes that
+# Collecting garbage less often takes a tenth of the processor time of tests, too. The linters of make verify vet. End to end tests start processes that
 # are to be as they are in a cluster. They go first where they need the processor: kubectl and the API server have time limits of their own.
 test-packages:
 	@$(COMPILER) nice go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) $$(go list $(UNITED:%=./%/...) | grep -v '/deploy/test/e2e$$')
+# Those that play all their cases only without the race detector: see services/raced.
+test-unraced:
+	@test -z "$(RACE)" || $(COMPILER) nice go test -vet=off -count=1 -timeout 40m $(TESTFLAGS) \
+		$$(git grep -l '"alicloud-controllers.dev/services/raced"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 test-apart:
 	$(call each,go test,$(COMPILER) nice go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) ./...,$(APART))
 
@@ -186,16 +190,12 @@ scale: build ### Count calls, time, CPU and memory at scale: NODES=200 SERVICES=
 ## Check and generate
 
 .PHONY: verify
-verify: verify-format verify-vet verify-rules verify-modules verify-generated verify-proto verify-workflows lint ## Check everything that is not a test
+verify: verify-format verify-rules verify-modules verify-generated verify-proto verify-workflows lint ## Check everything that is not a test
 
 .PHONY: verify-format
 verify-format:
 	@echo "== gofmt"
 	@files=$$(gofmt -l $(MODULES)); test -z "$$files" || { echo "not formatted, run gofmt -w:"; echo "$$files"; exit 1; }
-
-.PHONY: verify-vet
-verify-vet:
-	$(call each,go vet,go vet ./...)
 
 # The same versions of Go, gRPC and Kubernetes everywhere, and a gateway without the simulated cloud. Who may import whom is enforced by go.mod
 # (verify-modules) and depguard (lint).
@@ -230,6 +230,7 @@ verify-proto: $(call TOOL,buf)
 
 # golangci-lint remembers findings with the absolute path of their file, and takes those of another checkout for this one's: it
 # then can't read the file, and no longer sees that it is generated. So each checkout has a cache of its own.
+# govet is among them, with all that go vet looks for.
 .PHONY: lint
 lint: export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint-$(shell echo "$(CURDIR)" | cksum | cut -d' ' -f1)
 lint: $(call TOOL,golangci-lint) ## Run the linters, on all modules or MODULES="a b"
