@@ -63,7 +63,7 @@ func TestGatewayOfTheLocalWorld(t *testing.T) {
 
 	w.change(t, "web", func(s *corev1.Service) { s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeNodePort, nil })
 	w.released(t, "web")
-	wrote("letting it go", map[string]int{"UntagResources": 2, "UpdateLoadBalancerProtection": 1})
+	wrote("letting it go", map[string]int{"TagResources": 1, "UntagResources": 2, "UpdateLoadBalancerProtection": 1})
 	if err := w.ApplyAny(t.Context(), fmt.Appendf(nil, takingGateway, id)); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestGatewayOfTheLocalWorld(t *testing.T) {
 	w.orphan(t, "edge")
 	w.change(t, made, func(s *corev1.Service) { s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeNodePort, nil })
 	w.released(t, made)
-	wrote("letting it go again", map[string]int{})
+	wrote("letting it go again", map[string]int{"TagResources": 1})
 	w.change(t, "web", func(s *corev1.Service) {
 		s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, new(nlbClass)
 		s.Annotations[annotationPrefix+"id"], s.Annotations[annotationPrefix+"force-override-listeners"] = id, "on"
