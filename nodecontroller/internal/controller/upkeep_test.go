@@ -279,6 +279,14 @@ func TestTwoNodesOfOneInstance(t *testing.T) {
 		if got := kubetest.Metric(t, registry, "nodecontroller_nodes")["duplicate"]; got != 1 {
 			t.Errorf("%v duplicates", got)
 		}
+		if got := w.Events.Matching("node-1 Resolved"); len(got) > 0 {
+			t.Errorf("it is over while it lasts: %q", got)
+		}
+		w.UpdateNode("node-1", ready) // Now the younger is the duplicate: the kubelet that was thought renamed is another machine.
+		w.Pass(6 * time.Minute)
+		if got := w.Events.Matching("node-1 Resolved"); len(got) != 1 || len(w.Events.Matching("node-7 DuplicateNode")) == 0 {
+			t.Errorf("events %q", w.Events.Matching("node-"))
+		}
 		w.DeleteNode("node-1")
 		w.Pass(6 * time.Minute)
 		if got := kubetest.Metric(t, registry, "nodecontroller_nodes")["duplicate"]; got != 0 {
