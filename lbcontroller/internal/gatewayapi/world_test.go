@@ -21,9 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
 	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -43,12 +41,14 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/nlb"
+	"alicloud-controllers.dev/lbcontroller/internal/shadow/shadowtest"
 )
 
 // world is a cluster and a cloud with the controllers of Services and of Gateways between them, in a bubble of its own time.
 type world struct {
 	t        *testing.T
 	kube     *fake.Clientset
+	server   *shadowtest.Server
 	gateways *gatewayfake.Clientset
 	cloud    *gatewaytest.Fake
 	events   *events
@@ -61,7 +61,6 @@ type world struct {
 	left  int
 	after bool
 	died  bool
-	ports int32
 	// between is called before each call to the cloud.
 	between func()
 	// writes are those to the API server.
@@ -101,6 +100,7 @@ func play(t *testing.T, story func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, kube: fake.NewSimpleClientset(), gateways: gatewayfake.NewSimpleClientset(), cloud: gatewaytest.New(t),
 			events: &events{}, left: -1}
+		w.server = shadowtest.NewServer(w.kube, 30000)
 		w.gateways.Resources = []*metav1.APIResourceList{{GroupVersion: "gateway.networking.k8s.io/v1", APIResources: []metav1.APIResource{
 			{Name: "gatewayclasses"}, {Name: "gateways"}, {Name: "listenersets"}, {Name: "tcproutes"}, {Name: "udproutes"}, {Name: "tlsroutes"},
 			{Name: "referencegrants"},
@@ -110,7 +110,7 @@ func play(t *testing.T, story func(w *world)) {
 			defer w.mu.Unlock()
 			return w.missing, nil, apierrors.NewNotFound(schema.GroupResource{}, "resources")
 		})
-		w.kube.PrependReactor("*", "services", w.asServer)
+		w.kube.PrependReactor("*", "services", w.server.React)
 		for _, c := range []interface {
 			PrependReactor(verb, resource string, reaction kubetesting.ReactionFunc)
 		}{w.kube, w.gateways} {
@@ -229,7 +229,7 @@ func (w *world) react(action kubetesting.Action) (bool, runtime.Object, error) {
 		return true, nil, fault.Before
 	}
 	if fault.After != nil {
-		_, _, err := w.asServer(action)
+		_, _, err := w.server.React(action)
 		if action.GetResource().Resource != "services" {
 			tracker := w.kube.Tracker()
 			if action.GetResource().Group == gatewayv1.GroupName {
@@ -242,72 +242,10 @@ func (w *world) react(action kubetesting.Action) (bool, runtime.Object, error) {
 	return false, nil, nil
 }
 
-// asServer does to Services what an API server does: UIDs, node ports, and deletion that waits for finalizers and takes the slices along.
-func (w *world) asServer(action kubetesting.Action) (bool, runtime.Object, error) {
-	if action.GetResource().Resource != "services" {
-		return false, nil, nil
-	}
-	tracker := w.kube.Tracker()
-	if remove, ok := action.(kubetesting.DeleteAction); ok && action.GetVerb() == "delete" {
-		obj, err := tracker.Get(action.GetResource(), action.GetNamespace(), remove.GetName())
-		if svc, is := obj.(*corev1.Service); err == nil && is && len(svc.Finalizers) > 0 {
-			svc.DeletionTimestamp = new(metav1.Now())
-			return true, svc, tracker.Update(action.GetResource(), svc, svc.Namespace)
-		}
-		return false, nil, nil
-	}
-	if !slices.Contains([]string{"create", "update", "patch"}, action.GetVerb()) {
-		return false, nil, nil
-	}
-	// Watches see one change: it is made aside first.
-	aside := kubetesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())
-	there, _ := tracker.List(action.GetResource(), corev1.SchemeGroupVersion.WithKind("Service"), action.GetNamespace())
-	if err := aside.Add(there); err != nil {
-		return true, nil, err
-	}
-	handled, obj, err := kubetesting.ObjectReaction(aside)(action)
-	svc, ok := obj.(*corev1.Service)
-	if err != nil || !ok {
-		return handled, obj, err
-	}
-	svc = svc.DeepCopy()
-	if svc.UID == "" {
-		svc.UID = types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", w.ports))
-	}
-	w.mu.Lock()
-	for i := range svc.Spec.Ports {
-		if w.ports++; svc.Spec.Type == corev1.ServiceTypeLoadBalancer && svc.Spec.Ports[i].NodePort == 0 {
-			svc.Spec.Ports[i].NodePort = 30000 + w.ports
-		}
-	}
-	w.mu.Unlock()
-	if action.GetVerb() == "create" {
-		err = tracker.Create(action.GetResource(), svc, svc.Namespace)
-	} else {
-		err = tracker.Update(action.GetResource(), svc, svc.Namespace)
-	}
-	if err != nil {
-		return true, nil, err
-	}
-	if svc.DeletionTimestamp != nil && len(svc.Finalizers) == 0 {
-		for _, slice := range w.slices(svc.Namespace) {
-			if metav1.IsControlledBy(slice, svc) {
-				err = errors.Join(err, tracker.Delete(discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), slice.Namespace, slice.Name))
-			}
-		}
-		err = errors.Join(err, tracker.Delete(action.GetResource(), svc.Namespace, svc.Name))
-	}
-	return true, svc, err
-}
-
-func (w *world) slices(namespace string) (list []*discoveryv1.EndpointSlice) {
-	all, err := w.kube.Tracker().List(discoveryv1.SchemeGroupVersion.WithResource("endpointslices"),
-		discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), namespace)
+func (w *world) slices(namespace string) []*discoveryv1.EndpointSlice {
+	list, err := w.server.Slices(namespace)
 	if err != nil {
 		w.t.Fatal(err)
-	}
-	for _, slice := range all.(*discoveryv1.EndpointSliceList).Items {
-		list = append(list, slice.DeepCopy())
 	}
 	return list
 }
@@ -366,7 +304,7 @@ func (w *world) remove(what string) {
 	}
 	for _, svc := range list.(*corev1.ServiceList).Items {
 		if metav1.IsControlledBy(&svc, obj.(metav1.Object)) {
-			if handled, _, err := w.asServer(kubetesting.NewDeleteAction(services, namespace, svc.Name)); !handled || err != nil {
+			if handled, _, err := w.server.React(kubetesting.NewDeleteAction(services, namespace, svc.Name)); !handled || err != nil {
 				w.t.Errorf("delete the Service: waits for a finalizer %t, %v", handled, err)
 			}
 		}

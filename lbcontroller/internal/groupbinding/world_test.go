@@ -38,6 +38,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/nlb"
+	"alicloud-controllers.dev/lbcontroller/internal/shadow/shadowtest"
 )
 
 // world is a cloud with clusters.
@@ -60,11 +61,11 @@ type cluster struct {
 	id       string
 	nodes    bool // are the servers in place of pods
 	kube     *fake.Clientset
+	server   *shadowtest.Server
 	bindings *dynamicfake.FakeDynamicClient
 	events   *events
 	registry *prometheus.Registry
 	stop     func()
-	ports    int32
 	// writes are those to the API server.
 	writes []string
 }
@@ -118,12 +119,13 @@ func (w *world) newCluster(id string, nodes bool) *cluster {
 	scheme := runtime.NewScheme()
 	c := &cluster{world: w, id: id, nodes: nodes, kube: fake.NewSimpleClientset(), events: &events{},
 		bindings: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{
-			groupbinding.Resource(): groupbinding.Kind + "List"}),
-		ports: 30000}
+			groupbinding.Resource(): groupbinding.Kind + "List"})}
+	first := int32(30000)
 	if id != "c-one" {
-		c.ports = 31000
+		first = 31000
 	}
-	c.kube.PrependReactor("*", "services", c.asServer)
+	c.server = shadowtest.NewServer(c.kube, first)
+	c.kube.PrependReactor("*", "services", c.server.React)
 	c.bindings.PrependReactor("patch", "*", c.patchBinding)
 	c.kube.PrependReactor("*", "*", c.react)
 	c.bindings.PrependReactor("*", "*", c.react)
@@ -228,7 +230,7 @@ func (c *cluster) react(action kubetesting.Action) (bool, runtime.Object, error)
 	var err error
 	switch {
 	case action.GetResource().Resource == "services":
-		_, _, err = c.asServer(action)
+		_, _, err = c.server.React(action)
 	case action.GetResource() == groupbinding.Resource() && action.GetVerb() == "patch":
 		_, _, err = c.patchBinding(action)
 	case action.GetResource() == groupbinding.Resource():
@@ -250,69 +252,6 @@ func (c *cluster) patchBinding(action kubetesting.Action) (bool, runtime.Object,
 	return true, obj, err
 }
 
-// asServer does to Services what an API server does: UIDs, node ports, and deletion that waits for finalizers and takes
-// the slices along.
-func (c *cluster) asServer(action kubetesting.Action) (bool, runtime.Object, error) {
-	if action.GetResource().Resource != "services" {
-		return false, nil, nil
-	}
-	tracker := c.kube.Tracker()
-	if remove, ok := action.(kubetesting.DeleteAction); ok && action.GetVerb() == "delete" {
-		obj, err := tracker.Get(action.GetResource(), action.GetNamespace(), remove.GetName())
-		if svc, is := obj.(*corev1.Service); err == nil && is && len(svc.Finalizers) > 0 {
-			svc.DeletionTimestamp = new(metav1.Now())
-			return true, svc, tracker.Update(action.GetResource(), svc, svc.Namespace)
-		}
-		if svc, is := obj.(*corev1.Service); err == nil && is {
-			return true, svc, c.drop(svc)
-		}
-		return false, nil, nil
-	}
-	if !slices.Contains([]string{"create", "update", "patch"}, action.GetVerb()) {
-		return false, nil, nil
-	}
-	handled, obj, err := kubetesting.ObjectReaction(tracker)(action)
-	svc, ok := obj.(*corev1.Service)
-	if err != nil || !ok {
-		return handled, obj, err
-	}
-	svc = svc.DeepCopy() // Watches have the other one.
-	c.mu.Lock()
-	if svc.UID == "" {
-		svc.UID = types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", c.ports))
-	}
-	for i := range svc.Spec.Ports {
-		if svc.Spec.Type == corev1.ServiceTypeLoadBalancer && svc.Spec.Ports[i].NodePort == 0 {
-			c.ports++
-			svc.Spec.Ports[i].NodePort = c.ports
-		}
-	}
-	c.mu.Unlock()
-	if err := tracker.Update(action.GetResource(), svc, svc.Namespace); err != nil {
-		return true, nil, err
-	}
-	if svc.DeletionTimestamp != nil && len(svc.Finalizers) == 0 {
-		err = c.drop(svc)
-	}
-	return true, svc, err
-}
-
-// drop deletes a Service with its slices.
-func (c *cluster) drop(svc *corev1.Service) error {
-	gvr := discoveryv1.SchemeGroupVersion.WithResource("endpointslices")
-	all, err := c.kube.Tracker().List(gvr, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), svc.Namespace)
-	if err != nil {
-		return err
-	}
-	for _, slice := range all.(*discoveryv1.EndpointSliceList).Items {
-		if slice.Labels[discoveryv1.LabelServiceName] == svc.Name {
-			err = errors.Join(err, c.kube.Tracker().Delete(gvr, slice.Namespace, slice.Name))
-		}
-	}
-	return errors.Join(err, c.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), svc.Namespace,
-		svc.Name))
-}
-
 // apply creates an object, or changes its spec.
 func (c *cluster) apply(text string) {
 	c.t.Helper()
@@ -330,7 +269,7 @@ func (c *cluster) apply(text string) {
 	case "Service":
 		svc := &corev1.Service{}
 		if err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, svc); err == nil {
-			_, _, err = c.asServer(kubetesting.NewCreateAction(corev1.SchemeGroupVersion.WithResource("services"), svc.Namespace,
+			_, _, err = c.server.React(kubetesting.NewCreateAction(corev1.SchemeGroupVersion.WithResource("services"), svc.Namespace,
 				svc))
 		}
 	default:
@@ -392,7 +331,7 @@ func (c *cluster) remove(kind, name string) {
 	c.t.Helper()
 	if kind == "service" {
 		services := corev1.SchemeGroupVersion.WithResource("services")
-		if _, _, err := c.asServer(kubetesting.NewDeleteAction(services, "default", name)); err != nil {
+		if _, _, err := c.server.React(kubetesting.NewDeleteAction(services, "default", name)); err != nil {
 			c.t.Fatal(err)
 		}
 		return
