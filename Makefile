@@ -101,17 +101,13 @@ kubernetes: ### Build the local control plane into the cache, once
 test: kubernetes ## Run all tests with the race detector: 40 minutes on 2 cores
 	@MAKE='$(MAKE)' RACE='$(RACE)' PACKAGES='$(UNITED:%=./%/...)' deploy/tools/test.sh
 
-.PHONY: test-e2e test-packages test-unraced test-apart
+.PHONY: test-e2e test-packages test-apart
 test-e2e:
 	@cd deploy && go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) ./test/e2e
-# Collecting garbage less often takes a tenth of the processor time of tests, too. The linters of make verify vet. End to end tests start processes that
+# Collecting garbage less often takes a tenth of the processor time of tests, too. The linters vet. End to end tests start processes that
 # are to be as they are in a cluster. They go first where they need the processor: kubectl and the API server have time limits of their own.
 test-packages:
 	@$(COMPILER) nice go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) $$(go list $(UNITED:%=./%/...) | grep -v '/deploy/test/e2e$$')
-# Those that play all their cases only without the race detector: see services/raced.
-test-unraced:
-	@test -z "$(RACE)" || $(COMPILER) nice go test -vet=off -count=1 -timeout 40m $(TESTFLAGS) \
-		$$(git grep -l '"alicloud-controllers.dev/services/raced"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 test-apart:
 	$(call each,go test,$(COMPILER) nice go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) ./...,$(APART))
 

@@ -8,7 +8,7 @@ make=${MAKE:-make}
 GOGC=400 GOMEMLIMIT=1GiB go list -e -export -deps -test $RACE $PACKAGES >/dev/null
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-{ $make --no-print-directory --keep-going --jobs=4 test-e2e test-packages test-unraced test-apart || echo "== failed"; } 2>&1 | tee "$log"
+{ $make --no-print-directory --keep-going --jobs=3 test-e2e test-packages test-apart || echo "== failed"; } 2>&1 | tee "$log"
 if failed=$(grep -E "^(FAIL.*/|--- FAIL|failed in:|== failed|panic: )|^	+(running tests:|Test.* \([0-9.hms]+\))$" "$log"); then
 	printf '\n%s\n' "$failed"
 	exit 1

@@ -22,7 +22,6 @@ import (
 
 	"alicloud-controllers.dev/proto/method"
 	"alicloud-controllers.dev/proto/rpcerr"
-	"alicloud-controllers.dev/services/raced"
 
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -76,10 +75,7 @@ func TestFaultMatrix(t *testing.T) {
 		table = map[string]string{}
 	)
 	cells.SetLimit(runtime.GOMAXPROCS(0))
-	for i, op := range writetest.Operations() {
-		if !raced.Plays(i, 4) {
-			continue
-		}
+	for _, op := range writetest.Operations() {
 		var want []string
 		synctest.Test(t, func(t *testing.T) {
 			undisturbed := newWorld(t, emptySeed)
@@ -106,7 +102,7 @@ func TestFaultMatrix(t *testing.T) {
 			}
 		}
 	}
-	if err := cells.Wait(); err != nil || t.Failed() || raced.Enabled {
+	if err := cells.Wait(); err != nil || t.Failed() {
 		return
 	}
 	page := filepath.Join("..", "..", "..", "docs", "reference", "fault-matrix.md")

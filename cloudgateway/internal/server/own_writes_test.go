@@ -23,7 +23,6 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/method"
 	"alicloud-controllers.dev/proto/rpcerr"
-	"alicloud-controllers.dev/services/raced"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -36,10 +35,7 @@ import (
 // reads with no age say what he has to see.
 func TestEveryOwnWriteIsSeen(t *testing.T) {
 	asked, calls := map[string]bool{}, sent{}
-	for i, op := range writetest.Operations() {
-		if !raced.Plays(i, 4) {
-			continue
-		}
+	for _, op := range writetest.Operations() {
 		t.Run(op.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, emptySeed)
@@ -64,9 +60,6 @@ func TestEveryOwnWriteIsSeen(t *testing.T) {
 				calls.add(w.calls(true))
 			})
 		})
-	}
-	if raced.Enabled {
-		return
 	}
 	calls.check(t)
 	for method, row := range Policies(config.API{Enable: method.ToolServices()}) {

@@ -13,8 +13,6 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
-	"alicloud-controllers.dev/services/raced"
-
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
@@ -30,10 +28,7 @@ func TestWritesInSlowClouds(t *testing.T) {
 	}{{"default", api.DefaultSettings()}, {"busy", api.BusySettings()}}
 	var cells errgroup.Group
 	cells.SetLimit(runtime.GOMAXPROCS(0))
-	for i, op := range writetest.Operations() {
-		if !raced.Plays(i, 4) {
-			continue
-		}
+	for _, op := range writetest.Operations() {
 		want := sync.OnceValue(func() (want []string) {
 			synctest.Test(t, func(t *testing.T) { want = afterwards(t, op, newWorld(t)) })
 			return want

@@ -20,7 +20,6 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
-	"alicloud-controllers.dev/services/raced"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb"
@@ -373,12 +372,6 @@ func scenarios() map[string]scenario {
 	maps.Copy(all, nlbScenarios())
 	if testing.Short() {
 		maps.DeleteFunc(all, func(name string, _ scenario) bool { return !slices.Contains(shortScenarios, name) })
-		return all
-	}
-	for i, name := range slices.Sorted(maps.Keys(all)) {
-		if !raced.Plays(i, 4) {
-			delete(all, name)
-		}
 	}
 	return all
 }

@@ -12,10 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
-	"alicloud-controllers.dev/services/raced"
 )
 
-// walkWorlds are the ordinary worlds, fewer with -short or the race detector, and walkSteps the steps in each. Each step is checked by
+// walkWorlds are the ordinary worlds, fewer with -short, and walkSteps the steps in each. Each step is checked by
 // itself: an act, the faults, crashes and retries that follow, and the peace after them. It begins in what the steps
 // before have left, where more can go wrong than in an empty world. make soak walks a hundred other worlds. WALK_WORLDS
 // asks for so many worlds with new seeds, or those from WALK_SEED on; WALK_SEED alone repeats one.
@@ -27,7 +26,7 @@ const walkWorlds, shortWorlds, walkSteps = 2, 1, 100
 // look writes nothing.
 func TestWalk(t *testing.T) {
 	ordinary := walkWorlds
-	if testing.Short() || raced.Enabled {
+	if testing.Short() {
 		ordinary = shortWorlds
 	}
 	first, worlds := seeds(t, "WALK_SEED", "WALK_WORLDS", ordinary)
