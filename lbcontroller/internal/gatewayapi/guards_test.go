@@ -169,12 +169,14 @@ func TestWriteFails(t *testing.T) {
 	})
 }
 
-// TestSecretComesLater: a change of a Secret is seen, though it isn't known whose it is.
+// TestSecretComesLater: a change of a Secret is seen, though it isn't known whose it is. The Gateway has no Service that
+// would tell of it.
 func TestSecretComesLater(t *testing.T) {
 	t.Parallel()
 	play(t, func(w *world) {
 		w.start()
-		w.apply(gateway("nlb", "{name: a, protocol: TLS, port: 443, tls: {certificateRefs: [{name: later}]}}"))
+		w.apply(gateway("nlb", "{name: a, protocol: TLS, port: 443, tls: {certificateRefs: [{name: later}]}}",
+			"  addresses: [{type: Hostname, value: a.example.com}]"))
 		w.settle()
 		said := w.listener("a", "ResolvedRefs")
 		if !strings.Contains(said.Message, "later") || said.Status != metav1.ConditionFalse {
