@@ -91,7 +91,7 @@ func TestGatewayIsNotWhatTheCacheSays(t *testing.T) {
 	}
 }
 
-// TestWritesAreGuarded: a Service is changed only as it was read, and deleted only by its UID.
+// TestWritesAreGuarded: a Service is changed only as it was read, and deleted only by its UID, and once.
 func TestWritesAreGuarded(t *testing.T) {
 	t.Parallel()
 	play(t, func(w *world) {
@@ -118,8 +118,14 @@ func TestWritesAreGuarded(t *testing.T) {
 		w.settle()
 		w.apply(gateway("nlb", tcp("a", 81)))
 		w.settle()
-		made = w.service().UID
+		kept := w.service()
+		made, kept.Finalizers = kept.UID, append(kept.Finalizers, "example.com/keeps")
+		if err := w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("services"), kept, "infra"); err != nil {
+			t.Fatal(err)
+		}
 		w.apply(gateway("other", tcp("a", 81)))
+		w.settle()
+		w.apply(route("web", "red", "a", "{name: web, port: 80}")) // Another pass.
 		w.settle()
 		if changes == 0 || deletions != 1 {
 			t.Errorf("%d changes, %d deletions", changes, deletions)
