@@ -41,6 +41,8 @@ func TestLeft(t *testing.T) {
 		{name: "long ago", spent: ago(30, 10), want: 3, refill: 10 * time.Minute},
 		{name: "used up", spent: ago(8, 5, 1), refill: 2 * time.Minute},
 		{name: "more than used up", spent: ago(9, 8, 5, 1), refill: time.Minute},
+		{name: "the oldest counts for half a second more", spent: []time.Time{now.Add(500*time.Millisecond - 10*time.Minute)}, want: 2,
+			refill: time.Second},
 		{name: "by another clock, in the future", spent: ago(-2, -1, 0), refill: 10 * time.Minute},
 	}
 	for _, tt := range tests {
