@@ -1,7 +1,7 @@
 #!/bin/sh
 # make quick: the inner loop. It vets and tests the modules with files that differ from SINCE; packages that nothing changed for come out of the
 # cache of go test. The modules that need them are compiled with their tests, which go vet does, but not tested: that takes minutes after a change
-# of proto or services.
+# of proto or services. Of other modules it runs the tests that name a file which changed and is in no module, such as a page.
 set -eu
 files=$(git diff --name-only "$SINCE" -- && git ls-files --others --exclude-standard)
 
@@ -37,7 +37,24 @@ changed=
 for module in $MODULES; do
 	if printf '%s\n' "$files" | grep -q "^$module/"; then changed="$changed $module"; fi
 done
-[ -n "$changed" ] || echo "no module has changed since $SINCE"
+# pages prints the files with tests of modules that have not changed, and that name a changed file of no module. What holds for all pages is
+# tested in deploy/tools/reference.
+pages() {
+	printf '%s\n' "$files" | while read -r file; do
+		for module in $MODULES; do
+			case $file in "$module"/*) continue 2 ;; esac
+		done
+		[ -z "$file" ] || git grep -lF "${file##*/}\"" -- '*_test.go' || true
+		case $file in *.md) git ls-files 'deploy/tools/reference/*_test.go' ;; esac
+	done | sort -u | while read -r test; do
+		for module in $changed; do
+			case $test in "$module"/*) continue 2 ;; esac
+		done
+		echo "$test"
+	done
+}
+tests=$(pages)
+[ -n "$changed$tests" ] || echo "no module has changed since $SINCE"
 for module in $changed; do
 	echo "== $module: go vet, go test -short"
 	(check "$module")
@@ -51,4 +68,11 @@ for module in $MODULES; do
 			break
 		fi
 	done
+done
+for dir in $(printf '%s\n' "$tests" | xargs -r -n 1 dirname | sort -u); do
+	# shellcheck disable=SC2086 # A list of words.
+	names=$(printf '%s\n' "$tests" | grep "^$dir/[^/]*$" | xargs sed -n 's/^func \(Test[A-Za-z0-9_]*\)(t .*/\1/p' | paste -sd'|' -)
+	echo "== $dir: tests that read what has changed"
+	# shellcheck disable=SC2086
+	(cd "$dir" && go test -short -timeout 10m -run "^($names)\$" $TESTFLAGS .)
 done

@@ -67,4 +67,10 @@ func TestQuickSeesFilesOfOthers(t *testing.T) {
 		strings.Count(out, "(cached)") != 1 {
 		t.Errorf("a page is wrong: %v\n%s", err, out)
 	}
+	if err := os.Remove(filepath.Join(dir, "m/changed.go")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err = run(script); err == nil || !strings.Contains(out, "--- FAIL: TestPage") {
+		t.Errorf("a page is wrong, and no module has changed: %v\n%s", err, out)
+	}
 }
