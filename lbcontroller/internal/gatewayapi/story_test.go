@@ -114,6 +114,11 @@ func TestPortOfAnotherTeam(t *testing.T) {
 		w.apply(gateway("nlb", tcp("a", 80)))
 		w.apply(route("web", "red", "a", "{name: web, port: 80}"))
 		w.settle()
+		for _, e := range w.events.take() {
+			if strings.Contains(e, "being made") {
+				t.Errorf("what passes is an event: %s", e)
+			}
+		}
 		w.apply(route("db", "blue", "a", "{name: db, port: 3306}"))
 		w.events.take()
 		w.settle()
