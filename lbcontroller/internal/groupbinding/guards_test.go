@@ -1,0 +1,44 @@
+package groupbinding_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubetesting "k8s.io/client-go/testing"
+)
+
+// TestServiceIsThereAfterAll: servers are taken out for a Service that is gone only if the API server says so, too.
+func TestServiceIsThereAfterAll(t *testing.T) {
+	t.Parallel()
+	play(t, false, func(w *world) {
+		there := true
+		w.one.kube.PrependReactor("get", "services", func(a kubetesting.Action) (bool, runtime.Object, error) {
+			if !there || a.(kubetesting.GetAction).GetName() != "web" {
+				return false, nil, nil
+			}
+			return true, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}, nil
+		})
+		w.one.apply(serviceWeb)
+		w.one.pods("web", "10.0.0.1")
+		w.one.apply(fmt.Sprintf(bindingOf, onNLB, 80))
+		w.settle()
+		const one = "eni-10.0.0.1:8080=80 of c-one"
+		if got := w.servers()["sgp-web"]; got != one {
+			t.Fatalf("servers %q", got)
+		}
+		w.one.remove("service", "web")
+		w.settle()
+		if got := w.servers()["sgp-web"]; got != one {
+			t.Errorf("the cache alone says that the Service is gone: servers %q", got)
+		}
+		there = false
+		w.one.apply(fmt.Sprintf(bindingOf, onNLB, 79)) // Another pass.
+		w.settle()
+		if got := w.servers()["sgp-web"]; got != "" {
+			t.Errorf("both say so: servers %q", got)
+		}
+	})
+}
