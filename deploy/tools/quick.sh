@@ -74,5 +74,5 @@ for dir in $(printf '%s\n' "$tests" | xargs -r -n 1 dirname | sort -u); do
 	names=$(printf '%s\n' "$tests" | grep "^$dir/[^/]*$" | xargs sed -n 's/^func \(Test[A-Za-z0-9_]*\)(t .*/\1/p' | paste -sd'|' -)
 	echo "== $dir: tests that read what has changed"
 	# shellcheck disable=SC2086
-	(cd "$dir" && go test -short -timeout 10m -run "^($names)\$" $TESTFLAGS .)
+	(cd "$dir" && go test -short -count=1 -timeout 10m -run "^($names)\$" $TESTFLAGS .)
 done

@@ -34,6 +34,9 @@ import (
 // answer for a moment, whatever its others wait for: what was not sent to the cloud is refused, so that it comes to the
 // next replica, and nobody waits for whoever reads slowly.
 func TestNobodyHoldsUpAHandover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
 	for name, burden := range burdens() {
 		for _, way := range []leaving{
 			// The standby looks at the Lease every 1 to 2.2 s.

@@ -28,6 +28,9 @@ import (
 // Prometheus stores at most 2 400 series of the whole process. They are counted in what it reads. Each of the twenty
 // calls a fourth of the actions, so that each action has five callers: 700 series would be too many already.
 func TestSeriesAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
 	const callers, apart, most = 20, 4, 2400
 	w := newWorld(t)
 	text, err := os.ReadFile(w.file)

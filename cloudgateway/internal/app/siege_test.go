@@ -33,6 +33,9 @@ import (
 // are the strangers. Each assault lasts a second, or as long as the environment variable SIEGE says; then the load is that of
 // docs/security.md, and the honest ones' p99 counts. One alone: SIEGE=5s go test -run 'TestSiege/front:_sessions' -v ./internal/app.
 func TestSiege(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes 20 seconds")
+	}
 	length, full := time.Second, os.Getenv("SIEGE") != ""
 	size := func(short, long int) int { return short }
 	if full {
