@@ -87,7 +87,7 @@ func TestSessionEndsWithTheToken(t *testing.T) {
 		if tt.token > 0 {
 			until = time.Now().Add(tt.token)
 		}
-		s := &session{Front: &Front{keys: ring(t), cfg: Config{
+		s := &session{Front: &Front{keys: ring(t), gives: rpc.Peers{Burst: 1, PerSecond: 1}, cfg: Config{
 			Tokens: func(context.Context, string) (rpc.Caller, time.Time, error) {
 				return rpc.Caller{Name: "system:serviceaccount:tools:tool", UID: "u"}, until, nil
 			},
