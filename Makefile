@@ -16,6 +16,9 @@ TOOLS       := $(CACHE)/tools-$(shell cat deploy/tools/thirdparty/go.mod deploy/
 TOOL         = $(addprefix $(TOOLS)/,$(1))
 JUDGES      := $(CACHE)/judges-$(shell (cat deploy/tools/judges/go.sum deploy/tools/judges/krew/go.sum; grep 'helm.sh/helm/v3 ' deploy/go.mod) | cksum | cut -d' ' -f1)
 CONFORM     := $(CACHE)/conform-$(shell cat deploy/tools/conform/go.mod deploy/tools/conform/go.sum | cksum | cut -d' ' -f1)
+# Programs of others that judge the chart, and how its tests find them.
+CHART_JUDGES := $(call TOOL,kube-score) $(CONFORM)/kubeconform
+JUDGED      := KUBE_SCORE=$(call TOOL,kube-score) KUBECONFORM=$(CONFORM)/kubeconform
 GENERATORS  := $(call TOOL,buf protoc-gen-go protoc-gen-go-grpc)
 # The race detector needs a C compiler; go sets CGO_ENABLED=0 when there is none.
 RACE        := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
@@ -98,7 +101,7 @@ kubernetes: ### Build the local control plane into the cache, once
 	@$(WORLD) prepare
 
 .PHONY: test
-test: kubernetes ## Run all tests with the race detector: 40 minutes on 2 cores
+test: kubernetes $(CHART_JUDGES) ## Run all tests with the race detector: 40 minutes on 2 cores
 	@MAKE='$(MAKE)' RACE='$(RACE)' PACKAGES='$(UNITED:%=./%/...)' deploy/tools/test.sh
 
 .PHONY: test-e2e test-packages test-apart
@@ -107,7 +110,7 @@ test-e2e:
 # Collecting garbage less often takes a tenth of the processor time of tests, too. The linters vet. End to end tests start processes that
 # are to be as they are in a cluster. They go first where they need the processor: kubectl and the API server have time limits of their own.
 test-packages:
-	@$(COMPILER) nice go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) $$(go list $(UNITED:%=./%/...) | grep -v '/deploy/test/e2e$$')
+	@$(JUDGED) $(COMPILER) nice go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) $$(go list $(UNITED:%=./%/...) | grep -v '/deploy/test/e2e$$')
 test-apart:
 	$(call each,go test,$(COMPILER) nice go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) ./...,$(APART))
 
@@ -256,8 +259,8 @@ $(call TOOL,%):
 ## Ship
 
 .PHONY: chart
-chart: $(call TOOL,kube-score) $(CONFORM)/kubeconform ## Check the Helm chart, with kube-score and kubeconform
-	cd deploy && KUBE_SCORE=$(call TOOL,kube-score) KUBECONFORM=$(CONFORM)/kubeconform go test $(RACE) -count=1 $(TESTFLAGS) ./chart/...
+chart: $(CHART_JUDGES) ## Check the Helm chart, with kube-score and kubeconform
+	cd deploy && $(JUDGED) go test $(RACE) -count=1 $(TESTFLAGS) ./chart/...
 
 # Its schemas are in the source of Kubernetes and of the operators whose resources the chart can make: the tests read them there.
 $(CONFORM)/kubeconform:
