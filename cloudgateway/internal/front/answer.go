@@ -69,7 +69,7 @@ func refusalOf(err error) *refusal {
 	switch {
 	case errors.Is(err, context.Canceled), ok && e.Code == codes.Canceled:
 		return refuse(499, "ClientClosedRequest", "the tool has left") //nolint:mnd // For the log: no tool reads it.
-	case errors.Is(err, context.DeadlineExceeded): // of a read that tells whether the call is inside of a scope
+	case errors.Is(err, context.DeadlineExceeded): // of the read that finds out whether the call is inside of a scope
 		return refuse(http.StatusServiceUnavailable, "ServiceUnavailable", "the cloud did not answer in time")
 	case !ok:
 		return refuse(http.StatusInternalServerError, "InternalError", "the gateway has a defect; its log says more")

@@ -176,7 +176,7 @@ func TestWriteFails(t *testing.T) {
 }
 
 // TestSecretComesLater: a change of a Secret is seen, though it isn't known whose it is. The Gateway has no Service that
-// would tell of it.
+// would show it.
 func TestSecretComesLater(t *testing.T) {
 	t.Parallel()
 	play(t, func(w *world) {

@@ -191,7 +191,7 @@ func settleConflicts(list []*listener) {
 			reason = gatewayv1.ListenerReasonProtocolConflict
 		case value(l.Hostname, "") != value(holder.Hostname, ""):
 			l.refused = shadow.Refuse(gatewayv1.ListenerReasonUnsupportedValue,
-				"listener %s of %s %s has port %d, and the load balancer doesn't tell connections apart by host name",
+				"listener %s of %s %s has port %d, and the load balancer doesn't route connections by host name",
 				holder.Name, holder.kind, holder.owner, l.Port)
 			continue
 		case l.Protocol != gatewayv1.TCPProtocolType && l.Protocol != gatewayv1.UDPProtocolType:

@@ -166,7 +166,7 @@ var (
 	givenAddresses = regexp.MustCompile(`\b(47|8|121)\.[0-9]+\.[0-9]+\.[0-9]+|\b192\.168\.[0-9]+\.[0-9]+`)
 )
 
-// steps are the lines of what was told, without ids and addresses. Of an error of a call it is the reason alone: the
+// steps are the lines of the story, without ids and addresses. Of an error of a call it is the reason alone: the
 // texts are the cloud's. Those of a step are sorted: what happens to several
 // Services at once comes in any order. What `show cloud` tells isn't among them.
 func steps(text string) (lines []string) {

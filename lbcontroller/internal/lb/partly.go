@@ -12,7 +12,7 @@ import (
 
 // partly decides about a Service that its user has changed, where each server group takes a call to read: no server of groups is read that
 // stay. Of a change that concerns none of them the load balancer, its listeners, the access list and the groups that go are read; of any
-// other the list of the groups, too, which tells how many servers each has. Of the rest counts what is remembered, as when nodes come and
+// other the list of the groups, too, which has how many servers are in each. Of the rest counts what is remembered, as when nodes come and
 // go. It isn't enough where there is more to do, where anything isn't as remembered, or where nothing is to be done: a Service that is only
 // touched is compared whole.
 func (e *engine) partly(ctx context.Context, s pass) (d decision, enough bool, err error) {

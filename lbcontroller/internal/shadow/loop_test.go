@@ -12,7 +12,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 )
 
-// TestAwait: what is missing is told when it changes, looked at once a minute, and nothing is missing in the end.
+// TestAwait: what is missing is logged when it changes, looked at once a minute, and nothing is missing in the end.
 func TestAwait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestAwait(t *testing.T) {
 			t.Error("it gave up")
 		}
 		if n := strings.Count(log.String(), "kind=Gateway missing="); n != 2 {
-			t.Errorf("told %d times:\n%s", n, log.String())
+			t.Errorf("logged %d times:\n%s", n, log.String())
 		}
 		if got := strings.Join(said, "; "); got != "; routes, grants; routes, grants; routes; routes" || l.Missing() != "" {
 			t.Errorf("missing were %q, and now %q", got, l.Missing())

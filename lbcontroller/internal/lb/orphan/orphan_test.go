@@ -175,8 +175,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestOnUsers: what Services that are gone have left on a user's load balancer is told and never deleted; what is kept there, another
-// cluster's, and what people have made isn't told.
+// TestOnUsers: what Services that are gone have left on a user's load balancer is reported and never deleted; what is kept there, another
+// cluster's, and what people have made isn't reported.
 func TestOnUsers(t *testing.T) {
 	t.Parallel()
 	gone := ownership.Owner{Service: "gone", Namespace: "default", ClusterID: cluster}

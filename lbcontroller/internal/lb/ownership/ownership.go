@@ -121,7 +121,7 @@ func MadeFor(text string) (Owner, bool) {
 
 func (o Owner) tail() string { return o.Service + "/" + o.Namespace + "/" + o.ClusterID }
 
-// hash tells owners apart whose names are shortened.
+// hash distinguishes owners whose names are shortened.
 func (o Owner) hash() string {
 	sum := sha256.Sum256([]byte(o.tail()))
 	return hex.EncodeToString(sum[:])[:10]
