@@ -103,9 +103,7 @@ func TestGatewayAPI(t *testing.T) {
 	c.run(t, "kubectl wait --for=condition=Accepted --timeout=180s gatewayclass/nlb gatewayclass/clb")
 	for _, column := range []struct{ name, class, skip, profiles, features string }{
 		// Listeners of a load balancer of layer 4 have no protocol HTTPS, and refuse no connection by the name that clients ask for.
-		{"nlb-tls", "nlb", skippedCases + ",TLSRouteHostnameIntersection,TLSRouteInvalidNoMatchingListener" +
-			// The gateway reaches no certificate service in this world.
-			",TLSRouteTerminateSimpleSameNamespace", "GATEWAY-TLS",
+		{"nlb-tls", "nlb", skippedCases + ",TLSRouteHostnameIntersection,TLSRouteInvalidNoMatchingListener", "GATEWAY-TLS",
 			layer4Features + ",TLSRoute,TLSRouteModeTerminate"},
 		{"nlb-pods", "nlb", skippedCases, "GATEWAY-TCP,GATEWAY-UDP", layer4Features},
 		// The suite asks ten times within two seconds, and one of the servers of a CLB has no traffic by then.

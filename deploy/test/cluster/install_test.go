@@ -191,7 +191,7 @@ func (c *cluster) configure(t *testing.T, change func(values string) string) {
     config:
       scheme: HTTP
       endpoints: {slb: "` + address + `:9101", vpc: "` + address + `:9102", ecs: "` + address + `:9103", sts: "` + address + `:9104",
-        nlb: "` + address + `:9105"}
+        nlb: "` + address + `:9105", cas: "` + address + `:9106"}
 ` + c.components
 	if err := os.WriteFile(filepath.Join(c.dir, "values.yaml"), []byte(values), 0o600); err != nil {
 		t.Fatal(err)

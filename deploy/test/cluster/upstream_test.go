@@ -158,7 +158,7 @@ func (c *cluster) outside(t *testing.T) {
 			"--dataplane-servers=" + vpcRange, "--dataplane-servers=" + podRange,
 			"--admin=" + vpcRouter + ":9100", "--slb=" + vpcRouter + ":9101", "--vpc=" + vpcRouter + ":9102",
 			"--ecs=" + vpcRouter + ":9103", "--sts=" + vpcRouter + ":9104", "--nlb=" + vpcRouter + ":9105",
-			"--metadata=" + metadataService + ":80",
+			"--cas=" + vpcRouter + ":9106", "--metadata=" + metadataService + ":80",
 		}},
 	} {
 		spec.LogFile = filepath.Join(c.dir, spec.Name+".log")
