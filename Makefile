@@ -47,7 +47,9 @@ COMPILER    := GOGC=400 GOMEMLIMIT=1GiB
 # The command that runs worlds. It downloads kube-apiserver and etcd of the versions that it would build, unless DOWNLOAD=never.
 # KUBERNETES=oldest takes the API server of the oldest Kubernetes that is supported, in place of the newest.
 # It takes the place of its shell, so that a signal to make reaches it.
-WORLD       := $(COMPILER) go build -o bin/ ./deploy/tools/local/cmd/world && exec bin/world
+# Before a command that may be silent for long.
+STILL       := $(CURDIR)/deploy/tools/still.sh
+WORLD       := $(COMPILER) $(STILL) "building the local world" go build -o bin/ ./deploy/tools/local/cmd/world && exec bin/world
 
 # each runs a command in every module and says where it is, so that no module is skipped without notice. It ends with the modules in which
 # the command failed.
@@ -88,7 +90,7 @@ dev-down: ## Stop the cluster of make dev
 .PHONY: build
 build: ## Build the processes into bin/
 	@echo "building $(notdir $(PROCESSES))"
-	@$(COMPILER) go build -ldflags '$(LDFLAGS)' -o bin/ $(PROCESSES:%=./%)
+	@$(COMPILER) $(STILL) building go build -ldflags '$(LDFLAGS)' -o bin/ $(PROCESSES:%=./%)
 
 SINCE ?= HEAD
 .PHONY: quick
@@ -233,7 +235,7 @@ verify-proto: $(call TOOL,buf)
 .PHONY: lint
 lint: export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint-$(shell echo "$(CURDIR)" | cksum | cut -d' ' -f1)
 lint: $(call TOOL,golangci-lint) ## Run the linters, on all modules or MODULES="a b"
-	$(call each,golangci-lint,golangci-lint run --config "$(CURDIR)/.golangci.yaml" ./...)
+	$(call each,golangci-lint,$(STILL) "linting $$module" golangci-lint run --config "$(CURDIR)/.golangci.yaml" ./...)
 
 .PHONY: generate
 generate: $(GENERATORS) ## Write generated code and reference pages
@@ -254,7 +256,7 @@ $(call TOOL,%):
 	@echo "building $* into $(TOOLS), once (1 to 3 minutes on 2 cores)"
 	@mkdir -p "$(TOOLS)"
 	@cd deploy/tools/thirdparty && new=$$(mktemp -d "$(TOOLS)/.build-XXXXXX") && GOWORK=off GOBIN="$$new" \
-		go install $$(GOWORK=off go list tool | grep '/$*$$') && mv "$$new/$*" "$@" && rmdir "$$new"
+		$(STILL) "building $*" go install $$(GOWORK=off go list tool | grep '/$*$$') && mv "$$new/$*" "$@" && rmdir "$$new"
 
 ## Ship
 
@@ -264,7 +266,7 @@ chart: $(CHART_JUDGES) ## Check the Helm chart, with kube-score and kubeconform
 
 # Its schemas are in the source of Kubernetes and of the operators whose resources the chart can make: the tests read them there.
 $(CONFORM)/kubeconform:
-	@cd deploy/tools/conform && GOWORK=off GOBIN="$(CONFORM)" go install tool
+	@cd deploy/tools/conform && GOWORK=off GOBIN="$(CONFORM)" $(STILL) "building kubeconform" go install tool
 
 # The chart's version is the tag; one platform saves half of the building.
 PLATFORMS   ?= linux/amd64,linux/arm64
@@ -317,13 +319,13 @@ e2e-release: $(addprefix $(JUDGES)/,cosign crane helm) ### Go a stranger's way w
 # cosign takes 3 minutes on 2 cores, the others less than one.
 $(JUDGES)/cosign $(JUDGES)/crane:
 	@echo "building $(@F) into $(JUDGES), once"
-	@cd deploy/tools/judges && GOWORK=off GOBIN="$(JUDGES)" $(COMPILER) go install $$(GOWORK=off go list tool | grep '/$(@F)$$')
+	@cd deploy/tools/judges && GOWORK=off GOBIN="$(JUDGES)" $(COMPILER) $(STILL) "building $(@F)" go install $$(GOWORK=off go list tool | grep '/$(@F)$$')
 
 $(JUDGES)/validate-krew-manifest:
-	@cd deploy/tools/judges/krew && GOWORK=off GOBIN="$(JUDGES)" go install tool
+	@cd deploy/tools/judges/krew && GOWORK=off GOBIN="$(JUDGES)" $(STILL) "building $(@F)" go install tool
 
 $(JUDGES)/helm:
-	@cd deploy && GOBIN="$(JUDGES)" go install helm.sh/helm/v3/cmd/helm@$$(go list -m -f '{{.Version}}' helm.sh/helm/v3)
+	@cd deploy && GOBIN="$(JUDGES)" $(STILL) "building $(@F)" go install helm.sh/helm/v3/cmd/helm@$$(go list -m -f '{{.Version}}' helm.sh/helm/v3)
 
 .PHONY: pictures
 pictures: build ### Take the pictures of docs/pictures from a local world, with a browser
