@@ -143,3 +143,18 @@ func TestUnlistedActionsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestStoppedActionsKeepTheirLimiters: when the cloud has stopped as many unlisted actions as may have a limiter of their own, another one
+// shares that of all others.
+func TestStoppedActionsKeepTheirLimiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(t, nil)
+		for i := range mostUnlisted {
+			b.Throttled("ecs", fmt.Sprint("Real", i), 2*time.Hour)
+		}
+		b.Answered("ecs", "More")
+		if got, n := b.limiter("ecs", "More").name, len(b.unlisted.used); got != "ecs/OtherWrites" || n != mostUnlisted {
+			t.Errorf("one more counts as %s, and %d have a limiter of their own", got, n)
+		}
+	})
+}

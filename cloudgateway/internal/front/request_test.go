@@ -223,6 +223,31 @@ func TestNonces(t *testing.T) {
 	}
 }
 
+// TestNoncesAreRememberedLongEnough: a nonce that is used just before the older half goes, of a tool whose clock is ahead, is remembered
+// for as long as its request would be accepted, by the second half.
+func TestNoncesAreRememberedLongEnough(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for used := time.Duration(0); used <= 2*(oldest+earliest); used += 30 * time.Second {
+		var n nonces
+		signed := began.Add(used + earliest) // It is the latest that is accepted.
+		now := began
+		for ; !now.After(signed.Add(oldest)); now = now.Add(30 * time.Second) {
+			if err := n.use("k", now.String(), now); err != nil {
+				t.Fatal(err)
+			}
+			since := now.Sub(began)
+			err := error(nil)
+			if since >= used {
+				err = n.use("k", "x", now)
+			}
+			if got, _ := errors.AsType[*refusal](err); (since > used) != (got != nil && got.code == "SignatureNonceUsed") {
+				t.Fatalf("used after %s, and again after %s: %v", used, since, err)
+			}
+		}
+	}
+}
+
 // TestNoncesOfHostilePairs: pairs that use as many as they can keep no other one out.
 func TestNoncesOfHostilePairs(t *testing.T) {
 	t.Parallel()
