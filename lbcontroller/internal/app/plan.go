@@ -18,6 +18,7 @@ import (
 	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/cluster"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
@@ -123,7 +124,7 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, gateways versi
 			continue
 		}
 		key := svc.Namespace + "/" + svc.Name
-		secrets := controller.ReadSecrets(ctx, client, cfg.TLSSecretNamespaces, svc)
+		secrets := cluster.ReadSecrets(ctx, client, cfg.TLSSecretNamespaces, svc)
 		for _, kind := range controller.PreviewersOf(kinds, svc) {
 			found := kind.Preview(ctx, controller.Request{Key: key, Service: svc, Slices: slicesOf[key], Nodes: set,
 				Gated: gated[key], Secrets: secrets})

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/cluster"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
-	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/gatewayapi"
 	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
@@ -231,7 +231,7 @@ func (p *gatewayPlan) listObjects(ctx context.Context) (map[string]metav1.Object
 func (p *gatewayPlan) secret(ctx context.Context, name types.NamespacedName) (problem string, lasting bool) {
 	named := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace,
 		Annotations: map[string]string{annotation.Prefix + annotation.TLSSecret: name.Name}}}
-	found := controller.ReadSecrets(ctx, p.client, p.cfg.TLSSecretNamespaces, named)[name.Name]
+	found := cluster.ReadSecrets(ctx, p.client, p.cfg.TLSSecretNamespaces, named)[name.Name]
 	if found.Forbidden {
 		return "namespace " + name.Namespace + " is not among tlsSecretNamespaces", true
 	}

@@ -13,6 +13,7 @@ import (
 
 	"alicloud-controllers.dev/services/reconcile"
 
+	"alicloud-controllers.dev/lbcontroller/internal/cluster"
 	"alicloud-controllers.dev/lbcontroller/internal/seen"
 )
 
@@ -49,9 +50,9 @@ type base struct {
 	Config
 	queue    queue
 	events   reporter
-	cluster  cluster
+	cluster  cluster.Cache
 	nodes    nodeSets
-	secrets  secretsOf
+	secrets  cluster.Secrets
 	modes    modes
 	metrics  metrics
 	services seen.Services[service]

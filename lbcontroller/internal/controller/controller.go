@@ -15,6 +15,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/cluster"
 )
 
 const (
@@ -45,13 +46,13 @@ func New(cfg Config) (*Controller, error) {
 	}
 	b.queue.Runner = runner
 	c.watcher.gather = reconcile.NewGather(cfg.NodeQuiet, cfg.NodeMax, func(context.Context) { c.watcher.nodesChanged() })
-	if b.cluster, err = newCluster(cfg.Client, c.watcher.handlers()); err == nil {
-		b.secrets, err = newSecrets(cfg.Client, cfg.SecretNamespaces, c.watcher.secretChanged)
+	if b.cluster, err = cluster.New(cfg.Client, c.watcher.handlers()); err == nil {
+		b.secrets, err = cluster.NewSecrets(cfg.Client, cfg.SecretNamespaces, c.watcher.secretChanged)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	b.nodes.lister, b.nodes.excludeControlPlane, b.nodes.drain = b.cluster.nodes, cfg.ExcludeControlPlane, cfg.DrainNodes
+	b.nodes.lister, b.nodes.excludeControlPlane, b.nodes.drain = b.cluster.Nodes, cfg.ExcludeControlPlane, cfg.DrainNodes
 	b.nodes.current.Store(backend.New(nil))
 	return c, nil
 }
@@ -59,9 +60,9 @@ func New(cfg Config) (*Controller, error) {
 // Watch keeps the caches until ctx ends. It runs in a standby too, so that it can take over at once.
 func (c *Controller) Watch(ctx context.Context) error {
 	var watching errgroup.Group
-	watching.Go(func() error { return kube.RunInformers(ctx, c.base.cluster.factory) })
+	watching.Go(func() error { return kube.RunInformers(ctx, c.base.cluster.Factory) })
 	for _, secrets := range c.base.secrets {
-		watching.Go(func() error { return kube.RunInformers(ctx, secrets.factory) })
+		watching.Go(func() error { return kube.RunInformers(ctx, secrets.Factory) })
 	}
 	return watching.Wait()
 }
@@ -71,7 +72,7 @@ func (c *Controller) Checks() []admin.Check {
 	return []admin.Check{{
 		Name: "caches", Remedy: "check the API server, and that the ServiceAccount may list and watch them (the chart's RBAC)",
 		Check: func(context.Context) error {
-			return c.base.cluster.listing.Ready("Services, Nodes, EndpointSlices and Pods", c.base.cluster.synced())
+			return c.base.cluster.Listing.Ready("Services, Nodes, EndpointSlices and Pods", c.base.cluster.Synced())
 		},
 	}}
 }
@@ -81,10 +82,10 @@ func (c *Controller) Resume() { c.base.queue.Resume() }
 
 // Run reconciles until ctx ends. Only one replica may.
 func (c *Controller) Run(ctx context.Context) error {
-	if !cache.WaitForCacheSync(ctx.Done(), c.base.cluster.synced) {
+	if !cache.WaitForCacheSync(ctx.Done(), c.base.cluster.Synced) {
 		return nil // Stopped before the caches were complete.
 	}
-	c.base.secrets.await(ctx)
+	c.base.secrets.Await(ctx)
 	set, err := c.base.nodes.snapshot()
 	if err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+
+	"alicloud-controllers.dev/lbcontroller/internal/cluster"
 )
 
 // TestExists: that there is no Service takes the word of the API server; that there is one takes the cache's, unless
@@ -61,7 +63,7 @@ func TestExists(t *testing.T) {
 			}
 		}
 		w := worker{publisher{&base{Config: Config{Client: client, Kinds: []Registration{{Finalizer: "ours"}}},
-			cluster: cluster{services: corelisters.NewServiceLister(indexer)}}}}
+			cluster: cluster.Cache{Services: corelisters.NewServiceLister(indexer)}}}}
 		got, err := w.exists(t.Context(), "default", "web", func(*corev1.Service) bool { return tt.owns })
 		if got != tt.want || (err != nil) != tt.fails {
 			t.Errorf("%s: %t, %v", what, got, err)

@@ -18,11 +18,11 @@ type Known struct{ base *base }
 func (c *Controller) Known() Known { return Known{c.base} }
 
 // Synced reports whether the caches are complete.
-func (k Known) Synced() bool { return k.base.cluster.synced() }
+func (k Known) Synced() bool { return k.base.cluster.Synced() }
 
 // Service is one from the cache, nil for none; it must not be changed.
 func (k Known) Service(name types.NamespacedName) *corev1.Service {
-	svc, err := k.base.cluster.service(name.String())
+	svc, err := k.base.cluster.Service(name.String())
 	if err != nil {
 		return nil // A cache has no other error.
 	}
@@ -31,12 +31,12 @@ func (k Known) Service(name types.NamespacedName) *corev1.Service {
 
 // Services are those with a label.
 func (k Known) Services(label, value string) ([]*corev1.Service, error) {
-	return k.base.cluster.services.List(labels.SelectorFromSet(labels.Set{label: value}))
+	return k.base.cluster.Services.List(labels.SelectorFromSet(labels.Set{label: value}))
 }
 
 // Slices are the EndpointSlices of a Service; they must not be changed.
 func (k Known) Slices(name types.NamespacedName) []*discoveryv1.EndpointSlice {
-	list, err := k.base.cluster.slicesOf(name.String())
+	list, err := k.base.cluster.SlicesOf(name.String())
 	if err != nil {
 		return nil // The index is always there.
 	}
@@ -56,7 +56,7 @@ func (k Known) OnFilled(changed func(types.NamespacedName)) {
 
 // Secret says why the certificate of a Secret can't be used, "" if it can; lasting if the configuration doesn't let its namespace be read.
 func (k Known) Secret(name types.NamespacedName) (problem string, lasting bool) {
-	s := k.base.secrets.get(name.Namespace, name.Name)
+	s := k.base.secrets.Get(name.Namespace, name.Name)
 	if s.Forbidden {
 		return fmt.Sprintf("the configuration doesn't name namespace %s among tlsSecretNamespaces", name.Namespace), true
 	}
@@ -75,7 +75,7 @@ func (k Known) OnChange(changedService func(types.NamespacedName)) error {
 		}
 		return cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed}
 	}
-	services, slices := k.base.cluster.factory.Core().V1().Services(), k.base.cluster.factory.Discovery().V1().EndpointSlices()
+	services, slices := k.base.cluster.Factory.Core().V1().Services(), k.base.cluster.Factory.Discovery().V1().EndpointSlices()
 	_, err := services.Informer().AddEventHandler(handler(func(obj any) types.NamespacedName {
 		svc, ok := obj.(*corev1.Service)
 		if !ok {
@@ -92,7 +92,7 @@ func (k Known) OnChange(changedService func(types.NamespacedName)) error {
 	}))
 	errs := []error{err, errSlices}
 	for _, secrets := range k.base.secrets {
-		_, err := secrets.factory.Core().V1().Secrets().Informer().AddEventHandler(handler(func(any) types.NamespacedName {
+		_, err := secrets.Factory.Core().V1().Secrets().Informer().AddEventHandler(handler(func(any) types.NamespacedName {
 			return types.NamespacedName{}
 		}))
 		errs = append(errs, err)

@@ -27,7 +27,7 @@ func (w worker) Reconcile(ctx context.Context, key string) error {
 	if err := w.releaseBypassed(ctx, key); err != nil {
 		return err
 	}
-	cached, err := w.cluster.service(key)
+	cached, err := w.cluster.Service(key)
 	if apierrors.IsNotFound(err) {
 		w.forget(key)
 		return w.letPodsGo(ctx, key)
@@ -143,7 +143,7 @@ func (w worker) releaseGone(ctx context.Context, kind Registration, r Request) (
 	}
 	o.Err = fmt.Errorf("release the load balancer of the Service with UID %s, which is gone: %w", r.Service.UID, o.Err)
 	shown := r.Service
-	if next, err := w.cluster.service(r.Key); err == nil {
+	if next, err := w.cluster.Service(r.Key); err == nil {
 		shown = next
 	}
 	w.events.record(shown, Failure(ReasonCleanFailed, o.Err))
@@ -155,11 +155,11 @@ func (w worker) releaseGone(ctx context.Context, kind Registration, r Request) (
 func (w worker) pass(ctx context.Context, key string, cached *corev1.Service, a assignment) error {
 	s := w.services.Of(key)
 	since := s.beginPass() // What changes from here on may be too late for this pass.
-	slicesOf, err := w.cluster.slicesOf(key)
+	slicesOf, err := w.cluster.SlicesOf(key)
 	if err != nil {
 		return err
 	}
-	gated, err := w.cluster.gatedBy(key)
+	gated, err := w.cluster.GatedBy(key)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (w worker) pass(ctx context.Context, key string, cached *corev1.Service, a 
 		return err
 	}
 	request := func(r Registration) Request { // Never change what the cache shares.
-		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated, Secrets: w.secrets.of(cached),
+		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated, Secrets: w.secrets.Of(cached),
 			Writer: w.writer(key, r.Finalizer), Exists: w.exists}
 	}
 	for _, kind := range a.release {
@@ -200,11 +200,11 @@ func (w worker) exists(ctx context.Context, namespace, name string, owns func(*c
 		holds := func(r Registration) bool { return Writer{Finalizer: r.Finalizer}.Holds(svc) }
 		return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.ContainsFunc(w.Kinds, holds)
 	}
-	cached, err := w.cluster.services.Services(namespace).Get(name)
+	cached, err := w.cluster.Services.Services(namespace).Get(name)
 	if err == nil && cached.DeletionTimestamp == nil && owner(cached) {
 		return true, nil
 	}
-	all, err := w.cluster.services.List(labels.Everything())
+	all, err := w.cluster.Services.List(labels.Everything())
 	if err != nil {
 		return false, fmt.Errorf("list the Services in the cache: %w", err)
 	}
@@ -243,7 +243,7 @@ func (w worker) release(ctx context.Context, kind Registration, r Request) error
 
 // letPodsGo releases the pods that wait for a Service which has no load balancer.
 func (w worker) letPodsGo(ctx context.Context, key string) error {
-	gated, err := w.cluster.gatedBy(key)
+	gated, err := w.cluster.GatedBy(key)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func BenchmarkEvents(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			core := c.base.cluster.factory.Core().V1()
+			core := c.base.cluster.Factory.Core().V1()
 			add := func(err error) {
 				if err != nil {
 					b.Fatal(err)
@@ -66,7 +66,7 @@ func BenchmarkEvents(b *testing.B) {
 			for n := range services {
 				svc := web(func(svc *corev1.Service) { svc.Name, svc.UID = fmt.Sprint("web-", n), types.UID(fmt.Sprint("uid-", n)) })
 				add(core.Services().Informer().GetIndexer().Add(svc))
-				add(c.base.cluster.slices.Add(&discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
+				add(c.base.cluster.Slices.Add(&discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
 					Namespace: "default", Name: svc.Name, Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name},
 				}}))
 			}
@@ -89,7 +89,7 @@ func BenchmarkEvents(b *testing.B) {
 			})
 			b.Run("endpoint/"+name, func(b *testing.B) {
 				b.ReportAllocs()
-				slice, _, err := c.base.cluster.slices.GetByKey("default/web-0")
+				slice, _, err := c.base.cluster.Slices.GetByKey("default/web-0")
 				add(err)
 				c.base.Kinds[0].Kind = plain{backend.Policy{Mode: backend.Pods}}
 				for b.Loop() {

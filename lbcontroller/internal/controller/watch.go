@@ -16,6 +16,7 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/cluster"
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
@@ -30,23 +31,23 @@ type watcher struct {
 }
 
 // handlers are what is to be done about each change.
-func (w *watcher) handlers() handlers {
-	return handlers{
-		services: cache.ResourceEventHandlerFuncs{AddFunc: w.serviceAdded, UpdateFunc: w.serviceChanged, DeleteFunc: w.serviceDeleted},
-		nodes: cache.ResourceEventHandlerFuncs{
+func (w *watcher) handlers() cluster.Handlers {
+	return cluster.Handlers{
+		Services: cache.ResourceEventHandlerFuncs{AddFunc: w.serviceAdded, UpdateFunc: w.serviceChanged, DeleteFunc: w.serviceDeleted},
+		Nodes: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { w.nodesStale() },
 			UpdateFunc: w.nodeUpdated,
 			DeleteFunc: func(any) { w.nodesStale() },
 		},
-		slices: cache.ResourceEventHandlerFuncs{AddFunc: w.sliceChanged, UpdateFunc: w.sliceUpdated, DeleteFunc: w.sliceChanged},
-		pods:   cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { w.podChanged(nil, obj) }, UpdateFunc: w.podChanged},
+		Slices: cache.ResourceEventHandlerFuncs{AddFunc: w.sliceChanged, UpdateFunc: w.sliceUpdated, DeleteFunc: w.sliceChanged},
+		Pods:   cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { w.podChanged(nil, obj) }, UpdateFunc: w.podChanged},
 	}
 }
 
 // queueAll queues all Services when the controller begins to lead. Those that have an address already give way: they only need to
 // be verified.
 func (w *watcher) queueAll() error {
-	services, err := w.cluster.services.List(labels.Everything())
+	services, err := w.cluster.Services.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("list the Services in the cache: %w", err)
 	}
@@ -61,7 +62,7 @@ func (w *watcher) queueAll() error {
 		w.queue.add(keyOf(svc), priority)
 	}
 	// Pods may wait for a Service that is gone.
-	for _, obj := range w.cluster.pods.List() {
+	for _, obj := range w.cluster.Pods.List() {
 		w.podChanged(nil, obj)
 	}
 	return nil
@@ -159,15 +160,15 @@ func (w *watcher) endpointsChanged(obj any, wait time.Duration) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
 	}
-	keys, _ := indexSlice(obj) // It never fails.
+	keys, _ := cluster.IndexSlice(obj) // It never fails.
 	for _, key := range keys {
-		svc, err := w.cluster.service(key)
+		svc, err := w.cluster.Service(key)
 		if err != nil {
 			continue // A Service that comes later brings itself.
 		}
 		a := w.assign(svc)
 		byPods := a.interest.Mode != backend.Cluster || w.nodes.current.Load().HasVirtual(a.interest.Nodes)
-		if a.wanted != nil && (byPods || w.cluster.awaited(key)) {
+		if a.wanted != nil && (byPods || w.cluster.Awaited(key)) {
 			w.queueGathered(key, wait)
 		}
 	}
@@ -199,7 +200,7 @@ func (w *watcher) nodesChanged() {
 		return
 	}
 	before := w.nodes.current.Swap(after)
-	services, err := w.cluster.services.List(labels.Everything())
+	services, err := w.cluster.Services.List(labels.Everything())
 	if err != nil {
 		w.Logger.Error("services are not queued for changed nodes", "error", err)
 		return
@@ -235,7 +236,7 @@ func (w *watcher) runsOn(svc *corev1.Service, mode backend.Mode, changed map[str
 	if mode == backend.Cluster {
 		return true
 	}
-	list, err := w.cluster.slicesOf(keyOf(svc))
+	list, err := w.cluster.SlicesOf(keyOf(svc))
 	if err != nil {
 		return true
 	}
@@ -275,7 +276,7 @@ func (w *watcher) secretChanged(obj any) {
 	if !ok || !w.queue.leading.Load() {
 		return // The next leader begins with all Services.
 	}
-	services, err := w.cluster.services.Services(secret.Namespace).List(labels.Everything())
+	services, err := w.cluster.Services.Services(secret.Namespace).List(labels.Everything())
 	if err != nil {
 		w.Logger.Error("Services are not queued for a changed Secret", "error", err)
 		return

@@ -1,4 +1,4 @@
-package controller
+package cluster
 
 import (
 	"context"
@@ -21,18 +21,19 @@ import (
 // secretsPatience is how long a new leader waits for the Secrets. A namespace in which they may not be read holds up nobody for longer.
 const secretsPatience = 10 * time.Second
 
-// secretsOf are the watched Secrets with certificates, by namespace. No other is read.
-type secretsOf map[string]secretWatch
+// Secrets are the watched Secrets with certificates, by namespace. No other is read.
+type Secrets map[string]NamespaceSecrets
 
-type secretWatch struct {
-	factory informers.SharedInformerFactory
+// NamespaceSecrets are the Secrets of one namespace.
+type NamespaceSecrets struct {
+	Factory informers.SharedInformerFactory
 	store   cache.Store
 	synced  cache.InformerSynced
 }
 
-// newSecrets watches the Secrets of the configured namespaces.
-func newSecrets(client kubernetes.Interface, namespaces []string, changed func(any)) (secretsOf, error) {
-	secrets := secretsOf{}
+// NewSecrets watches the Secrets of the configured namespaces.
+func NewSecrets(client kubernetes.Interface, namespaces []string, changed func(any)) (Secrets, error) {
+	secrets := Secrets{}
 	for _, namespace := range namespaces {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -48,7 +49,7 @@ func newSecrets(client kubernetes.Interface, namespaces []string, changed func(a
 		if err != nil {
 			return nil, err
 		}
-		secrets[namespace] = secretWatch{factory: factory, store: informer.GetStore(), synced: registration.HasSynced}
+		secrets[namespace] = NamespaceSecrets{Factory: factory, store: informer.GetStore(), synced: registration.HasSynced}
 	}
 	return secrets, nil
 }
@@ -66,8 +67,8 @@ func trimSecret(obj any) (any, error) {
 	}, nil
 }
 
-// await waits until the Secrets are known, or for the patience.
-func (s secretsOf) await(ctx context.Context) {
+// Await waits until the Secrets are known, or for the patience.
+func (s Secrets) Await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, secretsPatience)
 	defer cancel()
 	for _, w := range s {
@@ -75,19 +76,20 @@ func (s secretsOf) await(ctx context.Context) {
 	}
 }
 
-// of are the Secrets that a Service names.
-func (s secretsOf) of(svc *corev1.Service) map[string]certificate.Secret {
+// Of are the Secrets that a Service names.
+func (s Secrets) Of(svc *corev1.Service) map[string]certificate.Secret {
 	var found map[string]certificate.Secret
 	for _, name := range annotation.Secrets(svc.Annotations) {
 		if found == nil {
 			found = map[string]certificate.Secret{}
 		}
-		found[name] = s.get(svc.Namespace, name)
+		found[name] = s.Get(svc.Namespace, name)
 	}
 	return found
 }
 
-func (s secretsOf) get(namespace, name string) certificate.Secret {
+// Get is a Secret, or why it can't be had.
+func (s Secrets) Get(namespace, name string) certificate.Secret {
 	w, watched := s[namespace]
 	if !watched {
 		return certificate.Secret{Forbidden: true}

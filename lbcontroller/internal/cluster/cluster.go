@@ -1,4 +1,6 @@
-package controller
+// Package cluster watches what lbcontroller needs of Kubernetes, and answers what of it concerns a Service from memory.
+// It makes a Cache of Services, Nodes, EndpointSlices and Pods, and Secrets of those with certificates.
+package cluster
 
 import (
 	"errors"
@@ -19,24 +21,24 @@ import (
 // byService indexes EndpointSlices by the key of their Service.
 const byService = "service"
 
-// cluster is what the controller knows of the cluster.
-type cluster struct {
-	factory  informers.SharedInformerFactory
-	services corelisters.ServiceLister
-	nodes    corelisters.NodeLister
-	slices   cache.Indexer
-	pods     cache.Indexer
-	synced   cache.InformerSynced
-	listing  *kube.Listing
+// Cache is what the controller knows of the cluster.
+type Cache struct {
+	Factory  informers.SharedInformerFactory
+	Services corelisters.ServiceLister
+	Nodes    corelisters.NodeLister
+	Slices   cache.Indexer
+	Pods     cache.Indexer
+	Synced   cache.InformerSynced
+	Listing  *kube.Listing
 }
 
-// handlers are told what changes in the cluster.
-type handlers struct {
-	services, nodes, slices, pods cache.ResourceEventHandlerFuncs
+// Handlers are called with what changes in the cluster.
+type Handlers struct {
+	Services, Nodes, Slices, Pods cache.ResourceEventHandlerFuncs
 }
 
-// newCluster watches the cluster.
-func newCluster(client kubernetes.Interface, tell handlers) (cluster, error) {
+// New prepares the watches; nothing runs before the factory is started.
+func New(client kubernetes.Interface, on Handlers) (Cache, error) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	services := factory.Core().V1().Services()
 	nodeInformer := factory.Core().V1().Nodes()
@@ -50,18 +52,18 @@ func newCluster(client kubernetes.Interface, tell handlers) (cluster, error) {
 		registration, err := informer.AddEventHandler(handler)
 		registered, errs = append(registered, registration), append(errs, err)
 	}
-	errs = append(errs, endpoints.AddIndexers(cache.Indexers{byService: indexSlice}), pods.AddIndexers(cache.Indexers{byService: indexPod}))
-	watch(services.Informer(), kube.TrimService, tell.services)
-	watch(nodeInformer.Informer(), kube.TrimNode, tell.nodes)
-	watch(endpoints, kube.TrimEndpointSlice, tell.slices)
-	watch(pods, kube.TrimPod, tell.pods)
+	errs = append(errs, endpoints.AddIndexers(cache.Indexers{byService: IndexSlice}), pods.AddIndexers(cache.Indexers{byService: indexPod}))
+	watch(services.Informer(), kube.TrimService, on.Services)
+	watch(nodeInformer.Informer(), kube.TrimNode, on.Nodes)
+	watch(endpoints, kube.TrimEndpointSlice, on.Slices)
+	watch(pods, kube.TrimPod, on.Pods)
 	if err := errors.Join(errs...); err != nil {
-		return cluster{}, err
+		return Cache{}, err
 	}
-	return cluster{
-		factory: factory, services: services.Lister(), nodes: nodeInformer.Lister(), slices: endpoints.GetIndexer(), pods: pods.GetIndexer(),
-		listing: listing,
-		synced: func() bool {
+	return Cache{
+		Factory: factory, Services: services.Lister(), Nodes: nodeInformer.Lister(), Slices: endpoints.GetIndexer(), Pods: pods.GetIndexer(),
+		Listing: listing,
+		Synced: func() bool {
 			for _, h := range registered {
 				if !h.HasSynced() {
 					return false
@@ -72,18 +74,18 @@ func newCluster(client kubernetes.Interface, tell handlers) (cluster, error) {
 	}, nil
 }
 
-// service reads a Service from the cache; it must not be changed.
-func (i cluster) service(key string) (*corev1.Service, error) {
+// Service reads a Service from the cache; it must not be changed.
+func (c Cache) Service(key string) (*corev1.Service, error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
 		return nil, err
 	}
-	return i.services.Services(namespace).Get(name)
+	return c.Services.Services(namespace).Get(name)
 }
 
-// slicesOf reads the EndpointSlices of a Service from the cache.
-func (i cluster) slicesOf(key string) ([]*discoveryv1.EndpointSlice, error) {
-	objects, err := i.slices.ByIndex(byService, key)
+// SlicesOf reads the EndpointSlices of a Service from the cache.
+func (c Cache) SlicesOf(key string) ([]*discoveryv1.EndpointSlice, error) {
+	objects, err := c.Slices.ByIndex(byService, key)
 	if err != nil {
 		return nil, fmt.Errorf("read the EndpointSlices of %s from the cache: %w", key, err)
 	}
@@ -96,7 +98,8 @@ func (i cluster) slicesOf(key string) ([]*discoveryv1.EndpointSlice, error) {
 	return result, nil
 }
 
-func indexSlice(obj any) ([]string, error) {
+// IndexSlice is the key of the Service of an EndpointSlice, if it has one.
+func IndexSlice(obj any) ([]string, error) {
 	if s, ok := obj.(*discoveryv1.EndpointSlice); ok && s.Labels[discoveryv1.LabelServiceName] != "" {
 		return []string{s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]}, nil
 	}
@@ -110,9 +113,9 @@ func indexPod(obj any) ([]string, error) {
 	return nil, nil
 }
 
-// gatedBy reads the pods that declare the gate of a Service from the cache.
-func (i cluster) gatedBy(key string) (readiness.Pods, error) {
-	objects, err := i.pods.ByIndex(byService, key)
+// GatedBy reads the pods that declare the gate of a Service from the cache.
+func (c Cache) GatedBy(key string) (readiness.Pods, error) {
+	objects, err := c.Pods.ByIndex(byService, key)
 	if err != nil {
 		return nil, fmt.Errorf("read the pods that wait for %s from the cache: %w", key, err)
 	}
@@ -132,8 +135,8 @@ func (i cluster) gatedBy(key string) (readiness.Pods, error) {
 	return pods, nil
 }
 
-// awaited reports whether pods wait for a Service.
-func (i cluster) awaited(key string) bool {
-	gated, err := i.gatedBy(key)
+// Awaited reports whether pods wait for a Service.
+func (c Cache) Awaited(key string) bool {
+	gated, err := c.GatedBy(key)
 	return err != nil || len(gated.Waiting()) > 0
 }
