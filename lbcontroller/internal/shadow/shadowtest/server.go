@@ -37,10 +37,10 @@ func (s *Server) React(action kubetesting.Action) (bool, runtime.Object, error) 
 		return false, nil, nil
 	}
 	if remove, ok := action.(kubetesting.DeleteAction); ok && action.GetVerb() == "delete" {
-		obj, err := tracker.Get(gvr, action.GetNamespace(), remove.GetName())
+		obj, _ := tracker.Get(gvr, action.GetNamespace(), remove.GetName()) // It has no error but that nothing is there.
 		svc, is := obj.(*corev1.Service)
-		if err != nil || !is {
-			return false, nil, nil // Nothing is there.
+		if !is {
+			return false, nil, nil
 		}
 		if len(svc.Finalizers) == 0 {
 			return true, svc, s.drop(svc)
