@@ -47,6 +47,7 @@ func (w *World) Translate() Translation {
 			shadow.Condition(class.Generation, gatewayv1.GatewayClassConditionStatusSupportedVersion, version, ""),
 		}
 	}
+	slices.SortFunc(w.Gateways, func(a, b *gatewayv1.Gateway) int { return shadow.Older(a, b) }) // What is said has an order.
 	for _, g := range w.Gateways {
 		class := classes[string(g.Spec.GatewayClassName)]
 		switch {
