@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"alicloud-controllers.dev/services/command"
 
@@ -52,10 +53,13 @@ func (s *selection) Arguments(args []string) error {
 }
 
 func readManifest(path string) (string, error) {
+	read := func() ([]byte, error) { return os.ReadFile(path) }
 	if path == "-" {
-		text, err := io.ReadAll(os.Stdin)
-		return string(text), err
+		read = func() ([]byte, error) { return io.ReadAll(os.Stdin) }
 	}
-	text, err := os.ReadFile(path)
+	text, err := read()
+	if err == nil && strings.TrimSpace(string(text)) == "" {
+		err = fmt.Errorf("read the manifest: %s is empty; kubectl exec needs -i to pass it on", path)
+	}
 	return string(text), err
 }

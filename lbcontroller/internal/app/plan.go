@@ -107,6 +107,9 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, gateways versi
 		if which.Namespace != "" && which.Namespace != a.gateway.Namespace {
 			continue
 		}
+		if a.service == nil && which.Service != "" {
+			continue
+		}
 		if a.service == nil {
 			preview.Services = append(preview.Services, controller.Preview{Namespace: a.gateway.Namespace,
 				Service: "Gateway " + a.gateway.Name, Refused: a.notes})

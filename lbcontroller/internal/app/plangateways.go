@@ -101,13 +101,20 @@ func (p *gatewayPlan) all() (list []asked, err error) {
 			continue
 		}
 		made := &list[len(list)-1]
-		if live := p.services[shadow.NameOf(g.Service)]; live != nil {
+		made.notes = append(made.notes, p.deleted(g.Gateway, shadow.NameOf(g.Service))...)
+		switch live := p.services[shadow.NameOf(g.Service)]; {
+		case live == nil:
+			made.notes = append(made.notes, "its Service is not made yet: load balancer and server groups will have other names")
+			made.service.UID = unknownUID
+		case !shadow.IsOf(live, g.Gateway) || live.DeletionTimestamp != nil:
+			made.service = nil
+			made.notes = append(made.notes, fmt.Sprintf("Service %s is in the way: it is not that of this Gateway, or is being deleted",
+				shadow.NameOf(live)))
+			continue
+		default:
 			if made.service, err = shadow.Changed(live, g.Service); err != nil {
 				return nil, err
 			}
-		} else {
-			made.notes = append(made.notes, "its Service is not made yet: load balancer and server groups will have other names")
-			made.service.UID = unknownUID
 		}
 		for i := range made.service.Spec.Ports {
 			if port := &made.service.Spec.Ports[i].NodePort; *port == 0 {
@@ -116,12 +123,31 @@ func (p *gatewayPlan) all() (list []asked, err error) {
 		}
 	}
 	for _, g := range p.world.Gateways {
-		if !served[shadow.NameOf(g)] && !t.Foreign[g.UID] && g.DeletionTimestamp == nil {
-			return nil, fmt.Errorf("gateway %s: there is no GatewayClass %s, or it is not accepted", shadow.NameOf(g),
-				g.Spec.GatewayClassName)
+		gone := p.deleted(g, types.NamespacedName{})
+		switch {
+		case served[shadow.NameOf(g)], g.DeletionTimestamp != nil:
+		case !t.Foreign[g.UID]:
+			why := fmt.Sprintf("there is no GatewayClass %s, or it is not accepted", g.Spec.GatewayClassName)
+			if p.world.Lacks != "" {
+				why = "custom resources of the Gateway API are missing: " + p.world.Lacks
+			}
+			list = append(list, asked{gateway: g, notes: []string{why}})
+		case len(gone) > 0:
+			list = append(list, asked{gateway: g, notes: gone})
 		}
 	}
 	return list, nil
+}
+
+// deleted says which Services of a Gateway are deleted, as they are of another class.
+func (p *gatewayPlan) deleted(g *gatewayv1.Gateway, but types.NamespacedName) (notes []string) {
+	for name, svc := range p.services {
+		if name != but && shadow.IsOurs(svc) && shadow.IsOf(svc, g) && svc.DeletionTimestamp == nil {
+			notes = append(notes, fmt.Sprintf("Service %s is deleted, and its load balancer with it: it is of another class", name))
+		}
+	}
+	slices.Sort(notes)
+	return notes
 }
 
 // objects puts the objects of the manifest and those of the cluster into the world.
@@ -130,14 +156,14 @@ func (p *gatewayPlan) objects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	inCluster := map[string]metav1.Object{}
+	inCluster, now := map[string]metav1.Object{}, metav1.Now().Rfc3339Copy() // The API server keeps seconds.
 	if p.gateways != nil {
 		if inCluster, err = p.listObjects(ctx); err != nil {
 			return err
 		}
 	}
 	for _, obj := range given {
-		if svc, ok := obj.(*corev1.Service); ok && p.services[shadow.NameOf(svc)] == nil {
+		if svc, ok := obj.(*corev1.Service); ok {
 			p.services[shadow.NameOf(svc)] = svc
 		}
 		key := keyOf(obj)
@@ -146,7 +172,7 @@ func (p *gatewayPlan) objects(ctx context.Context) error {
 			obj.SetCreationTimestamp(old.GetCreationTimestamp())
 		} else {
 			obj.SetUID(types.UID(key))
-			obj.SetCreationTimestamp(metav1.Now()) // It will be the youngest.
+			obj.SetCreationTimestamp(now) // It will be the youngest.
 		}
 		inCluster[key] = obj
 	}
@@ -176,6 +202,13 @@ func decodeManifest(manifest string) (objects []metav1.Object, err error) {
 		}
 		obj, kind, err := decoder.Decode(text, nil, nil)
 		if runtime.IsNotRegisteredError(err) || runtime.IsMissingKind(err) {
+			var about metav1.TypeMeta
+			if err := yaml.Unmarshal(text, &about); err != nil {
+				return nil, fmt.Errorf("read the manifest: %w", err)
+			}
+			if strings.HasPrefix(about.APIVersion, gatewayv1.GroupName+"/") {
+				return nil, fmt.Errorf("read the manifest: there is no %s of %s here; use version v1", about.Kind, about.APIVersion)
+			}
 			continue
 		}
 		if err != nil {
@@ -196,6 +229,8 @@ func decodeManifest(manifest string) (objects []metav1.Object, err error) {
 func (p *gatewayPlan) listObjects(ctx context.Context) (map[string]metav1.Object, error) {
 	found, v1 := map[string]metav1.Object{}, p.gateways.GatewayV1()
 	all := metav1.ListOptions{}
+	names := []string{"GatewayClass", "Gateway", "ListenerSet", "TCPRoute", "UDPRoute", "TLSRoute", "ReferenceGrant", "Namespace"}
+	var lacks []string
 	lists := []func() (runtime.Object, error){
 		func() (runtime.Object, error) { return v1.GatewayClasses().List(ctx, all) },
 		func() (runtime.Object, error) { return v1.Gateways("").List(ctx, all) },
@@ -206,10 +241,11 @@ func (p *gatewayPlan) listObjects(ctx context.Context) (map[string]metav1.Object
 		func() (runtime.Object, error) { return v1.ReferenceGrants("").List(ctx, all) },
 		func() (runtime.Object, error) { return p.client.CoreV1().Namespaces().List(ctx, all) },
 	}
-	for _, list := range lists {
+	for i, list := range lists {
 		objects, err := list()
-		if apierrors.IsNotFound(err) {
-			continue // The custom resource isn't installed.
+		if apierrors.IsNotFound(err) { // The custom resource isn't installed: the controller serves nothing before it is.
+			lacks = append(lacks, names[i])
+			continue
 		}
 		if err == nil {
 			err = meta.EachListItem(objects, func(obj runtime.Object) error {
@@ -224,6 +260,7 @@ func (p *gatewayPlan) listObjects(ctx context.Context) (map[string]metav1.Object
 			return nil, fmt.Errorf("list what belongs to Gateways: %w", err)
 		}
 	}
+	p.world.Lacks = strings.Join(lacks, ", ")
 	return found, nil
 }
 

@@ -8,9 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
 
@@ -119,7 +122,7 @@ func TestPlanOfGateways(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
-	check("a class that nobody knows", "gateway infra/shared: there is no GatewayClass nlb, or it is not accepted",
+	check("a class that nobody knows", "REFUSED there is no GatewayClass nlb, or it is not accepted",
 		plan(nil, Selection{Gateways: planned}))
 	const lacks = `warning listener tls: ResolvedRefs False, InvalidCertificateRef: Secret infra/shop-tls: ` +
 		`namespace infra is not among tlsSecretNamespaces
@@ -134,6 +137,8 @@ warning its Service is not made yet: load balancer and server groups will have o
 `
 	check("nothing of it is in the cluster", all, plan(nil, Selection{Gateways: planned + plannedClass}))
 	check("another namespace", ``, plan(nil, Selection{Gateways: planned + plannedClass, Namespace: "red"}))
+	check("a version that is not served", "read the manifest: there is no TCPRoute of gateway.networking.k8s.io/v1alpha2 here; use version v1",
+		plan(nil, Selection{Gateways: "apiVersion: gateway.networking.k8s.io/v1alpha2\nkind: TCPRoute\nmetadata: {name: web}\n"}))
 	misspelt := strings.Replace(planned, "gatewayClassName", "class", 1)
 	check("a word that there isn't", `read the manifest: strict decoding error: unknown field "spec.class"`,
 		plan(nil, Selection{Gateways: misspelt}))
@@ -141,9 +146,19 @@ warning its Service is not made yet: load balancer and server groups will have o
 		Spec: gatewayv1.GatewayClassSpec{ControllerName: "alibabacloud.com/nlb"}}
 	check("the class is in the cluster", all, plan(gatewayfake.NewSimpleClientset(class), Selection{Gateways: planned}))
 
+	of := metav1.OwnerReference{APIVersion: "gateway.networking.k8s.io/v1", Kind: "Gateway", Name: "shared", UID: "uid",
+		Controller: new(true)}
+	bare := gatewayfake.NewSimpleClientset(class)
+	bare.PrependReactor("list", "tcproutes", func(kubetesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewNotFound(schema.GroupResource{}, "")
+	})
+	check("a custom resource is missing", "REFUSED custom resources of the Gateway API are missing: TCPRoute",
+		plan(bare, Selection{Gateways: planned}))
+
 	live := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "gw-shared-5b607cfb80", UID: "live",
-		Labels:      map[string]string{shadow.LabelManagedBy: backend.SlicesManager},
-		Annotations: map[string]string{shadow.AnnotationKeys: "team", "team": "before"}},
+		OwnerReferences: []metav1.OwnerReference{of},
+		Labels:          map[string]string{shadow.LabelManagedBy: backend.SlicesManager},
+		Annotations:     map[string]string{shadow.AnnotationKeys: "team", "team": "before"}},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: new("alibabacloud.com/nlb"),
 			Ports: []corev1.ServicePort{{Name: "tcp-80", Port: 80, NodePort: 31080, Protocol: corev1.ProtocolTCP}}}}
 	if err := kube.Tracker().Add(live); err != nil {
@@ -170,6 +185,27 @@ change create load balancer alive
 change create server group k8s.31080.TCP.gw-shared-5b607cfb80.infra.c-test with 1 servers
 change create listener 80/tcp
 `+lacks, plan(served, Selection{Gateways: planned}))
+	other := class.DeepCopy()
+	other.Name, other.Spec.ControllerName = "other", "example.com/other"
+	if err := served.Tracker().Add(other); err != nil {
+		t.Fatal(err)
+	}
+	check("another controller's class", `
+REFUSED Service infra/gw-shared-5b607cfb80 is deleted, and its load balancer with it: it is of another class
+`, plan(served, Selection{Gateways: strings.ReplaceAll(planned, "gatewayClassName: nlb", "gatewayClassName: other")}))
+	check("a Service by name", ``, plan(served, Selection{Namespace: "infra", Service: "web",
+		Gateways: strings.ReplaceAll(planned, "gatewayClassName: nlb", "gatewayClassName: other")}))
+	orphaned := live.DeepCopy()
+	orphaned.OwnerReferences = nil
+	if err := kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("services"), orphaned, "infra"); err != nil {
+		t.Fatal(err)
+	}
+	if got := plan(served, Selection{Namespace: "infra"}); !strings.Contains(got, "REFUSED Service infra/gw-shared-5b607cfb80 is in the way") {
+		t.Errorf("a Service of nobody: %s", got)
+	}
+	if err := kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("services"), live, "infra"); err != nil {
+		t.Fatal(err)
+	}
 	mistaken := strings.ReplaceAll(planned, "protocol: TCP", "protocol: HTTPS")
 	check("a mistake in it", `
 REFUSED Gateway infra/shared: Accepted False, ListenersNotValid: no listener can be made; see their conditions
