@@ -35,7 +35,7 @@ import (
 // next replica, and nobody waits for whoever reads slowly.
 func TestNobodyHoldsUpAHandover(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes a minute")
+		t.Skip("it takes a minute: make test runs it, make quick and -short do not")
 	}
 	for name, burden := range burdens() {
 		for _, way := range []leaving{

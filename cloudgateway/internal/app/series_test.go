@@ -29,7 +29,7 @@ import (
 // calls a fourth of the actions, so that each action has five callers: 700 series would be too many already.
 func TestSeriesAreBounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes a minute")
+		t.Skip("it takes a minute: make test runs it, make quick and -short do not")
 	}
 	const callers, apart, most = 20, 4, 2400
 	w := newWorld(t)

@@ -34,7 +34,7 @@ import (
 // docs/security.md, and the honest ones' p99 counts. One alone: SIEGE=5s go test -run 'TestSiege/front:_sessions' -v ./internal/app.
 func TestSiege(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes 20 seconds")
+		t.Skip("it takes more than a minute: make test runs it, make quick and -short do not")
 	}
 	length, full := time.Second, os.Getenv("SIEGE") != ""
 	size := func(short, long int) int { return short }
