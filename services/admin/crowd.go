@@ -4,8 +4,9 @@ import (
 	"container/list"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
+
+	"alicloud-controllers.dev/services/origin"
 )
 
 const (
@@ -73,31 +74,17 @@ func longest(in *list.List) (leaves net.Conn) {
 	has := map[string]int{}
 	most := 0
 	for e := in.Front(); e != nil; e = e.Next() {
-		of := addressOf(e.Value.(net.Conn)) //nolint:forcetypeassert // The lists hold nothing else.
+		of := origin.Of(e.Value.(net.Conn).RemoteAddr()) //nolint:forcetypeassert // The lists hold nothing else.
 		has[of]++
 		most = max(most, has[of])
 	}
 	for e := in.Front(); e != nil; e = e.Next() {
 		conn := e.Value.(net.Conn) //nolint:forcetypeassert // Likewise.
-		if has[addressOf(conn)] == most {
+		if has[origin.Of(conn.RemoteAddr())] == most {
 			return conn
 		}
 	}
 	return nil
-}
-
-// addressOf is an IPv4 address, or the /64 network of an IPv6 address, of which one host has as many addresses as it likes.
-func addressOf(conn net.Conn) string {
-	const network = 64
-	parsed, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	if err != nil {
-		return ""
-	}
-	address := parsed.Addr().Unmap().WithZone("")
-	if address.Is4() {
-		return address.String()
-	}
-	return netip.PrefixFrom(address, network).Masked().String()
 }
 
 // remove takes a connection out of the books.

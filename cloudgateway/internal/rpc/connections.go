@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,8 @@ import (
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
+
+	"alicloud-controllers.dev/services/origin"
 )
 
 // IdleLongest is why a connection of a caller with too many is closed.
@@ -103,7 +104,7 @@ func (l guarded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		peer, reason := peerOf(raw.RemoteAddr()), "too often"
+		peer, reason := origin.Of(raw.RemoteAddr()), "too often"
 		if bucket, key := c.arrive(peer); bucket != nil {
 			if accepted := c.admit(raw); accepted != nil {
 				accepted.bucket, accepted.bucketKey = bucket, key
@@ -135,7 +136,7 @@ func (c *connections) arrive(peer string) (bucket *Peers, key string) {
 // for ever. There the last ones are refused. When it becomes the active replica, they get in as soon as the others have
 // called.
 func (c *connections) admit(raw net.Conn) *connection {
-	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr()), over: make(chan struct{})}
+	n := &connection{Conn: raw, owner: c, peer: origin.Of(raw.RemoteAddr()), over: make(chan struct{})}
 	n.stranger.Store(true)
 	n.strange = *newCrowd(c.limits.AdmittingPerStranger)
 	n.of.Store(&n.strange)
@@ -418,22 +419,5 @@ func Peer(ctx context.Context) string {
 	if !ok || p.Addr == nil {
 		return ""
 	}
-	return peerOf(p.Addr)
-}
-
-func peerOf(a net.Addr) string {
-	const network = 64
-	parsed, err := netip.ParseAddrPort(a.String())
-	if err != nil {
-		return a.String()
-	}
-	address := parsed.Addr().Unmap()
-	if address.Is4() {
-		return address.String()
-	}
-	prefix, err := address.WithZone("").Prefix(network)
-	if err != nil {
-		return a.String()
-	}
-	return prefix.String()
+	return origin.Of(p.Addr)
 }
