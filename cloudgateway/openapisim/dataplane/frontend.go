@@ -55,7 +55,7 @@ func (f *frontend) enforce(spec *listener) {
 // admits reports whether a client may connect now.
 func (f *frontend) admits(client netip.AddrPort) bool {
 	spec := f.spec.Load()
-	return spec.access.admits(client.Addr()) && f.meters.admit(spec.limits, time.Now())
+	return spec.access.admits(client.Addr()) && f.meters.admit(spec.limits)
 }
 
 // reach is where a server is called: at its own port, or at that of the listener.

@@ -19,19 +19,21 @@ type metered struct {
 
 // meters count the new connections of the current second. They outlive changes of the cloud, and count over all sockets.
 type meters struct {
+	now func() time.Time
+
 	mu     sync.Mutex
 	second int64
 	begun  map[metered]int
 }
 
 // admit counts a new connection if none of its limits is reached, and reports whether it is let in.
-func (m *meters) admit(limits []limit, now time.Time) bool {
+func (m *meters) admit(limits []limit) bool {
 	if len(limits) == 0 {
 		return true
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if second := now.Unix(); second != m.second || m.begun == nil {
+	if second := m.now().Unix(); second != m.second || m.begun == nil {
 		m.second, m.begun = second, map[metered]int{}
 	}
 	for _, l := range limits {

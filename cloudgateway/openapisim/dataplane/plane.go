@@ -76,7 +76,7 @@ func New(cfg Config) (*Plane, error) {
 	}
 	p := &Plane{
 		cloud: cfg.Cloud, ranges: cfg.Ranges, log: cfg.Logger, wake: make(chan struct{}, 1), open: map[socket]running{},
-		failed: map[socket]string{}, meters: &meters{}, world: &world{},
+		failed: map[socket]string{}, meters: &meters{now: time.Now}, world: &world{},
 	}
 	p.checks = newChecks(attempt, func() {
 		select {

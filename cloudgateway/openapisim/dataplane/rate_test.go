@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 // not count for another.
 func TestMeters(t *testing.T) {
 	t.Parallel()
-	m := &meters{}
-	at := time.Unix(1_800_000_000, 0)
+	clock := &held{}
+	m := &meters{now: clock.now}
 	two := func(id string) limit { return limit{of: metered{id: id}, most: 2} }
 	narrow := limit{of: metered{id: "narrow"}, most: 1}
 	for n, tt := range []struct {
@@ -34,7 +35,8 @@ func TestMeters(t *testing.T) {
 		{time.Hour, []limit{two("b")}, true},
 		{time.Hour, []limit{two("b")}, false},
 	} {
-		if got := m.admit(tt.limits, at.Add(tt.after)); got != tt.want {
+		clock.set(tt.after)
+		if got := m.admit(tt.limits); got != tt.want {
 			t.Errorf("connection %d, after %s: %v", n+1, tt.after, got)
 		}
 	}
@@ -43,50 +45,62 @@ func TestMeters(t *testing.T) {
 // A listener of an NLB with one new connection a second resets the second one, and takes one again a second later.
 func TestConnectionsPerSecond(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
-	address := nlbAt(t, b, tcpServer(t, "a"), func(l *state.NLBListener, _ *state.NLBServerGroup) { l.Cps = 1 })
-	until := func(want string) {
+	b, clock := newBed(t), &held{}
+	b.plane.meters.now = clock.now
+	address := nlbAt(t, b, tcpServer(t, "a"), func(*state.NLBListener, *state.NLBServerGroup) {})
+	knock := func(want string) {
 		t.Helper()
-		for range 10_000 { // two within a second, or one in the next: sooner or later
-			if greeting(t, "127.0.0.1", address) == want {
-				return
-			}
+		if got := greeting(t, "127.0.0.1", address); got != want {
+			t.Fatalf("a client gets %q, want %q", got, want)
 		}
-		t.Errorf("no client gets %q", want)
 	}
-	until("a 127.0.0.1")
-	until("error")
-	until("a 127.0.0.1")
+	eventually(t, "it serves", func() bool { return greeting(t, "127.0.0.1", address) == "a 127.0.0.1" })
+	b.change(func(c *state.Cloud) { c.NLBListeners["l"].Cps = 1 })
+	knock("a 127.0.0.1")
+	knock("error")
+	clock.set(time.Second)
+	knock("a 127.0.0.1")
+	knock("error")
 	b.change(func(c *state.Cloud) { c.NLBListeners["l"].Cps = 0 })
 	for range 5 {
-		if got := greeting(t, "127.0.0.1", address); got != "a 127.0.0.1" {
-			t.Fatalf("without a limit: %q", got)
-		}
+		knock("a 127.0.0.1")
 	}
 }
 
 // The connections of all listeners and ports of a load balancer count for its own limit, zone by zone.
 func TestConnectionsPerSecondOfNLB(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
-	port := tcpServer(t, "a")
-	address := nlbAt(t, b, port, func(*state.NLBListener, *state.NLBServerGroup) {})
-	other, elsewhere := b.freePort(protoTCP), b.address.Next()
+	b, clock := newBed(t), &held{}
+	b.plane.meters.now = clock.now
+	address := nlbAt(t, b, tcpServer(t, "a"), func(*state.NLBListener, *state.NLBServerGroup) {})
+	port, zone := b.freePort(protoTCP), b.address.Next()
+	other := netip.AddrPortFrom(b.address, uint16(port)).String()
+	elsewhere := netip.AddrPortFrom(zone, uint16(port)).String()
 	b.change(func(c *state.Cloud) {
 		second := *c.NLBListeners["l"]
-		second.ID, second.Port = "l2", other
+		second.ID, second.Port = "l2", port
 		c.NLBListeners["l2"] = &second
-		c.NLBs["nlb-1"].Zones = append(c.NLBs["nlb-1"].Zones, &state.NLBZone{Status: "Active", PrivateIP: elsewhere.String()})
-		c.NLBs["nlb-1"].Cps = 1
+		c.NLBs["nlb-1"].Zones = append(c.NLBs["nlb-1"].Zones, &state.NLBZone{Status: "Active", PrivateIP: zone.String()})
 	})
-	of := func(a netip.Addr) string { return netip.AddrPortFrom(a, uint16(other)).String() }
-	eventually(t, "both listen", func() bool { return open(address) && open(of(b.address)) && open(of(elsewhere)) })
-	for range 10_000 { // until all three fall into one second
-		first, second, third := greeting(t, "127.0.0.1", address), greeting(t, "127.0.0.1", of(b.address)),
-			greeting(t, "127.0.0.1", of(elsewhere))
-		if first == "a 127.0.0.1" && second == "error" && third == "a 127.0.0.1" {
-			return
+	for _, a := range []string{address, other, elsewhere} {
+		eventually(t, a+" serves", func() bool { return greeting(t, "127.0.0.1", a) == "a 127.0.0.1" })
+	}
+	b.change(func(c *state.Cloud) { c.NLBs["nlb-1"].Cps = 1 })
+	for second := range 3 {
+		clock.set(time.Duration(second) * time.Second)
+		for _, tt := range []struct{ at, want string }{
+			{address, "a 127.0.0.1"}, {other, "error"}, {elsewhere, "a 127.0.0.1"}, {elsewhere, "error"}, {address, "error"},
+		} {
+			if got := greeting(t, "127.0.0.1", tt.at); got != tt.want {
+				t.Errorf("second %d: a client of %s gets %q, want %q", second, tt.at, got, tt.want)
+			}
 		}
 	}
-	t.Error("the second listener takes what the first one has used up, or the other zone does not")
 }
+
+// held is a clock that stands still until it is set.
+type held struct{ since atomic.Int64 }
+
+func (h *held) now() time.Time { return time.Unix(1_800_000_000, h.since.Load()) }
+
+func (h *held) set(since time.Duration) { h.since.Store(int64(since)) }
