@@ -19,10 +19,10 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 )
 
-// Remote is the gateway of a Fake as a process of its own is seen: on connections with TLS, that end when it goes away
+// Remote is the gateway of a connection as a process of its own is seen: on connections with TLS, that end when it goes away
 // and are refused until it is back.
 type Remote struct {
-	f   *Fake
+	c   *Connection
 	dir string
 
 	mu       sync.Mutex
@@ -31,20 +31,20 @@ type Remote struct {
 }
 
 // Remote makes a gateway that is away until Start. It ends with the test.
-func (f *Fake) Remote() *Remote {
-	f.t.Helper()
-	r := &Remote{f: f, dir: f.t.TempDir()}
-	tlstest.Issue(f.t, r.dir, "gateway")
+func (c *Connection) Remote() *Remote {
+	c.t.Helper()
+	r := &Remote{c: c, dir: c.t.TempDir()}
+	tlstest.Issue(c.t, r.dir, "gateway")
 	if err := os.WriteFile(filepath.Join(r.dir, "token"), []byte("token"), 0o600); err != nil {
-		f.t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	f.t.Cleanup(r.Stop)
+	c.t.Cleanup(r.Stop)
 	return r
 }
 
 // Dial connects as a controller's process does. The connection ends with the test.
 func (r *Remote) Dial() *gateway.Conn {
-	t := r.f.t
+	t := r.c.t
 	t.Helper()
 	conn, err := gateway.Dial(gateway.Config{
 		Address: "passthrough:///gateway", CAFile: filepath.Join(r.dir, "gateway.crt"), ServerName: tlstest.ServerName,
@@ -73,13 +73,13 @@ func (r *Remote) dial(ctx context.Context, _ string) (net.Conn, error) {
 
 // Start lets the gateway come back.
 func (r *Remote) Start() {
-	t := r.f.t
+	t := r.c.t
 	t.Helper()
 	files, err := credentials.NewServerTLSFromFile(filepath.Join(r.dir, "gateway.crt"), filepath.Join(r.dir, "gateway.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, listener, served := r.f.newServer(grpc.Creds(files)), bufconn.Listen(pipeSize), make(chan struct{})
+	server, listener, served := r.c.newServer(grpc.Creds(files)), bufconn.Listen(pipeSize), make(chan struct{})
 	healthv1.RegisterHealthServer(server, grpchealth.NewServer())
 	go serve(t, server, listener, served)
 	r.mu.Lock()

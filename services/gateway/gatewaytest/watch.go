@@ -19,9 +19,6 @@ func (f *Fake) Watch(w *Watcher) {
 	f.watcher, f.byHand = w, true
 }
 
-// Underway is the number of calls that have begun and not ended.
-func (f *Fake) Underway() int64 { return f.underway.Load() }
-
 // Lock keeps calls away while a test looks at the state or changes it.
 func (f *Fake) Lock() { f.enter() }
 
