@@ -82,7 +82,15 @@ func (s *Simulator) settleDue(c *api.Context) {
 		case p.Lazy:
 		case p.changed || !p.next.IsZero() && !c.Now.Before(p.next):
 			p.settle(c)
+			s.show(false)
 		}
+	}
+}
+
+// settleAll completes the transitions that have ended, for code that looks at the state directly.
+func (s *Simulator) settleAll(c *api.Context) {
+	for _, p := range s.products {
+		p.settle(c)
 	}
 }
 

@@ -3,6 +3,7 @@ package openapisim
 import (
 	"fmt"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/strictjson"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -24,14 +25,16 @@ func (s *Simulator) Seed(resources *state.Cloud) error {
 	if err := resources.Check(); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cloud.Add(resources)
-	for _, p := range s.products {
-		if p.Complete != nil {
-			p.Complete(s.cloud, resources)
+	s.look(func(c *api.Context) {
+		s.cloud.Add(resources)
+		for _, p := range s.products {
+			if p.Complete != nil {
+				p.Complete(s.cloud, resources)
+			}
 		}
-	}
-	s.touched()
+		s.touched()
+		s.settleAll(c)
+		s.show(true)
+	})
 	return nil
 }

@@ -273,6 +273,7 @@ func (p *product) perform(x *exchange) wire.Answer {
 	if x.action.Mutating {
 		p.changes.Add(1)
 		p.changed = true
+		p.show(false)
 	}
 	if err == nil {
 		var encodeErr error
@@ -330,7 +331,7 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 	c := &api.Context{
 		Params: params, State: p.cloud, Now: p.clock.Now(), Account: p.account, Region: p.region, Regions: p.regions,
 		RequestID: x.id, AccessKeyID: x.key.ID, Settings: settings,
-		Traffic: p.traffic, FailItem: x.failItem(), Job: x.jobFault(), Held: func(thing string) bool { return p.held[thing] },
+		Traffic: p.traffic, Count: p.count(), FailItem: x.failItem(), Job: x.jobFault(), Held: func(thing string) bool { return p.held[thing] },
 	}
 	p.settleDue(c)
 	if c.State = p.visible(x); c.State != p.cloud && p.Settle != nil {

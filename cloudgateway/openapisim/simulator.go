@@ -54,6 +54,8 @@ type Config struct {
 	Limits     *LimitsDocument // limits and settings that differ from the others here
 	Faults     []fault.Rule    // in force from the start
 	Seed       *state.Cloud    // what the cloud holds from the start, as for [Simulator.Seed]
+	// ShortIDs are such as lb-1 and rsp-2, numbered for each kind, for tests that people read. A snapshot doesn't keep the numbers.
+	ShortIDs bool
 	// SmallWorld lets every cloud without a seed begin with a VPC, two vSwitches and three instances.
 	SmallWorld bool
 	// StateDir is a directory that keeps what the clouds hold for the next start, which begins with it instead of the seed; and the
@@ -153,9 +155,11 @@ type Simulator struct {
 
 	partial sync.Mutex // held by the request that changes a part of the settings
 
-	mu    sync.Mutex      // guards cloud and held
-	held  map[string]bool // by writes whose answers are not sent yet
-	cloud *state.Cloud
+	mu      sync.Mutex      // guards what follows
+	held    map[string]bool // by writes whose answers are not sent yet
+	cloud   *state.Cloud
+	counts  map[string]int64 // of what was made, by kind, if ids are short
+	watcher *Watcher
 }
 
 // New returns a simulator that is not listening yet.
@@ -255,11 +259,10 @@ func (s *Simulator) look(f func(*api.Context)) {
 	defer s.mu.Unlock()
 	now := &api.Context{
 		State: s.cloud, Now: s.clock.Now(), Account: s.account, Region: s.region, Regions: s.regions, Settings: s.settings.Load(),
-		Traffic: s.traffic,
+		Traffic: s.traffic, Count: s.count(),
 	}
-	for _, p := range s.products {
-		p.settle(now)
-	}
+	s.settleAll(now)
+	s.show(false)
 	f(now)
 }
 
@@ -268,6 +271,8 @@ func (s *Simulator) Update(f func(*state.Cloud)) {
 	s.look(func(c *api.Context) {
 		f(c.State)
 		s.touched()
+		s.settleAll(c)
+		s.show(true)
 	})
 }
 

@@ -149,6 +149,8 @@ type Context struct {
 	FailItem func(item map[string]string) *Error
 	// Job is what a fault does to the asynchronous job that the call starts, or nil.
 	Job *JobFault
+	// Count numbers what a cloud with short ids makes, from 1 on for each kind. Nil: ids are opaque.
+	Count func(kind string) int64
 	// Held reports whether a write whose answer is not sent yet holds a thing. Nil: nothing is held.
 	Held func(thing string) bool
 
@@ -187,12 +189,24 @@ func (c *Context) ItemFault(item map[string]string) *Error {
 func (c *Context) NewID(prefix string) string {
 	for {
 		c.State.Sequence++
+		if c.Count != nil && prefix != "" {
+			short := strings.TrimSuffix(prefix, "bp1")
+			return short + strconv.FormatInt(c.Count(short), 10)
+		}
 		sum := sha256.Sum256([]byte(c.Account + "/" + strconv.FormatInt(c.State.Sequence, 10)))
 		id := strings.ToLower(base32.HexEncoding.EncodeToString(sum[:10]))
 		if strings.ContainsAny(id, "0123456789") { // so that an id can be told from a word, as those of the cloud can
 			return prefix + id
 		}
 	}
+}
+
+// Number is one of which an address or a number of some kind is made that was not handed out before.
+func (c *Context) Number(kind string) int64 {
+	if c.Count != nil {
+		return c.Count(kind)
+	}
+	return c.State.Sequence
 }
 
 // Error is an answer other than success.

@@ -70,8 +70,9 @@ func upload(c *api.Context) (any, *api.Error) {
 		}
 	}
 	c.State.Sequence++
+	n := c.Number("certificate")
 	cert := &state.UserCertificate{
-		ID: strconv.FormatInt(10_000_000+c.State.Sequence, 10), Name: cmp.Or(name, "cert-"+strconv.FormatInt(c.State.Sequence, 10)), PEM: chain,
+		ID: strconv.FormatInt(10_000_000+n, 10), Name: cmp.Or(name, "cert-"+strconv.FormatInt(n, 10)), PEM: chain,
 		Created: c.Now, ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), state.DefaultResourceGroup),
 	}
 	for _, item := range c.Items("Tags") {

@@ -177,7 +177,7 @@ func givePublic(c *api.Context, z *state.NLBZone, allocationID string) {
 		return
 	}
 	z.AllocationID = c.NewID("eip-")
-	n := c.State.Sequence
+	n := c.Number("8")
 	z.PublicIP = fmt.Sprintf("8.%d.%d.%d", 208+n/(256*254)%8, n/254%256, 1+n%254)
 	if c.Traffic != nil {
 		if address, ok := c.TrafficAddress(c.Traffic.Internet); ok {

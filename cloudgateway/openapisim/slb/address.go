@@ -18,7 +18,7 @@ func internetAddress(c *api.Context, version string) string {
 	}
 	for {
 		c.State.Sequence++
-		n := c.State.Sequence
+		n := c.Number("47")
 		address := fmt.Sprintf("47.%d.%d.%d", 96+n/(256*254)%32, n/254%256, 1+n%254)
 		if version == "ipv6" {
 			address = fmt.Sprintf("2408:4005:3c0::%x:%x", n>>16&0xffff, n&0xffff)

@@ -187,7 +187,7 @@ func allocateEipAddress(c *api.Context) (string, *api.Error) {
 		ProtectionTypes: c.List("SecurityProtectionTypes"), Zone: c.Get("Zone"),
 		PoolID: c.Get("PublicIpAddressPoolId"),
 	}
-	n := c.State.Sequence
+	n := c.Number("121")
 	e.Address = fmt.Sprintf("121.%d.%d.%d", 40+n/(256*254)%8, n/254%256, 1+n%254)
 	if c.Traffic != nil {
 		if address, ok := c.TrafficAddress(c.Traffic.Internet); ok {
