@@ -37,6 +37,12 @@ const (
 	AddressKind         gatewayv1.AddressType = "alibabacloud.com/address-type"
 )
 
+// addressAnnotations say the addresses of a type.
+var addressAnnotations = map[gatewayv1.AddressType]string{ //nolint:gochecknoglobals // A constant.
+	AddressLoadBalancer: annotation.ID, AddressKind: annotation.AddressType, AddressEIP: annotation.EIPID,
+	gatewayv1.IPAddressType: annotation.Address,
+}
+
 // serviceName is that of the Service of a Gateway. Another kind of load balancer has another one, since the class of a Service can't be
 // changed.
 func serviceName(g types.NamespacedName, controller gatewayv1.GatewayController) types.NamespacedName {
@@ -44,76 +50,76 @@ func serviceName(g types.NamespacedName, controller gatewayv1.GatewayController)
 }
 
 // annotationsFor are those of the Service of a Gateway, beside what it says itself; refused if the two contradict each other.
-func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (all map[string]string,
-	refused shadow.Verdict) {
-	all = map[string]string{}
-	byPort, protocol := map[string][]string{}, "https"
+func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (map[string]string, shadow.Verdict) {
+	all, said := map[string]string{}, map[string][]string{}
+	for _, address := range g.Spec.Addresses {
+		kind := value(address.Type, gatewayv1.IPAddressType)
+		key := addressAnnotations[kind]
+		switch ofCLB := key == annotation.EIPID || key == annotation.Address; {
+		case address.Value == "": // Any address will do.
+		case key == "" || ofCLB && isNLB:
+			return all, shadow.Refuse(gatewayv1.GatewayReasonUnsupportedAddress,
+				"an address of type %s can't be chosen here; EIPs and addresses of an NLB are named by annotation zone-maps", kind)
+		default:
+			said[key] = append(said[key], address.Value)
+		}
+	}
+	for _, l := range list {
+		if l.made() && l.terminates() {
+			l.terminate(said, isNLB)
+		}
+	}
+	for key, values := range said {
+		all[annotation.Prefix+key] = strings.Join(values, ",")
+	}
+	return all, addInfrastructure(all, g.Spec.Infrastructure)
+}
+
+// terminate adds what annotations say of a listener that ends TLS.
+func (l *listener) terminate(said map[string][]string, isNLB bool) {
+	port, protocol := fmt.Sprint(l.Port), "https"
 	if isNLB {
 		protocol = "tcpssl"
 	}
-	for _, address := range g.Spec.Addresses {
-		key, kind := "", value(address.Type, gatewayv1.IPAddressType)
-		switch {
-		case address.Value == "": // Any address will do.
-			continue
-		case kind == AddressLoadBalancer:
-			key = annotation.ID
-		case kind == AddressKind:
-			key = annotation.AddressType
-		case kind == AddressEIP && !isNLB:
-			key = annotation.EIPID
-		case kind == gatewayv1.IPAddressType && !isNLB:
-			key = annotation.Address
-		default:
-			return nil, shadow.Refuse(gatewayv1.GatewayReasonUnsupportedAddress,
-				"an address of type %s can't be chosen here; EIPs and addresses of an NLB are named by annotation zone-maps", kind)
-		}
-		byPort[key] = append(byPort[key], address.Value)
+	add := func(key, value string) { said[key] = append(said[key], value) }
+	add(annotation.ProtocolPort, protocol+":"+port)
+	if id := string(l.TLS.Options[OptionCertificate]); id != "" {
+		add(annotation.CertID, port+":"+id)
 	}
-	for _, l := range list {
-		if !l.made() || !l.terminates() {
-			continue
-		}
-		port := fmt.Sprint(l.Port)
-		byPort[annotation.ProtocolPort] = append(byPort[annotation.ProtocolPort], protocol+":"+port)
-		if id := string(l.TLS.Options[OptionCertificate]); id != "" {
-			byPort[annotation.CertID] = append(byPort[annotation.CertID], port+":"+id)
-		}
-		for i, name := range l.certificates {
-			if key := annotation.TLSSecret; i == 0 {
-				byPort[key] = append(byPort[key], port+":"+name)
-			} else {
-				key = annotation.AdditionalCertIDs
-				byPort[key] = append(byPort[key], port+":secret/"+name)
-			}
+	for i, name := range l.certificates {
+		if i == 0 {
+			add(annotation.TLSSecret, port+":"+name)
+		} else {
+			add(annotation.AdditionalCertIDs, port+":secret/"+name)
 		}
 	}
-	for key, values := range byPort {
-		all[annotation.Prefix+key] = strings.Join(values, ",")
+}
+
+// addInfrastructure adds the annotations of spec.infrastructure to those that the rest of a Gateway says.
+func addInfrastructure(all map[string]string, infrastructure *gatewayv1.GatewayInfrastructure) shadow.Verdict {
+	if infrastructure == nil {
+		return shadow.Verdict{}
 	}
-	if g.Spec.Infrastructure == nil {
-		return all, shadow.Verdict{}
-	}
-	if g.Spec.Infrastructure.ParametersRef != nil {
-		return nil, shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters,
+	if infrastructure.ParametersRef != nil {
+		return shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters,
 			"spec.infrastructure.parametersRef has no meaning here; use its annotations")
 	}
-	for _, key := range slices.Sorted(maps.Keys(g.Spec.Infrastructure.Annotations)) {
-		text := string(g.Spec.Infrastructure.Annotations[key])
+	for _, key := range slices.Sorted(maps.Keys(infrastructure.Annotations)) {
+		text := string(infrastructure.Annotations[key])
 		if have, is := all[string(key)]; is && have != text || strings.HasPrefix(string(key), reserved) {
-			return nil, shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters, "annotation %s of spec.infrastructure is that "+
+			return shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters, "annotation %s of spec.infrastructure is that "+
 				"of the controller, or says otherwise than spec.addresses or spec.listeners", key)
 		}
 		if string(key) == AnnotationSourceRanges {
 			for _, network := range sourceRanges(text) {
 				if _, err := netip.ParsePrefix(network); err != nil { // The API server would refuse the Service.
-					return nil, shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters, "annotation %s: %v", key, err)
+					return shadow.Refuse(gatewayv1.GatewayReasonInvalidParameters, "annotation %s: %v", key, err)
 				}
 			}
 		}
 		all[string(key)] = text
 	}
-	return all, shadow.Verdict{}
+	return shadow.Verdict{}
 }
 
 // sourceRanges are the networks of AnnotationSourceRanges.

@@ -137,7 +137,7 @@ func schedule(annotations map[string]string, list []*listener) {
 			values = append(values, fmt.Sprintf("%d:wrr", l.Port))
 		}
 	}
-	if key := annotation.Prefix + annotation.Scheduler; annotations != nil && annotations[key] == "" && len(values) > 0 {
+	if key := annotation.Prefix + annotation.Scheduler; annotations[key] == "" && len(values) > 0 {
 		slices.Sort(values)
 		annotations[key] = strings.Join(slices.Compact(values), ",")
 	}
