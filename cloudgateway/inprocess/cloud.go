@@ -3,6 +3,7 @@ package inprocess
 import (
 	"testing"
 
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
@@ -14,6 +15,12 @@ import (
 // fail there on demand. Ids are short, such as lb-1.
 type Cloud struct {
 	*gatewaytest.Connection
+
+	// Cloud is what the cloud holds. Read and change it between Lock and Unlock.
+	*state.Cloud
+
+	// Console is a connection to the same gateway on which nothing is recorded and nothing fails.
+	Console *gateway.Client
 
 	// Sim is the cloud. It has no rate limits, and nothing takes time but what a setting or a fault lets take time.
 	Sim *openapisim.Simulator
@@ -29,7 +36,23 @@ func New(t testing.TB, vpcID string, seed *state.Cloud) *Cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Cloud{Connection: gatewaytest.Connect(t, Dial(t, sim, vpcID)), Sim: sim, t: t}
+	conn := Dial(t, sim, vpcID)
+	c := &Cloud{Connection: gatewaytest.Connect(t, conn), Console: gateway.NewClient(conn), Sim: sim, t: t}
+	c.Lock()
+	c.Unlock()
+	return c
+}
+
+// Lock keeps calls away while a test looks at what the cloud holds, or changes it as people do in the console. What it adds may be as
+// short as a seed: ids are the keys, and what the cloud adds is added.
+func (c *Cloud) Lock() { c.Cloud = c.Sim.Hold() }
+
+// Unlock lets calls in again.
+func (c *Cloud) Unlock() {
+	if err := c.Cloud.Check(); err != nil {
+		c.t.Error(err)
+	}
+	c.Sim.Release()
 }
 
 // Look calls f with what the cloud holds, in which all that has ended by now is over. F must neither change nor keep it.

@@ -42,8 +42,16 @@ func TestCloud(t *testing.T) {
 		if id := made.GetLoadBalancer().GetLoadBalancerId(); err != nil || id != "lb-1" {
 			t.Fatalf("got %s, %v, want lb-1", id, err)
 		}
+		cloud.Lock()
+		cloud.LoadBalancers["lb-1"].Name = "by hand"
+		cloud.LoadBalancers["lb-2"] = &state.LoadBalancer{}
+		cloud.Unlock()
+		if made, err = cloud.Console.LoadBalancers.CreateLoadBalancer(t.Context(),
+			&slbv1.CreateLoadBalancerRequest{RequestId: "r-3", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET}); err != nil ||
+			made.GetLoadBalancer().GetLoadBalancerId() != "lb-3" || len(cloud.Calls()) != 1 {
+			t.Errorf("got %v, %v, %d calls", made, err, len(cloud.Calls()))
+		}
 		cloud.Change(func(c *state.Cloud) {
-			c.LoadBalancers["lb-1"].Name = "by hand"
 			c.NLBServerGroups["sgp-users"] = &state.NLBServerGroup{Name: "theirs", VpcID: "vpc-test"}
 		})
 		get := &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"}

@@ -257,13 +257,18 @@ func (s *Simulator) View(f func(*state.Cloud)) {
 func (s *Simulator) look(f func(*api.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := &api.Context{
-		State: s.cloud, Now: s.clock.Now(), Account: s.account, Region: s.region, Regions: s.regions, Settings: s.settings.Load(),
-		Traffic: s.traffic, Count: s.count(),
-	}
+	now := s.context()
 	s.settleAll(now)
 	s.show(false)
 	f(now)
+}
+
+// context is that of code that looks at the state directly. The caller holds the lock.
+func (s *Simulator) context() *api.Context {
+	return &api.Context{
+		State: s.cloud, Now: s.clock.Now(), Account: s.account, Region: s.region, Regions: s.regions, Settings: s.settings.Load(),
+		Traffic: s.traffic, Count: s.count(),
+	}
 }
 
 // Update calls f with the state, for changes behind the back of the API. F must not keep it.
@@ -274,6 +279,22 @@ func (s *Simulator) Update(f func(*state.Cloud)) {
 		s.settleAll(c)
 		s.show(true)
 	})
+}
+
+// Hold keeps calls away and returns the state, which the caller may change behind the back of the API until Release.
+func (s *Simulator) Hold() *state.Cloud {
+	s.mu.Lock()
+	s.settleAll(s.context())
+	s.show(false)
+	return s.cloud
+}
+
+// Release lets calls in again after Hold.
+func (s *Simulator) Release() {
+	s.touched()
+	s.settleAll(s.context())
+	s.show(true)
+	s.mu.Unlock()
 }
 
 // Snapshot returns the state as JSON. The same state gives the same text.

@@ -1,6 +1,10 @@
 package openapisim
 
-import "alicloud-controllers.dev/cloudgateway/openapisim/state"
+import (
+	"strconv"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
 
 // Watcher sees the cloud between any two of its changes: after each call that writes, at the end of what takes time, and after
 // changes behind the back of the API. It is called with the state locked, and must neither change nor keep it.
@@ -37,7 +41,9 @@ func (s *Simulator) count() func(kind string) int64 {
 		if s.counts == nil {
 			s.counts = map[string]int64{}
 		}
-		s.counts[kind]++
+		for s.counts[kind]++; s.cloud.Has(kind + strconv.FormatInt(s.counts[kind], 10)); {
+			s.counts[kind]++
+		}
 		return s.counts[kind]
 	}
 }

@@ -21,6 +21,16 @@ func (c *Cloud) kinds() iter.Seq2[reflect.Value, string] {
 	}
 }
 
+// Has reports whether there is anything with an id.
+func (c *Cloud) Has(id string) bool {
+	for kind := range c.kinds() {
+		if kind.MapIndex(reflect.ValueOf(id)).IsValid() {
+			return true
+		}
+	}
+	return false
+}
+
 // memberName is the name of a field in JSON.
 func memberName(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
