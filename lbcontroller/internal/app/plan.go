@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	corev1 "k8s.io/api/core/v1"
@@ -98,6 +99,13 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, gateways versi
 		take = backend.NewDraining
 	}
 	set := take(candidates)
+	exists := controller.Existence(client, kinds, sync.OnceValues(func() ([]*corev1.Service, error) {
+		list, err := client.CoreV1().Services("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return pointers(list.Items), nil
+	}))
 	preview := Preview{Services: []controller.Preview{}}
 	all, notes := pointers(services.Items), map[string][]string{}
 	if which.Gateways != "" {
@@ -130,7 +138,7 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, gateways versi
 		secrets := cluster.ReadSecrets(ctx, client, cfg.TLSSecretNamespaces, svc)
 		for _, kind := range controller.PreviewersOf(kinds, svc) {
 			found := kind.Preview(ctx, controller.Request{Key: key, Service: svc, Slices: slicesOf[key], Nodes: set,
-				Gated: gated[key], Secrets: secrets})
+				Gated: gated[key], Secrets: secrets, Exists: exists})
 			found.Warnings = append(notes[key], found.Warnings...)
 			preview.Services = append(preview.Services, found)
 		}

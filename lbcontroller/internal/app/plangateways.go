@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -176,8 +177,8 @@ func (p *gatewayPlan) objects(ctx context.Context) error {
 		}
 		inCluster[key] = obj
 	}
-	for _, obj := range inCluster {
-		p.world.Add(obj)
+	for _, key := range slices.Sorted(maps.Keys(inCluster)) { // What is printed has an order.
+		p.world.Add(inCluster[key])
 	}
 	return nil
 }

@@ -2,7 +2,9 @@ package app
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,12 +19,14 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
 
+	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
 
@@ -223,5 +227,91 @@ REFUSED TCPRoute red/web: ResolvedRefs False, BackendNotFound: there is no Servi
 		if a.GetVerb() != "list" && a.GetVerb() != "get" {
 			t.Errorf("%s of %s", a.GetVerb(), a.GetResource().Resource)
 		}
+	}
+}
+
+// TestPlanOfATakeover: a Gateway that names the NLB which a Service has given up is planned as it will be done, and one
+// whose Service still has it is refused.
+func TestPlanOfATakeover(t *testing.T) {
+	t.Parallel()
+	kube, cloud, cfg := planWorld(t)
+	cloud.Lock()
+	cloud.NLB.LoadBalancers["nlb-1"] = &nlbv1.LoadBalancer{LoadBalancerId: "nlb-1", VpcId: "vpc-test", DnsName: "nlb-1.example.com",
+		Status: nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_ACTIVE, AddressType: nlbv1.AddressType_ADDRESS_TYPE_INTERNET}
+	const made = "k8s.31080.TCP.web.red.c-test"
+	cloud.NLB.ServerGroups["sgp-1"] = &nlbv1.ServerGroup{ServerGroupId: "sgp-1", Name: made, VpcId: "vpc-test",
+		Status:   nlbv1.ServerGroupStatus_SERVER_GROUP_STATUS_AVAILABLE,
+		Protocol: nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_TCP}
+	cloud.NLB.Listeners["lsn-1"] = &nlbv1.Listener{ListenerId: "lsn-1", LoadBalancerId: "nlb-1", Port: 80,
+		Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP, Status: nlbv1.ListenerStatus_LISTENER_STATUS_RUNNING,
+		Config: &nlbv1.ListenerConfig{Description: new(made), ServerGroupId: new("sgp-1")}}
+	cloud.Unlock()
+	const taking = `apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: shared, namespace: red}
+spec:
+  gatewayClassName: nlb
+  addresses: [{type: alibabacloud.com/load-balancer, value: nlb-1}]
+  infrastructure: {annotations: {service.beta.kubernetes.io/alibaba-cloud-loadbalancer-force-override-listeners: "on"}}
+  listeners: [{name: web, protocol: TCP, port: 80}]
+`
+	kinds := Kinds(cfg, replica.Dependencies{Client: kube, Gateway: cloud.Client(), Logger: slog.New(slog.DiscardHandler)})
+	plan := func() controller.Preview {
+		t.Helper()
+		found, err := PreviewAll(t.Context(), kube, nil, cfg, kinds, Selection{Gateways: taking + plannedClass})
+		if err != nil || len(found.Services) != 1 {
+			t.Fatal(found, err)
+		}
+		return found.Services[0]
+	}
+	if got := plan(); len(got.Refused) > 0 || !slices.ContainsFunc(got.Actions, func(text string) bool {
+		return strings.HasPrefix(text, "change listener 80/tcp: ")
+	}) {
+		t.Errorf("it is given up: %+v", got)
+	}
+	web, err := kube.CoreV1().Services("red").Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web.Spec.Type = corev1.ServiceTypeLoadBalancer
+	if _, err := kube.CoreV1().Services("red").Update(t.Context(), web, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := plan(); len(got.Refused) != 1 || !strings.Contains(got.Refused[0], "that of Service red/web") {
+		t.Errorf("the Service has it: %+v", got)
+	}
+}
+
+// TestPlanHasAnOrder: what is said of ListenerSets has the same order each time.
+func TestPlanHasAnOrder(t *testing.T) {
+	t.Parallel()
+	kube, cloud, cfg := planWorld(t)
+	manifest := strings.Builder{}
+	manifest.WriteString(planned + plannedClass)
+	var want []string
+	for i := range 10 {
+		fmt.Fprintf(&manifest, `---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: set-%d, namespace: green}
+spec:
+  parentRef: {name: shared, namespace: infra}
+  listeners: [{name: a, protocol: TCP, port: 5672}]
+`, i)
+		want = append(want, fmt.Sprintf("ListenerSet green/set-%d", i))
+	}
+	kinds := Kinds(cfg, replica.Dependencies{Client: kube, Gateway: cloud.Client(), Logger: slog.New(slog.DiscardHandler)})
+	found, err := PreviewAll(t.Context(), kube, nil, cfg, kinds, Selection{Gateways: manifest.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, text := range found.Services[0].Warnings {
+		if of, _, ok := strings.Cut(text, ":"); ok && strings.HasPrefix(text, "ListenerSet green/set-") {
+			got = append(got, of)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"alicloud-controllers.dev/services/gateway"
@@ -193,33 +194,40 @@ func (w worker) pass(ctx context.Context, key string, cached *corev1.Service, a 
 	return w.conclude(ctx, r, a.wanted.MetricType, verbOf(cached, true), start, o)
 }
 
-// exists implements Exists.
-func (w worker) exists(ctx context.Context, namespace, name string, owns func(*corev1.Service) bool,
-) (bool, error) {
+// Existence is an Exists by the Services that are known, and by the API server for what these lack.
+func Existence(client kubernetes.Interface, kinds []Registration, known func() ([]*corev1.Service, error)) Exists {
 	owner := func(svc *corev1.Service) bool { // Any other one has given up all.
 		holds := func(r Registration) bool { return Writer{Finalizer: r.Finalizer}.Holds(svc) }
-		return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.ContainsFunc(w.Kinds, holds)
+		return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.ContainsFunc(kinds, holds)
 	}
-	cached, err := w.cluster.Services.Services(namespace).Get(name)
-	if err == nil && cached.DeletionTimestamp == nil && owner(cached) {
-		return true, nil
+	return func(ctx context.Context, namespace, name string, owns func(*corev1.Service) bool) (bool, error) {
+		all, err := known()
+		if err != nil {
+			return false, fmt.Errorf("list the Services: %w", err)
+		}
+		if slices.ContainsFunc(all, func(svc *corev1.Service) bool {
+			if svc.Namespace == namespace && svc.Name == name {
+				return svc.DeletionTimestamp == nil && owner(svc)
+			}
+			return owns(svc)
+		}) {
+			return true, nil
+		}
+		live, err := client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("read Service %s/%s: %w", namespace, name, err)
+		}
+		return owner(live), nil
 	}
-	all, err := w.cluster.Services.List(labels.Everything())
-	if err != nil {
-		return false, fmt.Errorf("list the Services in the cache: %w", err)
-	}
-	isAnother := func(svc *corev1.Service) bool { return (svc.Namespace != namespace || svc.Name != name) && owns(svc) }
-	if slices.ContainsFunc(all, isAnother) {
-		return true, nil
-	}
-	live, err := w.Client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read Service %s/%s: %w", namespace, name, err)
-	}
-	return owner(live), nil
+}
+
+// exists implements Exists by the cache.
+func (w worker) exists(ctx context.Context, namespace, name string, owns func(*corev1.Service) bool) (bool, error) {
+	known := func() ([]*corev1.Service, error) { return w.cluster.Services.List(labels.Everything()) }
+	return Existence(w.Client, w.Kinds, known)(ctx, namespace, name, owns)
 }
 
 // release lets a kind give up what it has of a Service, and the Service go.
