@@ -2,8 +2,11 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +67,8 @@ func TestGatewayOfTheLocalWorld(t *testing.T) {
 	w.change(t, "web", func(s *corev1.Service) { s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeNodePort, nil })
 	w.released(t, "web")
 	wrote("letting it go", map[string]int{"TagResources": 1, "UntagResources": 2, "UpdateLoadBalancerProtection": 1})
+	w.planned(t, fmt.Sprintf(takingGateway, id))
+	wrote("planning it", map[string]int{})
 	if err := w.ApplyAny(t.Context(), fmt.Appendf(nil, takingGateway, id)); err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +94,36 @@ func TestGatewayOfTheLocalWorld(t *testing.T) {
 
 	if n := len(w.state(t).NLBs); n != 1 {
 		t.Errorf("there are %d NLBs", n)
+	}
+}
+
+// planned has lbcontroller print what a Gateway that takes over a listener would do, before it is in the cluster.
+func (w testWorld) planned(t *testing.T, manifest string) {
+	t.Helper()
+	config := filepath.Join(filepath.Dir(w.Kubeconfig()), "config", "lbcontroller.yaml")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(built.bin, "lbcontroller"), "plan", "--config", config, "--gateways", "-",
+		"-o", "json")
+	cmd.Stdin = strings.NewReader(manifest)
+	out, err := cmd.Output()
+	var found struct {
+		Services []struct {
+			Error                      string
+			Actions, Refused, Warnings []string
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(out, &found)
+	}
+	if err != nil || len(found.Services) != 1 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s := found.Services[0]
+	takes := slices.ContainsFunc(s.Actions, func(text string) bool {
+		return strings.HasPrefix(text, "change listener 8080/tcp: ") && strings.Contains(text, "server group")
+	})
+	notMade := slices.ContainsFunc(s.Warnings, func(text string) bool { return strings.HasPrefix(text, "its Service is not made yet") })
+	if s.Error != "" || len(s.Refused) > 0 || !takes || !notMade || len(s.Warnings) != 1 {
+		t.Errorf("the plan: %+v", s)
 	}
 }
 
