@@ -3,8 +3,6 @@ package plan
 import (
 	"iter"
 	"slices"
-
-	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
 // Actions are all actions of the plan, in an order in which each comes after those that it needs.
@@ -33,32 +31,42 @@ func Needs(action, earlier Action) bool {
 	if opens(action) && IsGuard(earlier) {
 		return true
 	}
-	switch a := action.(type) {
-	case interface{ Needs(earlier Action) bool }: // An action of a kind.
-		return a.Needs(earlier)
-	case CreateListener:
-		return a.needs(earlier) || needsPort(a.Listener.Key, earlier)
-	case AddCertificates:
-		create, ok := earlier.(CreateListener)
-		return ok && create.Listener.Key == a.Key
-	case UpdateListener:
-		return NeedsServers(a, earlier) || restricts(a.Changed) && Is(earlier, PartAccess, VerbCreate)
-	case DeleteListener:
-		// A redirect that is still there holds its target.
-		redirect, ok := earlier.(DeleteListener)
-		holds := ok && redirect.ForwardPort == a.Key.Port && a.Key.Protocol.OverTCP()
-		// It serves until what takes its place can be made.
-		return holds || NeedsServers(a, earlier) ||
-			slices.ContainsFunc(a.Next, func(next CreateListener) bool { return next.needs(earlier) })
-	case DeleteGroup:
-		return mayServe(a.GroupID, earlier)
-	case ChangeServers:
-		return mayServe(a.GroupID, earlier)
-	case DeleteInstance:
-		return Is(earlier, PartInstance, VerbChange) // It lifts the protection.
-	}
-	return false
+	own, ok := action.(interface{ Needs(earlier Action) bool })
+	return ok && own.Needs(earlier)
 }
+
+// Needs makes a listener after what it refers to, on a port that is free.
+func (a CreateListener) Needs(earlier Action) bool {
+	gone, ok := earlier.(DeleteListener)
+	return a.refers(earlier) || ok && gone.Key.Meets(a.Listener.Key)
+}
+
+// Needs adds certificates to a listener that is there.
+func (a AddCertificates) Needs(earlier Action) bool {
+	create, ok := earlier.(CreateListener)
+	return ok && create.Listener.Key == a.Key
+}
+
+// Needs takes a listener to a group that has its servers, and restricts it by a list that is there.
+func (a UpdateListener) Needs(earlier Action) bool {
+	return NeedsServers(a, earlier) || restricts(a.Changed) && Is(earlier, PartAccess, VerbCreate)
+}
+
+// Needs lets a listener serve until what takes its place can be made. A redirect that is still there holds its target.
+func (a DeleteListener) Needs(earlier Action) bool {
+	redirect, ok := earlier.(DeleteListener)
+	return ok && redirect.ForwardPort == a.Key.Port && a.Key.Protocol.OverTCP() || NeedsServers(a, earlier) ||
+		slices.ContainsFunc(a.Next, func(next CreateListener) bool { return next.refers(earlier) })
+}
+
+// Needs keeps a group that may still serve.
+func (a DeleteGroup) Needs(earlier Action) bool { return mayServe(a.GroupID, earlier) }
+
+// Needs keeps the servers of a group that may still serve.
+func (a ChangeServers) Needs(earlier Action) bool { return mayServe(a.GroupID, earlier) }
+
+// Needs deletes a load balancer after its protection was lifted.
+func (DeleteInstance) Needs(earlier Action) bool { return Is(earlier, PartInstance, VerbChange) }
 
 // closes reports whether an action keeps out whom a load balancer has let in so far: no listener is made before.
 func closes(a Action) bool {
@@ -90,8 +98,8 @@ func needsGroup(group GroupRef, earlier Action) bool {
 	return ok && group.ID == "" && group.Name == create.Group.Name
 }
 
-// needs reports what a new listener needs apart from its port.
-func (a CreateListener) needs(earlier Action) bool {
+// refers reports what a new listener needs apart from its port.
+func (a CreateListener) refers(earlier Action) bool {
 	return closes(earlier) || isAccess(earlier) || needsGroup(a.Group, earlier) || needsListener(a.Listener.ForwardPort(), earlier)
 }
 
@@ -111,12 +119,6 @@ func NeedsServers(action, earlier Action) bool {
 	return slices.ContainsFunc(groups, func(g GroupRef) bool {
 		return g != (GroupRef{}) && (needsGroup(g, earlier) || isChange && g.ID == change.GroupID)
 	})
-}
-
-// needsPort reports whether the listener that is to go from a port is still there.
-func needsPort(key model.ListenerKey, earlier Action) bool {
-	gone, ok := earlier.(DeleteListener)
-	return ok && gone.Key.Meets(key)
 }
 
 // needsListener reports whether the target of a redirect is missing.
