@@ -48,11 +48,8 @@ type underway struct {
 	since time.Time
 }
 
-// longestMaking is the longest time between two looks at a load balancer that is being made.
-const longestMaking = 5 * time.Minute
-
 // stillMaking notes whether an error says that the load balancer is being made. The time to the next look grows by as much as has passed:
-// a cloud in which creations hang must not be asked for all of them every few seconds.
+// a cloud in which creations hang must not be asked for all of them every few seconds. No pass waits longer than five minutes.
 func (s *state) stillMaking(err error) {
 	e, is := errors.AsType[*observe.MakingError](err)
 	if !is {
@@ -62,7 +59,7 @@ func (s *state) stillMaking(err error) {
 	if s.making.id != e.ID {
 		s.making = underway{e.ID, time.Now()}
 	}
-	e.Err = e.Err.WithRetry(min(max(e.Err.RetryAfter, time.Since(s.making.since)), longestMaking))
+	e.Err = e.Err.WithRetry(max(e.Err.RetryAfter, time.Since(s.making.since)))
 }
 
 // heldFor is the time between two attempts to delete what is in use. A forwarding rule of the user may refer to it,
