@@ -68,37 +68,10 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, gateways versi
 	if err != nil {
 		return Preview{}, err
 	}
-	services, err := client.CoreV1().Services(which.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return Preview{}, fmt.Errorf("list the Services: %w", err)
-	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return Preview{}, fmt.Errorf("list the nodes: %w", err)
-	}
-	endpoints, err := client.DiscoveryV1().EndpointSlices(which.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return Preview{}, fmt.Errorf("list the EndpointSlices: %w", err)
-	}
-	gated, err := gatedPods(ctx, client, which.Namespace)
+	c, err := readCluster(ctx, client, cfg, which.Namespace)
 	if err != nil {
 		return Preview{}, err
 	}
-	slicesOf := map[string][]*discoveryv1.EndpointSlice{}
-	for i := range endpoints.Items {
-		s := &endpoints.Items[i]
-		key := s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]
-		slicesOf[key] = append(slicesOf[key], s)
-	}
-	candidates := pointers(nodes.Items)
-	if cfg.ExcludeControlPlaneNodes {
-		candidates = backend.WithoutControlPlane(candidates)
-	}
-	take := backend.New
-	if cfg.DrainNodes {
-		take = backend.NewDraining
-	}
-	set := take(candidates)
 	exists := controller.Existence(client, kinds, sync.OnceValues(func() ([]*corev1.Service, error) {
 		list, err := client.CoreV1().Services("").List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -106,40 +79,20 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, gateways versi
 		}
 		return pointers(list.Items), nil
 	}))
-	preview := Preview{Services: []controller.Preview{}}
-	all, notes := pointers(services.Items), map[string][]string{}
 	if which.Gateways != "" {
-		all = nil
+		c.services = nil
 	}
-	for _, a := range asked {
-		if which.Namespace != "" && which.Namespace != a.gateway.Namespace {
-			continue
-		}
-		if a.service == nil && which.Service != "" {
-			continue
-		}
-		if a.service == nil {
-			preview.Services = append(preview.Services, controller.Preview{Namespace: a.gateway.Namespace,
-				Service: "Gateway " + a.gateway.Name, Refused: a.notes})
-			continue
-		}
-		key := a.service.Namespace + "/" + a.service.Name
-		all = append(slices.DeleteFunc(all, func(s *corev1.Service) bool { return s.Namespace+"/"+s.Name == key }), a.service)
-		slicesOf[key], notes[key] = a.slices, a.notes
-	}
-	slices.SortFunc(all, func(a, b *corev1.Service) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
-	for _, svc := range all {
+	preview := Preview{Services: append([]controller.Preview{}, c.add(asked, which)...)}
+	for _, svc := range c.services {
 		if which.Service != "" && svc.Name != which.Service {
 			continue
 		}
 		key := svc.Namespace + "/" + svc.Name
 		secrets := cluster.ReadSecrets(ctx, client, cfg.TLSSecretNamespaces, svc)
 		for _, kind := range controller.PreviewersOf(kinds, svc) {
-			found := kind.Preview(ctx, controller.Request{Key: key, Service: svc, Slices: slicesOf[key], Nodes: set,
-				Gated: gated[key], Secrets: secrets, Exists: exists})
-			found.Warnings = append(notes[key], found.Warnings...)
+			found := kind.Preview(ctx, controller.Request{Key: key, Service: svc, Slices: c.slices[key], Nodes: c.nodes,
+				Gated: c.gated[key], Secrets: secrets, Exists: exists})
+			found.Warnings = append(c.notes[key], found.Warnings...)
 			preview.Services = append(preview.Services, found)
 		}
 		if err := ctx.Err(); err != nil {
@@ -158,6 +111,70 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, gateways versi
 		preview.Orphans = append(preview.Orphans, orphans...)
 	}
 	return preview, nil
+}
+
+// seen is what a plan goes by, by the key of the Service.
+type seen struct {
+	services []*corev1.Service
+	nodes    *backend.Set
+	slices   map[string][]*discoveryv1.EndpointSlice
+	gated    map[string]readiness.Pods
+	notes    map[string][]string
+}
+
+// readCluster reads what there is for the Services of a namespace, or of all.
+func readCluster(ctx context.Context, client kubernetes.Interface, cfg config.Config, namespace string) (*seen, error) {
+	services, err := client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the Services: %w", err)
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes: %w", err)
+	}
+	endpoints, err := client.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the EndpointSlices: %w", err)
+	}
+	c := &seen{services: pointers(services.Items), slices: map[string][]*discoveryv1.EndpointSlice{}, notes: map[string][]string{}}
+	if c.gated, err = gatedPods(ctx, client, namespace); err != nil {
+		return nil, err
+	}
+	for _, s := range pointers(endpoints.Items) {
+		key := s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]
+		c.slices[key] = append(c.slices[key], s)
+	}
+	candidates, take := pointers(nodes.Items), backend.New
+	if cfg.ExcludeControlPlaneNodes {
+		candidates = backend.WithoutControlPlane(candidates)
+	}
+	if cfg.DrainNodes {
+		take = backend.NewDraining
+	}
+	c.nodes = take(candidates)
+	return c, nil
+}
+
+// add puts the Services of Gateways in place of those that are there. A Gateway of which none can be made is refused.
+func (c *seen) add(list []asked, which Selection) (refused []controller.Preview) {
+	for _, a := range list {
+		switch {
+		case which.Namespace != "" && which.Namespace != a.gateway.Namespace:
+		case a.service == nil && which.Service != "":
+		case a.service == nil:
+			refused = append(refused, controller.Preview{Namespace: a.gateway.Namespace, Service: "Gateway " + a.gateway.Name,
+				Refused: a.notes})
+		default:
+			key := a.service.Namespace + "/" + a.service.Name
+			isSame := func(s *corev1.Service) bool { return s.Namespace+"/"+s.Name == key }
+			c.services = append(slices.DeleteFunc(c.services, isSame), a.service)
+			c.slices[key], c.notes[key] = a.slices, a.notes
+		}
+	}
+	slices.SortFunc(c.services, func(a, b *corev1.Service) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return refused
 }
 
 // gatedPods are the pods that wait for load balancers before they are ready, by the key of the Service.
