@@ -3,8 +3,6 @@ package gatewayapi
 import (
 	"context"
 	"log/slog"
-	"slices"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -65,16 +63,9 @@ func (c *Controller) Watch(ctx context.Context) error {
 }
 
 // missing are the resources that the API server doesn't have yet.
-func (c *Controller) missing() string {
-	served, err := c.Gateways.Discovery().ServerResourcesForGroupVersion(gatewayv1.GroupVersion.String())
-	missing := []string{"gatewayclasses", "gateways", "listenersets", "tcproutes", "udproutes", "tlsroutes", "referencegrants"}
-	if err != nil && !apierrors.IsNotFound(err) {
-		missing = []string{err.Error()}
-	}
-	for i := 0; err == nil && i < len(served.APIResources); i++ {
-		missing = slices.DeleteFunc(missing, func(name string) bool { return name == served.APIResources[i].Name })
-	}
-	return strings.Join(missing, ", ")
+func (c *Controller) missing() (string, error) {
+	return shadow.Missing(c.Gateways.Discovery(), gatewayv1.GroupVersion.Group, gatewayv1.GroupVersion.Version, "gatewayclasses", "gateways",
+		"listenersets", "tcproutes", "udproutes", "tlsroutes", "referencegrants")
 }
 
 // pass brings all Services and all that is said to what the Gateways ask for.
@@ -86,10 +77,10 @@ func (c *Controller) pass(ctx context.Context) []error {
 	}
 	if w.Lacks != "" {
 		list, err := c.Gateways.GatewayV1().GatewayClasses().List(ctx, metav1.ListOptions{})
-		if err != nil {
+		if err != nil && !apierrors.IsNotFound(err) { // There are no classes without their custom resource.
 			return []error{err}
 		}
-		for i := range list.Items {
+		for i := 0; err == nil && i < len(list.Items); i++ {
 			w.Add(&list.Items[i])
 		}
 	}

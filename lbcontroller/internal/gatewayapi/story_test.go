@@ -397,36 +397,6 @@ func TestOtherControllersOnARoute(t *testing.T) {
 	})
 }
 
-// TestResourcesComeLater: nothing happens without the custom resources, and all does a minute after they have come.
-func TestResourcesComeLater(t *testing.T) {
-	t.Parallel()
-	play(t, func(w *world) {
-		w.missing = true
-		w.apply(gateway("nlb", tcp("a", 80)))
-		w.start()
-		w.expect("nothing")
-		w.want("gatewayclasses /nlb", "SupportedVersion", "False UnsupportedVersion")
-		w.want("gatewayclasses /other", "SupportedVersion", "nothing")
-		if got := w.events.take(); !slices.Contains(got, "GatewayClass nlb: UnsupportedVersion install the custom resources of the "+
-			"Gateway API, 1.6 or later; these are missing: "+
-			"gatewayclasses, gateways, listenersets, tcproutes, udproutes, tlsroutes, referencegrants") {
-			t.Errorf("events %q", got)
-		}
-		w.mu.Lock()
-		w.missing = false
-		w.mu.Unlock()
-		w.settle()
-		w.settle()
-		w.want("gatewayclasses /nlb", "SupportedVersion", "True SupportedVersion")
-		w.want("gatewayclasses /nlb", "Accepted", "True Accepted")
-		class, err := w.gateways.GatewayV1().GatewayClasses().Get(t.Context(), "nlb", metav1.GetOptions{})
-		if err != nil || len(class.Status.SupportedFeatures) != 4 || class.Status.SupportedFeatures[2].Name != "TCPRoute" {
-			t.Errorf("%v, %v", class, err)
-		}
-		w.expect("served", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:")
-	})
-}
-
 // TestCrashAtEveryCall: wherever the process dies, the next one brings the story to the same end: before the call, or after its effect.
 func TestCrashAtEveryCall(t *testing.T) {
 	t.Parallel()

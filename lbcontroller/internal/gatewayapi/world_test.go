@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,7 +54,9 @@ type world struct {
 	registry *prometheus.Registry
 	stop     func()
 	nodes    bool // are the servers in place of pods
-	missing  bool // are the custom resources
+	mute     bool // is the API server about what it has
+	// served are the custom resources of the Gateway API.
+	served []*metav1.APIResourceList
 	// left is how many writes the controllers may still make before they die, with the effect of the last or without; negative for any number.
 	mu    sync.Mutex
 	left  int
@@ -101,14 +102,12 @@ func play(t *testing.T, story func(w *world)) {
 		w := &world{t: t, kube: fake.NewSimpleClientset(), gateways: gatewayfake.NewSimpleClientset(), cloud: gatewaytest.New(t),
 			events: &events{}, left: -1}
 		w.server = shadowtest.NewServer(w.kube, 30000)
-		w.gateways.Resources = []*metav1.APIResourceList{{GroupVersion: "gateway.networking.k8s.io/v1", APIResources: []metav1.APIResource{
-			{Name: "gatewayclasses"}, {Name: "gateways"}, {Name: "listenersets"}, {Name: "tcproutes"}, {Name: "udproutes"}, {Name: "tlsroutes"},
-			{Name: "referencegrants"},
-		}}}
-		w.gateways.PrependReactor("get", "resource", func(kubetesting.Action) (bool, runtime.Object, error) {
+		w.serve("v1")
+		w.gateways.PrependReactor("get", "group", func(kubetesting.Action) (bool, runtime.Object, error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			return w.missing, nil, apierrors.NewNotFound(schema.GroupResource{}, "resources")
+			w.gateways.Resources = w.served
+			return w.mute, nil, errors.New("mute")
 		})
 		w.kube.PrependReactor("*", "services", w.server.React)
 		for _, c := range []interface {
@@ -146,6 +145,22 @@ func play(t *testing.T, story func(w *world)) {
 		story(w)
 		w.stop()
 	})
+}
+
+// serve says in which versions there are custom resources; TCPRoutes are in the first, and all others in the last.
+func (w *world) serve(versions ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.served = nil
+	for i, version := range versions {
+		list := &metav1.APIResourceList{GroupVersion: gatewayv1.GroupName + "/" + version}
+		for _, name := range []string{"gatewayclasses", "gateways", "listenersets", "tcproutes", "udproutes", "tlsroutes", "referencegrants"} {
+			if i == 0 && name == "tcproutes" || i == len(versions)-1 && name != "tcproutes" {
+				list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
+			}
+		}
+		w.served = append(w.served, list)
+	}
 }
 
 // start starts the controllers with an empty memory.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -63,12 +64,12 @@ func New(cfg Config) (c *Controller, err error) {
 
 // Watch waits for the custom resource and keeps the cache until ctx ends.
 func (c *Controller) Watch(ctx context.Context) error {
-	const advice = "install the custom resource, which the chart has in crds, and let lbcontroller list it"
-	if !c.Await(ctx, advice, func() string {
-		if _, err := c.Bindings.Resource(Resource()).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
-			return err.Error()
+	if !c.Await(ctx, "install the custom resource, which the chart has in crds", func() (string, error) {
+		_, err := c.Bindings.Resource(Resource()).List(ctx, metav1.ListOptions{Limit: 1})
+		if apierrors.IsNotFound(err) {
+			return Resource().String(), nil
 		}
-		return ""
+		return "", err
 	}) {
 		return nil
 	}

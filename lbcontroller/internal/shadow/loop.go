@@ -2,9 +2,11 @@ package shadow
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/cache"
 
 	"alicloud-controllers.dev/services/reconcile"
@@ -22,8 +25,8 @@ const (
 	gatherQuiet, gatherMax = 100 * time.Millisecond, time.Second
 	// firstRetry doubles up to lastRetry while writes fail.
 	firstRetry, lastRetry = time.Second, time.Minute
-	// lookAgain is how often it is looked for custom resources.
-	lookAgain = time.Minute
+	// lookAgain is how often it is looked for custom resources, and askAgain how often if the API server doesn't say.
+	lookAgain, askAgain = time.Minute, 5 * time.Second
 )
 
 // Loop makes passes over all objects of a kind: when something changes that one has looked at, and again while they
@@ -73,25 +76,64 @@ func (l *Loop) Service(name types.NamespacedName) *corev1.Service {
 	return l.Known.Service(name)
 }
 
-// Await waits for the custom resources, and warns when others are missing than before. It is false if ctx ends.
-func (l *Loop) Await(ctx context.Context, advice string, missing func() string) bool {
+// Await waits for the custom resources, and warns when others are missing than before, or when it can't be known which
+// are. It is false if ctx ends.
+func (l *Loop) Await(ctx context.Context, advice string, missing func() (string, error)) bool {
 	defer l.wait("")
 	for said := ""; ; {
-		text := missing()
-		if text == "" || ctx.Err() != nil {
-			return text == ""
+		text, err := missing()
+		if text == "" && err == nil || ctx.Err() != nil {
+			return text == "" && err == nil
 		}
-		if text != said {
+		again, now := lookAgain, text
+		if err != nil {
+			again, now = askAgain, err.Error()
+		}
+		switch {
+		case now == said:
+		case err != nil:
+			l.log.Warn("the API server doesn't say which custom resources it has", "kind", l.kind, "error", err)
+		default:
 			l.log.Warn("custom resources are missing", "kind", l.kind, "missing", text, "advice", advice)
-			said = text
 			l.wait(text)
 		}
+		said = now
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(lookAgain):
+		case <-time.After(again):
 		}
 	}
+}
+
+// Missing are those of the resources of a group that the API server doesn't have in a version, and the versions in which
+// it has them instead.
+func Missing(api discovery.DiscoveryInterface, group, version string, resources ...string) (string, error) {
+	groups, err := api.ServerGroups()
+	if err != nil {
+		return "", err
+	}
+	there := map[string][]string{}
+	for _, g := range groups.Groups {
+		for i := 0; g.Name == group && i < len(g.Versions); i++ {
+			served, err := api.ServerResourcesForGroupVersion(g.Versions[i].GroupVersion)
+			if err != nil {
+				return "", err
+			}
+			for _, r := range served.APIResources {
+				there[r.Name] = append(there[r.Name], g.Versions[i].Version)
+			}
+		}
+	}
+	var missing []string
+	for _, name := range resources {
+		if versions := there[name]; len(versions) == 0 {
+			missing = append(missing, name)
+		} else if !slices.Contains(versions, version) {
+			missing = append(missing, fmt.Sprintf("%s (only %s)", name, strings.Join(versions, ", ")))
+		}
+	}
+	return strings.Join(missing, ", "), nil
 }
 
 func (l *Loop) wait(missing string) {
