@@ -146,7 +146,7 @@ func settleListeners[L gatewayv1.ListenerStatus | gatewayv1.ListenerEntryStatus]
 
 // count counts an object by how it stands.
 func (c *Controller) count(kind string, conditions []metav1.Condition) {
-	state := string(gatewayv1.GatewayReasonAccepted)
+	state := string(gatewayv1.RouteReasonAccepted)
 	if i := slices.IndexFunc(conditions, func(p metav1.Condition) bool { return p.Status != metav1.ConditionTrue }); i >= 0 {
 		state = conditions[i].Reason
 	}

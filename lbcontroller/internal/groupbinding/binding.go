@@ -93,20 +93,37 @@ const (
 	ConditionRegistered = "Registered"
 )
 
-// Reasons of conditions. Where Registered is False, the reason is that of the condition Synced of the Service.
+// Reasons of conditions that are no trouble, or not yet.
 const (
-	ReasonAccepted             = "Accepted"
-	ReasonRegistered           = "Registered"
-	ReasonPending              = "Pending"              // It isn't known yet.
-	ReasonInvalid              = "Invalid"              // What the binding says contradicts itself.
-	ReasonServiceNotFound      = "ServiceNotFound"      // The Service isn't there.
-	ReasonPortNotFound         = "PortNotFound"         // The Service hasn't the port.
-	ReasonServerGroupNotFound  = "ServerGroupNotFound"  // The server group isn't there.
-	ReasonLoadBalancerNotFound = "LoadBalancerNotFound" // The load balancer isn't there.
-	ReasonAmbiguous            = "Ambiguous"            // Several server groups have the name.
-	ReasonOtherVPC             = "OtherVPC"             // It is not in the VPC of the cluster.
-	ReasonOtherProtocol        = "OtherProtocol"        // The server group is for another protocol than the port.
-	ReasonBelongsToService     = "BelongsToService"     // It was made for a Service or for the cluster.
-	ReasonUnsupported          = "Unsupported"          // There are such server groups, and no binding can fill them.
-	ReasonConflicted           = "Conflicted"           // Another binding fills the group with the same servers.
+	ReasonAccepted = "Accepted"
+	ReasonPending  = "Pending" // It isn't known yet.
+)
+
+// Reasons of events, which are those of the conditions. Where Registered is False, the reason is that of the condition
+// Synced of the Service.
+const (
+	// Normal: the server group has all servers of the binding.
+	ReasonRegistered = "Registered"
+	// Warning: what the binding says contradicts itself, or its Service is in the way.
+	ReasonInvalid = "Invalid"
+	// Warning: the Service isn't there.
+	ReasonServiceNotFound = "ServiceNotFound"
+	// Warning: the Service hasn't the port.
+	ReasonPortNotFound = "PortNotFound"
+	// Warning: the server group isn't there.
+	ReasonServerGroupNotFound = "ServerGroupNotFound"
+	// Warning: the load balancer isn't there.
+	ReasonLoadBalancerNotFound = "LoadBalancerNotFound"
+	// Warning: several server groups have the name.
+	ReasonAmbiguous = "Ambiguous"
+	// Warning: the load balancer or the server group is not in the VPC of the cluster.
+	ReasonOtherVPC = "OtherVPC"
+	// Warning: the server group is for another protocol than the port.
+	ReasonOtherProtocol = "OtherProtocol"
+	// Warning: the load balancer or the server group was made for a Service or for a cluster.
+	ReasonBelongsToService = "BelongsToService"
+	// Warning: a server group for all ports of a listener can't be filled.
+	ReasonUnsupported = "Unsupported"
+	// Warning: another binding fills the group with the same servers.
+	ReasonConflicted = "Conflicted"
 )
