@@ -36,7 +36,7 @@ func TestResourcesComeLater(t *testing.T) {
 				w.expect("nothing")
 				w.want("gatewayclasses /nlb", "SupportedVersion", c.says)
 				w.want("gatewayclasses /other", "SupportedVersion", "nothing")
-				if got := w.events.take(); c.event != "" && !slices.Contains(got, c.event) || c.event == "" && len(got) > 0 {
+				if got := w.events.Take(); c.event != "" && !slices.Contains(got, c.event) || c.event == "" && len(got) > 0 {
 					t.Errorf("events %q", got)
 				}
 				w.serve("v1")

@@ -122,16 +122,12 @@ func TestRouteOfManyGateways(t *testing.T) {
 		w.apply(strings.Replace(route("web", "red", "a", "{name: web, port: 80}"), "{name: gw, namespace: infra, sectionName: a}", parents, 1))
 		w.settle()
 		for i := range 5 {
-			w.mu.Lock()
-			w.writes = nil
-			w.mu.Unlock()
+			w.writes.Take()
 			w.apply(route("other", "red", fmt.Sprint("none-", i), "{name: web, port: 80}")) // It wants a listener that there isn't.
 			w.settle()
-			w.mu.Lock()
-			if n := len(slices.DeleteFunc(w.writes, func(write string) bool { return write != "update tcproutes/status" })); n > 1 {
+			if n := len(slices.DeleteFunc(w.writes.Take(), func(write string) bool { return write != "update tcproutes/status" })); n > 1 {
 				t.Errorf("%d writes for one route", n)
 			}
-			w.mu.Unlock()
 		}
 	})
 }
@@ -144,17 +140,17 @@ func TestPortOfAnotherTeam(t *testing.T) {
 		w.apply(gateway("nlb", tcp("a", 80)))
 		w.apply(route("web", "red", "a", "{name: web, port: 80}"))
 		w.settle()
-		for _, e := range w.events.take() {
+		for _, e := range w.events.Take() {
 			if strings.Contains(e, "being made") {
 				t.Errorf("what passes is an event: %s", e)
 			}
 		}
 		w.apply(route("db", "blue", "a", "{name: db, port: 3306}"))
-		w.events.take()
+		w.events.Take()
 		w.settle()
 		w.expect("two want it", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
 		w.want("tcproutes blue/db", "Accepted", "True Accepted")
-		if got := w.events.take(); !slices.Contains(got, "TCPRoute db: Accepted Gateway gw: listener a serves TCPRoute red/web, which is older") {
+		if got := w.events.Take(); !slices.Contains(got, "TCPRoute db: Accepted Gateway gw: listener a serves TCPRoute red/web, which is older") {
 			t.Errorf("events %q", got)
 		}
 		w.settled("two want it")
@@ -426,17 +422,13 @@ func TestCrashAtEveryCall(t *testing.T) {
 						w.start()
 						for i, step := range steps {
 							if i == dying {
-								w.mu.Lock()
-								w.left, w.after = n, after
-								w.mu.Unlock()
+								w.crash.At(n, after)
 							}
 							step.do(w)
 							w.settle()
 							if i == dying {
 								w.stop()
-								w.mu.Lock()
-								w.left, died = -1, w.died
-								w.mu.Unlock()
+								died = w.crash.Over()
 								w.start()
 								w.settle()
 							}

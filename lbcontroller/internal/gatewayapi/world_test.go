@@ -22,16 +22,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/record"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
@@ -50,49 +47,18 @@ type world struct {
 	server   *shadowtest.Server
 	gateways *gatewayfake.Clientset
 	cloud    *gatewaytest.Fake
-	events   *events
+	events   *shadowtest.Events
 	registry *prometheus.Registry
 	stop     func()
 	nodes    bool // are the servers in place of pods
 	mute     bool // is the API server about what it has
 	// served are the custom resources of the Gateway API.
 	served []*metav1.APIResourceList
-	// left is how many writes the controllers may still make before they die, with the effect of the last or without; negative for any number.
-	mu    sync.Mutex
-	left  int
-	after bool
-	died  bool
+	mu     sync.Mutex
+	crash  shadowtest.Crash
 	// between is called before each call to the cloud.
 	between func()
-	// writes are those to the API server.
-	writes []string
-}
-
-// events are "kind name: reason message".
-type events struct {
-	record.FakeRecorder
-	mu   sync.Mutex
-	list []string
-}
-
-func (e *events) Event(about runtime.Object, eventType, reason, message string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if ref, ok := about.(*corev1.ObjectReference); ok && eventType == corev1.EventTypeWarning {
-		e.list = append(e.list, fmt.Sprintf("%s %s: %s %s", ref.Kind, ref.Name, reason, message))
-	}
-}
-
-func (e *events) Eventf(about runtime.Object, eventType, reason, format string, args ...any) {
-	e.Event(about, eventType, reason, fmt.Sprintf(format, args...))
-}
-
-func (e *events) take() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	list := e.list
-	e.list = nil
-	return list
+	writes  *shadowtest.Writes
 }
 
 // play runs a story in a new world with the objects of testdata/common.yaml, whose pods have network interfaces.
@@ -100,7 +66,13 @@ func play(t *testing.T, story func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, kube: fake.NewSimpleClientset(), gateways: gatewayfake.NewSimpleClientset(), cloud: gatewaytest.New(t),
-			events: &events{}, left: -1}
+			events: &shadowtest.Events{Say: func(about *corev1.ObjectReference, eventType, reason, message string) string {
+				if eventType != corev1.EventTypeWarning {
+					return ""
+				}
+				return fmt.Sprintf("%s %s: %s %s", about.Kind, about.Name, reason, message)
+			}}}
+		w.writes = &shadowtest.Writes{Crash: &w.crash, Effect: w.effect}
 		w.server = shadowtest.NewServer(w.kube, 30000)
 		w.serve("v1")
 		w.gateways.PrependReactor("get", "group", func(kubetesting.Action) (bool, runtime.Object, error) {
@@ -113,13 +85,13 @@ func play(t *testing.T, story func(w *world)) {
 		for _, c := range []interface {
 			PrependReactor(verb, resource string, reaction kubetesting.ReactionFunc)
 		}{w.kube, w.gateways} {
-			c.PrependReactor("*", "*", w.react)
+			c.PrependReactor("*", "*", w.writes.React)
 		}
 		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
 			if w.between != nil {
 				w.between()
 			}
-			return w.strike()
+			return w.crash.Strike()
 		})
 		w.cloud.Lock()
 		for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i"} {
@@ -212,49 +184,18 @@ func (w *world) settle() {
 	synctest.Wait()
 }
 
-// strike decides about a write of the controllers.
-func (w *world) strike() gatewaytest.Fault {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.left < 0 {
-		return gatewaytest.Fault{}
-	}
-	if w.left > 0 {
-		w.left--
-		return gatewaytest.Fault{}
-	}
-	gone := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the process has died"}
-	if last := !w.died; last && w.after {
-		w.died = true
-		return gatewaytest.Fault{After: gone}
-	}
-	w.died = true
-	return gatewaytest.Fault{Before: gone}
-}
-
-func (w *world) react(action kubetesting.Action) (bool, runtime.Object, error) {
-	if slices.Contains([]string{"get", "list", "watch"}, action.GetVerb()) {
-		return false, nil, nil
-	}
-	w.mu.Lock()
-	w.writes = append(w.writes, action.GetVerb()+" "+strings.TrimSuffix(action.GetResource().Resource+"/"+action.GetSubresource(), "/"))
-	w.mu.Unlock()
-	fault := w.strike()
-	if fault.Before != nil {
-		return true, nil, fault.Before
-	}
-	if fault.After != nil {
+// effect is that of a write.
+func (w *world) effect(action kubetesting.Action) error {
+	if action.GetResource().Resource == "services" {
 		_, _, err := w.server.React(action)
-		if action.GetResource().Resource != "services" {
-			tracker := w.kube.Tracker()
-			if action.GetResource().Group == gatewayv1.GroupName {
-				tracker = w.gateways.Tracker()
-			}
-			_, _, err = kubetesting.ObjectReaction(tracker)(action)
-		}
-		return true, nil, errors.Join(fault.After, err)
+		return err
 	}
-	return false, nil, nil
+	tracker := w.kube.Tracker()
+	if action.GetResource().Group == gatewayv1.GroupName {
+		tracker = w.gateways.Tracker()
+	}
+	_, _, err := kubetesting.ObjectReaction(tracker)(action)
+	return err
 }
 
 func (w *world) slices(namespace string) []*discoveryv1.EndpointSlice {
@@ -361,7 +302,7 @@ func (w *world) expect(what string, want ...string) {
 	w.t.Helper()
 	want = slices.Sorted(slices.Values(want)) // It may be shared by tests that run side by side.
 	if diff := cmp.Diff(want, w.cloudHas(), cmp.Transformer("list", func(l []string) string { return strings.Join(l, "\n") })); diff != "" {
-		w.t.Errorf("%s (-want +got):\n%s\nevents: %q", what, diff, w.events.take())
+		w.t.Errorf("%s (-want +got):\n%s\nevents: %q", what, diff, w.events.Take())
 	}
 }
 
@@ -431,15 +372,11 @@ func (w *world) want(what, condition, want string) {
 func (w *world) settled(what string) {
 	w.t.Helper()
 	w.calls()
-	w.mu.Lock()
-	w.writes = nil
-	w.mu.Unlock()
+	w.writes.Take()
 	<-time.After(10 * time.Minute)
 	synctest.Wait()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if calls := w.calls(); calls != "" || len(w.writes) > 0 {
-		w.t.Errorf("%s: nothing changes, and there are the calls %q and the writes %q", what, calls, w.writes)
+	if calls, writes := w.calls(), w.writes.Take(); calls != "" || len(writes) > 0 {
+		w.t.Errorf("%s: nothing changes, and there are the calls %q and the writes %q", what, calls, writes)
 	}
 }
 

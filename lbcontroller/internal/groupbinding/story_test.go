@@ -159,7 +159,7 @@ func (s *script) happened() {
 		if c == nil {
 			continue
 		}
-		for _, text := range c.events.take() {
+		for _, text := range c.events.Take() {
 			fmt.Fprintf(&s.told, "event   %s%s\n", c.prefix(), text)
 		}
 		now := map[string]string{}
@@ -264,22 +264,18 @@ func TestCrashAtEveryCall(t *testing.T) {
 						play(t, false, func(w *world) {
 							for i, step := range steps {
 								if i == dying {
-									w.mu.Lock()
-									w.left, w.after = n, after
-									w.mu.Unlock()
+									w.crash.At(n, after)
 								}
 								step.do(w)
 								w.settle()
 								if i == dying {
 									w.one.stop()
-									w.mu.Lock()
-									w.left, died = -1, w.died
-									w.mu.Unlock()
+									died = w.crash.Over()
 									w.one.start()
 									w.settle()
 								}
 								if got := w.servers()[group]; got != step.want {
-									t.Errorf("call %d: %s: servers %q, want %q; %s", n, step.name, got, step.want, w.one.events.take())
+									t.Errorf("call %d: %s: servers %q, want %q; %s", n, step.name, got, step.want, w.one.events.Take())
 								}
 							}
 							if w.one.binding("web") != nil {
@@ -308,15 +304,11 @@ func TestNothingChanges(t *testing.T) {
 		rest := func(what string) {
 			t.Helper()
 			w.cloud.ResetCalls()
-			w.mu.Lock()
-			w.one.writes = nil
-			w.mu.Unlock()
+			w.one.writes.Take()
 			<-time.After(10 * time.Minute)
 			synctest.Wait()
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if calls := w.cloud.Calls(); len(calls) > 0 || len(w.one.writes) > 0 {
-				t.Errorf("%s: nothing changes, and there are %v and the writes %q", what, calls, w.one.writes)
+			if calls, writes := w.cloud.Calls(), w.one.writes.Take(); len(calls) > 0 || len(writes) > 0 {
+				t.Errorf("%s: nothing changes, and there are %v and the writes %q", what, calls, writes)
 			}
 		}
 		rest("made")

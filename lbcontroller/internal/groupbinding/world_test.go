@@ -2,11 +2,8 @@ package groupbinding_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,13 +20,10 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/yaml"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
@@ -47,12 +41,7 @@ type world struct {
 	cloud *gatewaytest.Fake
 	one   *cluster
 	two   *cluster
-	// left is how many calls and writes the controllers may still make before they die, with the effect of the last or
-	// without; negative for any number.
-	mu    sync.Mutex
-	left  int
-	after bool
-	died  bool
+	crash shadowtest.Crash
 }
 
 // cluster has an API server, and the controllers of Services and of bindings between it and the cloud.
@@ -63,46 +52,18 @@ type cluster struct {
 	kube     *fake.Clientset
 	server   *shadowtest.Server
 	bindings *dynamicfake.FakeDynamicClient
-	events   *events
+	events   *shadowtest.Events
 	registry *prometheus.Registry
 	stop     func()
-	// writes are those to the API server.
-	writes []string
-}
-
-// events are "TYPE REASON: message" of bindings.
-type events struct {
-	record.FakeRecorder
-	mu   sync.Mutex
-	list []string
-}
-
-func (e *events) Event(about runtime.Object, eventType, reason, message string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if ref, ok := about.(*corev1.ObjectReference); ok && ref.Kind == groupbinding.Kind {
-		e.list = append(e.list, fmt.Sprintf("%s: %s %s %s", ref.Name, eventType, reason, message))
-	}
-}
-
-func (e *events) Eventf(about runtime.Object, eventType, reason, format string, args ...any) {
-	e.Event(about, eventType, reason, fmt.Sprintf(format, args...))
-}
-
-func (e *events) take() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	list := e.list
-	e.list = nil
-	return list
+	writes   *shadowtest.Writes
 }
 
 // play runs a story in a new world, in a bubble of its own time. Nodes are servers if it says so, or pods.
 func play(t *testing.T, nodes bool, story func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, cloud: gatewaytest.New(t), left: -1}
-		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault { return w.strike() })
+		w := &world{t: t, cloud: gatewaytest.New(t)}
+		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault { return w.crash.Strike() })
 		w.furnish()
 		w.one = w.newCluster("c-one", nodes)
 		w.one.start()
@@ -117,9 +78,16 @@ func play(t *testing.T, nodes bool, story func(w *world)) {
 // newCluster makes a cluster with two nodes and nothing else.
 func (w *world) newCluster(id string, nodes bool) *cluster {
 	scheme := runtime.NewScheme()
-	c := &cluster{world: w, id: id, nodes: nodes, kube: fake.NewSimpleClientset(), events: &events{},
+	c := &cluster{world: w, id: id, nodes: nodes, kube: fake.NewSimpleClientset(),
 		bindings: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{
 			groupbinding.Resource(): groupbinding.Kind + "List"})}
+	c.events = &shadowtest.Events{Say: func(about *corev1.ObjectReference, eventType, reason, message string) string {
+		if about.Kind != groupbinding.Kind {
+			return ""
+		}
+		return fmt.Sprintf("%s: %s %s %s", about.Name, eventType, reason, message)
+	}}
+	c.writes = &shadowtest.Writes{Crash: &w.crash, Effect: c.effect}
 	first := int32(30000)
 	if id != "c-one" {
 		first = 31000
@@ -127,8 +95,8 @@ func (w *world) newCluster(id string, nodes bool) *cluster {
 	c.server = shadowtest.NewServer(c.kube, first)
 	c.kube.PrependReactor("*", "services", c.server.React)
 	c.bindings.PrependReactor("patch", "*", c.patchBinding)
-	c.kube.PrependReactor("*", "*", c.react)
-	c.bindings.PrependReactor("*", "*", c.react)
+	c.kube.PrependReactor("*", "*", c.writes.React)
+	c.bindings.PrependReactor("*", "*", c.writes.React)
 	for i := range 2 {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i+1)},
 			Spec: corev1.NodeSpec{ProviderID: fmt.Sprintf("cn-hangzhou.i-%d", i+1)},
@@ -192,41 +160,8 @@ func (w *world) settle() {
 	synctest.Wait()
 }
 
-// strike decides about a call or a write of the controllers.
-func (w *world) strike() gatewaytest.Fault {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.left < 0 {
-		return gatewaytest.Fault{}
-	}
-	if w.left > 0 {
-		w.left--
-		return gatewaytest.Fault{}
-	}
-	gone := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the process has died"}
-	if last := !w.died; last && w.after {
-		w.died = true
-		return gatewaytest.Fault{After: gone}
-	}
-	w.died = true
-	return gatewaytest.Fault{Before: gone}
-}
-
-func (c *cluster) react(action kubetesting.Action) (bool, runtime.Object, error) {
-	if slices.Contains([]string{"get", "list", "watch"}, action.GetVerb()) {
-		return false, nil, nil
-	}
-	c.mu.Lock()
-	c.writes = append(c.writes,
-		action.GetVerb()+" "+strings.TrimSuffix(action.GetResource().Resource+"/"+action.GetSubresource(), "/"))
-	c.mu.Unlock()
-	fault := c.strike()
-	if fault.Before != nil {
-		return true, nil, fault.Before
-	}
-	if fault.After == nil {
-		return false, nil, nil
-	}
+// effect is that of a write.
+func (c *cluster) effect(action kubetesting.Action) error {
 	var err error
 	switch {
 	case action.GetResource().Resource == "services":
@@ -238,7 +173,7 @@ func (c *cluster) react(action kubetesting.Action) (bool, runtime.Object, error)
 	default:
 		_, _, err = kubetesting.ObjectReaction(c.kube.Tracker())(action)
 	}
-	return true, nil, errors.Join(fault.After, err)
+	return err
 }
 
 // patchBinding lets a deleted binding go that has no finalizers any more.
