@@ -95,7 +95,7 @@ build: ## Build the processes into bin/
 SINCE ?= HEAD
 .PHONY: quick
 quick: ## Vet and test what changed since SINCE=commit, here HEAD
-	@MODULES='$(MODULES)' SINCE='$(SINCE)' RACE='$(RACE)' TESTFLAGS='$(TESTFLAGS)' deploy/tools/quick.sh
+	@$(COMPILER) MODULES='$(MODULES)' SINCE='$(SINCE)' RACE='$(RACE)' TESTFLAGS='$(TESTFLAGS)' deploy/tools/quick.sh
 
 # The control plane of the end-to-end tests takes minutes the first time: it is built before their time limit begins.
 .PHONY: kubernetes

@@ -67,6 +67,10 @@ func TestQuickSeesFilesOfOthers(t *testing.T) {
 		strings.Count(out, "(cached)") != 1 {
 		t.Errorf("a page is wrong: %v\n%s", err, out)
 	}
+	write("m/other/page.md", "wrong")
+	if out, err = run(script); err == nil || strings.Count(out, "--- FAIL: TestPage") != 2 || !strings.Contains(out, "failed in: m\n") {
+		t.Errorf("two pages are wrong, and what fails first hides the other: %v\n%s", err, out)
+	}
 	if err := os.Remove(filepath.Join(dir, "m/changed.go")); err != nil {
 		t.Fatal(err)
 	}
