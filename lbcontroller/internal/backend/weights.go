@@ -15,6 +15,8 @@ const (
 	// AnnotationWeight is on such slices, "WEIGHT NAME": the endpoints of all slices of a port with that name have the weight together. On
 	// slices of others it means nothing.
 	AnnotationWeight = "gateway.alibabacloud.com/weight"
+	// AnnotationEdit is on Services that the controller makes, and another one after each edit of its own. An edit of a user's leaves it.
+	AnnotationEdit = "gateway.alibabacloud.com/edit"
 	// MaxSliceWeight is the highest weight that slices may have, that of the Gateway API.
 	MaxSliceWeight = 1_000_000
 )

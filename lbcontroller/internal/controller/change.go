@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
 )
 
 // change names what a user has changed on a Service, as the reason and the text of an event; the first of several is reported.
@@ -41,6 +42,18 @@ func ChangedByUser(old, svc *corev1.Service) bool {
 	}
 	return differs(old.Annotations, svc.Annotations) || differs(svc.Annotations, old.Annotations) ||
 		!equality.Semantic.DeepEqual(old.Spec, svc.Spec)
+}
+
+// Touched is ChangedByUser, but for ports that the controller itself has changed on a Service that it makes: what was
+// done in the cloud by hand is no concern of that, and nobody asks for a look.
+func Touched(old, svc *corev1.Service) bool {
+	edit := svc.Annotations[backend.AnnotationEdit]
+	if before := old.Annotations[backend.AnnotationEdit]; before == "" || before == edit {
+		return ChangedByUser(old, svc)
+	}
+	edited := old.DeepCopy()
+	edited.Annotations[backend.AnnotationEdit], edited.Spec.Ports = edit, svc.Spec.Ports
+	return ChangedByUser(edited, svc)
 }
 
 // changedAnnotations returns the keys of the controller's annotations that were set, changed or removed, in order.

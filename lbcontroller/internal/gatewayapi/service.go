@@ -143,7 +143,6 @@ func (w *World) service(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 			svc.Labels[string(key)] = string(text)
 		}
 	}
-	shadow.Mark(svc, labelGateway)
 	for _, l := range list {
 		if l.made() {
 			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{
@@ -154,6 +153,7 @@ func (w *World) service(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 	slices.SortFunc(svc.Spec.Ports, func(a, b corev1.ServicePort) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), strings.Compare(a.Name, b.Name))
 	})
+	shadow.Mark(svc, labelGateway)
 	return svc
 }
 

@@ -139,7 +139,7 @@ func (t Translation) tell() string {
 				}
 			}
 			for _, key := range slices.Sorted(maps.Keys(s.Annotations)) {
-				if key != shadow.AnnotationKeys {
+				if key != shadow.AnnotationKeys && key != backend.AnnotationEdit {
 					fmt.Fprintf(&b, "    %s=%s\n", strings.TrimPrefix(key, "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"), s.Annotations[key])
 				}
 			}

@@ -138,7 +138,7 @@ func TestService(t *testing.T) {
 		got := w.Translate()[0]
 		var lines []string
 		for key, text := range got.Service.Annotations {
-			if !strings.HasSuffix(key, "/keys") {
+			if !strings.HasPrefix(key, "gateway.alibabacloud.com/") {
 				lines = append(lines, strings.TrimPrefix(key, "service.beta.kubernetes.io/")+"="+text)
 			}
 		}

@@ -69,7 +69,7 @@ func (k *Kind) Interest(svc *corev1.Service) controller.Interest {
 // that the controller had noted on the Service.
 func (k *Kind) Changed(old, svc *corev1.Service) {
 	unnoted := forgotten(old, svc)
-	if !k.engine.Product.Wants(svc) || !unnoted && !controller.ChangedByUser(old, svc) {
+	if !k.engine.Product.Wants(svc) || !unnoted && !controller.Touched(old, svc) {
 		return
 	}
 	memory := k.engine.services.Of(keyOf(svc))

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -66,8 +67,8 @@ func ServiceOf(owner metav1.OwnerReference, name types.NamespacedName, class str
 	return svc
 }
 
-// Mark marks a Service as made here for the object that a label names for people, and notes which annotations and
-// labels it was given.
+// Mark marks a complete Service as made here for the object that a label names for people, and notes which annotations
+// and labels it was given, and that it is another edit than before if any of it is.
 func Mark(svc *corev1.Service, label string) {
 	svc.Labels[LabelManagedBy] = backend.SlicesManager
 	if owner := svc.OwnerReferences[0].Name; len(owner) <= maxLabel {
@@ -76,6 +77,8 @@ func Mark(svc *corev1.Service, label string) {
 	keys := slices.Concat(slices.Collect(maps.Keys(svc.Labels)), slices.Collect(maps.Keys(svc.Annotations)))
 	slices.Sort(keys)
 	svc.Annotations[AnnotationKeys] = strings.Join(keys, ",")
+	svc.Annotations[backend.AnnotationEdit] = ShortHash(fmt.Sprint(svc.Labels, svc.Annotations, svc.Spec.Ports,
+		svc.Spec.LoadBalancerSourceRanges))
 }
 
 // Copies are slices for a port of a Service that is made here, with the endpoints of a port of another Service, which
