@@ -21,6 +21,10 @@ import (
 const (
 	// eventBacklog bounds the events that wait for the API server; more are dropped, for events are a courtesy.
 	eventBacklog = 1000
+	// eventBurst is how many events of one type about one object are recorded one by one within ten minutes. Of more
+	// than 10, client-go would replace the text of the last one, and of more than 25 drop the rest: nobody would see
+	// which routes of a table were deleted when hundreds of nodes go.
+	eventBurst = 100
 	// eventTimeout bounds the sending of one event.
 	eventTimeout = 10 * time.Second
 	// flushTimeout bounds the sending of the backlog at the end.
@@ -48,7 +52,7 @@ func NewRecorder(ctx context.Context, client kubernetes.Interface, component str
 	r := &recorder{
 		client:    client,
 		component: component,
-		correlate: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{}),
+		correlate: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{BurstSize: eventBurst, MaxEvents: eventBurst}),
 		// client-go's logger, which main has bridged to its own: the interface has no way to return an error.
 		log:     klog.FromContext(ctx),
 		backlog: make(chan *corev1.Event, eventBacklog),

@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -93,5 +94,32 @@ func TestRecorderGoesOnAfterErrors(t *testing.T) {
 	buffer, ok := logger.GetSink().(ktesting.Underlier)
 	if !ok || !strings.Contains(buffer.GetBuffer().String(), "no RBAC") {
 		t.Error("the log does not report the refused event")
+	}
+}
+
+// TestManyEventsOfOneObject: what is done to one object, such as the deletion of hundreds of routes of a table, is recorded
+// one by one, and leaves room for a warning after that.
+func TestManyEventsOfOneObject(t *testing.T) {
+	t.Parallel()
+	client := fake.NewClientset()
+	recorder, stop := kube.NewRecorder(t.Context(), client, "routecontroller")
+	about := &corev1.ObjectReference{Kind: "RouteTable", Namespace: "kube-system", Name: "vtb-1"}
+	const done = 63 // the routes of 500 nodes, eight in one event
+	for i := range done {
+		recorder.Eventf(about, corev1.EventTypeNormal, "DeletedRoute", "Deleted 10.0.%d.0/24", i)
+	}
+	recorder.Event(about, corev1.EventTypeWarning, "RouteTableNearlyFull", "80 % are used")
+	stop()
+	messages := map[string]bool{}
+	for _, e := range events(t, client, "kube-system") {
+		messages[e.Message] = true
+	}
+	for i := range done {
+		if text := fmt.Sprintf("Deleted 10.0.%d.0/24", i); !messages[text] {
+			t.Errorf("no event %q", text)
+		}
+	}
+	if !messages["80 % are used"] || strings.Contains(fmt.Sprint(messages), "combined") {
+		t.Errorf("events %v", messages)
 	}
 }
