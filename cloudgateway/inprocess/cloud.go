@@ -28,11 +28,11 @@ type Cloud struct {
 	t testing.TB
 }
 
-// New makes a cloud that holds what a seed says, and a gateway of a VPC. They end with the test.
+// New makes a cloud that holds what a seed says, and a gateway of a VPC. They end with the test. The region is that of the seed.
 func New(t testing.TB, vpcID string, seed *state.Cloud) *Cloud {
 	t.Helper()
 	settings := api.FastSettings()
-	sim, err := openapisim.New(openapisim.Config{LimitsOff: true, ShortIDs: true, Settings: &settings, Seed: seed})
+	sim, err := openapisim.New(openapisim.Config{Region: seed.Region, LimitsOff: true, ShortIDs: true, Settings: &settings, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"alicloud-controllers.dev/proto/method"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -29,15 +30,17 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/server"
 )
 
-// Dial starts a gateway on a simulated cloud, and connects to it. Both end with the test.
+// Dial starts a gateway on a simulated cloud, in the region of that, and connects to it. Both end with the test.
 func Dial(t testing.TB, sim *openapisim.Simulator, vpcID string) *grpc.ClientConn {
 	t.Helper()
+	var region string
+	sim.View(func(c *state.Cloud) { region = c.Region })
 	endpoints, hosts := map[string]*pipes.Listener{}, map[openapi.Product]string{}
 	for _, p := range []openapi.Product{openapi.SLB, openapi.NLB, openapi.VPC, openapi.ECS, openapi.CAS} {
 		endpoints[string(p)], hosts[p] = pipes.Serve(t, sim.Handler(string(p))), string(p)
 	}
 	client := openapi.New(openapi.Config{
-		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: hosts, Credentials: key{}, Budget: noBudget{},
+		Region: region, Scheme: "HTTP", Endpoints: hosts, Credentials: key{}, Budget: noBudget{},
 		AttemptTimeout: 10 * time.Second, Retry: time.Millisecond,
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			product, _, err := net.SplitHostPort(address)
@@ -51,7 +54,7 @@ func Dial(t testing.TB, sim *openapisim.Simulator, vpcID string) *grpc.ClientCon
 	api := config.API{Enable: method.ToolServices()}
 	services := server.New(server.Config{
 		Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Room: batch.NewRoom(64 << 20), Logger: slog.New(slog.DiscardHandler)},
-		Caller: rampolicy.NewGuard(client), ServersPerCall: 40, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: vpcID, API: api,
+		Caller: rampolicy.NewGuard(client), ServersPerCall: 40, RoutesPerCall: 50, Version: "test", Region: region, VpcID: vpcID, API: api,
 	})
 	identified := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		return handler(rpc.WithCaller(ctx, rpc.Caller{Name: "system:serviceaccount:test:test"}), request)
