@@ -97,7 +97,7 @@ func TestFiveThousandNodes(t *testing.T) {
 		if n := interfaces(w); n < 11*many/100 || n > 12*many/100 {
 			t.Errorf("%d calls about network interfaces in an hour, want at most %d in five minutes", n, many/100)
 		}
-		w.WantReadsOnly(w.cloud)
+		w.WantReadsOnly(&w.cloud.Connection)
 		t.Logf("%d MiB in use; %.1f s of processor time for an hour; %d calls about network interfaces", grown, used, interfaces(w))
 	})
 }

@@ -93,7 +93,7 @@ func TestLeaderDiesAtEveryCall(t *testing.T) {
 	kubetest.AtEveryCall(t, func(t *testing.T, d *kubetest.Death) {
 		inWorld(t, edit, func(t *testing.T, w *world, reign func(time.Duration)) {
 			prepare(w)
-			d.Reign(w.Cluster, w.cloud, 15*time.Minute, func() func() { return w.reign(t, edit) })
+			d.Reign(w.Cluster, &w.cloud.Connection, 15*time.Minute, func() func() { return w.reign(t, edit) })
 			reign(30 * time.Minute)
 			if diff := cmp.Diff(want, w.picture()); diff != "" {
 				t.Errorf("the end (-undisturbed +got):\n%s", diff)
@@ -150,7 +150,7 @@ func (h *history) play() {
 	for i := range 3 {
 		h.join(i)
 	}
-	faults := h.Flaky(h.cloud, rand.New(rand.NewPCG(h.random.Uint64(), 1)))
+	faults := h.Flaky(&h.cloud.Connection, rand.New(rand.NewPCG(h.random.Uint64(), 1)))
 	stop := h.reign(h.t, impatient)
 	h.Pass(2 * time.Second)
 	for range 5 {

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/cloudgateway/inprocess"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/routecontroller/internal/apply"
 	"alicloud-controllers.dev/routecontroller/internal/table"
@@ -25,17 +26,16 @@ const (
 	tableID = "vtb-1"
 )
 
-func newApplier(t *testing.T) (*gatewaytest.Fake, *apply.Applier) {
+func newApplier(t *testing.T) (*inprocess.Cloud, *apply.Applier) {
 	t.Helper()
-	fake := gatewaytest.New(t)
-	fake.Lock()
-	fake.RouteTables[tableID] = &vpcv1.RouteTable{RouteTableId: tableID, VpcId: vpcID}
+	seed := state.New("cn-hangzhou", "")
+	seed.Vpcs[vpcID] = &state.Vpc{CidrBlock: "192.168.0.0/16"}
+	seed.RouteTables[tableID] = &state.RouteTable{VpcID: vpcID, Type: "System"}
 	for i := range 4 {
-		id := fmt.Sprintf("i-%d", i)
-		fake.Instances[id] = &ecsv1.Instance{InstanceId: id}
+		seed.Instances[fmt.Sprintf("i-%d", i)] = &state.Instance{VpcID: vpcID, PrivateIPs: []string{fmt.Sprintf("192.168.0.%d", i+1)}}
 	}
-	fake.Unlock()
-	return fake, apply.New(apply.Config{Routes: fake.Client().Routes, VPCID: vpcID, ClusterID: "c-1"})
+	cloud := inprocess.New(t, vpcID, seed)
+	return cloud, apply.New(apply.Config{Routes: cloud.Client().Routes, VPCID: vpcID, ClusterID: "c-1"})
 }
 
 func route(i int) table.Route {
@@ -46,7 +46,7 @@ func route(i int) table.Route {
 
 func TestApply(t *testing.T) {
 	t.Parallel()
-	fake, applier := newApplier(t)
+	cloud, applier := newApplier(t)
 	first := applier.Apply(t.Context(), tableID, nil, []table.Route{route(0), route(1)})
 	if err := first.Err(); err != nil {
 		t.Fatal(err)
@@ -58,26 +58,29 @@ func TestApply(t *testing.T) {
 	if err := second.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(fake.Writes()); n != 3 {
+	if n := len(cloud.Writes()); n != 3 {
 		t.Errorf("%d writes, want one per kind and pass", n)
 	}
-	fake.Lock()
-	defer fake.Unlock()
-	for i, want := range []string{"", "k8s/c-1/node-1", "k8s/c-1/node-2"} {
-		got := fake.Routes[gatewaytest.RouteKey{RouteTableID: tableID, DestinationCIDR: route(i).CIDR.String()}]
-		if got.GetDescription() != want {
-			t.Errorf("entry %d has mark %q, want %q", i, got.GetDescription(), want)
+	marks := map[string]string{}
+	cloud.Look(func(c *state.Cloud) {
+		for _, e := range c.RouteTables[tableID].Entries {
+			if e.Type == "Custom" {
+				marks[e.Cidr] = e.Description
+			}
 		}
+	})
+	if diff := cmp.Diff(map[string]string{"10.0.1.0/24": "k8s/c-1/node-1", "10.0.2.0/24": "k8s/c-1/node-2"}, marks); diff != "" {
+		t.Errorf("marks (-want +got):\n%s", diff)
 	}
 }
 
 func TestNothingToDoCostsNothing(t *testing.T) {
 	t.Parallel()
-	fake, applier := newApplier(t)
+	cloud, applier := newApplier(t)
 	if err := applier.Apply(t.Context(), tableID, nil, nil).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(fake.Calls()); n != 0 {
+	if n := len(cloud.Calls()); n != 0 {
 		t.Errorf("%d calls, want 0", n)
 	}
 }
@@ -100,15 +103,15 @@ func TestOneBadRouteFailsAlone(t *testing.T) {
 
 func TestRouteWhosePlaceIsNotFreedIsNotTried(t *testing.T) {
 	t.Parallel()
-	fake, applier := newApplier(t)
+	cloud, applier := newApplier(t)
 	old := applier.Apply(t.Context(), tableID, nil, []table.Route{route(0)}).Created
-	fake.ResetCalls()
+	cloud.ResetCalls()
 	busy := &rpcerr.Error{Code: codes.Aborted, Reason: rpcerr.ResourceBusy, Message: "busy"}
-	fake.Fail("BatchDeleteRouteEntries", 1, busy)
+	cloud.Fail("BatchDeleteRouteEntries", 1, busy)
 	taken := route(0)
 	taken.InstanceID = "i-1"
 	result := applier.Apply(t.Context(), tableID, old, []table.Route{taken})
-	if n := len(fake.CallsOf("BatchCreateRouteEntries")); n != 0 {
+	if n := len(cloud.CallsOf("BatchCreateRouteEntries")); n != 0 {
 		t.Errorf("%d creations though the deletion failed", n)
 	}
 	if len(result.CreateFailed) != 1 || len(result.DeleteFailed) != 1 || rpcerr.ReasonOf(result.Err()) != rpcerr.ResourceBusy {
@@ -118,8 +121,8 @@ func TestRouteWhosePlaceIsNotFreedIsNotTried(t *testing.T) {
 
 func TestLostAnswerFailsAll(t *testing.T) {
 	t.Parallel()
-	fake, applier := newApplier(t)
-	fake.FailAfter("BatchCreateRouteEntries", 1, &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown})
+	cloud, applier := newApplier(t)
+	cloud.FailAfter("BatchCreateRouteEntries", 1, &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown})
 	result := applier.Apply(t.Context(), tableID, nil, []table.Route{route(0), route(1)})
 	if len(result.Created) != 0 || len(result.CreateFailed) != 2 {
 		t.Errorf("result %+v, want no success to be claimed", result)

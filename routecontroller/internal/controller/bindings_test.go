@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
@@ -21,17 +22,13 @@ import (
 
 // bind lets the VPC have a custom table with the vSwitch vsw-2, and some instances be there.
 func (w *world) bind(instances ...string) {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	w.cloud.RouteTables[tableA].Type = "System"
-	w.cloud.RouteTables[tableA].VswitchIds = []string{"vsw-1"}
-	w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID, Type: "Custom", VswitchIds: []string{"vsw-2"}}
-	for _, instance := range w.cloud.Instances {
-		instance.VswitchId = "vsw-1"
-	}
-	for _, id := range instances {
-		w.cloud.Instances[id].VswitchId = "vsw-2"
-	}
+	w.table(tableB)
+	w.cloud.Sim.Update(func(c *state.Cloud) {
+		c.VSwitches["vsw-2"].RouteTableID = tableB
+		for _, id := range instances {
+			c.Instances[id].VSwitchID = "vsw-2"
+		}
+	})
 }
 
 // TestNodeOfAnotherTable has a node in a vSwitch that is bound to a table which gets no routes: its condition says so,
@@ -96,9 +93,7 @@ func TestNodeOfAnotherTable(t *testing.T) {
 			if got := w.network("node-2"); got != "False RouteCreated" {
 				t.Errorf("condition of a node that joins: %s", got)
 			}
-			w.cloud.Lock()
-			w.cloud.RouteTables[tableB].VswitchIds = nil
-			w.cloud.Unlock()
+			w.cloud.Sim.Update(func(c *state.Cloud) { c.VSwitches["vsw-2"].RouteTableID = tableA })
 			w.Pass(6 * time.Minute)
 			if got := w.network("node-0"); got != "False RouteCreated" {
 				t.Errorf("condition %s once the table is bound no more", got)
@@ -132,9 +127,7 @@ func TestNodeOfAnotherTable(t *testing.T) {
 			if n := read["i-0"]; n < 2 || n > 3 || read["i-2"] == 0 {
 				t.Errorf("reads within ten minutes: %v", read)
 			}
-			w.cloud.Lock() // An instance is moved to another vSwitch.
-			w.cloud.Instances["i-0"].VswitchId = "vsw-1"
-			w.cloud.Unlock()
+			w.cloud.Sim.Update(func(c *state.Cloud) { c.Instances["i-0"].VSwitchID = "vsw-1" }) // It is moved to another vSwitch.
 			w.Pass(6 * time.Minute)
 			if got := w.network("node-0"); got != "False RouteCreated" {
 				t.Errorf("condition %s of a node that has left the vSwitch", got)
@@ -154,9 +147,14 @@ func TestNodeOfAnotherTable(t *testing.T) {
 		t.Parallel()
 		run(t, named(tableB), makeNodes(2), func(w *world) {
 			w.bind("i-0")
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			w.cloud.RouteTables[tableA].VswitchIds = []string{"vsw-1", "vsw-2"}
+			w.cloud.Behind = edited{w.cloud.Behind, func(answer any) {
+				list, _ := answer.(*vpcv1.ListRouteTablesResponse)
+				for _, listed := range list.GetRouteTables() {
+					if listed.GetRouteTableId() == tableA {
+						listed.VswitchIds = []string{"vsw-1", "vsw-2"}
+					}
+				}
+			}}
 		}, func(w *world) {
 			w.Pass(10 * time.Second)
 			if got := w.network("node-0"); got != "False RouteCreated" {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubetesting "k8s.io/client-go/testing"
 
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/kube/kubetest"
 	"alicloud-controllers.dev/services/nodes"
 
@@ -144,9 +143,7 @@ func TestRouteOfAnotherMachine(t *testing.T) {
 // nodes have had. Both are remembered, and the record is not written again and again.
 func TestTablesWithDifferentRoutesForOneRange(t *testing.T) {
 	prepare := func(w *world) {
-		w.cloud.Lock()
-		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID}
-		w.cloud.Unlock()
+		w.table(tableB)
 		w.entry(tableA, "10.0.1.0/24", "i-1", "")
 		w.entry(tableB, "10.0.1.0/24", "i-2", "")
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kubetesting "k8s.io/client-go/testing"
 
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/nodes"
 
@@ -193,10 +193,7 @@ func TestLiveNodeKeepsItsRoute(t *testing.T) {
 // The VPC's own table is the one that its vSwitches use; a second, custom one does not make it doubtful.
 func TestSystemTableIsChosen(t *testing.T) {
 	prepare := func(w *world) {
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		w.cloud.RouteTables[tableA].Type = "System"
-		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID, Type: "Custom"}
+		w.table(tableB)
 	}
 	run(t, nil, makeNodes(1), prepare, func(w *world) {
 		if n := len(w.routes(tableA)); n != 1 || len(w.routes(tableB)) != 0 {
@@ -254,9 +251,7 @@ func TestTakeoverFromTheExistingCCM(t *testing.T) {
 
 func TestRouteDeletedByHandComesBack(t *testing.T) {
 	run(t, nil, makeNodes(2), nil, func(w *world) {
-		w.cloud.Lock()
-		clear(w.cloud.Routes)
-		w.cloud.Unlock()
+		w.remove(tableA)
 		w.Pass(6 * time.Minute)
 		if n := len(w.routes(tableA)); n != 2 {
 			t.Errorf("%d routes after the drift check, want 2", n)
@@ -276,9 +271,7 @@ func TestConditionNeedsEveryTable(t *testing.T) {
 		if len(w.Events.Matching(tableB+" SyncRouteFailed")) == 0 {
 			t.Error("no event about the table that can't be read")
 		}
-		w.cloud.Lock()
-		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID}
-		w.cloud.Unlock()
+		w.table(tableB)
 		w.Pass(2 * time.Minute)
 		if got := w.network("node-0"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s with both tables done", got)
@@ -314,10 +307,9 @@ func TestStandby(t *testing.T) {
 }
 
 func TestSeveralTablesHaveToBeNamed(t *testing.T) {
-	prepare := func(w *world) {
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID}
+	prepare := func(w *world) { // The account may not see that of the system.
+		w.cloud.Sim.Update(func(c *state.Cloud) { c.RouteTables[tableA].Type = "Custom" })
+		w.table(tableB)
 	}
 	run(t, nil, makeNodes(1), prepare, func(w *world) {
 		if n := len(w.cloud.Writes()); n != 0 {
@@ -415,9 +407,7 @@ func TestTwoNodesWithOneRange(t *testing.T) {
 
 func TestOneBadNodeHoldsUpNoOther(t *testing.T) {
 	run(t, nil, makeNodes(3), func(w *world) {
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		delete(w.cloud.Instances, "i-1")
+		w.release("i-1")
 	}, func(w *world) {
 		for name, want := range map[string]string{
 			"node-0": "False RouteCreated", "node-1": "True NoRouteCreated", "node-2": "False RouteCreated",
@@ -578,11 +568,7 @@ func TestWhatTheExistingCCMLeftBehindMakesRoom(t *testing.T) {
 func TestUnreadableInstanceMakesNoRoom(t *testing.T) {
 	prepare := func(w *world) {
 		w.entry(tableA, "10.0.0.0/24", "i-hidden", "")
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		w.cloud.UnreadableInstances = map[string]error{
-			"i-hidden": &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"},
-		}
+		w.spoil("DescribeInstances", "Forbidden.RAM", "no")
 	}
 	run(t, nil, makeNodes(1), prepare, func(w *world) {
 		w.Pass(time.Minute)
@@ -596,9 +582,7 @@ func TestUnreadableInstanceMakesNoRoom(t *testing.T) {
 func TestAnswerWithoutTheNodesMakesNoRoom(t *testing.T) {
 	prepare := func(w *world) {
 		w.entry(tableA, "10.0.0.0/24", "i-hidden", "")
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		clear(w.cloud.Instances)
+		w.cloud.Sim.Update(func(c *state.Cloud) { clear(c.Instances) })
 	}
 	run(t, nil, makeNodes(1), prepare, func(w *world) {
 		w.Pass(time.Minute)

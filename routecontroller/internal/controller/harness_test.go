@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/cloudgateway/inprocess"
 	"alicloud-controllers.dev/services/budget"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
 	"alicloud-controllers.dev/services/replica"
 
@@ -47,7 +42,8 @@ const (
 type world struct {
 	*kubetest.Cluster
 
-	cloud   *gatewaytest.Fake
+	t       *testing.T
+	cloud   *inprocess.Cloud
 	started *controller.Controller
 	lead    func()
 	// reigns lets the controller made last lead.
@@ -69,10 +65,7 @@ func standBy(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, 
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
-		w.cloud.Lock()
-		w.cloud.RouteTables[tableA] = &vpcv1.RouteTable{RouteTableId: tableA, VpcId: vpcID}
-		w.cloud.Unlock()
+		w := newWorld(t)
 		for _, n := range nodes {
 			w.instance(n)
 			w.CreateNode(n)
@@ -144,71 +137,6 @@ func (w *world) settle() {
 	w.Pass(8 * time.Second)
 }
 
-// instance lets the cloud have the instance of a node.
-func (w *world) instance(n *corev1.Node, tags ...*commonv1.Tag) {
-	_, id, ok := strings.Cut(n.Spec.ProviderID, ".")
-	if !ok {
-		return
-	}
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	w.cloud.Instances[id] = &ecsv1.Instance{InstanceId: id, RegionId: region, VpcId: vpcID, Tags: tags}
-	w.cloud.NetworkInterfaces["eni-"+id] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + id, InstanceId: id, VpcId: vpcID}
-}
-
-// release takes an instance away, with its network interface.
-func (w *world) release(id string) {
-	w.hide(id)
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	delete(w.cloud.NetworkInterfaces, "eni-"+id)
-}
-
-// hide takes an instance out of the cloud's answers about instances only.
-func (w *world) hide(id string) {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	delete(w.cloud.Instances, id)
-}
-
-// unreadable lets the reading of some instances fail, by id.
-func (w *world) unreadable(instances map[string]error) {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	w.cloud.UnreadableInstances = instances
-}
-
-// entry lets the cloud have a route.
-func (w *world) entry(tableID, cidr, instance, description string) {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	w.cloud.Routes[gatewaytest.RouteKey{RouteTableID: tableID, DestinationCIDR: cidr}] = &vpcv1.RouteEntry{
-		RouteTableId: tableID, DestinationCidr: cidr, NextHopId: instance, NextHopType: "Instance", Type: "Custom",
-		Status: "Available", Description: description,
-	}
-}
-
-// status changes that of an entry.
-func (w *world) status(tableID, cidr, status string) {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	w.cloud.Routes[gatewaytest.RouteKey{RouteTableID: tableID, DestinationCIDR: cidr}].Status = status
-}
-
-// routes says what a table holds, as "destination→instance".
-func (w *world) routes(tableID string) []string {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	var list []string
-	for key, entry := range w.cloud.Routes {
-		if key.RouteTableID == tableID {
-			list = append(list, key.DestinationCIDR+"→"+entry.GetNextHopId())
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
 // network returns the status of the condition NetworkUnavailable and its reason.
 func (w *world) network(name string) string {
 	for _, c := range w.Node(name).Status.Conditions {
@@ -241,5 +169,3 @@ func makeNodes(n int) []*corev1.Node {
 	}
 	return nodes
 }
-
-func tag(key, value string) *commonv1.Tag { return &commonv1.Tag{Key: key, Value: value} }

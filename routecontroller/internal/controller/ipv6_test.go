@@ -84,13 +84,7 @@ func TestConditionNeedsBothFamilies(t *testing.T) {
 		if got := w.Events.Matching("node-1 CreateRouteFailed: route table vtb-a: destination fd00:0:0:1::/64 is taken"); len(got) != 1 {
 			t.Errorf("events %v", w.Events.Matching("node-1"))
 		}
-		w.cloud.Lock()
-		for key := range w.cloud.Routes {
-			if key.DestinationCIDR == "fd00:0:0:1::/64" {
-				delete(w.cloud.Routes, key)
-			}
-		}
-		w.cloud.Unlock()
+		w.remove(tableA, "fd00:0:0:1::/64")
 		w.Pass(6 * time.Minute)
 		if got := w.network("node-1"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s once the place is free", got)
@@ -154,9 +148,7 @@ func TestTakeoverOfADualStackCluster(t *testing.T) {
 // The routes of a node fail one by one: what can be had is made, and the event names the other.
 func TestOneFamilyFails(t *testing.T) {
 	prepare := func(w *world) {
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		w.cloud.RoutesPerTable = 1
+		w.quota(1)
 	}
 	run(t, dualStack, makeDualNodes(1), prepare, func(w *world) {
 		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0"}, w.routes(tableA)); diff != "" {
@@ -168,9 +160,7 @@ func TestOneFamilyFails(t *testing.T) {
 		if got := w.Events.Matching("node-0 CreateRouteFailed: route table vtb-a: create route fd00::/64"); len(got) != 1 {
 			t.Errorf("events %v", w.Events.Matching("node-0"))
 		}
-		w.cloud.Lock()
-		w.cloud.RoutesPerTable = 2
-		w.cloud.Unlock()
+		w.quota(2)
 		w.Pass(2 * time.Minute)
 		if got := w.network("node-0"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s with both routes", got)

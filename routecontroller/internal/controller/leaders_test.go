@@ -18,8 +18,6 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
-	"alicloud-controllers.dev/services/kube/kubetest"
 
 	"alicloud-controllers.dev/routecontroller/internal/controller"
 )
@@ -28,10 +26,7 @@ import (
 func inWorld(t *testing.T, edit func(*controller.Config), body func(t *testing.T, w *world, reign func(d time.Duration))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
-		w.cloud.Lock()
-		w.cloud.RouteTables[tableA] = &vpcv1.RouteTable{RouteTableId: tableA, VpcId: vpcID}
-		w.cloud.Unlock()
+		w := newWorld(t)
 		reign := func(d time.Duration) {
 			stop := w.reign(t, edit)
 			w.Pass(d)
@@ -142,9 +137,7 @@ func TestUnusableRecordStopsDeletions(t *testing.T) {
 func TestRouteWithoutAMarkIsRemembered(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(cfg *controller.Config) { cfg.RouteQuota = 1000 }, func(t *testing.T, w *world, reign func(time.Duration)) {
-		w.cloud.Lock()
-		w.cloud.RoutesPerTable = 1000
-		w.cloud.Unlock()
+		w.quota(1000)
 		for i := range 500 {
 			node := makeNode(i)
 			cidr := fmt.Sprintf("10.0.%d.%d/25", i/2, i%2*128)

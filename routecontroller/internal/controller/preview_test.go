@@ -52,6 +52,6 @@ func TestPreview(t *testing.T) {
 		if diff := cmp.Diff(want, text.String()); diff != "" {
 			t.Errorf("text (-want +got):\n%s", diff)
 		}
-		w.WantReadsOnly(w.cloud)
+		w.WantReadsOnly(w.cloud.Connection)
 	})
 }

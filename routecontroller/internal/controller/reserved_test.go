@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/services/kube/kubetest"
 
 	"alicloud-controllers.dev/routecontroller/internal/controller"
@@ -21,13 +21,10 @@ func TestRangesOfTheCloudAreRefused(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	edit := func(cfg *controller.Config) { cfg.Registerer = registry }
 	prepare := func(w *world) {
-		w.entry(tableA, "10.0.1.128/25", "", "")
-		w.cloud.Lock()
-		w.cloud.Routes[gatewaytest.RouteKey{RouteTableID: tableA, DestinationCIDR: "10.0.1.128/25"}].Type = "System"
-		w.cloud.Unlock()
+		w.cloud.Add(&state.Cloud{VSwitches: map[string]*state.VSwitch{"vsw-pods": {VpcID: vpcID, CidrBlock: "10.0.1.128/25"}}})
 	}
 	run(t, edit, makeNodes(3), prepare, func(w *world) {
-		want := []string{"10.0.0.0/24→i-0", "10.0.1.128/25→", "10.0.2.0/24→i-2"}
+		want := []string{"10.0.0.0/24→i-0", "10.0.2.0/24→i-2"}
 		if diff := cmp.Diff(want, w.routes(tableA)); diff != "" {
 			t.Errorf("routes (-want +got):\n%s", diff)
 		}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
@@ -32,11 +33,15 @@ func TestFiveThousandNodes(t *testing.T) {
 			cidr := fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)
 			node.Spec.PodCIDR, node.Spec.PodCIDRs = cidr, []string{cidr}
 			node.Status.Conditions[1].Status = corev1.ConditionFalse
-			w.entry(tableA, cidr, fmt.Sprintf("i-%d", i), "")
 			if err := w.Client.Tracker().Add(node); err != nil {
 				t.Fatal(err)
 			}
 		}
+		w.cloud.Sim.Update(func(c *state.Cloud) {
+			for i := range many {
+				addEntry(c, tableA, fmt.Sprintf("10.%d.%d.0/24", i/256, i%256), fmt.Sprintf("i-%d", i), "")
+			}
+		})
 		before = kubetest.HeapMiB()
 	}
 	run(t, edit, nil, prepare, func(w *world) {
@@ -76,10 +81,8 @@ func TestThousandNodesInTwoTables(t *testing.T) {
 		cfg.Orphans.Percent = 100
 	}
 	prepare := func(w *world) {
-		w.cloud.Lock()
-		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID}
-		w.cloud.RoutesPerTable = 2000
-		w.cloud.Unlock()
+		w.table(tableB)
+		w.quota(2000)
 		for i := range many {
 			node := makeNode(i)
 			cidr := fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)
@@ -154,10 +157,8 @@ func TestFirstNodesDoNotWaitForTheLast(t *testing.T) {
 		return node
 	}
 	prepare := func(w *world) {
-		w.cloud.Lock()
-		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID}
-		w.cloud.RoutesPerTable = 2000
-		w.cloud.Unlock()
+		w.table(tableB)
+		w.quota(2000)
 		for i := range many {
 			if i >= bad {
 				w.instance(node(i))

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubetesting "k8s.io/client-go/testing"
 
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/kube/kubetest"
 
@@ -85,9 +85,10 @@ func TestWrongSetUps(t *testing.T) {
 			name: "another VPC",
 			edit: func(cfg *controller.Config) { cfg.VPCID = "vpc-other" },
 			prepare: func(w *world) {
-				w.cloud.Lock()
-				w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: "vpc-other"}
-				w.cloud.Unlock()
+				w.cloud.Sim.Update(func(c *state.Cloud) {
+					c.Vpcs["vpc-other"] = &state.Vpc{ID: "vpc-other", CidrBlock: "172.16.0.0/12"}
+					c.RouteTables[tableB] = &state.RouteTable{ID: tableB, VpcID: "vpc-other", Type: "System"}
+				})
 				w.refuse("BatchCreateRouteEntries", &rpcerr.Error{
 					Code: codes.InvalidArgument, Reason: rpcerr.InvalidField, Message: "InvalidNexthop: the next hop is not in the VPC of the route table",
 				})

@@ -10,8 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/services/nodes"
 
 	"alicloud-controllers.dev/routecontroller/internal/controller"
@@ -46,9 +45,9 @@ func TestTakeoverWritesNothing(t *testing.T) {
 	}
 	prepare := func(w *world) {
 		for _, id := range []string{tableA, tableB} {
-			w.cloud.Lock()
-			w.cloud.RouteTables[id] = &vpcv1.RouteTable{RouteTableId: id, VpcId: vpcID}
-			w.cloud.Unlock()
+			if id != tableA {
+				w.table(id)
+			}
 			for i, n := range all[:routed] {
 				w.entry(id, n.Spec.PodCIDR, fmt.Sprintf("i-%d", i), "")
 			}
@@ -59,9 +58,9 @@ func TestTakeoverWritesNothing(t *testing.T) {
 			w.entry(id, "fd00:0:0:9::/64", "i-gone", "k8s/c-1/node-9") // IPv6 is not asked for.
 			w.entry(id, "0.0.0.0/0", "i-0", "")
 			w.entry(id, "10.0.203.0/24", "", "")
-			w.cloud.Lock()
-			w.cloud.Routes[gatewaytest.RouteKey{RouteTableID: id, DestinationCIDR: "10.0.203.0/24"}].MultipleNextHops = true
-			w.cloud.Unlock()
+			w.edit(id, "10.0.203.0/24", func(e *state.RouteEntry) {
+				e.NextHopType, e.NextHops = "", []state.NextHop{{ID: "i-0", Type: "Instance"}, {ID: "i-1", Type: "Instance"}}
+			})
 		}
 	}
 	both := func(cfg *controller.Config) { cfg.RouteTableIDs = []string{tableA, tableB} }

@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/budget"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -41,7 +42,7 @@ func TestLeaderDiesAtEveryCall(t *testing.T) {
 			w.entry(tableA, "10.0.0.0/24", "i-2", "")               // In the way of node-0, to a node of ours.
 			w.entry(tableA, "10.0.1.0/24", "i-1", "")               // Taken over.
 			w.entry(tableA, "10.0.8.0/24", "i-8", "k8s/c-1/node-8") // Left over.
-			d.Reign(w.Cluster, w.cloud, 10*time.Minute, func() func() { return w.reign(t, nil) })
+			d.Reign(w.Cluster, w.cloud.Connection, 10*time.Minute, func() func() { return w.reign(t, nil) })
 			_, err := w.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(t.Context(), "routecontroller-routes", metav1.GetOptions{})
 			w.DeleteNode("node-1") // While nobody looks.
 			w.release("i-1")
@@ -98,7 +99,7 @@ func walk(t *testing.T, random *rand.Rand) {
 			w.CreateNode(makeNode(i))
 			exists[i] = true
 		}
-		faults := w.Flaky(w.cloud, rand.New(rand.NewPCG(random.Uint64(), 1)))
+		faults := w.Flaky(w.cloud.Connection, rand.New(rand.NewPCG(random.Uint64(), 1)))
 		stop := w.reign(t, impatient)
 		w.settle()
 		for range 5 {
@@ -330,15 +331,8 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 		return func(w *world) { w.cloud.Fail("ConfirmAbsent", 1<<30, err) }
 	}
 	// The gateway answers a read of many instances even if it can't read one of them, with an error for each.
-	unreadable := func(err *rpcerr.Error) func(*world) {
-		return func(w *world) {
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			w.cloud.UnreadableInstances = map[string]error{}
-			for id := range w.cloud.Instances {
-				w.cloud.UnreadableInstances[id] = err
-			}
-		}
+	unreadable := func(code, message string) func(*world) {
+		return func(w *world) { w.spoil("DescribeInstances", code, message) }
 	}
 	hide := func(from, to int) func(*world) {
 		return func(w *world) {
@@ -347,6 +341,7 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 			}
 		}
 	}
+	bare := func(w *world) { w.cloud.Sim.Update(func(c *state.Cloud) { clear(c.Interfaces) }) }
 	for name, tt := range map[string]struct {
 		spoil        func(*world)
 		cause, event string
@@ -357,38 +352,29 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 		"some of the instances": {hide(6, 20), "partial", "the cloud does not know 4 of 10 instances that have to be there"},
 		"of another region": {func(w *world) {
 			hide(0, 20)(w)
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			w.cloud.Capabilities.RegionId = "cn-beijing"
-			clear(w.cloud.NetworkInterfaces)
+			bare(w)
+			w.move("cn-beijing")
 		}, "region", "the gateway works in region cn-beijing, and the instances are in cn-hangzhou"},
 		"of another region that has instances of the same ids": {func(w *world) {
 			hide(10, 20)(w)
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			w.cloud.Capabilities.RegionId = "cn-beijing"
 			for i := 10; i < 20; i++ {
-				delete(w.cloud.NetworkInterfaces, fmt.Sprintf("eni-i-%d", i))
+				w.release(fmt.Sprintf("i-%d", i))
 			}
+			w.move("cn-beijing")
 		}, "region", "the gateway works in region cn-beijing, and the instances are in cn-hangzhou"},
 		"all but those that are asked about": {hide(10, 20), "inconsistent",
 			"the cloud does not list instance i-10, but its network interface eni-i-10 exists"},
 		"all but those that are asked about, and no network interface": {func(w *world) {
 			hide(10, 20)(w)
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			clear(w.cloud.NetworkInterfaces)
+			bare(w)
 		}, "inconsistent", "the cloud lists no network interface of instances that are there, such as i-0"},
 		"all but those that are asked about, and network interfaces can't be read": {func(w *world) {
 			hide(10, 20)(w)
-			w.cloud.Fail("ListNetworkInterfaces", 1<<30, &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"})
+			w.spoil("DescribeNetworkInterfaces", "Forbidden.RAM", "no")
 		}, "credentials", "list the network interfaces of instance i-0: no (CLOUD_FORBIDDEN"},
-		"throttled": {unreadable(&rpcerr.Error{
-			Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 10 * time.Second,
-		}), "throttled", "slow down (THROTTLED"},
+		"throttled": {unreadable("Throttling", "slow down"), "throttled", "slow down (THROTTLED"},
 		"expired token": {
-			unreadable(&rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials, Message: "token expired"}),
-			"credentials", "token expired (CLOUD_CREDENTIALS); next: look what the gateway may do and with which credentials",
+			unreadable("InvalidSecurityToken.Expired", "token expired"), "credentials", "token expired (CLOUD_CREDENTIALS, Inval",
 		},
 		"gateway away": {
 			failing(&rpcerr.Error{Code: codes.Unavailable, Message: "connection refused"}),

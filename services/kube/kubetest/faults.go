@@ -22,7 +22,7 @@ import (
 
 // Interpose asks decide about each write that comes through the Client from now on, and about each call of cloud. What a test
 // does to its nodes goes around the Client. nil ends it.
-func (c *Cluster) Interpose(cloud *gatewaytest.Fake, decide func() gatewaytest.Fault) {
+func (c *Cluster) Interpose(cloud *gatewaytest.Connection, decide func() gatewaytest.Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.decide = decide
@@ -58,7 +58,7 @@ func unavailable(message string) error {
 
 // Flaky lets a third of the calls of cloud and of the writes to the API server fail while the function that it gives says so, half of
 // them with an effect.
-func (c *Cluster) Flaky(cloud *gatewaytest.Fake, random *rand.Rand) func(bool) {
+func (c *Cluster) Flaky(cloud *gatewaytest.Connection, random *rand.Rand) func(bool) {
 	var mu sync.Mutex
 	failing := false
 	c.Interpose(cloud, func() gatewaytest.Fault {
@@ -112,7 +112,7 @@ func AtEveryCall(t *testing.T, play func(t *testing.T, d *Death)) {
 
 // Reign lets a process live until its death, for the given time at most, and then stops it. What it calls after its death has
 // no effect.
-func (d *Death) Reign(c *Cluster, cloud *gatewaytest.Fake, most time.Duration, start func() (stop func())) {
+func (d *Death) Reign(c *Cluster, cloud *gatewaytest.Connection, most time.Duration, start func() (stop func())) {
 	d.dead = make(chan struct{})
 	c.Interpose(cloud, d.strike)
 	stop := start()

@@ -124,7 +124,7 @@ func (c *Cluster) Heartbeats(d time.Duration) {
 }
 
 // WantReadsOnly checks that neither the API server nor the cloud was asked to change anything.
-func (c *Cluster) WantReadsOnly(cloud *gatewaytest.Fake) {
+func (c *Cluster) WantReadsOnly(cloud *gatewaytest.Connection) {
 	c.t.Helper()
 	for _, action := range c.Client.Actions() {
 		if verb := action.GetVerb(); !slices.Contains([]string{"get", "list", "watch"}, verb) {
