@@ -78,6 +78,14 @@ func TestDiff(t *testing.T) {
 			want: plan.Plan{Refused: []plan.Refusal{{Route: a, Entry: entry("10.0.1.0/24", "i-b", table.Mark(cluster, "b")), Reason: "nodes " +
 				"b and a have the same pod CIDR 10.0.1.0/24, and the route there is that of b; delete one of the two Nodes, so that it gets another " +
 				"range when its kubelet registers again"}}}},
+		{name: "taken by the route of a silent node with the same range, which is being made",
+			in: plan.Input{Claims: table.Claims{Wanted: []table.Route{a}, Held: []table.Route{route("10.0.1.0/24", "i-b", "b")}},
+				Entries: []table.Entry{{Key: key("10.0.1.0/24", "i-b"), NextHop: "i-b", Description: table.Mark(cluster, "b")}}},
+			want: plan.Plan{Refused: []plan.Refusal{{
+				Route: a, Entry: table.Entry{Key: key("10.0.1.0/24", "i-b"), NextHop: "i-b", Description: table.Mark(cluster, "b")},
+				Reason: "nodes b and a have the same pod CIDR 10.0.1.0/24, and the route there is that of b; delete one of the two Nodes, " +
+					"so that it gets another range when its kubelet registers again",
+			}}}},
 		{name: "inside of a route that can't be had, to a member",
 			in: plan.Input{Claims: wanted(route("10.0.0.0/15", "i-a", "a")), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "")},
 				Instances: map[string]plan.InstanceState{"i-z": plan.Member}},
