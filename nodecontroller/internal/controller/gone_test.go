@@ -254,3 +254,25 @@ func TestManyStaleIDsAreReported(t *testing.T) {
 		}
 	})
 }
+
+// TestNoInstanceOfNodesThatReport: an answer that has the instance of no node says something about the answer. Nodes that report are not
+// asked about one by one for it, and bear no event.
+func TestNoInstanceOfNodesThatReport(t *testing.T) {
+	t.Parallel()
+	run(t, nil, furnished(5), func(w *world) {
+		for i := range 5 {
+			w.vanish(i)
+		}
+		w.cloud.ResetCalls()
+		w.Pass(time.Hour)
+		if n := w.calls("ConfirmAbsent"); n != 0 {
+			t.Errorf("%d questions", n)
+		}
+		if n := w.calls("BatchGetInstances"); n < 2 {
+			t.Errorf("%d reads in an hour: nothing was looked at", n)
+		}
+		if got := w.Events.Matching("can't be found out"); len(got) != 0 {
+			t.Errorf("events %q", got)
+		}
+	})
+}
