@@ -31,9 +31,9 @@ series from before they had the labels. */ -}}
 {{- $matchers := printf "name=%q" $name -}}
 {{- range $label := $.Values.prometheusRule.aggregationLabels -}}{{- $matchers = printf "%s, %s!=\"\"" $matchers $label -}}{{- end -}}
 {{- $expr = printf "%s or (max by (LABELS, name) (max_over_time(leader_election_master_status{%s}[1d])) unless on (LABELS, name) leader_election_master_status)" $expr $matchers -}}
-{{- else if $name -}}
-{{- $expr = printf "%s or absent(leader_election_master_status{name=%q})" $expr $name -}}
 {{- end -}}
+{{- /* Also where the series lack the labels: Prometheus adds its external labels only after it has evaluated the rules. */ -}}
+{{- if $name -}}{{- $expr = printf "%s or absent(leader_election_master_status{name=%q})" $expr $name -}}{{- end -}}
 {{- end -}}
 {{- $expr = $expr | replace "OURS" "and on (LABELS, job, instance) leader_election_master_status{name=~\"PROCESSES\"}" -}}
 {{- $expr = $expr | replace "PROCESSES" (join "|" $names) | replace "CONTROLLERS" (join "|" $controllers) | replace "PAIRS" (join "|" $pairs) -}}

@@ -37,7 +37,7 @@ type recording []string
 func situations() map[string]struct {
 	silent []recording
 	loud   []recording
-	gone   []recording // loud where the series are those of one cluster: nothing tells which cluster lacks a process that never had a series
+	gone   []recording // loud where no other cluster has the series: nothing tells which cluster lacks a process that never had one
 	about  string      // the labels of the alert in each loud situation
 } {
 	return map[string]struct {
@@ -537,6 +537,9 @@ func TestClusters(t *testing.T) {
 		}
 		for _, r := range tt.loud {
 			loud(t, a, with(in("b", r), others...), clustered(t, tt.about, "b"))
+		}
+		for _, r := range tt.gone { // No cluster has it, or no series has the label: Prometheus adds external labels after the rules.
+			loud(t, a, with(r, strangers()...), tt.about)
 		}
 	})
 }

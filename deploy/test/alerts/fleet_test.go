@@ -60,7 +60,7 @@ func TestClusterIsTakenDown(t *testing.T) {
 		}
 		const day = 24 * 60
 		of := func(from, more int) recording {
-			lines := recording{fmt.Sprintf(`up{cluster="a"} 1x%d`, from+more)}
+			lines := recording{fmt.Sprintf(`leader_election_master_status{name="cloudgateway",cluster="a"} 1x%d`, from+more)}
 			leader := fmt.Sprintf(`leader_election_master_status{name="cloudgateway",instance="a"} 1x%d`, from)
 			return with(lines, in("b", recording{leader})...)
 		}
