@@ -118,7 +118,7 @@ func (r *Route) join(w *World, ref gatewayv1.ParentReference, of []*listener) (r
 func intersect(of gatewayv1.Hostname, names []gatewayv1.Hostname) bool {
 	within := func(name, pattern string) bool {
 		rest, isWild := strings.CutPrefix(pattern, "*")
-		return name == pattern || isWild && strings.HasSuffix(name, rest) && len(name) > len(rest)
+		return name == pattern || isWild && strings.HasSuffix(name, rest)
 	}
 	return of == "" || len(names) == 0 || slices.ContainsFunc(names, func(name gatewayv1.Hostname) bool {
 		return within(strings.ToLower(string(name)), strings.ToLower(string(of))) || within(strings.ToLower(string(of)),

@@ -52,6 +52,10 @@ func serviceName(g types.NamespacedName, controller gatewayv1.GatewayController)
 // annotationsFor are those of the Service of a Gateway, beside what it says itself; refused if the two contradict each other.
 func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (map[string]string, shadow.Verdict) {
 	all, said := map[string]string{}, map[string][]string{}
+	if g.Spec.TLS != nil { // To pass over it might let clients in without their certificates.
+		return all, shadow.Refuse(gatewayv1.GatewayReasonInvalid, "spec.tls has no meaning here; an NLB asks clients for certificates by "+
+			"annotations cacert and cacert-id")
+	}
 	for _, address := range g.Spec.Addresses {
 		kind := value(address.Type, gatewayv1.IPAddressType)
 		key := addressAnnotations[kind]

@@ -180,6 +180,10 @@ func programmed(svc *corev1.Service, g *gatewayv1.Gateway) shadow.Verdict {
 	if synced != nil && synced.Status == metav1.ConditionFalse {
 		text = fmt.Sprintf("Service %s: %s: %s", svc.Name, synced.Reason, synced.Message)
 		switch {
+		case synced.Reason == "Refused" && slices.ContainsFunc(g.Spec.Addresses, func(a gatewayv1.GatewaySpecAddress) bool {
+			return value(a.Type, gatewayv1.IPAddressType) != AddressKind && a.Value != "" && strings.Contains(synced.Message, a.Value)
+		}):
+			return shadow.Refuse(gatewayv1.GatewayReasonAddressNotUsable, "%s", text)
 		case synced.Reason == "Invalid" || synced.Reason == "Refused":
 			return shadow.Refuse(gatewayv1.GatewayReasonInvalid, "%s", text)
 		case strings.Contains(synced.Reason, "Quota"):
@@ -228,15 +232,18 @@ func (l *listener) status(generation int64, pending shadow.Verdict) gatewayv1.Li
 	return s
 }
 
+// parentNotProgrammed is a reason of the Gateway API that has no constant there.
+const parentNotProgrammed = "ParentNotProgrammed"
+
 // setStatus is what is said on a ListenerSet with its listeners.
 func setStatus(set *gatewayv1.ListenerSet, own []*listener,
 	refused, pending shadow.Verdict) gatewayv1.ListenerSetStatus {
 	if refused.Reason == "" && !slices.ContainsFunc(own, (*listener).accepted) {
 		refused = shadow.Refuse(gatewayv1.ListenerSetReasonListenersNotValid, "no listener is accepted; see their conditions")
 	}
-	unprogrammed := pending
-	if refused.Reason != "" {
-		unprogrammed = refused
+	unprogrammed := refused
+	if refused.Reason == "" && pending.Reason != "" {
+		unprogrammed = shadow.Refuse(parentNotProgrammed, "%s", pending.Message)
 	}
 	status := gatewayv1.ListenerSetStatus{Conditions: []metav1.Condition{
 		accepted(set.Generation, refused, own),

@@ -36,7 +36,7 @@ func (c *Controller) write(ctx context.Context, w *World, t Translation) (errs [
 			next.Status.SupportedFeatures = []gatewayv1.SupportedFeature{
 				{Name: "Gateway"}, {Name: "ReferenceGrant"}, {Name: "TCPRoute"}, {Name: "UDPRoute"},
 			}
-			try(put(ctx, class, next, client.GatewayClasses().UpdateStatus))
+			try(shadow.Put(ctx, class, next, client.GatewayClasses().UpdateStatus))
 		}
 	}
 	for _, g := range t.Gateways {
@@ -46,7 +46,7 @@ func (c *Controller) write(ctx context.Context, w *World, t Translation) (errs [
 		next.Status.Addresses = g.Status.Addresses
 		next.Status.AttachedListenerSets = g.Status.AttachedListenerSets
 		c.count(kindGateway, next.Status.Conditions)
-		try(put(ctx, g.Gateway, next, client.Gateways(next.Namespace).UpdateStatus))
+		try(shadow.Put(ctx, g.Gateway, next, client.Gateways(next.Namespace).UpdateStatus))
 	}
 	for _, set := range w.ListenerSets {
 		status, is := t.ListenerSets[shadow.NameOf(set)]
@@ -57,7 +57,7 @@ func (c *Controller) write(ctx context.Context, w *World, t Translation) (errs [
 		c.settle(kindListenerSet, next, "", &next.Status.Conditions, status.Conditions)
 		next.Status.Listeners = settleListeners(c, kindListenerSet, next, next.Status.Listeners, status.Listeners)
 		c.count(kindListenerSet, next.Status.Conditions)
-		try(put(ctx, set, next, client.ListenerSets(next.Namespace).UpdateStatus))
+		try(shadow.Put(ctx, set, next, client.ListenerSets(next.Namespace).UpdateStatus))
 	}
 	for _, route := range t.Routes {
 		try(c.sayOnRoute(ctx, route))
@@ -90,26 +90,17 @@ func (c *Controller) sayOnRoute(ctx context.Context, route Route) error {
 	case *gatewayv1.TCPRoute:
 		next := r.DeepCopy()
 		next.Status.Parents = parents
-		return put(ctx, r, next, client.TCPRoutes(namespace).UpdateStatus)
+		return shadow.Put(ctx, r, next, client.TCPRoutes(namespace).UpdateStatus)
 	case *gatewayv1.UDPRoute:
 		next := r.DeepCopy()
 		next.Status.Parents = parents
-		return put(ctx, r, next, client.UDPRoutes(namespace).UpdateStatus)
+		return shadow.Put(ctx, r, next, client.UDPRoutes(namespace).UpdateStatus)
 	case *gatewayv1.TLSRoute:
 		next := r.DeepCopy()
 		next.Status.Parents = parents
-		return put(ctx, r, next, client.TLSRoutes(namespace).UpdateStatus)
+		return shadow.Put(ctx, r, next, client.TLSRoutes(namespace).UpdateStatus)
 	}
 	return nil
-}
-
-// put writes the status of an object if it is another one.
-func put[T any](ctx context.Context, old, next T, write func(context.Context, T, metav1.UpdateOptions) (T, error)) error {
-	if equality.Semantic.DeepEqual(old, next) {
-		return nil
-	}
-	_, err := write(ctx, next, metav1.UpdateOptions{})
-	return err
 }
 
 // settle puts conditions in place of those of their types. What has not been said yet and a user can do something about
@@ -117,7 +108,7 @@ func put[T any](ctx context.Context, old, next T, write func(context.Context, T,
 func (c *Controller) settle(kind string, about metav1.Object, prefix string, have *[]metav1.Condition, put []metav1.Condition) {
 	ref := corev1.ObjectReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: kind, Namespace: about.GetNamespace(),
 		Name: about.GetName(), UID: about.GetUID()}
-	passing := []string{string(gatewayv1.GatewayReasonPending), string(gatewayv1.GatewayReasonAddressNotAssigned)}
+	passing := []string{string(gatewayv1.GatewayReasonPending), string(gatewayv1.GatewayReasonAddressNotAssigned), parentNotProgrammed}
 	shadow.Settle(have, put, func(p metav1.Condition) {
 		if p.Message != "" && !slices.Contains(passing, p.Reason) {
 			c.Recorder.Event(&ref, corev1.EventTypeWarning, p.Reason, prefix+p.Message)

@@ -2,9 +2,11 @@ package shadow
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +38,15 @@ func Settle(have *[]metav1.Condition, put []metav1.Condition, changed func(metav
 		}
 		meta.SetStatusCondition(have, p)
 	}
+}
+
+// Put writes the status of an object if it is another one.
+func Put[T any](ctx context.Context, old, next T, write func(context.Context, T, metav1.UpdateOptions) (T, error)) error {
+	if equality.Semantic.DeepEqual(old, next) {
+		return nil
+	}
+	_, err := write(ctx, next, metav1.UpdateOptions{})
+	return err
 }
 
 // NameOf names an object.
