@@ -74,7 +74,40 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- if and .Values.podMonitor.enabled .Values.serviceMonitor.enabled -}}
 {{- $problems = append $problems "podMonitor, serviceMonitor: both are enabled, and every series would be there twice; keep one of them" -}}
 {{- end -}}
+{{- $problems = concat $problems (include "alicloud-controllers.contradictions" . | fromJsonArray) -}}
 {{- if $problems -}}{{- fail (printf "\n\n  %s\n" (join "\n  " $problems)) -}}{{- end -}}
+{{- end }}
+
+{{/* Parts of configurations that probes, Services and Roles of the chart contradict, and ports that are there twice, as a JSON list. */}}
+{{- define "alicloud-controllers.contradictions" -}}
+{{- $problems := list -}}
+{{- range $name, $component := .Values.components -}}
+{{- $instead := dict "admin.listen" (printf "set components.%s.adminPort, by which probes and monitors go" $name) -}}
+{{- range $key := list "leaderElection.name" "leaderElection.namespace" -}}
+{{- $_ := set $instead $key (printf "take it out, the Role of the chart is for the Lease %s in the namespace of the release" $name) -}}
+{{- end -}}
+{{- if eq $name "cloudgateway" -}}
+{{- range $key, $value := dict "listen" "gatewayPort" "activeListen" "gatewayActivePort" "front.listen" "front.port" -}}
+{{- $_ := set $instead $key (printf "set %s, by which the Service goes" $value) -}}
+{{- end -}}
+{{- end -}}
+{{- range $key, $step := $instead -}}
+{{- $at := $component.config -}}
+{{- range $part := splitList "." $key -}}
+{{- if kindIs "map" $at -}}{{- $at = get $at $part -}}{{- end -}}
+{{- end -}}
+{{- if and $at (not (kindIs "map" $at)) -}}{{- $problems = append $problems (printf "components.%s.config.%s: %s" $name $key $step) -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $keys := list "gatewayPort" "gatewayActivePort" "components.cloudgateway.adminPort" -}}
+{{- $ports := list .Values.gatewayPort .Values.gatewayActivePort .Values.components.cloudgateway.adminPort -}}
+{{- if .Values.front.enabled -}}{{- $keys = append $keys "front.port" -}}{{- $ports = append $ports .Values.front.port -}}{{- end -}}
+{{- $numbers := list -}}
+{{- range $port := $ports -}}{{- $numbers = append $numbers (int $port) -}}{{- end -}}
+{{- if ne (len (uniq $numbers)) (len $numbers) -}}
+{{- $problems = append $problems (printf "%s: two of the gateway's ports are the same" (join ", " $keys)) -}}
+{{- end -}}
+{{ toJson $problems }}
 {{- end }}
 
 {{/* What this upgrade itself would delete of the certificate while pods need it, as a JSON list. Helm goes by the annotation that the Secret has in
