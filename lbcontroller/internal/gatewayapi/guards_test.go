@@ -130,6 +130,31 @@ func TestWritesAreGuarded(t *testing.T) {
 		if changes == 0 || deletions != 1 {
 			t.Errorf("%d changes, %d deletions", changes, deletions)
 		}
+		changes = 0
+		w.apply(gateway("nlb", tcp("a", 82)))
+		w.settle()
+		if svc := w.service(); changes != 0 || svc == nil || svc.DeletionTimestamp == nil {
+			t.Errorf("a Service that is being deleted: %d changes, %v", changes, svc)
+		}
+	})
+}
+
+// TestNobodyIsAskedInVain: no Gateway is asked for about the Services of a deleted one, of a binding, and of one of which
+// nothing can be made.
+func TestNobodyIsAskedInVain(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		w.made("deleted")
+		w.gateways.PrependReactor("get", "gateways", func(kubetesting.Action) (bool, runtime.Object, error) {
+			t.Error("it is asked for")
+			return false, nil, nil
+		})
+		w.start()
+		w.apply(gateway("nlb", "{name: a, protocol: HTTPS, port: 80}"))
+		w.settle()
+		if w.service() == nil {
+			t.Error("the Service is deleted")
+		}
 	})
 }
 

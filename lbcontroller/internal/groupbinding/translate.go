@@ -56,9 +56,9 @@ type Translated struct {
 	// Service is what it asks for. It is nil if nothing is to be made: what is there stays then.
 	Service *corev1.Service
 	Slices  []*discoveryv1.EndpointSlice
-	// Gone says that the Service whose servers are asked for isn't there.
-	Gone   bool
-	Status Status
+	// Surplus is what was made for the binding, where the Service isn't there whose servers are asked for; nil for nothing.
+	Surplus *corev1.Service
+	Status  Status
 }
 
 // filling is what two bindings must not both do.
@@ -100,7 +100,9 @@ func (w *World) binding(b *Binding, taken map[filling]string) Translated {
 	}
 	svc := w.Service(types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.ServiceRef.Name})
 	port, refused := b.port(svc)
-	t.Gone = svc == nil
+	if svc == nil {
+		t.Surplus = live
+	}
 	if wrong := b.invalid(); wrong.Reason != "" {
 		refused = wrong
 	}

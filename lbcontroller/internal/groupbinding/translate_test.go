@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/shadow"
 )
@@ -46,6 +47,9 @@ func worldOf(found Found, bindings ...*Binding) (*World, map[types.NamespacedNam
 	ports := []corev1.ServicePort{{Name: web, Port: 80}, {Name: dns, Port: 53, Protocol: corev1.ProtocolUDP},
 		{Name: "s", Port: 90, Protocol: corev1.ProtocolSCTP}}
 	add(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: corev1.ServiceSpec{Ports: ports}})
+	add(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "gateways", Labels: map[string]string{shadow.LabelManagedBy: backend.SlicesManager},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Gateway", Name: "gw", UID: "u-gw", Controller: new(true)}}},
+		Spec: corev1.ServiceSpec{Ports: ports}})
 	add(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName}})
 	return &World{
@@ -93,6 +97,7 @@ func TestAccepted(t *testing.T) {
 		{"no such port", tcp, port(intstr.FromInt32(81)), "False PortNotFound"},
 		{"no port of that name", tcp, port(intstr.FromString("80")), "False PortNotFound"},
 		{"no Service", tcp, service("gone"), "False ServiceNotFound"},
+		{"that of a Gateway", tcp, service("gateways"), "True Accepted"},
 		{"an ExternalName", tcp, service("elsewhere"), "False Invalid"},
 		{"udp for tcp", of("tcp"), port(intstr.FromString(dns)), "False OtherProtocol"},
 		{"tcp for udp", of("udp"), port(intstr.FromString(web)), "False OtherProtocol"},
@@ -222,8 +227,12 @@ func TestLastGoodGoesOn(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", got.Slices, diff)
 	}
 	b.Spec.ServiceRef.Name = "gone"
-	if got = w.Translate()[0]; got.Service != nil || !got.Gone {
-		t.Errorf("without its Service: %v, gone %t", got.Service, got.Gone)
+	if got = w.Translate()[0]; got.Service != nil || got.Surplus != live {
+		t.Errorf("without its Service: %v, surplus %v", got.Service, got.Surplus)
+	}
+	live.OwnerReferences[0].UID = "u-other"
+	if got = w.Translate()[0]; got.Surplus != nil {
+		t.Errorf("without its Service, and with a Service in the way: surplus %v", got.Surplus)
 	}
 	b.Spec.ServiceRef.Name, live.OwnerReferences[0].UID = "shop", "u-other"
 	w.Found = func(*Binding) Found { return found }
@@ -306,6 +315,43 @@ func TestLooksAgain(t *testing.T) {
 		l.wait()
 		if asked != 2 {
 			t.Errorf("%s: asked %d times for two server groups", c.name, asked)
+		}
+	}
+}
+
+// TestWhatABindingSaysOfItself: after a restart it is believed which server group was found, if that was for what the
+// binding says now. What was found for another name counts for nothing.
+func TestWhatABindingSaysOfItself(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		accepted   metav1.ConditionStatus
+		generation int64
+		group      *Group
+		want       int // looks
+	}{
+		"of this generation":     {metav1.ConditionTrue, 3, &Group{ID: "sgp-1"}, 0},
+		"of a generation before": {metav1.ConditionTrue, 2, &Group{ID: "sgp-1"}, 1},
+		"refused":                {metav1.ConditionFalse, 3, &Group{ID: "sgp-1"}, 1},
+		"without a server group": {metav1.ConditionTrue, 3, nil, 1},
+	} {
+		b := bindingFor(func(b *Binding) {
+			b.Status = Status{ServerGroup: c.group, Conditions: []metav1.Condition{{Type: ConditionAccepted, Status: c.accepted,
+				ObservedGeneration: c.generation}}}
+		})
+		w, _ := worldOf(Found{}, b)
+		asked := 0
+		l := &looks{done: func() {}, room: make(chan struct{}, 1), found: map[types.UID]*look{},
+			look: func(context.Context, ServerGroup) (Group, shadow.Verdict, error) {
+				asked++
+				return Group{ID: "sgp-1"}, shadow.Verdict{}, nil
+			}}
+		l.ask(t.Context(), w)
+		l.wait()
+		if asked != c.want || l.foundOf(b).Group.ID != "sgp-1" {
+			t.Errorf("%s: %d looks, found %+v", name, asked, l.foundOf(b))
+		}
+		if b.Spec.ServerGroup.ID = "sgp-2"; l.foundOf(b) != (Found{}) {
+			t.Errorf("%s: found for another server group: %+v", name, l.foundOf(b))
 		}
 	}
 }

@@ -41,8 +41,8 @@ func (c *Controller) write(ctx context.Context, all []Translated, going []*Bindi
 // keep makes the Service of a binding as it is wanted.
 func (c *Controller) keep(ctx context.Context, t Translated) error {
 	switch {
-	case t.Gone:
-		return c.clear(ctx, t.Binding)
+	case t.Surplus != nil && t.Surplus.DeletionTimestamp == nil:
+		return c.clear(ctx, t.Binding, t.Surplus)
 	case t.Service == nil:
 		return nil
 	}
@@ -50,16 +50,12 @@ func (c *Controller) keep(ctx context.Context, t Translated) error {
 }
 
 // clear deletes the Service of a binding if the API server says, too, that the one is gone whose servers are asked for.
-func (c *Controller) clear(ctx context.Context, b *Binding) error {
-	live := c.Service(ServiceName(b))
-	if live == nil || !shadow.IsOf(live, b) || live.DeletionTimestamp != nil {
-		return nil
-	}
+func (c *Controller) clear(ctx context.Context, b *Binding, surplus *corev1.Service) error {
 	if _, err := c.Client.CoreV1().Services(b.Namespace).Get(ctx, b.Spec.ServiceRef.Name,
 		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		return err
 	}
-	return c.Delete(ctx, live)
+	return c.Delete(ctx, surplus)
 }
 
 // letGo takes the servers of a deleted binding out, and then lets it go. That its Service is gone is said by the API

@@ -70,10 +70,15 @@ func (l *Loop) Changed(name types.NamespacedName) {
 
 // Service is one from the cache, nil for none; what changes of it from now on is seen.
 func (l *Loop) Service(name types.NamespacedName) *corev1.Service {
-	l.mu.Lock()
-	l.read[name] = l.passes
-	l.mu.Unlock()
+	l.looksAt(name)
 	return l.Known.Service(name)
+}
+
+// looksAt notes that the pass depends on a Service.
+func (l *Loop) looksAt(name types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read[name] = l.passes
 }
 
 // Await waits for the custom resources, and warns when others are missing than before, or when it can't be known which

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
 
@@ -93,6 +94,64 @@ func TestMissing(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// runs makes a Loop and runs it for a time, and says after how long each pass begins. do is called after a minute.
+func runs(t *testing.T, during time.Duration, pass func(l *Loop, n int) []error, do func(l *Loop)) (at []time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		begin, l := time.Now(), &Loop{kind: "Gateway", log: slog.New(slog.DiscardHandler), read: map[types.NamespacedName]int{}}
+		l.pass = func(context.Context) []error {
+			at = append(at, time.Since(begin).Truncate(time.Second))
+			return pass(l, len(at))
+		}
+		l.gather = reconcile.NewGather(gatherQuiet, gatherMax, l.run)
+		time.AfterFunc(time.Minute, func() { do(l) })
+		time.AfterFunc(during, cancel)
+		if err := l.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+	})
+	return at
+}
+
+// TestRetries: passes that fail are made again after a second, and twice as long after each further one, up to a minute.
+// Those that don't are not.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	got := runs(t, 10*time.Minute, func(_ *Loop, n int) []error {
+		if n == 9 || n > 10 {
+			return []error{nil}
+		}
+		return []error{nil, errors.New("no")}
+	}, func(*Loop) {})
+	var gaps []string
+	for i := range got[1:] {
+		gaps = append(gaps, (got[i+1] - got[i]).String())
+	}
+	if text := strings.Join(gaps, " "); text != "1s 2s 4s 8s 16s 32s 1m0s 1m0s" {
+		t.Errorf("gaps %s", text)
+	}
+}
+
+// TestChangeOfAService asks for a pass if the last pass has looked at it; what only one before has looked at doesn't matter.
+func TestChangeOfAService(t *testing.T) {
+	t.Parallel()
+	name := func(n string) types.NamespacedName { return types.NamespacedName{Namespace: "red", Name: n} }
+	pass := func(l *Loop, n int) []error {
+		if l.looksAt(name("stays")); n == 1 {
+			l.looksAt(name("goes"))
+			l.Trigger()
+		}
+		return nil
+	}
+	for changed, want := range map[types.NamespacedName]int{name("stays"): 3, name("goes"): 2, name("other"): 2, {}: 3} {
+		if got := runs(t, 2*time.Minute, pass, func(l *Loop) { l.Changed(changed) }); len(got) != want {
+			t.Errorf("%s: %d passes, want %d", changed, len(got), want)
 		}
 	}
 }
