@@ -152,7 +152,8 @@ func listenerProtocol(p model.Protocol) nlbv1.ListenerProtocol {
 	return nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP
 }
 
-// withGroup returns the attributes with the id of the group, which may have been created only now.
+// withGroup returns the attributes with the id of the group, which may have been created only now. Of a listener that is made again they
+// are as they were read: texts that it doesn't have are empty there, which no request may have.
 func withGroup(c model.ListenerConfig, id string) *nlbv1.ListenerConfig {
 	config := &nlbv1.ListenerConfig{}
 	if c != nil {
@@ -160,6 +161,11 @@ func withGroup(c model.ListenerConfig, id string) *nlbv1.ListenerConfig {
 	}
 	if id != "" {
 		config.ServerGroupId = new(id)
+	}
+	for _, text := range []**string{&config.Description, &config.SecurityPolicyId, &config.AlpnPolicy} {
+		if *text != nil && **text == "" {
+			*text = nil
+		}
 	}
 	return config
 }
