@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -39,14 +39,12 @@ func TestSourceRanges(t *testing.T) {
 		w.expect("restart")
 		w.after(8 * time.Hour)
 		w.expect("drift checks")
-		w.cloud.Lock()
-		for _, g := range w.cloud.SecurityGroups {
-			g.Rules = append(g.Rules, &ecsv1.SecurityGroupRule{
-				Direction: ecsv1.Direction_DIRECTION_INGRESS, Policy: ecsv1.RulePolicy_RULE_POLICY_ACCEPT, Priority: 1,
-				IpProtocol: "TCP", StartPort: 1, EndPort: 9999, Cidr: "0.0.0.0/0",
-			})
-		}
-		w.cloud.Unlock()
+		w.cloud.Change(func(c *state.Cloud) {
+			for id, g := range c.SecurityGroups {
+				g.Rules = append(g.Rules, state.SecurityRule{ID: "sgr-" + id, Direction: "ingress", Policy: "Accept", Priority: "1",
+					NicType: "intranet", IPProtocol: "TCP", PortRange: "1/9999", SourceCidr: "0.0.0.0/0"})
+			}
+		})
 		w.update(ranges("10.0.0.0/8", "192.0.2.0/24"))
 		w.expect("other networks", "UpdateSecurityGroup")
 		w.has("changed", append(rest, "balancer "+mark+" with "+sgName,
@@ -71,17 +69,17 @@ func TestSourceRangesAndTrouble(t *testing.T) {
 				inWorld(t, 2, func(w *world) {
 					var count, hit, open atomic.Int64
 					w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
-						w.cloud.Lock()
-						for _, l := range w.cloud.NLB.Listeners {
-							guards := 0
-							for _, id := range w.cloud.NLB.LoadBalancers[l.GetLoadBalancerId()].GetSecurityGroupIds() {
-								guards += len(w.cloud.SecurityGroups[id].GetRules())
+						w.cloud.Look(func(c *state.Cloud) {
+							for _, l := range c.NLBListeners {
+								guards := 0
+								for _, id := range c.NLBs[l.NLBID].SecurityGroupIDs {
+									guards += len(c.SecurityGroups[id].Rules)
+								}
+								if guards < 3 {
+									open.Add(1)
+								}
 							}
-							if guards < 3 {
-								open.Add(1)
-							}
-						}
-						w.cloud.Unlock()
+						})
 						if count.Add(1) == int64(n) {
 							hit.Add(1)
 							return fault
@@ -118,22 +116,18 @@ func TestTakeoverOfSourceRanges(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		svc := w.byCCM(web(ranges("10.0.0.0/8")), "TCP")
 		svc.Labels["service.k8s.alibaba/security-group-id"] = "sg-ccm"
-		rule := func(policy ecsv1.RulePolicy, priority int32, cidr string) *ecsv1.SecurityGroupRule {
-			return &ecsv1.SecurityGroupRule{
-				Direction: ecsv1.Direction_DIRECTION_INGRESS, Policy: policy, Priority: priority, IpProtocol: "ALL", Cidr: cidr,
-				Description: "k8s.default.web." + clusterID, RuleId: "sgr-" + cidr,
+		rule := func(policy, priority, cidr string) state.SecurityRule {
+			return state.SecurityRule{
+				ID: "sgr-" + priority, Direction: "ingress", Policy: policy, Priority: priority, NicType: "intranet", IPProtocol: "ALL",
+				PortRange: "-1/-1", SourceCidr: cidr, Description: "k8s.default.web." + clusterID,
 			}
 		}
-		w.cloud.Lock()
-		w.cloud.SecurityGroups["sg-ccm"] = &ecsv1.SecurityGroup{
-			SecurityGroupId: "sg-ccm", Name: sgName, VpcId: "vpc-test", Tags: marks(),
-			Rules: []*ecsv1.SecurityGroupRule{
-				rule(ecsv1.RulePolicy_RULE_POLICY_ACCEPT, 1, "10.0.0.0/8"), rule(ecsv1.RulePolicy_RULE_POLICY_DROP, 100, "0.0.0.0/0"),
-			},
-		}
-		w.cloud.NLB.LoadBalancers["nlb-ccm"].SecurityGroupIds = []string{"sg-ccm", "sg-of-users"}
-		w.cloud.SecurityGroups["sg-of-users"] = &ecsv1.SecurityGroup{SecurityGroupId: "sg-of-users", Name: "by hand"}
-		w.cloud.Unlock()
+		w.cloud.Add(&state.Cloud{SecurityGroups: map[string]*state.SecurityGroup{
+			"sg-ccm": {Name: sgName, VpcID: "vpc-test", Type: "normal", Tags: marks(),
+				Rules: []state.SecurityRule{rule("Accept", "1", "10.0.0.0/8"), rule("Drop", "100", "0.0.0.0/0")}},
+			"sg-of-users": {Name: "by hand", VpcID: "vpc-test", Type: "normal"},
+		}})
+		w.cloud.Change(func(c *state.Cloud) { c.NLBs["nlb-ccm"].SecurityGroupIDs = []string{"sg-ccm", "sg-of-users"} })
 		w.create(svc)
 		w.after(time.Minute)
 		w.expect("takeover", "UpdateSecurityGroup")
@@ -150,14 +144,15 @@ func TestLabelOfTheSecurityGroup(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		const label = "service.k8s.alibaba/security-group-id"
 		group := func() string {
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			for id, g := range w.cloud.SecurityGroups {
-				if g.GetName() == sgName {
-					return id
+			found := "none"
+			w.cloud.Look(func(c *state.Cloud) {
+				for id, g := range c.SecurityGroups {
+					if g.Name == sgName {
+						found = id
+					}
 				}
-			}
-			return "none"
+			})
+			return found
 		}
 		w.create(web())
 		w.after(time.Minute)
@@ -214,28 +209,31 @@ func TestSourceRangesPreserved(t *testing.T) {
 		w.remove()
 		w.expect("preserved", "UpdateLoadBalancer", "UpdateServerGroup", "UpdateSecurityGroup")
 		w.has("preserved", before...)
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		for _, g := range w.cloud.SecurityGroups {
-			check(t, "marks", 0, len(g.GetTags()))
-		}
+		w.cloud.Look(func(c *state.Cloud) {
+			for _, g := range c.SecurityGroups {
+				check(t, "marks", 0, len(g.Tags))
+			}
+		})
 	})
 }
 
 // clone puts a copy of the Service's security group into the cloud, under another name and with the id.
 func (w *world) clone(id, name string) {
 	w.t.Helper()
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	for _, g := range w.cloud.SecurityGroups {
-		if g.GetName() == sgName {
-			clone := proto.CloneOf(g)
-			clone.SecurityGroupId, clone.Name = id, name
-			w.cloud.SecurityGroups[id] = clone
-			return
+	isThere := false
+	w.cloud.Change(func(c *state.Cloud) {
+		for _, g := range c.SecurityGroups {
+			if g.Name == sgName && !isThere {
+				isThere = true
+				clone := *g
+				clone.ID, clone.Name = id, name
+				c.SecurityGroups[id] = &clone
+			}
 		}
+	})
+	if !isThere {
+		w.t.Fatal("the Service has no security group")
 	}
-	w.t.Fatal("the Service has no security group")
 }
 
 // TestClonedSecurityGroup: a security group with another name that bears the tags of the Service's, as a clone does, is

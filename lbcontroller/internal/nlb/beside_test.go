@@ -1,6 +1,7 @@
 package nlb_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,9 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -67,16 +66,16 @@ func onCLB(svc *corev1.Service) { svc.Spec.LoadBalancerClass = nil }
 // TestMadeTheirs: people take the tags off a load balancer, or mark it as theirs, to keep it, and delete the Service:
 // it goes on serving, with the server groups that its listeners use.
 func TestMadeTheirs(t *testing.T) {
-	for what, tags := range map[string][]*commonv1.Tag{
-		"without tags": nil, "reused by a user": append(marks(), &commonv1.Tag{Key: ownership.TagReused, Value: "true"}),
+	for what, tags := range map[string][]state.Tag{
+		"without tags": nil, "reused by a user": append(marks(), state.Tag{Key: ownership.TagReused, Value: "true"}),
 	} {
 		inWorld(t, 2, func(w *world) {
 			w.create(web())
-			w.cloud.Lock()
-			for _, lb := range w.cloud.NLB.LoadBalancers {
-				lb.Tags, lb.Name = tags, "shop"
-			}
-			w.cloud.Unlock()
+			w.cloud.Change(func(c *state.Cloud) {
+				for _, lb := range c.NLBs {
+					lb.Tags, lb.Name = tags, "shop"
+				}
+			})
 			w.writes()
 			w.events.take()
 			w.remove()
@@ -151,72 +150,58 @@ func TestGroupsAreFound(t *testing.T) {
 // TestGroupsThatAreNotDeleted: the search deletes no server group that something uses, that has a server which is no
 // node of the cluster, whose marks or name are another's, or whose Service is there.
 func TestGroupsThatAreNotDeleted(t *testing.T) {
-	group := func(change func(g *nlbv1.ServerGroup)) *nlbv1.ServerGroup {
-		g := &nlbv1.ServerGroup{ServerGroupId: "sgp-left", Name: "k8s.30080.TCP.gone.default.c-test", VpcId: "vpc-test",
-			Tags: []*commonv1.Tag{{Key: ownership.TagService, Value: "agone"}, {Key: ownership.TagCluster, Value: clusterID}},
-			Servers: []*nlbv1.Server{{
-				Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30080, Weight: new(int32(100)),
-				Description: "k8s.30080.TCP.gone.default.c-test"}}}
+	group := func(change func(g *state.NLBServerGroup)) *state.NLBServerGroup {
+		g := &state.NLBServerGroup{Name: "k8s.30080.TCP.gone.default.c-test", VpcID: "vpc-test",
+			Tags: []state.Tag{{Key: ownership.TagService, Value: "agone"}, {Key: ownership.TagCluster, Value: clusterID}},
+			Servers: []*state.NLBServer{{
+				Type: "Ecs", ServerID: "i-1", Port: 30080, Weight: 100, Description: "k8s.30080.TCP.gone.default.c-test"}}}
 		change(g)
 		return g
 	}
 	for what, tt := range map[string]struct {
-		change  func(g *nlbv1.ServerGroup)
+		change  func(g *state.NLBServerGroup)
 		deleted bool
 	}{
-		"nobody's":           {func(*nlbv1.ServerGroup) {}, true},
-		"without a server":   {func(g *nlbv1.ServerGroup) { g.Servers = nil }, true},
-		"another name":       {func(g *nlbv1.ServerGroup) { g.Name = "my-own" }, false},
-		"another cluster's":  {func(g *nlbv1.ServerGroup) { g.Tags[1].Value = "c-other" }, false},
-		"one tag only":       {func(g *nlbv1.ServerGroup) { g.Tags = g.GetTags()[:1] }, false},
-		"name of a cluster":  {func(g *nlbv1.ServerGroup) { g.Name = "k8s.30080.TCP.gone.default.c-other" }, false},
-		"name of a Service":  {func(g *nlbv1.ServerGroup) { g.Name = "k8s.30090.TCP.api.default.c-test" }, false},
-		"a foreign server":   {func(g *nlbv1.ServerGroup) { g.Servers[0].ServerId = "i-other" }, false},
-		"a server by hand":   {func(g *nlbv1.ServerGroup) { g.Servers[0].Description = "mine" }, false},
+		"nobody's":           {func(*state.NLBServerGroup) {}, true},
+		"without a server":   {func(g *state.NLBServerGroup) { g.Servers = nil }, true},
+		"another name":       {func(g *state.NLBServerGroup) { g.Name = "my-own" }, false},
+		"another cluster's":  {func(g *state.NLBServerGroup) { g.Tags[1].Value = "c-other" }, false},
+		"one tag only":       {func(g *state.NLBServerGroup) { g.Tags = g.Tags[:1] }, false},
+		"name of a cluster":  {func(g *state.NLBServerGroup) { g.Name = "k8s.30080.TCP.gone.default.c-other" }, false},
+		"name of a Service":  {func(g *state.NLBServerGroup) { g.Name = "k8s.30090.TCP.api.default.c-test" }, false},
+		"a foreign server":   {func(g *state.NLBServerGroup) { g.Servers[0].ServerID = "i-other" }, false},
+		"a server by hand":   {func(g *state.NLBServerGroup) { g.Servers[0].Description = "mine" }, false},
 		"a listener uses it": {nil, false},
 	} {
 		inWorld(t, 1, func(w *world) {
 			w.orphans = true
 			w.restart()
 			w.create(web(another))
-			w.cloud.Lock()
 			change := tt.change
 			if change == nil {
-				change = func(*nlbv1.ServerGroup) {}
-				w.cloud.NLB.LoadBalancers["nlb-user"] = &nlbv1.LoadBalancer{
-					LoadBalancerId: "nlb-user", Name: "by-hand", VpcId: "vpc-test",
-					Status: nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_ACTIVE}
-				w.cloud.NLB.Listeners["lsn-user"] = &nlbv1.Listener{ListenerId: "lsn-user", LoadBalancerId: "nlb-user", Port: 9000,
-					Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP,
-					Config:   &nlbv1.ListenerConfig{ServerGroupId: new("sgp-left")}}
+				change = func(*state.NLBServerGroup) {}
+				w.cloud.Add(&state.Cloud{
+					NLBs:         map[string]*state.NLB{"nlb-user": {Name: "by-hand", VpcID: "vpc-test"}},
+					NLBListeners: map[string]*state.NLBListener{"lsn-user": {NLBID: "nlb-user", Port: 9000, Protocol: "TCP", ServerGroupID: "sgp-left"}},
+				})
 			}
 			left := group(change)
-			before := proto.CloneOf(left)
-			w.cloud.NLB.ServerGroups["sgp-left"] = left
-			w.cloud.Unlock()
-			w.after(72 * time.Hour)
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			now, isThere := w.cloud.NLB.ServerGroups["sgp-left"]
-			check(t, what+": deleted", tt.deleted, !isThere)
-			if isThere {
-				check(t, what+": servers", len(before.GetServers()), len(now.GetServers()))
-			}
+			servers := len(left.Servers)
+			w.cloud.Add(&state.Cloud{NLBServerGroups: map[string]*state.NLBServerGroup{"sgp-left": left}})
+			w.after(30 * time.Hour)
+			w.cloud.Look(func(c *state.Cloud) {
+				now, isThere := c.NLBServerGroups["sgp-left"]
+				check(t, what+": deleted", tt.deleted, !isThere)
+				if isThere {
+					check(t, what+": servers", servers, len(now.Servers))
+				}
+			})
 		})
 	}
 }
 
 // failures makes every creation of an NLB fail.
-func (w *world) failures() {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	w.cloud.NLB.Job = func(m string, _ proto.Message) gatewaytest.Job {
-		if m == "nlb.CreateLoadBalancer" {
-			return gatewaytest.Job{Fails: "InternalError", Takes: 5 * time.Second}
-		}
-		return gatewaytest.Job{}
-	}
-}
+func (w *world) failures() { w.job("CreateLoadBalancer", 0, 5*time.Second, "InternalError") }
 
 // TestFailedNLBsGo: NLBs that could not be made go with the Service; one that the cloud protects is told.
 func TestFailedNLBsGo(t *testing.T) {
@@ -228,13 +213,9 @@ func TestFailedNLBsGo(t *testing.T) {
 		w.remove()
 		w.after(10 * time.Minute)
 		check(t, "finalizers", 0, len(w.service().Finalizers))
-		w.cloud.Lock()
-		for id, lb := range w.cloud.NLB.LoadBalancers {
-			check(t, id+": protected", true, lb.GetDeletionProtection().GetEnabled())
-		}
-		check(t, "NLBs left", 1, len(w.cloud.NLB.LoadBalancers))
-		w.cloud.Unlock()
-		w.says("nlb-1, which could not be made")
+		left := w.balancer()
+		check(t, left.ID+": protected", true, left.Deletion.On)
+		w.says(left.ID + ", which could not be made")
 	})
 }
 
@@ -261,15 +242,30 @@ func TestFailedNLBsAreFound(t *testing.T) {
 func TestTagGoneFromANamedNLB(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.create(web(annotated(annotation.Name, "shop")))
-		w.cloud.Lock()
-		for _, lb := range w.cloud.NLB.LoadBalancers {
-			lb.Tags = slices.DeleteFunc(lb.GetTags(), func(t *commonv1.Tag) bool { return t.GetKey() == ownership.TagService })
-		}
-		w.cloud.Unlock()
+		w.cloud.Change(func(c *state.Cloud) {
+			for _, lb := range c.NLBs {
+				lb.Tags = slices.DeleteFunc(lb.Tags, func(t state.Tag) bool { return t.Key == ownership.TagService })
+			}
+		})
 		w.writes()
 		w.update(func(svc *corev1.Service) { svc.Annotations["touched"] = "1" })
 		w.update(annotated(annotation.IdleTimeout, "60"))
 		w.expect("without the tag", "UpdateLoadBalancer", "UpdateListener")
+	})
+}
+
+// guards compares how many security groups or access lists in force guard each load balancer.
+func (w *world) guards(what string, want int) {
+	w.t.Helper()
+	w.cloud.Look(func(c *state.Cloud) {
+		for _, lb := range c.NLBs {
+			check(w.t, what+": security groups of the NLB", want, len(lb.SecurityGroupIDs))
+		}
+		for _, lb := range c.LoadBalancers {
+			for _, l := range lb.Listeners {
+				check(w.t, what+": access control of the listener", want > 0, l.Attributes["AclStatus"] == "on")
+			}
+		}
 	})
 }
 
@@ -282,20 +278,16 @@ func TestReplacedWhileNobodyLeads(t *testing.T) {
 			w.replace(web(change))
 			w.after(time.Minute)
 			lists := func() int {
-				w.cloud.Lock()
-				defer w.cloud.Unlock()
-				n := len(w.cloud.AccessControlLists)
-				for _, g := range w.cloud.SecurityGroups {
-					if g.GetName() == sgName {
-						n++
+				n := 0
+				w.cloud.Look(func(c *state.Cloud) {
+					n = len(c.Acls)
+					for _, g := range c.SecurityGroups {
+						if g.Name == sgName {
+							n++
+						}
 					}
-				}
-				for _, lb := range w.cloud.NLB.LoadBalancers {
-					check(t, kind+": security groups of the NLB", 0, len(lb.GetSecurityGroupIds()))
-				}
-				for _, l := range w.cloud.Listeners {
-					check(t, kind+": access control of the listener", false, l.GetConfig().GetAclEnabled())
-				}
+				})
+				w.guards(kind, 0)
 				return n
 			}
 			if kind == "NLB" { // The cloud deletes no list that a listener of a CLB names, in force or not.
@@ -324,14 +316,7 @@ func TestReplacedWhileNobodyLeads(t *testing.T) {
 			}
 			w.start()
 			w.after(3 * time.Hour)
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			for _, lb := range w.cloud.NLB.LoadBalancers {
-				check(t, kind+": security groups of the NLB, found by the search", 0, len(lb.GetSecurityGroupIds()))
-			}
-			for _, l := range w.cloud.Listeners {
-				check(t, kind+": access control of the listener, found by the search", false, l.GetConfig().GetAclEnabled())
-			}
+			w.guards(kind+", found by the search", 0)
 		})
 		// Where fields of Services don't count, what once restricted the access goes on.
 		inWorld(t, 2, func(w *world) {
@@ -342,14 +327,7 @@ func TestReplacedWhileNobodyLeads(t *testing.T) {
 			w.writes()
 			w.update(func(svc *corev1.Service) { svc.Annotations["touched"] = "1" })
 			w.after(24 * time.Hour)
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			for _, lb := range w.cloud.NLB.LoadBalancers {
-				check(t, kind+": security groups of the NLB, fields off", 1, len(lb.GetSecurityGroupIds()))
-			}
-			for _, l := range w.cloud.Listeners {
-				check(t, kind+": access control of the listener, fields off", true, l.GetConfig().GetAclEnabled())
-			}
+			w.guards(kind+", fields off", 1)
 		})
 	}
 }
@@ -361,14 +339,10 @@ func TestReplacedWithAnEIP(t *testing.T) {
 	plain := annotated(annotation.AddressType, "intranet", "vswitch-id", "vsw-h")
 	inWorld(t, 2, func(w *world) {
 		w.create(web(onCLB, asked))
-		w.cloud.Lock()
-		check(t, "EIPs", 1, len(w.cloud.Eips))
-		w.cloud.Unlock()
+		check(t, "EIPs", 1, len(w.eips()))
 		w.replace(web(onCLB, plain))
 		w.after(time.Minute)
-		w.cloud.Lock()
-		check(t, "EIPs after the replacement", 0, len(w.cloud.Eips))
-		w.cloud.Unlock()
+		check(t, "EIPs after the replacement", 0, len(w.eips()))
 		w.writes()
 		w.after(24 * time.Hour)
 		w.expect("drift checks")
@@ -386,11 +360,15 @@ func TestReplacedWithAnEIP(t *testing.T) {
 		}
 		w.start()
 		w.after(time.Minute)
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		check(t, "EIPs after the Service", 0, len(w.cloud.Eips))
-		check(t, "CLBs after the Service", 0, len(w.cloud.LoadBalancers))
+		check(t, "EIPs after the Service", 0, len(w.eips()))
+		w.cloud.Look(func(c *state.Cloud) { check(t, "CLBs after the Service", 0, len(c.LoadBalancers)) })
 	})
+}
+
+// eips are the ids of the EIPs that there are.
+func (w *world) eips() (ids []string) {
+	w.cloud.Look(func(c *state.Cloud) { ids = slices.Sorted(maps.Keys(c.Eips)) })
+	return ids
 }
 
 // TestEIPsOfOthers: an EIP is the Service's by its tags and its name. One that somebody has renamed, or tagged like it,
@@ -399,22 +377,18 @@ func TestEIPsOfOthers(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.create(web(onCLB,
 			annotated(annotation.AddressType, "intranet", annotation.EIPAllocate, "on", "vswitch-id", "vsw-h")))
-		w.cloud.Lock()
-		for _, e := range w.cloud.Eips {
-			other := proto.CloneOf(e)
-			other.AllocationId, other.Name, other.Status = "eip-other", "mine", "Available"
-			other.InstanceId, other.InstanceType = "", ""
-			w.cloud.Eips["eip-other"] = other
-			break
-		}
-		w.cloud.Unlock()
+		w.cloud.Change(func(c *state.Cloud) {
+			for _, id := range slices.Collect(maps.Keys(c.Eips)) {
+				other := *c.Eips[id]
+				other.ID, other.Name, other.Address, other.Status = "eip-other", "mine", "47.9.9.9", "Available"
+				other.InstanceID, other.InstanceType = "", ""
+				c.Eips["eip-other"] = &other
+			}
+		})
 		w.after(10 * time.Hour)
 		w.remove()
 		w.after(time.Minute)
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		check(t, "EIPs left", 1, len(w.cloud.Eips))
-		check(t, "that of others", true, w.cloud.Eips["eip-other"] != nil)
+		check(t, "EIPs left", []string{"eip-other"}, w.eips())
 	})
 }
 
@@ -427,34 +401,32 @@ func TestEIPIsTold(t *testing.T) {
 		w.restart()
 		w.create(web(another, onCLB))
 		w.create(web(onCLB, intranet))
-		w.cloud.Lock()
-		for _, e := range w.cloud.Eips {
-			e.InstanceId, e.InstanceType, e.Status = "", "", "Available"
-		}
-		for id, lb := range w.cloud.LoadBalancers {
-			if lb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTRANET {
-				delete(w.cloud.LoadBalancers, id)
+		w.cloud.Change(func(c *state.Cloud) {
+			for _, e := range c.Eips {
+				e.InstanceID, e.InstanceType, e.Status = "", "", "Available"
 			}
-		}
-		w.cloud.Unlock()
+			for id, lb := range c.LoadBalancers {
+				if lb.AddressType == "intranet" {
+					delete(c.LoadBalancers, id)
+				}
+			}
+			maps.DeleteFunc(c.ServerGroups, func(_ string, g *state.ServerGroup) bool { return c.LoadBalancers[g.LoadBalancerID] == nil })
+			c.Recount()
+		})
 		w.vanish()
 		w.events.take()
 		w.after(3 * time.Hour)
-		w.says("EIP eip-new")
-		w.after(100 * time.Hour)
-		w.cloud.Lock()
-		check(t, "EIPs", 1, len(w.cloud.Eips))
-		w.cloud.Unlock()
+		left := w.eips()
+		check(t, "EIPs", 1, len(left))
+		w.says("EIP " + left[0])
+		w.after(30 * time.Hour)
+		check(t, "EIPs", left, w.eips())
 	})
 	inWorld(t, 2, func(w *world) {
 		w.orphans = true
 		w.restart()
 		w.create(web(onCLB, intranet))
-		id := ""
-		w.cloud.Lock()
-		for id = range w.cloud.Eips {
-		}
-		w.cloud.Unlock()
+		id := w.eips()[0]
 		w.update(withoutAnnotation(annotation.EIPAllocate), annotated(annotation.EIPID, id))
 		w.writes()
 		version := w.service().ResourceVersion
@@ -465,14 +437,10 @@ func TestEIPIsTold(t *testing.T) {
 		w.events.take()
 		w.after(30 * time.Hour)
 		w.says("UnusedEIP EIP " + id)
-		w.cloud.Lock()
-		check(t, "bound to", "", w.cloud.Eips[id].GetInstanceId())
-		w.cloud.Unlock()
+		w.cloud.Look(func(c *state.Cloud) { check(t, "bound to", "", c.Eips[id].InstanceID) })
 		w.remove()
 		w.after(time.Minute)
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		check(t, "EIPs", 1, len(w.cloud.Eips))
+		check(t, "EIPs", 1, len(w.eips()))
 	})
 }
 
@@ -490,20 +458,17 @@ func TestReplacedOnAUsersNLB(t *testing.T) {
 		w.has("deleted", usersLines, userListener, "group by-hand ")
 	})
 	inWorld(t, 2, func(w *world) {
-		w.cloud.Lock()
-		w.cloud.LoadBalancers["lb-user"] = &slbv1.LoadBalancer{
-			LoadBalancerId: "lb-user", Name: "by-hand", Address: "47.9.9.9",
-			AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, Status: "active"}
-		w.cloud.Unlock()
+		w.cloud.Add(&state.Cloud{LoadBalancers: map[string]*state.LoadBalancer{"lb-user": {Name: "by-hand", Address: "47.9.9.9",
+			AddressType: "internet", Status: "active"}}})
 		w.create(web(onCLB, annotated(annotation.ID, "lb-user", annotation.ForceOverride, "true")))
 		w.replace(web(onCLB))
 		w.after(time.Minute)
 		w.says("lb-user")
 		w.remove()
 		w.after(time.Minute)
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		check(t, "listeners left", 0, len(w.cloud.Listeners))
-		check(t, "server groups left", 0, len(w.cloud.ServerGroups))
+		w.cloud.Look(func(c *state.Cloud) {
+			check(t, "listeners left", 0, len(c.LoadBalancers["lb-user"].Listeners))
+			check(t, "server groups left", 0, len(c.ServerGroups))
+		})
 	})
 }

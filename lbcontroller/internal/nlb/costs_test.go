@@ -12,7 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+	simapi "alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -30,11 +31,11 @@ func TestCosts(t *testing.T) {
 		check(t, "reads: the zones of the configured vSwitches, and those that have NLBs", 2, reads)
 		w.expect("cold create", "CreateLoadBalancer", "CreateServerGroup", "CreateListener")
 		svc := w.service()
-		check(t, "status", []corev1.LoadBalancerIngress{{Hostname: w.balancer().GetDnsName()}}, svc.Status.LoadBalancer.Ingress)
+		check(t, "status", []corev1.LoadBalancerIngress{{Hostname: w.balancer().DNSName}}, svc.Status.LoadBalancer.Ingress)
 		check(t, "finalizer", []string{nlb.Finalizer}, svc.Finalizers)
-		check(t, "servers", 200, len(w.group().GetServers()))
-		check(t, "name", groupName, w.group().GetName())
-		check(t, "description", "k8s.80.TCP.web.default.c-test", w.listener().GetConfig().GetDescription())
+		check(t, "servers", 200, len(w.group().Servers))
+		check(t, "name", groupName, w.group().Name)
+		check(t, "description", "k8s.80.TCP.web.default.c-test", w.listener().Description)
 
 		w.update(func(svc *corev1.Service) { svc.Labels["team"] = "a" })
 		check(t, "calls after a change that means nothing", 0, len(w.cloud.Calls()))
@@ -61,16 +62,9 @@ func TestCosts(t *testing.T) {
 // TestBesideEachOther: the server group is made while the cloud makes the NLB.
 func TestBesideEachOther(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
-		w.cloud.Lock()
-		w.cloud.NLB.Job = func(method string, _ proto.Message) gatewaytest.Job {
-			if method == "nlb.CreateLoadBalancer" {
-				return gatewaytest.Job{Takes: time.Minute}
-			}
-			return gatewaytest.Job{Takes: time.Second}
-		}
-		w.cloud.Unlock()
+		w.set(func(s *simapi.Settings) { s.NLBActive, s.NLBJob = time.Minute, time.Second })
 		w.create(web())
-		check(t, "servers meanwhile", 2, len(w.group().GetServers()))
+		check(t, "servers meanwhile", 2, len(w.group().Servers))
 		check(t, "published meanwhile", 0, len(w.service().Status.LoadBalancer.Ingress))
 		w.after(time.Minute)
 		w.has("all", "balancer "+mark, "listener 80-0 TCP to "+groupName, "group "+groupName+" i-1:30080=100 i-2:30080=100")
@@ -82,13 +76,13 @@ func TestBesideEachOther(t *testing.T) {
 // other. What is refused in some is done in the others, and tried again.
 func TestGroupsBesideEachOther(t *testing.T) {
 	const ports, job, others = 50, 20 * time.Second, 15 * time.Second
-	has := func(id string) func(*nlbv1.ServerGroup) bool {
-		return func(g *nlbv1.ServerGroup) bool {
-			return slices.ContainsFunc(g.GetServers(), func(s *nlbv1.Server) bool { return s.GetServerId() == id })
+	has := func(id string) func(*state.NLBServerGroup) bool {
+		return func(g *state.NLBServerGroup) bool {
+			return slices.ContainsFunc(g.Servers, func(s *state.NLBServer) bool { return s.ServerID == id })
 		}
 	}
-	isThere := func(*nlbv1.ServerGroup) bool { return true }
-	isTurns := func(g *nlbv1.ServerGroup) bool { return strings.EqualFold(g.GetScheduler(), "rr") }
+	isThere := func(*state.NLBServerGroup) bool { return true }
+	isTurns := func(g *state.NLBServerGroup) bool { return strings.EqualFold(g.Scheduler, "rr") }
 	join := func(w *world) { w.addNode(3) }
 	leave := func(w *world) {
 		if err := w.kube.CoreV1().Nodes().Delete(t.Context(), "node-2", metav1.DeleteOptions{}); err != nil {
@@ -97,47 +91,40 @@ func TestGroupsBesideEachOther(t *testing.T) {
 	}
 	change := func(to func(*corev1.Service)) func(*world) { return func(w *world) { w.update(to) } }
 	for _, test := range []struct {
-		name, method string
-		before       int32
-		then         func(w *world)
-		is           func(*nlbv1.ServerGroup) bool
+		name, action, method string // of the cloud, and of the gateway
+		before               int32
+		then                 func(w *world)
+		is                   func(*state.NLBServerGroup) bool
 		// want is how many groups are so then, and refused how many changes the cloud refuses at first.
 		want, refused int
 	}{
-		{"a node joins", "nlb.ApplyServerChanges", ports, join, has("i-3"), ports, 0},
-		{"a node joins, and groups are refused", "nlb.ApplyServerChanges", ports, join, has("i-3"), ports, 3},
-		{"a node goes", "nlb.ApplyServerChanges", ports, leave, has("i-2"), 0, 0},
-		{"another scheduler", "nlb.UpdateServerGroup", ports, change(annotated(annotation.Scheduler, "rr")), isTurns, ports, 0},
-		{"ports more", "nlb.CreateServerGroup", 1, change(withPorts(ports)), isThere, ports, 0},
-		{"the Service goes", "nlb.DeleteServerGroup", ports, (*world).remove, isThere, 0, 0},
+		{"a node joins", "AddServersToServerGroup", "nlb.ApplyServerChanges", ports, join, has("i-3"), ports, 0},
+		{"a node joins, and groups are refused", "AddServersToServerGroup", "nlb.ApplyServerChanges", ports, join, has("i-3"), ports, 3},
+		{"a node goes", "RemoveServersFromServerGroup", "nlb.ApplyServerChanges", ports, leave, has("i-2"), 0, 0},
+		{"another scheduler", "UpdateServerGroupAttribute", "nlb.UpdateServerGroup", ports, change(annotated(annotation.Scheduler, "rr")), isTurns, ports, 0},
+		{"ports more", "CreateServerGroup", "nlb.CreateServerGroup", 1, change(withPorts(ports)), isThere, ports, 0},
+		{"the Service goes", "DeleteServerGroup", "nlb.DeleteServerGroup", ports, (*world).remove, isThere, 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inWorld(t, 2, func(w *world) {
 				w.create(web(withPorts(test.before)))
 				w.after(time.Minute)
-				w.cloud.Lock()
-				w.cloud.NLB.Job = func(method string, _ proto.Message) gatewaytest.Job {
-					if method == test.method {
-						return gatewaytest.Job{Takes: job}
-					}
-					return gatewaytest.Job{}
-				}
-				w.cloud.Unlock()
+				w.job(test.action, 0, job, "")
 				w.cloud.Fail(test.method, test.refused, rpcerr.Errorf(rpcerr.ServerNotFound, "refused"))
 				begin := time.Now()
 				test.then(w)
 				for time.Since(begin) < 2*job+others {
 					w.after(time.Second)
 				}
-				w.cloud.Lock()
 				got := 0
-				for _, g := range w.cloud.NLB.ServerGroups {
-					if test.is(g) {
-						got++
+				w.cloud.Look(func(c *state.Cloud) {
+					for _, g := range c.NLBServerGroups {
+						if test.is(g) {
+							got++
+						}
 					}
-				}
-				w.cloud.NLB.Job = nil
-				w.cloud.Unlock()
+				})
+				w.quiet()
 				check(t, "groups", test.want, got)
 			})
 		})
@@ -146,29 +133,20 @@ func TestGroupsBesideEachOther(t *testing.T) {
 
 // TestJobsThatFail: what the cloud could not make is deleted and made anew, once each time.
 func TestJobsThatFail(t *testing.T) {
-	for _, method := range []string{"nlb.CreateLoadBalancer", "nlb.CreateServerGroup", "nlb.ApplyServerChanges", "nlb.CreateListener"} {
+	for _, action := range []string{"CreateLoadBalancer", "CreateServerGroup", "AddServersToServerGroup", "CreateListener"} {
 		for _, times := range []int{1, 3} {
 			inWorld(t, 2, func(w *world) {
-				left := times
-				w.cloud.Lock()
-				w.cloud.NLB.Job = func(m string, _ proto.Message) gatewaytest.Job {
-					if m != method || left == 0 {
-						return gatewaytest.Job{}
-					}
-					left--
-					return gatewaytest.Job{Fails: "InternalError"}
-				}
-				w.cloud.Unlock()
+				w.job(action, times, 0, "InternalError")
 				w.create(web())
 				w.after(10 * time.Minute)
 				var stuck []string // It is protected, and the cloud changes nothing about what it could not make.
-				if method == "nlb.CreateLoadBalancer" {
+				if action == "CreateLoadBalancer" {
 					stuck = []string{mainLines}
 				}
-				w.has(method, append(stuck, mainLines, "listener 80-0 TCP to "+groupName, nodeLine(groupName))...)
+				w.has(action, append(stuck, mainLines, "listener 80-0 TCP to "+groupName, nodeLine(groupName))...)
 				w.remove()
 				w.after(time.Minute)
-				w.has(method+" and deleted", stuck...)
+				w.has(action+" and deleted", stuck...)
 			})
 		}
 	}
@@ -177,14 +155,7 @@ func TestJobsThatFail(t *testing.T) {
 // TestJobThatNeverEnds: the Service says what it waits for, others are served, and nothing is made twice when it ends after all.
 func TestJobThatNeverEnds(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
-		w.cloud.Lock()
-		w.cloud.NLB.Job = func(m string, r proto.Message) gatewaytest.Job {
-			if m == "nlb.CreateLoadBalancer" {
-				return gatewaytest.Job{Takes: 2 * time.Hour}
-			}
-			return gatewaytest.Job{}
-		}
-		w.cloud.Unlock()
+		w.job("CreateLoadBalancer", 0, 2*time.Hour, "")
 		w.create(web())
 		w.after(5 * time.Minute)
 		check(t, "creations at first", 1, len(w.cloud.CallsOf("nlb.CreateLoadBalancer")))
@@ -268,16 +239,7 @@ func TestTroubleAfterAFailedJob(t *testing.T) {
 		for name, fault := range map[string]gatewaytest.Fault{"fails": {Before: unavailable()}, "is lost": {After: unavailable()}} {
 			for _, dies := range []bool{false, true} {
 				inWorld(t, 1, func(w *world) {
-					fails := true
-					w.cloud.Lock()
-					w.cloud.NLB.Job = func(m string, _ proto.Message) gatewaytest.Job {
-						if m != "nlb.CreateLoadBalancer" || !fails {
-							return gatewaytest.Job{}
-						}
-						fails = false
-						return gatewaytest.Job{Fails: "InternalError"}
-					}
-					w.cloud.Unlock()
+					w.job("CreateLoadBalancer", 1, 0, "InternalError")
 					var count atomic.Int64 // Some calls are made at the same time.
 					var died atomic.Bool
 					w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
@@ -294,21 +256,21 @@ func TestTroubleAfterAFailedJob(t *testing.T) {
 					w.after(10 * time.Minute)
 					what := fmt.Sprintf("call %d %s, dies %t", n, name, dies)
 					made := 0
-					w.cloud.Lock()
-					defer w.cloud.Unlock()
-					for _, lb := range w.cloud.NLB.LoadBalancers {
-						if lb.GetStatus() == nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_CREATE_FAILED {
-							continue
-						}
-						if made++; !lb.GetDeletionProtection().GetEnabled() {
-							t.Errorf("%s: the NLB is not protected", what)
-						}
-						for _, tag := range lb.GetTags() {
-							if !slices.Contains([]string{ownership.TagService, ownership.TagCluster}, tag.GetKey()) {
-								t.Errorf("%s: the NLB has the tag %v", what, tag)
+					w.cloud.Look(func(c *state.Cloud) {
+						for _, lb := range c.NLBs {
+							if lb.Status == "CreateFailed" {
+								continue
+							}
+							if made++; !lb.Deletion.On {
+								t.Errorf("%s: the NLB is not protected", what)
+							}
+							for _, tag := range lb.Tags {
+								if !slices.Contains([]string{ownership.TagService, ownership.TagCluster}, tag.Key) {
+									t.Errorf("%s: the NLB has the tag %v", what, tag)
+								}
 							}
 						}
-					}
+					})
 					check(t, what+": NLBs", 1, made)
 				})
 			}

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
@@ -82,25 +83,20 @@ func TestFamiliesWithAnOlderGateway(t *testing.T) {
 		w.restart()
 		w.after(25 * time.Hour)
 		w.expect("after the upgrade of the gateway", "UpdateServerGroup")
-		if got := w.group().GetIpVersionAffinity(); got != nlbv1.IpVersionAffinity_IP_VERSION_AFFINITY_AFFINITY {
-			t.Errorf("the server group has %s", got)
-		}
+		check(t, "affinity of the server group", "Affinity", w.group().IPAffinity)
 	})
 }
 
 // TestFamiliesAtTheTakeover: what the existing CCM has set for both families stays without a write.
 func TestFamiliesAtTheTakeover(t *testing.T) {
-	for family, has := range map[string]nlbv1.IpVersionAffinity{
-		"dualstack": nlbv1.IpVersionAffinity_IP_VERSION_AFFINITY_AFFINITY,
-		"ipv6":      nlbv1.IpVersionAffinity_IP_VERSION_AFFINITY_NON_AFFINITY,
-	} {
+	for family, has := range map[string]string{"dualstack": "Affinity", "ipv6": "NonAffinity"} {
 		inWorld(t, 2, func(w *world) {
 			svc := w.byCCM(web(annotated(annotation.IPVersion, "DualStack", annotation.BackendIPVersion, family)), "TCP")
-			w.cloud.Lock()
-			w.cloud.NLB.LoadBalancers["nlb-ccm"].IpVersion = nlbv1.IpVersion_IP_VERSION_DUAL_STACK
-			g := w.cloud.NLB.ServerGroups["sgp-ccm-0"]
-			g.IpVersion, g.IpVersionAffinity = nlbv1.IpVersion_IP_VERSION_DUAL_STACK, has
-			w.cloud.Unlock()
+			w.cloud.Change(func(c *state.Cloud) {
+				c.NLBs["nlb-ccm"].AddressIPVersion = "DualStack"
+				g := c.NLBServerGroups["sgp-ccm-0"]
+				g.AddressIPVersion, g.IPAffinity = "DualStack", has
+			})
 			w.create(svc)
 			w.after(25 * time.Hour)
 			w.expect(family + " of the existing CCM")

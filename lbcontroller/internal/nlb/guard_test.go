@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -19,41 +20,35 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// admits is admitted while nothing happens in the cloud.
-func (w *world) admits() []string {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	return w.admitted()
-}
-
-// admitted are the networks from which the NLB lets people in, as "internet 10.0.0.0/8"; nil without a listener.
-func (w *world) admitted() []string {
-	if len(w.cloud.NLB.Listeners) == 0 {
-		return nil
-	}
-	var list []string
-	for _, lb := range w.cloud.NLB.LoadBalancers {
-		from := []string{"VPC"}
-		if lb.GetAddressType() == nlbv1.AddressType_ADDRESS_TYPE_INTERNET {
-			from = append(from, "internet")
+// admits are the networks from which the NLB lets people in, as "internet 10.0.0.0/8"; nil without a listener.
+func (w *world) admits() (list []string) {
+	w.cloud.Look(func(c *state.Cloud) {
+		if len(c.NLBListeners) == 0 {
+			return
 		}
-		networks := []string{}
-		for _, id := range lb.GetSecurityGroupIds() {
-			for _, r := range w.cloud.SecurityGroups[id].GetRules() {
-				if r.GetPolicy() == ecsv1.RulePolicy_RULE_POLICY_ACCEPT {
-					networks = append(networks, r.GetCidr())
+		for _, lb := range c.NLBs {
+			from := []string{"VPC"}
+			if lb.AddressType == "Internet" {
+				from = append(from, "internet")
+			}
+			networks := []string{}
+			for _, id := range lb.SecurityGroupIDs {
+				for _, r := range c.SecurityGroups[id].Rules {
+					if r.Policy == "Accept" {
+						networks = append(networks, r.SourceCidr+r.Ipv6SourceCidr)
+					}
+				}
+			}
+			if len(lb.SecurityGroupIDs) == 0 {
+				networks = []string{"0.0.0.0/0"}
+			}
+			for _, f := range from {
+				for _, n := range networks {
+					list = append(list, f+" "+n)
 				}
 			}
 		}
-		if len(lb.GetSecurityGroupIds()) == 0 {
-			networks = []string{"0.0.0.0/0"}
-		}
-		for _, f := range from {
-			for _, n := range networks {
-				list = append(list, f+" "+n)
-			}
-		}
-	}
+	})
 	slices.Sort(list)
 	return list
 }
@@ -91,19 +86,20 @@ func TestNobodyElseCanConnect(t *testing.T) {
 			t.Run(name+", fails: "+failing, func(t *testing.T) {
 				t.Parallel()
 				inWorld(t, 1, func(w *world) {
-					w.cloud.Lock()
-					for id, network := range map[string]string{"sg-1": "172.16.0.0/16", "sg-2": "172.17.0.0/16"} {
-						w.cloud.SecurityGroups[id].Rules = []*ecsv1.SecurityGroupRule{{RuleId: "r-" + id, Cidr: network, IpProtocol: "ALL",
-							Direction: ecsv1.Direction_DIRECTION_INGRESS, Policy: ecsv1.RulePolicy_RULE_POLICY_ACCEPT}}
-					}
-					w.cloud.Unlock()
+					w.cloud.Change(func(c *state.Cloud) {
+						for id, network := range map[string]string{"sg-1": "172.16.0.0/16", "sg-2": "172.17.0.0/16"} {
+							c.SecurityGroups[id].Rules = []state.SecurityRule{{ID: "sgr-" + id, SourceCidr: network, IPProtocol: "ALL",
+								PortRange: "-1/-1", Priority: "1", NicType: "intranet", Direction: "ingress", Policy: "Accept"}}
+						}
+					})
 					w.create(web(test.before...))
 					allowed := w.admits()
+					var mu sync.Mutex
 					isStruck := false
 					w.cloud.Interpose(func(_ int, method string, r proto.Message) gatewaytest.Fault {
-						w.cloud.Lock()
-						defer w.cloud.Unlock()
-						for _, who := range w.admitted() {
+						mu.Lock()
+						defer mu.Unlock()
+						for _, who := range w.admits() {
 							from, _, _ := strings.Cut(who, " ")
 							if !slices.Contains(allowed, who) && !slices.Contains(allowed, from+" 0.0.0.0/0") {
 								t.Errorf("before %s: %s can connect", method, who)
@@ -119,7 +115,9 @@ func TestNobodyElseCanConnect(t *testing.T) {
 						return gatewaytest.Fault{Before: rpcerr.Errorf(rpcerr.QuotaExceeded, "no")}
 					})
 					want := inWanted(t, test.before, test.after)
+					mu.Lock()
 					allowed = append(allowed, want...)
+					mu.Unlock()
 					w.events.take()
 					w.update(test.after...)
 					w.cloud.Interpose(nil)
@@ -189,14 +187,14 @@ func TestAccessIsNotOpenedByAWord(t *testing.T) {
 				w.update(test.change...)
 				if test.says != "" {
 					w.says(test.says)
-					check(t, "groups", []string{"sg-1"}, w.balancer().GetSecurityGroupIds())
+					check(t, "groups", []string{"sg-1"}, w.balancer().SecurityGroupIDs)
 				} else {
 					synced := conditionOf(w.service(), "Synced")
 					check(t, "synced", "True", string(synced.Status))
 				}
 				w.addNode(2)
 				w.settle()
-				check(t, "servers", 2, len(w.group().GetServers()))
+				check(t, "servers", 2, len(w.group().Servers))
 			})
 			if test.says == "" || test.says == "AnnotationKept" {
 				return
@@ -223,28 +221,20 @@ func TestLongListBecomesAnother(t *testing.T) {
 	}
 	const most = 200
 	inWorld(t, 1, func(w *world) {
-		w.cloud.Interpose(func(_ int, method string, r proto.Message) gatewaytest.Fault {
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			drops := 0
-			full := gatewaytest.Fault{Before: rpcerr.Errorf(rpcerr.QuotaExceeded, "AuthorizationLimitExceed")}
-			for _, g := range w.cloud.SecurityGroups {
-				for _, rule := range g.GetRules() {
-					if rule.GetPolicy() == ecsv1.RulePolicy_RULE_POLICY_DROP {
-						drops++
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			w.cloud.Look(func(c *state.Cloud) {
+				drops := 0
+				for _, g := range c.SecurityGroups {
+					for _, rule := range g.Rules {
+						if rule.Policy == "Drop" {
+							drops++
+						}
 					}
 				}
-				if up, ok := r.(*ecsv1.UpdateSecurityGroupRequest); ok && g.GetSecurityGroupId() == up.GetSecurityGroupId() &&
-					len(g.GetRules())+len(up.GetAddRules()) > most { // The gateway adds before it removes.
-					return full
+				if drops != 2 && len(c.NLBListeners) > 0 {
+					t.Errorf("before %s: %d rules drop the rest", method, drops)
 				}
-			}
-			if drops != 2 && len(w.cloud.NLB.Listeners) > 0 {
-				t.Errorf("before %s: %d rules drop the rest", method, drops)
-			}
-			if create, ok := r.(*ecsv1.CreateSecurityGroupRequest); ok && len(create.GetRules()) > most {
-				return full
-			}
+			})
 			return gatewaytest.Fault{}
 		})
 		w.create(web(ranges(networks(0, most)...)))

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
@@ -27,16 +27,15 @@ func onlyUDP(svc *corev1.Service) {
 
 // checks are the types of the health checks by protocol of the group.
 func (w *world) checks() map[string]string {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
 	found := map[string]string{}
-	for _, g := range w.cloud.NLB.ServerGroups {
-		text := nlbv1.HealthCheckType_name[int32(g.GetHealthCheck().GetType())][len("HEALTH_CHECK_TYPE_"):]
-		if !g.GetHealthCheck().GetEnabled() {
-			text += " off"
+	w.cloud.Look(func(c *state.Cloud) {
+		for _, g := range c.NLBServerGroups {
+			found[g.Protocol] = g.HealthCheck.Type
+			if g.HealthCheck.Off {
+				found[g.Protocol] += " off"
+			}
 		}
-		found[g.GetProtocol().String()[len("SERVER_GROUP_PROTOCOL_"):]] = text
-	}
+	})
 	return found
 }
 

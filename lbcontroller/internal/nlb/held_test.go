@@ -1,13 +1,12 @@
 package nlb_test
 
 import (
+	"slices"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
+	"alicloud-controllers.dev/cloudgateway/inprocess"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
-	"alicloud-controllers.dev/proto/rpcerr"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
@@ -19,36 +18,29 @@ import (
 // there, so that it goes later; one that nobody uses is gone.
 func TestGroupInUse(t *testing.T) {
 	t.Parallel()
-	cloud := gatewaytest.New(t)
+	cloud := inprocess.New(t, "vpc-test", network())
 	const id = "sgp-1"
 	ecs := model.ServerType(nlbv1.ServerType_SERVER_TYPE_ECS)
 	server := model.Server{ServerKey: model.ServerKey{Type: ecs, ID: "i-1", Port: 80}, Weight: 100}
-	cloud.Lock()
-	cloud.NLB.ServerGroups[id] = &nlbv1.ServerGroup{ServerGroupId: id, Servers: []*nlbv1.Server{
-		{Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 80, Weight: new(int32(100))}, {ServerId: "i-users", Port: 80},
-	}}
-	cloud.Unlock()
-	used := true
-	cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-		if method == "nlb.DeleteServerGroup" && used {
-			return gatewaytest.Fault{Before: rpcerr.Errorf(rpcerr.ServerGroupInUse, "a listener of nlb-users uses %s", id)}
-		}
-		return gatewaytest.Fault{}
+	cloud.Add(&state.Cloud{
+		NLBs:         map[string]*state.NLB{"nlb-users": {VpcID: "vpc-test"}},
+		NLBListeners: map[string]*state.NLBListener{"lsn-users": {NLBID: "nlb-users", Port: 80, Protocol: "TCP", ServerGroupID: id}},
+		NLBServerGroups: map[string]*state.NLBServerGroup{id: {VpcID: "vpc-test", Servers: []*state.NLBServer{
+			{Type: "Ecs", ServerID: "i-1", Port: 80, Weight: 100}, {Type: "Ecs", ServerID: "i-users", Port: 80},
+		}}},
 	})
 	product := nlb.Product{Gateway: cloud.Client()}
 	action := plan.DeleteGroup{GroupID: id, Servers: []model.Server{server}}
 	result, err := product.Call(t.Context(), apply.Work{}, model.Observed{}, action)
-	cloud.Lock()
-	left := cloud.NLB.ServerGroups[id].GetServers()
-	cloud.Unlock()
-	if err != nil || !result.Held || len(left) != 1 || left[0].GetServerId() != "i-users" {
+	var left []*state.NLBServer
+	cloud.Look(func(c *state.Cloud) { left = slices.Clone(c.NLBServerGroups[id].Servers) })
+	if err != nil || !result.Held || len(left) != 1 || left[0].ServerID != "i-users" {
 		t.Errorf("in use: %+v, %v, and %v are left", result, err, left)
 	}
-	used = false
+	isThere := true
+	cloud.Change(func(c *state.Cloud) { clear(c.NLBListeners) })
 	result, err = product.Call(t.Context(), apply.Work{}, model.Observed{}, action)
-	cloud.Lock()
-	_, isThere := cloud.NLB.ServerGroups[id]
-	cloud.Unlock()
+	cloud.Look(func(c *state.Cloud) { _, isThere = c.NLBServerGroups[id] })
 	if err != nil || result.Held || isThere {
 		t.Errorf("not in use: %+v, %v, it is there: %t", result, err, isThere)
 	}

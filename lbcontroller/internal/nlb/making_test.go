@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	simapi "alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 )
 
@@ -15,14 +16,7 @@ import (
 func TestLongCreation(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		const takes, most = 2 * time.Hour, 5 * time.Minute
-		w.cloud.Lock()
-		w.cloud.NLB.Job = func(method string, _ proto.Message) gatewaytest.Job {
-			if method == "nlb.CreateLoadBalancer" {
-				return gatewaytest.Job{Takes: takes}
-			}
-			return gatewaytest.Job{Takes: time.Second}
-		}
-		w.cloud.Unlock()
+		w.set(func(s *simapi.Settings) { s.NLBActive, s.NLBJob = takes, time.Second })
 		var lock sync.Mutex
 		begun, made, searches, looks := time.Now(), 0, 0, []time.Duration(nil)
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {

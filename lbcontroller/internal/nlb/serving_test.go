@@ -3,6 +3,8 @@ package nlb_test
 import (
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -22,16 +25,19 @@ import (
 // watchServing fails the test as soon as a listener whose server group had a server that takes traffic is there without any, or is gone: it
 // looks before each call.
 func (w *world) watchServing(fault func(method string) gatewaytest.Fault) {
-	served := map[int32]bool{}
+	var mu sync.Mutex
+	served := map[int]bool{}
 	w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		now := map[int32]bool{}
-		for _, l := range w.cloud.NLB.Listeners {
-			for _, s := range w.cloud.NLB.ServerGroups[l.GetConfig().GetServerGroupId()].GetServers() {
-				now[l.GetPort()] = now[l.GetPort()] || s.GetWeight() > 0
+		mu.Lock()
+		defer mu.Unlock()
+		now := map[int]bool{}
+		w.cloud.Look(func(c *state.Cloud) {
+			for _, l := range c.NLBListeners {
+				for _, s := range c.NLBServerGroups[l.ServerGroupID].Servers {
+					now[l.Port] = now[l.Port] || s.Weight > 0
+				}
 			}
-		}
+		})
 		for port := range served {
 			if !now[port] {
 				w.t.Errorf("before %s: listener %d has no server that takes traffic", method, port)
@@ -123,7 +129,7 @@ func TestListenerStaysWhereItHasServers(t *testing.T) {
 				if test.follows {
 					w.addNode(2)
 					w.after(6 * time.Hour) // Node events are nothing to a Service with pods as servers.
-					check(t, "servers of the group that stays", 2, len(w.group().GetServers()))
+					check(t, "servers of the group that stays", 2, len(w.group().Servers))
 				}
 				synced := conditionOf(w.service(), "Synced")
 				if synced.Status != metav1.ConditionFalse {
@@ -158,7 +164,7 @@ func TestListenerGoesWhereItHasServers(t *testing.T) {
 		w.says("LastServersKept")
 		w.pods("10.0.0.1", "10.0.0.2")
 		w.after(time.Minute)
-		w.has("once there are pods", "balancer "+w.balancer().GetName(), "listener 80-0 TCP to k8s.8080.TCP.web.default."+clusterID,
+		w.has("once there are pods", "balancer "+w.balancer().Name, "listener 80-0 TCP to k8s.8080.TCP.web.default."+clusterID,
 			"group k8s.8080.TCP.web.default."+clusterID+" eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
 		w.update(func(svc *corev1.Service) {
 			svc.Spec.Ports[0].Name, svc.Spec.Ports[0].TargetPort = "web", intstr.FromInt32(9090)
@@ -173,14 +179,14 @@ func TestListenerGoesWhereItHasServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.after(time.Minute)
-		w.has("once the slices have the port", "balancer "+w.balancer().GetName(), "listener 80-0 TCP to k8s.9090.TCP.web.default."+clusterID,
+		w.has("once the slices have the port", "balancer "+w.balancer().Name, "listener 80-0 TCP to k8s.9090.TCP.web.default."+clusterID,
 			"group k8s.9090.TCP.web.default."+clusterID+" eni-10.0.0.2:9090=100")
 	})
 	inWorld(t, 1, func(w *world) {
 		w.create(web())
 		w.pods()
 		w.update(onPods)
-		if group := w.group().GetName(); !strings.Contains(group, "8080") {
+		if group := w.group().Name; !strings.Contains(group, "8080") {
 			t.Errorf("without pods the listener stays at %s", group)
 		}
 	})
@@ -220,7 +226,7 @@ func TestReplacementIsProvedFirst(t *testing.T) {
 			t.Parallel()
 			inWorld(t, 1, func(w *world) {
 				w.create(web())
-				listener := w.listener().GetConfig().GetServerGroupId()
+				group := w.listener().ServerGroupID
 				w.writes()
 				w.cloud.Interpose(func(_ int, method string, r proto.Message) gatewaytest.Fault {
 					return gatewaytest.Fault{Before: test.fault(method, r)}
@@ -231,12 +237,12 @@ func TestReplacementIsProvedFirst(t *testing.T) {
 					t.Errorf("the listener is deleted: %t, want %t", has, test.goes)
 				}
 				now := w.listener()
-				check(t, "protocol", nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP, now.GetProtocol())
-				check(t, "server group", listener, now.GetConfig().GetServerGroupId())
+				check(t, "protocol", "TCP", now.Protocol)
+				check(t, "server group", group, now.ServerGroupID)
 				w.says("SyncLoadBalancerFailed")
 				w.cloud.Interpose(nil)
 				w.after(time.Hour)
-				check(t, "protocol in the end", nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCPSSL, w.listener().GetProtocol())
+				check(t, "protocol in the end", "TCPSSL", w.listener().Protocol)
 			})
 		})
 	}
@@ -250,14 +256,12 @@ func TestLookupsThatFailAreNoSuccess(t *testing.T) {
 		w.pods("10.0.0.1")
 		w.create(web(onPods))
 		w.events.take()
-		lookups := 0
+		var lookups atomic.Int64
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
 			if method != "BatchGetNetworkInterfaces" {
 				return gatewaytest.Fault{}
 			}
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			lookups++
+			lookups.Add(1)
 			return gatewaytest.Fault{Before: rpcerr.Errorf(rpcerr.Throttled, "too many calls")}
 		})
 		w.kube.ClearActions()
@@ -271,8 +275,8 @@ func TestLookupsThatFailAreNoSuccess(t *testing.T) {
 			}
 		}
 		// The condition goes to False, to Unknown when the Service is changed, and to False again.
-		if writes > 3 || lookups > 20 {
-			t.Errorf("%d writes and %d lookups in 30 minutes", writes, lookups)
+		if writes > 3 || lookups.Load() > 20 {
+			t.Errorf("%d writes and %d lookups in 30 minutes", writes, lookups.Load())
 		}
 		for _, e := range w.events.take() {
 			if strings.Contains(e, "Resolved") || strings.Contains(e, "is over") {
@@ -283,6 +287,6 @@ func TestLookupsThatFailAreNoSuccess(t *testing.T) {
 		w.cloud.Interpose(nil)
 		w.after(20 * time.Minute)
 		check(t, "synced in the end", metav1.ConditionTrue, conditionOf(w.service(), "Synced").Status)
-		check(t, "servers", 2, len(w.group().GetServers()))
+		check(t, "servers", 2, len(w.group().Servers))
 	})
 }

@@ -1,8 +1,8 @@
 package nlb_test
 
 import (
-	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,10 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+	simapi "alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -37,10 +36,10 @@ func TestPreserve(t *testing.T) {
 		w.has("preserved", before...)
 		check(t, "finalizers", 0, len(w.service().Finalizers))
 		balancer := w.balancer()
-		check(t, "protected", false, balancer.GetDeletionProtection().GetEnabled() || balancer.GetModificationProtection().GetEnabled())
+		check(t, "protected", false, balancer.Deletion.On || balancer.Modification.On)
 		key, value := ownership.Owner{Service: "web", Namespace: "default", ClusterID: clusterID}.Kept()
-		check(t, "tags of the NLB", fmt.Sprint([]*commonv1.Tag{{Key: key, Value: value}}), fmt.Sprint(balancer.GetTags()))
-		check(t, "marks of the server group", 0, len(w.group().GetTags()))
+		check(t, "tags of the NLB", []state.Tag{{Key: key, Value: value}}, balancer.Tags)
+		check(t, "marks of the server group", 0, len(w.group().Tags))
 	})
 }
 
@@ -48,13 +47,13 @@ func TestPreserve(t *testing.T) {
 func TestZones(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		zones := func() (ids []string) {
-			for _, z := range w.balancer().GetZoneMappings() {
-				ids = append(ids, z.GetZoneId())
+			for _, z := range w.balancer().Zones {
+				ids = append(ids, z.ZoneID)
 			}
 			return ids
 		}
 		w.create(web(annotated(annotation.ZoneMaps, "cn-hangzhou-i:vsw-i2, cn-hangzhou-h:vsw-h:10.2.0.7")))
-		check(t, "address", "10.2.0.7", w.balancer().GetZoneMappings()[0].GetPrivateIpv4Address())
+		check(t, "address", "10.2.0.7", w.balancer().Zones[0].PrivateIP)
 		w.writes()
 		w.update(annotated(annotation.ZoneMaps, "cn-hangzhou-h:vsw-h:10.2.0.7,cn-hangzhou-i:vsw-i2,cn-hangzhou-j:vsw-j"))
 		w.expect("a zone more", "UpdateLoadBalancer")
@@ -75,13 +74,18 @@ func TestZones(t *testing.T) {
 	})
 }
 
+// full leaves no address free in a vSwitch: the cloud keeps four of each block for itself.
+func (w *world) full(id string) {
+	w.cloud.Change(func(c *state.Cloud) { c.VSwitches[id].CidrBlock = "10.255.0.0/30" })
+}
+
 // TestOwnZones: without zone-maps the NLB is in one configured vSwitch of each zone, and in others if these are full;
 // with one zone there is none.
 func TestOwnZones(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web())
-		check(t, "zones", 2, len(w.balancer().GetZoneMappings()))
-		check(t, "the first vSwitch of the zone", "vsw-i", w.balancer().GetZoneMappings()[1].GetVswitchId())
+		check(t, "zones", 2, len(w.balancer().Zones))
+		check(t, "the first vSwitch of the zone", "vsw-i", w.balancer().Zones[1].VSwitchID)
 	})
 	// Which zones there are is asked once for many Services, and who has room only when somebody hasn't.
 	inWorld(t, 1, func(w *world) {
@@ -91,15 +95,12 @@ func TestOwnZones(t *testing.T) {
 				ages = append(ages, list.GetMaxAge().AsDuration())
 			}
 			if method == "nlb.CreateLoadBalancer" && len(ages) == 1 {
-				w.cloud.Lock()
-				defer w.cloud.Unlock()
-				w.cloud.VSwitches["vsw-i"].AvailableIpCount = 0
-				return gatewaytest.Fault{Before: rpcerr.Errorf(rpcerr.NoFreeAddress, "it is full")}
+				w.full("vsw-i")
 			}
 			return gatewaytest.Fault{}
 		})
 		w.create(web())
-		check(t, "the vSwitch that has room", "vsw-i2", w.balancer().GetZoneMappings()[1].GetVswitchId())
+		check(t, "the vSwitch that has room", "vsw-i2", w.balancer().Zones[1].VSwitchID)
 		check(t, "how old what is asked may be", []time.Duration{time.Minute, 0}, ages)
 	})
 	inWorld(t, 1, func(w *world) {
@@ -121,23 +122,21 @@ func TestOwnZones(t *testing.T) {
 	// Those of the nodes are taken if none is configured, and stand in for the zone in which the configured one is full.
 	for name, configured := range map[string][]string{"none": nil, "one is full": {"vsw-h", "vsw-i"}} {
 		inWorld(t, 1, func(w *world) {
-			w.cloud.Lock()
-			w.cloud.VSwitches["vsw-i"].AvailableIpCount = 0
-			w.cloud.VSwitches["vsw-h"].CidrBlock, w.cloud.VSwitches["vsw-i2"].CidrBlock = "10.1.0.0/30", "10.1.0.4/30"
-			w.cloud.Unlock()
-			for n := 2; n < 6; n++ {
+			w.full("vsw-i")
+			w.cloud.Change(func(c *state.Cloud) {
+				c.VSwitches["vsw-nodes"].CidrBlock = "10.0.0.0/16"
+				c.VSwitches["vsw-h"].CidrBlock, c.VSwitches["vsw-i2"].CidrBlock = "10.1.0.0/28", "10.1.0.16/28"
+			})
+			for _, n := range []int{2, 3, 17, 18} {
 				w.addNode(n)
 			}
 			w.vSwitches = configured
 			w.restart()
 			w.create(web())
-			zones := w.balancer().GetZoneMappings()
+			zones := w.balancer().Zones
 			check(t, name+": zones", 2, len(zones))
-			check(t, name+": vSwitches", "vsw-h vsw-i2", zones[0].GetVswitchId()+" "+zones[1].GetVswitchId())
-			before := w.cloud.VSwitches["vsw-h"]
-			w.cloud.Lock()
-			before.AvailableIpCount = 0
-			w.cloud.Unlock()
+			check(t, name+": vSwitches", "vsw-h vsw-i2", zones[0].VSwitchID+" "+zones[1].VSwitchID)
+			w.full("vsw-h")
 			w.writes()
 			w.restart()
 			w.expect("an NLB that exists stays where it is")
@@ -154,12 +153,12 @@ func TestRemovedAnnotations(t *testing.T) {
 			annotation.ProxyProtocol, "on", annotation.HealthCheckFlag, "off", annotation.AdditionalTags, "team=a",
 		}
 		w.create(web(annotated(pairs...)))
-		check(t, "groups", []string{"sg-1", "sg-2"}, w.balancer().GetSecurityGroupIds())
-		check(t, "cross-zone", false, w.balancer().GetCrossZoneEnabled())
-		check(t, "tags", 3, len(w.balancer().GetTags()))
-		check(t, "scheduler", "rr", w.group().GetScheduler())
-		check(t, "checked", false, w.group().GetHealthCheck().GetEnabled())
-		check(t, "idle", 60, w.listener().GetConfig().GetIdleTimeout())
+		check(t, "groups", []string{"sg-1", "sg-2"}, w.balancer().SecurityGroupIDs)
+		check(t, "cross-zone off", true, w.balancer().CrossZoneOff)
+		check(t, "tags", 3, len(w.balancer().Tags))
+		check(t, "scheduler", "rr", w.group().Scheduler)
+		check(t, "check off", true, w.group().HealthCheck.Off)
+		check(t, "idle", 60, w.listener().IdleTimeout)
 		w.writes()
 		w.update(func(svc *corev1.Service) {
 			for i := 0; i < len(pairs); i += 2 {
@@ -169,15 +168,15 @@ func TestRemovedAnnotations(t *testing.T) {
 		// Each attribute of the NLB has a call of its own: one that is refused holds back none of the others.
 		w.expect("all gone", "UpdateLoadBalancer", "UpdateLoadBalancer", "UpdateLoadBalancer", "UpdateServerGroup", "UpdateListener")
 		w.says("AnnotationKept")
-		balancer, group, config := w.balancer(), w.group(), w.listener().GetConfig()
-		check(t, "groups that stay until none is asked for", []string{"sg-1", "sg-2"}, balancer.GetSecurityGroupIds())
-		check(t, "cross-zone, protection", true, balancer.GetCrossZoneEnabled() && balancer.GetDeletionProtection().GetEnabled())
-		check(t, "tags", 2, len(balancer.GetTags()))
-		check(t, "scheduler", "Wrr", group.GetScheduler())
-		check(t, "drain", false, group.GetConnectionDrainEnabled())
-		check(t, "client addresses, health", true, group.GetPreserveClientIpEnabled() && group.GetHealthCheck().GetEnabled())
-		check(t, "listener", []int32{900, 0}, []int32{config.GetIdleTimeout(), config.GetCps()})
-		check(t, "proxy protocol", false, config.GetProxyProtocolEnabled())
+		balancer, group, listener := w.balancer(), w.group(), w.listener()
+		check(t, "groups that stay until none is asked for", []string{"sg-1", "sg-2"}, balancer.SecurityGroupIDs)
+		check(t, "cross-zone, protection", true, !balancer.CrossZoneOff && balancer.Deletion.On)
+		check(t, "tags", 2, len(balancer.Tags))
+		check(t, "scheduler", "Wrr", group.Scheduler)
+		check(t, "drain", false, group.Drain)
+		check(t, "client addresses, health", true, !group.ClientIPOff && !group.HealthCheck.Off)
+		check(t, "listener", []int{900, 0}, []int{listener.IdleTimeout, listener.Cps})
+		check(t, "proxy protocol", false, listener.ProxyProtocol)
 		w.update(func(*corev1.Service) {})
 		w.expect("and again")
 	})
@@ -192,12 +191,13 @@ func TestTLS(t *testing.T) {
 			"on", annotation.CACertID, "ca-1")))
 		name := "k8s.30080.TCPSSL.web.default.c-test"
 		w.has("tls", mainLines, "listener 80-0 TCPSSL to "+name, nodeLine(name))
-		l := w.listener()
-		check(t, "policy", "HTTP2Preferred", l.GetConfig().GetAlpnPolicy())
-		additional := func() []string {
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			return w.cloud.NLB.AdditionalCertificates[l.GetListenerId()]
+		check(t, "policy", "HTTP2Preferred", w.listener().AlpnPolicy)
+		additional := func() (ids []string) {
+			for _, c := range w.listener().Additional {
+				ids = append(ids, c.ID)
+			}
+			slices.Sort(ids)
+			return ids
 		}
 		check(t, "certificates", []string{"cert-2", "cert-3"}, additional())
 		w.expect("creation", "CreateLoadBalancer", "CreateServerGroup", "CreateListener", "UpdateListener")
@@ -238,7 +238,7 @@ func TestRanges(t *testing.T) {
 		servers := " eni-10.0.0.1:0=100 eni-10.0.0.2:0=100"
 		name := "k8s.8000_8100.TCP.web.default.c-test"
 		w.has("a range", mainLines, "listener 8000-8100 TCP to "+name, "group "+name+servers)
-		check(t, "probed port", 8080, w.group().GetHealthCheck().GetConnectPort())
+		check(t, "probed port", 8080, w.group().HealthCheck.ConnectPort)
 		w.update(annotated(annotation.ListenerPortRange, "8050-8200:80"))
 		next := "k8s.8050_8200.TCP.web.default.c-test"
 		w.has("another range", mainLines, "listener 8050-8200 TCP to "+next, "group "+next+servers)
@@ -275,7 +275,7 @@ func TestGroupTypes(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.pods("10.0.0.1")
 		w.create(web(onPods, annotated(annotation.ServerGroupType, "Ip")))
-		check(t, "pods as addresses", nlbv1.ServerType_SERVER_TYPE_IP, w.group().GetServers()[0].GetType())
+		check(t, "pods as addresses", "Ip", w.group().Servers[0].Type)
 	})
 }
 
@@ -316,20 +316,18 @@ func TestClosing(t *testing.T) {
 			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "x", Port: 81, NodePort: 30081, Protocol: corev1.ProtocolTCP})
 		})
 		check(t, "order", []string{"UpdateLoadBalancer", "CreateServerGroup", "CreateListener"}, w.writes())
-		check(t, "address type", nlbv1.AddressType_ADDRESS_TYPE_INTRANET, w.balancer().GetAddressType())
+		check(t, "address type", "Intranet", w.balancer().AddressType)
 	})
 }
 
 // users puts an NLB of a user's into the cloud, with a listener of his and a server group.
 func (w *world) users() {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	w.cloud.NLB.LoadBalancers["nlb-user"] = &nlbv1.LoadBalancer{LoadBalancerId: "nlb-user", Name: "by-hand", VpcId: "vpc-test"}
-	w.cloud.NLB.ServerGroups["sgp-user"] = &nlbv1.ServerGroup{ServerGroupId: "sgp-user", Name: "by-hand", VpcId: "vpc-test"}
-	w.cloud.NLB.Listeners["lsn-user"] = &nlbv1.Listener{
-		ListenerId: "lsn-user", LoadBalancerId: "nlb-user", Port: 9000, Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP,
-		Config: &nlbv1.ListenerConfig{ServerGroupId: new("sgp-user"), Description: new("by hand")},
-	}
+	w.cloud.Add(&state.Cloud{
+		NLBs:            map[string]*state.NLB{"nlb-user": {Name: "by-hand", VpcID: "vpc-test"}},
+		NLBServerGroups: map[string]*state.NLBServerGroup{"sgp-user": {Name: "by-hand", VpcID: "vpc-test"}},
+		NLBListeners: map[string]*state.NLBListener{"lsn-user": {NLBID: "nlb-user", Port: 9000, Protocol: "TCP", ServerGroupID: "sgp-user",
+			Description: "by hand"}},
+	})
 }
 
 const usersLines, userListener = "balancer by-hand", "listener 9000-0 TCP to by-hand"
@@ -355,9 +353,9 @@ func TestReuse(t *testing.T) {
 	})
 	inWorld(t, 2, func(w *world) {
 		w.users()
-		w.cloud.Lock()
-		w.cloud.NLB.LoadBalancers["nlb-user"].Tags = []*commonv1.Tag{{Key: ownership.TagCluster, Value: "c-other"}}
-		w.cloud.Unlock()
+		w.cloud.Change(func(c *state.Cloud) {
+			c.NLBs["nlb-user"].Tags = []state.Tag{{Key: ownership.TagCluster, Value: "c-other"}}
+		})
 		w.create(web(annotated(annotation.ID, "nlb-user")))
 		w.says("can't be reused")
 		w.has("nothing made", usersLines, userListener, "group by-hand ")
@@ -411,9 +409,7 @@ func TestConflict(t *testing.T) {
 		w.expect("no fight")
 		w.remove()
 		w.after(time.Hour)
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		check(t, "listeners: the port is the other's now", 2, len(w.cloud.NLB.Listeners))
+		w.cloud.Look(func(c *state.Cloud) { check(t, "listeners: the port is the other's now", 2, len(c.NLBListeners)) })
 	})
 }
 
@@ -445,14 +441,14 @@ func TestDrift(t *testing.T) {
 		w.create(web(annotated(annotation.IdleTimeout, "60")))
 		end := w.state()
 		w.writes()
-		w.cloud.Lock()
-		for _, l := range w.cloud.NLB.Listeners {
-			l.Config.IdleTimeout = new(int32(100))
-		}
-		for _, g := range w.cloud.NLB.ServerGroups {
-			g.Servers = g.GetServers()[:1]
-		}
-		w.cloud.Unlock()
+		w.cloud.Change(func(c *state.Cloud) {
+			for _, l := range c.NLBListeners {
+				l.IdleTimeout = 100
+			}
+			for _, g := range c.NLBServerGroups {
+				g.Servers = g.Servers[:1]
+			}
+		})
 		w.after(5 * time.Hour)
 		for _, c := range w.cloud.Calls() {
 			if strings.Contains(c.Method, ".Get") || strings.Contains(c.Method, ".List") {
@@ -461,17 +457,21 @@ func TestDrift(t *testing.T) {
 		}
 		w.expect("the check", "UpdateListener", "ApplyServerChanges")
 		w.has("put back", end...)
-		check(t, "idle timeout", 60, w.listener().GetConfig().GetIdleTimeout())
+		check(t, "idle timeout", 60, w.listener().IdleTimeout)
 	})
 }
 
 // TestHandOver: a Service that gets the class anew goes from CLB to NLB and back, and leaves nothing behind.
 func TestHandOver(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
-		clbs := func() int {
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			return len(w.cloud.LoadBalancers) + len(w.cloud.Listeners) + len(w.cloud.ServerGroups)
+		clbs := func() (n int) {
+			w.cloud.Look(func(c *state.Cloud) {
+				n = len(c.LoadBalancers) + len(c.ServerGroups)
+				for _, lb := range c.LoadBalancers {
+					n += len(lb.Listeners)
+				}
+			})
+			return n
 		}
 		classless := func(svc *corev1.Service) { svc.Spec.LoadBalancerClass = nil }
 		w.create(web(classless))
@@ -516,45 +516,31 @@ func TestHandOverByType(t *testing.T) {
 		w.update(func(svc *corev1.Service) { svc.Annotations[annotation.ConfirmRelease] = "true" })
 		w.after(time.Minute)
 		w.has("an NLB", mainLines, "listener 80-0 TCP to "+groupName, nodeLine(groupName))
-		w.cloud.Lock()
-		defer w.cloud.Unlock()
-		check(t, "CLBs", 0, len(w.cloud.LoadBalancers))
+		w.cloud.Look(func(c *state.Cloud) { check(t, "CLBs", 0, len(c.LoadBalancers)) })
 	})
 }
 
 // TestQuota: a server group takes as many servers as the cloud allows, the Service says so, and all of them when it allows more.
 func TestQuota(t *testing.T) {
 	inWorld(t, 5, func(w *world) {
-		w.cloud.Lock()
-		w.cloud.NLB.ServersPerGroup = 3
-		w.cloud.Unlock()
+		w.set(func(s *simapi.Settings) { s.Quotas.NLBServers = 3 })
 		w.create(web())
 		w.after(time.Minute)
-		if n := len(w.group().GetServers()); n < 1 || n > 3 {
+		if n := len(w.group().Servers); n < 1 || n > 3 {
 			t.Errorf("%d servers", n)
 		}
 		check(t, "published", 1, len(w.service().Status.LoadBalancer.Ingress))
 		w.says("the cloud takes no more servers")
-		w.cloud.Lock()
-		w.cloud.NLB.ServersPerGroup = 400
-		w.cloud.Unlock()
+		w.set(func(s *simapi.Settings) { s.Quotas.NLBServers = 400 })
 		w.after(9 * time.Hour)
-		check(t, "servers", 5, len(w.group().GetServers()))
+		check(t, "servers", 5, len(w.group().Servers))
 	})
 }
 
 // TestGates (trap 8): a pod that waits for the NLB is told when the health checks succeed, not when it is registered.
 func TestGates(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		ill := true
-		w.cloud.Lock()
-		w.cloud.NLB.Health = func(*nlbv1.Listener, *nlbv1.Server) string {
-			if ill {
-				return "Initial"
-			}
-			return ""
-		}
-		w.cloud.Unlock()
+		w.set(func(s *simapi.Settings) { s.BackendHealthy = time.Hour })
 		gate := corev1.PodConditionType("service.readiness.alibabacloud.com/web")
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod-1", UID: "pod-uid", CreationTimestamp: metav1.Now()},
@@ -580,13 +566,11 @@ func TestGates(t *testing.T) {
 			}
 			return ""
 		}
-		check(t, "servers", 1, len(w.group().GetServers()))
+		check(t, "servers", 1, len(w.group().Servers))
 		if got := state(); got == corev1.ConditionTrue {
 			t.Errorf("the gate is open while health checks have not found out anything")
 		}
-		w.cloud.Lock()
-		ill = false
-		w.cloud.Unlock()
+		w.set(func(s *simapi.Settings) { s.BackendHealthy = 0 })
 		w.after(30 * time.Second)
 		check(t, "gate", corev1.ConditionTrue, state())
 	})

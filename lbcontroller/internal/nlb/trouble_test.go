@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -39,18 +40,17 @@ func changes() [][]func(*corev1.Service) {
 func (w *world) live(pause time.Duration) (states [][]string) {
 	note := func() {
 		w.after(pause)
-		state := w.state()
-		w.cloud.Lock()
-		for _, lb := range w.cloud.NLB.LoadBalancers {
-			var zones []string
-			for _, z := range lb.GetZoneMappings() {
-				zones = append(zones, z.GetZoneId())
+		lines := w.state()
+		w.cloud.Look(func(c *state.Cloud) {
+			for _, lb := range c.NLBs {
+				var zones []string
+				for _, z := range lb.Zones {
+					zones = append(zones, z.ZoneID)
+				}
+				lines = append(lines, fmt.Sprintf("%s %v, protected %t, cross-zone %t", lb.AddressType, zones, lb.Deletion.On, !lb.CrossZoneOff))
 			}
-			state = append(state, fmt.Sprintf("%v %v, protected %t, cross-zone %t", lb.GetAddressType(), zones,
-				lb.GetDeletionProtection().GetEnabled(), lb.GetCrossZoneEnabled()))
-		}
-		w.cloud.Unlock()
-		states = append(states, state)
+		})
+		states = append(states, lines)
 	}
 	w.create(web())
 	note()
@@ -65,8 +65,8 @@ func (w *world) live(pause time.Duration) (states [][]string) {
 	return states
 }
 
-// undisturbed is the life without trouble, and the methods of its writes.
-func undisturbed(t *testing.T) (states [][]string, methods []string) {
+// undisturbed is the life without trouble, the methods of its writes, and the actions of the cloud of which each begins a job.
+func undisturbed(t *testing.T) (states [][]string, methods, actions []string) {
 	t.Helper()
 	inWorld(t, 2, func(w *world) {
 		states = w.live(time.Minute)
@@ -75,6 +75,13 @@ func undisturbed(t *testing.T) (states [][]string, methods []string) {
 			named[call.Method] = true
 		}
 		methods = slices.Sorted(maps.Keys(named))
+		begun := map[string]bool{}
+		w.cloud.Look(func(c *state.Cloud) {
+			for _, j := range c.NLBJobs {
+				begun[j.Action] = true
+			}
+		})
+		actions = slices.Sorted(maps.Keys(begun))
 	})
 	if last := len(states) - 1; len(states[last]) > 0 {
 		t.Errorf("left: %q", states[last])
@@ -82,13 +89,13 @@ func undisturbed(t *testing.T) (states [][]string, methods []string) {
 	want := strings.Fields("nlb.ApplyServerChanges nlb.CreateListener nlb.CreateLoadBalancer nlb.CreateServerGroup nlb.DeleteListener " +
 		"nlb.DeleteLoadBalancer nlb.DeleteServerGroup nlb.UpdateListener nlb.UpdateLoadBalancer nlb.UpdateServerGroup")
 	check(t, "writes of the life", want, methods)
-	return states, methods
+	return states, methods, actions
 }
 
 // TestBurstsOfLocks: the cloud refuses each kind of write some times, since a job of somebody else's is under way. What
 // comes out is the same.
 func TestBurstsOfLocks(t *testing.T) {
-	want, methods := undisturbed(t)
+	want, methods, _ := undisturbed(t)
 	for _, method := range methods {
 		inWorld(t, 2, func(w *world) {
 			refused := map[string]int{}
@@ -109,25 +116,19 @@ func TestBurstsOfLocks(t *testing.T) {
 // TestJobsOfEachKind: the first two jobs of each kind of write fail, or take longer than anybody waits. What comes out
 // is the same.
 func TestJobsOfEachKind(t *testing.T) {
-	want, methods := undisturbed(t)
-	for _, method := range methods {
-		for name, job := range map[string]gatewaytest.Job{"fails": {Fails: "InternalError"}, "takes long": {Takes: 8 * time.Minute}} {
-			if method == "nlb.CreateLoadBalancer" && job.Fails != "" {
+	want, _, actions := undisturbed(t)
+	for _, action := range actions {
+		for name, job := range map[string]struct {
+			takes time.Duration
+			fails string
+		}{"fails": {fails: "InternalError"}, "takes long": {takes: 8 * time.Minute}} {
+			if action == "CreateLoadBalancer" && job.fails != "" {
 				continue // What could not be made stays; see TestJobsThatFail.
 			}
 			inWorld(t, 2, func(w *world) {
-				left := 2
-				w.cloud.Lock()
-				w.cloud.NLB.Job = func(m string, _ proto.Message) gatewaytest.Job {
-					if m != method || left == 0 {
-						return gatewaytest.Job{}
-					}
-					left--
-					return job
-				}
-				w.cloud.Unlock()
-				check(t, method+" "+name, want, w.live(time.Hour))
-				check(t, method+" was struck", true, left < 2)
+				w.job(action, 2, job.takes, job.fails)
+				check(t, action+" "+name, want, w.live(time.Hour))
+				check(t, action+" was struck", true, w.cloud.Sim.Faults()[0].Struck > 0)
 			})
 		}
 	}
@@ -138,14 +139,7 @@ func TestChangeDuringAChange(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		inWorld(t, 2, func(w *world) {
 			w.create(web())
-			w.cloud.Lock()
-			w.cloud.NLB.Job = func(m string, _ proto.Message) gatewaytest.Job {
-				if m == "nlb.UpdateLoadBalancer" {
-					return gatewaytest.Job{Takes: 5 * time.Minute}
-				}
-				return gatewaytest.Job{}
-			}
-			w.cloud.Unlock()
+			w.job("UpdateLoadBalancer*", 0, 5*time.Minute, "")
 			for _, change := range changes() {
 				w.update(change...)
 				if dies {
@@ -155,8 +149,8 @@ func TestChangeDuringAChange(t *testing.T) {
 			w.after(2 * time.Hour)
 			w.has("in the end", mainLines, "listener 80-0 TCP to "+groupName, "group "+groupName+" 10.1.0.1:30080=100 10.1.0.2:30080=100")
 			lb := w.balancer()
-			check(t, "zones", 2, len(lb.GetZoneMappings()))
-			check(t, "address type", nlbv1.AddressType_ADDRESS_TYPE_INTERNET, lb.GetAddressType())
+			check(t, "zones", 2, len(lb.Zones))
+			check(t, "address type", "Internet", lb.AddressType)
 			w.remove()
 			w.after(time.Hour)
 			w.has("deleted")
@@ -170,16 +164,7 @@ func TestChangeDuringAChange(t *testing.T) {
 func TestFailedCreationWithAllTags(t *testing.T) {
 	for n, protectedLate := range map[int]bool{17: true, 18: false} {
 		inWorld(t, 2, func(w *world) {
-			fails := true
-			w.cloud.Lock()
-			w.cloud.NLB.Job = func(m string, _ proto.Message) gatewaytest.Job {
-				if m != "nlb.CreateLoadBalancer" || !fails {
-					return gatewaytest.Job{}
-				}
-				fails = false
-				return gatewaytest.Job{Fails: "InternalError"}
-			}
-			w.cloud.Unlock()
+			w.job("CreateLoadBalancer", 1, 0, "InternalError")
 			tags := make([]string, n)
 			for i := range tags {
 				tags[i] = fmt.Sprintf("team-%d=a", i)
@@ -191,12 +176,14 @@ func TestFailedCreationWithAllTags(t *testing.T) {
 			check(t, fmt.Sprintf("%d tags: creations", n), 2, len(creations))
 			last, _ := creations[1].Request.(*nlbv1.CreateLoadBalancerRequest)
 			check(t, fmt.Sprintf("%d tags: protected later", n), protectedLate, last.GetDeletionProtection() == nil)
-			for id, lb := range w.cloud.NLB.LoadBalancers {
-				if lb.GetStatus() == nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_ACTIVE {
-					check(t, id+" is protected", true, lb.GetDeletionProtection().GetEnabled())
-					check(t, id+" has tags", n+2, len(lb.GetTags()))
+			w.cloud.Look(func(c *state.Cloud) {
+				for id, lb := range c.NLBs {
+					if lb.Status == "Active" {
+						check(t, id+" is protected", true, lb.Deletion.On)
+						check(t, id+" has tags", n+2, len(lb.Tags))
+					}
 				}
-			}
+			})
 		})
 	}
 }

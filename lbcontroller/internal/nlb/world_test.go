@@ -23,12 +23,12 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/cloudgateway/inprocess"
+	simapi "alicloud-controllers.dev/cloudgateway/openapisim/api"
+	simfault "alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
@@ -48,10 +48,11 @@ const (
 )
 
 // world is a cluster and a cloud with a running controller between them, which serves CLBs and NLBs, in a bubble of its own time.
+// The controller calls the gateway's own handlers, which call a simulated cloud.
 type world struct {
 	t      *testing.T
 	kube   *fake.Clientset
-	cloud  *gatewaytest.Fake
+	cloud  *inprocess.Cloud
 	events *events
 	stop   func()
 	// byType serves Services by the annotation for the type, too.
@@ -74,18 +75,8 @@ type world struct {
 func inWorld(t *testing.T, nodes int, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, kube: fake.NewSimpleClientset(), cloud: gatewaytest.New(t), events: &events{},
+		w := &world{t: t, kube: fake.NewSimpleClientset(), cloud: inprocess.New(t, "vpc-test", network()), events: &events{},
 			vSwitches: []string{"vsw-h", "vsw-i", "vsw-i2"}, serviceFields: true}
-		w.cloud.Lock()
-		for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i", "vsw-i2": "cn-hangzhou-i",
-			"vsw-j": "cn-hangzhou-j"} {
-			w.cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 10,
-				Ipv6CidrBlock: "2001:db8::/64"}
-		}
-		for _, id := range []string{"sg-1", "sg-2"} {
-			w.cloud.SecurityGroups[id] = &ecsv1.SecurityGroup{SecurityGroupId: id, VpcId: "vpc-test"}
-		}
-		w.cloud.Unlock()
 		for i := range nodes {
 			w.addNode(i + 1)
 		}
@@ -93,6 +84,33 @@ func inWorld(t *testing.T, nodes int, test func(w *world)) {
 		test(w)
 		w.stop()
 	})
+}
+
+// set changes the settings of the cloud.
+func (w *world) set(change func(s *simapi.Settings)) {
+	settings := w.cloud.Sim.Settings()
+	change(&settings)
+	w.cloud.Sim.SetSettings(settings)
+}
+
+// job says what becomes of the jobs of an action of NLB from now on, the next times of them or all for 0, and of no others.
+func (w *world) job(action string, times int, takes time.Duration, fails string) {
+	w.t.Helper()
+	rule := simfault.Rule{Product: "nlb", Action: action, Job: true, Times: times, Latency: simapi.Duration(takes)}
+	if fails != "" {
+		rule.Error = &simfault.Error{Code: fails}
+	}
+	if err := w.cloud.Sim.SetFaults(rule); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// quiet lets all jobs go well from now on.
+func (w *world) quiet() {
+	w.t.Helper()
+	if err := w.cloud.Sim.SetFaults(); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // start starts a controller with an empty memory.
@@ -167,9 +185,8 @@ func (w *world) after(d time.Duration) {
 func (w *world) addNode(n int) {
 	w.t.Helper()
 	id := fmt.Sprintf("i-%d", n)
-	w.cloud.Lock()
-	w.cloud.Instances[id] = &ecsv1.Instance{InstanceId: id, VpcId: "vpc-test", Status: "Running"}
-	w.cloud.Unlock()
+	w.cloud.Add(&state.Cloud{Instances: map[string]*state.Instance{id: {VpcID: "vpc-test", VSwitchID: "vsw-nodes", ZoneID: "cn-hangzhou-i",
+		Status: "Running", PrivateIPs: []string{fmt.Sprintf("10.1.0.%d", n)}}}})
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", n)},
 		Spec:       corev1.NodeSpec{ProviderID: "cn-hangzhou." + id},
@@ -266,11 +283,10 @@ func (w *world) pods(ips ...string) {
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(8080)), Protocol: new(corev1.ProtocolTCP)}},
 	}
-	w.cloud.Lock()
 	for _, ip := range ips {
 		if ip != w.homeless {
-			w.cloud.NetworkInterfaces["eni-"+ip] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + ip, VpcId: "vpc-test",
-				PrimaryIp: ip, PrivateIps: []string{ip}, Status: "InUse"}
+			w.cloud.Add(&state.Cloud{Interfaces: map[string]*state.NetworkInterface{"eni-" + ip: {Type: "Secondary", Status: "InUse",
+				InstanceID: "i-1", VpcID: "vpc-test", VSwitchID: "vsw-nodes", ZoneID: "cn-hangzhou-i", PrimaryIP: ip, PrivateIPs: []string{ip}}}})
 		}
 		endpoint := discoveryv1.Endpoint{Addresses: []string{ip}}
 		if w.waiting != "" {
@@ -279,7 +295,6 @@ func (w *world) pods(ips ...string) {
 		}
 		slice.Endpoints = append(slice.Endpoints, endpoint)
 	}
-	w.cloud.Unlock()
 	client := w.kube.DiscoveryV1().EndpointSlices("default")
 	_, err := client.Update(w.t.Context(), slice, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
@@ -314,48 +329,44 @@ func (w *world) expect(what string, want ...string) {
 
 // state is what there is of the cloud's NLBs, one line for each thing.
 func (w *world) state() []string {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
 	var lines []string
-	names := map[string]string{}
-	for id, g := range w.cloud.NLB.ServerGroups {
-		names[id] = g.GetName()
-		var servers []string
-		for _, s := range g.GetServers() {
-			servers = append(servers, fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
+	w.cloud.Look(func(c *state.Cloud) {
+		for _, g := range c.NLBServerGroups {
+			var servers []string
+			for _, s := range g.Servers {
+				servers = append(servers, fmt.Sprintf("%s:%d=%d", s.ServerID, s.Port, s.Weight))
+			}
+			slices.Sort(servers)
+			lines = append(lines, fmt.Sprintf("group %s %s", g.Name, strings.Join(servers, " ")))
 		}
-		slices.Sort(servers)
-		lines = append(lines, fmt.Sprintf("group %s %s", g.GetName(), strings.Join(servers, " ")))
-	}
-	for _, l := range w.cloud.NLB.Listeners {
-		lines = append(lines, fmt.Sprintf("listener %d-%d %s to %s", l.GetPort()+l.GetStartPort(), l.GetEndPort(),
-			strings.TrimPrefix(l.GetProtocol().String(), "LISTENER_PROTOCOL_"), names[l.GetConfig().GetServerGroupId()]))
-	}
-	for _, lb := range w.cloud.NLB.LoadBalancers {
-		line := "balancer " + lb.GetName()
-		for _, id := range lb.GetSecurityGroupIds() {
-			if name := w.cloud.SecurityGroups[id].GetName(); name != "" {
-				line += " with " + name
+		for _, l := range c.NLBListeners {
+			lines = append(lines, fmt.Sprintf("listener %d-%d %s to %s", l.Port+l.StartPort, l.EndPort, l.Protocol,
+				c.NLBServerGroups[l.ServerGroupID].Name))
+		}
+		for _, lb := range c.NLBs {
+			line := "balancer " + lb.Name
+			for _, id := range lb.SecurityGroupIDs {
+				if name := c.SecurityGroups[id].Name; name != "" {
+					line += " with " + name
+				}
+			}
+			lines = append(lines, line)
+		}
+		for _, g := range c.SecurityGroups {
+			if g.Name != "" { // Those without are given to an NLB by hand.
+				lines = append(lines, "security group "+g.Name+" "+rulesText(g))
 			}
 		}
-		lines = append(lines, line)
-	}
-	for _, g := range w.cloud.SecurityGroups {
-		if g.GetName() == "" { // One that tests give an NLB by hand.
-			continue
-		}
-		lines = append(lines, "security group "+g.GetName()+" "+rulesText(g))
-	}
+	})
 	slices.Sort(lines)
 	return lines
 }
 
 // rulesText are the rules of a security group, without their descriptions.
-func rulesText(g *ecsv1.SecurityGroup) string {
+func rulesText(g *state.SecurityGroup) string {
 	var rules []string
-	for _, r := range g.GetRules() {
-		policy := strings.ToLower(strings.TrimPrefix(r.GetPolicy().String(), "RULE_POLICY_"))
-		rules = append(rules, fmt.Sprintf("%d %s %s %s", r.GetPriority(), policy, r.GetIpProtocol(), r.GetCidr()))
+	for _, r := range g.Rules {
+		rules = append(rules, fmt.Sprintf("%s %s %s %s", r.Priority, strings.ToLower(r.Policy), r.IPProtocol, r.SourceCidr+r.Ipv6SourceCidr))
 	}
 	slices.Sort(rules)
 	return strings.Join(rules, ", ")
@@ -371,44 +382,36 @@ func (w *world) has(what string, want ...string) {
 }
 
 // balancer is the only NLB.
-func (w *world) balancer() *nlbv1.LoadBalancer {
+func (w *world) balancer() state.NLB {
 	w.t.Helper()
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	if len(w.cloud.NLB.LoadBalancers) != 1 {
-		w.t.Fatalf("%d NLBs, want one; events: %v", len(w.cloud.NLB.LoadBalancers), w.events.take())
-	}
-	for _, lb := range w.cloud.NLB.LoadBalancers {
-		return lb
-	}
-	return nil
+	return only(w, "NLBs", func(c *state.Cloud) map[string]*state.NLB { return c.NLBs })
 }
 
 // listener is the only listener, and group the only server group.
-func (w *world) listener() *nlbv1.Listener {
+func (w *world) listener() state.NLBListener {
 	w.t.Helper()
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	if len(w.cloud.NLB.Listeners) != 1 {
-		w.t.Fatalf("%d listeners, want one; events: %v", len(w.cloud.NLB.Listeners), w.events.take())
-	}
-	for _, l := range w.cloud.NLB.Listeners {
-		return l
-	}
-	return nil
+	return only(w, "listeners", func(c *state.Cloud) map[string]*state.NLBListener { return c.NLBListeners })
 }
 
-func (w *world) group() *nlbv1.ServerGroup {
+func (w *world) group() state.NLBServerGroup {
 	w.t.Helper()
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	if len(w.cloud.NLB.ServerGroups) != 1 {
-		w.t.Fatalf("%d server groups, want one; events: %v", len(w.cloud.NLB.ServerGroups), w.events.take())
+	return only(w, "server groups", func(c *state.Cloud) map[string]*state.NLBServerGroup { return c.NLBServerGroups })
+}
+
+// only is a copy of the only thing of a kind.
+func only[T any](w *world, what string, all func(c *state.Cloud) map[string]*T) (found T) {
+	w.t.Helper()
+	n := 0
+	w.cloud.Look(func(c *state.Cloud) {
+		for _, one := range all(c) {
+			found = *one
+			n++
+		}
+	})
+	if n != 1 {
+		w.t.Fatalf("%d %s, want one; events: %v", n, what, w.events.take())
 	}
-	for _, g := range w.cloud.NLB.ServerGroups {
-		return g
-	}
-	return nil
+	return found
 }
 
 // unavailable is the error of a cloud that doesn't answer.
