@@ -64,6 +64,7 @@ func (s Scope) Claims(all []*corev1.Node) Claims {
 
 // holders are the nodes that have ranges and instances already.
 type holders struct {
+	// of are the nodes by their ranges, those included that have no route now.
 	of map[netip.Prefix]string
 	// instances are the nodes that have routes to instances. A machine has the pods of one node only.
 	instances map[string]string
@@ -88,12 +89,17 @@ func (h *holders) overlapping(cidr netip.Prefix) (netip.Prefix, string) {
 	return netip.Prefix{}, ""
 }
 
-func (h *holders) add(route Route) {
-	h.of[route.CIDR], h.longest = route.Node, max(h.longest, route.CIDR.Bits())
-	h.instances[route.InstanceID] = route.Node
+// keep notes that a node has ranges, unless an older one has the same.
+func (h *holders) keep(node string, cidrs []netip.Prefix) {
+	for _, cidr := range cidrs {
+		if h.of[cidr] == "" {
+			h.of[cidr], h.longest = node, max(h.longest, cidr.Bits())
+		}
+	}
 }
 
-// refusal says why the node of a wanted route can't have it: an older node has its range, or its instance.
+// refusal says why the node of a wanted route can't have it: an older node has its range, or has a route to its
+// instance.
 func (h *holders) refusal(route Route) string {
 	if other := h.instances[route.InstanceID]; other != "" && other != route.Node {
 		return fmt.Sprintf("nodes %s and %s have the same instance %s in spec.providerID, and the older one, %s, has its routes; "+
@@ -116,6 +122,9 @@ func (h *holders) refusal(route Route) string {
 func (s Scope) claim(claims *Claims, holder *holders, node *corev1.Node) {
 	id, known := nodes.ParseProviderID(node.Spec.ProviderID)
 	cidrs, reason := s.podCIDRs(node)
+	if !nodes.Foreign(node) { // It keeps its range though it may have no route now: a kubelet can register with any range.
+		defer holder.keep(node.Name, cidrs)
+	}
 	switch {
 	case !known:
 		// Either the node controller has still to find the instance, or the node is none of the cloud's.
@@ -156,7 +165,7 @@ func (s Scope) claim(claims *Claims, holder *holders, node *corev1.Node) {
 				refuse("%s", taken)
 				continue
 			}
-			holder.add(route)
+			holder.instances[route.InstanceID] = node.Name
 			claims.Wanted = append(claims.Wanted, route)
 		}
 	}

@@ -223,6 +223,34 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// TestRangeOfAnotherNode: a kubelet may register a Node with any range of pods. A route to a part of the range of an older
+// Node, or to one around it, would lead the traffic of that one elsewhere, also while it has no route itself.
+func TestRangeOfAnotherNode(t *testing.T) {
+	t.Parallel()
+	older := map[string]func(*corev1.Node){
+		"serving": func(*corev1.Node) {}, "silent": ready(corev1.ConditionUnknown), "excluded": label(nodes.LabelExclude),
+		"leaving": func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} }, "absent": absent, "not initialised yet": providerID(""),
+		"virtual":           func(n *corev1.Node) { n.Labels[nodes.LabelType] = nodes.ValueVirtual },
+		"of another region": providerID("cn-beijing.i-a"), "of another cluster": foreign,
+	}
+	for name, edit := range older {
+		for _, claimed := range []string{"10.0.1.0/24", "10.0.1.128/25", "10.0.0.0/16"} {
+			got := table.Scope{Region: region}.Claims([]*corev1.Node{node("a", age(5), edit), node("b", age(9), podCIDRs(claimed))})
+			var wanted, refused bool
+			for _, r := range got.Wanted {
+				wanted = wanted || r.Node == "b"
+			}
+			for _, u := range got.Unroutable {
+				refused = refused || u.Node == "b"
+			}
+			// What a foreign Node claims counts for nothing.
+			if want := name == "of another cluster"; wanted != want || refused == want {
+				t.Errorf("older Node %s: %s of a newer one is wanted: %t, refused: %t", name, claimed, wanted, refused)
+			}
+		}
+	}
+}
+
 func TestSameClaim(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
