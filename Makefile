@@ -76,7 +76,7 @@ demo: build ## Show Services become load balancers, change and go
 
 .PHONY: dev
 # NODES=n, CONTROLLERS=none or a list of lb,node,route, TRAFFIC=true: with a data plane, FRONT=true: with the OpenAPI front for tools,
-# GATEWAY_API=true: with the Gateway API.
+# GATEWAY_API=true: with the Gateway API and ServerGroupBindings.
 dev: build ## Start a local cluster with a simulated cloud, and stay
 	@$(WORLD) up -dir "$(WORLD_DIR)" -nodes "$(NODES)" -controllers "$(CONTROLLERS)" -traffic="$(TRAFFIC)" -front="$(FRONT)" \
 		-gateway-api="$(GATEWAY_API)"

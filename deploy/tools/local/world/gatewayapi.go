@@ -39,27 +39,34 @@ metadata: {name: clb}
 spec: {controllerName: alibabacloud.com/clb}
 `
 
-// serveGateways installs the custom resources of the Gateway API, gives lbcontroller its rights for them, and makes the GatewayClasses.
+// serveGateways installs the custom resources of the Gateway API and of ServerGroupBindings, gives lbcontroller its rights for
+// them, and makes the GatewayClasses.
 func (w *World) serveGateways(ctx context.Context) error {
-	definitions, err := gatewayDefinitions(ctx)
+	root, err := binaries.Root()
 	if err != nil {
 		return err
 	}
-	for _, file := range definitions {
+	definitions, err := gatewayDefinitions(ctx, root)
+	if err != nil {
+		return err
+	}
+	for _, file := range append([]string{filepath.Join(root, "deploy/chart/crds/servergroupbindings.yaml")}, definitions...) {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("read a custom resource of the Gateway API: %w", err)
+			return fmt.Errorf("read a custom resource: %w", err)
 		}
 		if err := w.ApplyAny(ctx, text); err != nil {
 			return err
 		}
 	}
-	rbac, err := chart.RBAC(LB + "-gateway-api")
-	if err != nil {
-		return err
-	}
-	if err := w.Apply(ctx, rbac); err != nil {
-		return err
+	for _, rights := range []string{LB + "-gateway-api", LB + "-server-group-bindings"} {
+		rbac, err := chart.RBAC(rights)
+		if err != nil {
+			return err
+		}
+		if err := w.Apply(ctx, rbac); err != nil {
+			return err
+		}
 	}
 	for { // The API server serves a new kind some time after it took its definition.
 		served, err := w.client.Discovery().ServerResourcesForGroupVersion(gatewayVersion.String())
@@ -76,11 +83,7 @@ func (w *World) serveGateways(ctx context.Context) error {
 }
 
 // gatewayDefinitions are the files of the custom resources, of the version with which lbcontroller is built.
-func gatewayDefinitions(ctx context.Context) ([]string, error) {
-	root, err := binaries.Root()
-	if err != nil {
-		return nil, err
-	}
+func gatewayDefinitions(ctx context.Context, root string) ([]string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api")
 	list.Dir = filepath.Join(root, LB)
 	dir, err := list.Output()

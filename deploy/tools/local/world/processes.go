@@ -99,6 +99,7 @@ func (w *World) controller(name string) (proc.Spec, error) {
 		maps.Copy(cfg, section{"vpcID": VpcID, "vswitchIDs": VSwitchIDs()})
 		if w.cfg.GatewayAPI {
 			cfg["gatewayAPI"] = section{"enabled": true}
+			cfg["serverGroupBindings"] = section{"enabled": true}
 		}
 		maps.Copy(cfg, w.cfg.LB)
 	case Node:

@@ -66,7 +66,7 @@ type Config struct {
 	Traffic bool
 	// Front lets tools call the cloud through the gateway's OpenAPI front.
 	Front bool
-	// GatewayAPI lets lbcontroller serve Gateways, with the custom resources of the Gateway API and the GatewayClasses nlb and clb.
+	// GatewayAPI lets lbcontroller serve Gateways and ServerGroupBindings, with their custom resources and the GatewayClasses nlb and clb.
 	GatewayAPI bool
 	// Fast makes the cloud's transitions take no time.
 	Fast bool

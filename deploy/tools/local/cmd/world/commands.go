@@ -39,7 +39,7 @@ func parse(command string, args []string) (options, error) {
 	flags.BoolVar(&o.traffic, "traffic", command == "demo" && runtime.GOOS == "linux",
 		"let load balancers forward, on loopback addresses; Linux only")
 	flags.BoolVar(&o.front, "front", false, "let tools call the cloud through the gateway's OpenAPI front")
-	flags.BoolVar(&o.gatewayAPI, "gateway-api", false, "serve Gateways, with GatewayClasses nlb and clb")
+	flags.BoolVar(&o.gatewayAPI, "gateway-api", false, "serve Gateways, with GatewayClasses nlb and clb, and ServerGroupBindings")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
