@@ -48,6 +48,18 @@ func clusterView(c *api.Context, k *state.Cluster) api.Object {
 	}
 }
 
+// describeAddon shows the component that is the network plugin. Of no other is anything known here.
+func describeAddon(c *api.Context, k *state.Cluster) (any, *api.Error) {
+	name := k.Network
+	if name == "Flannel" { // as the plugin is called; the component has another name
+		name = "kube-flannel-ds"
+	}
+	if c.Get("InstanceName") != name {
+		return nil, api.NotFound(noAddon, "addon (%s) not found in cluster (%s)", c.Get("InstanceName"), k.ID)
+	}
+	return api.Object{"name", name, "version", "v1.0.0", "state", "active", "config", "{}", "logging", api.Object{"capable", false}}, nil
+}
+
 // endpoint is the address of the API server as a URL, "" if the seed names none.
 func endpoint(k *state.Cluster) string {
 	if k.APIServer == "" {

@@ -11,14 +11,15 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// Clients look for these codes in errors; that they come with HTTP 404, and the words, are inferred.
+// Clients look for these codes in errors. That of a component is inferred, as is that they come with HTTP 404, and the words.
 const (
 	noCluster  = "ErrorClusterNotFound"
 	noNodePool = "ErrorNodePoolNotFound"
+	noAddon    = "AddonNotFound"
 )
 
-// Product returns the product with all its actions. Paths are those of services/cs in SDK v1, v1.63.107 (April 2025); parameters and
-// members those of the help pages (2026).
+// Product returns the product with all its actions. Paths are those of services/cs in SDK v1, v1.63.107 (April 2025), and of
+// GetClusterAddonInstance, which it does not have, those of its help page; parameters and members those of the help pages (2026).
 func Product() api.Product {
 	id, pool := api.Required("ClusterId"), api.Required("NodepoolId")
 	return api.Product{Name: "cs", Code: "CS", Version: "2015-12-15", Complete: complete, Actions: []api.Action{
@@ -27,6 +28,8 @@ func Product() api.Product {
 			api.Number("page_size", 1, 100), api.Number("page_number", 1, 1<<31-1))),
 		api.At("GET", "/clusters/{ClusterId}",
 			api.Read("DescribeClusterDetail", api.On(clusterOf, describeCluster), []string{noCluster}, id)),
+		api.At("GET", "/clusters/{ClusterId}/addon_instances/{InstanceName}",
+			api.Read("GetClusterAddonInstance", api.On(clusterOf, describeAddon), []string{noCluster, noAddon}, id, api.Required("InstanceName"))),
 		api.At("GET", "/clusters/{ClusterId}/nodepools",
 			api.Read("DescribeClusterNodePools", api.On(clusterOf, describePools), []string{noCluster}, id, api.Optional("NodepoolName"))),
 		api.At("GET", "/clusters/{ClusterId}/nodepools/{NodepoolId}",

@@ -63,6 +63,21 @@ func TestDescribeClusterDetail(t *testing.T) {
 	}
 }
 
+// Karpenter asks for one network component after the other, and takes the first that there is.
+func TestGetClusterAddonInstance(t *testing.T) {
+	t.Parallel()
+	c := seeded(t)
+	for _, tt := range []struct{ cluster, name, code string }{
+		{"c-1", "terway-eniip", ""}, {"c-1", "terway", "AddonNotFound"}, {"c-1", "kube-flannel-ds", "AddonNotFound"},
+		{"c-2", "terway-eniip", "AddonNotFound"}, {"c-2", "kube-flannel-ds", ""}, {"c-3", "terway-eniip", "ErrorClusterNotFound"},
+	} {
+		got, code := c.Call("GetClusterAddonInstance", "ClusterId", tt.cluster, "InstanceName", tt.name)
+		if code != tt.code || code == "" && (got["name"] != tt.name || got["state"] != "active" || got["config"] != "{}") {
+			t.Errorf("%s of %s: %v %q, want %q", tt.name, tt.cluster, got, code, tt.code)
+		}
+	}
+}
+
 func TestDescribeClustersV1(t *testing.T) {
 	t.Parallel()
 	c := seeded(t)

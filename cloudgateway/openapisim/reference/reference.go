@@ -97,8 +97,8 @@ const coverageIntro = `# How much of each product is simulated
 <!-- Generated from the tables in cloudgateway/openapisim; do not edit. -->
 
 Documented are the actions of version 1 of the SDK for Go, v1.63.107 (April 2025), and what clients send that is younger than
-it: the certificates of CAS, the monitoring of NLB, versions of HTTP in health checks. A parameter that is ignored can be sent,
-and nothing comes of it; the journal says so, and a strict cloud refuses them ([openapisim](openapisim.md)).
+it: the certificates of CAS, the monitoring of NLB, components of CS, versions of HTTP in health checks. A parameter that is
+ignored can be sent, and nothing comes of it; the journal says so, and a strict cloud refuses them ([openapisim](openapisim.md)).
 [actions.md](actions.md) has the parameters and codes of each action. An action that is not simulated answers
 ` + "`InvalidAction.NotFound`" + `, and its message says whether the product documents it.
 
