@@ -29,8 +29,10 @@ func alone() map[string]bool {
 		"alidns": "DescribePdnsAppKey DescribePdnsAppKeys",
 		"nas":    "DescribeFileSystems DescribeFileSystemStatistics DescribeMountTargets", // passwords of the managers of a CPFS
 		"cs": "DescribeClusterUserKubeconfig DescribeClusterAttachScripts DescribeExternalAgent " + // lead into a cluster
-			"DescribeClusterNodePools DescribeClusterNodePoolDetail", // user data
-		"ess": "DescribeScalingConfigurations DescribeEciScalingConfigurations", // user data
+			"DescribeClusterNodePools DescribeClusterNodePoolDetail " + // user data
+			"GetClusterAddonInstance", // whatever a component was set up with
+		"ess": "DescribeScalingConfigurations DescribeEciScalingConfigurations " + // user data
+			"DescribeEciScalingConfigurationDetail DescribeScalingGroupDetail", // environments and passwords of containers, as YAML
 		"kms": "GetSecretValue Decrypt AsymmetricDecrypt CertificatePrivateKeyDecrypt " +
 			"GenerateDataKey ExportDataKey GenerateAndExportDataKey ReEncrypt " + // give what the key keeps
 			"AsymmetricSign CertificatePrivateKeySign CreateClientKey GetRandomPassword", // or act in its name

@@ -76,6 +76,21 @@ func TestWhatGivesKeysIsNamed(t *testing.T) {
 	}
 }
 
+// TestWhatIsYoungerGivesKeys: these are not in the SDK. The first two answer with an ECI's environment and passwords as YAML, the last
+// one with whatever a component was set up with.
+func TestWhatIsYoungerGivesKeys(t *testing.T) {
+	t.Parallel()
+	f := &Front{named: alone()}
+	for _, name := range []string{
+		"ess:DescribeEciScalingConfigurationDetail", "ess:DescribeScalingGroupDetail", "cs:GetClusterAddonInstance",
+	} {
+		product, action, _ := strings.Cut(name, ":")
+		if got := f.names(openapi.Product(product), action); len(got) != 1 || !f.minds(name) {
+			t.Errorf("%s is allowed by %v", name, got)
+		}
+	}
+}
+
 // secretsIn are the members of a struct, and of the structs in it, that are called like a secret.
 func secretsIn(all map[string][][]string, name string, seen map[string]bool) (secrets []string) {
 	if seen[name] {
