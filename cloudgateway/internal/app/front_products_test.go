@@ -36,8 +36,9 @@ func TestFrontServesProducts(t *testing.T) {
 		w.serve("ram"), w.serve("cs"), rest), 1)
 	w.write("keys.yaml", fmt.Sprintf("keys: [{id: tool, secret: %s, user: %q}]\n", toolSecret, toolUser))
 	w.file = w.write("fronted.yaml", text+fmt.Sprintf("front: {listen: 127.0.0.1:0, keysFile: %s/keys.yaml, wait: 3s}\n", w.dir))
-	w.toolMay = map[string]bool{"cs:Describe*": true, "cs:DescribeClusterAttachScripts": true, "ram:Get*": true, "ess:*": true,
-		"alb:List*": true, "alidns:*": true, "pvtz:*": true, "nas:DescribeFileSystems": true, "kms:GetSecretValue": true}
+	w.toolMay = map[string]bool{"cs:Describe*": true, "cs:DescribeClusterAttachScripts": true, "cs:GetClusterAddonInstance": true,
+		"ram:Get*": true, "ess:*": true, "alb:List*": true, "alidns:*": true, "pvtz:*": true, "nas:DescribeFileSystems": true,
+		"kms:GetSecretValue": true}
 	address := w.openFront(w.start())
 	at := func(product string) *tool {
 		c := newTool(t, address, "tool", toolSecret)
@@ -53,6 +54,8 @@ func TestFrontServesProducts(t *testing.T) {
 	}{
 		{"GET", "/clusters/c-1", "cs:DescribeClusterDetail", "", 200},
 		{"GET", "/clusters/c-2", "cs:DescribeClusterDetail", "", 404},
+		{"GET", "/clusters/c-1/addon_instances/terway-eniip", "cs:GetClusterAddonInstance", "", 200}, // Karpenter begins with these.
+		{"GET", "/clusters/c-1/addon_instances/terway", "cs:GetClusterAddonInstance", "", 404},
 		{"POST", "/clusters/c-1/attachscript", "cs:DescribeClusterAttachScripts", `{"arch":"arm64"}`, 200},
 	} {
 		direct.host = w.host("cs")

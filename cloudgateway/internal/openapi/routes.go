@@ -9,8 +9,8 @@ import (
 type route struct{ method, path, action string }
 
 // routes are the actions of CS that others may call: what reads, and the script by which a node joins. Method, path and
-// name are those of services/cs in the SDK (alibaba-cloud-sdk-go v1.63.107). The cloud goes by method and path, so permissions
-// do, too; the name that a tool gives counts for nothing.
+// name are those of services/cs in the SDK (alibaba-cloud-sdk-go v1.63.107), and of the page of GetClusterAddonInstance (November
+// 2024), which is younger. The cloud goes by method and path, so permissions do, too; the name that a tool gives counts for nothing.
 func routes() []route {
 	return []route{
 		{"GET", "/api/v1/clusters", "DescribeClustersV1"},
@@ -18,6 +18,7 @@ func routes() []route {
 		{"GET", "/api/v2/clusters/{}/upgrade/status", "GetUpgradeStatus"},
 		{"GET", "/clusters/components/metadata", "DescribeAddons"},
 		{"GET", "/clusters/{}", "DescribeClusterDetail"},
+		{"GET", "/clusters/{}/addon_instances/{}", "GetClusterAddonInstance"},
 		{"POST", "/clusters/{}/attachscript", "DescribeClusterAttachScripts"},
 		{"GET", "/clusters/{}/components/upgradestatus", "DescribeClusterAddonsUpgradeStatus"},
 		{"GET", "/clusters/{}/components/version", "DescribeClusterAddonsVersion"},

@@ -36,6 +36,7 @@ func TestFrontSession(t *testing.T) {
 	}{
 		{"2014-05-26", "DescribeInstances", "RPC", "POST", "/", "json", map[string]*string{"RegionId": new(region)}, nil, "TotalCount"},
 		{"2015-05-01", "GetRole", "RPC", "POST", "/", "json", map[string]*string{"RoleName": new("node")}, nil, ":role/node"},
+		{"2015-12-15", "GetClusterAddonInstance", "ROA", "GET", "/clusters/c-1/addon_instances/terway-eniip", "json", nil, nil, "config"},
 		{"2015-12-15", "DescribeClusterDetail", "ROA", "GET", "/clusters/c-1", "json", nil, nil, "c-1"},
 		{"2015-12-15", "DescribeClusterAttachScripts", "ROA", "POST", "/clusters/c-1/attachscript", "string", nil,
 			map[string]any{"keep_instance_name": true}, "--keep-instance-name"},

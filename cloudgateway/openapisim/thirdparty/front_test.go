@@ -141,7 +141,8 @@ func startFront(t *testing.T, sim *openapisim.Simulator) front {
 		}
 		fmt.Fprintf(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":%t}}`,
 			says("system:serviceaccount:tools:tool") && (says("slb:*") || says("nlb:*") || says("vpc:*") || says("ecs:Describe*") ||
-				says("cs:Describe*") || says("cs:DescribeClusterAttachScripts") || says("sts:AssumeRoleWithOIDC") || says("ram:Get*")))
+				says("cs:Describe*") || says("cs:DescribeClusterAttachScripts") || says("cs:GetClusterAddonInstance") ||
+				says("sts:AssumeRoleWithOIDC") || says("ram:Get*")))
 	}))
 	t.Cleanup(kube.Close)
 	file := func(name, text string) string {
