@@ -18,6 +18,10 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
 
+// featuresVariable names the features of the controllers that are installed beside the gateway; the chart sets it. The
+// permissions of others may be missing for good reason.
+const featuresVariable = "DOCTOR_FEATURES"
+
 const aboutDoctor = "Examines a configuration: credentials, permissions, network, clock, and what to do next."
 
 // examine is `cloudgateway doctor`: it prints what it finds and what to do, and fails if the gateway could not work.
@@ -26,8 +30,8 @@ func examine(args []string, out io.Writer) error {
 	file := flags.String("config", "", "configuration `FILE` of the gateway (YAML); required")
 	cloudConfig := command.CloudConfig(flags)
 	list := flags.String("features", "",
-		fmt.Sprintf("the `FEATURES` whose permissions are tried, of %q; if empty, those of the controllers and of "+
-			"the services in api.enable, and what is optional is only reported", rampolicy.Features()))
+		fmt.Sprintf("the `FEATURES` whose permissions are tried, of %q; if empty, those of the controllers, or of $%s, and of "+
+			"the services in api.enable, and what is optional is only reported", rampolicy.Features(), featuresVariable))
 	if helped, err := command.Parse(flags, aboutDoctor, args, out); helped || err != nil {
 		return err
 	}
@@ -38,12 +42,15 @@ func examine(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	features, optional := rampolicy.Used(cfg.API), rampolicy.Optional()
+	var features, optional []rampolicy.Feature
 	if *list != "" {
-		if features, err = parseFeatures(*list); err != nil {
-			return err
-		}
-		optional = nil
+		features, err = parseFeatures(*list)
+	} else {
+		optional = rampolicy.Optional()
+		features, err = inUse(cfg.API)
+	}
+	if err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -58,6 +65,27 @@ func examine(args []string, out io.Writer) error {
 		return fmt.Errorf("doctor: the gateway can't work like this, %d of %d checks failed", n, len(report.Findings))
 	}
 	return nil
+}
+
+// inUse are the features of the controllers that are installed, as far as that is known, and of the services that are
+// on for other programs.
+func inUse(api config.API) ([]rampolicy.Feature, error) {
+	used := rampolicy.Used(api)
+	list, given := os.LookupEnv(featuresVariable)
+	if !given {
+		return used, nil
+	}
+	var installed []rampolicy.Feature
+	if list != "" {
+		var err error
+		if installed, err = parseFeatures(list); err != nil {
+			return nil, err
+		}
+	}
+	controllers := []rampolicy.Feature{rampolicy.LoadBalancers, rampolicy.Nodes, rampolicy.Routes}
+	return slices.DeleteFunc(used, func(f rampolicy.Feature) bool {
+		return slices.Contains(controllers, f) && !slices.Contains(installed, f)
+	}), nil
 }
 
 func parseFeatures(list string) ([]rampolicy.Feature, error) {

@@ -48,12 +48,21 @@ endpoints: {slb: %[4]q, vpc: %[5]q, ecs: %[6]q, sts: %[7]q}
 scheme: HTTP
 `, dir, secret, serve("metadata"), serve("slb"), serve("vpc"), serve("ecs"), serve("sts")))
 	}
+	const routes, nodes = "vpc:CreateRouteEntries", "ecs:ModifyNetworkInterfaceAttribute"
+	installed := func(features string) map[string]string { return map[string]string{"DOCTOR_FEATURES": features} }
 	tests := []struct {
 		name    string
 		args    []string
+		env     map[string]string
 		wantErr string
 		want    string
+		not     string
 	}{
+		{name: "all controllers", args: []string{"--config", config("good")}, want: routes},
+		{name: "without routecontroller", args: []string{"--config", config("good")}, env: installed("load-balancers,nodes"), want: nodes, not: routes},
+		{name: "only the gateway", args: []string{"--config", config("good")}, env: installed(""), want: "credentials", not: nodes},
+		{name: "a feature that is named", args: []string{"--config", config("good"), "--features", "routes"}, env: installed("nodes"), want: routes},
+		{name: "unknown feature is installed", args: []string{"--config", config("good")}, env: installed("pods"), wantErr: `"pods" is none of`},
 		{name: "good", args: []string{"--config", config("good")}, want: "acs:ram::1000000000000001:assumed-role/cloudgateway/cloudgateway"},
 		{name: "bad", args: []string{"--config", config("bad")}, wantErr: "can't work like this, 1 of ", want: "FAILED"},
 		{name: "some features", args: []string{"--config", config("good"), "--features", "nodes, routes"},
@@ -64,6 +73,9 @@ scheme: HTTP
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			for key, value := range tt.env {
+				t.Setenv(key, value)
+			}
 			var out strings.Builder
 			err := examine(tt.args, &out)
 			if (err == nil) != (tt.wantErr == "") || err != nil && !strings.Contains(err.Error(), tt.wantErr) {
@@ -71,6 +83,9 @@ scheme: HTTP
 			}
 			if !strings.Contains(out.String(), tt.want) {
 				t.Errorf("the output lacks %q:\n%s", tt.want, out.String())
+			}
+			if tt.not != "" && strings.Contains(out.String(), tt.not) {
+				t.Errorf("the output has %q:\n%s", tt.not, out.String())
 			}
 		})
 	}

@@ -86,3 +86,13 @@
   secret: {secretName: {{ get .Values.credentials $source }}, defaultMode: 0440}
 {{- end -}}
 {{- end }}
+
+{{/* The features of the controllers that are installed, for `cloudgateway doctor`: their permissions, and no others, are needed. */}}
+{{- define "alicloud-controllers.features" -}}
+{{- $features := list -}}
+{{- $of := dict "lbcontroller" "load-balancers" "nodecontroller" "nodes" "routecontroller" "routes" -}}
+{{- range $name := include "alicloud-controllers.components" . | fromJsonArray -}}
+{{- with get $of $name -}}{{- $features = append $features . -}}{{- end -}}
+{{- end -}}
+{{ join "," $features }}
+{{- end }}

@@ -11,7 +11,7 @@
 {{- if $gateway -}}{{- $credentials = include "alicloud-controllers.credentialVolume" $ -}}{{- end -}}
 {{- $plan := and $.Values.plan (not $gateway) -}}
 {{- /* What makes pods of an upgrade others than those before, for probes on the node's network. */ -}}
-{{- $revision := list (include "alicloud-controllers.image" (list $ $name)) (include "alicloud-controllers.config" (list $ $name)) $credentials (toJson $component) | toJson | sha256sum | trunc 16 | quote -}}
+{{- $revision := list (include "alicloud-controllers.image" (list $ $name)) (include "alicloud-controllers.config" (list $ $name)) $credentials (toJson $component) (include "alicloud-controllers.features" $) | toJson | sha256sum | trunc 16 | quote -}}
 {{- $object := $plan | ternary (printf "%s-plan" $name) $name -}}
 metadata:
   labels:
@@ -95,6 +95,10 @@ spec:
         - {name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {resource: limits.memory}}}
         {{- if $hostNetwork }}
         - {name: POD_REVISION, value: {{ $revision }}}
+        {{- end }}
+        {{- if $gateway }}
+        # What `cloudgateway doctor` has to try.
+        - {name: DOCTOR_FEATURES, value: {{ include "alicloud-controllers.features" $ | quote }}}
         {{- end }}
         {{- if $cloudConfig }}
         # For commands in the pod, such as plan and doctor, which are called without the argument above.
