@@ -117,6 +117,8 @@ func TestWindows(t *testing.T) {
 		{name: "the first waits no longer than Max", arrivals: every(15*time.Millisecond, 80), want: []int{67, 13}},
 		{name: "after a read, one by one", want: []int{2, 4, 1}, arrivals: []time.Duration{
 			0, 0, 200 * time.Millisecond, 270 * time.Millisecond, 340 * time.Millisecond, 420 * time.Millisecond, 3 * time.Second}},
+		{name: "long after a read, no longer than at the beginning", want: []int{2, 1, 1}, arrivals: []time.Duration{
+			0, 0, 3 * time.Second, 3050 * time.Millisecond}},
 		{name: "a full batch starts at once", arrivals: every(0, 101), want: []int{100, 1}},
 		{name: "arrivals gather while a batch is read", latency: 150 * time.Millisecond,
 			arrivals: []time.Duration{0, 30 * time.Millisecond, 80 * time.Millisecond, 130 * time.Millisecond}, want: []int{1, 3}},

@@ -223,6 +223,32 @@ func TestNonces(t *testing.T) {
 	}
 }
 
+// TestNoncesAreCounted: the number of all nonces, by which requests are refused, is that of those which are remembered, however many come
+// in each half of the time.
+func TestNoncesAreCounted(t *testing.T) {
+	t.Parallel()
+	var n nonces
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for half, used := range []int{5, 1, 0, 7, 2, 0, 0, 1} {
+		for i := range used {
+			if err := n.use("k", fmt.Sprint(half, " ", i), now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := n.use("other", fmt.Sprint(half), now); err != nil {
+			t.Fatal(err)
+		}
+		all := 0
+		for _, of := range n.keys {
+			all += of.count()
+		}
+		if n.all != all {
+			t.Errorf("after half %d %d nonces are counted, and %d are remembered", half, n.all, all)
+		}
+		now = now.Add(oldest + earliest)
+	}
+}
+
 // TestNoncesAreRememberedLongEnough: a nonce that is used just before the older half goes, of a tool whose clock is ahead, is remembered
 // for as long as its request would be accepted, by the second half.
 func TestNoncesAreRememberedLongEnough(t *testing.T) {
