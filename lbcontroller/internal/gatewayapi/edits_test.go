@@ -1,23 +1,20 @@
 package gatewayapi_test
 
 import (
+	"maps"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // drop deletes the listener of a port, as a person does in the console.
-func (w *world) drop(port int32) {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	for id, l := range w.cloud.NLB.Listeners {
-		if l.GetPort() == port {
-			delete(w.cloud.NLB.Listeners, id)
-		}
-	}
+func (w *world) drop(port int) {
+	w.cloud.Change(func(c *state.Cloud) {
+		maps.DeleteFunc(c.NLBListeners, func(_ string, l *state.NLBListener) bool { return l.Port == port })
+	})
 }
 
 // TestWhoseEditAsksForALook: an edit of a Gateway reads nothing of what stays, and what was done in the cloud by hand is
@@ -54,7 +51,7 @@ func TestWhoseEditAsksForALook(t *testing.T) {
 				w.drop(80)
 				c.do(w)
 				w.settle()
-				w.expect(name, append([]string{"nlb ADDRESS_TYPE_INTERNET"}, c.want...)...)
+				w.expect(name, append([]string{"nlb Internet"}, c.want...)...)
 			})
 		})
 	}
@@ -67,13 +64,12 @@ func TestListenerIsMadeByHand(t *testing.T) {
 		w.start()
 		w.apply(gateway("nlb", tcp("a", 80)))
 		w.settle()
-		w.cloud.Lock()
-		for id := range w.cloud.NLB.LoadBalancers {
-			w.cloud.NLB.Listeners["lsn-hand"] = &nlbv1.Listener{ListenerId: "lsn-hand", LoadBalancerId: id, Port: 81,
-				Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP, Status: nlbv1.ListenerStatus_LISTENER_STATUS_RUNNING,
-				Config: &nlbv1.ListenerConfig{Description: new("mine")}}
-		}
-		w.cloud.Unlock()
+		w.cloud.Change(func(c *state.Cloud) {
+			for id := range c.NLBs {
+				c.NLBListeners["lsn-hand"] = &state.NLBListener{NLBID: id, Port: 81, Protocol: "TCP", Description: "mine", ServerGroupID: "sgp-hand"}
+			}
+			c.NLBServerGroups["sgp-hand"] = &state.NLBServerGroup{Name: "by-hand", VpcID: "vpc-test"}
+		})
 		w.apply(gateway("nlb", tcp("a", 80)+","+tcp("b", 81)))
 		w.settle()
 		w.want("gateways infra/gw", "Programmed", "False Invalid")

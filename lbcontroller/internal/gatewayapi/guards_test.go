@@ -193,7 +193,7 @@ func TestWriteFails(t *testing.T) {
 		w.apply(route("web", "red", "a", "{name: web, port: 80}"))
 		w.settle()
 		w.want("tcproutes red/web", "Accepted", "True Accepted")
-		w.expect("after three failures", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+		w.expect("after three failures", "nlb Internet", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
 		if tries != 4 {
 			t.Errorf("%d tries", tries)
 		}

@@ -54,7 +54,7 @@ func TestRecipes(t *testing.T) {
 		w.start()
 		w.apply(recipe(t, "kind: GatewayClass"))
 		w.apply(recipe(t, "kind: Gateway\n"))
-		want := []string{"nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100", "3306/tcp:"}
+		want := []string{"nlb Internet", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100", "3306/tcp:"}
 		for i := range 10 {
 			name := fmt.Sprintf("green%d", i)
 			w.apply(team(name, "amqp", "10.0.2.1", 5672))

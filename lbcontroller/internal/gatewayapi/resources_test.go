@@ -51,7 +51,7 @@ func TestResourcesComeLater(t *testing.T) {
 				if err != nil || len(class.Status.SupportedFeatures) != 4 || class.Status.SupportedFeatures[2].Name != "TCPRoute" {
 					t.Errorf("%v, %v", class, err)
 				}
-				w.expect("served", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:")
+				w.expect("served", "nlb Internet", "80/tcp:")
 			})
 		})
 	}
@@ -80,6 +80,6 @@ func TestNoClassesWithoutTheirResource(t *testing.T) {
 		w.apply(gateway("nlb", tcp("a", 80)))
 		w.settle()
 		w.settle()
-		w.expect("served", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:")
+		w.expect("served", "nlb Internet", "80/tcp:")
 	})
 }

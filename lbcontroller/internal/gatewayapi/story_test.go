@@ -52,19 +52,19 @@ func TestTwoTeams(t *testing.T) {
 		w.start()
 		w.apply(gateway("nlb", tcp("red", 80)+","+tcp("blue", 3306)))
 		w.settle()
-		w.expect("a Gateway", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:", "3306/tcp:")
+		w.expect("a Gateway", "nlb Internet", "80/tcp:", "3306/tcp:")
 		w.want("gateways infra/gw", "Programmed", "True Programmed")
 		w.settled("a Gateway")
 
 		w.apply(route("web", "red", "red", "{name: web, port: 80}"))
 		w.settle()
-		w.expect("a route", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100", "3306/tcp:")
+		w.expect("a route", "nlb Internet", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100", "3306/tcp:")
 		w.want("tcproutes red/web", "Accepted", "True Accepted")
 		w.called("a route", "ApplyServerChanges BatchGetNetworkInterfaces")
 		w.apply(route("db", "blue", "blue", "{name: db, port: 3306}"))
 		w.settle()
 		w.called("another team's route", "ApplyServerChanges BatchGetNetworkInterfaces")
-		both := []string{"nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100", "3306/tcp: eni-10.0.1.1:3306=100"}
+		both := []string{"nlb Internet", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100", "3306/tcp: eni-10.0.1.1:3306=100"}
 		w.expect("another team's route", both...)
 		w.settled("two teams")
 
@@ -89,7 +89,7 @@ func TestTwoTeams(t *testing.T) {
 		w.remove("tcproutes red/web")
 		w.settle()
 		w.called("a route goes", "ApplyServerChanges")
-		w.expect("a route goes", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:", "3306/tcp: eni-10.0.1.1:3306=100")
+		w.expect("a route goes", "nlb Internet", "80/tcp:", "3306/tcp: eni-10.0.1.1:3306=100")
 		w.settled("the end")
 	})
 }
@@ -154,7 +154,7 @@ func TestPortOfAnotherTeam(t *testing.T) {
 		w.apply(route("db", "blue", "a", "{name: db, port: 3306}"))
 		w.events.Take()
 		w.settle()
-		w.expect("two want it", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+		w.expect("two want it", "nlb Internet", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
 		w.want("tcproutes blue/db", "Accepted", "True Accepted")
 		if got := w.events.Take(); !slices.Contains(got, "TCPRoute db: Accepted Gateway gw: listener a serves TCPRoute red/web, which is older") {
 			t.Errorf("events %q", got)
@@ -162,7 +162,7 @@ func TestPortOfAnotherTeam(t *testing.T) {
 		w.settled("two want it")
 		w.remove("tcproutes red/web")
 		w.settle()
-		w.expect("the older goes", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.1.1:3306=100")
+		w.expect("the older goes", "nlb Internet", "80/tcp: eni-10.0.1.1:3306=100")
 	})
 }
 
@@ -176,15 +176,15 @@ func TestGrantIsWithdrawn(t *testing.T) {
 		w.apply(route("db", "red", "a", "{name: db, namespace: blue, port: 3306}"))
 		w.apply(route("web", "red", "b", "{name: web, port: 80}"))
 		w.settle()
-		w.expect("granted", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.1.1:3306=100", "81/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+		w.expect("granted", "nlb Internet", "80/tcp: eni-10.0.1.1:3306=100", "81/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
 		w.want("tcproutes red/db", "ResolvedRefs", "True ResolvedRefs")
 		w.remove("referencegrants blue/to-red")
 		w.settle()
-		w.expect("withdrawn", "nlb ADDRESS_TYPE_INTERNET", "80/tcp:", "81/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+		w.expect("withdrawn", "nlb Internet", "80/tcp:", "81/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
 		w.want("tcproutes red/db", "ResolvedRefs", "False RefNotPermitted")
 		w.apply(grant)
 		w.settle()
-		w.expect("granted again", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.1.1:3306=100",
+		w.expect("granted again", "nlb Internet", "80/tcp: eni-10.0.1.1:3306=100",
 			"81/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
 	})
 }
@@ -208,7 +208,7 @@ func TestCanary(t *testing.T) {
 			w.apply(route("web", "red", "a",
 				fmt.Sprintf("{name: web, port: 80, weight: %d}, {name: db, namespace: blue, port: 3306, weight: %d}", step.web, step.db)))
 			w.settle()
-			w.expect(fmt.Sprint(step), "nlb ADDRESS_TYPE_INTERNET", step.want)
+			w.expect(fmt.Sprint(step), "nlb Internet", step.want)
 			if calls := w.calls(); step.db != 0 && calls != "ApplyServerChanges" {
 				t.Errorf("%v costs %s", step, calls)
 			}
@@ -270,7 +270,7 @@ func TestNothingThatCanBeMade(t *testing.T) {
 		} {
 			w.apply(mistake)
 			w.settle()
-			w.expect(mistake, "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+			w.expect(mistake, "nlb Internet", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
 			w.want("gateways infra/gw", "Programmed", "False Invalid")
 		}
 	})
@@ -323,7 +323,7 @@ func TestEditsByHand(t *testing.T) {
 		if err != nil || svc.Labels["team"] != "x" || svc.Labels["mine"] != "1" || len(svc.Spec.Selector) > 0 || svc.Spec.Ports[0].Port != 80 {
 			t.Errorf("%v, %v", svc, err)
 		}
-		w.expect("edited", "nlb ADDRESS_TYPE_INTRANET", "80/tcp:")
+		w.expect("edited", "nlb Intranet", "80/tcp:")
 		w.apply(annotated(""))
 		w.settle()
 		if svc, err = services.Get(t.Context(), name, metav1.GetOptions{}); err != nil ||
@@ -363,7 +363,7 @@ func TestOneBadCertificate(t *testing.T) {
 		w.apply(gateway("nlb", tcp("a", 80)+", {name: b, protocol: TLS, port: 443, tls: {certificateRefs: [{name: gone}]}}"))
 		w.apply(route("web", "red", "a", "{name: web, port: 80}"))
 		w.settle()
-		w.expect("one listener", "nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
+		w.expect("one listener", "nlb Internet", "80/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")
 	})
 }
 
@@ -411,11 +411,11 @@ func TestCrashAtEveryCall(t *testing.T) {
 			w.apply(gateway("nlb", tcp("a", 80)+","+tcp("b", 81)))
 			w.apply(grant)
 			w.apply(route("web", "red", "a", "{name: web, port: 80, weight: 1}, {name: db, namespace: blue, port: 3306, weight: 1}"))
-		}, []string{"nlb ADDRESS_TYPE_INTERNET", "80/tcp: eni-10.0.0.1:8080=50 eni-10.0.0.2:8080=50 eni-10.0.1.1:3306=100", "81/tcp:"}},
+		}, []string{"nlb Internet", "80/tcp: eni-10.0.0.1:8080=50 eni-10.0.0.2:8080=50 eni-10.0.1.1:3306=100", "81/tcp:"}},
 		{"moved", func(w *world) {
 			w.apply(gateway("nlb", tcp("a", 82)))
 			w.remove("referencegrants blue/to-red")
-		}, []string{"nlb ADDRESS_TYPE_INTERNET", "82/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100"}},
+		}, []string{"nlb Internet", "82/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100"}},
 		{"gone", func(w *world) { w.remove("gateways infra/gw") }, nil},
 	}
 	for dying := range steps {

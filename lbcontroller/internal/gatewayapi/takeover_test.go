@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+
 	"alicloud-controllers.dev/lbcontroller/internal/convert"
 )
 
@@ -47,7 +49,7 @@ func TestTakeover(t *testing.T) {
 		w.start()
 		w.apply(serving)
 		w.settle()
-		want := []string{"nlb ADDRESS_TYPE_INTERNET", "443/tcpssl: eni-10.0.2.1:8443=100", "53/udp: eni-10.0.2.1:5353=100"}
+		want := []string{"nlb Internet", "443/tcpssl: eni-10.0.2.1:8443=100", "53/udp: eni-10.0.2.1:5353=100"}
 		w.expect("a Service", want...)
 		services := w.kube.CoreV1().Services("infra")
 		svc, err := services.Get(t.Context(), "front", metav1.GetOptions{})
@@ -109,13 +111,13 @@ func TestTakeover(t *testing.T) {
 
 // allServe fails if a listener leads to nobody.
 func (w *world) allServe() {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	for id, l := range w.cloud.NLB.Listeners {
-		if group := w.cloud.NLB.ServerGroups[l.GetConfig().GetServerGroupId()]; len(group.GetServers()) == 0 {
-			w.t.Errorf("listener %v leads to %s, which has no server", id, group.GetName())
+	w.cloud.Look(func(c *state.Cloud) {
+		for id, l := range c.NLBListeners {
+			if group := c.NLBServerGroups[l.ServerGroupID]; len(group.Servers) == 0 {
+				w.t.Errorf("listener %v leads to %s, which has no server", id, group.Name)
+			}
 		}
-	}
+	})
 }
 
 // orphan deletes a Gateway as kubectl delete --cascade=orphan does: what it owns stays, and is nobody's.

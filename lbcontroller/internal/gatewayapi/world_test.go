@@ -27,8 +27,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/cloudgateway/inprocess"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
@@ -46,7 +46,7 @@ type world struct {
 	kube     *fake.Clientset
 	server   *shadowtest.Server
 	gateways *gatewayfake.Clientset
-	cloud    *gatewaytest.Fake
+	cloud    *inprocess.Cloud
 	events   *shadowtest.Events
 	registry *prometheus.Registry
 	stop     func()
@@ -65,7 +65,7 @@ type world struct {
 func play(t *testing.T, story func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, kube: fake.NewSimpleClientset(), gateways: gatewayfake.NewSimpleClientset(), cloud: gatewaytest.New(t),
+		w := &world{t: t, kube: fake.NewSimpleClientset(), gateways: gatewayfake.NewSimpleClientset(), cloud: inprocess.New(t, "vpc-test", network()),
 			events: &shadowtest.Events{Say: func(about *corev1.ObjectReference, eventType, reason, message string) string {
 				if eventType != corev1.EventTypeWarning {
 					return ""
@@ -93,16 +93,6 @@ func play(t *testing.T, story func(w *world)) {
 			}
 			return w.crash.Strike()
 		})
-		w.cloud.Lock()
-		for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i"} {
-			w.cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 10}
-		}
-		w.cloud.Instances["i-1"] = &ecsv1.Instance{InstanceId: "i-1", VpcId: "vpc-test", Status: "Running"}
-		for _, ip := range []string{"10.0.0.1", "10.0.0.2", "10.0.1.1", "10.0.2.1"} {
-			w.cloud.NetworkInterfaces["eni-"+ip] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + ip, VpcId: "vpc-test", PrimaryIp: ip,
-				PrivateIps: []string{ip}, Status: "InUse"}
-		}
-		w.cloud.Unlock()
 		common, err := os.ReadFile("testdata/common.yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -267,32 +257,48 @@ func (w *world) remove(what string) {
 	}
 }
 
+// network is what the cloud has before a Gateway.
+func network() *state.Cloud {
+	seed := state.New("cn-hangzhou", "")
+	seed.Vpcs["vpc-test"] = &state.Vpc{CidrBlock: "10.0.0.0/8"}
+	seed.VSwitches["vsw-h"] = &state.VSwitch{VpcID: "vpc-test", ZoneID: "cn-hangzhou-h", CidrBlock: "10.2.0.0/24"}
+	seed.VSwitches["vsw-i"] = &state.VSwitch{VpcID: "vpc-test", ZoneID: "cn-hangzhou-i", CidrBlock: "10.3.0.0/24"}
+	seed.VSwitches["vsw-nodes"] = &state.VSwitch{VpcID: "vpc-test", ZoneID: "cn-hangzhou-h", CidrBlock: "10.0.0.0/15"}
+	seed.Instances["i-1"] = &state.Instance{VpcID: "vpc-test", VSwitchID: "vsw-nodes", ZoneID: "cn-hangzhou-h", Status: "Running",
+		PrivateIPs: []string{"10.1.0.1"}}
+	for _, ip := range []string{"10.0.0.1", "10.0.0.2", "10.0.1.1", "10.0.2.1"} {
+		seed.Interfaces["eni-"+ip] = &state.NetworkInterface{Type: "Secondary", Status: "InUse", InstanceID: "i-1", VpcID: "vpc-test",
+			VSwitchID: "vsw-nodes", ZoneID: "cn-hangzhou-h", PrimaryIP: ip, PrivateIPs: []string{ip}}
+	}
+	seed.UserCertificates["123"] = &state.UserCertificate{}
+	return seed
+}
+
 // cloudHas is what there is of load balancers: "LISTENER: SERVER=WEIGHT …".
 func (w *world) cloudHas() []string {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
 	lines := []string{}
-	for id, lb := range w.cloud.NLB.LoadBalancers {
-		lines = append(lines, "nlb "+lb.GetAddressType().String())
-		for _, l := range w.cloud.NLB.Listeners {
-			if l.GetLoadBalancerId() != id {
-				continue
+	w.cloud.Look(func(c *state.Cloud) {
+		for id, lb := range c.NLBs {
+			lines = append(lines, "nlb "+lb.AddressType)
+			for _, l := range c.NLBListeners {
+				if l.NLBID != id {
+					continue
+				}
+				var servers []string
+				for _, s := range c.NLBServerGroups[l.ServerGroupID].Servers {
+					servers = append(servers, fmt.Sprintf(" %s:%d=%d", s.ServerID, s.Port, s.Weight))
+				}
+				slices.Sort(servers)
+				lines = append(lines, fmt.Sprintf("%d/%s:%s", l.Port, strings.ToLower(l.Protocol), strings.Join(servers, "")))
 			}
-			var servers []string
-			for _, s := range w.cloud.NLB.ServerGroups[l.GetConfig().GetServerGroupId()].GetServers() {
-				servers = append(servers, fmt.Sprintf(" %s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
-			}
-			slices.Sort(servers)
-			lines = append(lines, fmt.Sprintf("%d/%s:%s", l.GetPort(), strings.ToLower(strings.TrimPrefix(l.GetProtocol().String(),
-				"LISTENER_PROTOCOL_")), strings.Join(servers, "")))
 		}
-	}
-	if n := len(w.cloud.NLB.LoadBalancers); n == 0 && len(w.cloud.NLB.ServerGroups) > 0 {
-		lines = append(lines, fmt.Sprintf("%d groups without an NLB", len(w.cloud.NLB.ServerGroups)))
-	}
-	for range w.cloud.LoadBalancers {
-		lines = append(lines, "clb")
-	}
+		if n := len(c.NLBServerGroups); len(c.NLBs) == 0 && n > 0 {
+			lines = append(lines, fmt.Sprintf("%d groups without an NLB", n))
+		}
+		for range c.LoadBalancers {
+			lines = append(lines, "clb")
+		}
+	})
 	slices.Sort(lines)
 	return lines
 }
