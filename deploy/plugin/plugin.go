@@ -30,6 +30,8 @@ type Command struct {
 	flags []string
 	// installed is the namespace of the installation.
 	installed string
+	// piped is true if a program in a pod reads Stdin.
+	piped bool
 }
 
 const usage = `Says what the Alibaba Cloud controllers do, and what stands in the way.
@@ -38,6 +40,7 @@ const usage = `Says what the Alibaba Cloud controllers do, and what stands in th
   kubectl alicloud why node/NAME                    of a node
   kubectl alicloud why route/NODE                   of a node's route
   kubectl alicloud plan [-n NAMESPACE] [SERVICE]    what lbcontroller would change
+  kubectl alicloud plan --gateways FILE             for the Gateways and routes of a file
   kubectl alicloud plan nodecontroller              what nodecontroller would change, or routecontroller
   kubectl alicloud convert NAMESPACE/SERVICE        the Service of an NLB for one of a CLB
   kubectl alicloud doctor                           credentials, permissions, network and clock of the gateway
@@ -78,6 +81,10 @@ func (c Command) Run(ctx context.Context, args []string) error {
 		if len(rest) > 0 && slices.Contains(chart.Components()[1:], rest[0]) {
 			process, rest = rest[0], rest[1:]
 		}
+		c, rest, err := c.withManifest(rest)
+		if err != nil {
+			return err
+		}
 		return c.exec(ctx, "deployment/"+process, append([]string{process, "plan"}, rest...))
 	case "convert":
 		return c.exec(ctx, "deployment/lbcontroller", append([]string{"lbcontroller", "convert"}, rest...))
@@ -107,12 +114,38 @@ func (c Command) active(ctx context.Context) string {
 // exec runs a program in a pod.
 func (c Command) exec(ctx context.Context, in string, program []string) error {
 	args := []string{"-n", c.installed, "exec"}
-	if c.Terminal {
+	if c.piped {
+		args = append(args, "-i")
+	} else if c.Terminal {
 		args = append(args, "-it")
 	}
 	cmd := c.kubectl(ctx, append(append(args, in, "--"), program...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	return cmd.Run()
+}
+
+// withManifest reads the file that --gateways names, which is of this machine. In the pod it is the standard input.
+func (c Command) withManifest(args []string) (Command, []string, error) {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		name, file, joined := strings.Cut(arg, "=")
+		if name != "-gateways" && name != "--gateways" {
+			continue
+		}
+		switch {
+		case joined:
+			args[i] = name + "=-"
+		case i+1 < len(args):
+			file, args[i+1] = args[i+1], "-"
+		}
+		if c.piped = true; file == "-" || file == "" {
+			return c, args, nil
+		}
+		text, err := os.ReadFile(file) //nolint:gosec // The user's own file.
+		c.Stdin = bytes.NewReader(text)
+		return c, args, err
+	}
+	return c, args, nil
 }
 
 // get returns what kubectl says.

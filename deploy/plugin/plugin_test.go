@@ -24,6 +24,7 @@ case "$*" in
 *"cloudgateway top"*"-o json") echo '{"actions":[{"product":"slb","action":"CreateLoadBalancer","waiting":[
 	{"caller":"system:serviceaccount:kube-system:lbcontroller","calls":12,"longest":"40s"}]}]}' ;;
 *"config view"*) echo 'kind: Config' ;;
+*"exec -i "*) echo "out of a pod: $*: $(cat)" ;;
 *exec*) echo "out of a pod: $*" ;;
 *) echo "Error from server (NotFound): $*" >&2; exit 1 ;;
 esac
@@ -39,7 +40,7 @@ func run(t *testing.T, args ...string) (out string, calls []string, err error) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("CALLS", filepath.Join(dir, "calls"))
 	var stdout strings.Builder
-	err = Command{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stdout}.Run(t.Context(), args)
+	err = Command{Stdin: strings.NewReader("typed"), Stdout: &stdout, Stderr: &stdout}.Run(t.Context(), args)
 	text, readErr := os.ReadFile(filepath.Join(dir, "calls"))
 	if readErr == nil {
 		calls = strings.Split(strings.TrimSpace(string(text)), "\n")
@@ -65,6 +66,32 @@ func TestCommands(t *testing.T) {
 		if err != nil || calls[len(calls)-1] != want || !strings.Contains(out, "out of a pod: ") {
 			t.Errorf("%s: %v, %q, want %q\n%s", args, err, calls, want, out)
 		}
+	}
+}
+
+// TestPlanOfAFile: the file is of this machine, and the pod reads it as its standard input.
+func TestPlanOfAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "shared.yaml")
+	if err := os.WriteFile(file, []byte("kind: Gateway"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const in = "-n kube-system exec -i deployment/lbcontroller -- lbcontroller plan "
+	for _, c := range []struct {
+		args        []string
+		want, stdin string
+	}{
+		{[]string{"--gateways", file, "-n", "infra"}, in + "--gateways - -n infra", "kind: Gateway"},
+		{[]string{"-n", "infra", "-gateways=" + file}, in + "-n infra -gateways=-", "kind: Gateway"},
+		{[]string{"-gateways", "-"}, in + "-gateways -", "typed"},
+		{[]string{"-gateways"}, in + "-gateways", "typed"}, // lbcontroller says what is missing.
+	} {
+		out, calls, err := run(t, append([]string{"plan"}, c.args...)...)
+		if err != nil || calls[len(calls)-1] != c.want || !strings.HasSuffix(strings.TrimSpace(out), ": "+c.stdin) {
+			t.Errorf("%q: %v, %q, want %q\n%s", c.args, err, calls, c.want, out)
+		}
+	}
+	if _, calls, err := run(t, "plan", "-gateways", file+".gone"); err == nil || len(calls) > 0 {
+		t.Errorf("a file that isn't there: %v, %q", err, calls)
 	}
 }
 
