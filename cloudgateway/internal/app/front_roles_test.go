@@ -2,6 +2,7 @@ package app
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,32 @@ func TestRolesOfThePage(t *testing.T) {
 					t.Errorf("the role of %s does not name %s:%s", name, p.Product, action)
 				}
 			}
+		}
+	}
+}
+
+// TestTerraformOfThePage: the block that docs/openapi-front.md gives to Terraform's provider has the settings of the one with which the
+// provider was run against openapisim. Without the kind of the account, it asks the cloud itself, which does not know the key pair.
+func TestTerraformOfThePage(t *testing.T) {
+	t.Parallel()
+	setting := regexp.MustCompile(`(?m)^  (\w+) += `)
+	settings := func(page string) (names []string) {
+		_, block, _ := strings.Cut(string(must(os.ReadFile(page))), "provider \"alicloud\" {\n")
+		block, _, _ = strings.Cut(block, "\n}\n")
+		for _, found := range setting.FindAllStringSubmatch(block, -1) {
+			names = append(names, found[1])
+		}
+		return names
+	}
+	has := settings("../../../docs/openapi-front.md")
+	run := settings("../../openapisim/docs/clients.md")
+	if len(run) < 4 {
+		t.Fatalf("it was run with %v", run)
+	}
+	for _, name := range run {
+		// The front has TLS, and its region is one of the cloud.
+		if !slices.Contains(has, name) && name != "protocol" && name != "skip_region_validation" {
+			t.Errorf("the page has %v, without %s", has, name)
 		}
 	}
 }

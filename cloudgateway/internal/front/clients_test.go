@@ -22,7 +22,7 @@ import (
 func TestThrottlingIsUnderstood(t *testing.T) {
 	t.Parallel()
 	rules := map[string]func(code string, header func(string) string) bool{
-		"Terway, which compares the whole code": func(code string, _ func(string) string) bool { return code == "Throttling" },
+		"Terway and the CSI driver, which compare the whole code": func(code string, _ func(string) string) bool { return code == "Throttling" },
 		"Terraform, by a regular expression": func(code string, _ func(string) string) bool {
 			return regexp.MustCompile(`Throttling`).MatchString(code)
 		},
