@@ -5,6 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+
+	"alicloud-controllers.dev/deploy/test/alerts/internal/series"
 )
 
 // TestScrapedTwice: where a second job scrapes the same pods, no alert fires in a healthy cluster, and none is hidden
@@ -69,4 +74,45 @@ func TestClusterIsTakenDown(t *testing.T) {
 			t.Errorf("it fires until minute %d", last)
 		}
 	})
+}
+
+// TestFirstRowOfTheDashboard: the figures that say whether anything is wrong are 0 in a healthy cluster, whatever is wrong with
+// other programs, and a gateway of which there are no series at all is missing.
+func TestFirstRowOfTheDashboard(t *testing.T) {
+	t.Parallel()
+	var file struct {
+		Rows []struct {
+			Stats []struct{ Title, Expr string }
+		}
+	}
+	load(t, "../../chart/files/dashboard.yaml", &file)
+	figure := func(expr string, r recording) []float64 {
+		recorded, end := parse(t, r)
+		query, err := promql.NewEngine(promql.EngineOpts{MaxSamples: 1_000_000, Timeout: time.Minute}).NewInstantQuery(
+			t.Context(), recorded, nil, series.OfOneCluster(expr), end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer query.Close()
+		result, err := query.Exec(t.Context()).Vector()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var values []float64
+		for _, sample := range result {
+			values = append(values, sample.F)
+		}
+		return values
+	}
+	if len(file.Rows) == 0 || len(file.Rows[0].Stats) == 0 {
+		t.Fatal("there are no figures")
+	}
+	for _, stat := range file.Rows[0].Stats {
+		if got := figure(stat.Expr, with(healthy(), strangers()...)); slices.ContainsFunc(got, func(v float64) bool { return v != 0 }) {
+			t.Errorf("%s in a healthy cluster: %v", stat.Title, got)
+		}
+		if got := figure(stat.Expr, recording{`up 1x60`}); stat.Title == "Gateways missing" && !slices.Equal(got, []float64{1}) {
+			t.Errorf("%s without any series: %v, want 1", stat.Title, got)
+		}
+	}
 }
