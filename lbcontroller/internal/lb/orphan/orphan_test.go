@@ -123,6 +123,30 @@ func TestInUse(t *testing.T) {
 	}
 }
 
+// TestFindThings: a thing without its load balancer is an orphan, unless a Service that is there has its mark, or something uses it.
+func TestFindThings(t *testing.T) {
+	t.Parallel()
+	there := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: "there"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
+	thing := model.Thing{Kind: model.ThingGroup, ID: "sgp-1", Name: "k8s.80.TCP.gone.default.c-1", Mark: "agone"}
+	for name, tt := range map[string]struct {
+		change func(*model.Thing)
+		beside []model.Observed
+		orphan bool
+	}{
+		"nothing uses it":        {func(*model.Thing) {}, nil, true},
+		"something uses it":      {func(t *model.Thing) { t.UsedBy = "nlb-of-somebody" }, nil, false},
+		"its Service is there":   {func(t *model.Thing) { t.Mark = "athere" }, nil, false},
+		"goes with its balancer": {func(*model.Thing) {}, []model.Observed{{Instance: clb(ownership.TagService, "agone")}}, false},
+	} {
+		of := thing
+		tt.change(&of)
+		orphans, _ := Find(cluster, "its/finalizer", tt.beside, []model.Thing{of}, []*corev1.Service{there})
+		if found := len(orphans) == 1 && orphans[0].LoadBalancer == "sgp-1"; found != tt.orphan || len(orphans) > 1 {
+			t.Errorf("%s: orphans %v", name, orphans)
+		}
+	}
+}
+
 // TestDecide: an orphan is due once it has been one for the grace without a break; the budget counts what earlier leaders deleted.
 func TestDecide(t *testing.T) {
 	t.Parallel()

@@ -120,3 +120,18 @@ func TestMarkProperties(t *testing.T) {
 		}
 	})
 }
+
+// TestReserved: users can neither set nor take off by annotation what says whose a load balancer is, nor the cloud's own tags.
+func TestReserved(t *testing.T) {
+	t.Parallel()
+	kept, _ := Owner{Service: "web", Namespace: "default", ClusterID: "c-1"}.Kept()
+	for key, want := range map[string]bool{
+		TagService: true, TagCluster: true, TagReused: true, kept: true,
+		"acs:rm:rgId": true, "ACS:x": true, "aliyun.x": true, "Aliyun": true,
+		"team": false, "kubernetes.io/x": false, "x-acs:": false, "": false,
+	} {
+		if got := Reserved(key); got != want {
+			t.Errorf("%q: %t", key, got)
+		}
+	}
+}
