@@ -69,6 +69,9 @@ func mishaps() []mishap {
 // or a truthful refusal after which the caller gets there by repeating the RPC, or, where the gateway was killed, by looking
 // first if the cloud has no token for the call. What came out is docs/reference/fault-matrix.md.
 func TestFaultMatrix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes of processor time: make test runs it, make quick and -short do not")
+	}
 	var (
 		cells errgroup.Group
 		mu    sync.Mutex
