@@ -145,6 +145,8 @@ func TestAlertsOfWhatIsInstalled(t *testing.T) {
 			`name=~?"[^"]*routecontroller`},
 		"no front":    {nil, []string{"Front"}, "cloudgateway_front"},
 		"only a plan": {map[string]any{"plan": true}, []string{"Route", "Node", "Service", "Controller", "Queue"}, `name=~?"[^"]*controller`},
+		"no replica": {map[string]any{"components": map[string]any{"nodecontroller": map[string]any{"replicas": 0}}},
+			[]string{"Node"}, `name=~?"[^"]*nodecontroller`},
 		"one replica of each": {map[string]any{"components": map[string]any{
 			"cloudgateway": one, "lbcontroller": one, "nodecontroller": one, "routecontroller": one}}, []string{"Standby"}, "count"},
 	} {

@@ -405,7 +405,7 @@ func TestNotes(t *testing.T) {
 		notes := files["alicloud-controllers/templates/NOTES.txt"]
 		for _, part := range []string{
 			"kubectl -n cloud exec deployment/cloudgateway -- cloudgateway doctor --config /etc/cloudgateway/config.yaml",
-			"service.k8s.alibaba/resources", "wait --for=delete pod", "delete lease cloudgateway",
+			"service.k8s.alibaba/resources", "wait --for=delete pod", "delete lease --ignore-not-found cloudgateway",
 			"app.kubernetes.io/instance=alicloud", "tracing.endpoint c:4317",
 			"image.registry is empty",
 		} {
@@ -420,6 +420,15 @@ func TestNotes(t *testing.T) {
 		if files, err = tryRender(t, "cloud", values(changes), cluster(t)); err != nil ||
 			strings.Contains(files["alicloud-controllers/templates/NOTES.txt"], "image.registry") {
 			t.Errorf("%s: with a registry the notes still ask for one, %v", mode, err)
+		}
+		for authority, certManager := range map[string]map[string]any{"own": {"enabled": true},
+			"another": {"enabled": true, "issuerRef": map[string]any{"name": "x"}}, "none": {}} {
+			changes["tls"] = map[string]any{"certManager": certManager}
+			files, err := tryRender(t, "cloud", values(changes), cluster(t))
+			if left := strings.Contains(files["alicloud-controllers/templates/NOTES.txt"], "cloudgateway-tls cloudgateway-ca\n"); err != nil ||
+				left != (authority == "own") {
+				t.Errorf("%s, authority %s of cert-manager: its Secret is removed: %t, %v", mode, authority, left, err)
+			}
 		}
 	}
 }

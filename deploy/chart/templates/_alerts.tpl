@@ -1,6 +1,9 @@
 {{/* The rules of files/alerts.yaml that make sense with what is installed, as the values ask for them: an object with the list "rules". */}}
 {{- define "alicloud-controllers.alerts" -}}
-{{- $names := include "alicloud-controllers.components" . | fromJsonArray -}}
+{{- $names := list -}}
+{{- range $name := include "alicloud-controllers.components" . | fromJsonArray -}}
+{{- if gt (int (index $.Values.components $name).replicas) 0 -}}{{- $names = append $names $name -}}{{- end -}}
+{{- end -}}
 {{- if .Values.plan -}}{{- $names = has "cloudgateway" $names | ternary (list "cloudgateway") list -}}{{- end -}}
 {{- $controllers := without $names "cloudgateway" -}}
 {{- $pairs := list -}}
