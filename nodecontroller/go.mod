@@ -18,6 +18,18 @@ require (
 )
 
 require (
+	github.com/aliyun/alibaba-cloud-sdk-go v1.63.107 // indirect
+	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.4 // indirect
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
+	github.com/jmespath/go-jmespath v0.4.0 // indirect
+	github.com/opentracing/opentracing-go v1.2.1-0.20220228012449-10b1cf09e00b // indirect
+	gopkg.in/ini.v1 v1.67.0 // indirect
+)
+
+require (
+	alicloud-controllers.dev/cloudgateway v0.0.0
+	alicloud-controllers.dev/cloudgateway/openapisim v0.0.0
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
@@ -84,3 +96,7 @@ replace (
 	alicloud-controllers.dev/proto => ../proto
 	alicloud-controllers.dev/services => ../services
 )
+
+replace alicloud-controllers.dev/cloudgateway => ../cloudgateway
+
+replace alicloud-controllers.dev/cloudgateway/openapisim => ../cloudgateway/openapisim

@@ -59,8 +59,8 @@ func playWithFault(t *testing.T, bad int, fault gatewaytest.Fault) bool {
 		}
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
-		for id, eni := range w.cloud.NetworkInterfaces {
-			if eni.GetSourceDestCheck() {
+		for id, eni := range w.cloud.Interfaces {
+			if eni.SourceDestCheck {
 				t.Errorf("the source/destination check of %s is on", id)
 			}
 		}
@@ -140,7 +140,7 @@ func TestNodeMadeAnewWaitsForItsOwnInterface(t *testing.T) {
 				}
 				w.cloud.Lock()
 				defer w.cloud.Unlock()
-				if w.cloud.NetworkInterfaces["eni-1"].GetSourceDestCheck() {
+				if w.cloud.Interfaces["eni-1"].SourceDestCheck {
 					t.Error("the source/destination check of the new Node is on")
 				}
 			})

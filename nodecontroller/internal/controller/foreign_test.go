@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/services/nodes"
 
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
@@ -19,10 +19,10 @@ func (w *world) stranger(vpc, cluster string) {
 	w.instance(50)
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	w.cloud.Instances["i-50"].VpcId, w.cloud.NetworkInterfaces["eni-50"].VpcId = vpc, vpc
+	w.cloud.Instances["i-50"].VpcID, w.cloud.Interfaces["eni-50"].VpcID = vpc, vpc
 	w.cloud.Instances["i-50"].Tags = nil
 	if cluster != "" {
-		w.cloud.Instances["i-50"].Tags = []*commonv1.Tag{{Key: "ack.aliyun.com", Value: cluster}}
+		w.cloud.Instances["i-50"].Tags = []state.Tag{{Key: "ack.aliyun.com", Value: cluster}}
 	}
 }
 
@@ -117,7 +117,7 @@ func (w *world) check(t *testing.T, words []string) {
 	t.Helper()
 	node := w.Node("node-7")
 	w.cloud.Lock()
-	guarded, elsewhere := w.cloud.NetworkInterfaces["eni-50"].GetSourceDestCheck(), w.cloud.Instances["i-50"].GetVpcId() != vpcID
+	guarded, elsewhere := w.cloud.Interfaces["eni-50"].SourceDestCheck, w.cloud.Instances["i-50"].VpcID != vpcID
 	w.cloud.Unlock()
 	events := w.Events.Matching("node-7 SyncNodeFailed")
 	if len(words) == 0 {
@@ -159,7 +159,7 @@ func TestClaimIsCorrected(t *testing.T) {
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
 		if node := w.Node("node-7"); nodes.IsUninitialized(node) || nodes.Foreign(node) ||
-			w.cloud.NetworkInterfaces["eni-50"].GetSourceDestCheck() {
+			w.cloud.Interfaces["eni-50"].SourceDestCheck {
 			t.Errorf("after the correction the node has taints %v", node.Spec.Taints)
 		}
 	})
@@ -184,7 +184,7 @@ func TestNodesInService(t *testing.T) {
 				}
 				if name == "no routes" {
 					w.cloud.Lock()
-					w.cloud.Instances["i-2"].VpcId = "vpc-2"
+					w.cloud.Instances["i-2"].VpcID = "vpc-2"
 					w.cloud.Unlock()
 				}
 			}, func(w *world) {

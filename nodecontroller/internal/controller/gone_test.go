@@ -95,7 +95,7 @@ func TestMachineThatComesBackUnderTheName(t *testing.T) {
 		w.Pass(20 * time.Second)
 		w.instance(99)
 		w.cloud.Lock()
-		w.cloud.Instances["i-99"].PrivateIps = []string{"192.168.0.3"}
+		w.cloud.Instances["i-99"].PrivateIPs = []string{"192.168.0.3"}
 		w.cloud.Unlock()
 		w.UpdateNode("node-3", ready)
 		w.Pass(2 * time.Minute)
@@ -166,7 +166,7 @@ func TestMachineBehindAStaleIDIsFoundLater(t *testing.T) {
 			w.instance(i)
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
-			w.cloud.Instances[fmt.Sprintf("i-%d", i)].PrivateIps = []string{"192.168.0.3"}
+			w.cloud.Instances[fmt.Sprintf("i-%d", i)].PrivateIPs = []string{"192.168.0.3"}
 		}
 		successor(98)
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
@@ -222,7 +222,7 @@ func TestNodeWithoutAnIPv4Address(t *testing.T) {
 	prepare := func(w *world) {
 		furnished(10)(w)
 		w.cloud.Lock()
-		w.cloud.Instances["i-5"].Ipv6Addresses = []string{"2408::5"}
+		w.cloud.Interfaces["eni-5"].Ipv6Addresses = []string{"2408::5"}
 		w.cloud.Unlock()
 		w.UpdateNode("node-5", func(n *corev1.Node) { n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "2408::5"} })
 	}

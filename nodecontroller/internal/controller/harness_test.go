@@ -19,8 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	kubetesting "k8s.io/client-go/testing"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/cloudgateway/inprocess"
 	"alicloud-controllers.dev/services/budget"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
@@ -46,7 +45,9 @@ const (
 type world struct {
 	*kubetest.Cluster
 
-	cloud   *gatewaytest.Fake
+	t       *testing.T
+	cloud   *inprocess.Cloud
+	answers *answers // of the gateway
 	started *controller.Controller
 	lead    func()
 	// reigns lets the controller made last lead.
@@ -70,7 +71,7 @@ func standBy(t *testing.T, edit func(*controller.Config), prepare, body func(*wo
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
+		w := newWorld(t)
 		prepare(w)
 		w.Client.ClearActions()
 		done := w.make(ctx, t, edit)
@@ -124,41 +125,12 @@ func (w *world) make(ctx context.Context, t *testing.T, edit func(*controller.Co
 	}
 }
 
-// instance lets the cloud have instance i-i with its primary network interface.
-func (w *world) instance(i int) {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	id, eni, ip := fmt.Sprintf("i-%d", i), fmt.Sprintf("eni-%d", i), fmt.Sprintf("192.168.0.%d", i)
-	w.cloud.Instances[id] = &ecsv1.Instance{
-		InstanceId: id, RegionId: region, ZoneId: region + "-h", InstanceType: "ecs.g7.xlarge", Status: "Running", VpcId: vpcID,
-		PrivateIps: []string{ip}, PrimaryNetworkInterfaceId: eni, Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
-	}
-	w.cloud.NetworkInterfaces[eni] = &ecsv1.NetworkInterface{
-		NetworkInterfaceId: eni, InstanceId: id, VpcId: vpcID, PrimaryIp: ip, SourceDestCheck: new(true),
-	}
-}
-
-// open lets the network interface of i-i forward packets, as that of a node in service does.
-func (w *world) open(i int) {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	w.cloud.NetworkInterfaces[fmt.Sprintf("eni-%d", i)].SourceDestCheck = new(false)
-}
-
-// vanish takes an instance away, with its network interface.
-func (w *world) vanish(i int) {
-	w.hide(i)
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	delete(w.cloud.NetworkInterfaces, fmt.Sprintf("eni-%d", i))
-}
-
 // holdInstances lets reads of instances wait in the gateway until release.
 func (w *world) holdInstances() {
 	held := make(chan struct{})
 	w.held = held
 	w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-		if method == "BatchGetInstances" {
+		if method == "BatchGetInstances" || method == "ConfirmAbsent" {
 			<-held
 		}
 		return gatewaytest.Fault{}
@@ -169,13 +141,6 @@ func (w *world) release() {
 	if w.held != nil {
 		close(w.held)
 	}
-}
-
-// hide takes an instance out of the cloud's answers about instances only.
-func (w *world) hide(i int) {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	delete(w.cloud.Instances, fmt.Sprintf("i-%d", i))
 }
 
 func (w *world) calls(methods ...string) int { return len(w.cloud.CallsOf(methods...)) }
@@ -202,8 +167,8 @@ func fresh(i int) *corev1.Node {
 // furnished makes n nodes with their instances.
 func furnished(n int) func(*world) {
 	return func(w *world) {
+		w.instances(n)
 		for i := range n {
-			w.instance(i)
 			w.CreateNode(fresh(i))
 		}
 	}

@@ -79,7 +79,7 @@ func TestLateClaim(t *testing.T) {
 				}
 				w.Pass(time.Hour)
 				w.cloud.Lock()
-				checked := w.cloud.NetworkInterfaces["eni-50"].GetSourceDestCheck()
+				checked := w.cloud.Interfaces["eni-50"].SourceDestCheck
 				w.cloud.Unlock()
 				if got, want := checked, tc.want != nil; got != want {
 					t.Errorf("source/destination check %t, want %t", got, want)

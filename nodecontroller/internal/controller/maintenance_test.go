@@ -9,10 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 	corev1 "k8s.io/api/core/v1"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
@@ -32,9 +31,8 @@ func (w *world) plan(instance string, at time.Time) {
 	defer w.cloud.Unlock()
 	delete(w.cloud.InstanceEvents, "e-"+instance)
 	if !at.IsZero() {
-		w.cloud.InstanceEvents["e-"+instance] = &ecsv1.InstanceEvent{
-			EventId: "e-" + instance, InstanceId: instance, EventType: "SystemMaintenance.Reboot", NotBeforeTime: timestamppb.New(at),
-			Status: "Scheduled",
+		w.cloud.InstanceEvents["e-"+instance] = &state.InstanceEvent{
+			ID: "e-" + instance, InstanceID: instance, Type: "SystemMaintenance.Reboot", NotBefore: at, Status: "Scheduled",
 		}
 	}
 }
@@ -112,10 +110,7 @@ func TestSpotInstanceIsReclaimed(t *testing.T) {
 			t.Errorf("a minute after the lock: %q", got)
 		}
 		// An instance that can't be read keeps what was said.
-		w.cloud.Lock()
-		w.cloud.UnreadableInstances = map[string]error{
-			"i-1": &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "no"}}
-		w.cloud.Unlock()
+		w.unreadable(map[string]error{"i-1": &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "no"}})
 		w.Pass(3 * time.Minute)
 		if got := w.planned("node-1"); got != "True SystemEventImminent" {
 			t.Errorf("unread: %q", got)

@@ -30,9 +30,9 @@ func TestNodesByState(t *testing.T) {
 		open = make(chan struct{})
 		furnished(9)(w)
 		w.cloud.Lock()
-		w.cloud.NetworkInterfaces["eni-0"].SourceDestCheck = new(false)
+		w.cloud.Interfaces["eni-0"].SourceDestCheck = false
 		w.cloud.Instances["i-4"].Status = "Stopped"
-		w.cloud.Instances["i-8"].VpcId = "vpc-db"
+		w.cloud.Instances["i-8"].VpcID = "vpc-db"
 		w.cloud.Unlock()
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
 			if method == "UpdateNetworkInterface" {

@@ -60,7 +60,7 @@ func TestPreview(t *testing.T) {
 				t.Errorf("line %d does not begin with %q:\n%s", i, line, text.String())
 			}
 		}
-		w.WantReadsOnly(&w.cloud.Connection)
+		w.WantReadsOnly(w.cloud.Connection)
 		encoded, err := json.Marshal(preview.Nodes[1])
 		if err != nil {
 			t.Fatal(err)

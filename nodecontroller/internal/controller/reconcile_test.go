@@ -52,7 +52,7 @@ func TestNodeIsInitialised(t *testing.T) {
 		}
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
-		if w.cloud.NetworkInterfaces["eni-0"].GetSourceDestCheck() {
+		if w.cloud.Interfaces["eni-0"].SourceDestCheck {
 			t.Error("the source/destination check is still on")
 		}
 	})
@@ -255,7 +255,7 @@ func TestCheckThatIsOffStaysUntouched(t *testing.T) {
 		furnished(1)(w)
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
-		w.cloud.NetworkInterfaces["eni-0"].SourceDestCheck = new(false)
+		w.cloud.Interfaces["eni-0"].SourceDestCheck = false
 	}
 	run(t, nil, prepare, func(w *world) {
 		if n := len(w.cloud.Writes()); n != 0 {
@@ -390,7 +390,7 @@ func TestNodeWithoutProviderID(t *testing.T) {
 		prepare(w)
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
-		w.cloud.Instances["i-2"].PrivateIps = []string{"192.168.0.1"}
+		w.cloud.Instances["i-2"].PrivateIPs = []string{"192.168.0.1"}
 	}
 	run(t, nil, ambiguous, func(w *world) {
 		if node := w.Node("node-1"); node.Spec.ProviderID != "" || !nodes.IsUninitialized(node) {

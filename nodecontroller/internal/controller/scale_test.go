@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -23,7 +24,7 @@ import (
 // initialised makes node-i as it is once it has everything.
 func initialised(i int) *corev1.Node {
 	node := fresh(i)
-	ip := fmt.Sprintf("192.168.0.%d", i)
+	ip := fmt.Sprintf("192.168.%d.%d", i/250, i%250)
 	node.Spec.Taints = nil
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ip}, {Type: corev1.NodeHostName, Address: node.Name}}
 	node.Labels = map[string]string{
@@ -42,9 +43,13 @@ func TestFiveThousandNodes(t *testing.T) {
 	const many = 5000
 	var before int64
 	prepare := func(w *world) {
+		w.instances(many)
+		w.cloud.Sim.Update(func(c *state.Cloud) {
+			for _, eni := range c.Interfaces {
+				eni.SourceDestCheck = false
+			}
+		})
 		for i := range many {
-			w.instance(i)
-			w.open(i)
 			if err := w.Client.Tracker().Add(kubetest.Laden(initialised(i))); err != nil {
 				t.Fatal(err)
 			}
@@ -85,6 +90,7 @@ func TestFiveThousandNodes(t *testing.T) {
 			t.Errorf("%d MiB in use, want at most 120", grown)
 		}
 		w.cloud.ResetCalls()
+		w.still()
 		used := kubetest.WantCPU(t, 10, func() {
 			for range 2 { // Every one is the same, and each costs the fakes more than all else.
 				w.Heartbeats(5 * time.Minute)
@@ -97,7 +103,7 @@ func TestFiveThousandNodes(t *testing.T) {
 		if n := interfaces(w); n < 11*many/100 || n > 12*many/100 {
 			t.Errorf("%d calls about network interfaces in an hour, want at most %d in five minutes", n, many/100)
 		}
-		w.WantReadsOnly(&w.cloud.Connection)
+		w.WantReadsOnly(w.cloud.Connection)
 		t.Logf("%d MiB in use; %.1f s of processor time for an hour; %d calls about network interfaces", grown, used, interfaces(w))
 	})
 }
@@ -134,11 +140,9 @@ func TestTenKindsOfBadNodes(t *testing.T) {
 		{func(w *world, _ *corev1.Node) { w.vanish(8) }, `the cloud does not know the instance of spec.providerID "cn-hangzhou.i-8"`,
 			"if it was released, delete the Node"},
 		{func(w *world, _ *corev1.Node) {
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			w.cloud.UnreadableInstances = map[string]error{
+			w.unreadable(map[string]error{
 				"i-9": &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "the policy lacks ecs:DescribeInstances"},
-			}
+			})
 		}, "get instance i-9", "the policy lacks ecs:DescribeInstances"},
 	}
 	const all = 200

@@ -95,7 +95,7 @@ func TestWrongSetUps(t *testing.T) {
 			name: "no VPC", edit: func(cfg *controller.Config) { cfg.VPCID = "" },
 			prepare: func(w *world) {
 				byAddress(w)
-				w.cloud.Capabilities.VpcId = ""
+				w.move(region, "")
 			},
 			event: []string{"node-0 SyncNodeFailed: the gateway does not know its VPC", "set vpcID in the configuration"},
 		},

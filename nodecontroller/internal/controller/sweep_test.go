@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kubetesting "k8s.io/client-go/testing"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/nodes"
 
@@ -36,7 +36,7 @@ func TestSweepRepairs(t *testing.T) {
 	run(t, nil, furnished(3), func(w *world) {
 		w.Client.ClearActions()
 		w.cloud.Lock()
-		w.cloud.Instances["i-1"].Eip = "47.1.1.1"
+		eip(w.cloud.Cloud, w.cloud.Instances["i-1"], "47.1.1.1")
 		w.cloud.Unlock()
 		w.UpdateNode("node-2", func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "edited" })
 		w.Pass(6 * time.Minute)
@@ -60,7 +60,7 @@ func TestAddressesThatFlap(t *testing.T) {
 	edit := func(cfg *controller.Config) { cfg.Options.IPv6 = true }
 	ipv6 := func(w *world, addresses ...string) {
 		w.cloud.Lock()
-		w.cloud.Instances["i-1"].Ipv6Addresses = addresses
+		w.cloud.Interfaces["eni-1"].Ipv6Addresses = addresses
 		w.cloud.Unlock()
 	}
 	run(t, edit, func(w *world) {
@@ -189,9 +189,7 @@ func TestUnreadableInstanceDeletesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run(t, nil, furnished(3), func(w *world) {
 				w.UpdateNode("node-1", silent)
-				w.cloud.Lock()
-				w.cloud.UnreadableInstances = map[string]error{"i-1": err}
-				w.cloud.Unlock()
+				w.unreadable(map[string]error{"i-1": err})
 				w.Pass(time.Hour)
 				if n := len(w.NodeNames()); n != 3 {
 					t.Errorf("%d nodes left, want 3", n)
@@ -220,8 +218,8 @@ func TestTagThatIsGoneTakesItsLabelAlong(t *testing.T) {
 	prepare := func(w *world) {
 		w.instance(0)
 		w.cloud.Lock()
-		pool := &commonv1.Tag{Key: "ack.alibabacloud.com/nodepool-id", Value: "np-1"}
-		w.cloud.Instances["i-0"].Tags = append(w.cloud.Instances["i-0"].GetTags(), pool)
+		pool := state.Tag{Key: "ack.alibabacloud.com/nodepool-id", Value: "np-1"}
+		w.cloud.Instances["i-0"].Tags = append(w.cloud.Instances["i-0"].Tags, pool)
 		w.cloud.Unlock()
 		node := fresh(0)
 		node.UID = "uid-0"
@@ -232,7 +230,7 @@ func TestTagThatIsGoneTakesItsLabelAlong(t *testing.T) {
 			t.Fatalf("label %q", got)
 		}
 		w.cloud.Lock()
-		w.cloud.Instances["i-0"].Tags = w.cloud.Instances["i-0"].GetTags()[:1]
+		w.cloud.Instances["i-0"].Tags = w.cloud.Instances["i-0"].Tags[:1]
 		w.cloud.Unlock()
 		w.Pass(6 * time.Minute)
 		node := w.Node("node-0")

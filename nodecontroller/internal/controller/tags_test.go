@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	kubetesting "k8s.io/client-go/testing"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/services/nodes"
 
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
@@ -48,9 +48,9 @@ func (w *world) tag(tags map[string]string) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	instance := w.cloud.Instances["i-0"]
-	instance.Tags = instance.GetTags()[:1]
+	instance.Tags = instance.Tags[:1]
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		instance.Tags = append(instance.Tags, &commonv1.Tag{Key: key, Value: tags[key]})
+		instance.Tags = append(instance.Tags, state.Tag{Key: key, Value: tags[key]})
 	}
 }
 
@@ -241,8 +241,8 @@ func TestInstanceWithoutAPrimaryInterface(t *testing.T) {
 	prepare := func(w *world) {
 		furnished(1)(w)
 		w.cloud.Lock()
-		w.cloud.Instances["i-0"].PrimaryNetworkInterfaceId = ""
-		w.cloud.Instances["i-0"].NetworkInterfaceIds = []string{"eni-0", "eni-9"}
+		w.cloud.Interfaces["eni-0"].Type = "Secondary"
+		w.cloud.Interfaces["eni-9"] = &state.NetworkInterface{Type: "Secondary", Status: "InUse", InstanceID: "i-0", VpcID: vpcID}
 		w.cloud.Unlock()
 	}
 	run(t, nil, prepare, func(w *world) {
@@ -253,10 +253,10 @@ func TestInstanceWithoutAPrimaryInterface(t *testing.T) {
 			t.Errorf("tainted %t, events %q", nodes.IsUninitialized(w.Node("node-0")), w.Events.Matching("node-0"))
 		}
 		w.cloud.Lock()
-		w.cloud.Instances["i-0"].PrimaryNetworkInterfaceId = "eni-0"
+		w.cloud.Interfaces["eni-0"].Type = "Primary"
 		w.cloud.Unlock()
 		w.Pass(6 * time.Minute)
-		if nodes.IsUninitialized(w.Node("node-0")) || w.cloud.NetworkInterfaces["eni-0"].GetSourceDestCheck() {
+		if nodes.IsUninitialized(w.Node("node-0")) || w.checked("eni-0") {
 			t.Error("not initialised once the cloud says which it is")
 		}
 	})

@@ -8,8 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/services/nodes"
 
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
@@ -62,7 +61,8 @@ func TestTakeover(t *testing.T) {
 	tests := []struct {
 		name     string
 		node     *corev1.Node
-		instance func(*ecsv1.Instance)
+		instance func(*state.Instance)
+		ipv6     bool
 		edit     func(*controller.Config)
 		reads    int
 		want     []string // patches
@@ -71,20 +71,20 @@ func TestTakeover(t *testing.T) {
 		{name: "kubernetes' form of the provider id", reads: 1,
 			node: legacy(func(n *corev1.Node) { n.Spec.ProviderID = "alicloud://" + n.Spec.ProviderID })},
 		{name: "public address and EIP", node: legacy(has(outer, "47.0.0.1", outer, "47.0.0.2", inner, "192.168.0.1", host, "node-1")),
-			instance: func(i *ecsv1.Instance) { i.PublicIps, i.Eip = []string{"47.0.0.1"}, "47.0.0.2" }, reads: 1},
+			instance: func(i *state.Instance) { i.PublicIPs, i.EipID = []string{"47.0.0.1"}, "47.0.0.2" }, reads: 1},
 		{name: "--node-ip, which took the host name away", reads: 1, node: legacy(has(inner, "192.168.0.1"), func(n *corev1.Node) {
 			n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.0.1"}
 		})},
 		{name: "gate IPv6DualStack", node: legacy(has(inner, "192.168.0.1", inner, "2408::1", host, "node-1")),
-			instance: func(i *ecsv1.Instance) { i.Ipv6Addresses = []string{"2408::1"} }, reads: 1,
+			ipv6: true, reads: 1,
 			edit: func(cfg *controller.Config) { cfg.Options.IPv6 = true }},
 		{name: "not dual stack, though the instance is", node: legacy(), reads: 1,
-			instance: func(i *ecsv1.Instance) { i.Ipv6Addresses = []string{"2408::1"} }},
+			ipv6: true},
 		{name: "waits for its route", reads: 1, node: legacy(func(n *corev1.Node) {
 			c := condition(n, corev1.NodeNetworkUnavailable)
 			c.Status, c.Reason = corev1.ConditionTrue, "NoRouteCreated"
 		})},
-		{name: "stopped", node: legacy(silent), instance: func(i *ecsv1.Instance) { i.Status = "Stopped" }, reads: 1},
+		{name: "stopped", node: legacy(silent), instance: func(i *state.Instance) { i.Status = "Stopped" }, reads: 1},
 		{name: "v2.9, before the labels of charge, spot and node pool", reads: 1, want: []string{"node-1"}, node: legacy(without(
 			"node.alibabacloud.com/instance-charge-type", "node.alibabacloud.com/spot-strategy", "node.alibabacloud.com/nodepool-id"))},
 		{name: "v1.9, with the beta labels only", reads: 1, want: []string{"node-1"}, node: legacy(without(
@@ -117,10 +117,16 @@ func TestTakeover(t *testing.T) {
 				w.open(1)
 				w.cloud.Lock()
 				instance := w.cloud.Instances["i-1"]
-				instance.ChargeType, instance.SpotStrategy = commonv1.ChargeType_CHARGE_TYPE_POST_PAID, "NoSpot"
-				instance.Tags = append(instance.Tags, &commonv1.Tag{Key: "ack.alibabacloud.com/nodepool-id", Value: "np-1"})
+				instance.ChargeType, instance.SpotStrategy = "PostPaid", "NoSpot"
+				instance.Tags = append(instance.Tags, state.Tag{Key: "ack.alibabacloud.com/nodepool-id", Value: "np-1"})
 				if tt.instance != nil {
 					tt.instance(instance)
+				}
+				if instance.EipID != "" {
+					eip(w.cloud.Cloud, instance, instance.EipID)
+				}
+				if tt.ipv6 {
+					w.cloud.Interfaces["eni-1"].Ipv6Addresses = []string{"2408::1"}
 				}
 				w.cloud.Unlock()
 				w.CreateNode(tt.node)

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
@@ -114,7 +114,7 @@ func TestExcludedNodeIsReleased(t *testing.T) {
 		prepare := func(w *world) {
 			furnished(3)(w)
 			w.cloud.Lock()
-			w.cloud.Instances["i-1"].Tags = append(w.cloud.Instances["i-1"].Tags, &commonv1.Tag{Key: "team", Value: "a"})
+			w.cloud.Instances["i-1"].Tags = append(w.cloud.Instances["i-1"].Tags, state.Tag{Key: "team", Value: "a"})
 			w.cloud.Unlock()
 		}
 		if standsBy { // The node was excluded while no controller led.
@@ -153,12 +153,12 @@ func TestCheckIsSwitchedOffAgain(t *testing.T) {
 	run(t, nil, furnished(3), func(w *world) {
 		w.Pass(time.Minute)
 		w.cloud.Lock()
-		w.cloud.NetworkInterfaces["eni-1"].SourceDestCheck = new(true)
+		w.cloud.Interfaces["eni-1"].SourceDestCheck = true
 		w.cloud.Unlock()
 		before := len(w.cloud.Writes())
 		w.Pass(6 * time.Minute)
 		w.cloud.Lock()
-		on := w.cloud.NetworkInterfaces["eni-1"].GetSourceDestCheck()
+		on := w.cloud.Interfaces["eni-1"].SourceDestCheck
 		w.cloud.Unlock()
 		if n := len(w.cloud.Writes()) - before; on || n != 1 {
 			t.Errorf("after a sweep the check is on: %t, %d writes", on, n)

@@ -16,8 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/services/budget"
 	"alicloud-controllers.dev/services/kube/kubetest"
 	"alicloud-controllers.dev/services/nodes"
@@ -57,8 +56,8 @@ func (w *world) picture() []string {
 	}
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(w.cloud.NetworkInterfaces)) {
-		list = append(list, fmt.Sprintf("%s check %t", id, w.cloud.NetworkInterfaces[id].GetSourceDestCheck()))
+	for _, id := range slices.Sorted(maps.Keys(w.cloud.Interfaces)) {
+		list = append(list, fmt.Sprintf("%s check %t", id, w.cloud.Interfaces[id].SourceDestCheck))
 	}
 	return list
 }
@@ -93,7 +92,7 @@ func TestLeaderDiesAtEveryCall(t *testing.T) {
 	kubetest.AtEveryCall(t, func(t *testing.T, d *kubetest.Death) {
 		inWorld(t, edit, func(t *testing.T, w *world, reign func(time.Duration)) {
 			prepare(w)
-			d.Reign(w.Cluster, &w.cloud.Connection, 15*time.Minute, func() func() { return w.reign(t, edit) })
+			d.Reign(w.Cluster, w.cloud.Connection, 15*time.Minute, func() func() { return w.reign(t, edit) })
 			reign(30 * time.Minute)
 			if diff := cmp.Diff(want, w.picture()); diff != "" {
 				t.Errorf("the end (-undisturbed +got):\n%s", diff)
@@ -124,7 +123,7 @@ type history struct {
 	// announced are the Nodes that the autoscaler takes away, and stale those to which another machine reports.
 	announced, stale map[int]bool
 	// hidden are the instances of an account whose answers are empty, nil otherwise.
-	hidden map[string]*ecsv1.Instance
+	hidden map[string]*state.Instance
 }
 
 // TestRandomWalk plays random histories with faults: nodes join, go silent, come back and are deleted by their users;
@@ -150,7 +149,7 @@ func (h *history) play() {
 	for i := range 3 {
 		h.join(i)
 	}
-	faults := h.Flaky(&h.cloud.Connection, rand.New(rand.NewPCG(h.random.Uint64(), 1)))
+	faults := h.Flaky(h.cloud.Connection, rand.New(rand.NewPCG(h.random.Uint64(), 1)))
 	stop := h.reign(h.t, impatient)
 	h.Pass(2 * time.Second)
 	for range 5 {
@@ -238,10 +237,10 @@ func (h *history) happen(i, act int) {
 }
 
 // change edits an instance, whether or not the cloud shows it at present.
-func (h *history) change(i int, edit func(*ecsv1.Instance)) {
+func (h *history) change(i int, edit func(*state.Instance)) {
 	h.cloud.Lock()
 	defer h.cloud.Unlock()
-	for _, all := range []map[string]*ecsv1.Instance{h.cloud.Instances, h.hidden} {
+	for _, all := range []map[string]*state.Instance{h.cloud.Instances, h.hidden} {
 		if instance := all[fmt.Sprintf("i-%d", i)]; instance != nil {
 			edit(instance)
 		}
@@ -250,17 +249,17 @@ func (h *history) change(i int, edit func(*ecsv1.Instance)) {
 
 // tagged gives an instance the tag of a rule, or takes it off.
 func (h *history) tagged(i int, value string) {
-	h.change(i, func(instance *ecsv1.Instance) {
-		instance.Tags = instance.GetTags()[:1]
+	h.change(i, func(instance *state.Instance) {
+		instance.Tags = instance.Tags[:1]
 		if value != "" {
-			instance.Tags = append(instance.Tags, &commonv1.Tag{Key: "team", Value: value})
+			instance.Tags = append(instance.Tags, state.Tag{Key: "team", Value: value})
 		}
 	})
 }
 
 // turned stops or starts an instance. Its kubelet does not have to have noticed.
 func (h *history) turned(i int, status string) {
-	h.change(i, func(instance *ecsv1.Instance) { instance.Status = status })
+	h.change(i, func(instance *state.Instance) { instance.Status = status })
 }
 
 // blind hides all instances or shows them again.
@@ -268,7 +267,7 @@ func (h *history) blind(on bool) {
 	h.cloud.Lock()
 	defer h.cloud.Unlock()
 	if h.hidden == nil {
-		h.hidden = map[string]*ecsv1.Instance{}
+		h.hidden = map[string]*state.Instance{}
 	}
 	if on {
 		maps.Copy(h.hidden, h.cloud.Instances)
@@ -331,7 +330,7 @@ func (h *history) checkEnd() {
 			nodes.HasTaint(node, nodes.TaintShutdown) {
 			h.t.Errorf("%s: labels %v, taints %v", name, node.Labels, node.Spec.Taints)
 		}
-		if h.cloud.NetworkInterfaces["eni-"+strings.TrimPrefix(name, "node-")].GetSourceDestCheck() {
+		if h.cloud.Interfaces["eni-"+strings.TrimPrefix(name, "node-")].SourceDestCheck {
 			h.t.Errorf("the source/destination check of %s is on", name)
 		}
 	}

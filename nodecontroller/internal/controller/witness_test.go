@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubetesting "k8s.io/client-go/testing"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
 
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
@@ -26,7 +26,7 @@ import (
 func inWorld(t *testing.T, edit func(*controller.Config), body func(t *testing.T, w *world, reign func(d time.Duration))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
+		w := newWorld(t)
 		reign := func(d time.Duration) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -45,21 +45,26 @@ func inWorld(t *testing.T, edit func(*controller.Config), body func(t *testing.T
 func TestBadWitnesses(t *testing.T) {
 	t.Parallel()
 	failing := func(err *rpcerr.Error) func(*world) {
-		return func(w *world) { w.cloud.Fail("BatchGetInstances", 1<<30, err) }
+		return func(w *world) {
+			w.cloud.Fail("BatchGetInstances", 1<<30, err)
+			w.cloud.Fail("ConfirmAbsent", 1<<30, err)
+		}
 	}
 	// The gateway answers a read of many instances even if it can't read one of them, with an error for each.
 	unreadable := func(n int, err *rpcerr.Error) func(*world) {
 		return func(w *world) {
-			w.cloud.Lock()
-			defer w.cloud.Unlock()
-			w.cloud.UnreadableInstances = map[string]error{}
+			bad := map[string]error{}
 			for i := range n {
-				w.cloud.UnreadableInstances[fmt.Sprintf("i-%d", i)] = err
+				bad[fmt.Sprintf("i-%d", i)] = err
 			}
+			w.unreadable(bad)
 		}
 	}
+	refused := func(code, message string) func(*world) {
+		return func(w *world) { w.refused("DescribeInstances", code, message) }
+	}
+	bare := func(w *world) { w.cloud.Sim.Update(func(c *state.Cloud) { clear(c.Interfaces) }) }
 	throttled := &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 10 * time.Second}
-	expired := &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials, Message: "token expired"}
 	hide := func(from, to int) func(*world) {
 		return func(w *world) {
 			for i := from; i < to; i++ {
@@ -84,27 +89,23 @@ func TestBadWitnesses(t *testing.T) {
 		},
 		"of another region": {func(w *world) {
 			hide(0, 5)(w)
-			w.cloud.Lock()
-			w.cloud.Capabilities.RegionId = "cn-beijing"
-			clear(w.cloud.NetworkInterfaces)
-			w.cloud.Unlock()
+			bare(w)
+			w.move("cn-beijing", vpcID)
 		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the gateway works in region cn-beijing",
 			"inconsistent", false},
 		"without any network interface": {func(w *world) {
 			hide(0, 5)(w)
-			w.cloud.Lock()
-			clear(w.cloud.NetworkInterfaces)
-			w.cloud.Unlock()
+			bare(w)
 		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: the cloud lists no network interface " +
 			"of instances", "inconsistent", false},
 		"without answers about network interfaces": {func(w *world) {
 			hide(0, 5)(w)
-			w.cloud.Fail("ListNetworkInterfaces", 1<<30, &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"})
+			w.refused("DescribeNetworkInterfaces", "Forbidden.RAM", "no")
 		}, "node-3 DeleteNodeFailed: whether the instance exists can't be found out: list the network interfaces of " +
 			"instance i-1", "unanswered", false},
-		"throttled": {unreadable(20, throttled),
+		"throttled": {refused("Throttling", "slow down"),
 			"node-3 DeleteNodeFailed: whether the instance exists can't be found out: slow down", "unanswered", false},
-		"expired token": {unreadable(20, expired),
+		"expired token": {refused("InvalidSecurityToken.Expired", "token expired"),
 			"node-3 DeleteNodeFailed: whether the instance exists can't be found out: token expired", "unanswered", false},
 		"throttled where the silent nodes are read": {
 			unreadable(5, throttled), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: slow down", "unanswered", false,
