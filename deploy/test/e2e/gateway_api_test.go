@@ -43,9 +43,24 @@ spec:
   rules: [{backendRefs: [{name: web, port: 8080}]}]
 `
 
+// ownGateway is a Gateway with a load balancer of its own, and a route to a Service at each of its listeners.
+const ownGateway = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: own, namespace: default}
+spec: {gatewayClassName: nlb, listeners: %s}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: own, namespace: default}
+spec:
+  parentRefs: [{name: own}]
+  rules: [{backendRefs: [{name: web, port: 8080}]}]
+`
+
 // TestGatewayOfTheLocalWorld: with GATEWAY_API=true a Gateway takes the NLB of a Service, and the Service takes it back.
 // The load balancer and its listener stay, and each step writes only what it needs. What clients see of it is in
-// deploy/test/cluster, where nodes serve.
+// deploy/test/cluster, where nodes serve. A route with its listener costs its calls, and nothing of the rest is read.
 func TestGatewayOfTheLocalWorld(t *testing.T) {
 	t.Parallel()
 	w := bootWith(t, world.Config{Nodes: 2, Controllers: world.Controllers(), Fast: true, GatewayAPI: true})
@@ -94,6 +109,29 @@ func TestGatewayOfTheLocalWorld(t *testing.T) {
 
 	if n := len(w.state(t).NLBs); n != 1 {
 		t.Errorf("there are %d NLBs", n)
+	}
+
+	apply := func(listeners string) {
+		t.Helper()
+		if err := w.ApplyAny(t.Context(), fmt.Appendf(nil, ownGateway, listeners)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply("[{name: a, protocol: TCP, port: 8081}]")
+	w.listensFor(t, w.ofGateway(t, "own"))
+	_, since = w.settle(t, since)
+	apply("[{name: a, protocol: TCP, port: 8081}, {name: b, protocol: TCP, port: 8082}]")
+	eventually(t, "there is a listener more", func(context.Context) error {
+		if n := len(w.state(t).NLBListeners); n != 3 {
+			return fmt.Errorf("there are %d", n)
+		}
+		return nil
+	})
+	calls, _ := w.settle(t, since)
+	got := counts(calls, "nlb")
+	delete(got, "ListAsynJobs") // The gateway waits.
+	if fmt.Sprint(got) != fmt.Sprint(map[string]int{"CreateServerGroup": 1, "AddServersToServerGroup": 1, "CreateListener": 1}) {
+		t.Errorf("a route with its listener costs %v", got)
 	}
 }
 
