@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 )
@@ -56,6 +58,9 @@ func TestStories(t *testing.T) {
 		})
 	}
 }
+
+// requestIDs are those of the cloud, which differ each time.
+var requestIDs = regexp.MustCompile(`request [0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}`)
 
 // script is a story.
 type script struct {
@@ -113,13 +118,13 @@ func (s *script) do(words []string) time.Duration {
 	case "console-delete":
 		s.dropGroup(args[0])
 	case "console-make":
-		s.cloud.Lock()
-		if strings.HasPrefix(args[0], "sgp-") {
-			s.addGroup(args[0], &nlbv1.ServerGroup{Name: args[1]})
-		} else {
-			s.addVGroup(args[0], args[1])
-		}
-		s.cloud.Unlock()
+		s.cloud.Change(func(c *state.Cloud) {
+			if strings.HasPrefix(args[0], "sgp-") {
+				addGroup(c, args[0], state.NLBServerGroup{Name: args[1]})
+			} else {
+				addVGroup(c, args[0], args[1])
+			}
+		})
 	case "restart":
 		c.stop()
 		c.start()
@@ -160,7 +165,7 @@ func (s *script) happened() {
 			continue
 		}
 		for _, text := range c.events.Take() {
-			fmt.Fprintf(&s.told, "event   %s%s\n", c.prefix(), text)
+			fmt.Fprintf(&s.told, "event   %s%s\n", c.prefix(), requestIDs.ReplaceAllString(text, "request R"))
 		}
 		now := map[string]string{}
 		for _, name := range []string{"web", "web-two", "again", "udp", "headless"} {

@@ -24,6 +24,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"alicloud-controllers.dev/cloudgateway/inprocess"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
@@ -38,7 +39,7 @@ import (
 // world is a cloud with clusters.
 type world struct {
 	t     *testing.T
-	cloud *gatewaytest.Fake
+	cloud *inprocess.Cloud
 	one   *cluster
 	two   *cluster
 	crash shadowtest.Crash
@@ -62,9 +63,8 @@ type cluster struct {
 func play(t *testing.T, nodes bool, story func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, cloud: gatewaytest.New(t)}
+		w := &world{t: t, cloud: inprocess.New(t, "vpc-test", furnished())}
 		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault { return w.crash.Strike() })
-		w.furnish()
 		w.one = w.newCluster("c-one", nodes)
 		w.one.start()
 		story(w)
