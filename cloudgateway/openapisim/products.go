@@ -87,11 +87,14 @@ func (s *Simulator) settleDue(c *api.Context) {
 	}
 }
 
-// settleAll completes the transitions that have ended, for code that looks at the state directly.
-func (s *Simulator) settleAll(c *api.Context) {
+// settleAll completes the transitions that have ended, for code that looks at the state directly. It reports whether there may have
+// been any.
+func (s *Simulator) settleAll(c *api.Context) (ended bool) {
 	for _, p := range s.products {
+		ended = ended || p.changed || !p.next.IsZero() && !c.Now.Before(p.next)
 		p.settle(c)
 	}
+	return ended
 }
 
 func (p *settling) settle(c *api.Context) {

@@ -258,8 +258,9 @@ func (s *Simulator) look(f func(*api.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.context()
-	s.settleAll(now)
-	s.show(false)
+	if s.settleAll(now) {
+		s.show(false)
+	}
 	f(now)
 }
 
@@ -284,8 +285,9 @@ func (s *Simulator) Update(f func(*state.Cloud)) {
 // Hold keeps calls away and returns the state, which the caller may change behind the back of the API until Release.
 func (s *Simulator) Hold() *state.Cloud {
 	s.mu.Lock()
-	s.settleAll(s.context())
-	s.show(false)
+	if s.settleAll(s.context()) {
+		s.show(false)
+	}
 	return s.cloud
 }
 
@@ -348,6 +350,11 @@ func (s *Simulator) ClearCalls() { s.journal.Clear() }
 // SetFaults puts fault rules in force, instead of those that were.
 func (s *Simulator) SetFaults(rules ...fault.Rule) error {
 	return s.faults.Replace(rules, s.clock.Now())
+}
+
+// AddFaults puts more fault rules in force, beside those that were.
+func (s *Simulator) AddFaults(rules ...fault.Rule) error {
+	return s.faults.Add(rules, s.clock.Now())
 }
 
 // Faults returns the fault rules in force and how often each struck.

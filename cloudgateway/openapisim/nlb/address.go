@@ -49,7 +49,7 @@ func checkZones(c *api.Context, lb *state.NLB, zones []mapping, old []*state.NLB
 		if m.zoneID == "" || m.vswitchID == "" {
 			return fail("MissingParam.ZoneMappings")
 		}
-		if !slices.Contains(regions.Zones(c), m.zoneID) {
+		if !slices.Contains(offered(c), m.zoneID) {
 			return fail("UnauthorizedZone")
 		}
 		if seenZones[m.zoneID] {
@@ -72,6 +72,11 @@ func zoneOf(zones []*state.NLBZone, id string) *state.NLBZone {
 		return zones[i]
 	}
 	return nil
+}
+
+// offered are the zones in which load balancers can be.
+func offered(c *api.Context) []string {
+	return slices.DeleteFunc(regions.Zones(c), func(id string) bool { return slices.Contains(c.State.ZonesWithoutNLBs, id) })
 }
 
 // checkZone checks one zone. Old is nil for a new one.

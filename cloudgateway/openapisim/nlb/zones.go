@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
-	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -152,7 +151,7 @@ func describeRegions(c *api.Context) (any, *api.Error) {
 }
 
 func describeZones(c *api.Context) (any, *api.Error) {
-	return api.Object{"Zones", api.Objects(regions.Zones(c), func(id string) api.Object {
+	return api.Object{"Zones", api.Objects(offered(c), func(id string) api.Object {
 		return api.Object{"ZoneId", id, "LocalName", id}
 	})}, nil
 }

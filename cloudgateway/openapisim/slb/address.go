@@ -23,6 +23,9 @@ func internetAddress(c *api.Context, version string) string {
 		if version == "ipv6" {
 			address = fmt.Sprintf("2408:4005:3c0::%x:%x", n>>16&0xffff, n&0xffff)
 		}
+		if c.Count != nil && version != "ipv6" {
+			address = fmt.Sprintf("47.0.%d.%d", n>>8, n&0xff)
+		}
 		if !addressTaken(c, address) {
 			return address
 		}

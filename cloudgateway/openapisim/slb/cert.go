@@ -97,7 +97,11 @@ func newCertificate(c *api.Context, text, name string, ca bool) (*state.Certific
 	if limit := c.Settings.Quotas.Certificates; count >= limit {
 		return nil, api.BadRequest("OverQuota", "The number of certificates exceeds the quota of %d.", limit)
 	}
-	id := c.NewID(c.State.Account + "_")
+	prefix := c.State.Account + "_"
+	if c.Count != nil {
+		prefix = "certificate-"
+	}
+	id := c.NewID(prefix)
 	return &state.Certificate{
 		ID: id, Name: cmp.Or(name, parsed.Subject.CommonName), CA: ca, CommonName: parsed.Subject.CommonName,
 		Expires: parsed.NotAfter.UTC(), Created: c.Now, PEM: text, Tags: tags, ResourceGroupID: c.Get("ResourceGroupId"),

@@ -22,6 +22,7 @@ type NLB struct {
 	SecurityGroupIDs   []string      `json:"securityGroupIds,omitempty"`
 	BandwidthPackageID string        `json:"bandwidthPackageId,omitempty"`
 	CrossZoneOff       bool          `json:"crossZoneOff,omitempty"`
+	BusinessStatus     string        `json:"businessStatus,omitempty"` // Normal if empty; Locked while a bill is not paid
 	Cps                int           `json:"cps,omitempty"`
 	Deletion           NLBProtection `json:"deletionProtection,omitzero"`
 	Modification       NLBProtection `json:"modificationProtection,omitzero"`

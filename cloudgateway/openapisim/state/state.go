@@ -73,6 +73,9 @@ type Cloud struct {
 	Clusters  map[string]*Cluster  `json:"clusters"`
 	NodePools map[string]*NodePool `json:"nodePools"`
 
+	// ZonesWithoutNLBs are zones in which no Network Load Balancer can be.
+	ZonesWithoutNLBs []string `json:"zonesWithoutNlbs,omitempty"`
+
 	// Vanishing are servers that are gone, but not yet from the groups of load balancers.
 	Vanishing []Vanishing `json:"vanishing,omitempty"`
 	// Tokens remembers the result of calls with a ClientToken, by product, action and token.
